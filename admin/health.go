@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// healthz says that the process is alive, whatever the server is doing: it asks nobody.
+// healthz says that the process is alivein any state of the server: it reads nothing from it.
 func (p *Port) healthz(w http.ResponseWriter, _ *http.Request) { tell(w, http.StatusOK, "ok") }
 
 // readyz says whether clients are served, and why not, and what an operator has to look at.

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// limited is a listener that has so many connections at most: who comes beyond that waits, as somebody does
-// who has not been accepted yet.
+// limited returns a listener with at most this number of open connections. More connections wait to be
+// accepted.
 func limited(l net.Listener, most int) net.Listener {
 	return &limitedListener{Listener: l, places: make(chan struct{}, most), closed: make(chan struct{})}
 }

@@ -47,7 +47,8 @@ func nativeMetrics() []*metric {
 // dbName is how redis_exporter names a database.
 func dbName(id int) string { return "db" + strconv.Itoa(id) }
 
-// locks tells of the locks, and of the log. Database 0 is always told of, so that there is something to draw.
+// locks sends the metrics of the locks and of the log. Database 0 is always included, so that there is a
+// series to draw.
 func (s *scrape) locks(f *server.Figures) {
 	ids := slices.Sorted(maps.Keys(f.Locks))
 	for _, id := range ids {

@@ -38,7 +38,7 @@ type Options struct {
 	Log  *slog.Logger
 }
 
-// The limits of a port: it is for a few programs and people, and whoever else comes must not cost the server
+// The limits of a port: it is for a few programs and people, and other clients must not cost the server
 // anything.
 const (
 	headerTimeout = 5 * time.Second

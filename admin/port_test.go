@@ -68,7 +68,7 @@ func TestHealthAndReadiness(t *testing.T) {
 	require.Equal(t, 404, reply.StatusCode)
 }
 
-// TestThePastIsRemembered: what charts show is noted while nobody looks.
+// TestThePastIsRemembered: the data of charts are recorded without a viewer.
 func TestThePastIsRemembered(t *testing.T) {
 	p, c := served(t, server.Options{})
 	c.Do("SELECT", "2")

@@ -78,7 +78,7 @@ func (s *scrape) send(m *metric, value float64, labels ...string) {
 	}
 }
 
-// sendTo tells a value of a series whose labels are known.
+// sendTo sends a value of a series with known labels.
 func (s *scrape) sendTo(m *metric, value float64, pairs []*dto.LabelPair) {
 	// One allocation for all of it.
 	if m.kind == dto.MetricType_COUNTER {

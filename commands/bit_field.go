@@ -57,17 +57,17 @@ func bitfield(c *Ctx) error {
 	if grows {
 		c.DB.Lengthen(key, need)
 	}
-	changes, told := 0, false
+	changes, reported := 0, false
 	c.Out.Array(len(ops))
 	for i := range ops {
 		set, differs := ops[i].run(c, key)
 		if differs || set && grows {
 			changes++
 		}
-		told = told || differs
+		reported = reported || differs
 	}
 	if changes > 0 {
-		if !told { // zeros have been written behind the end
+		if !reported { // zeros have been written behind the end
 			c.DB.Changed(key)
 		}
 		c.Notify(keyevent.String, "setbit", key)

@@ -108,8 +108,8 @@ func combineBits(op bitOperation, sources [][]byte, n int) []byte {
 	return result[:n]
 }
 
-// eachWord replaces each 8 bytes x of dst, whose length is a multiple of 8, by f(x, y), y being those of
-// src, which has zeros behind its end.
+// eachWord replaces each 8 bytes x of dstby f(x, y), where y are the same bytes of src, or zeros behind its
+// end. The length of dst is a multiple of 8.
 func eachWord(dst, src []byte, f func(x, y uint64) uint64) {
 	i := 0
 	for ; i+8 <= len(src); i += 8 {

@@ -7,7 +7,7 @@ import (
 	"lockserver/store/bloom"
 )
 
-// bloomError is what clients are told of an error of package bloom.
+// bloomError returns the client's text for an error of package bloom.
 func bloomError(err error) error {
 	switch {
 	case errors.Is(err, bloom.ErrFull):

@@ -145,8 +145,8 @@ func commandGetKeysAndFlags(c *Ctx) error {
 	return nil
 }
 
-// keysOf finds the keys of a call that is an argument itself. A call that may be without keys and whose
-// arguments make no sense has none; any other one is an error.
+// keysOf finds the keys of a call that is an argument itself. If the arguments are invalid, a command that
+// may have no keys has none; any other command is an error.
 func (c *Ctx) keysOf(args [][]byte) ([]KeyRef, error) {
 	_, row := c.Table.find(args)
 	switch {

@@ -28,7 +28,7 @@ const containerCalls = `
 	SINTER,* SUNION,* SDIFF,* SINTERSTORE,k,* SUNIONSTORE,k,* SDIFFSTORE,k,* SINTERCARD,2,k,k SINTERCARD,2,k,k,LIMIT,n
 	SET,str,e GETDEL,k`
 
-// randomContainerCall is a command whose reply does not depend on chance, apart from its order.
+// randomContainerCall is a command with a deterministic reply, apart from its order.
 func randomContainerCall(r *rand.Rand, universe int) []string {
 	pick := func(list string) string { f := strings.Fields(list); return f[r.IntN(len(f))] }
 	key := func() string { return pick(containerKeys) }
@@ -80,8 +80,8 @@ func randomContainerCall(r *rand.Rand, universe int) []string {
 	return args
 }
 
-// unordered sorts the strings of arrays and sets and the pairs of maps, whose order Redis leaves to its
-// tables. What is flat, as HGETALL in version 2, is sorted as well: all of one reply's strings together.
+// unordered sorts the strings of arrays and sets and the pairs of maps, because their order in Redis depends
+// on its tables. A flat reply, such as HGETALL in version 2, is sorted as one list of strings.
 func unordered(v resp.Value) resp.Value {
 	byText := func(a, b resp.Value) int { return cmp.Compare(a.String(), b.String()) }
 	for i := range v.Elems {

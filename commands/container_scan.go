@@ -61,12 +61,12 @@ func (s *containerScan) passes(element []byte) bool {
 func finishScan(out *resp.Writer, mark int, cursor uint64, n int) {
 	end := out.Len()
 	var text [20]byte
-	var room [64]byte
-	head := resp.Writer{Buf: room[:0], Proto: out.Proto}
+	var buf [64]byte
+	head := resp.Writer{Buf: buf[:0], Proto: out.Proto}
 	head.Array(2)
 	head.Bulk(strconv.AppendUint(text[:0], cursor, 10))
 	head.Array(n)
-	out.Raw(head.Buf) // makes room; the copy below overwrites it
+	out.Raw(head.Buf) // reserves the bytes; the copy below overwrites it
 	copy(out.Buf[mark+head.Len():], out.Buf[mark:end])
 	copy(out.Buf[mark:], head.Buf)
 }

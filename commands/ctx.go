@@ -35,8 +35,8 @@ type Ctx struct {
 
 	scanner Scanner
 	scratch [32]byte
-	// names are rooms for the names of keys that a command makes up itself, so that
-	// they need not be allocated.
+	// names are buffers for the names of keys that a command makes up itself, so that they need not be
+	// allocated.
 	names [2][64]byte
 }
 
@@ -76,7 +76,7 @@ type Host interface {
 	Held(c *Ctx, key, owner []byte, token int64, renewed bool, was uint64) (note uint64)
 	// StopRenewing makes the lease of a lock end by itself, whoever asked for its renewal.
 	StopRenewing(c *Ctx, key []byte)
-	// Released is told that a lock is held no more: its owner has released it, or LOCK.FORCE has.
+	// Released reports that a lock is free: released by its owner, or by LOCK.FORCE.
 	Released(c *Ctx, key []byte, forced bool)
 	// HeldShare is Held for one of the owners that hold a lock together.
 	HeldShare(c *Ctx, key, owner []byte, token int64, renewed bool, was uint64) (note uint64)
@@ -85,11 +85,11 @@ type Host interface {
 	// Publish sends a message to everyone who listens to the channel, and returns how many it reached. They
 	// get it after the reply of the running unit; neither slice is kept.
 	Publish(channel, message []byte) int64
-	// TellFirst lets the client hear of what the running command has changed before the reply, which must
-	// not have begun: a database that is emptied is told first, as Redis lets the client wait until it is.
+	// TellFirst sends the client its invalidation messages (CLIENT TRACKING) for the running command before
+	// the reply, which must not have begun. It is for commands that empty a database, as in Redis.
 	TellFirst(c *Ctx)
-	// Emptied is told that the running command has removed all keys of all databases: what is on disk must
-	// not bring them back.
+	// Emptied reports that the running command has removed all keys of all databases. The data on disk must
+	// not restore them.
 	Emptied()
 	// KeyEvent publishes an event of a key of db; see Ctx.Notify. The key is not kept.
 	KeyEvent(db *store.DB, event string, key []byte)
@@ -99,12 +99,11 @@ type Host interface {
 	// TryAgainAt lets those who stand in the queue of the key try at a time (milliseconds since
 	// 1970), as if the key had changed then.
 	TryAgainAt(c *Ctx, key []byte, atMS int64)
-	// Nested runs a command inside another, as if its client had sent it, but that nothing
-	// waits: the client must be allowed to, it is counted, and its reply, or the error, is the
-	// outer command's. argv is not kept.
+	// Nested runs a command inside another as if its client had sent it, but without waiting. Permissions are
+	// checked, the command is counted, and its reply or error becomes the outer command's. argv is not kept.
 	Nested(c *Ctx, row *Row, argv [][]byte) error
-	// RisingSecond returns nowS, the time in seconds since 1970, or the highest that it was ever called with
-	// if that is later: what is made of it does not go back with a clock that is set back.
+	// RisingSecond returns nowS, the time in seconds since 1970, or the highest value of all calls if that is
+	// later. So results that use it do not go back when the clock is set back.
 	RisingSecond(nowS int64) int64
 	// ReadsEverything reports whether the client may run the command and read every key: one that names keys
 	// by patterns (SORT) asks.
@@ -160,8 +159,7 @@ type Waiting interface {
 	TimedOut(c *Ctx)
 }
 
-// Undoer is a Waiting that can take back what a successful Try did, for a client that was gone before it
-// could be told.
+// Undoer is a Waiting that can undo a successful Try, for a client that disconnected before it got the reply.
 type Undoer interface {
 	Undo(c *Ctx)
 }
@@ -203,11 +201,11 @@ func CloneAll(list [][]byte) [][]byte {
 	for _, b := range list {
 		total += len(b)
 	}
-	own, room := make([][]byte, len(list)), make([]byte, 0, total)
+	own, buf := make([][]byte, len(list)), make([]byte, 0, total)
 	for i, b := range list {
-		at := len(room)
-		room = append(room, b...)
-		own[i] = room[at:len(room):len(room)]
+		at := len(buf)
+		buf = append(buf, b...)
+		own[i] = buf[at:len(buf):len(buf)]
 	}
 	return own
 }

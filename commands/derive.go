@@ -18,8 +18,8 @@ type KeySpec struct {
 	StartFrom int
 	Unknown   bool
 
-	// A range of keys: LastKey is counted from the first, or, if negative, from the end of the call, and
-	// Limit, if not 0, says that only the 1/Limit-th part of the words up to there are keys.
+	// A range of keys: LastKey is counted from the first, or, if negative, from the end of the call. If Limit
+	// is not 0, only the first 1/Limit of the words up to there are keys.
 	LastKey, Step, Limit int
 
 	// With KeyNum the number of keys stands at the beginning, and FirstKey is where
@@ -28,9 +28,9 @@ type KeySpec struct {
 	FirstKey int
 }
 
-// legacyRange is the position of the keys as Redis gave it before it had key specs, and
-// clients still read it: first, last (negative: from the end) and step; zeros if there are no
-// keys or they cannot be described so.
+// legacyRange is the position of the keys in the form that Redis used before key specs, and that clients
+// still read: first, last (negative: from the end) and step. All are zero if there are no keys or this form
+// cannot describe them.
 type legacyRange struct{ first, last, step int }
 
 // nameRow gives a row its place in the table and the names that follow from it.
@@ -222,8 +222,9 @@ func (k *keyFinder) argument(a, before *Arg, pos position, behind followers) {
 	}
 }
 
-// block finds the keys of a block: in a repeated one they stand at every so many words, as many as a numkeys
-// before it says (MSETEX) or up to the end (MSET), and behind a word that floats they are found by it.
+// block finds the keys of a block. In a repeated block a key follows every few words, as often as a numkeys
+// before it says (MSETEX) or up to the end (MSET). Behind a keyword without a fixed position they are found
+// by that word.
 func (k *keyFinder) block(a, before *Arg, pos, start position, behind followers) {
 	k.last = nil
 	if !holdsKey(a) {

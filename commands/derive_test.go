@@ -14,8 +14,8 @@ import (
 	"lockserver/internal/resp"
 )
 
-// redisRow makes a row of what Redis documents about one of its commands: flags, grammar and the use of its
-// keys, but not arity, key positions or categories, which the table must derive.
+// redisRow makes a row from the documentation of a Redis command: flags, grammar and the use of its keys.
+// Arity, key positions and categories are left out, because the table must derive them.
 func redisRow(t testing.TB, name string, f tabletest.Facts) Row {
 	t.Helper()
 	if bar := strings.IndexByte(name, '|'); bar >= 0 {

@@ -3,15 +3,15 @@
 //
 // # What it owns
 //
-// A command is one literal [Row], in the table of its family's file. The row states the name, the group,
-// the flags and the grammar of the arguments ([Arg]); arity, key positions, ACL categories, the replies of
-// COMMAND INFO and COMMAND DOCS, the HELP of a container, the hints of redis-cli and the option words that
-// the [Scanner] accepts derive from it in [NewTable]. A row that contradicts itself panics there, and so in
-// every test that builds a table. All error texts that clients see stand in errors.go.
+// A command is one literal [Row], in the table of its family's file. The row states the name, the group, the
+// flags and the grammar of the arguments ([Arg]). [NewTable] derives the rest: arity, key positions, ACL
+// categories, the replies of COMMAND INFO and COMMAND DOCS, the HELP of a container, the hints of redis-cli
+// and the option words that the [Scanner] accepts. A row that contradicts itself panics there, and so in
+// every test that builds a table. All error texts that clients see are in errors.go.
 //
-// Locks (lock*.go) and sales (sale*.go, next_id.go) are rooms within the package: nothing else uses what
-// stands there but their tables, and they use of the rest only what is exported. internal/tidy keeps that;
-// docs/decisions/0013-one-room-of-commands.md says why they are no packages.
+// Locks (lock*.go) and sales (sale*.go, next_id.go) are separate parts of the package: other files use only
+// their tables, and they use only what the rest exports. internal/tidy checks that.
+// docs/decisions/0013-one-room-of-commands.md explains why they are not packages.
 //
 // # What it must not know
 //
@@ -54,13 +54,13 @@
 //
 // Last, run the tests of this package: the golden test compares every row that Redis 7.4 has too with what
 // Redis says about it, and names each fact that differs. An option that is newer than 7.0 carries its
-// version, Flag("IFEQ").From("8.4.0"), and is left out of that comparison. What is to differ on purpose
-// stands in that test's list of deviations, with the reason.
+// version, Flag("IFEQ").From("8.4.0"), and is left out of that comparison. Deliberate differences are in that
+// test's list of deviations, with the reason.
 //
 // A new family is a function XyzRows and a line in families.go. Rows that need more of the server than a
 // [Ctx] gives stand in the server's package, which compares them with the golden file through tabletest.
 //
-// A handler is named after its command; where that is a Go keyword, a builtin or another
-// family's word (append, copy, type, select, set), it gets a second word: appendString,
-// copyKey, typeOf, selectDB, setString.
+// A handler is named after its command. If that is a Go keyword, a builtin or a word of another family
+// (append, copy, type, select, set), it gets a second word: appendString, copyKey, typeOf, selectDB,
+// setString.
 package commands

@@ -29,9 +29,9 @@ func (r *countingRand) IntN(n int) int {
 	return r.Rand.IntN(n)
 }
 
-// requireUniform fails unless the counts can be had, with all values equally likely, more often than
-// in one of about a million runs: Pearson's chi-square, whose distribution is close to normal for
-// this many values, within 5 deviations.
+// requireUniform fails if such counts occur in less than one of a million runs when all values are equally
+// likely. It uses Pearson's chi-square, which is close to normal for this many values, and allows 5
+// deviations.
 func requireUniform(t testing.TB, counts []int, trials int) {
 	t.Helper()
 	expected := float64(trials) / float64(len(counts))

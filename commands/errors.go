@@ -243,12 +243,12 @@ func ErrUnknownCommand(args [][]byte) Error {
 	b = append(b, "', with args beginning with: "...)
 	start := len(b)
 	for _, arg := range args[1:] {
-		room := maxErrorArgBytes - (len(b) - start)
-		if room <= 0 {
+		left := maxErrorArgBytes - (len(b) - start)
+		if left <= 0 {
 			break
 		}
 		b = append(b, '\'')
-		b = append(b, clip(arg, room)...)
+		b = append(b, clip(arg, left)...)
 		b = append(b, "' "...)
 	}
 	return oneLine(b)
@@ -391,7 +391,7 @@ func ErrNoInputKey(name string) Error {
 	return Error("ERR at least 1 input key is needed for '" + name + "' command")
 }
 
-// ErrIntRange says that an integer is outside of its bounds, both of which are allowed.
+// ErrIntRange says that an integer is outside of its bounds, which are inclusive.
 func ErrIntRange(least, most int64) Error {
 	return Error("ERR value is out of range, value must between " + strconv.FormatInt(least, 10) + " and " + strconv.FormatInt(most, 10))
 }
@@ -434,16 +434,16 @@ func ErrNotGuarded(name string) Error {
 	return Error("ERR GUARD cannot run '" + name + "': only commands on data can be guarded")
 }
 
-// ErrDeadlock spells out the circle that a wait would close: an owner, the lock it waits for, the owner that
-// it waits for there, and so on, until the first owner comes again.
-func ErrDeadlock(circle []string) Error {
-	const most = 64 // words; a longer circle is cut in the middle
+// ErrDeadlock lists the deadlock cycle that a wait would close: an owner, the lock that it waits for, the
+// owner of that lock, and so on, back to the first owner.
+func ErrDeadlock(cycle []string) Error {
+	const most = 64 // words; a longer cycle is cut in the middle
 	b := []byte("DEADLOCK ")
-	for i, word := range circle {
+	for i, word := range cycle {
 		switch {
-		case len(circle) > most && i == most-2:
+		case len(cycle) > most && i == most-2:
 			b = append(b, " -> ..."...)
-		case len(circle) > most && i > most-2 && i < len(circle)-1:
+		case len(cycle) > most && i > most-2 && i < len(cycle)-1:
 		default:
 			if i > 0 {
 				b = append(b, " -> "...)

@@ -18,7 +18,7 @@ func ErrNoCommandPermission(user, command string) Error {
 	return quoted("NOPERM User ", []byte(user), " has no permissions to run the '"+command+"' command")
 }
 
-// ErrScriptDenied is why a script may not run a command; reason is what a client would be told.
+// ErrScriptDenied says why a script may not run a command; reason is the client's text.
 func ErrScriptDenied(reason string) Error {
 	return oneLine([]byte("ERR ACL failure in script: " + reason))
 }

@@ -1,6 +1,7 @@
 package commands
 
-// What clients are told about Bloom filters, beside errors.go. Some of RedisBloom's texts have no code.
+// The errors of Bloom filters that clients see; errors.go has the others. Some of RedisBloom's texts have no
+// code.
 const (
 	ErrBloomNotFound        Error = "ERR not found"
 	ErrBloomExists          Error = "ERR item exists"

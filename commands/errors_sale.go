@@ -2,7 +2,7 @@ package commands
 
 import "strconv"
 
-// What clients are told about sales made with SECKILL.CREATE, and about NEXTID, beside errors.go.
+// The errors of sales made with SECKILL.CREATE, and of NEXTID, that clients see; errors.go has the others.
 const (
 	ErrSaleQuantity   Error = "ERR seckill QTY must be a positive integer"
 	ErrSaleTime       Error = "ERR seckill START and END must be unix times in milliseconds"
@@ -40,7 +40,7 @@ func ErrSaleField(field []byte) Error {
 	return quoted("ERR seckill sale has an invalid field '", field, "'")
 }
 
-// ErrSaleRecord names an order whose record is none; nothing of ours writes such a thing.
+// ErrSaleRecord names an order with an invalid record. The server never writes one.
 func ErrSaleRecord(order []byte) Error {
 	return quoted("ERR seckill order '", order, "' has an invalid record")
 }

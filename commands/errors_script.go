@@ -115,7 +115,8 @@ func ErrFunctionOption(word []byte) Error { return quoted("ERR Unknown option gi
 // ErrFunctionArgument names an argument of FUNCTION LIST that is unknown.
 func ErrFunctionArgument(word []byte) Error { return quoted("ERR Unknown argument ", word, "") }
 
-// ErrScriptDisk is what keeps everybody from writing, in the words of a script that is not begun for it.
+// ErrScriptDisk is the disk error that blocks all writes, in the words for a script that is not started
+// because of it.
 func ErrScriptDisk(cause error) Error {
 	const blocked = "but it's currently unable to persist to disk. Writable scripts are blocked. Use 'no-writes' flag for read only scripts."
 	if reason, ok := strings.CutPrefix(cause.Error(), string(ErrLogFailed(""))); ok {

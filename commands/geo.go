@@ -9,7 +9,7 @@ import (
 	"lockserver/internal/resp"
 )
 
-// A geo index is a sorted set whose scores are geohashes.
+// A geo index is a sorted set with geohashes as scores.
 
 // geoadd has ZADD do the work.
 func geoadd(c *Ctx) error {

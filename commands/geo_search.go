@@ -49,7 +49,7 @@ func geosearchstore(c *Ctx) error {
 	return s.run(c.Argv[3:], s.searchOption)
 }
 
-// georadius is GEORADIUS_RO as well, whose row does not declare STORE.
+// georadius is GEORADIUS_RO as well; the row of that does not declare STORE.
 func georadius(c *Ctx) error {
 	s, err := newGeoSearch(c, c.Argv[1])
 	if err != nil {
@@ -161,7 +161,7 @@ func (s *geoSearch) readPolygon(args [][]byte) (n int, err error) {
 	return 1 + 2*int(count), nil
 }
 
-// run reads the options, of which own reads those that only some of the commands have, and answers.
+// run reads the options and answers. own reads the options that only some of the commands have.
 func (s *geoSearch) run(args [][]byte, own func(word []byte, rest [][]byte) (n int, err error)) error {
 	for len(args) > 0 {
 		n, err := s.option(args[0], args[1:])
@@ -279,7 +279,7 @@ type geoHit struct {
 	member []byte
 	point  geohash.Point
 	score  float64
-	metres float64 // from the center, if somebody wants to know
+	metres float64 // from the center, if requested
 }
 
 // find lists the members within the shape, as many as are asked for, in the order that is asked for.

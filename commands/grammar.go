@@ -2,8 +2,8 @@ package commands
 
 import "strings"
 
-// Arg is one element of a command's grammar, built with the functions and methods of this file, which all
-// work on values: a row reads like the usage line of its command.
+// Arg is one element of a command's grammar. The functions and methods of this file build it; all work on
+// values. So a row reads like the usage line of its command.
 type Arg struct {
 	// Name is what the documentation calls the argument.
 	Name string

@@ -201,7 +201,7 @@ func (x *fieldExpiry) timed() bool {
 	return false
 }
 
-// read notes a word, which has just been read, and the time behind it.
+// read records a word that has just been read, and reads the time behind it.
 func (x *fieldExpiry) read(c *Ctx, a *Scanner, word string) {
 	x.word = word
 	switch word {

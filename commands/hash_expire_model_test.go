@@ -166,7 +166,7 @@ func (m *hashModel) keyStep(key string) {
 		ms := int64(m.rand.IntN(8))
 		if m.rand.IntN(2) == 0 {
 			m.f.advance(ms)
-		} else { // nobody works off what is due
+		} else { // due fields are not removed
 			m.f.nowMS += ms
 			m.f.store.SetNow(m.f.nowMS * 1000)
 		}
@@ -231,8 +231,8 @@ func frozenContent(snap *store.Snapshot, n int) []modelHashes {
 	return dbs
 }
 
-// Random commands on hashes with deadlines do what maps do: at every moment, in a snapshot that was cut
-// before and is read by another goroutine meanwhile, and after a replay of the effects.
+// Random commands on hashes with deadlines behave as on maps: at every moment, in an earlier snapshot that
+// another goroutine reads meanwhile, and after a replay of the effects.
 func TestHashFieldsAgainstModel(t *testing.T) {
 	seed := testkit.Seed(t) % 1_000_000_000
 	for round := range 12 {

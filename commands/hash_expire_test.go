@@ -55,8 +55,8 @@ func TestHashFieldEffects(t *testing.T) {
 	}
 }
 
-// A field dies in its millisecond, whether somebody looks or not, and leaves an effect;
-// the hash goes with its last one.
+// A field expires in its millisecond with or without an access, and leaves an effect. The hash is removed
+// with its last field.
 func TestHashFieldsDie(t *testing.T) {
 	for _, lookedAt := range []bool{false, true} {
 		f := newHashes(t)
@@ -87,7 +87,7 @@ func TestHashFieldsDie(t *testing.T) {
 	}
 }
 
-// An overdue field that nobody has removed yet is as good as gone for every command.
+// An overdue field that has not been removed yet does not exist for any command.
 func TestHashFieldsOverdue(t *testing.T) {
 	for _, c := range []struct{ call, reply string }{
 		{"HGET h a", "$nil"}, {"HMGET h a b", `[$nil "2"]`}, {"HLEN h", "1"}, {"HSTRLEN h a", "0"}, {"HEXISTS h a", "0"},
@@ -97,7 +97,7 @@ func TestHashFieldsOverdue(t *testing.T) {
 		{"HTTL h FIELDS 1 a", "[-2]"}, {"HPERSIST h FIELDS 1 a", "[-2]"}, {"HEXPIRE h 10 FIELDS 1 a", "[-2]"},
 		{"HGETEX h EX 10 FIELDS 1 a", "[$nil]"}, {"HGETDEL h FIELDS 1 a", "[$nil]"}, {"HSETEX h FXX FIELDS 1 a 5", "0"},
 		{"HSETEX h FNX FIELDS 1 a 5", "1"}, {"HSETEX h KEEPTTL FIELDS 1 a 5", "1"},
-		// A hash of which nothing is left.
+		// A hash without remaining fields.
 		{"EXISTS g", "0"}, {"TYPE g", "+none"}, {"HLEN g", "0"}, {"KEYS g", "[]"}, {"SCAN 0 MATCH g", `["0" []]`},
 		{"TTL g", "-2"}, {"DEL g", "0"}, {"RENAME g x", "-ERR no such key"}, {"COPY g x", "0"}, {"RENAMENX h g", "1"},
 		{"SET g v NX", "+OK"}, {"SET g v XX", "$nil"}, {"SET g v GET", "$nil"}, {"GET g", "$nil"}, {"HSETEX g FXX FIELDS 1 a 5", "0"},

@@ -10,7 +10,7 @@ import (
 // Both shapes of a hash: up to 512 fields it is compact, beyond it is a table.
 var containerSizes = []int{1, 2, 40, 600}
 
-// fillHash makes a hash of fields f0, f1, ... whose values are their numbers.
+// fillHash makes a hash of fields f0, f1, ... with their numbers as values.
 func fillHash(f *fixture, key string, n int) {
 	args := []string{"HSET", key}
 	for i := range n {

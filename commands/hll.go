@@ -22,7 +22,7 @@ func hyperLogLog(r store.Ref) ([]byte, error) {
 	return r.Bytes(), nil
 }
 
-// hllError is what clients are told of an error of package hll.
+// hllError returns the client's text for an error of package hll.
 func hllError(err error) error {
 	if errors.Is(err, hll.ErrCorrupt) {
 		return ErrCorruptHyperLogLog

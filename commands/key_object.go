@@ -44,8 +44,7 @@ func objectFreq(c *Ctx) error {
 	return nil
 }
 
-// objectRefcount answers as Redis does, whose small integers are shared by everyone and
-// so have this count for ever.
+// objectRefcount answers as Redis does. Its small integers are shared and so always have this count.
 func objectRefcount(c *Ctx) error {
 	switch r, ok := c.lookObject(); {
 	case !ok:

@@ -106,7 +106,7 @@ func TestRandomEffectsReplay(t *testing.T) {
 			f.do("PEXPIRE", g.key(), g.pick("1", "2", "5"))
 		case 1:
 			f.advance(int64(g.IntN(3)))
-		case 2: // the overdue stay until somebody meets them
+		case 2: // overdue keys stay until they are looked up
 			f.nowMS += int64(g.IntN(3))
 			f.store.SetNow(f.nowMS * 1000)
 		default:

@@ -82,8 +82,8 @@ func (s *Scanner) Cursor() uint64 {
 	return cursor
 }
 
-// PieceOf is how many entries a command looks at that lists in pieces and has no limit from Redis: as many as
-// COUNT says (-1: it was not given), but none that would take longer than a millisecond.
+// PieceOf returns how many entries a command examines that lists in pieces and has no limit in Redis. That is
+// COUNT (-1: not given), but at most the number that takes a millisecond.
 func PieceOf(count int64) int {
 	const most = 1000
 	if count < 0 {
@@ -100,9 +100,9 @@ func (c *Ctx) WritePiece(next uint64, n int) {
 	c.Out.Array(n)
 }
 
-// parseUint reads a cursor, or one half of a stream's ID: an integer as strict as everywhere, or else what
-// C's strtoull takes for one: blanks, a sign and zeros may precede it, and with a '-' it counts down from
-// 2^64.
+// parseUint reads a cursor, or one half of a stream's ID. It accepts a strict integer as everywhere, or an
+// integer in the form of C's strtoull: blanks, a sign and zeros may precede it, and with a '-' it counts down
+// from 2^64.
 func parseUint(b []byte) (uint64, bool) {
 	if n, ok := decimal.ParseUint(b); ok {
 		return n, true

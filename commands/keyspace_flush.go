@@ -1,6 +1,6 @@
 package commands
 
-// dbsize counts overdue keys that nobody has removed yet, as Redis does.
+// dbsize counts overdue keys that have not been removed yet, as Redis does.
 func dbsize(c *Ctx) error {
 	c.Out.Int(int64(c.DB.Len()))
 	return nil

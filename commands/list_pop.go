@@ -47,7 +47,7 @@ func popEnd(c *Ctx, side list.Side) error {
 	return nil
 }
 
-// writePopped takes n elements, all of which exist, out at one end of key's list, and writes them.
+// writePopped removes n existing elements from one end of key's list, and writes them.
 func writePopped(c *Ctx, key []byte, e *store.ListEdit, side list.Side, n int) {
 	e.Pop(side, n, func(v list.Value) { writeElement(c.Out, v) })
 	if n > 0 {

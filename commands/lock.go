@@ -150,8 +150,8 @@ func (l *lockCall) admits(c *Ctx, key []byte) (bool, error) {
 }
 
 // allows is admits as far as the lock itself and the native queue go: an owner may have its own lock at any
-// time, without queueing, and a free one if nobody stands before it. first: it is the first of RFairLock's
-// queue, behind which the native one stands.
+// time, without queueing, and a free one if no waiter is before it. first: it is the first of RFairLock's
+// queue, which precedes the native one.
 func (l *lockCall) allows(c *Ctx, key []byte, held heldLock, first bool) (bool, error) {
 	if held.holds > math.MaxInt64-int64(len(l.keys)) { // MLOCK may name a key more than once
 		return false, ErrOverflow
@@ -273,9 +273,9 @@ func (w *WaitingLock) Undo(c *Ctx) {
 	}
 }
 
-// giveBack releases locks whose grant never reached the client, unless they have been released since, or the
-// owner was told again that it holds them: a LOCK ... ONCE that it has sent twice, over two connections. If
-// the second of those is lost as well, the lock ends with its lease.
+// giveBack releases locks whose grant never reached the client, unless they have been released since, or were
+// confirmed to the owner again by a second LOCK ... ONCE over another connection. If the second of those is
+// lost as well, the lock ends with its lease.
 func (l *lockCall) giveBack(c *Ctx) {
 	for i, key := range l.keys {
 		g := l.grants[i]

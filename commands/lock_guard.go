@@ -1,7 +1,7 @@
 package commands
 
-// guard runs another command if a token is the current one of a lock that is held, in the same unit:
-// nobody can take the lock over in between.
+// guard runs another command if a token is the current one of a lock that is held, in the same unit: no other
+// owner can take the lock in between.
 func guard(c *Ctx) error {
 	a := c.Args()
 	key, token, argv := a.Key(), readTokenNumber(a), a.Rest()

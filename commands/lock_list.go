@@ -57,7 +57,7 @@ func lockList(c *Ctx) error {
 	return nil
 }
 
-// lockPiece looks at count locks below a cursor; -1: as many as SCAN does if it is not told.
+// lockPiece looks at count locks below a cursor; -1: the default of SCAN.
 func lockPiece(c *Ctx, f *lockFilter, cursor uint64, count int64) {
 	var found []listedLock
 	next := c.DB.TokensBelow(cursor, PieceOf(count), func(key string, r store.Ref) {

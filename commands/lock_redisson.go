@@ -43,8 +43,7 @@ func LocksOf(companionKey []byte) (bare, whole []byte) {
 	return bare, whole
 }
 
-// announce tells Redisson's clients that a lock has been released: all that wait,
-// and the one whose turn it is.
+// announce tells Redisson's clients that a lock has been released: all waiters, and the one that is next.
 func announce(c *Ctx, key []byte) {
 	if !c.Host.AnyoneListens() {
 		return
@@ -57,8 +56,8 @@ func announce(c *Ctx, key []byte) {
 }
 
 // fairHead returns the first live waiter in RFairLock's queue of a lock, and when (in milliseconds since
-// 1970) it is live no longer; nil if there is none. One that has no timeout is not live. It takes as long as
-// there are waiters whose time is up at the front; Redisson's scripts remove those, and so does clearFair.
+// 1970) it is live no longer; nil if there is none. One that has no timeout is not live. It takes time in
+// proportion to the expired waiters at the front; Redisson's scripts remove those, and so does clearFair.
 func fairHead(c *Ctx, key []byte) (owner []byte, untilMS int64) {
 	if !c.DB.HasCompanions() {
 		return nil, 0
@@ -105,8 +104,8 @@ func (l *lockCall) tryAgain(c *Ctx) {
 // mostCleared is how many dead waiters one call of clearFair removes.
 const mostCleared = 128
 
-// clearFair removes waiters whose time is up from the front of RFairLock's queue, as its scripts do before
-// they look. It is for calls that change something anyway.
+// clearFair removes expired waiters from the front of RFairLock's queue, as its scripts do before they look.
+// It is for calls that change something anyway.
 func clearFair(c *Ctx, key []byte) {
 	var name, other [128]byte
 	queueKey, timeoutsKey := companion(name[:0], redissonQueue, key), companion(other[:0], redissonTimeouts, key)

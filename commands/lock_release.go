@@ -17,7 +17,7 @@ func release(c *Ctx, key, owner []byte, held heldLock, edit store.HashEdit) int6
 	return 1
 }
 
-// remove ends a lock. Who waits here is woken by the change; Redisson's clients have to be told.
+// remove ends a lock. The change wakes native waiters; Redisson's clients need a message.
 func remove(c *Ctx, key []byte, edit store.HashEdit, forced bool) {
 	edit.Remove()
 	c.Host.Released(c, key, forced)
@@ -146,7 +146,7 @@ func munlock(c *Ctx) error {
 	return nil
 }
 
-// lockForce releases a lock whoever holds it and however often.
+// lockForce releases all holds of a lock, of any owner.
 func lockForce(c *Ctx) error {
 	key := c.Args().Key()
 	held, edit, err := openLock(c.DB, key, nil)

@@ -7,10 +7,10 @@ import (
 	"lockserver/store"
 )
 
-// LOCK ... SHARED, and every command on a lock that has shared holders (lock_shared_state.go). There is
-// one queue for both kinds. A shared hold is given to whoever comes while nobody waits and nobody holds
-// the lock exclusively; so those that stand together at the head of the queue go in together, and nobody
-// passes a writer that waits. An owner has its lease, its token and a count of each kind of hold:
+// LOCK ... SHARED, and every command on a lock that has shared holders (lock_shared_state.go). There is one
+// queue for both kinds. A shared hold is granted if no client waits and no owner holds the lock exclusively.
+// So shared waiters that are together at the head of the queue get it together, and none passes a waiting
+// writer. An owner has its lease, its token and a count of each kind of hold:
 //
 //   - with an exclusive hold it gets either kind at once, and keeps its token;
 //   - with a shared one it gets another at once, and an exclusive one as soon as it is the only holder,
@@ -125,7 +125,7 @@ func (l *lockCall) takeView(c *Ctx, key []byte, v lockView, edit store.HashEdit,
 		s.exclusive++
 	}
 	s.watched = l.lease.unit == ""
-	edit.Update(l.owner, s.append(c.names[0][:0])) // first: a new hash gets room for what follows a long field
+	edit.Update(l.owner, s.append(c.names[0][:0])) // first: a new hash gets space for the fields after a long one
 	mode := readMode
 	if s.exclusive > 0 {
 		mode = writeMode
@@ -316,7 +316,7 @@ func cutShare(db *store.DB, owner, key []byte, token, endMS int64) {
 	}
 }
 
-// holderWith returns the holder of a lock that has a token; none if it is nobody's.
+// holderWith returns the holder of a lock that has a token; none if no owner has it.
 func holderWith(r store.Ref, token int64) (found Holder) {
 	EachHolder(r, func(h Holder) bool {
 		if h.Token == token {

@@ -100,7 +100,7 @@ func viewOf(h *hash.Hash, owner []byte, held heldLock, err error) (lockView, err
 func viewShares(h *hash.Hash, owner []byte) (v lockView, err error) {
 	mode, native := h.Get(nil, shareField)
 	var mine, script []byte
-	var alone, byScript bool // alone: who asks holds it, and nobody else has a field
+	var alone, byScript bool // alone: the asking owner holds it, and no other owner has a field
 	if native && h.Len() == 2 && len(owner) > 0 {
 		mine, alone = h.Get(nil, owner)
 	}
@@ -143,8 +143,8 @@ func viewShares(h *hash.Hash, owner []byte) (v lockView, err error) {
 	return v, nil
 }
 
-// lockMode returns what Redisson's scripts are told of how a lock is held when they ask for the field "mode",
-// which native locks do not have; nil if the hash has it, or is no lock that is held.
+// lockMode returns the answer for Redisson's scripts when they read the field "mode", which native locks do
+// not have; nil if the hash has it, or is no lock that is held.
 func lockMode(h *hash.Hash) []byte {
 	if h.Has(modeField) {
 		return nil
@@ -250,7 +250,7 @@ func HolderOf(r store.Ref, owner []byte) (h Holder, ok bool) {
 	return h, true
 }
 
-// reservedInShares reports whether a field is none of an owner's.
+// reservedInShares reports whether a field does not belong to an owner.
 func reservedInShares(field []byte) bool {
 	return string(field) == store.ShareField || string(field) == string(modeField) || string(field) == string(readersField)
 }

@@ -8,13 +8,13 @@ import (
 	"lockserver/store/hash"
 )
 
-// A lock is the hash that Redisson's RLock keeps: the owner's name is the field, the number of its
-// holds the value, and the key's deadline the lease. Two more fields, which Redisson's scripts never look at,
-// are the fencing token, and the mark of a lock whose lease the server renews.
+// A lock is the hash that Redisson's RLock keeps: the owner's name is the field, the number of its holds the
+// value, and the key's deadline the lease. Two more fields, which Redisson's scripts never look at, are the
+// fencing token, and the mark of a lock with a lease that the server renews.
 var (
 	tokenField    = []byte(store.TokenField)
 	watchdogField = []byte(store.WatchdogField)
-	// modeField marks Redisson's read-write lock, whose other fields mean something else.
+	// modeField marks Redisson's read-write lock; its other fields have other meanings.
 	modeField = []byte("mode")
 	oneText   = []byte("1") // of watchdogField
 )
@@ -24,13 +24,13 @@ const MaxToken = store.MaxToken
 
 // heldLock is what an owner has of a lock.
 type heldLock struct {
-	taken   bool  // somebody holds the lock
+	taken   bool  // an owner holds the lock
 	watched bool  // the hash has watchdogField
 	holds   int64 // of the owner that was asked for; 0: it holds nothing
 	token   int64 // 0: none, as Redisson's own locks have
 }
 
-// LockState is a lock as anybody sees it. Owner is valid until the next change of the store.
+// LockState is a lock as seen by any client. Owner is valid until the next change of the store.
 type LockState struct {
 	// Shares is how many hold a lock that has had shared holders; 0: none, or it is an ordinary lock.
 	// EachHolder tells who they are, and nothing else is set but Exclusive: one of them holds it
@@ -39,13 +39,13 @@ type LockState struct {
 	Exclusive bool
 
 	Owner      []byte
-	Holds      int64 // 0: nobody holds it, or those whom Shares counts
+	Holds      int64 // 0: the lock is free, or has the holders that Shares counts
 	Token      int64 // 0: none, as Redisson's own locks have
 	DeadlineMS int64 // when the lease ends, in milliseconds since 1970; 0: never
-	Watched    bool  // the server renews the lease, as long as somebody lives for whom it does
+	Watched    bool  // the server renews the lease, as long as a client lives for which it does
 }
 
-// Held reports whether anybody holds the lock.
+// Held reports whether the lock is held.
 func (l *LockState) Held() bool { return l.Holds > 0 || l.Shares > 0 }
 
 // Mode is how a lock that has had shared holders is held.
@@ -151,7 +151,7 @@ func readLock(h *hash.Hash, owner []byte) (l heldLock, err error) {
 		return heldLock{}, ErrWrongType
 	}
 	l.token = token
-	if others == 0 { // a token that nobody holds
+	if others == 0 { // a token without a holder
 		return l, nil
 	}
 	holds, isInt, held := h.GetInt(owner)
@@ -189,8 +189,8 @@ func holder(h *hash.Hash, dst []byte) (owner []byte, holds int64, ok bool) {
 	return nil, 0, false
 }
 
-// OwnerOf returns who holds the lock that stands in a value, and the token; nil if it is no lock, or one with
-// shared holders.
+// OwnerOf returns the owner of the lock in a value, and the token; nil if it is no lock, or one with shared
+// holders.
 func OwnerOf(r store.Ref) (owner []byte, token int64) {
 	if r.Kind() != store.Hash {
 		return nil, 0

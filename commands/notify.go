@@ -5,10 +5,10 @@ import (
 	"lockserver/store"
 )
 
-// Notify publishes what has happened to a key, if anybody asked for events of this class
-// (notify-keyspace-events); otherwise it costs a comparison. Handlers call it after the change, once for each
-// thing that happened, in Redis' order and with Redis' names. What happens to keys without a handler, expiry
-// above all, the store tells the server itself: see store.Witness.
+// Notify publishes an event of a key if events of this class are enabled (notify-keyspace-events); otherwise
+// it costs a comparison. Handlers call it after the change, once for each event, in Redis' order and with
+// Redis' names. Events without a handler, such as expiry, are reported to the server by the store: see
+// store.Witness.
 func (c *Ctx) Notify(class keyevent.Class, event string, key []byte) {
 	if c.Settings.Events&class != 0 {
 		c.Host.KeyEvent(c.DB, event, Clone(key)) // a copy, so that a key on the caller's stack may stay there
@@ -31,8 +31,8 @@ func (c *Ctx) NotifyTaken(class keyevent.Class, event string, key []byte, gone b
 	}
 }
 
-// notifyStored is Notify for a command that put its result in the place of a key: empty says that there was
-// none, and existed that there was such a key before.
+// notifyStored is Notify for a command that stored its result in a key. empty says that there was no result,
+// existed that the key existed before.
 func (c *Ctx) notifyStored(class keyevent.Class, event string, key []byte, empty, existed bool) {
 	switch {
 	case !empty:

@@ -81,9 +81,8 @@ func (s *quickSort) median(a, b, c int) int {
 	return c
 }
 
-// partition puts what is less than the element at a to the front, what equals it into the
-// middle and what is greater to the end, and returns how many the first and the last are. Equal
-// ones are gathered at both ends first.
+// partition moves elements less than the one at a to the front, equal ones to the middle and greater ones to
+// the end. It returns how many are less and how many are greater. Equal ones are first gathered at both ends.
 func (s *quickSort) partition(a, n int) (less, greater int) {
 	equalLeft, left := a+1, a+1
 	right, equalRight := a+n-1, a+n-1

@@ -6,9 +6,8 @@ import (
 	"lockserver/store"
 )
 
-// Row states one command. The exported fields are written by hand in a family's table; everything else that
-// is known about a command is derived from them by [NewTable], which works on copies: a literal row is never
-// changed.
+// Row states one command. The exported fields are written by hand in a family's table; [NewTable] derives
+// everything else from them. It works on copies: a literal row is never changed.
 type Row struct {
 	// Name is the command's name in lower case, without the container's: "list" for CLIENT LIST.
 	Name  string
@@ -34,16 +33,16 @@ type Row struct {
 	HelpSince string
 	// Tips are hints for proxies and clients, such as "nondeterministic_output".
 	Tips []string
-	// MinArgs, if not 0, is the number of words, names included, that a call needs at least. It is for the
-	// few commands whose arity is not what their grammar says, because Redis leaves them more to check (QUIT,
-	// CLIENT KILL), and makes the arity -MinArgs.
+	// MinArgs, if not 0, is the minimum number of words of a call, including the name, and the arity is
+	// -MinArgs. It is for the few commands with an arity other than their grammar's, because in Redis they
+	// check more themselves (QUIT, CLIENT KILL).
 	MinArgs int
-	// Inner, if not 0, is the place among the words of a call where a command of its own begins, whose
-	// keys are the call's, too (GUARD).
+	// Inner, if not 0, is the index of the word where an inner command begins (GUARD). Its keys are also keys
+	// of the call.
 	Inner int
 	// Code says what the first argument of a command that runs a script stands for.
 	Code Code
-	// FindKeys reports the keys of a call whose grammar cannot tell where they are, or how they are accessed
+	// FindKeys reports the keys of a call if its grammar does not determine their positions or their access
 	// (SORT ... STORE, SET ... GET). It appends to dst and returns false if the arguments are malformed.
 	FindKeys func(args [][]byte, dst []KeyRef) ([]KeyRef, bool)
 	// Channels says which words of a call are names of channels, for those who may use some of them only.
@@ -71,8 +70,8 @@ const (
 	FunctionName             // by the name of a function in a library (FCALL)
 )
 
-// Channels are the words of a call that name channels: from First on, 0 if there are none, one or all that
-// follow. Those of UNSUBSCRIBE are not meant: nobody is kept from leaving.
+// Channels are the words of a call that name channels: one word at First, or all from there on; First is 0 if
+// there are none. UNSUBSCRIBE has none here, because it is always permitted.
 type Channels struct {
 	First   int
 	Many    bool

@@ -60,9 +60,9 @@ func (p *purchase) read(a *Scanner) error {
 	return a.Err()
 }
 
-// decide finds the answer, in the order in which the script asks: the stock first. Most calls come when
-// nothing is left, and that must cost next to nothing; only whether it is a retry has to be known before,
-// because whoever asks again is told what became of the order, also when all is sold or over.
+// decide finds the answer, with the checks in the order of the script: the stock first. Most calls come when
+// the stock is empty, so that check must be cheap. Only a retry is detected before, because a retry gets the
+// result of its order even when the sale is sold out or over.
 func (p *purchase) decide(c *Ctx) (answer int64, err error) {
 	if p.stock, err = findStock(c, p.voucher); err != nil {
 		return 0, err
@@ -120,7 +120,7 @@ func (p *purchase) sell(c *Ctx) error {
 	c.Notify(keyevent.String, "incrby", stockKey)
 	setPieces(c, p.voucher, p.user, p.have, p.have+p.qty)
 	if p.sale.made {
-		p.note(c)
+		p.record(c)
 	}
 	fields := [...][]byte{userField, p.user, voucherField, p.voucher, idField, p.order,
 		qtyField, strconv.AppendInt(c.Scratch(), p.qty, 10)}
@@ -146,8 +146,8 @@ func (p *purchase) mayWrite(c *Ctx) error {
 	return nil
 }
 
-// note writes down what only a sale made with SECKILL.CREATE keeps of an order.
-func (p *purchase) note(c *Ctx) {
+// record stores the data of an order that only a sale made with SECKILL.CREATE has.
+func (p *purchase) record(c *Ctx) {
 	var text [64]byte
 	o := orderRecord{orderSold, p.qty, p.user}
 	if p.sale.holdMS > 0 {
@@ -171,8 +171,8 @@ func (p *purchase) note(c *Ctx) {
 	c.Notify(keyevent.Hash, "hset", key)
 }
 
-// setPieces notes how many pieces a user has now, who had some number before: in the set of buyers,
-// and beside it if it is more than one.
+// setPieces records the number of pieces of a user, before and now: in the set of buyers, and in a second key
+// if it is more than one.
 func setPieces(c *Ctx, voucher, user []byte, had, has int64) {
 	if had > 1 || has > 1 {
 		key := saleKey(c, piecesPrefix, voucher)
@@ -216,8 +216,8 @@ func nextEntryID(c *Ctx, key, voucher, user, order []byte) (id stream.ID, err er
 	if err != nil {
 		return id, err
 	}
-	const room = 128 // for the names of the fields, and numbers
-	if room+len(voucher)+len(user)+len(order) > stream.MaxEntryBytes {
+	const overhead = 128 // for the names of the fields, and numbers
+	if overhead+len(voucher)+len(user)+len(order) > stream.MaxEntryBytes {
 		return id, ErrStreamEntry
 	}
 	return nextStreamID(c, s)

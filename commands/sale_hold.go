@@ -5,13 +5,13 @@ import "lockserver/store"
 const (
 	// maxHoldMS bounds a hold: with it, the end of one is a time that a sorted set's score holds exactly.
 	maxHoldMS = 1 << 50
-	// retryHoldMS is after how long a hold is looked at again that could not be ended because somebody has
-	// damaged the keys of its sale: what is restored meanwhile gets its pieces back.
+	// retryHoldMS is the time until the next attempt to end a hold that failed because the keys of its sale
+	// were damaged. If the keys are restored by then, the pieces are returned.
 	retryHoldMS = 1000
 )
 
-// EndHolds takes back orders whose hold has ended, the earliest first, at most budget of them (about a few
-// microseconds each), and says whether there may be more. The server calls it; c needs no session and no
+// EndHolds takes back orders with an expired hold, the earliest first, at most budget of them (a few
+// microseconds each). It reports whether there may be more. The server calls it; c needs no session and no
 // arguments, and its database changes.
 func EndHolds(c *Ctx, st *store.Store, budget int) (more bool) {
 	for budget > 0 {
@@ -69,8 +69,7 @@ func ExtendHolds(db *store.DB, byMS int64) {
 	}
 }
 
-// endHold takes back one order whose hold has ended. A hold without an order that is
-// held is somebody's leftover.
+// endHold takes back one order with an expired hold. A hold without a held order is only removed.
 func endHold(c *Ctx, voucher, order []byte) error {
 	t := settlement{voucher: voucher, order: order}
 	var err error

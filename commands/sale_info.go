@@ -6,8 +6,8 @@ import (
 	"lockserver/store/stream"
 )
 
-// seckillInfo tells of a sale. One on bare keys knows less, and what it knows is told
-// as if each buyer had one piece.
+// seckillInfo describes a sale. A sale on bare keys has fewer data; its figures assume one piece for each
+// buyer.
 func seckillInfo(c *Ctx) error {
 	voucher := c.Args().Bytes()
 	stock, err := findStock(c, voucher)
@@ -107,8 +107,8 @@ type SaleGroup struct {
 	Lag     int64 // orders that it has not been given; -1: not known
 }
 
-// FindSale returns how the sale of a voucher stands; false: what its keys hold is no sale. It counts as
-// nobody's look-up.
+// FindSale returns the figures of the sale of a voucher; ok is false if its keys hold no sale. It does not
+// count as a look-up.
 func FindSale(db *store.DB, voucher string) (f SaleFigures, ok bool) {
 	c := Ctx{DB: db}
 	name := []byte(voucher)

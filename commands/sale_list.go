@@ -2,8 +2,8 @@ package commands
 
 import "lockserver/internal/glob"
 
-// seckillList lists the vouchers whose stock stands in the database and may be read by the client, the latest
-// first. It is called like SCAN, with the cursor of its last reply.
+// seckillList lists the vouchers with a stock in the database that the client may read, the latest first. It
+// is called like SCAN, with the cursor of its last reply.
 func seckillList(c *Ctx) error {
 	a := c.Args()
 	cursor := a.Cursor()

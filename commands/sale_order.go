@@ -15,11 +15,11 @@ const (
 	orderHeld orderState = "held" // sold, and to be confirmed before its hold ends
 	orderSold orderState = "sold" // sold, on a sale without holds
 	orderPaid orderState = "paid" // confirmed: it stays sold
-	orderGone orderState = "gone" // taken back; its record stays, so that a late retry sells nothing and is told so
+	orderGone orderState = "gone" // taken back; its record stays, so that a late retry sells nothing and gets that answer
 )
 
-// orderRecord is an order as it stands in the hash of orders: "held 2 alice". User is valid
-// until the next change of the store.
+// orderRecord is an order as stored in the hash of orders: "held 2 alice". User is valid until the next
+// change of the store.
 type orderRecord struct {
 	state orderState // empty: there is no such order
 	qty   int64
@@ -69,8 +69,8 @@ func findOrder(c *Ctx, voucher, order []byte) (o orderRecord, err error) {
 	return o, nil
 }
 
-// owned is findOrder for a user to whom the order must belong, if there is one. An order whose hold has ended
-// is gone, even if the server has not come round to it yet: the clock decides what everybody is told.
+// owned is findOrder with a check that the order, if there is one, belongs to the user. An order with an
+// expired hold is gone, even if the server has not processed it yet: the clock decides.
 func owned(c *Ctx, voucher, user, order []byte) (orderRecord, error) {
 	o, err := findOrder(c, voucher, order)
 	// plant:order-user

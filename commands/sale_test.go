@@ -62,7 +62,7 @@ func splitWords(t testing.TB, line string) (list []string) {
 	return list
 }
 
-// each runs commands that are separated by semicolons, none of which may fail.
+// each runs commands that are separated by semicolons, and none may fail.
 func (f *fixture) each(lines string) {
 	f.t.Helper()
 	for line := range strings.SplitSeq(lines, ";") {
@@ -150,7 +150,7 @@ func TestCreatedSale(t *testing.T) {
 		[2]string{"SECKILL.CANCEL v ann o2", `0`},
 		[2]string{"SECKILL.CONFIRM v ann o2", `0`},
 		[2]string{"SECKILL.CANCEL v ann nosuch", `0`},
-		[2]string{"SECKILL v ann o2 QTY 2", `5`}, // a late retry sells nothing, and is told so
+		[2]string{"SECKILL v ann o2 QTY 2", `5`}, // a late retry sells nothing, and gets that answer
 		[2]string{"SECKILL v ann o2", `5`},
 		[2]string{"SECKILL v ben o2", `-ERR seckill order 'o2' belongs to another user`},
 		[2]string{"SECKILL.CONFIRM v ann o2", `0`},
@@ -213,7 +213,7 @@ func TestHoldThatIsOverdue(t *testing.T) {
 	f.want(`"2"`, "GET", "seckill:stock:v")
 }
 
-// A sale whose keys are damaged gives nothing back, and goes on when they are whole again.
+// A sale with damaged keys returns nothing, and continues when they are restored.
 func TestHoldOfDamagedSale(t *testing.T) {
 	for name, damage := range map[string][2]string{
 		"no stock":              {"RENAME seckill:stock:v x", "RENAME x seckill:stock:v"},
@@ -440,7 +440,7 @@ func TestRecipesOfSales(t *testing.T) {
 	)
 }
 
-// FuzzOrder: whatever stands in the record of an order is either refused or read as what it was written from.
+// FuzzOrder: any record of an order is either refused or survives a round trip.
 func FuzzOrder(f *testing.F) {
 	for _, text := range []string{"held 1 ann", "sold 12 ", "paid 1 a b", "gone 9223372036854775807 x", "", "held", "held 0 x", "lost 1 x", "held -1 x"} {
 		f.Add([]byte(text))

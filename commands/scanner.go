@@ -183,8 +183,8 @@ func (s *Scanner) IsNext(word string) bool {
 	return true
 }
 
-// Choose notes word in dst, and is a syntax error if another word stands there already: the words that share
-// a dst exclude each other. The same word twice is allowed, as in Redis.
+// Choose stores word in dst. It is a syntax error if dst already has another word: words that share a dst
+// exclude each other. The same word twice is allowed, as in Redis.
 func Choose(s *Scanner, dst *string, word string) {
 	if *dst != "" && *dst != word {
 		s.Syntax()
@@ -196,7 +196,7 @@ func Choose(s *Scanner, dst *string, word string) {
 // Syntax latches the syntax error.
 func (s *Scanner) Syntax() { s.Fail(ErrSyntax) }
 
-// Arity latches the error for a wrong number of arguments, for commands whose arity alone cannot tell.
+// Arity latches the error for a wrong number of arguments, for commands that need a check beyond their arity.
 func (s *Scanner) Arity() {
 	if s.err == nil {
 		s.err = ErrArity(s.row.fullName)

@@ -11,8 +11,9 @@ import (
 	"lockserver/internal/resp"
 )
 
-// A script is a file of commands and the replies that Redis 7.4 gives, made by Redis: write the commands,
-// then run go test ./commands -update, which fills in the replies (and needs ORACLE: see testkit.Oracle).
+// A script is a file of commands and the replies that Redis 7.4 gives. To make one, write the commands and
+// run go test ./commands -update, which fills in the replies from Redis (it needs ORACLE: see
+// testkit.Oracle).
 //
 //	# a comment
 //	== the name of a case, which begins with empty databases, database 0 and version 2 of the protocol

@@ -169,9 +169,9 @@ func unionOfMany(st *store.Store, operands []*set.Set, r *result) {
 	}
 }
 
-// difference walks the first set and leaves out what any other one has. It either looks its members up in all
-// others, or, where they are many and small, first collects what they have in common with the first: then it
-// takes time in proportion to the sum of all sizes.
+// difference walks the first set and leaves out members of the others. It either looks each member up in all
+// others, or, if the others are many and small, first collects their common members with the first. The
+// latter takes time in proportion to the sum of all sizes.
 func difference(st *store.Store, operands []*set.Set, r *result) {
 	first := operands[0]
 	if first == nil {

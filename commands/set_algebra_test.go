@@ -136,7 +136,7 @@ func modelFilter(members map[string]bool, keep func(string) bool) []string {
 	return sorted(list)
 }
 
-// Every operation stops when it is told to.
+// Every operation stops when the visitor asks it to.
 func TestOperationsStop(t *testing.T) {
 	f := newFixture(t, SetRows)
 	var keys []string
@@ -166,7 +166,7 @@ func TestOperationsStop(t *testing.T) {
 	}
 }
 
-// SINTER of a small set with a large one must not walk the large one, wherever it stands in the call.
+// SINTER of a small set with a large one must not walk the large one, at any position in the call.
 func BenchmarkSetAlgebra(b *testing.B) {
 	f := newFixture(b, SetRows)
 	fillSet(f, "large", "m", 100_000)

@@ -8,8 +8,8 @@ import (
 	"lockserver/store/set"
 )
 
-// The operations on sets that store their result. In which form a result is kept follows, as in Redis, from
-// how it was put together; so they go about it in Redis' order, which a reply need not do.
+// The operations on sets that store their result. As in Redis, the form of a result depends on the order in
+// which it is built. So these operations use Redis' order; those that reply need not.
 
 func sinterstore(c *Ctx) error { return storeSet(c, intersectInto) }
 func sunionstore(c *Ctx) error { return storeSet(c, uniteInto) }

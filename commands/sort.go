@@ -72,8 +72,8 @@ func sortElements(c *Ctx) error {
 	return nil
 }
 
-// read takes the arguments. Patterns name keys that nobody has looked at: a client must be allowed to read
-// all.
+// read takes the arguments. Patterns name keys that were not checked, so a client must be allowed to read all
+// keys.
 func (s *sortCall) read(c *Ctx, a *Scanner) {
 	s.key, s.count = a.Key(), -1
 	for a.More() {
@@ -132,8 +132,8 @@ func sortLen(r store.Ref) int {
 	return 0
 }
 
-// take copies the elements from one position to another, in the order in which the value has them, or, if
-// they stay unsorted, in the one that DESC asks for; a set has none.
+// take copies the elements between two positions in the order of the value. If they stay unsorted, DESC may
+// reverse that order; a set has none.
 func (s *sortCall) take(r store.Ref, from, to int) [][]byte {
 	elements := make([][]byte, 0, to-from)
 	if from == to {

@@ -8,9 +8,9 @@ import (
 	"lockserver/store"
 )
 
-// lookUp finds what a pattern of BY or GET names for an element: '#' is the element itself; otherwise the
-// first '*' is replaced by it, and the result is the key of a string, or, with "->field" behind the '*', of a
-// hash. The result is a copy; nil: there is no such thing.
+// lookUp finds the value that a pattern of BY or GET names for an element. '#' is the element itself.
+// Otherwise the element replaces the first '*', and the result is the key of a string, or, with "->field"
+// behind the '*', of a hash. The result is a copy, or nil if it does not exist.
 func (c *Ctx) lookUp(pattern, element []byte) []byte {
 	if string(pattern) == "#" {
 		return element
@@ -43,8 +43,8 @@ func (c *Ctx) lookUp(pattern, element []byte) []byte {
 // what is below out of range.
 const leastNormal = 0x1p-1022
 
-// sortWeight reads a weight as C's strtod does, of which Redis asks more than of a score's text: white space
-// before it is passed over, nothing at all is 0, and a number too small to be exact is refused.
+// sortWeight reads a weight as C's strtod does, with the additional checks of Redis. Leading white space is
+// skipped, an empty text is 0, and a number too small to be exact is refused.
 func sortWeight(b []byte) (weight float64, ok bool) {
 	b = untilZero(b)
 	if len(b) == 0 {

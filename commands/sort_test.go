@@ -10,7 +10,7 @@ func TestSortScript(t *testing.T) {
 	playScript(t, "testdata/sort.script", SortRows, StringRows, KeyRows, ListRows, SetRows, ZSetRows, HashRows)
 }
 
-// TestSortStoresWithEffects: what SORT stores is told as a DEL and an RPUSH, or as a DEL alone.
+// TestSortStoresWithEffects: the effects of SORT ... STORE are a DEL and an RPUSH, or only a DEL.
 func TestSortStoresWithEffects(t *testing.T) {
 	f := newFixture(t, SortRows, StringRows, ListRows)
 	f.want("3", "RPUSH", "l", "2", "1", "3")

@@ -94,7 +94,7 @@ func (x *claimCall) readOptions(c *Ctx, a *Scanner) {
 	}
 }
 
-// see notes that the consumer, which is made if it is not there, asked for something.
+// see records a request of the consumer, which is created if it does not exist.
 func (x *claimCall) see(c *Ctx, g *store.GroupEdit) {
 	consumer, _ := consumerOf(c, g, x.key, x.consumer)
 	consumer.SeenMS = c.NowMS()
@@ -150,8 +150,8 @@ const (
 	autoClaimMost = math.MaxInt64 / 16
 )
 
-// xautoclaim claims what has been pending for long, from an ID on, and replies where to go on, the entries,
-// and the IDs of those that were deleted meanwhile and are pending no more.
+// xautoclaim claims entries that have been pending for long, from an ID on. The reply has the next ID, the
+// entries, and the IDs of deleted entries, which are pending no more.
 func xautoclaim(c *Ctx) error {
 	a := c.Args()
 	call := claimCall{key: a.Key(), name: a.Bytes(), consumer: a.Bytes(), retryCount: -1, deliveredMS: c.NowMS()}
@@ -198,7 +198,7 @@ func (x *claimCall) auto(c *Ctx, g *store.GroupEdit, start stream.ID, count int6
 	next := stream.ID{}
 	attempts := count * autoClaimFactor
 	c.Out.Array(3)
-	// The reply begins with where to go on, which is known at its end: what is looked at is noted first.
+	// The reply begins with the next ID, which is known only at the end, so the entries are recorded first.
 	claimed := int64(0)
 	g.Group().EachPending(start, func(p stream.Pending) bool {
 		if attempts == 0 || claimed == count {

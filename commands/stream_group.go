@@ -237,7 +237,7 @@ func xack(c *Ctx) error {
 }
 
 // openGroup opens a group for writing; e is nil if there is no such key or group. XACK and the like look the
-// key up as if to read it, as in Redis: whoever wants to hear of misses hears of it.
+// key up as if to read it, as in Redis, so a miss is reported as an event.
 func openGroup(c *Ctx, key, name []byte) (e *store.StreamEdit, g *store.GroupEdit, err error) {
 	return openGroupOf(c, c.DB.Find(key), key, name)
 }

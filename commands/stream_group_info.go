@@ -119,7 +119,7 @@ func writeGroupFull(c *Ctx, s *stream.Stream, g *stream.Group, count int64) {
 	}
 }
 
-// givenBack counts what XNACK has given back and nobody has claimed since.
+// givenBack counts the entries that XNACK has given back and that have not been claimed since.
 func givenBack(g *stream.Group) (n int64) {
 	if nobody := g.Consumer(nil); nobody != nil {
 		g.PendingOf(nobody, stream.ID{}, func(p stream.Pending) bool {
@@ -132,8 +132,8 @@ func givenBack(g *stream.Group) (n int64) {
 	return n
 }
 
-// writePending writes an array of pending entries; owners, if not nil, is the group whose
-// consumers are named with them.
+// writePending writes an array of pending entries; owners, if not nil, is the group that gives the name of
+// each consumer.
 func writePending(c *Ctx, count int64, each func(visit func(stream.Pending) bool), owners *stream.Group) {
 	list, n := c.Out.DeferArray(), int64(0)
 	each(func(p stream.Pending) bool {

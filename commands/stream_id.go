@@ -35,8 +35,8 @@ func parseStreamID(text []byte, missingSeq uint64) (id stream.ID, ok bool) {
 	return id, ok
 }
 
-// parseNewStreamID reads the ID of an entry to add: "ms-seq", "ms" for ms-0, or "ms-*", which leaves the
-// sequence number to the stream and is told by autoSeq.
+// parseNewStreamID reads the ID of an entry to add: "ms-seq", "ms" for ms-0, or "ms-*". With the last form
+// the stream chooses the sequence number, and autoSeq is true.
 func parseNewStreamID(text []byte) (id stream.ID, autoSeq, ok bool) {
 	ms, seq, hasSeq, ok := splitStreamID(text)
 	if ok && hasSeq && string(seq) == "*" {
@@ -47,8 +47,8 @@ func parseNewStreamID(text []byte) (id stream.ID, autoSeq, ok bool) {
 	return id, false, ok
 }
 
-// parseBound reads one end of an interval: an ID, "-" or "+" for the lowest and the highest one there can be,
-// or an ID behind "(", which the interval then does not include.
+// parseBound reads one end of an interval: an ID, "-" or "+" for the lowest or highest possible ID, or an
+// exclusive ID after "(".
 func parseBound(text []byte, missingSeq uint64) (id stream.ID, exclusive, ok bool) {
 	if len(text) > 1 && text[0] == '(' {
 		id, ok = parseStreamID(text[1:], missingSeq)
@@ -73,8 +73,8 @@ func streamID(a *Scanner) stream.ID {
 	return id
 }
 
-// nextStreamID is the ID that XADD with * gives the next entry of s, which is nil if there is no such key:
-// that of this moment, or the one after the last if the clock has not gone on.
+// nextStreamID returns the ID that XADD with * gives the next entry of s; s is nil if the key does not exist.
+// It is the ID of the current time, or the one after the last if the clock has not advanced.
 func nextStreamID(c *Ctx, s *stream.Stream) (stream.ID, error) {
 	last := stream.ID{}
 	if s != nil {

@@ -39,7 +39,7 @@ func TestClaimOrder(t *testing.T) {
 	f.want(`[["s" [["2-0" ["f" "v"] 1 2]]]]`,
 		"XREADGROUP", "GROUP", "g", "e", "COUNT", "1", "CLAIM", "1", "NOACK", "STREAMS", "s", ">")
 	require.Contains(t, f.do("XPENDING", "s", "g", "-", "+", "9").String(), `["2-0" "e" 0 3]`)
-	// What nobody holds goes before all others, and what was deleted is pending no more.
+	// Entries without a consumer come before all others, and deleted entries are no longer pending.
 	f.want("1", "XNACK", "s", "g", "FAIL", "IDS", "1", "5-0")
 	f.do("XDEL", "s", "3")
 	f.advance(9)
@@ -48,8 +48,8 @@ func TestClaimOrder(t *testing.T) {
 	require.Equal(t, "1-0 2-0 5-0", idsOf(f, "XPENDING", "s", "g", "-", "+", "9"))
 }
 
-// "The CLAIM min-idle-time condition may become true for some pending entries during the BLOCK milliseconds":
-// who waits has asked to be tried then, and is served by an XNACK at once.
+// "The CLAIM min-idle-time condition may become true for some pending entries during the BLOCK milliseconds".
+// So a waiter tries again at that time, and an XNACK serves it at once.
 func TestClaimWaits(t *testing.T) {
 	f := newFixture(t, StreamRows)
 	f.do("XADD", "s", "1", "f", "v")

@@ -15,8 +15,8 @@ type nackCall struct {
 	retryCount int64 // -1: what the mode says
 }
 
-// xnack gives entries back that a consumer cannot deal with (Redis 8.8): they stay pending, for nobody, and
-// may be claimed at once. What was deleted from the stream meanwhile is pending no more, as for XCLAIM.
+// xnack gives back entries that a consumer cannot process (Redis 8.8). They stay pending without a consumer,
+// and may be claimed at once. Entries that were deleted from the stream are no longer pending, as in XCLAIM.
 func xnack(c *Ctx) error {
 	a := c.Args()
 	key, name := a.Key(), a.Bytes()

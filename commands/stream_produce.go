@@ -11,7 +11,7 @@ import (
 	"lockserver/store/stream"
 )
 
-// produceCall is what IDMP and IDMPAUTO say to XADD: which message of which producer this is.
+// produceCall holds the options IDMP and IDMPAUTO of XADD: the producer and its message.
 type produceCall struct {
 	given    bool
 	auto     bool // the message has no name: what is in it tells

@@ -23,7 +23,7 @@ type producerModel struct {
 	db   int
 }
 
-// producedStream is a stream of the model, of which only the producers count.
+// producedStream is a stream of the model, with only its producers.
 type producedStream struct {
 	limits            stream.ProducerLimits
 	uses              bool // has to do with producers
@@ -144,7 +144,7 @@ func (m *producerModel) step() {
 		ms := int64(m.rand.IntN(300))
 		if m.rand.IntN(2) == 0 {
 			m.f.advance(ms)
-		} else { // nobody works off what is due
+		} else { // due messages are not removed
 			m.f.nowMS += ms
 			m.f.store.SetNow(m.f.nowMS * 1000)
 		}
@@ -231,7 +231,8 @@ func TestProducersAgainstModel(t *testing.T) {
 	}
 }
 
-// What is recorded of a message: the entry, and behind it whose it is; the limits with the first one.
+// The effects of a message: the entry, then its producer and message ID; the first message also records the
+// limits.
 func TestProducersEffects(t *testing.T) {
 	f := newFixture(t, StreamRows, KeyRows)
 	l := f.store.Limits()

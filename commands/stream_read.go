@@ -16,7 +16,7 @@ type readCall struct {
 	count int64       // most entries of each stream; 0: all
 	// timeoutMS is how long to wait for entries; 0: for ever, -1: not at all.
 	timeoutMS int64
-	// group and consumer are those of XREADGROUP, which is told by grouped.
+	// group and consumer are those of XREADGROUP, for which grouped is true.
 	grouped, noAck  bool
 	group, consumer []byte
 	// claim, if given, is what has been pending for so long that XREADGROUP takes it over.
@@ -192,9 +192,8 @@ func (x *readCall) writeStream(c *Ctx, i int, s *stream.Stream) {
 	writeEntries(c, s, x.after[i].Next(), stream.MaxID(), false, x.count)
 }
 
-// wait makes the client wait until one of the streams has entries. The IDs are fixed by now, but for those
-// that are "+": a stream that goes and comes again answers only when its IDs have passed the one that was
-// there.
+// wait makes the client wait until one of the streams has entries. The IDs are fixed by now, except for "+".
+// A stream that is removed and created again answers only when its IDs exceed the old last ID.
 func (x *readCall) wait(c *Ctx) {
 	own := *x
 	own.keys = CloneAll(x.keys)

@@ -124,7 +124,7 @@ func hasNews(s *stream.Stream, g *stream.Group) bool {
 }
 
 // deliver writes the entries that the consumer takes over, and then those that the group has not read, at
-// most count of them unless that is 0, which it makes pending for the consumer unless it does not want that.
+// most count of them unless that is 0. The latter become pending for the consumer unless the call has NOACK.
 func (x *readCall) deliver(c *Ctx, g *store.GroupEdit, consumer *stream.Consumer, idle []stream.Pending) {
 	var ids []stream.ID
 	list := c.Out.DeferArray()

@@ -31,8 +31,8 @@ func (x *readCall) takeIdle(c *Ctx, g *store.GroupEdit) (idle []stream.Pending) 
 	return idle
 }
 
-// deliverIdle writes what the consumer takes over, each with how long it has been pending, -1 if for nobody,
-// and how often it had been delivered.
+// deliverIdle writes the entries that the consumer takes over. Each has the time it has been pending (-1:
+// without a consumer) and the number of earlier deliveries.
 func (x *readCall) deliverIdle(c *Ctx, g *store.GroupEdit, consumer *stream.Consumer, idle []stream.Pending) {
 	for _, p := range idle {
 		g.Stream().Range(p.ID, p.ID, false, func(id stream.ID, fv stream.FieldValues) bool {
@@ -48,7 +48,8 @@ func (x *readCall) deliverIdle(c *Ctx, g *store.GroupEdit, consumer *stream.Cons
 	}
 }
 
-// idleMS is for how many milliseconds an entry has been pending; -1 if nobody holds it (XNACK).
+// idleMS returns the number of milliseconds that an entry has been pending, or -1 if it has no consumer
+// (XNACK).
 func idleMS(c *Ctx, g *stream.Group, p stream.Pending) int64 {
 	if p.DeliveredMS == 0 && g.Owner(p).Name() == "" {
 		return -1
@@ -56,8 +57,8 @@ func idleMS(c *Ctx, g *stream.Group, p stream.Pending) int64 {
 	return max(c.NowMS()-p.DeliveredMS, 0)
 }
 
-// idleSinceMS is when something that is pending at key will be taken over by a call that waits, if nobody
-// touches it before; never if the call does not ask for that.
+// idleSinceMS returns the time when a waiting call will take over a pending entry of key, if the entry is not
+// used before. It is never if the call did not request that.
 func (x *readCall) idleSinceMS(c *Ctx, key []byte) int64 {
 	atMS := int64(math.MaxInt64)
 	if !x.claim {
@@ -78,9 +79,9 @@ func (x *readCall) idleSinceMS(c *Ctx, key []byte) int64 {
 // leastPatienceMS is how soon a call that waits looks again at what is pending.
 const leastPatienceMS = 10
 
-// awaitIdle has a call that waits try again when something that is pending may be taken over. What others are
-// given from now on is not due before the time that the call asks for, so it looks again by then: nobody need
-// tell it.
+// awaitIdle makes a waiting call try again when a pending entry may be taken over. Entries delivered from now
+// on are due no earlier than the call's own idle time from now, so the call checks again by then and needs no
+// notification.
 func (x *readCall) awaitIdle(c *Ctx) {
 	if !x.claim {
 		return

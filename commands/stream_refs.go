@@ -82,7 +82,7 @@ func countedIDs(a *Scanner) [][]byte {
 	return a.Take(int(n))
 }
 
-// parse reads the IDs, which nobody looks at before the key and the group are known to be there.
+// parse reads the IDs. It runs only after the key and the group were found.
 func (r *removal) parse() ([]stream.ID, error) {
 	ids := make([]stream.ID, len(r.ids))
 	for i, text := range r.ids {

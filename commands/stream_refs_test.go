@@ -42,7 +42,7 @@ func left(f *fixture) string {
 }
 
 // From the documentation of XDELEX, XACKDEL, XTRIM and XADD of Redis 8.2; the oracle is older. Each case
-// begins with 1-0 to 4-0, of which both groups have 1-0 to 3-0 pending.
+// begins with 1-0 to 4-0; both groups have 1-0 to 3-0 pending.
 func TestStreamRefs(t *testing.T) {
 	const nobodyActed = "1-0 2-0 3-0 4-0 | 1-0 2-0 3-0 | 1-0 2-0 3-0"
 	for _, c := range []struct{ before, call, reply, left string }{

@@ -114,7 +114,7 @@ func TestStreamEffects(t *testing.T) {
 	want([]string{"0 XTRIM s MINID 5-0"}, "XTRIM", "s", "MAXLEN", "~", "5")
 	want([]string{"0 XDEL s 7-0 9-0"}, "XDEL", "s", "7", "4", "9")
 	want(nil, "XDEL", "s", "7", "4", "9")
-	want([]string{"0 XTRIM s MINID 7-0"}, "XTRIM", "s", "MINID", "7") // leaves a node of which none lives
+	want([]string{"0 XTRIM s MINID 7-0"}, "XTRIM", "s", "MINID", "7") // leaves a node without living entries
 	want([]string{"0 XTRIM s MINID 8-0"}, "XTRIM", "s", "MINID", "8") // removes it, and no entry
 	want(nil, "XTRIM", "s", "MINID", "8")
 	want(nil, "XSETID", "s", "8") // below the highest deleted ID

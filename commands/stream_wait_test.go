@@ -181,7 +181,7 @@ func (cl *fakeClient) answered() (string, bool) {
 	return cl.answer().String(), true
 }
 
-// scriptRow stands in for EVAL in the scenes: it runs the calls of a script as one unit.
+// scriptRow replaces EVAL in the scenes: it runs the calls of a script as one unit.
 func scriptRow() []Row {
 	return []Row{{Name: "eval", Group: Scripting, Since: "1.0.0", Summary: "Runs calls as one unit.", Complexity: "O(N)",
 		Flags: Write, Args: []Arg{Str("script"), Int("numkeys")},
@@ -281,8 +281,8 @@ func (w *waitingOracle) send(args ...string) (string, bool) {
 	return reply, ok
 }
 
-// answered relies on Redis writing what a waiter gets together with the reply to the client that woke it:
-// when it has answered a later command, all of that is written.
+// answered relies on Redis to write the reply of a waiter together with the reply of the client that woke it.
+// When Redis has answered a later command, all of that has been written.
 func (w *waitingOracle) answered() (string, bool) {
 	w.t.Helper()
 	w.first.do("PING")

@@ -62,8 +62,8 @@ func digestString(c *Ctx) error {
 	return nil
 }
 
-// delex finds fault with the number of its words first, and with the condition only if there is a string to
-// hold it against: a missing key is 0 whatever the condition.
+// delex checks the number of its words first, and the condition only if there is a string to compare. A
+// missing key is 0, even with an invalid condition.
 func delex(c *Ctx) error {
 	a := c.Args()
 	key := a.Key()

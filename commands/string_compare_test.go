@@ -13,7 +13,7 @@ func TestStringCompareScript(t *testing.T) {
 	playDocumented(t, "testdata/string_compare.script", StringRows, KeyRows)
 }
 
-// A comparison leaves no effect of its own: SET and DEL are what the journal sees (Redis' string.tcl: "DELEX
+// A comparison has no effect of its own: the journal gets only SET and DEL (Redis' string.tcl: "DELEX
 // propagate as DEL command to replica", "DELEX does not propagate when condition not met").
 func TestStringCompareEffects(t *testing.T) {
 	f := newStrings(t)

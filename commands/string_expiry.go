@@ -15,7 +15,7 @@ type expiry struct {
 	timed bool // unit is one of the four
 }
 
-// read notes the option w, which is one of the four units, and its number. Anything else is a syntax error.
+// read reads the option w, one of the four units, and its number. Anything else is a syntax error.
 func (e *expiry) read(a *Scanner, w string) {
 	switch w {
 	case "EX", "PX", "EXAT", "PXAT":

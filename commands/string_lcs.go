@@ -44,7 +44,7 @@ func lcs(c *Ctx) error {
 	return nil
 }
 
-// replyMatches replies where the subsequence stands in both strings, from its end to its start.
+// replyMatches replies with the positions of the subsequence in both strings, from its end to its start.
 func replyMatches(c *Ctx, s *subsequence, least int64, withLen bool) {
 	length := s.solve(true)
 	c.Out.Map(2)
@@ -126,8 +126,8 @@ func (s *subsequence) solve(trace bool) int {
 	return int(row[len(s.b)])
 }
 
-// run goes back from the prefixes of i and j bytes to the last run of bytes that the subsequence takes from
-// both strings, and returns where it begins in each and its size; 0 if there is none.
+// run finds the last run of bytes of the subsequence that ends within the prefixes of i and j bytes. It
+// returns its start in each string and its size, or size 0 if there is none.
 func (s *subsequence) run(i, j int) (int, int, int) {
 	size := 0
 	for i > 0 && j > 0 {

@@ -54,7 +54,7 @@ func setString(c *Ctx) error {
 }
 
 // maySet reports whether the condition of a SET holds, without using the key. A missing key is equal to
-// nothing: it fails IFEQ and IFDEQ and satisfies IFNE and IFDNE, and then nobody looks at the operand.
+// nothing: it fails IFEQ and IFDEQ and satisfies IFNE and IFDNE, without a check of the operand.
 func maySet(c *Ctx, key []byte, cond *comparison) (bool, error) {
 	if cond.word == "" {
 		return true, nil

@@ -39,7 +39,7 @@ func TestSetDeadlines(t *testing.T) {
 	f.want("$nil", "GET", "k")
 }
 
-// An overdue key that nobody has removed yet is as good as gone for every command.
+// An overdue key that has not been removed yet does not exist for any command.
 func TestStringsOverdue(t *testing.T) {
 	for _, c := range []struct{ call, reply string }{
 		{"GET k", "$nil"}, {"MGET k", "[$nil]"}, {"STRLEN k", "0"}, {"SETNX k v", "1"}, {"SET k v XX", "$nil"},

@@ -62,7 +62,7 @@ func NewTable(groups ...[]Row) *Table {
 	return t
 }
 
-// index makes the hash table of the rows, whose names are given in their order.
+// index makes the hash table of the rows; names are their names in the same order.
 func (t *Table) index(names []string) {
 	size := bits.Len(uint(2 * len(t.rows)))
 	t.slots = make([]slot, 1<<size)
@@ -77,9 +77,9 @@ func (t *Table) index(names []string) {
 	}
 }
 
-// Renamed is a table in which commands have other names: renames are pairs of a name, in any case, and the
-// one that replaces it, empty if the command cannot be called any more. They count one after the other. Rows
-// and their numbers are those of t. The error says which pair cannot be.
+// Renamed returns a table with renamed commands. renames are pairs of a name, in any case, and its
+// replacement, which is empty if the command is disabled. They are applied in order. Rows and their numbers
+// are those of t. The error names the invalid pair.
 func (t *Table) Renamed(renames [][]string) (*Table, error) {
 	if len(renames) == 0 {
 		return t, nil
@@ -185,8 +185,8 @@ func (t *Table) first(d digest) int {
 
 func (t *Table) next(at int) int { return (at + 1) & (len(t.slots) - 1) }
 
-// digest is what is compared of a name: its length and its first and last eight bytes in lower case, which is
-// the whole of a name of up to 16 bytes.
+// digest is the part of a name that is compared: its length and its first and last eight bytes in lower case.
+// That is all of a name of up to 16 bytes.
 type digest struct {
 	head, tail uint64
 	length     int
@@ -208,8 +208,8 @@ func digestOf(name []byte) digest {
 	}
 }
 
-// lowerBytes puts the ASCII letters among eight bytes into lower case, all at once: adding brings the top bit
-// of a byte up when it is at least 'A', and when it is above 'Z'.
+// lowerBytes converts the ASCII letters among eight bytes to lower case, all at once. Two additions set the
+// top bit of a byte if it is at least 'A', and if it is above 'Z'.
 func lowerBytes(x uint64) uint64 {
 	const each = 0x0101010101010101
 	low := x &^ (0x80 * each)

@@ -88,7 +88,7 @@ func (t *Table) innerRefs(row *Row, args [][]byte, refs []KeyRef) ([]KeyRef, boo
 	return refs, err == nil
 }
 
-// unfound is the error for a call whose arguments contradict themselves.
+// unfound is the error for a call with contradictory arguments.
 func (r *Row) unfound() error {
 	if r.Flags.Has(NoMandatoryKeys) {
 		return nil
@@ -152,8 +152,8 @@ func (s *KeySpec) locate(args [][]byte, begin int) (first, last int, ok bool) {
 	return first, last, first <= last && last < len(args)
 }
 
-// looseRefs is what Redis falls back on where a numkeys is no integer: it goes by the digits with which that
-// begins, and knows the counted keys, then the others, but not how they are used.
+// looseRefs is Redis' fallback for a numkeys that is not an integer. It uses the leading digits, and returns
+// the counted keys, then the others, without their access.
 func (r *Row) looseRefs(args [][]byte, dst []KeyRef) ([]KeyRef, bool) {
 	counted := slices.IndexFunc(r.keys, func(s KeySpec) bool { return s.KeyNum })
 	if counted < 0 || r.keys[counted].Index >= len(args) {
@@ -218,8 +218,8 @@ func (r *Row) OnlyKey() (pos int, use KeyFlags, ok bool) {
 	return s.Index, s.Flags, true
 }
 
-// SoleKey is where the only key of every call stands, and all that a call may do with it; ok is false if
-// there may be others, or it is not always there.
+// SoleKey returns the position of the only key of every call, and all access that a call may have. ok is
+// false if there may be other keys, or none.
 func (r *Row) SoleKey() (pos int, most KeyFlags, ok bool) {
 	if r.FindKeys == nil {
 		return r.OnlyKey()

@@ -67,5 +67,5 @@ func TestGetKeysAgainstRedis(t *testing.T) {
 	}
 }
 
-// guessed are the commands whose keys Redis finds by code of their own (Row.FindKeys in ours).
+// guessed are the commands with key positions that Redis finds by special code (Row.FindKeys in ours).
 var guessed = []string{"set", "bitfield", "sort", "sort_ro", "migrate"}

@@ -44,7 +44,7 @@ type fixture struct {
 // startMS is the time at which a fixture begins.
 const startMS = 1_700_000_000_000
 
-// newFixture makes a fixture whose table has the rows of these families: newFixture(t, StringRows, KeyRows).
+// newFixture makes a fixture with a table of the rows of these families: newFixture(t, StringRows, KeyRows).
 func newFixture(t testing.TB, families ...func() []Row) *fixture {
 	t.Helper()
 	var groups [][]Row
@@ -187,8 +187,7 @@ func (f *fixture) reply(c *Ctx, err error) resp.Value {
 	return v
 }
 
-// plant makes a value of a type whose family is not in the table: HSET, SADD and
-// XADD, for tests of wrong types.
+// plant makes a value of a type without a family in the table: HSET, SADD and XADD, for tests of wrong types.
 func (cl *fakeClient) plant(argv [][]byte) (resp.Value, bool) {
 	key := argv[1]
 	name := strings.ToUpper(string(argv[0]))
@@ -292,7 +291,7 @@ func (f *fixture) allocsOf(args ...string) float64 {
 	})
 }
 
-// keyObserver notes what changed, for those who wait.
+// keyObserver records the changed keys for the waiters.
 type keyObserver fixture
 
 type changedKey struct {
@@ -315,7 +314,7 @@ func (o *keyObserver) DatabaseChanged(db int) {
 // fakeHost is the part of a fixture that is a Host.
 type fakeHost struct {
 	parked    []*parkedWait
-	trying    *parkedWait // whose turn it is
+	trying    *parkedWait // the wait that tries now
 	lastToken int64
 	idSecond  int64
 	renewals  map[string]renewal // by key
@@ -377,7 +376,7 @@ func (h *fakeHost) KeyEvent(_ *store.DB, event string, key []byte) {
 	h.events = append(h.events, event+" "+string(key))
 }
 
-// Publish reaches nobody.
+// Publish has no receivers.
 func (h *fakeHost) Publish(channel, message []byte) int64 {
 	h.published = append(h.published, string(channel)+" "+string(message))
 	return 0
@@ -441,7 +440,7 @@ func (f *fixture) serveWaiters() {
 	for len(f.ready) > 0 {
 		changed := f.ready
 		f.ready = nil
-		held := map[changedKey]bool{} // keys at whose queue the first was not served
+		held := map[changedKey]bool{} // keys with a queue in which the first was not served
 		for _, p := range slices.Clone(f.parked) {
 			if p.concerns(changed) && !p.behind(held) {
 				f.try(p, held)
@@ -493,7 +492,7 @@ func (f *fixture) unpark(p *parkedWait, c *Ctx, err error) {
 	}
 }
 
-// timeOut ends the waits whose time has come.
+// timeOut ends the waits that have timed out.
 func (f *fixture) timeOut() {
 	f.t.Helper()
 	for _, p := range slices.Clone(f.parked) {

@@ -11,13 +11,13 @@ import (
 // one of knownWords, twice its number plus one, and then nothing follows.
 type Words string
 
-// knownWords are those that commands which wait often have, as clients write them. There is room for 64 with
-// a number of one byte.
+// knownWords are frequent words of waiting commands, as clients write them. A number of one byte can encode
+// 64 of them.
 var knownWords = [...]string{"LOCK", "MLOCK", "PX", "EX", "WAIT", "SHARED", "ONCE", "lock", "mlock", "px", "ex", "wait", "shared", "once",
 	"BLPOP", "BRPOP", "BLMOVE", "BZPOPMIN", "BZPOPMAX", "LEFT", "RIGHT", "XREAD", "XREADGROUP", "GROUP", "COUNT", "BLOCK", "NOACK", "STREAMS",
 	"blpop", "brpop", "xread", "xreadgroup", "group", "count", "block", "streams", "30000"}
 
-// known is the number of a word in knownWords; -1: it is none of them.
+// known is the number of a word in knownWords, or -1 if it is not one.
 func known(word []byte) int {
 	const longest = len("XREADGROUP")
 	if len(word) < 2 || len(word) > longest {
@@ -69,21 +69,21 @@ func (w Words) next() (word string, rest Words) {
 	return string(rest[:n>>1]), rest[n>>1:]
 }
 
-// Append appends the command to argv, with its text in a copy that stands in room if there is enough of it,
-// and returns both. The words are valid for as long as nobody else uses the room.
-func (w Words) Append(argv [][]byte, room []byte) (_ [][]byte, _ []byte) {
-	if n := w.Bytes(); cap(room) < n {
-		room = make([]byte, 0, n)
+// Append appends the command to argv, with a copy of its text, and returns both. The copy is in buf if that
+// is large enough. The words are valid until buf is used again.
+func (w Words) Append(argv [][]byte, buf []byte) (_ [][]byte, _ []byte) {
+	if n := w.Bytes(); cap(buf) < n {
+		buf = make([]byte, 0, n)
 	}
-	room = room[:0]
+	buf = buf[:0]
 	for rest := w; rest != ""; {
 		var word string
 		word, rest = rest.next()
-		at := len(room)
-		room = append(room, word...)
-		argv = append(argv, room[at:len(room):len(room)])
+		at := len(buf)
+		buf = append(buf, word...)
+		argv = append(argv, buf[at:len(buf):len(buf)])
 	}
-	return argv, room
+	return argv, buf
 }
 
 // Argv returns the command in memory of its own.
@@ -114,8 +114,8 @@ func (w Words) Find(text []byte) int {
 	return -1
 }
 
-// At returns the word that stands where Find has found it. It is no copy: whoever keeps it keeps the whole
-// command.
+// At returns the word at the position that Find returned. It is not a copy: keeping it keeps the whole
+// command in memory.
 func (w Words) At(at int) string {
 	word, _ := w[at:].next()
 	return word

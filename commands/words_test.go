@@ -9,8 +9,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// Commands of all sizes come out as they went in, also into room that something else stood in, and take one
-// piece of memory.
+// Commands of all sizes are returned unchanged, also in a buffer that was used before, and take one piece of
+// memory.
 func TestWords(t *testing.T) {
 	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))

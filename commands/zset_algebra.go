@@ -295,9 +295,9 @@ func unionScored(x *combineCall, visit func(member []byte, score float64) bool) 
 	}
 }
 
-// differScored walks the first operand and leaves out what any other one has. Where the others are many and
-// small it first collects what they have in common with the first, so that the time does not grow with the
-// size of the first times their number.
+// differScored walks the first operand and leaves out members of the others. If the others are many and
+// small, it first collects their common members with the first. So the time does not grow with the size of
+// the first times their number.
 func differScored(x *combineCall, visit func(member []byte, score float64) bool) {
 	first, others := &x.operands[0], x.operands[1:]
 	total := 0

@@ -28,9 +28,9 @@ func scoreBound(text []byte) (f float64, open, ok bool) {
 	return f, open, ok
 }
 
-// looseFloat reads a number as C's strtod does without a look at errno: spaces before it are passed over,
-// what is out of range is infinite or zero, a zero byte ends the text, and no text at all is 0. Redis reads
-// the ends of an interval of scores so.
+// looseFloat reads a number as C's strtod does without a check of errno. Leading spaces are skipped, a number
+// out of range is infinite or zero, a zero byte ends the text, and an empty text is 0. Redis reads the ends
+// of a score interval in this way.
 func looseFloat(text []byte) (float64, bool) {
 	text = clip(text, len(text))
 	if len(text) == 0 {
@@ -82,8 +82,8 @@ func lexBound(text []byte) (b zset.LexBound, ok bool) {
 	return b, b.Infinite != 0 && (len(text) == 1 || text[1] == 0)
 }
 
-// rankRange turns the ends of an interval of ranks, of which negative ones count from the end and both are
-// part of it, into the ranks from..to-1 of a sorted set of n members.
+// rankRange converts an inclusive interval of ranks into the ranks from..to-1 of a sorted set of n members.
+// Negative ranks count from the end.
 func rankRange(start, stop int64, n int) (from, to int) {
 	size := int64(n)
 	if start < 0 {

@@ -43,8 +43,8 @@ func popScored(c *Ctx, highest bool) error {
 	return nil
 }
 
-// writePoppedScored takes the n lowest or highest members of key's sorted set out, all of
-// which exist, and writes them.
+// writePoppedScored removes the n lowest or highest members of key's sorted set, which must exist, and writes
+// them.
 func writePoppedScored(c *Ctx, key []byte, e *store.ZSetEdit, n int, highest, pairs bool) {
 	if n == 0 {
 		return

@@ -165,7 +165,7 @@ func (x *rangeCall) ranks(z *zset.ZSet) (from, to int) {
 	return from, to
 }
 
-// part is ranks after LIMIT, whose offset counts from where the walk begins.
+// part is ranks after LIMIT; its offset counts from the start of the walk.
 func (x *rangeCall) part(z *zset.ZSet) (from, to int) {
 	from, to = x.ranks(z)
 	if x.offset < 0 || x.offset >= int64(to-from) {

@@ -27,8 +27,8 @@ var readings = map[string]reading{
 	"stream": {words: []string{"XRANGE", "-", "+"}, width: 1, ordered: true},
 }
 
-// Dump shows the first database, for the eyes of who reads a failed test: each key with its type and, if it
-// dies, when; below it the value, a line an element. Keys are in order, and so are fields and members of
+// Dump shows the first database, for the reader of a failed test. Each key has its type and its deadline, if
+// any; below it is the value, a line for each element. Keys are in order, and so are fields and members of
 // sets; text is in quotes, with escapes. A Bloom filter shows its type only.
 //
 //	"cart" hash

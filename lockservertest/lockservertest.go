@@ -1,5 +1,5 @@
-// Package lockservertest is a server for one Go test: it runs when Run returns and has ended with the test,
-// its time is the test's, and so is what goes wrong. What cannot be done fails the test.
+// Package lockservertest is a server for one Go test. It runs when Run returns and ends with the test. The
+// test controls its time. An error of the server fails the test.
 //
 //	srv := lockservertest.Run(t)
 //	client := redis.NewClient(&redis.Options{Addr: srv.Addr})

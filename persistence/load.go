@@ -17,7 +17,7 @@ import (
 // Loaded says what a snapshot held.
 type Loaded struct {
 	Keys    int
-	Expired int // keys whose time had come before the load; they are not kept
+	Expired int // keys that were overdue before the load; they are not kept
 	Bytes   int64
 	Version int // of the format
 	// TokenLimit is SaveOptions'; 0: the file does not state it.
@@ -71,7 +71,7 @@ type loader struct {
 	o          LoadOptions
 	functions  int // how many libraries have been handed on
 	got        Loaded
-	reservable uint64 // keys: those that the input has room for, less those that room was reserved for
+	reservable uint64 // number of keys that the input may still hold, less those already reserved
 	db         int    // of the last entry, -1: there was none
 	ahead      stringsAhead
 	stream     bool // the last entry is a stream, and was put into the store
@@ -169,7 +169,7 @@ func (l *loader) entry(e *rdb.Entry) error {
 		l.db = e.DB
 		keys, _ := l.in.SizeHint()
 		keys = min(keys, l.reservable)
-		l.reservable -= keys // a file may come back to a database, of which nothing may have been kept, any number of times
+		l.reservable -= keys // a file may return to the same database any number of times, and none of its keys may have been kept
 		db.Reserve(int(keys))
 	}
 	if e.ExpireAtMS != 0 && l.st.Past(e.ExpireAtMS) {
@@ -187,7 +187,7 @@ func (l *loader) entry(e *rdb.Entry) error {
 	if err := l.ahead.load(l.in, l.st, &l.got); err != nil {
 		return err
 	}
-	if l.ahead.add(e, l.in.Offset()) { // there is room now
+	if l.ahead.add(e, l.in.Offset()) { // there is space now
 		return nil
 	}
 	fresh, err := loadKey(l.in, db, e, &l.o)

@@ -25,8 +25,8 @@ type stringRead struct {
 	freq    int
 }
 
-// add takes a string that the reader has just read. It returns false if there is no
-// room for it, or if it is none.
+// add takes a string that the reader has just read. It returns false if there is no space for it, or if it is
+// not a string.
 func (a *stringsAhead) add(e *rdb.Entry, offset int64) bool {
 	if e.Kind != rdb.String || a.n == len(a.entries) || len(a.text)+len(e.Key)+len(e.Bytes) > aheadBytes || a.n > 0 && a.db != e.DB {
 		return false

@@ -7,7 +7,7 @@ import (
 	"lockserver/store"
 )
 
-// apartKey is the key under which a value stands in the database Apart while it is read.
+// apartKey is the key of a value in the database Apart while it is read.
 var apartKey = []byte("payload")
 
 // Dump appends the payload of a value to dst, as DUMP returns it: of version 10, or 12 if a field of a hash
@@ -26,8 +26,8 @@ func Dump(dst []byte, r store.Ref, compress bool) []byte {
 }
 
 // ReadPayload decodes a payload of DUMP, of any version up to 12, without changing any key. The value is nil,
-// without an error, if it is a hash all of whose fields are overdue. The error is rdb.ErrPayloadFooter if the
-// bytes are not what DUMP gave or come from a newer version, and says otherwise where the value is malformed.
+// without an error, if it is a hash with only overdue fields. The error is rdb.ErrPayloadFooter if the bytes
+// are not a result of DUMP or come from a newer version. Otherwise it says where the value is malformed.
 func ReadPayload(st *store.Store, payload []byte) (*store.Loose, error) {
 	return ReadPayloadWarn(st, payload, nil)
 }

@@ -25,20 +25,19 @@ type SaveOptions struct {
 	Functions [][]byte
 	// TokenLimit is a number that no fencing token is above; 0: it is not stated.
 	TokenLimit int64
-	// History, unless its ID is empty, says of which history of replication the data is the state at which
-	// place.
+	// History, unless its ID is empty, is the replication history of the data and their position in it.
 	History History
 	// Base says that a log follows: the snapshot is the base of an append-only file.
 	Base bool
 	// EachKey, if not nil, is called after each key.
 	EachKey func()
-	// Breathe, if not nil, is called now and then with how many keys have been written: whoever writes in the
-	// background lets others have the processor.
+	// Breathe, if not nil, is called now and then with the number of written keys, so that a background
+	// writer can yield the processor.
 	Breathe func(keys int)
 }
 
-// History is a place in a history of replication: its name, how many bytes of it lie before, and the database
-// that the commands behind it are for; -1: they say so themselves.
+// History is a position in a replication history: the name of the history, the number of bytes before the
+// position, and the database of the commands after it (-1: they begin with SELECT).
 type History struct {
 	ID     string
 	Offset int64

@@ -10,7 +10,7 @@ import (
 	"lockserver/store"
 )
 
-// fillWithStrings sets n keys, whose names are longer than what the compiler would put on the stack.
+// fillWithStrings sets n keys with names that are too long for a buffer on the stack.
 func fillWithStrings(n int) *store.Store {
 	st := store.New(1, store.Limits{})
 	for i := range n {
@@ -19,8 +19,8 @@ func fillWithStrings(n int) *store.Store {
 	return st
 }
 
-// TestSaveMakesNoGarbageByTheKey: a collection that begins in the middle of a save takes
-// the processors from everybody.
+// TestSaveMakesNoGarbageByTheKey: a collection that begins in the middle of a save takes the processors from
+// all other work.
 func TestSaveMakesNoGarbageByTheKey(t *testing.T) {
 	st := fillWithStrings(5000)
 	for _, o := range []SaveOptions{{}, {Compress: true, Checksum: true, Breathe: func(int) {}}} {

@@ -2,13 +2,13 @@ package store
 
 import "sync/atomic"
 
-// What a value's access field holds goes by the policy of eviction, as in Redis. Under the LFU policies it
-// is, in its low 24 bits, a time in minutes (16 bits) and above how often the value is used on a logarithmic
-// scale (8 bits); otherwise the time of the last use in seconds. A change of policy leaves the field alone:
-// until a value is used again, it is read as what it is not.
+// The access field of a value depends on the eviction policy, as in Redis. Under the LFU policies its low 24
+// bits hold a time in minutes (16 bits) and, above it, the frequency of use on a logarithmic scale (8 bits).
+// Under the others it holds the time of the last use in seconds. A change of policy leaves the field alone.
+// So until a value is used again, its field is read in the wrong format, as in Redis.
 //
-// Using a value does not change it, so the field is written where it stands, in a page that a snapshot may be
-// reading meanwhile: there it is written and read atomically.
+// Using a value does not change its data. The field is therefore written in place, in a page that a snapshot
+// may be reading at the same time, and all access to it is atomic there.
 
 const (
 	// firstCount is what a new value begins with, so that it does not go before it has had a chance.
@@ -24,14 +24,14 @@ func (s *Store) born() uint32 {
 	return uint32(s.nowMS / 1000)
 }
 
-// touch notes that a value is used, unless that is not to count.
+// touch records the use of a value, unless uses do not count now.
 func (s *Store) touch(v *value) {
 	if !s.noTouch {
 		s.use(v)
 	}
 }
 
-// use notes that a value is used.
+// use records the use of a value.
 func (s *Store) use(v *value) {
 	if s.eviction.lfu {
 		s.touchLFU(v)
@@ -108,9 +108,9 @@ func (s *Store) uses() uses {
 	return uses{s.eviction.policy.lru(), s.eviction.lfu, uint32(s.nowMS / 1000), s.minutes(), s.eviction.DecayMinutes}
 }
 
-// Use returns how many seconds before the cut the value was last used, if the policy of eviction was an LRU
-// one, and how often it is used, 0 to 255, if it was an LFU one; -1: the policy knows nothing of that. What
-// has been used since the cut counts.
+// Use returns when and how often a value was used before the cut. idleS is the number of seconds since the
+// last use under an LRU policy; freq is 0 to 255 under an LFU policy. A value that the policy does not keep
+// is -1. Uses after the cut count as well.
 func (n *Snapshot) Use(r Ref) (idleS int64, freq int) {
 	u := &n.uses
 	switch {

@@ -2,20 +2,20 @@ package store
 
 import "lockserver/store/due"
 
-// Aside returns an empty store of as many databases, for data that is to take the place of this store's when
-// it is whole (Adopt). Nobody is told of what changes in it. It has the clock of cuts in common with this
-// store, so that only the executor may touch it, too, and what it takes is not in this one's Used.
+// Aside returns an empty store with as many databases. It is for data that will replace this store's data
+// once it is complete (Adopt). Observers do not see changes of it. It shares the clock of cuts with this
+// store, so only the executor may touch it. Its memory is not part of this store's Used.
 func (s *Store) Aside() *Store {
 	a := &Store{nowMS: s.nowMS, nowUS: s.nowUS, seed: s.seed, limits: s.limits, epoch: s.epoch,
 		hashes: s.hashes, sets: s.sets, zsets: s.zsets, soonestMS: due.Never, renewMS: due.Never}
-	a.eviction.policy, a.eviction.lfu = s.eviction.policy, s.eviction.lfu // by which a use is noted
+	a.eviction.policy, a.eviction.lfu = s.eviction.policy, s.eviction.lfu // the form of the access field
 	a.fill(len(s.dbs))
 	return a
 }
 
-// Adopt puts the data of a store that Aside has made in the place of this one's, in no time, and returns how
-// many keys are gone. It is one change, which has no effect of its own: whoever keeps a journal begins it
-// anew. a must not be used any more.
+// Adopt replaces the data of this store by those of a store that Aside has made. It takes constant time and
+// returns how many keys are gone. It is one change, which has no effect of its own, so a journal must begin
+// anew. Do not use a afterwards.
 func (s *Store) Adopt(a *Store) (gone int) {
 	used := 0
 	if s.apart != nil {

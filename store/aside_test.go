@@ -8,12 +8,12 @@ import (
 	"lockserver/store/list"
 )
 
-// told notes which databases are said to have changed.
-type told struct{ databases []int }
+// changedDatabases records the databases reported as changed.
+type changedDatabases struct{ databases []int }
 
-func (t *told) KeyChanged(int, []byte) {}
-func (t *told) KeyReady(int, []byte)   {}
-func (t *told) DatabaseChanged(db int) { t.databases = append(t.databases, db) }
+func (t *changedDatabases) KeyChanged(int, []byte) {}
+func (t *changedDatabases) KeyReady(int, []byte)   {}
+func (t *changedDatabases) DatabaseChanged(db int) { t.databases = append(t.databases, db) }
 func keysOf(n *Snapshot, db int) (all []string) {
 	n.Each(db, func(key string, _ Ref) bool { all = append(all, key); return true })
 	return all
@@ -37,8 +37,8 @@ func fillForAside(s *Store) {
 	s.DB(1).LoadString([]byte(CompanionPrefix+"x"), []byte("1"), 0)
 }
 
-// TestAdopt: what was loaded aside is the data, with its deadlines and all that is known of it, and of what
-// was there nothing is left but what a snapshot from before reads.
+// TestAdopt: the data that were loaded aside replace the old data, with all deadlines. Of the old data only
+// what an earlier snapshot reads is left.
 func TestAdopt(t *testing.T) {
 	s, same := New(2, Limits{}), New(2, Limits{})
 	s.SetNow(1_000_000)
@@ -50,7 +50,7 @@ func TestAdopt(t *testing.T) {
 	}
 	s.DB(1).SetString([]byte("old"), []byte("old"), NoTTL)
 	before := s.Cut()
-	heard := &told{}
+	heard := &changedDatabases{}
 	s.SetObserver(heard)
 	s.Record(true)
 

@@ -30,8 +30,8 @@ func BenchmarkStrings(b *testing.B) {
 	})
 }
 
-// BenchmarkDeadlines is what deadlines cost in a large store: giving keys another one, giving new keys one
-// and removing them before it, and keys that die, each at a time of its own.
+// BenchmarkDeadlines measures the cost of deadlines in a large store: giving keys another one, giving new
+// keys one and removing them before it, and expiry, each at its own time.
 func BenchmarkDeadlines(b *testing.B) {
 	const n = 500_000
 	val := []byte("a value of some bytes")

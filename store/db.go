@@ -11,7 +11,7 @@ type DB struct {
 	id    int
 	store *Store
 	space *space
-	// leasesExpired is told by LeasesExpired. It stays with the number: what moves are the keys.
+	// leasesExpired is returned by LeasesExpired. It stays with the number: what moves are the keys.
 	leasesExpired int64
 }
 
@@ -43,7 +43,7 @@ func (db *DB) MeanTTL() int64 {
 // Blooms returns the number of keys that hold Bloom filters.
 func (db *DB) Blooms() int { return db.space.blooms }
 
-// TimedHashes returns the number of hashes of which a field has a deadline.
+// TimedHashes returns the number of hashes that have a field with a deadline.
 func (db *DB) TimedHashes() int { return db.space.timedHashes }
 
 // find returns the slot of a live key, or -1. An overdue key, and overdue fields of a
@@ -93,7 +93,7 @@ func (db *DB) Holds(key []byte) bool {
 	return db.live(db.space.refAt(slot))
 }
 
-// expireSlot removes the key of a slot, whose time has come.
+// expireSlot removes the key of a slot that is due.
 func (db *DB) expireSlot(slot int) {
 	name, _ := db.space.keys.At(slot)
 	key := []byte(name)
@@ -128,7 +128,7 @@ func (db *DB) lose(key []byte) bool {
 	return true
 }
 
-// loseAt is lose for a key whose place is known.
+// loseAt is lose for a key with a known slot.
 func (db *DB) loseAt(h uint64, slot int, key []byte) {
 	db.space.forget(slot)
 	db.space.delete(h, slot)
@@ -136,7 +136,7 @@ func (db *DB) loseAt(h uint64, slot int, key []byte) {
 	db.tell(key)
 }
 
-// put inserts a key that nobody finds, and returns where.
+// put inserts a key that look-ups do not find, and returns its place.
 func (db *DB) put(key []byte, v value) (p *value, slot int) {
 	db.vacate(key)
 	p, slot = db.putAgain(key, v)
@@ -153,8 +153,8 @@ func (db *DB) putAgain(key []byte, v value) (p *value, slot int) {
 	return keys.Mut(slot), slot
 }
 
-// vacate removes a key that is still there although nobody finds it any more, as when its time comes while
-// such keys stay (SetFollows): something else takes its place.
+// vacate removes an overdue key that is kept although look-ups do not find it (SetFollows), because a new
+// value takes its place.
 func (db *DB) vacate(key []byte) {
 	if !db.store.follows || db.store.frozenTime {
 		return
@@ -211,7 +211,7 @@ func (db *DB) Expire(key []byte, atMS int64) bool {
 	return true
 }
 
-// expireAt is Expire for a key whose place is known and a time that is still to come.
+// expireAt is Expire for a key with a known slot and a time in the future.
 func (db *DB) expireAt(slot int, key []byte, atMS int64) {
 	db.space.setDeadline(slot, atMS)
 	if db.store.effects != nil {

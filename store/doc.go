@@ -13,6 +13,6 @@
 //     one exception is the time of last access, a field that no snapshot reads.
 //   - A container that becomes empty takes its key with it.
 //
-// To add a type: give it a sub-package with a pure structure (Stamp, Clone, read methods that do not write),
-// a Kind, and a file here with its mutators (see hash.go); add its effects to the list in effects.go.
+// To add a type, write a sub-package with a pure structure (Stamp, Clone, read methods that do not write).
+// Add a Kind, and a file here with its mutators (see hash.go). Add its effects to the list in effects.go.
 package store

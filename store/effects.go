@@ -2,9 +2,9 @@ package store
 
 import "strconv"
 
-// Effect is one absolute, deterministic change, written as a command that a plain Redis
-// understands; those of Bloom filters are for one that has the module RedisBloom, and those of producers for
-// Redis 8.8, because without it no Redis has such a value. The closed list:
+// Effect is one absolute, deterministic change, written as a command that a plain Redis understands. Those of
+// Bloom filters need the module RedisBloom. Those of producers need Redis 8.8, the first version with such
+// values. The closed list:
 //
 //	SET key value [PXAT ms | KEEPTTL]   APPEND key value        SETRANGE key offset value
 //	DEL key                             PEXPIREAT key ms        PERSIST key
@@ -42,13 +42,13 @@ type Effect struct {
 // maxMerged bounds the arguments of one merged effect.
 const maxMerged = 1024
 
-// recorder collects the effects of a unit. Names and arguments lie one behind the other in bytes, and the
-// lists of arguments in list, so that a unit costs no memory of its own if the room is given back.
+// recorder collects the effects of a unit. Names and arguments are stored in bytes, the lists of arguments in
+// list. A unit allocates no memory if these buffers are given back.
 type recorder struct {
 	effects []Effect
 	bytes   []byte
 	list    [][]byte
-	lent    *recorder // the room of what was taken last, until it is given back
+	lent    *recorder // the buffers that were taken last, until they are given back
 }
 
 // Record decides whether effects are kept. Off, a mutator pays for one nil check.
@@ -76,7 +76,7 @@ func (s *Store) TakeEffects() []Effect {
 	return taken
 }
 
-// mostSpareEffects is how much room for arguments is kept, in bytes.
+// mostSpareEffects is the size of the largest argument buffer that is kept.
 const mostSpareEffects = 64 << 10
 
 // GiveBackEffects says that what TakeEffects returned last is not used any more.
@@ -85,24 +85,24 @@ func (s *Store) GiveBackEffects() {
 	if r == nil || r.lent == nil || len(r.effects) > 0 {
 		return
 	}
-	room := *r.lent
+	buffers := *r.lent
 	*r.lent = recorder{}
-	if cap(room.bytes) > mostSpareEffects || cap(room.list) > maxMerged || cap(room.effects) > maxMerged {
+	if cap(buffers.bytes) > mostSpareEffects || cap(buffers.list) > maxMerged || cap(buffers.effects) > maxMerged {
 		return
 	}
-	clear(room.effects)
-	clear(room.list)
-	r.effects, r.bytes, r.list = room.effects[:0], room.bytes[:0], room.list[:0]
+	clear(buffers.effects)
+	clear(buffers.list)
+	r.effects, r.bytes, r.list = buffers.effects[:0], buffers.bytes[:0], buffers.list[:0]
 }
 
-// RecordFunctions notes a change of the function libraries, which live beside the databases, as one of the
-// commands FUNCTION of the list. It counts as a change of the data.
+// RecordFunctions records a change of the function libraries, which are stored outside the databases, as one
+// of the FUNCTION commands of the list. It counts as a change of the data.
 func (s *Store) RecordFunctions(args ...[]byte) {
 	s.dirty++
 	s.record(s.DB(0), "FUNCTION", args...)
 }
 
-// record notes one effect; the arguments are copied.
+// record records one effect; the arguments are copied.
 func (s *Store) record(db *DB, name string, args ...[]byte) {
 	if s.effects == nil {
 		return
@@ -110,8 +110,8 @@ func (s *Store) record(db *DB, name string, args ...[]byte) {
 	s.effects.add(db.id, name, false, args...)
 }
 
-// recordMember notes an effect that joins the one before it when that has the same
-// name and key: HSET, SADD, ...
+// recordMember records an effect. It joins the previous one if that has the same name and key: HSET, SADD,
+// ...
 func (s *Store) recordMember(db *DB, name string, args ...[]byte) {
 	if s.effects == nil {
 		return

@@ -53,7 +53,7 @@ const (
 	searchSlots = 2048
 )
 
-// eviction is what the store knows of how to make room.
+// eviction is the state of eviction.
 type eviction struct {
 	Memory
 	policy Policy // of Memory
@@ -61,7 +61,7 @@ type eviction struct {
 	beside int    // bytes that are used, but not by the data
 	chance Chance
 	pool   []candidate // by score: the last goes first
-	turn   int         // the database whose turn it is, for random policies
+	turn   int         // the next database, for random policies
 	cursor int         // where search goes on
 	looks  int         // how many keys search may still look at in this call
 }
@@ -87,7 +87,7 @@ func (s *Store) SetMemory(m Memory, chance Chance) {
 // Memory returns what SetMemory set.
 func (s *Store) Memory() Memory { return s.eviction.Memory }
 
-// SetBeside says how much of the bound is taken by what is not data: there is so much less room for that.
+// SetBeside sets how many bytes of the limit are used by memory other than data.
 func (s *Store) SetBeside(bytes int) { s.eviction.beside = bytes }
 
 // Full reports whether more is used than may be.
@@ -99,9 +99,9 @@ func (s *Store) Full() bool {
 // LFU reports whether values know how often they are used, and not when they were last.
 func (s *Store) LFU() bool { return s.eviction.lfu }
 
-// Evict removes keys by the policy until what is used is within its bound, at most budget of them, and
-// returns how many it removed: fewer while Full says that no other may go, or none was found in bounded
-// time. Locks never go.
+// Evict removes keys by the policy until the used memory is within its limit, at most budget of them. It
+// returns the number of removed keys. That is fewer if Full still holds but no other key may go, or none was
+// found in bounded time. Locks are never removed.
 func (s *Store) Evict(budget int) (removed int) {
 	if s.eviction.policy == NoEviction {
 		return 0
@@ -195,8 +195,8 @@ func (s *Store) sample(sp *space) (from *space, key string, r Ref) {
 	return sp, key, r
 }
 
-// anyTimedSpace returns a space of which a key has a deadline, by chance: the more likely the more have one;
-// nil if none has.
+// anyTimedSpace returns a random space that has keys with a deadline, weighted by their number; nil if there
+// is none.
 func (s *Store) anyTimedSpace() *space {
 	total := s.timedKeys()
 	if total == 0 {
@@ -274,7 +274,7 @@ func (s *Store) score(r Ref) uint64 {
 	}
 }
 
-// offer puts a candidate into the pool, if it is better than another one there or there is room.
+// offer puts a candidate into the pool, if it is better than another one there or there is space.
 func (s *Store) offer(c candidate) {
 	pool := s.eviction.pool
 	for i := range pool {
@@ -300,8 +300,8 @@ func (s *Store) offer(c candidate) {
 	s.eviction.pool = pool
 }
 
-// search looks for any key that may go, some at a time, and goes on the next time where it stopped: when
-// nearly all keys are locks, chance does not find the others.
+// search looks for any key that may be removed. It examines some keys at a time and continues from there in
+// the next call. It is needed when nearly all keys are locks: random samples then do not find the others.
 func (s *Store) search() (*space, string) {
 	e := &s.eviction
 	total := 0

@@ -6,9 +6,9 @@ import (
 	"lockserver/store/due"
 )
 
-// The deadline of a key, in milliseconds since 1970, stands beside its slot (dict.Side; 0: it has none). What
-// falls due first is found by a bound for each 64 slots (due.Bounds), a time before which none of their keys
-// dies: so giving a key another deadline, or removing the key, mostly writes nothing else. See decision 0004.
+// The deadline of a key, in milliseconds since 1970, is stored beside its slot (dict.Side; 0: it has none).
+// The earliest is found by a bound for each group of 64 slots (due.Bounds): none of their keys expires before
+// it. So changing a deadline, or removing a key, mostly writes nothing else. See decision 0004.
 
 // boundBits: 64 slots have one bound. That is about a chunk of the dict, one piece of memory.
 const boundBits = 6
@@ -37,8 +37,8 @@ func (s *Store) NextDeadlineMS() (int64, bool) {
 	return atMS, ok
 }
 
-// ExpireDue removes at most budget keys whose time has come, earliest first, then such fields of hashes and
-// what streams are to forget, and says whether there may be more.
+// ExpireDue removes at most budget keys that are due, earliest first. Then it removes fields of hashes and
+// messages of streams that are due. It reports whether there may be more.
 func (s *Store) ExpireDue(budget int) (more bool) {
 	for budget > 0 && s.soonestMS <= s.nowMS {
 		sp, atMS := s.soonest()
@@ -108,15 +108,15 @@ func (sp *space) setDeadline(slot int, atMS int64) {
 	sp.keyMoved(slot)
 }
 
-// postpone is setDeadline for a key that has a deadline, and gets a later one, and is no hash of which fields
-// may die: its bound is early enough.
+// postpone is setDeadline for a key that gets a later deadline than it had, and is not a hash with deadlines
+// of fields. Its bound may stay, because it is early enough.
 func (sp *space) postpone(slot int, wasMS, atMS int64) {
 	low, carry := bits.Add64(sp.deadlineSum[0], uint64(atMS-max(wasMS, 0)), 0)
 	sp.deadlineSum = [2]uint64{low, sp.deadlineSum[1] + carry}
 	sp.keys.SetSide(slot, atMS)
 }
 
-// bound notes that the key of a slot dies at atMS.
+// bound records that the key of a slot expires at atMS.
 func (sp *space) bound(slot int, atMS int64) {
 	sp.bounds.Lower(slot>>boundBits, atMS)
 	sp.store.soonestMS = min(sp.store.soonestMS, atMS)
@@ -173,8 +173,8 @@ func (sp *space) eachTimed(visit func(slot int)) {
 	}
 }
 
-// timedIn returns the slots of a group that has a bound whose keys have a deadline. One in which none has is
-// not found again.
+// timedIn returns the slots of a group that have a deadline. The group has a bound; if no slot has a
+// deadline, the group is not found again.
 func (sp *space) timedIn(group int) (slots [1 << boundBits]int, n int) {
 	for slot := group << boundBits; slot < min((group+1)<<boundBits, sp.keys.Len()); slot++ {
 		if sp.keys.Side(slot) != 0 {

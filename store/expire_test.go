@@ -36,8 +36,8 @@ func (d *dyings) FieldsExpired(*DB, []byte, bool) {}
 func (d *dyings) KeyMade(*DB, []byte)             {}
 func (d *dyings) KeyMissed(*DB, []byte)           {}
 
-// TestKeysDieInOrder: whatever is written, put off, removed and moved meanwhile, ExpireDue removes each key
-// whose time has come, the earliest first, none before its time, and NextDeadlineMS is not later than any.
+// TestKeysDieInOrder: after any writes, postponements, removals and moves, ExpireDue removes each key that is
+// due, the earliest first, and none before its time. NextDeadlineMS is not later than any deadline.
 func TestKeysDieInOrder(t *testing.T) {
 	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))

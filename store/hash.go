@@ -43,16 +43,16 @@ func (e *HashEdit) changed(was *hash.Hash, size int) {
 	e.db.space.charge(e.w.Size() - size)
 }
 
-// make makes the key, if there is none, with a hash that has so much room.
-func (e *HashEdit) make(room int) {
-	e.w = hash.New(e.db.store.hashes, e.key, room)
+// make creates the key with a hash of this capacity, if the key does not exist.
+func (e *HashEdit) make(size int) {
+	e.w = hash.New(e.db.store.hashes, e.key, size)
 	var v value
 	v.setHash(e.w.Hash)
 	_, e.slot = e.db.put(e.key, v)
 }
 
-// Expect says that fields with their values are coming, at least one. The hash gets the form in which Redis
-// gives it so many at once, and one that is made has room for them.
+// Expect announces at least one field with its value. The hash gets the form that Redis gives it for so many
+// at once. A new hash gets space for all of them.
 func (e *HashEdit) Expect(pairs [][]byte) {
 	lim, h := e.db.store.limits.Hash, e.Hash()
 	if h == nil && len(pairs) > 2 {
@@ -68,23 +68,23 @@ func (e *HashEdit) Expect(pairs [][]byte) {
 	}
 }
 
-// ExpectLock says that a lock of the owner is coming, and whether its lease will be renewed: a hash that is
-// made has room for all of it.
+// ExpectLock announces a lock of owner, and whether its lease will be renewed. A new hash gets space for all
+// of it.
 func (e *HashEdit) ExpectLock(owner []byte, renewed bool) {
 	if e.Hash() != nil {
 		return
 	}
-	room := hash.RoomInt(owner, 1) + roomOfToken
+	size := hash.RoomInt(owner, 1) + spaceOfToken
 	if renewed {
-		room += roomOfWatchdog
+		size += spaceOfWatchdog
 	}
-	e.make(room)
+	e.make(size)
 }
 
 // What a lock takes beside its owner, in bytes of a listpack: a field and its value each.
 const (
-	roomOfToken    = len(TokenField) + 2 + 10
-	roomOfWatchdog = len(WatchdogField) + 2 + 2
+	spaceOfToken    = len(TokenField) + 2 + 10
+	spaceOfWatchdog = len(WatchdogField) + 2 + 2
 )
 
 // Set gives field a value and says whether the field is new. A deadline that it had is gone.
@@ -152,7 +152,7 @@ func (e *HashEdit) SetInt(field []byte, n int64) bool {
 	return added
 }
 
-// recordUpdate notes a value and, since an HSET takes it away, the field's deadline.
+// recordUpdate records a value and the loss of the field's deadline, which an HSET removes.
 func (e *HashEdit) recordUpdate(field, val []byte) {
 	e.db.store.recordMember(e.db, "HSET", e.key, field, val)
 	if atMS := e.w.Deadline(field); atMS != 0 {

@@ -8,9 +8,10 @@ import (
 	"lockserver/store/hash"
 )
 
-// Fields of a hash may have deadlines of their own, which the hash keeps in order. In the store's second
-// queue a hash stands for its first field, so renaming or moving it costs nothing. A look-up removes the
-// overdue fields of the hash that it finds, so nobody ever sees one; what nobody looks up, ExpireDue removes.
+// Fields of a hash may have deadlines of their own, which the hash keeps in order. The store's second queue
+// has an entry for each such hash, at the deadline of its first field, so renaming or moving it costs
+// nothing. A look-up removes the overdue fields of the hash that it finds, so they are never visible.
+// ExpireDue removes the others.
 
 // alarmOf returns a hash's item for the queue, nil if it has none.
 func alarmOf(h *hash.Hash) *deadline {
@@ -18,9 +19,9 @@ func alarmOf(h *hash.Hash) *deadline {
 	return item
 }
 
-// watchFields makes the hash of a slot stand in the queue for its first field, if it has any with a deadline.
-// A hash of which one field has a deadline, and that dies itself no later, is quiet: it is in no queue for
-// that. Most locks with one shared holder are such.
+// watchFields puts the hash of a slot into the queue at the deadline of its first field, if a field has one.
+// A hash is quiet, and in no queue, if only one field has a deadline and the key expires no later than that
+// field. Most locks with one shared holder are quiet.
 func (sp *space) watchFields(slot int) {
 	key, r := sp.entry(slot)
 	h := r.Hash()
@@ -63,7 +64,8 @@ func (sp *space) spareAlarm(key string) (item *deadline) {
 	return item
 }
 
-// keyMoved is told that a key has another deadline, or none any more: it may not die first now.
+// keyMoved is called when the deadline of a key has changed or was removed: the key may no longer expire
+// before its fields.
 func (sp *space) keyMoved(slot int) {
 	if _, v := sp.keys.At(slot); v.tag() == Hash && v.hash().Quiet() {
 		sp.watchFields(slot)
@@ -171,7 +173,7 @@ func (db *DB) purge(slot int) (left bool) {
 	return !db.expireFields(slot, &budget)
 }
 
-// expireDueFields removes at most budget fields whose time has come, earliest first.
+// expireDueFields removes at most budget fields that are due, earliest first.
 func (s *Store) expireDueFields(budget *int) {
 	for *budget > 0 {
 		d := s.fields.Peek(s.nowMS, budget)
@@ -280,8 +282,8 @@ func (e *HashEdit) recordDeadline(field []byte, atMS int64) {
 	}
 }
 
-// recordFields notes an effect on one field, "head... 1 field", and joins it to the one before when
-// that differs in its fields only.
+// recordFields records an effect on one field, "head... 1 field". It joins the previous effect if that
+// differs only in its fields.
 func (s *Store) recordFields(db *DB, head []string, field []byte) {
 	if s.effects == nil {
 		return

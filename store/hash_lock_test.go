@@ -11,7 +11,7 @@ import (
 	"lockserver/store/hash"
 )
 
-// A lock is made in a piece that has room for all of it, so that it does not move while it is made.
+// A lock is made in a piece with space for all of it, so that it does not move while it is made.
 func TestExpectLock(t *testing.T) {
 	for _, length := range []int{1, 39, 63} {
 		for _, renewed := range []bool{false, true} {

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFieldsAreWatched: whatever becomes of hashes and their deadlines, each with a field that can die before
-// the hash does stands in the queue for the first of them, and nothing else does.
+// TestFieldsAreWatched: after any changes of hashes and deadlines, the queue holds exactly the hashes with a
+// field that can expire before the hash does, each at the first such deadline.
 func TestFieldsAreWatched(t *testing.T) {
 	for seed := range uint64(20) {
 		w := newTimedWorld(t, seed)

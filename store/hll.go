@@ -82,7 +82,7 @@ func (db *DB) PFToDense(key []byte) (was bool, err error) {
 	g.b = d
 	db.space.charge(g.size() - before)
 	db.recordSet(key, d, KeepTTL)
-	db.store.dirty++ // who watches or caches the key is told nothing, as in Redis: it says what it said
+	db.store.dirty++ // clients that watch or cache the key are not notified, as in Redis: its value is the same
 	return true, nil
 }
 
@@ -92,7 +92,7 @@ func (db *DB) PFCache(key []byte, n uint64) {
 	db.SetRange(key, hll.CacheAt, text[:])
 }
 
-// hyperLogLog returns key's HyperLogLog to write to, and notes if it had to be made.
+// hyperLogLog returns key's HyperLogLog to write to, and reports in made whether it was created.
 func (db *DB) hyperLogLog(key []byte, made *bool) *growable {
 	g := db.writableBuffer(key, 0)
 	if len(g.b) == 0 {

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// What the store knows of the holds of sales, so that each ends when its time has come though nobody touches
-// it: which sorted sets are lists of them, and when the first member of each falls due. It goes by the name
-// of the key and by the scores that stand there, whatever command, snapshot or log put them there; so the
-// alarms follow RENAME, MOVE, COPY, SWAPDB and RESTORE, and go with DEL and FLUSHALL. What is to be done with
-// a hold that is due the store does not know.
+// The alarms of sale holds, so that each hold ends in time without access to its key. They record which
+// sorted sets are lists of holds, and when the first member of each is due. A list is found by the prefix of
+// its key, and a hold is due at its score, regardless of the command, snapshot or log that wrote it. So the
+// alarms follow RENAME, MOVE, COPY, SWAPDB and RESTORE, and are removed by DEL and FLUSHALL. The store does
+// not know what to do with a hold that is due.
 
-// HoldsPrefix begins the names of the sorted sets whose members fall due at their
-// scores, milliseconds since 1970.
+// HoldsPrefix is the prefix of sorted sets with members that are due at their scores, in milliseconds since
+// 1970.
 const HoldsPrefix = "seckill:holds:"
 
 // farMS stands for a score that is beyond all time.
@@ -45,8 +45,8 @@ func (s *Store) HoldsDue() bool {
 	return ok && atMS <= s.nowMS && !s.frozenTime
 }
 
-// DueHolds returns a sorted set whose first member is due; false: there is none. steps bounds the work and is
-// counted down for every alarm that proved to be false. The key is the caller's.
+// DueHolds returns a sorted set with a first member that is due; ok is false if there is none. steps bounds
+// the work and is counted down for every false alarm. The key belongs to the caller.
 func (s *Store) DueHolds(steps *int) (db *DB, key []byte, ok bool) {
 	for !s.frozenTime {
 		alarm := s.holds.Peek(s.nowMS, steps)
@@ -88,8 +88,8 @@ func (sp *space) watchHolds(key []byte, v *value) {
 	}
 }
 
-// holdUntil makes the list of holds at key ring at a score, unless it rings before. Nobody tells it when the
-// first member goes: that is found out when it rings.
+// holdUntil makes the list of holds at key ring at a score, unless it rings before. The alarm does not follow
+// the removal of the first member; that is detected when it rings.
 func (sp *space) holdUntil(key []byte, score float64) {
 	atMS := HoldMS(score)
 	alarm := sp.holds[string(key)]

@@ -17,7 +17,7 @@ func TestHoldMS(t *testing.T) {
 	}
 }
 
-// holdsModel is a store whose lists of holds the test knows.
+// holdsModel is a store together with the lists of holds that the test expects.
 type holdsModel struct {
 	s     *Store
 	lists map[[2]string]map[string]int64 // database and key: members and when they fall due
@@ -139,7 +139,7 @@ func (m *holdsModel) due(t *testing.T) {
 	}
 }
 
-// Whatever becomes of the keys, each hold is told at its time.
+// After any changes of the keys, each hold is reported at its time.
 func TestHoldsFollowTheData(t *testing.T) {
 	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))

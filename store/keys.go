@@ -80,7 +80,7 @@ func (db *DB) discard(key []byte) {
 	}
 }
 
-// displace is discard for a key whose place another value takes.
+// displace is discard for a key that another value replaces.
 func (db *DB) displace(key []byte) {
 	db.freeingKey(db.store.lazy.ServerDel, key)
 	db.discard(key)
@@ -142,7 +142,7 @@ func (db *DB) Each(visit func(key string, r Ref) bool) {
 	db.EachStored(func(key string, r Ref) bool { return !db.live(r) || visit(key, r) })
 }
 
-// EachStored is Each that also visits keys whose time has come and that are still there.
+// EachStored is Each that also visits overdue keys that are still stored.
 func (db *DB) EachStored(visit func(key string, r Ref) bool) {
 	db.space.keys.EachSided(func(key string, v *value, atMS int64) bool { return visit(key, Ref{v, atMS}) })
 }

@@ -18,11 +18,11 @@ func (s *Store) SetLazy(l Lazy) { s.lazy = l }
 // Lazy returns what SetLazy set.
 func (s *Store) Lazy() Lazy { return s.lazy }
 
-// CountFreed counts n objects as freed beside the commands: those of a database, of which each key is one.
+// CountFreed counts n objects as freed beside the commands: those of a database, each key counts as one.
 func (s *Store) CountFreed(n int) { s.stats.Freed += int64(n) }
 
-// CountFreedTable counts the n entries of a table beside the data as freed beside the commands, with so many
-// objects more that hold it, if they are more than Redis frees at once.
+// CountFreedTable counts the n entries of a table outside the data as freed in the background, and more
+// objects for the table itself, if that is more than Redis frees at once.
 func (s *Store) CountFreedTable(n, more int) {
 	if n > lazyEffort {
 		s.CountFreed(n + more)
@@ -48,8 +48,9 @@ func (db *DB) freeingKey(lazy bool, key []byte) {
 	}
 }
 
-// large reports whether Redis would take more than lazyEffort for freeing the value: a table's elements, a
-// list's nodes, what a stream's index and groups are made of; anything else is one part. Its time is bounded.
+// large reports whether Redis would take more than lazyEffort for freeing the value: a table has one step for
+// each element, a list for each node, a stream for the parts of its index and groups. Any other value is one
+// step. The time of the count is bounded.
 func (v *value) large() bool {
 	switch v.tag() {
 	case Hash:

@@ -9,7 +9,7 @@ import (
 )
 
 // TestNothingWaitsForMemory: removing a large value, or all keys, takes no longer than making a small part of
-// it: nobody walks what goes, whose memory the collector takes back beside the commands.
+// it. The removal does not walk the value; the collector frees its memory in the background.
 func TestNothingWaitsForMemory(t *testing.T) {
 	const members, part = 30_000, 50
 	s := New(1, Limits{})

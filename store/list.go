@@ -46,7 +46,7 @@ func (e *ListEdit) changed(was *list.List, size int) {
 	e.db.space.charge(e.w.Size() - size)
 }
 
-// mostExpected is for how many bytes a list gets room before they come: longer ones may have nodes.
+// mostExpected is the largest size in bytes for which a new list is prepared; a longer list may have nodes.
 const mostExpected = 4096
 
 // Push puts elements, at least one, in at one end, one after the other, and makes the list if there is none.
@@ -151,8 +151,8 @@ func (e *ListEdit) PrepareFor(element []byte) {
 	e.changed(was, size)
 }
 
-// Insert puts an element in before or after the first one from the left that equals pivot, and says whether
-// there is one; if not, only the form of the list may have changed. There must be a list.
+// Insert inserts an element before or after the first one from the left that equals pivot, and reports
+// whether there is one. If not, only the form of the list may have changed. The list must exist.
 func (e *ListEdit) Insert(after bool, pivot, element []byte) bool {
 	at := -1
 	e.List().Matches(pivot, list.Left, 0, func(i int) bool {
@@ -204,8 +204,8 @@ func (e *ListEdit) RemoveEqual(element []byte, from list.Side, n int) int {
 	return removed
 }
 
-// Trim keeps the n elements from number i on, all of which exist, and takes out the others; with none to
-// keep the key goes. There must be a list.
+// Trim keeps the n elements from index i on, which must exist, and removes the others. If n is 0 it removes
+// the key. The list must exist.
 func (e *ListEdit) Trim(i, n int) {
 	length := e.Len()
 	switch {

@@ -92,7 +92,7 @@ func (db *DB) load(key []byte, v value, deadlineMS int64) bool {
 	return db.loadHashed(db.space.keys.Hash(key), key, v, deadlineMS)
 }
 
-// loadHashed is load for a key whose hash is known.
+// loadHashed is load for a key with a known hash.
 func (db *DB) loadHashed(h uint64, key []byte, v value, deadlineMS int64) bool {
 	keys := db.space.keys
 	if keys.Find(h, key) >= 0 {

@@ -1,7 +1,7 @@
 package store
 
-// Look looks a key up for a command that reads it without using its value, as EXISTS, TYPE, TTL and OBJECT
-// do: it counts as a hit or a miss, but the time of last access stays.
+// Look looks a key up for a command that reads it without using its value, such as EXISTS, TYPE, TTL and
+// OBJECT. It counts as a hit or a miss, but the time of last access stays.
 func (db *DB) Look(key []byte) Ref {
 	r := db.Peek(key)
 	if r.OK() {

@@ -1,17 +1,17 @@
 package store
 
-// What the data takes, kept as one running sum. Each container knows its own size in O(1), and it depends on
-// what is in it alone; so a mutator asks before and after, and charges the difference to the space that holds
-// the key. What comes and goes with a key is charged by insert, delete, setDeadline and dropDeadline. Sizes
-// are bytes as Go's allocator takes them, about: how near that is to the real heap, docs/MEMORY.md says.
+// The memory of the data, as one running sum. Each container knows its own size in O(1), which depends only
+// on its content. A mutator reads the size before and after, and charges the difference to the space that
+// holds the key. The cost of the key itself is charged by insert, delete, setDeadline and dropDeadline. Sizes
+// are approximately the bytes of Go's allocator; docs/MEMORY.md compares them with the heap.
 
 const (
-	// keyBytes is what a key takes beside its name and its value: a slot (24), a cell of the index with spare
-	// (12), and the spare slots of the last chunks.
+	// keyBytes is the size of a key without its name and its value: a slot (24), a cell of the index with
+	// spare (12), and the spare slots of the last chunks.
 	keyBytes = 24 + 12 + 4
 	// deadlineBytes is what a deadline takes: its place beside the slot, and its part of a bound.
 	deadlineBytes = 8 + 1
-	// noteBytes is what a note takes (SetNote), about: notes of locks that stand side by side share a piece.
+	// noteBytes is the approximate size of the value of SetNote: locks in adjacent slots share a piece.
 	noteBytes = 8
 	// growableBytes is a string that is written to in place, without its bytes.
 	growableBytes = 32

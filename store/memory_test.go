@@ -66,8 +66,8 @@ func requireBounds(t *testing.T, sp *space) {
 	require.Equal(t, notes, sp.notes.n)
 }
 
-// requireQueued says that each stream that remembers anything stands in the queue, for its first message, and
-// no other.
+// requireQueued checks that the queue holds exactly the streams that remember messages, each at its first
+// message.
 func requireQueued(t *testing.T, sp *space) {
 	t.Helper()
 	n := 0

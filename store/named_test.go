@@ -15,9 +15,9 @@ import (
 	"lockserver/store/zset"
 )
 
-// requireTogether checks where the keys of small containers stand: each in the piece of its container, unless
-// that was made for another key, and none where its container is not any more. It returns how many are in
-// their container's piece.
+// requireTogether checks the memory of the keys of small containers. Each is in the piece of its container,
+// unless that was made for another key. None is in a piece that its container has left. It returns how many
+// are in their container's piece.
 func requireTogether(t *testing.T, s *Store) (together int) {
 	t.Helper()
 	for _, db := range s.dbs {
@@ -35,9 +35,9 @@ func requireTogether(t *testing.T, s *Store) (together int) {
 	return together
 }
 
-// TestKeysInPieces: random writes to containers of every kind, around the sizes up to which they are small,
-// with cuts that are open meanwhile, keys that are renamed, moved and copied, and all again in a store that
-// was loaded. What a key holds is compared with a model, and each key is looked for where it should stand.
+// TestKeysInPieces: random writes to containers of every kind, near the limit of the small form, with open
+// cuts and with keys that are renamed, moved and copied; then the same in a loaded store. The values are
+// compared with a model, and the place of each key is checked.
 func TestKeysInPieces(t *testing.T) {
 	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))

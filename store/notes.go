@@ -2,7 +2,7 @@ package store
 
 import "lockserver/store/sparse"
 
-// notes are eight bytes beside some keys, by slot.
+// notes are eight bytes for some keys, by slot.
 type notes struct {
 	of sparse.Array[uint64]
 	n  int
@@ -15,7 +15,7 @@ func (n *notes) at(slot int) uint64 {
 	return 0
 }
 
-// setNote keeps a note with the key of a slot; 0 takes it away.
+// setNote stores eight bytes for the key of a slot; 0 removes them.
 func (sp *space) setNote(slot int, note uint64) {
 	n, was := &sp.notes, sp.notes.at(slot)
 	if was == note {
@@ -38,8 +38,8 @@ func (sp *space) setNote(slot int, note uint64) {
 	}
 }
 
-// moveNote forgets the note of a slot whose key goes, and gives it that of the last one, whose key takes the
-// place.
+// moveNote drops the bytes of a slot when its key is removed, and moves those of the last key, which takes
+// the slot.
 func (sp *space) moveNote(slot, last int) {
 	if sp.notes.n > 0 {
 		sp.setNote(slot, sp.notes.at(last))
@@ -48,11 +48,11 @@ func (sp *space) moveNote(slot, last int) {
 	}
 }
 
-// SetNote keeps eight bytes with the key's deadline, which it must have: they are lost with it, by RENAME and
-// with the process, and nobody but Note reads them.
+// SetNote keeps eight bytes with the key's deadline, which it must have. They are lost with the deadline, by
+// RENAME and with the process. Only Note reads them.
 func (e *HashEdit) SetNote(note uint64) { e.db.space.setNote(e.slot, note) }
 
-// Note returns what SetNote kept with a live key; 0: nothing.
+// Note returns what SetNote stored for a live key; 0 if nothing.
 func (db *DB) Note(key []byte) uint64 {
 	if db.space.notes.n == 0 {
 		return 0

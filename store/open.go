@@ -7,8 +7,8 @@ import (
 	"lockserver/store/set"
 )
 
-// OpenHash is EditHash for a caller that knows nothing of the key yet, and spares it a look-up of its own:
-// false, and nothing to write to, if the key holds something else than a hash.
+// OpenHash is EditHash for a caller that knows nothing of the key yet, and saves it a look-up. ok is false if
+// the key holds a value that is not a hash.
 func (db *DB) OpenHash(key []byte) (e HashEdit, ok bool) {
 	v, slot, ok := db.open(key, Hash)
 	if !ok {
@@ -96,8 +96,8 @@ func (sp *space) moved(slot *int, key []byte, to value) {
 	sp.settle(*slot, key, v)
 }
 
-// settle lets the key of a slot stand where its container has it, or else in memory of its own: not where
-// the container was.
+// settle points the slot's key to the name in its container, or else to memory of its own, never to the
+// container's old piece.
 func (sp *space) settle(slot int, key []byte, v *value) {
 	name := v.name()
 	if name == nil {

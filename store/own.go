@@ -6,7 +6,7 @@ import "lockserver/store/due"
 // got their deadlines from clients of a writable replica, because the master does not know them.
 
 // SetOwnDeadlines decides whether the store remembers the keys that get deadlines from clients. Time is
-// frozen for what the master sends, so the two are told apart.
+// frozen for commands of the master, so the two must be distinguished.
 func (s *Store) SetOwnDeadlines(on bool) {
 	if s.ownDeadlines = on; on {
 		return

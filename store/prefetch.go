@@ -13,8 +13,8 @@ const MaxPrefetch = dict.MaxPrefetch
 func (db *DB) WorthPrefetching() bool { return db.space.keys.LargeEnough() }
 
 // Prefetch prepares the look-ups of keys, at most MaxPrefetch, that are about to come: see
-// dict.Dict.Prefetch. removals is how many of them may be for removing the key. slots is room for len(keys)
-// numbers: what Expect may be told before each. It changes nothing that anyone can observe.
+// dict.Dict.Prefetch. removals is how many of them may be for removing the key. slots has len(keys) elements,
+// which may be passed to Expect before each look-up. It has no visible effect.
 func (db *DB) Prefetch(keys [][]byte, slots []int, removals int) {
 	var hashes [MaxPrefetch]uint64
 	d := db.space.keys
@@ -33,8 +33,8 @@ func (db *DB) Prefetch(keys [][]byte, slots []int, removals int) {
 	}
 }
 
-// prefetchRemoval reads what is kept by slot beside the keys (see delete), for slots of which some may be
-// removed; negative ones count for nothing.
+// prefetchRemoval reads what is stored by slot beside the keys (see delete), for slots that may be removed.
+// Negative slots are skipped.
 func (sp *space) prefetchRemoval(slots []int) (sum uint64) {
 	if sp.notes.n > 0 {
 		sum += sp.notes.of.Prefetch(slots)

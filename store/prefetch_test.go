@@ -60,8 +60,8 @@ func TestExpectIsOnlyAGuess(t *testing.T) {
 	require.Equal(t, len(want), db.Len())
 }
 
-// Whenever the removal of locks is prepared, what is kept beside the keys is that of a map: notes, deadlines,
-// renewals and the index of locks.
+// When the removal of locks is prefetched at any time, all that is stored beside the keys still equals the
+// model: notes, deadlines, renewals and the index of locks.
 func TestPrefetchOfRemovalsChangesNothing(t *testing.T) {
 	type kept struct {
 		note       uint64

@@ -7,11 +7,11 @@ import (
 	"lockserver/store/renewals"
 )
 
-// Keys whose deadlines are moved on again and again, as those of locks are that the server renews. The store
-// knows which they are, for whom, and when the next time is; what is to be done then the caller says, and
-// why. It stands beside the key's slot (package renewals): it goes with RENAME, MOVE and SWAPDB, and ends
-// with the key. Where another value takes the key's place that is a hash as well (COPY, RESTORE), it stays,
-// in doubt: whoever renews looks whether it is the same lock. It is no data: no snapshot and no log has it.
+// Renewals: keys with a deadline that the server extends again and again, such as locks. The store knows the
+// keys, their keepers and the next times. The caller decides what to do at that time, and why. A renewal is
+// stored by the key's slot (package renewals): it follows RENAME, MOVE and SWAPDB, and ends with the key. If
+// another hash replaces the value (COPY, RESTORE), the renewal stays in doubt: the caller checks whether it
+// is the same lock. Renewals are not data: they are in no snapshot and no log.
 
 // Renew makes a live key one that is renewed, or changes how it is. It does nothing if there is no such key.
 func (db *DB) Renew(key []byte, r renewals.Renewal) {
@@ -20,7 +20,7 @@ func (db *DB) Renew(key []byte, r renewals.Renewal) {
 	}
 }
 
-// renew is Renew for a key whose place is known. A hash of which fields may die is always in doubt.
+// renew is Renew for a key with a known slot. A hash with deadlines of fields is always in doubt.
 func (sp *space) renew(slot int, r renewals.Renewal) {
 	if _, v := sp.keys.At(slot); v.tag() != Hash || v.hash().Timed() > 0 {
 		r.Doubted = true
@@ -97,7 +97,7 @@ func (sp *space) stopRenewals() {
 	sp.renewals.Clear()
 }
 
-// EachOf visits the keys that are renewed for somebody. visit may not change the store.
+// EachOf visits the keys that are renewed for a keeper. visit may not change the store.
 func (s *Store) EachOf(k *renewals.Keeper, visit func(db *DB, key string, r renewals.Renewal)) {
 	if k.Len() == 0 {
 		return
@@ -110,7 +110,7 @@ func (s *Store) EachOf(k *renewals.Keeper, visit func(db *DB, key string, r rene
 	}
 }
 
-// Leave ends the renewals for somebody, but for those that stay: they have no keeper then.
+// Leave ends the renewals for a keeper, except for those that stay: they then have no keeper.
 func (s *Store) Leave(k *renewals.Keeper, stays func(db *DB, of Ref, r renewals.Renewal) bool) {
 	if k.Len() == 0 {
 		return
@@ -148,7 +148,7 @@ func (d *Due) Key() string {
 // Ref returns the value to read.
 func (d *Due) Ref() Ref { return d.DB.space.refAt(d.slot) }
 
-// Noted is the key for later.
+// Noted returns the key for later use.
 func (d *Due) Noted() RenewedKey { return RenewedKey{d.DB, d.Key(), d.Renewal} }
 
 // Extend makes the key's deadline endMS, if it has one that is earlier, and reports whether it did. That is
@@ -173,13 +173,13 @@ func (d *Due) Extend(endMS int64) bool {
 type DueRenewals struct {
 	// DueMS: what falls due then or before, and with it what does by TogetherMS.
 	DueMS, TogetherMS int64
-	// InTime: a key whose own time is over by now, but was not when it was to be renewed, is renewed.
+	// InTime renews a key that has expired by now, but had not when its renewal was due.
 	InTime bool
 }
 
-// RenewDue works off some keys that stand side by side. visit returns the next time in milliseconds since
-// 1970, 0 if there is none; it may not change the store but by Extend. A key whose time is over is renewed
-// no more. It returns how many keys that were, and false if nothing is due.
+// RenewDue renews some keys in adjacent slots. visit returns the next time in milliseconds since 1970, 0 if
+// there is none. It may change the store only by Extend. An expired key is not renewed. RenewDue returns the
+// number of keys, and false if nothing is due.
 func (s *Store) RenewDue(of DueRenewals, visit func(d *Due) (nextMS int64)) (worked int, ok bool) {
 	if s.renewMS > of.DueMS {
 		return 0, false
@@ -211,7 +211,7 @@ func (s *Store) RenewDue(of DueRenewals, visit func(d *Due) (nextMS int64)) (wor
 	return worked, ok
 }
 
-// doubtRenewal notes that a hash has been written to, of which something may be renewed.
+// doubtRenewal records a write to a hash that may have a renewal.
 func (sp *space) doubtRenewal(slot int) {
 	if sp.renewals.Len() > 0 {
 		sp.renewals.Doubt(slot)
@@ -251,14 +251,14 @@ func (db *DB) layAgain(key []byte, r renewals.Renewal) {
 	}
 }
 
-// RenewedKey is a key that was renewed when it was noted.
+// RenewedKey is a key that had a renewal when it was recorded.
 type RenewedKey struct {
 	DB      *DB
 	Key     string
 	Renewal renewals.Renewal
 }
 
-// KeepRenewals notes which keys are renewed, before all data are loaded anew.
+// KeepRenewals returns the keys with a renewal, before all data are loaded anew.
 func (s *Store) KeepRenewals() (kept []RenewedKey) {
 	kept = slices.Grow(kept, s.Renewals())
 	s.EachRenewal(func(db *DB, key string, r renewals.Renewal) { kept = append(kept, RenewedKey{db, key, r}) })

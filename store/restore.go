@@ -7,9 +7,9 @@ type Loose struct{ v value }
 // Ref returns the value to read.
 func (l *Loose) Ref() Ref { return Ref{v: &l.v} }
 
-// Apart returns a database beside the numbered ones, which no command and no snapshot sees: the
-// Load functions put a value there that has yet to prove whole. Whoever uses it leaves it
-// empty, with TakeLoose or Discard.
+// Apart returns a database beside the numbered ones, which no command and no snapshot sees: the Load
+// functions put a value there that has yet to prove whole. The caller leaves it empty, with TakeLoose or
+// Discard.
 func (s *Store) Apart() *DB {
 	if s.apart == nil {
 		s.apart = &DB{id: -1, store: s}

@@ -11,8 +11,8 @@ type SetEdit struct {
 	slot int      // of the key in the keyspace, probably
 }
 
-// Walk returns the one walk that there is, for reading sets. Whoever wants it next may take it: nobody keeps
-// it beyond a command, and it has no room for two sets at a time.
+// Walk returns the store's only walk, for reading sets. It is shared: use it within one command, and for one
+// set at a time.
 func (s *Store) Walk() *set.Walk { return &s.walk }
 
 // EditSet opens key's set for writing.

@@ -29,8 +29,8 @@ type Limits struct {
 	Producers stream.ProducerLimits
 }
 
-// Observer hears of every changed key while it is attached. It is called in the middle of a mutation: it may
-// note the key but not touch the store.
+// Observer is notified of every changed key while it is attached. It is called in the middle of a mutation:
+// it may record the key but not touch the store.
 type Observer interface {
 	// KeyChanged: the key was created, written, given another deadline or removed.
 	KeyChanged(db int, key []byte)
@@ -41,8 +41,8 @@ type Observer interface {
 	DatabaseChanged(db int)
 }
 
-// Follower is told where keys go that move. It is called in the middle of a mutation
-// and may not touch the store.
+// Follower is notified of the new place of keys that move. It is called in the middle of a mutation and may
+// not touch the store.
 type Follower interface {
 	// KeyMoved: what stood at key now stands at newKey of database to, whatever stood there.
 	KeyMoved(db int, key []byte, to int, newKey []byte)
@@ -84,15 +84,15 @@ type Store struct {
 	used        int // bytes: see memory.go
 	eviction    eviction
 	lazy        Lazy
-	effects     *recorder // nil: nobody keeps a journal
-	observer    Observer  // nil: nobody is waiting or watching
-	follower    Follower  // nil: nobody follows
+	effects     *recorder // nil: there is no journal
+	observer    Observer  // nil: no client is waiting or watching
+	follower    Follower  // nil: there is no follower
 	leaseEnded  func(db *DB, key []byte)
-	witness     Witness // nil: nobody wants to know
+	witness     Witness // nil: there is no witness
 	dirty       int64   // see changes.go
 	stats       Stats
 	noTouch     bool
-	// highestToken is told by HighestToken.
+	// highestToken is returned by HighestToken.
 	highestToken int64
 	prefetched   uint64 // what Prefetch read: kept so that it does read
 	walk         set.Walk
@@ -151,11 +151,10 @@ type space struct {
 	remembering int       // the same for streams and their producers
 	tokens      marks.Set // slots of the hashes that may have a token: see tokens.go
 	stocks      marks.Set // slots of the keys that begin with StockPrefix
-	companions  int       // keys whose names begin with CompanionPrefix
+	companions  int       // keys with the prefix CompanionPrefix
 	blooms      int       // keys that hold Bloom filters
 	recent      int       // the slot of the key that was found last, or is expected next; may be any number
-	// holds are the alarms of the keys whose names begin with HoldsPrefix, each of which
-	// stands in the store's queue.
+	// holds are the alarms of the keys with the prefix HoldsPrefix. Each is in the store's queue.
 	holds   map[string]*deadline
 	ownKeys map[string]*deadline // the keys that stand in the store's queue own; nil: none
 }
@@ -204,8 +203,8 @@ func (s *Store) SetNoTouch(on bool) { s.noTouch = on }
 // SetFrozenTime decides whether overdue keys live on, as they must while a journal or a snapshot is loaded.
 func (s *Store) SetFrozenTime(on bool) { s.frozenTime = on }
 
-// SetFollows decides whether overdue keys, and what they hold, stay where they are although nobody finds
-// them any more: on a replica only its master's word removes them, and under CLIENT PAUSE nothing does.
+// SetFollows decides whether overdue keys, and what they hold, are kept although look-ups do not find them.
+// On a replica only the master's commands remove them; under CLIENT PAUSE nothing does.
 func (s *Store) SetFollows(on bool) { s.follows = on }
 
 // Past reports whether a deadline has passed: what has one that has is gone. While time is frozen nothing

@@ -28,7 +28,7 @@ func (db *DB) EditStream(key []byte) (e StreamEdit) {
 // Stream returns the stream to read; nil if there is none.
 func (e *StreamEdit) Stream() *stream.Stream { return e.s }
 
-// charge accounts for a change of the entries, whose size was so many bytes.
+// charge accounts for a change of the entries; was is their size before.
 func (e *StreamEdit) charge(was int) { e.db.space.charge(e.s.EntriesSize() - was) }
 
 // Add appends an entry, making the stream if there is none. id must be above the last id,

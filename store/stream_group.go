@@ -6,16 +6,15 @@ import (
 	"lockserver/store/stream"
 )
 
-// GroupEdit writes to one consumer group of a stream. What it records is what Redis hands to
-// its replicas: XGROUP, XCLAIM with everything said, and XACK. When a consumer was last seen is
-// nobody's data and not recorded.
+// GroupEdit writes to one consumer group of a stream. It records what Redis sends to its replicas: XGROUP,
+// XCLAIM with all options, and XACK. The time when a consumer was last seen is not recorded.
 type GroupEdit struct {
 	e    *StreamEdit
 	name []byte
 	g    *stream.Group
 }
 
-// EditGroup opens a consumer group for writing; false: there is none of that name.
+// EditGroup opens a consumer group for writing; false if it does not exist.
 func (e *StreamEdit) EditGroup(name []byte) (GroupEdit, bool) {
 	if e.s == nil {
 		return GroupEdit{}, false
@@ -35,8 +34,8 @@ func (e *StreamEdit) Create() {
 	e.db.put(e.key, v)
 }
 
-// CreateGroup adds a group that has read up to last, the read-th entry ever added (or stream.UnknownRead),
-// making the stream if there is none, and reports whether the name was free.
+// CreateGroup adds a group that has read up to last, the read-th entry ever added (or stream.UnknownRead). It
+// creates the stream if necessary, and reports whether the name was free.
 func (e *StreamEdit) CreateGroup(name []byte, last stream.ID, read int64) bool {
 	made := e.s == nil
 	e.Create()
@@ -51,8 +50,7 @@ func (e *StreamEdit) CreateGroup(name []byte, last stream.ID, read int64) bool {
 	return true
 }
 
-// DestroyGroup removes a group and reports whether there was one of that name. Who
-// waits for its entries is told.
+// DestroyGroup removes a group and reports whether it existed. Clients that wait for its entries are woken.
 func (e *StreamEdit) DestroyGroup(name []byte) bool {
 	if e.s == nil {
 		return false
@@ -78,7 +76,7 @@ func (e *StreamEdit) recordGroup(what string, name []byte, args ...[]byte) {
 	}
 }
 
-// charge accounts for a change of the group, whose size was so many bytes.
+// charge accounts for a change of the group; was is its size before.
 func (e *GroupEdit) charge(was int) { e.e.db.space.charge(e.g.Size() - was) }
 
 // Group returns the group to read.
@@ -141,8 +139,8 @@ func (e *GroupEdit) ByTime() {
 	e.charge(was)
 }
 
-// Release makes a pending entry one that nobody holds: it is pending for the consumer without a name,
-// delivered at the beginning of time. Who waits for the stream may claim it at once.
+// Release takes a pending entry from its consumer. It is then pending for the consumer without a name,
+// delivered at time 0. A client that waits for the stream may claim it at once.
 func (e *GroupEdit) Release(p stream.Pending) {
 	nobody, _ := e.Consumer(nil)
 	p.DeliveredMS = 0
@@ -152,7 +150,7 @@ func (e *GroupEdit) Release(p stream.Pending) {
 	}
 }
 
-// Read notes that the group got all up to the entries of these IDs, which rise from its last one.
+// Read records that the group got the entries of these ascending IDs, which follow its last one.
 func (e *GroupEdit) Read(ids []stream.ID) {
 	if len(ids) == 0 {
 		return

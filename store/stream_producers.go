@@ -4,9 +4,10 @@ import (
 	"lockserver/store/stream"
 )
 
-// What streams remember of their producers (XADD IDMP) is forgotten when its time has come. In a queue of the
-// store a stream stands for the message that goes first, as hashes do for their fields, so that renaming or
-// moving it costs nothing. Forgetting is no change of the data: nobody who watches or follows a key is told.
+// The memory of streams for their producers (XADD IDMP) is removed when it is due. The store has a queue with
+// an entry for each stream, at the time of its first message, as it does for fields of hashes, so that
+// renaming or moving a stream costs nothing. This is not a change of the data: clients that watch or follow
+// the key are not notified.
 
 // producersAlarm returns a stream's item in the queue, nil if it never had one.
 func producersAlarm(p *stream.Producers) *deadline {
@@ -45,7 +46,7 @@ func (sp *space) unwatchProducers(s *stream.Stream) {
 	}
 }
 
-// forgetDue forgets at most budget messages whose time has come, those first that have been overdue longest.
+// forgetDue forgets at most budget messages that are due, the earliest first.
 func (s *Store) forgetDue(budget *int) {
 	for *budget > 0 {
 		d := s.remembered.Peek(s.nowMS, budget)
@@ -100,8 +101,8 @@ func (e *StreamEdit) ProducerLimits() stream.ProducerLimits {
 	return stream.DefaultProducerLimits()
 }
 
-// Remember notes that a producer's message has become the entry id, at atMS. The stream must exist. Limits
-// that were never set are those of new streams.
+// Remember records that a producer's message became the entry id, at atMS. The stream must exist. Limits that
+// were never set are those of new streams.
 func (e *StreamEdit) Remember(producer, name []byte, id stream.ID, atMS int64) {
 	e.LimitProducers(e.ProducerLimits())
 	p := e.s.Producers()

@@ -18,9 +18,9 @@ func (e *StreamEdit) Forget(id stream.ID) bool {
 	return found
 }
 
-// trimByRefs is Trim for a strategy that minds the groups. What goes from the front is trimmed; what goes
-// from behind an entry that stays is deleted, and so counts for the highest ID ever deleted, by which
-// groups know what they have still to read.
+// trimByRefs is Trim for a strategy that respects the groups. Entries at the front are trimmed. Entries
+// behind one that stays are deleted, so they count for the highest deleted ID, from which groups compute what
+// is left to read.
 func (e *StreamEdit) trimByRefs(t stream.Strategy) int {
 	ids := e.s.Trimmable(e.db.store.limits.Stream, t)
 	if t.Refs == stream.DropRefs {

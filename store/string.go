@@ -30,7 +30,7 @@ func (db *DB) setCopy(key, val []byte, ttl TTL, use bool) {
 	db.setOwned(key, append(make([]byte, 0, len(val)), val...), ttl, use)
 }
 
-// setOwned is SetString, or without use UpdateString, for bytes that nobody else holds.
+// setOwned is SetString, or without use UpdateString, for bytes that no other code holds.
 func (db *DB) setOwned(key, val []byte, ttl TTL, use bool) {
 	keys := db.space.keys
 	slot := db.space.recent
@@ -89,7 +89,7 @@ func (db *DB) recordSet(key, val []byte, ttl TTL) {
 	}
 }
 
-// PutBuffer is SetString, without a deadline, for bytes that nobody else holds: it takes them over. They may
+// PutBuffer is SetString without a deadline, and takes over the bytes: no other code may hold them. They may
 // be written to in place later, as those that SetRange has made.
 func (db *DB) PutBuffer(key, val []byte) {
 	db.setOwned(key, val, NoTTL, true)
@@ -118,12 +118,12 @@ func (db *DB) SetInt(key []byte, n int64) {
 }
 
 // writableBuffer returns the string of key, which was looked up, as a buffer that may be written anywhere. It
-// makes an empty one if there is no such key. room is how many more bytes it will need. The caller charges
-// for what it then does to the length.
-func (db *DB) writableBuffer(key []byte, room int) *growable {
+// makes an empty one if the key does not exist. The parameter extra is the number of additional bytes needed.
+// The caller charges for the change of the length.
+func (db *DB) writableBuffer(key []byte, extra int) *growable {
 	slot := db.find(key)
 	if slot < 0 {
-		g := &growable{b: make([]byte, 0, room), stamp: db.store.epoch.Now()}
+		g := &growable{b: make([]byte, 0, extra), stamp: db.store.epoch.Now()}
 		var v value
 		v.setBuffer(g)
 		db.put(key, v)
@@ -134,7 +134,7 @@ func (db *DB) writableBuffer(key []byte, room int) *growable {
 		return v.growable()
 	}
 	old := v.bytes()
-	g := &growable{b: append(make([]byte, 0, len(old)+room), old...), stamp: db.store.epoch.Now()}
+	g := &growable{b: append(make([]byte, 0, len(old)+extra), old...), stamp: db.store.epoch.Now()}
 	was := v.size()
 	v.setBuffer(g)
 	db.space.charge(g.size() - was)
@@ -149,8 +149,8 @@ func (db *DB) MakeRaw(key []byte) {
 	}
 }
 
-// Lengthen fills key's string, which it makes if there is none, with zero bytes up to a length. For those who
-// watch the key that is no change, as in Redis, where a BITFIELD of which every write fails does so.
+// Lengthen extends key's string with zero bytes up to a length, and creates it if necessary. Clients that
+// watch the key are not notified, as in Redis, where a BITFIELD with only failed writes does so.
 func (db *DB) Lengthen(key []byte, length int) {
 	g := db.writableBuffer(key, length)
 	grow := length - len(g.b)

@@ -10,18 +10,17 @@ import (
 	"lockserver/store/renewals"
 )
 
-// What the store knows of locks and sales, so that they can be listed without a walk through the keyspace,
-// and so that what Redisson keeps beside a lock costs nothing where there is none of it: which hashes have
-// a token, which keys are named like the stock of a sale, and how many like Redisson's companions of a
-// lock.
+// Indexes of locks and sales, so that they can be listed without a walk through the keyspace, and so that
+// keys of Redisson cost nothing where there are none. They hold the hashes with a token, the keys with the
+// prefix of a stock of a sale, and the number of keys with the prefix of Redisson's companions of a lock.
 
 const (
 	// TokenField is the field of a hash that makes it one of EachToken's: a native lock's fencing token.
 	TokenField = "$token"
-	// WatchdogField is the field of a lock whose lease the server renews.
+	// WatchdogField is the field of a lock with a lease that the server renews.
 	WatchdogField = "$watchdog"
-	// ShareField is the other such field: that of a lock with shared holders, whose tokens stand in the
-	// values of their fields (ShareToken).
+	// ShareField is the other such field, for a lock with shared holders. Their tokens are in the values of
+	// their fields (ShareToken).
 	ShareField = "$mode"
 	// CompanionPrefix begins the names of the keys that Redisson keeps beside a lock: its token, its
 	// queue, the timeouts of those who queue.
@@ -36,7 +35,7 @@ func IsCompanion(key []byte) bool {
 	return len(key) >= len(CompanionPrefix) && key[0] == CompanionPrefix[0] && string(key[:len(CompanionPrefix)]) == CompanionPrefix
 }
 
-// HasCompanions reports whether the database has any key whose name begins with CompanionPrefix.
+// HasCompanions reports whether the database has any key with the prefix CompanionPrefix.
 func (db *DB) HasCompanions() bool { return db.space.companions > 0 }
 
 // insert puts a key into the space, which must not have it.
@@ -87,8 +86,8 @@ func (sp *space) delete(h uint64, slot int) {
 	sp.keys.Delete(h, slot)
 }
 
-// markToken notes that a slot holds a hash with a token, if it does. Whatever else may become
-// of the hash, EachToken finds out.
+// markToken adds a slot to the index if it holds a hash with a token. Later changes of the hash are detected
+// by EachToken.
 func (sp *space) markToken(slot int) (marked bool) {
 	_, v := sp.keys.At(slot)
 	if marked = v.hasToken(); marked {
@@ -225,10 +224,10 @@ func (db *DB) TokensBelow(cursor uint64, most int, visit func(key string, r Ref)
 	})
 }
 
-// Stocks returns the number of keys whose names begin with StockPrefix.
+// Stocks returns the number of keys with the prefix StockPrefix.
 func (db *DB) Stocks() int { return db.space.stocks.Len() }
 
-// StocksBelow is TokensBelow for the keys whose names begin with StockPrefix, whatever they hold.
+// StocksBelow is TokensBelow for the keys with the prefix StockPrefix, of any type.
 func (db *DB) StocksBelow(cursor uint64, most int, visit func(key string)) (next uint64) {
 	sp := db.space
 	return below(&sp.stocks, cursor, most, func(slot int) {
@@ -263,7 +262,7 @@ func (db *DB) Holders() int { return db.space.tokens.Len() + db.space.sharers }
 // mutation: it may not touch the store. nil: no function.
 func (s *Store) OnLeaseEnd(ended func(db *DB, key []byte)) { s.leaseEnded = ended }
 
-// noteLease counts the key of a slot, whose time has come, if it is a lock that is held.
+// noteLease counts the key of a slotthat is due if it is a lock that is held.
 func (db *DB) noteLease(slot int) {
 	if !db.space.tokens.Has(slot) {
 		return

@@ -8,8 +8,8 @@ import (
 	"lockserver/store/list"
 )
 
-// TestWhatIsOverdueGivesWay: while overdue keys stay where they are although nobody finds them, one that is
-// written to is made anew, and is there once.
+// TestWhatIsOverdueGivesWay: while overdue keys are kept although look-ups do not find them, a write to such
+// a key makes it anew, and it exists once.
 func TestWhatIsOverdueGivesWay(t *testing.T) {
 	const now = 10_000
 	for name, write := range map[string]func(db, other *DB, key []byte){

@@ -28,7 +28,7 @@ const (
 	ZSet
 	Bloom
 	// The rest are forms of String. buffer is one that has been appended to or written into: it owns a slice
-	// with room to grow.
+	// with spare capacity.
 	buffer
 	// text is an integer that OBJECT ENCODING calls embstr, which INCRBYFLOAT has made.
 	text
@@ -180,7 +180,7 @@ func (v *value) head() *piece.Head {
 	return nil
 }
 
-// name returns the key that stands in the value's piece of memory; nil if none does.
+// name returns the key in the value's piece of memory; nil if there is none.
 func (v *value) name() *dict.Key {
 	if h := v.head(); h != nil {
 		return h.Name()
@@ -188,7 +188,7 @@ func (v *value) name() *dict.Key {
 	return nil
 }
 
-// own makes the container at key writable: one whose header a cut still reads is replaced by a clone.
+// own makes the container at key writable. If a cut still reads its header, a clone replaces it.
 func (v *value) own(s *Store, key []byte) {
 	switch v.tag() {
 	case Hash:

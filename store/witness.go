@@ -15,8 +15,8 @@ type Witness interface {
 	KeyMissed(db *DB, key []byte)
 }
 
-// SetWitness attaches w, or detaches the present one when w is nil. Nobody who does not
-// listen pays more than a nil check.
+// SetWitness attaches w, or detaches the present one when w is nil. Without a witness the cost is a nil
+// check.
 func (s *Store) SetWitness(w Witness) { s.witness = w }
 
 // made tells the witness of a new key.

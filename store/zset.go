@@ -62,8 +62,8 @@ func (e *ZSetEdit) changed(was *zset.ZSet, size int) {
 	e.db.space.charge(e.w.Size() - size)
 }
 
-// Expect says that so many members are coming, the first of which has so many bytes. As in Redis, the form
-// of a sorted set that is made follows from that, also if some of them are the same, or none is new.
+// Expect announces a number of members and the size of the first one. As in Redis, these determine the form
+// of a new sorted set, even if some members are equal or none is new.
 func (e *ZSetEdit) Expect(members, first int) {
 	lim := e.db.store.limits.ZSet
 	switch {
@@ -182,8 +182,8 @@ func (db *DB) ReplaceZSet(key []byte, z *zset.ZSet) {
 	db.changed(key)
 }
 
-// recordScores records what z holds, -0 last and of that the longest members first: only a table keeps the
-// sign, and whoever repeats this adds one member after the other, to a listpack as long as it can be one.
+// recordScores records the content of z, with -0 last and among those the longest members first. Only a table
+// keeps the sign, and a replay adds one member after the other, to a listpack as long as it fits.
 func (db *DB) recordScores(key []byte, z *zset.ZSet) {
 	var signed [][]byte
 	z.Range(0, z.Len(), func(member []byte, score float64) bool {
@@ -219,7 +219,7 @@ func (s *Store) NewZSet(key []byte) zset.Edit { return zset.New(s.zsets, key) }
 // NewZSetTable returns an empty sorted set that belongs to this store and is not compact: see zset.NewTable.
 func (s *Store) NewZSetTable(key []byte) zset.Edit { return zset.NewTable(s.zsets, key) }
 
-// NewZSetOf returns a sorted set that belongs to this store, of what stands in lp: see zset.FromListpack.
+// NewZSetOf returns a sorted set that belongs to this store, with the content of lp: see zset.FromListpack.
 func (s *Store) NewZSetOf(key []byte, lp listpack.List) *zset.ZSet {
 	return zset.FromListpack(s.zsets, key, s.limits.ZSet, lp)
 }

@@ -46,7 +46,7 @@ type Console struct {
 	mux      *http.ServeMux
 }
 
-// New returns a console, whose charts begin with what past has. It stands at the root of a server of its own.
+// New returns a console with charts that begin with the data of past. It is the root of an HTTP server.
 func New(b Backend, past *history.Book, log *slog.Logger) *Console {
 	c := &Console{backend: b, past: past, log: log, version: staticVersion(), mux: http.NewServeMux(),
 		sessions: sessions{now: time.Now, of: make(map[string]*session)}, attempts: attempts{now: time.Now}}
@@ -75,7 +75,7 @@ func (c *Console) views() []view {
 	}
 }
 
-// policy lets a page load and run only what stands in files of the console.
+// policy lets a page load and run only files of the console.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
 	"base-uri 'none'; frame-ancestors 'none'"
 

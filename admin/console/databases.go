@@ -18,12 +18,12 @@ type databaseNav struct {
 
 // databaseView is a database on the page of the server.
 type databaseView struct {
-	ID               int
-	Keys, Timed      int64
-	LocksKnown       bool // the rest is
-	Held, Waiting    int64
-	WaitP99MS        float64
-	Expired, Circles int64 // leases that ran out, circles that were refused
+	ID                 int
+	Keys, Timed        int64
+	LocksKnown         bool // the rest is
+	Held, Waiting      int64
+	WaitP99MS          float64
+	Expired, Deadlocks int64 // expired leases, refused deadlock cycles
 }
 
 // database reads which database a page shows.
@@ -92,7 +92,7 @@ func (p *serverPage) readDatabases(c *Console, s *session) {
 		return // a rule about databases is in the way
 	}
 	of := call.FieldsOf(call.FieldsOf(v)["databases"])
-	for name := range of { // what happened in a database is told also when it is empty again
+	for name := range of { // an empty database also has figures of the past
 		id := int(number(name))
 		if !slices.ContainsFunc(p.Databases, func(d databaseView) bool { return d.ID == id }) {
 			p.Databases = append(p.Databases, databaseView{ID: id})
@@ -103,6 +103,6 @@ func (p *serverPage) readDatabases(c *Console, s *session) {
 		d := &p.Databases[i]
 		f := call.FieldsOf(of[strconv.Itoa(d.ID)])
 		d.LocksKnown, d.Held, d.Waiting, d.WaitP99MS = true, f.Int("held"), f.Int("waiting"), f.Number("wait-p99")
-		d.Expired, d.Circles = f.Int("expired"), f.Int("deadlocks")
+		d.Expired, d.Deadlocks = f.Int("expired"), f.Int("deadlocks")
 	}
 }

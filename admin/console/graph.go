@@ -8,10 +8,9 @@ import (
 	"lockserver/internal/resp"
 )
 
-// The graph of who waits for whom: owners and locks by turns, from those that hold and do not wait, on the
-// left, to those that wait and hold nothing, on the right. What is drawn is nearly always a forest, because
-// nobody waits for two locks but with MLOCK, and a circle is refused; so it is laid out as one, and what is
-// no tree gets a line across.
+// The wait-for graph: owners and locks by turns, from those that hold and do not wait, on the left, to those
+// that wait and hold nothing, on the right. It is nearly always a forest, because only MLOCK waits for two
+// locks, and deadlock cycles are refused. So it is laid out as a forest, and other edges are drawn across.
 
 // The limits and measures of the picture, which is in units of a pixel.
 const (
@@ -32,14 +31,14 @@ type graphPage struct {
 	Width, Height int
 	Nodes         []*graphNode
 	Edges         []graphEdge
-	Deadlock      []circleView
+	Deadlock      []cycleView
 }
 
 // graphNode is an owner or a lock.
 type graphNode struct {
 	Name   string
 	IsLock bool
-	Free   bool // a lock that nobody holds
+	Free   bool // a lock without holder
 	Link   string
 	X, Y   int
 	Waits  bool // an owner who waits
@@ -74,7 +73,7 @@ func (c *Console) loadGraph(s *session, r *http.Request) (any, error) {
 	p.draw(waits)
 	p.Databases = c.databases(s, "/graph", p.DB)
 	if c.backend.Permits(s.user, "LOCK.DEADLOCKS") {
-		p.Deadlock, err = readCircles(s.conn, 20)
+		p.Deadlock, err = readCycles(s.conn, 20)
 	}
 	return p, err
 }
@@ -91,7 +90,7 @@ func (p *graphPage) draw(waits []resp.Value) {
 		}
 		return n, !known
 	}
-	var pairs [][2]*graphNode // what is behind whom
+	var pairs [][2]*graphNode // pairs of a node and the node behind it
 	for _, w := range waits {
 		f := call.FieldsOf(w)
 		waiter, _ := find(owners, f.Text("owner"))
@@ -126,8 +125,8 @@ func (n *graphNode) add(behind *graphNode) {
 	behind.before++
 }
 
-// place gives every node its place: a tree from each that waits for nothing, and then from what is left,
-// which a circle would be that has not been found.
+// place gives every node its place: a tree from each node that waits for nothing, then trees from the rest,
+// which would be an undetected cycle.
 func (p *graphPage) place() {
 	row := 0
 	for _, n := range p.Nodes {

@@ -11,7 +11,7 @@ import (
 type lockDetail struct {
 	Key      string
 	DB       int
-	Lock     *lockView // nil: nobody holds it
+	Lock     *lockView // nil: the lock is free
 	MayForce bool
 	Problem  string
 	Done     bool // it has just been released from here
@@ -54,8 +54,8 @@ func releaseProblems(word string) string {
 	return ""
 }
 
-// takeRelease releases a lock by force: the one whose name was typed, if it is still held as it was when
-// the page was made.
+// takeRelease releases a lock by force: the one with the typed name, if its holder is still the one shown on
+// the page.
 func (c *Console) takeRelease(w http.ResponseWriter, r *http.Request, s *session) {
 	key, db := r.URL.Query().Get("key"), database(r)
 	outcome := release(s, db, key, r.PostFormValue("lock"), r.PostFormValue("name"))

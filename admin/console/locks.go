@@ -41,7 +41,7 @@ type clientView struct {
 	Name, Address string
 }
 
-// waiterView is one who stands in a queue.
+// waiterView is a waiter in a queue.
 type waiterView struct {
 	Place               int
 	Owner               string
@@ -59,18 +59,18 @@ type lockPage struct {
 	Next      string // the cursor of what follows; empty: there is no more
 	First     bool
 	Looked    int // locks that were looked at
-	Deadlock  []circleView
+	Deadlock  []cycleView
 }
 
-// circleView is a circle that was refused.
-type circleView struct {
+// cycleView is a deadlock cycle that was refused.
+type cycleView struct {
 	AtMS   int64
 	Client clientView
-	Links  []circleLink
+	Links  []cycleLink
 }
 
-// circleLink is an owner of a circle, and the lock it waits for.
-type circleLink struct{ Owner, Lock string }
+// cycleLink is an owner of a cycle, and the lock it waits for.
+type cycleLink struct{ Owner, Lock string }
 
 // PageLink is the address of the page that begins at a cursor.
 func (p *lockPage) PageLink(cursor string) string {
@@ -101,7 +101,7 @@ func (c *Console) loadLocks(s *session, r *http.Request) (any, error) {
 	}
 	p.Databases = c.databases(s, "/locks", p.DB)
 	if c.backend.Permits(s.user, "LOCK.DEADLOCKS") {
-		p.Deadlock, err = readCircles(s.conn, 5)
+		p.Deadlock, err = readCycles(s.conn, 5)
 	}
 	return p, err
 }
@@ -218,24 +218,24 @@ func newClientView(v resp.Value) clientView {
 	return clientView{ID: f.Int("id"), Name: f.Text("name"), Address: f.Text("address")}
 }
 
-// readCircles asks for the circles that were refused lately.
-func readCircles(c *call.Conn, most int) (circles []circleView, err error) {
+// readCycles reads the deadlock cycles that were refused lately.
+func readCycles(c *call.Conn, most int) (cycles []cycleView, err error) {
 	v, err := c.Do("LOCK.DEADLOCKS", "COUNT", strconv.Itoa(most))
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range v.Elems {
 		f := call.FieldsOf(e)
-		view := circleView{AtMS: f.Int("time"), Client: newClientView(f["client"])}
+		view := cycleView{AtMS: f.Int("time"), Client: newClientView(f["client"])}
 		words := f["circle"].Elems
 		for i := 0; i < len(words); i += 2 {
-			l := circleLink{Owner: words[i].Str}
+			l := cycleLink{Owner: words[i].Str}
 			if i+1 < len(words) {
 				l.Lock = words[i+1].Str
 			}
 			view.Links = append(view.Links, l)
 		}
-		circles = append(circles, view)
+		cycles = append(cycles, view)
 	}
-	return circles, nil
+	return cycles, nil
 }

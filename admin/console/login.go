@@ -44,7 +44,7 @@ func (a *attempts) blocked(from netip.Addr) time.Duration {
 	return 0
 }
 
-// failed notes that a login from an address failed.
+// failed records a failed login from an address.
 func (a *attempts) failed(from netip.Addr) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -71,7 +71,7 @@ func (c *Console) writeLogin(w http.ResponseWriter, status int, form loginForm) 
 	c.render(w, status, "login.html", frame{Title: "Log in", Body: form})
 }
 
-// ownPath lets nobody be led elsewhere after a login.
+// ownPath prevents a redirection to another site after a login.
 func ownPath(path string) string {
 	if !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || strings.ContainsAny(path, "\\\r\n") {
 		return "/locks"
@@ -122,8 +122,8 @@ func (c *Console) takeLogin(w http.ResponseWriter, r *http.Request) {
 // errProtected is what the server says to other hosts in protected mode.
 const errProtected call.Error = "the user default has no password, and may log in only on the server's own machine"
 
-// authenticate logs in. The user default without a password is nobody's who comes from elsewhere, as in
-// protected mode.
+// authenticate logs in. The user default without a password is only for local connections, as in protected
+// mode.
 func (c *Console) authenticate(r *http.Request, user, password string) (*call.Conn, error) {
 	if user == "default" && !isLocal(r) {
 		open, err := logIn(c.backend, "", "")

@@ -19,7 +19,7 @@ import (
 	"lockserver/server"
 )
 
-// world is a server with a console, and somebody at a browser.
+// world is a server with a console, and a browser.
 type world struct {
 	t       *testing.T
 	srv     *server.Server
@@ -235,7 +235,7 @@ func TestSessionsHaveLimits(t *testing.T) {
 		require.Equal(t, http.StatusOK, w.get("/locks").Code)
 	}
 	require.Len(t, w.console.sessions.of, mostSessions)
-	w.client.Do("CONFIG", "SET", "requirepass", "secret") // nobody gets another session
+	w.client.Do("CONFIG", "SET", "requirepass", "secret") // no session is exchanged
 	require.Equal(t, http.StatusOK, w.get("/locks").Code)
 	w.console.sessions.now = func() time.Time { return time.Now().Add(idleLimit + time.Minute) }
 	require.Equal(t, http.StatusSeeOther, w.get("/locks").Code)

@@ -13,8 +13,7 @@ import (
 	"lockserver/internal/call"
 )
 
-// The limits of sessions. Whoever comes when there are mostSessions takes the place of the one that has not
-// been used for longest.
+// The limits of sessions. Beyond mostSessions a new session replaces the one that was unused for longest.
 const (
 	mostSessions = 64
 	mostStreams  = 8 // of a session at a time
@@ -68,7 +67,7 @@ func (ss *sessions) begin(c *call.Conn, user string, asked bool) *session {
 	return s
 }
 
-// expire ends the sessions whose time is over.
+// expire ends the sessions that have expired.
 func (ss *sessions) expire(now time.Time) {
 	for _, s := range ss.of {
 		if now.Sub(s.used) > idleLimit || now.Sub(s.begun) > ageLimit {
@@ -121,7 +120,7 @@ func (ss *sessions) stream(s *session) (end func(), ok bool) {
 	}, true
 }
 
-// alive says whether a session has not ended; somebody looks at it.
+// alive reports whether a session has not ended, and counts as a use of it.
 func (ss *sessions) alive(s *session) bool {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -153,9 +152,8 @@ func logIn(b Backend, name, password string) (*call.Conn, error) {
 	return c, nil
 }
 
-// isLocal says whether a request comes from this machine, and from a page of its own: a name of another
-// host would mean that somebody else's page has led the browser here, and a proxy that somebody else stands
-// behind it.
+// isLocal says whether a request comes from this machine, and from a page of its own. Another host name would
+// mean that a foreign page has led the browser here, and a proxy header that another machine is behind it.
 func isLocal(r *http.Request) bool {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil || !peer.Addr().Unmap().IsLoopback() {

@@ -35,7 +35,7 @@ func (c *Console) stream(v view) http.HandlerFunc {
 		defer end()
 		w.Header().Set("Content-Type", "text/event-stream")
 		out := http.NewResponseController(w)
-		_ = out.SetReadDeadline(time.Time{}) // the port's, whose end would end the request as well
+		_ = out.SetReadDeadline(time.Time{}) // the port's deadline, which would end the request as well
 		tick := time.NewTicker(v.every)
 		defer tick.Stop()
 		var last []byte

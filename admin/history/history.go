@@ -28,7 +28,7 @@ type series struct {
 	flat  []float64 // all points, one behind the other
 }
 
-// Add notes the values that a series has at a time. They are always the same number.
+// Add records the values that a series has at a time. They are always the same number.
 func (b *Book) Add(name string, at time.Time, values ...float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// page gets a page of the admin port; 0: nobody listens.
+// page gets a page of the admin port; 0: the port is closed.
 func page(t *testing.T, port, path string) (int, string) {
 	t.Helper()
 	reply, err := http.Get("http://127.0.0.1:" + port + path)

@@ -57,7 +57,7 @@ func TestDaemonize(t *testing.T) {
 	}
 }
 
-// waitForEnd waits until nobody writes to a directory any more.
+// waitForEnd waits until no process writes to a directory any more.
 func waitForEnd(t *testing.T, dir string) {
 	t.Helper()
 	lock, err := os.OpenFile(filepath.Join(dir, "lockserver.lock"), os.O_RDWR|os.O_CREATE, 0o600)
@@ -91,9 +91,9 @@ func supervisedBy(t *testing.T, dir, variable string, args ...string) *child {
 	return start(t, dir, append([]string{"--port", "0", "--daemonize", "yes"}, args...)...)
 }
 
-// TestSystemdIsTold, in the foreground although daemonize says yes: who supervises a process wants to keep
-// it.
-func TestSystemdIsTold(t *testing.T) {
+// TestSystemdIsNotified, in the foreground although daemonize says yes: who supervises a process wants to
+// keep it.
+func TestSystemdIsNotified(t *testing.T) {
 	for _, mode := range []string{"systemd", "auto"} {
 		dir := socketDir(t)
 		conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(dir, "notify"), Net: "unixgram"})
@@ -123,7 +123,7 @@ func TestSystemdIsTold(t *testing.T) {
 	require.Contains(t, c.Stdout.String(), "# systemd supervision error: NOTIFY_SOCKET not found!\n")
 }
 
-func TestUpstartIsTold(t *testing.T) {
+func TestUpstartIsNotified(t *testing.T) {
 	c := supervisedBy(t, t.TempDir(), "UPSTART_JOB=redis", "--supervised", "auto")
 	c.eventually(t, func() bool {
 		state, err := exec.Command("ps", "-o", "state=", "-p", fmt.Sprint(c.Pid())).Output()
@@ -134,8 +134,8 @@ func TestUpstartIsTold(t *testing.T) {
 	require.Equal(t, []string{"+PONG"}, ask(t, c.ready(t), "PING"))
 }
 
-// TestModesOfFiles are those of Redis: what the mask leaves of them; the token's file is nobody else's
-// business.
+// TestModesOfFiles are those of Redis: what the mask leaves of them; only the owner may read the token's
+// file.
 func TestModesOfFiles(t *testing.T) {
 	for mask, want := range map[string][2]os.FileMode{"022": {0o644, 0o644}, "077": {0o600, 0o600}, "002": {0o664, 0o644}} {
 		dir := socketDir(t)

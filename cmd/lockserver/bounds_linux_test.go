@@ -14,8 +14,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// What test mode promises whoever starts many servers, docs/TESTING.md. Of each the best of some tries
-// counts: the machine may have more to do.
+// The bounds that docs/TESTING.md promises for test mode. The best of some tries counts, because the machine
+// may be busy.
 const (
 	mostToBeReady   = 20 * time.Millisecond
 	busyToBeReady   = 50 * mostToBeReady // on a machine where the program has to wait for a processor

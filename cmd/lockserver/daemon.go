@@ -9,8 +9,8 @@ import (
 	"os/exec"
 )
 
-// Going into the background (daemonize yes): Go programs cannot fork, so the command starts itself once more,
-// in a session of its own, and ends when clients can connect to that, or with what that could not do.
+// Going into the background (daemonize yes): Go programs cannot fork, so the command starts itself again in a
+// new session. It ends when clients can connect to the new process, or with the error of that process.
 
 // daemonEnv is the variable that tells a process that it is the one in the background. Its descriptor 3 is a
 // pipe: a byte says that clients can connect, anything longer is what went wrong.
@@ -64,11 +64,12 @@ func runInBackground(args []string, input []byte, stderr io.Writer) (code int) {
 // daemonListens is what the pipe says when clients can connect.
 const daemonListens = "+"
 
-// launcher is the command that waits for the process in the background. The zero value is nobody.
+// launcher is the command that waits for the process in the background. The zero value means that there is
+// none.
 type launcher struct{ pipe *os.File }
 
-// openLauncher is the command that has started this process in the background. Nobody who is started by it
-// inherits that.
+// openLauncher returns the command that has started this process in the background. Child processes do not
+// inherit it.
 func openLauncher() launcher {
 	_ = os.Unsetenv(daemonEnv)
 	return launcher{os.NewFile(3, "launcher")}

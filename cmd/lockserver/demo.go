@@ -25,8 +25,8 @@ type demoCommand struct {
 	addr string // of a server that runs already; empty: one is started for the demo
 }
 
-// runDemo is `lockserver demo` from its arguments, without that word, to its exit code: 0 if every check
-// holds, 1 if one does not or the demo could not be played.
+// runDemo is `lockserver demo` from its arguments, without that word, to its exit code. The code is 0 if
+// every check holds, 1 if one does not or the demo could not be played.
 func runDemo(args []string, stdout, stderr io.Writer) int {
 	cmd, err := parseDemo(args)
 	if errors.Is(err, flag.ErrHelp) {

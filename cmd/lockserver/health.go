@@ -17,7 +17,7 @@ import (
 const healthTimeout = 3 * time.Second
 
 // runHealth is `lockserver health` from its arguments, without that word, to its exit code: 0 if the server
-// answers, 1 if not, for containers that have no other program to ask with.
+// answers, 1 if not. It is for containers without another client.
 func runHealth(args []string, stdout, stderr io.Writer) int {
 	var r remote
 	f := flag.NewFlagSet("health", flag.ContinueOnError)

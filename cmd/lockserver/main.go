@@ -70,7 +70,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return runInBackground(args, input, stderr)
 	}
 	logTo := stdout
-	if cmd.Config.TestMode { // where standard output is for whoever started the program
+	if cmd.Config.TestMode { // the address of standard output for the parent process
 		logTo = stderr
 	}
 	p, err := newProcess(cmd, logTo)

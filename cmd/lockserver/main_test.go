@@ -293,7 +293,7 @@ func TestConfigFileIsRewrittenWhereItLies(t *testing.T) {
 	require.Contains(t, string(data), "\nhz 77\n")
 }
 
-// socketDir is a directory whose path is short enough for a socket.
+// socketDir is a directory with a path short enough for a socket.
 func socketDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "ls")

@@ -16,14 +16,13 @@ const (
 	idleShare = 0.02
 	// idleGarbage is how much of the headroom has to be used up for a collection when nothing is to be done.
 	idleGarbage = 0.25
-	// idleLooks is how many looks in a row must find nothing to be done before memory goes back to the
-	// system: who works in bursts would have to ask for it again. idleSpareBytes, and idleSpareShare of what
-	// lives, are kept all the same.
+	// idleLooks is how many idle checks in a row are needed before memory is returned to the system: a load
+	// in bursts would need it again. idleSpareBytes, and idleSpareShare of the live memory, are always kept.
 	idleLooks      = 4
 	idleSpareBytes = 4 << 20
 	idleSpareShare = 0.04
-	// gcHeadroomBytes is the garbage that a small heap may gather before it is collected: with the default
-	// of 100 % a server with little data would collect hundreds of times a second.
+	// gcHeadroomBytes is the minimum garbage before a collection. With the default of 100 % a server with
+	// little data would collect hundreds of times a second.
 	gcHeadroomBytes = 64 << 20
 	// gcPercentLarge is the headroom of a large heap, in percent of what lives: memory is what a store is
 	// made of, and twice the data would be too much.
@@ -49,10 +48,10 @@ func tuneCollector() {
 	onCollected()
 }
 
-// collectIdle collects garbage when the process has nothing to do, until stop is closed: a collection keeps
-// requests waiting for some milliseconds, and what is done now is not due in the middle of a save. What is
-// free then goes back to the system, once, and so do the program's own pages, which its start has read.
-// inUse says how many bytes the data takes.
+// collectIdle collects garbage when the process is idle, until stop is closed. A collection delays requests
+// by some milliseconds, and one done now is not due in the middle of a save. Free memory is then returned to
+// the system, once, and so are the program's own pages from the start. inUse returns the size of the data in
+// bytes.
 func collectIdle(stop <-chan struct{}, inUse func() int) {
 	used := processorTime()
 	if used == 0 {
@@ -99,8 +98,8 @@ const (
 	leave    // the program's pages alone
 )
 
-// idleCollector decides when garbage is collected although there is room for more, and what is free is given
-// back.
+// idleCollector decides when garbage is collected although there is space for more, and when free memory is
+// returned.
 type idleCollector struct {
 	used  time.Duration // the processor time of the process at the last look
 	looks int           // how many in a row found nothing to be done
@@ -160,7 +159,7 @@ func worthCollecting(live, goal, now uint64) bool {
 	return goal > live && now > live && float64(now-live) > idleGarbage*float64(goal-live)
 }
 
-// gcPercent is the headroom for a heap of which so many bytes live.
+// gcPercent returns the headroom for a heap with live bytes in use.
 func gcPercent(live uint64) int {
 	percent := min(int(gcHeadroomBytes*100/max(live, 1)), gcPercentMost)
 	if percent <= gcPercentLarge {

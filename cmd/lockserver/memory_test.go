@@ -45,7 +45,7 @@ func TestWorthCollecting(t *testing.T) {
 var sink []byte
 
 func TestGarbageIsCollectedWhenNothingIsToBeDone(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(10_000)) // so much room that nothing is collected by itself
+	defer debug.SetGCPercent(debug.SetGCPercent(10_000)) // so much headroom that no collection starts by itself
 	runtime.GC()
 	c := newIdleCollector(time.Hour)
 	require.Equal(t, nothing, c.due(time.Hour, 0), "there is no garbage")

@@ -12,8 +12,9 @@ import (
 // span is a range of addresses.
 type span struct{ from, to uintptr }
 
-// programSpans are where the program's own file is mapped and nothing of it was written to: not by the
-// loader, nor meanwhile by a debugger or a probe, whose marks would be lost. nil: the system does not tell.
+// programSpans returns the mappings of the program's own file that were not written to. The loader, a
+// debugger or a probe may have written to others, and their changes would be lost. It is nil if the system
+// does not report them.
 func programSpans() []span {
 	path, err := os.Readlink("/proc/self/exe")
 	if err != nil {
@@ -27,8 +28,8 @@ func programSpans() []span {
 	return cleanSpans(f, path)
 }
 
-// cleanSpans finds in a text of the form of /proc/self/smaps where a file is mapped that cannot be written
-// to, and where no page is the process's own: what the loader has written (relocations) would be lost.
+// cleanSpans finds in a text like /proc/self/smaps the read-only mappings of a file without private pages:
+// changes of the loader (relocations) would be lost.
 func cleanSpans(smaps io.Reader, path string) (list []span) {
 	var at span
 	var clean bool

@@ -22,7 +22,7 @@ func TestParentReadsWhereTheServerIs(t *testing.T) {
 	require.NoFileExists(t, c.Dir+"/dump.rdb")
 }
 
-// A configuration that test mode must not have is told in one line.
+// A configuration that test mode must not have is reported in one line.
 func TestTestModeIsRefused(t *testing.T) {
 	c := start(t, t.TempDir(), "--port", "0", "--test-mode", "yes", "--appendonly", "yes")
 	require.Equal(t, 1, c.exit(t))

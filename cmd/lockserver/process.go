@@ -139,7 +139,7 @@ func (p *process) serve(stderr io.Writer, bare bool) (code int) {
 	return p.bye(p.wait(srv, signals))
 }
 
-// enter is told of each step of the server.
+// enter is called for each step of the server.
 func (p *process) enter(phase server.Phase) {
 	if phase == server.PhaseListening {
 		p.writePIDFile()
@@ -184,7 +184,7 @@ func (p *process) fitDescriptors() error {
 	return nil
 }
 
-// errStopped says that the server was told to end while it was loading its data.
+// errStopped says that the server was stopped while it was loading its data.
 var errStopped = errors.New("told to end")
 
 // start starts the server. Loading may take long, and a signal ends it: nothing is lost by that.
@@ -208,7 +208,7 @@ func (p *process) start(srv *server.Server, signals <-chan os.Signal) error {
 	}
 }
 
-// announce logs what runs, and what it was told to do.
+// announce logs the program and its configuration.
 func (p *process) announce(bare bool) {
 	c := p.config
 	p.log.Info(fmt.Sprintf("lockserver %s is starting, PID: %d", version, os.Getpid()), "go", runtime.Version(),

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A load that takes long is reported on stderr, with a log file or without. The snapshot is a pipe
-// here, of which not enough comes.
+// A load that takes long is reported on stderr, with a log file or without. The snapshot is a pipe here that
+// never ends.
 func TestLoadProgressOnStderr(t *testing.T) {
 	for name, args := range map[string][]string{"log on stdout": nil, "logfile": {"--logfile", "log"}} {
 		t.Run(name, func(t *testing.T) {

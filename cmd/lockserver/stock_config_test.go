@@ -82,8 +82,8 @@ func directivesOf(t *testing.T, text string) (names []string) {
 	return names
 }
 
-// TestStockFiles starts the program by the file that lies beside ORACLE, and by Debian's where it can be
-// read, as Redis is started by them: whatever they say is what CONFIG GET shows.
+// TestStockFiles starts the program with the file beside ORACLE, and with Debian's if it can be read, as
+// Redis is started with them. CONFIG GET must show their values.
 func TestStockFiles(t *testing.T) {
 	oracle, tried := string(testkit.Oracle(t)), 0
 	for _, file := range []string{filepath.Join(filepath.Dir(oracle), "..", "redis.conf"), "/etc/redis/redis.conf"} {

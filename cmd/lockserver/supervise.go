@@ -11,8 +11,8 @@ import (
 
 // supervisor is who has started the process and wants to know how it is, as the directive supervised says.
 type supervisor struct {
-	socket string // of systemd; empty: nobody is told
-	name   string // of who supervises; empty: nobody does
+	socket string // of systemd; empty: no notification
+	name   string // name of the supervisor; empty: there is none
 	log    *slog.Logger
 }
 
@@ -35,7 +35,7 @@ func detectSupervisor(mode string) string {
 	return "no"
 }
 
-// isSupervised reports whether somebody supervises the process, which then does not go into the background.
+// isSupervised reports whether the process has a supervisor. It then does not go into the background.
 func isSupervised(mode string) bool {
 	switch detectSupervisor(mode) {
 	case "systemd":

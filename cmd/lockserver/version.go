@@ -17,8 +17,8 @@ var (
 	date    string    // of the commit; empty, too
 )
 
-// versionLines are the answer to --version: a line in the form of redis-server's, for what goes by the
-// version of Redis, and one with the release, the commit it was built from with its date, if they are known,
+// versionLines returns the answer to --version. The first line has the form of redis-server's, for programs
+// that check the version of Redis. The second has the release, the commit with its date, if they are known,
 // and the toolchain.
 func versionLines() string {
 	commit, date := commit, date
@@ -30,7 +30,7 @@ func versionLines() string {
 		server.RedisVersion(), commit, version, version, commit, date, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// revision is the commit that the toolchain has noted, in the form that a release has it, and its date.
+// revision returns the commit that the toolchain has recorded, in the form of a release, and its date.
 func revision(info *debug.BuildInfo) (commit, date string) {
 	modified := ""
 	for _, s := range info.Settings {

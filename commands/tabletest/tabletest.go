@@ -2,8 +2,8 @@
 // other servers' tables with it.
 //
 // It owns the golden file and the form in which the facts of a command are written there: one paragraph a
-// command, one line a fact. It reads replies of COMMAND and COMMAND DOCS in version 3 of the protocol and
-// knows nothing of how they came about, so that any package with rows of its own can use it in its tests.
+// command, one line a fact. It reads replies of COMMAND and COMMAND DOCS in version 3 of the protocol, from
+// any source. So any package with rows of its own can use it in its tests.
 //
 // The golden file holds facts only: arity, flags, ranges, ACL categories, key specs, groups, versions and
 // arguments. To make it anew from the redis-server that ORACLE names: go test ./commands -run Golden -update.

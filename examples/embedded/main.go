@@ -1,5 +1,5 @@
-// Command embedded is a program that brings its lockserver along: jobs run once a period, whoever starts the
-// program, and what it knows of them outlives it, because the server inside keeps an append-only file.
+// Command embedded is a program with its own lockserver. Jobs run once a period, even if several copies of
+// the program start. Their state survives the program, because the server inside keeps an append-only file.
 //
 //	go run ./embedded -dir /var/lib/jobs
 package main

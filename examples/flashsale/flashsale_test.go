@@ -81,7 +81,7 @@ func (s *stage) number() string {
 	return body["order"]
 }
 
-// sell sells to users from "first" on, each of whom places one order, and returns their numbers.
+// sell sells to users from "first" on; each places one order. It returns their numbers.
 func (s *stage) sell(first, n int) (ids []string) {
 	for i := range n {
 		id := s.number()
@@ -157,7 +157,8 @@ func (k killer) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	return next
 }
 
-// TestFromTheClickToTheDatabase: more users than pieces, all at once, each of whom clicks twice, two workers.
+// TestFromTheClickToTheDatabase: more users than pieces click at the same time, each of them twice, with two
+// workers.
 func TestFromTheClickToTheDatabase(t *testing.T) {
 	const stock, users = 40, 200
 	s := newStage(t, stock)

@@ -24,7 +24,7 @@ func Reconcile(ctx context.Context, client *redis.Client, database *Database, vo
 	if err != nil {
 		return nil, err
 	}
-	sums, ok := info.(map[any]any) // RESP3, which go-redis speaks unless it is told otherwise
+	sums, ok := info.(map[any]any) // RESP3, the default of go-redis
 	if !ok {
 		return nil, fmt.Errorf("SECKILL.INFO: %v", info)
 	}
@@ -68,8 +68,8 @@ func (b *Books) Balanced() bool {
 	return b.Total == b.Stock+b.Sold && b.Sold == int64(b.Entries) && b.Entries == b.Rows && len(b.Missing)+len(b.Surplus) == 0
 }
 
-// Repair writes what is missing; it may be written a second time by a worker who comes late. Orders that
-// nobody has placed are left to a person.
+// Repair writes what is missing; a late worker may write it a second time. Orders that no user has placed are
+// left to a person.
 func (b *Books) Repair(ctx context.Context, database *Database) error {
 	if len(b.Missing) == 0 {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Shop answers clicks. It never waits for the database: an order that is accepted stands in the stream, and a
-// worker writes it down a moment later.
+// Shop answers clicks. It never waits for the database: an accepted order is in the stream, and a worker
+// stores it a moment later.
 type Shop struct {
 	redis    *redis.Client
 	database *Database
@@ -24,10 +24,9 @@ type Shop struct {
 //	PUT  /sales/{voucher}/orders/{id}   202: accepted; 409: refused, with the reason; 410: it was taken back
 //	GET  /orders/{id}                   200: it is in the database; 404: not (yet)
 //
-// The page asks for a number when it is loaded, so that a click costs one command. And the number
-// makes the click idempotent: whoever got no answer, or clicked twice, sends the same PUT again and
-// hears the same again. The number of an order that was cancelled meanwhile is used up: whoever still
-// wants the piece asks for another number.
+// The page asks for a number when it is loaded, so that a click costs one command. The number also makes the
+// click idempotent. A user without an answer, or with a double click, sends the same PUT again and gets the
+// same answer. The number of a cancelled order is used up: to order again, the user needs another number.
 func NewShop(client *redis.Client, database *Database) *Shop {
 	s := &Shop{redis: client, database: database}
 	s.mux.HandleFunc("POST /orders", s.number)
@@ -65,8 +64,8 @@ var refusals = map[int]struct {
 	5: {http.StatusGone, "taken back"},
 }
 
-// place places an order. It is one command, which is sold out of memory; go-redis may resend it after an
-// error of the network, and nothing happens twice, because the order's number is the same.
+// place places an order. It is one command, answered from memory. go-redis may resend it after a network
+// error, and the piece is not sold twice, because the order's number is the same.
 func (s *Shop) place(w http.ResponseWriter, r *http.Request) {
 	if user(r) == "" {
 		answer(w, http.StatusUnauthorized, map[string]string{"reason": "who are you?"})
@@ -94,7 +93,7 @@ func (s *Shop) look(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err != nil:
 		unavailable(w, err)
-	case !found || order.User != user(r): // whose order it is, is nobody else's business
+	case !found || order.User != user(r): // an order is visible to its user only
 		answer(w, http.StatusNotFound, map[string]string{"reason": "no such order yet"})
 	default:
 		answer(w, http.StatusOK, map[string]string{"order": order.ID, "voucher": order.Voucher})

@@ -26,8 +26,8 @@ type Worker struct {
 	Redis    *redis.Client
 	Database *Database
 	Name     string
-	// TakeOverAfter is how long an order is in somebody's hands before he is taken for dead: longer than a
-	// transaction can possibly take. If it was wrong, an order is written twice, that is, once.
+	// TakeOverAfter is how long a worker may have an order before it is considered dead: longer than any
+	// transaction takes. If the worker was alive, the order is written twice, which has no effect.
 	TakeOverAfter time.Duration
 }
 

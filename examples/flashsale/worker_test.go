@@ -96,7 +96,7 @@ func TestProcessThatIsKilled(t *testing.T) {
 	s.drained(sold + 20)
 }
 
-// TestWhatIsNoOrderGoesToTheRejects: it stops nobody, and nothing is lost.
+// TestWhatIsNoOrderGoesToTheRejects: it stops no worker, and nothing is lost.
 func TestWhatIsNoOrderGoesToTheRejects(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, 10)

@@ -31,8 +31,8 @@ func Lead(ctx context.Context, options redis.Options, key string, lead func(ctx 
 	}
 }
 
-// EachTick runs a job at once and then at every tick, until ctx ends: what a leader does who stands in for
-// cron. A job that takes longer than a tick delays the next one and never overlaps it.
+// EachTick runs a job at once and then at every tick, until ctx ends, as a leader that replaces cron. A job
+// that takes longer than a tick delays the next one and never overlaps it.
 func EachTick(ctx context.Context, every time.Duration, job func(context.Context)) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()

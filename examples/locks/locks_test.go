@@ -26,7 +26,7 @@ import (
 // soon bounds how long a test waits for what must happen.
 const soon = 90 * time.Second
 
-// serve starts a server whose time the test moves, and returns the way to it.
+// serve starts a server with a clock that the test moves, and returns how to connect to it.
 func serve(t *testing.T) (redis.Options, *redis.Client, *server.ManualClock) {
 	t.Helper()
 	log.SetOutput(io.Discard)
@@ -56,7 +56,7 @@ func TestTheServerRenewsWhileTheConnectionLives(t *testing.T) {
 	require.Zero(t, client.Exists(t.Context(), "k").Val(), "released")
 }
 
-func TestWorkIsToldThatTheLockIsLost(t *testing.T) {
+func TestWorkEndsWhenTheLockIsLost(t *testing.T) {
 	options, client, _ := serve(t)
 	for name, lose := range map[string]func() error{
 		"forced":            func() error { return client.Do(t.Context(), "LOCK.FORCE", "k").Err() },
@@ -79,7 +79,7 @@ func TestWorkIsToldThatTheLockIsLost(t *testing.T) {
 	}
 }
 
-// TestOneAtATime: many stand in line, one works at a time, and everybody gets his turn.
+// TestOneAtATime: many wait in the queue, one works at a time, and each gets the lock.
 func TestOneAtATime(t *testing.T) {
 	options, _, _ := serve(t)
 	var inside, turns atomic.Int32
@@ -113,8 +113,8 @@ func TestWaitingEndsWithItsContext(t *testing.T) {
 	require.ErrorIs(t, err, stop)
 }
 
-// TestTheNextLeaderTakesOver: three processes, of which the leader ends twice, once by itself and
-// once because its connection is cut.
+// TestTheNextLeaderTakesOver: three processes; the leader ends twice, once by itself and once because its
+// connection is cut.
 func TestTheNextLeaderTakesOver(t *testing.T) {
 	options, client, clock := serve(t)
 	type reign struct {

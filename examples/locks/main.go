@@ -1,6 +1,6 @@
-// Command locks shows three uses of LOCK that programs have for a lock, each in a file to be copied:
-// watchdog.go holds one for as long as work takes, leader.go makes one of many processes do the jobs, and
-// fenced.go keeps a holder who was asleep from overwriting what came after him.
+// Command locks shows three uses of LOCK, each in a file to be copied. watchdog.go holds a lock for as long
+// as the work takes. leader.go makes one of many processes do the jobs. fenced.go prevents a holder that was
+// paused from overwriting the data of a later holder.
 //
 // Run several of them at once, end one by Ctrl-C or by kill -9, and watch who goes on. README.md
 // says how, and what is printed then.
@@ -66,7 +66,7 @@ func run(ctx context.Context, args []string, out io.Writer) int {
 	return 0
 }
 
-// watchdog holds a lock until the process is told to end.
+// watchdog holds a lock until the process is stopped.
 func (p *process) watchdog(ctx context.Context) error {
 	p.say("stands in line")
 	err := WhileHeld(ctx, p.options, "example:work", func(ctx context.Context, token int64) error {

@@ -10,24 +10,23 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ErrLost ends the context of work whose lock is gone: the connection broke, or
-// somebody deleted or forced it.
+// ErrLost ends the context of the work when its lock is lost: the connection broke, or the lock was deleted
+// or forced.
 var ErrLost = errors.New("the lock was lost")
 
 const (
 	watchEvery = time.Second
-	// standFor is how long one LOCK stands in line. It begins again until ctx ends; a
-	// shorter one notices that sooner.
+	// standFor is how long one LOCK waits. It is repeated until ctx ends; a shorter time detects that sooner.
 	standFor = 20 * time.Second
 )
 
 // WhileHeld waits for the lock, runs work, and releases it. The context that work
 // gets ends when the lock is lost.
 //
-// There is no lease to choose: a LOCK without one is renewed by the server for as long as the
-// connection lives that acquired it. So the lock has a connection of its own here. One from a shared
-// pool might be closed for being idle, which loses the lock, or live on for other requests when this
-// process believes to have let go, which keeps it.
+// There is no lease to choose: the server renews a LOCK without one for as long as the connection that
+// acquired it lives. So the lock has a connection of its own here. A connection from a shared pool might be
+// closed for being idle, which loses the lock. Or it might live on for other requests after this process has
+// released the lock, which keeps it.
 func WhileHeld(ctx context.Context, options redis.Options, key string, work func(ctx context.Context, token int64) error) error {
 	options.PoolSize = 1
 	options.MaxRetries = -1                      // a connection that broke has ended the renewal: it must not be replaced unheard
@@ -38,7 +37,7 @@ func WhileHeld(ctx context.Context, options redis.Options, key string, work func
 	conn := client.Conn()
 	defer conn.Close()
 
-	owner := rand.Text() // a name that nobody else has: an owner of the same name would share the lock
+	owner := rand.Text() // a unique name: an owner of the same name would share the lock
 	token, err := stand(ctx, conn, key, owner)
 	if err != nil {
 		return err
@@ -57,8 +56,8 @@ func WhileHeld(ctx context.Context, options redis.Options, key string, work func
 	return errors.Join(err, released)
 }
 
-// stand stands in line until the lock is ours. The place is kept by the server, first come first served; when
-// one wait has run out, the next one begins at the end of the line.
+// stand waits until the lock is ours. The server keeps the place in the queue, first come first served. When
+// one wait has timed out, the next one begins at the end of the queue.
 func stand(ctx context.Context, conn *redis.Conn, key, owner string) (token int64, err error) {
 	for {
 		if err := ctx.Err(); err != nil {

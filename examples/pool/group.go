@@ -74,8 +74,8 @@ func startGroup(program string) (*group, error) {
 // letter is the id of a member.
 func letter(i int) string { return string(rune('a' + i)) }
 
-// freeAddress finds a port below those that the system gives to connections: nobody takes it while its
-// server is down.
+// freeAddress finds a port below those that the system gives to connections: no other program takes it while
+// its server is down.
 func freeAddress() (string, error) {
 	for range 100 {
 		address := fmt.Sprint("127.0.0.1:", 12000+rand.IntN(20000))

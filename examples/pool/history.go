@@ -118,7 +118,7 @@ func (h *history) wrote() {
 	h.r.writes++
 }
 
-// mostWrong bounds what is told of what must not be: where there is one there are many.
+// mostWrong bounds the number of reported violations: where there is one there are many.
 const mostWrong = 20
 
 func (h *history) isWrong(format string, args ...any) {
@@ -129,7 +129,7 @@ func (h *history) isWrong(format string, args ...any) {
 	}
 }
 
-// kills notes that a server has been killed.
+// kills records that a server has been killed.
 func (h *history) kills(server int, led bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -138,7 +138,7 @@ func (h *history) kills(server int, led bool) {
 	h.become(server, down, at)
 }
 
-// saw notes how a server was when it was asked. An answer from before its death is none.
+// saw records the condition of a server when it was asked. An answer from before its death is ignored.
 func (h *history) saw(server int, is condition, asked time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -182,7 +182,7 @@ func (r record) leaderless() (all []wait) {
 	return all
 }
 
-// pauses are the times between the death of a leader and the first lock that anybody got after it.
+// pauses are the times between the death of a leader and the first lock that any worker got after it.
 func (r record) pauses() (all []time.Duration) {
 	for _, k := range r.kills {
 		first := time.Duration(-1)

@@ -10,9 +10,9 @@ import (
 // errStale refuses a write.
 var errStale = errors.New("somebody with a later token has written already")
 
-// ledger is what the locks are for: data that is not in lockserver, as the tables of a database. It knows
-// the highest token that has written, and refuses lower ones, so that who comes late does no harm. It also
-// sees who is at work, and what it sees must not be is told.
+// ledger is what the locks are for: data that is not in lockserver, as the tables of a database. It knows the
+// highest token that has written, and refuses lower ones, so that a late worker does no harm. It also records
+// which workers are at work, and reports violations.
 type ledger struct {
 	history *history
 	mu      sync.Mutex
@@ -24,13 +24,13 @@ type part struct {
 	highest int64 // token
 	inside  []int // the workers who are at work
 	writes  int
-	// How often the group has acknowledged that it counted, and how often nobody knows.
+	// How often the group has acknowledged a count, and how often the result is unknown.
 	acknowledged, unknown int64
 }
 
 func newLedger(h *history) *ledger { return &ledger{history: h} }
 
-// enter says that a worker begins, who has been given the lock. Whoever is given it has the highest token.
+// enter records that a worker begins after it got the lock. Its token must be the highest.
 func (l *ledger) enter(lock, worker int, token int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,7 +71,7 @@ func (l *ledger) leave(lock, worker int) {
 	}
 }
 
-// counted notes what became of a command under the lock's guard.
+// counted records the result of a command under the lock's guard.
 func (l *ledger) counted(lock int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,10 +1,10 @@
-// Command pool runs workers over a raft group of three lockservers, of which it kills one every ten seconds
-// (kill -9) and starts it again. Each worker takes one lock after the other and works while it has it. At
-// the end the program says whether anybody ever worked without the lock, exits with 1 if so, and draws what
-// happened: a lane for each worker and each server.
+// Command pool runs workers over a raft group of three lockservers. Every ten seconds it kills one of them
+// (kill -9) and starts it again. Each worker takes one lock after the other and works while it has it. At the
+// end the program reports whether any worker ever worked without the lock, and then exits with 1. It draws
+// the history with a lane for each worker and each server.
 //
-// worker.go is what a program would copy: package client over a group. ledger.go is the data that refuses
-// whoever comes late, group.go the servers, history.go and picture.go what happened. README.md shows the
+// worker.go is the file to copy: package client over a group. ledger.go is the data that refuses late
+// workers, group.go has the servers, and history.go and picture.go have the history. README.md shows the
 // picture.
 package main
 
@@ -35,7 +35,7 @@ func main() {
 // options are the command line.
 type options struct {
 	program   string   // lockserver's
-	addresses []string // of servers that somebody else runs; empty: three of our own
+	addresses []string // of servers that run already; empty: the program starts three
 	length    time.Duration
 	killEvery time.Duration
 	workers   int

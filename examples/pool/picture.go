@@ -21,7 +21,7 @@ const (
 	axisHeight   = 34
 )
 
-// colours are those of the locks: they can be told apart by all eyes.
+// colours are those of the locks: people with colour blindness can distinguish them, too.
 var colours = [len(names)]string{"#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#8c6d1f"}
 
 // drawing is a picture that is being made.
@@ -85,7 +85,7 @@ func (d *drawing) line(class string, x1, y1, x2, y2 float64) {
 	fmt.Fprintf(d, `<line class="%s" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`+"\n", class, x1, y1, x2, y2)
 }
 
-// bar is a box whose middle is at y; words appear when the mouse is over it.
+// bar draws a box with its middle at y; words appear when the mouse is over it.
 func (d *drawing) bar(attributes string, from, to, y, height float64, words string) {
 	fmt.Fprintf(d, `<rect %s x="%.1f" y="%.1f" width="%.1f" height="%.0f"><title>%s</title></rect>`+"\n",
 		attributes, from, y-height/2, max(to-from, 1), height, words)

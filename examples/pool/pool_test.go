@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPool plays the short form: workers over three servers, of which one is killed every five seconds.
+// TestPool plays the short form: workers over three servers, and one is killed every five seconds.
 func TestPool(t *testing.T) {
 	program, file := buildServer(t), filepath.Join(t.TempDir(), "pool.svg")
 	var out bytes.Buffer
@@ -33,8 +33,7 @@ func TestPool(t *testing.T) {
 	require.GreaterOrEqual(t, drawn["rect leads"], 2, "one server led after the other")
 }
 
-// TestPoolElsewhere: the workers work on a group that runs already, and of which somebody else kills the
-// leader.
+// TestPoolElsewhere: the workers work on a group that runs already, and another process kills its leader.
 func TestPoolElsewhere(t *testing.T) {
 	g, err := startGroup(buildServer(t))
 	require.NoError(t, err)
@@ -123,7 +122,7 @@ func elements(t *testing.T, path string) map[string]int {
 	}
 }
 
-// given is a lock that somebody gives to everybody, or with a token that does not rise.
+// given is a lock that is granted to every worker, or with a token that does not rise.
 type given struct {
 	ctx   context.Context
 	token int64
@@ -134,7 +133,7 @@ func (g given) Context() context.Context                   { return g.ctx }
 func (g given) Unlock(context.Context) error               { return nil }
 func (g given) Guard(context.Context, ...any) (any, error) { return int64(1), nil }
 
-// TestWhatIsWrongIsFound: locks that exclude nobody, and what comes late, are told of.
+// TestWhatIsWrongIsFound: locks that do not exclude, and late writes, are reported.
 func TestWhatIsWrongIsFound(t *testing.T) {
 	o := options{workers: 4, locks: 1}
 	h := newHistory(o)

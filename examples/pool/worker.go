@@ -42,8 +42,8 @@ type pool struct {
 	locks   int
 }
 
-// byClient takes locks by package client: the server renews them as long as the program lives, whoever
-// leads.
+// byClient takes locks by package client: the server renews them as long as the program lives, under any
+// leader.
 func byClient(c *client.Client) func(context.Context, string) (held, error) {
 	return func(ctx context.Context, key string) (held, error) {
 		lock, err := c.Lock(ctx, key, client.Wait(waitFor))
@@ -57,8 +57,8 @@ func byClient(c *client.Client) func(context.Context, string) (held, error) {
 func key(lock int) string     { return names[lock] + ":lock" }
 func counter(lock int) string { return names[lock] + ":done" }
 
-// work takes one lock after the other until ctx ends. An error says that nobody answered in time, as while
-// there is no leader: the worker asks again.
+// work takes one lock after the other until ctx ends. An error says that no server answered in time, as while
+// there is no leader: the worker tries again.
 func (p *pool) work(ctx context.Context, worker int) {
 	for ctx.Err() == nil {
 		lock := rand.IntN(p.locks)
@@ -91,7 +91,7 @@ func (p *pool) hold(ctx context.Context, worker, lock int, have held) {
 	s.to = p.history.now()
 	p.history.holds(s)
 
-	// What nobody answers is done later, by the client.
+	// Commands without an answer are completed later, by the client.
 	patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
 	defer cancel()
 	_ = have.Unlock(patient)
@@ -130,7 +130,7 @@ func (p *pool) compare(ctx context.Context, rdb redis.Cmdable) error {
 	return nil
 }
 
-// read asks until somebody leads who answers.
+// read asks until there is a leader that answers.
 func (p *pool) read(ctx context.Context, rdb redis.Cmdable, key string) (int64, error) {
 	for {
 		text, err := rdb.Get(ctx, key).Result()

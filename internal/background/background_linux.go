@@ -12,7 +12,7 @@ const (
 	// breathNS is how long such work sleeps now and then. Niceness alone decides who runs next, not when: a
 	// thread keeps a processor for its slice of some milliseconds, unless it lets go by itself.
 	breathNS = 100_000
-	// shortBreathNS is that of work that somebody waits for.
+	// shortBreathNS is that of work that a client waits for.
 	shortBreathNS = 20_000
 )
 
@@ -24,14 +24,14 @@ func Enter() {
 	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), niceness)
 }
 
-// EnterPromptly is Enter for work that somebody waits for. Its thread is as good as any other, so that a busy
-// machine does not leave it aside, and gives way by BreatheShortly alone, whose sleeps end in time.
+// EnterPromptly is Enter for work that a client waits for. Its thread has normal priority, so that it also
+// runs on a busy machine. It yields only by BreatheShortly, with short sleeps.
 func EnterPromptly() {
 	runtime.LockOSThread()
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 }
 
-// BreatheShortly is Breathe for work that somebody waits for.
+// BreatheShortly is Breathe for work that a client waits for.
 func BreatheShortly() {
 	runtime.Gosched()
 	_ = unix.Nanosleep(&unix.Timespec{Nsec: shortBreathNS}, nil)

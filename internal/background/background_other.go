@@ -10,7 +10,7 @@ func Enter() {}
 // EnterPromptly does nothing either.
 func EnterPromptly() {}
 
-// BreatheShortly is Breathe for work that somebody waits for.
+// BreatheShortly is Breathe for work that a client waits for.
 func BreatheShortly() { time.Sleep(20 * time.Microsecond) }
 
 // Breathe gives the processor away for a moment.

@@ -1,6 +1,6 @@
-// Package call is a connection to a server from the client's side: commands out, replies in. It is what the
-// program's own clients (`lockserver top`, the console) need of a client library, without its weight: one
-// that has a method for each command of Redis makes the program larger by half.
+// Package call is a connection to a server from the client's side: commands out, replies in. It is the small
+// part of a client library that the program's own clients need (`lockserver top`, the console). A library
+// with a method for each command of Redis would make the program larger by half.
 //
 // It owns the exchange: one caller at a time, many commands in one go, a bound on how long an answer may
 // take. It must not know what the commands mean, how a connection is made, or the server. What a reply can be
@@ -22,7 +22,7 @@ import (
 // was no reply.
 var ErrLost = errors.New("the connection to the server is lost")
 
-// Error is an error that the server answered, as it stands in the reply.
+// Error is an error reply of the server, with its exact text.
 type Error string
 
 func (e Error) Error() string { return string(e) }
@@ -90,7 +90,7 @@ func (c *Conn) exchange(commands [][]string) ([]resp.Value, error) {
 	return replies, <-sent
 }
 
-// Do is All for one command, whose error it returns, too, as an Error.
+// Do is All for one command. It also returns the error reply, as an Error.
 func (c *Conn) Do(words ...string) (resp.Value, error) {
 	replies, err := c.All(words)
 	if err != nil {

@@ -20,12 +20,12 @@ type Command struct {
 //
 //	[file] [-] [--directive value ...] ... [-]
 //
-// The file is read first, then standard input if there is a "-" in the first or last place, then the options;
-// later lines win, also over a line of a file that would be refused: --cluster-enabled no starts with a file
-// that says yes. The word behind an option is its value whatever it looks like, further words up to the next
-// one that starts with "--" are too, "--port 7000" may be one word, and "--save" without a value means "".
-// -v, --version, -h and --help count when they stand alone, --test-memory and --check-system when they stand
-// first. The error is a *LineError, or that of Files.Read.
+// The file is read first, then standard input if the first or last word is "-", then the options. Later lines
+// win, even over a line of a file that would be refused: --cluster-enabled no starts with a file that says
+// yes. The word behind an option is always its value, and so are further words up to the next one that starts
+// with "--". "--port 7000" may be one word, and "--save" without a value means "". -v, --version, -h and
+// --help are recognised alone, --test-memory and --check-system as the first word. The error is a *LineError,
+// or that of Files.Read.
 func ParseArgs(args []string, files Files) (Command, error) {
 	if len(args) == 1 {
 		switch args[0] {

@@ -85,7 +85,7 @@ type Config struct {
 	// AOFUseRDBPreamble writes what a rewrite begins with as a snapshot; otherwise it
 	// consists of commands, too.
 	AOFUseRDBPreamble bool
-	// AOFLoadTruncated starts with a log whose end is missing, without that end.
+	// AOFLoadTruncated starts the server with a log that is cut off, without its incomplete end.
 	AOFLoadTruncated bool
 	// AOFTimestampEnabled writes the time into the log now and then.
 	AOFTimestampEnabled bool
@@ -115,7 +115,7 @@ type Config struct {
 
 	// Daemonize lets the program go into the background.
 	Daemonize bool
-	// Supervised says who is told when the server is ready: "systemd", "upstart", "auto" or "no".
+	// Supervised is the supervisor to notify when the server is ready: "systemd", "upstart", "auto" or "no".
 	Supervised string
 	// LogLevel is the least severity that is logged.
 	LogLevel LogLevel
@@ -157,8 +157,8 @@ type Config struct {
 	// StreamNodeMaxBytes and StreamNodeMaxEntries bound one node of a stream; 0 is no bound.
 	StreamNodeMaxBytes   int64
 	StreamNodeMaxEntries int64
-	// StreamIdmpDuration is for how many seconds, and StreamIdmpMaxSize how many messages of a producer, a
-	// stream remembers that was not told otherwise.
+	// StreamIdmpDuration and StreamIdmpMaxSize are the defaults of streams: how many seconds, and how many
+	// messages of a producer, they remember.
 	StreamIdmpDuration, StreamIdmpMaxSize int
 	// HLLSparseMaxBytes is the most that a sparse HyperLogLog takes, its header included.
 	HLLSparseMaxBytes int64
@@ -190,8 +190,8 @@ type Config struct {
 	// LatencyPercentiles are those that INFO latencystats tells.
 	LatencyPercentiles []float64
 
-	// BusyReplyThresholdMS is how long a script runs before other clients are told so instead
-	// of waiting for it; 0: they wait.
+	// BusyReplyThresholdMS is how long a script runs before other clients get an error instead of waiting for
+	// it; 0: they wait.
 	BusyReplyThresholdMS int64
 
 	// LockWatchdogTimeoutMS is the lease of a LOCK that names none.
@@ -222,8 +222,8 @@ type Config struct {
 	ShutdownOnSIGINT  ShutdownFlags
 	ShutdownOnSIGTERM ShutdownFlags
 
-	// RDBKeySaveDelayUS and KeyLoadDelayUS are for tests: how many microseconds are waited after each key
-	// that is saved and before each that is loaded; below zero, a microsecond for every so many keys.
+	// RDBKeySaveDelayUS and KeyLoadDelayUS are for tests: the delay in microseconds after each saved key and
+	// before each loaded key. -n is a microsecond for every n keys.
 	RDBKeySaveDelayUS int
 	KeyLoadDelayUS    int
 
@@ -304,7 +304,7 @@ func (l LogLevel) SlogLevel() slog.Level {
 	return slog.LevelInfo
 }
 
-// Default is the configuration of a server that was told nothing.
+// Default is the configuration of a server without any settings.
 func Default() *Config { return defaults().Clone() }
 
 // defaults is what Default copies. A test may start a server a thousand times, and a parse of all directives
@@ -327,7 +327,7 @@ func (c *Config) Clone() *Config {
 	n.Bind = slices.Clone(c.Bind)
 	n.Save = slices.Clone(c.Save)
 	n.LatencyPercentiles = slices.Clone(c.LatencyPercentiles)
-	n.Users, n.Renames = slices.Clone(c.Users), slices.Clone(c.Renames) // whose lines are never changed
+	n.Users, n.Renames = slices.Clone(c.Users), slices.Clone(c.Renames) // their lines are never changed
 	n.kept = c.kept.clone()
 	n.ignored = slices.Clone(c.ignored)
 	n.overridden = slices.Clone(c.overridden)

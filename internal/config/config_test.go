@@ -273,9 +273,8 @@ jemalloc-bg-thread yes
 	require.Zero(t, c.ClientOutputBufferLimit.Normal)
 }
 
-// TestWholeStockFiles: what the redis.conf of Debian's redis-server says, comments aside, is read to its end,
-// and so is that of Redis 7.4, which says no to daemonize and has three lines more, and that of 6.2, with
-// older names.
+// TestWholeStockFiles: the redis.conf of Debian's redis-server, without comments, is accepted. So are that of
+// Redis 7.4, which has daemonize no and three more lines, and that of 6.2, with older names.
 func TestWholeStockFiles(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata", "redis-7.0-debian.conf"))
 	require.NoError(t, err)
@@ -352,9 +351,8 @@ func TestWhatIsNotThereSaysSo(t *testing.T) {
 	}
 }
 
-// TestTheCommandLineWins, D99: over values of a file, over its refused lines, and over those of
-// standard input and of included files that come before it; not over a line of a list, to which it
-// adds, nor over one that comes behind it.
+// TestTheCommandLineWins, D99: it wins over values of a file, over its refused lines, and over earlier lines
+// of standard input and included files. It adds to lines of a list, and a later line wins over it.
 func TestTheCommandLineWins(t *testing.T) {
 	files := fakeFiles(map[string]string{
 		"a.conf": "cluster-enabled yes\nhz 20\n", "absent.conf": "port 1\ntls-cluster yes\nsocket-mark-id 5\n",

@@ -1,10 +1,10 @@
 package config
 
-// Directives that Redis 7.4 has and that are refused with the reason, because whoever wrote them relies on
-// something that is not there.
+// Directives of Redis 7.4 that are refused with the reason, because a configuration that has them relies on a
+// missing feature.
 
-// absentRows are the directives without whose effect the server would not be what the file says. Each may be
-// given with a value that turns it off.
+// absentRows are the directives for missing features that change what the server does. Each may be given with
+// a value that turns it off.
 func absentRows() []directive {
 	rows := []directive{
 		{Name: "loadmodule", Kind: notThere("modules; what RedisBloom's Bloom filters do is built in")},

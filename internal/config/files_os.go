@@ -45,8 +45,8 @@ func (c *Config) rewriteFile(path string, all bool) error {
 // newFileMode is the mode of a file that was not there, less what the process' mask takes away.
 const newFileMode = 0o644
 
-// ReplaceFile writes a file beside the one at path, with that mode, and renames it over it: whoever reads
-// meanwhile, or after a crash, finds the old one or the new one.
+// ReplaceFile writes a file beside the one at path, with that mode, and renames it over the old one. A reader
+// finds the old file or the new one, also after a crash.
 func ReplaceFile(path string, data []byte, mode fs.FileMode) error {
 	return replaceFile(path, data, mode, false)
 }

@@ -59,8 +59,8 @@ func (v *keptValues) clone() keptValues {
 }
 
 // keptTable describes them: name, an older name or "-", type, default. A type is bool, text, enum:words,
-// int:from:to, memory:from:to, or one of its own, behind it the letter s for one that is only given at the
-// start, or h for one that CONFIG GET shows to who asks for it by its whole name.
+// int:from:to, memory:from:to, or a special one. A letter may follow: s for a directive that is only given at
+// the start, h for one that CONFIG GET shows only for its whole name.
 const keptTable = `
 	active-defrag-cycle-max                - int:1:99              25
 	active-defrag-cycle-min                - int:1:99              1

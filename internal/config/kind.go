@@ -170,8 +170,8 @@ var memoryUnits = map[string]uint64{
 	"": 1, "b": 1, "k": 1000, "kb": 1 << 10, "m": 1000 * 1000, "mb": 1 << 20, "g": 1000 * 1000 * 1000, "gb": 1 << 30,
 }
 
-// ParseMemory reads a size. Redis takes a missing number for zero, and so does this; a size beyond 64 bits,
-// which Redis lets wrap around, becomes the greatest one, so that the range check refuses it.
+// ParseMemory reads a size. As in Redis, a missing number is zero. A size beyond 64 bits, which wraps around
+// in Redis, becomes the greatest one, so that the range check refuses it.
 func ParseMemory(s string) (bytes uint64, ok bool) {
 	digits := 0
 	for digits < len(s) && s[digits] >= '0' && s[digits] <= '9' {

@@ -33,8 +33,8 @@ type notThereKind struct {
 	reason error
 }
 
-// notThere is a directive of Redis for something that this server has not. off are the values that do not ask
-// for it, the first of which stands for all of them; without one the directive is always refused.
+// notThere is a directive of Redis for a missing feature. off are the values that turn it off; the first one
+// represents all of them. Without one the directive is always refused.
 func notThere(what string, off ...string) kind {
 	return notThereKind{off, errors.New("not implemented: " + what)}
 }

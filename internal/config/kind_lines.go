@@ -8,8 +8,8 @@ import (
 // anyWords: a line may have as many words as it likes.
 const anyWords = 1 << 30
 
-// lineList is a directive whose lines are kept one beside the other, each a list of words (user,
-// rename-command). As one text it is those lines.
+// lineList is a directive that may occur on several lines, each a list of words (user, rename-command). Its
+// text is those lines.
 type lineList struct {
 	field       func(*Config) *[][]string
 	least, most int // words on a line

@@ -18,9 +18,8 @@ func (c *Config) Directives() map[string]string {
 	return all
 }
 
-// Assign gives directives values as CONFIG SET would, those that can only be given at the start among them:
-// either all, or none and the error names the one that was refused. A directive that has no effect here is
-// refused.
+// Assign sets directives as CONFIG SET would, including those that can only be given at the start. It sets
+// all, or none; then the error names the refused one. A directive that has no effect here is refused.
 func (c *Config) Assign(values map[string]string) error {
 	next := c.Clone()
 	given := make(map[string]string)

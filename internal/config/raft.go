@@ -4,8 +4,8 @@ import "math"
 
 // Raft is what the directives say of a raft group.
 type Raft struct {
-	// ID is the member's; empty: the server is in no group. Group is the name of the group, by which
-	// members of two are told apart.
+	// ID is the ID of the member; empty: the server is in no group. Group is the name of the group; members
+	// of other groups are refused by it.
 	ID, Group string
 	// Listen is where the others reach it, and Members all of them when the group is formed: each
 	// id=raft-address/client-address, with spaces between them.

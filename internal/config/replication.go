@@ -9,7 +9,7 @@ import (
 
 // Replication is what the directives say of masters and replicas.
 type Replication struct {
-	// MasterHost and MasterPort are whom the server follows; an empty host: nobody.
+	// MasterHost and MasterPort are the address of the master. An empty host means that there is none.
 	MasterHost string
 	MasterPort int
 	// MasterUser and MasterAuth are by what the server logs in there; an empty password: not at all.

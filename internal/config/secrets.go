@@ -5,8 +5,8 @@ import "strings"
 // hidden is what an error or the log has in place of a secret.
 const hidden = "(hidden)"
 
-// withoutSecret is a line of a configuration as errors and the log may have it: of a directive that holds a
-// secret, the name alone. A misspelt name counts as well, and so does a line whose quotes do not match.
+// withoutSecret returns a line of a configuration for errors and the log: only the name of a directive that
+// holds a secret. A misspelt name, or a line with unbalanced quotes, counts as such a directive.
 func withoutSecret(line string) string {
 	words := strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(blanks, r) })
 	for i, word := range words[:min(2, len(words))] {

@@ -8,9 +8,9 @@ import (
 )
 
 // Set is CONFIG SET: pairs holds name, value, name, value ... (an even number). Either all of them are set,
-// or none and the error says which was refused: an *UnknownError or a *SetError, whose texts are whole
-// replies. local says that the asking connection is one that "local" of enable-protected-configs means. The
-// result names the directives that were given, each once and by its first name.
+// or none; then the error names the refused one. It is an *UnknownError or a *SetError with the text of the
+// whole reply. local says that the connection counts as "local" for enable-protected-configs. The result
+// names the given directives, each once and by its first name.
 //
 // Applying is the owner's business: Set on a Clone, apply what changed, and keep the clone if that worked.
 func (c *Config) Set(pairs []string, local bool) (names []string, err error) {

@@ -2,7 +2,7 @@ package config
 
 import "math"
 
-// TLS is what the directives tls-* say. Files are read by whoever encrypts (server/tlsconf).
+// TLS holds the directives tls-*. The package server/tlsconf reads the files.
 type TLS struct {
 	// Port is the encrypted port; 0: there is none.
 	Port int

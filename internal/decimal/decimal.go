@@ -1,6 +1,6 @@
 // Package decimal reads integers as strictly as Redis does: an integer has one spelling, without a plus sign,
-// leading zeroes or "-0", so that what is accepted prints back as the same bytes. And it writes floating
-// point numbers, with as many digits as they need.
+// leading zeroes or "-0". So accepted text prints back as the same bytes. It also writes floating point
+// numbers, with as many digits as they need.
 //
 // It owns those rules alone, which arguments, replies and values of the store share; whence the bytes come
 // and what an error is called, it does not know. Floating point numbers are read in internal/resp.

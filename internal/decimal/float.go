@@ -17,8 +17,8 @@ func WholeNumber(f float64) (int64, bool) {
 	return n, float64(n) == f
 }
 
-// AppendFloat appends a finite f with digits that read back as f, mostly the fewest, as Redis does: an
-// integer as such, and a fraction or a larger number without an exponent as long as that costs few zeros.
+// AppendFloat appends a finite f with digits that read back as f, mostly the fewest, as Redis does. An
+// integer has no point. Other numbers have no exponent as long as that costs few zeros.
 func AppendFloat(dst []byte, f float64) []byte {
 	if n, ok := WholeNumber(f); ok && (n != 0 || !math.Signbit(f)) {
 		return strconv.AppendInt(dst, n, 10)

@@ -7,8 +7,8 @@ import (
 )
 
 // The digits of a floating point number, by Grisu2 (Florian Loitsch: Printing Floating-Point Numbers Quickly
-// and Accurately with Integers, 2010). Redis has it, too, and about once in a thousand numbers its digits are
-// not the fewest, or not the nearest, as those of strconv would be: they read back as the same number.
+// and Accurately with Integers, 2010). Redis uses it, too. For about one number in a thousand its digits are
+// not the fewest or not the nearest, unlike those of strconv. They still read back as the same number.
 
 // float is f × 2^exp.
 type float struct {

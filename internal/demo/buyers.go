@@ -25,7 +25,7 @@ type selling struct {
 	answers   [answerKinds]int
 	latencies []time.Duration // of every request that was answered, in rising order
 	elapsed   time.Duration   // from the first request to the last answer
-	toldSold  map[int32]bool  // users who were told that they have bought
+	toldSold  map[int32]bool  // users with the answer that they have bought
 	lost      map[int32]bool  // users who did not hear the answer to their first request
 	resent    int             // requests that were sent again although they had been answered
 	sameAgain int             // those of them that got the same answer as before
@@ -108,7 +108,7 @@ func (b *buyer) serve(ctx context.Context, r request) error {
 	return err
 }
 
-// ask places an order and notes the answer.
+// ask places an order and records the answer.
 func (b *buyer) ask(r request) (int64, error) {
 	began := time.Now()
 	answer, err := b.c.integer("SECKILL", b.sale.voucher, r.name(), r.order())

@@ -42,8 +42,8 @@ func (f *facts) checks() []Check {
 	}
 }
 
-// toldTheTruth: who was told that he has bought has an order, and who has an order was told so, be it when he
-// asked again because the first answer was lost.
+// toldTheTruth checks that the users with the answer "bought" are exactly those with an order. A user may
+// have got the answer only at a retry, because the first one was lost.
 func (f *facts) toldTheTruth() Check {
 	told, liedTo := len(f.selling.toldSold), 0
 	for user := range f.selling.toldSold {

@@ -12,10 +12,10 @@ const (
 	batchSize = 16
 	// commitTime is what writing them takes: about as long as a database needs for a transaction.
 	commitTime = 5 * time.Millisecond
-	// takeOverAfter is how long an order is in somebody's hands before the others believe that he is dead. A
-	// worker that is slow loses his orders, too; the ledger does not mind.
+	// takeOverAfter is how long a worker may have an order before the others consider it dead. A slow worker
+	// loses its orders, too, which does no harm to the ledger.
 	takeOverAfter = 300 * time.Millisecond
-	// idleFor is how long a worker waits for new orders before he looks whether somebody has died.
+	// idleFor is how long a worker waits for new orders before it checks for dead workers.
 	idleFor = 100 * time.Millisecond
 )
 
@@ -62,7 +62,7 @@ func (w *crew) work(ctx context.Context) error {
 	})
 }
 
-// condemn says whether the worker who has taken a batch is the one to be killed.
-func (w *crew) condemn(d death) bool {
+// chooses reports whether the worker that has taken a batch is to be killed.
+func (w *crew) chooses(d death) bool {
 	return w.handed.Add(int64(d.pending)) > w.victimAfter && w.victim.CompareAndSwap(nil, &d)
 }

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Run plays the sale and returns what came out of it. It returns an error if the sale could not be played to
-// its end: an option is out of bounds, the server cannot be reached or knows no sales, a key of the sale
-// exists already, the context ended. Checks that fail are no error; they are in the Result. Whatever happens,
-// the keys of the sale are removed, unless they are to be kept.
+// Run plays the sale and returns its result. It returns an error if the sale could not be completed: an
+// option is out of bounds, the server cannot be reached or has no sales, a key of the sale already exists, or
+// the context ended. Failed checks are not an error; they are in the Result. The keys of the sale are always
+// removed, unless an option keeps them.
 func Run(ctx context.Context, o Options) (r *Result, err error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (st *story) play(ctx context.Context) (*selling, error) {
 	go func() {
 		err := st.crew.work(ctx)
 		if err != nil {
-			cancel(err) // nobody needs to buy what is not delivered
+			cancel(err) // no need to buy what is not delivered
 		}
 		drained <- err
 	}()

@@ -141,7 +141,7 @@ func TestKeysThatExistAreLeftAlone(t *testing.T) {
 		require.Equal(t, "mine", v.Str)
 		require.Zero(t, size(t, c))
 	}
-	// Somebody is quicker than the sale, by a moment.
+	// Another client is quicker than the sale, by a moment.
 	_, err = c.do("SET", s.stock, "7")
 	require.NoError(t, err)
 	require.Error(t, s.open(c, o.Stock))

@@ -10,8 +10,7 @@ import (
 // pageSize is how much is asked for at a time when everything is looked at.
 const pageSize = 500
 
-// facts are what is left of the sale when everybody has gone home: on the server, in the
-// ledger, and in the users' memories.
+// facts are the data after the sale: on the server, in the ledger, and the answers that the users got.
 type facts struct {
 	stock, users int
 

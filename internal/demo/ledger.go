@@ -2,8 +2,8 @@ package demo
 
 import "sync"
 
-// ledger stands for the database: a table of orders whose number is its primary key,
-// with a unique index on the user.
+// ledger represents the database: a table of orders with the number as primary key and a unique index on the
+// user.
 type ledger struct {
 	mu      sync.Mutex
 	byOrder map[string]string // order -> user

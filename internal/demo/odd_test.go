@@ -70,7 +70,7 @@ func TestOddAnswersAreErrors(t *testing.T) {
 	}
 }
 
-// TestKeysThatCannotBeRemovedAreNamed: whoever played the sale has to know what is left of it.
+// TestKeysThatCannotBeRemovedAreNamed: the user of the demo must know which keys are left.
 func TestKeysThatCannotBeRemovedAreNamed(t *testing.T) {
 	o, _ := small(t, server.Options{})
 	o.Users = 100

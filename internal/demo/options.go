@@ -38,7 +38,7 @@ type Options struct {
 	Live bool
 }
 
-// Defaults are the options of the story as it is usually told.
+// Defaults are the options of the story in its usual form.
 func Defaults() Options {
 	return Options{Stock: 1_000, Users: 20_000, Connections: 50, Workers: 4, Seed: 1, Out: io.Discard}
 }

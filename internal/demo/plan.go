@@ -72,7 +72,7 @@ func requests(list []request) int {
 // name is how the sale knows a user.
 func (r request) name() string { return "user-" + strconv.Itoa(int(r.user)) }
 
-// order is the number of what the user wants, which is nobody else's.
+// order is the order number of the request, which is unique.
 func (r request) order() string {
 	n := 2 * int64(r.user)
 	if r.second {

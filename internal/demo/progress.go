@@ -13,8 +13,8 @@ const (
 	redraw   = 50 * time.Millisecond
 )
 
-// progress shows how far things are, one thing after the other: a line of a terminal that is drawn again and
-// again, or a line at about each quarter of the way.
+// progress shows the progress of one step after the other: a terminal line that is redrawn, or a line for
+// about each quarter.
 type progress struct {
 	mu   sync.Mutex
 	out  io.Writer

@@ -56,8 +56,8 @@ func (s *sale) keys() []string {
 	return list
 }
 
-// open puts the pieces on sale and makes the workers' group. The server refuses if somebody has opened a
-// sale of that name in the meantime.
+// open puts the pieces on sale and makes the workers' group. The server refuses if another client has opened
+// a sale of that name in the meantime.
 func (s *sale) open(c *conn, stock int) error {
 	if _, err := c.do("SECKILL.CREATE", s.voucher, "STOCK", strconv.Itoa(stock), "STREAM", s.stream); err != nil {
 		return err

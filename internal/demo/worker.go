@@ -15,8 +15,8 @@ type order struct {
 	user, voucher, number string
 }
 
-// worker takes orders out of the stream, writes them, and acknowledges them then: in this order, so that one
-// who dies in between leaves orders that are delivered again, and none that is lost.
+// worker reads orders from the stream, writes them, and then acknowledges them. In this order a worker that
+// dies in between leaves orders that are delivered again, and no order is lost.
 type worker struct {
 	*crew
 	name string
@@ -46,7 +46,7 @@ func (w *worker) run(ctx context.Context) error {
 			continue
 		}
 		half := (len(batch) + 1) / 2
-		if d := (death{worker: w.name, written: half, pending: len(batch)}); w.condemn(d) {
+		if d := (death{worker: w.name, written: half, pending: len(batch)}); w.chooses(d) {
 			err := w.write(ctx, batch[:half])
 			w.c.close()
 			w.onDeath(d)
@@ -69,7 +69,7 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// read takes orders that nobody has yet, and waits for them for a moment.
+// read takes undelivered orders, and waits for them for a moment.
 func (w *worker) read() ([]order, error) {
 	v, err := w.c.do("XREADGROUP", "GROUP", w.sale.group, w.name, "COUNT", strconv.Itoa(batchSize),
 		"BLOCK", strconv.FormatInt(idleFor.Milliseconds(), 10), "STREAMS", w.sale.stream, ">")
@@ -82,7 +82,7 @@ func (w *worker) read() ([]order, error) {
 	return entries(v.Elems[0].Elems[1])
 }
 
-// takeOver takes orders that have been in somebody's hands for too long.
+// takeOver takes orders that have been pending for another worker for too long.
 func (w *worker) takeOver() ([]order, error) {
 	v, err := w.c.do("XAUTOCLAIM", w.sale.stream, w.sale.group, w.name,
 		strconv.FormatInt(takeOverAfter.Milliseconds(), 10), "0", "COUNT", strconv.Itoa(batchSize))

@@ -1,12 +1,11 @@
-// Command gendocs writes the parts of the documentation that follow from tables in the code: docs/commands.md
-// from the command table; from that of the directives the tables of docs/CONFIGURATION.md, between their
-// marks, and in packaging/ the configuration file; from the directives and what --help says the manual pages
-// and what shells complete; from what a scrape may have the table of docs/METRICS.md.
+// Command gendocs writes the parts of the documentation that follow from tables in the code. The command
+// table gives docs/commands.md. The directives give the tables of docs/CONFIGURATION.md, between their marks,
+// and the configuration file in packaging/. The directives and the text of --help give the manual pages and
+// the shell completions. The metrics give the table of docs/METRICS.md.
 //
-// It owns the layout of these and nothing else: what a command is called, takes and promises stands in its
-// row, in package commands or server; what a directive does stands in its row, in package config; the
-// command line is what cmd/lockserver prints. To change what a page says, change the row or the text, then
-// run make docs. To add a generated part, add it to parts.
+// It owns only their layout. The facts of a command are in its row, in package commands or server. Those of a
+// directive are in its row, in package config. The command line is what cmd/lockserver prints. To change a
+// page, change the row or the text, then run make docs. To add a generated part, add it to parts.
 package main
 
 import (

@@ -1,11 +1,10 @@
-// Package geohash turns positions into numbers whose order keeps near ones together, and finds the ranges of
-// numbers that cover an area: what geo indexes in sorted sets are made of.
+// Package geohash turns positions into numbers that are close for close positions, and finds the ranges of
+// numbers that cover an area. Geo indexes in sorted sets use these numbers as scores.
 //
-// A hash halves the longitudes and the latitudes in turn, 26 times each: 52 bits, which a floating
-// point score holds exactly. The range of latitudes is that of Web Mercator, as in Redis, whose
-// scores these are; Text gives the hash that the rest of the world uses. All of Redis' arithmetic is
-// followed step by step, because clients see its last digits: products are rounded before they are
-// added, so that no machine fuses the two.
+// A hash halves the longitudes and the latitudes in turn, 26 times each: 52 bits, which a floating point
+// score holds exactly. The range of latitudes is that of Web Mercator, as in Redis, and the scores are those
+// of Redis. Text gives the standard geohash. The arithmetic follows Redis step by step, because clients see
+// its last digits: products are rounded before they are added, so that no machine fuses the two.
 //
 // It knows nothing of keys, members or units: distances are metres, angles degrees. To add a shape, give it
 // bounds and a test for a point (Shape).
@@ -138,7 +137,7 @@ func (c cell) scores() (least, end uint64) {
 // alphabet is that of base 32 as geohashes use it.
 const alphabet = "0123456789bcdefghjkmnpqrstuvwxyz"
 
-// Text returns the usual geohash of a position, 11 letters of which the last one is always 0, as in Redis.
+// Text returns the usual geohash of a position: 11 letters, and the last one is always 0, as in Redis.
 func Text(p Point) string {
 	bits := encode(p, 90, maxStep).bits
 	text := []byte("00000000000")

@@ -127,7 +127,7 @@ func TestSineIsRoundedCorrectly(t *testing.T) {
 	require.Zero(t, sin(0))
 }
 
-// asin is the number whose sine is nearest: neither neighbour is better.
+// asin returns the number with the nearest sine: neither neighbour is better.
 func TestAsinIsRoundedCorrectly(t *testing.T) {
 	r := newRand(t)
 	off := func(y, x float64) *big.Float {

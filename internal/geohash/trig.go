@@ -2,10 +2,9 @@ package geohash
 
 import "math"
 
-// The sines here are rounded correctly but for one in a hundred thousand or so, as those of the C
-// library mostly are, and are the same on every machine. Those of package math are off by a unit in
-// the last place quite often, which clients see: the distance of two places at opposite ends of the
-// world multiplies it by ten thousand.
+// These sines are rounded correctly, except for about one in a hundred thousand, like most of those of the C
+// library. They are the same on every machine. Those of package math are often off by a unit in the last
+// place. Clients see that: a distance around half the world multiplies it by ten thousand.
 //
 // Source: T. J. Dekker, "A floating-point technique for extending the available precision", 1971.
 

@@ -4,8 +4,8 @@
 // In a pattern, '*' stands for any bytes, '?' for one byte, '[abc]', '[a-z]' and '[^a-z]' for one byte of, or
 // not of, a class, and '\' takes the next byte literally. It works on bytes, not on characters.
 //
-// To change the language, change element, which decides what one pattern element says of one byte; the golden
-// file of the test was made with Redis 7.4.1 and tells whether both still agree.
+// To change the language, change element, which matches one pattern element with one byte. The golden file of
+// the test was made with Redis 7.4.1 and shows whether both still agree.
 package glob
 
 import "lockserver/internal/ascii"
@@ -16,16 +16,16 @@ const maxStars = 1000
 // Match reports whether s as a whole matches pattern. With nocase, ASCII letters match in either case, except
 // behind a backslash in a class.
 //
-// What Redis does in corners is kept: no pattern but the empty one matches the empty string, "*" included (so
-// KEYS and SCAN ask for the pattern "*" itself before they match); a class without its ']' ends with the
-// pattern; bytes from 0x80 on are below 0 in a range; a range's ends are put in order before case is dropped.
+// The edge cases are those of Redis. Only the empty pattern matches the empty string, not even "*" does (so
+// KEYS and SCAN check for the pattern "*" before they match). A class without its ']' ends with the pattern.
+// Bytes from 0x80 on are below 0 in a range. The ends of a range are ordered before case is dropped.
 //
 // A pattern with more than maxStars stars matches nothing that needs more of them, as in Redis; those in a
 // row are one.
 //
-// It takes at most len(pattern) * len(s) steps. An element other than '*' consumes exactly one byte, so what
-// lies between two stars may be taken where it first fits, and a mismatch need only go back to the last star:
-// "a*a*a*a*b" cannot make it try every combination.
+// It takes at most len(pattern) * len(s) steps. An element other than '*' consumes exactly one byte. So the
+// elements between two stars may match at the first place that fits, and a mismatch need only go back to the
+// last star: "a*a*a*a*b" cannot make it try every combination.
 func Match(pattern, s []byte, nocase bool) bool {
 	if len(s) == 0 {
 		return len(pattern) == 0

@@ -1,13 +1,13 @@
-// Package hashindex finds things by their keys. It is a hash table without cells of its own: a thing has room
-// for the link to the next of its chain, and the index is one pointer a thing. A Go map takes about 44 bytes
+// Package hashindex finds entries by their keys. It is a hash table without cells of its own: an entry holds
+// the link to the next of its chain, so the index takes one pointer for each. A Go map takes about 44 bytes
 // for a string and a pointer.
 //
-// It grows by linear hashing (W. Litwin, Linear hashing, VLDB 1980): when there are more things than chains,
-// one chain is divided, and when there are half as many, the last chain goes back to the one that it came of.
-// So no call takes longer because there are many things, and the room of those that have gone is given back.
+// It grows by linear hashing (W. Litwin, Linear hashing, VLDB 1980): when there are more entries than chains,
+// one chain is divided. When there are half as many, the last chain is merged into its origin. So no call
+// takes longer because there are many entries, and the memory of removed ones is released.
 //
-// It owns the chains. It must not know the keys: a thing says whether it has one, and keeps the hash of it,
-// which who asks makes with a secret seed, so that keys cannot be chosen to collide.
+// It owns the chains. It must not know the keys: an entry compares its key and stores its hash. The caller
+// makes the hash with a secret seed, so that clients cannot choose keys that collide.
 package hashindex
 
 import "math/bits"
@@ -15,7 +15,7 @@ import "math/bits"
 // Entry is what an index holds.
 type Entry[E any] interface {
 	*E
-	// Link is where the index keeps what follows in the chain. Nobody else touches it.
+	// Link is the link to the next entry of the chain. Only the index may use it.
 	Link() **E
 	// Hash is the hash of its key. It stays the same while the thing is in the index.
 	Hash() uint32
@@ -23,15 +23,16 @@ type Entry[E any] interface {
 	HasKey(key []byte) bool
 }
 
-// segmentSize is how many chains are made room for at a time.
+// segmentSize is how many chains are allocated at a time.
 const segmentSize = 64
 
 type segment[E any] [segmentSize]*E
 
 // Index holds things with different keys. The zero value is empty; it is not safe for concurrent use.
 //
-// Invariants (checked by check): a thing is in the chain that chainOf says; there are no more things than
-// chains, and no more chains than twice the things, but for the first; segments are as many as that takes.
+// Invariants (checked by check): an entry is in the chain that chainOf returns. There are no more entries
+// than chains, and no more chains than twice the entries, except for the first. There are only as many
+// segments as the chains need.
 type Index[E any, P Entry[E]] struct {
 	segments []*segment[E]
 	chains   uint32
@@ -53,7 +54,7 @@ func (x *Index[E, P]) Find(hash uint32, key []byte) *E {
 	return e
 }
 
-// Add puts a thing in, whose key no other has.
+// Add adds an entry with a new key.
 func (x *Index[E, P]) Add(e *E) {
 	if x.n++; x.n > int(x.chains) {
 		x.grow()
@@ -95,8 +96,8 @@ func (x *Index[E, P]) head(chain uint32) **E {
 	return &x.segments[chain/segmentSize][chain%segmentSize]
 }
 
-// chainOf is the chain for a hash: by as many bits as it takes to tell all chains apart, or by one less where
-// that chain has not come to be.
+// chainOf returns the chain for a hash. It uses enough bits for the number of chains, or one less if that
+// chain does not exist yet.
 func (x *Index[E, P]) chainOf(hash uint32) uint32 {
 	mask := uint32(1)<<bits.Len32(x.chains-1) - 1
 	if chain := hash & mask; chain < x.chains {

@@ -97,7 +97,7 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// Each stops when it is told to.
+// Each stops when the visitor asks it to.
 func TestEachStops(t *testing.T) {
 	var x things
 	for i := range 100 {
@@ -108,7 +108,7 @@ func TestEachStops(t *testing.T) {
 	require.Equal(t, 7, seen)
 }
 
-// Whoever comes and goes alone costs no memory each time.
+// A single entry that is added and removed again and again allocates nothing.
 func TestOneAtATime(t *testing.T) {
 	var x things
 	e := &thing{key: "k", hash: 12345}

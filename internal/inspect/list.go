@@ -21,9 +21,9 @@ func row(columns []column, cells []string) string {
 	out := make([]string, len(columns))
 	for i, c := range columns {
 		text := ansi.Truncate(cells[i], c.width, "…")
-		room := strings.Repeat(" ", max(0, c.width-lipgloss.Width(text)))
-		if out[i] = text + room; c.right {
-			out[i] = room + text
+		padding := strings.Repeat(" ", max(0, c.width-lipgloss.Width(text)))
+		if out[i] = text + padding; c.right {
+			out[i] = padding + text
 		}
 	}
 	return strings.Join(out, "  ")

@@ -12,7 +12,7 @@ import (
 	"lockserver/internal/resp"
 )
 
-// How much `top` asks for at a look: what fits on a large screen, and lets nobody wait.
+// Limits of `top` for one refresh: enough for a large screen, and too little to delay other clients.
 const (
 	waitersSeen = 1000
 	locksSeen   = 100
@@ -102,7 +102,7 @@ func (s *Server) each(names []string, command func(name string) []string) ([]res
 	return s.conn.All(commands...)
 }
 
-// lookAtLocks takes some of the locks that nobody waits for.
+// lookAtLocks takes some of the locks without waiters.
 func (s *Server) lookAtLocks(sample *Sample) error {
 	_, locks, err := s.lockPiece(Filter{}, "0", locksSeen)
 	for _, l := range locks {

@@ -15,8 +15,8 @@ type Sample struct {
 	CPU              time.Duration // used since the start
 
 	Stats Stats
-	// Contended are locks that somebody waits for, the longest queue first; Held are other locks, some of
-	// them if there are many.
+	// Contended are locks with waiters, the longest queue first. Held are other locks, or some of them if
+	// there are many.
 	Contended, Held []Lock
 	Sales           []Sale
 }
@@ -33,7 +33,7 @@ type Sale struct {
 	Voucher, State               string
 	Stock, Sold, Held, Confirmed int64
 	EndMS                        int64 // 0: it has no end
-	Lag                          int64 // of the group that is furthest behind; -1: unknown, or nobody reads
+	Lag                          int64 // of the group that is furthest behind; -1: unknown, or no group
 }
 
 // Rates are what happened between two samples, a second.

@@ -14,7 +14,7 @@ import (
 	"lockserver/internal/resp"
 )
 
-// Options say which server to look at, and as whom.
+// Options are the server to inspect and the user to log in as.
 type Options struct {
 	Addr     string // host:port, or the path of a unix socket
 	User     string // empty: the default user
@@ -77,7 +77,7 @@ func (s *Server) sentOn() string {
 		return s.leader()
 	}
 	if len(words) != 3 || words[0] != "MOVED" {
-		return "" // what it is will be told by the command that was asked for
+		return "" // the command that was asked for will report the error
 	}
 	if port, here := strings.CutPrefix(words[2], ":"); here { // the same host
 		host, _, _ := net.SplitHostPort(s.addr)
@@ -154,7 +154,7 @@ func (c *Client) String() string {
 	return c.Address
 }
 
-// Waiter is somebody who stands in the queue of a lock.
+// Waiter is a client in the queue of a lock.
 type Waiter struct {
 	Owner    string     `json:"owner"`
 	Client   *Client    `json:"client"`
@@ -179,7 +179,7 @@ type Lock struct {
 	WaitsFor []string `json:"owner_waits_for,omitempty"`
 }
 
-// Lock tells of a lock with all who wait for it; nil if nobody holds it.
+// Lock returns a lock with all its waiters; nil if it is free.
 func (s *Server) Lock(key string) (*Lock, error) {
 	v, err := s.conn.Do("LOCK.INFO", key)
 	if err != nil {
@@ -188,7 +188,7 @@ func (s *Server) Lock(key string) (*Lock, error) {
 	return lockOf(key, v), nil
 }
 
-// lockOf is the reply of LOCK.INFO; nil: nobody holds the lock, or it is an error.
+// lockOf is the reply of LOCK.INFO; nil if the lock is free, or the reply is an error.
 func lockOf(key string, v resp.Value) *Lock {
 	if v.Kind != resp.Map {
 		return nil
@@ -200,7 +200,7 @@ func lockOf(key string, v resp.Value) *Lock {
 	for _, w := range f.List("waiters") {
 		l.Waiters = append(l.Waiters, waiterOf(call.FieldsOf(w)))
 	}
-	l.Waiting = max(l.Waiting, int64(len(l.Waiters))) // of all of them it is not told how many they are
+	l.Waiting = max(l.Waiting, int64(len(l.Waiters))) // the reply with all waiters does not have their number
 	return l
 }
 
@@ -281,7 +281,7 @@ type Filter struct {
 	Owner string
 }
 
-// piece is how many locks are asked for at a time, so that nobody waits for a long list.
+// piece is how many locks are asked for at a time, so that a long list does not delay other clients.
 const piece = 1000
 
 // EachLock calls f with every lock that is held, in no order, without its client and waiters, until ctx ends.

@@ -62,7 +62,7 @@ type screen struct {
 	finding   bool
 	reason    *Reason // of the chosen lock, as long as it is looked at
 	reasonErr error
-	asked     string // the key whose reason is shown; empty: the lists are
+	asked     string // the key whose reason is shown; empty: the lists are shown
 }
 
 func newScreen(interval time.Duration, look func() (*Sample, error), why func(string) (*Reason, error)) *screen {
@@ -80,8 +80,8 @@ type looked struct {
 	err    error
 }
 
-// told is a message: why a lock is not free.
-type told struct {
+// explanation is a message with the reason why a lock is not free.
+type explanation struct {
 	key    string
 	reason *Reason
 	err    error
@@ -100,7 +100,7 @@ func (s *screen) askWhy() tea.Cmd {
 	key := s.asked // commands run on goroutines of their own
 	return func() tea.Msg {
 		reason, err := s.why(key)
-		return told{key, reason, err}
+		return explanation{key, reason, err}
 	}
 }
 
@@ -122,7 +122,7 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			return s, tea.Sequence(s.askWhy(), s.lookNow)
 		}
 		return s, s.lookNow
-	case told:
+	case explanation:
 		if msg.key == s.asked {
 			s.reason, s.reasonErr = msg.reason, msg.err
 		}

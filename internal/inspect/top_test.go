@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// full is a sample with more of everything than a small terminal has room for.
+// full is a sample with more of everything than fits on a small terminal.
 func full() *Sample {
 	s := &Sample{At: time.UnixMilli(1_700_000_000_000), Addr: "127.0.0.1:6379", Version: "0.1.0", Uptime: 90 * time.Minute,
 		Clients: 12, MemoryBytes: 5 << 20, Commands: 1000, Stats: Stats{Held: 1_000_000, Waiting: 3, Deadlocks: 1, WaitP50MS: 0.4, WaitMaxMS: 1500}}
@@ -50,7 +50,7 @@ func press(s *screen, keys ...string) {
 		}
 		_, cmd := s.Update(msg)
 		if cmd != nil && s.asked != "" {
-			if answer, ok := cmd().(told); ok {
+			if answer, ok := cmd().(explanation); ok {
 				s.Update(answer)
 			}
 		}

@@ -47,11 +47,11 @@ func (s *screen) page(width, height int) string {
 	if s.asked != "" {
 		s.writeReason(line)
 	} else {
-		room := len(s.sample.Sales) + len(s.locks()) + 4 // what both lists take with their titles
+		lines := len(s.sample.Sales) + len(s.locks()) + 4 // what both lists take with their titles
 		if height > 0 {
-			room = height - used
+			lines = height - used
 		}
-		s.writeSales(line, min(len(s.sample.Sales), max(1, room/3)))
+		s.writeSales(line, min(len(s.sample.Sales), max(1, lines/3)))
 		s.writeLocks(line, width, height-used)
 	}
 	if height == 0 {

@@ -12,7 +12,7 @@ const chainLimit = 16
 
 // Reason is a lock with those locks behind it that keep its holder waiting.
 type Reason struct {
-	Lock   *Lock    `json:"lock"` // nil: nobody holds it
+	Lock   *Lock    `json:"lock"` // nil: the lock is free
 	Key    string   `json:"key"`
 	Behind []Reason `json:"holder_waits_for,omitempty"`
 }
@@ -62,7 +62,7 @@ func (r *Reason) PrintJSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// Print writes the reason for a person to read; now is what ages are told from.
+// Print writes the reason for a person to read; ages are relative to now.
 func (r *Reason) Print(w io.Writer, now time.Time) { r.print(w, now, "") }
 
 func (r *Reason) print(w io.Writer, now time.Time, indent string) {

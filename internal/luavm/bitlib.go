@@ -8,7 +8,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// bitLibrary is the table bit: Mike Pall's BitOp, operations on 32 bits whose results are signed.
+// bitLibrary is the table bit: Mike Pall's BitOp, operations on 32 bits with signed results.
 func bitLibrary() library {
 	return library{
 		"tobit":   func(L *lua.LState) int { return pushBits(L, checkBits(L, 1)) },
@@ -26,8 +26,8 @@ func bitLibrary() library {
 	}
 }
 
-// checkBits is a number argument as 32 bits: rounded to the nearest even integer, of which the lowest bits
-// stay. Adding 2^52 + 2^51 leaves them in the lowest bits of the sum.
+// checkBits returns the lowest 32 bits of a number argument, rounded to the nearest even integer. Adding 2^52
+// + 2^51 leaves them in the lowest bits of the sum.
 func checkBits(L *lua.LState, argument int) uint32 {
 	return uint32(math.Float64bits(checkNumber(L, argument) + 6755399441055744.0))
 }

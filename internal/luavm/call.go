@@ -35,10 +35,10 @@ func (s *State) callOne(L *lua.LState, fn lua.LValue, args ...lua.LValue) lua.LV
 	return result
 }
 
-// protectedCall calls a function with the arguments of L from first on, and pushes its results onto
-// L. An error is returned instead of raised. The call has a thread of its own: when an error is
-// raised the interpreter detaches the variables that functions share with all the frames of the
-// thread, not only with those that the error ends.
+// protectedCall calls a function with the arguments of L from first on, and pushes its results onto L. An
+// error is returned instead of raised. The call has a thread of its own. When an error is raised, the
+// interpreter detaches variables that functions share with all frames of the thread, not only with the frames
+// that the error ends.
 func (s *State) protectedCall(L *lua.LState, fn lua.LValue, first int) (results int, raised lua.LValue) {
 	s.descend(L)
 	defer s.restore(s.depth-1, s.running, s.vm.G.CurrentThread)

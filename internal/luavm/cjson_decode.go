@@ -231,7 +231,7 @@ func exponentEnd(s string, i int, letter byte) int {
 	return j
 }
 
-// text reads a string, whose quote is the next byte.
+// text reads a string; its quote is the next byte.
 func (d *jsonDecoder) text() jsonToken {
 	token := jsonToken{at: d.at, kind: jsonString}
 	d.at++

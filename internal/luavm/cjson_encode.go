@@ -129,7 +129,7 @@ func (e *jsonEncoder) table(t *lua.LTable, depth int) {
 	e.out = append(e.out, ']')
 }
 
-// arrayLength is the highest index of a table whose keys are all positive integers, -1 of others.
+// arrayLength is the highest index of a table with only positive integers as keys, or -1 for other tables.
 func (e *jsonEncoder) arrayLength(t *lua.LTable) int {
 	highest, items := 0.0, 0
 	for key, _ := t.Next(lua.LNil); key != lua.LNil; key, _ = t.Next(key) {

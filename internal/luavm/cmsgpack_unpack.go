@@ -101,9 +101,9 @@ func (u *unpacker) unsigned(size int) uint64 {
 	if !ok {
 		return 0
 	}
-	var room [8]byte
-	copy(room[8-size:], bytes)
-	return binary.BigEndian.Uint64(room[:])
+	var buf [8]byte
+	copy(buf[8-size:], bytes)
+	return binary.BigEndian.Uint64(buf[:])
 }
 
 func (u *unpacker) value(depth int) lua.LValue {
@@ -128,7 +128,7 @@ func (u *unpacker) value(depth int) lua.LValue {
 	}
 }
 
-// long reads a value whose code says only its type.
+// long reads a value with a code that gives only its type.
 func (u *unpacker) long(code byte, depth int) lua.LValue {
 	switch code {
 	case 0xc0:

@@ -3,11 +3,11 @@ package luavm
 import "github.com/yuin/gopher-lua/ast"
 
 // The interpreter's compiler makes a bare jump of a constant in a condition, or on the left of `and` and
-// `or`. When it patches the jump back to a loop's beginning it follows chains of jumps, and takes one
-// that is patched already for one that is not: if the body of a loop begins with such a jump, the loop
-// leads anywhere. So none begins with one.
+// `or`. When it patches the jump back to the beginning of a loop it follows chains of jumps, and mistakes a
+// patched jump for an unpatched one. If the body of a loop begins with such a jump, the loop may continue
+// anywhere. So no body may begin with one.
 
-// noteJump notes an operator `and` or `or` that may begin with a jump.
+// noteJump records an operator `and` or `or` that may begin with a jump.
 func (p *parser) noteJump(left ast.Expr) {
 	for {
 		switch e := left.(type) {
@@ -24,8 +24,8 @@ func (p *parser) noteJump(left ast.Expr) {
 	}
 }
 
-// steady returns the body of a loop, behind an instruction that does nothing if there may be such a jump in
-// it; before is what p.jumps was before it was parsed.
+// steady returns the body of a loop. If it may hold such a jump, an instruction that does nothing precedes
+// it. before is the value of p.jumps before the body was parsed.
 func (p *parser) steady(before int, body []ast.Stmt) []ast.Stmt {
 	if p.jumps == before {
 		return body

@@ -9,8 +9,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// TestConstantConditions: loops whose bodies begin with a condition that is a constant come to
-// their end, and do what they say.
+// TestConstantConditions: a loop with a body that begins with a constant condition ends, and behaves
+// correctly.
 func TestConstantConditions(t *testing.T) {
 	for _, condition := range []string{"false", "nil", "not true", "not 1", "not 'x'", "false and x", "nil or false", "(false)", "not not false", "x and false", "not (true or x)", "1 == 2"} {
 		for _, loop := range []string{

@@ -159,8 +159,8 @@ func coroutineRunning(L *lua.LState) int {
 	return 1
 }
 
-// yieldFunction makes coroutine.yield: a function in Lua that calls yield, since the interpreter loses a
-// frame when a Go function that yields is called in place of its caller (return coroutine.yield()).
+// yieldFunction makes coroutine.yield, a function in Lua that calls yield. The interpreter loses a frame if a
+// Go function that yields is called by a tail call (return coroutine.yield()).
 func yieldFunction() *lua.FunctionProto {
 	arguments := placed(&ast.Comma3Expr{}, 1, 1)
 	call := placed(&ast.FuncCallExpr{Func: helperExpr(helperYield, 1), Args: []ast.Expr{arguments}}, 1, 1)

@@ -53,7 +53,7 @@ func TestRandomOracle(t *testing.T) {
 	require.NoError(t, err)
 	state := luavm.NewState(luavm.Options{})
 	defer state.Close()
-	// Addresses differ, and now and then the name of a variable whose register has been used again.
+	// Addresses differ, and sometimes the name of a variable, if its register was used again.
 	address := regexp.MustCompile(`0x[0-9a-f]+`)
 	variable := regexp.MustCompile(`(?:local|field|upvalue|global|method) '[^']*' \(a (\w+) value\)`)
 	plain := func(text string) string {

@@ -15,7 +15,7 @@ import (
 	"lockserver/internal/luavm"
 )
 
-// fuzzState is a state whose scripts end soon.
+// fuzzState returns a state that ends its scripts soon.
 func fuzzState(t testing.TB) *luavm.State {
 	t.Helper()
 	left := 0

@@ -148,7 +148,7 @@ func (lx *lexer) scan() token {
 	}
 }
 
-// comment skips a comment, whose second dash is the current byte.
+// comment skips a comment; its second dash is the current byte.
 func (lx *lexer) comment() {
 	lx.advance()
 	if lx.current == '[' {

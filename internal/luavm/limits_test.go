@@ -14,7 +14,7 @@ import (
 
 var errStop = errors.New("stopped")
 
-// stopAfter is a state whose scripts are stopped when the hook has been called a number of times.
+// stopAfter returns a state that stops its scripts after a number of calls of the hook.
 func stopAfter(t *testing.T, calls int, memory int64) *luavm.State {
 	t.Helper()
 	left := calls

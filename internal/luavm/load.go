@@ -64,8 +64,8 @@ const (
 	chunkIDSize   = 60
 )
 
-// chunkID is a chunk's name as messages show it: after = or @ literally, otherwise it is source,
-// of which the first line is quoted.
+// chunkID is a chunk's name as messages show it: after = or @ literally, otherwise the name is source code,
+// and its first line is quoted.
 func chunkID(name string, size int) string {
 	name = cString(name)
 	switch {

@@ -138,8 +138,8 @@ func trimSpace(s string) string {
 
 // FormatNumber is a number as Lua 5.1 prints it: C's %.14g.
 func FormatNumber(number float64) string {
-	var room [32]byte
-	return string(AppendNumber(room[:0], number))
+	var buf [32]byte
+	return string(AppendNumber(buf[:0], number))
 }
 
 // AppendNumber appends what FormatNumber returns.

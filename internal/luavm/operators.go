@@ -222,7 +222,7 @@ func length(L *lua.LState) int {
 	return 1
 }
 
-// border is Lua's #: an index whose successor is nil. Where the array is full the hash is searched.
+// border is Lua's #: an index with a nil successor. Where the array is full the hash is searched.
 func border(t *lua.LTable) int {
 	n := t.Len()
 	if n < arrayLimit-1 || item(t, n+1) == lua.LNil {

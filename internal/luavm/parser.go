@@ -97,7 +97,7 @@ func (p *parser) block() []ast.Stmt {
 	return list
 }
 
-// scopedBlock is a block whose names end with it.
+// scopedBlock is a block with its own names.
 func (p *parser) scopedBlock(loop bool) []ast.Stmt {
 	p.openBlock(loop)
 	list := p.block()
@@ -180,7 +180,7 @@ func (p *parser) whileStatement(line int) ast.Stmt {
 	return stmt
 }
 
-// repeatStatement parses a loop whose condition sees the names of its body.
+// repeatStatement parses a loop with a condition that sees the names of its body.
 func (p *parser) repeatStatement(line int) ast.Stmt {
 	p.openBlock(true)
 	p.openBlock(false)

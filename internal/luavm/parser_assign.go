@@ -49,8 +49,8 @@ func (p *parser) assign(target, value ast.Expr, line int) ast.Stmt {
 	}
 	_, variable := target.(*ast.IdentExpr)
 	if _, logical := value.(*ast.LogicalOpExpr); logical && variable {
-		// Where the left side of `and` or `or` decides, the interpreter's compiler leaves the value in a
-		// temporary and a local that there is already as it was; a new one it sets.
+		// If the left side of `and` or `or` decides, the interpreter's compiler leaves the value in a
+		// temporary and does not set an existing local; it does set a new one.
 		return p.assignMany([]ast.Expr{target}, []ast.Expr{value}, line)
 	}
 	return placed(&ast.AssignStmt{Lhs: []ast.Expr{target}, Rhs: []ast.Expr{value}}, line, line)
@@ -72,8 +72,8 @@ func denseKey(key ast.Expr) bool {
 	}
 }
 
-// assignMany keeps all values in temporaries before it sets the targets, the last one first, as Lua does; the
-// interpreter's compiler sets locals at once, so that a, b = b, a would not swap.
+// assignMany keeps all values in temporaries before it sets the targets, the last one first, as Lua does. The
+// interpreter's compiler sets locals at once, so a, b = b, a would not swap.
 func (p *parser) assignMany(targets, values []ast.Expr, line int) ast.Stmt {
 	body := &ast.DoBlockStmt{}
 	declare := func(exprs []ast.Expr, count int) []ast.Expr {

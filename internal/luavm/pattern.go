@@ -127,7 +127,7 @@ func inClass(c, class byte) bool {
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// inSet tells whether c is in the set whose bracket is at p and whose end is at end.
+// inSet tells whether c is in the set with its bracket at p and its end at end.
 func (m *matcher) inSet(c byte, p, end int) bool {
 	found := true
 	p++
@@ -183,7 +183,7 @@ func (m *matcher) match(i, p int) int {
 	return end
 }
 
-// matchOn is match, whose depth is counted.
+// matchOn is match with a count of the depth.
 func (m *matcher) matchOn(i, p int) int {
 	for {
 		m.step()
@@ -308,7 +308,7 @@ func (m *matcher) close(i, p int) int {
 	return result
 }
 
-// balanced matches %bxy, whose x is at p.
+// balanced matches %bxy; its x is at p.
 func (m *matcher) balanced(i, p int) int {
 	if p+1 >= len(m.pattern) {
 		fail(m.L, "unbalanced pattern")
@@ -332,7 +332,7 @@ func (m *matcher) balanced(i, p int) int {
 	return noMatch
 }
 
-// frontier matches %f[set], whose set is at p, and returns where the pattern goes on.
+// frontier matches %f[set] with the set at p, and returns the position behind it.
 func (m *matcher) frontier(i, p int) (next int, ok bool) {
 	if m.at(p) != '[' {
 		fail(m.L, "missing '[' after '%f' in pattern")

@@ -25,8 +25,8 @@ func (e *CompileError) Error() string { return e.Message }
 // maxCode is how many instructions a function may have: the interpreter's jumps reach that far.
 const maxCode = 130_000
 
-// Compile parses source by Lua 5.1's grammar and compiles it. chunkName stands in the messages:
-// "user_script". The error is a *CompileError with the text that Lua has for it.
+// Compile parses source by Lua 5.1's grammar and compiles it. chunkName is in the messages: "user_script".
+// The error is a *CompileError with the text that Lua has for it.
 func Compile(chunkName string, source []byte) (*Proto, error) {
 	return compile(chunkName, chunkName, string(source))
 }
@@ -85,8 +85,8 @@ func argB(inst uint32) int   { return int(inst & bcMask) }
 func argC(inst uint32) int   { return int(inst>>cShift) & bcMask }
 func argBx(inst uint32) int  { return int(inst & bxMask) }
 
-// link puts the helpers where the parser named them: reading a global of such a name becomes loading a
-// constant, and the mark before a break becomes the closing of variables.
+// link inserts the helpers that the parser named. Reading a global of such a name becomes loading a constant,
+// and the mark before a break becomes the closing of variables.
 func link(chunkName string, proto *lua.FunctionProto) error {
 	if len(proto.Code) > maxCode {
 		return &CompileError{Message: fmt.Sprintf("%s:%d: control structure too long", chunkName, proto.LineDefined)}

@@ -14,9 +14,8 @@ const (
 // maxLevels is how deep blocks and expressions may nest, Lua's LUAI_MAXCCALLS.
 const maxLevels = 200
 
-// freeChain operators or suffixes in a row cost nothing; what is beyond comes out of chainBudget,
-// one for the whole chunk: the compiler behind the parser recurses along such chains, and a Go
-// stack that overflows ends the process.
+// freeChain operators or suffixes in a row cost nothing. More are charged to chainBudget, one for the whole
+// chunk. The compiler behind the parser recurses along such chains, and a Go stack overflow ends the process.
 const (
 	freeChain   = 50
 	chainBudget = 5000
@@ -173,7 +172,7 @@ func (p *parser) enter() {
 
 func (p *parser) leave() { p.levels-- }
 
-// chained is told of the length of a chain at each of its links.
+// chained is called with the length of a chain at each of its links.
 func (p *parser) chained(length int) {
 	if length <= freeChain {
 		return

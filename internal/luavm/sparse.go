@@ -7,18 +7,17 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// The interpreter keeps every item whose key is a whole number below lua.MaxArrayIndex in an array, which it
-// fills up to the key whatever lies between: one assignment to a large key takes a gigabyte. That variable is
-// the whole process's, and is not ours to change. So an item with a large key that lies beyond the end of the
-// array goes to the table's hash instead, where the interpreter, asked for such a key, does not look. The
-// table then is sparse: it has a metatable of ours, whose __index looks there, and which does besides what
-// the metatable does that the script gave to the table. Scripts do not see it.
+// The interpreter keeps every item with an integer key below lua.MaxArrayIndex in an array, which it fills up
+// to the key: one assignment to a large key can take a gigabyte. That variable belongs to the whole process
+// and must not be changed here. So an item with a large key beyond the end of the array goes to the table's
+// hash instead, where the interpreter does not look for such a key. The table then is sparse: it has our
+// metatable, and the __index of that looks in the hash. It also does what the script's own metatable of the
+// table does. Scripts do not see our metatable.
 //
-// All our own code reads and sets items by get and put. What the interpreter itself sets without
-// asking us are small keys (denseKey) and keys that are there already. Invariant: a whole number
-// below lua.MaxArrayIndex that is a key in the hash is larger than the array is long, or
-// lua.LTable.Next would go round in circles. The array grows by one item at a time from arrayLimit
-// on, and not onto a key that the hash has.
+// Our own code reads and sets items only by get and put. The interpreter itself sets only small keys
+// (denseKey) and existing keys without calling us. Invariant: an integer key below lua.MaxArrayIndex in the
+// hash is larger than the length of the array, or lua.LTable.Next would loop forever. The array grows by one
+// item at a time from arrayLimit on, and not onto a key that the hash has.
 
 // arrayLimit is the least key that is large.
 const arrayLimit = 1 << 18
@@ -52,7 +51,7 @@ func put(t *lua.LTable, key, value lua.LValue) {
 	switch {
 	case !large, n <= arrayLen(t), n == arrayLen(t)+1 && t.RawGetH(key) == lua.LNil:
 		t.RawSet(key, value)
-	case value == lua.LNil && t.RawGetH(key) == lua.LNil: // an end of the array that is told again
+	case value == lua.LNil && t.RawGetH(key) == lua.LNil: // an end of the array that is reported again
 	default:
 		if sparseMeta(t) == nil {
 			t.Metatable = newSparseMeta(t.Metatable)
@@ -70,8 +69,8 @@ func Get(t *lua.LTable, i int) lua.LValue { return get(t, lua.LNumber(i)) }
 // Put sets an item of a table; see Get.
 func Put(t *lua.LTable, key, value lua.LValue) { put(t, key, value) }
 
-// arrayAt is where an lua.LTable has its array, which it tells nobody the length of: with nils
-// at the end it is longer than Len.
+// arrayAt is the offset of the array in an lua.LTable. The type does not export its length, which with nils
+// at the end is more than Len.
 var arrayAt = func() uintptr {
 	field, ok := reflect.TypeFor[lua.LTable]().FieldByName("array")
 	if !ok || field.Type != reflect.TypeFor[[]lua.LValue]() {
@@ -180,7 +179,7 @@ func assign(L *lua.LState, object, key, value lua.LValue) {
 	fail(L, "loop in settable")
 }
 
-// keyLater stands in a constructor for a large key, until placeKeys gives the item its place.
+// keyLater replaces a large key in a constructor, until placeKeys gives the item its place.
 type keyLater int
 
 // placeKeys ends a constructor that has keys which are not known beforehand.

@@ -32,7 +32,7 @@ type State struct {
 	strings *lua.LTable // what getmetatable("") shows
 	// viewMeta is what getmetatable(_G) shows.
 	viewMeta *lua.LTable
-	// collector is what collectgarbage was told last, and answers; nothing goes by it.
+	// collector holds the last settings of collectgarbage, which only reports them.
 	collector struct{ pause, stepMul int }
 	// native are functions of the interpreter's coroutine library.
 	native map[string]lua.LGFunction
@@ -126,9 +126,9 @@ func (s *State) Close() {
 // SetGlobal sets a global variable, past the protection that scripts are under. nil as value removes it.
 func (s *State) SetGlobal(name string, value lua.LValue) { s.globals.RawSetString(name, value) }
 
-// SetArrays sets KEYS and ARGV. The tables are those of the time before where a script left them as
-// they were: no script can keep a table beyond its run, unless it defines functions that the embedder
-// calls later; then this is not for it.
+// SetArrays sets KEYS and ARGV. The tables of the previous run are used again if the script left them
+// unchanged: no script can keep a table beyond its run. Do not use it for scripts that define functions for
+// later calls, because these may keep one.
 func (s *State) SetArrays(keys, argv [][]byte) {
 	s.keys = s.array("KEYS", s.keys, len(keys))
 	s.argv = s.array("ARGV", s.argv, len(argv))
@@ -191,7 +191,7 @@ func fill(text string, table *lua.LTable, items [][]byte) string {
 	return text
 }
 
-// newTable is an empty table with room for items.
+// newTable returns an empty table with space for items and fields.
 func newTable(items, fields int) *lua.LTable { return (*lua.LState)(nil).CreateTable(items, fields) }
 
 // Run runs a chunk and returns its first value, nil (lua.LNil) if it has none. The error is an *Error, or the

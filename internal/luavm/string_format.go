@@ -130,7 +130,7 @@ func (c conversion) append(L *lua.LState, dst []byte, argument int) []byte {
 	return dst
 }
 
-// toChar is a number as C converts it to an int on amd64, of which the lowest byte stays.
+// toChar returns the lowest byte of a number that is converted to an int as in C on amd64.
 func toChar(number float64) byte {
 	if number > math.MinInt32-1.0 && number < math.MaxInt32+1.0 {
 		return byte(int32(number))

@@ -242,17 +242,17 @@ func (l *layout) need(data string, position, size int) {
 
 // bits reads a float's four or eight bytes.
 func (l *layout) bits(data string) uint64 {
-	var room [8]byte
-	copy(room[:], data)
+	var buf [8]byte
+	copy(buf[:], data)
 	switch {
 	case len(data) == sizeFloat && l.big:
-		return uint64(binary.BigEndian.Uint32(room[:]))
+		return uint64(binary.BigEndian.Uint32(buf[:]))
 	case len(data) == sizeFloat:
-		return uint64(binary.LittleEndian.Uint32(room[:]))
+		return uint64(binary.LittleEndian.Uint32(buf[:]))
 	case l.big:
-		return binary.BigEndian.Uint64(room[:])
+		return binary.BigEndian.Uint64(buf[:])
 	default:
-		return binary.LittleEndian.Uint64(room[:])
+		return binary.LittleEndian.Uint64(buf[:])
 	}
 }
 

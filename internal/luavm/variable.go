@@ -300,8 +300,8 @@ func faultyOperand(L *lua.LState) (variable, kind string) {
 	return "", "table"
 }
 
-// functionName is what the caller calls the running Go function, and whether it does so as a
-// method: "?" if that cannot be told.
+// functionName returns the name by which the running Go function was called, or "?" if it is unknown, and
+// whether it was called as a method.
 func functionName(L *lua.LState) (name string, method bool) {
 	at, ok := current(L)
 	if !ok {

@@ -105,7 +105,7 @@ func (h Hunt) Test(t *testing.T, root string, faults []Fault) {
 			}
 			if code == exitHung {
 				t.Logf("it hangs:\n%s", out)
-				return // as plain: somebody has never had an answer
+				return // as in plain: some client has never had an answer
 			}
 			t.Log(out)
 			require.Equal(t, exitFound, code, "not found within %s", h.FindWithin)

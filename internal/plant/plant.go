@@ -1,5 +1,5 @@
-// Package plant shows that a test would find a mistake: it builds the tests of a package once more, with
-// mistakes planted in the server's sources, and runs them with one of the mistakes switched on.
+// Package plant shows that a test would find a fault. It builds the tests of a package again with faults
+// planted in the server's sources, and runs them with one fault switched on.
 //
 // It owns the way of doing that. The real source has markers, comments such as
 //

@@ -9,8 +9,8 @@ import (
 // Decoder splits a client's byte stream into commands. Its zero value is ready, with the default [Limits] and
 // without the small ones of a client that has yet to log in; see [Decoder.SetAuthenticated].
 //
-// One read is handled as: Feed, Next until it says false, Keep. Arguments are views into the fed bytes, so
-// whoever stores one copies it before Keep. A caller may stop calling Next while commands are left (its
+// One read is handled as: Feed, Next until it returns false, Keep. Arguments are views into the fed bytes, so
+// a caller that stores one copies it before Keep. A caller may stop calling Next while commands are left (its
 // client is parked), call Keep, and go on with Next later, with or without another Feed.
 //
 // A Decoder that holds nothing keeps no buffer. It is not safe for use by several goroutines.
@@ -26,11 +26,11 @@ type Decoder struct {
 	err    error
 	limits Limits
 	own    bool
-	// unauth is negative sense so that the zero value suits readers of logs, which have nobody to log in.
+	// unauth is negative so that the zero value suits readers of logs, which do not log in.
 	unauth bool
 }
 
-// partial is the state of a command of which some bytes are missing. Offsets count from the command's start.
+// partial is the state of an incomplete command. Offsets count from the command's start.
 type partial struct {
 	began bool   // the '*' header has been read
 	count int    // arguments to come, the one in bulk included
@@ -45,9 +45,9 @@ type span struct{ from, to int }
 // SetLimits replaces the limits, from the next header on.
 func (d *Decoder) SetLimits(l Limits) { d.limits = l }
 
-// SetAuthenticated(false) puts a client that must log in first under limits for strangers: those of Redis, 10
-// arguments and 16384 bytes for each, and one of ours for the whole command. SetAuthenticated(true) lifts
-// them, from the next command on, so a large command may follow AUTH in one pipeline.
+// SetAuthenticated(false) applies the limits for unauthenticated clients: those of Redis, 10 arguments and
+// 16384 bytes for each, and our own for the whole command. SetAuthenticated(true) lifts them, from the next
+// command on, so a large command may follow AUTH in one pipeline.
 func (d *Decoder) SetAuthenticated(yes bool) { d.unauth = !yes }
 
 // Pending returns how many bytes are held and not yet consumed.
@@ -61,7 +61,7 @@ func (d *Decoder) Held() int {
 	case d.own:
 		return cap(d.data)
 	default:
-		return d.room(n)
+		return d.capacity(n)
 	}
 }
 
@@ -77,10 +77,10 @@ func (d *Decoder) Feed(data []byte) {
 	}
 }
 
-// Next appends the next command's arguments to args. It returns false when the command is not whole yet, and
-// an error, a [ProtocolError] or [ErrQueryTooLong], when there is no going on; the same error is then
-// returned for ever. Empty commands ("*0", "*-1", blank lines) are passed over. The arguments are valid until
-// the next Feed or Keep and must not be written to.
+// Next appends the next command's arguments to args. It returns false when the command is incomplete, and an
+// error, a [ProtocolError] or [ErrQueryTooLong], when it cannot continue. All later calls return the same
+// error. Empty commands ("*0", "*-1", blank lines) are skipped. The arguments are valid until the next Feed
+// or Keep and must not be written to.
 func (d *Decoder) Next(args [][]byte) ([][]byte, bool, error) {
 	if d.err != nil {
 		return args, false, d.err
@@ -114,9 +114,9 @@ func (d *Decoder) Next(args [][]byte) ([][]byte, bool, error) {
 	return args, false, nil
 }
 
-// Keep ends the use of the fed slice: what is not consumed moves to a buffer of the decoder's own, or stays
-// there. The bytes of a long tail are moved only when at least as many have been consumed before it, so that
-// taking one command at a time costs no more than taking all. Arguments that Next returned become invalid.
+// Keep ends the use of the fed slice: unconsumed bytes move to the decoder's own buffer, or stay there. A
+// long tail is moved only when at least as many bytes were consumed before it. So taking one command at a
+// time costs no more than taking all. Arguments that Next returned become invalid.
 func (d *Decoder) Keep() {
 	tail := d.data[d.pos:]
 	switch {
@@ -125,10 +125,10 @@ func (d *Decoder) Keep() {
 	case len(tail) > d.limits.maxQuery():
 		d.fail(ErrQueryTooLong)
 	case !d.own:
-		d.move(d.room(len(tail)), nil)
+		d.move(d.capacity(len(tail)), nil)
 	case d.pos < len(tail):
 	case cap(d.data) > 4096 && cap(d.data) > 4*len(tail):
-		d.move(d.room(len(tail)), nil)
+		d.move(d.capacity(len(tail)), nil)
 	default:
 		d.data, d.pos = d.data[:copy(d.data, tail)], 0
 	}
@@ -145,7 +145,7 @@ func (d *Decoder) adopt(data []byte) {
 		n := copy(d.data, tail)
 		d.data, d.pos = append(d.data[:n], data...), 0
 	default:
-		d.move(d.room(need), data)
+		d.move(d.capacity(need), data)
 	}
 }
 
@@ -156,11 +156,11 @@ func (d *Decoder) move(capacity int, data []byte) {
 	d.data, d.pos, d.own = append(buf, data...), 0, true
 }
 
-// room returns the capacity for a buffer that must hold need bytes now. It doubles while a command is
-// arriving, but not beyond the end of the announced argument; and an announcement alone never gets more than
-// 16 KiB, or a client could have 512 MiB for a dozen bytes. What arrives behind commands that nobody takes
-// for now has a quarter more, so that each byte is moved a few times at most.
-func (d *Decoder) room(need int) int {
+// capacity returns the capacity for a buffer that must hold need bytes now. It doubles while a command is
+// arriving, but not beyond the end of the announced argument. An announcement alone never gets more than 16
+// KiB, or a client could allocate 512 MiB with a dozen bytes. Bytes behind commands that are not taken yet
+// get a quarter more, so that each byte is moved a few times at most.
+func (d *Decoder) capacity(need int) int {
 	switch p := d.part; {
 	case p == nil:
 		return need + need/4
@@ -185,9 +185,9 @@ func (d *Decoder) fail(err error) {
 	d.data, d.pos, d.own, d.part = nil, 0, false, nil
 }
 
-// whole reads a command of which every byte is there, in the form that clients send. It returns the command's
-// length, or 0 when anything is unusual: step then finds out what, from the start. This is the path that
-// pipelines take, so it allocates nothing and keeps no state.
+// whole reads a complete command in the form that clients send. It returns the length of the command, or 0 if
+// anything is unusual: step then parses it from the start. This is the path of pipelines, so it allocates
+// nothing and keeps no state.
 func (d *Decoder) whole(args [][]byte) ([][]byte, int) {
 	if d.unauth {
 		return args, 0
@@ -216,8 +216,8 @@ func (d *Decoder) whole(args [][]byte) ([][]byte, int) {
 	return args, i
 }
 
-// length reads digits and CR LF at b[i:] and returns the number and the offset after the line, 0 if it is
-// anything but a number of at most nine digits without leading zeros.
+// length reads digits and CR LF at b[i:] and returns the number and the offset after the line. The offset is
+// 0 unless it is a number of at most nine digits without leading zeros.
 func length(b []byte, i int) (n, next int) {
 	if i+2 < len(b) && b[i+1] == '\r' && b[i+2] == '\n' { // one digit, as most are
 		n = int(b[i] - '0')
@@ -333,9 +333,9 @@ func (d *Decoder) header(p *partial, b []byte, tooBig error) (line []byte, ok bo
 	return line, true, nil
 }
 
-// lineEnd returns the offset of the byte end in the line at p.next, -1 if it has not come, and tooBig if
-// it is not within the limit. As in Redis, whose search is that of C strings, nothing behind a NUL is
-// found: such a line can only grow too big.
+// lineEnd returns the offset of the byte end in the line at p.next, -1 if it has not come, and tooBig if it
+// is not within the limit. As in Redis, which searches C strings, nothing behind a NUL is found: such a line
+// can only grow too big.
 func (d *Decoder) lineEnd(p *partial, b []byte, end byte, tooBig error) (int, error) {
 	limit := d.limits.maxInline()
 	if d.unauth {

@@ -135,7 +135,7 @@ func TestLimitsLoweredWithinALine(t *testing.T) {
 	require.ErrorIs(t, decode(&d, []byte("a")).err, resp.ErrInlineTooBig)
 }
 
-// TestParkedTailIsBounded: a client that goes on sending while nobody takes its commands.
+// TestParkedTailIsBounded: a client that continues to send while its commands are not taken.
 func TestParkedTailIsBounded(t *testing.T) {
 	var d resp.Decoder
 	d.SetLimits(resp.Limits{MaxQuery: 100})

@@ -54,7 +54,7 @@ func SplitWords(words [][]byte, line []byte) ([][]byte, bool) {
 	}
 }
 
-// quoted appends to word the string whose opening quote is line[i], and returns the offset behind the closing
+// quoted appends to word the string with the opening quote line[i], and returns the offset behind the closing
 // one.
 func quoted(word, line []byte, i int) ([]byte, int, bool) {
 	quote := line[i]

@@ -10,7 +10,7 @@ import (
 
 // ParseFloat reads a double as Redis does for scores and the like, which is C's strtod over the whole text:
 // decimal or hexadecimal (an exponent is optional in both), "inf" and "infinity" in any case, a sign, no
-// space. Not a number, beyond the range, and so small that it would become zero are all refused.
+// space. It refuses NaN, numbers out of range, and numbers so small that they would become zero.
 func ParseFloat(b []byte) (float64, bool) {
 	if len(b) == 0 {
 		return 0, false

@@ -37,7 +37,7 @@ const (
 )
 
 // ErrQueryTooLong says that a client holds more than Limits.MaxQuery bytes here, in one command or in
-// commands that nobody took. Redis closes such a connection without a word, so this is no [ProtocolError].
+// commands that were not taken. Redis closes such a connection without a word, so this is no [ProtocolError].
 var ErrQueryTooLong = errors.New("resp: query buffer limit reached")
 
 func errExpectedBulk(got byte) error {

@@ -56,7 +56,7 @@ func (v Value) Equal(w Value) bool {
 		slices.EqualFunc(v.Elems, w.Elems, Value.Equal) && slices.EqualFunc(v.Attrs, w.Attrs, Value.Equal)
 }
 
-// String returns v on one line, with its wire type before what would be ambiguous: OK and the like as "+OK",
+// String returns v on one line, with the wire type where it would be ambiguous. Simple strings are "+OK",
 // errors as "-ERR ...", integers as they are, strings in quotes, arrays in [], maps in {}, sets in ~[],
 // pushes in >[], doubles as ",1.5", booleans as "#t", nulls as "nil", "$nil" and "*nil".
 func (v Value) String() string {

@@ -11,7 +11,7 @@ import (
 //
 // An aggregate (Array, Map, Set, Push) is a header that says how many values follow; the caller writes them.
 type Writer struct {
-	// Buf holds what has been written. Whoever sends it takes it and puts an empty one in its place.
+	// Buf holds what has been written. The sender takes it and replaces it by an empty one.
 	Buf []byte
 	// Proto is the protocol version the client asked for with HELLO: 2 or 3.
 	Proto int
@@ -50,7 +50,7 @@ func (w *Writer) Error(msg string) {
 // Int appends an integer.
 func (w *Writer) Int(n int64) { w.Buf = redcon.AppendInt(w.Buf, n) }
 
-// Digits is Int for a number whose decimal form is at hand.
+// Digits is Int for a number with a known decimal form.
 func (w *Writer) Digits(text []byte) {
 	w.Buf = append(append(append(w.Buf, ':'), text...), '\r', '\n')
 }
@@ -129,7 +129,7 @@ func (w *Writer) Double(f float64) {
 	w.Buf = append(w.Buf, "\r\n"...)
 }
 
-// DoubleText appends a floating point number whose text is at hand; in version 2 as a string.
+// DoubleText appends a floating point number with a known text; in version 2 as a string.
 func (w *Writer) DoubleText(text []byte) {
 	if w.Proto < 3 {
 		w.Bulk(text)
@@ -180,7 +180,7 @@ func (w *Writer) BigNumber(digits string) {
 	w.Buf = append(w.Buf, "\r\n"...)
 }
 
-// Deferred is the place of an aggregate whose length is known only after its values have been written. It
+// Deferred is the place of an aggregate with a length that is known only after its values were written. It
 // ends with the matching Set method, or with a Rollback to before it. The ones within another end before it.
 type Deferred struct {
 	at   int
@@ -225,7 +225,7 @@ func (w *Writer) setHeader(d Deferred, kind byte, n int) {
 	var space [24]byte
 	header := append(strconv.AppendInt(append(space[:0], kind), int64(n), 10), "\r\n"...)
 	if grow := len(header) - len(placeholder); grow > 0 {
-		w.Buf = append(w.Buf, header[:grow]...) // only to make room; overwritten by the move
+		w.Buf = append(w.Buf, header[:grow]...) // reserves space; the move overwrites it
 		copy(w.Buf[body+grow:], w.Buf[body:len(w.Buf)-grow])
 	}
 	copy(w.Buf[d.at:], header)

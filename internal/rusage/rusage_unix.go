@@ -59,5 +59,5 @@ func setOpenFiles(cur, hard uint64) error {
 	return syscall.Setrlimit(syscall.RLIMIT_NOFILE, &l)
 }
 
-// assign sets a field whose type differs from system to system.
+// assign sets a field; its type depends on the system.
 func assign[T int64 | uint64](field *T, value uint64) { *field = T(value) }

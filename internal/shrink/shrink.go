@@ -1,5 +1,5 @@
 // Package shrink makes a failure small: of the steps that lead to it, it keeps those that are needed. Random
-// tests find faults in hundreds of steps, of which a reader wants to see three.
+// tests find faults in hundreds of steps, and a reader wants to see three.
 //
 // It owns the search, which is delta debugging, and the limits that it keeps to. It must not know what a
 // step is, nor what it means to fail: both are the caller's. The same steps and answers always lead to the

@@ -19,7 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Authority signs certificates for a test. Its own stands in a file, as every one that it makes.
+// Authority signs certificates for a test. Its own certificate is in a file, and so is each one that it
+// makes.
 type Authority struct {
 	t    testing.TB
 	cert *x509.Certificate
@@ -35,7 +36,7 @@ type Issued struct {
 	CertFile, KeyFile string
 }
 
-// NewAuthority returns an authority that nobody knows yet.
+// NewAuthority returns an authority that no client trusts yet.
 func NewAuthority(t testing.TB) *Authority {
 	t.Helper()
 	a := &Authority{t: t, dir: t.TempDir()}

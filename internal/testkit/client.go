@@ -14,7 +14,7 @@ import (
 	"lockserver/internal/resp"
 )
 
-// defaultTimeout is how long a reply may take on a busy machine before the test is told that it never came.
+// defaultTimeout is how long a reply may take on a busy machine before the test fails.
 const defaultTimeout = 60 * time.Second
 
 // Client is a connection on which a test sends commands and reads replies. Do, Send and Receive

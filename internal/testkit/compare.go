@@ -16,7 +16,7 @@ const (
 	anyElements
 	// anyPairs: the elements are pairs that come in any order.
 	anyPairs
-	// alike: the elements are lists, each of which is anyElements inside.
+	// the elements are lists, and each of these is anyElements
 	alike
 )
 
@@ -52,7 +52,7 @@ func commandOrder(args []string) order {
 	return fixed
 }
 
-// Normalise brings a reply to a command whose order is unspecified into one that can be compared.
+// Normalise puts a reply with an unspecified order into an order that can be compared.
 func Normalise(args []string, v resp.Value) resp.Value {
 	switch orderOf(args) {
 	case anyElements:

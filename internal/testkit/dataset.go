@@ -32,7 +32,7 @@ type Entry struct {
 type Dataset map[Place]Entry
 
 // ReadDataset reads all databases through a connection that it leaves in another database, and in version 2
-// or 3 of the protocol as it was. Nobody may write meanwhile.
+// or 3 of the protocol as it was. No client may write meanwhile.
 func ReadDataset(c *Client) Dataset {
 	c.t.Helper()
 	databases, err := strconv.Atoi(c.Do("CONFIG", "GET", "databases").Elems[1].Str)
@@ -109,7 +109,7 @@ func (c *Client) readStream(key string) string {
 			fmt.Fprintf(&b, "%s=%s ", name, info.Elems[i+1])
 			brief = brief || name == "idmp-duration" && info.Elems[i+1].Int < 60
 		case "pids-tracked", "iids-tracked":
-			if !brief { // they do not change while somebody reads
+			if !brief { // they do not change during the read
 				fmt.Fprintf(&b, "%s=%s ", name, info.Elems[i+1])
 			}
 		}

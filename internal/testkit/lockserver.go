@@ -74,9 +74,9 @@ var build = sync.OnceValues(func() (string, error) {
 })
 
 // buildOnce builds the program in the directory shared, which all test binaries of a checkout use, and links
-// it to path. The go command sees from the build ID of the file there that it is up to date, and does not
-// link it again: only the first test binary waits for the linker. A later build replaces the file in shared
-// and leaves path alone.
+// it to path. If the build ID of the existing file is up to date, the go command does not link it again: only
+// the first test binary waits for the linker. A later build replaces the file in shared and leaves path
+// alone.
 func buildOnce(root, shared, name, path string) error {
 	if err := os.MkdirAll(shared, 0o755); err != nil {
 		return err

@@ -83,8 +83,8 @@ type Redis struct {
 	Socket string // the unix socket that it listens on, in Dir
 }
 
-// ticks is how often a second Redis looks whose wait is over. By default that is 10 times, and a client
-// that waits for a millisecond gets its answer after a hundred.
+// ticks is how often a second Redis checks for expired waits. By default that is 10 times, and a client that
+// waits for a millisecond gets its answer after a hundred.
 const ticks = "500"
 
 // StartRedis starts the oracle. Where there is none, the test fails and says what to do.

@@ -1,6 +1,5 @@
-// Package tidy holds no code: its tests keep the rules of the whole tree that a compiler does not. Who may
-// import whom, which rooms of a package know which, which packages see neither the clock nor chance nor the
-// network, how long a file and a function and how wide a comment may be, and that every package says what it
-// owns and stands on the map.
-// To add a rule, add a test here.
+// Package tidy holds no code. Its tests check the rules of the whole tree that the compiler does not check:
+// allowed imports between packages and between parts of a package, packages without access to the clock,
+// chance or the network, the length of files and functions, the width and the language of comments, and that
+// every package has a comment and a place on the map. To add a rule, add a test here.
 package tidy

@@ -24,7 +24,7 @@ func page(t *testing.T, parts ...string) string {
 	return strings.ReplaceAll(string(text), "\r\n", "\n")
 }
 
-// listed returns what stands in backquotes in the first column of the tables of a text.
+// listed returns the words in backquotes in the first column of the tables of a text.
 func listed(text string) (names []string) {
 	for line := range strings.Lines(text) {
 		if cells := strings.Split(line, "|"); len(cells) > 2 && strings.HasPrefix(line, "|") {
@@ -36,8 +36,8 @@ func listed(text string) (names []string) {
 	return names
 }
 
-// TestEveryPackageIsOnTheMap: each package, and each directory of tests/, stands in
-// docs/ARCHITECTURE.md's list, once, and nothing else does.
+// TestEveryPackageIsOnTheMap: each package, and each directory of tests/, is in the list of
+// docs/ARCHITECTURE.md, once, and nothing else is.
 func TestEveryPackageIsOnTheMap(t *testing.T) {
 	_, section, found := strings.Cut(page(t, "docs", "ARCHITECTURE.md"), "\n## Every package\n")
 	require.True(t, found)
@@ -72,8 +72,8 @@ func modules() []string {
 	return []string{".", "client", "examples", "packaging", "tests/bench", "tests/clients/go", "tests/comparison", "tests/console"}
 }
 
-// TestEveryDependencyIsJustified: what a go.mod of the tree requires itself stands in the decision about
-// dependencies, and nothing else does.
+// TestEveryDependencyIsJustified: the direct requirements of each go.mod of the tree are in the decision
+// about dependencies, and nothing else is.
 func TestEveryDependencyIsJustified(t *testing.T) {
 	names := listed(page(t, "docs", "decisions", "0006-dependencies.md"))
 	required := make(map[string]bool)

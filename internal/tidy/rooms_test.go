@@ -13,18 +13,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLocksAndSalesHaveADoor: package commands is one room, but its locks and its sales could each be a
-// package of their own (decision 0013). Of what they declare the rest uses little more than the tables,
-// they do not know each other, and of the rest they use what is exported, with the exceptions that stand
-// here.
-func TestLocksAndSalesHaveADoor(t *testing.T) {
+// TestLocksAndSalesAreSeparate: the locks and the sales of package commands could each be a package of their
+// own (decision 0013). The rest of the package uses little more than their tables. They do not know each
+// other, and they use only what the rest exports. The exceptions are listed here.
+func TestLocksAndSalesAreSeparate(t *testing.T) {
 	const lock, sale, rest = "lock", "sale", "rest"
 	// What sales share with strings and streams, and the scratch of Ctx that is theirs.
 	exceptions := []string{"findString", "streamToWrite", "nextStreamID", "names"}
-	// Beside the tables, what scripts of Redisson's read-write lock ask of a hash and a deadline: see D143;
-	// and what waits for a lock, of which Wait has a copy: a waiter needs no piece of memory for it.
+	// In addition to the tables: what scripts of Redisson's read-write lock read of a hash and a deadline
+	// (D143); and the state of a waiter for a lock, which Wait holds by value, so that a waiter needs no
+	// separate allocation.
 	doors := []string{"LockRows", "SaleRows", "lockMode", "adoptReader", "standInEndMS", "WaitingLock"}
-	room := func(file string) string {
+	part := func(file string) string {
 		switch name := path.Base(file); {
 		case strings.HasPrefix(name, "lock"):
 			return lock
@@ -45,7 +45,7 @@ func TestLocksAndSalesHaveADoor(t *testing.T) {
 	uses := usesWithin(fset, files)
 	seen := map[string]int{}
 	for id, object := range uses {
-		user, owner := room(fset.Position(id.Pos()).Filename), room(fset.Position(object.Pos()).Filename)
+		user, owner := part(fset.Position(id.Pos()).Filename), part(fset.Position(object.Pos()).Filename)
 		if user == owner {
 			continue
 		}

@@ -46,8 +46,8 @@ func TestEveryTagIsLookedAt(t *testing.T) {
 	require.Len(t, used, len(known))
 }
 
-// TestSequentialPackages: in the packages that make race leaves to a run without the race detector nothing is
-// begun beside something else, nor in those of ours that they use, but for the tests that the Makefile names.
+// TestSequentialPackages: the packages that make race tests without the race detector, and our packages that
+// they import, start no goroutines. The exceptions are the tests that the Makefile names.
 func TestSequentialPackages(t *testing.T) {
 	sequential, exceptions := variable(t, "SEQUENTIAL"), variable(t, "CONCURRENT")
 	used, seen := slices.Clone(sequential), map[string]bool{}

@@ -134,9 +134,9 @@ func TestImportsGoDownwards(t *testing.T) {
 	}
 }
 
-// rooms are the packages that the server is made of, and what of ours each may import: it must not know
-// what is above it.
-var rooms = map[string][]string{
+// parts are the packages inside server/, and the packages of ours that each may import: none may import what
+// is above it.
+var parts = map[string][]string{
 	"server/acl":    {"commands", "internal/ascii", "internal/decimal", "internal/glob", "internal/resp", "server/info", "store"},
 	"server/attach": {"commands", "internal/resp"},
 	"server/clock":  {},
@@ -165,14 +165,14 @@ var rooms = map[string][]string{
 	"server/raft/engine/failing": {}, // for tests
 }
 
-func TestRoomsDoNotKnowTheHouse(t *testing.T) {
+func TestPartsDoNotKnowTheServer(t *testing.T) {
 	for _, s := range sources(t) {
 		rest, _ := strings.CutPrefix(s.pkg, module+"/")
 		if !strings.HasPrefix(rest, "server/") || s.test {
 			continue
 		}
-		allowed, listed := rooms[rest]
-		require.Truef(t, listed, "%s is not among the rooms", rest)
+		allowed, listed := parts[rest]
+		require.Truef(t, listed, "%s is not among the parts", rest)
 		for _, path := range s.imports() {
 			if ours, ok := strings.CutPrefix(path, module+"/"); ok {
 				require.Containsf(t, allowed, ours, "%s: %s may not know %s", s.path, rest, ours)
@@ -268,8 +268,8 @@ func TestFilesAreShort(t *testing.T) {
 	}
 }
 
-// TestFunctionsFitAScreen: one that does not does several things, each of which deserves a name. Tests
-// may be longer. Examples of a package are read in a browser, with what they print.
+// TestFunctionsFitAScreen: a longer one does several things, and each should have a name. Tests may be
+// longer. Examples of a package are read in a browser, with what they print.
 func TestFunctionsFitAScreen(t *testing.T) {
 	const screen, page = 70, 40 // lines
 	examples := 0

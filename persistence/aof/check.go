@@ -51,11 +51,11 @@ type Report struct {
 	History   []string // files that the next start deletes
 }
 
-// Check reads a snapshot, a log, or a directory that has such, and verifies what can be verified without
-// executing anything: each length, each encoding, each checksum, and that all files of a log are there. path
-// is a snapshot, a file of commands, a manifest, or a directory; in a directory, and in those below it,
-// whatever is named *.manifest or *.rdb is meant. The error is what would keep a server from starting on it,
-// with file and offset; the report then ends before that. Nothing is changed or locked.
+// Check reads a snapshot, a log, or a directory with such files, and verifies all that can be verified
+// without execution: each length, each encoding, each checksum, and that all files of a log exist. path is a
+// snapshot, a file of commands, a manifest, or a directory. In a directory and its subdirectories, Check
+// reads every *.manifest and *.rdb. The error is the one that would prevent a server from starting, with file
+// and offset; the report then ends before that place. Nothing is changed or locked.
 func Check(files disk.FS, path string) (Report, error) {
 	c := checking{files: files}
 	names, err := files.List(path)
@@ -229,7 +229,7 @@ func (c *checking) commands(src io.Reader, offset int64, got *Checked) error {
 	}
 }
 
-// maxNames bounds how many names of commands are told apart: a file that is none of ours may have any.
+// maxNames bounds how many names of commands are told apart, because a foreign file may have any.
 const maxNames = 512
 
 func (c *Checked) count(name []byte) {

@@ -87,8 +87,8 @@ func (d *Dir) readManifest() error {
 	return nil
 }
 
-// publish puts a manifest in the place of the one that is there. seen says whether a reader sees the new one;
-// it is true with an error if only the last sync failed, after which a crash may bring back the old one.
+// publish replaces the manifest. seen reports whether a reader sees the new one. It is true together with an
+// error if only the last sync failed; a crash may then bring back the old one.
 func (d *Dir) publish(m Manifest) (seen bool, err error) {
 	files, name := d.place.FS, d.manifestName()
 	tmp := d.path(d.temporary(name))

@@ -12,9 +12,9 @@
 //	NAME.lock            locked while a server uses the directory
 //
 // Files of type h in the manifest are history: a newer base has replaced them, and they are about to be
-// deleted. An incremental file begins in database 0 and says SELECT; a unit of more than one effect stands
-// between MULTI and EXEC, and counts as a whole or not at all. Lines that begin with # are annotations
-// (#TS:seconds, and token.go's) and are passed over.
+// deleted. An incremental file begins in database 0 and says SELECT; a unit of more than one effect is
+// written between MULTI and EXEC, and counts as a whole or not at all. Lines that begin with # are
+// annotations (#TS:seconds, and those of token.go) and are skipped.
 //
 // # What holds at any instant
 //
@@ -42,18 +42,18 @@
 // # Failures
 //
 // The first failed write or sync latches: Options.Failed is called once, Err gives the error, Append drops
-// what it is given (the file ends with a whole unit if the disk lets us cut it), and Position no longer makes
-// anybody wait. Nothing is tried again by itself. Memory is then ahead of the log, so the only way back is a
-// base of all of it: BeginRewrite and Run. When Run returns nil the log is in effect again and Err is nil.
-// Until then neither the new base nor what was appended since is listed in the manifest: a crash on the way
-// gives the state from before the failure. A log that Replace gave is in the same state without an error: it
-// is in effect after its first rewrite (Active tells).
+// its units (the file ends with a whole unit if the disk permits to cut it), and Position no longer makes a
+// client wait. Nothing is retried automatically. Memory is then ahead of the log, so the only recovery is a
+// base of all data: BeginRewrite and Run. When Run returns nil the log is in effect again and Err is nil.
+// Until then the manifest lists neither the new base nor the units appended since. A crash meanwhile gives
+// the state before the failure. A log from Replace is in the same state without an error: it is in effect
+// after its first rewrite (see Active).
 //
 // # What it must not know
 //
 // Clients, commands and the store's inside: it takes effects and gives commands. All file access goes through
 // disk.FS, so that tests/crash can crash it at every operation.
 //
-// To add something to the directory: teach manifest.go its line, load.go its reading, rewrite.go its
-// replacing, and check.go what to say of it; then look for its crash points in tests/crash.
+// To add something to the directory, add its line to manifest.go, its reading to load.go, its replacement to
+// rewrite.go, and its check to check.go. Then add its crash points in tests/crash.
 package aof

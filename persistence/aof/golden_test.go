@@ -35,7 +35,7 @@ func golden(t testing.TB, name string) map[string]string {
 	return files
 }
 
-// keyLines is lines whose snapshots are real ones, a key a line.
+// keyLines is lines with real snapshots, a key a line.
 type keyLines struct{ lines }
 
 // Snapshot implements Input.

@@ -86,7 +86,7 @@ func snapshotOf(text string) func(io.Writer) error {
 	}
 }
 
-// watch notes what a log tells.
+// watch records the callbacks of a log.
 type watch struct {
 	mu      sync.Mutex
 	durable int64
@@ -117,7 +117,7 @@ func (w *watch) options(p Policy) Options {
 	}
 }
 
-// await waits until ok, which is asked whenever the log has told something.
+// await waits until ok returns true; ok is called after each callback of the log.
 func (w *watch) await(t testing.TB, ok func() bool) {
 	t.Helper()
 	late := time.After(patience)

@@ -5,9 +5,9 @@ import (
 	"strconv"
 )
 
-// historyAnnotation begins the line that states where the data stands in a history of replication (format, do
-// not change): the history's name, how many bytes of it lie before, and the database that what follows there
-// is for. Redis passes over it.
+// historyAnnotation begins the line with the position of the data in a replication history (format, do not
+// change): the name of the history, the number of its bytes before this position, and the database of the
+// commands that follow. Redis skips it.
 const historyAnnotation = "lockserver-history:"
 
 // HistoryPlace is a place in such a history.

@@ -14,13 +14,13 @@ const (
 	progressBytes = 64 << 10
 )
 
-// Load reads the log into an empty store: the base, and the incremental files in their order. A
-// single-file log of an older Redis is moved into the directory first. Whatever is wrong with a file
-// gives an *Error with its path and the offset, except what in says about a snapshot; the store then
-// holds a part and must be thrown away.
+// Load reads the log into an empty store: the base, and the incremental files in their order. A single-file
+// log of an older Redis is moved into the directory first. A fault in a file gives an *Error with its path
+// and the offset, except for errors of in about a snapshot. The store then holds a part and must be
+// discarded.
 //
-// A torn end of the last file is cut off, if o allows it, so that it ends with a whole unit: as a part of a
-// crash, which comes in the middle of a write. Nothing else is ever cut: damage anywhere before is refused.
+// A torn end of the last file is cut off, if o allows it, so that the file ends with a whole unit: a crash in
+// the middle of a write leaves such an end. Nothing else is ever cut: damage before that is refused.
 func (d *Dir) Load(in Input, o LoadOptions) (Loaded, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

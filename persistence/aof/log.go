@@ -10,11 +10,11 @@ import (
 	"lockserver/store"
 )
 
-// Log takes the effects of units and makes them durable. Under Always one goroutine, the writer, does
-// all writing: what has been appended while it wrote and synced goes out with the next write, so that
-// one sync serves many (group commit). Under the other policies whoever is about to send replies
-// writes, for no sync has to be waited for (Write); the writer does what is left. A second goroutine
-// syncs once a second under EverySec.
+// Log takes the effects of units and makes them durable. Under Always one goroutine, the writer, does all
+// writing. Units that are appended while it writes and syncs go out with the next write, so that one sync
+// serves many (group commit). Under the other policies no reply waits for a sync, so the sender of replies
+// writes before it sends (Write), and the writer does the rest. A second goroutine syncs once a second under
+// EverySec.
 //
 // A position is the number of bytes appended since the log was opened; it never goes back. Append, Wake and
 // BeginRewrite are called under the executor, the others from anywhere; Close, Sync and Rewrite's methods not
@@ -27,7 +27,7 @@ type Log struct {
 	counts   atomic.Int64 // see Position
 	waits    atomic.Bool  // see Waits
 	written  atomic.Int64 // position up to which the system has everything; only rises
-	durable  atomic.Int64 // what Options.Durable was told last; only rises
+	durable  atomic.Int64 // the last argument of Options.Durable; only rises
 	synced   atomic.Int64 // the same of Options.Synced
 	delay    atomic.Int64 // see Delay
 	sleeping atomic.Bool  // the writer waits for wake
@@ -66,14 +66,14 @@ type Log struct {
 	rewrite    *Rewrite
 	wrote      int64 // position up to which everything has been written, or dropped
 	fsynced    int64 // position that has been synced; <= wrote
-	syncWanted int64 // position that somebody waits for
+	syncWanted int64 // position that a client waits for
 	moved      chan struct{}
 	sizes      sizes
 }
 
-// Append adds the effects of a unit, and returns the position behind it, before which the unit's reply must
-// not leave (see Position); 0 if the unit does not count, because the log has failed or is not in effect. The
-// effects are not used after the call.
+// Append adds the effects of a unit and returns the position behind it. The unit's reply must not be sent
+// before that position counts (see Position). It is 0 if the unit does not count, because the log has failed
+// or is not in effect. The effects are not used after the call.
 func (l *Log) Append(unit []store.Effect) (position int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -93,7 +93,7 @@ func (l *Log) Append(unit []store.Effect) (position int64) {
 // setDue finds out what a reply depends on from now on; under mu.
 func (l *Log) setDue() {
 	lags := l.end-l.wrote > int64(l.o.MaxPending)
-	if lags && !l.active && l.rewrite != nil { // nobody can be made to wait for what does not count yet
+	if lags && !l.active && l.rewrite != nil { // no client can be made to wait for data that does not count yet
 		l.rewrite.breakOff(errTooSlow)
 		l.drop()
 	}
@@ -109,13 +109,13 @@ func (l *Log) setDue() {
 // must not leave before that counts. 0: it depends on nothing.
 func (l *Log) Position() int64 { return l.counts.Load() }
 
-// Waits says how a reply comes to leave that depends on a position. True: it is laid aside until
-// Options.Durable has been told the position. False: whoever sends it calls Write before, which takes no
-// longer than handing bytes to the system.
+// Waits says how a reply that depends on a position is sent. True: it is held until Options.Durable is called
+// with the position. False: the sender calls Write first, which only hands bytes to the system.
 func (l *Log) Waits() bool { return l.waits.Load() }
 
-// Write returns once the system has what was appended up to a position, of which Waits was false: if need be
-// it writes, and whatever else is there with it. False: it will never have it, for the log has failed.
+// Write returns once the system has the bytes up to a position for which Waits was false. If necessary it
+// writes them, with all other pending bytes. It returns false if the log has failed, so that they will never
+// be written.
 func (l *Log) Write(upTo int64) bool {
 	if upTo <= l.written.Load() {
 		return true
@@ -129,8 +129,8 @@ func (l *Log) Write(upTo int64) bool {
 	return upTo <= l.written.Load()
 }
 
-// Flush sees to it that what has been appended is written, at the end of a round in which replies are held
-// back: now if that is all they depend on, and otherwise by the writer.
+// Flush has the appended bytes written at the end of a round with held replies. It writes them now if the
+// replies depend on nothing else; otherwise the writer does.
 func (l *Log) Flush() {
 	if position := l.counts.Load(); position > 0 && !l.waits.Load() {
 		l.Write(position)

@@ -62,7 +62,8 @@ func TestFormat(t *testing.T) {
 		content(t, files, "log/a.aof.1.incr.aof"))
 }
 
-// TestAlwaysWaitsForTheSync: a position is told only after a sync that came after its bytes.
+// TestAlwaysWaitsForTheSync: a position is reported only after a sync that began after its bytes were
+// written.
 func TestAlwaysWaitsForTheSync(t *testing.T) {
 	files := lossy.New()
 	w := newWatch()
@@ -144,8 +145,8 @@ func TestSync(t *testing.T) {
 	require.Zero(t, l.Append(unit("SET a 1")), "is dropped")
 }
 
-// TestNobodyWrites: what nobody sends a reply for is written all the same.
-func TestNobodyWrites(t *testing.T) {
+// TestWriterWritesTheRest: units without a reply that is sent are written too.
+func TestWriterWritesTheRest(t *testing.T) {
 	w := newWatch()
 	l, _, _ := open(t, placeOn(lossy.New()), w.options(No))
 	for range 3 {
@@ -156,8 +157,8 @@ func TestNobodyWrites(t *testing.T) {
 	require.NoError(t, l.Close())
 }
 
-// TestWriteWhileTheFileChanges: what was appended before a rewrite goes into the old file, whoever writes it;
-// what comes after has to wait, and nobody who writes waits for the change.
+// TestWriteWhileTheFileChanges: units appended before a rewrite go into the old file, whichever goroutine
+// writes them. Later ones wait, and no writing goroutine waits for the change.
 func TestWriteWhileTheFileChanges(t *testing.T) {
 	files := lossy.New()
 	w := newWatch()
@@ -196,7 +197,8 @@ func TestWriteWhileTheFileChanges(t *testing.T) {
 	require.NoError(t, l.Close())
 }
 
-// TestManyWrite: whoever writes, everything is in the file once, in order, also while it changes.
+// TestManyWrite: with several writing goroutines everything is in the file once, in order, also while the
+// file changes.
 func TestManyWrite(t *testing.T) {
 	files := lossy.New()
 	l, _, _ := open(t, placeOn(files), newWatch().options(EverySec))

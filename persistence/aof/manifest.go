@@ -127,7 +127,7 @@ func isBaseName(name []byte) bool {
 	return s != "" && s != "." && s != ".." && !strings.ContainsAny(s, "/\\\x00")
 }
 
-// AppendText appends the manifest as it stands in its file.
+// AppendText appends the manifest in the form of its file.
 func (m Manifest) AppendText(dst []byte) []byte {
 	if m.Base != nil {
 		dst = m.Base.appendLine(dst)

@@ -15,18 +15,18 @@ type Place struct {
 	Filename string // appendfilename
 }
 
-// Options say how a log is kept. The functions are called by goroutines of the log and by whoever calls
-// Write, one at a time each; they must not call the log, and wait for nobody who might.
+// Options configure a log. The functions are called by goroutines of the log and by callers of Write, one
+// call at a time each. They must not call the log, nor wait for a goroutine that may call it.
 type Options struct {
 	Policy Policy
-	// Durable is told that everything up to a position counts: it is synced (Always), or
-	// written (else). Positions rise.
+	// Durable is called when everything up to a position counts: it is synced (Always), or written (else).
+	// Positions rise.
 	Durable func(position int64)
-	// Synced is told that everything up to a position is synced, under any policy. May be nil.
+	// Synced is called when everything up to a position is synced, under any policy. It may be nil.
 	Synced func(position int64)
-	// Failed is told of the error that latched; before the next rewrite succeeds it is not called again.
+	// Failed is called with the error that latched. It is not called again before a rewrite has succeeded.
 	Failed func(error)
-	// Warn is told of what does no harm: a file that could not be deleted. May be nil.
+	// Warn is called with harmless errors: a file that could not be deleted. It may be nil.
 	Warn func(error)
 	// NowMS is the time for annotations (SetTimestamps); called by Append.
 	NowMS func() int64
@@ -35,9 +35,9 @@ type Options struct {
 	// Gather is how long the writer leaves what has been appended under EverySec and No to those who
 	// write for themselves; 0: a millisecond.
 	Gather time.Duration
-	// MaxPending is how many bytes may wait to be written while the file changes under EverySec and No; a
-	// log that is not in effect yet gives up its first rewrite then, so that a disk that stands still
-	// does not fill the memory. 0: 256 MB.
+	// MaxPending is the number of bytes that may wait to be written while the file changes under EverySec and
+	// No. At this limit a log that is not in effect yet gives up its first rewrite, so that a stuck disk does
+	// not fill the memory. 0 means 256 MB.
 	MaxPending int
 }
 
@@ -91,7 +91,7 @@ type Input interface {
 	// way, too, MULTI and EXEC do not: the commands of a transaction come one after the other once it is
 	// known to be whole. Begin is called before the commands of each file, which start in database 0.
 	Command(args [][]byte) error
-	// Begin is told that a file begins.
+	// Begin is called when a file begins.
 	Begin(file string) error
 }
 
@@ -101,7 +101,7 @@ type LoadOptions struct {
 	CutTorn bool
 	// Annotation is given the text of each line that begins with '#', without that; may be nil.
 	Annotation func(text []byte)
-	// FileLoaded is told of each file that has been loaded and was not empty; may be nil.
+	// FileLoaded is called after each file that is not empty; it may be nil.
 	FileLoaded func(Entry)
 	// Progress is called about every 64 KB of input; may be nil. An error ends the load.
 	Progress func(Progress) error

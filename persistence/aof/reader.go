@@ -27,7 +27,7 @@ type reader struct {
 	pos, end int   // buf[pos:end] is read and not consumed
 	base     int64 // offset of buf[0] in the file
 	args     [][]byte
-	note     func(text []byte) // is given annotations, without '#' and the line's end; nil: nobody is
+	note     func(text []byte) // is called with annotations, without '#' and the end of the line; may be nil
 }
 
 // newReader reads a file of size bytes from offset on, which is where src stands.
@@ -47,8 +47,8 @@ type fault struct {
 	err    error // of the read, if that failed
 }
 
-// next gives the next command, whose arguments are valid until the next call; nil without a fault is
-// the end. Annotations are passed over.
+// next returns the next command. Its arguments are valid until the next call; nil without a fault is the end.
+// Annotations are skipped.
 func (r *reader) next() ([][]byte, *fault) {
 	for {
 		b := r.buf[r.pos:r.end]
@@ -105,8 +105,9 @@ func (r *reader) short() *fault {
 	}
 }
 
-// commandsIn says how many bytes at the beginning of b are whole commands, and whether b is made of nothing
-// else as far as it goes: a value that contains the text of a command is not taken for a log.
+// commandsIn returns how many bytes at the beginning of b are whole commands. toTheEnd reports whether b
+// holds nothing else, except for a command that is cut off: a value that contains the text of a command is
+// not mistaken for a log.
 func commandsIn(b []byte) (run int, toTheEnd bool) {
 	var args [][]byte
 	for run < len(b) {
@@ -125,12 +126,12 @@ func commandsIn(b []byte) (run int, toTheEnd bool) {
 func (r *reader) fill(need int) error {
 	have := r.end - r.pos
 	if need > len(r.buf)-r.pos || r.end == len(r.buf) {
-		room := r.buf
-		if need > len(room) || have == len(room) {
-			room = make([]byte, min(max(readBuffer, need, 2*have), have+int(min(r.left, 1<<40))))
+		buf := r.buf
+		if need > len(buf) || have == len(buf) {
+			buf = make([]byte, min(max(readBuffer, need, 2*have), have+int(min(r.left, 1<<40))))
 		}
-		copy(room, r.buf[r.pos:r.end])
-		r.buf, r.base = room, r.base+int64(r.pos)
+		copy(buf, r.buf[r.pos:r.end])
+		r.buf, r.base = buf, r.base+int64(r.pos)
 		r.pos, r.end = 0, have
 	}
 	n, err := io.ReadAtLeast(r.src, r.buf[r.end:], need-have)

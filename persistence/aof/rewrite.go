@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// errTooSlow breaks a rewrite off whose log cannot be written as fast as it grows.
+// errTooSlow ends a rewrite if its log cannot be written as fast as it grows.
 var errTooSlow = errors.New("aof: the disk is too slow for the rewrite")
 
 // Rewrite replaces the log by a new base and what is appended from its beginning on. Run does all of it;
@@ -47,7 +47,7 @@ func (l *Log) BeginRewrite(asRDB bool) (*Rewrite, error) {
 	return rw, nil
 }
 
-// breakOff notes why the rewrite cannot succeed; under Log.mu.
+// breakOff records why the rewrite cannot succeed; under Log.mu.
 func (rw *Rewrite) breakOff(err error) {
 	if rw.err == nil {
 		rw.err = err

@@ -205,8 +205,8 @@ func TestReplaceCalledOff(t *testing.T) {
 	require.Empty(t, w.warned)
 }
 
-// TestTooSlowToReplace: a log that is not in effect cannot make anybody wait, so it gives
-// up before the memory is full.
+// TestTooSlowToReplace: a log that is not in effect cannot make clients wait, so it gives up before the
+// memory is full.
 func TestTooSlowToReplace(t *testing.T) {
 	files := lossy.New()
 	d, err := OpenDir(placeOn(files))

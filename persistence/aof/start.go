@@ -56,8 +56,8 @@ func (l *Log) SlowestSync() time.Duration {
 	return time.Duration(us) * time.Microsecond
 }
 
-// Continue goes on with the log that Load has read. If there is none, it makes one whose base is what base
-// writes: a snapshot of the data that is there at the start. From then on the Log owns the directory's lock.
+// Continue continues the log that Load has read. If there is none, it makes one with the base that base
+// writes: a snapshot of the data at the start. From then on the Log owns the directory's lock.
 func (d *Dir) Continue(o Options, base func(io.Writer) error) (*Log, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -90,8 +90,8 @@ func (d *Dir) Continue(o Options, base func(io.Writer) error) (*Log, error) {
 	return l, nil
 }
 
-// Replace gives a log that is not in effect before its first rewrite, which puts it in the place of whatever
-// the directory holds: for turning the log on while the server runs.
+// Replace returns a log that is in effect only after its first rewrite, which replaces any log in the
+// directory. It is for turning the log on while the server runs.
 func (d *Dir) Replace(o Options) (*Log, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -119,8 +119,8 @@ func (l *Log) run() {
 	l.syncer.Go(l.keepSyncing)
 }
 
-// reopen opens the last incremental file. What was loaded from it may be known to the system only, if the
-// process before was killed: it is made durable before anybody is told of it.
+// reopen opens the last incremental file. If the previous process was killed, the loaded bytes may not be on
+// disk yet: they are synced before any client sees them.
 func (d *Dir) reopen(e Entry) (disk.File, error) {
 	f, err := d.place.FS.Append(d.path(e.Name))
 	if err != nil {
@@ -163,9 +163,9 @@ func (d *Dir) firstIncr(base func(io.Writer) error) (disk.File, error) {
 	return f, nil
 }
 
-// create makes an empty file whose name is durable, as is every other name in the directory. A crash may
-// have left a file of that name that was never listed: it must go by its name, because emptying it would
-// be durable only once it is synced.
+// create makes an empty file with a durable name; all other names in the directory are durable, too. A crash
+// may have left an unlisted file of that name. It must be removed by name, because truncating it would be
+// durable only after a sync.
 func (d *Dir) create(e Entry) (disk.File, error) {
 	// plant:left-file
 	if err := d.place.FS.Remove(d.path(e.Name)); err != nil && !isMissing(err) {

@@ -67,7 +67,7 @@ func (l *Log) take() (w work, some bool) {
 // sleep waits for wake, unless there is something to do.
 func (l *Log) sleep() {
 	l.sleeping.Store(true)
-	l.writing.Lock() // whoever writes changes what there is to do, and does not tell
+	l.writing.Lock() // a writing goroutine changes the pending work without a signal
 	l.mu.Lock()
 	w, some := l.todo()
 	l.mu.Unlock()
@@ -93,7 +93,7 @@ func (l *Log) turn() (some, ending bool) {
 	if w.rewrite != nil {
 		// plant:put-before-cut
 		ok = l.put(rest[:w.at], w.end-int64(len(rest)-w.at))
-		l.writing.Unlock() // nobody else writes while the file changes
+		l.writing.Unlock() // no other goroutine writes while the file changes
 		ok = ok && l.change(w.rewrite)
 		// plant:put-after-cut
 		rest = rest[w.at:]
@@ -196,9 +196,8 @@ func (l *Log) trim(written []byte) {
 	}
 }
 
-// syncFile syncs what has been written so far, and says whether that went well. It is called by
-// the writer and by the syncer. A failure latches before anybody else can sync the same file:
-// the system tells of it only once.
+// syncFile syncs all written bytes and reports success. The writer and the syncer call it. A failure latches
+// before the other can sync the same file, because the system reports it only once.
 func (l *Log) syncFile() bool {
 	ok, failed := l.trySync()
 	if failed != nil {
@@ -207,7 +206,7 @@ func (l *Log) syncFile() bool {
 	return ok
 }
 
-// trySync is syncFile; failed is the error if it is the first, whom nobody has been told of.
+// trySync is syncFile. failed is the error if it is the first one, which is not reported yet.
 func (l *Log) trySync() (ok bool, failed error) {
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
@@ -242,7 +241,8 @@ func (l *Log) fail(err error) {
 	}
 }
 
-// latch notes an error: from now on nothing counts, and nothing is kept. It says whether it is the first.
+// latch records an error: from now on nothing counts, and nothing is kept. It reports whether it is the
+// first.
 func (l *Log) latch(err error) (first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -258,9 +258,9 @@ func (l *Log) latch(err error) (first bool) {
 	return first
 }
 
-// drop forgets what was appended and keeps nothing from now on; under mu. An order stays: who
-// waits for it must be told. Nothing of it has to be written any more: before the log is in
-// effect again, a base will hold all of it.
+// drop discards the appended units and keeps none from now on; under mu. An order stays, because its waiter
+// must get an answer. The units need not be written: before the log is in effect again, a base will hold
+// their data.
 func (l *Log) drop() {
 	l.keep = false
 	l.buf, l.orderAt = l.buf[:0], 0
@@ -341,7 +341,7 @@ func (l *Log) keepSyncing() {
 			return
 		case <-tick.C:
 		}
-		l.Wake() // nobody should have forgotten
+		l.Wake() // a caller forgot to signal
 		l.mu.Lock()
 		needed := l.Policy() == EverySec && l.active && l.fsynced < l.wrote
 		l.sizes.syncing = needed

@@ -1,7 +1,7 @@
-// Package digest condenses data into 20 bytes: two servers whose data has the same digest have the same keys
-// and values, and the same of them have deadlines. The digests are those of Redis' DEBUG DIGEST and DEBUG
-// DIGEST-VALUE, so that data can be compared with that of a Redis. The order of what has none (keys, fields,
-// members) does not matter; neither does when a deadline ends, nor who reads a stream.
+// Package digest condenses data into 20 bytes. Two servers with the same digest have the same keys and
+// values, and the same keys with deadlines. The digests are those of Redis' DEBUG DIGEST and DEBUG
+// DIGEST-VALUE, so that data can be compared with a Redis. The order of keys, fields and members does not
+// matter, nor do the times of deadlines and the consumers of streams.
 //
 // The exact digest (exact.go) is ours: members of a raft group compare with it all that they must have in
 // common.
@@ -104,21 +104,21 @@ func (d *Digest) value(r store.Ref) {
 }
 
 func (d *Digest) list(l *list.List) {
-	var room []byte
+	var buf []byte
 	l.Range(0, l.Len(), list.Right, func(v list.Value) bool {
-		room = v.Append(room[:0])
-		d.follow(room)
+		buf = v.Append(buf[:0])
+		d.follow(buf)
 		return true
 	})
 }
 
 func (d *Digest) zset(z *zset.ZSet) {
-	var room []byte
+	var buf []byte
 	z.Range(0, z.Len(), func(member []byte, score float64) bool {
 		var one Digest
 		one.follow(member)
-		room = appendScore(room[:0], score)
-		one.follow(room)
+		buf = appendScore(buf[:0], score)
+		one.follow(buf)
 		d.add(one[:])
 		return true
 	})
@@ -147,11 +147,11 @@ func (d *Digest) hash(h *hash.Hash) {
 }
 
 func (d *Digest) stream(s *stream.Stream) {
-	var room []byte
+	var buf []byte
 	s.Range(stream.ID{}, stream.MaxID(), false, func(id stream.ID, fv stream.FieldValues) bool {
-		room = strconv.AppendUint(room[:0], id.MS, 10)
-		room = strconv.AppendUint(append(room, '.'), id.Seq, 10)
-		d.follow(room)
+		buf = strconv.AppendUint(buf[:0], id.MS, 10)
+		buf = strconv.AppendUint(append(buf, '.'), id.Seq, 10)
+		d.follow(buf)
 		for field, value, ok := fv.Next(); ok; field, value, ok = fv.Next() {
 			d.follow(field)
 			d.follow(value)

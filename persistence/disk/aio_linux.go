@@ -8,17 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// aioSync syncs without a thread of ours that waits: a worker of the kernel does it (Linux AIO,
-// io_submit(2) with IOCB_CMD_FDSYNC) and rings an eventfd, which Go's poller watches as it does sockets. A
-// thread in fdatasync keeps one of Go's processors until the runtime's monitor takes it away, for which
-// that has to look every 20 microseconds.
+// aioSync syncs without a blocked thread of the process. A worker of the kernel does it (Linux AIO,
+// io_submit(2) with IOCB_CMD_FDSYNC) and signals an eventfd, which Go's poller watches as it does sockets. A
+// thread in fdatasync would keep one of Go's processors until the runtime's monitor, which checks every 20
+// microseconds, takes it away.
 type aioSync struct {
 	context uintptr // aio_context_t
 	bell    *os.File
 	fd      int // of bell
 }
 
-// iocb and ioEvent are the structures of linux/aio_abi.h, of which the nameless fields are 0 here.
+// iocb and ioEvent are the structures of linux/aio_abi.h; the nameless fields are 0 here.
 type iocb struct {
 	_      [2]uint64 // aio_data; aio_key and aio_rw_flags
 	opcode uint16

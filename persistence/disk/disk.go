@@ -1,13 +1,12 @@
 // Package disk is what the log needs of a file system, as an interface: so that a test can own the disk as it
 // owns the clock. OS is the real one; package lossy is one in memory that forgets what was not synced.
 //
-// It knows names, bytes and durability, not what is in a file. To add an operation, add it to FS, to OS, and
-// to lossy with its answer to "what is left of it after a crash that comes before the next sync".
+// It knows names, bytes and durability, but not the content of files. To add an operation, add it to FS, to
+// OS, and to lossy with its effect after a crash before the next sync.
 //
-// The rules that a caller has to keep, because a crash may otherwise undo what it did: bytes
-// stay only once File.Sync has returned; a name that was made, renamed or removed stays so only
-// once SyncDir of its directory has returned; and a rename is atomic, but not ordered against
-// anything that was not synced before it.
+// A crash may undo an operation unless the caller keeps these rules. Bytes are durable once File.Sync has
+// returned. A created, renamed or removed name is durable once SyncDir of its directory has returned. A
+// rename is atomic, but not ordered against anything that was not synced before it.
 package disk
 
 import (
@@ -15,7 +14,7 @@ import (
 	"io"
 )
 
-// ErrLocked is returned by FS.Lock when somebody else holds the lock.
+// ErrLocked is returned by FS.Lock when another process holds the lock.
 var ErrLocked = errors.New("disk: locked by another process")
 
 // FS is a file system. Paths are those of the system it runs on (package filepath). A missing file gives an
@@ -31,7 +30,7 @@ type FS interface {
 	Rename(from, to string) error
 	// Remove removes a file.
 	Remove(path string) error
-	// MakeDir creates a directory whose parent exists; created is false if it was there.
+	// MakeDir creates a directory in an existing parent; created is false if it existed.
 	MakeDir(path string) (created bool, err error)
 	// List gives the names in a directory, sorted.
 	List(dir string) ([]string, error)
@@ -39,8 +38,8 @@ type FS interface {
 	Size(path string) (int64, error)
 	// SyncDir makes durable which names a directory has.
 	SyncDir(dir string) error
-	// Lock takes the exclusive lock that stands in a file until it is closed or the process ends, or returns
-	// ErrLocked. The file is created, and stays.
+	// Lock takes the exclusive lock of a file, until it is closed or the process ends, or returns ErrLocked.
+	// The file is created, and stays.
 	Lock(path string) (io.Closer, error)
 }
 
@@ -54,7 +53,7 @@ type File interface {
 	Size() (int64, error)
 	// Truncate cuts the file to size bytes; a file that was opened with Append is then written from there.
 	Truncate(size int64) error
-	// Sync returns once all that was written is durable. After an error nobody knows what of it is: calling
-	// it again proves nothing, because the system may have given up what it could not write.
+	// Sync returns once all written bytes are durable. After an error it is unknown which bytes are. Calling
+	// it again proves nothing, because the system may have dropped what it could not write.
 	Sync() error
 }

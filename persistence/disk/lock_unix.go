@@ -21,7 +21,7 @@ func lockFile(path string) (io.Closer, error) {
 		if err == nil && nameErr == nil && os.SameFile(held, named) {
 			return f, nil
 		}
-		_ = f.Close() // whoever had the lock before has removed the file: others would lock another of that name
+		_ = f.Close() // the previous holder has removed the file: others would lock another file of that name
 		if err == nil && !errors.Is(nameErr, os.ErrNotExist) {
 			err = nameErr
 		}

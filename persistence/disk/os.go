@@ -95,8 +95,8 @@ func (OS) Size(path string) (int64, error) {
 	return st.Size(), nil
 }
 
-// SyncDir implements FS. Windows has no such call, and needs none; of other systems that refuse it for a
-// directory at all, as some network file systems do, nothing better is to be had.
+// SyncDir implements FS. Windows has no such call and needs none. Some network file systems refuse it for
+// directories; there is no alternative for them.
 func (OS) SyncDir(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil

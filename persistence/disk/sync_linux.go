@@ -72,7 +72,7 @@ func (s *syncer) free() {
 	}
 }
 
-// close is free, when nobody syncs any more.
+// close is free, after the last sync.
 func (s *syncer) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

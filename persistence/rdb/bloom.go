@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// A Bloom filter is a value of the module RedisBloom: its type's name and version, then numbers and strings
-// of which each has its opcode before it. Format, do not change.
+// A Bloom filter is a value of the module RedisBloom: the name and version of its type, then numbers and
+// strings, each after its opcode. Format, do not change.
 const (
 	bloomName    = "MBbloom--"
 	bloomVersion = 4

@@ -202,7 +202,7 @@ func (f *full) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestWriteErrorIsTold(t *testing.T) {
+func TestWriteErrorIsReported(t *testing.T) {
 	for _, left := range []int{0, 100 << 10, 1 << 20} {
 		w := NewWriter(&full{left}, WriterOptions{})
 		w.SelectDB(0)

@@ -102,7 +102,7 @@ func TestErrorsStay(t *testing.T) {
 	}
 }
 
-func TestChecksumIsTold(t *testing.T) {
+func TestChecksumIsReported(t *testing.T) {
 	data := file(10, cat(0, str("k"), str("v")))
 	data[len(data)-1] ^= 1
 	_, _, err := readAll(bytes.NewReader(data), ReaderOptions{})
@@ -114,7 +114,7 @@ func TestChecksumIsTold(t *testing.T) {
 	require.NoError(t, err, "0 is: not computed")
 }
 
-func TestReadErrorIsTold(t *testing.T) {
+func TestReadErrorIsReported(t *testing.T) {
 	data := file(10, cat(0, str("k"), str("v")))
 	broken := errors.New("disk on fire")
 	_, _, err := readAll(io.MultiReader(bytes.NewReader(data[:12]), iotest.ErrReader(broken)), ReaderOptions{})

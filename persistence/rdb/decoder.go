@@ -87,7 +87,7 @@ func (d *decoder) uint64LE() (uint64, error) {
 	return binary.LittleEndian.Uint64(b), nil
 }
 
-// lengthFrom reads the rest of a length whose first byte is c.
+// lengthFrom reads the rest of a length with the first byte c.
 func (d *decoder) lengthFrom(c byte) (uint64, error) {
 	switch {
 	case c&lenTypeTop == len6Bit:
@@ -155,7 +155,7 @@ func (d *decoder) text() (text, error) {
 	return text{bytes: b}, err
 }
 
-// string reads a string of which only the bytes matter.
+// string reads a string as bytes.
 func (d *decoder) string() ([]byte, error) {
 	t, err := d.text()
 	return t.bytes, err

@@ -134,7 +134,7 @@ func readAll(r io.Reader, opts ReaderOptions) (snapshot, *Reader, error) {
 	}
 }
 
-// pack makes a listpack of strings, of which those that spell integers become integers.
+// pack makes a listpack of strings; those that spell integers become integers.
 func pack(elements ...string) listpack.List {
 	lp := listpack.New()
 	for _, e := range elements {

@@ -12,17 +12,16 @@
 //	{ SELECTDB n  RESIZEDB keys expires  { [EXPIRETIME_MS t] [IDLE s] [FREQ n] type key value } }
 //	EOF  checksum(8 bytes, little endian, CRC-64/Jones of all bytes before it; 0: not computed)
 //
-// A length takes 1, 2, 5 or 9 bytes, told by the top bits of the first. A string is a length and that many
-// bytes, or a small integer, or an LZF block. Reader takes versions 1 to 12 (Redis up to 8.0) with every
+// A length takes 1, 2, 5 or 9 bytes, as given by the top bits of the first. A string is a length and that
+// many bytes, or a small integer, or an LZF block. Reader takes versions 1 to 12 (Redis up to 8.0) with every
 // encoding they have; Writer writes version 10 (Redis 7.0), or 12 when fields of hashes have deadlines.
 //
 // # Trust
 //
-// Nothing in a file is believed. Memory is allocated as bytes arrive and never from a length alone,
-// compact blobs are checked in full before the first element is handed out, and every error is an
-// *Error with the byte offset and the reason, told apart as ErrTruncated, ErrCorrupt or
-// ErrUnsupported. Entries are handed out before the checksum at the end is seen, so a caller keeps
-// what it loaded apart until Next has returned io.EOF.
+// Nothing in a file is trusted. Memory is allocated as bytes arrive and never from a length alone. Compact
+// blobs are checked in full before the first element is returned. Every error is an *Error with the byte
+// offset and the reason, and is ErrTruncated, ErrCorrupt or ErrUnsupported. Entries are returned before the
+// checksum at the end is read, so a caller keeps them apart until Next has returned io.EOF.
 //
 // # Adding an encoding
 //

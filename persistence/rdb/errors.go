@@ -18,14 +18,14 @@ var (
 	ErrRead = errors.New("read failed")
 )
 
-// ErrPayloadFooter is returned by ParsePayload for a payload whose version or checksum is wrong.
+// ErrPayloadFooter is returned by ParsePayload for a payload with a wrong version or checksum.
 var ErrPayloadFooter = errors.New("rdb: payload version or checksum is wrong")
 
 // Error says where in the input and why decoding stopped.
 type Error struct {
 	Offset int64  // bytes from the start of the input
 	Kind   error  // ErrTruncated, ErrCorrupt, ErrUnsupported or ErrRead
-	Reason string // what was found, and of which key
+	Reason string // what was found, with the key
 	Err    error  // the reader's error when Kind is ErrRead
 }
 

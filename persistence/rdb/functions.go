@@ -10,7 +10,7 @@ import (
 // footer of a payload of DUMP. Format, do not change.
 
 var (
-	// ErrNotFunction says that something else than a library stands in a payload of functions.
+	// ErrNotFunction says that a payload of functions holds something other than a library.
 	ErrNotFunction = fmt.Errorf("rdb: something else than a function library")
 	// ErrFunctionPreGA says that a library is in the form of a release candidate of Redis 7.
 	ErrFunctionPreGA = fmt.Errorf("rdb: a function library in the form of a release candidate of Redis 7")

@@ -105,8 +105,8 @@ func (o *Object) NextField() (Field, bool) {
 	return f, true
 }
 
-// fieldDeadline reads what stands before a field that may have a deadline: 0 for none, the deadline in
-// milliseconds, or, since it is stored relative to the least one, the difference plus one.
+// fieldDeadline reads the number before a field that may have a deadline. It is 0 for none. Otherwise it is
+// the deadline in milliseconds, or, in the format relative to the least deadline, the difference plus one.
 func (o *Object) fieldDeadline() (int64, error) {
 	at := o.d.src.offset()
 	n, err := o.d.length()
@@ -165,8 +165,8 @@ func (d *decoder) binaryScore() (float64, error) {
 	return score, nil
 }
 
-// textScore reads a score as it was before version 8: a length byte, of which three values stand for what
-// has no digits, and the decimal text.
+// textScore reads a score as it was before version 8: a length byte and the decimal text. Three values of the
+// length byte mean the scores without digits.
 func (d *decoder) textScore() (float64, error) {
 	at := d.src.offset()
 	n, err := d.byte()

@@ -5,10 +5,9 @@ import (
 	"errors"
 )
 
-// The LZF block format (Marc Lehmann's liblzf). A control byte c below 32 is followed by c+1 literal
-// bytes. Any other is a copy from what was already produced: its length is 2 + (c>>5), plus the next
-// byte when c>>5 is 7, and then comes the low byte of the distance minus one, whose high five bits are
-// those of c. Format, do not change.
+// The LZF block format (Marc Lehmann's liblzf). A control byte c below 32 is followed by c+1 literal bytes.
+// Any other is a copy of earlier output. Its length is 2 + (c>>5), plus the next byte when c>>5 is 7. Then
+// comes the low byte of the distance minus one; its high five bits are those of c. Format, do not change.
 const (
 	lzfMaxLiteral  = 32
 	lzfMaxDistance = 1 << 13
@@ -73,7 +72,7 @@ func lzfDecompress(dst, in []byte, n int) ([]byte, error) {
 }
 
 // lzfCompressor keeps the table of recent positions from one string to the next. Positions of earlier strings
-// are told by being below base, so that the table need not be cleared for every short string.
+// are below base, so the table need not be cleared for every short string.
 type lzfCompressor struct {
 	table [1 << lzfHashBits]uint32
 	base  uint32

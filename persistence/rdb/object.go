@@ -21,11 +21,11 @@ const maxSizeHint = 1 << 16
 //	Stream        NextNode, then StreamInfo, then NextGroup
 //	Bloom         Filter
 //
-// An iterator returns false at the end and after an error; Err tells which. Elements left over are read
-// past by the reader's Next. The object and every slice it gives are valid until the next call on it or
-// on its reader, unless said otherwise. That members and fields differ from one another is checked here
-// for listpacks, ziplists, zipmaps and intsets; for the others it is found by the container they are
-// added to, and reported with Duplicate.
+// An iterator returns false at the end and after an error; Err distinguishes them. The reader's Next skips
+// remaining elements. The object and every slice that it returns are valid until the next call on it or on
+// its reader, unless stated otherwise. Duplicate members and fields are detected here for listpacks,
+// ziplists, zipmaps and intsets. For other forms the container detects them when they are added, and the
+// caller reports them with Duplicate.
 type Object struct {
 	Kind Kind
 	// SizeHint is about how many elements there are, at most 65536; it is the file's
@@ -125,8 +125,8 @@ func (o *Object) begin(d *decoder) (notEmpty bool, err error) {
 	return o.left > 0, nil
 }
 
-// beginModule begins the value of a module, which can only be a Bloom filter; ok is false if it is something
-// else, of which only the id was read then.
+// beginModule begins the value of a module, which must be a Bloom filter. ok is false if it is not; then only
+// the id was read.
 func (o *Object) beginModule(d *decoder) (id uint64, ok bool, err error) {
 	if id, err = d.length(); err != nil {
 		return id, false, err
@@ -140,7 +140,7 @@ func (o *Object) beginModule(d *decoder) (id uint64, ok bool, err error) {
 	return id, err == nil, err
 }
 
-// beginBlob reads a container that is one string of elements, width of which belong together.
+// beginBlob reads a container that is one string of elements; width elements belong together.
 func (o *Object) beginBlob(format blobFormat, width int) (notEmpty bool, err error) {
 	d := o.d
 	at := d.src.offset()
@@ -196,7 +196,7 @@ func (o *Object) checkScores(at int64, w blob) (ordered bool, err error) {
 	return ordered, nil
 }
 
-// checkDeadlines checks the deadlines of a compact hash whose fields have them.
+// checkDeadlines checks the deadlines of a compact hash with deadlines of fields.
 func (o *Object) checkDeadlines(at int64, w blob) error {
 	for _, ok := w.next(); ok; _, ok = w.next() {
 		w.next()

@@ -49,7 +49,7 @@ func ParsePayload(p []byte) (*Payload, error) {
 	return payload, nil
 }
 
-// Reseal returns a copy of a payload whose checksum is right: for who trusts where it comes from.
+// Reseal returns a copy of a payload with a correct checksum. It is for payloads from a trusted source.
 func Reseal(p []byte) []byte {
 	own := append([]byte(nil), p...)
 	if len(own) >= footerBytes {
@@ -75,8 +75,8 @@ func payloadBody(p []byte) ([]byte, error) {
 	return body, nil
 }
 
-// NextProducers gives the value of the next AuxProducers behind a stream, of which what was not pulled is
-// read past; false: there is none.
+// NextProducers returns the value of the next AuxProducers behind a stream, and skips the unread rest of the
+// stream. ok is false if there is none.
 func (p *Payload) NextProducers() (value []byte, ok bool, err error) {
 	if err := p.drain(); err != nil || p.Kind != Stream {
 		return nil, false, err

@@ -47,8 +47,8 @@ type Entry struct {
 // written. It is ours (format, do not change); Redis passes over fields that it does not know.
 const AuxTokenLimit = "lockserver-token-limit"
 
-// The AUX fields in which Redis states where the data stands in a history of replication: the history's name,
-// how many bytes of it lie before, and the database that what follows is for.
+// The AUX fields with the position of the data in a replication history: the name of the history, the number
+// of its bytes before this position, and the database of the commands that follow.
 const (
 	AuxHistoryID     = "repl-id"
 	AuxHistoryOffset = "repl-offset"
@@ -62,7 +62,7 @@ type AuxField struct{ Name, Value string }
 type Skipped struct {
 	EmptyKeys  int      // containers without elements, which Redis drops too
 	ModuleKeys int      // see ReaderOptions.SkipModuleKeys
-	ModuleAux  []string // modules whose data beside the keys was passed over, at most 1024 names
+	ModuleAux  []string // modules with skipped data outside the keys, at most 1024 names
 }
 
 // Texts says what was read past, in a line each, for a person.
@@ -170,7 +170,7 @@ func (r *Reader) SizeHint() (keys, expires uint64) { return r.keys, r.expires }
 // Skipped tells what was read past so far.
 func (r *Reader) Skipped() Skipped { return r.skipped }
 
-// DuplicateKey makes the error for an entry whose key its database has already. It fails the reader.
+// DuplicateKey makes the error for an entry with a key that its database already has. It fails the reader.
 func (r *Reader) DuplicateKey() error {
 	return r.d.corrupt(r.d.src.offset(), "the key occurs twice in database %d", r.entry.DB)
 }

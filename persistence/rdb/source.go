@@ -70,8 +70,8 @@ func (s *source) takeLong(n uint64) ([]byte, error) {
 			copy(grown, out)
 			out = grown
 		}
-		room := cap(out) - len(out)
-		piece := min(room, s.end-s.pos)
+		free := cap(out) - len(out)
+		piece := min(free, s.end-s.pos)
 		out = append(out, s.buf[s.pos:s.pos+piece]...)
 		s.pos += piece
 	}
@@ -93,7 +93,7 @@ func (s *source) skip(n uint64) error {
 	return nil
 }
 
-// short restates the end of input for a long item of which some bytes were there.
+// short returns the error for a long item that is cut off.
 func (s *source) short(want, have uint64, err error) error {
 	if e, ok := err.(*Error); ok && e.Kind == ErrTruncated {
 		e.Reason = fmt.Sprintf("%d bytes wanted, %d left", want, have)

@@ -23,8 +23,8 @@ func (id ID) Compare(other ID) int {
 	return cmp.Compare(id.Seq, other.Seq)
 }
 
-// StreamNode is a run of entries: a listpack whose entries have IDs relative to Master. The listpack is valid
-// as one and not empty; that it holds well-formed entries is left to whoever knows the layout of entries.
+// StreamNode is a run of entries: a listpack of entries with IDs relative to Master. The listpack is valid
+// and not empty. The format of the entries is not checked here, but by the code that knows their layout.
 type StreamNode struct {
 	Master   ID
 	Listpack listpack.List
@@ -219,7 +219,7 @@ func (d *decoder) group() (*Group, error) {
 	return g, d.groupConsumers(g)
 }
 
-// noConsumer marks a pending entry whose consumer was not met yet.
+// noConsumer marks a pending entry before its consumer was read.
 const noConsumer = -1
 
 // groupPending reads the entries that are pending in the whole group and sorts them by ID.

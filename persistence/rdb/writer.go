@@ -222,7 +222,7 @@ func (w *Writer) endValue() {
 	w.part = noPart
 }
 
-// begin writes the type, and the key when there is one, of a value whose calls to come are n of part.
+// begin writes the type, and the key if there is one, of a value. n calls of kind part must follow.
 func (w *Writer) begin(typ byte, part valuePart, n int) {
 	w.endValue()
 	if !w.hasKey && w.w != nil {
@@ -285,15 +285,15 @@ func (w *Writer) write(p []byte) {
 	w.written += int64(n)
 }
 
-// room makes room for n more bytes, n being far less than the buffer.
-func (w *Writer) room(n int) {
+// reserve makes space for n more bytes, far less than the buffer.
+func (w *Writer) reserve(n int) {
 	if w.w != nil && len(w.buf)+n > w.limit {
-		w.makeRoom()
+		w.makeSpace()
 	}
 }
 
-// makeRoom gets a buffer that holds more, or empties it. No more than writeThrough is added at once.
-func (w *Writer) makeRoom() {
+// makeSpace gets a buffer that holds more, or empties it. No more than writeThrough is added at once.
+func (w *Writer) makeSpace() {
 	if w.large != nil || w.err != nil {
 		w.flush()
 		return
@@ -306,18 +306,18 @@ func (w *Writer) makeRoom() {
 var buffers = sync.Pool{New: func() any { return new([writerBuffer]byte) }}
 
 func (w *Writer) byte(b byte) {
-	w.room(1)
+	w.reserve(1)
 	w.buf = append(w.buf, b)
 }
 
 func (w *Writer) uint64LE(n uint64) {
-	w.room(8)
+	w.reserve(8)
 	w.buf = binary.LittleEndian.AppendUint64(w.buf, n)
 }
 
 // length writes a number in as few bytes as a length takes.
 func (w *Writer) length(n uint64) {
-	w.room(9)
+	w.reserve(9)
 	switch {
 	case n < 1<<6:
 		w.buf = append(w.buf, len6Bit|byte(n))
@@ -368,13 +368,13 @@ func (w *Writer) raw(b []byte) {
 		}
 		return
 	}
-	w.room(len(b))
+	w.reserve(len(b))
 	w.buf = append(w.buf, b...)
 }
 
 // int32 writes a string that is an integer.
 func (w *Writer) int32(n int32) {
-	w.room(5)
+	w.reserve(5)
 	switch {
 	case n == int32(int8(n)):
 		w.buf = append(w.buf, encInt8, byte(n))

@@ -15,7 +15,7 @@ func (w *Writer) Stream(nodes int) {
 	}
 }
 
-// StreamNode writes a run of entries as a listpack, whose layout is not checked. Masters ascend.
+// StreamNode writes a run of entries as a listpack, without a check of its layout. Masters ascend.
 func (w *Writer) StreamNode(master ID, lp []byte) {
 	if !w.take(streamNodePart) {
 		return
@@ -86,7 +86,7 @@ func (w *Writer) Group(g *Group) {
 
 // id writes an ID in its binary form.
 func (w *Writer) id(id ID) {
-	w.room(streamIDBytes)
+	w.reserve(streamIDBytes)
 	w.buf = appendID(w.buf, id)
 }
 

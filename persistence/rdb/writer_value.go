@@ -43,9 +43,9 @@ func (w *Writer) Field(name, value []byte) {
 	}
 }
 
-// HashExpiring announces a hash of n fields, n > 0, of which some have deadlines; ExpiringField writes
-// each. leastMS is the least of the deadlines, in Unix milliseconds, greater than 0. The writer's
-// version has to be VersionFieldExpiry.
+// HashExpiring announces a hash of n fields, n > 0; some of them have deadlines. ExpiringField writes each.
+// leastMS is the least of the deadlines, in Unix milliseconds, greater than 0. The writer's version has to be
+// VersionFieldExpiry.
 func (w *Writer) HashExpiring(n int, leastMS int64) {
 	if w.version < VersionFieldExpiry {
 		w.misuse("version %d has no deadlines of fields", w.version)

@@ -85,7 +85,7 @@ func validateZipmap(b []byte) (int, error) {
 }
 
 // zipmapElement gives the field or value at pos and the position of the next, -1 behind the last. Positions
-// of values are told from those of fields by being moved up by len(b).
+// of values have len(b) added, to distinguish them from those of fields.
 func zipmapElement(b []byte, pos int) (element, int) {
 	isValue := pos >= len(b)
 	if isValue {

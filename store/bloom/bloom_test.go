@@ -12,8 +12,7 @@ import (
 	"lockserver/store/cow"
 )
 
-// The check of SMHasher, whose value for MurmurHash64A is public: the hash of the
-// hashes of 0, 0 1, 0 1 2, ...
+// The check of SMHasher, with a known value for MurmurHash64A: the hash of the hashes of 0, 0 1, 0 1 2, ...
 func TestMurmur(t *testing.T) {
 	var key []byte
 	var hashes []byte

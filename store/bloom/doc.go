@@ -3,11 +3,11 @@
 // bounded when the filter is made.
 //
 // The structure, its sizes and its hashes are those of the Bloom filters that Redis has (the module
-// RedisBloom), bit for bit, so that dumps and snapshots go both ways: sub-filters of which each allows
-// half the errors of the one before, and the double hashing of Kirsch and Mitzenmacher over
+// RedisBloom), bit for bit. So dumps and snapshots can be exchanged in both directions. Each sub-filter
+// allows half the errors of the one before. The hashes use the double hashing of Kirsch and Mitzenmacher over
 // MurmurHash64A (Appleby, public domain).
 //
-// It owns the bits and their forms in dumps. It must not know keys, clients or the store. Bits lie in pages
-// of 8 KiB, which come into being with their first bit; each carries the epoch in which it was made, so a
-// writer that meets a page of a snapshot clones that page alone.
+// It owns the bits and their forms in dumps. It must not know keys, clients or the store. Bits are stored in
+// pages of 8 KiB, which are allocated with their first bit. Each page carries the epoch of its creation, so a
+// writer that meets a page of a snapshot clones only that page.
 package bloom

@@ -109,7 +109,7 @@ func (l *link) read(dst []byte, at, n uint64) []byte {
 	return dst
 }
 
-// Load puts in a chunk, with the place behind it as Chunk told. The error is ErrData, ErrNoLink or
+// Load loads a chunk, with the position behind it as Chunk returned it. The error is ErrData, ErrNoLink or
 // ErrLongChunk; then nothing has changed.
 func (f *Filter) Load(next int64, b []byte) error {
 	if next <= 0 || next < int64(len(b)) {

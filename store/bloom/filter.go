@@ -60,7 +60,7 @@ type Filter struct {
 	memory  int
 }
 
-// New returns an empty filter whose parts are shared and copied by ep. The error is ErrTooLarge.
+// New returns an empty filter with copy-on-write by ep. The error is ErrTooLarge.
 func New(ep *cow.Epoch, p Params) (*Filter, error) {
 	f := &Filter{epoch: ep, stamp: ep.Now(), growth: p.Growth, options: optNoRound | optHash64, memory: filterBytes}
 	rate := p.ErrorRate / 2 // the rates of all sub-filters to come add up to the whole
@@ -159,8 +159,7 @@ func (f *Filter) Len() uint64 { return f.size }
 // Filters returns the number of sub-filters.
 func (f *Filter) Filters() int { return len(f.links) }
 
-// Capacity returns how many elements there is room for, those that are there
-// included, before the filter grows.
+// Capacity returns how many elements the filter can hold before it grows, including those that it has.
 func (f *Filter) Capacity() (n uint64) {
 	for i := range f.links {
 		n += f.links[i].entries

@@ -149,9 +149,9 @@ func BenchmarkFirstWriteAfterCut(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/entry")
 }
 
-// BenchmarkWritesInSave tells how many bytes the copies take that random writes
-// cause while a view of a million is drained: one write every 64 entries, which
-// is some ten thousand a second in a save of one and a half.
+// BenchmarkWritesInSave measures how many bytes are copied because of random writes while a view of a million
+// entries is drained. There is one write every 64 entries, which is about ten thousand a second in a save of
+// 1.5 s.
 func BenchmarkWritesInSave(b *testing.B) {
 	const n = 1_000_000
 	d, _ := benchDict(n)

@@ -7,29 +7,28 @@ import (
 	"slices"
 )
 
-// A cell is what the index has of an entry, in six bytes: its tag without the first bits, the depth of the
-// segment, which all tags there have in common, and in the place of those its slot.
+// A cell is the index's six bytes for an entry. It holds the tag without its first bits and the slot. The
+// depth of the segment says how many bits are left out: all tags of the segment have them in common.
 //
 //	47                             16+depth            0
 //	+------------------------------+-------------------+
 //	| tag, its last 32-depth bits  | slot              |
 //	+------------------------------+-------------------+
 //
-// So all of a tag is known, and the more entries there are, the more bits there are for a slot. A segment of
-// depth d has room for slots below 2^(16+d)-1, which random tags do not come near: of so many entries 65536
-// would belong to it. With others it is split before it is full.
+// So the whole tag is known, and a larger index has more bits for slots. A segment of depth d can hold slots
+// below 2^(16+d)-1. Random tags do not come near that limit: of so many entries 65536 would belong to it.
+// With others it is split before it is full.
 const (
 	cellBytes = 6
 	slotBits  = 16 // at depth 0
-	// A cell is read in one load of eight bytes, of which it is the upper six: before the first cell there
-	// are two more.
+	// A cell is read with one load of eight bytes, as its upper six. So two bytes precede the first cell.
 	before = 8 - cellBytes
 )
 
 // empty is the cell of no entry: its slot is never given out.
 const empty = 1<<(8*cellBytes) - 1
 
-// lastSlot is the highest number that a cell has room for at a depth. No entry has it there.
+// lastSlot is the highest number that fits into a cell at a depth. No entry has it there.
 func lastSlot(depth uint8) uint64 { return 1<<(slotBits+depth&31) - 1 }
 
 // first returns the lowest cell of a tag.
@@ -89,7 +88,7 @@ type near [before + window*cellBytes]byte
 // window returns the cells from the i-th on.
 func (c cells) window(i int) *near { return (*near)(c[i*cellBytes:]) }
 
-// below returns 1 if a cell is below another, of which only the tag counts, else 0.
+// below returns 1 if a cell is below another by its tag, else 0.
 func (w *near) below(i int, of uint64) uint64 {
 	_, borrow := bits.Sub64(binary.LittleEndian.Uint64(w[i*cellBytes:]), of<<(8*before), 0)
 	return borrow

@@ -120,9 +120,8 @@ func (d *Dict[V]) ownChunk(i int) (c *chunk[V], at int) {
 	return c, at
 }
 
-// shared reports whether a snapshot may still read a chunk of this dict, whose
-// number it takes. One that the only snapshot is done with becomes the dict's
-// own again.
+// shared reports whether a snapshot may still read the chunk with this number. A chunk that the only snapshot
+// has finished becomes the dict's own again.
 func (d *Dict[V]) shared(c *chunk[V], number int) bool {
 	if !d.ep.Shared(c.stamp) {
 		return false
@@ -160,9 +159,9 @@ func (d *Dict[V]) unshare(c *chunk[V], number, live int) {
 	}
 }
 
-// room returns the slot behind the last, for writing. Chunks of small dicts
-// grow, so that a dict never takes much more than twice what it holds.
-func (d *Dict[V]) room() *slot[V] {
+// freeSlot returns the slot behind the last, for writing. Chunks of small dicts grow, so that a dict never
+// takes much more than twice what it holds.
+func (d *Dict[V]) freeSlot() *slot[V] {
 	number, live := place(d.n)
 	if number>>pageBits == len(d.pages) {
 		d.pages = append(d.pages, &page[V]{stamp: d.ep.Now()})

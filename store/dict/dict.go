@@ -22,7 +22,7 @@ type Dict[V any] struct {
 	n      int
 	index  index
 	ep     *cow.Epoch
-	reader *reader                 // of the latest view; nil: nobody tells what it is done with
+	reader *reader                 // of the latest view; nil if it does not report its progress
 	spares *spares[V]              // for copies, while there is a reader
 	scraps weak.Pointer[spares[V]] // the same ones, even afterwards
 	seed   maphash.Seed
@@ -208,7 +208,7 @@ func (d *Dict[V]) insert(h uint64, key *Key, v V) int {
 	if int64(at) >= 1<<32-1 {
 		panic("dict: more than 2^32-2 entries")
 	}
-	s := d.room()
+	s := d.freeSlot()
 	s.key, s.val = key, v
 	d.weight += len(key.String())
 	d.n++
@@ -256,11 +256,10 @@ func (d *Dict[V]) Delete(h uint64, at int) {
 	d.checkNow()
 }
 
-// Clone returns a dict with the same entries that shares pages with this one.
-// It is for a container whose header a snapshot reads: call it after the cut,
-// before the first write, and write to the clone only. The index goes over to
-// the clone, it is no part of a snapshot: from then on the old dict is a mere
-// view, good for Len, At, Scan and Each, not for Find. O(Len/16128).
+// Clone returns a dict with the same entries that shares pages with this one. It is for a container whose
+// header a snapshot reads: call it after the cut, before the first write, and write to the clone only. The
+// index moves to the clone and is not part of a snapshot. The old dict is then only a view: it supports Len,
+// At, Scan and Each, but not Find. O(Len/16128).
 func (d *Dict[V]) Clone() *Dict[V] {
 	clone := *d
 	clone.reader, clone.spares = nil, nil // a reader of the old dict is not one of the clone

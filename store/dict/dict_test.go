@@ -14,7 +14,7 @@ import (
 	"lockserver/store/cow"
 )
 
-// newRand returns a random source whose seed the test's output names.
+// newRand returns a random source and logs its seed.
 func newRand(t testing.TB) *rand.Rand {
 	seed := testkit.Seed(t)
 	return rand.New(rand.NewPCG(seed, 0))
@@ -305,8 +305,8 @@ func TestCollidingTags(t *testing.T) {
 	}
 }
 
-// TestHighSlots: few entries, whose slots are many times as high as so few have split the index for. Random
-// tags never do that, those that leave most of it empty may.
+// TestHighSlots: a few entries have slots far above what so few entries need in the index. Random tags never
+// cause that; tags in a small range may.
 func TestHighSlots(t *testing.T) {
 	rng := newRand(t)
 	tags := map[string]func() uint32{
@@ -386,8 +386,8 @@ func TestFindAllOfKeysWithOneTag(t *testing.T) {
 	}
 }
 
-// sameTag returns two keys whose hashes begin with the same 32 bits. Among a million there
-// are about a hundred such pairs.
+// sameTag returns two keys with hashes that have the same first 32 bits. Among a million there are about a
+// hundred such pairs.
 func sameTag(t *testing.T, seed maphash.Seed) [][]byte {
 	seen := map[uint32]string{}
 	for i := range 1_000_000 {
@@ -426,7 +426,7 @@ func TestFindAndMutDoNotAllocate(t *testing.T) {
 	}))
 }
 
-// A dict that was told how many entries to expect is like any other, however many come.
+// A dict that got a hint of the number of entries is like any other, however many come.
 func TestReserve(t *testing.T) {
 	rng := newRand(t)
 	for _, expected := range []int{0, 8, 9, 100, mostExpected, mostExpected + 1, 5_000, 40_000} {

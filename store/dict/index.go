@@ -2,9 +2,8 @@ package dict
 
 // index maps tags to slots by extendible hashing. The zero value is "no index".
 //
-// Invariants (checked by check): len(dir) is a power of two, 1<<(32-shift); a
-// segment of depth d stands in 1<<(32-shift-d) adjacent entries; deepest counts
-// the segments that stand in one entry only.
+// Invariants (checked by check): len(dir) is a power of two, 1<<(32-shift); a segment of depth d is in
+// 1<<(32-shift-d) adjacent entries; deepest counts the segments with one entry only.
 type index struct {
 	dir     []*segment
 	shift   uint8 // a tag belongs to dir[tag>>shift]
@@ -16,8 +15,8 @@ type index struct {
 // and they must not make the directory grow without end.
 const dirPerEntry = 64
 
-// mostExpected is for how many entries a segment is made: so far from its limit that hardly any
-// gets more than it has room for.
+// mostExpected is the number of entries for which a segment is made. It is so far below the limit that hardly
+// any segment overflows.
 const mostExpected = maxCells * 23 / 32
 
 // newIndex returns an empty index for about n entries.
@@ -53,7 +52,7 @@ func (x *index) insert(tag uint32, slot, total int) {
 	}
 }
 
-// grow makes room in a segment by the gentlest means that is left.
+// grow makes space in a segment by the cheapest means left.
 func (x *index) grow(s *segment, tag uint32, total int) {
 	switch {
 	case !s.holds(total - 1):
@@ -62,8 +61,8 @@ func (x *index) grow(s *segment, tag uint32, total int) {
 		}
 		x.split(s, tag)
 	case s.cells.len() < maxCells:
-		// A segment may also be short of room because its end is crowded:
-		// then n alone would not make it larger.
+		// A segment may also be short of space because its end is crowded: then n alone would not make it
+		// larger.
 		s.resize(max(int(s.n)+1, int(s.homes)*3/4))
 	case s.depth < x.depth():
 		x.split(s, tag)
@@ -82,7 +81,7 @@ func (x *index) span(s *segment, tag uint32) (from, to int) {
 	return from, from + width
 }
 
-// split divides a segment that stands in two directory entries or more.
+// split divides a segment that has two directory entries or more.
 func (x *index) split(s *segment, tag uint32) {
 	from, to := x.span(s, tag)
 	old, end := *s, s.cells.len()

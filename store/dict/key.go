@@ -42,8 +42,8 @@ func NewKey(key []byte) *Key {
 // KeyLen returns how many bytes PutKey takes for a key.
 func KeyLen(key []byte) int { return headerLen(len(key)) + len(key) }
 
-// PutKey makes a key of the first KeyLen bytes of dst, to which nobody may write any more: for who keeps the
-// key beside its value, in one piece of memory.
+// PutKey makes a key of the first KeyLen bytes of dst, which must not be written afterwards. It is for
+// callers that store a key and its value in one piece of memory.
 func PutKey(dst, key []byte) *Key {
 	appendKey(dst[:0:KeyLen(key)], unsafe.String(unsafe.SliceData(key), len(key)))
 	return (*Key)(unsafe.Pointer(unsafe.SliceData(dst)))

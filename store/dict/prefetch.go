@@ -28,12 +28,11 @@ func (a *ahead) read() (sum uint64) {
 	return sum
 }
 
-// Prefetch reads what the look-ups of these hashes, at most MaxPrefetch, are going to read (index cells,
-// slots and what stands beside them, the beginning of keys), all of one kind after the other. In a large dict
-// each of these is a cache miss that a single look-up has to wait for before it knows where to look next;
-// here the processor waits for many at once. slots is room for len(hashes) numbers and returns a slot for
-// each hash whose tag is known, else -1. beside returns what a value points to, which is read as well; nil:
-// nothing.
+// Prefetch reads the memory that look-ups of these hashes, at most MaxPrefetch, will read: index cells, slots
+// with their sides, and the beginnings of keys. It reads all of one kind before the next. In a large dict
+// each read is a cache miss, and a single look-up waits for one after the other. Here the processor waits for
+// many at once. slots has len(hashes) elements; each returns the slot of a hash if its tag is known, else -1.
+// beside returns what a value points to, which is read as well; nil: nothing.
 //
 // The result is nothing but a sum of what was read, so that no compiler leaves the reading out.
 func (d *Dict[V]) Prefetch(hashes []uint64, slots []int, beside func(v *V) unsafe.Pointer) (sum uint64) {
@@ -101,8 +100,8 @@ func (d *Dict[V]) readCells(next *ahead, hashes []uint64) (sum uint64) {
 	return sum
 }
 
-// readSlots reads slots, but for negative ones, whose chunks have been read, and what stands beside them. A
-// slot may lie in two lines of the cache, of which its key is in the second.
+// readSlots reads slots and their sides. It leaves out negative ones, because their chunks have been read. A
+// slot may span two cache lines, with its key in the second.
 func (d *Dict[V]) readSlots(next *ahead, slots []int) (sum uint64) {
 	for _, at := range slots {
 		if at >= 0 {
@@ -125,8 +124,8 @@ func (d *Dict[V]) readSlots(next *ahead, slots []int) (sum uint64) {
 	return sum + next.read()
 }
 
-// PrefetchLast reads what taking so many entries out is going to read besides: the last entries take the
-// places of the others, and the index has to be told. The result is as that of Prefetch.
+// PrefetchLast reads what removing n entries needs in addition: the last entries move to the free slots, and
+// the index is updated for them. The result is as that of Prefetch.
 func (d *Dict[V]) PrefetchLast(n int) (sum uint64) {
 	if d.index.dir == nil {
 		return 0
@@ -150,8 +149,8 @@ const prefetchFrom = 4096
 // LargeEnough reports whether look-ups are likely to wait for memory, so that prefetching is worth its cost.
 func (d *Dict[V]) LargeEnough() bool { return d.Len() >= prefetchFrom }
 
-// PrefetchKeys is Prefetch for at most MaxPrefetch keys whose look-ups are about to come; in a
-// small dict it does nothing.
+// PrefetchKeys is Prefetch for at most MaxPrefetch keys that are about to be looked up; in a small dict it
+// does nothing.
 func (d *Dict[V]) PrefetchKeys(keys [][]byte, beside func(v *V) unsafe.Pointer) (sum uint64) {
 	if !d.LargeEnough() {
 		return 0

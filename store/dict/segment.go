@@ -17,10 +17,9 @@ const (
 
 // segment holds the cells of all tags that share their first depth bits.
 //
-// Invariants (checked by check): the cells that are not empty are in ascending
-// order of tag; each stands at or after its home with no empty cell between;
-// the last cell is always empty, so that every walk ends without a bound, and a
-// window of cells stands behind every home.
+// Invariants (checked by check): the cells that are not empty are in ascending order of tag. Each is at or
+// after its home with no empty cell between. The last cell is always empty, so that every walk ends without a
+// bound. A window of cells follows every home.
 type segment struct {
 	cells cells
 	homes uint32 // the first homes cells are homes, the rest takes what spills over
@@ -29,7 +28,7 @@ type segment struct {
 	depth uint8  // leading bits that all its tags have in common
 }
 
-// newSegment returns an empty segment with room for n cells and some more.
+// newSegment returns an empty segment with space for n cells and some more.
 func newSegment(depth uint8, n int) *segment {
 	s := &segment{depth: depth}
 	s.alloc(n)

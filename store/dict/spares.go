@@ -5,18 +5,16 @@ import (
 	"weak"
 )
 
-// spares are the arrays and pages that copies have taken the place of. A snapshot may
-// still read them; when it is done with them they serve for the copies to come,
-// so that a save makes little garbage, and no collection falls into it.
+// spares are arrays and pages that copies have replaced. A snapshot may still read them. After that they are
+// used for later copies, so that a save makes little garbage and does not trigger a collection.
 //
-// When the snapshot is released the dict forgets them but for a weak pointer:
-// they are garbage, which the next snapshot takes up again if the collector has
-// not come by until then. So nothing is kept for its own sake, and what the
-// arrays still point to is not kept either.
+// When the snapshot is released, the dict keeps only a weak pointer to them. The next snapshot uses them
+// again if the collector has not freed them by then. So no memory is kept for its own sake, nor what the
+// arrays still point to.
 type spares[V any] struct {
-	free    [][]*run[V] // stacks of arrays that nobody reads; the last is used first
+	free    [][]*run[V] // stacks of arrays without readers; the last is used first
 	waiting [][]*run[V] // by page: arrays of chunks that the reader may not be done with
-	next    int         // first page whose arrays have to wait
+	next    int         // first page with arrays that are still read
 	// The same for the pages themselves.
 	freePages []*page[V]
 	replaced  []*page[V] // by page: nil, or what a clone has taken the place of
@@ -37,7 +35,7 @@ func takeSpares[V any](old weak.Pointer[spares[V]], pages int) *spares[V] {
 	return s
 }
 
-// emptied returns n zero values, in the old array if that has the room.
+// emptied returns n zero values, in the old array if that is large enough.
 func emptied[E any](old []E, n int) []E {
 	clear(old)
 	return slices.Grow(old[:0], n)[:n]
@@ -64,8 +62,7 @@ func (s *spares[V]) retirePage(p *page[V], number int) {
 	}
 }
 
-// takePage returns a full page that nobody reads, or nil. done is how many pages
-// the reader is done with.
+// takePage returns a full page without readers, or nil. done is how many pages the reader is done with.
 func (s *spares[V]) takePage(done int) *page[V] {
 	s.release(min(done, len(s.waiting)))
 	last := len(s.freePages) - 1
@@ -85,8 +82,8 @@ func (s *spares[V]) retire(slots []slot[V], number int) {
 	}
 }
 
-// take returns an array that nobody reads, which is not empty, or nil. done is
-// how many pages the reader is done with.
+// take returns an array without readers that is not empty, or nil. done is how many pages the reader is done
+// with.
 func (s *spares[V]) take(done int) []slot[V] {
 	s.release(min(done, len(s.waiting)))
 	if len(s.free) == 0 {

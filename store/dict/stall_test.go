@@ -15,11 +15,10 @@ import (
 	"lockserver/store/cow"
 )
 
-// TestNoInsertStalls bounds the slowest single insert. A busy machine or the
-// collector can hold up any operation, but not the same one in every run: with
-// the same seed the runs do the same work, and of each insert the fastest of
-// three times counts. A table that is doubled at once takes tens of
-// milliseconds at this size, and hundreds at that of the long form.
+// TestNoInsertStalls bounds the slowest single insert. A busy machine or the collector can delay any
+// operation, but not the same one in every run. So three runs do the same work with the same seed, and the
+// fastest time of each insert counts. A table that is doubled at once takes tens of milliseconds at this
+// size, and hundreds at that of the long form.
 func TestNoInsertStalls(t *testing.T) {
 	const bound = 5 * time.Millisecond
 	n := testkit.Steps(600_000, 2_000_000)

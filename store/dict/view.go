@@ -109,12 +109,11 @@ func each[V any](pages []*page[V], n int, r *reader, fn func(key *Key, v *V, sid
 	}
 }
 
-// Scan calls fn for up to count entries and returns the cursor for the next
-// call; 0 begins and 0 says that all was seen. It walks downward from the last
-// slot and the cursor is the number of slots still to visit. An entry that
-// stays for the whole scan is seen at least once: deletion moves entries
-// downward only, that is, to where the scan has yet to come, and new ones go on
-// top. fn reads the value only and must not change the dict.
+// Scan calls fn for up to count entries and returns the cursor for the next call; a scan begins with 0 and
+// ends when it returns 0. It walks downward from the last slot, and the cursor is the number of slots still
+// to visit. An entry that stays for the whole scan is seen at least once, because deletion moves entries only
+// downward, to slots that the scan has not visited yet. New entries go on top. fn reads the value only and
+// must not change the dict.
 func (d *Dict[V]) Scan(cursor uint64, count int, fn func(key string, v *V)) (next uint64) {
 	return d.ScanKeys(cursor, count, func(key *Key, v *V) { fn(key.String(), v) })
 }

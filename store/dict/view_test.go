@@ -196,10 +196,9 @@ func contentOf(pages []*page[int], n int) map[string]int {
 	return got
 }
 
-// TestDrainWhileWriting is TestViewIsReadWhileWriting for views that give back
-// what they have read, several of them one after the other, so that arrays are
-// used again within a snapshot and by the next. Now and then one is called off,
-// or another snapshot begins meanwhile, in any order of their ends.
+// TestDrainWhileWriting is TestViewIsReadWhileWriting for views that report their progress. Several run one
+// after the other, so that arrays are reused within a snapshot and by the next. Now and then one is
+// cancelled, or another snapshot begins meanwhile; they end in any order.
 func TestDrainWhileWriting(t *testing.T) {
 	rng := newRand(t)
 	const keys = 3 * chunkSize * pageSize / 2
@@ -265,9 +264,8 @@ func TestDrainWhileWriting(t *testing.T) {
 	}
 }
 
-// TestSparesAreUsedAgain counts what copies allocate: within a snapshot arrays
-// and pages that it is done with serve again, and the next one begins with all
-// of them, unless the collector has come by.
+// TestSparesAreUsedAgain counts the allocations of copies. A snapshot reuses the arrays and pages that it has
+// finished. The next one begins with all of them, unless the collector has run.
 func TestSparesAreUsedAgain(t *testing.T) {
 	const pages = 8
 	var ep cow.Epoch

@@ -10,10 +10,10 @@ const (
 	nodeSize = 1 << nodeBits
 )
 
-// Bounds finds, among numbered groups of things that fall due, the group whose turn it is. For each group it
-// knows a time before which none of its things falls due, and above that a tree of the least of these times.
-// The things keep their times themselves: what is put off, or goes, costs nothing here, it only leaves the
-// bound of its group early. Who finds a group by an early bound looks through it and sets the bound anew.
+// Bounds finds the earliest of numbered groups of timers. For each group it has a lower bound of the times in
+// it, and a tree of the minima of these bounds. The times themselves are stored elsewhere. A timer that is
+// postponed or removed costs nothing here; the bound of its group is then too early. The caller that finds a
+// group by such a bound looks through it and sets the bound anew.
 //
 // The zero value is empty; it is not safe for concurrent use.
 //
@@ -53,7 +53,7 @@ func (b *Bounds) Of(group int) int64 {
 	return b.levels[0][group]
 }
 
-// Lower notes that something of a group falls due at atMS.
+// Lower records a timer of a group at atMS.
 func (b *Bounds) Lower(group int, atMS int64) {
 	if len(b.levels) == 0 || group >= len(b.levels[0]) {
 		b.reserve(group)
@@ -112,7 +112,7 @@ func (b *Bounds) From(group int) int {
 	return group
 }
 
-// reserve makes room for a group.
+// reserve makes space for a group.
 func (b *Bounds) reserve(group int) {
 	for level := 0; ; level++ {
 		if level == len(b.levels) {

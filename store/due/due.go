@@ -5,10 +5,10 @@
 // database do: it takes next to no memory for each.
 //
 // Queue, for all others, is a 4-ary min-heap whose items know their place, so that removing one needs no
-// search. Items are mostly put in with a later time than all others, and mostly moved to a later time before
-// they fall due (a lease that is renewed); neither moves anything in the heap: an item that has been put off
-// stays where it was, early, and goes to its real place when it comes to the front. So a renewal costs one
-// write instead of a walk through the heap, and a million items cost what a thousand do.
+// search. Most items are added with the latest time of all, and most are moved to a later time before they
+// are due (a lease that is renewed). Neither moves anything in the heap: a postponed item stays where it is
+// and moves to its real place when it reaches the front. So a renewal costs one write instead of a walk
+// through the heap, for a million items as for a thousand.
 //
 // It must not know what falls due, or the time of day. Times are milliseconds since 1970.
 package due

@@ -2,9 +2,8 @@ package hash
 
 import "unsafe"
 
-// The deadlines of fields are milliseconds since 1970, greater than 0. This package only keeps
-// them: that a field whose time has come is removed, is the store's business. A field that is set
-// keeps its deadline; Delete takes it along.
+// The deadlines of fields are milliseconds since 1970, greater than 0. This package only stores them; the
+// store removes the fields that are due. A field that is set keeps its deadline; Delete removes it too.
 
 // Timed returns how many fields have a deadline.
 func (h *Hash) Timed() int {
@@ -49,7 +48,7 @@ func (e *Edit) SetDeadlineIn(field []byte, atMS int64, spare *Spare) bool {
 	return true
 }
 
-// AllowDeadlines gives the hash the form of one of which a field had a deadline.
+// AllowDeadlines gives the hash the form of a hash with deadlines of fields.
 func (e *Edit) AllowDeadlines() {
 	e.mustOwn()
 	if f := e.unpack(); f.times == nil {
@@ -131,8 +130,8 @@ func (h *Hash) Alarm() any {
 	return nil
 }
 
-// SetAlarm hangs something of the owner's on a hash of which a field has a deadline. It may be called
-// on any header; no snapshot reads it.
+// SetAlarm attaches a value of the owner to a hash that has a field with a deadline. It may be called on any
+// header; no snapshot reads it.
 func (h *Hash) SetAlarm(a any) { h.times().alarm = a }
 
 // Quiet reports what SetQuiet has said last.
@@ -141,7 +140,7 @@ func (h *Hash) Quiet() bool {
 	return t != nil && t.quiet
 }
 
-// SetQuiet notes for the owner that the deadlines need no alarm. It may be called as SetAlarm may.
+// SetQuiet records for the owner that the deadlines need no alarm. It may be called as SetAlarm may.
 func (h *Hash) SetQuiet(on bool) { h.times().quiet = on }
 
 // viewOf returns b as a string that is only read while b stays as it is.

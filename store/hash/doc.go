@@ -16,6 +16,6 @@
 // not even scratch memory, so a snapshot's goroutine may call them on a header
 // that writers have replaced by its Clone.
 //
-// To add an operation, write its listpack form in small.go and branch in
-// hash.go; what is about deadlines stands in deadline.go and times.go.
+// To add an operation, write its listpack form in small.go and branch in hash.go; deadlines are in
+// deadline.go and times.go.
 package hash

@@ -29,8 +29,8 @@ type Common struct {
 // Hash maps fields to values, and is to be read; Edit writes. One goroutine at a time may use it, except
 // that after Clone the old one may be read elsewhere.
 //
-// A hash that is small, and of which no field ever had a deadline, is one piece of memory, the listpack
-// behind the head (package piece); of any other the head is the beginning of a full.
+// A small hash without deadlines of fields is one piece of memory: the listpack follows the head (package
+// piece). In any other hash the head is the beginning of a full.
 type Hash struct {
 	head piece.Head
 }
@@ -51,8 +51,8 @@ type Edit struct {
 	name   []byte
 }
 
-// New returns an empty hash with room for so many bytes of fields and values (Room). name is the key that it
-// is for, or nil: see Head.
+// New returns an empty hash with space for room bytes of fields and values (Room). name is its key or nil:
+// see Head.
 func New(c *Common, name []byte, room int) Edit {
 	head := piece.New(c.Epoch.Now(), 0, listpack.MinBytes+room, name)
 	listpack.NewIn(head.Room())
@@ -131,7 +131,7 @@ func (h *Hash) Clone(c *Common, name []byte) *Hash {
 	return &clone.Hash
 }
 
-// packed returns a hash that is a copy of a listpack in one piece, with room for so many bytes more.
+// packed returns a hash that is a copy of a listpack in one piece, with space for room more bytes.
 func packed(c *Common, name []byte, lp listpack.List, room int) *Hash {
 	head := piece.New(c.Epoch.Now(), 0, len(lp)+room, name)
 	copy(head.Room(), lp)
@@ -167,9 +167,8 @@ func (h *Hash) Listpack() (listpack.List, bool) {
 	return h.lp(), true
 }
 
-// Get returns a field's value. It aliases the hash, or the storage of dst where
-// an integer has to be spelled out; it must not be written to and is valid until
-// the next change of the hash. dst is scratch and may be nil.
+// Get returns a field's value. It aliases the hash, or the storage of dst if the value is an integer. It must
+// not be written to and is valid until the next change of the hash. dst is scratch and may be nil.
 func (h *Hash) Get(dst, field []byte) (value []byte, ok bool) {
 	if h.table() == nil {
 		v, ok := h.smallGet(field)

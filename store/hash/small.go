@@ -25,7 +25,7 @@ func room(length int) int {
 	return length + 10
 }
 
-// Room returns for how many bytes New is to have room if a field and a value are about to be set.
+// Room returns the size to pass to New if a field and a value will be set next.
 func Room(field, value []byte) int {
 	return listpack.EncodedLen(field) + listpack.EncodedLen(value)
 }
@@ -33,10 +33,11 @@ func Room(field, value []byte) int {
 // RoomInt is Room for an integer.
 func RoomInt(field []byte, n int64) int { return listpack.EncodedLen(field) + listpack.IntLen(n) }
 
-// mostExpected is for how many bytes a hash gets room before they come: larger ones may become tables.
+// mostExpected is the largest size in bytes for which a new hash is prepared; a larger hash may become a
+// table.
 const mostExpected = 4096
 
-// RoomForAll is Room for fields and values that are all that is coming.
+// RoomForAll is Room for fields and values that are set together.
 func RoomForAll(pairs [][]byte) (n int) {
 	for _, b := range pairs {
 		if n += listpack.EncodedLen(b); n > mostExpected {
@@ -59,8 +60,8 @@ func (e *Edit) outgrown(lim Limits) {
 	}
 }
 
-// PrepareFor makes a table of a hash that is about to be given n fields at once, if so many are too many for
-// a listpack, even if some of them turn out to be the same.
+// PrepareFor makes a table of a hash that will get n fields at once, if that is too many for a listpack. It
+// does so even if some of them turn out to be the same.
 func (e *Edit) PrepareFor(lim Limits, n int) {
 	e.mustOwn()
 	if e.table() == nil && n > lim.Entries {
@@ -126,7 +127,7 @@ func (e *Edit) smallSetInt(field []byte, n int64) (added bool) {
 	return true
 }
 
-// grow returns the listpack with room for so many more bytes.
+// grow returns the listpack with space for more bytes.
 func (e *Edit) grow(lp listpack.List, more int) listpack.List {
 	need := len(lp) + more
 	switch {
@@ -185,7 +186,7 @@ func (h *Hash) smallAt(i int, dst []byte) (field, value []byte) {
 		dst = strconv.AppendInt(dst, f.Int, 10)
 		field = dst
 	}
-	if v.IsInt { // behind the field, if that stands in dst
+	if v.IsInt { // behind the field, if that is in dst
 		value = strconv.AppendInt(dst, v.Int, 10)[len(dst):]
 	}
 	return field, value

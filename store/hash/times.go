@@ -24,8 +24,8 @@ type times struct {
 	trees any         // a *timeTrees, nil with few; package stream says why the field has no type
 	alarm any
 	quiet bool // SetQuiet
-	// room is few's for the one deadline that most hashes with any have, and name that of its field, which
-	// is written once.
+	// room is the storage of few for a single deadline, the most frequent case. name is the name of its
+	// field, which is written once.
 	room [1]fieldTime
 	name [32]byte
 }
@@ -58,8 +58,8 @@ func (t *times) first(field []byte) (name string) {
 	return viewOf(t.name[:copy(t.name[:], field)])
 }
 
-// Spare keeps what hashes that have gone needed for the deadlines of their fields, for the next ones: a lock
-// that is shared for a moment needs it for as long. The zero value is ready for use.
+// Spare keeps the deadline structures of hashes that are gone, for the next ones: a lock that is shared for a
+// moment needs one only for that time. The zero value is ready for use.
 type Spare struct{ times []*times }
 
 // mostSpare is how much is kept.
@@ -124,7 +124,7 @@ func (t *times) get(field string) int64 {
 	return 0
 }
 
-// find returns where a field stands in few, or -1.
+// find returns the index of a field in few, or -1.
 func (t *times) find(field string) int {
 	return slices.IndexFunc(t.few, func(e fieldTime) bool { return e.field == field })
 }

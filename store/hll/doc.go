@@ -1,5 +1,5 @@
-// Package hll estimates how many different things were added to something, by HyperLogLog: from the longest
-// run of zeros at the end of the hashes that fell into each of 16384 registers. The standard error is 0.81 %.
+// Package hll estimates the number of distinct elements by HyperLogLog. It uses the longest run of trailing
+// zeros of the hashes in each of 16384 registers. The standard error is 0.81 %.
 //
 // It owns the bytes, which are Redis' own, so that the string at a key can be copied from and to a Redis, and
 // what it takes to change them. It knows nothing of keys, and of chance only what it is handed.

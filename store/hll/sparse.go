@@ -123,7 +123,7 @@ func sparseSet(lim Limits, b []byte, index int, rank uint8) (result []byte, chan
 	return b, true, nil
 }
 
-// split spells out an opcode of which the register number at has become rank.
+// split returns an opcode as several, in which the register number at has become rank.
 func split(op opcode, at int, rank uint8) []byte {
 	seq := make([]byte, 0, 5)
 	around := func(n int) {
@@ -145,7 +145,7 @@ func split(op opcode, at int, rank uint8) []byte {
 func replace(b []byte, p, size int, seq []byte) []byte {
 	old := len(b)
 	if grow := len(seq) - size; grow > 0 {
-		b = append(b, seq[:grow]...) // only to make room
+		b = append(b, seq[:grow]...) // only to make space
 	}
 	copy(b[p+len(seq):], b[p+size:old])
 	copy(b[p:], seq)

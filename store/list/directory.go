@@ -131,19 +131,19 @@ func (l *Edit) ownSegment(i int) *segment {
 	return s
 }
 
-// own returns the node at p, or a copy with room for another room bytes that has
-// taken its place if a snapshot shares it. The result may be written to.
-func (l *Edit) own(p place, room int) *node {
+// own returns the node at p for writing. If a snapshot shares the node, a copy with space for extra bytes
+// has replaced it.
+func (l *Edit) own(p place, extra int) *node {
 	s := l.ownSegment(p.seg)
 	n := s.nodes[p.node]
 	if l.ep.Shared(n.stamp) {
-		n = n.clone(l.ep.Now(), room)
+		n = n.clone(l.ep.Now(), extra)
 		s.nodes[p.node] = n
 	}
 	return n
 }
 
-// count notes that the node at p, which is owned, has got so many elements more.
+// count adds delta to the number of elements of the node at p, which is owned.
 func (l *Edit) count(p place, delta int) {
 	l.nodes().segs[p.seg].length += delta
 	l.nodes().length += delta

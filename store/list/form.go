@@ -9,8 +9,8 @@ func (l *Edit) toNodes() {
 	}
 }
 
-// Spread gives an empty list the form with nodes, however little is pushed: for one that is made element by
-// element, of which nobody knows how long it gets. Compact ends that.
+// Spread gives an empty list the form with nodes, however little is pushed. It is for a list of unknown
+// length that is made element by element. Compact ends that.
 func (l *Edit) Spread() { l.toNodes() }
 
 // Compact turns a list that Spread was called for into a small one, if it is one node, within the limits.
@@ -57,8 +57,8 @@ func (l *Edit) split(p place, within int) place {
 	return l.insertNode(place{p.seg, p.node + 1}, &node{lp: right, stamp: l.ep.Now()})
 }
 
-// mergeAround joins pairs of nodes about the one that has element i, where they fit: the two before it, the
-// two behind it, it with the one before it, and it with the one behind it.
+// mergeAround joins pairs of nodes around the node that has element i, where they fit. The pairs are the two
+// before it, the two behind it, the node and the one before it, and the node and the one behind it.
 func (l *Edit) mergeAround(lim Limits, i int) {
 	for _, pair := range [...][2]int{{2, 0}, {0, 1}, {1, 0}, {0, 0}} {
 		p, _ := l.nodes().locate(i)

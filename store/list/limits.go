@@ -7,8 +7,8 @@ type Limits struct {
 	// Fill is list-max-listpack-size: the most elements, or, from -1 to -5, the
 	// most bytes (4, 8, 16, 32, 64 KB). Below -5 is -5, and 0 is one element.
 	Fill int
-	// Large is from how many bytes on an element stands alone and plain; 0 for
-	// more than a node has room for, as in Redis from 7.4 on. Tests set it.
+	// Large is the size in bytes from which an element gets a plain node. 0 means more than a node can hold,
+	// as in Redis from 7.4 on. Tests set it.
 	Large int
 }
 

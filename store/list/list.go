@@ -46,9 +46,9 @@ type Edit struct {
 // New returns an empty list. name is the key that it is for, or nil: see Head.
 func New(ep *cow.Epoch, name []byte) Edit { return NewSize(ep, name, 0) }
 
-// NewSize is New with room for so many bytes of elements, as a listpack has them.
-func NewSize(ep *cow.Epoch, name []byte, room int) Edit {
-	head := piece.New(ep.Now(), 0, listpack.MinBytes+room, name)
+// NewSize is New with space for size bytes of encoded elements.
+func NewSize(ep *cow.Epoch, name []byte, size int) Edit {
+	head := piece.New(ep.Now(), 0, listpack.MinBytes+size, name)
 	listpack.NewIn(head.Room())
 	return Edit{(*List)(unsafe.Pointer(head)), ep, name}
 }
@@ -82,7 +82,7 @@ func (l *List) small() listpack.List {
 	return nil
 }
 
-// smallOf returns a small list with a copy of these elements, and room for so many bytes more.
+// smallOf returns a small list with a copy of these elements, and space for more bytes.
 func smallOf(ep *cow.Epoch, name []byte, lp listpack.List, more int) *List {
 	head := piece.New(ep.Now(), 0, len(lp)+more, name)
 	copy(head.Room(), lp)

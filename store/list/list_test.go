@@ -42,9 +42,8 @@ func TestEmpty(t *testing.T) {
 	l.EachNode(func([]byte, bool) { t.Fatal("an empty list has no nodes") })
 }
 
-// TestEncodings states the rules of Redis 7.2 and later for when a list has nodes
-// (in 7.0 every list has): the bytes of a listpack and of what is to come, or the
-// number of elements.
+// TestEncodings has the rules of Redis 7.2 and later for when a list has nodes. They depend on the bytes of
+// the listpack and of the new elements, or on the number of elements. (In 7.0 every list has nodes.)
 func TestEncodings(t *testing.T) {
 	x := func(n int) string { return strings.Repeat("x", n) }
 	for _, c := range []struct {
@@ -104,7 +103,7 @@ func TestSmallAgain(t *testing.T) {
 	l.Spread()
 	l.Push(DefaultLimits(), Right, []byte("x"), []byte(strings.Repeat("y", 8176)))
 	l.Compact(DefaultLimits())
-	require.Equal(t, "quicklist", l.Encoding(), "with the estimate of a node they have no room in one")
+	require.Equal(t, "quicklist", l.Encoding(), "with the estimate of a node they do not fit into one")
 	l.Remove(DefaultLimits(), 0, 1)
 	l.Compact(DefaultLimits())
 	require.Equal(t, "listpack", l.Encoding(), "within the limit, not within half of it")

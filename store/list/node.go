@@ -13,7 +13,7 @@ type node struct {
 	plain bool
 }
 
-// newNode returns a node with one element, with room for size bytes.
+// newNode returns a node with one element, with capacity size.
 func newNode(lim Limits, stamp uint64, element []byte, size int) *node {
 	if lim.isLarge(element) {
 		return &node{lp: append([]byte(nil), element...), stamp: stamp, plain: true}
@@ -22,9 +22,9 @@ func newNode(lim Limits, stamp uint64, element []byte, size int) *node {
 	return &node{lp: lp.Append(element), stamp: stamp}
 }
 
-// clone returns a copy with room for another room bytes.
-func (n *node) clone(stamp uint64, room int) *node {
-	return &node{lp: resize(n.lp, len(n.lp)+room), stamp: stamp, plain: n.plain}
+// clone returns a copy with space for extra bytes.
+func (n *node) clone(stamp uint64, extra int) *node {
+	return &node{lp: resize(n.lp, len(n.lp)+extra), stamp: stamp, plain: n.plain}
 }
 
 // len returns the number of elements.
@@ -78,8 +78,8 @@ func position(lp listpack.List, i int) int {
 	return pos
 }
 
-// add puts an element at one end of a listpack. Room is made for more than that,
-// up to most bytes, so that filling a list copies it a few times only.
+// add puts an element at one end of a listpack. It reserves more than that, up to most bytes, so that filling
+// a list copies it only a few times.
 func add(lp listpack.List, side Side, element []byte, most int) listpack.List {
 	lp = reserve(lp, element, most)
 	if first := lp.First(); side == Left && first >= 0 {
@@ -88,12 +88,12 @@ func add(lp listpack.List, side Side, element []byte, most int) listpack.List {
 	return lp.Append(element)
 }
 
-// tight is up to which size a listpack has no spare room beyond what the
-// allocator gives: a million small lists are worth a few copies each.
+// tight is the size up to which a listpack reserves no more than the allocator gives anyway: the memory of a
+// million small lists matters more than a few copies of each.
 const tight = 256
 
-// reserve makes room for element: half as much again as there is in a listpack
-// that is not tiny, but not beyond most bytes if element fits below.
+// reserve makes space for element. A listpack that is not tiny grows by half, but not beyond most bytes if
+// element fits below.
 func reserve(lp listpack.List, element []byte, most int) listpack.List {
 	need := len(lp) + listpack.EncodedLen(element)
 	if need <= cap(lp) || need <= tight {

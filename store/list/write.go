@@ -70,7 +70,7 @@ func RoomFor(elements [][]byte) (n int) {
 	return n
 }
 
-// reserve returns the elements of a small list with room for so many bytes more: see the reserve of nodes.
+// reserve returns the elements of a small list with space for more bytes: see the reserve of nodes.
 func (l *Edit) reserve(more, most int) listpack.List {
 	lp := l.packed()
 	need := len(lp) + more
@@ -98,8 +98,8 @@ func (l *Edit) keep(lp listpack.List) {
 	}
 }
 
-// PrepareFor turns a small list into one with nodes if it has no room for an element besides its own. Insert
-// and Set do so themselves; it is for a caller who finds no place for the element.
+// PrepareFor turns a small list into one with nodes if one more element does not fit. Insert and Set do so
+// themselves. It is for a caller that then does not insert the element.
 func (l *Edit) PrepareFor(lim Limits, element []byte) {
 	l.mustOwn()
 	if l.nodes() == nil && lim.outgrown(l.small(), element) {
@@ -165,9 +165,9 @@ func insertAt(lp listpack.List, i int, element []byte) listpack.List {
 	return lp.Insert(position(lp, i), element)
 }
 
-// insertBetween splits the node at p, which does not take an element, before its element within. A large one
-// stands between the halves, another joins the half that the list's element i, beside which it comes, is not
-// in, however full that is; and then neighbours that fit together are joined.
+// insertBetween splits the node at p, which cannot take the element, before its element within. A large
+// element gets a node between the halves. Any other joins one half: the one without the list's element i, its
+// neighbour, however full that half is. Then neighbours that fit together are joined.
 func (l *Edit) insertBetween(lim Limits, p place, within, i int, after bool, element []byte) {
 	q := l.split(p, within)
 	switch {

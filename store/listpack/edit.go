@@ -100,8 +100,7 @@ func (l List) putNumber(pos, old int, n int64) List {
 	return l
 }
 
-// extend makes room for an element of size bytes before the end. It is splice for
-// the most frequent case.
+// extend makes space for an element of size bytes before the end. It is splice for the most frequent case.
 func (l List) extend(size int) List {
 	total := len(l) + size
 	if total > cap(l) {
@@ -113,8 +112,7 @@ func (l List) extend(size int) List {
 	return l
 }
 
-// splice turns the old bytes from pos on into size bytes whose content is for
-// the caller to write, and keeps the total right.
+// splice replaces the old bytes at pos by size bytes, which the caller then writes, and updates the total.
 func (l List) splice(pos, old, size int) List {
 	if old == size {
 		return l
@@ -141,9 +139,8 @@ func (l List) setTotal() {
 	binary.LittleEndian.PutUint32(l, uint32(len(l)))
 }
 
-// capacityFor returns the capacity to allocate for a list of total bytes: small
-// lists get what the allocator's next size class holds anyway (16-byte steps),
-// larger ones an eighth more, so that appending stays linear on the whole.
+// capacityFor returns the capacity to allocate for a list of total bytes. Small lists fill the allocator's
+// size class (16-byte steps). Larger ones get an eighth more, so that appending takes linear time in total.
 func capacityFor(total int) int {
 	if total > 256 {
 		total += total / 8

@@ -139,8 +139,8 @@ func intSize(n int64) int {
 	return 9
 }
 
-// putString writes b as a string element, back length included, to the start of
-// dst, which has room for it.
+// putString writes b as a string element, back length included, to the start of dst, which must be large
+// enough.
 func putString(dst, b []byte) {
 	n := len(b)
 	head := 1
@@ -159,8 +159,8 @@ func putString(dst, b []byte) {
 	putBacklen(dst[head+n:], head+n)
 }
 
-// putInt writes n as an integer element, back length included, to the start of
-// dst, which has room for it.
+// putInt writes n as an integer element, back length included, to the start of dst, which must be large
+// enough.
 func putInt(dst []byte, n int64) {
 	size := intSize(n)
 	switch size {

@@ -20,9 +20,8 @@ const (
 // A position is the offset of an element's first byte. Positions come from
 // First, Last, Next, Prev and Find, and die with the next change of the list.
 //
-// The functions that change a list return it, as append does: they write in
-// place where the capacity suffices, so the list given must not be used
-// afterwards, and a reader that shares its bytes needs a [List.Clone] before.
+// The functions that change a list return it, as append does. They write in place if the capacity suffices,
+// so do not use the given list afterwards. If a reader shares its bytes, call [List.Clone] first.
 //
 // Invariant: len(l) equals the header's total and every offset holds; Validate
 // checks it.
@@ -31,25 +30,24 @@ type List []byte
 // New returns an empty list.
 func New() List { return NewSize(0) }
 
-// NewSize returns an empty list with room for about n bytes of elements
-// ([EncodedLen] tells how many an element takes), for callers that know what
-// they are about to append.
+// NewSize returns an empty list with space for about n bytes of elements, for callers that know what they
+// will append. [EncodedLen] returns the size of an element.
 func NewSize(n int) List {
 	return NewIn(slices.Grow([]byte(nil), MinBytes+n)[:MinBytes])
 }
 
-// NewIn is New in memory of the caller's, which has room for at least MinBytes bytes. What the list needs
-// beyond that room it takes elsewhere.
-func NewIn(room []byte) List {
-	l := List(room[:MinBytes])
+// NewIn is New in memory of the caller, at least MinBytes bytes. A list that outgrows it is allocated
+// elsewhere.
+func NewIn(memory []byte) List {
+	l := List(memory[:MinBytes])
 	l[headerSize] = endByte
 	binary.LittleEndian.PutUint32(l, MinBytes)
 	binary.LittleEndian.PutUint16(l[4:], 0)
 	return l
 }
 
-// In returns the list that stands in memory of the caller's, at its beginning.
-func In(room []byte) List { return room[:binary.LittleEndian.Uint32(room)] }
+// In returns the list at the beginning of the caller's memory.
+func In(memory []byte) List { return memory[:binary.LittleEndian.Uint32(memory)] }
 
 // MinBytes is what an empty list takes.
 const MinBytes = headerSize + 1
@@ -109,9 +107,9 @@ func (l List) Prev(pos int) int {
 	return p - size
 }
 
-// Find looks for b from the element at pos from on, comparing it with that
-// element and then with every (skip+1)-th one; a hash is searched for a field
-// with skip 1. It returns the position, -1 if b is not there or from is -1.
+// Find looks for b from the element at pos from on, comparing it with that element and then with every
+// (skip+1)-th one. A hash is searched for a field with skip 1. It returns the position, or -1 if b is not
+// there or from is -1.
 func (l List) Find(from int, b []byte, skip int) int {
 	if from < 0 {
 		return -1

@@ -66,7 +66,7 @@ func (s *Set) Add(i int) {
 	}
 }
 
-// reserve makes room for i.
+// reserve makes space for i.
 func (s *Set) reserve(i int) {
 	for level := 0; ; level++ {
 		if level == len(s.levels) {

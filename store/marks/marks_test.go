@@ -83,7 +83,7 @@ func TestAgainstMap(t *testing.T) {
 	}
 }
 
-// The set follows a dict whose last entry moves into the place of a deleted one.
+// The set follows a dict in which the last entry moves to the slot of a deleted one.
 func TestMovesWithADict(t *testing.T) {
 	seed := testkit.Seed(t)
 	random := rand.New(rand.NewPCG(seed, 0))

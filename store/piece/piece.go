@@ -1,19 +1,18 @@
-// Package piece is how a small container is one piece of memory: a word, and behind it the bytes of a
-// compact form, a listpack or an intset, with room for more. A million small containers are so a million
-// pieces in which the collector has nothing to look for; a header of its own with a pointer to the bytes was
-// two.
+// Package piece stores a small container in one piece of memory: a word, then the bytes of a compact form (a
+// listpack or an intset), then free space. So a million small containers are a million pieces without
+// pointers for the collector; a separate header with a pointer to the bytes took two.
 //
-// The word says in which epoch the piece was made (package cow), how much room there is, and which of the
-// owner's forms the bytes have. A container that is not small begins with the same word: Large. So a pointer
-// to a Head is a pointer to either, and whoever has it asks Packed before anything else.
+// The word says in which epoch the piece was made (package cow), its capacity, and which of the owner's forms
+// the bytes have. A container that is not small begins with the same word: Large. A pointer to a Head points
+// to either form, so call Packed first.
 //
-// What is in a piece grows in place while there is room. Then it moves: whoever writes takes the new piece,
-// and puts it where the old one stood. Nobody may read the old one any more, but a snapshot that holds it;
-// the build tag invariants sees to that.
+// The content grows in place up to the capacity. Then it moves: the writer gets a new piece and stores it in
+// place of the old one. Only a snapshot that holds the old piece may still read it; the build tag invariants
+// checks that.
 //
-// Behind the room a piece may have a name: the key at which the container is, in the form in which the
-// keyspace has it. So a small container and its key are one allocation. The name is only ever read through
-// the keyspace, which may have the key elsewhere.
+// Behind its capacity a piece may have a name: the key of the container, as the keyspace stores it. So a
+// small container and its key are one allocation. The name is only read through the keyspace, which may store
+// the key elsewhere.
 //
 // The package knows nothing of what the bytes mean.
 package piece
@@ -28,8 +27,8 @@ import (
 // Head is the first word of a container. It is part of what New made, or the first field of a large
 // container's header: the one is cast to the other by the package that owns the container.
 type Head struct {
-	// word is, from its low bits: the room, of which 0 says that the container is large; the form; whether
-	// there is a name; the epoch. The room is in words, or with a name in bytes.
+	// word holds, from its low bits: the capacity (0 means a large container), the form, whether there is a
+	// name, and the epoch. The capacity is in words, or with a name in bytes.
 	word uint64
 }
 
@@ -43,20 +42,20 @@ const (
 	named     = 1 << (roomBits + 2)
 	stampAt   = roomBits + 3
 	wordBytes = 8
-	moved     = formMask << roomBits // without room: the container is elsewhere now
+	moved     = formMask << roomBits // without capacity: the container is elsewhere now
 )
 
 // HeadBytes is what a piece takes beside its bytes.
 const HeadBytes = wordBytes
 
-// New returns a piece with room for at least so many bytes, which are zero, and with a name unless that is
-// nil, or the room is much.
-func New(stamp uint64, form Form, room int, name []byte) *Head {
+// New returns a piece with a capacity of at least capacity zero bytes. It has the name unless that is nil or
+// the capacity is large.
+func New(stamp uint64, form Form, capacity int, name []byte) *Head {
 	behind := 0
-	if room = max(room, 1); name != nil && room <= mostNamed {
+	if capacity = max(capacity, 1); name != nil && capacity <= mostNamed {
 		behind = dict.KeyLen(name)
 	}
-	words := slices.Grow([]uint64(nil), 1+(room+behind+wordBytes-1)/wordBytes)
+	words := slices.Grow([]uint64(nil), 1+(capacity+behind+wordBytes-1)/wordBytes)
 	words = words[:min(cap(words), 1+roomMask)]
 	words[0] = stamp<<stampAt | uint64(form)<<roomBits
 	h := (*Head)(unsafe.Pointer(unsafe.SliceData(words)))
@@ -64,13 +63,14 @@ func New(stamp uint64, form Form, room int, name []byte) *Head {
 		h.word |= uint64(len(words) - 1)
 		return h
 	}
-	room = (len(words)-1)*wordBytes - behind
-	h.word |= named | uint64(room)
-	dict.PutKey(unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(h), wordBytes+room)), behind), name)
+	capacity = (len(words)-1)*wordBytes - behind
+	h.word |= named | uint64(capacity)
+	dict.PutKey(unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(h), wordBytes+capacity)), behind), name)
 	return h
 }
 
-// mostNamed is up to how much room a piece has a name: what a key of its own takes matters beside little.
+// mostNamed is the largest capacity of a piece with a name: a separate key costs little compared with a
+// larger piece.
 const mostNamed = 4096
 
 // Name returns the name of a piece, nil if it has none. It stays what it is, wherever the container moves.
@@ -101,7 +101,7 @@ func (h *Head) Form() Form { return Form(h.word >> roomBits & formMask) }
 // SetForm gives a piece another form.
 func (h *Head) SetForm(f Form) { h.word = h.word&^(formMask<<roomBits) | uint64(f)<<roomBits }
 
-// Room returns the bytes of a piece: all of its room, used or not.
+// Room returns all bytes of a piece, used or not.
 func (h *Head) Room() []byte {
 	n := h.word & roomMask
 	if h.word&named == 0 {
@@ -116,11 +116,11 @@ func (h *Head) Leave() { h.word = h.word&^(formMask<<roomBits|roomMask|named) | 
 // Left reports whether the container has moved.
 func (h *Head) Left() bool { return h.word&(moved|roomMask) == moved }
 
-// Tight is up to which size a piece that moves gets no more room than it needs, and what the allocator gives
-// anyway: most are that small, and each has few changes of its size.
+// Tight is the size up to which a piece that moves gets no more capacity than it needs, except for what the
+// allocator adds. Most pieces are that small, and change their size seldom.
 const Tight = 64
 
-// RoomFor returns for how much room to ask when so many bytes are needed: a quarter more if that is much.
+// RoomFor returns the capacity to allocate for need bytes: a quarter more if need is large.
 func RoomFor(need int) int {
 	if need <= Tight {
 		return need

@@ -10,15 +10,15 @@ import (
 // TestPiece: what the word says is kept apart, whatever its parts are.
 func TestPiece(t *testing.T) {
 	for _, stamp := range []uint64{0, 1, 1<<31 - 1} {
-		for _, room := range []int{0, 1, 7, 8, 9, 23, 24, 100, 5000, 100_000} {
+		for _, capacity := range []int{0, 1, 7, 8, 9, 23, 24, 100, 5000, 100_000} {
 			for form := range Form(3) {
-				h := New(stamp, form, room, nil)
+				h := New(stamp, form, capacity, nil)
 				require.True(t, h.Packed())
 				require.False(t, h.Left())
 				require.Equal(t, stamp, h.Stamp())
 				require.Equal(t, form, h.Form())
-				require.GreaterOrEqual(t, len(h.Room()), max(room, 1))
-				require.LessOrEqual(t, len(h.Room()), 32+room+room/4)
+				require.GreaterOrEqual(t, len(h.Room()), max(capacity, 1))
+				require.LessOrEqual(t, len(h.Room()), 32+capacity+capacity/4)
 				require.Empty(t, bytes.Trim(h.Room(), "\x00"))
 				for i := range h.Room() {
 					h.Room()[i] = 0xff
@@ -40,28 +40,29 @@ func TestPiece(t *testing.T) {
 
 // TestSizes: a piece takes what its bytes take, a word, and what the allocator rounds up to.
 func TestSizes(t *testing.T) {
-	for need, room := range map[int]int{1: 8, 8: 8, 9: 24 - 8, 40: 40, 41: 56, 62: 72, 72: 72} {
-		require.Equal(t, room, len(New(0, 0, need, nil).Room()), need)
+	for need, capacity := range map[int]int{1: 8, 8: 8, 9: 24 - 8, 40: 40, 41: 56, 62: 72, 72: 72} {
+		require.Equal(t, capacity, len(New(0, 0, need, nil).Room()), need)
 	}
 	require.Equal(t, Tight, RoomFor(Tight))
 	require.Equal(t, 125, RoomFor(100))
 }
 
-// TestNames: a piece has the name that it was given, behind its room, which is all of the piece otherwise.
+// TestNames: a piece has the name that it was given, behind its capacity; without a name the capacity is the
+// whole piece.
 func TestNames(t *testing.T) {
 	for _, length := range []int{0, 1, 16, 17, 126, 127, 128, 1000} {
 		name := bytes.Repeat([]byte{'n'}, length)
-		for _, room := range []int{0, 1, 18, 62, 63, 64, 1000, mostNamed, mostNamed + 1} {
-			h := New(5, 1, room, name)
+		for _, capacity := range []int{0, 1, 18, 62, 63, 64, 1000, mostNamed, mostNamed + 1} {
+			h := New(5, 1, capacity, name)
 			require.True(t, h.Packed())
 			require.Equal(t, Form(1), h.Form())
 			require.Equal(t, uint64(5), h.Stamp())
-			require.GreaterOrEqual(t, len(h.Room()), max(room, 1))
+			require.GreaterOrEqual(t, len(h.Room()), max(capacity, 1))
 			require.Empty(t, bytes.Trim(h.Room(), "\x00"))
 			for i := range h.Room() {
 				h.Room()[i] = 0xff
 			}
-			if room > mostNamed {
+			if capacity > mostNamed {
 				require.Nil(t, h.Name())
 				continue
 			}
@@ -74,8 +75,8 @@ func TestNames(t *testing.T) {
 			require.Equal(t, string(name), kept.String(), "the keyspace may still have it from here")
 		}
 	}
-	for _, c := range []struct{ room, bytes int }{{18, 48}, {62, 96}, {46, 80}} {
-		h := New(0, 0, c.room, make([]byte, 17))
+	for _, c := range []struct{ capacity, bytes int }{{18, 48}, {62, 96}, {46, 80}} {
+		h := New(0, 0, c.capacity, make([]byte, 17))
 		require.Equal(t, c.bytes-HeadBytes-18, len(h.Room()))
 	}
 	require.Nil(t, New(0, 0, 8, nil).Name())

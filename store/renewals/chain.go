@@ -51,7 +51,7 @@ func (t *Table) link(slot int, e *entry, number uint32) {
 	}
 }
 
-// unlink takes an entry out of its chain, if it stands in one.
+// unlink takes an entry out of its chain, if it is in one.
 func (t *Table) unlink(e *entry) {
 	if e.keeper == 0 {
 		return

@@ -13,7 +13,7 @@ const groupBits = 6
 // Bytes is what a renewal takes, with its part of a pointer to a piece.
 const Bytes = 25
 
-// Keeper is somebody for whom keys are renewed: as long as it lives they are. The zero value has none.
+// Keeper is the client for which keys are renewed as long as it lives. The zero value has none.
 type Keeper struct {
 	// Of is who it is.
 	Of    any
@@ -21,7 +21,7 @@ type Keeper struct {
 	count int
 }
 
-// part is where a keeper stands in a table.
+// part is the place of a keeper in a table.
 type part struct {
 	table  *Table
 	number uint32
@@ -37,7 +37,7 @@ func (k *Keeper) Len() int {
 
 // Renewal is one of a table.
 type Renewal struct {
-	Keeper *Keeper // nil: nobody that is known here
+	Keeper *Keeper // nil: no keeper that is known here
 	AtMS   int64   // the next time, in milliseconds since 1970
 	Pin    uint32  // of the caller: MaxPin at most
 	// Doubted: what is renewed may have become something else.
@@ -67,8 +67,8 @@ type chain struct {
 
 // Table has the renewals of a dict's slots. The zero value is empty; it is not safe for concurrent use.
 //
-// Invariants (checked by check): chains are whole, in both directions, and hold what their count says; a
-// keeper's count is the sum of its chains'; the bound of a group is no later than its renewals.
+// Invariants (checked by check): chains are complete in both directions and hold what their count says. The
+// count of a keeper is the sum of its chains'. The bound of a group is no later than its renewals.
 type Table struct {
 	entries sparse.Array[entry]
 	bounds  due.Bounds
@@ -118,7 +118,7 @@ func (t *Table) Set(slot int, r Renewal) (fresh bool) {
 	return fresh
 }
 
-// Doubt notes that what the slot's renewal is for may have become something else, if it has one.
+// Doubt records that the value of a slot may have changed, if the slot has a renewal.
 func (t *Table) Doubt(slot int) {
 	if e := t.entries.At(slot); e != nil && e.keeper != 0 {
 		e.pin |= doubted
@@ -139,8 +139,8 @@ func (t *Table) Remove(slot int) bool {
 	return true
 }
 
-// Moved takes the renewal of a slot away, whose key goes, and gives it that of the last one, whose key takes
-// the place. It reports whether the slot had one.
+// Moved removes the renewal of a slot when its key is removed, and moves that of the last key, which takes
+// the slot. It reports whether the slot had one.
 func (t *Table) Moved(slot, last int) (had bool) {
 	if t.count == 0 {
 		return false
@@ -196,10 +196,10 @@ func (t *Table) EachOf(k *Keeper, visit func(slot int, r Renewal)) {
 // FirstMS returns a time before which no renewal falls due; due.Never: there is none.
 func (t *Table) FirstMS() int64 { return t.bounds.FirstMS() }
 
-// First works off the group with the least bound, if that is no later than dueMS. If a renewal of it falls
-// due by then, visit is called for that and for the others that do by untilMS, in the order of their slots;
-// it returns the next time, 0 if there is none. visit may not change the table. First returns how many were
-// visited, and false if nothing is due.
+// First handles the group with the least bound, if that is no later than dueMS. If a renewal of it is due by
+// then, visit is called for all renewals of the group that are due by untilMS, in the order of their slots.
+// visit returns the next time, 0 if there is none. visit may not change the table. First returns how many
+// were visited, and false if nothing is due.
 func (t *Table) First(dueMS, untilMS int64, visit func(slot int, r Renewal) (nextMS int64)) (visited int, ok bool) {
 	group, boundMS := t.bounds.First()
 	if boundMS > dueMS || boundMS == due.Never {

@@ -48,7 +48,7 @@ func check(t *testing.T, tables []*Table, keepers []*Keeper) {
 	}
 }
 
-// model is a dict whose keys are numbers, with the renewals that some have.
+// model is a dict with numbers as keys, with the renewals that some have.
 type model struct {
 	keys []int
 	of   map[int]Renewal

@@ -129,7 +129,7 @@ func TestBatchesDoNotAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkWhich looks up 64 members, of which the set has half.
+// BenchmarkWhich looks up 64 members; half of them are in the set.
 func BenchmarkWhich(b *testing.B) {
 	for _, s := range []*Edit{of(limits, numbers(500)...), of(limits, names(100)...), of(limits, names(100_000)...)} {
 		b.Run(fmt.Sprintf("%s/%d", s.Encoding(), s.Len()), func(b *testing.B) {

@@ -1,8 +1,7 @@
 // Package set is the value of a set key: distinct members, strings of bytes.
 //
-// A set has one of three forms and changes from one to the next for good, by the
-// rules of Redis 7.2 and later: an intset while all members are integers, a
-// listpack while it is small, else a dict.
+// A set has one of three forms: an intset while all members are integers, a listpack while it is small, else
+// a dict. It changes from one to the next and never back, by the rules of Redis 7.2 and later.
 //
 // A compact set is one piece of memory (package piece). Set is to read, Edit to write: a piece that grows
 // becomes another one, and the owner of the set keeps that.

@@ -45,7 +45,7 @@ func (s *Set) fits(lim Limits, n, length int) bool {
 // push appends a member to the listpack.
 func (e *Edit) push(member []byte) {
 	lp := e.list()
-	if room(len(member)) > cap(lp)-len(lp) {
+	if maxLen(len(member)) > cap(lp)-len(lp) {
 		lp = e.grow(lp, listpack.EncodedLen(member))
 	}
 	e.keep(lp.Append(member))
@@ -67,7 +67,7 @@ func (e *Edit) addInt(n int64) (added bool) {
 	return added
 }
 
-// grow makes room for so many bytes more, and returns those that are there.
+// grow makes space for more bytes, and returns the present ones.
 func (e *Edit) grow(compact []byte, more int) []byte {
 	if need := len(compact) + more; need > cap(compact) {
 		e.move(compact, piece.RoomFor(need)-len(compact))
@@ -75,7 +75,7 @@ func (e *Edit) grow(compact []byte, more int) []byte {
 	return e.compact()
 }
 
-// move puts a compact set, whose bytes are to be these, into another piece, with room for so many more.
+// move puts a compact set with these bytes into another piece, with space for more bytes.
 func (e *Edit) move(compact []byte, more int) {
 	e.become(copied(e.common, e.name, e.head.Form(), compact, more))
 }
@@ -96,22 +96,22 @@ func (e *Edit) keep(compact []byte) {
 	}
 }
 
-// room returns how many bytes of a listpack a member takes at most.
-func room(length int) int {
+// maxLen returns how many bytes of a listpack a member takes at most.
+func maxLen(length int) int {
 	if length < 64 {
 		return length + 2
 	}
 	return length + maxElement
 }
 
-// newPacked returns an empty listpack with room for so many bytes of members.
-func newPacked(c *Common, name []byte, room int) *Set {
-	head := piece.New(c.Epoch.Now(), packed, listpack.MinBytes+room, name)
+// newPacked returns an empty listpack with space for size bytes of members.
+func newPacked(c *Common, name []byte, size int) *Set {
+	head := piece.New(c.Epoch.Now(), packed, listpack.MinBytes+size, name)
 	listpack.NewIn(head.Room())
 	return (*Set)(unsafe.Pointer(head))
 }
 
-// toListpack turns an intset into a listpack that has room for one more member.
+// toListpack turns an intset into a listpack that has space for one more member.
 func (e *Edit) toListpack(member []byte) {
 	old, size := e.intset(), 0
 	for i := range old.len() {
@@ -126,7 +126,7 @@ func (e *Edit) toListpack(member []byte) {
 	e.keep(lp)
 }
 
-// Pack gives an empty set the form of a listpack: for a result of which nobody knows how large it gets.
+// Pack gives an empty set the form of a listpack, for a result of unknown size.
 func (e *Edit) Pack() { e.become(newPacked(e.common, e.name, 0)) }
 
 // ToInts gives a set of integers that are few enough the form of an intset, whatever form it has.

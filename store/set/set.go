@@ -67,9 +67,9 @@ func EditOf(c *Common, name []byte, s *Set) Edit { return Edit{s, c, name} }
 // set was made for (package piece).
 func (s *Set) Head() *piece.Head { return &s.head }
 
-// newInts returns an empty intset with room for so many bytes of members.
-func newInts(c *Common, name []byte, room int) *Set {
-	head := piece.New(c.Epoch.Now(), ints, intsetHeader+room, name)
+// newInts returns an empty intset with space for size bytes of members.
+func newInts(c *Common, name []byte, size int) *Set {
+	head := piece.New(c.Epoch.Now(), ints, intsetHeader+size, name)
 	copy(head.Room(), emptyInts)
 	return (*Set)(unsafe.Pointer(head))
 }
@@ -94,7 +94,7 @@ func (s *Set) form() piece.Form {
 // dict returns the members of a table.
 func (s *Set) dict() *dict.Dict[struct{}] { return (*tabled)(unsafe.Pointer(s)).dict }
 
-// compact returns the bytes of an intset or of a listpack, with the room behind them; nil for a table.
+// compact returns the bytes of an intset or of a listpack, with the free space behind them; nil for a table.
 func (s *Set) compact() []byte {
 	switch s.form() {
 	case ints:
@@ -121,7 +121,7 @@ func (s *Set) Clone(c *Common, name []byte) *Set {
 	return newTable(c, s.dict().Clone())
 }
 
-// copied returns a compact set with a copy of these bytes, with room for so many more.
+// copied returns a compact set with a copy of these bytes, with space for more bytes.
 func copied(c *Common, name []byte, f piece.Form, compact []byte, more int) *Set {
 	head := piece.New(c.Epoch.Now(), f, len(compact)+more, name)
 	copy(head.Room(), compact)
@@ -198,26 +198,26 @@ func (s *Set) Has(member []byte) bool {
 	return s.dict().Find(s.dict().Hash(member), member) >= 0
 }
 
-// NewFor is New in the form that suits these members, with room for them.
+// NewFor is New in the right form for these members, with space for them.
 func NewFor(c *Common, name []byte, lim Limits, members [][]byte) Edit {
 	e := Edit{common: c, name: name}
 	if _, ok := decimal.ParseInt(members[0]); ok && len(members) <= lim.IntsetEntries {
-		e.Set = newInts(c, name, min(roomForInts(members), mostExpected))
+		e.Set = newInts(c, name, min(sizeOfInts(members), mostExpected))
 		return e
 	}
 	if len(members) <= lim.Entries {
-		e.Set = newPacked(c, name, min(roomForAll(members), mostExpected))
+		e.Set = newPacked(c, name, min(sizeOfAll(members), mostExpected))
 		return e
 	}
 	e.Set = newTable(c, dict.New[struct{}](c.Epoch, c.Seed))
 	return e
 }
 
-// mostExpected is for how many bytes a set gets room before they come: larger ones may become tables.
+// mostExpected is the largest size in bytes for which a new set is prepared; a larger set may become a table.
 const mostExpected = 4096
 
-// roomForInts returns how many bytes of an intset the integers among the members take at most.
-func roomForInts(members [][]byte) int {
+// sizeOfInts returns how many bytes of an intset the integers among the members take at most.
+func sizeOfInts(members [][]byte) int {
 	width := widthOf(0)
 	for _, member := range members {
 		if n, ok := decimal.ParseInt(member); ok {
@@ -227,8 +227,8 @@ func roomForInts(members [][]byte) int {
 	return width * len(members)
 }
 
-// roomForAll returns how many bytes of a listpack the members take.
-func roomForAll(members [][]byte) (n int) {
+// sizeOfAll returns how many bytes of a listpack the members take.
+func sizeOfAll(members [][]byte) (n int) {
 	for _, member := range members {
 		n += listpack.EncodedLen(member)
 	}
@@ -282,9 +282,8 @@ func (e *Edit) Append(lim Limits, member []byte) {
 	e.dict().Insert(e.dict().Hash(member), member, struct{}{})
 }
 
-// addToInts adds to an intset. One member too many, or a member that is no
-// integer, ends that form: a number too many leads to a table, a string to a
-// listpack if the set fits into one.
+// addToInts adds to an intset. One member too many makes it a table. A member that is not an integer makes it
+// a listpack, or a table if it does not fit.
 func (e *Edit) addToInts(lim Limits, member []byte) (added bool) {
 	if n, ok := decimal.ParseInt(member); ok {
 		added = e.addInt(n)
@@ -348,10 +347,9 @@ func (e *Edit) Remove(member []byte) (removed bool) {
 	return removed
 }
 
-// At returns member number i, 0..Len-1. It aliases the set, or the storage of
-// dst where an integer has to be spelled out; it must not be written to and is
-// valid until the next change of the set. dst is scratch and may be nil. A
-// random i is a fair pick. O(i) for a listpack, which is small.
+// At returns member number i, 0..Len-1. It aliases the set, or the storage of dst if the member is an
+// integer. It must not be written to and is valid until the next change of the set. dst is scratch and may be
+// nil. A random i is a fair pick. O(i) for a listpack, which is small.
 func (s *Set) At(i int, dst []byte) (member []byte) {
 	switch s.form() {
 	case ints:

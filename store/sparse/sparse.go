@@ -1,7 +1,6 @@
-// Package sparse is an array of which most is empty: what a few slots of a dict have, and the others have
-// not. It takes memory in pieces of 16 elements, of which there is none where no element was ever wanted,
-// and a pointer for 4096 elements that are not there: so a first element behind ten million others is no
-// work.
+// Package sparse is an array for values that only a few slots of a dict have. It takes memory in pieces of 16
+// elements, allocated when an element in them is first used, and a pointer for each 4096 missing elements. So
+// a first element behind ten million others is cheap.
 //
 // It must not know what the elements are.
 package sparse

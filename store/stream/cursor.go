@@ -36,7 +36,7 @@ func (n *node) open() cursor {
 	return c
 }
 
-// read returns the entry whose flags stand at pos.
+// read returns the entry with its flags at pos.
 func (c *cursor) read(pos int) entry {
 	e := entry{at: pos, pairs: c.pairs}
 	var ms, seq int64
@@ -94,7 +94,7 @@ func (c *cursor) prev(e entry) (entry, bool) {
 	return c.back(c.list.Prev(e.at)), true
 }
 
-// back returns the entry whose lp-count stands at pos.
+// back returns the entry with its lp-count at pos.
 func (c *cursor) back(pos int) entry {
 	for n := c.list.Get(pos).Int; n > 0; n-- {
 		pos = c.list.Prev(pos)

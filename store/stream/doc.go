@@ -34,8 +34,8 @@
 //
 // # To add to it
 //
-// A new way to read is a function over eachNode and cursor; a new way to change
-// entries goes through own and keeps length, firstID and tail right (checked by
-// check in the tests). Consumer groups stand in group.go, each with its own stamp; they
-// know nothing of the entries but their IDs. Nor do the producers (producers.go), which belong to the header.
+// A new way to read is a function over eachNode and cursor. A new way to change entries goes through own and
+// keeps length, firstID and tail right (checked by check in the tests). Consumer groups are in group.go, each
+// with its own stamp; they know nothing of the entries but their IDs. Nor do the producers (producers.go),
+// which belong to the header.
 package stream

@@ -10,7 +10,7 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// UnknownRead as a group's count of entries read says that it cannot be told.
+// UnknownRead as a group's count of entries read says that it is unknown.
 const UnknownRead = -1
 
 // Group is a consumer group: how far it has read, its consumers, and the entries that were delivered
@@ -37,8 +37,8 @@ func pendingOf(g *Group) *btree.BTreeG[Pending] { return g.pendingTree.(*btree.B
 // timesOf returns the tree of what is pending, delivered longest ago first.
 func timesOf(g *Group) *btree.BTreeG[heldSince] { return g.timeTree.(*btree.BTreeG[heldSince]) }
 
-// hints are where in a tree of what is pending the last entry was put and taken out: the next one is mostly
-// beside it, which spares most of the search.
+// hints are the places of the last insertion and removal in a tree of pending entries. The next one is
+// usually next to it, which saves most of the search.
 type hints struct{ given, acked btree.PathHint }
 
 // Consumer is a member of a group.
@@ -63,8 +63,7 @@ type Pending struct {
 	consumer    uint32
 }
 
-// Deliver notes that the entry is delivered once more. The count stays within what XCLAIM takes back from a
-// log.
+// Deliver records another delivery of the entry. The count stays within what XCLAIM takes back from a log.
 func (p *Pending) Deliver(nowMS int64) {
 	p.DeliveredMS = nowMS
 	p.Deliveries = min(p.Deliveries+1, math.MaxInt64)
@@ -103,7 +102,7 @@ func (g *Group) clone() *Group {
 // Groups returns the groups by name. The slice must not be changed.
 func (s *Stream) Groups() []*Group { return s.groups }
 
-// Group returns a group to read, nil if there is none of that name.
+// Group returns a group to read, nil if it does not exist.
 func (s *Stream) Group(name []byte) *Group {
 	if i, ok := s.findGroup(name); ok {
 		return s.groups[i]
@@ -111,7 +110,7 @@ func (s *Stream) Group(name []byte) *Group {
 	return nil
 }
 
-// EditGroup returns a group to write to, nil if there is none of that name.
+// EditGroup returns a group to write to, nil if it does not exist.
 func (s *Stream) EditGroup(name []byte) *Group {
 	i, ok := s.findGroup(name)
 	if !ok {
@@ -164,7 +163,7 @@ func (g *Group) PendingLen() int { return pendingOf(g).Len() }
 // Consumers returns the consumers by name. The slice must not be changed.
 func (g *Group) Consumers() []*Consumer { return g.consumers }
 
-// Consumer returns a consumer, nil if there is none of that name.
+// Consumer returns a consumer, nil if it does not exist.
 func (g *Group) Consumer(name []byte) *Consumer {
 	if i, ok := g.findConsumer(name); ok {
 		return g.consumers[i]
@@ -177,7 +176,7 @@ func (g *Group) findConsumer(name []byte) (int, bool) {
 		func(c *Consumer, name []byte) int { return strings.Compare(c.name, string(name)) })
 }
 
-// AddConsumer adds a consumer whose name is free.
+// AddConsumer adds a consumer with a name that is free.
 func (g *Group) AddConsumer(name []byte, nowMS int64) *Consumer {
 	i, taken := g.findConsumer(name)
 	if taken {
@@ -245,7 +244,7 @@ func (g *Group) Acknowledge(id ID) bool {
 // Pending returns what is pending under an ID.
 func (g *Group) Pending(id ID) (Pending, bool) { return pendingOf(g).Get(Pending{ID: id}) }
 
-// Owner returns the consumer for whom p, which this group returned, is pending.
+// Owner returns the consumer that has the pending entry p of this group.
 func (g *Group) Owner(p Pending) *Consumer {
 	c := g.byNumber[p.consumer]
 	if c == nil {
@@ -281,8 +280,8 @@ func (c *Consumer) Name() string { return c.name }
 // PendingLen returns how many entries are pending for the consumer.
 func (c *Consumer) PendingLen() int { return ownOf(c).Len() }
 
-// Read notes that the group got the entry id, which is above its last one: LastID and
-// EntriesRead go on. s is the group's stream.
+// Read records that the group got the entry id, which is above its last one: it advances LastID and
+// EntriesRead. s is the group's stream.
 func (g *Group) Read(s *Stream, id ID) {
 	switch {
 	case g.read != UnknownRead && !s.deletedSince(id):
@@ -316,8 +315,8 @@ func (s *Stream) deletedSince(id ID) bool {
 // Ordinal is what a group that stands at id has read, if nothing says so: see EntriesRead.
 func (s *Stream) Ordinal(id ID) int64 { return s.ordinal(id) }
 
-// ordinal returns which of all entries ever added id is, or would be if it had been one: UnknownRead if that
-// cannot be told without counting, because entries in between were deleted.
+// ordinal returns the position of id among all entries ever added, or the position it would have. It returns
+// UnknownRead if that is unknown without counting, because entries in between were deleted.
 func (s *Stream) ordinal(id ID) int64 {
 	added := int64(s.added)
 	switch {

@@ -2,8 +2,8 @@ package stream
 
 import "cmp"
 
-// What is pending in the order of its delivery, for those who claim what nobody has touched for long. Most
-// groups are never asked, so the order is made when they first are, and kept from then on.
+// The pending entries in the order of their delivery, for clients that claim entries idle for long. Most
+// groups never need it, so the order is made at first use and kept from then on.
 
 // heldSince orders what is pending by when it was delivered.
 type heldSince struct {
@@ -41,7 +41,7 @@ func (g *Group) EachByTime(fn func(p Pending) bool) {
 	})
 }
 
-// retime keeps the order when fresh takes the place of old, either of which may be nil.
+// retime keeps the order when fresh takes the place of old; either may be nil.
 func (g *Group) retime(old, fresh *Pending) {
 	if g.timeTree == nil {
 		return

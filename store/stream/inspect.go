@@ -28,8 +28,7 @@ type contents struct {
 	first, last ID // of the entries that live
 }
 
-// inspector walks a node whose listpack is sound but whose elements may be
-// anything. The first thing that is wrong latches in err.
+// inspector walks a node that has a sound listpack but arbitrary elements. It keeps the first fault in err.
 type inspector struct {
 	list listpack.List
 	pos  int // of the next element, -1 at the end

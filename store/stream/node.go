@@ -33,9 +33,9 @@ func newNode(master ID, stamp uint64, fields [][]byte, l listpack.List) *node {
 	return &node{master: master, stamp: stamp, list: l.AppendInt(0)}
 }
 
-// clone returns a copy with room for another room bytes.
-func (n *node) clone(stamp uint64, room int) *node {
-	l := append(slices.Grow(listpack.List(nil), len(n.list)+room), n.list...)
+// clone returns a copy with space for extra bytes.
+func (n *node) clone(stamp uint64, extra int) *node {
+	l := append(slices.Grow(listpack.List(nil), len(n.list)+extra), n.list...)
 	return &node{master: n.master, stamp: stamp, list: l}
 }
 
@@ -96,8 +96,7 @@ func (n *node) append(id ID, fields [][]byte) {
 	n.list = l.AppendInt(elements)
 }
 
-// mark sets the deleted flag of e, whose position stays good: the flags are one
-// byte with it or without.
+// mark sets the deleted flag of e. Its position stays valid, because the flags are one byte in either case.
 func (n *node) mark(e entry) {
 	n.list = n.list.ReplaceInt(e.at, e.flags|flagDeleted)
 }

@@ -263,8 +263,8 @@ func TestGolden(t *testing.T) {
 }
 
 // compareEveryStep runs scripts and compares after every change. The seeds are fixed, because a rare history
-// stops Redis itself: with seed 1795233288733282098 Redis 7.0.15 fails an assertion of its own
-// (lpValidateNext in listpack.c) while it reads a range that it stored.
+// crashes Redis itself. With seed 1795233288733282098 Redis 7.0.15 fails its own assertion (lpValidateNext in
+// listpack.c) while it reads a range that it stored.
 func compareEveryStep(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Logf("seed %d", seed)

@@ -7,10 +7,10 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// What a stream remembers of those who add to it idempotently (XADD IDMP): which message of which producer
-// became which entry, so that a message that is sent again is not added again. Each is remembered for some
-// time, and of a producer only so many. It is independent of the entries: one that was deleted is remembered
-// none the less.
+// The memory of a stream for idempotent producers (XADD IDMP): it maps each message of a producer to its
+// entry, so that a message that is sent again is not added again. Each is remembered for some time, and only
+// a limited number for each producer. It is independent of the entries: a message is remembered even if its
+// entry was deleted.
 
 // ProducerLimits say for how long messages are remembered, and how many of one producer: what XCFGSET sets,
 // and for a stream that was never asked the directives stream-idmp-duration and stream-idmp-maxsize.

@@ -9,9 +9,8 @@ const radixKeySize = 16
 // RadixNodes returns how many nodes the radix tree has in which Redis would index
 // the same nodes, which XINFO STREAM tells. It walks the index once.
 //
-// The tree is a compressed trie of keys of equal length: one node for each place
-// where keys part, one for each run of bytes between two such places, and one leaf
-// for each key.
+// The tree is a compressed trie of keys of equal length. It has one node for each place where keys part, one
+// for each run of bytes between two such places, and one leaf for each key.
 func (s *Stream) RadixNodes() int {
 	total := 1 // the root, when there is nothing below it
 	var prev [radixKeySize]byte

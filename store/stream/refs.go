@@ -27,9 +27,9 @@ func (s *Stream) Referenced(id ID) bool {
 	return false
 }
 
-// Trimmable returns the IDs of the entries that a trim removes which minds the groups, ascending. It walks
-// the nodes as Redis does: all entries of one that goes as a whole, and of the next one those in front;
-// approximate trims count whole nodes against their limit, but remove single entries.
+// Trimmable returns the IDs of the entries that a trim with respect to the groups removes, in ascending
+// order. It walks the nodes as Redis does: all entries of a node that is removed as a whole, then the first
+// ones of the next node. Approximate trims count whole nodes against their limit, but remove single entries.
 func (s *Stream) Trimmable(lim Limits, t Strategy) (ids []ID) {
 	limit := t.limit(lim)
 	nodesOf(s).Scan(func(sl slot) bool {

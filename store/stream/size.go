@@ -6,15 +6,16 @@ const (
 	// nodeBytes is what a node takes beside its bytes: itself, its place in the index, and
 	// what the allocator rounds up by.
 	nodeBytes = 64 + 36 + 64
-	// groupBytes, consumerBytes and pendingBytes are what a group takes, each of its consumers (their names
-	// are taken to be short) and each pending entry, which stands in two trees.
+	// groupBytes, consumerBytes and pendingBytes are the sizes of a group, of a consumer (with a short name)
+	// and of a pending entry, which is in two trees.
 	groupBytes    = 512
 	consumerBytes = 320
 	pendingBytes  = 100
 	// timeBytes is what a pending entry takes besides in a group that has the order by time.
 	timeBytes = 40
-	// producersBytes is what comes with the first producer, producerBytes and messageBytes are what each of
-	// them and of the messages takes beside the bytes of its name; a message stands in three trees.
+	// producersBytes is the size of the part that comes with the first producer. producerBytes and
+	// messageBytes are the sizes of a producer and of a message without the name; a message is in three
+	// trees.
 	producersBytes = 800
 	producerBytes  = 48
 	messageBytes   = 132

@@ -62,7 +62,7 @@ type slot struct {
 
 func slotLess(a, b slot) bool { return a.master.Less(b.master) }
 
-// New returns an empty stream whose parts are shared and copied by ep.
+// New returns an empty stream with copy-on-write by ep.
 func New(ep *cow.Epoch) *Stream {
 	return &Stream{
 		epoch:    ep,
@@ -145,13 +145,12 @@ func (s *Stream) SetID(last ID, added *uint64, maxDeleted *ID) {
 	}
 }
 
-// own returns n, or a copy of it that has taken its place if a snapshot shares n,
-// with room for another room bytes. The result may be written to.
-func (s *Stream) own(n *node, room int) *node {
+// own returns n for writing. If a snapshot shares n, a copy with space for extra bytes has replaced it.
+func (s *Stream) own(n *node, extra int) *node {
 	if !s.epoch.Shared(n.stamp) {
 		return n
 	}
-	c := n.clone(s.epoch.Now(), room)
+	c := n.clone(s.epoch.Now(), extra)
 	nodesOf(s).Set(slot{c.master, c})
 	if n == s.tail {
 		s.tail = c
@@ -176,8 +175,8 @@ func (s *Stream) drop(n *node) {
 	}
 }
 
-// floor returns the node in which id stands if it is there: the last one whose
-// master ID is not above id, nil if there is none.
+// floor returns the node that would hold id: the last one with a master ID that is not above id, nil if there
+// is none.
 func (s *Stream) floor(id ID) *node {
 	if s.tail != nil && !id.Less(s.tail.master) {
 		return s.tail

@@ -72,8 +72,8 @@ func TestDefaultLimit(t *testing.T) {
 	require.Zero(t, (&Strategy{Approx: true}).limit(DefaultLimits()))
 }
 
-// A node whose entries are all gone stays if its last one was deleted first. If the
-// last ID then goes back behind it, what is added must still be found.
+// A node without living entries stays if its last entry was deleted first. If the last ID then goes back
+// behind it, new entries must still be found.
 func TestDeadNodeAheadOfLastID(t *testing.T) {
 	s := filled(5)
 	s.Add(Limits{NodeMaxEntries: 1}, ID{MS: 10}, pairs("a", "b"))

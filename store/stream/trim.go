@@ -6,7 +6,7 @@ type TrimBy uint8
 const (
 	// ByMaxLen removes the first entries until MaxLen are left.
 	ByMaxLen TrimBy = iota
-	// ByMinID removes the entries whose ID is below MinID.
+	// ByMinID removes the entries with an ID below MinID.
 	ByMinID
 )
 
@@ -43,10 +43,9 @@ func (t *Strategy) limit(lim Limits) int {
 	return min(n, 1_000_000)
 }
 
-// Trim removes entries from the front and returns how many. What an approximate
-// trim did is said exactly by the master ID of the node that is then the first: an
-// exact trim to that as MinID removes the same nodes, and nothing of the first one.
-// Trimming is not deleting: MaxDeletedID stays.
+// Trim removes entries from the front and returns how many. The master ID of the first node after an
+// approximate trim describes it exactly: an exact trim with that as MinID removes the same nodes, and no
+// entry of the first one. Trimming does not count as deletion: MaxDeletedID stays.
 func (s *Stream) Trim(lim Limits, t Strategy) (removed int) {
 	limit := t.limit(lim)
 	for {

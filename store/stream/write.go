@@ -6,8 +6,8 @@ import (
 	"lockserver/store/listpack"
 )
 
-// maxInitialBytes bounds what the tail of a stream gets in advance, and how much room it hands on to the
-// next one.
+// maxInitialBytes bounds the initial capacity of the tail of a stream, and the capacity that it hands on to
+// the next one.
 const maxInitialBytes = 4096
 
 // Add appends an entry of alternating fields and values, at least one pair. It
@@ -26,14 +26,14 @@ func (s *Stream) Add(lim Limits, id ID, fields [][]byte) {
 	}
 	// Encoding adds at most 10 bytes an element (head of 5, back length of 5), but
 	// two or three in most cases; this is a guess that only saves reallocations.
-	room := total + 3*len(fields) + 24
+	extra := total + 3*len(fields) + 24
 	s.dropDeadAbove(id)
 	n := s.tail
 	if n == nil || n.full(lim, total) {
-		n = s.startNode(id, fields, room)
+		n = s.startNode(id, fields, extra)
 	} else {
-		n = s.own(n, room)
-		n.reserve(room)
+		n = s.own(n, extra)
+		n.reserve(extra)
 	}
 	s.bytes -= n.size()
 	n.append(id, fields)
@@ -46,9 +46,9 @@ func (s *Stream) Add(lim Limits, id ID, fields [][]byte) {
 	}
 }
 
-// dropDeadAbove removes nodes without living entries whose master ID is not below
-// id. They come about only if exact trimming by ID emptied the node and XSETID then
-// went back behind it. Redis keeps such a node and makes another for every entry that is added before it.
+// dropDeadAbove removes nodes that have no living entries and a master ID not below id. They exist only if
+// exact trimming by ID emptied the node and XSETID then went back behind it. Redis keeps such a node and
+// makes another for every entry that is added before it.
 func (s *Stream) dropDeadAbove(id ID) {
 	for s.tail != nil && !s.tail.master.Less(id) {
 		s.drop(s.tail)
@@ -69,25 +69,25 @@ func (n *node) full(lim Limits, total int) bool {
 	return lim.NodeMaxEntries > 0 && n.live()+n.marked() >= lim.NodeMaxEntries
 }
 
-// startNode appends an empty node. The first one of a stream starts small; those behind it take over the
-// room of the one before, if they can.
-func (s *Stream) startNode(id ID, fields [][]byte, room int) *node {
+// startNode appends an empty node. The first one of a stream starts small. The others take over the spare
+// capacity of the one before, if they can.
+func (s *Stream) startNode(id ID, fields [][]byte, extra int) *node {
 	for i := 0; i < len(fields); i += 2 {
-		room += len(fields[i]) + 3 // the master entry has the fields, too
+		extra += len(fields[i]) + 3 // the master entry has the fields, too
 	}
 	list := s.seal()
-	if cap(list) < room {
-		list = listpack.NewSize(room)
+	if cap(list) < extra {
+		list = listpack.NewSize(extra)
 	}
 	n := newNode(id, s.epoch.Now(), fields, list)
 	s.push(n)
 	return n
 }
 
-// seal ends the tail, before another node follows it: its bytes move to a piece of memory of their size, and
-// the room in which they grew is returned, as an empty list for the next node. Nodes that grew on their own
-// left pieces between those that live, which were half of the memory of a stream and could not go back to
-// the system. nil: there is none, a snapshot reads it, or it is larger than a node usually is.
+// seal closes the tail before another node follows it. Its bytes move to memory of their exact size, and its
+// buffer is returned as an empty list for the next node. Nodes that grew on their own left gaps between the
+// living ones. These gaps were half of a stream's memory and could not return to the system. It returns nil
+// if there is no tail, if a snapshot reads it, or if it is larger than a usual node.
 func (s *Stream) seal() listpack.List {
 	t := s.tail
 	if t == nil || s.epoch.Shared(t.stamp) {
@@ -99,16 +99,15 @@ func (s *Stream) seal() listpack.List {
 		}
 		return nil
 	}
-	room := t.list
+	spare := t.list
 	t.list = t.list.Clone()
-	return append(room[:0], listpack.New()...)
+	return append(spare[:0], listpack.New()...)
 }
 
-// reserve makes room for another room bytes, doubling what is there up to the
-// usual size of a node.
-func (n *node) reserve(room int) {
-	if need := len(n.list) + room; need > cap(n.list) {
-		n.list = n.list.Grow(max(room, min(len(n.list), maxInitialBytes-len(n.list))))
+// reserve makes space for extra bytes, doubling what is there up to the usual size of a node.
+func (n *node) reserve(extra int) {
+	if need := len(n.list) + extra; need > cap(n.list) {
+		n.list = n.list.Grow(max(extra, min(len(n.list), maxInitialBytes-len(n.list))))
 	}
 }
 

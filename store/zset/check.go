@@ -79,8 +79,8 @@ func (z *ZSet) checkSmall() error {
 	return err
 }
 
-// check checks the order, the counts and the depth of what stands below a node; all
-// of it has to be at least low, and below high, where they are given.
+// check checks the order, the counts and the depth below a node. All items must be at least low and below
+// high, if these are given.
 func (n *node) check(low, high *item) (count, depth int, err error) {
 	if n.children == nil {
 		for i := range n.items {

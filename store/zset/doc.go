@@ -5,19 +5,17 @@
 // A small sorted set is one listpack, member, score, member, score, in order, in Redis' own bytes. One that
 // outgrows its limits becomes a table for good, as in Redis: a dict from member to score, and a tree of the
 // same members in order. Both point to the same bytes of a member. A small one is one piece of memory
-// (package piece), so that ZSet is to read and Edit to write: a piece that grows becomes another one, and
-// the owner of the sorted set keeps that.
+// (package piece). ZSet is for reading and Edit for writing: a piece that grows is replaced by another one,
+// which the owner of the sorted set then keeps.
 //
 // # The tree
 //
-// All items stand in leaves, at most 64 in each; an inner node has for each of
-// its children the number of items below it and a lower bound of them. So a rank is
-// found, and an item of a rank, in O(log n), which is why every range here is a
-// range of ranks: ByScore and ByLex turn bounds into ranks, and counting,
-// skipping (LIMIT) and walking in either direction need no more than that. A
-// full node splits in two, except that one that is full because items come in
-// order stays full; neighbours that would fill three quarters of a node merge.
-// A bound may outlive the item that it was taken from.
+// All items are in leaves, at most 64 in each; an inner node has for each of its children the number of items
+// below it and a lower bound of them. So a rank, and the item at a rank, are found in O(log n). Therefore
+// every range here is a range of ranks: ByScore and ByLex turn bounds into ranks. Counting, skipping (LIMIT)
+// and walking in either direction need nothing else. A full node splits in two, but a node that is filled by
+// ascending inserts stays full. Neighbours merge if they fill three quarters of a node. A bound may outlive
+// the item that it was taken from.
 //
 // Source: D. Comer, "The Ubiquitous B-Tree", 1979 (the variant with all items in
 // the leaves), with counts as in the order statistic trees of Cormen et al.

@@ -111,8 +111,7 @@ func (z *ZSet) RangeDown(from, to int, fn func(member []byte, score float64) boo
 	z.table().order.descend(from, to, func(it *item) bool { return fn(it.member.Bytes(), it.score) })
 }
 
-// ByScore returns the ranks from..to-1 of the members whose scores are in r; none
-// if from is to.
+// ByScore returns the ranks from..to-1 of the members with scores in r; there are none if from is to.
 func (z *ZSet) ByScore(r ScoreRange) (from, to int) {
 	if z.table() == nil {
 		return z.smallByScore(r)
@@ -166,9 +165,9 @@ func (z *ZSet) smallByScore(r ScoreRange) (from, to int) {
 	return from, to
 }
 
-// smallByLex follows Redis to the letter: nothing if the last member is below the
-// range or the first one above it, else the run that begins with the first member
-// that is not below, or, down, ends with the last one that is not above.
+// smallByLex follows Redis exactly. It returns nothing if the last member is below the range or the first one
+// above it. Otherwise it returns the run from the first member that is not below, or, if down, up to the last
+// one that is not above.
 func (z *ZSet) smallByLex(r *LexRange, down bool) (from, to int) {
 	n := z.Len()
 	if n == 0 {

@@ -42,15 +42,15 @@ func packedScore(dst []byte, score float64) listpack.Value {
 	return listpack.String(AppendScore(dst[:0], score))
 }
 
-// AppendPacked appends a score as it stands in a listpack: as AppendScore does, but -0 has lost its sign.
+// AppendPacked appends a score in the form of a listpack: like AppendScore, but -0 loses its sign.
 func AppendPacked(dst []byte, score float64) []byte {
 	var text [maxScore]byte
 	v := packedScore(text[:], score)
 	return v.Append(dst)
 }
 
-// scoreOf reads a score from an element. The listpack was written here, or
-// checked by whoever took it from a file.
+// scoreOf reads a score from an element. The listpack was written here, or was checked when it was read from
+// a file.
 func scoreOf(v listpack.Value) float64 {
 	if v.IsInt {
 		return float64(v.Int)

@@ -64,7 +64,7 @@ func encodedScore(v listpack.Value) int {
 	return v.Len() + 2
 }
 
-// grow returns the listpack with room for so many more bytes.
+// grow returns the listpack with space for more bytes.
 func (e *Edit) grow(lp listpack.List, more int) listpack.List {
 	if need := len(lp) + more; need > cap(lp) {
 		e.become(packed(e.common, e.name, lp, piece.RoomFor(need)-len(lp)))

@@ -153,8 +153,8 @@ func (n *node) insertItem(ep *cow.Epoch, it item) (split child) {
 	return child{least: right.items[0], n: len(right.items), node: right}
 }
 
-// cutFor says how many of the n entries of a full node stay in it when another one
-// is to be inserted at i: all if it comes last, else half.
+// cutFor returns how many of the n entries of a full node stay in it when another is inserted at i: all if it
+// comes last, else half.
 func cutFor(i, n int) int {
 	if i == n {
 		return n

@@ -57,11 +57,10 @@ func New(c *Common, name []byte) Edit { return Edit{empty(c, name, 0), c, name} 
 // sign of -0, which a listpack does not; see Compact.
 func NewTable(c *Common, name []byte) Edit { return Edit{&newTable(c).ZSet, c, name} }
 
-// mostExpected is for how many bytes a sorted set gets room before they come.
+// mostExpected is the largest size in bytes for which a new sorted set is prepared.
 const mostExpected = 4096
 
-// NewFor is New with room for a member with its score, and so many more of the same
-// size.
+// NewFor is New with space for a member with its score, and for more of the same size.
 func NewFor(c *Common, name, member []byte, score float64, more int) Edit {
 	var text [maxScore]byte
 	one := listpack.EncodedLen(member) + encodedScore(packedScore(text[:], score))
@@ -75,8 +74,8 @@ func EditOf(c *Common, name []byte, z *ZSet) Edit { return Edit{z, c, name} }
 // the sorted set was made for (package piece).
 func (z *ZSet) Head() *piece.Head { return &z.head }
 
-// FromListpack returns a sorted set of what stands in lp: members with scores, not
-// empty, in order, no member twice, no score NaN.
+// FromListpack returns a sorted set of the content of lp: members with scores, not empty, in order, no member
+// twice, no score NaN.
 func FromListpack(c *Common, name []byte, lim Limits, lp listpack.List) *ZSet {
 	e := Edit{packed(c, name, lp, 0), c, name}
 	if e.Len() > lim.Entries {
@@ -85,16 +84,16 @@ func FromListpack(c *Common, name []byte, lim Limits, lp listpack.List) *ZSet {
 	return e.ZSet
 }
 
-// packed returns a small sorted set with a copy of lp, and room for so many bytes more.
+// packed returns a small sorted set with a copy of lp, and space for more bytes.
 func packed(c *Common, name []byte, lp listpack.List, more int) *ZSet {
 	head := piece.New(c.Epoch.Now(), 0, len(lp)+more, name)
 	copy(head.Room(), lp)
 	return (*ZSet)(unsafe.Pointer(head))
 }
 
-// empty returns an empty listpack with room for so many bytes.
-func empty(c *Common, name []byte, room int) *ZSet {
-	head := piece.New(c.Epoch.Now(), 0, listpack.MinBytes+room, name)
+// empty returns an empty listpack with space for size bytes.
+func empty(c *Common, name []byte, size int) *ZSet {
+	head := piece.New(c.Epoch.Now(), 0, listpack.MinBytes+size, name)
 	listpack.NewIn(head.Room())
 	return (*ZSet)(unsafe.Pointer(head))
 }
@@ -250,11 +249,10 @@ func (z *ZSet) Scan(cursor uint64, count int, fn func(member []byte, score float
 	return 0
 }
 
-// Pick returns member number i, 0..Len-1, in no order that means anything, and its
-// score: a random i is a fair pick. It aliases the sorted set, or the storage of
-// dst where an integer has to be spelled out; it must not be written to and is
-// valid until the next change. dst is scratch and may be nil. O(i) for a listpack,
-// which is small.
+// Pick returns member number i, 0..Len-1, in no order that means anything, and its score: a random i is a
+// fair pick. It aliases the sorted set, or the storage of dst if the member is an integer. It must not be
+// written to and is valid until the next change. dst is scratch and may be nil. O(i) for a listpack, which is
+// small.
 func (z *ZSet) Pick(i int, dst []byte) (member []byte, score float64) {
 	if z.table() == nil {
 		return z.smallAt(i, dst)
@@ -263,9 +261,8 @@ func (z *ZSet) Pick(i int, dst []byte) (member []byte, score float64) {
 	return bytesOf(key), *v
 }
 
-// Compact turns a table that fits into a listpack into one: what was computed, or
-// read from a file, begins as a table, while a sorted set that clients write to
-// never shrinks to a listpack.
+// Compact turns a table that fits into a listpack into one. A sorted set that was computed, or read from a
+// file, begins as a table. One that clients write to never shrinks to a listpack.
 func (e *Edit) Compact(lim Limits) {
 	e.mustOwn()
 	if e.table() == nil || e.Len() > lim.Entries {
@@ -287,7 +284,7 @@ func (e *Edit) Compact(lim Limits) {
 		e.smallInsert(it.member.Bytes(), it.score)
 		return true
 	})
-	e.become(packed(e.common, e.name, e.lp(), 0)) // without the room to grow
+	e.become(packed(e.common, e.name, e.lp(), 0)) // without spare capacity
 }
 
 func (e *Edit) mustOwn() {

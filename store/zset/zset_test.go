@@ -75,9 +75,8 @@ func TestEncodings(t *testing.T) {
 	require.Equal(t, 1, z.Len())
 }
 
-// TestListpackOfRedis holds the bytes that Redis 7.4.1 has for
-// ZADD z -0 a 4e18 b 5e18 c 9e18 d 1.5 e 1e300 f inf g 0.1 h -7 70: integers up to
-// 2^62 as such, the sign of -0 lost, everything else as text.
+// TestListpackOfRedis has the bytes of Redis 7.4.1 for ZADD z -0 a 4e18 b 5e18 c 9e18 d 1.5 e 1e300 f inf g
+// 0.1 h -7 70. Integers up to 2^62 are stored as such, the sign of -0 is lost, everything else is text.
 func TestListpackOfRedis(t *testing.T) {
 	z := of(limits, pair{math.Copysign(0, -1), "a"}, pair{4e18, "b"}, pair{5e18, "c"}, pair{9e18, "d"}, pair{1.5, "e"},
 		pair{1e300, "f"}, pair{math.Inf(1), "g"}, pair{0.1, "h"}, pair{-7, "70"})

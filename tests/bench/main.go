@@ -68,8 +68,8 @@ func main() {
 	os.Exit(code)
 }
 
-// play is the program as a server that a suite has started. The floor ends by a signal that nobody handles:
-// its loop leaves the runtime no time.
+// play is the program as a server that a suite has started. The floor ends by a signal without a handler: its
+// loop leaves the runtime no time.
 func play(role func(context.Context, []string, io.Writer) int, args []string) int {
 	ctx := context.Background()
 	if os.Args[1] != floor.Role {

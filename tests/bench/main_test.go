@@ -82,7 +82,7 @@ func TestSenselessCommandLines(t *testing.T) {
 	require.Zero(t, run(t.Context(), []string{"-h"}, io.Discard, io.Discard))
 }
 
-// TestWorkForThePages: -write does as much work as fits, unless it is told otherwise.
+// TestWorkForThePages: -write does as much work as fits, unless a flag says otherwise.
 func TestWorkForThePages(t *testing.T) {
 	for _, args := range [][]string{{"-write"}, {"-write", "-rounds", "1"}} {
 		o, err := parseOptions(args, io.Discard)

@@ -141,7 +141,7 @@ func processStops(t *testing.T, library string) string {
 	return overtaken(t, s, first, second, first.resume)
 }
 
-// machineStops: a virtual machine that is moved, a laptop that is closed. Nobody is left who could end the
+// machineStops: a virtual machine that is moved, a laptop that is closed. No process is left to end the
 // connections, and the server does in time.
 func machineStops(t *testing.T, library string) string {
 	s, l, first := hold(t, library, false)
@@ -197,7 +197,7 @@ func serverForgets(t *testing.T, library string) string {
 	return toldLater
 }
 
-// TestPageQuotesTheProgram: what the page shows of each library stands in its file, in that order.
+// TestPageQuotesTheProgram: what the page shows of each library is in its file, in that order.
 func TestPageQuotesTheProgram(t *testing.T) {
 	_, block, found := strings.Cut(page(t), "\n```go comparison\n")
 	require.True(t, found)

@@ -21,10 +21,10 @@ import (
 	"time"
 )
 
-// lease is how long each library's lock lasts if nobody renews it. They have 5 to 60 seconds by themselves.
+// lease is how long each library's lock lasts without renewal. They have 5 to 60 seconds by themselves.
 const lease = 6 * time.Second
 
-// write says under the lock that somebody has been here.
+// write records under the lock that this holder was here.
 type write func(ctx context.Context, who string) error
 
 // work is what is done while the lock is held. ctx ends when the library, or who renews for it, says that
@@ -38,7 +38,7 @@ func libraries() map[string]func(ctx context.Context, address string, work work)
 	}
 }
 
-// errStale is why a write was refused: somebody else holds the lock by now.
+// errStale is the reason of a refused write: another holder has the lock by now.
 var errStale = errors.New("somebody else holds the lock")
 
 func main() {
@@ -60,7 +60,7 @@ const (
 	saysHeld    = "holds the lock; Enter writes"
 	saysWrote   = "wrote"
 	saysRefused = "refused" // with the reason
-	saysFailed  = "failed"  // with the reason: nobody knows whether it was done
+	saysFailed  = "failed"  // with the reason: it is unknown whether it was done
 	saysLost    = "lost"    // with the reason
 )
 

@@ -21,7 +21,7 @@ import (
 const (
 	roleVariable = "LOCKSERVER_COMPARISON_ROLE"
 	roleProgram  = "program"
-	roleEtcd     = "etcd" // a server of it, whose arguments are a port, another, and a directory
+	roleEtcd     = "etcd" // a server of it; its arguments are a port, another, and a directory
 )
 
 func TestMain(m *testing.M) {

@@ -98,7 +98,7 @@ func TestEveryPage(t *testing.T) {
 			b.is(`(getComputedStyle(document.body).backgroundColor === 'rgb(15, 20, 25)') === ` + map[string]string{"dark": "true", "light": "false"}[theme])
 		}
 	}
-	// What happened before the page was opened stands in its charts: the server has run for longer than this.
+	// What happened before the page was opened is in its charts: the server has run for longer than this.
 	b.within(2*time.Second, `Number(document.querySelector('.chart').dataset.seconds) >= 2`)
 }
 

@@ -118,7 +118,7 @@ func (c *client) do(words ...string) string {
 	return strings.TrimSpace(line)
 }
 
-// browser is one that nobody has used yet. What it complains about fails the test.
+// browser is an unused browser. What it complains about fails the test.
 type browser struct {
 	t          *testing.T
 	ctx        context.Context
@@ -154,7 +154,7 @@ func openBrowser(t *testing.T) *browser {
 			}
 		case *runtime.EventExceptionThrown:
 			b.complain(e.ExceptionDetails.Error())
-		case *log.EventEntryAdded: // what the content security policy refuses is told so
+		case *log.EventEntryAdded: // violations of the content security policy are reported so
 			b.complain(e.Entry.Text + " " + e.Entry.URL)
 		}
 	})

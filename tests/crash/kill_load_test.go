@@ -32,7 +32,7 @@ type worker struct {
 	sold    promise // SECKILL sale NAME-n
 	seen    promise // the highest value of the next worker's counter that it has read
 	next    *worker
-	lock    lockState // LOCK own:NAME, which nobody else wants
+	lock    lockState // LOCK own:NAME, which no other client wants
 	shared  lockState // LOCK shared, which all want
 }
 
@@ -100,7 +100,7 @@ func (w *worker) buy(c *testkit.Client) error {
 // stockOfTheSale is what it begins with: more than is sold.
 const stockOfTheSale = 1_000_000
 
-// checkSale fails unless every piece is either in stock or sold to somebody whose order is there.
+// checkSale fails unless every piece is either in stock or sold to a user with an order.
 func checkSale(t *testing.T, c *testkit.Client) {
 	t.Helper()
 	stock, err := strconv.ParseInt(c.Do("GET", "seckill:stock:sale").Str, 10, 64)
@@ -109,7 +109,7 @@ func checkSale(t *testing.T, c *testkit.Client) {
 	require.Equal(t, int64(stockOfTheSale), stock+c.Do("XLEN", "stream.orders").Int, "orders are lost")
 }
 
-// look reads what somebody else has written.
+// look reads the data of another worker.
 func (w *worker) look(c *testkit.Client) error {
 	v, err := c.Call("GET", "counter:"+w.next.name)
 	if err != nil || v.IsNull() {
@@ -209,7 +209,7 @@ func (w *worker) seenBefore() int64 {
 	}
 }
 
-// check compares a lock with what its client was told last.
+// check compares a lock with the last answer of its client.
 func (l *lockState) check(t *testing.T, c *testkit.Client, key, owner string) {
 	t.Helper()
 	isHeld := c.Do("HEXISTS", key, owner).Int == 1

@@ -17,7 +17,7 @@ import (
 var kills = flag.Int("kills", 6, "how many servers are killed")
 
 const (
-	// workersOfAServer is how many clients a server has that remember what they were told.
+	// workersOfAServer is how many clients a server has that record their answers.
 	workersOfAServer = 6
 	// longestLife is how long a server is used at most before it is killed.
 	longestLife = 400 * time.Millisecond
@@ -26,8 +26,8 @@ const (
 func TestMain(m *testing.M) { os.Exit(testkit.Main(m.Run)) }
 
 // A server is killed under load, with its log being rewritten all the time, and started again in the same
-// directory, many times. Whatever appendfsync says, nothing is missing that anybody was told, and locks
-// are held by those who were told so.
+// directory, many times. With any appendfsync, nothing acknowledged is missing, and locks are held by the
+// clients that got them.
 func TestKill(t *testing.T) {
 	seed := seedOf(t)
 	policies := []string{"always", "everysec", "no"}

@@ -137,7 +137,7 @@ func (w *workload) live(actions []action, first int, losses []lossy.Loss) (point
 	return w.sweep(first, losses)
 }
 
-// story is the operations, for whoever has to find out what went wrong.
+// story is the operations, to find out what went wrong.
 func (w *workload) story() string {
 	var b strings.Builder
 	for i, op := range w.disk.History() {

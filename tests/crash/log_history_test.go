@@ -25,7 +25,7 @@ type place struct {
 	key string
 }
 
-// journalKey is where each unit notes its number.
+// journalKey is where each unit records its number.
 var journalKey = place{0, "log"}
 
 // run executes a command on the selected database.
@@ -52,7 +52,7 @@ func (s state) run(db *int, args [][]byte) error {
 	return nil
 }
 
-// units says how many units made the state, if it noted them without a gap.
+// units says how many units made the state, if it recorded them without a gap.
 func (s state) units() (int, error) {
 	numbers := strings.Split(strings.TrimSuffix(s[journalKey], ","), ",")
 	if s[journalKey] == "" {
@@ -142,7 +142,7 @@ func newHistory(chance *rand.Rand) *history {
 	return h
 }
 
-// unit does one more unit and returns its effects: it notes its number and changes up to three keys.
+// unit does one more unit and returns its effects: it records its number and changes up to three keys.
 func (h *history) unit() []store.Effect {
 	var unit []store.Effect
 	add := func(db int, words ...string) {

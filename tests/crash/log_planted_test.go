@@ -11,8 +11,7 @@ import (
 	"lockserver/internal/plant"
 )
 
-// logFaults are mistakes in the log, each of which loses what was acknowledged, or
-// makes up what was not done.
+// logFaults are faults in the log; each loses acknowledged units, or invents others.
 var logFaults = []plant.Fault{
 	plant.New("the log is not synced", plant.Omit("log-sync")),
 	plant.New("a failed sync is forgotten", plant.And("log-sync", "false")),

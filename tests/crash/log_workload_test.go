@@ -277,7 +277,7 @@ func (w *workload) play(actions []action) error {
 // faulty says whether the log has failed, or an operation of the disk has.
 func (w *workload) faulty() bool { return w.log.Err() != nil || w.disk.Failed() > 0 }
 
-// end stops as a server does that is told to.
+// end stops the log as a shutdown does.
 func (w *workload) end() error {
 	if w.rewrite != nil {
 		_ = w.endRewrite()

@@ -39,8 +39,8 @@ var aclCalls = []string{"GET K", "SET K v", "SET K v GET", "MGET K K", "MSET K 1
 	"SETRANGE K 1 x", "GETRANGE K 0 1", "BITFIELD K GET u8 0", "BITFIELD K SET u8 0 1", "HSET K f v", "HGETALL K", "SMOVE K K m", "WATCH K", "UNWATCH", "TOUCH K K",
 	"UNLINK K", "INCR K", "DECRBY K 2", "SINTERCARD 2 K K", "SUBSTR K 0 1", "LINSERT K BEFORE a b"}
 
-// TestRules gives a user random rules on both servers, and compares how it is described, and what becomes of
-// random commands: as DRYRUN tells it, alone, in a transaction, and in the log.
+// TestRules gives a user random rules on both servers, and compares how it is described, and the results of
+// random commands: by DRYRUN, alone, in a transaction, and in the log.
 func TestRules(t *testing.T) {
 	seed := *seedFlag
 	if seed == 0 {

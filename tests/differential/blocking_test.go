@@ -157,8 +157,8 @@ func (s *stage) compare(l string, ours, redis *actor) {
 	s.same(l, ours.Receive(), redis.Receive())
 }
 
-// same compares two replies, but for the times in what is told about consumer groups:
-// the servers' clocks tick apart.
+// same compares two replies, but for the times in replies about consumer groups: the servers' clocks tick
+// apart.
 func (s *stage) same(l string, a, b resp.Value) {
 	s.t.Helper()
 	if strings.Contains(l, "XPENDING") || strings.Contains(l, "XINFO") {

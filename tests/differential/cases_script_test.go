@@ -46,7 +46,7 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// TestScriptDifferences plays scripts of which the two make something else on purpose.
+// TestScriptDifferences plays scripts with deliberate differences.
 func TestScriptDifferences(t *testing.T) {
 	p := startPair(t, "")
 	for _, c := range []struct{ deviation, body string }{

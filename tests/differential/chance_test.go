@@ -16,8 +16,7 @@ import (
 // check plays a command on both servers and says what is wrong with the two replies; "": nothing.
 type check func(p *pair, args []string) string
 
-// checks are how commands are compared whose replies are by chance, or tell the time.
-// All others must reply alike.
+// checks compare commands with random replies, or with the time in them. All others must reply alike.
 var checks = map[string]check{
 	"spop":            checkSpop,
 	"srandmember":     checkMembers,
@@ -114,8 +113,8 @@ func checkLibraries(p *pair, args []string) string {
 	return differ(ours, redis)
 }
 
-// checkRole leaves out the offset: Redis counts the question that WAIT has for its replicas, of which there
-// are none.
+// checkRole leaves out the offset: Redis counts the question that WAIT has for its replicas, even without
+// any.
 func checkRole(p *pair, args []string) string {
 	ours, redis := p.do(args...)
 	if ours.Equal(redis) || alike(ours, redis) && ours.Elems[0].Equal(redis.Elems[0]) {

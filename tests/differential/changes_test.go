@@ -12,7 +12,7 @@ import (
 // changeCount is what rdb_changes_since_last_save was on both sides when it was last compared.
 type changeCount struct{ ours, redis int }
 
-// oneSided are the rows whose checks write on one side only.
+// oneSided are the rows with checks that write on one side only.
 var oneSided = map[string]bool{"dump": true, "spop": true}
 
 // countChanges asks both sides for the figure.

@@ -56,7 +56,8 @@ func situations() []situation {
 	}
 }
 
-// eachServersOwn are the fields of CLIENT LIST whose values are not compared, but bounded by situations.
+// eachServersOwn are the fields of CLIENT LIST with values that are not compared, but bounded for each
+// situation.
 var eachServersOwn = []string{"id", "addr", "laddr", "fd", "age", "idle", "qbuf", "qbuf-free", "argv-mem", "multi-mem", "rbs", "rbp", "obl",
 	"oll", "omem", "tot-mem"}
 

@@ -92,7 +92,7 @@ type conversations struct {
 // talkSide is one server with its connections.
 type talkSide struct {
 	socket  string
-	control *testkit.Client // the fence: what it was answered comes behind what others were told
+	control *testkit.Client // the fence: its reply comes behind all messages to the others
 	talkers [talkers]*talker
 }
 
@@ -122,8 +122,8 @@ func (c *conversations) sides() []*talkSide { return []*talkSide{&c.ours, &c.red
 
 func (s *talkSide) dial() (net.Conn, error) { return net.Dial("unix", s.socket) }
 
-// fence returns when everybody has been sent what the steps so far have made: the servers send in each
-// round of their event loops what there is, and the second command comes in a later round than the first.
+// fence returns when all output of the steps so far has been sent. The servers send their output in each
+// round of their event loops, and the second command comes in a later round than the first.
 func (s *talkSide) fence() {
 	for range 2 {
 		if _, err := s.control.Call("ECHO", "fence"); err != nil {
@@ -323,7 +323,7 @@ func (c *conversations) report(steps []talkStep, wrong string) string {
 	return b.String() + wrong
 }
 
-// talker is one connection, of which nothing is expected: what comes is taken.
+// talker is one connection without expected replies: all that comes is taken.
 type talker struct {
 	conn   *net.UnixConn
 	raw    syscall.RawConn

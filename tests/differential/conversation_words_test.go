@@ -121,8 +121,8 @@ func (g *talk) steps(n int) []talkStep {
 	return list
 }
 
-// looksAround reports whether a command tells what others do. It is not said behind another: whom that serves
-// shows as waiting until Redis' round is over.
+// looksAround reports whether a command tells what others do. It is not sent behind another command: a client
+// that the other one serves is shown as waiting until Redis' round is over.
 func looksAround(command string) bool {
 	return strings.HasPrefix(command, "INFO") || strings.HasPrefix(command, "CLIENT LIST")
 }

@@ -14,7 +14,7 @@ import (
 	"lockserver/server"
 )
 
-// reloads are commands of which each must have the same reply, whatever becomes of the data on the way.
+// reloads are commands that must each have the same reply, with any changes of the data on the way.
 const reloads = `
 	SET a 1
 	SET b 2 EX 1000

@@ -21,7 +21,7 @@ import (
 	"lockserver/server/topology"
 )
 
-// clusterPort is a port that nobody listens on; a cluster wants it below 55536.
+// clusterPort is a free port; a cluster wants it below 55536.
 func clusterPort(t *testing.T) int {
 	t.Helper()
 	for {

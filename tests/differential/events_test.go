@@ -36,7 +36,7 @@ func TestEvents(t *testing.T) {
 // listener hears every event of one server.
 type listener struct {
 	*testkit.Client
-	expired []string // events of keys whose time came, which Redis removes later
+	expired []string // events of overdue keys, which Redis removes later
 }
 
 func listen(t *testing.T, on *side) *listener {

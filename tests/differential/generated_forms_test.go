@@ -18,7 +18,7 @@ import (
 	"lockserver/internal/resp"
 )
 
-// formKeys are the keys of which the forms are compared.
+// formKeys are the keys with compared forms.
 var formKeys = append(slices.Clone(allKeys), "l3", "p3")
 
 // commandsAForm is how many commands of the flag of that name one is worth after which forms are compared.
@@ -65,8 +65,8 @@ func TestGeneratedForms(t *testing.T) {
 	}
 }
 
-// settledForm is differentForm behind a step, for data that may have a key of which the last millisecond is
-// running. What each server makes its own way is removed.
+// settledForm is differentForm behind a step, for data that may have a key in its last millisecond. What each
+// server makes its own way is removed.
 func (p *pair) settledForm(s step) (wrong string) {
 	p.t.Helper()
 	if wrong = p.differentForm(); wrong != "" && p.madeItsOwnWay(s) {
@@ -160,7 +160,7 @@ func (g *generator) writeForms(length int) []step {
 func (g *generator) aboutSize() string {
 	size := []int{0, 1, 2, 3, 43, 44, 45, 62, 63, 64, 65, 66}[g.rand.IntN(12)]
 	if g.chance(2) {
-		size = 2020 + g.rand.IntN(40) // four of which are 8 KiB
+		size = 2020 + g.rand.IntN(40) // four times as long is 8 KiB
 	}
 	if g.chance(1) {
 		size = 8100 + g.rand.IntN(150)

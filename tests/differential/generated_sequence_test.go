@@ -153,7 +153,7 @@ func (s *sequence) exec() string {
 	return ""
 }
 
-// makesSense refuses steps of which one that was not meant for a transaction has come into one.
+// makesSense refuses steps in which a step outside of transactions has got into one.
 func makesSense(steps []step) bool {
 	open := false
 	for _, s := range steps {
@@ -224,7 +224,7 @@ func (s *sequence) context(f *failure) string {
 		s.version, strings.Join(lines, "\n"), f.what)
 }
 
-// settledDiff compares the data; Redis lists keys whose time has come for a moment.
+// settledDiff compares the data; Redis lists keys that are due for a moment.
 func (s *sequence) settledDiff() []string {
 	s.t.Helper()
 	diff := s.diff()

@@ -15,12 +15,12 @@ import (
 const (
 	// sequenceLength is how many commands are played on data that began empty, and then compared.
 	sequenceLength = 200
-	// mostFailures ends a run; a command whose failure was shown counts no more.
+	// mostFailures ends a run; a command with a printed failure counts no more.
 	mostFailures = 10
 )
 
-// sequencesPerPair is how many sequences a pair of servers plays. Each begins with SCRIPT FLUSH, of which
-// Redis survives some 4,000: it frees a cache by a number that it reads from what is freed already.
+// sequencesPerPair is how many sequences a pair of servers plays. Each begins with SCRIPT FLUSH. Redis
+// survives about 4,000 of these: it frees a cache by a number that it reads from what is freed already.
 const sequencesPerPair = 1000
 
 // TestGenerated plays commands that are generated from the command table.
@@ -57,7 +57,7 @@ type generatedRun struct {
 	played   int
 	failures int
 	counts   map[string]int  // commands that were played, by name
-	shown    map[string]bool // those of which a failure was shown
+	shown    map[string]bool // those with a printed failure
 }
 
 func (r *generatedRun) goesOn() bool { return r.played < *commandsFlag && r.failures < mostFailures }

@@ -92,7 +92,7 @@ func (g *generator) transaction() (steps []step) {
 	return steps
 }
 
-// plain makes a command whose reply does not depend on chance or the clock.
+// plain makes a command with a reply that depends neither on chance nor on the clock.
 func (g *generator) plain() step {
 	for {
 		if s := stepOf(g.next()); s.check == nil {

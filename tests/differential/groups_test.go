@@ -4,8 +4,8 @@ package differential
 
 import "lockserver/internal/resp"
 
-// checkGroups compares what is told about consumer groups, but for the times: when entries were delivered,
-// and when consumers were last seen or (from Redis 7.2 on, and here) last got something.
+// checkGroups compares replies about consumer groups, except for the times: when entries were delivered, and
+// when consumers were last seen or (from Redis 7.2 on, and here) last got something.
 func checkGroups(p *pair, args []string) string {
 	ours, redis := p.do(args...)
 	if a, b := withoutTimes(ours), withoutTimes(redis); a.String() != b.String() {

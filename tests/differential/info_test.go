@@ -236,8 +236,7 @@ func playFigures(t *testing.T, lines string, each bool, figures []string) {
 }
 
 // compareFigures compares the fields that must be the same, and tells of those that were so at the last time.
-// What a message or a deadline of somebody else counts may take either server a moment more.
-// It asks so many times more.
+// The count of another client's message or deadline may be late on either server. It asks so many times more.
 func compareFigures(p *pair, figures []string, after string, last *[2]map[string]string, most int) {
 	p.t.Helper()
 	for tries := 0; ; tries++ {

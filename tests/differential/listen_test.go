@@ -15,7 +15,7 @@ import (
 	"lockserver/server"
 )
 
-// freePort is a port that nobody listens on.
+// freePort returns a free port.
 func freePort(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

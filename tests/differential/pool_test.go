@@ -255,7 +255,7 @@ func (p *pool) streamID() string {
 	}
 }
 
-// garbage is what nobody expects.
+// garbage returns unexpected words.
 func (p *pool) garbage() string {
 	switch p.rand.IntN(6) {
 	case 0:

@@ -207,7 +207,7 @@ func (g *scriptWriter) any(depth int) string { return g.expr(kind(g.rand.IntN(in
 // expr writes an expression of a kind, now and then one of another.
 func (g *scriptWriter) expr(k kind, depth int) string {
 	if g.chance(2) {
-		return g.pick("nil", "'x'", "true", "12", "ARGV[1]", "ARGV[9]") // no table, whose address could show
+		return g.pick("nil", "'x'", "true", "12", "ARGV[1]", "ARGV[9]") // no table: its address could show
 	}
 	if name := g.local(k); name != "" && g.chance(35) {
 		return name

@@ -109,8 +109,8 @@ func trackingOptionCases() []blockingCase {
 	}
 }
 
-// What is told is compared in version 3, where a client is told itself; the plays in
-// version 2 check that nothing is.
+// Messages are compared in version 3, where a client gets them itself; the plays in version 2 check that
+// nothing is.
 func trackedKeyCases() []blockingCase {
 	return []blockingCase{
 		{"what was read before it was switched off", `

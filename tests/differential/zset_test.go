@@ -58,9 +58,9 @@ func (p *pair) isScored(key string, member resp.Value, score *resp.Value) string
 	return ""
 }
 
-// checkLex leaves out ranges of bytes of members whose scores differ, which mean nothing: what
-// Redis makes of them depends, beyond listpacks, on how its skip list came out, and what an
-// offset does, on where it leads to.
+// checkLex leaves out ranges of bytes of members with different scores, which mean nothing: what Redis makes
+// of them depends, beyond listpacks, on how its skip list came out, and what an offset does, on where it
+// leads to.
 func checkLex(p *pair, args []string) string {
 	key := 1
 	if strings.EqualFold(args[0], "ZRANGESTORE") {

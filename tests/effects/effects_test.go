@@ -184,7 +184,7 @@ func words(e store.Effect) []string {
 // differs says how what clients did differs from what its effects do; they go where replaying says.
 type differs func(data testkit.Dataset, effects []store.Effect) []string
 
-// here replays into an empty lockserver whose clock stands at the beginning: only effects remove a key.
+// here replays into an empty lockserver with a clock that stays at the beginning: only effects remove a key.
 func here(t *testing.T) differs {
 	srv := startServer(t, server.Options{Clock: server.NewManualClock(start())})
 	c := testkit.Dial(t, srv.Dial)
@@ -221,8 +221,8 @@ func TestReplayGivesTheSameData(t *testing.T) {
 	}
 }
 
-// TestReplayKeepsTheSignOfZero is about scores of -0, which a compact sorted set cannot hold: whoever replays
-// adds members one after the other, to a set that is compact at first.
+// TestReplayKeepsTheSignOfZero is about scores of -0, which a compact sorted set cannot hold: a replay adds
+// members one after the other, to a set that is compact at first.
 func TestReplayKeepsTheSignOfZero(t *testing.T) {
 	journal := &collector{}
 	srv := startServer(t, server.Options{Clock: server.NewManualClock(start()), Journal: journal})

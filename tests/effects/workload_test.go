@@ -23,7 +23,7 @@ type worker struct {
 	added [2]string
 	// payload is what this client dumped last; empty: nothing yet.
 	payload string
-	// note is told what the client is about to do.
+	// note is called with the client's next step
 	note func(s step)
 }
 
@@ -107,7 +107,7 @@ func (w *worker) ttl() string {
 	return strconv.Itoa(100_000 + w.rand.IntN(1_000_000))
 }
 
-// moment is a time, some of which are past.
+// moment returns a time, sometimes in the past.
 func (w *worker) moment() string { return strconv.FormatInt(w.startMS+int64(w.rand.IntN(60_000)), 10) }
 
 func (w *worker) onString() []string {

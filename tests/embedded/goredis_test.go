@@ -186,7 +186,7 @@ func TestContextEndsWhileWaiting(t *testing.T) {
 	})
 }
 
-// A worker pool under a lock: nobody is lost, nobody is in twice, tokens rise.
+// A worker pool under a lock: no worker is lost, none is in twice, tokens rise.
 func TestWorkersUnderALock(t *testing.T) {
 	overEveryWay(t, func(t *testing.T, rdb *redis.Client) {
 		const workers, rounds = 10, 20

@@ -12,7 +12,7 @@ import (
 	"lockserver/internal/resp"
 )
 
-// crowd are waiters of whom every byte that they are sent is counted.
+// crowd are waiters with a count of all bytes sent to them.
 type crowd struct {
 	conns   []net.Conn
 	bytes   []atomic.Int64 // by waiter
@@ -50,7 +50,7 @@ func gather(t *testing.T, r *running, n int) *crowd {
 	return c
 }
 
-// told returns who has been sent anything so far.
+// told returns the waiters that got any bytes so far.
 func (c *crowd) told() map[int]int64 {
 	told := map[int]int64{}
 	for i := range c.bytes {

@@ -19,7 +19,7 @@ func field(info, name string) string {
 	return value
 }
 
-// releases are the ways in which a lock becomes free. Each is done by its holder, c, or by whoever may.
+// releases are the ways in which a lock becomes free. Each is done by its holder, c, or by a client that may.
 var releases = []struct {
 	name    string
 	release func(t *testing.T, c *testkit.Client, owner string)
@@ -44,8 +44,8 @@ var releases = []struct {
 }
 
 // A hundred clients queue for one lock, one after the other, some with MLOCK. They get it in that order, in
-// whatever way it becomes free, and tokens rise along the queue. Nobody who comes along gets in between, even
-// in the very batch that frees the lock.
+// whatever way it becomes free, and tokens rise along the queue. No other client gets in between, even in the
+// very batch that frees the lock.
 func TestHundredWaitersGetItInOrder(t *testing.T) {
 	onEveryTransport(t, func(t *testing.T, r *running) {
 		const waiters = 100

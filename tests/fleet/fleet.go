@@ -17,7 +17,7 @@ import (
 // Name is what the Sentinels call the master.
 const Name = "it"
 
-// Fleet is servers of which one leads, and the three Sentinels that see to it.
+// Fleet is servers with one leader, and three Sentinels.
 type Fleet struct {
 	Members   []*Process
 	Sentinels []*Process
@@ -25,7 +25,7 @@ type Fleet struct {
 	t testing.TB
 }
 
-// serverConf is the configuration of each server, whose file is rewritten whenever a Sentinel says who leads.
+// serverConf is the configuration of each server; its file is rewritten when a Sentinel names the leader.
 const serverConf = "save \"\"\nappendonly yes\nrepl-diskless-sync-delay 0\nenable-debug-command yes\n"
 
 // sentinelConf is the configuration of a Sentinel.
@@ -35,13 +35,13 @@ sentinel failover-timeout ` + Name + ` 3000
 `
 
 // haste is what makes a Sentinel look more often than it does by default. While the master is down it asks
-// the replicas once a second, and promotes none of whom it has not heard for five ping periods: these must
-// be longer.
+// the replicas once a second, and promotes none without an answer for five ping periods: these must be
+// longer.
 var haste = []string{"SENTINEL", "DEBUG", "info-period", "200", "publish-period", "300", "ping-period", "400", "ask-period", "200",
 	"slave-reconf-timeout", "2000", "election-timeout", "2000", "tilt-period", "1000", "min-link-reconnect-period", "1000"}
 
-// Start starts servers, of which the first one leads, and Sentinels for them, which are a redis-server. The
-// lines of conf are for lockservers: a Redis does not know all directives.
+// Start starts servers, with the first as leader, and Sentinels for them, which are a redis-server. The lines
+// of conf are for lockservers: a Redis does not know all directives.
 func Start(t testing.TB, sentinel, conf string, servers ...string) *Fleet {
 	t.Helper()
 	var members []*Process
@@ -176,7 +176,7 @@ func (f *Fleet) Successor(of *Process) *Process {
 	return next
 }
 
-// Same waits until all members have what the leader has, which nobody writes to.
+// Same waits until all members have what the leader has; no client may write to it.
 func (f *Fleet) Same(leader *Process) {
 	f.t.Helper()
 	f.Steady(leader)

@@ -33,7 +33,7 @@ func Form(t testing.TB, conf string, programs ...string) *Group {
 	t.Helper()
 	g := Prepare(t, conf, programs...)
 	for _, p := range g.Members {
-		p.Launch() // without the others it may say to a PING that nobody leads
+		p.Launch() // without the others it may answer PING that there is no leader
 	}
 	g.Settled()
 	return g
@@ -55,7 +55,7 @@ func Prepare(t testing.TB, conf string, programs ...string) *Group {
 	return g
 }
 
-// Add prepares one more server, which nobody has made a member yet.
+// Add prepares one more server, which is not a member yet.
 func (g *Group) Add(program, conf string) *Process {
 	g.t.Helper()
 	at := net.JoinHostPort("127.0.0.1", testkit.FreePort(g.t))
@@ -137,7 +137,7 @@ func (g *Group) Replace(leader *Process) {
 	require.Equal(g.t, "+OK", leader.Try("RAFT", "TRANSFER").String())
 }
 
-// Same waits until all have the same data, which nobody writes to.
+// Same waits until all have the same data; no client may write meanwhile.
 func (g *Group) Same(leader *Process) {
 	g.t.Helper()
 	eventually(g.t, "all have the same data", func() bool {

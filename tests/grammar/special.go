@@ -19,8 +19,8 @@ var excluded = map[string]string{
 	"sync":     "as psync",
 }
 
-// special are rows whose grammar does not say enough, or whose words must be chosen so that the server can be
-// asked anything afterwards: a pause of a year is a hang by definition.
+// special are rows that need more than their grammar, or words with which the server still answers
+// afterwards: a pause of a year is a hang by definition.
 func specials() map[string]func(g *Generator) []string {
 	return map[string]func(g *Generator) []string{
 		"client|pause": func(g *Generator) []string { // as long as a scenario can wait for

@@ -41,7 +41,7 @@ var homes = map[commands.Group][]string{
 var anywhere = []string{"s1", "n1", "bits", "l1", "lbig", "t1", "tbig", "h1", "hbig", "hdue", "z1", "zbig", "x1", "g1", "p1", "f1", "k1", "k2",
 	"due", "new", "new2", "", "\x00\xff", "{a}1", "seckill:stock:v1", "redisson_lock_token:{k1}", "redisson__lock__channel:{k1}", long}
 
-// long is a name that is longer than the room for most things.
+// long is a name that is longer than most buffers.
 var long = strings.Repeat("long", 8000)
 
 // Key is a key for a command of a family.

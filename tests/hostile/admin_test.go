@@ -14,8 +14,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// answerWithin is how long the server may leave somebody without an answer who disturbs nobody; while a
-// scenario is shrunk that hung, it is a shorter time.
+// answerWithin is how long the server may leave a harmless client without an answer; while a scenario is
+// shrunk that hung, it is a shorter time.
 const (
 	answerWithin      = 30 * time.Second
 	answerWithinBrief = 3 * time.Second
@@ -204,8 +204,8 @@ func fieldDeadlines(c *testkit.Client, key string) map[string]int64 {
 	return dies
 }
 
-// diff says where two readings differ, the later of which is over by now; what may have
-// died in between is left out.
+// diff returns the differences of two readings; the later one is over by now. what may have died in between
+// is left out.
 func (e everything) diff(later everything) []string {
 	nowMS := time.Now().UnixMilli()
 	alive := func(e, other everything) testkit.Dataset {

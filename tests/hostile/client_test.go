@@ -52,7 +52,7 @@ type client struct {
 // may stand between the replies.
 var answersOften = []string{"subscribe", "unsubscribe", "psubscribe", "punsubscribe", "ssubscribe", "sunsubscribe", "monitor", "quit"}
 
-// dial connects. A client that is deaf does not read yet. Its socket's room is as large as any: with little,
+// dial connects. A client that is deaf does not read yet. Its socket buffer has the usual size: with little,
 // it would take minutes to get what has been kept for it.
 func dial(addr, name string, deaf bool) (*client, error) {
 	nc, err := net.Dial("tcp", addr)
@@ -112,7 +112,7 @@ func (c *client) write(b []byte) error {
 	return err
 }
 
-// expect notes a reply that is due; the caller holds mu.
+// expect records a reply that is due; the caller holds mu.
 func (c *client) expect(reply string, args []string) {
 	if args != nil {
 		name := strings.ToLower(args[0])
@@ -216,7 +216,7 @@ func short(v resp.Value) string {
 	return s
 }
 
-// blame notes what is wrong, once.
+// blame records a fault, once.
 func (c *client) blame(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

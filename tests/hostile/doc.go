@@ -4,7 +4,7 @@
 // append-only file. It is played (play_test.go) against a process
 // of its own (child_test.go), which is killed with kill -9 at the end and started again.
 //
-// It is a finding if the process ends, a panic stands in its log, it no longer answers, a connection gets no
+// It is a finding if the process ends, a panic is in its log, it no longer answers, a connection gets no
 // answer or another one's, or the data after the restart is not what it was. What it cannot tell is whether
 // an answer is right: that is what tests/differential is for.
 //

@@ -192,8 +192,8 @@ func (p *player) drop(number int, rst bool) {
 	}
 }
 
-// calm are what the server is told when all steps are done, so that everybody can be answered, nothing
-// changes by itself, and nobody who reads the data is cut off.
+// calm are the settings after all steps, so that all clients can be answered, nothing changes by itself, and
+// no reader of the data is disconnected.
 var calm = [][]string{
 	{"CLIENT", "UNPAUSE"}, {"CONFIG", "SET", "timeout", "0", "maxmemory", "0", "client-query-buffer-limit", "1gb", "lock-watchdog-timeout", "30000",
 		"client-output-buffer-limit", "normal 0 0 0 pubsub 0 0 0"},
@@ -212,8 +212,7 @@ func (p *player) calmDown() error {
 // concludeAgain is how often a last mark is asked for.
 const concludeAgain = 500 * time.Millisecond
 
-// settle waits until every client has its replies, and sees whether they are in order.
-// Whoever waits is told not to.
+// settle waits until every client has its replies, and checks their order. Waiters are unblocked.
 func (p *player) settle() *finding {
 	if err := p.calmDown(); err != nil {
 		return p.unanswered(err)
@@ -249,7 +248,7 @@ func (p *player) settle() *finding {
 		if time.Now().After(again) {
 			again = time.Now().Add(concludeAgain)
 		}
-		if bytes > received { // somebody has got something: it goes on
+		if bytes > received { // a client has got something: it goes on
 			end, received = time.Now().Add(p.admin.within), bytes
 		}
 		list, err := p.admin.do("CLIENT", "LIST")
@@ -284,8 +283,8 @@ func (p *player) connected(c *client) bool {
 	return false
 }
 
-// disturbing are directives without which the server is started again: nothing is to be evicted,
-// and nobody to be cut off who reads.
+// disturbing are directives without which the server is started again: nothing is to be evicted, and no
+// reader to be disconnected.
 var disturbing = []string{"maxmemory", "client-output-buffer-limit", "timeout"}
 
 // restart hangs up, kills the server, starts it again and compares the data.
@@ -314,7 +313,8 @@ func (p *player) restart(o childOptions) *finding {
 	return nil
 }
 
-// stable reads everything when nothing changes any more: nobody is connected, and two readings are the same.
+// stable reads everything when nothing changes any more: no client is connected, and two readings are the
+// same.
 func (p *player) stable() (last everything, _ *finding) {
 	read := false
 	for end := time.Now().Add(2 * p.admin.within); ; time.Sleep(5 * time.Millisecond) {

@@ -52,7 +52,7 @@ var rightsOf = []struct {
 // rules about databases.
 const secretDB = "1"
 
-// companions belong to the lock whose name they have.
+// companions belong to the lock with their name.
 const companions = "redisson_*"
 
 // world is one of the two servers.

@@ -34,7 +34,7 @@ const (
 	cut    action = "cut"     // sends them but for the last few bytes, and hangs up
 	raw    action = "raw"     // sends the words as they are, which breaks the protocol
 	hangup action = "hang up" // closes the connection
-	reset  action = "reset"   // closes it so that the server is told with an RST
+	reset  action = "reset"   // closes the connection with an RST
 	half   action = "half"    // sends no more, and reads on
 	deafen action = "deafen"  // stops reading
 	rest   action = "rest"    // waits a little over a second, so that timeout strikes

@@ -17,8 +17,8 @@ import (
 	"lockserver/server"
 )
 
-// What bytes do that come in over a socket, whoever sends them: the whole way from the event loop on. Each
-// input meets a fresh server, whose secret key only an operator may see.
+// Arbitrary bytes over a socket, through the whole path from the event loop on. Each input meets a fresh
+// server with a secret key that only an operator may see.
 
 const (
 	secretKey   = "hidden:5e3f"
@@ -64,8 +64,8 @@ type watched struct {
 	secret string // the secret key as DUMP has it
 }
 
-// fuzzBytes sends bytes as the user default, to whom rules are given. check looks at the reply when the
-// connection has ended, unless the client has ended the server, or a script that it has left behind runs on.
+// fuzzBytes sends bytes as the user default, with these rules. check looks at the reply when the connection
+// has ended, unless the client has ended the server, or a script that it has left behind runs on.
 func fuzzBytes(f *testing.F, check func(t *testing.T, w *watched, reply []byte), rules ...string) {
 	for _, input := range firstBytes {
 		f.Add([]byte(input))
@@ -135,7 +135,7 @@ func (w *watched) send(t *testing.T, input []byte) (reply []byte, ended bool) {
 	return reply, true
 }
 
-// secretIsSafe looks whether the secret key was touched, or is told of.
+// secretIsSafe looks whether the secret key was touched, or is in a reply.
 func (w *watched) secretIsSafe(t *testing.T, reply []byte) {
 	require.False(t, bytes.Contains(reply, []byte(secretValue)), "%q", reply)
 	require.Equal(t, w.secret, w.admin.Do("DUMP", secretKey).Str)

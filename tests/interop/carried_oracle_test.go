@@ -15,8 +15,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// cutOf chooses where a story moves from one server to the other: after a step at which nobody renews or
-// waits, for who does that is a client, and does not move. ok is false if there is no such step.
+// cutOf chooses where a story moves from one server to the other: after a step without renewals and waiters,
+// because those are clients, which do not move. ok is false if there is no such step.
 func cutOf(s told, rnd *rand.Rand) (cut int, ok bool) {
 	var cuts []int
 	for i, seen := range s.seen[:len(s.seen)-1] {

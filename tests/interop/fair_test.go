@@ -90,7 +90,7 @@ func TestDeadWaiterOfFairLock(t *testing.T) {
 	n.replies("10000", "PTTL", key)
 }
 
-// A queue without scores, or of other types, keeps nobody out.
+// A queue without scores, or of other types, excludes no client.
 func TestWhatIsNoQueue(t *testing.T) {
 	n := startFair(t)
 	for name, make := range map[string][][]string{
@@ -107,8 +107,8 @@ func TestWhatIsNoQueue(t *testing.T) {
 	}
 }
 
-// A native release tells the first of RFairLock's queue, on the channel that it listens
-// to, and everybody on RLock's.
+// A native release tells the first of RFairLock's queue, on the channel that it listens to, and all clients
+// on RLock's.
 func TestReleaseTellsFairLocksHead(t *testing.T) {
 	n := startFair(t)
 	n.play(step{verb: "acquire", owner: "a", ms: 10_000})

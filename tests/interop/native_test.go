@@ -31,8 +31,8 @@ type native struct {
 	waiting []string
 }
 
-// startNative starts a server whose clock shows now. In dir, if it is not empty, it finds
-// a snapshot and saves its own.
+// startNative starts a server with a clock at now. In dir, if it is not empty, it finds a snapshot and saves
+// its own.
 func startNative(t *testing.T, dir string, now time.Time) *native {
 	t.Helper()
 	now = now.Truncate(time.Millisecond) // between milliseconds the end of a lease is rounded up

@@ -16,7 +16,7 @@ import (
 // observation is what can be seen after a step.
 type observation struct {
 	// reply is what the answer means: got, refused, queued, released, kept, not held, renewed, not renewed,
-	// forced, free, left, deleted, or "-" where nobody asked.
+	// forced, free, left, deleted, or "-" without a question.
 	reply string
 	// lock is the key: its type, and its fields but the native one.
 	lock string
@@ -117,9 +117,8 @@ func look(t *testing.T, c *testkit.Client, o *observation) {
 	}
 }
 
-// heard returns the messages that an ear has got, and what reached it before mark
-// did, which is published last; not what those hear who wait for an RReadWriteLock, of which these scripts
-// know nothing.
+// heard returns the messages that an ear has got, and what reached it before mark did, which is published
+// last; not what those hear who wait for an RReadWriteLock, which these scripts do not know.
 func heard(t *testing.T, c, ear *testkit.Client, mark string) (messages []string) {
 	t.Helper()
 	require.Positive(t, c.Do("PUBLISH", "marks", mark).Int)

@@ -54,7 +54,7 @@ func TestGoldenIsRedis(t *testing.T) {
 	}
 }
 
-// TestRandomSequences plays sequences that nobody has seen on both servers.
+// TestRandomSequences plays new random sequences on both servers.
 func TestRandomSequences(t *testing.T) {
 	from := testkit.SeedOr(*seed)
 	t.Logf("-seed %d", from)

@@ -140,7 +140,7 @@ func (rw *readWrite) says(want, command string) {
 	require.Equal(rw.t, want, got.String(), command)
 }
 
-// Native readers and writers, and Redisson's, keep each other out, whoever came first.
+// Native readers and writers, and Redisson's, keep each other out, in any order of arrival.
 func TestReadersAndWritersExcludeEachOther(t *testing.T) {
 	rw := startReadWrite(t)
 	const none, busy = "$nil", "5000"
@@ -234,8 +234,7 @@ func TestLeasesBesideScripts(t *testing.T) {
 	rw.says("0", "DBSIZE")
 }
 
-// Whoever waits natively has its turn when the scripts let go, and Redisson's waiters hear of native
-// releases.
+// Native waiters have their turn when the scripts let go, and Redisson's waiters hear of native releases.
 func TestWaitersOfBothKinds(t *testing.T) {
 	rw := startReadWrite(t)
 	rw.script("$nil", readLock, "r")

@@ -2,7 +2,7 @@ package interop
 
 import "testing"
 
-// byHand are the stories that somebody thought of.
+// byHand are the stories written by hand.
 var byHand = []struct {
 	name  string
 	kind  kind

@@ -94,9 +94,9 @@ func parseSteps(t *testing.T, text string) []step {
 	return steps
 }
 
-// randomSequence is one that nobody thought of. Every time in it is a multiple of 5 seconds, so that two
-// leases are either the same or far apart. Either all leases are renewed or none is: who asks for a lease
-// after a watchdog has begun gets what the client's library makes of it, which no script decides.
+// randomSequence returns a random sequence. Every time in it is a multiple of 5 seconds, so that two leases
+// are either the same or far apart. Either all leases are renewed or none is: who asks for a lease after a
+// watchdog has begun gets what the client's library makes of it, which no script decides.
 func randomSequence(seed uint64, k kind) sequence {
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	s := sequence{name: fmt.Sprintf("random %d", seed), kind: k}

@@ -15,8 +15,8 @@ import (
 var errUndecided = errors.New("the checker came to no result")
 
 // checkPatience is how long the checker may look for an order. It needs milliseconds; if it has not found
-// one, nor shown that there is none, by then, the history is undecided, of which a run may have a few in a
-// hundred at most: what many operations of unknown outcome at one moment allow is too much to try.
+// one, nor shown that there is none, by then, the history is undecided. A run may have at most a few of these
+// in a hundred: what many operations of unknown outcome at one moment allow is too much to try.
 const checkPatience = 10 * time.Second
 
 // explainPatience is how long it may look for the longest order of a history that has none.

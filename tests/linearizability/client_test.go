@@ -14,8 +14,8 @@ type client struct {
 	random *rand.Rand
 	owner  int
 	conn   *connection
-	// voucher is the connection that vouches for the owner, if the client vouches: as that of a program that
-	// acquires through a pool, and keeps one connection for being alive.
+	// voucher is the connection that has attached the owner, if the client attaches it: as that of a program
+	// that acquires through a pool, and keeps one connection for being alive.
 	voucher  *connection
 	vouches  bool
 	attached bool // it does so now
@@ -38,7 +38,7 @@ func (c *client) live(operations int) {
 			c.conn = conn
 		}
 		if c.vouches {
-			c.vouch()
+			c.keepAttached()
 		}
 		if op := c.choose(); op != nil {
 			c.do(op)
@@ -54,8 +54,8 @@ func (c *client) live(operations int) {
 	}
 }
 
-// vouch keeps the owner's locks alive, most of the time.
-func (c *client) vouch() {
+// keepAttached keeps the owner's locks alive, most of the time.
+func (c *client) keepAttached() {
 	switch n := c.random.IntN(40); {
 	case c.voucher != nil && c.voucher.hasEnded():
 		<-c.voucher.ended
@@ -133,7 +133,7 @@ func (c *client) leaveLater(conn *connection) {
 	})
 }
 
-// remember notes what the client now believes.
+// remember records what the client now believes.
 func (c *client) remember(op *operation) {
 	if op.owner != c.owner || op.refused || op.deadlock {
 		return
@@ -176,10 +176,9 @@ func (c *client) chooseAlone() *operation {
 	}
 	key, owner, lease, wait, w := c.random.IntN(maxKeys), c.owner, c.lease(), c.wait(), c.world
 	if c.random.IntN(12) == 0 {
-		// One connection then acts for two owners. If it kept a lock of one alive while it
-		// waits without limit for the other, there could be a circle that no owner is part of,
-		// and that no server could see.
-		owner, lease, wait = c.stranger(), max(lease, 1), max(wait, 1)
+		// One connection then acts for two owners. If it kept a lock of one alive while it waits without
+		// limit for the other, there could be a cycle that no owner is part of, and that no server could see.
+		owner, lease, wait = c.otherOwner(), max(lease, 1), max(wait, 1)
 	}
 	switch n := c.random.IntN(100); {
 	case n < 24:
@@ -195,7 +194,7 @@ func (c *client) chooseAlone() *operation {
 	case n < 76:
 		return &operation{kind: ttl, keys: []int{key}}
 	case n < 83:
-		return &operation{kind: release, keys: []int{key}, owner: c.stranger()}
+		return &operation{kind: release, keys: []int{key}, owner: c.otherOwner()}
 	case n < 88:
 		return &operation{kind: renew, keys: []int{key}, owner: c.owner, leaseMS: c.lease()}
 	case n < 91:
@@ -268,8 +267,8 @@ func (c *client) several() []int {
 	return c.random.Perm(maxKeys)[:2+c.random.IntN(maxKeys-1)]
 }
 
-// stranger is an owner that does not hold the lock, most likely.
-func (c *client) stranger() int { return 1 + c.random.IntN(c.world.pace.clients) }
+// otherOwner returns an owner that most likely does not hold the lock.
+func (c *client) otherOwner() int { return 1 + c.random.IntN(c.world.pace.clients) }
 
 // lease is a time for PX; 0: the watchdog.
 func (c *client) lease() int64 {

@@ -202,7 +202,7 @@ func (c *connection) life() life {
 	return life{c.ending.ms, c.gone.ms}
 }
 
-// hasEnded says whether somebody has begun to end the connection.
+// hasEnded reports whether the end of the connection has begun.
 func (c *connection) hasEnded() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,18 +1,17 @@
-// Package linearizability checks that a lock is a lock. Random clients use a few locks of one server
-// over real connections, in every way there is: with and without waiting, with leases and with the
-// server's watchdog, shared and alone, several locks at once, by force, with connections that vouch for their
-// owners, and with connections that are cut in the middle.
-// What each of them sent and was told, and when, is a history; porcupine then looks for one order of
-// all of it that the sequential lock in model_test.go could have produced, in which every operation
-// takes effect between its call and its return.
+// Package linearizability checks that a lock is a lock. Random clients use a few locks of one server over
+// real connections, in every way there is: with and without waiting, with leases and with the server's
+// watchdog, shared and alone, several locks at once, by force, with attached connections, and with
+// connections that are cut in the middle. All commands and replies with their times are a history; porcupine
+// then looks for one order of all of it that the sequential lock in model_test.go could have produced, in
+// which every operation takes effect between its call and its return.
 //
 // The model knows time. Server and test go by one clock, so a lease that was granted between two readings of
 // it ends between two known milliseconds: a lock that is seen free before, or held after, is found. The same
 // goes for what a connection's death does: from the moment at which the server no longer lists it, it may be
 // granted nothing, its watchdog renews nothing, and a grant that it could not have read has been taken back.
 //
-// Nor may anybody pass a waiter. Calls and returns alone do not show who stood before whom; but LOCK.INFO
-// shows a queue, and who calls after that must be granted after those that were seen there (window_test.go).
+// Nor may any client pass a waiter. Calls and returns alone do not show the order of waiters. But LOCK.INFO
+// shows a queue, and later callers must be granted after the waiters that it showed (window_test.go).
 //
 // Histories come in two kinds (world_test.go). Those on the machine's clock show that real timers
 // and sockets work together. Those on a server.ManualClock are exact to the millisecond and take no

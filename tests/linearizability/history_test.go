@@ -84,7 +84,7 @@ var met = []string{"lock shared: token", "lock shared: nil", "lock shared wait: 
 	"unlock: 1", "unlock: 0", "unlock: nil", "munlock", "renew: 1", "renew: 0", "del: 1", "force: 1", "flushall",
 	"look: token", "look: nil", "pttl: ms", "pttl: -2"}
 
-// search makes worlds until it is told to stop, or until one is wrong.
+// search makes worlds until it is stopped, or until one is wrong.
 type search struct {
 	pictures bool
 	// found is called with the first history that is no lock's, if it is set; the

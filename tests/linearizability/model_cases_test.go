@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The model itself, by histories whose verdict is plain. Times are milliseconds; the watchdog's lease is 90.
+// The model itself, by histories with a plain verdict. Times are milliseconds; the watchdog's lease is 90.
 
 // at is an operation between two times that was answered.
 func at(from, to int64, op operation) operation {
@@ -95,8 +95,8 @@ func once(op operation) operation {
 	return op
 }
 
-// vouched is a LOCK.ATTACH over a connection.
-func vouched(from, to int64, conn, owner int) operation {
+// attachedBy is a LOCK.ATTACH over a connection.
+func attachedBy(from, to int64, conn, owner int) operation {
 	op := on(conn, at(from, to, operation{kind: attach, owner: owner}))
 	op.keys = nil
 	return op
@@ -204,12 +204,12 @@ func TestModel(t *testing.T) {
 		{"once of each kind", true, []operation{once(locked(0, 0, 1, 50, 7)), once(shared(locked(1, 1, 1, 50, 7))), unlocked(2, 2, 1, 0, 0)}},
 
 		// Connection 3 is there until 400 and gone from 410 on.
-		{"attached keeps it", true, []operation{on(2, locked(0, 0, 1, 0, 7)), vouched(1, 1, 3, 1), refused(399, 399, 2), locked(500, 500, 2, 50, 8)}},
-		{"attached does not", false, []operation{on(2, locked(0, 0, 1, 0, 7)), vouched(1, 1, 3, 1), locked(310, 310, 2, 50, 8)}},
-		{"attached to another", true, []operation{on(2, locked(0, 0, 1, 0, 7)), vouched(1, 1, 3, 2), locked(310, 310, 2, 50, 8)}},
-		{"attached keeps no lease of its own", true, []operation{on(2, locked(0, 0, 1, 50, 7)), vouched(1, 1, 3, 1), locked(50, 50, 2, 50, 8)}},
-		{"attached once more", true, []operation{on(2, locked(0, 0, 1, 0, 7)), vouched(250, 250, 3, 1), refused(399, 399, 2)}},
-		{"detached, and kept", false, []operation{on(2, locked(0, 0, 1, 0, 7)), vouched(1, 1, 3, 1),
+		{"attached keeps it", true, []operation{on(2, locked(0, 0, 1, 0, 7)), attachedBy(1, 1, 3, 1), refused(399, 399, 2), locked(500, 500, 2, 50, 8)}},
+		{"attached does not", false, []operation{on(2, locked(0, 0, 1, 0, 7)), attachedBy(1, 1, 3, 1), locked(310, 310, 2, 50, 8)}},
+		{"attached to another", true, []operation{on(2, locked(0, 0, 1, 0, 7)), attachedBy(1, 1, 3, 2), locked(310, 310, 2, 50, 8)}},
+		{"attached keeps no lease of its own", true, []operation{on(2, locked(0, 0, 1, 50, 7)), attachedBy(1, 1, 3, 1), locked(50, 50, 2, 50, 8)}},
+		{"attached once more", true, []operation{on(2, locked(0, 0, 1, 0, 7)), attachedBy(250, 250, 3, 1), refused(399, 399, 2)}},
+		{"detached, and kept", false, []operation{on(2, locked(0, 0, 1, 0, 7)), attachedBy(1, 1, 3, 1),
 			on(3, at(220, 220, operation{kind: detach, owner: 1})), refused(310, 310, 2)}},
 
 		{"seen", true, []operation{locked(0, 0, 1, 50, 7), looked(1, 1, 1, 1, 7), left(10, 10, 40)}},
@@ -284,7 +284,8 @@ func TestWindowOfAManualClock(t *testing.T) {
 	require.EqualValues(t, 7e6, tl.earliestNS(7))
 }
 
-// Who is seen in a queue is passed by nobody who comes later, but by who holds a part of the lock already.
+// A waiter that was seen in a queue is passed by no later client, except by one that holds a part of the lock
+// already.
 func TestModelOfAQueue(t *testing.T) {
 	reader := on(2, shared(locked(0, 0, 1, 90, 7)))
 	writer := on(3, waits(locked(1, 30, 2, 50, 9), 100))
@@ -319,7 +320,7 @@ func TestModelOfAQueue(t *testing.T) {
 	}
 }
 
-// A reader is refused beside another only while somebody waits who would not share.
+// A reader is refused beside another only while an exclusive waiter is in the queue.
 func TestModelExcusesWhoStandsBehindAWriter(t *testing.T) {
 	held := shared(locked(0, 0, 1, 90, 7))
 	for name, c := range map[string]struct {

@@ -128,7 +128,7 @@ func (m *model) ttl(after []state, s state, op *operation, sp span) []state {
 	return append(after, s)
 }
 
-// nowEnds is where a lease ends as it is when somebody asks: it moves on with every renewal.
+// nowEnds is where a lease ends at the time of a query: it moves on with every renewal.
 func (m *model) nowEnds(s *state, h *holding, sp span) (low, high int64) {
 	low, high = h.endLow, h.endHigh
 	if h.watch == 0 {
@@ -144,8 +144,8 @@ func (m *model) nowEnds(s *state, h *holding, sp span) (low, high int64) {
 	return low, high
 }
 
-// attach is LOCK.ATTACH and LOCK.DETACH. The connection that vouched before has come to its end, or comes to
-// it now: what it did for the leases stays.
+// attach is LOCK.ATTACH and LOCK.DETACH. The connection that was attached before has come to its end, or
+// comes to it now: what it did for the leases stays.
 func (m *model) attach(after []state, s state, op *operation, sp span) []state {
 	before := s.vouch[op.owner]
 	if op.kind == detach && before != op.conn {

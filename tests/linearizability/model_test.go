@@ -16,18 +16,18 @@ type state struct {
 	nowMS int64               // no earlier than this: the latest earliest moment of all operations so far
 	last  int64               // the highest token given out so far is at least this
 	left  uint64              // operation.place of those who have left their queues
-	vouch [maxOwners + 1]int  // by owner: the connection that vouches for it; 0: none
+	vouch [maxOwners + 1]int  // by owner: the attached connection; 0: none
 	locks [maxKeys]lockHolder // who holds them
 }
 
-// lockHolder is who holds a lock, in the order of owners; nobody: it is free.
+// lockHolder is who holds a lock, in the order of owners; empty: it is free.
 type lockHolder []holding
 
 // holding is what one owner has of a lock.
 type holding struct {
 	owner             int
 	shared, exclusive int64 // holds
-	// The token lies in this range; it is one number unless nobody was told it.
+	// The token lies in this range; it is one number unless no client got it.
 	tokenLow, tokenHigh int64
 	// The lease, as last set by a command, is so long, and ends in this range.
 	leaseMS         int64
@@ -78,7 +78,7 @@ func (m *model) span(s *state, op *operation) (sp span, ok bool) {
 }
 
 // ends returns the range in which a lease ends, renewals included: it is renewed while the connection lives
-// that acquired the lock, or the one that vouches for its owner.
+// that acquired the lock, or the one attached for its owner.
 func (m *model) ends(s *state, h *holding) (low, high int64) {
 	low, high = h.endLow, h.endHigh
 	if h.watch == 0 {
@@ -155,7 +155,7 @@ func (op *operation) asks(key int, h *holding) bool {
 	case attach, detach:
 		return h.owner == op.owner && h.watch != 0
 	case release, renew:
-		return slices.Contains(op.keys, key) && h.owner == op.owner // a stranger gets nil in any case
+		return slices.Contains(op.keys, key) && h.owner == op.owner // another owner gets nil in any case
 	}
 	return slices.Contains(op.keys, key)
 }
@@ -232,7 +232,7 @@ func (l lockHolder) admits(op *operation) (mine, admits bool) {
 	return false, len(l) == 0 || op.shared && !exclusive
 }
 
-// take gives a lock to the owner, whose it is to take; none stands for a token that nobody was told.
+// take gives a lock to the owner that may take it; none is a token that no client got.
 func (m *model) take(s *state, key int, op *operation, token int64, sp span) bool {
 	h := s.find(key, op.owner)
 	if h == nil {

@@ -67,9 +67,10 @@ type operation struct {
 	// excused has a bit for each key that an MLOCK may have been waiting for when this operation was refused:
 	// such a key is kept for it even if it is free.
 	excused uint
-	undoes  int // of takeBack: the connection whose grant is taken back
+	undoes  int // of takeBack: the connection that loses its grant
 	// queuedNS is when it was first seen to stand in a queue; 0: it was not. Then place is a bit that stands
-	// for it, for the first 64 of a history; behind has those of all whom this operation may not pass.
+	// for it, for the first 64 of a history; behind has those of all waiters that this operation may not
+	// pass.
 	queuedNS      int64
 	place, behind uint64
 }

@@ -20,7 +20,7 @@ import (
 // lock's history stays one, so that the fault is in what is left:
 //
 //   - a key, with all that was done to it;
-//   - what came after some moment; of what was under way nobody knows, then, what became of it;
+//   - what came after some moment; of what was under way the result is then unknown;
 //   - an operation that changed nothing;
 //   - a hold: all that took it, renewed it and ended it, and those operations that may have seen it.
 //
@@ -137,7 +137,7 @@ func until(ops []porcupine.Operation, moment int64) []porcupine.Operation {
 	return part
 }
 
-// inPlace is a part in which nobody stands behind one who has been left out.
+// inPlace is a part without waiters behind one that was left out.
 func inPlace(part []porcupine.Operation) []porcupine.Operation {
 	there := uint64(0)
 	for _, p := range part {
@@ -158,7 +158,7 @@ func inPlace(part []porcupine.Operation) []porcupine.Operation {
 type holds struct {
 	ops    []porcupine.Operation
 	spans  [][]hold // by key
-	shares bool     // somebody shared a lock: see end
+	shares bool     // a lock was shared: see end
 	parent []int    // by operation: the forest of a union-find; a root stands for all that belong together
 }
 
@@ -167,7 +167,7 @@ type hold struct {
 	at       int // the operation
 	owner    int
 	shared   bool
-	token    int64 // 0: nobody was told
+	token    int64 // 0: no client got it
 	from, to int64 // it was held at some time between these, if at all
 }
 
@@ -218,7 +218,7 @@ func (h *holds) root(i int) int {
 
 func (h *holds) join(i, j int) { h.parent[h.root(i)] = h.root(j) }
 
-// take notes the holds that an operation began.
+// take records the holds that an operation began.
 func (h *holds) take(i int, op *operation) {
 	for n, k := range op.keys {
 		l := hold{at: i, owner: op.owner, shared: op.shared, from: h.ops[i].Call, to: ever}
@@ -229,9 +229,9 @@ func (h *holds) take(i int, op *operation) {
 	}
 }
 
-// end finds when the holds of a key were over: when somebody else had it, with a higher token if that is
-// known. Where locks are shared, only another owner who had it alone shows that; and what one owner
-// has at a time, with whichever tokens, is one.
+// end finds when the holds of a key were over: when another owner had it, with a higher token if that is
+// known. Where locks are shared, only another owner who had it alone shows that; and what one owner has at a
+// time, with whichever tokens, is one.
 func (h *holds) end(key int) {
 	for i := range h.spans[key] {
 		l := &h.spans[key][i]
@@ -250,7 +250,7 @@ func (h *holds) end(key int) {
 	}
 }
 
-// over notes that an owner holds nothing of a lock that is shared once UNLOCK has said so.
+// over records that an owner holds nothing of a lock that is shared once UNLOCK has said so.
 func (h *holds) over(i int, op *operation) {
 	if !h.shares || op.kind != release || op.unknown {
 		return
@@ -328,7 +328,7 @@ func (h *holds) link(i int, op *operation) {
 	}
 }
 
-// enterAgain joins the holds of one owner of which one may have entered another again: nobody was told, or
+// enterAgain joins the holds of one owner of which one may have entered another again: no client was told, or
 // the token has changed with the kind of the hold.
 func (h *holds) enterAgain(spans []hold) {
 	for _, l := range spans {

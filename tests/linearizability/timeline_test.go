@@ -17,7 +17,7 @@ type timeline struct {
 	manual *server.ManualClock // nil: the machine's clock
 	// steps are the moves of a manual clock: when each began, and what the clock showed after it.
 	steps []moment
-	// hold is held, for reading, by whoever needs a manual clock to stand still.
+	// hold is held, for reading, by code that needs a frozen manual clock.
 	hold sync.RWMutex
 	// ending counts the connections that are coming to their end.
 	ending atomic.Int32
@@ -71,7 +71,7 @@ func (tl *timeline) sleep(ms int64, stop <-chan struct{}) {
 	}
 }
 
-// quiet waits until no connection is coming to its end on a manual clock. Nobody can know which of many
+// quiet waits until no connection is coming to its end on a manual clock. It is unknown which of many
 // operations the last one of a killed connection came before; where there are few, the checker is quick.
 func (tl *timeline) quiet() {
 	for tl.manual != nil && tl.ending.Load() > 0 {

@@ -33,15 +33,15 @@ func (w *world) operations() []porcupine.Operation {
 	return list
 }
 
-// narrow uses that tokens rise: a token is first given after every lower one, and whoever is told it is told
-// after that. Who gave it is known if one operation alone acquired with it, and nobody of the same owner was
-// cut off, who may have got it without being told.
+// narrow uses that tokens rise: a token is first given after every lower one, and clients learn it after
+// that. The operation that gave it is known if only one acquired with it, and no other of the same owner was
+// cut off before its reply.
 func narrow(list []porcupine.Operation) {
 	type given struct {
 		token     int64
-		call, ret int64 // the earliest of those who were told it
+		call, ret int64 // the earliest of those that got it
 		acquirers int
-		acquirer  int // where the last of them stands in list
+		acquirer  int // where the last of them is in list
 		byUnknown bool
 	}
 	byToken, cutOff := map[int64]*given{}, map[int]bool{}
@@ -89,7 +89,7 @@ func narrow(list []porcupine.Operation) {
 	}
 }
 
-// tokens are those that an operation was told.
+// tokens are those in the reply of an operation.
 func (op *operation) tokens() []int64 {
 	if op.kind == acquire && !op.unknown {
 		return op.values
@@ -101,8 +101,8 @@ func (op *operation) tokens() []int64 {
 	return all
 }
 
-// excuse notes the keys that an MLOCK may have been waiting for when op was refused, or, if that would have
-// shared them, somebody who would not.
+// excuse records the keys that an MLOCK may have been waiting for when op was refused, or an exclusive waiter
+// if op would have shared them.
 func (w *world) excuse(op *operation) {
 	from := op.earliestMS()
 	for _, other := range w.history {
@@ -121,7 +121,7 @@ func (w *world) excuse(op *operation) {
 	}
 }
 
-// place notes who was seen to stand in a queue.
+// place records the waiters that were seen in a queue.
 func (w *world) place(seen *operation) {
 	for _, id := range seen.waiting {
 		var waiter *operation
@@ -144,8 +144,8 @@ func (w *world) place(seen *operation) {
 	}
 }
 
-// queue says of all who came to a queue later than somebody stood there that they may not pass: nobody but
-// who has a part of the lock already does.
+// queue records that later waiters may not pass those that were seen in the queue. Only an owner with a part
+// of the lock may.
 func (w *world) queue() {
 	place := uint64(1)
 	for _, before := range w.history {

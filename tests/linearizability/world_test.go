@@ -21,7 +21,7 @@ type pace struct {
 }
 
 var (
-	// realPace leaves room for a machine that does not let the test run for a while.
+	// realPace leaves time for a machine that does not let the test run for a while.
 	realPace = pace{clients: 7, operations: 70, longLeaseMS: 90, longWaitMS: 120, watchdogMS: 600, lateMS: 150, disturbAfterUS: 120_000}
 	// manualPace is exact.
 	manualPace = pace{clients: 6, operations: 50, longLeaseMS: 60, longWaitMS: 60, watchdogMS: 90, disturbAfterUS: 8_000}
@@ -52,10 +52,10 @@ type world struct {
 	// manyWait lets MLOCK wait. It keeps free keys for itself meanwhile, which excuses others' being refused,
 	// so half of the worlds do without and are stricter.
 	manyWait bool
-	// shares makes half of the worlds use SHARED, ONCE, and connections that vouch for owners.
+	// shares makes half of the worlds use SHARED, ONCE, and connections with attached owners.
 	shares bool
 
-	stop  chan struct{} // closed when everybody is to come to an end
+	stop  chan struct{} // closed when all clients are to end
 	group sync.WaitGroup
 
 	adminMu sync.Mutex
@@ -143,7 +143,7 @@ func (w *world) live() {
 	ticking.Wait()
 }
 
-// lastWord takes every lock when nobody has been there for longer than any lease: they must all be free.
+// lastWord takes every lock when no client has used it for longer than any lease: they must all be free.
 func (w *world) lastWord() {
 	w.time.sleep(max(w.pace.longLeaseMS, w.pace.watchdogMS)+1, nil)
 	conn, err := w.open()
@@ -212,7 +212,7 @@ func (w *world) recordUnknown(op *operation, c *connection) {
 	}
 }
 
-// fail notes what went wrong outside the history.
+// fail records what went wrong outside the history.
 func (w *world) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

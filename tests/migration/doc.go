@@ -1,5 +1,5 @@
 // Package migration does what docs/MIGRATION.md says: clients at work are moved from a Redis to a lockserver
-// and back, and nobody notices but for a moment. Redisson's threads hold locks all the time and wait for them
+// and back, with only a short interruption. Redisson's threads hold locks all the time and wait for them
 // (redisson/ is that program), go-redis writes values of each type. What was acknowledged is there in the
 // end, a lock is its holder's throughout, and the two servers are compared after every step.
 //

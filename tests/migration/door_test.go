@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// door is the stable address that clients know: a proxy in front of whoever leads.
+// door is the stable address that clients know: a proxy in front of the leader.
 type door struct {
 	listener net.Listener
 	mu       sync.Mutex
@@ -45,7 +45,7 @@ func (d *door) accept() {
 	}
 }
 
-// carry connects a client with whoever leads.
+// carry connects a client with the leader.
 func (d *door) carry(from net.Conn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -75,7 +75,7 @@ func (l *load) locked(ctx context.Context, _ int64) error {
 	me := strconv.FormatInt(time.Now().UnixNano(), 36)
 	got, err := l.client.SetNX(ctx, "go:lock", me, time.Minute).Result()
 	if err != nil || !got {
-		// A try again may have met what the first one, whose reply was lost, has written.
+		// A retry may have met the write of the first attempt with a lost reply.
 		_ = unlock.Run(ctx, l.client, []string{"go:lock"}, me).Err()
 		return err
 	}

@@ -71,7 +71,7 @@ func reach(t *testing.T, port string) *server {
 	return s
 }
 
-// ok runs a command whose reply is OK.
+// ok runs a command with the reply OK.
 func (s *server) ok(words ...string) {
 	s.t.Helper()
 	require.Equal(s.t, "+OK", s.Do(words...).String(), "%v", words)

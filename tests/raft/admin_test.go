@@ -13,7 +13,7 @@ import (
 )
 
 // TestMemberSeenFromOutside: a member's port of HTTP tells how its group is, in every figure that is
-// described, and that it is not ready when nobody leads.
+// described, and that it is not ready without a leader.
 func TestMemberSeenFromOutside(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)

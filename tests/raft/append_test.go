@@ -111,8 +111,8 @@ func (l *appends) join() *member {
 	return m
 }
 
-// change changes the members, whoever leads, until that is done. An answer may be lost, and so who is to be
-// removed be none already.
+// change changes the members, under any leader, until that is done. An answer may be lost, so the member may
+// be removed already.
 func (l *appends) change(words ...string) {
 	l.t.Helper()
 	eventually(l.t, fmt.Sprint("RAFT ", words), func() bool {
@@ -209,7 +209,7 @@ func words(v resp.Value) (all []string) {
 	return all
 }
 
-// check ends the clients, and holds all that they were told against what there is.
+// check ends the clients, and compares all their replies with the data.
 func (l *appends) check() {
 	l.t.Helper()
 	l.stop()

@@ -24,7 +24,7 @@ func (r refusing) Barrier() error {
 }
 
 // TestLeaderIsRefusedABarrier: who was elected, and was to hand the lead on before it served, serves when
-// that has come to nothing. Otherwise it would lead, and nobody be served, until it dies.
+// that has come to nothing. Otherwise it would lead and serve no client until it dies.
 func TestLeaderIsRefusedABarrier(t *testing.T) {
 	t.Parallel()
 	g := prepare(t, 3, nil)

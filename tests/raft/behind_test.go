@@ -47,7 +47,7 @@ func (l *logs) count(m *member, what string) int {
 	return 0
 }
 
-// TestAClockThatIsWrong: a member whose clock is behind says so; when one leads whose clock is ahead the
+// TestAClockThatIsWrong: a member with a clock that is behind says so. If the leader's clock is ahead, the
 // others do. It is said once a minute, and never where clocks are right.
 func TestAClockThatIsWrong(t *testing.T) {
 	t.Parallel()

@@ -44,17 +44,17 @@ func TestAMemberWhoseDiskFails(t *testing.T) {
 	}
 }
 
-// sick is a group of which one member's log is on a disk that fails.
+// sick is a group with one member's log on a disk that fails.
 type sick struct {
 	*group
-	member  *member // whose disk it is
+	member  *member // owner of the disk
 	disk    *failing.Disk
 	release func() error // lets go of its directory
 	said    *logs
 	acked   int // writes, each to a key of its own
 }
 
-// newSick makes such a group whose disks all work. The member leads or follows.
+// newSick makes such a group with disks that all work. The member leads or follows.
 func newSick(t *testing.T, leads bool) *sick {
 	d := &sick{disk: failing.New(), said: &logs{of: map[string]*bytes.Buffer{}}}
 	dir := t.TempDir()
@@ -174,7 +174,7 @@ func (d *sick) nowAndThen() {
 	ops := []string{failing.Write, failing.Sync, failing.List}
 	for range 5 {
 		op, oneIn, before := ops[drawn(len(ops))], 1+drawn(3), d.failures()
-		if op == failing.List { // of which a member has little to write
+		if op == failing.List { // a member has few of these to write
 			d.leader().ask("RAFT", "TRANSFER")
 		}
 		d.disk.Set(func(o string) bool { return (o == op || drawn(10) == 0) && drawn(oneIn) == 0 })

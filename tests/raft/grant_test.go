@@ -10,7 +10,7 @@ import (
 	"lockserver/server/raft"
 )
 
-// unheard is an engine whose leader does not hear for a while that entries are committed, although its
+// unheard is an engine with a leader that does not hear for a while that entries are committed, although its
 // machine was given them.
 type unheard struct {
 	raft.Engine
@@ -28,9 +28,9 @@ func (u unheard) Propose(entry []byte) (wait func() error) {
 	}
 }
 
-// TestGrantOfADeposedLeader: a leader that is one no more takes back no lock that it has granted, even if
-// the client cannot have read of it: the grant is committed, and to take it back would be another leader's
-// to do. It did so once, with nobody told, and had other data than the group from then on.
+// TestGrantOfADeposedLeader: a leader that is one no more takes back no lock that it has granted, even if the
+// client cannot have read of it: the grant is committed, and to take it back would be another leader's to do.
+// It did so once without a message, and its data differed from the group's from then on.
 func TestGrantOfADeposedLeader(t *testing.T) {
 	t.Parallel()
 	g := prepare(t, 3, nil)

@@ -81,7 +81,7 @@ func (n *network) hello(from hraft.ServerAddress, address string) (h engine.Hell
 	return h, errCut
 }
 
-// leave ends a member's part: nobody listens there.
+// leave ends a member's part: no process listens there.
 func (n *network) leave(at hraft.ServerAddress) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -181,7 +181,7 @@ func newGroup(t testing.TB, members int, change func(*engine.Options, *server.Op
 	return g
 }
 
-// prepare makes a group of which nobody runs.
+// prepare makes a group without running members.
 func prepare(t testing.TB, members int, change func(*engine.Options, *server.Options)) *group {
 	g := &group{t: t, network: &network{at: map[hraft.ServerAddress]*hraft.InmemTransport{}, cuts: map[[2]hraft.ServerAddress]bool{},
 		ids: map[hraft.ServerAddress]*engine.Identity{}}, change: change}
@@ -235,7 +235,7 @@ func (m *member) start() {
 	m.srv = srv
 }
 
-// stop ends it as a kill would: nothing is said to anybody. Entries that were stored stay.
+// stop ends it as a kill would: no message is sent. Entries that were stored stay.
 func (m *member) stop() {
 	if m.srv == nil {
 		return
@@ -325,7 +325,7 @@ func (g *group) leader(of ...*member) *member {
 	return found
 }
 
-// do has the leader run a command that may run twice, whoever that is and becomes meanwhile.
+// do has the leader run a command that may run twice, also if the leader changes meanwhile.
 func (g *group) do(words ...string) (v resp.Value) {
 	g.t.Helper()
 	eventually(g.t, strings.Join(words[:1], " ")+" is answered", func() bool {

@@ -24,8 +24,8 @@ func seenAs(form topology.Form) func(*engine.Options, *server.Options) {
 }
 
 // TestLeaderSendsOn: who waits at a member for what only the leader does loses the connection when another
-// leads: who vouches for owners, and who listens. Others of a cluster's clients keep theirs. Of clients that
-// ask Sentinels all lose it, as there, but for those that ask where the master is.
+// leads: those with attached owners, and subscribers. Others of a cluster's clients keep theirs. Of clients
+// that ask Sentinels all lose it, as there, but for those that ask where the master is.
 func TestLeaderSendsOn(t *testing.T) {
 	for name, form := range map[string]topology.Form{"cluster": topology.Cluster, "sentinel": topology.Sentinel} {
 		t.Run(name, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestWait(t *testing.T) {
 	require.Error(t, err, v)
 }
 
-// TestShutdownHandsOn: a leader that is told to end has another one lead first, so that nobody waits for an
+// TestShutdownHandsOn: a leader that is stopped transfers its lead first, so that no client waits for an
 // election.
 func TestShutdownHandsOn(t *testing.T) {
 	t.Parallel()

@@ -155,8 +155,8 @@ func TestTwoDisksAreLost(t *testing.T) {
 	require.Equal(t, group, b.Field("raft_group_id"))
 }
 
-// TestOneDiskIsLost: a member that has acknowledged a lock, and whose disk is new, does not help another to
-// lead that does not know the lock. When the third is there the leader makes it a learner and then a voter.
+// TestOneDiskIsLost: a member that has acknowledged a lockand has a new disk does not help another to lead
+// that does not know the lock. When the third is there the leader makes it a learner and then a voter.
 func TestOneDiskIsLost(t *testing.T) {
 	g, _ := formed(t)
 	a, b, c := g.Members[0], g.Members[1], g.Members[2]

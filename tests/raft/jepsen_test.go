@@ -62,7 +62,7 @@ func TestJepsen(t *testing.T) {
 	}
 }
 
-// unhurried are members that nobody takes for dead because the machine is busy.
+// unhurried are members that are not considered dead because the machine is busy.
 func unhurried(eo *engine.Options, _ *server.Options) { eo.ElectionMS = 4000 }
 
 // clustered is unhurried, for clients of a cluster.
@@ -255,7 +255,7 @@ func answersAreOnesOwn(t *testing.T, g *group) {
 	g.same()
 }
 
-// ownAnswers asks much at once for what nobody else does.
+// ownAnswers sends many requests at once that no other client sends.
 func ownAnswers(c *testkit.Client, id, n int) error {
 	key := fmt.Sprint("key", id)
 	for i := range 20 {
@@ -409,7 +409,7 @@ func halvesAndMembers(_ *testing.T, g *group) {
 	l.check()
 }
 
-// memberAgain: there a member that was made one again, of which an older entry said so already, ended.
+// memberAgain: there a member that was made one againended, if an older entry said so already.
 func memberAgain(t *testing.T, g *group) {
 	l := g.load(4)
 	for range 3 {
@@ -447,7 +447,7 @@ func connectionsComeAndGo(t *testing.T, g *group) {
 	l.check()
 }
 
-// entriesAreReplaced: there a member whose entries were replaced by those of another leader ended.
+// entriesAreReplaced: there a member with entries that another leader replaced ended.
 func entriesAreReplaced(t *testing.T, g *group) {
 	l := g.load(4)
 	old := g.leader()

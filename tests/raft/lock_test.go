@@ -63,7 +63,7 @@ func TestDeposedLeaderBeginsAnew(t *testing.T) {
 	require.Equal(t, 1, old.number("raft_rebuilds"))
 }
 
-// TestReadsAreProved: a leader that nobody follows any more answers no read with what is old.
+// TestReadsAreProved: a leader without followers answers no read with what is old.
 func TestReadsAreProved(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)
@@ -81,8 +81,8 @@ func TestReadsAreProved(t *testing.T) {
 	g.same()
 }
 
-// TestTimeAndTokens: whoever's clock is wrong, a lease does not end early, tokens rise, and a lock's end is
-// moved on by the time that there was no leader.
+// TestTimeAndTokens: with a wrong clock on any member a lease does not end early, tokens rise, and a lock's
+// end is moved on by the time that there was no leader.
 func TestTimeAndTokens(t *testing.T) {
 	t.Parallel()
 	for _, skewUS := range []int64{0, 3_600_000_000, -3_600_000_000} {

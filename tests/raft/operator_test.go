@@ -119,8 +119,8 @@ func TestWrongWordsOfOperators(t *testing.T) {
 	require.Equal(t, 1, leader.number("raft_elections_won"))
 }
 
-// TestRemovedMember: who was removed says so, once, and serves nobody; a new one that finds its way into the
-// group says no such thing.
+// TestRemovedMember: a removed member says so, once, and serves no client; a new one that finds its way into
+// the group says no such thing.
 func TestRemovedMember(t *testing.T) {
 	t.Parallel()
 	const line = "no member of its group any more"

@@ -11,7 +11,7 @@ import (
 	"lockserver/internal/plant"
 )
 
-// faults are mistakes in a member of a group: each tells somebody what is not so, or has other data than the
+// faults are mistakes in a member of a group: each gives a client a wrong answer, or has other data than the
 // group.
 var faults = []plant.Fault{
 	plant.New("a reply before the commit", plant.Or("raft-due", "true")),

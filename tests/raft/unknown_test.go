@@ -13,8 +13,8 @@ import (
 	"lockserver/server/raft/engine"
 )
 
-// older is an engine whose machine is given entries as a lockserver meets them that is older than who wrote
-// them.
+// older is an engine with a state machine that gets entries as a lockserver meets them that is older than who
+// wrote them.
 type older struct {
 	raft.Engine
 	change func(entry []byte) []byte

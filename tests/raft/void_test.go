@@ -9,7 +9,7 @@ import (
 	"lockserver/server/raft"
 )
 
-// spy is an engine of which a test sees what it is given.
+// spy is an engine that shows a test its input.
 type spy struct {
 	raft.Engine
 
@@ -34,8 +34,8 @@ func (s *spy) Propose(entry []byte) func() error {
 	return s.Engine.Propose(entry)
 }
 
-// TestVoidEntries: an entry that does not go on where the log has come to changes nothing, and one that
-// nobody can read stops the member: it does not go on with other data.
+// TestVoidEntries: an entry that does not go on where the log has come to changes nothing, and one that no
+// member can read stops the member: it does not go on with other data.
 func TestVoidEntries(t *testing.T) {
 	t.Parallel()
 	spies := map[string]*spy{}

@@ -16,7 +16,7 @@ import (
 // root is the repository, seen from this package.
 var root = filepath.Join("..", "..")
 
-// page is a text whose blocks are tested.
+// page is a text with tested blocks.
 type page struct {
 	path string // from the root
 	// code is the file of this package that has its Go; empty: it has none.
@@ -50,7 +50,7 @@ var pages = []page{
 	{path: "docs/zh-CN/SECKILL.md", original: "docs/SECKILL.md"},
 }
 
-// byHand are the pages whose blocks no test of this package runs, each with the reason.
+// byHand are the pages with blocks that no test of this package runs, each with the reason.
 var byHand = map[string]string{
 	"CONTRIBUTING.md":              "internal/tidy compares its code with that of the tree",
 	"docs/INSTALL.md":              "packaging/check installs and starts what it tells of",
@@ -183,7 +183,7 @@ func markdown(t *testing.T) []string {
 	return list
 }
 
-// TestEveryPageIsListed: a page with a block that somebody could type or compile is tested, or says why not.
+// TestEveryPageIsListed: a page with a block that a reader could type or compile is tested, or says why not.
 // A block of plain text, such as a drawing, is none.
 func TestEveryPageIsListed(t *testing.T) {
 	fence := regexp.MustCompile("(?m)^[ \t>]*```[ \t]*([a-z]+.*)$")

@@ -13,8 +13,7 @@ import (
 	"lockserver/server"
 )
 
-// The code between "snippet" and "end" stands in docs/CLIENTS.md, word for word;
-// TestGoSnippets compares them.
+// The code between "snippet" and "end" is in docs/CLIENTS.md, word for word; TestGoSnippets compares them.
 
 func Example_overTCP() {
 	srv, err := server.New(server.Options{})

@@ -14,8 +14,7 @@ import (
 	"lockserver/server"
 )
 
-// The code between "snippet" and "end" stands in docs/EMBEDDING.md, word for word;
-// TestGoSnippets compares them.
+// The code between "snippet" and "end" is in docs/EMBEDDING.md, word for word; TestGoSnippets compares them.
 
 func Example_inProcess() {
 	// snippet

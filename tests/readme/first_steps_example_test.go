@@ -12,8 +12,8 @@ import (
 	"lockserver/server"
 )
 
-// The code between "snippet" and "end" stands in docs/FIRST-STEPS.md, word for word; TestGoSnippets
-// compares them.
+// The code between "snippet" and "end" is in docs/FIRST-STEPS.md, word for word; TestGoSnippets compares
+// them.
 
 // snippet
 func TestTheNextWorkerTakesOver(t *testing.T) {

@@ -220,8 +220,8 @@ func (s *site) sh(b block, place, text string, env ...string) string {
 	return out
 }
 
-// again is sh for a block that may come to a group whose leader has just changed, as it may on a busy
-// machine: then somebody who types it would do so again.
+// again is sh for a block that may come to a group with a new leader, as may happen on a busy machine. A
+// person would then type it again.
 func (s *site) again(b block, place, text string) string {
 	s.t.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
@@ -344,7 +344,7 @@ func (s *site) ask(name string, words ...any) (string, error) {
 	return fmt.Sprint(v), err
 }
 
-// same waits until these machines have applied the same part of the history, which nobody adds to.
+// same waits until these machines have applied the same part of the history, while no client writes.
 func (s *site) same(names string) {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool {
@@ -424,7 +424,7 @@ func (l *load) goesOn() {
 	require.Eventually(l.s.t, func() bool { return count() > before+10 }, patience, 10*time.Millisecond, "clients go on")
 }
 
-// end stops the writers, and looks for what they were told.
+// end stops the writers, and checks their replies.
 func (l *load) end() {
 	t := l.s.t
 	t.Helper()

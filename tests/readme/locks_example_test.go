@@ -16,7 +16,7 @@ import (
 	"lockserver/server"
 )
 
-// The code between "snippet" and "end" stands in docs/LOCKS.md, word for word; TestGoSnippets compares them.
+// The code between "snippet" and "end" is in docs/LOCKS.md, word for word; TestGoSnippets compares them.
 
 // snippet
 var errLost = errors.New("the lock was lost")
@@ -26,7 +26,7 @@ var errLost = errors.New("the lock was lost")
 // connections as callers may wait: each waits on one.
 func withLock(ctx context.Context, client, waiting *redis.Client, key string, work func(ctx context.Context, token int64) error) error {
 	const lease, wait, margin = 30 * time.Second, 10 * time.Second, 5 * time.Second
-	owner := rand.Text() // this call's own name, which nobody else has or will have
+	owner := rand.Text() // this call's own name, which no other client has or will have
 
 	patient := waiting.WithTimeout(wait + margin) // a reply may take as long as the WAIT
 	token, err := patient.Do(ctx, "LOCK", key, owner, "PX", lease.Milliseconds(), "WAIT", wait.Milliseconds(), "ONCE").Int64()

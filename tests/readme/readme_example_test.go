@@ -12,7 +12,7 @@ import (
 	"lockserver/server"
 )
 
-// The code between "snippet" and "end" stands in README.md, word for word; TestGoSnippets compares them.
+// The code between "snippet" and "end" is in README.md, word for word; TestGoSnippets compares them.
 
 // charge is the reader's own work.
 func charge(ctx context.Context, token int64) error {

@@ -67,7 +67,7 @@ func (c *cli) do(t *testing.T, command string) string {
 	return c.finish(t)
 }
 
-// finish types one more command, whose reply shows where the one before ends.
+// finish types one more command; its reply shows where the one before ends.
 func (c *cli) finish(t *testing.T) string {
 	t.Helper()
 	c.marks++

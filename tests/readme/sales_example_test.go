@@ -11,8 +11,7 @@ import (
 	"lockserver/server"
 )
 
-// The code between "snippet" and "end" stands in docs/SECKILL.md, word for word;
-// TestGoSnippets compares them.
+// The code between "snippet" and "end" is in docs/SECKILL.md, word for word; TestGoSnippets compares them.
 
 // snippet
 // buy sells a piece to a user and says in words what became of it. order is the id of the user's request:

@@ -15,7 +15,7 @@ import (
 	"lockserver/internal/marked"
 )
 
-// TestGoSnippets: each block of Go stands in a file of this package, which is compiled and run.
+// TestGoSnippets: each block of Go is in a file of this package, which is compiled and run.
 func TestGoSnippets(t *testing.T) {
 	for _, p := range pages {
 		if p.original != "" { // TestTranslations
@@ -36,7 +36,7 @@ func TestGoSnippets(t *testing.T) {
 	}
 }
 
-// snippetsOf returns what stands in a file between the comments "snippet" and "end".
+// snippetsOf returns the text of a file between the comments "snippet" and "end".
 func snippetsOf(t *testing.T, path, comment string) (snippets []string) {
 	t.Helper()
 	code, err := os.ReadFile(path)
@@ -50,8 +50,7 @@ func snippetsOf(t *testing.T, path, comment string) (snippets []string) {
 	return snippets
 }
 
-// TestForeignSnippets: each block in another language stands in a test of tests/clients, which make clients
-// runs.
+// TestForeignSnippets: each block in another language is in a test of tests/clients, which make clients runs.
 func TestForeignSnippets(t *testing.T) {
 	languages := map[string]struct{ comment, shown, run string }{
 		// The only words that differ: a test has a server of its own.
@@ -169,8 +168,8 @@ func TestClientSettings(t *testing.T) {
 	}
 }
 
-// TestReadmeQuotesNoFiguresOfItsOwn: what was measured stands in the part that `make
-// bench` writes, and nowhere else.
+// TestReadmeQuotesNoFiguresOfItsOwn: measured figures are in the part that `make bench` writes, and nowhere
+// else.
 func TestReadmeQuotesNoFiguresOfItsOwn(t *testing.T) {
 	text, _ := page{path: "README.md"}.read(t)
 	written, err := marked.Between(text, "bench")

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestWhatAReplicaSaysOfItself: address, port, priority, and whether Sentinels are to be told of it, as a
-// master of either kind hears of a replica of either kind.
+// TestWhatAReplicaSaysOfItself: address, port, priority, and whether Sentinels get it, as a master of either
+// kind hears of a replica of either kind.
 func TestWhatAReplicaSaysOfItself(t *testing.T) {
 	for _, masterKind := range kinds {
 		for _, kind := range kinds {
@@ -28,7 +28,7 @@ func TestWhatAReplicaSaysOfItself(t *testing.T) {
 	}
 }
 
-// TestBacklogIsLetGo: repl-backlog-ttl after the last replica has gone, whose history is nobody's then.
+// TestBacklogIsLetGo: repl-backlog-ttl after the last replica has gone, the history is dropped.
 func TestBacklogIsLetGo(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {

@@ -31,7 +31,7 @@ func (l *lines) Write(b []byte) (int, error) {
 	return l.all.Write(b)
 }
 
-// have reports whether a text stands in the log, which begins anew then.
+// have reports whether a text is in the log, which begins anew then.
 func (l *lines) have(text string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,7 +85,7 @@ func TestDamagedSnapshots(t *testing.T) {
 			var log lines
 			o.Log = slog.New(slog.NewTextHandler(&log, nil))
 			replica := start(t, o)
-			next := make(chan []byte, 1) // each is sent once: the replica tries again, and is told nothing
+			next := make(chan []byte, 1) // each is sent once: the replica tries again, and gets nothing
 			addr := liar(t, func(conn net.Conn) {
 				select {
 				case damaged := <-next:

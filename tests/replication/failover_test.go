@@ -104,8 +104,8 @@ func TestFailoverIsCalledOff(t *testing.T) {
 	}
 }
 
-// TestFailoverIsAskedForTwice: who lost the reply is told the same again; what cannot be answered promotes
-// nobody.
+// TestFailoverIsAskedForTwice: a client that lost the reply gets the same reply again; a request that cannot
+// be answered promotes no replica.
 func TestFailoverIsAskedForTwice(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o server.Options) {

@@ -62,7 +62,7 @@ func (w *written) times(text string) int {
 	return bytes.Count(w.text.Bytes(), []byte(text))
 }
 
-// startLogged starts a lockserver whose log is looked at.
+// startLogged starts a lockserver with a log that is checked.
 func startLogged(t *testing.T) (*node, *written) {
 	t.Helper()
 	w := &written{}
@@ -83,8 +83,8 @@ func (n *node) do(line string) string {
 	return n.Do(strings.Fields(line)...).String()
 }
 
-// follow makes the server a replica of what stands at an address. While it loads what another master has
-// sent it refuses to, as Redis does: it is told again.
+// follow makes the server a replica of the server at an address. While it loads another master's data it
+// refuses, as Redis does, so the command is repeated.
 func (n *node) follow(addr string) {
 	n.t.Helper()
 	host, port, err := net.SplitHostPort(addr)
@@ -147,12 +147,12 @@ func inStep(t *testing.T, master, replica *node) {
 	require.Equal(t, master.info("master_replid"), replica.info("master_replid"))
 }
 
-// proxy carries connections to a server, and cuts them where it is told to.
+// proxy carries connections to a server, and cuts them at a given byte.
 type proxy struct {
 	listener net.Listener
 	to       string
 	carried  atomic.Int64 // bytes from the server
-	cutAt    atomic.Int64 // of which so many are carried before every connection is cut; below 0: any
+	cutAt    atomic.Int64 // number of bytes before every connection is cut; below 0: no limit
 	piece    atomic.Int64 // how many bytes are carried at once; 0: as they come
 	chance   *rand.Rand   // of seeds for those that delay; nil: nothing is delayed
 	closed   atomic.Bool  // who comes is sent away

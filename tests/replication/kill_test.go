@@ -29,10 +29,10 @@ type killed struct {
 	t               *testing.T
 	chance          *rand.Rand
 	master, replica *fleet.Process
-	leads           atomic.Pointer[fleet.Process] // whom clients write to
+	leads           atomic.Pointer[fleet.Process] // the server for clients' writes
 }
 
-// kept are the ways in which a server writes its data down, of which one that leads needs the first.
+// kept are the ways in which a server writes its data down; a leader needs the first.
 var kept = []string{"appendonly yes\nappendfsync always\nsave \"\"\n", "appendonly yes\nappendfsync everysec\nsave \"\"\n", "appendonly no\nsave 1 1\n", "appendonly no\nsave \"\"\n"}
 
 // killConf is what all have in common.
@@ -126,8 +126,7 @@ func TestKills(t *testing.T) {
 	})
 }
 
-// killEither kills master and replica. What clients have been told is there in the end, and the two are
-// equal.
+// killEither kills master and replica. All acknowledged writes exist in the end, and the two are equal.
 func killEither(t *testing.T, chance *rand.Rand, master, replica string) {
 	k := newKilled(t, chance, master, replica, "")
 	all := k.letWrite(4)
@@ -162,7 +161,7 @@ func killAmongAnyCommand(t *testing.T, chance *rand.Rand, program string) {
 }
 
 // killAndPromote: with min-replicas-ack 1, a master that is killed is followed by its replica, and comes back
-// as that one's. Nothing is lost that anybody was told.
+// as that one's. Nothing acknowledged is lost.
 func killAndPromote(t *testing.T, chance *rand.Rand, program string) {
 	k := newKilled(t, chance, program, program, "min-replicas-ack 1\n")
 	linked := func() {
@@ -195,7 +194,7 @@ func killAndPromote(t *testing.T, chance *rand.Rand, program string) {
 	all.check(k.master)
 }
 
-// writers are clients that remember what they were told.
+// writers are clients that record their acknowledged writes.
 type writers struct {
 	k            *killed
 	working      sync.WaitGroup
@@ -211,7 +210,7 @@ type writer struct {
 	pushed  int64 // to its list: the numbers from 1 on, some of them perhaps twice
 }
 
-// letWrite has so many clients write to whoever leads.
+// letWrite has this number of clients write to the leader.
 func (k *killed) letWrite(count int) *writers {
 	w := &writers{k: k}
 	for i := range count {
@@ -255,7 +254,7 @@ func (w *writers) write(c *writer, client *testkit.Client, to *fleet.Process) {
 	}
 }
 
-// goesOn waits until clients have been told something.
+// goesOn waits until clients get acknowledgements.
 func (w *writers) goesOn() {
 	w.k.t.Helper()
 	before := w.acknowledged.Load()
@@ -268,7 +267,7 @@ func (w *writers) end() {
 	w.working.Wait()
 }
 
-// check looks for all that the clients were told.
+// check looks for all acknowledged writes.
 func (w *writers) check(at *fleet.Process) {
 	t, n := w.k.t, reach(w.k.t, at.Addr())
 	for _, c := range w.each {

@@ -52,8 +52,7 @@ func eachReplica(t *testing.T, test func(t *testing.T, p testkit.Program)) {
 }
 
 // doesNotFollow: a Redis that is too old to read a snapshot of ours says so, whichever way that comes. It
-// tries again and again with its link down, and has nothing of ours; we go on, and whoever else follows
-// does.
+// tries again and again with its link down, and has nothing of ours; we go on, and so do other replicas.
 func doesNotFollow(t *testing.T, p testkit.Program) {
 	for _, diskless := range []string{"yes", "no"} {
 		t.Run("too old,diskless="+diskless, func(t *testing.T) {
@@ -195,7 +194,7 @@ func TestRandomCommandsBesideRedis(t *testing.T) {
 		return true
 	})
 	inStep(t, first, middle)
-	inStep(t, middle, last) // a Redis whose master is away takes nobody in
+	inStep(t, middle, last) // a Redis without its master accepts no replica
 	_ = one.listener.Close()
 	one.cut()
 	inStep(t, middle, last)

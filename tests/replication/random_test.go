@@ -54,7 +54,7 @@ func (c *crowd) send() {
 	if *conn == nil {
 		made, err := net.Dial("tcp", c.addr)
 		if err != nil {
-			time.Sleep(time.Millisecond) // somebody has killed the server
+			time.Sleep(time.Millisecond) // the server was killed
 			return
 		}
 		*conn = made

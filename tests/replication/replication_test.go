@@ -214,8 +214,8 @@ func cutEverywhere(t *testing.T, master, replica *node, step int64) {
 	require.GreaterOrEqual(t, master.number("sync_full"), syncs)
 }
 
-// TestOverdueFieldsAreHidden: a field that has had its time is not shown by a replica whose master is away,
-// but it is there, and the key as well.
+// TestOverdueFieldsAreHidden: a field that has had its time is not shown by a replica without its master, but
+// it is there, and the key as well.
 func TestOverdueFieldsAreHidden(t *testing.T) {
 	t.Parallel()
 	clock := server.NewManualClock(time.Now()) // the field may not end before the link is cut
@@ -246,7 +246,7 @@ func isWritten(t *testing.T, admin *node) {
 	eventually(t, "it has a key", func() bool { return strings.HasPrefix(admin.info("db0"), "keys=1,") })
 }
 
-// TestMinReplicasAck: nobody is told of what no replica has.
+// TestMinReplicasAck: no write is acknowledged that no replica has.
 func TestMinReplicasAck(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o server.Options) {
@@ -444,8 +444,7 @@ func randomWrites(t *testing.T, n *node, count int, between func(i int)) {
 	n.Do("SELECT", "0")
 }
 
-// TestEncryptedLink: the link goes to the encrypted port, and not to a master whose certificate nobody has
-// signed.
+// TestEncryptedLink: the link goes to the encrypted port, and not to a master with an unsigned certificate.
 func TestEncryptedLink(t *testing.T) {
 	t.Parallel()
 	authority, stranger := testkit.NewAuthority(t), testkit.NewAuthority(t)

@@ -80,8 +80,8 @@ func failovers(t *testing.T, run programs) {
 }
 
 // cutOff: a leader that neither Sentinels nor replicas reach any more, but a client. What it does from then
-// on is thrown away when it is reached again, though its history is the longer one. Nobody gets in who does
-// not know its password, which it has from one moment to the next.
+// on is thrown away when it is reached again, though its history is the longer one. No client gets in without
+// its password, which it has from one moment to the next.
 func cutOff(t *testing.T, f *fleet.Fleet) {
 	old := f.Members[0]
 	c := reach(t, old.Addr())
@@ -114,8 +114,8 @@ func cutOff(t *testing.T, f *fleet.Fleet) {
 }
 
 // sentinelsCutOff: the Sentinels do not reach the leader any more, but its replica and a client do, which
-// goes on writing while another one is made the leader. What it is told by then is there, and nothing is
-// told after that.
+// goes on writing while another one is made the leader. Writes acknowledged by then are there, and none is
+// acknowledged after that.
 func sentinelsCutOff(t *testing.T, run programs) {
 	f := fleet.Start(t, run.sentinel, "min-replicas-ack 1\n", run.lockserver, run.lockserver)
 	old := f.Members[0]
@@ -193,8 +193,8 @@ func failoversOfBoth(t *testing.T, run programs) {
 // stock is of what the clients buy, who are fewer.
 const stock = 10_000_000
 
-// nothingAcknowledgedIsLost: with min-replicas-ack 1 and one replica, clients that go on over failovers find
-// all that they have been told. FAILOVERS says how many there are.
+// nothingAcknowledgedIsLost: with min-replicas-ack 1 and one replica, clients that continue over failovers
+// find all acknowledged writes. FAILOVERS says how many there are.
 func nothingAcknowledgedIsLost(t *testing.T, run programs) {
 	count := 4
 	if s := os.Getenv("FAILOVERS"); s != "" {
@@ -276,7 +276,7 @@ func (w *watched) report() {
 	require.Empty(w.t, w.wrong)
 }
 
-// worker is a client, and what it has been told.
+// worker is a client with its acknowledged writes.
 type worker struct {
 	all     *watched
 	name    string
@@ -341,7 +341,7 @@ func (c *worker) work() {
 	}
 }
 
-// buy orders something, by that name, for somebody of that name.
+// buy orders something, by that name, for a user of that name.
 func (c *worker) buy(order string) {
 	reply, told := c.ask("SECKILL", "sale", order, order)
 	if told {
@@ -369,7 +369,7 @@ func (c *worker) count() {
 	c.counter = n
 }
 
-// take locks a key of nobody else's; 0: it is not known.
+// take locks a key of its own; 0: it is not known.
 func (c *worker) take(key string) int64 {
 	highest := c.all.highest.Load()
 	reply, told := c.ask("LOCK", key, c.name, "EX", "100000")
@@ -418,7 +418,7 @@ func (c *worker) takeTurns() {
 	}
 }
 
-// check looks for all that the worker was told.
+// check looks for all acknowledged writes of the worker.
 func (c *worker) check(leader *fleet.Process) {
 	t, n := c.all.t, reach(c.all.t, leader.Addr())
 	require.NotEmpty(t, c.pushed)

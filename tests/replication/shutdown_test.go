@@ -34,7 +34,7 @@ func ends(t *testing.T, c *node) {
 	require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
 }
 
-// eachMaster runs a test with a lockserver and a Redis, which nobody follows yet.
+// eachMaster runs a test with a lockserver and a Rediswithout replicas.
 func eachMaster(t *testing.T, test func(t *testing.T, master *node)) {
 	t.Run("lockserver", func(t *testing.T) { test(t, start(t, server.Options{EventLoops: true})) })
 	t.Run("redis", func(t *testing.T) { test(t, startRedis(t, testkit.Oracle(t))) })
@@ -120,8 +120,8 @@ func TestShutdownDoesNotWaitForEver(t *testing.T) {
 	}
 }
 
-// TestNothingIsLostByShutdown: what a master has acknowledged when it is told to end its replica has, though
-// that is behind.
+// TestNothingIsLostByShutdown: what a master has acknowledged when it is stopped its replica has, though that
+// is behind.
 func TestNothingIsLostByShutdown(t *testing.T) {
 	srv, err := server.New(server.Options{EventLoops: true, Directives: map[string]string{"repl-diskless-sync-delay": "0", "save": "",
 		"shutdown-timeout": "1000"}})

@@ -27,7 +27,7 @@ func unread(t *testing.T, master *node) net.Conn {
 	return conn
 }
 
-// flood writes more than connections take that nobody reads.
+// flood writes more than unread connections take.
 func flood(t *testing.T, master *node) {
 	t.Helper()
 	value := strings.Repeat("v", 1<<20)

@@ -21,7 +21,7 @@ func both(t *testing.T, test func(t *testing.T, replica *node) (seen []string)) 
 }
 
 // apart is a master, a link to it, and a replica that was in step and has missed more than the master keeps.
-// It comes back when it is told to.
+// It comes back on request.
 func apart(t *testing.T, replica *node) (master *node, link *proxy) {
 	t.Helper()
 	master = startRedis(t, testkit.Oracle(t), "--repl-backlog-size", "16kb", "--rdbcompression", "no")
@@ -62,9 +62,9 @@ func say(n *node, seen *[]string, lines ...string) {
 	}
 }
 
-// TestSwapDB: a replica whose data is of the history that it is sent answers from it while it loads what
-// takes its place, as Redis does with repl-diskless-load swapdb; whoever watched, waited or tracked hears of
-// that.
+// TestSwapDB: a replica with data of the same history as the snapshot answers from it while it loads what
+// takes its place, as Redis does with repl-diskless-load swapdb; clients that watched, waited or tracked are
+// notified.
 func TestSwapDB(t *testing.T) {
 	both(t, func(t *testing.T, replica *node) (seen []string) {
 		master, link := apart(t, replica)

@@ -19,8 +19,8 @@ const patience = time.Minute
 // clients is how many use a server at a time.
 const clients = 6
 
-// tokens lets clients take locks, kills the server in the middle, and returns every token that a client was
-// told, each client's by itself in the order in which it got them.
+// tokens lets clients take locks, kills the server in the middle, and returns every token that a client got,
+// each client's by itself in the order in which it got them.
 func tokens(t *testing.T, p *testkit.Process, duration time.Duration) [][]int64 {
 	t.Helper()
 	told := make([][]int64, clients)
@@ -50,7 +50,7 @@ func lockAll(c *testkit.Client, client int, granted *atomic.Int64) (told []int64
 		if err != nil {
 			return told
 		}
-		if v.IsNull() { // held by somebody before the kill
+		if v.IsNull() { // held by a client before the kill
 			if _, err = c.Call("LOCK.FORCE", key); err != nil {
 				return told
 			}

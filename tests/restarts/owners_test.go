@@ -10,7 +10,7 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// leaseOfWatchdog is how long a lock lasts for which nobody lives any more.
+// leaseOfWatchdog is how long a lock lasts after its client is gone.
 const leaseOfWatchdog = 30 * time.Second
 
 // shutdown saves the data and ends the server.
@@ -51,7 +51,7 @@ func acquire(t *testing.T, p *testkit.Process) (locks []heldLock) {
 	return locks
 }
 
-// attach is a connection that vouches for alice, who holds so many locks.
+// attach is a connection with the owner alice attached, and her number of locks.
 func attach(t *testing.T, p *testkit.Process, holds int64) *testkit.Client {
 	t.Helper()
 	c := p.Client(t)

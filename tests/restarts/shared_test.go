@@ -14,8 +14,8 @@ import (
 // sharers is how many owners come and go.
 const sharers = 12
 
-// Whoever shared a lock when the server was killed shares it after the start, with the same token, the same
-// holds and a lease that ends at the same moment; who had gone does not.
+// An owner that shared a lock when the server was killed shares it after the start, with the same token, the
+// same holds and a lease that ends at the same moment; who had gone does not.
 func TestSharedHoldersOutliveKills(t *testing.T) {
 	seed := testkit.SeedOr(*seedFlag)
 	t.Logf("seed %d", seed)

@@ -20,7 +20,7 @@ const kills = 10
 // runFor is how long a server is used before it is killed, give or take.
 const runFor = 120 * time.Millisecond
 
-// checkReserved fails unless the token file promises at least the highest token that was told.
+// checkReserved fails unless the token file promises at least the highest token that a client got.
 func checkReserved(t *testing.T, dir string, highest int64) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, "lockserver.token"))

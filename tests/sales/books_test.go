@@ -11,7 +11,7 @@ import (
 	"lockserver/internal/resp"
 )
 
-// books are all keys of a sale, read while nobody does anything.
+// books are all keys of a sale, read while no client is active.
 type books struct {
 	stock, total, sold, held, confirmed int
 	returned                            int

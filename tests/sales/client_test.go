@@ -123,7 +123,7 @@ func (c *client) next() *operation {
 		recent := w.known[max(0, len(w.known)-12):]
 		other := recent[r.IntN(len(recent))]
 		op.order = other.order
-		if r.IntN(12) > 0 { // or else somebody else's
+		if r.IntN(12) > 0 { // or else another user's
 			op.user = other.user
 		}
 	}
@@ -176,7 +176,7 @@ func (c *client) do(op *operation) {
 	w.record(op)
 }
 
-// mayHaveHappened looks what became of a call whose reply was lost, once it can happen no more. One that has
+// mayHaveHappened looks what became of a call with a lost reply, once it can happen no more. One that has
 // changed nothing need not be known to the checker, which takes long over many of unknown outcome.
 func (w *world) mayHaveHappened(op *operation) bool {
 	if op.kind == look || op.kind == restock {
@@ -235,7 +235,7 @@ func (w *world) record(op *operation) {
 	}
 }
 
-// fail notes what went wrong with the world itself.
+// fail records what went wrong with the world itself.
 func (w *world) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -244,7 +244,7 @@ func (w *world) fail(err error) {
 	}
 }
 
-// enter notes the connection that a client has now.
+// enter records the connection that a client has now.
 func (w *world) enter(number int, id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,17 +1,17 @@
 // Package sales checks that a sale sells what there is, once. Random clients use one sale of one server over
-// real connections, all at the same time: they buy, ask again with the same order, use an order of somebody
-// else, confirm, cancel, restock and look, alone and inside MULTI, while holds end, connections are cut and
+// real connections, all at the same time: they buy, ask again with the same order, use an order of another
+// user, confirm, cancel, restock and look, alone and inside MULTI, while holds end, connections are cut and
 // killed, and the server is started again from a snapshot or its log.
 //
-// What each of them sent and was told, and when, is a history; porcupine then looks for one order of all of
-// it that the sequential sale in model_test.go could have produced. The server runs on a server.ManualClock
-// that moves by single milliseconds, and each of these moves is an operation of the history, too: a hold that
-// ends a millisecond early or late is found.
+// All commands and replies with their times are a history; porcupine then looks for one order of all of it
+// that the sequential sale in model_test.go could have produced. The server runs on a server.ManualClock that
+// moves by single milliseconds, and each of these moves is an operation of the history, too: a hold that ends
+// a millisecond early or late is found.
 //
-// Whenever nobody is doing anything, the keys themselves are read and must agree with each other
-// (books_test.go): stock and what is sold make up what was created and restocked; the buyers are the users of
-// the orders; every order stands in the stream once, and every one that was taken back in the stream of
-// those. What is read must also be what the model says, and is what it goes on with.
+// Whenever no client is active, the keys themselves are read and must agree with each other (books_test.go):
+// stock and what is sold make up what was created and restocked; the buyers are the users of the orders;
+// every order is in the stream once, and every one that was taken back in the stream of those. What is read
+// must also be what the model says, and is what it goes on with.
 //
 // A history that is refused is shrunk before it is printed (shrink_test.go).
 //

@@ -17,7 +17,7 @@ const (
 	restock
 	look  // SECKILL.INFO
 	tick  // the clock moves by a millisecond
-	audit // everything that there is, read while nobody does anything
+	audit // all keys, read while no client is active
 )
 
 // operation is one entry of a history.
@@ -30,7 +30,7 @@ type operation struct {
 	// unknown: the connection broke before the reply. It happened at some time after its call, or never.
 	unknown bool
 	reply   string // as resp.Value.String writes it
-	// anyReply and only belong to histories that are shrunk: the reply tells of something that is left out;
+	// anyReply and only belong to histories that are shrunk: the reply mentions something that is left out;
 	// of an audit, the orders that it is about (nil: all, and the sums).
 	anyReply  bool
 	only      map[string]bool

@@ -21,7 +21,7 @@ import (
 //   - what came after some moment;
 //   - an order, with all that was done to it, and those answers that it may be the reason of;
 //   - an answer that changed nothing;
-//   - the stock: there is always enough then, and who was told that there is none is left out.
+//   - the stock: there is always enough then, and refused calls are left out.
 //
 // Without an order there is more in stock, so nothing that tells of the stock stays either, nor what takes
 // from it.
@@ -107,7 +107,7 @@ func (tr *trial) firstRefused(refused func(*trial) bool) []*operation {
 // until is what there was at a moment. An operation that was under way has happened or not.
 func (tr *trial) until(moment int64) (part []*operation) {
 	for _, op := range tr.ops {
-		changes := op.settles() || op.kind == tick || op.kind == restock
+		changes := op.decides() || op.kind == tick || op.kind == restock
 		switch {
 		case op.call > moment || op.ret > moment && !changes:
 			continue
@@ -131,9 +131,9 @@ func (tr *trial) commands() (n int) {
 	return n
 }
 
-// settles says whether an operation made an order or changed it, or may have. A retry looks like the call
+// decides reports whether an operation made an order or changed it, or may have. A retry looks like the call
 // that made it.
-func (op *operation) settles() bool {
+func (op *operation) decides() bool {
 	switch op.kind {
 	case sell:
 		return op.unknown || op.reply == "0"
@@ -169,7 +169,7 @@ func (tr *trial) units() (list []unit) {
 		orders[o.id] = true
 	}
 	for _, op := range tr.ops {
-		if op.settles() {
+		if op.decides() {
 			orders[op.order] = true
 		}
 	}
@@ -177,7 +177,7 @@ func (tr *trial) units() (list []unit) {
 		list = append(list, unit{order: id})
 	}
 	for _, op := range tr.ops {
-		if (!op.settles() || retries[op]) && op.kind != restock && op.kind != tick {
+		if (!op.decides() || retries[op]) && op.kind != restock && op.kind != tick {
 			list = append(list, unit{op: op})
 		}
 	}
@@ -194,7 +194,7 @@ func (tr *trial) assemble(part []unit) *trial {
 			answers[u.op] = true
 		}
 	}
-	all := true // the orders of a user; of nobody: everybody's
+	all := true // the orders of a user; without a user: all orders
 	missing := map[string]bool{}
 	lacks := func(id, user string) {
 		if !kept[id] {
@@ -205,7 +205,7 @@ func (tr *trial) assemble(part []unit) *trial {
 		lacks(o.id, o.user)
 	}
 	for _, op := range tr.ops {
-		if op.settles() {
+		if op.decides() {
 			lacks(op.order, op.user)
 		}
 	}
@@ -216,11 +216,11 @@ func (tr *trial) assemble(part []unit) *trial {
 	stocked, retries := all && !tr.plenty, tr.retries()
 	for _, op := range tr.ops {
 		switch {
-		case op.kind == tick, op.settles() && kept[op.order] && (!retries[op] || answers[op]):
+		case op.kind == tick, op.decides() && kept[op.order] && (!retries[op] || answers[op]):
 			left.ops = append(left.ops, op)
 		case op.kind == restock && stocked, op.kind == restock && op.qty > 0 && !tr.plenty:
 			left.ops = append(left.ops, op.unless(stocked))
-		case !answers[op] || op.settles():
+		case !answers[op] || op.decides():
 		case op.kind == audit && !stocked:
 			left.ops = append(left.ops, op.about(kept, tr.end))
 		case op.kind == look, op.kind == sell && op.reply == "1":

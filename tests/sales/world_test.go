@@ -53,13 +53,13 @@ type world struct {
 
 	mu      sync.Mutex
 	history []*operation
-	known   []*operation // calls of SECKILL whose orders may be used again
+	known   []*operation // calls of SECKILL with orders that may be used again
 	serial  int
 	err     error
 	counts  map[string]int
 	links   [clients]string // the connections of the clients, as the server numbers them
 
-	quiet state // when nobody was doing anything for the last time
+	quiet state // the last state without active clients
 }
 
 // newWorld starts a world's server and opens its sale. The seed decides everything but the scheduling.
@@ -144,7 +144,7 @@ func (w *world) live() error {
 		case ending < 2:
 			err = w.restart(&kept)
 		case ending == 2:
-			err = w.restart(nil) // from somewhere in the middle: nobody knows what is lost
+			err = w.restart(nil) // from somewhere in the middle: it is unknown what is lost
 		case ending == 3:
 			if err = w.save("SAVE"); err == nil {
 				kept = w.quiet
@@ -166,7 +166,7 @@ func (w *world) save(command string) error {
 	return err
 }
 
-// phase is a time in which everybody is busy, and its check. half: a snapshot is taken in its middle.
+// phase is a time in which all clients are active, and its check. half: a snapshot is taken in its middle.
 func (w *world) phase(half bool) error {
 	w.history = nil
 	begin := w.quiet
@@ -198,7 +198,7 @@ func (w *world) phase(half bool) error {
 	return w.check(begin)
 }
 
-// look reads the keys while nobody does anything, and what the model goes on with.
+// look reads the keys while no client is active, and what the model goes on with.
 func (w *world) look() error {
 	b, err := readBooks(w.admin.call)
 	if err == nil {

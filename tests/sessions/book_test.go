@@ -2,12 +2,11 @@ package sessions
 
 import "fmt"
 
-// book is what one connection was told.
+// book is what one connection learned from its replies.
 type book struct {
 	owner string // its name as an owner of locks, which no other connection has
 	holds map[place]*hold
-	// popped are the elements that it took out of lists; lost is how many it may
-	// have taken without being told.
+	// popped are the elements that it took out of lists; lost is how many it may have taken without a reply.
 	popped []string
 	lost   int
 	pushed []string
@@ -30,7 +29,7 @@ func (b *book) hold(p place) *hold {
 	return h
 }
 
-// took notes that a lock was given to it.
+// took records that a lock was given to it.
 func (b *book) took(p place, token int64) bool {
 	h := b.hold(p)
 	if !h.unsure && h.count > 0 && h.token != token {
@@ -40,7 +39,7 @@ func (b *book) took(p place, token int64) bool {
 	return true
 }
 
-// released notes that it was told of a release.
+// released records a reply about a release.
 func (b *book) released(p place, freed bool) bool {
 	h := b.hold(p)
 	if h.unsure {
@@ -75,7 +74,7 @@ func (b *book) check(p place, info lockInfo, alive, exact bool) error {
 	return nil
 }
 
-// lockInfo is what LOCK.INFO says; owner is empty if nobody holds the lock.
+// lockInfo is what LOCK.INFO says; owner is empty if the lock is free.
 type lockInfo struct {
 	owner        string
 	holds, token int64

@@ -17,7 +17,7 @@ type client struct {
 	id    string // CLIENT ID
 	// What the makers know of it: the state in which the next command finds it.
 	db, mute, words int
-	// mayEnd says that the server may end the connection: it has subscribed, or somebody has killed it.
+	// mayEnd says that the server may end the connection: it has subscribed, or another client has killed it.
 	mayEnd atomic.Bool
 
 	mu       sync.Mutex

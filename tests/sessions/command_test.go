@@ -24,8 +24,8 @@ type command struct {
 	noReply bool
 }
 
-// accept says whether a reply may be a command's, and notes in the book what it tells. told is false if the
-// command was perhaps run, without its client being told what came of it: v says nothing then.
+// accept says whether a reply may be a command's, and records its content in the book. told is false if the
+// command was perhaps run, but its reply was lost: v says nothing then.
 type accept func(b *book, v resp.Value, told bool) bool
 
 // place is a key in a database.

@@ -2,8 +2,8 @@ package sessions
 
 import "lockserver/internal/plant"
 
-// faults are mistakes with which a client is not answered, answered twice or in another's place,
-// or holds what it was not told of.
+// faults are mistakes with which a client is not answered, answered twice or in another's place, or holds
+// something without a reply.
 var faults = []plant.Fault{
 	// How it was before there was a list: whoever sends too much ends the other session there and
 	// then, inside of its own command.

@@ -12,7 +12,7 @@ import (
 // mostOutput is how much may wait for a subscriber or a tracker, in bytes; an event of a large key is more.
 const mostOutput = 8_000
 
-// Keys, of each kind one whose events are too large. Databases share them.
+// Keys; each kind has one with events that are too large. Databases share them.
 var (
 	large   = strings.Repeat("L", mostOutput+1000)
 	locks   = []string{"a", "b", "lock:" + large}
@@ -85,7 +85,7 @@ func (m *maker) add(c *command) {
 
 func (m *maker) place(of []string) place { return place{m.db, of[m.random.IntN(len(of))]} }
 
-// unique is a word that nobody else has.
+// unique is a word that no other command has.
 func (m *maker) unique() string {
 	m.words++
 	return fmt.Sprintf("%s.%d", m.book.owner, m.words)
@@ -338,7 +338,7 @@ func (m *maker) kill() {
 	victim.mayEnd.Store(true)
 }
 
-// listenAndWait is what it takes to be granted something and to be condemned in one unit.
+// listenAndWait is what it takes to be granted something and to be ended by the server in one unit.
 func (m *maker) listenAndWait() {
 	if m.random.IntN(3) == 0 {
 		if m.random.IntN(2) == 0 {

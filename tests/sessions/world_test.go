@@ -400,7 +400,7 @@ func (w *world) finish() error {
 	return w.eventually(w.checkNothingLeft)
 }
 
-// unblockAll returns nil when nobody waits, and everybody has been answered. It ends waits.
+// unblockAll returns nil when no client waits, and all have been answered. It ends waits.
 func (w *world) unblockAll() error {
 	said, err := w.waiting()
 	if err != nil {
@@ -417,7 +417,8 @@ func (w *world) unblockAll() error {
 	return w.quietAs(said)
 }
 
-// checkLists fails if an element was taken twice, or is nowhere although nobody may have taken it untold.
+// checkLists fails if an element was taken twice, or is nowhere although no client may have taken it without
+// a reply.
 func (w *world) checkLists() error {
 	where := make(map[string]int)
 	lost := 0

@@ -35,7 +35,7 @@ type chaos struct{ *world }
 // member is any.
 func (c *chaos) member() *member { return one(c.chance, c.group.members()...) }
 
-// leader is who leads, for all that it knows; nil: nobody does.
+// leader returns the leader as far as it knows; nil: there is none.
 func (c *chaos) leader() *member {
 	for _, m := range c.group.all {
 		if m.alive.Load() != nil && m.alive.Load().engine.Leads() {

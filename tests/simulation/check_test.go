@@ -68,7 +68,7 @@ func model(begin func() sequential) porcupine.Model {
 	return m.ToModel()
 }
 
-// checkTokens: a token is above all that anybody was told before it was asked for, of whatever lock.
+// checkTokens: a token is above all that any client got before it was asked for, of whatever lock.
 func (w *world) checkTokens() error {
 	var told []*operation
 	first := map[int64]*operation{}

@@ -19,14 +19,14 @@ type client struct {
 	number int
 	chance *chance
 	values int
-	tokens map[int]int64 // the last that it was told, by lock
+	tokens map[int]int64 // the last token that it got, by lock
 
 	at    int // the member that it asks
 	conn  *caller
 	broke *moment // when conn ends; it is what operations have
 }
 
-// fresh is a value that nobody else writes.
+// fresh is a value that no other client writes.
 func (c *client) fresh() string {
 	c.values++
 	return fmt.Sprintf("%d.%d", c.number, c.values)
@@ -78,7 +78,7 @@ func (c *client) do(o *operation) {
 		case err != nil:
 			o.unknown, o.ret = true, moment{never, 1 << 62}
 			c.leave()
-			c.world.note(o)
+			c.world.record(o)
 			return
 		case elsewhere(v):
 			c.leave()
@@ -92,7 +92,7 @@ func (c *client) do(o *operation) {
 			_, _ = fmt.Sscanf(o.about, "lock %d", &n)
 			c.tokens[n] = v.Int
 		}
-		c.world.note(o)
+		c.world.record(o)
 		return
 	}
 }
@@ -137,7 +137,7 @@ func elsewhere(v resp.Value) bool {
 	return word == "READONLY" || word == "CLUSTERDOWN" || word == "LOADING" || word == "UNBLOCKED"
 }
 
-// history is what all clients did and were told.
+// history is all commands and replies of all clients.
 type history struct {
 	mu     sync.Mutex
 	events int64
@@ -156,8 +156,8 @@ func (h *history) now() moment {
 	return moment{h.events, time.Since(h.begun)}
 }
 
-// note adds an operation.
-func (h *history) note(o *operation) {
+// record adds an operation.
+func (h *history) record(o *operation) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.all = append(h.all, o)
@@ -166,7 +166,7 @@ func (h *history) note(o *operation) {
 	}
 }
 
-// say notes what befalls the members.
+// say records events of the members.
 func (h *history) say(format string, args ...any) {
 	at := h.now()
 	h.mu.Lock()

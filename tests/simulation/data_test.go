@@ -120,7 +120,7 @@ func (m members) after(op *operation) []sequential {
 	return if1(m&^bit, op.unknown || op.reply.Int == 1 == (m&bit != 0))
 }
 
-// stream is what was appended, in its order: XADD, XRANGE. An id that nobody was told is "?".
+// stream is what was appended, in its order: XADD, XRANGE. An id without a reply is "?".
 type stream []string
 
 func streamFamily() family {

@@ -225,7 +225,7 @@ func (m *mount) GetUint64(key []byte) (uint64, error) {
 	return m.numbers[string(key)], nil
 }
 
-// keptImages are the newest snapshots, of which the last but one is there while one is made.
+// keptImages are the newest snapshots; the last but one exists while one is made.
 const keptImages = 2
 
 // sink is a snapshot that is being written. It implements hraft.SnapshotSink.

@@ -3,11 +3,11 @@
 //
 // A run is three or five real servers with the real engine in one process, in a bubble of testing/synctest:
 // twelve seconds of clients, elections and leases take a tenth of one. Between the members is a network
-// (network_test.go) that is slow, loses messages, holds them back until long after their sender has given
-// up, and is cut, in one direction or both. Their disks (disk_test.go) are slow and full, and a crash leaves
-// of a write that was under way all or nothing. Their clocks (wrong) are set by up to weeks. Members crash
-// and begin another life, hand the lead on, make snapshots (chaos_test.go). Clients do what clients do
-// (client_test.go), and where no answer came nobody knows what was done.
+// (network_test.go) that is slow, loses messages, holds them back until long after their sender has given up,
+// and is cut, in one direction or both. Their disks (disk_test.go) are slow and full, and a crash leaves of a
+// write that was under way all or nothing. Their clocks (wrong) are set by up to weeks. Members crash and
+// begin another life, hand the lead on, make snapshots (chaos_test.go). Clients do what clients do
+// (client_test.go), and without an answer the result is unknown.
 //
 // Each thing that they used has its history checked by porcupine against a sequential model: locks alone and
 // shared with leases, tokens and writes under GUARD (lock_test.go), registers, counters, sets and streams
@@ -17,12 +17,12 @@
 // of their time.
 //
 // What a seed owns: which members there are, what clients ask and when, what each message and each write
-// takes, what befalls whom and when, the times of elections, and all time. What it does not: which of
-// several cases that are ready a select takes, the order of maps, and so which of two goroutines that are
-// ready at the same moment goes first. A run whose seed is given again is therefore much like the first one,
-// but not the same; a failure prints its whole history, and -again tries its seed many times. Nor can a
-// member be stopped in the middle of a computation: that processes are stopped and go on is shown by real
-// ones (tests/raft).
+// takes, which member is affected by what and when, the times of elections, and all time. What it does not:
+// which of several cases that are ready a select takes, the order of maps, and so which of two goroutines
+// that are ready at the same moment goes first. A run whose seed is given again is therefore much like the
+// first one, but not the same; a failure prints its whole history, and -again tries its seed many times. Nor
+// can a member be stopped in the middle of a computation: that processes are stopped and go on is shown by
+// real ones (tests/raft).
 //
 //	go test -tags simulation ./tests/simulation                               some runs, a few seconds
 //	go test -tags simulation ./tests/simulation -runs 10000 -timeout 0        many (make simulation)

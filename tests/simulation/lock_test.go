@@ -17,7 +17,7 @@ import (
 // over, or not.
 type lock struct {
 	holders []holder // by owner
-	highest int64    // the highest token so far, of those that somebody was told
+	highest int64    // the highest token so far that a client got
 	value   string
 	// now is the latest time at which an operation so far was sent.
 	now time.Duration
@@ -26,8 +26,8 @@ type lock struct {
 // holder is who has a lock.
 type holder struct {
 	owner         int
-	alone, shared bool  // the holds, of which there is one of each kind, with ONCE
-	token         int64 // 0: nobody was told
+	alone, shared bool  // the holds: at most one of each kind, with ONCE
+	token         int64 // 0: no client got it
 	// sure is until when the lease lasts for certain.
 	sure time.Duration
 }
@@ -96,8 +96,8 @@ func (l lock) String() string {
 	return text
 }
 
-// without returns the lock without some of its holders, whose leases have ended by a moment; false: one of
-// them cannot have.
+// without returns the lock without some of its holders, with leases that have ended by a moment; false: one
+// of them cannot have.
 func (l lock) without(by time.Duration, which func(h *holder) bool) (lock, bool) {
 	kept := make([]holder, 0, len(l.holders))
 	for i := range l.holders {
@@ -169,7 +169,7 @@ func (op *operation) mine(h *holder) bool { return h.owner == op.owner }
 
 // acquire is LOCK ... ONCE.
 func (l lock) acquire(op *operation) (all []sequential) {
-	if !op.unknown && op.reply.Kind != resp.Integer { // nil, or a circle: another has it, or had it a moment ago
+	if !op.unknown && op.reply.Kind != resp.Integer { // nil, or a deadlock: another has it, or had it a moment ago
 		return if1(l, slices.ContainsFunc(l.holders, func(h holder) bool { return !op.mine(&h) }))
 	}
 	share := op.what == "share"

@@ -61,7 +61,7 @@ func (m *member) start() error {
 	log := m.group.log.With("member", m.peer.ID, "life", m.lives)
 	founders := m.group.founders
 	if _, ok := raft.Find(founders, m.peer.ID); !ok {
-		founders = nil // it waits until somebody makes it a member
+		founders = nil // it waits until it is made a member
 	}
 	cached, err := hraft.NewLogCache(64, l.mount)
 	if err != nil {
@@ -103,7 +103,8 @@ const (
 	watchdogMS = 3000
 )
 
-// crash ends a member's life at once: nothing that it does from now on reaches anybody, nor its disk.
+// crash ends a member's life at once: nothing that it does from now on reaches a client, a member or its
+// disk.
 func (m *member) crash() {
 	l := m.alive.Swap(nil)
 	if l == nil {
@@ -176,7 +177,7 @@ type group struct {
 	leaders, rebuilds int             // elections won, and data built anew, in the lives that saw the end of the run
 }
 
-// newGroup makes a group of which nobody runs yet, and spare servers that are none of it.
+// newGroup makes a group without running members, and spare servers outside of it.
 func newGroup(seed uint64, members, spare int) *group {
 	g := &group{seed: seed, network: newNetwork(seed), log: slog.New(slog.DiscardHandler), trailing: 20, snapshotBytes: 1 << 30}
 	if os.Getenv("RAFT_LOG") != "" {

@@ -105,7 +105,7 @@ func (n *network) carry(l link, sent time.Time, gone <-chan struct{}) bool {
 	}
 }
 
-// at is who listens at an address; nil: nobody.
+// at returns the listener at an address; nil: there is none.
 func (n *network) at(a hraft.ServerAddress) *transport {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -216,8 +216,8 @@ func (t *transport) exchange(to hraft.ServerAddress, request any, data []byte, s
 	return t.receive(other, answer)
 }
 
-// send carries a request there. Nobody may listen; false: it is lost. Each request is a connection of its
-// own.
+// send carries a request there. There may be no listener; false: it is lost. Each request is a connection of
+// its own.
 func (t *transport) send(at hraft.ServerAddress, request any, data []byte, sent time.Time) (answer chan hraft.RPCResponse, other *transport, ok bool) {
 	to := engine.Bare(at)
 	if !t.of.carry(link{t.self, to}, sent, t.closed) {
@@ -323,7 +323,7 @@ func (n *network) hello(ctx context.Context, from hraft.ServerAddress, address s
 	return h, err
 }
 
-// reached is who listens for members at host:port; nil: nobody.
+// reached returns the listener for members at host:port; nil: there is none.
 func (n *network) reached(address string) *transport {
 	n.mu.Lock()
 	defer n.mu.Unlock()

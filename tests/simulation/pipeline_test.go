@@ -132,7 +132,7 @@ func (p *pipeline) receive() {
 	}
 }
 
-// stamp notes when the answer was given: several are under way at a time.
+// stamp records when the answer was given: several are under way at a time.
 func (f *inFlight) stamp(from *transport, answer chan hraft.RPCResponse) {
 	var r hraft.RPCResponse
 	select {

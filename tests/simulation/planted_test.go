@@ -12,7 +12,7 @@ import (
 	"lockserver/internal/plant"
 )
 
-// faults are mistakes in a member of a group: each tells somebody what is not so, or has other data than the
+// faults are mistakes in a member of a group: each gives a client a wrong answer, or has other data than the
 // group. Two more are for tests/raft to find, which stops processes: that an entry counts wherever it stands,
 // and a read without proof. A leader that is cut off gives up before another can be elected, if it is never
 // stopped.

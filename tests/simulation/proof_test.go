@@ -20,7 +20,7 @@ func TestLateAnswersProveNothing(t *testing.T) {
 		for _, m := range s.others(old) {
 			s.network.set(link{m.at(), old.at()}, held, 0)
 		}
-		time.Sleep(110 * time.Millisecond) // for as long as there is a heartbeat whose answer is held
+		time.Sleep(110 * time.Millisecond) // for as long as the answer of a heartbeat is held
 		transferred := old.later("RAFT", "TRANSFER", next.peer.ID)
 		s.eventually("another leads", next.alive.Load().engine.Leads)
 		s.eventually("it serves", func() bool { return next.ask("SET", "x", "new").Str == "OK" })

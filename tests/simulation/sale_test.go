@@ -11,10 +11,9 @@ import (
 )
 
 // sale is one with orders and a limit of one piece: SECKILL, SECKILL.CONFIRM, SECKILL.CANCEL. Of the second
-// one orders must be confirmed before their hold ends. A hold lasts for at least as long as it says after
-// the command was sent, by the time of the run. How much longer is not said, since a leader's end makes it
-// longer: whoever comes later may find it over, or not. When all is healed, and time has passed, none is
-// left.
+// one orders must be confirmed before their hold ends. A hold lasts for at least as long as it says after the
+// command was sent, by the time of the run. How much longer is not said, since a leader's end makes it
+// longer: a later command may find it over, or not. When all is healed, and time has passed, none is left.
 type sale struct {
 	stock  int
 	orders string // of each in the order of ids: " id:user:state"
@@ -33,7 +32,7 @@ type hold struct {
 const pieces = 4
 
 // holdMS is for how long an order of the sale with holds waits for its confirmation, holding which sale that
-// is, and orderEvery how soon there is one more order that somebody asks for.
+// is, and orderEvery how soon there is one more order that a client requests.
 const (
 	holdMS     = 700
 	holding    = 1
@@ -50,7 +49,7 @@ func saleFamily() family {
 		},
 		draw: func(c *client, n int) *operation {
 			name := fmt.Sprint("sale", n)
-			// A few orders, so that somebody asks again; each has one user. With holds they are others as
+			// A few orders, so that a client asks again; each has one user. With holds they are others as
 			// time goes on, for none of them lasts.
 			order := c.chance.below(12)
 			user := fmt.Sprint("u", order%8)
@@ -133,7 +132,7 @@ func (s sale) after(op *operation) (all []sequential) {
 	return all
 }
 
-// expired is the sale with none, some or all of those orders taken back whose hold can have ended by a
+// expired is the sale after taking back none, some or all of the orders with a hold that can have ended by a
 // moment.
 func (s sale) expired(by time.Duration) []sale {
 	all := []sale{s}

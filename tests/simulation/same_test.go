@@ -23,7 +23,7 @@ type otherData string
 func (o otherData) Error() string { return string(o) }
 
 // same is why the members do not all have the same data at one place. It is an otherData if they are at one,
-// before they were asked and after, and nobody has done what is not committed: that never passes.
+// before they were asked and after, and no member has applied uncommitted entries: that never passes.
 func (w *world) same() error {
 	at, err := w.place()
 	if err != nil {
@@ -64,7 +64,7 @@ func (w *world) place() (at string, err error) {
 	return at, nil
 }
 
-// differences are the keys that are not the same on all members, with those that nobody finds any more.
+// differences are the keys that are not the same on all members, including those that no command finds.
 func (w *world) differences() (text string) {
 	all := map[string]map[string]string{} // by key and what is there: who has it
 	members := w.those()
@@ -141,9 +141,9 @@ func (d *disk) newest() *image {
 	return d.snapshots[len(d.snapshots)-1]
 }
 
-// TestDifferencesAreTold: of members whose data is not the same the keys are named, those too whose time has
-// come and that no command finds.
-func TestDifferencesAreTold(t *testing.T) {
+// TestDifferencesAreReported: the keys with different data on some members are named, including overdue ones
+// that no command finds.
+func TestDifferencesAreReported(t *testing.T) {
 	play(t, 3, func(s *scene) {
 		leader := s.leader()
 		other := s.others(leader)[0]

@@ -17,7 +17,7 @@ type scene struct {
 	*group
 }
 
-// play lets a test have a group of some members, all of which run.
+// play lets a test have a group of some running members.
 func play(t *testing.T, members int, f func(s *scene)) {
 	bubble(t, func(t *testing.T) {
 		s := &scene{t, newGroup(1, members, 0)}
@@ -70,7 +70,7 @@ func (s *scene) others(than *member) (all []*member) {
 	return all
 }
 
-// do has the leader run a command that may run twice, whoever that is and becomes meanwhile.
+// do has the leader run a command that may run twice, also if the leader changes meanwhile.
 func (s *scene) do(words ...string) (v resp.Value) {
 	s.t.Helper()
 	s.eventually(words[0]+" is answered", func() bool {

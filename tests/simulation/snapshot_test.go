@@ -78,8 +78,8 @@ func TestDamagedSnapshot(t *testing.T) {
 	})
 }
 
-// TestLogsPartBehindSnapshot: a member that was sent a snapshot, and has taken what nobody else has, follows
-// another leader from where the snapshot ends, although that one's log goes back to the first entry.
+// TestLogsPartBehindSnapshot: a member that was sent a snapshot, and has entries that no other member has,
+// follows another leader from where the snapshot ends, although that one's log goes back to the first entry.
 func TestLogsPartBehindSnapshot(t *testing.T) {
 	play(t, 3, func(s *scene) {
 		old, away := s.behind()

@@ -22,7 +22,7 @@ type standing struct {
 	open map[bool]int
 }
 
-// begin notes that it is to be a member, or none; false: its machine is gone, or something is under way.
+// begin records that it is to be a member, or none; false: its machine is gone, or something is under way.
 func (s *standing) begin(in bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,7 +37,7 @@ func (s *standing) begin(in bool) bool {
 	return true
 }
 
-// cancel notes that nothing was asked.
+// cancel records that nothing was asked.
 func (s *standing) cancel(in bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,8 +45,8 @@ func (s *standing) cancel(in bool) {
 	s.open[in]--
 }
 
-// end notes an answer. discard throws the machine away that is no member any more, if it is certain that
-// nobody will miss it; end reports whether that is so.
+// end records an answer. discard throws away a machine that is no longer a member, if the group certainly
+// does not need it; end reports whether that is so.
 func (s *standing) end(done, in, discard bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +63,7 @@ func (s *standing) end(done, in, discard bool) bool {
 	return true
 }
 
-// wrong reports whether it was told otherwise than that it is a member, or none, and nothing can have
+// wrong reports whether an answer said otherwise than that it is a member, or none, and nothing can have
 // changed that since.
 func (s *standing) wrong(in bool) bool {
 	s.mu.Lock()
@@ -103,8 +103,9 @@ func (c *chaos) addMember() {
 // fewest is how many members there are to be at least. With two of them one that crashes is missed.
 const fewest = 2
 
-// removeMember takes a member out: perhaps the one that leads, which hands that on first. If it is told that
-// this was done its machine is thrown away with its disk, or goes on for a while as if nothing had been.
+// removeMember takes a member out: perhaps the one that leads, which hands that on first. If the answer is
+// that this was done, its machine is thrown away with its disk, or goes on for a while as if nothing had
+// been.
 func (c *chaos) removeMember() {
 	leader := c.leader()
 	if leader == nil || len(c.group.members()) <= fewest {
@@ -147,8 +148,8 @@ func (c *chaos) change(leader, m *member, in bool, words ...string) {
 	}()
 }
 
-// settle asks the leader who is in the group: the others need not have the data. The error says that nobody
-// leads yet, or that somebody is a member who was told otherwise.
+// settle asks the leader who is in the group: the others need not have the data. The error says that there is
+// no leader yet, or that a member had another answer.
 func (w *world) settle() error {
 	for _, m := range w.group.all {
 		if l := m.alive.Load(); l == nil || !l.engine.Leads() || m.ask("GET", "any").IsError() {
@@ -173,7 +174,7 @@ func (w *world) settle() error {
 	return errors.New("nobody leads")
 }
 
-// those are the members, or all who run where nobody has asked who is one.
+// those are the members, or all that run if the membership was not asked for.
 func (w *world) those() (all []*member) {
 	for _, m := range w.group.all {
 		if w.settled == nil || w.settled[m.peer.ID] {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// losable is how many members a group has at least of which one loses its disk: the others are to be a
+// losable is the least number of members of a group in which one loses its disk: the others are to be a
 // majority, and the leader has to make that one a voter again.
 const losable = 3
 
@@ -49,7 +49,7 @@ func (g *group) quiet() bool {
 	return true
 }
 
-// allVote reports whether the member whose disk was lost last is a voter again.
+// allVote reports whether the last member that lost its disk is a voter again.
 func (c *chaos) allVote() bool {
 	m := c.lost.Load()
 	if m != nil && !c.hasVote(m) {
@@ -82,8 +82,8 @@ func (d *disk) wipe() {
 	d.logs, d.low, d.high, d.kept, d.numbers, d.snapshots = fresh.logs, 0, 0, fresh.kept, fresh.numbers, nil
 }
 
-// TestLostDiskHasNoVote: a write is on the disks of two, of which one is lost. It does not help the third,
-// which does not know the write, to lead; when the other is back all have it.
+// TestLostDiskHasNoVote: a write is on the disks of two, and one is lost. It does not help the third, which
+// does not know the write, to lead; when the other is back all have it.
 func TestLostDiskHasNoVote(t *testing.T) {
 	play(t, 3, func(s *scene) {
 		old := s.leader()
@@ -113,7 +113,7 @@ func TestLostDiskHasNoVote(t *testing.T) {
 	})
 }
 
-// TestTwoLostDisksFormNoGroup: of three members two have new disks. Nobody leads, and the third keeps what it
+// TestTwoLostDisksFormNoGroup: of three members two have new disks. None leads, and the third keeps what it
 // has.
 func TestTwoLostDisksFormNoGroup(t *testing.T) {
 	play(t, 3, func(s *scene) {

@@ -24,7 +24,7 @@ type world struct {
 	ends   time.Time // when clients stop
 	history
 	settled map[string]bool        // who is in the group when the run is over
-	lost    atomic.Pointer[member] // the member whose disk was lost last
+	lost    atomic.Pointer[member] // the last member that lost its disk
 	err     error
 
 	lived, checked time.Duration // of the machine's time

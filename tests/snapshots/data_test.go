@@ -247,7 +247,7 @@ func (m *maker) trimmedStream(key string) {
 	}
 }
 
-// groupedStream has groups, with consumers of whom some have something pending and some have not, and entries
+// groupedStream has groups, with consumers that have pending entries and others that have none, and entries
 // that were deleted while they were pending.
 func (m *maker) groupedStream(key string) {
 	ids := m.entries(key, 20+m.IntN(300))

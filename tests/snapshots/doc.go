@@ -1,6 +1,5 @@
-// Package snapshots carries whole datasets between lockserver and real redis-servers,
-// both ways, in snapshot files: the oracle, and the one in PATH, whose version (7.0 on Debian) people come
-// from.
+// Package snapshots carries whole datasets between lockserver and real redis-servers, both ways, in snapshot
+// files: the oracle, and the one in PATH (7.0 on Debian), from which users migrate.
 //
 // All of it is tests under the build tag oracle; make snapshots runs them. Random data of every type that
 // lockserver has is made in one server by commands, saved, checked by redis-check-rdb, loaded by the other,

@@ -32,7 +32,7 @@ func carry(t *testing.T, from, to *testkit.Client) map[string]string {
 	return payloads
 }
 
-// database0 is what stands in database 0.
+// database0 is the content of database 0.
 func database0(c *testkit.Client) testkit.Dataset {
 	data := testkit.ReadDataset(c)
 	for place := range data {
@@ -53,8 +53,8 @@ func value(payload string) string { return payload[:len(payload)-2-8] }
 // long list end depends on how it came to be.
 func oneForm(encoding string) bool { return encoding != "hashtable" && encoding != "quicklist" }
 
-// TestPayloadsOfRedis go into lockserver and, as lockserver's own, back into another Redis, whose digest of
-// all data is the first one's. Where there is only one way to write a value, the bytes are the same.
+// TestPayloadsOfRedis go into lockserver and, as lockserver's own, back into another Redis; its digest of all
+// data is the first one's. Where there is only one way to write a value, the bytes are the same.
 func TestPayloadsOfRedis(t *testing.T) { testkit.EachProgram(t, payloadsOfRedis) }
 
 func payloadsOfRedis(t *testing.T, p testkit.Program) {

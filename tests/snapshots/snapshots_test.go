@@ -150,8 +150,8 @@ func locksAndSalesAreOrdinaryKeys(t *testing.T, p testkit.Program) {
 	require.Equal(t, int64(1), back.Do("SECKILL.CONFIRM", "11", "user-8", "order-8").Int)
 }
 
-// TestWeLoadRedis goes all the way round: Redis' file, ours made of it, and Redis again, whose own digest
-// of all data must be the first one's.
+// TestWeLoadRedis goes all the way round: Redis' file, ours made of it, and Redis again; its digest of all
+// data must be the first one's.
 func TestWeLoadRedis(t *testing.T) { testkit.EachProgram(t, weLoadRedis) }
 
 func weLoadRedis(t *testing.T, p testkit.Program) {

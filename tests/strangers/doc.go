@@ -1,4 +1,4 @@
-// Package strangers shows what connections that do not log in can do to those that have: with a password set,
+// Package strangers shows how unauthenticated clients can affect authenticated ones: with a password set,
 // some send a byte now and then, some send commands and read nothing, some begin a handshake of TLS and stop.
 // The server is a process of its own; a client that is logged in measures what it has to wait, and the system
 // tells what the server takes.

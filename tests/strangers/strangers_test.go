@@ -98,7 +98,7 @@ func (c *child) wait(requests int) (median, longest time.Duration) {
 	return waits[len(waits)/2], waits[len(waits)-1]
 }
 
-// crowd is how many strangers there can be.
+// crowd is how many unauthenticated clients there can be.
 func crowd(t *testing.T) int {
 	t.Helper()
 	limit, known, _ := rusage.OpenFiles(uint64(*connections + 200))
@@ -108,7 +108,7 @@ func crowd(t *testing.T) int {
 	return min(*connections, int(limit)-200)
 }
 
-// What every kind of strangers does with a connection, again and again, until it is to end.
+// What every kind of unauthenticated client does with a connection, again and again, until it is to end.
 var kinds = []struct {
 	name   string
 	secure bool
@@ -133,9 +133,9 @@ var kinds = []struct {
 	}},
 }
 
-// Strangers of any kind, as many as there can be, hold nobody up, and take no more memory than they are
-// allowed. How long anybody waits is told; that it is less than twenty seconds is what a test can demand
-// of a machine that does other things, too: a client that a stranger holds up waits until the stranger goes.
+// Unauthenticated clients of any kind, as many as possible, delay no authenticated client, and take no more
+// memory than allowed. The longest wait is logged. The test only demands less than twenty seconds, because
+// the machine may be busy: a client that is really held up waits until the other one disconnects.
 func TestStrangersHoldNobodyUp(t *testing.T) {
 	n := crowd(t)
 	for _, kind := range kinds {

@@ -40,7 +40,7 @@ func (g *group) write(n int, filler string) {
 }
 
 // TestAMemberWhoseDiskIsFull: the log of a member cannot grow, of one that follows and of the one that leads.
-// The group goes on, the member says what to do, and when there is room it has what the others have, without
+// The group goes on, the member says what to do, and when there is space it has what the others have, without
 // a start.
 func TestAMemberWhoseDiskIsFull(t *testing.T) {
 	t.Parallel()

@@ -26,7 +26,7 @@ const (
 	outside = members
 )
 
-// group is a raft group of which each member is a process on a host of its own.
+// group is a raft group with each member as a process on a host of its own.
 type group struct {
 	*lan
 	t       *testing.T
@@ -34,7 +34,7 @@ type group struct {
 	logs    [members + 1]func() string
 }
 
-// newGroup starts one, whose members keep their data in these directories.
+// newGroup starts one with members that keep their data in these directories.
 func newGroup(t *testing.T, dirs [members]string) *group {
 	t.Helper()
 	g := &group{lan: newLAN(t, members+1), t: t}
@@ -44,7 +44,7 @@ func newGroup(t *testing.T, dirs [members]string) *group {
 	return g
 }
 
-// tempDirs are directories of which nothing is to be known.
+// tempDirs are unnamed temporary directories.
 func tempDirs(t *testing.T) (dirs [members]string) {
 	for i := range dirs {
 		dirs[i] = t.TempDir()
@@ -189,9 +189,9 @@ func (w *writer) push(c caller) error {
 	return err
 }
 
-// TestAGroupThatIsCut: three processes on three hosts, under load, whose network is cut in each way in which
-// it can be. Nothing that was acknowledged is lost, no read is old, tokens rise, and as long as a majority
-// hears each other and clients reach it, it goes on.
+// TestAGroupThatIsCut: three processes on three hosts, under loadwith a network that is cut in every possible
+// way. Nothing that was acknowledged is lost, no read is old, tokens rise, and as long as a majority hears
+// each other and clients reach it, it goes on.
 func TestAGroupThatIsCut(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, tempDirs(t))

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// lan is a network of hosts, each of which reaches each other one. What lies between two of them is a
-// direction of its own.
+// lan is a network of hosts that all reach each other. What lies between two of them is a direction of its
+// own.
 type lan struct {
 	hosts []*host
 	ways  [][]*direction // from a host to another
@@ -36,7 +36,7 @@ func newLAN(t *testing.T, hosts int) *lan {
 	return l
 }
 
-// carry takes packets from a host to whoever they are for. The last byte of an address says which host.
+// carry takes packets from a host to their destination. The last byte of an address says which host.
 func (l *lan) carry(from int) {
 	var late []chan packet
 	for to, h := range l.hosts {

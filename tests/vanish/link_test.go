@@ -38,7 +38,7 @@ type direction struct {
 	lostInPct atomic.Int64
 }
 
-// host is a network namespace with one device, whose packets the test carries.
+// host is a network namespace with one device; the test carries its packets.
 type host struct {
 	namespace string
 	device    *os.File
@@ -62,7 +62,7 @@ func ip(t *testing.T, args ...string) {
 // hosts counts them, for their names.
 var hosts atomic.Int64
 
-// newHost makes a host, whose address is given in words of ip.
+// newHost makes a host with an address given in words of ip.
 func newHost(t *testing.T, name string, address ...string) *host {
 	t.Helper()
 	h := &host{namespace: fmt.Sprintf("vanish-%d-%d-%s", os.Getpid(), hosts.Add(1), name)}

@@ -58,7 +58,7 @@ func newWorld(t *testing.T, lease time.Duration, options ...string) *world {
 	return w
 }
 
-// newEmbedded is newWorld with a server in this process, of which each connection has goroutines of its own.
+// newEmbedded is newWorld with a server in this process with goroutines for each connection.
 func newEmbedded(t *testing.T, lease time.Duration) *world {
 	t.Helper()
 	w := &world{link: newLink(t), t: t}
@@ -227,8 +227,8 @@ func TestALostAcknowledgement(t *testing.T) {
 	})
 }
 
-// TestABadLink: whoever lives keeps its lock, its place in the queue and what it is granted, however slow
-// the link is and though it loses packets, also if it is cut for less than a lease.
+// TestABadLink: a live client keeps its lock, its place in the queue and what it is granted, however slow the
+// link is and though it loses packets, also if it is cut for less than a lease.
 func TestABadLink(t *testing.T) {
 	const lease = 6 * time.Second
 	for _, transport := range []string{"1", "4"} {

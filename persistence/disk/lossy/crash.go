@@ -83,7 +83,7 @@ func (w *world) crash(loss Loss, chance *rand.Rand) *world {
 	return left
 }
 
-// prune removes directories whose own names are gone.
+// prune removes directories that have lost their names.
 func (w *world) prune() {
 	for {
 		gone := ""
@@ -141,7 +141,7 @@ func (n *node) crash(loss Loss, chance *rand.Rand) []byte {
 	return data
 }
 
-// torn is a write of which only a part arrived: the rest is missing, or zeros.
+// torn returns a partial write: the rest is missing, or zeros.
 func torn(data []byte, chance *rand.Rand) []byte {
 	if len(data) == 0 {
 		return data

@@ -167,7 +167,7 @@ func (n *node) sync(failed bool) {
 		}
 		if c.lost && !c.cut {
 			kept = append(kept, c)
-			c.data = make([]byte, len(c.data)) // the room is there, the bytes are not
+			c.data = make([]byte, len(c.data)) // the space is allocated, the bytes are not
 		}
 		n.durable = c.apply(n.durable)
 	}

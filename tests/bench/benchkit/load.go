@@ -14,7 +14,7 @@ type Traffic struct {
 	Lead   int                          // replies that come before it, each a status: those of a transaction's commands
 }
 
-// Always is the Want of traffic whose replies all begin the same.
+// Always is the Want of traffic with replies that all begin the same.
 func Always(want string) func(int) string { return func(int) string { return want } }
 
 // Scatter maps 0 .. total-1 onto itself, so that every number comes once but neighbours lie apart. The factor

@@ -58,12 +58,12 @@ func (c check) mark() string {
 	return sign + c.show(c.target) + " " + word
 }
 
-// AtMost notes that got must not exceed target and returns the cell of a table that says so.
+// AtMost records that got must not exceed target and returns the cell of a table that says so.
 func (r *Report) AtMost(what string, got, target float64, show func(float64) string) string {
 	return r.hold(check{what: what, got: got, target: target, show: show})
 }
 
-// AtLeast notes that got must reach target and returns the cell of a table that says so.
+// AtLeast records that got must reach target and returns the cell of a table that says so.
 func (r *Report) AtLeast(what string, got, target float64, show func(float64) string) string {
 	return r.hold(check{what: what, got: got, target: target, show: show, least: true})
 }
@@ -73,7 +73,7 @@ func (r *Report) hold(c check) string {
 	return c.mark()
 }
 
-// Failed notes that something could not run, in the report and for the exit code.
+// Failed records that something could not run, in the report and for the exit code.
 func (r *Report) Failed(what string, err error) {
 	line := OneLine(what + ": " + err.Error())
 	r.Failures = append(r.Failures, line)
@@ -92,8 +92,8 @@ func (r *Report) Text(s string) {
 	fmt.Fprintf(&r.kept, "%s\n\n", strings.TrimSpace(s))
 }
 
-// Table writes a table whose first column is text and whose others are figures. A
-// bar in a cell does not end it.
+// Table writes a table with text in the first column and figures in the others. A bar in a cell does not end
+// it.
 func (r *Report) Table(head []string, rows [][]string) {
 	var b strings.Builder
 	line := func(cells []string) {

@@ -115,7 +115,7 @@ func StartFresh(ctx context.Context, p Product, root string) (*Server, error) {
 	return Start(ctx, p, dir)
 }
 
-// FreePort is a TCP port that nobody listens on right now.
+// FreePort returns a free TCP port.
 func FreePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

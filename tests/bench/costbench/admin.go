@@ -22,7 +22,7 @@ const (
 	adminLonger = 6
 	// adminSales is what makes a scrape long.
 	adminSales = 1000
-	// scrapeEvery is more often than anybody scrapes.
+	// scrapeEvery is shorter than any usual scrape interval.
 	scrapeEvery = time.Second
 )
 

@@ -93,7 +93,7 @@ func besideWithTLS(server string) string {
 	return filepath.Join(root+"-tls", src, filepath.Base(server))
 }
 
-// selfSigned makes a certificate that nobody has to trust, and its key.
+// selfSigned makes a certificate that no client has to trust, and its key.
 func selfSigned(dir string) (certFile, keyFile string, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

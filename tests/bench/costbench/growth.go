@@ -15,7 +15,7 @@ const growthTarget = 1.0
 // smallest is the size that the others are compared with.
 const smallest = 100
 
-// growing is a request whose cost is measured while what it works on grows. It must leave the size as it is.
+// growing is a request that is measured while its data grow. It must leave the size as it is.
 type growing struct {
 	name string
 	lay  func(n int) benchkit.Traffic // n requests that make the container, in order

@@ -121,8 +121,8 @@ func (b *bench) compareTimed(ctx context.Context, c kase, requests int, note fun
 	return nil
 }
 
-// measureTimed sends requests as fast as the replies come, one at a time on each connection,
-// and notes how long each takes.
+// measureTimed sends requests as fast as the replies come, one at a time on each connection, and records how
+// long each takes.
 func measureTimed(ctx context.Context, s *server, t benchkit.Traffic, requests int) (timed, error) {
 	f, err := benchkit.DialFleet(s.Addr, clients)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // does.
 const rightsTarget = 1.15
 
-// rightsOf are the users that are measured beside the user default, of whom nothing has to be looked at.
+// rightsOf are the users that are measured besides the user default, which needs no checks.
 func rightsOf() []measuredUser {
 	ten := []string{"ten", "on", "nopass"}
 	for i := range 9 {

@@ -26,7 +26,7 @@ type product struct {
 	native bool // it has LOCK, UNLOCK and SECKILL as commands
 	// securePort is where connections are encrypted, to which redis-benchmark then talks; 0: there is none.
 	securePort int
-	user       string // as whom redis-benchmark logs in; empty: it does not
+	user       string // user for the login of redis-benchmark; empty: no login
 	adminPort  int    // where it is scraped while it is measured; 0: it is not
 	floor      bool   // it answers +OK to everything
 }

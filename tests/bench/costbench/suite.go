@@ -32,7 +32,7 @@ type sizes struct {
 	idle        time.Duration // how long a loaded server rests before its memory is read
 	span        time.Duration // how long latency is recorded in a round, once without BGSAVE and once with it
 	connections int           // idle connections
-	largest     int           // elements of the largest container whose cost is measured
+	largest     int           // elements of the largest measured container
 	probes      int           // requests of such a measurement
 }
 
@@ -87,7 +87,7 @@ func (b *bench) check(benchkit.Options) error {
 // Suite is this package as a row of the driver's table.
 func Suite() benchkit.Suite {
 	b := &bench{}
-	// The methods note themselves what could not run.
+	// The methods record failures themselves.
 	section := func(name, measures string, run func(context.Context)) benchkit.Section {
 		return benchkit.Section{Name: name, Measures: measures, Run: func(ctx context.Context) error { run(ctx); return nil }}
 	}

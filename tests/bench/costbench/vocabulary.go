@@ -98,7 +98,7 @@ func readAndAcknowledge(product, int) benchkit.Traffic {
 	}
 }
 
-// fillStream makes a stream of which the first n/2 entries wait to be acknowledged and as many to be read.
+// fillStream makes a stream with n/2 entries to be acknowledged, followed by as many unread ones.
 func fillStream(ctx context.Context, s *server, n int) error {
 	one, err := benchkit.DialFleet(s.Addr, 1) // one connection: identifiers must rise
 	if err != nil {

@@ -143,8 +143,8 @@ func TestPagesThatCannotBeWritten(t *testing.T) {
 	require.ErrorContains(t, CheckPages(dir), "MEMORY.md")
 }
 
-// TestPagesAgreeOnMemory: what a lock and a string take stands in the README and in docs/MEMORY.md, and both
-// are the figures of one run.
+// TestPagesAgreeOnMemory: the memory of a lock and of a string is in the README and in docs/MEMORY.md, and
+// both are the figures of one run.
 func TestPagesAgreeOnMemory(t *testing.T) {
 	d := committed(t)
 	l := lookup{runs: d.Runs}

@@ -75,7 +75,7 @@ text { font: 13px system-ui, sans-serif; fill: #24292f }
 	return b.String(), l.err()
 }
 
-// draw adds the bars of one panel, whose longest is as wide as the panel allows.
+// draw adds the bars of one panel; the longest is as wide as the panel.
 func (p panel) draw(b *strings.Builder, l *lookup, x, width float64) {
 	write(b, x, topHeight-14, "small", p.title)
 	figures := make([][2]float64, len(shown))

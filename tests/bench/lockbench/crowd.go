@@ -91,7 +91,7 @@ func serveCrowd(ctx context.Context, args []string) error {
 	for {
 		conn, err := orders.Accept()
 		if err != nil {
-			return nil // the end: nobody else closes it
+			return nil // the end: the caller does not close it
 		}
 		c.obey(conn)
 		_ = conn.Close()

@@ -12,7 +12,7 @@ import (
 // outcome is what a contest came to.
 type outcome struct {
 	sections int             // increments under the lock
-	handoffs int             // those whose client was another than that of the increment before
+	handoffs int             // increments by another client than the one before
 	shares   []int           // sections of each client
 	waits    []time.Duration // sorted
 }

@@ -94,7 +94,7 @@ func newNative(client *redis.Client, key, owner string) contender {
 }
 
 func (n *native) acquire(ctx context.Context) error {
-	// The wait is not cut short: a granted lock that nobody hears of would have to be given back.
+	// The wait is not cut short: a granted lock without a reader would have to be given back.
 	return n.client.Do(context.WithoutCancel(ctx), "LOCK", n.key, n.owner, "PX", leaseMS, "WAIT", 0).Err()
 }
 

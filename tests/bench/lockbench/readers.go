@@ -97,7 +97,7 @@ func scripted() requestPair {
 	return requestPair{lock: call(readLock), unlock: call(readUnlock), locked: "$-1", unlocked: ":1"}
 }
 
-// reader is a way to take and give back a lock that nobody else wants, on a server of its own.
+// reader is a way to take and give back a lock without contention, on a server of its own.
 type reader struct {
 	name   string
 	server *benchkit.Server

@@ -25,7 +25,8 @@ func (g growth) row() []string {
 		benchkit.Grouped(float64(g.after-g.before) / float64(g.count))}
 }
 
-// grow does something and notes the memory of the rested server before and after. rest lets it come to rest.
+// grow does something and records the memory of the rested server before and after. rest lets it come to
+// rest.
 func (b *bench) grow(s *benchkit.Server, what string, rest func() error, do func() (count int, err error)) (growth, error) {
 	g := growth{what: what}
 	err := rest()
@@ -72,7 +73,7 @@ func (b *bench) startPair(ctx context.Context, product func(name string, clients
 	return servers, stop, nil
 }
 
-// program is the server program with room for so many clients.
+// program is the server program with space for this number of clients.
 func (b *bench) program(name string, clients int) (benchkit.Product, error) {
 	return benchkit.Product{Name: name, Path: b.lockserver.Path, Args: []string{"--maxclients", strconv.Itoa(clients + spareFiles)}}, nil
 }

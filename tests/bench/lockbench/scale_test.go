@@ -77,7 +77,7 @@ func TestParkedClientsWaitForDifferentLocks(t *testing.T) {
 	defer p.close()
 	require.NoError(t, p.park())
 	require.NoError(t, awaitParked(s, waiters))
-	// Each is granted its own lock, and nobody else any.
+	// Each is granted its own lock, and no other client gets any.
 	for i := range waiters {
 		reply, err := s.Do("UNLOCK", fmt.Sprintf("lock:%012d", i), fmt.Sprintf("%s%012d", holder, i))
 		require.NoError(t, err)

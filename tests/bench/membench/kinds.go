@@ -18,7 +18,7 @@ const (
 	waiter  = "c0ffee1e7a944c0b9a3e2f6f4f:"
 	// longLease outlasts every measurement, in milliseconds.
 	longLease = "3600000"
-	// mostWaiters bounds the connections, of which each is an open file.
+	// mostWaiters bounds the connections; each is an open file.
 	mostWaiters = 5000
 )
 
@@ -68,7 +68,7 @@ func kinds() []kind {
 	}, large()...), locks()...)
 }
 
-// key is a kind of which each is a key: command, key, words.
+// key is a kind with one key for each: command, key, words.
 func key(name string, target float64, what, want, command string, words ...string) kind {
 	return kind{name: name, what: what, target: target, check: counted("DBSIZE"), traffic: func(bool, int) benchkit.Traffic {
 		return benchkit.Traffic{Want: benchkit.Always(want), Append: func(b []byte, i int) []byte {

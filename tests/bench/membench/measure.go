@@ -104,7 +104,7 @@ func (b *bench) measure(ctx context.Context, k kind, n int) (g grown, err error)
 // figureOf is the name of what one thing takes, of about n: Figure.redis and Figure.lockserver.
 func figureOf(kind string, n int) string { return fmt.Sprintf("bytes.%s.%d", kind, n) }
 
-// row is the line of a kind, of which about n were asked for.
+// row is the line of a kind with about n requested elements.
 func (b *bench) row(k kind, g grown, n int) []string {
 	redis, ours := g.bytes[0]/float64(g.n), g.bytes[1]/float64(g.n)
 	cells := []string{k.what, benchkit.Grouped(float64(g.n)), "-", benchkit.Fixed(ours, 1), "-", ""}
@@ -186,7 +186,7 @@ func load(ctx context.Context, fleet *benchkit.Fleet, k kind, native bool, n int
 	return fleet.Each(ctx, func(i int, c *benchkit.Conn) error { return c.Write(t.Append(nil, i)) })
 }
 
-// renewals measures what it costs the server to renew n locks for which nobody does anything.
+// renewals measures what it costs the server to renew n locks with idle holders.
 func (b *bench) renewals(ctx context.Context, s *benchkit.Server, n int) error {
 	from, err := s.CPU()
 	if err != nil {

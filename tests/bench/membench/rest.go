@@ -71,7 +71,7 @@ func (b *bench) rests1(ctx context.Context, n int) error {
 				marks[0] = b.Report.AtMost("resident under load but 20 MB, of used memory, "+what, load, loadTarget, benchkit.Times)
 			}
 			marks[1] = b.Report.AtMost("resident in a rest but 20 MB, of used memory, "+what, rest, restTarget, benchkit.Times)
-			if benchkit.InMS(r.overslept) < pauseTargetMS { // otherwise nobody can tell
+			if benchkit.InMS(r.overslept) < pauseTargetMS { // otherwise it cannot be measured
 				marks[2] = b.Report.AtMost("longest pause in a rest, "+what, benchkit.InMS(r.longest), pauseTargetMS, benchkit.Milliseconds)
 			}
 		}

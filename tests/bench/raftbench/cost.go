@@ -12,7 +12,7 @@ import (
 // disk.
 const mostCost = 2.0
 
-// kindOfWrite is one of the writes whose cost is measured.
+// kindOfWrite is one of the measured writes.
 type kindOfWrite struct {
 	name    string
 	traffic benchkit.Traffic

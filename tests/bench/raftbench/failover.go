@@ -20,9 +20,9 @@ const (
 	longestWithout = 3000.0
 )
 
-// failover kills the leader again and again, and has two clients take a lock as soon as somebody grants it.
-// The group's own time is seen by one that asks each member in turn. The other is go-redis' ClusterClient;
-// by itself it asks who leads once a minute, unless a member tells it, which one that is dead does not, and
+// failover kills the leader again and again, and has two clients take a lock as soon as a member grants it.
+// The group's own time is seen by one that asks each member in turn. The other is go-redis' ClusterClient; by
+// itself it asks who leads once a minute, unless a member tells it, which one that is dead does not, and
 // tries five times to reach that one before it tries another.
 func (b *bench) failover(ctx context.Context) error {
 	b.Report.Text(fmt.Sprintf("## A leader that is killed\n\nFrom `kill -9` of the leader until the next `LOCK` is acknowledged, of a client that asks each member in turn, and of go-redis' "+
@@ -124,7 +124,7 @@ func (a *asker) lock(_ context.Context, key string) (token int64, err error) {
 	return strconv.ParseInt(text, 10, 64)
 }
 
-// take takes a lock as soon as somebody grants it, and returns its token.
+// take takes a lock as soon as a member grants it, and returns its token.
 func take(ctx context.Context, lock lockCall, key string) (int64, error) {
 	var err error
 	for end := time.Now().Add(readyLimit); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {

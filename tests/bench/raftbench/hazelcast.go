@@ -92,7 +92,7 @@ func (b *bench) hazelcastLocks(ctx context.Context) (perSecond, each float64, er
 	return b.measure(ctx, "hazelcast", hazelcastWarm*b.sizes.span+b.sizes.warm, l.pairs, all)
 }
 
-// hazelcastLoad is the process whose threads lock and unlock.
+// hazelcastLoad is the process with threads that lock and unlock.
 type hazelcastLoad struct {
 	cmd   *exec.Cmd
 	in    io.WriteCloser

@@ -115,7 +115,7 @@ func (b *bench) newGroup(ctx context.Context) (*group, error) {
 	return g, nil
 }
 
-// freePorts are TCP ports that nobody listens on right now.
+// freePorts returns free TCP ports.
 func freePorts(n int) (ports []string, err error) {
 	taken := make(map[int]bool)
 	for len(ports) < n {

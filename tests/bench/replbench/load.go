@@ -94,7 +94,7 @@ func (b *bench) snapshot(ctx context.Context) ([]byte, error) {
 	return os.ReadFile(filepath.Join(s.Dir, "dump.rdb"))
 }
 
-// loadOnce has one server load, and returns how long that took and for how long it answered nobody.
+// loadOnce has one server load, and returns how long that took and for how long it answered no client.
 func (b *bench) loadOnce(ctx context.Context, p benchkit.Product, l loading, snapshot []byte) (tookMS, heldMS float64, err error) {
 	s, err := b.start(ctx, p, "--repl-diskless-load", l.diskless)
 	if err != nil {

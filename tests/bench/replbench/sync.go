@@ -147,7 +147,7 @@ func (b *bench) syncOne(ctx context.Context, p benchkit.Product, way string) (go
 	return got, b.syncMemory(ctx, s, &got)
 }
 
-// steady sends requests at the fixed rate for the span, while beside runs, whose context then ends.
+// steady sends requests at the fixed rate for the span, while beside runs; then the context of beside ends.
 func (b *bench) steady(ctx context.Context, s *benchkit.Server, beside func(context.Context) error) (latencies []time.Duration, slept time.Duration, err error) {
 	f, err := benchkit.DialFleet(s.Addr, clients)
 	if err != nil {

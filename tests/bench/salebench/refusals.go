@@ -9,7 +9,7 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// refusalTarget is what being told that nothing is left may cost, as a multiple of a GET.
+// refusalTarget is the allowed cost of a refusal, as a multiple of a GET.
 const refusalTarget = 1.0
 
 // values is how many keys GET chooses among, and valueBytes how long their values are: as in

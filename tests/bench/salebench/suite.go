@@ -1,7 +1,7 @@
-// Package salebench measures what an order of a sale costs when very many have bought already, and what it
-// costs to be told that there is nothing left. Growth: orders of a sale that has millions of buyers beside
-// orders of sales of a thousand each, with and without a hold. Refusals: SECKILL on a sale that is sold out,
-// on bare keys and on a sale made with SECKILL.CREATE, beside GETs of ordinary keys.
+// Package salebench measures what an order of a sale costs when very many have bought already, and what a
+// refusal costs. Growth: orders of a sale that has millions of buyers beside orders of sales of a thousand
+// each, with and without a hold. Refusals: SECKILL on a sale that is sold out, on bare keys and on a sale
+// made with SECKILL.CREATE, beside GETs of ordinary keys.
 //
 // It owns how the load is made and the targets. It must not know how a server works inside: it starts the
 // program and talks the Redis protocol to it.

@@ -1,6 +1,6 @@
 //go:build unix
 
-// Command serve runs a fleet for a test that is not written in Go, or stands in another module:
+// Command serve runs a fleet for a test that is not written in Go, or is in another module:
 //
 //	serve [-conf "directive value"]... program program ...
 //	serve -group cluster|sentinel [-conf "directive value"]... program program ...
@@ -73,7 +73,7 @@ func serve(commands io.Reader, to io.Writer, conf, group string, programs []stri
 	return false
 }
 
-// servers are those of which one leads.
+// servers are those with one leader.
 type servers interface {
 	// Settled waits until one leads, and all agree on that.
 	Settled() *fleet.Process
@@ -142,7 +142,7 @@ func (p *play) do(command string) {
 		p.back = func() {}
 		p.leader = p.Settled()
 		return
-	case "same": // all have the same data; nobody writes
+	case "same": // all have the same data; no client writes
 		p.leader = p.Settled()
 		p.Same(p.leader)
 		return

@@ -1,0 +1,149 @@
+package tidy
+
+import (
+	"fmt"
+	"go/ast"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// indirect matches the words that make a sentence hard to read for a programmer whose first language is not
+// English. CONTRIBUTING.md has the rules for language.
+var indirect = regexp.MustCompile(`(?i)\b(whom|whose|of which|nobody|somebody|everybody|anybody|whoever|is none of|stands in)\b`)
+
+// private matches words that this project once used for things that have a standard name.
+var private = regexp.MustCompile(`(?i)\b(strangers?|condemn(s|ed|ing)?|circles?|kick(s|ed|ing)?|vouch(es|ed|ing)?|rooms?|notes?|noted|` +
+	`settle[sd]?|settling|owe[sd]?|owing|patient|told)\b`)
+
+// maxSentence is the number of words that a sentence of a doc comment may have before it counts as long.
+const maxSentence = 30
+
+// language is what one directory has of each kind of fault.
+type language struct{ indirect, private, long int }
+
+// faults holds the highest number of faults that each directory may have. The numbers may only fall: a commit
+// that removes faults also lowers the number.
+var faults = map[string]language{
+	"admin":          {0, 0, 2},
+	"client":         {32, 36, 10},
+	"cmd":            {0, 0, 1},
+	"commands":       {11, 3, 12},
+	"examples":       {0, 0, 2},
+	"internal":       {3, 0, 11},
+	"lockservertest": {0, 0, 0},
+	"packaging":      {3, 2, 4},
+	"persistence":    {1, 1, 10},
+	"server":         {579, 432, 134},
+	"store":          {2, 14, 15},
+	"tests":          {57, 46, 118},
+}
+
+// count adds the faults of one file.
+func (l *language) count(s *source) {
+	for _, group := range s.file.Comments {
+		for _, comment := range group.List {
+			for line := range strings.Lines(comment.Text) {
+				if strings.HasPrefix(line, "//go:") || strings.HasPrefix(line, "// plant:") {
+					continue
+				}
+				if indirect.MatchString(line) {
+					l.indirect++
+				}
+				if private.MatchString(line) && !(strings.Contains(s.path, "geo") && shape.MatchString(line)) {
+					l.private++
+				}
+			}
+		}
+	}
+	for _, doc := range docs(s.file) {
+		for _, sentence := range sentences(doc.Text()) {
+			if len(strings.Fields(sentence)) > maxSentence {
+				l.long++
+			}
+		}
+	}
+}
+
+// shape matches the word that is private except in geometry.
+var shape = regexp.MustCompile(`\bcircles?\b`)
+
+// docs returns the doc comments of a file.
+func docs(file *ast.File) (list []*ast.CommentGroup) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.File:
+			list = append(list, n.Doc)
+		case *ast.FuncDecl:
+			list = append(list, n.Doc)
+		case *ast.GenDecl:
+			list = append(list, n.Doc)
+		case *ast.TypeSpec:
+			list = append(list, n.Doc)
+		case *ast.ValueSpec:
+			list = append(list, n.Doc)
+		case *ast.Field:
+			list = append(list, n.Doc)
+		}
+		return true
+	})
+	return slices.DeleteFunc(list, func(g *ast.CommentGroup) bool { return g == nil })
+}
+
+// sentenceEnd matches the end of a sentence inside a paragraph.
+var sentenceEnd = regexp.MustCompile(`[.!?]["')]*\s+`)
+
+// sentences returns the sentences of a doc comment. Preformatted lines are not sentences, and an item of a
+// list begins a new one.
+func sentences(doc string) (list []string) {
+	var part strings.Builder
+	flush := func() {
+		for _, sentence := range sentenceEnd.Split(part.String(), -1) {
+			if sentence != "" {
+				list = append(list, sentence)
+			}
+		}
+		part.Reset()
+	}
+	for line := range strings.Lines(doc) {
+		text := strings.TrimSpace(line)
+		preformatted := strings.HasPrefix(line, "\t")
+		if text == "" || preformatted || strings.HasPrefix(text, "- ") {
+			flush()
+		}
+		if text != "" && !preformatted {
+			part.WriteString(text + " ")
+		}
+	}
+	flush()
+	return list
+}
+
+func TestSentences(t *testing.T) {
+	require.Equal(t, []string{"One", "two or", "- three", "- four", "five"},
+		sentences("One. two\nor.\n  - three.\n  - four.\n\n\tcode. more\nfive."))
+}
+
+// TestLanguageIsPlain compares the number of faults with the table. A failure shows the line that the table
+// should have, if the new number is lower.
+func TestLanguageIsPlain(t *testing.T) {
+	counted := make(map[string]*language)
+	for _, s := range sources(t) {
+		dir, _, _ := strings.Cut(s.path, "/")
+		if counted[dir] == nil {
+			counted[dir] = new(language)
+		}
+		counted[dir].count(s)
+	}
+	for dir, got := range counted {
+		if most := faults[dir]; *got != most {
+			t.Errorf("the comments of %s have other faults than the table says: now\n\t%q: {%d, %d, %d},", dir, dir, got.indirect, got.private, got.long)
+		}
+	}
+	for dir := range faults {
+		require.Contains(t, counted, dir, fmt.Sprintf("%s is not there", dir))
+	}
+}
