@@ -29,17 +29,17 @@ type language struct{ indirect, private, long int }
 // that removes faults also lowers the number.
 var faults = map[string]language{
 	"admin":          {0, 0, 2},
-	"client":         {32, 36, 10},
-	"cmd":            {0, 0, 1},
-	"commands":       {11, 3, 12},
-	"examples":       {0, 0, 2},
-	"internal":       {3, 0, 11},
+	"client":         {32, 36, 9},
+	"cmd":            {1, 0, 2},
+	"commands":       {15, 5, 15},
+	"examples":       {1, 0, 2},
+	"internal":       {32, 2, 13},
 	"lockservertest": {0, 0, 0},
 	"packaging":      {3, 2, 4},
-	"persistence":    {1, 1, 10},
-	"server":         {579, 432, 134},
-	"store":          {2, 14, 15},
-	"tests":          {57, 46, 118},
+	"persistence":    {3, 4, 10},
+	"server":         {544, 411, 133},
+	"store":          {3, 20, 15},
+	"tests":          {59, 49, 118},
 }
 
 // count adds the faults of one file.

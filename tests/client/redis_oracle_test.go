@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"lockserver/client"
 	"lockserver/internal/testkit"
 )
 
@@ -19,7 +20,7 @@ func TestPlainRedis(t *testing.T) {
 	rdb := redis.NewClient(&redis.Options{Password: "secret",
 		Dialer: func(context.Context, string, string) (net.Conn, error) { return plain.Dial() }})
 	t.Cleanup(func() { _ = rdb.Close() })
-	_, err := New(rdb)
-	require.ErrorIs(t, err, ErrNotLockserver)
+	_, err := client.New(rdb)
+	require.ErrorIs(t, err, client.ErrNotLockserver)
 	require.ErrorContains(t, err, "unknown command 'LOCK.DETACH'")
 }
