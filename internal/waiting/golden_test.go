@@ -31,7 +31,7 @@ func TestGolden(t *testing.T) {
 					out.WriteString(strings.TrimSuffix(text, "\n") + "\n")
 				}
 			}
-			lines := []string{d.Cmd}
+			var lines []string
 			if d.Cmd == "unit" {
 				lines = strings.Split(d.Input, "\n")
 				for _, line := range lines {

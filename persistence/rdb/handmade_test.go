@@ -204,13 +204,6 @@ var handmades = []handmade{
 	{name: "length is an encoding", version: 10, body: cat(0xFE, 0xC0, 1), err: ErrCorrupt, reason: "rdb: offset 10: corrupt: 0xc0 does not begin a length"},
 }
 
-// storeRefuses are files whose elements the reader hands out, and package persistence refuses.
-var storeRefuses = []handmade{
-	{name: "plain set twice", version: 10, body: cat(2, str("s"), 2, str("a"), str("a")), err: ErrCorrupt, reason: `"a" occurs twice`},
-	{name: "plain hash twice", version: 10, body: cat(4, str("h"), 2, str("a"), str("1"), str("a"), str("2")), err: ErrCorrupt, reason: `"a" occurs twice`, redisLoads: true},
-	{name: "plain zset twice", version: 10, body: cat(5, str("z"), 2, str("a"), double(1), str("a"), double(2)), err: ErrCorrupt, reason: `"a" occurs twice`},
-}
-
 func TestHandmadeFiles(t *testing.T) {
 	for _, h := range handmades {
 		t.Run(h.name, func(t *testing.T) {

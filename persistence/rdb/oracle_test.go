@@ -19,6 +19,13 @@ import (
 	"lockserver/internal/testkit"
 )
 
+// storeRefuses are files whose elements the reader hands out, and package persistence refuses.
+var storeRefuses = []handmade{
+	{name: "plain set twice", version: 10, body: cat(2, str("s"), 2, str("a"), str("a")), err: ErrCorrupt, reason: `"a" occurs twice`},
+	{name: "plain hash twice", version: 10, body: cat(4, str("h"), 2, str("a"), str("1"), str("a"), str("2")), err: ErrCorrupt, reason: `"a" occurs twice`, redisLoads: true},
+	{name: "plain zset twice", version: 10, body: cat(5, str("z"), 2, str("a"), double(1), str("a"), double(2)), err: ErrCorrupt, reason: `"a" occurs twice`},
+}
+
 // redis is a real redis-server with a directory of its own.
 type redis struct {
 	t      *testing.T
