@@ -16,11 +16,16 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// unreadBy is how much output a client had not taken when that was last looked at.
+// unreadBy is the output that a client has not taken. Of an event loop's connection it is what was left
+// when that was last looked at; a goroutine sends meanwhile, and knows what is left now.
 func (srv *Server) unreadBy(id int64) int {
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
-	return srv.executor.clients[id].pendingBytes
+	s := srv.executor.clients[id]
+	if srv.executor.opts.EventLoops {
+		return s.pendingBytes
+	}
+	return s.conn.Buffered()
 }
 
 // mostUnread is the largest output that a client had not taken when that was last looked at.
