@@ -201,7 +201,7 @@ func (l *lockCall) take(c *Ctx, key []byte, held heldLock, edit store.HashEdit, 
 	endMS, _ := l.lease.endMS(c) // checked before
 	edit.Expire(endMS)
 	was := uint64(0)
-	if held.holds > 0 {
+	if held.holds > 0 && l.once { // a confirmed hold keeps its time
 		was = c.DB.Note(key)
 	}
 	note := c.Host.Held(c, key, l.owner, token, l.lease.unit == "", was)

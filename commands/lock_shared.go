@@ -143,7 +143,11 @@ func (l *lockCall) takeView(c *Ctx, key []byte, v lockView, edit store.HashEdit,
 	if was != 0 && s.token != was {
 		c.Host.ReleasedShare(c, key, l.owner, true) // it is another hold now, and none was lost
 	}
-	note := c.Host.HeldShare(c, key, l.owner, s.token, s.watched, c.DB.Note(key))
+	confirmed := uint64(0)
+	if !counts {
+		confirmed = c.DB.Note(key)
+	}
+	note := c.Host.HeldShare(c, key, l.owner, s.token, s.watched, confirmed)
 	if !counts { // what was given over another connection is not to be given back: see giveBack
 		lock := c.DB.EditHash(key)
 		lock.SetNote(note)
