@@ -1,7 +1,6 @@
 package store
 
 import (
-	"lockserver/internal/decimal"
 	"lockserver/store/due"
 	"lockserver/store/hash"
 )
@@ -121,11 +120,7 @@ func (sp *space) moveHeld(slot, last int) {
 
 // seeField does what SeeField does, for a field that was written.
 func (e *HashEdit) seeField(field, val []byte) {
-	if string(field) == TokenField {
-		if token, ok := decimal.ParseInt(val); ok {
-			e.seeToken(token)
-		}
-	} else if token, _, ok := ShareToken(val); ok {
+	if token, ok := tokenIn(field, val); ok {
 		e.seeToken(token)
 	}
 }

@@ -142,13 +142,18 @@ func mayBeToken(field, val []byte) bool {
 // SeeField counts the token of a field, if it is one that holds a token. The Load functions and HashEdit do
 // so themselves; a caller that drops an overdue field or hash calls it.
 func (s *Store) SeeField(field, val []byte) {
-	if string(field) == TokenField {
-		if token, ok := decimal.ParseInt(val); ok {
-			s.seeToken(token)
-		}
-	} else if token, _, ok := ShareToken(val); ok {
+	if token, ok := tokenIn(field, val); ok {
 		s.seeToken(token)
 	}
+}
+
+// tokenIn returns the fencing token of a field, if it is one that holds a token.
+func tokenIn(field, val []byte) (token int64, ok bool) {
+	if string(field) == TokenField {
+		return decimal.ParseInt(val)
+	}
+	token, _, ok = ShareToken(val)
+	return token, ok
 }
 
 func (s *Store) seeToken(token int64) {
@@ -262,7 +267,7 @@ func (db *DB) Holders() int { return db.space.tokens.Len() + db.space.sharers }
 // mutation: it may not touch the store. nil: no function.
 func (s *Store) OnLeaseEnd(ended func(db *DB, key []byte)) { s.leaseEnded = ended }
 
-// noteLease counts the key of a slotthat is due if it is a lock that is held.
+// noteLease counts the key of a slot that is due if it is a lock that is held.
 func (db *DB) noteLease(slot int) {
 	if !db.space.tokens.Has(slot) {
 		return
