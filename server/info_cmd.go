@@ -270,9 +270,8 @@ func (ex *executor) oldestWaitUS() int64 {
 	return max(0, ex.store.NowUS()-oldest.Call().(*parkedCall).sinceUS)
 }
 
-// heldGroups is how many groups of 64 keys one search for the longest hold looks at: below half a
-// millisecond. A search that does not come to its end is continued by the next, of which keepHouse makes
-// one a second.
+// heldGroups is how many groups of 64 keys one search for the longest hold looks at. A search that does not
+// come to its end is continued by the next, of which keepHouse makes one a second.
 const heldGroups = 64
 
 // longestHoldMS is for how long the lock has been held that has been held longest; 0: none is held.
