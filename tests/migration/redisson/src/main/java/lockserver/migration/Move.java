@@ -22,15 +22,22 @@ public final class Move {
      */
     static final long WATCHDOG_MS = 12_000;
 
+    /**
+     * How long a waiter of a fair lock keeps its place behind the end of the lease for which it waits. Its place is what
+     * Held checks, so that it lasts longer than any test, as by Redisson's default.
+     */
+    private static final long QUEUED_MS = 300_000;
+
+    /** The same for Load, in which a thread whose attempt failed half-way stands in the queue for so long. */
+    private static final long FAILED_MS = 5_000;
+
     private Move() {
     }
 
     /** @param args the address, as in redis://127.0.0.1:6379, and the password */
     public static void main(String[] args) throws IOException {
-        RedissonClient one = connect(args[0], args[1]);
-        RedissonClient other = connect(args[0], args[1]);
-        Held held = new Held(one, other);
-        Load load = new Load(one, other);
+        Held held = new Held(connect(args[0], args[1], QUEUED_MS), connect(args[0], args[1], QUEUED_MS));
+        Load load = new Load(connect(args[0], args[1], FAILED_MS), connect(args[0], args[1], FAILED_MS));
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = in.readLine(); line != null; line = in.readLine()) {
             System.out.println(done(line, held, load));
@@ -57,10 +64,10 @@ public final class Move {
         }
     }
 
-    private static RedissonClient connect(String address, String password) {
+    private static RedissonClient connect(String address, String password, long fairLockWaitMS) {
         Config config = new Config();
         config.setLockWatchdogTimeout(WATCHDOG_MS);
-        config.setFairLockWaitTimeout(5_000); // a thread whose attempt failed half-way stands in the queue for so long
+        config.setFairLockWaitTimeout(fairLockWaitMS);
         config.setCodec(StringCodec.INSTANCE);
         config.setPassword(password);
         config.setThreads(4);
