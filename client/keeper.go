@@ -460,10 +460,9 @@ func (k *keeper) enter() bool {
 	return true
 }
 
-// close releases what is held, as far as the server answers in time, and ends the connection.
-//
-// A lock that is released goes to who waits for it, which may be a call of this client. So the calls end after
-// the locks were released: what such a call releases, the server hears of last.
+// close releases what is held, as far as the server answers in time, and ends the connection. Calls end after
+// the locks were released: a released lock may go to a call of this client, and what the call gives back has
+// to reach the server last.
 func (k *keeper) close() {
 	k.mu.Lock() // from here on keep refuses
 	k.shut()
