@@ -449,7 +449,7 @@ func (k *keeper) sync(ctx context.Context) {
 // isClosed reports whether Close was called.
 func (k *keeper) isClosed() bool { return k.closing.Err() != nil }
 
-// enter notes that a call for a lock begins; false: the client is closed.
+// enter registers a call for a lock; false: the client is closed.
 func (k *keeper) enter() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -38,8 +38,8 @@ func Main(run func() int) int {
 	return run()
 }
 
-// ManyAtOnce has eight parallel tests run at a time, unless the command line says how many. It is for packages
-// in which tests mostly wait.
+// ManyAtOnce has eight parallel tests run at a time, unless the command line says how many. It is meant for
+// packages in which tests mostly wait.
 func ManyAtOnce() {
 	flag.Parse()
 	given := false
