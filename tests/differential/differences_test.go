@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDifferencesAreDocumented requires of every number that a test here cites that docs/DIFFERENCES.md has it:
-// each row of a table there ends with a number, and the rows of one number follow each other.
+// TestDifferencesAreDocumented requires that docs/DIFFERENCES.md has each number that a test here cites. Each
+// row of a table there ends with a number. The rows of one number follow each other.
 func TestDifferencesAreDocumented(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "DIFFERENCES.md"))
 	require.NoError(t, err)
