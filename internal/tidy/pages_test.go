@@ -20,7 +20,6 @@ type plainness struct{ words, long int }
 // pageFaults holds the number of faults of each page that has some. The numbers may only fall: a commit that
 // removes faults also lowers the number.
 var pageFaults = map[string]plainness{
-	"docs/BENCHMARKS.md":    {5, 33},
 	"docs/CONFIGURATION.md": {0, 1},
 	"docs/LOCKS.md":         {58, 35},
 	"docs/METRICS.md":       {1, 0},
@@ -109,7 +108,8 @@ func TestPageSentences(t *testing.T) {
 }
 
 // TestPagesArePlain compares the number of faults of each page with the table. A failure shows the line that
-// the table should have, if the new number is lower. Pages in Chinese are left out.
+// the table should have, if the new number is lower. Pages in Chinese are left out, and docs/BENCHMARKS.md, which
+// make bench writes.
 func TestPagesArePlain(t *testing.T) {
 	seen := 0
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -126,7 +126,7 @@ func TestPagesArePlain(t *testing.T) {
 			}
 			return filepath.SkipDir
 		}
-		if filepath.Ext(name) != ".md" || top && strings.Contains(name, "zh-CN") {
+		if filepath.Ext(name) != ".md" || name == "docs/BENCHMARKS.md" || top && strings.Contains(name, "zh-CN") {
 			return nil
 		}
 		seen++
