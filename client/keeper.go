@@ -471,6 +471,8 @@ func (k *keeper) close() {
 	for _, h := range k.held() { // one of several keys comes more than once
 		if h.markLost(h.keys[0], h.tokens[0], closed) {
 			h.abandon()
+		} else { // an Unlock is under way, whose command may be on its way for long
+			k.owe(h.unlock(), nil)
 		}
 	}
 	k.leave()
