@@ -50,11 +50,12 @@ func pageSentences(text string) (list []string) {
 	}
 	fenced := false
 	for line := range strings.Lines(text) {
+		indented := paragraph.Len() == 0 && strings.HasPrefix(line, "    ") && !listItem.MatchString(strings.TrimSpace(line))
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "```") {
 			fenced = !fenced
 		}
-		if fenced || line == "" || strings.HasPrefix(line, "```") || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "<!--") {
+		if fenced || indented || line == "" || strings.HasPrefix(line, "```") || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "<!--") {
 			flush()
 			continue
 		}
@@ -99,7 +100,7 @@ func plainnessOf(text string) (p plainness, faulty []string) {
 }
 
 func TestPageSentences(t *testing.T) {
-	page := "# A heading\n\nOne [two](x.md#y). Three\nfour `a b. c`.\n\n- five\n- six\n  seven\n1. eight\n\n| a | b; c |\n|---|---|\n\n```sh\nno. code\n```\nnine\n"
+	page := "# A heading\n\nOne [two](x.md#y). Three\nfour `a b. c`.\n\n- five\n- six\n  seven\n1. eight\n\n| a | b; c |\n|---|---|\n\n```sh\nno. code\n```\n\n    no code\n\nnine\n"
 	require.Equal(t, []string{"One two", "Three four CODE", "five", "six seven", "eight", "a", "b", "c", "---", "---", "nine"}, pageSentences(page))
 	got, faulty := plainnessOf("A lock " + strings.Repeat("and a word ", 8) + "`whom`.\n\nIt was told `nobody`. It was not.\n")
 	require.Equal(t, plainness{words: 1, long: 1}, got)
