@@ -27,6 +27,7 @@ var (
 	leasesExpired = counter("lockserver_leases_expired_total", "Leases that ran out while their lock was held.", "db")
 	deadlocks     = counter("lockserver_deadlocks_total", "Waits that were refused because they closed a circle.", "db")
 	staleTokens   = counter("lockserver_stale_tokens_total", "Commands with a token that was not, or no longer, that of the lock.", "db")
+	limitRefusals = counter("lockserver_lock_limit_refusals_total", "Waits that were refused with -LOCKLIMIT: lock-max-waiters, lock-max-waits-per-client.")
 	watchdogs     = gauge("lockserver_lock_watchdogs", "Locks whose lease the server renews.")
 	salesCount    = gauge("lockserver_sales", "Sales, of which "+strconv.Itoa(mostSales)+" have metrics of their own: the latest.")
 	saleStock     = gauge("lockserver_sale_stock", "Pieces that are left.", "db", "voucher")
@@ -40,7 +41,7 @@ var (
 )
 
 func nativeMetrics() []*metric {
-	return []*metric{&locksHeld, &lockWaiters, &lockWaits, &oldestWait, &longestHold, &handoffs, &leasesExpired, &deadlocks, &staleTokens, &watchdogs, &salesCount,
+	return []*metric{&locksHeld, &lockWaiters, &lockWaits, &oldestWait, &longestHold, &handoffs, &leasesExpired, &deadlocks, &staleTokens, &limitRefusals, &watchdogs, &salesCount,
 		&saleStock, &saleSold, &saleReturned, &saleHeld, &saleConfirmed, &saleLag, &salePending, &syncSeconds}
 }
 
@@ -61,6 +62,7 @@ func (s *scrape) locks(f *server.Figures) {
 		s.send(&staleTokens, float64(l.StaleTokens), db)
 		s.sendTimes(&lockWaits, &l.Waits.Histogram, db)
 	}
+	s.send(&limitRefusals, float64(f.LimitRefusals))
 	s.send(&watchdogs, float64(f.Watchdogs))
 	s.send(&oldestWait, float64(f.OldestWaitUS)/1e6)
 	s.send(&longestHold, float64(f.LongestHoldMS)/1e3)

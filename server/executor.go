@@ -293,6 +293,7 @@ func (ex *executor) unlockUnit(f func()) {
 type counts struct {
 	connections int64 // accepted
 	refused     int64 // by maxclients
+	limited     int64 // waits for locks, with -LOCKLIMIT
 	evicted     int64 // clients, by maxmemory-clients
 	// longQueries and largeOutputs are clients that were closed for client-query-buffer-limit and
 	// client-output-buffer-limit.

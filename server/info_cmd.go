@@ -247,6 +247,7 @@ func infoCPU(t *info.Text) {
 func (ex *executor) infoLocks(t *info.Text) {
 	t.Line("lock_watchdogs", ex.renewing())
 	t.Line("lock_waiters", ex.queues.LenAllLocks())
+	t.Line("lock_limit_refusals", ex.counts.limited)
 	t.Line("lock_oldest_wait_ms", ex.oldestWaitUS()/1000)
 	t.Line("lock_longest_hold_ms", ex.longestHoldMS())
 	tokens := ex.durable.TokenInfo()
@@ -304,6 +305,8 @@ type Figures struct {
 	OldestWaitUS int64
 	// LongestHoldMS is for how long the lock has been held that has been held longest; 0: none is held.
 	LongestHoldMS int64
+	// LimitRefusals counts the waits that were refused with -LOCKLIMIT.
+	LimitRefusals int64
 	// Sales is how many keys there are that make a sale: see Server.EachSale.
 	Sales int
 	// Syncs is how long the log's syncs took since it was opened; nil: there is no log.
@@ -335,7 +338,7 @@ func (srv *Server) Figures() (f Figures) {
 		at := ex.group.PlaceOf(nil)
 		f = Figures{Info: info.All(ex.infoSections(&at)), Locks: ex.lockFigures(), Syncs: ex.durable.SyncTimes(), SlowLen: ex.stats.Slow.Len(),
 			MaxClients: c.MaxClients, IOThreads: c.IOThreads, MaxMemory: c.MaxMemory,
-			Watchdogs: ex.renewing(), OldestWaitUS: ex.oldestWaitUS(), LongestHoldMS: ex.longestHoldMS()}
+			Watchdogs: ex.renewing(), OldestWaitUS: ex.oldestWaitUS(), LongestHoldMS: ex.longestHoldMS(), LimitRefusals: ex.counts.limited}
 		for id := range ex.store.Len() {
 			f.Sales += ex.store.DB(id).Stocks()
 		}

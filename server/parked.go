@@ -85,6 +85,9 @@ func (w *parkedCall) textOf(word []byte) string {
 // park lets a command wait, at the end of its handler, which wrote nothing.
 func (ex *executor) park(c *commands.Ctx, wait commands.Wait) error {
 	s := c.Session.(*session)
+	if err := ex.limitWaiters(c, &wait); err != nil {
+		return err
+	}
 	w := &parkedCall{session: s, row: c.Row, lock: wait.Lock, words: commands.PackWords(c.Argv), sinceUS: ex.store.NowUS(),
 		endsWithKey: wait.EndsWithKey, muted: s.replies.isMuted()}
 	r := waiting.Request{DB: c.DB.ID(), Keys: wait.Keys, Owner: wait.Owner, Units: wait.Units, Reentrant: true, Strict: wait.Queue, Kind: uint8(wait.Kind)}

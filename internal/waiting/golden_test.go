@@ -17,6 +17,7 @@ import (
 //	push KEY [n=N]
 //	give KEY to=OWNER                              the lock has another holder, whatever the queue says
 //	leave NAME                                     a wait ends: its time is up, or its client is gone
+//	cancel KEY by=OWNER                            the oldest wait of an owner at a key ends
 //	show                                           who holds what, and who waits
 //
 // Several commands in one block are one unit: the waiters are served behind the last. -rewrite writes the
@@ -97,6 +98,13 @@ func (t *table) run(tt *testing.T, d *datadriven.TestData) string {
 			return "does not wait"
 		}
 		t.calls[i].end(false)
+	case "cancel":
+		w := t.qs.Find(0, []byte(bare[0]), []byte(c.owner))
+		if w == nil {
+			return "does not wait"
+		}
+		w.Call().(*call).end(false)
+		return w.Call().(*call).name + " ends"
 	case "show":
 		return t.String()
 	default:

@@ -217,6 +217,20 @@ func (h *history) drain() {
 	}
 }
 
+// cancel ends the oldest wait of an owner at a key, and requires that Find finds it.
+func (h *history) cancel(owner, key string) {
+	t := h.table
+	i := slices.IndexFunc(t.calls, func(c *call) bool { return c.owner == owner && slices.Contains(c.keys, key) })
+	w := t.qs.Find(0, []byte(key), []byte(owner))
+	if (w == nil) != (i < 0) || w != nil && w.Call().(*call) != t.calls[i] {
+		h.fail("the wait of %s at %s is not the oldest, or not found", owner, key)
+	}
+	if w != nil {
+		h.log = append(h.log, fmt.Sprintf("cancel %s of %s", key, owner))
+		t.calls[i].end(false)
+	}
+}
+
 // step does one thing, or in one unit a few.
 func (h *history) step(owners, number int, semaphores bool) {
 	t := h.table
@@ -276,6 +290,8 @@ func (h *history) step(owners, number int, semaphores bool) {
 		h.log = append(h.log, fmt.Sprintf("%s is given to %v", key, slices.Sorted(maps.Keys(v.holds))))
 		t.keys[key] = v
 		t.qs.Changed(0, []byte(key))
+	case len(t.calls) > 0 && what < 19:
+		h.cancel(h.pick("o", owners), h.pick("k", 4))
 	case len(t.calls) > 0:
 		c := t.calls[h.random.IntN(len(t.calls))]
 		h.log = append(h.log, c.name+" leaves")

@@ -27,6 +27,28 @@ func (qs *Queues) Owner(name []byte) *Owner {
 	return qs.owners.Find(qs.hash(name), name)
 }
 
+// Find returns the oldest waiter of an owner in the queue of a key; nil: there is none. It walks through the
+// owner's waiters and the queue at the same time, so it looks at no more than twice the shorter of the two.
+func (qs *Queues) Find(db int, key, owner []byte) *Waiter {
+	q, o := qs.Of(db, key), qs.Owner(owner)
+	if q == nil || o == nil {
+		return nil
+	}
+	pl := q.first
+	for w := o.first; w != nil; w = w.Younger() {
+		if w.standsIn(q) {
+			return w
+		}
+		if pl.waiter.owner == o {
+			return pl.waiter
+		}
+		if pl = pl.next; pl == nil {
+			return nil
+		}
+	}
+	return nil
+}
+
 // own records that a waiter waits for its owner.
 func (qs *Queues) own(w *Waiter, name []byte) {
 	hash := qs.hash(name)
