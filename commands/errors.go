@@ -434,16 +434,6 @@ func ErrNotGuarded(name string) Error {
 	return Error("ERR GUARD cannot run '" + name + "': only commands on data can be guarded")
 }
 
-// ErrLockWaiters says that a lock has as many waiters as it may have.
-func ErrLockWaiters(key []byte, most int64) Error {
-	return Error(fmt.Sprintf("LOCKLIMIT lock '%.128s' has %d waiters already (lock-max-waiters)", key, most))
-}
-
-// ErrLockWaits says that a connection has as many waits as it may have.
-func ErrLockWaits(most int64) Error {
-	return Error(fmt.Sprintf("LOCKLIMIT this connection has %d waits already (lock-max-waits-per-client)", most))
-}
-
 // ErrDeadlock lists the deadlock cycle that a wait would close: an owner, the lock that it waits for, the
 // owner of that lock, and so on, back to the first owner.
 func ErrDeadlock(cycle []string) Error {

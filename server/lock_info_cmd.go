@@ -92,7 +92,7 @@ func lockInfo(c *commands.Ctx) error {
 	out.Bool(watched)
 	writeClient(out, holder)
 	writeKnown(out, "held-since", sinceMS)
-	writeAttached(out, ex.watchdog.attached.Owner(l.Owner))
+	writeAttached(out, &ex.watchdog.attached, l.Owner)
 	writeQueue(c, key, most)
 	return nil
 }
@@ -167,7 +167,7 @@ func writeHolder(c *commands.Ctx, key []byte, h *commands.Holder) {
 	out.BulkString("watchdog")
 	out.Bool(watched)
 	writeClient(out, client)
-	writeAttached(out, w.attached.Owner(h.Owner))
+	writeAttached(out, &w.attached, h.Owner)
 }
 
 // writeKnown writes a field that is null if it is 0.
@@ -190,15 +190,12 @@ func writeClient(out *resp.Writer, s *session) {
 	writeClientInfo(out, s.id, &s.info)
 }
 
-// writeAttached writes the connections that vouch for an owner; nil: there are none.
-func writeAttached(out *resp.Writer, o *attach.Owner[*session]) {
+// writeAttached writes the connections that are attached to an owner or to a prefix of it.
+func writeAttached(out *resp.Writer, t *attach.Table[*session], owner []byte) {
 	out.BulkString("attached")
-	if o == nil {
-		out.Array(0)
-		return
-	}
-	out.Array(len(o.By))
-	for _, s := range o.By {
+	all, _ := t.All(owner)
+	out.Array(len(all))
+	for _, s := range all {
 		writeClientInfo(out, s.id, &s.info)
 	}
 }

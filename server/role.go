@@ -223,7 +223,7 @@ func (ex *executor) beginLeasesAnew() {
 		})
 		for _, l := range watched {
 			commands.ExtendLock(db, l.owner, l.key, l.token, now+ex.settings.LockWatchdogMS)
-			if w.attached.Owner(l.owner) != nil {
+			if w.attached.Vouched(l.owner) {
 				ex.adopt(db, l.key, l.owner, l.token, l.shared)
 			}
 		}

@@ -211,7 +211,7 @@ func (rs *shareRenewals) dropEvery() {
 func (rs *shareRenewals) forget(s *session, attached *attach.Table[*session]) {
 	for r := s.shares; r != nil; r = s.shares {
 		// plant:keep-share
-		if attached.Owner(r.owner) != nil {
+		if attached.Vouched(r.owner) {
 			r.leave()
 		} else {
 			rs.drop(r)
