@@ -140,7 +140,7 @@ func (ex *executor) infoClients(t *info.Text) {
 	t.Line("maxclients", ex.config.MaxClients)
 	t.Line("client_recent_max_input_buffer", in)
 	t.Line("client_recent_max_output_buffer", out)
-	t.Line("blocked_clients", ex.queues.Len()+len(ex.pausing.held))
+	t.Line("blocked_clients", ex.queues.Len()-ex.queuedWaits+len(ex.pausing.held))
 	t.Line("tracking_clients", len(ex.tracking.Trackers()))
 	t.Line("pubsub_clients", ex.pubsub.Subscribers())
 	t.Line("watching_clients", ex.watching.clients)
@@ -268,7 +268,7 @@ func (ex *executor) oldestWaitUS() int64 {
 	if oldest == nil {
 		return 0
 	}
-	return max(0, ex.store.NowUS()-oldest.Call().(*parkedCall).sinceUS)
+	return max(0, ex.store.NowUS()-parkedOf(oldest).sinceUS)
 }
 
 // heldGroups is how many groups of 64 keys one search for the longest hold looks at. A search that does not

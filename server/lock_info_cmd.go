@@ -218,7 +218,7 @@ func writeWaiters(c *commands.Ctx, q *waiting.Queue, n int) {
 	for pl := q.First(); n > 0; pl = pl.Next() {
 		if w := pl.Waiter(); w.OfLocks() { // the others wait for something else than a lock
 			c.Out.Map(4)
-			w.Call().(*parkedCall).write(c.Out)
+			parkedOf(w).write(c.Out)
 			n--
 		}
 	}
@@ -258,7 +258,7 @@ func lockWaiters(c *commands.Ctx) error {
 	var found []*parkedCall
 	for looked := 0; w != nil && len(found) < commands.PieceOf(most) && looked < waiting.SearchLimit; w = next(w) {
 		looked += w.Places()
-		if call := w.Call().(*parkedCall); w.DB() == c.DB.ID() && call.readable(user) {
+		if call := parkedOf(w); w.DB() == c.DB.ID() && call.readable(user) {
 			found = append(found, call)
 		}
 	}

@@ -16,6 +16,21 @@ var notifyFaults = []plant.Fault{
 		}
 	}
 	return`)),
+	plant.New("a grant that is not confirmed is not passed on", plant.Omit("pass-on")),
+	plant.New("places are lost when the connection ends", plant.Insert("leave-places", `ws.untilMS, ws.gone = 0, true
+		ex.timers.set(&ws.timer, ex.store.NowMS())
+		return`)),
+	plant.New("asked again the place is lost", plant.Insert("same-wait", `if old := ex.queues.Find(c.DB.ID(), wait.Keys[0], wait.Owner, nil); old != nil {
+		ex.leaveQueues(old.Call().(*queuedWait), false)
+		old.Call().(*queuedWait).session.queued.unlink(old.Call().(*queuedWait))
+	}`)),
+	plant.New("the connection that asks again does not keep the place", plant.Insert("ask-again", `c.Out.Simple("QUEUED")
+	return nil`)),
+	plant.New("pushes go to the wrong owner", plant.Insert("audience", `for _, s := range w.session.executor.clients {
+		if s.vouches.Len() > 0 && !slices.Contains(to, s) {
+			to = append(slices.Clone(to), s)
+		}
+	}`)),
 }
 
 // The tests of NOTIFY and of LOCK.ATTACH PREFIX notice each mistake, and nothing else.

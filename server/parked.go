@@ -84,6 +84,9 @@ func (w *parkedCall) textOf(word []byte) string {
 
 // park lets a command wait, at the end of its handler, which wrote nothing.
 func (ex *executor) park(c *commands.Ctx, wait commands.Wait) error {
+	if wait.Notify {
+		return ex.enqueue(c, &wait)
+	}
 	s := c.Session.(*session)
 	if err := ex.limitWaiters(c, &wait); err != nil {
 		return err

@@ -308,6 +308,7 @@ func (h attachHost) Attach(c *commands.Ctx, names [][]byte, prefixes bool) (lock
 			t.Hold(t.Owner(l.Owner), db.ID(), key, l.Token)
 		}
 		adopted = ex.maybeAdopt(s, db, key, &l, adopted)
+		ex.tellAttached(s, db.ID(), key, string(l.Owner))
 	})
 	for _, adopt := range adopted {
 		adopt()
@@ -318,6 +319,7 @@ func (h attachHost) Attach(c *commands.Ctx, names [][]byte, prefixes bool) (lock
 // Detach implements attach.Host.
 func (h attachHost) Detach(c *commands.Ctx, names [][]byte, prefixes bool) (locks int64) {
 	ex, s := h.executor, sessionOf(c)
+	defer ex.detachedFrom(s)
 	if prefixes {
 		if ex.watchdog.attached.HasPrefixes() { // otherwise it is attached to none
 			locks = ex.eachLockUnder(s, names, func(*store.DB, string, *commands.LockState) {})

@@ -38,8 +38,8 @@ func (ex *executor) eachLockOf(s *session, owners [][]byte, visit func(db *store
 	return readable
 }
 
-// attachPrefixes is the work of LOCK.ATTACH PREFIX. It looks at no locks but those under the prefixes, except if
-// no session was attached to a prefix before: then the table learns of all locks.
+// attachPrefixes is the work of LOCK.ATTACH PREFIX. It looks at no locks but those under the prefixes, except
+// if no session was attached to a prefix before: then the table learns of all locks.
 func (ex *executor) attachPrefixes(s *session, texts [][]byte) (locks int64) {
 	t := &ex.watchdog.attached
 	for _, text := range texts {
@@ -50,6 +50,7 @@ func (ex *executor) attachPrefixes(s *session, texts [][]byte) (locks int64) {
 	var adopted []func()
 	locks = ex.eachLockUnder(s, texts, func(db *store.DB, key string, l *commands.LockState) {
 		adopted = ex.maybeAdopt(s, db, key, l, adopted)
+		ex.tellAttached(s, db.ID(), key, string(l.Owner))
 	})
 	for _, adopt := range adopted {
 		adopt()
@@ -70,8 +71,8 @@ func (ex *executor) trackLocks() {
 	}
 }
 
-// eachLockUnder visits the locks of the owners that begin with one of the prefixes, each lock once, and returns how
-// many of them s may read.
+// eachLockUnder visits the locks of the owners that begin with one of the prefixes, each lock once, and
+// returns how many of them s may read.
 func (ex *executor) eachLockUnder(s *session, texts [][]byte, visit func(db *store.DB, key string, l *commands.LockState)) (readable int64) {
 	t := &ex.watchdog.attached
 	ex.settleDoubts() // of what this unit has changed

@@ -72,8 +72,12 @@ func (ex *executor) held(c *commands.Ctx, key, owner []byte, token int64, renewe
 		return
 	}
 	s := c.Session.(*session)
-	ex.watchOver(s)
-	c.DB.Renew(key, renewals.Renewal{Keeper: s.keeperOf(), AtMS: c.NowMS() + ex.renewEveryMS(), Pin: w.pinOf(owner, token)})
+	r := renewals.Renewal{AtMS: c.NowMS() + ex.renewEveryMS(), Pin: w.pinOf(owner, token)}
+	if !s.ended() { // otherwise an attached session may keep the lock alive
+		ex.watchOver(s)
+		r.Keeper = s.keeperOf()
+	}
+	c.DB.Renew(key, r)
 }
 
 // renewEveryMS is the time from one renewal to the next.

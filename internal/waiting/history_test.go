@@ -221,13 +221,39 @@ func (h *history) drain() {
 func (h *history) cancel(owner, key string) {
 	t := h.table
 	i := slices.IndexFunc(t.calls, func(c *call) bool { return c.owner == owner && slices.Contains(c.keys, key) })
-	w := t.qs.Find(0, []byte(key), []byte(owner))
+	w := t.qs.Find(0, []byte(key), []byte(owner), nil)
 	if (w == nil) != (i < 0) || w != nil && w.Call().(*call) != t.calls[i] {
 		h.fail("the wait of %s at %s is not the oldest, or not found", owner, key)
 	}
 	if w != nil {
 		h.log = append(h.log, fmt.Sprintf("cancel %s of %s", key, owner))
 		t.calls[i].end(false)
+	}
+}
+
+// endGrant confirms the grants of an owner that have a lock at a key, or gives the oldest of them back. It requires
+// that the index has those that a look at all grants finds.
+func (h *history) endGrant(owner, key string) {
+	t := h.table
+	var want []*Grant
+	n := 0
+	t.grants.Each(func(g *Grant) bool {
+		n++
+		if g.Waiter.Owner() == owner && slices.Contains(g.Keys, key) {
+			want = append(want, g)
+		}
+		return true
+	})
+	got := t.grants.Of(0, []byte(key), []byte(owner))
+	if n != t.grants.Len() || len(want) != len(got) || slices.ContainsFunc(want, func(g *Grant) bool { return !slices.Contains(got, g) }) {
+		h.fail("%d of %d grants of %s at %s were found, and %d are counted", len(got), n, owner, key, t.grants.Len())
+	}
+	switch {
+	case len(got) == 0:
+	case h.random.IntN(2) == 0:
+		h.log = append(h.log, fmt.Sprintf("%v confirmed", t.confirm(key, owner)))
+	default:
+		t.passOn(got[0])
 	}
 }
 
@@ -254,7 +280,10 @@ func (h *history) step(owners, number int, semaphores bool) {
 			t.at(c.keys[0]).limit = 4
 			c.permits = 1 + int32(h.random.IntN(4))
 		}
+		c.notify = c.owner != "" && h.random.IntN(3) == 0
 		h.wait(c)
+	case what < 10:
+		h.endGrant(h.pick("o", owners), h.pick("k", 4))
 	case what < 16:
 		for range 1 + h.random.IntN(2) {
 			key := h.pick("k", 4)

@@ -27,19 +27,20 @@ func (qs *Queues) Owner(name []byte) *Owner {
 	return qs.owners.Find(qs.hash(name), name)
 }
 
-// Find returns the oldest waiter of an owner in the queue of a key; nil: there is none. It walks through the
-// owner's waiters and the queue at the same time, so it looks at no more than twice the shorter of the two.
-func (qs *Queues) Find(db int, key, owner []byte) *Waiter {
+// Find returns the oldest waiter of an owner in the queue of a key that fits; nil: there is none. Without
+// fits all do. It walks through the owner's waiters and the queue at the same time, so it looks at no more
+// than twice the shorter of the two.
+func (qs *Queues) Find(db int, key, owner []byte, fits func(w *Waiter) bool) *Waiter {
 	q, o := qs.Of(db, key), qs.Owner(owner)
 	if q == nil || o == nil {
 		return nil
 	}
 	pl := q.first
 	for w := o.first; w != nil; w = w.Younger() {
-		if w.standsIn(q) {
+		if w.standsIn(q) && (fits == nil || fits(w)) {
 			return w
 		}
-		if pl.waiter.owner == o {
+		if pl.waiter.owner == o && (fits == nil || fits(pl.waiter)) {
 			return pl.waiter
 		}
 		if pl = pl.next; pl == nil {

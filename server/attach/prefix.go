@@ -162,6 +162,15 @@ func (t *Table[S]) Vouched(owner []byte) (yes bool) {
 	return yes
 }
 
+// VouchedBy reports whether one connection is attached to an owner, or to a prefix of it.
+func (t *Table[S]) VouchedBy(s S, owner []byte) (yes bool) {
+	t.Each(owner, func(other S, _ bool) bool {
+		yes = other == s
+		return !yes
+	})
+	return yes
+}
+
 // Each visits the connections that are attached to an owner, and then those that are attached to a prefix of
 // it, until visit returns false. It may visit one more than once.
 func (t *Table[S]) Each(owner []byte, visit func(s S, byPrefix bool) bool) {

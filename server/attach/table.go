@@ -149,8 +149,8 @@ func (t *Table[S]) Attach(s S, v *Vouches[S], name []byte) {
 	t.attached++
 }
 
-// Detach ends it. If no connection is left that is attached to the owner or to a prefix of it, the owner's locks
-// are returned.
+// Detach ends it. If no connection is left that is attached to the owner or to a prefix of it, the locks
+// of the owner are returned.
 func (t *Table[S]) Detach(s S, v *Vouches[S], name string) (left []*Lock[S]) {
 	o := v.owners[name]
 	if o == nil {
