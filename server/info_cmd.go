@@ -247,6 +247,11 @@ func infoCPU(t *info.Text) {
 func (ex *executor) infoLocks(t *info.Text) {
 	t.Line("lock_watchdogs", ex.renewing())
 	t.Line("lock_waiters", ex.queues.LenAllLocks())
+	t.Line("lock_waiters_notify", ex.queuedWaits)
+	t.Line("lock_grants_to_confirm", ex.grants.Len())
+	t.Line("lock_unconfirmed_grants", ex.counts.unconfirmed)
+	t.Line("lock_max_waiters", ex.config.LockMaxWaiters)
+	t.Line("lock_max_waits_per_client", ex.config.LockMaxWaitsPerClient)
 	t.Line("lock_limit_refusals", ex.counts.limited)
 	t.Line("lock_oldest_wait_ms", ex.oldestWaitUS()/1000)
 	t.Line("lock_longest_hold_ms", ex.longestHoldMS())
@@ -307,6 +312,12 @@ type Figures struct {
 	LongestHoldMS int64
 	// LimitRefusals counts the waits that were refused with -LOCKLIMIT.
 	LimitRefusals int64
+	// NotifyWaits is the number of waits for locks that block no client, and GrantsToConfirm that of grants
+	// after such waits that are not confirmed yet. UnconfirmedGrants counts those that never were.
+	NotifyWaits, GrantsToConfirm int
+	UnconfirmedGrants            int64
+	// LockMaxWaiters and LockMaxWaitsPerClient are the directives; 0: there is no limit.
+	LockMaxWaiters, LockMaxWaitsPerClient int64
 	// Sales is how many keys there are that make a sale: see Server.EachSale.
 	Sales int
 	// Syncs is how long the log's syncs took since it was opened; nil: there is no log.
@@ -338,7 +349,9 @@ func (srv *Server) Figures() (f Figures) {
 		at := ex.group.PlaceOf(nil)
 		f = Figures{Info: info.All(ex.infoSections(&at)), Locks: ex.lockFigures(), Syncs: ex.durable.SyncTimes(), SlowLen: ex.stats.Slow.Len(),
 			MaxClients: c.MaxClients, IOThreads: c.IOThreads, MaxMemory: c.MaxMemory,
-			Watchdogs: ex.renewing(), OldestWaitUS: ex.oldestWaitUS(), LongestHoldMS: ex.longestHoldMS(), LimitRefusals: ex.counts.limited}
+			Watchdogs: ex.renewing(), OldestWaitUS: ex.oldestWaitUS(), LongestHoldMS: ex.longestHoldMS(), LimitRefusals: ex.counts.limited,
+			NotifyWaits: ex.queuedWaits, GrantsToConfirm: ex.grants.Len(), UnconfirmedGrants: ex.counts.unconfirmed,
+			LockMaxWaiters: c.LockMaxWaiters, LockMaxWaitsPerClient: c.LockMaxWaitsPerClient}
 		for id := range ex.store.Len() {
 			f.Sales += ex.store.DB(id).Stocks()
 		}

@@ -231,8 +231,8 @@ func (h *history) cancel(owner, key string) {
 	}
 }
 
-// endGrant confirms the grants of an owner that have a lock at a key, or gives the oldest of them back. It requires
-// that the index has those that a look at all grants finds.
+// endGrant confirms the grants of an owner that have a lock at a key, or gives the oldest of them back. It
+// requires that the index has those that a look at all grants finds.
 func (h *history) endGrant(owner, key string) {
 	t := h.table
 	var want []*Grant
