@@ -37,6 +37,7 @@ type queuedWaits struct {
 	ending  bool        // the time is over for which places are kept
 	untilMS int64       // when it is
 	cursor  *queuedWait // the next one to be adopted by an attached session
+	again   bool        // a session has attached since the cursor was at the first one
 	timer   timer
 }
 
@@ -346,7 +347,22 @@ func (ex *executor) leavePlaces(s *session) {
 	if ws := s.queued; ws != nil && !ws.gone && ws.count > 0 {
 		// plant:leave-places
 		ws.gone, ws.untilMS, ws.cursor = true, ex.store.NowMS()+ex.renewEveryMS(), ws.first
+		ex.leftPlaces = append(ex.leftPlaces, ws)
 		ex.timers.set(&ws.timer, ex.store.NowMS())
+	}
+}
+
+// adoptPlaces looks anew for sessions that keep the places of waits: one has attached to an owner.
+func (ex *executor) adoptPlaces() {
+	for _, ws := range ex.leftPlaces {
+		switch {
+		case ws.ending:
+		case ws.cursor != nil:
+			ws.again = true
+		default:
+			ws.cursor = ws.first
+			ex.timers.set(&ws.timer, ex.store.NowMS())
+		}
 	}
 }
 
@@ -366,11 +382,16 @@ func (ws *queuedWaits) fire(ex *executor) {
 			ex.refuseQueued(w, attach.Cancelled)
 		}
 	}
+	if ws.cursor == nil && ws.again {
+		ws.again, ws.cursor = false, ws.first
+	}
 	switch {
 	case ws.cursor != nil:
 		ex.timers.set(&ws.timer, ex.store.NowMS())
 	case ws.count > 0 && !ws.ending:
 		ex.timers.set(&ws.timer, ws.untilMS)
+	default:
+		ex.leftPlaces = slices.DeleteFunc(ex.leftPlaces, func(other *queuedWaits) bool { return other == ws })
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 func (w *queuedWait) audience() []*session {
 	to, _ := w.session.executor.watchdog.attached.All([]byte(w.Owner()))
 	// plant:audience
-	if s := w.session; !s.ended() && !slices.Contains(to, s) {
+	if s := w.session; !w.adopted && !s.ended() && !slices.Contains(to, s) {
 		to = append(slices.Clone(to), s)
 	}
 	return to
