@@ -53,10 +53,7 @@ func (l *lockCall) read(c *Ctx, a *Scanner) error {
 			if l.waits {
 				a.Syntax()
 			}
-			l.waits, l.waitMS = true, a.IntOr(ErrTimeout)
-			if l.waitMS < 0 {
-				a.Fail(ErrTimeoutSign)
-			}
+			l.waits, l.waitMS = true, readWaitMS(a)
 		case "ONCE":
 			if l.once {
 				a.Syntax()
