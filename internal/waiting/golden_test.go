@@ -11,7 +11,8 @@ import (
 // TestGolden runs the scripts in testdata. They show the protocol:
 //
 //	lock KEY... by=OWNER [shared] [wait=NAME]      take locks; with a name wait for them
-//	acquire KEY permits=N by=OWNER [limit=N] [wait=NAME]
+//	acquire KEY permits=N by=OWNER [limit=N] [once] [wait=NAME]
+//	resize KEY limit=N                             the semaphore has another limit
 //	pop KEY... [wait=NAME]                         take an element of a list
 //	unlock KEY by=OWNER [shared] [permits=N]
 //	push KEY [n=N]
@@ -58,7 +59,7 @@ func (t *table) run(tt *testing.T, d *datadriven.TestData) string {
 	text := map[string]string{}
 	number := map[string]int32{"n": 1}
 	for _, a := range d.CmdArgs {
-		if len(a.Vals) == 0 && a.Key != "shared" {
+		if len(a.Vals) == 0 && a.Key != "shared" && a.Key != "once" {
 			bare = append(bare, a.Key)
 			continue
 		}
@@ -67,12 +68,12 @@ func (t *table) run(tt *testing.T, d *datadriven.TestData) string {
 			var n int
 			d.ScanArgs(tt, a.Key, &n)
 			number[a.Key] = int32(n)
-		case "shared":
+		case "shared", "once":
 		default:
 			text[a.Key] = a.Vals[0]
 		}
 	}
-	c := &call{name: text["wait"], keys: bare, owner: text["by"], shared: d.HasArg("shared"), permits: number["permits"]}
+	c := &call{name: text["wait"], keys: bare, owner: text["by"], shared: d.HasArg("shared"), once: d.HasArg("once"), permits: number["permits"]}
 	switch d.Cmd {
 	case "lock", "pop":
 		return t.begin(c)
@@ -81,6 +82,9 @@ func (t *table) run(tt *testing.T, d *datadriven.TestData) string {
 			t.at(bare[0]).limit = number["limit"]
 		}
 		return t.begin(c)
+	case "resize":
+		t.at(bare[0]).limit = number["limit"]
+		t.qs.Changed(0, []byte(bare[0]))
 	case "unlock":
 		if !t.release(bare[0], c.owner, c.shared, c.permits) {
 			return "not held"
