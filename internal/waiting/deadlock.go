@@ -188,7 +188,7 @@ func tooMuch(w *Waiter, l *Lock) bool { return l.Holders > 0 && w.units > l.Limi
 // stand before it.
 func (s *search) followHolders(w *Waiter, pl *Place, l *Lock) (end, queues bool) {
 	lacking, held := s.lacks(w, pl)
-	fails := tooMuch(w, l) // it only waits for its turn, which any holder may delay
+	fails := tooMuch(w, l) // then it waits for its turn alone
 	if lacking == 0 && !fails {
 		return false, false
 	}

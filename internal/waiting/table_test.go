@@ -55,7 +55,7 @@ type call struct {
 // fails reports whether a call asks a semaphore for more than it has: it ends when its turn comes.
 func (t *table) fails(c *call) bool { return c.permits > 0 && c.permits > t.at(c.keys[0]).limit }
 
-// finish lets a call go whose turn it is.
+// finish is the turn of a call that can go.
 func (t *table) finish(c *call) {
 	if !t.fails(c) {
 		t.give(c)
