@@ -421,6 +421,8 @@ func (h *fakeHost) ReleasedShare(_ *Ctx, key, owner []byte, _ bool) {
 	delete(h.renewals, string(key)+" "+string(owner))
 }
 
+func (h *fakeHost) ForcedShare(c *Ctx, key, owner []byte) { h.ReleasedShare(c, key, owner, true) }
+
 func (h *fakeHost) Awaited(db int, key []byte) bool {
 	for _, p := range h.parked {
 		if p.db.ID() == db && slices.ContainsFunc(p.wait.Keys, func(k []byte) bool { return bytes.Equal(k, key) }) {

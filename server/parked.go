@@ -87,7 +87,7 @@ func (ex *executor) park(c *commands.Ctx, wait commands.Wait) error {
 	s := c.Session.(*session)
 	w := &parkedCall{session: s, row: c.Row, lock: wait.Lock, words: commands.PackWords(c.Argv), sinceUS: ex.store.NowUS(),
 		endsWithKey: wait.EndsWithKey, muted: s.replies.isMuted()}
-	r := waiting.Request{DB: c.DB.ID(), Keys: wait.Keys, Owner: wait.Owner, Units: wait.Units, Reentrant: true, Strict: wait.Queue, Kind: uint8(wait.Kind)}
+	r := waiting.Request{DB: c.DB.ID(), Keys: wait.Keys, Owner: wait.Owner, Units: wait.Units, Reentrant: !wait.Permits, Counts: wait.Counts, Strict: wait.Queue, Kind: uint8(wait.Kind)}
 	if len(wait.Keys) > 0 {
 		r.First = w.textOf(wait.Keys[0])
 	}

@@ -157,6 +157,14 @@ func (ex *executor) releasedShare(c *commands.Ctx, key, owner []byte, released b
 	ex.watchdog.shares.stop(c.DB.ID(), key, owner)
 }
 
+// forcedShare implements commands.Host.
+func (ex *executor) forcedShare(c *commands.Ctx, key, owner []byte) {
+	if ex.watchdog.attached.InUse() {
+		ex.watchdog.attached.Because(c.DB.ID(), key, attach.Forced) // as in releasedShare
+	}
+	ex.watchdog.shares.stop(c.DB.ID(), key, owner)
+}
+
 // stop ends the renewal of what an owner has of a lock, if there is one.
 func (rs *shareRenewals) stop(db int, key, owner []byte) {
 	if r := rs.find(db, key, owner); r != nil {

@@ -93,7 +93,9 @@ func (e *HashEdit) Set(field, val []byte) bool {
 		e.make(hash.Room(field, val))
 	}
 	was, size := e.w.Hash, e.w.Size()
+	tally := without(e.w.Hash, field)
 	added := e.w.Set(e.db.store.limits.Hash, field, val)
+	with(e.w.Hash, tally, field, val)
 	persisted := !added && e.w.Persist(field)
 	e.changed(was, size)
 	if added {
@@ -116,7 +118,9 @@ func (e *HashEdit) Update(field, val []byte) bool {
 		e.make(hash.Room(field, val))
 	}
 	was, size := e.w.Hash, e.w.Size()
+	tally := without(e.w.Hash, field)
 	added := e.w.Set(e.db.store.limits.Hash, field, val)
+	with(e.w.Hash, tally, field, val)
 	e.changed(was, size)
 	if added {
 		e.noteToken(field)
@@ -136,7 +140,9 @@ func (e *HashEdit) SetInt(field []byte, n int64) bool {
 		e.make(hash.RoomInt(field, n))
 	}
 	was, size := e.w.Hash, e.w.Size()
+	tally := without(e.w.Hash, field)
 	added := e.w.SetInt(e.db.store.limits.Hash, field, n)
+	with(e.w.Hash, tally, field, nil)
 	e.changed(was, size)
 	if added {
 		e.noteToken(field)
@@ -166,7 +172,10 @@ func (e *HashEdit) Delete(field []byte) bool {
 		return false
 	}
 	was, size := e.w.Hash, e.w.Size()
-	if !e.w.Delete(field) {
+	tally := without(e.w.Hash, field)
+	deleted := e.w.Delete(field)
+	with(e.w.Hash, tally, nil, nil)
+	if !deleted {
 		return false
 	}
 	e.changed(was, size)

@@ -202,8 +202,9 @@ func (db *DB) expireFields(slot int, budget *int) (gone bool) {
 		}
 		any = true
 		b := []byte(field)
-		was := w.Size()
+		was, tally := w.Size(), without(w.Hash, b)
 		w.Delete(b)
+		with(w.Hash, tally, nil, nil)
 		v.setHash(w.Hash)
 		db.space.charge(w.Size() - was)
 		db.store.stats.ExpiredFields++
