@@ -3,6 +3,7 @@ package commands
 import (
 	"lockserver/internal/keyevent"
 	"lockserver/store"
+	"lockserver/store/hash"
 )
 
 // semCall is one call of SEM.ACQUIRE.
@@ -100,28 +101,37 @@ func (s *semCall) acquire(c *Ctx) (token int64, grant lockGrant, err error) {
 	case s.limit == 0:
 		return 0, grant, ErrNoSemaphore(s.key)
 	}
-	if s.permits > s.limit {
-		return 0, grant, ErrTooManyPermits(s.key, s.permits, s.limit)
-	}
 	lacking := s.permits
 	// plant:sem-once
 	if s.once {
 		lacking = max(0, s.permits-v.mine.shared)
 	}
 	if lacking > 0 {
-		used := int64(0)
-		if exists {
-			used = store.Permits(edit.Hash())
-		}
-		// plant:sem-free
-		free := used+lacking <= s.limit
-		// plant:sem-queue
-		if !free || c.Queues.Awaited(c.DB.ID(), s.key) {
-			return 0, grant, nil
+		if ok, err := s.admits(c, edit.Hash(), exists, lacking); !ok {
+			return 0, grant, err
 		}
 	}
 	token = s.take(c, v, edit, lacking)
 	return token, lockGrant{token: token, counted: lacking > 0, note: c.DB.Note(s.key), permits: lacking}, nil
+}
+
+// admits reports whether so many permits are available to the call. A waiter for more than there are hears of
+// it when its turn comes.
+func (s *semCall) admits(c *Ctx, h *hash.Hash, exists bool, lacking int64) (bool, error) {
+	// plant:sem-queue
+	queues := c.Queues.Awaited(c.DB.ID(), s.key)
+	switch {
+	case s.permits > s.limit && (!queues || !s.waited):
+		return false, ErrTooManyPermits(s.key, s.permits, s.limit)
+	case queues:
+		return false, nil
+	}
+	used := int64(0)
+	if exists {
+		used = store.Permits(h)
+	}
+	// plant:sem-free
+	return used+lacking <= s.limit, nil
 }
 
 // take gives the owner so many more permits, and its lease begins anew.

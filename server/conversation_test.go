@@ -32,8 +32,8 @@ import (
 // An expected reply is written as resp.Value.String does, or is "token" (any fencing token),
 // "token=x" (the one that x stands for; the first time, x is given it), "token>x" (one above it) or
 // "tokens=x,y" (an array of such). An argument token:x is the one that x stands for, and so it is
-// inside of a reply; "" is an empty argument. share:x:2:0 is the value of a shared holder with that token, ~ is
-// any reply, and "addr" stands for the address of a client.
+// inside of a reply; "" is an empty argument. share:x:2:0 is the value of a shared holder with that token, ~
+// is any reply, and "addr" the address of any client.
 type conversation struct {
 	srv     *Server
 	clock   *ManualClock

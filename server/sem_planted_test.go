@@ -11,9 +11,7 @@ import (
 // semaphoreFaults are mistakes in semaphores.
 var semaphoreFaults = []plant.Fault{
 	plant.New("there are more permits in use than the limit", plant.Or("sem-free", "used < s.limit")),
-	plant.New("a small request overtakes a large one", plant.Instead("sem-queue", `if !free {
-		return 0, grant, nil
-	}`)),
+	plant.New("a small request overtakes a large one", plant.And("sem-queue", "s.permits > 1")),
 	plant.New("with ONCE permits are counted twice", plant.And("sem-once", "false")),
 	plant.New("the permits of a dead holder do not come back", plant.Insert("sem-lease", "endMS += 1_000_000")),
 	plant.New("a release gives back too few", plant.Insert("sem-release", "permits = min(permits, 1)")),

@@ -189,7 +189,7 @@ func tooMuch(w *Waiter, l *Lock) bool { return l.Holders > 0 && w.units > l.Limi
 func (s *search) followHolders(w *Waiter, pl *Place, l *Lock) (end, queues bool) {
 	lacking, held := s.lacks(w, pl)
 	fails := tooMuch(w, l) // then it waits for its turn alone
-	if lacking == 0 && !fails {
+	if lacking == 0 {
 		return false, false
 	}
 	s.qs.eachWaitingHolder(pl.queue, l, func(o *Owner, units int32) bool {
@@ -349,10 +349,11 @@ func (s *search) canGoAt(w *Waiter, pl *Place) bool {
 	switch {
 	case l.Holders > 0:
 		lacking, held = s.lacks(w, pl)
+		if lacking == 0 {
+			return true
+		}
 		if tooMuch(w, &l) {
 			lacking = 0
-		} else if lacking == 0 {
-			return true
 		}
 		free = int64(l.Limit) - int64(held)
 		s.qs.eachWaitingHolder(pl.queue, &l, func(o *Owner, units int32) bool {
@@ -373,12 +374,12 @@ func (s *search) canGoAt(w *Waiter, pl *Place) bool {
 	if w.reentrant && held > 0 { // it need not queue
 		return free >= int64(lacking)
 	}
-	if w.counts && !w.reentrant && lacking > 0 {
+	if w.counts && !w.reentrant {
 		has, with := s.hasBefore(pl.queue, w, held)
 		if with != nil {
 			return !s.stuck[with]
 		}
-		lacking = w.units - has
+		lacking = min(lacking, w.units-has)
 	}
 	return s.queueMoves(w, pl, &l, free, lacking)
 }

@@ -53,7 +53,18 @@ type call struct {
 }
 
 // fails reports whether a call asks a semaphore for more than it has: it ends when its turn comes.
-func (t *table) fails(c *call) bool { return c.permits > 0 && c.permits > t.at(c.keys[0]).limit }
+func (t *table) fails(c *call) bool {
+	v := t.at(c.keys[0])
+	return c.permits > v.limit && v.lacks(c) > 0
+}
+
+// lacks is how many permits a call needs.
+func (v *value) lacks(c *call) int32 {
+	if h := v.holds[c.owner]; c.once && h != nil {
+		return max(0, c.permits-h.permits)
+	}
+	return c.permits
+}
 
 // finish is the turn of a call that can go.
 func (t *table) finish(c *call) {
@@ -124,14 +135,11 @@ func (t *table) kind(_ int, key string) uint8 {
 // admits reports whether a lock's units are there for a call, but for the queue; ahead: it need not queue.
 func (v *value) admits(c *call) (ok, ahead bool) {
 	if c.permits > 0 {
-		free, lacks := v.limit, c.permits
-		for owner, h := range v.holds {
+		free, lacks := v.limit, v.lacks(c)
+		for _, h := range v.holds {
 			free -= h.permits
-			if owner == c.owner && c.once {
-				lacks = max(0, lacks-h.permits)
-			}
 		}
-		return lacks == 0 || free >= lacks || c.permits > v.limit, lacks == 0 && c.permits <= v.limit
+		return lacks == 0 || free >= lacks || c.permits > v.limit, lacks == 0
 	}
 	mine := v.holds[c.owner]
 	if mine != nil {
