@@ -81,7 +81,8 @@ func (r *permitRun) do(client int, want int64, words ...string) {
 // acquire begins a random call that may wait.
 func (r *permitRun) acquire(client int) {
 	n := r.random.IntN(4)
-	c := &permitCall{client: client, owner: fmt.Sprint("o", n), leaseMS: 50 + r.random.Int64N(400)}
+	// The calls of one owner have leases of one length: which of two is granted last is left open.
+	c := &permitCall{client: client, owner: fmt.Sprint("o", n), leaseMS: 70 + 90*int64(n)}
 	px, words := strconv.FormatInt(c.leaseMS, 10), []string(nil)
 	switch r.random.IntN(5) {
 	case 0, 1:
