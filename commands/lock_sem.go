@@ -209,6 +209,7 @@ func (w *WaitingLock) givePermitsBack(c *Ctx) {
 	}
 	v, edit, err := openSemaphore(c.DB, s.key, s.owner)
 	if err == nil && v.owners > 0 && v.mine.token == g.token && v.mine.held() {
+		// plant:sem-undo
 		releasePermits(c, s.key, s.owner, v, edit, min(g.permits, v.mine.shared))
 	}
 }
