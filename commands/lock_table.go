@@ -31,7 +31,7 @@ func LockRows() []Row {
 			Args: []Arg{Int("numkeys"), Key("key", RW|Access|Update|Delete).Many(), Str("owner"), shared,
 				Opt(Int("token").Many().After("TOKENS"))}},
 		{Name: "lock.force", Group: Lock, Since: "0.1.0", Flags: Write | Fast, Cats: CatDangerous, Run: lockForce,
-			Summary:    "Releases a lock or a semaphore, whoever holds it, or what one owner holds of it.",
+			Summary:    "Releases a lock or a semaphore, whichever owners hold it, or what one owner holds of it.",
 			Complexity: "O(1)",
 			Args:       []Arg{Key("key", RM|Delete), Opt(Str("owner").After("OWNER"))}},
 		{Name: "lock.list", Group: Lock, Since: "0.1.0", Flags: ReadOnly, Run: lockList,

@@ -104,7 +104,7 @@ func TestSemaphoresWithManyHolders(t *testing.T) {
 	eventually(t, func() bool { return m.hash().Len() < m.n-3900 }, "leases end")
 	m.same(was, "leases that end")
 	require.Equal(t, "-STALETOKEN the lock is not held with this token", m.ask("GUARD", "s", token, "SET", "x", "2"))
-	m.same(was, "a token that is no one's")
+	m.same(was, "a token without a holder")
 	m.clock.Advance(time.Hour)
 	require.Equal(t, "0", m.ask("EXISTS", "s"))
 }

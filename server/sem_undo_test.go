@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Permits that were granted to a waiter whose client disconnects before it can have read the reply go to the
-// next waiter at once. What the owner held before stays.
+// Permits of a waiter go to the next one at once if its client disconnects before it can have read the reply.
+// What the owner held before stays.
 func TestSemaphorePermitsAreTakenBack(t *testing.T) {
 	t.Parallel()
 	onEveryLog(t, func(t *testing.T, w *logWorld) {

@@ -13,8 +13,8 @@ import (
 )
 
 // An owner that held permits when the server was killed holds them after the start, with the same token and a
-// lease that ends at the same moment. The limit is what it was, and what is available is counted exactly. Both
-// come out of the log, and out of a snapshot.
+// lease that ends at the same moment. The limit is what it was, and what is available is counted exactly. It
+// all comes out of the log, or out of a snapshot.
 func TestSemaphoresOutliveKills(t *testing.T) {
 	for _, appendOnly := range []bool{true, false} {
 		t.Run(fmt.Sprint("log ", appendOnly), func(t *testing.T) { killSemaphores(t, appendOnly) })
