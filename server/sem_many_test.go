@@ -39,7 +39,7 @@ func holdMany(t *testing.T, n int) *manyHolders {
 
 // hash is the semaphore.
 func (m *manyHolders) hash() *hash.Hash {
-	ex := m.srv.executor
+	ex := &m.srv.executor
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
 	return ex.store.DB(0).Peek([]byte("s")).Hash()
@@ -116,7 +116,7 @@ func TestSemaphoresWithManyHoldersDuringASnapshot(t *testing.T) {
 	require.Contains(t, m.ask("SEM.INFO", "s", "COUNT", "1"), `"used" 1000`)
 	was := m.hash().Tally()
 	require.NotNil(t, was)
-	ex := m.srv.executor
+	ex := &m.srv.executor
 	ex.mu.Lock()
 	cut := ex.store.Cut()
 	ex.mu.Unlock()

@@ -44,6 +44,7 @@ var pages = []page{
 	{path: "docs/LOCKS.md", code: "locks_example_test.go"},
 	{path: "docs/NATIVE.md"},
 	{path: "docs/SECURITY.md"},
+	{path: "docs/SEMAPHORES.md"},
 	{path: "docs/SECKILL.md", code: "sales_example_test.go"},
 	{path: "docs/zh-CN/LOCKS.md", original: "docs/LOCKS.md"},
 	{path: "docs/zh-CN/MIGRATION.md"},
