@@ -17,7 +17,7 @@ const (
 	errOwner     = "-ERR lock owner must not be '$token', '$watchdog', '$mode', '$limit', '$readers' or 'mode', these fields are reserved"
 )
 
-// semErrors are wrong calls. s is a semaphore of 5 permits of which a holds 2, nil does not exist.
+// semErrors are wrong calls. s is a semaphore of 5 permits, and a holds 2 of them. nil does not exist.
 var semErrors = []struct{ command, reply string }{
 	{"SEM.ACQUIRE s", "-ERR wrong number of arguments for 'sem.acquire' command"},
 	{"SEM.ACQUIRE s b LIMIT", errSyntax},
