@@ -301,6 +301,8 @@ type changedKey struct {
 }
 
 // KeyReady implements store.Observer.
+func (o *keyObserver) HolderChanged(db int, key, _ []byte) { o.KeyChanged(db, key) }
+
 func (o *keyObserver) KeyReady(db int, key []byte) { o.KeyChanged(db, key) }
 
 func (o *keyObserver) KeyChanged(db int, key []byte) {

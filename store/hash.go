@@ -108,7 +108,7 @@ func (e *HashEdit) Set(field, val []byte) bool {
 	}
 	e.db.space.doubtRenewal(e.slot)
 	e.db.store.recordMember(e.db, "HSET", e.key, field, val)
-	e.db.changed(e.key)
+	e.fieldChanged(field)
 	return added
 }
 
@@ -130,7 +130,7 @@ func (e *HashEdit) Update(field, val []byte) bool {
 	}
 	e.db.space.doubtRenewal(e.slot)
 	e.recordUpdate(field, val)
-	e.db.changed(e.key)
+	e.fieldChanged(field)
 	return added
 }
 
@@ -154,7 +154,7 @@ func (e *HashEdit) SetInt(field []byte, n int64) bool {
 	if e.db.store.effects != nil {
 		e.recordUpdate(field, appendInt(nil, n))
 	}
-	e.db.changed(e.key)
+	e.fieldChanged(field)
 	return added
 }
 
@@ -189,13 +189,16 @@ func (e *HashEdit) Delete(field []byte) bool {
 	}
 	e.db.space.doubtRenewal(e.slot)
 	e.db.store.recordMember(e.db, "HDEL", e.key, field)
-	e.db.changed(e.key)
+	e.fieldChanged(field)
 	return true
 }
 
 // Expire makes the key die at atMS, milliseconds since 1970, which must still be to
 // come. There must be a hash.
-func (e *HashEdit) Expire(atMS int64) { e.db.expireAt(e.slot, e.key, atMS) }
+func (e *HashEdit) Expire(atMS int64) {
+	e.db.setDeadline(e.slot, e.key, atMS)
+	e.fieldChanged(nil)
+}
 
 // Remove removes the key with all its fields. There must be a hash.
 func (e *HashEdit) Remove() {

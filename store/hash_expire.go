@@ -220,7 +220,7 @@ func (db *DB) expireFields(slot int, budget *int) (gone bool) {
 			break
 		}
 		db.store.recordMember(db, "HDEL", key, b)
-		db.tell(key)
+		db.tellField(key, w.Hash, b)
 	}
 	if !gone {
 		db.space.watchFields(slot)
@@ -251,7 +251,7 @@ func (e *HashEdit) ExpireField(field []byte, atMS int64) (gone bool) {
 	e.changed(was, size)
 	e.rewatch()
 	e.recordDeadline(field, atMS)
-	e.db.changed(e.key)
+	e.fieldChanged(field)
 	return false
 }
 
@@ -267,7 +267,7 @@ func (e *HashEdit) PersistField(field []byte) bool {
 	e.changed(was, size)
 	e.rewatch()
 	e.db.store.recordFields(e.db, []string{"HPERSIST", string(e.key), "FIELDS"}, field)
-	e.db.changed(e.key)
+	e.fieldChanged(field)
 	return true
 }
 

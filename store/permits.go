@@ -124,3 +124,34 @@ func with(h *hash.Hash, t *hash.Tally, field, value []byte) {
 	}
 	h.SetTally(t)
 }
+
+// fieldChanged is DB.changed for one field of a hash. Of a semaphore with many holders only the field's owner
+// is affected, and of the limit or of the key's deadline (nil) no owner.
+func (e *HashEdit) fieldChanged(field []byte) {
+	e.db.store.dirty++
+	if e.db.store.observer != nil {
+		e.db.tellField(e.key, e.Hash(), field)
+	}
+}
+
+// tellField is DB.tell for one field of a hash.
+func (db *DB) tellField(key []byte, h *hash.Hash, field []byte) {
+	o := db.store.observer
+	switch {
+	case o == nil:
+	case h == nil || h.Timed() <= fewPermits || !isPermits(h):
+		o.KeyChanged(db.id, key)
+	case len(field) == 0, string(field) == LimitField:
+		o.HolderChanged(db.id, key, nil)
+	case field[0] == '$' || string(field) == "mode":
+		o.KeyChanged(db.id, key)
+	default:
+		o.HolderChanged(db.id, key, field)
+	}
+}
+
+// isPermits reports whether a hash has the layout of a semaphore.
+func isPermits(h *hash.Hash) bool {
+	mode, _ := h.Get(nil, shareField)
+	return string(mode) == SemaphoreMode
+}
