@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSemaphoreLossesAmongManyHolders: a connection that is attached to all holders of a large semaphore hears
-// of exactly those that lost their permits, with the reason.
+// TestSemaphoreLossesAmongManyHolders: a connection that is attached to all holders of a large semaphore
+// hears of exactly those that lost their permits, with the reason.
 func TestSemaphoreLossesAmongManyHolders(t *testing.T) {
 	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
