@@ -10,7 +10,7 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// TestPermits: what is kept of a semaphore with many holders is what counting finds, whatever changed the hash.
+// TestPermits: the tally of a semaphore with many holders is what counting finds, whatever changed the hash.
 func TestPermits(t *testing.T) {
 	random := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	s := New(2, tightLimits())
