@@ -23,7 +23,7 @@ Sentinels.
 `
 
 // nativeGroups come first: they are what the other servers do not have.
-var nativeGroups = []commands.Group{commands.Lock, commands.Sale}
+var nativeGroups = []commands.Group{commands.Lock, commands.Sale, commands.Limit, commands.Delay}
 
 // page is the whole document.
 func page(rows []*commands.Row) []byte {
