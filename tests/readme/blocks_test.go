@@ -41,6 +41,7 @@ var pages = []page{
 	{path: "docs/EMBEDDING.md", code: "embedding_example_test.go"},
 	{path: "docs/FIRST-STEPS.md", code: "first_steps_example_test.go"},
 	{path: "docs/HA.md"},
+	{path: "docs/LIMITS.md"},
 	{path: "docs/LOCKS.md", code: "locks_example_test.go"},
 	{path: "docs/NATIVE.md"},
 	{path: "docs/SECURITY.md"},
