@@ -198,7 +198,7 @@ func holdOf(c *Ctx, voucher, order []byte) (atMS int64, ok bool, err error) {
 		return 0, false, nil
 	}
 	score, ok := r.ZSet().Score(order)
-	return store.HoldMS(score), ok, nil
+	return store.DueMS(score), ok, nil
 }
 
 // piecesOf returns how many pieces a user has.

@@ -68,6 +68,7 @@ func (ex *executor) infoSections(at *topology.Place) []info.Section {
 		{Name: "Replication", Write: replication},
 		{Name: "CPU", Write: infoCPU},
 		{Name: "Locks", Write: ex.infoLocks},
+		{Name: "Delays", Write: ex.infoDelays},
 		{Name: "Modules", Also: "module_list", Write: func(*info.Text) {}},
 		{Name: "Commandstats", Extra: true, Write: func(t *info.Text) { ex.stats.InfoCommands(t, ex.table) }},
 		{Name: "Errorstats", Write: ex.stats.InfoErrors},
@@ -304,6 +305,8 @@ type Figures struct {
 	OldestWaitUS int64
 	// LongestHoldMS is for how long the lock has been held that has been held longest; 0: none is held.
 	LongestHoldMS int64
+	// Delays is about delayed entries of streams.
+	Delays DelayFigures
 	// Sales is how many keys there are that make a sale: see Server.EachSale.
 	Sales int
 	// Syncs is how long the log's syncs took since it was opened; nil: there is no log.
@@ -335,7 +338,8 @@ func (srv *Server) Figures() (f Figures) {
 		at := ex.group.PlaceOf(nil)
 		f = Figures{Info: info.All(ex.infoSections(&at)), Locks: ex.lockFigures(), Syncs: ex.durable.SyncTimes(), SlowLen: ex.stats.Slow.Len(),
 			MaxClients: c.MaxClients, IOThreads: c.IOThreads, MaxMemory: c.MaxMemory,
-			Watchdogs: ex.renewing(), OldestWaitUS: ex.oldestWaitUS(), LongestHoldMS: ex.longestHoldMS()}
+			Watchdogs: ex.renewing(), OldestWaitUS: ex.oldestWaitUS(), LongestHoldMS: ex.longestHoldMS(),
+			Delays: ex.delayFigures()}
 		for id := range ex.store.Len() {
 			f.Sales += ex.store.DB(id).Stocks()
 		}
