@@ -179,6 +179,7 @@ func (e *HashEdit) Delete(field []byte) bool {
 		e.rewatch()
 	}
 	e.db.space.doubtRenewal(e.slot)
+	// plant:hash-record-removal
 	e.db.store.recordMember(e.db, "HDEL", e.key, field)
 	e.db.changed(e.key)
 	return true

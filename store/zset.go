@@ -127,6 +127,7 @@ func (e *ZSetEdit) Remove(member []byte) bool {
 		e.db.remove(e.key)
 		return true
 	}
+	// plant:zset-record-removal
 	e.db.store.recordMember(e.db, "ZREM", e.key, member)
 	e.db.changed(e.key)
 	return true

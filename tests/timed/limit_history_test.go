@@ -17,11 +17,6 @@ func (t terms) throttle(key string, cost int64) []string {
 // grant is a take that was allowed, at a time in microseconds that only rises.
 type grant struct{ atUS, cost int64 }
 
-// violation is what no limiter of these terms could have allowed.
-type violation struct{ text string }
-
-func (v *violation) Error() string { return v.text }
-
 // check compares each row of successive grants with what the rate allows in its time.
 func (t terms) check(grants []grant) error {
 	for i := range grants {

@@ -1,11 +1,8 @@
 package timed
 
 import (
-	"context"
-	"errors"
 	"flag"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -17,11 +14,14 @@ var (
 
 // tryLimiters lets the world of a seed happen, and adds to counts what has happened in it.
 func tryLimiters(seed uint64, counts map[string]int) error {
-	w, err := newWorld(seed)
+	w, err := newLimitWorld(seed)
 	if err != nil {
 		return err
 	}
-	defer w.close()
+	defer func() {
+		w.hangUp()
+		w.close()
+	}()
 	err = w.live()
 	for what, n := range w.counts {
 		counts[what] += n
@@ -43,18 +43,4 @@ func TestLimiters(t *testing.T) {
 	for _, what := range []string{"allowed", "refused", "granted", "timed out", "steps back", "restarts", "failovers"} {
 		require.True(t, counts[what] > 0 || *onlySeed != 0, what)
 	}
-}
-
-// searchLimiters is TestLimiters until the time is over.
-func searchLimiters(ctx context.Context) (found *violation, err error) {
-	for seed := uint64(time.Now().UnixNano()); ctx.Err() == nil; seed++ {
-		err := tryLimiters(seed, map[string]int{})
-		if errors.As(err, &found) {
-			return found, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return nil, nil
 }

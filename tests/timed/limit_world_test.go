@@ -3,24 +3,18 @@ package timed
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
-	"lockserver/internal/config"
 	"lockserver/internal/testkit"
 	"lockserver/server"
 )
 
-const (
-	baseMS = 1_750_000_000_000
-	steps  = 120
-	// patience is how long something may take that happens by itself.
-	patience = time.Minute
-)
+// steps is how many a world has.
+const steps = 120
 
 // limiter is one key with its history.
 type limiter struct {
@@ -37,24 +31,18 @@ type waiter struct {
 	cost    int64
 }
 
-// world is one server with its limiters.
-type world struct {
-	seed     uint64
-	random   *rand.Rand
-	dir      string
-	clock    *server.ManualClock
-	srv      *server.Server
-	admin    *testkit.Client
+// limitWorld is one server with its limiters.
+type limitWorld struct {
+	base
 	limiters []*limiter
 	waiters  []*waiter // in the order in which they came
 	elapsed  int64     // microseconds that the clock has moved forward
-	counts   map[string]int
 }
 
-// newWorld starts the server of a seed.
-func newWorld(seed uint64) (w *world, err error) {
-	w = &world{seed: seed, random: rand.New(rand.NewPCG(seed, 0)), counts: map[string]int{}}
-	if w.dir, err = os.MkdirTemp("", "rates"); err != nil {
+// newLimitWorld starts the server of a seed.
+func newLimitWorld(seed uint64) (w *limitWorld, err error) {
+	w = &limitWorld{}
+	if w.base, err = newBase(seed); err != nil {
 		return nil, err
 	}
 	for i := range 3 {
@@ -65,46 +53,11 @@ func newWorld(seed uint64) (w *world, err error) {
 		}
 		w.limiters = append(w.limiters, &limiter{key: fmt.Sprint("limiter:", i), terms: of})
 	}
-	w.clock = server.NewManualClock(time.UnixMilli(baseMS))
-	w.srv, w.admin, err = w.start(w.clock, w.dir)
-	return w, err
-}
-
-func (w *world) close() {
-	w.hangUp()
-	_ = w.srv.Close()
-	_ = os.RemoveAll(w.dir)
-}
-
-func (w *world) start(clock *server.ManualClock, dir string) (*server.Server, *testkit.Client, error) {
-	c := config.Default()
-	c.Port, c.Save, c.Dir = 0, nil, dir
-	c.AppendOnly, c.AppendFsync = w.seed%2 == 0, "always"
-	directives := c.Directives()
-	directives["repl-diskless-sync-delay"] = "0"
-	srv, err := server.New(server.Options{Directives: directives, Clock: clock})
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := srv.Start(); err != nil {
-		return nil, nil, err
-	}
-	client, err := dial(srv)
-	return srv, client, err
-}
-
-func dial(srv *server.Server) (*testkit.Client, error) {
-	conn, err := net.Dial("tcp", srv.Addr().String())
-	if err != nil {
-		return nil, err
-	}
-	c := testkit.Connect(conn)
-	c.Timeout = patience
-	return c, nil
+	return w, nil
 }
 
 // hangUp ends all connections.
-func (w *world) hangUp() {
+func (w *limitWorld) hangUp() {
 	w.admin.Close()
 	for _, waiting := range w.waiters {
 		waiting.client.Close()
@@ -113,7 +66,7 @@ func (w *world) hangUp() {
 }
 
 // live lets the world happen; the error is a violation if it is the server's.
-func (w *world) live() error {
+func (w *limitWorld) live() error {
 	for range steps {
 		step := w.take
 		switch n := w.random.IntN(100); {
@@ -136,7 +89,7 @@ func (w *world) live() error {
 	return w.finish()
 }
 
-func (w *world) take() error {
+func (w *limitWorld) take() error {
 	l := w.limiters[w.random.IntN(len(w.limiters))]
 	cost := w.random.Int64N(l.terms.burst + 1)
 	args, allowed := l.terms.args(l.key, cost), int64(1)
@@ -169,7 +122,7 @@ func (l *limiter) granted(atUS, cost int64) error {
 }
 
 // wait lets a new client take, and wait for what is not there.
-func (w *world) wait() error {
+func (w *limitWorld) wait() error {
 	if len(w.waiters) >= 6 {
 		return nil
 	}
@@ -203,7 +156,7 @@ func (w *world) wait() error {
 }
 
 // collect takes the answers of those that wait no more.
-func (w *world) collect() error {
+func (w *limitWorld) collect() error {
 	if len(w.waiters) == 0 {
 		return nil
 	}
@@ -245,7 +198,7 @@ func (w *world) collect() error {
 
 // pass lets time pass: by single milliseconds while there are waiters, so that it is known when they were
 // served.
-func (w *world) pass() error {
+func (w *limitWorld) pass() error {
 	if len(w.waiters) == 0 {
 		d := time.Duration(w.random.Int64N(1+w.random.Int64N(300_000))) * time.Microsecond
 		w.clock.Advance(d)
@@ -264,16 +217,16 @@ func (w *world) pass() error {
 }
 
 // stepBack sets the clock back: no time has passed.
-func (w *world) stepBack() error {
+func (w *limitWorld) stepBack() error {
 	w.counts["steps back"]++
 	w.clock.Set(time.UnixMicro(w.clock.NowUS() - w.random.Int64N(200_000)))
 	return nil
 }
 
 // restart ends the server, and starts it on its log, or on a snapshot that was taken at its end.
-func (w *world) restart() error {
+func (w *limitWorld) restart() error {
 	w.counts["restarts"]++
-	if w.seed%2 != 0 {
+	if !w.logs() {
 		if v, err := w.admin.Call("SAVE"); err != nil || v.IsError() {
 			return fmt.Errorf("SAVE: %s %w", v, err)
 		}
@@ -288,11 +241,11 @@ func (w *world) restart() error {
 }
 
 // failOver lets a replica take over. Its clock may be ahead or behind.
-func (w *world) failOver() error {
+func (w *limitWorld) failOver() error {
 	w.counts["failovers"]++
 	skew := w.random.Int64N(100_000) - 50_000
 	clock := server.NewManualClock(time.UnixMicro(w.clock.NowUS() + skew))
-	dir, err := os.MkdirTemp("", "rates")
+	dir, err := os.MkdirTemp("", "timed")
 	if err != nil {
 		return err
 	}
@@ -319,7 +272,7 @@ func (w *world) failOver() error {
 }
 
 // inStep waits until a replica has all limiters of its master.
-func (w *world) inStep(replica *testkit.Client, clock *server.ManualClock) error {
+func (w *limitWorld) inStep(replica *testkit.Client, clock *server.ManualClock) error {
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		same := strings.Contains(info(replica), "master_link_status:up")
 		for _, l := range w.limiters {
@@ -337,16 +290,8 @@ func (w *world) inStep(replica *testkit.Client, clock *server.ManualClock) error
 	return errors.New("the replica is not in step")
 }
 
-func info(c *testkit.Client) string {
-	v, err := c.Call("INFO", "replication")
-	if err != nil {
-		return ""
-	}
-	return v.Str
-}
-
 // finish lets all waiters be answered. Then all limiters become full, and nothing may be left of them.
-func (w *world) finish() error {
+func (w *limitWorld) finish() error {
 	for len(w.waiters) > 0 {
 		if err := w.pass(); err != nil {
 			return fmt.Errorf("seed %d: %w", w.seed, err)
