@@ -12,7 +12,7 @@ import (
 
 // A delayed entry is kept in two ordinary keys of its stream. The sorted set {stream}:delayed has a member
 // for each entry, at the time at which it is due. The hash {stream}:delayed:entries has a field for each
-// entry, named by its id. docs/decisions/0016-delayed-entries.md says why these.
+// entry, named by its id. docs/decisions/0017-delayed-entries.md says why these.
 //
 // A member is a place and the id: "a0:order-7". Places order the entries that are due at one time. They are
 // numbers with a letter before them that says how many digits follow (a: 1, b: 2), so that they sort as

@@ -7,11 +7,11 @@ func SaleRows() []Row {
 	voucher, user, order := Str("voucher"), Str("user"), Str("order")
 	return []Row{
 		{Name: "seckill", Group: Sale, Since: "0.1.0", Flags: changes | DenyOOM, Run: seckill, Implied: saleWrites,
-			Summary:    "Sells to a user: 0 sold, 1 not enough stock, 2 the user has all that the limit allows, 3 not started, 4 over, 5 the order was taken back, 6 too fast.",
+			Summary:    "Sells to a user: 0 sold, 1 not enough stock, 2 over the limit, 3 not started, 4 over, 5 taken back, 6 too fast.",
 			Complexity: "O(1), and O(log N) with N orders on hold if the sale has a hold",
 			Args:       []Arg{voucher, user, order, Opt(Int("pieces").After("QTY"))}},
 		{Name: "seckill.create", Group: Sale, Since: "0.1.0", Flags: changes | DenyOOM, Run: seckillCreate, Implied: saleCreates,
-			Summary:    "Opens a sale: its stock, its window, what a user may have, how long an order is held, its stream, and how often a user may ask.",
+			Summary:    "Opens a sale: its stock, its window, its limit and rate for each user, how long an order is held, and its stream.",
 			Complexity: "O(1)",
 			Args: []Arg{voucher, Int("pieces").After("STOCK"), Opt(UnixTime("start").After("START")),
 				Opt(UnixTime("end").After("END")), Opt(Int("limit").After("LIMIT")),

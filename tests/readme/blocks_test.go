@@ -37,6 +37,7 @@ var pages = []page{
 	{path: "README.zh-CN.md", original: "README.md"},
 	{path: "docs/CLIENTS.md", code: "clients_example_test.go"},
 	{path: "docs/CONFIGURATION.md"},
+	{path: "docs/DELAY.md"},
 	{path: "docs/DURABILITY.md"},
 	{path: "docs/EMBEDDING.md", code: "embedding_example_test.go"},
 	{path: "docs/FIRST-STEPS.md", code: "first_steps_example_test.go"},
