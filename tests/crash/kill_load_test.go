@@ -121,7 +121,7 @@ func (w *worker) putOff(c *testkit.Client, chance *rand.Rand) error {
 	return err
 }
 
-// checkDelayed fails unless each entry with an acknowledged DELAY.ADD is in the stream once, or still pending.
+// checkDelayed fails unless each entry with an acknowledged DELAY.ADD is in the stream once, or pending.
 func (w *worker) checkDelayed(t *testing.T, c *testkit.Client) {
 	t.Helper()
 	key := "delayed:" + w.name
