@@ -34,6 +34,8 @@ func TestDelayedEntriesWakeReaders(t *testing.T) {
 		[2]string{"DELAY.COUNT s", "0"})
 	text := c[0].Do("INFO", "delays").Str
 	require.Contains(t, text, "delayed_streams:0\r\ndelayed_pending:0\r\ndelayed_fired:2\r\ndelayed_late_max_us:0\r\n")
+	want(t, c[0], [2]string{"CONFIG RESETSTAT", "+OK"})
+	require.Contains(t, c[0].Do("INFO", "delays").Str, "delayed_fired:0\r\n")
 	checkParking(t, srv)
 }
 
