@@ -97,7 +97,7 @@ func (l *takeCall) refused(c *Ctx) (gcra.Answer, error) {
 	a := l.rate.Take(s, nowNS, l.cost)
 	if a.Allowed { // the figures are those before the take
 		a = l.rate.Take(s, nowNS, 0)
-		a.Allowed, a.RetryNS = false, 1
+		a.Allowed, a.RetryNS = false, 1_000_000 // at least: how long the others wait is not known
 	}
 	return a, err
 }

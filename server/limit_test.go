@@ -37,6 +37,7 @@ func TestLimitTakeWaits(t *testing.T) {
 	clock.Advance(199 * time.Millisecond)
 	awaitParked(t, srv, 3)
 	want(t, c[0], [2]string{"LIMIT.TAKE k 2 10 1000", "[0 2 1 1 1]"}, [2]string{"LIMIT.TAKE k 2 10 1000 COST 0", "[1 2 1 0 1]"})
+	want(t, c[0], [2]string{"CL.THROTTLE k 1 10 1", "[1 2 1 1 1]"})
 	clock.Advance(time.Millisecond)
 	require.Equal(t, "[1 2 0 0 200]", c[1].Receive().String())
 	clock.Advance(50 * time.Millisecond)

@@ -25,7 +25,7 @@ To read a usage line:
 | a bar | separates alternatives, in angle brackets where one is needed |
 | dots | the part before them may be repeated |
 
-"Since" is the version of Redis that brought the command. For the groups lock and sale, and for the commands TEST.*, it is the version of
+"Since" is the version of Redis that brought the command. For the groups lock, sale, limit and delay, and for the commands TEST.*, it is the version of
 lockserver. TEST.* is there in test mode only. SENTINEL is known where clients find the leader by Sentinels.
 `
 
