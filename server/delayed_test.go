@@ -136,3 +136,26 @@ func TestDelayedEntriesArePaused(t *testing.T) {
 	clock.Advance(time.Millisecond)
 	want(t, c[0], [2]string{"XLEN s", "1"})
 }
+
+// While the log cannot be written nothing is added: it would come again after a restart. When the log is whole
+// again it is added, once.
+func TestDelayedEntriesWaitForTheLog(t *testing.T) {
+	t.Parallel()
+	d, dir := newTestDisk(), t.TempDir()
+	clock := NewManualClock(time.UnixMilli(saleStart))
+	srv := startOn(t, d, Options{Clock: clock, Directives: logged(dir, "always").Directives()})
+	c, writer := client(t, srv), client(t, srv)
+	want(t, c, [2]string{"DELAY.ADD s PX 100 ID a n 1", `"a"`})
+	d.set(func(d *testDisk) { d.failing = true })
+	writer.Send("SET", "k", "v")
+	awaitClosed(t, writer.Conn())
+	eventually(t, func() bool { return infoField(t, c, "aof_last_write_status") == "err" }, "it breaks")
+	clock.Advance(time.Second)
+	want(t, c, [2]string{"XLEN s", "0"}, [2]string{"DELAY.COUNT s", "1"})
+	d.set(func(d *testDisk) { d.failing = false })
+	require.Equal(t, "+Background append only file rewriting started", c.Do("BGREWRITEAOF").String())
+	eventually(t, func() bool { return c.Do("XLEN", "s").Int == 1 }, "it is added when the log is whole")
+	require.NoError(t, srv.Close())
+	again := client(t, start(t, Options{Clock: clock, Directives: logged(dir, "always").Directives()}))
+	want(t, again, [2]string{"XLEN s", "1"}, [2]string{"DELAY.COUNT s", "0"})
+}
