@@ -137,8 +137,8 @@ func TestDelayedEntriesArePaused(t *testing.T) {
 	want(t, c[0], [2]string{"XLEN s", "1"})
 }
 
-// While the log cannot be written nothing is added: it would come again after a restart. When the log is whole
-// again it is added, once.
+// While the log cannot be written nothing is added: it would come again after a restart. When the log is
+// whole again it is added, once.
 func TestDelayedEntriesWaitForTheLog(t *testing.T) {
 	t.Parallel()
 	d, dir := newTestDisk(), t.TempDir()
