@@ -108,8 +108,8 @@ func TestPageSentences(t *testing.T) {
 }
 
 // TestPagesArePlain compares the number of faults of each page with the table. A failure shows the line that
-// the table should have, if the new number is lower. Pages in Chinese are left out, and docs/BENCHMARKS.md, which
-// make bench writes.
+// the table should have, if the new number is lower. Pages in Chinese are left out, and docs/BENCHMARKS.md,
+// which make bench writes.
 func TestPagesArePlain(t *testing.T) {
 	seen := 0
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
