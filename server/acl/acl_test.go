@@ -391,7 +391,10 @@ func TestDeclare(t *testing.T) {
 		"Duplicate user found":        {{"a"}, {"a"}},
 		"Spaces not allowed":          {{"a b"}},
 		"Unmatched parenthesis":       {{"a", "(+get"}},
-		"Error loading ACL rule 'x' ": {{"a", "x"}},
+		"Error loading ACL rule '(hidden)' for the user named 'a': Syntax error":       {{"a", "on", "hush"}},
+		"Error loading ACL rule '(hidden)' for the user named 'a': The password":       {{"a", "<hush"}},
+		"Error loading ACL rule '(hidden)' for the user named 'a': The password hash ": {{"a", "#hush"}},
+		"Error loading ACL rule '+nosuch' ":                                            {{"a", "+nosuch"}},
 	} {
 		_, err := newHouse().users.Declare(lines)
 		require.ErrorContains(t, err, want)
