@@ -11,7 +11,8 @@ import (
 const (
 	// snapshotMagic is how a base that is a snapshot begins.
 	snapshotMagic = "REDIS"
-	// valkeyMagic is how one of Valkey 9 or later begins, in as many bytes. The reader of snapshots refuses it.
+	// valkeyMagic is how one of Valkey 9 or later begins, in as many bytes. The reader of snapshots refuses
+	// it.
 	valkeyMagic = "VALKE"
 	// progressBytes is how much is read between two calls of LoadOptions.Progress.
 	progressBytes = 64 << 10
