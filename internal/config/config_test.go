@@ -228,10 +228,10 @@ func TestParseArgs(t *testing.T) {
 func TestParseArgsNamesWhatIsWrong(t *testing.T) {
 	files := fakeFiles(map[string]string{"b.conf": "# x\nfoo 1", "b2.conf": ""})
 	for want, line := range map[string][]string{
-		"command line\n>>> '--foo (hidden)'\nunknown directive 'foo'":                 {"--hz", "1", "--foo", "1", "a b"},
+		"command line\n>>> '--foo (hidden)'\nunknown directive 'foo'":                  {"--hz", "1", "--foo", "1", "a b"},
 		"command line\n>>> '--port'\nwrong number of arguments":                        {"--port"},
 		"command line\n>>> 'nofile'\ncan't open the configuration file: file does not": {"nofile"},
-		"at line 2 of b.conf\n>>> 'foo (hidden)'\nunknown directive 'foo'":                    {"b.conf", "--hz", "1"},
+		"at line 2 of b.conf\n>>> 'foo (hidden)'\nunknown directive 'foo'":             {"b.conf", "--hz", "1"},
 		"command line\n>>> '-p'\nunknown argument '-p'":                                {"-p", "5"},
 		"command line\n>>> 'extra'\nunknown argument 'extra'":                          {"b2.conf", "extra"},
 		"command line\n>>> '-'\nunknown argument '-'":                                  {"b2.conf", "-", "--hz", "1"},
@@ -371,14 +371,14 @@ func TestTheCommandLineWins(t *testing.T) {
 		require.NotEmpty(t, cmd.Config.Overridden(), args)
 	}
 	for want, args := range map[string][]string{
-		"at line 1 of a.conf\n>>> 'cluster-enabled yes'":      {"--cluster-enabled", "no", "--include", "a.conf"},
-		"at line 1 of list.conf\n>>> 'save 900'":              {"list.conf", "--save", "60 1"},
+		"at line 1 of a.conf\n>>> 'cluster-enabled yes'":             {"--cluster-enabled", "no", "--include", "a.conf"},
+		"at line 1 of list.conf\n>>> 'save 900'":                     {"list.conf", "--save", "60 1"},
 		"at line 2 of odd.conf\n>>> 'nonsense (hidden)'":             {"odd.conf", "--hz", "5"},
-		"at line 1 of quotes.conf\n>>> 'pidfile \"x'":         {"quotes.conf", "--pidfile", "y"},
-		"command line\n>>> '--cluster-enabled yes'":           {"a.conf", "--cluster-enabled", "yes"},
+		"at line 1 of quotes.conf\n>>> 'pidfile \"x'":                {"quotes.conf", "--pidfile", "y"},
+		"command line\n>>> '--cluster-enabled yes'":                  {"a.conf", "--cluster-enabled", "yes"},
 		"command line\n>>> '--nonsense (hidden)'\nunknown directive": {"a.conf", "--cluster-enabled", "no", "--nonsense", "1"},
-		"at line 2 of absent.conf\n>>> 'tls-cluster yes'":     {"absent.conf", "--port", "0"},
-		"at line 3 of absent.conf\n>>> 'socket-mark-id":       {"absent.conf", "--tls-cluster", "no"},
+		"at line 2 of absent.conf\n>>> 'tls-cluster yes'":            {"absent.conf", "--port", "0"},
+		"at line 3 of absent.conf\n>>> 'socket-mark-id":              {"absent.conf", "--tls-cluster", "no"},
 	} {
 		_, err := ParseArgs(args, files)
 		require.ErrorContains(t, err, want, args)
