@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// BenchmarkSemaphore measures SEM.ACQUIRE and SEM.RELEASE beside LOCK and UNLOCK, with a lease and without, in
-// turn: the figures are of one run, the least of many rounds, and their ratio is what a semaphore costs.
+// BenchmarkSemaphore measures SEM.ACQUIRE and SEM.RELEASE beside LOCK and UNLOCK, with a lease and without it,
+// in turn. The figures are of one run, the least of many rounds. Their ratio is what a semaphore costs.
 func BenchmarkSemaphore(b *testing.B) {
 	const round = 512 // pairs
 	for _, pipeline := range []int{1, 16} {
