@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// BenchmarkSemaphore measures SEM.ACQUIRE and SEM.RELEASE beside LOCK and UNLOCK, with a lease and without it,
+// BenchmarkSemaphore measures SEM.ACQUIRE and SEM.RELEASE beside LOCK and UNLOCK, with and without a lease,
 // in turn. The figures are of one run, the least of many rounds. Their ratio is what a semaphore costs.
 func BenchmarkSemaphore(b *testing.B) {
 	const round = 512 // pairs
