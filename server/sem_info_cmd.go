@@ -96,7 +96,7 @@ func writePermits(c *commands.Ctx, key []byte, h *commands.Holder) {
 	out.BulkString("watchdog")
 	out.Bool(watched)
 	writeClient(out, client)
-	writeAttached(out, w.attached.Owner(h.Owner))
+	writeAttached(out, &w.attached, h.Owner)
 }
 
 // writePermitWaiters writes the first n of a queue that wait for permits.
@@ -109,7 +109,7 @@ func writePermitWaiters(c *commands.Ctx, q *waiting.Queue, n int) {
 			continue
 		}
 		n--
-		w, out := pl.Waiter().Call().(*parkedCall), c.Out
+		w, out := parkedOf(pl.Waiter()), c.Out
 		out.Map(5)
 		out.BulkString("owner")
 		out.BulkString(w.Owner())
