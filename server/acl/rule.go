@@ -268,7 +268,7 @@ func (m *ruleMaker) applyCommand(s *selector, name string, on bool) error {
 		if !ok {
 			return errRuleName
 		}
-		s.note(name, on)
+		s.remember(name, on)
 		s.allowCategory(m.table, c, on)
 		return nil
 	}
@@ -284,7 +284,7 @@ func (m *ruleMaker) applyQualified(s *selector, name string, bar int) error {
 	row, word := m.table.LookupFull([]byte(name[:bar])), name[bar+1:]
 	switch {
 	case row == nil && isElsewhere(name[:bar]):
-		s.note(name, true)
+		s.remember(name, true)
 		return nil
 	case row == nil:
 		return errRuleName
@@ -296,7 +296,7 @@ func (m *ruleMaker) applyQualified(s *selector, name string, bar int) error {
 		return m.allowNamed(s, name, name, true)
 	}
 	s.allowFirstArgs(row.Index(), word)
-	s.note(name, true)
+	s.remember(name, true)
 	return nil
 }
 
@@ -309,7 +309,7 @@ func (m *ruleMaker) allowNamed(s *selector, name, rule string, on bool) error {
 	case !isElsewhere(name):
 		return errRuleName
 	}
-	s.note(rule, on)
+	s.remember(rule, on)
 	return nil
 }
 
