@@ -94,7 +94,7 @@ func (c *Adjustable) resume() {
 	if c.frozen.Load() {
 		c.aheadUS.Store(c.stepped.NowUS() - c.system.NowUS())
 		c.frozen.Store(false)
-		for _, w := range c.stepped.list() { // whose tickers do not know yet
+		for _, w := range c.stepped.list() { // their tickers do not know yet
 			w.RunDue()
 		}
 	}
