@@ -12,7 +12,7 @@ import (
 	"lockserver/server"
 )
 
-// open starts a server whose clients may debug, and returns a connection to it.
+// open starts a server that permits DEBUG, and returns a connection to it.
 func open(t *testing.T, directives map[string]string) net.Conn {
 	t.Helper()
 	srv, err := server.New(server.Options{Directives: directives})

@@ -146,7 +146,7 @@ func quicklistOf(c *call) error {
 	return nil
 }
 
-// htStats tells how many keys a database has, in the words of Redis, whose tables have other sizes.
+// htStats shows how many keys a database has, in the format of Redis. The tables of Redis have other sizes.
 func htStats(c *call) error {
 	id, ok := decimal.ParseInt(c.args[0])
 	st := c.DB.Store()
