@@ -133,8 +133,8 @@ func (r *restoreCall) deadline(nowMS int64) (atMS int64, err error) {
 	return nowMS + n, nil
 }
 
-// idle is for how many seconds the value counts as unused; -1: not said. As in Redis, whose clock for that
-// has 24 bits and runs over, it cannot be long.
+// idle returns for how many seconds the value counts as unused; -1: not given. As in Redis, the clock for
+// that has 24 bits and overflows, so long times cannot be kept.
 func (r *restoreCall) idle(nowS int64) int64 {
 	if r.idleS < 0 {
 		return -1
