@@ -10,14 +10,14 @@ import (
 	"lockserver/persistence/aof"
 )
 
-// Reading what is on disk while the server runs: DEBUG RELOAD and DEBUG LOADAOF. Both happen within one
-// command, so nobody sees a part of the data, and what tells of changes to the log says nothing of them.
+// Reading what is on disk while the server runs: DEBUG RELOAD and DEBUG LOADAOF. Each happens within one
+// command, so no client sees a part of the data. The log gets no effects from it.
 
 // ErrHalfLoaded says that the data in memory is neither what it was nor what is on disk. The server must end.
 var ErrHalfLoaded = errors.New("the data is half loaded")
 
-// ErrNothingToLoad says that there was no file to load, or one whose libraries are there already. Unless
-// KeepData was asked for, there is no data now.
+// ErrNothingToLoad says that there was no file to load, or that its libraries are there already. Unless
+// KeepData was set, there is no data now.
 var ErrNothingToLoad = errors.New("nothing can be loaded")
 
 // Reload is what DEBUG RELOAD asks for. The zero value saves, forgets all data, and loads it.
@@ -105,7 +105,7 @@ func (s *Storage) logToReload() (load func(aof.Input, aof.LoadOptions) (aof.Load
 	return dir.Load, func() { _ = dir.Close() }, nil
 }
 
-// reload forgets all data, if flush says so, and calls load, while nothing is told to the log.
+// reload forgets all data, if flush is set, and calls load. Meanwhile no effects go to the log.
 func (s *Storage) reload(flush bool, load func() error) error {
 	s.host.HandOn()
 	s.store.Record(false)

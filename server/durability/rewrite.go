@@ -135,7 +135,7 @@ func (s *Storage) logToRewrite() (log *aof.Log, close func(error) error) {
 	return log, func(err error) error { return errors.Join(err, log.Close()) }
 }
 
-// endRewrite notes how a rewrite went.
+// endRewrite records how a rewrite went.
 func (s *Storage) endRewrite(snap *store.Snapshot, err error) {
 	snap.Release()
 	rw := &s.rewrites
