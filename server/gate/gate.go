@@ -1,12 +1,12 @@
-// Package gate holds back what may not leave before a position of a log is safe: on disk, with the system,
-// or wherever the log's keeper wants to have it first.
+// Package gate holds back output until a position of a log is safe: on disk, with the system, or wherever the
+// log's keeper requires.
 //
-// It owns who waits for which position, and what is lost for good. It must not know what waits, what a log
-// is, nor who decides that a position is safe: the append-only file does so today. A gate has one row of
-// positions, which only rise, whatever becomes of one log.
+// It owns which waiter waits for which position, and what is lost for good. It must not know what waits, what
+// a log is, nor who decides that a position is safe: today the append-only file does. A gate has one sequence
+// of positions. They only rise, even if a log ends and another follows.
 //
-// A gate is opened by one goroutine at a time; everything else may be called by any. To add a second
-// condition (a replica, a group), give the gate the lower of both positions.
+// A gate is opened by one goroutine at a time; all other methods may be called by any goroutine. To add a
+// second condition (a replica, a group), give the gate the lower of both positions.
 package gate
 
 import (
@@ -14,14 +14,14 @@ import (
 	"sync/atomic"
 )
 
-// Waiter is told when it need not wait any longer. Release is called without a lock of the gate, by whoever
-// opened it, and must not wait for anything.
+// Waiter is released when it need not wait any longer. The goroutine that opened the gate calls Release,
+// without a lock of the gate. Release must not wait for anything.
 type Waiter interface{ Release() }
 
-// Place is where a waiter stands; it is a part of the waiter. The zero Place is ready for use.
+// Place is a waiter's place at the gate; it is a part of the waiter. The zero Place is ready for use.
 type Place struct{ waits bool } // guarded by the gate's lock
 
-// Write sees to it that the system has the log up to a position; false: it never will.
+// Write makes sure that the system has the log up to a position; false: it never will.
 type Write func(position int64) bool
 
 // Gate holds back until a position is safe. The zero Gate has no log, and everything at position 0 passes. It
