@@ -17,8 +17,8 @@ const Startup = 512 << 10
 // Parts is what takes memory besides the data and is bounded by maxmemory, in bytes.
 type Parts struct {
 	Clients     int // buffers and queued commands
-	PubSub      int // who listens to what
-	Tracking    int // who keeps copies of which keys
+	PubSub      int // which clients listen to which channels
+	Tracking    int // which clients keep copies of keys
 	ScriptVM    int // the machines that run scripts and functions
 	FunctionVM  int
 	ScriptCache int // what these have compiled
@@ -44,7 +44,7 @@ type Usage struct {
 	// History is what is kept of the history for replicas, and counts in the same way.
 	History   int
 	Keyspaces []Keyspace // of the databases that have keys, in their order
-	Peak      int        // the most that Used has been, as far as that was noted
+	Peak      int        // the highest Used that was measured
 
 	Scripts, Functions, FunctionLibraries int   // how many there are
 	LazyFreed                             int64 // objects that were freed beside the commands; none is pending: a collector frees them
