@@ -33,7 +33,7 @@ func (r *replyReader) line() []byte {
 	return line
 }
 
-// count takes the number that stands in the rest of the line.
+// count takes the number in the rest of the line.
 func (r *replyReader) count() int {
 	n, i := 0, 0
 	negative := r.buf[0] == '-'
@@ -169,8 +169,8 @@ func errorTable(state *lua.LState, text string) *lua.LTable {
 // isCounted reports whether an error is that of a call, for which it was counted.
 func isCounted(failure *lua.LTable) bool { return failure.RawGetString(countedField) == lua.LTrue }
 
-// deepestReply is how deep a value that a script returns may lie, counted in places on Redis' stack of Lua:
-// an array takes one, a map or a set three, and the key of a map one more.
+// deepestReply is how deep a value that a script returns may be nested, in places on the Lua stack of Redis.
+// An array takes one place, a map or a set three, and the key of a map one more.
 const deepestReply = 7994
 
 // replyWriter writes what a script returned.
@@ -314,7 +314,8 @@ func oneLine(s string) string {
 	return string(b)
 }
 
-// viewText is the bytes of a text, which nobody may change: an argument of a command that a script calls.
+// viewText returns the bytes of a text, an argument of a command that a script calls. They must not be
+// changed.
 func viewText(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
 // appendNumber appends a number as a command gets it from a script: as an integer where it is one, also -0.

@@ -16,7 +16,7 @@ const memoryBytes = 256 << 20
 type luaVM struct {
 	engine *Engine
 	state  *luavm.State
-	// loading is the library whose code is being run by FUNCTION LOAD, nil at other times.
+	// loading is the library that FUNCTION LOAD is running the code of, nil at other times.
 	loading *libraryLoad
 }
 
