@@ -65,7 +65,7 @@ func TestSlowlogCommands(t *testing.T) {
 	require.Equal(t, "[]", a.do("SLOWLOG GET"))
 }
 
-// As Valkey 8.1 documents it: three logs, of which SLOWLOG shows the first.
+// As Valkey 8.1 documents it: there are three logs, and SLOWLOG shows the first.
 func TestCommandlogCommands(t *testing.T) {
 	a := newAsker(t)
 	entry := func(figure int64) SlowEntry {
