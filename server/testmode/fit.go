@@ -25,9 +25,9 @@ func Alone(c *config.Config) error {
 	return nil
 }
 
-// Fit makes a configuration one for test mode. Save points that are Redis' own are dropped, because nobody
-// asked for them. The error says what of the rest test mode is refused with: anyone who can connect owns the
-// clock, so nothing that is kept, or that others depend on, may be near.
+// Fit makes a configuration one for test mode. It drops the default save points of Redis, because they were
+// not configured. The error names the first directive that test mode does not work with. Every client may set
+// the clock, so the server must not keep data, and other servers must not depend on it.
 func Fit(c *config.Config) error {
 	switch {
 	case c.AppendOnly:
