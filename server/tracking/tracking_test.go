@@ -12,7 +12,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// TestTableModel compares who is told of which key with a model, over random reads, changes and departures.
+// TestTableModel compares the clients that hear of a changed key with a model, over random reads, changes and
+// departures.
 func TestTableModel(t *testing.T) {
 	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -39,7 +40,7 @@ func TestTableModel(t *testing.T) {
 			for _, seen := range reads {
 				fresh = fresh && !seen[key]
 			}
-			if k := table.Key([]byte(key)); k != nil { // somebody who has left may still stand there
+			if k := table.Key([]byte(key)); k != nil { // a client that has left may still be in there
 				fresh = false
 			}
 			require.Equal(t, fresh, table.Remember(trackers[i], []byte(key)))
@@ -123,8 +124,8 @@ func TestRemembers(t *testing.T) {
 	}
 }
 
-// Each prefix gathers the keys that begin with it, until they have been told of; the last who changed one
-// counts.
+// Each prefix gathers the keys that begin with it, until the clients have got the message. The last client
+// that changed a key counts.
 func TestPrefixes(t *testing.T) {
 	var table Table[int]
 	a, b := table.Start(1), table.Start(2)
@@ -188,7 +189,7 @@ func TestInvalidation(t *testing.T) {
 	require.Equal(t, ">2\r\n$21\r\ntracking-redir-broken\r\n:7\r\n", string(RedirectBroken(7)))
 }
 
-// A change of what nobody has read costs a look-up.
+// A change of a key that no client has read costs a look-up.
 func TestChangeAllocations(t *testing.T) {
 	var table Table[*int]
 	tr := table.Start(new(int))
