@@ -81,7 +81,8 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestEffectsAllocateNothing: an effect that goes to three replicas is written once, into room that is there.
+// TestEffectsAllocateNothing: an effect that goes to three replicas is written once, into memory that is
+// already allocated.
 func TestEffectsAllocateNothing(t *testing.T) {
 	n, peers := masterOf(t, 3)
 	unit := anEffect(200)

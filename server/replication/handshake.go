@@ -232,7 +232,7 @@ func (l *link) psync(c *dialled, g *greetingWords) error {
 	return &masterError{"PSYNC", reply}
 }
 
-// begin reads a snapshot, and what follows it. The history is one of this name, of which so much lies before.
+// begin reads a snapshot, and what follows it. id is the name of the history, offset its length before that.
 func (l *link) begin(c *dialled, id string, offset int64) error {
 	n := l.node
 	head, err := c.line()

@@ -64,7 +64,7 @@ type Host interface {
 	Ends() bool
 	// HoldWrites makes clients that write wait, or go on.
 	HoldWrites(on bool)
-	// Followed is told that the server follows another from now on, or, with false, nobody.
+	// Followed is called when the server begins to follow another one, or, with false, stops following.
 	Followed(follows bool)
 }
 
@@ -72,9 +72,9 @@ type Host interface {
 type Replacement struct {
 	From io.Reader // is read without the lock
 	Size int64     // 0: it is not known
-	// Aside says that it is loaded beside the data, which stays if that fails. Otherwise that is forgotten
-	// first, and after an error there is none. Serves says that clients find the old data meanwhile, and are
-	// not told -LOADING.
+	// Aside says that the snapshot is loaded beside the old data, which stays if that fails. Otherwise the
+	// old data is removed first, and after an error there is none. Serves says that clients see the old data
+	// meanwhile, and do not get -LOADING.
 	Aside, Serves bool
 	// Gone is called under the lock when the old data is to go. Its error keeps it, and is Replace's.
 	Gone func() error
@@ -112,7 +112,7 @@ type Client interface {
 
 // Peer is the connection of a replica.
 type Peer interface {
-	// Follows is told that the client is a replica from now on, to which the history is sent.
+	// Follows is called when the client becomes a replica, which the history is sent to.
 	Follows()
 	// Wake makes the connection's owner call Replica.Send soon. Any goroutine may call it.
 	Wake()

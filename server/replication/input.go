@@ -10,9 +10,9 @@ import (
 	"lockserver/internal/resp"
 )
 
-// Input is what has come of a history and is not applied: bytes that become commands, and commands that
-// become units. Who has it gives it bytes (Take), applies the units that are whole (Next, Bytes), and then
-// lets go of them (Keep). It knows nobody.
+// Input holds the part of a history that has arrived and is not applied: bytes that become commands, and
+// commands that become units. Its owner gives it bytes (Take), applies the units that are complete (Next,
+// Bytes), and then releases them (Keep). It knows nothing of its owner.
 type Input struct {
 	decoder resp.Decoder
 	raw     []byte // the bytes of what is not applied

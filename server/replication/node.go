@@ -34,7 +34,7 @@ type Node struct {
 	alone    int64      // since when there has been no replica, in milliseconds since 1970
 	pingedMS int64
 	counts   counts
-	acked    func() // whom to tell that a replica has acknowledged something
+	acked    func() // called when a replica has acknowledged something
 
 	unasked Features // of what was sent since who follows a replica was asked
 	probed  []probe  // the last one of each feature
@@ -58,7 +58,7 @@ func (n *Node) Init(host Host, acked func()) {
 
 func (n *Node) config() *config.Replication { return &n.host.Config().Replication }
 
-// ChangeID gives the history another name: nobody can go on with it.
+// ChangeID gives the history another name: no replica can go on with it.
 func (n *Node) ChangeID() { n.id = n.host.NewID() }
 
 // Offset is how long the history is.
@@ -100,13 +100,13 @@ func (n *Node) forget() {
 	n.host.Records(false)
 }
 
-// Reconfigured is told that directives have changed.
+// Reconfigured is called when directives have changed.
 func (n *Node) Reconfigured() {
 	if n.host == nil {
 		return
 	}
 	if n.config().MinAck > 0 {
-		n.record() // replicas have to be asked for what nobody has followed so far
+		n.record() // replicas will have to acknowledge a history that was not recorded so far
 	}
 	if n.recording {
 		n.stream.setKeep(n.config().BacklogBytes)
@@ -117,7 +117,7 @@ func (n *Node) Reconfigured() {
 	n.countGood()
 }
 
-// mostSpareBuffer is the room for a unit that is kept.
+// mostSpareBuffer is the size of the largest buffer for a unit that is kept.
 const mostSpareBuffer = 1 << 20
 
 // Append adds the effects of a unit. What the master has sent is in the history already.
@@ -151,13 +151,13 @@ func (k MessageKind) String() string {
 	return "PUBLISH"
 }
 
-// HasReplicas reports whether anybody follows.
+// HasReplicas reports whether the server is a master and has replicas.
 func (n *Node) HasReplicas() bool { return len(n.replicas) > 0 && n.link == nil }
 
 // Replicas is how many replicas there are.
 func (n *Node) Replicas() int { return len(n.replicas) }
 
-// Publish hands a message on to who listens at a replica, behind the effects of the running unit.
+// Publish sends a message to the subscribers at replicas, behind the effects of the running unit.
 func (n *Node) Publish(kind MessageKind, channel, message []byte) {
 	if !n.HasReplicas() {
 		return
@@ -165,7 +165,7 @@ func (n *Node) Publish(kind MessageKind, channel, message []byte) {
 	n.messages = resp.AppendCommand(n.messages, []byte(kind.String()), channel, message)
 }
 
-// AddMessages ends a unit, whose effects have been added.
+// AddMessages ends a unit after its effects have been added.
 func (n *Node) AddMessages() {
 	if len(n.messages) == 0 {
 		return
