@@ -26,15 +26,15 @@ type Engine interface {
 	Snapshot() error
 	Status() Status
 
-	// Add makes a server a member, or changes the addresses of one that cannot be reached; Remove ends that;
-	// Transfer makes a member the leader: this one, or, without an id, any. They work on the leader. The
+	// Add makes a server a member, or changes the addresses of a member that cannot be reached. Remove ends
+	// that. Transfer makes a member the leader; without an id, any member. They work on the leader. The
 	// errors say why something is refused.
 	Add(m Peer) error
 	Remove(id string) error
 	Transfer(id string) error
 
-	// Checked compares a checksum of this member's data with those of the others. The machine is told what
-	// was found. Verdict is what was found last, which a start does not change.
+	// Checked compares a checksum of this member's data with those of the others, and reports the finding to
+	// the machine. Verdict returns the last finding, also after a restart.
 	Checked(c Checksum)
 	Verdict() Verdict
 }
@@ -48,13 +48,13 @@ type Machine interface {
 	Cut() (Cut, error)
 	// Restore takes the state of a snapshot in place of what there is.
 	Restore(r io.Reader) error
-	// Leads is told that this member has become the leader, or is it no more.
+	// Leads is called when this member has become the leader, or is the leader no more.
 	Leads(on bool)
-	// Anew is told that the engine has to be closed, and opened again with no data.
+	// Anew is called when the engine has to be closed, and opened again with no data.
 	Anew()
-	// Changed is told that another leads, or others are members.
+	// Changed is called when another member leads, or the members have changed.
 	Changed()
-	// Judge is told what comparing this member's data with that of the others has found.
+	// Judge is called with the result of comparing this member's data with that of the others.
 	Judge(v Verdict)
 }
 
