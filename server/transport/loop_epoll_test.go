@@ -34,8 +34,8 @@ func turn(t *testing.T, l *Loop) {
 		switch int(ev.Fd) {
 		case l.driver.bell:
 			l.answerBell()
-		case l.driver.strangers:
-			l.serveStrangers(nil)
+		case l.driver.unauthEpoll:
+			l.serveUnauth(nil)
 		default:
 			l.driver.conns[ev.Fd].ready(ev.Events)
 		}
