@@ -86,8 +86,8 @@ func (f *full) StoreLogs(all []*hraft.Log) error {
 	return f.LogStore.StoreLogs(all)
 }
 
-// TestCutAndFull: entries were thrown away to make place for others, for which there is no room. The library
-// believes in the old ones, so the log is opened anew. A log that is only full is not.
+// TestCutAndFull: entries were thrown away to be replaced by others, and the disk is too full for these. The
+// library believes in the old ones, so the log is opened anew. A log that is only full is not.
 func TestCutAndFull(t *testing.T) {
 	disk, lost := &full{LogStore: hraft.NewInmemStore()}, make(chan struct{}, 1)
 	a := &anchored{LogStore: disk, SnapshotStore: hraft.NewInmemSnapshotStore(), onLost: lost}

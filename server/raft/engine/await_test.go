@@ -43,8 +43,8 @@ func alone() *Engine {
 		}})
 }
 
-// TestClosedEngineLeavesNothing: who waits for what a closed engine was asked is told so, and no goroutine
-// is left: the bubble would say so.
+// TestClosedEngineLeavesNothing: a caller that waits for an answer of a closed engine gets an error, and no
+// goroutine is left: the bubble would report it.
 func TestClosedEngineLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for range 20 { // the library forgets some of the entries, or none

@@ -9,8 +9,8 @@ import (
 	"lockserver/server/raft"
 )
 
-// TestCharter: who was formed by others is refused, whoever forgets what it was formed by; who is added
-// takes the charter of the first who calls.
+// TestCharter: members of a group that others formed are refused, also after one has forgotten its founders.
+// A member that is added takes the charter of the first caller.
 func TestCharter(t *testing.T) {
 	dir := t.TempDir()
 	three := []raft.Peer{{ID: "a", Raft: "a:1"}, {ID: "b", Raft: "b:1"}, {ID: "c", Raft: "c:1"}}

@@ -9,8 +9,8 @@ import (
 	"lockserver/server/raft"
 )
 
-// TestFindings: a majority of the voters is right. Where there is none, and no more is to be expected,
-// nobody is.
+// TestFindings: a majority of the voters is right. If there is none, and no more checksums are expected, no
+// member is.
 func TestFindings(t *testing.T) {
 	const same, differs, undecided = raft.Same, raft.Differs, raft.Undecided
 	for name, c := range map[string]struct {

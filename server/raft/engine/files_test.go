@@ -28,7 +28,7 @@ type broken struct {
 	first uint64
 	last  uint64
 	maybe map[uint64][]string // what a write that failed may have stored
-	// restarted: another process has begun, which may find what an earlier one was not told of.
+	// restarted: another process has begun, which may find writes that an earlier one got an error for.
 	restarted bool
 	lower     uint64 // the log may be cut off behind here, if a deletion failed; 0: no
 }
@@ -69,13 +69,13 @@ func (b *broken) store(all []*hraft.Log) error {
 		b.last = l.Index
 	}
 	if err == nil {
-		b.settled()
+		b.clearMaybe()
 	}
 	return err
 }
 
-// settled forgets what may have been: another write took its place.
-func (b *broken) settled() { b.maybe, b.lower = map[uint64][]string{}, 0 }
+// clearMaybe forgets what may have been: another write took its place.
+func (b *broken) clearMaybe() { b.maybe, b.lower = map[uint64][]string{}, 0 }
 
 // cut deletes the entries from one on.
 func (b *broken) cut(from uint64) error {
@@ -89,7 +89,7 @@ func (b *broken) cut(from uint64) error {
 		delete(b.has, i)
 	}
 	b.last = from - 1
-	b.settled()
+	b.clearMaybe()
 	return nil
 }
 
@@ -123,7 +123,7 @@ func (b *broken) look(when string) {
 		delete(b.has, i)
 	}
 	b.last, b.restarted = last, false
-	b.settled()
+	b.clearMaybe()
 }
 
 // restart ends the process and starts another, which finds what the system shows; power: it was cut before.
@@ -136,8 +136,8 @@ func (b *broken) restart(power bool) {
 	b.open()
 }
 
-// TestDiskFails: what could not be written or synced is not acknowledged, and the log says so; it goes
-// on when the disk is mended, and has lost nothing that it had acknowledged.
+// TestDiskFails: what could not be written or synced is not acknowledged, and is logged. The log goes on when
+// the disk works again, and has lost nothing that it had acknowledged.
 func TestDiskFails(t *testing.T) {
 	for _, op := range []string{failing.Write, failing.Sync} {
 		t.Run(op, func(t *testing.T) {
@@ -180,7 +180,7 @@ func TestSyncThatFailed(t *testing.T) {
 	require.EqualValues(t, 5, b.last)
 }
 
-// TestSealThatFailed: a file whose seal could not be written is none that is sealed.
+// TestSealThatFailed: a file is not sealed if its seal could not be written.
 func TestSealThatFailed(t *testing.T) {
 	for _, op := range []string{failing.Write, failing.Sync, failing.List, failing.Create} {
 		t.Run(op, func(t *testing.T) {
