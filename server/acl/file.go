@@ -87,15 +87,15 @@ func (us *Users) readRules(r *rules, where string, words []string) (faults strin
 	if !ok {
 		return where + ": Unmatched parenthesis in selector definition."
 	}
-	told := false
+	reported := false
 	for _, rule := range merged {
 		rule = strings.Trim(rule, "\t\r\n")
 		switch err := us.maker.apply(r, rule); {
 		case errors.Is(err, errRuleName):
 			faults += fmt.Sprintf("%s: Error in applying operation '%s': %s. ", where, rule, err)
-		case err != nil && !told:
+		case err != nil && !reported:
 			faults += fmt.Sprintf("%s: %s. ", where, err)
-			told = true
+			reported = true
 		}
 	}
 	return faults

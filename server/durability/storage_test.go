@@ -86,7 +86,7 @@ func TestFullDisk(t *testing.T) {
 	var writer Mark
 	h.set(&writer, "k", "v")
 	h.Do(func() {
-		require.NoError(t, h.storage.Broken(), "nobody knows yet")
+		require.NoError(t, h.storage.Broken(), "the failure is not known yet")
 		h.storage.Log().EndSlice()
 		h.storage.Log().Wake()
 	})

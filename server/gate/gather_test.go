@@ -47,7 +47,7 @@ func gather(t *testing.T) {
 	g.waiting = g.waiting[:2]
 	c.resumed = time.Time{}
 	g.Gather(10, 2)
-	require.Equal(t, gatherPenalty, c.penalty, "nobody came")
+	require.Equal(t, gatherPenalty, c.penalty, "no client came")
 	for i := range gatherPenalty {
 		c.resumed = time.Time{} // a wait would be as long as possible
 		g.Gather(10, 2)

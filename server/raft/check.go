@@ -245,7 +245,7 @@ func (a machine) Judge(v Verdict) {
 func (m *Member) suspend(index uint64) {
 	if m.check.undecided == 0 {
 		m.host.Log().Error("raft: the data of the members differs, and none of it is that of a majority: no member serves. RAFT MEMBERS says which differ. "+
-			"Start those that are away; or have the one lead whose data is to stay (RAFT TRANSFER), stop another, remove its directory raft, and start it", "index", index)
+			"Start those that are away. Or make the member with the right data the leader (RAFT TRANSFER), stop another, remove its directory raft, and start it", "index", index)
 	}
 	m.check.undecided = index
 	m.check.last = time.Now()

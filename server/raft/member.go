@@ -288,7 +288,7 @@ func (m *Member) depose(why string) {
 // replies about the leader must not wait for a round that is never confirmed. The caller ends the unit.
 func (m *Member) notice() {
 	if !m.engine.Leads() {
-		m.depose("another member leads, or nobody")
+		m.depose("another member leads, or none does")
 	}
 }
 

@@ -103,7 +103,7 @@ func (m *Member) errNotHere() error {
 	if s := m.Status(); s.Leader.ID != "" {
 		return commands.Error(fmt.Sprintf("ERR this member does not lead: %s does, at %s", s.Leader.ID, s.Leader.Client))
 	}
-	return commands.Error("ERR this member does not lead, and nobody does")
+	return commands.Error("ERR this member does not lead, and the group has no leader")
 }
 
 func add(m *Member, words []string) error {

@@ -17,13 +17,13 @@ import (
 // place in the history up to which it had run all commands by then. A question makes use of that. It is a
 // part of the history:
 //
-// 	REPLCONF GETACK *        the replica is at its beginning
-// 	REPLCONF GETACK *        it answers at all: the place is that behind the first one
-// 	MULTI                    if the command within is not known, EXEC does nothing,
-// 	<a command that reads>   and there is no answer from within
-// 	REPLCONF GETACK *        three times: an ACK of the clock's may be among them, which comes once a second
-// 	EXEC
-// 	REPLCONF GETACK *        the answer is complete when the replica is behind EXEC
+//	REPLCONF GETACK *        the replica is at its beginning
+//	REPLCONF GETACK *        it answers at all: the place is that behind the first one
+//	MULTI                    if the command within is not known, EXEC does nothing,
+//	<a command that reads>   and there is no answer from within
+//	REPLCONF GETACK *        three times: an ACK of the clock's may be among them, which comes once a second
+//	EXEC
+//	REPLCONF GETACK *        the answer is complete when the replica is behind EXEC
 //
 // A replica that has answered the GETACK before MULTI, but not those within, does not know the command.
 // Programs that read the history and answer nothing are left alone.

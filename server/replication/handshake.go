@@ -175,12 +175,12 @@ func (l *link) greet(c *dialled, g *greetingWords) error {
 			return &masterError{"AUTH", reply}
 		}
 	}
-	told := [][]string{{"REPLCONF", "listening-port", g.port}}
+	greetings := [][]string{{"REPLCONF", "listening-port", g.port}}
 	if g.address != "" {
-		told = append(told, []string{"REPLCONF", "ip-address", g.address})
+		greetings = append(greetings, []string{"REPLCONF", "ip-address", g.address})
 	}
-	told = append(told, []string{"REPLCONF", "capa", "eof", "capa", "psync2", "capa", ownKind})
-	for _, words := range told {
+	greetings = append(greetings, []string{"REPLCONF", "capa", "eof", "capa", "psync2", "capa", ownKind})
+	for _, words := range greetings {
 		if reply, err = l.ask(c, words...); err != nil {
 			return err
 		} else if reply[0] == '-' && !isWord(reply, "-ERR") {

@@ -373,7 +373,7 @@ func (n *Node) InStep() bool { return !slices.ContainsFunc(n.replicas, n.lags) }
 
 // lags reports whether a replica has not acknowledged all but the last questions about how far it is: Redis
 // answers such a one by the place before it.
-func (n *Node) lags(r *Replica) bool { return r.acked < min(n.told, n.Offset()) }
+func (n *Node) lags(r *Replica) bool { return r.acked < min(n.dataEnd, n.Offset()) }
 
 // LogLag says how far replicas are, of a server that ends.
 func (n *Node) LogLag() {

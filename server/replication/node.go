@@ -20,7 +20,7 @@ type Node struct {
 	recording     bool // the history is written: there is or was a replica, or a master
 	encoder       aof.Encoder
 	buf, messages []byte
-	told          int64 // how long the history was without the last questions about how far replicas are
+	dataEnd       int64 // how long the history was without the last questions about how far replicas are
 	fresh         bool  // something was added since Credit
 	filled        bool  // something was added in this slice
 	written       bool  // a unit was
@@ -179,7 +179,7 @@ func (n *Node) AddMessages() {
 func (n *Node) add(b []byte) {
 	n.stream.append(b)
 	n.unjudged += len(b)
-	n.fresh, n.filled, n.told = true, true, n.Offset()
+	n.fresh, n.filled, n.dataEnd = true, true, n.Offset()
 }
 
 // Credit returns how long the history is, if something was added since the last call; otherwise 0.

@@ -94,14 +94,14 @@ func (c *counting) Read(b []byte) (int, error) {
 // living tells the master once a second, while its snapshot is loaded, that we are there.
 type living struct {
 	io.Reader
-	link *link
-	told time.Time
+	link     *link
+	reported time.Time
 }
 
 // Read implements io.Reader.
 func (r *living) Read(b []byte) (int, error) {
-	if now := time.Now(); now.Sub(r.told) > time.Second {
-		r.told = now
+	if now := time.Now(); now.Sub(r.reported) > time.Second {
+		r.reported = now
 		if err := r.link.send([]byte("\n")); err != nil {
 			return 0, err
 		}

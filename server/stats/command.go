@@ -115,20 +115,20 @@ type Step struct{ US, Calls int64 }
 // written as in Redis: its groups end a hundredth above a power of two.
 func (s *Spread) Steps() (steps []Step) {
 	const first, hundredth = 10, 7
-	sum, told := int64(0), int64(0)
+	sum, shown := int64(0), int64(0)
 	for high := range coarse {
 		for _, n := range s.buckets[high<<fineBits : (high+1)<<fineBits] {
 			sum += n
 		}
 		power := high + 1
-		if power < first || sum == told {
+		if power < first || sum == shown {
 			continue
 		}
 		ns := int64(1)<<power + int64(1)<<(power-hundredth) - 1
 		if power == coarse {
 			ns = 1 << power
 		}
-		steps, told = append(steps, Step{ns / 1000, sum}), sum
+		steps, shown = append(steps, Step{ns / 1000, sum}), sum
 	}
 	return steps
 }

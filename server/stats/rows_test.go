@@ -101,7 +101,7 @@ func TestCommandlogCommands(t *testing.T) {
 func TestLatencyCommands(t *testing.T) {
 	a := newAsker(t)
 	a.book.Events.Add("command", 900, 50)
-	require.Equal(t, "[]", a.do("LATENCY LATEST"), "nobody has asked for them")
+	require.Equal(t, "[]", a.do("LATENCY LATEST"), "they are not measured")
 	require.Contains(t, a.do("LATENCY DOCTOR"), "Nothing is watched")
 	a.book.Events.ThresholdMS = 10
 	a.book.Events.Add("command", 900, 9)

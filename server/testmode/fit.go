@@ -35,7 +35,7 @@ func Fit(c *config.Config) error {
 	case len(c.Save) > 0 && !slices.Equal(c.Save, config.Default().Save):
 		return errors.New("test-mode: not with save points: nothing is kept")
 	case c.TestTopology != Standalone && !c.ListensTCP():
-		return errors.New("test-mode: test-topology needs a port: members are told apart by it")
+		return errors.New("test-mode: test-topology needs a port: members are distinguished by it")
 	case c.UnixSocket != "" && c.UnixSocketPerm&0o077 != 0:
 		return errors.New("test-mode: not with a unixsocket that others may use")
 	case c.Raft.ID != "":

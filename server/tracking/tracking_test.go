@@ -46,19 +46,19 @@ func TestTableModel(t *testing.T) {
 			require.Equal(t, fresh, table.Remember(trackers[i], []byte(key)))
 			reads[i][key] = true
 		case n < 900:
-			told := map[int]bool{}
+			heard := map[int]bool{}
 			if k := table.Key([]byte(key)); k != nil {
 				for _, reading := range k.Readers {
 					if reading.By.Hears(i) {
-						require.False(t, told[reading.By.Of], "step %d", step)
-						told[reading.By.Of] = true
+						require.False(t, heard[reading.By.Of], "step %d", step)
+						heard[reading.By.Of] = true
 					}
 				}
 				table.Forget(k)
 			}
 			for j := range clients {
 				want := reads[j][key] && trackers[j] != nil && !(j == i && trackers[j].NoLoop)
-				require.Equal(t, want, told[j], "step %d: client %d, key %s", step, j, key)
+				require.Equal(t, want, heard[j], "step %d: client %d, key %s", step, j, key)
 				delete(reads[j], key)
 			}
 		case n < 960:
@@ -104,7 +104,7 @@ func TestSweep(t *testing.T) {
 	stays.BCast = true
 	require.False(t, stays.Hears(2), "what was read before is of no interest")
 	table.Stop(stays)
-	require.False(t, table.Leave(1), "nobody is left, so nothing needs to be kept")
+	require.False(t, table.Leave(1), "no client is left, so nothing needs to be kept")
 	require.Zero(t, table.Keys())
 	require.NoError(t, table.Check())
 }
@@ -199,7 +199,7 @@ func TestChangeAllocations(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		table.NoteChange(name, tr.Of)
 		if table.Key(name) != nil {
-			t.Fatal("somebody has read it")
+			t.Fatal("a client has read it")
 		}
 	}))
 }

@@ -60,7 +60,7 @@ func TestLeap(t *testing.T) {
 		sink, err := a.Create(1, 7, 2, hraft.Configuration{}, 1, self)
 		require.NoError(t, err)
 		require.NoError(t, sink.Close())
-		require.Error(t, a.StoreLog(&hraft.Log{Index: 11, Term: 3}), "of the one before nobody knows")
+		require.Error(t, a.StoreLog(&hraft.Log{Index: 11, Term: 3}), "the one before is not known")
 		next := max(ends, 7) + 1
 		require.NoError(t, a.StoreLog(&hraft.Log{Index: next, Term: 3}))
 		last, err := a.LastIndex()

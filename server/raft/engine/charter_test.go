@@ -27,7 +27,7 @@ func TestCharter(t *testing.T) {
 
 	added := open("added")
 	require.Equal(t, unknown, added.said())
-	require.ErrorIs(t, a.meet(added.said()), errOtherCharter, "it is not a member before somebody has called it")
+	require.ErrorIs(t, a.meet(added.said()), errOtherCharter, "it is not a member before it has been called")
 	require.NoError(t, added.meet(unknown))
 	require.NoError(t, added.meet(a.said()))
 	require.NoError(t, a.meet(added.said()))

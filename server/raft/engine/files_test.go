@@ -98,7 +98,7 @@ func (b *broken) look(when string) {
 	last, err := b.files.LastIndex()
 	require.NoError(b.t, err)
 	if !b.restarted {
-		require.Equal(b.t, b.last, last, "%s: what the library was told is so", when)
+		require.Equal(b.t, b.last, last, "%s: the log ends where the library was last sure of it", when)
 	}
 	must := b.last
 	if b.lower > 0 {
@@ -142,19 +142,19 @@ func TestDiskFails(t *testing.T) {
 	for _, op := range []string{failing.Write, failing.Sync} {
 		t.Run(op, func(t *testing.T) {
 			b, said := newBroken(t), &locked{}
-			told := &telling{LogStore: b.files, log: slog.New(slog.NewTextHandler(said, nil))}
+			logged := &telling{LogStore: b.files, log: slog.New(slog.NewTextHandler(said, nil))}
 			require.NoError(t, b.store(b.entries(3, 100, "good")))
 			b.disk.Set(func(o string) bool { return o == op })
 			all := b.entries(2, 100, "failed")
 			for range 3 {
-				require.ErrorIs(t, told.StoreLogs(all), failing.Err)
+				require.ErrorIs(t, logged.StoreLogs(all), failing.Err)
 			}
 			require.Contains(t, said.String(), "acknowledges nothing. Make room on the disk, or mend it; it goes on by itself")
 			b.look("while it fails")
 			b.disk.Set(nil)
 			b.files.tried = b.files.tried.Add(-openAgainEvery)
 			all = b.entries(1, 100, "mended")
-			require.NoError(t, told.StoreLogs(all))
+			require.NoError(t, logged.StoreLogs(all))
 			require.Contains(t, said.String(), "can write to its log again")
 			b.has[4], b.last = string(all[0].Data), 4
 			b.restart(true)

@@ -132,7 +132,7 @@ func (n *Network) Hello(ctx context.Context, address string) (h Hello, err error
 // answerHello answers a question for a Hello.
 func (n *Network) answerHello(c net.Conn, words []string) error {
 	if len(words) != 3 {
-		return fmt.Errorf("a question is '%s', a group, who asks, and whom", question)
+		return fmt.Errorf("a question is '%s', a group, the caller's id, and the called address", question)
 	}
 	if err := n.misled(words[0], words[2]); err != nil {
 		return err

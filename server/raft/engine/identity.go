@@ -197,7 +197,7 @@ var (
 
 // otherGroup says that a member is of another group.
 func otherGroup(theirs, ours string) error {
-	return fmt.Errorf("it is of another group, whose id is %s, and this member is of the group %s: each has data of its own. Give groups names of their own "+
+	return fmt.Errorf("it is of another group, with the id %s, and this member is of the group %s: each has data of its own. Give groups names of their own "+
 		"(raft-group); a server that is to change its group needs an empty directory raft", theirs, ours)
 }
 

@@ -85,7 +85,7 @@ func (e *Engine) check(r *running, p raft.Peer) (h Hello, err error) {
 		return h, fmt.Errorf("the raft address %s: %w", p.Raft, err)
 	}
 	if h.ID != p.ID {
-		return h, fmt.Errorf("the raft address %s: a server answers there whose raft-id is '%s'", p.Raft, h.ID)
+		return h, fmt.Errorf("the raft address %s: a server with the raft-id '%s' answers there", p.Raft, h.ID)
 	}
 	if h.Version != e.options.Version {
 		return h, fmt.Errorf("the raft address %s: it runs version %s, and this member %s: install that one there", p.Raft, said(h.Version), said(e.options.Version))

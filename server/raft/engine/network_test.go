@@ -89,7 +89,7 @@ func TestMembersGreet(t *testing.T) {
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, free.Close())
-	require.False(t, s.anotherAt(free.Addr().String()), "nobody answers")
+	require.False(t, s.anotherAt(free.Addr().String()), "no server answers")
 
 	c, err := net.Dial("tcp", at)
 	require.NoError(t, err)

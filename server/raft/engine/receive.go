@@ -12,8 +12,8 @@ import (
 //   - It takes any snapshot that it gets, even one that is older than what it has acknowledged to others, and
 //     throws that away. So a minority has what a majority had acknowledged.
 //   - It takes all that its log has to be committed up to the leader's index. That includes entries that a
-//     former leader has left there and that no request has shown to be the same. So it does what the group has
-//     never done.
+//     former leader has left there and that no request has shown to be the same. So it does what the group
+//     has never done.
 //
 // This code runs before the library, and changes such requests to what they mean.
 

@@ -40,7 +40,7 @@ func (s *stream) lookOut() {
 		}
 		if at := peerOf("", s.network.Self).Raft; s.anotherAt(at) {
 			s.network.Log.Error("raft: another server answers at "+at+", where raft-members has this one, "+s.network.ID+
-				": the id is used twice, or the address is another's. Nobody calls this server. Stop the one of the two that is not meant to be "+
+				": the id is used twice, or the address is another's. No member calls this server. Stop the one of the two that is not meant to be "+
 				s.network.ID+", and give it an id and an address of its own (RAFT ADD)", "id", s.network.ID)
 		}
 	}
