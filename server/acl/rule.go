@@ -131,8 +131,8 @@ func isHash(s string) bool {
 	return !strings.ContainsFunc(s, func(c rune) bool { return (c < '0' || c > '9') && (c < 'a' || c > 'f') })
 }
 
-// readSelector reads what stands between the parentheses of a selector. Quotes that are not balanced leave
-// nothing of it, as in Redis.
+// readSelector reads the text between the parentheses of a selector. If quotes are not balanced, it reads
+// nothing, as in Redis.
 func (m *ruleMaker) readSelector(text string) (*selector, error) {
 	s := m.newSelector()
 	words, ok := resp.SplitWords(nil, []byte(untilZero(text)))

@@ -26,7 +26,7 @@ func NewUsers(table *commands.Table) *Users {
 	return us
 }
 
-// Everyone is a user who may do everything and is among no users: what the server does by itself.
+// Everyone returns a user that may do everything and is not in the list of users: the server itself.
 func Everyone() *User { return &User{Unrestricted: true} }
 
 // defaultRules returns the rules of the user default when none are configured.
@@ -101,8 +101,8 @@ func (us *Users) SetDefaultPassword(password string) {
 	us.standard.rules = r // what the user may run is as it was
 }
 
-// set changes a user, or makes one, by rules: all of them, or none. left are the channels to which those who
-// are logged in as the user may still listen, nil if none were taken away.
+// set changes a user, or makes one, by rules: all of them, or none. left are the channels that the user's
+// sessions may still listen to, nil if none were taken away.
 func (us *Users) set(name []byte, words []string) (u *User, left *Channels, err error) {
 	merged, bad, ok := mergeSelectors(words)
 	if !ok {
