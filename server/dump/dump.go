@@ -91,8 +91,8 @@ type restoreCall struct {
 	freq              int64 // -1: not said
 }
 
-// read checks everything that stands behind the payload; the time to live is looked at later, as in Redis.
-// FREQ and IDLETIME exclude each other, and it is the second of them that is the error.
+// read checks all options behind the payload; the time to live is checked later, as in Redis. FREQ and
+// IDLETIME exclude each other, and the second of them is the error.
 func (r *restoreCall) read(a *commands.Scanner) {
 	r.key, r.ttl, r.payload = a.Key(), a.Bytes(), a.Bytes()
 	r.idleS, r.freq = -1, -1
