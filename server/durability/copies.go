@@ -55,7 +55,7 @@ func (c *Copy) Digest(off func() bool) (d digest.Digest, ok bool) {
 	return d, ok
 }
 
-// Release lets go of the cut.
+// Release releases the cut.
 func (c *Copy) Release() { c.snap.Release() }
 
 // Incoming is a snapshot that another server sends.
@@ -103,7 +103,7 @@ func (s *Storage) Receive(in Incoming) (at persistence.History, err error) {
 	s.store.Record(false)
 	defer func() { s.store.Record(s.Records()) }()
 	s.forgetAll()
-	s.store.SetFrozenTime(true) // who sends it may give what is overdue more time in what follows
+	s.store.SetFrozenTime(true) // the sender may extend what is overdue in what follows
 	got, err := persistence.Load(&unlockedReader{in.From, s}, s.store, s.loadOptions(true))
 	s.store.SetFrozenTime(false)
 	if err != nil {
@@ -185,7 +185,7 @@ func (s *Storage) received(got persistence.Loaded, err error) {
 	}
 }
 
-// Forget forgets all data. The log is as it was: for who has none.
+// Forget removes all data and leaves the log as it was: for a server without a log.
 func (s *Storage) Forget() {
 	s.host.HandOn()
 	s.store.Record(false)

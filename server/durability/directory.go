@@ -66,7 +66,7 @@ func (s *Storage) claimDir(dir string) (*claim, error) {
 	return c, nil
 }
 
-// release lets go of the directory.
+// release releases the directory.
 func (c *claim) release() error { return c.lock.Close() }
 
 // undo restores the state before the directory was claimed. It removes the file first, while no other server
@@ -175,7 +175,7 @@ func blamed(names []string) string {
 	return names[0]
 }
 
-// leave lets go of a directory that is no longer the server's, as soon as nothing is written there any more.
+// leave releases a directory that is no longer the server's, as soon as nothing is written there any more.
 func (s *Storage) leave(c *claim) {
 	switch {
 	case c == nil:

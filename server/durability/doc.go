@@ -2,9 +2,9 @@
 // the rewriting of the log, snapshots and save points, and what a start reads. It also has the claim of the
 // directory and the limit of the fencing tokens.
 //
-// It owns what is written when, what a reply has to wait for, what is refused once a disk has failed, and who
-// may write to a directory. Package persistence owns the formats, persistence/aof the log's files and their
-// writer. Output that waits for a position is kept by the gate (server/gate).
+// It owns what is written when, what a reply has to wait for, what is refused once a disk has failed, and the
+// right to write to a directory. Package persistence owns the formats, persistence/aof the log's files and
+// their writer. Output that waits for a position is kept by the gate (server/gate).
 //
 // It must not know sessions, commands' rows, transports, nor how a unit is executed. Of the server it sees
 // [Host], and of a client the [Mark] that the client carries. All methods are called under the lock that the

@@ -36,7 +36,7 @@ type Writes struct {
 	Count              int64
 }
 
-// Info tells how it stands.
+// Info returns the figures for INFO.
 func (s *Storage) Info() Info {
 	sn, rw, now := &s.snapshots, &s.rewrites, s.store.NowMS()
 	i := Info{

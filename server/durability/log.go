@@ -35,15 +35,16 @@ type Mark struct {
 	// written is the position behind what the client wrote last; floor is one that its output has to wait
 	// for, because what another client wrote made it.
 	written, floor int64
-	// needs is the position that the system must have before output leaves. It belongs to who sends it.
+	// needs is the position that the system must have before output leaves. It belongs to the sender of the
+	// output.
 	needs int64
 }
 
 // Written is the position of the log behind what the client wrote last.
 func (m *Mark) Written() int64 { return m.written }
 
-// Needs is the position of the log that the system must have before the client's output leaves. Only who
-// sends it calls this, and needs no lock.
+// Needs is the position of the log that the system must have before the client's output leaves. Only the
+// sender of the output calls it, and needs no lock.
 func (m *Mark) Needs() int64 { return m.needs }
 
 // Append implements Journal.
@@ -136,8 +137,8 @@ func (l *Log) breakDown(err error) {
 	s.gate.Lose(max(l.last, l.wait, s.gate.Safe()+1))
 }
 
-// noticeFailure is breakDown if the log has failed. Who tells of a failure may come late, when a rewrite has
-// made the log whole again: that one is over.
+// noticeFailure is breakDown if the log has failed. The report of a failure may come late, when a rewrite has
+// made the log whole again. Then it does nothing.
 func (l *Log) noticeFailure() {
 	if l.storage.log != l {
 		return

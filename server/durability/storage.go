@@ -79,7 +79,7 @@ func (s *Storage) Init(o Options) {
 // Records reports whether units are to be given to Append.
 func (s *Storage) Records() bool { return s.journal != nil }
 
-// Append takes the effects of a unit, if Records says so. Who has given Options.Journal must not use
+// Append takes the effects of a unit, if Records says so. With Options.Journal set, the caller must not use
 // them again.
 func (s *Storage) Append(unit []store.Effect) { s.journal.Append(unit) }
 
@@ -201,7 +201,7 @@ func (s *Storage) SetHistory(history Journal) {
 	}
 }
 
-// compose makes units go to all who take them.
+// compose makes units go to all journals.
 func (s *Storage) compose() {
 	var all journals
 	if s.history != nil {
