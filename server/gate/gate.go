@@ -2,7 +2,7 @@
 // log's keeper requires.
 //
 // It owns which waiter waits for which position, and what is lost for good. It must not know what waits, what
-// a log is, nor who decides that a position is safe: today the append-only file does. A gate has one sequence
+// a log is, nor what makes a position safe: today the append-only file decides that. A gate has one sequence
 // of positions. They only rise, even if a log ends and another follows.
 //
 // A gate is opened by one goroutine at a time; all other methods may be called by any goroutine. To add a
@@ -72,7 +72,7 @@ func (g *Gate) Lost(position int64) bool {
 // Passes reports whether nothing produced at the position has to wait: it is safe, or it never will be.
 func (g *Gate) Passes(position int64) bool { return position <= g.safe.Load() || g.Lost(position) }
 
-// Written sees to it that the system has the log up to a position. False: it never will.
+// Written makes sure that the system has the log up to a position. False: it never will.
 func (g *Gate) Written(position int64) bool {
 	if position <= g.safe.Load() {
 		return true
@@ -86,7 +86,7 @@ func (g *Gate) Written(position int64) bool {
 }
 
 // Wait makes the gate release the waiter when it opens to the position; false: it is open already. A waiter
-// that stands there already goes on standing for the position that it came for.
+// that waits already goes on waiting for its first position.
 func (g *Gate) Wait(w Waiter, at *Place, position int64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -124,7 +124,7 @@ func (g *Gate) Lose(position int64) {
 	g.release()
 }
 
-// release tells those who need not wait any longer.
+// release releases the waiters that need not wait any longer.
 func (g *Gate) release() (freed, left int) {
 	g.mu.Lock()
 	var free []Waiter

@@ -27,7 +27,7 @@ const (
 // gathering pauses the log's writer. Its fields belong to the writer, except target and enough.
 type gathering struct {
 	timer   *time.Timer
-	resumed time.Time // when the writer was let go last
+	resumed time.Time // when the last pause of the writer ended
 	busy    bool      // there was something to sync then
 	penalty int
 	// target is how many sessions must wait at the gate before enough is signalled; 0: no goroutine waits for
