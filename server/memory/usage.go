@@ -1,11 +1,12 @@
-// Package memory tells what the process's memory is used for: INFO's section memory, and MEMORY.
+// Package memory reports what the process's memory is used for: INFO's section memory, and MEMORY.
 //
 // It owns what a number is made of (which parts are overhead, which count for maxmemory), how that is shown,
-// and what Go's runtime says of its heap. It must not know a session, an executor or a directive: what each
-// part takes is kept by who has it, and handed in as a Usage. Nothing here locks; its owner does.
+// and what Go's runtime says of its heap. It must not know a session, an executor or a directive. The owner
+// of a part counts its memory, and the caller passes all counts in a Usage. Nothing here locks; its owner
+// does.
 //
-// To add a part: a field of Parts, which Sum adds up; who has it keeps it up to date where it grows and
-// shrinks, so that asking costs nothing. To add a line of INFO: in info.go, in Redis' order.
+// To add a part: a field of Parts, which Sum adds up. The owner of the part keeps its count up to date, so
+// that asking costs nothing. To add a line of INFO: in info.go, in Redis' order.
 package memory
 
 import "lockserver/commands"
