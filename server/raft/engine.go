@@ -42,7 +42,7 @@ type Engine interface {
 // Machine is what the log is about.
 type Machine interface {
 	// Apply takes the next entry, which has an index in the log. again: it was in the log when the engine was
-	// opened, so this member may have been given it before. The error is for who proposed it.
+	// opened, so this member may have applied it before. The error goes to the caller of Propose.
 	Apply(index uint64, entry []byte, again bool) error
 	// Cut takes the state for a snapshot.
 	Cut() (Cut, error)
@@ -77,7 +77,7 @@ type Peer struct {
 
 // Refusal is a connection between members that was refused.
 type Refusal struct {
-	ID   string // who has called this member; empty: this one has called
+	ID   string // the member that has called this one; empty: this one has called
 	Raft string // the address that this member has called
 	Why  string
 }

@@ -113,7 +113,7 @@ func writeHead(w io.Writer, clockMS, token int64) error {
 	return err
 }
 
-// readHead reads what stands before the RDB file of a snapshot.
+// readHead reads the part of a snapshot before the RDB file.
 func readHead(r *bufio.Reader) (clockMS, token int64, err error) {
 	head := make([]byte, len(snapshotMagic)+20)
 	if _, err := io.ReadFull(r, head); err != nil {

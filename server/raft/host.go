@@ -10,7 +10,8 @@ import (
 	"lockserver/store"
 )
 
-// Host is the server that has the data. What stands behind Slice is called under its lock.
+// Host is the server that has the data. The methods listed after Slice are called under its lock, unless
+// their comments say otherwise.
 type Host interface {
 	// Locked runs f under the lock, perhaps in the middle of a unit.
 	Locked(f func())

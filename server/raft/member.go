@@ -193,7 +193,7 @@ func (m *Member) changed() {
 	}
 }
 
-// tell is the goroutine that tells the host who leads.
+// tell is the goroutine that tells the host which member leads.
 func (m *Member) tell() {
 	for {
 		select {
@@ -261,7 +261,7 @@ func (m *Member) lead(run int) {
 	})
 }
 
-// barrierEvery is how soon one who leads, and does not know all that was committed before, asks again.
+// barrierEvery is how soon a leader that does not know all that was committed before asks again.
 const barrierEvery = 10 * time.Millisecond
 
 // ahead reports whether the data has something that may never be committed.

@@ -42,8 +42,8 @@ func (m *Member) Append(unit Effects) {
 	m.wanted = true
 }
 
-// Message hands a message on to who listens at other members, behind the effects of the running unit. word is
-// the command that sends it: PUBLISH or SPUBLISH.
+// Message sends a message to the subscribers at other members, behind the effects of the running unit. word
+// is the command that sends it: PUBLISH or SPUBLISH.
 func (m *Member) Message(word string, channel, message []byte) {
 	if m.state == leading {
 		m.messages = resp.AppendCommand(m.messages, []byte(word), channel, message)
@@ -192,8 +192,8 @@ func (m *Member) begin() (f flight, entries [][]byte) {
 	return f, entries
 }
 
-// free lets go what waits for a round, and for those before it, and waits for a moment until most of them are
-// back: see Gate.Gather.
+// free releases what waits for a round or an earlier one, and waits for a moment until most clients are back:
+// see Gate.Gather.
 func (m *Member) free(f flight) {
 	gate := m.host.Gate()
 	m.opening.Lock()

@@ -32,7 +32,7 @@ const unknown = "-"
 var errOtherCharter = errors.New("it is of another group of the same name, which other raft-members have formed. Give groups names of their own " +
 	"(raft-group); a server that is to change its group needs an empty directory raft")
 
-// charterOf makes the charter of a group from who forms it: ids, and where members are reached.
+// charterOf makes the charter of a group from the members that form it: their ids and addresses.
 func charterOf(founders []raft.Peer) string {
 	var all []string
 	for _, p := range founders {
@@ -84,7 +84,7 @@ func (c *Charter) said() string {
 	return c.is
 }
 
-// meet says what is wrong with another member's charter. Who has none takes it over.
+// meet says what is wrong with another member's charter. A member without a charter takes it over.
 func (c *Charter) meet(other string) error {
 	if c == nil {
 		return nil

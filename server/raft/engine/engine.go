@@ -202,7 +202,7 @@ func (r *running) members() []hraft.Server {
 	return f.Configuration().Servers
 }
 
-// watch tells the machine who leads.
+// watch tells the machine which member leads.
 func (r *running) watch(m raft.Machine) {
 	for {
 		select {
@@ -238,7 +238,7 @@ func (e *Engine) Close() error {
 		return nil
 	}
 	ended := r.raft.Shutdown()
-	close(r.ended) // who waits for what was proposed need not any longer
+	close(r.ended) // waits for proposed entries are over
 	r.parting.end()
 	r.witness.hangUp()
 	err := ended.Error()
@@ -246,7 +246,7 @@ func (e *Engine) Close() error {
 	return err
 }
 
-// Release lets go of the stores, for good.
+// Release releases the stores, for good.
 func (e *Engine) Release() error {
 	if e.options.Release == nil {
 		return nil

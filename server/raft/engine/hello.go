@@ -102,7 +102,7 @@ var errNoMember = errors.New("what answers there is not the raft port of a locks
 // errOlder is returned for a lockserver that knows no Hello.
 var errOlder = errors.New("it is a lockserver of an older version: all members need this one")
 
-// Hello asks the server at an address who it is, for Options.Hello.
+// Hello asks the server at an address for its identity, for Options.Hello.
 func (n *Network) Hello(ctx context.Context, address string) (h Hello, err error) {
 	ctx, cancel := context.WithTimeout(ctx, greetTimeout)
 	defer cancel()

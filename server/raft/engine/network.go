@@ -34,7 +34,7 @@ const (
 	pooled = 3
 	// sendTimeout bounds how long an exchange may take, a snapshot's one for each 256 KB of it.
 	sendTimeout = 10 * time.Second
-	// greetTimeout bounds how long a caller may take to say who it is.
+	// greetTimeout bounds how long a caller may take to send its first line.
 	greetTimeout = 5 * time.Second
 	// longestGreeting is above the length of any.
 	longestGreeting = 1024
@@ -247,7 +247,7 @@ func (s *stream) Dial(address hraft.ServerAddress, timeout time.Duration) (net.C
 	return c, nil
 }
 
-// greet tells the member at an address who calls, and looks who answers.
+// greet sends the first line to the member at an address, and checks the answer.
 func (s *stream) greet(c net.Conn, address hraft.ServerAddress, to string) error {
 	y, version := s.network.Identity, greeting2
 	words, ok := y.words(address)

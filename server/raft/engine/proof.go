@@ -14,7 +14,8 @@ import (
 // read here does not see. So a witness looks at requests and answers. Only answers to requests that were sent
 // after the question count.
 
-// witness is a transport that remembers who has said that this member leads, and to which question.
+// witness is a transport that remembers which members have said that this member leads, and after which
+// question.
 type witness struct {
 	hraft.Transport
 	hraft.WithPreVote
@@ -187,7 +188,7 @@ func (w *witness) proves(self hraft.ServerID, all []hraft.Server, term, question
 	return said > voters/2, w.changed
 }
 
-// proveEvery is how soon the others are asked again if those who have answered are too few.
+// proveEvery is how soon the others are asked again if too few have answered.
 const proveEvery = 20 * time.Millisecond
 
 // prove returns when a majority has said, after a question, that this member leads. The machine must know by
