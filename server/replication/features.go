@@ -126,7 +126,7 @@ type probe struct {
 // question is a probe that a replica has not answered.
 type question struct {
 	probe
-	before bool // it has answered to what stands before the probe
+	before bool // it has answered to the part before the probe
 	within int  // so many answers are from within
 }
 
@@ -244,7 +244,7 @@ func (n *Node) answered(r *Replica, offset int64) {
 	}
 }
 
-// judged takes a complete answer. Who does not know what it is sent is closed, and may ask again.
+// judged takes a complete answer. A replica that does not know what it is sent is closed, and may ask again.
 func (n *Node) judged(r *Replica, q *question) {
 	if !q.before || q.within >= leastWithin {
 		r.knows |= q.about

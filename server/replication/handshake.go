@@ -155,7 +155,7 @@ func (l *link) dial(timeout time.Duration) (net.Conn, error) {
 	return l.node.host.Dial(ctx, l.host, l.port)
 }
 
-// greet tells the master who we are.
+// greet introduces this server to the master.
 func (l *link) greet(c *dialled, g *greetingWords) error {
 	reply, err := l.ask(c, "PING")
 	switch {
@@ -348,7 +348,7 @@ func (e *exactly) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// until reads what stands before a mark, behind which nothing comes before we have answered.
+// until reads the bytes before a mark. Nothing comes behind the mark before we have answered.
 type until struct {
 	from io.Reader
 	mark string

@@ -87,7 +87,7 @@ type Replacement struct {
 type Snapshot interface {
 	// Write writes it out, once, in the RDB format. It is called without the lock.
 	Write(w io.Writer) error
-	// Release lets go of it.
+	// Release releases it.
 	Release()
 }
 
@@ -98,7 +98,7 @@ type Place struct {
 	DB     int    // the database that the commands behind it are for; -1: they say so themselves
 }
 
-// Client is who sends a command.
+// Client is the sender of a command.
 type Client interface {
 	// Replica is what the client is as a replica; nil: it has said nothing of being one.
 	Replica() *Replica

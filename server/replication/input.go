@@ -123,7 +123,7 @@ func (in *Input) Whole() bool {
 	return len(in.units) == 0 && !in.open && len(in.unit) == 0 && in.decoder.Pending() == 0
 }
 
-// Keep lets go of the units that Next has returned, and copies what is left of the bytes that were taken.
+// Keep releases the units that Next has returned, and copies what is left of the bytes that were taken.
 func (in *Input) Keep() {
 	in.units = nil
 	in.raw = in.raw[:copy(in.raw, in.raw[in.given:])]

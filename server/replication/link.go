@@ -215,7 +215,7 @@ func (n *Node) Follow(host string, port int) {
 	n.host.Log().Info("Connecting to MASTER " + l.name())
 }
 
-// Lead makes the server a master. Those who followed the same history can go on with it here.
+// Lead makes the server a master. Replicas of the same history can go on with it here.
 func (n *Node) Lead() {
 	l := n.link
 	if l == nil {

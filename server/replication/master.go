@@ -58,7 +58,7 @@ type Replica struct {
 	mu    sync.Mutex  // guards what follows
 	from  *reader     // what is sent next; nil: nothing
 	then  *reader     // what is sent behind the snapshot; nil: that has been done
-	whole bool        // the snapshot's length is known to the replica: what stands behind it need not wait
+	whole bool        // the snapshot's length is known to the replica: the bytes behind it need not wait
 	over  *transfer   // what from reads of; nil: it is the history
 }
 
@@ -416,7 +416,7 @@ func (n *Node) look(r *Replica, now int64) {
 		at, waits := int64(-1), false
 		if r.from != nil {
 			at = r.from.place()
-			waits = r.over != nil && !r.over.ended.Load() && r.from.left() == 0 // for who reads nothing, or for the writer
+			waits = r.over != nil && !r.over.ended.Load() && r.from.left() == 0 // for a replica that reads nothing, or for the writer
 		}
 		r.mu.Unlock()
 		if at != r.moved || waits {

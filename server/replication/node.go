@@ -25,7 +25,7 @@ type Node struct {
 	filled        bool  // something was added in this slice
 	written       bool  // a unit was
 	askAcks       bool  // replicas are to be asked how far they are at the end of this slice
-	unjudged      int   // how much was added since judge looked at who is behind
+	unjudged      int   // how much was added since judge looked for replicas that are behind
 
 	replicas []*Replica // in the order in which they came
 	good     int        // online, and heard of within min-replicas-max-lag
@@ -36,7 +36,7 @@ type Node struct {
 	counts   counts
 	acked    func() // called when a replica has acknowledged something
 
-	unasked Features // of what was sent since who follows a replica was asked
+	unasked Features // of what was sent since the replicas of replicas were asked
 	probed  []probe  // the last one of each feature
 
 	failover failover
@@ -92,7 +92,7 @@ func (n *Node) record() {
 	n.host.Records(true)
 }
 
-// forget lets go of the history's bytes, and does not go on with it.
+// forget releases the history's bytes, and does not go on with it.
 func (n *Node) forget() {
 	n.recording = false
 	_, end := n.stream.bounds()

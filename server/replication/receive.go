@@ -172,7 +172,7 @@ func (l *link) stream(c *dialled) error {
 		for {
 			select {
 			case <-l.acks:
-				_ = l.tell() // who reads finds out
+				_ = l.tell() // the reader finds out
 			case <-done:
 				return
 			}

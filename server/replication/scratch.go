@@ -98,7 +98,7 @@ func (s *scratch) hangUp() error {
 	return errors.Join(s.File.Close(), s.to.Close())
 }
 
-// Close lets go of the file.
+// Close releases the file.
 func (s *scratch) Close() error {
 	err := s.hangUp()
 	if s.path != "" {

@@ -46,7 +46,7 @@ type reader struct {
 	peeked, closed bool
 }
 
-// reset makes the stream an empty one that goes on at a position. Who reads finds nothing any more.
+// reset makes the stream an empty one that goes on at a position. Its readers find nothing any more.
 func (s *stream) reset(at int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +69,7 @@ func (s *stream) append(b []byte) {
 	for len(b) > 0 {
 		n := len(s.blocks)
 		if n == 0 || len(s.blocks[n-1].b) == cap(s.blocks[n-1].b) {
-			s.trim() // what is let go is whole blocks: there is nothing to look for with each effect
+			s.trim() // whole blocks are released: there is nothing to look for with each effect
 			n = len(s.blocks)
 			s.blocks = append(s.blocks, block{at: s.end, b: s.emptyBlock()})
 			n++
@@ -93,7 +93,7 @@ func (s *stream) emptyBlock() []byte {
 	return b
 }
 
-// trim lets go of blocks that no reader needs and that are not to be kept.
+// trim releases blocks that no reader needs and that are not to be kept.
 func (s *stream) trim() {
 	needed := s.end
 	for r := range s.readers {
@@ -128,7 +128,7 @@ func (s *stream) held() int {
 	return (len(s.blocks) + len(s.spare)) * blockBytes
 }
 
-// read returns a reader that stands at a position, for a replica; nil: what follows it is not there.
+// read returns a reader at a position, for a replica; nil: what follows it is not there.
 func (s *stream) read(at int64, of *Replica) *reader {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,7 +155,7 @@ func (s *stream) slowest() (behind int64, any bool) {
 	return behind, any
 }
 
-// owners are those who read.
+// owners returns the replicas that read.
 func (s *stream) owners() (all []*Replica) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,7 +190,7 @@ func (r *reader) peek(most int) []byte {
 	if i < 0 {
 		return nil
 	}
-	if s.blocks[i].at > r.next { // who keeps up reads the last one
+	if s.blocks[i].at > r.next { // a reader that keeps up reads the last one
 		behind, _ := slices.BinarySearchFunc(s.blocks, r.next, func(b block, at int64) int { return cmp.Compare(b.at, at+1) })
 		i = behind - 1
 	}

@@ -116,7 +116,7 @@ func (n *Node) enough() bool {
 	return most > 0 && wait >= most
 }
 
-// begin sends a snapshot to those who wait for one, and want the same of it.
+// begin sends a snapshot to the replicas that wait for one, and want the same of it.
 func (n *Node) begin() {
 	n.delayMS = 0
 	if n.writing {
@@ -212,7 +212,7 @@ func (n *Node) runFile(snap Snapshot, each []*transfer) {
 		} else {
 			n.host.Log().Info("Background saving terminated with success")
 		}
-		n.cutWritten(snap) // who comes now need not wait for those who are sent this one
+		n.cutWritten(snap) // new replicas need not wait for those that get this one
 	})
 	if err != nil {
 		return
