@@ -5,7 +5,7 @@ import "lockserver/commands"
 // Host is what the server does for its scripts. Contexts that it is given are those of the commands that run
 // or call; their Session is the client's.
 type Host interface {
-	// Show tells those who watch (MONITOR) of a command that runs a script, before what that calls.
+	// Show sends a command that runs a script to the monitors, before what that calls.
 	Show(c *commands.Ctx)
 	// Call runs and counts a command that a script calls, in the database that the client's session has
 	// selected. c has all the rest; the reply goes to c.Out. failed says that the server has failed: the
