@@ -35,7 +35,7 @@ type Fault struct {
 	Key     string
 	Client  int64
 	Times   int64 // how often it still strikes; 0: without end
-	Skip    int64 // how many commands that it fits it lets go first
+	Skip    int64 // how many matching commands pass before it strikes
 	Struck  int64 // how often it has struck
 }
 

@@ -57,8 +57,8 @@ func Fit(c *config.Config) error {
 	return nil
 }
 
-// FitListener is Fit for a listener that a program brings along. Of one that is not TCP's the program knows
-// who may connect.
+// FitListener is Fit for a listener that a program brings along. If it is not a TCP listener, the program
+// knows which clients can connect.
 func FitListener(at net.Addr) error {
 	if tcp, ok := at.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
 		return fmt.Errorf("test-mode: not with a listener on %s: only this machine may connect, as to 127.0.0.1", tcp)
