@@ -70,8 +70,8 @@ type Host interface {
 // leader before To, also if the group had no leader in between.
 type Change struct{ From, To, Last *Member }
 
-// Group is what a server knows of the servers that it belongs to. Its methods may be called by anyone at
-// any time. A nil Group is that of a server which stands alone.
+// Group is what a server knows of the servers that it belongs to. Its methods may be called at any time, on
+// any goroutine. A nil Group is that of a server outside of a group.
 type Group struct {
 	options Options
 	seen    atomic.Pointer[sight]

@@ -37,7 +37,7 @@ type Call struct {
 // Redirect says why a command that has come to a member which does not lead is not run there; nil: it is.
 func (g *Group) Redirect(p *Place, call *Call) error {
 	now := g.seen.Load()
-	if call.Message && !g.options.ReplicasServe { // those who listen hear what the leader sends
+	if call.Message && !g.options.ReplicasServe { // subscribers get what the leader sends
 		call = &Call{Key: call.Key, Keyed: true, Write: true}
 	}
 	if g.options.Form == Sentinel {

@@ -117,7 +117,7 @@ func sentinelReplicas(g *Group, _ *Place, now *sight, c *commands.Ctx) error {
 		if !m.Up {
 			flags = "s_down,slave,disconnected"
 		}
-		if now.leader == nil || !m.Up || !g.options.ReplicasServe { // those who look for a replica to read from look at this
+		if now.leader == nil || !m.Up || !g.options.ReplicasServe { // clients that look for a replica to read from look at this
 			link = "err"
 		}
 		e.begin(m.Addr(), flags)
