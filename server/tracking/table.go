@@ -161,7 +161,7 @@ func (t *Table[C]) Leave(client C) (sweep bool) {
 	return true
 }
 
-// Sweep forgets at most that many of the readings of those who have left, and says whether there are more.
+// Sweep forgets at most that many readings of clients that have left, and says whether there are more.
 func (t *Table[C]) Sweep(most int) (more bool) {
 	for len(t.leaving) > 0 {
 		last := len(t.leaving) - 1
