@@ -22,13 +22,12 @@ type Host interface {
 	Served() uint64
 }
 
-// Peer is who has connected, and how.
+// Peer is the client's end of a connection.
 type Peer struct {
 	Local, Remote net.Addr
 	// FD is the connection's descriptor, for display; -1: not known.
 	FD int
-	// Certificate is the common name in the certificate by which the peer has proved who it is; empty: it has
-	// not.
+	// Certificate is the common name in the certificate that authenticates the peer; empty: there is none.
 	Certificate string
 }
 

@@ -16,8 +16,8 @@ type Loop struct {
 	driver loopDriver
 }
 
-// FlushAtEnd has f flushed at the end of the round, before the output leaves that the round has held. Only
-// who is fed by the loop calls it.
+// FlushAtEnd has f flushed at the end of the round, before the output leaves that the round has held. Only a
+// session that the loop is feeding calls it.
 func (l *Loop) FlushAtEnd(f Flusher) { l.unflushed = f }
 
 // The implementation of Conn: from the same loop it costs an append, from elsewhere the loop is woken.
@@ -48,8 +48,8 @@ func (l *Loop) drain() {
 	l.queue = l.queue[:0]
 }
 
-// flush writes what is to be written before the output that the round has held leaves, and pumps those who
-// were to be at the end of the round.
+// flush writes what must be written before the held output of the round leaves, and pumps the connections
+// that were woken for the end of the round.
 func (l *Loop) flush() {
 	l.flushLog()
 	if len(l.late) == 0 {

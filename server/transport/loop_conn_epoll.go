@@ -14,7 +14,7 @@ type loopConn struct {
 	session Session
 	layer   *layer // nil: not encrypted
 	fd      int    // -1: closed
-	socket  int    // the descriptor, for those who come from elsewhere while the session is not closed
+	socket  int    // the descriptor, for other goroutines while the session is not closed
 	held    []byte // output of this round, in the loop's buffer; written before pending grows
 	pending []byte // output that the socket did not take
 	most    int    // how much a read takes, 0: as much as the buffer takes
