@@ -72,7 +72,7 @@ func (h *house) ask(t testing.TB, words ...string) string {
 
 const hashOfSecret = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"
 
-// described makes a user by rules, and returns how ACL LIST tells of it.
+// described makes a user by rules, and returns its line in ACL LIST.
 func described(t *testing.T, rules ...string) string {
 	t.Helper()
 	h := newHouse()

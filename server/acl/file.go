@@ -11,7 +11,7 @@ import (
 
 // Users are kept in an ACL file, with lines "user name rule...", or in such lines of the configuration file.
 
-// Change is what becomes of the connections of a user when the users are replaced.
+// Change says what happens to the connections of a user when the users are replaced.
 type Change struct {
 	Old  *User
 	New  *User     // the user they belong to from now on; nil: they end

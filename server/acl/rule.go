@@ -40,7 +40,7 @@ func (m *ruleMaker) newSelector() *selector {
 	return &selector{allowed: make(bitmap, (m.table.Size()+63)/64), allChannels: m.allChannels}
 }
 
-// newRules are those of a user that was just made.
+// newRules returns the rules of a new user.
 func (m *ruleMaker) newRules() *rules { return &rules{selectors: []*selector{m.newSelector()}} }
 
 // untilZero is what C sees of a text.
@@ -89,7 +89,7 @@ func (m *ruleMaker) apply(r *rules, rule string) error {
 	return nil
 }
 
-// reset makes a user as it was when it was made, but for what root's patterns of keys and channels say of it.
+// reset gives a user the rules of a new one.
 func (m *ruleMaker) reset(r *rules) { *r = *m.newRules() }
 
 // changePasswords adds or removes a password, or the hash of one.
