@@ -110,7 +110,7 @@ func TestRepliesOfEveryType(t *testing.T) {
 		"string|integer|double|bignum|null|array|set|map|attrib|push|verbatim|true|false\r\n")
 }
 
-// The replies are those of Redis 7.4.1, but for what a value's address and its table's size are.
+// The replies are those of Redis 7.4.1, except a value's address and its table's size.
 func TestInsidesOfValues(t *testing.T) {
 	c := open(t, map[string]string{"enable-debug-command": "yes", "list-max-listpack-size": "2"})
 	says(t, c, "SET s v", "+OK\r\n")

@@ -50,7 +50,7 @@ const payloadFrame = 1 + 2 + 8
 // lruClockMask are the bits of Redis' clock of uses, in seconds.
 const lruClockMask = 1<<24 - 1
 
-// object tells of a value in the words of Redis. Values have no addresses here that would mean something.
+// object describes a value in the words of Redis. Addresses of values would mean nothing here.
 func object(c *call) error {
 	r, err := c.find()
 	if err != nil {
