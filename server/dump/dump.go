@@ -1,9 +1,9 @@
-// Package dump has DUMP and RESTORE, which carry a single value as a payload, and MIGRATE, which has another
-// server restore it.
+// Package dump has DUMP and RESTORE, which carry a single value as a payload, and MIGRATE, which makes
+// another server restore it.
 //
-// It owns these commands, and the connections of MIGRATE. What a payload looks like is persistence's. What
-// becomes of a key is the store's. It must not know anything of the server but how payloads are made and
-// taken, and how a client waits for a MIGRATE: Host.
+// It owns these commands, and the connections of MIGRATE. Package persistence owns the format of a payload,
+// and the store what happens to a key. All that it may know of the server is Host: how payloads are made and
+// read, and how a client waits for a MIGRATE.
 //
 // To add an option: a word in the row of RESTORE, and a field of restoreCall; for MIGRATE a field of
 // Migration.

@@ -104,8 +104,8 @@ func (t *Targets) giveBack(to target, c *targetConn) {
 	t.idle[to] = c
 }
 
-// try sends everything once. again says that the connection was broken before the target has answered: a kept
-// one may have been closed long ago, so the first failure is tried anew.
+// try sends everything once. again says that the connection broke before the target answered. A kept
+// connection may have been closed long ago, so the first failure is tried again.
 func (m *Migration) try(ctx context.Context, targets *Targets, first bool) (again bool) {
 	c, err := targets.take(ctx, m.target, m.timeout())
 	switch {
