@@ -47,8 +47,8 @@ func newHost(t *testing.T, dir string, change func(c *config.Config)) *testHost 
 	return h
 }
 
-// heldDisk is the machine's disk, but that nothing is written to a log while a test has its lock, nor when it
-// is full.
+// heldDisk is the machine's disk, with two exceptions: nothing is written to a log while a test has its lock,
+// nor when the disk is full.
 type heldDisk struct {
 	disk.OS
 	mu   sync.RWMutex

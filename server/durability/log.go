@@ -16,8 +16,8 @@ import (
 type Log struct {
 	storage *Storage
 	log     *aof.Log
-	// offset is what the log's positions are above, so that positions of the process only rise, whatever
-	// becomes of one log: the gate knows only one row of them.
+	// offset is added to the log's positions, so that the positions of the process only rise. A log may end
+	// and another follow, but the gate has only one sequence of positions.
 	offset atomic.Int64
 	last   int64 // the highest position that anything has had to wait for
 	// wait is the position that the replies of this slice have to wait for, because of what they wrote. fresh

@@ -27,9 +27,9 @@ type Reload struct {
 	Replace  bool // a key of the file takes the place of one that is there, which is else an error
 }
 
-// ReloadSnapshot replaces the data by what a snapshot holds, or adds that. If memory is then another than the
-// log leads to, the log is written anew before it returns. An error that is neither ErrHalfLoaded nor
-// ErrNothingToLoad has changed nothing.
+// ReloadSnapshot replaces the data with that of a snapshot, or adds that. If the log does not lead to the
+// result, the log is rewritten before it returns. An error that is neither ErrHalfLoaded nor ErrNothingToLoad
+// has changed nothing.
 func (s *Storage) ReloadSnapshot(r Reload) error {
 	if s.config.DBFilename == "" {
 		return commands.ErrNoSnapshotFile
@@ -64,7 +64,7 @@ func (s *Storage) ReloadSnapshot(r Reload) error {
 	return err
 }
 
-// ReloadLog replaces the data by what the append-only log leads to. The errors are those of ReloadSnapshot.
+// ReloadLog replaces the data with that of the append-only log. The errors are those of ReloadSnapshot.
 func (s *Storage) ReloadLog() error {
 	if err := s.SyncLog(); err != nil {
 		return err
@@ -128,8 +128,8 @@ func (s *Storage) buryOverdue() {
 // buryBudget is how many keys are removed at a time.
 const buryBudget = 1 << 10
 
-// rebaseLog writes the log anew while everything else waits, because it does not lead to the data that is
-// there now. If that fails, writes are refused until a rewrite succeeds.
+// rebaseLog rewrites the log while everything else waits, because it does not lead to the current data. If
+// that fails, writes are refused until a rewrite succeeds.
 func (s *Storage) rebaseLog() {
 	s.rebase(func(write func()) { write() })
 }

@@ -80,9 +80,9 @@ func (s *Storage) startScheduled(nowMS int64) {
 	}
 }
 
-// StartRewrite begins to write the log anew: what there is now as a base, in the background, and
-// from now on all changes into a new incremental file. If there is no log, it becomes what a log
-// would begin with. The error has not been logged.
+// StartRewrite begins to rewrite the log: the current data as a base, in the background, and from now on all
+// changes into a new incremental file. If there is no log, the result is what a log would begin with. The
+// error has not been logged.
 func (s *Storage) StartRewrite() error {
 	rw := &s.rewrites
 	rw.startedMS = s.store.NowMS()

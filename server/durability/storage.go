@@ -143,7 +143,7 @@ func (s *Storage) Reconfigure(next *config.Config, names []string) error {
 // Trusts reports whether what is loaded is taken whatever its checksum says.
 func (s *Storage) Trusts() bool { return s.trusting }
 
-// Trust makes snapshots be loaded whatever their checksum says, or not any more.
+// Trust decides whether snapshots are loaded whatever their checksum says.
 func (s *Storage) Trust(on bool) { s.trusting = on }
 
 // DelayWrites makes every write of the log wait before it, so that a test can see what has not been written.

@@ -58,7 +58,7 @@ func TestMarks(t *testing.T) {
 	})
 }
 
-// Under the other policies nothing is laid aside, but the system must have it.
+// Under the other policies no output is kept, but the system must have the log.
 func TestMarksWithoutSyncs(t *testing.T) {
 	h := startHost(t, t.TempDir(), func(c *config.Config) {
 		logs(c)

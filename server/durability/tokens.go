@@ -213,7 +213,7 @@ func (s *Storage) SeeToken(token int64) { s.seeTokenLimit(token) }
 // LastToken is the highest token that was given out, or seen, or has come into the data.
 func (s *Storage) LastToken() int64 { return max(s.tokens.last, s.store.HighestToken()) }
 
-// ForgetTokens makes tokens begin anew, where no file keeps how high they were.
+// ForgetTokens makes tokens begin again, if no file keeps how high they were.
 func (s *Storage) ForgetTokens() {
 	if s.tokens.path == "" {
 		s.tokens.last = 0
