@@ -87,8 +87,8 @@ type Status struct {
 	ID          string
 	Group       string // the group's id; empty: it is not known
 	Incarnation string // of this member's disk
-	// Waiting is what a server waits for that is in no group yet; empty: it is in one. Refusals are those of
-	// the last moment.
+	// Waiting is what a server waits for that is in no group yet; empty: it is in one. Refusals are the
+	// recent ones.
 	Waiting  string
 	Refusals []Refusal
 	State    string // "leader", "follower", "candidate" or "shutdown"

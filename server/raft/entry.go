@@ -9,8 +9,8 @@ import (
 	"io"
 )
 
-// place is where a history has come to: so many bytes of it lie before. Its name changes with each leader.
-// The zero place is that of a group in which nothing has happened.
+// place is a place in a history: its length so far. The name of a history changes with each leader. The zero
+// place is that of a group in which nothing has happened.
 type place struct {
 	id     string
 	offset int64

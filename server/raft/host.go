@@ -36,7 +36,7 @@ type Host interface {
 	// Member.Append gets the effects of each unit.
 	HandOn()
 	Records(on bool)
-	// Apply runs a command of the history's as it is meant: what is overdue lives on.
+	// Apply runs a command of the history: it ignores that keys have expired.
 	Apply(db int, argv [][]byte) error
 	EndUnit()
 	// Cut takes the data, at a place of the history.

@@ -35,7 +35,7 @@ type Options struct {
 }
 
 // Member is a server that is one of a group. Make it with New. Its methods are called under the host's lock,
-// but for those that say otherwise.
+// unless their comments say otherwise.
 type Member struct {
 	host    Host
 	engine  Engine
@@ -95,7 +95,7 @@ type unproposed struct {
 	after place // of the first of them
 }
 
-// counts are what INFO tells of.
+// counts are shown by INFO.
 type counts struct{ entries, proofs, rebuilds, elections, snapshots, failedSnapshots, checks int64 }
 
 // New makes a member of a group. It does nothing before Start.
@@ -173,8 +173,8 @@ func (m *Member) Rebuilding() bool { return m.state == rebuilding }
 // Failed is why the member has stopped; nil: it has not.
 func (m *Member) Failed() error { return m.failed }
 
-// Others is how many other members have, on their disks, what a reply of this one tells of: with it they are
-// a majority. More may have it, but that is not known.
+// Others returns how many other members have, on their disks, the effects that a reply of this one tells of.
+// Together with this one they are a majority. More may have them, but that is not known.
 func (m *Member) Others() int64 {
 	voters := 0
 	for _, p := range m.engine.Status().Peers {
@@ -214,7 +214,7 @@ func (m *Member) tell() {
 	}
 }
 
-// Status is what the engine tells of the group. Any goroutine may call it.
+// Status is the engine's view of the group. Any goroutine may call it.
 func (m *Member) Status() Status { return m.engine.Status() }
 
 // Leader is the member that leads and is not this one, for all that is known; false: there is none. Any
@@ -231,7 +231,7 @@ func (m *Member) lead(run int) {
 		if !m.engine.Leads() || m.ending() {
 			return // we hear of it when it leads again
 		}
-		time.Sleep(barrierEvery) // the lead was to be handed on meanwhile, say, which may come to nothing
+		time.Sleep(barrierEvery) // for example, leadership was to be transferred meanwhile, and that may fail
 	}
 	m.host.Slice(func() {
 		if m.run != run || m.state != following && m.state != rebuilding || !m.engine.Leads() || m.check.undecided > 0 {

@@ -205,8 +205,8 @@ func (m *Member) free(f flight) {
 	gate.Gather(freed, left)
 }
 
-// fail is what becomes of a leader that has failed to make others agree: it is none any more. Had only the
-// one entry been refused, those behind it would be void.
+// fail makes a leader a follower, because the others did not agree to its entries. If only one entry was
+// refused, those behind it would be void.
 func (m *Member) fail(f flight, cause error) {
 	m.host.Slice(func() {
 		if m.run != f.run || m.term != f.term || m.state != leading {

@@ -193,7 +193,7 @@ func (e *Engine) start(m raft.Machine, r *running, log *anchored) (*hraft.Raft, 
 	return hraft.NewRaft(e.config(r.notify), machine{m, last}, log, stable, log, r.witness)
 }
 
-// members are those of the group, for all that this one has heard.
+// members returns the members of the group, as far as this one knows.
 func (r *running) members() []hraft.Server {
 	f := r.raft.GetConfiguration()
 	if f.Error() != nil {

@@ -131,7 +131,7 @@ func (f *files) with(do func(l *wal.WAL) error) error {
 	return do(f.log)
 }
 
-// write has do write to the files, which are opened anew before if the last one could not.
+// write calls do, which writes to the files. It opens the files anew before that if the last write failed.
 func (f *files) write(do func(l *wal.WAL) error) error {
 	if f.failed.Load() {
 		if err := f.openAgain(); err != nil {

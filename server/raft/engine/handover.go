@@ -19,7 +19,7 @@ type handing struct {
 	term   uint64 // in which that was
 }
 
-// left is how long nothing is handed on in a term yet.
+// left returns for how long no transfer may be tried in a term.
 func (h *handing) left(term uint64) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -284,7 +284,7 @@ type refusal struct {
 }
 
 const (
-	// rememberRefusals is for how long INFO tells of a refusal.
+	// rememberRefusals is for how long INFO shows a refusal.
 	rememberRefusals = 30 * time.Second
 	// sayRefusals is how often the log does.
 	sayRefusals = time.Minute
@@ -331,7 +331,7 @@ func (y *Identity) forget(now time.Time) {
 	}
 }
 
-// refusals are those of the last moment.
+// refusals returns the recent refusals.
 func (y *Identity) refusals() (all []raft.Refusal) {
 	y.mu.Lock()
 	defer y.mu.Unlock()

@@ -17,8 +17,8 @@ import (
 //
 // This code runs before the library, and changes such requests to what they mean.
 
-// receive hands the requests of others to the library until the engine is closed. members are those that this
-// member knows.
+// receive passes the requests of others to the library until the engine is closed. members are those that
+// this member knows.
 func (w *witness) receive(log *anchored, members func() []hraft.Server, closed <-chan struct{}) {
 	for {
 		var q hraft.RPC
