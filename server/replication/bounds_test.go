@@ -138,7 +138,8 @@ func TestOneStreamForAll(t *testing.T) {
 	}
 }
 
-// TestSoftLimit: who is far behind has so many whole seconds to read, and they begin anew when it has.
+// TestSoftLimit: a replica that is far behind has so many whole seconds to read, and they begin again when it
+// has read.
 func TestSoftLimit(t *testing.T) {
 	const bytes = 1 << 20
 	for _, seconds := range []int64{0, 3} {

@@ -27,7 +27,7 @@ type Host interface {
 
 	// HandOn gives Node.Append the effects of what has been done since it was called last.
 	HandOn()
-	// Records says that Node.Append is to be given the effects of each unit, or not any more.
+	// Records says whether Node.Append gets the effects of each unit.
 	Records(on bool)
 	// Snapshot takes a cut of the data at a place of the history. Without keys it has the functions alone,
 	// without functions the keys alone.
@@ -44,7 +44,7 @@ type Host interface {
 	// Slice runs f when no unit runs, and lets others have the lock when it is over. f may end units by
 	// EndUnit. It is called without the lock.
 	Slice(f func())
-	// Apply runs a command of the master's as it is meant: what is overdue lives on. argv is not kept.
+	// Apply runs a command of the master: it ignores that keys have expired. argv is not kept.
 	Apply(db int, argv [][]byte) error
 	EndUnit()
 	// Empty reports whether there is no data.

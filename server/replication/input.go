@@ -24,7 +24,7 @@ type Input struct {
 	unit    []Command // the commands of the unit that is being read
 	kept    int       // so many of them are copies
 	units   []Unit    // whole ones
-	asked   bool      // the other end wants to know how far we are
+	asked   bool      // the other end has asked for an acknowledgement
 }
 
 // Command is one that is to be applied.
@@ -111,7 +111,7 @@ func (in *Input) Next() []Unit {
 	return some
 }
 
-// Bytes are those of a unit that has been applied, and what stood before it. Units come in their order.
+// Bytes returns the bytes of a unit that has been applied, and what was before it. Units come in their order.
 func (in *Input) Bytes(u *Unit) []byte {
 	b := in.raw[in.given:u.end]
 	in.given = u.end

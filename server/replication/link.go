@@ -251,8 +251,8 @@ func (n *Node) Close() {
 	}
 }
 
-// LinkUp reports whether what the server has is what its master has, but for what is on its way. A master's
-// always is.
+// LinkUp reports whether the server has what its master has, except what is on its way. For a master it is
+// true.
 func (n *Node) LinkUp() bool { return n.link == nil || n.link.state == connected }
 
 // MasterConn is the connection to the master, since when the history comes on it, and for how long nothing

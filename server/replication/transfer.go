@@ -237,7 +237,7 @@ func (n *Node) runFile(snap Snapshot, each []*transfer) {
 // keepAlive is how often a replica that waits for a file gets a sign that the file is still being made.
 const keepAlive = time.Second
 
-// makeFile writes the snapshot into a file. Whatever becomes of the replicas, it is written to its end.
+// makeFile writes the snapshot into a file. It writes all of it, even if the replicas go.
 func (n *Node) makeFile(snap Snapshot, each []*transfer) (f *scratch, size int64, err error) {
 	if f, err = n.newScratch(); err != nil {
 		return nil, 0, err
