@@ -74,7 +74,7 @@ func (e *Engine) BusyError() error {
 // so does one from the master or a log.
 func (e *Engine) KillUnlessWrote() { e.running.killed = !e.running.wrote && !e.running.obeyed }
 
-// Stop ends the running script at once, and every later one, for the server ends. It needs no lock.
+// Stop ends the running script at once, and every later one, because the server ends. It needs no lock.
 func (e *Engine) Stop() { e.stop.Store(true) }
 
 // Admit says whether the running script may call a command, and records that it is going to write.

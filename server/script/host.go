@@ -2,7 +2,7 @@ package script
 
 import "lockserver/commands"
 
-// Host is what the server does for its scripts. Contexts that it is given are those of the commands that run
+// Host is what the server does for its scripts. The contexts that it gets are those of the commands that run
 // or call; their Session is the client's.
 type Host interface {
 	// Show sends a command that runs a script to the monitors, before what that calls.

@@ -166,7 +166,7 @@ func errorTable(state *lua.LState, text string) *lua.LTable {
 	return t
 }
 
-// isCounted reports whether an error is that of a call, for which it was counted.
+// isCounted reports whether an error is that of a call, and so has been counted already.
 func isCounted(failure *lua.LTable) bool { return failure.RawGetString(countedField) == lua.LTrue }
 
 // deepestReply is how deep a value that a script returns may be nested, in places on the Lua stack of Redis.
@@ -183,7 +183,7 @@ type replyWriter struct {
 	failed bool
 }
 
-// error writes an error; counted says that it is that of a call, for which it was counted.
+// error writes an error; counted says that it is that of a call, and so has been counted already.
 func (w *replyWriter) error(text string, counted bool) {
 	w.out.Error(text)
 	if !counted {
@@ -195,7 +195,7 @@ func (w *replyWriter) error(text string, counted bool) {
 	w.failed = w.failed || !counted
 }
 
-// value writes a value that lies so deep.
+// value writes a value at a depth.
 func (w *replyWriter) value(v lua.LValue, depth int) {
 	out, proto := w.out, w.proto
 	if depth > deepestReply {

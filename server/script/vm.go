@@ -32,8 +32,8 @@ func (e *Engine) newVM(api func(vm *luaVM, l *lua.LState)) *luaVM {
 	return vm
 }
 
-// replaceVM makes another Lua state take the place of one that has failed inside. Libraries are loaded anew,
-// so what they kept for themselves is lost.
+// replaceVM replaces a Lua state that has failed inside. Libraries are loaded again, so the state that they
+// kept is lost.
 func (e *Engine) replaceVM(vm *luaVM) {
 	e.log.Error("the Lua state that runs scripts has failed inside; a new one takes its place")
 	if vm == e.scripts {
