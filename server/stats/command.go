@@ -22,7 +22,7 @@ type Command struct {
 const (
 	// exactCalls is how many calls of a command are all timed.
 	exactCalls = 256
-	// meanGap is how many calls lie between two that are timed, on average.
+	// meanGap is how many calls are between two that are timed, on average.
 	meanGap = 32
 )
 

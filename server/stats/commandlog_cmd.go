@@ -28,7 +28,7 @@ func commandlogRow(on binding) commands.Row {
 		}}
 }
 
-// readLog reads which log is meant.
+// readLog reads the name of a log.
 func (b *Book) readLog(a *commands.Scanner) *SlowLog {
 	switch strings.ToLower(a.String()) {
 	case "slow":

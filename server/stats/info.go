@@ -8,7 +8,7 @@ import (
 	"lockserver/server/info"
 )
 
-// What INFO tells of the calls of commands, of errors, and of times.
+// What INFO shows of the calls of commands, of errors, and of times.
 
 // eachCommand calls fn for each command that was called, or refused.
 func (b *Book) eachCommand(table *commands.Table, fn func(row *commands.Row, of *Command)) {

@@ -66,7 +66,7 @@ func (b *Book) LocksOf(db int) *Locks {
 	return l
 }
 
-// LockFigures is what there is to tell of the locks of a database, or of several.
+// LockFigures are the figures about the locks of a database, or of several.
 type LockFigures struct {
 	Held    int64 // as LOCK.LIST lists them
 	Waiting int64
