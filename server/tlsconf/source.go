@@ -89,7 +89,7 @@ func readAuthorities(c *config.TLS) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// addDirectory adds the certificates of all files in a directory; others may lie there, too.
+// addDirectory adds the certificates of all files in a directory; it may contain other files, too.
 func addDirectory(pool *x509.CertPool, dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
