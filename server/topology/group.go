@@ -87,7 +87,7 @@ type sight struct {
 	sinceMS map[string]int64 // by ID: when a member was first seen to be up, or down, as it is; milliseconds
 }
 
-// New returns a group without members. Update tells of them.
+// New returns a group without members. Update sets them.
 func New(o Options) *Group {
 	if o.Name == "" {
 		o.Name = "mymaster"
