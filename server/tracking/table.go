@@ -110,7 +110,7 @@ const (
 // Bytes returns about how much memory that takes.
 func (t *Table[C]) Bytes() int { return keyBytes*len(t.order) + readingBytes*t.readings + t.names }
 
-// Start makes a client a tracker that it was not; its options are for the caller to set.
+// Start makes a client a tracker; it must not be one. The caller sets its options.
 func (t *Table[C]) Start(client C) *Tracker[C] {
 	if t.trackers == nil {
 		t.trackers = map[*Tracker[C]]struct{}{}
@@ -125,7 +125,7 @@ func (t *Table[C]) Start(client C) *Tracker[C] {
 	return tr
 }
 
-// Stop ends what Start began. What the client has read is kept, for it may start again.
+// Stop ends what Start began. What the client has read is kept, because it may start again.
 func (t *Table[C]) Stop(tr *Tracker[C]) {
 	for _, p := range tr.prefixes {
 		t.leavePrefix(tr, p)
