@@ -19,7 +19,7 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// fewDescriptors are all the descriptors that this process may still open, but for those that are given back.
+// fewDescriptors are all descriptors that this process may still open, except those that are given back.
 type fewDescriptors struct {
 	t      *testing.T
 	limit  unix.Rlimit

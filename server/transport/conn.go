@@ -87,7 +87,7 @@ type Conn interface {
 	// GuardPeer has an idle peer probed several times within ms milliseconds; under the host's lock, of a
 	// session that is not closed.
 	GuardPeer(ms int64)
-	// Heard tells of the peer's last sign of life; under the host's lock, of a session that is not closed.
+	// Heard returns the peer's last sign of life; under the host's lock, of a session that is not closed.
 	Heard() Silence
 	// HangUp closes the connection at once, whatever it is doing. If the session is lost, its owner can still
 	// see what is unacked, and nothing more is sent when the owner closes it. Under the host's lock, of a

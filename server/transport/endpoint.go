@@ -206,8 +206,7 @@ func isAborted(err error) bool {
 	return errors.Is(err, syscall.ECONNABORTED) || errors.Is(err, syscall.EINTR)
 }
 
-// refusalPause is how far apart the lines in the log are at least that tell of
-// connections which could not be accepted.
+// refusalPause is the least time between two lines in the log about connections that could not be accepted.
 const refusalPause = 2 * time.Second
 
 // refusals counts the attempts to accept a connection that failed, for the log.

@@ -36,7 +36,7 @@ func (l *Loop) pollWhileBusy(running *loopConn) {
 	if err != nil && err != unix.EINTR {
 		panic("transport: epoll_wait: " + err.Error())
 	}
-	rest := d.todo // of the outer round: epoll does not tell of them again
+	rest := d.todo // of the outer round: epoll does not report them again
 	d.todo = nil
 	l.handleWhileBusy(rest, running)
 	l.handleWhileBusy(n.events[:max(count, 0)], running)

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// loopConn is one connection on an event loop. Only the loop touches it, but for wake.
+// loopConn is one connection on an event loop. Only the loop touches it, except for wake.
 type loopConn struct {
 	loop    *Loop
 	session Session

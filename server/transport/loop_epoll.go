@@ -28,8 +28,8 @@ const (
 	loopReadBytes = 64 << 10
 	// loopEvents is how many ready sockets one wait returns.
 	loopEvents = 256
-	// drainEvents is after how many of them connections with new output are served. Once a round would do,
-	// too: then one write brings a listener what many clients publish.
+	// drainEvents is after how many of them the woken connections are pumped, and not after each: so one
+	// write brings a subscriber what many clients have published.
 	drainEvents = 64
 	// mostWoken is how many woken connections have their turn in one round. Thousands that have more to do
 	// than one turn takes must not keep the others waiting.

@@ -62,8 +62,8 @@ func (b *pipeBuffer) read(p []byte) (int, error) {
 	return n, err
 }
 
-// take is read, but for the call of onTaken, which it returns if that is due: it needs
-// locks that are taken before ours.
+// take is read without the call of onTaken. It returns onTaken if the call is due: that needs locks that are
+// taken before ours.
 func (b *pipeBuffer) take(p []byte) (n int, taken func(), err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -179,7 +179,7 @@ type layer struct {
 	next          int
 }
 
-// record is where one lies, counted from the connection's first byte.
+// record is the place of a record, counted from the connection's first byte.
 type record struct{ plainFrom, plainTo, cipherTo int64 }
 
 // take gives conn ciphertext.

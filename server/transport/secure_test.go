@@ -146,7 +146,7 @@ func TestHandshakesAreBounded(t *testing.T) {
 	require.Len(t, ends, mostHandshakes-1)
 }
 
-// A log that tells of failed handshakes is not flooded by them, and counts those that it leaves out.
+// Failed handshakes do not flood the log, and it counts those that it leaves out.
 func TestFailedHandshakesAreLogged(t *testing.T) {
 	var out bytes.Buffer
 	var mu sync.Mutex

@@ -372,6 +372,6 @@ func carrier(nc net.Conn) net.Conn {
 	}
 }
 
-// cut closes a connection without the farewell of TLS, for which a peer that does
-// not read could make us wait.
+// cut closes a connection without the closing message of TLS, because a peer that does not read could make us
+// wait for that.
 func cut(nc net.Conn) { _ = carrier(nc).Close() }
