@@ -110,6 +110,11 @@ type Host interface {
 	ReadsEverything(c *Ctx) bool
 	// MayRead reports whether the client may read a key that the call does not name.
 	MayRead(c *Ctx, key []byte) bool
+	// Unconfirmed reports whether the owner was granted all of these locks after waits with Wait.Notify, and
+	// has confirmed none of the grants.
+	Unconfirmed(c *Ctx, keys [][]byte, owner []byte) bool
+	// Confirmed reports that an owner knows of a lock that it holds with this token.
+	Confirmed(c *Ctx, key, owner []byte, token int64)
 	// StaleToken counts a command that was refused, or did nothing, because its token was not that of the
 	// lock.
 	StaleToken(c *Ctx)
@@ -142,6 +147,8 @@ type Wait struct {
 	Kind store.Kind
 	// EndsWithKey: Try also answers when one of Keys has gone. INFO counts the keys of such waits.
 	EndsWithKey bool
+	// Notify: the client is not blocked. It is answered at once, and the outcome follows as a message.
+	Notify bool
 	// Lock is what waits for locks, if there is an Owner. For all others Try and TimedOut are.
 	Lock WaitingLock
 	// Try is called when a key has changed, in the order in which the clients began to wait. It either

@@ -151,6 +151,7 @@ func (l *lockCall) takeView(c *Ctx, key []byte, v lockView, edit store.HashEdit,
 	if !counts { // what was given over another connection is not to be given back: see giveBack
 		lock := c.DB.EditHash(key)
 		lock.SetNote(note)
+		c.Host.Confirmed(c, key, l.owner, s.token)
 	}
 	if fresh {
 		c.Notify(keyevent.Generic, "lock", key)
@@ -203,6 +204,7 @@ func (l *lockCall) giveShareBack(c *Ctx, key []byte, token int64) {
 // it was the owner's last, else 0.
 func releaseShare(c *Ctx, key, owner []byte, v lockView, edit store.HashEdit, shared bool) int64 {
 	s := v.mine
+	c.Host.Confirmed(c, key, owner, s.token)
 	if shared || s.exclusive == 0 {
 		s.shared--
 	} else if s.exclusive--; s.exclusive == 0 && s.shared > 0 {
@@ -276,6 +278,7 @@ func renewShare(c *Ctx, key, owner []byte, edit store.HashEdit, token, endMS int
 		edit.Update(owner, s.append(c.names[0][:0]))
 	}
 	moveLease(c.DB, key, owner, endMS, v, edit)
+	c.Host.Confirmed(c, key, owner, v.mine.token)
 	c.Notify(keyevent.Generic, "renew", key)
 	if taken {
 		c.Host.ReleasedShare(c, key, owner, false)

@@ -243,7 +243,7 @@ func HolderOf(r store.Ref, owner []byte) (h Holder, ok bool) {
 	case err != nil || !v.mine.held():
 		return h, false
 	}
-	h = Holder{Owner: owner, Shared: v.mine.shared, Exclusive: v.mine.exclusive, Token: v.mine.token, DeadlineMS: r.DeadlineMS()}
+	h = Holder{Owner: owner, Shared: v.mine.shared, Exclusive: v.mine.exclusive, Token: v.mine.token, DeadlineMS: r.DeadlineMS(), Watched: v.mine.watched}
 	if at := r.Hash().Deadline(owner); at != 0 {
 		h.DeadlineMS = at
 	}

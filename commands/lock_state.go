@@ -102,6 +102,18 @@ func HoldOf(db *store.DB, key, owner []byte) (token int64, held bool) {
 	return l.token, l.holds > 0
 }
 
+// LockOf returns the lock at key as one of its owners has it; false: that owner does not hold it. Shares is
+// the number of holders, as in FindLock.
+func LockOf(db *store.DB, key, owner []byte) (l LockState, held bool) {
+	l, err := FindLock(db, key)
+	if err != nil || l.Shares == 0 {
+		return l, err == nil && l.Holds > 0 && string(l.Owner) == string(owner)
+	}
+	h, held := HolderOf(db.Peek(key), owner)
+	l.Owner, l.Holds, l.Token, l.DeadlineMS, l.Watched = owner, h.Holds(), h.Token, h.DeadlineMS, h.Watched
+	return l, held
+}
+
 // TTLMS returns how many milliseconds are left of the lease; -1: it has no end.
 func (l *LockState) TTLMS(nowMS int64) int64 {
 	if l.DeadlineMS == 0 {

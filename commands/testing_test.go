@@ -411,6 +411,10 @@ func (h *fakeHost) MayRead(_ *Ctx, key []byte) bool { return !h.restricted || ke
 
 func (h *fakeHost) StaleToken(*Ctx) { h.staleTokens++ }
 
+func (h *fakeHost) Unconfirmed(*Ctx, [][]byte, []byte) bool { return false }
+
+func (h *fakeHost) Confirmed(*Ctx, []byte, []byte, int64) {}
+
 func (h *fakeHost) StopRenewing(_ *Ctx, key []byte) { delete(h.renewals, string(key)) }
 
 func (h *fakeHost) HeldShare(c *Ctx, key, owner []byte, token int64, renewed bool, was uint64) (note uint64) {

@@ -21,6 +21,8 @@ import (
 //	B LOCK k b WAIT 0 -> waits      the command is parked
 //	B <- token                      the reply to what was sent earlier
 //	B <- closed                     the server has closed the connection
+//	B <- granted k x b              the push of a grant: key, token (see below), owner
+//	B <- granted k,l x,y b          the same after an MLOCK
 //	B sends UNLOCK k b              no reply is expected yet
 //	B pipelines PING ; PING         the same, of several in one write
 //	+500ms                          the clock moves on, and what falls due happens
@@ -131,6 +133,10 @@ func (sc *conversation) receive(t *testing.T, where string, c *testkit.Client, w
 		return
 	}
 	got := c.Receive()
+	if words, ok := strings.CutPrefix(want, "granted "); ok {
+		sc.granted(t, where, got, strings.Fields(words))
+		return
+	}
 	if names, ok := strings.CutPrefix(want, "tokens="); ok {
 		require.Equal(t, resp.Array, got.Kind, "%s: %s", where, got)
 		list := strings.Split(names, ",")
@@ -151,6 +157,25 @@ func (sc *conversation) receive(t *testing.T, where string, c *testkit.Client, w
 		return
 	}
 	sc.token(t, where, got, want[len("token"):])
+}
+
+// granted checks the push of a grant.
+func (sc *conversation) granted(t *testing.T, where string, got resp.Value, words []string) {
+	t.Helper()
+	require.Equal(t, resp.Push, got.Kind, "%s: %s", where, got)
+	require.Len(t, got.Elems, 4, "%s: %s", where, got)
+	require.Equal(t, `"lock-granted"`, got.Elems[0].String(), where)
+	require.Equal(t, strconv.Quote(words[2]), got.Elems[3].String(), where)
+	keys, tokens := []resp.Value{got.Elems[1]}, []resp.Value{got.Elems[2]}
+	if strings.Contains(words[0], ",") {
+		keys, tokens = keys[0].Elems, tokens[0].Elems
+	}
+	names := strings.Split(words[1], ",")
+	require.Len(t, tokens, len(names), where)
+	for i, key := range strings.Split(words[0], ",") {
+		require.Equal(t, strconv.Quote(key), keys[i].String(), where)
+		sc.token(t, where, tokens[i], "="+names[i])
+	}
 }
 
 // token checks one token against what stands behind the word: nothing, =x or >x.

@@ -3,6 +3,7 @@ package waiting
 import (
 	"hash/maphash"
 	"math"
+	"slices"
 	"unsafe"
 
 	"lockserver/internal/hashindex"
@@ -94,8 +95,14 @@ func (w *Waiter) Owner() string { return w.name }
 // OfLocks reports whether it waits, or has waited, for locks.
 func (w *Waiter) OfLocks() bool { return w.owner != nil }
 
+// Granted reports whether it left its queues because it got what it waited for.
+func (w *Waiter) Granted() bool { return w.granted }
+
 // DB is the number of the database of its keys.
 func (w *Waiter) DB() int { return int(w.db) }
+
+// Units is Request.Units.
+func (w *Waiter) Units() int32 { return w.units }
 
 // Strict is Request.Strict.
 func (w *Waiter) Strict() bool { return w.strict }
@@ -141,6 +148,25 @@ func (w *Waiter) Places() (n int) {
 		n++
 	}
 	return n
+}
+
+// WaitsFor reports whether it waits for these keys and no other, in whatever order.
+func (w *Waiter) WaitsFor(keys [][]byte) bool {
+	left := w.Places()
+	for i, key := range keys {
+		if slices.ContainsFunc(keys[:i], func(other []byte) bool { return string(other) == string(key) }) {
+			continue
+		}
+		pl := w.First()
+		for pl != nil && pl.key != string(key) {
+			pl = pl.Sibling()
+		}
+		if pl == nil {
+			return false
+		}
+		left--
+	}
+	return left == 0
 }
 
 // standsIn reports whether one of its places is in a queue.

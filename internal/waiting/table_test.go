@@ -14,6 +14,9 @@ type table struct {
 	keys   map[string]*value
 	calls  []*call // those that wait, in the order in which they began
 	events []string
+	// grants are those that are not confirmed, and tokens the last one of each.
+	grants Grants
+	tokens int64
 	// refused is called before a wait is refused that had begun.
 	refused func(c *call)
 }
@@ -49,6 +52,8 @@ type call struct {
 	owner   string // empty: it waits for an element of a list
 	shared  bool
 	permits int32 // 0: it wants locks
+	notify  bool  // its grant is to be confirmed
+	grant   *Grant
 }
 
 func newTable() *table {
@@ -202,7 +207,34 @@ func (c *call) Try() (done, stop bool) {
 	}
 	c.end(true)
 	c.t.events = append(c.t.events, fmt.Sprintf("%s is granted", c.name))
+	if c.notify {
+		c.grant = &Grant{Waiter: &c.Waiter, Keys: c.keys}
+		for range c.keys {
+			c.t.tokens++
+			c.grant.Tokens = append(c.grant.Tokens, c.t.tokens)
+		}
+		c.t.grants.Add(c.grant)
+	}
 	return true, false
+}
+
+// confirm confirms the grants of an owner that have a lock at a key, and returns the names of their waits.
+func (t *table) confirm(key, owner string) (names []string) {
+	for _, g := range slices.Clone(t.grants.Of(0, []byte(key), []byte(owner))) {
+		t.grants.Remove(g)
+		names = append(names, g.Waiter.Call().(*call).name)
+	}
+	return names
+}
+
+// passOn gives back a grant that was not confirmed in time.
+func (t *table) passOn(g *Grant) {
+	t.grants.Remove(g)
+	c := g.Waiter.Call().(*call)
+	for _, key := range c.keys {
+		t.release(key, c.owner, c.shared, c.permits)
+	}
+	t.events = append(t.events, c.name+" is not confirmed")
 }
 
 // Refuse implements Call.

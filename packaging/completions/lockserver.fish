@@ -240,3 +240,5 @@ complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks 
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l busy-reply-threshold -x -d 'milliseconds after which a running script no longer keeps others waiting'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l lua-time-limit -x -d 'milliseconds after which a running script no longer keeps others waiting'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l lock-watchdog-timeout -x -d 'milliseconds'
+complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l lock-max-waiters -x -d 'how many may wait for one lock'
+complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l lock-max-waits-per-client -x -d 'how many waits one connection may have at a time (NOTIFY)'
