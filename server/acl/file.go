@@ -110,8 +110,8 @@ func (us *Users) Encode() string {
 	return b.String()
 }
 
-// Declare makes the users that the directive user names: a name and rules. The user default begins anew if it
-// is among them. disabled are the users that cannot log in, which may be a mistake.
+// Declare makes the users that the directive user names: a name and rules. The user default begins anew if
+// it is among them. disabled are those who cannot log in, which may be a mistake.
 func (us *Users) Declare(lines [][]string) (disabled []string, err error) {
 	var seen []string
 	for _, words := range lines {
