@@ -9,14 +9,13 @@ import (
 	"lockserver/commands"
 )
 
-// Where users are kept: an ACL file, of which each line is "user name rule...", or lines of the configuration
-// file.
+// Users are kept in an ACL file, with lines "user name rule...", or in such lines of the configuration file.
 
-// Change is what becomes of the connections of a user when the users are replaced.
+// Change says what happens to the connections of a user when the users are replaced.
 type Change struct {
 	Old  *User
-	New  *User     // whose they are from now on; nil: they end
-	Left *Channels // if not nil, those that listen to anything else end, too
+	New  *User     // the user they belong to from now on; nil: they end
+	Left *Channels // if not nil, connections that listen to other channels end, too
 }
 
 // Load makes the users be those of an ACL file: all of them, or, with an error that names what is wrong with
@@ -88,15 +87,15 @@ func (us *Users) readRules(r *rules, where string, words []string) (faults strin
 	if !ok {
 		return where + ": Unmatched parenthesis in selector definition."
 	}
-	told := false
+	reported := false
 	for _, rule := range merged {
 		rule = strings.Trim(rule, "\t\r\n")
 		switch err := us.maker.apply(r, rule); {
 		case errors.Is(err, errRuleName):
 			faults += fmt.Sprintf("%s: Error in applying operation '%s': %s. ", where, rule, err)
-		case err != nil && !told:
+		case err != nil && !reported:
 			faults += fmt.Sprintf("%s: %s. ", where, err)
-			told = true
+			reported = true
 		}
 	}
 	return faults
