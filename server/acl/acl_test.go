@@ -388,10 +388,13 @@ func TestDeclare(t *testing.T) {
 	require.NotNil(t, h.users.LogIn([]byte("alice"), []byte("a b")))
 	require.Equal(t, "default on sanitize-payload #"+hashOf("x")+" resetchannels -@all +get", h.users.Lines()[2])
 	for want, lines := range map[string][][]string{
-		"Duplicate user found":        {{"a"}, {"a"}},
-		"Spaces not allowed":          {{"a b"}},
-		"Unmatched parenthesis":       {{"a", "(+get"}},
-		"Error loading ACL rule 'x' ": {{"a", "x"}},
+		"Duplicate user found":  {{"a"}, {"a"}},
+		"Spaces not allowed":    {{"a b"}},
+		"Unmatched parenthesis": {{"a", "(+get"}},
+		"Error loading ACL rule '(hidden)' for the user named 'a': Syntax error":       {{"a", "on", "hush"}},
+		"Error loading ACL rule '(hidden)' for the user named 'a': The password":       {{"a", "<hush"}},
+		"Error loading ACL rule '(hidden)' for the user named 'a': The password hash ": {{"a", "#hush"}},
+		"Error loading ACL rule '+nosuch' ":                                            {{"a", "+nosuch"}},
 	} {
 		_, err := newHouse().users.Declare(lines)
 		require.ErrorContains(t, err, want)

@@ -111,6 +111,15 @@ func (us *Users) Encode() string {
 	return b.String()
 }
 
+// withoutPassword is a rule that was refused with err, as an error for the log has it. A rule with bad syntax
+// may be a password without its sign.
+func withoutPassword(rule string, err error) string {
+	if errors.Is(err, errRuleSyntax) || strings.ContainsAny(rule[:min(1, len(rule))], "><#!") {
+		return "(hidden)"
+	}
+	return rule
+}
+
 // Declare makes the users that the directive user names: a name and rules. The user default begins anew if
 // it is among them. disabled are those who cannot log in, which may be a mistake.
 func (us *Users) Declare(lines [][]string) (disabled []string, err error) {
@@ -130,7 +139,7 @@ func (us *Users) Declare(lines [][]string) (disabled []string, err error) {
 		r := us.maker.newRules()
 		for _, rule := range merged {
 			if err := us.maker.apply(r, rule); err != nil {
-				return nil, fmt.Errorf("Error loading ACL rule '%s' for the user named '%s': %w", rule, name, err)
+				return nil, fmt.Errorf("Error loading ACL rule '%s' for the user named '%s': %w", withoutPassword(rule, err), name, err)
 			}
 		}
 		u := us.named[name]

@@ -87,6 +87,7 @@ func (n *Node) record() {
 		return
 	}
 	n.recording = true
+	n.alone = n.host.NowMS() // replicas have repl-backlog-ttl from here on
 	n.stream.setKeep(n.config().BacklogBytes)
 	n.encoder.Select(-1)
 	n.host.Records(true)

@@ -294,8 +294,8 @@ func TestCircles(t *testing.T) {
 	a.follow(b.addr)
 	inStep(t, b, a)
 	b.follow(a.addr)
-	// Mostly both links end. A link goes on if it began when the other server did not know yet that it had lost
-	// its master.
+	// Mostly both links end. A link goes on if it began when the other server did not know yet that it had
+	// lost its master.
 	eventually(t, "both follow", func() bool { return a.info("role") == "slave" && b.info("role") == "slave" })
 	require.Equal(t, "+OK", b.do("REPLICAOF NO ONE"))
 	require.Equal(t, "+OK", b.do("SET k v"))
