@@ -43,6 +43,15 @@ type lockGrant struct {
 	permits int64  // of SEM.ACQUIRE
 }
 
+// notConfirmed is a note for a hold that was certainly not confirmed.
+const notConfirmed = math.MaxUint64
+
+// canBeGivenBack reports whether the grant gave the owner a hold more that was not confirmed since; note is
+// that of the key now.
+func (g *lockGrant) canBeGivenBack(note uint64) bool {
+	return g.counted && (note == g.note || note == 0 || g.note == notConfirmed)
+}
+
 // read takes what follows the keys and checks it.
 func (l *lockCall) read(c *Ctx, a *Scanner) error {
 	l.owner = a.Bytes()
@@ -256,7 +265,20 @@ func (w *WaitingLock) Many() bool { return w.many }
 
 // Renews makes the call ask for the lease that a later one asks for.
 func (w *WaitingLock) Renews(later *WaitingLock) {
-	w.leaseMS, w.renewed, w.once = later.leaseMS, later.renewed, later.once
+	w.leaseMS, w.renewed = later.leaseMS, later.renewed
+	if w.permits == 0 { // a semaphore's queue counts with it
+		w.once = later.once
+	}
+}
+
+// NotConfirmed says that the owner has not confirmed what the call was granted. So Undo gives it back even if
+// another owner of the same lock has confirmed a grant of its own.
+func (w *WaitingLock) NotConfirmed() {
+	if w.grants != nil {
+		for i := range *w.grants {
+			(*w.grants)[i].note = notConfirmed
+		}
+	}
 }
 
 // Keys is the number of keys that the call names.
@@ -340,7 +362,7 @@ func (w *WaitingLock) Undo(c *Ctx) {
 func (l *lockCall) giveBack(c *Ctx) {
 	for i, key := range l.keys {
 		g := l.grants[i]
-		if note := c.DB.Note(key); !g.counted || note != g.note && note != 0 {
+		if !g.canBeGivenBack(c.DB.Note(key)) {
 			continue
 		}
 		held, edit, err := openLock(c.DB, key, l.owner)

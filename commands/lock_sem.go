@@ -14,6 +14,7 @@ type semCall struct {
 	limit      int64 // 0: it names none
 	once       bool  // what the owner holds counts
 	waits      bool
+	notify     bool // the client is not blocked while it waits
 	waited     bool // it has waited: the limit is that of the semaphore when it looked last
 	waitMS     int64
 }
@@ -36,9 +37,14 @@ func semAcquire(c *Ctx) error {
 		c.Out.Null()
 		return nil
 	}
+	return s.park(c)
+}
+
+// park makes the owner wait its turn.
+func (s *semCall) park(c *Ctx) error {
 	own := WaitingLock{leaseMS: s.lease.ms, keys: 1, renewed: s.lease.unit == "", once: s.once, permits: int32(s.permits), limit: int32(s.limit)}
 	return c.Block(Wait{Keys: [][]byte{s.key}, DeadlineMS: c.WaitEndMS(s.waitMS), Queue: true, Owner: s.owner, Units: int32(s.permits),
-		Permits: true, Counts: s.once, Lock: own})
+		Permits: true, Counts: s.once, Notify: s.notify, Lock: own})
 }
 
 // read takes what follows the owner and checks it.
@@ -55,11 +61,16 @@ func (s *semCall) read(c *Ctx, a *Scanner) error {
 			s.waits, s.waitMS = true, readWaitMS(a)
 		case w == "ONCE" && !s.once:
 			s.once = true
+		case w == "NOTIFY" && !s.notify:
+			s.notify = true
 		default:
 			a.Syntax()
 		}
 	}
 	s.permits = max(s.permits, 1)
+	if s.notify && !s.waits {
+		a.Syntax()
+	}
 	if err := a.Err(); err != nil {
 		return err
 	}
@@ -70,6 +81,9 @@ func (s *semCall) read(c *Ctx, a *Scanner) error {
 		return ErrTooManyPermits(s.key, s.permits, s.limit)
 	}
 	_, err := s.lease.endMS(c)
+	if err == nil && s.notify && c.Host.Unconfirmed(c, [][]byte{s.key}, s.owner) {
+		s.once = true // the grant was not heard of, and is not to count twice
+	}
 	return err
 }
 
@@ -166,6 +180,7 @@ func (s *semCall) take(c *Ctx, v lockView, edit store.HashEdit, permits int64) (
 	if permits == 0 { // what was given over another connection is not to be given back: see giveBack
 		lock := c.DB.EditHash(s.key)
 		lock.SetNote(note)
+		c.Host.Confirmed(c, s.key, s.owner, has.token)
 		c.Notify(keyevent.Generic, "renew", s.key)
 	} else {
 		c.Notify(keyevent.Generic, "acquire", s.key)
@@ -205,7 +220,7 @@ func (w *WaitingLock) givePermitsBack(c *Ctx) {
 		return
 	}
 	s, g := w.semaphore(c), (*w.grants)[0]
-	if note := c.DB.Note(s.key); !g.counted || note != g.note && note != 0 {
+	if !g.canBeGivenBack(c.DB.Note(s.key)) {
 		return
 	}
 	v, edit, err := openSemaphore(c.DB, s.key, s.owner)

@@ -41,6 +41,7 @@ func semRelease(c *Ctx) error {
 	if permits == 0 {
 		permits = v.mine.shared
 	}
+	c.Host.Confirmed(c, key, owner, v.mine.token)
 	c.Out.Int(releasePermits(c, key, owner, v, edit, permits))
 	return nil
 }
@@ -125,6 +126,7 @@ func semRenew(c *Ctx) error {
 		edit.Update(owner, has.append(c.names[0][:0]))
 	}
 	moveLease(c.DB, key, owner, endMS, v, edit)
+	c.Host.Confirmed(c, key, owner, v.mine.token)
 	c.Notify(keyevent.Generic, "renew", key)
 	if taken {
 		c.Host.ReleasedShare(c, key, owner, false)

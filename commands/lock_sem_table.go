@@ -9,7 +9,7 @@ func SemaphoreRows() []Row {
 			Summary:    "Takes permits of a semaphore, and returns the holder's fencing token; waits its turn if asked to.",
 			Complexity: logarithmic,
 			Args: []Arg{Key("key", RW|Access|Update|Insert), Str("owner"), Opt(Int("limit").After("LIMIT")), Opt(Int("permits").After("PERMITS")),
-				lease, Opt(Int("milliseconds").After("WAIT")), Opt(Flag("ONCE"))}},
+				lease, Opt(Block("wait", Int("milliseconds").After("WAIT"), Opt(Flag("NOTIFY")))), Opt(Flag("ONCE"))}},
 		{Name: "sem.release", Group: Lock, Since: "0.1.0", Flags: Write | Fast, Run: semRelease,
 			Summary:    "Gives permits back, all by default, and returns how many the owner still holds.",
 			Complexity: logarithmic,

@@ -215,6 +215,56 @@ var notifyScripts = []struct{ name, text string }{
 		A LOCK k e SHARED ONCE -> token=4
 		+1h
 		A UNLOCK k e -> 1`},
+	{"one owner confirms, and the other's grant passes on", `
+		C LOCK k c -> token
+		A LOCK k a SHARED WAIT 0 NOTIFY -> +QUEUED
+		A LOCK k b SHARED WAIT 0 NOTIFY -> +QUEUED
+		A LOCK k d WAIT 0 NOTIFY -> +QUEUED
+		C UNLOCK k c -> 1
+		A <- granted k 1 a
+		A <- granted k 2 b
+		A LOCK k a SHARED ONCE -> token=1
+		+10s
+		A <- >["lock-refused" "k" "unconfirmed" "b"]
+		A UNLOCK k a SHARED -> 1
+		A <- granted k 3 d`},
+	{"semaphores", `
+		C SEM.ACQUIRE k c LIMIT 3 PERMITS 3 -> token
+		A SEM.ACQUIRE k a PERMITS 2 NOTIFY -> -ERR syntax error
+		A SEM.ACQUIRE k a PERMITS 2 WAIT 0 NOTIFY -> +QUEUED
+		A SEM.ACQUIRE k b WAIT 0 NOTIFY -> +QUEUED
+		A SEM.ACQUIRE k d WAIT 1000 NOTIFY -> +QUEUED
+		A SEM.ACQUIRE k a PERMITS 2 WAIT 0 NOTIFY -> +QUEUED
+		A SEM.ACQUIRE k d WAIT 0 NOTIFY ONCE LIMIT 4 -> -LIMITMISMATCH semaphore 'k' has limit 3, not 4
+		+1s
+		A <- >["lock-refused" "k" "timeout" "d"]
+		parked 2
+		C SEM.RELEASE k c -> 0
+		A <- granted k 1 a
+		A <- granted k 2 b
+		A SEM.ACQUIRE k e PERMITS 2 WAIT 0 NOTIFY -> +QUEUED
+		A SEM.ACQUIRE k b WAIT 0 NOTIFY -> token=2
+		A LOCK.CONFIRM k a 1 -> 0
+		+10s
+		A <- >["lock-refused" "k" "unconfirmed" "a"]
+		A <- granted k 3 e
+		A SEM.RENEW k e -> 1
+		+1h
+		A SEM.RELEASE k b -> 0
+		A SEM.RELEASE k e -> 0
+		A EXISTS k -> 0`},
+	{"more permits for an owner that has some", `
+		A SEM.ACQUIRE k a LIMIT 3 -> token=1
+		C SEM.ACQUIRE k c PERMITS 2 -> token
+		A SEM.ACQUIRE k a PERMITS 2 WAIT 0 NOTIFY -> +QUEUED
+		C SEM.RELEASE k c -> 0
+		A <- granted k 1 a
+		C SEM.ACQUIRE k c -> $nil
+		+10s
+		A <- >["lock-refused" "k" "unconfirmed" "a"]
+		A SEM.RELEASE k a PERMITS 2 -> nil
+		A SEM.RELEASE k a -> 0
+		A EXISTS k -> 0`},
 	{"several locks", `
 		C LOCK l c -> token
 		A MLOCK 2 k l a WAIT 0 NOTIFY -> +QUEUED

@@ -342,6 +342,7 @@ func (ex *executor) passOn(w *queuedWait) {
 		return
 	}
 	// plant:pass-on
+	w.lock.NotConfirmed()
 	ex.undo(&w.parkedCall)
 	ex.tellRefusal(w, attach.Unconfirmed)
 }
