@@ -19,13 +19,13 @@ var (
 	calls        = counter("redis_commands_total", "Calls of a command.", "cmd")
 	callSeconds  = counter("redis_commands_duration_seconds_total", "How long the calls of a command took.", "cmd")
 	callsRefused = counter("redis_commands_rejected_calls_total", "Calls that were refused before they ran.", "cmd")
-	callsFailed  = counter("redis_commands_failed_calls_total", "Calls whose reply was an error.", "cmd")
+	callsFailed  = counter("redis_commands_failed_calls_total", "Calls that were answered with an error.", "cmd")
 	latencies    = metric{"redis_latency_percentiles_usec", dto.MetricType_SUMMARY, "How long the calls of a command took, in microseconds.",
 		[]string{"cmd"}}
 	errorsByCode  = counter("redis_errors_total", "Replies that were errors, by their first word.", "err")
 	keys          = gauge("redis_db_keys", "Keys of a database.", "db")
 	keysExpiring  = gauge("redis_db_keys_expiring", "Keys that have a deadline.", "db")
-	keysCached    = gauge("redis_db_keys_cached", "Hashes of which a field has a deadline, as redis_exporter shows them.", "db")
+	keysCached    = gauge("redis_db_keys_cached", "Hashes with a field that has a deadline, as redis_exporter shows them.", "db")
 	meanTTL       = gauge("redis_db_avg_ttl_seconds", "How long those that have a deadline still live, on average.", "db")
 	slowLength    = gauge("redis_slowlog_length", "Entries of the slow log.")
 	slowLastID    = gauge("redis_slowlog_last_id", "The number of its latest entry.")

@@ -35,12 +35,13 @@ func (c *Client) try(ctx context.Context, w wish) (*Lock, error) {
 	if ctx.Err() != nil {
 		return nil, ended(ctx)
 	}
-	if c.keeper.isClosed() {
+	if !c.keeper.enter() {
 		return nil, ErrClosed
 	}
+	defer c.keeper.calls.Done()
 	limited, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(c.keeper.closing, func() { cancel(ErrClosed) })()
+	defer context.AfterFunc(c.keeper.leaving, func() { cancel(ErrClosed) })()
 	if w.wait <= 0 {
 		return c.tryFor(ctx, limited, w)
 	}
@@ -147,7 +148,9 @@ func (t *task) hold(ctx context.Context, w wish, tokens []int64, began time.Time
 	}
 	t.mu.Unlock()
 	if reason, ok := t.client.keeper.keep(h); !ok {
-		h.lose(w.keys[0], tokens[0], reason)
+		if h.markLost(w.keys[0], tokens[0], reason) {
+			h.abandon() // before this call returns: Close waits for it
+		}
 		return nil, h.loss()
 	}
 	if w.lease != 0 { // it began no earlier than the call

@@ -15,11 +15,12 @@ import (
 type keeper struct {
 	client *Client
 	lease  time.Duration // of a lock that the server renews
-	// closing ends when Close is called, and with it what waits for a lock; ended ends when Close has
-	// released what was held, and with it the connection.
-	closing, ended context.Context
-	shut, end      context.CancelFunc
-	gone           chan struct{} // closed when run has returned
+	// Close ends these in turn. closing: no call begins any more. leaving: what was held is being released,
+	// and calls that wait for a lock return. ended: all of that is released, and the connection ends.
+	closing, leaving, ended context.Context
+	shut, leave, end        context.CancelFunc
+	gone                    chan struct{}  // closed when run has returned
+	calls                   sync.WaitGroup // calls for a lock that have not returned; mu is held to add one
 
 	mu       sync.Mutex
 	wire     *wire // nil: there is none
@@ -66,12 +67,14 @@ func newKeeper(c *Client) (*keeper, error) {
 	k := &keeper{client: c, lease: defaultLease, gone: make(chan struct{}), owners: make(map[string]*vouched),
 		holds: make(map[int64]*hold), strays: make(map[int64]string)}
 	k.closing, k.shut = context.WithCancel(context.Background())
+	k.leaving, k.leave = context.WithCancel(context.Background())
 	k.ended, k.end = context.WithCancel(context.Background())
 	limited, cancel := context.WithTimeoutCause(k.ended, c.limit, ErrNoAnswer)
 	defer cancel()
 	w, err := k.connect(limited)
 	if err != nil {
 		k.shut()
+		k.leave()
 		k.end()
 		return nil, err
 	}
@@ -440,35 +443,5 @@ func (k *keeper) sync(ctx context.Context) {
 	select {
 	case <-w.send("PING"):
 	case <-limited.Done():
-	}
-}
-
-// isClosed reports whether Close was called.
-func (k *keeper) isClosed() bool { return k.closing.Err() != nil }
-
-// close releases what is held, as far as the server answers in time, and ends the connection.
-func (k *keeper) close() {
-	k.mu.Lock() // from here on keep refuses
-	k.shut()
-	k.mu.Unlock()
-	for _, h := range k.held() { // one of several keys comes more than once
-		if h.markLost(h.keys[0], h.tokens[0], closed) {
-			h.abandon()
-		}
-	}
-	limit := time.NewTimer(k.client.limit)
-	defer limit.Stop()
-	select {
-	case <-k.noDebts():
-	case <-limit.C:
-	}
-	k.end()
-	<-k.gone
-	k.mu.Lock()
-	unpaid := k.unpaid
-	k.unpaid = nil
-	k.mu.Unlock()
-	for _, d := range unpaid {
-		go k.payLate(d)
 	}
 }

@@ -11,7 +11,7 @@
 //
 // Locks (lock*.go) and sales (sale*.go, next_id.go) are separate parts of the package: other files use only
 // their tables, and they use only what the rest exports. internal/tidy checks that.
-// docs/decisions/0013-one-room-of-commands.md explains why they are not packages.
+// docs/decisions/0013-one-package-of-commands.md explains why they are not packages.
 //
 // # What it must not know
 //

@@ -31,7 +31,7 @@ func LockRows() []Row {
 			Args: []Arg{Int("numkeys"), Key("key", RW|Access|Update|Delete).Many(), Str("owner"), shared,
 				Opt(Int("token").Many().After("TOKENS"))}},
 		{Name: "lock.force", Group: Lock, Since: "0.1.0", Flags: Write | Fast, Cats: CatDangerous, Run: lockForce,
-			Summary:    "Releases a lock, whoever holds it.",
+			Summary:    "Releases a lock, whichever owner holds it.",
 			Complexity: "O(1)",
 			Args:       []Arg{Key("key", RM|Delete)}},
 		{Name: "lock.list", Group: Lock, Since: "0.1.0", Flags: ReadOnly, Run: lockList,

@@ -7,7 +7,7 @@ func SaleRows() []Row {
 	voucher, user, order := Str("voucher"), Str("user"), Str("order")
 	return []Row{
 		{Name: "seckill", Group: Sale, Since: "0.1.0", Flags: changes | DenyOOM, Run: seckill, Implied: saleWrites,
-			Summary:    "Sells to a user: 0 sold, 1 not enough stock, 2 the user has all that the limit allows, 3 not started, 4 over, 5 the order was taken back.",
+			Summary:    "Sells to a user: 0 sold, 1 not enough stock, 2 over the user's limit, 3 not started, 4 over, 5 the order was taken back.",
 			Complexity: "O(1), and O(log N) with N orders on hold if the sale has a hold",
 			Args:       []Arg{voucher, user, order, Opt(Int("pieces").After("QTY"))}},
 		{Name: "seckill.create", Group: Sale, Since: "0.1.0", Flags: changes | DenyOOM, Run: seckillCreate, Implied: saleCreates,

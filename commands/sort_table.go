@@ -7,7 +7,7 @@ func SortRows() []Row {
 	row := Row{Name: "sort", Group: Generic, Since: "1.0.0", Flags: Write | DenyOOM, Run: sortElements, FindKeys: sortKeys,
 		Cats:       CatInstead | CatSet | CatSortedSet | CatList | CatDangerous,
 		Summary:    "Sorts the elements of a list, a set or a sorted set, and returns or stores them, or what they name.",
-		Complexity: "O(N+M*log(M)) for N elements of which M are sorted",
+		Complexity: "O(N+M*log(M)) for N elements and M sorted ones",
 		Args: []Arg{Key("key", RO|Access),
 			Opt(Pattern("by-pattern").Shown("pattern").After("BY").NamesKeys(RO | Access)),
 			Opt(Block("limit", Int("offset"), Int("count")).After("LIMIT")),

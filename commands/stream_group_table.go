@@ -19,7 +19,7 @@ func streamGroupRows() []Row {
 			Complexity: "O(G) for each ID and G groups",
 			Args:       []Arg{Key("key", RW|Delete), Str("group"), refsArg(), idsArg()}},
 		{Name: "xnack", Group: Stream, Since: "8.8.0", Flags: Write | Fast, Run: xnack,
-			Summary:    "Gives entries back that are pending: nobody holds them any more, and anybody may claim them at once.",
+			Summary:    "Gives pending entries back: no consumer holds them any more, and any consumer may claim them at once.",
 			Complexity: "O(log N) for each ID, N entries being pending",
 			Args: []Arg{Key("key", RW|Update), Str("group"), OneOf("mode", Flag("SILENT"), Flag("FAIL"), Flag("FATAL")),
 				idsArg(), Opt(Int("count").After("RETRYCOUNT")), Opt(Flag("FORCE"))}},

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"slices"
@@ -9,17 +10,42 @@ import (
 	"unicode/utf8"
 
 	"lockserver/commands"
+	"lockserver/internal/ascii"
 	"lockserver/store"
 )
 
 // What operators do is logged at notice, with the user, the address and the name of the client, and so is a
 // refused password. Leases that ended are logged at verbose. No line has a password.
 
-// audited are the commands that are logged. Their rows run a wrapped handler: other commands cost nothing.
+// audited are the commands that are logged. They change the server, users, code, other clients or much data
+// at once, show what others do, or remove what an operator could look at. Their rows run a wrapped handler:
+// other commands cost nothing.
 var audited = []string{
-	"lock.force", "flushall", "flushdb", "swapdb", "shutdown", "replicaof", "slaveof", "failover",
-	"acl|setuser", "acl|deluser", "acl|load", "config|set", "config|rewrite", "config|resetstat",
-	"raft|add", "raft|remove", "raft|transfer", "raft|snapshot",
+	"lock.force", "flushall", "flushdb", "swapdb", "migrate", "shutdown", "save", "bgsave", "bgrewriteaof",
+	"replicaof", "slaveof", "failover", "monitor", "debug",
+	"acl|setuser", "acl|deluser", "acl|load", "acl|save", "acl|log", "config|set", "config|rewrite", "config|resetstat",
+	"client|kill", "client|pause", "client|unpause", "client|unblock",
+	"function|load", "function|delete", "function|flush", "function|restore", "function|kill", "script|flush", "script|kill",
+	"slowlog|reset", "commandlog|reset", "latency|reset",
+	"raft|add", "raft|remove", "raft|transfer", "raft|snapshot", "raft|check",
+}
+
+// auditedFirst are logged before they run, for they may not return.
+var auditedFirst = []string{"shutdown", "debug"}
+
+// debugReads are the subcommands of DEBUG that change nothing, and are not logged.
+var debugReads = []string{"help", "digest", "digest-value", "object", "listpack", "quicklist", "stringmatch-len", "htstats", "htstats-key",
+	"ziplist", "sdslen", "protocol"}
+
+// onlyReads reports whether a call of an audited command changes nothing.
+func onlyReads(name string, argv [][]byte) bool {
+	switch name {
+	case "debug":
+		return slices.Contains(debugReads, strings.ToLower(string(argv[1])))
+	case "acl|log":
+		return len(argv) < 3 || !ascii.EqualFold(argv[2], "reset")
+	}
+	return false
 }
 
 // The most lines a second of one kind. An unauthenticated client can cause failed logins, so those are few.
@@ -60,40 +86,44 @@ func withAudit(families [][]commands.Row) [][]commands.Row {
 		out[i] = slices.Clone(rows)
 		for j := range out[i] {
 			row := &out[i][j]
-			row.Run = auditedRun(row.Name, row.Run)
+			row.Run = auditedRun(row.Name, row)
 			row.Sub = slices.Clone(row.Sub)
 			for k := range row.Sub {
-				row.Sub[k].Run = auditedRun(row.Name+"|"+row.Sub[k].Name, row.Sub[k].Run)
+				row.Sub[k].Run = auditedRun(row.Name+"|"+row.Sub[k].Name, &row.Sub[k])
 			}
 		}
 	}
 	return out
 }
 
-// auditedRun is run, if need be with a line in the log once it has succeeded. SHUTDOWN may not return.
-func auditedRun(name string, run func(*commands.Ctx) error) func(*commands.Ctx) error {
+// auditedRun is the row's handler, if need be with a line in the log once it has succeeded.
+func auditedRun(name string, row *commands.Row) func(*commands.Ctx) error {
+	run, secrets := row.Run, row.Secrets
 	switch {
 	case !slices.Contains(audited, name):
 		return run
-	case name == "shutdown":
+	case slices.Contains(auditedFirst, name):
 		return func(c *commands.Ctx) error {
-			auditCommand(c, name)
+			auditCommand(c, name, secrets)
 			return run(c)
 		}
 	}
 	return func(c *commands.Ctx) error {
 		err := run(c)
 		if err == nil {
-			auditCommand(c, name)
+			auditCommand(c, name, secrets)
 		}
 		return err
 	}
 }
 
+// findSecrets finds the words of a call that are secret, as a row does.
+type findSecrets func(args [][]byte, dst []int) []int
+
 // auditCommand logs a command of a client: not one that a log, a master or the group brings.
-func auditCommand(c *commands.Ctx, name string) {
+func auditCommand(c *commands.Ctx, name string, secrets findSecrets) {
 	s, ok := c.Session.(*session)
-	if !ok || s.isMaster {
+	if !ok || s.isMaster || onlyReads(name, c.Argv) {
 		return
 	}
 	if _, replayed := s.conn.(nobody); replayed {
@@ -101,21 +131,25 @@ func auditCommand(c *commands.Ctx, name string) {
 	}
 	ex := s.executor
 	if suppressed, ok := ex.audit.commands.allow(time.Now(), mostAuditLines); ok {
-		ex.log.Info("an operator's command was run", append([]any{"command", auditText(c, name)}, s.auditAttrs(suppressed)...)...)
+		ex.log.Info("an operator's command was run", append([]any{"command", auditText(c, name, secrets)}, s.auditAttrs(suppressed)...)...)
 	}
 }
 
 // auditText is the call as the log may have it.
-func auditText(c *commands.Ctx, name string) string {
-	argv := c.Argv
-	switch {
-	case name == "acl|setuser" && len(argv) > 3: // rules may hold passwords
-		argv = [][]byte{argv[0], argv[1], argv[2], []byte("(redacted)")}
-	case name == "config|set":
-		argv = slices.Clone(argv)
-		for _, i := range configSecrets(argv, nil) {
+func auditText(c *commands.Ctx, name string, secrets findSecrets) string {
+	argv := slices.Clone(c.Argv)
+	if secrets != nil && !strings.HasPrefix(name, "acl|") { // of ACL the names of users are to be seen
+		for _, i := range secrets(argv, nil) {
 			argv[i] = []byte("(redacted)")
 		}
+	}
+	switch last := len(argv) - 1; {
+	case name == "acl|setuser" && len(argv) > 3: // rules may hold passwords
+		argv = [][]byte{argv[0], argv[1], argv[2], []byte("(redacted)")}
+	case name == "function|load": // its first line names the library
+		argv[last], _, _ = bytes.Cut(argv[last], []byte("\n"))
+	case name == "function|restore":
+		argv = argv[:2]
 	}
 	var b strings.Builder
 	for i, word := range argv {

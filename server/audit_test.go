@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"log/slog"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -39,7 +41,7 @@ func auditedServer(t *testing.T, level slog.Level) (*Server, *logText) {
 	t.Helper()
 	var text logText
 	logger := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: level}))
-	return startWith(t, Options{Log: logger}, func(*config.Config) {}), &text
+	return startWith(t, Options{Log: logger}, func(c *config.Config) { c.EnableDebugCommand = config.AccessYes }), &text
 }
 
 // TestAudit: what an operator does is in the log, with who has done it and without a password.
@@ -128,4 +130,69 @@ func TestAuditOfLeases(t *testing.T) {
 		require.Equal(t, logged, strings.Contains(text, `msg="the lease of a lock has ended" key=shared db=0`), text)
 		require.NotContains(t, text, "plain")
 	}
+}
+
+// notAudited are the dangerous commands that are not logged. They read, are about their own connection or one
+// key, or are refused. The log has replicas anyway.
+var notAudited = "acl|dryrun acl|getuser acl|list acl|users client|list client|no-evict cluster|addslots cluster|addslotsrange cluster|bumpepoch " +
+	"cluster|count-failure-reports cluster|delslots cluster|delslotsrange cluster|failover cluster|flushslots cluster|forget cluster|meet " +
+	"cluster|replicas cluster|replicate cluster|reset cluster|saveconfig cluster|set-config-epoch cluster|setslot cluster|slaves " +
+	"commandlog|get commandlog|len config|get info keys lastsave latency|doctor latency|graph latency|histogram latency|history latency|latest " +
+	"module|list pfdebug pfselftest psync raft|info raft|members replconf restore restore-asking role slowlog|get slowlog|len sort sort_ro sync"
+
+// TestAuditIsWhole: a new dangerous command is logged, or is in the list above. Each name that is logged is
+// that of a command.
+func TestAuditIsWhole(t *testing.T) {
+	srv, _ := auditedServer(t, slog.LevelInfo)
+	c := client(t, srv)
+	var not []string
+	for _, name := range c.Do("ACL", "CAT", "dangerous").Elems {
+		if !slices.Contains(audited, name.Str) {
+			not = append(not, name.Str)
+		}
+	}
+	slices.Sort(not)
+	require.Equal(t, notAudited, strings.Join(not, " "))
+	for _, name := range audited {
+		require.Len(t, c.Do("COMMAND", "INFO", name).Elems[0].Elems, 10, name)
+	}
+}
+
+// TestAuditOfMore: what else operators do that others look for. What only reads is not logged.
+func TestAuditOfMore(t *testing.T) {
+	srv, log := auditedServer(t, slog.LevelInfo)
+	c, other := client(t, srv), client(t, srv)
+	other.Do("CLIENT", "SETNAME", "victim")
+	id := strconv.FormatInt(other.Do("CLIENT", "ID").Int, 10)
+	c.Do("EVAL", "return 1", "0")
+	log.take()
+	for _, call := range []struct {
+		words []string
+		want  string
+	}{
+		{[]string{"FUNCTION", "LOAD", "#!lua name=lib\nredis.register_function('f', function() return 'hush' end)"}, `"FUNCTION LOAD #!lua name=lib"`},
+		{[]string{"FUNCTION", "DELETE", "lib"}, `"FUNCTION DELETE lib"`},
+		{[]string{"FUNCTION", "FLUSH"}, `"FUNCTION FLUSH"`},
+		{[]string{"FUNCTION", "RESTORE", c.Do("FUNCTION", "DUMP").Str}, `"FUNCTION RESTORE"`},
+		{[]string{"SCRIPT", "FLUSH"}, `"SCRIPT FLUSH"`},
+		{[]string{"CLIENT", "PAUSE", "1", "WRITE"}, `"CLIENT PAUSE 1 WRITE"`},
+		{[]string{"CLIENT", "UNPAUSE"}, `"CLIENT UNPAUSE"`},
+		{[]string{"CLIENT", "UNBLOCK", id}, `"CLIENT UNBLOCK ` + id + `"`},
+		{[]string{"CLIENT", "KILL", "ID", id}, `"CLIENT KILL ID ` + id + `"`},
+		{[]string{"ACL", "LOG", "RESET"}, `"ACL LOG RESET"`},
+		{[]string{"SLOWLOG", "RESET"}, `"SLOWLOG RESET"`},
+		{[]string{"MIGRATE", "127.0.0.1", "1", "nokey", "0", "10", "AUTH", "hush"}, `"MIGRATE 127.0.0.1 1 nokey 0 10 AUTH (redacted)"`},
+		{[]string{"DEBUG", "SLEEP", "0"}, `"DEBUG SLEEP 0"`},
+		{[]string{"MONITOR"}, "MONITOR"},
+	} {
+		require.False(t, c.Do(call.words...).IsError(), call.words)
+		line := log.take()
+		require.Contains(t, line, "an operator's command was run\" command="+call.want+" user=default", call.words)
+		require.NotContains(t, line, "hush")
+	}
+	reader := client(t, srv)
+	for _, call := range []string{"ACL LOG", "SLOWLOG GET", "DEBUG DIGEST", "CLIENT LIST", "SCRIPT EXISTS x", "FUNCTION LIST"} {
+		require.False(t, reader.Do(strings.Fields(call)...).IsError(), call)
+	}
+	require.Empty(t, log.take())
 }

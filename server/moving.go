@@ -7,11 +7,16 @@ import (
 	"lockserver/commands"
 	"lockserver/internal/keyevent"
 	"lockserver/server/dump"
+	"lockserver/server/gate"
 	"lockserver/store"
 )
 
 // MIGRATE sends keys to another server while the client waits. The executor is not held meanwhile, so other
 // clients may change the keys: such a key stays here, because the target has an older value.
+//
+// Keys are sent when a reply about them might leave: in a raft group when a majority has confirmed that this
+// server leads and that the keys are committed; otherwise when as many replicas as min-replicas-ack says have
+// them.
 
 // move is a MIGRATE under way.
 type move struct {
@@ -21,6 +26,8 @@ type move struct {
 	session *session
 	waiter  *parkedCall     // how the client waits
 	changed map[string]bool // keys that are not any more as they were sent
+	due     int64           // the position that has to be safe before anything is sent; 0: none
+	lostTo  int64           // what had been lost when it began: see gate.Gate
 }
 
 // movingKey is a key that a MIGRATE has sent.
@@ -79,8 +86,11 @@ const mostHeldMS = 10_000
 
 // carry implements dump.Host.Carry.
 func (ex *executor) carry(c *commands.Ctx, m *dump.Migration) error {
-	mv := &move{Migration: m, db: c.DB, dbID: c.DB.ID(), session: sessionOf(c), changed: map[string]bool{}}
+	mv := &move{Migration: m, db: c.DB, dbID: c.DB.ID(), session: sessionOf(c), changed: map[string]bool{}, lostTo: ex.copied.LostTo()}
 	if !c.MayBlock {
+		if ex.member != nil {
+			return commands.ErrMigrateHeld
+		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(min(m.TimeoutMS(), mostHeldMS))*time.Millisecond)
 		defer cancel()
 		m.Send(ctx, &ex.targets)
@@ -91,6 +101,9 @@ func (ex *executor) carry(c *commands.Ctx, m *dump.Migration) error {
 		return err
 	}
 	mv.waiter = mv.session.waiter
+	if ex.needsAcks {
+		mv.due = ex.ackDue(mv.session)
+	}
 	if !m.Copy {
 		ex.moving.enter(mv)
 		ex.observe()
@@ -105,10 +118,37 @@ func (ex *executor) carry(c *commands.Ctx, m *dump.Migration) error {
 			case <-ctx.Done():
 			}
 		}()
-		m.Send(ctx, &ex.targets)
+		if ex.maySend(mv) {
+			m.Send(ctx, &ex.targets)
+		} else {
+			m.Refuse(commands.ErrMigrateNotSent)
+		}
 		ex.do(func() { ex.endMove(mv) })
 	})
 	return nil
+}
+
+// proof waits until a position is safe, or lost.
+type proof struct {
+	place  gate.Place
+	passed chan struct{}
+}
+
+// Release implements gate.Waiter.
+func (p *proof) Release() { close(p.passed) }
+
+// maySend waits until the keys may be sent; false: they may never be, or the server ends.
+func (ex *executor) maySend(mv *move) bool {
+	p := &proof{passed: make(chan struct{})}
+	// plant:migrate-proof
+	if ex.copied.Wait(p, &p.place, mv.due) {
+		select {
+		case <-p.passed:
+		case <-ex.host.ending():
+			return false
+		}
+	}
+	return !ex.copied.Lost(mv.due)
 }
 
 // endMove removes what has been moved, and answers. While writes are held it waits: a replica may be about to
@@ -134,8 +174,9 @@ func (ex *executor) removeMoved(mv *move) (kept bool) {
 	}
 	ex.moving.leave(mv)
 	ex.observe()
+	anew := ex.member != nil && ex.copied.LostTo() > mv.lostTo // the data was made anew meanwhile
 	for _, key := range mv.Moved() {
-		if mv.changed[string(key)] || ex.follows || ex.failed != nil || ex.durable.Broken() != nil {
+		if anew || mv.changed[string(key)] || ex.follows || ex.failed != nil || ex.durable.Broken() != nil {
 			kept = true
 		} else if mv.db.Delete(key) && ex.settings.Events&keyevent.Generic != 0 {
 			ex.KeyEvent(mv.db, "del", key)

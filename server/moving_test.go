@@ -244,6 +244,24 @@ func TestMigrateOfLocks(t *testing.T) {
 	require.Equal(t, int64(0), client(t, again).Do("DBSIZE").Int)
 }
 
+// Nothing is sent before as many replicas as min-replicas-ack says have it.
+func TestMigrateWaitsForReplicas(t *testing.T) {
+	t.Parallel()
+	srv, to := start(t, Options{Directives: map[string]string{"min-replicas-ack": "1"}}), newSlowTarget(t)
+	c, other, admin := client(t, srv), client(t, srv), client(t, srv)
+	c.Send("SET", "k", "1")
+	c.Send(to.migrate("k")...)
+	eventually(t, func() bool { return srv.parked() == 1 }, "it waits")
+	require.Equal(t, "+PONG", admin.Do("PING").String())
+	require.Empty(t, to.asked)
+	require.Equal(t, "+OK", admin.Do("CONFIG", "SET", "min-replicas-ack", "0").String())
+	require.Equal(t, "+OK", c.Receive().String())
+	require.Equal(t, "k", (<-to.asked)[1])
+	to.go_ <- "+OK\r\n"
+	require.Equal(t, "+OK", c.Receive().String())
+	require.Equal(t, int64(0), other.Do("EXISTS", "k").Int)
+}
+
 // No password is shown.
 func TestMigrateHidesPasswords(t *testing.T) {
 	t.Parallel()

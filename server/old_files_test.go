@@ -147,6 +147,10 @@ func TestLogsOfOldVersions(t *testing.T) {
 		{"SET foo bar|FUNCTION LOAD LUA lib code", 1, "bar"},
 		{"SET foo bar|EVALSHA 2fa2b029f72572e803ff55a09b1282699aecae6a 0", 0, ""},
 		{"SET foo bar NEWWORD", 0, ""},
+		{"SET foo bar|RESTORE foo 0 payload REPLACE", 0, ""},
+		{"SET foo bar|SELECT 16|FLUSHDB", 0, ""},
+		{"SET foo bar|SWAPDB 0 16", 0, ""},
+		{"SET foo bar|COPY foo foo DB 16", 0, ""},
 		{"SET foo bar|NEWCOMMAND foo", 0, ""},
 	} {
 		dir := t.TempDir()

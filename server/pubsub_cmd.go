@@ -22,7 +22,7 @@ func pubsubRows() []commands.Row {
 			commands.Str("channel").Many()),
 		row("unsubscribe", "2.0.0", listen, unsubscribeCmd(pubsub.Channel, "unsubscribe"), "Stops listening to channels, or to all.",
 			perChannel, commands.Opt(commands.Str("channel").Many())),
-		row("psubscribe", "2.0.0", listen, subscribeCmd(pubsub.Pattern, "psubscribe"), "Listens to all channels whose names match patterns.",
+		row("psubscribe", "2.0.0", listen, subscribeCmd(pubsub.Pattern, "psubscribe"), "Listens to all channels with names that match patterns.",
 			perPattern, commands.Pattern("pattern").Many()),
 		row("punsubscribe", "2.0.0", listen, unsubscribeCmd(pubsub.Pattern, "punsubscribe"), "Stops listening to patterns, or to all.",
 			perPattern, commands.Opt(commands.Pattern("pattern").Many())),

@@ -79,7 +79,8 @@ func (r *replayer) Command(argv [][]byte) error {
 
 // failsInRedis reports whether a command failed because of the data that it met, or of what a script did, so
 // that it fails in Redis, too. A wrong word may be one of a later version, and an unknown script may be one
-// that writes.
+// that writes. A payload that is refused, and a database above the limit, were accepted when the log was
+// written.
 func failsInRedis(row *commands.Row, err error) bool {
 	var text commands.Error
 	if !errors.As(err, &text) {
@@ -87,6 +88,8 @@ func failsInRedis(row *commands.Row, err error) bool {
 	}
 	switch {
 	case text == commands.ErrSyntax, text == commands.ErrInternal, text == commands.ErrNoSuchScript,
+		text == commands.ErrDumpFormat, text == commands.ErrDumpPayload,
+		text == commands.ErrDBIndex, text == commands.ErrFirstDB, text == commands.ErrSecondDB,
 		strings.HasPrefix(string(text), string(commands.ErrCallUnknown)):
 		return false
 	case strings.HasPrefix(string(text), "ERR wrong number of arguments"), strings.HasPrefix(string(text), "ERR unknown"):

@@ -22,7 +22,7 @@ func trackingRows() []commands.Row {
 	return []commands.Row{
 		row("caching", "6.0.0", clientCaching, "Decides whether the keys that the next command reads are tracked.",
 			commands.OneOf("mode", commands.Flag("YES"), commands.Flag("NO"))),
-		row("getredir", "6.0.0", clientGetRedir, "Returns whom this connection's messages about changed keys go to instead."),
+		row("getredir", "6.0.0", clientGetRedir, "Returns the client that gets this connection's messages about changed keys."),
 		track,
 		row("trackinginfo", "6.2.0", clientTrackingInfo, "Tells how this connection tracks keys."),
 	}

@@ -18,7 +18,7 @@ func transactionRows() []commands.Row {
 		{Name: "discard", Group: commands.Transactions, Since: "2.0.0", Flags: easy, Run: discardCmd,
 			Summary: "Gives a transaction up.", Complexity: "O(N) where N is the number of queued commands"},
 		{Name: "watch", Group: commands.Transactions, Since: "2.2.0", Flags: easy, Run: watchCmd,
-			Summary: "Makes the next EXEC depend on nobody having changed these keys.", Complexity: "O(1) a key",
+			Summary: "Makes the next EXEC fail if one of these keys is changed before.", Complexity: "O(1) a key",
 			Args: []commands.Arg{commands.Key("key", commands.RO).Many()}},
 		{Name: "unwatch", Group: commands.Transactions, Since: "2.2.0", Flags: easy &^ commands.Immediate, Run: unwatchCmd,
 			Summary: "Forgets all watched keys.", Complexity: "O(1)"},

@@ -40,9 +40,11 @@ func TestAdminPort(t *testing.T) {
 
 	c = start(t, dir, "--port", "0", "--admin-port", port, "--key-load-delay", "10000")
 	c.eventually(t, func() bool { status, _ := page(t, port, "/healthz"); return status == 200 }, "the admin port")
-	status, text = page(t, port, "/readyz")
-	require.Equal(t, 503, status)
-	require.Equal(t, "loading the data\n", text)
+	c.eventually(t, func() bool { // the port opens before the load begins
+		status, text = page(t, port, "/readyz")
+		require.Equal(t, 503, status)
+		return text == "loading the data\n"
+	}, "the load")
 	require.NoError(t, c.Signal(syscall.SIGTERM))
 	require.Zero(t, c.exit(t))
 }

@@ -38,7 +38,7 @@ var raftTopic = topic{"A raft group", []directive{
 		Doc:  "how clients find the leader: as that of a Redis `cluster`, or by a `sentinel`, which each member is, too"},
 	{Name: "raft-reads", Default: "proved", When: atStart, Redis: notInRedis,
 		Kind: enum(func(c *Config) *string { return &c.Raft.Reads }, "proved", "lease"),
-		Doc:  "`proved`: the others say that we lead still before what is read is told; `lease`: their word of a moment ago will do, which is not so if the process was stopped meanwhile"},
+		Doc:  "`proved`: a read is answered when the others have confirmed that this member still leads; `lease`: their confirmation of a moment ago will do, which is wrong if the process was stopped meanwhile"},
 	{Name: "raft-election-ms", Default: "500", When: atStart, Redis: notInRedis,
 		Kind: integer(50, 60_000, func(c *Config) *int64 { return &c.Raft.ElectionMS }),
 		Doc:  "milliseconds of silence after which another leader is elected: between that and twice as many"},

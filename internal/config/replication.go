@@ -52,7 +52,7 @@ type Replication struct {
 // replicationTopic are the rows of replication.
 var replicationTopic = topic{"Replication", []directive{
 	{Name: "replicaof", Aliases: []string{"slaveof"}, When: atStart, Kind: masterAddress{},
-		Doc: "`host port` of the master whose data this server copies, or nothing. See [REPLICATION.md](REPLICATION.md)"},
+		Doc: "`host port` of the master that this server copies, or nothing. See [REPLICATION.md](REPLICATION.md)"},
 	{Name: "masterauth", Kind: text(func(c *Config) *string { return &c.Replication.MasterAuth }),
 		Doc: "the password by which it logs in there"},
 	{Name: "masteruser", Kind: text(func(c *Config) *string { return &c.Replication.MasterUser }),
@@ -88,7 +88,7 @@ var replicationTopic = topic{"Replication", []directive{
 		Doc:  "so many need not be waited for; 0: wait in any case"},
 	{Name: "repl-diskless-load", Default: "disabled",
 		Kind: enum(func(c *Config) *string { return &c.Replication.DisklessLoad }, "disabled", "on-empty-db", "swapdb"),
-		Doc:  "load a master's snapshot from the link: never (`disabled`: from a file, so that the old data is there until the snapshot is), `on-empty-db`, or `swapdb`: beside the old data, which clients read meanwhile if it is of the same history"},
+		Doc:  "when a master's snapshot is loaded from the link. `disabled`: never, but from a file, so that the old data is there until the snapshot is; `on-empty-db`; `swapdb`: beside the old data, which clients read meanwhile if it is of the same history"},
 	{Name: "replica-announce-ip", Aliases: []string{"slave-announce-ip"},
 		Kind: text(func(c *Config) *string { return &c.Replication.AnnounceIP }),
 		Doc:  "the address that a replica says it has; empty: the one it is seen with"},

@@ -51,7 +51,7 @@ var tlsTopic = topic{"TLS", []directive{
 		Doc:  "whether clients need a certificate: `yes`, `no`, or `optional`, where one that is shown has to be good"},
 	{Name: "tls-auth-clients-user", Default: "off",
 		Kind: enum(func(c *Config) *string { return &c.TLS.AuthClientsUser }, "off", "CN"),
-		Doc:  "`CN`: a client is the user whose name its certificate has, without AUTH; `off`", Redis: "from 8.6 on"},
+		Doc:  "`CN`: a client is the user that its certificate names, without AUTH; `off`", Redis: "from 8.6 on"},
 	{Name: "tls-protocols", Kind: text(func(c *Config) *string { return &c.TLS.Protocols }),
 		Doc: "`TLSv1.2`, `TLSv1.3` or both; empty: both. Older ones are refused"},
 	{Name: "tls-ciphers", Kind: text(func(c *Config) *string { return &c.TLS.Ciphers }),

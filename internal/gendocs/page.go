@@ -15,11 +15,18 @@ const preamble = `# Commands
 
 Generated from the command table by ` + "`make docs`" + `; do not edit. COMMAND DOCS and the help of redis-cli tell the same.
 
-In a usage line, words in capitals are typed as they stand, others are replaced by a value; what stands in brackets
-may be left out, a bar separates alternatives (in angle brackets where one is needed), and dots say that what is before
-them may be repeated. "Since" is the version of Redis that brought the command, or of lockserver for the groups lock
-and sale, and for the commands TEST.*, which are there in test mode only. SENTINEL is known where clients find the leader by
-Sentinels.
+To read a usage line:
+
+| in the line | meaning |
+|---|---|
+| a word in capitals | typed as it is |
+| another word | replaced by a value |
+| brackets | may be left out |
+| a bar | separates alternatives, in angle brackets where one is needed |
+| dots | the part before them may be repeated |
+
+"Since" is the version of Redis that brought the command. For the groups lock and sale, and for the commands TEST.*, it is the version of
+lockserver. TEST.* is there in test mode only. SENTINEL is known where clients find the leader by Sentinels.
 `
 
 // nativeGroups come first: they are what the other servers do not have.

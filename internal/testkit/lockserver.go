@@ -2,6 +2,7 @@ package testkit
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
@@ -35,6 +36,17 @@ func Main(run func() int) int {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	return run()
+}
+
+// ManyAtOnce has eight parallel tests run at a time, unless the command line says how many. It is meant for
+// packages in which tests mostly wait.
+func ManyAtOnce() {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if f := flag.Lookup("test.parallel"); f != nil && !given {
+		_ = f.Value.Set("8") // it is a number
+	}
 }
 
 // Lockserver is the path of the server program: the one that LOCKSERVER names, or one that the first call in

@@ -31,7 +31,7 @@ var faults = map[string]language{
 	"admin":          {0, 0, 2},
 	"client":         {32, 36, 9},
 	"cmd":            {1, 0, 2},
-	"commands":       {15, 5, 15},
+	"commands":       {15, 4, 15},
 	"examples":       {1, 0, 2},
 	"internal":       {32, 2, 13},
 	"lockservertest": {0, 0, 0},

@@ -118,6 +118,9 @@ func (m *Migration) Moved() (keys [][]byte) {
 // Err is what the client is told, nil if all went well.
 func (m *Migration) Err() error { return m.err }
 
+// Refuse is called instead of Send if nothing may be sent. The client gets err.
+func (m *Migration) Refuse(err error) { m.err = err }
+
 // TimeoutMS bounds each step of Send: to connect, and each read and write.
 func (m *Migration) TimeoutMS() int64 { return m.timeoutMS }
 

@@ -33,7 +33,7 @@ func Rows(of Of) []commands.Row {
 	return []commands.Row{
 		{Name: "role", Group: commands.Server, Since: "2.8.12", Flags: commands.NoScript | commands.Loading | commands.Stale | commands.Fast,
 			Cats: commands.CatAdmin | commands.CatDangerous, Run: with(role),
-			Summary: "Tells whether the server is a master or a replica, and of whom.", Complexity: "O(1)"},
+			Summary: "Shows whether the server is a master or a replica, and its master.", Complexity: "O(1)"},
 		follow("replicaof", "5.0.0"), slaveOf, failoverRow(with(failoverCmd)),
 		{Name: "psync", Group: commands.Server, Since: "2.8.0", Flags: admin | commands.NoAsyncLoading | commands.NoMulti, Run: with(psync),
 			Summary: "Asks for the data and all that becomes of it: for replicas.",

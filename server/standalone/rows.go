@@ -15,7 +15,7 @@ func Rows() []commands.Row { return moduleRows() }
 // moduleRows are about modules.
 func moduleRows() []commands.Row {
 	return []commands.Row{
-		{Name: "module", Group: commands.Server, Since: "4.0.0", HelpSince: "5.0.0", Summary: "Commands about modules, of which there are none.",
+		{Name: "module", Group: commands.Server, Since: "4.0.0", HelpSince: "5.0.0", Summary: "Commands about modules. This server has none.",
 			Complexity: "Depends on the subcommand.", Sub: []commands.Row{
 				{Name: "list", Group: commands.Server, Since: "4.0.0", Flags: commands.Admin | commands.NoScript, Run: moduleList,
 					Tips: []string{"nondeterministic_output_order"}, Summary: "Lists the modules: none.", Complexity: "O(1)"}}},

@@ -17,7 +17,7 @@ func commandlogRow(on binding) commands.Row {
 			Complexity: complexity, Tips: tips, Args: args}
 	}
 	return commands.Row{Name: "commandlog", Group: commands.Server, Since: "8.1.0",
-		Summary: "Commands about the commands that took long, or whose request or reply was large.", Complexity: "Depends on the subcommand.",
+		Summary: "Commands about the commands that took long, or had a large request or reply.", Complexity: "Depends on the subcommand.",
 		Sub: []commands.Row{
 			row("get", (*Book).commandlogGet, "Returns the latest entries of a log.", "O(N) where N is the number of entries returned",
 				[]string{"request_policy:all_nodes", "nondeterministic_output"}, commands.Int("count"), kind),

@@ -355,3 +355,47 @@ func TestNewIsBounded(t *testing.T) {
 	_, err = client.New(rdb, client.Timeout(0))
 	require.ErrorContains(t, err, "is no time")
 }
+
+// slowLibrary is a client library that sends an UNLOCK late.
+type slowLibrary struct {
+	*redis.Client
+	of     *network
+	asked  chan struct{} // closed when there is an UNLOCK
+	unlock chan struct{} // it is sent when this is closed
+}
+
+// Do implements client.Server.
+func (l slowLibrary) Do(ctx context.Context, args ...any) (any, error) {
+	if args[0] == "UNLOCK" {
+		close(l.asked)
+		<-l.unlock
+	}
+	reply, err := l.Client.Do(ctx, args...).Result()
+	if errors.Is(err, redis.Nil) {
+		return nil, nil
+	}
+	return reply, err
+}
+
+// Dial implements client.Server.
+func (l slowLibrary) Dial(ctx context.Context) (net.Conn, client.Login, error) {
+	nc, err := l.of.dial(ctx, "", "")
+	return nc, client.Login{}, err
+}
+
+// TestCloseWhileUnlocking: a lock that is being released is free when Close has returned.
+func TestCloseWhileUnlocking(t *testing.T) {
+	srv, n := start(t, time.Minute)
+	slow := slowLibrary{n.library(t), n, make(chan struct{}), make(chan struct{})}
+	c, err := client.NewWith(slow)
+	require.NoError(t, err)
+	l, err := c.Lock(ctx, "k")
+	require.NoError(t, err)
+	unlocked := make(chan error)
+	go func() { unlocked <- l.Unlock(ctx) }()
+	<-slow.asked
+	c.Close()
+	require.Empty(t, operator(t, srv).Do("LOCK.INFO", "k").Elems)
+	close(slow.unlock)
+	require.NoError(t, <-unlocked)
+}

@@ -70,13 +70,15 @@ func (l *load) work(kind string, write func(ctx context.Context, i int64) error)
 // unlock deletes a lock that is still ours.
 var unlock = redis.NewScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`)
 
-// locked is a section under a lock of SET NX. Its lease is longer than any move takes.
+// lockLease is longer than any move takes.
+const lockLease = time.Hour
+
+// locked is a section under a lock of SET NX.
 func (l *load) locked(ctx context.Context, _ int64) error {
 	me := strconv.FormatInt(time.Now().UnixNano(), 36)
-	got, err := l.client.SetNX(ctx, "go:lock", me, time.Minute).Result()
+	got, err := l.client.SetNX(ctx, "go:lock", me, lockLease).Result()
 	if err != nil || !got {
-		// A retry may have met the write of the first attempt with a lost reply.
-		_ = unlock.Run(ctx, l.client, []string{"go:lock"}, me).Err()
+		_ = l.release(ctx, me) // a retry may have met the write of the first attempt with a lost reply
 		return err
 	}
 	if l.inside.Add(1) > 1 {
@@ -84,8 +86,13 @@ func (l *load) locked(ctx context.Context, _ int64) error {
 	}
 	time.Sleep(time.Millisecond)
 	l.inside.Add(-1)
+	return l.release(ctx, me)
+}
+
+// release unlocks, as often as it takes to be answered.
+func (l *load) release(ctx context.Context, me string) error {
 	for {
-		if err = unlock.Run(ctx, l.client, []string{"go:lock"}, me).Err(); err == nil || l.ended.Load() {
+		if err := unlock.Run(ctx, l.client, []string{"go:lock"}, me).Err(); err == nil || l.ended.Load() {
 			return err
 		}
 	}

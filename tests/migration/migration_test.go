@@ -43,6 +43,9 @@ func startRedisson(t *testing.T, addr string) *redisson {
 	return r
 }
 
+// javaPatience is how long the program waits for each thing that happens by itself (Move.PATIENCE_MS).
+const javaPatience = 3 * time.Minute
+
 // do has it do something, and returns what it adds to its ok.
 func (r *redisson) do(what string) string {
 	r.t.Helper()
@@ -53,7 +56,7 @@ func (r *redisson) do(what string) string {
 		rest, ok := strings.CutPrefix(answer, "ok")
 		require.True(r.t, ok, "Redisson, %s: %s", what, answer)
 		return rest
-	case <-time.After(3 * patience):
+	case <-time.After(3 * javaPatience):
 		require.Fail(r.t, "Redisson does not answer", what)
 		return ""
 	}
@@ -119,14 +122,14 @@ func (m *moving) step(way string, from, to *server, change func(m *moving, from,
 
 // failOver has the servers change places.
 func (m *moving) failOver(from, to *server) {
-	from.ok("FAILOVER", "TO", "127.0.0.1", to.port, "TIMEOUT", "20000")
+	from.ok("FAILOVER", "TO", "127.0.0.1", to.port, "TIMEOUT", milliseconds(patience))
 	eventually(m.t, "they have changed places", func() bool { return to.info("role") == "master" && from.info("role") == "slave" })
 	m.door.turn(to.addr())
 }
 
 // promote does the same by hand.
 func (m *moving) promote(from, to *server) {
-	from.ok("CLIENT", "PAUSE", "60000", "WRITE")
+	from.ok("CLIENT", "PAUSE", milliseconds(2*patience), "WRITE") // it is ended below
 	eventually(m.t, "the replica has everything", func() bool { return to.offset() == from.offset() })
 	to.ok("REPLICAOF", "NO", "ONE")
 	from.ok("REPLICAOF", "127.0.0.1", to.port)

@@ -22,6 +22,9 @@ const password = "secret"
 // patience is how long something may take that happens by itself.
 const patience = 90 * time.Second
 
+// milliseconds is a duration as a command has it.
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+
 // eventually waits until something is so.
 func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
@@ -116,7 +119,7 @@ func inStep(t *testing.T, master, replica *server) {
 // compare holds writes for a moment, and compares the two servers.
 func compare(t *testing.T, master, replica *server) {
 	t.Helper()
-	master.ok("CLIENT", "PAUSE", "20000", "WRITE")
+	master.ok("CLIENT", "PAUSE", milliseconds(2*patience), "WRITE") // it is ended below
 	same := func() bool {
 		return master.offset() == replica.offset() &&
 			master.Do("DEBUG", "DIGEST").String() == replica.Do("DEBUG", "DIGEST").String()

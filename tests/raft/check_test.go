@@ -195,7 +195,17 @@ func TestOneMemberDiffers(t *testing.T) {
 			out.stop()
 			out.start()
 			require.Equal(t, "stopped", out.field("raft_role"))
-			require.Equal(t, "OK", g.do("SET", "y", "1").Str)
+			for _, m := range g.others(out) { // they know over a start, too
+				m.stop()
+				m.start()
+				eventually(t, "it knows still", func() bool {
+					return strings.Contains(m.field("raft_alarm"), "'"+out.peer.ID+"' has other data than the group")
+				})
+				require.Equal(t, "differs", m.found(out.peer.ID))
+				require.Equal(t, "1", m.field("raft_members_differ"))
+				require.Equal(t, "OK", g.do("SET", "y", "1").Str)
+				eventually(t, "it is back", func() bool { return m.field("raft_applied_index") == g.leader().field("raft_applied_index") })
+			}
 
 			out.stop()
 			out.wipe()

@@ -106,7 +106,8 @@ func (d *sick) forAWhile(fails func(op string) bool) {
 	d.disk.Set(fails)
 	d.write(20)
 	eventually(t, "it says what to do", func() bool { return d.said.count(d.member, "mend it; it goes on by itself") > 0 })
-	for begun := time.Now(); time.Since(begun) < 2*time.Second; { // four times as long as leaders may be silent
+	// Four times as long as leaders may be silent, and few enough writes to be read again.
+	for begun := time.Now(); time.Since(begun) < 2*time.Second; time.Sleep(10 * time.Millisecond) {
 		require.NotEqual(t, "leader", d.member.field("raft_role"))
 		d.write(1)
 	}
@@ -123,7 +124,7 @@ func (d *sick) forAWhile(fails func(op string) bool) {
 	before := d.failures()
 	for begun := time.Now(); time.Since(begun) < 3*time.Second; time.Sleep(50 * time.Millisecond) {
 		for _, m := range d.others(third) {
-			require.NotEqual(t, "OK", m.ask("SET", "unknown", "value").Str, "a member whose disk fails has acknowledged it")
+			require.NotEqual(t, "OK", m.askWithin(time.Second, "SET", "unknown", "value").Str, "a member whose disk fails has acknowledged it")
 		}
 		require.NotEqual(t, "leader", d.member.field("raft_role"))
 	}

@@ -281,6 +281,17 @@ func (m *member) ask(words ...string) resp.Value {
 	return v
 }
 
+// askWithin is ask for a command that may never be answered.
+func (m *member) askWithin(limit time.Duration, words ...string) resp.Value {
+	if m.client == nil {
+		m.client = m.dial()
+	}
+	c := m.client
+	c.Timeout = limit
+	defer func() { c.Timeout = patience }()
+	return m.ask(words...)
+}
+
 // field is one of INFO raft.
 func (m *member) field(name string) string {
 	for line := range strings.Lines(m.ask("INFO", "raft").Str) {

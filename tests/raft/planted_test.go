@@ -27,10 +27,12 @@ var faults = []plant.Fault{
 		plant.Instead("raft-snapshot", `cut = &headedCut{m.host.Cut(at), m.host, m.clockMS, 0}`),
 		plant.Insert("save-token-limit", `o.TokenLimit = 0`)),
 	plant.New("a member that has other data goes on", plant.And("check-judge", "false")),
+	plant.New("MIGRATE sends what may be old", plant.And("migrate-proof", "false")),
+	plant.New("members that start do not know who differs", plant.Instead("check-differing", "return nil")),
 }
 
 // finders are the tests that notice them.
-var finders = []string{"Deposed", "Proved", "Deposed", "Void", "TimeAndTokens", "Majority", "WhoseDiskFails", "TokensOfLocks", "OneMemberDiffers"}
+var finders = []string{"Deposed", "Proved", "Deposed", "Void", "TimeAndTokens", "Majority", "WhoseDiskFails", "TokensOfLocks", "OneMemberDiffers", "MigrateOfADeposed", "OneMemberDiffers"}
 
 // TestPlantedFaults: the tests of this package notice each mistake, and nothing else.
 func TestPlantedFaults(t *testing.T) {
@@ -41,7 +43,7 @@ func TestPlantedFaults(t *testing.T) {
 	run := func(fault, tests string) ([]byte, error) {
 		return plant.Command(program, fault, "-test.run", tests, "-test.failfast", "-test.timeout", "5m").CombinedOutput()
 	}
-	out, err := run(plant.None, "Majority|Deposed|Proved|TimeAndTokens|Void|WhoseDiskFails|TokensOfLocks|OneMemberDiffers")
+	out, err := run(plant.None, "Majority|Deposed|Proved|TimeAndTokens|Void|WhoseDiskFails|TokensOfLocks|OneMemberDiffers|Migrate")
 	require.NoError(t, err, "%s", out)
 	for i, f := range faults {
 		t.Run(f.Name, func(t *testing.T) {

@@ -20,7 +20,10 @@ import (
 	"lockserver/tests/fleet"
 )
 
-func TestMain(m *testing.M) { os.Exit(testkit.Main(m.Run)) }
+func TestMain(m *testing.M) {
+	testkit.ManyAtOnce()
+	os.Exit(testkit.Main(m.Run))
+}
 
 // processes prepares some, which form a group.
 func processes(t *testing.T, count int) (all []*fleet.Process) {

@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 	if code, is := asProgram(); is {
 		os.Exit(code)
 	}
+	testkit.ManyAtOnce()
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "readme")
 		if err != nil {

@@ -122,6 +122,7 @@ func sends(t *testing.T, requests ...string) (addr string, asked *atomic.Int32) 
 // many commands of the handshake, is given up after repl-timeout, and tried again. A new repl-timeout is in
 // force at once.
 func TestMasterThatHangs(t *testing.T) {
+	t.Parallel()
 	for _, setLater := range []bool{false, true} {
 		for answers := range 5 {
 			t.Run(fmt.Sprintf("%v after %d answers", setLater, answers), func(t *testing.T) {

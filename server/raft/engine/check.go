@@ -36,7 +36,12 @@ const (
 // and the index; empty: nothing that keeps the member from serving.
 var keyVerdict = []byte("lockserver/verdict")
 
-// checks are what a member knows of its own data and that of the others. They live as long as its process.
+// keyDiffering of the stable store has the members that were found to differ, so that an alarm outlives the
+// process that raised it. Its format, do not change: a line for each member with its id, incarnation, index,
+// checksum and finding, with spaces between them.
+var keyDiffering = []byte("lockserver/differing")
+
+// checks are what a member knows of its own data and that of the others.
 type checks struct {
 	mu       sync.Mutex
 	own      []raft.Checksum // the newest is the last
@@ -44,6 +49,7 @@ type checks struct {
 	found    map[string]raft.Check
 	compared uint64
 	verdict  raft.Verdict
+	kept     string // what the stable store has of the members that differ
 	news     chan struct{}
 }
 
@@ -58,7 +64,48 @@ func (y *Identity) readVerdict() error {
 	finding, index, _ := strings.Cut(string(is), " ")
 	c.verdict.Finding = raft.Finding(finding)
 	c.verdict.Index, _ = strconv.ParseUint(index, 10, 64)
+	return y.readDiffering()
+}
+
+// readDiffering reads which members were found to differ before the process started.
+func (y *Identity) readDiffering() error {
+	is, err := y.stable.Get(keyDiffering)
+	if err != nil && err.Error() != "not found" {
+		return err
+	}
+	c := &y.checks
+	c.kept = string(is)
+	for line := range strings.Lines(c.kept) {
+		w := strings.Fields(line)
+		if len(w) != 5 {
+			continue
+		}
+		index, _ := strconv.ParseUint(w[2], 10, 64)
+		c.found[w[0]] = raft.Check{ID: w[0], Incarnation: w[1], Checksum: raft.Checksum{Index: index, Sum: w[3]}, Finding: raft.Finding(w[4])}
+	}
 	return nil
+}
+
+// keepDiffering keeps on the disk which members were found to differ.
+func (y *Identity) keepDiffering() error {
+	c := &y.checks
+	c.mu.Lock()
+	var lines []string
+	for _, f := range c.found {
+		if f.Finding == raft.Differs || f.Finding == raft.Undecided {
+			lines = append(lines, fmt.Sprintln(f.ID, f.Incarnation, f.Index, f.Sum, string(f.Finding)))
+		}
+	}
+	slices.Sort(lines)
+	text := strings.Join(lines, "")
+	same := text == c.kept
+	c.kept = text
+	c.mu.Unlock()
+	if same {
+		return nil
+	}
+	// plant:check-differing
+	return y.stable.Set(keyDiffering, []byte(text))
 }
 
 // Verdict implements raft.Engine.
@@ -197,12 +244,16 @@ func (r *running) compareOnce(ctx context.Context, m raft.Machine) (away, pendin
 	}
 	findings := findingsOf(all, sums, !pending || age > undecidedAfter)
 	y.checks.note(all, own.Index, sums, findings, !pending)
+	unkept := y.keepDiffering()
 	v := raft.Verdict{Finding: findings[string(self.ID)], Index: own.Index}
 	// plant:check-judge
 	if v.Finding != raft.Unchecked {
-		if err := y.decide(v); err != nil {
-			r.of.options.Log.Error("raft: what comparing the members' data has found could not be kept", "cause", err)
-		}
+		unkept = errors.Join(unkept, y.decide(v))
+	}
+	if unkept != nil {
+		r.of.options.Log.Error("raft: what comparing the members' data has found could not be kept", "cause", unkept)
+	}
+	if v.Finding != raft.Unchecked {
 		m.Judge(v)
 	}
 	return away, pending

@@ -67,12 +67,11 @@ func machineSaving(r quietAndSaving) time.Duration { return r.overslept }
 
 // bgsave records the latency of a steady load, first alone and then while one BGSAVE follows the other.
 func (b *bench) bgsave(ctx context.Context) {
-	b.Report.Text(fmt.Sprintf("## BGSAVE under load\n\n%s keys as above; %d clients send %s requests a second, SET and GET in "+
+	b.Report.Text(fmt.Sprintf("## BGSAVE under load\n\n%s keys as above. %d clients send %s requests a second, SET and GET in "+
 		"turn at random keys, for %v without BGSAVE and for %v with one after the other; medians of %d round(s), in brackets the least "+
 		"and the greatest. A request that could not be "+
 		"sent in time, because the one before it was still unanswered, counts from the time it was due. Machine is the "+
-		"longest that a sleep of 1 ms in the generator lasted too long meanwhile, without and in BGSAVE: pauses of that size "+
-		"are not the server's alone.",
+		"longest that a sleep of 1 ms in the generator lasted too long meanwhile, without and in BGSAVE. Pauses of that size are not the server's alone.",
 		benchkit.Grouped(float64(b.sizes.keys)), clients, benchkit.Grouped(float64(b.rate)), b.sizes.span, b.sizes.span, b.Rounds))
 	var rows [][]string
 	for i, p := range b.pair {

@@ -55,8 +55,7 @@ func (b *bench) cpu(ctx context.Context) {
 	}
 	b.Report.Text(fmt.Sprintf("## CPU per request\n\n%d clients, values of %d bytes, random keys, fields and members of %d, "+
 		"medians of %d round(s), the servers in turn. CPU is user and system time of the server process; in brackets "+
-		"the lowest and highest ratio of a round. LOCK enters keys at random, mostly again; LOCK-NEW takes free locks "+
-		"only, UNLOCK releases them, LOCK+UNLOCK does both in turn; on Redis, these and SECKILL are Lua scripts by EVALSHA. "+
+		"the lowest and highest ratio of a round. LOCK enters keys at random, mostly again. LOCK-NEW takes free locks only, UNLOCK releases them, LOCK+UNLOCK does both in turn. On Redis, these and SECKILL are Lua scripts by EVALSHA. "+
 		"The EVALSHA-... run the same scripts on both.",
 		clients, valueBytes, keyRange, b.Rounds))
 	for _, pipeline := range []int{1, 16} {

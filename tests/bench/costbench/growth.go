@@ -128,8 +128,7 @@ func readAll(s *server, n int) error {
 
 // growth measures requests on containers of a hundred elements and more.
 func (b *bench) growth(ctx context.Context) {
-	b.Report.Text(fmt.Sprintf("## Cost against size\n\nOne connection, pipelines of 16, %s requests a figure: CPU of the server in "+
-		"microseconds a request, Redis / lockserver, on a container (SCAN and EXPIRE: a keyspace) of so many elements, whose size stays. SPOP and "+
+	b.Report.Text(fmt.Sprintf("## Cost against size\n\nOne connection, pipelines of 16, %s requests a figure. The table has CPU of the server in microseconds a request, Redis / lockserver, on a container (SCAN and EXPIRE: a keyspace) of so many elements. Its size stays. SPOP and "+
 		"HDEL alternate with what puts another element in, XACK with what makes the entry pending again.",
 		benchkit.Grouped(float64(b.sizes.probes))))
 	var sizes []int

@@ -19,8 +19,7 @@ type footprint struct{ empty, loaded, rested int64 }
 
 // memory loads many small keys into each server and reads what it then holds.
 func (b *bench) memory(ctx context.Context) {
-	b.Report.Text(fmt.Sprintf("## Memory\n\n%s keys of 16 bytes with values of %d bytes; resident memory (VmRSS) of the empty "+
-		"server, right after loading, and as it is after %v without a request. The rested figure is compared.",
+	b.Report.Text(fmt.Sprintf("## Memory\n\n%s keys of 16 bytes with values of %d bytes. The table has resident memory (VmRSS) of the empty server, right after loading, and as it is after %v without a request. The rested figure is compared.",
 		benchkit.Grouped(float64(b.sizes.keys)), valueBytes, b.sizes.idle))
 	var got [2]footprint
 	for i, p := range b.pair {

@@ -15,8 +15,7 @@ const loadTarget = 1.0
 
 // snapshot has each server save many keys and then start on what it wrote, in turn.
 func (b *bench) snapshot(ctx context.Context) {
-	b.Report.Text(fmt.Sprintf("## Snapshot\n\n%s keys as above. SAVE once; then, %d round(s) in turn, started on its own snapshot: "+
-		"from the start of the process to the first PONG, and the load time that the server logs. Medians.",
+	b.Report.Text(fmt.Sprintf("## Snapshot\n\n%s keys as above. SAVE once; then, %d round(s) in turn, started on its own snapshot. The time is from the start of the process to the first PONG, and the load time that the server logs. Medians.",
 		benchkit.Grouped(float64(b.sizes.keys)), b.Rounds))
 	var dirs [2]string
 	var saved [2]time.Duration

@@ -79,10 +79,10 @@ func writePages(root string, d Data) error {
 const preamble = `# Benchmarks
 
 Written by ` + "`make bench`" + ` in one run; do not edit. Both servers run on the same machine, in turn, under the same load, which
-is made on that machine, too. Figures of other machines, or of other hours on a busy one, are other figures; what can be
-carried elsewhere are the ratios, lockserver divided by Redis; in brackets stands how far the rounds of this run lie apart.
-What was missed stands [at the end](#targets). All figures of the README, of its picture and of the tables in [MEMORY.md](MEMORY.md)
-are taken from this run, whose data is [benchmarks.json](benchmarks.json). The chapters on replication and on a raft group have runs of their own (` + "`make bench PART=replbench`, `PART=raftbench`" + `), and
+is made on that machine, too. Other machines, or other hours on a busy one, give other figures. The ratios, lockserver divided by
+Redis, can be carried elsewhere. In brackets is how far the rounds of this run are apart.
+Missed targets are listed [at the end](#targets). All figures of the README, of its picture and of the tables in [MEMORY.md](MEMORY.md)
+are taken from this run. Its data is [benchmarks.json](benchmarks.json). The chapters on replication and on a raft group have runs of their own (` + "`make bench PART=replbench`, `PART=raftbench`" + `), and
 say when that was.
 
 Parts of it alone, without writing anything: ` + "`make bench ONLY=memory`, `make bench-locks`, `make bench-sales`, `make bench-memory`, `make bench-aof`; `make bench-list` lists all" + `.

@@ -50,9 +50,8 @@ func (b *bench) handoff(ctx context.Context) error {
 	for _, p := range products() {
 		how = append(how, fmt.Sprintf("%s waits: %s.", p.name, p.waits))
 	}
-	b.Report.Text(fmt.Sprintf("## Hand-off\n\nN clients of go-redis, each with a connection of its own, do the same for %v: acquire "+
-		"the lock, read a counter, write it back plus one, release the lock, and at once again. %d round(s), the ways to lock in "+
-		"turn. A hand-off is a critical section of another client than the one before; a client that releases and is the next "+
+	b.Report.Text(fmt.Sprintf("## Hand-off\n\nN clients of go-redis, each with a connection of its own, do the same for %v. They acquire the lock, read a counter, write it back plus one, release the lock, and at once again. %d round(s), the ways to lock in "+
+		"turn. A hand-off is a critical section of another client than the one before. A client that releases and is the next "+
 		"to get the lock has not handed it on. The counter was checked after each run: it must have been set to each number once, "+
 		"by one client. A wait that the end of the run cut short counts as far as it had come. %s",
 		b.sizes.span, b.Rounds, strings.Join(how, " ")))
@@ -203,7 +202,7 @@ func (b *bench) handoffTable(n int, entries []entry, got []figures) {
 		text += ", target " + b.Report.AtLeast(fmt.Sprintf("hand-offs per second against %s at N=%d", entries[1].product.name, n),
 			ratio.Ratio(), handoffTarget, benchkit.Times)
 	}
-	text += "; its client furthest from the mean of all is " + percent(worst) + " off, target " +
+	text += ". Its client furthest from the mean of all is " + percent(worst) + " off, target " +
 		b.Report.AtMost(fmt.Sprintf("fairness at N=%d: the client furthest from the mean", n), worst, deviationTarget, percent)
 	b.Report.Text(text + ".")
 }

@@ -36,11 +36,10 @@ type ended struct {
 
 // leases has very many leases end at once and watches how long other requests wait meanwhile.
 func (b *bench) leases(ctx context.Context) error {
-	b.Report.Text(fmt.Sprintf("## Leases that end together\n\n%s locks whose leases end within a second, or all at the same moment "+
-		"(a few milliseconds apart, as the renewals that set them are). From %v before, for %v, %d connections send PING and GET in turn, %s a "+
-		"second in all; a request that could not be sent in time, because the one before it was still unanswered, counts from the "+
+	b.Report.Text(fmt.Sprintf("## Leases that end together\n\n%s locks with leases that end within a second, or all at the same moment "+
+		"(a few milliseconds apart, as the renewals that set them are). From %v before, for %v, %d connections send PING and GET in turn, %s a second in all. A request that could not be sent in time, because the one before it was still unanswered, counts from the "+
 		"time it was due. Machine is the longest that a sleep of 1 ms in the generator lasted too long meanwhile. Late is how long "+
-		"after the end of the last lease the last lock was gone from the keyspace; that a lease has ended is seen at once.",
+		"after the end of the last lease the last lock was gone from the keyspace. That a lease has ended is seen at once.",
 		benchkit.Grouped(float64(b.sizes.locks)), probeLead, b.sizes.watch, probeConns, benchkit.Grouped(probeRate)))
 	var rows [][]string
 	for _, e := range []ending{{"evenly over one second", time.Second}, {"at one moment", 0}} {

@@ -265,8 +265,7 @@ func (b *bench) handOn(ctx context.Context, servers pair, relays [2]*relay) (han
 // scaleReport writes the two tables.
 func (b *bench) scaleReport(how string, memory []growth, requests []measured) {
 	few, many := benchkit.Grouped(float64(b.sizes.few)), benchkit.Grouped(float64(b.sizes.locks))
-	b.Report.Text(fmt.Sprintf("## Scale\n\nOne server with %s locks held under leases, and one with %s; then clients that wait for one "+
-		"of these locks each, %s on the first server and %s on the second. %s. Memory is resident memory of the large server (VmRSS) "+
+	b.Report.Text(fmt.Sprintf("## Scale\n\nOne server with %s locks held under leases, and one with %s. Then clients wait for one of these locks each, %s on the first server and %s on the second. %s. Memory is resident memory of the large server (VmRSS) "+
 		"after a collection of garbage, for which there is a server of the same event loops that this program embeds. An owner's name has "+
 		"39 bytes, a lock's key 17.", few, many, few, benchkit.Grouped(float64(b.sizes.waiters)), how))
 	var rows [][]string
@@ -275,8 +274,7 @@ func (b *bench) scaleReport(how string, memory []growth, requests []measured) {
 	}
 	b.Report.Table([]string{"what", "how many", "memory before", "after", "bytes each"}, rows)
 	b.Report.Text(fmt.Sprintf("CPU time of the server process per request, %d connections, P requests at a time on each, medians of %d "+
-		"round(s), the two servers in turn. Each lock is released and, a while later, acquired again, walking over all of them in "+
-		"no order: on the small server they are in the processor's caches, on the large one hardly any is. A hand-off "+
+		"round(s), the two servers in turn. Each lock is released and, a while later, acquired again, walking over all of them in no order. On the small server they are in the processor's caches, on the large one hardly any is. A hand-off "+
 		"is an UNLOCK, the grant to the client that waits, and a LOCK that waits, on %d locks beside those that the others wait for.",
 		costConns, b.Rounds, relayPairs))
 	rows = nil

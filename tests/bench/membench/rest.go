@@ -52,7 +52,7 @@ func (b *bench) rests(ctx context.Context) error {
 func (b *bench) rests1(ctx context.Context, n int) error {
 	b.Report.Text(fmt.Sprintf("## %s strings under load and in a rest\n\nStrings of 64 bytes are set, and all of them once more: the most that is "+
 		"resident meanwhile. Then %v without a request but %d PINGs a second: what is resident then, and the longest that one of them took. Machine "+
-		"is the longest that a sleep of 1 ms lasted too long meanwhile: pauses of that size are not the server's alone, and have no target then.",
+		"is the longest that a sleep of 1 ms lasted too long meanwhile. Pauses of that size are not the server's alone, and have no target then.",
 		benchkit.Grouped(float64(n)), restSpan, probeRate))
 	var rows [][]string
 	for i, p := range b.pair {

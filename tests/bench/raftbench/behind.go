@@ -20,7 +20,7 @@ const (
 
 // behind has a member miss many writes.
 func (b *bench) behind(ctx context.Context) error {
-	b.Report.Text(fmt.Sprintf("## A member that was away\n\nA follower is killed, %s values of 64 bytes are written to the leader, and the follower starts again: from its start to its "+
+	b.Report.Text(fmt.Sprintf("## A member that was away\n\nA follower is killed, %s values of 64 bytes are written to the leader, and the follower starts again. The time is from its start to its "+
 		"having everything. Meanwhile a client writes once a millisecond: the longest that it waited, for as long before, and while the member caught up.", benchkit.Grouped(float64(b.sizes.missed))))
 	var took, before, with []float64
 	for range b.Rounds {

@@ -31,7 +31,7 @@ func kindsOfWrites(total int) []kindOfWrite {
 
 // cost compares the leader of a group with a server alone.
 func (b *bench) cost(ctx context.Context) error {
-	b.Report.Text(fmt.Sprintf("## What a write costs the leader\n\n%d clients, each of which waits for its reply before it sends the next; %s requests. Beside a lockserver alone with "+
+	b.Report.Text(fmt.Sprintf("## What a write costs the leader\n\n%d clients, each waits for its reply before it sends the next; %s requests. Beside a lockserver alone with "+
 		"`appendfsync always`, which waits for its disk as the members of a group do. Processor time of the one server, and the leader. Medians of %d round(s), in brackets the least and the greatest.",
 		b.sizes.clients, benchkit.Grouped(float64(b.sizes.writes)), b.Rounds))
 	var rows [][]string

@@ -76,17 +76,16 @@ func (b *bench) locksText() string {
 		head = "beside etcd and Hazelcast"
 		calls = fmt.Sprintf(", `FencedLock` on three Hazelcast %s", b.hazelcast.version)
 	}
-	text := fmt.Sprintf("## Locks of a group, %s\n\n%d clients, each of which takes a lock of its own and gives it back, again and again for %v: `LOCK` and `UNLOCK` on three lockservers, "+
+	text := fmt.Sprintf("## Locks of a group, %s\n\n%d clients each take a lock of their own and give it back, again and again for %v: `LOCK` and `UNLOCK` on three lockservers, "+
 		"`concurrency.Mutex` of etcd's client on three etcd%s. A pair is one of each. etcd and lockserver answer when it is on the disks of a majority. Processor time is that of the three "+
 		"servers together, without that of the load. Each round starts new servers, the systems in turn. Medians of %d round(s), in brackets the least and the greatest.",
 		head, b.sizes.clients, b.sizes.span, calls, b.Rounds)
 	if b.hazelcast == nil {
 		return text
 	}
-	return text + fmt.Sprintf("\n\nWhat differs with Hazelcast: its free edition keeps the state of the CP Subsystem in memory alone, so a pair waits for the memory of a majority and never for a disk, and "+
-		"three members that lose power have lost it. A lock belongs to a thread and to a session, which lives by heartbeats. The clients are threads of one Hazelcast client in a JVM of its own; those "+
+	return text + fmt.Sprintf("\n\nWhat differs with Hazelcast: its free edition keeps the state of the CP Subsystem in memory alone. So a pair waits for the memory of a majority and never for a disk. Three members that lose power have lost it. A lock belongs to a thread and to a session, which lives by heartbeats. The clients are threads of one Hazelcast client in a JVM of its own; those "+
 		"of etcd and of lockserver have a connection each. A JVM (512 MB of heap, all else as it comes) is slow until it has compiled what it does often: %v with the whole load, in the same processes, "+
-		"are thrown away before each round (%v with the others). 5.4 is the last version whose free edition has the CP Subsystem.",
+		"are thrown away before each round (%v with the others). 5.4 is the last version with the CP Subsystem in its free edition.",
 		hazelcastWarm*b.sizes.span+b.sizes.warm, b.sizes.warm)
 }
 

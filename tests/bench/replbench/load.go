@@ -40,7 +40,7 @@ func (b *bench) load(ctx context.Context) error {
 		return err
 	}
 	b.Report.Text(fmt.Sprintf("## A replica loads\n\nA snapshot of %s keys with values of %d bytes (%s, written by Redis), which a master in "+
-		"the generator sends from memory: from its +FULLRESYNC until the replica's link is up. INFO is asked for all the time; held up is the "+
+		"the generator sends from memory. The time is from its +FULLRESYNC until the replica's link is up. INFO is asked for all the time; held up is the "+
 		"longest that it took. The servers in turn, medians of %d round(s).", benchkit.Grouped(float64(b.sizes.keys)), len(value),
 		benchkit.Mebibytes(float64(len(snapshot))), b.Rounds))
 	var rows [][]string

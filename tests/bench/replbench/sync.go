@@ -57,8 +57,7 @@ func (b *bench) sync(ctx context.Context) error {
 	b.Report.Text(fmt.Sprintf("## A full sync under load\n\n%s keys with values of %d bytes; %d clients send %s requests a second, SET and "+
 		"GET in turn at random keys, for %v without and for %v with one full sync after the other to one replica; medians of %d round(s), in "+
 		"brackets the least and the greatest. A sync is from the replica's PSYNC to the last byte of the snapshot: the median of all, and in "+
-		"brackets the least. Machine is the longest that a sleep of 1 ms in the generator lasted too long meanwhile: pauses of that size are "+
-		"not the server's alone. Memory is what the system counts for the process and its children (Pss), before and at most in a sync under "+
+		"brackets the least. Machine is the longest that a sleep of 1 ms in the generator lasted too long meanwhile. Pauses of that size are not the server's alone. Memory is what the system counts for the process and its children (Pss), before and at most in a sync under "+
 		"the same load.", benchkit.Grouped(float64(b.sizes.keys)), len(value), clients, benchkit.Grouped(syncRate), b.sizes.span, b.sizes.span,
 		b.Rounds))
 	var rows [][]string

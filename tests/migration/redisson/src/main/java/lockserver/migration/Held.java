@@ -12,6 +12,7 @@ import java.util.concurrent.Executors;
 import org.redisson.api.RFencedLock;
 import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
+import org.redisson.client.RedisException;
 
 /**
  * Locks of every kind that one thread holds from before the first move until after the last, without a lease of its
@@ -67,16 +68,36 @@ final class Held {
 
     private void waiter(String name, RLock lock) {
         Thread thread = new Thread(() -> {
-            lock.lock();
+            while (!got(lock)) { // it keeps its place
+            }
             entered.add(name);
-            lock.unlock();
+            Move.giveBack(lock);
         }, name);
         thread.setDaemon(true);
         thread.start();
     }
 
+    /** Waits for a lock; false: the wait has failed, as waits may while the server is being moved. */
+    private static boolean got(RLock lock) {
+        try {
+            lock.lock();
+            return true;
+        } catch (RedisException e) {
+            System.err.println(lock.getName() + ": " + e);
+            return false;
+        }
+    }
+
     /** Fails unless the holder has all, others are refused, and the watchdog renews. */
     void check() throws Exception {
+        Move.await("a look at the locks", () -> {
+            look();
+            return true;
+        });
+        renewed();
+    }
+
+    private void look() throws Exception {
         byHolder(() -> {
             for (RLock lock : all()) {
                 Move.require(lock.isHeldByCurrentThread(), lock.getName() + " is not held");
@@ -91,21 +112,18 @@ final class Held {
         }
         RLock reader = other.getReadWriteLock("held:read").readLock();
         Move.require(reader.tryLock(), "a second reader is refused");
-        reader.unlock();
-        renewed();
+        Move.giveBack(reader);
     }
 
     /** Waits until the watchdog has renewed each lock. */
     private void renewed() throws Exception {
         Map<RLock, Long> before = new HashMap<>();
         for (RLock lock : all()) {
-            before.put(lock, lock.remainTimeToLive());
-        }
-        for (RLock lock : all()) {
             Move.await(lock.getName() + " is renewed", () -> {
                 long left = lock.remainTimeToLive();
                 Move.require(left > 0, lock.getName() + " is lost");
-                return left > before.put(lock, left) || left > Move.WATCHDOG_MS - 1_000;
+                Long was = before.put(lock, left);
+                return was != null && left > was || left > Move.WATCHDOG_MS - 1_000;
             });
         }
     }
@@ -113,11 +131,11 @@ final class Held {
     /** Gives everything back, and sees that who waited gets it. */
     void release() throws Exception {
         byHolder(() -> {
-            for (RLock lock : all()) {
-                lock.unlock();
-            }
-            Move.require(plain.isHeldByCurrentThread(), "the plain lock was held twice");
             plain.unlock();
+            Move.require(plain.isHeldByCurrentThread(), "the plain lock was held twice");
+            for (RLock lock : all()) {
+                Move.giveBack(lock);
+            }
             return null;
         });
         Move.await("who waited for the plain lock got it", () -> entered.contains("plain"));

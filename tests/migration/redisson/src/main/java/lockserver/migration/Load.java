@@ -43,7 +43,7 @@ final class Load {
     String stop() throws Exception {
         ended = true;
         for (Thread thread : threads) {
-            thread.join(30_000);
+            thread.join(2 * Move.PATIENCE_MS);
             Move.require(!thread.isAlive(), thread.getName() + " does not end");
         }
         Move.require(fault.get() == null, fault.get());
@@ -121,7 +121,7 @@ final class Load {
 
         /** Lets go of a lock that this thread may have, whether it was told so or not. */
         private void giveBack(RLock lock) {
-            for (long end = System.nanoTime() + 25_000_000_000L; System.nanoTime() < end;) {
+            for (long end = System.nanoTime() + Move.PATIENCE_MS * 1_000_000; System.nanoTime() < end;) {
                 try {
                     while (lock.isHeldByCurrentThread()) {
                         lock.unlock();

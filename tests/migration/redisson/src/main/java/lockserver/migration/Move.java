@@ -6,7 +6,9 @@ import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 
 import org.redisson.Redisson;
+import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
+import org.redisson.client.RedisException;
 import org.redisson.client.codec.StringCodec;
 import org.redisson.config.Config;
 
@@ -18,9 +20,12 @@ import org.redisson.config.Config;
 public final class Move {
     /**
      * The lease of a lock without one, which the watchdog renews every third of it, in milliseconds: short enough to be
-     * seen, and long enough for a machine that stands still for seconds.
+     * seen, and long enough for a machine that stands still for half a minute.
      */
-    static final long WATCHDOG_MS = 12_000;
+    static final long WATCHDOG_MS = 45_000;
+
+    /** How long a test waits for something that happens by itself, in milliseconds: longer than any lease. */
+    static final long PATIENCE_MS = 180_000;
 
     /**
      * How long a waiter of a fair lock keeps its place behind the end of the lease for which it waits. Its place is what
@@ -72,7 +77,7 @@ public final class Move {
         config.setPassword(password);
         config.setThreads(4);
         config.setNettyThreads(4);
-        config.useSingleServer().setAddress(address).setConnectionMinimumIdleSize(2).setConnectionPoolSize(16)
+        config.useSingleServer().setAddress(address).setTimeout(10_000).setConnectionMinimumIdleSize(2).setConnectionPoolSize(16)
                 .setSubscriptionConnectionMinimumIdleSize(1).setSubscriptionConnectionPoolSize(8);
         return Redisson.create(config);
     }
@@ -84,10 +89,33 @@ public final class Move {
         }
     }
 
-    /** Waits until something is so. */
+    /** Waits until something is so. A command may fail meanwhile, as the connections are being made anew. */
     static void await(String what, Condition so) throws Exception {
-        for (long end = System.nanoTime() + 20_000_000_000L; !so.holds(); Thread.sleep(10)) {
+        for (long end = System.nanoTime() + PATIENCE_MS * 1_000_000; !holds(so); Thread.sleep(10)) {
             require(System.nanoTime() < end, "it did not come to that: " + what);
+        }
+    }
+
+    private static boolean holds(Condition so) throws Exception {
+        try {
+            return so.holds();
+        } catch (RedisException e) {
+            System.err.println(e);
+            return false;
+        }
+    }
+
+    /** Lets go of a lock that this thread may have, however often. A command may fail meanwhile. */
+    static void giveBack(RLock lock) {
+        while (true) {
+            try {
+                while (lock.isHeldByCurrentThread()) {
+                    lock.unlock();
+                }
+                return;
+            } catch (RedisException | IllegalMonitorStateException e) {
+                System.err.println(lock.getName() + ": " + e);
+            }
         }
     }
 

@@ -1,0 +1,58 @@
+package client
+
+import "context"
+
+// isClosed reports whether Close was called.
+func (k *keeper) isClosed() bool { return k.closing.Err() != nil }
+
+// enter counts a call for a lock that begins; false: the client is closed.
+func (k *keeper) enter() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.isClosed() {
+		return false
+	}
+	k.calls.Add(1)
+	return true
+}
+
+// close releases what is held, as far as the server answers in time, and ends the connection. Calls end after
+// the locks were released: a released lock may go to a call of this client, and what the call gives back has
+// to reach the server last.
+func (k *keeper) close() {
+	k.mu.Lock() // from here on keep refuses
+	k.shut()
+	k.mu.Unlock()
+	for _, h := range k.held() { // one of several keys comes more than once
+		if h.markLost(h.keys[0], h.tokens[0], closed) {
+			h.abandon()
+		} else { // an Unlock is under way, and the library may send its command late
+			k.owe(h.unlock(), nil)
+		}
+	}
+	k.leave()
+	returned := make(chan struct{})
+	go func() {
+		defer close(returned)
+		k.calls.Wait()
+	}()
+	limited, cancel := context.WithTimeout(context.Background(), k.client.limit)
+	defer cancel()
+	select {
+	case <-returned:
+	case <-limited.Done():
+	}
+	select {
+	case <-k.noDebts():
+	case <-limited.Done():
+	}
+	k.end()
+	<-k.gone
+	k.mu.Lock()
+	unpaid := k.unpaid
+	k.unpaid = nil
+	k.mu.Unlock()
+	for _, d := range unpaid {
+		go k.payLate(d)
+	}
+}
