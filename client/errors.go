@@ -78,6 +78,12 @@ func isReply(err error) bool {
 	return err == nil || errors.As(err, &reply) && !isElsewhere(string(reply))
 }
 
+// isBroken reports whether an error is that of a connection, and not a reply.
+func isBroken(err error) bool {
+	var reply ReplyError
+	return err != nil && !errors.As(err, &reply)
+}
+
 // isElsewhere reports whether an error reply is one of a server that does not lead, or not yet. UNBLOCKED is
 // also what an operator does to a client that waits, in other words.
 func isElsewhere(reply string) bool {

@@ -114,7 +114,7 @@ func TestNewCluster(t *testing.T) {
 			reply, err := held.Guard(ctx, "SET", "n", 1)
 			return err == nil && reply == "OK"
 		}, 20*time.Second, 10*time.Millisecond)
-		require.Eventually(t, func() bool { return strings.Contains(srv.Do("INFO", "clients"), "blocked_clients:1") },
+		require.Eventually(t, func() bool { return strings.Contains(srv.Do("INFO", "locks"), "lock_waiters_notify:1") },
 			20*time.Second, 10*time.Millisecond, "it waits again")
 		require.NoError(t, held.Context().Err())
 	}
