@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// keeper has the connection that is attached to the client's owners: it makes it, makes it anew, asks for locks
-// by it, and hears of grants and losses.
+// keeper has the connection that is attached to the client's owners. It makes it, makes it anew, asks for
+// locks by it, and hears of grants and losses.
 type keeper struct {
 	client *Client
 	lease  time.Duration // of a lock that the server renews
