@@ -22,9 +22,7 @@ import (
 // them, so it is kept small. Its session is the one that keeps its place, or was the last.
 type queuedWait struct {
 	parkedCall
-	prev, next *queuedWait    // the others of the session
-	grant      *waiting.Grant // nil: it still waits
-	adopted    bool           // the session did not ask for it, but is attached to the owner
+	prev, next *queuedWait // the others of the session
 }
 
 var _ waiting.Call = (*queuedWait)(nil)
@@ -39,6 +37,7 @@ type queuedWaits struct {
 	ending  bool        // the time is over for which places are kept
 	untilMS int64       // when it is
 	cursor  *queuedWait // the next one to be adopted by an attached session
+	again   bool        // a session has attached since the cursor was at the first one
 	timer   timer
 }
 
@@ -161,7 +160,10 @@ func (ex *executor) sameWait(c *commands.Ctx, wait *commands.Wait) (same *queued
 
 // parkedOf is what waits, with or without a client that is blocked by it.
 func parkedOf(w *waiting.Waiter) *parkedCall {
-	if of, ok := w.Call().(*queuedWait); ok {
+	switch of := w.Call().(type) {
+	case *queuedWait:
+		return &of.parkedCall
+	case *otherCall:
 		return &of.parkedCall
 	}
 	return w.Call().(*parkedCall)
@@ -183,7 +185,7 @@ func (w *queuedWait) Refuse(cycle waiting.Cycle) {
 
 // fire implements firer: the time to wait, or to confirm, is over.
 func (w *queuedWait) fire(ex *executor) {
-	if w.grant == nil {
+	if !w.Granted() {
 		ex.refuseQueued(w, attach.Timeout)
 		return
 	}
@@ -266,11 +268,11 @@ func (ex *executor) leaveQueues(w *queuedWait, granted bool) {
 func (ex *executor) grantQueued(w *queuedWait, keys [][]byte) {
 	ex.leaveQueues(w, true)
 	ex.stats.LocksOf(w.DB()).Handoffs++
-	w.grant = &waiting.Grant{Waiter: &w.Waiter, Tokens: w.lock.Tokens()}
+	g := &waiting.Grant{Waiter: &w.Waiter, Tokens: w.lock.Tokens()}
 	for _, key := range keys {
-		w.grant.Keys = append(w.grant.Keys, string(key))
+		g.Keys = append(g.Keys, string(key))
 	}
-	ex.grants.Add(w.grant)
+	ex.grants.Add(g)
 	atMS := ex.store.NowMS() + ex.renewEveryMS()
 	if lease := w.lock.LeaseMS(); lease > 0 {
 		atMS = min(atMS, ex.store.NowMS()+lease)
@@ -278,7 +280,7 @@ func (ex *executor) grantQueued(w *queuedWait, keys [][]byte) {
 	t := &w.extras().timer
 	t.Of = w
 	ex.timers.set(t, atMS)
-	ex.tellGrant(w)
+	ex.tellOutcome(w, w.granted(g))
 }
 
 // refuseQueued ends a wait without the locks.
@@ -292,27 +294,43 @@ func (ex *executor) refuseQueued(w *queuedWait, why attach.Refusal) {
 func (ex *executor) confirmed(db *store.DB, key, owner []byte, token int64) {
 	for _, g := range slices.Clone(ex.grants.Of(db.ID(), key, owner)) {
 		if g.Token(string(key)) == token {
-			ex.endGrant(g.Waiter.Call().(*queuedWait))
+			ex.endGrant(g)
 		}
 	}
 }
 
 // endGrant ends that a grant waits for its confirmation.
-func (ex *executor) endGrant(w *queuedWait) {
-	ex.grants.Remove(w.grant)
+func (ex *executor) endGrant(g *waiting.Grant) {
+	w := g.Waiter.Call().(*queuedWait)
+	ex.grants.Remove(g)
 	w.stopTimer(ex)
 	w.session.queued.unlink(w)
+}
+
+// grantOf is what a wait was granted; nil: nothing, or it is confirmed.
+func (ex *executor) grantOf(w *queuedWait) *waiting.Grant {
+	if !w.Granted() {
+		return nil
+	}
+	key := w.lock.KeysIn(w.words.Argv())[0]
+	for _, g := range ex.grants.Of(w.DB(), key, []byte(w.Owner())) {
+		if g.Waiter == &w.Waiter {
+			return g
+		}
+	}
+	return nil
 }
 
 // passOn gives a grant back that was not confirmed in time, unless the owner has lost it already. It says
 // nothing if the owner has acquired such a lock anew.
 func (ex *executor) passOn(w *queuedWait) {
 	db, anew := ex.store.DB(w.DB()), false
-	for i, key := range w.grant.Keys {
+	g := ex.grantOf(w)
+	for i, key := range g.Keys {
 		token, held := commands.HoldOf(db, []byte(key), []byte(w.Owner()))
-		anew = anew || held && token != w.grant.Tokens[i]
+		anew = anew || held && token != g.Tokens[i]
 	}
-	ex.endGrant(w)
+	ex.endGrant(g)
 	if ex.counts.unconfirmed++; anew {
 		return
 	}
@@ -323,17 +341,28 @@ func (ex *executor) passOn(w *queuedWait) {
 
 // A session that ends.
 
-// adoptedAtOnce is how many waits one step looks at after the end of the session that kept their places. A
-// slice does as many steps as it fires timers.
-const adoptedAtOnce = 8
-
 // leavePlaces begins to look for sessions that keep the places of the waits of one that has ended. It may be
 // called more than once.
 func (ex *executor) leavePlaces(s *session) {
 	if ws := s.queued; ws != nil && !ws.gone && ws.count > 0 {
 		// plant:leave-places
 		ws.gone, ws.untilMS, ws.cursor = true, ex.store.NowMS()+ex.renewEveryMS(), ws.first
+		ex.leftPlaces = append(ex.leftPlaces, ws)
 		ex.timers.set(&ws.timer, ex.store.NowMS())
+	}
+}
+
+// adoptPlaces looks anew for sessions that keep the places of waits: one has attached to an owner.
+func (ex *executor) adoptPlaces() {
+	for _, ws := range ex.leftPlaces {
+		switch {
+		case ws.ending:
+		case ws.cursor != nil:
+			ws.again = true
+		default:
+			ws.cursor = ws.first
+			ex.timers.set(&ws.timer, ex.store.NowMS())
+		}
 	}
 }
 
@@ -343,22 +372,26 @@ func (ws *queuedWaits) fire(ex *executor) {
 	if ex.store.NowMS() >= ws.untilMS && !ws.ending {
 		ws.ending, ws.cursor = true, ws.first
 	}
-	for n := 0; n < adoptedAtOnce && ws.cursor != nil; n++ {
-		w := ws.cursor
+	if w := ws.cursor; w != nil {
 		ws.cursor = w.next
 		switch s := ex.attachedFor(w); {
-		case w.grant != nil: // it has an end of its own
+		case w.Granted(): // it has an end of its own
 		case s != nil:
 			ex.takeOver(w, s, true)
 		case ws.ending:
 			ex.refuseQueued(w, attach.Cancelled)
 		}
 	}
+	if ws.cursor == nil && ws.again {
+		ws.again, ws.cursor = false, ws.first
+	}
 	switch {
 	case ws.cursor != nil:
 		ex.timers.set(&ws.timer, ex.store.NowMS())
 	case ws.count > 0 && !ws.ending:
 		ex.timers.set(&ws.timer, ws.untilMS)
+	default:
+		ex.leftPlaces = slices.DeleteFunc(ex.leftPlaces, func(other *queuedWaits) bool { return other == ws })
 	}
 }
 
@@ -392,7 +425,7 @@ func (ex *executor) detachedFrom(s *session) {
 	var ghost *session // has ended, and had these waits alone
 	for w := s.queued.first; w != nil; {
 		next := w.next
-		if w.adopted && w.grant == nil && !ex.watchdog.attached.VouchedBy(s, []byte(w.Owner())) {
+		if w.adopted && !w.Granted() && !ex.watchdog.attached.VouchedBy(s, []byte(w.Owner())) {
 			if ghost == nil {
 				ghost = &session{executor: ex, dead: true, condemned: true, id: s.id, user: s.user, db: s.db, info: s.info}
 			}
@@ -421,12 +454,12 @@ func (ex *executor) endQueued(why attach.Refusal, silently bool) {
 		}
 		w = next
 	}
-	var left []*queuedWait
+	var left []*waiting.Grant
 	ex.grants.Each(func(g *waiting.Grant) bool {
-		left = append(left, g.Waiter.Call().(*queuedWait))
+		left = append(left, g)
 		return true
 	})
-	for _, w := range left {
-		ex.endGrant(w)
+	for _, g := range left {
+		ex.endGrant(g)
 	}
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"slices"
 
+	"lockserver/internal/waiting"
 	"lockserver/server/attach"
 )
 
@@ -14,32 +15,23 @@ import (
 func (w *queuedWait) audience() []*session {
 	to, _ := w.session.executor.watchdog.attached.All([]byte(w.Owner()))
 	// plant:audience
-	if s := w.session; !s.ended() && !slices.Contains(to, s) {
+	if s := w.session; !w.adopted && !s.ended() && !slices.Contains(to, s) {
 		to = append(slices.Clone(to), s)
 	}
 	return to
 }
 
-// outcome is the outcome of a wait, without the reason.
-func (w *queuedWait) outcome() attach.Outcome {
-	o := attach.Outcome{Owner: w.Owner(), Many: w.lock.Many()}
-	if w.grant != nil {
-		o.Keys, o.Tokens = w.grant.Keys, w.grant.Tokens
-		return o
-	}
-	for _, key := range w.lock.KeysIn(w.words.Argv()) {
-		o.Keys = append(o.Keys, string(key))
-	}
-	return o
+// granted is the outcome of a wait that got its locks.
+func (w *queuedWait) granted(g *waiting.Grant) attach.Outcome {
+	return attach.Outcome{Owner: w.Owner(), Many: w.lock.Many(), Keys: g.Keys, Tokens: g.Tokens}
 }
-
-// tellGrant informs sessions of a grant.
-func (ex *executor) tellGrant(w *queuedWait) { ex.tellOutcome(w, w.outcome()) }
 
 // tellRefusal informs the audience of a wait that it ended without the locks.
 func (ex *executor) tellRefusal(w *queuedWait, why attach.Refusal) {
-	o := w.outcome()
-	o.Tokens, o.Why = nil, why
+	o := attach.Outcome{Owner: w.Owner(), Many: w.lock.Many(), Why: why}
+	for _, key := range w.lock.KeysIn(w.words.Argv()) {
+		o.Keys = append(o.Keys, string(key))
+	}
 	ex.tellOutcome(w, o)
 }
 
@@ -72,7 +64,7 @@ func (w *queuedWait) readableBy(s *session, o *attach.Outcome) bool {
 func (ex *executor) tellAttached(s *session, db int, key, owner string) {
 	for _, g := range ex.grants.Of(db, []byte(key), []byte(owner)) {
 		w := g.Waiter.Call().(*queuedWait)
-		o := w.outcome()
+		o := w.granted(g)
 		if s.out.Proto >= 3 && g.Keys[0] == key && w.readableBy(s, &o) {
 			ex.deliver(s, o.Push())
 		}

@@ -295,6 +295,7 @@ func (h attachHost) Attach(c *commands.Ctx, names [][]byte, prefixes bool) (lock
 			ex.followEvents()
 		}()
 	}
+	defer ex.adoptPlaces()
 	ex.watchOver(s)
 	if prefixes {
 		return ex.attachPrefixes(s, names), nil

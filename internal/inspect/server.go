@@ -159,7 +159,8 @@ type Waiter struct {
 	Owner    string     `json:"owner"`
 	Client   *Client    `json:"client"`
 	Since    time.Time  `json:"waiting_since"`
-	Deadline *time.Time `json:"deadline"` // nil: it waits without limit
+	Deadline *time.Time `json:"deadline"`         // nil: it waits without limit
+	Notify   bool       `json:"notify,omitempty"` // it blocks no connection
 }
 
 // Lock is a lock that is held.
@@ -177,6 +178,8 @@ type Lock struct {
 	Waiters  []Waiter   `json:"waiters"`
 	// WaitsFor are the keys of locks that the owner waits for itself.
 	WaitsFor []string `json:"owner_waits_for,omitempty"`
+	// ConfirmBy is when the owner must have confirmed the grant; nil: it need not.
+	ConfirmBy *time.Time `json:"confirm_by,omitempty"`
 }
 
 // Lock returns a lock with all its waiters; nil if it is free.
@@ -195,7 +198,7 @@ func lockOf(key string, v resp.Value) *Lock {
 	}
 	f := call.FieldsOf(v)
 	l := &Lock{Key: key, Owner: f.Text("owner"), Holds: f.Int("holds"), Token: f.Int("token"), TTLMS: f.Int("ttl"),
-		Watchdog: f.Flag("watchdog"), Client: clientOf(f), Since: f.Moment("held-since"), Waiting: f.Int("waiting"), Waiters: []Waiter{}}
+		Watchdog: f.Flag("watchdog"), Client: clientOf(f), Since: f.Moment("held-since"), ConfirmBy: f.Moment("confirm-by"), Waiting: f.Int("waiting"), Waiters: []Waiter{}}
 	l.readHolders(f)
 	for _, w := range f.List("waiters") {
 		l.Waiters = append(l.Waiters, waiterOf(call.FieldsOf(w)))
@@ -246,7 +249,7 @@ func clientOf(f call.Fields) *Client {
 }
 
 func waiterOf(f call.Fields) Waiter {
-	w := Waiter{Owner: f.Text("owner"), Client: clientOf(f), Deadline: f.Moment("deadline")}
+	w := Waiter{Owner: f.Text("owner"), Client: clientOf(f), Deadline: f.Moment("deadline"), Notify: f.Flag("notify")}
 	if since := f.Moment("waiting-since"); since != nil {
 		w.Since = *since
 	}

@@ -109,6 +109,29 @@ $`, out.String())
 	require.ErrorContains(t, err, "WRONGTYPE")
 }
 
+// A grant that is not confirmed, and a wait that blocks no connection, are shown as such.
+func TestWhyOfNotify(t *testing.T) {
+	w := newWorld(t)
+	w.Do("LOCK", "door", "alice")
+	other := client(t, w.srv)
+	require.Equal(t, "+QUEUED", other.Do("LOCK", "door", "bob", "WAIT", "0", "NOTIFY").String())
+	require.Equal(t, "+QUEUED", other.Do("LOCK", "door", "carol", "WAIT", "0", "NOTIFY").String())
+	w.Do("UNLOCK", "door", "alice")
+	reason, err := w.seen.Why("door")
+	require.NoError(t, err)
+	var out strings.Builder
+	reason.Print(&out, time.Now())
+	require.Regexp(t, `^door is held by bob
+  client    \S+ \(id \d+\)
+  since     \S+ \(\S+\)
+  lease     .*
+  confirm   the owner has \S+ to confirm the grant
+  token     \d+
+  waiting   1
+     1\. carol, for \S+, without limit, \S+ \(id \d+\), NOTIFY
+$`, out.String())
+}
+
 // TestLocks lists more locks than come at a time.
 func TestLocks(t *testing.T) {
 	w := newWorld(t)

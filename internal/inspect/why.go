@@ -85,6 +85,9 @@ func (r *Reason) print(w io.Writer, now time.Time, indent string) {
 		fmt.Fprintf(w, "%ssince     %s (%s)\n", in, l.Since.UTC().Format(time.RFC3339), span(now.Sub(*l.Since)))
 	}
 	fmt.Fprintf(w, "%slease     %s\n", in, lease(l))
+	if l.ConfirmBy != nil {
+		fmt.Fprintf(w, "%sconfirm   the owner has %s to confirm the grant\n", in, span(l.ConfirmBy.Sub(now)))
+	}
 	if l.Token != 0 {
 		fmt.Fprintf(w, "%stoken     %d\n", in, l.Token)
 	}
@@ -102,6 +105,9 @@ func (r *Reason) print(w io.Writer, now time.Time, indent string) {
 		fmt.Fprintf(w, "%s  %2d. %s, for %s, %s", in, i+1, printable(waiter.Owner), span(now.Sub(waiter.Since)), until)
 		if waiter.Client != nil {
 			fmt.Fprintf(w, ", %s", describe(waiter.Client))
+		}
+		if waiter.Notify {
+			fmt.Fprint(w, ", NOTIFY")
 		}
 		fmt.Fprintln(w)
 	}

@@ -95,6 +95,9 @@ func (w *Waiter) Owner() string { return w.name }
 // OfLocks reports whether it waits, or has waited, for locks.
 func (w *Waiter) OfLocks() bool { return w.owner != nil }
 
+// Granted reports whether it left its queues because it got what it waited for.
+func (w *Waiter) Granted() bool { return w.granted }
+
 // DB is the number of the database of its keys.
 func (w *Waiter) DB() int { return int(w.db) }
 
