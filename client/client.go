@@ -46,8 +46,8 @@ type Hooks struct {
 	Released func(key string, held time.Duration)
 	// Lost: it was lost.
 	Lost func(lost *LostError)
-	// Connected: the connection that vouches for the locks is there (nil), or was lost (why), at last by
-	// Close ([ErrClosed]).
+	// Connected: the client's own connection is there (nil), or was lost (why), at last by Close
+	// ([ErrClosed]).
 	Connected func(err error)
 }
 
@@ -95,8 +95,7 @@ func NewWith(server Server, settings ...Setting) (*Client, error) {
 // Close releases what is still held and ends the connections of the client, but not those of the library.
 // The locks' contexts end first, by a [*LostError] for which errors.Is(err, ErrClosed) holds, and calls that
 // wait for a lock return [ErrClosed], as every later call does. Close returns within [Timeout]. A lock that
-// the server has not answered for by then ends with its lease, at the latest after the connection of the
-// library that took it has ended.
+// the server has not answered for by then ends with its lease.
 func (c *Client) Close() {
 	c.keeper.close()
 }

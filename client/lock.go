@@ -39,7 +39,7 @@ type wish struct {
 //
 // Without a deadline and without [Wait] it waits as long as there is another holder. It ends earlier, with
 // [ErrNoAnswer], if the server has not answered at all for about two thirds of the lease of a renewed lock
-// (18.5 s by default). What else it asks of the server before and after the wait is bounded by [Timeout].
+// (18.5 s by default), or has not taken the request within [Timeout].
 //
 // Errors: [ErrNotAcquired], [ErrDeadlock], [ErrNoAnswer], [ErrClosed], ctx's error with its cause, what the
 // server replied ([ReplyError]), or what became of the connection. If ctx's deadline ends the wait, the

@@ -88,8 +88,8 @@ func (k *keeper) withdraw(wt *wait, ctx context.Context) outcome {
 	}
 	k.leaveQueue(wt)
 	err := ended(ctx)
-	if err == ErrNoAnswer && k.refused != nil {
-		err = fmt.Errorf("%w: %w", err, replied(k.refused))
+	if err == ErrNoAnswer {
+		err = k.silence()
 	}
 	return outcome{err: err, doubtful: true}
 }
@@ -266,14 +266,19 @@ func (k *keeper) endWaits() {
 	for _, wt := range k.waits {
 		select {
 		case <-wt.placed:
-			err := ErrNoAnswer
-			if k.refused != nil {
-				err = fmt.Errorf("%w: %w", err, replied(k.refused))
-			}
-			k.finish(wt, outcome{err: err, doubtful: true})
+			k.finish(wt, outcome{err: k.silence(), doubtful: true})
 		default:
 		}
 	}
+}
+
+// silence is ErrNoAnswer, with the text of why there is no connection; the caller holds mu. An error of the
+// server's is not wrapped: it may be over when it is asked again.
+func (k *keeper) silence() error {
+	if k.refused == nil {
+		return ErrNoAnswer
+	}
+	return fmt.Errorf("%w: %v", ErrNoAnswer, k.refused)
 }
 
 // mayComeLate is called when a connection has ended before a request was answered. The server may read it
