@@ -151,8 +151,8 @@ func (k *keeper) rest(d time.Duration) {
 	}
 }
 
-// sureFor is how long leases that the server renews last at least behind its last answer: it renews one when a
-// third of it is over.
+// sureFor is how long leases that the server renews last at least behind its last answer. It renews one when
+// a third of it is over.
 func (k *keeper) sureFor() time.Duration { return k.lease*2/3 - k.lease/20 }
 
 // reconnect returns the next connection, or nil if the keeper ends first.
@@ -235,8 +235,8 @@ func (k *keeper) hear() {
 	}
 }
 
-// told takes what the server sends without a request: lock-lost, lock-granted or lock-refused, a key or several,
-// a token or several or a reason, and so on.
+// told takes a push: lock-lost, lock-granted or lock-refused, a key or several, a token or several or a reason,
+// and so on.
 func (k *keeper) told(w *wire, message push) {
 	if len(message) < 4 {
 		return

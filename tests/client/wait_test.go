@@ -214,7 +214,7 @@ func TestGrantWhileAway(t *testing.T) {
 	}
 }
 
-// TestPlacesOutliveConnections: those who wait keep their order, however often the connection breaks.
+// TestPlacesOutliveConnections: the waiters keep their order, however often the connection breaks.
 func TestPlacesOutliveConnections(t *testing.T) {
 	inBubble(t, func(t *testing.T, n *network, c *client.Client, op *testkit.Client) {
 		op.Do("LOCK", "k", "operator", "PX", "3600000")
@@ -264,7 +264,7 @@ func TestGrantIsTakenBack(t *testing.T) {
 	})
 }
 
-// TestRefusals: what else ends a wait on the server is told the caller.
+// TestRefusals: the caller gets the reason why the server has ended a wait.
 func TestRefusals(t *testing.T) {
 	inBubble(t, func(t *testing.T, n *network, c *client.Client, op *testkit.Client) {
 		refused := func(end func(owner string)) error {
@@ -347,8 +347,8 @@ func TestSeveralAndFixed(t *testing.T) {
 	})
 }
 
-// TestLateRequest: a connection ends, and only then the server reads what was sent by it. Whatever it gives
-// for that is given back.
+// TestLateRequest: a connection ends, and only then the server reads what was sent by it. A lock that
+// it gives then is given back.
 func TestLateRequest(t *testing.T) {
 	for _, taken := range []bool{false, true} {
 		t.Run(fmt.Sprint("taken: ", taken), func(t *testing.T) {
