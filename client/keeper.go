@@ -235,8 +235,8 @@ func (k *keeper) hear() {
 	}
 }
 
-// told takes a push: lock-lost, lock-granted or lock-refused, a key or several, a token or several or a reason,
-// and so on.
+// told takes a push: lock-lost, lock-granted or lock-refused, a key or several, a token or several or a
+// reason, and so on.
 func (k *keeper) told(w *wire, message push) {
 	if len(message) < 4 {
 		return

@@ -114,8 +114,8 @@ func (w *wire) send(words ...string) <-chan answer {
 	return came
 }
 
-// then sends a command. take is called with its answer, in any case: by the goroutine that reads, between what
-// came before and what comes after; or by a goroutine of its own if the connection ends first.
+// then sends a command. take is called with its answer, in any case: by the goroutine that reads, between
+// what came before and what comes after; or by a goroutine of its own if the connection ends first.
 func (w *wire) then(take func(answer), words ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -317,8 +317,8 @@ func TestPoolOfOne(t *testing.T) {
 	require.Equal(t, "30", rdb.Get(ctx, "n").Val())
 }
 
-// TestBusyPool: locks do not need the library's connections. A call that does waits for one no longer than its
-// limit, and what was locked can be unlocked by the client's own.
+// TestBusyPool: locks do not need the library's connections. A call that does waits for one no longer than
+// its limit, and what was locked can be unlocked by the client's own.
 func TestBusyPool(t *testing.T) {
 	srv, n := start(t, time.Minute)
 	rdb := redis.NewClient(&redis.Options{Dialer: n.dial, Addr: "192.0.2.1:1", PoolSize: 1, PoolTimeout: time.Hour})

@@ -214,7 +214,8 @@ func TestGrantWhileAway(t *testing.T) {
 	}
 }
 
-// TestPlacesOutliveConnections: the waiters keep their order, however often the connection breaks.
+// TestPlacesOutliveConnections: the waiters keep their order, however often the connection breaks, and
+// get into it again if it was broken for too long.
 func TestPlacesOutliveConnections(t *testing.T) {
 	inBubble(t, func(t *testing.T, n *network, c *client.Client, op *testkit.Client) {
 		op.Do("LOCK", "k", "operator", "PX", "3600000")
@@ -239,6 +240,14 @@ func TestPlacesOutliveConnections(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Minute)
+		srv := n.srv
+		n.connect(nil)
+		n.breakSome(1)
+		time.Sleep(lease/3 + time.Second)
+		require.Zero(t, waiters(op), "for so long the server keeps no place")
+		n.connect(srv)
+		time.Sleep(2 * time.Second)
+		require.Equal(t, cap(order), waiters(op))
 		op.Do("UNLOCK", "k", "operator")
 		for i := range cap(order) {
 			require.Equal(t, i, <-order)
