@@ -309,6 +309,23 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
+// TestDemoted: the server becomes a replica, which ends the waits, and then a master again.
+func TestDemoted(t *testing.T) {
+	srv, n := start(t, time.Minute)
+	c, op := n.client(t), operator(t, srv)
+	op.Do("LOCK", "k", "operator", "PX", "3600000")
+	came := lockLater(ctx, c, "k")
+	require.Eventually(t, func() bool { return waiters(op) == 1 }, 20*time.Second, time.Millisecond)
+	require.Equal(t, "+OK", op.Do("REPLICAOF", "127.0.0.1", "1").String())
+	require.Eventually(t, func() bool { return waiters(op) == 0 }, 20*time.Second, time.Millisecond)
+	require.Equal(t, "+OK", op.Do("REPLICAOF", "NO", "ONE").String())
+	require.Eventually(t, func() bool { return waiters(op) == 1 }, 20*time.Second, time.Millisecond)
+	op.Do("UNLOCK", "k", "operator")
+	next := <-came
+	require.NoError(t, next.err)
+	require.NoError(t, next.Unlock(ctx))
+}
+
 // TestSeveralAndFixed: MLock and RLock wait as Lock does, and a fixed lease begins with the confirmation.
 func TestSeveralAndFixed(t *testing.T) {
 	inBubble(t, func(t *testing.T, n *network, c *client.Client, op *testkit.Client) {
