@@ -15,9 +15,9 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// TestNotifyModel compares random waits with NOTIFY, of connections that attach and break, with a model: each
-// wait has one outcome, in the order of the queue, each connection hears of what it should and of nothing
-// else, no lock is kept by an owner that has not confirmed it, and no place is lost or kept for too long.
+// TestNotifyModel compares random waits with NOTIFY, of connections that attach and break, with a model. Each
+// wait has one outcome, in the order of the queue. Each connection hears of what it should, and of nothing
+// else. A lock is not kept by an owner that has not confirmed it, and no place is lost or kept for too long.
 func TestNotifyModel(t *testing.T) {
 	t.Parallel()
 	seed := testkit.Seed(t)

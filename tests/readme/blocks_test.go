@@ -42,6 +42,7 @@ var pages = []page{
 	{path: "docs/FIRST-STEPS.md", code: "first_steps_example_test.go"},
 	{path: "docs/HA.md"},
 	{path: "docs/LOCKS.md", code: "locks_example_test.go"},
+	{path: "docs/LOCK-GUARANTEES.md"},
 	{path: "docs/NATIVE.md"},
 	{path: "docs/SECURITY.md"},
 	{path: "docs/SECKILL.md", code: "sales_example_test.go"},
