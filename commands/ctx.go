@@ -82,6 +82,8 @@ type Host interface {
 	HeldShare(c *Ctx, key, owner []byte, token int64, renewed bool, was uint64) (note uint64)
 	// ReleasedShare is StopRenewing for one of them; released: it holds the lock no more.
 	ReleasedShare(c *Ctx, key, owner []byte, released bool)
+	// ForcedShare is ReleasedShare for a holder that has lost what it held by LOCK.FORCE.
+	ForcedShare(c *Ctx, key, owner []byte)
 	// Publish sends a message to everyone who listens to the channel, and returns how many it reached. They
 	// get it after the reply of the running unit; neither slice is kept.
 	Publish(channel, message []byte) int64
@@ -142,6 +144,9 @@ type Wait struct {
 	Owner []byte
 	// Units is how many units of each lock the owner wants: see lock_units.go.
 	Units int32
+	// Permits: the units are permits of a semaphore. An owner that holds some queues for more. Counts: what
+	// it holds counts.
+	Permits, Counts bool
 	// Kind, unless None, is what one of Keys must hold for Try to find anything to do: of the many who wait
 	// for a list, those who come behind the last element need not even try.
 	Kind store.Kind

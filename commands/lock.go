@@ -27,15 +27,20 @@ type WaitingLock struct {
 	leaseMS            int64        // as lease.ms
 	grants             *[]lockGrant // nil: it has none
 	keys               int32
-	renewed            bool // the lease has no time of its own
+	permits, limit     int32 // of SEM.ACQUIRE: see lock_sem.go; permits 0: it is LOCK or MLOCK
+	renewed            bool  // the lease has no time of its own
 	shared, many, once bool
 }
+
+// Permits is how many permits a call of SEM.ACQUIRE waits for; 0: it is another call.
+func (w *WaitingLock) Permits() int32 { return w.permits }
 
 // lockGrant is what a call was given of one key.
 type lockGrant struct {
 	token   int64
 	counted bool   // it is a hold more
-	note    uint64 // Host.Held: another one if the hold was confirmed to somebody since
+	note    uint64 // Host.Held: another one if the hold was confirmed to another client since
+	permits int64  // of SEM.ACQUIRE
 }
 
 // read takes what follows the keys and checks it.
@@ -54,10 +59,7 @@ func (l *lockCall) read(c *Ctx, a *Scanner) error {
 			if l.waits {
 				a.Syntax()
 			}
-			l.waits, l.waitMS = true, a.IntOr(ErrTimeout)
-			if l.waitMS < 0 {
-				a.Fail(ErrTimeoutSign)
-			}
+			l.waits, l.waitMS = true, readWaitMS(a)
 		case "ONCE":
 			if l.once {
 				a.Syntax()
@@ -294,6 +296,9 @@ func (w *WaitingLock) call(c *Ctx) lockCall {
 
 // Try implements Waiting: it is the call's turn, after a wait.
 func (w *WaitingLock) Try(c *Ctx) (bool, error) {
+	if w.permits > 0 {
+		return w.trySemaphore(c)
+	}
 	l := w.call(c)
 	if _, err := l.lease.endMS(c); err != nil {
 		return false, err
@@ -318,6 +323,10 @@ func (w *WaitingLock) TimedOut(c *Ctx) {
 
 // Undo implements Undoer.
 func (w *WaitingLock) Undo(c *Ctx) {
+	if w.permits > 0 {
+		w.givePermitsBack(c)
+		return
+	}
 	l := w.call(c)
 	if w.grants != nil {
 		l.grants = *w.grants

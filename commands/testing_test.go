@@ -301,6 +301,8 @@ type changedKey struct {
 }
 
 // KeyReady implements store.Observer.
+func (o *keyObserver) HolderChanged(db int, key, _ []byte) { o.KeyChanged(db, key) }
+
 func (o *keyObserver) KeyReady(db int, key []byte) { o.KeyChanged(db, key) }
 
 func (o *keyObserver) KeyChanged(db int, key []byte) {
@@ -424,6 +426,8 @@ func (h *fakeHost) HeldShare(c *Ctx, key, owner []byte, token int64, renewed boo
 func (h *fakeHost) ReleasedShare(_ *Ctx, key, owner []byte, _ bool) {
 	delete(h.renewals, string(key)+" "+string(owner))
 }
+
+func (h *fakeHost) ForcedShare(c *Ctx, key, owner []byte) { h.ReleasedShare(c, key, owner, true) }
 
 func (h *fakeHost) Awaited(db int, key []byte) bool {
 	for _, p := range h.parked {

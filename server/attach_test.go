@@ -175,7 +175,7 @@ var attachScripts = []struct{ name, text string }{
 		A LOCK.ATTACH -> -ERR wrong number of arguments for 'lock.attach' command
 		A LOCK.DETACH -> -ERR wrong number of arguments for 'lock.detach' command
 		A LOCK.ATTACH "" -> -ERR lock owner must not be empty
-		A LOCK.ATTACH a mode -> -ERR lock owner must not be '$token', '$watchdog', '$mode', '$readers' or 'mode', these fields are reserved
+		A LOCK.ATTACH a mode -> -ERR lock owner must not be '$token', '$watchdog', '$mode', '$limit', '$readers' or 'mode', these fields are reserved
 		A EVAL return(redis.call('LOCK.ATTACH','a')) 0 -> -ERR This Redis command is not allowed from script script: 272f166b4734a9cd3587f4350b2ddeeadfaa69a1, on @user_script:1.
 		A LOCK k a -> token
 		A MULTI -> +OK

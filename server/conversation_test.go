@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"net"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,7 +34,8 @@ import (
 // An expected reply is written as resp.Value.String does, or is "token" (any fencing token),
 // "token=x" (the one that x stands for; the first time, x is given it), "token>x" (one above it) or
 // "tokens=x,y" (an array of such). An argument token:x is the one that x stands for, and so it is
-// inside of a reply; "" is an empty argument.
+// inside of a reply; "" is an empty argument. share:x:2:0 is the value of a shared holder with that token, ~
+// is any reply, and "addr" the address of any client.
 type conversation struct {
 	srv     *Server
 	clock   *ManualClock
@@ -149,11 +151,18 @@ func (sc *conversation) receive(t *testing.T, where string, c *testkit.Client, w
 	if name, ok := strings.CutPrefix(want, "token:"); ok {
 		want = strconv.Quote(strconv.FormatInt(sc.tokens[name], 10))
 	}
+	if name, ok := strings.CutPrefix(want, "share:"); ok {
+		name, rest, _ := strings.Cut(name, ":")
+		want = fmt.Sprintf("\"$%d:%s\"", sc.tokens[name], rest)
+	}
 	for name, token := range sc.tokens {
 		want = strings.ReplaceAll(want, " token:"+name+" ", " "+strconv.FormatInt(token, 10)+" ")
 	}
+	if want == "~" {
+		return
+	}
 	if !strings.HasPrefix(want, "token") {
-		require.Equal(t, want, strings.TrimRight(got.String(), " "), where)
+		require.Equal(t, want, address.ReplaceAllString(strings.TrimRight(got.String(), " "), `"address" "addr"`), where)
 		return
 	}
 	sc.token(t, where, got, want[len("token"):])
@@ -177,6 +186,9 @@ func (sc *conversation) granted(t *testing.T, where string, got resp.Value, word
 		sc.token(t, where, tokens[i], "="+names[i])
 	}
 }
+
+// address matches a client's address in a reply.
+var address = regexp.MustCompile(`"address" "[^"]*"`)
 
 // token checks one token against what stands behind the word: nothing, =x or >x.
 func (sc *conversation) token(t *testing.T, where string, got resp.Value, name string) {

@@ -45,6 +45,9 @@ func (ex *executor) ReleasedShare(c *commands.Ctx, key, owner []byte, released b
 	ex.releasedShare(c, key, owner, released)
 }
 
+// ForcedShare implements commands.Host.
+func (ex *executor) ForcedShare(c *commands.Ctx, key, owner []byte) { ex.forcedShare(c, key, owner) }
+
 // Publish implements commands.Host.
 func (ex *executor) Publish(channel, message []byte) int64 {
 	ex.handOnMessage(replication.Channel, channel, message)

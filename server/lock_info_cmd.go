@@ -129,12 +129,22 @@ func writeShares(c *commands.Ctx, key []byte, l *commands.LockState, most int64)
 	if most >= 0 {
 		fields, told = 6, min(told, most)
 	}
+	if l.Limit > 0 {
+		fields += 2
+	}
 	out.Map(fields)
 	out.BulkString("mode")
 	out.BulkString(l.Mode())
 	out.BulkString("ttl")
 	whole := commands.LockState{DeadlineMS: r.DeadlineMS()}
 	out.Int(whole.TTLMS(c.NowMS()))
+	if l.Limit > 0 {
+		sem, _ := commands.FindSemaphore(c.DB, key) // it was found before
+		out.BulkString("limit")
+		out.Int(sem.Limit)
+		out.BulkString("available")
+		out.Int(sem.Available())
+	}
 	if most >= 0 {
 		out.BulkString("holding")
 		out.Int(int64(l.Shares))
@@ -143,7 +153,7 @@ func writeShares(c *commands.Ctx, key []byte, l *commands.LockState, most int64)
 	list, n := out.DeferArray(), int64(0)
 	commands.EachHolder(r, func(h commands.Holder) bool {
 		if n++; n <= told {
-			writeHolder(c, key, &h)
+			writeHolder(c, key, &h, l.Limit > 0)
 		}
 		return n < told
 	})
@@ -151,8 +161,8 @@ func writeShares(c *commands.Ctx, key []byte, l *commands.LockState, most int64)
 	writeQueue(c, key, most)
 }
 
-// writeHolder writes one of those who hold a lock together.
-func writeHolder(c *commands.Ctx, key []byte, h *commands.Holder) {
+// writeHolder writes one of those who hold a lock, or permits of a semaphore, together.
+func writeHolder(c *commands.Ctx, key []byte, h *commands.Holder, semaphore bool) {
 	out := c.Out
 	w := &sessionOf(c).executor.watchdog
 	renewed := w.shares.find(c.DB.ID(), key, h.Owner)
@@ -170,7 +180,11 @@ func writeHolder(c *commands.Ctx, key []byte, h *commands.Holder) {
 	out.BulkString("owner")
 	out.Bulk(h.Owner)
 	out.BulkString("mode")
-	out.BulkString(h.Mode())
+	if semaphore {
+		out.BulkString("semaphore")
+	} else {
+		out.BulkString(h.Mode())
+	}
 	out.BulkString("holds")
 	out.Int(h.Holds())
 	writeKnown(out, "token", h.Token)
@@ -232,17 +246,31 @@ func writeWaiters(c *commands.Ctx, q *waiting.Queue, n int) {
 	}
 	for pl := q.First(); n > 0; pl = pl.Next() {
 		if w := pl.Waiter(); w.OfLocks() { // the others wait for something else than a lock
-			c.Out.Map(4 + notifyFields(w))
-			parkedOf(w).write(c.Out)
+			call := parkedOf(w)
+			c.Out.Map(call.fields())
+			call.write(c.Out)
 			n--
 		}
 	}
 }
 
-// write writes the four fields that tell of a waiter.
+// fields is how many fields write writes.
+func (w *parkedCall) fields() int {
+	n := 4 + notifyFields(&w.Waiter)
+	if w.lock.Permits() > 0 {
+		n++
+	}
+	return n
+}
+
+// write writes the fields that describe a waiter.
 func (w *parkedCall) write(out *resp.Writer) {
 	out.BulkString("owner")
 	out.BulkString(w.Owner())
+	if permits := w.lock.Permits(); permits > 0 {
+		out.BulkString("permits")
+		out.Int(int64(permits))
+	}
 	if w.session.ended() {
 		writeClient(out, nil)
 	} else {
@@ -304,7 +332,7 @@ func lockWaiters(c *commands.Ctx) error {
 	}
 	c.Out.Array(len(found))
 	for _, w := range found {
-		c.Out.Map(5 + notifyFields(&w.Waiter))
+		c.Out.Map(w.fields() + 1)
 		w.write(c.Out)
 		c.Out.BulkString("locks")
 		w.writeLocks(c)

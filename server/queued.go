@@ -115,7 +115,7 @@ func (ex *executor) enqueue(c *commands.Ctx, wait *commands.Wait) error {
 		return err
 	}
 	w := &queuedWait{parkedCall: parkedCall{session: s, row: c.Row, lock: wait.Lock, words: commands.PackWords(c.Argv), sinceUS: ex.store.NowUS()}}
-	r := waiting.Request{DB: c.DB.ID(), Keys: wait.Keys, Owner: wait.Owner, Units: wait.Units, Reentrant: true, Strict: wait.Queue}
+	r := waiting.Request{DB: c.DB.ID(), Keys: wait.Keys, Owner: wait.Owner, Units: wait.Units, Reentrant: !wait.Permits, Counts: wait.Counts, Strict: wait.Queue, Kind: uint8(wait.Kind)}
 	r.First, r.Name = w.textOf(wait.Keys[0]), w.textOf(wait.Owner)
 	ex.queues.Enter(&w.Waiter, w, &r)
 	if cycle := ex.queues.Deadlock(&w.Waiter); cycle != nil {

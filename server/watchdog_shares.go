@@ -155,7 +155,15 @@ func (r *renewal) leave() {
 // releasedShare implements commands.Host.
 func (ex *executor) releasedShare(c *commands.Ctx, key, owner []byte, released bool) {
 	if released && ex.watchdog.attached.InUse() {
-		ex.watchdog.attached.Because(c.DB.ID(), key, attach.Released) // of those who still hold it it is forgotten
+		ex.watchdog.attached.BecauseDoubted(c.DB.ID(), key, attach.Released) // of those who still hold it it is forgotten
+	}
+	ex.watchdog.shares.stop(c.DB.ID(), key, owner)
+}
+
+// forcedShare implements commands.Host.
+func (ex *executor) forcedShare(c *commands.Ctx, key, owner []byte) {
+	if ex.watchdog.attached.InUse() {
+		ex.watchdog.attached.BecauseDoubted(c.DB.ID(), key, attach.Forced) // as in releasedShare
 	}
 	ex.watchdog.shares.stop(c.DB.ID(), key, owner)
 }

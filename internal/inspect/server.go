@@ -163,13 +163,20 @@ type Waiter struct {
 	Notify   bool       `json:"notify,omitempty"` // it blocks no connection
 }
 
-// Lock is a lock that is held.
+// Permits is how many permits a semaphore has.
+type Permits struct {
+	Limit     int64 `json:"limit"`
+	Available int64 `json:"available"`
+}
+
+// Lock is a lock, or a semaphore, that is held.
 type Lock struct {
 	Key      string     `json:"key"`
 	Owner    string     `json:"owner"` // of a shared lock: some of them, in words
 	Holds    int64      `json:"holds"`
 	Token    int64      `json:"token"`
 	Sharers  []string   `json:"shared_by,omitempty"` // the owners that hold it together
+	Permits  *Permits   `json:"permits,omitempty"`   // of a semaphore; nil: it is a lock
 	TTLMS    int64      `json:"ttl_ms"`              // -1: without end
 	Watchdog bool       `json:"watchdog"`
 	Client   *Client    `json:"client"`
@@ -209,6 +216,9 @@ func lockOf(key string, v resp.Value) *Lock {
 
 // readHolders reads what a lock that has had shared holders has instead of an owner.
 func (l *Lock) readHolders(f call.Fields) {
+	if limit := f.Int("limit"); limit > 0 {
+		l.Permits = &Permits{limit, f.Int("available")}
+	}
 	for _, h := range f.List("holders") {
 		of := call.FieldsOf(h)
 		l.Sharers = append(l.Sharers, of.Text("owner"))

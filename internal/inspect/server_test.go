@@ -132,6 +132,26 @@ func TestWhyOfNotify(t *testing.T) {
 $`, out.String())
 }
 
+// TestWhyOfASemaphore: its holders, its permits, its waiters, and what a holder waits for.
+func TestWhyOfASemaphore(t *testing.T) {
+	w := newWorld(t)
+	w.Do("SEM.ACQUIRE", "pool", "alice", "LIMIT", "5", "PERMITS", "3", "PX", "60000")
+	w.Do("SEM.ACQUIRE", "pool", "bob", "PX", "60000")
+	w.Do("LOCK", "stock", "dave", "PX", "60000")
+	w.wait(t, "stock", "alice", "0")
+	reason, err := w.seen.Why("pool")
+	require.NoError(t, err)
+	var out strings.Builder
+	reason.Print(&out, time.Now())
+	require.Regexp(t, `^pool is held by (alice, bob|bob, alice), 4 permits
+  permits   5, 1 available, 2 holders
+  lease     \S+ left
+  waiting   nobody
+  (alice, bob|bob, alice) waits for
+    stock is held by dave
+`, out.String())
+}
+
 // TestLocks lists more locks than come at a time.
 func TestLocks(t *testing.T) {
 	w := newWorld(t)

@@ -71,9 +71,11 @@ func (r *Reason) print(w io.Writer, now time.Time, indent string) {
 		fmt.Fprintf(w, "%s%s is free: nobody holds it\n", indent, printable(r.Key))
 		return
 	}
-	fmt.Fprintf(w, "%s%s is held by %s%s\n", indent, printable(l.Key), printable(l.Owner), times(l.Holds))
+	fmt.Fprintf(w, "%s%s is held by %s%s\n", indent, printable(l.Key), printable(l.Owner), holds(l))
 	in := indent + "  "
 	switch {
+	case l.Permits != nil:
+		fmt.Fprintf(w, "%spermits   %d, %d available, %d holders\n", in, l.Permits.Limit, l.Permits.Available, len(l.Sharers))
 	case len(l.Sharers) > 0: // each has a client, a lease and a token of its own
 		fmt.Fprintf(w, "%sshared    by %d\n", in, len(l.Sharers))
 	case l.Client != nil:
@@ -126,6 +128,14 @@ func lease(l *Lock) string {
 		return "without end"
 	}
 	return millis(l.TTLMS) + " left"
+}
+
+// holds says how often a lock is held, or how many permits of a semaphore are.
+func holds(l *Lock) string {
+	if l.Permits != nil {
+		return fmt.Sprintf(", %d permits", l.Holds)
+	}
+	return times(l.Holds)
 }
 
 func times(holds int64) string {

@@ -12,7 +12,8 @@ import (
 //
 //	lock KEY... by=OWNER [shared] [wait=NAME [notify]]
 //	                                               take locks; with a name wait for them
-//	acquire KEY permits=N by=OWNER [limit=N] [wait=NAME]
+//	acquire KEY permits=N by=OWNER [limit=N] [once] [wait=NAME]
+//	resize KEY limit=N                             the semaphore has another limit
 //	pop KEY... [wait=NAME]                         take an element of a list
 //	unlock KEY by=OWNER [shared] [permits=N]
 //	push KEY [n=N]
@@ -62,7 +63,7 @@ func (t *table) run(tt *testing.T, d *datadriven.TestData) string {
 	text := map[string]string{}
 	number := map[string]int32{"n": 1}
 	for _, a := range d.CmdArgs {
-		if len(a.Vals) == 0 && a.Key != "shared" && a.Key != "notify" {
+		if len(a.Vals) == 0 && a.Key != "shared" && a.Key != "once" && a.Key != "notify" {
 			bare = append(bare, a.Key)
 			continue
 		}
@@ -71,12 +72,12 @@ func (t *table) run(tt *testing.T, d *datadriven.TestData) string {
 			var n int
 			d.ScanArgs(tt, a.Key, &n)
 			number[a.Key] = int32(n)
-		case "shared", "notify":
+		case "shared", "once", "notify":
 		default:
 			text[a.Key] = a.Vals[0]
 		}
 	}
-	c := &call{name: text["wait"], keys: bare, owner: text["by"], shared: d.HasArg("shared"), permits: number["permits"], notify: d.HasArg("notify")}
+	c := &call{name: text["wait"], keys: bare, owner: text["by"], shared: d.HasArg("shared"), once: d.HasArg("once"), notify: d.HasArg("notify"), permits: number["permits"]}
 	switch d.Cmd {
 	case "lock", "pop":
 		return t.begin(c)
@@ -85,6 +86,9 @@ func (t *table) run(tt *testing.T, d *datadriven.TestData) string {
 			t.at(bare[0]).limit = number["limit"]
 		}
 		return t.begin(c)
+	case "resize":
+		t.at(bare[0]).limit = number["limit"]
+		t.qs.Changed(0, []byte(bare[0]))
 	case "unlock":
 		if !t.release(bare[0], c.owner, c.shared, c.permits) {
 			return "not held"

@@ -61,7 +61,7 @@ func (f *future) play(gone map[*call]bool, seen map[string]bool) {
 			}
 			gone[c] = true
 			if rest := slices.Delete(slices.Clone(f.left), i, i+1); !(&future{left: rest}).waits(c.owner) {
-				f.give(c)
+				f.finish(c)
 				f.left, again = rest, true
 				break
 			}
@@ -72,7 +72,7 @@ func (f *future) play(gone map[*call]bool, seen map[string]bool) {
 		for i, c := range f.left {
 			if f.canGo(i) {
 				next := f.clone()
-				next.give(c)
+				next.finish(c)
 				next.left = slices.Delete(next.left, i, i+1)
 				next.play(gone, seen)
 			}
@@ -105,7 +105,7 @@ func canGo(t *table, c *call, before []*call) bool {
 }
 
 func (h *history) describe(c *call) string {
-	return fmt.Sprintf("%s(%s %v shared=%v permits=%d)", c.name, c.owner, c.keys, c.shared, c.permits)
+	return fmt.Sprintf("%s(%s %v shared=%v permits=%d once=%v)", c.name, c.owner, c.keys, c.shared, c.permits, c.once)
 }
 
 func (h *history) fail(format string, args ...any) {
@@ -122,7 +122,7 @@ func (h *history) wait(c *call) {
 	t := h.table
 	got := t.begin(c)
 	h.log = append(h.log, h.describe(c)+": "+got)
-	if got == "granted" {
+	if got == "granted" || got == "not so many" {
 		return
 	}
 	calls := t.calls
@@ -277,8 +277,10 @@ func (h *history) step(owners, number int, semaphores bool) {
 			c.shared = h.random.IntN(2) == 0
 		default:
 			c.keys = []string{h.pick("s", 2)}
-			t.at(c.keys[0]).limit = 4
-			c.permits = 1 + int32(h.random.IntN(4))
+			c.permits, c.once = 1+int32(h.random.IntN(4)), h.random.IntN(3) == 0
+			if t.at(c.keys[0]).limit == 0 {
+				t.at(c.keys[0]).limit = 4
+			}
 		}
 		c.notify = c.owner != "" && h.random.IntN(3) == 0
 		h.wait(c)
@@ -301,6 +303,11 @@ func (h *history) step(owners, number int, semaphores bool) {
 				t.release(key, owner, shared, permits)
 			}
 		}
+	case what < 17 && semaphores && h.random.IntN(2) == 0:
+		key, limit := h.pick("s", 2), 2+int32(h.random.IntN(3))
+		h.log = append(h.log, fmt.Sprintf("%s has limit %d", key, limit))
+		t.at(key).limit = limit
+		t.qs.Changed(0, []byte(key))
 	case what < 17:
 		key := h.pick("l", 2)
 		h.log = append(h.log, "push "+key)

@@ -59,6 +59,9 @@ type Request struct {
 	// Reentrant: what the owner holds of a lock counts, and an owner that holds a part does not queue for
 	// more.
 	Reentrant bool
+	// Counts: what the owner holds of a lock counts. An owner that holds enough does not queue. One that
+	// holds less queues for the rest. Reentrant implies it.
+	Counts bool
 	// Strict waiters of a queue are served strictly in order: behind one that cannot go none of them tries.
 	Strict bool
 	// Kind is the kind of value that a key must have for Try to have a chance; 0: any.
@@ -79,6 +82,7 @@ type Waiter struct {
 	db, units      int32
 	kind           uint8
 	reentrant      bool
+	counts         bool
 	strict         bool
 	granted        bool // it left its queues because it got what it waited for
 }
@@ -362,6 +366,7 @@ func (qs *Queues) Each(visit func(q *Queue) bool) {
 // Enter puts a waiter at the end of the queue of each of its keys.
 func (qs *Queues) Enter(w *Waiter, call Call, r *Request) {
 	w.call, w.db, w.units, w.kind, w.reentrant, w.strict = call, int32(r.DB), r.Units, r.Kind, r.Reentrant, r.Strict
+	w.counts = r.Counts || r.Reentrant
 	last := (*Place)(nil)
 	for _, key := range r.Keys {
 		hash := qs.hash(key)

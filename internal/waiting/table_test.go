@@ -52,8 +52,30 @@ type call struct {
 	owner   string // empty: it waits for an element of a list
 	shared  bool
 	permits int32 // 0: it wants locks
+	once    bool  // what the owner has of a semaphore counts
 	notify  bool  // its grant is to be confirmed
 	grant   *Grant
+}
+
+// fails reports whether a call asks a semaphore for more than it has: it ends when its turn comes.
+func (t *table) fails(c *call) bool {
+	v := t.at(c.keys[0])
+	return c.permits > v.limit && v.lacks(c) > 0
+}
+
+// lacks is how many permits a call needs.
+func (v *value) lacks(c *call) int32 {
+	if h := v.holds[c.owner]; c.once && h != nil {
+		return max(0, c.permits-h.permits)
+	}
+	return c.permits
+}
+
+// finish is the turn of a call that can go.
+func (t *table) finish(c *call) {
+	if !t.fails(c) {
+		t.give(c)
+	}
 }
 
 func newTable() *table {
@@ -118,11 +140,11 @@ func (t *table) kind(_ int, key string) uint8 {
 // admits reports whether a lock's units are there for a call, but for the queue; ahead: it need not queue.
 func (v *value) admits(c *call) (ok, ahead bool) {
 	if c.permits > 0 {
-		free := v.limit
+		free, lacks := v.limit, v.lacks(c)
 		for _, h := range v.holds {
 			free -= h.permits
 		}
-		return free >= c.permits, false
+		return lacks == 0 || free >= lacks || c.permits > v.limit, lacks == 0
 	}
 	mine := v.holds[c.owner]
 	if mine != nil {
@@ -155,7 +177,7 @@ func (t *table) take(c *call) bool {
 			return false
 		}
 	}
-	t.give(c)
+	t.finish(c)
 	return true
 }
 
@@ -168,6 +190,8 @@ func (t *table) give(c *call) {
 			v.holds[c.owner] = h
 		}
 		switch {
+		case c.once:
+			h.permits = max(h.permits, c.permits)
 		case c.permits > 0:
 			h.permits += c.permits
 		case c.shared:
@@ -202,10 +226,15 @@ func (t *table) release(key, owner string, shared bool, permits int32) bool {
 
 // Try implements Call.
 func (c *call) Try() (done, stop bool) {
+	fails := c.t.fails(c)
 	if !c.t.take(c) {
 		return false, false
 	}
-	c.end(true)
+	c.end(!fails)
+	if fails {
+		c.t.events = append(c.t.events, fmt.Sprintf("%s fails: there are not so many", c.name))
+		return true, false
+	}
 	c.t.events = append(c.t.events, fmt.Sprintf("%s is granted", c.name))
 	if c.notify {
 		c.grant = &Grant{Waiter: &c.Waiter, Keys: c.keys}
@@ -269,7 +298,7 @@ func (c *call) request() Request {
 		r.Kind = kindList
 		return r
 	case c.permits > 0:
-		r.Reentrant = false
+		r.Reentrant, r.Counts = false, c.once
 	case c.shared:
 		r.Units = 1
 	default:
@@ -282,6 +311,9 @@ func (c *call) request() Request {
 // begin runs a call; without a name it does not wait. It returns what became of it.
 func (t *table) begin(c *call) string {
 	c.t = t
+	if t.fails(c) {
+		return "not so many"
+	}
 	if t.take(c) {
 		return "granted"
 	}

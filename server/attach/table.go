@@ -46,6 +46,7 @@ type Lock[S comparable] struct {
 	why        Reason
 	doubted    bool     // stands in Table.doubts
 	beside     *Lock[S] // of another owner at the same key
+	above      *Lock[S] // the lock that has this one beside it
 	prev, next *Lock[S] // of the same owner
 }
 
@@ -179,11 +180,23 @@ func (t *Table[S]) Detach(s S, v *Vouches[S], name string) (left []*Lock[S]) {
 
 // Find returns the lock that an owner is known to hold at a key, nil if none is.
 func (t *Table[S]) Find(db int, key, owner string) *Lock[S] {
-	l := t.locks[db][key]
-	for l != nil && l.Owner.Name != owner {
-		l = l.beside
+	o := t.owners[owner]
+	if o == nil {
+		return nil
 	}
-	return l
+	// Many owners may hold permits of one semaphore, and one owner may hold many locks. The shorter list ends
+	// the search.
+	at, of := t.locks[db][key], o.first
+	for at != nil && of != nil {
+		switch {
+		case at.Owner == o:
+			return at
+		case of.DB == db && of.Key == key:
+			return of
+		}
+		at, of = at.beside, of.next
+	}
+	return nil
 }
 
 // Hold notes that an owner, for which somebody vouches, holds a lock of which Find knows nothing.
@@ -193,6 +206,9 @@ func (t *Table[S]) Hold(o *Owner[S], db int, key string, token int64) {
 		l.next.prev = l
 	}
 	o.first = l
+	if l.beside != nil {
+		l.beside.above = l
+	}
 	if t.locks[db] == nil {
 		t.locks[db] = make(map[string]*Lock[S])
 	}
@@ -219,17 +235,16 @@ func (t *Table[S]) Lose(l *Lock[S], found Reason) Reason {
 }
 
 func (t *Table[S]) drop(l *Lock[S]) {
-	at := t.locks[l.DB]
-	switch first := at[l.Key]; {
-	case first != l:
-		for first.beside != l {
-			first = first.beside
-		}
-		first.beside = l.beside
+	switch at := t.locks[l.DB]; {
+	case l.above != nil:
+		l.above.beside = l.beside
 	case l.beside != nil:
 		at[l.Key] = l.beside
 	default:
 		delete(at, l.Key)
+	}
+	if l.beside != nil {
+		l.beside.above = l.above
 	}
 	if l.prev != nil {
 		l.prev.next = l.next
