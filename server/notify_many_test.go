@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/testkit"
 	"lockserver/server/transport"
 )
 
@@ -23,7 +24,8 @@ type manyWaits struct {
 	told  float64 // how many CLIENT LIST tells of
 }
 
-const howManyWaits = 100_000
+// howManyWaits is how many of them there are.
+var howManyWaits = testkit.Steps(20_000, 100_000)
 
 func newManyWaits(t *testing.T) *manyWaits {
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
@@ -48,8 +50,8 @@ func newManyWaits(t *testing.T) *manyWaits {
 	for _, r := range requests {
 		m.s.Feed(r, &m.room, nil)
 	}
-	m.each = float64(heapBytes()-before) / howManyWaits
-	m.told = float64(m.memory.clients-told) / howManyWaits
+	m.each = float64(heapBytes()-before) / float64(howManyWaits)
+	m.told = float64(m.memory.clients-told) / float64(howManyWaits)
 	m.words = float64(len(m.s.queued.first.words))
 	require.Equal(t, howManyWaits+1, m.s.queued.count)
 	require.Equal(t, howManyWaits+1, m.queues.Len())
