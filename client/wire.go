@@ -182,7 +182,11 @@ func (w *wire) close(why error) {
 		return
 	}
 	w.err = why
-	if tcp, ok := w.nc.(interface{ SetLinger(sec int) error }); ok {
+	nc := w.nc
+	if encrypted, ok := nc.(interface{ NetConn() net.Conn }); ok {
+		nc = encrypted.NetConn()
+	}
+	if tcp, ok := nc.(interface{ SetLinger(sec int) error }); ok {
 		_ = tcp.SetLinger(0) // what the server has not read it is not to read later
 	}
 	_ = w.nc.Close()
