@@ -18,7 +18,6 @@ type Client struct {
 	name   string // begins the owners' names; unlike that of any other client
 	hooks  Hooks
 	limit  time.Duration // of a call that waits for an answer and not for a lock
-	spares spares
 	keeper *keeper
 }
 
@@ -47,8 +46,8 @@ type Hooks struct {
 	Released func(key string, held time.Duration)
 	// Lost: it was lost.
 	Lost func(lost *LostError)
-	// Connected: the connection that vouches for the locks is there (nil), or was lost (why), at last by
-	// Close ([ErrClosed]).
+	// Connected: the client's own connection is there (nil), or was lost (why), at last by Close
+	// ([ErrClosed]).
 	Connected func(err error)
 }
 
@@ -96,18 +95,16 @@ func NewWith(server Server, settings ...Setting) (*Client, error) {
 // Close releases what is still held and ends the connections of the client, but not those of the library.
 // The locks' contexts end first, by a [*LostError] for which errors.Is(err, ErrClosed) holds, and calls that
 // wait for a lock return [ErrClosed], as every later call does. Close returns within [Timeout]. A lock that
-// the server has not answered for by then ends with its lease, at the latest after the connection of the
-// library that took it has ended.
+// the server has not answered for by then ends with its lease.
 func (c *Client) Close() {
 	c.keeper.close()
-	c.spares.close()
 }
 
 // pauses are those between the attempts of a command that may be sent twice.
 var pauses = []time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond}
 
 // again sends a command that may be sent twice until the server has answered, or often enough, or the
-// client's limit is over. An error may be an [unanswered].
+// client's limit is over.
 func (c *Client) again(ctx context.Context, words []string) (any, error) {
 	if c.keeper.isClosed() {
 		return nil, ErrClosed
@@ -137,15 +134,10 @@ func (c *Client) untilAnswered(limited context.Context, words []string) (any, er
 }
 
 // once sends a command by the library, and returns at the end of ctx even if the library does not: go-redis
-// reads an answer for as long as its ReadTimeout. The error is an [unanswered] then.
+// reads an answer for as long as its ReadTimeout. The command may still be sent then.
 func (c *Client) once(ctx context.Context, args []any) (any, error) {
-	type answer struct {
-		reply any
-		err   error
-	}
-	came, back := make(chan answer, 1), make(chan struct{})
+	came := make(chan answer, 1)
 	go func() {
-		defer close(back)
 		reply, err := c.server.Do(ctx, args...)
 		came <- answer{reply, err}
 	}()
@@ -154,21 +146,11 @@ func (c *Client) once(ctx context.Context, args []any) (any, error) {
 		if a.err != nil && !isReply(a.err) && ctx.Err() != nil {
 			return nil, fmt.Errorf("%w: %w", ended(ctx), a.err)
 		}
-		return a.reply, a.err
+		return a.value, a.err
 	case <-ctx.Done():
-		return nil, &unanswered{ended(ctx), back}
+		return nil, ended(ctx)
 	}
 }
-
-// unanswered is the error of a command whose call has ended before the library returned: it may still be
-// sent.
-type unanswered struct {
-	error
-	back <-chan struct{} // closed when the library has returned
-}
-
-// Unwrap implements the interface of errors.Is.
-func (u *unanswered) Unwrap() error { return u.error }
 
 // ended is why a context has ended, for which errors.Is with the context's own error holds, too: the cause
 // that a caller has given alone would hide that it was the deadline. The limits of this package are no

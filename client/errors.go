@@ -14,8 +14,8 @@ var (
 	// ErrReleased says that a lock was unlocked. It is the cause of its context's end, and what Guard and a
 	// second Unlock return.
 	ErrReleased = errors.New("the lock was released")
-	// ErrDeadlock says that waiting would have closed a circle of owners that wait for each other. The
-	// error's text has it.
+	// ErrDeadlock says that waiting would have closed a cycle of owners that wait for each other. The error's
+	// text has it, unless the cycle was closed by something else than this wait.
 	ErrDeadlock = errors.New("waiting for the lock would never end")
 	// ErrHeldOtherwise says that a task asks for keys of which it holds some in another way: shared, alone
 	// or with others.
@@ -76,6 +76,12 @@ func replied(err error) error {
 func isReply(err error) bool {
 	var reply ReplyError
 	return err == nil || errors.As(err, &reply) && !isElsewhere(string(reply))
+}
+
+// isBroken reports whether an error is that of a connection, and not a reply.
+func isBroken(err error) bool {
+	var reply ReplyError
+	return err != nil && !errors.As(err, &reply)
 }
 
 // isElsewhere reports whether an error reply is one of a server that does not lead, or not yet. UNBLOCKED is

@@ -39,7 +39,7 @@ type wish struct {
 //
 // Without a deadline and without [Wait] it waits as long as there is another holder. It ends earlier, with
 // [ErrNoAnswer], if the server has not answered at all for about two thirds of the lease of a renewed lock
-// (18.5 s by default). What else it asks of the server before and after the wait is bounded by [Timeout].
+// (18.5 s by default), or has not taken the request within [Timeout].
 //
 // Errors: [ErrNotAcquired], [ErrDeadlock], [ErrNoAnswer], [ErrClosed], ctx's error with its cause, what the
 // server replied ([ReplyError]), or what became of the connection. If ctx's deadline ends the wait, the
@@ -197,7 +197,7 @@ func (h *hold) release(ctx context.Context) error {
 	reply, err := c.again(ctx, words)
 	switch {
 	case !isReply(err):
-		c.keeper.owe(words, nil)
+		c.keeper.owe([][]string{words}, nil)
 		return err
 	case err != nil:
 		return err
@@ -217,13 +217,16 @@ func (h *hold) release(ctx context.Context) error {
 }
 
 // unlock is the command that releases the hold, however often it is sent.
-func (h *hold) unlock() []string {
-	if !h.many {
-		return []string{"UNLOCK", h.keys[0], h.task.owner, "TOKEN", strconv.FormatInt(h.tokens[0], 10)}
+func (h *hold) unlock() []string { return unlockWords(h.keys, h.many, h.task.owner, h.tokens) }
+
+// unlockWords is the command that releases locks with these tokens; many: that MLOCK took.
+func unlockWords(keys []string, many bool, owner string, tokens []int64) []string {
+	if !many {
+		return []string{"UNLOCK", keys[0], owner, "TOKEN", strconv.FormatInt(tokens[0], 10)}
 	}
-	words := append([]string{"MUNLOCK", strconv.Itoa(len(h.keys))}, h.keys...)
-	words = append(words, h.task.owner, "TOKENS")
-	for _, token := range h.tokens {
+	words := append([]string{"MUNLOCK", strconv.Itoa(len(keys))}, keys...)
+	words = append(words, owner, "TOKENS")
+	for _, token := range tokens {
 		words = append(words, strconv.FormatInt(token, 10))
 	}
 	return words
@@ -258,7 +261,6 @@ func (h *hold) end() {
 		}
 	}
 	t.mu.Unlock()
-	t.leave()
 }
 
 // lose notes that the lock at one of the keys is lost, and lets go of the rest.
@@ -296,7 +298,7 @@ func (h *hold) markLost(key string, token int64, reason string) bool {
 // whether it is.
 func (h *hold) abandon() {
 	if h.many || h.lost.Reason == unreachable || h.lost.Reason == closed {
-		h.task.client.keeper.owe(h.unlock(), nil)
+		h.task.client.keeper.owe([][]string{h.unlock()}, nil)
 	}
 	h.end()
 }
@@ -311,29 +313,40 @@ func (h *hold) loss() error {
 	return h.lost
 }
 
-// check asks by a new connection whether the server still has the hold. Its error says that nobody answered.
-func (h *hold) check(ctx context.Context, w *wire) error {
+// check is a question of whether the server still has the lock of a hold at one of its keys.
+type check struct {
+	hold *hold
+	key  int // index of the hold's
+	came <-chan answer
+}
+
+// check asks by a new connection whether the server still has the hold.
+func (h *hold) check(w *wire) (checks []check) {
 	for i, key := range h.keys {
 		token := strconv.FormatInt(h.tokens[i], 10)
+		words := []string{"RENEW", key, h.task.owner, "TOKEN", token}
 		if h.lease != 0 {
-			_, err := w.do(ctx, "GUARD", key, token, "ECHO", "")
-			if !isReply(err) {
-				return err
-			}
-			if isStale(err) {
-				h.lose(key, h.tokens[i], stale)
-			}
-			continue
+			words = []string{guard, key, token, "ECHO", ""}
 		}
-		v, err := w.do(ctx, "RENEW", key, h.task.owner, "TOKEN", token)
-		if !isReply(err) {
-			return err
-		}
-		if err == nil && v == int64(0) {
-			h.lose(key, h.tokens[i], stale)
-		}
+		checks = append(checks, check{h, i, w.send(words...)})
 	}
-	return nil
+	return checks
+}
+
+// wait takes the answer. Its error says that there is none.
+func (c check) wait(ctx context.Context) error {
+	select {
+	case a := <-c.came:
+		if !isReply(a.err) {
+			return a.err
+		}
+		if isStale(a.err) || a.err == nil && a.value == int64(0) {
+			c.hold.lose(c.hold.keys[c.key], c.hold.tokens[c.key], stale)
+		}
+		return nil
+	case <-ctx.Done():
+		return ended(ctx)
+	}
 }
 
 // take adds a Lock for some of its keys to the hold; nil: it is over.

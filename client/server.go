@@ -15,7 +15,7 @@ type Server interface {
 	// value that the library makes of it, or nil for a null. A reply that is an error is a [ReplyError],
 	// possibly wrapped; any other error says that the command may have been done or not. It may send a
 	// command again, but for GUARD, whose command need not be one that may be done twice. It should return
-	// soon after the end of ctx; the client's calls do not wait for it.
+	// soon after the end of ctx; the client's calls do not wait for it. No command that it is given waits.
 	Do(ctx context.Context, args ...any) (any, error)
 	// Dial opens a connection that is the caller's alone, encrypted if need be, and returns it before
 	// anything was sent. It must return when ctx ends.

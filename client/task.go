@@ -8,40 +8,23 @@ import (
 // task is who holds locks: an owner. Locks that are asked for with the context of another lock have its
 // owner: they are reentrant, and the server finds circles of those who wait for each other.
 type task struct {
-	client  *Client
-	owner   string
-	vouched *vouched
+	client *Client
+	owner  string
 
 	mu    sync.Mutex
 	holds map[string]*hold         // by key
 	busy  map[string]chan struct{} // keys for which a call is under way; closed when it is over
-	users int                      // calls and holds; at 0 nobody has to vouch for the owner any more
 }
 
 type taskKey struct{ client *Client }
 
-// taskOf returns the task that a context belongs to, or a new one, and counts the caller as its user.
+// taskOf returns the task that a context belongs to, or a new one.
 func (c *Client) taskOf(ctx context.Context) *task {
 	t, _ := ctx.Value(taskKey{c}).(*task)
 	if t == nil {
-		t = &task{client: c, holds: make(map[string]*hold), busy: make(map[string]chan struct{})}
-		t.owner, t.vouched = c.keeper.newOwner()
+		t = &task{client: c, owner: c.keeper.newOwner(), holds: make(map[string]*hold), busy: make(map[string]chan struct{})}
 	}
-	t.mu.Lock()
-	t.users++
-	t.mu.Unlock()
 	return t
-}
-
-// leave ends a use.
-func (t *task) leave() {
-	t.mu.Lock()
-	t.users--
-	last := t.users == 0
-	t.mu.Unlock()
-	if last {
-		t.client.keeper.detach(t.owner)
-	}
 }
 
 // enter waits until no other call of the task is under way for any of the keys: a lock that is asked for
@@ -57,10 +40,7 @@ func (t *task) enter(ctx context.Context, keys []string) error {
 			}
 		}
 		if other == nil {
-			over := make(chan struct{})
-			for _, key := range keys {
-				t.busy[key] = over
-			}
+			t.begin(keys)
 			t.mu.Unlock()
 			return nil
 		}
@@ -70,6 +50,27 @@ func (t *task) enter(ctx context.Context, keys []string) error {
 		case <-ctx.Done():
 			return ended(ctx)
 		}
+	}
+}
+
+// enterIdle is enter if the task has none of the keys, and no call is under way for any; false: it is not so.
+func (t *task) enterIdle(keys []string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, key := range keys {
+		if t.busy[key] != nil || t.holds[key] != nil {
+			return false
+		}
+	}
+	t.begin(keys)
+	return true
+}
+
+// begin records that a call is under way; the caller holds mu.
+func (t *task) begin(keys []string) {
+	over := make(chan struct{})
+	for _, key := range keys {
+		t.busy[key] = over
 	}
 }
 

@@ -22,18 +22,18 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interv
 
 var errBroken = errors.New("the connection is broken")
 
-// wire is a connection that one call has, or the one that vouches: commands go out in any number, replies
-// come back in their order, and pushes between them.
+// wire is a connection: commands go out in any number, replies come back in their order, and pushes between
+// them.
 type wire struct {
 	nc   net.Conn
-	told func(push) // called by the goroutine that reads
+	told func(*wire, push) // called by the goroutine that reads
 	// broke is closed when the connection is of no use any more.
 	broke chan struct{}
 
 	wrote chan struct{} // something is in out
 
 	mu      sync.Mutex
-	awaited []chan answer
+	awaited []func(answer)
 	out     []byte // still to be written
 	err     error
 }
@@ -44,7 +44,7 @@ type answer struct {
 }
 
 // dialWire opens a connection and logs in. told hears what the server says unasked.
-func dialWire(ctx context.Context, s Server, name string, told func(push)) (*wire, error) {
+func dialWire(ctx context.Context, s Server, name string, told func(*wire, push)) (*wire, error) {
 	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
 	defer cancel()
 	nc, login, err := s.Dial(ctx)
@@ -87,9 +87,7 @@ func (w *wire) read() {
 			return
 		}
 		if message, unasked := reply.(push); unasked {
-			if w.told != nil {
-				w.told(message)
-			}
+			w.told(w, message)
 			continue
 		}
 		w.mu.Lock()
@@ -102,9 +100,9 @@ func (w *wire) read() {
 		w.awaited = w.awaited[1:]
 		w.mu.Unlock()
 		if refused, isError := reply.(ReplyError); isError {
-			first <- answer{err: refused}
+			first(answer{err: refused})
 		} else {
-			first <- answer{value: reply}
+			first(answer{value: reply})
 		}
 	}
 }
@@ -112,13 +110,20 @@ func (w *wire) read() {
 // send sends a command; its answer comes by the channel, in any case.
 func (w *wire) send(words ...string) <-chan answer {
 	came := make(chan answer, 1)
+	w.then(func(a answer) { came <- a }, words...)
+	return came
+}
+
+// then sends a command. take is called with its answer, in any case: by the goroutine that reads, between
+// what came before and what comes after; or by a goroutine of its own if the connection ends first.
+func (w *wire) then(take func(answer), words ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err != nil {
-		came <- answer{err: w.err}
-		return came
+		go take(answer{err: w.err})
+		return
 	}
-	w.awaited = append(w.awaited, came)
+	w.awaited = append(w.awaited, take)
 	w.out = fmt.Appendf(w.out, "*%d\r\n", len(words))
 	for _, word := range words {
 		w.out = fmt.Appendf(w.out, "$%d\r\n%s\r\n", len(word), word)
@@ -127,7 +132,6 @@ func (w *wire) send(words ...string) <-chan answer {
 	case w.wrote <- struct{}{}:
 	default:
 	}
-	return came
 }
 
 // write sends what is to be written until the connection ends: a caller must not wait for a server that does
@@ -174,67 +178,24 @@ func (w *wire) reason() error {
 func (w *wire) close(why error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.fail(why)
-}
-
-// fail is close; the caller holds mu.
-func (w *wire) fail(why error) {
 	if w.err != nil {
 		return
 	}
 	w.err = why
+	nc := w.nc
+	if encrypted, ok := nc.(interface{ NetConn() net.Conn }); ok {
+		nc = encrypted.NetConn()
+	}
+	if tcp, ok := nc.(interface{ SetLinger(sec int) error }); ok {
+		_ = tcp.SetLinger(0) // what the server has not read it is not to read later
+	}
 	_ = w.nc.Close()
-	for _, came := range w.awaited {
-		came <- answer{err: why}
-	}
+	awaited := w.awaited
 	w.awaited = nil
-	close(w.broke)
-}
-
-// spares are connections for calls that wait, between two of them.
-type spares struct {
-	mu     sync.Mutex
-	idle   []*wire
-	closed bool
-}
-
-// mostSpares is how many of them are kept.
-const mostSpares = 8
-
-// take returns a connection that nobody uses; nil: there is none.
-func (s *spares) take() *wire {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for len(s.idle) > 0 {
-		w := s.idle[len(s.idle)-1]
-		s.idle = s.idle[:len(s.idle)-1]
-		select {
-		case <-w.broke:
-		default:
-			return w
+	go func() {
+		for _, take := range awaited {
+			take(answer{err: why})
 		}
-	}
-	return nil
-}
-
-// give takes a connection back.
-func (s *spares) give(w *wire) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed || len(s.idle) >= mostSpares {
-		w.close(ErrClosed)
-		return
-	}
-	s.idle = append(s.idle, w)
-}
-
-// close closes those that are there, and whatever is given back from now on.
-func (s *spares) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = true
-	for _, w := range s.idle {
-		w.close(ErrClosed)
-	}
-	s.idle = nil
+	}()
+	close(w.broke)
 }

@@ -326,8 +326,8 @@ func TestPoolOfOne(t *testing.T) {
 	require.Equal(t, "30", rdb.Get(ctx, "n").Val())
 }
 
-// TestBusyPool: a call does not wait for the library's connections for longer than its limit, and what was
-// locked can be unlocked by the client's own.
+// TestBusyPool: locks do not need the library's connections. A call that does waits for one no longer than
+// its limit, and what was locked can be unlocked by the client's own.
 func TestBusyPool(t *testing.T) {
 	srv, n := start(t, time.Minute)
 	rdb := redis.NewClient(&redis.Options{Dialer: n.dial, Addr: "192.0.2.1:1", PoolSize: 1, PoolTimeout: time.Hour})
@@ -343,6 +343,8 @@ func TestBusyPool(t *testing.T) {
 	require.Eventually(t, func() bool { return strings.Contains(op.Do("INFO", "clients").Str, "blocked_clients:1") },
 		10*time.Second, time.Millisecond)
 	_, err = c.TryLock(ctx, "other")
+	require.NoError(t, err)
+	_, err = l.Guard(ctx, "SET", "data", "v")
 	require.ErrorIs(t, err, client.ErrNoAnswer)
 	require.ErrorIs(t, l.Unlock(ctx), client.ErrNoAnswer)
 	require.Eventually(t, func() bool { return op.Do("EXISTS", "k").Int == 0 }, 10*time.Second, time.Millisecond)

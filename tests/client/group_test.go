@@ -2,8 +2,11 @@ package client_test
 
 import (
 	"bufio"
+	"fmt"
 	"net"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -114,7 +117,7 @@ func TestNewCluster(t *testing.T) {
 			reply, err := held.Guard(ctx, "SET", "n", 1)
 			return err == nil && reply == "OK"
 		}, 20*time.Second, 10*time.Millisecond)
-		require.Eventually(t, func() bool { return strings.Contains(srv.Do("INFO", "clients"), "blocked_clients:1") },
+		require.Eventually(t, func() bool { return strings.Contains(srv.Do("INFO", "locks"), "lock_waiters_notify:1") },
 			20*time.Second, 10*time.Millisecond, "it waits again")
 		require.NoError(t, held.Context().Err())
 	}
@@ -123,4 +126,46 @@ func TestNewCluster(t *testing.T) {
 	require.NotNil(t, l)
 	require.Greater(t, l.Token(), held.Token())
 	require.NoError(t, l.Unlock(ctx))
+}
+
+// TestManyWaitOverFailovers: a hundred goroutines share one lock while the leader changes. Each gets it, and
+// no two have it at a time.
+func TestManyWaitOverFailovers(t *testing.T) {
+	const goroutines = 100
+	srv := lockservertest.RunCluster(t)
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{srv.Addr}, ClusterStateReloadInterval: time.Second})
+	t.Cleanup(func() { _ = rdb.Close() })
+	c, err := client.NewCluster(rdb, client.Timeout(time.Minute))
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	first, err := c.Lock(ctx, "door")
+	require.NoError(t, err)
+	var inside atomic.Int32
+	var group sync.WaitGroup
+	for range goroutines {
+		group.Go(func() {
+			l, err := c.Lock(ctx, "door")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if inside.Add(1) != 1 {
+				t.Error("the lock is held twice")
+			}
+			inside.Add(-1)
+			if err := l.Unlock(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	allWait := func() bool {
+		return strings.Contains(srv.Do("INFO", "locks"), fmt.Sprintf("lock_waiters_notify:%d\r\n", goroutines))
+	}
+	require.Eventually(t, allWait, 30*time.Second, 10*time.Millisecond)
+	srv.Failover()
+	require.Eventually(t, allWait, 30*time.Second, 10*time.Millisecond, "they wait again")
+	require.NoError(t, first.Unlock(ctx))
+	srv.Failover() // while the lock goes from one to the next
+	group.Wait()
+	require.Equal(t, "0", srv.Do("EXISTS", "door"))
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -35,13 +36,19 @@ type network struct {
 // conn is a connection of a network's.
 type conn struct {
 	net.Conn
-	of *network
+	of   *network
+	held bool   // what is sent is held back, and so is the end
+	kept []byte // what was sent first; the rest is lost
 }
 
 func (c *conn) Close() error {
 	c.of.mu.Lock()
 	delete(c.of.conns, c)
+	held := c.held
 	c.of.mu.Unlock()
+	if held {
+		return c.Conn.SetReadDeadline(time.Unix(1, 0)) // as far as the client can see
+	}
 	return c.Conn.Close()
 }
 
@@ -49,6 +56,11 @@ func (c *conn) Close() error {
 func (c *conn) Write(p []byte) (int, error) {
 	c.of.mu.Lock()
 	mute, late := c.of.mute, c.of.late
+	if c.held {
+		if mute = true; c.kept == nil {
+			c.kept = slices.Clone(p)
+		}
+	}
 	c.of.mu.Unlock()
 	time.Sleep(late)
 	if mute {
@@ -75,7 +87,7 @@ func (n *network) dial(context.Context, string, string) (net.Conn, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.by != nil {
-		c := &conn{n.by(), n}
+		c := &conn{Conn: n.by(), of: n}
 		n.conns[c] = true
 		return c, nil
 	}
@@ -86,7 +98,7 @@ func (n *network) dial(context.Context, string, string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{nc, n}
+	c := &conn{Conn: nc, of: n}
 	n.conns[c] = true
 	return c, nil
 }
@@ -103,6 +115,25 @@ func (n *network) silence() {
 	n.mu.Lock()
 	n.mute = true
 	n.mu.Unlock()
+}
+
+// holdBack keeps what is sent first by each present connection from now on, and the rest is lost. arrive has
+// the server read it, and then the end of those connections, which the client has closed by then.
+func (n *network) holdBack() (arrive func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var held []*conn
+	for c := range n.conns {
+		c.held = true
+		held = append(held, c)
+	}
+	return func() {
+		for _, c := range held {
+			_ = c.Conn.SetDeadline(time.Time{})
+			_, _ = c.Conn.Write(c.kept)
+			_ = c.Conn.Close()
+		}
+	}
 }
 
 // delay has what is sent from now on arrive so much later.

@@ -177,6 +177,8 @@ func TestGuardIsSentOnce(t *testing.T) {
 	c, op := n.client(t), operator(t, srv)
 	l, err := c.Lock(ctx, "k")
 	require.NoError(t, err)
+	_, err = l.Guard(ctx, "SET", "data", "v") // the library has a connection now
+	require.NoError(t, err)
 	n.loseAnswer()
 	_, err = l.Guard(ctx, "INCR", "n")
 	require.Error(t, err)

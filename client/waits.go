@@ -1,0 +1,294 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// wait is a request for a lock, by the keeper's connection. The server answers it at once, or queues it
+// (NOTIFY) and sends the outcome later as a push. A grant that came as a push has to be confirmed, and is
+// had when the server has said that it was. The fields below mu are guarded by that of the keeper.
+type wait struct {
+	task *task
+	wish wish
+	end  time.Time // of the caller's patience; zero: none
+	// placed is closed when the server has answered for the first time.
+	placed chan struct{}
+	result chan outcome // of capacity 1
+
+	number uint64 // in the order of the calls
+	by     *wire  // the connection that it was sent by; nil: it is to be sent by the next one
+	state  waitState
+	began  time.Time // no later than the lease on the server
+	tokens []int64   // of a grant
+	left   int       // replies to come that confirm it
+}
+
+type waitState int
+
+const (
+	asked   waitState = iota // there is no reply yet, or no connection
+	queued                   // the outcome will be a push
+	granted                  // the confirmation is under way
+	over                     // the caller has the outcome, or is gone
+)
+
+// outcome is what came of a wait.
+type outcome struct {
+	tokens []int64
+	began  time.Time
+	err    error
+	// doubtful: the server may have given the lock, or may still do so.
+	doubtful bool
+}
+
+// place is what identifies a wait: a task has one call for a key at a time.
+type place struct{ owner, key string }
+
+func (wt *wait) place() place { return place{wt.task.owner, wt.wish.keys[0]} }
+
+// request asks for a lock until the server has given or refused it, or ctx ends.
+func (k *keeper) request(ctx context.Context, t *task, w wish) outcome {
+	wt := &wait{task: t, wish: w, placed: make(chan struct{}), result: make(chan outcome, 1)}
+	wt.end, _ = ctx.Deadline()
+	k.mu.Lock()
+	k.asked++
+	wt.number = k.asked
+	k.waits[wt.place()] = wt
+	if k.wire != nil {
+		k.ask(wt, k.wire)
+	}
+	k.mu.Unlock()
+	first, cancel := context.WithTimeoutCause(ctx, k.client.limit, ErrNoAnswer)
+	defer cancel()
+	select {
+	case <-wt.placed:
+	case <-first.Done():
+		return k.withdraw(wt, first)
+	}
+	select {
+	case o := <-wt.result:
+		return o
+	case <-ctx.Done():
+		return k.withdraw(wt, ctx)
+	}
+}
+
+// withdraw ends a wait because its caller goes, unless it is over.
+func (k *keeper) withdraw(wt *wait, ctx context.Context) outcome {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if wt.state == over {
+		return <-wt.result
+	}
+	k.leaveQueue(wt)
+	err := ended(ctx)
+	if err == ErrNoAnswer {
+		err = k.silence()
+	}
+	return outcome{err: err, doubtful: true}
+}
+
+// leaveQueue ends a wait; the caller holds mu.
+func (k *keeper) leaveQueue(wt *wait) {
+	wt.state = over
+	if k.waits[wt.place()] == wt {
+		delete(k.waits, wt.place())
+	}
+}
+
+// finish ends a wait with an outcome; the caller holds mu.
+func (k *keeper) finish(wt *wait, o outcome) {
+	if wt.state == over {
+		return
+	}
+	k.leaveQueue(wt)
+	wt.result <- o
+	wt.answered()
+}
+
+// answered lets the caller know that the server has answered.
+func (wt *wait) answered() {
+	select {
+	case <-wt.placed:
+	default:
+		close(wt.placed)
+	}
+}
+
+// words is the command that asks for the lock, or asks again: who holds it gets its token, and who is queued
+// keeps the place.
+func (wt *wait) words() []string {
+	words := wt.wish.words(wt.task.owner)
+	if wt.wish.tries {
+		return words
+	}
+	ms := int64(0)
+	if !wt.end.IsZero() {
+		ms = max(1, (time.Until(wt.end) + time.Millisecond - 1).Milliseconds())
+	}
+	return append(words, "WAIT", strconv.FormatInt(ms, 10), "NOTIFY")
+}
+
+// ask sends the request by a connection; the caller holds mu.
+func (k *keeper) ask(wt *wait, w *wire) {
+	wt.by, wt.state, wt.began = w, asked, time.Now()
+	w.then(func(a answer) { k.replied(wt, w, a) }, wt.words()...)
+}
+
+// askAll sends all requests by a new connection, in the order of the calls; the caller holds mu.
+func (k *keeper) askAll(w *wire) {
+	waits := slices.SortedFunc(maps.Values(k.waits), func(a, b *wait) int { return cmp.Compare(a.number, b.number) })
+	for _, wt := range waits {
+		k.ask(wt, w)
+	}
+}
+
+// replied takes the reply to a request.
+func (k *keeper) replied(wt *wait, w *wire, a answer) {
+	if isBroken(a.err) {
+		k.mayComeLate(wt)
+	}
+	if !isReply(a.err) { // the next connection asks again
+		w.close(a.err)
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if wt.by != w || wt.state != asked {
+		return
+	}
+	tokens := tokensOf(a.value)
+	switch {
+	case a.err != nil:
+		k.finish(wt, outcome{err: replied(a.err)})
+	case tokens != nil:
+		k.finish(wt, outcome{tokens: tokens, began: wt.began})
+	case a.value == nil:
+		k.finish(wt, outcome{err: ErrNotAcquired})
+	default: // QUEUED
+		wt.state = queued
+		wt.answered()
+	}
+}
+
+// wasGranted takes the push that a lock was granted, and confirms it. A fixed lease begins anew with that.
+func (k *keeper) wasGranted(w *wire, keys []string, many bool, tokens []int64, owner string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	wt := k.waits[place{owner, keys[0]}]
+	switch {
+	case k.wire != w: // the next connection asks again
+	case wt == nil:
+		if k.holds[tokens[0]] == nil { // a request that has arrived after its call has ended
+			k.owes(debt{commands: [][]string{unlockWords(keys, many, owner, tokens)}})
+		}
+	case wt.by == w && wt.state == queued:
+		wt.state, wt.tokens, wt.began = granted, tokens, time.Now()
+		commands := wt.confirmation()
+		wt.left = len(commands)
+		for i, words := range commands {
+			w.then(func(a answer) { k.wasConfirmed(wt, w, i, a) }, words...)
+		}
+	}
+}
+
+// confirmation are the commands that confirm a grant.
+func (wt *wait) confirmation() (commands [][]string) {
+	owner, keys := wt.task.owner, wt.wish.keys
+	if wt.wish.lease == 0 { // one of several locks stands for all
+		return [][]string{{"LOCK.CONFIRM", keys[0], owner, strconv.FormatInt(wt.tokens[0], 10)}}
+	}
+	for i, key := range keys {
+		commands = append(commands, []string{"RENEW", key, owner, "PX", strconv.FormatInt(wt.wish.lease.Milliseconds(), 10),
+			"TOKEN", strconv.FormatInt(wt.tokens[i], 10)})
+	}
+	return commands
+}
+
+// wasConfirmed takes the reply to a command of a confirmation.
+func (k *keeper) wasConfirmed(wt *wait, w *wire, i int, a answer) {
+	if !isReply(a.err) { // the next connection asks again, which says whether the lock is held
+		w.close(a.err)
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if wt.by != w || wt.state != granted {
+		return
+	}
+	switch {
+	case a.err != nil:
+		k.finish(wt, outcome{err: replied(a.err), doubtful: true})
+	case a.value == int64(1):
+		if wt.left--; wt.left == 0 {
+			k.finish(wt, outcome{tokens: wt.tokens, began: wt.began})
+		}
+	case wt.wish.lease == 0 && !wt.wish.many: // it was too late, or somebody has released the lock
+		k.ask(wt, w)
+	default:
+		k.finish(wt, outcome{err: &LostError{wt.wish.keys[i], wt.tokens[i], expired}, doubtful: true})
+	}
+}
+
+// wasRefused takes the push that a wait has ended without the lock.
+func (k *keeper) wasRefused(w *wire, key, reason, owner string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	wt := k.waits[place{owner, key}]
+	if wt == nil || wt.by != w || wt.state != queued {
+		return
+	}
+	switch reason {
+	case "unconfirmed", "failover":
+		k.ask(wt, w)
+	case "timeout", "cancelled": // or by an operator
+		k.finish(wt, outcome{err: ErrNotAcquired})
+	case "deadlock":
+		k.finish(wt, outcome{err: fmt.Errorf("%w: %w", ErrDeadlock, ReplyError("DEADLOCK "+key))})
+	case "wrongtype":
+		k.finish(wt, outcome{err: ReplyError("WRONGTYPE Operation against a key holding the wrong kind of value")})
+	case "denied":
+		k.finish(wt, outcome{err: ReplyError("NOPERM the user may not write to the key any more")})
+	default:
+		k.finish(wt, outcome{err: ReplyError("ERR the server has ended the wait: " + reason)})
+	}
+}
+
+// endWaits ends the calls that wait, because the server is silent. Those that it has not queued have a limit
+// of their own. The caller holds mu.
+func (k *keeper) endWaits() {
+	for _, wt := range k.waits {
+		select {
+		case <-wt.placed:
+			k.finish(wt, outcome{err: k.silence(), doubtful: true})
+		default:
+		}
+	}
+}
+
+// silence is ErrNoAnswer, with the text of why there is no connection; the caller holds mu. An error of the
+// server's is not wrapped: it may be over when it is asked again.
+func (k *keeper) silence() error {
+	if k.refused == nil {
+		return ErrNoAnswer
+	}
+	return fmt.Errorf("%w: %v", ErrNoAnswer, k.refused)
+}
+
+// mayComeLate is called when a connection has ended before a request was answered. The server may read it
+// later than what comes by the next connection, and give a lock that nobody waits for. So it is released a
+// lease later, unless the task has the lock, or asks for it, by then.
+func (k *keeper) mayComeLate(wt *wait) {
+	time.AfterFunc(k.lease, func() {
+		t, keys := wt.task, wt.wish.keys
+		if !k.isClosed() && t.enterIdle(keys) {
+			k.owe(wt.wish.undo(t.owner), func() { t.exit(keys) })
+		}
+	})
+}
