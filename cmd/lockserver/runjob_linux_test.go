@@ -171,7 +171,9 @@ func TestRunOfABusyLock(t *testing.T) {
 	busy := j.run(`echo > $dir/never`)
 	require.Equal(t, 75, busy.exit(t))
 	require.Contains(t, busy.Stderr.String(), `lockserver run: the lock "job" is busy`)
-	waiters := func(n int) func() bool { return func() bool { return len(call.FieldsOf(j.c.Do("LOCK.INFO", "job")).List("waiters")) == n } }
+	waiters := func(n int) func() bool {
+		return func() bool { return len(call.FieldsOf(j.c.Do("LOCK.INFO", "job")).List("waiters")) == n }
+	}
 	second := j.run(`echo $LOCKSERVER_TOKEN > $dir/second`, "--wait", "10m")
 	j.eventually(waiters(1), "a waiter")
 	third := j.run(`echo > $dir/never`, "--wait", "10m")

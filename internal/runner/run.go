@@ -122,11 +122,11 @@ func (r *run) underLock() (status int, err error) {
 		err = cause
 	}
 	if err != nil {
-		r.release()
+		r.release(0)
 		return 0, err
 	}
 	status, lost := h.wait()
-	if !r.release() && lost == "" {
+	if !r.release(patience) && lost == "" {
 		lost = "the server says: it was not held any more when the command had ended"
 	}
 	if lost != "" {
@@ -285,15 +285,15 @@ func (r *run) watchServer(ctx context.Context) (stop func()) {
 }
 
 // release releases the lock, if it may be held, and reports whether it was held until then, as far as can be
-// known.
-func (r *run) release() (held bool) {
+// known. It tries for a while.
+func (r *run) release(within time.Duration) (held bool) {
 	if !r.asked {
 		return true
 	}
 	ctx, cancel := context.WithTimeoutCause(context.Background(), patience, errors.New("the server does not answer"))
 	defer cancel()
 	attempts := 0
-	v, err := r.request(ctx, now()+int64(patience), func(time.Duration) []string {
+	v, err := r.request(ctx, now()+int64(within), func(time.Duration) []string {
 		attempts++
 		return r.claim.release(r.token)
 	})
