@@ -218,6 +218,12 @@ func TestRunThatCannotBegin(t *testing.T) {
 		require.Contains(t, p.Stderr.String(), c.says)
 	}
 	require.Empty(t, j.holder())
+	// The rights that docs/RUN.md names are enough.
+	require.False(t, j.c.Do(strings.Fields("ACL SETUSER cron on >secret ~job ~job:tick +hello +select +ping +lock +unlock +renew "+
+		"+lock.attach +eval +time +get +set")...).IsError())
+	p := j.run("true", "--tick", "1m", "--user", "cron", "--pass-file", filepath.Join(j.dir, "pass"))
+	require.Zero(t, p.exit(t))
+	require.Empty(t, p.Stderr.String())
 	require.False(t, j.c.Do("CONFIG", "SET", "requirepass", "secret").IsError())
 	require.Equal(t, 69, j.run("true").exit(t))
 	require.Zero(t, j.run("true", "--pass-file", filepath.Join(j.dir, "pass")).exit(t))

@@ -32,10 +32,9 @@ func (r *run) start(confirmed int64) (*hold, error) {
 	if h.alarm, err = newAlarm(); err != nil {
 		return nil, &refusal{statusInternal, err}
 	}
-	if h.supervisor, err = startSupervisor(); err != nil {
+	if h.supervisor, err = startSupervisor(h.deadline, h.softer()); err != nil {
 		return nil, refuse(statusInternal, "the supervisor cannot start: %w", err)
 	}
-	h.supervisor.until(h.deadline, h.softer())
 	cmd := &exec.Cmd{Path: r.path, Args: r.Command, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
 	cmd.Env = append(os.Environ(), "LOCKSERVER_KEY="+r.Key, "LOCKSERVER_OWNER="+r.claim.owner,
 		"LOCKSERVER_TOKEN="+strconv.FormatInt(r.token, 10))

@@ -31,12 +31,14 @@ type supervisor struct {
 	ended            bool
 }
 
-func startSupervisor() (*supervisor, error) {
-	s := new(supervisor)
+// startSupervisor starts a supervisor with the first deadline.
+func startSupervisor(kills, terminate int64) (*supervisor, error) {
+	s := &supervisor{kills: kills, terminate: terminate}
 	return s, s.launch()
 }
 
-// launch starts the process and waits until it is ready.
+// launch starts the process and waits until it is ready. What it has to know waits for it in the pipe, so that
+// it does its work even if this process is stopped meanwhile.
 func (s *supervisor) launch() error {
 	cmd := supervisorCommand()
 	if cmd == nil {
@@ -46,9 +48,13 @@ func (s *supervisor) launch() error {
 	if err != nil {
 		return err
 	}
+	_, err = fmt.Fprintf(in, "until %d %d\n", s.kills, s.terminate)
+	if s.pid != 0 && err == nil {
+		_, err = fmt.Fprintf(in, "group %d\n", s.pid)
+	}
 	cmd.Stdin = lines
-	out, err := cmd.StdoutPipe()
-	if err == nil {
+	out, outErr := cmd.StdoutPipe()
+	if err = errors.Join(err, outErr); err == nil {
 		err = cmd.Start()
 	}
 	_ = lines.Close()
@@ -106,12 +112,7 @@ func (s *supervisor) tell(format string, args ...any) {
 		return
 	}
 	s.stop()
-	if s.launch() == nil {
-		_, _ = fmt.Fprintf(s.in, "until %d %d\n", s.kills, s.terminate)
-		if s.pid != 0 {
-			_, _ = fmt.Fprintf(s.in, "group %d\n", s.pid)
-		}
-	}
+	_ = s.launch() // if it fails, the next line tries again
 }
 
 // Supervise is the supervisor's process. It returns its exit status.
