@@ -16,8 +16,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// jobs is a directory in which commands leave files, and a server whose clock the test moves: no lease ends
-// there before the test says so.
+// jobs is a directory in which commands leave files, and a server. The test moves the server's clock, so that
+// no lease ends before the test says so.
 type jobs struct {
 	t    *testing.T
 	dir  string

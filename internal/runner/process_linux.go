@@ -37,8 +37,8 @@ func startProcess(cmd *exec.Cmd) (*process, error) {
 	return p, nil
 }
 
-// supervisorCommand is this program as a supervisor, in a session of its own. It is found also if its file was
-// replaced since.
+// supervisorCommand is this program as a supervisor, in a session of its own. It is found also if its file
+// was replaced since.
 func supervisorCommand() *exec.Cmd {
 	cmd := exec.Command("/proc/self/exe", "run", supervisorArg)
 	cmd.Args[0] = os.Args[0]

@@ -7,7 +7,7 @@ import (
 	"os/exec"
 )
 
-// passedOn are the signals that the command gets from the runner. On this system the console sends it to both.
+// passedOn are the signals that the command gets from the runner. Here the console sends it to both.
 var passedOn = []os.Signal{os.Interrupt}
 
 const (

@@ -32,7 +32,7 @@ type loss struct {
 	reason string
 }
 
-// refusal is the end of a run whose command did not start, or was not to start.
+// refusal is the end of a run without the command's own status: it did not start, or the lock was lost.
 type refusal struct {
 	status int
 	cause  error
@@ -258,8 +258,8 @@ func (r *run) askTick(ctx context.Context, end int64, mode string) error {
 	return err
 }
 
-// watchServer sees to it that a wait for the lock does not go on when the server is gone without a word:
-// a connection of its own asks for a sign of life. The result ends it.
+// watchServer ends the wait for the lock if the server is gone without closing the connection: another
+// connection asks for a sign of life. The result ends the watch.
 func (r *run) watchServer(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})

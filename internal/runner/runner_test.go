@@ -29,7 +29,7 @@ func TestOptions(t *testing.T) {
 	for want, change := range map[string]func(*Options){
 		"--key":                     func(o *Options) { o.Key = "" },
 		"command":                   func(o *Options) { o.Command = nil },
-		"--limit":                   func(o *Options) { o.Limit = -1 },
+		"--limit":                   func(o *Options) { o.Limit = 3 },
 		"--lease":                   func(o *Options) { o.Lease = time.Millisecond },
 		"--grace":                   func(o *Options) { o.Grace = 20 * time.Second },
 		"--wait":                    func(o *Options) { o.Wait = -1 },
@@ -106,7 +106,7 @@ func TestSessionFollows(t *testing.T) {
 	s.hangUp(context.Canceled)
 }
 
-// TestSessionAsksForTheLeader of a group whose clients ask Sentinels: a member answers READONLY to a write.
+// TestSessionAsksForTheLeader of a group for clients of Sentinels: a member answers READONLY to a write.
 func TestSessionAsksForTheLeader(t *testing.T) {
 	srv := lockservertest.Run(t)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

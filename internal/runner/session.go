@@ -21,7 +21,7 @@ import (
 type session struct {
 	server inspect.Options
 	addrs  []string
-	owner  string // the owner of the lock, whose loss the server reports; empty: none
+	owner  string // of the lock; the server reports its loss to this connection; empty: none
 	lost   func(token int64, reason string)
 
 	leader string // the address to try first; empty: the first of addrs

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// The supervisor's standard input has lines: "until K T", to kill the group at K and to send SIGTERM at T (0:
-// not), and "group N", the command's process group. The end of the input says that the runner is dead. Its
-// standard output is one line when it is ready. The runner kills it when nothing is left to do.
+// The supervisor's standard input has lines. "until K T" says when to kill the group (K) and when to send
+// SIGTERM (T, 0: not). "group N" names the command's process group. The end of the input says that the runner
+// is dead. Its standard output is one line when it is ready. The runner kills it when nothing is left to do.
 const (
 	supervisorReady = "ready"
 	supervisorArg   = "--supervisor"
@@ -37,8 +37,8 @@ func startSupervisor(kills, terminate int64) (*supervisor, error) {
 	return s, s.launch()
 }
 
-// launch starts the process and waits until it is ready. What it has to know waits for it in the pipe, so that
-// it does its work even if this process is stopped meanwhile.
+// launch starts the process and waits until it is ready. What it has to know waits for it in the pipe, so
+// that it does its work even if this process is stopped meanwhile.
 func (s *supervisor) launch() error {
 	cmd := supervisorCommand()
 	if cmd == nil {

@@ -7,13 +7,13 @@ import (
 )
 
 // tickScript decides, by the server's clock, whether the present tick has run, and takes it if it has not. The
-// ticks are the multiples of the period since 1970, and the present one is the nearest. So all machines
-// whose clocks are less than half a period off start a job of every minute in the same tick.
+// ticks are the multiples of the period since 1970, and the present one is the nearest. So a job of every
+// minute starts in the same tick on all machines with clocks that are less than half a period off.
 //
-// KEYS[1] is the record: the last tick that has run, in milliseconds, and the owner of that run.
-// ARGV: the period and the life of the record in milliseconds, the owner, and "take", or "look" to change
-// nothing. The reply is the tick, or 0 if it has run. A tick that the same owner has taken is not counted
-// twice, so the script may be sent again. A clock that steps back gives no tick a second run.
+// KEYS[1] is the record: the last tick that has run, in milliseconds, and the owner of that run. ARGV: the
+// period and the life of the record in milliseconds, the owner, and "take", or "look" to change nothing. The
+// reply is the tick, or 0 if it has run. A tick that the same owner has taken is not counted twice, so the
+// script may be sent again. A clock that steps back gives no tick a second run.
 const tickScript = `
 local clock = redis.call('TIME')
 local period = tonumber(ARGV[1])

@@ -57,7 +57,6 @@ complete -c lockserver -n '__fish_seen_subcommand_from why' -l insecure -d 'take
 complete -c lockserver -n '__fish_seen_subcommand_from why' -l help -d 'explain the command'
 complete -c lockserver -n 'test (count (commandline -opc)) -eq 1' -a run -d 'run a command while it holds a lock'
 complete -c lockserver -n '__fish_seen_subcommand_from run' -l key -x -d 'the lock'
-complete -c lockserver -n '__fish_seen_subcommand_from run' -l limit -x -d 'take one of so many permits of a semaphore instead of a lock'
 complete -c lockserver -n '__fish_seen_subcommand_from run' -l wait -x -d 'how long to wait for the lock'
 complete -c lockserver -n '__fish_seen_subcommand_from run' -l lease -x -d 'how long the lock outlives a dead runner'
 complete -c lockserver -n '__fish_seen_subcommand_from run' -l grace -x -d 'from SIGTERM to SIGKILL if the lock is lost'
