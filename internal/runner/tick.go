@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// tickScript decides, by the server's clock, whether the present tick has run, and takes it if it has not. The
-// ticks are the multiples of the period since 1970, and the present one is the nearest. So a job of every
+// tickScript decides, by the server's clock, whether the present tick has run, and takes it if it has not.
+// The ticks are the multiples of the period since 1970, and the present one is the nearest. So a job of every
 // minute starts in the same tick on all machines with clocks that are less than half a period off.
 //
 // KEYS[1] is the record: the last tick that has run, in milliseconds, and the owner of that run. ARGV: the
