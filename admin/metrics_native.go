@@ -27,6 +27,12 @@ var (
 	leasesExpired = counter("lockserver_leases_expired_total", "Leases that ran out while their lock was held.", "db")
 	deadlocks     = counter("lockserver_deadlocks_total", "Waits that were refused because they closed a deadlock cycle.", "db")
 	staleTokens   = counter("lockserver_stale_tokens_total", "Commands with a token that was not, or no longer, that of the lock.", "db")
+	notifyWaits   = gauge("lockserver_lock_waiters_notify", "Waits for locks that block no connection (NOTIFY). They are among lockserver_lock_waiters.")
+	toConfirm     = gauge("lockserver_lock_grants_to_confirm", "Locks that were granted after such waits and are not confirmed yet.")
+	unconfirmed   = counter("lockserver_lock_unconfirmed_grants_total", "Grants after such waits that were not confirmed in time, and passed on.")
+	maxWaiters    = gauge("lockserver_lock_max_waiters", "The directive lock-max-waiters; 0: no limit.")
+	maxWaits      = gauge("lockserver_lock_max_waits_per_client", "The directive lock-max-waits-per-client; 0: no limit.")
+	limitRefusals = counter("lockserver_lock_limit_refusals_total", "Waits that were refused with -LOCKLIMIT: lock-max-waiters, lock-max-waits-per-client.")
 	watchdogs     = gauge("lockserver_lock_watchdogs", "Locks whose lease the server renews.")
 	salesCount    = gauge("lockserver_sales", "Sales. The latest "+strconv.Itoa(mostSales)+" have metrics of their own.")
 	saleStock     = gauge("lockserver_sale_stock", "Pieces that are left.", "db", "voucher")
@@ -40,7 +46,8 @@ var (
 )
 
 func nativeMetrics() []*metric {
-	return []*metric{&locksHeld, &lockWaiters, &lockWaits, &oldestWait, &longestHold, &handoffs, &leasesExpired, &deadlocks, &staleTokens, &watchdogs, &salesCount,
+	return []*metric{&locksHeld, &lockWaiters, &lockWaits, &oldestWait, &longestHold, &handoffs, &leasesExpired, &deadlocks, &staleTokens, &notifyWaits, &toConfirm, &unconfirmed, &maxWaiters, &maxWaits,
+		&limitRefusals, &watchdogs, &salesCount,
 		&saleStock, &saleSold, &saleReturned, &saleHeld, &saleConfirmed, &saleLag, &salePending, &syncSeconds}
 }
 
@@ -61,6 +68,12 @@ func (s *scrape) locks(f *server.Figures) {
 		s.send(&staleTokens, float64(l.StaleTokens), db)
 		s.sendTimes(&lockWaits, &l.Waits.Histogram, db)
 	}
+	s.send(&notifyWaits, float64(f.NotifyWaits))
+	s.send(&toConfirm, float64(f.GrantsToConfirm))
+	s.send(&unconfirmed, float64(f.UnconfirmedGrants))
+	s.send(&maxWaiters, float64(f.LockMaxWaiters))
+	s.send(&maxWaits, float64(f.LockMaxWaitsPerClient))
+	s.send(&limitRefusals, float64(f.LimitRefusals))
 	s.send(&watchdogs, float64(f.Watchdogs))
 	s.send(&oldestWait, float64(f.OldestWaitUS)/1e6)
 	s.send(&longestHold, float64(f.LongestHoldMS)/1e3)

@@ -82,6 +82,8 @@ type Host interface {
 	HeldShare(c *Ctx, key, owner []byte, token int64, renewed bool, was uint64) (note uint64)
 	// ReleasedShare is StopRenewing for one of them; released: it holds the lock no more.
 	ReleasedShare(c *Ctx, key, owner []byte, released bool)
+	// ForcedShare is ReleasedShare for a holder that has lost what it held by LOCK.FORCE.
+	ForcedShare(c *Ctx, key, owner []byte)
 	// Publish sends a message to everyone who listens to the channel, and returns how many it reached. They
 	// get it after the reply of the running unit; neither slice is kept.
 	Publish(channel, message []byte) int64
@@ -110,6 +112,11 @@ type Host interface {
 	ReadsEverything(c *Ctx) bool
 	// MayRead reports whether the client may read a key that the call does not name.
 	MayRead(c *Ctx, key []byte) bool
+	// Unconfirmed reports whether the owner was granted all of these locks after waits with Wait.Notify, and
+	// has confirmed none of the grants.
+	Unconfirmed(c *Ctx, keys [][]byte, owner []byte) bool
+	// Confirmed reports that an owner knows of a lock that it holds with this token.
+	Confirmed(c *Ctx, key, owner []byte, token int64)
 	// StaleToken counts a command that was refused, or did nothing, because its token was not that of the
 	// lock.
 	StaleToken(c *Ctx)
@@ -137,11 +144,16 @@ type Wait struct {
 	Owner []byte
 	// Units is how many units of each lock the owner wants: see lock_units.go.
 	Units int32
+	// Permits: the units are permits of a semaphore. An owner that holds some queues for more. Counts: what
+	// it holds counts.
+	Permits, Counts bool
 	// Kind, unless None, is what one of Keys must hold for Try to find anything to do: of the many who wait
 	// for a list, those who come behind the last element need not even try.
 	Kind store.Kind
 	// EndsWithKey: Try also answers when one of Keys has gone. INFO counts the keys of such waits.
 	EndsWithKey bool
+	// Notify: the client is not blocked. It is answered at once, and the outcome follows as a message.
+	Notify bool
 	// Lock is what waits for locks, if there is an Owner. For all others Try and TimedOut are.
 	Lock WaitingLock
 	// Try is called when a key has changed, in the order in which the clients began to wait. It either

@@ -228,7 +228,7 @@ const (
 
 	// Locks and sales: ours.
 	ErrOwnerEmpty    Error = "ERR lock owner must not be empty"
-	ErrOwnerReserved Error = "ERR lock owner must not be '$token', '$watchdog', '$mode', '$readers' or 'mode', these fields are reserved"
+	ErrOwnerReserved Error = "ERR lock owner must not be '$token', '$watchdog', '$mode', '$limit', '$readers' or 'mode', these fields are reserved"
 	ErrHeldByScript  Error = "ERR the owner holds this lock by scripts of Redisson, which have to release it"
 	ErrSharedGuard   Error = "ERR a shared holder's token guards only commands that read"
 	ErrStaleToken    Error = "STALETOKEN the lock is not held with this token"

@@ -17,6 +17,7 @@ type lockCall struct {
 	many   bool // MLOCK: the reply is an array
 	once   bool // a lock that the owner holds already is not counted once more
 	waits  bool
+	notify bool        // the client is not blocked by a wait, and gets the outcome later
 	waitMS int64       // 0: without limit
 	grants []lockGrant // of the keys, once they are locked; kept after a wait only
 }
@@ -26,15 +27,20 @@ type WaitingLock struct {
 	leaseMS            int64        // as lease.ms
 	grants             *[]lockGrant // nil: it has none
 	keys               int32
-	renewed            bool // the lease has no time of its own
+	permits, limit     int32 // of SEM.ACQUIRE: see lock_sem.go; permits 0: it is LOCK or MLOCK
+	renewed            bool  // the lease has no time of its own
 	shared, many, once bool
 }
+
+// Permits is how many permits a call of SEM.ACQUIRE waits for; 0: it is another call.
+func (w *WaitingLock) Permits() int32 { return w.permits }
 
 // lockGrant is what a call was given of one key.
 type lockGrant struct {
 	token   int64
 	counted bool   // it is a hold more
-	note    uint64 // Host.Held: another one if the hold was confirmed to somebody since
+	note    uint64 // Host.Held: another one if the hold was confirmed to another client since
+	permits int64  // of SEM.ACQUIRE
 }
 
 // read takes what follows the keys and checks it.
@@ -53,16 +59,21 @@ func (l *lockCall) read(c *Ctx, a *Scanner) error {
 			if l.waits {
 				a.Syntax()
 			}
-			l.waits, l.waitMS = true, a.IntOr(ErrTimeout)
-			if l.waitMS < 0 {
-				a.Fail(ErrTimeoutSign)
-			}
+			l.waits, l.waitMS = true, readWaitMS(a)
 		case "ONCE":
 			if l.once {
 				a.Syntax()
 			}
 			l.once = true
+		case "NOTIFY":
+			if l.notify {
+				a.Syntax()
+			}
+			l.notify = true
 		}
+	}
+	if l.notify && !l.waits {
+		a.Syntax()
 	}
 	if err := a.Err(); err != nil {
 		return err
@@ -71,6 +82,9 @@ func (l *lockCall) read(c *Ctx, a *Scanner) error {
 		return err
 	}
 	_, err := l.lease.endMS(c)
+	if err == nil && l.notify && c.Host.Unconfirmed(c, l.keys, l.owner) {
+		l.once = true // the grant was not heard of, and is not to count twice
+	}
 	return err
 }
 
@@ -208,6 +222,9 @@ func (l *lockCall) take(c *Ctx, key []byte, held heldLock, edit store.HashEdit, 
 	if held.holds == 0 || l.once {
 		edit.SetNote(note)
 	}
+	if held.holds > 0 && l.once {
+		c.Host.Confirmed(c, key, l.owner, token)
+	}
 	if held.holds == 0 {
 		c.Notify(keyevent.Generic, "lock", key)
 	} else {
@@ -219,11 +236,48 @@ func (l *lockCall) take(c *Ctx, key []byte, held heldLock, edit store.HashEdit, 
 // park makes the client wait its turn.
 func (l *lockCall) park(c *Ctx) error {
 	own := WaitingLock{leaseMS: l.lease.ms, keys: int32(len(l.keys)), renewed: l.lease.unit == "", shared: l.shared, many: l.many, once: l.once}
-	err := c.Block(Wait{Keys: l.keys, DeadlineMS: c.WaitEndMS(l.waitMS), Queue: true, Owner: l.owner, Units: l.units(), Lock: own})
+	err := c.Block(Wait{Keys: l.keys, DeadlineMS: c.WaitEndMS(l.waitMS), Queue: true, Owner: l.owner, Units: l.units(), Notify: l.notify, Lock: own})
 	if err == nil {
 		l.tryAgain(c)
 	}
 	return err
+}
+
+// LeaseMS is the lease that the call asks for, in milliseconds; 0: the one that the server renews.
+func (w *WaitingLock) LeaseMS() int64 {
+	if w.renewed {
+		return 0
+	}
+	return w.leaseMS
+}
+
+// Many reports whether the call is an MLOCK.
+func (w *WaitingLock) Many() bool { return w.many }
+
+// Renews makes the call ask for the lease that a later one asks for.
+func (w *WaitingLock) Renews(later *WaitingLock) {
+	w.leaseMS, w.renewed, w.once = later.leaseMS, later.renewed, later.once
+}
+
+// Keys is the number of keys that the call names.
+func (w *WaitingLock) Keys() int { return int(w.keys) }
+
+// KeysIn are the keys among the words of the call's command.
+func (w *WaitingLock) KeysIn(argv [][]byte) [][]byte {
+	if w.many {
+		return argv[2 : 2+w.keys] // behind numkeys
+	}
+	return argv[1:2]
+}
+
+// Tokens are those that the call was granted, in the order of its keys.
+func (w *WaitingLock) Tokens() (tokens []int64) {
+	if w.grants != nil {
+		for _, g := range *w.grants {
+			tokens = append(tokens, g.token)
+		}
+	}
+	return tokens
 }
 
 // call is the call that waits, as it was.
@@ -242,6 +296,9 @@ func (w *WaitingLock) call(c *Ctx) lockCall {
 
 // Try implements Waiting: it is the call's turn, after a wait.
 func (w *WaitingLock) Try(c *Ctx) (bool, error) {
+	if w.permits > 0 {
+		return w.trySemaphore(c)
+	}
 	l := w.call(c)
 	if _, err := l.lease.endMS(c); err != nil {
 		return false, err
@@ -266,6 +323,10 @@ func (w *WaitingLock) TimedOut(c *Ctx) {
 
 // Undo implements Undoer.
 func (w *WaitingLock) Undo(c *Ctx) {
+	if w.permits > 0 {
+		w.givePermitsBack(c)
+		return
+	}
 	l := w.call(c)
 	if w.grants != nil {
 		l.grants = *w.grants

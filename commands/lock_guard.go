@@ -1,7 +1,8 @@
 package commands
 
 // guard runs another command if a token is the current one of a lock that is held, in the same unit: no other
-// owner can take the lock in between.
+// owner can take the lock in between. With the token of a shared holder it only runs what reads. The holders
+// of a semaphore are not alone, and may run anything.
 func guard(c *Ctx) error {
 	a := c.Args()
 	key, token, argv := a.Key(), readTokenNumber(a), a.Rest()
@@ -23,7 +24,7 @@ func guard(c *Ctx) error {
 	if l.Shares > 0 {
 		holder := holderWith(c.DB.Peek(key), token)
 		exclusive = holder.Exclusive > 0
-		if holder.Shared > 0 && !exclusive && !row.Flags.Has(ReadOnly) {
+		if holder.Shared > 0 && !exclusive && l.Limit == 0 && !row.Flags.Has(ReadOnly) {
 			return ErrSharedGuard
 		}
 		exclusive = holder.Holds() > 0

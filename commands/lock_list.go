@@ -11,7 +11,7 @@ type lockFilter struct{ pattern, owner []byte }
 // listedLock is a lock that LOCK.LIST shows.
 type listedLock struct {
 	key    string
-	shared bool
+	mode   string // empty: it has no shared holders
 	holder Holder // of its own, whatever becomes of the lock
 }
 
@@ -83,14 +83,32 @@ func (f *lockFilter) each(c *Ctx, key string, r store.Ref, visit func(l listedLo
 	if err != nil || !state.Held() {
 		return
 	}
+	if f.owner != nil && state.Limit > 0 && CheckOwner(f.owner) == nil { // there may be many holders
+		if h, ok := HolderOf(r, f.owner); ok {
+			visit(listed(key, &state, h))
+		}
+		return
+	}
 	EachHolder(r, func(h Holder) bool {
-		return f.owner != nil && string(h.Owner) != string(f.owner) || visit(listedLock{key, state.Shares > 0, h})
+		return f.owner != nil && string(h.Owner) != string(f.owner) || visit(listed(key, &state, h))
 	})
+}
+
+// listed is what is shown of a holder of a lock.
+func listed(key string, state *LockState, h Holder) listedLock {
+	l := listedLock{key: key, holder: h}
+	switch {
+	case state.Limit > 0:
+		l.mode = state.Mode()
+	case state.Shares > 0:
+		l.mode = h.Mode()
+	}
+	return l
 }
 
 func (l *listedLock) write(c *Ctx) {
 	fields := 5
-	if l.shared {
+	if l.mode != "" {
 		fields++
 	}
 	c.Out.Map(fields)
@@ -104,8 +122,8 @@ func (l *listedLock) write(c *Ctx) {
 	c.Out.Int(l.holder.Token)
 	c.Out.BulkString("ttl")
 	c.Out.Int(l.holder.TTLMS(c.NowMS()))
-	if l.shared {
+	if l.mode != "" {
 		c.Out.BulkString("mode")
-		c.Out.BulkString(l.holder.Mode())
+		c.Out.BulkString(l.mode)
 	}
 }

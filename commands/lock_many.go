@@ -52,7 +52,7 @@ func (l *lockCall) acquireAll(c *Ctx) (bool, error) {
 	for i, key := range l.keys {
 		counts := l.countsAt(c, key)
 		token := l.takeAt(c, key)
-		l.grants[i] = lockGrant{token, counts, c.DB.Note(key)}
+		l.grants[i] = lockGrant{token: token, counted: counts, note: c.DB.Note(key)}
 		c.Out.Int(token)
 	}
 	return true, nil

@@ -7,6 +7,7 @@ import (
 
 // release gives back one hold and returns 1 if it was the last, else 0.
 func release(c *Ctx, key, owner []byte, held heldLock, edit store.HashEdit) int64 {
+	c.Host.Confirmed(c, key, owner, held.token)
 	// plant:release-hold
 	if held.holds > 1 {
 		edit.SetInt(owner, held.holds-1)
@@ -146,14 +147,30 @@ func munlock(c *Ctx) error {
 	return nil
 }
 
-// lockForce releases all holds of a lock, of any owner.
+// lockForce releases all holds of a lock, of any owner, or of one.
 func lockForce(c *Ctx) error {
-	key := c.Args().Key()
-	held, edit, err := openLock(c.DB, key, nil)
-	if err != nil {
-		return forceShares(c, key, edit)
+	a := c.Args()
+	key, owner := a.Key(), []byte(nil)
+	for a.More() {
+		a.Option() // OWNER is the only one
+		if owner != nil {
+			a.Syntax()
+		}
+		owner = a.Bytes()
 	}
-	if !held.taken {
+	if err := a.Err(); err != nil {
+		return err
+	}
+	if owner != nil {
+		if err := CheckOwner(owner); err != nil {
+			return err
+		}
+	}
+	held, edit, err := openLock(c.DB, key, owner)
+	if err != nil {
+		return forceShares(c, key, owner, edit)
+	}
+	if !held.taken || owner != nil && held.holds == 0 {
 		c.Out.Int(0)
 		return nil
 	}

@@ -42,6 +42,7 @@ func renew(c *Ctx) error {
 		return nil
 	}
 	edit.Expire(endMS)
+	c.Host.Confirmed(c, key, owner, held.token)
 	c.Notify(keyevent.Generic, "renew", key)
 	// plant:renew-watchdog
 	if l.unit != "" {

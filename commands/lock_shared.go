@@ -27,6 +27,13 @@ func openShares(db *store.DB, key, owner []byte) (v lockView, edit store.HashEdi
 	return v, edit, err
 }
 
+// openAny is openShares for a semaphore, too.
+func openAny(db *store.DB, key, owner []byte) (v lockView, edit store.HashEdit, err error) {
+	held, edit, err := openLock(db, key, owner)
+	v, err = viewAny(edit.Hash(), owner, held, err)
+	return v, edit, err
+}
+
 // acquireShare is acquire for a call of LOCK with SHARED, or on a lock that has had shared holders. It is
 // handed what came of openLock.
 func (l *lockCall) acquireShare(c *Ctx, key []byte, held heldLock, edit store.HashEdit, err error) (token int64, _ error) {
@@ -151,6 +158,7 @@ func (l *lockCall) takeView(c *Ctx, key []byte, v lockView, edit store.HashEdit,
 	if !counts { // what was given over another connection is not to be given back: see giveBack
 		lock := c.DB.EditHash(key)
 		lock.SetNote(note)
+		c.Host.Confirmed(c, key, l.owner, s.token)
 	}
 	if fresh {
 		c.Notify(keyevent.Generic, "lock", key)
@@ -183,10 +191,19 @@ func moveLease(db *store.DB, key, owner []byte, endMS int64, v lockView, edit st
 	keyMS := db.Peek(key).DeadlineMS()
 	alone := v.owners == 1 && v.mine.held()
 	switch {
-	case v.byScript || !alone && wasMS == keyMS && endMS < keyMS:
+	case v.byScript:
 		settleShares(db, key, edit)
+	case !alone && wasMS == keyMS && endMS < keyMS:
+		endWithLast(db, key, edit)
 	// plant:key-lease
 	case alone && endMS != keyMS || endMS > keyMS:
+		edit.Expire(endMS)
+	}
+}
+
+// endWithLast makes the key's deadline the latest of its fields'. No script of Redisson's holds the lock.
+func endWithLast(db *store.DB, key []byte, edit store.HashEdit) {
+	if endMS := edit.Hash().LastDeadline(); endMS > db.Store().NowMS() && endMS != db.Peek(key).DeadlineMS() {
 		edit.Expire(endMS)
 	}
 }
@@ -203,6 +220,7 @@ func (l *lockCall) giveShareBack(c *Ctx, key []byte, token int64) {
 // it was the owner's last, else 0.
 func releaseShare(c *Ctx, key, owner []byte, v lockView, edit store.HashEdit, shared bool) int64 {
 	s := v.mine
+	c.Host.Confirmed(c, key, owner, s.token)
 	if shared || s.exclusive == 0 {
 		s.shared--
 	} else if s.exclusive--; s.exclusive == 0 && s.shared > 0 {
@@ -223,12 +241,8 @@ func releaseShare(c *Ctx, key, owner []byte, v lockView, edit store.HashEdit, sh
 		removeShares(c, key, v, edit, tell, false)
 		return 1
 	}
-	last := edit.Hash().Deadline(owner) == c.DB.Peek(key).DeadlineMS()
-	edit.Delete(owner)
+	dropShare(c, key, owner, v, edit)
 	c.Host.ReleasedShare(c, key, owner, true)
-	if last || v.byScript {
-		settleShares(c.DB, key, edit)
-	}
 	c.Notify(keyevent.Generic, "unlock", key)
 	return 1
 }
@@ -276,6 +290,7 @@ func renewShare(c *Ctx, key, owner []byte, edit store.HashEdit, token, endMS int
 		edit.Update(owner, s.append(c.names[0][:0]))
 	}
 	moveLease(c.DB, key, owner, endMS, v, edit)
+	c.Host.Confirmed(c, key, owner, v.mine.token)
 	c.Notify(keyevent.Generic, "renew", key)
 	if taken {
 		c.Host.ReleasedShare(c, key, owner, false)
@@ -284,24 +299,50 @@ func renewShare(c *Ctx, key, owner []byte, edit store.HashEdit, token, endMS int
 	return nil
 }
 
-// forceShares is LOCK.FORCE of a lock that has shared holders.
-func forceShares(c *Ctx, key []byte, edit store.HashEdit) error {
-	v, err := viewOf(edit.Hash(), nil, heldLock{}, ErrWrongType)
+// forceShares is LOCK.FORCE of a lock that has shared holders, or of a semaphore; owner nil: of all holders.
+func forceShares(c *Ctx, key, owner []byte, edit store.HashEdit) error {
+	v, err := viewAny(edit.Hash(), owner, heldLock{}, ErrWrongType)
 	switch {
 	case err != nil:
 		return err
-	case v.owners == 0:
+	case v.owners == 0, owner != nil && !v.mine.held():
 		c.Out.Int(0)
-	default:
+		return nil
+	case v.limit > 0:
+		if owner == nil {
+			v.owners = 1 // all of them as if they were one
+		}
+		removeHolder(c, key, owner, v, edit, true)
+	case owner == nil || v.owners == 1:
 		removeShares(c, key, v, edit, tellAll, true)
-		c.Out.Int(1)
+	default:
+		dropShare(c, key, owner, v, edit)
+		c.Host.ForcedShare(c, key, owner)
+		announceShares(c, key, tellAll)
+		c.Notify(keyevent.Generic, "unlock", key)
 	}
+	c.Out.Int(1)
 	return nil
+}
+
+// dropShare removes what an owner has of a lock that others hold, too.
+func dropShare(c *Ctx, key, owner []byte, v lockView, edit store.HashEdit) {
+	last := edit.Hash().Deadline(owner) == c.DB.Peek(key).DeadlineMS()
+	edit.Delete(owner)
+	if v.mine.exclusive > 0 {
+		setMode(&edit, &v, readMode)
+	}
+	switch {
+	case v.byScript:
+		settleShares(c.DB, key, edit)
+	case last:
+		endWithLast(c.DB, key, edit)
+	}
 }
 
 // extendShare is ExtendLock for one holder of several.
 func extendShare(db *store.DB, owner, key []byte, token, endMS int64) (held, extended bool) {
-	v, edit, err := openShares(db, key, owner)
+	v, edit, err := openAny(db, key, owner)
 	if err != nil || !v.mine.held() || token != 0 && token != v.mine.token {
 		return false, false
 	}
@@ -314,7 +355,7 @@ func extendShare(db *store.DB, owner, key []byte, token, endMS int64) (held, ext
 
 // cutShare is CutLock for one holder of several.
 func cutShare(db *store.DB, owner, key []byte, token, endMS int64) {
-	v, edit, err := openShares(db, key, owner)
+	v, edit, err := openAny(db, key, owner)
 	if err == nil && v.mine.held() && v.mine.token == token && edit.Hash().Deadline(owner) > endMS {
 		moveLease(db, key, owner, endMS, v, edit)
 	}
@@ -322,11 +363,8 @@ func cutShare(db *store.DB, owner, key []byte, token, endMS int64) {
 
 // holderWith returns the holder of a lock that has a token; none if no owner has it.
 func holderWith(r store.Ref, token int64) (found Holder) {
-	EachHolder(r, func(h Holder) bool {
-		if h.Token == token {
-			found = h
-		}
-		return found.Token == 0
-	})
+	if owner := store.OwnerOfToken(r.Hash(), token); owner != "" {
+		found, _ = HolderOf(r, []byte(owner))
+	}
 	return found
 }

@@ -65,10 +65,11 @@ func parseShare(value []byte) (s share, ok bool) {
 // lockView is a lock of either layout, as an owner sees it.
 type lockView struct {
 	mine      share
-	owners    int  // how many hold it
-	exclusive bool // one of them does so exclusively
-	plain     bool // it has RLock's layout, or there is none
-	byScript  bool // scripts of an RReadWriteLock hold it, or have held it since the key was made
+	owners    int   // how many hold it
+	exclusive bool  // one of them does so exclusively
+	plain     bool  // it has RLock's layout, or there is none
+	limit     int64 // of a semaphore; 0: it is none
+	byScript  bool  // scripts of an RReadWriteLock hold it, or have held it since the key was made
 }
 
 // viewLock reads what stands at a key. ErrWrongType: it is no lock; ErrHeldByScript: the owner holds it by
@@ -80,6 +81,15 @@ func viewLock(h *hash.Hash, owner []byte) (lockView, error) {
 
 // viewOf is viewLock for who has called readLock, or openLock, and hands over what came of it.
 func viewOf(h *hash.Hash, owner []byte, held heldLock, err error) (lockView, error) {
+	v, err := viewAny(h, owner, held, err)
+	if err == nil && v.limit > 0 && v.owners > 0 {
+		return lockView{}, ErrWrongType
+	}
+	return v, err
+}
+
+// viewAny is viewOf that takes a semaphore for a lock, too.
+func viewAny(h *hash.Hash, owner []byte, held heldLock, err error) (lockView, error) {
 	switch {
 	case err != nil && h == nil: // another type
 		return lockView{}, err
@@ -99,6 +109,9 @@ func viewOf(h *hash.Hash, owner []byte, held heldLock, err error) (lockView, err
 // viewShares is viewLock for what has not RLock's layout.
 func viewShares(h *hash.Hash, owner []byte) (v lockView, err error) {
 	mode, native := h.Get(nil, shareField)
+	if native && string(mode) == store.SemaphoreMode {
+		return viewSemaphore(h, owner)
+	}
 	var mine, script []byte
 	var alone, byScript bool // alone: the asking owner holds it, and no other owner has a field
 	if native && h.Len() == 2 && len(owner) > 0 {
@@ -150,7 +163,7 @@ func lockMode(h *hash.Hash) []byte {
 		return nil
 	}
 	if mode, ok := h.Get(nil, shareField); ok {
-		if h.Len() > 1 {
+		if v, err := viewShares(h, nil); err == nil && v.owners > 0 {
 			return mode
 		}
 		return nil
@@ -230,7 +243,8 @@ func HolderOf(r store.Ref, owner []byte) (h Holder, ok bool) {
 	if !r.OK() || !r.Is(store.Hash) {
 		return h, false
 	}
-	v, err := viewLock(r.Hash(), owner)
+	held, err := readLock(r.Hash(), owner)
+	v, err := viewAny(r.Hash(), owner, held, err)
 	switch {
 	case err == ErrHeldByScript:
 		EachHolder(r, func(of Holder) bool {
@@ -243,7 +257,7 @@ func HolderOf(r store.Ref, owner []byte) (h Holder, ok bool) {
 	case err != nil || !v.mine.held():
 		return h, false
 	}
-	h = Holder{Owner: owner, Shared: v.mine.shared, Exclusive: v.mine.exclusive, Token: v.mine.token, DeadlineMS: r.DeadlineMS()}
+	h = Holder{Owner: owner, Shared: v.mine.shared, Exclusive: v.mine.exclusive, Token: v.mine.token, DeadlineMS: r.DeadlineMS(), Watched: v.mine.watched}
 	if at := r.Hash().Deadline(owner); at != 0 {
 		h.DeadlineMS = at
 	}
@@ -252,5 +266,6 @@ func HolderOf(r store.Ref, owner []byte) (h Holder, ok bool) {
 
 // reservedInShares reports whether a field does not belong to an owner.
 func reservedInShares(field []byte) bool {
-	return string(field) == store.ShareField || string(field) == string(modeField) || string(field) == string(readersField)
+	return string(field) == store.ShareField || string(field) == store.LimitField ||
+		string(field) == string(modeField) || string(field) == string(readersField)
 }

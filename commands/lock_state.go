@@ -37,6 +37,8 @@ type LockState struct {
 	// exclusively.
 	Shares    int
 	Exclusive bool
+	// Limit is the number of permits of a semaphore, of which Shares owners hold some; 0: it is a lock.
+	Limit int64
 
 	Owner      []byte
 	Holds      int64 // 0: the lock is free, or has the holders that Shares counts
@@ -50,7 +52,10 @@ func (l *LockState) Held() bool { return l.Holds > 0 || l.Shares > 0 }
 
 // Mode is how a lock that has had shared holders is held.
 func (l *LockState) Mode() string {
-	if l.Exclusive {
+	switch {
+	case l.Limit > 0:
+		return "semaphore"
+	case l.Exclusive:
 		return "exclusive"
 	}
 	return "shared"
@@ -71,7 +76,11 @@ func lockAt(r store.Ref) (l LockState, err error) {
 	held, err := readLock(r.Hash(), nil)
 	if err != nil {
 		v, err := viewShares(r.Hash(), nil)
-		return LockState{Shares: v.owners, Exclusive: v.exclusive && v.owners > 0}, err
+		l = LockState{Shares: v.owners, Exclusive: v.exclusive && v.owners > 0}
+		if v.owners > 0 {
+			l.Limit = v.limit
+		}
+		return l, err
 	}
 	if held.taken {
 		l.Token, l.DeadlineMS, l.Watched = held.token, r.DeadlineMS(), held.watched
@@ -100,6 +109,18 @@ func HoldOf(db *store.DB, key, owner []byte) (token int64, held bool) {
 		return h.Token, held
 	}
 	return l.token, l.holds > 0
+}
+
+// LockOf returns the lock at key as one of its owners has it; false: that owner does not hold it. Shares is
+// the number of holders, as in FindLock.
+func LockOf(db *store.DB, key, owner []byte) (l LockState, held bool) {
+	l, err := FindLock(db, key)
+	if err != nil || l.Shares == 0 {
+		return l, err == nil && l.Holds > 0 && string(l.Owner) == string(owner)
+	}
+	h, held := HolderOf(db.Peek(key), owner)
+	l.Owner, l.Holds, l.Token, l.DeadlineMS, l.Watched = owner, h.Holds(), h.Token, h.DeadlineMS, h.Watched
+	return l, held
 }
 
 // TTLMS returns how many milliseconds are left of the lease; -1: it has no end.

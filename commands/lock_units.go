@@ -6,7 +6,7 @@ import (
 )
 
 // What the queues of the waiters (package waiting) ask about locks. They know units: an exclusive hold has
-// all units of a lock, and a shared one has one.
+// all units of a lock, a shared one has one, and a holder of a semaphore as many as it has permits.
 
 // units is how many units of each lock a call wants.
 func (l *lockCall) units() int32 {
@@ -16,12 +16,21 @@ func (l *lockCall) units() int32 {
 	return waiting.All
 }
 
-// units is how many units a holder has.
-func (h *Holder) units() int32 {
-	if h.Exclusive > 0 {
+// units is how many units a holder of a lock or a semaphore has.
+func (h *Holder) units(semaphore bool) int32 {
+	switch {
+	case h.Exclusive > 0:
 		return waiting.All
+	case semaphore:
+		return int32(min(h.Shared, waiting.All-1))
 	}
 	return int32(min(h.Shared, 1))
+}
+
+// isSemaphore reports whether a hash has the layout of a semaphore.
+func isSemaphore(r store.Ref) bool {
+	mode, _ := r.Hash().Get(nil, shareField)
+	return string(mode) == store.SemaphoreMode
 }
 
 // QueuedLocks tells the queues of the locks in a store.
@@ -32,17 +41,22 @@ func QueuedLocks(s *store.Store) waiting.Locks {
 			switch {
 			case err != nil:
 				return waiting.Lock{}
+			case l.Limit > 0:
+				return waiting.Lock{Holders: l.Shares, Limit: int32(l.Limit)}
 			case l.Shares > 0:
 				return waiting.Lock{Holders: l.Shares, Limit: waiting.All}
 			}
 			return waiting.Lock{Owner: l.Owner}
 		},
 		Held: func(db int, key, owner string) int32 {
-			h, _ := HolderOf(s.DB(db).Peek([]byte(key)), []byte(owner))
-			return h.units()
+			r := s.DB(db).Peek([]byte(key))
+			h, ok := HolderOf(r, []byte(owner))
+			return h.units(ok && isSemaphore(r))
 		},
 		EachHolder: func(db int, key string, visit func(owner []byte, units int32) bool) {
-			EachHolder(s.DB(db).Peek([]byte(key)), func(h Holder) bool { return visit(h.Owner, h.units()) })
+			r := s.DB(db).Peek([]byte(key))
+			semaphore := r.Hash() != nil && isSemaphore(r)
+			EachHolder(r, func(h Holder) bool { return visit(h.Owner, h.units(semaphore)) })
 		},
 		Kind: func(db int, key string) uint8 { return uint8(s.DB(db).Peek([]byte(key)).Kind()) },
 	}

@@ -301,6 +301,8 @@ type changedKey struct {
 }
 
 // KeyReady implements store.Observer.
+func (o *keyObserver) HolderChanged(db int, key, _ []byte) { o.KeyChanged(db, key) }
+
 func (o *keyObserver) KeyReady(db int, key []byte) { o.KeyChanged(db, key) }
 
 func (o *keyObserver) KeyChanged(db int, key []byte) {
@@ -411,6 +413,10 @@ func (h *fakeHost) MayRead(_ *Ctx, key []byte) bool { return !h.restricted || ke
 
 func (h *fakeHost) StaleToken(*Ctx) { h.staleTokens++ }
 
+func (h *fakeHost) Unconfirmed(*Ctx, [][]byte, []byte) bool { return false }
+
+func (h *fakeHost) Confirmed(*Ctx, []byte, []byte, int64) {}
+
 func (h *fakeHost) StopRenewing(_ *Ctx, key []byte) { delete(h.renewals, string(key)) }
 
 func (h *fakeHost) HeldShare(c *Ctx, key, owner []byte, token int64, renewed bool, was uint64) (note uint64) {
@@ -420,6 +426,8 @@ func (h *fakeHost) HeldShare(c *Ctx, key, owner []byte, token int64, renewed boo
 func (h *fakeHost) ReleasedShare(_ *Ctx, key, owner []byte, _ bool) {
 	delete(h.renewals, string(key)+" "+string(owner))
 }
+
+func (h *fakeHost) ForcedShare(c *Ctx, key, owner []byte) { h.ReleasedShare(c, key, owner, true) }
 
 func (h *fakeHost) Awaited(db int, key []byte) bool {
 	for _, p := range h.parked {

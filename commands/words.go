@@ -15,7 +15,7 @@ type Words string
 // 64 of them.
 var knownWords = [...]string{"LOCK", "MLOCK", "PX", "EX", "WAIT", "SHARED", "ONCE", "lock", "mlock", "px", "ex", "wait", "shared", "once",
 	"BLPOP", "BRPOP", "BLMOVE", "BZPOPMIN", "BZPOPMAX", "LEFT", "RIGHT", "XREAD", "XREADGROUP", "GROUP", "COUNT", "BLOCK", "NOACK", "STREAMS",
-	"blpop", "brpop", "xread", "xreadgroup", "group", "count", "block", "streams", "30000"}
+	"blpop", "brpop", "xread", "xreadgroup", "group", "count", "block", "streams", "30000", "NOTIFY", "notify"}
 
 // known is the number of a word in knownWords, or -1 if it is not one.
 func known(word []byte) int {

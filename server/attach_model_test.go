@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,8 +46,9 @@ type attachModel struct {
 
 type modelConn struct {
 	*testkit.Client
-	owners []string // that it vouches for
-	told   []string // what it is to hear, in any order
+	owners   []string // that it is attached to
+	prefixes []string // of owners
+	told     []string // what it is to hear, in any order
 }
 
 type modelLock struct {
@@ -55,6 +57,12 @@ type modelLock struct {
 	watched      bool
 	by           *modelConn // who acquired it; nil: it has gone
 	endMS        int64      // 0: it is renewed
+}
+
+// keeps reports whether a connection keeps an owner alive. byPrefix: by a prefix.
+func (c *modelConn) keeps(owner string) (yes, byPrefix bool) {
+	byPrefix = slices.ContainsFunc(c.prefixes, func(p string) bool { return strings.HasPrefix(owner, p) })
+	return byPrefix || slices.Contains(c.owners, owner), byPrefix
 }
 
 func (m *attachModel) connect() *modelConn {
@@ -87,7 +95,11 @@ func (m *attachModel) lose(key, reason string) {
 	l := m.locks[key]
 	delete(m.locks, key)
 	for _, c := range m.conns {
-		if slices.Contains(c.owners, l.owner) && reason != "" {
+		switch yes, byPrefix := c.keeps(l.owner); {
+		case reason == "" || !yes:
+		case byPrefix:
+			c.told = append(c.told, fmt.Sprintf(`>["lock-lost" %q %d %q %q]`, key, l.token, reason, l.owner))
+		default:
 			c.told = append(c.told, fmt.Sprintf(`>["lock-lost" %q %d %q]`, key, l.token, reason))
 		}
 	}
@@ -96,7 +108,10 @@ func (m *attachModel) lose(key, reason string) {
 // settle brings the ends of leases up to date when somebody comes or goes who lives for locks.
 func (m *attachModel) settle() {
 	for key, l := range m.locks {
-		lives := l.by != nil || slices.ContainsFunc(m.conns, func(c *modelConn) bool { return slices.Contains(c.owners, l.owner) })
+		lives := l.by != nil || slices.ContainsFunc(m.conns, func(c *modelConn) bool {
+			yes, _ := c.keeps(l.owner)
+			return yes
+		})
 		switch {
 		case l.watched && lives:
 			l.endMS = 0
@@ -110,7 +125,7 @@ func (m *attachModel) settle() {
 }
 
 func (m *attachModel) step() {
-	c, key, owner := m.conns[m.rand.IntN(len(m.conns))], "k"+strconv.Itoa(m.rand.IntN(4)), "o"+strconv.Itoa(m.rand.IntN(3))
+	c, key, owner := m.conns[m.rand.IntN(len(m.conns))], "k"+strconv.Itoa(m.rand.IntN(4)), "owners:"+strconv.Itoa(m.rand.IntN(2))+strconv.Itoa(m.rand.IntN(2))
 	l := m.locks[key]
 	switch n := m.rand.IntN(100); {
 	case n < 20:
@@ -141,7 +156,22 @@ func (m *attachModel) step() {
 		m.last = "LOCK.DETACH " + owner
 		c.owners = slices.DeleteFunc(c.owners, func(o string) bool { return o == owner })
 		require.EqualValues(m.t, m.held(owner), m.do(c, "LOCK.DETACH", owner).Int, m.last)
+	case n < 54:
+		prefix := owner[:8+m.rand.IntN(2)]
+		m.last = "LOCK.ATTACH PREFIX " + prefix
+		if !slices.Contains(c.prefixes, prefix) {
+			c.prefixes = append(c.prefixes, prefix)
+		}
+		require.EqualValues(m.t, m.held(prefix), m.do(c, "LOCK.ATTACH", "PREFIX", prefix).Int, m.last)
 	case n < 58:
+		prefix := owner[:8+m.rand.IntN(2)]
+		m.last = "LOCK.DETACH PREFIX " + prefix
+		c.prefixes = slices.DeleteFunc(c.prefixes, func(p string) bool { return p == prefix })
+		v := m.do(c, "LOCK.DETACH", "PREFIX", prefix)
+		if v.Int != 0 || m.prefixed() {
+			require.EqualValues(m.t, m.held(prefix), v.Int, m.last)
+		}
+	case n < 66:
 		m.last = "close"
 		m.check()
 		before := m.srv.connected()
@@ -166,9 +196,15 @@ func (m *attachModel) step() {
 	m.settle()
 }
 
-func (m *attachModel) held(owner string) (n int) {
+// prefixed reports whether a connection is attached to a prefix.
+func (m *attachModel) prefixed() bool {
+	return slices.ContainsFunc(m.conns, func(c *modelConn) bool { return len(c.prefixes) > 0 })
+}
+
+// held is the number of locks that the owners hold that begin with a text.
+func (m *attachModel) held(text string) (n int) {
 	for _, l := range m.locks {
-		if l.owner == owner {
+		if strings.HasPrefix(l.owner, text) {
 			n++
 		}
 	}

@@ -109,11 +109,73 @@ var attachScripts = []struct{ name, text string }{
 		+31s
 		B <- >["lock-lost" "seen" token:2 "expired"]
 		C EXISTS free seen hidden -> 1`},
+	{"a prefix stands for every owner that begins with it", `
+		A LOCK k program1:a -> token=1
+		A LOCK l program1: -> token=2
+		A LOCK m program1 -> token
+		A LOCK n program11:a -> token
+		B LOCK.ATTACH PREFIX program1: -> 2
+		C LOCK o program1:new -> token=3
+		close A
+		close C
+		+10m
+		B LOCK.LIST OWNER program1 -> []
+		B EXISTS k l m n o -> 3
+		B UNLOCK k program1:a TOKEN token:1 -> 1
+		B LOCK.DETACH PREFIX program1: -> 2
+		+31s
+		B EXISTS l o -> 0`},
+	{"a prefix and an owner of its", `
+		B LOCK.ATTACH program1:a -> 0
+		C LOCK.ATTACH PREFIX program1 -> 0
+		A LOCK k program1:a -> token
+		close A
+		C LOCK.DETACH PREFIX program1 program2 -> 1
+		+10m
+		C LOCK.ATTACH PREFIX program1 -> 1
+		B LOCK.DETACH program1:a -> 1
+		+10m
+		close C
+		+31s
+		B EXISTS k -> 0`},
+	{"within the lease nothing is lost, and each lock counts once", `
+		A LOCK k program1:a -> token
+		A LOCK k2 program1:a SHARED -> token
+		A LOCK k2 program1:b SHARED -> token
+		A SELECT 3 -> +OK
+		A LOCK k program2:a PX 60000 -> token
+		close A
+		+29s
+		B LOCK.ATTACH PREFIX program1 program program1:a program1 -> -ERR a prefix of owners must have at least 8 bytes
+		B LOCK.ATTACH PREFIX program1 program1:a program1 -> 3
+		B LOCK.ATTACH PREFIX program1: program2 -> 4
+		+10m
+		B EXISTS k k2 -> 2
+		B HLEN k2 -> 3
+		B LOCK.DETACH PREFIX program1 -> 3
+		+10m
+		B EXISTS k k2 -> 2
+		B LOCK.DETACH PREFIX program1: -> 3
+		+10m
+		B HLEN k2 -> 2
+		B EXISTS k -> 1
+		B RESET -> +RESET
+		+31s
+		B EXISTS k k2 -> 0`},
+	{"what a transaction has changed before it attaches counts", `
+		A LOCK k program1:a -> token
+		A MULTI -> +OK
+		A LOCK.FORCE k -> +QUEUED
+		A LOCK l program1:b PX 1000 -> +QUEUED
+		A LOCK.ATTACH PREFIX program1 -> +QUEUED
+		A LOCK m program1:b PX 1000 -> +QUEUED
+		A LOCK.DETACH PREFIX program1 -> +QUEUED
+		A EXEC -> tokens=one,t1,one,t2,two`},
 	{"words that make no sense", `
 		A LOCK.ATTACH -> -ERR wrong number of arguments for 'lock.attach' command
 		A LOCK.DETACH -> -ERR wrong number of arguments for 'lock.detach' command
 		A LOCK.ATTACH "" -> -ERR lock owner must not be empty
-		A LOCK.ATTACH a mode -> -ERR lock owner must not be '$token', '$watchdog', '$mode', '$readers' or 'mode', these fields are reserved
+		A LOCK.ATTACH a mode -> -ERR lock owner must not be '$token', '$watchdog', '$mode', '$limit', '$readers' or 'mode', these fields are reserved
 		A EVAL return(redis.call('LOCK.ATTACH','a')) 0 -> -ERR This Redis command is not allowed from script script: 272f166b4734a9cd3587f4350b2ddeeadfaa69a1, on @user_script:1.
 		A LOCK k a -> token
 		A MULTI -> +OK
@@ -229,6 +291,22 @@ var lossScripts = []struct{ name, text string }{
 		A <- >["lock-lost" "k" token:1 "expired"]
 		B <- ["message" "__lock__:a" "lock-lost k token:1 expired"]
 		D LOCK.DETACH a -> 0`},
+	{"whoever is attached to a prefix gets the owner, too", `
+		B HELLO 3 -> {"server":"redis" "version":"7.4.1" "proto":3 "id":2 "mode":"standalone" "role":"master" "modules":[]}
+		B LOCK.ATTACH PREFIX program1 -> 0
+		A LOCK.ATTACH program1:a -> 0
+		C LOCK k program1:a PX 10 -> token=1
+		C LOCK l program2:a PX 10 -> token
+		+10ms
+		A <- >["lock-lost" "k" token:1 "expired"]
+		B <- >["lock-lost" "k" token:1 "expired" "program1:a"]
+		A LOCK.ATTACH PREFIX program1:a -> 0
+		C LOCK k program1:a -> token=2
+		C LOCK l program2:a -> token
+		C DEL k l -> 2
+		A <- >["lock-lost" "k" token:2 "deleted" "program1:a"]
+		B <- >["lock-lost" "k" token:2 "deleted" "program1:a"]
+		B PING -> +PONG`},
 	{"who has detached is told no more", `
 		C LOCK k a -> token
 		A LOCK.DETACH a -> 1

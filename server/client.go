@@ -134,6 +134,7 @@ func (s *session) leave() {
 	ex.letGo(s)
 	ex.timers.stop(&s.soft.timer)
 	ex.detachAll(s)
+	ex.leavePlaces(s)
 	// plant:leave-renewals
 	ex.forget(s)
 	if s.pulse != nil {

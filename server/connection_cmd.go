@@ -222,6 +222,7 @@ func resetCmd(c *commands.Ctx) error {
 	s.unsubscribeAll()
 	s.executor.stopTracking(s)
 	s.executor.detachAll(s)
+	s.executor.detachedFrom(s)
 	s.stopMonitoring()
 	c.Out.Proto = 2
 	s.beDefault()

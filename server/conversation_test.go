@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"net"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +22,8 @@ import (
 //	B LOCK k b WAIT 0 -> waits      the command is parked
 //	B <- token                      the reply to what was sent earlier
 //	B <- closed                     the server has closed the connection
+//	B <- granted k x b              the push of a grant: key, token (see below), owner
+//	B <- granted k,l x,y b          the same after an MLOCK
 //	B sends UNLOCK k b              no reply is expected yet
 //	B pipelines PING ; PING         the same, of several in one write
 //	+500ms                          the clock moves on, and what falls due happens
@@ -31,7 +34,8 @@ import (
 // An expected reply is written as resp.Value.String does, or is "token" (any fencing token),
 // "token=x" (the one that x stands for; the first time, x is given it), "token>x" (one above it) or
 // "tokens=x,y" (an array of such). An argument token:x is the one that x stands for, and so it is
-// inside of a reply; "" is an empty argument.
+// inside of a reply; "" is an empty argument. share:x:2:0 is the value of a shared holder with that token, ~
+// is any reply, and "addr" the address of any client.
 type conversation struct {
 	srv     *Server
 	clock   *ManualClock
@@ -131,6 +135,10 @@ func (sc *conversation) receive(t *testing.T, where string, c *testkit.Client, w
 		return
 	}
 	got := c.Receive()
+	if words, ok := strings.CutPrefix(want, "granted "); ok {
+		sc.granted(t, where, got, strings.Fields(words))
+		return
+	}
 	if names, ok := strings.CutPrefix(want, "tokens="); ok {
 		require.Equal(t, resp.Array, got.Kind, "%s: %s", where, got)
 		list := strings.Split(names, ",")
@@ -143,15 +151,44 @@ func (sc *conversation) receive(t *testing.T, where string, c *testkit.Client, w
 	if name, ok := strings.CutPrefix(want, "token:"); ok {
 		want = strconv.Quote(strconv.FormatInt(sc.tokens[name], 10))
 	}
+	if name, ok := strings.CutPrefix(want, "share:"); ok {
+		name, rest, _ := strings.Cut(name, ":")
+		want = fmt.Sprintf("\"$%d:%s\"", sc.tokens[name], rest)
+	}
 	for name, token := range sc.tokens {
 		want = strings.ReplaceAll(want, " token:"+name+" ", " "+strconv.FormatInt(token, 10)+" ")
 	}
+	if want == "~" {
+		return
+	}
 	if !strings.HasPrefix(want, "token") {
-		require.Equal(t, want, strings.TrimRight(got.String(), " "), where)
+		require.Equal(t, want, address.ReplaceAllString(strings.TrimRight(got.String(), " "), `"address" "addr"`), where)
 		return
 	}
 	sc.token(t, where, got, want[len("token"):])
 }
+
+// granted checks the push of a grant.
+func (sc *conversation) granted(t *testing.T, where string, got resp.Value, words []string) {
+	t.Helper()
+	require.Equal(t, resp.Push, got.Kind, "%s: %s", where, got)
+	require.Len(t, got.Elems, 4, "%s: %s", where, got)
+	require.Equal(t, `"lock-granted"`, got.Elems[0].String(), where)
+	require.Equal(t, strconv.Quote(words[2]), got.Elems[3].String(), where)
+	keys, tokens := []resp.Value{got.Elems[1]}, []resp.Value{got.Elems[2]}
+	if strings.Contains(words[0], ",") {
+		keys, tokens = keys[0].Elems, tokens[0].Elems
+	}
+	names := strings.Split(words[1], ",")
+	require.Len(t, tokens, len(names), where)
+	for i, key := range strings.Split(words[0], ",") {
+		require.Equal(t, strconv.Quote(key), keys[i].String(), where)
+		sc.token(t, where, tokens[i], "="+names[i])
+	}
+}
+
+// address matches a client's address in a reply.
+var address = regexp.MustCompile(`"address" "[^"]*"`)
 
 // token checks one token against what stands behind the word: nothing, =x or >x.
 func (sc *conversation) token(t *testing.T, where string, got resp.Value, name string) {

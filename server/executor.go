@@ -70,6 +70,10 @@ type executor struct {
 	clients      map[int64]*session
 	lastID       int64
 	queues       *waiting.Queues // of those that wait
+	queuedWaits  int             // how many of them block no client (NOTIFY)
+	grants       waiting.Grants  // after such waits, not confirmed
+	queuedOut    resp.Writer     // for what such waits reply
+	leftPlaces   []*queuedWaits  // of sessions that have ended
 	waits        waits
 	goOn         timer // for suspects of a deadlock that a unit had no time for
 	refused      refusals
@@ -293,6 +297,8 @@ func (ex *executor) unlockUnit(f func()) {
 type counts struct {
 	connections int64 // accepted
 	refused     int64 // by maxclients
+	unconfirmed int64 // grants after waits with NOTIFY that were not confirmed in time
+	limited     int64 // waits for locks, with -LOCKLIMIT
 	evicted     int64 // clients, by maxmemory-clients
 	// longQueries and largeOutputs are clients that were closed for client-query-buffer-limit and
 	// client-output-buffer-limit.

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"slices"
+
 	"lockserver/commands"
 	"lockserver/server/replication"
 	"lockserver/store"
@@ -43,6 +45,9 @@ func (ex *executor) ReleasedShare(c *commands.Ctx, key, owner []byte, released b
 	ex.releasedShare(c, key, owner, released)
 }
 
+// ForcedShare implements commands.Host.
+func (ex *executor) ForcedShare(c *commands.Ctx, key, owner []byte) { ex.forcedShare(c, key, owner) }
+
 // Publish implements commands.Host.
 func (ex *executor) Publish(channel, message []byte) int64 {
 	ex.handOnMessage(replication.Channel, channel, message)
@@ -79,6 +84,18 @@ func (ex *executor) ReadsEverything(c *commands.Ctx) bool {
 // MayRead implements commands.Host.
 func (ex *executor) MayRead(c *commands.Ctx, key []byte) bool {
 	return sessionOf(c).user.MayRead(c.DB.ID(), key)
+}
+
+// Unconfirmed implements commands.Host.
+func (ex *executor) Unconfirmed(c *commands.Ctx, keys [][]byte, owner []byte) bool {
+	return !slices.ContainsFunc(keys, func(key []byte) bool { return len(ex.grants.Of(c.DB.ID(), key, owner)) == 0 })
+}
+
+// Confirmed implements commands.Host.
+func (ex *executor) Confirmed(c *commands.Ctx, key, owner []byte, token int64) {
+	if ex.grants.Len() > 0 {
+		ex.confirmed(c.DB, key, owner, token)
+	}
 }
 
 // StaleToken implements commands.Host.

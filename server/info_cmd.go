@@ -140,7 +140,7 @@ func (ex *executor) infoClients(t *info.Text) {
 	t.Line("maxclients", ex.config.MaxClients)
 	t.Line("client_recent_max_input_buffer", in)
 	t.Line("client_recent_max_output_buffer", out)
-	t.Line("blocked_clients", ex.queues.Len()+len(ex.pausing.held))
+	t.Line("blocked_clients", ex.queues.Len()-ex.queuedWaits+len(ex.pausing.held))
 	t.Line("tracking_clients", len(ex.tracking.Trackers()))
 	t.Line("pubsub_clients", ex.pubsub.Subscribers())
 	t.Line("watching_clients", ex.watching.clients)
@@ -247,6 +247,12 @@ func infoCPU(t *info.Text) {
 func (ex *executor) infoLocks(t *info.Text) {
 	t.Line("lock_watchdogs", ex.renewing())
 	t.Line("lock_waiters", ex.queues.LenAllLocks())
+	t.Line("lock_waiters_notify", ex.queuedWaits)
+	t.Line("lock_grants_to_confirm", ex.grants.Len())
+	t.Line("lock_unconfirmed_grants", ex.counts.unconfirmed)
+	t.Line("lock_max_waiters", ex.config.LockMaxWaiters)
+	t.Line("lock_max_waits_per_client", ex.config.LockMaxWaitsPerClient)
+	t.Line("lock_limit_refusals", ex.counts.limited)
 	t.Line("lock_oldest_wait_ms", ex.oldestWaitUS()/1000)
 	t.Line("lock_longest_hold_ms", ex.longestHoldMS())
 	tokens := ex.durable.TokenInfo()
@@ -267,7 +273,7 @@ func (ex *executor) oldestWaitUS() int64 {
 	if oldest == nil {
 		return 0
 	}
-	return max(0, ex.store.NowUS()-oldest.Call().(*parkedCall).sinceUS)
+	return max(0, ex.store.NowUS()-parkedOf(oldest).sinceUS)
 }
 
 // heldGroups is how many groups of 64 keys one search for the longest hold looks at. A search that does not
@@ -304,6 +310,14 @@ type Figures struct {
 	OldestWaitUS int64
 	// LongestHoldMS is for how long the lock has been held that has been held longest; 0: none is held.
 	LongestHoldMS int64
+	// LimitRefusals counts the waits that were refused with -LOCKLIMIT.
+	LimitRefusals int64
+	// NotifyWaits is the number of waits for locks that block no client, and GrantsToConfirm that of grants
+	// after such waits that are not confirmed yet. UnconfirmedGrants counts those that never were.
+	NotifyWaits, GrantsToConfirm int
+	UnconfirmedGrants            int64
+	// LockMaxWaiters and LockMaxWaitsPerClient are the directives; 0: there is no limit.
+	LockMaxWaiters, LockMaxWaitsPerClient int64
 	// Sales is how many keys there are that make a sale: see Server.EachSale.
 	Sales int
 	// Syncs is how long the log's syncs took since it was opened; nil: there is no log.
@@ -335,7 +349,9 @@ func (srv *Server) Figures() (f Figures) {
 		at := ex.group.PlaceOf(nil)
 		f = Figures{Info: info.All(ex.infoSections(&at)), Locks: ex.lockFigures(), Syncs: ex.durable.SyncTimes(), SlowLen: ex.stats.Slow.Len(),
 			MaxClients: c.MaxClients, IOThreads: c.IOThreads, MaxMemory: c.MaxMemory,
-			Watchdogs: ex.renewing(), OldestWaitUS: ex.oldestWaitUS(), LongestHoldMS: ex.longestHoldMS()}
+			Watchdogs: ex.renewing(), OldestWaitUS: ex.oldestWaitUS(), LongestHoldMS: ex.longestHoldMS(), LimitRefusals: ex.counts.limited,
+			NotifyWaits: ex.queuedWaits, GrantsToConfirm: ex.grants.Len(), UnconfirmedGrants: ex.counts.unconfirmed,
+			LockMaxWaiters: c.LockMaxWaiters, LockMaxWaitsPerClient: c.LockMaxWaitsPerClient}
 		for id := range ex.store.Len() {
 			f.Sales += ex.store.DB(id).Stocks()
 		}

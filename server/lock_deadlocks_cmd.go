@@ -32,7 +32,7 @@ const hiddenLock = "?"
 
 // refuseDeadlock records a cycle, and spells it out for the client whose wait is the first in it.
 func (ex *executor) refuseDeadlock(cycle waiting.Cycle) error {
-	w := cycle[0].Waiter.Call().(*parkedCall)
+	w := parkedOf(cycle[0].Waiter)
 	var words, shown []string
 	for _, l := range cycle {
 		owner, key := l.Waiter.Owner(), l.Key

@@ -134,13 +134,13 @@ var lockEdges = []struct {
 	{row: "an owner that is empty, $token or mode: an error that says so; otherwise any bytes", scripts: []edgeScript{
 		{"reserved", `
 		A LOCK k "" WAIT 0 -> -ERR lock owner must not be empty
-		A LOCK k $token PX 5 -> -ERR lock owner must not be '$token', '$watchdog', '$mode', '$readers' or 'mode', these fields are reserved
-		A LOCK k mode -> -ERR lock owner must not be '$token', '$watchdog', '$mode', '$readers' or 'mode', these fields are reserved
-		A UNLOCK k $token -> -ERR lock owner must not be '$token', '$watchdog', '$mode', '$readers' or 'mode', these fields are reserved
+		A LOCK k $token PX 5 -> -ERR lock owner must not be '$token', '$watchdog', '$mode', '$limit', '$readers' or 'mode', these fields are reserved
+		A LOCK k mode -> -ERR lock owner must not be '$token', '$watchdog', '$mode', '$limit', '$readers' or 'mode', these fields are reserved
+		A UNLOCK k $token -> -ERR lock owner must not be '$token', '$watchdog', '$mode', '$limit', '$readers' or 'mode', these fields are reserved
 		A UNLOCK k "" TOKEN 1 -> -ERR lock owner must not be empty
 		A RENEW k "" -> -ERR lock owner must not be empty
 		A MLOCK 1 k "" -> -ERR lock owner must not be empty
-		A MUNLOCK 1 k mode -> -ERR lock owner must not be '$token', '$watchdog', '$mode', '$readers' or 'mode', these fields are reserved
+		A MUNLOCK 1 k mode -> -ERR lock owner must not be '$token', '$watchdog', '$mode', '$limit', '$readers' or 'mode', these fields are reserved
 		A EXISTS k -> 0`},
 		{"names that only look like them", `
 		A LOCK k $TOKEN -> token

@@ -80,6 +80,10 @@ func lockInfo(c *commands.Ctx) error {
 	if most >= 0 {
 		fields++
 	}
+	confirmBy := ex.confirmByMS(c, key, l.Owner)
+	if confirmBy != 0 {
+		fields++
+	}
 	out.Map(fields)
 	out.BulkString("owner")
 	out.Bulk(l.Owner)
@@ -92,7 +96,10 @@ func lockInfo(c *commands.Ctx) error {
 	out.Bool(watched)
 	writeClient(out, holder)
 	writeKnown(out, "held-since", sinceMS)
-	writeAttached(out, ex.watchdog.attached.Owner(l.Owner))
+	writeAttached(out, &ex.watchdog.attached, l.Owner)
+	if confirmBy != 0 {
+		writeKnown(out, "confirm-by", confirmBy)
+	}
 	writeQueue(c, key, most)
 	return nil
 }
@@ -122,12 +129,22 @@ func writeShares(c *commands.Ctx, key []byte, l *commands.LockState, most int64)
 	if most >= 0 {
 		fields, told = 6, min(told, most)
 	}
+	if l.Limit > 0 {
+		fields += 2
+	}
 	out.Map(fields)
 	out.BulkString("mode")
 	out.BulkString(l.Mode())
 	out.BulkString("ttl")
 	whole := commands.LockState{DeadlineMS: r.DeadlineMS()}
 	out.Int(whole.TTLMS(c.NowMS()))
+	if l.Limit > 0 {
+		sem, _ := commands.FindSemaphore(c.DB, key) // it was found before
+		out.BulkString("limit")
+		out.Int(sem.Limit)
+		out.BulkString("available")
+		out.Int(sem.Available())
+	}
 	if most >= 0 {
 		out.BulkString("holding")
 		out.Int(int64(l.Shares))
@@ -136,7 +153,7 @@ func writeShares(c *commands.Ctx, key []byte, l *commands.LockState, most int64)
 	list, n := out.DeferArray(), int64(0)
 	commands.EachHolder(r, func(h commands.Holder) bool {
 		if n++; n <= told {
-			writeHolder(c, key, &h)
+			writeHolder(c, key, &h, l.Limit > 0)
 		}
 		return n < told
 	})
@@ -144,8 +161,8 @@ func writeShares(c *commands.Ctx, key []byte, l *commands.LockState, most int64)
 	writeQueue(c, key, most)
 }
 
-// writeHolder writes one of those who hold a lock together.
-func writeHolder(c *commands.Ctx, key []byte, h *commands.Holder) {
+// writeHolder writes one of those who hold a lock, or permits of a semaphore, together.
+func writeHolder(c *commands.Ctx, key []byte, h *commands.Holder, semaphore bool) {
 	out := c.Out
 	w := &sessionOf(c).executor.watchdog
 	renewed := w.shares.find(c.DB.ID(), key, h.Owner)
@@ -154,11 +171,20 @@ func writeHolder(c *commands.Ctx, key []byte, h *commands.Holder) {
 	if watched {
 		client = renewed.session
 	}
-	out.Map(8)
+	fields := 8
+	confirmBy := sessionOf(c).executor.confirmByMS(c, key, h.Owner)
+	if confirmBy != 0 {
+		fields++
+	}
+	out.Map(fields)
 	out.BulkString("owner")
 	out.Bulk(h.Owner)
 	out.BulkString("mode")
-	out.BulkString(h.Mode())
+	if semaphore {
+		out.BulkString("semaphore")
+	} else {
+		out.BulkString(h.Mode())
+	}
 	out.BulkString("holds")
 	out.Int(h.Holds())
 	writeKnown(out, "token", h.Token)
@@ -167,7 +193,10 @@ func writeHolder(c *commands.Ctx, key []byte, h *commands.Holder) {
 	out.BulkString("watchdog")
 	out.Bool(watched)
 	writeClient(out, client)
-	writeAttached(out, w.attached.Owner(h.Owner))
+	writeAttached(out, &w.attached, h.Owner)
+	if confirmBy != 0 {
+		writeKnown(out, "confirm-by", confirmBy)
+	}
 }
 
 // writeKnown writes a field that is null if it is 0.
@@ -190,15 +219,12 @@ func writeClient(out *resp.Writer, s *session) {
 	writeClientInfo(out, s.id, &s.info)
 }
 
-// writeAttached writes the connections that vouch for an owner; nil: there are none.
-func writeAttached(out *resp.Writer, o *attach.Owner[*session]) {
+// writeAttached writes the connections that are attached to an owner or to a prefix of it.
+func writeAttached(out *resp.Writer, t *attach.Table[*session], owner []byte) {
 	out.BulkString("attached")
-	if o == nil {
-		out.Array(0)
-		return
-	}
-	out.Array(len(o.By))
-	for _, s := range o.By {
+	all, _ := t.All(owner)
+	out.Array(len(all))
+	for _, s := range all {
 		writeClientInfo(out, s.id, &s.info)
 	}
 }
@@ -220,20 +246,59 @@ func writeWaiters(c *commands.Ctx, q *waiting.Queue, n int) {
 	}
 	for pl := q.First(); n > 0; pl = pl.Next() {
 		if w := pl.Waiter(); w.OfLocks() { // the others wait for something else than a lock
-			c.Out.Map(4)
-			w.Call().(*parkedCall).write(c.Out)
+			call := parkedOf(w)
+			c.Out.Map(call.fields())
+			call.write(c.Out)
 			n--
 		}
 	}
 }
 
-// write writes the four fields that tell of a waiter.
+// fields is how many fields write writes.
+func (w *parkedCall) fields() int {
+	n := 4 + notifyFields(&w.Waiter)
+	if w.lock.Permits() > 0 {
+		n++
+	}
+	return n
+}
+
+// write writes the fields that describe a waiter.
 func (w *parkedCall) write(out *resp.Writer) {
 	out.BulkString("owner")
 	out.BulkString(w.Owner())
-	writeClient(out, w.session)
+	if permits := w.lock.Permits(); permits > 0 {
+		out.BulkString("permits")
+		out.Int(int64(permits))
+	}
+	if w.session.ended() {
+		writeClient(out, nil)
+	} else {
+		writeClient(out, w.session)
+	}
 	writeKnown(out, "waiting-since", w.sinceUS/1000)
 	writeKnown(out, "deadline", w.deadlineMS())
+	if notifyFields(&w.Waiter) > 0 {
+		out.BulkString("notify")
+		out.Bool(true)
+	}
+}
+
+// notifyFields is how many fields more a waiter has if it blocks no client.
+func notifyFields(w *waiting.Waiter) int {
+	if _, ok := w.Call().(*queuedWait); ok {
+		return 1
+	}
+	return 0
+}
+
+// confirmByMS is when the owner of a lock must have confirmed that it was granted, in milliseconds since
+// 1970; 0: it need not.
+func (ex *executor) confirmByMS(c *commands.Ctx, key, owner []byte) (atMS int64) {
+	for _, g := range ex.grants.Of(c.DB.ID(), key, owner) {
+		atMS = g.Waiter.Call().(*queuedWait).deadlineMS()
+	}
+	return atMS
 }
 
 // lockWaiters tells of those who wait for locks of the database that the client may read, all or those of an
@@ -261,13 +326,13 @@ func lockWaiters(c *commands.Ctx) error {
 	var found []*parkedCall
 	for looked := 0; w != nil && len(found) < commands.PieceOf(most) && looked < waiting.SearchLimit; w = next(w) {
 		looked += w.Places()
-		if call := w.Call().(*parkedCall); w.DB() == c.DB.ID() && call.readable(user) {
+		if call := parkedOf(w); w.DB() == c.DB.ID() && call.readable(user) {
 			found = append(found, call)
 		}
 	}
 	c.Out.Array(len(found))
 	for _, w := range found {
-		c.Out.Map(5)
+		c.Out.Map(w.fields() + 1)
 		w.write(c.Out)
 		c.Out.BulkString("locks")
 		w.writeLocks(c)

@@ -33,12 +33,12 @@ var lockManyScripts = []struct{ name, text string }{
 		A MLOCK 9223372036854775807 x y -> -ERR Number of keys can't be greater than number of args
 		A MLOCK 1 x a PX 0 -> -ERR invalid expire time in 'mlock' command
 		A MLOCK 1 x "" -> -ERR lock owner must not be empty
-		A MLOCK 1 x mode -> -ERR lock owner must not be '$token', '$watchdog', '$mode', '$readers' or 'mode', these fields are reserved
+		A MLOCK 1 x mode -> -ERR lock owner must not be '$token', '$watchdog', '$mode', '$limit', '$readers' or 'mode', these fields are reserved
 		A MLOCK 1 x a WAIT -1 -> -ERR timeout is negative
 		A MLOCK 1 x a b -> -ERR syntax error
 		A MUNLOCK 2 x y -> -ERR Number of keys can't be greater than number of args
 		A MUNLOCK 1 x a b -> -ERR syntax error
-		A MUNLOCK 1 x $token -> -ERR lock owner must not be '$token', '$watchdog', '$mode', '$readers' or 'mode', these fields are reserved
+		A MUNLOCK 1 x $token -> -ERR lock owner must not be '$token', '$watchdog', '$mode', '$limit', '$readers' or 'mode', these fields are reserved
 		A EXISTS x y -> 0`},
 	{"one key that is no lock", `
 		A SET y v -> +OK

@@ -85,11 +85,11 @@ var lockScripts = []struct{ name, text string }{
 		A EXISTS k -> 0`},
 	{"owners", `
 		A LOCK k "" -> -ERR lock owner must not be empty
-		A LOCK k $token -> -ERR lock owner must not be '$token', '$watchdog', '$mode', '$readers' or 'mode', these fields are reserved
-		A LOCK k mode -> -ERR lock owner must not be '$token', '$watchdog', '$mode', '$readers' or 'mode', these fields are reserved
-		A LOCK k $watchdog -> -ERR lock owner must not be '$token', '$watchdog', '$mode', '$readers' or 'mode', these fields are reserved
+		A LOCK k $token -> -ERR lock owner must not be '$token', '$watchdog', '$mode', '$limit', '$readers' or 'mode', these fields are reserved
+		A LOCK k mode -> -ERR lock owner must not be '$token', '$watchdog', '$mode', '$limit', '$readers' or 'mode', these fields are reserved
+		A LOCK k $watchdog -> -ERR lock owner must not be '$token', '$watchdog', '$mode', '$limit', '$readers' or 'mode', these fields are reserved
 		A UNLOCK k "" -> -ERR lock owner must not be empty
-		A RENEW k mode -> -ERR lock owner must not be '$token', '$watchdog', '$mode', '$readers' or 'mode', these fields are reserved
+		A RENEW k mode -> -ERR lock owner must not be '$token', '$watchdog', '$mode', '$limit', '$readers' or 'mode', these fields are reserved
 		A EXISTS k -> 0`},
 	{"a key of another type", `
 		A SET k v -> +OK

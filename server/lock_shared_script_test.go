@@ -325,8 +325,8 @@ var lockSharedScripts = []struct{ name, text string }{
 		B UNLOCK j b TOKEN token:b -> 1
 		A LOCK j c -> token>b`},
 	{"owners", `
-		A LOCK k $mode SHARED -> -ERR lock owner must not be '$token', '$watchdog', '$mode', '$readers' or 'mode', these fields are reserved
-		A LOCK k $readers SHARED -> -ERR lock owner must not be '$token', '$watchdog', '$mode', '$readers' or 'mode', these fields are reserved
+		A LOCK k $mode SHARED -> -ERR lock owner must not be '$token', '$watchdog', '$mode', '$limit', '$readers' or 'mode', these fields are reserved
+		A LOCK k $readers SHARED -> -ERR lock owner must not be '$token', '$watchdog', '$mode', '$limit', '$readers' or 'mode', these fields are reserved
 		A LOCK k 17 SHARED PX 100 -> token
 		B LOCK k 18 SHARED PX 100 -> token
 		A UNLOCK k 17 -> 1

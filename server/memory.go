@@ -92,6 +92,9 @@ func (s *session) bytes() int {
 	if s.waiter != nil {
 		n += s.waiter.bytes()
 	}
+	if s.queued != nil {
+		n += s.queued.bytes
+	}
 	if s.multi != nil {
 		n += s.multi.bytes()
 	}

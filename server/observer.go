@@ -9,6 +9,22 @@ import (
 
 // KeyChanged implements store.Observer.
 func (ex *executor) KeyChanged(db int, key []byte) {
+	ex.keyChanged(db, key)
+	if ex.watchdog.attached.InUse() {
+		ex.watchdog.attached.Changed(db, key, ex.scripts.RunsFor)
+	}
+}
+
+// HolderChanged implements store.Observer.
+func (ex *executor) HolderChanged(db int, key, owner []byte) {
+	ex.keyChanged(db, key)
+	if owner != nil && ex.watchdog.attached.InUse() {
+		ex.watchdog.attached.ChangedFor(db, string(key), string(owner), ex.scripts.RunsFor)
+	}
+}
+
+// keyChanged tells all but those that are attached to an owner.
+func (ex *executor) keyChanged(db int, key []byte) {
 	if ex.queues.Len() > 0 {
 		ex.wake(db, key)
 	}
@@ -20,9 +36,6 @@ func (ex *executor) KeyChanged(db int, key []byte) {
 	}
 	if ex.tracking.InUse() {
 		ex.trackedKeyChanged(key)
-	}
-	if ex.watchdog.attached.InUse() {
-		ex.watchdog.attached.Changed(db, key, ex.scripts.RunsFor)
 	}
 }
 

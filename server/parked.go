@@ -34,14 +34,20 @@ type parkedCall struct {
 	endsWithKey bool   // as commands.Wait.EndsWithKey
 	timed       bool   // what its attempts take is measured
 	muted       bool   // CLIENT REPLY OFF or SKIP was in force when the command came
+	adopted     bool   // of a queuedWait: its session did not ask for it, but is attached to the owner
 }
 
 var _ waiting.Call = (*parkedCall)(nil)
 
-// parkedExtra is what a waiter for a lock does not have without a deadline.
+// parkedExtra is what a waiter does not have without a deadline.
 type parkedExtra struct {
-	timer timer            // of its deadline
-	call  commands.Waiting // what waits, if that is not for locks
+	timer timer // of its deadline
+}
+
+// otherCall is a parkedCall that does not wait for locks.
+type otherCall struct {
+	parkedCall
+	waits commands.Waiting
 }
 
 // extras is the call's extra, which exists from now on.
@@ -63,7 +69,7 @@ func (w *parkedCall) call() commands.Waiting {
 	if w.OfLocks() {
 		return &w.lock
 	}
-	return w.extra.call
+	return w.Call().(*otherCall).waits
 }
 
 // deadlineMS is when the wait is over, in milliseconds since 1970; 0: never.
@@ -84,22 +90,34 @@ func (w *parkedCall) textOf(word []byte) string {
 
 // park lets a command wait, at the end of its handler, which wrote nothing.
 func (ex *executor) park(c *commands.Ctx, wait commands.Wait) error {
+	if wait.Notify {
+		return ex.enqueue(c, &wait)
+	}
 	s := c.Session.(*session)
-	w := &parkedCall{session: s, row: c.Row, lock: wait.Lock, words: commands.PackWords(c.Argv), sinceUS: ex.store.NowUS(),
-		endsWithKey: wait.EndsWithKey, muted: s.replies.isMuted()}
-	r := waiting.Request{DB: c.DB.ID(), Keys: wait.Keys, Owner: wait.Owner, Units: wait.Units, Reentrant: true, Strict: wait.Queue, Kind: uint8(wait.Kind)}
+	if err := ex.limitWaiters(c, &wait); err != nil {
+		return err
+	}
+	w, call := (*parkedCall)(nil), waiting.Call(nil)
+	if wait.Owner == nil {
+		other := &otherCall{waits: wait.Waits()}
+		w, call = &other.parkedCall, other
+	} else {
+		w = &parkedCall{lock: wait.Lock}
+		call = w
+	}
+	w.session, w.row, w.words, w.sinceUS = s, c.Row, commands.PackWords(c.Argv), ex.store.NowUS()
+	w.endsWithKey, w.muted = wait.EndsWithKey, s.replies.isMuted()
+	r := waiting.Request{DB: c.DB.ID(), Keys: wait.Keys, Owner: wait.Owner, Units: wait.Units, Reentrant: !wait.Permits, Counts: wait.Counts, Strict: wait.Queue, Kind: uint8(wait.Kind)}
 	if len(wait.Keys) > 0 {
 		r.First = w.textOf(wait.Keys[0])
 	}
-	if wait.Owner == nil {
-		w.extras().call = wait.Waits()
-	} else {
+	if wait.Owner != nil {
 		r.Name = w.textOf(wait.Owner)
 	}
 	if wait.DeadlineMS != 0 {
 		ex.timers.set(&w.extras().timer, wait.DeadlineMS)
 	}
-	ex.queues.Enter(&w.Waiter, w, &r)
+	ex.queues.Enter(&w.Waiter, call, &r)
 	if cycle := ex.queues.Deadlock(&w.Waiter); cycle != nil {
 		ex.queues.Leave(&w.Waiter, false)
 		w.stopTimer(ex)
@@ -139,7 +157,7 @@ func (ex *executor) keysThatEnd() (n int) {
 	}
 	ex.queues.Each(func(q *waiting.Queue) bool {
 		for pl := q.First(); pl != nil; pl = pl.Next() {
-			if w, ok := pl.Waiter().Call().(*parkedCall); ok && w.endsWithKey {
+			if w := parkedOf(pl.Waiter()); w.endsWithKey {
 				n++
 				break
 			}

@@ -144,7 +144,7 @@ func (ex *executor) KeyEvicted(db *store.DB, key []byte) {
 // FieldsExpired implements store.Witness.
 func (ex *executor) FieldsExpired(db *store.DB, key []byte, gone bool) {
 	if ex.watchdog.attached.InUse() { // a lock that is shared: of those who still hold it it is forgotten
-		ex.watchdog.attached.Because(db.ID(), key, attach.Expired)
+		ex.watchdog.attached.BecauseDoubted(db.ID(), key, attach.Expired)
 	}
 	ex.notify(db, keyevent.Hash, "hexpired", key)
 	if gone {

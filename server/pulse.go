@@ -143,7 +143,7 @@ func (s *session) lifeEndMS(ex *executor, now int64) int64 {
 // fire implements firer: it is time to look whether the client lives.
 func (of *watched) fire(ex *executor) {
 	s, lease, now := (*session)(of), ex.settings.LockWatchdogMS, ex.store.NowMS()
-	waits := s.waiter != nil && s.waiter.Strict()
+	waits := s.waiter != nil && s.waiter.Strict() || s.keepsPlaces()
 	if s.dead || s.condemned || !waits && !s.keeps() && s.vouches.Len() == 0 && s.unsure == nil {
 		return // nobody depends on it
 	}

@@ -5,6 +5,7 @@ import (
 
 	"lockserver/commands"
 	"lockserver/persistence/disk"
+	"lockserver/server/attach"
 	"lockserver/server/replication"
 )
 
@@ -169,6 +170,7 @@ func (ex *executor) demoted() {
 	ex.store.SetFollows(true)
 	ex.applyConfig()
 	ex.unblockAll()
+	ex.endQueued(attach.Failover, false)
 	ex.store.StopAllRenewals() // it is another server's now to renew leases
 	ex.watchdog.shares.dropEvery()
 }
@@ -223,7 +225,7 @@ func (ex *executor) beginLeasesAnew() {
 		})
 		for _, l := range watched {
 			commands.ExtendLock(db, l.owner, l.key, l.token, now+ex.settings.LockWatchdogMS)
-			if w.attached.Owner(l.owner) != nil {
+			if w.attached.Vouched(l.owner) {
 				ex.adopt(db, l.key, l.owner, l.token, l.shared)
 			}
 		}

@@ -282,35 +282,34 @@ var _ attach.Host = attachHost{}
 // attachHostOf is the host of the server that runs the command.
 func attachHostOf(c *commands.Ctx) attach.Host { return attachHost{sessionOf(c).executor} }
 
-// Attach implements attach.Host. The locks that are to be renewed and that nobody renews begin a lease anew.
-func (h attachHost) Attach(c *commands.Ctx, owners [][]byte) (locks int64, err error) {
+// Attach implements attach.Host. The locks that the server is to renew, and does not, begin a lease anew.
+func (h attachHost) Attach(c *commands.Ctx, names [][]byte, prefixes bool) (locks int64, err error) {
 	ex, s := h.executor, sessionOf(c)
 	t := &ex.watchdog.attached
-	if s.vouches.Len()+len(owners) > mostOwners {
+	if s.vouches.Len()+len(names) > mostOwners {
 		return 0, commands.Error(fmt.Sprintf("ERR a connection cannot vouch for more than %d owners", mostOwners))
 	}
-	first := !t.InUse()
-	for _, owner := range owners {
+	if !t.InUse() {
+		defer func() {
+			ex.observe()
+			ex.followEvents()
+		}()
+	}
+	defer ex.adoptPlaces()
+	ex.watchOver(s)
+	if prefixes {
+		return ex.attachPrefixes(s, names), nil
+	}
+	for _, owner := range names {
 		t.Attach(s, &s.vouches, owner)
 	}
-	if first {
-		ex.observe()
-		ex.followEvents()
-	}
-	ex.watchOver(s)
 	var adopted []func()
-	locks = ex.eachLockOf(s, owners, func(db *store.DB, key string, l commands.LockState) {
+	locks = ex.eachLockOf(s, names, func(db *store.DB, key string, l commands.LockState) {
 		if t.Find(db.ID(), key, string(l.Owner)) == nil {
 			t.Hold(t.Owner(l.Owner), db.ID(), key, l.Token)
 		}
-		// plant:adopt
-		if !l.Watched || !s.user.MayWrite(db.ID(), []byte(key)) {
-			return
-		}
-		if !ex.renews(db, []byte(key), &l) {
-			owner, shared := commands.Clone(l.Owner), l.Shares > 0
-			adopted = append(adopted, func() { ex.adopt(db, []byte(key), owner, l.Token, shared) })
-		}
+		adopted = ex.maybeAdopt(s, db, key, &l, adopted)
+		ex.tellAttached(s, db.ID(), key, string(l.Owner))
 	})
 	for _, adopt := range adopted {
 		adopt()
@@ -319,12 +318,22 @@ func (h attachHost) Attach(c *commands.Ctx, owners [][]byte) (locks int64, err e
 }
 
 // Detach implements attach.Host.
-func (h attachHost) Detach(c *commands.Ctx, owners [][]byte) int64 {
-	s := sessionOf(c)
-	locks := h.executor.eachLockOf(s, owners, func(*store.DB, string, commands.LockState) {})
+func (h attachHost) Detach(c *commands.Ctx, names [][]byte, prefixes bool) (locks int64) {
+	ex, s := h.executor, sessionOf(c)
+	defer ex.detachedFrom(s)
+	if prefixes {
+		if ex.watchdog.attached.HasPrefixes() { // otherwise it is attached to none
+			locks = ex.eachLockUnder(s, names, func(*store.DB, string, *commands.LockState) {})
+		}
+		for _, prefix := range names {
+			ex.detachPrefix(s, string(prefix))
+		}
+		return locks
+	}
+	locks = ex.eachLockOf(s, names, func(*store.DB, string, commands.LockState) {})
 	// plant:detach
-	for _, owner := range owners {
-		h.executor.detach(s, string(owner))
+	for _, owner := range names {
+		ex.detach(s, string(owner))
 	}
 	return locks
 }

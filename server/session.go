@@ -109,6 +109,7 @@ type session struct {
 	keeper  *renewals.Keeper
 	shares  *renewal
 	vouches attach.Vouches[*session] // LOCK.ATTACH
+	queued  *queuedWaits             // NOTIFY; nil: the session has never kept the place of a wait
 	pulse   *pulse                   // nil: nobody has depended on the client so far
 	// unsure is the last grant after a wait (pulse.go); nil: the client is taken to have heard of it.
 	unsure *watchedGrant

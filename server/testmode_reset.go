@@ -7,6 +7,7 @@ import (
 	"lockserver/commands"
 	"lockserver/internal/config"
 	"lockserver/server/acl"
+	"lockserver/server/attach"
 )
 
 // TEST.RESET: everything is as when the server had just started, but connections stay, and what a library
@@ -79,6 +80,7 @@ func (ex *executor) forgetAll() {
 			ex.answer(w, func(*commands.Ctx) error { return errReset })
 		}
 	}
+	ex.endQueued(attach.Cancelled, true)
 	ex.unpause()
 	ex.faults.Forget()
 	ex.durable.Forget()

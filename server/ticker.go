@@ -148,7 +148,7 @@ func (ex *executor) keepHouse() {
 // CLIENT PAUSE, does not; nor does one that listens, that vouches for owners, or for which the
 // server renews a lock: closing it would take the lock away.
 func (s *session) idles() bool {
-	return s.waiter == nil && !s.held && s.subs == nil && !s.monitors && !s.keeps() && s.vouches.Len() == 0 && !s.replica.Is()
+	return s.waiter == nil && !s.keepsPlaces() && !s.held && s.subs == nil && !s.monitors && !s.keeps() && s.vouches.Len() == 0 && !s.replica.Is()
 }
 
 // closeStrangers closes clients that have to log in, and have had their time for it (auth-timeout).

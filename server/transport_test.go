@@ -44,8 +44,7 @@ func TestOneByteAtATime(t *testing.T) {
 	})
 }
 
-func TestLargeArgument(t *testing.T) {
-	t.Parallel()
+func TestLargeArgument(t *testing.T) { // not parallel: scripts of other tests would get "not enough memory"
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		c := testkit.Dial(t, dial)
 		big := strings.Repeat("0123456789abcdef", 4<<20) // 64 MiB

@@ -1,6 +1,9 @@
 package server
 
 import (
+	"bytes"
+	"slices"
+
 	"lockserver/commands"
 	"lockserver/server/attach"
 	"lockserver/store"
@@ -33,6 +36,75 @@ func (ex *executor) eachLockOf(s *session, owners [][]byte, visit func(db *store
 		})
 	}
 	return readable
+}
+
+// attachPrefixes is the work of LOCK.ATTACH PREFIX. It looks at no locks but those under the prefixes, except
+// if no session was attached to a prefix before: then the table learns of all locks.
+func (ex *executor) attachPrefixes(s *session, texts [][]byte) (locks int64) {
+	t := &ex.watchdog.attached
+	for _, text := range texts {
+		if t.AttachPrefix(s, &s.vouches, text) {
+			ex.trackLocks()
+		}
+	}
+	var adopted []func()
+	locks = ex.eachLockUnder(s, texts, func(db *store.DB, key string, l *commands.LockState) {
+		adopted = ex.maybeAdopt(s, db, key, l, adopted)
+		ex.tellAttached(s, db.ID(), key, string(l.Owner))
+	})
+	for _, adopt := range adopted {
+		adopt()
+	}
+	return locks
+}
+
+// trackLocks tells the table of all locks.
+func (ex *executor) trackLocks() {
+	t := &ex.watchdog.attached
+	for id := range ex.store.Len() {
+		commands.EachLock(ex.store.DB(id), func(key string, l commands.LockState) bool {
+			if t.Find(id, key, string(l.Owner)) == nil {
+				t.Hold(t.Track(l.Owner), id, key, l.Token)
+			}
+			return true
+		})
+	}
+}
+
+// eachLockUnder visits the locks of the owners that begin with one of the prefixes, each lock once, and
+// returns how many of them s may read.
+func (ex *executor) eachLockUnder(s *session, texts [][]byte, visit func(db *store.DB, key string, l *commands.LockState)) (readable int64) {
+	t := &ex.watchdog.attached
+	ex.settleDoubts() // of what this unit has changed
+	for i, text := range texts {
+		within := func(other []byte) bool { return bytes.HasPrefix(text, other) }
+		if slices.ContainsFunc(texts[:i], within) || slices.ContainsFunc(texts[i+1:], func(other []byte) bool {
+			return len(other) < len(text) && within(other)
+		}) {
+			continue
+		}
+		t.EachUnder(string(text), func(of *attach.Lock[*session]) {
+			db := ex.store.DB(of.DB)
+			if l, held := commands.LockOf(db, []byte(of.Key), []byte(of.Owner.Name)); held {
+				if s.user.MayRead(of.DB, []byte(of.Key)) {
+					readable++
+				}
+				visit(db, of.Key, &l)
+			}
+		})
+	}
+	return readable
+}
+
+// maybeAdopt appends to adopted what is to be done for s to keep a lock alive that the server is to renew and
+// does not.
+func (ex *executor) maybeAdopt(s *session, db *store.DB, key string, l *commands.LockState, adopted []func()) []func() {
+	// plant:adopt
+	if !l.Watched || !s.user.MayWrite(db.ID(), []byte(key)) || ex.renews(db, []byte(key), l) {
+		return adopted
+	}
+	owner, token, shared := commands.Clone(l.Owner), l.Token, l.Shares > 0
+	return append(adopted, func() { ex.adopt(db, []byte(key), owner, token, shared) })
 }
 
 // renews reports whether the server renews a lock already.
@@ -78,16 +150,25 @@ func (ex *executor) cutLocks(s *session, endMS int64) {
 	}
 }
 
-// detach ends that a session vouches for an owner. What nobody vouches for any more, and no session that
-// acquired it lives for, is renewed no longer.
+// detach ends that a session keeps an owner alive, and detachPrefix the same of a prefix.
 func (ex *executor) detach(s *session, owner string) {
+	ex.stopKeeping(ex.watchdog.attached.Detach(s, &s.vouches, owner))
+}
+
+func (ex *executor) detachPrefix(s *session, prefix string) {
+	ex.stopKeeping(ex.watchdog.attached.DetachPrefix(s, &s.vouches, prefix))
+}
+
+// stopKeeping renews locks no longer that no session is attached to. The session that acquired a lock goes on
+// with it.
+func (ex *executor) stopKeeping(locks []*attach.Lock[*session]) {
 	w := &ex.watchdog
-	for _, l := range w.attached.Detach(s, &s.vouches, owner) {
-		db, key := ex.store.DB(l.DB), []byte(l.Key)
-		if r, ok := db.Renewal(key); ok && r.Keeper == nil && r.Pin == w.pinOf([]byte(owner), l.Token) {
+	for _, l := range locks {
+		db, key, owner := ex.store.DB(l.DB), []byte(l.Key), []byte(l.Owner.Name)
+		if r, ok := db.Renewal(key); ok && r.Keeper == nil && r.Pin == w.pinOf(owner, l.Token) {
 			db.StopRenewing(key)
 		}
-		if r := w.shares.find(l.DB, key, []byte(owner)); r != nil && r.session == nil {
+		if r := w.shares.find(l.DB, key, owner); r != nil && r.session == nil {
 			w.shares.drop(r)
 		}
 	}
@@ -104,6 +185,9 @@ func (ex *executor) detachAll(s *session) {
 	}
 	for _, owner := range s.vouches.Names() {
 		ex.detach(s, owner)
+	}
+	for _, prefix := range s.vouches.Prefixes() {
+		ex.detachPrefix(s, prefix)
 	}
 }
 
@@ -127,7 +211,10 @@ func (ex *executor) settleDoubts() {
 				ex.tellLoss(l, why)
 			}
 		}
-		if o := t.Owner([]byte(d.Owner)); held && o != nil {
+		if !held {
+			continue
+		}
+		if o := t.Track([]byte(d.Owner)); o != nil {
 			t.Hold(o, d.DB, d.Key, token)
 		}
 	}
@@ -137,10 +224,19 @@ func (ex *executor) settleDoubts() {
 // the owner's channel.
 func (ex *executor) tellLoss(l *attach.Lock[*session], why attach.Reason) {
 	loss := attach.Loss{Owner: l.Owner.Name, Key: l.Key, Token: l.Token, Why: why}
-	push := loss.Push()
-	for _, s := range l.Owner.By {
-		if s.out.Proto >= 3 && s.user.MayRead(l.DB, []byte(l.Key)) {
+	to, byOwner := ex.watchdog.attached.All([]byte(loss.Owner))
+	if len(to) == 0 {
+		return
+	}
+	push, withOwner := loss.Push(false), loss.Push(true)
+	for i, s := range to {
+		if s.out.Proto < 3 || !s.user.MayRead(l.DB, []byte(l.Key)) {
+			continue
+		}
+		if i < byOwner {
 			ex.deliver(s, push)
+		} else {
+			ex.deliver(s, withOwner)
 		}
 	}
 	if ex.AnyoneListens() {

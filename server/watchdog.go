@@ -72,8 +72,12 @@ func (ex *executor) held(c *commands.Ctx, key, owner []byte, token int64, renewe
 		return
 	}
 	s := c.Session.(*session)
-	ex.watchOver(s)
-	c.DB.Renew(key, renewals.Renewal{Keeper: s.keeperOf(), AtMS: c.NowMS() + ex.renewEveryMS(), Pin: w.pinOf(owner, token)})
+	r := renewals.Renewal{AtMS: c.NowMS() + ex.renewEveryMS(), Pin: w.pinOf(owner, token)}
+	if !s.ended() { // otherwise an attached session may keep the lock alive
+		ex.watchOver(s)
+		r.Keeper = s.keeperOf()
+	}
+	c.DB.Renew(key, r)
 }
 
 // renewEveryMS is the time from one renewal to the next.
@@ -116,7 +120,7 @@ func (ex *executor) forget(s *session) {
 		}
 		owner, token := commands.OwnerOf(of)
 		// plant:keep-renewal
-		return w.pinOf(owner, token) == r.Pin && w.attached.Owner(owner) != nil
+		return w.pinOf(owner, token) == r.Pin && w.attached.Vouched(owner)
 	})
 	w.shares.forget(s, &w.attached)
 }
@@ -235,19 +239,17 @@ func (ex *executor) aliveUntilMS(s *session, now int64) int64 {
 // until end, or one that vouches for its owner, whichever lasts longer. 0: nobody is left, or nobody who may
 // write to the key.
 func (ex *executor) vouchedUntilMS(owner []byte, db *store.DB, key string, now, end int64) int64 {
-	o := ex.watchdog.attached.Owner(owner)
+	whole := now + ex.settings.LockWatchdogMS
 	// plant:attached-owner
-	if o == nil {
+	if end == whole || !ex.watchdog.attached.InUse() {
 		return end
 	}
-	for _, s := range o.By {
-		if end == now+ex.settings.LockWatchdogMS {
-			break
-		}
+	ex.watchdog.attached.Each(owner, func(s *session, _ bool) bool {
 		if s.user.MayWrite(db.ID(), []byte(key)) {
 			end = max(end, s.lifeEndMS(ex, now))
 		}
-	}
+		return end < whole
+	})
 	return end
 }
 

@@ -75,12 +75,15 @@ func (ex *executor) heldShare(c *commands.Ctx, key, owner []byte, token int64, r
 		return
 	}
 	r, s := w.shares.of(db, key, owner), c.Session.(*session)
-	if r.session != s {
+	if gone := s.ended(); gone || r.session != s {
 		r.leave()
-		r.join(s)
+		if !gone {
+			r.join(s)
+		}
 	}
-	r.token = token
-	ex.watchOver(s)
+	if r.token = token; r.session != nil {
+		ex.watchOver(s)
+	}
 	w.shares.timers.set(&r.timer, c.NowMS()+ex.renewEveryMS())
 }
 
@@ -152,7 +155,15 @@ func (r *renewal) leave() {
 // releasedShare implements commands.Host.
 func (ex *executor) releasedShare(c *commands.Ctx, key, owner []byte, released bool) {
 	if released && ex.watchdog.attached.InUse() {
-		ex.watchdog.attached.Because(c.DB.ID(), key, attach.Released) // of those who still hold it it is forgotten
+		ex.watchdog.attached.BecauseDoubted(c.DB.ID(), key, attach.Released) // of those who still hold it it is forgotten
+	}
+	ex.watchdog.shares.stop(c.DB.ID(), key, owner)
+}
+
+// forcedShare implements commands.Host.
+func (ex *executor) forcedShare(c *commands.Ctx, key, owner []byte) {
+	if ex.watchdog.attached.InUse() {
+		ex.watchdog.attached.BecauseDoubted(c.DB.ID(), key, attach.Forced) // as in releasedShare
 	}
 	ex.watchdog.shares.stop(c.DB.ID(), key, owner)
 }
@@ -211,7 +222,7 @@ func (rs *shareRenewals) dropEvery() {
 func (rs *shareRenewals) forget(s *session, attached *attach.Table[*session]) {
 	for r := s.shares; r != nil; r = s.shares {
 		// plant:keep-share
-		if attached.Owner(r.owner) != nil {
+		if attached.Vouched(r.owner) {
 			r.leave()
 		} else {
 			rs.drop(r)

@@ -13,7 +13,9 @@ type changedDatabases struct{ databases []int }
 
 func (t *changedDatabases) KeyChanged(int, []byte) {}
 func (t *changedDatabases) KeyReady(int, []byte)   {}
-func (t *changedDatabases) DatabaseChanged(db int) { t.databases = append(t.databases, db) }
+
+func (t *changedDatabases) HolderChanged(int, []byte, []byte) {}
+func (t *changedDatabases) DatabaseChanged(db int)            { t.databases = append(t.databases, db) }
 func keysOf(n *Snapshot, db int) (all []string) {
 	n.Each(db, func(key string, _ Ref) bool { all = append(all, key); return true })
 	return all

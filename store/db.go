@@ -213,11 +213,16 @@ func (db *DB) Expire(key []byte, atMS int64) bool {
 
 // expireAt is Expire for a key with a known slot and a time in the future.
 func (db *DB) expireAt(slot int, key []byte, atMS int64) {
+	db.setDeadline(slot, key, atMS)
+	db.changed(key)
+}
+
+// setDeadline is expireAt without the report.
+func (db *DB) setDeadline(slot int, key []byte, atMS int64) {
 	db.space.setDeadline(slot, atMS)
 	if db.store.effects != nil {
 		db.store.record(db, "PEXPIREAT", key, appendInt(nil, atMS))
 	}
-	db.changed(key)
 }
 
 // Persist takes a key's deadline away and says whether it had one. That is no use of the key: its look-up

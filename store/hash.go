@@ -93,7 +93,9 @@ func (e *HashEdit) Set(field, val []byte) bool {
 		e.make(hash.Room(field, val))
 	}
 	was, size := e.w.Hash, e.w.Size()
+	tally := without(e.w.Hash, field)
 	added := e.w.Set(e.db.store.limits.Hash, field, val)
+	with(e.w.Hash, tally, field, val)
 	persisted := !added && e.w.Persist(field)
 	e.changed(was, size)
 	if added {
@@ -106,7 +108,7 @@ func (e *HashEdit) Set(field, val []byte) bool {
 	}
 	e.db.space.doubtRenewal(e.slot)
 	e.db.store.recordMember(e.db, "HSET", e.key, field, val)
-	e.db.changed(e.key)
+	e.fieldChanged(field)
 	return added
 }
 
@@ -116,7 +118,9 @@ func (e *HashEdit) Update(field, val []byte) bool {
 		e.make(hash.Room(field, val))
 	}
 	was, size := e.w.Hash, e.w.Size()
+	tally := without(e.w.Hash, field)
 	added := e.w.Set(e.db.store.limits.Hash, field, val)
+	with(e.w.Hash, tally, field, val)
 	e.changed(was, size)
 	if added {
 		e.noteToken(field)
@@ -126,7 +130,7 @@ func (e *HashEdit) Update(field, val []byte) bool {
 	}
 	e.db.space.doubtRenewal(e.slot)
 	e.recordUpdate(field, val)
-	e.db.changed(e.key)
+	e.fieldChanged(field)
 	return added
 }
 
@@ -136,7 +140,9 @@ func (e *HashEdit) SetInt(field []byte, n int64) bool {
 		e.make(hash.RoomInt(field, n))
 	}
 	was, size := e.w.Hash, e.w.Size()
+	tally := without(e.w.Hash, field)
 	added := e.w.SetInt(e.db.store.limits.Hash, field, n)
+	with(e.w.Hash, tally, field, nil)
 	e.changed(was, size)
 	if added {
 		e.noteToken(field)
@@ -148,7 +154,7 @@ func (e *HashEdit) SetInt(field []byte, n int64) bool {
 	if e.db.store.effects != nil {
 		e.recordUpdate(field, appendInt(nil, n))
 	}
-	e.db.changed(e.key)
+	e.fieldChanged(field)
 	return added
 }
 
@@ -166,7 +172,10 @@ func (e *HashEdit) Delete(field []byte) bool {
 		return false
 	}
 	was, size := e.w.Hash, e.w.Size()
-	if !e.w.Delete(field) {
+	tally := without(e.w.Hash, field)
+	deleted := e.w.Delete(field)
+	with(e.w.Hash, tally, nil, nil)
+	if !deleted {
 		return false
 	}
 	e.changed(was, size)
@@ -180,13 +189,16 @@ func (e *HashEdit) Delete(field []byte) bool {
 	}
 	e.db.space.doubtRenewal(e.slot)
 	e.db.store.recordMember(e.db, "HDEL", e.key, field)
-	e.db.changed(e.key)
+	e.fieldChanged(field)
 	return true
 }
 
 // Expire makes the key die at atMS, milliseconds since 1970, which must still be to
 // come. There must be a hash.
-func (e *HashEdit) Expire(atMS int64) { e.db.expireAt(e.slot, e.key, atMS) }
+func (e *HashEdit) Expire(atMS int64) {
+	e.db.setDeadline(e.slot, e.key, atMS)
+	e.fieldChanged(nil)
+}
 
 // Remove removes the key with all its fields. There must be a hash.
 func (e *HashEdit) Remove() {

@@ -202,8 +202,9 @@ func (db *DB) expireFields(slot int, budget *int) (gone bool) {
 		}
 		any = true
 		b := []byte(field)
-		was := w.Size()
+		was, tally := w.Size(), without(w.Hash, b)
 		w.Delete(b)
+		with(w.Hash, tally, nil, nil)
 		v.setHash(w.Hash)
 		db.space.charge(w.Size() - was)
 		db.store.stats.ExpiredFields++
@@ -219,7 +220,7 @@ func (db *DB) expireFields(slot int, budget *int) (gone bool) {
 			break
 		}
 		db.store.recordMember(db, "HDEL", key, b)
-		db.tell(key)
+		db.tellField(key, w.Hash, b)
 	}
 	if !gone {
 		db.space.watchFields(slot)
@@ -250,7 +251,7 @@ func (e *HashEdit) ExpireField(field []byte, atMS int64) (gone bool) {
 	e.changed(was, size)
 	e.rewatch()
 	e.recordDeadline(field, atMS)
-	e.db.changed(e.key)
+	e.fieldChanged(field)
 	return false
 }
 
@@ -266,7 +267,7 @@ func (e *HashEdit) PersistField(field []byte) bool {
 	e.changed(was, size)
 	e.rewatch()
 	e.db.store.recordFields(e.db, []string{"HPERSIST", string(e.key), "FIELDS"}, field)
-	e.db.changed(e.key)
+	e.fieldChanged(field)
 	return true
 }
 

@@ -97,7 +97,7 @@ func owners(v *value) int {
 		return 0
 	}
 	n := v.hash().Len() - 1
-	if n > 0 && v.hash().Has([]byte(WatchdogField)) {
+	if n > 0 && (v.hash().Has([]byte(WatchdogField)) || v.hash().Timed() > 0 && v.hash().Has(limitField)) {
 		n--
 	}
 	return n
@@ -114,7 +114,11 @@ func (sp *space) held(slot int, sinceMS int64) {
 func (sp *space) moveHeld(slot, last int) {
 	if sp.tokens.Has(last) && sp.notes.at(last) == 0 && slot>>boundBits != last>>boundBits {
 		_, v := sp.keys.At(last)
-		sp.held(slot, sp.heldMS(last, v))
+		if v.tag() == Hash && v.hash().Timed() > fewPermits { // the bound of its group is early enough
+			sp.held(slot, sp.heldSince.Of(last>>boundBits))
+		} else {
+			sp.held(slot, sp.heldMS(last, v))
+		}
 	}
 }
 

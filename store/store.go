@@ -34,6 +34,9 @@ type Limits struct {
 type Observer interface {
 	// KeyChanged: the key was created, written, given another deadline or removed.
 	KeyChanged(db int, key []byte)
+	// HolderChanged is KeyChanged for a semaphore with many holders. Only what the owner holds has changed;
+	// owner nil: nothing that an owner holds.
+	HolderChanged(db int, key, owner []byte)
 	// KeyReady: nothing of the key's data changed, but who waits for it may have
 	// something to do (XGROUP DESTROY).
 	KeyReady(db int, key []byte)

@@ -27,6 +27,7 @@ type lockView struct {
 	DB         int
 	Client     clientView
 	Holds      int64
+	Limit      int64 // permits of a semaphore; 0: it is a lock
 	Token      int64
 	EndsMS     int64 // when the lease ends; 0: never
 	SinceMS    int64
@@ -179,7 +180,7 @@ func readLocks(c *call.Conn, db int, keys []string, waiters int) (locks []lockVi
 }
 
 func newLockView(key string, db int, f call.Fields, nowMS int64) lockView {
-	l := lockView{Key: key, DB: db, Owner: f.Text("owner"), Client: newClientView(f["client"]), Holds: f.Int("holds"), Token: f.Int("token"),
+	l := lockView{Key: key, DB: db, Owner: f.Text("owner"), Client: newClientView(f["client"]), Holds: f.Int("holds"), Limit: f.Int("limit"), Token: f.Int("token"),
 		SinceMS: f.Int("held-since"), Watchdog: f.Flag("watchdog"), Waiting: f.Int("waiting")}
 	if ttl := f.Int("ttl"); ttl >= 0 {
 		// To a twentieth of a second: what takes its way at each look is no news.

@@ -364,3 +364,16 @@ func (w *world) stream(url, until string, after func()) string {
 	}
 	return got.String()
 }
+
+// A semaphore is shown with its holders and its permits, and can be released by force.
+func TestASemaphoreIsShown(t *testing.T) {
+	w := newWorld(t)
+	w.client.Do("SEM.ACQUIRE", "pool", "ann", "LIMIT", "5", "PERMITS", "3", "PX", "60000")
+	w.client.Do("SEM.ACQUIRE", "pool", "ben", "PX", "60000")
+	for _, path := range []string{"/locks", "/lock?db=0&key=pool"} {
+		page := w.get(path)
+		require.Equal(t, http.StatusOK, page.Code)
+		require.Contains(t, page.Body.String(), "4 of 5 permits", path)
+		require.Regexp(t, "ann, ben|ben, ann", page.Body.String(), path)
+	}
+}

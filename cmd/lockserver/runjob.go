@@ -83,6 +83,7 @@ LOCKSERVER_KEY, LOCKSERVER_OWNER and LOCKSERVER_TOKEN, the fencing token, in its
 If the lock is lost the command gets SIGTERM, and SIGKILL before another holder can have the lock.
 
   --key nightly      the lock
+  --limit 3          take one of so many permits of a semaphore instead of a lock
   --wait 30s         how long to wait for the lock; without it a busy lock is not waited for
   --lease 30s        how long the lock outlives a dead runner; it is renewed six times in it
   --grace 10s        from SIGTERM to SIGKILL if the lock is lost; a third of a shorter lease

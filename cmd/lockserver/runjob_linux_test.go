@@ -189,6 +189,33 @@ func TestRunOfABusyLock(t *testing.T) {
 	require.Empty(t, j.holder())
 }
 
+// TestRunWithPermits: as many at a time as the limit says. A permit of a killed runner is free at the end of
+// its lease.
+func TestRunWithPermits(t *testing.T) {
+	j := newJobs(t)
+	script := `echo $LOCKSERVER_TOKEN >> $dir/tokens; until [ -e $dir/go ]; do sleep 0.05; done; exit 4`
+	started := func(n int) func() bool {
+		return func() bool {
+			text, _ := os.ReadFile(filepath.Join(j.dir, "tokens"))
+			return strings.Count(string(text), "\n") == n
+		}
+	}
+	first, second := j.run(script, "--limit", "2"), j.run(script, "--limit", "2")
+	j.eventually(started(2), "two commands")
+	require.Equal(t, 75, j.run(script, "--limit", "2").exit(t))
+	other := j.run(script, "--limit", "3")
+	require.Equal(t, 69, other.exit(t))
+	require.Contains(t, other.Stderr.String(), "LIMITMISMATCH")
+	third := j.run(script, "--limit", "2", "--wait", "1h")
+	j.eventually(func() bool { return len(call.FieldsOf(j.c.Do("SEM.INFO", "job")).List("waiters")) == 1 }, "a waiter")
+	first.Kill()
+	j.c.Do("TEST.CLOCK", "ADVANCE", "30000") // also past the lease of the second, unless it was renewed
+	j.eventually(started(3), "the waiter's command")
+	j.write("go")
+	require.Equal(t, 4, third.exit(t))
+	second.Kill()
+}
+
 // TestRunThatCannotBegin has the status that says why.
 func TestRunThatCannotBegin(t *testing.T) {
 	j := newJobs(t)

@@ -196,6 +196,10 @@ type Config struct {
 
 	// LockWatchdogTimeoutMS is the lease of a LOCK that names none.
 	LockWatchdogTimeoutMS int64
+	// LockMaxWaiters bounds the waiters for one lock; 0 is no bound.
+	LockMaxWaiters int64
+	// LockMaxWaitsPerClient bounds the waits that one connection has asked for; 0 is no bound.
+	LockMaxWaitsPerClient int64
 
 	// MaxMemory bounds what is used, in bytes; 0 is no bound.
 	MaxMemory int64

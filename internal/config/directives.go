@@ -312,6 +312,10 @@ var topics = []topic{
 		// Three is the least lease that can be renewed at a third of itself.
 		{Name: "lock-watchdog-timeout", Default: "30000", Kind: integer(3, maxInt32, func(c *Config) *int64 { return &c.LockWatchdogTimeoutMS }),
 			Doc: "milliseconds: the lease of a LOCK without PX or EX", Redis: notInRedis},
+		{Name: "lock-max-waiters", Default: "0", Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.LockMaxWaiters }),
+			Doc: "how many may wait for one lock; further ones get `-LOCKLIMIT`. 0: no limit", Redis: notInRedis},
+		{Name: "lock-max-waits-per-client", Default: "1000000", Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.LockMaxWaitsPerClient }),
+			Doc: "how many waits one connection may have at a time (`NOTIFY`); further ones get `-LOCKLIMIT`. 0: no limit", Redis: notInRedis},
 	}},
 }
 

@@ -159,16 +159,24 @@ type Waiter struct {
 	Owner    string     `json:"owner"`
 	Client   *Client    `json:"client"`
 	Since    time.Time  `json:"waiting_since"`
-	Deadline *time.Time `json:"deadline"` // nil: it waits without limit
+	Deadline *time.Time `json:"deadline"`         // nil: it waits without limit
+	Notify   bool       `json:"notify,omitempty"` // it blocks no connection
 }
 
-// Lock is a lock that is held.
+// Permits is how many permits a semaphore has.
+type Permits struct {
+	Limit     int64 `json:"limit"`
+	Available int64 `json:"available"`
+}
+
+// Lock is a lock, or a semaphore, that is held.
 type Lock struct {
 	Key      string     `json:"key"`
 	Owner    string     `json:"owner"` // of a shared lock: some of them, in words
 	Holds    int64      `json:"holds"`
 	Token    int64      `json:"token"`
 	Sharers  []string   `json:"shared_by,omitempty"` // the owners that hold it together
+	Permits  *Permits   `json:"permits,omitempty"`   // of a semaphore; nil: it is a lock
 	TTLMS    int64      `json:"ttl_ms"`              // -1: without end
 	Watchdog bool       `json:"watchdog"`
 	Client   *Client    `json:"client"`
@@ -177,6 +185,8 @@ type Lock struct {
 	Waiters  []Waiter   `json:"waiters"`
 	// WaitsFor are the keys of locks that the owner waits for itself.
 	WaitsFor []string `json:"owner_waits_for,omitempty"`
+	// ConfirmBy is when the owner must have confirmed the grant; nil: it need not.
+	ConfirmBy *time.Time `json:"confirm_by,omitempty"`
 }
 
 // Lock returns a lock with all its waiters; nil if it is free.
@@ -195,7 +205,7 @@ func lockOf(key string, v resp.Value) *Lock {
 	}
 	f := call.FieldsOf(v)
 	l := &Lock{Key: key, Owner: f.Text("owner"), Holds: f.Int("holds"), Token: f.Int("token"), TTLMS: f.Int("ttl"),
-		Watchdog: f.Flag("watchdog"), Client: clientOf(f), Since: f.Moment("held-since"), Waiting: f.Int("waiting"), Waiters: []Waiter{}}
+		Watchdog: f.Flag("watchdog"), Client: clientOf(f), Since: f.Moment("held-since"), ConfirmBy: f.Moment("confirm-by"), Waiting: f.Int("waiting"), Waiters: []Waiter{}}
 	l.readHolders(f)
 	for _, w := range f.List("waiters") {
 		l.Waiters = append(l.Waiters, waiterOf(call.FieldsOf(w)))
@@ -206,6 +216,9 @@ func lockOf(key string, v resp.Value) *Lock {
 
 // readHolders reads what a lock that has had shared holders has instead of an owner.
 func (l *Lock) readHolders(f call.Fields) {
+	if limit := f.Int("limit"); limit > 0 {
+		l.Permits = &Permits{limit, f.Int("available")}
+	}
 	for _, h := range f.List("holders") {
 		of := call.FieldsOf(h)
 		l.Sharers = append(l.Sharers, of.Text("owner"))
@@ -246,7 +259,7 @@ func clientOf(f call.Fields) *Client {
 }
 
 func waiterOf(f call.Fields) Waiter {
-	w := Waiter{Owner: f.Text("owner"), Client: clientOf(f), Deadline: f.Moment("deadline")}
+	w := Waiter{Owner: f.Text("owner"), Client: clientOf(f), Deadline: f.Moment("deadline"), Notify: f.Flag("notify")}
 	if since := f.Moment("waiting-since"); since != nil {
 		w.Since = *since
 	}

@@ -109,6 +109,49 @@ $`, out.String())
 	require.ErrorContains(t, err, "WRONGTYPE")
 }
 
+// A grant that is not confirmed, and a wait that blocks no connection, are shown as such.
+func TestWhyOfNotify(t *testing.T) {
+	w := newWorld(t)
+	w.Do("LOCK", "door", "alice")
+	other := client(t, w.srv)
+	require.Equal(t, "+QUEUED", other.Do("LOCK", "door", "bob", "WAIT", "0", "NOTIFY").String())
+	require.Equal(t, "+QUEUED", other.Do("LOCK", "door", "carol", "WAIT", "0", "NOTIFY").String())
+	w.Do("UNLOCK", "door", "alice")
+	reason, err := w.seen.Why("door")
+	require.NoError(t, err)
+	var out strings.Builder
+	reason.Print(&out, time.Now())
+	require.Regexp(t, `^door is held by bob
+  client    \S+ \(id \d+\)
+  since     \S+ \(\S+\)
+  lease     .*
+  confirm   the owner has \S+ to confirm the grant
+  token     \d+
+  waiting   1
+     1\. carol, for \S+, without limit, \S+ \(id \d+\), NOTIFY
+$`, out.String())
+}
+
+// TestWhyOfASemaphore: its holders, its permits, its waiters, and what a holder waits for.
+func TestWhyOfASemaphore(t *testing.T) {
+	w := newWorld(t)
+	w.Do("SEM.ACQUIRE", "pool", "alice", "LIMIT", "5", "PERMITS", "3", "PX", "60000")
+	w.Do("SEM.ACQUIRE", "pool", "bob", "PX", "60000")
+	w.Do("LOCK", "stock", "dave", "PX", "60000")
+	w.wait(t, "stock", "alice", "0")
+	reason, err := w.seen.Why("pool")
+	require.NoError(t, err)
+	var out strings.Builder
+	reason.Print(&out, time.Now())
+	require.Regexp(t, `^pool is held by (alice, bob|bob, alice), 4 permits
+  permits   5, 1 available, 2 holders
+  lease     \S+ left
+  waiting   nobody
+  (alice, bob|bob, alice) waits for
+    stock is held by dave
+`, out.String())
+}
+
 // TestLocks lists more locks than come at a time.
 func TestLocks(t *testing.T) {
 	w := newWorld(t)

@@ -71,9 +71,11 @@ func (r *Reason) print(w io.Writer, now time.Time, indent string) {
 		fmt.Fprintf(w, "%s%s is free: nobody holds it\n", indent, printable(r.Key))
 		return
 	}
-	fmt.Fprintf(w, "%s%s is held by %s%s\n", indent, printable(l.Key), printable(l.Owner), times(l.Holds))
+	fmt.Fprintf(w, "%s%s is held by %s%s\n", indent, printable(l.Key), printable(l.Owner), holds(l))
 	in := indent + "  "
 	switch {
+	case l.Permits != nil:
+		fmt.Fprintf(w, "%spermits   %d, %d available, %d holders\n", in, l.Permits.Limit, l.Permits.Available, len(l.Sharers))
 	case len(l.Sharers) > 0: // each has a client, a lease and a token of its own
 		fmt.Fprintf(w, "%sshared    by %d\n", in, len(l.Sharers))
 	case l.Client != nil:
@@ -85,6 +87,9 @@ func (r *Reason) print(w io.Writer, now time.Time, indent string) {
 		fmt.Fprintf(w, "%ssince     %s (%s)\n", in, l.Since.UTC().Format(time.RFC3339), span(now.Sub(*l.Since)))
 	}
 	fmt.Fprintf(w, "%slease     %s\n", in, lease(l))
+	if l.ConfirmBy != nil {
+		fmt.Fprintf(w, "%sconfirm   the owner has %s to confirm the grant\n", in, span(l.ConfirmBy.Sub(now)))
+	}
 	if l.Token != 0 {
 		fmt.Fprintf(w, "%stoken     %d\n", in, l.Token)
 	}
@@ -103,6 +108,9 @@ func (r *Reason) print(w io.Writer, now time.Time, indent string) {
 		if waiter.Client != nil {
 			fmt.Fprintf(w, ", %s", describe(waiter.Client))
 		}
+		if waiter.Notify {
+			fmt.Fprint(w, ", NOTIFY")
+		}
 		fmt.Fprintln(w)
 	}
 	for i := range r.Behind {
@@ -120,6 +128,14 @@ func lease(l *Lock) string {
 		return "without end"
 	}
 	return millis(l.TTLMS) + " left"
+}
+
+// holds says how often a lock is held, or how many permits of a semaphore are.
+func holds(l *Lock) string {
+	if l.Permits != nil {
+		return fmt.Sprintf(", %d permits", l.Holds)
+	}
+	return times(l.Holds)
 }
 
 func times(holds int64) string {

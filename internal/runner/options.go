@@ -70,8 +70,8 @@ func (o *Options) Check() error {
 		return errors.New("--key is missing: the name of the lock")
 	case len(o.Command) == 0:
 		return errors.New("the command is missing: lockserver run --key K -- command args")
-	case o.Limit != 0:
-		return errors.New("--limit needs semaphores, and servers of this version have none")
+	case o.Limit < 0:
+		return errors.New("--limit is 1 at least")
 	case o.Lease < minLease:
 		return fmt.Errorf("--lease is %v at least", minLease)
 	case o.Grace < 0 || o.Grace > o.Lease/2:

@@ -29,7 +29,7 @@ func TestOptions(t *testing.T) {
 	for want, change := range map[string]func(*Options){
 		"--key":                     func(o *Options) { o.Key = "" },
 		"command":                   func(o *Options) { o.Command = nil },
-		"--limit":                   func(o *Options) { o.Limit = 3 },
+		"--limit":                   func(o *Options) { o.Limit = -1 },
 		"--lease":                   func(o *Options) { o.Lease = time.Millisecond },
 		"--grace":                   func(o *Options) { o.Grace = 20 * time.Second },
 		"--wait":                    func(o *Options) { o.Wait = -1 },

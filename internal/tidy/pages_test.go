@@ -21,7 +21,7 @@ type plainness struct{ words, long int }
 // removes faults also lowers the number.
 var pageFaults = map[string]plainness{
 	"docs/CONFIGURATION.md": {0, 1},
-	"docs/LOCKS.md":         {58, 35},
+	"docs/LOCKS.md":         {4, 3},
 	"docs/METRICS.md":       {1, 0},
 	"docs/commands.md":      {0, 1},
 }
@@ -51,11 +51,12 @@ func pageSentences(text string) (list []string) {
 	}
 	fenced := false
 	for line := range strings.Lines(text) {
+		indented := paragraph.Len() == 0 && strings.HasPrefix(line, "    ") && !listItem.MatchString(strings.TrimSpace(line))
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "```") {
 			fenced = !fenced
 		}
-		if fenced || line == "" || strings.HasPrefix(line, "```") || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "<!--") {
+		if fenced || indented || line == "" || strings.HasPrefix(line, "```") || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "<!--") {
 			flush()
 			continue
 		}
@@ -100,7 +101,7 @@ func plainnessOf(text string) (p plainness, faulty []string) {
 }
 
 func TestPageSentences(t *testing.T) {
-	page := "# A heading\n\nOne [two](x.md#y). Three\nfour `a b. c`.\n\n- five\n- six\n  seven\n1. eight\n\n| a | b; c |\n|---|---|\n\n```sh\nno. code\n```\nnine\n"
+	page := "# A heading\n\nOne [two](x.md#y). Three\nfour `a b. c`.\n\n- five\n- six\n  seven\n1. eight\n\n| a | b; c |\n|---|---|\n\n```sh\nno. code\n```\n\n    no code\n\nnine\n"
 	require.Equal(t, []string{"One two", "Three four CODE", "five", "six seven", "eight", "a", "b", "c", "---", "---", "nine"}, pageSentences(page))
 	got, faulty := plainnessOf("A lock " + strings.Repeat("and a word ", 8) + "`whom`.\n\nIt was told `nobody`. It was not.\n")
 	require.Equal(t, plainness{words: 1, long: 1}, got)
@@ -108,8 +109,8 @@ func TestPageSentences(t *testing.T) {
 }
 
 // TestPagesArePlain compares the number of faults of each page with the table. A failure shows the line that
-// the table should have, if the new number is lower. Pages in Chinese are left out, and docs/BENCHMARKS.md,
-// which make bench writes.
+// the table should have, if the new number is lower. Pages in Chinese are left out, and so is
+// docs/BENCHMARKS.md, which make bench writes.
 func TestPagesArePlain(t *testing.T) {
 	seen := 0
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

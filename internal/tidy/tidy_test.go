@@ -138,7 +138,7 @@ func TestImportsGoDownwards(t *testing.T) {
 // is above it.
 var parts = map[string][]string{
 	"server/acl":    {"commands", "internal/ascii", "internal/decimal", "internal/glob", "internal/resp", "server/info", "store"},
-	"server/attach": {"commands", "internal/resp"},
+	"server/attach": {"commands", "internal/ascii", "internal/resp"},
 	"server/clock":  {},
 	"server/debug": {"commands", "internal/ascii", "internal/config", "internal/decimal", "internal/glob", "internal/resp", "persistence", "persistence/digest", "store",
 		"store/list", "store/listpack"},

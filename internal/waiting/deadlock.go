@@ -13,6 +13,8 @@ import "slices"
 // An owner need not queue for a lock that it holds, if the wait is reentrant. If it has several such waiters
 // in one queue, only the first one queues: the others can go when that one has gone. Whether they then come
 // before those that stand between them is left open. A deadlock that depends on it is found when it is there.
+// A wait for which the owner's holds only count queues for what it lacks. It can go at once when the owner
+// holds enough. A waiter for more units than there are ends with an error when its turn comes, so it can go.
 //
 // So for locks that are held exclusively a deadlock is a cycle of owners. For semaphores it need not be: a
 // holder that is stuck does no harm where the permits of the others are enough. The search is in two steps:
@@ -173,25 +175,29 @@ func (s *search) follow(w *Waiter) bool {
 // lacks is how many units of a lock with several holders a waiter lacks, and how many its owner holds.
 func (s *search) lacks(w *Waiter, pl *Place) (lacking, held int32) {
 	held = s.qs.locks.Held(int(w.db), pl.key, w.name)
-	if w.reentrant {
+	if w.counts {
 		return max(0, w.units-held), held
 	}
 	return w.units, held
 }
 
+// tooMuch reports whether a waiter asks for more units than a lock with several holders has.
+func tooMuch(w *Waiter, l *Lock) bool { return l.Holders > 0 && w.units > l.Limit }
+
 // followHolders goes to the holders of a lock with several ones. queues: the waiter also waits for those that
 // stand before it.
 func (s *search) followHolders(w *Waiter, pl *Place, l *Lock) (end, queues bool) {
 	lacking, held := s.lacks(w, pl)
+	fails := tooMuch(w, l) // then it waits for its turn alone
 	if lacking == 0 {
 		return false, false
 	}
 	s.qs.eachWaitingHolder(pl.queue, l, func(o *Owner, units int32) bool {
 		s.looked++
 		if o != w.owner {
-			end = s.reach(o, w, pl, l.Limit-held-units < lacking)
+			end = s.reach(o, w, pl, !fails && l.Limit-held-units < lacking)
 		} else if !w.reentrant { // w, or one that stands before it, may lack what only w's owner can release
-			end = s.reach(o, w, pl, l.Limit-held < lacking)
+			end = s.reach(o, w, pl, !fails && l.Limit-held < lacking)
 		}
 		return !end && s.looked < SearchLimit
 	})
@@ -205,9 +211,23 @@ func (s *search) followBefore(w *Waiter, pl *Place, l *Lock) (end bool) {
 		limit = All
 	}
 	first := s.firstIn(pl.queue, w)
+	if w.counts && !w.reentrant {
+		held := int32(0)
+		if l.Holders > 0 {
+			held = s.qs.locks.Held(int(w.db), pl.key, w.name)
+		}
+		if _, with := s.hasBefore(pl.queue, w, held); with != nil {
+			first = with
+		}
+	}
 	for b := pl.queue.branches(); b != nil && s.looked < SearchLimit; b = b.next {
 		s.looked++
-		if other := b.place.waiter; other.number < first.number && s.reach(other.owner, w, pl, limit-other.units < w.units) {
+		other := b.place.waiter
+		if other.number >= first.number {
+			continue
+		}
+		alone := limit-other.units < w.units && !tooMuch(w, l) && !tooMuch(other, l) && (other.owner != w.owner || !w.counts)
+		if s.reach(other.owner, w, pl, alone) {
 			return true
 		}
 	}
@@ -328,8 +348,12 @@ func (s *search) canGoAt(w *Waiter, pl *Place) bool {
 	free, lacking, held := int64(All), w.units, int32(0)
 	switch {
 	case l.Holders > 0:
-		if lacking, held = s.lacks(w, pl); lacking == 0 {
+		lacking, held = s.lacks(w, pl)
+		if lacking == 0 {
 			return true
+		}
+		if tooMuch(w, &l) {
+			lacking = 0
 		}
 		free = int64(l.Limit) - int64(held)
 		s.qs.eachWaitingHolder(pl.queue, &l, func(o *Owner, units int32) bool {
@@ -350,7 +374,34 @@ func (s *search) canGoAt(w *Waiter, pl *Place) bool {
 	if w.reentrant && held > 0 { // it need not queue
 		return free >= int64(lacking)
 	}
+	if w.counts && !w.reentrant {
+		has, with := s.hasBefore(pl.queue, w, held)
+		if with != nil {
+			return !s.stuck[with]
+		}
+		lacking = min(lacking, w.units-has)
+	}
 	return s.queueMoves(w, pl, &l, free, lacking)
+}
+
+// hasBefore is how many units the owner of a waiter has when its older waiters in the same queue have gone;
+// it holds held now. with is the one with which it has enough, and the waiter can go; nil: there is none.
+func (s *search) hasBefore(q *Queue, w *Waiter, held int32) (has int32, with *Waiter) {
+	has = held
+	for older := w.owner.first; older != w && s.looked < SearchLimit; older = older.Younger() {
+		if s.looked++; !older.standsIn(q) {
+			continue
+		}
+		if older.counts {
+			has = max(has, older.units)
+		} else {
+			has += older.units
+		}
+		if has >= w.units {
+			return has, older
+		}
+	}
+	return has, nil
 }
 
 // queueMoves is canGoAt for a waiter that queues for what it lacks, where so many units are free or will be.
@@ -364,7 +415,7 @@ func (s *search) queueMoves(w *Waiter, pl *Place, l *Lock, free int64, lacking i
 			continue
 		}
 		queues, taken := s.wouldTake(pl.queue, l, other)
-		if s.stuck[other] || queues && free < int64(taken) {
+		if s.stuck[other] || queues && taken > 0 && free < int64(taken) {
 			return false
 		}
 		if s.stuckOf[other.owner] > 0 {
@@ -372,7 +423,7 @@ func (s *search) queueMoves(w *Waiter, pl *Place, l *Lock, free int64, lacking i
 		}
 	}
 	if first == w {
-		return free >= int64(lacking)
+		return lacking == 0 || free >= int64(lacking)
 	}
 	// When the first one has gone, w need not queue.
 	free, lacking = free-int64(first.units), max(0, w.units-first.units)
@@ -382,8 +433,20 @@ func (s *search) queueMoves(w *Waiter, pl *Place, l *Lock, free int64, lacking i
 // wouldTake is how many units a waiter takes when it goes, beside those that its owner has by then. queues:
 // it queues for them.
 func (s *search) wouldTake(q *Queue, l *Lock, w *Waiter) (queues bool, units int32) {
-	if !w.reentrant {
+	if tooMuch(w, l) {
+		return true, 0
+	}
+	if !w.counts {
 		return true, w.units
+	}
+	if !w.reentrant {
+		held := int32(0)
+		if l.Holders > 0 {
+			held = s.qs.locks.Held(int(w.db), q.key(), w.name)
+		}
+		has, with := s.hasBefore(q, w, held)
+		queues = with == nil && held < w.units
+		return queues, max(0, w.units-has)
 	}
 	if l.Owner != nil && string(l.Owner) == w.name {
 		return false, 0

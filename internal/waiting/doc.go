@@ -26,6 +26,9 @@
 //   - Of the strict waiters of a queue those behind the first that cannot go do not try: nobody overtakes.
 //   - Awaited tells a call that does not wait whether somebody stands before it.
 //
+// A wait need not have a client that is blocked. Its grant then has to be confirmed, and Grants is the index
+// of those that are not (confirm.go).
+//
 // A deadlock is a set of owners of which none can go on, whatever the others do: see deadlock.go.
 //
 // To add a command that waits: implement Call, fill a Request, call Enter. A new kind of lock also needs its

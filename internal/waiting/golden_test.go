@@ -10,13 +10,18 @@ import (
 
 // TestGolden runs the scripts in testdata. They show the protocol:
 //
-//	lock KEY... by=OWNER [shared] [wait=NAME]      take locks; with a name wait for them
-//	acquire KEY permits=N by=OWNER [limit=N] [wait=NAME]
+//	lock KEY... by=OWNER [shared] [wait=NAME [notify]]
+//	                                               take locks; with a name wait for them
+//	acquire KEY permits=N by=OWNER [limit=N] [once] [wait=NAME]
+//	resize KEY limit=N                             the semaphore has another limit
 //	pop KEY... [wait=NAME]                         take an element of a list
 //	unlock KEY by=OWNER [shared] [permits=N]
 //	push KEY [n=N]
 //	give KEY to=OWNER                              the lock has another holder, whatever the queue says
 //	leave NAME                                     a wait ends: its time is up, or its client is gone
+//	confirm KEY by=OWNER                           an owner confirms the grants of waits with notify
+//	overdue NAME                                   the time to confirm a grant is over
+//	cancel KEY by=OWNER                            the oldest wait of an owner at a key ends
 //	show                                           who holds what, and who waits
 //
 // Several commands in one block are one unit: the waiters are served behind the last. -rewrite writes the
@@ -58,7 +63,7 @@ func (t *table) run(tt *testing.T, d *datadriven.TestData) string {
 	text := map[string]string{}
 	number := map[string]int32{"n": 1}
 	for _, a := range d.CmdArgs {
-		if len(a.Vals) == 0 && a.Key != "shared" {
+		if len(a.Vals) == 0 && a.Key != "shared" && a.Key != "once" && a.Key != "notify" {
 			bare = append(bare, a.Key)
 			continue
 		}
@@ -67,12 +72,12 @@ func (t *table) run(tt *testing.T, d *datadriven.TestData) string {
 			var n int
 			d.ScanArgs(tt, a.Key, &n)
 			number[a.Key] = int32(n)
-		case "shared":
+		case "shared", "once", "notify":
 		default:
 			text[a.Key] = a.Vals[0]
 		}
 	}
-	c := &call{name: text["wait"], keys: bare, owner: text["by"], shared: d.HasArg("shared"), permits: number["permits"]}
+	c := &call{name: text["wait"], keys: bare, owner: text["by"], shared: d.HasArg("shared"), once: d.HasArg("once"), notify: d.HasArg("notify"), permits: number["permits"]}
 	switch d.Cmd {
 	case "lock", "pop":
 		return t.begin(c)
@@ -81,6 +86,9 @@ func (t *table) run(tt *testing.T, d *datadriven.TestData) string {
 			t.at(bare[0]).limit = number["limit"]
 		}
 		return t.begin(c)
+	case "resize":
+		t.at(bare[0]).limit = number["limit"]
+		t.qs.Changed(0, []byte(bare[0]))
 	case "unlock":
 		if !t.release(bare[0], c.owner, c.shared, c.permits) {
 			return "not held"
@@ -97,6 +105,31 @@ func (t *table) run(tt *testing.T, d *datadriven.TestData) string {
 			return "does not wait"
 		}
 		t.calls[i].end(false)
+	case "confirm":
+		names := t.confirm(bare[0], c.owner)
+		if names == nil {
+			return "nothing to confirm"
+		}
+		return strings.Join(names, " ") + " confirmed"
+	case "overdue":
+		var found *Grant
+		t.grants.Each(func(g *Grant) bool {
+			if g.Waiter.Call().(*call).name == bare[0] {
+				found = g
+			}
+			return found == nil
+		})
+		if found == nil {
+			return "nothing is overdue"
+		}
+		t.passOn(found)
+	case "cancel":
+		w := t.qs.Find(0, []byte(bare[0]), []byte(c.owner), nil)
+		if w == nil {
+			return "does not wait"
+		}
+		w.Call().(*call).end(false)
+		return w.Call().(*call).name + " ends"
 	case "show":
 		return t.String()
 	default:

@@ -61,7 +61,7 @@ func (f *future) play(gone map[*call]bool, seen map[string]bool) {
 			}
 			gone[c] = true
 			if rest := slices.Delete(slices.Clone(f.left), i, i+1); !(&future{left: rest}).waits(c.owner) {
-				f.give(c)
+				f.finish(c)
 				f.left, again = rest, true
 				break
 			}
@@ -72,7 +72,7 @@ func (f *future) play(gone map[*call]bool, seen map[string]bool) {
 		for i, c := range f.left {
 			if f.canGo(i) {
 				next := f.clone()
-				next.give(c)
+				next.finish(c)
 				next.left = slices.Delete(next.left, i, i+1)
 				next.play(gone, seen)
 			}
@@ -105,7 +105,7 @@ func canGo(t *table, c *call, before []*call) bool {
 }
 
 func (h *history) describe(c *call) string {
-	return fmt.Sprintf("%s(%s %v shared=%v permits=%d)", c.name, c.owner, c.keys, c.shared, c.permits)
+	return fmt.Sprintf("%s(%s %v shared=%v permits=%d once=%v)", c.name, c.owner, c.keys, c.shared, c.permits, c.once)
 }
 
 func (h *history) fail(format string, args ...any) {
@@ -122,7 +122,7 @@ func (h *history) wait(c *call) {
 	t := h.table
 	got := t.begin(c)
 	h.log = append(h.log, h.describe(c)+": "+got)
-	if got == "granted" {
+	if got == "granted" || got == "not so many" {
 		return
 	}
 	calls := t.calls
@@ -217,6 +217,46 @@ func (h *history) drain() {
 	}
 }
 
+// cancel ends the oldest wait of an owner at a key, and requires that Find finds it.
+func (h *history) cancel(owner, key string) {
+	t := h.table
+	i := slices.IndexFunc(t.calls, func(c *call) bool { return c.owner == owner && slices.Contains(c.keys, key) })
+	w := t.qs.Find(0, []byte(key), []byte(owner), nil)
+	if (w == nil) != (i < 0) || w != nil && w.Call().(*call) != t.calls[i] {
+		h.fail("the wait of %s at %s is not the oldest, or not found", owner, key)
+	}
+	if w != nil {
+		h.log = append(h.log, fmt.Sprintf("cancel %s of %s", key, owner))
+		t.calls[i].end(false)
+	}
+}
+
+// endGrant confirms the grants of an owner that have a lock at a key, or gives the oldest of them back. It
+// requires that the index has those that a look at all grants finds.
+func (h *history) endGrant(owner, key string) {
+	t := h.table
+	var want []*Grant
+	n := 0
+	t.grants.Each(func(g *Grant) bool {
+		n++
+		if g.Waiter.Owner() == owner && slices.Contains(g.Keys, key) {
+			want = append(want, g)
+		}
+		return true
+	})
+	got := t.grants.Of(0, []byte(key), []byte(owner))
+	if n != t.grants.Len() || len(want) != len(got) || slices.ContainsFunc(want, func(g *Grant) bool { return !slices.Contains(got, g) }) {
+		h.fail("%d of %d grants of %s at %s were found, and %d are counted", len(got), n, owner, key, t.grants.Len())
+	}
+	switch {
+	case len(got) == 0:
+	case h.random.IntN(2) == 0:
+		h.log = append(h.log, fmt.Sprintf("%v confirmed", t.confirm(key, owner)))
+	default:
+		t.passOn(got[0])
+	}
+}
+
 // step does one thing, or in one unit a few.
 func (h *history) step(owners, number int, semaphores bool) {
 	t := h.table
@@ -237,10 +277,15 @@ func (h *history) step(owners, number int, semaphores bool) {
 			c.shared = h.random.IntN(2) == 0
 		default:
 			c.keys = []string{h.pick("s", 2)}
-			t.at(c.keys[0]).limit = 4
-			c.permits = 1 + int32(h.random.IntN(4))
+			c.permits, c.once = 1+int32(h.random.IntN(4)), h.random.IntN(3) == 0
+			if t.at(c.keys[0]).limit == 0 {
+				t.at(c.keys[0]).limit = 4
+			}
 		}
+		c.notify = c.owner != "" && h.random.IntN(3) == 0
 		h.wait(c)
+	case what < 10:
+		h.endGrant(h.pick("o", owners), h.pick("k", 4))
 	case what < 16:
 		for range 1 + h.random.IntN(2) {
 			key := h.pick("k", 4)
@@ -258,6 +303,11 @@ func (h *history) step(owners, number int, semaphores bool) {
 				t.release(key, owner, shared, permits)
 			}
 		}
+	case what < 17 && semaphores && h.random.IntN(2) == 0:
+		key, limit := h.pick("s", 2), 2+int32(h.random.IntN(3))
+		h.log = append(h.log, fmt.Sprintf("%s has limit %d", key, limit))
+		t.at(key).limit = limit
+		t.qs.Changed(0, []byte(key))
 	case what < 17:
 		key := h.pick("l", 2)
 		h.log = append(h.log, "push "+key)
@@ -276,6 +326,8 @@ func (h *history) step(owners, number int, semaphores bool) {
 		h.log = append(h.log, fmt.Sprintf("%s is given to %v", key, slices.Sorted(maps.Keys(v.holds))))
 		t.keys[key] = v
 		t.qs.Changed(0, []byte(key))
+	case len(t.calls) > 0 && what < 19:
+		h.cancel(h.pick("o", owners), h.pick("k", 4))
 	case len(t.calls) > 0:
 		c := t.calls[h.random.IntN(len(t.calls))]
 		h.log = append(h.log, c.name+" leaves")

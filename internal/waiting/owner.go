@@ -27,6 +27,29 @@ func (qs *Queues) Owner(name []byte) *Owner {
 	return qs.owners.Find(qs.hash(name), name)
 }
 
+// Find returns the oldest waiter of an owner in the queue of a key that fits; nil: there is none. Without
+// fits all do. It walks through the owner's waiters and the queue at the same time, so it looks at no more
+// than twice the shorter of the two.
+func (qs *Queues) Find(db int, key, owner []byte, fits func(w *Waiter) bool) *Waiter {
+	q, o := qs.Of(db, key), qs.Owner(owner)
+	if q == nil || o == nil {
+		return nil
+	}
+	pl := q.first
+	for w := o.first; w != nil; w = w.Younger() {
+		if w.standsIn(q) && (fits == nil || fits(w)) {
+			return w
+		}
+		if pl.waiter.owner == o && (fits == nil || fits(pl.waiter)) {
+			return pl.waiter
+		}
+		if pl = pl.next; pl == nil {
+			return nil
+		}
+	}
+	return nil
+}
+
 // own records that a waiter waits for its owner.
 func (qs *Queues) own(w *Waiter, name []byte) {
 	hash := qs.hash(name)

@@ -3,6 +3,7 @@ package waiting
 import (
 	"hash/maphash"
 	"math"
+	"slices"
 	"unsafe"
 
 	"lockserver/internal/hashindex"
@@ -58,6 +59,9 @@ type Request struct {
 	// Reentrant: what the owner holds of a lock counts, and an owner that holds a part does not queue for
 	// more.
 	Reentrant bool
+	// Counts: what the owner holds of a lock counts. An owner that holds enough does not queue. One that
+	// holds less queues for the rest. Reentrant implies it.
+	Counts bool
 	// Strict waiters of a queue are served strictly in order: behind one that cannot go none of them tries.
 	Strict bool
 	// Kind is the kind of value that a key must have for Try to have a chance; 0: any.
@@ -78,6 +82,7 @@ type Waiter struct {
 	db, units      int32
 	kind           uint8
 	reentrant      bool
+	counts         bool
 	strict         bool
 	granted        bool // it left its queues because it got what it waited for
 }
@@ -94,8 +99,14 @@ func (w *Waiter) Owner() string { return w.name }
 // OfLocks reports whether it waits, or has waited, for locks.
 func (w *Waiter) OfLocks() bool { return w.owner != nil }
 
+// Granted reports whether it left its queues because it got what it waited for.
+func (w *Waiter) Granted() bool { return w.granted }
+
 // DB is the number of the database of its keys.
 func (w *Waiter) DB() int { return int(w.db) }
+
+// Units is Request.Units.
+func (w *Waiter) Units() int32 { return w.units }
 
 // Strict is Request.Strict.
 func (w *Waiter) Strict() bool { return w.strict }
@@ -141,6 +152,25 @@ func (w *Waiter) Places() (n int) {
 		n++
 	}
 	return n
+}
+
+// WaitsFor reports whether it waits for these keys and no other, in whatever order.
+func (w *Waiter) WaitsFor(keys [][]byte) bool {
+	left := w.Places()
+	for i, key := range keys {
+		if slices.ContainsFunc(keys[:i], func(other []byte) bool { return string(other) == string(key) }) {
+			continue
+		}
+		pl := w.First()
+		for pl != nil && pl.key != string(key) {
+			pl = pl.Sibling()
+		}
+		if pl == nil {
+			return false
+		}
+		left--
+	}
+	return left == 0
 }
 
 // standsIn reports whether one of its places is in a queue.
@@ -336,6 +366,7 @@ func (qs *Queues) Each(visit func(q *Queue) bool) {
 // Enter puts a waiter at the end of the queue of each of its keys.
 func (qs *Queues) Enter(w *Waiter, call Call, r *Request) {
 	w.call, w.db, w.units, w.kind, w.reentrant, w.strict = call, int32(r.DB), r.Units, r.Kind, r.Reentrant, r.Strict
+	w.counts = r.Counts || r.Reentrant
 	last := (*Place)(nil)
 	for _, key := range r.Keys {
 		hash := qs.hash(key)

@@ -99,12 +99,12 @@ func (qs *Queues) serveHolders(q *Queue, head *Waiter) {
 	}
 }
 
-// serveOwner lets the reentrant waiters of an owner in a queue try, but for its head. False: they were
-// stopped, and it is to be done again.
+// serveOwner lets the waiters of an owner in a queue try for which its holds count, but for the head. False:
+// they were stopped, and it is to be done again.
 func (qs *Queues) serveOwner(q *Queue, head *Waiter, o *Owner) bool {
 	for w := o.first; w != nil; {
 		next := w.Younger()
-		if w != head && w.reentrant && w.standsIn(q) {
+		if w != head && w.counts && w.standsIn(q) {
 			if _, stop := qs.try(w); stop {
 				qs.MakeReady(q)
 				return false

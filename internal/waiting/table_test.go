@@ -14,6 +14,9 @@ type table struct {
 	keys   map[string]*value
 	calls  []*call // those that wait, in the order in which they began
 	events []string
+	// grants are those that are not confirmed, and tokens the last one of each.
+	grants Grants
+	tokens int64
 	// refused is called before a wait is refused that had begun.
 	refused func(c *call)
 }
@@ -49,6 +52,30 @@ type call struct {
 	owner   string // empty: it waits for an element of a list
 	shared  bool
 	permits int32 // 0: it wants locks
+	once    bool  // what the owner has of a semaphore counts
+	notify  bool  // its grant is to be confirmed
+	grant   *Grant
+}
+
+// fails reports whether a call asks a semaphore for more than it has: it ends when its turn comes.
+func (t *table) fails(c *call) bool {
+	v := t.at(c.keys[0])
+	return c.permits > v.limit && v.lacks(c) > 0
+}
+
+// lacks is how many permits a call needs.
+func (v *value) lacks(c *call) int32 {
+	if h := v.holds[c.owner]; c.once && h != nil {
+		return max(0, c.permits-h.permits)
+	}
+	return c.permits
+}
+
+// finish is the turn of a call that can go.
+func (t *table) finish(c *call) {
+	if !t.fails(c) {
+		t.give(c)
+	}
 }
 
 func newTable() *table {
@@ -113,11 +140,11 @@ func (t *table) kind(_ int, key string) uint8 {
 // admits reports whether a lock's units are there for a call, but for the queue; ahead: it need not queue.
 func (v *value) admits(c *call) (ok, ahead bool) {
 	if c.permits > 0 {
-		free := v.limit
+		free, lacks := v.limit, v.lacks(c)
 		for _, h := range v.holds {
 			free -= h.permits
 		}
-		return free >= c.permits, false
+		return lacks == 0 || free >= lacks || c.permits > v.limit, lacks == 0
 	}
 	mine := v.holds[c.owner]
 	if mine != nil {
@@ -150,7 +177,7 @@ func (t *table) take(c *call) bool {
 			return false
 		}
 	}
-	t.give(c)
+	t.finish(c)
 	return true
 }
 
@@ -163,6 +190,8 @@ func (t *table) give(c *call) {
 			v.holds[c.owner] = h
 		}
 		switch {
+		case c.once:
+			h.permits = max(h.permits, c.permits)
 		case c.permits > 0:
 			h.permits += c.permits
 		case c.shared:
@@ -197,12 +226,44 @@ func (t *table) release(key, owner string, shared bool, permits int32) bool {
 
 // Try implements Call.
 func (c *call) Try() (done, stop bool) {
+	fails := c.t.fails(c)
 	if !c.t.take(c) {
 		return false, false
 	}
-	c.end(true)
+	c.end(!fails)
+	if fails {
+		c.t.events = append(c.t.events, fmt.Sprintf("%s fails: there are not so many", c.name))
+		return true, false
+	}
 	c.t.events = append(c.t.events, fmt.Sprintf("%s is granted", c.name))
+	if c.notify {
+		c.grant = &Grant{Waiter: &c.Waiter, Keys: c.keys}
+		for range c.keys {
+			c.t.tokens++
+			c.grant.Tokens = append(c.grant.Tokens, c.t.tokens)
+		}
+		c.t.grants.Add(c.grant)
+	}
 	return true, false
+}
+
+// confirm confirms the grants of an owner that have a lock at a key, and returns the names of their waits.
+func (t *table) confirm(key, owner string) (names []string) {
+	for _, g := range slices.Clone(t.grants.Of(0, []byte(key), []byte(owner))) {
+		t.grants.Remove(g)
+		names = append(names, g.Waiter.Call().(*call).name)
+	}
+	return names
+}
+
+// passOn gives back a grant that was not confirmed in time.
+func (t *table) passOn(g *Grant) {
+	t.grants.Remove(g)
+	c := g.Waiter.Call().(*call)
+	for _, key := range c.keys {
+		t.release(key, c.owner, c.shared, c.permits)
+	}
+	t.events = append(t.events, c.name+" is not confirmed")
 }
 
 // Refuse implements Call.
@@ -237,7 +298,7 @@ func (c *call) request() Request {
 		r.Kind = kindList
 		return r
 	case c.permits > 0:
-		r.Reentrant = false
+		r.Reentrant, r.Counts = false, c.once
 	case c.shared:
 		r.Units = 1
 	default:
@@ -250,6 +311,9 @@ func (c *call) request() Request {
 // begin runs a call; without a name it does not wait. It returns what became of it.
 func (t *table) begin(c *call) string {
 	c.t = t
+	if t.fails(c) {
+		return "not so many"
+	}
 	if t.take(c) {
 		return "granted"
 	}

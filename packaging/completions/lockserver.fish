@@ -57,6 +57,7 @@ complete -c lockserver -n '__fish_seen_subcommand_from why' -l insecure -d 'take
 complete -c lockserver -n '__fish_seen_subcommand_from why' -l help -d 'explain the command'
 complete -c lockserver -n 'test (count (commandline -opc)) -eq 1' -a run -d 'run a command while it holds a lock'
 complete -c lockserver -n '__fish_seen_subcommand_from run' -l key -x -d 'the lock'
+complete -c lockserver -n '__fish_seen_subcommand_from run' -l limit -x -d 'take one of so many permits of a semaphore instead of a lock'
 complete -c lockserver -n '__fish_seen_subcommand_from run' -l wait -x -d 'how long to wait for the lock'
 complete -c lockserver -n '__fish_seen_subcommand_from run' -l lease -x -d 'how long the lock outlives a dead runner'
 complete -c lockserver -n '__fish_seen_subcommand_from run' -l grace -x -d 'from SIGTERM to SIGKILL if the lock is lost'
@@ -259,3 +260,5 @@ complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks 
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why run health' -l busy-reply-threshold -x -d 'milliseconds after which a running script no longer keeps others waiting'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why run health' -l lua-time-limit -x -d 'milliseconds after which a running script no longer keeps others waiting'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why run health' -l lock-watchdog-timeout -x -d 'milliseconds'
+complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why run health' -l lock-max-waiters -x -d 'how many may wait for one lock'
+complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why run health' -l lock-max-waits-per-client -x -d 'how many waits one connection may have at a time (NOTIFY)'

@@ -1,27 +1,31 @@
 package attach
 
-import "lockserver/commands"
+import (
+	"lockserver/commands"
+	"lockserver/internal/ascii"
+)
 
 // Host is the server as LOCK.ATTACH and LOCK.DETACH see it.
 type Host interface {
-	// Attach makes the client vouch for owners, and returns how many locks they hold that it may read.
-	Attach(c *commands.Ctx, owners [][]byte) (locks int64, err error)
+	// Attach attaches the client to owners, or to all owners that begin with prefixes, and returns how many
+	// locks they hold that it may read.
+	Attach(c *commands.Ctx, names [][]byte, prefixes bool) (locks int64, err error)
 	// Detach ends it.
-	Detach(c *commands.Ctx, owners [][]byte) (locks int64)
+	Detach(c *commands.Ctx, names [][]byte, prefixes bool) (locks int64)
 }
 
 // Rows are the commands. hostOf returns the host of the server that runs one.
 func Rows(hostOf func(c *commands.Ctx) Host) []commands.Row {
-	const eachLock = "O(N) where N is the number of locks that are held"
-	owners := []commands.Arg{commands.Str("owner").Many()}
+	const eachLock = "O(N) where N is the number of locks that are held; with PREFIX, of those under the prefix"
+	owners := []commands.Arg{commands.OneOf("owners", commands.Str("owner").Many(), commands.Str("prefix").Many().After("PREFIX"))}
 	return []commands.Row{
 		{Name: "lock.attach", Group: commands.Lock, Since: "0.1.0", Flags: commands.Write | commands.NoScript,
 			Run: func(c *commands.Ctx) error {
-				owners, err := readOwners(c)
+				names, prefixes, err := readOwners(c)
 				if err != nil {
 					return err
 				}
-				n, err := hostOf(c).Attach(c, owners)
+				n, err := hostOf(c).Attach(c, names, prefixes)
 				if err == nil {
 					c.Out.Int(n)
 				}
@@ -31,9 +35,9 @@ func Rows(hostOf func(c *commands.Ctx) Host) []commands.Row {
 			Databases: commands.Databases{NotOwn: true}, Args: owners},
 		{Name: "lock.detach", Group: commands.Lock, Since: "0.1.0", Flags: commands.NoScript,
 			Run: func(c *commands.Ctx) error {
-				owners, err := readOwners(c)
+				names, prefixes, err := readOwners(c)
 				if err == nil {
-					c.Out.Int(hostOf(c).Detach(c, owners))
+					c.Out.Int(hostOf(c).Detach(c, names, prefixes))
 				}
 				return err
 			},
@@ -42,17 +46,27 @@ func Rows(hostOf func(c *commands.Ctx) Host) []commands.Row {
 	}
 }
 
-// readOwners reads the owners, of which a call names at least one.
-func readOwners(c *commands.Ctx) ([][]byte, error) {
+// readOwners reads the owners, of which a call names at least one, or prefixes. PREFIX is the option if it is
+// the first word and another one follows; alone it is an owner.
+func readOwners(c *commands.Ctx) (names [][]byte, prefixes bool, _ error) {
 	a := c.Args()
-	owners := a.Rest()
+	names = a.Rest()
 	if err := a.Err(); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	for _, owner := range owners {
+	if len(names) > 1 && ascii.EqualFold(names[0], "prefix") {
+		names = names[1:]
+		for _, p := range names {
+			if len(p) < LeastPrefix {
+				return nil, false, commands.ErrShortPrefix(LeastPrefix)
+			}
+		}
+		return names, true, nil
+	}
+	for _, owner := range names {
 		if err := commands.CheckOwner(owner); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
-	return owners, nil
+	return names, false, nil
 }

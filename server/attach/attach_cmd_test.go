@@ -14,11 +14,13 @@ import (
 
 // host vouches for whomever it is asked to, who hold one lock each.
 type host struct {
-	vouched []string
-	full    error
+	vouched  []string
+	prefixes bool
+	full     error
 }
 
-func (h *host) Attach(_ *commands.Ctx, owners [][]byte) (int64, error) {
+func (h *host) Attach(_ *commands.Ctx, owners [][]byte, prefixes bool) (int64, error) {
+	h.prefixes = prefixes
 	if h.full != nil {
 		return 0, h.full
 	}
@@ -28,7 +30,8 @@ func (h *host) Attach(_ *commands.Ctx, owners [][]byte) (int64, error) {
 	return int64(len(owners)), nil
 }
 
-func (h *host) Detach(_ *commands.Ctx, owners [][]byte) int64 {
+func (h *host) Detach(_ *commands.Ctx, owners [][]byte, prefixes bool) int64 {
+	h.prefixes = prefixes
 	h.vouched = slices.DeleteFunc(h.vouched, func(name string) bool {
 		return slices.ContainsFunc(owners, func(owner []byte) bool { return string(owner) == name })
 	})
@@ -57,6 +60,15 @@ func TestCommands(t *testing.T) {
 	require.Equal(t, []string{"ann", "ben"}, h.vouched, "nothing was done for the others")
 	require.Equal(t, "1", ask("LOCK.DETACH", "ann"))
 	require.Equal(t, []string{"ben"}, h.vouched)
+	require.False(t, h.prefixes)
+	require.Equal(t, "2", ask("LOCK.ATTACH", "prefix", "program1", "mode:of it"))
+	require.True(t, h.prefixes)
+	require.Equal(t, []string{"ben", "program1", "mode:of it"}, h.vouched)
+	require.Equal(t, "1", ask("LOCK.DETACH", "PREFIX", "program1"))
+	require.True(t, h.prefixes)
+	require.Equal(t, "-ERR a prefix of owners must have at least 8 bytes", ask("LOCK.ATTACH", "PREFIX", "program1", "seven77"))
+	require.Equal(t, "1", ask("LOCK.ATTACH", "PREFIX"))
+	require.False(t, h.prefixes, "alone it is an owner")
 	h.full = errors.New("ERR too many")
 	require.Equal(t, "-ERR too many", ask("LOCK.ATTACH", "ann"))
 }

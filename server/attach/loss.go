@@ -19,15 +19,22 @@ type Loss struct {
 // reason is the last word of it.
 func (l *Loss) reason() string { return reasons[l.Why] }
 
-// Push is the loss as version 3 of the protocol sends it to those who are attached. Many share the bytes:
-// nobody may write to them.
-func (l *Loss) Push() []byte {
-	w := resp.Writer{Proto: 3, Buf: make([]byte, 0, 64+len(l.Key))}
-	w.Push(4)
+// Push is the loss as version 3 of the protocol sends it to a connection that is attached to the owner. One
+// that is attached to a prefix also gets the owner. Connections share the bytes, which must not be changed.
+func (l *Loss) Push(withOwner bool) []byte {
+	w := resp.Writer{Proto: 3, Buf: make([]byte, 0, 64+len(l.Key)+len(l.Owner))}
+	words := 4
+	if withOwner {
+		words = 5
+	}
+	w.Push(words)
 	w.BulkString("lock-lost")
 	w.BulkString(l.Key)
 	w.Int(l.Token)
 	w.BulkString(l.reason())
+	if withOwner {
+		w.BulkString(l.Owner)
+	}
 	return w.Buf
 }
 

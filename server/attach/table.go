@@ -30,7 +30,8 @@ var reasons = [...]string{Expired: "expired", Forced: "forced", Overwritten: "ov
 // Owner is an owner of locks for which connections vouch.
 type Owner[S comparable] struct {
 	Name string
-	// By are those connections, in the order in which they came. Invariant: there is one at least.
+	// By are those connections, in the order in which they came. There is one at least, unless there are
+	// prefixes: then the table also knows owners that hold locks.
 	By    []S
 	first *Lock[S]
 }
@@ -45,6 +46,7 @@ type Lock[S comparable] struct {
 	why        Reason
 	doubted    bool     // stands in Table.doubts
 	beside     *Lock[S] // of another owner at the same key
+	above      *Lock[S] // the lock that has this one beside it
 	prev, next *Lock[S] // of the same owner
 }
 
@@ -56,12 +58,13 @@ type Doubt struct {
 
 // Vouches are the owners for which one connection vouches. The zero value is ready.
 type Vouches[S comparable] struct {
-	owners map[string]*Owner[S]
-	bytes  int
+	owners   map[string]*Owner[S]
+	prefixes map[string]*prefix[S]
+	bytes    int
 }
 
-// Len returns how many owners there are.
-func (v *Vouches[S]) Len() int { return len(v.owners) }
+// Len returns how many owners and prefixes there are.
+func (v *Vouches[S]) Len() int { return len(v.owners) + len(v.prefixes) }
 
 // Has reports whether the connection vouches for an owner.
 func (v *Vouches[S]) Has(owner []byte) bool { return v.owners[string(owner)] != nil }
@@ -82,9 +85,11 @@ const vouchBytes = 160
 
 // Table holds all owners for which somebody vouches.
 type Table[S comparable] struct {
-	owners map[string]*Owner[S]
-	locks  []map[string]*Lock[S] // by database and key
-	doubts []Doubt
+	owners   map[string]*Owner[S]
+	prefixes prefixes[S]
+	attached int                   // how often a connection is attached to an owner or to a prefix
+	locks    []map[string]*Lock[S] // by database and key
+	doubts   []Doubt
 }
 
 // Open makes an empty table for so many databases.
@@ -93,16 +98,38 @@ func (t *Table[S]) Open(databases int) {
 	t.locks = make([]map[string]*Lock[S], databases)
 }
 
-// InUse reports whether anybody vouches for anybody.
-func (t *Table[S]) InUse() bool { return len(t.owners) > 0 }
+// InUse reports whether a connection is attached to an owner or to a prefix.
+func (t *Table[S]) InUse() bool { return t.attached > 0 }
 
-// Owner returns an owner for which somebody vouches, nil if nobody does.
+// Owner returns an owner that the table knows, nil if it does not.
 func (t *Table[S]) Owner(name []byte) *Owner[S] { return t.owners[string(name)] }
 
-// VouchedBesides reports whether anybody but s vouches for an owner.
-func (t *Table[S]) VouchedBesides(s S, owner []byte) bool {
-	o := t.owners[string(owner)]
-	return o != nil && (len(o.By) > 1 || o.By[0] != s)
+// VouchedBesides reports whether another connection than s is attached to an owner.
+func (t *Table[S]) VouchedBesides(s S, owner []byte) (yes bool) {
+	t.Each(owner, func(other S, _ bool) bool {
+		yes = other != s
+		return !yes
+	})
+	return yes
+}
+
+// add makes an owner known.
+func (t *Table[S]) add(name []byte) *Owner[S] {
+	o := &Owner[S]{Name: string(name)}
+	t.owners[o.Name] = o
+	if t.HasPrefixes() {
+		t.prefixes.sorted.Set(o.Name, o)
+	}
+	return o
+}
+
+// forget forgets an owner and its locks.
+func (t *Table[S]) forget(o *Owner[S]) {
+	delete(t.owners, o.Name)
+	t.prefixes.sorted.Delete(o.Name)
+	for o.first != nil {
+		t.drop(o.first)
+	}
 }
 
 // Attach makes s, whose vouches v are, vouch for an owner; it does nothing if it does already.
@@ -112,8 +139,7 @@ func (t *Table[S]) Attach(s S, v *Vouches[S], name []byte) {
 	}
 	o := t.owners[string(name)]
 	if o == nil {
-		o = &Owner[S]{Name: string(name)}
-		t.owners[o.Name] = o
+		o = t.add(name)
 	}
 	o.By = append(o.By, s)
 	if v.owners == nil {
@@ -121,9 +147,11 @@ func (t *Table[S]) Attach(s S, v *Vouches[S], name []byte) {
 	}
 	v.owners[o.Name] = o
 	v.bytes += vouchBytes + len(name)
+	t.attached++
 }
 
-// Detach ends it. If nobody is left who vouches for the owner, its locks are forgotten, and returned.
+// Detach ends it. If no connection is left that is attached to the owner or to a prefix of it, the locks
+// of the owner are returned.
 func (t *Table[S]) Detach(s S, v *Vouches[S], name string) (left []*Lock[S]) {
 	o := v.owners[name]
 	if o == nil {
@@ -131,16 +159,20 @@ func (t *Table[S]) Detach(s S, v *Vouches[S], name string) (left []*Lock[S]) {
 	}
 	delete(v.owners, name)
 	v.bytes -= vouchBytes + len(name)
+	t.attached--
 	i := slices.Index(o.By, s)
 	if o.By = slices.Delete(o.By, i, i+1); len(o.By) > 0 {
 		return nil
 	}
-	delete(t.owners, name)
-	for o.first != nil {
-		left = append(left, o.first)
-		t.drop(o.first)
+	if !t.Vouched([]byte(name)) {
+		for l := o.first; l != nil; l = l.next {
+			left = append(left, l)
+		}
 	}
-	if len(t.owners) == 0 {
+	if o.first == nil || !t.HasPrefixes() {
+		t.forget(o)
+	}
+	if !t.InUse() {
 		t.doubts = nil
 	}
 	return left
@@ -148,11 +180,23 @@ func (t *Table[S]) Detach(s S, v *Vouches[S], name string) (left []*Lock[S]) {
 
 // Find returns the lock that an owner is known to hold at a key, nil if none is.
 func (t *Table[S]) Find(db int, key, owner string) *Lock[S] {
-	l := t.locks[db][key]
-	for l != nil && l.Owner.Name != owner {
-		l = l.beside
+	o := t.owners[owner]
+	if o == nil {
+		return nil
 	}
-	return l
+	// Many owners may hold permits of one semaphore, and one owner may hold many locks. The shorter list ends
+	// the search.
+	at, of := t.locks[db][key], o.first
+	for at != nil && of != nil {
+		switch {
+		case at.Owner == o:
+			return at
+		case of.DB == db && of.Key == key:
+			return of
+		}
+		at, of = at.beside, of.next
+	}
+	return nil
 }
 
 // Hold notes that an owner, for which somebody vouches, holds a lock of which Find knows nothing.
@@ -162,6 +206,9 @@ func (t *Table[S]) Hold(o *Owner[S], db int, key string, token int64) {
 		l.next.prev = l
 	}
 	o.first = l
+	if l.beside != nil {
+		l.beside.above = l
+	}
 	if t.locks[db] == nil {
 		t.locks[db] = make(map[string]*Lock[S])
 	}
@@ -175,6 +222,9 @@ func (l *Lock[S]) Holds() { l.why = unknown }
 // noted.
 func (t *Table[S]) Lose(l *Lock[S], found Reason) Reason {
 	t.drop(l)
+	if o := l.Owner; o.first == nil && len(o.By) == 0 {
+		t.forget(o)
+	}
 	switch l.why {
 	case unknown:
 		return found
@@ -185,17 +235,16 @@ func (t *Table[S]) Lose(l *Lock[S], found Reason) Reason {
 }
 
 func (t *Table[S]) drop(l *Lock[S]) {
-	at := t.locks[l.DB]
-	switch first := at[l.Key]; {
-	case first != l:
-		for first.beside != l {
-			first = first.beside
-		}
-		first.beside = l.beside
+	switch at := t.locks[l.DB]; {
+	case l.above != nil:
+		l.above.beside = l.beside
 	case l.beside != nil:
 		at[l.Key] = l.beside
 	default:
 		delete(at, l.Key)
+	}
+	if l.beside != nil {
+		l.beside.above = l.above
 	}
 	if l.prev != nil {
 		l.prev.next = l.next
@@ -245,7 +294,7 @@ func (t *Table[S]) doubt(l *Lock[S]) {
 
 // Look leaves a doubt whether an owner holds a lock of which nothing may be known.
 func (t *Table[S]) Look(db int, key, owner []byte) {
-	if t.owners[string(owner)] != nil {
+	if t.owners[string(owner)] != nil || t.HasPrefixes() {
 		t.doubts = append(t.doubts, Doubt{db, string(key), string(owner)})
 	}
 }

@@ -247,10 +247,43 @@ func TestLoss(t *testing.T) {
 		channel, payload := l.Message()
 		require.Equal(t, "__lock__:ann", string(channel))
 		require.Equal(t, "lock-lost a b 7 "+word, string(payload))
-		require.Equal(t, ">4\r\n$9\r\nlock-lost\r\n$3\r\na b\r\n:7\r\n"+bulk(word), string(l.Push()))
+		require.Equal(t, ">4\r\n$9\r\nlock-lost\r\n$3\r\na b\r\n:7\r\n"+bulk(word), string(l.Push(false)))
+		require.Equal(t, ">5\r\n$9\r\nlock-lost\r\n$3\r\na b\r\n:7\r\n"+bulk(word)+bulk("ann"), string(l.Push(true)))
 	}
 	require.Equal(t, []string{"expired", "forced", "overwritten", "deleted"},
 		slices.DeleteFunc(slices.Clone(reasons[:]), func(word string) bool { return word == "" }))
 }
 
 func bulk(s string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(s), s) }
+
+// Among many holders of one key a change of one of them leaves one doubt, and a reason goes to that one.
+func TestOneOfManyHolders(t *testing.T) {
+	w := open(t)
+	c := &client{name: "c"}
+	no := func(string) bool { return false }
+	for i := range 50 {
+		owner := fmt.Sprint("o", i)
+		w.attach(c, owner)
+		w.hold(owner, 0, "s", int64(i+1))
+	}
+	w.hold("o7", 1, "s", 100)
+	w.hold("o7", 0, "other", 101)
+	w.ChangedFor(0, "s", "o7", no)
+	w.ChangedFor(0, "s", "o7", no)
+	w.ChangedFor(0, "s", "stranger", no)
+	w.ChangedFor(2, "s", "o7", no)
+	w.BecauseDoubted(0, []byte("s"), Forced)
+	require.Equal(t, []Doubt{{0, "s", "o7"}}, w.doubts())
+	require.Equal(t, Forced, w.Lose(w.Find(0, "s", "o7"), Deleted))
+	require.Nil(t, w.Find(0, "s", "o7"))
+	require.EqualValues(t, 100, w.Find(1, "s", "o7").Token)
+	require.EqualValues(t, 101, w.Find(0, "other", "o7").Token)
+	for i := range 50 {
+		owner := fmt.Sprint("o", i)
+		if l := w.Find(0, "s", owner); i != 7 {
+			require.EqualValues(t, i+1, l.Token)
+			require.Equal(t, Deleted, w.Lose(l, Deleted), owner)
+		}
+	}
+	require.Empty(t, w.locks[0]["s"])
+}

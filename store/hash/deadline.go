@@ -74,6 +74,17 @@ func (h *Hash) FirstDeadline() (field string, atMS int64, ok bool) {
 	return e.field, e.atMS, ok
 }
 
+// LastDeadline returns the latest of the deadlines; 0 if no field has one. It is not for headers that a
+// snapshot holds.
+func (h *Hash) LastDeadline() int64 {
+	t := h.times()
+	if t == nil {
+		return 0
+	}
+	e, _ := t.latest()
+	return e.atMS
+}
+
 // AllOverdue reports whether every field has a deadline that is at or before nowMS. It is not
 // for headers that a snapshot holds.
 func (h *Hash) AllOverdue(nowMS int64) bool {

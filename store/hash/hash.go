@@ -226,6 +226,7 @@ func (h *Hash) ValueLen(field []byte) int {
 // copied; neither may alias the hash. A deadline of the field stays.
 func (e *Edit) Set(lim Limits, field, value []byte) (added bool) {
 	e.mustOwn()
+	e.dropTally()
 	if e.table() == nil {
 		if e.fits(lim, field, len(value)) {
 			added = e.smallSet(field, value)
@@ -240,6 +241,7 @@ func (e *Edit) Set(lim Limits, field, value []byte) (added bool) {
 // SetInt is Set with the decimal spelling of n as value.
 func (e *Edit) SetInt(lim Limits, field []byte, n int64) (added bool) {
 	e.mustOwn()
+	e.dropTally()
 	if e.table() == nil {
 		digits := 0
 		if lim.Value < decimal.MaxIntLen {
@@ -274,6 +276,7 @@ func (e *Edit) put(field, value []byte) (added bool) {
 func (e *Edit) Delete(field []byte) bool {
 	e.mustOwn()
 	if t := e.times(); t != nil {
+		t.tally = nil
 		t.remove(viewOf(field))
 	}
 	if e.table() == nil {

@@ -23,7 +23,8 @@ type times struct {
 	few   []fieldTime // by time
 	trees any         // a *timeTrees, nil with few; package stream says why the field has no type
 	alarm any
-	quiet bool // SetQuiet
+	tally *Tally // nil: none, or it is not up to date
+	quiet bool   // SetQuiet
 	// room is the storage of few for a single deadline, the most frequent case. name is the name of its
 	// field, which is written once.
 	room [1]fieldTime
@@ -86,7 +87,7 @@ func (s *Spare) Keep(h *Hash) {
 	} else {
 		t.few = nil
 	}
-	t.quiet = false
+	t.quiet, t.tally = false, nil
 	s.times = append(s.times, t)
 }
 
@@ -220,7 +221,7 @@ func (t *times) each(fn func(field string, atMS int64)) {
 
 // clone returns the times for writing; t remains for a snapshot.
 func (t *times) clone() *times {
-	c := &times{few: slices.Clone(t.few), alarm: t.alarm, quiet: t.quiet}
+	c := &times{few: slices.Clone(t.few), alarm: t.alarm, tally: t.tally, quiet: t.quiet}
 	if t.trees != nil {
 		c.trees = &timeTrees{byField(t).Copy(), byTime(t)}
 	}

@@ -16,11 +16,11 @@ const (
 	kept       = "keeps it"
 	overwrites = "overwrites"
 	refused    = "is refused"
-	toldBefore = "told in time"
-	toldThen   = "told just then"
-	toldAfter  = "told too late"
-	toldAtOnce = "told at once"
-	toldLater  = "told later"
+	toldBefore = "notified in time"
+	toldThen   = "notified just then"
+	toldAfter  = "notified too late"
+	toldAtOnce = "notified at once"
+	toldLater  = "notified later"
 )
 
 // events are what happens to the first of two programs, by the first column of the page's table.
@@ -50,15 +50,15 @@ func TestComparison(t *testing.T) {
 	}
 }
 
-// page is docs/LOCKS.md.
+// page is docs/LOCK-GUARANTEES.md.
 func page(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "LOCKS.md"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "LOCK-GUARANTEES.md"))
 	require.NoError(t, err)
 	return strings.ReplaceAll(string(text), "\r\n", "\n")
 }
 
-// outcomes returns the table of docs/LOCKS.md: by the event and the library, what happens.
+// outcomes returns the table of docs/LOCK-GUARANTEES.md: by the event and the library, what happens.
 func outcomes(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	_, text, found := strings.Cut(page(t), "\n| what happens to the holder |")

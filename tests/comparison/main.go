@@ -7,9 +7,9 @@
 // holds the lock until its input ends (Ctrl-D); Enter writes. Start it twice, stop one by Ctrl-Z or kill
 // -STOP, break its connection, end the server, and see what each of them says.
 //
-// The tests do just that, to all of them, and compare what they see with the table in docs/LOCKS.md (make
-// comparison). It is a module of its own, so that etcd is no dependency of the server. To add a library,
-// add a file, its line in libraries, and its column in the page.
+// The tests do just that, to all of them, and compare what they see with the table in
+// docs/LOCK-GUARANTEES.md (make comparison). It is a module of its own, so that etcd is no dependency of the
+// server. To add a library, add a file, its line in libraries, and its column in the page.
 package main
 
 import (

@@ -128,7 +128,7 @@ func (d *sick) forAWhile(fails func(op string) bool) {
 		}
 		require.NotEqual(t, "leader", d.member.field("raft_role"))
 	}
-	require.Greater(t, d.failures(), before, "nothing was tried")
+	eventually(t, "it tries to write", func() bool { return d.failures() > before })
 	d.disk.Set(nil)
 	d.write(20) // which needs its disk
 	require.Positive(t, d.said.count(d.member, "can write to its log again")+d.said.count(d.member, "can write to its directory again"))

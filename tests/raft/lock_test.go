@@ -98,6 +98,7 @@ func TestTimeAndTokens(t *testing.T) {
 			for _, owner := range []string{"a", "b"} {
 				require.Positive(t, old.ask("LOCK", "shared", owner, "PX", "20000", "SHARED").Int)
 			}
+			require.Positive(t, old.ask("SEM.ACQUIRE", "sem", "a", "LIMIT", "3", "PERMITS", "2", "PX", "20000").Int)
 			require.Positive(t, old.ask("LOCK", "watched", "alice").Int)
 			left := old.ask("PTTL", "fixed").Int
 			begun := time.Now()
@@ -112,6 +113,8 @@ func TestTimeAndTokens(t *testing.T) {
 			require.Greater(t, next.ask("LOCK", "new", "bob", "PX", "1000").Int, token)
 			require.EqualValues(t, 0, next.ask("LOCK", "shared", "bob", "PX", "1000").Int)
 			require.EqualValues(t, 0, next.ask("LOCK", "watched", "bob", "PX", "1000").Int)
+			require.True(t, next.ask("SEM.ACQUIRE", "sem", "b", "PERMITS", "2", "PX", "1000").IsNull())
+			require.Greater(t, next.ask("SEM.ACQUIRE", "sem", "b", "PX", "1000").Int, token)
 			old.start()
 			g.same()
 		})

@@ -21,23 +21,85 @@ import (
 // snippet
 var errLost = errors.New("the lock was lost")
 
-// withLock runs work while it holds the lock, for which it waits up to 10 seconds. The context that
-// work gets ends before the lease does. waiting is a client with a pool of its own, for as many
-// connections as callers may wait: each waits on one.
-func withLock(ctx context.Context, client, waiting *redis.Client, key string, work func(ctx context.Context, token int64) error) error {
-	const lease, wait, margin = 30 * time.Second, 10 * time.Second, 5 * time.Second
-	owner := rand.Text() // this call's own name, which no other client has or will have
+// waiters waits for locks on behalf of many callers. One subscription hears of all outcomes, so no caller
+// occupies a connection while it waits.
+type waiters struct {
+	client *redis.Client
+	prefix string // begins the name of each owner
+	mu     sync.Mutex
+	heard  map[string]chan string // by the channel of the owner
+}
 
-	patient := waiting.WithTimeout(wait + margin) // a reply may take as long as the WAIT
-	token, err := patient.Do(ctx, "LOCK", key, owner, "PX", lease.Milliseconds(), "WAIT", wait.Milliseconds(), "ONCE").Int64()
+func newWaiters(ctx context.Context, client *redis.Client) (*waiters, error) {
+	w := &waiters{client: client, prefix: rand.Text() + ":", heard: map[string]chan string{}}
+	outcomes := client.PSubscribe(ctx, "__lock__:"+w.prefix+"*")
+	if _, err := outcomes.Receive(ctx); err != nil {
+		return nil, err
+	}
+	go func() {
+		for m := range outcomes.Channel() {
+			w.mu.Lock()
+			if c := w.heard[m.Channel]; c != nil {
+				select {
+				case c <- m.Payload:
+				default: // there is one already
+				}
+			}
+			w.mu.Unlock()
+		}
+	}()
+	return w, nil
+}
+
+// lock acquires a lock for a new owner, for which it waits.
+func (w *waiters) lock(ctx context.Context, key string, lease, wait time.Duration) (owner string, token int64, err error) {
+	owner = w.prefix + rand.Text()
+	channel, heard := "__lock__:"+owner, make(chan string, 1)
+	w.mu.Lock()
+	w.heard[channel] = heard
+	w.mu.Unlock()
+	defer func() {
+		w.mu.Lock()
+		delete(w.heard, channel)
+		w.mu.Unlock()
+		if err != nil { // it waits no more, and what was granted meanwhile is given back
+			end := context.WithoutCancel(ctx)
+			w.client.Do(end, "LOCK.CANCEL", key, owner)
+			w.client.Do(end, "UNLOCK", key, owner)
+		}
+	}()
+	for until := time.Now().Add(wait); time.Now().Before(until); {
+		left := time.Until(until).Milliseconds() + 1
+		reply, err := w.client.Do(ctx, "LOCK", key, owner, "PX", lease.Milliseconds(), "WAIT", left, "NOTIFY", "ONCE").Result()
+		if err != nil {
+			return owner, 0, err
+		}
+		if token, ok := reply.(int64); ok { // acquired; after a wait this has confirmed the grant
+			return owner, token, nil
+		}
+		select { // QUEUED
+		case <-heard: // granted, or refused: asking again tells which
+		case <-time.After(3 * time.Second): // a message may be lost; who asks again keeps the place
+		case <-ctx.Done():
+			return owner, 0, ctx.Err()
+		}
+	}
+	return owner, 0, redis.Nil
+}
+
+// withLock runs work while it holds the lock, for which it waits up to 10 seconds. The context that
+// work gets ends before the lease does.
+func withLock(ctx context.Context, w *waiters, key string, work func(ctx context.Context, token int64) error) error {
+	const lease, wait, margin = 30 * time.Second, 10 * time.Second, 5 * time.Second
+	owner, token, err := w.lock(ctx, key, lease, wait)
 	if err != nil {
 		return err // redis.Nil: somebody else holds it still
 	}
 	// If this fails, the lease ends by itself.
-	defer client.Do(context.WithoutCancel(ctx), "UNLOCK", key, owner, "TOKEN", token)
+	defer w.client.Do(context.WithoutCancel(ctx), "UNLOCK", key, owner, "TOKEN", token)
 
 	began := time.Now() // not when the reply came: it may have been on its way for long
-	held, err := client.Do(ctx, "RENEW", key, owner, "PX", lease.Milliseconds(), "TOKEN", token).Int()
+	held, err := w.client.Do(ctx, "RENEW", key, owner, "PX", lease.Milliseconds(), "TOKEN", token).Int()
 	if err != nil {
 		return err
 	}
@@ -103,16 +165,20 @@ func Example_withLock() {
 	client, end := inProcess(nil)
 	defer end()
 	options := *client.Options()
-	options.PoolSize = 30
-	waiting := redis.NewClient(&options)
-	defer waiting.Close()
+	options.PoolSize = 2
+	few := redis.NewClient(&options)
+	defer few.Close()
 	ctx := context.Background()
+	w, err := newWaiters(ctx, few)
+	if err != nil {
+		log.Fatal(err)
+	}
 	inside, most := 0, 0
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	for range 30 { // client has fewer connections
+	for range 30 { // there are fewer connections
 		all.Go(func() {
-			err := withLock(ctx, client, waiting, "door", func(ctx context.Context, token int64) error {
+			err := withLock(ctx, w, "door", func(ctx context.Context, token int64) error {
 				mu.Lock()
 				inside++
 				most = max(most, inside)

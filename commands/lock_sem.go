@@ -1,0 +1,215 @@
+package commands
+
+import (
+	"lockserver/internal/keyevent"
+	"lockserver/store"
+	"lockserver/store/hash"
+)
+
+// semCall is one call of SEM.ACQUIRE.
+type semCall struct {
+	key, owner []byte
+	lease      lease
+	permits    int64
+	limit      int64 // 0: it names none
+	once       bool  // what the owner holds counts
+	waits      bool
+	waited     bool // it has waited: the limit is that of the semaphore when it looked last
+	waitMS     int64
+}
+
+// semAcquire takes permits, or waits, or answers nil.
+func semAcquire(c *Ctx) error {
+	a := c.Args()
+	s := semCall{key: a.Key(), owner: a.Bytes(), permits: 1}
+	if err := s.read(c, a); err != nil {
+		return err
+	}
+	token, _, err := s.acquire(c)
+	switch {
+	case err != nil:
+		return err
+	case token != 0:
+		c.Out.Int(token)
+		return nil
+	case !s.waits:
+		c.Out.Null()
+		return nil
+	}
+	own := WaitingLock{leaseMS: s.lease.ms, renewed: s.lease.unit == "", once: s.once, permits: int32(s.permits), limit: int32(s.limit)}
+	return c.Block(Wait{Keys: [][]byte{s.key}, DeadlineMS: c.WaitEndMS(s.waitMS), Queue: true, Owner: s.owner, Units: int32(s.permits),
+		Permits: true, Counts: s.once, Lock: own})
+}
+
+// read takes what follows the owner and checks it.
+func (s *semCall) read(c *Ctx, a *Scanner) error {
+	named := map[string]bool{}
+	for a.More() {
+		w := a.Option()
+		if named[w] && w != "PX" && w != "EX" {
+			a.Syntax()
+		}
+		named[w] = true
+		switch w {
+		case "PX", "EX":
+			s.lease.read(c, a, w)
+		case "LIMIT":
+			s.limit = readPermits(a, ErrPermitLimit)
+		case "PERMITS":
+			s.permits = readPermits(a, ErrPermits)
+		case "WAIT":
+			s.waits, s.waitMS = true, readWaitMS(a)
+		case "ONCE":
+			s.once = true
+		}
+	}
+	if err := a.Err(); err != nil {
+		return err
+	}
+	if err := CheckOwner(s.owner); err != nil {
+		return err
+	}
+	if s.limit > 0 && s.permits > s.limit {
+		return ErrTooManyPermits(s.key, s.permits, s.limit)
+	}
+	_, err := s.lease.endMS(c)
+	return err
+}
+
+// readPermits reads a number of permits; outside is the error for one that no semaphore has.
+func readPermits(a *Scanner, outside Error) int64 {
+	n := a.Int()
+	if a.Err() == nil && (n < 1 || n > MostPermits) {
+		a.Fail(outside)
+	}
+	return n
+}
+
+// acquire takes the permits and returns the token; 0: they are not available, or kept for waiters, and
+// nothing was changed. grant is for giveBack.
+func (s *semCall) acquire(c *Ctx) (token int64, grant lockGrant, err error) {
+	v, edit, err := openSemaphore(c.DB, s.key, s.owner)
+	if err != nil {
+		return 0, grant, err
+	}
+	exists := v.owners > 0
+	switch {
+	case exists && s.limit > 0 && s.limit != v.limit && !s.waited:
+		return 0, grant, ErrLimitMismatch(s.key, v.limit, s.limit)
+	case exists:
+		s.limit = v.limit
+	case s.limit == 0:
+		return 0, grant, ErrNoSemaphore(s.key)
+	}
+	lacking := s.permits
+	// plant:sem-once
+	if s.once {
+		lacking = max(0, s.permits-v.mine.shared)
+	}
+	if lacking > 0 {
+		if ok, err := s.admits(c, edit.Hash(), exists, lacking); !ok {
+			return 0, grant, err
+		}
+	}
+	token = s.take(c, v, edit, lacking)
+	return token, lockGrant{token: token, counted: lacking > 0, note: c.DB.Note(s.key), permits: lacking}, nil
+}
+
+// admits reports whether so many permits are available to the call. A waiter for more than there are hears of
+// it when its turn comes.
+func (s *semCall) admits(c *Ctx, h *hash.Hash, exists bool, lacking int64) (bool, error) {
+	// plant:sem-queue
+	queues := c.Queues.Awaited(c.DB.ID(), s.key)
+	switch {
+	case s.permits > s.limit && (!queues || !s.waited):
+		return false, ErrTooManyPermits(s.key, s.permits, s.limit)
+	case queues:
+		return false, nil
+	}
+	used := int64(0)
+	if exists {
+		used = store.Permits(h)
+	}
+	// plant:sem-free
+	return used+lacking <= s.limit, nil
+}
+
+// take gives the owner so many more permits, and its lease begins anew.
+func (s *semCall) take(c *Ctx, v lockView, edit store.HashEdit, permits int64) (token int64) {
+	if v.owners == 0 {
+		if edit.Hash() != nil { // what the last holder of something left behind
+			edit.Remove()
+			edit = c.DB.EditHash(s.key)
+		}
+		v = lockView{}
+	}
+	has := v.mine
+	if !has.held() {
+		has.token = c.Host.NextToken(0)
+	}
+	has.shared += permits
+	has.watched = s.lease.unit == ""
+	edit.Update(s.owner, has.append(c.names[0][:0])) // first: a new hash gets space for the fields after a long one
+	if v.owners == 0 {
+		edit.Update(shareField, semMode)
+		edit.SetInt(permitsField, s.limit)
+	}
+	endMS, _ := s.lease.endMS(c) // checked before
+	// plant:sem-lease
+	moveLease(c.DB, s.key, s.owner, endMS, v, edit)
+	confirmed := uint64(0)
+	if permits == 0 {
+		confirmed = c.DB.Note(s.key)
+	}
+	note := c.Host.HeldShare(c, s.key, s.owner, has.token, has.watched, confirmed)
+	if permits == 0 { // what was given over another connection is not to be given back: see giveBack
+		lock := c.DB.EditHash(s.key)
+		lock.SetNote(note)
+		c.Notify(keyevent.Generic, "renew", s.key)
+	} else {
+		c.Notify(keyevent.Generic, "acquire", s.key)
+	}
+	return has.token
+}
+
+// semaphore is the call of SEM.ACQUIRE that waits, as it was.
+func (w *WaitingLock) semaphore(c *Ctx) semCall {
+	s := semCall{key: c.Argv[1], owner: c.Argv[2], permits: int64(w.permits), limit: int64(w.limit), once: w.once, waited: true}
+	s.lease.ms = w.leaseMS
+	if !w.renewed {
+		s.lease.unit = "PX"
+	}
+	return s
+}
+
+// trySemaphore is Try for SEM.ACQUIRE.
+func (w *WaitingLock) trySemaphore(c *Ctx) (bool, error) {
+	s := w.semaphore(c)
+	if _, err := s.lease.endMS(c); err != nil {
+		return false, err
+	}
+	token, grant, err := s.acquire(c)
+	w.limit = int32(s.limit)
+	if token == 0 || err != nil {
+		return false, err
+	}
+	w.grants = &[]lockGrant{grant}
+	c.Out.Int(token)
+	return true, nil
+}
+
+// givePermitsBack is giveBack for SEM.ACQUIRE.
+func (w *WaitingLock) givePermitsBack(c *Ctx) {
+	if w.grants == nil {
+		return
+	}
+	s, g := w.semaphore(c), (*w.grants)[0]
+	if note := c.DB.Note(s.key); !g.counted || note != g.note && note != 0 {
+		return
+	}
+	v, edit, err := openSemaphore(c.DB, s.key, s.owner)
+	if err == nil && v.owners > 0 && v.mine.token == g.token && v.mine.held() {
+		// plant:sem-undo
+		releasePermits(c, s.key, s.owner, v, edit, min(g.permits, v.mine.shared))
+	}
+}

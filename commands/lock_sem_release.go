@@ -1,0 +1,155 @@
+package commands
+
+import (
+	"lockserver/internal/keyevent"
+	"lockserver/store"
+)
+
+// semRelease gives permits back.
+func semRelease(c *Ctx) error {
+	a := c.Args()
+	key, owner := a.Key(), a.Bytes()
+	permits, token := int64(0), int64(0)
+	for a.More() {
+		switch w := a.Option(); {
+		case w == "PERMITS" && permits == 0:
+			permits = readPermits(a, ErrPermits)
+		case w == "TOKEN" && token == 0:
+			token = readTokenNumber(a)
+		default:
+			a.Syntax()
+		}
+	}
+	if err := a.Err(); err != nil {
+		return err
+	}
+	if err := CheckOwner(owner); err != nil {
+		return err
+	}
+	v, edit, err := openSemaphore(c.DB, key, owner)
+	if err != nil {
+		return err
+	}
+	stale := token != 0 && token != v.mine.token
+	if stale {
+		c.Host.StaleToken(c)
+	}
+	if stale || v.owners == 0 || !v.mine.held() || permits > v.mine.shared {
+		c.Out.Null()
+		return nil
+	}
+	if permits == 0 {
+		permits = v.mine.shared
+	}
+	c.Out.Int(releasePermits(c, key, owner, v, edit, permits))
+	return nil
+}
+
+// releasePermits gives so many permits back, which the owner holds, and returns how many it still has.
+func releasePermits(c *Ctx, key, owner []byte, v lockView, edit store.HashEdit, permits int64) (left int64) {
+	has := v.mine
+	// plant:sem-release
+	has.shared -= permits
+	if has.shared > 0 {
+		edit.Update(owner, has.append(c.names[0][:0]))
+		c.Notify(keyevent.Generic, "release", key)
+		return has.shared
+	}
+	removeHolder(c, key, owner, v, edit, false)
+	return 0
+}
+
+// removeHolder ends what an owner holds of a semaphore, and with the last holder the semaphore.
+func removeHolder(c *Ctx, key, owner []byte, v lockView, edit store.HashEdit, forced bool) {
+	if v.owners == 1 {
+		edit.Remove()
+		c.Host.Released(c, key, forced)
+		c.NotifyTaken(keyevent.Generic, "release", key, true)
+		return
+	}
+	last := edit.Hash().Deadline(owner) == c.DB.Peek(key).DeadlineMS()
+	edit.Delete(owner)
+	if forced {
+		c.Host.ForcedShare(c, key, owner)
+	} else {
+		c.Host.ReleasedShare(c, key, owner, true)
+	}
+	if last {
+		endWithLast(c.DB, key, edit)
+	}
+	c.Notify(keyevent.Generic, "release", key)
+}
+
+// semRenew starts the lease of a holder anew. With a time of its own the client has taken the renewal over.
+func semRenew(c *Ctx) error {
+	a := c.Args()
+	key, owner := a.Key(), a.Bytes()
+	var l lease
+	token := int64(0)
+	for a.More() {
+		switch w := a.Option(); w {
+		case "PX", "EX":
+			l.read(c, a, w)
+		case "TOKEN":
+			if token != 0 {
+				a.Syntax()
+			}
+			token = readTokenNumber(a)
+		}
+	}
+	if err := a.Err(); err != nil {
+		return err
+	}
+	if err := CheckOwner(owner); err != nil {
+		return err
+	}
+	endMS, err := l.endMS(c)
+	if err != nil {
+		return err
+	}
+	v, edit, err := openSemaphore(c.DB, key, owner)
+	if err != nil {
+		return err
+	}
+	stale := token != 0 && token != v.mine.token
+	if stale {
+		c.Host.StaleToken(c)
+	}
+	if stale || v.owners == 0 || !v.mine.held() {
+		c.Out.Int(0)
+		return nil
+	}
+	taken := l.unit != ""
+	if has := v.mine; taken && has.watched {
+		has.watched = false
+		edit.Update(owner, has.append(c.names[0][:0]))
+	}
+	moveLease(c.DB, key, owner, endMS, v, edit)
+	c.Notify(keyevent.Generic, "renew", key)
+	if taken {
+		c.Host.ReleasedShare(c, key, owner, false)
+	}
+	c.Out.Int(1)
+	return nil
+}
+
+// semResize sets the limit of a semaphore. Holders keep what they have.
+func semResize(c *Ctx) error {
+	a := c.Args()
+	key, limit := a.Key(), readPermits(a, ErrPermitLimit)
+	if err := a.Err(); err != nil {
+		return err
+	}
+	v, edit, err := openSemaphore(c.DB, key, nil)
+	switch {
+	case err != nil:
+		return err
+	case v.owners == 0:
+		c.Out.Int(0)
+		return nil
+	}
+	edit.SetInt(permitsField, limit)
+	c.Notify(keyevent.Generic, "resize", key)
+	c.Out.Int(1)
+	return nil
+}

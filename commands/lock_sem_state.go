@@ -1,0 +1,70 @@
+package commands
+
+import (
+	"lockserver/store"
+	"lockserver/store/hash"
+)
+
+// A semaphore is a hash of the layout of a lock with shared holders (lock_shared_state.go). The field for the
+// mode says "sem", and one more field has the limit. The number of an owner's shared holds is the number of
+// its permits. Each owner has a lease and a token of its own.
+var (
+	permitsField = []byte(store.LimitField)
+	semMode      = []byte(store.SemaphoreMode)
+)
+
+// MostPermits is the highest limit of a semaphore.
+const MostPermits = 1_000_000_000
+
+// viewSemaphore reads a hash that says to be a semaphore, as an owner sees it. owners is 0 if only the limit
+// is left of it.
+func viewSemaphore(h *hash.Hash, owner []byte) (v lockView, err error) {
+	limit, isInt, _ := h.GetInt(permitsField)
+	if !isInt || limit < 1 || limit > MostPermits || h.Has(modeField) {
+		return v, ErrWrongType
+	}
+	v.limit, v.owners = limit, h.Len()-2
+	if v.owners == 0 || len(owner) == 0 {
+		return v, nil
+	}
+	value, ok := h.Get(nil, owner)
+	if !ok {
+		return v, nil
+	}
+	if v.mine, ok = parseShare(value); !ok || v.mine.exclusive > 0 {
+		return lockView{}, ErrWrongType
+	}
+	return v, nil
+}
+
+// openSemaphore reads the semaphore at key as owner sees it, ready to be changed. Without owners there is no
+// semaphore. The hash, if there is one, is what the last holder of something left behind.
+func openSemaphore(db *store.DB, key, owner []byte) (v lockView, edit store.HashEdit, err error) {
+	v, edit, err = openAny(db, key, owner)
+	if err == nil && v.owners > 0 && v.limit == 0 {
+		err = ErrWrongType
+	}
+	return v, edit, err
+}
+
+// Semaphore is a semaphore that is held.
+type Semaphore struct {
+	Limit   int64
+	Used    int64 // permits; more than Limit if that has been lowered
+	Holders int
+}
+
+// Available is how many permits can be acquired.
+func (s *Semaphore) Available() int64 { return max(0, s.Limit-s.Used) }
+
+// FindSemaphore returns the semaphore at key; Limit 0: there is none. ErrWrongType: there is something else.
+func FindSemaphore(db *store.DB, key []byte) (s Semaphore, err error) {
+	l, err := FindLock(db, key)
+	if err != nil || !l.Held() {
+		return s, err
+	}
+	if l.Limit == 0 {
+		return s, ErrWrongType
+	}
+	return Semaphore{l.Limit, store.Permits(db.Peek(key).Hash()), l.Shares}, nil
+}

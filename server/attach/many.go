@@ -1,0 +1,27 @@
+package attach
+
+// A semaphore may have many holders. Then a change of one holder leaves a doubt about that one alone.
+
+// ChangedFor is Changed for what one owner holds at a key.
+func (t *Table[S]) ChangedFor(db int, key, owner string, runsFor func(owner string) bool) {
+	l := t.Find(db, key, owner)
+	if l == nil {
+		return
+	}
+	if l.why == unknown && runsFor(owner) {
+		l.why = scripted
+	}
+	t.doubt(l)
+}
+
+// BecauseDoubted is Because for the locks at a key about which there are doubts.
+func (t *Table[S]) BecauseDoubted(db int, key []byte, why Reason) {
+	for _, d := range t.doubts {
+		if d.DB != db || d.Key != string(key) {
+			continue
+		}
+		if l := t.Find(db, d.Key, d.Owner); l != nil && l.why <= scripted {
+			l.why = why
+		}
+	}
+}

@@ -1,0 +1,213 @@
+package attach
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tidwall/btree"
+)
+
+// LeastPrefix is the least length of a prefix: a shorter one would match the owners of other programs.
+const LeastPrefix = 8
+
+// prefix is the beginning of the names of the owners that connections keep alive (LOCK.ATTACH PREFIX).
+type prefix[S comparable] struct {
+	text string
+	by   []S // in the order in which they came; there is at least one
+}
+
+// prefixes are all of them. While there is one, the table knows the locks of all owners, also of those that
+// no connection is attached to. So the locks under a prefix are found without looking at any other.
+type prefixes[S comparable] struct {
+	byText  map[string]*prefix[S]
+	lengths []prefixLength               // of all prefixes, the shortest first
+	sorted  btree.Map[string, *Owner[S]] // all owners of the table, while there are prefixes
+}
+
+// prefixLength is a length, and how many prefixes have it.
+type prefixLength struct{ bytes, count int }
+
+// of visits the prefixes of an owner's name, the shortest first, until visit returns false.
+func (ps *prefixes[S]) of(owner []byte, visit func(p *prefix[S]) bool) {
+	// plant:prefixes-of
+	for _, length := range ps.lengths {
+		if length.bytes > len(owner) {
+			return
+		}
+		if p := ps.byText[string(owner[:length.bytes])]; p != nil && !visit(p) {
+			return
+		}
+	}
+}
+
+func (ps *prefixes[S]) countLength(bytes, by int) {
+	i, found := slices.BinarySearchFunc(ps.lengths, bytes, func(l prefixLength, bytes int) int { return l.bytes - bytes })
+	if !found {
+		ps.lengths = slices.Insert(ps.lengths, i, prefixLength{bytes: bytes})
+	}
+	if ps.lengths[i].count += by; ps.lengths[i].count == 0 {
+		ps.lengths = slices.Delete(ps.lengths, i, i+1)
+	}
+}
+
+// Prefixes are those that the connection is attached to, in no order.
+func (v *Vouches[S]) Prefixes() (texts []string) {
+	for text := range v.prefixes {
+		texts = append(texts, text)
+	}
+	return texts
+}
+
+// HasPrefixes reports whether a connection is attached to a prefix. The table then has to know all locks.
+func (t *Table[S]) HasPrefixes() bool { return len(t.prefixes.byText) > 0 }
+
+// AttachPrefix attaches s to every owner that begins with a text, present and future. first: it is the
+// table's only prefix. Then the caller tells it of the locks of all owners (Track, Hold).
+func (t *Table[S]) AttachPrefix(s S, v *Vouches[S], text []byte) (first bool) {
+	if v.prefixes[string(text)] != nil {
+		return false
+	}
+	ps := &t.prefixes
+	if first = !t.HasPrefixes(); first {
+		ps.byText = make(map[string]*prefix[S])
+		for name, o := range t.owners {
+			ps.sorted.Set(name, o)
+		}
+	}
+	p := ps.byText[string(text)]
+	if p == nil {
+		p = &prefix[S]{text: string(text)}
+		ps.byText[p.text] = p
+		ps.countLength(len(p.text), 1)
+	}
+	p.by = append(p.by, s)
+	if v.prefixes == nil {
+		v.prefixes = make(map[string]*prefix[S])
+	}
+	v.prefixes[p.text] = p
+	v.bytes += vouchBytes + len(text)
+	t.attached++
+	return first
+}
+
+// DetachPrefix ends it, and returns the locks under the prefix that no connection keeps alive any more.
+func (t *Table[S]) DetachPrefix(s S, v *Vouches[S], text string) (left []*Lock[S]) {
+	p := v.prefixes[text]
+	if p == nil {
+		return nil
+	}
+	delete(v.prefixes, text)
+	v.bytes -= vouchBytes + len(text)
+	t.attached--
+	i := slices.Index(p.by, s)
+	if p.by = slices.Delete(p.by, i, i+1); len(p.by) > 0 {
+		return nil
+	}
+	ps := &t.prefixes
+	delete(ps.byText, text)
+	ps.countLength(len(text), -1)
+	t.EachUnder(text, func(l *Lock[S]) {
+		if !t.Vouched([]byte(l.Owner.Name)) {
+			left = append(left, l)
+		}
+	})
+	if !t.HasPrefixes() {
+		t.forgetOthers()
+	}
+	if !t.InUse() {
+		t.doubts = nil
+	}
+	return left
+}
+
+// forgetOthers forgets the owners that no connection is attached to.
+func (t *Table[S]) forgetOthers() {
+	t.prefixes = prefixes[S]{}
+	for _, o := range t.owners {
+		if len(o.By) == 0 {
+			t.forget(o)
+		}
+	}
+}
+
+// EachUnder visits the locks of the owners that begin with a text. It looks at no other owner. There is a
+// prefix, or was until now.
+func (t *Table[S]) EachUnder(text string, visit func(l *Lock[S])) {
+	t.prefixes.sorted.Ascend(text, func(name string, o *Owner[S]) bool {
+		if !strings.HasPrefix(name, text) {
+			return false
+		}
+		for l := o.first; l != nil; l = l.next {
+			visit(l)
+		}
+		return true
+	})
+}
+
+// Track returns an owner, whose locks the table is to know from now on; nil: it need not know them.
+func (t *Table[S]) Track(name []byte) *Owner[S] {
+	o := t.owners[string(name)]
+	if o == nil && t.HasPrefixes() {
+		o = t.add(name)
+	}
+	return o
+}
+
+// Vouched reports whether a connection is attached to an owner, or to a prefix of it.
+func (t *Table[S]) Vouched(owner []byte) (yes bool) {
+	t.Each(owner, func(S, bool) bool {
+		yes = true
+		return false
+	})
+	return yes
+}
+
+// VouchedBy reports whether one connection is attached to an owner, or to a prefix of it.
+func (t *Table[S]) VouchedBy(s S, owner []byte) (yes bool) {
+	t.Each(owner, func(other S, _ bool) bool {
+		yes = other == s
+		return !yes
+	})
+	return yes
+}
+
+// Each visits the connections that are attached to an owner, and then those that are attached to a prefix of
+// it, until visit returns false. It may visit one more than once.
+func (t *Table[S]) Each(owner []byte, visit func(s S, byPrefix bool) bool) {
+	if o := t.owners[string(owner)]; o != nil {
+		for _, s := range o.By {
+			if !visit(s, false) {
+				return
+			}
+		}
+	}
+	t.prefixes.of(owner, func(p *prefix[S]) bool {
+		for _, s := range p.by {
+			if !visit(s, true) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// All returns the connections that Each visits, each of them once. Of the first so many byPrefix is false.
+func (t *Table[S]) All(owner []byte) (all []S, byOwner int) {
+	of := t.owners[string(owner)]
+	t.prefixes.of(owner, func(p *prefix[S]) bool {
+		for _, s := range p.by {
+			if !slices.Contains(all, s) {
+				all = append(all, s)
+			}
+		}
+		return true
+	})
+	if of == nil {
+		return all, 0
+	}
+	if all == nil {
+		return of.By, len(of.By)
+	}
+	own := slices.DeleteFunc(slices.Clone(of.By), func(s S) bool { return slices.Contains(all, s) })
+	return append(own, all...), len(own)
+}

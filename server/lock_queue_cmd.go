@@ -1,0 +1,100 @@
+package server
+
+import (
+	"lockserver/commands"
+	"lockserver/server/attach"
+	"lockserver/store"
+)
+
+// The commands on the queue of a lock, and what bounds it.
+
+func lockQueueRows() []commands.Row {
+	return []commands.Row{
+		{Name: "lock.cancel", Group: commands.Lock, Since: "0.1.0", Flags: commands.Write | commands.Fast, Run: lockCancel,
+			Summary:    "Ends an owner's waits for a lock; a blocked client gets nil.",
+			Complexity: "O(N) where N is the smaller of the number of waiters for the lock and that of the owner's waits",
+			Args:       []commands.Arg{commands.Key("key", commands.RW|commands.Delete), commands.Str("owner")}},
+		{Name: "lock.confirm", Group: commands.Lock, Since: "0.1.0", Flags: commands.Write | commands.Fast, Run: lockConfirm,
+			Summary:    "Confirms a lock that was granted after a wait with NOTIFY.",
+			Complexity: "O(1)",
+			Args: []commands.Arg{commands.Key("key", commands.RW|commands.Update), commands.Str("owner"),
+				commands.Int("token")}},
+	}
+}
+
+// lockConfirm confirms a grant. It can be repeated: the reply is 1 as long as the owner holds the lock with
+// the token.
+func lockConfirm(c *commands.Ctx) error {
+	a := c.Args()
+	key, owner, token := a.Key(), a.Bytes(), a.Int()
+	if err := a.Err(); err != nil {
+		return err
+	}
+	if err := commands.CheckOwner(owner); err != nil {
+		return err
+	}
+	if !c.DB.Peek(key).Is(store.Hash) {
+		return commands.ErrWrongType
+	}
+	if has, held := commands.HoldOf(c.DB, key, owner); !held || has != token {
+		c.Host.StaleToken(c)
+		c.Out.Int(0)
+		return nil
+	}
+	c.Host.Confirmed(c, key, owner, token)
+	c.Out.Int(1)
+	return nil
+}
+
+// lockCancel ends the waits of an owner that stand in the queue of a lock. An MLOCK that waits for the lock
+// ends as a whole.
+func lockCancel(c *commands.Ctx) error {
+	a := c.Args()
+	key, owner := a.Key(), a.Bytes()
+	if err := a.Err(); err != nil {
+		return err
+	}
+	if err := commands.CheckOwner(owner); err != nil {
+		return err
+	}
+	ex, found := sessionOf(c).executor, int64(0)
+	for {
+		w := ex.queues.Find(c.DB.ID(), key, owner, nil)
+		if w == nil {
+			break
+		}
+		found = 1
+		if of, ok := w.Call().(*queuedWait); ok {
+			ex.refuseQueued(of, attach.Cancelled)
+		} else {
+			ex.timeOut(w.Call().(*parkedCall))
+		}
+	}
+	c.Out.Int(found)
+	return nil
+}
+
+// limitWaiters refuses a wait for a lock that has as many waiters as it may have.
+func (ex *executor) limitWaiters(c *commands.Ctx, wait *commands.Wait) error {
+	most := ex.config.LockMaxWaiters
+	if most == 0 || wait.Owner == nil {
+		return nil
+	}
+	for _, key := range wait.Keys {
+		if q := ex.queues.Of(c.DB.ID(), key); q != nil && int64(q.OfLocks()) >= most {
+			ex.counts.limited++
+			return commands.ErrLockWaiters(key, most)
+		}
+	}
+	return nil
+}
+
+// limitWaits is limitWaiters for a wait with NOTIFY. A connection can have many such waits.
+func (ex *executor) limitWaits(c *commands.Ctx, wait *commands.Wait) error {
+	most, s := ex.config.LockMaxWaitsPerClient, sessionOf(c)
+	if most > 0 && s.queued != nil && int64(s.queued.count) >= most {
+		ex.counts.limited++
+		return commands.ErrLockWaits(most)
+	}
+	return ex.limitWaiters(c, wait)
+}

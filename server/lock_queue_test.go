@@ -1,0 +1,93 @@
+package server
+
+import (
+	"net"
+	"testing"
+	"time"
+)
+
+// queueScripts are what LOCK.CANCEL and the limits of queues promise.
+var queueScripts = []struct{ name, text string }{
+	{"a blocked wait ends with nil, and the others keep their places", `
+		A LOCK k a -> token
+		B LOCK k b WAIT 0 -> waits
+		C LOCK k c WAIT 0 -> waits
+		D LOCK k d WAIT 0 -> waits
+		A LOCK.CANCEL k c -> 1
+		C <- $nil
+		A LOCK.CANCEL k c -> 0
+		A LOCK.CANCEL k a -> 0
+		A LOCK.CANCEL other b -> 0
+		A UNLOCK k a -> 1
+		B <- token
+		B UNLOCK k b -> 1
+		D <- token`},
+	{"the head is cancelled, and the next one goes", `
+		A LOCK k a -> token
+		B LOCK k b WAIT 0 -> waits
+		C LOCK k c WAIT 0 -> waits
+		A MULTI -> +OK
+		A UNLOCK k a -> +QUEUED
+		A LOCK.CANCEL k b -> +QUEUED
+		A EXEC -> [1 1]
+		B <- $nil
+		C <- token`},
+	{"an MLOCK ends as a whole", `
+		A MLOCK 2 k l a -> tokens=k,l
+		B MLOCK 2 k l b WAIT 0 -> waits
+		C LOCK l c WAIT 0 -> waits
+		A LOCK.CANCEL l b -> 1
+		B <- *nil
+		A MUNLOCK 2 k l a -> [1 1]
+		C <- token`},
+	{"all waits of the owner end", `
+		A LOCK k a -> token
+		B LOCK k b WAIT 0 -> waits
+		C LOCK k b WAIT 1000 SHARED -> waits
+		A LOCK.CANCEL k b -> 1
+		B <- $nil
+		C <- $nil
+		parked 0`},
+	{"from a script", `
+		A LOCK k a -> token
+		B LOCK k b WAIT 0 -> waits
+		A EVAL return(redis.call('LOCK.CANCEL',KEYS[1],ARGV[1])) 1 k b -> 1
+		B <- $nil`},
+	{"a wait for something else is none", `
+		B BLPOP k 0 -> waits
+		A LOCK.CANCEL k b -> 0
+		A RPUSH k x -> 1
+		B <- ["k" "x"]`},
+	{"words that make no sense", `
+		A LOCK.CANCEL k -> -ERR wrong number of arguments for 'lock.cancel' command
+		A LOCK.CANCEL k a b -> -ERR wrong number of arguments for 'lock.cancel' command
+		A LOCK.CANCEL k "" -> -ERR lock owner must not be empty`},
+	{"a lock has as many waiters as it may have", `
+		A CONFIG SET lock-max-waiters 2 -> +OK
+		A LOCK k a -> token
+		B LOCK k b WAIT 0 -> waits
+		C LOCK k c WAIT 0 -> waits
+		D LOCK k d WAIT 0 -> -LOCKLIMIT lock 'k' has 2 waiters already (lock-max-waiters)
+		D MLOCK 2 other k d WAIT 0 -> -LOCKLIMIT lock 'k' has 2 waiters already (lock-max-waiters)
+		D EXISTS other -> 0
+		D LOCK k d -> $nil
+		A LOCK.CANCEL k b -> 1
+		B <- $nil
+		D LOCK k d WAIT 0 -> waits
+		A UNLOCK k a -> 1
+		C <- token
+		A CONFIG SET lock-max-waiters 0 -> +OK
+		A LOCK k a WAIT 0 -> waits`},
+}
+
+func TestQueueScripts(t *testing.T) {
+	t.Parallel()
+	for _, tt := range queueScripts {
+		t.Run(tt.name, func(t *testing.T) {
+			clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
+			onEveryTransport(t, Options{Clock: clock}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+				converse(t, srv, clock, dial, tt.text)
+			})
+		})
+	}
+}

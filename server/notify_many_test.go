@@ -1,0 +1,116 @@
+package server
+
+import (
+	"fmt"
+	"net"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/server/transport"
+)
+
+// manyWaits is a server with a clock that stands still, and a session that waits for many locks with NOTIFY.
+type manyWaits struct {
+	*executor
+	s     *session
+	clock *ManualClock
+	room  batch
+	each  float64 // bytes of heap that a wait takes
+	words float64 // how many of them are its words
+	told  float64 // how many CLIENT LIST tells of
+}
+
+const howManyWaits = 100_000
+
+func newManyWaits(t *testing.T) *manyWaits {
+	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
+	m := &manyWaits{executor: &start(t, Options{Clock: clock}).executor, clock: clock}
+	addr := &net.UnixAddr{Net: "unix"}
+	open := func() *session {
+		s, refused := m.open(nowhere{}, transport.Peer{Local: addr, Remote: addr})
+		require.NotNil(t, s, refused)
+		return s
+	}
+	holder := open()
+	for i := range howManyWaits {
+		holder.Feed(appendCommand(nil, "LOCK", fmt.Sprintf("lock:%012d", i), "holder", "PX", "3600000000"), &m.room, nil)
+	}
+	requests := make([][]byte, howManyWaits)
+	for i := range requests {
+		requests[i] = appendCommand(nil, "LOCK", fmt.Sprintf("lock:%012d", i), fmt.Sprintf("c0ffee1e7a944c0b9a3e2f6f4f:%012d", i), "WAIT", "600000", "NOTIFY")
+	}
+	m.s = open()
+	m.s.Feed(appendCommand(nil, "LOCK", "lock:000000000000", "first", "WAIT", "600000", "NOTIFY"), &m.room, nil)
+	before, told := heapBytes(), m.memory.clients
+	for _, r := range requests {
+		m.s.Feed(r, &m.room, nil)
+	}
+	m.each = float64(heapBytes()-before) / howManyWaits
+	m.told = float64(m.memory.clients-told) / howManyWaits
+	m.words = float64(len(m.s.queued.first.words))
+	require.Equal(t, howManyWaits+1, m.s.queued.count)
+	require.Equal(t, howManyWaits+1, m.queues.Len())
+	runtime.KeepAlive(requests)
+	return m
+}
+
+// dueInSlices does what is due, and returns the most waits that one slice has ended or moved, and how long
+// the longest took.
+func (m *manyWaits) dueInSlices(count func() int) (most int, longest time.Duration) {
+	for more := true; more; {
+		m.lockIdle()
+		m.begin()
+		before, began := count(), time.Now()
+		more = m.dueSlice()
+		longest = max(longest, time.Since(began))
+		most = max(most, before-count())
+		m.end()
+		m.mu.Unlock()
+	}
+	return most, longest
+}
+
+// What a wait without a blocked connection takes is bounded, and CLIENT LIST tells about as much of it. When
+// its session ends nothing is done for each wait at once, but for some of them in each slice.
+func TestNotifyManyWaits(t *testing.T) {
+	const most = 410 // it was 399
+	m := newManyWaits(t)
+	t.Logf("a wait takes %.0f bytes, %.0f of them for its words, and %.0f are counted", m.each, m.words, m.told)
+	require.LessOrEqual(t, m.each-m.words, float64(most))
+	require.InDelta(t, m.each, m.told, 0.25*m.each)
+
+	began := time.Now()
+	m.s.Close()
+	took := time.Since(began)
+	require.Equal(t, howManyWaits+1, m.s.queued.count)
+	count := func() int { return m.queuedWaits }
+	ended, longest := m.dueInSlices(count)
+	require.Zero(t, ended, "there is some time for the owners to come back")
+	t.Logf("the end of the session took %v, and the longest slice that looked for others %v", took, longest)
+	m.clock.Set(time.UnixMicro(m.clock.NowUS()).Add(10 * time.Second))
+	ended, longest = m.dueInSlices(count)
+	t.Logf("the longest slice took %v for the end of %d waits", longest, ended)
+	require.LessOrEqual(t, ended, dueBudget)
+	require.Zero(t, m.queues.Len())
+	require.Zero(t, m.s.queued.count)
+	require.Zero(t, m.s.queued.bytes)
+}
+
+// Many waits that time out at the same moment end in slices, and so do many that are cancelled by one
+// client.
+func TestNotifyManyTimeouts(t *testing.T) {
+	m := newManyWaits(t)
+	for i := range howManyWaits / 2 {
+		m.s.Feed(appendCommand(nil, "LOCK.CANCEL", fmt.Sprintf("lock:%012d", i), fmt.Sprintf("c0ffee1e7a944c0b9a3e2f6f4f:%012d", i)), &m.room, nil)
+	}
+	require.Equal(t, howManyWaits/2+1, m.queuedWaits)
+	m.clock.Set(time.UnixMicro(m.clock.NowUS()).Add(10 * time.Minute))
+	ended, longest := m.dueInSlices(func() int { return m.queuedWaits })
+	t.Logf("the longest slice took %v for the end of %d waits", longest, ended)
+	require.LessOrEqual(t, ended, dueBudget)
+	require.Zero(t, m.queues.Len())
+	require.Zero(t, m.s.queued.bytes)
+}

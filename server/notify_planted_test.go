@@ -1,0 +1,53 @@
+package server
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/plant"
+)
+
+// notifyFaults are mistakes in how owners wait, and are kept alive, without a connection of their own.
+var notifyFaults = []plant.Fault{
+	plant.New("a prefix matches too much", plant.Insert("prefixes-of", `for text, p := range ps.byText {
+		if len(owner) >= 8 && text[:8] == string(owner[:8]) && !visit(p) {
+			return
+		}
+	}
+	return`)),
+	plant.New("a grant that is not confirmed is not passed on", plant.Omit("pass-on")),
+	plant.New("places are lost when the connection ends", plant.Insert("leave-places", `ws.untilMS, ws.gone = 0, true
+		ex.timers.set(&ws.timer, ex.store.NowMS())
+		return`)),
+	plant.New("asked again the place is lost", plant.Insert("same-wait", `if old := ex.queues.Find(c.DB.ID(), wait.Keys[0], wait.Owner, nil); old != nil {
+		ex.leaveQueues(old.Call().(*queuedWait), false)
+		old.Call().(*queuedWait).session.queued.unlink(old.Call().(*queuedWait))
+	}`)),
+	plant.New("the connection that asks again does not keep the place", plant.Insert("ask-again", `c.Out.Simple("QUEUED")
+	return nil`)),
+	plant.New("pushes go to the wrong owner", plant.Insert("audience", `for _, s := range w.session.executor.clients {
+		if s.vouches.Len() > 0 && !slices.Contains(to, s) {
+			to = append(slices.Clone(to), s)
+		}
+	}`)),
+}
+
+// The tests of NOTIFY and of LOCK.ATTACH PREFIX notice each mistake, and nothing else.
+func TestPlantedFaultsOfNotify(t *testing.T) {
+	if !plant.Wanted(t, "..", notifyFaults) {
+		return
+	}
+	program := plant.Build(t, "..", notifyFaults)
+	run := func(fault string) ([]byte, error) {
+		return plant.Command(program, fault, "-test.run", "TestAttachModel|TestNotify", "-test.failfast", "-test.timeout", "120s").CombinedOutput()
+	}
+	out, err := run(plant.None)
+	require.NoError(t, err, "%s", out)
+	for _, f := range notifyFaults {
+		t.Run(f.Name, func(t *testing.T) {
+			out, err := run(f.Name)
+			require.Error(t, err, "no test noticed: %s", out)
+		})
+	}
+}

@@ -1,0 +1,465 @@
+package server
+
+import (
+	"slices"
+	"unsafe"
+
+	"lockserver/commands"
+	"lockserver/internal/waiting"
+	"lockserver/server/acl"
+	"lockserver/server/attach"
+	"lockserver/store"
+)
+
+// How a command waits without blocking its client (NOTIFY). The wait is in the queues like that of a parked
+// command. Its outcome is a push or a message (queued_push.go).
+//
+// The place belongs to the owner. A session keeps it: the one that asked last, and when that ends an attached
+// one. Without either the place is kept for one renewal interval, which is a third of lock-watchdog-timeout.
+// A grant has to be confirmed within the same time, or it is given back.
+
+// queuedWait is a wait with NOTIFY, and then its grant until that is confirmed. There may be a million of
+// them, so it is kept small. Its session is the one that keeps its place, or was the last.
+type queuedWait struct {
+	parkedCall
+	prev, next *queuedWait // the others of the session
+}
+
+var _ waiting.Call = (*queuedWait)(nil)
+
+// queuedWaits are the waits that a session keeps the places of. After its end they stay here for a while.
+type queuedWaits struct {
+	first *queuedWait
+	count int
+	bytes int
+	// The fields below are used after the end of the session.
+	gone    bool
+	ending  bool        // the time is over for which places are kept
+	untilMS int64       // when it is
+	cursor  *queuedWait // the next one to be adopted by an attached session
+	again   bool        // a session has attached since the cursor was at the first one
+	timer   timer
+}
+
+// queuedBytes is about what a wait with NOTIFY takes beside its words and places.
+const queuedBytes = int(unsafe.Sizeof(queuedWait{})-unsafe.Sizeof(waiting.Place{})+unsafe.Sizeof(waiting.Owner{})+unsafe.Sizeof(parkedExtra{})) + 8
+
+// memory is what the wait takes. It stays the same.
+func (w *queuedWait) memory() int {
+	return queuedBytes + len(w.words) + placeBytes*w.lock.Keys()
+}
+
+func (ws *queuedWaits) link(w *queuedWait) {
+	w.prev, w.next = nil, ws.first
+	if ws.first != nil {
+		ws.first.prev = w
+	}
+	ws.first = w
+	ws.count++
+	ws.bytes += w.memory()
+}
+
+func (ws *queuedWaits) unlink(w *queuedWait) {
+	if ws.cursor == w {
+		ws.cursor = w.next
+	}
+	if w.prev != nil {
+		w.prev.next = w.next
+	} else {
+		ws.first = w.next
+	}
+	if w.next != nil {
+		w.next.prev = w.prev
+	}
+	w.prev, w.next = nil, nil
+	ws.count--
+	ws.bytes -= w.memory()
+}
+
+// queuedOf are the waits of a session, which can have some from now on.
+func (s *session) queuedOf() *queuedWaits {
+	if s.queued == nil {
+		s.queued = &queuedWaits{}
+		s.queued.timer.Of = s.queued
+	}
+	return s.queued
+}
+
+// ended reports whether the session has ended, or is about to.
+func (s *session) ended() bool { return s.dead || s.condemned }
+
+// keepsPlaces reports whether the session keeps the place of a wait.
+func (s *session) keepsPlaces() bool { return s.queued != nil && s.queued.count > 0 }
+
+// takeOver makes a session keep the place of a wait.
+func (ex *executor) takeOver(w *queuedWait, s *session, adopted bool) {
+	w.session.queued.unlink(w)
+	w.session, w.adopted = s, adopted
+	s.queuedOf().link(w)
+	ex.watchOver(s)
+}
+
+// enqueue lets a command wait without blocking its client. A wait for the same that the owner has keeps its
+// place; the deadline and the lease of this call count.
+func (ex *executor) enqueue(c *commands.Ctx, wait *commands.Wait) error {
+	s := sessionOf(c)
+	if w := ex.sameWait(c, wait); w != nil {
+		w.lock.Renews(&wait.Lock)
+		ex.setDeadline(w, wait.DeadlineMS)
+		// plant:ask-again
+		ex.takeOver(w, s, false)
+		c.Out.Simple("QUEUED")
+		return nil
+	}
+	if err := ex.limitWaits(c, wait); err != nil {
+		return err
+	}
+	w := &queuedWait{parkedCall: parkedCall{session: s, row: c.Row, lock: wait.Lock, words: commands.PackWords(c.Argv), sinceUS: ex.store.NowUS()}}
+	r := waiting.Request{DB: c.DB.ID(), Keys: wait.Keys, Owner: wait.Owner, Units: wait.Units, Reentrant: !wait.Permits, Counts: wait.Counts, Strict: wait.Queue, Kind: uint8(wait.Kind)}
+	r.First, r.Name = w.textOf(wait.Keys[0]), w.textOf(wait.Owner)
+	ex.queues.Enter(&w.Waiter, w, &r)
+	if cycle := ex.queues.Deadlock(&w.Waiter); cycle != nil {
+		ex.queues.Leave(&w.Waiter, false)
+		return ex.refuseDeadlock(cycle)
+	}
+	ex.queuedWaits++
+	ex.setDeadline(w, wait.DeadlineMS)
+	s.queuedOf().link(w)
+	ex.watchOver(s)
+	if ex.queues.Len() == 1 {
+		ex.observe()
+	}
+	c.Out.Simple("QUEUED")
+	return nil
+}
+
+// setDeadline makes the wait end at a time; 0: never.
+func (ex *executor) setDeadline(w *queuedWait, atMS int64) {
+	if atMS == 0 {
+		w.stopTimer(ex)
+		w.extra = nil
+		return
+	}
+	t := &w.extras().timer
+	t.Of = w
+	ex.timers.set(t, atMS)
+}
+
+// sameWait is the wait of an owner with NOTIFY for the same locks in the same way; nil: there is none.
+func (ex *executor) sameWait(c *commands.Ctx, wait *commands.Wait) (same *queuedWait) {
+	// plant:same-wait
+	found := ex.queues.Find(c.DB.ID(), wait.Keys[0], wait.Owner, func(other *waiting.Waiter) bool {
+		w, ok := other.Call().(*queuedWait)
+		return ok && w.row == c.Row && other.Units() == wait.Units && other.WaitsFor(wait.Keys)
+	})
+	if found == nil {
+		return nil
+	}
+	return found.Call().(*queuedWait)
+}
+
+// parkedOf is what waits, with or without a client that is blocked by it.
+func parkedOf(w *waiting.Waiter) *parkedCall {
+	switch of := w.Call().(type) {
+	case *queuedWait:
+		return &of.parkedCall
+	case *otherCall:
+		return &of.parkedCall
+	}
+	return w.Call().(*parkedCall)
+}
+
+// Try implements waiting.Call.
+func (w *queuedWait) Try() (done, stop bool) {
+	ex := w.session.executor
+	done = ex.tryQueued(w)
+	return done, len(ex.condemned) > 0
+}
+
+// Refuse implements waiting.Call.
+func (w *queuedWait) Refuse(cycle waiting.Cycle) {
+	ex := w.session.executor
+	ex.stats.Errors.Count(ex.refuseDeadlock(cycle).Error())
+	ex.refuseQueued(w, attach.Deadlock)
+}
+
+// fire implements firer: the time to wait, or to confirm, is over.
+func (w *queuedWait) fire(ex *executor) {
+	if !w.Granted() {
+		ex.refuseQueued(w, attach.Timeout)
+		return
+	}
+	ex.passOn(w)
+}
+
+// tryQueued gives a wait its chance and says whether it is over.
+func (ex *executor) tryQueued(w *queuedWait) (done bool) {
+	c := ex.freeCtx(&w.parkedCall)
+	ex.queuedOut.Rollback(0)
+	c.Out = &ex.queuedOut // it is not sent
+	if !w.session.ended() {
+		ex.tracking.act(w.session)
+	}
+	err := ex.permitQueued(w, c.Argv)
+	if err == nil {
+		err = ex.contain(w.row, func() (err error) {
+			done, err = w.lock.Try(&c.Ctx)
+			return err
+		})
+	}
+	ex.tellOwn()
+	ex.tracking.act(nil)
+	keys := w.lock.KeysIn(c.Argv)
+	switch {
+	case err != nil:
+		ex.stats.Errors.Count(err.Error())
+		ex.refuseQueued(w, refusalOf(err))
+		done = true
+	case done:
+		ex.grantQueued(w, keys)
+	}
+	ex.spareCtx(c)
+	return done
+}
+
+// permitQueued reports why the user of a wait's session may not have the locks (any more).
+func (ex *executor) permitQueued(w *queuedWait, argv [][]byte) error {
+	s := w.session
+	if s.dead && ex.users.Find([]byte(s.user.Name())) != s.user {
+		return errUserGone
+	}
+	if s.user.Unrestricted || s.user.Passes(w.row, argv) {
+		return nil
+	}
+	d := ex.rights.Check(s.user, ex.store.DB(w.DB()), w.row, argv)
+	if d.Reason == acl.Allowed {
+		return nil
+	}
+	ex.users.Refuse(s.user, &d, acl.TopLevel, ex.store.NowMS(), s.line)
+	return d.Error(s.user)
+}
+
+// errUserGone ends a wait if its session has ended and its user was deleted. It is counted only.
+const errUserGone = commands.Error("NOPERM the user of a wait was deleted")
+
+// refusalOf is what an error is called that ends a wait.
+func refusalOf(err error) attach.Refusal {
+	switch {
+	case err == commands.ErrWrongType:
+		return attach.WrongType
+	case len(err.Error()) > 6 && err.Error()[:6] == "NOPERM":
+		return attach.Denied
+	}
+	return attach.Failed
+}
+
+// leaveQueues takes a wait out of its queues.
+func (ex *executor) leaveQueues(w *queuedWait, granted bool) {
+	ex.queues.Leave(&w.Waiter, granted)
+	ex.queuedWaits--
+	w.stopTimer(ex)
+	ex.countLockWait(&w.parkedCall)
+	if ex.queues.Len() == 0 {
+		ex.observe()
+	}
+}
+
+// grantQueued is the end of a wait that got its locks. They are the owner's, who has to confirm that.
+func (ex *executor) grantQueued(w *queuedWait, keys [][]byte) {
+	ex.leaveQueues(w, true)
+	ex.stats.LocksOf(w.DB()).Handoffs++
+	g := &waiting.Grant{Waiter: &w.Waiter, Tokens: w.lock.Tokens()}
+	for _, key := range keys {
+		g.Keys = append(g.Keys, string(key))
+	}
+	ex.grants.Add(g)
+	atMS := ex.store.NowMS() + ex.renewEveryMS()
+	if lease := w.lock.LeaseMS(); lease > 0 {
+		atMS = min(atMS, ex.store.NowMS()+lease)
+	}
+	t := &w.extras().timer
+	t.Of = w
+	ex.timers.set(t, atMS)
+	ex.tellOutcome(w, w.granted(g))
+}
+
+// refuseQueued ends a wait without the locks.
+func (ex *executor) refuseQueued(w *queuedWait, why attach.Refusal) {
+	ex.leaveQueues(w, false)
+	ex.tellRefusal(w, why)
+	w.session.queued.unlink(w)
+}
+
+// confirmed implements commands.Host: the owner knows of what it was granted.
+func (ex *executor) confirmed(db *store.DB, key, owner []byte, token int64) {
+	for _, g := range slices.Clone(ex.grants.Of(db.ID(), key, owner)) {
+		if g.Token(string(key)) == token {
+			ex.endGrant(g)
+		}
+	}
+}
+
+// endGrant ends that a grant waits for its confirmation.
+func (ex *executor) endGrant(g *waiting.Grant) {
+	w := g.Waiter.Call().(*queuedWait)
+	ex.grants.Remove(g)
+	w.stopTimer(ex)
+	w.session.queued.unlink(w)
+}
+
+// grantOf is what a wait was granted; nil: nothing, or it is confirmed.
+func (ex *executor) grantOf(w *queuedWait) *waiting.Grant {
+	if !w.Granted() {
+		return nil
+	}
+	key := w.lock.KeysIn(w.words.Argv())[0]
+	for _, g := range ex.grants.Of(w.DB(), key, []byte(w.Owner())) {
+		if g.Waiter == &w.Waiter {
+			return g
+		}
+	}
+	return nil
+}
+
+// passOn gives a grant back that was not confirmed in time, unless the owner has lost it already. It says
+// nothing if the owner has acquired such a lock anew.
+func (ex *executor) passOn(w *queuedWait) {
+	db, anew := ex.store.DB(w.DB()), false
+	g := ex.grantOf(w)
+	for i, key := range g.Keys {
+		token, held := commands.HoldOf(db, []byte(key), []byte(w.Owner()))
+		anew = anew || held && token != g.Tokens[i]
+	}
+	ex.endGrant(g)
+	if ex.counts.unconfirmed++; anew {
+		return
+	}
+	// plant:pass-on
+	ex.undo(&w.parkedCall)
+	ex.tellRefusal(w, attach.Unconfirmed)
+}
+
+// A session that ends.
+
+// leavePlaces begins to look for sessions that keep the places of the waits of one that has ended. It may be
+// called more than once.
+func (ex *executor) leavePlaces(s *session) {
+	if ws := s.queued; ws != nil && !ws.gone && ws.count > 0 {
+		// plant:leave-places
+		ws.gone, ws.untilMS, ws.cursor = true, ex.store.NowMS()+ex.renewEveryMS(), ws.first
+		ex.leftPlaces = append(ex.leftPlaces, ws)
+		ex.timers.set(&ws.timer, ex.store.NowMS())
+	}
+}
+
+// adoptPlaces looks anew for sessions that keep the places of waits: one has attached to an owner.
+func (ex *executor) adoptPlaces() {
+	for _, ws := range ex.leftPlaces {
+		switch {
+		case ws.ending:
+		case ws.cursor != nil:
+			ws.again = true
+		default:
+			ws.cursor = ws.first
+			ex.timers.set(&ws.timer, ex.store.NowMS())
+		}
+	}
+}
+
+// fire implements firer. Right after the end of the session its waits go to attached sessions, as many as
+// have one. The others wait for one until their time is over, or for their owner to ask again.
+func (ws *queuedWaits) fire(ex *executor) {
+	if ex.store.NowMS() >= ws.untilMS && !ws.ending {
+		ws.ending, ws.cursor = true, ws.first
+	}
+	if w := ws.cursor; w != nil {
+		ws.cursor = w.next
+		switch s := ex.attachedFor(w); {
+		case w.Granted(): // it has an end of its own
+		case s != nil:
+			ex.takeOver(w, s, true)
+		case ws.ending:
+			ex.refuseQueued(w, attach.Cancelled)
+		}
+	}
+	if ws.cursor == nil && ws.again {
+		ws.again, ws.cursor = false, ws.first
+	}
+	switch {
+	case ws.cursor != nil:
+		ex.timers.set(&ws.timer, ex.store.NowMS())
+	case ws.count > 0 && !ws.ending:
+		ex.timers.set(&ws.timer, ws.untilMS)
+	default:
+		ex.leftPlaces = slices.DeleteFunc(ex.leftPlaces, func(other *queuedWaits) bool { return other == ws })
+	}
+}
+
+// attachedFor is an attached session that can keep the place of a wait; nil: there is none.
+func (ex *executor) attachedFor(w *queuedWait) (found *session) {
+	ex.watchdog.attached.Each([]byte(w.Owner()), func(s *session, _ bool) bool {
+		if !s.ended() && w.writable(s.user) {
+			found = s
+		}
+		return found == nil
+	})
+	return found
+}
+
+// writable reports whether a user may write to all keys that a wait waits for.
+func (w *queuedWait) writable(u *acl.User) bool {
+	for pl := w.First(); pl != nil; pl = pl.Sibling() {
+		if !u.MayWrite(w.DB(), []byte(pl.Key())) {
+			return false
+		}
+	}
+	return true
+}
+
+// detachedFrom makes a session give up the places of waits that it did not ask for, if it is no longer
+// attached to the owner.
+func (ex *executor) detachedFrom(s *session) {
+	if !s.keepsPlaces() {
+		return
+	}
+	var ghost *session // has ended, and had these waits alone
+	for w := s.queued.first; w != nil; {
+		next := w.next
+		if w.adopted && !w.Granted() && !ex.watchdog.attached.VouchedBy(s, []byte(w.Owner())) {
+			if ghost == nil {
+				ghost = &session{executor: ex, dead: true, condemned: true, id: s.id, user: s.user, db: s.db, info: s.info}
+			}
+			s.queued.unlink(w)
+			w.session = ghost
+			ghost.queuedOf().link(w)
+		}
+		w = next
+	}
+	if ghost != nil {
+		ex.leavePlaces(ghost)
+	}
+}
+
+// endQueued ends all waits with NOTIFY, and all grants that are not confirmed. silently: no session is
+// informed.
+func (ex *executor) endQueued(why attach.Refusal, silently bool) {
+	for w := ex.queues.Oldest(); w != nil; {
+		next := w.Later()
+		if of, ok := w.Call().(*queuedWait); ok {
+			ex.leaveQueues(of, false)
+			of.session.queued.unlink(of)
+			if !silently {
+				ex.tellRefusal(of, why)
+			}
+		}
+		w = next
+	}
+	var left []*waiting.Grant
+	ex.grants.Each(func(g *waiting.Grant) bool {
+		left = append(left, g)
+		return true
+	})
+	for _, g := range left {
+		ex.endGrant(g)
+	}
+}

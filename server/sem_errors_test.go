@@ -1,0 +1,171 @@
+package server
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	errWrongType = "-WRONGTYPE Operation against a key holding the wrong kind of value"
+	errSyntax    = "-ERR syntax error"
+	errPermits   = "-ERR PERMITS must be between 1 and 1000000000"
+	errLimit     = "-ERR LIMIT must be between 1 and 1000000000"
+	errInteger   = "-ERR value is not an integer or out of range"
+	errOwner     = "-ERR lock owner must not be '$token', '$watchdog', '$mode', '$limit', '$readers' or 'mode', these fields are reserved"
+)
+
+// semErrors are wrong calls. s is a semaphore of 5 permits, and a holds 2 of them. nil does not exist.
+var semErrors = []struct{ command, reply string }{
+	{"SEM.ACQUIRE s", "-ERR wrong number of arguments for 'sem.acquire' command"},
+	{"SEM.ACQUIRE s b LIMIT", errSyntax},
+	{"SEM.ACQUIRE s b LIMIT 5 LIMIT 5", errSyntax},
+	{"SEM.ACQUIRE s b PERMITS 1 PERMITS 1", errSyntax},
+	{"SEM.ACQUIRE s b ONCE ONCE", errSyntax},
+	{"SEM.ACQUIRE s b WAIT 1 WAIT 1", errSyntax},
+	{"SEM.ACQUIRE s b PX 1 EX 1", errSyntax},
+	{"SEM.ACQUIRE s b PX 1 PX 1", errSyntax},
+	{"SEM.ACQUIRE s b SHARED", errSyntax},
+	{"SEM.ACQUIRE s b LIMIT 0", errLimit},
+	{"SEM.ACQUIRE s b LIMIT -1", errLimit},
+	{"SEM.ACQUIRE s b LIMIT 1000000001", errLimit},
+	{"SEM.ACQUIRE s b LIMIT x", errInteger},
+	{"SEM.ACQUIRE s b LIMIT 9223372036854775808", errInteger},
+	{"SEM.ACQUIRE s b PERMITS 0", errPermits},
+	{"SEM.ACQUIRE s b PERMITS -5", errPermits},
+	{"SEM.ACQUIRE s b PERMITS 1000000001", errPermits},
+	{"SEM.ACQUIRE s b PERMITS 1.5", errInteger},
+	{"SEM.ACQUIRE s b PERMITS 6", "-ERR semaphore 's' has limit 5, which is less than the 6 PERMITS asked for"},
+	{"SEM.ACQUIRE s b PERMITS 6 WAIT 0", "-ERR semaphore 's' has limit 5, which is less than the 6 PERMITS asked for"},
+	{"SEM.ACQUIRE s b LIMIT 6", "-LIMITMISMATCH semaphore 's' has limit 5, not 6"},
+	{"SEM.ACQUIRE s b LIMIT 6 WAIT 0", "-LIMITMISMATCH semaphore 's' has limit 5, not 6"},
+	{"SEM.ACQUIRE nil b", "-ERR no such semaphore 'nil', the SEM.ACQUIRE that makes it needs a LIMIT"},
+	{"SEM.ACQUIRE nil b WAIT 0", "-ERR no such semaphore 'nil', the SEM.ACQUIRE that makes it needs a LIMIT"},
+	{"SEM.ACQUIRE nil b LIMIT 2 PERMITS 3", "-ERR semaphore 'nil' has limit 2, which is less than the 3 PERMITS asked for"},
+	{"SEM.ACQUIRE s b WAIT -1", "-ERR timeout is negative"},
+	{"SEM.ACQUIRE s b WAIT x", "-ERR timeout is not an integer or out of range"},
+	{"SEM.ACQUIRE s b PX 0", "-ERR invalid expire time in 'sem.acquire' command"},
+	{"SEM.ACQUIRE s b PX -1", "-ERR invalid expire time in 'sem.acquire' command"},
+	{"SEM.ACQUIRE s b EX x", "-ERR invalid expire time in 'sem.acquire' command"},
+	{"SEM.ACQUIRE s b PX 9223372036854775807", "-ERR invalid expire time in 'sem.acquire' command"},
+	{"SEM.ACQUIRE s ''", "-ERR lock owner must not be empty"},
+	{"SEM.ACQUIRE s $limit", errOwner},
+	{"SEM.ACQUIRE s $mode", errOwner},
+	{"SEM.ACQUIRE s $token", errOwner},
+	{"SEM.ACQUIRE s mode", errOwner},
+	{"LOCK k $limit", errOwner},
+	{"SEM.RELEASE s", "-ERR wrong number of arguments for 'sem.release' command"},
+	{"SEM.RELEASE s a PERMITS 0", errPermits},
+	{"SEM.RELEASE s a PERMITS x", errInteger},
+	{"SEM.RELEASE s a PERMITS 1 PERMITS 1", errSyntax},
+	{"SEM.RELEASE s a TOKEN 0", errInteger},
+	{"SEM.RELEASE s a TOKEN x", errInteger},
+	{"SEM.RELEASE s a NOW", errSyntax},
+	{"SEM.RELEASE s $limit", errOwner},
+	{"SEM.RELEASE s ''", "-ERR lock owner must not be empty"},
+	{"SEM.RELEASE s a PERMITS 3", "$nil"},
+	{"SEM.RELEASE s a TOKEN 3", "$nil"},
+	{"SEM.RELEASE s b", "$nil"},
+	{"SEM.RELEASE nil a", "$nil"},
+	{"SEM.RENEW s", "-ERR wrong number of arguments for 'sem.renew' command"},
+	{"SEM.RENEW s a PX 0", "-ERR invalid expire time in 'sem.renew' command"},
+	{"SEM.RENEW s a PX 1 EX 1", errSyntax},
+	{"SEM.RENEW s a TOKEN -1", errInteger},
+	{"SEM.RENEW s $mode", errOwner},
+	{"SEM.RENEW s a TOKEN 1", "0"},
+	{"SEM.RENEW nil a", "0"},
+	{"SEM.RESIZE s", "-ERR wrong number of arguments for 'sem.resize' command"},
+	{"SEM.RESIZE s 0", errLimit},
+	{"SEM.RESIZE s -1", errLimit},
+	{"SEM.RESIZE s 1000000001", errLimit},
+	{"SEM.RESIZE s x", errInteger},
+	{"SEM.RESIZE nil 5", "0"},
+	{"SEM.INFO", "-ERR wrong number of arguments for 'sem.info' command"},
+	{"SEM.INFO s COUNT 0", "-ERR value is out of range, must be positive"},
+	{"SEM.INFO s COUNT x", "-ERR value is out of range, must be positive"},
+	{"SEM.INFO s LIST", errSyntax},
+	{"SEM.INFO nil", "$nil"},
+	// A semaphore is no lock.
+	{"LOCK s a", errWrongType},
+	{"LOCK s b WAIT 0", errWrongType},
+	{"LOCK s b SHARED", errWrongType},
+	{"LOCK s a ONCE", errWrongType},
+	{"UNLOCK s a", errWrongType},
+	{"UNLOCK s a SHARED", errWrongType},
+	{"RENEW s a", errWrongType},
+	{"MLOCK 2 k s a", errWrongType},
+	{"MUNLOCK 2 k s a", errWrongType},
+	{"GUARD s 1 SET x 1", "-STALETOKEN the lock is not held with this token"},
+}
+
+// TestSemaphoreErrors: a wrong call answers so, and changes nothing.
+func TestSemaphoreErrors(t *testing.T) {
+	t.Parallel()
+	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
+	srv := startWith(t, Options{Clock: clock}, nil)
+	c := client(t, srv)
+	do := func(command string) string {
+		words := strings.Fields(command)
+		for i, word := range words {
+			if word == "''" {
+				words[i] = ""
+			}
+		}
+		return c.Do(words...).String()
+	}
+	require.NotContains(t, do("SEM.ACQUIRE s a LIMIT 5 PERMITS 2 PX 60000"), "-")
+	before := do("HGETALL s") + do("PTTL s") + do("HPTTL s FIELDS 1 a")
+	for _, e := range semErrors {
+		require.Equal(t, e.reply, do(e.command), e.command)
+		require.Equal(t, before, do("HGETALL s")+do("PTTL s")+do("HPTTL s FIELDS 1 a"), e.command)
+		require.Equal(t, "1", do("DBSIZE"), e.command)
+	}
+	checkParking(t, srv)
+}
+
+// TestSemaphoreTypes: commands on semaphores at keys that hold something else.
+func TestSemaphoreTypes(t *testing.T) {
+	t.Parallel()
+	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
+	srv := startWith(t, Options{Clock: clock}, nil)
+	c := client(t, srv)
+	do := func(command string) string { return c.Do(strings.Fields(command)...).String() }
+	for _, setup := range []string{
+		"SET k x", "RPUSH k x", "SADD k x", "ZADD k 1 x", "XADD k * f v", "HSET k f v", "HSET k $mode sem a $1:1:0",
+		"HSET k $mode sem $limit 0 a $1:1:0", "HSET k $mode sem $limit x a $1:1:0", "HSET k $mode sem $limit 1000000001 a $1:1:0",
+		"HSET k $mode sem $limit 5 a 1", "HSET k $mode sem $limit 5 a $1:0:1", "HSET k $mode sem $limit 5 a $1:1:0 mode read",
+		"HSET k $mode other $limit 5 a $1:1:0", "LOCK k b PX 60000", "LOCK k b SHARED PX 60000", "HSET k mode read b 1",
+	} {
+		do("FLUSHALL")
+		require.NotContains(t, do(setup), "-ERR", setup)
+		before := do("DUMP k")
+		for _, command := range []string{"SEM.ACQUIRE k a LIMIT 5", "SEM.ACQUIRE k a LIMIT 5 WAIT 0", "SEM.RELEASE k a", "SEM.RENEW k a"} {
+			require.Equal(t, errWrongType, do(command), "%s: %s", setup, command)
+		}
+		if !strings.Contains(setup, "$limit 5 a") || strings.Contains(setup, "mode read") || strings.Contains(setup, "other") {
+			for _, command := range []string{"SEM.RESIZE k 5", "SEM.INFO k"} {
+				require.Equal(t, errWrongType, do(command), "%s: %s", setup, command)
+			}
+		}
+		require.Equal(t, before, do("DUMP k"), setup)
+	}
+	// What a last holder has left behind is nothing.
+	for _, left := range []string{"HSET k $mode sem $limit 3", "HSET k $mode read", "HSET k $token 5"} {
+		do("FLUSHALL")
+		do(left)
+		require.Equal(t, "$nil", do("SEM.INFO k"), left)
+		require.Equal(t, "0", do("SEM.RESIZE k 4"), left)
+		require.Equal(t, "$nil", do("SEM.RELEASE k a"), left)
+		require.Contains(t, do("SEM.ACQUIRE k a"), "-ERR no such semaphore", left)
+		require.NotContains(t, do("SEM.ACQUIRE k a LIMIT 8 PX 1000"), "-", left)
+		require.Equal(t, `"8"`, do("HGET k $limit"), left)
+		require.Equal(t, "3", do("HLEN k"), left)
+	}
+	do("FLUSHALL")
+	do("HSET k $mode sem $limit 3")
+	require.NotContains(t, do("LOCK k a PX 1000"), "-")
+	require.Equal(t, "2", do("HLEN k"))
+	checkParking(t, srv)
+}

@@ -1,0 +1,122 @@
+package server
+
+import (
+	"lockserver/commands"
+	"lockserver/internal/waiting"
+)
+
+// SEM.INFO: who holds permits of a semaphore, and who waits for some.
+
+func semaphoreRows() []commands.Row {
+	return []commands.Row{
+		{Name: "sem.info", Group: commands.Lock, Since: "0.1.0", Flags: commands.ReadOnly, Run: semInfo,
+			Summary:    "Tells the limit of a semaphore, how many permits are available, who holds the others, and who waits.",
+			Complexity: "O(N) where N is the number of holders and waiters that it shows",
+			Args: []commands.Arg{commands.Key("key", commands.RO|commands.Access),
+				commands.Opt(commands.Int("count").After("COUNT"))}},
+	}
+}
+
+// semInfo replies nil if there is no semaphore.
+func semInfo(c *commands.Ctx) error {
+	a := c.Args()
+	key := a.Key()
+	most, err := countOption(a)
+	if err != nil {
+		return err
+	}
+	sem, err := commands.FindSemaphore(c.DB, key)
+	if err != nil {
+		return err
+	}
+	if sem.Limit == 0 {
+		c.Out.Null()
+		return nil
+	}
+	out := c.Out
+	fields, shown := 5, sem.Holders
+	if most >= 0 {
+		fields, shown = 7, min(shown, int(most))
+	}
+	out.Map(fields)
+	out.BulkString("limit")
+	out.Int(sem.Limit)
+	out.BulkString("available")
+	out.Int(sem.Available())
+	out.BulkString("used")
+	out.Int(sem.Used)
+	if most >= 0 {
+		out.BulkString("holding")
+		out.Int(int64(sem.Holders))
+	}
+	out.BulkString("holders")
+	list, n := out.DeferArray(), 0
+	commands.EachHolder(c.DB.Peek(key), func(h commands.Holder) bool {
+		if n < shown {
+			writePermits(c, key, &h)
+			n++
+		}
+		return n < shown
+	})
+	out.SetArray(list, n)
+	q := sessionOf(c).executor.queues.Of(c.DB.ID(), key)
+	waiters := 0
+	if q != nil {
+		waiters = q.OfLocks()
+	}
+	if most >= 0 {
+		out.BulkString("waiting")
+		out.Int(int64(waiters))
+		waiters = min(waiters, int(most))
+	}
+	out.BulkString("waiters")
+	out.Array(waiters)
+	writePermitWaiters(c, q, waiters)
+	return nil
+}
+
+// writePermits writes a holder.
+func writePermits(c *commands.Ctx, key []byte, h *commands.Holder) {
+	out := c.Out
+	w := &sessionOf(c).executor.watchdog
+	renewed := w.shares.find(c.DB.ID(), key, h.Owner)
+	watched := renewed != nil && renewed.token == h.Token
+	var client *session
+	if watched {
+		client = renewed.session
+	}
+	out.Map(7)
+	out.BulkString("owner")
+	out.Bulk(h.Owner)
+	out.BulkString("permits")
+	out.Int(h.Shared)
+	writeKnown(out, "token", h.Token)
+	out.BulkString("ttl")
+	out.Int(h.TTLMS(c.NowMS()))
+	out.BulkString("watchdog")
+	out.Bool(watched)
+	writeClient(out, client)
+	writeAttached(out, &w.attached, h.Owner)
+}
+
+// writePermitWaiters writes the first n of a queue that wait for permits.
+func writePermitWaiters(c *commands.Ctx, q *waiting.Queue, n int) {
+	if n == 0 {
+		return
+	}
+	for pl := q.First(); n > 0; pl = pl.Next() {
+		if !pl.Waiter().OfLocks() {
+			continue
+		}
+		n--
+		w, out := parkedOf(pl.Waiter()), c.Out
+		out.Map(5)
+		out.BulkString("owner")
+		out.BulkString(w.Owner())
+		out.BulkString("permits")
+		out.Int(int64(w.Units()))
+		writeClient(out, w.session)
+		writeKnown(out, "since", w.sinceUS/1000)
+		writeKnown(out, "deadline", w.deadlineMS())
+	}
+}

@@ -1,0 +1,157 @@
+package store
+
+import (
+	"bytes"
+	"math"
+
+	"lockserver/internal/decimal"
+	"lockserver/store/hash"
+)
+
+// A semaphore is the hash of a lock with shared holders. The number of shared holds in a holder's value is
+// the number of its permits. How many are in use is the sum of them. With many holders the hash keeps the sum
+// as its tally, and HashEdit keeps that up to date.
+
+const (
+	// LimitField is the field of a semaphore with the number of its permits.
+	LimitField = "$limit"
+	// SemaphoreMode is the value of ShareField in a semaphore.
+	SemaphoreMode = "sem"
+	// fewPermits is up to how many holders are counted each time.
+	fewPermits = 24
+)
+
+var limitField = []byte(LimitField)
+
+// SharePermits returns how many shared holds the value of a holder's field counts; 0: it is no such value.
+func SharePermits(value []byte) int64 {
+	_, rest, ok := ShareToken(value)
+	if !ok {
+		return 0
+	}
+	number, _, ok := bytes.Cut(rest, []byte{':'})
+	if !ok {
+		return 0
+	}
+	n, ok := decimal.ParseInt(number)
+	if !ok || n < 0 {
+		return 0
+	}
+	return min(n, math.MaxInt32)
+}
+
+// Permits returns how many permits of a semaphore are in use.
+func Permits(h *hash.Hash) int64 {
+	if h.Timed() <= fewPermits {
+		return countPermits(h)
+	}
+	return tallyOf(h).Sum
+}
+
+func countPermits(h *hash.Hash) (sum int64) {
+	h.Each(func(_, value []byte) bool {
+		sum += SharePermits(value)
+		return true
+	})
+	return sum
+}
+
+// tallyOf returns the tally of a hash, which it makes if there is none.
+func tallyOf(h *hash.Hash) *hash.Tally {
+	t := h.Tally()
+	if t == nil {
+		t = &hash.Tally{Sum: countPermits(h)}
+		h.SetTally(t)
+	}
+	return t
+}
+
+// OwnerOfToken returns the field of a shared holder with a token; "": there is none.
+func OwnerOfToken(h *hash.Hash, token int64) (owner string) {
+	if h.Timed() <= fewPermits {
+		h.Each(func(field, value []byte) bool {
+			if of, _, ok := ShareToken(value); ok && of == token {
+				owner = string(field)
+			}
+			return owner == ""
+		})
+		return owner
+	}
+	t := tallyOf(h)
+	if t.Fields == nil {
+		t.Fields = make(map[int64]string, h.Len())
+		h.Each(func(field, value []byte) bool {
+			if of, _, ok := ShareToken(value); ok {
+				t.Fields[of] = string(field)
+			}
+			return true
+		})
+	}
+	return t.Fields[token]
+}
+
+// without takes a field, which is about to change, out of the tally of a hash, and returns the tally; nil if
+// there is none.
+func without(h *hash.Hash, field []byte) *hash.Tally {
+	t := h.Tally()
+	if t == nil {
+		return nil
+	}
+	if value, ok := h.Get(nil, field); ok {
+		// plant:tally
+		t.Sum -= SharePermits(value)
+		if t.Fields != nil {
+			if token, _, ok := ShareToken(value); ok {
+				delete(t.Fields, token)
+			}
+		}
+	}
+	return t
+}
+
+// with attaches what without returned again, to which a field with its new value is added.
+func with(h *hash.Hash, t *hash.Tally, field, value []byte) {
+	if t == nil {
+		return
+	}
+	if len(value) > 0 {
+		t.Sum += SharePermits(value)
+		if t.Fields != nil {
+			if token, _, ok := ShareToken(value); ok {
+				t.Fields[token] = string(field)
+			}
+		}
+	}
+	h.SetTally(t)
+}
+
+// fieldChanged is DB.changed for one field of a hash. Of a semaphore with many holders only the field's owner
+// is affected, and of the limit or of the key's deadline (nil) no owner.
+func (e *HashEdit) fieldChanged(field []byte) {
+	e.db.store.dirty++
+	if e.db.store.observer != nil {
+		e.db.tellField(e.key, e.Hash(), field)
+	}
+}
+
+// tellField is DB.tell for one field of a hash.
+func (db *DB) tellField(key []byte, h *hash.Hash, field []byte) {
+	o := db.store.observer
+	switch {
+	case o == nil:
+	case h == nil || h.Timed() <= fewPermits || !isPermits(h):
+		o.KeyChanged(db.id, key)
+	case len(field) == 0, string(field) == LimitField:
+		o.HolderChanged(db.id, key, nil)
+	case field[0] == '$' || string(field) == "mode":
+		o.KeyChanged(db.id, key)
+	default:
+		o.HolderChanged(db.id, key, field)
+	}
+}
+
+// isPermits reports whether a hash has the layout of a semaphore.
+func isPermits(h *hash.Hash) bool {
+	mode, _ := h.Get(nil, shareField)
+	return string(mode) == SemaphoreMode
+}
