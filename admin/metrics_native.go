@@ -42,20 +42,24 @@ var (
 	saleConfirmed = gauge("lockserver_sale_confirmed", "Pieces of confirmed orders.", "db", "voucher")
 	saleLag       = gauge("lockserver_sale_lag", "Orders that a group of consumers has not been given.", "db", "group", "voucher")
 	salePending   = gauge("lockserver_sale_pending", "Orders that it has been given and has not acknowledged.", "db", "group", "voucher")
+	delayPending  = gauge("lockserver_delayed_pending", "Entries that are added to their streams later (DELAY.ADD).", "db")
+	delayFired    = counter("lockserver_delayed_fired_total", "Delayed entries that were added to their streams.")
+	delayLate     = metric{"lockserver_delayed_late_seconds", dto.MetricType_HISTOGRAM, "How late delayed entries were added to their streams.", nil}
 	syncSeconds   = metric{"lockserver_aof_sync_seconds", dto.MetricType_HISTOGRAM, "How long syncs of the append-only log took.", nil}
 )
 
 func nativeMetrics() []*metric {
 	return []*metric{&locksHeld, &lockWaiters, &lockWaits, &oldestWait, &longestHold, &handoffs, &leasesExpired, &deadlocks, &staleTokens, &notifyWaits, &toConfirm, &unconfirmed, &maxWaiters, &maxWaits,
 		&limitRefusals, &watchdogs, &salesCount,
-		&saleStock, &saleSold, &saleReturned, &saleHeld, &saleConfirmed, &saleLag, &salePending, &syncSeconds}
+		&saleStock, &saleSold, &saleReturned, &saleHeld, &saleConfirmed, &saleLag, &salePending,
+		&delayPending, &delayFired, &delayLate, &syncSeconds}
 }
 
 // dbName is how redis_exporter names a database.
 func dbName(id int) string { return "db" + strconv.Itoa(id) }
 
-// locks sends the metrics of the locks and of the log. Database 0 is always included, so that there is a
-// series to draw.
+// locks sends the metrics of the locks, of delayed entries and of the log. Database 0 is always included,
+// so that there is a series to draw.
 func (s *scrape) locks(f *server.Figures) {
 	ids := slices.Sorted(maps.Keys(f.Locks))
 	for _, id := range ids {
@@ -77,6 +81,11 @@ func (s *scrape) locks(f *server.Figures) {
 	s.send(&watchdogs, float64(f.Watchdogs))
 	s.send(&oldestWait, float64(f.OldestWaitUS)/1e6)
 	s.send(&longestHold, float64(f.LongestHoldMS)/1e3)
+	for _, id := range slices.Sorted(maps.Keys(f.Delays.Pending)) {
+		s.send(&delayPending, float64(f.Delays.Pending[id]), dbName(id))
+	}
+	s.send(&delayFired, float64(f.Delays.Fired))
+	s.sendTimes(&delayLate, &f.Delays.Late)
 	if f.Syncs != nil {
 		s.sendTimes(&syncSeconds, f.Syncs)
 	}

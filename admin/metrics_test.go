@@ -167,3 +167,25 @@ func TestLongestHold(t *testing.T) {
 	c.Do("UNLOCK", "read", "r2", "SHARED")
 	require.Contains(t, metricsOf(t, p), "\nlockserver_lock_longest_hold_seconds 0\n")
 }
+
+// TestMetricsOfDelayedEntries: those that wait, by database, and those that were added.
+func TestMetricsOfDelayedEntries(t *testing.T) {
+	clock := server.NewManualClock(time.UnixMilli(1_750_000_000_000))
+	p, c := served(t, server.Options{Clock: clock})
+	text := metricsOf(t, p)
+	for _, line := range []string{`lockserver_delayed_pending{db="db0"} 0`, "lockserver_delayed_fired_total 0", "lockserver_delayed_late_seconds_count 0"} {
+		require.Contains(t, text, "\n"+line+"\n")
+	}
+	c.Do("SELECT", "3")
+	c.Do("DELAY.ADD", "s", "PX", "1000", "n", "1")
+	c.Do("DELAY.ADD", "s", "PX", "2000", "n", "2")
+	c.Do("DELAY.ADD", "t", "PX", "2000", "n", "3")
+	require.Contains(t, metricsOf(t, p), "\nlockserver_delayed_pending{db=\"db3\"} 3\n")
+	clock.Set(time.UnixMilli(1_750_000_001_250)) // and nothing is carried out until a command comes
+	c.Do("PING")
+	text = metricsOf(t, p)
+	for _, line := range []string{`lockserver_delayed_pending{db="db3"} 2`, "lockserver_delayed_fired_total 1", "lockserver_delayed_late_seconds_count 1",
+		"lockserver_delayed_late_seconds_sum 0.25", `lockserver_delayed_late_seconds_bucket{le="0.1"} 0`, `lockserver_delayed_late_seconds_bucket{le="0.25"} 1`} {
+		require.Contains(t, text, "\n"+line+"\n")
+	}
+}

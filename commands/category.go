@@ -35,6 +35,8 @@ const (
 	CatLock
 	CatSale
 	CatBloom // as in Redis 8
+	CatLimit
+	CatDelay
 
 	// CatInstead, in Row.Cats, says that the other categories given there replace the group's own
 	// (SORT is generic, but not @keyspace).
@@ -44,7 +46,7 @@ const (
 var categoryNames = [...]string{
 	"keyspace", "read", "write", "set", "sortedset", "list", "hash", "string", "bitmap", "hyperloglog", "geo",
 	"stream", "pubsub", "admin", "fast", "slow", "blocking", "dangerous", "connection", "transaction",
-	"scripting", "lock", "sale", "bloom",
+	"scripting", "lock", "sale", "bloom", "limit", "delay",
 }
 
 // Names lists the categories without their @, as ACL CAT prints them.
@@ -78,5 +80,5 @@ var groupCategories = [...]Category{
 	Generic: CatKeyspace, String: CatString, List: CatList, Set: CatSet, SortedSet: CatSortedSet, Hash: CatHash,
 	PubSub: 0, Transactions: CatTransaction, Connection: CatConnection, Server: 0,
 	Scripting: CatScripting, HyperLogLog: CatHyperLogLog, Cluster: 0, Geo: CatGeo, Stream: CatStream,
-	Bitmap: CatBitmap, Lock: CatLock, Sale: CatSale, Bloom: CatBloom, Sentinel: 0,
+	Bitmap: CatBitmap, Lock: CatLock, Sale: CatSale, Limit: CatLimit, Delay: CatDelay, Bloom: CatBloom, Sentinel: 0,
 }

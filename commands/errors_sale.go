@@ -10,6 +10,9 @@ const (
 	ErrSaleLimitValue Error = "ERR seckill LIMIT must be a positive integer"
 	ErrSaleHold       Error = "ERR seckill HOLD must be a positive number of milliseconds"
 
+	ErrSaleRate  Error = "ERR seckill RATE needs a count and a period in milliseconds, both positive integers"
+	ErrSaleBurst Error = "ERR seckill BURST must be a positive integer"
+
 	ErrIDCounter Error = "ERR the counter of ids is not an integer or out of range"
 	ErrIDsGone   Error = "ERR no more ids of this name are left for today"
 	ErrIDClock   Error = "ERR the clock shows a time that an id cannot hold: only 2022 to 2090"

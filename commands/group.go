@@ -3,7 +3,7 @@ package commands
 // Group is the family of commands in which the documentation lists a command.
 type Group uint8
 
-// The groups. Those of Redis keep its names, Bloom that of Redis 8; Lock and Sale are ours.
+// The groups. Those of Redis keep its names, Bloom that of Redis 8; Lock, Sale, Limit and Delay are ours.
 const (
 	NoGroup Group = iota
 	Generic
@@ -24,6 +24,8 @@ const (
 	Bitmap
 	Lock
 	Sale
+	Limit
+	Delay
 	Bloom
 	Sentinel
 )
@@ -32,7 +34,7 @@ var groupNames = [...]string{
 	Generic: "generic", String: "string", List: "list", Set: "set", SortedSet: "sorted-set", Hash: "hash",
 	PubSub: "pubsub", Transactions: "transactions", Connection: "connection", Server: "server",
 	Scripting: "scripting", HyperLogLog: "hyperloglog", Cluster: "cluster", Geo: "geo", Stream: "stream",
-	Bitmap: "bitmap", Lock: "lock", Sale: "sale", Bloom: "bf", Sentinel: "sentinel",
+	Bitmap: "bitmap", Lock: "lock", Sale: "sale", Limit: "limit", Delay: "delay", Bloom: "bf", Sentinel: "sentinel",
 }
 
 // String is the group's name in COMMAND DOCS.

@@ -21,7 +21,7 @@ type semCall struct {
 // semAcquire takes permits, or waits, or answers nil.
 func semAcquire(c *Ctx) error {
 	a := c.Args()
-	s := semCall{key: a.Key(), owner: a.Bytes(), permits: 1}
+	s := semCall{key: a.Key(), owner: a.Bytes()}
 	if err := s.read(c, a); err != nil {
 		return err
 	}
@@ -43,26 +43,23 @@ func semAcquire(c *Ctx) error {
 
 // read takes what follows the owner and checks it.
 func (s *semCall) read(c *Ctx, a *Scanner) error {
-	named := map[string]bool{}
 	for a.More() {
-		w := a.Option()
-		if named[w] && w != "PX" && w != "EX" {
+		switch w := a.Option(); {
+		case w == "PX" || w == "EX":
+			s.lease.read(c, a, w)
+		case w == "LIMIT" && s.limit == 0:
+			s.limit = readPermits(a, ErrPermitLimit)
+		case w == "PERMITS" && s.permits == 0:
+			s.permits = readPermits(a, ErrPermits)
+		case w == "WAIT" && !s.waits:
+			s.waits, s.waitMS = true, readWaitMS(a)
+		case w == "ONCE" && !s.once:
+			s.once = true
+		default:
 			a.Syntax()
 		}
-		named[w] = true
-		switch w {
-		case "PX", "EX":
-			s.lease.read(c, a, w)
-		case "LIMIT":
-			s.limit = readPermits(a, ErrPermitLimit)
-		case "PERMITS":
-			s.permits = readPermits(a, ErrPermits)
-		case "WAIT":
-			s.waits, s.waitMS = true, readWaitMS(a)
-		case "ONCE":
-			s.once = true
-		}
 	}
+	s.permits = max(s.permits, 1)
 	if err := a.Err(); err != nil {
 		return err
 	}
@@ -149,7 +146,11 @@ func (s *semCall) take(c *Ctx, v lockView, edit store.HashEdit, permits int64) (
 	}
 	has.shared += permits
 	has.watched = s.lease.unit == ""
-	edit.Update(s.owner, has.append(c.names[0][:0])) // first: a new hash gets space for the fields after a long one
+	value := has.append(c.names[0][:0])
+	if v.owners == 0 {
+		edit.ExpectSemaphore(s.owner, value, s.limit)
+	}
+	edit.Update(s.owner, value)
 	if v.owners == 0 {
 		edit.Update(shareField, semMode)
 		edit.SetInt(permitsField, s.limit)

@@ -20,14 +20,18 @@ const MostPermits = 1_000_000_000
 // is left of it.
 func viewSemaphore(h *hash.Hash, owner []byte) (v lockView, err error) {
 	limit, isInt, _ := h.GetInt(permitsField)
-	if !isInt || limit < 1 || limit > MostPermits || h.Has(modeField) {
+	if !isInt || limit < 1 || limit > MostPermits {
 		return v, ErrWrongType
 	}
 	v.limit, v.owners = limit, h.Len()-2
-	if v.owners == 0 || len(owner) == 0 {
-		return v, nil
+	var value []byte
+	ok := false
+	if v.owners > 0 && len(owner) > 0 {
+		value, ok = h.Get(nil, owner)
 	}
-	value, ok := h.Get(nil, owner)
+	if alone := ok && v.owners == 1; !alone && h.Has(modeField) {
+		return lockView{}, ErrWrongType
+	}
 	if !ok {
 		return v, nil
 	}

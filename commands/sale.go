@@ -17,6 +17,7 @@ const (
 	saleNotStarted = 3
 	saleOver       = 4
 	saleTakenBack  = 5
+	saleTooFast    = 6
 )
 
 // purchase is one call of SECKILL.
@@ -27,6 +28,7 @@ type purchase struct {
 	stock                int64 // before it
 	have                 int64 // pieces that the user has already
 	again                bool  // the order has been sold before, and stands: this is a retry
+	ask                  ask
 }
 
 // seckill checks everything before it changes anything: stock deducted, user
@@ -43,6 +45,7 @@ func seckill(c *Ctx) error {
 	if err != nil {
 		return err
 	}
+	p.keepAsk(c)
 	c.Out.Int(answer)
 	return nil
 }
@@ -89,8 +92,12 @@ func (p *purchase) decide(c *Ctx) (answer int64, err error) {
 		return saleNotStarted, nil
 	case p.sale.ended(c.NowMS()):
 		return saleOver, nil
+	}
+	if ok, err := p.admits(c); !ok {
+		return saleTooFast, err
+	}
 	// plant:sale-stock
-	case p.stock < p.qty:
+	if p.stock < p.qty {
 		return saleNoStock, nil
 	}
 	if p.have, err = piecesOf(c, p.voucher, p.user); err != nil {

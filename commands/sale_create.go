@@ -14,6 +14,7 @@ type createCall struct {
 	limit          int64
 	holdMS         int64 // 0: none
 	stream         []byte
+	rate           saleRate
 	replace        bool
 }
 
@@ -50,6 +51,14 @@ func (o *createCall) read(a *Scanner) error {
 			}
 		case "STREAM":
 			o.stream = a.Bytes()
+		case "RATE":
+			o.readRate(a)
+		case "BURST":
+			if o.rate.burst = a.IntOr(ErrSaleBurst); o.rate.burst < 1 {
+				a.Fail(ErrSaleBurst)
+			}
+		case "RATE-ALL":
+			o.rate.all = true
 		case "REPLACE":
 			o.replace = true
 		}
@@ -60,6 +69,7 @@ func (o *createCall) read(a *Scanner) error {
 	if o.endMS != 0 && o.startMS >= o.endMS {
 		a.Fail(ErrSaleWindow)
 	}
+	o.checkRate(a, given["BURST"])
 	return a.Err()
 }
 
@@ -109,6 +119,7 @@ func (o *createCall) open(c *Ctx) {
 			h.SetInt(f.field, f.value)
 		}
 	}
+	o.rate.write(&h)
 	h.SetInt(totalField, o.stock)
 	for _, sum := range [][]byte{soldField, heldField, confirmedField} {
 		h.SetInt(sum, 0)

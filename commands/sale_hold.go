@@ -15,7 +15,7 @@ const (
 // arguments, and its database changes.
 func EndHolds(c *Ctx, st *store.Store, budget int) (more bool) {
 	for budget > 0 {
-		db, key, ok := st.DueHolds(&budget)
+		db, key, ok := st.DueSet(store.HoldAlarm, &budget)
 		if !ok {
 			return budget <= 0
 		}
@@ -34,12 +34,12 @@ func endHoldsAt(c *Ctx, key []byte, budget int) (n int) {
 			break
 		}
 		order, score := r.ZSet().At(0, c.Scratch())
-		if store.HoldMS(score) > c.NowMS() {
+		if store.DueMS(score) > c.NowMS() {
 			break
 		}
 		n++
 		if err := endHold(c, key[len(holdsPrefix):], Clone(order)); err != nil {
-			c.DB.PutOffHolds(key, c.NowMS()+retryHoldMS)
+			c.DB.PutOff(key, c.NowMS()+retryHoldMS)
 			break
 		}
 	}
@@ -52,7 +52,7 @@ func ExtendHolds(db *store.DB, byMS int64) {
 		order []byte
 		endMS float64
 	}
-	for _, name := range db.HoldLists() {
+	for _, name := range db.AlarmSets(store.HoldAlarm) {
 		key := []byte(name)
 		if r := db.Peek(key); !r.OK() || !r.Is(store.ZSet) {
 			continue

@@ -34,7 +34,11 @@ func seckillInfo(c *Ctx) error {
 	if err != nil {
 		return err
 	}
-	c.Out.Map(14)
+	fields := 14
+	if s.rate.count != 0 {
+		fields += 4
+	}
+	c.Out.Map(fields)
 	c.Out.BulkString("state")
 	c.Out.BulkString(s.state(stock, c.NowMS()))
 	for _, f := range []struct {
@@ -45,6 +49,7 @@ func seckillInfo(c *Ctx) error {
 		c.Out.BulkString(f.name)
 		c.Out.Int(f.value)
 	}
+	s.writeRate(c)
 	c.Out.BulkString("stream")
 	c.Out.Bulk(key)
 	writeReading(c, orders)

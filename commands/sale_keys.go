@@ -30,7 +30,11 @@ func saleWrites(db *store.DB, args [][]byte, visit func([]byte, KeyFlags) bool) 
 func saleCreates(db *store.DB, args [][]byte, visit func([]byte, KeyFlags) bool) {
 	stream := []byte(orderStream)
 	for i := 2; i+1 < len(args); i++ { // what is wrong with the words, the command says
-		if ascii.EqualFold(args[i], "REPLACE") {
+		if ascii.EqualFold(args[i], "REPLACE") || ascii.EqualFold(args[i], "RATE-ALL") {
+			continue
+		}
+		if ascii.EqualFold(args[i], "RATE") {
+			i += 2 // its values
 			continue
 		}
 		if ascii.EqualFold(args[i], "STREAM") {

@@ -18,6 +18,7 @@ const (
 	salePrefix   = "seckill:sale:"   // a hash: the settings and the sums, see sale
 	ordersPrefix = "seckill:orders:" // a hash: what became of each order, see orderRecord
 	piecesPrefix = "seckill:pieces:" // a hash: how many pieces those users have who have more than one
+	ratesPrefix  = "seckill:rates:"  // a hash: the limiters of users, see sale_rate.go
 	holdsPrefix  = store.HoldsPrefix // a sorted set: the orders that wait for their confirmation, by the end of that
 
 	orderStream     = "stream.orders" // unless SECKILL.CREATE named another
@@ -28,7 +29,7 @@ const (
 var saleKeyPrefix = []byte("seckill:")
 
 // saleKeys are the prefixes of all keys of a sale but its streams.
-var saleKeys = [...]string{stockPrefix, buyersPrefix, salePrefix, ordersPrefix, piecesPrefix, holdsPrefix}
+var saleKeys = [...]string{stockPrefix, buyersPrefix, salePrefix, ordersPrefix, piecesPrefix, holdsPrefix, ratesPrefix}
 
 // saleKey is the name of one of a sale's keys. It is valid until the next one is asked for.
 func saleKey(c *Ctx, prefix string, voucher []byte) []byte {
@@ -42,6 +43,10 @@ var (
 	limitField     = []byte("limit")     // pieces a user
 	holdField      = []byte("hold")      // ms
 	streamField    = []byte("stream")    // a key
+	rateField      = []byte("rate")      // calls a period; not there if there is no rate, as are the next three
+	periodField    = []byte("period")    // ms
+	burstField     = []byte("burst")     // calls
+	rateAllField   = []byte("rate-all")  // 1: of all users together
 	totalField     = []byte("total")     // pieces: created and restocked
 	soldField      = []byte("sold")      // pieces: sold and not taken back
 	heldField      = []byte("held")      // pieces: of those sold, not yet confirmed, with a hold
@@ -59,6 +64,7 @@ type sale struct {
 	limit          int64
 	holdMS         int64  // 0: none
 	stream         []byte // valid until the next change of the store
+	rate           saleRate
 	total          int64
 	sold           int64
 	held           int64
@@ -138,6 +144,15 @@ func (s *sale) take(field []byte, value listpack.Value) bool {
 		number, least = &s.confirmed, math.MinInt64
 	case "returned":
 		number = &s.returned
+	case "rate":
+		number = &s.rate.count
+	case "period":
+		number, least = &s.rate.periodMS, 1
+	case "burst":
+		number, least = &s.rate.burst, 1
+	case "rate-all":
+		s.rate.all = value.Int != 0
+		return value.IsInt
 	default:
 		return true
 	}
@@ -183,7 +198,7 @@ func holdOf(c *Ctx, voucher, order []byte) (atMS int64, ok bool, err error) {
 		return 0, false, nil
 	}
 	score, ok := r.ZSet().Score(order)
-	return store.HoldMS(score), ok, nil
+	return store.DueMS(score), ok, nil
 }
 
 // piecesOf returns how many pieces a user has.

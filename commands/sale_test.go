@@ -11,6 +11,7 @@ import (
 
 	"lockserver/internal/keyevent"
 	"lockserver/internal/resp"
+	"lockserver/store"
 )
 
 func newSaleFixture(t testing.TB) *fixture {
@@ -23,14 +24,14 @@ func (f *fixture) pass(ms int64) {
 	c := &Ctx{Table: f.table, DB: f.store.DB(0), Rand: f.rand, Host: f, Settings: &f.settings}
 	for end := f.nowMS + ms; ; {
 		next := end
-		if at, ok := f.store.NextHoldMS(); ok {
+		if at, ok := f.store.NextAlarmMS(store.HoldAlarm); ok {
 			next = min(next, max(at, f.nowMS))
 		}
 		f.nowMS = next
 		f.store.SetNow(next * 1000)
 		for EndHolds(c, f.store, 3) {
 		}
-		if at, ok := f.store.NextHoldMS(); f.nowMS == end && (!ok || at > end) {
+		if at, ok := f.store.NextAlarmMS(store.HoldAlarm); f.nowMS == end && (!ok || at > end) {
 			break
 		}
 	}
@@ -193,7 +194,7 @@ func TestHold(t *testing.T) {
 		[2]string{"SMEMBERS seckill:order:v", `["ben"]`},
 		[2]string{"EXISTS seckill:holds:v", `0`},
 	)
-	_, any := f.store.NextHoldMS()
+	_, any := f.store.NextAlarmMS(store.HoldAlarm)
 	require.False(t, any)
 }
 

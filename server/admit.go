@@ -63,7 +63,7 @@ func (s *session) admitHere(row *commands.Row, flags commands.Flags) error {
 			return err
 		}
 	}
-	if s.subs != nil && s.out.Proto < 3 && !row.Flags.Has(commands.WhileSubscribed) { // replies and messages could not be told apart
+	if s.subs != nil && s.out.Proto < 3 && !row.Flags.Has(commands.WhileSubscribed) { // replies and messages could not be distinguished
 		return commands.ErrSubscribed(row.FullName())
 	}
 	if s.executor.follows && !flags.Has(commands.Stale) && !s.executor.config.Replication.ServeStale && !s.executor.replication.LinkUp() {
@@ -114,8 +114,8 @@ func tellsOfData(row *commands.Row) bool {
 	return row.Group != commands.PubSub && row.Flags&keyspace != 0 || row.Group == commands.Scripting
 }
 
-// replyTells is tellsOfData for a session's next command. A Sentinel promotes a server in a transaction,
-// whose reply does not wait for the replicas that are still to come.
+// replyTells is tellsOfData for a session's next command. A Sentinel promotes a server in a transaction. The
+// reply to that does not wait for the replicas that are still to come.
 func (s *session) replyTells(row *commands.Row) bool {
 	if s.multi != nil && row.Flags.Has(commands.RunsQueue) {
 		return s.multi.tells || len(s.watched) > 0 || s.watchedChanged
@@ -149,11 +149,11 @@ func (s *session) admitFull(row *commands.Row, flags commands.Flags) error {
 	return nil
 }
 
-// Most commands touch keys and nothing else. While nothing stands in the way of a session, that is true
-// before each of them and after each of them, so it is looked at once for a batch of such plain commands,
-// and again after each other command.
+// Most commands touch keys and nothing else. If nothing keeps a session from running one such plain command,
+// nothing does before and after each other plain command. So that is checked once for a batch of plain
+// commands, and again after each other command.
 
-// plainnessOf finds out of which kind the commands are, by commands.Row.Index.
+// plainnessOf finds out the kind of each command, by commands.Row.Index.
 func plainnessOf(table *commands.Table) []plainness {
 	of := make([]plainness, table.Size())
 	for _, row := range table.Rows() {
@@ -174,9 +174,9 @@ func plainnessOf(table *commands.Table) []plainness {
 	return of
 }
 
-// takesFastPath reports whether only the user's rights, memory that is full and a disk that failed could
-// speak against a plain command of the session, it is to run at once, its reply is to be sent, and nobody is
-// to be shown it. No plain command changes any of that.
+// takesFastPath reports whether a plain command of the session can take the short path. Then only the user's
+// rights, full memory and a failed disk can prevent it. It runs at once, its reply is sent, and no other
+// client sees it. No plain command changes any of that.
 func (s *session) takesFastPath() bool {
 	ex := s.executor
 	return s.authenticated && s.multi == nil && s.subs == nil && !s.monitors && !s.noTouch && s.replies == 0 && s.tracker == nil &&

@@ -16,8 +16,8 @@ import (
 )
 
 // TestAttachModel compares random commands of owners with ONCE, of connections that attach, detach and break,
-// and a clock that moves, with a model: no lock is held twice, none is lost while somebody lives for it, and
-// each loss is told once to each who is attached.
+// and a clock that moves, with a model. No lock is held twice, and none is lost while a connection keeps it.
+// Each loss is reported once to each attached connection.
 func TestAttachModel(t *testing.T) {
 	t.Parallel()
 	seed := testkit.Seed(t)
@@ -73,7 +73,7 @@ func (m *attachModel) connect() *modelConn {
 
 func (m *attachModel) nowMS() int64 { return m.clock.NowUS() / 1000 }
 
-// do runs a command and returns its reply; what the client was told stands before or behind it.
+// do runs a command and returns its reply; pushes to the client come before or behind it.
 func (m *attachModel) do(c *modelConn, args ...string) resp.Value {
 	c.Send(args...)
 	for {
@@ -105,7 +105,7 @@ func (m *attachModel) lose(key, reason string) {
 	}
 }
 
-// settle brings the ends of leases up to date when somebody comes or goes who lives for locks.
+// Brings the ends of leases up to date when a connection that keeps locks comes or goes.
 func (m *attachModel) settle() {
 	for key, l := range m.locks {
 		lives := l.by != nil || slices.ContainsFunc(m.conns, func(c *modelConn) bool {
@@ -245,7 +245,7 @@ func (m *attachModel) lock(c *modelConn, key, owner string) {
 	}
 }
 
-// check compares the locks, and what everybody was told.
+// check compares the locks, and the pushes to all clients.
 func (m *attachModel) check() {
 	for i := range 4 {
 		key := "k" + strconv.Itoa(i)

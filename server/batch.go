@@ -5,7 +5,7 @@ import (
 	"lockserver/internal/resp"
 )
 
-// batch is room for decoded commands, reused by every batch of one owner.
+// batch has the memory for decoded commands, reused by every batch of one owner.
 type batch struct {
 	args     [][]byte
 	commands [][][]byte
@@ -13,11 +13,11 @@ type batch struct {
 	keys     [batchCommands][]byte        // their first keys
 	slots    [batchCommands]int           // where these probably are
 	ahead    bool                         // slots are known, of the commands that have keys in their order
-	out      []byte                       // room for replies
+	out      []byte                       // memory for replies
 	rooms    rooms                        // of a loop, where out comes from
 }
 
-// rooms are pieces of memory for replies that a loop holds until the end of a round, and then uses again.
+// A loop holds these buffers for replies until the end of a round, and then uses them again.
 type rooms struct {
 	loop       bool // the batch is a loop's: what it sends may be held
 	free, used [][]byte
@@ -63,7 +63,7 @@ func (b *batch) Trim(most int) {
 	}
 }
 
-// reuse takes the room of a reply back, or what is left behind it if the reply is still to be written.
+// reuse takes back the memory of a reply, or the rest behind it if the reply is still to be written.
 func (b *batch) reuse(out []byte, held bool) {
 	switch {
 	case held && cap(out)-len(out) >= max(leastRoom, len(out)): // the next reply may be as long
@@ -75,7 +75,7 @@ func (b *batch) reuse(out []byte, held bool) {
 	}
 }
 
-// leastRoom is the least room for replies that is worth keeping.
+// leastRoom is the size of the smallest reply buffer that is worth keeping.
 const leastRoom = 1 << 10
 
 // decode fills the batch with at most that many commands; more says that there may be
@@ -102,14 +102,14 @@ func (b *batch) decode(d *resp.Decoder, most int) (more bool, err error) {
 // prefetchLeast is the least number of commands that are worth looking ahead for.
 const prefetchLeast = 4
 
-// lookAhead finds the rows of a batch of commands, and lets the database fetch their first keys together, and
-// the members that several of them look for at one key: pipelined look-ups then wait for memory once instead
-// of one after the other. Should it panic, they do without.
+// lookAhead finds the rows of a batch of commands, and lets the database fetch their first keys together. It
+// does the same for members that several commands look for at one key. So pipelined look-ups wait for memory
+// once instead of one after the other. If it panics, the commands do without.
 func (b *batch) lookAhead(ex *executor, s *session, todo [][][]byte) {
 	defer b.lookNoMore(s)
 	n, removals, members := 0, 0, 0
 	var row *commands.Row
-	var last [][]byte // whose row that is
+	var last [][]byte // the command that row belongs to
 	for i, argv := range todo {
 		if row == nil || row.Parent() != nil || len(argv) != len(last) || string(argv[0]) != string(last[0]) { // pipelines repeat commands
 			var err error
@@ -182,10 +182,10 @@ func (b *batch) prefetchMembers(s *session, todo [][][]byte, rows []*commands.Ro
 const (
 	// batchCommands is how many commands are decoded and run in one hold of the executor.
 	batchCommands = 128
-	// batchOutput ends a batch whose replies have grown to this many bytes, so that they
-	// are sent before more are made.
+	// batchOutput ends a batch when its replies have grown to this many bytes, so that they are sent before
+	// more are made.
 	batchOutput = 1 << 20
 )
 
-// forget drops what a batch holds, but for the room that may be still to be sent from.
+// forget drops what a batch holds, except the buffers that may still be sent from.
 func (b *batch) forget() { *b = batch{rooms: b.rooms} }

@@ -70,11 +70,11 @@ func (s *session) Close() {
 }
 
 // isHTTP reports whether a word that is no command begins a line of HTTP. A web page can make a browser send
-// a POST to a port on the user's own machine; as the lines of its body would be taken for inline commands,
-// Redis hangs up at the first of these two words, and so do we.
+// a POST to a port on the user's own machine. The lines of its body would be taken for inline commands. So,
+// as in Redis, the server closes the connection at the first of these two words.
 func isHTTP(name []byte) bool { return ascii.EqualFold(name, "post") || ascii.EqualFold(name, "host:") }
 
-// refuseHTTP ends the connection without a word; what was answered in this batch is dropped.
+// refuseHTTP ends the connection without a reply; replies of this batch are dropped.
 func (s *session) refuseHTTP() {
 	s.executor.log.Warn("possible attack: a browser was made to send HTTP to this port; the connection is closed",
 		"client", s.id, "address", s.info.addr)
@@ -83,22 +83,22 @@ func (s *session) refuseHTTP() {
 }
 
 // How the server ends a session by its own will: its client takes too little of its output, was idle for too
-// long, has been killed, or was found to have gone. The reason may turn up in the middle of anything: while a
-// message is laid into one inbox after the other, while somebody else's waiter is served, inside of the
-// session's own command. What ending a session takes is a change of the data like any other: it leaves
-// queues, a lock that it was given and not told of is taken back, that publishes events, and those may be too
-// much for the next one. So nothing of it happens there and then.
+// long, has been killed, or was found to have gone. The reason may turn up at any point: while a message is
+// put into one inbox after the other, while another client's waiter is served, inside of the session's own
+// command. Ending a session changes the data like a command. The session leaves queues, and a lock that it
+// was granted and has not read of is taken back. That publishes events, and these may be too much for the
+// next session. So nothing of it happens at that point.
 //
-// condemn only marks the session. From then on nothing is sent to it, no further command of it runs,
-// and nobody finds it among the clients; the command that is running goes on to its end. When the
-// unit is over, and before anyone is served, endCondemned ends all those who were condemned in it,
-// one after the other. While a script is busy its unit goes on, and so they wait; an owner that comes
-// meanwhile closes its session itself.
+// At first the session is only marked. From then on nothing is sent to it, no further command of it runs, and
+// it is not found among the clients; the command that is running goes on to its end. When the unit is over,
+// and before any waiter is served, endCondemned ends all sessions that were marked in it, one after the
+// other. While a script is busy its unit goes on, and so they wait; an owner that comes meanwhile closes its
+// session itself.
 
-// endCondemned ends the sessions that were condemned. It runs between units' ends and their
-// waiters, never inside of a command.
+// endCondemned ends the marked sessions. It runs between units' ends and their waiters, never inside of a
+// command.
 func (ex *executor) endCondemned() {
-	for i := 0; i < len(ex.condemned); i++ { // taking back a grant may condemn more
+	for i := 0; i < len(ex.condemned); i++ { // taking back a grant may mark more
 		if s := ex.condemned[i]; !s.dead {
 			s.leave()
 			if w := s.granted; w != nil { // it was never sent

@@ -65,7 +65,7 @@ func (f *killFilter) kill(me *session) (n int64) {
 			s.executor.replication.HangUp()
 		} else {
 			s.executor.condemn(s)
-			s.unsubscribeAll() // nobody counts it among those whom a message reaches
+			s.unsubscribeAll() // no longer counted among the receivers of a message
 			s.executor.stopTracking(s)
 			s.discard()
 		}

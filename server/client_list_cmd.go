@@ -111,7 +111,7 @@ func (s *session) kind() string {
 	return s.class.String()
 }
 
-// userName is whom the session has logged in as.
+// userName is the name that the session has logged in under.
 func (s *session) userName() string {
 	if s.isMaster {
 		return "(superuser)"

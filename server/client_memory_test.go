@@ -22,8 +22,8 @@ func clientLine(t *testing.T, by *testkit.Client, id int64) string {
 	return by.Do("CLIENT", "LIST", "ID", strconv.FormatInt(id, 10)).Str
 }
 
-// awaitRead is the client's line once the server knows that its replies are sent: who reads one may be
-// quicker than the writer that notes it.
+// awaitRead is the client's line once the server knows that its replies are sent: a reader may be quicker
+// than the writer that records it.
 func awaitRead(t *testing.T, by *testkit.Client, id int64) (line string) {
 	t.Helper()
 	eventually(t, func() bool { line = clientLine(t, by, id); return figure(t, line, "omem") == 0 }, "read")

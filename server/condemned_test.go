@@ -22,7 +22,7 @@ func eventful(t *testing.T) *config.Config {
 	return c
 }
 
-// longName is a key of which one event is more than a subscriber may be sent.
+// longName is a key with events that are larger than a subscriber's output may be.
 var longName = strings.Repeat("n", 30_000)
 
 // write sends commands in one write.
@@ -52,9 +52,9 @@ func awaitEnd(t *testing.T, c *testkit.Client) (token int64) {
 	}
 }
 
-// checkHolder fails unless a lock is held by whoever was told the token; 0: by nobody, soon: what an ended
-// connection had not read is taken back when its owner has noticed. Of one that is served by a goroutine it
-// is not known whether what was being written when it was cut has been read: such a grant stays.
+// checkHolder fails unless a lock is held with this token. With 0 the lock must soon be free: a grant that an
+// ended connection had not read is taken back when its owner has noticed the end. On a connection with
+// goroutines of its own, it is not known whether the last write before the cut was read: such a grant stays.
 func checkHolder(t *testing.T, c *testkit.Client, key string, token int64) {
 	t.Helper()
 	if token > 0 {
@@ -65,8 +65,8 @@ func checkHolder(t *testing.T, c *testkit.Client, key string, token int64) {
 	}
 }
 
-// One client's command passes the limits of two others, one of which was given a lock by the command before
-// it: taking that back publishes an event, for the other one.
+// One client's command passes the limits of two others. One of these was given a lock by the command before
+// it. Taking the lock back publishes an event for the other one.
 func TestCondemnedWithAGrant(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, Options{Directives: eventful(t).Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
@@ -89,12 +89,12 @@ func TestCondemnedWithAGrant(t *testing.T) {
 	})
 }
 
-// A client is granted a lock and then passes its own limit, with a command whose reply is to be dropped.
+// A client gets a lock and then passes its own limit, with a command that has its reply dropped.
 func TestCondemnedByItselfWithAGrant(t *testing.T) {
 	t.Parallel()
 	for name, overflow := range map[string][2][]string{
 		"by one event": {{"SUBSCRIBE", "__keyevent@0__:set"}, {"SET", longName, "1"}},
-		// What is less than the room for one read is run together on every transport.
+		// What is smaller than the buffer for one read is run together on every transport.
 		"by two events": {{"PSUBSCRIBE", "__key*"}, {"SET", longName[:12_000], "1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestCondemnedByItselfWithAGrant(t *testing.T) {
 	}
 }
 
-// Of two waiters that one command serves, the first one is condemned by the event of the second one's grant.
+// One command serves two waiters; the event of the second grant passes the limit of the first waiter.
 func TestCondemnedWhileAnotherIsServed(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, Options{Directives: eventful(t).Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
@@ -142,8 +142,8 @@ func TestCondemnedWhileAnotherIsServed(t *testing.T) {
 	})
 }
 
-// The same, when what the condemned one was granted is in another database than the
-// waiter that is being served.
+// The same, when the closing client was granted something in another database than the waiter that is being
+// served.
 func TestCondemnedInAnotherDatabase(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, Options{Directives: eventful(t).Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
@@ -178,8 +178,8 @@ func TestCondemnedInAnotherDatabase(t *testing.T) {
 	})
 }
 
-// A waiter is condemned by what the one before it in the same queue is given: it gets
-// nothing, and nothing is lost.
+// A waiter passes its limit because of what the waiter before it in the same queue gets: it gets nothing, and
+// nothing is lost.
 func TestCondemnedBehindTheOneThatIsServed(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, Options{Directives: eventful(t).Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
@@ -198,7 +198,7 @@ func TestCondemnedBehindTheOneThatIsServed(t *testing.T) {
 	})
 }
 
-// Whoever stands behind a client that is killed in a transaction is served when that is over.
+// A waiter behind a client that is killed in a transaction is served when that is over.
 func TestCondemnedInATransaction(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
@@ -220,8 +220,8 @@ func TestCondemnedInATransaction(t *testing.T) {
 	})
 }
 
-// A transaction that condemns its own client goes on, and so does one that kills it while
-// it is granted what it waits for.
+// A transaction that passes its own client's limit goes on. So does one that kills its client while the
+// client is granted what it waits for.
 func TestCondemnedByItsOwnTransaction(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, Options{Directives: eventful(t).Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
@@ -235,7 +235,7 @@ func TestCondemnedByItsOwnTransaction(t *testing.T) {
 	})
 }
 
-// What looks like HTTP ends the connection without a word, so a grant that stands before it was never told.
+// What looks like HTTP ends the connection without a reply, so a grant before it was never sent.
 func TestGrantBeforeHTTP(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
@@ -277,8 +277,8 @@ func TestCondemnedTrackerWithAGrant(t *testing.T) {
 	})
 }
 
-// Who is condemned by a script that is busy stands where it stood until the script is over; when its
-// connection ends meanwhile, that is the end of it.
+// A busy script passes the limit of a waiter. The waiter keeps its place until the script is over; if its
+// connection ends meanwhile, it is gone.
 func TestCondemnedByABusyScript(t *testing.T) {
 	t.Parallel()
 	for _, leaves := range []bool{false, true} {
@@ -312,7 +312,7 @@ func TestCondemnedByABusyScript(t *testing.T) {
 	}
 }
 
-// What is sent to a condemned session does not grow on until its unit is over.
+// The output of a closing session does not grow until its unit is over.
 func TestCondemnedGrowsNoMore(t *testing.T) {
 	t.Parallel()
 	srv := startWith(t, Options{}, func(c *config.Config) { *c = *eventful(t) })

@@ -235,7 +235,7 @@ func configResetStat(c *commands.Ctx) error {
 // forgetCounts sets all that is counted to zero.
 func (ex *executor) forgetCounts() {
 	ex.store.ResetStats()
-	ex.counts = counts{}
+	ex.counts, ex.delayed = counts{}, delayed{}
 	ex.total = 0
 	ex.stats.ForgetCounts()
 	ex.durable.ForgetCounts()

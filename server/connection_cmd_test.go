@@ -188,7 +188,7 @@ func TestNoTouch(t *testing.T) {
 	require.Zero(t, a.Do("OBJECT", "IDLETIME", "k").Int)
 }
 
-// Clients on other machines are refused as long as anybody could use the server.
+// In protected mode, clients on other machines are refused as long as the server has no password.
 func TestProtectedMode(t *testing.T) {
 	t.Parallel()
 	far := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1234}

@@ -74,7 +74,7 @@ func (h debugHost) ReloadLog() error {
 	return ex.reloaded(ex.durable.ReloadLog(), commands.ErrReloadLog)
 }
 
-// reloaded ends a reload; refusal is what the client is told if nothing could be loaded. Half of the data is
+// reloaded ends a reload; refusal is the reply if nothing could be loaded. Half of the data is as bad as
 // none: the server stops, as Redis does.
 func (ex *executor) reloaded(err error, refusal error) error {
 	ex.boundMemory()

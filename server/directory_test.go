@@ -48,7 +48,7 @@ func TestADirectoryHasOneServer(t *testing.T) {
 	}
 }
 
-// A server that does not write by itself may be there, too, until it is told to write.
+// A server that does not write by itself may be there, too, until a command makes it write.
 func TestWhoDoesNotWriteMayStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -104,7 +104,7 @@ func TestConfigSetTakesTheLock(t *testing.T) {
 	require.Equal(t, "+OK", client(t, again).Do("CONFIG", "SET", "dir", free).String())
 }
 
-// A server without files writes none until it is told to.
+// A server without files writes none until a command asks for it.
 func TestEmbeddedServerTakesTheLockWhenItWrites(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -35,7 +35,7 @@ func (ex *executor) runPlain(s *session, row *commands.Row, argv [][]byte) {
 		s.takeInbox()
 	}
 	err := s.admitPlain(row, argv)
-	mark := s.out.Mark() // it may have been told of what was evicted
+	mark := s.out.Mark() // it may have got messages about evicted keys
 	if err == nil {
 		err = ex.count(s, row, argv)
 	} else {
@@ -52,7 +52,7 @@ func (ex *executor) runPlain(s *session, row *commands.Row, argv [][]byte) {
 	ex.credit(s)
 }
 
-// credit notes that a session has written what was appended to the log and to the history.
+// credit records that a session has written what was appended to the log and to the history.
 func (ex *executor) credit(s *session) {
 	if log := ex.durable.Log(); log != nil {
 		log.Credit(&s.mark)
@@ -183,7 +183,7 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 	if (ex.pausing.untilMS != 0 || s.held) && ex.holds(s, row, err, argv) {
 		return true
 	}
-	mark := s.out.Mark() // it may have been told of what was evicted
+	mark := s.out.Mark() // it may have got messages about evicted keys
 	queued := false
 	if s.multi != nil || err != nil {
 		queued, err = s.intercept(row, argv, err)
@@ -253,7 +253,7 @@ func (ex *executor) nested(c *commands.Ctx, row *commands.Row, argv [][]byte) er
 			return err
 		}
 	} else {
-		if row.Flags.Has(commands.DenyOOM) && ex.store.Full() && !ex.evicting { // room has been made already, if that was possible
+		if row.Flags.Has(commands.DenyOOM) && ex.store.Full() && !ex.evicting { // keys have been evicted already, if that was possible
 			return commands.ErrOutOfMemory
 		}
 		if err := s.admitHere(row, row.Flags); err != nil {
@@ -288,7 +288,7 @@ func (ex *executor) measure(row *commands.Row, run func() error) (took time.Dura
 	return took, err
 }
 
-// noteSlow keeps a command if it took long. One that a script has called is nobody's: s is nil.
+// noteSlow keeps a command if it took long. For a command that a script has called, s is nil.
 func (ex *executor) noteSlow(s *session, row *commands.Row, argv [][]byte, took time.Duration) {
 	us := took.Microseconds()
 	if us < ex.gauge.SlowUS || row.Flags.Has(commands.SkipSlowlog) {
@@ -297,7 +297,7 @@ func (ex *executor) noteSlow(s *session, row *commands.Row, argv [][]byte, took 
 	ex.note(&ex.stats.Slow, s, us, row.Redact(argv))
 }
 
-// note keeps a command in one of the logs for the operator.
+// Adds a command to one of the logs for the operator.
 func (ex *executor) note(log *stats.SlowLog, s *session, figure int64, args [][]byte) {
 	entry := stats.SlowEntry{AtS: ex.store.NowUS() / 1_000_000, Figure: figure, Args: args}
 	if s != nil {
@@ -306,7 +306,7 @@ func (ex *executor) note(log *stats.SlowLog, s *session, figure int64, args [][]
 	log.Add(entry)
 }
 
-// noteReply keeps a command whose reply, which begins at a mark of the output, is large.
+// noteReply keeps a command with a large reply, which begins at a mark of the output.
 func (ex *executor) noteReply(s *session, row *commands.Row, argv [][]byte, mark int) {
 	if !row.Flags.Has(commands.SkipSlowlog) {
 		ex.note(&ex.stats.Replies, s, int64(len(s.out.Buf)-mark), row.Redact(argv))
@@ -364,8 +364,9 @@ func (ex *executor) largestUntimed(batch [][][]byte) (of *commands.Row, largest 
 	return of, largest
 }
 
-// reportHeld logs that a batch kept everybody else waiting for so long. Of what a client sent the log gets
-// no values: the command is the one that took longest if it was timed, or else, as for SLOWLOG, the largest.
+// reportHeld logs that a batch kept all other clients waiting for us microseconds. The log gets no values
+// that a client sent. It names the command that took longest, if it was timed, or else, as for SLOWLOG, the
+// largest.
 func (ex *executor) reportHeld(s *session, batch [][][]byte, us int64) {
 	silent, due := ex.stats.Held.Due(ex.clock.NowUS())
 	if !due {

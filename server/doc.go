@@ -1,10 +1,11 @@
 // Package server is the process around the data: sessions, the serial executor, waiting clients, watchdogs,
-// configuration, and embedding. What can be told apart by a small interface is a package inside of it.
+// configuration, and embedding. A part that needs only a small interface is a package inside of it.
 //
-// Bytes come in over a transport (an event loop, or a goroutine a connection) and are fed to a session, which
-// decodes them into commands; the executor runs those as units, one after the other; replies are appended to
-// the session's output, which its connection sends. See executor.go for what a unit is, parked.go for how
-// commands wait, session.go for who owns what, and docs/ARCHITECTURE.md for which file stands on which.
+// Bytes come in over a transport (an event loop, or a goroutine for each connection) and are fed to a
+// session, which decodes them into commands. The executor runs those as units, one after the other. Replies
+// are appended to the session's output, which its connection sends. See executor.go for what a unit is,
+// parked.go for how commands wait, session.go for what owns what, and docs/ARCHITECTURE.md for the layers of
+// files.
 //
 // It must not know what a command does to data: that is the commands package's. Its own commands (CLIENT,
 // CONFIG, INFO, ...) are rows like all others, in the files that end in _cmd.go.

@@ -46,7 +46,7 @@ func TestEventsOfTheDiskAndTheCollector(t *testing.T) {
 	require.NotContains(t, latest(), `"aof-sync"`)
 }
 
-// Who keeps everybody else waiting stands in the log, with the command and without its values.
+// A client that keeps all others waiting is logged, with the command and without its values.
 func TestLineAboutALongBatch(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder

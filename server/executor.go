@@ -95,11 +95,12 @@ type executor struct {
 	busy         busy
 	idSecond     int64 // the highest of RisingSecond
 
-	counts counts
-	memory memoryUse
-	gauge  stats.Gauge
-	stats  stats.Book // what SLOWLOG, LATENCY and INFO tell of
-	total  int64      // commands run
+	counts  counts
+	delayed delayed
+	memory  memoryUse
+	gauge   stats.Gauge
+	stats   stats.Book // what SLOWLOG, LATENCY and INFO tell of
+	total   int64      // commands run
 
 	durable     durability.Storage // what is kept on disk
 	replication replication.Node   // who has the same data
@@ -449,8 +450,11 @@ func (ex *executor) nextMS() (int64, bool) {
 	if key, has := ex.store.NextDeadlineMS(); has && !ex.expiryPaused && (!ok || key < at) {
 		at, ok = key, true
 	}
-	if hold, has := ex.store.NextHoldMS(); has && (!ok || hold < at) {
+	if hold, has := ex.store.NextAlarmMS(store.HoldAlarm); has && (!ok || hold < at) {
 		at, ok = hold, true
+	}
+	if entry, has := ex.store.NextAlarmMS(store.DelayAlarm); has && (!ok || entry < at) && ex.durable.Broken() == nil {
+		at, ok = entry, true
 	}
 	if ex.evicting {
 		at, ok = ex.store.NowMS(), true

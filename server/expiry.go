@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"lockserver/commands"
+	"lockserver/store"
 )
 
 // What ends by itself: keys whose time has come, orders of sales that nobody has confirmed, and keys that go
@@ -26,9 +27,9 @@ func (ex *executor) endLeases() {
 }
 
 // endHolds takes back the orders of sales whose time to be confirmed is over, as a unit of its own, and says
-// whether there may be more. When the next hold ends, store.NextHoldMS tells the ticker.
+// whether there may be more. When the next hold ends, store.NextAlarmMS tells the ticker.
 func (ex *executor) endHolds() (more bool) {
-	if !ex.endsThings() || !ex.store.HoldsDue() || ex.failed != nil || ex.durable.Loading() {
+	if !ex.endsThings() || !ex.store.AlarmDue(store.HoldAlarm) || ex.failed != nil || ex.durable.Loading() {
 		return false
 	}
 	// To contain a panic it is the command that does the same for a client.

@@ -290,6 +290,7 @@ func (s *session) runBatch(ex *executor, b *batch, todo [][][]byte) (ran int) {
 	}
 	ex.endLeases()
 	ex.endHolds() // so that a command finds the stock that is free by now, however late the ticker is
+	ex.fireDelayed()
 	s.info.lastUS = ex.store.NowUS()
 	ex.gauge.BeginBatch()
 	ran = s.runBetween(ex, b, todo)

@@ -1,15 +1,15 @@
 package server
 
-// Flow control. A client may send requests faster than it reads replies, and a pipeline of small requests
-// may ask for gigabytes. When a session's unsent output has passed mostUnsent, it runs no further command
-// until the client, or the disk that the output waits for, has taken some of it. Its input is read on
-// meanwhile, so that a client which sends everything before it reads anything gets to its end; it is kept
-// as it came, up to client-query-buffer-limit. Beyond that the connection is not read from any more, and
-// the client's own sends have to wait. Nobody is closed.
+// Flow control. A client may send requests faster than it reads replies, and a pipeline of small requests may
+// ask for gigabytes. When a session's unsent output has passed mostUnsent, it runs no further command until
+// the client, or the disk that the output waits for, has taken some of it. Its input is read on meanwhile, so
+// that a client which sends everything before it reads anything gets to its end; it is kept as it came, up to
+// client-query-buffer-limit. Beyond that the connection is not read from any more, and the client's own sends
+// have to wait. No connection is closed for that.
 //
-// One reply, or that of one transaction, may be of any size. What others send to a stalled session
-// (messages, lines of MONITOR, invalidations) stays in its inbox, where many share the bytes, and has
-// limits of its own: see output_limit.go.
+// One reply, or that of one transaction, may be of any size. What others send to a stalled session (messages,
+// lines of MONITOR, invalidations) stays in its inbox, where many share the bytes, and has limits of its own:
+// see output_limit.go.
 
 const (
 	// mostUnsent is how much output may wait before no further command runs.
@@ -89,7 +89,7 @@ func (s *session) passesLimit(limit *outputLimit, bytes int64) bool {
 	return nowMS-s.soft.sinceMS >= limit.SoftMS
 }
 
-// checkOutput condemns a session whose unread output is too large.
+// checkOutput marks a session for closing if its unread output is too large.
 func (s *session) checkOutput() {
 	if s.outputTooLarge() {
 		s.condemnForOutput()
@@ -136,8 +136,9 @@ func (s *session) noteOutput() {
 // holds only the session's owner can tell, so it is sent for.
 func (s *session) fire(ex *executor) { ex.touch(s) }
 
-// judgeSoftLimit closes a client whose output has been above its soft limit for too long, and begins anew
-// with one that has read. The owner calls it, having asked its connection what it holds.
+// judgeSoftLimit closes a client with output that has been above its soft limit for too long. It starts the
+// time anew for a client that has read. The owner calls it after it has asked its connection for the size of
+// the output.
 func (s *session) judgeSoftLimit() {
 	ex := s.executor
 	ex.begin()
@@ -154,8 +155,8 @@ func (s *session) judgeSoftLimit() {
 	}
 }
 
-// deliver lays bytes into a session's inbox; they are shared and are not written to. A session whose output
-// grows too large by it is condemned.
+// deliver puts bytes into a session's inbox; they are shared and are not written to. If the session's output
+// becomes too large, it is marked for closing.
 func (ex *executor) deliver(s *session, b []byte) {
 	if s.condemned {
 		return
@@ -173,7 +174,8 @@ func (s *session) afterReply(mark int) {
 	s.checkOutput()
 }
 
-// dropReply takes a reply back that the client does not want, but for what it is told all the same.
+// dropReply takes back a reply that the client does not want. Confirmations of subscriptions are sent all the
+// same.
 func (s *session) dropReply(mark int) {
 	s.out.Rollback(mark)
 	s.out.Raw(s.confirmed)

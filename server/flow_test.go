@@ -120,8 +120,8 @@ func receives(t testing.TB, conn net.Conn, want []byte) {
 	require.True(t, bytes.Equal(want, got))
 }
 
-// Behind client-query-buffer-limit the client's own sends have to wait; nobody is closed, and everything
-// is answered when it reads at last.
+// Behind client-query-buffer-limit the client's own sends have to wait. No connection is closed, and all
+// requests are answered when the client reads at last.
 func TestFlowOfInputThatIsFull(t *testing.T) {
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		admin := client(t, srv)
@@ -149,7 +149,7 @@ func TestFlowOfInputThatIsFull(t *testing.T) {
 	})
 }
 
-// stall makes a client one whose output has grown too large and whose input is full, if that is asked for.
+// stall makes a client that has too much output and, if full is set, has filled its input.
 func stall(t testing.TB, srv *Server, dial func() (net.Conn, error), full bool) net.Conn {
 	t.Helper()
 	admin := client(t, srv)
@@ -173,8 +173,8 @@ func stall(t testing.TB, srv *Server, dial func() (net.Conn, error), full bool) 
 	return conn
 }
 
-// Whoever does not read can be killed, can go, and does not keep the server from ending,
-// whether it is still read from or not.
+// A client that does not read can be killed, can go, and does not keep the server from ending, whether it is
+// still read from or not.
 func TestFlowEnds(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(t *testing.T, srv *Server, conn net.Conn){

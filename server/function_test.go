@@ -44,8 +44,8 @@ func TestFunctionStateLives(t *testing.T) {
 	require.Equal(t, "-ERR Function not found", c.Do("FCALL", "count", "0").String())
 }
 
-// TestFunctionLoadIsBounded: a library whose code never ends is refused, without
-// anybody being told that it is busy.
+// TestFunctionLoadIsBounded: a library with code that never ends is refused. No client gets a reply that the
+// server is busy.
 func TestFunctionLoadIsBounded(t *testing.T) {
 	t.Parallel()
 	srv := startWith(t, Options{}, func(c *config.Config) { c.BusyReplyThresholdMS = 5 })

@@ -20,7 +20,7 @@ func groupOf(c *commands.Ctx) (*topology.Group, *topology.Place) {
 type groupHost struct {
 	executor *executor
 	mu       sync.Mutex
-	changes  []topology.Change // that are still to be told, in order
+	changes  []topology.Change // that are still to be reported, in order
 }
 
 var _ topology.Host = (*groupHost)(nil)
@@ -129,7 +129,7 @@ func (s *session) findKey(call *topology.Call, row *commands.Row, argv [][]byte)
 			call.Key, call.Keyed = commands.Clone(key), true
 			return false
 		})
-	case row.Group == commands.Lock: // LOCK.ATTACH: clients of a cluster send it to anybody, and only the leader renews locks
+	case row.Group == commands.Lock: // LOCK.ATTACH: clients of a cluster send it to any member, and only the leader renews locks
 		call.Keyed = true
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"lockserver/server/topology"
 )
 
-// group is one of three members, of which a test says who leads: this one is a.
+// group is a group of three members; this one is a. The test says which one leads.
 type group struct {
 	*topology.Group
 	t    testing.TB
@@ -25,7 +25,7 @@ func newGroup(t testing.TB, o topology.Options) *group {
 	return g
 }
 
-// lead makes a member the leader; empty: nobody is.
+// lead makes a member the leader; empty: there is none.
 func (g *group) lead(name string) {
 	g.t.Helper()
 	g.term++
@@ -124,8 +124,8 @@ func TestReplicasServe(t *testing.T) {
 		{"multi", "+OK"}, {"get foo", "+QUEUED"}, {"exec", `["1"]`}, {"readwrite", "+OK"}, {"get foo", moved}, {"readonly", "+OK"}, {"reset", "+RESET"}, {"get foo", moved}})
 }
 
-// Behind Sentinels nobody is told where to go; who listens hears of a new leader. A server alone, and one of
-// a cluster, have no command of Sentinels'.
+// Behind Sentinels no reply names the leader; subscribers get a message about a new leader. A server alone,
+// and one of a cluster, have no commands of Sentinels.
 func TestSentinelsTell(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, topology.Options{Form: topology.Sentinel, Name: "it"})

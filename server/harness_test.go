@@ -26,7 +26,7 @@ func start(t testing.TB, o Options) *Server {
 	return srv
 }
 
-// startWith runs a server on a free port whose configuration change may alter; it keeps no files.
+// startWith runs a server on a free port; change may alter its configuration. It keeps no files.
 func startWith(t testing.TB, o Options, change func(c *config.Config)) *Server {
 	t.Helper()
 	c := quiet()
@@ -44,7 +44,7 @@ func quiet() *config.Config {
 	return c
 }
 
-// inDir is a configuration that keeps its files in a directory, and saves when it is told to.
+// inDir is a configuration that keeps its files in a directory, and saves only when a command asks for it.
 func inDir(dir string) *config.Config {
 	c := config.Default()
 	c.Port, c.Save, c.Dir = 0, nil, dir
@@ -183,7 +183,8 @@ func checkParking(t testing.TB, srv *Server) {
 	}
 }
 
-// carrier is the connection underneath one that is encrypted, whose own Close would wait to say farewell.
+// carrier is the connection underneath an encrypted one. The Close of the latter would wait to end TLS
+// properly.
 func carrier(conn net.Conn) net.Conn {
 	if c, ok := conn.(*tls.Conn); ok {
 		return c.NetConn()

@@ -37,7 +37,7 @@ func TestIdleClientsAreClosed(t *testing.T) {
 	})
 }
 
-// Who listens, or whose locks the server renews, is not idle, however long nothing comes from it.
+// A subscriber, or a client with locks that the server renews, is not idle, however long it sends nothing.
 func TestWhoIsNotIdle(t *testing.T) {
 	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))

@@ -68,6 +68,7 @@ func (ex *executor) infoSections(at *topology.Place) []info.Section {
 		{Name: "Replication", Write: replication},
 		{Name: "CPU", Write: infoCPU},
 		{Name: "Locks", Write: ex.infoLocks},
+		{Name: "Delays", Write: ex.infoDelays},
 		{Name: "Modules", Also: "module_list", Write: func(*info.Text) {}},
 		{Name: "Commandstats", Extra: true, Write: func(t *info.Text) { ex.stats.InfoCommands(t, ex.table) }},
 		{Name: "Errorstats", Write: ex.stats.InfoErrors},
@@ -318,6 +319,8 @@ type Figures struct {
 	UnconfirmedGrants            int64
 	// LockMaxWaiters and LockMaxWaitsPerClient are the directives; 0: there is no limit.
 	LockMaxWaiters, LockMaxWaitsPerClient int64
+	// Delays is about delayed entries of streams.
+	Delays DelayFigures
 	// Sales is how many keys there are that make a sale: see Server.EachSale.
 	Sales int
 	// Syncs is how long the log's syncs took since it was opened; nil: there is no log.
@@ -351,7 +354,7 @@ func (srv *Server) Figures() (f Figures) {
 			MaxClients: c.MaxClients, IOThreads: c.IOThreads, MaxMemory: c.MaxMemory,
 			Watchdogs: ex.renewing(), OldestWaitUS: ex.oldestWaitUS(), LongestHoldMS: ex.longestHoldMS(), LimitRefusals: ex.counts.limited,
 			NotifyWaits: ex.queuedWaits, GrantsToConfirm: ex.grants.Len(), UnconfirmedGrants: ex.counts.unconfirmed,
-			LockMaxWaiters: c.LockMaxWaiters, LockMaxWaitsPerClient: c.LockMaxWaitsPerClient}
+			LockMaxWaiters: c.LockMaxWaiters, LockMaxWaitsPerClient: c.LockMaxWaitsPerClient, Delays: ex.delayFigures()}
 		for id := range ex.store.Len() {
 			f.Sales += ex.store.DB(id).Stocks()
 		}

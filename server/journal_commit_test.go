@@ -11,8 +11,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// Under appendfsync always nothing leaves that is not on disk: no reply of a write, no reply that shows it
-// to somebody else, no message of it.
+// Under appendfsync always nothing is sent that is not on disk: no reply to a write, no reply that shows it
+// to another client, no message about it.
 func TestRepliesWaitForTheDisk(t *testing.T) {
 	t.Parallel()
 	onEveryLog(t, func(t *testing.T, w *logWorld) {
@@ -39,8 +39,8 @@ func TestRepliesWaitForTheDisk(t *testing.T) {
 	})
 }
 
-// A client goes on sending while its replies wait, and gets them in order; when it is
-// owed too much it has to wait.
+// A client goes on sending while its replies wait, and gets them in order. When too many replies wait, it has
+// to wait.
 func TestPipelineGoesOnWhileTheDiskIsSlow(t *testing.T) {
 	t.Parallel()
 	onEveryLog(t, func(t *testing.T, w *logWorld) {
@@ -77,8 +77,8 @@ func TestPipelineGoesOnWhileTheDiskIsSlow(t *testing.T) {
 	})
 }
 
-// A lock that goes to a waiter is its own only once that is on disk; if the waiter goes before
-// it is told, the next one gets it.
+// A lock that goes to a waiter is its own only once that is on disk. If the waiter goes before it gets the
+// reply, the next one gets the lock.
 func TestGrantsWaitForTheDisk(t *testing.T) {
 	t.Parallel()
 	onEveryLog(t, func(t *testing.T, w *logWorld) {
@@ -182,7 +182,7 @@ func TestTheDiskFails(t *testing.T) {
 	})
 }
 
-// With everysec nobody waits for a sync, and a failure refuses writes all the same.
+// With everysec no client waits for a sync, and a failure refuses writes all the same.
 func TestEverySecDoesNotWait(t *testing.T) {
 	t.Parallel()
 	d := newTestDisk()
@@ -216,7 +216,7 @@ func execSet(c *testkit.Client) string {
 	return c.Do("EXEC").String()
 }
 
-// What is owed counts as output that the client has not taken.
+// Replies that wait count as output that the client has not taken.
 func TestOwedOutputIsBounded(t *testing.T) {
 	t.Parallel()
 	d := newTestDisk()

@@ -81,7 +81,7 @@ func halfClose(t *testing.T, d *testDisk, srv *Server, dial func() (net.Conn, er
 	require.Equal(t, int64(1), watcher.Do("LLEN", "l").Int)
 	require.Zero(t, watcher.Do("EXISTS", "behind").Int)
 
-	// One that is owed nothing is gone whole.
+	// A client without waiting replies is gone at once.
 	c = open()
 	c.Send("LOCK", "lock", "a", "WAIT", "0", "PX", "60000")
 	require.Positive(t, c.Receive().Int)

@@ -16,7 +16,7 @@ import (
 	"lockserver/persistence/disk"
 )
 
-// errDisk is what the disk of a test says when it is told to fail.
+// errDisk is the error of a test's disk that has to fail.
 var errDisk = errors.New("no space left on this test")
 
 // testDisk is the machine's file system, but that a test decides when a file is synced or read, and
@@ -53,7 +53,7 @@ func (d *testDisk) release() {
 	d.set(func(d *testDisk) { d.holding, d.writing, d.reading = false, false, false })
 }
 
-// held reports whether somebody waits for the disk.
+// held reports whether an operation waits for the disk.
 func (d *testDisk) held() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -143,7 +143,7 @@ func logged(dir, fsync string) *config.Config {
 	return c
 }
 
-// startOn runs a server whose log is on a test's disk.
+// startOn runs a server that has its log on a test's disk.
 func startOn(t testing.TB, d *testDisk, o Options) *Server {
 	t.Helper()
 	srv, err := newOn(d, o)
@@ -178,7 +178,7 @@ func onLogsWith(t *testing.T, fsync string, test func(t *testing.T, w *logWorld)
 	}
 }
 
-// logWorld is a server whose disk a test holds.
+// logWorld is a server with a disk that a test holds.
 type logWorld struct {
 	srv    *Server
 	disk   *testDisk

@@ -110,8 +110,8 @@ func awaitRewritten(t testing.TB, srv *Server) {
 	}, "the rewrite ends")
 }
 
-// A key whose time had come when the base was read may have got more of it since: time stands still while a
-// log is read. What has died while nothing ran dies then, and the log says so.
+// A key that had expired when the base was read may have got more time since: time stands still while a log
+// is read. A key that has expired while no server ran is removed then, and the log has the removal.
 func TestLeasesAcrossARestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -382,7 +382,7 @@ func TestLoadProgress(t *testing.T) {
 	}
 }
 
-// A server that is told to end while it loads ends.
+// A server that has to end while it loads ends.
 func TestEndWhileLoading(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -48,7 +48,7 @@ func startCopy(t testing.TB, dir string) *Server {
 	return start(t, Options{Directives: logged(copied, "always").Directives()})
 }
 
-// Whoever waits when the log is switched off, or to another policy, is answered.
+// A waiter gets its reply when the log is switched off, or to another policy.
 func TestSwitchWhileSomebodyWaits(t *testing.T) {
 	t.Parallel()
 	for _, words := range []string{"appendonly no", "appendfsync everysec", "appendfsync no"} {
@@ -217,7 +217,7 @@ func TestNoSyncInARewrite(t *testing.T) {
 	require.Equal(t, "+OK", c.Receive().String())
 }
 
-// A server whose log cannot be written has data that only memory has: it does not end unless that is meant.
+// A server with a broken log has data that only memory has: it does not end unless that is meant.
 func TestEndWithABrokenLog(t *testing.T) {
 	t.Parallel()
 	for _, word := range []string{"NOSAVE", "FORCE"} {

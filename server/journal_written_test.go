@@ -19,8 +19,9 @@ func onEveryWrittenLog(t *testing.T, test func(t *testing.T, w *logWorld)) {
 
 func (d *testDisk) holdWrites() { d.set(func(d *testDisk) { d.writing = true }) }
 
-// Whatever the policy, nothing leaves that the system does not have: no reply of a write, no reply that shows
-// it to somebody else, none so long that it does not wait for the end of a round, no message.
+// Whatever the policy, nothing is sent that the system does not have: no reply to a write, no reply that
+// shows it to another client, no message. That includes replies that are too long to wait for the end of a
+// round.
 func TestRepliesWaitForTheWrite(t *testing.T) {
 	t.Parallel()
 	onEveryWrittenLog(t, func(t *testing.T, w *logWorld) {

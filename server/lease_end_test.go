@@ -22,7 +22,8 @@ func TestLeasesNeverEndEarly(t *testing.T) {
 		{"a hold", "SECKILL.CREATE v STOCK 1 HOLD 12; SECKILL v ann o1", "SECKILL v ben o2"},
 	} {
 		for _, into := range []time.Duration{0, time.Microsecond, 630 * time.Microsecond, 999 * time.Microsecond} {
-			clock := NewManualClock(time.UnixMilli(1_750_000_000_000).Add(into))
+			clock := NewManualClock(time.UnixMilli(1_750_000_000_000)) // it begins at a whole millisecond in any case
+			clock.Advance(into)
 			srv := startWith(t, Options{Clock: clock}, nil)
 			holder, other := client(t, srv), client(t, srv)
 			for line := range strings.SplitSeq(c.take, "; ") {
@@ -39,7 +40,9 @@ func TestLeasesNeverEndEarly(t *testing.T) {
 			eventually(t, got, "%s: it ends", c.name)
 		}
 	}
-	srv := startWith(t, Options{Clock: NewManualClock(time.UnixMicro(1_750_000_000_000_999))}, nil)
+	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
+	clock.Advance(999 * time.Microsecond)
+	srv := startWith(t, Options{Clock: clock}, nil)
 	c := client(t, srv)
 	c.Do("SET", "k", "v", "PX", "12")
 	require.EqualValues(t, 12, c.Do("PTTL", "k").Int, "Redis' own commands are as in Redis")

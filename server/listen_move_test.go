@@ -14,7 +14,7 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// reachable reports whether somebody answers at a port of 127.0.0.1, and requires that a refusal is one.
+// reachable reports whether a server answers at a port of 127.0.0.1, and requires that a refusal is one.
 func reachable(t *testing.T, port int) bool {
 	t.Helper()
 	conn, err := net.DialTimeout("tcp", fmt.Sprint("127.0.0.1:", port), soon)

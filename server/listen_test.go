@@ -13,7 +13,7 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// freePort is a port that nobody listens on.
+// freePort is a port without a listener.
 func freePort(t testing.TB) int {
 	t.Helper()
 	port, err := strconv.Atoi(testkit.FreePort(t))

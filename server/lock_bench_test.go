@@ -27,7 +27,7 @@ func (nowhere) PeerGone() bool                  { return false }
 func (nowhere) AwaitDrain(int) bool             { return false }
 func (nowhere) SetStranger(int)                 {}
 
-// toNowhere is a session whose replies are dropped.
+// toNowhere is a session that has its replies dropped.
 func toNowhere(b *testing.B) *session {
 	b.Helper()
 	addr := &net.UnixAddr{Net: "unix"}
@@ -62,9 +62,8 @@ func BenchmarkLock(b *testing.B) {
 	}
 }
 
-// BenchmarkShare measures the same with one owner who holds each lock alone and shared, with a lease and
-// without, in turn: the figures are of one run, the least of many rounds, and their ratio is what SHARED
-// costs.
+// BenchmarkShare measures the same with one owner that holds each lock alone and shared, with a lease and
+// without, in turn. The figures are of one run, the least of many rounds. Their ratio is what SHARED costs.
 func BenchmarkShare(b *testing.B) {
 	const round = 512 // pairs
 	for _, pipeline := range []int{1, 16} {

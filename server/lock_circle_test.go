@@ -17,8 +17,8 @@ import (
 	"lockserver/server/transport"
 )
 
-// circleRun makes locks change hands in every way there is, and after each unit
-// looks for circles by brute force.
+// circleRun makes locks change hands in all ways, and after each unit looks for deadlock cycles by brute
+// force.
 type circleRun struct {
 	modelRun
 	waiting []circleWait // in the order in which they began
@@ -42,7 +42,7 @@ func (r *circleRun) holder(db int, key string) string {
 	return string(l.Owner)
 }
 
-// waitsFor returns the owners whom number i of those that wait waits for.
+// waitsFor returns the owners that waiter number i waits for.
 func (r *circleRun) waitsFor(waiting []circleWait, i int) (owners []string) {
 	w := waiting[i]
 	for _, key := range w.keys {
@@ -87,8 +87,8 @@ func (r *circleRun) inCircle(waiting []circleWait, i int) bool {
 	return false
 }
 
-// check takes the answers of those that waited, and requires that nobody who is left stands in a circle, and
-// that nobody was refused for nothing.
+// check takes the replies to waiters. It requires that no remaining waiter is in a deadlock cycle, and that
+// no waiter was refused without a cycle.
 func (r *circleRun) check(what string) {
 	before := slices.Clone(r.waiting)
 	var refused, answered []int
@@ -109,7 +109,7 @@ func (r *circleRun) check(what string) {
 	r.refused += len(refused)
 	if len(refused) == 1 && len(answered) == 1 {
 		i := slices.IndexFunc(before, func(w circleWait) bool { return w.client == refused[0] })
-		// It is the youngest, so the circle is there without those that came later.
+		// It is the youngest, so the cycle is there without those that came later.
 		require.True(r.t, r.inCircle(before[:i+1], i), "%v was refused; %s; all: %v", before[i], what, before)
 	}
 }
@@ -147,7 +147,7 @@ func (r *circleRun) change(db int) []string {
 		return []string{"MOVE", k, fmt.Sprint(1 - db)}
 	case 5:
 		return []string{"SWAPDB", "0", "1"}
-	case 6: // whoever held it holds it no more
+	case 6: // the holder does not hold it any more
 		return []string{"EVAL", "redis.call('DEL', KEYS[1]); return redis.call('HSET', KEYS[1], unpack(ARGV))",
 			"1", k, lockHash[0], lockHash[1], lockHash[2], lockHash[3]}
 	case 7:
@@ -208,8 +208,8 @@ func (r *circleRun) step() {
 	}
 }
 
-// TestNobodyWaitsInACircle: whatever changes who holds a lock, no circle of waiters
-// is left when the unit is over.
+// TestNobodyWaitsInACircle: whatever changes the holder of a lock, no deadlock cycle of waiters is left when
+// the unit is over.
 func TestNobodyWaitsInACircle(t *testing.T) {
 	t.Parallel()
 	seed := testkit.Seed(t)
@@ -237,8 +237,8 @@ func TestNobodyWaitsInACircle(t *testing.T) {
 	t.Logf("%d were refused while they waited", refused)
 }
 
-// TestManySuspects: SWAPDB gives every lock another holder. Looking at all who wait for something themselves
-// is more than one unit may do; the circle is found all the same.
+// TestManySuspects: SWAPDB gives every lock another holder. Looking at all owners that wait themselves is
+// more than one unit may do. The cycle is found all the same.
 func TestManySuspects(t *testing.T) {
 	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
@@ -291,8 +291,8 @@ func TestManySuspects(t *testing.T) {
 	require.Equal(t, "DEADLOCK x -> ky -> y -> kx -> x", reply.Str)
 }
 
-// The search for circles looks at locks, and a lock whose lease has ended dies when it is looked at. Whoever
-// waits for it has their turn then, and is not forgotten because the search came last.
+// The search for deadlock cycles looks at locks, and a lock with an ended lease is removed when it is looked
+// at. Its waiters have their turn then, and are not forgotten because the search came last.
 func TestTheSearchForCirclesEndsALease(t *testing.T) {
 	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))

@@ -13,7 +13,7 @@ type refusal struct {
 	atMS   int64
 	db     int
 	words  []string // as in the error: an owner, the lock it waits for, the owner that holds that, and so on
-	cut    bool     // a word, or the circle, is longer
+	cut    bool     // a word, or the cycle, is longer
 	client clientInfo
 	id     int64
 }
@@ -30,7 +30,7 @@ const refusalsKept = 64
 // hiddenLock stands for a lock of a cycle that the refused client may not read.
 const hiddenLock = "?"
 
-// refuseDeadlock records a cycle, and spells it out for the client whose wait is the first in it.
+// refuseDeadlock records a cycle, and lists it for the client of the first wait in it.
 func (ex *executor) refuseDeadlock(cycle waiting.Cycle) error {
 	w := parkedOf(cycle[0].Waiter)
 	var words, shown []string
@@ -63,7 +63,7 @@ func (ex *executor) refuseDeadlock(cycle waiting.Cycle) error {
 	return err
 }
 
-// lockDeadlocks tells of the cycles whose locks the client may read.
+// lockDeadlocks shows the cycles of locks that the client may read.
 func lockDeadlocks(c *commands.Ctx) error {
 	most, err := countOption(c.Args())
 	if err != nil {

@@ -108,9 +108,9 @@ func checkRestartToken(t *testing.T, c *testkit.Client, last int64) {
 	require.Greater(t, c.Do("LOCK", "short", "d").Int, last)
 }
 
-// TestLocksSurviveEviction: when memory is full everything else goes, under every policy, and no lock,
-// nor what Redisson keeps beside one; with nothing left to go, a lock is refused like any other key,
-// and who holds one can let go of it.
+// TestLocksSurviveEviction: when memory is full, all else is evicted under every policy, but no lock, nor
+// what Redisson keeps beside one. With nothing left to evict, a lock is refused like any other key, and a
+// holder can release its lock.
 func TestLocksSurviveEviction(t *testing.T) {
 	t.Parallel()
 	const locks = 300

@@ -5,15 +5,16 @@ import (
 	"lockserver/store"
 )
 
-// A holder's note is the low bits of its client's number and the millisecond in which it acquired the lock:
-// all that is worth eight bytes of each lock.
+// A lock keeps eight bytes about its holder: the low bits of its client's number, and the millisecond in
+// which it acquired the lock. More is not worth the memory.
 const (
 	noteTimeBits = store.NoteTimeBits // milliseconds since 1970, until 2109
 	noteTimeMask = 1<<noteTimeBits - 1
 	noteIDs      = 1 << (64 - noteTimeBits)
 )
 
-// holderNote is the note of a lock that is acquired now, or was then by another client of the same owner.
+// holderNote makes these bytes for a lock that is acquired now. was are the bytes if another client of the
+// same owner has acquired it before.
 func holderNote(c *commands.Ctx, was uint64) uint64 {
 	since := c.NowMS()
 	if was != 0 {
@@ -25,8 +26,9 @@ func holderNote(c *commands.Ctx, was uint64) uint64 {
 	return uint64(sessionOf(c).id)<<noteTimeBits | uint64(since)
 }
 
-// holderOf reads a note: when the lock was acquired, 0 if that is not known, and by whom, nil if that client
-// has gone. Of several clients with the same low bits it is the last one that was there already.
+// holderOf reads these bytes. sinceMS is when the lock was acquired, 0 if that is not known. s is the client
+// that acquired it, nil if it has gone. Of several clients with the same low bits it is the last one that was
+// there already.
 func (ex *executor) holderOf(note uint64) (s *session, sinceMS int64) {
 	if note == 0 {
 		return nil, 0

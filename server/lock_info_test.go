@@ -39,7 +39,7 @@ func TestLockInfo(t *testing.T) {
 		asks := testkit.Dial(t, dial)
 		asks.Do("HELLO", "3")
 		require.True(t, asks.Do("LOCK.INFO", "k").IsNull())
-		// Whoever waits for the key but for no lock is not among those who wait for the lock.
+		// A waiter for the key that waits for no lock is not among the waiters for the lock.
 		testkit.Dial(t, dial).Send("BLPOP", "k", "0")
 		awaitParked(t, srv, 1)
 		a := testkit.Dial(t, dial)

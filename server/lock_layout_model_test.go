@@ -117,8 +117,8 @@ func (m *layoutModel) mayLock(key, owner string, shared bool) bool {
 	return shared && l.shares && l.mode == "read"
 }
 
-// lock takes a lock with a token, which the server has told, and says what is wrong with that. leaseMS 0: the
-// server renews it.
+// lock takes a lock with a token, which the server has replied, and says what is wrong with that. leaseMS 0:
+// the server renews it.
 func (m *layoutModel) lock(key, owner string, shared, once bool, leaseMS, token int64) string {
 	l := m.keys[key]
 	if l != nil && len(l.owners) == 0 && (l.shares || shared) { // what its last holder left behind
@@ -227,7 +227,7 @@ func (m *layoutModel) renew(key, owner string, leaseMS int64) int64 {
 	return 1
 }
 
-// stop ends the renewal of what an owner has; nobody but it can have an ordinary lock.
+// stop ends the renewal for an owner; an ordinary lock cannot have another owner.
 func (m *layoutModel) stop(key, owner string) {
 	if !m.keys[key].shares {
 		m.forget(key)

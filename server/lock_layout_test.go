@@ -43,7 +43,7 @@ func (w *layoutWorld) begin() {
 	w.c = client(w.t, w.srv)
 }
 
-// restart ends the server and its clients, with whom renewals end, and begins anew with what is on the disk.
+// restart ends the server and its clients, and with them renewals, and begins anew with what is on the disk.
 func (w *layoutWorld) restart() {
 	if !w.logged {
 		require.Equal(w.t, "+OK", w.do("SAVE"))
@@ -172,9 +172,9 @@ func (w *layoutWorld) shown(key string) string {
 	return layoutText(fields, w.c.Do("PEXPIRETIME", key).Int)
 }
 
-// TestLayoutOfLocks: after each of many random commands every lock's hash has the fields, the deadlines of
-// fields and the deadline that it should have, also in a copy, out of a payload, and after a start from the
-// log or a snapshot.
+// TestLayoutOfLocks: after each of many random commands every lock's hash has the right fields, deadlines of
+// fields, and deadline. So have a copy, a restored payload, and the hash after a start from the log or a
+// snapshot.
 func TestLayoutOfLocks(t *testing.T) {
 	t.Parallel()
 	const worlds, steps = 4, 300

@@ -16,8 +16,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// Many clients lock random sets of keys in random orders, give up, vanish and are killed. Nobody is ever
-// inside a key that somebody else is in, nothing is ever stuck, and nothing is left behind.
+// Many clients lock random sets of keys in random orders, give up, vanish and are killed. No two clients are
+// ever inside one key, nothing is ever stuck, and nothing is left behind.
 func TestManyKeysInTurmoil(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
@@ -130,7 +130,7 @@ func (m *manyClient) isAlone(numbers []int) bool {
 	return ok
 }
 
-// A client that has stopped reading is granted its locks behind replies that it has not taken: it cannot have
+// A client that has stopped reading is granted its locks behind replies that it has not taken. It cannot have
 // read the grant when it goes, and all of it is taken back.
 func TestGrantOfManyIsTakenBack(t *testing.T) {
 	t.Parallel()

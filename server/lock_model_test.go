@@ -18,7 +18,7 @@ import (
 	"lockserver/server/transport"
 )
 
-// lockModel is LOCK, MLOCK and UNLOCK as simple as can be: every waiter stands in one list in the order of
+// lockModel is LOCK, MLOCK and UNLOCK as simple as can be. All waiters are in one list in the order of
 // arrival, and everything is found by looking at all of it.
 type lockModel struct {
 	holds   map[string]*modelHold
@@ -57,7 +57,7 @@ func (m *lockModel) take(w *modelWaiter) {
 	}
 }
 
-// settle grants what can be granted and returns the clients.
+// Grants what can be granted and returns the clients.
 func (m *lockModel) settle() (granted []int) {
 	for i := 0; i < len(m.waiters); i++ {
 		if w := m.waiters[i]; m.canTake(w, m.waiters[:i]) {
@@ -70,7 +70,7 @@ func (m *lockModel) settle() (granted []int) {
 	return granted
 }
 
-// waitsFor returns whom an owner waits for, with number i of the waiters.
+// waitsFor returns the owners that an owner waits for, with number i of the waiters.
 func (m *lockModel) waitsFor(i int) (owners []string) {
 	w := m.waiters[i]
 	for _, k := range w.keys {
@@ -118,8 +118,8 @@ func (m *lockModel) isCircle(number int) bool {
 	return false
 }
 
-// refuse takes clients out that stand in circles, in any order in which each stands in one at its turn,
-// and grants what can then be granted.
+// refuse takes out clients that are in deadlock cycles, in any order in which each is in one at its turn, and
+// grants what can then be granted.
 func (m *lockModel) refuse(clients []int) (after lockModel, granted []int, ok bool) {
 	if len(clients) == 0 {
 		return *m, nil, true
@@ -265,9 +265,9 @@ func (r *modelRun) step() {
 	r.compare()
 }
 
-// compare requires that those have been granted whom the model grants. Circles can arise without anybody
-// beginning to wait: when one gives up because of whom another waiter of the same owner did not have to wait.
-// Whom the server refuses then must stand in one.
+// compare requires that the server has granted what the model grants. Deadlock cycles can arise although no
+// client begins to wait. For example, a waiter gives up, and because of it another waiter of the same owner
+// did not have to wait. A client that the server refuses then must be in a cycle.
 func (r *modelRun) compare() {
 	m := &r.model
 	granted := m.settle()

@@ -118,8 +118,8 @@ func TestLockOnceScripts(t *testing.T) {
 	}
 }
 
-// A grant that its client has not been told of is taken back when the client goes; but not if the same owner,
-// that has sent its LOCK ... ONCE over a second connection, is told that it holds the lock.
+// A grant that its client has not read is taken back when the client goes. It is not if the same owner has
+// sent its LOCK ... ONCE over a second connection, and got the reply that it holds the lock.
 func TestTakenBackOnce(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ first, second, next string }{

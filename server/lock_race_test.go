@@ -100,8 +100,8 @@ func equal[T comparable](t *testing.T, want, got T) bool {
 	return want == got
 }
 
-// The waiter's connection is closed, and the lock is released, in both orders and at once; whoever is
-// behind gets the lock at once, not when a lease that nobody uses runs out.
+// The waiter's connection is closed, and the lock is released, in both orders and at once. The next waiter
+// gets the lock at once, not when an unused lease ends.
 func TestWaiterGoesAsTheLockIsReleased(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
@@ -232,8 +232,8 @@ func sever(conn net.Conn) {
 	_ = conn.Close()
 }
 
-// A wait runs out at about the moment at which the lock is released: whoever is told a token holds the
-// lock, whoever is told nil does not.
+// A wait runs out at about the moment at which the lock is released: a client that gets a token holds the
+// lock, a client that gets nil does not.
 func TestTimeoutRacesRelease(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {

@@ -16,8 +16,8 @@ import (
 	"lockserver/server/transport"
 )
 
-// TestReadersDoNotStarveWriters: with 128 readers that come again as soon as they have left, and 8 writers, a
-// writer waits for nobody but those who held the lock, or stood in its queue, when it came.
+// TestReadersDoNotStarveWriters: 128 readers come again as soon as they have left, and there are 8 writers. A
+// writer waits only for clients that held the lock, or were in its queue, when it came.
 func TestReadersDoNotStarveWriters(t *testing.T) {
 	t.Parallel()
 	const readers, writers, steps = 128, 8, 4000
@@ -54,7 +54,8 @@ func TestReadersDoNotStarveWriters(t *testing.T) {
 		for j, other := range all {
 			writes := i >= readers || j >= readers
 			require.False(t, j != i && other.holds && writes, "%d was granted while %d held it", i, j)
-			// Whoever came later, and is not a neighbour in its group, must not have been let in before.
+			// A client that came later, and is not a neighbour in its group, must not have been let in
+			// before.
 			if other.waits && other.came < o.came && !(i < readers && j < readers) {
 				require.Fail(t, "barged in", "%d passed %d", i, j)
 			}

@@ -39,8 +39,8 @@ func slowOf(c *testkit.Client, words ...string) []string {
 	return slowCommands(c)
 }
 
-// The machine may hold up any command for as long as a slow one takes, once: what is right is tried for until
-// it is seen, and what is wrong is wrong each time.
+// The machine may hold up any command for as long as a slow one takes, once. So what is right is tried until
+// it is seen; what is wrong is wrong each time.
 func TestSlowlogOfOneCommand(t *testing.T) {
 	srv := startWith(t, Options{}, func(c *config.Config) { c.EnableDebugCommand = config.AccessYes })
 	c := client(t, srv)
@@ -258,8 +258,8 @@ func TestMonitorIsBounded(t *testing.T) {
 	require.Empty(t, srv.executor.monitors)
 	srv.executor.mu.Unlock()
 
-	// What a script calls is shown while it runs, and the bound holds meanwhile: nobody
-	// takes the lines before its end.
+	// What a script calls is shown while it runs, and the bound holds meanwhile: the lines are not taken
+	// before its end.
 	m = client(t, srv)
 	m.Do("MONITOR")
 	info := c.Do("EVAL", "for i = 1, 50 do redis.call('SET', KEYS[1], ARGV[1]) end return redis.call('INFO', 'clients')", "1", "k", strings.Repeat("x", 3000))

@@ -22,21 +22,21 @@ type memoryUse struct {
 	// clientLimit is what they may take (maxmemory-clients); 0: there is no bound.
 	clientLimit   int
 	exempt        int  // sessions with CLIENT NO-EVICT
-	overLimit     bool // it has been said that nobody is left to be closed
+	overLimit     bool // it has been logged that no client is left that may be closed
 	peak          int  // the most that was used, without the log's buffers
 	mostEvictions int  // how many keys one slice evicts at most
 	purger        memory.Purger
-	// unsent are the sessions whose connections held output when they were last asked.
+	// unsent are the sessions with connections that held output when they were last asked.
 	unsent []*session
 }
 
 // sessionMemory is what a session's part is made of, as of the end of its last slice.
 type sessionMemory struct {
-	counted       int  // all of it, as it stands in memoryUse.clients; 0: it does not
+	counted       int  // all of it, as counted in memoryUse.clients; 0: it is not counted
 	input, room   int  // bytes in the decoder, and the size of its buffer
 	backlog       int  // bytes of the commands in session.backlog
 	unsent        int  // output that the connection held when it was last asked
-	unsentIsNoted bool // the session stands in memoryUse.unsent
+	unsentIsNoted bool // the session is in memoryUse.unsent
 }
 
 const (
@@ -46,7 +46,7 @@ const (
 	watchBytes = 160
 	// waiterBytes is what a waiter takes beside its command and its places: the structs, its owner and that
 	// one's pointer in the index, and the watch over its client. placeBytes is what each of its places takes,
-	// if nobody else waits there.
+	// if no other waiter is there.
 	waiterBytes = int(unsafe.Sizeof(parkedCall{})-unsafe.Sizeof(waiting.Place{})+unsafe.Sizeof(waiting.Owner{})+unsafe.Sizeof(pulse{})) + 8
 	placeBytes  = int(unsafe.Sizeof(waiting.Place{})+unsafe.Sizeof(waiting.Queue{})) + 8
 	// wordBytes is what a word of a command takes beside its text: the slice.
@@ -130,8 +130,8 @@ func (tx *transaction) bytes() int {
 	return cap(tx.room) + wordBytes*cap(tx.args) + int(unsafe.Sizeof(queuedCommand{}))*cap(tx.queued)
 }
 
-// askUnsent has those asked again, once a second, whose clients had not taken all their output: a client that
-// reads is heard of only if somebody waits for it.
+// askUnsent asks sessions again, once a second, if their clients had not taken all their output: the server
+// hears that a client reads only if it waits for that.
 func (ex *executor) askUnsent() {
 	list := ex.memory.unsent
 	ex.memory.unsent = nil
@@ -189,7 +189,7 @@ func (ex *executor) infoMemory(t *info.Text) { ex.memoryUsage().WriteInfo(t) }
 
 // The eviction of clients.
 
-// leastClientLimit is what clients may always take together: with less nobody could say so.
+// leastClientLimit is what clients may always take together: with less, no client could change the limit.
 const leastClientLimit = 128 << 10
 
 // clientLimitOf is the directive maxmemory-clients in bytes; 0: there is no bound.
@@ -215,7 +215,7 @@ func (s *session) exemptFromEviction(yes bool) {
 	s.noEvict = yes
 }
 
-// evictClients condemns those who take most, until clients take less than they may.
+// evictClients closes the clients that take most, until all together take less than they may.
 func (ex *executor) evictClients() {
 	m := &ex.memory
 	if m.clientLimit == 0 || m.clients < m.clientLimit || ex.busy.on {
@@ -236,7 +236,7 @@ func (ex *executor) evictClients() {
 	ex.endUnit()
 }
 
-// largestClient returns the session that takes most of those that may be evicted, of which there is one. Of
+// largestClient returns the session that takes most of those that may be evicted; there must be one. Of
 // several the oldest goes.
 func (ex *executor) largestClient() *session {
 	var largest *session

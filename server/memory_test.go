@@ -135,7 +135,7 @@ func TestEvictionIsSeen(t *testing.T) {
 	listener := client(t, srv)
 	listener.Do("SUBSCRIBE", "__keyevent@0__:evicted")
 	require.Equal(t, "+OK", a.Do("CONFIG", "SET", "maxmemory", "1").String())
-	message := listener.Receive() // without another command: the ticker makes room
+	message := listener.Receive() // without another command: the ticker evicts
 	require.Equal(t, "k", message.Elems[2].Str)
 	b.Do("MULTI")
 	b.Do("PING")

@@ -39,7 +39,7 @@ type movingKey struct {
 // moving are the keys of all moves. It is only touched under the executor.
 type moving map[movingKey][]*move
 
-// keyChanged notes that a key is not any more as it was sent.
+// keyChanged records that a key has changed since it was sent.
 func (m moving) keyChanged(db int, key []byte) {
 	for _, mv := range m[movingKey{db, string(key)}] {
 		mv.changed[string(key)] = true
@@ -96,7 +96,7 @@ func (ex *executor) carry(c *commands.Ctx, m *dump.Migration) error {
 		m.Send(ctx, &ex.targets)
 		return ex.reply(c, m, ex.removeMoved(mv))
 	}
-	lost := func(c *commands.Ctx) { c.Out.Error(commands.ErrMigrateRead.Error()) } // CLIENT UNBLOCK: nobody knows yet
+	lost := func(c *commands.Ctx) { c.Out.Error(commands.ErrMigrateRead.Error()) } // CLIENT UNBLOCK: the result is not known yet
 	if err := c.Block(commands.Wait{TimedOut: lost, Try: func(*commands.Ctx) (bool, error) { return false, nil }}); err != nil {
 		return err
 	}

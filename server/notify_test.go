@@ -250,6 +250,20 @@ var notifyScripts = []struct{ name, text string }{
 		D LOCK k b PX 60000 ONCE -> token=1
 		B <- ["message" "__lock__:b" "lock-granted k token:1 b"]
 		D PING -> +PONG`},
+	{"while writes are paused nothing is given back", `
+		C LOCK k c -> token
+		A LOCK k a WAIT 0 NOTIFY -> +QUEUED
+		A LOCK k b WAIT 0 NOTIFY -> +QUEUED
+		C UNLOCK k c -> 1
+		A <- granted k 1 a
+		C CLIENT PAUSE 60000 WRITE -> +OK
+		+15s
+		A PING -> +PONG
+		C HEXISTS k a -> 1
+		+45s
+		A <- >["lock-refused" "k" "unconfirmed" "a"]
+		A <- granted k 2 b
+		A UNLOCK k b -> 1`},
 	{"a lease that is shorter than the time to confirm", `
 		C LOCK k c -> token
 		A LOCK k a PX 100 WAIT 0 NOTIFY -> +QUEUED

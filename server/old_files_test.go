@@ -180,3 +180,22 @@ func TestLogsOfOldVersions(t *testing.T) {
 		require.Equal(t, strings.Contains(c.log, "pcall"), strings.Contains(log.String(), "a script has replied an error"), "%s\n%s", c.log, log.String())
 	}
 }
+
+// TestFilesOfValkey: a snapshot in Valkey's own format is refused with what to do, alone and in a log.
+func TestFilesOfValkey(t *testing.T) {
+	const text = "VALKEY080\xfe\x00\xff\x00\x00\x00\x00\x00\x00\x00\x00"
+	for _, name := range []string{"dump.rdb", "appendonly.aof"} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+		c := inDir(dir)
+		if name != "dump.rdb" {
+			c = logged(dir, "always")
+		}
+		srv, err := New(Options{Directives: c.Directives()})
+		require.NoError(t, err)
+		require.ErrorContains(t, srv.Start(), "Valkey 9 or later wrote it")
+		require.NoError(t, srv.Close())
+		require.ErrorContains(t, Check(dir, new(bytes.Buffer)), "Valkey 9 or later wrote it", name)
+	}
+}

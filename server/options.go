@@ -60,19 +60,19 @@ type Options struct {
 	LogLevel *slog.LevelVar
 	// Supervisor is what INFO calls who supervises the process; empty: "no".
 	Supervisor string
-	// Phase is told of each step in the life of the server; it must not call the server. nil: nobody is told.
+	// Phase is called at each step in the life of the server; it must not call the server. It may be nil.
 	Phase func(Phase)
 	// Clock is what leases and deadlines go by; nil: the machine's. See ManualClock.
 	Clock Clock
 	// Seed makes what is random repeatable (RANDOMKEY, SPOP, ...); 0: a different one each time.
 	Seed uint64
-	// Group is the servers that this one belongs to, as clients are told of them; nil: it stands alone.
+	// Group is the group that this server belongs to, as clients see it; nil: it stands alone.
 	Group *topology.Group
 	// Journal takes the effects of every unit; nil: they are not recorded.
 	Journal Journal
-	// Raft makes the server a member of a raft group by an engine (package server/raft/engine has one), which
-	// decides on the data: nothing else is loaded or kept. It tells Group who leads. nil: the server is in
-	// none. RaftOptions say how it behaves.
+	// Raft makes the server a member of a raft group by an engine (package server/raft/engine has one). The
+	// engine decides on the data: nothing else is loaded or kept. It reports the leader to Group. nil: the
+	// server is in no group. RaftOptions say how it behaves.
 	Raft        raft.Engine
 	RaftOptions raft.Options
 	// Version is what INFO and HELLO call this build; empty: "dev".
@@ -150,10 +150,10 @@ func (o *Options) fields() (map[string]string, error) {
 	return values, nil
 }
 
-// compatibleVersion is the version of Redis that clients are told, because they switch features on by it.
+// compatibleVersion is the version of Redis that clients see, because they switch features on by it.
 const compatibleVersion = "7.4.1"
 
-// RedisVersion is the version of Redis that clients are told.
+// RedisVersion returns the version of Redis that clients see.
 func RedisVersion() string { return compatibleVersion }
 
 // Journal takes the effects of each unit, in order. The slice belongs to the journal afterwards.
@@ -167,7 +167,7 @@ type Phase uint8
 // The steps, in the order in which they come.
 const (
 	PhaseListening Phase = iota // clients can connect; the data is still to be loaded
-	PhaseEnding                 // the server has been told to end
+	PhaseEnding                 // the server has begun to end
 	PhaseSaving                 // the last snapshot is being written
 	PhaseStaying                // the server could not save, and goes on
 )

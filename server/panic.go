@@ -7,13 +7,13 @@ import (
 	"lockserver/commands"
 )
 
-// What a panic costs: docs/decisions/0007. Commands contain their own (executor.call and contain). What
-// happens around them on behalf of one connection, decoding, looking ahead, sending, costs that connection
-// (session.contain, and the connections' own). Behind a panic in what everybody shares, nobody can tell what
-// is whole: it passes through all of those as a damage, and ends the process.
+// What a panic costs: docs/decisions/0007. Commands contain their own (executor.call and contain). Some work
+// around commands is done for one connection: decoding, looking ahead, sending. A panic there costs that
+// connection (session.contain, and the connections' own). After a panic in what all clients share, no code
+// can know what is intact: the panic passes through all of those as a damage, and ends the process.
 
-// damage is a panic behind which the data, or what all sessions share, may be half
-// changed. Nothing contains it.
+// damage is a panic that may have left the data, or what all sessions share, half changed. Nothing contains
+// it.
 type damage struct{ cause error }
 
 func (d damage) Error() string { return d.cause.Error() }
@@ -25,8 +25,8 @@ func (ex *executor) damaging() {
 	}
 }
 
-// damaged goes on with a panic as a damage. The caller holds the lock. Should somebody else's code, as that
-// of scripts, swallow it, nothing runs any more all the same.
+// damaged goes on with a panic as a damage. The caller holds the lock. If foreign code, as that of scripts,
+// swallows the panic, no command runs any more all the same.
 func (ex *executor) damaged(p any) {
 	if _, ok := p.(damage); ok {
 		panic(p)

@@ -91,8 +91,8 @@ func overSpoilt(t *testing.T, test func(t *testing.T, srv *Server, log *logOf, d
 	}
 }
 
-// A panic around the commands of a connection, decoding, running or sending, costs that connection. Everybody
-// else goes on, with the data and the queues in order.
+// A panic around the commands of a connection, decoding, running or sending, costs that connection. All other
+// clients go on, with the data and the queues in order.
 func TestPanicAroundCommands(t *testing.T) {
 	t.Parallel()
 	overSpoilt(t, func(t *testing.T, srv *Server, log *logOf, dial func() (net.Conn, error)) {
@@ -132,7 +132,7 @@ func TestPanicWhileLookingAhead(t *testing.T) {
 	})
 }
 
-// A lock whose grant could not be sent goes to who stands behind.
+// A lock goes to the next waiter if its grant could not be sent.
 func TestPanicWhileSendingAGrant(t *testing.T) {
 	t.Parallel()
 	overSpoilt(t, func(t *testing.T, srv *Server, log *logOf, dial func() (net.Conn, error)) {
@@ -156,8 +156,8 @@ func TestPanicWhileSendingAGrant(t *testing.T) {
 	})
 }
 
-// Behind a panic in what all share nobody can tell what is whole: the process
-// ends, and nothing contains that.
+// After a panic in what all share, no code can know what is intact: the process ends, and nothing contains
+// that.
 func TestPanicInWhatAllShare(t *testing.T) {
 	t.Parallel()
 	const child = "LOCKSERVER_TEST_SPOILT"

@@ -58,7 +58,7 @@ func panicRows() []commands.Row {
 	}
 }
 
-// A command that only reads cannot have damaged anything: its client gets an error, everybody goes on.
+// A command that only reads cannot have damaged anything: its client gets an error, all others go on.
 func TestPanicOfAReader(t *testing.T) {
 	t.Parallel()
 	srv := startWithRows(t, Options{}, panicRows())

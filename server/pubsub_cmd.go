@@ -114,8 +114,8 @@ func unsubscribeCmd(kind pubsub.Kind, word string) func(*commands.Ctx) error {
 	}
 }
 
-// confirm tells a client that it has begun or ceased to listen, and to how much it listens now; name is nil
-// if there was nothing. It is told so even if it has switched replies off, as in Redis.
+// confirm confirms to a client that it has subscribed or unsubscribed, with the number of its subscriptions.
+// name is nil if there was nothing. The client gets that even if it has switched replies off, as in Redis.
 func (s *session) confirm(c *commands.Ctx, kind pubsub.Kind, word string, name []byte) {
 	w := c.Out
 	mute := s.replies.isMuted()

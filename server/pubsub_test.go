@@ -17,7 +17,7 @@ import (
 	"lockserver/server/pubsub"
 )
 
-// checkPubSub fails unless nobody listens to anything and nothing is left behind.
+// checkPubSub fails unless no client is subscribed and nothing is left behind.
 func checkPubSub(t testing.TB, srv *Server) {
 	t.Helper()
 	eventually(t, func() bool {
@@ -84,7 +84,7 @@ func TestPubSubOnEveryTransport(t *testing.T) {
 	})
 }
 
-// A killed listener is reached no more, and whoever closes in the middle of things leaves nothing behind.
+// A killed subscriber is reached no more, and a client that closes in the middle leaves nothing behind.
 func TestPubSubKill(t *testing.T) {
 	t.Parallel()
 	srv := start(t, Options{})
@@ -144,7 +144,7 @@ func TestPubSubManyLoops(t *testing.T) {
 	work.Wait()
 }
 
-// What nobody listens to costs a look-up.
+// A message without subscribers costs a look-up.
 func TestPublishAllocations(t *testing.T) {
 	srv := start(t, Options{})
 	channel, text := []byte("nobody"), []byte("x")
@@ -153,7 +153,7 @@ func TestPublishAllocations(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, func() { srv.executor.publish(channel, text) }))
 }
 
-// limitedOutput starts a server of which each class may have so much output.
+// limitedOutput starts a server that limits the output of each class.
 func limitedOutput(t *testing.T, clock Clock, l config.OutputLimit) *Server {
 	return startWith(t, Options{Clock: clock}, func(c *config.Config) {
 		c.ClientOutputBufferLimit = config.OutputLimits{Normal: l, PubSub: l}

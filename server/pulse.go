@@ -7,35 +7,35 @@ import (
 	"lockserver/server/transport"
 )
 
-// A host can vanish without a word: the power, the cable. Its connections stay open here until somebody
-// looks. So the server looks after the clients that others depend on: those that hold a lock that it renews,
-// and those that wait for one. It goes by the last sign of life, which is the last segment that the client's
-// system sent; keepalive probes make an idle one give such signs (guardPeer). Of that follows:
+// A host can vanish without closing its connections: the power, the cable. They stay open here until the
+// server looks. So the server watches the clients that others depend on: those that hold a lock that it
+// renews, and those that wait for one. It goes by the last sign of life, which is the last segment that the
+// client's system sent; keepalive probes make an idle client give such signs (guardPeer). From that follows:
 //
 //   - A lock that the server renews ends at most one lease after its holder's last sign of
 //     life: it is renewed up to that moment, not up to a lease from now (lifeEndMS). Nothing
 //     has to be found out in time for that.
-//   - Whoever waits for a lock, and was silent for a lease, is closed and leaves the queue.
-//   - A grant after a wait that the client's system does not acknowledge, and nothing is heard of it
-//     for confirmMS, is taken back and goes to the next in line. The connection is reset: what is
+//   - A waiter for a lock that was silent for a lease is closed and leaves the queue.
+//   - A grant after a wait is taken back and goes to the next waiter if the client's system does not
+//     acknowledge it, and nothing is heard of it for confirmMS. The connection is reset: what is
 //     still on its way is not read then.
 //
-// The last of these can be wrong. If the grant arrived and only its acknowledgement was lost, the
-// client may be at work, and learns from the reset that it cannot know. So it is with every lock of
-// which the holder cannot be reached: the fencing token is what keeps such a holder's writes out. A
-// client that is slow, and leaves what it was sent unread, is not taken for dead: its system
-// acknowledges, or answers that its window is full.
+// The last of these can be wrong. If the grant arrived and only its acknowledgement was lost, the client may
+// be at work, and learns from the reset that it cannot know. It is the same with every lock that has an
+// unreachable holder: the fencing token keeps such a holder's writes out. A client that is slow, and leaves
+// what it was sent unread, is not taken for dead: its system acknowledges, or answers that its window is
+// full.
 //
 // A system probes once a second at most. So no client is taken for dead before it was silent for
-// leastSilenceMS, even if the lease is shorter. Where the system does not tell when it heard of a client
+// leastSilenceMS, even if the lease is shorter. Where the system does not report when it heard of a client
 // (in-process, a unix socket, other systems than Linux), the connection lives until it is closed.
 
 const (
-	// leastSilenceMS leaves room for three probes.
+	// leastSilenceMS is long enough for three probes.
 	leastSilenceMS = 4000
 	// A grant is sent again after 0.2, 0.6, 1.4 and 3 seconds on a fast connection.
 	leastConfirmMS, mostConfirmMS = 1000, 3000
-	// looksPerConfirm is how often one looks at a grant's client in that time.
+	// looksPerConfirm is how often the server looks at a grant's client in that time.
 	looksPerConfirm = 4
 	// A living client's last sign is not looked up more often than so many times a lease,
 	// however many locks it holds.
@@ -54,10 +54,10 @@ type pulse struct {
 	silentMS, leaseMS int32
 }
 
-// watched is a session whose pulse it is time to feel.
+// watched is a session that is looked at when its timer runs out.
 type watched session
 
-// watchedGrant is a grant of which the client may not have heard.
+// watchedGrant is a grant that the client may not have received.
 type watchedGrant struct {
 	atMS int64
 	// unanswered: the last look found something that the peer's system had not acknowledged; the first one
@@ -66,7 +66,7 @@ type watchedGrant struct {
 	since      time.Duration
 }
 
-// notKnown is pulse.silentMS of a client of which the system does not tell.
+// notKnown is pulse.silentMS of a client that the system reports nothing about.
 const notKnown = math.MinInt32
 
 // known reports whether the system tells when it heard of the client.
@@ -95,7 +95,7 @@ func (ex *executor) watchOver(s *session) {
 	}
 }
 
-// watchGrant notes that a session was granted what it waited for.
+// watchGrant records that a session was granted what it waited for.
 func (ex *executor) watchGrant(s *session) {
 	p := s.pulse
 	if p == nil || !p.known() { // nil: the wait was for no lock
@@ -145,7 +145,7 @@ func (of *watched) fire(ex *executor) {
 	s, lease, now := (*session)(of), ex.settings.LockWatchdogMS, ex.store.NowMS()
 	waits := s.waiter != nil && s.waiter.Strict() || s.keepsPlaces()
 	if s.dead || s.condemned || !waits && !s.keeps() && s.vouches.Len() == 0 && s.unsure == nil {
-		return // nobody depends on it
+		return // no other client depends on it
 	}
 	p := s.pulse
 	h := p.ask(ex, s, now)
@@ -187,8 +187,8 @@ func (g *watchedGrant) unansweredFor(h transport.Silence) time.Duration {
 	return h.Lasts - g.since
 }
 
-// lose ends a session whose client is taken for dead. Its locks end one lease after the last sign of life,
-// also those that it got later, by a command that it had sent before.
+// lose ends a session with a client that is taken for dead. Its locks end one lease after the last sign of
+// life. That includes locks that it got later, by a command that it had sent before.
 func (ex *executor) lose(s *session) {
 	lease := ex.settings.LockWatchdogMS
 	end := max(ex.store.NowMS(), s.pulse.heardMS()+silenceMS(lease))

@@ -189,6 +189,10 @@ func (w *queuedWait) fire(ex *executor) {
 		ex.refuseQueued(w, attach.Timeout)
 		return
 	}
+	if ex.pausing.untilMS != 0 { // to give it back is a write
+		ex.pausing.after = append(ex.pausing.after, func() { ex.passOn(w) })
+		return
+	}
 	ex.passOn(w)
 }
 
@@ -326,6 +330,9 @@ func (ex *executor) grantOf(w *queuedWait) *waiting.Grant {
 func (ex *executor) passOn(w *queuedWait) {
 	db, anew := ex.store.DB(w.DB()), false
 	g := ex.grantOf(w)
+	if g == nil { // it was confirmed while writes were paused
+		return
+	}
 	for i, key := range g.Keys {
 		token, held := commands.HoldOf(db, []byte(key), []byte(w.Owner()))
 		anew = anew || held && token != g.Tokens[i]

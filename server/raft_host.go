@@ -132,7 +132,7 @@ func (h raftHost) HasLeases() bool {
 			return true
 		}
 	}
-	_, held := h.store.NextHoldMS()
+	_, held := h.store.NextAlarmMS(store.HoldAlarm)
 	return held
 }
 

@@ -16,11 +16,11 @@ import (
 	"lockserver/persistence/disk"
 )
 
-// errFull is what a disk says that has no room.
+// errFull is the error of a full disk.
 var errFull = errors.New("no space left on device")
 
-// fullDisk is a disk on which, when it is full, snapshots on their way between servers find room for some
-// bytes only.
+// fullDisk is a disk that, when it is full, has space for only some bytes of snapshots on their way between
+// servers.
 type fullDisk struct {
 	disk.OS
 	full atomic.Bool
@@ -76,8 +76,8 @@ func (l *logLines) String() string {
 }
 
 // TestFullDiskInASynchronization: of the master that sends its snapshot by way of a file, and of the replica
-// that takes it so. Who has no room says it; the link is down, what the replica had stays, and when there is
-// room again it comes up by itself. Nothing is left on either disk.
+// that takes it so. The server with the full disk logs it; the link is down, what the replica had stays, and
+// when there is space again the link comes up by itself. Nothing is left on either disk.
 func TestFullDiskInASynchronization(t *testing.T) {
 	t.Parallel()
 	for _, of := range []string{"master", "replica"} {

@@ -83,7 +83,7 @@ func (h replicationHost) Slice(f func()) {
 	defer h.damaging()
 	h.begin()
 	f()
-	if !h.evicting && h.mustEvict() { // what the master has sent needs room, too (replica-ignore-maxmemory no)
+	if !h.evicting && h.mustEvict() { // what the master has sent needs memory, too (replica-ignore-maxmemory no)
 		h.evicting = true
 	}
 	touched := h.end()

@@ -61,7 +61,7 @@ func BenchmarkRights(b *testing.B) {
 	}
 }
 
-// tenPatterns are rules about keys, of which each key of the benchmark matches one.
+// tenPatterns are rules about keys; each key of the benchmark matches one of them.
 func tenPatterns() (rules []string) {
 	for i := range 10 {
 		rules = append(rules, fmt.Sprintf("~area%d:*", i))

@@ -24,7 +24,7 @@ func (s *session) role() string {
 	return "master"
 }
 
-// replicate begins to follow the master of the configuration, where what was loaded stands in its history.
+// replicate begins to follow the master of the configuration, at the place of the loaded data in its history.
 func (ex *executor) replicate() {
 	at := ex.config.Replication
 	if at.MasterHost != "" {
@@ -124,7 +124,7 @@ func (ex *executor) ackDue(s *session) int64 {
 	return position
 }
 
-// acknowledged is told that a replica is further than it was.
+// acknowledged is called when a replica has acknowledged more.
 func (ex *executor) acknowledged() {
 	ex.answerWaits()
 	ex.openAcks()
@@ -143,7 +143,8 @@ func (ex *executor) openAcks() {
 	}
 }
 
-// loseAcks ends those who wait: what they were to be told may be gone with what this server did on its own.
+// loseAcks closes the waiters for replicas: what their replies tell of may be lost with what this server did
+// on its own.
 func (ex *executor) loseAcks() {
 	if ex.member == nil && ex.copied.Waiting() > 0 {
 		ex.copied.Lose(ex.ackBase + ex.replication.Offset())
@@ -190,8 +191,8 @@ func (ex *executor) unblockAll() {
 	}
 }
 
-// promoted makes the server a master: what has fallen due meanwhile happens now, but for leases that somebody
-// renewed: each of those begins anew, so that its holder can come back.
+// promoted makes the server a master. What has fallen due meanwhile happens now, except the ends of renewed
+// leases: each of those begins again, so that its holder can come back.
 func (ex *executor) promoted() {
 	if !ex.follows {
 		return
@@ -203,8 +204,8 @@ func (ex *executor) promoted() {
 	ex.beginLeasesAnew()
 }
 
-// beginLeasesAnew gives every lock that a server has renewed a whole lease, and goes on with those for whose
-// owners sessions vouch.
+// beginLeasesAnew gives a whole lease to every lock that a server has renewed. It goes on renewing locks of
+// owners that sessions are attached for.
 func (ex *executor) beginLeasesAnew() {
 	type lock struct {
 		key, owner []byte

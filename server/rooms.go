@@ -120,8 +120,8 @@ func (h scriptHost) Loading() bool {
 	return h.executor.durable.Loading() && !h.executor.durable.Serves()
 }
 
-// Yield implements script.Host. What drives the session's own event loop looks after the other connections
-// of that loop; everybody else may get the executor's lock.
+// Yield implements script.Host. The session's own event loop serves the other connections of that loop; other
+// goroutines may get the executor's lock.
 func (h scriptHost) Yield(c *commands.Ctx) (failed bool) {
 	h.executor.busy.on = true
 	h.executor.withoutLock(func() {

@@ -34,7 +34,7 @@ func want(t testing.TB, c *testkit.Client, lines ...[2]string) {
 	}
 }
 
-// Nobody touches the sale, and its holds end at their times; those who wait for that are told.
+// No client touches the sale, and its holds end at their times; clients that wait for that get a message.
 func TestHoldsEndByThemselves(t *testing.T) {
 	t.Parallel()
 	srv, clock, c := startSales(t, Options{})
@@ -57,7 +57,7 @@ func TestHoldsEndByThemselves(t *testing.T) {
 	require.Equal(t, fmt.Sprint(saleStart+130, "-0"), last.Elems[0].Elems[0].Str)
 }
 
-// The same on the machine's clock: never early, and without anybody asking.
+// The same on the machine's clock: never early, and without a command.
 func TestHoldsEndInTime(t *testing.T) {
 	t.Parallel()
 	srv := startWith(t, Options{}, nil)
@@ -293,7 +293,7 @@ func TestNextIDRises(t *testing.T) {
 	}
 }
 
-// A full memory keeps nobody from paying, or from giving back.
+// Full memory does not keep buyers from paying, or from giving back.
 func TestSalesInFullMemory(t *testing.T) {
 	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(saleStart))
@@ -307,7 +307,7 @@ func TestSalesInFullMemory(t *testing.T) {
 	want(t, c, [2]string{"GET seckill:stock:v", `"4"`})
 }
 
-// How far the workers are stands in the sale's own words.
+// The sale's own INFO shows how far the workers are.
 func TestSaleTellsOfItsWorkers(t *testing.T) {
 	t.Parallel()
 	_, _, c := startSales(t, Options{})

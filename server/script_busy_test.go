@@ -113,8 +113,8 @@ func TestBusyFunction(t *testing.T) {
 	})
 }
 
-// TestBusyDisconnects: clients that go while a script is busy, the one whose script it is among them, leave
-// nothing behind, and what they held is given back when the script is over.
+// TestBusyDisconnects: clients that go while a script is busy leave nothing behind, and what they held is
+// given back when the script is over. One of them is the client that runs the script.
 func TestBusyDisconnects(t *testing.T) {
 	t.Parallel()
 	onEveryTransportBusy(t, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
@@ -211,8 +211,8 @@ func TestBusyClose(t *testing.T) {
 	})
 }
 
-// TestBusyRaces lets killing, hanging up and the script's own end meet, many times.
-// Whoever wins, the server goes on.
+// TestBusyRaces lets killing, hanging up and the script's own end meet, many times. Whatever comes first, the
+// server goes on.
 func TestBusyRaces(t *testing.T) {
 	t.Parallel()
 	onEveryTransportBusy(t, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {

@@ -26,8 +26,8 @@ func (l *unitLog) Append(unit []store.Effect) {
 	l.units = append(l.units, strings.Join(words, " "))
 }
 
-// TestScriptIsOneUnit: what a script does is handed on together, whoever waits is served behind it, and what
-// a script that fails in the middle has done stays.
+// TestScriptIsOneUnit: what a script does is handed on together, waiters are served behind it, and what a
+// script that fails in the middle has done stays.
 func TestScriptIsOneUnit(t *testing.T) {
 	t.Parallel()
 	journal := &unitLog{}
@@ -50,8 +50,8 @@ func TestScriptIsOneUnit(t *testing.T) {
 	}, journal.units)
 }
 
-// TestScriptCallsAreSeen: monitors, the counts of INFO, WATCH and those who track see a script's own
-// commands, and the slow log shows them as nobody's.
+// TestScriptCallsAreSeen: monitors, the counts of INFO, WATCH and clients that track see a script's own
+// commands. The slow log shows them without a client.
 func TestScriptCallsAreSeen(t *testing.T) {
 	t.Parallel()
 	srv := startWith(t, Options{}, func(c *config.Config) { c.SlowlogSlowerThanUS = 0 })

@@ -2,12 +2,13 @@ package server
 
 import "slices"
 
-// A waiter whose client has gone must not be given the lock that it waited for, or everyone behind it waits
-// for a lease that nobody uses. Three things see to that. A client that is known to be gone stands in no
-// queue. One that has closed its end, which we have not read yet, is found out when the grant is about to be
-// sent (hand). And a grant of which some bytes are still here when the connection ends was never read
-// whole: it is taken back then (takeBack). A grant that the client may have read is never taken back: it may
-// be at work under the lock. A host that vanished closes nothing: pulse.go sees to that.
+// A waiter with a client that has gone must not get the lock that it waited for. Otherwise the waiters behind
+// it wait for the end of a lease that is of no use. Three rules prevent that. A client that is known to be
+// gone is in no queue. A client may have closed its end, and the server has not read that yet. This is found
+// out when the grant is about to be sent (hand). And a grant that has unsent bytes when the connection ends
+// was never read as a whole: it is taken back then (takeBack). A grant that the client may have read is never
+// taken back, because the client may be at work under the lock. A host that vanished closes nothing: pulse.go
+// handles that.
 
 // MayLeave implements transport.Session. It is asked for the last time at which output can be kept; false: it
 // must not leave at all, what it tells of is lost.
@@ -181,9 +182,9 @@ func (s *session) pendingGrant() bool {
 	return slices.ContainsFunc(s.pending.marks, func(m pendingPiece) bool { return m.granted != nil }) || len(s.delivered()) > 0
 }
 
-// Lingers implements transport.Session: the client may still read the replies that it is owed, and those that
-// the connection has, if unsent says so. If there are any the session gets them and then leaves. It waits for
-// nothing else. Of the commands that were read, those still run that flow control has held up.
+// Lingers implements transport.Session. It reports whether the client may still read pending replies, and
+// those that the connection has, if unsent is set. If there are any, the session gets them and then leaves.
+// It waits for nothing else. Commands that were read and that flow control has held up still run.
 func (s *session) Lingers(unsent bool) bool {
 	if len(s.pending.marks) == 0 && !s.stalled && !unsent || s.pendingGrant() {
 		return false

@@ -96,8 +96,8 @@ func newOn(files disk.FS, o Options) (*Server, error) {
 	return srv, nil
 }
 
-// Start binds the addresses, loads what is on disk, the append-only log or the snapshot, and begins to
-// serve; it returns when the data is there. Until then clients can connect, and are told -LOADING.
+// Start binds the addresses, loads what is on disk, the append-only log or the snapshot, and begins to serve.
+// It returns when the data is there. Until then clients can connect, and get -LOADING.
 func (srv *Server) Start() error {
 	if err := srv.executor.loadUsers(); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (srv *Server) Start() error {
 	return err
 }
 
-// logUnbound logs that nobody can connect, as Redis does.
+// logUnbound logs that clients cannot connect, as Redis does.
 func (ex *executor) logUnbound(err error) {
 	var at *transport.ListenError
 	if !errors.As(err, &at) {
@@ -230,7 +230,7 @@ var (
 	errDamaged  = errors.New("a command failed in the middle of a change: the data may be damaged, nothing is served")
 )
 
-// Ready returns nil if clients are served, and otherwise why they are not, in one line: the data is still
+// Ready returns nil if clients are served. Otherwise it says why not, in one line: the data is still being
 // loaded, it cannot be kept on disk, one command takes very long, or the server ends. It waits for a second
 // at most.
 func (srv *Server) Ready() error {

@@ -42,14 +42,14 @@ type session struct {
 	stage       stage        // what the owner is doing
 	noLookAhead bool         // looking ahead has panicked: it is let be
 	fedAsClient bool         // a replica: what is fed is what it has sent, and not the history
-	toKick      []*session   // those whom this one's slice has touched, while it sends its own output
+	toKick      []*session   // the sessions that this one's slice has touched, while it sends its own output
 
 	out    resp.Writer
 	db     *store.DB
 	waiter *parkedCall // the command that waits, nil if none
-	// granted is the waiter whose answer stands in out, if what it was given can be taken back.
+	// granted is the waiter with the reply in out, if its grant can be taken back.
 	granted *parkedCall
-	touched bool            // stands in executor.touched
+	touched bool            // it is in executor.touched
 	mark    durability.Mark // what the log knows of the session
 	// tells: what was replied since the slice began may tell of data.
 	tells   bool
@@ -58,18 +58,18 @@ type session struct {
 	// follower is the same once the client is sent the history, for the owner.
 	follower atomic.Pointer[replication.Replica]
 
-	held bool // stands in pausing.held: the next command waits for the end of CLIENT PAUSE
+	held bool // it is in pausing.held: the next command waits for the end of CLIENT PAUSE
 	// unblocked: CLIENT UNBLOCK has ended that the next command is held, which is to be answered with that.
 	unblocked bool
 	closing   bool // no further command runs; the owner closes the connection when the output is out
-	// condemned: the server has ended the session, or does so when the unit is over. It is
-	// closing, and sent nothing more.
+	// The server has ended the session, or does so when the unit is over. It is closing, and gets nothing
+	// more.
 	condemned bool
 	dead      bool // closed: it is in no list any more
 
 	id int64
-	// user is whose rights the session has. authenticated: it may run commands at all; loggedIn: that does
-	// not depend on the user default having no password.
+	// user has the rights of the session. authenticated: it may run commands at all; loggedIn: that does not
+	// depend on the user default having no password.
 	user          *acl.User
 	authenticated bool
 	loggedIn      bool
@@ -94,7 +94,7 @@ type session struct {
 	// are still to be taken into out.
 	subs  *pubsub.Subscriptions[*session]
 	inbox [][]byte
-	// confirmed is told of subscriptions although replies are switched off.
+	// confirmed has confirmations of subscriptions, which are sent although replies are switched off.
 	confirmed  []byte
 	inboxBytes int
 	class      clientClass
@@ -104,13 +104,13 @@ type session struct {
 	tracker    *tracker // CLIENT TRACKING, nil while it is off
 	// soft is set while the output is above the soft limit of client-output-buffer-limit.
 	soft softLimit
-	// keeper is whom the store renews the leases of locks for because this session holds them; shares are the
-	// first of a list of such locks with shared holders. nil: there are none.
+	// keeper identifies the session in the store's renewals of the locks that it holds. shares is the first
+	// of a list of such locks with shared holders. nil: there are none.
 	keeper  *renewals.Keeper
 	shares  *renewal
 	vouches attach.Vouches[*session] // LOCK.ATTACH
 	queued  *queuedWaits             // NOTIFY; nil: the session has never kept the place of a wait
-	pulse   *pulse                   // nil: nobody has depended on the client so far
+	pulse   *pulse                   // nil: no other client has depended on this one so far
 	// unsure is the last grant after a wait (pulse.go); nil: the client is taken to have heard of it.
 	unsure *watchedGrant
 	place  topology.Place // which member of the server's group the client talks with
@@ -132,7 +132,7 @@ const (
 // isMuted reports whether what is written now is dropped.
 func (m replyMode) isMuted() bool { return m&(replyOff|replySkip) != 0 }
 
-// kick tells the owners of sessions that there is something for them.
+// Wakes the owners of sessions that have something to do.
 func kick(touched []*session, from *transport.Loop) {
 	for _, s := range touched {
 		s.conn.Kick(from)
@@ -226,7 +226,7 @@ func (s *session) takeInbox() {
 	s.dropInbox()
 }
 
-// mostSpareInbox is the room for messages that a session keeps.
+// mostSpareInbox is the length of the longest inbox that a session keeps.
 const mostSpareInbox = 64
 
 func (s *session) dropInbox() {
@@ -253,27 +253,27 @@ type watch struct {
 	existed bool // when it was watched
 }
 
-// renewal keeps the lease of one of those who share a lock from running out while the session that acquired
-// it lives, or one that vouches for its owner. That of any other lock stands in the store: see watchdog.
+// renewal renews the lease of one of the shared holders of a lock. It does so while the session that acquired
+// it lives, or one that is attached for its owner. Renewals of other locks are in the store: see watchdog.
 type renewal struct {
 	in         *sharedLocks
 	key        string
 	owner      []byte
 	token      int64
-	session    *session // nil: it has gone, or is not known, and others vouch
+	session    *session // nil: it has gone, or is not known, and other sessions are attached
 	prev, next *renewal // the others of the session
 	timer      timer
 }
 
 // Pending output and group commit. Under appendfsync always a reply may not leave before the log is on disk
-// up to the position at which the reply was made; that holds for reads as well, for they may show what
-// another client has just written. The loop does not wait for the disk: it lays such output aside (pending)
-// and goes on. When the log's writer has synced, it opens the gate up to the new position, which has the
-// owners of the sessions that wait there called.
+// up to the position at which the reply was made. That holds for reads as well, because they may show what
+// another client has just written. The loop does not wait for the disk: it keeps such output (pending) and
+// goes on. When the log's writer has synced, it opens the gate up to the new position, which has the owners
+// of the waiting sessions called.
 //
-// Under the other policies a reply may not leave before the system has the log up to that position, so that a
-// process that is killed takes nothing along that somebody was told. That needs no waiting: whoever sends
-// writes before (MayLeave), once for all that the round of an event loop has held back.
+// Under the other policies a reply may not leave before the system has the log up to that position. So a
+// killed process loses nothing that a client has a reply about. That needs no waiting: the sender writes the
+// log before (MayLeave), once for all that the round of an event loop has held back.
 
 // pending is a session's output that waits for the log. It belongs to the session's owner.
 type pending struct {
@@ -288,7 +288,7 @@ type pending struct {
 type pendingPiece struct {
 	end int // in pending.out
 	needs
-	granted *parkedCall // whose grant it is, if it can be taken back
+	granted *parkedCall // the waiter that is granted by it, if that can be taken back
 }
 
 // needs is what output has to wait for: a position of the log, and one of the history that replicas have to
@@ -298,10 +298,10 @@ type needs struct{ log, replicas int64 }
 // any reports whether there is anything to wait for.
 func (n needs) any() bool { return n.log > 0 || n.replicas > 0 }
 
-// mostSparePending is the room for such output that a session keeps.
+// mostSparePending is the size of the largest buffer for such output that a session keeps.
 const mostSparePending = 64 << 10
 
-// bytes is how much output is laid aside.
+// bytes is how much output is kept.
 func (o *pending) bytes() int { return len(o.out) - o.from }
 
 // layAside keeps output until what it has to wait for is safe, behind what is pending already. Only the owner
@@ -332,14 +332,12 @@ type grant struct {
 	end    int64 // what session.sent was when the answer had been sent
 }
 
-// A transaction is the commands that a client sent between MULTI and EXEC. They run as one
-// unit: nobody else's command runs between them, whoever waits for a key is served after the
-// last of them, and their effects reach the journal together. Nothing waits inside: a blocking
-// command answers as if its time were up.
+// A transaction is the commands that a client sent between MULTI and EXEC. They run as one unit. No other
+// client's command runs between them, waiters for a key are served after the last of them, and their effects
+// reach the journal together. Nothing waits inside: a blocking command answers as if its time were up.
 //
-// What makes a command immediate (commands.Immediate) is that it is about the transaction or
-// the connection itself; everything else is queued as it came, after the checks that a
-// command sent alone would have to pass.
+// A command is immediate (commands.Immediate) if it is about the transaction or the connection itself. All
+// others are queued as they came, after the checks that a command sent alone would have to pass.
 
 // transaction is what a client has queued since MULTI.
 type transaction struct {
@@ -359,14 +357,14 @@ type queuedCommand struct {
 	argv [][]byte
 }
 
-// asked are the flags of the command that runs the queue, by which it is admitted: it does what those do that
-// it runs, and may only where all of them may.
+// asked returns the flags that the command that runs the queue is admitted by. It does what the queued
+// commands do, and may run only where all of them may.
 func (tx *transaction) asked(flags commands.Flags) commands.Flags {
 	const every = commands.Loading | commands.Stale
 	return (flags | tx.flags&(keyspace|commands.NoAsyncLoading)) &^ (tx.lacks & every)
 }
 
-// add queues a command, of which flags are those that count. Its words are copied.
+// add queues a command; flags are those that count. Its words are copied.
 func (tx *transaction) add(row *commands.Row, flags commands.Flags, argv [][]byte) {
 	tx.flags |= flags
 	tx.lacks |= ^flags

@@ -88,7 +88,8 @@ func (ex *executor) mustEvict() bool {
 	return ex.store.Full() && policies[ex.config.MaxMemoryPolicy] != store.NoEviction
 }
 
-// memoryBound is maxmemory. On a replica there is none unless it is told so: its master decides what goes.
+// memoryBound is maxmemory. A replica has no bound unless it is configured to have one: its master decides
+// which keys are evicted.
 func (ex *executor) memoryBound() int {
 	if ex.follows && (ex.config.Replication.IgnoreMaxMemory || ex.member != nil) {
 		return 0

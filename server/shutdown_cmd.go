@@ -7,8 +7,8 @@ import (
 	"lockserver/persistence"
 )
 
-// How a server ends that is told to: it waits for its replicas (shutdown-timeout) while writes are held,
-// saves what there is to save, and ends. If it cannot save it goes on.
+// How a server ends on request: it waits for its replicas (shutdown-timeout) while writes are held, saves
+// what there is to save, and ends. If it cannot save it goes on.
 
 // shutdown is one that waits for replicas. It is only touched under the executor.
 type shutdown struct {
@@ -16,9 +16,10 @@ type shutdown struct {
 	options ShutdownOptions
 	endMS   int64 // when the replicas have had their time
 	timer   timer
-	// told are those who asked for it, and are told how it went; nil: the server ends.
+	// These functions get the result, for the callers that asked for the shutdown; nil: the server ends.
 	told []func(err error)
-	// refused counts those that failed or were called off: whoever waits for one since before is answered.
+	// refused counts the shutdowns that failed or were called off. Clients that have waited since before get
+	// an answer.
 	refused int
 }
 
@@ -68,7 +69,8 @@ func shutdownCmd(c *commands.Ctx) error {
 	return nil
 }
 
-// awaitShutdown lets a client wait for a shutdown that waits for replicas: it is told of nothing but failure.
+// awaitShutdown lets a client wait for a shutdown that waits for replicas. The client gets a reply only if
+// that fails.
 func (s *session) awaitShutdown(c *commands.Ctx) error {
 	sd := &s.executor.shutdown
 	before := sd.refused
@@ -85,8 +87,8 @@ func (s *session) awaitShutdown(c *commands.Ctx) error {
 	return err
 }
 
-// shutDown ends the server, or begins to. If it waits for replicas, tell is told how it goes on; nil: nobody
-// wants to know.
+// shutDown ends the server, or begins to. If it waits for replicas, tell is called with the result; nil: it
+// is not called.
 func (ex *executor) shutDown(o ShutdownOptions, tell func(err error)) (waits bool, err error) {
 	sd := &ex.shutdown
 	if ex.failed != nil {
@@ -122,8 +124,9 @@ func (ex *executor) shutDown(o ShutdownOptions, tell func(err error)) (waits boo
 	return true, nil
 }
 
-// handOver has another member of the group lead, so that a planned end costs clients no election, and then
-// goes on with the shutdown, if that is still meant. If nobody can lead, the others elect when we are gone.
+// handOver makes another member of the group the leader, so that a planned end costs clients no election.
+// Then it goes on with the shutdown, unless that was called off. If no member can lead, the others elect one
+// when this server is gone.
 func (ex *executor) handOver() {
 	before := ex.shutdown.refused
 	ex.host.background(func() {

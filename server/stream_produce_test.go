@@ -8,7 +8,7 @@ import (
 )
 
 // A producer's message is added once, whatever way it comes: in a transaction, from a script, under a lock,
-// after a reload; and it is forgotten at its time though nobody looks.
+// after a reload. It is forgotten at its time, even if no command looks.
 func TestProducedOnce(t *testing.T) {
 	clock := NewManualClock(time.UnixMilli(1_700_000_000_000))
 	srv := start(t, Options{Clock: clock, Dir: t.TempDir(), Directives: map[string]string{

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Those who wait in XREADGROUP ... CLAIM for the same stream are each served when what they ask for is due,
-// to the millisecond, whoever of them has come first.
+// Clients that wait in XREADGROUP ... CLAIM for the same stream are each served when what they ask for is
+// due, to the millisecond, in any order of arrival.
 func TestClaimsAreServedWhenTheyAreDue(t *testing.T) {
 	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))

@@ -95,8 +95,8 @@ func (ex *executor) forgetAll() {
 	testHost{ex}.Seed(ex.opts.Seed)
 }
 
-// forget makes the session's state that of a new one, but for what its client has said when it connected. One
-// whose user is gone ends.
+// forget makes the session's state that of a new one, except what its client has said when it connected. A
+// session without a user ends.
 func (s *session) forget() {
 	ex := s.executor
 	s.discard()

@@ -15,7 +15,7 @@ import (
 func TestClockRulesTheRest(t *testing.T) {
 	srv := inTestMode(t)
 	c := testkit.Dial(t, overPort(srv))
-	// The keys are much larger than what connections take, of which used_memory tells, too.
+	// The keys are much larger than what connections take, which used_memory shows, too.
 	says(t, c, [][2]string{{"TEST.CLOCK FREEZE 1000000000000", "1000000000000"}, {"SETRANGE old 4000000 x", "4000001"},
 		{"TEST.CLOCK ADVANCE 60000", "1000000060000"}, {"SETRANGE new 4000000 x", "4000001"}, {"OBJECT IDLETIME old", "60"}, {"OBJECT IDLETIME new", "0"},
 		{"TEST.CLOCK ADVANCE 60000", "1000000120000"}, {"STRLEN new" /* is used */, "4000001"}, {"OBJECT IDLETIME old", "120"}, {"OBJECT IDLETIME new", "0"}})

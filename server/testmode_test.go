@@ -68,7 +68,7 @@ func TestTestModeIsRefused(t *testing.T) {
 	require.Contains(t, c.Do("REPLICAOF", "127.0.0.1", "1").String(), "not in test mode")
 	require.Equal(t, "+OK", c.Do("REPLICAOF", "NO", "ONE").String())
 	require.Contains(t, c.Do("PSYNC", "?", "-1").String(), "not in test mode")
-	for _, name := range []string{"dbfilename", "replica-announce-ip"} { // a file, and what is nobody's concern
+	for _, name := range []string{"dbfilename", "replica-announce-ip"} { // a file, and a directive that may be set
 		refused := strings.HasPrefix(c.Do("CONFIG", "SET", name, "x.rdb").String(), "-ERR")
 		require.Equal(t, name == "dbfilename", refused, name)
 	}
@@ -90,7 +90,7 @@ func TestTestModeKeepsNothing(t *testing.T) {
 	require.Empty(t, files)
 }
 
-// A server whose clock stands still ends when it is told to, whoever waits.
+// A server with a frozen clock ends on request, even if clients wait.
 func TestFrozenClockDoesNotHoldTheEnd(t *testing.T) {
 	t.Parallel()
 	srv := inTestMode(t)

@@ -127,9 +127,9 @@ func (srv *Server) listen() error {
 	return f.lead(0, srv.executor.clock.NowUS()/1000)
 }
 
-// Failover implements testmode.Host. Who was connected with the old leader loses that, as when the member of
-// a group leads no more, but for the client that asks, and those who listen to a Sentinel, which is another
-// process where there are some.
+// Failover implements testmode.Host. Clients of the old leader lose their connections, as when a member of a
+// group leads no more. Exceptions are the client that asks, and subscribers of a Sentinel, which would be
+// another process in a real group.
 func (h testHost) Failover(by int64) (addr string, err error) {
 	f := h.facade
 	if f == nil {

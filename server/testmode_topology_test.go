@@ -31,8 +31,8 @@ func members(c *testkit.Client) (addrs []string) {
 	return addrs
 }
 
-// A cluster of three, one of which has the slots. When another gets them, who waits and who is connected
-// with the old one loses its connection, and whoever asks the old one is sent on.
+// A cluster of three; one of them has the slots. When another gets them, waiters and clients of the old one
+// lose their connections, and new clients of the old one are redirected.
 func TestLooksLikeACluster(t *testing.T) {
 	t.Parallel()
 	srv := looksLike(t, "cluster")
@@ -130,7 +130,7 @@ func TestClientsFollowTheLeader(t *testing.T) {
 	}
 }
 
-// threePorts are three in a row on which nobody listens, below those that the system gives away.
+// threePorts are three free ports in a row, below those that the system gives away.
 func threePorts(t testing.TB) (first int) {
 	t.Helper()
 	for first = 20_000 + os.Getpid()%9_000; first < 32_000; first += 3 {
@@ -151,8 +151,8 @@ func threePorts(t testing.TB) (first int) {
 
 func localPort(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// Whichever member's port somebody else has, the server says which it is, does not start, and leaves nothing
-// open; on those ports it starts when they are free.
+// If another process has the port of any member, the server says which it is, does not start, and leaves
+// nothing open. It starts when the ports are free.
 func TestTopologyPortIsTaken(t *testing.T) {
 	t.Parallel()
 	first := threePorts(t)
@@ -185,7 +185,7 @@ func TestTopologyPortIsTaken(t *testing.T) {
 }
 
 // A further server looks like what was asked for, a server that stands alone has no leader to change, and
-// without test mode there is none of it.
+// without test mode there is no such command.
 func TestTopologyIsAskedFor(t *testing.T) {
 	t.Parallel()
 	c := client(t, inTestMode(t))

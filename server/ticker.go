@@ -54,6 +54,7 @@ func (ex *executor) dueSlice() (more bool) {
 	more = ex.timers.fireDue(ex, now, dueBudget) || more
 	ex.endUnit()
 	more = ex.endHolds() || more
+	more = ex.fireDelayed() || more
 	if ex.evicting {
 		ex.evict()
 		more = more || ex.evicting

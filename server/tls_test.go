@@ -35,7 +35,7 @@ func (l *sharedLog) String() string {
 	return l.buf.String()
 }
 
-// withClientCertificates is a server with event loops or without whose clients have to show one.
+// withClientCertificates is a server, with event loops or without, that requires certificates of its clients.
 func withClientCertificates(t *testing.T, loops bool, log *sharedLog, ca *testkit.Authority) *Server {
 	t.Helper()
 	return startWith(t, Options{EventLoops: loops, Log: slog.New(slog.NewTextHandler(log, nil))}, func(c *config.Config) {
@@ -44,8 +44,8 @@ func withClientCertificates(t *testing.T, loops bool, log *sharedLog, ca *testki
 	})
 }
 
-// Who has no certificate, one that is over, or somebody else's, or speaks an old version, is refused, and the
-// log says why; who has one is served.
+// A client is refused if it has no certificate, an expired one, or one of another authority, or speaks an old
+// version; the log says why. A client with a valid certificate is served.
 func TestClientCertificates(t *testing.T) {
 	t.Parallel()
 	for _, loops := range []bool{false, true} {

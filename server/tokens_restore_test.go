@@ -13,9 +13,9 @@ import (
 	"lockserver/internal/config"
 )
 
-// A backup is restored somewhere else, without lockserver.token, on a machine whose clock is a day
-// behind: the next token is above every one that was given out before the backup, also those of
-// locks that nobody holds any more.
+// A backup is restored somewhere else, without lockserver.token, on a machine with a clock that is a day
+// behind. The next token is above every one that was given out before the backup, also those of locks that
+// are not held any more.
 func TestTokensRiseOverARestore(t *testing.T) {
 	t.Parallel()
 	now := time.UnixMilli(1_750_000_000_000)

@@ -14,7 +14,7 @@ import (
 	"lockserver/persistence/disk"
 )
 
-// tokenFile is the file of the limit. Its name and what stands in it must not change.
+// tokenFile is the file of the limit. Its name and its format must not change.
 const tokenFile = "lockserver.token"
 
 // takeToken acquires and releases a lock and returns its token.

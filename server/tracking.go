@@ -9,31 +9,31 @@ import (
 	"lockserver/server/tracking"
 )
 
-// Client-side caching. A client that tracks is told when something that it may keep a copy of has
-// changed; package tracking knows who keeps what.
+// Client-side caching. A client that tracks gets a message when something that it may keep a copy of has
+// changed. Package tracking remembers the copies.
 //
-// The store tells of every change, as it does for WATCH (observer.go), so a lock that is taken, a key
-// that expires and one that is evicted need nothing of their own. Messages travel in inboxes, as
-// those of publish and subscribe do: whoever tracks hears of its own changes after the reply of the
-// command, or of the whole transaction, and after what else that tells it. Those of BCAST are gathered
-// until the slice ends, so that a pipeline makes one message of many keys.
+// The store reports every change, as it does for WATCH (observer.go), so a lock that is taken, a key that
+// expires and one that is evicted need nothing of their own. Messages go through inboxes, as those of publish
+// and subscribe do. A client gets messages about its own changes after the reply of the command, or of the
+// whole transaction, and after other messages of that command. Those of BCAST are gathered until the slice
+// ends, so that a pipeline makes one message of many keys.
 
 // trackers are the clients that track. It is only touched under the executor.
 type trackers struct {
 	tracking.Table[*session]
 	sweep timer
 	most  int64    // tracking-table-max-keys; 0: no bound
-	actor *session // whose command is running, nil if nobody's
-	// writer is the same for those who listen to prefixes. As in Redis what a script changes is nobody's to
-	// them.
+	actor *session // the client that runs the current command, nil if none does
+	// writer is the same for clients that listen to prefixes. As in Redis they get no client for a script's
+	// changes: it is nil then.
 	writer *session
-	own    []ownNews // what the running command is to tell actor
-	// flushed: the running command has emptied a database, which was told; it may empty many.
+	own    []ownNews // the messages of the running command for actor
+	// flushed: the running command has emptied a database, and the message has been sent; it may empty many.
 	flushed bool
-	found   []int // room for places of keys
+	found   []int // buffer for places of keys
 }
 
-// ownNews is a message to the session whose command is running.
+// ownNews is a message to the session that runs the current command.
 type ownNews struct {
 	to      *tracker
 	message *tracking.Invalidation
@@ -101,14 +101,14 @@ func (ex *executor) boundTracking(most int64) {
 	}
 }
 
-// act says whose command runs now; nil: nobody's.
+// act sets the client that runs the current command; nil: none does.
 func (t *trackers) act(s *session) { t.actor, t.writer = s, s }
 
 // isOver reports whether more keys are remembered than tracking-table-max-keys allows.
 func (t *trackers) isOver() bool { return t.most > 0 && int64(t.Keys()) > t.most }
 
-// runTracked runs a handler while somebody tracks: what changes is the client's doing,
-// and what it reads is remembered.
+// runTracked runs a handler while at least one client tracks. Changes count as the client's own, and what it
+// reads is remembered.
 func (ex *executor) runTracked(c *commands.Ctx, s *session) error {
 	t := &ex.tracking
 	actor, writer := t.actor, t.writer
@@ -116,7 +116,7 @@ func (ex *executor) runTracked(c *commands.Ctx, s *session) error {
 		t.writer = nil
 	}
 	err := c.Row.Run(c)
-	if actor == nil && len(ex.monitors) == 0 { // or else when those have been told of the command
+	if actor == nil && len(ex.monitors) == 0 { // otherwise after the monitors have got the command
 		ex.tellOwn()
 	}
 	t.actor, t.writer = actor, writer
@@ -167,7 +167,8 @@ func (ex *executor) trackedKeyChanged(key []byte) {
 	}
 }
 
-// invalidate tells the readers of a key, and forgets it. actor is whose command did it, nil if nobody's.
+// invalidate sends messages to the readers of a key, and forgets it. actor is the client that changed it, nil
+// if none did.
 func (ex *executor) invalidate(k *tracking.Key[*session], actor *session) {
 	m := tracking.Invalidation{Keys: []string{k.Name}}
 	for _, r := range k.Readers {
@@ -193,7 +194,8 @@ func (ex *executor) trackedFlushed() {
 	t.ForgetAll()
 }
 
-// tellOrKeep tells a tracker, but keeps what is for the client whose command is running: see tellOwn.
+// tellOrKeep sends a message to a tracker, but keeps messages for the client that runs the current command:
+// see tellOwn.
 func (ex *executor) tellOrKeep(tr *tracker, m *tracking.Invalidation) {
 	if t := &ex.tracking; tr.Of == t.actor {
 		t.own = append(t.own, ownNews{tr, m})
@@ -202,7 +204,7 @@ func (ex *executor) tellOrKeep(tr *tracker, m *tracking.Invalidation) {
 	ex.tell(tr, m)
 }
 
-// tellOwn tells the client whose command has run of what that has changed.
+// tellOwn sends the kept messages to the client that has run the command.
 func (ex *executor) tellOwn() {
 	t := &ex.tracking
 	for _, news := range t.own {
@@ -220,8 +222,8 @@ func (ex *executor) tellFirst(s *session) {
 	}
 }
 
-// tell sends a tracker a message, or whom it has named instead. Version 2 of the protocol has no messages but
-// those to subscribers, so nothing else reaches a client there.
+// tell sends a message to a tracker, or to the client that it redirects to. Version 2 of the protocol has
+// messages only for subscribers, so nothing else reaches a client there.
 func (ex *executor) tell(tr *tracker, m *tracking.Invalidation) {
 	to := tr.Of
 	if tr.Redirect != 0 {
@@ -235,7 +237,7 @@ func (ex *executor) tell(tr *tracker, m *tracking.Invalidation) {
 	}
 }
 
-// tellBroken tells a tracker that nobody hears its messages any more.
+// tellBroken tells a tracker that the client that it redirects to is gone.
 func (ex *executor) tellBroken(tr *tracker) {
 	tr.Broken = true
 	if tr.Of.out.Proto >= 3 {
@@ -270,8 +272,8 @@ func (s *session) endCaching(row *commands.Row) {
 	}
 }
 
-// endTracking sends what was gathered in a slice. Whoever is sent too much of it is
-// ended, which may change more keys.
+// endTracking sends what was gathered in a slice. A client that gets too much of it is closed, which may
+// change more keys.
 func (ex *executor) endTracking() {
 	for {
 		ex.broadcast()

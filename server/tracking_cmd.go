@@ -153,8 +153,8 @@ func clientCaching(c *commands.Ctx) error {
 	return nil
 }
 
-// redirection is whom the session's messages about changed keys go to: 0 itself, -1
-// nobody, because it does not track.
+// redirection is the ID of the client that gets the session's messages about changed keys. 0 is the session
+// itself, and -1 means that it does not track.
 func (s *session) redirection() int64 {
 	if s.tracker == nil {
 		return -1

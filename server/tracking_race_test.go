@@ -83,7 +83,7 @@ type cache struct {
 	copies map[string]string
 }
 
-// answer reads up to the next reply, and drops the copies of which the server tells on the way.
+// answer reads up to the next reply, and drops the copies that the server invalidates on the way.
 func (c *cache) answer() (string, error) {
 	for {
 		v, err := c.Next()
@@ -99,8 +99,8 @@ func (c *cache) answer() (string, error) {
 	}
 }
 
-// get fetches a key that it has no copy of. What is told of the key before the reply
-// is about the value before it.
+// get fetches a key that it has no copy of. Invalidations of the key before the reply are about the value
+// before it.
 func (c *cache) get(key string) error {
 	if _, ok := c.copies[key]; ok {
 		return nil
@@ -111,7 +111,7 @@ func (c *cache) get(key string) error {
 	return err
 }
 
-// settle reads what has been told by now.
+// Reads the invalidations that have been sent by now.
 func (c *cache) settle() error {
 	c.Send("PING")
 	_, err := c.answer()

@@ -24,7 +24,7 @@ func (t *trackers) check(tb testing.TB) {
 	}
 }
 
-// checkTracking fails unless nobody tracks, or soon nobody does, and nothing is left behind.
+// checkTracking fails unless soon no client tracks and nothing is left behind.
 func checkTracking(t testing.TB, srv *Server) {
 	t.Helper()
 	eventually(t, func() bool {
@@ -191,7 +191,7 @@ func TestTrackedLocks(t *testing.T) {
 	require.Equal(t, "+PONG", a.Do("PING").String(), "release and grant are one change")
 }
 
-// A key that is evicted for memory is no longer what was read, whoever made it go.
+// A key that is evicted for memory is no longer what was read, whichever client caused that.
 func TestTrackedEviction(t *testing.T) {
 	t.Parallel()
 	srv := start(t, Options{})
@@ -366,7 +366,7 @@ func TestTrackingOutputLimit(t *testing.T) {
 	checkTracking(t, srv)
 }
 
-// TestTrackingModel compares who is told of what with a model, over random reads and changes.
+// TestTrackingModel compares the invalidations that clients get with a model, over random reads and changes.
 func TestTrackingModel(t *testing.T) {
 	t.Parallel()
 	seed := testkit.Seed(t)
@@ -418,7 +418,7 @@ func TestTrackingModel(t *testing.T) {
 	checkTracking(t, srv)
 }
 
-// Nobody who tracks, no cost: the store need not even tell.
+// If no client tracks, there is no cost: the store need not even report changes.
 func TestTrackingIdle(t *testing.T) {
 	srv := start(t, Options{})
 	a := follower(t, srv.Dial)

@@ -66,7 +66,7 @@ func execCmd(c *commands.Ctx) error {
 	var inner commands.Ctx
 	s.running = tx
 	defer func() { s.running = nil }()
-	if ex.tracking.actor == nil { // nobody tracked before: what the transaction changes is told of at its end all the same
+	if ex.tracking.actor == nil { // no client tracked before: changes of the transaction are sent at its end all the same
 		ex.tracking.act(s)
 		defer func() {
 			ex.tellOwn()
@@ -117,7 +117,7 @@ func (ex *executor) runQueued(c *commands.Ctx, s *session, q queuedCommand) {
 	}
 }
 
-// choose notes the database that a queued SELECT will choose: users may have rights to some of them only.
+// choose records the database that a queued SELECT will choose: users may have rights to some of them only.
 func (tx *transaction) choose(st *store.Store, argv [][]byte) {
 	if id, ok := decimal.ParseInt(argv[1]); ok && st.DB(int(id)) != nil {
 		tx.db = st.DB(int(id))
@@ -156,7 +156,7 @@ func unwatchCmd(c *commands.Ctx) error {
 	return nil
 }
 
-// reuse keeps the room of a transaction that has ended for the session's next one.
+// reuse keeps the memory of a transaction that has ended for the session's next one.
 func (s *session) reuse(tx *transaction) {
 	if cap(tx.args) > mostSpareWords || cap(tx.room) > mostSpareText {
 		return
@@ -167,7 +167,7 @@ func (s *session) reuse(tx *transaction) {
 	s.spare = tx
 }
 
-// What a session keeps of an ended transaction: room for so many words, and so many bytes of them.
+// What a session keeps of an ended transaction: memory for so many words, and so many bytes of them.
 const (
 	mostSpareWords = 128
 	mostSpareText  = 4 << 10

@@ -182,8 +182,8 @@ func TestTransactionIsOneUnit(t *testing.T) {
 	require.Equal(t, []string{"SET SET DEL SADD HSET PEXPIREAT"}, journal.list)
 }
 
-// A transaction whose replies pass the limit costs its client the connection, runs to its end, and does
-// not gather all of the replies first.
+// A transaction may have replies that pass the limit. That costs its client the connection. The transaction
+// runs to its end, and does not gather all of the replies first.
 func TestTransactionOutputLimit(t *testing.T) {
 	t.Parallel()
 	srv := startWith(t, Options{}, func(c *config.Config) { c.ClientOutputBufferLimit.Normal.HardBytes = 1 << 20 })

@@ -26,8 +26,8 @@ func (ex *executor) Open(c transport.Conn, p transport.Peer) (refusal string) {
 	return refusal
 }
 
-// unheard is a connection of a server whose clock stands still: what the system knows of a peer's silence
-// goes by another clock, and is not told.
+// unheard is a connection of a server with a frozen clock. The system measures a peer's silence by another
+// clock, so that is not reported.
 type unheard struct{ transport.Conn }
 
 // Heard implements transport.Conn.

@@ -107,8 +107,8 @@ func TestLongPipeline(t *testing.T) {
 	})
 }
 
-// Requests that fill the room for one read exactly, and nothing behind them: the socket
-// says nothing of them once more.
+// Requests that fill the buffer for one read exactly, and nothing behind them: the socket does not report
+// them once more.
 func TestReadsThatAreFull(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
@@ -170,7 +170,7 @@ func TestPipelineSeesWhatItChanges(t *testing.T) {
 	})
 }
 
-// A pipeline whose replies are many times what fits into one batch, read late.
+// A pipeline with replies that are many times larger than one batch, read late.
 func TestPipelineOfLargeReplies(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
@@ -382,7 +382,7 @@ func TestAddresses(t *testing.T) {
 	t.Parallel()
 	for _, loops := range []bool{false, true} {
 		srv := startWith(t, Options{EventLoops: loops}, func(c *config.Config) {
-			c.Bind = []string{"127.0.0.1", "-192.0.2.1"} // the second is nobody's, and optional
+			c.Bind = []string{"127.0.0.1", "-192.0.2.1"} // the second is not this machine's, and optional
 		})
 		require.NotZero(t, srv.Addr().(*net.TCPAddr).Port)
 		require.Equal(t, "+PONG", testkit.Dial(t, overPort(srv)).Do("PING").String())
@@ -445,7 +445,7 @@ func TestTLS(t *testing.T) {
 	require.EqualValues(t, 1, a.Receive().Int)
 	require.Positive(t, d.Receive().Int)
 
-	// Killing a client that does not read must not hold anybody up.
+	// Killing a client that does not read must not delay other clients.
 	conn, err := dial()
 	require.NoError(t, err)
 	defer func() { _ = conn.Close() }()

@@ -21,7 +21,7 @@ func as(t *testing.T, srv *Server, name string, rules ...string) *testkit.Client
 	return c
 }
 
-// Who waits for a lock and has lost the right to it meanwhile is told so when the turn comes, and the next
+// A waiter for a lock that has lost the right to it meanwhile gets an error when its turn comes, and the next
 // one gets the lock.
 func TestRightLostWhileWaiting(t *testing.T) {
 	t.Parallel()
@@ -64,7 +64,7 @@ func TestDeletedUser(t *testing.T) {
 	awaitClosed(t, carl.Conn())
 }
 
-// Whoever listens to what is taken away is ended; others stay.
+// A subscriber of a channel that is taken away is closed; others stay.
 func TestChannelsTakenAway(t *testing.T) {
 	t.Parallel()
 	srv := start(t, Options{})
@@ -210,7 +210,7 @@ func TestSomeDatabases(t *testing.T) {
 	require.Equal(t, denied, bob.Receive().String())
 }
 
-// A circle is spelt out without the names of locks that the user may not read.
+// A deadlock cycle is reported without the names of locks that the user may not read.
 func TestHiddenLocksOfACircle(t *testing.T) {
 	t.Parallel()
 	srv := start(t, Options{})

@@ -33,8 +33,8 @@ func TestFailedLogins(t *testing.T) {
 	require.Contains(t, admin.Do("INFO", "stats").Str, "acl_access_denied_auth:4\r\n", "the count does not forget")
 }
 
-// ACL tells of the password by its hash alone, at once when it changes; whoever is
-// not logged in hears nothing.
+// ACL shows the password only as its hash, and at once when it changes. An unauthenticated client gets
+// nothing.
 func TestUser(t *testing.T) {
 	t.Parallel()
 	srv := startWith(t, Options{}, func(c *config.Config) { c.RequirePass = "secret" })

@@ -62,8 +62,7 @@ func (s *session) beDefault() {
 	s.setAuthenticated(s.loggedIn)
 }
 
-// believe makes the session the user whom the name in its client's certificate means, if it may
-// (tls-auth-clients-user).
+// believe gives the session the user that its client's certificate names, if it may (tls-auth-clients-user).
 func (s *session) believe(name string) {
 	if name == "" || s.executor.config.TLS.AuthClientsUser != "CN" {
 		return
@@ -125,8 +124,8 @@ func (ex *executor) loadUsers() error {
 	return err
 }
 
-// Permits reports whether a user may run a command on database 0, which the user does not hear of, nor the
-// ACL log: it is ACL DRYRUN for the program around the server. A command that there is not, nobody may run.
+// Permits reports whether a user may run a command on database 0. Neither the user nor the ACL log notices:
+// it is ACL DRYRUN for the program around the server. An unknown command is not permitted.
 func (srv *Server) Permits(user string, command ...string) bool {
 	if len(command) == 0 {
 		return false
@@ -197,8 +196,8 @@ func (h usersHost) Move(change acl.Change) {
 	h.session.followDefault()
 }
 
-// end ends a session whose user is gone, or has lost what it listens to. The one that asked is answered
-// first.
+// end ends a session that has lost its user, or channels that it listens to. If it is the session that asked,
+// it gets its reply first.
 func (h usersHost) end(s *session) {
 	s.user, s.loggedIn = h.executor.users.Default(), false
 	if s == h.session {
@@ -249,7 +248,7 @@ func (h usersHost) ReadFile() (string, error) {
 	return string(data), err
 }
 
-// aclFileMode lets nobody but the owner read the hashes of passwords.
+// aclFileMode lets only the owner read the hashes of passwords.
 const aclFileMode = 0o600
 
 // WriteFile implements acl.Host.

@@ -10,11 +10,11 @@ import (
 	"lockserver/store/renewals"
 )
 
-// Connections that vouch for owners (LOCK.ATTACH). A renewal may then have no session: it goes on as long as
-// its lock's owner stands in the table of package attach, to which everything that may end a lock leaves a
-// doubt (held, released, KeyMoved, observer.go). After each unit the doubts are looked at.
+// Connections that are attached for owners (LOCK.ATTACH). A renewal may then have no session: it goes on as
+// long as its lock's owner is in the table of package attach. Everything that may end a lock leaves a doubt
+// there (held, released, KeyMoved, observer.go). After each unit the doubts are looked at.
 
-// mostOwners is for how many owners one connection may vouch.
+// mostOwners is for how many owners one connection may be attached.
 const mostOwners = 1 << 16
 
 // eachLockOf visits the locks of some owners in all databases, and returns how many of them s may read.
@@ -117,7 +117,7 @@ func (ex *executor) renews(db *store.DB, key []byte, l *commands.LockState) bool
 	return r != nil && r.token == l.Token
 }
 
-// adopt begins to renew a lock of an owner for whom somebody vouches, and which is renewed for no session.
+// adopt begins to renew a lock that is renewed for no session. A session is attached for its owner.
 func (ex *executor) adopt(db *store.DB, key, owner []byte, token int64, shared bool) {
 	if !shared {
 		ex.renewNow(db, key, owner, token)
@@ -129,7 +129,8 @@ func (ex *executor) adopt(db *store.DB, key, owner []byte, token int64, shared b
 	r.renew(ex, ex.store.NowMS())
 }
 
-// cutLocks makes the leases of a session's locks end at endMS, but of those for whose owners others vouch.
+// cutLocks makes the leases of a session's locks end at endMS, except if other sessions are attached for the
+// owner.
 func (ex *executor) cutLocks(s *session, endMS int64) {
 	w := &ex.watchdog
 	var held []store.RenewedKey
@@ -220,8 +221,8 @@ func (ex *executor) settleDoubts() {
 	}
 }
 
-// tellLoss tells those who vouch for the owner of a lock, if they may read the key, and whoever listens to
-// the owner's channel.
+// tellLoss sends a push to the sessions that are attached for the owner of a lock, if they may read the key,
+// and to the subscribers of the owner's channel.
 func (ex *executor) tellLoss(l *attach.Lock[*session], why attach.Reason) {
 	loss := attach.Loss{Owner: l.Owner.Name, Key: l.Key, Token: l.Token, Why: why}
 	to, byOwner := ex.watchdog.attached.All([]byte(loss.Owner))

@@ -22,8 +22,8 @@ func waitPair(b *testing.B) (giver, waiter *session) {
 	return open(), open()
 }
 
-// BenchmarkWait measures a command that waits and what ends its wait, and beside it a SET and a LOCK that
-// meet nobody. Look at the allocations: each of them is one for a client that waits.
+// BenchmarkWait measures a command that waits and what ends its wait, and beside it a SET and a LOCK without
+// waiters. Look at the allocations: each of them is one for a client that waits.
 func BenchmarkWait(b *testing.B) {
 	for _, c := range []struct {
 		name        string

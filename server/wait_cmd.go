@@ -146,13 +146,13 @@ type syncWaiters struct {
 	count   atomic.Int64 // how many they are, for who does not have the executor
 }
 
-// enter makes one who waits try again whenever the log has been synced, or a replica has told how far it is.
+// enter makes a waiter try again when the log has been synced, or a replica has sent an acknowledgement.
 func (sw *syncWaiters) enter(w *parkedCall) {
 	sw.waiters[w] = struct{}{}
 	sw.count.Store(int64(len(sw.waiters)))
 }
 
-// forget is told that a wait is over, however it ended.
+// forget is called when a wait is over, however it ended.
 func (sw *syncWaiters) forget(w *parkedCall) {
 	delete(sw.waiters, w)
 	sw.count.Store(int64(len(sw.waiters)))

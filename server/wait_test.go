@@ -10,7 +10,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// TestWait: there are no replicas, so nobody is ever done but who asks for none; and it can be cut short.
+// TestWait: there are no replicas, so no wait ever succeeds, except for zero replicas; and it can be cut
+// short.
 func TestWait(t *testing.T) {
 	t.Parallel()
 	clock := NewManualClock(time.Unix(1_700_000_000, 0))
@@ -49,7 +50,7 @@ func TestWait(t *testing.T) {
 	checkParking(t, srv)
 }
 
-// Whoever has given up WAITAOF, or has gone, is forgotten at once, also while the log is never synced.
+// A client that has given up WAITAOF, or has gone, is forgotten at once, also while the log is never synced.
 func TestWhoEndsWaitAOFIsForgotten(t *testing.T) {
 	t.Parallel()
 	d := newTestDisk()

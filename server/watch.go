@@ -73,8 +73,8 @@ func (w *watching) remove(one *watch) {
 	w.count--
 }
 
-// hasWatchedChanged reports whether a watched key is no longer as it was; one whose time has come dies
-// here, if nobody has noticed before.
+// hasWatchedChanged reports whether a watched key has changed. An expired key is removed here, if that has
+// not happened before.
 func (s *session) hasWatchedChanged() bool {
 	for _, one := range s.watched {
 		one.db.Peek([]byte(one.key))

@@ -11,9 +11,9 @@ import (
 	"lockserver/store/renewals"
 )
 
-// watchdog renews the leases of locks. Which ones, for whom and when stands in the store, beside the key's
-// slot (store/renew.go), since there may be a million of them; those of locks with shared holders, of which
-// a key has several, stand here (watchdog_shares.go). It is only touched under the executor.
+// watchdog renews the leases of locks. The store keeps which ones, for which session and when, beside the
+// key's slot (store/renew.go), since there may be a million of them. A lock with shared holders has several
+// renewals for one key; these are here (watchdog_shares.go). It is only touched under the executor.
 type watchdog struct {
 	// seed makes pins: see pinOf.
 	seed maphash.Seed
@@ -36,13 +36,13 @@ func (w *watchdog) open(databases int) {
 // renewing returns how many leases the server renews.
 func (ex *executor) renewing() int { return ex.store.Renewals() + ex.watchdog.shares.count }
 
-// pinOf is by what a renewal knows the lock that it is for: only one that somebody has made by hand, at the
-// same key, could be taken for it, once in two billion.
+// pinOf returns the number that a renewal recognizes its lock by. It could be wrong only for a lock that was
+// made by hand, without LOCK, at the same key, once in two billion.
 func (w *watchdog) pinOf(owner []byte, token int64) uint32 {
 	return uint32((maphash.Bytes(w.seed, owner) ^ uint64(token)*0x9e3779b97f4a7c15) >> 33)
 }
 
-// keeperOf is whom a session is in the store's renewals.
+// keeperOf returns what identifies the session in the store's renewals.
 func (s *session) keeperOf() *renewals.Keeper {
 	if s.keeper == nil {
 		s.keeper = &renewals.Keeper{Of: s}
@@ -53,7 +53,8 @@ func (s *session) keeperOf() *renewals.Keeper {
 // keeps reports whether the server renews any lease because the session lives.
 func (s *session) keeps() bool { return s.keeper.Len() > 0 || s.shares != nil }
 
-// sessionFor is the session that a renewal lives with; nil: it has gone, or is not known, and others vouch.
+// sessionFor returns the session that a renewal lives with; nil: it has gone, or is not known, and other
+// sessions are attached.
 func sessionFor(k *renewals.Keeper) *session {
 	if k == nil {
 		return nil
@@ -83,8 +84,8 @@ func (ex *executor) held(c *commands.Ctx, key, owner []byte, token int64, renewe
 // renewEveryMS is the time from one renewal to the next.
 func (ex *executor) renewEveryMS() int64 { return ex.settings.LockWatchdogMS / renewalsPerLease }
 
-// together is which part of that time a renewal may be early: those that fall due within it are done at
-// once, in the order of memory, for which the server wakes up once.
+// together is by which part of that time a renewal may be early. Those that fall due within it are done at
+// once, in the order of memory, and the server wakes up once for them.
 const together = 32
 
 // released implements commands.Host.
@@ -96,7 +97,7 @@ func (ex *executor) released(c *commands.Ctx, key []byte, forced bool) {
 		}
 		ex.watchdog.attached.Because(c.DB.ID(), key, why)
 	}
-	ex.watchdog.shares.dropAll(c.DB.ID(), key) // of the key itself nothing is left
+	ex.watchdog.shares.dropAll(c.DB.ID(), key) // nothing is left of the key itself
 }
 
 // stopRenewing implements commands.Host.
@@ -111,7 +112,8 @@ func (w *watchdog) renewalOf(db *store.DB, key []byte, l *commands.LockState) (r
 	return r, ok && r.Pin == w.pinOf(l.Owner, l.Token)
 }
 
-// forget ends every renewal of a session that has gone, but of those locks whose owners others vouch for.
+// forget ends every renewal of a session that has gone, except if other sessions are attached for the lock's
+// owner.
 func (ex *executor) forget(s *session) {
 	w := &ex.watchdog
 	ex.store.Leave(s.keeper, func(_ *store.DB, of store.Ref, r renewals.Renewal) bool {
@@ -221,7 +223,7 @@ func (ex *executor) renewDoubted(k *store.RenewedKey, now int64) {
 	db.Renew(key, renewals.Renewal{Keeper: k.Renewal.Keeper, AtMS: ex.renewNextMS(end, now), Pin: k.Renewal.Pin})
 }
 
-// renewNow renews a lock that nobody has renewed so far, for those who vouch for its owner.
+// renewNow renews a lock that was not renewed so far, for the sessions that are attached for its owner.
 func (ex *executor) renewNow(db *store.DB, key, owner []byte, token int64) {
 	r := renewals.Renewal{Pin: ex.watchdog.pinOf(owner, token)}
 	ex.renewDoubted(&store.RenewedKey{DB: db, Key: string(key), Renewal: r}, ex.store.NowMS())
@@ -235,9 +237,9 @@ func (ex *executor) aliveUntilMS(s *session, now int64) int64 {
 	return s.lifeEndMS(ex, now)
 }
 
-// vouchedUntilMS returns until when a lock is renewed at now: by the session that acquired it, which lasts
-// until end, or one that vouches for its owner, whichever lasts longer. 0: nobody is left, or nobody who may
-// write to the key.
+// The result is until when a lock is renewed at now. It is renewed by the session that acquired it, which
+// lasts until end, or by one that is attached for its owner, whichever lasts longer. 0: no session is left
+// that may write to the key.
 func (ex *executor) vouchedUntilMS(owner []byte, db *store.DB, key string, now, end int64) int64 {
 	whole := now + ex.settings.LockWatchdogMS
 	// plant:attached-owner
@@ -273,9 +275,9 @@ func (ex *executor) late() bool {
 }
 
 // catchUp does the renewals that should have been done long ago: the process did not run for a while, or the
-// clock was set forwards. They fell due before the leases ended, so the locks are still their holders', who
-// have not gone as far as the server knows; a command that ran first would find the leases over. Each is
-// done as of its own time, but its new lease begins now.
+// clock was set forwards. They fell due before the leases ended, so the holders still have the locks, and
+// have not gone as far as the server knows. A command that ran first would find the leases over. Each renewal
+// is done as of its own time, but its new lease begins now.
 func (ex *executor) catchUp() {
 	nowMS, lateMS := ex.store.NowMS(), ex.tooLateMS()
 	for ok := true; ok; {

@@ -70,7 +70,7 @@ func (m *renewalModel) remove(at lockPlace) {
 	delete(m.renewals, at)
 }
 
-// lock is LOCK by a client with a token that the server has told; leaseMS 0: without a time.
+// lock is LOCK by a client with a token that the server has replied; leaseMS 0: without a time.
 func (m *renewalModel) lock(at lockPlace, owner string, by int, leaseMS, token int64) {
 	l := m.locks[at]
 	if l == nil {

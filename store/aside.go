@@ -28,7 +28,7 @@ func (s *Store) Adopt(a *Store) (gone int) {
 		fresh.store = s
 		db.attach(fresh)
 	}
-	s.soonestMS, s.fields, s.holds, s.remembered = a.soonestMS, a.fields, a.holds, a.remembered
+	s.soonestMS, s.fields, s.alarms, s.remembered = a.soonestMS, a.fields, a.alarms, a.remembered
 	s.used = a.used + used
 	s.highestToken = max(s.highestToken, a.highestToken)
 	s.eviction.pool = nil

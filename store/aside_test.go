@@ -70,7 +70,7 @@ func TestAdopt(t *testing.T) {
 	require.Equal(t, []int{3, 3}, []int{s.DB(0).Len(), s.DB(1).Len()})
 	require.Equal(t, []int{2, 1, 1}, []int{s.DB(0).Timed(), s.DB(0).TimedHashes(), s.DB(0).Holders()})
 	require.True(t, s.DB(1).HasCompanions())
-	at, ok := s.NextHoldMS()
+	at, ok := s.NextAlarmMS(HoldAlarm)
 	require.Equal(t, []any{int64(3000), true}, []any{at, ok})
 
 	s.DB(0).SetString([]byte("plain"), []byte("newer"), NoTTL)

@@ -264,7 +264,7 @@ func (db *DB) drop() int {
 	case old.remembering > 0:
 		q.RemoveAll(func(d *deadline) bool { return d.Of.space == old })
 	}
-	old.forgetAllHolds()
+	old.forgetAllAlarms()
 	old.forgetOwn()
 	db.attach(db.store.newSpace())
 	if db.store.observer != nil {

@@ -154,12 +154,12 @@ func (s *Store) victim() (*space, string) {
 }
 
 // evictable reports whether a key may be evicted under the policy. What holds a lock, or belongs to one, may
-// not.
+// not, and neither may delayed entries.
 func (s *Store) evictable(key string, r Ref) bool {
 	if r.atMS == 0 && s.eviction.policy.volatile() {
 		return false
 	}
-	return !r.v.hasToken() && !IsCompanion([]byte(key))
+	return !r.v.hasToken() && !IsCompanion([]byte(key)) && !ofDelays([]byte(key))
 }
 
 // nextSpace returns the spaces in turn.

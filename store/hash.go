@@ -188,6 +188,7 @@ func (e *HashEdit) Delete(field []byte) bool {
 		e.rewatch()
 	}
 	e.db.space.doubtRenewal(e.slot)
+	// plant:hash-record-removal
 	e.db.store.recordMember(e.db, "HDEL", e.key, field)
 	e.fieldChanged(field)
 	return true

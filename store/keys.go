@@ -94,7 +94,7 @@ func (db *DB) place(key []byte, v value, atMS int64) {
 		db.space.setDeadline(slot, atMS)
 	}
 	db.space.remember(slot)
-	db.space.watchHolds(key, &v)
+	db.space.watchAlarm(key, &v)
 	db.made(key)
 }
 

@@ -108,7 +108,7 @@ func (db *DB) loadHashed(h uint64, key []byte, v value, deadlineMS int64) bool {
 	}
 	db.space.remember(slot)
 	// plant:load-holds
-	db.space.watchHolds(key, &v)
+	db.space.watchAlarm(key, &v)
 	return true
 }
 

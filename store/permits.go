@@ -23,6 +23,14 @@ const (
 
 var limitField = []byte(LimitField)
 
+// ExpectSemaphore announces a semaphore with one owner, the value of the owner's field, and the limit. A new
+// hash gets space for all of it.
+func (e *HashEdit) ExpectSemaphore(owner, value []byte, limit int64) {
+	if e.Hash() == nil {
+		e.make(hash.Room(owner, value) + hash.Room(shareField, []byte(SemaphoreMode)) + hash.RoomInt(limitField, limit))
+	}
+}
+
 // SharePermits returns how many shared holds the value of a holder's field counts; 0: it is no such value.
 func SharePermits(value []byte) int64 {
 	_, rest, ok := ShareToken(value)

@@ -73,11 +73,11 @@ type Store struct {
 	soonestMS int64
 	// renewMS is the same for renewals: see renew.go.
 	renewMS     int64
-	fields      due.Queue[timedKey] // hashes, by the deadline of the field that dies first
-	spareAlarms []*deadline         // in no queue, for the next hashes that come into fields
-	spareTimes  hash.Spare          // of hashes that have gone
-	holds       due.Queue[timedKey] // lists of holds, by their first one: see holds.go
-	remembered  due.Queue[timedKey] // streams, by what they are to forget first of their producers
+	fields      due.Queue[timedKey]             // hashes, by the deadline of the field that dies first
+	spareAlarms []*deadline                     // in no queue, for the next hashes that come into fields
+	spareTimes  hash.Spare                      // of hashes that have gone
+	alarms      [alarmKinds]due.Queue[timedKey] // sorted sets, by their first member: see alarms.go
+	remembered  due.Queue[timedKey]             // streams, by what they are to forget first of their producers
 	epoch       *cow.Epoch
 	seed        maphash.Seed
 	hashes      *hash.Common
@@ -151,15 +151,14 @@ type space struct {
 	timedHashes, queuedHashes int
 	// sharers is how many hold locks of this space beside the first holder of each.
 	sharers     int
-	remembering int       // the same for streams and their producers
-	tokens      marks.Set // slots of the hashes that may have a token: see tokens.go
-	stocks      marks.Set // slots of the keys that begin with StockPrefix
-	companions  int       // keys with the prefix CompanionPrefix
-	blooms      int       // keys that hold Bloom filters
-	recent      int       // the slot of the key that was found last, or is expected next; may be any number
-	// holds are the alarms of the keys with the prefix HoldsPrefix. Each is in the store's queue.
-	holds   map[string]*deadline
-	ownKeys map[string]*deadline // the keys that stand in the store's queue own; nil: none
+	remembering int                  // the same for streams and their producers
+	tokens      marks.Set            // slots of the hashes that may have a token: see tokens.go
+	stocks      marks.Set            // slots of the keys that begin with StockPrefix
+	companions  int                  // keys with the prefix CompanionPrefix
+	blooms      int                  // keys that hold Bloom filters
+	recent      int                  // the slot of the key that was found last, or is expected next; may be any number
+	alarms      [alarmKinds]alarms   // of sorted sets with members that fall due
+	ownKeys     map[string]*deadline // the keys that stand in the store's queue own; nil: none
 }
 
 func (s *Store) newSpace() *space {

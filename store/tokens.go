@@ -69,7 +69,7 @@ func (sp *space) delete(h uint64, slot int) {
 	if len(name) > 0 && name[0] == CompanionPrefix[0] && IsCompanion([]byte(name)) {
 		sp.companions--
 	}
-	sp.forgetHolds(name)
+	sp.forgetAlarm(name)
 	last := sp.keys.Len() - 1
 	sp.moveHeld(slot, last)
 	sp.tokens.Moved(slot, last)

@@ -103,9 +103,7 @@ func (e *ZSetEdit) Set(member []byte, score float64) (added, changed bool) {
 	if !added && !changed {
 		return false, false
 	}
-	if isHolds(e.key) {
-		e.db.space.holdUntil(e.key, score)
-	}
+	e.db.space.ringAt(e.key, score)
 	e.db.recordScore(e.key, member, score)
 	e.db.changed(e.key)
 	return added, changed
@@ -129,6 +127,7 @@ func (e *ZSetEdit) Remove(member []byte) bool {
 		e.db.remove(e.key)
 		return true
 	}
+	// plant:zset-record-removal
 	e.db.store.recordMember(e.db, "ZREM", e.key, member)
 	e.db.changed(e.key)
 	return true
@@ -175,7 +174,7 @@ func (db *DB) ReplaceZSet(key []byte, z *zset.ZSet) {
 	var v value
 	v.setZSet(z)
 	db.replace(key, v)
-	db.space.watchHolds(key, &v)
+	db.space.watchAlarm(key, &v)
 	if db.store.effects != nil {
 		db.recordScores(key, z)
 	}

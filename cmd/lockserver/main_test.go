@@ -111,12 +111,12 @@ func TestWhatCannotBeConfiguredIsNamed(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "bad.conf"), []byte("hz 10\n\nfoo bar\n"), 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "value.conf"), []byte("port 70000"), 0o644))
 	for want, args := range map[string][]string{
-		"Reading the command line\n>>> '--foo 1'\nunknown directive 'foo'\nTry: lockserver --help":        {"--foo", "1"},
-		"Reading the command line\n>>> '-p'\nunknown argument '-p'":                                       {"-p", "1"},
-		">>> '--port x'\nargument couldn't be parsed into an integer":                                     {"--port", "x"},
-		"Reading the configuration file, at line 3 of bad.conf\n>>> 'foo bar'\nunknown directive 'foo'\n": {"bad.conf", "--port", "0"},
-		"at line 1 of value.conf\n>>> 'port 70000'\nargument must be between 0 and 65535 inclusive\n":     {"value.conf"},
-		">>> 'nothing.conf'\ncan't open the configuration file: open nothing.conf: ":                      {"nothing.conf"},
+		"Reading the command line\n>>> '--foo (hidden)'\nunknown directive 'foo'\nTry: lockserver --help":      {"--foo", "1"},
+		"Reading the command line\n>>> '-p'\nunknown argument '-p'":                                            {"-p", "1"},
+		">>> '--port x'\nargument couldn't be parsed into an integer":                                          {"--port", "x"},
+		"Reading the configuration file, at line 3 of bad.conf\n>>> 'foo (hidden)'\nunknown directive 'foo'\n": {"bad.conf", "--port", "0"},
+		"at line 1 of value.conf\n>>> 'port 70000'\nargument must be between 0 and 65535 inclusive\n":          {"value.conf"},
+		">>> 'nothing.conf'\ncan't open the configuration file: open nothing.conf: ":                           {"nothing.conf"},
 		"dir '/no/such': ":                        {"--dir", "/no/such"},
 		"logfile 'no/such/x.log': ":               {"--logfile", "no/such/x.log"},
 		"cluster-enabled: only 'no' is supported": {"--cluster-enabled", "yes"},

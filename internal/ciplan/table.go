@@ -44,7 +44,8 @@ func checks() []suite {
 		{name: "test", fast: "make test", always: true, alone: true, seconds: 250, paths: []string{
 			"admin/", "client/", "cmd/", "commands/", "internal/", "lockservertest/", "persistence/", "server/", "store/",
 			"tests/client/", "tests/effects/", "tests/embedded/", "tests/fairness/", "tests/grammar/", "tests/hostile/", "tests/interop/",
-			"tests/linearizability/", "tests/readme/", "tests/restarts/", "tests/sales/", "tests/sessions/"}},
+			"tests/linearizability/",
+			"tests/timed/", "tests/readme/", "tests/restarts/", "tests/sales/", "tests/sessions/"}},
 		{name: "lint", fast: "make lint", always: true, alone: true, seconds: 150},
 		{name: "cross", fast: "make cross", seconds: 90, paths: []string{"cmd/", "server/transport/", "internal/rusage/", "internal/runner/",
 			"go.mod"}},
@@ -86,7 +87,7 @@ func waits() []suite {
 		{name: "clients-examples", fast: "make clients-examples", seconds: 150,
 			paths: []string{"examples/testing/", "server/testmode/"}},
 		{name: "planted", fast: "make planted", seconds: 200,
-			paths: []string{"internal/plant/", "tests/sales/", "tests/sessions/", "tests/fairness/"}},
+			paths: []string{"internal/plant/", "tests/timed/", "tests/sales/", "tests/sessions/", "tests/fairness/"}},
 		{name: "planted-long", fast: "make planted-long", seconds: 300,
 			paths: []string{"internal/plant/", "tests/simulation/"}},
 		{name: "sessions", full: "make sessions MINUTES=2", seconds: 120, paths: []string{"tests/sessions/"}},

@@ -228,10 +228,10 @@ func TestParseArgs(t *testing.T) {
 func TestParseArgsNamesWhatIsWrong(t *testing.T) {
 	files := fakeFiles(map[string]string{"b.conf": "# x\nfoo 1", "b2.conf": ""})
 	for want, line := range map[string][]string{
-		"command line\n>>> '--foo 1 \"a b\"'\nunknown directive 'foo'":                 {"--hz", "1", "--foo", "1", "a b"},
+		"command line\n>>> '--foo (hidden)'\nunknown directive 'foo'":                  {"--hz", "1", "--foo", "1", "a b"},
 		"command line\n>>> '--port'\nwrong number of arguments":                        {"--port"},
 		"command line\n>>> 'nofile'\ncan't open the configuration file: file does not": {"nofile"},
-		"at line 2 of b.conf\n>>> 'foo 1'\nunknown directive 'foo'":                    {"b.conf", "--hz", "1"},
+		"at line 2 of b.conf\n>>> 'foo (hidden)'\nunknown directive 'foo'":             {"b.conf", "--hz", "1"},
 		"command line\n>>> '-p'\nunknown argument '-p'":                                {"-p", "5"},
 		"command line\n>>> 'extra'\nunknown argument 'extra'":                          {"b2.conf", "extra"},
 		"command line\n>>> '-'\nunknown argument '-'":                                  {"b2.conf", "-", "--hz", "1"},
@@ -243,7 +243,7 @@ func TestParseArgsNamesWhatIsWrong(t *testing.T) {
 		require.ErrorContains(t, err, want, line)
 	}
 	_, err := ParseArgs([]string{"--include", "b.conf"}, files)
-	require.ErrorContains(t, err, "at line 2 of b.conf\n>>> 'foo 1'\nunknown directive 'foo'")
+	require.ErrorContains(t, err, "at line 2 of b.conf\n>>> 'foo (hidden)'\nunknown directive 'foo'")
 }
 
 // A stock file must start the server once what cannot be done is taken out, with the idle lines reported.
@@ -334,7 +334,7 @@ func TestWhatIsNotThereSaysSo(t *testing.T) {
 		"tls-prot 6380":              "unknown directive 'tls-prot'",
 	} {
 		_, err := Parse("a.conf", []byte("hz 10\n"+line), Files{})
-		require.ErrorContains(t, err, "at line 2 of a.conf\n>>> '"+line+"'\n"+want)
+		require.ErrorContains(t, err, "at line 2 of a.conf\n>>> '"+withoutSecret(line)+"'\n"+want)
 		c := Default()
 		if words, _ := splitWords(line); lookup(words[0]) != nil && lookup(words[0]).When == absent {
 			_, err = c.Set([]string{words[0], strings.Join(words[1:], " ")}, true)
@@ -371,14 +371,14 @@ func TestTheCommandLineWins(t *testing.T) {
 		require.NotEmpty(t, cmd.Config.Overridden(), args)
 	}
 	for want, args := range map[string][]string{
-		"at line 1 of a.conf\n>>> 'cluster-enabled yes'":      {"--cluster-enabled", "no", "--include", "a.conf"},
-		"at line 1 of list.conf\n>>> 'save 900'":              {"list.conf", "--save", "60 1"},
-		"at line 2 of odd.conf\n>>> 'nonsense 1'":             {"odd.conf", "--hz", "5"},
-		"at line 1 of quotes.conf\n>>> 'pidfile \"x'":         {"quotes.conf", "--pidfile", "y"},
-		"command line\n>>> '--cluster-enabled yes'":           {"a.conf", "--cluster-enabled", "yes"},
-		"command line\n>>> '--nonsense 1'\nunknown directive": {"a.conf", "--cluster-enabled", "no", "--nonsense", "1"},
-		"at line 2 of absent.conf\n>>> 'tls-cluster yes'":     {"absent.conf", "--port", "0"},
-		"at line 3 of absent.conf\n>>> 'socket-mark-id":       {"absent.conf", "--tls-cluster", "no"},
+		"at line 1 of a.conf\n>>> 'cluster-enabled yes'":             {"--cluster-enabled", "no", "--include", "a.conf"},
+		"at line 1 of list.conf\n>>> 'save 900'":                     {"list.conf", "--save", "60 1"},
+		"at line 2 of odd.conf\n>>> 'nonsense (hidden)'":             {"odd.conf", "--hz", "5"},
+		"at line 1 of quotes.conf\n>>> 'pidfile \"x'":                {"quotes.conf", "--pidfile", "y"},
+		"command line\n>>> '--cluster-enabled yes'":                  {"a.conf", "--cluster-enabled", "yes"},
+		"command line\n>>> '--nonsense (hidden)'\nunknown directive": {"a.conf", "--cluster-enabled", "no", "--nonsense", "1"},
+		"at line 2 of absent.conf\n>>> 'tls-cluster yes'":            {"absent.conf", "--port", "0"},
+		"at line 3 of absent.conf\n>>> 'socket-mark-id":              {"absent.conf", "--tls-cluster", "no"},
 	} {
 		_, err := ParseArgs(args, files)
 		require.ErrorContains(t, err, want, args)

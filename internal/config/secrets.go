@@ -6,11 +6,11 @@ import "strings"
 const hidden = "(hidden)"
 
 // withoutSecret returns a line of a configuration for errors and the log: only the name of a directive that
-// holds a secret. A misspelt name, or a line with unbalanced quotes, counts as such a directive.
+// holds a secret, or is not known. A line with unbalanced quotes counts as well.
 func withoutSecret(line string) string {
 	words := strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(blanks, r) })
 	for i, word := range words[:min(2, len(words))] {
-		if !holdsSecret(word) {
+		if !holdsSecret(word) && (i > 0 || isKnown(word)) {
 			continue
 		}
 		if i+1 == len(words) {
@@ -19,6 +19,12 @@ func withoutSecret(line string) string {
 		return strings.Join(words[:i+1], " ") + " " + hidden
 	}
 	return line
+}
+
+// isKnown reports whether a line that begins with a word is of a directive that the parser knows.
+func isKnown(word string) bool {
+	name := strings.Trim(word, `-"'`)
+	return lookup(name) != nil || strings.EqualFold(name, "include")
 }
 
 // holdsSecret reports whether a directive of this name, as far as a name tells, has a password as its value:

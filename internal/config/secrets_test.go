@@ -20,6 +20,8 @@ func TestRefusedLinesHideSecrets(t *testing.T) {
 		`user alice on ">hush`:              "user (hidden)",
 		"sentinel auth-pass name hush":      "sentinel auth-pass (hidden)",
 		"requirepass":                       "requirepass",
+		"masterauht hush":                   "masterauht (hidden)",
+		"nosuch":                            "nosuch",
 		"port hush":                         "port hush",
 	} {
 		_, err := Parse("a.conf", []byte(line+"\n"), Files{})

@@ -25,12 +25,12 @@ To read a usage line:
 | a bar | separates alternatives, in angle brackets where one is needed |
 | dots | the part before them may be repeated |
 
-"Since" is the version of Redis that brought the command. For the groups lock and sale, and for the commands TEST.*, it is the version of
+"Since" is the version of Redis that brought the command. For the groups lock, sale, limit and delay, and for the commands TEST.*, it is the version of
 lockserver. TEST.* is there in test mode only. SENTINEL is known where clients find the leader by Sentinels.
 `
 
 // nativeGroups come first: they are what the other servers do not have.
-var nativeGroups = []commands.Group{commands.Lock, commands.Sale}
+var nativeGroups = []commands.Group{commands.Lock, commands.Sale, commands.Limit, commands.Delay}
 
 // page is the whole document.
 func page(rows []*commands.Row) []byte {

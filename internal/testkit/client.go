@@ -33,7 +33,21 @@ type Client struct {
 // NewClient returns a client on conn, which is closed at the end of the test if it is not before.
 func NewClient(t testing.TB, conn net.Conn) *Client {
 	t.Cleanup(func() { _ = conn.Close() })
-	return &Client{Timeout: defaultTimeout, t: t, conn: conn, in: bufio.NewReader(conn)}
+	c := Connect(conn)
+	c.t = t
+	return c
+}
+
+// Connect returns a client on conn for code that has no test at hand. Such a client has Call, CallPipeline,
+// Ask and Next, which return errors, and Close.
+func Connect(conn net.Conn) *Client {
+	return &Client{Timeout: defaultTimeout, conn: conn, in: bufio.NewReader(conn)}
+}
+
+// Ask sends a command and does not wait for its reply, as Send does.
+func (c *Client) Ask(args ...string) error {
+	c.queue(args)
+	return c.flush()
 }
 
 // Dial returns a client on what dial connects to.

@@ -23,7 +23,6 @@ var pageFaults = map[string]plainness{
 	"docs/CONFIGURATION.md": {0, 1},
 	"docs/LOCKS.md":         {4, 3},
 	"docs/METRICS.md":       {1, 0},
-	"docs/commands.md":      {0, 1},
 }
 
 var (

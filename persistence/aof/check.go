@@ -166,7 +166,7 @@ func (c *checking) file(path string, inLog bool) (got Checked, err error) {
 		return got, &Error{path, 0, err}
 	}
 	offset := int64(0)
-	if string(magic[:]) == snapshotMagic || !inLog && strings.HasSuffix(path, ".rdb") {
+	if isSnapshot(string(magic[:])) || !inLog && strings.HasSuffix(path, ".rdb") {
 		got.Snapshot, err = checkSnapshot(io.NewSectionReader(f, 0, got.Bytes))
 		if err != nil {
 			return got, fmt.Errorf("%s: %w", path, err)

@@ -52,13 +52,13 @@ func FuzzLoad(f *testing.F) {
 		in, got, err := load(t, placeOn(files), LoadOptions{CutTorn: true})
 		if err != nil {
 			requireLocated(t, err, "log/x", len(text))
-			if strings.HasPrefix(string(text), snapshotMagic) { // which the test's own Snapshot reads
+			if isSnapshot(string(text)) { // which the test's own Snapshot reads
 				return
 			}
 			require.EqualError(t, checkErr, err.Error())
 			return
 		}
-		if strings.HasPrefix(string(text), snapshotMagic) {
+		if isSnapshot(string(text)) {
 			return
 		}
 		require.NoError(t, checkErr)

@@ -3,6 +3,7 @@ package aof
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"lockserver/persistence/disk"
 )
@@ -10,9 +11,17 @@ import (
 const (
 	// snapshotMagic is how a base that is a snapshot begins.
 	snapshotMagic = "REDIS"
+	// valkeyMagic is how one of Valkey 9 or later begins, in as many bytes. The reader of snapshots refuses
+	// it.
+	valkeyMagic = "VALKE"
 	// progressBytes is how much is read between two calls of LoadOptions.Progress.
 	progressBytes = 64 << 10
 )
+
+// isSnapshot reports whether a file that begins with text is a snapshot.
+func isSnapshot(text string) bool {
+	return strings.HasPrefix(text, snapshotMagic) || strings.HasPrefix(text, valkeyMagic)
+}
 
 // Load reads the log into an empty store: the base, and the incremental files in their order. A single-file
 // log of an older Redis is moved into the directory first. A fault in a file gives an *Error with its path
@@ -125,7 +134,7 @@ func (l *loading) snapshot(f disk.File, path string, size int64) (int64, error) 
 	if err != nil && (err != io.EOF || size >= int64(len(magic))) {
 		return 0, &Error{path, int64(n), err}
 	}
-	if string(magic[:]) != snapshotMagic {
+	if !isSnapshot(string(magic[:])) {
 		return 0, nil
 	}
 	l.progress.InSnapshot = true

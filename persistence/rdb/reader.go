@@ -182,11 +182,18 @@ func (r *Reader) DuplicateString(db int, key []byte, offset int64) error {
 	return d.corrupt(offset, "the key occurs twice in database %d", db)
 }
 
+// valkeyMagic is how snapshots of Valkey begin since 9.0.
+const valkeyMagic = "VALKEY"
+
 // header reads the magic and the version.
 func (r *Reader) header() error {
 	b, err := r.d.fixed(headerBytes)
 	if err != nil {
 		return err
+	}
+	if bytes.HasPrefix(b, []byte(valkeyMagic)) {
+		return r.d.fail(0, ErrUnsupported, "begins with %q: Valkey 9 or later wrote it in a format of its own, which Redis does not read either; "+
+			"REPLICAOF takes over the data of such a server", b)
 	}
 	if !bytes.HasPrefix(b, []byte(magic)) {
 		return r.d.corrupt(0, "begins with %q, not with %s and a version", b, magic)

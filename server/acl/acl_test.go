@@ -15,7 +15,7 @@ import (
 	"lockserver/store"
 )
 
-// house is a server with users, and nobody who is connected.
+// house is a server with users and without connections.
 type house struct {
 	users   *Users
 	checker *Checker
@@ -72,7 +72,7 @@ func (h *house) ask(t testing.TB, words ...string) string {
 
 const hashOfSecret = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"
 
-// described makes a user by rules, and returns how ACL LIST tells of it.
+// described makes a user by rules, and returns its line in ACL LIST.
 func described(t *testing.T, rules ...string) string {
 	t.Helper()
 	h := newHouse()
@@ -158,7 +158,7 @@ func TestGetUser(t *testing.T) {
 		`"channels":"&c" "selectors":[{"commands":"-@all +set" "keys":"~d" "channels":""}]}`, h.ask(t, "ACL", "GETUSER", "u"))
 }
 
-// Who has a rule about databases is told of them, everybody else as by Redis 7.4.
+// GETUSER shows databases only for a user with a rule about them; otherwise the reply is that of Redis 7.4.
 func TestGetUserOfSomeDatabases(t *testing.T) {
 	h := newHouse()
 	h.ask(t, "ACL", "SETUSER", "u", "db=1,2", "(+set ~d)", "(resetdbs)")
@@ -238,7 +238,7 @@ func TestWhatAUserMayRun(t *testing.T) {
 		{"+@all ~* db=0,1", "COPY k l DB 1 REPLACE db 2", database("2")},
 		{"+@all ~* db=0,1", "COPY k l DB 2 DB 1", database("2")},
 		{"+@all ~* db=1", "COPY k l", database("COPY")},
-		{"+@all ~* db=0", "MOVE k 99", "+OK"}, // is refused as everybody's
+		{"+@all ~* db=0", "MOVE k 99", "+OK"}, // refused as for any other user
 		{"+@all ~* db=0", "GUARD k 1 MOVE k 1", database("1")},
 		{"+@all ~* db=1 (+get ~k)", "GET k", "+OK"},
 		{"+@all ~* db=1 (+get ~k)", "SET k v", command("set")},
@@ -388,10 +388,13 @@ func TestDeclare(t *testing.T) {
 	require.NotNil(t, h.users.LogIn([]byte("alice"), []byte("a b")))
 	require.Equal(t, "default on sanitize-payload #"+hashOf("x")+" resetchannels -@all +get", h.users.Lines()[2])
 	for want, lines := range map[string][][]string{
-		"Duplicate user found":        {{"a"}, {"a"}},
-		"Spaces not allowed":          {{"a b"}},
-		"Unmatched parenthesis":       {{"a", "(+get"}},
-		"Error loading ACL rule 'x' ": {{"a", "x"}},
+		"Duplicate user found":  {{"a"}, {"a"}},
+		"Spaces not allowed":    {{"a b"}},
+		"Unmatched parenthesis": {{"a", "(+get"}},
+		"Error loading ACL rule '(hidden)' for the user named 'a': Syntax error":       {{"a", "on", "hush"}},
+		"Error loading ACL rule '(hidden)' for the user named 'a': The password":       {{"a", "<hush"}},
+		"Error loading ACL rule '(hidden)' for the user named 'a': The password hash ": {{"a", "#hush"}},
+		"Error loading ACL rule '+nosuch' ":                                            {{"a", "+nosuch"}},
 	} {
 		_, err := newHouse().users.Declare(lines)
 		require.ErrorContains(t, err, want)

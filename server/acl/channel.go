@@ -2,7 +2,7 @@ package acl
 
 import "slices"
 
-// What becomes of those who listen when rights to channels are taken away.
+// What happens to subscribers when rights to channels are taken away.
 
 // Channels are those that a user may listen to from now on.
 type Channels struct{ patterns []pattern }

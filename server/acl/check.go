@@ -7,7 +7,8 @@ import (
 	"lockserver/store"
 )
 
-// Reason is what about a command was refused. Of several selectors, the reason of the highest number is told.
+// Reason says what about a command was refused. With several selectors, the reason with the highest number is
+// reported.
 type Reason uint8
 
 // The reasons, in the order of Redis and Valkey.
@@ -27,7 +28,7 @@ type Denial struct {
 	Object []byte        // the key, channel or number of a database; valid as long as the call's words
 }
 
-// Error is what the client is told.
+// Error returns the error reply for the client.
 func (d *Denial) Error(u *User) error {
 	switch d.Reason {
 	case DeniedKey:
@@ -48,8 +49,8 @@ func (d *Denial) subject() string {
 	return string(d.Object)
 }
 
-// Checker answers whether users may run commands. It keeps room for that, and is used by one goroutine at a
-// time.
+// Checker decides whether users may run commands. It keeps buffers for that, and is used by one goroutine at
+// a time.
 type Checker struct {
 	table *commands.Table
 	refs  []commands.KeyRef
@@ -59,8 +60,8 @@ type Checker struct {
 // NewChecker returns one for a table, in which commands inside of others (GUARD) are looked up.
 func NewChecker(table *commands.Table) *Checker { return &Checker{table: table} }
 
-// Check says whether a user may run a command of that row, whose number of words is right, with these words,
-// on that database.
+// Check decides whether a user may run a command on a database. argv holds the words of the command; their
+// number is right for row.
 func (c *Checker) Check(u *User, db *store.DB, row *commands.Row, argv [][]byte) Denial {
 	if u.Unrestricted {
 		return Denial{}
@@ -86,8 +87,8 @@ func (c *Checker) Check(u *User, db *store.DB, row *commands.Row, argv [][]byte)
 	return Denial{worst.reason, row, worst.object}
 }
 
-// checkInner is Check for the command inside another. One that there is not is refused by whoever would run
-// it.
+// checkInner is Check for the command inside another one. It allows an unknown command, because running it
+// fails anyway.
 func (c *Checker) checkInner(u *User, db *store.DB, row *commands.Row, argv [][]byte) Denial {
 	inner, err := c.table.Resolve(argv[row.Inner:])
 	if err != nil || inner.Inner > 0 {
@@ -178,8 +179,8 @@ func (c *call) judge(s *selector) verdict {
 	return verdict{}
 }
 
-// judgeDatabases looks at the databases that the call uses. A number of which there is no database is left to
-// whoever runs the command.
+// judgeDatabases checks the databases that the call uses. It accepts a number without a database: the command
+// reports that error itself.
 func (c *call) judgeDatabases(s *selector) verdict {
 	of := &c.row.Databases
 	if of.All || c.row.UsesOwnDB() && !s.allowsDB(c.db.ID()) {

@@ -113,7 +113,7 @@ func (s *selector) databaseWord() string {
 	return "db=" + strings.Join(ids, ",")
 }
 
-// namesDatabases reports whether there is a rule about databases: only those who have one are told of it.
+// namesDatabases reports whether there is a rule about databases. Other users do not see the field.
 func (r *rules) namesDatabases() bool {
 	return slices.ContainsFunc(r.selectors, func(s *selector) bool { return s.someDBs })
 }

@@ -9,14 +9,13 @@ import (
 	"lockserver/commands"
 )
 
-// Where users are kept: an ACL file, of which each line is "user name rule...", or lines of the configuration
-// file.
+// Users are kept in an ACL file, with lines "user name rule...", or in such lines of the configuration file.
 
-// Change is what becomes of the connections of a user when the users are replaced.
+// Change says what happens to the connections of a user when the users are replaced.
 type Change struct {
 	Old  *User
-	New  *User     // whose they are from now on; nil: they end
-	Left *Channels // if not nil, those that listen to anything else end, too
+	New  *User     // the user they belong to from now on; nil: they end
+	Left *Channels // if not nil, connections that listen to other channels end, too
 }
 
 // Load makes the users be those of an ACL file: all of them, or, with an error that names what is wrong with
@@ -88,15 +87,15 @@ func (us *Users) readRules(r *rules, where string, words []string) (faults strin
 	if !ok {
 		return where + ": Unmatched parenthesis in selector definition."
 	}
-	told := false
+	reported := false
 	for _, rule := range merged {
 		rule = strings.Trim(rule, "\t\r\n")
 		switch err := us.maker.apply(r, rule); {
 		case errors.Is(err, errRuleName):
 			faults += fmt.Sprintf("%s: Error in applying operation '%s': %s. ", where, rule, err)
-		case err != nil && !told:
+		case err != nil && !reported:
 			faults += fmt.Sprintf("%s: %s. ", where, err)
-			told = true
+			reported = true
 		}
 	}
 	return faults
@@ -109,6 +108,15 @@ func (us *Users) Encode() string {
 		b.WriteString("user " + line + "\n")
 	}
 	return b.String()
+}
+
+// withoutPassword is a rule that was refused with err, as an error for the log has it. A rule with bad syntax
+// may be a password without its sign.
+func withoutPassword(rule string, err error) string {
+	if errors.Is(err, errRuleSyntax) || strings.ContainsAny(rule[:min(1, len(rule))], "><#!") {
+		return "(hidden)"
+	}
+	return rule
 }
 
 // Declare makes the users that the directive user names: a name and rules. The user default begins anew if
@@ -130,7 +138,7 @@ func (us *Users) Declare(lines [][]string) (disabled []string, err error) {
 		r := us.maker.newRules()
 		for _, rule := range merged {
 			if err := us.maker.apply(r, rule); err != nil {
-				return nil, fmt.Errorf("Error loading ACL rule '%s' for the user named '%s': %w", rule, name, err)
+				return nil, fmt.Errorf("Error loading ACL rule '%s' for the user named '%s': %w", withoutPassword(rule, err), name, err)
 			}
 		}
 		u := us.named[name]

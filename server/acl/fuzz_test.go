@@ -41,8 +41,8 @@ func FuzzRules(f *testing.F) {
 	})
 }
 
-// FuzzFile: an ACL file is taken whole, or not at all; one that was taken is written so that it is taken
-// again.
+// FuzzFile: an ACL file is loaded as a whole, or not at all. A loaded file is written so that it can be
+// loaded again.
 func FuzzFile(f *testing.F) {
 	for _, text := range []string{"user default on nopass ~* &* +@all\nuser a on >pw (+get ~a)\n", "user a\nuser a\n", "user (\nuser b (+get\n", "\x00\nusr", "user  x on"} {
 		f.Add(text)

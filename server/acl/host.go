@@ -22,7 +22,7 @@ type Host interface {
 	// ReadFile returns the text of the ACL file. The error names the cause alone: "No such file or
 	// directory".
 	ReadFile() (string, error)
-	// WriteFile replaces the ACL file as a whole: whoever reads it meanwhile, or after a crash, finds the old
-	// one or the new one. The server logs why it could not.
+	// WriteFile replaces the ACL file as a whole. A reader, also after a crash, finds the old file or the new
+	// one. The server logs why it failed.
 	WriteFile(text string) error
 }

@@ -42,7 +42,7 @@ type Log struct {
 	nextID  int64
 }
 
-// add notes a refusal. client is asked for only if an entry is kept.
+// add records a refusal. client is called only if an entry is kept.
 func (l *Log) add(e logEntry, nowMS int64, client func() string) {
 	l.Denied[e.reason]++
 	if l.most == 0 {

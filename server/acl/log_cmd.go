@@ -5,17 +5,17 @@ import (
 	"lockserver/internal/ascii"
 )
 
-// Refuse notes that a user may not run a command.
+// Refuse records that a user may not run a command.
 func (us *Users) Refuse(u *User, d *Denial, in Context, nowMS int64, client func() string) {
 	us.Log.add(logEntry{reason: d.Reason, context: in, object: d.subject(), user: u.name}, nowMS, client)
 }
 
-// RefuseLogin notes that somebody could not log in under a name; command is what was called for that.
+// RefuseLogin records a failed login under a name. command is the command that tried it.
 func (us *Users) RefuseLogin(name, command []byte, in Context, nowMS int64, client func() string) {
 	us.Log.add(logEntry{reason: DeniedAuth, context: in, object: string(command), user: string(name)}, nowMS, client)
 }
 
-// shownEntries is how many entries ACL LOG lists if it is not told.
+// shownEntries is how many entries ACL LOG shows by default.
 const shownEntries = 10
 
 func showLog(c *commands.Ctx, h Host) error {

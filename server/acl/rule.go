@@ -40,7 +40,7 @@ func (m *ruleMaker) newSelector() *selector {
 	return &selector{allowed: make(bitmap, (m.table.Size()+63)/64), allChannels: m.allChannels}
 }
 
-// newRules are those of a user that was just made.
+// newRules returns the rules of a new user.
 func (m *ruleMaker) newRules() *rules { return &rules{selectors: []*selector{m.newSelector()}} }
 
 // untilZero is what C sees of a text.
@@ -89,7 +89,7 @@ func (m *ruleMaker) apply(r *rules, rule string) error {
 	return nil
 }
 
-// reset makes a user as it was when it was made, but for what root's patterns of keys and channels say of it.
+// reset gives a user the rules of a new one.
 func (m *ruleMaker) reset(r *rules) { *r = *m.newRules() }
 
 // changePasswords adds or removes a password, or the hash of one.
@@ -131,8 +131,8 @@ func isHash(s string) bool {
 	return !strings.ContainsFunc(s, func(c rune) bool { return (c < '0' || c > '9') && (c < 'a' || c > 'f') })
 }
 
-// readSelector reads what stands between the parentheses of a selector. Quotes that are not balanced leave
-// nothing of it, as in Redis.
+// readSelector reads the text between the parentheses of a selector. If quotes are not balanced, it reads
+// nothing, as in Redis.
 func (m *ruleMaker) readSelector(text string) (*selector, error) {
 	s := m.newSelector()
 	words, ok := resp.SplitWords(nil, []byte(untilZero(text)))
@@ -268,7 +268,7 @@ func (m *ruleMaker) applyCommand(s *selector, name string, on bool) error {
 		if !ok {
 			return errRuleName
 		}
-		s.note(name, on)
+		s.remember(name, on)
 		s.allowCategory(m.table, c, on)
 		return nil
 	}
@@ -284,7 +284,7 @@ func (m *ruleMaker) applyQualified(s *selector, name string, bar int) error {
 	row, word := m.table.LookupFull([]byte(name[:bar])), name[bar+1:]
 	switch {
 	case row == nil && isElsewhere(name[:bar]):
-		s.note(name, true)
+		s.remember(name, true)
 		return nil
 	case row == nil:
 		return errRuleName
@@ -296,7 +296,7 @@ func (m *ruleMaker) applyQualified(s *selector, name string, bar int) error {
 		return m.allowNamed(s, name, name, true)
 	}
 	s.allowFirstArgs(row.Index(), word)
-	s.note(name, true)
+	s.remember(name, true)
 	return nil
 }
 
@@ -309,7 +309,7 @@ func (m *ruleMaker) allowNamed(s *selector, name, rule string, on bool) error {
 	case !isElsewhere(name):
 		return errRuleName
 	}
-	s.note(rule, on)
+	s.remember(rule, on)
 	return nil
 }
 

@@ -34,8 +34,8 @@ const (
 	readsAndWrites = reads | writes
 )
 
-// accessOf is the right that a use of a key takes. One that takes none (a key whose value does not matter) is
-// allowed by any pattern that the key matches.
+// accessOf returns the right that a use of a key requires. A use that requires none (the value of the key
+// does not matter) is allowed by any pattern that the key matches.
 func accessOf(use commands.KeyFlags) (a access) {
 	if use&commands.Access != 0 {
 		a |= reads
@@ -129,9 +129,9 @@ func (s *selector) allowCategory(table *commands.Table, c commands.Category, on 
 	}
 }
 
-// note remembers a rule about a command or a category. What it overrules is forgotten: the same without its
-// sign, and those about subcommands of the command.
-func (s *selector) note(rule string, on bool) {
+// remember adds a rule about a command or a category. It drops the rules that the new one overrules: those
+// with the same words, and those about subcommands of the command.
+func (s *selector) remember(rule string, on bool) {
 	rule = lower(rule)
 	s.rules = slices.DeleteFunc(s.rules, func(old string) bool {
 		old = old[1:]

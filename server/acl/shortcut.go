@@ -6,8 +6,8 @@ import (
 	"lockserver/commands"
 )
 
-// Most commands of a user who may not do everything have one key, or none, and are allowed. For those the
-// answer is prepared when the rules are: what is left is to look for the key among the patterns.
+// Most commands of a restricted user have one key, or none, and are allowed. For those the answer is prepared
+// together with the rules. What is left is to look for the key among the patterns.
 
 // shortcut is how a row is answered: by which selector, counted from 1, and the place of the key, 0 if none
 // has to be looked at. Without a selector Check decides. A user has as many of them as there are rows.

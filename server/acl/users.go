@@ -17,8 +17,8 @@ type Users struct {
 	standard *User
 }
 
-// NewUsers returns the users of a server that was told of none: default, who may do everything without a
-// password. table is that of all commands by the names that Redis gives them.
+// NewUsers returns the users of a server that configures none: only default, which may do everything without
+// a password. table holds all commands by the names that Redis gives them.
 func NewUsers(table *commands.Table) *Users {
 	us := &Users{maker: ruleMaker{table: table}, standard: &User{name: DefaultName}}
 	us.standard.obey(us.maker.defaultRules(), table)
@@ -26,10 +26,10 @@ func NewUsers(table *commands.Table) *Users {
 	return us
 }
 
-// Everyone is a user who may do everything and is among no users: what the server does by itself.
+// Everyone returns a user that may do everything and is not in the list of users: the server itself.
 func Everyone() *User { return &User{Unrestricted: true} }
 
-// defaultRules are those of the user default if nobody said anything of it.
+// defaultRules returns the rules of the user default when none are configured.
 func (m *ruleMaker) defaultRules() *rules {
 	r := m.newRules()
 	r.on, r.noPass = true, true
@@ -44,7 +44,7 @@ func (us *Users) Configure(allChannels bool, mostEntries int64) {
 	us.maker.allChannels, us.Log.most = allChannels, mostEntries
 }
 
-// Default is the user whom connections begin with.
+// Default returns the user of a new connection.
 func (us *Users) Default() *User { return us.standard }
 
 // Find is the user of that name, nil if there is none.
@@ -82,8 +82,8 @@ func (us *Users) LogIn(name, password []byte) *User {
 	return u
 }
 
-// Vouched returns the user of a name for whom something else than a password speaks; nil if there is none,
-// or it is off.
+// Vouched returns the user that a client certificate names. It returns nil if there is no such user, or it is
+// off.
 func (us *Users) Vouched(name string) *User {
 	if u := us.named[name]; u != nil && u.rules.on {
 		return u
@@ -101,8 +101,8 @@ func (us *Users) SetDefaultPassword(password string) {
 	us.standard.rules = r // what the user may run is as it was
 }
 
-// set changes a user, or makes one, by rules: all of them, or none. left are the channels to which those who
-// are logged in as the user may still listen, nil if none were taken away.
+// set changes a user, or makes one, by rules: all of them, or none. left are the channels that the user's
+// sessions may still listen to, nil if none were taken away.
 func (us *Users) set(name []byte, words []string) (u *User, left *Channels, err error) {
 	merged, bad, ok := mergeSelectors(words)
 	if !ok {
@@ -128,7 +128,7 @@ func (us *Users) set(name []byte, words []string) (u *User, left *Channels, err 
 	return u, left, nil
 }
 
-// remove deletes a user; nil: there is none of that name.
+// remove deletes a user and returns it; nil: there is no such user.
 func (us *Users) remove(name []byte) *User {
 	u := us.Find(name)
 	if u != nil {

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Adjustable goes with the machine's clock until it is frozen. From then on it stands still, but for steps,
-// which carry out what falls due as those of a Manual do. When it goes on it does so from where it stood.
+// Adjustable follows the machine's clock until it is frozen. From then on it moves only by steps, which run
+// what falls due as those of a Manual do. When it is resumed it goes on from the time that it shows.
 //
 // A server on it has a ticker, too, and is a Watcher: Attach.
 type Adjustable struct {
-	stepped Manual // what it shows while it stands still
+	stepped Manual // what it shows while it is frozen
 	system  *System
 	change  sync.Mutex // one change at a time
 	frozen  atomic.Bool
@@ -94,7 +94,7 @@ func (c *Adjustable) resume() {
 	if c.frozen.Load() {
 		c.aheadUS.Store(c.stepped.NowUS() - c.system.NowUS())
 		c.frozen.Store(false)
-		for _, w := range c.stepped.list() { // whose tickers do not know yet
+		for _, w := range c.stepped.list() { // their tickers do not know yet
 			w.RunDue()
 		}
 	}

@@ -1,11 +1,11 @@
 // Package clock tells the time that leases, deadlines and tokens go by: the machine's, or one that a test
 // moves.
 //
-// It owns what a clock is, and the order in which a manual one carries out what falls due. It must not know
-// what that is: of whoever runs on a manual clock it sees a Watcher.
+// It owns what a clock is, and the order in which a manual clock runs what falls due. It must not know what
+// that is: it sees everything that runs on a manual clock as a Watcher.
 //
-// To add a clock: a type with NowUS, in a file of its own. One that does not go by itself attaches watchers,
-// as Manual does.
+// To add a clock: a type with NowUS, in a file of its own. A clock that does not advance by itself attaches
+// watchers, as Manual does.
 package clock
 
 import (
@@ -19,9 +19,9 @@ type Clock interface {
 	NowUS() int64
 }
 
-// System is the machine's wall clock, as Redis uses it. Between looks at the wall clock it
-// goes by the monotonic one: where one look costs 30 ns, as on virtual machines, two for each
-// command and its measurement add up.
+// System is the machine's wall clock, as Redis uses it. Between reads of the wall clock it uses the monotonic
+// clock. On virtual machines one read of the wall clock costs 30 ns; two for each command and its measurement
+// add up.
 type System struct {
 	start  time.Time
 	ahead  atomic.Int64 // nanoseconds since 1970 at start, by the wall clock as it was when last looked at

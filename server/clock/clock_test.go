@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// alarms is a watcher with deadlines of its own; it notes when it is told of them.
+// alarms is a watcher with deadlines of its own; it records when they were due.
 type alarms struct {
 	clock *Manual
 	dueUS []int64 // in order
@@ -28,7 +28,7 @@ func (a *alarms) RunDue() {
 	}
 }
 
-// Advance stops at each deadline of whoever runs on the clock, and only at those that are within its reach.
+// Advance stops at each deadline of each watcher, and only at those within its reach.
 func TestManualStopsAtEachDeadline(t *testing.T) {
 	c := NewManual(time.UnixMicro(1000))
 	a, b := &alarms{clock: c, dueUS: []int64{1010, 1030, 1100}}, &alarms{clock: c, dueUS: []int64{1020, 1020}}

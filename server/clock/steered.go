@@ -2,9 +2,9 @@ package clock
 
 import "sync"
 
-// Steered is the clock of a server whose data others go on with: it never goes back, and does not jump when
-// the machine's clock is set. It goes by a clock that only measures how long things take, and follows the
-// machine's slowly.
+// Steered is the clock of a server with data that other servers continue. It never goes back, and does not
+// jump when the machine's clock is set. It runs on a clock that only measures durations, and follows the
+// machine's clock slowly.
 type Steered struct {
 	wall, since func() int64 // since is wall for a clock that is not Measuring
 
@@ -12,14 +12,14 @@ type Steered struct {
 	us, at int64 // it showed us when since said at
 }
 
-// steerPart is how fast a steered clock follows the machine's: by one part in so many of the time that
-// passes, which is what a good clock may be wrong by.
+// steerPart is how fast a steered clock follows the machine's clock: by one part in steerPart of the time
+// that passes. A good clock may be wrong by as much.
 const steerPart = 2000
 
-// Measuring is a clock that also knows how long things take, whatever becomes of the time that it shows.
+// Measuring is a clock that also measures durations, whatever happens to the time that it shows.
 type Measuring interface {
 	Clock
-	// SinceUS returns microseconds since some moment. Nobody sets it.
+	// SinceUS returns microseconds since a fixed moment. Setting the machine's clock does not change it.
 	SinceUS() int64
 }
 

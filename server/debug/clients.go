@@ -11,8 +11,8 @@ import (
 
 const errNoClientLimit commands.Error = "ERR maxmemory-clients is disabled."
 
-// Clients are told apart by the bits of what they take: Redis has a bucket for up to 32 KiB, one for each
-// power of two above that, and one for 4 GiB and more.
+// Clients are grouped by the number of bits of their size in bytes. Redis has a bucket for up to 32 KiB, one
+// for each power of two above that, and one for 4 GiB and more.
 const (
 	leastClientBits = 15
 	mostClientBits  = 33

@@ -12,7 +12,7 @@ import (
 	"lockserver/server"
 )
 
-// open starts a server whose clients may debug, and returns a connection to it.
+// open starts a server that permits DEBUG, and returns a connection to it.
 func open(t *testing.T, directives map[string]string) net.Conn {
 	t.Helper()
 	srv, err := server.New(server.Options{Directives: directives})
@@ -110,7 +110,7 @@ func TestRepliesOfEveryType(t *testing.T) {
 		"string|integer|double|bignum|null|array|set|map|attrib|push|verbatim|true|false\r\n")
 }
 
-// The replies are those of Redis 7.4.1, but for what a value's address and its table's size are.
+// The replies are those of Redis 7.4.1, except a value's address and its table's size.
 func TestInsidesOfValues(t *testing.T) {
 	c := open(t, map[string]string{"enable-debug-command": "yes", "list-max-listpack-size": "2"})
 	says(t, c, "SET s v", "+OK\r\n")

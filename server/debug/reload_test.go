@@ -118,7 +118,7 @@ func TestReload(t *testing.T) {
 	require.Equal(t, ":0", p.do("DBSIZE"), "what there was is forgotten first")
 }
 
-// What is half loaded is served to nobody, and saved nowhere: Redis ends, too.
+// Half-loaded data is neither served nor saved. The server ends, as Redis does.
 func TestReloadOfDamage(t *testing.T) {
 	dir := t.TempDir()
 	p := openIn(t, dir, nil)

@@ -15,7 +15,7 @@ const errThreshold commands.Error = "ERR argument must be a memory value bigger 
 // maxThreshold is the largest quicklist-packed-threshold that Redis takes.
 const maxThreshold = 1<<32 - 1<<20
 
-// structSizes are those of Redis on a machine of 64 bits: whoever asks computes what Redis would take.
+// structSizes are the sizes in Redis on a 64-bit machine. Clients use them to compute what Redis would take.
 const structSizes = "bits:64 robj:16 dictentry:24 sdshdr5:1 sdshdr8:3 sdshdr16:5 sdshdr32:9 sdshdr64:17 "
 
 // switches are the subcommands that turn something on or off, or break it. What they turn only in Redis'

@@ -50,7 +50,7 @@ const payloadFrame = 1 + 2 + 8
 // lruClockMask are the bits of Redis' clock of uses, in seconds.
 const lruClockMask = 1<<24 - 1
 
-// object tells of a value in the words of Redis. Values have no addresses here that would mean something.
+// object describes a value in the words of Redis. Addresses of values would mean nothing here.
 func object(c *call) error {
 	r, err := c.find()
 	if err != nil {
@@ -146,7 +146,7 @@ func quicklistOf(c *call) error {
 	return nil
 }
 
-// htStats tells how many keys a database has, in the words of Redis, whose tables have other sizes.
+// htStats shows how many keys a database has, in the format of Redis. The tables of Redis have other sizes.
 func htStats(c *call) error {
 	id, ok := decimal.ParseInt(c.args[0])
 	st := c.DB.Store()

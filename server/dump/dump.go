@@ -1,9 +1,9 @@
-// Package dump has DUMP and RESTORE, which carry a single value as a payload, and MIGRATE, which has another
-// server restore it.
+// Package dump has DUMP and RESTORE, which carry a single value as a payload, and MIGRATE, which makes
+// another server restore it.
 //
-// It owns these commands, and the connections of MIGRATE. What a payload looks like is persistence's. What
-// becomes of a key is the store's. It must not know anything of the server but how payloads are made and
-// taken, and how a client waits for a MIGRATE: Host.
+// It owns these commands, and the connections of MIGRATE. Package persistence owns the format of a payload,
+// and the store what happens to a key. All that it may know of the server is Host: how payloads are made and
+// read, and how a client waits for a MIGRATE.
 //
 // To add an option: a word in the row of RESTORE, and a field of restoreCall; for MIGRATE a field of
 // Migration.
@@ -91,8 +91,8 @@ type restoreCall struct {
 	freq              int64 // -1: not said
 }
 
-// read checks everything that stands behind the payload; the time to live is looked at later, as in Redis.
-// FREQ and IDLETIME exclude each other, and it is the second of them that is the error.
+// read checks all options behind the payload; the time to live is checked later, as in Redis. FREQ and
+// IDLETIME exclude each other, and the second of them is the error.
 func (r *restoreCall) read(a *commands.Scanner) {
 	r.key, r.ttl, r.payload = a.Key(), a.Bytes(), a.Bytes()
 	r.idleS, r.freq = -1, -1
@@ -133,8 +133,8 @@ func (r *restoreCall) deadline(nowMS int64) (atMS int64, err error) {
 	return nowMS + n, nil
 }
 
-// idle is for how many seconds the value counts as unused; -1: not said. As in Redis, whose clock for that
-// has 24 bits and runs over, it cannot be long.
+// idle returns for how many seconds the value counts as unused; -1: not given. As in Redis, the clock for
+// that has 24 bits and overflows, so long times cannot be kept.
 func (r *restoreCall) idle(nowS int64) int64 {
 	if r.idleS < 0 {
 		return -1

@@ -115,7 +115,7 @@ func (m *Migration) Moved() (keys [][]byte) {
 	return keys
 }
 
-// Err is what the client is told, nil if all went well.
+// Err returns the error for the client, nil if all went well.
 func (m *Migration) Err() error { return m.err }
 
 // Refuse is called instead of Send if nothing may be sent. The client gets err.

@@ -63,7 +63,7 @@ func (t *Targets) drop(which func(c *targetConn) bool) {
 	}
 }
 
-// take returns a connection to a target, which is nobody else's until it is given back.
+// take returns a connection to a target. No other migration uses it until it is given back.
 func (t *Targets) take(ctx context.Context, to target, timeout time.Duration) (*targetConn, error) {
 	t.mu.Lock()
 	c := t.idle[to]
@@ -104,8 +104,8 @@ func (t *Targets) giveBack(to target, c *targetConn) {
 	t.idle[to] = c
 }
 
-// try sends everything once. again says that the connection was broken before the target has answered: a kept
-// one may have been closed long ago, so the first failure is tried anew.
+// try sends everything once. again says that the connection broke before the target answered. A kept
+// connection may have been closed long ago, so the first failure is tried again.
 func (m *Migration) try(ctx context.Context, targets *Targets, first bool) (again bool) {
 	c, err := targets.take(ctx, m.target, m.timeout())
 	switch {
@@ -177,8 +177,8 @@ func (m *Migration) write(ctx context.Context, c *targetConn, selects bool) erro
 	return nil
 }
 
-// readReplies reads all answers, of which it counts those to RESTORE. The error is that of the connection;
-// what the target says against it is m.err.
+// readReplies reads all replies, and returns how many of them belong to RESTORE. The error is that of the
+// connection; an error reply of the target is stored in m.err.
 func (m *Migration) readReplies(ctx context.Context, c *targetConn, selects bool) (read int, err error) {
 	m.err = nil
 	refusal := ""
@@ -221,7 +221,7 @@ func (m *Migration) readReplies(ctx context.Context, c *targetConn, selects bool
 // errNoServer says that the target speaks something else.
 var errNoServer = errors.New("the target does not answer as a server does")
 
-// mostLine bounds a reply of the target, of which Redis reads as much.
+// mostLine bounds a reply line of the target. Redis has the same limit.
 const mostLine = 1023
 
 // line reads one reply.

@@ -17,7 +17,7 @@ type backgroundSave struct {
 	written chan struct{} // closed when the file has been replaced, or will not be any more
 	keys    int           // how many there are to be written
 	saved   atomic.Int64  // about how many have been
-	prompt  bool          // somebody waits for it: it gives way to others for moments only
+	prompt  bool          // a caller waits for it: it pauses for other work only for moments
 }
 
 // newBackgroundSave is one of a cut.

@@ -55,17 +55,17 @@ func (c *Copy) Digest(off func() bool) (d digest.Digest, ok bool) {
 	return d, ok
 }
 
-// Release lets go of the cut.
+// Release releases the cut.
 func (c *Copy) Release() { c.snap.Release() }
 
 // Incoming is a snapshot that another server sends.
 type Incoming struct {
 	From io.Reader // is read without the lock
 	Size int64     // how much there is; 0: that is not known
-	// Aside says that it is loaded beside the data, whose place it takes when it is whole. Serves says that
-	// clients find the data from before meanwhile.
+	// Aside says that the new data is loaded beside the old data, and replaces it when it is complete. Serves
+	// says that clients see the old data meanwhile.
 	Aside, Serves bool
-	// Gone is called when the data from before is to go. Its error keeps it. It may be nil.
+	// Gone is called when the old data is to go. If it returns an error, the old data stays. It may be nil.
 	Gone func() error
 	// Keep gives the file that it was read from a name; nil: it came as it was sent.
 	Keep func(as string) error
@@ -79,9 +79,9 @@ func (in *Incoming) gone() error {
 	return in.Gone()
 }
 
-// Receive puts what another server sends in the place of the data. Unless it serves them, clients are told
-// -LOADING. The log is written anew before it returns. After an error there is no data, or, if it was loaded
-// aside, the one from before.
+// Receive replaces the data with data that another server sends. Unless in.Serves is set, clients get
+// -LOADING meanwhile. The log is rewritten before it returns. After an error there is no data; if the new
+// data was loaded aside, the old data is still there.
 func (s *Storage) Receive(in Incoming) (at persistence.History, err error) {
 	s.endBackgroundSave() // it would put the data from before in the place of what is kept now
 	unsaved := s.store.Dirty() - s.snapshots.dirtyAtSave
@@ -103,7 +103,7 @@ func (s *Storage) Receive(in Incoming) (at persistence.History, err error) {
 	s.store.Record(false)
 	defer func() { s.store.Record(s.Records()) }()
 	s.forgetAll()
-	s.store.SetFrozenTime(true) // who sends it may give what is overdue more time in what follows
+	s.store.SetFrozenTime(true) // the sender may extend what is overdue in what follows
 	got, err := persistence.Load(&unlockedReader{in.From, s}, s.store, s.loadOptions(true))
 	s.store.SetFrozenTime(false)
 	if err != nil {
@@ -185,7 +185,7 @@ func (s *Storage) received(got persistence.Loaded, err error) {
 	}
 }
 
-// Forget forgets all data. The log is as it was: for who has none.
+// Forget removes all data and leaves the log as it was: for a server without a log.
 func (s *Storage) Forget() {
 	s.host.HandOn()
 	s.store.Record(false)

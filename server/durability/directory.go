@@ -14,11 +14,11 @@ import (
 	"lockserver/persistence/disk"
 )
 
-// dirLockFile is the file inside dir whose lock says that a server writes there. The log's directory has a
-// lock of its own besides (package aof), because the log stays where it is when CONFIG SET moves dir.
+// dirLockFile is the file inside dir that a server locks while it writes there. The log's directory has
+// another lock (package aof), because the log stays where it is when CONFIG SET moves dir.
 const dirLockFile = "lockserver.lock"
 
-// claim is a directory that a server may write to: nobody else does as long as the lock is held.
+// claim is a directory that a server may write to. No other server does while the lock is held.
 type claim struct {
 	dir  string
 	path string // of the lock's file
@@ -36,8 +36,8 @@ func (s *Storage) HasFiles() bool {
 	return s.opts.Configured || s.config.DBFilename != "" || s.config.AppendOnly
 }
 
-// writesByItself reports whether a server with these directives writes to its directory without being told
-// to. One that does not needs no directory that can be written.
+// writesByItself reports whether a server with these directives writes to its directory without a command
+// that asks for it. Other servers need no writable directory.
 func writesByItself(c *config.Config) bool {
 	return c.AppendOnly || len(c.Save) > 0 && c.DBFilename != ""
 }
@@ -66,11 +66,11 @@ func (s *Storage) claimDir(dir string) (*claim, error) {
 	return c, nil
 }
 
-// release lets go of the directory.
+// release releases the directory.
 func (c *claim) release() error { return c.lock.Close() }
 
-// undo makes it as if the directory had never been claimed. The file goes first, while
-// nobody else can have the lock.
+// undo restores the state before the directory was claimed. It removes the file first, while no other server
+// can have the lock.
 func (c *claim) undo(files disk.FS) {
 	if c.made {
 		_ = files.Remove(c.path) // a file that is left does no harm
@@ -175,7 +175,7 @@ func blamed(names []string) string {
 	return names[0]
 }
 
-// leave lets go of a directory that is no longer the server's, as soon as nothing is written there any more.
+// leave releases a directory that is no longer the server's, as soon as nothing is written there any more.
 func (s *Storage) leave(c *claim) {
 	switch {
 	case c == nil:

@@ -24,14 +24,15 @@ type Host interface {
 	// AwaitIdle lets others have the lock until nothing is in the middle of its work with the data.
 	AwaitIdle()
 
-	// Synced is told that more of the log has been synced. Any goroutine may call it, and it must not wait
-	// for the lock.
+	// Synced is called when more of the log has been synced. It runs on any goroutine, and must not wait for
+	// the lock.
 	Synced()
-	// LogClosed is told that there is no log any more, and nothing will be synced.
+	// LogClosed is called when there is no log any more, and nothing will be synced.
 	LogClosed()
 
-	// Placed is told, when what is on disk has been read, at which place of a history of replication the data
-	// stands. overdue are removals that lead there: of what was not loaded, because its time had come.
+	// Placed is called when what is on disk has been read. at is the data's place in a replication history.
+	// overdue are the removals that lead to it: of keys and fields that were not loaded because they had
+	// expired.
 	Placed(at persistence.History, overdue []store.Effect)
 
 	// NewReplayer returns what runs the commands of a log.
@@ -48,8 +49,8 @@ type Host interface {
 	DropLibraries()
 }
 
-// Replayer runs the commands of a log as their clients' would have run, but that nobody waits, nobody is
-// told, and time stands still: only the log's own DEL removes a key.
+// Replayer runs the commands of a log as clients would have run them, with three exceptions. No client waits,
+// no client is notified, and time stands still: only the log's own DEL removes a key.
 type Replayer interface {
 	// Begin is called before the commands of each file, which start in database 0.
 	Begin()

@@ -19,7 +19,7 @@ import (
 // atUS is when the tests begin.
 const atUS = 1_750_000_000_000_000
 
-// testHost is a server of which nothing is there but the data: who has its lock executes.
+// testHost is a server that consists of the data alone. The goroutine that has its lock executes.
 type testHost struct {
 	t          *testing.T
 	mu         sync.Mutex
@@ -34,7 +34,7 @@ type testHost struct {
 	replayed   int  // commands of a log
 }
 
-// newHost is a server with a directory, of which it has read nothing.
+// newHost returns a server with a directory; it has read nothing from it.
 func newHost(t *testing.T, dir string, change func(c *config.Config)) *testHost {
 	h := &testHost{t: t, store: store.New(1, store.Limits{}), config: config.Default()}
 	h.config.Dir, h.config.Save = dir, nil
@@ -47,8 +47,8 @@ func newHost(t *testing.T, dir string, change func(c *config.Config)) *testHost 
 	return h
 }
 
-// heldDisk is the machine's disk, but that nothing is written to a log while a test has its lock, nor when it
-// is full.
+// heldDisk is the machine's disk, with two exceptions: nothing is written to a log while a test has its lock,
+// nor when the disk is full.
 type heldDisk struct {
 	disk.OS
 	mu   sync.RWMutex

@@ -8,7 +8,7 @@ import (
 	"lockserver/server/info"
 )
 
-// Info is what INFO tells of what is on disk.
+// Info is what INFO shows of what is on disk.
 type Info struct {
 	Load      *Load // nil: the data is there
 	Changes   int64 // since the last snapshot
@@ -36,7 +36,7 @@ type Writes struct {
 	Count              int64
 }
 
-// Info tells how it stands.
+// Info returns the figures for INFO.
 func (s *Storage) Info() Info {
 	sn, rw, now := &s.snapshots, &s.rewrites, s.store.NowMS()
 	i := Info{
@@ -80,7 +80,7 @@ func (l *loading) info(nowUS int64) *Load {
 	return &Load{StartedUS: l.startedUS, Done: l.done, Total: l.total, Percent: l.percent(), LeftS: left}
 }
 
-// TokenInfo is what INFO tells of the fencing tokens.
+// TokenInfo is what INFO shows of the fencing tokens.
 type TokenInfo struct {
 	Last int64
 	Kept bool  // a file holds their limit

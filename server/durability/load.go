@@ -24,8 +24,8 @@ type loading struct {
 	file       string
 	done       int64 // bytes
 	total      int64
-	reportedUS int64 // when it was last told
-	alone      bool  // in the middle of a command, so that nobody else may have the lock
+	reportedUS int64 // when progress was last reported
+	alone      bool  // in the middle of a command: no other goroutine may get the lock
 	ended      error // why it was broken off: the server is to end
 	pace       pace
 	aside      *store.Store // what is loaded into, beside the data; nil: into the data
@@ -76,7 +76,7 @@ func (s *Storage) EndLoad() error {
 	return nil
 }
 
-// TellPlace tells the host where what was loaded stands in a history of replication, if that is known.
+// TellPlace tells the host the place of the loaded data in a replication history, if that is known.
 func (s *Storage) TellPlace() {
 	if s.found.ID != "" && !s.overdue.tooMuch {
 		s.host.Placed(s.found, s.overdue.effects)
@@ -84,16 +84,16 @@ func (s *Storage) TellPlace() {
 	s.overdue = overdue{}
 }
 
-// overdue is what a snapshot has and is not loaded, because its time has come: replicas that go on have it
-// still, and are told, as by Redis.
+// overdue holds the keys and fields of a snapshot that were not loaded because they had expired. Replicas
+// that continue the history still have them, and get the removals, as from Redis.
 type overdue struct {
 	effects []store.Effect
 	bytes   int64 // of keys and fields
 	tooMuch bool  // there is more than a history keeps: replicas begin anew
 }
 
-// note adds a key, or, unless it is nil, a field of its.
-func (o *overdue) note(db int, key, field []byte, most int64) {
+// add records the removal of a key, or of one of its fields if field is not nil.
+func (o *overdue) add(db int, key, field []byte, most int64) {
 	if o.tooMuch {
 		return
 	}
@@ -116,8 +116,8 @@ func (s *Storage) disown() {
 	}
 }
 
-// loadSnapshot reads the snapshot, if there is one. What is overdue is left out, but not by a server that
-// follows another, whose word removes it, and may give it more time.
+// loadSnapshot reads the snapshot, if there is one. It leaves out expired keys, except on a replica: there
+// the master removes them, and may still extend them.
 func (s *Storage) loadSnapshot() error {
 	if s.config.DBFilename == "" {
 		return nil
@@ -185,7 +185,7 @@ func (s *Storage) loadOptions(replace bool) persistence.LoadOptions {
 		}}
 	if !replace {
 		o.Overdue = func(db int, key, field []byte) {
-			s.overdue.note(db, key, field, s.config.Replication.BacklogBytes)
+			s.overdue.add(db, key, field, s.config.Replication.BacklogBytes)
 		}
 	}
 	return o

@@ -8,20 +8,20 @@ import (
 	"lockserver/store"
 )
 
-// Log is the append-only log as the server sees it: it takes the effects of each unit, says what a reply has
-// to wait for, and refuses writes once the disk has failed. The log itself, its files and its writer, is
-// package aof's.
+// Log is the append-only log as the server sees it. It takes the effects of each unit, says what a reply has
+// to wait for, and refuses writes once the disk has failed. Package aof has the log itself, its files and its
+// writer.
 //
 // A slice is what the host does in one hold of its lock for one client, or for none.
 type Log struct {
 	storage *Storage
 	log     *aof.Log
-	// offset is what the log's positions are above, so that positions of the process only rise, whatever
-	// becomes of one log: the gate knows only one row of them.
+	// offset is added to the log's positions, so that the positions of the process only rise. A log may end
+	// and another follow, but the gate has only one sequence of positions.
 	offset atomic.Int64
 	last   int64 // the highest position that anything has had to wait for
-	// wait is what the replies of this slice have to wait for, for what they wrote; fresh says that a unit
-	// was appended since Credit, and filled that one was since the slice began.
+	// wait is the position that the replies of this slice have to wait for, because of what they wrote. fresh
+	// says that a unit was appended since Credit, filled that one was appended since the slice began.
 	wait          int64
 	fresh, filled bool
 	// broken is why the log cannot be written, nil if it can. Nothing is written until a
@@ -35,15 +35,16 @@ type Mark struct {
 	// written is the position behind what the client wrote last; floor is one that its output has to wait
 	// for, because what another client wrote made it.
 	written, floor int64
-	// needs is the position that the system must have before output leaves. It belongs to who sends it.
+	// needs is the position that the system must have before output leaves. It belongs to the sender of the
+	// output.
 	needs int64
 }
 
 // Written is the position of the log behind what the client wrote last.
 func (m *Mark) Written() int64 { return m.written }
 
-// Needs is the position of the log that the system must have before the client's output leaves. Only who
-// sends it calls this, and needs no lock.
+// Needs is the position of the log that the system must have before the client's output leaves. Only the
+// sender of the output calls it, and needs no lock.
 func (m *Mark) Needs() int64 { return m.needs }
 
 // Append implements Journal.
@@ -52,14 +53,14 @@ func (l *Log) Append(unit []store.Effect) {
 	if position := l.log.Append(unit); position > 0 {
 		l.wait = max(l.wait, l.offset.Load()+position)
 	} else if l.broken == nil {
-		if err := l.log.Err(); err != nil { // of which we shall be told
+		if err := l.log.Err(); err != nil { // the log reports it to noticeFailure, too
 			l.breakDown(err)
 			l.wait = l.storage.gate.LostTo()
 		}
 	}
 }
 
-// Credit notes that a client has written whatever was appended since the last call.
+// Credit records that a client has written everything that was appended since the last call.
 func (l *Log) Credit(m *Mark) {
 	if l.fresh {
 		l.fresh = false
@@ -67,8 +68,8 @@ func (l *Log) Credit(m *Mark) {
 	}
 }
 
-// Due is the position that what a client is sent now has to wait for; 0: it need not be laid aside, but the
-// system must have the log up to Mark.Needs. It is asked at the end of the client's slice, by who sends.
+// Due returns the position that a client's output has to wait for. With 0 the output need not be kept, but
+// the system must have the log up to Mark.Needs. The sender calls it at the end of the client's slice.
 func (l *Log) Due(m *Mark) int64 {
 	position := max(l.wait, m.floor)
 	m.floor = 0
@@ -88,15 +89,16 @@ func (l *Log) Due(m *Mark) int64 {
 	return position
 }
 
-// Filled reports whether anything was appended in this slice. If so it is to be ended: with Floor for each
-// client that has got something in it besides the one whose it is, and EndSlice.
+// Filled reports whether anything was appended in this slice. If so, the host calls Floor for each other
+// client that got output in the slice, and then EndSlice.
 func (l *Log) Filled() bool { return l.filled }
 
 // Floor makes a client's output wait for what was appended in this slice.
 func (l *Log) Floor(m *Mark) { m.floor = max(m.floor, l.wait) }
 
-// EndSlice ends a slice in which something was appended. Wake, or Flush at the end of the round of an event
-// loop, is to see to it that it is written: so one sync serves all who wrote in the round.
+// EndSlice ends a slice in which something was appended. A call of Wake, or of Flush at the end of the event
+// loop's round, must follow so that it is written. With Flush, one sync serves all clients that wrote in the
+// round.
 func (l *Log) EndSlice() {
 	l.last = max(l.last, l.wait)
 	l.filled, l.fresh, l.wait = false, false, 0
@@ -114,8 +116,7 @@ func (l *Log) End() int64 { return l.offset.Load() + l.log.Appended() }
 // Synced reports whether the log is on disk up to a position.
 func (l *Log) Synced(position int64) bool { return l.offset.Load()+l.log.Synced() >= position }
 
-// SyncSoon sees to it that what was appended is synced some time, also where nobody else would
-// (appendfsync no).
+// SyncSoon makes sure that what was appended is synced at some time, also with appendfsync no.
 func (l *Log) SyncSoon() {
 	if l.log.Policy() == aof.No {
 		log := l.log
@@ -123,8 +124,8 @@ func (l *Log) SyncSoon() {
 	}
 }
 
-// breakDown is what happens when the disk fails: writes are refused from now on, and whoever has not been
-// answered never will be, for the answer could be of something that is lost.
+// breakDown handles a failure of the disk. Writes are refused from now on. Clients that have not been
+// answered never are, because the answer could be about data that is lost.
 func (l *Log) breakDown(err error) {
 	s := l.storage
 	if l.broken != nil || s.log != l {
@@ -136,8 +137,8 @@ func (l *Log) breakDown(err error) {
 	s.gate.Lose(max(l.last, l.wait, s.gate.Safe()+1))
 }
 
-// noticeFailure is breakDown if the log has failed. Who tells of a failure may come late, when a rewrite has
-// made the log whole again: that one is over.
+// noticeFailure is breakDown if the log has failed. The report of a failure may come late, when a rewrite has
+// made the log whole again. Then it does nothing.
 func (l *Log) noticeFailure() {
 	if l.storage.log != l {
 		return
@@ -147,8 +148,8 @@ func (l *Log) noticeFailure() {
 	}
 }
 
-// renew lets positions go on above those that were lost, also that of who has written nothing since. The log
-// is about to be rewritten: it tells nobody of positions.
+// renew lets positions go on above those that were lost, also for clients that have written nothing since.
+// The log is about to be rewritten, and reports no positions until then.
 func (l *Log) renew() {
 	if behind := l.storage.gate.End() + 1 - l.offset.Load() - l.log.Appended(); l.broken != nil && behind > 0 {
 		l.offset.Add(behind)

@@ -12,8 +12,9 @@ import (
 
 // How the log is opened, switched on and off, and synced as the directives say.
 
-// newLog is a Log whose files are to be opened with these options. Goroutines of the log call what is in
-// there, also while a log is closed under the host's lock: so none of it may wait for that.
+// newLog returns a Log, and the options for opening its files. The log's goroutines call the functions in
+// these options, also while a log is closed under the host's lock. So none of the functions may wait for that
+// lock.
 func (s *Storage) newLog() (*Log, aof.Options) {
 	l := &Log{storage: s}
 	l.offset.Store(s.gate.End())

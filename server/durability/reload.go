@@ -10,14 +10,14 @@ import (
 	"lockserver/persistence/aof"
 )
 
-// Reading what is on disk while the server runs: DEBUG RELOAD and DEBUG LOADAOF. Both happen within one
-// command, so nobody sees a part of the data, and what tells of changes to the log says nothing of them.
+// Reading what is on disk while the server runs: DEBUG RELOAD and DEBUG LOADAOF. Each happens within one
+// command, so no client sees a part of the data. The log gets no effects from it.
 
 // ErrHalfLoaded says that the data in memory is neither what it was nor what is on disk. The server must end.
 var ErrHalfLoaded = errors.New("the data is half loaded")
 
-// ErrNothingToLoad says that there was no file to load, or one whose libraries are there already. Unless
-// KeepData was asked for, there is no data now.
+// ErrNothingToLoad says that there was no file to load, or that its libraries are there already. Unless
+// KeepData was set, there is no data now.
 var ErrNothingToLoad = errors.New("nothing can be loaded")
 
 // Reload is what DEBUG RELOAD asks for. The zero value saves, forgets all data, and loads it.
@@ -27,9 +27,9 @@ type Reload struct {
 	Replace  bool // a key of the file takes the place of one that is there, which is else an error
 }
 
-// ReloadSnapshot replaces the data by what a snapshot holds, or adds that. If memory is then another than the
-// log leads to, the log is written anew before it returns. An error that is neither ErrHalfLoaded nor
-// ErrNothingToLoad has changed nothing.
+// ReloadSnapshot replaces the data with that of a snapshot, or adds that. If the log does not lead to the
+// result, the log is rewritten before it returns. An error that is neither ErrHalfLoaded nor ErrNothingToLoad
+// has changed nothing.
 func (s *Storage) ReloadSnapshot(r Reload) error {
 	if s.config.DBFilename == "" {
 		return commands.ErrNoSnapshotFile
@@ -64,7 +64,7 @@ func (s *Storage) ReloadSnapshot(r Reload) error {
 	return err
 }
 
-// ReloadLog replaces the data by what the append-only log leads to. The errors are those of ReloadSnapshot.
+// ReloadLog replaces the data with that of the append-only log. The errors are those of ReloadSnapshot.
 func (s *Storage) ReloadLog() error {
 	if err := s.SyncLog(); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (s *Storage) logToReload() (load func(aof.Input, aof.LoadOptions) (aof.Load
 	return dir.Load, func() { _ = dir.Close() }, nil
 }
 
-// reload forgets all data, if flush says so, and calls load, while nothing is told to the log.
+// reload forgets all data, if flush is set, and calls load. Meanwhile no effects go to the log.
 func (s *Storage) reload(flush bool, load func() error) error {
 	s.host.HandOn()
 	s.store.Record(false)
@@ -128,8 +128,8 @@ func (s *Storage) buryOverdue() {
 // buryBudget is how many keys are removed at a time.
 const buryBudget = 1 << 10
 
-// rebaseLog writes the log anew while everything else waits, because it does not lead to the data that is
-// there now. If that fails, writes are refused until a rewrite succeeds.
+// rebaseLog rewrites the log while everything else waits, because it does not lead to the current data. If
+// that fails, writes are refused until a rewrite succeeds.
 func (s *Storage) rebaseLog() {
 	s.rebase(func(write func()) { write() })
 }

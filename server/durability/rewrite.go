@@ -80,9 +80,9 @@ func (s *Storage) startScheduled(nowMS int64) {
 	}
 }
 
-// StartRewrite begins to write the log anew: what there is now as a base, in the background, and
-// from now on all changes into a new incremental file. If there is no log, it becomes what a log
-// would begin with. The error has not been logged.
+// StartRewrite begins to rewrite the log: the current data as a base, in the background, and from now on all
+// changes into a new incremental file. If there is no log, the result is what a log would begin with. The
+// error has not been logged.
 func (s *Storage) StartRewrite() error {
 	rw := &s.rewrites
 	rw.startedMS = s.store.NowMS()
@@ -135,7 +135,7 @@ func (s *Storage) logToRewrite() (log *aof.Log, close func(error) error) {
 	return log, func(err error) error { return errors.Join(err, log.Close()) }
 }
 
-// endRewrite notes how a rewrite went.
+// endRewrite records how a rewrite went.
 func (s *Storage) endRewrite(snap *store.Snapshot, err error) {
 	snap.Release()
 	rw := &s.rewrites

@@ -10,8 +10,8 @@ import (
 // What the name of a file begins and ends with that holds a snapshot on its way between servers.
 const receivedPrefix, receivedSuffix = "temp-sync-", ".rdb"
 
-// Scratch is a file that nobody needs when the server has ended: beside the snapshots, or, if it keeps none,
-// where the system has such files. id is what no other has in its name, in 40 bytes.
+// Scratch returns a file that is not needed after the server has ended. It is beside the snapshots, or in the
+// system's temporary directory if the server keeps none. id is a unique part of the name, of 40 bytes.
 func (s *Storage) Scratch(id string) (files disk.FS, path string) {
 	name := receivedPrefix + id + receivedSuffix
 	if s.own == nil {

@@ -73,8 +73,8 @@ func (s *Storage) saveOptions() persistence.SaveOptions {
 	return o
 }
 
-// StartSave takes a cut and writes it out in the background, so that it holds up nobody for longer than the
-// cut. No other save may run.
+// StartSave takes a cut and writes it in the background, so that it delays other work only for as long as the
+// cut takes. No other save may run.
 func (s *Storage) StartSave() {
 	s.host.HandOn() // what happened before the cut is in the history before its place
 	sn := &s.snapshots
@@ -93,7 +93,7 @@ func (s *Storage) StartSave() {
 	})
 }
 
-// endSave notes how a background save went.
+// endSave records how a background save went.
 func (s *Storage) endSave(snap *store.Snapshot, bytes int64, err error) {
 	snap.Release()
 	sn := &s.snapshots
@@ -115,7 +115,7 @@ func (s *Storage) endSave(snap *store.Snapshot, bytes int64, err error) {
 	s.logger.Info("Background saving terminated with success")
 }
 
-// noteSave notes that a snapshot with so many of the changes is on disk.
+// noteSave records that a snapshot is on disk, with dirty of the changes.
 func (s *Storage) noteSave(dirty, bytes int64) {
 	sn := &s.snapshots
 	sn.lastErr = nil
@@ -130,7 +130,7 @@ func (s *Storage) Save() error {
 	return s.saveNow()
 }
 
-// saveNow is Save that nobody has asked for, and that does not count.
+// saveNow is Save for the server's own needs. It does not count as a save.
 func (s *Storage) saveNow() error {
 	err := s.OwnDir()
 	var bytes int64
@@ -164,10 +164,9 @@ func (s *Storage) endBackgroundSave() {
 	}
 }
 
-// Emptied makes what is on disk forget what FLUSHALL has removed, as in Redis: a background save that runs is
-// called off, and with save points an empty snapshot replaces the one that is there. That it could not is
-// logged, and the data is gone all the same. While a log is loaded nothing is written: a FLUSHALL in it is
-// history.
+// Emptied makes the disk forget what FLUSHALL has removed, as in Redis. It calls off a running background
+// save, and with save points it replaces the snapshot with an empty one. If that fails, it is logged, and the
+// data is gone all the same. While a log is loaded nothing is written: a FLUSHALL in it is history.
 func (s *Storage) Emptied() {
 	if s.loading != nil {
 		return

@@ -20,7 +20,8 @@ func (s *Storage) removeStaleFiles() {
 	s.removeAll(receivedPrefix, receivedSuffix, func(middle string) bool { return len(middle) == 40 })
 }
 
-// removeAll removes the files in the server's directory whose names begin and end so, and have such a middle.
+// removeAll removes the files in the server's directory that begin with prefix and end with suffix, if the
+// function is accepts the middle of their names.
 func (s *Storage) removeAll(prefix, suffix string, is func(middle string) bool) {
 	stale, err := filepath.Glob(filepath.Join(escapeGlob(s.config.Dir), prefix+"*"+escapeGlob(suffix)))
 	if err != nil {

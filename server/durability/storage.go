@@ -15,7 +15,7 @@ import (
 	"lockserver/store"
 )
 
-// Options say what a Storage works on, and for whom.
+// Options say what a Storage works on.
 type Options struct {
 	Host   Host
 	Store  *store.Store
@@ -26,9 +26,9 @@ type Options struct {
 	Clock  clock.Clock // by which a load is measured: the time of units does not pass in it
 	// Progress takes a line every two seconds of a load that takes long; nil: these lines go to Log.
 	Progress io.Writer
-	// Place says where the data stands in a history of replication; nil: nowhere.
+	// Place returns the place of the data in a replication history; nil: there is no history.
 	Place func() persistence.History
-	// Journal takes the effects of every unit besides the log, and may keep them; nil: nobody does.
+	// Journal takes the effects of every unit besides the log, and may keep them; nil: there is none.
 	Journal Journal
 	Version string // what a snapshot says that it was written by
 	// Configured says that the server has a configuration file, and so a directory, whatever it writes there.
@@ -56,7 +56,7 @@ type Storage struct {
 	logger *slog.Logger
 
 	history   Journal             // of replication; nil: none is written
-	found     persistence.History // where what was loaded stands in such a history
+	found     persistence.History // the place of the loaded data in such a history
 	overdue   overdue             // what the snapshot had and was not loaded at the start
 	rewrites  rewrites
 	snapshots snapshots
@@ -79,7 +79,7 @@ func (s *Storage) Init(o Options) {
 // Records reports whether units are to be given to Append.
 func (s *Storage) Records() bool { return s.journal != nil }
 
-// Append takes the effects of a unit, if Records says so. Who has given Options.Journal must not use
+// Append takes the effects of a unit, if Records says so. With Options.Journal set, the caller must not use
 // them again.
 func (s *Storage) Append(unit []store.Effect) { s.journal.Append(unit) }
 
@@ -100,11 +100,11 @@ func (s *Storage) Loading() bool { return s.loading != nil }
 // Serves reports whether clients find whole data while Loading: that from before.
 func (s *Storage) Serves() bool { return s.loading != nil && s.loading.serves }
 
-// Adopted reports whether the data is what was Loading aside, and nobody may change it yet: the log is being
-// written anew.
+// Adopted reports whether the data that was loaded aside is now the data, but must not change yet: the log is
+// being rewritten.
 func (s *Storage) Adopted() bool { return s.loading != nil && s.loading.adopted }
 
-// Aside is how many bytes are taken by what is Loading beside the data.
+// Aside returns how many bytes the data takes that is being loaded beside the old data.
 func (s *Storage) Aside() int {
 	if s.loading == nil || s.loading.aside == nil {
 		return 0
@@ -124,9 +124,8 @@ func (s *Storage) RefusesWrites() error {
 	return nil
 }
 
-// Reconfigure obeys new directives, of which names are those that have been set; they are in force when it
-// returns nil. Otherwise nothing has changed. A relative Dir is made absolute. The error is a
-// *config.SetError.
+// Reconfigure applies new directives; names are those that have been set. They are in force when it returns
+// nil. After an error nothing has changed. A relative Dir is made absolute. The error is a *config.SetError.
 func (s *Storage) Reconfigure(next *config.Config, names []string) error {
 	done, undo, err := s.changeDir(next, names)
 	if err != nil {
@@ -144,7 +143,7 @@ func (s *Storage) Reconfigure(next *config.Config, names []string) error {
 // Trusts reports whether what is loaded is taken whatever its checksum says.
 func (s *Storage) Trusts() bool { return s.trusting }
 
-// Trust makes snapshots be loaded whatever their checksum says, or not any more.
+// Trust decides whether snapshots are loaded whatever their checksum says.
 func (s *Storage) Trust(on bool) { s.trusting = on }
 
 // DelayWrites makes every write of the log wait before it, so that a test can see what has not been written.
@@ -202,7 +201,7 @@ func (s *Storage) SetHistory(history Journal) {
 	}
 }
 
-// compose makes units go to all who take them.
+// compose makes units go to all journals.
 func (s *Storage) compose() {
 	var all journals
 	if s.history != nil {

@@ -23,8 +23,8 @@ func eventually(t *testing.T, is func() bool, what string) {
 	require.Eventually(t, is, 30*time.Second, time.Millisecond, what)
 }
 
-// Who wrote, and who got something of it, wait for the log up to where it stands; and who comes later for
-// what they see. When the log has got there nobody does.
+// A client that wrote, and one that got output because of it, wait for the log up to where it stands. So does
+// a later client that sees the write. When the log has got there, no client waits.
 func TestMarks(t *testing.T) {
 	h := startHost(t, t.TempDir(), logs)
 	var writer, touched, reader, early Mark
@@ -58,7 +58,7 @@ func TestMarks(t *testing.T) {
 	})
 }
 
-// Under the other policies nothing is laid aside, but the system must have it.
+// Under the other policies no output is kept, but the system must have the log.
 func TestMarksWithoutSyncs(t *testing.T) {
 	h := startHost(t, t.TempDir(), func(c *config.Config) {
 		logs(c)
@@ -86,7 +86,7 @@ func TestFullDisk(t *testing.T) {
 	var writer Mark
 	h.set(&writer, "k", "v")
 	h.Do(func() {
-		require.NoError(t, h.storage.Broken(), "nobody knows yet")
+		require.NoError(t, h.storage.Broken(), "the failure is not known yet")
 		h.storage.Log().EndSlice()
 		h.storage.Log().Wake()
 	})

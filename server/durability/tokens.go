@@ -15,9 +15,9 @@ import (
 	"lockserver/store"
 )
 
-// tokens makes fencing tokens: max(last + 1, microseconds since 1970), so that they rise across all locks and
-// restarts and need no state while the clock is right. Because a clock can be set back, no token is given out
-// above a limit that a file holds, synced, ahead of use; a start continues above what it finds there.
+// tokens makes fencing tokens: max(last + 1, microseconds since 1970). So they rise across all locks and
+// restarts, and need no state while the clock is right. A clock can be set back. So no token is given out
+// above a limit that a file holds, synced, ahead of use; a start continues above that limit.
 type tokens struct {
 	last  int64
 	limit int64  // every token so far is at most this; what the file says
@@ -41,8 +41,8 @@ const (
 	tokenMode = 0o600
 	// tokenBlockUS is how far ahead of the clock tokens are reserved: one write of the file an hour at most.
 	tokenBlockUS = 3_600_000_000
-	// tokenReserve is the least number of tokens that a reservation adds, which is what counts while tokens
-	// are ahead of the clock: after a restart, or when the clock was set back.
+	// tokenReserve is the least number of tokens that a reservation adds. It matters while tokens are ahead
+	// of the clock: after a restart, or when the clock was set back.
 	tokenReserve = 60_000_000
 )
 
@@ -68,7 +68,7 @@ func readTokenLimit(path string) (int64, error) {
 // was, if no token has been given out since. After an error nothing has changed.
 func (t *tokens) keepIn(dir string, nowUS int64) (undo func(), err error) {
 	if t.underway != nil {
-		t.settle(t.underway) // in the directory until now
+		t.finish(t.underway) // in the directory until now
 	}
 	path := filepath.Join(dir, tokenFile)
 	found, err := readTokenLimit(path)
@@ -102,16 +102,15 @@ func (t *tokens) next(nowUS, floor int64) int64 {
 	return t.last
 }
 
-// seen makes the next tokens higher than one that is in the data. A floor of which LOCK
-// would not start is passed over.
+// seen makes the next tokens higher than a token in the data. It ignores a floor that LOCK would reject.
 func (t *tokens) seen(nowUS, token int64) {
 	if store.TokenCanRise(nowUS, token) {
 		t.last = max(t.last, token)
 	}
 }
 
-// due says whether less than half of a reservation is left, so that the next is made before it is needed: of
-// the time, or of the tokens, which are what counts while the last token is ahead of the clock.
+// due reports whether less than half of a reservation is left, so that the next one is made before it is
+// needed. It looks at the time, and at the tokens, which matter while the last token is ahead of the clock.
 func (t *tokens) due(nowUS int64) bool {
 	return t.path != "" && t.underway == nil && (t.limit-nowUS < tokenBlockUS/2 || t.limit-t.last < tokenReserve/2)
 }
@@ -141,18 +140,18 @@ func writeTokenLimit(path string, limit int64) error {
 // must not overwrite a later one.
 func (t *tokens) reserve(nowUS int64) {
 	if t.underway != nil {
-		t.settle(t.underway)
+		t.finish(t.underway)
 		if t.last <= t.limit {
 			return
 		}
 	}
 	r := t.plan(nowUS)
 	r.write(t.path)
-	t.settle(r)
+	t.finish(r)
 }
 
-// settle waits for a reservation and makes it count. The error stays in err until one succeeds.
-func (t *tokens) settle(r *reservation) {
+// finish waits for a reservation and applies it. The error stays in err until a reservation succeeds.
+func (t *tokens) finish(r *reservation) {
 	<-r.done
 	if t.underway == r {
 		t.underway = nil
@@ -171,8 +170,8 @@ func (s *Storage) NextToken(floor int64) int64 {
 // TokensArrived reports whether a token has come into the data that is above all that are known here.
 func (s *Storage) TokensArrived() bool { return s.store.HighestToken() > s.tokens.last }
 
-// KeepArrived makes the next tokens higher than those that have come into the data, over a restart as well:
-// the file is written at once if what it holds is below them.
+// KeepArrived makes the next tokens higher than those that have come into the data, also after a restart. It
+// writes the file at once if the limit in it is below them.
 func (s *Storage) KeepArrived() {
 	t := &s.tokens
 	t.last = max(t.last, s.store.HighestToken())
@@ -191,9 +190,9 @@ func (s *Storage) reserveTokens() {
 		s.host.Do(func() {
 			known := t.err != nil
 			if t.underway != r {
-				return // settled meanwhile
+				return // finished meanwhile
 			}
-			if t.settle(r); t.err != nil && !known {
+			if t.finish(r); t.err != nil && !known {
 				s.logger.Warn("fencing tokens now rely on the clock alone", "cause", t.err)
 			}
 		})
@@ -214,7 +213,7 @@ func (s *Storage) SeeToken(token int64) { s.seeTokenLimit(token) }
 // LastToken is the highest token that was given out, or seen, or has come into the data.
 func (s *Storage) LastToken() int64 { return max(s.tokens.last, s.store.HighestToken()) }
 
-// ForgetTokens makes tokens begin anew, where no file keeps how high they were.
+// ForgetTokens makes tokens begin again, if no file keeps how high they were.
 func (s *Storage) ForgetTokens() {
 	if s.tokens.path == "" {
 		s.tokens.last = 0
@@ -222,7 +221,7 @@ func (s *Storage) ForgetTokens() {
 	}
 }
 
-// NotePlace states in the log where the data stands in a history of replication.
+// NotePlace writes the data's place in a replication history to the log.
 func (s *Storage) NotePlace(at persistence.History) {
 	if s.log != nil {
 		s.log.log.NoteHistory(aof.HistoryPlace(at))

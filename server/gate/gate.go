@@ -1,12 +1,12 @@
-// Package gate holds back what may not leave before a position of a log is safe: on disk, with the system,
-// or wherever the log's keeper wants to have it first.
+// Package gate holds back output until a position of a log is safe: on disk, with the system, or wherever the
+// log's keeper requires.
 //
-// It owns who waits for which position, and what is lost for good. It must not know what waits, what a log
-// is, nor who decides that a position is safe: the append-only file does so today. A gate has one row of
-// positions, which only rise, whatever becomes of one log.
+// It owns which waiter waits for which position, and what is lost for good. It must not know what waits, what
+// a log is, nor what makes a position safe: today the append-only file decides that. A gate has one sequence
+// of positions. They only rise, even if a log ends and another follows.
 //
-// A gate is opened by one goroutine at a time; everything else may be called by any. To add a second
-// condition (a replica, a group), give the gate the lower of both positions.
+// A gate is opened by one goroutine at a time; all other methods may be called by any goroutine. To add a
+// second condition (a replica, a group), give the gate the lower of both positions.
 package gate
 
 import (
@@ -14,14 +14,14 @@ import (
 	"sync/atomic"
 )
 
-// Waiter is told when it need not wait any longer. Release is called without a lock of the gate, by whoever
-// opened it, and must not wait for anything.
+// Waiter is released when it need not wait any longer. The goroutine that opened the gate calls Release,
+// without a lock of the gate. Release must not wait for anything.
 type Waiter interface{ Release() }
 
-// Place is where a waiter stands; it is a part of the waiter. The zero Place is ready for use.
+// Place is a waiter's place at the gate; it is a part of the waiter. The zero Place is ready for use.
 type Place struct{ waits bool } // guarded by the gate's lock
 
-// Write sees to it that the system has the log up to a position; false: it never will.
+// Write makes sure that the system has the log up to a position; false: it never will.
 type Write func(position int64) bool
 
 // Gate holds back until a position is safe. The zero Gate has no log, and everything at position 0 passes. It
@@ -72,7 +72,7 @@ func (g *Gate) Lost(position int64) bool {
 // Passes reports whether nothing produced at the position has to wait: it is safe, or it never will be.
 func (g *Gate) Passes(position int64) bool { return position <= g.safe.Load() || g.Lost(position) }
 
-// Written sees to it that the system has the log up to a position. False: it never will.
+// Written makes sure that the system has the log up to a position. False: it never will.
 func (g *Gate) Written(position int64) bool {
 	if position <= g.safe.Load() {
 		return true
@@ -86,7 +86,7 @@ func (g *Gate) Written(position int64) bool {
 }
 
 // Wait makes the gate release the waiter when it opens to the position; false: it is open already. A waiter
-// that stands there already goes on standing for the position that it came for.
+// that waits already goes on waiting for its first position.
 func (g *Gate) Wait(w Waiter, at *Place, position int64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -124,7 +124,7 @@ func (g *Gate) Lose(position int64) {
 	g.release()
 }
 
-// release tells those who need not wait any longer.
+// release releases the waiters that need not wait any longer.
 func (g *Gate) release() (freed, left int) {
 	g.mu.Lock()
 	var free []Waiter

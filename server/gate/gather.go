@@ -3,35 +3,35 @@ package gate
 import "time"
 
 // Clients that wait for the disk send their next write as soon as they are answered. If the log's next sync
-// began at once, it would find few of them, and the others would wait for two: half of the clients in each
-// of two syncs that take turns. So the writer is kept for a moment after a sync, until most of those whom it
-// has freed are back; never for longer than twice of what a sync takes, and not for a client that is alone.
-// A round of a raft group is such a sync, too.
+// began at once, it would cover few of them, and the others would wait for two syncs: half of the clients in
+// each of two syncs that alternate. So the writer pauses for a moment after a sync, until most of the
+// released clients are back. It never pauses for longer than two syncs take, nor for a single client. A round
+// of a raft group is such a sync, too.
 //
-// Clients that come in their own time, not because they were answered, are as many as before in the same
-// time: two thirds in twice of what a sync takes. So where that time has brought no more, waiting only costs,
-// and is left for a while.
+// Some clients come in their own time, not because they were answered. Their number is the same in the same
+// time: two thirds in the time of two syncs. So if that time has brought no more, waiting only costs, and is
+// left out for a while.
 
 const (
 	// mostGather bounds how long the writer is kept.
 	mostGather = 2 * time.Millisecond
 	// leastGathered is how many sessions there must be for waiting to be worth it.
 	leastGathered = 4
-	// shortSync is how long it takes from one sync to the next where the next is soon
-	// enough for whoever comes late.
+	// shortSync is the time between two syncs below which the writer does not pause: the next sync is soon
+	// enough for late clients.
 	shortSync = 400 * time.Microsecond
-	// gatherPenalty is how many syncs are not waited after when a wait has brought too few.
+	// gatherPenalty is how many syncs have no pause after them when a pause has brought too few clients.
 	gatherPenalty = 16
 )
 
-// gathering keeps the log's writer. Its fields belong to the writer, but for target and enough.
+// gathering pauses the log's writer. Its fields belong to the writer, except target and enough.
 type gathering struct {
 	timer   *time.Timer
-	resumed time.Time // when the writer was let go last
+	resumed time.Time // when the last pause of the writer ended
 	busy    bool      // there was something to sync then
 	penalty int
-	// target is how many sessions must be waiting at the gate for enough to be told; 0: nobody is
-	// waiting. Under the gate's lock.
+	// target is how many sessions must wait at the gate before enough is signalled; 0: no goroutine waits for
+	// that. It is guarded by the gate's lock.
 	target int
 	enough chan struct{}
 }
@@ -74,7 +74,7 @@ func (g *Gate) Gather(freed, left int) {
 		came := len(g.waiting) - left
 		g.mu.Unlock()
 		select {
-		case <-c.enough: // told at the last moment
+		case <-c.enough: // signalled at the last moment
 		default:
 		}
 		if came < freed*3/4 {

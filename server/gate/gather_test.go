@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The writer waits for those whom it has freed, but not for one that is alone, and
-// not again where nobody came.
+// The writer waits for the clients that it has released, but not for a single one, and not again if no client
+// came.
 func TestGather(t *testing.T) { synctest.Test(t, gather) }
 
 func gather(t *testing.T) {
@@ -47,7 +47,7 @@ func gather(t *testing.T) {
 	g.waiting = g.waiting[:2]
 	c.resumed = time.Time{}
 	g.Gather(10, 2)
-	require.Equal(t, gatherPenalty, c.penalty, "nobody came")
+	require.Equal(t, gatherPenalty, c.penalty, "no client came")
 	for i := range gatherPenalty {
 		c.resumed = time.Time{} // a wait would be as long as possible
 		g.Gather(10, 2)
@@ -55,8 +55,8 @@ func gather(t *testing.T) {
 	}
 }
 
-// The writer is kept until most are back, and for twice of what a sync takes at the most; where no more have
-// come than would have in any case, not again for a while.
+// The writer waits until most clients are back, for at most the time of two syncs. If no more have come than
+// would have in any case, it does not wait again for a while.
 func TestGatherHowLong(t *testing.T) {
 	const took, freed = 800 * time.Microsecond, 16
 	after := func(back int) (kept time.Duration, penalty int) {

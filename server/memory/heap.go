@@ -3,7 +3,7 @@ package memory
 import "runtime/metrics"
 
 // Heap is what Go's runtime says of its heap. It is read with runtime/metrics: runtime.ReadMemStats stops the
-// world, and whoever asks holds the executor.
+// world, and the caller holds the executor.
 type Heap struct {
 	Allocated   uint64 // bytes: of objects, those included that are garbage and not yet collected
 	Unused      uint64 // bytes: between objects

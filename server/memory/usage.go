@@ -1,11 +1,12 @@
-// Package memory tells what the process's memory is used for: INFO's section memory, and MEMORY.
+// Package memory reports what the process's memory is used for: INFO's section memory, and MEMORY.
 //
 // It owns what a number is made of (which parts are overhead, which count for maxmemory), how that is shown,
-// and what Go's runtime says of its heap. It must not know a session, an executor or a directive: what each
-// part takes is kept by who has it, and handed in as a Usage. Nothing here locks; its owner does.
+// and what Go's runtime says of its heap. It must not know a session, an executor or a directive. The owner
+// of a part counts its memory, and the caller passes all counts in a Usage. Nothing here locks; its owner
+// does.
 //
-// To add a part: a field of Parts, which Sum adds up; who has it keeps it up to date where it grows and
-// shrinks, so that asking costs nothing. To add a line of INFO: in info.go, in Redis' order.
+// To add a part: a field of Parts, which Sum adds up. The owner of the part keeps its count up to date, so
+// that asking costs nothing. To add a line of INFO: in info.go, in Redis' order.
 package memory
 
 import "lockserver/commands"
@@ -17,8 +18,8 @@ const Startup = 512 << 10
 // Parts is what takes memory besides the data and is bounded by maxmemory, in bytes.
 type Parts struct {
 	Clients     int // buffers and queued commands
-	PubSub      int // who listens to what
-	Tracking    int // who keeps copies of which keys
+	PubSub      int // which clients listen to which channels
+	Tracking    int // which clients keep copies of keys
 	ScriptVM    int // the machines that run scripts and functions
 	FunctionVM  int
 	ScriptCache int // what these have compiled
@@ -44,7 +45,7 @@ type Usage struct {
 	// History is what is kept of the history for replicas, and counts in the same way.
 	History   int
 	Keyspaces []Keyspace // of the databases that have keys, in their order
-	Peak      int        // the most that Used has been, as far as that was noted
+	Peak      int        // the highest Used that was measured
 
 	Scripts, Functions, FunctionLibraries int   // how many there are
 	LazyFreed                             int64 // objects that were freed beside the commands; none is pending: a collector frees them

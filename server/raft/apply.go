@@ -69,7 +69,8 @@ func (a machine) Apply(index uint64, b []byte, again bool) (err error) {
 	return a.follow(&e, in, again)
 }
 
-// follow applies what the leader has done. Messages of an entry that is given again have been told.
+// follow applies what the leader has done. If the entry is applied again, its messages are left out: they
+// have been published.
 func (a machine) follow(e *entry, in *replication.Input, again bool) error {
 	m := a.member
 	err := in.Take(e.bytes)
@@ -125,7 +126,7 @@ func (a machine) Cut() (cut Cut, err error) {
 			err = errForeign
 		case m.state == leading:
 			m.host.HandOn()
-			if !m.settled() {
+			if !m.allCommitted() {
 				err = errNotNow
 				return
 			}

@@ -12,9 +12,9 @@ const (
 	sayEvery = time.Minute
 )
 
-// lookAtClock says in the log that an entry is from what is the future here. This machine's clock is behind,
-// or that of a member that has led is ahead: the group's time never goes back. A clock that is ahead and has
-// never led does no harm, and nobody sees it. Under the host's lock.
+// lookAtClock logs that an entry has a time that is in the future here. Either this machine's clock is
+// behind, or the clock of a member that has led is ahead: the group's time never goes back. A clock that is
+// ahead on a member that has never led does no harm, and is not reported. Under the host's lock.
 func (m *Member) lookAtClock(entryMS int64) {
 	behind := time.Duration(entryMS-m.host.NowMS()) * time.Millisecond
 	if behind < mostBehind || !m.saidBehind.IsZero() && time.Since(m.saidBehind) < sayEvery {

@@ -13,14 +13,16 @@ import (
 )
 
 // Members compare their data now and then. The leader puts a mark into the log. Each member takes a cut of
-// its data when it comes to the mark, and digests it in the background. The engine tells the others of the
-// result, and the machine what was found.
+// its data when it comes to the mark, and digests it in the background. The engine sends the result to the
+// others, and reports the finding to the machine.
 //
-// The leader's data runs ahead of the log, so it takes its cut when it makes the mark, behind all that it has
-// executed. The cut is of the place that the mark names, and counts if the mark comes back from the log.
+// The leader's data runs ahead of the log. So the leader takes its cut when it makes the mark, behind all
+// that it has executed. The cut is of the place that the mark names, and counts if the mark comes back from
+// the log.
 //
-// A member whose data is not that of the majority stops, for good: see Member.stop. If no data is that of a
-// majority nobody knows which is right: no member serves until a later check finds one, see Member.undecided.
+// A member with other data than the majority stops for good: see Member.stop. If no majority has the same
+// data, it is not known which data is right. Then no member serves until a later check finds a majority, see
+// Member.undecided.
 
 // Checksum is a digest of a member's data at an entry of the log. Sums of two versions of the digest cannot
 // be compared.
@@ -39,9 +41,9 @@ func (c Checksum) Comparable(with Checksum) bool {
 // Finding is what comparing checksums has found of a member's data.
 type Finding string
 
-// The findings, as they are kept on disk and told: do not change.
+// The findings, as they are kept on disk and sent: do not change.
 const (
-	Unchecked Finding = ""          // too few others have told theirs
+	Unchecked Finding = ""          // too few others have sent theirs
 	Same      Finding = "same"      // a majority has the same data
 	Differs   Finding = "differs"   // a majority has the same data, and this member has other data
 	Undecided Finding = "undecided" // members have different data, and none of it is that of a majority
@@ -105,7 +107,7 @@ func (m *Member) Undecided() error {
 	return fmt.Errorf("the data of the members differs at the index %d, and none of it is that of a majority", m.check.undecided)
 }
 
-// againUndecided is how soon the leader checks again if members differ and nobody knows which is right.
+// againUndecided is how soon the leader checks again if members differ and no majority has the same data.
 const againUndecided = 3 * time.Second
 
 // checkNow begins a check if it is time for one. It is called about once a second.
@@ -202,7 +204,7 @@ func (m *Member) tellSum() {
 	m.engine.Checked(Checksum{m.check.index, m.check.sum})
 }
 
-// otherDataError is why a member has stopped whose data is not that of the majority.
+// otherDataError is the reason that a member stops with when its data is not that of the majority.
 type otherDataError struct{ index uint64 }
 
 func (e otherDataError) Error() string {
@@ -231,7 +233,7 @@ func (a machine) Judge(v Verdict) {
 	})
 	if resumes {
 		m.host.Log().Info("raft: this member has the data of a majority again, and serves when it leads", "index", v.Index)
-		m.host.Background(func() { // it may lead already, and serve nobody
+		m.host.Background(func() { // it may lead already, without serving
 			if m.engine.Leads() {
 				m.lead(a.run)
 			}
@@ -243,7 +245,7 @@ func (a machine) Judge(v Verdict) {
 func (m *Member) suspend(index uint64) {
 	if m.check.undecided == 0 {
 		m.host.Log().Error("raft: the data of the members differs, and none of it is that of a majority: no member serves. RAFT MEMBERS says which differ. "+
-			"Start those that are away; or have the one lead whose data is to stay (RAFT TRANSFER), stop another, remove its directory raft, and start it", "index", index)
+			"Start those that are away. Or make the member with the right data the leader (RAFT TRANSFER), stop another, remove its directory raft, and start it", "index", index)
 	}
 	m.check.undecided = index
 	m.check.last = time.Now()

@@ -26,15 +26,15 @@ type Engine interface {
 	Snapshot() error
 	Status() Status
 
-	// Add makes a server a member, or changes the addresses of one that cannot be reached; Remove ends that;
-	// Transfer makes a member the leader: this one, or, without an id, any. They work on the leader. The
+	// Add makes a server a member, or changes the addresses of a member that cannot be reached. Remove ends
+	// that. Transfer makes a member the leader; without an id, any member. They work on the leader. The
 	// errors say why something is refused.
 	Add(m Peer) error
 	Remove(id string) error
 	Transfer(id string) error
 
-	// Checked compares a checksum of this member's data with those of the others. The machine is told what
-	// was found. Verdict is what was found last, which a start does not change.
+	// Checked compares a checksum of this member's data with those of the others, and reports the finding to
+	// the machine. Verdict returns the last finding, also after a restart.
 	Checked(c Checksum)
 	Verdict() Verdict
 }
@@ -42,19 +42,19 @@ type Engine interface {
 // Machine is what the log is about.
 type Machine interface {
 	// Apply takes the next entry, which has an index in the log. again: it was in the log when the engine was
-	// opened, so this member may have been given it before. The error is for who proposed it.
+	// opened, so this member may have applied it before. The error goes to the caller of Propose.
 	Apply(index uint64, entry []byte, again bool) error
 	// Cut takes the state for a snapshot.
 	Cut() (Cut, error)
 	// Restore takes the state of a snapshot in place of what there is.
 	Restore(r io.Reader) error
-	// Leads is told that this member has become the leader, or is it no more.
+	// Leads is called when this member has become the leader, or is the leader no more.
 	Leads(on bool)
-	// Anew is told that the engine has to be closed, and opened again with no data.
+	// Anew is called when the engine has to be closed, and opened again with no data.
 	Anew()
-	// Changed is told that another leads, or others are members.
+	// Changed is called when another member leads, or the members have changed.
 	Changed()
-	// Judge is told what comparing this member's data with that of the others has found.
+	// Judge is called with the result of comparing this member's data with that of the others.
 	Judge(v Verdict)
 }
 
@@ -77,7 +77,7 @@ type Peer struct {
 
 // Refusal is a connection between members that was refused.
 type Refusal struct {
-	ID   string // who has called this member; empty: this one has called
+	ID   string // the member that has called this one; empty: this one has called
 	Raft string // the address that this member has called
 	Why  string
 }
@@ -87,8 +87,8 @@ type Status struct {
 	ID          string
 	Group       string // the group's id; empty: it is not known
 	Incarnation string // of this member's disk
-	// Waiting is what a server waits for that is in no group yet; empty: it is in one. Refusals are those of
-	// the last moment.
+	// Waiting is what a server waits for that is in no group yet; empty: it is in one. Refusals are the
+	// recent ones.
 	Waiting  string
 	Refusals []Refusal
 	State    string // "leader", "follower", "candidate" or "shutdown"

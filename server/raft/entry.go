@@ -9,8 +9,8 @@ import (
 	"io"
 )
 
-// place is where a history has come to: so many bytes of it lie before. Its name changes with each leader.
-// The zero place is that of a group in which nothing has happened.
+// place is a place in a history: its length so far. The name of a history changes with each leader. The zero
+// place is that of a group in which nothing has happened.
 type place struct {
 	id     string
 	offset int64
@@ -31,9 +31,11 @@ type entry struct {
 // end is the place behind the entry.
 func (e *entry) end() place { return place{e.id, e.after.offset + int64(len(e.bytes))} }
 
-// The format of an entry, do not change: a version, two names (a length in a byte, and so many bytes) of
-// after and of the history, then offset, clock and token with eight bytes each, the lowest first, then the
-// bytes.
+// The format of an entry, do not change:
+//   - a version;
+//   - two names, of after and of the history, each a length in a byte and so many bytes;
+//   - offset, clock and token with eight bytes each, the lowest first;
+//   - the bytes.
 const (
 	entryVersion = 1
 )
@@ -50,9 +52,9 @@ func (e *entry) appendTo(dst []byte) []byte {
 	return append(dst, e.bytes...)
 }
 
-// A mark is an entry that changes nothing, and names a place in the history: members that have come to just
-// that place when they are given it compare their data (check.go). It is an entry of version 1 that goes on
-// from a history that nobody has, so that it is void for a lockserver that knows no marks. Its format, do not
+// A mark is an entry that changes nothing, and names a place in the history. Members that are at just that
+// place when they apply it compare their data (check.go). It is an entry of version 1 that goes on from a
+// history that cannot exist, so that it is void for a lockserver that knows no marks. Its format, do not
 // change: the name of that history is markID, offset and id are those of the place.
 const markID = "mark"
 
@@ -66,7 +68,7 @@ func (e *entry) marks() (at place, ok bool) { return place{e.id, e.after.offset}
 
 var errShort = errors.New("it is cut off")
 
-// parseEntry reads an entry, whose bytes are those of b.
+// parseEntry reads an entry. Its bytes are a part of b.
 func parseEntry(b []byte) (e entry, err error) {
 	if len(b) == 0 {
 		return e, errShort
@@ -93,12 +95,14 @@ func parseEntry(b []byte) (e entry, err error) {
 	return e, nil
 }
 
-// snapshotMagic begins a snapshot. Its format, do not change: this line, clock and token with eight bytes
-// each, the lowest first, four bytes of their CRC (IEEE), and then an RDB file that states the place in the
-// history.
+// snapshotMagic begins a snapshot. Its format, do not change:
+//   - this line;
+//   - clock and token with eight bytes each, the lowest first;
+//   - four bytes of their CRC (IEEE);
+//   - an RDB file that has the place in the history.
 const snapshotMagic = "lockserver raft snapshot 1\n"
 
-// writeHead writes what stands before the RDB file of a snapshot.
+// writeHead writes the part of a snapshot before the RDB file.
 func writeHead(w io.Writer, clockMS, token int64) error {
 	head := []byte(snapshotMagic)
 	for _, n := range []int64{clockMS, token} {
@@ -109,7 +113,7 @@ func writeHead(w io.Writer, clockMS, token int64) error {
 	return err
 }
 
-// readHead reads what stands before the RDB file of a snapshot.
+// readHead reads the part of a snapshot before the RDB file.
 func readHead(r *bufio.Reader) (clockMS, token int64, err error) {
 	head := make([]byte, len(snapshotMagic)+20)
 	if _, err := io.ReadFull(r, head); err != nil {

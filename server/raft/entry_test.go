@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestEntryFormat: what stands in logs does not change.
+// TestEntryFormat: the format of entries in logs does not change.
 func TestEntryFormat(t *testing.T) {
 	e := entry{after: place{"old", 258}, id: "new", clockMS: 3, token: 4, bytes: []byte("*1\r\n$4\r\nPING\r\n")}
 	b := e.appendTo(nil)
@@ -27,8 +27,8 @@ func TestEntryFormat(t *testing.T) {
 	require.ErrorContains(t, err, "version 2")
 }
 
-// TestMarkFormat: what stands in logs does not change. A version that knows no marks takes one for an entry
-// that does not go on from where the log has come to, and changes nothing.
+// TestMarkFormat: the format of marks in logs does not change. A version that knows no marks takes one for an
+// entry that does not go on from where the log has come to, and changes nothing.
 func TestMarkFormat(t *testing.T) {
 	b := markOf(place{"new", 258}, 3, 4).appendTo(nil)
 	require.Equal(t, "\x01\x04mark\x03new\x02\x01\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00", string(b))
@@ -42,7 +42,7 @@ func TestMarkFormat(t *testing.T) {
 	require.False(t, ok)
 }
 
-// TestSnapshotHead: what stands in snapshots does not change, and damage is found.
+// TestSnapshotHead: the format of snapshots does not change, and damage is found.
 func TestSnapshotHead(t *testing.T) {
 	var w bytes.Buffer
 	require.NoError(t, writeHead(&w, 1000, 2000))

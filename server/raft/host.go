@@ -10,7 +10,8 @@ import (
 	"lockserver/store"
 )
 
-// Host is the server that has the data. What stands behind Slice is called under its lock.
+// Host is the server that has the data. The methods listed after Slice are called under its lock, unless
+// their comments say otherwise.
 type Host interface {
 	// Locked runs f under the lock, perhaps in the middle of a unit.
 	Locked(f func())
@@ -19,8 +20,8 @@ type Host interface {
 	Slice(f func())
 	// Background runs f beside everything else. The server does not end before f has.
 	Background(f func())
-	// Replace forgets all data and loads a snapshot in its place. Others get the lock meanwhile, and clients
-	// are told -LOADING. nil: nothing is loaded. After an error there is no data. Without the lock.
+	// Replace removes all data and loads a snapshot in its place. Others get the lock meanwhile, and clients
+	// get -LOADING. nil: nothing is loaded. After an error there is no data. Without the lock.
 	Replace(read io.Reader) (persistence.History, error)
 
 	Log() *slog.Logger
@@ -31,16 +32,16 @@ type Host interface {
 	NowMS() int64
 	// SetTime makes the time go on from that of the machine, or from this one if that is later.
 	SetTime(leastMS int64)
-	// HandOn gives Member.Append the effects of what has been done since it was called last; Records says
-	// that it is to be given those of each unit, or not any more.
+	// HandOn gives Member.Append the effects of what has been done since the last call. Records says whether
+	// Member.Append gets the effects of each unit.
 	HandOn()
 	Records(on bool)
-	// Apply runs a command of the history's as it is meant: what is overdue lives on.
+	// Apply runs a command of the history: it ignores that keys have expired.
 	Apply(db int, argv [][]byte) error
 	EndUnit()
 	// Cut takes the data, at a place of the history.
 	Cut(at persistence.History) DataCut
-	// Followed is told that this member follows from now on, and does nothing by itself, or leads.
+	// Followed is called when this member begins to follow, and does nothing by itself, or to lead.
 	Followed(follows bool)
 	// HoldWrites makes clients that write wait, and ends nothing, or goes on with that.
 	HoldWrites(on bool)
@@ -51,7 +52,8 @@ type Host interface {
 	// LastToken is above all fencing tokens so far; SeeToken makes the next ones higher than one.
 	LastToken() int64
 	SeeToken(token int64)
-	// Seen is told who is in the group, and who of them leads and serves. Without the lock.
+	// Seen is called with the members of the group, and with the leader among them that serves. Without the
+	// lock.
 	Seen(s Status)
 	// DropClients closes all connections.
 	DropClients()

@@ -35,7 +35,7 @@ type Options struct {
 }
 
 // Member is a server that is one of a group. Make it with New. Its methods are called under the host's lock,
-// but for those that say otherwise.
+// unless their comments say otherwise.
 type Member struct {
 	host    Host
 	engine  Engine
@@ -43,12 +43,12 @@ type Member struct {
 
 	state  state
 	failed error // why it has stopped
-	// run tells machines apart that the engine was opened with: what an old one is given is nobody's.
+	// run counts the machines that the engine was opened with: what an old machine gets is ignored.
 	run int
 
-	// applied is where the log has come to with what was given to the machine, clockMS and token the
-	// highest of its entries, and logBytes how much of it there was since the last snapshot. What follows
-	// is only true of the history that is followed: input is what has come of it.
+	// applied is the place that the log has come to with what the machine got. clockMS and token are the
+	// highest of its entries, and logBytes is the size of the log since the last snapshot. What follows is
+	// only true of the history that is followed: input is what has come of it.
 	applied        place
 	clockMS, token int64
 	logBytes       int64
@@ -66,20 +66,21 @@ type Member struct {
 	// snapshotFailed is why the last snapshot could not be made; empty: it was.
 	snapshotFailed string
 
-	// round is how many rounds have begun: see propose.go. due is the newest that somebody waits for.
-	// wanted: there is to be another.
+	// round is how many rounds have begun: see propose.go. due is the newest round that a reply waits for.
+	// wanted: there must be another round.
 	round  int64
 	due    int64
 	wanted bool
 	tick   bool // it is to have an entry, if only for the clock
 	wake   chan struct{}
-	news   chan struct{} // the host is to be told who leads
-	// opening is held by who opens the gate. term is counted up whenever that is somebody else's.
+	news   chan struct{} // the host must learn which member leads
+	// opening is held by the goroutine that opens the gate. term is counted up when the right to open it
+	// passes on.
 	opening sync.Mutex
 	term    int
 	counts  counts
-	// saidBehind is when the log was told last that this clock is behind, and saidOut that it was told that
-	// this server is no member any more.
+	// saidBehind is when the warning was last logged that this clock is behind. saidOut says that the log has
+	// the warning that this server is no member any more.
 	saidBehind time.Time
 	saidOut    bool
 	check      checking
@@ -94,7 +95,7 @@ type unproposed struct {
 	after place // of the first of them
 }
 
-// counts are what INFO tells of.
+// counts are shown by INFO.
 type counts struct{ entries, proofs, rebuilds, elections, snapshots, failedSnapshots, checks int64 }
 
 // New makes a member of a group. It does nothing before Start.
@@ -102,7 +103,7 @@ func New(engine Engine, o Options) *Member {
 	return &Member{engine: engine, options: o, wake: make(chan struct{}, 1), news: make(chan struct{}, 1), closed: make(chan struct{})}
 }
 
-// SetHost says whose member it is: before anything else.
+// SetHost sets the server that is the member: before anything else.
 func (m *Member) SetHost(host Host) { m.host = host }
 
 // Start begins to take part. It is called without the lock, when the server's data is empty.
@@ -172,8 +173,8 @@ func (m *Member) Rebuilding() bool { return m.state == rebuilding }
 // Failed is why the member has stopped; nil: it has not.
 func (m *Member) Failed() error { return m.failed }
 
-// Others is how many other members have, on their disks, what a reply of this one tells of: with it they are
-// a majority. More may have it, but that is not known.
+// Others returns how many other members have, on their disks, the effects that a reply of this one tells of.
+// Together with this one they are a majority. More may have them, but that is not known.
 func (m *Member) Others() int64 {
 	voters := 0
 	for _, p := range m.engine.Status().Peers {
@@ -184,7 +185,7 @@ func (m *Member) Others() int64 {
 	return int64(voters / 2)
 }
 
-// changed has the host told who leads. Any goroutine may call it.
+// changed makes the host learn which member leads. Any goroutine may call it.
 func (m *Member) changed() {
 	select {
 	case m.news <- struct{}{}:
@@ -192,7 +193,7 @@ func (m *Member) changed() {
 	}
 }
 
-// tell is the goroutine that tells the host who leads.
+// tell is the goroutine that tells the host which member leads.
 func (m *Member) tell() {
 	for {
 		select {
@@ -213,7 +214,7 @@ func (m *Member) tell() {
 	}
 }
 
-// Status is what the engine tells of the group. Any goroutine may call it.
+// Status is the engine's view of the group. Any goroutine may call it.
 func (m *Member) Status() Status { return m.engine.Status() }
 
 // Leader is the member that leads and is not this one, for all that is known; false: there is none. Any
@@ -230,7 +231,7 @@ func (m *Member) lead(run int) {
 		if !m.engine.Leads() || m.ending() {
 			return // we hear of it when it leads again
 		}
-		time.Sleep(barrierEvery) // the lead was to be handed on meanwhile, say, which may come to nothing
+		time.Sleep(barrierEvery) // for example, leadership was to be transferred meanwhile, and that may fail
 	}
 	m.host.Slice(func() {
 		if m.run != run || m.state != following && m.state != rebuilding || !m.engine.Leads() || m.check.undecided > 0 {
@@ -254,23 +255,22 @@ func (m *Member) lead(run int) {
 		m.host.ExtendLeases(gap)
 		m.host.EndUnit()
 		m.changed()
-		m.tick, m.wanted = true, true // an entry that says whose history goes on here
+		m.tick, m.wanted = true, true // an entry that names the history that goes on here
 		m.EndSlice()
 		m.host.Log().Info("raft: this member leads", "id", m.engine.Status().ID, "leases-extended-by-ms", gap)
 	})
 }
 
-// barrierEvery is how soon one who leads, and does not know all that was committed before, asks again.
+// barrierEvery is how soon a leader that does not know all that was committed before asks again.
 const barrierEvery = 10 * time.Millisecond
 
-// ahead reports whether the data has what may never be committed, and so be nobody's.
+// ahead reports whether the data has something that may never be committed.
 func (m *Member) ahead() bool {
 	return len(m.bytes) > 0 || m.offset != m.applied.offset || m.applied.id != m.id && m.after != m.applied
 }
 
-// depose makes a leader a follower: another leads, or nobody. What it has done that is not committed may
-// have never been: it is thrown away with all data, which is built again from the log. The caller ends the
-// unit.
+// depose makes a leader a follower: another member leads, or none. What it has done and is not committed may
+// be lost. Then all data is thrown away, and built again from the log. The caller ends the unit.
 func (m *Member) depose(why string) {
 	if m.state != leading {
 		return
@@ -284,11 +284,11 @@ func (m *Member) depose(why string) {
 	m.rebuild()
 }
 
-// notice deposes a leader of whom the engine says that it is none, which we would be told soon. What clients
-// are told of who leads must not wait for a round that nobody will confirm. The caller ends the unit.
+// notice deposes a leader that leads no more according to the engine. The engine would report it soon, but
+// replies about the leader must not wait for a round that is never confirmed. The caller ends the unit.
 func (m *Member) notice() {
 	if !m.engine.Leads() {
-		m.depose("another member leads, or nobody")
+		m.depose("another member leads, or none does")
 	}
 }
 
@@ -316,7 +316,7 @@ func (m *Member) selected() int {
 	return m.db
 }
 
-// rebuild throws the data away and has it given anew. The machine that there was is nobody's from now on.
+// rebuild throws the data away and builds it again. What comes for the old machine is ignored from now on.
 func (m *Member) rebuild() {
 	m.state = rebuilding
 	m.run++
@@ -355,5 +355,5 @@ func (m *Member) stop(cause error) {
 	m.host.Background(func() { m.part(cause) })
 }
 
-// errForeign is returned for what was given to a machine that is nobody's any more.
+// errForeign is returned to an old machine, for which the engine has been closed.
 var errForeign = errors.New("this member begins anew")

@@ -7,23 +7,24 @@ import (
 	"lockserver/internal/resp"
 )
 
-// Rounds. What a reply may tell of is safe when a round is over that began after the command had run. A round
-// takes all that was done and makes entries of it; it is over when these are committed, and all rounds before
-// it are. A round that finds nothing asks the others whether we lead still. Either way the others have said,
-// after the command ran, that nobody else leads: so neither has a write been lost, nor a read been old.
+// Rounds. The effects that a reply tells of are safe when a round has ended that began after the command had
+// run. A round takes all that was done and makes entries of it. It ends when these are committed, and all
+// rounds before it have ended. A round without entries asks the others whether this member still leads.
+// Either way the others have said, after the command ran, that no other member leads: so no write is lost,
+// and no read is old.
 //
-// That a read needs a round of its own, and cannot lean on an entry that was under way when it ran, is
-// because that entry's answers may have been on their way for long: this process was stopped, say, and
-// meanwhile another leads, who has written something else behind the entry.
+// A read needs a round of its own. It cannot rely on an entry that was under way when it ran, because that
+// entry's answers may have been sent long before. For example, this process was stopped; meanwhile another
+// member leads, and has written something else behind the entry.
 //
-// One round is under way at a time; what comes meanwhile gathers, and is the next one. Disks and sockets cost
-// by the entry and hardly by the byte, so a second round beside the first would make each dearer, and sooner
-// than either be over.
+// One round is under way at a time; what comes meanwhile gathers, and is the next round. Disks and sockets
+// cost by the entry and hardly by the byte. So a second round beside the first would make each cost more, and
+// end neither sooner.
 
 const (
 	// mostEntryBytes is how much of a history one entry has at most: what is more are several.
 	mostEntryBytes = 256 << 10
-	// mostSpareBytes is the room for effects that is kept.
+	// mostSpareBytes is the size of the largest buffer for effects that is kept.
 	mostSpareBytes = 4 << 20
 )
 
@@ -41,15 +42,15 @@ func (m *Member) Append(unit Effects) {
 	m.wanted = true
 }
 
-// Message hands a message on to who listens at other members, behind the effects of the running unit. word is
-// the command that sends it: PUBLISH or SPUBLISH.
+// Message sends a message to the subscribers at other members, behind the effects of the running unit. word
+// is the command that sends it: PUBLISH or SPUBLISH.
 func (m *Member) Message(word string, channel, message []byte) {
 	if m.state == leading {
 		m.messages = resp.AppendCommand(m.messages, []byte(word), channel, message)
 	}
 }
 
-// AddMessages ends a unit, whose effects have been added.
+// AddMessages ends a unit after its effects have been added.
 func (m *Member) AddMessages() {
 	if len(m.messages) == 0 {
 		return
@@ -67,10 +68,10 @@ func isMessage(argv [][]byte) bool {
 	return ascii.EqualFold(argv[0], "PUBLISH") || ascii.EqualFold(argv[0], "SPUBLISH")
 }
 
-// Due is the round that what a client is told now has to wait for; 0: none.
+// Due returns the round that a client's output has to wait for now; 0: none.
 func (m *Member) Due() int64 {
 	// plant:raft-due
-	if m.state != leading || m.options.LeaseReads && m.settled() && m.engine.Leads() {
+	if m.state != leading || m.options.LeaseReads && m.allCommitted() && m.engine.Leads() {
 		return 0
 	}
 	m.wanted = true
@@ -78,13 +79,13 @@ func (m *Member) Due() int64 {
 	return m.due
 }
 
-// settled reports whether all that was done is committed.
-func (m *Member) settled() bool { return !m.ahead() && m.applied.id == m.id }
+// allCommitted reports whether all that was done is committed.
+func (m *Member) allCommitted() bool { return !m.ahead() && m.applied.id == m.id }
 
 // Wanted reports whether EndSlice has something to do.
 func (m *Member) Wanted() bool { return m.wanted }
 
-// EndSlice is called at the end of each slice in which something was done, or told.
+// EndSlice is called at the end of each slice in which something was done or replied.
 func (m *Member) EndSlice() {
 	m.wanted = false
 	select {
@@ -131,7 +132,7 @@ func (m *Member) agree() {
 		if f.round == 0 {
 			continue
 		}
-		if err := m.settle(entries); err != nil {
+		if err := m.awaitRound(entries); err != nil {
 			m.fail(f, err)
 		} else {
 			m.free(f)
@@ -139,9 +140,9 @@ func (m *Member) agree() {
 	}
 }
 
-// settle returns when the entries of a round are committed; without any, when it is proved that this member
-// leads.
-func (m *Member) settle(entries [][]byte) error {
+// awaitRound returns when the entries of a round are committed. Without entries it returns when it is proved
+// that this member leads.
+func (m *Member) awaitRound(entries [][]byte) error {
 	// plant:raft-proof
 	if len(entries) == 0 {
 		return m.engine.Prove()()
@@ -158,15 +159,15 @@ func (m *Member) settle(entries [][]byte) error {
 	return nil
 }
 
-// owes reports whether a round is needed: there is something to remember, or somebody waits for it.
-func (m *Member) owes() bool {
+// needsRound reports whether a round is needed: there are effects to remember, or a reply waits for it.
+func (m *Member) needsRound() bool {
 	return m.state == leading && (len(m.bytes) > 0 || m.tick || m.due > m.round)
 }
 
 // begin begins a round, and returns the entries that it consists of. Without a number it is none: what it was
 // wanted for is in the round before, which began between the end of the slice and now.
 func (m *Member) begin() (f flight, entries [][]byte) {
-	if !m.owes() {
+	if !m.needsRound() {
 		return f, nil
 	}
 	m.round++
@@ -191,8 +192,8 @@ func (m *Member) begin() (f flight, entries [][]byte) {
 	return f, entries
 }
 
-// free lets go what waits for a round, and for those before it, and waits for a moment until most of them are
-// back: see Gate.Gather.
+// free releases what waits for a round or an earlier one, and waits for a moment until most clients are back:
+// see Gate.Gather.
 func (m *Member) free(f flight) {
 	gate := m.host.Gate()
 	m.opening.Lock()
@@ -204,8 +205,8 @@ func (m *Member) free(f flight) {
 	gate.Gather(freed, left)
 }
 
-// fail is what becomes of a leader that has failed to make others agree: it is none any more. Had only the
-// one entry been refused, those behind it would be void.
+// fail makes a leader a follower, because the others did not agree to its entries. If only one entry was
+// refused, those behind it would be void.
 func (m *Member) fail(f flight, cause error) {
 	m.host.Slice(func() {
 		if m.run != f.run || m.term != f.term || m.state != leading {
@@ -219,7 +220,7 @@ func (m *Member) fail(f flight, cause error) {
 	})
 }
 
-// loseRounds closes those who wait: what they were to be told may be gone.
+// loseRounds closes the clients that wait for rounds: what their replies tell of may be lost.
 func (m *Member) loseRounds() {
 	m.opening.Lock()
 	defer m.opening.Unlock()
@@ -255,7 +256,7 @@ func (m *Member) beginSnapshot() {
 
 // snapshot makes a snapshot that has begun, and returns when it is on the disk or could not be written.
 func (m *Member) snapshot() error {
-	m.awaitSettled()
+	m.awaitCommitted()
 	err := m.engine.Snapshot()
 	m.host.Slice(func() {
 		m.release()
@@ -269,8 +270,10 @@ func (m *Member) snapshot() error {
 	return err
 }
 
-// awaitSettled waits until nothing is under way, as long as that is worth it.
-func (m *Member) awaitSettled() { m.await(func() bool { return m.state != leading || m.settled() }) }
+// awaitCommitted waits until nothing is under way, as long as that is worth it.
+func (m *Member) awaitCommitted() {
+	m.await(func() bool { return m.state != leading || m.allCommitted() })
+}
 
 // await waits until something is so, which it asks under the lock, for as long as an election may take.
 func (m *Member) await(is func() bool) {

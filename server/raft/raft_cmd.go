@@ -103,7 +103,7 @@ func (m *Member) errNotHere() error {
 	if s := m.Status(); s.Leader.ID != "" {
 		return commands.Error(fmt.Sprintf("ERR this member does not lead: %s does, at %s", s.Leader.ID, s.Leader.Client))
 	}
-	return commands.Error("ERR this member does not lead, and nobody does")
+	return commands.Error("ERR this member does not lead, and the group has no leader")
 }
 
 func add(m *Member, words []string) error {
@@ -120,8 +120,8 @@ func add(m *Member, words []string) error {
 	return asReply(err)
 }
 
-// vacant says whose an address is that a member is to have. Two at one address would be two votes, of which
-// one is never given.
+// vacant returns an error if another member has one of the addresses of p. Two members at one address would
+// have two votes, but could give only one.
 func (m *Member) vacant(p Peer) error {
 	for _, other := range m.Status().Peers {
 		switch {
@@ -135,9 +135,9 @@ func (m *Member) vacant(p Peer) error {
 	return nil
 }
 
-// remove takes another member out. A leader that has taken itself out, and leads no more before the others
-// know, has the newest log, so that nobody else can be elected, and does not stand for election itself:
-// there would be no leader any more, with all members there.
+// remove takes another member out of the group, not the leader itself. A leader could remove itself, and lead
+// no more before the others know of it. Then it has the newest log, so that no other member can be elected,
+// and it does not stand for election itself. There would be no leader any more, although all members are up.
 func remove(m *Member, words []string) error {
 	if !m.engine.Leads() {
 		return m.errNotHere()
@@ -189,7 +189,7 @@ func transfer(m *Member, words []string) error {
 	if busy {
 		return commands.Error("ERR a snapshot is being made, or another transfer")
 	}
-	m.awaitSettled()
+	m.awaitCommitted()
 	err := m.engine.Transfer(id)
 	if err == nil {
 		// As long as this member has not heard that it leads no more, the reply would wait for a round that
@@ -229,7 +229,7 @@ func snapshot(m *Member, _ []string) (err error) {
 	return nil
 }
 
-// asReply is an error of the engine's as a client is told of it.
+// asReply turns an error of the engine into an error reply.
 func asReply(err error) error {
 	if err == nil {
 		return nil

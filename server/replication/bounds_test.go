@@ -81,7 +81,8 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestEffectsAllocateNothing: an effect that goes to three replicas is written once, into room that is there.
+// TestEffectsAllocateNothing: an effect that goes to three replicas is written once, into memory that is
+// already allocated.
 func TestEffectsAllocateNothing(t *testing.T) {
 	n, peers := masterOf(t, 3)
 	unit := anEffect(200)
@@ -137,7 +138,8 @@ func TestOneStreamForAll(t *testing.T) {
 	}
 }
 
-// TestSoftLimit: who is far behind has so many whole seconds to read, and they begin anew when it has.
+// TestSoftLimit: a replica that is far behind has so many whole seconds to read, and they begin again when it
+// has read.
 func TestSoftLimit(t *testing.T) {
 	const bytes = 1 << 20
 	for _, seconds := range []int64{0, 3} {

@@ -97,7 +97,7 @@ func failoverCmd(n *Node, _ Client, c *commands.Ctx) error {
 	return nil
 }
 
-// readFailover reads the words of FAILOVER, of which each is taken once.
+// readFailover reads the options of FAILOVER; each may be given once.
 func readFailover(c *commands.Ctx) (f failover, err error) {
 	a := c.Args()
 	for a.More() {
@@ -165,7 +165,7 @@ func (n *Node) handOver() {
 	n.link.failover = true
 }
 
-// answeredFailover is told what the replica has answered.
+// answeredFailover handles the answer of the replica.
 func (n *Node) answeredFailover(leads bool) {
 	if n.failover.state != failoverOnItsWay {
 		return

@@ -9,13 +9,13 @@ import (
 	"lockserver/internal/resp"
 )
 
-// What not every replica knows. An effect that a replica does not know it leaves out, and goes on: it has
-// other data from then on, and nobody is told. So before it is sent the first one, it is asked; a lockserver
-// says by itself what it is.
+// Some replicas do not know all effects. A replica leaves out an effect that it does not know, and goes on:
+// from then on it has other data, without an error. So the master asks a replica before it sends the first
+// such effect. A lockserver says by itself what it is.
 //
-// Redis tells no version to its master, and replies to nothing but REPLCONF GETACK: by an ACK with the place
-// in the history up to which it had carried out all when that was asked. A question makes use of that. It is
-// a part of the history:
+// Redis does not send its version to its master, and replies only to REPLCONF GETACK: with an ACK of the
+// place in the history up to which it had run all commands by then. A question makes use of that. It is a
+// part of the history:
 //
 //	REPLCONF GETACK *        the replica is at its beginning
 //	REPLCONF GETACK *        it answers at all: the place is that behind the first one
@@ -25,11 +25,12 @@ import (
 //	EXEC
 //	REPLCONF GETACK *        the answer is complete when the replica is behind EXEC
 //
-// Whoever has answered to the one before and not to those within does not know the command. Programs that
-// read the history and answer nothing are left alone. A server between the master and the replica passes the
-// question on like all of the history, and looks at the answers of those who follow it; to have one asked it
-// tells its master (REPLCONF ask). A Redis asks nothing: who follows a lockserver that follows a Redis is not
-// asked.
+// A replica that has answered the GETACK before MULTI, but not those within, does not know the command.
+// Programs that read the history and answer nothing are left alone.
+//
+// A server between the master and the replica passes the question on like all of the history, and looks at
+// the answers of its own replicas. To have one asked it sends a request to its master (REPLCONF ask). A Redis
+// asks nothing: the replicas of a lockserver that follows a Redis are not asked.
 
 // Features are kinds of effects that not every replica knows.
 type Features uint8
@@ -89,7 +90,7 @@ func featuresOf(args [][]byte) Features {
 	return 0
 }
 
-// probeOf is the middle of a question. It changes nothing, whoever carries it out.
+// probeOf returns the middle of a question. It changes nothing on any server.
 func probeOf(f Features) []byte {
 	words := [][]byte{[]byte("HPEXPIRETIME"), []byte(ownKind), []byte("FIELDS"), []byte("1"), []byte("f")}
 	if f == BloomFilters {
@@ -103,7 +104,7 @@ func probeOf(f Features) []byte {
 	return resp.AppendCommand(b, []byte("EXEC"))
 }
 
-// featuresOfProbe is what a question is about whose commands these are; 0: they are none.
+// featuresOfProbe returns the features that these commands ask about; 0: they are no question.
 func featuresOfProbe(unit []Command) Features {
 	switch {
 	case len(unit) != 1:
@@ -125,7 +126,7 @@ type probe struct {
 // question is a probe that a replica has not answered.
 type question struct {
 	probe
-	before bool // it has answered to what stands before the probe
+	before bool // it has answered to the part before the probe
 	within int  // so many answers are from within
 }
 
@@ -161,7 +162,7 @@ func (n *Node) askBefore(unit Effects) {
 	})
 }
 
-// askBelow asks, once a second, those who follow our replicas, whom we do not know.
+// askBelow asks, once a second, the replicas of our replicas, which this server does not know.
 func (n *Node) askBelow() {
 	if n.link == nil && slices.ContainsFunc(n.replicas, func(r *Replica) bool { return r.own }) {
 		n.unasked.each(n.ask)
@@ -179,7 +180,7 @@ func (n *Node) ask(f Features) {
 	n.add(getAck)
 }
 
-// passed is told that a probe has become a part of the history.
+// passed is called when a probe has become a part of the history.
 func (n *Node) passed(p probe) {
 	n.probed = append(slices.DeleteFunc(n.probed, func(old probe) bool { return old.about == p.about }), p)
 	for _, r := range n.replicas {
@@ -243,7 +244,7 @@ func (n *Node) answered(r *Replica, offset int64) {
 	}
 }
 
-// judged takes a complete answer. Who does not know what it is sent is closed, and may ask again.
+// judged takes a complete answer. A replica that does not know what it is sent is closed, and may ask again.
 func (n *Node) judged(r *Replica, q *question) {
 	if !q.before || q.within >= leastWithin {
 		r.knows |= q.about

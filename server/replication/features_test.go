@@ -52,8 +52,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestDoubt: a replica that goes on where the data has what it may not know is asked at once, and what it
-// says it has does not count before it has answered. A lockserver is not asked.
+// TestDoubt: a replica is asked at once if it goes on while the data has something that it may not know.
+// Until it has answered, its acknowledgements do not count. A lockserver is not asked.
 func TestDoubt(t *testing.T) {
 	n, _ := masterOf(t, 0)
 	n.host.(*fakeHost).has = FieldDeadlines

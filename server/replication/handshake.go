@@ -155,7 +155,7 @@ func (l *link) dial(timeout time.Duration) (net.Conn, error) {
 	return l.node.host.Dial(ctx, l.host, l.port)
 }
 
-// greet tells the master who we are.
+// greet introduces this server to the master.
 func (l *link) greet(c *dialled, g *greetingWords) error {
 	reply, err := l.ask(c, "PING")
 	switch {
@@ -175,12 +175,12 @@ func (l *link) greet(c *dialled, g *greetingWords) error {
 			return &masterError{"AUTH", reply}
 		}
 	}
-	told := [][]string{{"REPLCONF", "listening-port", g.port}}
+	greetings := [][]string{{"REPLCONF", "listening-port", g.port}}
 	if g.address != "" {
-		told = append(told, []string{"REPLCONF", "ip-address", g.address})
+		greetings = append(greetings, []string{"REPLCONF", "ip-address", g.address})
 	}
-	told = append(told, []string{"REPLCONF", "capa", "eof", "capa", "psync2", "capa", ownKind})
-	for _, words := range told {
+	greetings = append(greetings, []string{"REPLCONF", "capa", "eof", "capa", "psync2", "capa", ownKind})
+	for _, words := range greetings {
 		if reply, err = l.ask(c, words...); err != nil {
 			return err
 		} else if reply[0] == '-' && !isWord(reply, "-ERR") {
@@ -232,7 +232,7 @@ func (l *link) psync(c *dialled, g *greetingWords) error {
 	return &masterError{"PSYNC", reply}
 }
 
-// begin reads a snapshot, and what follows it. The history is one of this name, of which so much lies before.
+// begin reads a snapshot, and what follows it. id is the name of the history, offset its length before that.
 func (l *link) begin(c *dialled, id string, offset int64) error {
 	n := l.node
 	head, err := c.line()
@@ -348,7 +348,7 @@ func (e *exactly) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// until reads what stands before a mark, behind which nothing comes before we have answered.
+// until reads the bytes before a mark. Nothing comes behind the mark before we have answered.
 type until struct {
 	from io.Reader
 	mark string

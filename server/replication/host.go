@@ -27,7 +27,7 @@ type Host interface {
 
 	// HandOn gives Node.Append the effects of what has been done since it was called last.
 	HandOn()
-	// Records says that Node.Append is to be given the effects of each unit, or not any more.
+	// Records says whether Node.Append gets the effects of each unit.
 	Records(on bool)
 	// Snapshot takes a cut of the data at a place of the history. Without keys it has the functions alone,
 	// without functions the keys alone.
@@ -44,7 +44,7 @@ type Host interface {
 	// Slice runs f when no unit runs, and lets others have the lock when it is over. f may end units by
 	// EndUnit. It is called without the lock.
 	Slice(f func())
-	// Apply runs a command of the master's as it is meant: what is overdue lives on. argv is not kept.
+	// Apply runs a command of the master: it ignores that keys have expired. argv is not kept.
 	Apply(db int, argv [][]byte) error
 	EndUnit()
 	// Empty reports whether there is no data.
@@ -64,7 +64,7 @@ type Host interface {
 	Ends() bool
 	// HoldWrites makes clients that write wait, or go on.
 	HoldWrites(on bool)
-	// Followed is told that the server follows another from now on, or, with false, nobody.
+	// Followed is called when the server begins to follow another one, or, with false, stops following.
 	Followed(follows bool)
 }
 
@@ -72,9 +72,9 @@ type Host interface {
 type Replacement struct {
 	From io.Reader // is read without the lock
 	Size int64     // 0: it is not known
-	// Aside says that it is loaded beside the data, which stays if that fails. Otherwise that is forgotten
-	// first, and after an error there is none. Serves says that clients find the old data meanwhile, and are
-	// not told -LOADING.
+	// Aside says that the snapshot is loaded beside the old data, which stays if that fails. Otherwise the
+	// old data is removed first, and after an error there is none. Serves says that clients see the old data
+	// meanwhile, and do not get -LOADING.
 	Aside, Serves bool
 	// Gone is called under the lock when the old data is to go. Its error keeps it, and is Replace's.
 	Gone func() error
@@ -87,7 +87,7 @@ type Replacement struct {
 type Snapshot interface {
 	// Write writes it out, once, in the RDB format. It is called without the lock.
 	Write(w io.Writer) error
-	// Release lets go of it.
+	// Release releases it.
 	Release()
 }
 
@@ -98,7 +98,7 @@ type Place struct {
 	DB     int    // the database that the commands behind it are for; -1: they say so themselves
 }
 
-// Client is who sends a command.
+// Client is the sender of a command.
 type Client interface {
 	// Replica is what the client is as a replica; nil: it has said nothing of being one.
 	Replica() *Replica
@@ -112,7 +112,7 @@ type Client interface {
 
 // Peer is the connection of a replica.
 type Peer interface {
-	// Follows is told that the client is a replica from now on, to which the history is sent.
+	// Follows is called when the client becomes a replica, which the history is sent to.
 	Follows()
 	// Wake makes the connection's owner call Replica.Send soon. Any goroutine may call it.
 	Wake()

@@ -14,7 +14,7 @@ import (
 	"lockserver/persistence/disk"
 )
 
-// fakeHost is a server whose data nobody looks at.
+// fakeHost is a server without data.
 type fakeHost struct {
 	mu      sync.Mutex
 	config  *config.Config

@@ -10,9 +10,9 @@ import (
 	"lockserver/internal/resp"
 )
 
-// Input is what has come of a history and is not applied: bytes that become commands, and commands that
-// become units. Who has it gives it bytes (Take), applies the units that are whole (Next, Bytes), and then
-// lets go of them (Keep). It knows nobody.
+// Input holds the part of a history that has arrived and is not applied: bytes that become commands, and
+// commands that become units. Its owner gives it bytes (Take), applies the units that are complete (Next,
+// Bytes), and then releases them (Keep). It knows nothing of its owner.
 type Input struct {
 	decoder resp.Decoder
 	raw     []byte // the bytes of what is not applied
@@ -24,7 +24,7 @@ type Input struct {
 	unit    []Command // the commands of the unit that is being read
 	kept    int       // so many of them are copies
 	units   []Unit    // whole ones
-	asked   bool      // the other end wants to know how far we are
+	asked   bool      // the other end has asked for an acknowledgement
 }
 
 // Command is one that is to be applied.
@@ -111,7 +111,7 @@ func (in *Input) Next() []Unit {
 	return some
 }
 
-// Bytes are those of a unit that has been applied, and what stood before it. Units come in their order.
+// Bytes returns the bytes of a unit that has been applied, and what was before it. Units come in their order.
 func (in *Input) Bytes(u *Unit) []byte {
 	b := in.raw[in.given:u.end]
 	in.given = u.end
@@ -123,7 +123,7 @@ func (in *Input) Whole() bool {
 	return len(in.units) == 0 && !in.open && len(in.unit) == 0 && in.decoder.Pending() == 0
 }
 
-// Keep lets go of the units that Next has returned, and copies what is left of the bytes that were taken.
+// Keep releases the units that Next has returned, and copies what is left of the bytes that were taken.
 func (in *Input) Keep() {
 	in.units = nil
 	in.raw = in.raw[:copy(in.raw, in.raw[in.given:])]

@@ -15,7 +15,7 @@ type linkState uint8
 const (
 	idle         linkState = iota // until the next try
 	connecting                    // a connection is being made
-	handshake                     // who the two are is being told
+	handshake                     // the two servers introduce themselves
 	transferring                  // a snapshot is being read
 	connected                     // the history is read as it is written
 )
@@ -51,7 +51,7 @@ type link struct {
 	wants atomic.Uint32 // what of that, as Features
 
 	progress progress
-	acks     chan struct{} // the master is to be told how far we are
+	acks     chan struct{} // the master is to get an acknowledgement
 
 	mu   sync.Mutex
 	conn net.Conn // nil: there is none
@@ -66,13 +66,13 @@ type progress struct {
 	onDisk  atomic.Int64 // and is on disk; -1: that is not known
 }
 
-// hear notes that something has come.
+// hear records that something has come.
 func (l *link) hear() { l.progress.heardMS.Store(time.Now().UnixMilli()) }
 
 // silentS is for how many seconds nothing has come.
 func (l *link) silentS() int64 { return (time.Now().UnixMilli() - l.progress.heardMS.Load()) / 1000 }
 
-// A link waits before the next try, each time twice as long, as long as nothing comes of it.
+// A link waits before the next try, each time twice as long, until a try succeeds.
 const (
 	leastWait = 20 * time.Millisecond
 	mostWait  = time.Second
@@ -116,7 +116,7 @@ func (l *link) run() {
 	}
 }
 
-// down notes that the link is down; true: for good.
+// down records that the link is down; true: for good.
 func (l *link) down(err error) (ended bool) {
 	if l.stopped {
 		return true
@@ -178,7 +178,7 @@ func (l *link) send(b []byte) error {
 // writeTimeout bounds a write to the master, which is of a few bytes.
 const writeTimeout = 5 * time.Second
 
-// tick is called once a second: the master is told how far we are.
+// tick is called once a second: it acknowledges to the master how far we are.
 func (l *link) tick() {
 	if l.state == connected {
 		l.acknowledge()
@@ -186,7 +186,7 @@ func (l *link) tick() {
 	}
 }
 
-// remind has the master told what it is to know.
+// remind makes the link send what the master has to know.
 func (l *link) remind() {
 	select {
 	case l.acks <- struct{}{}:
@@ -215,7 +215,7 @@ func (n *Node) Follow(host string, port int) {
 	n.host.Log().Info("Connecting to MASTER " + l.name())
 }
 
-// Lead makes the server a master. Those who followed the same history can go on with it here.
+// Lead makes the server a master. Replicas of the same history can go on with it here.
 func (n *Node) Lead() {
 	l := n.link
 	if l == nil {
@@ -236,7 +236,7 @@ func (n *Node) Lead() {
 	n.dropReplicas()
 }
 
-// dropReplicas closes all replicas, which come back and learn of which history theirs is a part now.
+// dropReplicas closes all replicas. They come back, and learn to which history theirs belongs now.
 func (n *Node) dropReplicas() {
 	for _, r := range append([]*Replica(nil), n.replicas...) {
 		r.peer.End()
@@ -251,8 +251,8 @@ func (n *Node) Close() {
 	}
 }
 
-// LinkUp reports whether what the server has is what its master has, but for what is on its way. A master's
-// always is.
+// LinkUp reports whether the server has what its master has, except what is on its way. For a master it is
+// true.
 func (n *Node) LinkUp() bool { return n.link == nil || n.link.state == connected }
 
 // MasterConn is the connection to the master, since when the history comes on it, and for how long nothing

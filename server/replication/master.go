@@ -58,7 +58,7 @@ type Replica struct {
 	mu    sync.Mutex  // guards what follows
 	from  *reader     // what is sent next; nil: nothing
 	then  *reader     // what is sent behind the snapshot; nil: that has been done
-	whole bool        // the snapshot's length is known to the replica: what stands behind it need not wait
+	whole bool        // the snapshot's length is known to the replica: the bytes behind it need not wait
 	over  *transfer   // what from reads of; nil: it is the history
 }
 
@@ -76,7 +76,7 @@ func (r *Replica) Is() bool { return r != nil && r.state != greeting }
 // Awake reports whether Send is awaited.
 func (r *Replica) Awake() bool { return r.awake.Load() }
 
-// Heard is told what the replica has sent. Any goroutine may call it.
+// Heard is called with what the replica has sent. Any goroutine may call it.
 func (r *Replica) Heard(b []byte) {
 	r.sign.Store(true)
 	if b[0] == '\n' {
@@ -93,15 +93,15 @@ func (r *Replica) wake() {
 
 const (
 	sendBytes = 256 << 10
-	// mostAtOnce is how much a replica is sent before its event loop's other connections get their turn: one
-	// that has much to catch up with may read as fast as it is sent to.
+	// mostAtOnce is how many bytes a replica gets before its event loop's other connections get their turn. A
+	// replica that has much to catch up with may read as fast as the master sends.
 	mostAtOnce = 1 << 20
 )
 
-// Send sends what there is for the replica. The owner of its connection calls it when Peer.Wake has asked for
-// that, or when the connection has drained, without the lock. A connection that has not sent what it has is
-// given nothing more: the stream keeps it for all, the connection would copy it. hangUp: the connection has
-// gone.
+// Send sends what there is for the replica. The owner of its connection calls it without the lock, when
+// Peer.Wake has asked for that, or when the connection has drained. It gives a connection with unsent bytes
+// nothing more: the stream has one copy for all, but the connection would make its own. hangUp: the
+// connection has gone.
 func (r *Replica) Send(to Carrier) (hangUp bool) {
 	r.awake.Store(false)
 	for sent := 0; ; {
@@ -181,7 +181,7 @@ func (r *Replica) behind() int64 {
 	return of.left()
 }
 
-// Left is told that the connection of a replica is closed, or is going to be.
+// Left is called when the connection of a replica is closed, or is going to be.
 func (n *Node) Left(r *Replica) {
 	i := slices.Index(n.replicas, r)
 	if i < 0 {
@@ -226,7 +226,7 @@ func (n *Node) ack(r *Replica, offset, onDisk int64) {
 	if n.answered(r, offset); r.doubted != 0 || r.refused {
 		return
 	}
-	offset, onDisk = min(offset, n.Offset()), min(onDisk, n.Offset()) // nobody has what is still to come
+	offset, onDisk = min(offset, n.Offset()), min(onDisk, n.Offset()) // a replica cannot have what is still to come
 	more := offset > r.acked || onDisk > r.onDisk
 	r.acked, r.onDisk = max(r.acked, offset), max(r.onDisk, onDisk)
 	if r.state == receiving {
@@ -238,7 +238,7 @@ func (n *Node) ack(r *Replica, offset, onDisk int64) {
 	n.tryFailover()
 }
 
-// received is told that a replica has loaded its snapshot.
+// received is called when a replica has loaded its snapshot.
 func (n *Node) received(r *Replica) {
 	r.mu.Lock()
 	done := r.over == nil || r.over.ended.Load() && r.from.left() == 0
@@ -252,7 +252,7 @@ func (n *Node) received(r *Replica) {
 	}
 }
 
-// putOnline is told that a replica has its snapshot, or will have it before anything else.
+// putOnline is called when a replica has its snapshot, or will have it before anything else.
 func (n *Node) putOnline(r *Replica) {
 	if r.snapshot {
 		n.host.Log().Info("RDB transfer completed, rdb only replica (" + r.name() + ") should be disconnected asap")
@@ -285,9 +285,9 @@ func (n *Node) judge() {
 	}
 }
 
-// softly reports whether a replica that is so far behind has been above the soft limit for too long. As in
-// Redis that is counted in whole seconds, more than the limit has: who has just been sent something large is
-// always given time, with a limit of no seconds as well.
+// softly reports whether a replica that is bytes behind has been above the soft limit for too long. As in
+// Redis that is counted in whole seconds, and must be more than the limit. So a replica that has just been
+// sent something large always gets time, even with a limit of zero seconds.
 func (n *Node) softly(r *Replica, bytes int64, limit config.OutputLimit) bool {
 	now := n.host.NowMS() / 1000
 	switch {
@@ -319,8 +319,8 @@ func (n *Node) continues(id string, offset int64) bool {
 	return n.recording
 }
 
-// resume lets a replica go on at a place of the history, of which offset is the first byte that it lacks,
-// counted from 1; false: it cannot.
+// resume lets a replica go on at a place of the history; false: it cannot. offset is the first byte that it
+// lacks, counted from 1.
 func (n *Node) resume(r *Replica, id string, offset int64) bool {
 	if !n.continues(id, offset) {
 		return false
@@ -373,7 +373,7 @@ func (n *Node) InStep() bool { return !slices.ContainsFunc(n.replicas, n.lags) }
 
 // lags reports whether a replica has not acknowledged all but the last questions about how far it is: Redis
 // answers such a one by the place before it.
-func (n *Node) lags(r *Replica) bool { return r.acked < min(n.told, n.Offset()) }
+func (n *Node) lags(r *Replica) bool { return r.acked < min(n.dataEnd, n.Offset()) }
 
 // LogLag says how far replicas are, of a server that ends.
 func (n *Node) LogLag() {
@@ -416,7 +416,7 @@ func (n *Node) look(r *Replica, now int64) {
 		at, waits := int64(-1), false
 		if r.from != nil {
 			at = r.from.place()
-			waits = r.over != nil && !r.over.ended.Load() && r.from.left() == 0 // for who reads nothing, or for the writer
+			waits = r.over != nil && !r.over.ended.Load() && r.from.left() == 0 // for a replica that reads nothing, or for the writer
 		}
 		r.mu.Unlock()
 		if at != r.moved || waits {

@@ -20,12 +20,12 @@ type Node struct {
 	recording     bool // the history is written: there is or was a replica, or a master
 	encoder       aof.Encoder
 	buf, messages []byte
-	told          int64 // how long the history was without the last questions about how far replicas are
+	dataEnd       int64 // how long the history was without the last questions about how far replicas are
 	fresh         bool  // something was added since Credit
 	filled        bool  // something was added in this slice
 	written       bool  // a unit was
 	askAcks       bool  // replicas are to be asked how far they are at the end of this slice
-	unjudged      int   // how much was added since judge looked at who is behind
+	unjudged      int   // how much was added since judge looked for replicas that are behind
 
 	replicas []*Replica // in the order in which they came
 	good     int        // online, and heard of within min-replicas-max-lag
@@ -34,9 +34,9 @@ type Node struct {
 	alone    int64      // since when there has been no replica, in milliseconds since 1970
 	pingedMS int64
 	counts   counts
-	acked    func() // whom to tell that a replica has acknowledged something
+	acked    func() // called when a replica has acknowledged something
 
-	unasked Features // of what was sent since who follows a replica was asked
+	unasked Features // of what was sent since the replicas of replicas were asked
 	probed  []probe  // the last one of each feature
 
 	failover failover
@@ -58,7 +58,7 @@ func (n *Node) Init(host Host, acked func()) {
 
 func (n *Node) config() *config.Replication { return &n.host.Config().Replication }
 
-// ChangeID gives the history another name: nobody can go on with it.
+// ChangeID gives the history another name: no replica can go on with it.
 func (n *Node) ChangeID() { n.id = n.host.NewID() }
 
 // Offset is how long the history is.
@@ -87,12 +87,13 @@ func (n *Node) record() {
 		return
 	}
 	n.recording = true
+	n.alone = n.host.NowMS() // replicas have repl-backlog-ttl from here on
 	n.stream.setKeep(n.config().BacklogBytes)
 	n.encoder.Select(-1)
 	n.host.Records(true)
 }
 
-// forget lets go of the history's bytes, and does not go on with it.
+// forget releases the history's bytes, and does not go on with it.
 func (n *Node) forget() {
 	n.recording = false
 	_, end := n.stream.bounds()
@@ -100,13 +101,13 @@ func (n *Node) forget() {
 	n.host.Records(false)
 }
 
-// Reconfigured is told that directives have changed.
+// Reconfigured is called when directives have changed.
 func (n *Node) Reconfigured() {
 	if n.host == nil {
 		return
 	}
 	if n.config().MinAck > 0 {
-		n.record() // replicas have to be asked for what nobody has followed so far
+		n.record() // replicas will have to acknowledge a history that was not recorded so far
 	}
 	if n.recording {
 		n.stream.setKeep(n.config().BacklogBytes)
@@ -117,7 +118,7 @@ func (n *Node) Reconfigured() {
 	n.countGood()
 }
 
-// mostSpareBuffer is the room for a unit that is kept.
+// mostSpareBuffer is the size of the largest buffer for a unit that is kept.
 const mostSpareBuffer = 1 << 20
 
 // Append adds the effects of a unit. What the master has sent is in the history already.
@@ -151,13 +152,13 @@ func (k MessageKind) String() string {
 	return "PUBLISH"
 }
 
-// HasReplicas reports whether anybody follows.
+// HasReplicas reports whether the server is a master and has replicas.
 func (n *Node) HasReplicas() bool { return len(n.replicas) > 0 && n.link == nil }
 
 // Replicas is how many replicas there are.
 func (n *Node) Replicas() int { return len(n.replicas) }
 
-// Publish hands a message on to who listens at a replica, behind the effects of the running unit.
+// Publish sends a message to the subscribers at replicas, behind the effects of the running unit.
 func (n *Node) Publish(kind MessageKind, channel, message []byte) {
 	if !n.HasReplicas() {
 		return
@@ -165,7 +166,7 @@ func (n *Node) Publish(kind MessageKind, channel, message []byte) {
 	n.messages = resp.AppendCommand(n.messages, []byte(kind.String()), channel, message)
 }
 
-// AddMessages ends a unit, whose effects have been added.
+// AddMessages ends a unit after its effects have been added.
 func (n *Node) AddMessages() {
 	if len(n.messages) == 0 {
 		return
@@ -179,7 +180,7 @@ func (n *Node) AddMessages() {
 func (n *Node) add(b []byte) {
 	n.stream.append(b)
 	n.unjudged += len(b)
-	n.fresh, n.filled, n.told = true, true, n.Offset()
+	n.fresh, n.filled, n.dataEnd = true, true, n.Offset()
 }
 
 // Credit returns how long the history is, if something was added since the last call; otherwise 0.

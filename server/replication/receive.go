@@ -16,7 +16,7 @@ import (
 type way struct {
 	direct bool // it is loaded as it comes, and not from a file
 	aside  bool // beside the data, which it replaces when it is whole
-	serves bool // which clients are told meanwhile, because it is an earlier state of the same
+	serves bool // clients see the old data meanwhile, because it is an earlier state of the same history
 }
 
 // wayOf says how the snapshot of a history is loaded. Under the host's lock.
@@ -59,8 +59,8 @@ func (l *link) take(from incoming, how way) (db int, err error) {
 	return l.load(f, size, how, f.keep)
 }
 
-// load reads a snapshot. From when the old data goes the history is nobody's until that has succeeded. keep
-// is what the host may do with the file that it is read from; nil: it comes as it is sent.
+// load reads a snapshot. When the old data has gone, no history is known until the load has succeeded. keep
+// gives the file with the snapshot a name; nil: there is no file.
 func (l *link) load(from io.Reader, size int64, how way, keep func(as string) error) (db int, err error) {
 	gone := func() error {
 		if l.stopped {
@@ -94,14 +94,14 @@ func (c *counting) Read(b []byte) (int, error) {
 // living tells the master once a second, while its snapshot is loaded, that we are there.
 type living struct {
 	io.Reader
-	link *link
-	told time.Time
+	link     *link
+	reported time.Time
 }
 
 // Read implements io.Reader.
 func (r *living) Read(b []byte) (int, error) {
-	if now := time.Now(); now.Sub(r.told) > time.Second {
-		r.told = now
+	if now := time.Now(); now.Sub(r.reported) > time.Second {
+		r.reported = now
 		if err := r.link.send([]byte("\n")); err != nil {
 			return 0, err
 		}
@@ -114,8 +114,8 @@ type diskMarks struct{ awaited, newest diskMark }
 
 type diskMark struct{ offset, position int64 }
 
-// note is told where the log is at a place of the history.
-func (d *diskMarks) note(offset, position int64) {
+// add records where the log is at a place of the history.
+func (d *diskMarks) add(offset, position int64) {
 	d.newest = diskMark{offset, position}
 	if d.awaited == (diskMark{}) {
 		d.awaited = d.newest
@@ -136,7 +136,7 @@ func (d *diskMarks) reached(synced func(position int64) bool) int64 {
 	return reached
 }
 
-// acknowledge notes how far we are, for the master. Under the host's lock.
+// acknowledge records how far we are, for the master. Under the host's lock.
 func (l *link) acknowledge() {
 	p := &l.progress
 	p.applied.Store(l.node.Offset())
@@ -172,7 +172,7 @@ func (l *link) stream(c *dialled) error {
 		for {
 			select {
 			case <-l.acks:
-				_ = l.tell() // who reads finds out
+				_ = l.tell() // the reader finds out
 			case <-done:
 				return
 			}
@@ -230,7 +230,7 @@ func (l *link) applyUnits(in *Input, some []Unit) error {
 			l.node.passed(probe{some[i].probe, from, l.node.Offset()})
 		}
 	}
-	l.disk.note(l.node.Offset(), l.node.host.LogEnd())
+	l.disk.add(l.node.Offset(), l.node.host.LogEnd())
 	l.acknowledge()
 	return nil
 }

@@ -122,7 +122,7 @@ func replicaOf(n *Node, client Client, c *commands.Ctx) error {
 	return nil
 }
 
-// SetMaster makes the server follow another, or, without a host, nobody. The configuration says so, too.
+// SetMaster makes the server follow another one, or, without a host, none. It changes the configuration, too.
 func (n *Node) SetMaster(host string, port int) {
 	c := n.config()
 	c.MasterHost, c.MasterPort = host, port
@@ -185,8 +185,9 @@ func psync(n *Node, client Client, c *commands.Ctx) error {
 	return nil
 }
 
-// leadInstead makes the server a master because its own asks for that: behind it nothing may refuse the other
-// one, which would go on to lead, too. Whoever asks again, for the reply was lost, is told the same.
+// leadInstead makes the server a master because its own master asks for that. If it succeeds on this server,
+// nothing may refuse it on the other, which would go on to lead, too. A repeated request, after a lost reply,
+// gets the same answer.
 func (n *Node) leadInstead(id string, client Client) error {
 	n.host.Log().Info("Failover request received for replid " + id + ".")
 	switch {

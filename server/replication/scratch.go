@@ -46,7 +46,7 @@ func (n *Node) newReceived() (*scratch, error) {
 	return s, nil
 }
 
-// loseName makes it a file that nobody finds, and that goes with the process.
+// loseName removes the file's name. The file goes when the process ends.
 func (s *scratch) loseName() {
 	if s.synced = false; s.path != "" && s.files.Remove(s.path) == nil { // Windows keeps the name as long as the file is open
 		s.path = ""
@@ -98,7 +98,7 @@ func (s *scratch) hangUp() error {
 	return errors.Join(s.File.Close(), s.to.Close())
 }
 
-// Close lets go of the file.
+// Close releases the file.
 func (s *scratch) Close() error {
 	err := s.hangUp()
 	if s.path != "" {

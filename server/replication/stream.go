@@ -9,15 +9,15 @@ import (
 const (
 	// blockBytes is the size of a piece of a stream.
 	blockBytes = 64 << 10
-	// spareBlocks is how many empty blocks a transfer keeps besides those that it may be ahead: it goes as
-	// fast as it can, and is to leave no garbage of its size behind, which the collector would look for
-	// while clients wait.
+	// spareBlocks is how many empty blocks a transfer keeps besides those that it may be ahead. A transfer
+	// goes as fast as it can. Without these blocks it would leave garbage of its own size, and the collector
+	// would work while clients wait.
 	spareBlocks = 8
 )
 
-// stream is the newest part of a row of bytes that only grows, one for all who read it: each has its place,
-// and what nobody needs any more is let go. It has a lock of its own, which is held for moments only, so that
-// a reader needs none of the server's.
+// stream is the newest part of a growing sequence of bytes, shared by all its readers. Each reader has its
+// place; bytes that no reader needs are released. It has a lock of its own, which is held for moments only,
+// so that a reader needs no lock of the server.
 type stream struct {
 	mu         sync.Mutex
 	blocks     []block
@@ -26,10 +26,10 @@ type stream struct {
 	readers    map[*reader]*Replica
 	spare      [][]byte      // empty blocks
 	mostSpare  int           // of them that are kept; 0: one
-	moved      chan struct{} // is told when a reader has moved on, or gone; nil: nobody wants to know
+	moved      chan struct{} // signalled when a reader has moved on, or gone; nil: no goroutine waits
 }
 
-// block is a piece of a stream. What has been written of it never changes while a reader stands in it.
+// block is a piece of a stream. Its written bytes never change while a reader is in it.
 type block struct {
 	at int64 // position of its first byte
 	b  []byte
@@ -41,12 +41,12 @@ func (b block) end() int64 { return b.at + int64(len(b.b)) }
 type reader struct {
 	of   *stream
 	next int64 // position of the next byte to read
-	// peeked: somebody is at the bytes that peek has returned. closed: it ends when that one is done, for
-	// until then they must not become others.
+	// peeked: the bytes that peek returned are in use. closed: the reader ends when they are not in use any
+	// more, because until then they must not be overwritten.
 	peeked, closed bool
 }
 
-// reset makes the stream an empty one that goes on at a position. Who reads finds nothing any more.
+// reset makes the stream an empty one that goes on at a position. Its readers find nothing any more.
 func (s *stream) reset(at int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,9 +69,9 @@ func (s *stream) append(b []byte) {
 	for len(b) > 0 {
 		n := len(s.blocks)
 		if n == 0 || len(s.blocks[n-1].b) == cap(s.blocks[n-1].b) {
-			s.trim() // what is let go is whole blocks: there is nothing to look for with each effect
+			s.trim() // whole blocks are released: there is nothing to look for with each effect
 			n = len(s.blocks)
-			s.blocks = append(s.blocks, block{at: s.end, b: s.room()})
+			s.blocks = append(s.blocks, block{at: s.end, b: s.emptyBlock()})
 			n++
 		}
 		last := &s.blocks[n-1]
@@ -82,8 +82,8 @@ func (s *stream) append(b []byte) {
 	}
 }
 
-// room is an empty block.
-func (s *stream) room() []byte {
+// emptyBlock returns memory for a block.
+func (s *stream) emptyBlock() []byte {
 	last := len(s.spare) - 1
 	if last < 0 {
 		return make([]byte, 0, blockBytes)
@@ -93,7 +93,7 @@ func (s *stream) room() []byte {
 	return b
 }
 
-// trim lets go of blocks that no reader needs and that are not to be kept.
+// trim releases blocks that no reader needs and that are not to be kept.
 func (s *stream) trim() {
 	needed := s.end
 	for r := range s.readers {
@@ -128,7 +128,7 @@ func (s *stream) held() int {
 	return (len(s.blocks) + len(s.spare)) * blockBytes
 }
 
-// read returns a reader that stands at a position, for a replica; nil: what follows it is not there.
+// read returns a reader at a position, for a replica; nil: what follows it is not there.
 func (s *stream) read(at int64, of *Replica) *reader {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,7 +155,7 @@ func (s *stream) slowest() (behind int64, any bool) {
 	return behind, any
 }
 
-// owners are those who read.
+// owners returns the replicas that read.
 func (s *stream) owners() (all []*Replica) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,7 +190,7 @@ func (r *reader) peek(most int) []byte {
 	if i < 0 {
 		return nil
 	}
-	if s.blocks[i].at > r.next { // who keeps up reads the last one
+	if s.blocks[i].at > r.next { // a reader that keeps up reads the last one
 		behind, _ := slices.BinarySearchFunc(s.blocks, r.next, func(b block, at int64) int { return cmp.Compare(b.at, at+1) })
 		i = behind - 1
 	}

@@ -86,7 +86,7 @@ func TestWhatIsReadStaysAsItIs(t *testing.T) {
 			s.reset(7)
 		} else {
 			r.close()
-			require.Empty(t, s.owners(), "nobody waits for it")
+			require.Empty(t, s.owners(), "no replica waits for it")
 			_, any := s.slowest()
 			require.False(t, any)
 		}

@@ -44,14 +44,14 @@ func (n *Node) newTransfer(to []*Replica, file bool, at Place) *transfer {
 	return t
 }
 
-// errNobody ends a transfer that nobody waits for any more.
-var errNobody = errors.New("no replica is left that waits for the snapshot")
+// errNoReplica ends a transfer that no replica waits for any more.
+var errNoReplica = errors.New("no replica is left that waits for the snapshot")
 
 // Write implements io.Writer.
 func (t *transfer) Write(b []byte) (int, error) {
 	select {
 	case <-t.node.host.Ending():
-		return 0, errNobody
+		return 0, errNoReplica
 	default:
 	}
 	t.bytes.append(b)
@@ -59,7 +59,7 @@ func (t *transfer) Write(b []byte) (int, error) {
 		behind, any := t.bytes.slowest()
 		switch {
 		case !any:
-			return 0, errNobody
+			return 0, errNoReplica
 		case behind <= t.ahead:
 			t.wakeAll()
 			return len(b), nil
@@ -68,7 +68,7 @@ func (t *transfer) Write(b []byte) (int, error) {
 		select {
 		case <-t.moved:
 		case <-t.node.host.Ending():
-			return 0, errNobody
+			return 0, errNoReplica
 		}
 	}
 }
@@ -116,7 +116,7 @@ func (n *Node) enough() bool {
 	return most > 0 && wait >= most
 }
 
-// begin sends a snapshot to those who wait for one, and want the same of it.
+// begin sends a snapshot to the replicas that wait for one, and want the same of it.
 func (n *Node) begin() {
 	n.delayMS = 0
 	if n.writing {
@@ -188,7 +188,7 @@ func (n *Node) runShared(snap Snapshot, t *transfer) {
 	t.ended.Store(err == nil)
 	n.host.Do(func() {
 		switch {
-		case errors.Is(err, errNobody):
+		case errors.Is(err, errNoReplica):
 			n.host.Log().Info("the snapshot for replicas was called off: none is left that waits for it")
 		case err != nil:
 			n.host.Log().Error("Background transfer terminated with error", "cause", err)
@@ -212,7 +212,7 @@ func (n *Node) runFile(snap Snapshot, each []*transfer) {
 		} else {
 			n.host.Log().Info("Background saving terminated with success")
 		}
-		n.cutWritten(snap) // who comes now need not wait for those who are sent this one
+		n.cutWritten(snap) // new replicas need not wait for those that get this one
 	})
 	if err != nil {
 		return
@@ -223,7 +223,7 @@ func (n *Node) runFile(snap Snapshot, each []*transfer) {
 			err := t.copyFile(f, size)
 			t.ended.Store(err == nil)
 			n.host.Do(func() {
-				if err != nil && !errors.Is(err, errNobody) {
+				if err != nil && !errors.Is(err, errNoReplica) {
 					n.host.Log().Error("Background transfer terminated with error", "cause", err)
 				}
 				n.sent(t, err)
@@ -234,10 +234,10 @@ func (n *Node) runFile(snap Snapshot, each []*transfer) {
 	_ = f.Close()
 }
 
-// keepAlive is how often a replica that waits for a file is told that it is still made.
+// keepAlive is how often a replica that waits for a file gets a sign that the file is still being made.
 const keepAlive = time.Second
 
-// makeFile writes the snapshot into a file. Whatever becomes of the replicas, it is written to its end.
+// makeFile writes the snapshot into a file. It writes all of it, even if the replicas go.
 func (n *Node) makeFile(snap Snapshot, each []*transfer) (f *scratch, size int64, err error) {
 	if f, err = n.newScratch(); err != nil {
 		return nil, 0, err
@@ -273,7 +273,7 @@ func (t *transfer) copyFile(f *scratch, size int64) error {
 	return err
 }
 
-// sent notes how a transfer went.
+// sent records how a transfer went.
 func (n *Node) sent(t *transfer, err error) {
 	for _, r := range n.replicas {
 		if r.begins != t {
@@ -293,7 +293,7 @@ func (n *Node) sent(t *transfer, err error) {
 	}
 }
 
-// cutWritten is told that the data has been written out: the next snapshot may begin.
+// cutWritten is called when the data has been written out: the next snapshot may begin.
 func (n *Node) cutWritten(snap Snapshot) {
 	snap.Release()
 	n.writing = false

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// maxEvictableScripts and maxEvictableBytes bound what EVAL leaves behind, as Redis does from version 7.4
-	// on: the script whose last call is longest ago goes first. What SCRIPT LOAD has loaded stays.
+	// maxEvictableScripts and maxEvictableBytes bound the scripts that EVAL caches, as in Redis from version
+	// 7.4 on. The script with the oldest last call goes first. Scripts of SCRIPT LOAD stay.
 	maxEvictableScripts = 500
 	maxEvictableBytes   = 16 << 20
 	// shaBytes is the length of a script's name.
@@ -36,7 +36,7 @@ type cachedScript struct {
 // and by name for EVALSHA. It is only touched under the host's lock.
 type cache struct {
 	byBody, bySHA map[string]*cachedScript
-	// first is the evictable script whose last call is longest ago.
+	// first is the evictable script with the oldest last call.
 	first, last    *cachedScript
 	evictable      int
 	evictableBytes int
@@ -87,7 +87,7 @@ func (c *cache) add(s *cachedScript) {
 	}
 }
 
-// touch notes that a script was called.
+// touch records that a script was called.
 func (c *cache) touch(s *cachedScript) {
 	if s.evictable && s != c.last {
 		c.remove(s)

@@ -1,15 +1,15 @@
 // Package script runs Lua scripts and functions: EVAL, EVALSHA, FCALL, and the commands SCRIPT and FUNCTION.
 //
-// It owns the compiled scripts, the loaded libraries, the two Lua states in which they run, the table redis
-// that they see, and what happens to a script that runs for too long. The language itself is
-// internal/luavm's.
+// It owns the compiled scripts, the loaded libraries, the two Lua states in which they run, and the table
+// redis that they see. It also decides what happens to a script that runs for too long. Package
+// internal/luavm has the language itself.
 //
-// A script is a part of the unit of its command: all of it sees one time, and what it changes is recorded
+// A script is a part of the unit of its command: all of it sees one time, and its changes are recorded
 // together. Only one runs at a time. One Lua state is for scripts: nothing that a script leaves behind in it
-// can be seen by the next one. The other is for functions: libraries live in it, and keep what they keep.
+// can be seen by the next one. The other is for functions: libraries live in it, with their state.
 //
-// The package must not know who executes commands, sessions, connections, or files. All that it asks for is
-// the interface [Host]: it runs the commands that a script calls, and lets others in while a script is busy.
+// The package must not know the executor of commands, sessions, connections, or files. The interface [Host]
+// has all that it needs: it runs the commands that a script calls, and lets others in while a script is busy.
 // Everything here is called under the lock that the host executes under, except [Engine.Stop].
 //
 // To add a function to the table redis, write it in api.go and name it in callingAPI. To add a command, write

@@ -33,7 +33,7 @@ type Engine struct {
 type Options struct {
 	Host Host
 	Log  *slog.Logger
-	// Version is the version of Redis that scripts are told.
+	// Version is the version of Redis that scripts see.
 	Version string
 }
 
@@ -62,7 +62,7 @@ func (e *Engine) RunsFor(word string) bool {
 // (busy-reply-threshold); 0: it never is.
 func (e *Engine) SetTimeLimit(ms int64) { e.limitMS = ms }
 
-// BusyError is what others are told while a script is busy; it says how that can be ended.
+// BusyError is the reply to other clients while a script is busy; it says how to end the script.
 func (e *Engine) BusyError() error {
 	if e.running.eval {
 		return commands.ErrBusyScript
@@ -74,10 +74,10 @@ func (e *Engine) BusyError() error {
 // so does one from the master or a log.
 func (e *Engine) KillUnlessWrote() { e.running.killed = !e.running.wrote && !e.running.obeyed }
 
-// Stop ends the running script at once, and every later one, for the server ends. It needs no lock.
+// Stop ends the running script at once, and every later one, because the server ends. It needs no lock.
 func (e *Engine) Stop() { e.stop.Store(true) }
 
-// Admit says whether the running script may call a command, and notes that it is going to write.
+// Admit says whether the running script may call a command, and records that it is going to write.
 func (e *Engine) Admit(row *commands.Row) error {
 	if row.Flags&commands.NoScript != 0 {
 		return commands.ErrNoScript
@@ -143,7 +143,7 @@ func (e *Engine) Flags(row *commands.Row, argv [][]byte) commands.Flags {
 // Counts are the sizes of what an engine keeps.
 type Counts struct {
 	Scripts, Libraries, Functions int
-	Evicted                       int64 // scripts that went to make room
+	Evicted                       int64 // scripts that were removed because of the bounds
 }
 
 // Counts returns how many scripts are cached, and how many libraries and functions are loaded.

@@ -42,8 +42,8 @@ func functionRow(on binding) commands.Row {
 		}}
 }
 
-// librariesChanged notes that the libraries are no longer what they were: it counts as a change of the data,
-// and the log is told what a Redis would do to come to the same.
+// librariesChanged records a change of the libraries. It counts as a change of the data, and the log gets the
+// command that has the same result in Redis.
 func librariesChanged(c *commands.Ctx, args ...[]byte) { c.DB.Store().RecordFunctions(args...) }
 
 func (e *Engine) functionLoad(c *commands.Ctx) error {

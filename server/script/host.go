@@ -2,10 +2,10 @@ package script
 
 import "lockserver/commands"
 
-// Host is what the server does for its scripts. Contexts that it is given are those of the commands that run
+// Host is what the server does for its scripts. The contexts that it gets are those of the commands that run
 // or call; their Session is the client's.
 type Host interface {
-	// Show tells those who watch (MONITOR) of a command that runs a script, before what that calls.
+	// Show sends a command that runs a script to the monitors, before what that calls.
 	Show(c *commands.Ctx)
 	// Call runs and counts a command that a script calls, in the database that the client's session has
 	// selected. c has all the rest; the reply goes to c.Out. failed says that the server has failed: the
@@ -22,27 +22,27 @@ type Host interface {
 	CountRejected(row *commands.Row)
 	CountFailed(row *commands.Row)
 
-	// Permit returns why the client may not run a command that a script calls, as the script is told, and
-	// logs it; nil if it may.
+	// Permit returns the error that the script gets if the client may not run a command that the script
+	// calls, and logs it; nil if it may.
 	Permit(c *commands.Ctx, row *commands.Row, argv [][]byte) error
 	// Permitted reports whether it may, and logs nothing.
 	Permitted(c *commands.Ctx, row *commands.Row, argv [][]byte) bool
 
-	// Lifts reports whether scripts may call a command for now that its row keeps from them.
+	// Lifts reports whether scripts may, for now, call a command that its row forbids to scripts.
 	Lifts(row *commands.Row, argv [][]byte) bool
 
-	// RefusesWrites returns what keeps everybody from writing, nil if nothing does.
+	// RefusesWrites returns why no client may write, nil if clients may.
 	RefusesWrites() error
-	// Obeys reports whether the command comes from the master or from a log: what its script writes is not
-	// refused for the state of this server, and the script's failure is returned.
+	// Obeys reports whether the command comes from the master or from a log. Then the state of this server
+	// does not refuse what its script writes, and the script's failure is returned.
 	Obeys(c *commands.Ctx) bool
-	// Full reports whether memory was full, and no room could be made, when the client's command began.
+	// Full reports whether memory was full, and could not be freed, when the client's command began.
 	Full() bool
 	// Loading reports whether the data is still being read from files.
 	Loading() bool
 
-	// Yield lets others in for a moment. From the first time on, and until Idle, the script that c runs is
-	// busy: whoever comes in must not touch the data. failed says that the server has failed meanwhile.
+	// Yield lets other clients in for a moment. From the first call until Idle, the script that c runs is
+	// busy: the other clients must not touch the data. failed says that the server has failed meanwhile.
 	Yield(c *commands.Ctx) (failed bool)
 	// Idle is called when a busy script is over.
 	Idle()

@@ -27,8 +27,8 @@ type function struct {
 	callback    *lua.LFunction
 }
 
-// libraries are all that are loaded. Names of libraries are told apart by case, those of
-// functions are not, as in Redis.
+// libraries are all loaded libraries. The names of libraries are case-sensitive, those of functions are not,
+// as in Redis.
 type libraries struct {
 	byName    map[string]*library
 	functions map[string]*function // by name in lower case

@@ -55,7 +55,7 @@ func validFunctionName(name string) bool {
 // loadTimeout bounds how long the code of a library may run to register its functions, as in Redis.
 const loadTimeout = 500 * time.Millisecond
 
-// libraryLoad is a library whose code is being run.
+// libraryLoad is a library while its code is being run.
 type libraryLoad struct {
 	library *library
 	started time.Time

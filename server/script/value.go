@@ -33,7 +33,7 @@ func (r *replyReader) line() []byte {
 	return line
 }
 
-// count takes the number that stands in the rest of the line.
+// count takes the number in the rest of the line.
 func (r *replyReader) count() int {
 	n, i := 0, 0
 	negative := r.buf[0] == '-'
@@ -166,11 +166,11 @@ func errorTable(state *lua.LState, text string) *lua.LTable {
 	return t
 }
 
-// isCounted reports whether an error is that of a call, for which it was counted.
+// isCounted reports whether an error is that of a call, and so has been counted already.
 func isCounted(failure *lua.LTable) bool { return failure.RawGetString(countedField) == lua.LTrue }
 
-// deepestReply is how deep a value that a script returns may lie, counted in places on Redis' stack of Lua:
-// an array takes one, a map or a set three, and the key of a map one more.
+// deepestReply is how deep a value that a script returns may be nested, in places on the Lua stack of Redis.
+// An array takes one place, a map or a set three, and the key of a map one more.
 const deepestReply = 7994
 
 // replyWriter writes what a script returned.
@@ -183,7 +183,7 @@ type replyWriter struct {
 	failed bool
 }
 
-// error writes an error; counted says that it is that of a call, for which it was counted.
+// error writes an error; counted says that it is that of a call, and so has been counted already.
 func (w *replyWriter) error(text string, counted bool) {
 	w.out.Error(text)
 	if !counted {
@@ -195,7 +195,7 @@ func (w *replyWriter) error(text string, counted bool) {
 	w.failed = w.failed || !counted
 }
 
-// value writes a value that lies so deep.
+// value writes a value at a depth.
 func (w *replyWriter) value(v lua.LValue, depth int) {
 	out, proto := w.out, w.proto
 	if depth > deepestReply {
@@ -314,7 +314,8 @@ func oneLine(s string) string {
 	return string(b)
 }
 
-// viewText is the bytes of a text, which nobody may change: an argument of a command that a script calls.
+// viewText returns the bytes of a text, an argument of a command that a script calls. They must not be
+// changed.
 func viewText(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
 // appendNumber appends a number as a command gets it from a script: as an integer where it is one, also -0.

@@ -16,7 +16,7 @@ const memoryBytes = 256 << 20
 type luaVM struct {
 	engine *Engine
 	state  *luavm.State
-	// loading is the library whose code is being run by FUNCTION LOAD, nil at other times.
+	// loading is the library that FUNCTION LOAD is running the code of, nil at other times.
 	loading *libraryLoad
 }
 
@@ -32,8 +32,8 @@ func (e *Engine) newVM(api func(vm *luaVM, l *lua.LState)) *luaVM {
 	return vm
 }
 
-// replaceVM makes another Lua state take the place of one that has failed inside. Libraries are loaded anew,
-// so what they kept for themselves is lost.
+// replaceVM replaces a Lua state that has failed inside. Libraries are loaded again, so the state that they
+// kept is lost.
 func (e *Engine) replaceVM(vm *luaVM) {
 	e.log.Error("the Lua state that runs scripts has failed inside; a new one takes its place")
 	if vm == e.scripts {

@@ -1,19 +1,19 @@
-// Package stats keeps what an operator asks for later: the commands that took long, events that did, and how
-// the calls of commands are spread over time. Its commands are SLOWLOG, COMMANDLOG and LATENCY.
+// Package stats keeps what an operator asks for later: slow commands, slow events, and how the calls of
+// commands are spread over time. Its commands are SLOWLOG, COMMANDLOG and LATENCY.
 //
 // It owns the bounds of what is kept, and how that is shown. It must not know a session, an executor, the
-// directives or a clock: times and bounds are handed in, and who keeps something says what it is of. Nothing
-// here locks; its owner does.
+// directives or a clock: the caller passes times and bounds, and says what a time belongs to. Nothing here
+// locks; its owner does.
 //
-// To add a statistic: a file with a plain type whose zero value is ready for use, and a field in Book. To
-// add a command, write its row and its handler, a method of Book if it needs one, in a file that ends in
+// To add a statistic: a file with a plain type that is ready for use as its zero value, and a field in Book.
+// To add a command, write its row and its handler, a method of Book if it needs one, in a file that ends in
 // _cmd.go.
 package stats
 
 import "lockserver/commands"
 
 // Book is everything that a server keeps for its operator. The zero value keeps neither slow commands nor
-// events; Size must be told.
+// events; Size must be set.
 type Book struct {
 	Slow     SlowLog
 	Requests SlowLog // the large ones
@@ -26,8 +26,8 @@ type Book struct {
 	// Size is how many rows the table has.
 	Size     int
 	commands []Command // by commands.Row.Index(); nil until one is counted
-	Tracking bool      // latency-tracking: how calls are spread over time is told
-	// Percentiles are those that INFO tells of it.
+	Tracking bool      // latency-tracking: how calls are spread over time is shown
+	// Percentiles are those that INFO shows.
 	Percentiles []Percentile
 	Waits       SlowLog // waits for locks that took long
 	Pauses      Pauses

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Command is what is known of the calls of one command. Calls, refusals and failures are counted exactly. To
-// look at the clock twice a call would cost more than a short command does, so beyond the first ones of a
-// command only some are timed, chosen by chance, and each stands for those since the one before it.
+// Command has the counts of one command. Calls, refusals and failures are counted exactly. Two reads of the
+// clock for each call would cost more than a short command does. So beyond its first calls only some are
+// timed. They are chosen at random, and each stands for the calls since the one before it.
 type Command struct {
 	Calls    int64 // those that have run
 	Rejected int64 // those that were refused before
-	Failed   int64 // those that ran, and whose reply was an error
+	Failed   int64 // those that ran and replied with an error
 	ns       int64 // what the calls took, as far as they are timed
 	timed    int64 // of how many calls
 	next     int64 // the call that is timed next
@@ -22,7 +22,7 @@ type Command struct {
 const (
 	// exactCalls is how many calls of a command are all timed.
 	exactCalls = 256
-	// meanGap is how many calls lie between two that are timed, on average.
+	// meanGap is how many calls are between two that are timed, on average.
 	meanGap = 32
 )
 
@@ -32,10 +32,10 @@ func (c *Command) Called() bool {
 	return c.Calls >= c.next
 }
 
-// Uncalled takes a call back, of which Took is not called: it goes on later.
+// Uncalled takes a call back if Took is not called for it: the call goes on later.
 func (c *Command) Uncalled() { c.Calls-- }
 
-// Took notes how long the last call took. It stands for all since the one before.
+// Took records how long the last call took. It stands for all calls since the one before.
 func (c *Command) Took(d time.Duration) {
 	weight := c.Calls - c.timed // none for a call around another of the same command, which was timed before
 	c.timed = c.Calls
@@ -112,23 +112,23 @@ func (s *Spread) Percentile(p float64) float64 {
 type Step struct{ US, Calls int64 }
 
 // Steps groups the calls by powers of two, from 1,024 ns on, without the steps that add none. The times are
-// written as Redis writes them, whose groups end a hundredth above a power of two.
+// written as in Redis: its groups end a hundredth above a power of two.
 func (s *Spread) Steps() (steps []Step) {
 	const first, hundredth = 10, 7
-	sum, told := int64(0), int64(0)
+	sum, shown := int64(0), int64(0)
 	for high := range coarse {
 		for _, n := range s.buckets[high<<fineBits : (high+1)<<fineBits] {
 			sum += n
 		}
 		power := high + 1
-		if power < first || sum == told {
+		if power < first || sum == shown {
 			continue
 		}
 		ns := int64(1)<<power + int64(1)<<(power-hundredth) - 1
 		if power == coarse {
 			ns = 1 << power
 		}
-		steps, told = append(steps, Step{ns / 1000, sum}), sum
+		steps, shown = append(steps, Step{ns / 1000, sum}), sum
 	}
 	return steps
 }

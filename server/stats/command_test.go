@@ -29,8 +29,8 @@ func TestTheFirstCallsAreAllTimed(t *testing.T) {
 	}
 }
 
-// TestSampledTimes: beyond the first calls few are timed, and what they stand for is right to 5 %, also for
-// calls whose times follow a pattern.
+// TestSampledTimes: beyond the first calls few are timed. What they stand for is right to 5 %, also if the
+// times of the calls follow a pattern.
 func TestSampledTimes(t *testing.T) {
 	patterns := map[string]func(i int) time.Duration{
 		"even":            func(int) time.Duration { return 700 * time.Nanosecond },

@@ -6,9 +6,9 @@ import (
 	"lockserver/commands"
 )
 
-// commandlogRow is COMMANDLOG, from Valkey 8.1: the slow log, which SLOWLOG shows as well, and those of large
-// requests and replies. That of long waits for locks is ours: a wait keeps nobody else from being served, so
-// it has no place among what took long to run.
+// commandlogRow is COMMANDLOG, from Valkey 8.1: the slow log, which SLOWLOG shows as well, and the logs of
+// large requests and replies. The log of long waits for locks is our own. A wait does not delay other
+// clients, so it has no place in the slow log.
 func commandlogRow(on binding) commands.Row {
 	admin := commands.Admin | commands.Loading | commands.Stale
 	kind := commands.Str("type")
@@ -28,7 +28,7 @@ func commandlogRow(on binding) commands.Row {
 		}}
 }
 
-// readLog reads which log is meant.
+// readLog reads the name of a log.
 func (b *Book) readLog(a *commands.Scanner) *SlowLog {
 	switch strings.ToLower(a.String()) {
 	case "slow":

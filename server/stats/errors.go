@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// mostCodes is how many codes of errors are told apart, as in Redis: scripts make their own.
+// mostCodes is how many codes of errors are counted separately, as in Redis: scripts make their own.
 const mostCodes = 128
 
-// longestCode is how far behind the beginning of a reply the blank may stand that ends its code. What
-// has none counts as ERR.
+// longestCode is the highest position in a reply of the blank that ends its code. A reply without one counts
+// as ERR.
 const longestCode = 30
 
 // Errors counts the error replies by their first word. The zero value is ready for use.

@@ -6,12 +6,12 @@ import (
 	"lockserver/commands"
 )
 
-// How long commands take. Reading the clock for each of a pipeline's short commands would be a good part of
-// what they cost, so each command is measured for itself only where somebody wants to know it that exactly:
-// for LATENCY, or with slowlog-log-slower-than below a millisecond. Otherwise commands whose time may grow
-// with the data are measured, one by one, and those of constant time are together, a batch at a time: the
-// batch's start is known anyway, so that is one more look at the clock for all of them. If they took long
-// together, it was most likely the one with the most data, and that one is held responsible.
+// How long commands take. Reading the clock for each short command of a pipeline would be a good part of its
+// cost. So each command is measured separately only if that is needed: for LATENCY, or with
+// slowlog-log-slower-than below a millisecond. Otherwise commands that take longer with more data are
+// measured one by one, and those of constant time together, a batch at a time. The batch's start is known
+// anyway, so that is one more read of the clock for all of them. If they took long together, it was most
+// likely the one with the most data, and that one is held responsible.
 
 // exactBelowUS is the slowlog-log-slower-than below which every command is measured for itself.
 const exactBelowUS = 1000
@@ -90,7 +90,7 @@ func isShort(row *commands.Row) bool {
 // BeginBatch begins to measure commands together.
 func (g *Gauge) BeginBatch() { g.MeasuredUS, g.LongestUS, g.Longest = 0, 0, nil }
 
-// Took notes what a timed command took.
+// Took records what a timed command took.
 func (g *Gauge) Took(row *commands.Row, us int64) {
 	g.MeasuredUS += us
 	if us > g.LongestUS {

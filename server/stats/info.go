@@ -8,7 +8,7 @@ import (
 	"lockserver/server/info"
 )
 
-// What INFO tells of the calls of commands, of errors, and of times.
+// What INFO shows of the calls of commands, of errors, and of times.
 
 // eachCommand calls fn for each command that was called, or refused.
 func (b *Book) eachCommand(table *commands.Table, fn func(row *commands.Row, of *Command)) {
@@ -47,11 +47,11 @@ type Percentile struct {
 func (b *Book) InfoLatencies(t *info.Text, table *commands.Table) {
 	b.eachCommand(table, func(row *commands.Row, of *Command) {
 		if times := of.Times(); times != nil && b.Tracking {
-			var told []string
+			var shown []string
 			for _, p := range b.Percentiles {
-				told = append(told, fmt.Sprintf("p%s=%.3f", p.Text, times.Percentile(p.Of)))
+				shown = append(shown, fmt.Sprintf("p%s=%.3f", p.Text, times.Percentile(p.Of)))
 			}
-			t.Line("latency_percentiles_usec_"+row.FullName(), strings.Join(told, ","))
+			t.Line("latency_percentiles_usec_"+row.FullName(), strings.Join(shown, ","))
 		}
 	})
 }

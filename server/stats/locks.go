@@ -8,8 +8,8 @@ import (
 
 // Locks is what has happened to the locks of one database.
 type Locks struct {
-	Handoffs    int64 // locks that were granted to who had waited for them
-	Deadlocks   int64 // waits that were refused because they closed a circle
+	Handoffs    int64 // locks that were granted to waiters
+	Deadlocks   int64 // waits that were refused because they closed a deadlock cycle
 	StaleTokens int64 // commands with a token that was not, or no longer, that of the lock
 	Waits       Waits
 }
@@ -66,11 +66,11 @@ func (b *Book) LocksOf(db int) *Locks {
 	return l
 }
 
-// LockFigures is what there is to tell of the locks of a database, or of several.
+// LockFigures are the figures about the locks of a database, or of several.
 type LockFigures struct {
 	Held    int64 // as LOCK.LIST lists them
 	Waiting int64
-	Expired int64 // locks whose lease ended while they were held
+	Expired int64 // locks with a lease that ended while they were held
 	Locks
 }
 

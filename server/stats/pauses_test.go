@@ -13,7 +13,7 @@ func TestPauses(t *testing.T) {
 	var now debug.GCStats
 	p := Pauses{Read: func(s *debug.GCStats) { *s = now }}
 	now.NumGC, now.Pause = 3, []time.Duration{5, 7, 6}
-	require.Zero(t, p.Longest(), "of what was before the first look nobody knows when it was")
+	require.Zero(t, p.Longest(), "the time of a pause before the first look is not known")
 	require.Zero(t, p.Longest())
 	now.NumGC, now.Pause = 5, []time.Duration{2, 3, 5, 7, 6}
 	require.EqualValues(t, 3, p.Longest())

@@ -65,7 +65,7 @@ func TestSlowlogCommands(t *testing.T) {
 	require.Equal(t, "[]", a.do("SLOWLOG GET"))
 }
 
-// As Valkey 8.1 documents it: three logs, of which SLOWLOG shows the first.
+// As Valkey 8.1 documents it: there are three logs, and SLOWLOG shows the first.
 func TestCommandlogCommands(t *testing.T) {
 	a := newAsker(t)
 	entry := func(figure int64) SlowEntry {
@@ -101,7 +101,7 @@ func TestCommandlogCommands(t *testing.T) {
 func TestLatencyCommands(t *testing.T) {
 	a := newAsker(t)
 	a.book.Events.Add("command", 900, 50)
-	require.Equal(t, "[]", a.do("LATENCY LATEST"), "nobody has asked for them")
+	require.Equal(t, "[]", a.do("LATENCY LATEST"), "they are not measured")
 	require.Contains(t, a.do("LATENCY DOCTOR"), "Nothing is watched")
 	a.book.Events.ThresholdMS = 10
 	a.book.Events.Add("command", 900, 9)

@@ -12,7 +12,7 @@ const (
 	mostBytes = 128
 )
 
-// SlowLog is the last commands that took long, or whose request or reply was large.
+// SlowLog has the last commands that took long, or had a large request or reply.
 type SlowLog struct {
 	Most    int64       // entries that are kept
 	entries []SlowEntry // oldest first
@@ -27,7 +27,7 @@ type SlowEntry struct {
 	Addr, Name string   // of its client
 }
 
-// Add keeps a command, of which it copies the beginning and sets the ID; of more than Most entries the
+// Add keeps a command. It copies the beginning, and sets the ID. If there are more than Most entries, the
 // oldest go. If Most is 0 nothing is kept, and what is there stays, as in Redis.
 func (l *SlowLog) Add(e SlowEntry) {
 	if l.Most == 0 {

@@ -2,7 +2,7 @@ package stats
 
 import "lockserver/commands"
 
-// slowlogDefault is how many entries SLOWLOG GET returns unless told otherwise.
+// slowlogDefault is how many entries SLOWLOG GET returns by default.
 const slowlogDefault = 10
 
 func slowlogRow(on binding) commands.Row {

@@ -26,15 +26,14 @@ func (t *Traffic) Batch(us int64) {
 	t.BatchUS += max(us, 0)
 }
 
-// Sums are the counts whose rise is told.
+// Sums are the counts that Rates are computed from.
 type Sums struct {
 	Commands int64
 	Traffic
 }
 
 const (
-	// slotUS and rateSlots are how long a slot of Rates is, and how many of them a rate is told of, as in
-	// Redis.
+	// slotUS is how long a slot of Rates is, and rateSlots how many of them a rate covers, as in Redis.
 	slotUS    = 100_000
 	rateSlots = 16
 )
@@ -46,10 +45,10 @@ type Rates struct {
 	endUS int64               // of that slot
 }
 
-// Due reports whether Note has to be called before anything more is counted.
+// Due reports whether the counts must be passed to Rates before anything more is counted.
 func (r *Rates) Due(nowUS int64) bool { return nowUS >= r.endUS || nowUS < r.endUS-slotUS }
 
-// Note says what the counts are now.
+// Note takes the current counts.
 func (r *Rates) Note(nowUS int64, now Sums) {
 	slot := nowUS / slotUS
 	if slot < r.slot { // the clock was set back
@@ -84,7 +83,7 @@ type Buffers struct {
 	now     int
 }
 
-// Note notes how much waits for a client.
+// Note takes how many bytes wait for a client.
 func (b *Buffers) Note(in, out int) {
 	s := &b.seconds[b.now]
 	s.in, s.out = max(s.in, in), max(s.out, out)

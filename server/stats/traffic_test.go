@@ -11,7 +11,7 @@ func TestRates(t *testing.T) {
 	var sum Sums
 	const startUS = 1_795_000_000_000_000
 	require.True(t, r.Due(startUS))
-	for ms := range int64(5000) { // a command a millisecond, of which each takes 20 bytes
+	for ms := range int64(5000) { // a command a millisecond; each takes 20 bytes
 		if nowUS := startUS + ms*1000; r.Due(nowUS) {
 			r.Note(nowUS, sum)
 		}

@@ -35,7 +35,7 @@ type Fault struct {
 	Key     string
 	Client  int64
 	Times   int64 // how often it still strikes; 0: without end
-	Skip    int64 // how many commands that it fits it lets go first
+	Skip    int64 // how many matching commands pass before it strikes
 	Struck  int64 // how often it has struck
 }
 
@@ -54,7 +54,7 @@ func (f *Fault) fits(c *Call) bool {
 	return f.Key == "" || slices.ContainsFunc(c.Keys(), func(key []byte) bool { return glob.Match([]byte(f.Key), key, false) })
 }
 
-// Faults are those of a server. Its methods may be called by anyone at any time.
+// Faults are those of a server. Its methods may be called at any time, on any goroutine.
 type Faults struct {
 	mu     sync.Mutex
 	list   []entry // in the order in which they were added
@@ -102,7 +102,7 @@ func (l *Faults) Clear() int64 {
 	return n
 }
 
-// Forget is Clear after which numbers begin anew.
+// Forget is Clear, and makes numbers begin again.
 func (l *Faults) Forget() {
 	l.Clear()
 	l.mu.Lock()

@@ -52,7 +52,7 @@ func TestWhichStrikes(t *testing.T) {
 	require.False(t, l.Some())
 }
 
-// The save points that a configuration has by itself are dropped, those that somebody asked for refused.
+// Default save points are dropped, those that were configured are refused.
 func TestFit(t *testing.T) {
 	c := config.Default()
 	require.NoError(t, Fit(c))

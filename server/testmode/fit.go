@@ -25,9 +25,9 @@ func Alone(c *config.Config) error {
 	return nil
 }
 
-// Fit makes a configuration one for test mode. Save points that are Redis' own are dropped, because nobody
-// asked for them. The error says what of the rest test mode is refused with: anyone who can connect owns the
-// clock, so nothing that is kept, or that others depend on, may be near.
+// Fit makes a configuration one for test mode. It drops the default save points of Redis, because they were
+// not configured. The error names the first directive that test mode does not work with. Every client may set
+// the clock, so the server must not keep data, and other servers must not depend on it.
 func Fit(c *config.Config) error {
 	switch {
 	case c.AppendOnly:
@@ -35,7 +35,7 @@ func Fit(c *config.Config) error {
 	case len(c.Save) > 0 && !slices.Equal(c.Save, config.Default().Save):
 		return errors.New("test-mode: not with save points: nothing is kept")
 	case c.TestTopology != Standalone && !c.ListensTCP():
-		return errors.New("test-mode: test-topology needs a port: members are told apart by it")
+		return errors.New("test-mode: test-topology needs a port: members are distinguished by it")
 	case c.UnixSocket != "" && c.UnixSocketPerm&0o077 != 0:
 		return errors.New("test-mode: not with a unixsocket that others may use")
 	case c.Raft.ID != "":
@@ -57,8 +57,8 @@ func Fit(c *config.Config) error {
 	return nil
 }
 
-// FitListener is Fit for a listener that a program brings along. Of one that is not TCP's the program knows
-// who may connect.
+// FitListener is Fit for a listener that a program brings along. If it is not a TCP listener, the program
+// knows which clients can connect.
 func FitListener(at net.Addr) error {
 	if tcp, ok := at.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
 		return fmt.Errorf("test-mode: not with a listener on %s: only this machine may connect, as to 127.0.0.1", tcp)

@@ -46,7 +46,7 @@ var openSSLNames = map[string]uint16{
 	"ECDHE-RSA-AES256-SHA":          tls.TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA,
 }
 
-// neverThere are kinds of ciphers that OpenSSL's lists exclude by custom, and of which Go offers none.
+// neverThere are kinds of ciphers that lists for OpenSSL commonly exclude, and that Go does not offer.
 var neverThere = strings.Fields("MEDIUM LOW EXP EXPORT NULL ENULL ANULL ADH AECDH RC4 RC2 DES 3DES MD5 PSK SRP DSS ADSS CAMELLIA SEED IDEA ARIA KRSA DH DHE EDH KDHE SSLV2 SSLV3")
 
 // ciphers reads tls-ciphers: names of OpenSSL with colons between them, DEFAULT and HIGH for all that are

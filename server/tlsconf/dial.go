@@ -10,8 +10,9 @@ import (
 	"lockserver/internal/config"
 )
 
-// Dial makes an encrypted connection to another server. As in Redis that one has to show a certificate of an
-// authority of ours; it may be for whatever name, for servers are known by addresses that change.
+// Dial makes an encrypted connection to another server. As in Redis, that server must have a certificate of
+// one of our authorities. The certificate may be for any name, because servers are known by addresses that
+// change.
 func Dial(ctx context.Context, c *config.TLS, address string) (net.Conn, error) {
 	t, err := dialling(c)
 	if err != nil {

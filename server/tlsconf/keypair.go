@@ -50,7 +50,7 @@ var (
 func decrypted(keyPEM []byte, password string) ([]byte, error) {
 	block, _ := pem.Decode(keyPEM)
 	if block == nil {
-		return keyPEM, nil // what is wrong with it is told later
+		return keyPEM, nil // what is wrong with it is reported later
 	}
 	//lint:ignore SA1019 such files exist; that their encryption is weak is not ours to mend
 	older := x509.IsEncryptedPEMBlock(block)

@@ -39,7 +39,7 @@ var authorities = map[string]tls.ClientAuthType{
 }
 
 func build(c *config.TLS) (*tls.Config, error) {
-	// A record for each write, however small: who waits for a reply waits for all of it.
+	// A record for each write, however small: a client that waits for a reply waits for all of it.
 	t := &tls.Config{DynamicRecordSizingDisabled: true, ClientAuth: authorities[c.AuthClients]}
 	cert, err := readKeyPair(c)
 	if err != nil {
@@ -66,7 +66,7 @@ func build(c *config.TLS) (*tls.Config, error) {
 	return t, nil
 }
 
-// readAuthorities returns who may sign clients' certificates.
+// readAuthorities returns the authorities that may sign clients' certificates.
 func readAuthorities(c *config.TLS) (*x509.CertPool, error) {
 	if c.CACertFile == "" && c.CACertDir == "" {
 		return nil, errors.New("either tls-ca-cert-file or tls-ca-cert-dir must be given, or tls-auth-clients be 'no'")
@@ -89,7 +89,7 @@ func readAuthorities(c *config.TLS) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// addDirectory adds the certificates of all files in a directory; others may lie there, too.
+// addDirectory adds the certificates of all files in a directory; it may contain other files, too.
 func addDirectory(pool *x509.CertPool, dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -146,8 +146,8 @@ func roleName(master bool, otherwise string) string {
 	return otherwise
 }
 
-// failed reports whether clients are told that a member has failed: it is down, or it was the leader and the
-// group has none.
+// failed reports whether clients see a member as failed: it is down, or it was the leader and the group has
+// none.
 func (s *sight) failed(m *Member) bool { return !m.Up || m == s.last && s.leader == nil }
 
 func (s *sight) health(m *Member) string {

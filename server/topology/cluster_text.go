@@ -9,8 +9,8 @@ import (
 	"lockserver/server/info"
 )
 
-// busOffset is how far above its port a node of Redis talks to others. Here nobody does, but clients read the
-// number.
+// busOffset is how far the cluster bus port of a Redis node is above its port. There is no such bus here, but
+// clients read the number.
 const busOffset = 10000
 
 func isAddress(host string) bool {
@@ -32,7 +32,7 @@ func (s *sight) describe(line []byte, m *Member, p *Place, nowMS int64) []byte {
 	if own {
 		line = append(line, "myself,"...)
 	}
-	master := s.last == nil || m == s.last // without a master there is nobody whose replica it could be
+	master := s.last == nil || m == s.last // without a master it cannot be a replica of one
 	line = append(line, roleName(master, "slave")...)
 	if s.failed(m) {
 		line = append(line, ",fail"...)

@@ -1,10 +1,10 @@
-// Package topology is what a server says of the group of servers that it is a member of, so that clients find
-// the one that leads: as a node of a Redis Cluster does (CLUSTER, -MOVED), or as a Sentinel does (SENTINEL,
-// +switch-master). A server that stands alone has no Group, and says that there is no cluster.
+// Package topology tells clients about the group that a server is a member of, so that they find its leader.
+// It does so as a node of a Redis Cluster (CLUSTER, -MOVED), or as a Sentinel (SENTINEL, +switch-master). A
+// server outside of a group has no Group, and says that there is no cluster.
 //
-// It owns these answers, and which member a command belongs to. It must not know who decides on the leader,
-// nor anything of the server: whoever does decide tells a Group by Update, a command finds its Group and its
-// connection's Place by a function that the server hands in, and a new leader is told to a Host.
+// It owns these answers, and which member a command belongs to. It must not know what decides on the leader,
+// nor anything of the server. The part that decides calls Group.Update. A command finds its Group and its
+// connection's Place by a function that the server passes in. A Host is notified of a new leader.
 //
 // The group is one shard: its leader has all 16384 slots and the others are its replicas, so the keys of one
 // command need not share a slot.

@@ -23,7 +23,7 @@ const (
 
 // Member is a server of a group.
 type Member struct {
-	ID     string // 40 hexadecimal digits that nobody else has, see NodeID
+	ID     string // 40 hexadecimal digits, unique in the group, see NodeID
 	Host   string // where clients reach it: an address, or a name
 	Port   int
 	Up     bool  // it can be reached
@@ -61,17 +61,17 @@ type Options struct {
 
 // Host is what a Group needs of the server.
 type Host interface {
-	// Switched is told that the group has another view: who leads has changed, or whether anybody does.
-	// It may be called on any goroutine, with any lock held.
+	// Switched is called when the group has another view: another member leads, or there is a leader where
+	// there was none, or none any more. It may be called on any goroutine, with any lock held.
 	Switched(c Change)
 }
 
-// Change is what Update has changed. From and To are nil where there was, or is, no leader; Last is the one
-// before To, also if nobody led in between.
+// Change is what Update has changed. From and To are nil where there was, or is, no leader. Last is the
+// leader before To, also if the group had no leader in between.
 type Change struct{ From, To, Last *Member }
 
-// Group is what a server knows of the servers that it belongs to. Its methods may be called by anyone at
-// any time. A nil Group is that of a server which stands alone.
+// Group is what a server knows of the servers that it belongs to. Its methods may be called at any time, on
+// any goroutine. A nil Group is that of a server outside of a group.
 type Group struct {
 	options Options
 	seen    atomic.Pointer[sight]
@@ -83,11 +83,11 @@ type Group struct {
 type sight struct {
 	View
 	leader  *Member          // nil: there is none
-	last    *Member          // the leader, or who was it last and still belongs to the group; nil: nobody
+	last    *Member          // the leader, or the last one if it is still a member; nil: there is none
 	sinceMS map[string]int64 // by ID: when a member was first seen to be up, or down, as it is; milliseconds
 }
 
-// New returns a group without members. Update tells of them.
+// New returns a group without members. Update sets them.
 func New(o Options) *Group {
 	if o.Name == "" {
 		o.Name = "mymaster"
@@ -97,7 +97,7 @@ func New(o Options) *Group {
 	return g
 }
 
-// Attach names who is told of changes; a server does that once.
+// Attach sets the host that is notified of changes; a server does that once.
 func (g *Group) Attach(h Host) {
 	g.update.Lock()
 	g.host = h
@@ -136,7 +136,7 @@ func (g *Group) Update(v View) error {
 	return nil
 }
 
-// View is what was told last. It must not be changed.
+// View returns the newest view. It must not be changed.
 func (g *Group) View() View { return g.seen.Load().View }
 
 // find returns the member of that ID; nil: there is none.
@@ -178,5 +178,5 @@ func (g *Group) Leads(p *Place) bool {
 	return leader != nil && leader.ID == p.Self
 }
 
-// Of is the group and the place of whoever runs a command.
+// Of returns the group and the place of the client that runs a command.
 type Of func(c *commands.Ctx) (*Group, *Place)

@@ -6,10 +6,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// told keeps what a group tells its host.
-type told struct{ changes []Change }
+// recorder keeps the changes that a group reports to its host.
+type recorder struct{ changes []Change }
 
-func (t *told) Switched(c Change) { t.changes = append(t.changes, c) }
+func (r *recorder) Switched(c Change) { r.changes = append(r.changes, c) }
 
 func trio(leader string, term int64) View {
 	v := View{Term: term, AtMS: term * 1000}
@@ -50,7 +50,7 @@ func TestUpdateRefuses(t *testing.T) {
 
 // The host hears when the leader changes, and only then; who was it last is known until it leaves the group.
 func TestChangesAreTold(t *testing.T) {
-	g, host := New(Options{Form: Sentinel, Name: "it"}), &told{}
+	g, host := New(Options{Form: Sentinel, Name: "it"}), &recorder{}
 	g.Attach(host)
 	at := func(name string) *Place { return &Place{Self: NodeID(name)} }
 	steps := []struct {

@@ -37,7 +37,7 @@ type Call struct {
 // Redirect says why a command that has come to a member which does not lead is not run there; nil: it is.
 func (g *Group) Redirect(p *Place, call *Call) error {
 	now := g.seen.Load()
-	if call.Message && !g.options.ReplicasServe { // those who listen hear what the leader sends
+	if call.Message && !g.options.ReplicasServe { // subscribers get what the leader sends
 		call = &Call{Key: call.Key, Keyed: true, Write: true}
 	}
 	if g.options.Form == Sentinel {
@@ -61,7 +61,7 @@ func (g *Group) Redirect(p *Place, call *Call) error {
 	return moved(slot, now.leader)
 }
 
-// refuse is Redirect as behind Sentinels: nobody is told where to go.
+// refuse is Redirect behind Sentinels: no error says where the leader is.
 func (g *Group) refuse(now *sight, call *Call) error {
 	switch {
 	case now.leader == nil && !call.Stale:
@@ -76,7 +76,7 @@ func moved(slot int, to *Member) error {
 	return Redirection("MOVED " + strconv.Itoa(slot) + " " + to.Host + ":" + strconv.Itoa(to.Port))
 }
 
-// RedirectWaiter is what a client is answered whose command waits for a key at a member that leads no more.
+// RedirectWaiter returns the error for a waiter for a key at a member that leads no more.
 func (g *Group) RedirectWaiter(key []byte) error {
 	now := g.seen.Load()
 	switch {
@@ -88,7 +88,7 @@ func (g *Group) RedirectWaiter(key []byte) error {
 	return moved(Slot(key), now.leader)
 }
 
-// InScript is what a script is told of an error of Redirect.
+// InScript returns the error that a script gets instead of an error of Redirect.
 func InScript(err error) error {
 	switch err {
 	case nil, commands.ErrReadOnly, commands.ErrMasterDown:

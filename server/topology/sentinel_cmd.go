@@ -10,7 +10,7 @@ import (
 
 const errNoSuchMaster commands.Error = "ERR No such master with that name"
 
-// The settings that a Sentinel would go by, as far as clients are told of them: those that it has by itself.
+// The default settings of a Sentinel, as far as clients see them.
 const (
 	downAfterMS       = 30_000
 	failoverTimeoutMS = 180_000
@@ -27,7 +27,7 @@ func (g *Group) SwitchMessage(c Change) (message string, ok bool) {
 	return fmt.Sprintf("%s %s %d %s %d", g.options.Name, c.Last.Host, c.Last.Port, c.To.Host, c.To.Port), true
 }
 
-// SentinelRows are the commands of a Sentinel, for the tables of servers whose groups are found by them.
+// SentinelRows are the commands of a Sentinel, for the tables of servers that clients find through Sentinels.
 func SentinelRows(of Of) []commands.Row {
 	row := func(name, since, summary string, run handler, args ...commands.Arg) commands.Row {
 		return commands.Row{Name: name, Group: commands.Sentinel, Since: since, Flags: commands.Admin | commands.Loading | commands.Stale,
@@ -117,7 +117,7 @@ func sentinelReplicas(g *Group, _ *Place, now *sight, c *commands.Ctx) error {
 		if !m.Up {
 			flags = "s_down,slave,disconnected"
 		}
-		if now.leader == nil || !m.Up || !g.options.ReplicasServe { // those who look for a replica to read from look at this
+		if now.leader == nil || !m.Up || !g.options.ReplicasServe { // clients that look for a replica to read from look at this
 			link = "err"
 		}
 		e.begin(m.Addr(), flags)

@@ -11,7 +11,7 @@ type Invalidation struct {
 	encoded [2][]byte // in version 2 and 3 of the protocol
 }
 
-// In returns the bytes for a version of the protocol, which many share: nobody may write to them.
+// In returns the bytes for a version of the protocol. Many clients share them: they must not be changed.
 func (m *Invalidation) In(proto int) []byte {
 	i := 0
 	if proto >= 3 {
@@ -45,8 +45,8 @@ func (m *Invalidation) In(proto int) []byte {
 	return w.Buf
 }
 
-// RedirectBroken returns what tells a client, in version 3 of the protocol, that whom its messages went to is
-// gone.
+// RedirectBroken returns the message, in version 3 of the protocol, which tells a client that the target of
+// its redirection is gone.
 func RedirectBroken(redirect int64) []byte {
 	w := resp.Writer{Proto: 3}
 	w.Push(2)

@@ -10,12 +10,12 @@ import (
 type Prefix[C comparable] struct {
 	Name    string
 	Members map[*Tracker[C]]struct{} // only changed by the table
-	// changed are the keys that have changed since Told, with whose command did it last, the zero value if
-	// nobody's.
+	// changed has the keys that have changed since the last message, each with the client that changed it
+	// last. The client is the zero value if no client did.
 	changed map[string]C
 }
 
-// Prefixes returns those that anybody listens to, by name. The slice is the table's.
+// Prefixes returns those that at least one client listens to, by name. The slice is the table's.
 func (t *Table[C]) Prefixes() []*Prefix[C] { return t.prefixes }
 
 // Prefixes returns those that the client listens to, by name. The slice is the tracker's.
@@ -47,8 +47,8 @@ func findPrefix[C comparable](list []*Prefix[C], name string) (at int, ok bool) 
 	return slices.BinarySearchFunc(list, name, func(p *Prefix[C], name string) int { return strings.Compare(p.Name, name) })
 }
 
-// NoteChange notes a changed key for those who listen to a prefix of it. actor is whose command did it, the
-// zero value if nobody's.
+// NoteChange records a changed key for the clients that listen to a prefix of it. actor is the client that
+// changed it, the zero value if no client did.
 func (t *Table[C]) NoteChange(key []byte, actor C) {
 	name := ""
 	for _, p := range t.prefixes {
@@ -68,7 +68,7 @@ func (t *Table[C]) NoteChange(key []byte, actor C) {
 	}
 }
 
-// Changed returns the keys that have changed since Told, sorted; nil: none.
+// Changed returns the keys that have changed since the last message, sorted; nil: none.
 func (p *Prefix[C]) Changed() []string {
 	if len(p.changed) == 0 {
 		return nil
@@ -81,8 +81,8 @@ func (p *Prefix[C]) ChangedByOthers(changed []string, than C) []string {
 	return slices.DeleteFunc(slices.Clone(changed), func(key string) bool { return p.changed[key] == than })
 }
 
-// Told forgets what has changed.
+// Told forgets the changed keys: the clients have got the message.
 func (p *Prefix[C]) Told() { p.changed = nil }
 
-// Overlap reports whether one of two prefixes begins with the other: some keys would be told of twice.
+// Overlap reports whether one of two prefixes begins with the other: a client would get some keys twice.
 func Overlap(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPrefix(b, a) }

@@ -1,38 +1,38 @@
-// Package tracking knows who keeps copies of which keys (CLIENT TRACKING), and what tells them that a copy is
-// no longer good.
+// Package tracking remembers the keys that clients have copies of (CLIENT TRACKING), and makes the messages
+// that invalidate a copy.
 //
-// By default the table remembers which keys a client has read, and it is told once of each, which then must
-// be read again to be tracked again. With BCAST nothing is remembered, and it is told of every key that
-// begins with one of its prefixes. As in Redis a key is a name, whatever the database: a change of k in
-// database 1 also invalidates k of database 0.
+// By default the table remembers which keys a client has read. The client gets one message for each, and must
+// then read the key again to track it again. With BCAST nothing is remembered, and the client gets a message
+// for every key that begins with one of its prefixes. As in Redis a key is a name, whatever the database: a
+// change of k in database 1 also invalidates k of database 0.
 //
-// The package owns the table of keys and readers, the prefixes and what has changed of them, and the bytes of
-// a message. It must not know what a client is (Table is generic, so that no call goes through an interface
-// while one is told), how it is sent something, or what a command is. Nothing here locks; its owner does.
+// The package owns the table of keys and readers, the prefixes and their changed keys, and the bytes of a
+// message. It must not know what a client is, how messages are sent, or what a command is. Table is generic,
+// so that no call to a client goes through an interface. Nothing here locks; its owner does.
 //
 // To add an option of CLIENT TRACKING: a field of Options, and what follows from it in Tracker.
 package tracking
 
-// Table is who keeps copies of what. The zero value is ready for use.
+// Table remembers the keys that clients have copies of. The zero value is ready for use.
 type Table[C comparable] struct {
 	trackers map[*Tracker[C]]struct{}
 	keys     map[string]*Key[C]
 	order    []*Key[C] // the same, for drawing one by chance
 	readings int       // of all keys together
 	names    int       // bytes of the names of keys
-	// resting are those who have stopped to track, but stay: what they have read is told of if they track
-	// again by then. Each has read something.
+	// resting are clients that have stopped tracking, but stay connected. If they track again in time, they
+	// get messages for what they have read. Each has read something.
 	resting map[C]*Tracker[C]
-	// leaving have gone, but still stand with the keys that they read: those are forgotten bit by bit, by
-	// Sweep.
+	// leaving are trackers of clients that have gone. Their reads are still in the table; Sweep removes them
+	// bit by bit.
 	leaving  []*Tracker[C]
 	prefixes []*Prefix[C] // by name
 }
 
 // Options are how a client tracks.
 type Options struct {
-	Redirect int64 // whom the messages go to, by ID; 0: to itself
-	BCast    bool  // it is told of prefixes, and nothing that it reads is remembered
+	Redirect int64 // the client that gets the messages, by ID; 0: the client itself
+	BCast    bool  // it gets messages for prefixes, and its reads are not remembered
 	OptIn    bool  // only what is read behind CLIENT CACHING YES counts
 	OptOut   bool  // what is read behind CLIENT CACHING NO does not count
 	NoLoop   bool  // what the client changes itself is no news to it
@@ -58,7 +58,7 @@ const (
 	left
 )
 
-// Key is a key that somebody has read; there is none without a reader. It is only changed by its table.
+// Key is a key that at least one client has read; there is none without a reader. Only its table changes it.
 type Key[C comparable] struct {
 	Name    string
 	Readers []*Reading[C]
@@ -77,15 +77,15 @@ func (tr *Tracker[C]) Remembers() bool {
 	return !tr.BCast && (!tr.OptIn || tr.Caching) && !(tr.OptOut && tr.Caching)
 }
 
-// Hears reports whether the client is to be told of a key that it has read and actor has changed.
+// Hears reports whether the client gets a message for a key that it has read and actor has changed.
 func (tr *Tracker[C]) Hears(actor C) bool {
 	return tr.state == tracks && !tr.BCast && !(tr.NoLoop && tr.Of == actor)
 }
 
-// InUse reports whether anybody tracks, or has read what it would be told of if it did so again.
+// InUse reports whether a client tracks, or has read keys that it would get messages for if it tracked again.
 func (t *Table[C]) InUse() bool { return len(t.trackers)+len(t.resting) > 0 }
 
-// Trackers returns those who track, in no order. The map is the table's.
+// Trackers returns the trackers of all clients that track, in no order. The map is the table's.
 func (t *Table[C]) Trackers() map[*Tracker[C]]struct{} { return t.trackers }
 
 // Keys returns how many keys are remembered.
@@ -94,13 +94,13 @@ func (t *Table[C]) Keys() int { return len(t.order) }
 // KeyAt returns one of the remembered keys, 0..Keys-1, in no order.
 func (t *Table[C]) KeyAt(i int) *Key[C] { return t.order[i] }
 
-// Key returns what is remembered of a key, nil if nobody has read it.
+// Key returns the entry of a key, nil if no client has read it.
 func (t *Table[C]) Key(name []byte) *Key[C] { return t.keys[string(name)] }
 
-// Readings returns how often a key and somebody who has read it are remembered.
+// Readings returns how many pairs of a key and a client that has read it are remembered.
 func (t *Table[C]) Readings() int { return t.readings }
 
-// What a key that is remembered takes without its name, and each that somebody has read it: the struct, its
+// The memory of a remembered key without its name, and of each client that has read it: the struct, its
 // places in slices and its cell of a map. TestBytes measures it.
 const (
 	keyBytes     = 128
@@ -110,7 +110,7 @@ const (
 // Bytes returns about how much memory that takes.
 func (t *Table[C]) Bytes() int { return keyBytes*len(t.order) + readingBytes*t.readings + t.names }
 
-// Start makes a client a tracker that it was not; its options are for the caller to set.
+// Start makes a client a tracker; it must not be one. The caller sets its options.
 func (t *Table[C]) Start(client C) *Tracker[C] {
 	if t.trackers == nil {
 		t.trackers = map[*Tracker[C]]struct{}{}
@@ -125,7 +125,7 @@ func (t *Table[C]) Start(client C) *Tracker[C] {
 	return tr
 }
 
-// Stop ends what Start began. What the client has read is kept, for it may start again.
+// Stop ends what Start began. What the client has read is kept, because it may start again.
 func (t *Table[C]) Stop(tr *Tracker[C]) {
 	for _, p := range tr.prefixes {
 		t.leavePrefix(tr, p)
@@ -161,7 +161,7 @@ func (t *Table[C]) Leave(client C) (sweep bool) {
 	return true
 }
 
-// Sweep forgets at most that many of the readings of those who have left, and says whether there are more.
+// Sweep forgets at most that many readings of clients that have left, and says whether there are more.
 func (t *Table[C]) Sweep(most int) (more bool) {
 	for len(t.leaving) > 0 {
 		last := len(t.leaving) - 1
@@ -178,7 +178,7 @@ func (t *Table[C]) Sweep(most int) (more bool) {
 	return false
 }
 
-// Remember notes that tr has read a key, and returns whether nobody else had.
+// Remember records that tr has read a key, and returns whether it is the first reader.
 func (t *Table[C]) Remember(tr *Tracker[C], key []byte) (fresh bool) {
 	if tr.reads[string(key)] != nil {
 		return false

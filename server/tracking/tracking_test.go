@@ -12,7 +12,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// TestTableModel compares who is told of which key with a model, over random reads, changes and departures.
+// TestTableModel compares the clients that hear of a changed key with a model, over random reads, changes and
+// departures.
 func TestTableModel(t *testing.T) {
 	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -39,25 +40,25 @@ func TestTableModel(t *testing.T) {
 			for _, seen := range reads {
 				fresh = fresh && !seen[key]
 			}
-			if k := table.Key([]byte(key)); k != nil { // somebody who has left may still stand there
+			if k := table.Key([]byte(key)); k != nil { // a client that has left may still be in there
 				fresh = false
 			}
 			require.Equal(t, fresh, table.Remember(trackers[i], []byte(key)))
 			reads[i][key] = true
 		case n < 900:
-			told := map[int]bool{}
+			heard := map[int]bool{}
 			if k := table.Key([]byte(key)); k != nil {
 				for _, reading := range k.Readers {
 					if reading.By.Hears(i) {
-						require.False(t, told[reading.By.Of], "step %d", step)
-						told[reading.By.Of] = true
+						require.False(t, heard[reading.By.Of], "step %d", step)
+						heard[reading.By.Of] = true
 					}
 				}
 				table.Forget(k)
 			}
 			for j := range clients {
 				want := reads[j][key] && trackers[j] != nil && !(j == i && trackers[j].NoLoop)
-				require.Equal(t, want, told[j], "step %d: client %d, key %s", step, j, key)
+				require.Equal(t, want, heard[j], "step %d: client %d, key %s", step, j, key)
 				delete(reads[j], key)
 			}
 		case n < 960:
@@ -103,7 +104,7 @@ func TestSweep(t *testing.T) {
 	stays.BCast = true
 	require.False(t, stays.Hears(2), "what was read before is of no interest")
 	table.Stop(stays)
-	require.False(t, table.Leave(1), "nobody is left, so nothing needs to be kept")
+	require.False(t, table.Leave(1), "no client is left, so nothing needs to be kept")
 	require.Zero(t, table.Keys())
 	require.NoError(t, table.Check())
 }
@@ -123,8 +124,8 @@ func TestRemembers(t *testing.T) {
 	}
 }
 
-// Each prefix gathers the keys that begin with it, until they have been told of; the last who changed one
-// counts.
+// Each prefix gathers the keys that begin with it, until the clients have got the message. The last client
+// that changed a key counts.
 func TestPrefixes(t *testing.T) {
 	var table Table[int]
 	a, b := table.Start(1), table.Start(2)
@@ -188,7 +189,7 @@ func TestInvalidation(t *testing.T) {
 	require.Equal(t, ">2\r\n$21\r\ntracking-redir-broken\r\n:7\r\n", string(RedirectBroken(7)))
 }
 
-// A change of what nobody has read costs a look-up.
+// A change of a key that no client has read costs a look-up.
 func TestChangeAllocations(t *testing.T) {
 	var table Table[*int]
 	tr := table.Start(new(int))
@@ -198,7 +199,7 @@ func TestChangeAllocations(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		table.NoteChange(name, tr.Of)
 		if table.Key(name) != nil {
-			t.Fatal("somebody has read it")
+			t.Fatal("a client has read it")
 		}
 	}))
 }

@@ -19,7 +19,7 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// fewDescriptors are all the descriptors that this process may still open, but for those that are given back.
+// fewDescriptors are all descriptors that this process may still open, except those that are given back.
 type fewDescriptors struct {
 	t      *testing.T
 	limit  unix.Rlimit
@@ -77,8 +77,8 @@ func (b *lockedBuffer) String() string {
 	return b.buf.String()
 }
 
-// dialInShortage takes the last descriptor for a client. Whoever reads a file meanwhile, as the runtime does,
-// may have it for a moment.
+// dialInShortage takes the last descriptor for a client. Another reader of files, such as the runtime, may
+// have it for a moment.
 func dialInShortage(t *testing.T, dial func() (net.Conn, error)) *testkit.Client {
 	t.Helper()
 	var conn net.Conn
@@ -90,8 +90,8 @@ func dialInShortage(t *testing.T, dial func() (net.Conn, error)) *testkit.Client
 	return testkit.Dial(t, func() (net.Conn, error) { return conn, nil })
 }
 
-// When there are no descriptors left, new clients wait, however busy the loop is with the others; the log
-// says so once in a while; when there are some again, they are served.
+// When there are no descriptors left, new clients wait, however busy the loop is with the others. The log
+// says so once in a while. When there are descriptors again, the clients are served.
 func TestAcceptingGoesOnAfterAShortage(t *testing.T) {
 	for loops := range 2 {
 		var log lockedBuffer

@@ -5,30 +5,29 @@ import (
 	"time"
 )
 
-// Host is what is above the connections: the server whose clients they are.
+// Host is what is above the connections: the server that the clients talk to.
 type Host interface {
-	// Open makes a session for a new connection and attaches it, or returns what the peer is told before the
-	// connection is closed.
+	// Open makes a session for a new connection and attaches it. Otherwise it returns what the peer gets
+	// before the connection is closed.
 	Open(c Conn, p Peer) (refusal string)
-	// NewScratch returns room for the sessions of one owner. holds says that this one may hold output until
-	// the end of a round (see Conn.Send), and calls Recycle then.
+	// NewScratch returns buffers for the sessions of one owner. holds says that the owner may hold output
+	// until the end of a round (see Conn.Send), and calls Recycle then.
 	NewScratch(holds bool) Scratch
 	// KeepAlive is how long a connection is idle before its peer is probed; 0: it never is.
 	KeepAlive() time.Duration
 	// Coalescing is how far apart the rounds of a busy event loop are at most; 0: it never waits. A loop asks
 	// once a round.
 	Coalescing() time.Duration
-	// Served counts the clients whose wait in a command is over: while it grows, no loop waits.
+	// Served counts the waiters that have been served: while it grows, no loop waits.
 	Served() uint64
 }
 
-// Peer is who has connected, and how.
+// Peer is the client's end of a connection.
 type Peer struct {
 	Local, Remote net.Addr
 	// FD is the connection's descriptor, for display; -1: not known.
 	FD int
-	// Certificate is the common name in the certificate by which the peer has proved who it is; empty: it has
-	// not.
+	// Certificate is the common name in the certificate that authenticates the peer; empty: there is none.
 	Certificate string
 }
 
@@ -38,7 +37,7 @@ type Session interface {
 	// Feed takes what was read from the connection (nil: nothing, but go on), does what it asks for, and
 	// sends the output. It returns true if the connection is to be closed. from is the loop that calls, nil
 	// for any other owner.
-	Feed(data []byte, room Scratch, from *Loop) (hangUp bool)
+	Feed(data []byte, scratch Scratch, from *Loop) (hangUp bool)
 	// InputFull reports whether nothing more may be read for now, a read being one of so many bytes.
 	InputFull(readBytes int) bool
 	// Lingers is asked when the peer has closed its sending half: is it still to get something? unsent says
@@ -56,11 +55,11 @@ type Session interface {
 	Close()
 }
 
-// Scratch is room that the sessions of one owner share: at any time at most one of them is being fed.
+// Scratch is the buffers that the sessions of one owner share: at any time at most one of them is being fed.
 type Scratch interface {
 	// Recycle ends a round: nothing that was sent is held any more.
 	Recycle()
-	// Trim lets go of room for replies that is larger than so many bytes: the owner may be idle from now on.
+	// Trim frees reply buffers that are larger than so many bytes: the owner may be idle from now on.
 	Trim(most int)
 }
 
@@ -70,14 +69,13 @@ type Conn interface {
 	// Kick makes the session's owner feed it soon: there is output, or a reason to go on. from is the event
 	// loop that calls, nil for any other caller.
 	Kick(from *Loop)
-	// KickAtEnd is Kick for what may wait until the end of the round of the event loop that calls, so that
-	// one Feed sends what came in all of it; for any other owner, and of a connection of another loop, it is
-	// Kick.
+	// KickAtEnd wakes the owner at the end of the calling event loop's round, so that one Feed sends
+	// everything that came in the round. If the connection has another owner, it is woken at once.
 	KickAtEnd(from *Loop)
-	// Send writes output, or keeps it until the client takes it; an error says that the client is gone, or
-	// that the connection was closed because Session.MayLeave, which it asks before anything leaves, says no.
-	// held says that b is still to be written, at the end of the owner's round, and must stay as it is until
-	// Scratch.Recycle; it never is if now is set. Only the owner calls it.
+	// Send writes output, or keeps it until the client takes it. It asks Session.MayLeave before anything
+	// leaves. An error says that the client is gone, or that MayLeave refused and the connection was closed.
+	// held says that b will be written at the end of the owner's round, and must stay as it is until
+	// Scratch.Recycle. With now set, held is always false. Only the owner calls it.
 	Send(b []byte, now bool) (held bool, err error)
 	// Buffered returns the bytes of output that the client has not taken yet. Only the owner calls it.
 	Buffered() int
@@ -89,23 +87,23 @@ type Conn interface {
 	// GuardPeer has an idle peer probed several times within ms milliseconds; under the host's lock, of a
 	// session that is not closed.
 	GuardPeer(ms int64)
-	// Heard tells of the peer's last sign of life; under the host's lock, of a session that is not closed.
+	// Heard returns the peer's last sign of life; under the host's lock, of a session that is not closed.
 	Heard() Silence
-	// HangUp closes the connection at once, whatever it is doing; if the session is lost, so that its owner
-	// can still see what is unacked, and nothing more of it is sent when that one closes it. Under the host's
-	// lock, of a session that is not closed.
+	// HangUp closes the connection at once, whatever it is doing. If the session is lost, its owner can still
+	// see what is unacked, and nothing more is sent when the owner closes it. Under the host's lock, of a
+	// session that is not closed.
 	HangUp()
-	// Attach tells the connection its session, before anybody else can know the session. Host.Open calls it,
-	// under the host's lock.
+	// Attach gives the connection its session, before any other goroutine can know the session. Host.Open
+	// calls it, under the host's lock.
 	Attach(s Session)
-	// WhileBusy gives the owner's other sessions their turn while what this one is being fed takes long. Only
-	// the owner calls it, without the host's lock.
+	// WhileBusy serves the owner's other sessions while feeding this one takes long. Only the owner calls it,
+	// without the host's lock.
 	WhileBusy()
 	// PeerGone reports whether the client has closed its end: what is sent now will not be
 	// read. Only the owner calls it.
 	PeerGone() bool
-	// SetStranger says that the client has yet to log in: one read takes at most so many bytes, and where
-	// many wait for their turn the others come first. 0: it has. Host.Open calls it, or the owner.
+	// SetStranger says that the client is unauthenticated: one read takes at most readBytes, and
+	// authenticated clients are served first. 0: it is authenticated. Host.Open calls it, or the owner.
 	SetStranger(readBytes int)
 	// AwaitDrain makes the owner feed the session once Buffered has fallen to low; false: it has
 	// already. Only the owner calls it.

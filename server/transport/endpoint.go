@@ -53,8 +53,8 @@ func NewEndpoint(h Host, log *slog.Logger) *Endpoint {
 	return &Endpoint{host: h, log: log, stop: make(chan struct{}), conns: make(map[net.Conn]struct{})}
 }
 
-// Addr returns the address of the first listener: that of Addresses.Listener if there is one, else a TCP
-// address, else that of the unix socket; nil if nothing is listened on. It takes no lock.
+// Addr returns the address of the first listener. That is Addresses.Listener if there is one, else a TCP
+// address, else the unix socket. nil means that there is no listener. It takes no lock.
 func (e *Endpoint) Addr() net.Addr {
 	if addr := e.addr.Load(); addr != nil {
 		return *addr
@@ -191,7 +191,7 @@ func (e *Endpoint) retryAccept(err error) bool {
 	if isAborted(err) {
 		return true
 	}
-	e.refusals.note(e.log, err)
+	e.refusals.add(e.log, err)
 	select {
 	case <-time.After(acceptPause):
 		return true
@@ -206,8 +206,7 @@ func isAborted(err error) bool {
 	return errors.Is(err, syscall.ECONNABORTED) || errors.Is(err, syscall.EINTR)
 }
 
-// refusalPause is how far apart the lines in the log are at least that tell of
-// connections which could not be accepted.
+// refusalPause is the least time between two lines in the log about connections that could not be accepted.
 const refusalPause = 2 * time.Second
 
 // refusals counts the attempts to accept a connection that failed, for the log.
@@ -217,8 +216,8 @@ type refusals struct {
 	failed int // since then
 }
 
-// note counts one, and logs how many there were if it is time to.
-func (r *refusals) note(log *slog.Logger, err error) {
+// add counts a refusal, and logs how many there were if it is time to.
+func (r *refusals) add(log *slog.Logger, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failed++

@@ -37,7 +37,7 @@ func TestEndpointEndsWhatItBegan(t *testing.T) {
 	}
 }
 
-// Whom the host refuses is told why, and has no session.
+// A client that the host refuses gets the reason, and has no session.
 func TestRefusal(t *testing.T) {
 	for _, loops := range []int{0, 1} {
 		h := newPongs()

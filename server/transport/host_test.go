@@ -17,7 +17,7 @@ import (
 // soon bounds how long a test waits for what must happen.
 const soon = 20 * time.Second
 
-// pongs is a host whose sessions answer every request with +PONG, unless it withholds that.
+// pongs is a host with sessions that answer every request with +PONG, unless it withholds that.
 type pongs struct {
 	withholds atomic.Bool
 
@@ -55,7 +55,7 @@ func (h *pongs) count() int {
 	return len(h.sessions)
 }
 
-// noScratch is no room at all.
+// noScratch has no buffers at all.
 type noScratch struct{}
 
 func (noScratch) Recycle() {}

@@ -183,9 +183,9 @@ func (e *Endpoint) listenTCP(words []string, port int) (doors []door, lns []net.
 	return doors, lns, nil
 }
 
-// listenAt binds one address. As in Redis one that this machine does not have is passed over if it is
-// optional, and one of a family that it does not know in any case: then there is no listener. No other error
-// is excused.
+// listenAt binds one address. As in Redis, an optional address that this machine does not have is left out.
+// So is any address of a family that the machine does not know. Then there is no listener. All other errors
+// are returned.
 func (e *Endpoint) listenAt(word string, port int) (net.Listener, error) {
 	network, host, optional := bindAddress(word)
 	if host == "" { // which would mean every address there is

@@ -6,9 +6,9 @@ package transport
 // what these send, with no hop to another goroutine. What drives it is in loop_epoll.go.
 type Loop struct {
 	scratch Scratch
-	// queue are connections of this loop that were kicked from it; they are pumped before it reads on.
+	// queue has connections of this loop that the loop itself has woken; they are pumped before it reads on.
 	queue []*loopConn
-	// late are those of them that were kicked for the end of the round.
+	// late has those of them that were woken for the end of the round.
 	late []*loopConn
 	// unflushed is what is to be flushed at the end of this round, nil if nothing is.
 	unflushed Flusher
@@ -16,11 +16,11 @@ type Loop struct {
 	driver loopDriver
 }
 
-// FlushAtEnd has f flushed at the end of the round, before the output leaves that the round has held. Only
-// who is fed by the loop calls it.
+// FlushAtEnd has f flushed at the end of the round, before the output leaves that the round has held. Only a
+// session that the loop is feeding calls it.
 func (l *Loop) FlushAtEnd(f Flusher) { l.unflushed = f }
 
-// Kick implements Conn: from the same loop it costs an append, from elsewhere the loop is woken.
+// The implementation of Conn: from the same loop it costs an append, from elsewhere the loop is woken.
 func (t *loopConn) Kick(from *Loop) {
 	// plant:same-loop
 	if from == t.loop {
@@ -39,24 +39,24 @@ func (t *loopConn) KickAtEnd(from *Loop) {
 	t.wake()
 }
 
-// drain pumps the connections that were kicked from this loop.
+// drain pumps the connections that this loop has woken.
 func (l *Loop) drain() {
 	for i := 0; i < len(l.queue); i++ {
-		l.queue[i].kicked()
+		l.queue[i].woken()
 		l.queue[i] = nil
 	}
 	l.queue = l.queue[:0]
 }
 
-// flush writes what is to be written before the output that the round has held leaves, and pumps those who
-// were to be at the end of the round.
+// flush writes what must be written before the held output of the round leaves, and pumps the connections
+// that were woken for the end of the round.
 func (l *Loop) flush() {
 	l.flushLog()
 	if len(l.late) == 0 {
 		return
 	}
 	for i := 0; i < len(l.late); i++ {
-		l.late[i].kicked()
+		l.late[i].woken()
 		l.late[i] = nil
 	}
 	l.late = l.late[:0]

@@ -4,9 +4,9 @@ package transport
 
 import "golang.org/x/sys/unix"
 
-// nestedRound is what a loop needs besides to look after its other connections while what one of them was
-// fed takes long, a script for one: the outer round stands in the middle of its events, its scratch and its
-// read buffer.
+// nestedRound is what a loop needs besides to serve its other connections while feeding one of them takes
+// long, for example a script. The outer round is in the middle of its events, its scratch and its read
+// buffer.
 type nestedRound struct {
 	events  [loopEvents]unix.EpollEvent
 	buf     []byte
@@ -15,7 +15,7 @@ type nestedRound struct {
 }
 
 // pollWhileBusy does what is ready on the loop's other connections, without waiting. running is the
-// connection whose script is busy: it stays as it is, and its turn comes when the script is over.
+// connection with the busy script: it stays as it is, and its turn comes when the script is over.
 func (l *Loop) pollWhileBusy(running *loopConn) {
 	d := &l.driver
 	if d.nested == nil {
@@ -36,7 +36,7 @@ func (l *Loop) pollWhileBusy(running *loopConn) {
 	if err != nil && err != unix.EINTR {
 		panic("transport: epoll_wait: " + err.Error())
 	}
-	rest := d.todo // of the outer round: epoll does not tell of them again
+	rest := d.todo // of the outer round: epoll does not report them again
 	d.todo = nil
 	l.handleWhileBusy(rest, running)
 	l.handleWhileBusy(n.events[:max(count, 0)], running)
@@ -44,7 +44,7 @@ func (l *Loop) pollWhileBusy(running *loopConn) {
 	n.scratch.Recycle()
 }
 
-// handleWhileBusy handles events of other connections than running, and notes those of running for later.
+// handleWhileBusy handles events of other connections than running, and keeps those of running for later.
 func (l *Loop) handleWhileBusy(events []unix.EpollEvent, running *loopConn) {
 	d := &l.driver
 	for i := range events {
@@ -59,16 +59,16 @@ func (l *Loop) handleWhileBusy(events []unix.EpollEvent, running *loopConn) {
 			}
 		case fd == d.bell:
 			l.answerBellWhileBusy(running)
-		case fd == d.strangers:
-			l.serveStrangers(running)
+		case fd == d.unauthEpoll:
+			l.serveUnauth(running)
 		case d.listeners[fd] != "":
 			l.accept(fd)
 		}
 	}
 }
 
-// releaseOthers writes the output that is held, but for that of the connection whose script is busy: writing
-// could find its client gone, and the script's session must not end before the script.
+// releaseOthers writes the held output, except that of the connection with the busy script. Writing could
+// find its client gone, and the script's session must not end before the script.
 func (l *Loop) releaseOthers(running *loopConn) {
 	d := &l.driver
 	left := d.holding[:0]
@@ -86,12 +86,12 @@ func (l *Loop) releaseOthers(running *loopConn) {
 
 // answerBellWhileBusy does what others have left for the loop. The bell rings on if the loop is to end.
 func (l *Loop) answerBellWhileBusy(running *loopConn) {
-	kicked, _ := l.takeLeft()
-	for _, c := range kicked {
+	woken, _ := l.takeLeft()
+	for _, c := range woken {
 		if c == running {
 			l.queue = append(l.queue, c)
 			continue
 		}
-		c.kicked()
+		c.woken()
 	}
 }

@@ -60,7 +60,7 @@ type coalescing struct {
 	served        uint64 // waiters of the server, when it was looked at last
 }
 
-// count notes an event of a connection.
+// count counts an event of a connection.
 func (c *coalescing) count(conn *loopConn) {
 	c.events++
 	if conn.epoch != c.epoch {
@@ -76,7 +76,7 @@ func (c *coalescing) due() bool {
 }
 
 // after is called at the end of a round and returns how long the loop should wait before the next. Rounds are
-// at most longest apart; served counts the clients whose wait in a command is over.
+// at most longest apart; served counts the waiters that have been served.
 func (c *coalescing) after(now time.Time, longest time.Duration, served uint64) time.Duration {
 	c.rounds = 0
 	if c.waited {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// coalesceModel is a loop and its clients in a time of their own: what the loop does costs what it costs on a
+// coalesceModel is a loop and its clients in a time of their own. What the loop does costs what it costs on a
 // machine, and a client sends its next request some time after the reply.
 type coalesceModel struct {
 	clients int

@@ -8,16 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// loopConn is one connection on an event loop. Only the loop touches it, but for wake.
+// loopConn is one connection on an event loop. Only the loop touches it, except for wake.
 type loopConn struct {
 	loop    *Loop
 	session Session
 	layer   *layer // nil: not encrypted
 	fd      int    // -1: closed
-	socket  int    // the descriptor, for those who come from elsewhere while the session is not closed
-	held    []byte // output of this round, in the loop's room; written before pending grows
+	socket  int    // the descriptor, for other goroutines while the session is not closed
+	held    []byte // output of this round, in the loop's buffer; written before pending grows
 	pending []byte // output that the socket did not take
-	most    int    // how much a read takes, 0: all that there is room for
+	most    int    // how much a read takes, 0: as much as the buffer takes
 	leaving bool   // to be closed when pending is out
 	deaf    bool   // the client sends no more
 	paused  bool   // nothing is read: the session's input is full
@@ -25,11 +25,11 @@ type loopConn struct {
 	drainTo int
 	epoch   uint32 // of coalescing, when it was counted last
 	watched bool   // by epoll
-	// stranger: its client has yet to log in. It changes under the driver's mu.
-	stranger bool
+	// unauth: its client is unauthenticated. It changes under the driver's mu.
+	unauth bool
 }
 
-// over are the events of a connection of which at least one end is closed.
+// over are the events of a connection that is closed at one end at least.
 const over = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
 
 // watch tells epoll what the connection waits for: op adds it, or changes what it waited for. Polling is
@@ -46,9 +46,9 @@ func (c *loopConn) watch(op int) error {
 	return control(c.epoll(), op, c.fd, events)
 }
 
-// ready does what an event asks for. What may be left in the socket brings another event, in
-// the next round: each connection has one read a round, and the end of input is seen after the
-// replies of the round have left.
+// ready does what an event asks for. If something is left in the socket, another event comes in the next
+// round: each connection has one read a round. The end of input is seen after the replies of the round have
+// been sent.
 func (c *loopConn) ready(events uint32) {
 	defer c.contain()
 	if events&unix.EPOLLOUT != 0 {
@@ -67,7 +67,7 @@ func (c *loopConn) ready(events uint32) {
 	}
 }
 
-// lookAgain makes epoll tell once more what it has told already.
+// lookAgain makes epoll report once more what it has reported already.
 func (c *loopConn) lookAgain() {
 	if c.fd >= 0 {
 		_ = c.watch(unix.EPOLL_CTL_MOD)
@@ -108,7 +108,7 @@ func (c *loopConn) inputEnded() (again bool) {
 		c.close()
 		return false
 	}
-	c.deaf = true // the end of input may be still to be told, and means no more than that
+	c.deaf = true // the end of input may be reported later, and means no more than that
 	c.pump(nil)
 	return true
 }
@@ -141,8 +141,8 @@ func (c *loopConn) readBytes() int {
 	return loopReadBytes
 }
 
-// kicked is pump without input.
-func (c *loopConn) kicked() {
+// woken is pump without input.
+func (c *loopConn) woken() {
 	defer c.contain()
 	c.pump(nil)
 }
@@ -277,17 +277,17 @@ func (c *loopConn) close() {
 	c.fd = -1
 	c.session.Close() // before the descriptor can be another connection's: see HangUp
 	c.held, c.pending = nil, nil
-	_ = unix.Close(fd) // takes it out of epoll as well: nobody has duplicated it
+	_ = unix.Close(fd) // takes it out of epoll as well, because it has no duplicate
 }
 
 // wake makes the loop pump the connection; any goroutine may call it.
 func (c *loopConn) wake() {
 	d := &c.loop.driver
 	d.mu.Lock()
-	if c.stranger {
-		d.kickedStrangers = append(d.kickedStrangers, c)
+	if c.unauth {
+		d.wokenUnauth = append(d.wokenUnauth, c)
 	} else {
-		d.kicked = append(d.kicked, c)
+		d.woken = append(d.woken, c)
 	}
 	d.ring()
 	d.mu.Unlock()

@@ -28,12 +28,12 @@ const (
 	loopReadBytes = 64 << 10
 	// loopEvents is how many ready sockets one wait returns.
 	loopEvents = 256
-	// drainEvents is after how many of them those who got something meanwhile are told. Telling them once a
-	// round lets what many publish reach a listener in one write.
+	// drainEvents is after how many of them the woken connections are pumped, and not after each: so one
+	// write brings a subscriber what many clients have published.
 	drainEvents = 64
-	// mostKicked is how many of those who were kicked have their turn in one round: thousands that have more
-	// to do than one turn takes must not keep the others waiting.
-	mostKicked = 256
+	// mostWoken is how many woken connections have their turn in one round. Thousands that have more to do
+	// than one turn takes must not keep the others waiting.
+	mostWoken = 256
 	// mostAccepted is how many connections one listener brings in a round.
 	mostAccepted = 64
 	// loopYield is how long a loop keeps its processor before it offers it to others.
@@ -51,19 +51,19 @@ type loops struct {
 
 // loopDriver is what one loop waits with.
 type loopDriver struct {
-	owner     *loops
-	epoll     int
-	strangers int // an epoll of its own, which epoll watches: see strangers_epoll.go
-	bell      int // an eventfd: rung when there is something in kicked or arrived, or at the end
-	listeners map[int]string
-	conns     []*loopConn // by descriptor
-	buf       []byte
-	plain     []byte // what was decrypted; nil until a connection is encrypted
-	sealed    []byte // room for records
-	events    [loopEvents]unix.EpollEvent
-	todo      []unix.EpollEvent // those of the round that are still to be handled
-	pausing   bool              // no connection is accepted before resumeAt
-	resumeAt  time.Time
+	owner       *loops
+	epoll       int
+	unauthEpoll int // an epoll of its own, which epoll watches: see unauth_epoll.go
+	bell        int // an eventfd: rung when there is something in woken or arrived, or at the end
+	listeners   map[int]string
+	conns       []*loopConn // by descriptor
+	buf         []byte
+	plain       []byte // what was decrypted; nil until a connection is encrypted
+	sealed      []byte // buffer for records
+	events      [loopEvents]unix.EpollEvent
+	todo        []unix.EpollEvent // those of the round that are still to be handled
+	pausing     bool              // no connection is accepted before resumeAt
+	resumeAt    time.Time
 	// holding are the connections with output that is written at the end of the round.
 	holding   []*loopConn
 	heldBytes int
@@ -73,13 +73,13 @@ type loopDriver struct {
 	nested    *nestedRound // nil until a script is busy for the first time
 
 	mu      sync.Mutex
-	kicked  []*loopConn
+	woken   []*loopConn
 	arrived []*loopConn
 	opened  []int // listeners of TCP that are to be watched
-	// kickedStrangers have a queue of their own, in which they wait for each other.
-	kickedStrangers []*loopConn
-	rung            bool
-	ended           bool
+	// wokenUnauth has the unauthenticated ones. They wait for each other in a queue of their own.
+	wokenUnauth []*loopConn
+	rung        bool
+	ended       bool
 }
 
 // listenLoops serves listeners, which it takes over, on n event loops.
@@ -111,8 +111,8 @@ func listenLoops(e *Endpoint, lns []net.Listener, n int) (*loops, error) {
 	return ls, nil
 }
 
-// closerOf returns what ends a listener: nobody can connect from then on, and its address is free. The loop
-// is told of it by the system, and closes the descriptor, which nobody else may do while it accepts.
+// closerOf returns what ends a listener: no client can connect from then on, and its address is free. The
+// system tells the loop, which closes the descriptor. Nothing else may close it while the loop accepts.
 func closerOf(fd int) func() { return func() { _ = unix.Shutdown(fd, unix.SHUT_RDWR) } }
 
 // take serves one more listener, which it takes over, and returns what closes it.
@@ -182,7 +182,7 @@ func (ls *loops) newScratch() Scratch { return ls.endpoint.host.NewScratch(true)
 func (d *loopDriver) open(owner *loops) (err error) {
 	d.owner, d.listeners = owner, make(map[int]string)
 	d.buf = make([]byte, loopReadBytes)
-	d.bell, d.strangers = -1, -1
+	d.bell, d.unauthEpoll = -1, -1
 	if d.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return os.NewSyscallError("epoll_create1", err)
 	}
@@ -192,7 +192,7 @@ func (d *loopDriver) open(owner *loops) (err error) {
 	if err = control(d.epoll, unix.EPOLL_CTL_ADD, d.bell, unix.EPOLLIN); err != nil {
 		return err
 	}
-	return d.openStrangers()
+	return d.openUnauth()
 }
 
 // close closes everything that an ended loop holds.
@@ -213,10 +213,10 @@ func (l *Loop) close() {
 		_ = unix.Close(fd)
 	}
 	d.mu.Lock()
-	d.rung = true // nobody rings a bell whose descriptor may be another file by then
+	d.rung = true // a bell must not be rung when its descriptor may be another file
 	d.mu.Unlock()
 	_ = unix.Close(d.bell)
-	_ = unix.Close(d.strangers)
+	_ = unix.Close(d.unauthEpoll)
 	_ = unix.Close(d.epoll)
 }
 
@@ -256,8 +256,8 @@ func (l *Loop) run() {
 				if l.answerBell() {
 					return
 				}
-			case fd == d.strangers:
-				l.serveStrangers(nil)
+			case fd == d.unauthEpoll:
+				l.serveUnauth(nil)
 			case d.listeners[fd] != "":
 				l.accept(fd)
 			}
@@ -284,10 +284,9 @@ func (l *Loop) run() {
 	}
 }
 
-// yield steps back behind whoever else wants to run, once in a while. The runtime's monitor takes the
-// processor from a goroutine that has had it for 10 ms, in the middle of a system call, and then wakes
-// up every 20 us or so to look for more of the kind: on a busy loop it never slept, and took a
-// thirtieth of the processor's time.
+// yield lets other goroutines run first, once in a while. The runtime's monitor takes the processor from a
+// goroutine that has had it for 10 ms, in the middle of a system call. Then it wakes up every 20 us or so to
+// look for more such goroutines. On a busy loop it never slept, and took a thirtieth of the processor's time.
 func (d *loopDriver) yield(now time.Time) {
 	if now.Sub(d.yielded) >= loopYield {
 		d.yielded = now
@@ -375,25 +374,25 @@ func (d *loopDriver) watchListener(fd int) {
 
 // answerBell does what others have left for the loop and says whether it is to end.
 func (l *Loop) answerBell() (ended bool) {
-	kicked, ended := l.takeLeft()
-	for _, c := range kicked {
-		c.kicked()
+	woken, ended := l.takeLeft()
+	for _, c := range woken {
+		c.woken()
 	}
 	l.drain()
 	return ended
 }
 
-// takeLeft takes what others have left for the loop: listeners and connections that are new, and those who
-// were kicked, of whom it returns some. The bell rings on if there are more, or if the loop is to end.
-func (l *Loop) takeLeft() (kicked []*loopConn, ended bool) {
+// takeLeft takes what other goroutines have left for the loop: new listeners and connections, and some of the
+// woken connections, which it returns. The bell rings on if there are more, or if the loop is to end.
+func (l *Loop) takeLeft() (woken []*loopConn, ended bool) {
 	d := &l.driver
 	d.mu.Lock()
 	arrived, opened := d.arrived, d.opened
 	d.arrived, d.opened = nil, nil
-	kicked, d.kicked = some(d.kicked, mostKicked)
-	strangers, rest := some(d.kickedStrangers, strangersARound)
-	kicked, d.kickedStrangers = append(kicked, strangers...), rest
-	if ended = d.ended; !ended && len(d.kicked)+len(rest) == 0 {
+	woken, d.woken = some(d.woken, mostWoken)
+	unauth, rest := some(d.wokenUnauth, unauthPerRound)
+	woken, d.wokenUnauth = append(woken, unauth...), rest
+	if ended = d.ended; !ended && len(d.woken)+len(rest) == 0 {
 		var count [8]byte
 		_, _ = unix.Read(d.bell, count[:])
 		d.rung = false
@@ -405,7 +404,7 @@ func (l *Loop) takeLeft() (kicked []*loopConn, ended bool) {
 	for _, c := range arrived {
 		l.register(c)
 	}
-	return kicked, ended
+	return woken, ended
 }
 
 // some returns at most so many of the first, which may be appended to, and the rest.
@@ -432,14 +431,14 @@ func (l *Loop) accept(listener int) {
 			_ = unix.Close(listener)
 			return
 		default: // descriptors or memory are short
-			d.owner.endpoint.refusals.note(d.owner.endpoint.log, err)
+			d.owner.endpoint.refusals.add(d.owner.endpoint.log, err)
 			d.pause()
 			return
 		}
 	}
 }
 
-// welcome makes a session for a new connection and hands it to the loop whose turn it is.
+// welcome makes a session for a new connection and hands it to the next loop in turn.
 func (l *Loop) welcome(fd int, network string) {
 	ls := l.driver.owner
 	target := ls.pick()
@@ -464,7 +463,7 @@ func (l *Loop) welcome(fd int, network string) {
 	target.driver.mu.Unlock()
 }
 
-// pick returns the loop whose turn it is to get a connection. Any goroutine may call it.
+// pick returns the loop that gets the next connection. Any goroutine may call it.
 func (ls *loops) pick() *Loop { return ls.loops[int(ls.next.Add(1)-1)%len(ls.loops)] }
 
 func (l *Loop) register(c *loopConn) {

@@ -34,8 +34,8 @@ func turn(t *testing.T, l *Loop) {
 		switch int(ev.Fd) {
 		case l.driver.bell:
 			l.answerBell()
-		case l.driver.strangers:
-			l.serveStrangers(nil)
+		case l.driver.unauthEpoll:
+			l.serveUnauth(nil)
 		default:
 			l.driver.conns[ev.Fd].ready(ev.Events)
 		}
@@ -68,8 +68,8 @@ func (h *pongs) release() {
 	}
 }
 
-// A loop may read the end of input before epoll tells of it, when the client shuts its half between an event
-// and the read. What epoll tells then is not a second end.
+// A loop may read the end of input before epoll reports it, when the client shuts its half between an event
+// and the read. The later report is not a second end.
 func TestEndOfInputIsReadBeforeItIsTold(t *testing.T) {
 	h := newPongs()
 	l := byHand(t, h)

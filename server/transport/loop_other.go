@@ -12,7 +12,7 @@ import (
 // connection has goroutines of its own, as with Addresses.Loops 0 on Linux.
 const HasLoops = false
 
-// Loop is an event loop, of which this system has none: a *Loop is always nil.
+// Loop is an event loop. This system has none: a *Loop is always nil.
 type Loop struct{}
 
 // FlushAtEnd is never called.

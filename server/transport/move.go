@@ -12,7 +12,7 @@ type Place struct {
 	Port int      // 0: there is none
 }
 
-// MoveError says that an address cannot be bound, of which port.
+// MoveError says that an address cannot be bound, and for which port.
 type MoveError struct {
 	Secure bool // that of encrypted connections
 	Err    error
@@ -115,9 +115,9 @@ func (f *front) first() *net.Addr {
 	return &f.doors[0].addr
 }
 
-// move makes a front listen elsewhere. A listener whose address stays is kept. What is to go is closed before
-// anything is bound, for it may be in the way: 0.0.0.0 of every other address. If an address cannot be bound
-// it is opened again.
+// move makes a front listen elsewhere. A listener keeps running if its address stays. The others are closed
+// before anything is bound, because they may be in the way: 0.0.0.0 conflicts with every other address. If an
+// address cannot be bound, they are opened again.
 func (e *Endpoint) move(f *front, bind []string, port int, serve func(net.Listener) (func(), error)) error {
 	was := *f
 	now := was.place("").Port

@@ -11,7 +11,7 @@ import (
 )
 
 // mostPiped is how much a client may have sent that the server has not read. The server reads at once, unless
-// it is told to let the client wait: see flow.go.
+// it lets the client wait: see flow.go.
 const mostPiped = 1 << 20
 
 // pipe returns the two ends of an in-process connection. Unlike net.Pipe a write does not wait for the
@@ -62,8 +62,8 @@ func (b *pipeBuffer) read(p []byte) (int, error) {
 	return n, err
 }
 
-// take is read, but for the call of onTaken, which it returns if that is due: it needs
-// locks that are taken before ours.
+// take is read without the call of onTaken. It returns onTaken if the call is due: that needs locks that are
+// taken before ours.
 func (b *pipeBuffer) take(p []byte) (n int, taken func(), err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -119,13 +119,13 @@ func (b *pipeBuffer) write(p []byte) (n int, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for {
-		switch room := b.most - (len(b.data) - b.off); {
+		switch free := b.most - (len(b.data) - b.off); {
 		case b.closed:
 			return n, io.ErrClosedPipe
 		case b.writeBy.passed():
 			return n, os.ErrDeadlineExceeded
-		case room > 0:
-			part := p[n:min(len(p), n+room)]
+		case free > 0:
+			part := p[n:min(len(p), n+free)]
 			b.compact()
 			b.data = append(b.data, part...)
 			n += len(part)

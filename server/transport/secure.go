@@ -35,7 +35,7 @@ type handshakes struct {
 	silent int // failures that were not logged since
 }
 
-// begin notes one that begins, and cuts the oldest if there are too many.
+// begin records a handshake that begins, and cuts the oldest if there are too many.
 func (h *handshakes) begin(nc net.Conn) *list.Element {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -45,7 +45,7 @@ func (h *handshakes) begin(nc net.Conn) *list.Element {
 	return h.open.PushBack(nc)
 }
 
-// end notes the end of one.
+// end records the end of a handshake.
 func (h *handshakes) end(e *list.Element) {
 	h.mu.Lock()
 	h.open.Remove(e) // does nothing for one that was cut
@@ -172,14 +172,14 @@ type layer struct {
 	input  []byte // ciphertext that was read and conn has not taken yet
 	sealed []byte // records that conn has written since seal or open began
 
-	// How much of the output the peer can have read is told in plaintext, and known in records: a record of
-	// which the last byte is missing says nothing. last are the last of them, a ring.
+	// How much output the peer can have read is counted in plaintext, but known only in records: a record
+	// without its last byte says nothing. last has the last records, as a ring.
 	plain, cipher int64
 	last          [16]record
 	next          int
 }
 
-// record is where one lies, counted from the connection's first byte.
+// record is the place of a record, counted from the connection's first byte.
 type record struct{ plainFrom, plainTo, cipherTo int64 }
 
 // take gives conn ciphertext.
@@ -215,9 +215,9 @@ func (l *layer) open(buf []byte) (n int, more bool, err error) {
 	return n, true, nil
 }
 
-// seal makes records of output, one for each recordBytes, in room, whose memory it may use.
-func (l *layer) seal(b, room []byte) ([]byte, error) {
-	l.sealed = append(room[:0], l.sealed...)
+// seal makes records of output, one for each recordBytes. It may use the memory of buf.
+func (l *layer) seal(b, buf []byte) ([]byte, error) {
+	l.sealed = append(buf[:0], l.sealed...)
 	for len(b) > 0 {
 		piece := b[:min(len(b), recordBytes)]
 		if _, err := l.conn.Write(piece); err != nil {

@@ -17,7 +17,7 @@ import (
 const (
 	// plainBytes holds what one read can bring: its own bytes, and those of a record that began before.
 	plainBytes = loopReadBytes + recordBytes
-	// mostSealedBytes is the room for records that a loop keeps.
+	// mostSealedBytes is the size of the largest buffer for records that a loop keeps.
 	mostSealedBytes = 64 << 10
 )
 
@@ -58,7 +58,7 @@ func (ls *loops) adopt(tc *tls.Conn, c *carriage) bool {
 	return true
 }
 
-// registered looks at what came behind the handshake, of which epoll does not tell.
+// registered looks at what came behind the handshake; epoll does not report that.
 func (c *loopConn) registered() {
 	if c.layer != nil && c.fd >= 0 {
 		defer c.contain()

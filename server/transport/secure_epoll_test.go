@@ -13,7 +13,7 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// bothEnds are the layer of a server and the peer whose bytes it takes and gives by hand.
+// bothEnds returns the layer of a server, and a peer that the test moves bytes to and from by hand.
 func bothEnds(t *testing.T) (*layer, *tls.Conn, net.Conn) {
 	t.Helper()
 	ca := testkit.NewAuthority(t)

@@ -19,7 +19,7 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// sealed is an endpoint whose only port is encrypted, and what its clients need.
+// sealed returns an endpoint that has only an encrypted port, and the configuration for its clients.
 func sealed(t *testing.T, h Host, loops int) (*Endpoint, *tls.Config) {
 	t.Helper()
 	ca := testkit.NewAuthority(t)
@@ -30,7 +30,7 @@ func sealed(t *testing.T, h Host, loops int) (*Endpoint, *tls.Config) {
 	return e, &tls.Config{RootCAs: ca.Pool(), ServerName: "localhost"}
 }
 
-// Requests come in records of any size, in packets of any size, and the end of input behind them; all are
+// Requests come in records of any size, in packets of any size, and the end of input behind them. All are
 // answered, on loops and without, by both versions of the protocol.
 func TestEncryptedConnections(t *testing.T) {
 	const requests = 20_000
@@ -146,7 +146,7 @@ func TestHandshakesAreBounded(t *testing.T) {
 	require.Len(t, ends, mostHandshakes-1)
 }
 
-// A log that tells of failed handshakes is not flooded by them, and counts those that it leaves out.
+// Failed handshakes do not flood the log, and it counts those that it leaves out.
 func TestFailedHandshakesAreLogged(t *testing.T) {
 	var out bytes.Buffer
 	var mu sync.Mutex

@@ -21,9 +21,9 @@ func keepSocketAlive(fd int, idle time.Duration) {
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPCNT, 3)
 }
 
-// guardSocket has an idle peer probed within ms, so that a living one gives signs of life: after a quarter of
-// that time, and ten times within it from then on. There is no TCP_USER_TIMEOUT: it would close on a client
-// that lives and takes no output, too.
+// guardSocket makes the system probe an idle peer within ms, so that a living peer answers. The first probe
+// is after a quarter of that time; then there are about ten within ms. There is no TCP_USER_TIMEOUT: it would
+// also close the connection of a living client that takes no output.
 func guardSocket(fd int, ms int64) {
 	if fd < 0 {
 		return

@@ -12,7 +12,7 @@ const (
 	readBufferBytes = 16 << 10
 	// writeBytes is how much is written at once.
 	writeBytes = 256 << 10
-	// mostSpareBytes is the room for replies that a connection keeps while it is idle.
+	// mostSpareBytes is the size of the largest reply buffer that a connection keeps while it is idle.
 	mostSpareBytes = 64 << 10
 	// pausedGlance is how often a connection that is not read from is looked at: it may have been closed.
 	pausedGlance = 50 * time.Millisecond
@@ -37,18 +37,18 @@ type streamConn struct {
 	ended   bool   // the connection is to be closed when out is empty
 	broken  bool   // nothing can be written any more
 
-	signal chan struct{} // there is output, a kick, or an end
-	pumped bool          // a kick is due (under outMu)
-	drains bool          // a kick is due when the output has fallen to drainTo (under outMu)
+	signal chan struct{} // there is output, a wake-up, or an end
+	pumped bool          // a wake-up is due (under outMu)
+	drains bool          // a wake-up is due when the output has fallen to drainTo (under outMu)
 	// drainTo is set by AwaitDrain.
 	drainTo int
-	room    chan struct{} // the session's input may no longer be full
+	notFull chan struct{} // the session's input may no longer be full
 }
 
 // serveConn serves one connection until it ends. It returns when both its goroutines have.
 func (e *Endpoint) serveConn(nc net.Conn) {
 	t := &streamConn{conn: nc, stop: e.stop, scratch: e.host.NewScratch(false),
-		signal: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+		signal: make(chan struct{}, 1), notFull: make(chan struct{}, 1)}
 	refusal := e.host.Open(t, Peer{Local: nc.LocalAddr(), Remote: nc.RemoteAddr(), FD: -1, Certificate: certificateName(nc)})
 	if refusal != "" {
 		_, _ = nc.Write([]byte(refusal))
@@ -92,11 +92,11 @@ func (t *streamConn) read() (err error) {
 	}
 }
 
-// errPanicked is why a connection ends whose input or output panicked.
+// errPanicked is the reason that a connection ends with after a panic in its input or output.
 var errPanicked = errors.New("transport: the connection panicked")
 
-// contain is deferred by both goroutines. It makes a panic, which may be that of a net.Conn of somebody
-// else's, end the connection, not the process.
+// contain is deferred by both goroutines. After a panic, which may come from a foreign net.Conn, it ends the
+// connection and not the process.
 func (t *streamConn) contain(err *error) {
 	if p := recover(); p != nil {
 		t.session.Panicked(p)
@@ -121,7 +121,7 @@ func (t *streamConn) awaitRoom() bool {
 			return true
 		}
 		select {
-		case <-t.room:
+		case <-t.notFull:
 		case <-t.stop:
 			return false
 		case <-glance.C:
@@ -166,7 +166,7 @@ func (t *streamConn) pump(data []byte) (hangUp, full bool) {
 	full = t.session.InputFull(readBufferBytes)
 	if data == nil && !full { // the reader may be waiting
 		select {
-		case t.room <- struct{}{}:
+		case t.notFull <- struct{}{}:
 		default:
 		}
 	}
@@ -180,10 +180,10 @@ func (t *streamConn) write() {
 	for range t.signal {
 		for {
 			t.outMu.Lock()
-			kicked := t.pumped
+			woken := t.pumped
 			t.pumped = false
 			t.outMu.Unlock()
-			if kicked {
+			if woken {
 				t.pump(nil)
 			}
 			t.outMu.Lock()
@@ -226,7 +226,7 @@ func (t *streamConn) writeOut(out []byte) error {
 	return nil
 }
 
-// wrote notes what was written.
+// wrote counts what was written.
 func (t *streamConn) wrote(n int, err error) {
 	if n == writeBytes {
 		t.session.NoteRead()
@@ -245,7 +245,7 @@ func (t *streamConn) AwaitDrain(low int) bool {
 	t.outMu.Lock()
 	defer t.outMu.Unlock()
 	if p, ok := t.conn.(*pipeEnd); ok {
-		return p.out.whenTaken(t.queued-int64(low), t.kickBack)
+		return p.out.whenTaken(t.queued-int64(low), t.drained)
 	}
 	if len(t.out)+t.writing <= low {
 		return false
@@ -254,8 +254,8 @@ func (t *streamConn) AwaitDrain(low int) bool {
 	return true
 }
 
-// kickBack is Kick for a pipe.
-func (t *streamConn) kickBack() { t.Kick(nil) }
+// drained wakes the session's owner when a pipe has drained.
+func (t *streamConn) drained() { t.Kick(nil) }
 
 func (t *streamConn) wake() {
 	select {
@@ -272,7 +272,7 @@ func (t *streamConn) end() {
 	t.wake()
 }
 
-// Kick implements Conn.
+// The implementation of Conn: the goroutine that writes feeds the session.
 func (t *streamConn) Kick(*Loop) {
 	t.outMu.Lock()
 	t.pumped = true
@@ -324,8 +324,8 @@ func (t *streamConn) Unsent() int {
 	return len(t.out)
 }
 
-// Unacked implements Conn. What the system has of an encrypted connection are records, of which the peer may
-// have read more than their bytes tell: it counts as read.
+// Unacked implements Conn. The system has only the records of an encrypted connection. The peer may have read
+// more than their bytes show, so they count as read.
 func (t *streamConn) Unacked() int {
 	if carrier(t.conn) != t.conn {
 		return t.Buffered()
@@ -343,14 +343,14 @@ func (t *streamConn) HangUp() {
 		p.out.drop() // of a socket, too, nothing that we hold is sent any more
 	}
 	cut(t.conn)
-	t.end() // nobody may be reading
+	t.end() // it may be that no goroutine reads
 }
 
 // What follows is the rest of Conn.
 
 func (t *streamConn) GuardPeer(ms int64) { guardNetConn(carrier(t.conn), ms) }
 func (t *streamConn) Heard() Silence     { return netConnHeard(carrier(t.conn)) }
-func (t *streamConn) SetStranger(int)    {} // reads are small, and nobody waits for another's
+func (t *streamConn) SetStranger(int)    {} // reads are small, and clients do not wait for each other
 func (t *streamConn) Attach(s Session)   { t.session = s }
 
 // PeerGone implements Conn.
@@ -372,6 +372,6 @@ func carrier(nc net.Conn) net.Conn {
 	}
 }
 
-// cut closes a connection without the farewell of TLS, for which a peer that does
-// not read could make us wait.
+// cut closes a connection without the closing message of TLS, because a peer that does not read could make us
+// wait for that.
 func cut(nc net.Conn) { _ = carrier(nc).Close() }

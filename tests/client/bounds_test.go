@@ -234,6 +234,15 @@ func TestStoppedServer(t *testing.T) {
 			require.ErrorIs(t, context.Cause(l.Context()), client.ErrClosed)
 			return client.ErrNoAnswer
 		}},
+		"Close under other calls": {limit, func(c *client.Client, l *client.Lock) error {
+			locked, unlocked := make(chan error, 1), make(chan error, 1)
+			go func() { _, err := c.Lock(ctx, "other"); locked <- err }()
+			go func() { unlocked <- l.Unlock(ctx) }()
+			synctest.Wait()
+			c.Close()
+			require.ErrorIs(t, <-locked, client.ErrClosed)
+			return <-unlocked
+		}},
 	}
 	for name, call := range calls {
 		t.Run(name, func(t *testing.T) {

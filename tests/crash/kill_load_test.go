@@ -27,10 +27,12 @@ func (p *promise) ack(value int64) { p.acked = value }
 // worker is one client's part of the load. Everything it does it can check after a kill.
 type worker struct {
 	name    string
-	counter promise // INCR counter:NAME
-	list    promise // in a transaction: RPUSH list:NAME n, SET last:NAME n
-	sold    promise // SECKILL sale NAME-n
-	seen    promise // the highest value of the next worker's counter that it has read
+	counter promise        // INCR counter:NAME
+	list    promise        // in a transaction: RPUSH list:NAME n, SET last:NAME n
+	sold    promise        // SECKILL sale NAME-n
+	delayed promise        // DELAY.ADD delayed:NAME n
+	unsure  map[int64]bool // entries of delayed that were never acknowledged
+	seen    promise        // the highest value of the next worker's counter that it has read
 	next    *worker
 	lock    lockState // LOCK own:NAME, which no other client wants
 	shared  lockState // LOCK shared, which all want
@@ -47,7 +49,7 @@ type lockState struct {
 func (w *worker) run(c *testkit.Client, chance *rand.Rand) {
 	for {
 		var err error
-		switch chance.IntN(9) {
+		switch chance.IntN(11) {
 		case 0, 1, 2:
 			err = w.count(c)
 		case 3, 4:
@@ -60,6 +62,10 @@ func (w *worker) run(c *testkit.Client, chance *rand.Rand) {
 			err = w.shared.toggle(c, "shared", w.name)
 		case 8:
 			err = w.buy(c)
+		case 9:
+			err = w.delay(c, chance)
+		case 10:
+			err = w.putOff(c, chance)
 		}
 		if err != nil {
 			return
@@ -95,6 +101,53 @@ func (w *worker) buy(c *testkit.Client) error {
 		w.sold.ack(w.sold.sent)
 	}
 	return err
+}
+
+// delay adds an entry to a stream of its own a few milliseconds later.
+func (w *worker) delay(c *testkit.Client, chance *rand.Rand) error {
+	w.delayed.sent++
+	n := strconv.FormatInt(w.delayed.sent, 10)
+	_, err := c.Call("DELAY.ADD", "delayed:"+w.name, "PX", strconv.Itoa(chance.IntN(60)), "ID", n, "n", n)
+	if err == nil {
+		w.delayed.ack(w.delayed.sent)
+	}
+	return err
+}
+
+// putOff moves one of the latest entries, if it is still pending.
+func (w *worker) putOff(c *testkit.Client, chance *rand.Rand) error {
+	n := max(w.delayed.sent-chance.Int64N(10), 1)
+	_, err := c.Call("DELAY.MOVE", "delayed:"+w.name, strconv.FormatInt(n, 10), "PX", strconv.Itoa(chance.IntN(300)))
+	return err
+}
+
+// checkDelayed fails unless each entry with an acknowledged DELAY.ADD is in the stream once, or pending.
+func (w *worker) checkDelayed(t *testing.T, c *testkit.Client) {
+	t.Helper()
+	key := "delayed:" + w.name
+	both, err := c.CallPipeline([][]string{{"MULTI"}, {"XRANGE", key, "-", "+"}, {"DELAY.LIST", key, "COUNT", "1000000"}, {"DELAY.COUNT", key},
+		{"HLEN", "{" + key + "}:delayed:entries"}, {"EXEC"}})
+	require.NoError(t, err)
+	if w.delayed.sent > w.delayed.acked {
+		w.unsure[w.delayed.sent] = true
+	}
+	reply := both[5].Elems
+	times := map[string]int{}
+	for _, e := range reply[0].Elems {
+		times[e.Elems[1].Elems[1].Str]++
+	}
+	for _, e := range reply[1].Elems {
+		times[e.Elems[0].Str]++
+	}
+	require.EqualValues(t, len(reply[1].Elems), reply[2].Int, "%s: the two keys do not agree", w.name)
+	require.Equal(t, reply[2].Int, reply[3].Int, "%s: the two keys do not agree", w.name)
+	for n := int64(1); n <= w.delayed.sent; n++ {
+		got := times[strconv.FormatInt(n, 10)]
+		require.LessOrEqual(t, got, 1, "%s: delayed entry %d comes more than once", w.name, n)
+		require.True(t, got == 1 || w.unsure[n], "%s: acknowledged delayed entry %d is lost", w.name, n)
+		delete(times, strconv.FormatInt(n, 10))
+	}
+	require.Empty(t, times, "%s: entries that were not sent", w.name)
 }
 
 // stockOfTheSale is what it begins with: more than is sold.
@@ -194,6 +247,7 @@ func (w *worker) check(t *testing.T, c *testkit.Client) {
 		require.Equal(t, int64(1), c.Do("SISMEMBER", "seckill:order:sale", id).Int, "%s: an acknowledged sale is lost", w.name)
 	}
 	w.sold.acked = 0 // each sale is checked once: the next user has a new number
+	w.checkDelayed(t, c)
 	w.lock.check(t, c, "own:"+w.name, w.name)
 	w.shared.check(t, c, "shared", w.name)
 	w.counter.begin(counter)

@@ -44,7 +44,7 @@ func killAgain(t *testing.T, fsync string, times int, chance *rand.Rand) {
 		Args: []string{"--port", "0", "--save", "", "--appendonly", "yes", "--appendfsync", fsync}})
 	workers := make([]*worker, workersOfAServer)
 	for i := range workers {
-		workers[i] = &worker{name: "w" + strconv.Itoa(i)}
+		workers[i] = &worker{name: "w" + strconv.Itoa(i), unsure: map[int64]bool{}}
 	}
 	for i, w := range workers {
 		w.next = workers[(i+1)%len(workers)]
@@ -77,5 +77,6 @@ func killAgain(t *testing.T, fsync string, times int, chance *rand.Rand) {
 		s.Kill()
 	}
 	require.Positive(t, rewrites.Load(), "the log was never rewritten")
-	t.Logf("%s: %d kills, %d rewrites, %d INCRs, %d transactions", fsync, times, rewrites.Load(), workers[0].counter.begun, workers[0].list.begun)
+	t.Logf("%s: %d kills, %d rewrites, %d INCRs, %d transactions, %d delayed entries", fsync, times, rewrites.Load(),
+		workers[0].counter.begun, workers[0].list.begun, workers[0].delayed.sent)
 }

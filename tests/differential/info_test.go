@@ -42,7 +42,7 @@ func TestInfoFields(t *testing.T) {
 	}
 	headlines := func(text string) (lines []string) {
 		for _, name := range fieldNames(text) {
-			if strings.HasPrefix(name, "# ") && name != "# Locks" {
+			if strings.HasPrefix(name, "# ") && name != "# Locks" && name != "# Delays" {
 				lines = append(lines, name)
 			}
 		}

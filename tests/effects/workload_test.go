@@ -91,7 +91,7 @@ func (w *worker) member() string {
 
 // command makes one command.
 func (w *worker) command() []string {
-	families := []func() []string{w.onString, w.onString, w.onKey, w.onKey, w.onHash, w.onHash, w.onSet, w.onList, w.onList, w.onZSet, w.onStream, w.onLock, w.onSale}
+	families := []func() []string{w.onString, w.onString, w.onKey, w.onKey, w.onHash, w.onHash, w.onSet, w.onList, w.onList, w.onZSet, w.onStream, w.onLock, w.onSale, w.onTime}
 	words := families[w.rand.IntN(len(families))]()
 	if w.rand.IntN(12) == 0 { // twice, by a script
 		words = append([]string{"EVAL", "redis.pcall(unpack(ARGV)) return redis.pcall(unpack(ARGV))", "0"}, words...)
@@ -340,5 +340,24 @@ func (w *worker) onSale() []string {
 		{"RENAME", "seckill:holds:" + made, "seckill:holds:made" + w.n(3)},
 		{"COPY", "seckill:holds:" + made, "seckill:holds:made" + w.n(3), "REPLACE"},
 	}...)
+	return options[w.rand.IntN(len(options))]
+}
+
+// onTime is what falls due, or comes back, by itself.
+func (w *worker) onTime() []string {
+	stream, id := "later"+w.n(3), "id"+w.n(20)
+	options := [][]string{
+		{"DELAY.ADD", stream, "PX", w.n(300), "ID", id, "n", w.value()},
+		{"DELAY.ADD", stream, "PX", "5" + w.n(10), "n", w.value(), "m", w.n(9)},
+		{"DELAY.MOVE", stream, id, "PX", w.n(300)},
+		{"DELAY.CANCEL", stream, id},
+		{"RENAME", "{" + stream + "}:delayed", "{later" + w.n(3) + "}:delayed"},
+		{"COPY", "{" + stream + "}:delayed:entries", "{later" + w.n(3) + "}:delayed:entries", "REPLACE"},
+		{"LIMIT.TAKE", "limit" + w.n(3), "5", "7", "30", "COST", w.n(5)},
+		{"LIMIT.TAKE", "limit" + w.n(3), "3", "9", "20", "WAIT", "10"},
+		{"CL.THROTTLE", "limit" + w.n(3), "4", "3", "1"},
+		{"SECKILL.CREATE", "rated", "STOCK", w.n(40), "RATE", "3", "50", "BURST", "2", "REPLACE"},
+		{"SECKILL", "rated", "user" + w.n(5), "order" + w.n(60)},
+	}
 	return options[w.rand.IntN(len(options))]
 }

@@ -35,6 +35,7 @@ var homes = map[commands.Group][]string{
 	commands.String: {"s1", "s2", "n1"}, commands.Bitmap: {"s1", "bits"}, commands.List: {"l1", "l2", "lbig"}, commands.Set: {"t1", "t2", "tbig"},
 	commands.Hash: {"h1", "h2", "hbig", "hdue"}, commands.SortedSet: {"z1", "z2", "zbig"}, commands.Stream: {"x1", "x2"}, commands.Geo: {"g1", "g2"},
 	commands.HyperLogLog: {"p1", "p2"}, commands.Bloom: {"f1", "f2"}, commands.Lock: {"k1", "k2", "k3", "k4"},
+	commands.Limit: {"s1", "r1", "r2"}, commands.Delay: {"x1", "x2"},
 }
 
 // anywhere are keys of every type, and some that are none.

@@ -252,7 +252,7 @@ func TestAddOfNothing(t *testing.T) {
 	for _, c := range []struct{ id, raft, client, says string }{
 		{"d", d.Addr(), at, "not the raft port of a lockserver"},
 		{"d", at, nothing(), "connection refused"},
-		{"e", at, d.Addr(), "whose raft-id is 'd'"},
+		{"e", at, d.Addr(), "a server with the raft-id 'd'"},
 		{g.ID(leader), at, d.Addr(), "this member leads"},
 		{g.ID(g.Others(leader)[0]), at, d.Addr(), "is there already"},
 	} {

@@ -33,7 +33,7 @@ func TestGroupsAreMixedUp(t *testing.T) {
 	eventually(t, "the other serves", func() bool { return alone.Try("SET", "whose", "theirs").Str == "OK" })
 	eventually(t, "it is refused, with the reason", func() bool {
 		said := leaderOf(t, all).Try("RAFT", "ADD", "d", at, alone.Addr()).Str
-		return strings.Contains(said, "of another group, whose id is "+alone.Field("raft_group_id")) && strings.Contains(said, "raft-group")
+		return strings.Contains(said, "of another group, with the id "+alone.Field("raft_group_id")) && strings.Contains(said, "raft-group")
 	})
 	eventually(t, "its group is as it was", func() bool { return alone.Try("GET", "whose").Str == "theirs" })
 	eventually(t, "nobody knows it", func() bool { return len(leaderOf(t, all).Try("RAFT", "MEMBERS").Elems) == 3 })

@@ -22,7 +22,7 @@ func buy(ctx context.Context, client *redis.Client, voucher, user, order string)
 		return false, "", err // not known: it may have been sold
 	}
 	answers := [...]string{"yours, for the next 15 minutes", "sold out", "you have one already", "not yet", "too late",
-		"that order was taken back, click again"}
+		"that order was taken back, click again", "too fast, wait a moment"}
 	return answer == 0, answers[answer], nil
 }
 

@@ -124,6 +124,12 @@ func locksAndSalesAreOrdinaryKeys(t *testing.T, p testkit.Program) {
 	}
 	require.Equal(t, int64(1), ours.Do("SECKILL.CANCEL", "11", "user-7", "order-7").Int)
 	sale := ours.Do("SECKILL.INFO", "11")
+	for i := range 300 {
+		require.Equal(t, fmt.Sprint("id-", i), ours.Do("DELAY.ADD", "later", "PX", "3600000", "ID", fmt.Sprint("id-", i), "n", strconv.Itoa(i)).Str)
+	}
+	later := ours.Do("DELAY.LIST", "later", "COUNT", "1000")
+	require.Len(t, later.Elems, 300)
+	require.Equal(t, "[1 5 4 0 3600000]", ours.Do("LIMIT.TAKE", "limit", "5", "1", "3600000").String())
 	save(t, ours)
 	checkRDB(t, p, dir)
 
@@ -145,6 +151,10 @@ func locksAndSalesAreOrdinaryKeys(t *testing.T, p testkit.Program) {
 	require.Greater(t, back.Do("LOCK", "door", "bob").Int, token.Int)
 	require.Equal(t, int64(1), back.Do("SECKILL", "10", "user-0", "order-0").Int)
 	require.Equal(t, sale, back.Do("SECKILL.INFO", "11"))
+	require.Equal(t, later, back.Do("DELAY.LIST", "later", "COUNT", "1000"))
+	require.Equal(t, int64(1), back.Do("DELAY.MOVE", "later", "id-299", "PX", "0").Int)
+	require.Eventually(t, func() bool { return back.Do("XLEN", "later").Int == 1 }, time.Minute, time.Millisecond)
+	require.Equal(t, int64(3), back.Do("LIMIT.TAKE", "limit", "5", "1", "3600000").Elems[2].Int)
 	require.Equal(t, int64(0), back.Do("SECKILL", "11", "user-8", "order-8").Int)
 	require.Equal(t, int64(2), back.Do("SECKILL", "11", "user-8", "order-9999").Int)
 	require.Equal(t, int64(1), back.Do("SECKILL.CONFIRM", "11", "user-8", "order-8").Int)

@@ -7,38 +7,38 @@ import (
 	hraft "github.com/hashicorp/raft"
 )
 
-// anchored is a log, and the snapshots behind which it goes on. It knows how they stand to each other, which
-// the library loses sight of four times.
+// anchored is a log, and the snapshots that it goes on from. It knows how they fit together. The library
+// loses sight of that in four cases.
 //
-// A member that was sent a snapshot has no entry from before, and the library says of the one that the
-// snapshot ends with that there is none such. A leader whose entries behind the snapshot are others than the
-// member's then finds nothing that they have in common. This one knows that entry. A leader's does not: one
-// that has it no more is to send its snapshot.
+// First, a member that got a snapshot has no entry from before it. The library reports no entry where the
+// snapshot ends. A leader that has other entries behind the snapshot then finds nothing in common with the
+// member. An anchored log knows that entry. The leader's log does not: a leader without the entry must send
+// its snapshot.
 //
-// And the library throws the whole log away when it has taken a snapshot that it was sent, but goes on to
-// believe that it ends where it did. If that is behind the snapshot it refuses what the leader sends next,
-// is sent the snapshot again, and so on for ever. Here the log takes nothing more, and says that it has to
-// be opened anew.
+// Second, the library throws the whole log away when it has taken a snapshot that it got, but still believes
+// that the log ends where it did. If that is behind the snapshot, it refuses what the leader sends next, gets
+// the snapshot again, and so on for ever. Here the log takes nothing more, and reports that it has to be
+// opened anew.
 //
-// When a member ends in between, or its disk is full, the log stays as it was, and ends before the snapshot:
-// what the leader sends next would leave a gap, which no store takes, and so on for ever. Here the log is
-// thrown away then.
+// Third, if a member ends in between, or its disk is full, the log stays as it was, and ends before the
+// snapshot. What the leader sends next would leave a gap. No store takes that, and so on for ever. Here the
+// log is thrown away then.
 //
-// When a leader's entries are to take the place of others and cannot be written, for the disk is full, those
-// others are gone, and the library goes on to believe in them: it refuses all that the leader sends. Here,
-// too, the log takes nothing more, and is opened anew.
+// Fourth, a leader's entries may have to replace others and cannot be written, because the disk is full. The
+// others are gone, but the library still believes in them, and refuses all that the leader sends. Here, too,
+// the log takes nothing more, and is opened anew.
 type anchored struct {
 	hraft.LogStore
 	hraft.SnapshotStore
 	begun  atomic.Uint64 // the last entry in the snapshot that was begun last
-	cut    atomic.Bool   // the log has lost its end, and nothing stands there yet
+	cut    atomic.Bool   // the log has lost its end, and nothing has taken its place yet
 	lost   atomic.Bool
-	onLost chan<- struct{}            // has room for one
-	raft   atomic.Pointer[hraft.Raft] // whose log it is; nil: it has not started
+	onLost chan<- struct{}            // has a buffer of one
+	raft   atomic.Pointer[hraft.Raft] // that uses the log; nil: it has not started
 }
 
-// anchor is the type of what stands for the entry that a snapshot ends with. It tells which term that is of,
-// and must not be sent to anybody.
+// anchor is the type of the entry that stands for the end of a snapshot. It has the entry's term, and must
+// not be sent to other members.
 const anchor hraft.LogType = 255
 
 var (
@@ -138,7 +138,7 @@ func (a *anchored) leap(all []*hraft.Log) error {
 	}
 	kept, err := a.List()
 	if err != nil || len(kept) == 0 || kept[0].Index < all[0].Index-1 {
-		return err // there is a gap, of which the store tells
+		return err // there is a gap, which the store reports
 	}
 	first, err := a.FirstIndex()
 	if err != nil {

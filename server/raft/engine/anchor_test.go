@@ -60,7 +60,7 @@ func TestLeap(t *testing.T) {
 		sink, err := a.Create(1, 7, 2, hraft.Configuration{}, 1, self)
 		require.NoError(t, err)
 		require.NoError(t, sink.Close())
-		require.Error(t, a.StoreLog(&hraft.Log{Index: 11, Term: 3}), "of the one before nobody knows")
+		require.Error(t, a.StoreLog(&hraft.Log{Index: 11, Term: 3}), "the one before is not known")
 		next := max(ends, 7) + 1
 		require.NoError(t, a.StoreLog(&hraft.Log{Index: next, Term: 3}))
 		last, err := a.LastIndex()
@@ -86,8 +86,8 @@ func (f *full) StoreLogs(all []*hraft.Log) error {
 	return f.LogStore.StoreLogs(all)
 }
 
-// TestCutAndFull: entries were thrown away to make place for others, for which there is no room. The library
-// believes in the old ones, so the log is opened anew. A log that is only full is not.
+// TestCutAndFull: entries were thrown away to be replaced by others, and the disk is too full for these. The
+// library believes in the old ones, so the log is opened anew. A log that is only full is not.
 func TestCutAndFull(t *testing.T) {
 	disk, lost := &full{LogStore: hraft.NewInmemStore()}, make(chan struct{}, 1)
 	a := &anchored{LogStore: disk, SnapshotStore: hraft.NewInmemSnapshotStore(), onLost: lost}

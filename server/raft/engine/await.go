@@ -6,15 +6,14 @@ import (
 	hraft "github.com/hashicorp/raft"
 )
 
-// await is how one waits for the library's answer, at the latest until the engine is closed: then it is
-// hraft.ErrRaftShutdown.
+// await returns a function that waits for the library's answer. When the engine is closed before, the answer
+// is hraft.ErrRaftShutdown.
 //
-// The library forgets to answer when it ends: its machine's goroutine goes without looking at what is
-// committed and was not given to it yet, and who waits for that would do so for ever. Its futures know how
-// to wait for the end, too, by the channel ShutdownCh, which it gives to some of them and not to those of
-// entries. So we do, before anybody waits. (A goroutine for each future, which is left behind with what is
-// forgotten, was tried before: it costs one for each entry, and those that stay add up with each
-// rebuilding.)
+// The library forgets to answer when it ends. Its machine's goroutine stops without looking at entries that
+// are committed and not yet applied. A caller that waits for one would wait for ever. The library's futures
+// can wait for the end, too, by the channel ShutdownCh. The library sets it in some of them, but not in those
+// of entries. So this function sets it, before the wait. (A goroutine for each future was tried before. It
+// costs one goroutine for each entry, and those of forgotten futures stay and add up with each rebuilding.)
 func (r *running) await(f hraft.Future) (wait func() error) { return awaitUntil(f, r.ended) }
 
 // awaitUntil is await with another end.

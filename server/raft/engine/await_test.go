@@ -43,8 +43,8 @@ func alone() *Engine {
 		}})
 }
 
-// TestClosedEngineLeavesNothing: who waits for what a closed engine was asked is told so, and no goroutine
-// is left: the bubble would say so.
+// TestClosedEngineLeavesNothing: a caller that waits for an answer of a closed engine gets an error, and no
+// goroutine is left: the bubble would report it.
 func TestClosedEngineLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for range 20 { // the library forgets some of the entries, or none
@@ -60,18 +60,18 @@ func TestClosedEngineLeavesNothing(t *testing.T) {
 				synctest.Wait() // each is committed for itself
 			}
 			waits = append(waits, e.Prove())
-			told := make(chan error, len(waits)+1)
+			answers := make(chan error, len(waits)+1)
 			for _, wait := range waits {
-				go func() { told <- wait() }()
+				go func() { answers <- wait() }()
 			}
-			go func() { told <- e.Barrier() }()
+			go func() { answers <- e.Barrier() }()
 			closed := make(chan error)
 			go func() { closed <- e.Close() }()
 			synctest.Wait()
 			close(m.let)
 			require.NoError(t, <-closed)
 			synctest.Wait()
-			require.Len(t, told, cap(told))
+			require.Len(t, answers, cap(answers))
 			require.Error(t, e.Propose(nil)())
 		}
 	})

@@ -6,11 +6,11 @@ import (
 	hraft "github.com/hashicorp/raft"
 )
 
-// The library waits ever longer before it sends entries to a member again that it did not reach, up to ten
-// seconds, and asks nobody whether that member is back. Its heartbeats, which go their own way, know it
-// within half of the time of an election. So a request that has failed is held until the member has answered
-// something else, and is sent once more: the library knows of no failure, and the member that is back hears
-// at once what it has missed.
+// When a member was not reached, the library waits ever longer before it sends it entries again, up to ten
+// seconds. It does not look whether that member is back. Its heartbeats, which are sent separately, know it
+// within half of an election timeout. So a request that has failed is held until the member has answered
+// another one, and is sent once more. The library sees no failure, and the member that is back gets at once
+// what it has missed.
 
 // heldFor is how long a request that has failed is held at most.
 const heldFor = 30 * time.Second

@@ -12,7 +12,7 @@ import (
 	"lockserver/server/raft"
 )
 
-// trio is a group of three in memory, one of which leads.
+// trio is a group of three in memory; one of them leads.
 type trio struct {
 	engines    []*Engine
 	stores     []*hraft.InmemStore

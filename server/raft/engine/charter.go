@@ -15,9 +15,9 @@ import (
 	"lockserver/server/raft"
 )
 
-// Charter tells groups of one name apart, most of which have the default one: it is made of the members that
-// a group was formed by. Who is added later takes that of the first who calls, and keeps it. So a server
-// that somebody adds by mistake, but is a member of another group, refuses what would be another log.
+// Charter tells groups of one name apart; most groups have the default name. It is made of the members that
+// formed the group. A member that is added later takes the charter of the first member that calls it, and
+// keeps that. So a server that is a member of another group and is added by mistake refuses the other log.
 type Charter struct {
 	path string // the file that it is kept in
 
@@ -28,11 +28,11 @@ type Charter struct {
 // unknown is how a member that has no charter yet says so.
 const unknown = "-"
 
-// errOtherCharter is what is wrong with who was formed by others.
+// errOtherCharter is returned for a member of a group that other members have formed.
 var errOtherCharter = errors.New("it is of another group of the same name, which other raft-members have formed. Give groups names of their own " +
 	"(raft-group); a server that is to change its group needs an empty directory raft")
 
-// charterOf makes the charter of a group from who forms it: ids, and where members are reached.
+// charterOf makes the charter of a group from the members that form it: their ids and addresses.
 func charterOf(founders []raft.Peer) string {
 	var all []string
 	for _, p := range founders {
@@ -43,7 +43,7 @@ func charterOf(founders []raft.Peer) string {
 	return fmt.Sprintf("%x", sum[:12])
 }
 
-// openCharter reads a charter, or makes that of founders, of whom there may be none.
+// openCharter reads a charter, or makes that of founders. There may be no founders.
 func openCharter(path string, founders []raft.Peer) (*Charter, error) {
 	c := &Charter{path: path}
 	found, err := os.ReadFile(path)
@@ -71,7 +71,7 @@ func (c *Charter) take(charter string) error {
 	return err
 }
 
-// said is what a member says to others of its charter.
+// said returns what a member sends to others as its charter.
 func (c *Charter) said() string {
 	if c == nil {
 		return unknown
@@ -84,7 +84,7 @@ func (c *Charter) said() string {
 	return c.is
 }
 
-// meet says what is wrong with another member's charter. Who has none takes it over.
+// meet says what is wrong with another member's charter. A member without a charter takes it over.
 func (c *Charter) meet(other string) error {
 	if c == nil {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"lockserver/server/raft"
 )
 
-// TestCharter: who was formed by others is refused, whoever forgets what it was formed by; who is added
-// takes the charter of the first who calls.
+// TestCharter: members of a group that others formed are refused, also after one has forgotten its founders.
+// A member that is added takes the charter of the first caller.
 func TestCharter(t *testing.T) {
 	dir := t.TempDir()
 	three := []raft.Peer{{ID: "a", Raft: "a:1"}, {ID: "b", Raft: "b:1"}, {ID: "c", Raft: "c:1"}}
@@ -27,7 +27,7 @@ func TestCharter(t *testing.T) {
 
 	added := open("added")
 	require.Equal(t, unknown, added.said())
-	require.ErrorIs(t, a.meet(added.said()), errOtherCharter, "it is not a member before somebody has called it")
+	require.ErrorIs(t, a.meet(added.said()), errOtherCharter, "it is not a member before it has been called")
 	require.NoError(t, added.meet(unknown))
 	require.NoError(t, added.meet(a.said()))
 	require.NoError(t, a.meet(added.said()))

@@ -20,7 +20,7 @@ import (
 // which others do not.
 
 const (
-	// keptChecksums are the newest own ones that are told.
+	// keptChecksums is how many of the newest own checksums are kept and sent.
 	keptChecksums = 4
 	// compareEvery is how soon members are asked again that have no checksum of the index yet, at first and
 	// at most; mostCompareEvery is that of members that cannot be reached.
@@ -144,8 +144,8 @@ func (c *checks) newest() (is raft.Checksum, age time.Duration) {
 	return is, time.Since(c.since)
 }
 
-// told are those that others are told.
-func (c *checks) told() []raft.Checksum {
+// sent returns the own checksums that are sent to others.
+func (c *checks) sent() []raft.Checksum {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.own)
@@ -212,8 +212,8 @@ func (r *running) compare(m raft.Machine) {
 	}
 }
 
-// compareOnce asks the others for their checksums of the newest index of which there is an own one, and
-// judges. away: some could not be reached; pending: some answer, and have none yet.
+// compareOnce asks the others for their checksums of the newest index with an own checksum, and judges. away:
+// some could not be reached; pending: some answer, and have none yet.
 func (r *running) compareOnce(ctx context.Context, m raft.Machine) (away, pending bool) {
 	y := r.of.options.Identity
 	own, age := y.checks.newest()
@@ -243,7 +243,7 @@ func (r *running) compareOnce(ctx context.Context, m raft.Machine) (away, pendin
 		return away, true
 	}
 	findings := findingsOf(all, sums, !pending || age > undecidedAfter)
-	y.checks.note(all, own.Index, sums, findings, !pending)
+	y.checks.record(all, own.Index, sums, findings, !pending)
 	unkept := y.keepDiffering()
 	v := raft.Verdict{Finding: findings[string(self.ID)], Index: own.Index}
 	// plant:check-judge
@@ -301,8 +301,8 @@ func findingsOf(all []hraft.Server, sums map[string]string, complete bool) map[s
 	return found
 }
 
-// note remembers what was found. complete: no member that can be reached is awaited.
-func (c *checks) note(all []hraft.Server, index uint64, sums map[string]string, findings map[string]raft.Finding, complete bool) {
+// record remembers the findings. complete: no member that can be reached is awaited.
+func (c *checks) record(all []hraft.Server, index uint64, sums map[string]string, findings map[string]raft.Finding, complete bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	was := c.found

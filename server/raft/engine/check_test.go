@@ -9,8 +9,8 @@ import (
 	"lockserver/server/raft"
 )
 
-// TestFindings: a majority of the voters is right. Where there is none, and no more is to be expected,
-// nobody is.
+// TestFindings: a majority of the voters is right. If there is none, and no more checksums are expected, no
+// member is.
 func TestFindings(t *testing.T) {
 	const same, differs, undecided = raft.Same, raft.Differs, raft.Undecided
 	for name, c := range map[string]struct {
@@ -54,7 +54,7 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// TestHelloTellsChecksums: what a member tells of its data arrives, and sums of another version, or at
+// TestHelloTellsChecksums: the checksums in a member's answer arrive, and sums of another version, or at
 // another index, are not compared.
 func TestHelloTellsChecksums(t *testing.T) {
 	h := Hello{Peer: raft.Peer{ID: "a", Incarnation: "disk"}, Checks: true, Checksums: []raft.Checksum{{Index: 7, Sum: "1-ab"}, {Index: 9, Sum: "1-cd"}}}

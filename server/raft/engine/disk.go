@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// memberFile says whose a directory is. Its format, do not change: the member's id, a space, the group's
-	// name, and a newline.
+	// memberFile names the member that a directory belongs to. Its format, do not change: the member's id, a
+	// space, the group's name, and a newline.
 	memberFile = "member"
 	lockFile   = "lock"
 	// charterFile has the group's charter. Its format, do not change: that, and a newline.
 	charterFile = "charter"
-	// keptSnapshots are the newest ones, of which the last but one is there while one is made.
+	// keptSnapshots are the newest ones; the older one is there while another is made.
 	keptSnapshots = 2
 	// cachedEntries are kept in memory, for members that keep up.
 	cachedEntries = 512
@@ -69,7 +69,7 @@ func KeepIn(dir, group string, o *Options) (err error) {
 	return nil
 }
 
-// Whose is the member that a directory belongs to, by its id and group; empty: nobody has made it a member's.
+// Whose returns the id and the group of the member that a directory belongs to; empty: it belongs to none.
 func Whose(dir string) (string, error) {
 	found, err := os.ReadFile(filepath.Join(dir, memberFile))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {

@@ -1,13 +1,18 @@
 // Package engine makes the members of a raft group agree with github.com/hashicorp/raft.
 //
-// It owns what of that library is set how, where its log lies, and how its members reach each other. It must
-// not know what the log is about, which is a [raft.Machine]'s, nor the server. Only programs import it: who
-// embeds a server does not get the library.
+// It owns the settings of that library, the place of its log, and the connections between members. It must
+// not know what the log is about, which is a [raft.Machine]'s, nor the server. Only programs import it: a
+// program that embeds a server does not get the library.
 //
-// engine.go drives the library, await.go waits for its answers, disk.go has its directory, files.go its log,
-// stable.go what becomes of those on a disk that is full, anchor.go where a log meets a snapshot, network.go
-// its connections, receive.go what comes on them, back.go who is back, vote.go whose votes count, charter.go
-// which group this is, check.go compares data, transport.go breaks these off, handover.go hands the lead on.
+// The files:
+//   - engine.go drives the library, await.go waits for its answers.
+//   - disk.go has its directory, files.go its log, and stable.go its other values on a full disk.
+//   - anchor.go has the place where the log goes on from a snapshot.
+//   - network.go has its connections, receive.go what comes on them, back.go the members that are back.
+//   - transport.go breaks connections off.
+//   - vote.go decides which votes count, charter.go which group this is.
+//   - check.go compares data, handover.go transfers leadership.
+//
 // In tests transport and stores are the library's own, in memory.
 package engine
 
@@ -29,10 +34,10 @@ import (
 	"lockserver/server/raft"
 )
 
-// Options say which member of which group an engine is, and what it works with.
+// Options say which member of a group an engine is, and what it works with.
 type Options struct {
 	ID    string
-	Peers []raft.Peer // with which a group is formed where there is none yet
+	Peers []raft.Peer // a new group is formed of these
 	// ElectionMS is for how long a leader may be silent before the others elect another.
 	ElectionMS int64
 	// Trailing is how many entries are kept behind a snapshot, for members that are behind by a little; 0:
@@ -47,17 +52,18 @@ type Options struct {
 	Snapshots hraft.SnapshotStore
 	// Charter tells a group without an id from others of its name.
 	Charter *Charter
-	// Identity is whose disk this is. Identify makes it, which Open does if nobody has.
+	// Identity is the identity of the disk's member. Identify makes it; Open does if that has not been
+	// called.
 	Identity *Identity
 	// Version is the program's: members have one.
 	Version string
-	// Hello asks the server that members reach at an address who it is; nil: no group can be formed.
+	// Hello asks the server at a member address for its identity; nil: no group can be formed.
 	Hello func(ctx context.Context, address string) (Hello, error)
 	// ReachClient says why no client is served at an address; nil: that is not looked at.
 	ReachClient func(ctx context.Context, address string) error
 	// Transport makes a connection to the others, whenever the engine opens. The engine closes it.
 	Transport func() (hraft.Transport, error)
-	// Release lets go of the stores when the engine has ended for good; nil: nothing is to be done.
+	// Release releases the stores when the engine has ended for good; nil: nothing is to be done.
 	Release func() error
 }
 
@@ -77,7 +83,7 @@ type running struct {
 	raft    *hraft.Raft
 	self    hraft.ServerID
 	witness *witness
-	// leads is the term in which this member leads, for all that the machine was told; 0: it does not.
+	// leads is the term in which this member leads and the machine knows it; 0: there is none.
 	leads    atomic.Uint64
 	notify   chan bool
 	lost     chan struct{} // the log has to be opened anew
@@ -179,7 +185,7 @@ func (e *Engine) Open(m raft.Machine) error {
 // start starts the library.
 func (e *Engine) start(m raft.Machine, r *running, log *anchored) (*hraft.Raft, error) {
 	o := &e.options
-	stable := &patient{o.Stable, o.Log, r.ended}
+	stable := &retrying{o.Stable, o.Log, r.ended}
 	last, err := o.Logs.LastIndex()
 	if err != nil {
 		return nil, err
@@ -187,7 +193,7 @@ func (e *Engine) start(m raft.Machine, r *running, log *anchored) (*hraft.Raft, 
 	return hraft.NewRaft(e.config(r.notify), machine{m, last}, log, stable, log, r.witness)
 }
 
-// members are those of the group, for all that this one has heard.
+// members returns the members of the group, as far as this one knows.
 func (r *running) members() []hraft.Server {
 	f := r.raft.GetConfiguration()
 	if f.Error() != nil {
@@ -196,7 +202,7 @@ func (r *running) members() []hraft.Server {
 	return f.Configuration().Servers
 }
 
-// watch tells the machine who leads.
+// watch tells the machine which member leads.
 func (r *running) watch(m raft.Machine) {
 	for {
 		select {
@@ -232,7 +238,7 @@ func (e *Engine) Close() error {
 		return nil
 	}
 	ended := r.raft.Shutdown()
-	close(r.ended) // who waits for what was proposed need not any longer
+	close(r.ended) // waits for proposed entries are over
 	r.parting.end()
 	r.witness.hangUp()
 	err := ended.Error()
@@ -240,7 +246,7 @@ func (e *Engine) Close() error {
 	return err
 }
 
-// Release lets go of the stores, for good.
+// Release releases the stores, for good.
 func (e *Engine) Release() error {
 	if e.options.Release == nil {
 		return nil
@@ -311,7 +317,7 @@ func (e *Engine) Leader() (p raft.Peer) {
 	return p
 }
 
-// Snapshot implements raft.Engine. That there is nothing new is none of a failure.
+// Snapshot implements raft.Engine. It is no failure that there is nothing new.
 func (e *Engine) Snapshot() error {
 	r, err := e.now()
 	if err != nil {
@@ -348,7 +354,7 @@ func (e *Engine) Status() raft.Status {
 	if at, id := r.raft.LeaderWithID(); id != "" {
 		s.Leader = peerOf(id, at)
 		if p, ok := raft.Find(s.Peers, string(id)); ok {
-			s.Leader = p // as the group was told
+			s.Leader = p // as it was configured
 		}
 	}
 	return s

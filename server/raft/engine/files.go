@@ -31,12 +31,16 @@ const (
 
 // files are those of a log. It is an hraft.LogStore and an hraft.StableStore.
 //
-// What a write that failed has left behind is nothing to go on from. raft-wal takes a file to be sealed
-// whose seal could not be written, and would have it read by an index that is not there; it tries to
-// make a file that it made already; it syncs the directory of a new file once, whether that works or
-// not; it says to nobody that there was no room for another file, and stays with the old one, which
-// takes nothing more. So the files are opened anew before anything else is written, as soon as the disk
-// takes as much as another file has.
+// After a failed write the state in memory cannot be trusted:
+//   - raft-wal takes a file to be sealed even if its seal could not be written. It would read the file by an
+//     index that is not there.
+//   - It tries to make a file that it made already.
+//   - It syncs the directory of a new file once, whether that works or not.
+//   - It does not report a disk that was too full for another file, and stays with the old one, which takes
+//     nothing more.
+//
+// So the files are opened anew before anything else is written, as soon as the disk has space for another
+// file.
 type files struct {
 	dir    string // has the directory of the files
 	open   func() (*wal.WAL, error)
@@ -93,9 +97,9 @@ func openFilesOn(dir string, on types.VFS, list func() types.MetaStore, size int
 	return f, err
 }
 
-// copyAnew puts a copy in the place of a file, for the reason for which the log's newest file is written
-// anew: of what can be read after a sync that failed nobody knows whether it is on the disk. Who has the
-// old one open keeps that.
+// copyAnew replaces a file with a copy, for the same reason for which the log's newest file is written anew.
+// After a failed sync, what can be read may not be on the disk. A process that has the old file open keeps
+// that.
 func copyAnew(path string) error {
 	is, err := os.ReadFile(path)
 	if errors.Is(err, iofs.ErrNotExist) {
@@ -117,17 +121,17 @@ func (f *files) StoreLogs(all []*hraft.Log) error {
 	if !errors.Is(err, wal.ErrSealed) {
 		return err
 	}
-	return f.write(store) // there was no room for another file; there may be now
+	return f.write(store) // the disk was too full for another file; it may have space now
 }
 
-// with has do use the files, which are not opened anew meanwhile.
+// with calls do with the files, which are not opened anew meanwhile.
 func (f *files) with(do func(l *wal.WAL) error) error {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return do(f.log)
 }
 
-// write has do write to the files, which are opened anew before if the last one could not.
+// write calls do, which writes to the files. It opens the files anew before that if the last write failed.
 func (f *files) write(do func(l *wal.WAL) error) error {
 	if f.failed.Load() {
 		if err := f.openAgain(); err != nil {
@@ -148,13 +152,13 @@ func (f *files) openAgain() error {
 	switch {
 	case f.closed.Load():
 		return wal.ErrClosed
-	case !f.failed.Load(): // somebody else has
+	case !f.failed.Load(): // another goroutine has
 		return nil
 	case time.Since(f.tried) < openAgainEvery:
 		return f.cause
 	}
-	f.cause = f.hasRoom()
-	f.tried = time.Now() // who asks more often than that must not put it off
+	f.cause = f.hasSpace()
+	f.tried = time.Now() // more frequent calls must not put it off
 	if f.cause != nil {
 		return f.cause
 	}
@@ -179,8 +183,8 @@ func (f *files) openAgain() error {
 	return nil
 }
 
-// agree makes a log that was opened anew end where the old one did. The library goes on from what it was
-// told: a write that failed may be there none the less, and so may a deletion.
+// agree makes a reopened log end where the old one did. The library goes on from the results that it got: a
+// failed write may be there nevertheless, and so may a deletion.
 func agree(opened, old *wal.WAL) error {
 	last, err := opened.LastIndex()
 	if err != nil {
@@ -215,8 +219,8 @@ func agree(opened, old *wal.WAL) error {
 // errJustOpened is returned for a while when files could not be written to that had just been opened anew.
 var errJustOpened = errors.New("they were, a moment ago, and could not be written to")
 
-// hasRoom is why the disk would not take another file.
-func (f *files) hasRoom() (err error) {
+// hasSpace returns why the disk would not take another file.
+func (f *files) hasSpace() (err error) {
 	probe, err := os.CreateTemp(f.dir, "room")
 	if err != nil {
 		return err

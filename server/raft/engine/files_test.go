@@ -28,7 +28,7 @@ type broken struct {
 	first uint64
 	last  uint64
 	maybe map[uint64][]string // what a write that failed may have stored
-	// restarted: another process has begun, which may find what an earlier one was not told of.
+	// restarted: another process has begun, which may find writes that an earlier one got an error for.
 	restarted bool
 	lower     uint64 // the log may be cut off behind here, if a deletion failed; 0: no
 }
@@ -69,13 +69,13 @@ func (b *broken) store(all []*hraft.Log) error {
 		b.last = l.Index
 	}
 	if err == nil {
-		b.settled()
+		b.clearMaybe()
 	}
 	return err
 }
 
-// settled forgets what may have been: another write took its place.
-func (b *broken) settled() { b.maybe, b.lower = map[uint64][]string{}, 0 }
+// clearMaybe forgets what may have been: another write took its place.
+func (b *broken) clearMaybe() { b.maybe, b.lower = map[uint64][]string{}, 0 }
 
 // cut deletes the entries from one on.
 func (b *broken) cut(from uint64) error {
@@ -89,7 +89,7 @@ func (b *broken) cut(from uint64) error {
 		delete(b.has, i)
 	}
 	b.last = from - 1
-	b.settled()
+	b.clearMaybe()
 	return nil
 }
 
@@ -98,7 +98,7 @@ func (b *broken) look(when string) {
 	last, err := b.files.LastIndex()
 	require.NoError(b.t, err)
 	if !b.restarted {
-		require.Equal(b.t, b.last, last, "%s: what the library was told is so", when)
+		require.Equal(b.t, b.last, last, "%s: the log ends where the library was last sure of it", when)
 	}
 	must := b.last
 	if b.lower > 0 {
@@ -123,7 +123,7 @@ func (b *broken) look(when string) {
 		delete(b.has, i)
 	}
 	b.last, b.restarted = last, false
-	b.settled()
+	b.clearMaybe()
 }
 
 // restart ends the process and starts another, which finds what the system shows; power: it was cut before.
@@ -136,25 +136,25 @@ func (b *broken) restart(power bool) {
 	b.open()
 }
 
-// TestDiskFails: what could not be written or synced is not acknowledged, and the log says so; it goes
-// on when the disk is mended, and has lost nothing that it had acknowledged.
+// TestDiskFails: what could not be written or synced is not acknowledged, and is logged. The log goes on when
+// the disk works again, and has lost nothing that it had acknowledged.
 func TestDiskFails(t *testing.T) {
 	for _, op := range []string{failing.Write, failing.Sync} {
 		t.Run(op, func(t *testing.T) {
 			b, said := newBroken(t), &locked{}
-			told := &telling{LogStore: b.files, log: slog.New(slog.NewTextHandler(said, nil))}
+			logged := &telling{LogStore: b.files, log: slog.New(slog.NewTextHandler(said, nil))}
 			require.NoError(t, b.store(b.entries(3, 100, "good")))
 			b.disk.Set(func(o string) bool { return o == op })
 			all := b.entries(2, 100, "failed")
 			for range 3 {
-				require.ErrorIs(t, told.StoreLogs(all), failing.Err)
+				require.ErrorIs(t, logged.StoreLogs(all), failing.Err)
 			}
 			require.Contains(t, said.String(), "acknowledges nothing. Make room on the disk, or mend it; it goes on by itself")
 			b.look("while it fails")
 			b.disk.Set(nil)
 			b.files.tried = b.files.tried.Add(-openAgainEvery)
 			all = b.entries(1, 100, "mended")
-			require.NoError(t, told.StoreLogs(all))
+			require.NoError(t, logged.StoreLogs(all))
 			require.Contains(t, said.String(), "can write to its log again")
 			b.has[4], b.last = string(all[0].Data), 4
 			b.restart(true)
@@ -180,7 +180,7 @@ func TestSyncThatFailed(t *testing.T) {
 	require.EqualValues(t, 5, b.last)
 }
 
-// TestSealThatFailed: a file whose seal could not be written is none that is sealed.
+// TestSealThatFailed: a file is not sealed if its seal could not be written.
 func TestSealThatFailed(t *testing.T) {
 	for _, op := range []string{failing.Write, failing.Sync, failing.List, failing.Create} {
 		t.Run(op, func(t *testing.T) {

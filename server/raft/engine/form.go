@@ -14,15 +14,15 @@ import (
 	"lockserver/server/raft"
 )
 
-// A group forms when all members that are listed have been asked, and each has an empty disk. Then the member
-// with the lowest id writes down who they are, with the incarnations of their disks and the id of the group,
-// and calls the others; these write nothing before they are called. A majority would not do: two members
-// whose disks were lost would form another group beside the third, which has the data.
+// A group forms when all listed members have been asked, and each has an empty disk. Then the member with the
+// lowest id writes down the members, with the incarnations of their disks and the id of the group, and calls
+// the others. These write nothing before they are called. A majority is not enough: two members that have
+// lost their disks would form another group beside the third, which has the data.
 //
 // The list counts for nothing else. A member that finds data at another one has lost its own, or its list is
 // wrong: it waits until the leader of that group calls it.
 
-// askFor bounds how long a server may take to say who it is.
+// askFor bounds how long a server may take to answer with its identity.
 const askFor = 2 * time.Second
 
 // heardOf is what was found out about a member.
@@ -32,7 +32,7 @@ type heardOf struct {
 	err error
 }
 
-// ask asks several servers at once who they are.
+// ask asks several servers at once for their identities.
 func (e *Engine) ask(ctx context.Context, peers []raft.Peer) []heardOf {
 	all := make([]heardOf, len(peers))
 	var asking sync.WaitGroup
@@ -46,7 +46,7 @@ func (e *Engine) ask(ctx context.Context, peers []raft.Peer) []heardOf {
 	return all
 }
 
-// hello asks the server at an address who it is.
+// hello asks the server at an address for its identity.
 func (e *Engine) hello(ctx context.Context, address string) (Hello, error) {
 	if e.options.Hello == nil {
 		return Hello{}, errors.New("this engine cannot ask other servers")
@@ -56,7 +56,7 @@ func (e *Engine) hello(ctx context.Context, address string) (Hello, error) {
 	return e.options.Hello(ctx, address)
 }
 
-// form forms the group if this member is to do that and it can be, and notes what it waits for.
+// form forms the group if this member has to and can do that, and records what it waits for.
 func (r *running) form(ctx context.Context) {
 	o := &r.of.options
 	y := o.Identity
@@ -117,14 +117,14 @@ func (h *heardOf) unfit(founders []raft.Peer) string {
 	return ""
 }
 
-// found writes down who the members are. Nobody has called this one yet: they know no group.
+// found writes down the members. No member has called this one yet: they know no group.
 func (r *running) found(others []heardOf) error {
 	o := &r.of.options
 	empty, err := o.Identity.isEmpty()
 	if err != nil {
 		return err
 	}
-	if !empty { // it was written, and the library was told that it was not
+	if !empty { // it was written, and the library got an error
 		r.loseLog()
 		return errLost
 	}
@@ -171,10 +171,10 @@ type waitingFor struct {
 // sayWaiting is how often the log tells what a server waits for, if that changes.
 const sayWaiting = 10 * time.Second
 
-// wait notes what this server waits for; empty: it is a member of a group.
+// wait records what this server waits for; empty: it is a member of a group.
 func (r *running) wait(text string) { r.waitBecause(text, false) }
 
-// waitBecause is wait; grave says that the log is told at once.
+// waitBecause is wait; grave says that it is logged at once.
 func (r *running) waitBecause(text string, grave bool) {
 	w := &r.waiting
 	w.mu.Lock()

@@ -8,18 +8,18 @@ import (
 	hraft "github.com/hashicorp/raft"
 )
 
-// handing is what became of handing the lead on. The library asks the goroutine that sends entries to the
-// next leader to do so, in a place that has room for one such question, and does not take back what was not
-// answered. If it asks again before that goroutine has looked, and the lead is lost meanwhile, it waits for
-// ever, and believes until the engine is closed that the lead is being handed on. So who was not answered is
-// not asked again before that goroutine must have come by.
+// handing is the state of leadership transfers. The library asks the goroutine that sends entries to the next
+// leader to do the transfer. The question goes into a buffer of one, and is not taken back when it was not
+// answered. The library may ask again before that goroutine has looked, and leadership may be lost meanwhile.
+// Then it waits for ever, and believes until the engine is closed that the transfer is under way. So a member
+// that did not answer is asked again only when that goroutine must have looked.
 type handing struct {
 	mu     sync.Mutex
 	failed time.Time
 	term   uint64 // in which that was
 }
 
-// left is how long nothing is handed on in a term yet.
+// left returns for how long no transfer may be tried in a term.
 func (h *handing) left(term uint64) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -29,7 +29,7 @@ func (h *handing) left(term uint64) time.Duration {
 	return max(0, sendTimeout-time.Since(h.failed))
 }
 
-// fail notes that it was tried in vain.
+// fail records that a transfer failed.
 func (h *handing) fail(term uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

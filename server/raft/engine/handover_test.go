@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestHandedOnInVain: who was not answered is not asked again at once, but later, or when it leads anew.
+// TestHandedOnInVain: a transfer that failed is not tried again at once, but later, or when the member leads
+// again.
 func TestHandedOnInVain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h handing

@@ -15,8 +15,8 @@ import (
 	"lockserver/server/raft"
 )
 
-// Hello is what a server tells of itself to whoever asks, before it is a member and after: it joins nothing
-// by that.
+// Hello is what a server answers about itself to any caller, before it is a member and after. It joins
+// nothing by that.
 type Hello struct {
 	raft.Peer
 	Group    string // the id; empty: it is not known
@@ -44,12 +44,12 @@ func (y *Identity) Tell(self raft.Peer) (Hello, error) {
 	empty, err := y.isEmpty()
 	self.ID, self.Incarnation = y.id, y.incarnation
 	return Hello{Peer: self, Group: y.Group(), Charter: y.charter.said(), Empty: empty, Founders: y.founders, Version: y.version,
-		Checksums: y.checks.told(), Checks: true}, err
+		Checksums: y.checks.sent(), Checks: true}, err
 }
 
-// The question for a Hello, do not change: these words, the group's name, who asks, and whom, with spaces
-// between them. The answer is a line that begins with + and goes on as the query of a URL, in which words may
-// be added.
+// The question for a Hello, do not change: these words, the group's name, the caller's id, and the called
+// address, with spaces between them. The answer is a line that begins with + and goes on as the query of a
+// URL. Words may be added to it.
 const question = "lockserver-raft 2 hello"
 
 // encode is the answer.
@@ -102,7 +102,7 @@ var errNoMember = errors.New("what answers there is not the raft port of a locks
 // errOlder is returned for a lockserver that knows no Hello.
 var errOlder = errors.New("it is a lockserver of an older version: all members need this one")
 
-// Hello asks the server at an address who it is, for Options.Hello.
+// Hello asks the server at an address for its identity, for Options.Hello.
 func (n *Network) Hello(ctx context.Context, address string) (h Hello, err error) {
 	ctx, cancel := context.WithTimeout(ctx, greetTimeout)
 	defer cancel()
@@ -132,7 +132,7 @@ func (n *Network) Hello(ctx context.Context, address string) (h Hello, err error
 // answerHello answers a question for a Hello.
 func (n *Network) answerHello(c net.Conn, words []string) error {
 	if len(words) != 3 {
-		return fmt.Errorf("a question is '%s', a group, who asks, and whom", question)
+		return fmt.Errorf("a question is '%s', a group, the caller's id, and the called address", question)
 	}
 	if err := n.misled(words[0], words[2]); err != nil {
 		return err

@@ -14,15 +14,17 @@ import (
 	"lockserver/server/raft"
 )
 
-// Identity is which disk of which member of which group an engine works on. Two things are random. The
-// incarnation is made with the disk's content, so that a member whose disk was lost is not taken for the one
-// that it was: what that one has acknowledged and voted is forgotten. The id of the group is made when the
-// group forms. Both are in the group's configuration, and members tell them to each other at the beginning
-// of each connection.
+// Identity identifies the disk that an engine works on: it belongs to one member of one group. Two parts are
+// random.
+//
+// The incarnation is made with the disk's content. So a member that lost its disk is not mistaken for its
+// former self, with acknowledgements and votes that are forgotten. The id of the group is made when the group
+// forms. Both are in the group's configuration, and members exchange them at the beginning of each
+// connection.
 //
 // An empty member takes the id of the first group that calls it by its incarnation. A group knows that only
-// of a member that it has asked before: when it formed, when the member was added, or when the leader found
-// that a member's disk is new.
+// of a member that it has asked before. It asks when the group forms, when the member is added, or when the
+// leader finds that a member's disk is new.
 type Identity struct {
 	id          string
 	incarnation string
@@ -103,7 +105,7 @@ func (y *Identity) begin() error {
 // newID is a random name.
 func newID() string { return strings.ToLower(rand.Text()[:16]) }
 
-// readGroup finds the id of the group that this member has formed before it could note it.
+// readGroup finds the id of a group that this member has formed if it could not record the id any more.
 func (y *Identity) readGroup() error {
 	var first hraft.Log
 	err := y.logs.GetLog(1, &first)
@@ -193,9 +195,9 @@ var (
 	errEmptyHere  = errors.New("the disk of this member is new: it has nothing of the group, and no vote until the member that leads has made it one again")
 )
 
-// otherGroup says that somebody is of another group.
+// otherGroup says that a member is of another group.
 func otherGroup(theirs, ours string) error {
-	return fmt.Errorf("it is of another group, whose id is %s, and this member is of the group %s: each has data of its own. Give groups names of their own "+
+	return fmt.Errorf("it is of another group, with the id %s, and this member is of the group %s: each has data of its own. Give groups names of their own "+
 		"(raft-group); a server that is to change its group needs an empty directory raft", theirs, ours)
 }
 
@@ -256,8 +258,8 @@ func (y *Identity) heard(to hraft.ServerAddress, answer string) error {
 	return nil
 }
 
-// Meet is what members say to each other at the beginning of a connection, for transports that have no
-// connections: what is wrong if from calls to, which the group's configuration has at an address.
+// Meet does what members do at the beginning of a connection, for transports without connections. at is the
+// address of to in the group's configuration. The error says why a call of from is refused.
 func Meet(from, to *Identity, at hraft.ServerAddress) error {
 	words, ok := from.words(at)
 	answer, err := "", error(nil)
@@ -282,7 +284,7 @@ type refusal struct {
 }
 
 const (
-	// rememberRefusals is for how long INFO tells of a refusal.
+	// rememberRefusals is for how long INFO shows a refusal.
 	rememberRefusals = 30 * time.Second
 	// sayRefusals is how often the log does.
 	sayRefusals = time.Minute
@@ -290,8 +292,8 @@ const (
 	mostRefusals = 32
 )
 
-// refuse notes that a connection was refused: by this member, of one that calls itself id, or by the one at
-// an address.
+// refuse records a refused connection: this member refused the one that calls itself id, or the one at an
+// address refused this member.
 func (y *Identity) refuse(id, address string, why error) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
@@ -314,7 +316,7 @@ func (y *Identity) refuse(id, address string, why error) {
 	}
 }
 
-// forget makes room for one more refusal.
+// forget makes space for one more refusal.
 func (y *Identity) forget(now time.Time) {
 	oldest := ""
 	for key, r := range y.refused {
@@ -329,7 +331,7 @@ func (y *Identity) forget(now time.Time) {
 	}
 }
 
-// refusals are those of the last moment.
+// refusals returns the recent refusals.
 func (y *Identity) refusals() (all []raft.Refusal) {
 	y.mu.Lock()
 	defer y.mu.Unlock()

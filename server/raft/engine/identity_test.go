@@ -30,14 +30,14 @@ func (y *Identity) at(group string) hraft.ServerAddress {
 	return configured(raft.Peer{Raft: y.id + ":1", Client: y.id + ":2", Incarnation: y.incarnation}, group)
 }
 
-// TestMeet: members of one group meet; one of another group, or with another disk than the caller knows, is
-// refused, whoever of the two calls.
+// TestMeet: members of one group meet. One of another group, or with another disk than the caller knows, is
+// refused, as caller and as callee.
 func TestMeet(t *testing.T) {
 	a, b, other := entryOf(t, "a", "ours"), entryOf(t, "b", "ours"), entryOf(t, "c", "theirs")
 	require.NoError(t, Meet(a, b, b.at("ours")))
 	require.NoError(t, Meet(b, a, a.at("ours")))
-	require.ErrorContains(t, Meet(a, other, other.at("ours")), "another group, whose id is ours")
-	require.ErrorContains(t, Meet(other, a, a.at("theirs")), "another group, whose id is theirs")
+	require.ErrorContains(t, Meet(a, other, other.at("ours")), "another group, with the id ours")
+	require.ErrorContains(t, Meet(other, a, a.at("theirs")), "another group, with the id theirs")
 	require.NotEmpty(t, a.refusals())
 	require.NotEmpty(t, other.refusals())
 	before := b.at("ours")
@@ -47,8 +47,8 @@ func TestMeet(t *testing.T) {
 	require.Error(t, a.heard(before, "ours"))
 }
 
-// TestEmptyMember: a member whose disk is empty is called by its incarnation, and takes the id of the group
-// that does so first. It keeps both.
+// TestEmptyMember: a member with an empty disk is called by its incarnation, and takes the id of the first
+// group that calls it. It keeps both.
 func TestEmptyMember(t *testing.T) {
 	a, other := entryOf(t, "a", "ours"), entryOf(t, "x", "theirs")
 	fresh := newIdentity(t, "b", slog.New(slog.DiscardHandler))
@@ -95,7 +95,7 @@ func TestGroupOf(t *testing.T) {
 	require.Equal(t, hraft.ServerAddress("a:1/a:2"), Bare(with.Address))
 }
 
-// TestRefusalsAreBounded: whoever knocks fills neither the memory nor the log.
+// TestRefusalsAreBounded: refused callers fill neither the memory nor the log.
 func TestRefusalsAreBounded(t *testing.T) {
 	var log bytes.Buffer
 	y := newIdentity(t, "a", slog.New(slog.NewTextHandler(&log, nil)))

@@ -13,7 +13,7 @@ func newLogger(to *slog.Logger) hclog.Logger {
 	return hclog.New(&hclog.LoggerOptions{Output: lines{to}, Level: hclog.Info, DisableTime: true})
 }
 
-// lines are those of a log, each of which begins with its level in brackets.
+// lines are the lines of a log; each begins with its level in brackets.
 type lines struct{ to *slog.Logger }
 
 // Write implements io.Writer.

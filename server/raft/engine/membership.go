@@ -28,7 +28,7 @@ func (r *running) reachableFor() time.Duration {
 	return max(silentFor, 2*time.Duration(r.of.options.ElectionMS)*time.Millisecond)
 }
 
-// unacceptable is why a server that says who it is cannot be made a member.
+// unacceptable is the reason why a server cannot be made a member, judged by its answer.
 func (r *running) unacceptable(h *Hello) error {
 	ours := r.of.options.Identity.Group()
 	switch {
@@ -77,7 +77,7 @@ func (e *Engine) Add(p raft.Peer) error {
 	return r.awaitVoter(p.ID)
 }
 
-// check asks the server that is to be a member who it is, and says what speaks against it.
+// check asks the server that is to be a member for its identity, and says why it cannot be one.
 func (e *Engine) check(r *running, p raft.Peer) (h Hello, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*askFor)
 	defer cancel()
@@ -85,7 +85,7 @@ func (e *Engine) check(r *running, p raft.Peer) (h Hello, err error) {
 		return h, fmt.Errorf("the raft address %s: %w", p.Raft, err)
 	}
 	if h.ID != p.ID {
-		return h, fmt.Errorf("the raft address %s: a server answers there whose raft-id is '%s'", p.Raft, h.ID)
+		return h, fmt.Errorf("the raft address %s: a server with the raft-id '%s' answers there", p.Raft, h.ID)
 	}
 	if h.Version != e.options.Version {
 		return h, fmt.Errorf("the raft address %s: it runs version %s, and this member %s: install that one there", p.Raft, said(h.Version), said(e.options.Version))

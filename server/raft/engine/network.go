@@ -14,7 +14,7 @@ import (
 	hraft "github.com/hashicorp/raft"
 )
 
-// Network is how members reach each other: TCP, on which each connection begins with who calls whom.
+// Network is how members reach each other: TCP connections that begin with the ids of caller and callee.
 type Network struct {
 	ID     string // the member's
 	Group  string
@@ -22,7 +22,7 @@ type Network struct {
 	// Self is the member's address as the others know it (Address).
 	Self hraft.ServerAddress
 	Log  *slog.Logger
-	// Identity is which member of which group this is.
+	// Identity is the identity of this member.
 	Identity *Identity
 	// Accept makes a connection that was accepted an encrypted one, and Dial connects; nil: not encrypted.
 	Accept func(net.Conn) net.Conn
@@ -34,7 +34,7 @@ const (
 	pooled = 3
 	// sendTimeout bounds how long an exchange may take, a snapshot's one for each 256 KB of it.
 	sendTimeout = 10 * time.Second
-	// greetTimeout bounds how long a caller may take to say who it is.
+	// greetTimeout bounds how long a caller may take to send its first line.
 	greetTimeout = 5 * time.Second
 	// longestGreeting is above the length of any.
 	longestGreeting = 1024
@@ -105,8 +105,8 @@ func (s *stream) Accept() (net.Conn, error) {
 	}
 }
 
-// accept lets in who says the right words. Each has a goroutine of its own, so that nobody waits for
-// another.
+// accept admits callers that send the right words. Each has a goroutine of its own, so that they do not wait
+// for each other.
 func (s *stream) accept() {
 	for {
 		c, err := s.listener.Accept()
@@ -159,7 +159,7 @@ func (s *stream) admit(c net.Conn) {
 	}
 }
 
-// refuse tells a caller what is wrong with it, and has it noted.
+// refuse tells a caller what is wrong with it, and records that.
 func (s *stream) refuse(c net.Conn, said string, why error) {
 	from, _, _ := net.SplitHostPort(c.RemoteAddr().String()) // the port is another each time
 	if words := strings.Fields(said); len(words) > 3 && strings.HasPrefix(said, greeting[:len(greeting)-1]) {
@@ -170,15 +170,15 @@ func (s *stream) refuse(c net.Conn, said string, why error) {
 	_ = c.Close()
 }
 
-// The first line of a connection, do not change: a word, a version, the group's name, who calls, and whom,
-// with spaces between them. In version 1 the charter follows, in version 2 the words of an identity. The
-// answer is a line that begins with + or, with what is wrong, with -.
+// The first line of a connection, do not change: a word, a version, the group's name, the caller's id, and
+// the called address, with spaces between them. In version 1 the charter follows, in version 2 the words of
+// an identity. The answer is a line that begins with + or, with what is wrong, with -.
 const (
 	greeting  = "lockserver-raft 1"
 	greeting2 = "lockserver-raft 2"
 )
 
-// judge says what is wrong with a caller, or what it is answered.
+// judge returns the answer to a caller, or what is wrong with it.
 func (n *Network) judge(said string) (answer string, err error) {
 	words := strings.Fields(said)
 	version := strings.Join(words[:min(2, len(words))], " ")
@@ -198,7 +198,7 @@ func (n *Network) judge(said string) (answer string, err error) {
 	return " " + answer, err
 }
 
-// misled says what is wrong with somebody who wants a member of a group, at an address.
+// misled says what is wrong with a caller that wants a member of a group, at an address.
 func (n *Network) misled(group, to string) error {
 	self := peerOf("", n.Self).Raft
 	switch {
@@ -247,7 +247,7 @@ func (s *stream) Dial(address hraft.ServerAddress, timeout time.Duration) (net.C
 	return c, nil
 }
 
-// greet tells the member at an address who calls, and looks who answers.
+// greet sends the first line to the member at an address, and checks the answer.
 func (s *stream) greet(c net.Conn, address hraft.ServerAddress, to string) error {
 	y, version := s.network.Identity, greeting2
 	words, ok := y.words(address)

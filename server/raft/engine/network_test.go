@@ -37,7 +37,7 @@ func (l *locked) String() string {
 	return l.b.String()
 }
 
-// newIdentity makes the identity of a member whose disk is empty.
+// newIdentity makes the identity of a member with an empty disk.
 func newIdentity(t *testing.T, id string, log *slog.Logger) *Identity {
 	store := hraft.NewInmemStore()
 	o := Options{ID: id, Log: log, Logs: store, Stable: store, Snapshots: hraft.NewInmemSnapshotStore()}
@@ -89,7 +89,7 @@ func TestMembersGreet(t *testing.T) {
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, free.Close())
-	require.False(t, s.anotherAt(free.Addr().String()), "nobody answers")
+	require.False(t, s.anotherAt(free.Addr().String()), "no server answers")
 
 	c, err := net.Dial("tcp", at)
 	require.NoError(t, err)
@@ -102,7 +102,7 @@ func TestMembersGreet(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestDirectoryIsOneMembers: nobody else starts in it, nor twice.
+// TestDirectoryIsOneMembers: no other member starts in it, and the same one does not start twice.
 func TestDirectoryIsOneMembers(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "raft")
 	o := Options{ID: "a", Log: slog.New(slog.DiscardHandler)}

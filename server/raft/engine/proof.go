@@ -8,13 +8,14 @@ import (
 	hraft "github.com/hashicorp/raft"
 )
 
-// The library's own proof that a member leads (Raft.VerifyLeader) counts whatever answers come in after the
-// question. One of them may have been given long before: it was slow, or this process was stopped with it in
-// its sockets. Who gave it may have chosen another leader since, that has written what a read here does not
-// know. So a witness looks at what is sent and answered, and only answers count to what was sent after the
-// question.
+// The library's own proof that a member leads (Raft.VerifyLeader) counts all answers that come in after the
+// question. One of them may have been given long before: it was slow, or this process was stopped while it
+// was in its sockets. Its sender may have chosen another leader since, which has written something that a
+// read here does not see. So a witness looks at requests and answers. Only answers to requests that were sent
+// after the question count.
 
-// witness is a transport that remembers who has said that this member leads, and to which question.
+// witness is a transport that remembers which members have said that this member leads, and after which
+// question.
 type witness struct {
 	hraft.Transport
 	hraft.WithPreVote
@@ -134,11 +135,11 @@ func (w *witness) AppendEntries(id hraft.ServerID, to hraft.ServerAddress, q *hr
 	return err
 }
 
-// send sends a request that has a number, and notes the answer.
+// send sends a request that has a number, and records the answer.
 func (w *witness) send(id hraft.ServerID, to hraft.ServerAddress, q *hraft.AppendEntriesRequest, a *hraft.AppendEntriesResponse, number uint64) error {
 	err := w.Transport.AppendEntries(id, to, q, a)
 	if err == nil {
-		w.note(id, q.Term, a.Term, number)
+		w.record(id, q.Term, a.Term, number)
 		w.see(to, q, a)
 	}
 	return err
@@ -152,9 +153,9 @@ func (w *witness) ask() uint64 {
 	return w.asked
 }
 
-// note remembers an answer to a request of a term. It says that this member leads unless it is of another
+// record remembers an answer to a request of a term. It says that this member leads unless it is of another
 // term.
-func (w *witness) note(id hraft.ServerID, asked, term, number uint64) {
+func (w *witness) record(id hraft.ServerID, asked, term, number uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.answered[id] = max(w.answered[id], number)
@@ -170,7 +171,7 @@ func (w *witness) note(id hraft.ServerID, asked, term, number uint64) {
 }
 
 // proves reports whether a majority has said that this member leads in a term, after a question. changed is
-// closed when somebody has said something else.
+// closed when a member has given another answer.
 func (w *witness) proves(self hraft.ServerID, all []hraft.Server, term, question uint64) (is bool, changed <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -187,11 +188,11 @@ func (w *witness) proves(self hraft.ServerID, all []hraft.Server, term, question
 	return said > voters/2, w.changed
 }
 
-// proveEvery is how soon the others are asked again if those who have answered are too few.
+// proveEvery is how soon the others are asked again if too few have answered.
 const proveEvery = 20 * time.Millisecond
 
-// prove returns when a majority has said that this member leads, after a question, and since it was told
-// that it does; or when it is found out that it does not.
+// prove returns when a majority has said, after a question, that this member leads. The machine must know by
+// then that it leads. prove returns an error when it turns out that this member does not lead.
 func (r *running) prove(question uint64) error {
 	for {
 		if err := r.verify(); err != nil {
@@ -217,9 +218,10 @@ func (r *running) prove(question uint64) error {
 	}
 }
 
-// verify asks the library whether this member leads. It asks the others, and counts their answers up to the
-// majority that there was: those of who is taken out of the group meanwhile never come, and if they were
-// needed it has no answer, ever. So a question is over when a member goes, and is put again.
+// verify asks the library whether this member leads. The library asks the others, and counts answers up to
+// the majority of that moment. Answers never come from a member that is taken out of the group meanwhile, and
+// if they were needed the library never answers. So a question is over when a member goes, and is asked
+// again.
 func (r *running) verify() error {
 	for {
 		over := r.parting.next()
@@ -266,8 +268,8 @@ func (p *parting) end() {
 	close(p.over)
 }
 
-// learn remembers in which term this member leads, when it hears that it does: an election that it has not
-// heard of yet proves nothing about what it has done before.
+// learn remembers the term in which this member leads, when the member hears that it does. An election that
+// it has not heard of yet proves nothing about what it has done before.
 func (r *running) learn(on bool) {
 	term := r.raft.CurrentTerm()
 	if !on || r.raft.State() != hraft.Leader || r.raft.CurrentTerm() != term {

@@ -6,17 +6,19 @@ import (
 	hraft "github.com/hashicorp/raft"
 )
 
-// What a leader sends may be behind what this member has: it was on its way for long, or that leader has
-// counted down to where it thinks that both have the same. Raft says what is to be done with it, and the
-// library does something else. It looks for entries in the log that are in the snapshot, and refuses what it
-// does not find; and it takes any snapshot that it is sent, even one from before what it has told others
-// that it has, and throws that away: so what a majority had acknowledged is that of a minority. And of what
-// the leader says to be committed it takes all that its log has to be so, entries as well that a former
-// leader has left there and no request has shown to be the same: so it does what the group has never done.
-// This stands before the library, and changes such requests to what they mean.
+// What a leader sends may be older than what this member has: it was under way for long, or the leader has
+// counted down to where it thinks that both have the same. The library does not do with it what Raft says:
+//   - It looks in the log for entries that are in the snapshot, and refuses what it does not find.
+//   - It takes any snapshot that it gets, even one that is older than what it has acknowledged to others, and
+//     throws that away. So a minority has what a majority had acknowledged.
+//   - It takes all that its log has to be committed up to the leader's index. That includes entries that a
+//     former leader has left there and that no request has shown to be the same. So it does what the group
+//     has never done.
+//
+// This code runs before the library, and changes such requests to what they mean.
 
-// receive hands the requests of others to the library until the engine is closed. members are those that
-// this one knows of.
+// receive passes the requests of others to the library until the engine is closed. members are those that
+// this member knows.
 func (w *witness) receive(log *anchored, members func() []hraft.Server, closed <-chan struct{}) {
 	for {
 		var q hraft.RPC
@@ -90,8 +92,8 @@ func (a *anchored) trim(q *hraft.AppendEntriesRequest) *hraft.AppendEntriesReque
 	return &t
 }
 
-// shown takes no more of a request to be committed than it shows to be the same here and there: up to its
-// last entry or, without any, to the one that it goes on from.
+// shown limits what a request commits to the entries that it shows to be the same here and there. That is its
+// last entry or, without any, the one that it goes on from.
 func shown(q *hraft.AppendEntriesRequest) *hraft.AppendEntriesRequest {
 	last := q.PrevLogEntry
 	if n := len(q.Entries); n > 0 {

@@ -16,14 +16,14 @@ import (
 
 // history is a machine that remembers what it was given.
 type history struct {
-	mu   sync.Mutex
-	told []string
+	mu      sync.Mutex
+	applied []string
 }
 
 func (h *history) Apply(_ uint64, entry []byte, _ bool) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.told = append(h.told, string(entry))
+	h.applied = append(h.applied, string(entry))
 	return nil
 }
 func (h *history) Cut() (raft.Cut, error)  { return nil, io.EOF }
@@ -68,15 +68,15 @@ func TestCommittedIsWhatIsShown(t *testing.T) {
 			return &hraft.Log{Index: index, Term: term, Type: hraft.LogCommand, Data: []byte(data)}
 		}
 		send(2, 1, 1, 1, entry(2, 2, "both"), entry(3, 2, "left by a leader that has gone"))
-		require.Empty(t, is.told)
+		require.Empty(t, is.applied)
 		send(3, 2, 2, 4)
-		require.Equal(t, []string{"both"}, is.told)
+		require.Equal(t, []string{"both"}, is.applied)
 		send(3, 1, 1, 4, entry(2, 2, "both"))
-		require.Equal(t, []string{"both"}, is.told)
+		require.Equal(t, []string{"both"}, is.applied)
 		send(3, 2, 2, 4, entry(3, 3, "instead"), entry(4, 3, "more"), entry(5, 3, "not committed"))
-		require.Equal(t, []string{"both", "instead", "more"}, is.told)
+		require.Equal(t, []string{"both", "instead", "more"}, is.applied)
 		send(3, 5, 3, 5)
-		require.Equal(t, []string{"both", "instead", "more", "not committed"}, is.told)
+		require.Equal(t, []string{"both", "instead", "more", "not committed"}, is.applied)
 		time.Sleep(time.Millisecond)
 		require.NoError(t, e.Close())
 	})

@@ -13,8 +13,8 @@ import (
 // unfinished is the end of the name of what a snapshot is written to until it is complete.
 const unfinished = ".tmp"
 
-// clearUnfinished removes what is left of snapshots that were never completed, in a member's directory: the
-// process has ended, or the disk was full, and they would take the space of the next one.
+// clearUnfinished removes what is left of incomplete snapshots in a member's directory. The process has
+// ended, or the disk was full; they would take the space of the next one.
 func clearUnfinished(dir, name string) error {
 	left, err := filepath.Glob(filepath.Join(dir, "snapshots", name+unfinished))
 	for _, path := range left {

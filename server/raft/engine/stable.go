@@ -9,11 +9,11 @@ import (
 	hraft "github.com/hashicorp/raft"
 )
 
-// patient is a store on a disk that may be full or broken for a while. The library ends the process by a
-// panic when it cannot remember a term, and a group would lose a member for each disk that is full. This one
-// tries again until it can: nothing is said to the others meanwhile, as if the process were stopped. When
-// the engine is closed the goroutine that waits ends, since to go on would be to forget what was said.
-type patient struct {
+// retrying is a store on a disk that may be full or broken for a while. The library panics when it cannot
+// store a term, and so a group would lose a member for each full disk. This store tries again until it can.
+// The other members get nothing meanwhile, as if the process were stopped. When the engine is closed the
+// goroutine that waits ends, because going on would mean to forget what was said.
+type retrying struct {
 	hraft.StableStore
 	log    *slog.Logger
 	closed <-chan struct{}
@@ -23,14 +23,14 @@ type patient struct {
 const retryEvery = 200 * time.Millisecond
 
 // Set implements hraft.StableStore.
-func (p *patient) Set(key, val []byte) error {
+func (p *retrying) Set(key, val []byte) error {
 	p.insist(func() error { return p.StableStore.Set(key, val) })
 	return nil
 }
 
-// SetUint64 implements hraft.StableStore. What is so already is not written: the library does so when it
-// starts, where nobody could end waiting.
-func (p *patient) SetUint64(key []byte, val uint64) error {
+// SetUint64 implements hraft.StableStore. A value that is there already is not written: the library does that
+// when it starts, where nothing could end the wait.
+func (p *retrying) SetUint64(key []byte, val uint64) error {
 	if is, err := p.GetUint64(key); err == nil && is == val {
 		return nil
 	}
@@ -39,7 +39,7 @@ func (p *patient) SetUint64(key []byte, val uint64) error {
 }
 
 // insist does a write until it is done.
-func (p *patient) insist(write func() error) {
+func (p *retrying) insist(write func() error) {
 	failed := false
 	for err := write(); err != nil; err = write() {
 		if !failed {

@@ -41,12 +41,12 @@ func (s *fullStores) StoreLogs(all []*hraft.Log) error {
 	return s.InmemStore.StoreLogs(all)
 }
 
-// TestFullDisk: a member whose disk is full waits until there is room, and says so; the process lives.
+// TestFullDisk: a member with a full disk waits until there is space, and logs it; the process lives.
 func TestFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, closed := &locked{}, make(chan struct{})
 		store := &fullStores{InmemStore: hraft.NewInmemStore()}
-		p := &patient{store, slog.New(slog.NewTextHandler(log, nil)), closed}
+		p := &retrying{store, slog.New(slog.NewTextHandler(log, nil)), closed}
 		require.NoError(t, p.SetUint64([]byte("term"), 4))
 		store.full.Store(true)
 		require.NoError(t, p.SetUint64([]byte("term"), 4), "it is so already")

@@ -12,22 +12,22 @@ import (
 	"lockserver/persistence/disk"
 )
 
-// The newest file of the log, when it is opened. What can be read there need not be on the disk: after a
-// sync that failed the system may have dropped what it could not write, shows it none the less until it
-// ends, and says of the next sync that all is well. raft-wal writes a batch of entries anew when it
-// could not be synced, and no other before. But when the file is opened, by the next process say, it
-// believes in every batch that it can read, and others would be told that it is here.
+// The newest file of the log, when it is opened. What can be read there need not be on the disk. After a
+// failed sync the system may have dropped what it could not write, but still shows it until it ends, and
+// reports success for the next sync. raft-wal writes a batch of entries anew when it could not be synced, but
+// no earlier one. But when the file is opened, for example by the next process, raft-wal believes every batch
+// that it can read, and would acknowledge it to others.
 //
-// So the last batch is written anew, and synced, before anybody believes in it. Those before it were synced,
-// or it would not be there. What is behind it is cleared: it is of a write that has failed, and parts of it
-// would be taken for entries when a later write breaks off at them.
+// So the last batch is written anew and synced before it is used. Those before it were synced, or it would
+// not be there. What is behind it is cleared. It is of a failed write, and parts of it would be taken for
+// entries when a later write breaks off at them.
 //
-// And a file that was sealed, when the list of files does not say so yet, goes on as one that was not:
-// raft-wal opens it as the one to write to, and then writes nothing to it, for good. Its last frames are
-// an index and the commit; the commit moves to where the index is.
+// A file may be sealed although the list of files does not say so yet. Such a file goes on as an unsealed
+// one: raft-wal opens it as the one to write to, and then writes nothing to it, for good. Its last frames are
+// an index and the commit; the commit moves to the place of the index.
 
-// written is a file system whose files are on the disk as they are read when they are opened to be
-// written to.
+// written is a file system that makes sure of the files that it opens for writing: what can be read in them
+// is on the disk.
 type written struct{ types.VFS }
 
 // OpenWriter implements types.VFS.
@@ -46,9 +46,9 @@ func (w written) OpenWriter(dir, name string) (types.WritableFile, error) {
 	return f, nil
 }
 
-// The format of a file is raft-wal's, in its segment/format.go: a header, then frames of a type, three bytes
-// of nothing, and a length, or a commit's checksum of all that is behind the commit before it. What they hold
-// is filled up to eight bytes.
+// The format of a file is raft-wal's, in its segment/format.go: a header, then frames. A frame has a type,
+// three zero bytes, and a length. A commit has, instead of the length, a checksum of all that is behind the
+// commit before it. The content of a frame is padded to eight bytes.
 const (
 	fileHeaderBytes  = 32
 	frameHeaderBytes = 8
@@ -126,7 +126,7 @@ func (s *frames) rewrite(f types.WritableFile) (end int64, err error) {
 		return 0, err
 	}
 	if !s.more && crc32.Checksum(batch, checksums) != s.sum {
-		return from, nil // it is torn, and nobody was told of it
+		return from, nil // it is torn, and was never acknowledged
 	}
 	commit := s.commit
 	if s.index > 0 {

@@ -10,17 +10,17 @@ import (
 	"lockserver/server/raft"
 )
 
-// The leader tends its group: it makes learners voters when they have caught up, finds members whose disk is
-// another than the group knows, and gives a group an id that was formed without one.
+// The leader tends its group. It makes learners voters when they have caught up, and finds members that have
+// another disk than the group knows. It gives an id to a group that was formed without one.
 //
-// A member whose disk is new is no voter any more before it is called: it is made a learner of the new
-// incarnation first. Its old votes and acknowledgements count for nothing, since members that know the old
-// incarnation alone are refused by it.
+// A member with a new disk loses its vote before it is called: first it is made a learner of the new
+// incarnation. Its old votes and acknowledgements do not count, because it refuses members that know only the
+// old incarnation.
 
 const (
 	// tendEvery is how often a member looks after its group.
 	tendEvery = 200 * time.Millisecond
-	// silentFor is after how long without an answer a member is asked who it is.
+	// silentFor is after how long without an answer a member is asked for its identity.
 	silentFor = time.Second
 )
 
@@ -150,9 +150,9 @@ func (r *running) replace(p raft.Peer) error {
 	return r.await(r.raft.AddNonvoter(id, configured(p, r.of.options.Identity.Group()), 0, patience))()
 }
 
-// name gives the group an id: an older version has formed it. A majority of the voters has to be there with
-// their data, and no member may be of an older version: that one does not know addresses with more than two
-// parts. Members that are away keep the addresses that they have (nameRest). A member whose disk is new is
+// name gives an id to a group that an older version has formed. A majority of the voters must be there with
+// their data, and no member may be of an older version: that would not know addresses with more than two
+// parts. Members that are away keep the addresses that they have (nameRest). A member with a new disk is
 // found when there is an id (replaceNew).
 func (r *running) name(ctx context.Context, all []hraft.Server) {
 	if time.Since(r.asked) < silentFor {
@@ -219,7 +219,7 @@ func (r *running) rename(all []raft.Peer, group string) bool {
 	return true
 }
 
-// nameRest notes the incarnations of members that were away when the group got its id, and have come back
+// nameRest records the incarnations of members that were away when the group got its id, and have come back
 // with their data.
 func (r *running) nameRest(ctx context.Context, all []hraft.Server) {
 	var peers []raft.Peer

@@ -8,9 +8,10 @@ import (
 	hraft "github.com/hashicorp/raft"
 )
 
-// pipelines are those that a member has open. They can be broken off: who sends entries in a pipeline waits
-// until the answers before are read, and who reads these has gone when one of them said no, or that another
-// leads. The library would wait for both when it ends, for ever, and the other member gets no more entries.
+// pipelines are the open pipelines of a member. They can be broken off. The sender of entries in a pipeline
+// waits until earlier answers are read. The reader of answers stops when one of them is a refusal, or says
+// that another member leads. The library would wait for both for ever when it ends, and the other member gets
+// no more entries.
 type pipelines struct {
 	mu   sync.Mutex
 	over bool // there are no more

@@ -42,8 +42,9 @@ func ends(t *testing.T, under <-chan error) error {
 	}
 }
 
-// TestPipelineIsBrokenOff: a leader that is sending entries while it hears that another leads waits for an
-// answer that nobody reads, and with it all who wait for its end, until its pipelines are broken off.
+// TestPipelineIsBrokenOff: a leader may hear that another one leads while it is sending entries. Then it
+// waits for an answer that is never read, and all that wait for its end wait, too, until its pipelines are
+// broken off.
 func TestPipelineIsBrokenOff(t *testing.T) {
 	a, b := connected(t)
 	go func() {
@@ -117,7 +118,7 @@ func TestPipelineEndsWithARefusal(t *testing.T) {
 	}
 }
 
-// TestHangUp: who ends does not wait for a member that does not answer, and calls nobody any more.
+// TestHangUp: a member that ends does not wait for another that does not answer, and makes no calls any more.
 func TestHangUp(t *testing.T) {
 	a, b := connected(t)
 	asked, under := make(chan struct{}), make(chan error, 1)

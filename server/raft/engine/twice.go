@@ -10,9 +10,10 @@ import (
 	"time"
 )
 
-// An id that is used twice, as by a server that was set up with another's configuration, or from a copy of
-// its disk, harms nobody: the others call the one that answers at the id's address. But it waits for a
-// leader that never speaks to it, so each member looks who answers at its own address.
+// An id may be used twice, as by a server that was set up with another's configuration, or from a copy of its
+// disk. That does no harm to the group: the others call the server that answers at the id's address. But the
+// second server waits for a leader that never speaks to it. So each member looks which server answers at its
+// own address.
 
 const (
 	// firstLook is when a member looks for the first time, and lookEvery how often then.
@@ -39,14 +40,14 @@ func (s *stream) lookOut() {
 		}
 		if at := peerOf("", s.network.Self).Raft; s.anotherAt(at) {
 			s.network.Log.Error("raft: another server answers at "+at+", where raft-members has this one, "+s.network.ID+
-				": the id is used twice, or the address is another's. Nobody calls this server. Stop the one of the two that is not meant to be "+
+				": the id is used twice, or the address is another's. No member calls this server. Stop the one of the two that is not meant to be "+
 				s.network.ID+", and give it an id and an address of its own (RAFT ADD)", "id", s.network.ID)
 		}
 	}
 }
 
-// anotherAt reports whether a server that is not this one answers at an address. False may also mean that
-// nobody answers, or that this host cannot reach it.
+// anotherAt reports whether a server that is not this one answers at an address. False may also mean that no
+// server answers, or that this host cannot reach it.
 func (s *stream) anotherAt(address string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), greetTimeout)
 	defer cancel()

@@ -2,14 +2,16 @@ package engine
 
 import hraft "github.com/hashicorp/raft"
 
-// A member that is behind may not have heard yet that another was added. When that one asks for its vote,
-// the library refuses: it knows no such member. Raft says that the vote is given to whoever has the newer
-// log, since the group may need just that: of a, b and the new c, which b has not heard of, a dies. b cannot
-// lead, for it is behind, and c could not without b's vote; so nobody ever would, with two of three there.
-// Nor does who was removed get in by that: the others have heard of a leader, or their logs are newer.
+// A member that is behind may not have heard yet that another member was added. When that one asks for its
+// vote, the library refuses: it knows no such member. Raft gives the vote to the candidate with the newer
+// log, because the group may need just that. For example, of a, b and the new c, which b has not heard of, a
+// dies. b cannot lead, because it is behind, and c could not without b's vote. So no member ever would, with
+// two of three there. A removed member does not get in this way: the others have heard of a leader, or their
+// logs are newer.
 
-// asVoter is whose request for a vote the library is to believe it is: the one that asks, or, where that one
-// is not known here, any voter. Whom the vote is for stands elsewhere in the request.
+// asVoter returns the candidate ID that is reported to the library for a request for a vote. It is the ID of
+// the sender or, if that is not known here, of any voter. The candidate that gets the vote is in another
+// field of the request.
 func asVoter(id []byte, all []hraft.Server) []byte {
 	known := id
 	for _, m := range all {

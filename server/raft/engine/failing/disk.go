@@ -13,7 +13,7 @@ import (
 )
 
 // What can fail: a write to a file of the log, its sync, making another file, and writing to the list of the
-// files, which has the term and the vote, too.
+// files. The list has the term and the vote, too.
 const (
 	Write  = "write"
 	Sync   = "sync"
@@ -62,7 +62,7 @@ func (d *Disk) bad(op string) error {
 	return nil
 }
 
-// CutPower leaves of all files what is on the disk. Nobody may have them open.
+// CutPower leaves of all files what is on the disk. They must not be open.
 func (d *Disk) CutPower() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -144,7 +144,7 @@ func (f *file) Sync() error {
 // NewList makes what keeps the list of the files, on this disk.
 func (d *Disk) NewList() types.MetaStore { return &list{disk: d} }
 
-// list cannot be written to when the disk is told so.
+// list is a list of files that cannot be written to while List fails.
 type list struct {
 	metadb.BoltMetaDB
 	disk *Disk

@@ -14,47 +14,47 @@ import (
 // asked is how many requests of a loop's connection its session has had.
 func asked(l *Loop, fd int) int64 { return l.driver.conns[fd].session.(*pongSession).requests.Load() }
 
-// TestStrangersWaitForEachOther: a round serves everybody who is logged in, and some of the others, of whom
-// none is forgotten.
-func TestStrangersWaitForEachOther(t *testing.T) {
+// TestUnauthenticatedWaitForEachOther: a round serves all authenticated clients and some of the others, and
+// each of these has its turn in the end.
+func TestUnauthenticatedWaitForEachOther(t *testing.T) {
 	l := byHand(t, newPongs())
-	const crowd = 10 * strangersARound
+	const crowd = 10 * unauthPerRound
 	served := func(fds []int) (n int64) {
 		for _, fd := range fds {
 			n += asked(l, fd)
 		}
 		return n
 	}
-	var strangers []int
+	var unauth []int
 	for range crowd {
 		fd, peer := welcomed(t, l)
 		l.driver.conns[fd].SetStranger(1 << 10)
 		testkit.NewClient(t, peer).Send("PING")
-		strangers = append(strangers, fd)
+		unauth = append(unauth, fd)
 	}
 	fd, friend := welcomed(t, l)
 	for round := int64(1); round <= 3; round++ {
 		testkit.NewClient(t, friend).Send("PING")
 		turn(t, l)
 		require.Equal(t, round, asked(l, fd))
-		require.Equal(t, round*strangersARound, served(strangers))
+		require.Equal(t, round*unauthPerRound, served(unauth))
 	}
 	for range crowd {
 		turn(t, l)
 	}
-	require.EqualValues(t, crowd, served(strangers))
-	for _, fd := range strangers {
+	require.EqualValues(t, crowd, served(unauth))
+	for _, fd := range unauth {
 		require.EqualValues(t, 1, asked(l, fd))
 	}
 }
 
-// TestKickedStrangersWaitForEachOther: who has more to do than one turn takes is kicked.
-func TestKickedStrangersWaitForEachOther(t *testing.T) {
+// TestWokenUnauthenticatedWaitForEachOther: a client that has more to do than one turn takes is woken again.
+func TestWokenUnauthenticatedWaitForEachOther(t *testing.T) {
 	h := newPongs()
 	l := byHand(t, h)
 	h.withholds.Store(true)
 	var peers []net.Conn
-	for range 3 * strangersARound {
+	for range 3 * unauthPerRound {
 		fd, peer := welcomed(t, l)
 		l.driver.conns[fd].SetStranger(1 << 10)
 		testkit.NewClient(t, peer).Send("PING")
@@ -62,7 +62,7 @@ func TestKickedStrangersWaitForEachOther(t *testing.T) {
 	}
 	fd, friend := welcomed(t, l)
 	testkit.NewClient(t, friend).Send("PING")
-	for range 3 * strangersARound {
+	for range 3 * unauthPerRound {
 		turn(t, l)
 	}
 	h.withholds.Store(false)
@@ -81,8 +81,8 @@ func TestKickedStrangersWaitForEachOther(t *testing.T) {
 		return n
 	}
 	turn(t, l)
-	require.EqualValues(t, 1, l.driver.conns[fd].session.(*pongSession).answered, "it was kicked behind all the others")
-	require.EqualValues(t, strangersARound, answered())
+	require.EqualValues(t, 1, l.driver.conns[fd].session.(*pongSession).answered, "it was woken behind all the others")
+	require.EqualValues(t, unauthPerRound, answered())
 	turn(t, l)
 	turn(t, l)
 	require.EqualValues(t, len(peers), answered())

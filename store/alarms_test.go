@@ -11,21 +11,30 @@ import (
 	"lockserver/internal/testkit"
 )
 
-func TestHoldMS(t *testing.T) {
+func TestDueMS(t *testing.T) {
 	for score, ms := range map[float64]int64{0: 0, -5: 0, 1: 1, 1.5: 2, 1 << 50: 1 << 50, math.Inf(1): farMS, math.Inf(-1): 0, 1e300: farMS} {
-		require.Equal(t, ms, HoldMS(score), score)
+		require.Equal(t, ms, DueMS(score), score)
 	}
 }
 
-// holdsModel is a store together with the lists of holds that the test expects.
-type holdsModel struct {
+// alarmsModel is a store together with the sets with alarms that the test expects.
+type alarmsModel struct {
 	s     *Store
+	kind  Alarm
 	lists map[[2]string]map[string]int64 // database and key: members and when they fall due
 }
 
-func (m *holdsModel) change(t *testing.T, r *rand.Rand) {
-	db, key := r.IntN(3), HoldsPrefix+strconv.Itoa(r.IntN(3))
-	to, newKey := r.IntN(3), HoldsPrefix+strconv.Itoa(r.IntN(3))
+// alarmKey is the key of a set with an alarm.
+func alarmKey(kind Alarm, name string) string {
+	if kind == HoldAlarm {
+		return HoldsPrefix + name
+	}
+	return DelayedPrefix + name + DelayedSuffix
+}
+
+func (m *alarmsModel) change(t *testing.T, r *rand.Rand) {
+	db, key := r.IntN(3), alarmKey(m.kind, strconv.Itoa(r.IntN(3)))
+	to, newKey := r.IntN(3), alarmKey(m.kind, strconv.Itoa(r.IntN(3)))
 	if r.IntN(8) == 0 {
 		newKey = "elsewhere"
 	}
@@ -107,18 +116,18 @@ func (m *holdsModel) change(t *testing.T, r *rand.Rand) {
 }
 
 // due takes out what the store says is due, and requires it to be just what the model says.
-func (m *holdsModel) due(t *testing.T) {
+func (m *alarmsModel) due(t *testing.T) {
 	for {
 		steps := 1 << 20
-		db, key, ok := m.s.DueHolds(&steps)
+		db, key, ok := m.s.DueSet(m.kind, &steps)
 		if !ok {
 			break
 		}
 		list := m.lists[[2]string{strconv.Itoa(db.ID()), string(key)}]
 		e := db.EditZSet(key)
 		member, score := e.ZSet().At(0, nil)
-		require.Equal(t, list[string(member)], HoldMS(score))
-		require.LessOrEqual(t, HoldMS(score), m.s.NowMS())
+		require.Equal(t, list[string(member)], DueMS(score))
+		require.LessOrEqual(t, DueMS(score), m.s.NowMS())
 		delete(list, string(member))
 		e.Remove(member)
 	}
@@ -132,62 +141,88 @@ func (m *holdsModel) due(t *testing.T) {
 			next = min(next, ms)
 		}
 	}
-	require.False(t, m.s.HoldsDue())
-	if at, ok := m.s.NextHoldMS(); next < math.MaxInt64 {
+	require.False(t, m.s.AlarmDue(m.kind))
+	if at, ok := m.s.NextAlarmMS(m.kind); next < math.MaxInt64 {
 		require.True(t, ok)
 		require.LessOrEqual(t, at, next)
 	}
 }
 
-// After any changes of the keys, each hold is reported at its time.
-func TestHoldsFollowTheData(t *testing.T) {
-	seed := testkit.Seed(t)
-	r := rand.New(rand.NewPCG(seed, 0))
-	m := &holdsModel{s: New(3, Limits{}), lists: map[[2]string]map[string]int64{}}
-	now := int64(1_700_000_000_000)
-	m.s.SetNow(now * 1000)
-	for range 30_000 {
-		m.change(t, r)
-		if r.IntN(3) == 0 {
-			now += r.Int64N(20)
-			m.s.SetNow(now * 1000)
-			m.due(t)
+// After any changes of the keys, each member is reported at its time.
+func TestAlarmsFollowTheData(t *testing.T) {
+	for kind := range Alarm(alarmKinds) {
+		seed := testkit.Seed(t)
+		r := rand.New(rand.NewPCG(seed, uint64(kind)))
+		m := &alarmsModel{s: New(3, Limits{}), kind: kind, lists: map[[2]string]map[string]int64{}}
+		now := int64(1_700_000_000_000)
+		m.s.SetNow(now * 1000)
+		for range 20_000 {
+			m.change(t, r)
+			if r.IntN(3) == 0 {
+				now += r.Int64N(20)
+				m.s.SetNow(now * 1000)
+				m.due(t)
+			}
 		}
-	}
-	m.s.FlushAll()
-	require.Zero(t, m.s.holds.Len())
-	for _, db := range m.s.dbs {
-		require.Empty(t, db.space.holds)
+		m.s.FlushAll()
+		require.Zero(t, m.s.alarms[kind].Len())
+		for _, db := range m.s.dbs {
+			require.Empty(t, db.space.alarms[kind])
+		}
 	}
 }
 
-func TestHoldsThatArePutOff(t *testing.T) {
+func TestAlarmsThatArePutOff(t *testing.T) {
+	for kind := range Alarm(alarmKinds) {
+		putOff(t, kind)
+	}
+}
+
+func putOff(t *testing.T, kind Alarm) {
 	s := New(3, Limits{})
 	s.SetNow(1_000_000)
-	db, key := s.DB(0), []byte(HoldsPrefix+"x")
+	db, key := s.DB(0), []byte(alarmKey(kind, "x"))
 	e := db.EditZSet(key)
 	e.Set([]byte("a"), 1000)
-	require.True(t, s.HoldsDue())
+	require.True(t, s.AlarmDue(kind))
+	require.False(t, s.AlarmDue(1-kind), "each kind has a queue of its own")
+	require.Equal(t, []string{string(key)}, db.AlarmSets(kind))
 	steps := 10
-	_, got, ok := s.DueHolds(&steps)
+	_, got, ok := s.DueSet(kind, &steps)
 	require.True(t, ok)
 	require.Equal(t, key, got)
-	db.PutOffHolds(key, 2000)
-	_, _, ok = s.DueHolds(&steps)
+	db.PutOff(key, 2000)
+	_, _, ok = s.DueSet(kind, &steps)
 	require.False(t, ok)
 	s.SetNow(2_000_000)
-	_, _, ok = s.DueHolds(&steps)
+	_, _, ok = s.DueSet(kind, &steps)
 	require.True(t, ok)
 
 	s.SetFrozenTime(true)
-	require.False(t, s.HoldsDue())
-	_, _, ok = s.DueHolds(&steps)
+	require.False(t, s.AlarmDue(kind))
+	_, _, ok = s.DueSet(kind, &steps)
 	require.False(t, ok)
 	s.SetFrozenTime(false)
 
-	// What is no list of holds any more rings once, in vain.
+	// What is no sorted set any more rings once, in vain.
 	db.SetString(key, []byte("x"), NoTTL)
-	_, _, ok = s.DueHolds(&steps)
+	_, _, ok = s.DueSet(kind, &steps)
 	require.False(t, ok)
-	require.Zero(t, s.holds.Len())
+	require.Zero(t, s.alarms[kind].Len())
+}
+
+// The names of keys that look like those of sets with alarms, and are others.
+func TestNamesOfAlarmSets(t *testing.T) {
+	for key, kind := range map[string]Alarm{"seckill:holds:": HoldAlarm, "seckill:holds:v": HoldAlarm, "{}:delayed": DelayAlarm, "{a}:delayed": DelayAlarm,
+		"{{a}b}:delayed": DelayAlarm} {
+		got, ok := kindOfAlarm([]byte(key))
+		require.True(t, ok, key)
+		require.Equal(t, kind, got, key)
+		require.Equal(t, kind == DelayAlarm, ofDelays([]byte(key)), key)
+		require.Equal(t, kind == DelayAlarm, ofDelays([]byte(key+EntriesSuffix)), key)
+	}
+	for _, key := range []string{"", "s", "{", "seckill:hold", "seckill:holdsx:v", "}:delayed", "x}:delayed", "{a:delayed", "{a}:delayed:entries", "{a}:delaye", "{a}:delayed "} {
+		_, ok := kindOfAlarm([]byte(key))
+		require.False(t, ok, key)
+	}
 }

@@ -1,0 +1,287 @@
+package commands
+
+import (
+	"math"
+	"strconv"
+
+	"lockserver/internal/keyevent"
+	"lockserver/store"
+	"lockserver/store/stream"
+	"lockserver/store/zset"
+)
+
+// maxDueMS bounds the time at which an entry is due: up to it a sorted set's score is exact.
+const maxDueMS = 1 << 50
+
+// delayCall is one call of DELAY.ADD.
+type delayCall struct {
+	stream, id []byte // id nil: it is to be generated
+	dueMS      int64
+	fields     [][]byte
+}
+
+// readDue reads PX or AT, and returns the time in milliseconds since 1970. A time that is counted from now
+// ends up to a millisecond late, never early.
+func readDue(c *Ctx, a *Scanner) (dueMS int64) {
+	word := a.Option()
+	n := a.IntOr(ErrDelayTime)
+	if word == "PX" {
+		if n <= maxDueMS {
+			n += c.LeaseStartMS()
+		}
+		if n < c.LeaseStartMS() {
+			n = -1
+		}
+	} else if word != "AT" {
+		a.Syntax()
+	}
+	if n < 0 || n > maxDueMS {
+		a.Fail(ErrDelayTime)
+	}
+	return n
+}
+
+func (d *delayCall) read(c *Ctx, a *Scanner) error {
+	d.stream = a.Key()
+	d.dueMS = readDue(c, a)
+	if a.IsNext("ID") {
+		if d.id = a.Bytes(); len(d.id) == 0 {
+			a.Fail(ErrDelayID)
+		}
+	}
+	d.fields = a.Rest()
+	if len(d.fields) == 0 || len(d.fields)%2 != 0 {
+		a.Arity()
+	}
+	const overhead = 32 // of what is kept of each, at most
+	size := 0
+	for _, f := range d.fields {
+		size += len(f) + overhead
+	}
+	if size > stream.MaxEntryBytes {
+		a.Fail(ErrStreamEntry)
+	}
+	return a.Err()
+}
+
+// delayAdd keeps an entry until it is due.
+func delayAdd(c *Ctx) error {
+	var d delayCall
+	if err := d.read(c, c.Args()); err != nil {
+		return err
+	}
+	if _, err := c.streamToWrite(d.stream); err != nil {
+		return err
+	}
+	pending, err := findDelays(c, d.stream)
+	if err != nil {
+		return err
+	}
+	if d.id == nil {
+		d.id = pending.newID(c)
+	} else if _, ok := pending.find(d.id); ok {
+		c.Out.Null()
+		return nil
+	}
+	place, err := pending.nextPlace(d.dueMS)
+	if err != nil {
+		return err
+	}
+	setKey, hashKey := delayKey(c, d.stream), entriesKey(c, d.stream)
+	set := c.DB.EditZSet(setKey)
+	// plant:delay-add
+	set.Set(appendMember(nil, place, d.id), float64(d.dueMS))
+	entries := c.DB.EditHash(hashKey)
+	entries.Set(d.id, appendEntry(nil, place, d.fields))
+	c.Notify(keyevent.Generic, "delay.add", d.stream)
+	c.Notify(keyevent.ZSet, "zadd", setKey)
+	c.Notify(keyevent.Hash, "hset", hashKey)
+	c.Out.Bulk(d.id)
+	return nil
+}
+
+// newID makes an id that no entry of the stream has.
+func (d *delays) newID(c *Ctx) []byte {
+	for {
+		id := strconv.AppendUint(nil, c.Rand.Uint64()|1<<63, 16)
+		if !d.entries.OK() || !d.entries.Hash().Has(id) {
+			return id
+		}
+	}
+}
+
+// delayCancel removes an entry that is pending.
+func delayCancel(c *Ctx) error {
+	a := c.Args()
+	stream, id := a.Key(), a.Bytes()
+	if err := a.Err(); err != nil {
+		return err
+	}
+	t, ok, err := findTicket(c, stream, id)
+	if err != nil || !ok {
+		c.Out.Int(0)
+		return err
+	}
+	setKey, hashKey := delayKey(c, stream), entriesKey(c, stream)
+	set := c.DB.EditZSet(setKey)
+	set.Remove(appendMember(nil, t.place, id))
+	entries := c.DB.EditHash(hashKey)
+	entries.Delete(id)
+	c.Notify(keyevent.Generic, "delay.cancel", stream)
+	c.NotifyTaken(keyevent.ZSet, "zrem", setKey, set.ZSet() == nil)
+	c.NotifyTaken(keyevent.Hash, "hdel", hashKey, entries.Hash() == nil)
+	c.Out.Int(1)
+	return nil
+}
+
+// findTicket is delays.find for a stream.
+func findTicket(c *Ctx, stream, id []byte) (t ticket, ok bool, err error) {
+	d, err := findDelays(c, stream)
+	if err != nil {
+		return t, false, err
+	}
+	t, ok = d.find(id)
+	return t, ok, nil
+}
+
+// delayMove makes an entry due at another time. Among those that are due then it is the last.
+func delayMove(c *Ctx) error {
+	a := c.Args()
+	stream, id := a.Key(), a.Bytes()
+	dueMS := readDue(c, a)
+	if a.More() {
+		a.Syntax()
+	}
+	if err := a.Err(); err != nil {
+		return err
+	}
+	d, err := findDelays(c, stream)
+	if err != nil {
+		return err
+	}
+	t, ok := d.find(id)
+	if !ok {
+		c.Out.Int(0)
+		return nil
+	}
+	place, err := d.nextPlace(dueMS)
+	if err != nil {
+		return err
+	}
+	value := appendEntry(nil, place, t.fields) // before the keys change
+	setKey, hashKey := delayKey(c, stream), entriesKey(c, stream)
+	set := c.DB.EditZSet(setKey)
+	// plant:delay-move
+	set.Set(appendMember(nil, place, id), float64(dueMS))
+	if place != t.place {
+		set.Remove(appendMember(nil, t.place, id))
+		entries := c.DB.EditHash(hashKey)
+		entries.Update(id, value)
+		c.Notify(keyevent.Hash, "hset", hashKey)
+	}
+	c.Notify(keyevent.Generic, "delay.move", stream)
+	c.Notify(keyevent.ZSet, "zadd", setKey)
+	c.Out.Int(1)
+	return nil
+}
+
+// delayGet replies with the time and the fields of an entry.
+func delayGet(c *Ctx) error {
+	a := c.Args()
+	stream, id := a.Key(), a.Bytes()
+	if err := a.Err(); err != nil {
+		return err
+	}
+	t, ok, err := findTicket(c, stream, id)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		c.Out.NullArray()
+		return nil
+	}
+	c.Out.Array(2)
+	t.write(c)
+	return nil
+}
+
+// write writes two elements: when the entry is due, and its fields.
+func (t *ticket) write(c *Ctx) {
+	c.Out.Int(t.dueMS)
+	c.Out.Array(len(t.fields))
+	for _, f := range t.fields {
+		c.Out.Bulk(f)
+	}
+}
+
+// mostListed is how many entries DELAY.LIST replies with if it has no COUNT.
+const mostListed = 100
+
+// delayList lists entries in the order in which they are due.
+func delayList(c *Ctx) error {
+	a := c.Args()
+	stream := a.Key()
+	fromMS, count := int64(0), int64(mostListed)
+	for a.More() {
+		switch a.Option() {
+		case "FROM":
+			if fromMS = a.IntOr(ErrDelayTime); fromMS < 0 {
+				a.Fail(ErrDelayTime)
+			}
+		case "COUNT":
+			if count = a.IntOr(ErrNotPositive); count < 1 {
+				a.Fail(ErrNotPositive)
+			}
+		}
+	}
+	if err := a.Err(); err != nil {
+		return err
+	}
+	d, err := findDelays(c, stream)
+	if err != nil {
+		return err
+	}
+	list, n := c.Out.DeferArray(), 0
+	if d.set.OK() {
+		z := d.set.ZSet()
+		from, _ := z.ByScore(zset.ScoreRange{Min: float64(fromMS), Max: math.Inf(1)})
+		z.Range(from, z.Len(), func(member []byte, _ float64) bool {
+			if _, id, ok := parseMember(member); ok {
+				if t, ok := d.find(id); ok && string(member) == string(appendMember(nil, t.place, id)) {
+					c.Out.Array(3)
+					c.Out.Bulk(id)
+					t.write(c)
+					n++
+				}
+			}
+			return int64(n) < count
+		})
+	}
+	c.Out.SetArray(list, n)
+	return nil
+}
+
+// delayCount replies with the number of entries that are pending.
+func delayCount(c *Ctx) error {
+	d, err := findDelays(c, c.Args().Key())
+	if err != nil {
+		return err
+	}
+	n := 0
+	if d.set.OK() {
+		n = d.set.ZSet().Len()
+	}
+	c.Out.Int(int64(n))
+	return nil
+}
+
+// Delayed returns how many streams of a database have pending entries, and how many entries those are.
+func Delayed(db *store.DB) (streams int, entries int64) {
+	db.EachAlarmSet(store.DelayAlarm, func(key string) {
+		if r := db.Peek([]byte(key)); r.Kind() == store.ZSet {
+			streams++
+			entries += int64(r.ZSet().Len())
+		}
+	})
+	return streams, entries
+}

@@ -1,0 +1,164 @@
+package commands
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+
+	"lockserver/internal/decimal"
+	"lockserver/store"
+	"lockserver/store/zset"
+)
+
+// A delayed entry is kept in two ordinary keys of its stream. The sorted set {stream}:delayed has a member
+// for each entry, at the time at which it is due. The hash {stream}:delayed:entries has a field for each
+// entry, named by its id. docs/decisions/0017-delayed-entries.md says why these.
+//
+// A member is a place and the id: "a0:order-7". Places order the entries that are due at one time. They are
+// numbers with a letter before them that says how many digits follow (a: 1, b: 2), so that they sort as
+// texts.
+//
+// The value of a field is the place, and then fields and values as netstrings: "a0,5:order,2:42,". Formats,
+// do not change.
+
+// delayKey is the name of the sorted set of a stream. It is valid until the next name of a key is asked for.
+func delayKey(c *Ctx, stream []byte) []byte {
+	return append(append(append(c.names[0][:0], store.DelayedPrefix...), stream...), store.DelayedSuffix...)
+}
+
+// entriesKey is the name of the hash of a stream, valid as delayKey's is.
+func entriesKey(c *Ctx, stream []byte) []byte {
+	name := append(append(append(c.names[1][:0], store.DelayedPrefix...), stream...), store.DelayedSuffix...)
+	return append(name, store.EntriesSuffix...)
+}
+
+// delayedStream is the stream of a sorted set's name.
+func delayedStream(key []byte) []byte {
+	return key[len(store.DelayedPrefix) : len(key)-len(store.DelayedSuffix)]
+}
+
+// appendPlace appends the text of a place, 0 or more.
+func appendPlace(dst []byte, place int64) []byte {
+	at := len(dst)
+	dst = strconv.AppendInt(append(dst, 0), place, 10)
+	dst[at] = byte('a' + len(dst) - at - 2)
+	return dst
+}
+
+// parsePlace reads the text of a place.
+func parsePlace(text []byte) (place int64, ok bool) {
+	if len(text) < 2 || int(text[0]) != 'a'+len(text)-2 {
+		return 0, false
+	}
+	place, ok = decimal.ParseInt(text[1:])
+	return place, ok && place >= 0
+}
+
+// appendMember appends the member of an entry.
+func appendMember(dst []byte, place int64, id []byte) []byte {
+	return append(append(appendPlace(dst, place), ':'), id...)
+}
+
+// parseMember reads a member; id is a part of it.
+func parseMember(member []byte) (place int64, id []byte, ok bool) {
+	text, id, ok := bytes.Cut(member, []byte{':'})
+	if !ok {
+		return 0, nil, false
+	}
+	place, ok = parsePlace(text)
+	return place, id, ok
+}
+
+// appendEntry appends the value of an entry's field.
+func appendEntry(dst []byte, place int64, fields [][]byte) []byte {
+	dst = append(appendPlace(dst, place), ',')
+	for _, f := range fields {
+		dst = append(strconv.AppendInt(dst, int64(len(f)), 10), ':')
+		dst = append(append(dst, f...), ',')
+	}
+	return dst
+}
+
+// parseEntry reads the value of an entry's field, and appends the fields, which are parts of it, to dst.
+func parseEntry(dst [][]byte, value []byte) (place int64, fields [][]byte, ok bool) {
+	text, rest, ok := bytes.Cut(value, []byte{','})
+	if place, ok = parsePlace(text); !ok {
+		return 0, dst, false
+	}
+	fields = dst
+	for len(rest) > 0 {
+		size, tail, _ := bytes.Cut(rest, []byte{':'})
+		n, ok := decimal.ParseInt(size)
+		if !ok || n < 0 || n >= int64(len(tail)) || tail[n] != ',' {
+			return 0, dst, false
+		}
+		fields, rest = append(fields, tail[:n:n]), tail[n+1:]
+	}
+	n := len(fields) - len(dst)
+	return place, fields, n > 0 && n%2 == 0
+}
+
+// delays are the two keys of a stream, to be read until the next change.
+type delays struct {
+	stream  []byte
+	set     store.Ref // nothing, or a sorted set
+	entries store.Ref // nothing, or a hash
+}
+
+// findDelays looks the keys of a stream up.
+func findDelays(c *Ctx, stream []byte) (d delays, err error) {
+	c.DB.FindToWrite(delayKey(c, stream))
+	d = delays{stream: stream, entries: c.DB.FindToWrite(entriesKey(c, stream))}
+	d.set = c.DB.Peek(delayKey(c, stream)) // not before: the second look-up may have removed an overdue key
+	if !d.set.Is(store.ZSet) || !d.entries.Is(store.Hash) {
+		return d, ErrWrongType
+	}
+	return d, nil
+}
+
+// ticket is an entry that is pending.
+type ticket struct {
+	place  int64
+	dueMS  int64
+	value  []byte   // as it is kept
+	fields [][]byte // parts of value
+}
+
+// find returns the entry of an id; ok is false if there is none that is pending.
+func (d *delays) find(id []byte) (t ticket, ok bool) {
+	if !d.set.OK() || !d.entries.OK() {
+		return t, false
+	}
+	value, ok := d.entries.Hash().Get(nil, id)
+	if !ok {
+		return t, false
+	}
+	t.value = value
+	if t.place, t.fields, ok = parseEntry(nil, value); !ok {
+		return t, false
+	}
+	score, ok := d.set.ZSet().Score(appendMember(nil, t.place, id))
+	t.dueMS = store.DueMS(score)
+	return t, ok
+}
+
+// nextPlace is a place behind all entries that are due at a time.
+func (d *delays) nextPlace(dueMS int64) (int64, error) {
+	if !d.set.OK() {
+		return 0, nil
+	}
+	z := d.set.ZSet()
+	from, to := z.ByScore(zset.ScoreRange{Min: float64(dueMS), Max: float64(dueMS)})
+	if from == to {
+		return 0, nil
+	}
+	last, _ := z.At(to-1, nil)
+	place, _, ok := parseMember(last)
+	switch {
+	case !ok: // a client has put it there: it is passed over when it is due
+		return 0, nil
+	case place == math.MaxInt64:
+		return 0, ErrDelayPlaces
+	}
+	return place + 1, nil
+}

@@ -1,0 +1,256 @@
+package commands
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/keyevent"
+	"lockserver/store"
+)
+
+func newDelays(t testing.TB) *fixture {
+	return newFixture(t, DelayRows, StreamRows, ZSetRows, HashRows, StringRows, KeyRows, KeyspaceRows)
+}
+
+// fire moves the clock by some milliseconds and adds what is due, in batches of so many.
+func (f *fixture) fire(ms int64, budget int) (lateMS []int64) {
+	f.t.Helper()
+	f.nowMS += ms
+	f.store.SetNow(f.nowMS * 1000)
+	for f.store.ExpireDue(100) {
+	}
+	c := &Ctx{Table: f.table, DB: f.store.DB(0), Rand: f.rand, Host: f, Settings: &f.settings}
+	for FireDelayed(c, f.store, budget, func(dueMS int64) { lateMS = append(lateMS, f.nowMS-dueMS) }) {
+	}
+	f.serveWaiters()
+	return lateMS
+}
+
+// values are the values of the field n of the entries of a stream, in their order.
+func (f *fixture) values(stream string) string {
+	var list []string
+	for _, e := range f.do("XRANGE", stream, "-", "+").Elems {
+		list = append(list, e.Elems[1].Elems[1].Str)
+	}
+	return strings.Join(list, " ")
+}
+
+func TestDelayedEntriesFire(t *testing.T) {
+	f := newDelays(t)
+	f.settings.Events = keyevent.All
+	want := func(reply, line string, effects ...string) {
+		t.Helper()
+		require.Equal(t, reply, f.do(splitWords(t, line)...).String(), line)
+		require.Equal(t, effects, f.effects(), line)
+	}
+	want(`"a"`, "DELAY.ADD s PX 100 ID a n 1", "0 ZADD {s}:delayed 1700000000100 a0:a", "0 HSET {s}:delayed:entries a a0,1:n,1:1,")
+	want(`"b"`, "DELAY.ADD s AT 1700000000100 ID b n 2 m ''", "0 ZADD {s}:delayed 1700000000100 a1:b", "0 HSET {s}:delayed:entries b a1,1:n,1:2,1:m,0:,")
+	want(`$nil`, "DELAY.ADD s PX 5 ID a n 3")
+	want(`2`, "DELAY.COUNT s")
+	want(`[1700000000100 ["n" "2" "m" ""]]`, "DELAY.GET s b")
+	want(`*nil`, "DELAY.GET s c")
+	want(`[["a" 1700000000100 ["n" "1"]] ["b" 1700000000100 ["n" "2" "m" ""]]]`, "DELAY.LIST s")
+	want(`[["a" 1700000000100 ["n" "1"]]]`, "DELAY.LIST s FROM 1700000000100 COUNT 1")
+	want(`[]`, "DELAY.LIST s FROM 1700000000101")
+	require.Empty(t, f.fire(99, 10))
+	f.events = nil
+	require.Equal(t, []int64{3, 3}, f.fire(4, 10))
+	require.Equal(t, []string{"0 XADD s 1700000000103-0 n 1", "0 XADD s 1700000000103-1 n 2 m ", "0 DEL {s}:delayed",
+		"0 HDEL {s}:delayed:entries a", "0 DEL {s}:delayed:entries"}, f.effects())
+	require.Equal(t, []string{"xadd s", "xadd s", "zrem {s}:delayed", "del {s}:delayed", "hdel {s}:delayed:entries", "del {s}:delayed:entries"}, f.events)
+	want(`0`, "DELAY.COUNT s")
+	want(`[]`, "DELAY.LIST s")
+	want(`0`, "DELAY.CANCEL s a")
+	want(`0`, "DELAY.MOVE s a PX 1")
+	want(`1`, "DBSIZE")
+	_, armed := f.store.NextAlarmMS(store.DelayAlarm)
+	require.False(t, armed)
+}
+
+func TestDelayedEntriesAreCancelledAndMoved(t *testing.T) {
+	f := newDelays(t)
+	for i, ms := range []string{"10", "20", "20", "30"} {
+		f.want(fmt.Sprintf(`"e%d"`, i), "DELAY.ADD", "s", "PX", ms, "ID", fmt.Sprint("e", i), "n", fmt.Sprint(i))
+	}
+	f.effects()
+	f.want("1", "DELAY.CANCEL", "s", "e0")
+	require.Equal(t, []string{"0 ZREM {s}:delayed a0:e0", "0 HDEL {s}:delayed:entries e0"}, f.effects())
+	f.want("0", "DELAY.CANCEL", "s", "e0")
+	f.want("1", "DELAY.MOVE", "s", "e1", "PX", "30") // behind e3
+	require.Equal(t, []string{"0 ZADD {s}:delayed 1700000000030 a1:e1", "0 ZREM {s}:delayed a0:e1", "0 HSET {s}:delayed:entries e1 a1,1:n,1:1,"}, f.effects())
+	f.want("1", "DELAY.MOVE", "s", "e2", "AT", "1700000000025")
+	f.want(`"e0"`, "DELAY.ADD", "s", "PX", "30", "ID", "e0", "n", "0") // its id is free again
+	require.Len(t, f.fire(29, 10), 1)
+	f.want(`"e2"`, "DELAY.ADD", "s", "PX", "1", "ID", "e2", "n", "2 again")
+	f.fire(1, 2)
+	require.Equal(t, "2 3 1 0 2 again", f.values("s"))
+	f.want("1", "DBSIZE")
+}
+
+// Ten thousand that are due at one time come in their order, in whatever portions, and others between them.
+func TestDelayedEntriesKeepTheirOrder(t *testing.T) {
+	f := newDelays(t)
+	const n = 1200
+	var want []string
+	for i := range n {
+		f.do("DELAY.ADD", "s", "AT", fmt.Sprint(startMS+50), "ID", fmt.Sprint(n-i), "n", fmt.Sprint(i))
+		want = append(want, fmt.Sprint(i))
+	}
+	f.fire(50, 7)
+	require.Equal(t, strings.Join(want, " "), f.values("s"))
+	f.want("1", "DBSIZE")
+}
+
+func TestDelayedEntriesOfTwoStreams(t *testing.T) {
+	f := newDelays(t)
+	f.do("DELAY.ADD", "{a}", "PX", "5", "n", "braces")
+	f.do("DELAY.ADD", "a", "PX", "5", "n", "none")
+	f.do("DELAY.ADD", "", "PX", "5", "n", "empty")
+	f.want("3", "EXISTS", "{a}:delayed", "{{a}}:delayed", "{}:delayed")
+	f.fire(5, 1)
+	require.Equal(t, "none", f.values("a"))
+	require.Equal(t, "braces", f.values("{a}"))
+	require.Equal(t, "empty", f.values(""))
+}
+
+func TestDelayRefusesBadCalls(t *testing.T) {
+	f := newDelays(t)
+	f.do("SET", "text", "x")
+	f.do("SET", "{z}:delayed", "x")
+	f.do("SET", "{h}:delayed:entries", "x")
+	f.do("DELAY.ADD", "s", "PX", "5", "ID", "a", "n", "1")
+	f.effects()
+	arity := func(name string) string { return "ERR wrong number of arguments for '" + name + "' command" }
+	for line, reply := range map[string]string{
+		"DELAY.ADD s PX x n 1":                                  ErrDelayTime.Error(),
+		"DELAY.ADD s PX -1 n 1":                                 ErrDelayTime.Error(),
+		"DELAY.ADD s AT -1 n 1":                                 ErrDelayTime.Error(),
+		"DELAY.ADD s PX 9223372036854775807 n 1":                ErrDelayTime.Error(),
+		"DELAY.ADD s PX 1125899906842624 n 1":                   ErrDelayTime.Error(),
+		"DELAY.ADD s AT 1125899906842625 n 1":                   ErrDelayTime.Error(),
+		"DELAY.ADD s IN 5 n 1":                                  ErrSyntax.Error(),
+		"DELAY.ADD s FROM 5 n 1":                                ErrSyntax.Error(),
+		"DELAY.ADD s PX 5 ID a":                                 arity("delay.add"),
+		"DELAY.ADD s PX 5 ID '' n 1":                            ErrDelayID.Error(),
+		"DELAY.ADD s PX 5 n":                                    arity("delay.add"),
+		"DELAY.ADD s PX 5 n 1 m":                                arity("delay.add"),
+		"DELAY.ADD text PX 5 n 1":                               ErrWrongType.Error(),
+		"DELAY.ADD z PX 5 n 1":                                  ErrWrongType.Error(),
+		"DELAY.ADD h PX 5 n 1":                                  ErrWrongType.Error(),
+		"DELAY.CANCEL z a":                                      ErrWrongType.Error(),
+		"DELAY.MOVE h a PX 1":                                   ErrWrongType.Error(),
+		"DELAY.MOVE s a PX x":                                   ErrDelayTime.Error(),
+		"DELAY.MOVE s a PX 1 PX 1":                              arity("delay.move"),
+		"DELAY.GET z a":                                         ErrWrongType.Error(),
+		"DELAY.LIST z":                                          ErrWrongType.Error(),
+		"DELAY.LIST s FROM x":                                   ErrDelayTime.Error(),
+		"DELAY.LIST s COUNT 0":                                  ErrNotPositive.Error(),
+		"DELAY.LIST s 5":                                        ErrSyntax.Error(),
+		"DELAY.COUNT h":                                         ErrWrongType.Error(),
+		"DELAY.ADD s AT 1125899906842624 ID late n 1 EXTRA":     arity("delay.add"),
+		"DELAY.MOVE s a AT " + fmt.Sprint(int64(math.MinInt64)): ErrDelayTime.Error(),
+	} {
+		require.Equal(t, "-"+reply, f.do(splitWords(t, line)...).String(), line)
+		require.Empty(t, f.effects(), line)
+	}
+	require.Len(t, f.do("DELAY.ADD", "s", "PX", "0", "n", "1").Str, 16)
+	f.want(`"ID"`, "DELAY.ADD", "s", "AT", "1125899906842624", "ID", "ID", "ID", "id")
+	require.Len(t, f.fire(0, 10), 1)
+}
+
+// What is in the way of an entry delays it further, and nothing is lost.
+func TestDelayedEntriesWaitForTheirKeys(t *testing.T) {
+	f := newDelays(t)
+	f.do("DELAY.ADD", "s", "PX", "5", "ID", "a", "n", "1")
+	f.do("SET", "s", "text")
+	require.Empty(t, f.fire(5, 10))
+	f.do("DEL", "s")
+	require.Empty(t, f.fire(retryDelayMS-1, 10))
+	require.Len(t, f.fire(1, 10), 1)
+
+	f.do("DELAY.ADD", "s", "PX", "5", "ID", "b", "n", "2") // renamed, one key after the other
+	f.do("RENAME", "{s}:delayed", "{t}:delayed")
+	require.Empty(t, f.fire(5, 10))
+	f.do("RENAME", "{s}:delayed:entries", "{t}:delayed:entries")
+	require.Len(t, f.fire(retryDelayMS, 10), 1)
+	require.Equal(t, "2", f.values("t"))
+
+	f.do("XADD", "full", fmt.Sprintf("%d-%d", uint64(math.MaxUint64), uint64(math.MaxUint64)), "n", "x")
+	f.do("DELAY.ADD", "full", "PX", "5", "n", "3")
+	require.Empty(t, f.fire(5, 10))
+	f.want("1", "DELAY.COUNT", "full")
+}
+
+// Clients that change the two keys by themselves break nothing but what they changed.
+func TestDelayKeysInOtherHands(t *testing.T) {
+	f := newDelays(t)
+	for i, id := range []string{"a", "b", "c", "d"} {
+		f.do("DELAY.ADD", "s", "PX", "10", "ID", id, "n", fmt.Sprint(i))
+	}
+	f.do("ZADD", "{s}:delayed", "1", "foreign", "2", "a0:nothing", "3", "a7:a") // members without an entry
+	f.do("HSET", "{s}:delayed:entries", "b", "damaged")
+	f.do("HDEL", "{s}:delayed:entries", "c")
+	f.do("ZREM", "{s}:delayed", "a3:d")
+	f.want("0", "DELAY.CANCEL", "s", "d")
+	f.want(`"d"`, "DELAY.ADD", "s", "PX", "20", "ID", "d", "n", "again")
+	f.want(`[["a" 1700000000010 ["n" "0"]] ["d" 1700000000020 ["n" "again"]]]`, "DELAY.LIST", "s")
+	require.Len(t, f.fire(10, 2), 1)
+	f.want("1", "DELAY.COUNT", "s")
+	require.Len(t, f.fire(10, 2), 1)
+	require.Equal(t, "0 again", f.values("s"))
+	f.want(`["b" "damaged"]`, "HGETALL", "{s}:delayed:entries")
+
+	f.do("FLUSHALL")
+	f.do("DELAY.ADD", "s", "PX", "10", "ID", "a", "n", "1")
+	f.do("ZADD", "{s}:delayed", fmt.Sprint(f.nowMS+3), "a0:a") // due earlier
+	require.Len(t, f.fire(3, 2), 1)
+	f.do("DELAY.ADD", "s", "PX", "10", "ID", "a", "n", "1")
+	f.do("PEXPIRE", "{s}:delayed", "5")
+	require.Empty(t, f.fire(10, 2))
+	f.want("0", "DELAY.COUNT", "s")
+	f.want(`"a"`, "DELAY.ADD", "s", "PX", "10", "ID", "a", "n", "2")
+	f.do("COPY", "{s}:delayed", "{t}:delayed")
+	f.do("COPY", "{s}:delayed:entries", "{t}:delayed:entries")
+	require.Len(t, f.fire(10, 2), 2)
+	require.Equal(t, "2", f.values("t"))
+}
+
+// Places sort as texts, also where they get more digits.
+func TestPlacesOfEntries(t *testing.T) {
+	last := ""
+	for _, place := range []int64{0, 1, 9, 10, 99, 100, 4294967296, math.MaxInt64} {
+		text := string(appendPlace(nil, place))
+		require.Less(t, last, text)
+		got, ok := parsePlace([]byte(text))
+		require.True(t, ok, text)
+		require.Equal(t, place, got)
+		last = text
+	}
+	for _, text := range []string{"", "a", "0", "a-1", "b1", "a10", "c-10", "ax", "A0", "b01"} {
+		_, ok := parsePlace([]byte(text))
+		require.False(t, ok, text)
+	}
+	f := newDelays(t)
+	f.do("ZADD", "{s}:delayed", fmt.Sprint(startMS+5), fmt.Sprintf("s%d:x", int64(math.MaxInt64)))
+	f.want("-"+string(ErrDelayPlaces), "DELAY.ADD", "s", "PX", "5", "n", "1")
+}
+
+// FuzzDelayedEntry reads any bytes as an entry: what is read is written the same.
+func FuzzDelayedEntry(f *testing.F) {
+	f.Add([]byte("a0,1:n,1:1,"))
+	f.Fuzz(func(t *testing.T, value []byte) {
+		place, fields, ok := parseEntry(nil, value)
+		if !ok {
+			return
+		}
+		require.Zero(t, len(fields)%2)
+		again, same, ok := parseEntry(nil, appendEntry(nil, place, fields))
+		require.True(t, ok)
+		require.Equal(t, place, again)
+		require.Equal(t, fields, same)
+	})
+}

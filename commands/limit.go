@@ -1,0 +1,234 @@
+package commands
+
+import (
+	"lockserver/internal/gcra"
+	"lockserver/internal/keyevent"
+	"lockserver/store"
+)
+
+// A limiter is a string key with the state of package gcra. The key expires when the limiter is full again,
+// so an idle limiter takes no memory. A take that is refused changes nothing.
+
+// takeCall is one call of LIMIT.TAKE.
+type takeCall struct {
+	key    []byte
+	rate   gcra.Rate
+	cost   int64
+	waits  bool
+	waitMS int64 // 0: without limit
+}
+
+func (l *takeCall) read(a *Scanner) error {
+	l.key, l.cost = a.Key(), 1
+	l.rate = readRate(a)
+	cost := false
+	for a.More() {
+		switch a.Option() {
+		case "COST":
+			if cost {
+				a.Syntax()
+			}
+			cost = true
+			if l.cost = a.IntOr(ErrLimitCost); l.cost < 0 {
+				a.Fail(ErrLimitCost)
+			}
+		case "WAIT":
+			if l.waits {
+				a.Syntax()
+			}
+			l.waits, l.waitMS = true, a.IntOr(ErrTimeout)
+			if l.waitMS < 0 {
+				a.Fail(ErrTimeoutSign)
+			}
+		}
+	}
+	if a.Err() == nil && l.cost > l.rate.Burst() {
+		a.Fail(ErrLimitCostBurst)
+	}
+	return a.Err()
+}
+
+// readRate reads a burst, a count and a period in milliseconds.
+func readRate(a *Scanner) gcra.Rate {
+	burst, count, periodMS := a.IntOr(ErrLimitRate), a.IntOr(ErrLimitRate), a.IntOr(ErrLimitRate)
+	if burst < 1 || count < 1 || periodMS < 1 {
+		a.Fail(ErrLimitRate)
+	}
+	r, ok := gcra.NewRate(burst, count, periodMS)
+	if !ok {
+		a.Fail(ErrLimitLong)
+	}
+	return r
+}
+
+// limitTake takes the cost from a limiter, waits for it, or replies that it was not to be had.
+func limitTake(c *Ctx) error {
+	var l takeCall
+	if err := l.read(c.Args()); err != nil {
+		return err
+	}
+	a, err := l.take(c)
+	if err != nil {
+		return err
+	}
+	if a.Allowed || !l.waits {
+		l.reply(c, a)
+		return nil
+	}
+	err = c.Block(Wait{Keys: [][]byte{l.key}, DeadlineMS: c.WaitEndMS(l.waitMS), Queue: true, Try: tryTake, TimedOut: refuseTake})
+	if err == nil {
+		l.tryAgain(c, a)
+	}
+	return err
+}
+
+// take takes the cost, unless the rate or another waiter is in the way.
+func (l *takeCall) take(c *Ctx) (gcra.Answer, error) {
+	// plant:limit-queue
+	if l.cost > 0 && c.Queues.Awaited(c.DB.ID(), l.key) {
+		return l.refused(c)
+	}
+	return takeFrom(c, l.key, &l.rate, l.cost)
+}
+
+// refused is the answer to a call that takes nothing, whatever the limiter has.
+func (l *takeCall) refused(c *Ctx) (gcra.Answer, error) {
+	s, nowNS, err := findLimiter(c, l.key)
+	a := l.rate.Take(s, nowNS, l.cost)
+	if a.Allowed { // the figures are those before the take
+		a = l.rate.Take(s, nowNS, 0)
+		a.Allowed, a.RetryNS = false, 1_000_000 // at least: how long the others wait is not known
+	}
+	return a, err
+}
+
+// tryAgain lets the queue of the limiter have its turn when this call could take its cost.
+func (l *takeCall) tryAgain(c *Ctx, a gcra.Answer) {
+	nowNS, _ := gcra.NowNS(c.DB.Store().NowUS())
+	c.Host.TryAgainAt(c, l.key, gcra.CeilMS(nowNS+a.RetryNS))
+}
+
+// tryTake is Wait.Try of a call that is at the head of the queue.
+func tryTake(c *Ctx) (bool, error) {
+	var l takeCall
+	if err := l.read(c.Args()); err != nil {
+		return false, err
+	}
+	a, err := l.take(c)
+	if err != nil {
+		return false, err
+	}
+	if !a.Allowed {
+		l.tryAgain(c, a)
+		return false, nil
+	}
+	l.reply(c, a)
+	return true, nil
+}
+
+// refuseTake is Wait.TimedOut.
+func refuseTake(c *Ctx) {
+	var l takeCall
+	_ = l.read(c.Args()) // it was read before
+	a, _ := l.refused(c) // a key that is no limiter any more ends the wait before: tryTake fails
+	l.reply(c, a)
+}
+
+func (l *takeCall) reply(c *Ctx, a gcra.Answer) {
+	c.Out.Array(5)
+	c.Out.Int(int64(boolInt(a.Allowed)))
+	c.Out.Int(l.rate.Burst())
+	c.Out.Int(a.Remaining)
+	c.Out.Int(gcra.CeilMS(a.RetryNS))
+	c.Out.Int(gcra.CeilMS(a.ResetNS))
+}
+
+// clThrottle is the command of redis-cell. Its burst is one less than what can be taken at once, and its
+// times are seconds, rounded up to the next one from a millisecond on.
+func clThrottle(c *Ctx) error {
+	a := c.Args()
+	key, burst, count, seconds, cost := a.Key(), a.Int(), a.Int(), a.Int(), int64(1)
+	if a.More() {
+		cost = a.Int()
+	}
+	if a.More() {
+		a.Arity()
+	}
+	switch {
+	case a.Err() != nil:
+		return a.Err()
+	case count == 0 || seconds == 0:
+		return ErrThrottleZero
+	case burst < 0 || count < 0 || seconds < 0 || cost < 0:
+		return ErrThrottleNegative
+	case seconds > gcra.Longest/1_000_000_000 || burst+1 < 1:
+		return ErrLimitLong
+	}
+	rate, ok := gcra.NewRate(burst+1, count, seconds*1000)
+	if !ok {
+		return ErrLimitLong
+	}
+	l := takeCall{key: key, rate: rate, cost: cost}
+	answer, err := l.take(c)
+	if err != nil {
+		return err
+	}
+	retry := int64(-1)
+	if !answer.Allowed && !answer.Never {
+		retry = throttleSeconds(answer.RetryNS)
+	}
+	c.Out.Array(5)
+	c.Out.Int(int64(boolInt(!answer.Allowed)))
+	c.Out.Int(rate.Burst())
+	c.Out.Int(answer.Remaining)
+	c.Out.Int(retry)
+	c.Out.Int(throttleSeconds(answer.ResetNS))
+	return nil
+}
+
+// throttleSeconds are whole seconds: a part of one counts as one, less than a millisecond as none.
+func throttleSeconds(ns int64) int64 {
+	const second, ms = 1_000_000_000, 1_000_000
+	if ns%second >= ms {
+		return ns/second + 1
+	}
+	return ns / second
+}
+
+// takeFrom takes a cost from the limiter at a key, if the rate allows it.
+func takeFrom(c *Ctx, key []byte, rate *gcra.Rate, cost int64) (gcra.Answer, error) {
+	s, nowNS, err := findLimiter(c, key)
+	if err != nil {
+		return gcra.Answer{}, err
+	}
+	a := rate.Take(s, nowNS, cost)
+	if a.Allowed && cost > 0 {
+		var text [64]byte
+		endMS := a.State.EndMS()
+		// plant:limit-write
+		c.DB.UpdateString(key, a.State.AppendTo(text[:0]), store.TTL(endMS))
+		c.Notify(keyevent.Generic, "limit.take", key)
+		c.Notify(keyevent.String, "set", key)
+		c.Notify(keyevent.Generic, "expire", key)
+	}
+	return a, nil
+}
+
+// findLimiter reads the state at a key, and the time of this unit.
+func findLimiter(c *Ctx, key []byte) (s gcra.State, nowNS int64, err error) {
+	nowNS, ok := gcra.NowNS(c.DB.Store().NowUS())
+	if !ok {
+		return s, 0, ErrLimitClock
+	}
+	r := c.DB.FindToWrite(key)
+	switch {
+	case !r.OK():
+		return s, nowNS, nil
+	case !r.Is(store.String):
+		return s, nowNS, ErrWrongType
+	}
+	if s, ok = gcra.Parse(r.Bytes()); !ok {
+		return gcra.State{}, nowNS, ErrLimitState
+	}
+	return s, nowNS, nil
+}

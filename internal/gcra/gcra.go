@@ -1,0 +1,146 @@
+package gcra
+
+import (
+	"math"
+	"math/bits"
+)
+
+// Longest is the longest time, in nanoseconds, that a limiter may take to become full: a hundred years.
+const Longest = 100 * 365 * 24 * 60 * 60 * 1_000_000_000
+
+const nsPerMS = 1_000_000
+
+// Rate is what a limiter allows: count units a period, and burst units at once.
+type Rate struct {
+	burst, count, periodNS uint64
+	span                   moment // burst*period/count: how far the TAT may be ahead of the time
+}
+
+// moment is a time or a span in nanoseconds with a fraction: ns + part/count of the rate, part < count.
+type moment struct{ ns, part uint64 }
+
+// less compares two moments of the same rate.
+func (m moment) less(o moment) bool { return m.ns < o.ns || m.ns == o.ns && m.part < o.part }
+
+// ceil is the moment in whole nanoseconds, rounded up.
+func (m moment) ceil() uint64 {
+	if m.part > 0 {
+		return m.ns + 1
+	}
+	return m.ns
+}
+
+// NewRate returns the rate of count units each periodMS milliseconds with bursts of burst units, all of them
+// at least 1. ok is false if they are not, or if a limiter would take more than Longest to become full.
+func NewRate(burst, count, periodMS int64) (r Rate, ok bool) {
+	if burst < 1 || count < 1 || periodMS < 1 || periodMS > Longest/nsPerMS {
+		return r, false
+	}
+	r = Rate{burst: uint64(burst), count: uint64(count), periodNS: uint64(periodMS) * nsPerMS}
+	r.span, ok = r.of(r.burst)
+	return r, ok
+}
+
+// of returns how long it takes until so many units come back; false if that is longer than Longest.
+func (r *Rate) of(units uint64) (moment, bool) {
+	hi, lo := bits.Mul64(units, r.periodNS)
+	if hi >= r.count {
+		return moment{}, false
+	}
+	ns, part := bits.Div64(hi, lo, r.count)
+	return moment{ns, part}, ns < Longest
+}
+
+// add is the sum of two moments; it cannot overflow, because one is a time and the other at most Longest.
+func (r *Rate) add(a, b moment) moment {
+	sum := moment{a.ns + b.ns, a.part + b.part}
+	if sum.part >= r.count {
+		sum.ns, sum.part = sum.ns+1, sum.part-r.count
+	}
+	return sum
+}
+
+// minus is a-b, where b is not above a.
+func (r *Rate) minus(a, b moment) moment {
+	if a.part < b.part {
+		a.ns, a.part = a.ns-1, a.part+r.count
+	}
+	return moment{a.ns - b.ns, a.part - b.part}
+}
+
+// units is how many whole units come back in a span, which is at most the rate's own.
+func (r *Rate) units(m moment) int64 {
+	hi, lo := bits.Mul64(m.ns, r.count)
+	lo, carry := bits.Add64(lo, m.part, 0)
+	units, _ := bits.Div64(hi+carry, lo, r.periodNS)
+	return int64(units)
+}
+
+// Burst is how many units can be taken at once.
+func (r *Rate) Burst() int64 { return int64(r.burst) }
+
+// NowNS returns a time in microseconds since 1970 in nanoseconds. ok is false if a limiter cannot hold it:
+// before 1970, or after about 2160.
+func NowNS(us int64) (ns int64, ok bool) {
+	return us * 1000, us >= 0 && us <= (math.MaxInt64-Longest-1)/1000
+}
+
+// Answer is what became of a take.
+type Answer struct {
+	Allowed bool
+	// Never: the cost is above the burst.
+	Never bool
+	// Remaining is how many units could be taken now.
+	Remaining int64
+	// RetryNS is after how many nanoseconds the cost could be taken; 0 if it is allowed or never will be.
+	RetryNS int64
+	// ResetNS is after how many nanoseconds the limiter is full.
+	ResetNS int64
+	// State is the state after the take. It has only changed if the take is allowed and costs something.
+	State State
+}
+
+// Take takes cost units (0 or more; 0 only looks) at a time of NowNS from a limiter in some state.
+func (r *Rate) Take(s State, nowNS, cost int64) (a Answer) {
+	now := moment{ns: uint64(nowNS)}
+	tat := s.at(r)
+	// plant:gcra-now
+	if tat.less(now) {
+		tat = now
+	}
+	a.State = s
+	if uint64(cost) > r.burst {
+		a.Never = true
+	} else if cost == 0 {
+		a.Allowed = true
+	} else {
+		step, _ := r.of(uint64(cost)) // at most the span
+		next := r.add(tat, step)
+		if most := r.add(now, r.span); most.less(next) {
+			a.RetryNS = toInt(r.minus(next, most).ceil())
+		} else {
+			a.Allowed, tat = true, next
+			a.State = State{ns: int64(next.ns), part: next.part}
+			if next.part > 0 {
+				a.State.count = r.count
+			}
+		}
+	}
+	debt := r.minus(tat, now)
+	a.ResetNS = toInt(debt.ceil())
+	if debt.less(r.span) {
+		a.Remaining = r.units(r.minus(r.span, debt))
+	}
+	return a
+}
+
+func toInt(ns uint64) int64 { return int64(min(ns, math.MaxInt64)) }
+
+// CeilMS is a number of nanoseconds in milliseconds, rounded up.
+func CeilMS(ns int64) int64 {
+	ms := ns / nsPerMS
+	if ns%nsPerMS > 0 {
+		ms++
+	}
+	return ms
+}

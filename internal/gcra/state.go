@@ -1,0 +1,65 @@
+package gcra
+
+import (
+	"bytes"
+	"math/bits"
+	"strconv"
+
+	"lockserver/internal/decimal"
+)
+
+// State is the TAT of a limiter. The zero State is that of a limiter that is full.
+type State struct {
+	ns          int64
+	part, count uint64 // a fraction of a nanosecond; part 0: none
+}
+
+// at is the state in fractions of a rate, rounded up if it has those of another one.
+func (s State) at(r *Rate) moment {
+	m := moment{uint64(s.ns), s.part}
+	if s.part == 0 || s.count == r.count {
+		return m
+	}
+	hi, lo := bits.Mul64(s.part, r.count)
+	part, rest := bits.Div64(hi, lo, s.count) // part < count: hi is below it
+	if rest > 0 {
+		part++
+	}
+	if m.part = part; part == r.count {
+		m.ns, m.part = m.ns+1, 0
+	}
+	return m
+}
+
+// EndMS is when a limiter is full again, in milliseconds since 1970, rounded up.
+func (s State) EndMS() int64 {
+	ms := CeilMS(s.ns)
+	if s.part > 0 && s.ns%nsPerMS == 0 {
+		ms++
+	}
+	return ms
+}
+
+// AppendTo appends the text of the state: the TAT in nanoseconds since 1970, as the module redis-cell writes
+// it, and behind it a fraction if there is one: "1700000000333333333+1/3". Format, do not change.
+func (s State) AppendTo(dst []byte) []byte {
+	dst = strconv.AppendInt(dst, s.ns, 10)
+	if s.part == 0 {
+		return dst
+	}
+	dst = strconv.AppendUint(append(dst, '+'), s.part, 10)
+	return strconv.AppendUint(append(dst, '/'), s.count, 10)
+}
+
+// Parse reads the text of a state; false if it is none.
+func Parse(text []byte) (s State, ok bool) {
+	whole, fraction, has := bytes.Cut(text, []byte{'+'})
+	if s.ns, ok = decimal.ParseInt(whole); !ok || s.ns < 0 || !has {
+		return s, ok && s.ns >= 0
+	}
+	over, under, _ := bytes.Cut(fraction, []byte{'/'})
+	part, isPart := decimal.ParseInt(over)
+	count, isCount := decimal.ParseInt(under)
+	s.part, s.count = uint64(part), uint64(count)
+	return s, isPart && isCount && part > 0 && part < count
+}

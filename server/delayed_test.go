@@ -1,0 +1,161 @@
+package server
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/config"
+)
+
+// Delayed entries are added without access to their keys, each at its time, and wake the clients that wait
+// for their stream.
+func TestDelayedEntriesWakeReaders(t *testing.T) {
+	t.Parallel()
+	srv, clock, c := startLimits(t, 3)
+	want(t, c[0], [2]string{"XGROUP CREATE s g $ MKSTREAM", "+OK"}, [2]string{"DELAY.ADD s PX 100 ID a n 1", `"a"`}, [2]string{"DELAY.ADD s PX 50 ID b n 2", `"b"`})
+	c[1].Send("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
+	awaitParked(t, srv, 1)
+	c[2].Send("XREADGROUP", "GROUP", "g", "worker", "COUNT", "1", "BLOCK", "0", "STREAMS", "s", ">")
+	awaitParked(t, srv, 2)
+	clock.Advance(49 * time.Millisecond)
+	awaitParked(t, srv, 2)
+	clock.Advance(time.Millisecond)
+	first := fmt.Sprintf(`[["s" [["%d-0" ["n" "2"]]]]]`, saleStart+50)
+	require.Equal(t, first, c[1].Receive().String())
+	require.Equal(t, first, c[2].Receive().String())
+	clock.Advance(time.Hour)
+	want(t, c[0], [2]string{"XREAD STREAMS s 1750000000050", fmt.Sprintf(`[["s" [["%d-0" ["n" "1"]]]]]`, saleStart+100)},
+		[2]string{"DELAY.COUNT s", "0"})
+	text := c[0].Do("INFO", "delays").Str
+	require.Contains(t, text, "delayed_streams:0\r\ndelayed_pending:0\r\ndelayed_fired:2\r\ndelayed_late_max_us:0\r\n")
+	want(t, c[0], [2]string{"CONFIG RESETSTAT", "+OK"})
+	require.Contains(t, c[0].Do("INFO", "delays").Str, "delayed_fired:0\r\n")
+	checkParking(t, srv)
+}
+
+// A transaction and a script are one moment: nothing is added in their middle, and all of it after them.
+func TestDelayedEntriesInUnits(t *testing.T) {
+	t.Parallel()
+	srv, clock, c := startLimits(t, 1)
+	want(t, c[0], [2]string{"MULTI", "+OK"}, [2]string{"DELAY.ADD s PX 0 ID a n 1", "+QUEUED"}, [2]string{"XLEN s", "+QUEUED"},
+		[2]string{"DELAY.MOVE s a PX 10", "+QUEUED"}, [2]string{"DELAY.ADD s AT 0 ID b n 2", "+QUEUED"}, [2]string{"XLEN s", "+QUEUED"},
+		[2]string{"EXEC", `["a" 0 1 "b" 0]`}, [2]string{"XLEN s", "1"}, [2]string{"DELAY.COUNT s", "1"})
+	script := "redis.call('DELAY.ADD', KEYS[1], 'PX', 0, 'ID', 'c', 'n', 3) return redis.call('XLEN', KEYS[1])"
+	require.Equal(t, "1", c[0].Do("EVAL", script, "1", "s").String())
+	want(t, c[0], [2]string{"XLEN s", "2"})
+	clock.Advance(10 * time.Millisecond)
+	want(t, c[0], [2]string{"XLEN s", "3"}, [2]string{"WATCH s", "+OK"}, [2]string{"DELAY.ADD s PX 5 ID d n 4", `"d"`})
+	clock.Advance(5 * time.Millisecond)
+	want(t, c[0], [2]string{"MULTI", "+OK"}, [2]string{"PING", "+QUEUED"}, [2]string{"EXEC", "*nil"})
+	checkParking(t, srv)
+}
+
+// Many that are due at once are added in portions, between which others are served.
+func TestManyDelayedEntriesAtOnce(t *testing.T) {
+	t.Parallel()
+	_, clock, c := startLimits(t, 2)
+	const n = 20 * delayedBudget
+	script := "for i = 1, ARGV[1] do redis.call('DELAY.ADD', KEYS[1], 'AT', ARGV[2], 'n', i) end return redis.call('DELAY.COUNT', KEYS[1])"
+	require.EqualValues(t, n, c[0].Do("EVAL", script, "1", "s", fmt.Sprint(n), fmt.Sprint(saleStart+10)).Int)
+	clock.Set(time.UnixMilli(saleStart + 10)) // nothing is carried out but what a command's batch does
+	added := c[0].Do("XLEN", "s").Int
+	require.EqualValues(t, delayedBudget, added)
+	clock.Advance(0)
+	require.EqualValues(t, n, c[0].Do("XLEN", "s").Int)
+	for i, e := range c[0].Do("XRANGE", "s", "-", "+").Elems {
+		require.Equal(t, fmt.Sprint(i+1), e.Elems[1].Elems[1].Str)
+	}
+	require.Equal(t, "1", c[0].Do("DBSIZE").String())
+}
+
+// The log has each batch as one transaction, of commands that a Redis understands.
+func TestDelayedEntriesInTheLog(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	conf := inDir(dir)
+	conf.AppendOnly = true
+	clock := NewManualClock(time.UnixMilli(saleStart))
+	srv := start(t, Options{Clock: clock, Directives: conf.Directives()})
+	c := client(t, srv)
+	want(t, c, [2]string{"DELAY.ADD s PX 5 ID a n 1", `"a"`}, [2]string{"DELAY.ADD s PX 5 ID b n 2", `"b"`}, [2]string{"DELAY.ADD s PX 50 ID c n 3", `"c"`})
+	clock.Advance(5 * time.Millisecond)
+	require.NoError(t, srv.Close())
+	logs, err := filepath.Glob(filepath.Join(dir, "appendonlydir", "*.incr.aof"))
+	require.NoError(t, err)
+	require.Len(t, logs, 1)
+	text, err := os.ReadFile(logs[0])
+	require.NoError(t, err)
+	var words []string
+	for line := range strings.Lines(string(text)) {
+		if line[0] != '*' && line[0] != '$' && line[0] != '#' {
+			words = append(words, strings.TrimSpace(line))
+		}
+	}
+	all := strings.Join(words, " ")
+	require.Contains(t, all, fmt.Sprintf("MULTI XADD s %d-0 n 1 XADD s %d-1 n 2 ZREM {s}:delayed a0:a a1:b HDEL {s}:delayed:entries a b EXEC", saleStart+5, saleStart+5))
+
+	clock.Set(time.UnixMilli(saleStart + 1000)) // it falls due while the server is down
+	srv = start(t, Options{Clock: clock, Directives: conf.Directives()})
+	c = client(t, srv)
+	require.Equal(t, "3", c.Do("XLEN", "s").String())
+	require.Contains(t, c.Do("INFO", "delays").Str, "delayed_fired:1\r\ndelayed_late_max_us:950000")
+}
+
+// Rights: the stream and the two keys beside it are all needed.
+func TestDelayedEntriesNeedRights(t *testing.T) {
+	t.Parallel()
+	_, _, c := startLimits(t, 2)
+	want(t, c[0], [2]string{"ACL SETUSER few on nopass ~s +@delay", "+OK"}, [2]string{"ACL SETUSER all on nopass ~s ~{s}:delayed* +@delay", "+OK"})
+	want(t, c[1], [2]string{"AUTH few x", "+OK"}, [2]string{"DELAY.ADD s PX 1 n 1", "-NOPERM No permissions to access a key"},
+		[2]string{"DELAY.COUNT s", "-NOPERM No permissions to access a key"}, [2]string{"AUTH all x", "+OK"}, [2]string{"DELAY.COUNT s", "0"},
+		[2]string{"DELAY.ADD t PX 1 n 1", "-NOPERM No permissions to access a key"}, [2]string{"DELAY.ADD s PX 1 ID a n 1", `"a"`},
+		[2]string{"XLEN s", "-NOPERM User all has no permissions to run the 'xlen' command"})
+}
+
+func TestDelayedEntriesInTestMode(t *testing.T) {
+	t.Parallel()
+	srv := startWith(t, Options{}, func(c *config.Config) { c.TestMode = true })
+	c := client(t, srv)
+	want(t, c, [2]string{"TEST.CLOCK FREEZE 1000", "1000"}, [2]string{"DELAY.ADD s PX 60000 ID a n 1", `"a"`}, [2]string{"TEST.CLOCK ADVANCE 59999", "60999"},
+		[2]string{"XLEN s", "0"}, [2]string{"TEST.CLOCK ADVANCE 1", "61000"}, [2]string{"XRANGE s - +", `[["61000-0" ["n" "1"]]]`})
+}
+
+// A server that follows adds nothing by itself, and CLIENT PAUSE holds entries up.
+func TestDelayedEntriesArePaused(t *testing.T) {
+	t.Parallel()
+	_, clock, c := startLimits(t, 1)
+	want(t, c[0], [2]string{"DELAY.ADD s PX 10 ID a n 1", `"a"`}, [2]string{"CLIENT PAUSE 100 WRITE", "+OK"})
+	clock.Advance(99 * time.Millisecond)
+	want(t, c[0], [2]string{"XLEN s", "0"})
+	clock.Advance(time.Millisecond)
+	want(t, c[0], [2]string{"XLEN s", "1"})
+}
+
+// While the log cannot be written nothing is added: it would come again after a restart. When the log is
+// whole again it is added, once.
+func TestDelayedEntriesWaitForTheLog(t *testing.T) {
+	t.Parallel()
+	d, dir := newTestDisk(), t.TempDir()
+	clock := NewManualClock(time.UnixMilli(saleStart))
+	srv := startOn(t, d, Options{Clock: clock, Directives: logged(dir, "always").Directives()})
+	c, writer := client(t, srv), client(t, srv)
+	want(t, c, [2]string{"DELAY.ADD s PX 100 ID a n 1", `"a"`})
+	d.set(func(d *testDisk) { d.failing = true })
+	writer.Send("SET", "k", "v")
+	awaitClosed(t, writer.Conn())
+	eventually(t, func() bool { return infoField(t, c, "aof_last_write_status") == "err" }, "it breaks")
+	clock.Advance(time.Second)
+	want(t, c, [2]string{"XLEN s", "0"}, [2]string{"DELAY.COUNT s", "1"})
+	d.set(func(d *testDisk) { d.failing = false })
+	require.Equal(t, "+Background append only file rewriting started", c.Do("BGREWRITEAOF").String())
+	eventually(t, func() bool { return c.Do("XLEN", "s").Int == 1 }, "it is added when the log is whole")
+	require.NoError(t, srv.Close())
+	again := client(t, start(t, Options{Clock: clock, Directives: logged(dir, "always").Directives()}))
+	want(t, again, [2]string{"XLEN s", "1"}, [2]string{"DELAY.COUNT s", "0"})
+}

@@ -1,0 +1,181 @@
+package store
+
+import (
+	"bytes"
+	"maps"
+	"math"
+	"slices"
+)
+
+// Alarms are for sorted sets with members that are due at their scores: the holds of sales and the delayed
+// entries of streams. An alarm records when the first member of such a set is due, so that it is found
+// without access to its key. A set is found by the name of its key, regardless of the command, snapshot or
+// log that wrote it. So the alarms follow RENAME, MOVE, COPY, SWAPDB and RESTORE, and are removed by DEL
+// and FLUSHALL. The store does not know what to do with a member that is due.
+
+// Alarm is what the members of a sorted set are that are due at their scores, in milliseconds since 1970.
+type Alarm uint8
+
+// The kinds of alarms.
+const (
+	HoldAlarm  Alarm = iota // holds of a sale, at keys with HoldsPrefix
+	DelayAlarm              // delayed entries of a stream, at keys of the form {stream}:delayed
+	alarmKinds = iota
+)
+
+// What the names of the keys begin and end with.
+const (
+	HoldsPrefix   = "seckill:holds:"
+	DelayedPrefix = "{"
+	DelayedSuffix = "}:delayed"
+	// EntriesSuffix follows the name of a list of delayed entries: the hash of what they hold.
+	EntriesSuffix = ":entries"
+)
+
+// alarms are the alarms of one kind in one space, by their keys. Each is in the store's queue.
+type alarms map[string]*deadline
+
+// farMS stands for a score that is beyond all time.
+const farMS = 1 << 62
+
+// kindOfAlarm returns the kind of alarm of a sorted set at a key; ok is false if it has none.
+func kindOfAlarm[K string | []byte](key K) (kind Alarm, ok bool) {
+	if len(key) < len(DelayedPrefix)+len(DelayedSuffix) {
+		return 0, false
+	}
+	switch key[0] {
+	case HoldsPrefix[0]:
+		return HoldAlarm, len(key) >= len(HoldsPrefix) && string(key[:len(HoldsPrefix)]) == HoldsPrefix
+	case DelayedPrefix[0]:
+		return DelayAlarm, string(key[len(key)-len(DelayedSuffix):]) == DelayedSuffix
+	}
+	return 0, false
+}
+
+// ofDelays reports whether a key holds delayed entries of a stream.
+func ofDelays(key []byte) bool {
+	key, _ = bytes.CutSuffix(key, []byte(EntriesSuffix))
+	kind, ok := kindOfAlarm(key)
+	return ok && kind == DelayAlarm
+}
+
+// DueMS returns when a member with this score falls due.
+func DueMS(score float64) int64 {
+	switch {
+	case score >= farMS:
+		return farMS
+	case score <= 0:
+		return 0
+	}
+	return int64(math.Ceil(score))
+}
+
+// NextAlarmMS returns a time (milliseconds since 1970) before which no member of a kind of sets falls due,
+// and false if none ever does.
+func (s *Store) NextAlarmMS(kind Alarm) (int64, bool) { return s.alarms[kind].NextMS() }
+
+// AlarmDue reports whether a member of a kind of sets may be due.
+func (s *Store) AlarmDue(kind Alarm) bool {
+	atMS, ok := s.alarms[kind].NextMS()
+	return ok && atMS <= s.nowMS && !s.frozenTime
+}
+
+// DueSet returns a sorted set with a first member that is due; ok is false if there is none. steps bounds the
+// work and is counted down for every false alarm. The key belongs to the caller.
+func (s *Store) DueSet(kind Alarm, steps *int) (db *DB, key []byte, ok bool) {
+	for !s.frozenTime {
+		alarm := s.alarms[kind].Peek(s.nowMS, steps)
+		if alarm == nil {
+			break
+		}
+		db, key = alarm.Of.space.db, []byte(alarm.Of.key)
+		r := db.Peek(key)
+		if !r.OK() || r.Kind() != ZSet { // expired, or overwritten
+			alarm.Of.space.dropAlarm(kind, alarm)
+		} else {
+			_, score := r.ZSet().At(0, nil)
+			if DueMS(score) <= s.nowMS {
+				return db, key, true
+			}
+			s.alarms[kind].Set(alarm, DueMS(score))
+		}
+		*steps--
+	}
+	return nil, nil, false
+}
+
+// PutOff lets the alarm of a sorted set of DueSet ring again at atMS, because its first member cannot be
+// worked off now.
+func (db *DB) PutOff(key []byte, atMS int64) {
+	if kind, ok := kindOfAlarm(key); ok {
+		if alarm := db.space.alarms[kind][string(key)]; alarm != nil {
+			db.store.alarms[kind].Set(alarm, atMS)
+		}
+	}
+}
+
+// AlarmSets returns the names of the keys that are sets of a kind, or were, in their order.
+func (db *DB) AlarmSets(kind Alarm) []string { return slices.Sorted(maps.Keys(db.space.alarms[kind])) }
+
+// EachAlarmSet visits the keys that are sets of a kind, or were, in no order.
+func (db *DB) EachAlarmSet(kind Alarm, visit func(key string)) {
+	for key := range db.space.alarms[kind] {
+		visit(key)
+	}
+}
+
+// watchAlarm makes a value that has just been put at key ring, if it is a set with an alarm.
+func (sp *space) watchAlarm(key []byte, v *value) {
+	if v.tag() == ZSet && v.zset().Len() > 0 {
+		_, score := v.zset().At(0, nil)
+		sp.ringAt(key, score)
+	}
+}
+
+// ringAt makes the set at key, if its kind has alarms, ring at a score, unless it rings before. The alarm
+// does not follow the removal of the first member; that is detected when it rings.
+func (sp *space) ringAt(key []byte, score float64) {
+	kind, ok := kindOfAlarm(key)
+	if !ok {
+		return
+	}
+	atMS := DueMS(score)
+	alarm := sp.alarms[kind][string(key)]
+	switch {
+	case alarm == nil:
+		alarm = &deadline{Of: timedKey{space: sp, key: string(key)}}
+		if sp.alarms[kind] == nil {
+			sp.alarms[kind] = make(alarms)
+		}
+		sp.alarms[kind][alarm.Of.key] = alarm
+	case alarm.AtMS() <= atMS:
+		return
+	}
+	sp.store.alarms[kind].Set(alarm, atMS)
+}
+
+// forgetAlarm takes back the alarm of a key that goes, if it has one.
+func (sp *space) forgetAlarm(key string) {
+	kind, ok := kindOfAlarm(key)
+	if !ok || len(sp.alarms[kind]) == 0 {
+		return
+	}
+	if alarm := sp.alarms[kind][key]; alarm != nil {
+		sp.dropAlarm(kind, alarm)
+	}
+}
+
+func (sp *space) dropAlarm(kind Alarm, alarm *deadline) {
+	sp.store.alarms[kind].Remove(alarm)
+	delete(sp.alarms[kind], alarm.Of.key)
+}
+
+// forgetAllAlarms is forgetAlarm for all keys of a space that is dropped as a whole.
+func (sp *space) forgetAllAlarms() {
+	for kind := range sp.alarms {
+		if len(sp.alarms[kind]) > 0 {
+			sp.store.alarms[kind].RemoveAll(func(alarm *deadline) bool { return alarm.Of.space == sp })
+			sp.alarms[kind] = nil
+		}
+	}
+}

@@ -1,0 +1,371 @@
+package timed
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/server"
+)
+
+const (
+	delaySteps = 150
+	streams    = 3
+	delayIDs   = 12
+)
+
+// delayWorld is one server with delayed entries, beside a model that does the same.
+type delayWorld struct {
+	base
+	model *delayModel
+	saved *delayModel // what the snapshot on disk has; nil: there is none
+	value int         // each entry has a value of its own
+	// orphans: a sorted set was removed without its hash.
+	orphans bool
+}
+
+// newDelayWorld starts the server of a seed.
+func newDelayWorld(seed uint64) (w *delayWorld, err error) {
+	w = &delayWorld{model: newDelayModel()}
+	w.base, err = newBase(seed)
+	return w, err
+}
+
+// live lets the world happen; the error is a violation if it is the server's.
+func (w *delayWorld) live() error {
+	steps := []struct {
+		weight int
+		step   func() error
+	}{{30, w.add}, {10, w.cancel}, {12, w.move}, {8, w.list}, {25, w.pass}, {3, w.stepBack}, {3, w.others}, {2, w.save}, {3, w.restart}, {1, w.crash}, {1, w.failOver}}
+	for range delaySteps {
+		n := w.random.IntN(98)
+		for _, s := range steps {
+			if n -= s.weight; n < 0 {
+				if err := s.step(); err != nil {
+					return fmt.Errorf("seed %d: %w", w.seed, err)
+				}
+				break
+			}
+		}
+		if err := w.compare(); err != nil {
+			return fmt.Errorf("seed %d: %w", w.seed, err)
+		}
+	}
+	w.clock.Advance(time.Hour)
+	if err := w.compare(); err != nil {
+		return fmt.Errorf("seed %d: %w", w.seed, err)
+	}
+	for i := range streams {
+		keys := []string{"EXISTS", fmt.Sprintf("{s%d}:delayed", i), fmt.Sprintf("{s%d}:delayed:entries", i)}
+		if w.orphans {
+			keys = keys[:2]
+		}
+		if v, err := w.admin.Call(keys...); err != nil || v.Int != 0 {
+			return &violation{fmt.Sprintf("seed %d: keys are left when all entries are added (%v)", w.seed, err)}
+		}
+	}
+	return nil
+}
+
+func (w *delayWorld) nowMS() int64 { return w.clock.NowUS() / 1000 }
+
+// expect sends a command and compares its reply with the model's.
+func (w *delayWorld) expect(reply string, args ...string) error {
+	v, err := w.admin.Call(args...)
+	if err != nil {
+		return err
+	}
+	w.counts[strings.ToLower(args[0])]++
+	if v.String() != reply {
+		return &violation{fmt.Sprintf("%q replied %s and not %s", args, v, reply)}
+	}
+	return nil
+}
+
+// where picks a stream and an id. All that is due is added before a command runs.
+func (w *delayWorld) where() (stream, id string) {
+	w.model.fire(w.nowMS())
+	return fmt.Sprint("s", w.random.IntN(streams)), fmt.Sprint("id", w.random.IntN(delayIDs))
+}
+
+// due picks a time, as words of a command and in milliseconds since 1970. Many entries share one.
+func (w *delayWorld) due() (words []string, dueMS int64) {
+	if w.random.IntN(2) == 0 {
+		ms := w.random.Int64N(4) * 25
+		return []string{"PX", fmt.Sprint(ms)}, (w.clock.NowUS()+999)/1000 + ms
+	}
+	dueMS = (w.nowMS()/50 + w.random.Int64N(4)) * 50
+	return []string{"AT", fmt.Sprint(dueMS)}, dueMS
+}
+
+func (w *delayWorld) add() error {
+	stream, id := w.where()
+	words, dueMS := w.due()
+	w.value++
+	value := fmt.Sprint("value ", w.value)
+	args := append([]string{"DELAY.ADD", stream}, words...)
+	if _, waits := w.model.waiting[stream][id]; waits {
+		return w.expect("$nil", append(args, "ID", id, "v", value)...)
+	}
+	w.model.put(stream, id, value, dueMS)
+	return w.expect(strconv.Quote(id), append(args, "ID", id, "v", value)...)
+}
+
+func (w *delayWorld) cancel() error {
+	stream, id := w.where()
+	reply := "0"
+	if _, waits := w.model.waiting[stream][id]; waits {
+		reply = "1"
+		delete(w.model.waiting[stream], id)
+	}
+	return w.expect(reply, "DELAY.CANCEL", stream, id)
+}
+
+func (w *delayWorld) move() error {
+	stream, id := w.where()
+	words, dueMS := w.due()
+	reply := "0"
+	if p, waits := w.model.waiting[stream][id]; waits {
+		reply = "1"
+		w.model.put(stream, id, p.value, dueMS)
+	}
+	return w.expect(reply, append([]string{"DELAY.MOVE", stream, id}, words...)...)
+}
+
+func (w *delayWorld) list() error {
+	stream, id := w.where()
+	if err := w.expect(w.model.list(stream), "DELAY.LIST", stream); err != nil {
+		return err
+	}
+	reply := "*nil"
+	if p, waits := w.model.waiting[stream][id]; waits {
+		reply = fmt.Sprintf(`[%d ["v" %q]]`, p.dueMS, p.value)
+	}
+	if err := w.expect(reply, "DELAY.GET", stream, id); err != nil {
+		return err
+	}
+	return w.expect(fmt.Sprint(len(w.model.waiting[stream])), "DELAY.COUNT", stream)
+}
+
+func (w *delayWorld) pass() error {
+	w.clock.Advance(time.Duration(w.random.IntN(60_000)) * time.Microsecond)
+	return nil
+}
+
+func (w *delayWorld) stepBack() error {
+	w.model.fire(w.nowMS())
+	if _, err := w.admin.Call("PING"); err != nil { // what is due is added before it
+		return err
+	}
+	w.counts["steps back"]++
+	w.clock.Set(time.UnixMicro(w.clock.NowUS() - w.random.Int64N(100_000)))
+	return nil
+}
+
+// others changes the keys as clients do that know nothing of delayed entries.
+func (w *delayWorld) others() error {
+	stream, _ := w.where()
+	set, entries := "{"+stream+"}:delayed", "{"+stream+"}:delayed:entries"
+	there := len(w.model.waiting[stream]) > 0
+	var calls [][]string
+	switch to := fmt.Sprint("s", w.random.IntN(streams)); w.random.IntN(6) {
+	case 0:
+		calls = [][]string{{"DEL", set, entries}}
+		delete(w.model.waiting, stream)
+	case 1:
+		calls = [][]string{{"UNLINK", set}}
+		w.orphans = true
+		delete(w.model.waiting, stream)
+	case 2:
+		calls = [][]string{{"FLUSHALL"}}
+		w.model = newDelayModel()
+	case 3:
+		calls = [][]string{{"SWAPDB", "0", "1"}, {"SWAPDB", "0", "1"}}
+	case 4:
+		if there && to != stream {
+			calls = [][]string{{"MULTI"}, {"RENAME", set, "{" + to + "}:delayed"}, {"RENAME", entries, "{" + to + "}:delayed:entries"}, {"EXEC"}}
+			w.model.waiting[to] = w.model.waiting[stream]
+			delete(w.model.waiting, stream)
+		}
+	case 5:
+		if there { // the first one becomes due at once
+			p := w.model.sorted(stream)[0]
+			v, err := w.admin.Call("ZRANGE", set, "0", "0")
+			if err != nil {
+				return err
+			}
+			p.dueMS = 1
+			w.model.waiting[stream][p.id] = p
+			calls = [][]string{{"ZADD", set, "1", v.Elems[0].Str}}
+		}
+	}
+	if len(calls) == 0 {
+		return nil
+	}
+	w.counts["others"]++
+	_, err := w.admin.CallPipeline(calls)
+	return err
+}
+
+// compare looks at the streams.
+func (w *delayWorld) compare() error {
+	w.model.fire(w.nowMS())
+	for i := range streams {
+		stream := fmt.Sprint("s", i)
+		v, err := w.admin.Call("XRANGE", stream, "-", "+")
+		if err != nil {
+			return err
+		}
+		var got, want []string
+		for i, e := range v.Elems {
+			got = append(got, e.Elems[1].Elems[1].Str)
+			ms, _, _ := strings.Cut(e.Elems[0].Str, "-")
+			if n, _ := strconv.ParseInt(ms, 10, 64); i < len(w.model.streams[stream]) && n < w.model.streams[stream][i].dueMS {
+				return &violation{fmt.Sprintf("entry %s of %s is early: it was due at %d", e.Elems[0].Str, stream, w.model.streams[stream][i].dueMS)}
+			}
+		}
+		for _, a := range w.model.streams[stream] {
+			want = append(want, a.value)
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			return &violation{fmt.Sprintf("at %d the stream %s has\n%q\nand not\n%q", w.nowMS(), stream, got, want)}
+		}
+		w.counts["added"] = max(w.counts["added"], len(got))
+	}
+	return nil
+}
+
+// save writes a snapshot, which a crash goes back to.
+func (w *delayWorld) save() error {
+	w.model.fire(w.nowMS())
+	w.saved = w.model.clone()
+	v, err := w.admin.Call("SAVE")
+	if err == nil && v.IsError() {
+		err = errors.New(v.Str)
+	}
+	return err
+}
+
+// restart ends the server, and starts it again some time later: on its log, or on a snapshot of its end.
+func (w *delayWorld) restart() error {
+	if !w.logs() {
+		if err := w.save(); err != nil {
+			return err
+		}
+	}
+	w.counts["restarts"]++
+	return w.again()
+}
+
+// crash ends a server without a log, which goes on from its last snapshot.
+func (w *delayWorld) crash() error {
+	if w.logs() || w.saved == nil {
+		return nil
+	}
+	w.counts["crashes"]++
+	w.model = w.saved.clone()
+	return w.again()
+}
+
+func (w *delayWorld) again() error {
+	w.admin.Close()
+	if err := w.srv.Close(); err != nil {
+		return err
+	}
+	w.clock.Set(time.UnixMicro(w.clock.NowUS() + w.random.Int64N(60_000)))
+	var err error
+	w.srv, w.admin, err = w.start(w.clock, w.dir)
+	return err
+}
+
+// failOver lets a replica take over. Its clock is ahead, or behind: until it leads, it adds nothing.
+func (w *delayWorld) failOver() error {
+	w.counts["failovers"]++
+	w.model.fire(w.nowMS())
+	clock := server.NewManualClock(time.UnixMicro(w.clock.NowUS() + w.random.Int64N(100_000) - 30_000))
+	dir, err := os.MkdirTemp("", "timed")
+	if err != nil {
+		return err
+	}
+	srv, admin, err := w.start(clock, dir)
+	if err != nil {
+		return err
+	}
+	host, port, _ := net.SplitHostPort(w.srv.Addr().String())
+	if _, err := admin.Call("REPLICAOF", host, port); err != nil {
+		return err
+	}
+	same := func() bool {
+		if !strings.Contains(info(admin), "master_link_status:up") {
+			return false
+		}
+		for i := range streams {
+			for _, name := range []string{"s%d", "{s%d}:delayed", "{s%d}:delayed:entries"} {
+				a, err := w.admin.Call("DUMP", fmt.Sprintf(name, i))
+				b, err2 := admin.Call("DUMP", fmt.Sprintf(name, i))
+				if err != nil || err2 != nil || a.String() != b.String() {
+					return false
+				}
+			}
+		}
+		return true
+	}
+	for end := time.Now().Add(patience); !same(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			return &violation{"a replica has other data than its master"}
+		}
+	}
+	clock.Advance(time.Duration(w.random.IntN(50)) * time.Millisecond)
+	if !same() {
+		return &violation{"a replica has added an entry by itself"}
+	}
+	if v, err := admin.Call("REPLICAOF", "NO", "ONE"); err != nil || v.IsError() {
+		return fmt.Errorf("REPLICAOF NO ONE: %s %w", v, err)
+	}
+	w.close()
+	w.srv, w.admin, w.clock, w.dir, w.saved = srv, admin, clock, dir, nil
+	return nil
+}
+
+var (
+	delayWorlds = flag.Uint64("delay-worlds", 15, "how many worlds TestDelays tries")
+	delaySeed   = flag.Uint64("delay-seed", 0, "the one world that TestDelays tries; 0: many")
+)
+
+// tryDelays lets the world of a seed happen, and adds to counts what has happened in it.
+func tryDelays(seed uint64, counts map[string]int) error {
+	w, err := newDelayWorld(seed)
+	if err != nil {
+		return err
+	}
+	defer func() { w.close() }()
+	err = w.live()
+	for what, n := range w.counts {
+		counts[what] += n
+	}
+	return err
+}
+
+// TestDelays looks for an entry that is added twice, early, late, out of its order, or never.
+func TestDelays(t *testing.T) {
+	first, last := uint64(1), *delayWorlds
+	if *delaySeed != 0 {
+		first, last = *delaySeed, *delaySeed
+	}
+	counts := map[string]int{}
+	for seed := first; seed <= last; seed++ {
+		require.NoError(t, tryDelays(seed, counts))
+	}
+	t.Log(counts)
+	for _, what := range []string{"added", "delay.add", "delay.cancel", "delay.move", "delay.list", "others", "steps back", "restarts", "crashes", "failovers"} {
+		require.True(t, counts[what] > 0 || *delaySeed != 0, what)
+	}
+}

@@ -1,0 +1,34 @@
+package timed
+
+import "fmt"
+
+// terms are those of one limiter.
+type terms struct{ burst, count, periodMS int64 }
+
+func (t terms) args(key string, cost int64) []string {
+	return []string{"LIMIT.TAKE", key, fmt.Sprint(t.burst), fmt.Sprint(t.count), fmt.Sprint(t.periodMS), "COST", fmt.Sprint(cost)}
+}
+
+// throttle is the same limiter for redis-cell's command. Its periods are seconds.
+func (t terms) throttle(key string, cost int64) []string {
+	return []string{"CL.THROTTLE", key, fmt.Sprint(t.burst - 1), fmt.Sprint(t.count), fmt.Sprint(t.periodMS / 1000), fmt.Sprint(cost)}
+}
+
+// grant is a take that was allowed, at a time in microseconds that only rises.
+type grant struct{ atUS, cost int64 }
+
+// check compares each row of successive grants with what the rate allows in its time.
+func (t terms) check(grants []grant) error {
+	for i := range grants {
+		sum := int64(0)
+		for j := i; j < len(grants); j++ {
+			sum += grants[j].cost
+			// sum <= burst + time*count/period
+			if us := grants[j].atUS - grants[i].atUS; (sum-t.burst)*t.periodMS*1000 > us*t.count {
+				return &violation{fmt.Sprintf("%d units were allowed within %d us, with a burst of %d and %d each %d ms (grants %d to %d)",
+					sum, us, t.burst, t.count, t.periodMS, i, j)}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package timed
+
+import (
+	"flag"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	worlds   = flag.Uint64("worlds", 15, "how many worlds TestLimiters tries")
+	onlySeed = flag.Uint64("seed", 0, "the one world that TestLimiters tries; 0: many")
+)
+
+// tryLimiters lets the world of a seed happen, and adds to counts what has happened in it.
+func tryLimiters(seed uint64, counts map[string]int) error {
+	w, err := newLimitWorld(seed)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		w.hangUp()
+		w.close()
+	}()
+	err = w.live()
+	for what, n := range w.counts {
+		counts[what] += n
+	}
+	return err
+}
+
+// TestLimiters looks for a limiter that allows more than its rate.
+func TestLimiters(t *testing.T) {
+	first, last := uint64(1), *worlds
+	if *onlySeed != 0 {
+		first, last = *onlySeed, *onlySeed
+	}
+	counts := map[string]int{}
+	for seed := first; seed <= last; seed++ {
+		require.NoError(t, tryLimiters(seed, counts))
+	}
+	t.Log(counts)
+	for _, what := range []string{"allowed", "refused", "granted", "timed out", "steps back", "restarts", "failovers"} {
+		require.True(t, counts[what] > 0 || *onlySeed != 0, what)
+	}
+}

@@ -1,0 +1,305 @@
+package timed
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"lockserver/internal/testkit"
+	"lockserver/server"
+)
+
+// steps is how many a world has.
+const steps = 120
+
+// limiter is one key with its history.
+type limiter struct {
+	key    string
+	terms  terms
+	grants []grant
+}
+
+// waiter is a connection that waits for a limiter.
+type waiter struct {
+	client  *testkit.Client
+	id      string
+	limiter *limiter
+	cost    int64
+}
+
+// limitWorld is one server with its limiters.
+type limitWorld struct {
+	base
+	limiters []*limiter
+	waiters  []*waiter // in the order in which they came
+	elapsed  int64     // microseconds that the clock has moved forward
+}
+
+// newLimitWorld starts the server of a seed.
+func newLimitWorld(seed uint64) (w *limitWorld, err error) {
+	w = &limitWorld{}
+	if w.base, err = newBase(seed); err != nil {
+		return nil, err
+	}
+	for i := range 3 {
+		r := w.random
+		of := terms{burst: 1 + r.Int64N(6), count: 1 + r.Int64N(7), periodMS: 1 + r.Int64N(100)}
+		if i == 2 {
+			of.periodMS = 1000 // CL.THROTTLE knows no shorter one
+		}
+		w.limiters = append(w.limiters, &limiter{key: fmt.Sprint("limiter:", i), terms: of})
+	}
+	return w, nil
+}
+
+// hangUp ends all connections.
+func (w *limitWorld) hangUp() {
+	w.admin.Close()
+	for _, waiting := range w.waiters {
+		waiting.client.Close()
+	}
+	w.waiters = nil
+}
+
+// live lets the world happen; the error is a violation if it is the server's.
+func (w *limitWorld) live() error {
+	for range steps {
+		step := w.take
+		switch n := w.random.IntN(100); {
+		case n < 45:
+		case n < 60:
+			step = w.wait
+		case n < 93:
+			step = w.pass
+		case n < 96:
+			step = w.stepBack
+		case n < 98:
+			step = w.restart
+		case n < 99:
+			step = w.failOver
+		}
+		if err := step(); err != nil {
+			return fmt.Errorf("seed %d: %w", w.seed, err)
+		}
+	}
+	return w.finish()
+}
+
+func (w *limitWorld) take() error {
+	l := w.limiters[w.random.IntN(len(w.limiters))]
+	cost := w.random.Int64N(l.terms.burst + 1)
+	args, allowed := l.terms.args(l.key, cost), int64(1)
+	if l.terms.periodMS == 1000 && w.random.IntN(2) == 0 {
+		args, allowed = l.terms.throttle(l.key, cost), 0
+	}
+	v, err := w.admin.Call(args...)
+	if err != nil || v.IsError() {
+		return fmt.Errorf("%q: %s %w", args, v, err)
+	}
+	if v.Elems[0].Int != allowed {
+		w.counts["refused"]++
+		return nil
+	}
+	w.counts["allowed"]++
+	if cost == 0 {
+		return nil
+	}
+	for _, waiting := range w.waiters {
+		if waiting.limiter == l {
+			return &violation{fmt.Sprintf("a take of %s passed a waiter", l.key)}
+		}
+	}
+	return l.granted(w.elapsed, cost)
+}
+
+func (l *limiter) granted(atUS, cost int64) error {
+	l.grants = append(l.grants, grant{atUS, cost})
+	return l.terms.check(l.grants)
+}
+
+// wait lets a new client take, and wait for what is not there.
+func (w *limitWorld) wait() error {
+	if len(w.waiters) >= 6 {
+		return nil
+	}
+	l := w.limiters[w.random.IntN(len(w.limiters))]
+	c, err := dial(w.srv)
+	if err != nil {
+		return err
+	}
+	id, err := c.Call("CLIENT", "ID")
+	if err != nil {
+		return err
+	}
+	waiting := &waiter{client: c, id: id.String(), limiter: l, cost: 1 + w.random.Int64N(l.terms.burst)}
+	if err := c.Ask(append(l.terms.args(l.key, waiting.cost), "WAIT", fmt.Sprint(w.random.IntN(200)))...); err != nil {
+		return err
+	}
+	w.waiters = append(w.waiters, waiting)
+	// It has been answered, or it waits: the command has arrived when the server knows of it.
+	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Microsecond) {
+		list, err := w.admin.Call("CLIENT", "LIST", "ID", waiting.id)
+		if err != nil {
+			return err
+		}
+		if strings.Contains(list.Str, "cmd=limit.take") {
+			return w.collect()
+		}
+		if time.Now().After(end) {
+			return errors.New("a command did not arrive")
+		}
+	}
+}
+
+// collect takes the answers of those that wait no more.
+func (w *limitWorld) collect() error {
+	if len(w.waiters) == 0 {
+		return nil
+	}
+	list, err := w.admin.Call("CLIENT", "LIST")
+	if err != nil {
+		return err
+	}
+	blocked := map[string]bool{}
+	for line := range strings.Lines(list.Str) {
+		id, _, _ := strings.Cut(strings.TrimPrefix(line, "id="), " ")
+		blocked[id] = strings.Contains(line, "flags=b")
+	}
+	still := map[*limiter]bool{}
+	for _, waiting := range slices.Clone(w.waiters) {
+		if blocked[waiting.id] {
+			still[waiting.limiter] = true
+			continue
+		}
+		v, err := waiting.client.Next()
+		if err != nil || v.IsError() {
+			return fmt.Errorf("a waiter of %s: %s %w", waiting.limiter.key, v, err)
+		}
+		waiting.client.Close()
+		w.waiters = slices.DeleteFunc(w.waiters, func(o *waiter) bool { return o == waiting })
+		if v.Elems[0].Int == 0 {
+			w.counts["timed out"]++
+			continue
+		}
+		w.counts["granted"]++
+		if still[waiting.limiter] {
+			return &violation{fmt.Sprintf("a waiter of %s passed another one", waiting.limiter.key)}
+		}
+		if err := waiting.limiter.granted(w.elapsed, waiting.cost); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pass lets time pass: by single milliseconds while there are waiters, so that it is known when they were
+// served.
+func (w *limitWorld) pass() error {
+	if len(w.waiters) == 0 {
+		d := time.Duration(w.random.Int64N(1+w.random.Int64N(300_000))) * time.Microsecond
+		w.clock.Advance(d)
+		w.elapsed += d.Microseconds()
+		return nil
+	}
+	for range 1 + w.random.IntN(30) {
+		us := 1000 - w.clock.NowUS()%1000 // waiters are served at whole milliseconds
+		w.clock.Advance(time.Duration(us) * time.Microsecond)
+		w.elapsed += us
+		if err := w.collect(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stepBack sets the clock back: no time has passed.
+func (w *limitWorld) stepBack() error {
+	w.counts["steps back"]++
+	w.clock.Set(time.UnixMicro(w.clock.NowUS() - w.random.Int64N(200_000)))
+	return nil
+}
+
+// restart ends the server, and starts it on its log, or on a snapshot that was taken at its end.
+func (w *limitWorld) restart() error {
+	w.counts["restarts"]++
+	if !w.logs() {
+		if v, err := w.admin.Call("SAVE"); err != nil || v.IsError() {
+			return fmt.Errorf("SAVE: %s %w", v, err)
+		}
+	}
+	w.hangUp()
+	if err := w.srv.Close(); err != nil {
+		return err
+	}
+	var err error
+	w.srv, w.admin, err = w.start(w.clock, w.dir)
+	return err
+}
+
+// failOver lets a replica take over. Its clock may be ahead or behind.
+func (w *limitWorld) failOver() error {
+	w.counts["failovers"]++
+	skew := w.random.Int64N(100_000) - 50_000
+	clock := server.NewManualClock(time.UnixMicro(w.clock.NowUS() + skew))
+	dir, err := os.MkdirTemp("", "timed")
+	if err != nil {
+		return err
+	}
+	srv, admin, err := w.start(clock, dir)
+	if err != nil {
+		return err
+	}
+	host, port, _ := net.SplitHostPort(w.srv.Addr().String())
+	if _, err := admin.Call("REPLICAOF", host, port); err != nil {
+		return err
+	}
+	if err := w.inStep(admin, clock); err != nil {
+		return err
+	}
+	if v, err := admin.Call("REPLICAOF", "NO", "ONE"); err != nil || v.IsError() {
+		return fmt.Errorf("REPLICAOF NO ONE: %s %w", v, err)
+	}
+	w.hangUp()
+	_ = w.srv.Close()
+	_ = os.RemoveAll(w.dir)
+	w.srv, w.admin, w.clock, w.dir = srv, admin, clock, dir
+	w.elapsed += max(skew, 0)
+	return nil
+}
+
+// inStep waits until a replica has all limiters of its master.
+func (w *limitWorld) inStep(replica *testkit.Client, clock *server.ManualClock) error {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		same := strings.Contains(info(replica), "master_link_status:up")
+		for _, l := range w.limiters {
+			a, err := w.admin.Call("DUMP", l.key)
+			if err != nil {
+				return err
+			}
+			b, err := replica.Call("DUMP", l.key)
+			same = same && err == nil && (a.String() == b.String() || clock.NowUS() > w.clock.NowUS() && b.IsNull())
+		}
+		if same {
+			return nil
+		}
+	}
+	return errors.New("the replica is not in step")
+}
+
+// finish lets all waiters be answered. Then all limiters become full, and nothing may be left of them.
+func (w *limitWorld) finish() error {
+	for len(w.waiters) > 0 {
+		if err := w.pass(); err != nil {
+			return fmt.Errorf("seed %d: %w", w.seed, err)
+		}
+	}
+	w.clock.Advance(time.Hour)
+	if v, err := w.admin.Call("DBSIZE"); err != nil || v.Int != 0 {
+		return &violation{fmt.Sprintf("seed %d: %s keys are left of idle limiters (%v)", w.seed, v, err)}
+	}
+	return nil
+}

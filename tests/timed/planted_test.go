@@ -1,0 +1,50 @@
+package timed
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"lockserver/internal/plant"
+)
+
+var hunt = plant.Hunt{FindWithin: 60 * time.Second, CleanFor: 3 * time.Second,
+	Search: func(ctx context.Context) (string, error) {
+		began := time.Now()
+		for seed := uint64(began.UnixNano()); ctx.Err() == nil; seed++ {
+			for _, try := range []func(uint64, map[string]int) error{tryLimiters, tryDelays} {
+				var bad *violation
+				if err := try(seed, map[string]int{}); errors.As(err, &bad) {
+					plant.Found(time.Since(began), err)
+				} else if err != nil {
+					return "", err
+				}
+			}
+		}
+		return "everything kept to its time", nil
+	}}
+
+// faults are all that are tried.
+var faults = []plant.Fault{
+	plant.New("above the rate after a clock step", plant.Insert("gcra-now", `if r.add(now, r.span).less(tat) {
+		tat = now
+	}`)),
+	plant.New("a limiter dies before it is full", plant.Insert("limit-write", `endMS = max(endMS-5, c.NowMS()+1)`)),
+	plant.New("a limiter does not die", plant.Insert("limit-write", `endMS += 1 << 40`)),
+	plant.New("a call passes the waiters", plant.And("limit-queue", "false")),
+	plant.New("an entry is added twice after a restart", plant.Omit("zset-record-removal"), plant.Omit("hash-record-removal")),
+	plant.New("an entry is lost by MOVE", plant.Omit("delay-move")),
+	plant.New("an entry is added early", plant.And("delay-due", "e.dueMS > nowMS+1")),
+	plant.New("entries of one time lose their order", plant.Insert("delay-add", `place = 0`)),
+	plant.New("an entry stays where it was", plant.Instead("delay-take-out", `if len(b.ids) < 3 {
+		entries.Delete(id)
+	}`)),
+	plant.New("a restart forgets when entries are due", plant.Omit("load-holds")),
+}
+
+func TestMain(m *testing.M) { os.Exit(hunt.Main(m)) }
+
+// TestPlantedFaultsAreFound shows that limiters and entries that do not keep to their times are found.
+func TestPlantedFaultsAreFound(t *testing.T) { hunt.Test(t, "../..", faults) }
