@@ -21,3 +21,6 @@ func startProcess(cmd *exec.Cmd) (*process, error) {
 
 // supervisorCommand is nil: there is none on this system.
 func supervisorCommand() *exec.Cmd { return nil }
+
+// groupsOf is for supervisors.
+func groupsOf(int) []int { return nil }

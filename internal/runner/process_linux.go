@@ -2,9 +2,12 @@ package runner
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -45,4 +48,23 @@ func supervisorCommand() *exec.Cmd {
 	cmd.Dir = "/" // it keeps no file system busy
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return cmd
+}
+
+// groupsOf finds the process groups that children of a process lead, apart from this process.
+func groupsOf(parent int) (groups []int) {
+	files, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is well formed
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		end := strings.LastIndexByte(string(text), ')') // of the program's name
+		if err != nil || end < 0 {
+			continue // it has ended meanwhile
+		}
+		var pid, of, group int
+		var state string
+		_, _ = fmt.Sscan(string(text), &pid)
+		if n, _ := fmt.Sscan(string(text[end+1:]), &state, &of, &group); n == 3 && of == parent && group == pid && pid != os.Getpid() {
+			groups = append(groups, group)
+		}
+	}
+	return groups
 }

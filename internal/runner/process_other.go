@@ -49,3 +49,6 @@ func killProcess(int)    {}
 
 // supervisorCommand is nil: there is none on this system.
 func supervisorCommand() *exec.Cmd { return nil }
+
+// groupsOf is for supervisors.
+func groupsOf(int) []int { return nil }

@@ -189,13 +189,16 @@ func (w *watch) look(at int64) (next int64) {
 	return w.kills
 }
 
-// kill kills the command. One that the runner could not name any more dies with the runner, which is its
-// parent.
+// kill kills the command. If the runner was stopped before it named the group, it dies, too: it must not
+// start the command any more.
 func (w *watch) kill() {
 	switch {
 	case w.group != 0:
 		killGroup(w.group)
 	case w.runner == os.Getppid():
+		for _, group := range groupsOf(w.runner) {
+			killGroup(group)
+		}
 		killProcess(w.runner)
 	}
 }
