@@ -2,21 +2,22 @@ package runner
 
 import (
 	"os"
-	"os/exec"
 	"slices"
-	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 // TestGroupsOf finds the group of a command that the runner has not named yet.
 func TestGroupsOf(t *testing.T) {
-	cmd := exec.Command("sleep", "1000")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	require.NoError(t, cmd.Start())
-	require.True(t, slices.Contains(groupsOf(os.Getpid()), cmd.Process.Pid))
-	killGroup(cmd.Process.Pid)
-	require.Error(t, cmd.Wait())
-	require.False(t, slices.Contains(groupsOf(os.Getpid()), cmd.Process.Pid))
+	p := testkit.Prepare(t, testkit.Command{Program: "setsid", Args: []string{"sleep", "1000"}})
+	require.NoError(t, p.Launch())
+	found := func() bool { return slices.Contains(groupsOf(os.Getpid()), p.Pid()) }
+	require.Eventually(t, found, 20*time.Second, time.Millisecond)
+	killGroup(p.Pid())
+	<-p.Exited()
+	require.False(t, found())
 }
