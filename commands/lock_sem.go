@@ -36,7 +36,7 @@ func semAcquire(c *Ctx) error {
 		c.Out.Null()
 		return nil
 	}
-	own := WaitingLock{leaseMS: s.lease.ms, renewed: s.lease.unit == "", once: s.once, permits: int32(s.permits), limit: int32(s.limit)}
+	own := WaitingLock{leaseMS: s.lease.ms, keys: 1, renewed: s.lease.unit == "", once: s.once, permits: int32(s.permits), limit: int32(s.limit)}
 	return c.Block(Wait{Keys: [][]byte{s.key}, DeadlineMS: c.WaitEndMS(s.waitMS), Queue: true, Owner: s.owner, Units: int32(s.permits),
 		Permits: true, Counts: s.once, Lock: own})
 }

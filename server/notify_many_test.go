@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/testkit"
 	"lockserver/server/transport"
 )
 
@@ -23,7 +24,8 @@ type manyWaits struct {
 	told  float64 // how many CLIENT LIST tells of
 }
 
-const howManyWaits = 100_000
+// howManyWaits is how many of them there are.
+var howManyWaits = testkit.Steps(20_000, 100_000)
 
 func newManyWaits(t *testing.T) *manyWaits {
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
@@ -48,8 +50,8 @@ func newManyWaits(t *testing.T) *manyWaits {
 	for _, r := range requests {
 		m.s.Feed(r, &m.room, nil)
 	}
-	m.each = float64(heapBytes()-before) / howManyWaits
-	m.told = float64(m.memory.clients-told) / howManyWaits
+	m.each = float64(heapBytes()-before) / float64(howManyWaits)
+	m.told = float64(m.memory.clients-told) / float64(howManyWaits)
 	m.words = float64(len(m.s.queued.first.words))
 	require.Equal(t, howManyWaits+1, m.s.queued.count)
 	require.Equal(t, howManyWaits+1, m.queues.Len())
@@ -76,7 +78,7 @@ func (m *manyWaits) dueInSlices(count func() int) (most int, longest time.Durati
 // What a wait without a blocked connection takes is bounded, and CLIENT LIST tells about as much of it. When
 // its session ends nothing is done for each wait at once, but for some of them in each slice.
 func TestNotifyManyWaits(t *testing.T) {
-	const most = 410 // it was 399
+	const most = 425 // 415 with the fields of SEM.ACQUIRE, 399 without; the goal is 400
 	m := newManyWaits(t)
 	t.Logf("a wait takes %.0f bytes, %.0f of them for its words, and %.0f are counted", m.each, m.words, m.told)
 	require.LessOrEqual(t, m.each-m.words, float64(most))
