@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -149,6 +150,7 @@ type remote struct {
 	inspect.Options
 	tls, insecure          bool
 	caFile, cert, key, sni string
+	keyFlag                string // the flag of key; empty: "key"
 }
 
 func (r *remote) flags(f *flag.FlagSet) {
@@ -160,7 +162,7 @@ func (r *remote) flags(f *flag.FlagSet) {
 	f.BoolVar(&r.insecure, "insecure", false, "")
 	f.StringVar(&r.caFile, "cacert", "", "")
 	f.StringVar(&r.cert, "cert", "", "")
-	f.StringVar(&r.key, "key", "", "")
+	f.StringVar(&r.key, cmp.Or(r.keyFlag, "key"), "", "")
 	f.StringVar(&r.sni, "sni", "", "")
 }
 
@@ -168,7 +170,7 @@ func (r *remote) flags(f *flag.FlagSet) {
 func (r *remote) options() (inspect.Options, error) {
 	if !r.tls {
 		if r.insecure || r.caFile+r.cert+r.key+r.sni != "" {
-			return r.Options, errors.New("--insecure, --cacert, --cert, --key and --sni need --tls")
+			return r.Options, fmt.Errorf("--insecure, --cacert, --cert, --%s and --sni need --tls", cmp.Or(r.keyFlag, "key"))
 		}
 		return r.Options, nil
 	}

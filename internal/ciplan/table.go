@@ -47,7 +47,7 @@ func checks() []suite {
 			"tests/linearizability/",
 			"tests/timed/", "tests/readme/", "tests/restarts/", "tests/sales/", "tests/sessions/"}},
 		{name: "lint", fast: "make lint", always: true, alone: true, seconds: 150},
-		{name: "cross", fast: "make cross", seconds: 90, paths: []string{"cmd/", "server/transport/", "internal/rusage/",
+		{name: "cross", fast: "make cross", seconds: 90, paths: []string{"cmd/", "server/transport/", "internal/rusage/", "internal/runner/",
 			"go.mod"}},
 
 		{name: "race", fast: "make race", full: "make race race-all", alone: true, seconds: 360, paths: []string{

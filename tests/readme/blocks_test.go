@@ -58,6 +58,7 @@ var pages = []page{
 var byHand = map[string]string{
 	"CONTRIBUTING.md":              "internal/tidy compares its code with that of the tree",
 	"docs/INSTALL.md":              "packaging/check installs and starts what it tells of",
+	"docs/RUN.md":                  "cmd/lockserver runs commands so, also by the rights of that user",
 	"docs/REPLICATION.md":          "tests/replication does what it says, between servers of both kinds",
 	"docs/MIGRATION.md":            "tests/migration does what it says, under load",
 	"docs/TESTING.md":              "cmd/lockserver starts one so; lockservertest and server/testmode_test.go do what it tells of",

@@ -1,0 +1,32 @@
+//go:build !linux
+
+package runner
+
+import "time"
+
+var started = time.Now()
+
+// now is a monotonic time in nanoseconds, of this process alone.
+func now() int64 { return int64(time.Since(started)) }
+
+// alarm sends on C when now has reached a time.
+type alarm struct {
+	C     chan struct{}
+	timer *time.Timer
+}
+
+func newAlarm() (*alarm, error) {
+	a := &alarm{C: make(chan struct{}, 1)}
+	a.timer = time.AfterFunc(time.Hour, func() {
+		select {
+		case a.C <- struct{}{}:
+		default:
+		}
+	})
+	return a, nil
+}
+
+// set replaces the time of the alarm.
+func (a *alarm) set(at int64) { a.timer.Reset(time.Duration(at - now())) }
+
+func (a *alarm) close() { a.timer.Stop() }

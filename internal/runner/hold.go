@@ -1,0 +1,194 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"time"
+)
+
+// hold is a command that runs under the lock.
+type hold struct {
+	*run
+	command    *process
+	supervisor *supervisor
+	alarm      *alarm
+	renewed    chan int64    // moments at which renewals were sent that the server has confirmed
+	stopKeeper func()        // ends the renewals
+	deadline   int64         // when the command has to be dead; moved by each renewal until the lock is lost
+	lost       string        // why; empty: it is held
+	killed     bool          // the group
+	ended      chan struct{} // nil when the end of the command has been seen
+	status     int           // of the command
+}
+
+// start starts the supervisor, the command, and the renewals.
+func (r *run) start(confirmed int64) (*hold, error) {
+	h := &hold{run: r, renewed: make(chan int64, 1)}
+	h.deadline = r.deadline(confirmed)
+	var err error
+	if h.alarm, err = newAlarm(); err != nil {
+		return nil, &refusal{statusInternal, err}
+	}
+	if h.supervisor, err = startSupervisor(h.deadline, h.softer()); err != nil {
+		return nil, refuse(statusInternal, "the supervisor cannot start: %w", err)
+	}
+	cmd := &exec.Cmd{Path: r.path, Args: r.Command, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
+	cmd.Env = append(os.Environ(), "LOCKSERVER_KEY="+r.Key, "LOCKSERVER_OWNER="+r.claim.owner,
+		"LOCKSERVER_TOKEN="+strconv.FormatInt(r.token, 10))
+	h.command, err = startProcess(cmd)
+	if err != nil {
+		h.supervisor.end()
+		status := StatusCannotRun
+		if errors.Is(err, os.ErrNotExist) {
+			status = StatusNotFound
+		}
+		return nil, &refusal{status, err}
+	}
+	h.supervisor.group(h.command.pid())
+	h.ended = h.command.ended
+	ctx, cancel := context.WithCancelCause(context.Background())
+	kept := make(chan struct{})
+	go func() { defer close(kept); h.keep(ctx) }()
+	h.stopKeeper = func() { cancel(errors.New("the run has ended")); <-kept }
+	return h, nil
+}
+
+// deadline is when the command has to be dead if the request for the lease was sent at a time.
+func (r *run) deadline(confirmed int64) int64 { return confirmed + int64(r.Lease-r.margin()) }
+
+// softer is when the supervisor sends SIGTERM if the runner has not: it gives the runner half of the grace.
+func (h *hold) softer() int64 { return h.deadline - int64(h.Grace/2) }
+
+// wait waits for the end of the command, and sees to it that the command does not outlive the lock. lost is
+// why the lock was lost, empty if it was not.
+func (h *hold) wait() (status int, lost string) {
+	h.alarm.set(h.deadline - int64(h.Grace))
+	for !h.over() {
+		select {
+		case s := <-h.signals:
+			h.command.pass(s)
+		case <-h.ended:
+			h.sawEnd()
+		case l := <-h.losses:
+			if l.token == h.token {
+				h.lose(l.reason, min(now()+int64(h.Grace), h.deadline))
+			}
+		case confirmed := <-h.renewed:
+			h.renew(confirmed)
+		case <-h.alarm.C:
+			h.ring()
+		}
+	}
+	h.stopKeeper()
+	h.supervisor.end()
+	h.alarm.close()
+	return h.status, h.lost
+}
+
+// over reports whether nothing is left to wait for. When the lock is lost, the rest of the command's group
+// has time to end, too.
+func (h *hold) over() bool {
+	return h.ended == nil && (h.lost == "" || h.killed || !h.command.groupLives())
+}
+
+// sawEnd takes the status of the command, which has ended.
+func (h *hold) sawEnd() {
+	h.ended = nil
+	late := now() >= h.softer()
+	if h.lost == "" && !late {
+		h.supervisor.end() // before the number of the process is free for another one
+	}
+	h.status = exitStatus(h.command.reap())
+	if h.lost == "" && late && (h.status == statusBySignal+killSignal || h.status == statusBySignal+termSignal) {
+		h.lost = "its lease could not be renewed in time, and the supervisor has ended the command"
+	}
+	if h.lost != "" {
+		h.look()
+	}
+}
+
+// renew moves the deadline, because the server has confirmed a renewal that was sent at a time.
+func (h *hold) renew(confirmed int64) {
+	if h.lost != "" || now() >= h.deadline {
+		return
+	}
+	h.deadline = h.run.deadline(confirmed)
+	h.supervisor.until(h.deadline, h.softer())
+	h.alarm.set(h.deadline - int64(h.Grace))
+}
+
+// ring does what is due at the time of the alarm.
+func (h *hold) ring() {
+	at := now()
+	switch {
+	case h.lost != "" && at >= h.deadline:
+		h.command.kill()
+		h.killed = true
+	case h.lost != "":
+		h.look()
+	case at >= h.deadline-int64(h.Grace):
+		h.lose("its lease could not be renewed in time", h.deadline)
+	}
+}
+
+// lookEvery is how often it is seen whether the rest of a group has ended after its leader.
+const lookEvery = int64(20 * time.Millisecond)
+
+// look sets the alarm while the command has time to end.
+func (h *hold) look() {
+	at := h.deadline
+	if h.ended == nil {
+		at = min(at, now()+lookEvery)
+	}
+	h.alarm.set(at)
+}
+
+// lose begins the end of the command, which has to be dead at a time.
+func (h *hold) lose(reason string, deadline int64) {
+	if h.lost != "" {
+		return
+	}
+	h.lost, h.deadline = reason, deadline
+	h.say("the lock %q is lost: %s; the command is told to end", h.Key, reason)
+	h.supervisor.until(deadline, 0)
+	h.command.terminate()
+	h.alarm.set(deadline)
+}
+
+// keep renews the lease until ctx ends or the server says that the lock is lost.
+func (h *hold) keep(ctx context.Context) {
+	period := h.Lease / renewalsPerLease
+	for next := period; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(next):
+		}
+		begun := now()
+		limited, cancel := context.WithTimeoutCause(ctx, min(period, patience), errors.New("the server does not answer"))
+		v, err := h.session.do(limited, h.claim.renew(h.token)...)
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil && v.Int == 1:
+			next = period
+			select { // the latest counts
+			case <-h.renewed:
+			default:
+			}
+			h.renewed <- begun
+		case err == nil:
+			h.hearLoss(h.token, "the server says: it is not held any more")
+			return
+		default:
+			if next == period {
+				h.say("the lock %q cannot be renewed at the moment: %v", h.Key, err)
+			}
+			next = min(period, longestPause) / 2
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// startProcess starts a command that is killed when the runner dies. The system binds that to the thread that
+// starts it, so the thread stays until the command has ended.
+func startProcess(cmd *exec.Cmd) (*process, error) {
+	p := &process{cmd: cmd, ended: make(chan struct{}), reaped: make(chan struct{}), dead: make(chan struct{})}
+	p.prepare()
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	started := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // and never unlocks: the thread ends with the goroutine
+		err := cmd.Start()
+		started <- err
+		if err != nil {
+			return
+		}
+		for errors.Is(unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
+		}
+		close(p.ended)
+		<-p.reaped
+		_ = cmd.Wait() // ProcessState has the result
+		close(p.dead)
+	}()
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// supervisorCommand is this program as a supervisor, in a session of its own. It is found also if its file
+// was replaced since.
+func supervisorCommand() *exec.Cmd {
+	cmd := exec.Command("/proc/self/exe", "run", supervisorArg)
+	cmd.Args[0] = os.Args[0]
+	cmd.Dir = "/" // it keeps no file system busy
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	return cmd
+}
+
+// groupsOf finds the process groups that children of a process lead, apart from this process.
+func groupsOf(parent int) (groups []int) {
+	files, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is well formed
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		end := strings.LastIndexByte(string(text), ')') // of the program's name
+		if err != nil || end < 0 {
+			continue // it has ended meanwhile
+		}
+		var pid, of, group int
+		var state string
+		_, _ = fmt.Sscan(string(text), &pid)
+		if n, _ := fmt.Sscan(string(text[end+1:]), &state, &of, &group); n == 3 && of == parent && group == pid && pid != os.Getpid() {
+			groups = append(groups, group)
+		}
+	}
+	return groups
+}

@@ -1,0 +1,84 @@
+//go:build unix
+
+package runner
+
+import (
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// passedOn are the signals that the command gets from the runner.
+var passedOn = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2}
+
+const (
+	killSignal = int(syscall.SIGKILL)
+	termSignal = int(syscall.SIGTERM)
+)
+
+// endsPrograms returns the number of a signal, and whether it is one of those that ask a program to end.
+func endsPrograms(s os.Signal) (number int, ends bool) {
+	n, _ := s.(syscall.Signal)
+	return int(n), n != syscall.SIGUSR1 && n != syscall.SIGUSR2
+}
+
+// process is a command with a process group of its own.
+type process struct {
+	cmd      *exec.Cmd
+	terminal bool          // its group is in the foreground of the terminal, as the runner's was
+	ended    chan struct{} // closed when it has ended. Its number is not free before reap
+	reaped   chan struct{} // closed by reap
+	dead     chan struct{} // closed when reap may return
+}
+
+func (p *process) pid() int { return p.cmd.Process.Pid }
+
+// prepare gives the command a process group of its own. If the runner's group is in the foreground of a
+// terminal, the command's takes its place: it reads, and gets the signals of, the terminal.
+func (p *process) prepare() {
+	attr := &syscall.SysProcAttr{Setpgid: true}
+	group, err := unix.IoctlGetInt(0, unix.TIOCGPGRP)
+	if err == nil && group == syscall.Getpgrp() {
+		p.terminal, attr.Foreground, attr.Ctty = true, true, 0
+	}
+	p.cmd.SysProcAttr = attr
+}
+
+// pass passes a signal on. Those that end programs go to the whole group, as from a terminal, so that the
+// children of a shell end with it. The others mean something to the program alone.
+func (p *process) pass(s os.Signal) {
+	n, _ := s.(syscall.Signal)
+	if _, ends := endsPrograms(s); ends {
+		_ = syscall.Kill(-p.pid(), n)
+	} else {
+		_ = syscall.Kill(p.pid(), n)
+	}
+}
+
+func (p *process) terminate()       { terminateGroup(p.pid()) }
+func (p *process) kill()            { killGroup(p.pid()) }
+func (p *process) groupLives() bool { return syscall.Kill(-p.pid(), 0) == nil }
+
+// reap returns how the command ended, and takes the terminal back.
+func (p *process) reap() *os.ProcessState {
+	close(p.reaped)
+	<-p.dead
+	if p.terminal {
+		signal.Ignore(syscall.SIGTTOU) // which this change would send
+		_ = unix.IoctlSetPointerInt(0, unix.TIOCSPGRP, syscall.Getpgrp())
+	}
+	return p.cmd.ProcessState
+}
+
+// terminateGroup sends SIGTERM. A stopped process must go on to take it.
+func terminateGroup(group int) {
+	_ = syscall.Kill(-group, syscall.SIGTERM)
+	_ = syscall.Kill(-group, syscall.SIGCONT)
+}
+
+func killGroup(group int) { _ = syscall.Kill(-group, syscall.SIGKILL) }
+
+func killProcess(pid int) { _ = syscall.Kill(pid, syscall.SIGKILL) }
