@@ -43,13 +43,13 @@ type lockGrant struct {
 	permits int64  // of SEM.ACQUIRE
 }
 
-// notConfirmed is a note for a hold that was certainly not confirmed.
+// notConfirmed stands for the number of a hold that was certainly not confirmed.
 const notConfirmed = math.MaxUint64
 
-// canBeGivenBack reports whether the grant gave the owner a hold more that was not confirmed since; note is
-// that of the key now.
-func (g *lockGrant) canBeGivenBack(note uint64) bool {
-	return g.counted && (note == g.note || note == 0 || g.note == notConfirmed)
+// canBeGivenBack reports whether the grant gave the owner a hold more that was not confirmed since. The
+// argument is what store.DB.Note returns for the key.
+func (g *lockGrant) canBeGivenBack(now uint64) bool {
+	return g.counted && (now == g.note || now == 0 || g.note == notConfirmed)
 }
 
 // read takes what follows the keys and checks it.
