@@ -47,7 +47,7 @@ type lockGrant struct {
 const notConfirmed = math.MaxUint64
 
 // canBeGivenBack reports whether the grant gave the owner a hold more that was not confirmed since. The
-// argument is what store.DB.Note returns for the key.
+// argument is the number that the key has now.
 func (g *lockGrant) canBeGivenBack(now uint64) bool {
 	return g.counted && (now == g.note || now == 0 || g.note == notConfirmed)
 }
