@@ -181,8 +181,8 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// migrateFailed makes the errors of MIGRATE the same. Whether a refused connection is known before or after the
-// timeout of a millisecond is chance.
+// migrateFailed makes the errors of MIGRATE the same. Whether a refused connection is known before or after
+// the timeout of a millisecond is chance.
 var migrateFailed = strings.NewReplacer("writing to target instance", "connecting to the client")
 
 // sendBoth makes a call of a row in each way and compares what both servers say.
