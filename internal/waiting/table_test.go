@@ -208,7 +208,7 @@ func (t *table) release(key, owner string, shared bool, permits int32) bool {
 	v := t.at(key)
 	h := v.holds[owner]
 	switch {
-	case h == nil:
+	case h == nil, h.permits < permits, permits == 0 && shared && h.shared == 0: // released since it was granted
 		return false
 	case permits > 0:
 		h.permits -= permits
