@@ -81,7 +81,7 @@ func appendEntry(dst []byte, place int64, fields [][]byte) []byte {
 
 // parseEntry reads the value of an entry's field, and appends the fields, which are parts of it, to dst.
 func parseEntry(dst [][]byte, value []byte) (place int64, fields [][]byte, ok bool) {
-	text, rest, ok := bytes.Cut(value, []byte{','})
+	text, rest, _ := bytes.Cut(value, []byte{','})
 	if place, ok = parsePlace(text); !ok {
 		return 0, dst, false
 	}
