@@ -104,8 +104,13 @@ func TestLostDiskHasNoVote(t *testing.T) {
 		require.Contains(s.t, wiped.fields()["raft_waiting"], "has the data of a group")
 		require.NoError(s.t, old.start())
 		s.leader()
-		s.eventually("it is a voter", func() bool {
-			return !strings.Contains(s.leader().ask("RAFT", "MEMBERS").String(), "learner") && wiped.fields()["raft_waiting"] == ""
+		s.eventually("all know that it is a voter", func() bool { // not the leader alone, which is going to crash
+			for _, m := range s.all {
+				if strings.Contains(m.ask("RAFT", "MEMBERS").String(), "learner") {
+					return false
+				}
+			}
+			return wiped.fields()["raft_waiting"] == ""
 		})
 		s.same()
 		old.crash()
