@@ -22,5 +22,5 @@ func TestPlainRedis(t *testing.T) {
 	t.Cleanup(func() { _ = rdb.Close() })
 	_, err := client.New(rdb)
 	require.ErrorIs(t, err, client.ErrNotLockserver)
-	require.ErrorContains(t, err, "unknown command 'LOCK.DETACH'")
+	require.ErrorContains(t, err, "unknown command 'LOCK.ATTACH'")
 }
