@@ -86,7 +86,7 @@ func waits() []suite {
 			paths: []string{"tests/clients/node/", "tests/fleet/", "internal/resp/"}},
 		{name: "clients-examples", fast: "make clients-examples", seconds: 150,
 			paths: []string{"examples/testing/", "server/testmode/"}},
-		{name: "planted", fast: "make planted", seconds: 200,
+		{name: "planted", fast: "make planted", seconds: 500,
 			paths: []string{"internal/plant/", "tests/timed/", "tests/sales/", "tests/sessions/", "tests/fairness/"}},
 		{name: "planted-long", fast: "make planted-long", seconds: 300,
 			paths: []string{"internal/plant/", "tests/simulation/"}},
