@@ -101,21 +101,22 @@ type everything struct {
 	// dies is when a key, or the first of its fields, dies, in milliseconds since 1970;
 	// those that do not are missing.
 	dies map[testkit.Place]int64
-	// restless: an order of a sale is taken back soon, which changes many keys.
+	// restless: an order of a sale is taken back soon, which changes many keys, or a delayed entry is added.
 	restless bool
 }
 
-// holdsPrefix begins the sorted sets that hold when orders are taken back, in milliseconds since 1970.
-const holdsPrefix = "seckill:holds:"
+// Sorted sets with these names hold when orders are taken back, and when entries are added to a stream, in
+// milliseconds since 1970.
+const holdsPrefix, delayedSuffix = "seckill:holds:", ":delayed"
 
-// Orders that are due between restlessFor and restlessAfter from now make what was read restless; those that
-// could not be taken back are tried again every second, and change nothing.
+// Orders and entries that are due between restlessFor and restlessAfter from now make what was read restless.
+// Orders that could not be taken back are tried again every second, and change nothing.
 const (
 	restlessFor   = -1500 * time.Millisecond
 	restlessAfter = 5 * time.Second
 )
 
-// isRestless looks for such orders in a sorted set.
+// isRestless looks for such orders or entries in a sorted set.
 func isRestless(c *testkit.Client, key string) bool {
 	now := time.Now()
 	from, to := now.Add(restlessFor).UnixMilli(), now.Add(restlessAfter).UnixMilli()
@@ -163,7 +164,7 @@ func readOnce(addr string) (e everything, err error) {
 	for place, entry := range testkit.ReadDataset(c) {
 		c.Do("SELECT", strconv.Itoa(place.DB))
 		switch {
-		case entry.Type == "zset" && strings.HasPrefix(place.Key, holdsPrefix):
+		case entry.Type == "zset" && (strings.HasPrefix(place.Key, holdsPrefix) || strings.HasSuffix(place.Key, delayedSuffix)):
 			e.restless = e.restless || isRestless(c, place.Key)
 		case entry.Type == "hash":
 			at := fieldDeadlines(c, place.Key)
