@@ -33,6 +33,7 @@ type keeper struct {
 	answered time.Time        // when the server has answered for the last time
 	patience *time.Timer      // runs out when the server has not answered for as long as leases are sure to last
 	lapsed   bool             // it has, and the server has not answered since
+	resumed  bool             // this process was stopped until now, and the server has not answered since
 	refused  error            // why the last attempt to connect has failed; nil: it has not
 }
 
@@ -173,6 +174,10 @@ func (k *keeper) reconnect() *wire {
 func (k *keeper) giveUp() {
 	k.mu.Lock()
 	left := time.Until(k.answered.Add(k.sureFor()))
+	if -left > k.lease/6 && k.wire != nil && !k.resumed {
+		// The timer is late, so this process was stopped. The connection may live: the server is asked first.
+		k.resumed, left = true, k.lease/6
+	}
 	if left > 0 && k.ended.Err() == nil {
 		k.patience.Reset(left)
 	}
@@ -228,7 +233,7 @@ func (k *keeper) watch(w *wire) {
 func (k *keeper) hear() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.answered = time.Now()
+	k.answered, k.resumed = time.Now(), false
 	if k.lapsed {
 		k.lapsed = false
 		k.patience.Reset(k.sureFor())
