@@ -46,8 +46,7 @@ func TestFunctionStateLives(t *testing.T) {
 
 // TestFunctionLoadIsBounded: a library with code that never ends is refused. No client gets a reply that the
 // server is busy.
-func TestFunctionLoadIsBounded(t *testing.T) {
-	t.Parallel()
+func TestFunctionLoadIsBounded(t *testing.T) { // not parallel: what other tests allocate counts as its script's
 	srv := startWith(t, Options{}, func(c *config.Config) { c.BusyReplyThresholdMS = 5 })
 	c := client(t, srv)
 	require.Equal(t, "-ERR Error registering functions: ERR FUNCTION LOAD timeout",
