@@ -2,52 +2,67 @@ package commands
 
 import "lockserver/internal/keyevent"
 
-// renew starts the lease of a held lock anew. With a time of its own the client has taken the renewal over.
-func renew(c *Ctx) error {
+// renewCall is a call of RENEW or SEM.RENEW.
+type renewCall struct {
+	key, owner []byte
+	lease      lease
+	endMS      int64 // of the lease
+	token      int64 // 0: it names none
+}
+
+// readRenew reads the words of a call and checks them.
+func readRenew(c *Ctx) (r renewCall, err error) {
 	a := c.Args()
-	key, owner := a.Key(), a.Bytes()
-	var l lease
-	token := int64(0)
+	r.key, r.owner = a.Key(), a.Bytes()
 	for a.More() {
 		switch w := a.Option(); w {
 		case "PX", "EX":
-			l.read(c, a, w)
+			r.lease.read(c, a, w)
 		case "TOKEN":
-			if token != 0 {
+			if r.token != 0 {
 				a.Syntax()
 			}
-			token = readTokenNumber(a)
+			r.token = readTokenNumber(a)
 		}
 	}
-	if err := a.Err(); err != nil {
-		return err
+	if err = a.Err(); err != nil {
+		return r, err
 	}
-	if err := CheckOwner(owner); err != nil {
-		return err
+	if err = CheckOwner(r.owner); err != nil {
+		return r, err
 	}
-	endMS, err := l.endMS(c)
+	r.endMS, err = r.lease.endMS(c)
+	return r, err
+}
+
+// taken reports whether the client has taken the renewal over: the call has a time of its own.
+func (r *renewCall) taken() bool { return r.lease.unit != "" }
+
+// renew starts the lease of a held lock anew.
+func renew(c *Ctx) error {
+	r, err := readRenew(c)
 	if err != nil {
 		return err
 	}
-	held, edit, err := openLock(c.DB, key, owner)
+	held, edit, err := openLock(c.DB, r.key, r.owner)
 	if err != nil {
-		return renewShare(c, key, owner, edit, token, endMS, l.unit != "")
+		return r.share(c, edit)
 	}
 	// plant:renew-owner
-	if held.holds == 0 || token != 0 && token != held.token {
-		if token != 0 {
+	if held.holds == 0 || r.token != 0 && r.token != held.token {
+		if r.token != 0 {
 			c.Host.StaleToken(c)
 		}
 		c.Out.Int(0)
 		return nil
 	}
-	edit.Expire(endMS)
-	c.Host.Confirmed(c, key, owner, held.token)
-	c.Notify(keyevent.Generic, "renew", key)
+	edit.Expire(r.endMS)
+	c.Host.Confirmed(c, r.key, r.owner, held.token)
+	c.Notify(keyevent.Generic, "renew", r.key)
 	// plant:renew-watchdog
-	if l.unit != "" {
-		l.mark(held, edit)
-		c.Host.StopRenewing(c, key)
+	if r.taken() {
+		r.lease.mark(held, edit)
+		c.Host.StopRenewing(c, r.key)
 	}
 	c.Out.Int(1)
 	return nil

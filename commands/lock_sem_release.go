@@ -81,38 +81,17 @@ func removeHolder(c *Ctx, key, owner []byte, v lockView, edit store.HashEdit, fo
 	c.Notify(keyevent.Generic, "release", key)
 }
 
-// semRenew starts the lease of a holder anew. With a time of its own the client has taken the renewal over.
+// semRenew starts the lease of a holder anew.
 func semRenew(c *Ctx) error {
-	a := c.Args()
-	key, owner := a.Key(), a.Bytes()
-	var l lease
-	token := int64(0)
-	for a.More() {
-		switch w := a.Option(); w {
-		case "PX", "EX":
-			l.read(c, a, w)
-		case "TOKEN":
-			if token != 0 {
-				a.Syntax()
-			}
-			token = readTokenNumber(a)
-		}
-	}
-	if err := a.Err(); err != nil {
-		return err
-	}
-	if err := CheckOwner(owner); err != nil {
-		return err
-	}
-	endMS, err := l.endMS(c)
+	r, err := readRenew(c)
 	if err != nil {
 		return err
 	}
-	v, edit, err := openSemaphore(c.DB, key, owner)
+	v, edit, err := openSemaphore(c.DB, r.key, r.owner)
 	if err != nil {
 		return err
 	}
-	stale := token != 0 && token != v.mine.token
+	stale := r.token != 0 && r.token != v.mine.token
 	if stale {
 		c.Host.StaleToken(c)
 	}
@@ -120,18 +99,7 @@ func semRenew(c *Ctx) error {
 		c.Out.Int(0)
 		return nil
 	}
-	taken := l.unit != ""
-	if has := v.mine; taken && has.watched {
-		has.watched = false
-		edit.Update(owner, has.append(c.names[0][:0]))
-	}
-	moveLease(c.DB, key, owner, endMS, v, edit)
-	c.Host.Confirmed(c, key, owner, v.mine.token)
-	c.Notify(keyevent.Generic, "renew", key)
-	if taken {
-		c.Host.ReleasedShare(c, key, owner, false)
-	}
-	c.Out.Int(1)
+	r.holder(c, v, edit)
 	return nil
 }
 

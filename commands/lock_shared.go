@@ -272,31 +272,36 @@ func unlockShare(c *Ctx, key, owner []byte, token int64, shared bool, v lockView
 	c.Out.Int(releaseShare(c, key, owner, v, edit, shared))
 }
 
-// renewShare is RENEW of a lock that has shared holders; taken: the client has taken the renewal over.
-func renewShare(c *Ctx, key, owner []byte, edit store.HashEdit, token, endMS int64, taken bool) error {
-	v, err := viewOf(edit.Hash(), owner, heldLock{}, ErrWrongType)
+// share is RENEW of a lock that has shared holders.
+func (r *renewCall) share(c *Ctx, edit store.HashEdit) error {
+	v, err := viewOf(edit.Hash(), r.owner, heldLock{}, ErrWrongType)
 	if err != nil {
 		return err
 	}
-	if !v.mine.held() || token != 0 && token != v.mine.token {
-		if token != 0 {
+	if !v.mine.held() || r.token != 0 && r.token != v.mine.token {
+		if r.token != 0 {
 			c.Host.StaleToken(c)
 		}
 		c.Out.Int(0)
 		return nil
 	}
-	if s := v.mine; taken && s.watched {
-		s.watched = false
-		edit.Update(owner, s.append(c.names[0][:0]))
+	r.holder(c, v, edit)
+	return nil
+}
+
+// holder renews one holder of several, and answers.
+func (r *renewCall) holder(c *Ctx, v lockView, edit store.HashEdit) {
+	if has := v.mine; r.taken() && has.watched {
+		has.watched = false
+		edit.Update(r.owner, has.append(c.names[0][:0]))
 	}
-	moveLease(c.DB, key, owner, endMS, v, edit)
-	c.Host.Confirmed(c, key, owner, v.mine.token)
-	c.Notify(keyevent.Generic, "renew", key)
-	if taken {
-		c.Host.ReleasedShare(c, key, owner, false)
+	moveLease(c.DB, r.key, r.owner, r.endMS, v, edit)
+	c.Host.Confirmed(c, r.key, r.owner, v.mine.token)
+	c.Notify(keyevent.Generic, "renew", r.key)
+	if r.taken() {
+		c.Host.ReleasedShare(c, r.key, r.owner, false)
 	}
 	c.Out.Int(1)
-	return nil
 }
 
 // forceShares is LOCK.FORCE of a lock that has shared holders, or of a semaphore; owner nil: of all holders.
