@@ -2,11 +2,13 @@ package tidy
 
 import (
 	"go/ast"
+	"go/token"
 	"io/fs"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/stretchr/testify/require"
 )
@@ -15,15 +17,34 @@ import (
 var privatePart = regexp.MustCompile(`^(strangers?|condemn(s|ed|ing)?|circles?|kick(s|ed|ing)?|vouch(es|ed|ing)?|rooms?|roomy|notes?|noted|noting|` +
 	`settle[sd]?|settling|settlement|owe[sd]?|owing|patient|told|whose|whom|nobody|somebody|everybody|anybody|whoever|letgo)$`)
 
-// namePart matches one part of an identifier or of a file's name.
-var namePart = regexp.MustCompile(`[A-Z]+[A-Z]|[A-Z]?[a-z]+|[A-Z]`)
+// nameParts splits an identifier or the name of a file into its words.
+func nameParts(name string) (list []string) {
+	letters := []rune(name)
+	begin := 0
+	flush := func(end int) {
+		if begin < end {
+			list = append(list, strings.ToLower(string(letters[begin:end])))
+		}
+		begin = end
+	}
+	for i, r := range letters {
+		switch {
+		case !unicode.IsLetter(r):
+			flush(i)
+			begin = i + 1
+		case unicode.IsUpper(r) && i > begin && (unicode.IsLower(letters[i-1]) || i+1 < len(letters) && unicode.IsLower(letters[i+1])):
+			flush(i)
+		}
+	}
+	flush(len(letters))
+	return list
+}
 
 // privateParts returns the parts of a name that have a standard term.
 func privateParts(name string) (list []string) {
-	parts := namePart.FindAllString(name, -1)
+	parts := nameParts(name)
 	for i, part := range parts {
-		part = strings.ToLower(part)
-		if i > 0 && part == "go" && strings.EqualFold(parts[i-1], "let") {
+		if i > 0 && part == "go" && parts[i-1] == "let" {
 			part = "letgo"
 		}
 		if privatePart.MatchString(part) {
@@ -65,4 +86,25 @@ func TestNamesAreStandard(t *testing.T) {
 		return nil
 	})
 	require.NoError(t, err)
+}
+
+// redisText matches phrases of Redis' own texts, which clients get byte for byte, and of its commands.
+var redisText = regexp.MustCompile(`Please (also )?note that|Note that|a circle, a box|^"circle"$`)
+
+// TestTextsAreStandard: what the programs say in errors, logs, help and on pages has no such words either.
+func TestTextsAreStandard(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.test || strings.HasPrefix(s.path, "tests/") {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if text, ok := n.(*ast.BasicLit); ok && text.Kind == token.STRING {
+				plain := redisText.ReplaceAllString(text.Value, "")
+				if indirect.MatchString(plain) || private.MatchString(plain) {
+					t.Errorf("%s: %s", s.fset.Position(text.Pos()), text.Value)
+				}
+			}
+			return true
+		})
+	}
 }
