@@ -230,6 +230,23 @@ $(NODE_TESTS)/node_modules/.package-lock.json: $(NODE_TESTS)/package-lock.json |
 clients-node: build fleet need-redis need-node need-openssl $(NODE_TESTS)/node_modules/.package-lock.json ## ioredis and node-redis, new and old, BullMQ, redlock
 	cd $(NODE_TESTS) && npm test $(if $(findstring redis-server,$(LOCKSERVER)),-- $(notdir $(filter-out %/native.test.js %/broken.test.js %/sentinel.test.js %/facade.test.js,$(wildcard $(NODE_TESTS)/*.test.js))))
 
+# The package for Node, in clients/node.
+NODE_CLIENT = clients/node
+$(NODE_CLIENT)/node_modules/.package-lock.json: $(NODE_CLIENT)/package-lock.json | need-node
+	cd $(NODE_CLIENT) && npm ci --no-audit --no-fund --ignore-scripts
+	@touch $@
+
+.PHONY: clients-node-build clients-node-client clients-node-package
+clients-node-build: $(NODE_CLIENT)/node_modules/.package-lock.json
+	cd $(NODE_CLIENT) && rm -rf dist && npm run -s build && npm run -s check
+
+clients-node-client: build fleet need-redis need-openssl clients-node-build ## the package for Node: its tests, those of redlock, 1,000 broken connections, groups (LONG=1: 5,000; POSTGRES=url MYSQL=url: the fence there, too)
+	cd $(NODE_CLIENT) && npm test && npm run -s test:vitest
+
+clients-node-package: build clients-node-build ## build dist/lockserver-<version>.tgz, the package for Node, and install it into empty projects
+	mkdir -p dist && cd $(NODE_CLIENT) && npm pack --silent --pack-destination ../../dist
+	cd $(NODE_CLIENT) && node tests/package.mjs ../../dist/lockserver-$$(node -p 'require("./package.json").version').tgz
+
 VENV = bin/clients-venv
 EARLIER_VENV = bin/clients-venv-3.5
 $(VENV)/ready: tests/clients/python/requirements.txt
