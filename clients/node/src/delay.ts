@@ -41,7 +41,8 @@ export class Delayed {
 
   /**
    * Has an entry be added when it is due, and resolves to its id. With an `id` that is pending already nothing changes:
-   * undefined. It is sent again while nobody answers, but not once it may have been due: after a NoAnswerError it may
+   * undefined. It is sent again while the server does not answer, but not once it may have been due. After a
+   * NoAnswerError it may
    * be pending, or have been added.
    */
   async add(fields: Record<string, string | number>, due: Due, id?: string): Promise<string | undefined> {

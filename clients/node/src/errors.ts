@@ -121,7 +121,7 @@ export class FenceError extends LockserverError {
   }
 }
 
-/** An error that the server replied, as it stands in the reply: "NOPERM ...". */
+/** An error that the server replied, in its own words: "NOPERM ...". */
 export class ReplyError extends LockserverError {
   constructor(text: string) {
     super('ERR_LOCK_REPLY', text);

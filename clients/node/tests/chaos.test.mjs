@@ -10,7 +10,7 @@ import { below, cleanup, eventually, Fleet, locksOf, Operator, PATIENCE, Server,
 const BREAKS = process.env.LONG ? 5000 : 1000;
 const DOORS = 3;
 
-/** What must be so of locks, whoever holds them: no two owners at a time, and tokens that rise. */
+/** What must be so of locks: no two owners at a time, and tokens that rise. */
 class Doors {
   sections = 0;
   inside = new Map();
@@ -108,7 +108,7 @@ test(`scenario: broken_connections, ${BREAKS} of them`, { timeout: 5 * PATIENCE 
   assert.deepEqual(await operator.call('LOCK.WAITERS'), []);
 });
 
-/** A program whose leader is killed, and hands the lead on: it holds a lock all the time, works, waits. */
+/** A program while the leader is killed, and hands the lead on: it holds a lock all the time, works, waits. */
 async function throughFailovers(t, fleet, source, steps) {
   const end = cleanup(t);
   end(fleet);

@@ -212,7 +212,7 @@ export class Way {
   }
 }
 
-/** Three servers, of which one leads: with Sentinels, or as a raft group. */
+/** Three servers, and one of them leads: with Sentinels, or as a raft group. */
 export class Fleet {
   static start(...conf) { return Fleet.run([], conf); }
   static group(form, ...conf) { return Fleet.run(['-group', form], conf); }

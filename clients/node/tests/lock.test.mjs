@@ -271,7 +271,7 @@ test('scenario: close_releases', async (t) => {
   await other.release();
 });
 
-test('a client whose server comes later', async (t) => {
+test('a client that starts before the server', async (t) => {
   const server = await lockserver(t);
   const end = cleanup(t);
   const way = end(await Way.to(server.port));
