@@ -278,11 +278,6 @@ func ErrArity(name string) Error {
 	return Error("ERR wrong number of arguments for '" + name + "' command")
 }
 
-// ErrExecAborted is the error of an EXEC that could itself not be run.
-func ErrExecAborted(reason error) Error {
-	return Error("EXECABORT Transaction discarded because of: " + strings.TrimPrefix(reason.Error(), "ERR "))
-}
-
 // ErrInvalidExpire says that the time given to a command makes no deadline.
 func ErrInvalidExpire(name string) Error {
 	return Error("ERR invalid expire time in '" + name + "' command")
@@ -378,11 +373,6 @@ func ErrNotOurDir(cause error) Error {
 // ErrNoSuchUser names an unknown user.
 func ErrNoSuchUser(user []byte) Error { return quoted("ERR No such user '", user, "'") }
 
-// ErrConfigUnknown names a directive that CONFIG SET does not know.
-func ErrConfigUnknown(name []byte) Error {
-	return quoted("ERR Unknown option or number of arguments for CONFIG SET - '", name, "'")
-}
-
 // ErrSubscribed says that a RESP2 client that is subscribed cannot send this command; name is the full name.
 func ErrSubscribed(name string) Error {
 	return Error("ERR Can't execute '" + name + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context")
@@ -463,7 +453,7 @@ func quoted(before string, word []byte, after string) Error {
 }
 
 // ErrExecAbortedBy answers an EXEC that is refused itself; the transaction is gone.
-func ErrExecAbortedBy(err error) error {
+func ErrExecAbortedBy(err error) Error {
 	return oneLine([]byte("EXECABORT Transaction discarded because of: " + strings.TrimPrefix(err.Error(), "ERR ")))
 }
 
