@@ -62,7 +62,11 @@ func (s *scrape) redis(f *server.Figures) {
 			if field.scale != 0 {
 				value *= field.scale
 			}
-			s.send(&field.metric, value)
+			if len(field.labels) > 0 {
+				s.send(&field.metric, value, info["raft_group"])
+			} else {
+				s.send(&field.metric, value)
+			}
 		}
 	}
 	s.send(&up, 1)
@@ -80,6 +84,7 @@ func (s *scrape) redis(f *server.Figures) {
 	s.send(&maxClients, float64(f.MaxClients))
 	s.send(&maxMemory, float64(f.MaxMemory))
 	s.send(&ioThreads, float64(f.IOThreads))
+	s.member(f, info["raft_group"])
 	for _, e := range f.Events {
 		s.send(&spikeAt, float64(e.AtS), e.Name)
 		s.send(&spikeDuration, float64(e.MS)/1000, e.Name)

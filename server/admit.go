@@ -54,7 +54,7 @@ func (s *session) admit(row *commands.Row, argv [][]byte) error {
 // row's, or those of what it is to run.
 func (s *session) admitHere(row *commands.Row, flags commands.Flags) error {
 	if s.executor.member != nil {
-		if err := s.executor.refusedByGroup(row, flags); err != nil {
+		if err := s.refusedByGroup(row, flags); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"time"
 
 	"lockserver/commands"
 	"lockserver/internal/config"
@@ -241,9 +242,10 @@ const (
 	errGroupKeeps   commands.Error       = "ERR this server is a member of a raft group, which keeps the data in its own log and snapshots (RAFT SNAPSHOT)"
 )
 
-// refusedByGroup says what speaks against a command because of the group that this server is a member of.
-func (ex *executor) refusedByGroup(row *commands.Row, flags commands.Flags) error {
-	m := ex.member
+// refusedByGroup says what speaks against a command because of the group that this server is a member of. The
+// age of its data was looked at before (redirect).
+func (s *session) refusedByGroup(row *commands.Row, flags commands.Flags) error {
+	ex, m := s.executor, s.executor.member
 	switch {
 	case row.Group == commands.Server && slices.Contains(decidedByGroup, row.Name):
 		return errGroupDecides
@@ -257,6 +259,8 @@ func (ex *executor) refusedByGroup(row *commands.Row, flags commands.Flags) erro
 		return commands.ErrLoading
 	case m.Undecided() != nil:
 		return commands.Error(ex.downWord() + " No member of the raft group serves: " + m.Undecided().Error())
+	case s.mayRead(row, flags):
+		return nil
 	}
 	leader, ok := m.Leader()
 	switch { // or this one was elected and does not serve yet
@@ -295,9 +299,30 @@ func (ex *executor) notInTouch() error {
 	return nil
 }
 
+// raftOptions say how the server behaves as a member.
+func (ex *executor) raftOptions() raft.Options {
+	o := ex.opts.RaftOptions
+	o.Group, o.CertificateEnds = ex.config.Raft.Group, ex.certificateEnds
+	return o
+}
+
+// certificateEnds is when the first of the certificates ends that others are shown: clients, and members of the
+// raft group. Zero: there are none.
+func (ex *executor) certificateEnds() (first time.Time) {
+	if ex.config.TLS.Port != 0 {
+		first = ex.encryption.Ends()
+	}
+	if among := ex.opts.RaftOptions.CertificateEnds; among != nil {
+		if at := among(); !at.IsZero() && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	return first
+}
+
 // Alarms are what an operator has to look at though clients may be served, each in one line. Only the member
 // of a raft group has any.
-func (srv *Server) Alarms() []string {
+func (srv *Server) Alarms() []raft.Alarm {
 	ex := &srv.executor
 	if ex.member == nil {
 		return nil

@@ -37,6 +37,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 && args[0] == "health" {
 		return runHealth(args[1:], stdout, stderr)
 	}
+	if len(args) > 0 && args[0] == "status" {
+		return runStatus(args[1:], stdout, stderr)
+	}
 	if len(args) > 0 && args[0] == "run" {
 		return runJob(args[1:], stdout, stderr)
 	}
@@ -125,7 +128,8 @@ A Redis-protocol server with native locks (LOCK, UNLOCK, RENEW) and flash sales 
   lockserver locks                    the locks that are held; see lockserver locks --help
   lockserver why KEY                  why a lock is not free; see lockserver why --help
   lockserver run -- COMMAND           run a command while it holds a lock; see lockserver run --help
-  lockserver health                   tell whether a server answers; see lockserver health --help
+  lockserver status                   the members of a raft group; see lockserver status --help
+  lockserver health                   tell whether a server is well; see lockserver health --help
   lockserver -v | --version           print the version
   lockserver -h | --help              print this
   lockserver --check-system           tell whether the system gives what a server needs

@@ -1,6 +1,9 @@
 package raft
 
-import "io"
+import (
+	"context"
+	"io"
+)
 
 // Engine makes the members of a group agree on a log. Its methods may be called by any goroutine; none is
 // called under the host's lock, but for Leads, Leader and Status.
@@ -22,6 +25,9 @@ type Engine interface {
 	Leads() bool
 	// Leader is the member that leads, for all that this one knows; without an ID: none does.
 	Leader() Peer
+	// LeaderPosition asks the leader, which is another member, how far the history goes. It returns
+	// ErrCannotAsk if the engine knows no way to do that.
+	LeaderPosition(ctx context.Context) (Position, error)
 	// Snapshot has the machine's state written down, and the log cut off behind it.
 	Snapshot() error
 	Status() Status
@@ -54,6 +60,8 @@ type Machine interface {
 	Anew()
 	// Changed is called when another member leads, or the members have changed.
 	Changed()
+	// Position is how far the history goes, if this member leads and the others confirm that.
+	Position() (Position, error)
 	// Judge is called with the result of comparing this member's data with that of the others.
 	Judge(v Verdict)
 }
@@ -91,6 +99,8 @@ type Status struct {
 	// recent ones.
 	Waiting  string
 	Refusals []Refusal
+	// DiskError is why this member cannot write to its disk; empty: it can.
+	DiskError string
 	State    string // "leader", "follower", "candidate" or "shutdown"
 	Leader   Peer   // without an ID: none is known
 	Peers    []Peer

@@ -32,6 +32,12 @@ type Options struct {
 	LeaseReads bool
 	// CheckEvery is how often the leader has all members compare their data; 0: only when it is asked to.
 	CheckEvery time.Duration
+	// Group is the name of the group, for operators.
+	Group string
+	// CertificateEnds is when the first of this server's certificates ends, zero: it has none. nil: the same.
+	CertificateEnds func() time.Time
+	// ReadsMaxLag is how old the data of a follower may be from which it answers reads; 0: it answers none.
+	ReadsMaxLag time.Duration
 }
 
 // Member is a server that is one of a group. Make it with New. Its methods are called under the host's lock,
@@ -84,6 +90,7 @@ type Member struct {
 	saidBehind time.Time
 	saidOut    bool
 	check      checking
+	distance   distance
 
 	closing sync.Once
 	closed  chan struct{}
@@ -114,6 +121,7 @@ func (m *Member) Start() error {
 	})
 	m.host.Background(m.agree)
 	m.host.Background(m.tell)
+	m.host.Background(m.measure)
 	switch v := m.engine.Verdict(); v.Finding {
 	case Differs:
 		m.host.Slice(func() { m.stop(otherDataError{v.Index}) })
@@ -130,7 +138,7 @@ func (m *Member) open() error {
 	m.host.Locked(func() {
 		m.run++
 		run = m.run
-		m.applied, m.input, m.db, m.logBytes = place{}, nil, 0, 0
+		m.applied, m.input, m.db, m.logBytes, m.distance = place{}, nil, 0, 0, newDistance()
 	})
 	if err := m.engine.Open(machine{m, run}); err != nil {
 		return err
@@ -299,7 +307,7 @@ func (m *Member) giveWay() (ahead bool) {
 	m.messages = nil
 	m.host.Records(false)
 	m.loseRounds()
-	m.state = following
+	m.state, m.distance = following, newDistance()
 	m.changed()
 	// plant:raft-ahead
 	ahead = m.ahead()
@@ -318,7 +326,7 @@ func (m *Member) selected() int {
 
 // rebuild throws the data away and builds it again. What comes for the old machine is ignored from now on.
 func (m *Member) rebuild() {
-	m.state = rebuilding
+	m.state, m.distance = rebuilding, newDistance()
 	m.run++
 	m.counts.rebuilds++
 	m.host.Background(func() {

@@ -11,6 +11,7 @@
 //   - network.go has its connections, receive.go what comes on them, back.go the members that are back.
 //   - transport.go breaks connections off.
 //   - vote.go decides which votes count, charter.go which group this is.
+//   - position.go asks the leader how far the history goes.
 //   - check.go compares data, handover.go transfers leadership.
 //
 // In tests transport and stores are the library's own, in memory.
@@ -59,6 +60,8 @@ type Options struct {
 	Version string
 	// Hello asks the server at a member address for its identity; nil: no group can be formed.
 	Hello func(ctx context.Context, address string) (Hello, error)
+	// Position asks the leader at a member address for its position; nil: it cannot be asked.
+	Position func(ctx context.Context, address string) (raft.Position, error)
 	// ReachClient says why no client is served at an address; nil: that is not looked at.
 	ReachClient func(ctx context.Context, address string) error
 	// Transport makes a connection to the others, whenever the engine opens. The engine closes it.
@@ -80,6 +83,7 @@ var _ raft.Engine = (*Engine)(nil)
 // running is an engine between Open and Close.
 type running struct {
 	of      *Engine
+	machine raft.Machine
 	raft    *hraft.Raft
 	self    hraft.ServerID
 	witness *witness
@@ -90,6 +94,8 @@ type running struct {
 	ended    chan struct{}
 	watching sync.WaitGroup
 	handing  handing
+	// logFault and stableFault are why the stores cannot be written to.
+	logFault, stableFault fault
 	parting  *parting
 	waiting  waitingFor
 	// mark and asked are tend's: what it found the last time, and when it asked silent members.
@@ -141,9 +147,9 @@ func (e *Engine) Open(m raft.Machine) error {
 	if err != nil {
 		return errors.Join(err, closeTransport(transport))
 	}
-	r := &running{of: e, self: hraft.ServerID(e.options.ID), witness: w, notify: make(chan bool, 16), lost: make(chan struct{}, 1), ended: make(chan struct{}),
+	r := &running{of: e, machine: m, self: hraft.ServerID(e.options.ID), witness: w, notify: make(chan bool, 16), lost: make(chan struct{}, 1), ended: make(chan struct{}),
 		parting: over}
-	log := &anchored{LogStore: &telling{LogStore: e.options.Logs, log: e.options.Log}, SnapshotStore: e.options.Snapshots, onLost: r.lost}
+	log := &anchored{LogStore: &telling{LogStore: e.options.Logs, log: e.options.Log, fault: &r.logFault}, SnapshotStore: e.options.Snapshots, onLost: r.lost}
 	if r.raft, err = e.start(m, r, log); err != nil {
 		return errors.Join(err, closeTransport(transport))
 	}
@@ -185,7 +191,7 @@ func (e *Engine) Open(m raft.Machine) error {
 // start starts the library.
 func (e *Engine) start(m raft.Machine, r *running, log *anchored) (*hraft.Raft, error) {
 	o := &e.options
-	stable := &retrying{o.Stable, o.Log, r.ended}
+	stable := &retrying{o.Stable, o.Log, r.ended, &r.stableFault}
 	last, err := o.Logs.LastIndex()
 	if err != nil {
 		return nil, err
@@ -336,7 +342,7 @@ func (e *Engine) Status() raft.Status {
 		return raft.Status{ID: e.options.ID, State: "shutdown", ContactMS: -1}
 	}
 	y := e.options.Identity
-	s := raft.Status{ID: e.options.ID, Group: y.Group(), Incarnation: y.incarnation, Waiting: r.waiting.is(), Refusals: y.refusals(), State: strings.ToLower(r.raft.State().String()), Term: r.raft.CurrentTerm(),
+	s := raft.Status{ID: e.options.ID, Group: y.Group(), Incarnation: y.incarnation, Waiting: r.waiting.is(), Refusals: y.refusals(), DiskError: cmp.Or(r.logFault.is(), r.stableFault.is()), State: strings.ToLower(r.raft.State().String()), Term: r.raft.CurrentTerm(),
 		LastIndex: r.raft.LastIndex(), CommitIndex: r.raft.CommitIndex(), AppliedIndex: r.raft.AppliedIndex(), ContactMS: -1}
 	s.SnapshotIndex, _ = strconv.ParseUint(r.raft.Stats()["last_snapshot_index"], 10, 64)
 	if last := r.raft.LastContact(); !last.IsZero() && r.raft.State() != hraft.Leader {
