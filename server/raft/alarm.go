@@ -55,6 +55,9 @@ func oneLine(r rune) rune {
 	return r
 }
 
+// oneLineOf is a text without line ends.
+func oneLineOf(text string) string { return strings.Map(oneLine, text) }
+
 // Alarms are what an operator has to look at.
 func (m *Member) Alarms() []string {
 	s := m.engine.Status()
