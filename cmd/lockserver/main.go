@@ -40,6 +40,12 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 && args[0] == "status" {
 		return runStatus(args[1:], stdout, stderr)
 	}
+	if len(args) > 0 && args[0] == "snapshot" {
+		return runSnapshot(args[1:], stdout, stderr)
+	}
+	if len(args) > 0 && args[0] == "recover" {
+		return runRecover(args[1:], stdout, stderr)
+	}
 	if len(args) > 0 && args[0] == "run" {
 		return runJob(args[1:], stdout, stderr)
 	}
@@ -123,7 +129,9 @@ A Redis-protocol server with native locks (LOCK, UNLOCK, RENEW) and flash sales 
   lockserver redis.conf --port 7000   a file, then options, which win
   lockserver -                        read the directives from standard input
   lockserver demo                     play a flash sale; see lockserver demo --help
-  lockserver check PATH ...           verify snapshots and append-only files; see lockserver check --help
+  lockserver check PATH ...           verify snapshots, append-only files and raft directories; see lockserver check --help
+  lockserver snapshot save FILE       back a raft group up, and restore it; see lockserver snapshot --help
+  lockserver recover --dir DIR        go on without a majority of a raft group; see lockserver recover --help
   lockserver top                      what a running server does, once a second; see lockserver top --help
   lockserver locks                    the locks that are held; see lockserver locks --help
   lockserver why KEY                  why a lock is not free; see lockserver why --help

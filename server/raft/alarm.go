@@ -40,6 +40,10 @@ type Alarm struct {
 const (
 	// behindFor is how old the data of a member may be before there is an alarm.
 	behindFor = 10 * time.Second
+	// silentFor is for how long a member may not answer before there is an alarm.
+	silentFor = 5 * time.Second
+	// leastFree is how many bytes a disk has at least without an alarm: two files of the log.
+	leastFree = 128 << 20
 	// endsWithin is how long a certificate lasts at least without an alarm.
 	endsWithin = 14 * 24 * time.Hour
 )
@@ -82,6 +86,7 @@ func (m *Member) alarms(s *Status) (all []Alarm) {
 		}
 	}
 	m.ownAlarms(s, add)
+	m.othersAlarms(s, add)
 	for i := range all {
 		all[i].Text = strings.Map(oneLine, all[i].Text)
 	}
@@ -89,13 +94,35 @@ func (m *Member) alarms(s *Status) (all []Alarm) {
 	return all
 }
 
+// othersAlarms adds what this member knows of the others. Of a member's data the leader knows best.
+func (m *Member) othersAlarms(s *Status, add func(k Kind, format string, args ...any)) {
+	for i := range s.Observed {
+		o := &s.Observed[i]
+		silent := time.Duration(o.HeardMS) * time.Millisecond
+		switch {
+		case o.ID == s.ID:
+			if o.DiskFree >= 0 && o.DiskFree < leastFree {
+				add(AlarmDisk, "the disk of this member has %d MB left", o.DiskFree>>20)
+			}
+		case !o.Reachable && o.Why != "" && o.HeardMS < 0:
+			add(AlarmUnreachable, "'%s' has not answered yet: %s", o.ID, o.Why)
+		case !o.Reachable && o.Why != "" && silent > silentFor:
+			add(AlarmUnreachable, "'%s' has not answered for %v: %s", o.ID, silent.Truncate(time.Second), o.Why)
+		case o.Reachable && o.Role == stopped.String():
+			add(AlarmStopped, "'%s' has stopped: its log says why", o.ID)
+		case o.Reachable && m.state == leading && time.Duration(o.LagMS)*time.Millisecond > behindFor:
+			add(AlarmBehind, "'%s' does not have %d committed entries", o.ID, o.Lag)
+		}
+	}
+}
+
 // ownAlarms adds what is wrong with this member's machine.
 func (m *Member) ownAlarms(s *Status, add func(k Kind, format string, args ...any)) {
 	if s.DiskError != "" {
 		add(AlarmDisk, "this member cannot write to its disk: %s", s.DiskError)
 	}
-	if m.snapshotFailed != "" {
-		add(AlarmSnapshot, "the last snapshot could not be made: %s", m.snapshotFailed)
+	if m.attempt.Error != "" {
+		add(AlarmSnapshot, "the last snapshot could not be made: %s", m.attempt.Error)
 	}
 	if lag := m.lag(); lag > behindFor && s.Leader.ID != "" && m.failed == nil {
 		add(AlarmBehind, "this member does not have what was committed in the last %v", lag.Truncate(time.Second))
@@ -130,6 +157,9 @@ func oneLine(r rune) rune {
 	}
 	return r
 }
+
+// oneLineOf is a text without line ends.
+func oneLineOf(text string) string { return strings.Map(oneLine, text) }
 
 // Alarms are what an operator has to look at.
 func (m *Member) Alarms() []Alarm {

@@ -30,7 +30,14 @@ type Engine interface {
 	LeaderPosition(ctx context.Context) (Position, error)
 	// Snapshot has the machine's state written down, and the log cut off behind it.
 	Snapshot() error
+	// NewestSnapshot describes the newest snapshot; without an ID there is none.
+	NewestSnapshot() SnapshotInfo
+	// OpenSnapshot opens the newest snapshot, after its checksum was verified. The caller closes it.
+	OpenSnapshot() (SnapshotInfo, io.ReadCloser, error)
 	Status() Status
+	// Survey is Status after all members were asked for their reports. It takes as long as the slowest answer,
+	// with a limit of about a second.
+	Survey() Status
 
 	// Add makes a server a member, or changes the addresses of a member that cannot be reached. Remove ends
 	// that. Transfer makes a member the leader; without an id, any member. They work on the leader. The
@@ -64,6 +71,25 @@ type Machine interface {
 	Position() (Position, error)
 	// Judge is called with the result of comparing this member's data with that of the others.
 	Judge(v Verdict)
+	// Condition is what the machine shows of itself. It takes no lock.
+	Condition() Condition
+}
+
+// SnapshotInfo describes a snapshot that is on the disk.
+type SnapshotInfo struct {
+	ID          string
+	Index, Term uint64
+	Bytes       int64
+	// AtMS is when it was made, in milliseconds since 1970; 0: not known.
+	AtMS int64
+	// Group is the id of the group, and Peers are its members, as the snapshot has them.
+	Group string
+	Peers []Peer
+}
+
+// attempt is the attempt that has made the snapshot.
+func (i SnapshotInfo) attempt() SnapshotAttempt {
+	return SnapshotAttempt{AtMS: i.AtMS, Bytes: i.Bytes, Index: i.Index}
 }
 
 // Cut is a state as it was.
@@ -112,6 +138,8 @@ type Status struct {
 	// The newest entry of the log, the newest that is known to be committed, the newest that the machine was
 	// given, and the newest in a snapshot.
 	LastIndex, CommitIndex, AppliedIndex, SnapshotIndex uint64
+	// Observed is what is known of all members, this one among them. It is renewed every few seconds.
+	Observed []Observation
 	// ContactMS is how long ago a follower has heard of the leader; -1: never, or it is the leader.
 	ContactMS int64
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"lockserver/persistence/aof"
@@ -56,6 +57,7 @@ type Member struct {
 	// highest of its entries, and logBytes is the size of the log since the last snapshot. What follows is
 	// only true of the history that is followed: input is what has come of it.
 	applied        place
+	index          uint64 // of the newest entry that the machine got
 	clockMS, token int64
 	logBytes       int64
 	input          *replication.Input
@@ -69,8 +71,11 @@ type Member struct {
 	messages []byte // of the running unit
 	snapping bool   // a snapshot is being made
 	holding  bool   // writes are held for it
-	// snapshotFailed is why the last snapshot could not be made; empty: it was.
-	snapshotFailed string
+	// attempt is the last attempt to make a snapshot.
+	attempt SnapshotAttempt
+	// condition is what others may see without the lock; nil: the member has not started.
+	condition atomic.Pointer[Condition]
+	backups   backups
 
 	// round is how many rounds have begun: see propose.go. due is the newest round that a reply waits for.
 	// wanted: there must be another round.
@@ -119,6 +124,10 @@ func (m *Member) Start() error {
 		m.host.Followed(true)
 		m.host.EndUnit()
 	})
+	m.host.Locked(func() {
+		m.attempt = m.engine.NewestSnapshot().attempt()
+		m.show()
+	})
 	m.host.Background(m.agree)
 	m.host.Background(m.tell)
 	m.host.Background(m.measure)
@@ -138,7 +147,7 @@ func (m *Member) open() error {
 	m.host.Locked(func() {
 		m.run++
 		run = m.run
-		m.applied, m.input, m.db, m.logBytes, m.distance = place{}, nil, 0, 0, newDistance()
+		m.applied, m.index, m.input, m.db, m.logBytes, m.distance = place{}, 0, nil, 0, 0, newDistance()
 	})
 	if err := m.engine.Open(machine{m, run}); err != nil {
 		return err
@@ -148,7 +157,7 @@ func (m *Member) open() error {
 	}
 	m.host.Locked(func() {
 		if m.state == rebuilding {
-			m.state = following
+			m.become(following)
 		}
 	})
 	return nil
@@ -156,7 +165,10 @@ func (m *Member) open() error {
 
 // Close ends taking part, for good. Without the lock; it returns when the engine has ended.
 func (m *Member) Close() {
-	m.closing.Do(func() { close(m.closed) })
+	m.closing.Do(func() {
+		close(m.closed)
+		m.closeBackups()
+	})
 	if err := m.engine.Close(); err != nil {
 		m.host.Log().Error("raft: the engine could not be ended", "cause", err)
 	}
@@ -253,7 +265,7 @@ func (m *Member) lead(run int) {
 		m.id, m.offset, m.input = m.host.NewID(), m.applied.offset, nil
 		m.unproposed = unproposed{after: m.applied}
 		m.encoder.Select(-1)
-		m.state = leading
+		m.become(leading)
 		m.check.last = time.Time{}
 		m.counts.elections++
 		m.host.SeeToken(m.token)
@@ -307,7 +319,8 @@ func (m *Member) giveWay() (ahead bool) {
 	m.messages = nil
 	m.host.Records(false)
 	m.loseRounds()
-	m.state, m.distance = following, newDistance()
+	m.distance = newDistance()
+	m.become(following)
 	m.changed()
 	// plant:raft-ahead
 	ahead = m.ahead()
@@ -326,7 +339,8 @@ func (m *Member) selected() int {
 
 // rebuild throws the data away and builds it again. What comes for the old machine is ignored from now on.
 func (m *Member) rebuild() {
-	m.state, m.distance = rebuilding, newDistance()
+	m.distance = newDistance()
+	m.become(rebuilding)
 	m.run++
 	m.counts.rebuilds++
 	m.host.Background(func() {
@@ -351,7 +365,8 @@ func (m *Member) stop(cause error) {
 	if m.state == leading {
 		m.giveWay()
 	}
-	m.state, m.failed = stopped, cause
+	m.failed = cause
+	m.become(stopped)
 	m.run++
 	m.host.DropClients()
 	m.host.EndUnit()

@@ -149,6 +149,14 @@ func (m *Member) writeDistance(t *info.Text, s *Status) {
 	t.Line("raft_lag_ms", m.lag().Milliseconds())
 	t.Line("raft_lag_entries", entries)
 	t.Line("raft_clock_skew_ms", m.distance.skewMS)
+	self, away := s.observation(Peer{ID: s.ID, Incarnation: s.Incarnation}), 0
+	for i := range s.Observed {
+		if o := &s.Observed[i]; o.ID != s.ID && !o.Reachable {
+			away++
+		}
+	}
+	t.Line("raft_disk_free_bytes", self.DiskFree)
+	t.Line("raft_members_unreachable", away)
 }
 
 // ServesReads reports whether this member, which follows, has data that is new enough for reads. Under the

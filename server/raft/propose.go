@@ -102,6 +102,7 @@ func (m *Member) Tick() {
 		m.EndSlice()
 	}
 	m.checkNow()
+	m.closeIdleBackups()
 	if (m.state == leading || m.state == following) && m.logBytes > m.options.SnapshotBytes {
 		m.Snapshot()
 	}
@@ -261,13 +262,23 @@ func (m *Member) snapshot() error {
 	m.host.Slice(func() {
 		m.release()
 		m.snapping = false
-		if m.snapshotFailed = ""; err != nil {
-			m.snapshotFailed = err.Error()
-			m.counts.failedSnapshots++
-		}
+		m.attempted(err)
 		m.host.EndUnit()
 	})
 	return err
+}
+
+// attempted records an attempt to make a snapshot. The fields about the newest snapshot stay after a failure.
+func (m *Member) attempted(err error) {
+	is := m.engine.NewestSnapshot().attempt()
+	if is.AtMS = time.Now().UnixMilli(); err != nil {
+		is.Error = err.Error()
+		m.counts.failedSnapshots++
+	} else {
+		m.counts.snapshots++
+	}
+	m.attempt = is
+	m.show()
 }
 
 // awaitCommitted waits until nothing is under way, as long as that is worth it.

@@ -64,6 +64,11 @@ type Options struct {
 	Position func(ctx context.Context, address string) (raft.Position, error)
 	// ReachClient says why no client is served at an address; nil: that is not looked at.
 	ReachClient func(ctx context.Context, address string) error
+	// Space returns how many bytes the file system with the stores has for new files, and how many in all; nil:
+	// that is not known.
+	Space func() (free, size int64)
+	// committed writes down now and then what is committed; nil: nothing does.
+	committed *committed
 	// Transport makes a connection to the others, whenever the engine opens. The engine closes it.
 	Transport func() (hraft.Transport, error)
 	// Release releases the stores when the engine has ended for good; nil: nothing is to be done.
@@ -73,6 +78,7 @@ type Options struct {
 // Engine implements raft.Engine.
 type Engine struct {
 	options Options
+	started time.Time
 
 	mu      sync.Mutex
 	running *running // nil: it is closed
@@ -83,28 +89,30 @@ var _ raft.Engine = (*Engine)(nil)
 // running is an engine between Open and Close.
 type running struct {
 	of      *Engine
-	machine raft.Machine
 	raft    *hraft.Raft
 	self    hraft.ServerID
 	witness *witness
 	// leads is the term in which this member leads and the machine knows it; 0: there is none.
-	leads    atomic.Uint64
-	notify   chan bool
-	lost     chan struct{} // the log has to be opened anew
-	ended    chan struct{}
-	watching sync.WaitGroup
-	handing  handing
+	leads     atomic.Uint64
+	notify    chan bool
+	lost      chan struct{} // the log has to be opened anew
+	ended     chan struct{}
+	watching  sync.WaitGroup
+	handing   handing
+	parting   *parting
+	waiting   waitingFor
+	machine   *machine
+	started   time.Time // when the engine was made
+	surveying surveying
 	// logFault and stableFault are why the stores cannot be written to.
 	logFault, stableFault fault
-	parting  *parting
-	waiting  waitingFor
 	// mark and asked are tend's: what it found the last time, and when it asked silent members.
 	mark  mark
 	asked time.Time
 }
 
 // New makes an engine, which does nothing before Open.
-func New(o Options) *Engine { return &Engine{options: o} }
+func New(o Options) *Engine { return &Engine{options: o, started: time.Now()} }
 
 const (
 	// commitEvery is how soon followers hear of what is committed if nothing else is sent.
@@ -147,10 +155,10 @@ func (e *Engine) Open(m raft.Machine) error {
 	if err != nil {
 		return errors.Join(err, closeTransport(transport))
 	}
-	r := &running{of: e, machine: m, self: hraft.ServerID(e.options.ID), witness: w, notify: make(chan bool, 16), lost: make(chan struct{}, 1), ended: make(chan struct{}),
-		parting: over}
+	r := &running{of: e, self: hraft.ServerID(e.options.ID), witness: w, notify: make(chan bool, 16), lost: make(chan struct{}, 1), ended: make(chan struct{}),
+		parting: over, machine: &machine{of: m}, started: e.started}
 	log := &anchored{LogStore: &telling{LogStore: e.options.Logs, log: e.options.Log, fault: &r.logFault}, SnapshotStore: e.options.Snapshots, onLost: r.lost}
-	if r.raft, err = e.start(m, r, log); err != nil {
+	if r.raft, err = e.start(r, log); err != nil {
 		return errors.Join(err, closeTransport(transport))
 	}
 	log.raft.Store(r.raft)
@@ -183,20 +191,23 @@ func (e *Engine) Open(m raft.Machine) error {
 	e.mu.Lock()
 	e.running = r
 	e.mu.Unlock()
+	e.options.Identity.reports(r.report)
 	r.watching.Go(r.tend)
+	r.watching.Go(r.survey)
 	r.watching.Go(func() { r.compare(m) })
 	return nil
 }
 
 // start starts the library.
-func (e *Engine) start(m raft.Machine, r *running, log *anchored) (*hraft.Raft, error) {
+func (e *Engine) start(r *running, log *anchored) (*hraft.Raft, error) {
 	o := &e.options
 	stable := &retrying{o.Stable, o.Log, r.ended, &r.stableFault}
 	last, err := o.Logs.LastIndex()
 	if err != nil {
 		return nil, err
 	}
-	return hraft.NewRaft(e.config(r.notify), machine{m, last}, log, stable, log, r.witness)
+	r.machine.last = last
+	return hraft.NewRaft(e.config(r.notify), r.machine, log, stable, log, r.witness)
 }
 
 // members returns the members of the group, as far as this one knows.
@@ -243,6 +254,7 @@ func (e *Engine) Close() error {
 	if r == nil {
 		return nil
 	}
+	e.options.Identity.reports(nil)
 	ended := r.raft.Shutdown()
 	close(r.ended) // waits for proposed entries are over
 	r.parting.end()
@@ -342,12 +354,10 @@ func (e *Engine) Status() raft.Status {
 		return raft.Status{ID: e.options.ID, State: "shutdown", ContactMS: -1}
 	}
 	y := e.options.Identity
-	s := raft.Status{ID: e.options.ID, Group: y.Group(), Incarnation: y.incarnation, Waiting: r.waiting.is(), Refusals: y.refusals(), DiskError: cmp.Or(r.logFault.is(), r.stableFault.is()), State: strings.ToLower(r.raft.State().String()), Term: r.raft.CurrentTerm(),
-		LastIndex: r.raft.LastIndex(), CommitIndex: r.raft.CommitIndex(), AppliedIndex: r.raft.AppliedIndex(), ContactMS: -1}
+	s := raft.Status{ID: e.options.ID, Group: y.Group(), Incarnation: y.incarnation, Waiting: r.waiting.is(), Refusals: y.refusals(),
+		DiskError: cmp.Or(r.logFault.is(), r.stableFault.is()), State: strings.ToLower(r.raft.State().String()), Term: r.raft.CurrentTerm(),
+		LastIndex: r.raft.LastIndex(), CommitIndex: r.raft.CommitIndex(), AppliedIndex: r.applied(), ContactMS: r.contactMS()}
 	s.SnapshotIndex, _ = strconv.ParseUint(r.raft.Stats()["last_snapshot_index"], 10, 64)
-	if last := r.raft.LastContact(); !last.IsZero() && r.raft.State() != hraft.Leader {
-		s.ContactMS = time.Since(last).Milliseconds()
-	}
 	y.checks.status(&s)
 	f := r.raft.GetConfiguration()
 	if f.Error() == nil {
@@ -356,6 +366,7 @@ func (e *Engine) Status() raft.Status {
 			p.Learner = m.Suffrage != hraft.Voter
 			s.Peers = append(s.Peers, p)
 		}
+		s.Observed = r.observed(f.Configuration().Servers)
 	}
 	if at, id := r.raft.LeaderWithID(); id != "" {
 		s.Leader = peerOf(id, at)
@@ -370,12 +381,20 @@ func (e *Engine) Status() raft.Status {
 type machine struct {
 	of   raft.Machine
 	last uint64 // the newest entry of the log when the engine was opened
+	// done is the newest entry that the machine was given and is done with. busy says that it is at one.
+	done atomic.Uint64
+	busy atomic.Bool
 }
 
-var _ hraft.FSM = machine{}
+var _ hraft.FSM = (*machine)(nil)
 
 // Apply implements hraft.FSM.
-func (m machine) Apply(l *hraft.Log) any {
+func (m *machine) Apply(l *hraft.Log) any {
+	m.busy.Store(true)
+	defer func() {
+		m.done.Store(l.Index)
+		m.busy.Store(false)
+	}()
 	if err := m.of.Apply(l.Index, l.Data, l.Index <= m.last); err != nil {
 		return err
 	}
@@ -383,7 +402,7 @@ func (m machine) Apply(l *hraft.Log) any {
 }
 
 // Snapshot implements hraft.FSM.
-func (m machine) Snapshot() (hraft.FSMSnapshot, error) {
+func (m *machine) Snapshot() (hraft.FSMSnapshot, error) {
 	cut, err := m.of.Cut()
 	if err != nil {
 		return nil, err
@@ -392,7 +411,7 @@ func (m machine) Snapshot() (hraft.FSMSnapshot, error) {
 }
 
 // Restore implements hraft.FSM.
-func (m machine) Restore(from io.ReadCloser) error {
+func (m *machine) Restore(from io.ReadCloser) error {
 	defer func() { _ = from.Close() }()
 	return m.of.Restore(from)
 }
