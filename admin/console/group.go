@@ -1,6 +1,7 @@
 package console
 
 import (
+	"slices"
 	"strings"
 
 	"lockserver/internal/call"
@@ -20,7 +21,12 @@ type groupView struct {
 type groupMember struct {
 	ID, Role, Raft, Client string
 	Self                   bool
-	Problem                string // why a connection with it is refused, or that it has other data
+	Applied, Lag           int64
+	LagMS                  int64
+	HeardMS                int64 // how long ago this member has heard of it; below 0: never
+	Version                string
+	DiskFree               int64 // in bytes; below 0: not known
+	Problem                string
 }
 
 // readGroup asks for the group, if the server is in one.
@@ -45,10 +51,13 @@ func (p *serverPage) readGroup(c *Console, s *session) {
 	}
 	for _, e := range v.Elems {
 		f := call.FieldsOf(e)
-		m := groupMember{ID: f.Text("id"), Role: f.Text("role"), Raft: f.Text("raft-address"), Client: f.Text("client-address"), Problem: f.Text("refused")}
+		m := groupMember{ID: f.Text("id"), Role: f.Text("role"), Raft: f.Text("raft-address"), Client: f.Text("client-address"), Version: f.Text("version"),
+			Applied: f.Int("applied-index"), Lag: f.Int("lag"), LagMS: f.Int("lag-ms"), HeardMS: f.Int("last-contact-ms"), DiskFree: f.Int("disk-free")}
+		problems := []string{f.Text("unreachable"), f.Text("refused"), f.Text("last-snapshot-error")}
 		if data := f.Text("data"); data == "differs" || data == "undecided" {
-			m.Problem = strings.TrimPrefix(m.Problem+"; its data "+data, "; ")
+			problems = append(problems, "its data "+data)
 		}
+		m.Problem = strings.Join(slices.DeleteFunc(slices.Compact(problems), func(s string) bool { return s == "" }), "; ")
 		m.Self = m.ID == g.Self
 		g.Members = append(g.Members, m)
 	}

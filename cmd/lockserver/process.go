@@ -301,7 +301,7 @@ func (p *process) waitShutdown(ended <-chan error, signals <-chan os.Signal, beg
 func (p *process) shutdownOptions(srv *server.Server, sig os.Signal) server.ShutdownOptions {
 	c, now := p.config.Clone(), srv.Directives()
 	maps.DeleteFunc(now, func(name, _ string) bool { return strings.HasSuffix(name, "-file") }) // passwords may be gone
-	if err := c.Assign(now); err != nil { // CONFIG SET may have changed what the signal asks for
+	if err := c.Assign(now); err != nil {                                                       // CONFIG SET may have changed what the signal asks for
 		p.log.Error("the server's directives cannot be read", "cause", err)
 	}
 	f := c.ShutdownOnSIGTERM

@@ -18,35 +18,40 @@ import (
 
 // Group is what is known of a raft group: what its leader says of the members, and each of itself.
 type Group struct {
-	Name     string        `json:"group"`
-	Leader   string        `json:"leader"`  // an ID; empty: there is none
-	AskedAt  string        `json:"address"` // of the member that has listed the others
-	Members  []GroupMember `json:"members"`
-	position               // of the leader
+	Name    string        `json:"group"`
+	Leader  string        `json:"leader"`  // an ID; empty: there is none
+	AskedAt string        `json:"address"` // of the member that has listed the others
+	Members []GroupMember `json:"members"`
 }
 
 // position is a place in the history of a group.
-type position struct{ index, offset uint64 }
+type position struct{ index, offset int64 }
 
-// GroupMember is a member of a group.
+// GroupMember is a member of a group. Numbers below 0 are not known.
 type GroupMember struct {
 	ID      string `json:"id"`
 	Client  string `json:"client_address"`
 	Raft    string `json:"raft_address"`
-	Role    string `json:"role"`    // as the leader has it: leader, follower or learner
-	State   string `json:"state"`   // as it says itself: leader, follower, rebuilding or stopped; empty: it was not reached
-	Problem string `json:"problem"` // why it was not reached from here; empty: it was
-	// As it says itself.
-	Version    string `json:"version"`
-	Applied    uint64 `json:"applied_index"`
-	LagEntries int64  `json:"lag_entries"` // -1: not known
-	LagMS      int64  `json:"lag_ms"`
-	ContactMS  int64  `json:"last_contact_ms"` // -1: it leads, or has never heard of the leader
-	UpSeconds  int64  `json:"up_seconds"`
-	Alarms     string `json:"alarms"`
-	// More is what the leader says of it, by the names of RAFT MEMBERS.
-	More   map[string]string `json:"more"`
-	offset uint64
+	Role    string `json:"role"` // leader, follower, learner, rebuilding, stopped or unreachable
+	Learner bool   `json:"learner"`
+	// Reachable says that the member that was asked for the list reaches it; otherwise Unreachable is the reason.
+	Reachable   bool   `json:"reachable"`
+	Unreachable string `json:"unreachable,omitempty"`
+	// Problem is why it was not reached from here; empty: it was.
+	Problem string `json:"problem,omitempty"`
+	Version string `json:"version"`
+	Applied int64  `json:"applied_index"`
+	// LagEntries and LagMS are how far its data is behind what is committed.
+	LagEntries int64 `json:"lag_entries"`
+	LagMS      int64 `json:"lag_ms"`
+	ContactMS  int64 `json:"last_contact_ms"` // how long ago the one that was asked has heard of it
+	SinceMS    int64 `json:"since_ms"`        // since when it is so, in milliseconds since 1970
+	DiskFree   int64 `json:"disk_free"`       // in bytes
+	// SnapshotMS is when it made its last snapshot, in milliseconds since 1970, and SnapshotError why it could not.
+	SnapshotMS    int64  `json:"last_snapshot_ms"`
+	SnapshotError string `json:"last_snapshot_error,omitempty"`
+	Alarms        string `json:"alarms,omitempty"` // as it says itself
+	offset        int64
 }
 
 // groupPatience is how long a member has to answer.
@@ -98,19 +103,23 @@ func listGroup(ctx context.Context, o Options, addr string) (*Group, error) {
 		return nil, err
 	}
 	for _, v := range members.Elems {
-		f := call.FieldsOf(v)
-		m := GroupMember{ID: f.Text("id"), Client: f.Text("client-address"), Raft: f.Text("raft-address"), Role: f.Text("role"),
-			LagEntries: -1, ContactMS: -1, More: make(map[string]string)}
-		for name, v := range f {
-			switch name {
-			case "id", "client-address", "raft-address", "role":
-			default:
-				m.More[name] = cmp.Or(v.Str, v.String())
-			}
-		}
-		g.Members = append(g.Members, m)
+		g.Members = append(g.Members, memberOf(call.FieldsOf(v)))
 	}
 	return g, nil
+}
+
+// memberOf reads an entry of RAFT MEMBERS.
+func memberOf(f call.Fields) GroupMember {
+	whole := func(name string) int64 {
+		if v, is := f[name]; is {
+			return v.Int
+		}
+		return -1
+	}
+	return GroupMember{ID: f.Text("id"), Client: f.Text("client-address"), Raft: f.Text("raft-address"), Role: f.Text("role"), Learner: f.Int("learner") > 0,
+		Reachable: f.Int("reachable") > 0, Unreachable: f.Text("unreachable"), Version: f.Text("version"), Applied: whole("applied-index"),
+		LagEntries: whole("lag"), LagMS: whole("lag-ms"), ContactMS: whole("last-contact-ms"), SinceMS: whole("since-ms"), DiskFree: whole("disk-free"),
+		SnapshotMS: whole("last-snapshot-ms"), SnapshotError: f.Text("last-snapshot-error")}
 }
 
 // dialMember connects to a server and logs in, and follows no redirection.
@@ -145,11 +154,6 @@ func (g *Group) askAll(ctx context.Context, o Options) {
 		})
 	}
 	all.Wait()
-	for i := range g.Members {
-		if m := &g.Members[i]; m.State == "leader" {
-			g.Leader, g.position = m.ID, position{m.Applied, m.offset}
-		}
-	}
 }
 
 // ask asks a member how it is.
@@ -169,6 +173,9 @@ func (m *GroupMember) ask(ctx context.Context, o Options) error {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
 		info[name] = value
 	}
+	if info["raft_id"] != m.ID {
+		return fmt.Errorf("at this address answers '%s'", info["raft_id"])
+	}
 	whole := func(name string) int64 {
 		n, err := strconv.ParseInt(info[name], 10, 64)
 		if err != nil {
@@ -176,38 +183,44 @@ func (m *GroupMember) ask(ctx context.Context, o Options) error {
 		}
 		return n
 	}
-	if info["raft_id"] != m.ID {
-		return fmt.Errorf("at this address answers '%s'", info["raft_id"])
+	m.Alarms, m.Version = info["raft_alarm"], cmp.Or(m.Version, info["lockserver_version"])
+	if m.Applied, m.offset = whole("raft_applied_index"), whole("raft_history_offset"); info["raft_role"] == "leader" {
+		m.Applied = whole("raft_commit_index")
 	}
-	m.State, m.Version, m.Alarms = info["raft_role"], info["lockserver_version"], info["raft_alarm"]
-	m.LagEntries, m.LagMS, m.ContactMS, m.UpSeconds = whole("raft_lag_entries"), whole("raft_lag_ms"), whole("raft_last_contact_ms"), whole("uptime_in_seconds")
-	m.Applied, m.offset = uint64(max(0, whole("raft_applied_index"))), uint64(max(0, whole("raft_history_offset")))
-	if m.State == "leader" {
-		m.Applied = uint64(max(0, whole("raft_commit_index")))
+	if !m.Learner {
+		m.Role = info["raft_role"]
 	}
 	return nil
 }
 
-// Unready is why the next member must not be stopped yet: not all members are there and have what the leader
-// had committed. nil: they are, and have. The position is the leader's at an earlier look, or zero.
+// leader is the member that leads; nil: none does.
+func (g *Group) leader() *GroupMember {
+	for i := range g.Members {
+		if g.Members[i].Role == "leader" {
+			return &g.Members[i]
+		}
+	}
+	return nil
+}
+
+// unready is why the next member must not be stopped yet: not all members are there and have what the leader had
+// committed at a position. nil: they are, and have.
 func (g *Group) unready(target position) error {
-	leads := false
+	if g.leader() == nil {
+		return errors.New("no member leads")
+	}
 	for i := range g.Members {
 		m := &g.Members[i]
 		switch {
-		case m.Problem != "":
-			return fmt.Errorf("'%s' is not reached: %s", m.ID, m.Problem)
-		case m.Role == "learner":
+		case m.Problem != "" && !m.Reachable:
+			return fmt.Errorf("'%s' is not reached: %s", m.ID, cmp.Or(m.Unreachable, m.Problem))
+		case m.Learner:
 			return fmt.Errorf("'%s' is a learner, and has no vote yet", m.ID)
-		case m.State != "leader" && m.State != "follower":
-			return fmt.Errorf("'%s' is %s", m.ID, m.State)
-		case m.Applied < target.index || m.offset < target.offset:
-			return fmt.Errorf("'%s' has the index %d, and the leader has committed %d", m.ID, m.Applied, target.index)
+		case m.Role != "leader" && m.Role != "follower":
+			return fmt.Errorf("'%s' is %s", m.ID, m.Role)
+		case m.Applied < target.index || m.Problem == "" && m.offset < target.offset:
+			return fmt.Errorf("'%s' has applied the index %d, and the leader had committed %d", m.ID, m.Applied, target.index)
 		}
-		leads = leads || m.State == "leader"
-	}
-	if !leads {
-		return errors.New("no member leads")
 	}
 	return nil
 }
@@ -219,8 +232,9 @@ func AwaitGroup(ctx context.Context, o Options, addrs []string) (g *Group, err e
 	for {
 		now, looked := LookAtGroup(ctx, o, addrs)
 		if looked == nil {
-			if g = now; target == (position{}) {
-				target = g.position
+			g = now
+			if leads := g.leader(); leads != nil && target == (position{}) {
+				target = position{leads.Applied, leads.offset}
 			}
 			if err = g.unready(target); err == nil {
 				return g, nil
@@ -246,50 +260,53 @@ func (g *Group) PrintJSON(w io.Writer) error {
 	return e.Encode(g)
 }
 
-// Print writes the group as a table, and the alarms below it.
+// Print writes the group as a table, and below it what is wrong with each member.
 func (g *Group) Print(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(table, "ID\tROLE\tCLIENTS\tREACHED\tAPPLIED\tLAG\tCONTACT\tVERSION\tUP\tDISK FREE\tSNAPSHOT")
+	fmt.Fprintln(table, "ID\tROLE\tCLIENTS\tREACHABLE\tAPPLIED\tLAG\tCONTACT\tVERSION\tSINCE\tDISK FREE\tSNAPSHOT")
+	now := time.Now()
 	for i := range g.Members {
-		fmt.Fprintln(table, strings.Join(g.Members[i].cells(), "\t"))
+		fmt.Fprintln(table, strings.Join(g.Members[i].cells(now), "\t"))
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	if g.Leader == "" {
+	if g.leader() == nil {
 		fmt.Fprintf(w, "no member of the group %s leads\n", printable(g.Name))
 	}
 	for i := range g.Members {
 		m := &g.Members[i]
-		if m.Problem != "" {
-			fmt.Fprintf(w, "%s: not reached: %s\n", printable(m.ID), printable(m.Problem))
-		}
-		if m.Alarms != "" {
-			fmt.Fprintf(w, "%s: %s\n", printable(m.ID), printable(m.Alarms))
+		for _, line := range [][2]string{{"unreachable", m.Unreachable}, {"not reached from here", m.Problem}, {"no snapshot", m.SnapshotError}, {"alarms", m.Alarms}} {
+			if line[1] != "" {
+				fmt.Fprintf(w, "%s: %s: %s\n", printable(m.ID), line[0], printable(line[1]))
+			}
 		}
 	}
 	return nil
 }
 
 // cells are the row of a member.
-func (m *GroupMember) cells() []string {
-	role := cmp.Or(m.State, m.Role)
-	if m.Role == "learner" {
-		role = m.Role
-	}
-	cells := []string{printable(m.ID), role, printable(m.Client)}
-	if m.Problem != "" {
-		return append(cells, "no", "", "", "", "", "", "", "")
-	}
-	lag, contact := "", ""
-	if m.State != "leader" {
-		lag, contact = millis(m.LagMS), "never"
-		if m.LagEntries > 0 {
-			lag += fmt.Sprintf(", %s entries", count(m.LagEntries))
+func (m *GroupMember) cells(now time.Time) []string {
+	known := func(n int64, text string) string {
+		if n < 0 {
+			return ""
 		}
-		if m.ContactMS >= 0 {
-			contact = millis(m.ContactMS) + " ago"
-		}
+		return text
 	}
-	return append(cells, "yes", count(int64(m.Applied)), lag, contact, m.Version, span(time.Duration(m.UpSeconds)*time.Second), "", "")
+	ago := func(ms int64) string {
+		if ms <= 0 {
+			return ""
+		}
+		return span(now.Sub(time.UnixMilli(ms))) + " ago"
+	}
+	reachable := "yes"
+	if !m.Reachable {
+		reachable = "no"
+	}
+	lag := known(m.LagEntries, count(m.LagEntries))
+	if m.LagMS > 0 {
+		lag += ", " + millis(m.LagMS)
+	}
+	return []string{printable(m.ID), m.Role, printable(m.Client), reachable, known(m.Applied, count(m.Applied)), lag, known(m.ContactMS, millis(m.ContactMS)+" ago"),
+		printable(m.Version), ago(m.SinceMS), known(m.DiskFree, size(m.DiskFree)), ago(m.SnapshotMS)}
 }

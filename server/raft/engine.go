@@ -127,9 +127,9 @@ type Status struct {
 	Refusals []Refusal
 	// DiskError is why this member cannot write to its disk; empty: it can.
 	DiskError string
-	State    string // "leader", "follower", "candidate" or "shutdown"
-	Leader   Peer   // without an ID: none is known
-	Peers    []Peer
+	State     string // "leader", "follower", "candidate" or "shutdown"
+	Leader    Peer   // without an ID: none is known
+	Peers     []Peer
 	// Checks are the newest checksums of the members that are known, and what was found of each. Compared is
 	// the newest index at which all members were compared that can be reached.
 	Checks   []Check

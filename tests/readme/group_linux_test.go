@@ -61,6 +61,7 @@ func newSite(t *testing.T) *site {
 	for _, name := range []string{"redis-cli", "systemctl"} {
 		require.NoError(t, os.Symlink(self, filepath.Join(dir, "bin", name)))
 	}
+	require.NoError(t, os.Symlink(binary, filepath.Join(dir, "bin", "lockserver")))
 	for _, name := range strings.Split(machines, "") {
 		m := &machine{name: name, root: filepath.Join(dir, name)}
 		for _, path := range []string{"etc/lockserver", "var/lib/lockserver", "usr/bin"} {
