@@ -7,8 +7,8 @@ import (
 	"lockserver/internal/call"
 )
 
-// groupView is what the page of the server shows of the raft group that the server is a member of.
-type groupView struct {
+// raftView is what the page of the server shows of the raft group that the server is a member of.
+type raftView struct {
 	Name, Self, Role, Leader, LeaderAddress string
 	Commit, Applied                         int64
 	LagMS, LagEntries                       int64 // LagEntries below 0: not known
@@ -34,7 +34,7 @@ func (p *serverPage) readGroup(c *Console, s *session) {
 	if p.Info["raft_id"] == "" {
 		return
 	}
-	g := &groupView{Name: p.Info["raft_group"], Self: p.Info["raft_id"], Role: p.Info["raft_role"], Leader: p.Info["raft_leader_id"], LeaderAddress: p.Info["raft_leader_address"],
+	g := &raftView{Name: p.Info["raft_group"], Self: p.Info["raft_id"], Role: p.Info["raft_role"], Leader: p.Info["raft_leader_id"], LeaderAddress: p.Info["raft_leader_address"],
 		Commit: number(p.Info["raft_commit_index"]), Applied: number(p.Info["raft_applied_index"]), LagMS: number(p.Info["raft_lag_ms"]), LagEntries: number(p.Info["raft_lag_entries"])}
 	if text := p.Info["raft_alarm"]; text != "" {
 		g.Alarms = strings.Split(text, "; ")

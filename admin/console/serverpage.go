@@ -30,7 +30,7 @@ type serverPage struct {
 	NoClients   string // why no list of clients is shown
 	Slow        []slowView
 	NoSlow      string
-	Group       *groupView // nil: the server is in no raft group
+	Group       *raftView // nil: the server is in no raft group
 }
 
 // commandView is what one command has taken so far.

@@ -65,9 +65,9 @@ func (k secretFileKind) set(c *Config, args []string, _ bool) error {
 	return nil
 }
 
-func (k secretFileKind) get(c *Config) string          { return *k.path(c) }
+func (k secretFileKind) get(c *Config) string        { return *k.path(c) }
 func (k secretFileKind) lines(c, _ *Config) []string { return []string{quote(k.get(c))} }
-func (k secretFileKind) shape() shape                  { return oneWord }
+func (k secretFileKind) shape() shape                { return oneWord }
 
 // ReadSecret reads a password from a file, without the line end behind it.
 func ReadSecret(path string) (string, error) {

@@ -32,6 +32,9 @@ func (stuck) Anew()                   {}
 func (stuck) Changed()                {}
 func (stuck) Judge(raft.Verdict)      {}
 
+func (stuck) Condition() raft.Condition        { return raft.Condition{} }
+func (stuck) Position() (raft.Position, error) { return raft.Position{}, raft.ErrNoPosition }
+
 // alone is the engine of a group of one.
 func alone() *Engine {
 	p := raft.Peer{ID: "a", Raft: "a:1", Client: "a:2"}

@@ -79,7 +79,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- fail "antiAffinity: hard, soft or none" -}}
 {{- end -}}
 {{- range $name, $_ := .Values.config -}}
-{{- if or (hasPrefix "raft-" $name) (has $name (list "port" "tls-port" "bind" "dir" "requirepass" "masterauth")) -}}
+{{- if has $name (list "raft-id" "raft-listen" "raft-members" "raft-group" "raft-clients" "raft-tls" "port" "tls-port" "bind" "dir" "requirepass" "masterauth") -}}
 {{- fail (printf "config.%s: the chart sets it, or it is a secret" $name) -}}
 {{- end -}}
 {{- end -}}
