@@ -137,6 +137,8 @@ var fields = []field{
 	{info: "raft_rebuilds", metric: counter("lockserver_raft_rebuilds_total", "How often this member has built all its data anew, because it had done what the group does not know.")},
 	{info: "raft_elections_won", metric: counter("lockserver_raft_elections_won_total", "How often this member has become the leader.")},
 	{info: "raft_snapshots_failed", metric: counter("lockserver_raft_snapshots_failed_total", "Snapshots for the group's log that could not be made.")},
+	{info: "raft_last_snapshot_time_ms", metric: gauge("lockserver_raft_last_snapshot_timestamp_seconds", "When the last attempt to make a snapshot ended, in seconds since 1970."), scale: 1e-3},
+	{info: "raft_last_snapshot_bytes", metric: gauge("lockserver_raft_last_snapshot_bytes", "The size of the newest snapshot.")},
 	{info: "raft_alarms", metric: gauge("lockserver_raft_alarms", "What an operator has to look at. INFO raft names it: a member that is refused, has stopped or has other data; a server that is in no group yet.")},
 	{info: "raft_members_differ", metric: gauge("lockserver_raft_members_differ", "Members with other data than a majority, as far as this member knows.")},
 	{info: "raft_check_index", metric: gauge("lockserver_raft_check_index", "The entry behind which this member's data was last compared with that of the others.")},

@@ -259,7 +259,13 @@ func (ex *executor) refusedByGroup(row *commands.Row, flags commands.Flags) erro
 		return commands.Error(ex.downWord() + " No member of the raft group serves: " + m.Undecided().Error())
 	}
 	leader, ok := m.Leader()
+	waits := ""
+	if !ok {
+		waits = m.Waiting()
+	}
 	switch { // or this one was elected and does not serve yet
+	case waits != "":
+		return topology.Redirection(ex.downWord() + " This server is in no raft group yet: " + waits)
 	case !ok && ex.group.IsSentinel():
 		return commands.ErrMasterDown
 	case !ok, ex.group.IsCluster():
