@@ -143,6 +143,7 @@ var fields = []field{
 	{info: "raft_rebuilds", metric: counter("lockserver_raft_rebuilds_total", "How often this member has built all its data anew, because it had done what the group does not know.", groupLabel)},
 	{info: "raft_elections_won", metric: counter("lockserver_raft_elections_won_total", "How often this member has become the leader.", groupLabel)},
 	{info: "raft_snapshots_failed", metric: counter("lockserver_raft_snapshots_failed_total", "Snapshots for the group's log that could not be made.", groupLabel)},
+	{info: "raft_last_snapshot_bytes", metric: gauge("lockserver_raft_last_snapshot_bytes", "The size of the newest snapshot.", groupLabel)},
 	{info: "raft_alarms", metric: gauge("lockserver_raft_alarms", "What an operator has to look at. INFO raft names it, and lockserver_raft_alarm counts it by kind.", groupLabel)},
 	{info: "raft_members_differ", metric: gauge("lockserver_raft_members_differ", "Members with other data than a majority, as far as this member knows.", groupLabel)},
 	{info: "raft_check_index", metric: gauge("lockserver_raft_check_index", "The entry behind which this member's data was last compared with that of the others.", groupLabel)},

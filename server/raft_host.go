@@ -263,7 +263,13 @@ func (s *session) refusedByGroup(row *commands.Row, flags commands.Flags) error 
 		return nil
 	}
 	leader, ok := m.Leader()
+	waits := ""
+	if !ok {
+		waits = m.Waiting()
+	}
 	switch { // or this one was elected and does not serve yet
+	case waits != "":
+		return topology.Redirection(ex.downWord() + " This server is in no raft group yet: " + waits)
 	case !ok && ex.group.IsSentinel():
 		return commands.ErrMasterDown
 	case !ok, ex.group.IsCluster():

@@ -124,8 +124,9 @@ func (m *Member) Start() error {
 		m.host.Followed(true)
 		m.host.EndUnit()
 	})
+	newest := m.engine.NewestSnapshot()
 	m.host.Locked(func() {
-		m.attempt = m.engine.NewestSnapshot().attempt()
+		m.attempt = newest.attempt()
 		m.show()
 	})
 	m.host.Background(m.agree)

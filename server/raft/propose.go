@@ -259,18 +259,19 @@ func (m *Member) beginSnapshot() {
 func (m *Member) snapshot() error {
 	m.awaitCommitted()
 	err := m.engine.Snapshot()
+	newest := m.engine.NewestSnapshot()
 	m.host.Slice(func() {
 		m.release()
 		m.snapping = false
-		m.attempted(err)
+		m.attempted(newest, err)
 		m.host.EndUnit()
 	})
 	return err
 }
 
 // attempted records an attempt to make a snapshot. The fields about the newest snapshot stay after a failure.
-func (m *Member) attempted(err error) {
-	is := m.engine.NewestSnapshot().attempt()
+func (m *Member) attempted(newest SnapshotInfo, err error) {
+	is := newest.attempt()
 	if is.AtMS = time.Now().UnixMilli(); err != nil {
 		is.Error = err.Error()
 		m.counts.failedSnapshots++

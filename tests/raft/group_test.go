@@ -382,6 +382,14 @@ func (g *group) others(than *member) (all []*member) {
 	return all
 }
 
+// identities are the rows of RAFT MEMBERS up to the incarnation: what does not change by itself.
+func identities(v resp.Value) (all []string) {
+	for _, row := range v.Elems {
+		all = append(all, row.String()[:strings.Index(row.String(), "refused")])
+	}
+	return all
+}
+
 // same waits until all are at one place of the history, where all have the same data.
 func (g *group) same() {
 	g.t.Helper()

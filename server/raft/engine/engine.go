@@ -13,6 +13,8 @@
 //   - vote.go decides which votes count, charter.go which group this is.
 //   - position.go asks the leader how far the history goes.
 //   - check.go compares data, handover.go transfers leadership.
+//   - survey.go asks the members how they are.
+//   - restore.go makes a member from a backup, recover.go a group from one member, verify.go reads a directory.
 //
 // In tests transport and stores are the library's own, in memory.
 package engine
@@ -24,7 +26,6 @@ import (
 	"io"
 	"log/slog"
 	"math"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -356,8 +357,8 @@ func (e *Engine) Status() raft.Status {
 	y := e.options.Identity
 	s := raft.Status{ID: e.options.ID, Group: y.Group(), Incarnation: y.incarnation, Waiting: r.waiting.is(), Refusals: y.refusals(),
 		DiskError: cmp.Or(r.logFault.is(), r.stableFault.is()), State: strings.ToLower(r.raft.State().String()), Term: r.raft.CurrentTerm(),
-		LastIndex: r.raft.LastIndex(), CommitIndex: r.raft.CommitIndex(), AppliedIndex: r.applied(), ContactMS: r.contactMS()}
-	s.SnapshotIndex, _ = strconv.ParseUint(r.raft.Stats()["last_snapshot_index"], 10, 64)
+		LastIndex: r.raft.LastIndex(), CommitIndex: r.raft.CommitIndex(), ContactMS: r.contactMS()}
+	s.AppliedIndex, s.SnapshotIndex = r.applied()
 	y.checks.status(&s)
 	f := r.raft.GetConfiguration()
 	if f.Error() == nil {

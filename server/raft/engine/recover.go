@@ -47,7 +47,7 @@ func Recover(dir string, log *slog.Logger, dry bool) (r Recovered, err error) {
 	if err := KeepIn(dir, name, &o); err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, o.Release()) }()
+	defer func() { err = errors.Join(err, o.Release(), giveTo(dir, filepath.Dir(dir))) }()
 	r = Recovered{ID: id, OldGroup: o.Identity.Group(), Differed: o.Identity.checks.verdict.Finding == raft.Differs}
 	servers, term, err := r.read(&o)
 	if err != nil {

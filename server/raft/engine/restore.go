@@ -182,6 +182,9 @@ func (o *Restoring) Restore() (b BackupFile, err error) {
 	if err := o.fill(in, &b); err != nil {
 		return b, err
 	}
+	if err := giveTo(in, o.Dir); err != nil {
+		return b, err
+	}
 	if err := os.Rename(in, to); err != nil {
 		return b, err
 	}

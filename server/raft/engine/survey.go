@@ -209,7 +209,7 @@ func (r *running) report() raft.Report {
 	is := r.machine.of.Condition()
 	p := raft.Report{Role: is.Role, SinceMS: is.SinceMS, Snapshot: is.Snapshot, StartedMS: r.started.UnixMilli(), NowMS: time.Now().UnixMilli(),
 		Last: r.raft.LastIndex(), Commit: r.raft.CommitIndex(), ContactMS: r.contactMS(), DiskFree: -1, DiskSize: -1}
-	p.Applied = r.applied()
+	p.Applied, _ = r.applied()
 	if space := r.of.options.Space; space != nil {
 		p.DiskFree, p.DiskSize = space()
 	}
@@ -224,19 +224,17 @@ func (r *running) contactMS() int64 {
 	return -1
 }
 
-// applied is the newest entry that is in the machine's data. The library's own number is that of the newest
+// applied is the newest entry that is in the machine's data, and the newest in a snapshot. The library's own number is that of the newest
 // entry that waits to be applied. It counts here only if nothing waits and the machine has all but a few
 // entries, which are the library's own.
-func (r *running) applied() uint64 {
-	stats := r.raft.Stats()
-	snapshot, _ := strconv.ParseUint(stats["last_snapshot_index"], 10, 64)
-	done := max(r.machine.done.Load(), snapshot)
-	if queued := r.raft.AppliedIndex(); queued > done {
-		if stats["fsm_pending"] == "0" && !r.machine.busy.Load() && queued-done <= unreported {
-			return queued
-		}
+func (r *running) applied() (index, snapshot uint64) {
+	queued, stats := r.raft.AppliedIndex(), r.raft.Stats()
+	snapshot, _ = strconv.ParseUint(stats["last_snapshot_index"], 10, 64)
+	index = max(r.machine.done.Load(), snapshot)
+	if queued > index && queued-index <= unreported && stats["fsm_pending"] == "0" && !r.machine.busy.Load() {
+		index = queued
 	}
-	return done
+	return index, snapshot
 }
 
 // encodeReport adds a report to an answer.
