@@ -14,11 +14,15 @@ import (
 	"lockserver/server"
 	"lockserver/server/raft"
 	"lockserver/server/raft/engine"
+	"lockserver/server/topology"
 )
 
-// readsWithin makes followers answer reads from data that is not older.
+// readsWithin makes followers answer reads from data that is not older. Clients see a cluster.
 func readsWithin(lag time.Duration) func(*engine.Options, *server.Options) {
-	return func(_ *engine.Options, so *server.Options) { so.RaftOptions.ReadsMaxLag = lag }
+	return func(eo *engine.Options, so *server.Options) {
+		seenAs(topology.Cluster)(eo, so)
+		so.RaftOptions.ReadsMaxLag = lag
+	}
 }
 
 // reader connects a client to a member that wants to read there.
@@ -40,14 +44,15 @@ func TestReadsFromFollowers(t *testing.T) {
 	g := newGroup(t, 3, readsWithin(time.Minute))
 	leader := g.leader()
 	require.Equal(t, "OK", g.do("SET", "x", "1").Str)
-	require.Positive(t, g.do("LOCK", "door", "alice", "PX", "600000").Int)
+	token := g.do("LOCK", "door", "alice", "PX", "600000", "ONCE").Int
+	require.Positive(t, token)
 	g.same()
 	moved := "MOVED "
 	for _, m := range g.others(leader) {
 		m.fresh()
 		c, plain := m.reader(), m.dial()
 		require.Equal(t, "1", c.Do("GET", "x").Str)
-		require.Equal(t, "alice", c.Do("HGET", "door", "$owner").Str)
+		require.Equal(t, strconv.FormatInt(token, 10), c.Do("HGET", "door", "$token").Str)
 		require.EqualValues(t, 2, c.Do("DBSIZE").Int)
 		require.Equal(t, "1", c.Do("EVAL_RO", "return redis.call('GET', KEYS[1])", "1", "x").Str)
 		require.Equal(t, "OK", c.Do("MULTI").Str)
