@@ -85,18 +85,7 @@ func TestReadsFromFollowersAreNotTooOld(t *testing.T) {
 	stop, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		w := leader.dial()
-		for n := int64(1); ; n++ {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-			if v, err := w.Call("SET", "n", strconv.FormatInt(n, 10)); err != nil || v.Str != "OK" {
-				return
-			}
-			written.Store(n)
-		}
+		g.count(g.all, &written, stop)
 	}()
 	defer func() { close(stop); <-ended }()
 	answered, silent := 0, 0
@@ -119,6 +108,28 @@ func TestReadsFromFollowersAreNotTooOld(t *testing.T) {
 	}
 	require.Positive(t, silent)
 	require.True(t, out.ask("GET", "n").IsError())
+}
+
+// count sets n to 1, 2, 3 and so on at the one of some members that leads, until stop is closed.
+func (g *group) count(at []*member, written *atomic.Int64, stop <-chan struct{}) {
+	for i := 0; ; i++ {
+		c := at[i%len(at)].dial()
+		for {
+			select {
+			case <-stop:
+				c.Close()
+				return
+			default:
+			}
+			n := written.Load() + 1
+			if v, err := c.Call("SET", "n", strconv.FormatInt(n, 10)); err != nil || v.Str != "OK" {
+				break
+			}
+			written.Store(n)
+		}
+		c.Close()
+		time.Sleep(10 * time.Millisecond) // another may lead
+	}
 }
 
 // unproved is an engine whose proofs fail on demand.
