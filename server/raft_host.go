@@ -129,7 +129,7 @@ func (h raftHost) SeeToken(token int64) { h.durable.SeeToken(token) }
 // HasLeases implements raft.Host.
 func (h raftHost) HasLeases() bool {
 	for db := range h.store.Len() {
-		if h.store.DB(db).Holders() > 0 {
+		if h.store.DB(db).Holders() > 0 || h.store.DB(db).Timed() > 0 {
 			return true
 		}
 	}
@@ -163,6 +163,47 @@ func (h raftHost) ExtendLeases(byMS int64) {
 		}
 		// plant:raft-extend-holds
 		commands.ExtendHolds(db, byMS)
+		h.moveDeadlines(db, byMS)
+	}
+}
+
+const (
+	// leastMovedMS is for how long there was no leader at least when deadlines of ordinary keys are moved. A
+	// leader tells the time about once a second, so that less need not be a time without one.
+	leastMovedMS = 1500
+	// mostMoved bounds how many keys of a database are moved: each costs an effect, and a new leader serves
+	// nobody meanwhile.
+	mostMoved = 100_000
+)
+
+// moveDeadlines moves the deadlines of all keys of a database that are no locks with a token, and so were not
+// moved with the leases.
+func (h raftHost) moveDeadlines(db *store.DB, byMS int64) {
+	switch n := db.Timed(); {
+	case n == 0 || byMS < leastMovedMS:
+		return
+	case n > mostMoved:
+		h.log.Warn("raft: the deadlines of ordinary keys are not moved on by the time without a leader: there are too many", "keys", n, "at-most", mostMoved)
+		return
+	}
+	locks := make(map[string]bool)
+	commands.EachLock(db, func(key string, _ commands.LockState) bool {
+		locks[key] = true
+		return true
+	})
+	type timed struct {
+		key  []byte
+		atMS int64
+	}
+	var all []timed
+	db.EachDeadline(func(key string, atMS int64) {
+		if !locks[key] {
+			all = append(all, timed{[]byte(key), atMS + byMS})
+		}
+	})
+	for _, k := range all {
+		// plant:raft-move-deadlines
+		db.Expire(k.key, k.atMS)
 	}
 }
 

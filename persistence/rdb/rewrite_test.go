@@ -29,7 +29,7 @@ func written(t *testing.T, noChecksum bool) []byte {
 }
 
 // read returns the AUX fields of a file, and how many keys it has.
-func readAll(t *testing.T, b []byte) (aux []AuxField, keys int) {
+func keysAndAux(t *testing.T, b []byte) (aux []AuxField, keys int) {
 	r := NewReader(bytes.NewReader(b), ReaderOptions{})
 	for {
 		_, err := r.Next()
@@ -45,10 +45,10 @@ func readAll(t *testing.T, b []byte) (aux []AuxField, keys int) {
 func TestRewrite(t *testing.T) {
 	for _, noChecksum := range []bool{false, true} {
 		in := written(t, noChecksum)
-		before, _ := readAll(t, in)
+		before, _ := keysAndAux(t, in)
 		var out bytes.Buffer
 		require.NoError(t, Rewrite(&out, iotest.OneByteReader(bytes.NewReader(in)), []AuxField{{"new", "1"}, {"ctime", "5"}, {"long", ""}}))
-		after, keys := readAll(t, out.Bytes())
+		after, keys := keysAndAux(t, out.Bytes())
 		require.Equal(t, 1, keys)
 		want := []AuxField{{"new", "1"}, {"ctime", "5"}, {"long", ""}}
 		for _, a := range before {

@@ -55,6 +55,7 @@ const (
 func (m *Member) Backup() (Reply, error) {
 	least := uint64(0)
 	m.host.Locked(func() { least = m.index })
+	// plant:raft-backup
 	if err := m.snapshotForBackup(); err != nil {
 		return nil, err
 	}

@@ -23,6 +23,9 @@ type Report struct {
 	DiskFree, DiskSize int64
 }
 
+// NoReport is what is known of a member that has told nothing.
+func NoReport() Report { return Report{ContactMS: -1, DiskFree: -1, DiskSize: -1} }
+
 // SnapshotAttempt is the last attempt to make a snapshot, successful or not.
 type SnapshotAttempt struct {
 	AtMS  int64  // when it ended; 0: there was none
@@ -90,7 +93,7 @@ func (s *Status) observation(p Peer) Observation {
 			return o
 		}
 	}
-	return Observation{ID: p.ID, HeardMS: -1, Why: "it was not asked yet", Report: Report{ContactMS: -1, DiskFree: -1, DiskSize: -1}}
+	return Observation{ID: p.ID, HeardMS: -1, Why: "it was not asked yet", Report: NoReport()}
 }
 
 // role is what RAFT MEMBERS calls a member.

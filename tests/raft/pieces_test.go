@@ -177,6 +177,7 @@ func TestFailedSnapshot(t *testing.T) {
 	require.Positive(t, m.number("raft_last_snapshot_bytes"))
 	full[m.peer.ID].is.Store(true)
 	require.Equal(t, "OK", g.do("SET", "x", "2").Str)
+	g.same()
 	require.Contains(t, m.ask("RAFT", "BACKUP").Str, syscall.ENOSPC.Error())
 	require.Contains(t, m.field("raft_last_snapshot_error"), syscall.ENOSPC.Error())
 	require.Equal(t, 1, m.number("raft_snapshots"))

@@ -94,6 +94,8 @@ var uses = map[string]string{
 	"sh each":       "TestGroup",
 	"sh anywhere":   "TestGroup",
 	"sh new":        "TestGroup",
+	"sh restore":    "TestGroup",
+	"sh survivor":   "TestGroup",
 	"ini unit":      "TestGroupUnit",
 	"yaml compose":  "TestGroupCompose",
 }

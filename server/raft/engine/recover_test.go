@@ -108,7 +108,7 @@ func TestCheckOfADirectory(t *testing.T) {
 		require.NoError(t, os.WriteFile(files[0], bad, 0o600))
 		require.Error(t, Check(dir, io.Discard), at)
 	}
-	require.NoError(t, os.WriteFile(files[0], append(bytes.Clone(before[:end+8]), 1, 0, 0, 0, 8, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8), 0o600))
+	require.NoError(t, os.WriteFile(files[0], append(bytes.Clone(before[:(end+7)/8*8]), 1, 0, 0, 0, 8, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8), 0o600))
 	out.Reset()
 	require.NoError(t, Check(dir, &out))
 	require.Contains(t, out.String(), "bytes behind the last whole batch")

@@ -132,11 +132,14 @@ func (r *running) observe(found []heardOf, now time.Time) {
 		is := raft.Observation{ID: id, Incarnation: h.peer.Incarnation, Why: whyUnreachable(h)}
 		if is.Why == "" {
 			is.Reachable, is.Version, is.Reported, is.Report = true, h.Version, h.Reported, h.Report
+			if !h.Reported {
+				is.Report = raft.NoReport()
+			}
 			heard[id] = now
 			commit = max(commit, is.Commit)
 		} else {
-			was := r.surveying.last[id]
-			if was.Incarnation == is.Incarnation {
+			is.Report = raft.NoReport()
+			if was, known := r.surveying.last[id]; known && was.Incarnation == is.Incarnation {
 				is.Version, is.Reported, is.Report = was.Version, was.Reported, was.Report
 			}
 			heard[id] = r.surveying.heard[id]
@@ -251,6 +254,9 @@ func encodeReport(v url.Values, p *raft.Report) {
 
 // decodeReport reads a report; false: the answer has none.
 func decodeReport(v url.Values) (p raft.Report, ok bool) {
+	if v.Get("role") == "" {
+		return p, false
+	}
 	p = raft.Report{Role: v.Get("role"), ContactMS: -1, DiskFree: -1, DiskSize: -1}
 	p.Snapshot.Error = v.Get("snapshot-error")
 	for name, n := range reportNumbers(&p) {
@@ -261,7 +267,7 @@ func decodeReport(v url.Values) (p raft.Report, ok bool) {
 	for name, n := range reportIndexes(&p) {
 		*n, _ = strconv.ParseUint(v.Get(name), 10, 64)
 	}
-	return p, p.Role != ""
+	return p, true
 }
 
 // reportNumbers and reportIndexes are the numbers of a report by their names in an answer, do not change.

@@ -254,6 +254,16 @@ func (c *checking) entries(log *wal.WAL, files int) error {
 	if c.newest != nil {
 		snapshot = c.newest.Index
 	}
+	known, at, err := readCommitted(c.dir)
+	if err != nil {
+		return err
+	}
+	if known > 0 {
+		c.printf("  committed up to %d at least, at %s\n", known, at.UTC().Format(time.RFC3339))
+	}
+	if known > max(last, snapshot) {
+		return fmt.Errorf("%s: the log ends with the entry %d, and was committed up to %d: entries are lost", c.dir, max(last, snapshot), known)
+	}
 	if last == 0 {
 		c.printf("  the log has no entry\n")
 		return nil
@@ -286,9 +296,6 @@ func (c *checking) entries(log *wal.WAL, files int) error {
 		}
 	}
 	c.printf("  log: entries %d to %d in %d files, up to term %d, the last %s\n", first, last, files, term, timeOf(clockMS))
-	if known, at, err := readCommitted(c.dir); err == nil && known > 0 {
-		c.printf("  committed up to %d at least, at %s\n", known, at.UTC().Format(time.RFC3339))
-	}
 	if c.chain.Void > 0 {
 		c.printf("  %d entries have no effect: former leaders have left them\n", c.chain.Void)
 	}
@@ -321,7 +328,7 @@ func verifyFile(path string, last bool) (torn int64, err error) {
 		if head[0] == 0 {
 			break
 		}
-		if head[0] != frameEntry && head[0] != frameIndex && head[0] != frameCommit || bad >= 0 {
+		if head[0] != frameEntry && head[0] != frameIndex && head[0] != frameCommit || head[1]|head[2]|head[3] != 0 || bad >= 0 {
 			return 0, fmt.Errorf("%s: offset %d: corrupt", path, max(bad, from))
 		}
 		if head[0] == frameCommit {
