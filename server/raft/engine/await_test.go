@@ -33,7 +33,6 @@ func (stuck) Changed()                  {}
 func (stuck) Judge(raft.Verdict)        {}
 func (stuck) Condition() raft.Condition { return raft.Condition{} }
 
-func (stuck) Condition() raft.Condition        { return raft.Condition{} }
 func (stuck) Position() (raft.Position, error) { return raft.Position{}, raft.ErrNoPosition }
 
 // alone is the engine of a group of one.
