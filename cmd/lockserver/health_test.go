@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
+	"lockserver/internal/testkit"
 )
 
 // health runs `lockserver health`.
@@ -180,7 +181,10 @@ func TestPasswordFile(t *testing.T) {
 	code, _, errs = health("--addr", addr, "--pass-file", path+"s")
 	require.Equal(t, 1, code)
 	require.Contains(t, errs, "no such file")
-	require.Equal(t, []string{"+OK", "+OK"}, ask(t, addr, "AUTH secret", "CONFIG SET requirepass-file "+path))
+	c := testkit.Dial(t, func() (net.Conn, error) { return net.Dial("tcp", addr) })
+	defer c.Close()
+	require.Equal(t, "OK", c.Do("AUTH", "secret").Str)
+	require.Equal(t, "OK", c.Do("CONFIG", "SET", "requirepass-file", path).Str)
 	code, _, errs = health("--addr", addr, "--pass-file", path)
 	require.Zero(t, code, "the server has read it again: %s", errs)
 }

@@ -36,6 +36,9 @@ func TestStatusOfAGroup(t *testing.T) {
 	for _, p := range g.Members {
 		addrs = append(addrs, p.Addr())
 	}
+	for _, p := range g.Members { // a group that has just formed may have refused a member
+		eventually(t, "no alarm", func() bool { return p.Field("raft_alarms") == "0" })
+	}
 	for _, p := range g.Members {
 		out, ok := ran(t, "status", "--addr", p.Addr(), "--wait-ready", "60s")
 		require.True(t, ok, out)
