@@ -22,8 +22,8 @@ const (
 	searchPieces  = 25
 	waitersARow   = 3
 	waitersOfLock = 100
-	// waitersSeen is how many waiters are looked at for the locks that most wait for, and contendedShown how many
-	// of these are added to the first page.
+	// waitersSeen is how many waiters are read for the locks with the longest queues. contendedShown is how many
+	// of these locks are added to the first page.
 	waitersSeen    = 1000
 	contendedShown = 20
 )
@@ -93,8 +93,8 @@ func (p *lockPage) PageLink(cursor string) string {
 	return "/locks?" + q.Encode()
 }
 
-// loadLocks is the page of locks: the latest, and on the first page those that most clients wait for. The ones
-// with most waiters come first.
+// loadLocks is the page of locks: the latest, and on the first page those with the longest queues. Locks with
+// more waiters come first.
 func (c *Console) loadLocks(s *session, r *http.Request) (any, error) {
 	q := r.URL.Query()
 	p := &lockPage{DB: database(r), Query: strings.TrimSpace(q.Get("q")), By: q.Get("by"), First: q.Get("cursor") == ""}
@@ -119,7 +119,7 @@ func (c *Console) loadLocks(s *session, r *http.Request) (any, error) {
 	return p, err
 }
 
-// addContended adds the locks that most clients wait for, of those whose waiters have waited longest.
+// addContended adds the locks with the longest queues, among the clients that have waited longest.
 func addContended(c *call.Conn, db int, keys []string) ([]string, error) {
 	replies, err := c.All([]string{"SELECT", strconv.Itoa(db)}, []string{"LOCK.WAITERS", "COUNT", strconv.Itoa(waitersSeen)})
 	if err == nil {

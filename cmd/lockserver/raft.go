@@ -151,8 +151,8 @@ func (p *process) encrypt(n *engine.Network) (ends func() time.Time, err error) 
 	return t.source.Ends, nil
 }
 
-// memberTLS has what other members are shown. Files that have changed are read again, so that a certificate can be
-// replaced without a restart.
+// memberTLS has the certificates for other members. Files that have changed are read again, so that a
+// certificate can be replaced without a restart.
 type memberTLS struct {
 	config config.TLS
 	log    *slog.Logger

@@ -54,7 +54,7 @@ var raftTopic = topic{"A raft group", []directive{
 		Doc:  "seconds between two comparisons of the members' data (see [HA.md](HA.md#members-that-differ)); 0: only by `RAFT CHECK`"},
 	{Name: "raft-follower-reads-max-lag", Default: "1000", When: atStart, Redis: notInRedis,
 		Kind: integer(0, 60_000, func(c *Config) *int64 { return &c.Raft.ReadsMaxLagMS }),
-		Doc:  "milliseconds: after `READONLY` a member that does not lead answers reads from its own data if that is at most so old, and otherwise with `-MOVED`; 0: always `-MOVED`"},
+		Doc:  "milliseconds. After `READONLY` a member that does not lead answers reads from its own data, if that is at most so old. Otherwise it answers `-MOVED`; 0: always"},
 	{Name: "raft-tls", Default: "loopback", When: atStart, Redis: notInRedis,
 		Kind: enum(func(c *Config) *string { return &c.Raft.TLS }, "yes", "no", "loopback"),
 		Doc:  "`yes`: encrypt what members send each other, with the certificates of `tls-*`; `no`: do not, with a warning in the log; `loopback`: do not, and refuse another address in `raft-listen`"},

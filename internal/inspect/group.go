@@ -34,7 +34,7 @@ type GroupMember struct {
 	Raft    string `json:"raft_address"`
 	Role    string `json:"role"` // leader, follower, learner, rebuilding, stopped or unreachable
 	Learner bool   `json:"learner"`
-	// Reachable says that the member that was asked for the list reaches it; otherwise Unreachable is the reason.
+	// Reachable says that the member that was asked for the list reaches it. Otherwise Unreachable says why.
 	Reachable   bool   `json:"reachable"`
 	Unreachable string `json:"unreachable,omitempty"`
 	// Problem is why it was not reached from here; empty: it was.
@@ -47,7 +47,8 @@ type GroupMember struct {
 	ContactMS  int64 `json:"last_contact_ms"` // how long ago the one that was asked has heard of it
 	SinceMS    int64 `json:"since_ms"`        // since when it is so, in milliseconds since 1970
 	DiskFree   int64 `json:"disk_free"`       // in bytes
-	// SnapshotMS is when it made its last snapshot, in milliseconds since 1970, and SnapshotError why it could not.
+	// SnapshotMS is when it last tried to make a snapshot, in milliseconds since 1970; SnapshotError says why
+	// it could not.
 	SnapshotMS    int64  `json:"last_snapshot_ms"`
 	SnapshotError string `json:"last_snapshot_error,omitempty"`
 	Alarms        string `json:"alarms,omitempty"` // as it says itself
@@ -203,8 +204,8 @@ func (g *Group) leader() *GroupMember {
 	return nil
 }
 
-// unready is why the next member must not be stopped yet: not all members are there and have what the leader had
-// committed at a position. nil: they are, and have.
+// unready is why the next member must not be stopped yet: a member is away, or lacks what the leader had
+// committed at a position. nil: all is well.
 func (g *Group) unready(target position) error {
 	if g.leader() == nil {
 		return errors.New("no member leads")

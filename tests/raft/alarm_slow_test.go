@@ -35,8 +35,7 @@ func TestAlarmsOfMembersThatAreAway(t *testing.T) {
 	}
 }
 
-// TestAlarmOfAMemberThatIsBehind: one that answers the others and is in touch with the leader, but does not apply
-// what it gets.
+// TestAlarmOfAMemberThatIsBehind: it answers the others and hears the leader, but does not apply what it gets.
 func TestAlarmOfAMemberThatIsBehind(t *testing.T) {
 	t.Parallel()
 	let := make(chan struct{})

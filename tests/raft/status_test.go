@@ -26,8 +26,8 @@ func ran(t *testing.T, args ...string) (out string, ok bool) {
 	return string(text), err == nil
 }
 
-// TestStatusOfAGroup: all members in one table, from whichever is asked; and the gate of an upgrade, which waits for
-// a member that has missed a lot.
+// TestStatusOfAGroup: any member lists all of them, and the gate of an upgrade waits for a member that has
+// missed a lot.
 func TestStatusOfAGroup(t *testing.T) {
 	program := testkit.Lockserver(t)
 	g := fleet.Form(t, "", program, program, program)
@@ -82,7 +82,7 @@ func TestStatusOfAGroup(t *testing.T) {
 	require.Contains(t, out, "in no raft group")
 }
 
-// TestReadsFromFollowersOfProcesses: after READONLY a follower answers, and no more when the others stand still.
+// TestReadsFromFollowersOfProcesses: after READONLY a follower answers, until the others stand still.
 func TestReadsFromFollowersOfProcesses(t *testing.T) {
 	program := testkit.Lockserver(t)
 	g := fleet.Form(t, "raft-follower-reads-max-lag 500\n", program, program, program)

@@ -14,7 +14,8 @@
 //   - position.go asks the leader how far the history goes.
 //   - check.go compares data, handover.go transfers leadership.
 //   - survey.go asks the members how they are.
-//   - restore.go makes a member from a backup, recover.go a group from one member, verify.go reads a directory.
+//   - restore.go makes a member from a backup, recover.go a group from one member.
+//   - verify.go reads a directory.
 //
 // In tests transport and stores are the library's own, in memory.
 package engine
