@@ -7,6 +7,8 @@ _lockserver() {
 	case $command in
 	demo) options='--stock --users --connections --workers --seed --addr --password --keep --help' ;;
 	check) options='--help' ;;
+	snapshot) options='--dir --raft-id --raft-members --raft-group --group-id --addr --user --password -n --tls --cacert --cert --key --sni --insecure --help' ;;
+	recover) options='--dir --i-accept-data-loss --help' ;;
 	top) options='--interval --once --addr --user --password -n --tls --cacert --cert --key --sni --insecure --help' ;;
 	locks) options='--owner --match --json --addr --user --password -n --tls --cacert --cert --key --sni --insecure --help' ;;
 	why) options='--json --addr --user --password -n --tls --cacert --cert --key --sni --insecure --help' ;;
@@ -33,7 +35,7 @@ _lockserver() {
 	esac
 	if ((COMP_CWORD == 1)); then
 		options+=' -v --version -h --help --check-system'
-		[[ $cur == -* ]] || options='demo check top locks why run health'
+		[[ $cur == -* ]] || options='demo check snapshot recover top locks why run health'
 	elif [[ $cur != -* ]]; then
 		options=
 	fi
