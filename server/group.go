@@ -81,8 +81,8 @@ func (s *session) redirect(row *commands.Row, argv [][]byte, flags commands.Flag
 
 // mayRead reports whether a member of a raft group that does not lead may run the session's command, if its
 // data is new enough. The client must have sent READONLY, and the command must only read data. Commands about
-// locks are left to the leader, which alone knows the waiters and the connections that renew leases. flags are
-// the row's, or those of what it is to run.
+// locks are left to the leader, which alone knows the waiters and the connections that renew leases. flags
+// are the row's, or those of what it is to run.
 func (s *session) mayRead(row *commands.Row, flags commands.Flags) bool {
 	const changes = commands.Write | commands.MayReplicate
 	ex := s.executor

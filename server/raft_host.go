@@ -353,8 +353,8 @@ func (ex *executor) raftOptions() raft.Options {
 	return o
 }
 
-// certificateEnds is when the first certificate for clients or for members of the raft group ends; zero: there
-// are none.
+// certificateEnds is when the first certificate for clients or for members of the raft group ends; zero:
+// there are none.
 func (ex *executor) certificateEnds() (first time.Time) {
 	if ex.config.TLS.Port != 0 {
 		first = ex.encryption.Ends()

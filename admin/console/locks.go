@@ -22,8 +22,8 @@ const (
 	searchPieces  = 25
 	waitersARow   = 3
 	waitersOfLock = 100
-	// waitersSeen is how many waiters are read for the locks with the longest queues. contendedShown is how many
-	// of these locks are added to the first page.
+	// waitersSeen is how many waiters are read for the locks with the longest queues. contendedShown is how
+	// many of these locks are added to the first page.
 	waitersSeen    = 1000
 	contendedShown = 20
 )

@@ -130,22 +130,26 @@ func (s *Status) writeMember(c *commands.Ctx, p Peer) {
 		since = o.SinceMS
 	}
 	words := []string{"id", p.ID, "role", s.role(p, &o), "raft-address", p.Raft, "client-address", p.Client, "incarnation", p.Incarnation,
-		"refused", s.refused(p), "unreachable", oneLineOf(o.Why), "version", o.Version, "last-snapshot-error", oneLineOf(o.Snapshot.Error)}
+		"refused", s.refused(p)}
+	more := []string{"unreachable", oneLineOf(o.Why), "version", o.Version, "last-snapshot-error", oneLineOf(o.Snapshot.Error)}
 	numbers := []struct {
 		name string
 		is   int64
 	}{
-		{"reachable", flag(o.Reachable)}, {"learner", flag(p.Learner)}, {"last-index", int64(o.Last)}, {"commit-index", int64(o.Commit)},
+		{"reachable", flag(o.Reachable)}, {"voter", flag(!p.Learner)}, {"last-index", int64(o.Last)}, {"commit-index", int64(o.Commit)},
 		{"applied-index", int64(o.Applied)}, {"lag", int64(o.Lag)}, {"lag-ms", o.LagMS}, {"last-contact-ms", o.HeardMS},
 		{"leader-contact-ms", o.ContactMS}, {"since-ms", since}, {"started-ms", o.StartedMS}, {"clock-ms", o.NowMS},
 		{"disk-free", o.DiskFree}, {"disk-size", o.DiskSize}, {"last-snapshot-index", int64(o.Snapshot.Index)},
 		{"last-snapshot-ms", o.Snapshot.AtMS}, {"last-snapshot-bytes", o.Snapshot.Bytes},
 	}
-	c.Out.Map(len(words)/2 + len(numbers) + checkFields)
+	c.Out.Map((len(words)+len(more))/2 + len(numbers) + checkFields)
 	for _, w := range words {
 		c.Out.BulkString(w)
 	}
 	s.check(p).writeTo(c)
+	for _, w := range more {
+		c.Out.BulkString(w)
+	}
 	for _, n := range numbers {
 		c.Out.BulkString(n.name)
 		c.Out.Int(n.is)

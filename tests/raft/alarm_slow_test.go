@@ -35,7 +35,7 @@ func TestAlarmsOfMembersThatAreAway(t *testing.T) {
 	}
 }
 
-// TestAlarmOfAMemberThatIsBehind: it answers the others and hears the leader, but does not apply what it gets.
+// TestAlarmOfAMemberThatIsBehind: it answers the others and hears the leader, and applies nothing.
 func TestAlarmOfAMemberThatIsBehind(t *testing.T) {
 	t.Parallel()
 	let := make(chan struct{})

@@ -186,7 +186,7 @@ func TestTwoOfThreeAreDead(t *testing.T) {
 	d := g.Add(program, "")
 	d.Launch()
 	eventually(t, "it is added", func() bool { return c.Try("RAFT", "ADD", "d", g.RaftAt(d), d.Addr()).Str == "OK" })
-	eventually(t, "it has the data", func() bool { return row(c, "d")["learner"].Int == 0 && row(c, "d")["lag"].Int == 0 })
+	eventually(t, "it has the data", func() bool { return row(c, "d")["voter"].Int == 1 && row(c, "d")["lag"].Int == 0 })
 	require.Equal(t, "follower", row(c, "d")["role"].Str)
 }
 

@@ -34,6 +34,9 @@ func (h *history) Changed()                  {}
 func (h *history) Judge(raft.Verdict)        {}
 func (h *history) Condition() raft.Condition { return raft.Condition{} }
 
+// Position implements raft.Machine.
+func (h *history) Position() (raft.Position, error) { return raft.Position{}, raft.ErrNoPosition }
+
 // formedBefore is the first entry of a group that a version without identities has formed.
 func formedBefore(members []raft.Peer) *hraft.Log {
 	var all hraft.Configuration
