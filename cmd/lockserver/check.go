@@ -37,11 +37,11 @@ func runCheck(paths []string, stdout, stderr io.Writer) int {
 // checkPath verifies the directory of a member of a raft group, or whatever else a server can start on.
 func checkPath(path string, stdout io.Writer) error {
 	for _, dir := range []string{path, filepath.Join(path, "raft")} {
-		whose, err := engine.Whose(dir)
+		member, err := engine.MemberOf(dir)
 		if err != nil {
 			return err
 		}
-		if whose != "" {
+		if member != "" {
 			return engine.Check(dir, stdout)
 		}
 	}
@@ -52,7 +52,7 @@ const checkUsage = `Usage: lockserver check PATH ...
 
 Verifies snapshots and append-only files without a server: every length, encoding and checksum. PATH is a snapshot, a
 file or manifest of a log, or a directory that has such. It says what they hold, and what a start would cut off. Nothing
-is changed; a server may be running on them, whose log may then seem to end in the middle of a change. Of a member of a
+is changed. A server may be running on them; its log may then seem to end in the middle of a change. Of a member of a
 raft group, PATH is its directory, or the directory raft in it: the log and all snapshots are verified.
 
 Exit codes: 0 a server can start on all of it; 1 it cannot, and the file and offset are named.

@@ -38,7 +38,7 @@ var (
 )
 
 // Position implements Machine.
-func (a machine) Position() (p Position, err error) {
+func (a openedMember) Position() (p Position, err error) {
 	m := a.member
 	term := -1
 	m.host.Locked(func() {

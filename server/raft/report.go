@@ -79,7 +79,7 @@ func (m *Member) show() {
 }
 
 // Condition implements Machine.
-func (a machine) Condition() Condition {
+func (a openedMember) Condition() Condition {
 	if is := a.member.condition.Load(); is != nil {
 		return *is
 	}

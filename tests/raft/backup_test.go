@@ -71,7 +71,7 @@ func membersOf(g *fleet.Group, of ...*fleet.Process) string {
 // never fall. A member of the old group cannot join it.
 func TestBackupUnderLoad(t *testing.T) {
 	g, _ := formed(t)
-	leader := g.Settled()
+	leader := g.AwaitLeader()
 	follower := g.Others(leader)[0]
 	token := leader.Try("LOCK", "door", "alice", "PX", "600000").Int
 	require.Positive(t, token)
@@ -117,7 +117,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	for _, p := range g.Members {
 		p.Launch()
 	}
-	leader = g.Settled()
+	leader = g.AwaitLeader()
 	require.Equal(t, `"1"`, leader.Try("GET", "key99").String())
 	require.Contains(t, leader.Try("LOCK.INFO", "door").String(), "alice")
 	require.Contains(t, leader.Try("SECKILL.INFO", "sale").String(), "10")
@@ -149,7 +149,7 @@ func TestBackupUnderLoad(t *testing.T) {
 // disk is refused.
 func TestTwoOfThreeAreDead(t *testing.T) {
 	g, program := formed(t)
-	leader := g.Settled()
+	leader := g.AwaitLeader()
 	token := leader.Try("LOCK", "door", "alice", "PX", "600000").Int
 	require.Positive(t, token)
 	g.Same(leader)
@@ -194,7 +194,7 @@ func TestTwoOfThreeAreDead(t *testing.T) {
 // a follower, and how far behind it is. A server is added meanwhile, and becomes a voter.
 func TestDeadMemberIsSeen(t *testing.T) {
 	g, program := formed(t)
-	leader := g.Settled()
+	leader := g.AwaitLeader()
 	others := g.Others(leader)
 	for _, p := range g.Members {
 		is := row(leader, g.ID(p))

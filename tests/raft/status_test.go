@@ -31,7 +31,7 @@ func ran(t *testing.T, args ...string) (out string, ok bool) {
 func TestStatusOfAGroup(t *testing.T) {
 	program := testkit.Lockserver(t)
 	g := fleet.Form(t, "", program, program, program)
-	leader := g.Settled()
+	leader := g.AwaitLeader()
 	var addrs []string
 	for _, p := range g.Members {
 		addrs = append(addrs, p.Addr())
@@ -86,7 +86,7 @@ func TestStatusOfAGroup(t *testing.T) {
 func TestReadsFromFollowersOfProcesses(t *testing.T) {
 	program := testkit.Lockserver(t)
 	g := fleet.Form(t, "raft-follower-reads-max-lag 500\n", program, program, program)
-	leader := g.Settled()
+	leader := g.AwaitLeader()
 	require.Equal(t, "+OK", leader.Try("SET", "x", "1").String())
 	follower := g.Others(leader)[0]
 	c := testkit.Dial(t, func() (net.Conn, error) { return net.Dial("tcp", follower.Addr()) })
@@ -103,4 +103,3 @@ func TestReadsFromFollowersOfProcesses(t *testing.T) {
 	}
 	eventually(t, "it answers again", func() bool { return c.Do("GET", "x").Str == "1" })
 }
-

@@ -58,7 +58,7 @@ func (e *Engine) Position() (p raft.Position, err error) {
 	if err != nil {
 		return p, err
 	}
-	return r.machine.of.Position()
+	return r.fsm.of.Position()
 }
 
 // AskPosition asks the leader at an address, for Options.Position.

@@ -35,11 +35,11 @@ type Recovered struct {
 // writes nothing if dry.
 func Recover(dir string, log *slog.Logger, dry bool) (r Recovered, err error) {
 	dir = filepath.Join(dir, "raft")
-	whose, err := Whose(dir)
+	member, err := MemberOf(dir)
 	if err != nil {
 		return r, err
 	}
-	id, name, ok := strings.Cut(whose, " ")
+	id, name, ok := strings.Cut(member, " ")
 	if !ok {
 		return r, fmt.Errorf("%s is no directory of a member of a raft group", dir)
 	}

@@ -187,7 +187,7 @@ func (r *running) observed(peers []hraft.Server) (all []raft.Observation) {
 			continue
 		}
 		at := r.surveying.heard[id]
-		if seen := r.witness.seenOf(s.Address).at; seen.After(at) {
+		if seen := r.ackTransport.seenOf(s.Address).at; seen.After(at) {
 			at = seen
 		}
 		if is.HeardMS = -1; !at.IsZero() {
@@ -209,7 +209,7 @@ func (e *Engine) Survey() raft.Status {
 
 // report is how this member is.
 func (r *running) report() raft.Report {
-	is := r.machine.of.Condition()
+	is := r.fsm.of.Condition()
 	p := raft.Report{Role: is.Role, SinceMS: is.SinceMS, Snapshot: is.Snapshot, StartedMS: r.started.UnixMilli(), NowMS: time.Now().UnixMilli(),
 		Last: r.raft.LastIndex(), Commit: r.raft.CommitIndex(), ContactMS: r.contactMS(), DiskFree: -1, DiskSize: -1}
 	p.Applied, _ = r.applied()
@@ -233,8 +233,8 @@ func (r *running) contactMS() int64 {
 func (r *running) applied() (index, snapshot uint64) {
 	queued, stats := r.raft.AppliedIndex(), r.raft.Stats()
 	snapshot, _ = strconv.ParseUint(stats["last_snapshot_index"], 10, 64)
-	index = max(r.machine.done.Load(), snapshot)
-	if queued > index && queued-index <= unreported && stats["fsm_pending"] == "0" && !r.machine.busy.Load() {
+	index = max(r.fsm.done.Load(), snapshot)
+	if queued > index && queued-index <= unreported && stats["fsm_pending"] == "0" && !r.fsm.busy.Load() {
 		index = queued
 	}
 	return index, snapshot

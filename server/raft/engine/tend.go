@@ -98,7 +98,7 @@ func (r *running) promote(all []hraft.Server) {
 		return
 	}
 	for _, s := range all {
-		seen := r.witness.seenOf(s.Address)
+		seen := r.ackTransport.seenOf(s.Address)
 		// plant:promote-behind
 		if s.Suffrage == hraft.Voter || seen.matched < before.index || time.Since(seen.at) > silentFor {
 			continue
@@ -114,7 +114,7 @@ func (r *running) promote(all []hraft.Server) {
 func (r *running) replaceNew(ctx context.Context, all []hraft.Server) {
 	var silent []raft.Peer
 	for _, s := range all {
-		if s.ID != r.self && time.Since(r.witness.seenOf(s.Address).at) > silentFor {
+		if s.ID != r.self && time.Since(r.ackTransport.seenOf(s.Address).at) > silentFor {
 			silent = append(silent, peerOf(s.ID, s.Address))
 		}
 	}
@@ -233,7 +233,7 @@ func (r *running) nameRest(ctx context.Context, all []hraft.Server) {
 			r.rename([]raft.Peer{p}, r.of.options.Identity.Group())
 			return
 		}
-		if p.Incarnation == "" && time.Since(r.witness.seenOf(s.Address).at) <= silentFor {
+		if p.Incarnation == "" && time.Since(r.ackTransport.seenOf(s.Address).at) <= silentFor {
 			peers = append(peers, p)
 		}
 	}

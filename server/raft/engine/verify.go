@@ -36,12 +36,12 @@ import (
 // would keep a member from going on with them. Nothing is changed; the member may be running, and then the log
 // may seem to end in the middle of a batch.
 func Check(dir string, w io.Writer) (err error) {
-	whose, err := Whose(dir)
+	member, err := MemberOf(dir)
 	if err != nil {
 		return err
 	}
 	c := checking{dir: dir, out: w}
-	c.printf("%s: the directory of '%s' (id and group)\n", dir, whose)
+	c.printf("%s: the directory of '%s' (id and group)\n", dir, member)
 	if lock, err := (disk.OS{}).Lock(filepath.Join(dir, lockFile)); err != nil {
 		c.printf("  a server is running on it\n")
 	} else {
