@@ -11,8 +11,8 @@ import (
 	"lockserver/server/raft/engine"
 )
 
-// runRecover is `lockserver recover` from its arguments, without that word, to its exit code: 0 if the member is
-// a group of one, 1 if nothing was changed.
+// runRecover is `lockserver recover` from its arguments, without that word, to its exit code: 0 if the
+// member is a group of one, 1 if nothing was changed.
 func runRecover(args []string, stdout, stderr io.Writer) int {
 	dir, accepted := "", false
 	f := flag.NewFlagSet("recover", flag.ContinueOnError)

@@ -65,8 +65,8 @@ func parseFile(f *flag.FlagSet, args []string) (path string, err error) {
 	return words[0], nil
 }
 
-// saveSnapshot has a member make a snapshot, and writes it to a file. The file is replaced only when all of it
-// has arrived and was verified.
+// saveSnapshot has a member make a snapshot, and writes it to a file. The file is replaced only when all of
+// it has arrived and was verified.
 func saveSnapshot(args []string, stdout io.Writer) error {
 	var r remote
 	f := flag.NewFlagSet("snapshot save", flag.ContinueOnError)

@@ -81,8 +81,8 @@ func field(out, name string) string {
 	return ""
 }
 
-// TestBackupAndRestore: a backup of a group has what was acknowledged before, is loaded by a single server, and
-// makes a new group with its data, leases and tokens.
+// TestBackupAndRestore: a backup of a group has what was acknowledged before, is loaded by a single server,
+// and makes a new group with its data, leases and tokens.
 func TestBackupAndRestore(t *testing.T) {
 	o := newOne(t)
 	o.start(t)

@@ -17,9 +17,10 @@ const (
 	longestAux = 1 << 20
 )
 
-// Rewrite copies a file from r to w with other AUX fields at its beginning: those in set replace the ones with
-// their names, and all others stay. It verifies the checksum of the file, unless that has none, and writes a
-// new one. The error wraps ErrCorrupt if the checksum is wrong; what w got is useless after any error.
+// Rewrite copies a file from r to w with other AUX fields at its beginning: those in set replace the ones
+// with their names, and all others stay. It verifies the checksum of the file, unless that has none, and
+// writes a new one. The error wraps ErrCorrupt if the checksum is wrong; what w got is useless after any
+// error.
 func Rewrite(w io.Writer, r io.Reader, set []AuxField) error {
 	in := &summed{in: bufio.NewReaderSize(r, 64<<10)}
 	out := &summing{out: w}

@@ -11,8 +11,8 @@ import (
 	"lockserver/commands"
 )
 
-// A backup is a snapshot that a client reads in pieces: RAFT BACKUP makes the snapshot and holds it open, RAFT
-// READ returns the next piece. The pieces are an RDB file.
+// A backup is a snapshot that a client reads in pieces: RAFT BACKUP makes the snapshot and holds it open,
+// RAFT READ returns the next piece. The pieces are an RDB file.
 
 const (
 	// mostBackups bounds how many are open at a time.

@@ -35,8 +35,8 @@ type Engine interface {
 	// OpenSnapshot opens the newest snapshot, after its checksum was verified. The caller closes it.
 	OpenSnapshot() (SnapshotInfo, io.ReadCloser, error)
 	Status() Status
-	// Survey is Status after all members were asked for their reports. It takes as long as the slowest answer,
-	// with a limit of about a second.
+	// Survey is Status after all members were asked for their reports. It takes as long as the slowest
+	// answer, with a limit of about a second.
 	Survey() Status
 
 	// Add makes a server a member, or changes the addresses of a member that cannot be reached. Remove ends

@@ -56,7 +56,8 @@ func ReadEntry(b []byte) (EntryInfo, error) {
 type Chain struct {
 	at    place
 	known bool
-	// Void counts entries that do not go on from where the log has come to. They have no effect on any member.
+	// Void counts entries that do not go on from where the log has come to. They have no effect on any
+	// member.
 	Void int
 }
 

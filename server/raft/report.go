@@ -23,7 +23,7 @@ type Report struct {
 	DiskFree, DiskSize int64
 }
 
-// NoReport is what is known of a member that has told nothing.
+// NoReport is the report of a member that has sent none.
 func NoReport() Report { return Report{ContactMS: -1, DiskFree: -1, DiskSize: -1} }
 
 // SnapshotAttempt is the last attempt to make a snapshot, successful or not.
@@ -45,11 +45,11 @@ type Observation struct {
 	HeardMS int64
 	// Version is the program's; empty: it is not known.
 	Version string
-	// Reported says that the member has told the fields of Report, which older versions do not.
+	// Reported says that the member has sent a Report, which older versions do not.
 	Reported bool
 	Report
-	// Lag is how many committed entries are not in the member's data, and LagMS for how long the first of them
-	// has been committed.
+	// Lag is how many committed entries are not in the member's data, and LagMS for how long the first of
+	// them has been committed.
 	Lag   uint64
 	LagMS int64
 	// SinceMS is, for a member that is not reachable, when it has answered last; 0: it never has.

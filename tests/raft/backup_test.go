@@ -66,9 +66,9 @@ func membersOf(g *fleet.Group, of ...*fleet.Process) string {
 	return strings.Join(all, " ")
 }
 
-// TestBackupUnderLoad: a backup from a follower, while clients write, has all that was acknowledged before it
-// began as far as that member had it, and makes a new group of three with the data, the leases and tokens that
-// never fall. A member of the old group cannot join it.
+// TestBackupUnderLoad: a backup from a follower, while clients write, has all that the follower had when it
+// began. It makes a new group of three with the data, the leases and tokens that never fall. A member of the
+// old group cannot join it.
 func TestBackupUnderLoad(t *testing.T) {
 	g, _ := formed(t)
 	leader := g.AwaitLeader()
@@ -144,9 +144,9 @@ func TestBackupUnderLoad(t *testing.T) {
 	require.Equal(t, "+OK", leader.Try("SET", "key0", "2").String())
 }
 
-// TestTwoOfThreeAreDead: with a majority gone for good the member that is left is made a group of one, with all
-// that was acknowledged and with tokens that rise. Members with new disks are added to it; one with its old
-// disk is refused.
+// TestTwoOfThreeAreDead: with a majority gone for good the member that is left is made a group of one, with
+// all that was acknowledged and with tokens that rise. Members with new disks are added to it; one with its
+// old disk is refused.
 func TestTwoOfThreeAreDead(t *testing.T) {
 	g, program := formed(t)
 	leader := g.AwaitLeader()
@@ -190,8 +190,8 @@ func TestTwoOfThreeAreDead(t *testing.T) {
 	require.Equal(t, "follower", row(c, "d")["role"].Str)
 }
 
-// TestDeadMemberIsSeen: RAFT MEMBERS tells of a member that is dead or that stands still, at the leader and at
-// a follower, and how far behind it is. A server is added meanwhile, and becomes a voter.
+// TestDeadMemberIsSeen: RAFT MEMBERS tells of a member that is dead or that stands still, at the leader and
+// at a follower, and how far behind it is. A server is added meanwhile, and becomes a voter.
 func TestDeadMemberIsSeen(t *testing.T) {
 	g, program := formed(t)
 	leader := g.AwaitLeader()

@@ -28,8 +28,8 @@ func fields(v resp.Value) map[string]resp.Value {
 	return all
 }
 
-// TestBackupInPieces: RAFT READ returns a backup piece by piece, in order and once, as an RDB file with the data
-// that the member had. It goes on while later snapshots take the place of that one.
+// TestBackupInPieces: RAFT READ returns a backup piece by piece, in order and once, as an RDB file with the
+// data that the member had. It goes on while later snapshots take the place of that one.
 func TestBackupInPieces(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)
@@ -158,7 +158,7 @@ func (f *fullDisk) Create(v hraft.SnapshotVersion, index, term uint64, c hraft.C
 	return f.SnapshotStore.Create(v, index, term, c, at, over)
 }
 
-// TestFailedSnapshot: a snapshot that could not be made is counted apart, and its error is told until one is
+// TestFailedSnapshot: a snapshot that could not be made is counted apart, and its error is shown until one is
 // made. A backup is refused with it, also when an older snapshot is there.
 func TestFailedSnapshot(t *testing.T) {
 	t.Parallel()

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// A log does not say which of its entries are committed. Recovery from a lost majority has to tell what may be
-// missing. So a member writes down now and then up to which entry it knows the log to be committed. The file is
-// not synced: what it says was true when it was written, and more may be true.
+// A log does not say which of its entries are committed. Recovery from a lost majority has to tell what may
+// be missing. So a member writes down now and then up to which entry it knows the log to be committed. The
+// file is not synced: what it says was true when it was written, and more may be true.
 
 const (
 	// committedFile has the number. Its format, do not change: the index with 20 digits, a space, the time in
@@ -29,8 +29,8 @@ type committed struct {
 	at    time.Time
 }
 
-// write writes an index if it has risen, unless it was written a moment ago. A failure is ignored: a full disk
-// makes itself known elsewhere.
+// write writes an index if it has risen, unless it was written a moment ago. A failure is ignored: a full
+// disk makes itself known elsewhere.
 func (c *committed) write(index uint64, now time.Time) {
 	if c == nil || index <= c.index || now.Sub(c.at) < writeCommittedEvery {
 		return

@@ -15,7 +15,7 @@
 //   - check.go compares data, handover.go transfers leadership.
 //   - survey.go asks the members how they are.
 //   - restore.go makes a member from a backup, recover.go a group from one member.
-//   - verify.go reads a directory.
+//   - verify.go reads a directory, committed.go writes down what is committed.
 //
 // In tests transport and stores are the library's own, in memory.
 package engine
@@ -66,8 +66,8 @@ type Options struct {
 	Position func(ctx context.Context, address string) (raft.Position, error)
 	// ReachClient says why no client is served at an address; nil: that is not looked at.
 	ReachClient func(ctx context.Context, address string) error
-	// Space returns how many bytes the file system with the stores has for new files, and how many in all; nil:
-	// that is not known.
+	// Space returns how many bytes the file system with the stores has for new files, and how many in all;
+	// nil: that is not known.
 	Space func() (free, size int64)
 	// committed writes down now and then what is committed; nil: nothing does.
 	committed *committed

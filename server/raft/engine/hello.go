@@ -28,7 +28,7 @@ type Hello struct {
 	// Checksums are the newest of its data; Checks says that it makes any.
 	Checksums []raft.Checksum
 	Checks    bool
-	// Report is how the server is, if it has told that.
+	// Report is the report of the server. Reported says that the answer has one.
 	raft.Report
 	Reported bool
 }
@@ -57,8 +57,8 @@ func (y *Identity) Tell(self raft.Peer) (Hello, error) {
 
 // The question for a Hello, do not change: these words, the group's name, the caller's id, and the called
 // address, with spaces between them. The answer is a line that begins with + and goes on as the query of a
-// URL. Words may be added to it. The word wantsReport behind the question asks for the server's report, too. An
-// older version refuses it, and is asked again without.
+// URL. Words may be added to it. The word wantsReport behind the question asks for the server's report, too.
+// An older version refuses it, and is asked again without.
 const (
 	question    = "lockserver-raft 2 hello"
 	wantsReport = "report"

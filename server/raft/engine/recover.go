@@ -21,8 +21,8 @@ type Recovered struct {
 	// Last is the newest entry of the log, and LastAt its time; the zero time: it has none.
 	Last   uint64
 	LastAt time.Time
-	// Committed is the newest entry that is known to be committed, and CommittedAt when that was written down.
-	// The zero time: it is known by the snapshot alone.
+	// Committed is the newest entry that is known to be committed, and CommittedAt when that was written
+	// down. The zero time: it is known by the snapshot alone.
 	Committed   uint64
 	CommittedAt time.Time
 	Snapshot    uint64
@@ -30,9 +30,9 @@ type Recovered struct {
 	Differed bool
 }
 
-// Recover makes the member whose files are in a server's directory a group of one, with all entries of its
-// log. It has a new id, so that the other members of the old group cannot join. The server must not run. It
-// writes nothing if dry.
+// Recover makes a group of one from the member in a server's directory, with all entries of its log. The
+// group has a new id, so that the other members of the old group cannot join. The server must not run.
+// Recover writes nothing if dry.
 func Recover(dir string, log *slog.Logger, dry bool) (r Recovered, err error) {
 	dir = filepath.Join(dir, "raft")
 	member, err := MemberOf(dir)

@@ -83,8 +83,8 @@ func TestRecoverOfNothing(t *testing.T) {
 	require.ErrorContains(t, err, "nothing to recover")
 }
 
-// TestCheckOfADirectory: a member's directory is sound, and stays as it is. A changed byte of the log is found,
-// wherever it is; behind the last batch it is cut off.
+// TestCheckOfADirectory: a member's directory is sound, and stays as it is. A changed byte of the log is
+// found, wherever it is; behind the last batch it is cut off.
 func TestCheckOfADirectory(t *testing.T) {
 	dir := filepath.Join(memberOf(t, 10), "raft")
 	files, err := filepath.Glob(filepath.Join(dir, "wal", "*.wal"))

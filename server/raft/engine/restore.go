@@ -24,8 +24,8 @@ import (
 	"lockserver/server/raft"
 )
 
-// A backup is an RDB file with facts about the group in AUX fields. Redis and lockserver load it as any other.
-// The names of the fields, do not change.
+// A backup is an RDB file with facts about the group in AUX fields. Redis and lockserver load it as any
+// other. The names of the fields, do not change.
 const (
 	auxIndex   = "lockserver-raft-index"
 	auxTerm    = "lockserver-raft-term"
@@ -43,7 +43,7 @@ type Backup struct {
 	Members string // as in the directive raft-members
 }
 
-// Write writes the backup, whose data is an RDB file. It verifies that file's checksum.
+// Write writes the backup. data is an RDB file; its checksum is verified.
 func (b *Backup) Write(w io.Writer, data io.Reader) error {
 	return rdb.Rewrite(w, data, []rdb.AuxField{
 		{Name: auxIndex, Value: strconv.FormatUint(b.Index, 10)}, {Name: auxTerm, Value: strconv.FormatUint(b.Term, 10)},
@@ -51,7 +51,7 @@ func (b *Backup) Write(w io.Writer, data io.Reader) error {
 		{Name: auxGroup, Value: b.Group}, {Name: auxMembers, Value: b.Members}})
 }
 
-// Save writes the backup to a file, whose data is an RDB file. It replaces the file when all was written and
+// Save writes the backup to a file. data is an RDB file. The file is replaced when all was written and
 // verified. After an error the file is as it was.
 func (b *Backup) Save(path string, data io.Reader) (is BackupFile, err error) {
 	part := path + ".part"
@@ -152,7 +152,7 @@ const tokenLeap = 3_600_000_000
 // from the same file, with the same words. The error says why nothing was made.
 func (o *Restoring) Restore() (b BackupFile, err error) {
 	if _, in := raft.Find(o.Members, o.ID); !in {
-		return b, fmt.Errorf("raft-id '%s' is none of raft-members", o.ID)
+		return b, fmt.Errorf("raft-members does not list the raft-id '%s'", o.ID)
 	}
 	if b, err = ReadBackup(o.File); err != nil {
 		return b, err

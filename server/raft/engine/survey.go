@@ -22,7 +22,8 @@ const (
 	surveyFor = time.Second
 	// mostSamples bounds how many times of commits are remembered.
 	mostSamples = 1024
-	// unreported is how many entries at the end of the log may be none of the machine's: a leader's first ones.
+	// unreported is how many entries at the end of the log may be none of the machine's: a leader's first
+	// ones.
 	unreported = 8
 )
 
@@ -227,9 +228,9 @@ func (r *running) contactMS() int64 {
 	return -1
 }
 
-// applied is the newest entry that is in the machine's data, and the newest in a snapshot. The library's own number is that of the newest
-// entry that waits to be applied. It counts here only if nothing waits and the machine has all but a few
-// entries, which are the library's own.
+// applied is the newest entry that is in the machine's data, and the newest in a snapshot. The library's own
+// number is that of the newest entry that waits to be applied. It counts here only if nothing waits and the
+// machine has all but a few entries, which are the library's own.
 func (r *running) applied() (index, snapshot uint64) {
 	queued, stats := r.raft.AppliedIndex(), r.raft.Stats()
 	snapshot, _ = strconv.ParseUint(stats["last_snapshot_index"], 10, 64)

@@ -15,8 +15,8 @@ import (
 	"lockserver/server/raft"
 )
 
-// TestBehind: for how long the first missing entry has been committed is known for as long back as the samples
-// go, also when there are more of them than are kept.
+// TestBehind: it is known for how long the first missing entry has been committed. That is so as far back as
+// the samples go, also when there are more of them than are kept.
 func TestBehind(t *testing.T) {
 	var y surveying
 	begun := time.UnixMilli(1_000_000)

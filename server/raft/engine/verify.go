@@ -33,8 +33,8 @@ import (
 
 // Check verifies the directory of a member: each batch and each entry of the log, the snapshots with their
 // data, and that the log goes on from the newest snapshot. It writes to w what they hold. The error is what
-// would keep a member from going on with them. Nothing is changed; the member may be running, and then the log
-// may seem to end in the middle of a batch.
+// would keep a member from going on with them. Nothing is changed; the member may be running, and then the
+// log may seem to end in the middle of a batch.
 func Check(dir string, w io.Writer) (err error) {
 	member, err := MemberOf(dir)
 	if err != nil {
@@ -157,7 +157,7 @@ func (c *checking) snapshot(s *writtenSnapshot, newest bool) error {
 	c.members(s.Configuration)
 	history, offset := placeOf(data)
 	if history == "" {
-		return errors.New("it does not say where it stands in the history")
+		return errors.New("it has no position in the history")
 	}
 	c.chain.StartAt(history, offset)
 	return nil
@@ -302,8 +302,8 @@ func (c *checking) entries(log *wal.WAL, files int) error {
 	return nil
 }
 
-// verifyFile verifies the checksums of a file of the log, and returns how many bytes are behind the last whole
-// batch. Only the last file may have any.
+// verifyFile verifies the checksums of a file of the log, and returns how many bytes are behind the last
+// whole batch. Only the last file may have any.
 func verifyFile(path string, last bool) (torn int64, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, iofs.ErrNotExist) && last {
