@@ -22,8 +22,8 @@ type Raft struct {
 	// ReadsMaxLagMS is how old the data of a follower may be from which it answers reads after READONLY, in
 	// milliseconds; 0: it answers none.
 	ReadsMaxLagMS int64
-	// TLS says whether what members send each other is encrypted: "yes", "no", or "loopback". The last is "no"
-	// on loopback addresses, and refused on others.
+	// TLS says whether what members send each other is encrypted: "yes", "no", or "loopback". The last is
+	// "no" on loopback addresses, and refused on others.
 	TLS string
 }
 

@@ -70,8 +70,8 @@ type distance struct {
 	asOf time.Time
 	// ahead are answers that this member has not come to yet, oldest first.
 	ahead []answered
-	// commit and skewMS are of the newest answer, which came at heard: the newest committed entry, and how
-	// far this machine's clock is ahead of that of the leader, at least.
+	// commit and skewMS are of the newest answer, which came at heard. commit is the newest committed entry.
+	// skewMS is how far this machine's clock is ahead of the leader's, at least.
 	commit uint64
 	skewMS int64
 	heard  time.Time

@@ -132,7 +132,7 @@ func (g *group) count(at []*member, written *atomic.Int64, stop <-chan struct{})
 	}
 }
 
-// unproved is an engine whose proofs fail on demand.
+// unproved is an engine with proofs that fail on demand.
 type unproved struct {
 	raft.Engine
 	on *atomic.Bool
