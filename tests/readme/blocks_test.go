@@ -98,6 +98,7 @@ var uses = map[string]string{
 	"sh survivor":   "TestGroup",
 	"ini unit":      "TestGroupUnit",
 	"yaml compose":  "TestGroupCompose",
+	"sh kubernetes": "packaging/chart tests what the chart makes",
 }
 
 // block is one fenced block of a page.
