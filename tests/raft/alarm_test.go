@@ -54,6 +54,11 @@ func TestNoAlarms(t *testing.T) {
 			require.Contains(t, text, `lockserver_raft_alarm{group="lockserver",kind="`+string(k)+`"} 0`+"\n")
 		}
 		require.Equal(t, "ok\n", m.page("/readyz"))
+		console := m.page("/server")
+		require.Contains(t, console, "Raft group lockserver")
+		for _, other := range g.all {
+			require.Contains(t, console, `id="member-`+other.peer.ID+`"`)
+		}
 	}
 }
 
@@ -70,6 +75,7 @@ func TestAlarmsOfMachines(t *testing.T) {
 	})
 	leader := g.leader()
 	g.all[2].alarmed(raft.AlarmCertificate, "a certificate of this server ends at "+ends.UTC().Format(time.RFC3339))
+	require.Contains(t, g.all[2].page("/server"), `<p class="problem">a certificate of this server ends at `)
 	require.NotContains(t, g.all[0].field("raft_alarm"), "certificate")
 	require.Contains(t, g.all[0].page("/metrics"), "\nlockserver_tls_certificate_end_seconds ")
 
