@@ -125,8 +125,8 @@ func TestEveryPageEmptyAndFull(t *testing.T) {
 	require.Empty(t, w.log.String())
 }
 
-// TestLocksWithWaitersComeFirst: the longest queue is at the top of the first page, also if its lock is older than
-// those that the page would show.
+// TestLocksWithWaitersComeFirst: the longest queue is at the top of the first page, also if its lock is older
+// than the latest ones.
 func TestLocksWithWaitersComeFirst(t *testing.T) {
 	w := newWorld(t)
 	w.client.Do("LOCK", "old", "ann", "PX", "600000")
