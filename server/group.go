@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"sync"
 
 	"lockserver/commands"
@@ -70,6 +71,9 @@ func (s *session) redirect(row *commands.Row, argv [][]byte, flags commands.Flag
 	if !g.Leads(&s.place) {
 		call := s.callOf(row, argv, flags)
 		if err := g.Redirect(&s.place, &call); err != nil && !(s.mayRead(row, flags) && s.executor.member.ServesReads()) {
+			if g.View().Leader == "" {
+				err = cmp.Or(s.executor.waitsForGroup(), err)
+			}
 			return err
 		}
 	}

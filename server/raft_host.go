@@ -303,20 +303,29 @@ func (s *session) refusedByGroup(row *commands.Row, flags commands.Flags) error 
 	case s.mayRead(row, flags):
 		return nil
 	}
-	leader, ok := m.Leader()
-	waits := ""
-	if !ok {
-		waits = m.Waiting()
+	if err := ex.waitsForGroup(); err != nil {
+		return err
 	}
+	leader, ok := m.Leader()
 	switch { // or this one was elected and does not serve yet
-	case waits != "":
-		return topology.Redirection(ex.downWord() + " This server is in no raft group yet: " + waits)
 	case !ok && ex.group.IsSentinel():
 		return commands.ErrMasterDown
 	case !ok, ex.group.IsCluster():
 		return errNoLeader
 	}
 	return commands.Error("READONLY This member of the raft group does not lead: " + leader.ID + " does, at " + leader.Client)
+}
+
+// waitsForGroup is the answer of a server that is to be a member of a group and is in none yet; nil: it is in
+// one.
+func (ex *executor) waitsForGroup() error {
+	if ex.member == nil {
+		return nil
+	}
+	if waits := ex.member.Waiting(); waits != "" {
+		return topology.Redirection(ex.downWord() + " This server is in no raft group yet: " + waits)
+	}
+	return nil
 }
 
 // downWord begins an error of a group that does not serve.

@@ -202,7 +202,7 @@ func TestWrongWordsOfSnapshots(t *testing.T) {
 		{"snapshot status /no/such", "no such file"},
 		{"snapshot restore " + old, "--dir, --raft-id and --raft-members are needed"},
 		{"snapshot restore " + old + " --dir D --raft-id a --raft-members a", "'a' is no member"},
-		{"snapshot restore " + old + " --dir D --raft-id b --raft-members a=h:1/h:2", "raft-id 'b' is none of raft-members"},
+		{"snapshot restore " + old + " --dir D --raft-id b --raft-members a=h:1/h:2", "raft-members does not list the raft-id 'b'"},
 		{"snapshot restore " + old + " --dir D --raft-id a --raft-members a=h:1/h:2", "truncated"},
 		{"recover", "--dir is needed"},
 		{"recover --dir " + dir, "is no directory of a member"},

@@ -83,12 +83,29 @@ func (r *running) survey() {
 	})
 	for {
 		r.surveyOnce(ctx)
+		pause := surveyEvery
+		if r.hasUnasked() {
+			pause = tendEvery
+		}
 		select {
 		case <-r.ended:
 			return
-		case <-time.After(surveyEvery):
+		case <-time.After(pause):
 		}
 	}
+}
+
+// hasUnasked reports whether there are members that were not asked yet.
+func (r *running) hasUnasked() bool {
+	all := r.members()
+	r.surveying.mu.Lock()
+	defer r.surveying.mu.Unlock()
+	for _, s := range all {
+		if _, asked := r.surveying.last[string(s.ID)]; !asked {
+			return true
+		}
+	}
+	return len(all) == 0
 }
 
 // surveyOnce asks all members at once, and remembers what they say.
