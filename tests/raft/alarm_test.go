@@ -67,19 +67,19 @@ func TestAlarmsOfMachines(t *testing.T) {
 	t.Parallel()
 	ends := time.Now().Add(13 * 24 * time.Hour)
 	g := newGroup(t, 3, func(eo *engine.Options, so *server.Options) {
-		if so.RaftOptions.ReadsMaxLag = 100 * time.Millisecond; eo.ID == "c" {
+		if pinned(100*time.Millisecond)(eo, so); eo.ID == "c" {
 			so.RaftOptions.CertificateEnds = func() time.Time { return ends }
 		} else {
 			so.RaftOptions.CertificateEnds = func() time.Time { return ends.Add(2 * 24 * time.Hour) }
 		}
 	})
-	leader := g.leader()
+	g.leader()
 	g.all[2].alarmed(raft.AlarmCertificate, "a certificate of this server ends at "+ends.UTC().Format(time.RFC3339))
 	require.Contains(t, g.all[2].page("/server"), `<p class="problem">a certificate of this server ends at `)
 	require.NotContains(t, g.all[0].field("raft_alarm"), "certificate")
 	require.Contains(t, g.all[0].page("/metrics"), "\nlockserver_tls_certificate_end_seconds ")
 
-	wrong := g.others(leader)[0]
+	wrong := g.all[2]
 	wrong.clock.byUS.Store(-time.Minute.Microseconds())
 	wrong.alarmed(raft.AlarmClock, "behind the time of the group")
 	wrong.clock.byUS.Store(0)
