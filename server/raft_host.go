@@ -312,16 +312,12 @@ func (ex *executor) refusedByGroup(row *commands.Row, flags commands.Flags) erro
 	return commands.Error("READONLY This member of the raft group does not lead: " + leader.ID + " does, at " + leader.Client)
 }
 
-// waitsForGroup is the answer of a server that is to be a member of a group and is in none yet; nil: it is in
-// one.
+// waitsForGroup is the answer of a server that waits to be added to a group; nil: it does not.
 func (ex *executor) waitsForGroup() error {
-	if ex.member == nil {
+	if ex.member == nil || !ex.member.AwaitsAdd() {
 		return nil
 	}
-	if waits := ex.member.Waiting(); waits != "" {
-		return topology.Redirection(ex.downWord() + " This server is in no raft group yet: " + waits)
-	}
-	return nil
+	return topology.Redirection(ex.downWord() + " This server is in no raft group yet: " + raft.AwaitsAdd)
 }
 
 // downWord begins an error of a group that does not serve.
