@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -118,6 +119,12 @@ func (ex *executor) sendOn() {
 
 // HoldWrites implements raft.MemberServer.
 func (h raftHost) HoldWrites(on bool) { h.holdWrites(on) }
+
+// HoldAll implements raft.Host.
+func (h raftHost) HoldAll() {
+	h.holdWrites(true)
+	h.pausing.all = true
+}
 
 // LastToken implements raft.MemberServer.
 func (h raftHost) LastToken() int64 { return h.durable.LastToken() }
@@ -318,6 +325,12 @@ func (ex *executor) waitsForGroup() error {
 		return nil
 	}
 	return topology.Redirection(ex.downWord() + " This server is in no raft group yet: " + raft.AwaitsAdd)
+}
+
+// awaitsNextLeader reports whether a command that is refused can wait, because this member is handing the lead
+// on: in a moment it is known where to send the client.
+func (ex *executor) awaitsNextLeader(err error) bool {
+	return ex.member != nil && ex.member.HandsOn() && errors.As(err, new(topology.Redirection))
 }
 
 // downWord begins an error of a group that does not serve.
