@@ -327,8 +327,8 @@ func (ex *executor) waitsForGroup() error {
 	return topology.Redirection(ex.downWord() + " This server is in no raft group yet: " + raft.AwaitsAdd)
 }
 
-// awaitsNextLeader reports whether a command that is refused can wait, because this member is handing the lead
-// on: in a moment it is known where to send the client.
+// awaitsNextLeader reports whether a command that is refused can wait, because this member is handing the
+// lead on: in a moment it is known where to send the client.
 func (ex *executor) awaitsNextLeader(err error) bool {
 	return ex.member != nil && ex.member.HandsOn() && errors.As(err, new(topology.Redirection))
 }
