@@ -48,8 +48,8 @@ func (c *cluster) do(words ...string) (kind byte, text string) {
 	return '-', "it is sent on for ever"
 }
 
-// TestTransferLosesNoRequest: while the lead is handed on again and again, each request of clients of a cluster
-// is answered, and no connection breaks.
+// TestTransferLosesNoRequest: while the lead is handed on again and again, each request of clients of a
+// cluster is answered, and no connection breaks.
 func TestTransferLosesNoRequest(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, func(eo *engine.Options, so *server.Options) {
