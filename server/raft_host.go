@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -119,6 +120,12 @@ func (ex *executor) sendOn() {
 
 // HoldWrites implements raft.MemberServer.
 func (h raftHost) HoldWrites(on bool) { h.holdWrites(on) }
+
+// HoldAll implements raft.Host.
+func (h raftHost) HoldAll() {
+	h.holdWrites(true)
+	h.pausing.all = true
+}
 
 // LastToken implements raft.MemberServer.
 func (h raftHost) LastToken() int64 { return h.durable.LastToken() }
@@ -316,16 +323,18 @@ func (s *session) refusedByGroup(row *commands.Row, flags commands.Flags) error 
 	return commands.Error("READONLY This member of the raft group does not lead: " + leader.ID + " does, at " + leader.Client)
 }
 
-// waitsForGroup is the answer of a server that is to be a member of a group and is in none yet; nil: it is in
-// one.
+// waitsForGroup is the answer of a server that waits to be added to a group; nil: it does not.
 func (ex *executor) waitsForGroup() error {
-	if ex.member == nil {
+	if ex.member == nil || !ex.member.AwaitsAdd() {
 		return nil
 	}
-	if waits := ex.member.Waiting(); waits != "" {
-		return topology.Redirection(ex.downWord() + " This server is in no raft group yet: " + waits)
-	}
-	return nil
+	return topology.Redirection(ex.downWord() + " This server is in no raft group yet: " + raft.AwaitsAdd)
+}
+
+// awaitsNextLeader reports whether a command that is refused can wait, because this member is handing the
+// lead on: in a moment it is known where to send the client.
+func (ex *executor) awaitsNextLeader(err error) bool {
+	return ex.member != nil && ex.member.HandsOn() && errors.As(err, new(topology.Redirection))
 }
 
 // downWord begins an error of a group that does not serve.

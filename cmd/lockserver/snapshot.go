@@ -227,6 +227,9 @@ func restoreSnapshot(args []string, stdout io.Writer) error {
 	}
 	printBackup(stdout, o.File, &b)
 	fmt.Fprintf(stdout, "restored to:  %s\nnew group:    %s\nmember:       %s of %s\n", filepath.Join(o.Dir, "raft"), o.GroupID, o.ID, members)
+	if b.Data.Databases > 1 {
+		fmt.Fprintln(stdout, "warning:      the file has keys in several databases; clients of a group reach database 0 alone, unless they find it by Sentinels")
+	}
 	if age := b.Age(time.Now()); age > 0 {
 		fmt.Fprintf(stdout, "The backup is %s old. When the group has a leader, leases and deadlines go on with what was left of them then.\n", age.Round(time.Second))
 	}

@@ -169,8 +169,8 @@ func (m *Member) Alarms() []Alarm {
 
 const noLeader = "the raft group has no leader"
 
-// Waiting is what this server waits for if it is in no group yet; empty: it is in one.
-func (m *Member) Waiting() string { return oneLineOf(m.engine.Status().Waiting) }
+// AwaitsAdd reports whether this server waits to be added to a group.
+func (m *Member) AwaitsAdd() bool { return m.engine.Status().Waiting == AwaitsAdd }
 
 // Unknowing is why this server knows of no leader, if more is known than that there is none.
 func (m *Member) Unknowing() error {

@@ -116,6 +116,9 @@ type Refusal struct {
 	Why  string
 }
 
+// AwaitsAdd is what a server waits for that has no founders, in Status.Waiting.
+const AwaitsAdd = "it waits to be made a member of a group (RAFT ADD)"
+
 // Status is how a member of a group is.
 type Status struct {
 	ID          string

@@ -45,6 +45,8 @@ type MemberServer interface {
 	Followed(follows bool)
 	// HoldWrites makes clients that write wait, and ends nothing, or goes on with that.
 	HoldWrites(on bool)
+	// HoldAll makes all clients wait, for a moment. HoldWrites(false) goes on with them.
+	HoldAll()
 	// ExtendLeases makes the leases of all locks end so much later, and the holds of all orders of sales. If
 	// the time is more than a moment, other keys with a deadline live longer by it, too.
 	ExtendLeases(byMS int64)

@@ -70,7 +70,9 @@ type Member struct {
 	unproposed
 	messages []byte // of the running unit
 	snapping bool   // a snapshot is being made
-	holding  bool   // writes are held for it
+	holding  bool   // writes are held for it, or all clients for a transfer
+	moving   bool   // the lead is handed on: clients are held until the next leader serves
+	seen     string // the leader that the host knows
 	// attempt is the last attempt to make a snapshot.
 	attempt SnapshotAttempt
 	// condition is what others may see without the lock; nil: the member has not started.
@@ -89,7 +91,9 @@ type Member struct {
 	// passes on.
 	opening sync.Mutex
 	term    int
-	counts  counts
+	// freed is the newest round that is over.
+	freed  int64
+	counts counts
 	// saidBehind is when the warning was last logged that this clock is behind. saidOut says that the log has
 	// the warning that this server is no member any more.
 	saidBehind time.Time
@@ -191,6 +195,9 @@ func (m *Member) Serves() bool { return m.state == leading } // plant:raft-serve
 // Rebuilding reports whether the data is not there.
 func (m *Member) Rebuilding() bool { return m.state == rebuilding }
 
+// HandsOn reports whether clients are held because the lead is handed on.
+func (m *Member) HandsOn() bool { return m.moving }
+
 // Failed is why the member has stopped; nil: it has not.
 func (m *Member) Failed() error { return m.failed }
 
@@ -232,6 +239,7 @@ func (m *Member) tell() {
 			m.host.EndUnit()
 		})
 		m.host.Seen(s)
+		m.host.Locked(func() { m.seen = s.Leader.ID })
 	}
 }
 
@@ -315,7 +323,9 @@ func (m *Member) notice() {
 
 // giveWay makes a leader a follower, and reports whether its data has what may never be committed.
 func (m *Member) giveWay() (ahead bool) {
-	m.release()
+	if !m.moving {
+		m.release()
+	}
 	m.host.HandOn()
 	m.messages = nil
 	m.host.Records(false)

@@ -201,6 +201,7 @@ func (m *Member) free(f flight) {
 	freed, left := 0, 0
 	if m.term == f.term {
 		freed, left = gate.Open(f.round)
+		m.freed = f.round
 	}
 	m.opening.Unlock()
 	gate.Gather(freed, left)

@@ -184,19 +184,43 @@ func transfer(m *Member, words []string) error {
 	if busy {
 		return commands.Error("ERR a snapshot is being made, or another transfer")
 	}
+	return asReply(m.handOn(id))
+}
+
+// handOn has another member lead while writes are held. For the moment of the election all clients are held,
+// so that they get no error: first until no reply waits for a round, then until the next leader serves.
+func (m *Member) handOn(id string) error {
 	m.awaitCommitted()
+	self := m.Status().ID
+	m.host.Slice(func() {
+		if m.state == leading {
+			m.moving = true
+			m.host.HoldAll()
+		}
+		m.host.EndUnit()
+	})
+	m.await(func() bool { return m.state != leading || m.allCommitted() && m.answered() })
 	err := m.engine.Transfer(id)
 	if err == nil {
 		// As long as this member has not heard that it leads no more, the reply would wait for a round that
 		// is going to be lost, with the client's connection.
 		m.await(func() bool { return m.state != leading })
+		m.await(func() bool { return m.applied.id != m.id && m.seen != "" && m.seen != self })
 	}
 	m.host.Slice(func() {
 		m.notice()
+		m.moving = false
 		m.release()
 		m.host.EndUnit()
 	})
-	return asReply(err)
+	return err
+}
+
+// answered reports whether no reply waits for a round.
+func (m *Member) answered() bool {
+	m.opening.Lock()
+	defer m.opening.Unlock()
+	return m.freed >= m.due
 }
 
 // HandOver has another member lead, any. Without the lock; it takes no longer than an election.
