@@ -36,8 +36,8 @@ func pinned(lag time.Duration) func(*engine.Options, *server.Options) {
 	}
 }
 
-// undisturbed runs f until the leader was the same all the time. f returns what is wrong; empty: nothing. On a
-// busy machine a leader may lose its lead for a moment.
+// undisturbed runs f until the leader was the same all the time. f returns what is wrong; empty: nothing. A
+// leader on a busy machine may lose its lead for a moment.
 func (g *group) undisturbed(f func(leader *member) (wrong string)) {
 	g.t.Helper()
 	wrong := ""
