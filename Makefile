@@ -89,7 +89,7 @@ flaky: ## run each package's tests 20 times on a busy machine, and list those th
 
 # Planted faults show that tests would notice. go test alone checks that each fault still has its place in the sources.
 planted: ## build the server with planted faults, and see that the tests of the server, times, sales, sessions, fairness and linearizability find each
-	$(GO) test -p 1 -count=1 -timeout 30m -run '^TestPlanted' $(GOTESTFLAGS) ./server ./tests/timed ./tests/sales ./tests/sessions ./tests/fairness ./tests/linearizability -planted
+	$(GO) test -p 1 -count=1 -timeout 30m -run '^TestPlanted' $(GOTESTFLAGS) ./server ./tests/queued ./tests/timed ./tests/sales ./tests/sessions ./tests/fairness ./tests/linearizability -planted
 
 planted-long: ## the same for the tests of crashes, hostile clients, raft groups and the simulation
 	$(GO) test -p 1 -count=1 -timeout 30m -run '^TestPlanted' $(GOTESTFLAGS) ./tests/crash ./tests/hostile -planted

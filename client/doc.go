@@ -23,8 +23,11 @@
 // confirmed; one that cannot be goes to the next waiter. A caller that goes leaves the queue, and a lock that
 // was granted meanwhile is released.
 //
-// Every command is one that may be sent twice: LOCK says ONCE, UNLOCK names the token, and an order of a sale
-// has its id. A command under a guard need not be, and is sent once.
+// Permits of a semaphore are held, waited for and lost as locks are ([Client.Semaphore]). Waits for a limiter
+// ([Client.Limiter]) share the connection as well. Those for a latch ([Client.Latch]) have one for each latch.
+//
+// Every command is one that may be sent twice: LOCK says ONCE, UNLOCK names the token, an order of a sale and a
+// delayed entry have their ids. A command under a guard and LATCH.DOWN need not be, and are sent once.
 //
 // The package owns owners, their connection, and what becomes of calls that nobody answered. It must not
 // know the server's packages: it speaks to a server of another machine. It works with go-redis ([New]), and

@@ -47,7 +47,7 @@ func (s Sale) Buy(ctx context.Context, user, order string, pieces ...int) (Outco
 	for _, n := range pieces {
 		words = append(words, "QTY", strconv.Itoa(n))
 	}
-	n, err := s.number(ctx, words)
+	n, err := s.client.number(ctx, words)
 	return Outcome(n), err
 }
 
@@ -66,7 +66,7 @@ func (s Sale) Cancel(ctx context.Context, user, order string) (done bool, err er
 // settle sends a command whose reply is 1 or, when there is nothing left to do, 0. What was done may have
 // been done by the same command, sent before, whose answer was lost: so the order's record is looked at.
 func (s Sale) settle(ctx context.Context, command, user, order, state string) (bool, error) {
-	n, err := s.number(ctx, []string{command, s.voucher, user, order})
+	n, err := s.client.number(ctx, []string{command, s.voucher, user, order})
 	if n != 0 || err != nil {
 		return n == 1, err
 	}
@@ -78,8 +78,9 @@ func (s Sale) settle(ctx context.Context, command, user, order, state string) (b
 	return strings.HasPrefix(record, state+" "), nil
 }
 
-func (s Sale) number(ctx context.Context, words []string) (int64, error) {
-	reply, err := s.client.again(ctx, words)
+// number sends a command that may be sent twice, and whose reply is an integer.
+func (c *Client) number(ctx context.Context, words []string) (int64, error) {
+	reply, err := c.again(ctx, words)
 	if err != nil {
 		return -1, err
 	}

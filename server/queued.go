@@ -118,9 +118,11 @@ func (ex *executor) enqueue(c *commands.Ctx, wait *commands.Wait) error {
 	r := waiting.Request{DB: c.DB.ID(), Keys: wait.Keys, Owner: wait.Owner, Units: wait.Units, Reentrant: !wait.Permits, Counts: wait.Counts, Strict: wait.Queue, Kind: uint8(wait.Kind)}
 	r.First, r.Name = w.textOf(wait.Keys[0]), w.textOf(wait.Owner)
 	ex.queues.Enter(&w.Waiter, w, &r)
-	if cycle := ex.queues.Deadlock(&w.Waiter); cycle != nil {
-		ex.queues.Leave(&w.Waiter, false)
-		return ex.refuseDeadlock(cycle)
+	if !w.lock.Limiter() { // a limiter waits for time alone
+		if cycle := ex.queues.Deadlock(&w.Waiter); cycle != nil {
+			ex.queues.Leave(&w.Waiter, false)
+			return ex.refuseDeadlock(cycle)
+		}
 	}
 	ex.queuedWaits++
 	ex.setDeadline(w, wait.DeadlineMS)
@@ -201,6 +203,11 @@ func (ex *executor) tryQueued(w *queuedWait) (done bool) {
 	c := ex.freeCtx(&w.parkedCall)
 	ex.queuedOut.Rollback(0)
 	c.Out = &ex.queuedOut // it is not sent
+	if ex.follows {       // its turn came before it was told: see demotion
+		ex.refuseQueued(w, attach.Failover)
+		ex.spareCtx(c)
+		return true
+	}
 	if !w.session.ended() {
 		ex.tracking.act(w.session)
 	}
@@ -219,6 +226,8 @@ func (ex *executor) tryQueued(w *queuedWait) (done bool) {
 		ex.stats.Errors.Count(err.Error())
 		ex.refuseQueued(w, refusalOf(err))
 		done = true
+	case done && w.lock.Limiter():
+		ex.takenQueued(w, keys)
 	case done:
 		ex.grantQueued(w, keys)
 	}
@@ -287,6 +296,13 @@ func (ex *executor) grantQueued(w *queuedWait, keys [][]byte) {
 	ex.tellOutcome(w, w.granted(g))
 }
 
+// takenQueued is the end of a wait that got its units. There is nothing to confirm: they are taken.
+func (ex *executor) takenQueued(w *queuedWait, keys [][]byte) {
+	ex.leaveQueues(w, true)
+	ex.tellOutcome(w, attach.Outcome{Owner: w.Owner(), Keys: []string{string(keys[0])}, Limiter: true, Reply: slices.Clone(ex.queuedOut.Buf)})
+	w.session.queued.unlink(w)
+}
+
 // refuseQueued ends a wait without the locks.
 func (ex *executor) refuseQueued(w *queuedWait, why attach.Refusal) {
 	ex.leaveQueues(w, false)
@@ -331,6 +347,10 @@ func (ex *executor) passOn(w *queuedWait) {
 	db, anew := ex.store.DB(w.DB()), false
 	g := ex.grantOf(w)
 	if g == nil { // it was confirmed while writes were paused
+		return
+	}
+	if ex.follows { // see demotion
+		ex.endGrant(g)
 		return
 	}
 	for i, key := range g.Keys {
@@ -448,26 +468,45 @@ func (ex *executor) detachedFrom(s *session) {
 	}
 }
 
-// endQueued ends all waits with NOTIFY, and all grants that are not confirmed. silently: no session is
-// informed.
-func (ex *executor) endQueued(why attach.Refusal, silently bool) {
+// endQueued ends all waits with NOTIFY, and all grants that are not confirmed. No session is informed.
+func (ex *executor) endQueued() {
 	for w := ex.queues.Oldest(); w != nil; {
 		next := w.Later()
 		if of, ok := w.Call().(*queuedWait); ok {
 			ex.leaveQueues(of, false)
 			of.session.queued.unlink(of)
-			if !silently {
-				ex.tellRefusal(of, why)
-			}
 		}
 		w = next
 	}
-	var left []*waiting.Grant
-	ex.grants.Each(func(g *waiting.Grant) bool {
-		left = append(left, g)
-		return true
-	})
-	for _, g := range left {
+	for g := ex.grants.Any(); g != nil; g = ex.grants.Any() {
 		ex.endGrant(g)
 	}
+}
+
+// demotion ends the waits with NOTIFY, and the grants that are not confirmed, when the server has become a
+// replica. There may be a hundred thousand of them, so it ends one at a time, and other units run in between.
+// A wait that gets a turn before that ends then.
+type demotion struct {
+	timer timer
+	until uint64 // the number of the last wait
+}
+
+// endQueuedLater begins it.
+func (ex *executor) endQueuedLater() {
+	ex.demotion.timer.Of = &ex.demotion
+	ex.demotion.until = ex.queues.Entered()
+	ex.timers.set(&ex.demotion.timer, ex.store.NowMS())
+}
+
+// fire implements firer. All waits for locks that block their clients have ended before it begins.
+func (d *demotion) fire(ex *executor) {
+	// plant:demotion
+	if w := ex.queues.Oldest(); w != nil && w.Number() <= d.until {
+		ex.refuseQueued(w.Call().(*queuedWait), attach.Failover)
+	} else if g := ex.grants.Any(); g != nil && ex.follows {
+		ex.endGrant(g)
+	} else {
+		return
+	}
+	ex.timers.set(&d.timer, ex.store.NowMS())
 }

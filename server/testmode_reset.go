@@ -80,7 +80,7 @@ func (ex *executor) forgetAll() {
 			ex.answer(w, func(*commands.Ctx) error { return errReset })
 		}
 	}
-	ex.endQueued(attach.Cancelled, true)
+	ex.endQueued()
 	ex.unpause()
 	ex.faults.Forget()
 	ex.durable.Forget()

@@ -47,7 +47,7 @@ var pages = []page{
 	{path: "docs/LOCK-GUARANTEES.md"},
 	{path: "docs/NATIVE.md"},
 	{path: "docs/SECURITY.md"},
-	{path: "docs/SEMAPHORES.md"},
+	{path: "docs/SEMAPHORES.md", code: "semaphores_example_test.go"},
 	{path: "docs/SECKILL.md", code: "sales_example_test.go"},
 	{path: "docs/zh-CN/LOCKS.md", original: "docs/LOCKS.md"},
 	{path: "docs/zh-CN/MIGRATION.md"},
