@@ -31,14 +31,14 @@ type world struct {
 	semaphore bool
 	dial      func() (net.Conn, error)
 	mu        sync.RWMutex // held to write while the server is started again
-	owners  atomic.Int64
-	began   time.Time
-	record  sync.Mutex
-	history []*operation
-	spans   []span // in which requests may have been in the queue
-	permits [mostTakes]int64
-	counts  map[string]int
-	err     error
+	owners    atomic.Int64
+	began     time.Time
+	record    sync.Mutex
+	history   []*operation
+	spans     []span // in which requests may have been in the queue
+	permits   [mostTakes]int64
+	counts    map[string]int
+	err       error
 }
 
 // span is a time in which a request may have been in the queue.
