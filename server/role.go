@@ -5,7 +5,6 @@ import (
 
 	"lockserver/commands"
 	"lockserver/persistence/disk"
-	"lockserver/server/attach"
 	"lockserver/server/replication"
 )
 

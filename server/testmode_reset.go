@@ -7,7 +7,6 @@ import (
 	"lockserver/commands"
 	"lockserver/internal/config"
 	"lockserver/server/acl"
-	"lockserver/server/attach"
 )
 
 // TEST.RESET: everything is as when the server had just started, but connections stay, and what a library
