@@ -163,7 +163,7 @@ func TestNotifyLimitIsShown(t *testing.T) {
 	require.Equal(t, "+QUEUED", c.Do("LIMIT.TAKE", "k", "1", "1", "60000", "WAIT", "5000", "NOTIFY", "ann").String())
 	require.Contains(t, c.Do("LOCK.WAITERS").String(), `"owner" "ann"`)
 	require.EqualValues(t, 1, infoNumber(t, c, "lock_waiters_notify"))
-	require.Equal(t, "$nil", c.Do("LOCK.INFO", "k").String())
+	require.Contains(t, c.Do("LOCK.INFO", "k").String(), "-WRONGTYPE")
 }
 
 // A server that becomes a replica ends a hundred thousand waits, and the grants that are not confirmed, one
@@ -183,7 +183,7 @@ func TestNotifyManyDemoted(t *testing.T) {
 	m.mu.Unlock()
 	t.Logf("the demotion took %v", time.Since(began))
 	count := func() int { return m.queuedWaits + m.grants.Len() }
-	require.Equal(t, howManyWaits+1, count(), "nothing is done for each wait at once")
+	require.Equal(t, howManyWaits+1-dueBudget, count(), "no more is done at once")
 	ended, longest := m.dueInSlices(count)
 	t.Logf("the longest slice took %v for the end of %d waits and grants", longest, ended)
 	require.LessOrEqual(t, ended, dueBudget)

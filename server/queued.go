@@ -484,8 +484,8 @@ func (ex *executor) endQueued() {
 }
 
 // demotion ends the waits with NOTIFY, and the grants that are not confirmed, when the server has become a
-// replica. There may be a hundred thousand of them, so it ends one at a time, and other units run in between.
-// A wait that gets a turn before that ends then.
+// replica. There may be a hundred thousand of them. So it ends a slice of them at once, and then one at a time
+// as they are due, and other units run in between. A wait that gets a turn before that ends then.
 type demotion struct {
 	timer timer
 	until uint64 // the number of the last wait
@@ -493,20 +493,35 @@ type demotion struct {
 
 // endQueuedLater begins it.
 func (ex *executor) endQueuedLater() {
-	ex.demotion.timer.Of = &ex.demotion
-	ex.demotion.until = ex.queues.Entered()
-	ex.timers.set(&ex.demotion.timer, ex.store.NowMS())
+	d := &ex.demotion
+	d.timer.Of, d.until = d, ex.queues.Entered()
+	for range dueBudget {
+		if !d.endOne(ex) {
+			return
+		}
+	}
+	ex.timers.set(&d.timer, ex.store.NowMS())
 }
 
-// fire implements firer. All waits for locks that block their clients have ended before it begins.
+// fire implements firer.
 func (d *demotion) fire(ex *executor) {
+	if d.endOne(ex) {
+		ex.timers.set(&d.timer, ex.store.NowMS())
+	}
+}
+
+// endOne ends one wait, or one grant; false: there is none left. All waits for locks that block their clients
+// have ended before.
+func (d *demotion) endOne(ex *executor) bool {
 	// plant:demotion
 	if w := ex.queues.Oldest(); w != nil && w.Number() <= d.until {
 		ex.refuseQueued(w.Call().(*queuedWait), attach.Failover)
-	} else if g := ex.grants.Any(); g != nil && ex.follows {
-		ex.endGrant(g)
-	} else {
-		return
+		return true
 	}
-	ex.timers.set(&d.timer, ex.store.NowMS())
+	g := ex.grants.Any()
+	if g == nil || !ex.follows {
+		return false
+	}
+	ex.endGrant(g)
+	return true
 }
