@@ -29,6 +29,8 @@ type request struct {
 	waitMS  int64 // 0: it does not wait
 	notify  bool
 	call    int64 // when it was asked first
+	// doubts are the times at which the server may have granted it, and given it back later by itself.
+	doubts []string
 }
 
 func (c *client) live() {
@@ -182,11 +184,17 @@ func (c *client) words(r *request) []string {
 	return words
 }
 
-// maybe writes down that the server may have granted a request since it was asked, and given it back.
-func (c *client) maybe(r *request, note string) {
+// maybe records that the server may have granted a request since it was asked. It may give it back by itself
+// until the request is over.
+func (c *client) maybe(r *request, note string) { r.doubts = append(r.doubts, note) }
+
+// settle writes the doubts of a request down, which is over.
+func (c *client) settle(r *request) {
 	now := c.world.now()
-	c.world.add(&operation{kind: take, owner: r.number, permits: r.permits, call: r.call, ret: now, unknown: true, note: note},
-		&operation{kind: back, owner: r.number, permits: r.permits, call: r.call, ret: now, unknown: true, note: note})
+	for _, note := range r.doubts {
+		c.world.add(&operation{kind: take, owner: r.number, permits: r.permits, call: r.call, ret: now, unknown: true, note: note},
+			&operation{kind: back, owner: r.number, permits: r.permits, call: r.call, ret: now, unknown: true, note: note})
+	}
 }
 
 // had writes down that a request was granted.
@@ -199,6 +207,7 @@ func (c *client) had(r *request, token int64, how string) bool {
 // acquire asks until the request is granted (true), or over.
 func (c *client) acquire(r *request) bool {
 	defer func() {
+		c.settle(r)
 		if r.waitMS > 0 {
 			c.world.record.Lock()
 			c.world.spans = append(c.world.spans, span{r.number, r.call, c.world.now()})
