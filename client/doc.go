@@ -26,8 +26,8 @@
 // Permits of a semaphore are held, waited for and lost as locks are ([Client.Semaphore]). Waits for a limiter
 // ([Client.Limiter]) share the connection as well. Those for a latch ([Client.Latch]) have one for each latch.
 //
-// Every command is one that may be sent twice: LOCK says ONCE, UNLOCK names the token, an order of a sale and a
-// delayed entry have their ids. A command under a guard and LATCH.DOWN need not be, and are sent once.
+// Every command is one that may be sent twice: LOCK says ONCE, UNLOCK names the token, and an order of a sale
+// and a delayed entry have their ids. A command under a guard and LATCH.DOWN need not be, and are sent once.
 //
 // The package owns owners, their connection, and what becomes of calls that nobody answered. It must not
 // know the server's packages: it speaks to a server of another machine. It works with go-redis ([New]), and

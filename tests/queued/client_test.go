@@ -305,11 +305,13 @@ func (c *client) confirm(r *request, token int64) (over, held bool) {
 // refused takes the reason of a refusal.
 func (c *client) refused(r *request, reason string) (over, held bool) {
 	c.world.count(reason)
-	switch reason {
-	case "timeout":
+	switch {
+	case len(r.doubts) > 0: // it may be the outcome of an earlier wait, and the request is queued again
+		return true, c.giveUp(r)
+	case reason == "timeout":
 		c.world.add(&operation{kind: none, owner: r.number, permits: r.permits, call: r.call, ret: c.world.now()})
 		return true, false
-	case "unconfirmed", "cancelled":
+	case reason == "unconfirmed", reason == "cancelled":
 		c.maybe(r, reason)
 		return true, c.giveUp(r)
 	}

@@ -86,7 +86,7 @@ func TestQueuedHistories(t *testing.T) {
 	s.run(ctx, testkit.SeedOr(*seedFlag))
 	t.Log(s)
 	require.NoError(t, s.err)
-	require.Less(t, s.undecided, 1+s.worlds/10)
+	require.LessOrEqual(t, s.undecided, 2+s.worlds/5)
 	for _, what := range []string{"take", "back", "used", "unknown", "confirmed", "granted at once"} {
 		require.Positive(t, s.counts[what], what)
 	}

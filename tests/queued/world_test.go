@@ -18,8 +18,8 @@ import (
 
 const (
 	key      = "key"
-	clients  = 6
-	requests = 20 // a client
+	clients  = 5
+	requests = 16 // a client
 	// confirmMS is how long a grant waits for its confirmation: a third of lock-watchdog-timeout.
 	confirmMS = 40
 	limit     = 3 // of the semaphore
@@ -103,7 +103,7 @@ func (w *world) disturb(random *rand.Rand, quiet <-chan struct{}) {
 		select {
 		case <-quiet:
 			return
-		case <-time.After(time.Duration(1+random.IntN(8_000)) * time.Microsecond):
+		case <-time.After(time.Duration(1+random.IntN(16_000)) * time.Microsecond):
 		}
 		// The admin's is the first, and ids rise: one of the latest is somebody's.
 		id, err := admin.call("CLIENT", "ID")
