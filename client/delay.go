@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Delay adds entries to a stream later. The server keeps them until they are due, and workers read the stream
-// as any other.
+// Delay adds entries to a stream later. The server keeps them until they are due, and workers read the
+// stream as any other.
 type Delay struct {
 	client *Client
 	stream string
@@ -45,12 +45,12 @@ type Entry struct {
 
 var errFields = errors.New("an entry has fields and values in turn, one pair at least")
 
-// Add keeps an entry until it is due. fields are fields and values in turn. The id is the name by which it is
-// cancelled or moved; with an empty one the client makes one, and returns it.
+// Add keeps an entry until it is due. fields are fields and values in turn. The id is the name by which it
+// is cancelled or moved; with an empty one the client makes one, and returns it.
 //
 // added is false if an entry of this id was pending: nothing has changed then. So a call that is sent again
-// adds one entry. An entry that is due within [Timeout] may have been added to the stream by then, and is
-// added once more: give workers something to know it by.
+// adds one entry. An entry that is due within [Timeout] may have fired by then, and is added once more. So
+// give workers something to recognise it by.
 func (d Delay) Add(ctx context.Context, id string, due Due, fields ...string) (entry string, added bool, err error) {
 	if len(fields) == 0 || len(fields)%2 != 0 {
 		return "", false, errFields
@@ -64,8 +64,9 @@ func (d Delay) Add(ctx context.Context, id string, due Due, fields ...string) (e
 	return id, reply != nil, err
 }
 
-// Cancel takes a pending entry out. done: false says that none of this id is pending any more: it was added
-// to the stream or cancelled before, which may have been by this call, if the connection broke.
+// Cancel takes a pending entry out. done is false if no entry of this id is pending: it was added to the
+// stream, or cancelled before. If the connection broke, an earlier attempt of this call may have cancelled
+// it.
 func (d Delay) Cancel(ctx context.Context, id string) (done bool, err error) {
 	n, err := d.client.number(ctx, []string{"DELAY.CANCEL", d.stream, id})
 	return n == 1, err

@@ -17,8 +17,8 @@ type Latch struct {
 // Latch returns the latch at key. Nothing is sent. A latch that was never set is open.
 func (c *Client) Latch(key string) Latch { return Latch{c, key} }
 
-// Set closes the latch with a count, unless it is closed already; done: it was not, or this call was sent
-// twice and the first answer was lost.
+// Set closes the latch with a count. done is false if it was closed already. If the connection broke, an
+// earlier attempt of this call may have closed it.
 func (l Latch) Set(ctx context.Context, count int) (done bool, err error) {
 	n, err := l.client.number(ctx, []string{"LATCH.SET", l.key, strconv.Itoa(count)})
 	return n == 1, err
@@ -30,9 +30,9 @@ func (l Latch) Count(ctx context.Context) (int, error) {
 	return int(max(n, 0)), err
 }
 
-// Down counts one down, or as many as are given, and returns what is left. It is sent once, over the client's
-// own connection: after an error of the connection it may have been done or not. It returns at the end of
-// ctx, and within [Timeout] in any case.
+// Down counts one down, or as many as are given, and returns what is left. It is sent once, over the
+// client's own connection: after an error of the connection it may have been done or not. It returns at the
+// end of ctx, and within [Timeout] in any case.
 func (l Latch) Down(ctx context.Context, by ...int) (left int, err error) {
 	sum := 0
 	for _, n := range by {
@@ -55,9 +55,9 @@ func (l Latch) Down(ctx context.Context, by ...int) (left int, err error) {
 	return int(n), nil
 }
 
-// Wait returns nil when the latch is open, ctx's error with its cause when that ends first, [ErrClosed] after
-// [Client.Close], or what the server replied. While the server is away it waits. All calls of a client that
-// wait for one latch share a connection, beside the client's own.
+// Wait returns nil when the latch is open, ctx's error with its cause when that ends first, [ErrClosed]
+// after [Client.Close], or what the server replied. While the server is away it waits. All calls of a client
+// that wait for one latch share a connection, beside the client's own.
 func (l Latch) Wait(ctx context.Context) error {
 	k := l.client.keeper
 	if ctx.Err() != nil {

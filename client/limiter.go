@@ -31,7 +31,8 @@ type Taken struct {
 	Allowed   bool // the units are taken
 	Limit     int  // the burst
 	Remaining int  // units that could be taken now
-	// RetryAfter is when the cost could be taken; 0 if it was allowed. ResetAfter is when the limiter is full.
+	// RetryAfter is after which time the cost could be taken; 0 if it was allowed. ResetAfter is after which
+	// time the limiter is full.
 	RetryAfter, ResetAfter time.Duration
 }
 
@@ -79,7 +80,7 @@ func (l Limiter) Wait(ctx context.Context, cost ...int) (Taken, error) {
 	case o.err == nil:
 		return taken(o.tokens)
 	case o.doubtful:
-		k.owe(w.undo(t.owner), nil)
+		k.mustSend(w.undo(t.owner), nil)
 	}
 	if errors.Is(o.err, ErrNotAcquired) {
 		o.err = notAcquired(limited)

@@ -20,7 +20,8 @@ type Semaphore struct {
 // that the semaphore has.
 func (c *Client) Semaphore(key string, limit int) Semaphore { return Semaphore{c, key, limit} }
 
-// Permits is how many permits [Semaphore.Acquire] takes: 1 without it. All are granted in one moment, or none.
+// Permits is how many permits [Semaphore.Acquire] takes: 1 without it. All are granted in one moment, or
+// none.
 func Permits(n int) Option { return func(w *wish) { w.permits = n } }
 
 var errNoPermits = errors.New("Permits is an option of a semaphore, and not of a lock")
@@ -28,9 +29,9 @@ var errNoPermits = errors.New("Permits is an option of a semaphore, and not of a
 // Acquire takes permits, waiting for them as long as ctx and [Wait] allow. The queue is strict: a large
 // request at its head is not overtaken by small ones. [Lease] has the permits come back after that time.
 //
-// Calls with the context of a lock, or of permits that are held, belong to the same task, so the server finds
-// deadlocks between its locks and its first permits of each semaphore. Each call takes permits of its own: a
-// semaphore is not reentrant.
+// Calls with the context of a lock, or of permits that are held, belong to the same task. The server finds
+// deadlocks between a task's locks and its first permits of each semaphore. Each call takes permits of its
+// own: a semaphore is not reentrant.
 //
 // Errors are those of [Client.Lock]. A semaphore that has another limit is a [ReplyError] that begins with
 // LIMITMISMATCH.
@@ -54,8 +55,9 @@ func (s Semaphore) acquire(ctx context.Context, w wish, options []Option) (*Perm
 	return &Permit{l}, nil
 }
 
-// Resize sets how many permits the semaphore has. Holders keep what they have. changed: there is a semaphore;
-// otherwise the limit of the next Acquire counts. Programs that still give the old limit are refused.
+// Resize sets how many permits the semaphore has. Holders keep what they have. changed: there is a
+// semaphore; otherwise the limit of the next Acquire counts. Programs that still give the old limit are
+// refused.
 func (s Semaphore) Resize(ctx context.Context, limit int) (changed bool, err error) {
 	n, err := s.client.number(ctx, []string{"SEM.RESIZE", s.key, strconv.Itoa(limit)})
 	return n == 1, err
@@ -92,8 +94,8 @@ func releaseWords(key, owner string, token int64) []string {
 	return []string{"SEM.RELEASE", key, owner, "TOKEN", strconv.FormatInt(token, 10)}
 }
 
-// backWords are the commands that give a grant back without knowing what it is of: the other one is an error,
-// or finds nothing.
+// backWords are the commands that give a grant back without knowing what it is of: the other one is an
+// error, or finds nothing.
 func backWords(keys []string, many bool, owner string, tokens []int64) [][]string {
 	commands := [][]string{unlockWords(keys, many, owner, tokens)}
 	if !many {

@@ -97,7 +97,7 @@ func limitTake(c *Ctx) error {
 	}
 	w := Wait{Keys: [][]byte{l.key}, DeadlineMS: c.WaitEndMS(l.waitMS), Queue: true, Try: tryTake, TimedOut: refuseTake}
 	if l.owner != nil {
-		w.Notify, w.Owner, w.Units, w.Permits, w.Lock = true, l.owner, 1, true, WaitingLock{number: 1, kind: waitsForUnits}
+		w.Notify, w.Owner, w.Units, w.Permits, w.Lock = true, l.owner, 1, true, waitingUnits()
 	}
 	err = c.Block(w)
 	if err == nil {

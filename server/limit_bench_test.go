@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// BenchmarkLimit measures LIMIT.TAKE beside INCR, on a thousand keys each, in turn. The figures are of one run,
-// the least of many rounds.
+// BenchmarkLimit measures LIMIT.TAKE beside INCR, on a thousand keys each, in turn. The figures are of one
+// run, the least of many rounds.
 func BenchmarkLimit(b *testing.B) {
 	const round = 512
 	for _, pipeline := range []int{1, 16} {
 		b.Run(fmt.Sprintf("pipeline=%d", pipeline), func(b *testing.B) {
 			s := toNowhere(b)
-			var room batch
+			var buf batch
 			var requests [2][][]byte
 			for i := 0; i < 1024; i += pipeline {
 				var count, take []byte
@@ -30,7 +30,7 @@ func BenchmarkLimit(b *testing.B) {
 				for kind := range requests {
 					start := time.Now()
 					for n := range round / pipeline {
-						s.Feed(requests[kind][(next+n)%len(requests[kind])], &room, nil)
+						s.Feed(requests[kind][(next+n)%len(requests[kind])], &buf, nil)
 					}
 					if took := time.Since(start); least[kind] == 0 || took < least[kind] {
 						least[kind] = took

@@ -11,7 +11,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// limitNotifyScripts are what LIMIT.TAKE ... WAIT ms NOTIFY owner promises. A speaks version 3 of the protocol.
+// limitNotifyScripts are what LIMIT.TAKE ... WAIT ms NOTIFY owner promises. A speaks version 3 of the
+// protocol.
 var limitNotifyScripts = []struct{ name, text string }{
 	{"taken at once, or queued and taken in order", `
 		A LIMIT.TAKE k 1 1 1000 WAIT 0 NOTIFY a -> [1 1 0 0 1000]
@@ -171,7 +172,7 @@ func TestNotifyLimitIsShown(t *testing.T) {
 func TestNotifyManyDemoted(t *testing.T) {
 	m := newManyWaits(t)
 	for i := range howManyWaits / 10 { // grants
-		m.s.Feed(appendCommand(nil, "DEL", fmt.Sprintf("lock:%012d", howManyWaits-1-i)), &m.room, nil)
+		m.s.Feed(appendCommand(nil, "DEL", fmt.Sprintf("lock:%012d", howManyWaits-1-i)), &m.buf, nil)
 	}
 	grants := m.grants.Len()
 	require.Equal(t, howManyWaits/10, grants)

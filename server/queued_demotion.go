@@ -3,8 +3,8 @@ package server
 import "lockserver/server/attach"
 
 // demotion ends the waits with NOTIFY, and the grants that are not confirmed, when the server has become a
-// replica. There may be a hundred thousand of them. So it ends a slice of them at once, and then one at a time
-// as they are due, and other units run in between. A wait that gets a turn before that ends then.
+// replica. There may be a hundred thousand of them. So it ends a slice of them at once, and then one at a
+// time as they are due, and other units run in between. A wait that gets a turn before that ends then.
 type demotion struct {
 	timer timer
 	until uint64 // the number of the last wait
@@ -29,8 +29,8 @@ func (d *demotion) fire(ex *executor) {
 	}
 }
 
-// endOne ends one wait, or one grant; false: there is none left. All waits for locks that block their clients
-// have ended before.
+// endOne ends one wait, or one grant; false: there is none left. All waits for locks that block their
+// clients have ended before.
 func (d *demotion) endOne(ex *executor) bool {
 	// plant:demotion
 	if w := ex.queues.Oldest(); w != nil && w.Number() <= d.until {

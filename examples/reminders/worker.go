@@ -15,8 +15,8 @@ import (
 // Worker does what is due. Run as many as you like, each with a name of its own.
 //
 // An entry is acknowledged when its work is done, in one step with what follows from it. A worker that dies
-// before leaves the entry pending, and another one takes it over. So work is done at least once: Mail gets the
-// id of the entry, to recognise one that it had.
+// before leaves the entry pending, and another one takes it over. So work is done at least once: Mail gets
+// the id of the entry, to recognise one that it had.
 type Worker struct {
 	Redis *redis.Client
 	Name  string
@@ -104,8 +104,8 @@ func (w *Worker) handle(ctx context.Context, e redis.XMessage) error {
 	return w.Redis.XAck(ctx, timers, group, e.ID).Err()
 }
 
-// later has an entry come again after a pause. The acknowledgement and the next attempt are one step, and the
-// id of the next attempt is its number: an entry that two workers have handled comes again once.
+// later has an entry come again after a pause. The acknowledgement and the next attempt are one step. The id
+// of the next attempt is its number, so an entry that two workers have handled comes again once.
 func (w *Worker) later(ctx context.Context, e redis.XMessage, why error) error {
 	attempt, _ := strconv.Atoi(text(e, "attempt"))
 	if attempt >= w.Attempts {

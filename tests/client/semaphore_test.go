@@ -100,7 +100,7 @@ func TestSemaphoreRefuses(t *testing.T) {
 }
 
 // TestPermitsAreLeases: permits outlive their lease while the client lives, over any connection, and their
-// loss is told. A fixed lease ends in time.
+// loss is reported. A fixed lease ends in time.
 func TestPermitsAreLeases(t *testing.T) {
 	inBubble(t, func(t *testing.T, n *network, c *client.Client, op *testkit.Client) {
 		sem := c.Semaphore("s", 2)
@@ -129,8 +129,8 @@ func TestPermitsAreLeases(t *testing.T) {
 	})
 }
 
-// TestPermitsAndLocks: a task that has a lock and waits for a permit, and one that has the permit and waits
-// for the lock, are a deadlock, which the server finds.
+// TestPermitsAndLocks: one task has a lock and waits for a permit, and another has the permit and waits for
+// the lock. The server finds this deadlock.
 func TestPermitsAndLocks(t *testing.T) {
 	inBubble(t, func(t *testing.T, n *network, c *client.Client, op *testkit.Client) {
 		sem := c.Semaphore("s", 1)

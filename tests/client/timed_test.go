@@ -89,7 +89,7 @@ func TestLatchEnds(t *testing.T) {
 	})
 }
 
-// TestLatchCountsOnce: a count whose answer is lost is not sent again.
+// TestLatchCountsOnce: the client does not count down again when an answer is lost.
 func TestLatchCountsOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, n *network, c *client.Client, op *testkit.Client) {
 		op.Do("LATCH.SET", "batch", "3")

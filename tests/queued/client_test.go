@@ -186,20 +186,20 @@ func (c *client) words(r *request) []string {
 
 // maybe records that the server may have granted a request since it was asked. It may give it back by itself
 // until the request is over.
-func (c *client) maybe(r *request, note string) { r.doubts = append(r.doubts, note) }
+func (c *client) maybe(r *request, why string) { r.doubts = append(r.doubts, why) }
 
-// settle writes the doubts of a request down, which is over.
-func (c *client) settle(r *request) {
+// writeDoubts writes the doubts of a request down, which is over.
+func (c *client) writeDoubts(r *request) {
 	now := c.world.now()
-	for _, note := range r.doubts {
-		c.world.add(&operation{kind: take, owner: r.number, permits: r.permits, call: r.call, ret: now, unknown: true, note: note},
-			&operation{kind: back, owner: r.number, permits: r.permits, call: r.call, ret: now, unknown: true, note: note})
+	for _, why := range r.doubts {
+		c.world.add(&operation{kind: take, owner: r.number, permits: r.permits, call: r.call, ret: now, unknown: true, why: why},
+			&operation{kind: back, owner: r.number, permits: r.permits, call: r.call, ret: now, unknown: true, why: why})
 	}
 }
 
 // had writes down that a request was granted.
 func (c *client) had(r *request, token int64, how string) bool {
-	c.world.add(&operation{kind: take, owner: r.number, permits: r.permits, call: r.call, ret: c.world.now(), token: token, note: how})
+	c.world.add(&operation{kind: take, owner: r.number, permits: r.permits, call: r.call, ret: c.world.now(), token: token, why: how})
 	c.world.count(how)
 	return true
 }
@@ -207,7 +207,7 @@ func (c *client) had(r *request, token int64, how string) bool {
 // acquire asks until the request is granted (true), or over.
 func (c *client) acquire(r *request) bool {
 	defer func() {
-		c.settle(r)
+		c.writeDoubts(r)
 		if r.waitMS > 0 {
 			c.world.record.Lock()
 			c.world.spans = append(c.world.spans, span{r.number, r.call, c.world.now()})
@@ -340,7 +340,7 @@ func (c *client) release(r *request) {
 		op := &operation{kind: back, owner: r.number, permits: r.permits, call: c.world.now()}
 		v, err := c.once(words...)
 		if op.ret = c.world.now(); err != nil {
-			c.world.add(&operation{kind: back, owner: r.number, permits: r.permits, call: first, ret: op.ret, unknown: true, note: "broken"})
+			c.world.add(&operation{kind: back, owner: r.number, permits: r.permits, call: first, ret: op.ret, unknown: true, why: "broken"})
 			continue
 		}
 		if v.Kind == resp.Integer {

@@ -31,7 +31,7 @@ type operation struct {
 	token     int64 // of take, if it is known
 	reply     int64 // of back: what it was answered, 1 for given back; of used: how many; of check: 1 or 0
 	excused   bool  // of none: another one may have stood before it in the queue
-	note      string
+	why       string
 }
 
 func (op *operation) String() string {
@@ -39,11 +39,11 @@ func (op *operation) String() string {
 	text := fmt.Sprintf("%d..%d us: %s owner %d permits %d", op.call/1000, op.ret/1000, name, op.owner, op.permits)
 	switch {
 	case op.unknown:
-		return text + " -> ? " + op.note
+		return text + " -> ? " + op.why
 	case op.kind == take:
-		return fmt.Sprint(text, " -> token ", op.token, " ", op.note)
+		return fmt.Sprint(text, " -> token ", op.token, " ", op.why)
 	}
-	return fmt.Sprint(text, " -> ", op.reply, " ", op.note)
+	return fmt.Sprint(text, " -> ", op.reply, " ", op.why)
 }
 
 // state is who holds permits.

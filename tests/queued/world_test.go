@@ -105,7 +105,7 @@ func (w *world) disturb(random *rand.Rand, quiet <-chan struct{}) {
 			return
 		case <-time.After(time.Duration(1+random.IntN(16_000)) * time.Microsecond):
 		}
-		// The admin's is the first, and ids rise: one of the latest is somebody's.
+		// The admin's is the first, and ids rise: one of the latest is a client's.
 		id, err := admin.call("CLIENT", "ID")
 		if err != nil {
 			w.fail(err)

@@ -87,7 +87,7 @@ func (u *turn) take(t *testing.T, g *group, owner string, random *rand.Rand, sto
 	for end := time.Now().Add(10 * time.Second); !has && time.Now().Before(end) && !stop.Load(); {
 		v := g.do(words...)
 		has = v.Int > 0
-		if !has { // it asks whether it was granted: nobody else does so in time
+		if !has { // no push is read: it asks again
 			time.Sleep(time.Millisecond)
 		}
 	}

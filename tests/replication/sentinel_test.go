@@ -64,13 +64,13 @@ func failovers(t *testing.T, run programs) {
 	f.Same(leader)
 
 	old = leader
-	stranger := reach(t, old.Addr())
+	oldMaster := reach(t, old.Addr())
 	old.Pause()
-	stranger.Send("SET", "lost", "1")
+	oldMaster.Send("SET", "lost", "1")
 	leader = f.Successor(old)
 	values(reach(t, leader.Addr()))
 	old.GoOn()
-	require.Equal(t, "+OK", stranger.Receive().String(), "it does not know yet")
+	require.Equal(t, "+OK", oldMaster.Receive().String(), "it does not know yet")
 	f.Same(leader)
 	for _, p := range f.Members {
 		require.Equal(t, "0", p.Try("EXISTS", "lost").String())
@@ -322,7 +322,7 @@ func (c *worker) connect() bool {
 }
 
 // ask runs a command; false: whether it was done is not known.
-func (c *worker) ask(args ...string) (reply string, told bool) {
+func (c *worker) ask(args ...string) (reply string, answered bool) {
 	if c.client == nil && !c.connect() {
 		time.Sleep(10 * time.Millisecond) // a failover is under way
 		return "", false
@@ -361,9 +361,9 @@ func (c *worker) delay(n int) {
 	if c.entries == nil {
 		c.entries = make(map[string]entry)
 	}
-	reply, told := c.ask("DELAY.ADD", "delayed", "AT", strconv.FormatInt(dueMS, 10), "ID", id, "id", id)
-	c.entries[id] = entry{dueMS, told}
-	if told && reply != strconv.Quote(id) {
+	reply, answered := c.ask("DELAY.ADD", "delayed", "AT", strconv.FormatInt(dueMS, 10), "ID", id, "id", id)
+	c.entries[id] = entry{dueMS, answered}
+	if answered && reply != strconv.Quote(id) {
 		c.all.complain("%s: DELAY.ADD says %s", id, reply)
 	}
 }
@@ -403,11 +403,11 @@ func checkEntries(t *testing.T, leader *fleet.Process, clients []*worker) {
 func (c *worker) takePermit() {
 	const key, limit = "the semaphore of all", 2
 	acquire := []string{"SEM.ACQUIRE", key, c.name, "LIMIT", strconv.Itoa(limit), "EX", "100000", "ONCE"}
-	reply, told := c.ask(acquire...)
-	for !told && !c.all.ended.Load() { // it may be ours
-		reply, told = c.ask(acquire...)
+	reply, answered := c.ask(acquire...)
+	for !answered && !c.all.ended.Load() { // it may be ours
+		reply, answered = c.ask(acquire...)
 	}
-	if !told || reply == "$nil" {
+	if !answered || reply == "$nil" {
 		return
 	}
 	if n := c.all.permits.Add(1); n > limit {
@@ -421,23 +421,23 @@ func (c *worker) takePermit() {
 
 // buy orders something, by that name, for a user of that name.
 func (c *worker) buy(order string) {
-	reply, told := c.ask("SECKILL", "sale", order, order)
-	if told {
+	reply, answered := c.ask("SECKILL", "sale", order, order)
+	if answered {
 		c.orders = append(c.orders, order)
 	}
-	if told && reply != "0" {
+	if answered && reply != "0" {
 		c.all.complain("%s: SECKILL says %s", order, reply)
 	}
 }
 
 func (c *worker) acked(args ...string) bool {
-	_, told := c.ask(args...)
-	return told
+	_, answered := c.ask(args...)
+	return answered
 }
 
 func (c *worker) count() {
-	reply, told := c.ask("INCR", c.name+":counter")
-	if !told {
+	reply, answered := c.ask("INCR", c.name+":counter")
+	if !answered {
 		return
 	}
 	n, err := strconv.ParseInt(reply, 10, 64)
@@ -450,13 +450,13 @@ func (c *worker) count() {
 // take locks a key of its own; 0: it is not known.
 func (c *worker) take(key string) int64 {
 	highest := c.all.highest.Load()
-	reply, told := c.ask("LOCK", key, c.name, "EX", "100000")
-	if !told {
+	reply, answered := c.ask("LOCK", key, c.name, "EX", "100000")
+	if !answered {
 		return 0
 	}
 	token, err := strconv.ParseInt(reply, 10, 64)
 	if err != nil || token <= highest {
-		c.all.complain("%s: LOCK %s says %s, and somebody has been told %d before", c.name, key, reply, highest)
+		c.all.complain("%s: LOCK %s says %s, and somebody has been answered %d before", c.name, key, reply, highest)
 	}
 	c.saw(token)
 	return token
@@ -474,11 +474,11 @@ func (c *worker) saw(token int64) {
 // takeTurns takes the lock that all want, if it is free, and releases it.
 func (c *worker) takeTurns() {
 	const key = "the lock of all"
-	reply, told := c.ask("LOCK", key, c.name, "EX", "100000", "ONCE")
-	for !told && !c.all.ended.Load() { // it may be ours
-		reply, told = c.ask("LOCK", key, c.name, "EX", "100000", "ONCE")
+	reply, answered := c.ask("LOCK", key, c.name, "EX", "100000", "ONCE")
+	for !answered && !c.all.ended.Load() { // it may be ours
+		reply, answered = c.ask("LOCK", key, c.name, "EX", "100000", "ONCE")
 	}
-	if !told || reply == "$nil" {
+	if !answered || reply == "$nil" {
 		return
 	}
 	token, err := strconv.ParseInt(reply, 10, 64)

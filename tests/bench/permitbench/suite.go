@@ -1,8 +1,8 @@
 // Package permitbench measures semaphores, limiters and delayed entries, each beside what it replaces.
-// Semaphores: SEM.ACQUIRE and SEM.RELEASE beside LOCK and UNLOCK, and beside the scripts of Redisson's
-// RSemaphore and RPermitExpirableSemaphore on Redis; also with a hundred thousand holders of one semaphore.
-// Limits: LIMIT.TAKE beside INCR. Delays: the bytes of a pending entry, DELAY.ADD beside XADD and ZADD, how late
-// entries are under load, and how long others wait while a hundred thousand are due in one millisecond.
+// Semaphores: SEM.ACQUIRE and SEM.RELEASE beside LOCK and UNLOCK, and beside what Redisson's semaphores run
+// on Redis. One semaphore has a hundred thousand holders. Limits: LIMIT.TAKE beside INCR. Delays: the bytes
+// of a pending entry, and DELAY.ADD beside XADD and ZADD. Then how late entries are under load, and how long
+// others wait while a hundred thousand are due in one millisecond.
 //
 // It owns the requests and the targets. It must not know how a server works inside: it starts programs and
 // talks the Redis protocol to them. To add a comparison, add a way to its section.
@@ -161,8 +161,8 @@ type target struct {
 	most      float64
 }
 
-// compare measures the ways at both pipelines, and writes a table and what became of the targets. floors are the
-// PINGs of the same servers.
+// compare measures the ways at both pipelines, and writes a table and what became of the targets. floors are
+// the PINGs of the same servers.
 func (b *bench) compare(ctx context.Context, ways []*way, targets []target, floors map[string]string) error {
 	head := []string{"P"}
 	for _, w := range ways {
