@@ -212,7 +212,7 @@ need-java:
 need-openssl:
 	@command -v openssl >/dev/null || { echo "openssl is missing: run 'make deps'"; exit 1; }
 
-clients-java: build fleet need-redis need-java need-openssl ## Redisson, Jedis, Spring Data Redis on Lettuce, new and old
+clients-java: build fleet need-redis need-java need-openssl ## Redisson, Jedis, Spring Data Redis on Lettuce, new and old; limiters
 	cd tests/clients/java && mvn -B -ntp test $(if $(findstring redis-server,$(LOCKSERVER)),-DexcludedGroups=native)
 
 need-node:
@@ -227,7 +227,7 @@ $(NODE_TESTS)/node_modules/.package-lock.json: $(NODE_TESTS)/package-lock.json |
 	cd $(NODE_TESTS) && npm ci --no-audit --no-fund --ignore-scripts
 	@touch $@
 
-clients-node: build fleet need-redis need-node need-openssl $(NODE_TESTS)/node_modules/.package-lock.json ## ioredis and node-redis, new and old, BullMQ, redlock
+clients-node: build fleet need-redis need-node need-openssl $(NODE_TESTS)/node_modules/.package-lock.json ## ioredis and node-redis, new and old, BullMQ, redlock, rate-limiter-flexible
 	cd $(NODE_TESTS) && npm test $(if $(findstring redis-server,$(LOCKSERVER)),-- $(notdir $(filter-out %/native.test.js %/broken.test.js %/sentinel.test.js %/facade.test.js,$(wildcard $(NODE_TESTS)/*.test.js))))
 
 VENV = bin/clients-venv

@@ -13,7 +13,7 @@ func BenchmarkLimit(b *testing.B) {
 	for _, pipeline := range []int{1, 16} {
 		b.Run(fmt.Sprintf("pipeline=%d", pipeline), func(b *testing.B) {
 			s := toNowhere(b)
-			var buf batch
+			var scratch batch
 			var requests [2][][]byte
 			for i := 0; i < 1024; i += pipeline {
 				var count, take []byte
@@ -30,7 +30,7 @@ func BenchmarkLimit(b *testing.B) {
 				for kind := range requests {
 					start := time.Now()
 					for n := range round / pipeline {
-						s.Feed(requests[kind][(next+n)%len(requests[kind])], &buf, nil)
+						s.Feed(requests[kind][(next+n)%len(requests[kind])], &scratch, nil)
 					}
 					if took := time.Since(start); least[kind] == 0 || took < least[kind] {
 						least[kind] = took

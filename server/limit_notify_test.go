@@ -172,7 +172,7 @@ func TestNotifyLimitIsShown(t *testing.T) {
 func TestNotifyManyDemoted(t *testing.T) {
 	m := newManyWaits(t)
 	for i := range howManyWaits / 10 { // grants
-		m.s.Feed(appendCommand(nil, "DEL", fmt.Sprintf("lock:%012d", howManyWaits-1-i)), &m.buf, nil)
+		m.s.Feed(appendCommand(nil, "DEL", fmt.Sprintf("lock:%012d", howManyWaits-1-i)), &m.scratch, nil)
 	}
 	grants := m.grants.Len()
 	require.Equal(t, howManyWaits/10, grants)
