@@ -34,7 +34,7 @@ type request struct {
 }
 
 func (c *client) live() {
-	for range requests {
+	for range c.world.requests {
 		if c.world.failed() {
 			break
 		}

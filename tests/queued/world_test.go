@@ -17,9 +17,8 @@ import (
 )
 
 const (
-	key      = "key"
-	clients  = 5
-	requests = 16 // a client
+	key     = "key"
+	clients = 5
 	// confirmMS is how long a grant waits for its confirmation: a third of lock-watchdog-timeout.
 	confirmMS = 40
 	limit     = 3 // of the semaphore
@@ -28,6 +27,7 @@ const (
 // world is one server with random clients, and the history of its key.
 type world struct {
 	seed      uint64
+	requests  int // of a client
 	semaphore bool
 	dial      func() (net.Conn, error)
 	mu        sync.RWMutex // held to write while the server is started again
@@ -48,7 +48,7 @@ type span struct {
 }
 
 func newWorld(seed uint64) *world {
-	return &world{seed: seed, semaphore: seed%2 == 0, began: time.Now(), counts: make(map[string]int)}
+	return &world{seed: seed, requests: 16, semaphore: seed%2 == 0, began: time.Now(), counts: make(map[string]int)}
 }
 
 // directives are those of a server for a world.
