@@ -64,6 +64,7 @@ var byHand = map[string]string{
 	"docs/TESTING.md":              "cmd/lockserver starts one so; lockservertest and server/testmode_test.go do what it tells of",
 	"docs/METRICS.md":              "tests/metrics lets Prometheus scrape by it",
 	"examples/flashsale/README.md": "how to start its program, which has tests of its own",
+	"examples/reminders/README.md": "its programs are tested with the module",
 	"examples/embedded/README.md":  "how to start its program, which has tests of its own",
 	"examples/locks/README.md":     "examples/locks/readme_test.go plays it",
 	"examples/pool/README.md":      "how to start its program, which has tests of its own",
