@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/resp"
 	"lockserver/internal/testkit"
 )
 
@@ -30,8 +31,10 @@ func TestPermitsOverLeaders(t *testing.T) {
 	for i := range clients {
 		random := rand.New(rand.NewPCG(testkit.SeedOr(1), uint64(i)))
 		group.Go(func() {
+			c := &asker{group: g, conns: map[*member]*testkit.Client{}}
+			defer c.close()
 			for n := 0; !stop.Load(); n++ {
-				all[random.IntN(2)].take(t, g, fmt.Sprintf("client-%d:%d", i, n), random, &stop)
+				all[random.IntN(2)].take(c, fmt.Sprintf("client-%d:%d", i, n), random, &stop)
 			}
 		})
 	}
@@ -78,14 +81,14 @@ func (u *turn) release(owner string) []string {
 }
 
 // take acquires, and releases. Without an answer both are repeated, by whatever member leads.
-func (u *turn) take(t *testing.T, g *group, owner string, random *rand.Rand, stop *atomic.Bool) {
+func (u *turn) take(c *asker, owner string, random *rand.Rand, stop *atomic.Bool) {
 	words := u.acquire(owner)
 	if random.IntN(2) == 0 {
 		words = u.acquire(owner, "WAIT", "2000", "NOTIFY")
 	}
 	has := false
 	for end := time.Now().Add(10 * time.Second); !has && time.Now().Before(end) && !stop.Load(); {
-		v := g.do(words...)
+		v := c.do(words...)
 		has = v.Int > 0
 		if !has { // no push is read: it asks again
 			time.Sleep(time.Millisecond)
@@ -98,6 +101,50 @@ func (u *turn) take(t *testing.T, g *group, owner string, random *rand.Rand, sto
 		u.had.Add(1)
 		u.inside.Add(-1)
 	}
-	g.do("LOCK.CANCEL", u.key, owner)
-	g.do(u.release(owner)...)
+	c.do("LOCK.CANCEL", u.key, owner)
+	c.do(u.release(owner)...)
+}
+
+// asker is a client with a connection to each member.
+type asker struct {
+	group *group
+	conns map[*member]*testkit.Client
+}
+
+// do asks one member after the other until one has done the command.
+func (a *asker) do(words ...string) (v resp.Value) {
+	for end := time.Now().Add(2 * patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		for _, m := range a.group.all {
+			if v, ok := a.ask(m, words); ok {
+				return v
+			}
+		}
+	}
+	return v
+}
+
+// ask asks a member; false: it has not done the command, or not answered.
+func (a *asker) ask(m *member, words []string) (v resp.Value, ok bool) {
+	c := a.conns[m]
+	if c == nil {
+		conn, err := m.srv.Dial()
+		if err != nil {
+			return v, false
+		}
+		c = testkit.NewClient(a.group.t, conn)
+		c.Timeout = time.Second // a leader that is cut off does not answer
+		a.conns[m] = c
+	}
+	v, err := c.Call(words...)
+	if err != nil {
+		c.Close()
+		delete(a.conns, m)
+	}
+	return v, err == nil && !v.IsError()
+}
+
+func (a *asker) close() {
+	for _, c := range a.conns {
+		c.Close()
+	}
 }
