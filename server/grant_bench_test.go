@@ -9,8 +9,8 @@ import (
 	"lockserver/server/transport"
 )
 
-// BenchmarkGrant measures what a release costs that grants the lock to a waiter: to one that is blocked, and to
-// one that waits with NOTIFY, which gets a push. Nothing else is in the figures. The ratio is what a grant by a
+// BenchmarkGrant measures what a release costs that grants the lock to a waiter. One waiter is blocked, and
+// another waits with NOTIFY and gets a push. Nothing else is in the figures. The ratio is what a grant by a
 // push costs.
 func BenchmarkGrant(b *testing.B) {
 	const locks = 256

@@ -184,8 +184,8 @@ func (w *worker) look(c *testkit.Client) error {
 // leaseMS is longer than the tests take.
 const leaseMS = 3_600_000
 
-// toggle takes a lock, waiting for it, or gives it back. The wait may be refused as a deadlock: a worker has a
-// permit and a lock.
+// toggle takes a lock, waiting for it, or gives it back. The wait may be refused as a deadlock: a worker
+// has a permit and a lock.
 func (l *lockState) toggle(c *testkit.Client, key, owner string) error {
 	l.certain = false
 	if l.held {

@@ -17,9 +17,9 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// TestPermitsOverLeaders: clients acquire and release permits and a lock while one leader after the other is
-// cut off. They wait with NOTIFY in half of their calls, ask again where they got no answer, and confirm. Never
-// are more permits in use than there are, and in the end none is left.
+// TestPermitsOverLeaders: clients acquire and release permits and a lock while one leader after the other
+// is cut off. They wait with NOTIFY in half of their calls, ask again where they got no answer, and
+// confirm. Never are more permits in use than there are, and in the end none is left.
 func TestPermitsOverLeaders(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, unhurried)

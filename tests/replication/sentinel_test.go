@@ -368,8 +368,8 @@ func (c *worker) delay(n int) {
 	}
 }
 
-// checkEntries: each acknowledged entry is in the stream once, and not early. One that was not acknowledged is
-// there at most once.
+// checkEntries: each acknowledged entry is in the stream once, and not early. One that was not
+// acknowledged is there at most once.
 func checkEntries(t *testing.T, leader *fleet.Process, clients []*worker) {
 	n := reach(t, leader.Addr())
 	eventually(t, "all entries are added", func() bool { return n.Do("DELAY.COUNT", "delayed").String() == "0" })

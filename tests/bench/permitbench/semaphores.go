@@ -11,8 +11,8 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// What Redisson's semaphores run, written anew from what their scripts call and in which order. KEYS[1] is the
-// number of free permits.
+// What Redisson's semaphores run, written anew from what their scripts call and in which order. KEYS[1] is
+// the number of free permits.
 const (
 	plainAcquire = `
 local value = redis.call('get', KEYS[1])
