@@ -271,7 +271,9 @@ func (ex *executor) leaveQueues(w *queuedWait, granted bool) {
 	ex.queues.Leave(&w.Waiter, granted)
 	ex.queuedWaits--
 	w.stopTimer(ex)
-	ex.countLockWait(&w.parkedCall)
+	if !w.lock.Limiter() {
+		ex.countLockWait(&w.parkedCall)
+	}
 	if ex.queues.Len() == 0 {
 		ex.observe()
 	}

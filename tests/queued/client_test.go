@@ -31,6 +31,8 @@ type request struct {
 	call    int64 // when it was asked first
 	// doubts are the times at which the server may have granted it, and given it back later by itself.
 	doubts []string
+	// abandoned: the client was granted it, and does nothing about that ever.
+	abandoned bool
 }
 
 func (c *client) live() {
@@ -207,7 +209,11 @@ func (c *client) had(r *request, token int64, how string) bool {
 // acquire asks until the request is granted (true), or over.
 func (c *client) acquire(r *request) bool {
 	defer func() {
-		c.writeDoubts(r)
+		if r.abandoned {
+			c.world.abandon(c, r)
+		} else {
+			c.writeDoubts(r)
+		}
 		if r.waitMS > 0 {
 			c.world.record.Lock()
 			c.world.spans = append(c.world.spans, span{r.number, r.call, c.world.now()})
@@ -254,6 +260,11 @@ func (c *client) awaitOutcome(r *request) (over, held bool) {
 	for {
 		select {
 		case v := <-c.pushes.await(r.owner):
+			if v.Elems[0].Str == "lock-granted" && c.world.abandons && c.random.IntN(8) == 0 {
+				c.maybe(r, "abandoned")
+				r.abandoned = true
+				return true, false
+			}
 			if v.Elems[0].Str == "lock-granted" {
 				return c.confirm(r, v.Elems[2].Int)
 			}

@@ -13,7 +13,7 @@ import (
 )
 
 // patience is how long an answer may take on a busy machine.
-const patience = time.Minute
+const patience = 30 * time.Second
 
 var errSilent = errors.New("no answer came")
 

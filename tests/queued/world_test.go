@@ -29,16 +29,19 @@ type world struct {
 	seed      uint64
 	requests  int // of a client
 	semaphore bool
-	dial      func() (net.Conn, error)
-	mu        sync.RWMutex // held to write while the server is started again
-	owners    atomic.Int64
-	began     time.Time
-	record    sync.Mutex
-	history   []*operation
-	spans     []span // in which requests may have been in the queue
-	permits   [mostTakes]int64
-	counts    map[string]int
-	err       error
+	// abandons: clients leave grants as they are. Over a restart such a grant is an ordinary lock with a lease.
+	abandons bool
+	dial     func() (net.Conn, error)
+	mu       sync.RWMutex // held to write while the server is started again
+	owners   atomic.Int64
+	began    time.Time
+	record   sync.Mutex
+	history  []*operation
+	spans    []span // in which requests may have been in the queue
+	permits  [mostTakes]int64
+	ends     []func() // of requests that were abandoned
+	counts   map[string]int
+	err      error
 }
 
 // span is a time in which a request may have been in the queue.
@@ -70,6 +73,7 @@ func (w *world) live() {
 	if w.dial = srv.Dial; w.seed/2%2 == 0 {
 		w.dial = func() (net.Conn, error) { return net.Dial(srv.Addr().Network(), srv.Addr().String()) }
 	}
+	w.abandons = true
 	quiet := make(chan struct{})
 	var others sync.WaitGroup
 	others.Go(func() { w.disturb(rand.New(rand.NewPCG(w.seed, 1)), quiet) })
@@ -129,10 +133,18 @@ func (w *world) lastWord() {
 	if w.failed() || !c.connect() {
 		return
 	}
+	for end := time.Now().Add(patience / 2); len(w.ends) > 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if v, err := c.conn.call("EXISTS", key); err == nil && v.Int == 0 {
+			break // what was abandoned is given back
+		}
+	}
+	for _, end := range w.ends {
+		end()
+	}
 	c.look()
 	v, err := c.conn.call("EXISTS", key)
 	if err != nil || v.Int != 0 {
-		w.fail(fmt.Errorf("the key is left behind: %s %w", v, err))
+		w.fail(fmt.Errorf("the key is left behind: EXISTS replied %s (%v)", v, err))
 	}
 }
 
@@ -148,6 +160,14 @@ func (w *world) add(ops ...*operation) {
 			w.counts["unknown"]++
 		}
 	}
+}
+
+// abandon has the doubts of a request written down at the end of the history.
+func (w *world) abandon(c *client, r *request) {
+	w.count("abandoned")
+	w.record.Lock()
+	defer w.record.Unlock()
+	w.ends = append(w.ends, func() { c.writeDoubts(r) })
 }
 
 func (w *world) count(what string) {
