@@ -82,6 +82,7 @@ func (ex *executor) forgetAll() {
 	ex.endQueued()
 	ex.unpause()
 	ex.faults.Forget()
+	ex.chaos.Forget()
 	ex.durable.Forget()
 	ex.durable.ForgetTokens()
 	ex.scripts.Forget()
