@@ -213,7 +213,7 @@ func (w *world) check() error {
 		ops = append(ops, porcupine.Operation{Input: op, Call: op.call, Return: op.ret})
 	}
 	pm := m.porcupine()
-	switch porcupine.CheckOperationsTimeout(pm, ops, 10*time.Second) {
+	switch porcupine.CheckOperationsTimeout(pm, ops, 3*time.Second) {
 	case porcupine.Ok:
 		return nil
 	case porcupine.Unknown:
