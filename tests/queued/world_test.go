@@ -29,7 +29,8 @@ type world struct {
 	seed      uint64
 	requests  int // of a client
 	semaphore bool
-	// abandons: clients leave grants as they are. Over a restart such a grant is an ordinary lock with a lease.
+	// abandons: clients leave grants as they are. After a restart such a grant is an ordinary lock with a
+	// lease.
 	abandons bool
 	dial     func() (net.Conn, error)
 	mu       sync.RWMutex // held to write while the server is started again
