@@ -5,7 +5,6 @@ import (
 
 	"lockserver/commands"
 	"lockserver/persistence/disk"
-	"lockserver/server/attach"
 	"lockserver/server/replication"
 )
 
@@ -171,7 +170,7 @@ func (ex *executor) demoted() {
 	ex.store.SetFollows(true)
 	ex.applyConfig()
 	ex.unblockAll()
-	ex.endQueued(attach.Failover, false)
+	ex.endQueuedLater()
 	ex.store.StopAllRenewals() // it is another server's now to renew leases
 	ex.watchdog.shares.dropEvery()
 }

@@ -7,7 +7,6 @@ import (
 	"lockserver/commands"
 	"lockserver/internal/config"
 	"lockserver/server/acl"
-	"lockserver/server/attach"
 )
 
 // TEST.RESET: everything is as when the server had just started, but connections stay, and what a library
@@ -80,7 +79,7 @@ func (ex *executor) forgetAll() {
 			ex.answer(w, func(*commands.Ctx) error { return errReset })
 		}
 	}
-	ex.endQueued(attach.Cancelled, true)
+	ex.endQueued()
 	ex.unpause()
 	ex.faults.Forget()
 	ex.chaos.Forget()

@@ -48,7 +48,7 @@ var pages = []page{
 	{path: "docs/LOCK-GUARANTEES.md"},
 	{path: "docs/NATIVE.md"},
 	{path: "docs/SECURITY.md"},
-	{path: "docs/SEMAPHORES.md"},
+	{path: "docs/SEMAPHORES.md", code: "semaphores_example_test.go"},
 	{path: "docs/SECKILL.md", code: "sales_example_test.go"},
 	{path: "docs/zh-CN/LOCKS.md", original: "docs/LOCKS.md"},
 	{path: "docs/zh-CN/MIGRATION.md"},
@@ -66,6 +66,7 @@ var byHand = map[string]string{
 	"docs/METRICS.md":              "tests/metrics lets Prometheus scrape by it",
 	"clients/node/README.md":       "clients/node/tests makes the calls that it shows",
 	"examples/flashsale/README.md": "how to start its program, which has tests of its own",
+	"examples/reminders/README.md": "its programs are tested with the module",
 	"examples/embedded/README.md":  "how to start its program, which has tests of its own",
 	"examples/locks/README.md":     "examples/locks/readme_test.go plays it",
 	"examples/pool/README.md":      "how to start its program, which has tests of its own",
@@ -97,8 +98,11 @@ var uses = map[string]string{
 	"sh each":       "TestGroup",
 	"sh anywhere":   "TestGroup",
 	"sh new":        "TestGroup",
+	"sh restore":    "TestGroup",
+	"sh survivor":   "TestGroup",
 	"ini unit":      "TestGroupUnit",
 	"yaml compose":  "TestGroupCompose",
+	"sh kubernetes": "packaging/chart tests what the chart makes",
 }
 
 // block is one fenced block of a page.
