@@ -126,14 +126,16 @@ def test_a_grant_is_confirmed_and_its_lease_begins_with_that(played):
     words = played.sent()[0]
     assert words[0] == "LOCK" and words[-4:] == ["WAIT", "60000", "NOTIFY", "ONCE"]
     played.reply(b"+QUEUED\r\n")
-    played.pass_time(20)
-    played.sent()
+    played.pass_time(4)
     played.reply(b">4\r\n$12\r\nlock-granted\r\n$1\r\nk\r\n:9\r\n$%d\r\n%s\r\n" % (len(call.task.owner), call.task.owner))
     assert not call.over
     assert played.sent() == [["RENEW", "k", call.task.owner.decode(), "PX", "10000", "TOKEN", "9"]]
-    played.reply(b"+PONG\r\n" * 4)
-    played.reply(b":1\r\n") if not call.over else None
+    played.reply(b":1\r\n")
     assert call.result.token(b"k") == 9
+    played.pass_time(9.9, 0.1)
+    assert call.result.why_over() is None
+    played.pass_time(0.2)
+    assert call.result.why_over().reason == "expired"
 
 
 def test_who_waits_asks_again_by_the_next_connection_in_order(played):
@@ -153,7 +155,7 @@ def test_a_request_that_may_come_late_is_undone_a_lease_later(played):
     played.sent()
     played.gone()
     played.pass_time(1)
-    assert isinstance(call.error, package.NotAcquired)
+    assert isinstance(call.error, package.NoConnection)
     undone = [["LOCK.CANCEL", "k", call.task.owner.decode()], ["UNLOCK", "k", call.task.owner.decode()]]
     assert [words for words in played.attach() if words[0] != "RENEW"] == undone
     played.reply(b":0\r\n$-1\r\n")

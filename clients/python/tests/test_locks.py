@@ -65,14 +65,14 @@ def test_five_errors(locks, lockserver, background, make):
         assert isinstance(late.value, TimeoutError)
     free(lockserver.control, "k")
     one, other = locks.task(), holder.task()
-    with one.lock("a").acquire(), other.lock("b").acquire() as b:
+    with one.lock("a").acquire():
+        b = other.lock("b").acquire()
         call = background(lambda: one.lock("b", wait=60).acquire())
         waiting(lockserver.control)
         with pytest.raises(package.Deadlock, match="DEADLOCK .*a"):
             other.lock("a", wait=60).acquire()
         b.release()
         call().release()
-        b = other.lock("b").acquire()
     dead = make("redis://127.0.0.1:1", timeout=0.2)
     with pytest.raises(package.NoConnection):
         dead.lock("k").acquire()

@@ -367,6 +367,7 @@ class Core:
 
     def received(self, link: Link, data: bytes, now: float) -> None:
         """Bytes have come."""
+        self._now = now
         try:
             for take, sent, reply in link.replies(data):
                 if take is None:
@@ -375,7 +376,6 @@ class Core:
                     continue
                 if link is self.attached and self.ready:
                     self._hear(sent)
-                self._now = now
                 take(reply, None)
         except Malformed as e:
             link.broken = errors.NoConnection(f"the server sent what is no reply: {e}")
@@ -562,7 +562,7 @@ class Core:
         call.timers.append(self.timers.add(now + self.limit, lambda at: self._not_placed(call, at)))
         if call.end is not None:
             call.timers.append(self.timers.add(call.end, lambda at: self._withdraw(
-                call, errors.NotAcquired("another owner holds the lock"), at)))
+                call, errors.NotAcquired("another owner holds the lock") if self.ready or call.placed else self._silence(), at)))
         if deadline is not None:
             call.timers.append(self.timers.add(deadline, lambda at: self._withdraw(
                 call, errors.DeadlineExceeded("the deadline has passed"), at)))
@@ -595,7 +595,9 @@ class Core:
         return handle
 
     def _not_placed(self, call: Acquire, now: float) -> None:
-        if not call.placed and call.state != "deferred":
+        if call.state == "deferred" and self.ready:
+            call.timers.append(self.timers.add(now + self.limit, lambda at: self._not_placed(call, at)))
+        elif not call.placed:
             self._withdraw(call, self._silence(), now)
 
     def _ask(self, call: Acquire, now: float) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import sys
 import time
 from types import TracebackType
 from typing import Any, Awaitable, Callable, Dict, List, Mapping, Optional, Sequence, Type, TypeVar, Union, cast
@@ -297,7 +296,8 @@ class _Block:
                 await asyncio.sleep(0)  # the cancellation comes with the next wait
             except asyncio.CancelledError:
                 pass
-        others = task.uncancel() if sys.version_info >= (3, 11) else 0
+        uncancel = getattr(task, "uncancel", None)  # Python 3.11 and later
+        others = uncancel() if uncancel is not None else 0
         if others or error is not None and not isinstance(error, asyncio.CancelledError):
             return
         self._held.check()

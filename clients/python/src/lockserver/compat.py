@@ -279,7 +279,7 @@ class AsyncLock(redis.asyncio.lock.Lock):
                 _claims.drop(locks, token)
                 locks._driver.run(lambda core, now: core.drop_owner(token, now))
 
-    async def do_extend(self, additional_time: Any, replace_ttl: bool) -> bool:
+    async def do_extend(self, additional_time: Any, replace_ttl: bool) -> Any:
         """Adds to what is left of the lease, or replaces it."""
         lease = float(additional_time)
         if not replace_ttl:
@@ -289,7 +289,7 @@ class AsyncLock(redis.asyncio.lock.Lock):
             lease += left / 1000
         return await self._renew(lease, "extend")
 
-    async def do_reacquire(self) -> bool:
+    async def do_reacquire(self) -> Any:
         """Begins the lease anew."""
         return await self._renew(float(self.timeout or 0), "reacquire")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Dict, Optional, Type
 
 import prometheus_client
 
@@ -10,7 +10,7 @@ from . import errors
 from ._api import Observer
 
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
-_NAMES = {
+_NAMES: Dict[Type[BaseException], str] = {
     errors.NotAcquired: "not_acquired", errors.DeadlineExceeded: "deadline", errors.Cancelled: "cancelled",
     errors.Deadlock: "deadlock", errors.NoConnection: "no_connection", errors.Closed: "closed",
 }
