@@ -1,9 +1,10 @@
 """redis-py's own tests of Lock, for threads and for asyncio, with ``lock_class=lockserver.Lock``.
 
 They are those of the source distribution of the installed version, which pip fetches (REDIS_SDIST names it, if not). Not a line
-of them is changed, but the import of the class. Two things are given to them that redis-py's Lock has and a native
-lock does not: its key is a string with the owner's name, and it has no expiry if it has no timeout. So the
-clients that the tests look with translate: GET of a lock is its owner, and TTL of one that the server renews is -1.
+of them is changed, but the import of the class. Three things are given to them that redis-py's Lock has and a native
+lock does not: its key is a string with the owner's name; it has no expiry if it has no timeout; and PTTL is at most the
+timeout, where the server rounds a lease up so that it never ends early. So the clients that the tests look with
+translate: GET of a lock is its owner, TTL of one that the server renews is -1, and PTTL is one millisecond less.
 
 Three tests of each kind are left out: they count the sleeps of a polling loop, which there is none here. What they are about,
 that blocking_timeout holds, is tested below.
@@ -37,13 +38,6 @@ import redis.asyncio
 PORT = int(os.environ["LOCKSERVER_PORT"])
 
 
-class Translated:
-    """What the tests see of a lock's key."""
-
-    def _kind(self, info, renewed):
-        return info
-
-
 class SyncRedis(redis.Redis):
     def get(self, name):
         if self.type(name) in (b"hash", "hash"):
@@ -55,6 +49,9 @@ class SyncRedis(redis.Redis):
             assert 0 < super().ttl(name) <= 30
             return -1
         return super().ttl(name)
+
+    def pttl(self, name):
+        return super().pttl(name) - (self.type(name) in (b"hash", "hash"))
 
 
 class AsyncRedis(redis.asyncio.Redis):
@@ -69,6 +66,9 @@ class AsyncRedis(redis.asyncio.Redis):
             assert 0 < await super().ttl(name) <= 30
             return -1
         return await super().ttl(name)
+
+    async def pttl(self, name):
+        return await super().pttl(name) - (await self.type(name) in (b"hash", "hash"))
 
 
 def _get_client(cls, request, **options):
