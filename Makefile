@@ -246,7 +246,7 @@ clients-python: build fleet need-redis need-python need-openssl $(VENV)/ready $(
 # The package for Python, in clients/python. Its tests run in an environment in which it is installed to be edited, and those of
 # its files in empty ones. OLDEST is the earliest Python that it supports, with the earliest redis-py.
 PACKAGE_VENV = bin/python-package-venv
-OLDEST ?= python3.9
+OLDEST ?= $(firstword $(wildcard $(HOME)/.pyenv/versions/3.9.*/bin/python3.9) python3.9)
 OLDEST_VENV = bin/python-package-venv-oldest
 .PHONY: clients-python-build clients-python-package clients-python-oldest clients-python-sql
 $(PACKAGE_VENV)/ready: clients/python/tests/requirements.txt clients/python/pyproject.toml | need-python

@@ -131,3 +131,17 @@ def waiting(control, count=1):
 def free(control, key):
     """Waits until a lock is free."""
     eventually(lambda: control.execute_command("LOCK.INFO", key) is None, f"{key} is free")
+
+
+def info(control, key):
+    """Returns LOCK.INFO as a dict, by either version of the protocol, or None."""
+    return as_map(control.execute_command("LOCK.INFO", key))
+
+
+def listed(control):
+    """Returns LOCK.LIST as dicts."""
+    return [as_map(lock) for lock in control.execute_command("LOCK.LIST")]
+
+
+def as_map(reply):
+    return dict(zip(reply[::2], reply[1::2])) if isinstance(reply, list) else reply

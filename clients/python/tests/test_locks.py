@@ -5,19 +5,18 @@ import time
 import pytest
 
 import lockserver as package
-from conftest import free, waiting
+from conftest import free, info, listed, waiting
 from server import eventually
 
 
 def holders(lockserver, key):
-    info = lockserver.control.execute_command("LOCK.INFO", key)
-    return info
+    return info(lockserver.control, key)
 
 
 def test_a_lock_is_held_and_released(locks, lockserver):
     with locks.lock("k").acquire() as held:
-        info = holders(lockserver, "k")
-        assert info["owner"] == held.owner.decode() and info["token"] == held.token
+        found = holders(lockserver, "k")
+        assert found["owner"] == held.owner.decode() and found["token"] == held.token
         assert held.owner.startswith(b"test:") and held.held and held.key == b"k" and held.lost is None
         held.check()
         with pytest.raises(package.NotAcquired):
@@ -259,7 +258,7 @@ def test_a_lock_outlives_its_connection(locks, lockserver):
         for client in lockserver.control.client_list():
             if client["name"] == "test":
                 lockserver.control.client_kill_filter(_id=client["id"])
-        eventually(lambda: lockserver.control.execute_command("LOCK.INFO", "k")["attached"], "it is attached again")
+        eventually(lambda: holders(lockserver, "k")["attached"], "it is attached again")
     assert held.guard("SET", "x", "1") == b"OK" and fixed.guard("SET", "x", "2") == b"OK"
     held.release()
     fixed.release()
@@ -316,7 +315,7 @@ def test_exclusive(lockserver):
 
     @locks.exclusive("bill:{0}:{kind}")
     def pay(number, kind="card"):
-        seen.append(lockserver.control.execute_command("LOCK.LIST")[0]["key"])
+        seen.append(listed(lockserver.control)[0]["key"])
         return number
 
     assert pay(7) == 7 and pay(number=8, kind="cash") == 8 and pay.__name__ == "pay"
