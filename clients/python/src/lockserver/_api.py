@@ -44,6 +44,9 @@ class Observer:
 
 def tell(observer: Observer, event: Event) -> None:
     """Tells an observer of an event, and a lock's own callbacks of its loss. What they raise is logged."""
+    if type(observer) is Observer and event.what != "lost":
+        return
+
     def call(what: Callable[..., None], *args: Any) -> None:
         try:
             what(*args)

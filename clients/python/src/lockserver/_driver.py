@@ -111,7 +111,9 @@ class Driver:
                     for s in self._sockets.values():
                         s.close()
                     self._sockets = {}
-                self._report()
+                    happened, core.events = core.events, []
+                for event in happened:
+                    self._told(event)
                 self.gone.set()
 
     def _round(self, core: Core, wakes: socket.socket) -> None:
@@ -141,7 +143,9 @@ class Driver:
             now = time.monotonic()
             core.tick(now)
             self._settle(own=True)
-        self._report()
+            happened, core.events = core.events, []
+        for event in happened:
+            self._told(event)
 
     def _read(self, link: Link) -> None:
         while link in self._sockets and link.broken is None:
@@ -236,13 +240,6 @@ class Driver:
                 core.commands.broken = errors.NoConnection("another server leads")
             self._settle()
             self._wake_up()
-
-    def _report(self) -> None:
-        """Tells of what has happened, without the lock."""
-        with self.lock:
-            happened, self.core.events = self.core.events, []
-        for event in happened:
-            self._told(event)
 
 
 def connect(endpoint: Endpoint, name: str, timeout: float) -> socket.socket:
