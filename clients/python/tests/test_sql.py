@@ -1,45 +1,41 @@
-"""The fence for SQL, on SQLite always, and on what POSTGRES and MARIADB name (make clients-python-sql)."""
+"""The fence for SQL, on SQLite always, and with DATABASES=all on PostgreSQL and MariaDB (make clients-python-sql)."""
 
+import contextlib
 import os
 import sqlite3
 import threading
-import urllib.parse
 
 import pytest
 
+import databases
 import lockserver as package
 
-TABLE = """CREATE TABLE {temporary} prices (id INTEGER PRIMARY KEY, price INTEGER NOT NULL, fence BIGINT NOT NULL DEFAULT 0)"""
+TABLE = "CREATE TABLE prices (id INTEGER PRIMARY KEY, price INTEGER NOT NULL, fence BIGINT NOT NULL DEFAULT 0)"
 
 
+@contextlib.contextmanager
 def sqlite():
-    return sqlite3.connect(":memory:")
+    """Yields what connects to an SQLite."""
+    yield lambda: sqlite3.connect(":memory:")
 
 
-def postgres():
-    import psycopg
-    return psycopg.connect(os.environ["POSTGRES"])
+DATABASES = [sqlite]
+if os.environ.get("DATABASES") == "all":
+    DATABASES = [sqlite, databases.postgres, databases.mariadb]
 
 
-def mariadb():
-    import pymysql
-    url = urllib.parse.urlsplit(os.environ["MARIADB"])
-    where = {"unix_socket": urllib.parse.unquote(url.query[7:])} if url.query.startswith("socket=") else {"port": url.port or 3306}
-    return pymysql.connect(host=url.hostname or "localhost", user=url.username, password=url.password or "",
-                           database=url.path[1:], **where)
+@pytest.fixture(scope="module", params=DATABASES, ids=lambda database: database.__name__)
+def database(request):
+    with request.param() as connect:
+        yield connect
 
 
-DATABASES = [sqlite] + [postgres] * ("POSTGRES" in os.environ) + [mariadb] * ("MARIADB" in os.environ)
-if os.environ.get("ALL_DATABASES"):
-    DATABASES = [sqlite, postgres, mariadb]
-
-
-@pytest.fixture(params=DATABASES, ids=lambda connect: connect.__name__)
-def connection(request):
-    c = request.param()
+@pytest.fixture
+def connection(database):
+    c = database()
     cursor = c.cursor()
     cursor.execute("DROP TABLE IF EXISTS prices")
-    cursor.execute(TABLE.format(temporary=""))
+    cursor.execute(TABLE)
     cursor.execute("INSERT INTO prices (id, price) VALUES (1, 100), (2, 100)")
     c.commit()
     yield c
@@ -90,7 +86,7 @@ def test_one_of_many_threads(tmp_path):
     """Threads fence one row of a file with tokens of their own: it ends with the highest."""
     path = str(tmp_path / "db")
     with sqlite3.connect(path) as c:
-        c.execute(TABLE.format(temporary=""))
+        c.execute(TABLE)
         c.execute("INSERT INTO prices (id, price) VALUES (1, 100)")
     refused = []
 
