@@ -261,9 +261,9 @@ $(OLDEST_VENV)/ready: clients/python/tests/requirements-oldest.txt clients/pytho
 	$(@D)/bin/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e clients/python
 	@touch $@
 
-clients-python-build: $(PACKAGE_VENV)/ready ## wheel and sdist of the package for Python, in dist/python
-	rm -rf dist/python
-	cd clients/python && ../../$(PACKAGE_VENV)/bin/python -m build --no-isolation -o ../../dist/python >/dev/null
+clients-python-build: $(PACKAGE_VENV)/ready ## wheel and sdist of the package for Python, in bin/packages/python
+	rm -rf bin/packages/python
+	cd clients/python && ../../$(PACKAGE_VENV)/bin/python -m build --no-isolation -o ../../bin/packages/python >/dev/null
 
 clients-python-package clients-python-oldest clients-python-sql: export LOCKSERVER := $(or $(LOCKSERVER),$(CURDIR)/bin/lockserver)
 clients-python-package: build fleet need-redis need-openssl clients-python-build ## tests of the package for Python: redis-py's own of Lock, failures of connections, servers and processes; the built files (LONG=1: more)

@@ -14,7 +14,7 @@ from conftest import ROOT
 from server import PATIENCE, Server
 
 HERE = ROOT / "clients" / "python"
-DIST = ROOT / "dist" / "python"
+DIST = ROOT / "bin" / "packages" / "python"
 
 
 def run(*words, **options):
