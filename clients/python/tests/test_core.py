@@ -150,10 +150,25 @@ def test_who_waits_asks_again_by_the_next_connection_in_order(played):
     assert not any(call.over for call in calls)
 
 
+def test_a_short_wait_ends_with_the_first_answer(played):
+    call = played.ask(wait=0.01)
+    played.pass_time(1)
+    assert not call.over
+    played.reply(b"+QUEUED\r\n")
+    assert isinstance(call.error, package.NotAcquired)
+    played.sent()
+    call = played.ask(wait=0.01)
+    played.pass_time(1)
+    played.reply(b":0\r\n$-1\r\n:9\r\n")
+    assert call.result.token(b"k") == 9
+
+
 def test_a_request_that_may_come_late_is_undone_a_lease_later(played):
     call = played.ask(wait=0.5)
     played.sent()
     played.gone()
+    played.pass_time(4)
+    assert not call.over, "the server has the time of an answer to say whether another owner has it"
     played.pass_time(1)
     assert isinstance(call.error, package.NoConnection)
     undone = [["LOCK.CANCEL", "k", call.task.owner.decode()], ["UNLOCK", "k", call.task.owner.decode()]]

@@ -561,8 +561,7 @@ class Core:
         call.deadline = deadline
         call.timers.append(self.timers.add(now + self.limit, lambda at: self._not_placed(call, at)))
         if call.end is not None:
-            call.timers.append(self.timers.add(call.end, lambda at: self._withdraw(
-                call, errors.NotAcquired("another owner holds the lock") if self.ready or call.placed else self._silence(), at)))
+            call.timers.append(self.timers.add(call.end, lambda at: self._wait_over(call, at)))
         if deadline is not None:
             call.timers.append(self.timers.add(deadline, lambda at: self._withdraw(
                 call, errors.DeadlineExceeded("the deadline has passed"), at)))
@@ -593,6 +592,14 @@ class Core:
         handle = Handle(self, hold, keys)
         hold.handles.add(handle)
         return handle
+
+    def _wait_over(self, call: Acquire, now: float) -> None:
+        """Ends a call whose time to wait for another holder is over.
+
+        A call that the server has not answered at all goes on, up to the limit for that: its first answer tells.
+        """
+        if call.placed or call.state == "deferred":
+            self._withdraw(call, errors.NotAcquired("another owner holds the lock"), now)
 
     def _not_placed(self, call: Acquire, now: float) -> None:
         if call.state == "deferred" and self.ready:
@@ -628,6 +635,8 @@ class Core:
             self._finish(call, None, errors.NotAcquired("another owner holds the lock"), now)
         else:
             call.state, call.placed = "queued", True
+            if call.end is not None and now >= call.end:
+                self._wait_over(call, now)
 
     def _granted(self, keys: Tuple[bytes, ...], many: bool, tokens: List[int], owner: bytes, now: float) -> None:
         call = self._waits.get((owner, keys[0]))

@@ -204,7 +204,7 @@ class Locks:
         if wish.tries:
             return self.timeout
         limits = [limit for limit in (wait, None if deadline is None else deadline - time.monotonic()) if limit is not None]
-        return max(0.0, min(limits)) if limits else None
+        return max(self.timeout, min(limits)) if limits else None
 
     def _release(self, handle: Handle) -> None:
         done = threading.Event()
