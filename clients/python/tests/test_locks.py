@@ -232,6 +232,30 @@ def test_lost_reply(locks, lockserver):
     assert holders(lockserver, "k") is None
 
 
+def test_a_lost_reply_of_a_try(locks, lockserver):
+    locks.connect()
+    with lockserver.fault("DROPAFTER", "MATCH", "LOCK", "TIMES", 1):
+        held = locks.lock("k", wait=0).acquire()
+    assert holders(lockserver, "k")["holds"] == 1, "it is held once"
+    held.release()
+    assert holders(lockserver, "k") is None
+
+
+def test_a_block_whose_lock_was_lost_raises(lockserver):
+    locks = lockserver.locks()
+    with pytest.raises(package.LockLost, match="forced"):
+        with locks.lock("k") as held:
+            lockserver.control.execute_command("LOCK.FORCE", "k")
+            eventually(lambda: held.lost, "the loss is known")
+    with pytest.raises(package.LockReleased):
+        with locks.lock("k") as held:
+            held.release()
+    with pytest.raises(ZeroDivisionError):  # the error of the block comes first
+        with locks.lock("k") as held:
+            held.release()
+            1 / 0
+
+
 def test_guard_once(locks, lockserver):
     with locks.lock("k").acquire() as held:
         with lockserver.fault("DROPAFTER", "MATCH", "GUARD", "TIMES", 1), pytest.raises(package.NoConnection):

@@ -1,5 +1,6 @@
 """Semaphores, latches, limiters, delayed entries, sales, leaders and metrics, for threads and for asyncio."""
 
+import sys
 import threading
 
 import pytest
@@ -248,6 +249,22 @@ def test_cancel_on_loss(lockserver):
                     while held.lost is None:
                         await asyncio.sleep(0)
             await asyncio.sleep(0)
+
+            async def cancelled_twice():
+                async with locks.lock("k", cancel_on_loss=True) as held:
+                    task = asyncio.current_task()
+                    held.on_lost(lambda _: task.cancel())  # at the same moment as by the loss
+                    await force("k")
+                    await asyncio.sleep(PATIENCE)
+
+            with pytest.raises(asyncio.CancelledError if sys.version_info >= (3, 11) else package.LockLost):
+                await asyncio.ensure_future(cancelled_twice())
+
+            with pytest.raises(package.LockLost):  # it raises without being cancelled, too
+                async with locks.lock("k") as held:
+                    await force("k")
+                    while held.lost is None:
+                        await asyncio.sleep(0)
 
             async def cancelled_by_others():
                 async with locks.lock("j", cancel_on_loss=True):

@@ -4,6 +4,7 @@ import asyncio
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -110,7 +111,7 @@ def server():
 
 def test_broken_connections(make, server):
     way, operator = Way(server.port), redis.Redis(port=server.port, decode_responses=True)
-    locks = make(url(server, way.port))
+    locks = make(url(server, way.port), timeout=PATIENCE)
     trial = Trial(locks, operator, way)
     kept = locks.lock("kept").acquire()
     lost = []
@@ -171,10 +172,13 @@ def test_server_gone(make, background):
         locks = make(url(server), timeout=0.5)
         held, told = locks.lock("k").acquire(), []
         held.on_lost(lambda loss: told.append((loss.reason, time.monotonic())))
-        call = background(lambda: make_other(locks).lock("k").acquire())
+        call = background(lambda: locks.lock("k").acquire())
         waiting(redis.Redis(port=server.port, decode_responses=True))
         killed = time.monotonic()
         server.kill()
+        taken = socket.socket()  # no other program gets the port
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind((server.host, server.port))
         eventually(lambda: told, "the loss is reported")
         reason, at = told[0]
         assert reason == "unreachable"
@@ -190,10 +194,7 @@ def test_server_gone(make, background):
         with pytest.raises(package.LockLost):
             held.release()
         assert time.monotonic() - began < PATIENCE
-
-
-def make_other(locks):
-    return locks
+        taken.close()
 
 
 def test_server_stopped(make, background):
