@@ -85,8 +85,11 @@ def test_limiter(locks, lockserver, clock, background):
     eventually(lambda: lockserver.control.info("clients")["blocked_clients"] == 1, "it waits")
     clock.advance(0.1)
     assert call()
-    with lockserver.fault("DROPAFTER", "MATCH", "LIMIT.TAKE", "TIMES", 1), pytest.raises(package.NoConnection):
-        limiter.take()
+    for wait in (None, 60):  # it is sent once
+        clock.advance(1)
+        with lockserver.fault("DROPAFTER", "MATCH", "LIMIT.TAKE", "TIMES", 1), pytest.raises(package.NoConnection):
+            limiter.take(wait=wait)
+        assert limiter.take().remaining == 0
 
 
 def test_delay(locks, lockserver, clock):
