@@ -135,6 +135,7 @@ def test_broken_connections(make, server):
     assert operator.execute_command("LOCK.INFO", "kept")["token"] == kept.token
     kept.release()
     eventually(lambda: operator.execute_command("LOCK.LIST") == [], "no lock stays behind")
+    locks.close()
     way.close()
     operator.close()
 
