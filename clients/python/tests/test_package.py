@@ -45,6 +45,11 @@ def test_what_is_in_them():
         assert {"README.md", "LICENSE", "pyproject.toml", "src/lockserver/py.typed"} <= set(names)
 
 
+def test_the_version_is_the_servers():
+    program = os.environ.get("LOCKSERVER") or str(ROOT / "bin" / "lockserver")
+    assert f"lockserver v={package.__version__} " in run(program, "--version")
+
+
 @pytest.mark.parametrize("end", [".whl", ".tar.gz"])
 def test_installed_into_an_empty_environment(end, tmp_path):
     venv.create(tmp_path / "env", with_pip=True)
