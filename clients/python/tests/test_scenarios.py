@@ -260,7 +260,9 @@ def test_client_stopped(lease):
                 held = locks.lock("k", wait=PATIENCE).acquire()
                 held.guard("SET", "x", "successor")
             else:
-                time.sleep(4)  # twice the lease; the connection lives, so the server renews it
+                with redis.Redis(port=server.port) as r:
+                    began = r.time()[0]  # for twice the lease: the connection lives, so the server renews it
+                    eventually(lambda: r.time()[0] > began + 4, "time has passed")
             os.kill(process.pid, signal.SIGCONT)
             said, _ = process.communicate("\n", timeout=PATIENCE)
             if lease:
