@@ -442,8 +442,8 @@ comparison: build ## redsync, redislock, rueidislock, etcd and client, stopped, 
 
 # PLATFORMS release makes files for; empty: for all.
 PLATFORMS ?=
-release: ## archives, packages (.deb, .rpm), container images and checksums of the commit, in dist/ (PLATFORMS="linux/amd64 ...")
-	cd packaging && $(GO) run ./release $(if $(PLATFORMS),-platforms "$(PLATFORMS)")
+release: clients-python-build ## archives, packages (.deb, .rpm), container images, the package for Python and checksums of the commit, in dist/ (PLATFORMS="linux/amd64 ...")
+	cd packaging && $(GO) run ./release -with ../bin/packages/python $(if $(PLATFORMS),-platforms "$(PLATFORMS)")
 
 .PHONY: need-packages
 need-packages: need-redis
