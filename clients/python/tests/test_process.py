@@ -57,6 +57,20 @@ def test_a_fork_has_owners_of_its_own(lockserver):
     assert said == ["not-the-childs", "held-by-the-parent", "done", "parent-done"]
 
 
+def test_a_connection_imports_nothing_in_the_background(lockserver):
+    """A child that was forked while a thread imports a module could not import it any more."""
+    said = python("""
+        import sys, lockserver
+        locks = lockserver.Locks.from_url(sys.argv[1])
+        before = set(sys.modules)
+        with locks.lock("k") as held:
+            held.guard("SET", "x", "1")
+        locks.close()
+        print("imported", *sorted(set(sys.modules) - before))
+    """, lockserver.url)
+    assert said == ["imported"]
+
+
 def test_many_forks_while_others_use_the_client(lockserver):
     said = python("""
         import os, sys, threading, lockserver

@@ -36,6 +36,7 @@ class Driver:
     def __init__(self, endpoint: Endpoint, name: str, limit: float, told: Callable[[Event], None]) -> None:
         self.endpoint, self._name, self._limit, self._told = endpoint, name, limit, told
         self._sockets: Dict[Link, socket.socket] = {}
+        _import_all(endpoint)
         self._renew()
         _drivers.add(self)
 
@@ -240,6 +241,15 @@ class Driver:
                 core.commands.broken = errors.NoConnection("another server leads")
             self._settle()
             self._wake_up()
+
+
+def _import_all(endpoint: Endpoint) -> None:
+    """Imports what making a connection imports.
+
+    A child that was forked while a thread of its parent imported a module waits for that module for ever.
+    """
+    endpoint.connection("", 1.0)
+    "localhost".encode("idna")  # as socket.getaddrinfo does
 
 
 def connect(endpoint: Endpoint, name: str, timeout: float) -> socket.socket:
