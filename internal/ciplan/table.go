@@ -76,6 +76,8 @@ func waits() []suite {
 			paths: []string{"tests/clients/go/", "tests/fleet/", "client/", "server/"}},
 		{name: "clients-python", fast: "make clients-python", seconds: 120,
 			paths: []string{"tests/clients/python/", "tests/fleet/", "internal/resp/"}},
+		{name: "clients-python-package", fast: "make clients-python-package", full: "make clients-python-package LONG=1", seconds: 240,
+			paths: []string{"clients/python/", "clients/SCENARIOS.md", "tests/fleet/", "server/topology/"}},
 		{name: "clients-cli", fast: "make clients-cli", seconds: 40,
 			paths: []string{"tests/clients/cli/", "commands/", "internal/resp/"}},
 		{name: "hostile", fast: "make hostile MINUTES=0.5 SEED=20261121", full: "make hostile MINUTES=5", seconds: 150,
