@@ -215,6 +215,15 @@ need-openssl:
 clients-java: build fleet need-redis need-java need-openssl ## Redisson, Jedis, Spring Data Redis on Lettuce, new and old
 	cd tests/clients/java && mvn -B -ntp test $(if $(findstring redis-server,$(LOCKSERVER)),-DexcludedGroups=native)
 
+.PHONY: clients-java-client clients-java-package
+clients-java-client: export LOCKSERVER := $(CURDIR)/bin/lockserver
+clients-java-client: build fleet need-redis need-java need-openssl ## the client for Java in clients/java: all its modules, with servers (LONG=1, MAVEN="-Pboot4")
+	cd clients/java && mvn -B -ntp $(MAVEN) test
+
+clients-java-package: export LOCKSERVER := $(CURDIR)/bin/lockserver
+clients-java-package: build need-java ## jars, sources, javadoc and POMs of clients/java in dist/java, checked, and used by an empty project
+	bash clients/java/package.sh dist/java
+
 need-node:
 	@for p in node npm; do command -v $$p >/dev/null || { echo "$$p is missing: run 'make deps'"; exit 1; }; done
 	@node -e 'if (parseInt(process.versions.node) < 20) { console.log(`node $${process.version} is too old: 20 is needed`); process.exit(1) }'

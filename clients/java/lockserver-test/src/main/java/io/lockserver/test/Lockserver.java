@@ -16,7 +16,7 @@ import java.util.regex.Pattern;
 
 /** A server process. It ends with {@link #close()}, and when the process that has started it ends. */
 public final class Lockserver implements TestServer, AutoCloseable {
-    private static final Pattern READY = Pattern.compile("(?:^ready |Ready to accept connections tcp addr=)(\\S+):(\\d+)");
+    private static final Pattern READY = Pattern.compile("(?:^ready |Ready to accept connections (?:tcp|tls) addr=)(\\S+):(\\d+)");
     private static final int END_S = 30;
 
     private final List<String> directives;
