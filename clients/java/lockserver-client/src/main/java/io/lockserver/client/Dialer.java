@@ -35,6 +35,9 @@ final class Dialer implements AutoCloseable {
         void over(Wire wire, Duration limit) throws InterruptedException;
     }
 
+    /** How often an attempt follows a server that names another one as the leader. */
+    private static final int MOST_HOPS = 5;
+
     private final List<RedisURI> nodes;
     private final String name;
     private final Executor executor;
@@ -71,6 +74,7 @@ final class Dialer implements AutoCloseable {
             candidates.addFirst(first);
         }
         Set<String> tried = new HashSet<>();
+        int hops = 0;
         RuntimeException last = null;
         while (!candidates.isEmpty() && (last == null || System.nanoTime() < end)) {
             RedisURI uri = candidates.poll();
@@ -90,7 +94,7 @@ final class Dialer implements AutoCloseable {
                     throw e;
                 }
                 RedisURI named = Errors.moved(e.getMessage(), uri);
-                if (named != null) {
+                if (named != null && hops++ < MOST_HOPS) {
                     tried.remove(address(named));
                     candidates.addFirst(named);
                 }

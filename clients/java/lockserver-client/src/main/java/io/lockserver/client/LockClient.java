@@ -11,6 +11,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReadWriteLock;
@@ -44,7 +45,10 @@ public final class LockClient implements AutoCloseable {
         observer = settings.observer;
         timer = new ScheduledThreadPoolExecutor(1, daemons("lockserver-timer"));
         timer.setRemoveOnCancelPolicy(true);
-        executor = Executors.newCachedThreadPool(daemons("lockserver-client"));
+        timer.setRejectedExecutionHandler(new ThreadPoolExecutor.DiscardPolicy()); // what comes after the end is of no use
+        ThreadPoolExecutor threads = (ThreadPoolExecutor) Executors.newCachedThreadPool(daemons("lockserver-client"));
+        threads.setRejectedExecutionHandler(new ThreadPoolExecutor.DiscardPolicy());
+        executor = threads;
         dialer = new Dialer(settings.uris, prefix.substring(0, prefix.length() - 1), settings.options, executor);
         commands = new Commands(dialer, settings.timeout, executor);
         keeper = new Keeper(dialer, commands, prefix, settings.timeout, observer, timer, executor);
