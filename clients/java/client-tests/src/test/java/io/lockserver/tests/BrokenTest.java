@@ -28,7 +28,7 @@ class BrokenTest {
     @Test
     void connectionsBreak() throws Exception {
         try (Lockserver server = Lockserver.start(); Way first = new Way(server.port()); Way second = new Way(server.port());
-                LockClient one = LockClient.create(first.uri()); LockClient two = LockClient.create(second.uri())) {
+                LockClient one = Clients.create(first.uri()); LockClient two = Clients.create(second.uri())) {
             HeldLock kept = one.lock("kept");
             AtomicBoolean over = new AtomicBoolean();
             Workers workers = new Workers(over);

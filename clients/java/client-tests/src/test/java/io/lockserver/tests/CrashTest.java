@@ -34,7 +34,7 @@ class CrashTest {
 
     @Test
     void aLossIsToldBeforeTheLeaseCanEnd() throws Exception {
-        try (Lockserver server = Lockserver.start("--lock-watchdog-timeout", SHORT); LockClient locks = LockClient.create(server.uri())) {
+        try (Lockserver server = Lockserver.start("--lock-watchdog-timeout", SHORT); LockClient locks = Clients.create(server.uri())) {
             HeldLock lock = locks.lock("k");
             HeldLock fixed = locks.lock("fixed", LockOptions.defaults().withLease(Duration.ofMinutes(10)));
             CompletableFuture<Long> toldAt = new CompletableFuture<>();
@@ -62,7 +62,7 @@ class CrashTest {
     @Test
     void aShortBreakLosesNothing() throws Exception {
         try (Lockserver server = Lockserver.start("--lock-watchdog-timeout", ENDLESS); Way way = new Way(server.port());
-                LockClient locks = LockClient.create(way.uri())) {
+                LockClient locks = Clients.create(way.uri())) {
             HeldLock lock = locks.lock("k");
             Call<HeldLock> waits = Call.of(() -> locks.lock("k"));
             Await.until("it waits", () -> LockTest.waiters(server, "k") == 1);
@@ -79,13 +79,13 @@ class CrashTest {
 
     @Test
     void aServerThatForgetsIsNoticed() throws Exception {
-        try (Lockserver server = Lockserver.start("--lock-watchdog-timeout", ENDLESS); LockClient locks = LockClient.create(server.uri())) {
+        try (Lockserver server = Lockserver.start("--lock-watchdog-timeout", ENDLESS); LockClient locks = Clients.create(server.uri())) {
             HeldLock lock = locks.lock("k");
             HeldLock fixed = locks.lock("fixed", LockOptions.defaults().withLease(Duration.ofMinutes(10)));
             CompletableFuture<LockLostException> told = told(lock);
             CompletableFuture<LockLostException> fixedTold = told(fixed);
             server.kill();
-            server.start();
+            server.restart();
             assertEquals(LossReason.STALE, told.get(60, TimeUnit.SECONDS).reason());
             assertEquals(LossReason.STALE, fixedTold.get(60, TimeUnit.SECONDS).reason());
             HeldLock next = locks.lock("k");
@@ -97,13 +97,13 @@ class CrashTest {
     @Test
     void aServerThatRemembersKeepsTheLock() throws Exception {
         try (Lockserver server = Lockserver.start("--lock-watchdog-timeout", ENDLESS, "--appendonly", "yes", "--appendfsync", "always");
-                LockClient locks = LockClient.create(server.uri())) {
+                LockClient locks = Clients.create(server.uri())) {
             HeldLock lock = locks.lock("k");
             Call<HeldLock> waits = Call.of(() -> locks.lock("k"));
             Await.until("it waits", () -> LockTest.waiters(server, "k") == 1);
             server.kill();
             Await.until("the client knows", () -> !locks.isAttached());
-            server.start();
+            server.restart();
             Await.until("it waits again", () -> LockTest.waiters(server, "k") == 1);
             Await.until("it is attached", locks::isAttached);
             assertEquals("OK", lock.guard("SET", "x", "1"));
@@ -116,7 +116,7 @@ class CrashTest {
     @Test
     void everyCallIsBounded() throws Exception {
         try (Lockserver server = Lockserver.start("--lock-watchdog-timeout", SHORT);
-                LockClient locks = LockClient.builder(server.uri()).timeout(Duration.ofMillis(300)).build()) {
+                LockClient locks = Clients.impatient(server.uri())) {
             HeldLock held = locks.lock("k");
             HeldLock second = locks.lock("k2");
             Call<HeldLock> queued = Call.of(() -> locks.lock("k"));
@@ -131,7 +131,7 @@ class CrashTest {
                 assertThrows(NoConnectionException.class, () -> locks.latch("done").count());
                 assertThrows(NoConnectionException.class, second::unlock); // it is owed
                 assertThrows(NoConnectionException.class, queued::get); // when the server was silent for too long
-                assertThrows(NoConnectionException.class, () -> LockClient.builder(server.uri()).timeout(Duration.ofMillis(300)).build());
+                assertThrows(NoConnectionException.class, () -> LockClient.builder(server.uri()).connectTimeout(Duration.ofMillis(300)).build());
             } finally {
                 server.resume();
             }
@@ -145,7 +145,7 @@ class CrashTest {
     @Test
     void closeIsBoundedToo() throws Exception {
         try (Lockserver server = Lockserver.start()) {
-            LockClient locks = LockClient.builder(server.uri()).timeout(Duration.ofMillis(300)).build();
+            LockClient locks = Clients.impatient(server.uri());
             locks.lock("k");
             server.pause();
             try {
@@ -162,10 +162,10 @@ class CrashTest {
     @Test
     void noThreadIsLeaked() throws Exception {
         try (Lockserver server = Lockserver.start()) {
-            LockClient.create(server.uri()).close();
+            Clients.create(server.uri()).close();
             long before = threads();
             for (int i = 0; i < 5; i++) {
-                try (LockClient locks = LockClient.create(server.uri())) {
+                try (LockClient locks = Clients.create(server.uri())) {
                     locks.lock("k").unlock();
                     locks.command("PING");
                 }

@@ -45,7 +45,7 @@ class FleetTest {
     }
 
     private static void play(Fleet fleet, String[] uris, String... events) throws Exception {
-        try (LockClient locks = LockClient.create(uris)) {
+        try (LockClient locks = Clients.create(uris)) {
             HeldLock kept = locks.lock("kept");
             AtomicBoolean over = new AtomicBoolean();
             AtomicLong done = new AtomicLong();

@@ -67,7 +67,7 @@ class LockTest {
 
     @Test
     void fiveErrors(LockClient locks, TestServer server, TestClock clock) throws Exception {
-        try (LockClient other = LockClient.create(server.uri())) {
+        try (LockClient other = Clients.create(server.uri())) {
             HeldLock held = other.lock("k");
             assertEquals(NotAcquiredException.class, assertThrows(NotAcquiredException.class, () -> locks.lock("k", Duration.ZERO)).getClass());
 
@@ -262,7 +262,7 @@ class LockTest {
 
     @Test
     void closeReleases(TestServer server) throws Exception {
-        LockClient closing = LockClient.create(server.uri());
+        LockClient closing = Clients.create(server.uri());
         HeldLock held = closing.lock("k");
         CompletableFuture<LockLostException> told = new CompletableFuture<>();
         held.onLost(told::complete);
@@ -280,7 +280,7 @@ class LockTest {
     @Test
     void redisIsNoLockserver(TestServer server, TestFaults faults) {
         faults.add("ERROR", "ERR unknown command 'LOCK.ATTACH'", "MATCH", "LOCK.ATTACH");
-        assertThrows(NotLockserverException.class, () -> LockClient.create(server.uri()));
+        assertThrows(NotLockserverException.class, () -> Clients.create(server.uri()));
     }
 
     @Test

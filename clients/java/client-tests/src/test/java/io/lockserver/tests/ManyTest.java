@@ -33,7 +33,7 @@ class ManyTest {
         int count = virtual == null ? 500 : 10_000;
         ExecutorService threads = virtual == null ? Executors.newCachedThreadPool() : virtual;
         System.out.println(count + (virtual == null ? " platform" : " virtual") + " threads wait");
-        try (Lockserver server = Lockserver.start(); Way way = new Way(server.port()); LockClient locks = LockClient.create(way.uri())) {
+        try (Lockserver server = Lockserver.start(); Way way = new Way(server.port()); LockClient locks = Clients.create(way.uri())) {
             HeldLock held = locks.lock("k");
             locks.command("PING");
             AtomicInteger inside = new AtomicInteger();

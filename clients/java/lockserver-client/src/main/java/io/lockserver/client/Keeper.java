@@ -75,9 +75,9 @@ final class Keeper implements AutoCloseable {
     }
 
     /** Makes the first connection. */
-    void start() throws InterruptedException {
+    void start(Duration within) throws InterruptedException {
         try {
-            connect(limit);
+            connect(within);
         } catch (ServerException e) {
             throw Errors.meaning(e);
         } catch (BrokenException e) {

@@ -54,7 +54,7 @@ public final class LockClient implements AutoCloseable {
         keeper = new Keeper(dialer, commands, prefix, settings.timeout, observer, timer, executor);
         boolean started = false;
         try {
-            keeper.start();
+            keeper.start(settings.connectTimeout);
             started = true;
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -88,7 +88,7 @@ public final class LockClient implements AutoCloseable {
      * A client of the server at a URI of Lettuce: {@code redis://user:password@host:port/database}, {@code rediss://} for TLS,
      * {@code redis-sentinel://host:port,host:port#master} for Sentinels. Several URIs are the members of a raft group.
      *
-     * @throws NoConnectionException if the server does not answer within 5 seconds
+     * @throws NoConnectionException if the server does not answer within 10 seconds
      * @throws NotLockserverException if it is another server, such as Redis
      */
     public static LockClient create(String... uris) {
@@ -110,6 +110,7 @@ public final class LockClient implements AutoCloseable {
         private final List<RedisURI> uris;
         private String name = "lock";
         private Duration timeout = Duration.ofSeconds(5);
+        private Duration connectTimeout = Duration.ofSeconds(10);
         private ClientOptions options = ClientOptions.create();
         private LockObserver observer = new LockObserver() {
         };
@@ -136,6 +137,15 @@ public final class LockClient implements AutoCloseable {
                 throw new IllegalArgumentException("a timeout of " + limit + " is no time");
             }
             timeout = limit;
+            return this;
+        }
+
+        /** Bounds how long the first connection may take. Without it: 10 seconds. */
+        public Builder connectTimeout(Duration limit) {
+            if (limit.isNegative() || limit.isZero()) {
+                throw new IllegalArgumentException("a timeout of " + limit + " is no time");
+            }
+            connectTimeout = limit;
             return this;
         }
 
@@ -169,7 +179,7 @@ public final class LockClient implements AutoCloseable {
 
     /** Takes a lock. */
     public HeldLock lock(String key, LockOptions options) throws InterruptedException {
-        return acquire(owner(options), Wish.lock(key, options.shared(), options.lease()), options.wait());
+        return acquire(owner(options), Wish.lock(key, options.shared(), options.lease()), options.waitLimit());
     }
 
     /** Takes a lock if it is free, without waiting for another holder; empty: it is not free. */
@@ -192,7 +202,7 @@ public final class LockClient implements AutoCloseable {
         if (sorted.isEmpty()) {
             throw new IllegalArgumentException("there is no key to lock");
         }
-        return acquire(owner(options), Wish.all(sorted, options.shared(), options.lease()), options.wait());
+        return acquire(owner(options), Wish.all(sorted, options.shared(), options.lease()), options.waitLimit());
     }
 
     /**

@@ -6,18 +6,18 @@ import java.util.Objects;
 /**
  * How a lock is taken. An instance never changes; each method returns another one.
  *
- * @param wait how long to wait for another holder: null has no end, zero does not wait
+ * @param waitLimit how long to wait for another holder: null has no end, zero does not wait
  * @param lease the length of a fixed lease; null: the server renews the lease for as long as this client lives
  * @param shared held together with all other shared holders
  * @param owner a lock that is held, to take this one for the same owner; null: an owner of its own
  */
-public record LockOptions(Duration wait, Duration lease, boolean shared, HeldLock owner) {
+public record LockOptions(Duration waitLimit, Duration lease, boolean shared, HeldLock owner) {
     private static final LockOptions DEFAULTS = new LockOptions(null, null, false, null);
 
     /** Checks the values. */
     public LockOptions {
-        if (wait != null && wait.isNegative()) {
-            throw new IllegalArgumentException("a wait of " + wait + " is negative");
+        if (waitLimit != null && waitLimit.isNegative()) {
+            throw new IllegalArgumentException("a wait of " + waitLimit + " is negative");
         }
         if (lease != null && lease.toMillis() < 1) {
             throw new IllegalArgumentException("a lease of " + lease + " is shorter than a millisecond");
@@ -36,16 +36,16 @@ public record LockOptions(Duration wait, Duration lease, boolean shared, HeldLoc
 
     /** The lock ends after so long, a millisecond at least, whatever becomes of the program. The server does not renew it. */
     public LockOptions withLease(Duration length) {
-        return new LockOptions(wait, Objects.requireNonNull(length), shared, owner);
+        return new LockOptions(waitLimit, Objects.requireNonNull(length), shared, owner);
     }
 
     /** The lock is held together with other shared holders, and with no exclusive one. */
     public LockOptions asShared() {
-        return new LockOptions(wait, lease, true, owner);
+        return new LockOptions(waitLimit, lease, true, owner);
     }
 
     /** The owner is that of another lock, so that the server sees deadlock cycles that go through both. */
     public LockOptions sameOwnerAs(HeldLock other) {
-        return new LockOptions(wait, lease, shared, Objects.requireNonNull(other));
+        return new LockOptions(waitLimit, lease, shared, Objects.requireNonNull(other));
     }
 }

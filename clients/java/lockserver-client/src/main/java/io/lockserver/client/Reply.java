@@ -14,6 +14,9 @@ import io.lettuce.core.output.CommandOutput;
  * Lettuce's outputs for one type each fail on another type after the server has run the command, so this one is used for all.
  */
 final class Reply extends CommandOutput<String, String, Object> {
+    /** Lettuce keeps this reply to itself, as that of a transaction. So it is what no other reply was set for. */
+    private static final String QUEUED = "QUEUED";
+
     private final Deque<Frame> open = new ArrayDeque<>();
 
     private static final class Frame {
@@ -26,7 +29,7 @@ final class Reply extends CommandOutput<String, String, Object> {
     }
 
     Reply() {
-        super(StringCodec.UTF8, null);
+        super(StringCodec.UTF8, QUEUED);
     }
 
     private void add(Object value) {

@@ -56,6 +56,7 @@ final class Wire {
         }
 
         @Override
+        @SuppressWarnings("deprecation") // earlier versions of Lettuce need it
         public String name() {
             return word;
         }

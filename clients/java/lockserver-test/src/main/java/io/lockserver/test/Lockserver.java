@@ -37,7 +37,7 @@ public final class Lockserver implements TestServer, AutoCloseable {
     /** Starts a server on a free port, without snapshots; the arguments are directives such as {@code "--maxclients", "50"}. */
     public static Lockserver start(String... directives) {
         Lockserver server = new Lockserver(List.of(directives));
-        server.start();
+        server.restart();
         return server;
     }
 
@@ -52,7 +52,7 @@ public final class Lockserver implements TestServer, AutoCloseable {
     }
 
     /** Starts it again after {@link #kill()}, on the same port and with the same files. */
-    public void start() {
+    public void restart() {
         List<String> command = new ArrayList<>(List.of(program(), "--port", Integer.toString(port), "--exit-with-parent", "yes"));
         if (!directives.contains("--test-mode")) {
             command.addAll(List.of("--dir", directory.toString(), "--save", ""));

@@ -1,5 +1,7 @@
 package io.lockserver.test;
 
+import java.time.Duration;
+
 import org.junit.jupiter.api.extension.AfterEachCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 import org.junit.jupiter.api.extension.ExtensionContext.Namespace;
@@ -12,6 +14,9 @@ import io.lockserver.client.LockClient;
 /** What {@link LockserverTest} does; it may also be registered by hand. */
 public final class LockserverExtension implements ParameterResolver, AfterEachCallback {
     private static final Namespace NAMESPACE = Namespace.create(LockserverExtension.class);
+
+    /** Machines on which tests run are busy. */
+    private static final Duration PATIENCE = Duration.ofSeconds(30);
 
     /** The server of a test, with what belongs to it. */
     private static final class Fixture implements TestServer, AutoCloseable {
@@ -47,7 +52,7 @@ public final class LockserverExtension implements ParameterResolver, AfterEachCa
 
         LockClient client() {
             if (client == null) {
-                client = LockClient.create(uri());
+                client = LockClient.builder(uri()).timeout(PATIENCE).connectTimeout(PATIENCE).build();
             }
             return client;
         }
@@ -67,6 +72,7 @@ public final class LockserverExtension implements ParameterResolver, AfterEachCa
     }
 
     /** The process that all tests share. */
+    @SuppressWarnings("deprecation") // JUnit before 5.13 needs it
     private record Shared(Lockserver server) implements Store.CloseableResource {
         @Override
         public void close() {
