@@ -89,7 +89,9 @@ final class Dialer implements AutoCloseable {
                 return wire;
             } catch (ServerException e) {
                 last = e;
-                wire.close(e);
+                if (wire != null) {
+                    wire.close(e);
+                }
                 if (!Errors.isElsewhere(e.getMessage())) {
                     throw e;
                 }
@@ -114,12 +116,12 @@ final class Dialer implements AutoCloseable {
     }
 
     private Wire open(RedisURI uri, Duration limit) throws InterruptedException {
-        RedisURI named = RedisURI.builder(uri).build();
-        named.setClientName(name);
         CompletableFuture<StatefulRedisConnection<String, String>> opening =
-                client.connectAsync(StringCodec.UTF8, named).toCompletableFuture();
+                client.connectAsync(StringCodec.UTF8, uri).toCompletableFuture();
         try {
-            return new Wire(opening.get(limit.toNanos(), TimeUnit.NANOSECONDS), address(uri), executor);
+            Wire wire = new Wire(opening.get(limit.toNanos(), TimeUnit.NANOSECONDS), address(uri), executor);
+            wire.then((reply, error) -> { }, "CLIENT", "SETNAME", name); // for operators; the user may lack the right
+            return wire;
         } catch (TimeoutException e) {
             opening.thenAccept(StatefulRedisConnection::closeAsync); // if it comes later
             throw new BrokenException("no connection to " + address(uri) + " within " + limit, e);

@@ -90,7 +90,7 @@ record Wish(Kind kind, List<String> keys, boolean shared, Duration lease, int li
     /** Asks whether the lock of a key is held. The reply is 0, or an error STALETOKEN, if it is not. A fixed lease stays as it is. */
     String[] check(int i, String owner, long[] tokens, boolean fixed) {
         return !fixed ? renewal(i, owner, tokens, null)
-                : new String[] {"GUARD", keys.get(i), Long.toString(tokens[i]), "ECHO", ""};
+                : new String[] {"GUARD", keys.get(i), Long.toString(tokens[i]), "EXISTS", keys.get(i)};
     }
 
     /** Releases what is held with these tokens. */
