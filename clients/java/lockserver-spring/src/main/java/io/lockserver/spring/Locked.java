@@ -20,7 +20,7 @@ public @interface Locked {
     String key();
 
     /** How long to wait: {@code "5s"}, {@code "200ms"}, an ISO-8601 duration, or a placeholder. Empty: without end. */
-    String wait() default "";
+    String waitFor() default "";
 
     /** The length of a fixed lease, in the same form. Empty: the server renews the lease for as long as the program lives. */
     String lease() default "";

@@ -67,8 +67,8 @@ final class LockedInterceptor implements MethodInterceptor {
     private Plan plan(Method method) {
         Locked locked = AnnotatedElementUtils.findMergedAnnotation(method, Locked.class);
         LockOptions options = LockOptions.defaults();
-        if (!locked.wait().isEmpty()) {
-            options = options.withWait(duration(locked.wait()));
+        if (!locked.waitFor().isEmpty()) {
+            options = options.withWait(duration(locked.waitFor()));
         }
         if (!locked.lease().isEmpty()) {
             options = options.withLease(duration(locked.lease()));

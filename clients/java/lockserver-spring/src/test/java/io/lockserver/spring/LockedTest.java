@@ -38,18 +38,18 @@ class LockedTest {
             this.server = server;
         }
 
-        @Locked(key = "'order:' + #id", wait = "0")
+        @Locked(key = "'order:' + #id", waitFor = "0")
         long pay(long id) {
             assertEquals(1L, server.call("EXISTS", "order:" + id));
             return CurrentLock.get().token();
         }
 
-        @Locked(key = "#order.id()", wait = "${shop.wait}", lease = "10m")
+        @Locked(key = "#order.id()", waitFor = "${shop.wait}", lease = "10m")
         long ttl(Order order) {
             return (Long) server.call("PTTL", order.id());
         }
 
-        @Locked(key = "'outer'", wait = "5s")
+        @Locked(key = "'outer'", waitFor = "5s")
         String force() {
             String inner = CurrentLock.get().key();
             server.call("LOCK.FORCE", "outer");

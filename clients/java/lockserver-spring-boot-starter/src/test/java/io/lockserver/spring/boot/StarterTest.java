@@ -44,7 +44,7 @@ class StarterTest {
 
     /** What it does. */
     static class Shop {
-        @Locked(key = "'order:' + #id", wait = "5s")
+        @Locked(key = "'order:' + #id", waitFor = "5s")
         String pay(long id) {
             return CurrentLock.get().owner();
         }
