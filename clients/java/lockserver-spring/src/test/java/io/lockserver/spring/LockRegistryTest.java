@@ -90,7 +90,7 @@ class LockRegistryTest {
             assertSame(lock, same);
             same.lockInterruptibly();
             same.unlock();
-            assertFalse(elsewhere(lock::tryLock));
+            assertEquals(false, elsewhere(lock::tryLock));
             lock.unlock();
         }
     }
@@ -110,7 +110,7 @@ class LockRegistryTest {
     void twoThreadsTheSecondFailsToGetTheLock() throws Exception {
         Lock lock = registry.obtain("foo");
         lock.lockInterruptibly();
-        assertFalse(elsewhere(() -> registry.obtain("foo").tryLock(20, TimeUnit.MILLISECONDS)));
+        assertEquals(false, elsewhere(() -> registry.obtain("foo").tryLock(20, TimeUnit.MILLISECONDS)));
         assertThrows(IllegalMonitorStateException.class, () -> elsewhere(() -> {
             registry.obtain("foo").unlock();
             return null;

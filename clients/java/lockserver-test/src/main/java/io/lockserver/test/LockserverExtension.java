@@ -19,7 +19,7 @@ public final class LockserverExtension implements ParameterResolver, AfterEachCa
     private static final Duration PATIENCE = Duration.ofSeconds(30);
 
     /** The server of a test, with what belongs to it. */
-    private static final class Fixture implements TestServer, AutoCloseable {
+    private static final class Fixture implements TestServer {
         final Lockserver parent;
         final String host;
         final int port;
@@ -57,8 +57,7 @@ public final class LockserverExtension implements ParameterResolver, AfterEachCa
             return client;
         }
 
-        @Override
-        public void close() {
+        void end() {
             try {
                 faults.verify();
             } finally {
@@ -109,7 +108,7 @@ public final class LockserverExtension implements ParameterResolver, AfterEachCa
     public void afterEach(ExtensionContext context) {
         Fixture fixture = context.getStore(NAMESPACE).remove(Fixture.class, Fixture.class);
         if (fixture != null) {
-            fixture.close();
+            fixture.end();
         }
     }
 }
