@@ -134,10 +134,16 @@ final class Commands implements AutoCloseable {
     }
 
     @Override
-    public synchronized void close() {
-        closed = true;
-        if (opening != null) {
-            opening.thenAccept(wire -> wire.close(new BrokenException("the client is closed", null)));
+    public void close() {
+        CompletableFuture<Wire> last;
+        synchronized (this) {
+            closed = true;
+            last = opening;
+        }
+        if (last != null && last.isDone() && !last.isCompletedExceptionally()) {
+            last.join().end();
+        } else if (last != null) {
+            last.thenAccept(Wire::end);
         }
     }
 }

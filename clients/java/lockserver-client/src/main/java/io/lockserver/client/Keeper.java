@@ -435,7 +435,7 @@ final class Keeper implements AutoCloseable {
         ended.countDown();
         Wire now = wire();
         if (now != null) {
-            now.close(new BrokenException("the client is closed", null));
+            now.end();
         }
         thread.interrupt();
         try {

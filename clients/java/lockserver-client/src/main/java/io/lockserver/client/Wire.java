@@ -39,6 +39,7 @@ final class Wire {
     private final Executor executor;
     private final Set<Sent> awaited = ConcurrentHashMap.newKeySet();
     private volatile RuntimeException reason;
+    private volatile CompletableFuture<Void> ended;
 
     /** A command that was sent. Its answer is taken once. */
     private static final class Sent {
@@ -173,9 +174,22 @@ final class Wire {
             reason = why;
         }
         broke.countDown();
-        connection.closeAsync();
+        ended = connection.closeAsync();
         for (Sent sent : new ArrayList<>(awaited)) {
             fail(sent);
+        }
+    }
+
+    /** Ends the connection, and waits until Lettuce has done so, for a second at most. */
+    void end() {
+        close(new BrokenException("the client is closed", null));
+        CompletableFuture<Void> ending = ended;
+        if (ending != null) {
+            try {
+                Commands.await(ending, System.nanoTime() + TimeUnit.SECONDS.toNanos(1));
+            } catch (TimeoutException | RuntimeException e) {
+                // Lettuce ends it later
+            }
         }
     }
 }

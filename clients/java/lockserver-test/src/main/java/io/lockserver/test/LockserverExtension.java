@@ -72,7 +72,7 @@ public final class LockserverExtension implements ParameterResolver, AfterEachCa
 
     /** The process that all tests share. */
     @SuppressWarnings("deprecation") // JUnit before 5.13 needs it
-    private record Shared(Lockserver server) implements Store.CloseableResource {
+    private record Shared(Lockserver server) implements Store.CloseableResource, AutoCloseable {
         @Override
         public void close() {
             server.close();
