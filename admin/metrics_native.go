@@ -33,7 +33,7 @@ var (
 	maxWaiters    = gauge("lockserver_lock_max_waiters", "The directive lock-max-waiters; 0: no limit.")
 	maxWaits      = gauge("lockserver_lock_max_waits_per_client", "The directive lock-max-waits-per-client; 0: no limit.")
 	limitRefusals = counter("lockserver_lock_limit_refusals_total", "Waits that were refused with -LOCKLIMIT: lock-max-waiters, lock-max-waits-per-client.")
-	watchdogs     = gauge("lockserver_lock_watchdogs", "Locks whose lease the server renews.")
+	watchdogs     = gauge("lockserver_lock_watchdogs", "Locks with a lease that the server renews.")
 	salesCount    = gauge("lockserver_sales", "Sales. The latest "+strconv.Itoa(mostSales)+" have metrics of their own.")
 	saleStock     = gauge("lockserver_sale_stock", "Pieces that are left.", "db", "voucher")
 	saleSold      = counter("lockserver_sale_sold_total", "Pieces that were sold, those that were taken back later among them.", "db", "voucher")
@@ -94,7 +94,7 @@ func (s *scrape) locks(f *server.Figures) {
 // sales tells of the sales.
 func (s *scrape) sales(f *server.Figures) {
 	s.send(&salesCount, float64(f.Sales))
-	told := 0
+	reported := 0
 	s.source.EachSale(func(id int, sale *commands.SaleFigures) bool {
 		db := dbName(id)
 		pairs, isNew := s.label(&saleStock, db, sale.Voucher)
@@ -116,7 +116,7 @@ func (s *scrape) sales(f *server.Figures) {
 				s.sendTo(&saleLag, float64(g.Lag), pairs)
 			}
 		}
-		told++
-		return told < mostSales
+		reported++
+		return reported < mostSales
 	})
 }

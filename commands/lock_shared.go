@@ -14,7 +14,8 @@ import (
 //
 //   - with an exclusive hold it gets either kind at once, and keeps its token;
 //   - with a shared one it gets another at once, and an exclusive one as soon as it is the only holder,
-//     before all who wait (two that want that wait for each other: a circle). It is then a new exclusive
+//     before all who wait (two that want that wait for each other: a deadlock cycle). It is then a new
+//     exclusive
 //     holder, so it gets a new token.
 //
 // UNLOCK gives back an exclusive hold first: what is left is the downgrade. With SHARED it gives back a
@@ -152,12 +153,12 @@ func (l *lockCall) takeView(c *Ctx, key []byte, v lockView, edit store.HashEdit,
 	}
 	confirmed := uint64(0)
 	if !counts {
-		confirmed = c.DB.Note(key)
+		confirmed = c.DB.LockRecord(key)
 	}
-	note := c.Host.HeldShare(c, key, l.owner, s.token, s.watched, confirmed)
+	record := c.Host.HeldShare(c, key, l.owner, s.token, s.watched, confirmed)
 	if !counts { // what was given over another connection is not to be given back: see giveBack
 		lock := c.DB.EditHash(key)
-		lock.SetNote(note)
+		lock.SetLockRecord(record)
 		c.Host.Confirmed(c, key, l.owner, s.token)
 	}
 	if fresh {
@@ -192,7 +193,7 @@ func moveLease(db *store.DB, key, owner []byte, endMS int64, v lockView, edit st
 	alone := v.owners == 1 && v.mine.held()
 	switch {
 	case v.byScript:
-		settleShares(db, key, edit)
+		updateShares(db, key, edit)
 	case !alone && wasMS == keyMS && endMS < keyMS:
 		endWithLast(db, key, edit)
 	// plant:key-lease
@@ -339,7 +340,7 @@ func dropShare(c *Ctx, key, owner []byte, v lockView, edit store.HashEdit) {
 	}
 	switch {
 	case v.byScript:
-		settleShares(c.DB, key, edit)
+		updateShares(c.DB, key, edit)
 	case last:
 		endWithLast(c.DB, key, edit)
 	}

@@ -206,7 +206,7 @@ Enter tells why the chosen lock is not free. Without a terminal it prints one lo
 
 const locksUsage = `Usage: lockserver locks [--flag value ...]
 
-Lists the locks that are held, in no order, a piece at a time, so that nobody waits for a long list.
+Lists the locks that are held, in no order, a piece at a time, so that a long list delays no client.
 
   --owner worker-1   only those of an owner
   --match order:*    only keys that match a pattern
@@ -229,7 +229,7 @@ Which server, in the words of redis-cli:
   --password secret  REDISCLI_AUTH in the environment does the same
   -n 0               the database
   --tls              encrypted
-  --cacert ca.crt    who signs the server's certificate; without it, whom the system trusts
+  --cacert ca.crt    the authority of the server's certificate; without it, those of the system
   --cert me.crt      a certificate for the server
   --key me.key       its key
   --sni name         the name that the server's certificate has to be for
