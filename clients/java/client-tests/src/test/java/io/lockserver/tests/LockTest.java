@@ -293,6 +293,8 @@ class LockTest {
         assertThrows(IllegalArgumentException.class, () -> locks.semaphore("s", 2).acquire(3, LockOptions.defaults()));
         HeldLock held = locks.lock("k");
         assertThrows(IllegalStateException.class, () -> locks.lock("k", LockOptions.defaults().sameOwnerAs(held)));
+        assertThrows(IllegalStateException.class, () -> locks.acquireAll(List.of("a", "k"), LockOptions.defaults().sameOwnerAs(held)));
+        assertEquals(0L, server.call("EXISTS", "a"));
         assertInstanceOf(Long.class, locks.command("DEL", "text"));
     }
 }

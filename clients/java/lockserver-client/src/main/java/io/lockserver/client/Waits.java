@@ -39,8 +39,11 @@ final class Waits {
             if (keeper.isClosing()) {
                 throw new ClientClosedException();
             }
-            if (waits.containsKey(asked.place()) || keeper.isHeld(asked.place(), wish)) {
-                throw new IllegalStateException("the owner holds \"" + wish.key() + "\" already, or waits for it");
+            for (String key : wish.keys()) {
+                Place place = new Place(owner.name, key);
+                if (waits.containsKey(place) || keeper.isHeld(place, wish)) {
+                    throw new IllegalStateException("the owner holds \"" + key + "\" already, or waits for it");
+                }
             }
             waits.put(asked.place(), asked);
             if (keeper.wire() != null) {
