@@ -12,6 +12,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReadWriteLock;
@@ -38,6 +39,7 @@ public final class LockClient implements AutoCloseable {
     private final ScheduledThreadPoolExecutor timer;
     private final ExecutorService executor;
     private final LockObserver observer;
+    private final AtomicBoolean ended = new AtomicBoolean();
     private final ThreadLocks threadLocks = new ThreadLocks(this);
 
     private LockClient(Builder settings) {
@@ -300,6 +302,9 @@ public final class LockClient implements AutoCloseable {
     }
 
     private void end() {
+        if (!ended.compareAndSet(false, true)) {
+            return;
+        }
         commands.close();
         dialer.close();
         timer.shutdownNow();
