@@ -1,6 +1,7 @@
 package io.lockserver.bench;
 
 import java.lang.management.ManagementFactory;
+import java.net.ServerSocket;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -17,10 +18,11 @@ import org.redisson.config.Config;
 import com.sun.management.OperatingSystemMXBean;
 
 import io.lockserver.client.LockClient;
+import io.lockserver.test.Lockserver;
 
 /**
- * Arguments: the URI of a lockserver, the URI of a Redis, the seconds of a measurement. The two take turns, three times, and the
- * median is printed.
+ * Arguments: the path of redis-server, and the seconds of a measurement. The environment's LOCKSERVER names the other server. The
+ * two take turns, three times, and the median is printed.
  */
 public final class Main {
     private static final int CLIENTS = 16;
@@ -42,16 +44,26 @@ public final class Main {
 
     /** Measures and prints a table. */
     public static void main(String[] arguments) throws Exception {
-        long seconds = Long.parseLong(arguments[2]);
+        long seconds = Long.parseLong(arguments[1]);
         List<Figures> ours = new ArrayList<>();
         List<Figures> theirs = new ArrayList<>();
-        for (int round = 0; round < ROUNDS; round++) {
-            try (Library library = lockserver(arguments[0])) {
-                ours.add(measure(library, seconds));
+        int port;
+        try (ServerSocket free = new ServerSocket(0)) {
+            port = free.getLocalPort();
+        }
+        Process redis = new ProcessBuilder(arguments[0], "--port", Integer.toString(port), "--save", "")
+                .redirectErrorStream(true).redirectOutput(ProcessBuilder.Redirect.DISCARD).start();
+        try (Lockserver server = Lockserver.start()) {
+            for (int round = 0; round < ROUNDS; round++) {
+                try (Library library = lockserver(server.uri())) {
+                    ours.add(measure(library, seconds));
+                }
+                try (Library library = redisson("redis://127.0.0.1:" + port)) {
+                    theirs.add(measure(library, seconds));
+                }
             }
-            try (Library library = redisson(arguments[1])) {
-                theirs.add(measure(library, seconds));
-            }
+        } finally {
+            redis.destroyForcibly();
         }
         System.out.println("| | this client | Redisson's RLock | ratio |\n|---|---|---|---|");
         row("hand-offs a second, " + CLIENTS + " clients", ours, theirs, Figures::handoffs);
