@@ -25,6 +25,7 @@ final class Keeper implements AutoCloseable {
     private static final Duration DEFAULT_LEASE = Duration.ofSeconds(30);
     /** How long a connection may take to be one. */
     private static final Duration LOGIN = Duration.ofSeconds(5);
+    private static final int FIRST_ATTEMPTS = 3;
     private static final long PAUSE_MS = 20;
     private static final long LONGEST_PAUSE_MS = 1000;
 
@@ -76,12 +77,19 @@ final class Keeper implements AutoCloseable {
 
     /** Makes the first connection. */
     void start(Duration within) throws InterruptedException {
-        try {
-            connect(within);
-        } catch (ServerException e) {
-            throw Errors.meaning(e);
-        } catch (BrokenException e) {
-            throw new NoConnectionException(e.getMessage(), e);
+        long end = System.nanoTime() + within.toNanos();
+        for (int attempt = 1;; attempt++) {
+            try {
+                connect(Duration.ofNanos(Math.max(1, end - System.nanoTime())));
+                break;
+            } catch (ServerException e) {
+                throw Errors.meaning(e);
+            } catch (BrokenException e) { // Lettuce may also say so of a server that has refused the password
+                if (attempt == FIRST_ATTEMPTS || System.nanoTime() > end) {
+                    throw new NoConnectionException(e.getMessage(), e);
+                }
+            }
+            Thread.sleep(PAUSE_MS);
         }
         mu.lock();
         try {
