@@ -56,8 +56,8 @@ final class Wire {
             return word.getBytes(java.nio.charset.StandardCharsets.US_ASCII);
         }
 
-        @Override
-        @SuppressWarnings("deprecation") // earlier versions of Lettuce need it
+        /** Some versions of Lettuce have it in the interface. */
+        @SuppressWarnings({"deprecation", "override"})
         public String name() {
             return word;
         }
