@@ -113,9 +113,31 @@ public final class Lockserver implements TestServer, AutoCloseable {
         ended();
     }
 
-    /** Stops the process where it is, as a machine that hangs (SIGSTOP). */
+    /** Stops the process where it is, as a machine that hangs (SIGSTOP). On Linux it has stopped when this returns. */
     public void pause() {
         signal("STOP");
+        while (isRunning()) {
+            Thread.onSpinWait();
+        }
+    }
+
+    /** Whether some thread of the process runs, as far as the system tells. */
+    private boolean isRunning() {
+        Path threads = Path.of("/proc", Long.toString(process.pid()), "task");
+        if (!Files.isDirectory(threads)) {
+            return false;
+        }
+        try (var all = Files.list(threads)) {
+            for (Path thread : all.toList()) {
+                String line = Files.readString(thread.resolve("stat"));
+                if (line.charAt(line.lastIndexOf(')') + 2) != 'T') {
+                    return true;
+                }
+            }
+            return false;
+        } catch (IOException e) {
+            return true; // a thread has ended meanwhile
+        }
     }
 
     /** Lets a paused process go on. */
