@@ -17,6 +17,6 @@ final class Clients {
 
     /** One whose calls give up soon. */
     static LockClient impatient(String uri) {
-        return LockClient.builder(uri).timeout(Duration.ofMillis(300)).connectTimeout(PATIENCE).build();
+        return LockClient.builder(uri).timeout(Duration.ofSeconds(1)).connectTimeout(PATIENCE).build();
     }
 }
