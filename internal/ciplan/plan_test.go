@@ -170,6 +170,7 @@ var notSuites = []string{
 	"fence-postgres",  // needs a PostgreSQL server: by hand
 	"vulnerabilities", // asks a database on the network: every night, elsewhere
 	"bench", "bench-list", "bench-aof", "bench-locks", "bench-sales", "bench-memory", "bench-replication", "bench-raft", "bench-testing",
+	"clients-java-bench",
 }
 
 // TestEverySuiteIsInTheTable: each target of the Makefile that has a description is a suite, or is

@@ -18,12 +18,13 @@ import io.lockserver.client.LossReason;
 import io.lockserver.test.LockserverTest;
 import io.lockserver.test.TestServer;
 
-/** A paused former holder cannot write over what its successor has read. POSTGRES names a PostgreSQL by a JDBC URL. */
+/** A paused former holder cannot write over what its successor has read. FENCE_DATABASE names another database by a JDBC URL. */
 @LockserverTest
 class FenceTest {
     @Test
-    void sqlite(LockClient locks, TestServer server) throws Exception {
-        try (Connection database = DriverManager.getConnection("jdbc:sqlite::memory:")) {
+    void fences(LockClient locks, TestServer server) throws Exception {
+        String url = System.getenv().getOrDefault("FENCE_DATABASE", "jdbc:sqlite::memory:");
+        try (Connection database = DriverManager.getConnection(url)) {
             fences(database, locks, server);
         }
     }
