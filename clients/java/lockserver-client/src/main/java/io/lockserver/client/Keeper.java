@@ -317,8 +317,6 @@ final class Keeper implements AutoCloseable {
         }
         if (wish.lease() != null) {
             lock.endsAt(began + wish.lease().toNanos());
-        } else if (lapsed) {
-            lock.lose(0, LossReason.UNREACHABLE, new ArrayList<>());
         }
         return lock;
     }
@@ -384,6 +382,10 @@ final class Keeper implements AutoCloseable {
 
     boolean isClosing() {
         return closing;
+    }
+
+    boolean isLapsed() {
+        return lapsed;
     }
 
     Duration lease() {

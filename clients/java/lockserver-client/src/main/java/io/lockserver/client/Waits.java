@@ -142,6 +142,11 @@ final class Waits {
     }
 
     private void succeed(Wait wait, long[] tokens) {
+        if (keeper.isLapsed() && wait.wish.lease() == null) { // it may have been granted long ago, and its lease be over
+            fail(wait, keeper.silence());
+            undo(wait);
+            return;
+        }
         leave(wait);
         wait.result.complete(keeper.keep(wait.owner, wait.wish, tokens, wait.began));
         wait.placed.countDown();
