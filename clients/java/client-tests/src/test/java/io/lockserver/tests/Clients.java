@@ -6,7 +6,7 @@ import io.lockserver.client.LockClient;
 
 /** Clients that stand a busy machine. */
 final class Clients {
-    static final Duration PATIENCE = Duration.ofSeconds(30);
+    static final Duration PATIENCE = Duration.ofSeconds(60);
 
     private Clients() {
     }

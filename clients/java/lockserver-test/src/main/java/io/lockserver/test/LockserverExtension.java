@@ -16,7 +16,7 @@ public final class LockserverExtension implements ParameterResolver, AfterEachCa
     private static final Namespace NAMESPACE = Namespace.create(LockserverExtension.class);
 
     /** Machines on which tests run are busy. */
-    private static final Duration PATIENCE = Duration.ofSeconds(30);
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
 
     /** The server of a test, with what belongs to it. */
     private static final class Fixture implements TestServer {
