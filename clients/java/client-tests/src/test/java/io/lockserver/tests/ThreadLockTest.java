@@ -139,6 +139,27 @@ class ThreadLockTest {
         assertEquals("went on", other.get());
     }
 
+    /** What releases the call that was given up might come late, and must not release the next lock of the thread. */
+    @Test
+    void anOwnerInDoubtIsNotUsedAgain(LockClient locks, TestServer server) throws Exception {
+        Lock a = locks.asLock("a");
+        Lock b = locks.asLock("b");
+        HeldLock other = locks.lock("b");
+        Call<Boolean> same = Call.of(() -> {
+            a.lock();
+            assertThrows(InterruptedException.class, b::lockInterruptibly);
+            other.unlock();
+            b.lock();
+            boolean is = locks.heldByThread("a").orElseThrow().owner().equals(locks.heldByThread("b").orElseThrow().owner());
+            b.unlock();
+            a.unlock();
+            return is;
+        });
+        Await.until("it waits", () -> LockTest.waiters(server, "b") == 1);
+        same.thread.interrupt();
+        assertFalse(same.get());
+    }
+
     @Test
     void readsAndWrites(LockClient locks, TestServer server) throws Exception {
         ReadWriteLock both = locks.readWrite("k");
