@@ -20,6 +20,7 @@ final class Fleet implements AutoCloseable {
 
     final List<String> addresses;
     final String name;
+    final String leader;
     private final Process process;
     private final BufferedReader answers;
     private final Writer commands;
@@ -43,6 +44,7 @@ final class Fleet implements AutoCloseable {
         commands = process.outputWriter();
         String answer = answer();
         addresses = ADDRESS.matcher(answer.replaceFirst("\"leader\".*", "")).results().map(found -> found.group(1)).toList();
+        leader = field(answer, "leader");
         name = answer.contains("\"name\"") ? field(answer, "name") : "";
     }
 

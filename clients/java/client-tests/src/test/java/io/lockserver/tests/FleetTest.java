@@ -34,6 +34,16 @@ class FleetTest {
     }
 
     @Test
+    void aMemberThatDoesNotLeadNamesTheLeader() throws Exception {
+        try (Fleet fleet = new Fleet("cluster")) {
+            String other = fleet.addresses.stream().filter(address -> !address.equals(fleet.leader)).findFirst().orElseThrow();
+            try (LockClient locks = Clients.create("redis://" + other); HeldLock lock = locks.lock("k")) {
+                assertEquals(1L, guarded(lock));
+            }
+        }
+    }
+
+    @Test
     void inAGroupWithSentinels() throws Exception {
         try (Fleet fleet = new Fleet("sentinel")) {
             play(fleet, sentinels(fleet), "kill", "kill");
