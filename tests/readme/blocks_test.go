@@ -64,6 +64,7 @@ var byHand = map[string]string{
 	"docs/MIGRATION.md":            "tests/migration does what it says, under load",
 	"docs/TESTING.md":              "cmd/lockserver starts one so; lockservertest and server/testmode_test.go do what it tells of",
 	"docs/METRICS.md":              "tests/metrics lets Prometheus scrape by it",
+	"clients/java/README.md":       "the modules of clients/java have tests of what it shows",
 	"examples/flashsale/README.md": "how to start its program, which has tests of its own",
 	"examples/embedded/README.md":  "how to start its program, which has tests of its own",
 	"examples/locks/README.md":     "examples/locks/readme_test.go plays it",

@@ -37,7 +37,7 @@ class FleetTest {
     void aMemberThatDoesNotLeadNamesTheLeader() throws Exception {
         try (Fleet fleet = new Fleet("cluster")) {
             String other = fleet.addresses.stream().filter(address -> !address.equals(fleet.leader)).findFirst().orElseThrow();
-            try (LockClient locks = Clients.create("redis://" + other); HeldLock lock = locks.lock("k")) {
+            try (LockClient locks = Clients.create("redis://" + other); HeldLock lock = locks.lock("kept")) {
                 assertEquals(1L, guarded(lock));
             }
         }
