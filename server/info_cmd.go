@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
 
 	"lockserver/commands"
 	"lockserver/internal/ascii"
@@ -15,6 +16,7 @@ import (
 	"lockserver/internal/rusage"
 	"lockserver/server/info"
 	"lockserver/server/pubsub"
+	"lockserver/server/raft"
 	"lockserver/server/stats"
 	"lockserver/server/topology"
 	"lockserver/server/transport"
@@ -329,6 +331,11 @@ type Figures struct {
 	// MaxClients, MaxMemory and IOThreads are the directives.
 	MaxClients, IOThreads int
 	MaxMemory             int64
+	// CertificateEnds is when the first of the server's certificates ends; zero: it has none.
+	CertificateEnds time.Time
+	// Alarms are those of the member of a raft group, and InGroup says that the server is one.
+	Alarms  []raft.Alarm
+	InGroup bool
 }
 
 // Event is what LATENCY LATEST tells of an event.
@@ -350,6 +357,9 @@ func (srv *Server) Figures() (f Figures) {
 			Watchdogs: ex.renewing(), OldestWaitUS: ex.oldestWaitUS(), LongestHoldMS: ex.longestHoldMS(), LimitRefusals: ex.counts.limited,
 			NotifyWaits: ex.queuedWaits, GrantsToConfirm: ex.grants.Len(), UnconfirmedGrants: ex.counts.unconfirmed,
 			LockMaxWaiters: c.LockMaxWaiters, LockMaxWaitsPerClient: c.LockMaxWaitsPerClient, Delays: ex.delayFigures()}
+		if f.CertificateEnds = ex.certificateEnds(); ex.member != nil {
+			f.InGroup, f.Alarms = true, ex.member.Alarms()
+		}
 		for id := range ex.store.Len() {
 			f.Sales += ex.store.DB(id).Stocks()
 		}
