@@ -215,6 +215,24 @@ need-openssl:
 clients-java: build fleet need-redis need-java need-openssl ## Redisson, Jedis, Spring Data Redis on Lettuce, new and old; limiters
 	cd tests/clients/java && mvn -B -ntp test $(if $(findstring redis-server,$(LOCKSERVER)),-DexcludedGroups=native)
 
+.PHONY: clients-java-client clients-java-bench clients-java-package
+VIRTUAL_JAVA ?= $(firstword $(wildcard /usr/lib/jvm/*-25*/bin/java /usr/lib/jvm/*-21*/bin/java))
+clients-java-client: export LOCKSERVER := $(CURDIR)/bin/lockserver
+clients-java-client: build fleet need-redis need-java need-openssl ## the client for Java in clients/java: all its modules, with servers (LONG=1, MAVEN="-Pboot4")
+	cd clients/java && mvn -B -ntp $(MAVEN) test
+	@test -n "$(VIRTUAL_JAVA)" || { echo "there is no Java 21 or later, which has virtual threads: say VIRTUAL_JAVA=/path/to/bin/java"; exit 1; }
+	cd clients/java && mvn -B -ntp $(MAVEN) test -pl lockserver-client,lockserver-test,client-tests -Dtest=ManyTest,ThreadLockTest -Djvm=$(VIRTUAL_JAVA)
+
+clients-java-bench: export LOCKSERVER := $(CURDIR)/bin/lockserver
+clients-java-bench: build need-oracle need-java ## hand-offs and costs of the Java client beside Redisson's RLock on a real Redis (SECONDS=n of each measurement)
+	cd clients/java && mvn -B -ntp -q -Pbench -pl lockserver-client,lockserver-test,bench compile \
+		org.apache.maven.plugins:maven-dependency-plugin:3.8.1:build-classpath -Dmdep.outputFile=$(CURDIR)/bin/java-bench.classpath -Dmdep.includeScope=runtime
+	java -XX:+UseSerialGC -cp clients/java/bench/target/classes:$$(cat bin/java-bench.classpath) io.lockserver.bench.Main $(abspath $(ORACLE)) $(or $(SECONDS),5)
+
+clients-java-package: export LOCKSERVER := $(CURDIR)/bin/lockserver
+clients-java-package: build need-java ## jars, sources, javadoc and POMs of clients/java in dist/java, checked, and used by an empty project
+	bash clients/java/package.sh dist/java
+
 need-node:
 	@for p in node npm; do command -v $$p >/dev/null || { echo "$$p is missing: run 'make deps'"; exit 1; }; done
 	@node -e 'if (parseInt(process.versions.node) < 20) { console.log(`node $${process.version} is too old: 20 is needed`); process.exit(1) }'

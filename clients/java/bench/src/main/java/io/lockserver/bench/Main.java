@@ -1,0 +1,171 @@
+package io.lockserver.bench;
+
+import java.lang.management.ManagementFactory;
+import java.net.ServerSocket;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.Lock;
+
+import org.redisson.Redisson;
+import org.redisson.api.RedissonClient;
+import org.redisson.config.Config;
+
+import com.sun.management.OperatingSystemMXBean;
+
+import io.lockserver.client.LockClient;
+import io.lockserver.test.Lockserver;
+
+/**
+ * Arguments: the path of redis-server, and the seconds of a measurement. The environment's LOCKSERVER names the other server. The
+ * two take turns, three times, and the median is printed.
+ */
+public final class Main {
+    private static final int CLIENTS = 16;
+    private static final int ROUNDS = 3;
+
+    private Main() {
+    }
+
+    /** A library: its locks of one key, one for each client. */
+    private interface Library extends AutoCloseable {
+        Lock lock(int client, String key);
+
+        @Override
+        void close();
+    }
+
+    private record Figures(double handoffs, double uncontended, double processorMicros) {
+    }
+
+    /** Measures and prints a table. */
+    public static void main(String[] arguments) throws Exception {
+        long seconds = Long.parseLong(arguments[1]);
+        List<Figures> ours = new ArrayList<>();
+        List<Figures> theirs = new ArrayList<>();
+        int port;
+        try (ServerSocket free = new ServerSocket(0)) {
+            port = free.getLocalPort();
+        }
+        Process redis = new ProcessBuilder(arguments[0], "--port", Integer.toString(port), "--save", "")
+                .redirectErrorStream(true).redirectOutput(ProcessBuilder.Redirect.DISCARD).start();
+        try (Lockserver server = Lockserver.start()) {
+            for (int round = 0; round < ROUNDS; round++) {
+                try (Library library = lockserver(server.uri())) {
+                    ours.add(measure(library, seconds));
+                }
+                try (Library library = redisson("redis://127.0.0.1:" + port)) {
+                    theirs.add(measure(library, seconds));
+                }
+            }
+        } finally {
+            redis.destroyForcibly();
+        }
+        System.out.println("| | this client | Redisson's RLock | ratio |\n|---|---|---|---|");
+        row("hand-offs a second, " + CLIENTS + " clients", ours, theirs, Figures::handoffs);
+        row("uncontended lock and unlock a second, one thread", ours, theirs, Figures::uncontended);
+        row("processor time of one such pair in the client, µs", ours, theirs, Figures::processorMicros);
+    }
+
+    private static void row(String name, List<Figures> ours, List<Figures> theirs, java.util.function.ToDoubleFunction<Figures> of) {
+        double one = ours.stream().mapToDouble(of).sorted().skip(ROUNDS / 2).findFirst().orElseThrow();
+        double other = theirs.stream().mapToDouble(of).sorted().skip(ROUNDS / 2).findFirst().orElseThrow();
+        System.out.println(String.format(Locale.ROOT, "| %s | %.0f | %.0f | %.1f |", name, one, other, one / other));
+    }
+
+    private static Figures measure(Library library, long seconds) throws InterruptedException {
+        uncontended(library, seconds); // warm
+        long pairsBefore = processorNS();
+        double pairs = uncontended(library, seconds);
+        double micros = (processorNS() - pairsBefore) / 1000.0 / (pairs * seconds);
+        contended(library, 1);
+        return new Figures(contended(library, seconds), pairs, micros);
+    }
+
+    private static long processorNS() {
+        return ((OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean()).getProcessCpuTime();
+    }
+
+    private static double uncontended(Library library, long seconds) {
+        Lock lock = library.lock(0, "bench:free");
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(seconds);
+        long count = 0;
+        while (System.nanoTime() < end) {
+            lock.lock();
+            lock.unlock();
+            count++;
+        }
+        return (double) count / seconds;
+    }
+
+    private static double contended(Library library, long seconds) throws InterruptedException {
+        AtomicLong count = new AtomicLong();
+        AtomicInteger last = new AtomicInteger(-1);
+        CountDownLatch over = new CountDownLatch(CLIENTS);
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(seconds);
+        for (int i = 0; i < CLIENTS; i++) {
+            int number = i;
+            Thread thread = new Thread(() -> {
+                Lock lock = library.lock(number, "bench:contended");
+                while (System.nanoTime() < end) {
+                    lock.lock();
+                    try {
+                        if (last.getAndSet(number) != number) { // it has changed hands
+                            count.incrementAndGet();
+                        }
+                    } finally {
+                        lock.unlock();
+                    }
+                }
+                over.countDown();
+            });
+            thread.setDaemon(true);
+            thread.start();
+        }
+        over.await();
+        return (double) count.get() / seconds;
+    }
+
+    private static Library lockserver(String uri) {
+        List<LockClient> clients = new ArrayList<>();
+        for (int i = 0; i < CLIENTS; i++) {
+            clients.add(LockClient.create(uri));
+        }
+        return new Library() {
+            @Override
+            public Lock lock(int client, String key) {
+                return clients.get(client).asLock(key);
+            }
+
+            @Override
+            public void close() {
+                clients.forEach(LockClient::close);
+            }
+        };
+    }
+
+    private static Library redisson(String uri) {
+        List<RedissonClient> clients = new ArrayList<>();
+        for (int i = 0; i < CLIENTS; i++) {
+            Config config = new Config();
+            config.useSingleServer().setAddress(uri).setConnectionMinimumIdleSize(2).setConnectionPoolSize(4);
+            config.setThreads(2).setNettyThreads(2);
+            clients.add(Redisson.create(config));
+        }
+        return new Library() {
+            @Override
+            public Lock lock(int client, String key) {
+                return clients.get(client).getLock(key);
+            }
+
+            @Override
+            public void close() {
+                clients.forEach(client -> client.shutdown(0, 2, TimeUnit.SECONDS));
+            }
+        };
+    }
+}

@@ -1,0 +1,99 @@
+package io.lockserver.tests;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+
+import org.junit.jupiter.api.Test;
+
+import io.lockserver.client.HeldLock;
+import io.lockserver.client.LockClient;
+import io.lockserver.client.LockOptions;
+import io.lockserver.client.NotAcquiredException;
+import io.lockserver.client.NoConnectionException;
+import io.lockserver.test.Lockserver;
+
+/** Workers of two clients take locks in turn while their connections break. LONG=1 breaks a thousand, otherwise two hundred. */
+class BrokenTest {
+    private static final int BREAKS = System.getenv().getOrDefault("LOCKSERVER_LONG", "").isEmpty() ? 200 : 1000;
+    private static final List<String> KEYS = List.of("a", "b", "c");
+
+    @Test
+    void connectionsBreak() throws Exception {
+        try (Lockserver server = Lockserver.start(); Way first = new Way(server.port()); Way second = new Way(server.port());
+                LockClient one = Clients.create(first.uri()); LockClient two = Clients.create(second.uri())) {
+            HeldLock kept = one.lock("kept");
+            AtomicBoolean over = new AtomicBoolean();
+            Workers workers = new Workers(over);
+            List<Call<Void>> calls = new ArrayList<>();
+            for (int i = 0; i < 12; i++) {
+                int number = i;
+                calls.add(Call.of(() -> workers.work(number % 2 == 0 ? one : two, new Random(number))));
+            }
+            Random random = new Random();
+            while (first.broken() + second.broken() < BREAKS) {
+                Way way = random.nextBoolean() ? first : second;
+                way.breakOne(random.nextInt(3));
+                long before = workers.done.get();
+                Await.until("the workers go on", () -> workers.done.get() > before);
+            }
+            over.set(true);
+            for (Call<Void> call : calls) {
+                call.get();
+            }
+            Await.until("what was owed was released", () -> server.call("LOCK.LIST") instanceof List<?> list && list.size() == 1);
+            kept.ensureHeld();
+            assertEquals("1", server.call("HGET", "kept", kept.owner()));
+            assertEquals(1L, kept.guard("EXISTS", "kept"));
+            kept.unlock();
+            assertEquals(0, workers.together.get(), "two were inside at the same time");
+            assertTrue(workers.done.get() > BREAKS);
+            assertEquals(0L, server.call("EXISTS", "a", "b", "c", "kept"));
+        }
+    }
+
+    /** What all workers share. */
+    private static final class Workers {
+        final AtomicInteger[] inside = {new AtomicInteger(), new AtomicInteger(), new AtomicInteger()};
+        final AtomicLong[] tokens = {new AtomicLong(), new AtomicLong(), new AtomicLong()};
+        final AtomicInteger together = new AtomicInteger();
+        final AtomicLong done = new AtomicLong();
+        private final AtomicBoolean over;
+
+        Workers(AtomicBoolean over) {
+            this.over = over;
+        }
+
+        Void work(LockClient locks, Random random) throws InterruptedException {
+            while (!over.get()) {
+                int i = random.nextInt(KEYS.size());
+                HeldLock lock;
+                try {
+                    LockOptions options = LockOptions.defaults();
+                    lock = locks.lock(KEYS.get(i), random.nextInt(4) == 0 ? options.withWait(Duration.ofMillis(20)) : options);
+                } catch (NotAcquiredException | NoConnectionException e) {
+                    continue;
+                }
+                if (inside[i].incrementAndGet() > 1 || tokens[i].getAndSet(lock.token()) >= lock.token()) {
+                    together.incrementAndGet();
+                }
+                lock.ensureHeld();
+                inside[i].decrementAndGet();
+                try {
+                    lock.unlock();
+                } catch (NoConnectionException e) {
+                    // it is released later
+                }
+                done.incrementAndGet();
+            }
+            return null;
+        }
+    }
+}

@@ -1,0 +1,59 @@
+package io.lockserver.tests;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.SQLException;
+import java.sql.Statement;
+
+import org.junit.jupiter.api.Test;
+
+import io.lockserver.client.HeldLock;
+import io.lockserver.client.LockClient;
+import io.lockserver.client.LockLostException;
+import io.lockserver.client.LossReason;
+import io.lockserver.test.LockserverTest;
+import io.lockserver.test.TestServer;
+
+/** A paused former holder cannot write over what its successor has read. FENCE_DATABASE names another database by a JDBC URL. */
+@LockserverTest
+class FenceTest {
+    @Test
+    void fences(LockClient locks, TestServer server) throws Exception {
+        String url = System.getenv().getOrDefault("FENCE_DATABASE", "jdbc:sqlite::memory:");
+        try (Connection database = DriverManager.getConnection(url)) {
+            fences(database, locks, server);
+        }
+    }
+
+    private static void fences(Connection database, LockClient locks, TestServer server) throws Exception {
+        try (Statement statement = database.createStatement()) {
+            statement.execute("CREATE TABLE account (id BIGINT PRIMARY KEY, balance BIGINT NOT NULL, fence BIGINT NOT NULL)");
+            statement.execute("INSERT INTO account VALUES (1, 100, 0)");
+            HeldLock paused = locks.lock("account:1");
+            paused.fence(database, "account", 1L);
+            paused.fence(database, "account", 1L); // it may be repeated
+            server.call("LOCK.FORCE", "account:1");
+            HeldLock next = locks.lock("account:1");
+            next.fence(database, "account", 1L);
+            assertEquals(0, write(statement, paused, 0));
+            assertEquals(1, write(statement, next, 70));
+            HeldLock unaware = locks.lock("account:2"); // its token is higher, that of next is stale for the row
+            unaware.fence(database, "account", 1L);
+            LockLostException stale = assertThrows(LockLostException.class, () -> next.fence(database, "account", 1L));
+            assertEquals(LossReason.STALE, stale.reason());
+            assertFalse(next.isHeld());
+            assertThrows(IllegalArgumentException.class, () -> unaware.fence(database, "account", 2L));
+            assertThrows(IllegalArgumentException.class, () -> unaware.fence(database, "account; DROP TABLE account", 1L));
+            assertThrows(SQLException.class, () -> unaware.fence(database, "nothing", 1L));
+            statement.execute("DROP TABLE account");
+        }
+    }
+
+    private static int write(Statement statement, HeldLock lock, int balance) throws SQLException {
+        return statement.executeUpdate("UPDATE account SET balance = " + balance + " WHERE id = 1 AND fence = " + lock.token());
+    }
+}

@@ -1,0 +1,151 @@
+package io.lockserver.tests;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+
+import org.junit.jupiter.api.Test;
+
+import io.lockserver.client.DelayedEntries;
+import io.lockserver.client.HeldLock;
+import io.lockserver.client.Latch;
+import io.lockserver.client.Limiter;
+import io.lockserver.client.LockClient;
+import io.lockserver.client.LockLostException;
+import io.lockserver.client.LockOptions;
+import io.lockserver.client.LockSemaphore;
+import io.lockserver.client.LossReason;
+import io.lockserver.client.Sale;
+import io.lockserver.client.ServerException;
+import io.lockserver.test.LockserverTest;
+import io.lockserver.test.TestClock;
+import io.lockserver.test.TestFaults;
+import io.lockserver.test.TestServer;
+
+/** Semaphores, latches, rates, delayed entries, sales and leaders. */
+@LockserverTest
+class KindsTest {
+    private static final LockOptions TRY = LockOptions.defaults().withWait(Duration.ZERO);
+
+    @Test
+    void semaphores(LockClient locks, TestServer server) throws Exception {
+        LockSemaphore pool = locks.semaphore("pool", 3);
+        HeldLock two = pool.acquire(2, TRY);
+        HeldLock one = pool.acquire();
+        assertTrue(pool.tryAcquire(1, TRY).isEmpty());
+        Call<HeldLock> waits = Call.of(() -> pool.acquire(2, LockOptions.defaults()));
+        Await.until("it waits", () -> LockTest.waiters(server, "pool") == 1);
+        two.unlock();
+        HeldLock next = waits.get();
+        assertEquals("OK", next.guard("SET", "x", "1"));
+        next.ensureHeld();
+        assertEquals("LIMITMISMATCH", assertThrows(ServerException.class, () -> locks.semaphore("pool", 4).acquire()).code());
+        CompletableFuture<LockLostException> told = new CompletableFuture<>();
+        one.onLost(told::complete);
+        server.call("LOCK.FORCE", "pool", "OWNER", one.owner());
+        assertEquals(LossReason.FORCED, told.get(60, TimeUnit.SECONDS).reason());
+        next.unlock();
+        assertEquals(0L, server.call("EXISTS", "pool"));
+        HeldLock fixed = pool.acquire(1, TRY.withLease(Duration.ofMinutes(1)));
+        fixed.renew(Duration.ofMinutes(5));
+        assertTrue((Long) server.call("PTTL", "pool") > 60_000);
+        fixed.unlock();
+    }
+
+    @Test
+    void latches(LockClient locks, TestServer server) throws Exception {
+        Latch latch = locks.latch("done");
+        assertTrue(latch.set(2));
+        assertFalse(latch.set(5));
+        assertFalse(latch.await(Duration.ZERO));
+        Call<Boolean> waits = Call.of(() -> latch.await(Duration.ofMinutes(1)));
+        assertEquals(1, latch.countDown());
+        assertEquals(1, latch.count());
+        assertEquals(0, latch.countDown());
+        assertTrue(waits.get());
+    }
+
+    @Test
+    void limiters(LockClient locks, TestClock clock) throws Exception {
+        clock.freeze();
+        Limiter limiter = locks.limiter("api:ann", 2, 10, Duration.ofSeconds(1));
+        assertTrue(limiter.take().allowed());
+        assertEquals(0, limiter.take().remaining());
+        Limiter.Decision refused = limiter.take();
+        assertFalse(refused.allowed());
+        assertEquals(Duration.ofMillis(100), refused.retryAfter());
+        assertFalse(limiter.take(1, Duration.ofMillis(50)).allowed());
+        clock.advance(Duration.ofMillis(100));
+        assertTrue(limiter.take().allowed());
+        clock.resume();
+        assertTrue(limiter.take(1, Duration.ofMinutes(1)).allowed());
+    }
+
+    @Test
+    void delays(LockClient locks, TestServer server, TestClock clock) {
+        clock.freeze();
+        DelayedEntries reminders = locks.delay("reminders");
+        assertTrue(reminders.add("order-7", Duration.ofMinutes(30), Map.of("user", "ann")));
+        assertFalse(reminders.add("order-7", Duration.ofMinutes(30), Map.of("user", "ann")));
+        assertTrue(reminders.add("order-8", Duration.ofMinutes(30), Map.of("user", "ben")));
+        assertTrue(reminders.cancel("order-8"));
+        assertFalse(reminders.cancel("order-8"));
+        assertTrue(reminders.move("order-7", Duration.ofMinutes(5)));
+        assertEquals(1, reminders.count());
+        clock.advance(Duration.ofMinutes(5));
+        assertEquals(1L, server.call("XLEN", "reminders"));
+        assertEquals(0, reminders.count());
+    }
+
+    @Test
+    void sales(LockClient locks, TestServer server, TestClock clock, TestFaults faults) {
+        server.call("SECKILL.CREATE", "shoe", "STOCK", "2", "HOLD", "60000");
+        Sale shoe = locks.sale("shoe");
+        faults.add("DROPAFTER", "MATCH", "SECKILL", "TIMES", "1");
+        assertEquals(Sale.Outcome.SOLD, shoe.buy("ann", "o1"));
+        assertEquals(Sale.Outcome.SOLD, shoe.buy("ann", "o1"));
+        assertEquals(Sale.Outcome.BOUGHT_ALREADY, shoe.buy("ann", "o2"));
+        faults.add("DROPAFTER", "MATCH", "SECKILL.CONFIRM", "TIMES", "1");
+        assertTrue(shoe.confirm("ann", "o1"));
+        assertFalse(shoe.cancel("ann", "o1"));
+        assertEquals(Sale.Outcome.SOLD, shoe.buy("ben", "o3"));
+        assertEquals(Sale.Outcome.SOLD_OUT, shoe.buy("eve", "o4"));
+        clock.freeze();
+        clock.advance(Duration.ofMinutes(2));
+        assertEquals(Sale.Outcome.TAKEN_BACK, shoe.buy("ben", "o3"));
+        assertTrue(shoe.cancel("ben", "o3"));
+        assertFalse(shoe.confirm("ben", "o3"));
+    }
+
+    @Test
+    void campaigns(LockClient locks, TestServer server) throws Exception {
+        CompletableFuture<HeldLock> first = new CompletableFuture<>();
+        CompletableFuture<HeldLock> second = new CompletableFuture<>();
+        Call<String> leader = Call.of(() -> {
+            locks.campaign("leader", lead -> {
+                if (first.complete(lead)) {
+                    Thread.sleep(600_000); // until the lead is lost
+                }
+                second.complete(lead);
+            });
+            return Thread.currentThread().isInterrupted() ? "interrupted" : "over";
+        });
+        HeldLock lost = first.get(60, TimeUnit.SECONDS);
+        server.call("LOCK.FORCE", "leader");
+        assertTrue(second.get(60, TimeUnit.SECONDS).token() > lost.token());
+        assertEquals("over", leader.get());
+        assertEquals(0L, server.call("EXISTS", "leader"));
+        IllegalStateException thrown = assertThrows(IllegalStateException.class, () -> locks.campaign("leader", lead -> {
+            throw new IllegalStateException("of the task");
+        }));
+        assertEquals("of the task", thrown.getMessage());
+        assertEquals(List.of(), server.call("KEYS", "leader"));
+    }
+}

@@ -1,0 +1,153 @@
+package io.lockserver.tests;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** A way to a server whose connections a test breaks: a proxy. */
+final class Way implements AutoCloseable {
+    private final int target;
+    private final ServerSocket listener;
+    private final List<Link> links = new ArrayList<>();
+    private final AtomicInteger broken = new AtomicInteger();
+    private final Random random = new Random();
+    private volatile boolean shut;
+
+    Way(int target) throws IOException {
+        this.target = target;
+        listener = new ServerSocket(0, 100, InetAddress.getLoopbackAddress());
+        start(this::accept);
+    }
+
+    private static void start(Runnable work) {
+        Thread thread = new Thread(work);
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    String uri() {
+        return "redis://127.0.0.1:" + listener.getLocalPort();
+    }
+
+    int broken() {
+        return broken.get();
+    }
+
+    int open() {
+        synchronized (links) {
+            return links.size();
+        }
+    }
+
+    private void accept() {
+        while (true) {
+            try {
+                Socket client = listener.accept();
+                if (shut) {
+                    client.close();
+                    continue;
+                }
+                Link link = new Link(client);
+                synchronized (links) {
+                    links.add(link);
+                }
+                start(() -> link.carry(link.client, link.server, 1));
+                start(() -> link.carry(link.server, link.client, 2));
+            } catch (IOException e) {
+                if (listener.isClosed()) {
+                    return;
+                }
+            }
+        }
+    }
+
+    /** Breaks a connection: now (0), in the middle of the next request (1) or of the next reply (2). */
+    void breakOne(int moment) {
+        Link link;
+        synchronized (links) {
+            link = links.isEmpty() ? null : links.get(random.nextInt(links.size()));
+        }
+        if (link != null) {
+            link.moment = moment;
+            if (moment == 0) {
+                link.end(true);
+            }
+        }
+    }
+
+    /** Breaks all connections, and lets none through until it opens again. */
+    void shut(boolean closed) {
+        shut = closed;
+        List<Link> all;
+        synchronized (links) {
+            all = List.copyOf(links);
+        }
+        if (closed) {
+            all.forEach(link -> link.end(true));
+        }
+    }
+
+    @Override
+    public void close() throws IOException {
+        listener.close();
+        shut(true);
+    }
+
+    private final class Link {
+        final Socket client;
+        final Socket server;
+        volatile int moment = -1;
+
+        Link(Socket client) throws IOException {
+            this.client = client;
+            server = new Socket("127.0.0.1", target);
+            client.setTcpNoDelay(true);
+            server.setTcpNoDelay(true);
+        }
+
+        void carry(Socket from, Socket to, int direction) {
+            boolean breaks = false;
+            try {
+                InputStream in = from.getInputStream();
+                OutputStream out = to.getOutputStream();
+                byte[] piece = new byte[1 << 14];
+                for (int n = in.read(piece); n > 0 && !breaks; n = breaks ? 0 : in.read(piece)) {
+                    breaks = moment == direction;
+                    out.write(piece, 0, breaks ? random.nextInt(n + 1) : n);
+                }
+            } catch (IOException e) {
+                // one of the two has gone
+            }
+            end(breaks);
+        }
+
+        void end(boolean onPurpose) {
+            synchronized (links) {
+                if (!links.remove(this)) {
+                    return;
+                }
+            }
+            if (onPurpose) {
+                broken.incrementAndGet();
+            }
+            boolean reset = onPurpose && random.nextBoolean();
+            for (Socket socket : List.of(client, server)) {
+                try {
+                    if (reset) {
+                        socket.setSoLinger(true, 0);
+                    }
+                    socket.close();
+                } catch (IOException e) {
+                    // it has gone already
+                }
+            }
+        }
+    }
+}

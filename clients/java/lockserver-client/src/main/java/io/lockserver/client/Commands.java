@@ -1,0 +1,149 @@
+package io.lockserver.client;
+
+import java.time.Duration;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executor;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/** The second connection, which carries what is not about a wait or a release. All threads share it. */
+final class Commands implements AutoCloseable {
+    private static final Duration LOGIN = Duration.ofSeconds(5);
+    private static final long[] PAUSES_MS = {10, 50, 200, 500};
+
+    private final Dialer dialer;
+    private final Duration limit;
+    private final Executor executor;
+    private CompletableFuture<Wire> opening;
+    private boolean closed;
+
+    Commands(Dialer dialer, Duration limit, Executor executor) {
+        this.dialer = dialer;
+        this.limit = limit;
+        this.executor = executor;
+    }
+
+    private synchronized CompletableFuture<Wire> wire() {
+        if (closed) {
+            throw new ClientClosedException();
+        }
+        if (opening == null || opening.isCompletedExceptionally() || opening.isDone() && opening.join().reason() != null) {
+            opening = CompletableFuture.supplyAsync(this::dial, executor);
+        }
+        return opening;
+    }
+
+    private Wire dial() {
+        try {
+            return dialer.dial(LOGIN, this::leads);
+        } catch (InterruptedException e) {
+            throw new CancellationException();
+        }
+    }
+
+    /** Has a server that does not lead say so. */
+    private void leads(Wire wire, Duration within) throws InterruptedException {
+        try {
+            wire.ask(within, "EXISTS", "lockserver");
+        } catch (ServerException e) {
+            if (Errors.isElsewhere(e.getMessage())) {
+                throw e;
+            }
+        }
+    }
+
+    /**
+     * Sends a command that must not be done twice.
+     *
+     * @throws ServerException for a reply that is an error
+     * @throws NoConnectionException if it is not known whether the command was done
+     */
+    Object once(String... words) {
+        return send(false, words);
+    }
+
+    /** Sends a command that may be done twice until it is answered, or the limit is over. The errors are those of once. */
+    Object again(String... words) {
+        return send(true, words);
+    }
+
+    private Object send(boolean again, String... words) {
+        long end = System.nanoTime() + limit.toNanos();
+        for (int attempt = 0;; attempt++) {
+            RuntimeException failure = null;
+            boolean done = false; // perhaps
+            try {
+                Wire wire = await(wire(), end);
+                done = true;
+                try {
+                    return await(wire.send(words), end);
+                } catch (TimeoutException e) {
+                    wire.close(new BrokenException("no answer of " + wire.address, e));
+                    throw e;
+                } catch (ServerException e) {
+                    if (!Errors.isElsewhere(e.getMessage())) {
+                        throw e;
+                    }
+                    done = false;
+                    wire.close(e);
+                    failure = e;
+                }
+            } catch (ServerException e) {
+                if (Errors.isReply(e)) {
+                    throw Errors.meaning(e);
+                }
+                failure = e;
+            } catch (BrokenException e) {
+                failure = e;
+            } catch (TimeoutException e) {
+                throw new NoConnectionException("the server has not answered " + words[0] + " within " + limit, e);
+            }
+            long pause = TimeUnit.MILLISECONDS.toNanos(PAUSES_MS[Math.min(attempt, PAUSES_MS.length - 1)]);
+            if (done && !again || System.nanoTime() + pause > end) {
+                throw new NoConnectionException("the server has not answered " + words[0] + ": " + failure.getMessage(), failure);
+            }
+            java.util.concurrent.locks.LockSupport.parkNanos(pause);
+        }
+    }
+
+    /** Waits for a result without being interruptible, as it is bounded. */
+    static <T> T await(Future<T> future, long end) throws TimeoutException {
+        boolean interrupted = false;
+        try {
+            while (true) {
+                try {
+                    return future.get(Math.max(end - System.nanoTime(), 0), TimeUnit.NANOSECONDS);
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                } catch (CancellationException e) {
+                    throw new BrokenException("the connection was given up", e);
+                } catch (ExecutionException e) {
+                    Throwable cause = e.getCause() instanceof CompletionException wrapped ? wrapped.getCause() : e.getCause();
+                    throw cause instanceof RuntimeException known ? known : new LockException(cause.getMessage(), cause);
+                }
+            }
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    @Override
+    public void close() {
+        CompletableFuture<Wire> last;
+        synchronized (this) {
+            closed = true;
+            last = opening;
+        }
+        if (last != null && last.isDone() && !last.isCompletedExceptionally()) {
+            last.join().end();
+        } else if (last != null) {
+            last.thenAccept(Wire::end);
+        }
+    }
+}

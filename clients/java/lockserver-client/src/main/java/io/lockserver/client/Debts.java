@@ -1,0 +1,121 @@
+package io.lockserver.client;
+
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * Commands that have to be done, now or as soon as there is a connection: what is released, and waits that have ended. They
+ * may be sent twice, and are sent until they were answered.
+ */
+final class Debts {
+    /** Commands to be done; paid: completed with the reply of the last one, or with its error. */
+    private static final class Debt {
+        final List<String[]> commands;
+        final CompletableFuture<Object> paid = new CompletableFuture<>();
+        int left;
+        boolean again;
+        Object reply;
+        RuntimeException refusal;
+
+        Debt(List<String[]> commands) {
+            this.commands = commands;
+        }
+    }
+
+    private final ReentrantLock mu;
+    private final Condition paidAll;
+    private final Deque<Debt> unpaid = new ArrayDeque<>();
+    private int count;
+    private Wire wire;
+
+    /** mu is the lock of the keeper, which guards all fields. */
+    Debts(ReentrantLock mu) {
+        this.mu = mu;
+        paidAll = mu.newCondition();
+    }
+
+    /** Has commands done, in their order. */
+    CompletableFuture<Object> owe(List<String[]> commands) {
+        Debt debt = new Debt(commands);
+        mu.lock();
+        try {
+            count++;
+            send(debt);
+        } finally {
+            mu.unlock();
+        }
+        return debt.paid;
+    }
+
+    /** The next connection; what is owed is sent by it. null: there is none. The caller holds mu. */
+    void use(Wire next) {
+        wire = next;
+        for (int n = unpaid.size(); next != null && n > 0; n--) {
+            send(unpaid.poll());
+        }
+    }
+
+    private void send(Debt debt) {
+        if (wire == null) {
+            unpaid.add(debt);
+            return;
+        }
+        Wire by = wire;
+        debt.left = debt.commands.size();
+        debt.again = false;
+        for (String[] words : debt.commands) {
+            by.then((value, error) -> collect(debt, by, value, error), words);
+        }
+    }
+
+    private void collect(Debt debt, Wire by, Object value, RuntimeException error) {
+        boolean replied = Errors.isReply(error);
+        if (!replied) {
+            by.close(error); // it may lead to a server that is no leader
+        }
+        mu.lock();
+        try {
+            debt.again |= !replied;
+            debt.reply = value;
+            debt.refusal = error;
+            if (--debt.left > 0) {
+                return;
+            }
+            if (debt.again) {
+                if (wire == by) {
+                    wire = null;
+                }
+                send(debt);
+                return;
+            }
+            count--;
+            if (count == 0) {
+                paidAll.signalAll();
+            }
+        } finally {
+            mu.unlock();
+        }
+        if (debt.refusal == null) {
+            debt.paid.complete(debt.reply);
+        } else {
+            debt.paid.completeExceptionally(debt.refusal);
+        }
+    }
+
+    /** Waits until nothing is owed, up to a moment of System.nanoTime. */
+    void await(long end) throws InterruptedException {
+        mu.lock();
+        try {
+            for (long left = end - System.nanoTime(); count > 0 && left > 0; left = end - System.nanoTime()) {
+                paidAll.awaitNanos(left);
+            }
+        } finally {
+            mu.unlock();
+        }
+    }
+}

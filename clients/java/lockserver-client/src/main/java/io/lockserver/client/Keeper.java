@@ -1,0 +1,460 @@
+package io.lockserver.client;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * Owns the connection that is attached to the prefix of the client's owners. It makes it, makes it anew, hears of grants and
+ * losses by it, and knows what is held. If the server is silent for so long that a lease may end, what it renews is lost.
+ */
+final class Keeper implements AutoCloseable {
+    /** The server's own default, for users who may not ask. */
+    private static final Duration DEFAULT_LEASE = Duration.ofSeconds(30);
+    /** How long a connection may take to be one. */
+    private static final Duration LOGIN = Duration.ofSeconds(5);
+    private static final int FIRST_ATTEMPTS = 3;
+    private static final long PAUSE_MS = 20;
+    private static final long LONGEST_PAUSE_MS = 1000;
+
+    /** Guards the fields of this class, of Waits and of Debts. User code never runs under it. */
+    final ReentrantLock mu = new ReentrantLock();
+    final Debts debts = new Debts(mu);
+    final Waits waits = new Waits(this);
+    /** The longest time that a call waits for an answer. */
+    final Duration limit;
+    /** Told of what becomes of locks. */
+    final LockObserver observer;
+
+    private final Dialer dialer;
+    private final Commands commands;
+    private final String prefix;
+    private final ScheduledThreadPoolExecutor timer;
+    /** Runs listeners of users. */
+    private final ExecutorService listeners;
+    private final CountDownLatch ended = new CountDownLatch(1);
+    private final AtomicLong made = new AtomicLong();
+    private final Thread thread;
+
+    private Duration lease = DEFAULT_LEASE;
+    private Wire wire;
+    private final Map<Place, List<HeldLock>> held = new HashMap<>();
+    private boolean closing;
+    /** When the last request was sent that the server has answered, by System.nanoTime. */
+    private long answered;
+    private ScheduledFuture<?> patience;
+    /** The server was silent for too long, and has not answered since. */
+    private boolean lapsed;
+    /** This process was stopped, and the server has not answered since. */
+    private boolean resumed;
+    /** Why the last attempt to connect has failed, null: it has not. */
+    private RuntimeException refused;
+
+    Keeper(Dialer dialer, Commands commands, String prefix, Duration limit, LockObserver observer, ScheduledThreadPoolExecutor timer,
+            ExecutorService listeners) {
+        this.dialer = dialer;
+        this.commands = commands;
+        this.prefix = prefix;
+        this.limit = limit;
+        this.observer = observer;
+        this.timer = timer;
+        this.listeners = listeners;
+        thread = new Thread(this::run, "lockserver-keeper");
+        thread.setDaemon(true);
+    }
+
+    /** Makes the first connection. */
+    void start(Duration within) throws InterruptedException {
+        long end = System.nanoTime() + within.toNanos();
+        for (int attempt = 1;; attempt++) {
+            try {
+                connect(Duration.ofNanos(Math.max(1, end - System.nanoTime())));
+                break;
+            } catch (ServerException e) {
+                throw Errors.meaning(e);
+            } catch (BrokenException e) { // Lettuce may also say so of a server that has refused the password
+                if (attempt == FIRST_ATTEMPTS || System.nanoTime() > end) {
+                    throw new NoConnectionException(e.getMessage(), e);
+                }
+            }
+            Thread.sleep(PAUSE_MS);
+        }
+        mu.lock();
+        try {
+            patience = timer.schedule(this::lapse, sureNS(), TimeUnit.NANOSECONDS);
+        } finally {
+            mu.unlock();
+        }
+        thread.start();
+        tell(observer::attached);
+    }
+
+    /** Connects, attaches, and has the new connection do what the one before has left undone. */
+    private void connect(Duration within) throws InterruptedException {
+        try {
+            dialer.dial(within, this::attach);
+            mu.lock();
+            refused = null;
+            mu.unlock();
+        } catch (RuntimeException e) {
+            mu.lock();
+            refused = e;
+            mu.unlock();
+            throw e;
+        }
+    }
+
+    private void attach(Wire next, Duration within) throws InterruptedException {
+        Duration each = within.compareTo(LOGIN) < 0 ? within : LOGIN;
+        next.onPush(message -> told(next, message));
+        long asked = System.nanoTime();
+        next.ask(each, "LOCK.ATTACH", "PREFIX", prefix);
+        hear(asked);
+        readLease(next, each);
+        List<CompletableFuture<Object>> checks = new ArrayList<>();
+        mu.lock();
+        try {
+            wire = next; // from here on calls send by this connection
+            debts.use(next);
+            waits.sendAll(next);
+            for (HeldLock lock : heldNow()) {
+                lock.check(next, checks);
+            }
+        } finally {
+            mu.unlock();
+        }
+        try {
+            CompletableFuture.allOf(checks.toArray(CompletableFuture[]::new)).get(each.toNanos(), TimeUnit.NANOSECONDS);
+        } catch (TimeoutException e) {
+            next.close(new BrokenException("no answer of " + next.address, e));
+        } catch (ExecutionException e) {
+            next.close(new BrokenException("the connection to " + next.address + " broke at once", e));
+        }
+    }
+
+    private void readLease(Wire next, Duration each) throws InterruptedException {
+        try {
+            if (next.ask(each, "CONFIG", "GET", "lock-watchdog-timeout") instanceof List<?> pair && pair.size() == 2) {
+                lease = Duration.ofMillis(Long.parseLong(String.valueOf(pair.get(1))));
+            }
+        } catch (ServerException | NumberFormatException e) {
+            // the user may not ask: the default
+        }
+    }
+
+    private void run() {
+        try {
+            while (ended.getCount() > 0) {
+                Wire now = wire();
+                if (now != null) {
+                    watch(now);
+                    tell(() -> observer.detached(now.reason()));
+                    mu.lock();
+                    wire = null;
+                    debts.use(null);
+                    mu.unlock();
+                }
+                reconnect();
+            }
+        } catch (InterruptedException e) {
+            // the client is closed
+        }
+    }
+
+    private void reconnect() throws InterruptedException {
+        for (long pause = PAUSE_MS; !ended.await(pause, TimeUnit.MILLISECONDS); pause = Math.min(2 * pause, longestPause())) {
+            try {
+                connect(LOGIN);
+                tell(observer::attached);
+                return;
+            } catch (ServerException | BrokenException e) {
+                // the next attempt
+            }
+        }
+    }
+
+    private long longestPause() {
+        return Math.max(1, Math.min(LONGEST_PAUSE_MS, lease.toMillis() / 10));
+    }
+
+    /** Asks the server for a sign of life now and then, until the connection breaks. */
+    private void watch(Wire now) throws InterruptedException {
+        Duration tick = lease.dividedBy(6);
+        while (!now.broke.await(tick.toNanos(), TimeUnit.NANOSECONDS)) {
+            long asked = System.nanoTime();
+            try {
+                now.ask(tick, "PING");
+                hear(asked);
+            } catch (ServerException | BrokenException e) {
+                now.close(e);
+            }
+        }
+    }
+
+    /** How long a lease that the server renews lasts at least behind its last answer. It renews when a third is over. */
+    private long sureNS() {
+        return lease.toNanos() * 2 / 3 - lease.toNanos() / 20;
+    }
+
+    /** Records that the server has answered what was sent at a moment. */
+    private void hear(long asked) {
+        mu.lock();
+        try {
+            answered = asked;
+            resumed = false;
+            if (lapsed) {
+                lapsed = false;
+                patience = timer.schedule(this::lapse, sureNS(), TimeUnit.NANOSECONDS);
+            }
+        } finally {
+            mu.unlock();
+        }
+    }
+
+    /** Counts what the server renews as lost if it has been silent for too long: leases may end. Ends the waits, too. */
+    private void lapse() {
+        List<Runnable> losses = new ArrayList<>();
+        mu.lock();
+        try {
+            long left = answered + sureNS() - System.nanoTime();
+            if (-left > lease.toNanos() / 6 && wire != null && !resumed) {
+                // The timer is late, so this process was stopped. The connection may live: the server is asked first.
+                resumed = true;
+                left = lease.toNanos() / 6;
+            }
+            if (ended.getCount() == 0) {
+                return;
+            }
+            if (left > 0) {
+                patience = timer.schedule(this::lapse, left, TimeUnit.NANOSECONDS);
+                return;
+            }
+            lapsed = true;
+            waits.endQueued();
+            for (HeldLock lock : heldNow()) {
+                if (lock.isRenewedByServer()) {
+                    lock.lose(0, LossReason.UNREACHABLE, losses);
+                }
+            }
+        } finally {
+            mu.unlock();
+        }
+        losses.forEach(Runnable::run);
+    }
+
+    /** Whether the server has answered so recently that a lease which it renews cannot have ended. */
+    boolean isSure() {
+        mu.lock();
+        try {
+            return !lapsed && answered + lease.toNanos() * 2 / 3 - System.nanoTime() > 0;
+        } finally {
+            mu.unlock();
+        }
+    }
+
+    /** Takes a push: its kind, a key or several, a token or several or a reason, and so on. */
+    private void told(Wire from, List<Object> message) {
+        if (message.size() < 4) {
+            return;
+        }
+        List<?> keys = message.get(1) instanceof List<?> list ? list : List.of(message.get(1));
+        if (keys.isEmpty()) {
+            return;
+        }
+        String key = String.valueOf(keys.get(0));
+        switch (String.valueOf(message.get(0))) {
+            case "lock-granted" -> {
+                long[] tokens = Waits.tokens(message.get(2));
+                if (tokens != null && tokens.length == keys.size()) {
+                    waits.granted(from, new Place(String.valueOf(message.get(3)), key), tokens);
+                }
+            }
+            case "lock-refused" -> waits.refused(from, new Place(String.valueOf(message.get(3)), key), String.valueOf(message.get(2)));
+            case "lock-lost" -> {
+                if (message.size() > 4 && message.get(2) instanceof Long token) {
+                    lost(new Place(String.valueOf(message.get(4)), key), token, LossReason.of(String.valueOf(message.get(3))));
+                }
+            }
+            default -> {
+                // a kind that this version does not know
+            }
+        }
+    }
+
+    private void lost(Place place, long token, LossReason reason) {
+        List<Runnable> losses = new ArrayList<>();
+        mu.lock();
+        try {
+            for (HeldLock lock : List.copyOf(held.getOrDefault(place, List.of()))) {
+                int i = lock.indexOf(place.key(), token);
+                if (i >= 0) {
+                    lock.lose(i, reason, losses);
+                }
+            }
+        } finally {
+            mu.unlock();
+        }
+        losses.forEach(Runnable::run);
+    }
+
+    /** Records what the server has given; the caller holds mu. */
+    HeldLock keep(Owner owner, Wish wish, long[] tokens, long began) {
+        HeldLock lock = new HeldLock(this, owner, wish, tokens);
+        for (String key : wish.keys()) {
+            held.computeIfAbsent(new Place(owner.name, key), k -> new ArrayList<>(1)).add(lock);
+        }
+        if (wish.lease() != null) {
+            lock.endsAt(began + wish.lease().toNanos());
+        }
+        return lock;
+    }
+
+    /** The opposite of keep; the caller holds mu. */
+    void forget(HeldLock lock) {
+        for (String key : lock.wish().keys()) {
+            held.computeIfPresent(new Place(lock.owner(), key), (place, list) -> {
+                list.remove(lock);
+                return list.isEmpty() ? null : list;
+            });
+        }
+    }
+
+    /** Whether the owner holds the first key in that way; wish null: in any way. The caller holds mu. */
+    boolean isHeld(Place place, Wish wish) {
+        return held.getOrDefault(place, List.of()).stream().anyMatch(lock -> wish == null || lock.wish().shared() == wish.shared());
+    }
+
+    private List<HeldLock> heldNow() {
+        return held.values().stream().flatMap(List::stream).distinct().toList();
+    }
+
+    /** How many locks are held. */
+    int heldCount() {
+        mu.lock();
+        try {
+            return heldNow().size();
+        } finally {
+            mu.unlock();
+        }
+    }
+
+    /** How many calls wait. */
+    int waitingCount() {
+        mu.lock();
+        try {
+            return waits.count();
+        } finally {
+            mu.unlock();
+        }
+    }
+
+    /** Whether the connection is there. */
+    boolean isAttached() {
+        Wire now = wire();
+        return now != null && now.reason() == null;
+    }
+
+    /** The second connection. */
+    Commands commands() {
+        return commands;
+    }
+
+    Wire wire() {
+        mu.lock();
+        try {
+            return wire;
+        } finally {
+            mu.unlock();
+        }
+    }
+
+    boolean isClosing() {
+        return closing;
+    }
+
+    boolean isLapsed() {
+        return lapsed;
+    }
+
+    Duration lease() {
+        return lease;
+    }
+
+    /** A name that no other owner has. */
+    Owner newOwner() {
+        return new Owner(prefix + made.incrementAndGet());
+    }
+
+    /** The error of a call that was not answered in time. */
+    NoConnectionException silence() {
+        mu.lock();
+        try {
+            String why = refused == null ? "" : ": " + refused.getMessage();
+            return new NoConnectionException("the server does not answer" + why, refused);
+        } finally {
+            mu.unlock();
+        }
+    }
+
+    /** Has something done later. */
+    ScheduledFuture<?> later(Duration delay, Runnable task) {
+        return timer.schedule(task, delay.toNanos(), TimeUnit.NANOSECONDS);
+    }
+
+    /** Runs code of users, in a thread of its own. */
+    void tell(Runnable task) {
+        listeners.execute(task);
+    }
+
+    /** Releases what is held, as far as the server answers in time, and ends the connection. */
+    @Override
+    public void close() {
+        List<Runnable> losses = new ArrayList<>();
+        mu.lock();
+        try {
+            if (closing) {
+                return;
+            }
+            closing = true;
+            for (HeldLock lock : heldNow()) {
+                lock.lose(0, LossReason.CLOSED, losses);
+            }
+            waits.endAll();
+        } finally {
+            mu.unlock();
+        }
+        losses.forEach(Runnable::run);
+        boolean interrupted = false;
+        try {
+            debts.await(System.nanoTime() + limit.toNanos());
+        } catch (InterruptedException e) {
+            interrupted = true;
+        }
+        ended.countDown();
+        Wire now = wire();
+        if (now != null) {
+            now.end();
+        }
+        thread.interrupt();
+        try {
+            thread.join(limit.toMillis());
+        } catch (InterruptedException e) {
+            interrupted = true;
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

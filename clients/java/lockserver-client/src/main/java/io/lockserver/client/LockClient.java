@@ -1,0 +1,333 @@
+package io.lockserver.client;
+
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.Lock;
+import java.util.concurrent.locks.ReadWriteLock;
+
+import io.lettuce.core.ClientOptions;
+import io.lettuce.core.RedisURI;
+
+/**
+ * Takes locks on one lockserver, or on a group of them. One client for a program is enough; any number of threads, also
+ * virtual ones, wait over its two connections.
+ *
+ * <p>Errors of all methods that take a lock: {@link NotAcquiredException} (another owner holds it, and the call does not
+ * wait), {@link WaitTimeoutException}, {@link DeadlockException}, {@link NoConnectionException}, {@link InterruptedException},
+ * {@link ClientClosedException}, and {@link ServerException} for any other error that the server replies. Each call is
+ * bounded: by its wait, and by the client's timeout if the server does not answer. A call that waits without end ends with
+ * {@link NoConnectionException} when the server was silent for about two thirds of a lease (18.5 s by default).
+ */
+public final class LockClient implements AutoCloseable {
+    private static final String LETTERS = "abcdefghijklmnopqrstuvwxyz234567";
+
+    private final Keeper keeper;
+    private final Commands commands;
+    private final Dialer dialer;
+    private final ScheduledThreadPoolExecutor timer;
+    private final ExecutorService executor;
+    private final LockObserver observer;
+    private final AtomicBoolean ended = new AtomicBoolean();
+    private final ThreadLocks threadLocks = new ThreadLocks(this);
+
+    private LockClient(Builder settings) {
+        String prefix = settings.name + ":" + random() + ":";
+        observer = settings.observer;
+        timer = new ScheduledThreadPoolExecutor(1, daemons("lockserver-timer"));
+        timer.setRemoveOnCancelPolicy(true);
+        timer.setRejectedExecutionHandler(new ThreadPoolExecutor.DiscardPolicy()); // what comes after the end is of no use
+        ThreadPoolExecutor threads = (ThreadPoolExecutor) Executors.newCachedThreadPool(daemons("lockserver-client"));
+        threads.setRejectedExecutionHandler(new ThreadPoolExecutor.DiscardPolicy());
+        executor = threads;
+        dialer = new Dialer(settings.uris, prefix.substring(0, prefix.length() - 1), settings.options, executor);
+        commands = new Commands(dialer, settings.timeout, executor);
+        keeper = new Keeper(dialer, commands, prefix, settings.timeout, observer, timer, executor);
+        boolean started = false;
+        try {
+            keeper.start(settings.connectTimeout);
+            started = true;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new LockException("interrupted while connecting", e);
+        } finally {
+            if (!started) {
+                end();
+            }
+        }
+    }
+
+    private static String random() {
+        SecureRandom chance = new SecureRandom();
+        StringBuilder text = new StringBuilder();
+        for (int i = 0; i < 16; i++) {
+            text.append(LETTERS.charAt(chance.nextInt(LETTERS.length())));
+        }
+        return text.toString();
+    }
+
+    private static ThreadFactory daemons(String name) {
+        AtomicInteger number = new AtomicInteger();
+        return task -> {
+            Thread thread = new Thread(task, name + "-" + number.incrementAndGet());
+            thread.setDaemon(true);
+            return thread;
+        };
+    }
+
+    /**
+     * A client of the server at a URI of Lettuce: {@code redis://user:password@host:port/database}, {@code rediss://} for TLS,
+     * {@code redis-sentinel://host:port,host:port#master} for Sentinels. Several URIs are the members of a raft group.
+     *
+     * @throws NoConnectionException if the server does not answer within 10 seconds
+     * @throws NotLockserverException if it is another server, such as Redis
+     */
+    public static LockClient create(String... uris) {
+        return builder(uris).build();
+    }
+
+    /** The same with settings. */
+    public static Builder builder(String... uris) {
+        return new Builder(Arrays.stream(uris).map(RedisURI::create).toList());
+    }
+
+    /** The same with URIs that have what their text cannot say. */
+    public static Builder builder(List<RedisURI> uris) {
+        return new Builder(uris);
+    }
+
+    /** The settings of a client. */
+    public static final class Builder {
+        private final List<RedisURI> uris;
+        private String name = "lock";
+        private Duration timeout = Duration.ofSeconds(5);
+        private Duration connectTimeout = Duration.ofSeconds(10);
+        private ClientOptions options = ClientOptions.create();
+        private LockObserver observer = new LockObserver() {
+        };
+
+        private Builder(List<RedisURI> uris) {
+            if (uris.isEmpty()) {
+                throw new IllegalArgumentException("there is no URI");
+            }
+            this.uris = List.copyOf(uris);
+        }
+
+        /** Begins the names of the owners, which operators see: "billing" gives "billing:RANDOM:NUMBER". Without it: "lock". */
+        public Builder name(String text) {
+            if (text.isBlank() || text.chars().anyMatch(c -> c <= ' ' || c > '~')) {
+                throw new IllegalArgumentException("a name is of printable ASCII characters without blanks");
+            }
+            name = text;
+            return this;
+        }
+
+        /** Bounds how long a call waits for answers of the server, all attempts together. Without it: 5 seconds. */
+        public Builder timeout(Duration limit) {
+            if (limit.isNegative() || limit.isZero()) {
+                throw new IllegalArgumentException("a timeout of " + limit + " is no time");
+            }
+            timeout = limit;
+            return this;
+        }
+
+        /** Bounds how long the first connection may take. Without it: 10 seconds. */
+        public Builder connectTimeout(Duration limit) {
+            if (limit.isNegative() || limit.isZero()) {
+                throw new IllegalArgumentException("a timeout of " + limit + " is no time");
+            }
+            connectTimeout = limit;
+            return this;
+        }
+
+        /** Options of Lettuce for the connections: TLS, sockets. How they reconnect is the client's own. */
+        public Builder clientOptions(ClientOptions of) {
+            options = Objects.requireNonNull(of);
+            return this;
+        }
+
+        /** Hears what becomes of locks. */
+        public Builder observer(LockObserver told) {
+            observer = Objects.requireNonNull(told);
+            return this;
+        }
+
+        /** Connects. The errors are those of {@link LockClient#create}. */
+        public LockClient build() {
+            return new LockClient(this);
+        }
+    }
+
+    /** Takes a lock, waiting for it without end. */
+    public HeldLock lock(String key) throws InterruptedException {
+        return lock(key, LockOptions.defaults());
+    }
+
+    /** Takes a lock, waiting at most so long. */
+    public HeldLock lock(String key, Duration wait) throws InterruptedException {
+        return lock(key, LockOptions.defaults().withWait(wait));
+    }
+
+    /** Takes a lock. */
+    public HeldLock lock(String key, LockOptions options) throws InterruptedException {
+        return acquire(owner(options), Wish.lock(key, options.shared(), options.lease()), options.waitLimit());
+    }
+
+    /** Takes a lock if it is free, without waiting for another holder; empty: it is not free. */
+    public Optional<HeldLock> tryLock(String key) throws InterruptedException {
+        return tryLock(key, LockOptions.defaults().withWait(Duration.ZERO));
+    }
+
+    /** Takes a lock; empty: another owner holds it, or did until the time to wait was over. */
+    public Optional<HeldLock> tryLock(String key, LockOptions options) throws InterruptedException {
+        try {
+            return Optional.of(lock(key, options));
+        } catch (NotAcquiredException e) {
+            return Optional.empty();
+        }
+    }
+
+    /** Takes several locks in one moment, or none of them. While it waits it holds none, so the order of the keys is of no matter. */
+    public HeldLock acquireAll(Collection<String> keys, LockOptions options) throws InterruptedException {
+        List<String> sorted = keys.stream().distinct().sorted().toList();
+        if (sorted.isEmpty()) {
+            throw new IllegalArgumentException("there is no key to lock");
+        }
+        return acquire(owner(options), Wish.all(sorted, options.shared(), options.lease()), options.waitLimit());
+    }
+
+    /**
+     * The lock of a key as Java's interface. It is reentrant by thread, and interruptible; {@code newCondition} is not
+     * supported. {@code unlock} throws {@link LockLostException} if the lock was lost, and {@link IllegalMonitorStateException}
+     * if the thread does not hold it. The server renews the lease.
+     */
+    public Lock asLock(String key) {
+        return threadLocks.lock(key, false, null);
+    }
+
+    /** The same with a fixed lease: the lock is lost when it ends. */
+    public Lock asLock(String key, Duration lease) {
+        return threadLocks.lock(key, false, lease);
+    }
+
+    /**
+     * Many readers or one writer, in one queue. A thread that writes may also read, and then give up writing. One that reads
+     * cannot begin to write: {@code lock} throws {@link DeadlockException}.
+     */
+    public ReadWriteLock readWrite(String key) {
+        return threadLocks.readWrite(key, null);
+    }
+
+    /** What the calling thread holds by {@link #asLock} or a write lock: its token, {@code guard} and so on. */
+    public Optional<HeldLock> heldByThread(String key) {
+        return Optional.ofNullable(threadLocks.held(key, false));
+    }
+
+    /** A semaphore of so many permits. */
+    public LockSemaphore semaphore(String key, int limit) {
+        return new LockSemaphore(this, key, limit);
+    }
+
+    /** A latch: a count that goes down once. */
+    public Latch latch(String key) {
+        return new Latch(commands, key);
+    }
+
+    /** A rate: at most count per period, and burst at once. */
+    public Limiter limiter(String key, long burst, long count, Duration period) {
+        return new Limiter(commands, key, burst, count, period);
+    }
+
+    /** Entries that the server adds to a stream later. */
+    public DelayedEntries delay(String stream) {
+        return new DelayedEntries(commands, stream);
+    }
+
+    /** The flash sale of a voucher. */
+    public Sale sale(String voucher) {
+        return new Sale(commands, voucher);
+    }
+
+    /**
+     * Runs a task while this caller is the only leader: the holder of a lock. It waits until it is. If the lead is lost while
+     * the task runs, the thread is interrupted, and campaigns again after the task has returned. The call returns when the task
+     * returns while it leads, and throws what it throws then.
+     *
+     * @throws InterruptedException if another thread has interrupted the call
+     * @throws ClientClosedException if the client was closed
+     */
+    public void campaign(String key, Campaign.Task task) throws Exception {
+        new Campaign(this, key).run(task);
+    }
+
+    /** Sends any other command over the second connection, once; a reply is a Long, a String, a Double, a Boolean, null, or a List. */
+    public Object command(String... words) {
+        return commands.once(words);
+    }
+
+    /** Whether the attached connection is there now. Locks outlive a short break of it. */
+    public boolean isAttached() {
+        return keeper.isAttached();
+    }
+
+    /** How many locks this client holds now; several that were taken together are one. */
+    public int heldCount() {
+        return keeper.heldCount();
+    }
+
+    /** How many calls wait for a lock now. */
+    public int waitingCount() {
+        return keeper.waitingCount();
+    }
+
+    /**
+     * Releases what is held, ends all waits with {@link ClientClosedException}, and ends the connections. It returns within the
+     * timeout, and a few seconds for the threads of Lettuce. A lock that the server has not answered for ends with its lease.
+     */
+    @Override
+    public void close() {
+        keeper.close();
+        end();
+    }
+
+    private void end() {
+        if (!ended.compareAndSet(false, true)) {
+            return;
+        }
+        commands.close();
+        dialer.close();
+        timer.shutdownNow();
+        executor.shutdown();
+    }
+
+    private Owner owner(LockOptions options) {
+        return options.owner() == null ? newOwner() : options.owner().ownerOf();
+    }
+
+    Owner newOwner() {
+        return keeper.newOwner();
+    }
+
+    HeldLock acquire(Owner owner, Wish wish, Duration wait) throws InterruptedException {
+        long began = System.nanoTime();
+        try {
+            HeldLock lock = keeper.waits.request(owner, wish, wait);
+            wish.keys().forEach(key -> observer.acquired(key, Duration.ofNanos(System.nanoTime() - began)));
+            return lock;
+        } catch (LockException | InterruptedException e) {
+            wish.keys().forEach(key -> observer.refused(key, Duration.ofNanos(System.nanoTime() - began), e));
+            throw e;
+        }
+    }
+}

@@ -1,0 +1,51 @@
+package io.lockserver.client;
+
+import java.time.Duration;
+import java.util.Objects;
+
+/**
+ * How a lock is taken. An instance never changes; each method returns another one.
+ *
+ * @param waitLimit how long to wait for another holder: null has no end, zero does not wait
+ * @param lease the length of a fixed lease; null: the server renews the lease for as long as this client lives
+ * @param shared held together with all other shared holders
+ * @param owner a lock that is held, to take this one for the same owner; null: an owner of its own
+ */
+public record LockOptions(Duration waitLimit, Duration lease, boolean shared, HeldLock owner) {
+    private static final LockOptions DEFAULTS = new LockOptions(null, null, false, null);
+
+    /** Checks the values. */
+    public LockOptions {
+        if (waitLimit != null && waitLimit.isNegative()) {
+            throw new IllegalArgumentException("a wait of " + waitLimit + " is negative");
+        }
+        if (lease != null && lease.toMillis() < 1) {
+            throw new IllegalArgumentException("a lease of " + lease + " is shorter than a millisecond");
+        }
+    }
+
+    /** Waits without end, exclusive, with a lease that the server renews. */
+    public static LockOptions defaults() {
+        return DEFAULTS;
+    }
+
+    /** Waits at most so long; zero: it does not wait. */
+    public LockOptions withWait(Duration limit) {
+        return new LockOptions(Objects.requireNonNull(limit), lease, shared, owner);
+    }
+
+    /** The lock ends after so long, a millisecond at least, whatever becomes of the program. The server does not renew it. */
+    public LockOptions withLease(Duration length) {
+        return new LockOptions(waitLimit, Objects.requireNonNull(length), shared, owner);
+    }
+
+    /** The lock is held together with other shared holders, and with no exclusive one. */
+    public LockOptions asShared() {
+        return new LockOptions(waitLimit, lease, true, owner);
+    }
+
+    /** The owner is that of another lock, so that the server sees deadlock cycles that go through both. */
+    public LockOptions sameOwnerAs(HeldLock other) {
+        return new LockOptions(waitLimit, lease, shared, Objects.requireNonNull(other));
+    }
+}

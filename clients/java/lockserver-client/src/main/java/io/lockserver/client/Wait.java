@@ -1,0 +1,59 @@
+package io.lockserver.client;
+
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+
+/** A request for a lock that is not over. The lock of the keeper guards the fields. */
+final class Wait {
+    enum State {
+        /** There is no reply yet, or no connection. */
+        ASKED,
+        /** The outcome will be a push. */
+        QUEUED,
+        /** The confirmation of a grant is under way. */
+        GRANTED,
+        /** The caller has the outcome, or is gone. */
+        OVER
+    }
+
+    final Owner owner;
+    final Wish wish;
+    /** When the caller goes, by System.nanoTime. */
+    final long end;
+    /** How the caller waits. */
+    final Patience patience;
+    /** Zero when the server has answered for the first time. */
+    final CountDownLatch placed = new CountDownLatch(1);
+    final CompletableFuture<HeldLock> result = new CompletableFuture<>();
+
+    State state = State.ASKED;
+    /** The connection that it was sent by; null: the next one will. */
+    Wire by;
+    /** No later than the lease on the server began, by System.nanoTime. */
+    long began;
+    long[] tokens;
+    int confirmationsLeft;
+
+    enum Patience {
+        NONE, LIMITED, ENDLESS
+    }
+
+    Wait(Owner owner, Wish wish, Patience patience, long end) {
+        this.owner = owner;
+        this.wish = wish;
+        this.patience = patience;
+        this.end = end;
+    }
+
+    Place place() {
+        return new Place(owner.name, wish.key());
+    }
+
+    String[] request() {
+        return wish.request(owner.name, switch (patience) {
+            case NONE -> -1;
+            case LIMITED -> Math.max(1, (end - System.nanoTime() + 999_999) / 1_000_000);
+            case ENDLESS -> 0;
+        });
+    }
+}

@@ -1,0 +1,330 @@
+package io.lockserver.client;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/**
+ * The requests for locks. The server answers a request at once, or queues it and sends the outcome later as a push. A grant
+ * that came as a push has to be confirmed, and is had when the server has said that it was. A request that has no outcome when
+ * its connection breaks is sent again by the next one; its place in the queue belongs to the owner.
+ */
+final class Waits {
+    /** How much later than the caller's clock the server's may end a wait. */
+    private static final long GRACE_NS = TimeUnit.MILLISECONDS.toNanos(250);
+
+    private final Keeper keeper;
+    /** In the order of the calls. */
+    private final Map<Place, Wait> waits = new LinkedHashMap<>();
+
+    Waits(Keeper keeper) {
+        this.keeper = keeper;
+    }
+
+    /**
+     * Asks for a lock until the server has given or refused it.
+     *
+     * @param wait null: without end; zero: it does not wait
+     */
+    HeldLock request(Owner owner, Wish wish, Duration wait) throws InterruptedException {
+        Wait.Patience patience = wait == null ? Wait.Patience.ENDLESS : wait.isZero() ? Wait.Patience.NONE : Wait.Patience.LIMITED;
+        Wait asked = new Wait(owner, wish, patience, System.nanoTime() + (wait == null ? 0 : saturated(wait)));
+        keeper.mu.lock();
+        try {
+            if (keeper.isClosing()) {
+                throw new ClientClosedException();
+            }
+            for (String key : wish.keys()) {
+                Place place = new Place(owner.name, key);
+                if (waits.containsKey(place) || keeper.isHeld(place, wish)) {
+                    throw new IllegalStateException("the owner holds \"" + key + "\" already, or waits for it");
+                }
+            }
+            waits.put(asked.place(), asked);
+            if (keeper.wire() != null) {
+                send(asked, keeper.wire());
+            }
+        } finally {
+            keeper.mu.unlock();
+        }
+        return await(asked);
+    }
+
+    private static long saturated(Duration wait) {
+        return wait.compareTo(Duration.ofDays(10_000)) > 0 ? TimeUnit.DAYS.toNanos(10_000) : wait.toNanos();
+    }
+
+    private HeldLock await(Wait wait) throws InterruptedException {
+        try {
+            long first = keeper.limit.toNanos();
+            if (wait.patience == Wait.Patience.LIMITED) {
+                first = Math.min(first, Math.max(wait.end - System.nanoTime(), 0) + GRACE_NS);
+            }
+            if (!wait.placed.await(first, TimeUnit.NANOSECONDS)) {
+                return withdraw(wait, keeper.silence());
+            }
+            if (wait.patience != Wait.Patience.LIMITED) {
+                return wait.result.get();
+            }
+            return wait.result.get(Math.max(wait.end - System.nanoTime(), 0) + GRACE_NS, TimeUnit.NANOSECONDS);
+        } catch (TimeoutException e) {
+            return withdraw(wait, new WaitTimeoutException(timeout(wait)));
+        } catch (InterruptedException e) {
+            try {
+                HeldLock lock = withdraw(wait, null);
+                if (lock == null) {
+                    throw e;
+                }
+                Thread.currentThread().interrupt(); // the lock was there first
+                return lock;
+            } catch (LockException other) {
+                Thread.currentThread().interrupt();
+                throw other;
+            }
+        } catch (ExecutionException e) {
+            throw thrown(e);
+        }
+    }
+
+    private static LockException thrown(ExecutionException e) {
+        LockException error = (LockException) e.getCause();
+        error.setStackTrace(Thread.currentThread().getStackTrace());
+        return error;
+    }
+
+    private static String timeout(Wait wait) {
+        return "another owner held " + wait.wish.keys() + " until the time to wait was over";
+    }
+
+    /** Ends a wait because its caller goes, unless it is over. What it may have been granted is released. */
+    private HeldLock withdraw(Wait wait, LockException why) throws InterruptedException {
+        keeper.mu.lock();
+        try {
+            if (wait.state != Wait.State.OVER) {
+                leave(wait);
+                undo(wait);
+                if (why != null) {
+                    throw why;
+                }
+                return null;
+            }
+        } finally {
+            keeper.mu.unlock();
+        }
+        try {
+            return wait.result.get();
+        } catch (ExecutionException e) {
+            throw thrown(e);
+        }
+    }
+
+    private void undo(Wait wait) {
+        wait.owner.spoiled = true;
+        keeper.debts.owe(wait.wish.undo(wait.owner.name));
+    }
+
+    private void leave(Wait wait) {
+        wait.state = Wait.State.OVER;
+        waits.remove(wait.place(), wait);
+    }
+
+    private void fail(Wait wait, LockException error) {
+        if (wait.state != Wait.State.OVER) {
+            leave(wait);
+            wait.result.completeExceptionally(error);
+            wait.placed.countDown();
+        }
+    }
+
+    private void succeed(Wait wait, long[] tokens) {
+        if (keeper.isLapsed() && wait.wish.lease() == null) { // it may have been granted long ago, and its lease be over
+            fail(wait, keeper.silence());
+            undo(wait);
+            return;
+        }
+        leave(wait);
+        wait.result.complete(keeper.keep(wait.owner, wait.wish, tokens, wait.began));
+        wait.placed.countDown();
+    }
+
+    private void send(Wait wait, Wire wire) {
+        wait.by = wire;
+        wait.state = Wait.State.ASKED;
+        wait.began = System.nanoTime();
+        wire.then((value, error) -> replied(wait, wire, value, error), wait.request());
+    }
+
+    /** Sends all requests by a new connection; the caller holds mu. */
+    void sendAll(Wire wire) {
+        for (Wait wait : new ArrayList<>(waits.values())) {
+            send(wait, wire);
+        }
+    }
+
+    private void replied(Wait wait, Wire wire, Object value, RuntimeException error) {
+        if (error instanceof BrokenException) {
+            mayComeLate(wait);
+        }
+        if (!Errors.isReply(error)) { // the next connection asks again
+            wire.close(error);
+            return;
+        }
+        keeper.mu.lock();
+        try {
+            if (wait.by != wire || wait.state != Wait.State.ASKED) {
+                return;
+            }
+            long[] tokens = tokens(value);
+            if (error != null) {
+                fail(wait, Errors.meaning((ServerException) error));
+            } else if (tokens != null) {
+                succeed(wait, tokens);
+            } else if (value == null) {
+                fail(wait, new NotAcquiredException("another owner holds " + wait.wish.keys()));
+            } else { // QUEUED
+                wait.state = Wait.State.QUEUED;
+                wait.placed.countDown();
+            }
+        } finally {
+            keeper.mu.unlock();
+        }
+    }
+
+    /** The tokens of a reply or a push; null: it has none. */
+    static long[] tokens(Object value) {
+        if (value instanceof Long token) {
+            return new long[] {token};
+        }
+        if (!(value instanceof List<?> list) || list.isEmpty()) {
+            return null;
+        }
+        long[] tokens = new long[list.size()];
+        for (int i = 0; i < tokens.length; i++) {
+            if (!(list.get(i) instanceof Long token)) {
+                return null;
+            }
+            tokens[i] = token;
+        }
+        return tokens;
+    }
+
+    /** Takes the push that a lock was granted, and confirms it. */
+    void granted(Wire wire, Place place, long[] tokens) {
+        keeper.mu.lock();
+        try {
+            Wait wait = waits.get(place);
+            if (keeper.wire() != wire || wait == null || wait.by != wire || wait.state != Wait.State.QUEUED) {
+                return; // the next connection asks again, or what the caller left behind is owed
+            }
+            wait.state = Wait.State.GRANTED;
+            wait.tokens = tokens;
+            wait.began = System.nanoTime();
+            List<String[]> commands = wait.wish.confirmation(wait.owner.name, tokens);
+            wait.confirmationsLeft = commands.size();
+            for (String[] words : commands) {
+                wire.then((value, error) -> confirmed(wait, wire, value, error), words);
+            }
+        } finally {
+            keeper.mu.unlock();
+        }
+    }
+
+    private void confirmed(Wait wait, Wire wire, Object value, RuntimeException error) {
+        if (!Errors.isReply(error)) { // the next connection asks again, which says whether the lock is held
+            wire.close(error);
+            return;
+        }
+        keeper.mu.lock();
+        try {
+            if (wait.by != wire || wait.state != Wait.State.GRANTED) {
+                return;
+            }
+            if (error != null) {
+                fail(wait, Errors.meaning((ServerException) error));
+                undo(wait);
+            } else if (Long.valueOf(1).equals(value)) {
+                if (--wait.confirmationsLeft == 0) {
+                    succeed(wait, wait.tokens);
+                }
+            } else if (wait.wish.lease() == null && wait.wish.kind() != Wish.Kind.ALL) { // it was too late: once more
+                send(wait, wire);
+            } else {
+                fail(wait, new LockLostException(wait.wish.key(), wait.tokens[0], LossReason.EXPIRED));
+                undo(wait);
+            }
+        } finally {
+            keeper.mu.unlock();
+        }
+    }
+
+    /** Takes the push that a wait has ended without the lock. */
+    void refused(Wire wire, Place place, String reason) {
+        keeper.mu.lock();
+        try {
+            Wait wait = waits.get(place);
+            if (wait == null || wait.by != wire || wait.state != Wait.State.QUEUED) {
+                return;
+            }
+            switch (reason) {
+                case "unconfirmed", "failover" -> send(wait, wire);
+                case "timeout" -> fail(wait, new WaitTimeoutException(timeout(wait)));
+                case "cancelled" -> fail(wait, new NotAcquiredException("the wait for " + wait.wish.keys() + " was cancelled"));
+                case "deadlock" -> fail(wait, new DeadlockException("the wait for " + wait.wish.keys() + " would never end"));
+                case "wrongtype" -> fail(wait, new ServerException("WRONGTYPE Operation against a key holding the wrong kind of value"));
+                case "denied" -> fail(wait, new ServerException("NOPERM the user may not write to the key any more"));
+                default -> fail(wait, new ServerException("ERR the server has ended the wait: " + reason));
+            }
+        } finally {
+            keeper.mu.unlock();
+        }
+    }
+
+    /** Ends the calls that wait in a queue, because the server is silent; the others have a limit of their own. Called with mu held. */
+    void endQueued() {
+        for (Wait wait : new ArrayList<>(waits.values())) {
+            if (wait.placed.getCount() == 0) {
+                fail(wait, keeper.silence());
+                undo(wait);
+            }
+        }
+    }
+
+    /** Ends all calls, because the client is closed. Called with mu held. */
+    void endAll() {
+        for (Wait wait : new ArrayList<>(waits.values())) {
+            fail(wait, new ClientClosedException());
+            undo(wait);
+        }
+    }
+
+    boolean isWaiting(Place place) {
+        return waits.containsKey(place);
+    }
+
+    int count() {
+        return waits.size();
+    }
+
+    /**
+     * A connection has ended before a request was answered. The server may read it later than what comes by the next
+     * connection, and give a lock that has no holder here. So it is released a lease later, unless the owner uses the key then.
+     */
+    private void mayComeLate(Wait wait) {
+        wait.owner.spoiled = true;
+        keeper.later(keeper.lease(), () -> {
+            keeper.mu.lock();
+            try {
+                if (!waits.containsKey(wait.place()) && !keeper.isHeld(wait.place(), null)) {
+                    keeper.debts.owe(wait.wish.undo(wait.owner.name));
+                }
+            } finally {
+                keeper.mu.unlock();
+            }
+        });
+    }
+}

@@ -1,0 +1,78 @@
+package io.lockserver.spring.boot;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+
+import org.springframework.boot.context.properties.ConfigurationProperties;
+
+/** The properties {@code lockserver.*}. */
+@ConfigurationProperties("lockserver")
+public class LockserverProperties {
+    private List<String> uris = new ArrayList<>();
+    private String name = "";
+    private Duration timeout = Duration.ofSeconds(5);
+    private String registryKey = "lock";
+    private String sslBundle = "";
+    private boolean enabled = true;
+
+    /** One URI of a server or of its Sentinels, or those of the members of a group. None: what spring.data.redis.* says. */
+    public List<String> getUris() {
+        return uris;
+    }
+
+    /** Sets the URIs. */
+    public void setUris(List<String> uris) {
+        this.uris = uris;
+    }
+
+    /** Begins the names of the owners, which operators see. Empty: spring.application.name, or else "lock". */
+    public String getName() {
+        return name;
+    }
+
+    /** Sets the name. */
+    public void setName(String name) {
+        this.name = name;
+    }
+
+    /** Bounds how long a call waits for answers of the server. */
+    public Duration getTimeout() {
+        return timeout;
+    }
+
+    /** Sets the timeout. */
+    public void setTimeout(Duration timeout) {
+        this.timeout = timeout;
+    }
+
+    /** Begins the keys of Spring Integration's locks. */
+    public String getRegistryKey() {
+        return registryKey;
+    }
+
+    /** Sets the key. */
+    public void setRegistryKey(String registryKey) {
+        this.registryKey = registryKey;
+    }
+
+    /** The SSL bundle for a rediss:// URI. Empty: that of spring.data.redis.ssl.bundle, or else Java's certificates. */
+    public String getSslBundle() {
+        return sslBundle;
+    }
+
+    /** Sets the bundle. */
+    public void setSslBundle(String sslBundle) {
+        this.sslBundle = sslBundle;
+    }
+
+    /** Whether there is a client at all. */
+    public boolean isEnabled() {
+        return enabled;
+    }
+
+    /** Switches the client on or off. */
+    public void setEnabled(boolean enabled) {
+        this.enabled = enabled;
+    }
+}

@@ -1,0 +1,97 @@
+package io.lockserver.spring.boot;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.Map;
+import java.util.concurrent.locks.Lock;
+
+import org.junit.jupiter.api.Test;
+import org.springframework.boot.SpringApplication;
+import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.integration.support.locks.LockRegistry;
+
+import io.lockserver.client.HeldLock;
+import io.lockserver.client.LockClient;
+import io.lockserver.spring.CurrentLock;
+import io.lockserver.spring.Locked;
+import io.lockserver.test.LockserverTest;
+import io.lockserver.test.TestServer;
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+
+/** An application with the starter. It runs with Boot 3, and with Boot 4 by -Pboot4. */
+@LockserverTest
+class StarterTest {
+    /** The application. */
+    @Configuration
+    @EnableAutoConfiguration
+    static class App {
+        @Bean
+        Shop shop() {
+            return new Shop();
+        }
+
+        @Bean
+        MeterRegistry meters() {
+            return new SimpleMeterRegistry();
+        }
+    }
+
+    /** What it does. */
+    static class Shop {
+        @Locked(key = "'order:' + #id", waitFor = "5s")
+        String pay(long id) {
+            return CurrentLock.get().owner();
+        }
+    }
+
+    private static ConfigurableApplicationContext run(Map<String, Object> properties) {
+        SpringApplication application = new SpringApplication(App.class);
+        application.setLogStartupInfo(false);
+        application.setDefaultProperties(properties);
+        return application.run();
+    }
+
+    @Test
+    void byItsOwnProperties(TestServer server) {
+        try (ConfigurableApplicationContext context = run(Map.of("lockserver.uris", server.uri(), "lockserver.name", "billing",
+                "lockserver.registry-key", "billing-locks"))) {
+            assertTrue(context.getBean(Shop.class).pay(7).startsWith("billing:"));
+            Lock lock = context.getBean(LockRegistry.class).obtain("a");
+            lock.lock();
+            assertEquals(1L, server.call("EXISTS", "billing-locks:a"));
+            lock.unlock();
+        }
+    }
+
+    @Test
+    void byThoseOfSpringData(TestServer server) throws Exception {
+        try (ConfigurableApplicationContext context = run(Map.of("spring.data.redis.host", server.host(), "spring.data.redis.port",
+                server.port(), "spring.application.name", "the shop"))) {
+            LockClient locks = context.getBean(LockClient.class);
+            try (HeldLock lock = locks.lock("k")) {
+                assertTrue(lock.owner().startsWith("the-shop:"));
+                MeterRegistry meters = context.getBean(MeterRegistry.class);
+                assertEquals(1, meters.get("lockserver.held").gauge().value());
+                assertEquals(1, meters.get("lockserver.attached").gauge().value());
+                assertEquals(1, meters.get("lockserver.wait").tag("outcome", "acquired").timer().count());
+            }
+            Object health = context.getBean("lockserverHealthIndicator");
+            Object told = health.getClass().getMethod("health").invoke(health);
+            assertTrue(told.toString().contains("UP"), told.toString());
+        }
+        assertEquals(0L, server.call("EXISTS", "k"));
+    }
+
+    @Test
+    void switchedOff() {
+        try (ConfigurableApplicationContext context = run(Map.of("lockserver.enabled", "false"))) {
+            assertFalse(context.containsBean("lockClient"));
+        }
+    }
+}

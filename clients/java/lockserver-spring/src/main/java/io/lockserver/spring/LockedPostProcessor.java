@@ -1,0 +1,31 @@
+package io.lockserver.spring;
+
+import java.util.function.Supplier;
+
+import org.springframework.aop.framework.autoproxy.AbstractBeanFactoryAwareAdvisingPostProcessor;
+import org.springframework.aop.support.DefaultPointcutAdvisor;
+import org.springframework.aop.support.annotation.AnnotationMatchingPointcut;
+import org.springframework.beans.factory.BeanFactory;
+import org.springframework.beans.factory.config.ConfigurableBeanFactory;
+
+import io.lockserver.client.LockClient;
+
+/** Puts the locks of {@link Locked} methods around all other advice of a bean, so also around its transactions. */
+public final class LockedPostProcessor extends AbstractBeanFactoryAwareAdvisingPostProcessor {
+    private static final long serialVersionUID = 1L;
+
+    private final transient Supplier<LockClient> client;
+
+    /** The client is asked for at the first call of such a method. */
+    public LockedPostProcessor(Supplier<LockClient> client) {
+        this.client = client;
+        setBeforeExistingAdvisors(true);
+    }
+
+    @Override
+    public void setBeanFactory(BeanFactory beans) {
+        super.setBeanFactory(beans);
+        advisor = new DefaultPointcutAdvisor(AnnotationMatchingPointcut.forMethodAnnotation(Locked.class),
+                new LockedInterceptor(client, (ConfigurableBeanFactory) beans));
+    }
+}

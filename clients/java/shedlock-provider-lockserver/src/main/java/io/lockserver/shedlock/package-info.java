@@ -1,0 +1,2 @@
+/** ShedLock's locks on a lockserver: {@link io.lockserver.shedlock.LockserverLockProvider}. */
+package io.lockserver.shedlock;
