@@ -337,7 +337,7 @@ func (h *hold) check(w *wire) (checks []check) {
 		token := strconv.FormatInt(h.tokens[i], 10)
 		words := []string{renewalOf(h.permits), key, h.task.owner, "TOKEN", token}
 		if h.lease != 0 {
-			words = []string{guard, key, token, "ECHO", ""}
+			words = []string{guard, key, token, "EXISTS", key}
 		}
 		checks = append(checks, check{h, i, w.send(words...)})
 	}

@@ -18,7 +18,7 @@ import (
 // refused password. Leases that ended are logged at verbose. No line has a password.
 
 // audited are the commands that are logged. They change the server, users, code, other clients or much data
-// at once, show what others do, or remove what an operator could look at. Their rows run a wrapped handler:
+// at once, show what others do or all data, or remove what an operator could look at. Their rows run a wrapped handler:
 // other commands cost nothing.
 var audited = []string{
 	"lock.force", "flushall", "flushdb", "swapdb", "migrate", "shutdown", "save", "bgsave", "bgrewriteaof",
@@ -27,7 +27,7 @@ var audited = []string{
 	"client|kill", "client|pause", "client|unpause", "client|unblock",
 	"function|load", "function|delete", "function|flush", "function|restore", "function|kill", "script|flush", "script|kill",
 	"slowlog|reset", "commandlog|reset", "latency|reset",
-	"raft|add", "raft|remove", "raft|transfer", "raft|snapshot", "raft|check",
+	"raft|add", "raft|remove", "raft|transfer", "raft|snapshot", "raft|check", "raft|backup",
 }
 
 // auditedFirst are logged before they run, for they may not return.

@@ -268,3 +268,25 @@ func TestHooks(t *testing.T) {
 		heard("connected: the client is closed")
 	})
 }
+
+// TestFixedLeaseForgotten: a lock with a lease of its own that was released while the server was away is lost
+// when the client is connected again. One that is still there is not.
+func TestFixedLeaseForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv, n := start(t, lease)
+		c, op := n.client(t), operator(t, srv)
+		gone, err := c.Lock(ctx, "gone", client.Lease(time.Hour))
+		require.NoError(t, err)
+		kept, err := c.Lock(ctx, "kept", client.Lease(time.Hour))
+		require.NoError(t, err)
+		n.connect(nil)
+		n.breakSome(1)
+		require.Equal(t, int64(1), op.Do("LOCK.FORCE", "gone").Int)
+		time.Sleep(time.Second)
+		n.connect(srv)
+		require.Equal(t, lostError("gone", gone.Token(), "stale"), ends(t, gone))
+		time.Sleep(time.Minute)
+		require.NoError(t, kept.Context().Err())
+		require.NoError(t, kept.Unlock(ctx))
+	})
+}
