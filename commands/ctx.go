@@ -2,6 +2,7 @@ package commands
 
 import (
 	"lockserver/internal/keyevent"
+	"lockserver/internal/lockhistory"
 	"lockserver/internal/resp"
 	"lockserver/store"
 	"lockserver/store/hash"
@@ -120,6 +121,19 @@ type Host interface {
 	// StaleToken counts a command that was refused, or did nothing, because its token was not that of the
 	// lock.
 	StaleToken(c *Ctx)
+	// LockEvent records what happened to a lock, for figures and the history. It copies key and owner, and
+	// must not change the data.
+	LockEvent(c *Ctx, key, owner []byte, e LockEvent)
+}
+
+// LockEvent is what happened to a lock by a command on locks.
+type LockEvent struct {
+	Kind    lockhistory.Kind
+	Reason  lockhistory.Reason
+	Mode    lockhistory.Mode
+	Permits int32  // of a semaphore; 0: it is a lock
+	Token   int64  // 0: there is none
+	Note    uint64 // the bytes that Held returned for this hold, if the key has them; 0: nothing
 }
 
 // Queues are those of the commands that wait; *waiting.Queues is one.

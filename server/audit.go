@@ -200,16 +200,11 @@ func (s *session) auditLogin(name []byte) {
 // levelVerbose is the level between debug and notice.
 const levelVerbose = slog.LevelDebug / 2
 
-// followLeases has the store tell of leases that end, if the log wants to know.
-func (ex *executor) followLeases() {
-	ex.store.OnLeaseEnd(nil)
-	if ex.log.Enabled(context.Background(), levelVerbose) {
-		ex.store.OnLeaseEnd(ex.auditLease)
-	}
-}
-
-// auditLease logs that the lease of a lock has ended.
+// auditLease logs that the lease of a lock has ended, if the log takes such lines.
 func (ex *executor) auditLease(db *store.DB, key []byte) {
+	if !ex.log.Enabled(context.Background(), levelVerbose) {
+		return
+	}
 	suppressed, ok := ex.audit.leases.allow(time.Now(), mostAuditLines)
 	if !ok {
 		return

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"lockserver/commands"
+	"lockserver/internal/lockhistory"
 	"lockserver/persistence/disk"
 	"lockserver/server/attach"
 	"lockserver/server/replication"
@@ -172,6 +173,7 @@ func (ex *executor) demoted() {
 	ex.applyConfig()
 	ex.unblockAll()
 	ex.endQueued(attach.Failover, false)
+	ex.restartStory("failover")
 	ex.store.StopAllRenewals() // it is another server's now to renew leases
 	ex.watchdog.shares.dropEvery()
 }
@@ -186,6 +188,7 @@ func (ex *executor) unblockAll() {
 	for _, s := range ex.clients {
 		if s.waiter != nil && s.waiter.row.Group != commands.Server { // RAFT TRANSFER waits for just that
 			s.closing = s.closing || ex.group == nil && ex.member == nil
+			ex.refuseFor(lockhistory.Failover)
 			ex.answer(s.waiter, func(*commands.Ctx) error { return cause })
 		}
 	}
@@ -198,6 +201,7 @@ func (ex *executor) promoted() {
 		return
 	}
 	ex.follows = false
+	ex.restartStory("failover")
 	ex.raiseAcks()
 	ex.store.SetFollows(!ex.endsThings())
 	ex.applyConfig()

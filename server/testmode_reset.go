@@ -6,6 +6,7 @@ import (
 
 	"lockserver/commands"
 	"lockserver/internal/config"
+	"lockserver/internal/lockhistory"
 	"lockserver/server/acl"
 	"lockserver/server/attach"
 )
@@ -37,6 +38,7 @@ func (h testHost) Reset() (err error) {
 	h.do(func() {
 		now := h.store.NowUS()
 		h.startedUS = now
+		h.restartStory("reset")
 		for _, s := range h.clients {
 			s.info.createdUS, s.info.strangerUS, s.info.lastUS = now, now, now
 		}
@@ -77,6 +79,7 @@ func (ex *executor) configureAsNew() error {
 func (ex *executor) forgetAll() {
 	for _, s := range ex.sortedClients() {
 		if w := s.waiter; w != nil && !strings.HasPrefix(w.row.FullName(), "test.") {
+			ex.refuseFor(lockhistory.Failed)
 			ex.answer(w, func(*commands.Ctx) error { return errReset })
 		}
 	}

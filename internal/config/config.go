@@ -200,6 +200,10 @@ type Config struct {
 	LockMaxWaiters int64
 	// LockMaxWaitsPerClient bounds the waits that one connection has asked for; 0 is no bound.
 	LockMaxWaitsPerClient int64
+	// LockHistoryBytes is the memory of LOCK.HISTORY; 0 keeps no history.
+	LockHistoryBytes int64
+	// LockClasses are the lines of the directive lock-class: a name, and then patterns of keys.
+	LockClasses [][]string
 
 	// MaxMemory bounds what is used, in bytes; 0 is no bound.
 	MaxMemory int64
@@ -331,7 +335,7 @@ func (c *Config) Clone() *Config {
 	n.Bind = slices.Clone(c.Bind)
 	n.Save = slices.Clone(c.Save)
 	n.LatencyPercentiles = slices.Clone(c.LatencyPercentiles)
-	n.Users, n.Renames = slices.Clone(c.Users), slices.Clone(c.Renames) // their lines are never changed
+	n.Users, n.Renames, n.LockClasses = slices.Clone(c.Users), slices.Clone(c.Renames), slices.Clone(c.LockClasses) // their lines are never changed
 	n.kept = c.kept.clone()
 	n.ignored = slices.Clone(c.ignored)
 	n.overridden = slices.Clone(c.overridden)

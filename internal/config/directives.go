@@ -316,6 +316,11 @@ var topics = []topic{
 			Doc: "how many may wait for one lock; further ones get `-LOCKLIMIT`. 0: no limit", Redis: notInRedis},
 		{Name: "lock-max-waits-per-client", Default: "1000000", Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.LockMaxWaitsPerClient }),
 			Doc: "how many waits one connection may have at a time (`NOTIFY`); further ones get `-LOCKLIMIT`. 0: no limit", Redis: notInRedis},
+		{Name: "lock-history-bytes", Default: "4mb", Kind: memory(0, 1<<36, func(c *Config) *int64 { return &c.LockHistoryBytes }),
+			Doc: "memory for the events that [LOCK.HISTORY](HISTORY.md) shows, at least 64kb; 0: it keeps none", Redis: notInRedis},
+		{Name: "lock-class", Kind: classLines{},
+			Doc: "a name and patterns of keys: a class of locks with [figures of its own](HISTORY.md#classes). A line a class, or one value with ` ; ` " +
+				"between classes; the first that matches counts, and the rest is the class `other`. 64 at most", Redis: notInRedis},
 	}},
 }
 
