@@ -25,6 +25,23 @@ func (s *session) role() string {
 	return "master"
 }
 
+// tellRole tells the program around the server which role that has.
+func (ex *executor) tellRole() {
+	if ex.opts.RoleChanged == nil {
+		return
+	}
+	role := "primary"
+	switch {
+	case ex.member != nil && ex.follows:
+		role = "follower"
+	case ex.member != nil:
+		role = "leader"
+	case ex.follows:
+		role = "replica"
+	}
+	ex.opts.RoleChanged(role)
+}
+
 // replicate begins to follow the master of the configuration, at the place of the loaded data in its history.
 func (ex *executor) replicate() {
 	at := ex.config.Replication
@@ -174,6 +191,7 @@ func (ex *executor) demoted() {
 	ex.unblockAll()
 	ex.endQueued(attach.Failover, false)
 	ex.restartStory("failover")
+	ex.tellRole()
 	ex.store.StopAllRenewals() // it is another server's now to renew leases
 	ex.watchdog.shares.dropEvery()
 }
@@ -202,6 +220,7 @@ func (ex *executor) promoted() {
 	}
 	ex.follows = false
 	ex.restartStory("failover")
+	ex.tellRole()
 	ex.raiseAcks()
 	ex.store.SetFollows(!ex.endsThings())
 	ex.applyConfig()

@@ -66,6 +66,7 @@ func (c *Console) takeRelease(w http.ResponseWriter, r *http.Request, s *session
 	key, db := r.URL.Query().Get("key"), database(r)
 	outcome := release(s, db, key, r.PostFormValue("lock"), r.PostFormValue("name"))
 	args := []any{"key", key, "db", db, "user", s.user, "addr", r.RemoteAddr}
+	c.audit("console-release", s.user, r.RemoteAddr, "key", key, "db", db, "refused", outcome)
 	if outcome == "" {
 		c.log.Warn("console: a lock was released by force", args...)
 		http.Redirect(w, r, lockLink(db, key)+"&released=1", http.StatusSeeOther)

@@ -119,6 +119,17 @@ type Config struct {
 	Supervised string
 	// LogLevel is the least severity that is logged.
 	LogLevel LogLevel
+	// LogFormat is how a line of the log is written, and LogTimestamp how its time is.
+	LogFormat    LogFormat
+	LogTimestamp LogTimestamp
+	// SyslogEnabled sends the log to syslog, too, by the name SyslogIdent.
+	SyslogEnabled               bool
+	SyslogIdent, SyslogFacility string
+	// AuditLog is the path of the log of what operators do; empty: there is none. A file has AuditLogMaxBytes at
+	// most, and AuditLogFiles older ones are kept.
+	AuditLog         string
+	AuditLogMaxBytes int64
+	AuditLogFiles    int
 	// LogFile is the log's path; empty is standard output.
 	LogFile string
 	// PIDFile is where the process writes its id; empty for nowhere.
@@ -295,6 +306,26 @@ const (
 	LogNotice  LogLevel = "notice"
 	LogWarning LogLevel = "warning"
 	LogNothing LogLevel = "nothing"
+)
+
+// LogFormat is how a line of the log is written.
+type LogFormat string
+
+// The formats: that of redis-server, and two for programs.
+const (
+	LogLegacy LogFormat = "legacy"
+	LogFmt    LogFormat = "logfmt"
+	LogJSON   LogFormat = "json"
+)
+
+// LogTimestamp is how a time is written in the log.
+type LogTimestamp string
+
+// The forms of times: that of the format, ISO 8601, milliseconds since 1970.
+const (
+	TimestampLegacy  LogTimestamp = "legacy"
+	TimestampISO     LogTimestamp = "iso8601"
+	TimestampMillis  LogTimestamp = "milliseconds"
 )
 
 // SlogLevel is the level for log/slog: verbose lies between slog's debug and info, notice is info.
