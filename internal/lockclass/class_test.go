@@ -1,0 +1,41 @@
+package lockclass
+
+import (
+	"fmt"
+	"hash/maphash"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestClasses: the first class that matches counts, whether the cache knows the key or not.
+func TestClasses(t *testing.T) {
+	seed := maphash.MakeSeed()
+	table := New()
+	of := func(key string) string { return table.Of(maphash.String(seed, key), []byte(key)).Name }
+	require.Equal(t, Other, of("order:1"))
+	table.Define([][]string{{"orders", "order:*", "cart:?"}, {"first", "order:1", "mail*"}})
+	for range 3 {
+		for i := range 3 * cacheSize {
+			require.Equal(t, "orders", of(fmt.Sprint("order:", i)))
+		}
+		require.Equal(t, "orders", of("cart:1"))
+		require.Equal(t, Other, of("cart:11"))
+		require.Equal(t, "first", of("mail"))
+		require.Equal(t, Other, of(""))
+	}
+	table.Of(maphash.String(seed, "mail"), []byte("mail")).Grants = 7
+	table.Of(maphash.String(seed, "mail"), []byte("mail")).Waiting = 2
+	table.Reset()
+	f := table.All()[1]
+	require.Equal(t, "first", f.Name)
+	require.Zero(t, f.Grants)
+	require.EqualValues(t, 2, f.Waiting, "what is, stays")
+	table.Define([][]string{{"all", "*"}})
+	require.Equal(t, "all", of("order:1"), "the cache begins anew")
+	require.Len(t, table.All(), 2)
+	f = table.All()[0]
+	f.Lost[Expired], f.Lost[Forced] = 2, 3
+	require.EqualValues(t, 5, f.LostSum())
+	require.Zero(t, testing.AllocsPerRun(100, func() { table.Of(5, []byte("x")) }))
+}
