@@ -90,9 +90,9 @@ type Store struct {
 	effects     *recorder // nil: there is no journal
 	observer    Observer  // nil: no client is waiting or watching
 	follower    Follower  // nil: there is no follower
-	lockEnds    LockEnds // nil: no function
-	witness     Witness // nil: there is no witness
-	dirty       int64   // see changes.go
+	lockEnds    LockEnds  // nil: no function
+	witness     Witness   // nil: there is no witness
+	dirty       int64     // see changes.go
 	stats       Stats
 	noTouch     bool
 	// highestToken is returned by HighestToken.

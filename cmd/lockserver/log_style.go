@@ -77,7 +77,9 @@ func levelName(level slog.Level) string {
 }
 
 // Enabled implements slog.Handler.
-func (l *styledLog) Enabled(_ context.Context, level slog.Level) bool { return level >= l.level.Level() }
+func (l *styledLog) Enabled(_ context.Context, level slog.Level) bool {
+	return level >= l.level.Level()
+}
 
 // Handle implements slog.Handler.
 func (l *styledLog) Handle(_ context.Context, r slog.Record) error {

@@ -24,7 +24,9 @@ type systemLog struct {
 }
 
 // Enabled implements slog.Handler.
-func (l *systemLog) Enabled(_ context.Context, level slog.Level) bool { return level >= l.level.Level() }
+func (l *systemLog) Enabled(_ context.Context, level slog.Level) bool {
+	return level >= l.level.Level()
+}
 
 // Handle implements slog.Handler.
 func (l *systemLog) Handle(_ context.Context, r slog.Record) error {

@@ -55,7 +55,9 @@ func TestPlantedFaults(t *testing.T) {
 		find  func(r *Report) bool
 	}{
 		"two holders": {`{"id":17,"event":"granted","time_ms":39,"key":"k","owner":"z","token":107,"mode":"exclusive"}`,
-			func(r *Report) bool { return len(r.Overlaps) == 1 && r.Overlaps[0].First.Owner == "a" && r.Overlaps[0].Second.Owner == "z" }},
+			func(r *Report) bool {
+				return len(r.Overlaps) == 1 && r.Overlaps[0].First.Owner == "a" && r.Overlaps[0].Second.Owner == "z"
+			}},
 		"a reader beside a writer": {`{"id":17,"event":"granted","time_ms":39,"key":"k","owner":"z","token":107,"mode":"shared"}`,
 			func(r *Report) bool { return len(r.Overlaps) == 1 }},
 		"a token that falls": {`{"id":17,"event":"released","time_ms":39,"key":"k","owner":"a","token":106,"mode":"exclusive"}

@@ -323,9 +323,9 @@ type LogTimestamp string
 
 // The forms of times: that of the format, ISO 8601, milliseconds since 1970.
 const (
-	TimestampLegacy  LogTimestamp = "legacy"
-	TimestampISO     LogTimestamp = "iso8601"
-	TimestampMillis  LogTimestamp = "milliseconds"
+	TimestampLegacy LogTimestamp = "legacy"
+	TimestampISO    LogTimestamp = "iso8601"
+	TimestampMillis LogTimestamp = "milliseconds"
 )
 
 // SlogLevel is the level for log/slog: verbose lies between slog's debug and info, notice is info.

@@ -25,11 +25,11 @@ func TestLockClasses(t *testing.T) {
 	require.Equal(t, want, again.LockClasses)
 
 	for value, says := range map[string]string{
-		"a":              "at least one pattern",
-		"a x ; a y":      "same name",
-		"other x":        "no pattern matches",
-		"a/b x":          "letters",
-		"a x ; ; b y":    "at least one pattern",
+		"a":                            "at least one pattern",
+		"a x ; a y":                    "same name",
+		"other x":                      "no pattern matches",
+		"a/b x":                        "letters",
+		"a x ; ; b y":                  "at least one pattern",
 		strings.Repeat("n", 65) + " x": "letters",
 	} {
 		require.ErrorContains(t, set(value), says, value)

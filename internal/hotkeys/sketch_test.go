@@ -16,7 +16,7 @@ import (
 func TestSketchBound(t *testing.T) {
 	t.Parallel()
 	seed := maphash.MakeSeed()
-	for round := range uint64(30) {
+	for round := range uint64(10) {
 		random := rand.New(rand.NewPCG(round, 7))
 		keys, shape, largest := 1+random.IntN(20_000), 1+4*random.Float64(), 1+random.Int64N(1000)
 		var s Sketch
