@@ -411,6 +411,7 @@ func (h *fakeHost) ReadsEverything(*Ctx) bool { return !h.restricted }
 
 func (h *fakeHost) MayRead(_ *Ctx, key []byte) bool { return !h.restricted || key[0] == 'm' }
 
+func (f *fixture) LockEvent(*Ctx, []byte, []byte, LockEvent) {}
 func (h *fakeHost) StaleToken(*Ctx) { h.staleTokens++ }
 
 func (h *fakeHost) Unconfirmed(*Ctx, [][]byte, []byte) bool { return false }

@@ -348,7 +348,8 @@ func (r *historyRun) step() {
 			*k = historyKey{owner, 1, r.nowMS, r.nowMS + lease}
 		}
 	case n < 10:
-		w := &historyWait{i, r.nowMS, r.nowMS + 5 + 10*r.random.Int64N(30), lease}
+		// No two waits end in one millisecond, and none ends with a lease.
+		w := &historyWait{i, r.nowMS, r.nowMS + 1 + 2*int64(client) + 10*r.random.Int64N(30), lease}
 		r.say(client, "LOCK", key, owner, "PX", fmt.Sprint(lease), "WAIT", fmt.Sprint(w.endMS-r.nowMS))
 		switch v, answered := r.hear(client); {
 		case !answered:
