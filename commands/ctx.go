@@ -34,6 +34,9 @@ type Ctx struct {
 	// FromScript is set where a script calls the command.
 	FromScript bool
 
+	// Event is what Host.LockEvent records.
+	Event LockEvent
+
 	scanner Scanner
 	scratch [32]byte
 	// names are buffers for the names of keys that a command makes up itself, so that they need not be
@@ -121,9 +124,9 @@ type Host interface {
 	// StaleToken counts a command that was refused, or did nothing, because its token was not that of the
 	// lock.
 	StaleToken(c *Ctx)
-	// LockEvent records what happened to a lock, for figures and the history. It copies key and owner, and
-	// must not change the data.
-	LockEvent(c *Ctx, key, owner []byte, e LockEvent)
+	// LockEvent records Ctx.Event, for figures and the history. It copies what it needs, and must not
+	// change the data. It is called before the change if that ends a hold.
+	LockEvent(c *Ctx, key, owner []byte)
 }
 
 // LockEvent is what happened to a lock by a command on locks.
@@ -131,9 +134,10 @@ type LockEvent struct {
 	Kind    lockhistory.Kind
 	Reason  lockhistory.Reason
 	Mode    lockhistory.Mode
-	Permits int32  // of a semaphore; 0: it is a lock
-	Token   int64  // 0: there is none
-	Note    uint64 // the bytes that Held returned for this hold, if the key has them; 0: nothing
+	Permits int32 // of a semaphore; 0: it is a lock
+	Token   int64 // 0: there is none
+	// Plain: the lock has one holder, and Ctx.DB.Note has what Held returned for it.
+	Plain bool
 }
 
 // Queues are those of the commands that wait; *waiting.Queues is one.
@@ -141,6 +145,12 @@ type Queues interface {
 	// Awaited reports whether a call stands in the queue (Wait.Queue) of the key before the one that asks:
 	// what becomes free is theirs. One that is in no queue asks from behind all of them.
 	Awaited(db int, key []byte) bool
+}
+
+// record reports what happened to a lock.
+func (c *Ctx) record(key, owner []byte, e LockEvent) {
+	c.Event = e
+	c.Host.LockEvent(c, key, owner)
 }
 
 // Wait is what a command that cannot be answered yet waits for.

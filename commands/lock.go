@@ -120,7 +120,7 @@ func lock(c *Ctx) error {
 func (l *lockCall) orWait(c *Ctx) error {
 	if !l.waits || !c.MayBlock {
 		for _, key := range l.keys {
-			c.Host.LockEvent(c, key, l.owner, LockEvent{Kind: lockhistory.Refused, Reason: lockhistory.Held, Mode: l.mode()})
+			c.record(key, l.owner, LockEvent{Kind: lockhistory.Refused, Reason: lockhistory.Held, Mode: l.mode()})
 		}
 		l.refuse(c)
 		return nil
@@ -238,14 +238,14 @@ func (l *lockCall) take(c *Ctx, key []byte, held heldLock, edit store.HashEdit, 
 	if held.holds > 0 && l.once {
 		c.Host.Confirmed(c, key, l.owner, token)
 	}
-	e := LockEvent{Kind: lockhistory.Granted, Token: token, Note: note}
+	e := LockEvent{Kind: lockhistory.Granted, Token: token, Plain: true}
 	if held.holds == 0 {
 		c.Notify(keyevent.Generic, "lock", key)
 	} else {
 		e.again(l.counts(held))
 		c.Notify(keyevent.Generic, "relock", key)
 	}
-	c.Host.LockEvent(c, key, l.owner, e)
+	c.record(key, l.owner, e)
 	return token
 }
 

@@ -15,11 +15,11 @@ func release(c *Ctx, key, owner []byte, held heldLock, edit store.HashEdit) int6
 		edit.SetInt(owner, held.holds-1)
 		c.Notify(keyevent.Generic, "unlock", key)
 		e.Reason = lockhistory.Partly
-		c.Host.LockEvent(c, key, owner, e)
+		c.record(key, owner, e)
 		return 0
 	}
-	e.Note = edit.Note()
-	c.Host.LockEvent(c, key, owner, e)
+	e.Plain = true
+	c.record(key, owner, e)
 	remove(c, key, edit, false)
 	return 1
 }
@@ -180,9 +180,9 @@ func lockForce(c *Ctx) error {
 		c.Out.Int(0)
 		return nil
 	}
-	e := LockEvent{Kind: lockhistory.Forced, Token: held.token, Note: edit.Note()}
+	e := LockEvent{Kind: lockhistory.Forced, Token: held.token, Plain: true}
 	holder, _, _ := holder(edit.Hash(), nil)
-	c.Host.LockEvent(c, key, holder, e)
+	c.record(key, holder, e)
 	// plant:lock-force
 	remove(c, key, edit, true)
 	c.Out.Int(1)

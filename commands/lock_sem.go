@@ -35,7 +35,7 @@ func semAcquire(c *Ctx) error {
 		c.Out.Int(token)
 		return nil
 	case !s.waits || !c.MayBlock:
-		c.Host.LockEvent(c, s.key, s.owner, LockEvent{Kind: lockhistory.Refused, Reason: lockhistory.Held, Mode: lockhistory.Semaphore, Permits: int32(s.permits)})
+		c.record(s.key, s.owner, LockEvent{Kind: lockhistory.Refused, Reason: lockhistory.Held, Mode: lockhistory.Semaphore, Permits: int32(s.permits)})
 		c.Out.Null()
 		return nil
 	}
@@ -190,7 +190,7 @@ func (s *semCall) take(c *Ctx, v lockView, edit store.HashEdit, permits int64) (
 		c.Notify(keyevent.Generic, "acquire", s.key)
 	}
 	e.Token = has.token
-	c.Host.LockEvent(c, s.key, s.owner, e)
+	c.record(s.key, s.owner, e)
 	return has.token
 }
 

@@ -150,7 +150,7 @@ func (l *lockCall) takeView(c *Ctx, key []byte, v lockView, edit store.HashEdit,
 	moveLease(c.DB, key, l.owner, endMS, v, edit)
 	if was != 0 && s.token != was {
 		c.Host.ReleasedShare(c, key, l.owner, true) // it is another hold now, and none was lost
-		c.Host.LockEvent(c, key, l.owner, LockEvent{Kind: lockhistory.Released, Reason: lockhistory.Upgraded, Mode: lockhistory.Shared, Token: was})
+		c.record(key, l.owner, LockEvent{Kind: lockhistory.Released, Reason: lockhistory.Upgraded, Mode: lockhistory.Shared, Token: was})
 	}
 	confirmed := uint64(0)
 	if !counts {
@@ -172,7 +172,7 @@ func (l *lockCall) takeView(c *Ctx, key []byte, v lockView, edit store.HashEdit,
 		}
 		c.Notify(keyevent.Generic, "relock", key)
 	}
-	c.Host.LockEvent(c, key, l.owner, e)
+	c.record(key, l.owner, e)
 	return s.token, was, fresh
 }
 
@@ -243,11 +243,11 @@ func releaseShare(c *Ctx, key, owner []byte, v lockView, edit store.HashEdit, sh
 			e.Reason = lockhistory.Partly
 		}
 		edit.Update(owner, s.append(c.names[0][:0]))
-		c.Host.LockEvent(c, key, owner, e)
+		c.record(key, owner, e)
 		c.Notify(keyevent.Generic, "unlock", key)
 		return 0
 	}
-	c.Host.LockEvent(c, key, owner, e)
+	c.record(key, owner, e)
 	if v.owners == 1 {
 		tell := tellOne
 		if v.exclusive {
@@ -323,7 +323,7 @@ func (r *renewCall) holder(c *Ctx, v lockView, edit store.HashEdit) {
 	}
 	moveLease(c.DB, r.key, r.owner, r.endMS, v, edit)
 	c.Host.Confirmed(c, r.key, r.owner, v.mine.token)
-	c.Host.LockEvent(c, r.key, r.owner, LockEvent{Kind: lockhistory.Renewed, Mode: v.modeOf(), Token: v.mine.token})
+	c.record(r.key, r.owner, LockEvent{Kind: lockhistory.Renewed, Mode: v.modeOf(), Token: v.mine.token})
 	c.Notify(keyevent.Generic, "renew", r.key)
 	if r.taken() {
 		c.Host.ReleasedShare(c, r.key, r.owner, false)
@@ -373,7 +373,7 @@ func forcedHolders(c *Ctx, key, owner []byte, permits bool) {
 		case h.Exclusive > 0:
 			e.Mode = lockhistory.Exclusive
 		}
-		c.Host.LockEvent(c, key, h.Owner, e)
+		c.record(key, h.Owner, e)
 		return owner == nil
 	})
 }

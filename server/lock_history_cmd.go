@@ -173,8 +173,16 @@ func modeOf(e *lockhistory.Event) string {
 	return e.Mode.String()
 }
 
+// The measures of LOCK.HOT.
+const (
+	hotWait = iota
+	hotWaiters
+	hotHold
+	hotGrants
+)
+
 // hotNames are the words of LOCK.HOT, by measure.
-var hotNames = [hotMeasures]string{hotWait: "wait", hotHold: "hold", hotWaiters: "waiters", hotGrants: "grants"}
+var hotNames = [...]string{hotWait: "wait", hotHold: "hold", hotWaiters: "waiters", hotGrants: "grants"}
 
 // lockHot replies the keys with the largest sums of a measure, of all databases.
 func lockHot(c *commands.Ctx) error {
@@ -199,7 +207,10 @@ func lockHot(c *commands.Ctx) error {
 		}
 	}
 	s := sessionOf(c)
-	sketch := &s.executor.story.hot[by]
+	sketch, measure := &s.executor.story.waited, by
+	if by >= hotHold {
+		sketch, measure = &s.executor.story.held, by-hotHold
+	}
 	number := func(name string, n int64) {
 		if c.Out.BulkString(name); by == hotWait || by == hotHold {
 			c.Out.Double(float64(n) / 1000)
@@ -207,13 +218,13 @@ func lockHot(c *commands.Ctx) error {
 			c.Out.Int(n)
 		}
 	}
-	top := slices.DeleteFunc(sketch.Top(), func(k hotkeys.Key) bool { return !s.user.MayRead(k.DB, k.Key) })
+	top := slices.DeleteFunc(sketch.Top(measure), func(k hotkeys.Key) bool { return !s.user.MayRead(k.DB, k.Key) })
 	top = top[:min(int64(len(top)), most)]
 	c.Out.Map(4)
 	c.Out.BulkString("by")
 	c.Out.BulkString(hotNames[by])
-	number("total", sketch.Total)
-	number("error", sketch.Error)
+	number("total", sketch.Total[measure])
+	number("error", sketch.Error[measure])
 	c.Out.BulkString("keys")
 	c.Out.Array(len(top))
 	for _, k := range top {
@@ -222,8 +233,9 @@ func lockHot(c *commands.Ctx) error {
 		c.Out.Bulk(k.Key)
 		c.Out.BulkString("db")
 		c.Out.Int(int64(k.DB))
-		number("least", k.Sum)
-		number("most", k.Sum+sketch.Error)
+		margin := sketch.Margin(measure, k.Sum)
+		number("least", max(0, k.Sum-margin))
+		number("most", k.Sum+sketch.Error[measure]+margin)
 	}
 	return nil
 }

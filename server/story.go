@@ -21,30 +21,23 @@ import (
 type story struct {
 	ring    *lockhistory.Ring
 	classes *lockclass.Table
-	lines   [][]string // of the directive lock-class, as they were applied
-	hot     [hotMeasures]hotkeys.Sketch
+	lines   [][]string         // of the directive lock-class, as they were applied
+	held    hotkeys.Sketch     // how long keys were held, and how often
+	waited  hotkeys.Sketch     // how long keys were waited for, and how often
 	trying  *parkedCall        // the wait whose call is tried; nil: a client's command runs
 	refused lockhistory.Reason // why the wait that is about to end gets no lock
 	undoing bool               // a grant is taken back that did not reach the client
+	muted   bool               // nothing is kept: a benchmark compares with that
 	// since has the times of grants with tokens that are ahead of the clock, by token. All other tokens of
 	// shared holders tell the time of the grant themselves.
 	since map[int64]int64
 }
 
-// The measures of LOCK.HOT.
-const (
-	hotWait = iota
-	hotHold
-	hotWaiters
-	hotGrants
-	hotMeasures
-)
-
 // mostSince bounds story.since. Beyond it the length of a hold is not known.
 const mostSince = 1 << 16
 
 func (st *story) open() {
-	st.ring, st.classes = lockhistory.New(maphash.MakeSeed()), lockclass.New()
+	st.ring, st.classes = lockhistory.New(maphash.Bytes(maphash.MakeSeed(), nil)), lockclass.New()
 	st.since = make(map[int64]int64)
 }
 
@@ -97,31 +90,46 @@ func (ex *executor) restartStory(why string) {
 // forgetStory sets the figures to zero.
 func (ex *executor) forgetStory() {
 	ex.story.classes.Reset()
-	ex.story.hot = [hotMeasures]hotkeys.Sketch{}
+	ex.story.held, ex.story.waited = hotkeys.Sketch{}, hotkeys.Sketch{}
 }
 
 // LockEvent implements commands.Host.
-func (ex *executor) LockEvent(c *commands.Ctx, key, owner []byte, e commands.LockEvent) {
-	if ex.follows {
+func (ex *executor) LockEvent(c *commands.Ctx, key, owner []byte) {
+	st, e := &ex.story, &c.Event
+	if ex.follows || st.muted {
 		return
 	}
-	st, now, db := &ex.story, ex.store.NowUS(), c.DB.ID()
-	hash, took := st.ring.Hash(key), int64(lockhistory.Unknown)
-	class := st.classes.Of(hash, key)
+	now, hash := ex.store.NowUS(), st.ring.Hash(key)
+	took, class := int64(lockhistory.Unknown), st.classes.Of(hash, key)
 	switch e.Kind {
 	case lockhistory.Granted:
 		if took = 0; st.trying != nil {
 			took = now - st.trying.sinceUS
 		}
 		if e.Reason != lockhistory.Again {
-			ex.countGrant(class, hash, db, key, &e)
+			class.Grants++
+			if e.Permits > 0 {
+				class.PermitGrants++
+			}
+			if e.Token > now+skewUS && !e.Plain && len(st.since) < mostSince {
+				st.since[e.Token] = now
+			}
 		}
 	case lockhistory.Released, lockhistory.Forced:
 		if st.undoing && e.Reason == lockhistory.None {
 			e.Reason = lockhistory.Undone
 		}
 		if e.Reason != lockhistory.Partly && e.Reason != lockhistory.Downgraded {
-			took = ex.endHold(class, hash, db, key, e.Token, e.Note)
+			if took = now - e.Token; took < -skewUS || took > mostPlainUS {
+				note := uint64(0)
+				if e.Plain {
+					note = c.DB.Note(key)
+				}
+				took = ex.heldUS(e.Token, note)
+			} else {
+				took = max(took, 0)
+			}
+			ex.endHold(class, hash, c.DB.ID(), key, took)
 		}
 		if e.Kind == lockhistory.Forced {
 			class.Lost[lockclass.Forced]++
@@ -134,30 +142,25 @@ func (ex *executor) LockEvent(c *commands.Ctx, key, owner []byte, e commands.Loc
 		return
 	}
 	s := sessionOf(c)
-	st.ring.Add(&lockhistory.Event{AtUS: now, DB: db, Kind: e.Kind, Reason: e.Reason, Mode: e.Mode, Permits: e.Permits, Key: key, Owner: owner,
-		Token: e.Token, Client: s.id, Address: s.info.addr, TookUS: took, KeyHash: hash})
+	st.ring.Add(&lockhistory.Event{AtUS: now, DB: c.DB.ID(), Kind: e.Kind, Reason: e.Reason, Mode: e.Mode, Permits: e.Permits,
+		Key: key, Owner: owner, Token: e.Token, Client: s.id, Address: s.info.addr, TookUS: took, KeyHash: hash})
 }
 
-// countGrant counts a new holder.
-func (ex *executor) countGrant(class *lockclass.Figures, hash uint64, db int, key []byte, e *commands.LockEvent) {
-	st := &ex.story
-	class.Grants++
-	if e.Permits > 0 {
-		class.PermitGrants++
-	}
-	st.hot[hotGrants].Add(hash, db, key, 1)
-	if now := ex.store.NowUS(); e.Note == 0 && e.Token > now+1000 && len(st.since) < mostSince {
-		st.since[e.Token] = now
-	}
-}
+const (
+	// skewUS is how far a token may be ahead of the clock although it is made of the time: several locks are
+	// granted in one microsecond.
+	skewUS = 1000
+	// mostPlainUS is the longest hold whose length is taken from the token alone. A longer one may have begun
+	// when tokens were ahead of the clock.
+	mostPlainUS = 1_000_000
+)
 
-// endHold counts a hold that ends and returns for how long it lasted, in microseconds.
-func (ex *executor) endHold(class *lockclass.Figures, hash uint64, db int, key []byte, token int64, note uint64) (tookUS int64) {
-	if tookUS = ex.heldUS(token, note); tookUS >= 0 {
+// endHold counts a hold that ends, if it is known for how long it lasted.
+func (ex *executor) endHold(class *lockclass.Figures, hash uint64, db int, key []byte, tookUS int64) {
+	if tookUS >= 0 {
 		class.Holds.Add(tookUS)
-		ex.story.hot[hotHold].Add(hash, db, key, tookUS)
 	}
-	return tookUS
+	ex.story.held.Add(hash, db, key, hotkeys.Sums{tookUS, 1})
 }
 
 // heldUS returns for how long a lock has been held, in microseconds. The token is the time of the grant,
@@ -175,7 +178,7 @@ func (ex *executor) heldUS(token int64, note uint64) int64 {
 			since = at
 		}
 	}
-	if since == 0 || since > now+1000 {
+	if since == 0 || since > now+skewUS {
 		return lockhistory.Unknown
 	}
 	return max(0, now-since)
@@ -207,7 +210,7 @@ func (ex *executor) beganWait(w *parkedCall) {
 	for pl := w.First(); pl != nil; pl = pl.Sibling() {
 		key := []byte(pl.Key())
 		ex.countWaiting(&w.Waiter, pl, 1)
-		ex.story.hot[hotWaiters].Add(ex.story.ring.Hash(key), w.DB(), key, 1)
+		ex.story.waited.Add(ex.story.ring.Hash(key), w.DB(), key, hotkeys.Sums{0, 1})
 		ex.waitEvent(w, key, lockhistory.Queued, lockhistory.None, 0, lockhistory.Unknown)
 	}
 }
@@ -228,7 +231,7 @@ func (ex *executor) endedWait(w *parkedCall, granted bool) {
 		key := []byte(pl.Key())
 		class := ex.countWaiting(&w.Waiter, pl, -1)
 		class.Waits.Add(tookUS)
-		ex.story.hot[hotWait].Add(ex.story.ring.Hash(key), w.DB(), key, tookUS)
+		ex.story.waited.Add(ex.story.ring.Hash(key), w.DB(), key, hotkeys.Sums{tookUS, 0})
 		switch {
 		case granted:
 		case why == deadlocked:
@@ -337,7 +340,8 @@ func (ex *executor) endHolder(db *store.DB, key []byte, h *commands.Holder, l *c
 	if loss >= 0 {
 		class.Lost[loss]++
 	}
-	e.TookUS = ex.endHold(class, e.KeyHash, db.ID(), key, h.Token, note)
+	e.TookUS = ex.heldUS(h.Token, note)
+	ex.endHold(class, e.KeyHash, db.ID(), key, e.TookUS)
 	ex.lossEvent(e)
 	if end.NewKey != nil {
 		e.Kind, e.DB, e.Key, e.KeyHash, e.TookUS = lockhistory.Granted, end.To.ID(), end.NewKey, st.ring.Hash(end.NewKey), 0

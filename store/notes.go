@@ -52,9 +52,6 @@ func (sp *space) moveNote(slot, last int) {
 // RENAME and with the process. Only Note reads them.
 func (e *HashEdit) SetNote(note uint64) { e.db.space.setNote(e.slot, note) }
 
-// Note is DB.Note for the key that is edited. There must be a hash.
-func (e *HashEdit) Note() uint64 { return e.db.space.notes.at(e.slot) }
-
 // Note returns what SetNote stored for a live key; 0 if nothing.
 func (db *DB) Note(key []byte) uint64 {
 	if db.space.notes.n == 0 {

@@ -20,33 +20,66 @@ func TestSketchBound(t *testing.T) {
 		random := rand.New(rand.NewPCG(round, 7))
 		keys, shape, largest := 1+random.IntN(20_000), 1+4*random.Float64(), 1+random.Int64N(1000)
 		var s Sketch
-		exact := make(map[string]int64)
+		var exact [Measures]map[string]int64
+		exact[0], exact[1] = make(map[string]int64), make(map[string]int64)
 		for range 50_000 {
 			name := fmt.Sprint("key-", int(math.Pow(random.Float64(), shape)*float64(keys)))
-			weight := random.Int64N(largest + 1)
+			weights := Sums{random.Int64N(largest + 1), int64(random.IntN(2))}
 			db := len(name) % 3
-			exact[fmt.Sprint(db, " ", name)] += weight
-			s.Add(maphash.String(seed, name), db, []byte(name), weight)
+			for i, w := range weights {
+				exact[i][fmt.Sprint(db, " ", name)] += w
+			}
+			s.Add(maphash.String(seed, name), db, []byte(name), weights)
 		}
-		total := int64(0)
-		for _, sum := range exact {
-			total += sum
-		}
-		require.Equal(t, total, s.Total)
-		require.LessOrEqual(t, s.Error*Counters, s.Total)
-		top := s.Top()
-		require.True(t, slices.IsSortedFunc(top, func(a, b Key) int { return int(b.Sum - a.Sum) }))
-		there := make(map[string]bool)
-		for _, k := range top {
-			name := fmt.Sprint(k.DB, " ", string(k.Key))
-			require.LessOrEqual(t, k.Sum, exact[name], "round %d", round)
-			require.GreaterOrEqual(t, k.Sum+s.Error, exact[name], "round %d", round)
-			there[name] = true
-		}
-		for name, sum := range exact {
-			require.True(t, sum <= s.Error || there[name] || sum <= s.Error+s.Error/16, "round %d: %s has %d, the error is %d", round, name, sum, s.Error)
+		for i := range exact {
+			checkBound(t, &s, i, exact[i])
 		}
 	}
+}
+
+func checkBound(t *testing.T, s *Sketch, measure int, exact map[string]int64) {
+	t.Helper()
+	total, most := int64(0), s.Error[measure]
+	for _, sum := range exact {
+		total += sum
+	}
+	require.Equal(t, total, s.Total[measure])
+	require.LessOrEqual(t, most*Counters, total)
+	top := s.Top(measure)
+	require.True(t, slices.IsSortedFunc(top, func(a, b Key) int { return int(b.Sum - a.Sum) }))
+	there := make(map[string]bool)
+	for _, k := range top {
+		name := fmt.Sprint(k.DB, " ", string(k.Key))
+		require.LessOrEqual(t, k.Sum, exact[name])
+		require.GreaterOrEqual(t, k.Sum+most, exact[name])
+		there[name] = true
+	}
+	for name, sum := range exact {
+		require.True(t, there[name] || sum <= most+most/16, "%s has %d, the error is %d", name, sum, most)
+	}
+}
+
+// TestSampling: in a long stream sums stay within their margins.
+func TestSampling(t *testing.T) {
+	t.Parallel()
+	seed, random := maphash.MakeSeed(), rand.New(rand.NewPCG(3, 3))
+	var s Sketch
+	exact := make(map[string]int64)
+	for range 3_000_000 {
+		name := fmt.Sprint("key-", int(math.Pow(random.Float64(), 4)*5000))
+		exact[name]++
+		s.Add(maphash.String(seed, name), 0, []byte(name), Sums{7, 1})
+	}
+	require.EqualValues(t, 3_000_000, s.Total[1])
+	top := s.Top(1)[:20]
+	for _, k := range top {
+		name, margin := string(k.Key), s.Margin(1, k.Sum)
+		require.Positive(t, margin)
+		require.Less(t, margin, k.Sum/2)
+		require.LessOrEqual(t, k.Sum-margin, exact[name], name)
+		require.GreaterOrEqual(t, k.Sum+s.Error[1]+margin, exact[name], name)
+	}
+	require.Equal(t, "key-0", string(top[0].Key))
 }
 
 func TestKth(t *testing.T) {
@@ -64,14 +97,15 @@ func TestKth(t *testing.T) {
 
 func TestNothing(t *testing.T) {
 	var s Sketch
-	require.Empty(t, s.Top())
-	s.Add(1, 0, []byte("k"), 0)
-	s.Add(1, 0, []byte("k"), -5)
-	require.Empty(t, s.Top())
+	require.Empty(t, s.Top(0))
+	s.Add(1, 0, []byte("k"), Sums{})
+	s.Add(1, 0, []byte("k"), Sums{-5, 0})
+	require.Empty(t, s.Top(0))
 	require.Zero(t, s.Total)
-	s.Add(1, 0, []byte("k"), 3)
-	require.Equal(t, []Key{{0, []byte("k"), 3}}, s.Top())
-	require.Zero(t, testing.AllocsPerRun(1000, func() { s.Add(1, 0, []byte("k"), 3) }))
+	s.Add(1, 0, []byte("k"), Sums{3, -1})
+	require.Equal(t, []Key{{0, []byte("k"), 3}}, s.Top(0))
+	require.Empty(t, s.Top(1))
+	require.Zero(t, testing.AllocsPerRun(1000, func() { s.Add(1, 0, []byte("k"), Sums{3, 1}) }))
 }
 
 func BenchmarkAdd(b *testing.B) {
@@ -87,7 +121,7 @@ func BenchmarkAdd(b *testing.B) {
 			}
 			b.ResetTimer()
 			for i := range b.N {
-				s.Add(hashes[i%n], 0, keys[i%n], 1)
+				s.Add(hashes[i%n], 0, keys[i%n], Sums{7, 1})
 			}
 		})
 	}

@@ -5,7 +5,8 @@
 // event. It is not safe for concurrent use.
 //
 // The ring consists of chunks. A chunk holds records of a fixed size and the texts that they refer to (keys,
-// owners, addresses). A text that was written to the chunk a short time ago is not written again. When all
+// owners, addresses). The key and the owner of an event are kept as a pair. A pair that was written to the chunk a
+// short time ago is not written again. When all
 // chunks are full, the oldest chunk is emptied, with all its events. So an event never refers to a text that
 // is gone, and adding an event allocates nothing once all chunks exist.
 //

@@ -42,53 +42,51 @@ func (r *Ring) Oldest(q Query, visit func(e *Event) bool) {
 // LastID returns the number of the latest event; 0: there was none.
 func (r *Ring) LastID() int64 { return r.nextID - 1 }
 
-// matcher looks at the events of one chunk. A text can be in a chunk more than once.
+// matcher looks at the events of one chunk. The same names can be in a chunk more than once.
 type matcher struct {
-	q          Query
-	chunk      *chunk
-	key, owner memo
-	e          Event
+	q     Query
+	chunk *chunk
+	// names and fit are the latest answer: neighbouring events often have the same names.
+	names uint32
+	fit   bool
+	asked bool
+	e     Event
 }
 
-// memo remembers the latest answer for a text: neighbouring events often have the same one.
-type memo struct {
-	at   uint32
-	fits bool
-}
-
-func (m *memo) ask(c *chunk, at uint32, wanted []byte) bool {
-	if at != m.at {
-		m.at, m.fits = at, string(c.at(at)) == string(wanted)
+// named reports whether the key and the owner of an event are wanted.
+func (m *matcher) named(names uint32) bool {
+	if names == noKey || m.q.Key == nil && m.q.Owner == nil {
+		return true
 	}
-	return m.fits
+	if !m.asked || names != m.names {
+		key, owner := m.chunk.at(names)
+		m.asked, m.names = true, names
+		m.fit = (m.q.Key == nil || string(key) == string(cut(m.q.Key))) && (m.q.Owner == nil || string(owner) == string(cut(m.q.Owner)))
+	}
+	return m.fit
 }
 
 // fits reports whether an event is wanted, and reads it into m.e if so.
 func (m *matcher) fits(i int) bool {
 	b := m.chunk.record(i)
 	at := int64(binary.LittleEndian.Uint64(b))
-	keyAt, ownerAt := binary.LittleEndian.Uint32(b[32:]), binary.LittleEndian.Uint32(b[36:])
-	switch q := &m.q; {
-	case q.SinceUS != 0 && at < q.SinceUS, q.UntilUS != 0 && at > q.UntilUS,
-		int(binary.LittleEndian.Uint32(b[52:])) != q.DB:
-		return false
-	case keyAt == 0:
-	case q.Key != nil && !m.key.ask(m.chunk, keyAt, cut(q.Key)),
-		q.Owner != nil && (ownerAt == 0 || !m.owner.ask(m.chunk, ownerAt, cut(q.Owner))):
+	names, place := binary.LittleEndian.Uint32(b[32:]), binary.LittleEndian.Uint32(b[44:])
+	q := &m.q
+	if q.SinceUS != 0 && at < q.SinceUS || q.UntilUS != 0 && at > q.UntilUS || int(place>>8) != q.DB || !m.named(names) {
 		return false
 	}
 	e := &m.e
-	*e = Event{ID: m.chunk.firstID + int64(i), AtUS: at, DB: m.q.DB, Kind: Kind(b[48]), Reason: Reason(b[49]), Mode: Mode(b[50]),
+	*e = Event{ID: m.chunk.firstID + int64(i), AtUS: at, DB: q.DB, Kind: Kind(b[48]), Reason: Reason(b[49]), Mode: Mode(place),
 		Token: int64(binary.LittleEndian.Uint64(b[8:])), Client: int64(binary.LittleEndian.Uint64(b[16:])),
-		TookUS: int64(binary.LittleEndian.Uint64(b[24:])), Permits: int32(binary.LittleEndian.Uint32(b[44:]))}
-	if keyAt != 0 {
-		e.Key = m.chunk.at(keyAt)
+		TookUS: int64(binary.LittleEndian.Uint64(b[24:])), Permits: int32(binary.LittleEndian.Uint32(b[40:]))}
+	if names != noKey {
+		if e.Key, e.Owner = m.chunk.at(names); len(e.Owner) == 0 {
+			e.Owner = nil
+		}
 	}
-	if ownerAt != 0 {
-		e.Owner = m.chunk.at(ownerAt)
-	}
-	if address := binary.LittleEndian.Uint32(b[40:]); address != 0 && e.Client != 0 {
-		e.Address = string(m.chunk.at(address))
+	if e.Client != 0 {
+		address, _ := m.chunk.at(binary.LittleEndian.Uint32(b[36:]))
+		e.Address = string(address)
 	}
 	return true
 }

@@ -2,7 +2,7 @@ package lockhistory
 
 import (
 	"encoding/binary"
-	"hash/maphash"
+	"math/bits"
 )
 
 // Unknown is the value of Event.TookUS if the time is not known.
@@ -35,7 +35,7 @@ const (
 	MinBytes = 64 << 10
 	chunks   = 16
 	// recordBytes is the size of a record. Its layout is that of putRecord.
-	recordBytes = 56
+	recordBytes = 50
 	// mostText is how many bytes of a key, of an owner or of an address are kept.
 	mostText = 1 << 10
 	// tableShare is which part of a chunk is the table of its texts.
@@ -44,7 +44,7 @@ const (
 
 // Ring holds the latest events. The zero value is a ring of no bytes, which keeps nothing.
 type Ring struct {
-	seed   maphash.Seed
+	seed   uint64
 	size   int     // bytes
 	chunks []chunk // oldest first; the last one is written to
 	nextID int64
@@ -62,17 +62,40 @@ type chunk struct {
 	front   int // where the next text goes
 	back    int // where the latest record begins
 	firstID int64
-	table   []uint32 // by hash: offset of a text, plus one; 0: none
+	table   []uint32 // by hash: offset of two texts, plus one; 0: none
 	// client and address are of the latest event: most events come from the same client as the one before.
 	client  int64
 	address uint32
 }
 
-// New returns a ring. All texts are hashed with seed.
-func New(seed maphash.Seed) *Ring { return &Ring{seed: seed, nextID: 1, startID: 1} }
+// New returns a ring. All texts are hashed with seed, which should differ from process to process.
+func New(seed uint64) *Ring { return &Ring{seed: seed, nextID: 1, startID: 1} }
 
-// Hash returns the hash of a key that Add needs.
-func (r *Ring) Hash(key []byte) uint64 { return maphash.Bytes(r.seed, key) }
+// Hash returns the hash of a key that Add needs. A text is hashed for each event, so the function is faster
+// than maphash, and good enough: texts with the same hash only cost a little more.
+func (r *Ring) Hash(text []byte) uint64 {
+	h := r.seed + uint64(len(text))*0x9e3779b97f4a7c15
+	for len(text) > 8 {
+		h = mixed(h ^ binary.LittleEndian.Uint64(text))
+		text = text[8:]
+	}
+	var last uint64
+	switch n := len(text); {
+	case n == 8:
+		last = binary.LittleEndian.Uint64(text)
+	case n >= 4:
+		last = uint64(binary.LittleEndian.Uint32(text)) | uint64(binary.LittleEndian.Uint32(text[n-4:]))<<32
+	case n > 0:
+		last = uint64(text[0]) | uint64(text[n/2])<<8 | uint64(text[n-1])<<16
+	}
+	return mixed(h ^ last)
+}
+
+// mixed spreads each bit of h over all bits.
+func mixed(h uint64) uint64 {
+	high, low := bits.Mul64(h^0xa0761d6478bd642f, 0xe7037ed1a0b428db)
+	return high ^ low
+}
 
 // Resize gives the ring a size in bytes; 0 turns it off. Another size than before empties it. nowUS is the
 // time from which on events are kept.
@@ -113,32 +136,35 @@ func (r *Ring) Add(e *Event) {
 	}
 	c := &r.chunks[len(r.chunks)-1]
 	key, owner := cut(e.Key), cut(e.Owner)
-	if c.back-c.front < recordBytes+len(key)+len(owner)+min(len(e.Address), mostText)+3*textHead {
+	if c.back-c.front < recordBytes+len(key)+len(owner)+min(len(e.Address), mostText)+4*textHead {
 		r.turn()
 		c = &r.chunks[len(r.chunks)-1]
 	}
-	var keyAt, ownerAt uint32
-	if e.Key != nil {
-		keyAt = c.text(key, e.KeyHash)
-	}
-	if len(owner) > 0 {
-		ownerAt = c.text(owner, maphash.Bytes(r.seed, owner))
-	}
 	if e.Client != c.client {
-		c.client, c.address = e.Client, c.text(cut([]byte(e.Address)), maphash.String(r.seed, e.Address))
+		address := cut([]byte(e.Address))
+		c.client, c.address = e.Client, c.pair(address, nil, r.Hash(address))
+	}
+	names := noKey
+	if e.Key != nil {
+		hash := e.KeyHash
+		if n := len(owner); n >= 8 {
+			hash = mixed(hash ^ binary.LittleEndian.Uint64(owner[n-8:]))
+		} else {
+			hash ^= r.Hash(owner)
+		}
+		names = c.pair(key, owner, hash)
 	}
 	c.back -= recordBytes
-	b := c.buf[c.back : c.back+recordBytes : c.back+recordBytes]
-	binary.LittleEndian.PutUint64(b, uint64(e.AtUS))
-	binary.LittleEndian.PutUint64(b[8:], uint64(e.Token))
-	binary.LittleEndian.PutUint64(b[16:], uint64(e.Client))
-	binary.LittleEndian.PutUint64(b[24:], uint64(e.TookUS))
-	binary.LittleEndian.PutUint32(b[32:], keyAt)
-	binary.LittleEndian.PutUint32(b[36:], ownerAt)
-	binary.LittleEndian.PutUint32(b[40:], c.address)
-	binary.LittleEndian.PutUint32(b[44:], uint32(e.Permits))
-	b[48], b[49], b[50] = byte(e.Kind), byte(e.Reason), byte(e.Mode)
-	binary.LittleEndian.PutUint32(b[52:], uint32(e.DB))
+	b := (*[recordBytes]byte)(c.buf[c.back:])
+	binary.LittleEndian.PutUint64(b[:8], uint64(e.AtUS))
+	binary.LittleEndian.PutUint64(b[8:16], uint64(e.Token))
+	binary.LittleEndian.PutUint64(b[16:24], uint64(e.Client))
+	binary.LittleEndian.PutUint64(b[24:32], uint64(e.TookUS))
+	binary.LittleEndian.PutUint32(b[32:36], names)
+	binary.LittleEndian.PutUint32(b[36:40], c.address)
+	binary.LittleEndian.PutUint32(b[40:44], uint32(e.Permits))
+	binary.LittleEndian.PutUint32(b[44:48], uint32(e.DB)<<8|uint32(e.Mode))
+	b[48], b[49] = byte(e.Kind), byte(e.Reason)
 	r.nextID++
 }
 
@@ -163,27 +189,41 @@ func (r *Ring) turn() {
 	c.front, c.back, c.firstID, c.client, c.address = 0, len(c.buf), r.nextID, 0, 0
 }
 
-// textHead is the size of the length of a text.
-const textHead = 2
+const (
+	// textHead is the size of the length of a text.
+	textHead = 2
+	// noKey stands for the names of an event about all locks of a database.
+	noKey = ^uint32(0)
+)
 
-// text returns the offset of a text, plus one, and writes it if the table does not have it.
-func (c *chunk) text(text []byte, hash uint64) uint32 {
+// pair returns the offset of two texts, one behind the other, and writes them if the table does not have them.
+func (c *chunk) pair(first, second []byte, hash uint64) uint32 {
 	place := &c.table[hash&uint64(len(c.table)-1)]
-	if *place != 0 && string(c.at(*place)) == string(text) {
-		return *place
+	if *place != 0 {
+		b := c.buf[*place-1:]
+		n := int(binary.LittleEndian.Uint16(b))
+		m := int(binary.LittleEndian.Uint16(b[textHead:]))
+		if b = b[2*textHead:]; string(b[:n]) == string(first) && string(b[n:n+m]) == string(second) {
+			return *place - 1
+		}
 	}
 	at := c.front
-	binary.LittleEndian.PutUint16(c.buf[at:], uint16(len(text)))
-	c.front += textHead + copy(c.buf[at+textHead:], text)
+	binary.LittleEndian.PutUint16(c.buf[at:], uint16(len(first)))
+	binary.LittleEndian.PutUint16(c.buf[at+textHead:], uint16(len(second)))
+	c.front += 2 * textHead
+	c.front += copy(c.buf[c.front:], first)
+	c.front += copy(c.buf[c.front:], second)
 	*place = uint32(at) + 1
-	return *place
+	return uint32(at)
 }
 
-// at returns the text with an offset, plus one.
-func (c *chunk) at(offset uint32) []byte {
-	b := c.buf[offset-1:]
+// at returns two texts with their offset.
+func (c *chunk) at(offset uint32) (first, second []byte) {
+	b := c.buf[offset:]
 	n := int(binary.LittleEndian.Uint16(b))
-	return b[textHead : textHead+n]
+	m := int(binary.LittleEndian.Uint16(b[textHead:]))
+	b = b[2*textHead:]
+	return b[:n], b[n : n+m]
 }
 
 // count returns how many events the chunk has.

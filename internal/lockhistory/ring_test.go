@@ -3,7 +3,6 @@ package lockhistory
 import (
 	"bytes"
 	"fmt"
-	"hash/maphash"
 	"math/rand/v2"
 	"testing"
 
@@ -48,7 +47,7 @@ func TestRingAgainstRecord(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(60) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		ring := New(maphash.MakeSeed())
+		ring := New(7)
 		ring.Resize(MinBytes, 5, "start")
 		var all record
 		names := 1 + random.IntN(200)
@@ -106,11 +105,30 @@ func TestRingAgainstRecord(t *testing.T) {
 	}
 }
 
+// TestHash: nearly equal texts of all lengths have different hashes.
+func TestHash(t *testing.T) {
+	ring, seen := New(7), make(map[uint64]string)
+	for n := range 40 {
+		for i := range max(n, 1) {
+			for c := range 200 {
+				text := bytes.Repeat([]byte("a"), n)
+				if n > 0 {
+					text[i] = byte(c)
+				}
+				h := ring.Hash(text)
+				other, there := seen[h]
+				require.True(t, !there || other == string(text), "%q %q", other, text)
+				seen[h] = string(text)
+			}
+		}
+	}
+}
+
 // TestRingBytes: an event takes at most 64 bytes if its texts are there already, and the ring never more than
 // it may.
 func TestRingBytes(t *testing.T) {
 	const size = 1 << 20
-	ring := New(maphash.MakeSeed())
+	ring := New(7)
 	ring.Resize(size, 0, "start")
 	e := Event{Kind: Granted, Key: []byte("k"), Owner: []byte("o"), Client: 1, Address: "a", KeyHash: ring.Hash([]byte("k"))}
 	for range 4 * size / 48 {
@@ -124,7 +142,7 @@ func TestRingBytes(t *testing.T) {
 
 // TestRingCuts: a long text is cut, and found by the whole text.
 func TestRingCuts(t *testing.T) {
-	ring := New(maphash.MakeSeed())
+	ring := New(7)
 	ring.Resize(MinBytes, 0, "start")
 	long := bytes.Repeat([]byte("x"), 5000)
 	for range 1000 {
@@ -138,7 +156,7 @@ func TestRingCuts(t *testing.T) {
 
 // TestRingOff: a ring without bytes keeps nothing, and another size empties it.
 func TestRingOff(t *testing.T) {
-	ring := New(maphash.MakeSeed())
+	ring := New(7)
 	e := Event{Kind: Granted, Key: []byte("k")}
 	ring.Add(&e)
 	require.False(t, ring.On())
@@ -176,7 +194,7 @@ func TestNames(t *testing.T) {
 }
 
 func BenchmarkAdd(b *testing.B) {
-	ring := New(maphash.MakeSeed())
+	ring := New(7)
 	ring.Resize(4<<20, 0, "start")
 	var keys [4096][]byte
 	for i := range keys {
