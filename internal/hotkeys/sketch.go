@@ -34,13 +34,13 @@ type Sketch struct {
 	scratch []int64
 	left    []entry
 	chance  uint64
-	sampled bool
+	small   Sums // the largest weights that were sampled
 }
 
 const (
 	// A weight is small if it is less than this part of the sum of all weights, as a power of two. Of events
 	// with small weights only, one in sampling counts, with so many times its weight.
-	smallPart = 18
+	smallPart = 16
 	sampling  = 16
 )
 
@@ -76,7 +76,8 @@ func (s *Sketch) Add(hash uint64, db int, key []byte, weights Sums) {
 	s.Total[1] += weights[1]
 	if weights[0] < s.Total[0]>>smallPart && weights[1] < s.Total[1]>>smallPart {
 		s.chance = s.chance*6364136223846793005 + 1442695040888963407
-		if s.sampled = true; s.chance>>32%sampling != 0 {
+		s.small[0], s.small[1] = max(s.small[0], weights[0]), max(s.small[1], weights[1])
+		if s.chance>>32%sampling != 0 {
 			return
 		}
 		weights[0], weights[1] = weights[0]*sampling, weights[1]*sampling
@@ -109,12 +110,9 @@ func (s *Sketch) Add(hash uint64, db int, key []byte, weights Sums) {
 }
 
 // Margin returns by how much a sum can be wrong in either direction, because not all small weights were looked
-// at: four standard deviations at most. It is 0 until there are some 260,000 weights.
+// at: four standard deviations at most. It is 0 until there are some 65,000 weights.
 func (s *Sketch) Margin(measure int, sum int64) int64 {
-	if !s.sampled {
-		return 0
-	}
-	return int64(4 * math.Sqrt((sampling-1)*float64(sum)*float64(s.Total[measure]>>smallPart)))
+	return int64(4 * math.Sqrt((sampling-1)*float64(sum)*float64(s.small[measure])))
 }
 
 // shrink takes as much off all sums of a measure as leaves no more than Counters of them.
