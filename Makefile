@@ -42,7 +42,7 @@ GOTESTFLAGS ?=
 # PKGS narrows test, race and invariants down: make race PKGS=./server/...
 PKGS ?= ./...
 
-.PHONY: help build run demo test race busy planted planted-long invariants fmt vet cross lint tidy deps diff snapshots linearizability vanish strangers sessions crash hostile bench bench-list bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft hazelcast bench-testing oracle oracle-tls replication replication-versions simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check test-docs test-time race-all flaky bench-check rename rename-check workflows vulnerabilities ci ci-full
+.PHONY: help build run demo test race busy planted planted-long invariants fmt vet cross lint tidy deps diff snapshots linearizability vanish unauthenticated sessions crash hostile bench bench-list bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft hazelcast bench-testing oracle oracle-tls replication replication-versions simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check test-docs test-time race-all flaky bench-check rename rename-check workflows vulnerabilities ci ci-full
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -316,8 +316,8 @@ need-netns:
 	@command -v ip >/dev/null || { echo "ip is missing: run 'make deps'"; exit 1; }
 	@[ "$$(id -u)" = 0 ] || { echo "making network namespaces needs root: run it with sudo"; exit 1; }
 
-strangers: ## thousands of connections that do not log in, read nothing, or never finish a handshake
-	$(GO) test -count=1 -v $(GOTESTFLAGS) ./tests/strangers -connections 10000
+unauthenticated: ## thousands of connections that do not log in, read nothing, or never finish a handshake
+	$(GO) test -count=1 -v $(GOTESTFLAGS) ./tests/unauthenticated -connections 10000
 
 vanish: need-netns ## hosts vanish without a word: what becomes of their locks, in network namespaces, as root
 	$(GO) test -tags netns -count=1 -v -parallel 16 $(GOTESTFLAGS) ./tests/vanish

@@ -13,6 +13,7 @@
 // with http.ResponseController. A figure that no command returns is a field of server.Figures. One that needs
 // a walk is read in pieces, as Server.EachSale does.
 //
-// To add a metric, add a row in fields if it is a field of INFO, otherwise a variable beside the others, a
-// place in commandMetrics or nativeMetrics, and the line that sends it. docs/METRICS.md follows (make docs).
+// To add a metric that is a field of INFO, add a row in fields. For another metric, add a variable beside the
+// others, a place in commandMetrics or nativeMetrics, and the line that sends it. docs/METRICS.md follows
+// (make docs).
 package admin

@@ -48,7 +48,7 @@ var (
 	permitGrants  = counter("lockserver_semaphore_grants_total", "Acquisitions of permits of semaphores of a class.", "class")
 	permitWaiting = gauge("lockserver_semaphore_waiters", "Waits for permits of semaphores of a class.", "class")
 	historyBytes  = gauge("lockserver_lock_history_bytes", "Memory of LOCK.HISTORY.")
-	watchdogs     = gauge("lockserver_lock_watchdogs", "Locks whose lease the server renews.")
+	watchdogs     = gauge("lockserver_lock_watchdogs", "Locks with a lease that the server renews.")
 	salesCount    = gauge("lockserver_sales", "Sales. The latest "+strconv.Itoa(mostSales)+" have metrics of their own.")
 	saleStock     = gauge("lockserver_sale_stock", "Pieces that are left.", "db", "voucher")
 	saleSold      = counter("lockserver_sale_sold_total", "Pieces that were sold, those that were taken back later among them.", "db", "voucher")
@@ -130,7 +130,7 @@ func (s *scrape) classes(f *server.Figures) {
 // sales tells of the sales.
 func (s *scrape) sales(f *server.Figures) {
 	s.send(&salesCount, float64(f.Sales))
-	told := 0
+	reported := 0
 	s.source.EachSale(func(id int, sale *commands.SaleFigures) bool {
 		db := dbName(id)
 		pairs, isNew := s.label(&saleStock, db, sale.Voucher)
@@ -152,7 +152,7 @@ func (s *scrape) sales(f *server.Figures) {
 				s.sendTo(&saleLag, float64(g.Lag), pairs)
 			}
 		}
-		told++
-		return told < mostSales
+		reported++
+		return reported < mostSales
 	})
 }

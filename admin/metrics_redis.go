@@ -115,14 +115,14 @@ func (s *scrape) percentiles(cmd string, times, stat map[string]float64) {
 		return
 	}
 	count, sum := uint64(stat["calls"]), stat["usec"]
-	told := &dto.Summary{SampleCount: &count, SampleSum: &sum}
+	summary := &dto.Summary{SampleCount: &count, SampleSum: &sum}
 	for name, us := range times {
 		if p, ok := number(strings.TrimPrefix(name, "p")); ok {
-			told.Quantile = append(told.Quantile, &dto.Quantile{Quantile: &p, Value: &us})
+			summary.Quantile = append(summary.Quantile, &dto.Quantile{Quantile: &p, Value: &us})
 		}
 	}
-	slices.SortFunc(told.Quantile, func(a, b *dto.Quantile) int { return cmp.Compare(a.GetQuantile(), b.GetQuantile()) })
-	s.add(&latencies, &dto.Metric{Label: pairs, Summary: told})
+	slices.SortFunc(summary.Quantile, func(a, b *dto.Quantile) int { return cmp.Compare(a.GetQuantile(), b.GetQuantile()) })
+	s.add(&latencies, &dto.Metric{Label: pairs, Summary: summary})
 }
 
 // parts reads "a=1,b=2.5".

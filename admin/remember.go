@@ -42,11 +42,11 @@ func (p *Port) remember(now time.Time) {
 	}
 	p.past.Add(console.OpsSeries, now, ops)
 	p.past.Add(console.MemorySeries, now, used, resident)
-	told := 0
+	reported := 0
 	p.source.EachSale(func(db int, s *commands.SaleFigures) bool {
 		p.past.Add(console.SaleSeries(db, s.Voucher), now, float64(s.Stock), float64(s.Sold), float64(s.Held), float64(s.Confirmed))
-		told++
-		return told < mostRemembered
+		reported++
+		return reported < mostRemembered
 	})
 	p.past.Forget(now)
 }

@@ -108,10 +108,10 @@ func (s *scrape) sendTimes(m *metric, h *histogram.Histogram, labels ...string) 
 		return
 	}
 	count, sum := uint64(h.Count), float64(h.SumUS)/1e6
-	told := &dto.Histogram{SampleCount: &count, SampleSum: &sum}
+	reported := &dto.Histogram{SampleCount: &count, SampleSum: &sum}
 	h.Each(func(boundUS, count int64) {
 		bound, upTo := float64(boundUS)/1e6, uint64(count)
-		told.Bucket = append(told.Bucket, &dto.Bucket{UpperBound: &bound, CumulativeCount: &upTo})
+		reported.Bucket = append(reported.Bucket, &dto.Bucket{UpperBound: &bound, CumulativeCount: &upTo})
 	})
-	s.add(m, &dto.Metric{Label: pairs, Histogram: told})
+	s.add(m, &dto.Metric{Label: pairs, Histogram: reported})
 }

@@ -73,7 +73,7 @@ func (c *Client) tryFor(ctx, limited context.Context, w wish) (*Lock, error) {
 		defer t.exit(w.keys)
 		return t.hold(ctx, w, o.tokens, o.began)
 	case o.doubtful: // until it is released the task does not ask again: that release would end the new lock
-		c.keeper.owe(w.undo(t.owner), func() { t.exit(w.keys) })
+		c.keeper.mustSend(w.undo(t.owner), func() { t.exit(w.keys) })
 	default:
 		t.exit(w.keys)
 	}
@@ -83,8 +83,8 @@ func (c *Client) tryFor(ctx, limited context.Context, w wish) (*Lock, error) {
 	return nil, o.err
 }
 
-// has returns the hold that covers the wish already; nil: none does. It is an error if one does in part: on
-// the server the keys could not be told apart later.
+// has returns the hold that covers the wish already; nil: none does. It is an error if one does in part: the
+// server could not separate the keys later.
 func (t *task) has(w wish) (*hold, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -97,7 +97,7 @@ func (t *task) has(w wish) (*hold, error) {
 	return h, nil
 }
 
-// hold notes what the server has given.
+// hold records what the server has given.
 func (t *task) hold(ctx context.Context, w wish, tokens []int64, began time.Time) (*Lock, error) {
 	h := &hold{task: t, keys: w.keys, many: w.many, shared: w.shared, lease: w.lease, tokens: tokens, since: time.Now(), locks: make(map[*Lock]bool)}
 	l := h.take(ctx, w.keys)

@@ -33,7 +33,7 @@ func (c *Client) Campaign(ctx context.Context, key string, lead func(ctx context
 		attempt = 0
 		err = lead(l.Context())
 		lost := errors.Is(context.Cause(l.Context()), ErrLost)
-		_ = l.Unlock(context.WithoutCancel(ctx)) // what nobody answers is done later
+		_ = l.Unlock(context.WithoutCancel(ctx)) // a command without an answer is sent again later
 		if !lost {
 			return err
 		}
@@ -52,7 +52,7 @@ type locker struct {
 	client *Client
 	ctx    context.Context
 	key    string
-	held   *Lock // of who has locked: nobody else looks at it
+	held   *Lock // belongs to the goroutine that has locked
 }
 
 func (l *locker) Lock() {

@@ -35,7 +35,7 @@ func Timeout(d time.Duration) Setting { return func(c *Client) { c.limit = d } }
 // defaultLimit is the Timeout of a client that was given none.
 const defaultLimit = 5 * time.Second
 
-// Hooks are told what becomes of locks, for metrics and logs. Each may be nil; they are called by goroutines
+// Hooks are called with events of locks, for metrics and logs. Each may be nil; they are called by goroutines
 // of the client and must return soon.
 type Hooks struct {
 	// Acquired: a lock was had, after so long.
@@ -57,7 +57,7 @@ func (h *Hooks) connected(err error) {
 	}
 }
 
-// Observe has hooks told of everything.
+// Observe sets the hooks.
 func Observe(hooks Hooks) Setting { return func(c *Client) { c.hooks = hooks } }
 
 // New returns a client that speaks through rdb, which stays the caller's, and says at once if the server
@@ -68,8 +68,8 @@ func New(rdb *redis.Client, settings ...Setting) (*Client, error) {
 
 // NewCluster is [New] for the members of a raft group, which look like a cluster. A
 // ClusterStateReloadInterval of a second has go-redis find the next leader soon: it is a minute otherwise. A
-// member that is asked before there is one has not answered: what could not be done is told as an error, and
-// asked again by the caller.
+// member that is asked before there is one does not answer: the call returns an error, and the caller asks
+// again.
 func NewCluster(rdb *redis.ClusterClient, settings ...Setting) (*Client, error) {
 	return NewWith(goCluster{rdb}, settings...)
 }
@@ -152,8 +152,8 @@ func (c *Client) once(ctx context.Context, args []any) (any, error) {
 	}
 }
 
-// ended is why a context has ended, for which errors.Is with the context's own error holds, too: the cause
-// that a caller has given alone would hide that it was the deadline. The limits of this package are no
+// ended is why a context has ended. errors.Is holds for it with the context's own error, too: the cause that
+// a caller has given alone would hide that it was the deadline. The limits of this package are no
 // deadline of the caller's.
 func ended(ctx context.Context) error {
 	cause, err := context.Cause(ctx), ctx.Err()

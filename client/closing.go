@@ -27,7 +27,7 @@ func (k *keeper) close() {
 		if h.markLost(h.keys[0], h.tokens[0], closed) {
 			h.abandon()
 		} else { // an Unlock is under way, and the library may send its command late
-			k.owe([][]string{h.unlock()}, nil)
+			k.mustSend([][]string{h.unlock()}, nil)
 		}
 	}
 	k.leave()

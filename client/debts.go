@@ -8,23 +8,23 @@ type debt struct {
 	paid     func()
 }
 
-// payment is a debt whose commands were sent. mu of the keeper guards it.
+// payment is a debt with commands that were sent. mu of the keeper guards it.
 type payment struct {
 	debt
 	left int   // replies to come
 	err  error // why it has to be sent again
 }
 
-// owe has commands done, now or as soon as there is a connection, until they were answered. It calls paid
-// then, if that is not nil.
-func (k *keeper) owe(commands [][]string, paid func()) {
+// mustSend has commands done, now or as soon as there is a connection, until they were answered. It calls
+// paid then, if that is not nil.
+func (k *keeper) mustSend(commands [][]string, paid func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.owes(debt{commands, paid})
+	k.mustSendLocked(debt{commands, paid})
 }
 
-// owes is owe; the caller holds mu.
-func (k *keeper) owes(d debt) {
+// mustSendLocked is mustSend; the caller holds mu.
+func (k *keeper) mustSendLocked(d debt) {
 	k.debts++
 	k.send(d)
 }
@@ -70,7 +70,7 @@ func (k *keeper) collect(p *payment, w *wire, a answer) {
 	}
 }
 
-// payLate has the library send what was owed when the client was closed.
+// payLate has the library send the debts that were left when the client was closed.
 func (k *keeper) payLate(d debt) {
 	limited, cancel := context.WithTimeoutCause(context.Background(), k.client.limit, ErrNoAnswer)
 	defer cancel()

@@ -26,7 +26,7 @@
 // Every command is one that may be sent twice: LOCK says ONCE, UNLOCK names the token, and an order of a sale
 // has its id. A command under a guard need not be, and is sent once.
 //
-// The package owns owners, their connection, and what becomes of calls that nobody answered. It must not
+// The package owns owners, their connection, and what becomes of calls without an answer. It must not
 // know the server's packages: it speaks to a server of another machine. It works with go-redis ([New]), and
 // with any other client library by the two methods of [Server] ([NewWith]).
 package client

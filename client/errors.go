@@ -7,9 +7,10 @@ import (
 )
 
 var (
-	// ErrNotAcquired says that somebody else holds the lock, or did until the time for waiting was over.
-	ErrNotAcquired = errors.New("somebody else holds the lock")
-	// ErrLost says that a lock is not held any more, though nobody has released it: see [LostError].
+	// ErrNotAcquired says that another owner holds the lock, or did until the time for waiting was over.
+	ErrNotAcquired = errors.New("another owner holds the lock")
+	// ErrLost says that a lock is not held any more, although the program has not released it: see
+	// [LostError].
 	ErrLost = errors.New("the lock is lost")
 	// ErrReleased says that a lock was unlocked. It is the cause of its context's end, and what Guard and a
 	// second Unlock return.
@@ -17,8 +18,8 @@ var (
 	// ErrDeadlock says that waiting would have closed a cycle of owners that wait for each other. The error's
 	// text has it, unless the cycle was closed by something else than this wait.
 	ErrDeadlock = errors.New("waiting for the lock would never end")
-	// ErrHeldOtherwise says that a task asks for keys of which it holds some in another way: shared, alone
-	// or with others.
+	// ErrHeldOtherwise says that a task holds some of the keys that it asks for in another way: shared,
+	// alone or with others.
 	ErrHeldOtherwise = errors.New("some of the keys are held by the same task in another way")
 	// ErrNotLockserver says that the server lacks the native commands, as Redis does.
 	ErrNotLockserver = errors.New("the server has no LOCK.ATTACH: it is no lockserver, or one of another version")
@@ -40,9 +41,9 @@ const (
 type LostError struct {
 	Key   string
 	Token int64
-	// Reason is the server's: "expired", "forced" (LOCK.FORCE), "overwritten", "deleted"; or "unreachable":
-	// the server did not answer until a moment at which the lease may have ended; or "stale": the server
-	// says that the lock has another holder by now; or "closed": by [Client.Close].
+	// Reason is the server's: "expired", "forced" (LOCK.FORCE), "overwritten" or "deleted". It is
+	// "unreachable" if the server did not answer until a moment at which the lease may have ended. It is
+	// "stale" if the server says that the lock has another holder by now, and "closed" after [Client.Close].
 	Reason string
 }
 

@@ -41,20 +41,20 @@ func Example() {
 		log.Fatal(err)
 	}
 	_, err = c.TryLock(ctx, "order:42")
-	fmt.Println("somebody else:", err)
+	fmt.Println("another client:", err)
 
 	// Work with lock.Context(): it ends the moment the lock is lost, or released.
 	fmt.Println("held:", lock.Context().Err() == nil)
 	fmt.Println("unlocked:", lock.Unlock(ctx) == nil)
 	fmt.Println("why its context ended:", context.Cause(lock.Context()))
 	// Output:
-	// somebody else: somebody else holds the lock
+	// another client: another owner holds the lock
 	// held: true
 	// unlocked: true
 	// why its context ended: the lock was released
 }
 
-// The holder is told the moment that the lock is lost, and why.
+// The holder learns at once that the lock is lost, and why.
 func ExampleLock_Context() {
 	c, rdb, end := connect()
 	defer end()
@@ -91,7 +91,7 @@ func ExampleObserve() {
 	_ = lock.Unlock(ctx)
 	// Output:
 	// acquired invoice:7 true
-	// refused invoice:7 somebody else holds the lock
+	// refused invoice:7 another owner holds the lock
 	// released invoice:7 true
 }
 
@@ -164,7 +164,7 @@ func ExampleClient_RLock() {
 	fmt.Println("a writer beside readers:", err)
 	fmt.Println(one.Unlock(ctx), two.Unlock(ctx))
 	// Output:
-	// a writer beside readers: somebody else holds the lock
+	// a writer beside readers: another owner holds the lock
 	// <nil> <nil>
 }
 
@@ -173,7 +173,7 @@ func ExampleClient_Campaign() {
 	c, _, end := connect()
 	defer end()
 	err := c.Campaign(context.Background(), "leader", func(ctx context.Context) error {
-		fmt.Println("leading") // until ctx ends, which is when somebody else may lead
+		fmt.Println("leading") // until ctx ends, then another candidate may lead
 		return nil
 	})
 	fmt.Println(err)

@@ -78,7 +78,7 @@ func newKeeper(c *Client) (*keeper, error) {
 // connect makes the connection, attaches it to the client's owners, and has it do what was left undone by the
 // one before.
 func (k *keeper) connect(ctx context.Context) (*wire, error) {
-	w, err := dialWire(ctx, k.client.server, k.client.name, k.told)
+	w, err := dialWire(ctx, k.client.server, k.client.name, k.onPush)
 	if err == nil {
 		err = k.takeUp(ctx, w)
 	}
@@ -240,9 +240,9 @@ func (k *keeper) hear() {
 	}
 }
 
-// told takes a push: lock-lost, lock-granted or lock-refused, a key or several, a token or several or a
+// onPush takes a push: lock-lost, lock-granted or lock-refused, a key or several, a token or several or a
 // reason, and so on.
-func (k *keeper) told(w *wire, message push) {
+func (k *keeper) onPush(w *wire, message push) {
 	if len(message) < 4 {
 		return
 	}
@@ -332,7 +332,7 @@ func (k *keeper) forget(h *hold) {
 	}
 }
 
-// sync returns when everything has been heard that the server had told by now, if that is soon.
+// sync returns when all pushes that the server has sent by now have been read, if that is soon.
 func (k *keeper) sync(ctx context.Context) {
 	k.mu.Lock()
 	w := k.wire

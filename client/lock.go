@@ -34,12 +34,12 @@ type wish struct {
 }
 
 // Lock takes the lock at key, waiting for it as long as ctx and [Wait] allow. A ctx that comes from
-// [Lock.Context] of another lock makes both locks those of one owner: taking a lock again that it holds
-// succeeds at once, and must be unlocked as often.
+// [Lock.Context] of another lock makes both locks those of one owner. To take a lock again that it holds
+// succeeds at once, and each time must be unlocked.
 //
 // Without a deadline and without [Wait] it waits as long as there is another holder. It ends earlier, with
-// [ErrNoAnswer], if the server has not answered at all for about two thirds of the lease of a renewed lock
-// (18.5 s by default), or has not taken the request within [Timeout].
+// [ErrNoAnswer], if the server has not taken the request within [Timeout]. So it does if the server has not
+// answered at all for about two thirds of the lease of a renewed lock (18.5 s by default).
 //
 // Errors: [ErrNotAcquired], [ErrDeadlock], [ErrNoAnswer], [ErrClosed], ctx's error with its cause, what the
 // server replied ([ReplyError]), or what became of the connection. If ctx's deadline ends the wait, the
@@ -53,7 +53,7 @@ func (c *Client) TryLock(ctx context.Context, key string, options ...Option) (*L
 	return c.acquire(ctx, wish{keys: []string{key}, tries: true}, options)
 }
 
-// RLock takes the lock at key shared: others may hold it shared at the same time, and nobody exclusively.
+// RLock takes the lock at key shared: others may hold it shared at the same time, but not exclusively.
 // It is bounded as [Client.Lock] is.
 func (c *Client) RLock(ctx context.Context, key string, options ...Option) (*Lock, error) {
 	return c.acquire(ctx, wish{keys: []string{key}, shared: true}, options)
@@ -161,9 +161,9 @@ func (l *Lock) over() error {
 
 // Unlock releases the lock, once for each time that it was taken. It fails with a [*LostError] if the lock
 // was lost before, and with [ErrReleased], having done nothing, if Unlock was called for this Lock before. It
-// fails with the error of the connection if nobody answered: then it is done as soon as the server can be
-// reached. It returns at the end of ctx. Without a deadline it waits for other calls of the same owner for
-// the same key, which are bounded themselves, and then for up to [Timeout].
+// fails with the error of the connection if there was no answer. The lock is then released as soon as the
+// server can be reached. It returns at the end of ctx. Without a deadline it waits for other calls of the
+// same owner for the same key, which are bounded themselves, and then for up to [Timeout].
 func (l *Lock) Unlock(ctx context.Context) error {
 	h := l.hold
 	if err := h.task.enter(ctx, h.keys); err != nil {
@@ -197,13 +197,13 @@ func (h *hold) release(ctx context.Context) error {
 	reply, err := c.again(ctx, words)
 	switch {
 	case !isReply(err):
-		c.keeper.owe([][]string{words}, nil)
+		c.keeper.mustSend([][]string{words}, nil)
 		return err
 	case err != nil:
 		return err
 	}
 	if !allReleased(reply) {
-		c.keeper.sync(ctx) // a loss was told before this reply
+		c.keeper.sync(ctx) // a loss was pushed before this reply
 		if lost := h.loss(); lost != nil {
 			return lost
 		}
@@ -263,19 +263,19 @@ func (h *hold) end() {
 	t.mu.Unlock()
 }
 
-// lose notes that the lock at one of the keys is lost, and lets go of the rest.
+// lose records that the lock at one of the keys is lost, and releases the rest.
 func (h *hold) lose(key string, token int64, reason string) {
 	if h.markLost(key, token, reason) {
 		go h.abandon()
 	}
 }
 
-// markLost notes that the lock at one of the keys is lost, and reports whether it was held until now.
+// markLost records that the lock at one of the keys is lost, and reports whether it was held until now.
 func (h *hold) markLost(key string, token int64, reason string) bool {
 	h.mu.Lock()
 	releasing := len(h.locks) == 0
-	// What is being released may be gone because an UNLOCK was done whose answer was lost: then only what
-	// the server tells unasked is a loss.
+	// A lock that is being released may be gone because an UNLOCK was done and its answer was lost. Then
+	// only a push of the server is a loss.
 	if h.lost == nil && !(releasing && (reason == stale || reason == unreachable || reason == closed)) {
 		h.lost = &LostError{key, token, reason}
 	}
@@ -288,17 +288,16 @@ func (h *hold) markLost(key string, token int64, reason string) bool {
 	for l := range locks {
 		l.cancel(h.lost)
 	}
-	if told := h.task.client.hooks.Lost; told != nil {
-		told(h.lost)
+	if onLost := h.task.client.hooks.Lost; onLost != nil {
+		onLost(h.lost)
 	}
 	return true
 }
 
-// abandon lets go of what is left of a hold that is lost: other keys, or a lock of which nobody knows
-// whether it is.
+// abandon releases what is left of a hold that is lost: other keys, or a lock in an unknown state.
 func (h *hold) abandon() {
 	if h.many || h.lost.Reason == unreachable || h.lost.Reason == closed {
-		h.task.client.keeper.owe([][]string{h.unlock()}, nil)
+		h.task.client.keeper.mustSend([][]string{h.unlock()}, nil)
 	}
 	h.end()
 }

@@ -22,8 +22,8 @@ var errMalformed = errors.New("malformed reply")
 // push is a message that the server sends without a request.
 type push []any
 
-// readReply reads one reply of RESP 2 or 3: an int64, a string, a bool, nil for a null, a []any for an
-// array, a set or a map (keys and values in turn), a ReplyError, or a push. Doubles and big numbers are
+// readReply reads one reply of RESP 2 or 3. It is an int64, a string, a bool, nil for a null, a ReplyError,
+// or a push. An array, a set or a map (keys and values in turn) is a []any. Doubles and big numbers are
 // strings, as sent; attributes are passed over. The error is io.EOF if there is nothing to read,
 // io.ErrUnexpectedEOF if the reply is cut short, or wraps errMalformed. Memory is allocated as the bytes
 // arrive, not as a length announces. The protocol is described at
@@ -71,8 +71,8 @@ func readAt(r *bufio.Reader, depth int) (any, error) {
 	return nil, fmt.Errorf("%w: no type begins with %q", errMalformed, kind)
 }
 
-// readString reads a string whose length is text. A string of type '!' is an error, and one of type '='
-// begins with its format, as in "txt:".
+// readString reads a string of the length that text says. A string of type '!' is an error, and one of type
+// '=' begins with its format, as in "txt:".
 func readString(r *bufio.Reader, kind byte, text string) (any, error) {
 	n, err := strconv.Atoi(text)
 	switch {

@@ -54,18 +54,18 @@ func (s Sale) Buy(ctx context.Context, user, order string, pieces ...int) (Outco
 // Confirm says that an order was paid, which keeps it. done: it is confirmed, by this call or an earlier
 // one. Otherwise it was cancelled, or taken back, or there is none.
 func (s Sale) Confirm(ctx context.Context, user, order string) (done bool, err error) {
-	return s.settle(ctx, "SECKILL.CONFIRM", user, order, "paid")
+	return s.finish(ctx, "SECKILL.CONFIRM", user, order, "paid")
 }
 
 // Cancel gives an order back. done: it is given back, by this call, an earlier one, or the end of its hold.
 // Otherwise it is confirmed, or there is none.
 func (s Sale) Cancel(ctx context.Context, user, order string) (done bool, err error) {
-	return s.settle(ctx, "SECKILL.CANCEL", user, order, "gone")
+	return s.finish(ctx, "SECKILL.CANCEL", user, order, "gone")
 }
 
-// settle sends a command whose reply is 1 or, when there is nothing left to do, 0. What was done may have
-// been done by the same command, sent before, whose answer was lost: so the order's record is looked at.
-func (s Sale) settle(ctx context.Context, command, user, order, state string) (bool, error) {
+// finish sends a command that replies 1 or, when there is nothing left to do, 0. In that case the same
+// command may have done it before, and its answer was lost. So finish looks at the order's record.
+func (s Sale) finish(ctx context.Context, command, user, order, state string) (bool, error) {
 	n, err := s.number(ctx, []string{command, s.voucher, user, order})
 	if n != 0 || err != nil {
 		return n == 1, err

@@ -9,12 +9,12 @@ import (
 )
 
 // Server is how a [Client] reaches a lockserver: by some client library. Its methods may be called from any
-// goroutine. The one for rueidis stands in tests/clients/go/rueidis_adapter_test.go, to be copied.
+// goroutine. The one for rueidis is in tests/clients/go/rueidis_adapter_test.go, to be copied.
 type Server interface {
 	// Do sends a command over any connection and returns its reply: an int64, a string, a []any, another
 	// value that the library makes of it, or nil for a null. A reply that is an error is a [ReplyError],
 	// possibly wrapped; any other error says that the command may have been done or not. It may send a
-	// command again, but for GUARD, whose command need not be one that may be done twice. It should return
+	// command again, except GUARD: its command may be one that must not run twice. It should return
 	// soon after the end of ctx; the client's calls do not wait for it. No command that it is given waits.
 	Do(ctx context.Context, args ...any) (any, error)
 	// Dial opens a connection that is the caller's alone, encrypted if need be, and returns it before
@@ -28,7 +28,7 @@ type Login struct {
 	Database       int
 }
 
-// ReplyError is an error that the server replied, as it stands in the reply: "NOPERM ...".
+// ReplyError is an error that the server replied, with its whole text: "NOPERM ...".
 type ReplyError string
 
 func (e ReplyError) Error() string { return string(e) }
@@ -44,7 +44,7 @@ func (g goRedis) Dial(ctx context.Context) (net.Conn, Login, error) {
 	return dial(ctx, g.rdb.Options())
 }
 
-// goCluster is the Server that a client of a cluster makes, all of whose slots one node has.
+// goCluster is the Server that a client of a cluster makes if one node has all slots.
 type goCluster struct{ rdb *redis.ClusterClient }
 
 // Do implements Server.

@@ -6,7 +6,7 @@ import (
 )
 
 // task is who holds locks: an owner. Locks that are asked for with the context of another lock have its
-// owner: they are reentrant, and the server finds circles of those who wait for each other.
+// owner: they are reentrant, and the server finds deadlock cycles between owners.
 type task struct {
 	client *Client
 	owner  string
@@ -27,7 +27,7 @@ func (c *Client) taskOf(ctx context.Context) *task {
 	return t
 }
 
-// enter waits until no other call of the task is under way for any of the keys: a lock that is asked for
+// enter waits until no other call of the task is under way for any of the keys. A lock that is asked for
 // again while it is released would be neither. It returns at the end of ctx.
 func (t *task) enter(ctx context.Context, keys []string) error {
 	for {

@@ -186,7 +186,7 @@ func (k *keeper) wasGranted(w *wire, keys []string, many bool, tokens []int64, o
 	case k.wire != w: // the next connection asks again
 	case wt == nil:
 		if k.holds[tokens[0]] == nil { // a request that has arrived after its call has ended
-			k.owes(debt{commands: [][]string{unlockWords(keys, many, owner, tokens)}})
+			k.mustSendLocked(debt{commands: [][]string{unlockWords(keys, many, owner, tokens)}})
 		}
 	case wt.by == w && wt.state == queued:
 		wt.state, wt.tokens, wt.began = granted, tokens, time.Now()
@@ -229,7 +229,7 @@ func (k *keeper) wasConfirmed(wt *wait, w *wire, i int, a answer) {
 		if wt.left--; wt.left == 0 {
 			k.finish(wt, outcome{tokens: wt.tokens, began: wt.began})
 		}
-	case wt.wish.lease == 0 && !wt.wish.many: // it was too late, or somebody has released the lock
+	case wt.wish.lease == 0 && !wt.wish.many: // it was too late, or the lock was released
 		k.ask(wt, w)
 	default:
 		k.finish(wt, outcome{err: &LostError{wt.wish.keys[i], wt.tokens[i], expired}, doubtful: true})
@@ -282,13 +282,13 @@ func (k *keeper) silence() error {
 }
 
 // mayComeLate is called when a connection has ended before a request was answered. The server may read it
-// later than what comes by the next connection, and give a lock that nobody waits for. So it is released a
+// later than what comes by the next connection, and grant a lock without a waiter. So it is released a
 // lease later, unless the task has the lock, or asks for it, by then.
 func (k *keeper) mayComeLate(wt *wait) {
 	time.AfterFunc(k.lease, func() {
 		t, keys := wt.task, wt.wish.keys
 		if !k.isClosed() && t.enterIdle(keys) {
-			k.owe(wt.wish.undo(t.owner), func() { t.exit(keys) })
+			k.mustSend(wt.wish.undo(t.owner), func() { t.exit(keys) })
 		}
 	})
 }

@@ -25,8 +25,8 @@ var errBroken = errors.New("the connection is broken")
 // wire is a connection: commands go out in any number, replies come back in their order, and pushes between
 // them.
 type wire struct {
-	nc   net.Conn
-	told func(*wire, push) // called by the goroutine that reads
+	nc     net.Conn
+	onPush func(*wire, push) // called by the goroutine that reads
 	// broke is closed when the connection is of no use any more.
 	broke chan struct{}
 
@@ -43,8 +43,8 @@ type answer struct {
 	err   error
 }
 
-// dialWire opens a connection and logs in. told hears what the server says unasked.
-func dialWire(ctx context.Context, s Server, name string, told func(*wire, push)) (*wire, error) {
+// dialWire opens a connection and logs in. onPush is called with each push of the server.
+func dialWire(ctx context.Context, s Server, name string, onPush func(*wire, push)) (*wire, error) {
 	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
 	defer cancel()
 	nc, login, err := s.Dial(ctx)
@@ -56,7 +56,7 @@ func dialWire(ctx context.Context, s Server, name string, told func(*wire, push)
 	}); ok {
 		_ = tcp.SetKeepAliveConfig(keepAlive)
 	}
-	w := &wire{nc: nc, told: told, broke: make(chan struct{}), wrote: make(chan struct{}, 1)}
+	w := &wire{nc: nc, onPush: onPush, broke: make(chan struct{}), wrote: make(chan struct{}, 1)}
 	go w.read()
 	go w.write()
 	hello := []string{"HELLO", "3"}
@@ -87,13 +87,13 @@ func (w *wire) read() {
 			return
 		}
 		if message, unasked := reply.(push); unasked {
-			w.told(w, message)
+			w.onPush(w, message)
 			continue
 		}
 		w.mu.Lock()
 		if len(w.awaited) == 0 {
 			w.mu.Unlock()
-			w.close(fmt.Errorf("%w: a reply that nobody waits for", errBroken))
+			w.close(fmt.Errorf("%w: a reply that no call waits for", errBroken))
 			return
 		}
 		first := w.awaited[0]
@@ -114,8 +114,8 @@ func (w *wire) send(words ...string) <-chan answer {
 	return came
 }
 
-// then sends a command. take is called with its answer, in any case: by the goroutine that reads, between
-// what came before and what comes after; or by a goroutine of its own if the connection ends first.
+// then sends a command. take is called with its answer, in any case. The goroutine that reads calls it,
+// between what came before and what comes after. If the connection ends first, a goroutine of its own does.
 func (w *wire) then(take func(answer), words ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -32,7 +32,7 @@ func TestInfoAgainstRedis(t *testing.T) {
 				if strings.HasSuffix(r.FullName(), "|help") {
 					dropCategories(&want, &got) // a help row of the test's table has no stated categories
 				}
-				dropNotes(&want)
+				dropKeySpecRemarks(&want)
 				want.Elems[0].Elems[7].Elems = nil // tips
 				got.Elems[0].Elems[7].Elems = nil
 				require.Equal(t, want.String(), got.String())
@@ -77,8 +77,8 @@ func dropCategories(values ...*resp.Value) {
 	}
 }
 
-// dropNotes removes Redis' remarks on key specs, which are prose.
-func dropNotes(v *resp.Value) {
+// dropKeySpecRemarks removes Redis' remarks on key specs, which are prose.
+func dropKeySpecRemarks(v *resp.Value) {
 	for i := range v.Elems[0].Elems[8].Elems {
 		spec := &v.Elems[0].Elems[8].Elems[i]
 		if spec.Elems[0].Str == "notes" {

@@ -24,7 +24,7 @@ type Ctx struct {
 	Rand  Rand
 	// Session is who is asking. The server's own commands know its concrete type; others use the interface.
 	Session Session
-	Host    Host
+	Host    Services
 	Queues  Queues
 	// Settings are the limits in force for this unit.
 	Settings *Settings
@@ -64,26 +64,26 @@ type Settings struct {
 	Events keyevent.Class
 }
 
-// Host is what the server does for the commands that need more than data.
-type Host interface {
+// Services is what the server does for the commands that need more than data.
+type Services interface {
 	// Park puts the command aside until one of its keys is ready, the deadline passes or the client goes.
 	// The error, after which nothing waits, says that the wait would close a deadlock cycle.
 	Park(c *Ctx, w Wait) error
 	// NextToken returns the next fencing token: above every one before, and above floor, from
 	// which it can rise (store.TokenCanRise).
 	NextToken(floor int64) int64
-	// Held is told that owner holds a lock with this token, which this session has acquired. If it is to be
-	// renewed, the server renews the lease as long as the session lives, or one that vouches for the owner,
-	// and owner holds the lock with this token; otherwise not. The server copies key and owner. It returns
-	// what the lock remembers of this session: see store.HashEdit.SetNote. was is the note of the hold that
-	// is confirmed to it; 0: it is a new one.
-	Held(c *Ctx, key, owner []byte, token int64, renewed bool, was uint64) (note uint64)
-	// StopRenewing makes the lease of a lock end by itself, whoever asked for its renewal.
+	// Held records that owner holds a lock with this token, which this session has acquired. If renewed is
+	// set, the server renews the lease while owner holds the lock with this token. It does so as long as the
+	// session lives, or one that is attached to the owner. The server copies key and owner. It
+	// returns what the lock remembers of this session: see store.HashEdit.SetLockRecord. was is the record of
+	// the hold that is confirmed to it; 0: it is a new one.
+	Held(c *Ctx, key, owner []byte, token int64, renewed bool, was uint64) (record uint64)
+	// StopRenewing makes the lease of a lock end by itself, whatever session asked for its renewal.
 	StopRenewing(c *Ctx, key []byte)
 	// Released reports that a lock is free: released by its owner, or by LOCK.FORCE.
 	Released(c *Ctx, key []byte, forced bool)
 	// HeldShare is Held for one of the owners that hold a lock together.
-	HeldShare(c *Ctx, key, owner []byte, token int64, renewed bool, was uint64) (note uint64)
+	HeldShare(c *Ctx, key, owner []byte, token int64, renewed bool, was uint64) (record uint64)
 	// ReleasedShare is StopRenewing for one of them; released: it holds the lock no more.
 	ReleasedShare(c *Ctx, key, owner []byte, released bool)
 	// ForcedShare is ReleasedShare for a holder that has lost what it held by LOCK.FORCE.
@@ -136,19 +136,19 @@ type LockEvent struct {
 	Mode    lockhistory.Mode
 	Permits int32 // of a semaphore; 0: it is a lock
 	Token   int64 // 0: there is none
-	// Plain: the lock has one holder, and Ctx.DB.Note has what Held returned for it.
+	// Plain: the lock has one holder, and Ctx.DB.LockRecord has what Held returned for it.
 	Plain bool
 }
 
 // Queues are those of the commands that wait; *waiting.Queues is one.
 type Queues interface {
-	// Awaited reports whether a call stands in the queue (Wait.Queue) of the key before the one that asks:
+	// Awaited reports whether a call is in the queue (Wait.Queue) of the key before the one that asks:
 	// what becomes free is theirs. One that is in no queue asks from behind all of them.
 	Awaited(db int, key []byte) bool
 }
 
-// record reports what happened to a lock.
-func (c *Ctx) record(key, owner []byte, e LockEvent) {
+// RecordEvent reports what happened to a lock.
+func (c *Ctx) RecordEvent(key, owner []byte, e LockEvent) {
 	c.Event = e
 	c.Host.LockEvent(c, key, owner)
 }
@@ -171,8 +171,8 @@ type Wait struct {
 	// Permits: the units are permits of a semaphore. An owner that holds some queues for more. Counts: what
 	// it holds counts.
 	Permits, Counts bool
-	// Kind, unless None, is what one of Keys must hold for Try to find anything to do: of the many who wait
-	// for a list, those who come behind the last element need not even try.
+	// Kind, unless None, is what one of Keys must hold for Try to find anything to do. Of many waiters for a
+	// list, those behind the last element need not even try.
 	Kind store.Kind
 	// EndsWithKey: Try also answers when one of Keys has gone. INFO counts the keys of such waits.
 	EndsWithKey bool

@@ -10,9 +10,9 @@ import (
 type KeySpec struct {
 	Flags KeyFlags
 
-	// Where the search begins: at word Index; or, if Keyword is not empty, behind that word, which is looked
-	// for from StartFrom on (negative: backwards, from that place counted from the end); or, if Unknown,
-	// nobody can tell.
+	// Where the search begins: at word Index, or behind the word Keyword if that is not empty. Keyword is
+	// looked for from StartFrom on (negative: backwards, from that place counted from the end). Unknown: it
+	// is not known.
 	Index     int
 	Keyword   string
 	StartFrom int

@@ -5,9 +5,9 @@
 //
 // A command is one literal [Row], in the table of its family's file. The row states the name, the group, the
 // flags and the grammar of the arguments ([Arg]). [NewTable] derives the rest: arity, key positions, ACL
-// categories, the replies of COMMAND INFO and COMMAND DOCS, the HELP of a container, the hints of redis-cli
-// and the option words that the [Scanner] accepts. A row that contradicts itself panics there, and so in
-// every test that builds a table. All error texts that clients see are in errors.go.
+// categories, and the option words that the [Scanner] accepts. From it follow the replies of COMMAND INFO and
+// COMMAND DOCS, the HELP of a container and the hints of redis-cli. A row that contradicts itself panics
+// there, and so in every test that builds a table. All error texts that clients see are in errors.go.
 //
 // Locks (lock*.go) and sales (sale*.go, next_id.go) are separate parts of the package: other files use only
 // their tables, and they use only what the rest exports. internal/tidy checks that.

@@ -436,8 +436,8 @@ func ErrNotGuarded(name string) Error {
 	return Error("ERR GUARD cannot run '" + name + "': only commands on data can be guarded")
 }
 
-// ErrDeadlock lists the deadlock cycle that a wait would close: an owner, the lock that it waits for, the
-// owner of that lock, and so on, back to the first owner.
+// ErrDeadlock lists the deadlock cycle that a wait would close. The list is an owner, the lock that it waits
+// for, the owner of that lock, and so on, back to the first owner.
 func ErrDeadlock(cycle []string) Error {
 	const most = 64 // words; a longer cycle is cut in the middle
 	b := []byte("DEADLOCK ")

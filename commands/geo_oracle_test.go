@@ -14,8 +14,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// Random searches get the same replies, in the same order, from Redis and from us: over the whole world,
-// poles and date line included, and with many members at the same distance.
+// Random searches get the same replies, in the same order, from Redis and from us. They are over the whole
+// world, poles and date line included, and with many members at the same distance.
 func TestGeoLikeRedis(t *testing.T) {
 	redis := startOracle(t)
 	seed := testkit.Seed(t)

@@ -101,8 +101,8 @@ func (c *Ctx) WritePiece(next uint64, n int) {
 }
 
 // parseUint reads a cursor, or one half of a stream's ID. It accepts a strict integer as everywhere, or an
-// integer in the form of C's strtoull: blanks, a sign and zeros may precede it, and with a '-' it counts down
-// from 2^64.
+// integer in the form of C's strtoull. Blanks, a sign and zeros may precede that, and with a '-' it counts
+// down from 2^64.
 func parseUint(b []byte) (uint64, bool) {
 	if n, ok := decimal.ParseUint(b); ok {
 		return n, true

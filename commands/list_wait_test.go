@@ -128,7 +128,7 @@ var listWaitScenes = []struct{ name, script string }{
 		2 => -WRONGTYPE Operation against a key holding the wrong kind of value
 		3 => ["l" "a"]
 		1 EXISTS l => 0`},
-	{"a destination of another type, with nobody behind", `
+	{"a destination of another type, without a second waiter", `
 		2 BRPOPLPUSH l s 0
 		1 SET s v => +OK
 		1 RPUSH l a b => 2
@@ -157,7 +157,7 @@ var listWaitScenes = []struct{ name, script string }{
 		1 RPUSH k b => 1
 		2 => ["k" "b"]
 		2 PING => +PONG`},
-	{"elements that an LINSERT, LSET or LTRIM leaves wake nobody twice", `
+	{"elements that an LINSERT, LSET or LTRIM leaves wake no waiter twice", `
 		2 BLPOP l 0
 		1 RPUSHX l a => 0
 		1 LINSERT l BEFORE a b => 0

@@ -40,7 +40,7 @@ func (w *WaitingLock) Permits() int32 { return w.permits }
 type lockGrant struct {
 	token   int64
 	counted bool   // it is a hold more
-	note    uint64 // Host.Held: another one if the hold was confirmed to another client since
+	record  uint64 // Host.Held: another one if the hold was confirmed to another client since
 	permits int64  // of SEM.ACQUIRE
 }
 
@@ -50,7 +50,7 @@ const notConfirmed = math.MaxUint64
 // canBeGivenBack reports whether the grant gave the owner a hold more that was not confirmed since. The
 // argument is the number that the key has now.
 func (g *lockGrant) canBeGivenBack(now uint64) bool {
-	return g.counted && (now == g.note || now == 0 || g.note == notConfirmed)
+	return g.counted && (now == g.record || now == 0 || g.record == notConfirmed)
 }
 
 // read takes what follows the keys and checks it.
@@ -116,11 +116,11 @@ func lock(c *Ctx) error {
 	return l.orWait(c)
 }
 
-// orWait is what becomes of a call whose locks cannot be had now.
+// orWait is what becomes of a call that cannot have its locks now.
 func (l *lockCall) orWait(c *Ctx) error {
 	if !l.waits || !c.MayBlock {
 		for _, key := range l.keys {
-			c.record(key, l.owner, LockEvent{Kind: lockhistory.Refused, Reason: lockhistory.Held, Mode: l.mode()})
+			c.RecordEvent(key, l.owner, LockEvent{Kind: lockhistory.Refused, Reason: lockhistory.Held, Mode: l.mode()})
 		}
 		l.refuse(c)
 		return nil
@@ -176,14 +176,14 @@ func (l *lockCall) admits(c *Ctx, key []byte) (bool, error) {
 	return held.holds > 0 || head == nil || first, nil
 }
 
-// allows is admits as far as the lock itself and the native queue go: an owner may have its own lock at any
+// allows is admits as far as the lock itself and the native queue go. An owner may have its own lock at any
 // time, without queueing, and a free one if no waiter is before it. first: it is the first of RFairLock's
 // queue, which precedes the native one.
 func (l *lockCall) allows(c *Ctx, key []byte, held heldLock, first bool) (bool, error) {
 	if held.holds > math.MaxInt64-int64(len(l.keys)) { // MLOCK may name a key more than once
 		return false, ErrOverflow
 	}
-	if !held.taken && !store.TokenCanRise(c.NowMS()*1000, held.token) { // it is nobody's, or a new token would have to exceed it
+	if !held.taken && !store.TokenCanRise(c.NowMS()*1000, held.token) { // it has no owner, or a new token would have to exceed it
 		return false, ErrTokenRange
 	}
 	return held.holds > 0 || !held.taken && (first || !c.Queues.Awaited(c.DB.ID(), key)), nil
@@ -229,11 +229,11 @@ func (l *lockCall) take(c *Ctx, key []byte, held heldLock, edit store.HashEdit, 
 	edit.Expire(endMS)
 	was := uint64(0)
 	if held.holds > 0 && l.once { // a confirmed hold keeps its time
-		was = c.DB.Note(key)
+		was = c.DB.LockRecord(key)
 	}
-	note := c.Host.Held(c, key, l.owner, token, l.lease.unit == "", was)
+	record := c.Host.Held(c, key, l.owner, token, l.lease.unit == "", was)
 	if held.holds == 0 || l.once {
-		edit.SetNote(note)
+		edit.SetLockRecord(record)
 	}
 	if held.holds > 0 && l.once {
 		c.Host.Confirmed(c, key, l.owner, token)
@@ -245,7 +245,7 @@ func (l *lockCall) take(c *Ctx, key []byte, held heldLock, edit store.HashEdit, 
 		e.again(l.counts(held))
 		c.Notify(keyevent.Generic, "relock", key)
 	}
-	c.record(key, l.owner, e)
+	c.RecordEvent(key, l.owner, e)
 	return token
 }
 
@@ -309,7 +309,7 @@ func (w *WaitingLock) Renews(later *WaitingLock) {
 func (w *WaitingLock) NotConfirmed() {
 	if w.grants != nil {
 		for i := range *w.grants {
-			(*w.grants)[i].note = notConfirmed
+			(*w.grants)[i].record = notConfirmed
 		}
 	}
 }
@@ -389,13 +389,13 @@ func (w *WaitingLock) Undo(c *Ctx) {
 	}
 }
 
-// giveBack releases locks whose grant never reached the client, unless they have been released since, or were
-// confirmed to the owner again by a second LOCK ... ONCE over another connection. If the second of those is
-// lost as well, the lock ends with its lease.
+// giveBack releases locks with a grant that never reached the client, unless they have been released since,
+// or were confirmed to the owner again by a second LOCK ... ONCE over another connection. If the second of
+// those is lost as well, the lock ends with its lease.
 func (l *lockCall) giveBack(c *Ctx) {
 	for i, key := range l.keys {
 		g := l.grants[i]
-		if !g.canBeGivenBack(c.DB.Note(key)) {
+		if !g.canBeGivenBack(c.DB.LockRecord(key)) {
 			continue
 		}
 		held, edit, err := openLock(c.DB, key, l.owner)

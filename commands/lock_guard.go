@@ -38,8 +38,8 @@ func guard(c *Ctx) error {
 
 // guardable reports whether the command may run under GUARD: it acts on data, not on the connection, a
 // transaction or a subscription. Those are the ones that a transaction does not queue or a script may not
-// call; one that is kept from scripts because it blocks does not block here either, and a script, which is
-// kept from scripts itself, is one unit.
+// call. A command that scripts may not call because it blocks does not block here either. A script is one
+// unit.
 func guardable(r *Row) bool {
 	switch {
 	case r.Inner != 0, r.Group == Connection, r.Flags&(NoMulti|Immediate) != 0:

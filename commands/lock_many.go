@@ -1,11 +1,11 @@
 package commands
 
-// MLOCK is LOCK of several keys that become the owner's in one moment or not at all. While it waits
-// it holds none of them and stands in the queue of each. The same key twice is two holds, which
+// MLOCK is LOCK of several keys that become the owner's in one moment or not at all. While it waits it holds
+// none of them and has a place in the queue of each. The same key twice is two holds, which
 // MUNLOCK of the same keys gives back; with ONCE it is one.
 //
-// Nobody barges: a free key goes to the first of its queue and to nobody else, even if that is an MLOCK
-// whose other keys are still taken. So two that wait for each other's place would wait for ever. They
+// There is no barging: a free key goes only to the first of its queue, even if that is an MLOCK and its
+// other keys are still taken. So two that wait for each other's place would wait for ever. They
 // cannot: a waiter enters all its queues in one moment and keeps its places until it leaves them all in one
 // moment. All queues therefore have the order of arrival, and a waiter stands only behind those that came
 // before it. The one that came first of all stands first in each of its queues; it waits for holders alone,
@@ -52,7 +52,7 @@ func (l *lockCall) acquireAll(c *Ctx) (bool, error) {
 	for i, key := range l.keys {
 		counts := l.countsAt(c, key)
 		token := l.takeAt(c, key)
-		l.grants[i] = lockGrant{token: token, counted: counts, note: c.DB.Note(key)}
+		l.grants[i] = lockGrant{token: token, counted: counts, record: c.DB.LockRecord(key)}
 		c.Out.Int(token)
 	}
 	return true, nil

@@ -9,8 +9,8 @@ import (
 	"lockserver/store/list"
 )
 
-// What Redisson keeps and says beside the hash of a lock, so that its clients and ours can share one. None of
-// it is looked up unless the database has a key whose name begins with store.CompanionPrefix.
+// What Redisson keeps and says beside the hash of a lock, so that its clients and ours can share one. None
+// of it is looked up unless the database has a key that begins with store.CompanionPrefix.
 const (
 	redissonChannel  = "redisson_lock__channel"          // RLock: who waits listens here for unlockMessage
 	redissonToken    = store.CompanionPrefix + "token"   // RFencedLock: a string, the last token
@@ -21,8 +21,8 @@ const (
 // unlockMessage is what Redisson publishes when a lock is released.
 var unlockMessage = []byte("0")
 
-// companion appends the name that Redisson gives to what belongs to a lock: the key in braces, so that a
-// cluster keeps both in one place, unless the key has braces of its own.
+// companion appends the name that Redisson gives to what belongs to a lock. It has the key in braces, so
+// that a cluster keeps both in one place, unless the key has braces of its own.
 func companion(dst []byte, name string, key []byte) []byte {
 	dst = append(append(dst, name...), ':')
 	if bytes.IndexByte(key, '{') >= 0 {

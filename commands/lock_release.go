@@ -15,11 +15,11 @@ func release(c *Ctx, key, owner []byte, held heldLock, edit store.HashEdit) int6
 		edit.SetInt(owner, held.holds-1)
 		c.Notify(keyevent.Generic, "unlock", key)
 		e.Reason = lockhistory.Partly
-		c.record(key, owner, e)
+		c.RecordEvent(key, owner, e)
 		return 0
 	}
 	e.Plain = true
-	c.record(key, owner, e)
+	c.RecordEvent(key, owner, e)
 	remove(c, key, edit, false)
 	return 1
 }
@@ -182,7 +182,7 @@ func lockForce(c *Ctx) error {
 	}
 	e := LockEvent{Kind: lockhistory.Forced, Token: held.token, Plain: true}
 	holder, _, _ := holder(edit.Hash(), nil)
-	c.record(key, holder, e)
+	c.RecordEvent(key, holder, e)
 	// plant:lock-force
 	remove(c, key, edit, true)
 	c.Out.Int(1)

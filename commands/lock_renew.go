@@ -61,7 +61,7 @@ func renew(c *Ctx) error {
 	}
 	edit.Expire(r.endMS)
 	c.Host.Confirmed(c, r.key, r.owner, held.token)
-	c.record(r.key, r.owner, LockEvent{Kind: lockhistory.Renewed, Token: held.token})
+	c.RecordEvent(r.key, r.owner, LockEvent{Kind: lockhistory.Renewed, Token: held.token})
 	c.Notify(keyevent.Generic, "renew", r.key)
 	// plant:renew-watchdog
 	if r.taken() {

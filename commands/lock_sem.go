@@ -35,7 +35,7 @@ func semAcquire(c *Ctx) error {
 		c.Out.Int(token)
 		return nil
 	case !s.waits || !c.MayBlock:
-		c.record(s.key, s.owner, LockEvent{Kind: lockhistory.Refused, Reason: lockhistory.Held, Mode: lockhistory.Semaphore, Permits: int32(s.permits)})
+		c.RecordEvent(s.key, s.owner, LockEvent{Kind: lockhistory.Refused, Reason: lockhistory.Held, Mode: lockhistory.Semaphore, Permits: int32(s.permits)})
 		c.Out.Null()
 		return nil
 	}
@@ -125,7 +125,7 @@ func (s *semCall) acquire(c *Ctx) (token int64, grant lockGrant, err error) {
 		}
 	}
 	token = s.take(c, v, edit, lacking)
-	return token, lockGrant{token: token, counted: lacking > 0, note: c.DB.Note(s.key), permits: lacking}, nil
+	return token, lockGrant{token: token, counted: lacking > 0, record: c.DB.LockRecord(s.key), permits: lacking}, nil
 }
 
 // admits reports whether so many permits are available to the call. A waiter for more than there are hears of
@@ -178,19 +178,19 @@ func (s *semCall) take(c *Ctx, v lockView, edit store.HashEdit, permits int64) (
 	moveLease(c.DB, s.key, s.owner, endMS, v, edit)
 	confirmed := uint64(0)
 	if permits == 0 {
-		confirmed = c.DB.Note(s.key)
+		confirmed = c.DB.LockRecord(s.key)
 	}
-	note := c.Host.HeldShare(c, s.key, s.owner, has.token, has.watched, confirmed)
+	record := c.Host.HeldShare(c, s.key, s.owner, has.token, has.watched, confirmed)
 	if permits == 0 { // what was given over another connection is not to be given back: see giveBack
 		lock := c.DB.EditHash(s.key)
-		lock.SetNote(note)
+		lock.SetLockRecord(record)
 		c.Host.Confirmed(c, s.key, s.owner, has.token)
 		c.Notify(keyevent.Generic, "renew", s.key)
 	} else {
 		c.Notify(keyevent.Generic, "acquire", s.key)
 	}
 	e.Token = has.token
-	c.record(s.key, s.owner, e)
+	c.RecordEvent(s.key, s.owner, e)
 	return has.token
 }
 
@@ -226,7 +226,7 @@ func (w *WaitingLock) givePermitsBack(c *Ctx) {
 		return
 	}
 	s, g := w.semaphore(c), (*w.grants)[0]
-	if !g.canBeGivenBack(c.DB.Note(s.key)) {
+	if !g.canBeGivenBack(c.DB.LockRecord(s.key)) {
 		return
 	}
 	v, edit, err := openSemaphore(c.DB, s.key, s.owner)

@@ -56,7 +56,7 @@ func releasePermits(c *Ctx, key, owner []byte, v lockView, edit store.HashEdit, 
 	if has.shared > 0 {
 		e.Reason = lockhistory.Partly
 	}
-	c.record(key, owner, e)
+	c.RecordEvent(key, owner, e)
 	if has.shared > 0 {
 		edit.Update(owner, has.append(c.names[0][:0]))
 		c.Notify(keyevent.Generic, "release", key)

@@ -15,7 +15,8 @@ import (
 //
 //   - with an exclusive hold it gets either kind at once, and keeps its token;
 //   - with a shared one it gets another at once, and an exclusive one as soon as it is the only holder,
-//     before all who wait (two that want that wait for each other: a circle). It is then a new exclusive
+//     before all who wait (two that want that wait for each other: a deadlock cycle). It is then a new
+//     exclusive
 //     holder, so it gets a new token.
 //
 // UNLOCK gives back an exclusive hold first: what is left is the downgrade. With SHARED it gives back a
@@ -150,16 +151,16 @@ func (l *lockCall) takeView(c *Ctx, key []byte, v lockView, edit store.HashEdit,
 	moveLease(c.DB, key, l.owner, endMS, v, edit)
 	if was != 0 && s.token != was {
 		c.Host.ReleasedShare(c, key, l.owner, true) // it is another hold now, and none was lost
-		c.record(key, l.owner, LockEvent{Kind: lockhistory.Released, Reason: lockhistory.Upgraded, Mode: lockhistory.Shared, Token: was})
+		c.RecordEvent(key, l.owner, LockEvent{Kind: lockhistory.Released, Reason: lockhistory.Upgraded, Mode: lockhistory.Shared, Token: was})
 	}
 	confirmed := uint64(0)
 	if !counts {
-		confirmed = c.DB.Note(key)
+		confirmed = c.DB.LockRecord(key)
 	}
-	note := c.Host.HeldShare(c, key, l.owner, s.token, s.watched, confirmed)
+	record := c.Host.HeldShare(c, key, l.owner, s.token, s.watched, confirmed)
 	if !counts { // what was given over another connection is not to be given back: see giveBack
 		lock := c.DB.EditHash(key)
-		lock.SetNote(note)
+		lock.SetLockRecord(record)
 		c.Host.Confirmed(c, key, l.owner, s.token)
 	}
 	e := LockEvent{Kind: lockhistory.Granted, Mode: l.mode(), Token: s.token}
@@ -172,7 +173,7 @@ func (l *lockCall) takeView(c *Ctx, key []byte, v lockView, edit store.HashEdit,
 		}
 		c.Notify(keyevent.Generic, "relock", key)
 	}
-	c.record(key, l.owner, e)
+	c.RecordEvent(key, l.owner, e)
 	return s.token, was, fresh
 }
 
@@ -200,7 +201,7 @@ func moveLease(db *store.DB, key, owner []byte, endMS int64, v lockView, edit st
 	alone := v.owners == 1 && v.mine.held()
 	switch {
 	case v.byScript:
-		settleShares(db, key, edit)
+		updateShares(db, key, edit)
 	case !alone && wasMS == keyMS && endMS < keyMS:
 		endWithLast(db, key, edit)
 	// plant:key-lease
@@ -243,11 +244,11 @@ func releaseShare(c *Ctx, key, owner []byte, v lockView, edit store.HashEdit, sh
 			e.Reason = lockhistory.Partly
 		}
 		edit.Update(owner, s.append(c.names[0][:0]))
-		c.record(key, owner, e)
+		c.RecordEvent(key, owner, e)
 		c.Notify(keyevent.Generic, "unlock", key)
 		return 0
 	}
-	c.record(key, owner, e)
+	c.RecordEvent(key, owner, e)
 	if v.owners == 1 {
 		tell := tellOne
 		if v.exclusive {
@@ -323,7 +324,7 @@ func (r *renewCall) holder(c *Ctx, v lockView, edit store.HashEdit) {
 	}
 	moveLease(c.DB, r.key, r.owner, r.endMS, v, edit)
 	c.Host.Confirmed(c, r.key, r.owner, v.mine.token)
-	c.record(r.key, r.owner, LockEvent{Kind: lockhistory.Renewed, Mode: v.modeOf(), Token: v.mine.token})
+	c.RecordEvent(r.key, r.owner, LockEvent{Kind: lockhistory.Renewed, Mode: v.modeOf(), Token: v.mine.token})
 	c.Notify(keyevent.Generic, "renew", r.key)
 	if r.taken() {
 		c.Host.ReleasedShare(c, r.key, r.owner, false)
@@ -373,7 +374,7 @@ func forcedHolders(c *Ctx, key, owner []byte, permits bool) {
 		case h.Exclusive > 0:
 			e.Mode = lockhistory.Exclusive
 		}
-		c.record(key, h.Owner, e)
+		c.RecordEvent(key, h.Owner, e)
 		return owner == nil
 	})
 }
@@ -387,7 +388,7 @@ func dropShare(c *Ctx, key, owner []byte, v lockView, edit store.HashEdit) {
 	}
 	switch {
 	case v.byScript:
-		settleShares(c.DB, key, edit)
+		updateShares(c.DB, key, edit)
 	case last:
 		endWithLast(c.DB, key, edit)
 	}

@@ -9,13 +9,12 @@ import (
 	"lockserver/store/hash"
 )
 
-// What an RReadWriteLock of Redisson keeps: in the hash the field "mode" with "read" or "write", and a
-// field an owner with its read holds (of a writer, its name with ":write" behind it); and for each read
-// hold a string "{key}:<owner>:rwlock_timeout:<i>" that dies with its lease. Its readers and native ones
-// may stand in one hash. Whoever of its readers leaves reckons the key's deadline anew, from those
-// strings alone, and removes the key if there is none. So the native holders, whose values its scripts
-// take for no numbers, have one reader of that kind to stand for all of them: the field readersField, and
-// its string.
+// What an RReadWriteLock of Redisson keeps: the hash has the field "mode" with "read" or "write", and a field
+// an owner with its read holds. The field of a writer is its name with ":write" behind it. For each read hold
+// there is a string "{key}:<owner>:rwlock_timeout:<i>" that dies with its lease. Its readers and native ones
+// may be in one hash. Each of its readers that leaves computes the key's deadline anew, from those strings
+// alone, and removes the key if there is none. So the native holders, with values that its scripts take for
+// no numbers, have one reader of that kind for all of them. That is the field readersField, and its string.
 const (
 	rwChannel      = "redisson_rwlock"
 	writeSuffix    = ":write"
@@ -67,7 +66,7 @@ func (c *Ctx) adoptReader(key []byte, e store.HashEdit) {
 	if !e.Hash().Has(modeField) {
 		e.Set(modeField, readMode)
 	}
-	settleShares(c.DB, key, e)
+	updateShares(c.DB, key, e)
 }
 
 // timeoutKey appends the name of the string that says how long a reader's hold lasts.
@@ -91,9 +90,9 @@ func scriptsEndMS(db *store.DB, key, reader []byte, holds int64) (endMS int64) {
 	return endMS
 }
 
-// settleShares makes the key's deadline the latest of its holders', once one of them has changed, and keeps
+// updateShares makes the key's deadline the latest of its holders', once one of them has changed, and keeps
 // the reader that stands for the native holders before Redisson's.
-func settleShares(db *store.DB, key []byte, e store.HashEdit) {
+func updateShares(db *store.DB, key []byte, e store.HashEdit) {
 	h := e.Hash()
 	var nativeMS, scriptMS int64
 	natives, scripts := 0, 0

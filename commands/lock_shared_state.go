@@ -9,10 +9,11 @@ import (
 	"lockserver/store/hash"
 )
 
-// A lock that has had a shared holder is a hash of another layout than RLock's. Each owner has a field, whose
-// deadline is that owner's lease; the value has its token and how often it holds the lock in either way. The
+// A lock that has had a shared holder is a hash of another layout than RLock's. Each owner has a field. The
+// field's deadline is that owner's lease; the value has its token and how often it holds the lock in either
+// way. The
 // key's deadline is the latest of the fields'. One more field says how the lock is held, in the words that
-// Redisson has for it: HGET of "mode" answers with it (lockMode), so that the scripts of an RReadWriteLock
+// Redisson has for it. HGET of "mode" answers with it (lockMode), so that the scripts of an RReadWriteLock
 // keep out, or come in beside other readers. What they add to the hash is lock_shared_redisson.go's.
 var (
 	shareField = []byte(store.ShareField)
@@ -157,7 +158,7 @@ func viewShares(h *hash.Hash, owner []byte) (v lockView, err error) {
 }
 
 // lockMode returns the answer for Redisson's scripts when they read the field "mode", which native locks do
-// not have; nil if the hash has it, or is no lock that is held.
+// not have. It returns nil if the hash has it, or is no lock that is held.
 func lockMode(h *hash.Hash) []byte {
 	if h.Has(modeField) {
 		return nil

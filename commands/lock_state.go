@@ -37,7 +37,7 @@ type LockState struct {
 	// exclusively.
 	Shares    int
 	Exclusive bool
-	// Limit is the number of permits of a semaphore, of which Shares owners hold some; 0: it is a lock.
+	// Limit is the number of permits of a semaphore; Shares owners hold some of them. 0: it is a lock.
 	Limit int64
 
 	Owner      []byte

@@ -21,8 +21,8 @@ const (
 	maxIDCount = 100_000
 )
 
-// nextID gives out ids. Two ids of a name differ because no day's count is given twice; They rise because the
-// second does not go back while the server runs, and the count does not go back during the day of that
+// nextID gives out ids. Two ids of a name differ because no day's count is given twice. They rise because
+// the second does not go back while the server runs, and the count does not go back during the day of that
 // second.
 func nextID(c *Ctx) error {
 	a := c.Args()

@@ -71,7 +71,7 @@ func ExtendHolds(db *store.DB, byMS int64) {
 
 // endHold takes back one order with an expired hold. A hold without a held order is only removed.
 func endHold(c *Ctx, voucher, order []byte) error {
-	t := settlement{voucher: voucher, order: order}
+	t := pendingOrder{voucher: voucher, order: order}
 	var err error
 	if t.sale, err = findSale(c, voucher); err != nil {
 		return err

@@ -121,8 +121,8 @@ func writeGroupFull(c *Ctx, s *stream.Stream, g *stream.Group, count int64) {
 
 // givenBack counts the entries that XNACK has given back and that have not been claimed since.
 func givenBack(g *stream.Group) (n int64) {
-	if nobody := g.Consumer(nil); nobody != nil {
-		g.PendingOf(nobody, stream.ID{}, func(p stream.Pending) bool {
+	if unowned := g.Consumer(nil); unowned != nil {
+		g.PendingOf(unowned, stream.ID{}, func(p stream.Pending) bool {
 			if p.DeliveredMS == 0 {
 				n++
 			}

@@ -75,7 +75,7 @@ func TestClaimWaits(t *testing.T) {
 	require.Equal(t, `[["s" [["2-0" ["f" "v"]]]]]`, f.client(2).answer().String())
 	f.retries = nil
 	require.Zero(t, f.client(2).do("XREADGROUP", "GROUP", "g", "b", "BLOCK", "0", "STREAMS", "s", ">"))
-	require.Empty(t, f.retries, "nobody has asked for it")
+	require.Empty(t, f.retries, "it was not asked for")
 }
 
 // The journal sees claims, as a plain Redis understands them.

@@ -44,30 +44,30 @@ func left(f *fixture) string {
 // From the documentation of XDELEX, XACKDEL, XTRIM and XADD of Redis 8.2; the oracle is older. Each case
 // begins with 1-0 to 4-0; both groups have 1-0 to 3-0 pending.
 func TestStreamRefs(t *testing.T) {
-	const nobodyActed = "1-0 2-0 3-0 4-0 | 1-0 2-0 3-0 | 1-0 2-0 3-0"
+	const noneActed = "1-0 2-0 3-0 4-0 | 1-0 2-0 3-0 | 1-0 2-0 3-0"
 	for _, c := range []struct{ before, call, reply, left string }{
 		{"", "XDELEX s IDS 2 1-0 9-0", "[1 -1]", "2-0 3-0 4-0 | 1-0 2-0 3-0 | 1-0 2-0 3-0"},
 		{"", "XDELEX s keepref ids 1 1", "[1]", "2-0 3-0 4-0 | 1-0 2-0 3-0 | 1-0 2-0 3-0"},
 		{"", "XDELEX s DELREF IDS 2 1-0 9-0", "[1 -1]", "2-0 3-0 4-0 | 2-0 3-0 | 2-0 3-0"},
 		{"", "XDELEX s IDS 1 2-0 DELREF", "[1]", "1-0 3-0 4-0 | 1-0 3-0 | 1-0 3-0"},
 		{"XDEL s 1", "XDELEX s DELREF IDS 1 1-0", "[-1]", "2-0 3-0 4-0 | 2-0 3-0 | 2-0 3-0"},
-		{"", "XDELEX s ACKED IDS 3 1-0 4-0 0-1", "[2 2 -1]", nobodyActed},
+		{"", "XDELEX s ACKED IDS 3 1-0 4-0 0-1", "[2 2 -1]", noneActed},
 		{"XACK s g 1", "XDELEX s ACKED IDS 1 1-0", "[2]", "1-0 2-0 3-0 4-0 | 2-0 3-0 | 1-0 2-0 3-0"},
 		{"XACK s g 1,XACK s h 1", "XDELEX s ACKED IDS 1 1-0", "[1]", "2-0 3-0 4-0 | 2-0 3-0 | 2-0 3-0"},
-		{"", "XDELEX none IDS 2 1-0 x", "[-1 -1]", nobodyActed},
+		{"", "XDELEX none IDS 2 1-0 x", "[-1 -1]", noneActed},
 
 		{"", "XACKDEL s g IDS 2 1-0 4-0", "[1 -1]", "2-0 3-0 4-0 | 2-0 3-0 | 1-0 2-0 3-0"},
 		{"", "XACKDEL s g DELREF IDS 1 1-0", "[1]", "2-0 3-0 4-0 | 2-0 3-0 | 2-0 3-0"},
 		{"", "XACKDEL s g ACKED IDS 2 1-0 2-0", "[2 2]", "1-0 2-0 3-0 4-0 | 3-0 | 1-0 2-0 3-0"},
 		{"XACK s g 1", "XACKDEL s h ACKED IDS 2 1-0 2-0", "[1 2]", "2-0 3-0 4-0 | 2-0 3-0 | 3-0"},
 		{"XDEL s 1", "XACKDEL s g IDS 1 1-0", "[1]", "2-0 3-0 4-0 | 2-0 3-0 | 1-0 2-0 3-0"},
-		{"", "XACKDEL s none IDS 2 1-0 x", "[-1 -1]", nobodyActed},
-		{"", "XACKDEL none g IDS 1 1-0", "[-1]", nobodyActed},
+		{"", "XACKDEL s none IDS 2 1-0 x", "[-1 -1]", noneActed},
+		{"", "XACKDEL none g IDS 1 1-0", "[-1]", noneActed},
 
 		{"", "XTRIM s MAXLEN 2 KEEPREF", "2", "3-0 4-0 | 1-0 2-0 3-0 | 1-0 2-0 3-0"},
 		{"", "XTRIM s DELREF MAXLEN 2", "2", "3-0 4-0 | 3-0 | 3-0"},
 		{"", "XTRIM s MINID = 3 DELREF", "2", "3-0 4-0 | 3-0 | 3-0"},
-		{"", "XTRIM s MAXLEN 0 ACKED", "0", nobodyActed},
+		{"", "XTRIM s MAXLEN 0 ACKED", "0", noneActed},
 		{"XACK s g 1 3,XACK s h 1 3", "XTRIM s MAXLEN 0 ACKED", "2", "2-0 4-0 | 2-0 | 2-0"},
 		{"XACK s g 1 3,XACK s h 1 3", "XTRIM s MAXLEN 3 ACKED", "1", "2-0 3-0 4-0 | 2-0 | 2-0"},
 		{"XACK s g 2 3,XACK s h 2 3", "XTRIM s MINID 3 ACKED", "1", "1-0 3-0 4-0 | 1-0 | 1-0"},

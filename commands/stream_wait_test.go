@@ -93,7 +93,7 @@ var waitScenes = []struct{ name, script string }{
 		2 XREAD BLOCK 0 COUNT 1 STREAMS s t 0 0
 		1 EVAL redis.call('XADD','t','1','a','b');redis.call('XADD','s','1','a','b');redis.call('XADD','s','2','a','b') 0 => $nil
 		2 => [["s" [["1-0" ["a" "b"]]]] ["t" [["1-0" ["a" "b"]]]]]`},
-	{"what is trimmed away at once wakes nobody", `
+	{"what is trimmed away at once wakes no waiter", `
 		2 XREAD BLOCK 0 STREAMS s 0
 		1 XADD s MAXLEN 0 1 a b => "1-0"
 		2 waits

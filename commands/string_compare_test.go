@@ -13,8 +13,8 @@ func TestStringCompareScript(t *testing.T) {
 	playDocumented(t, "testdata/string_compare.script", StringRows, KeyRows)
 }
 
-// A comparison has no effect of its own: the journal gets only SET and DEL (Redis' string.tcl: "DELEX
-// propagate as DEL command to replica", "DELEX does not propagate when condition not met").
+// A comparison has no effect of its own: the journal gets only SET and DEL. Redis' string.tcl has "DELEX
+// propagate as DEL command to replica" and "DELEX does not propagate when condition not met".
 func TestStringCompareEffects(t *testing.T) {
 	f := newStrings(t)
 	at := fmt.Sprint(f.nowMS + 5000)

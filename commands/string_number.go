@@ -53,8 +53,8 @@ func addInt(c *Ctx, key []byte, n int64) error {
 	if !ok {
 		return ErrOverflow
 	}
-	var room [20]byte
-	text := strconv.AppendInt(room[:0], sum, 10)
+	var digits [20]byte
+	text := strconv.AppendInt(digits[:0], sum, 10)
 	c.DB.UpdateString(key, text, store.KeepTTL)
 	c.Notify(keyevent.String, "incrby", key) // DECR, too
 	c.Out.Digits(text)

@@ -88,9 +88,9 @@ func TestKeyPositionsAllocateNothing(t *testing.T) {
 	table := redisTable(t)
 	args := words("xread", "count", "1", "streams", "a", "b", "0", "0")
 	row := table.Lookup(args[0])
-	var room [8]int
+	var array [8]int
 	require.Zero(t, testing.AllocsPerRun(100, func() {
-		if p, err := table.KeyPositions(row, args, room[:0]); err != nil || len(p) != 2 {
+		if p, err := table.KeyPositions(row, args, array[:0]); err != nil || len(p) != 2 {
 			t.Fatal(p, err)
 		}
 	}))

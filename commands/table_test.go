@@ -95,7 +95,7 @@ func TestRowsAreCopied(t *testing.T) {
 	first.Rows()[0].Args[0].Args[0].Name = "changed"
 	require.Equal(t, "s", rows[0].Args[0].Args[0].Name)
 	require.Equal(t, "s", second.Rows()[0].Args[0].Args[0].Name)
-	require.Empty(t, rows[0].FullName(), "what is derived stands in the table's copy")
+	require.Empty(t, rows[0].FullName(), "what is derived is in the table's copy")
 }
 
 func TestLookup(t *testing.T) {

@@ -313,7 +313,7 @@ func (o *keyObserver) DatabaseChanged(db int) {
 	o.ready = append(o.ready, changedKey{db: db, all: true})
 }
 
-// fakeHost is the part of a fixture that is a Host.
+// fakeHost is the part of a fixture that is Services.
 type fakeHost struct {
 	parked    []*parkedWait
 	trying    *parkedWait // the wait that tries now
@@ -360,7 +360,7 @@ func (h *fakeHost) NextToken(floor int64) int64 {
 	return h.lastToken
 }
 
-func (h *fakeHost) Held(c *Ctx, key, owner []byte, token int64, renewed bool, _ uint64) (note uint64) {
+func (h *fakeHost) Held(c *Ctx, key, owner []byte, token int64, renewed bool, _ uint64) (record uint64) {
 	if !renewed {
 		h.StopRenewing(c, key)
 		return uint64(c.Session.ID())
@@ -420,7 +420,7 @@ func (h *fakeHost) Confirmed(*Ctx, []byte, []byte, int64) {}
 
 func (h *fakeHost) StopRenewing(_ *Ctx, key []byte) { delete(h.renewals, string(key)) }
 
-func (h *fakeHost) HeldShare(c *Ctx, key, owner []byte, token int64, renewed bool, was uint64) (note uint64) {
+func (h *fakeHost) HeldShare(c *Ctx, key, owner []byte, token int64, renewed bool, was uint64) (record uint64) {
 	return h.Held(c, append(append(Clone(key), ' '), owner...), owner, token, renewed, was)
 }
 

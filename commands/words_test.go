@@ -16,7 +16,7 @@ func TestWords(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	sizes := []int{0, 1, 63, 64, 65, 127, 128, 8191, 8192, 16384, 1 << 21}
 	var argv [][]byte
-	var room []byte
+	var buf []byte
 	for range 300 {
 		want := make([][]byte, rng.IntN(9))
 		total := 0
@@ -37,7 +37,7 @@ func TestWords(t *testing.T) {
 		w := PackWords(want)
 		require.Equal(t, total, w.Bytes())
 		require.LessOrEqual(t, len(w), total+5*len(want))
-		argv, room = w.Append(argv[:0], room)
+		argv, buf = w.Append(argv[:0], buf)
 		require.Len(t, argv, len(want))
 		for i, word := range want {
 			require.True(t, string(word) == string(argv[i]), "word %d of %d bytes", i, len(word))
@@ -45,7 +45,7 @@ func TestWords(t *testing.T) {
 			require.True(t, w.At(w.Find(word)) == string(word))
 		}
 		own := w.Argv()
-		clear(room)
+		clear(buf)
 		require.Len(t, own, len(want))
 		for i, word := range want {
 			require.True(t, string(word) == string(own[i]))
@@ -56,8 +56,8 @@ func TestWords(t *testing.T) {
 	var w Words
 	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { w = PackWords(call) }), 1.0)
 	require.Zero(t, testing.AllocsPerRun(100, func() { _ = w.At(w.Find(call[1])) }))
-	argv, room = make([][]byte, 0, 8), make([]byte, 0, 128)
-	require.Zero(t, testing.AllocsPerRun(100, func() { argv, room = w.Append(argv[:0], room) }))
+	argv, buf = make([][]byte, 0, 8), make([]byte, 0, 128)
+	require.Zero(t, testing.AllocsPerRun(100, func() { argv, buf = w.Append(argv[:0], buf) }))
 }
 
 // Each of the words that have a number is found, and takes one byte.

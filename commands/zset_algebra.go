@@ -11,8 +11,8 @@ import (
 	"lockserver/store/zset"
 )
 
-// operand is an input of ZUNION and the like: a sorted set, or a set, whose members all have the score
-// 1. Both are nil for a missing key.
+// operand is an input of ZUNION and the like: a sorted set, or a set. All members of a set have the score 1.
+// Both are nil for a missing key.
 type operand struct {
 	z      *zset.ZSet
 	s      *set.Set

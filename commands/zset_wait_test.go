@@ -112,7 +112,7 @@ var zsetWaitScenes = []struct{ name, script string }{
 		1 ZADD k inf b => 1
 		2 => ["k" "b" "inf"]
 		2 PING => +PONG`},
-	{"a change that leaves nothing wakes nobody", `
+	{"a change that leaves nothing wakes no waiter", `
 		2 BZPOPMIN z 0
 		1 ZADD z XX 1 a => 0
 		1 ZREM z a => 0

@@ -36,11 +36,11 @@ type LoadOptions struct {
 	// Functions is given the code of the function libraries, in the order of the file, before the first key.
 	// Its error ends the load. nil: they are passed over.
 	Functions func(code [][]byte) error
-	// Warn, if not nil, is told what the file says that is not so and was put right, and what was passed
-	// over.
+	// Warn, if not nil, is called with each wrong statement of the file that was put right, and with what
+	// was skipped.
 	Warn func(text string)
-	// Overdue, if not nil, is told what was left out because its time had come: a field of a hash, or, with a
-	// nil field, the key. The slices are valid during the call.
+	// Overdue, if not nil, is called with what was left out because its time had come: a field of a hash,
+	// or, with a nil field, the key. The slices are valid during the call.
 	Overdue func(db int, key, field []byte)
 	// EachKey, if not nil, is called before each key. Its error ends the load.
 	EachKey func() error
@@ -298,7 +298,7 @@ func seeDead(st *store.Store, e *rdb.Entry) {
 // errExpired says that the times of all fields of a hash had come.
 var errExpired = errors.New("persistence: every field of the hash is overdue")
 
-// loadHash reads a hash; fields whose time has come are not kept.
+// loadHash reads a hash; fields with a deadline in the past are not kept.
 func loadHash(st *store.Store, e *rdb.Entry, o *LoadOptions) (*hash.Hash, error) {
 	h := st.NewHash(e.Key)
 	for f, ok := e.NextField(); ok; f, ok = e.NextField() {

@@ -36,8 +36,8 @@ type SaveOptions struct {
 	Breathe func(keys int)
 }
 
-// History is a position in a replication history: the name of the history, the number of bytes before the
-// position, and the database of the commands after it (-1: they begin with SELECT).
+// History is a position in a replication history. It has the name of the history, the number of bytes before
+// the position, and the database of the commands after it (-1: they begin with SELECT).
 type History struct {
 	ID     string
 	Offset int64

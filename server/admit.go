@@ -129,14 +129,14 @@ func (s *session) admitFull(row *commands.Row, flags commands.Flags) error {
 	if !s.authenticated || s.executor.durable.Loading() {
 		return nil
 	}
-	room := s.executor.evict()
-	if len(s.inbox) > 0 && !s.condemned { // what it may hear of the keys that went comes before the reply
+	freed := s.executor.evict()
+	if len(s.inbox) > 0 && !s.terminated { // what it may hear of the keys that went comes before the reply
 		s.takeInbox()
 	}
 	switch {
-	case s.condemned: // by the events of what was evicted: its last command has been run
+	case s.terminated: // by the events of what was evicted: its last command has been run
 		return commands.ErrOutOfMemory
-	case room:
+	case freed:
 		s.executor.beganFull = false
 		return nil
 	}
@@ -268,7 +268,7 @@ func (ex *executor) hold(reason *bool, on bool) {
 // refused, with err, need not.
 func (ex *executor) holds(s *session, row *commands.Row, err error, argv [][]byte) bool {
 	if err != nil || !ex.pauses(s, row, argv) {
-		ex.letGo(s)
+		ex.resume(s)
 		return false
 	}
 	if !s.held {
@@ -278,8 +278,8 @@ func (ex *executor) holds(s *session, row *commands.Row, err error, argv [][]byt
 	return true
 }
 
-// letGo ends that a session is held; it does nothing if it is not.
-func (ex *executor) letGo(s *session) {
+// resume ends that a session is held; it does nothing if it is not.
+func (ex *executor) resume(s *session) {
 	if s.held {
 		s.held = false
 		ex.pausing.held = slices.DeleteFunc(ex.pausing.held, func(other *session) bool { return other == s })

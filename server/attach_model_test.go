@@ -48,7 +48,7 @@ type modelConn struct {
 	*testkit.Client
 	owners   []string // that it is attached to
 	prefixes []string // of owners
-	told     []string // what it is to hear, in any order
+	expected []string // what it is to hear, in any order
 }
 
 type modelLock struct {
@@ -86,9 +86,9 @@ func (m *attachModel) do(c *modelConn, args ...string) resp.Value {
 }
 
 func (m *attachModel) hear(c *modelConn, v resp.Value) {
-	i := slices.Index(c.told, v.String())
-	require.GreaterOrEqual(m.t, i, 0, "%s: told %s instead of %v", m.last, v, c.told)
-	c.told = slices.Delete(c.told, i, i+1)
+	i := slices.Index(c.expected, v.String())
+	require.GreaterOrEqual(m.t, i, 0, "%s: got %s instead of %v", m.last, v, c.expected)
+	c.expected = slices.Delete(c.expected, i, i+1)
 }
 
 func (m *attachModel) lose(key, reason string) {
@@ -98,15 +98,15 @@ func (m *attachModel) lose(key, reason string) {
 		switch yes, byPrefix := c.keeps(l.owner); {
 		case reason == "" || !yes:
 		case byPrefix:
-			c.told = append(c.told, fmt.Sprintf(`>["lock-lost" %q %d %q %q]`, key, l.token, reason, l.owner))
+			c.expected = append(c.expected, fmt.Sprintf(`>["lock-lost" %q %d %q %q]`, key, l.token, reason, l.owner))
 		default:
-			c.told = append(c.told, fmt.Sprintf(`>["lock-lost" %q %d %q]`, key, l.token, reason))
+			c.expected = append(c.expected, fmt.Sprintf(`>["lock-lost" %q %d %q]`, key, l.token, reason))
 		}
 	}
 }
 
 // Brings the ends of leases up to date when a connection that keeps locks comes or goes.
-func (m *attachModel) settle() {
+func (m *attachModel) update() {
 	for key, l := range m.locks {
 		lives := l.by != nil || slices.ContainsFunc(m.conns, func(c *modelConn) bool {
 			yes, _ := c.keeps(l.owner)
@@ -193,7 +193,7 @@ func (m *attachModel) step() {
 			}
 		}
 	}
-	m.settle()
+	m.update()
 }
 
 // prefixed reports whether a connection is attached to a prefix.
@@ -259,6 +259,6 @@ func (m *attachModel) check() {
 	}
 	for _, c := range m.conns {
 		m.do(c, "PING")
-		require.Empty(m.t, c.told, "%s: is told nothing", m.last)
+		require.Empty(m.t, c.expected, "%s: gets nothing", m.last)
 	}
 }

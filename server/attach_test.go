@@ -18,7 +18,7 @@ var attachScripts = []struct{ name, text string }{
 		close A
 		+10m
 		B UNLOCK k a TOKEN token:1 -> 1`},
-	{"and ends when nobody is left", `
+	{"and ends when no connection is left", `
 		B LOCK.ATTACH a -> 0
 		A LOCK k a -> token
 		close A
@@ -38,7 +38,7 @@ var attachScripts = []struct{ name, text string }{
 		close A
 		+31s
 		D EXISTS k -> 0`},
-	{"whoever attaches within the lease has lost nothing", `
+	{"an owner that attaches within the lease has lost nothing", `
 		A LOCK k a -> token=1
 		A LOCK l a -> token=2
 		A SELECT 1 -> +OK
@@ -184,8 +184,8 @@ var attachScripts = []struct{ name, text string }{
 		A EXEC -> [1 1]`},
 }
 
-// lossScripts are what attached connections are told. A is attached and speaks version 3, C does something;
-// each ends with a PING that shows that A was told nothing else.
+// lossScripts are the messages of attached connections. A is attached and speaks version 3, C does
+// something; each ends with a PING that shows that A got no other message.
 var lossScripts = []struct{ name, text string }{
 	{"what the owner releases itself", `
 		C LOCK k a -> token
@@ -291,7 +291,7 @@ var lossScripts = []struct{ name, text string }{
 		A <- >["lock-lost" "k" token:1 "expired"]
 		B <- ["message" "__lock__:a" "lock-lost k token:1 expired"]
 		D LOCK.DETACH a -> 0`},
-	{"whoever is attached to a prefix gets the owner, too", `
+	{"a connection attached to a prefix gets the owner, too", `
 		B HELLO 3 -> {"server":"redis" "version":"7.4.1" "proto":3 "id":2 "mode":"standalone" "role":"master" "modules":[]}
 		B LOCK.ATTACH PREFIX program1 -> 0
 		A LOCK.ATTACH program1:a -> 0
@@ -307,7 +307,7 @@ var lossScripts = []struct{ name, text string }{
 		A <- >["lock-lost" "k" token:2 "deleted" "program1:a"]
 		B <- >["lock-lost" "k" token:2 "deleted" "program1:a"]
 		B PING -> +PONG`},
-	{"who has detached is told no more", `
+	{"a detached connection gets no more", `
 		C LOCK k a -> token
 		A LOCK.DETACH a -> 1
 		C DEL k -> 1`},
@@ -328,7 +328,7 @@ func TestLosses(t *testing.T) {
 	}
 }
 
-// What DEBUG RELOAD takes away it brings back: nobody lost anything.
+// What DEBUG RELOAD takes away it brings back: no lock was lost.
 func TestReloadIsNoLoss(t *testing.T) {
 	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))

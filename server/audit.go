@@ -128,7 +128,7 @@ func auditCommand(c *commands.Ctx, name string, secrets findSecrets) {
 	if !ok || s.isMaster || onlyReads(name, c.Argv) {
 		return
 	}
-	if _, replayed := s.conn.(nobody); replayed {
+	if _, replayed := s.conn.(noConn); replayed {
 		return
 	}
 	ex := s.executor

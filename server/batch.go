@@ -14,45 +14,45 @@ type batch struct {
 	slots    [batchCommands]int           // where these probably are
 	ahead    bool                         // slots are known, of the commands that have keys in their order
 	out      []byte                       // memory for replies
-	rooms    rooms                        // of a loop, where out comes from
+	buffers  buffers                      // of a loop, where out comes from
 }
 
 // A loop holds these buffers for replies until the end of a round, and then uses them again.
-type rooms struct {
+type buffers struct {
 	loop       bool // the batch is a loop's: what it sends may be held
 	free, used [][]byte
 }
 
 const (
-	roomBytes = 32 << 10
-	mostRooms = 16
+	bufferBytes = 32 << 10
+	mostBuffers = 16
 )
 
 // next is a piece for the replies that come; nil if the batch is no loop's.
-func (r *rooms) next() []byte {
+func (r *buffers) next() []byte {
 	if !r.loop {
 		return nil
 	}
-	var room []byte
+	var buf []byte
 	if n := len(r.free); n > 0 {
-		room, r.free = r.free[n-1], r.free[:n-1]
+		buf, r.free = r.free[n-1], r.free[:n-1]
 	} else {
-		room = make([]byte, 0, roomBytes)
+		buf = make([]byte, 0, bufferBytes)
 	}
-	r.used = append(r.used, room)
-	return room
+	r.used = append(r.used, buf)
+	return buf
 }
 
 // Recycle implements transport.Scratch.
 func (b *batch) Recycle() {
 	b.out = nil
-	r := &b.rooms
+	r := &b.buffers
 	r.free = append(r.free, r.used...)
 	clear(r.used)
 	r.used = r.used[:0]
-	if len(r.free) > mostRooms {
-		clear(r.free[mostRooms:])
-		r.free = r.free[:mostRooms]
+	if len(r.free) > mostBuffers {
+		clear(r.free[mostBuffers:])
+		r.free = r.free[:mostBuffers]
 	}
 }
 
@@ -66,7 +66,7 @@ func (b *batch) Trim(most int) {
 // reuse takes back the memory of a reply, or the rest behind it if the reply is still to be written.
 func (b *batch) reuse(out []byte, held bool) {
 	switch {
-	case held && cap(out)-len(out) >= max(leastRoom, len(out)): // the next reply may be as long
+	case held && cap(out)-len(out) >= max(leastSpace, len(out)): // the next reply may be as long
 		b.out = out[len(out):]
 	case held || cap(out) > batchOutput:
 		b.out = nil
@@ -75,8 +75,8 @@ func (b *batch) reuse(out []byte, held bool) {
 	}
 }
 
-// leastRoom is the size of the smallest reply buffer that is worth keeping.
-const leastRoom = 1 << 10
+// leastSpace is the size of the smallest reply buffer that is worth keeping.
+const leastSpace = 1 << 10
 
 // decode fills the batch with at most that many commands; more says that there may be
 // another whole one behind them.
@@ -188,4 +188,4 @@ const (
 )
 
 // forget drops what a batch holds, except the buffers that may still be sent from.
-func (b *batch) forget() { *b = batch{rooms: b.rooms} }
+func (b *batch) forget() { *b = batch{buffers: b.buffers} }

@@ -32,7 +32,7 @@ func (ex *executor) open(c transport.Conn, p transport.Peer) (s *session, refusa
 	ex.lastID++
 	now := ex.clock.NowUS()
 	s = &session{executor: ex, conn: c, id: ex.lastID, db: ex.store.DB(0)}
-	s.info = clientInfo{addr: peerText(p.Local, p.Remote), localAddr: addrText(p.Local), fd: p.FD, createdUS: now, strangerUS: now, lastUS: now}
+	s.info = clientInfo{addr: peerText(p.Local, p.Remote), localAddr: addrText(p.Local), fd: p.FD, createdUS: now, unauthSinceUS: now, lastUS: now}
 	s.place = ex.group.PlaceOf(p.Local)
 	s.out.Proto = 2
 	c.Attach(s)
@@ -66,7 +66,7 @@ func (s *session) Close() {
 		touched = ex.end()
 	}
 	ex.mu.Unlock()
-	kick(touched, nil)
+	wakeAll(touched, nil)
 }
 
 // isHTTP reports whether a word that is no command begins a line of HTTP. A web page can make a browser send
@@ -79,7 +79,7 @@ func (s *session) refuseHTTP() {
 	s.executor.log.Warn("possible attack: a browser was made to send HTTP to this port; the connection is closed",
 		"client", s.id, "address", s.info.addr)
 	// plant:refuse-http
-	s.executor.condemn(s)
+	s.executor.terminate(s)
 }
 
 // How the server ends a session by its own will: its client takes too little of its output, was idle for too
@@ -91,15 +91,15 @@ func (s *session) refuseHTTP() {
 //
 // At first the session is only marked. From then on nothing is sent to it, no further command of it runs, and
 // it is not found among the clients; the command that is running goes on to its end. When the unit is over,
-// and before any waiter is served, endCondemned ends all sessions that were marked in it, one after the
+// and before any waiter is served, endTerminated ends all sessions that were marked in it, one after the
 // other. While a script is busy its unit goes on, and so they wait; an owner that comes meanwhile closes its
 // session itself.
 
-// endCondemned ends the marked sessions. It runs between units' ends and their waiters, never inside of a
+// endTerminated ends the marked sessions. It runs between units' ends and their waiters, never inside of a
 // command.
-func (ex *executor) endCondemned() {
-	for i := 0; i < len(ex.condemned); i++ { // taking back a grant may mark more
-		if s := ex.condemned[i]; !s.dead {
+func (ex *executor) endTerminated() {
+	for i := 0; i < len(ex.terminated); i++ { // taking back a grant may mark more
+		if s := ex.terminated[i]; !s.dead {
 			s.leave()
 			if w := s.granted; w != nil { // it was never sent
 				s.granted = nil
@@ -109,8 +109,8 @@ func (ex *executor) endCondemned() {
 			s.conn.HangUp() // its owner closes it when it finds the connection shut
 		}
 	}
-	clear(ex.condemned)
-	ex.condemned = ex.condemned[:0]
+	clear(ex.terminated)
+	ex.terminated = ex.terminated[:0]
 }
 
 // leave takes a session out of everything in which others could meet it. It may be done more than once. Its
@@ -131,7 +131,7 @@ func (s *session) leave() {
 	s.unsubscribeAll()
 	ex.leaveTracking(s)
 	s.stopMonitoring()
-	ex.letGo(s)
+	ex.resume(s)
 	ex.timers.stop(&s.soft.timer)
 	ex.detachAll(s)
 	ex.leavePlaces(s)

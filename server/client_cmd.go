@@ -162,7 +162,7 @@ func clientUnblock(c *commands.Ctx) error {
 		return nil
 	}
 	if other.held {
-		ex.letGo(other)
+		ex.resume(other)
 		other.unblocked = true
 		ex.touch(other)
 	} else if ex.refuseFor(lockhistory.Unblocked); asError {

@@ -64,7 +64,7 @@ func (f *killFilter) kill(me *session) (n int64) {
 		} else if s.isMaster {
 			s.executor.replication.HangUp()
 		} else {
-			s.executor.condemn(s)
+			s.executor.terminate(s)
 			s.unsubscribeAll() // no longer counted among the receivers of a message
 			s.executor.stopTracking(s)
 			s.discard()

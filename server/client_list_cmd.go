@@ -129,7 +129,7 @@ func (s *session) describe(b *strings.Builder, running [][]byte) {
 	}
 	queued, queuedBytes := -1, 0
 	if tx := cmp.Or(s.multi, s.running); tx != nil {
-		queued, queuedBytes = len(tx.queued), len(tx.room)
+		queued, queuedBytes = len(tx.queued), len(tx.text)
 	}
 	var listens [pubsub.Kinds]int
 	if s.subs != nil {
@@ -151,7 +151,7 @@ func (s *session) describe(b *strings.Builder, running [][]byte) {
 		"user=%s redir=%d resp=%d lib-name=%s lib-ver=%s\n",
 		s.id, s.info.addr, s.info.localAddr, s.info.fd, s.info.name, (nowUS-s.info.createdUS)/1_000_000,
 		(nowUS-s.info.lastUS)/1_000_000, s.flags(), s.db.ID(), listens[pubsub.Channel], listens[pubsub.Pattern], listens[pubsub.Shard],
-		queued, len(s.watched), m.input+m.backlog, m.room-min(m.room, m.input), words, queuedBytes,
+		queued, len(s.watched), m.input+m.backlog, m.capacity-min(m.capacity, m.input), words, queuedBytes,
 		cap(s.out.Buf), len(s.out.Buf), len(s.out.Buf), len(s.inbox), s.outputHeld(), s.bytes()+cap(s.out.Buf)+textBytes(running), events, cmd,
 		s.userName(), s.redirection(), s.out.Proto, s.info.libName, s.info.libVersion)
 }

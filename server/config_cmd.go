@@ -186,7 +186,7 @@ func (ex *executor) listenAnew(next *config.Config, names []string) (back func()
 	}, nil
 }
 
-// couldNotListen is what the client is told of an error of transport.Endpoint.Move.
+// couldNotListen is the client's error for one of transport.Endpoint.Move.
 func (ex *executor) couldNotListen(err error, names []string) error {
 	name, reason := named(names, "port", "bind"), "Unable to listen on this port. Check server logs."
 	if failed := (*transport.MoveError)(nil); errors.As(err, &failed) && failed.Secure {

@@ -16,7 +16,7 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// conversation is one of several clients with one server whose clock stands still. A line is one of
+// conversation is one of several clients with one server. The server's clock stands still. A line is one of
 //
 //	A LOCK k a PX 1000 -> token     client A sends a command and gets a reply
 //	B LOCK k b WAIT 0 -> waits      the command is parked
@@ -27,13 +27,13 @@ import (
 //	B sends UNLOCK k b              no reply is expected yet
 //	B pipelines PING ; PING         the same, of several in one write
 //	+500ms                          the clock moves on, and what falls due happens
-//	!500ms                          the clock moves on, and nobody has noticed yet
+//	!500ms                          the clock moves on, and nothing has happened yet
 //	close B                         the client goes
 //	parked 2                        so many commands wait
 //
-// An expected reply is written as resp.Value.String does, or is "token" (any fencing token),
-// "token=x" (the one that x stands for; the first time, x is given it), "token>x" (one above it) or
-// "tokens=x,y" (an array of such). An argument token:x is the one that x stands for, and so it is
+// An expected reply is written as resp.Value.String does. For fencing tokens it is "token" (any), "token=x"
+// (the one that x stands for; the first time, x is given it) or "token>x" (one above it). "tokens=x,y" is an
+// array of such. An argument token:x is the one that x stands for, and so it is
 // inside of a reply; "" is an empty argument. share:x:2:0 is the value of a shared holder with that token, ~
 // is any reply, and "addr" the address of any client.
 type conversation struct {

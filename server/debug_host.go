@@ -9,26 +9,26 @@ import (
 	"lockserver/server/durability"
 )
 
-// This file is debug.Host, the whole of it: what DEBUG asks of the server.
+// This file is debug.Target, the whole of it: what DEBUG asks of the server.
 
 // debugHost is the server as DEBUG of a session sees it.
 type debugHost struct{ session *session }
 
-var _ debug.Host = debugHost{}
+var _ debug.Target = debugHost{}
 
 // debugHostOf is the host of the session that runs a DEBUG.
-func debugHostOf(c *commands.Ctx) debug.Host { return debugHost{sessionOf(c)} }
+func debugHostOf(c *commands.Ctx) debug.Target { return debugHost{sessionOf(c)} }
 
-// Allowed implements debug.Host.
+// Allowed implements debug.Target.
 func (h debugHost) Allowed() bool { return h.session.mayDebug() }
 
-// SetActiveExpiry implements debug.Host.
+// SetActiveExpiry implements debug.Target.
 func (h debugHost) SetActiveExpiry(on bool) { h.session.executor.expiryPaused = !on }
 
-// LetScriptsDebug implements debug.Host.
+// LetScriptsDebug implements debug.Target.
 func (h debugHost) LetScriptsDebug(on bool) { h.session.executor.debugScripts = on }
 
-// EachEvictable implements debug.Host.
+// EachEvictable implements debug.Target.
 func (h debugHost) EachEvictable(f func(bytes int)) bool {
 	ex := h.session.executor
 	if ex.memory.clientLimit == 0 {
@@ -42,13 +42,13 @@ func (h debugHost) EachEvictable(f func(bytes int)) bool {
 	return true
 }
 
-// Log implements debug.Host.
+// Log implements debug.Target.
 func (h debugHost) Log(text string) { h.session.executor.log.Warn(text) }
 
-// Compresses implements debug.Host.
+// Compresses implements debug.Target.
 func (h debugHost) Compresses() bool { return h.session.executor.config.RDBCompression }
 
-// Reload implements debug.Host.
+// Reload implements debug.Target.
 func (h debugHost) Reload(r debug.Reload) error {
 	ex := h.session.executor
 	if ex.durable.Loading() {
@@ -59,7 +59,7 @@ func (h debugHost) Reload(r debug.Reload) error {
 		commands.ErrReload)
 }
 
-// ReloadLog implements debug.Host.
+// ReloadLog implements debug.Target.
 func (h debugHost) ReloadLog() error {
 	ex := h.session.executor
 	switch {
@@ -89,23 +89,23 @@ func (ex *executor) reloaded(err error, refusal error) error {
 	return err
 }
 
-// TrustChecksums implements debug.Host.
+// TrustChecksums implements debug.Target.
 func (h debugHost) TrustChecksums(on bool) { h.session.executor.durable.Trust(on) }
 
-// DelayLog implements debug.Host.
+// DelayLog implements debug.Target.
 func (h debugHost) DelayLog(d time.Duration) { h.session.executor.durable.DelayWrites(d) }
 
-// PauseCron implements debug.Host.
+// PauseCron implements debug.Target.
 func (h debugHost) PauseCron(on bool) { h.session.executor.housePaused = on }
 
-// ChangeReplicationID implements debug.Host.
+// ChangeReplicationID implements debug.Target.
 func (h debugHost) ChangeReplicationID() {
 	ex := h.session.executor
 	ex.log.Info("Changing replication IDs after receiving DEBUG change-repl-id")
 	ex.replication.ChangeID()
 }
 
-// RewriteConfig implements debug.Host.
+// RewriteConfig implements debug.Target.
 func (h debugHost) RewriteConfig() error {
 	ex := h.session.executor
 	if ex.opts.ConfigFile == "" {
@@ -117,13 +117,13 @@ func (h debugHost) RewriteConfig() error {
 	return nil
 }
 
-// EachScript implements debug.Host.
+// EachScript implements debug.Target.
 func (h debugHost) EachScript(f func(sha, body string)) { h.session.executor.scripts.EachScript(f) }
 
-// Script implements debug.Host.
+// Script implements debug.Target.
 func (h debugHost) Script(sha []byte) (body string, ok bool) {
 	return h.session.executor.scripts.Script(sha)
 }
 
-// Crash implements debug.Host: the panic is one that nothing contains.
+// Crash implements debug.Target: the panic is one that nothing contains.
 func (h debugHost) Crash(why string) { h.session.executor.damaged(why) }

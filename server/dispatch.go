@@ -45,7 +45,7 @@ func (ex *executor) runPlain(s *session, row *commands.Row, argv [][]byte) {
 		ex.refuse(s, mark, err)
 	}
 	if len(s.out.Buf)-mark >= ex.gauge.ReplyBytes {
-		ex.noteReply(s, row, argv, mark)
+		ex.logReply(s, row, argv, mark)
 	}
 	s.checkOutput()
 	ex.endUnit()
@@ -113,7 +113,7 @@ func (ex *executor) countMeasured(s *session, row *commands.Row, argv [][]byte, 
 	if err != nil {
 		of.Failed++
 	}
-	ex.noteSlow(s, row, argv, took)
+	ex.logSlow(s, row, argv, took)
 	return err
 }
 
@@ -129,7 +129,7 @@ func (ex *executor) countWaited(w *parkedCall, failed bool) {
 		of.Failed++
 	}
 	if ex.gauge.Timed[w.row.Index()] {
-		ex.noteSlow(w.session, w.row, w.words.Argv(), time.Duration(w.tookNS))
+		ex.logSlow(w.session, w.row, w.words.Argv(), time.Duration(w.tookNS))
 	}
 }
 
@@ -210,7 +210,7 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 		ex.refuse(s, mark, err)
 	}
 	if len(s.out.Buf)-mark >= ex.gauge.ReplyBytes && !s.replies.isMuted() && s.waiter == nil && row != nil {
-		ex.noteReply(s, row, argv, mark)
+		ex.logReply(s, row, argv, mark)
 	}
 	s.afterReply(mark)
 	if s.tracker != nil && s.tracker.Caching && s.waiter == nil {
@@ -245,7 +245,7 @@ func (ex *executor) call(s *session, row *commands.Row, argv [][]byte) (err erro
 	return row.Run(c)
 }
 
-// nested runs a command inside another: see commands.Host.
+// nested runs a command inside another: see commands.Services.
 func (ex *executor) nested(c *commands.Ctx, row *commands.Row, argv [][]byte) error {
 	s := c.Session.(*session)
 	if c.FromScript {
@@ -288,17 +288,17 @@ func (ex *executor) measure(row *commands.Row, run func() error) (took time.Dura
 	return took, err
 }
 
-// noteSlow keeps a command if it took long. For a command that a script has called, s is nil.
-func (ex *executor) noteSlow(s *session, row *commands.Row, argv [][]byte, took time.Duration) {
+// logSlow keeps a command if it took long. For a command that a script has called, s is nil.
+func (ex *executor) logSlow(s *session, row *commands.Row, argv [][]byte, took time.Duration) {
 	us := took.Microseconds()
 	if us < ex.gauge.SlowUS || row.Flags.Has(commands.SkipSlowlog) {
 		return
 	}
-	ex.note(&ex.stats.Slow, s, us, row.Redact(argv))
+	ex.addToLog(&ex.stats.Slow, s, us, row.Redact(argv))
 }
 
 // Adds a command to one of the logs for the operator.
-func (ex *executor) note(log *stats.SlowLog, s *session, figure int64, args [][]byte) {
+func (ex *executor) addToLog(log *stats.SlowLog, s *session, figure int64, args [][]byte) {
 	entry := stats.SlowEntry{AtS: ex.store.NowUS() / 1_000_000, Figure: figure, Args: args}
 	if s != nil {
 		entry.Addr, entry.Name = s.info.addr, s.info.name
@@ -306,22 +306,22 @@ func (ex *executor) note(log *stats.SlowLog, s *session, figure int64, args [][]
 	log.Add(entry)
 }
 
-// noteReply keeps a command with a large reply, which begins at a mark of the output.
-func (ex *executor) noteReply(s *session, row *commands.Row, argv [][]byte, mark int) {
+// logReply keeps a command with a large reply, which begins at a mark of the output.
+func (ex *executor) logReply(s *session, row *commands.Row, argv [][]byte, mark int) {
 	if !row.Flags.Has(commands.SkipSlowlog) {
-		ex.note(&ex.stats.Replies, s, int64(len(s.out.Buf)-mark), row.Redact(argv))
+		ex.addToLog(&ex.stats.Replies, s, int64(len(s.out.Buf)-mark), row.Redact(argv))
 	}
 }
 
-// noteRequests keeps the large ones of a batch.
-func (ex *executor) noteRequests(s *session, batch [][][]byte) {
+// logRequests keeps the large ones of a batch.
+func (ex *executor) logRequests(s *session, batch [][][]byte) {
 	for _, argv := range batch {
 		size := resp.RequestSize(argv)
 		if size < ex.gauge.RequestBytes {
 			continue
 		}
 		if row, err := ex.table.Resolve(argv); err == nil && !row.Flags.Has(commands.SkipSlowlog) {
-			ex.note(&ex.stats.Requests, s, int64(size), row.Redact(argv))
+			ex.addToLog(&ex.stats.Requests, s, int64(size), row.Redact(argv))
 		}
 	}
 }
@@ -332,7 +332,7 @@ func (ex *executor) endBatch(s *session, batch [][][]byte) {
 	us := ex.clock.NowUS() - ex.store.NowUS()
 	ex.stats.Traffic.Batch(us)
 	if s.mostInput >= g.RequestBytes {
-		ex.noteRequests(s, batch)
+		ex.logRequests(s, batch)
 	}
 	if us >= stats.HeldUS {
 		ex.reportHeld(s, batch, us)
@@ -341,7 +341,7 @@ func (ex *executor) endBatch(s *session, batch [][][]byte) {
 		return
 	}
 	if of, largest := ex.largestUntimed(batch); largest != nil {
-		ex.noteSlow(s, of, largest, time.Duration(us)*time.Microsecond)
+		ex.logSlow(s, of, largest, time.Duration(us)*time.Microsecond)
 	}
 }
 

@@ -42,7 +42,7 @@ func TestEventsOfTheDiskAndTheCollector(t *testing.T) {
 	require.Contains(t, doctor, "the disk is slow")
 	c.Do("LATENCY", "RESET")
 	clock.Advance(2 * time.Second)
-	require.NotContains(t, latest(), `"gc"`, "each is told of once")
+	require.NotContains(t, latest(), `"gc"`, "each is reported once")
 	require.NotContains(t, latest(), `"aof-sync"`)
 }
 

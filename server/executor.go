@@ -30,9 +30,9 @@ import (
 	"lockserver/store/due"
 )
 
-// executor is the one place where data is touched. Whoever has work for it (an event loop with a batch of
-// commands, the ticker, a command that came over a pipe) takes its lock, does one bounded slice, and lets
-// go. With one loop the lock is never contended.
+// executor is the one place where data is touched. A goroutine that has work for it takes its lock, does one
+// bounded slice, and releases the lock. That is an event loop with a batch of commands, the ticker, or a
+// command that came over a pipe. With one loop the lock is never contended.
 //
 // A unit is what happens at one moment: one command, or one thing that fell due. At its end the waiters of
 // the keys that it changed are served, and its effects go to the journal as a whole.
@@ -83,7 +83,7 @@ type executor struct {
 	targets      dump.Targets // of MIGRATE; has its own lock
 	pubsub       pubsub.Registry[*session]
 	tracking     trackers
-	eventChannel []byte // room for the channels of key events
+	eventChannel []byte // buffer for the channels of key events
 	monitors     []*session
 	timers       timers
 	pausing      pausing
@@ -92,7 +92,7 @@ type executor struct {
 	scripts      *script.Engine
 	encryption   tlsconf.Source
 	group        *topology.Group // the servers that this one belongs to; nil: it stands alone
-	told         *groupHost      // of changes of the group
+	groupChanges *groupHost      // of changes of the group
 	busy         busy
 	idSecond     int64 // the highest of RisingSecond
 
@@ -111,7 +111,7 @@ type executor struct {
 	// follows: this server is a replica, on which nothing ends, is renewed or is granted by itself.
 	follows bool
 	// guarded: a write may be refused for what replication says of this server. mayBeStale: any command may.
-	// needsAcks: what is told of data has to wait for replicas.
+	// needsAcks: replies about data have to wait for replicas.
 	guarded, mayBeStale, needsAcks bool
 	syncing                        syncWaiters
 	expiryPaused                   bool // DEBUG SET-ACTIVE-EXPIRE 0
@@ -119,22 +119,22 @@ type executor struct {
 	housePaused                    bool // DEBUG PAUSE-CRON 1
 	housekeeping                   timer
 
-	ctx       commands.Ctx // of the running command
-	spareCtxs []*waiterCtx // of waiters' commands: freeCtx
-	condemned []*session   // to be ended when the unit is over: see condemn
-	// touched are sessions other than the running one that have got output or may go on; their owners
-	// are told after the lock is released.
+	ctx        commands.Ctx // of the running command
+	spareCtxs  []*waiterCtx // of waiters' commands: freeCtx
+	terminated []*session   // to be ended when the unit is over: see terminate
+	// touched are sessions other than the running one that have got output or may go on; their owners are
+	// woken after the lock is released.
 	touched []*session
-	// fastPath is session.takesFastPath of the session whose batch runs, as it was
-	// before the last plain commands.
+	// fastPath is session.takesFastPath of the session that runs its batch, as it was before the last plain
+	// commands.
 	fastPath bool
-	round    *transport.Loop // whose slice ends; nil: of no event loop
+	round    *transport.Loop // the round of the slice that ends; nil: of no event loop
 	armedMS  int64           // when the ticker will wake by itself; 0: when poked
 	poke     chan struct{}   // wakes the ticker
-	// beganFull says that memory was full, and no room could be made, when the command of a client began
+	// beganFull says that memory was full, and none could be freed, when the command of a client began
 	// that now runs.
 	beganFull bool
-	evicting  bool // memory is above its bound, and the ticker makes room in slices
+	evicting  bool // memory is above its bound, and the ticker frees some in slices
 	// fullSinceUS is since when memory is above its bound although keys were evicted; 0: it is not.
 	fullSinceUS int64
 	ending      bool  // Close was called: no further command runs
@@ -144,9 +144,9 @@ type executor struct {
 	stopping atomic.Bool // a shutdown saves what there is to save: see Server.Ready
 
 	gate gate.Gate // of the log; has its own lock, as has copied
-	// copied is the gate of what other servers must have before it is told of: in a raft group a majority,
-	// which the member says (the commit gate); otherwise so many replicas (min-replicas-ack). Positions are
-	// then those of the history, ackBase further on, so that they only rise.
+	// copied is the gate of what other servers must have before clients may see it. In a raft group that is
+	// a majority, which the member says (the commit gate); otherwise so many replicas (min-replicas-ack).
+	// Positions are then those of the history, ackBase further on, so that they only rise.
 	copied  gate.Gate
 	ackBase int64
 	served  atomic.Uint64 // waiters that have been served, in all
@@ -178,7 +178,7 @@ type host interface {
 type hook interface {
 	// run runs a command that was admitted, by count, or does something else.
 	run(s *session, row *commands.Row, argv [][]byte) error
-	// answered is told that a command that has waited was answered. Its reply begins at mark.
+	// answered is called when a command that has waited was answered. Its reply begins at mark.
 	answered(w *parkedCall, mark int)
 }
 
@@ -190,8 +190,7 @@ func (ex *executor) begin() {
 	}
 }
 
-// end closes a slice; it returns the sessions whose owners must be told, which the
-// caller does after unlocking.
+// end closes a slice. It returns the sessions that the caller must wake after it has unlocked.
 func (ex *executor) end() []*session {
 	if ex.tracking.InUse() {
 		ex.endTracking()
@@ -219,9 +218,9 @@ func (ex *executor) end() []*session {
 	return t
 }
 
-// endSlice sees to it that what the slice appended to the log is written: now, or at the end of the round of
-// an event loop, so that one sync serves all who wrote in it. Those who have got something in the slice
-// besides the one whose it is must wait as well.
+// endSlice sees to it that what the slice appended to the log is written. That happens now, or at the end of
+// the round of an event loop, so that one sync serves all sessions that wrote in it. Other sessions that got
+// output in the slice must wait as well.
 func (ex *executor) endSlice(log *durability.Log) {
 	for _, s := range ex.touched {
 		log.Floor(&s.mark)
@@ -234,7 +233,7 @@ func (ex *executor) endSlice(log *durability.Log) {
 	}
 }
 
-// touch notes that a session has output or may go on.
+// touch records that a session has output or may go on.
 func (ex *executor) touch(s *session) {
 	if !s.touched {
 		s.touched = true
@@ -242,10 +241,10 @@ func (ex *executor) touch(s *session) {
 	}
 }
 
-// endUnit ends who was condemned in the unit, serves who waited for what it
+// endUnit ends who was terminated in the unit, serves who waited for what it
 // changed, and hands its effects on.
 func (ex *executor) endUnit() {
-	if ex.queues.Ready()+len(ex.condemned)+ex.watchdog.attached.Doubts() > 0 {
+	if ex.queues.Ready()+len(ex.terminated)+ex.watchdog.attached.Doubts() > 0 {
 		ex.serve()
 	}
 	if ex.durable.Records() {
@@ -292,7 +291,7 @@ func (ex *executor) unlockUnit(f func()) {
 	ex.endUnit()
 	touched := ex.end()
 	ex.mu.Unlock()
-	kick(touched, nil)
+	wakeAll(touched, nil)
 }
 
 // counts are what happened since the start, or since CONFIG RESETSTAT.
@@ -313,13 +312,13 @@ type counts struct {
 // What happens around a busy script, one that runs for longer than busy-reply-threshold. It lets others have
 // the executor's lock for a moment now and then. They find the executor busy: nothing that touches the data
 // may happen, for the script is in the middle of it. Clients get -BUSY, but for the few commands that are
-// marked AllowBusy; everybody else who wants the executor waits in lockIdle until the script is over; and
+// marked AllowBusy; all others that want the executor wait in lockIdle until the script is over; and
 // what an ended connection leaves to be done is put off.
 
 // busy says whether a script is busy, and what waits for its end. It is only touched under the executor.
 type busy struct {
 	on    bool
-	over  *sync.Cond // told when the script is over
+	over  *sync.Cond // signalled when the script is over
 	later []func()   // what is put off until then
 }
 
@@ -360,18 +359,19 @@ func (ex *executor) doLater() {
 	}
 }
 
-// condemn marks a session that is to end with this unit. It may be called at any moment under the executor's
-// lock, more than once, and for a session that has ended. Whoever calls it sees to it that endUnit comes.
-func (ex *executor) condemn(s *session) {
-	if s.condemned || s.dead {
+// terminate marks a session that is to end with this unit. It may be called at any moment under the
+// executor's lock, more than once, and for a session that has ended. The caller sees to it that endUnit
+// comes.
+func (ex *executor) terminate(s *session) {
+	if s.terminated || s.dead {
 		return
 	}
-	s.condemned, s.closing = true, true
+	s.terminated, s.closing = true, true
 	delete(ex.clients, s.id)
 	s.uncount()
 	s.dropInbox()
 	// plant:end-session
-	ex.condemned = append(ex.condemned, s)
+	ex.terminated = append(ex.terminated, s)
 }
 
 // errClosed is returned by Start and Shutdown of a server that has ended, and by a second Start.
@@ -389,8 +389,8 @@ const (
 	plainWrite           // nothing, and a disk that failed speaks against it
 )
 
-// pausing is what CLIENT PAUSE has asked for. A session whose next command is held keeps it, with all behind
-// it, until the end. It is only touched under the executor.
+// pausing is what CLIENT PAUSE has asked for. A session that must hold its next command keeps it, with all
+// behind it, until the end. It is only touched under the executor.
 type pausing struct {
 	untilMS int64 // 0: nothing is paused
 	all     bool  // every command, and not only those that write
@@ -422,8 +422,8 @@ func (ts *timers) stop(t *timer) { ts.queue.Remove(t) }
 // nextMS returns a time before which no timer fires.
 func (ts *timers) nextMS() (int64, bool) { return ts.queue.NextMS() }
 
-// fireDue fires timers whose time has come, earliest first, and says whether there may be
-// more. budget bounds the work.
+// fireDue fires the timers that are due, earliest first, and says whether there may be more. budget bounds
+// the work.
 func (ts *timers) fireDue(ex *executor, nowMS int64, budget int) (more bool) {
 	for budget > 0 {
 		t := ts.queue.Pop(nowMS, &budget)

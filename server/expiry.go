@@ -7,15 +7,15 @@ import (
 	"lockserver/store"
 )
 
-// What ends by itself: keys whose time has come, orders of sales that nobody has confirmed, and keys that go
-// because memory is full. Each is worked off in slices.
+// What ends by itself: keys with a deadline in the past, orders of sales that were not confirmed, and keys
+// that go because memory is full. Each is worked off in slices.
 
 // dueBudget is how many keys or timers one slice works off: well below a millisecond.
 const dueBudget = 256
 
-// endLeases lets keys die whose time has come before commands look at them, if anybody waits. A
-// command that found one first would be answered between the end of a lease and the grant to who
-// stands next, a moment that nobody is to see.
+// endLeases lets keys die at their deadlines before commands look at them, if there are waiters. A
+// command that found one first would be answered between the end of a lease and the grant to the next
+// waiter, a moment that no client may see.
 func (ex *executor) endLeases() {
 	if ex.queues.Len() == 0 || ex.expiryPaused || !ex.endsThings() {
 		return
@@ -26,7 +26,7 @@ func (ex *executor) endLeases() {
 	}
 }
 
-// endHolds takes back the orders of sales whose time to be confirmed is over, as a unit of its own, and says
+// endHolds takes back the orders of sales that were not confirmed in time, as a unit of its own, and says
 // whether there may be more. When the next hold ends, store.NextAlarmMS tells the ticker.
 func (ex *executor) endHolds() (more bool) {
 	if !ex.endsThings() || !ex.store.AlarmDue(store.HoldAlarm) || ex.failed != nil || ex.durable.Loading() {
@@ -46,7 +46,7 @@ func (ex *executor) endHolds() (more bool) {
 // there are fewer than of timers.
 const holdsBudget = 128
 
-// expireDue removes keys whose time has come, and notes what that took.
+// expireDue removes keys with a deadline in the past, and records how long that took.
 func (ex *executor) expireDue(budget int) (more bool) {
 	start := time.Now()
 	more = ex.store.ExpireDue(budget)
@@ -59,7 +59,7 @@ func (ex *executor) expireDue(budget int) (more bool) {
 	return more
 }
 
-// evict makes room for one slice's time, as a unit of its own: whoever waits for a key that went is served.
+// evict frees memory for one slice's time, as a unit of its own: waiters for a key that went are served.
 // It reports whether memory is within its bound or may soon be; the ticker goes on with what a slice leaves.
 // As in Redis nothing goes under CLIENT PAUSE.
 func (ex *executor) evict() bool {

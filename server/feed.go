@@ -9,16 +9,16 @@ import (
 	"lockserver/server/transport"
 )
 
-// The way of a session's input: what was read becomes commands (nextWork), of which a batch runs in one hold
-// of the executor (runBatch), and what they replied is sent (sendResult), or laid aside (send.go). A panic on
+// The way of a session's input: what was read becomes commands (nextWork), a batch of them runs in one hold
+// of the executor (runBatch), and the replies are sent (sendResult), or laid aside (send.go). A panic on
 // this way costs the connection (contain): see panic.go.
 
 // Feed implements transport.Session: it runs the commands in what was read, and sends the output.
-func (s *session) Feed(data []byte, room transport.Scratch, from *transport.Loop) (hangUp bool) {
-	b := room.(*batch)
+func (s *session) Feed(data []byte, scratch transport.Scratch, from *transport.Loop) (hangUp bool) {
+	b := scratch.(*batch)
 	defer s.contain(b, from, &hangUp)
 	if r := s.follower.Load(); r != nil && !s.fedAsClient {
-		return s.feedReplica(r, data, room, from)
+		return s.feedReplica(r, data, scratch, from)
 	}
 	if l := s.executor.decoderLimits.Load(); l != s.limits {
 		s.limits = l
@@ -47,7 +47,7 @@ func (s *session) Feed(data []byte, room transport.Scratch, from *transport.Loop
 	s.behind = true
 	most := feedSlices
 	if !s.authenticated {
-		most = strangerSlices
+		most = unauthSlices
 	}
 	for slices := 0; s.behind && slices < most; slices++ {
 		if s.behind, hangUp = s.slice(b, from); hangUp {
@@ -59,7 +59,7 @@ func (s *session) Feed(data []byte, room transport.Scratch, from *transport.Loop
 	}
 	switch {
 	case s.behind:
-		s.conn.Kick(nil) // in the loop's next round
+		s.conn.Wake(nil) // in the loop's next round
 	case s.inputEnded && !s.stalled:
 		s.leaving = true
 		return s.sendPending()
@@ -67,15 +67,15 @@ func (s *session) Feed(data []byte, room transport.Scratch, from *transport.Loop
 	return false
 }
 
-// feedReplica is Feed for a replica, which is sent the history, behind what it is owed as a client. Most of
-// the time it has sent nothing.
-func (s *session) feedReplica(r *replication.Replica, data []byte, room transport.Scratch, from *transport.Loop) (hangUp bool) {
+// feedReplica is Feed for a replica, which is sent the history, behind what it still gets as a client. Most
+// of the time it has sent nothing.
+func (s *session) feedReplica(r *replication.Replica, data []byte, scratch transport.Scratch, from *transport.Loop) (hangUp bool) {
 	if len(data) > 0 {
 		r.Heard(data)
 	}
 	if len(data) > 0 || !r.Awake() || s.decoder.Pending() > 0 || s.backlog != nil || len(s.pending.marks) > 0 || s.leaving || s.stalled {
 		s.fedAsClient = true
-		hangUp = s.Feed(data, room, from)
+		hangUp = s.Feed(data, scratch, from)
 		s.fedAsClient = false
 	}
 	return hangUp || len(s.pending.marks) == 0 && r.Send(s.conn)
@@ -88,9 +88,9 @@ const largeInput = 256 << 10
 // What one read brings is less; a session that was stalled may have much more.
 const feedSlices = 128
 
-// strangerSlices is feedSlices for who has to log in, with a command each: however many strangers send as
-// much as they can, those who are logged in get their turn.
-const strangerSlices = 4
+// unauthSlices is feedSlices for clients that have to log in, with a command each. However much such clients
+// send, authenticated clients get their turn.
+const unauthSlices = 4
 
 // slice decodes and runs one batch, and sends what came of it. again says that the session has more to do.
 func (s *session) slice(b *batch, from *transport.Loop) (again, hangUp bool) {
@@ -118,8 +118,8 @@ func (s *session) slice(b *batch, from *transport.Loop) (again, hangUp bool) {
 		s.keep(w.todo[ran:], w.fresh)
 	}
 	if r.touched != nil {
-		s.toKick = nil
-		kick(r.touched, from)
+		s.toWake = nil
+		wakeAll(r.touched, from)
 	}
 	return again && !s.stalled, hangUp
 }
@@ -156,7 +156,7 @@ func (s *session) nextWork(b *batch) (w work) {
 func (s *session) beginSlice(b *batch) {
 	if s.out.Buf == nil {
 		if b.out == nil {
-			b.out = b.rooms.next()
+			b.out = b.buffers.next()
 		}
 		s.out.Buf = b.out[:0]
 	}
@@ -167,7 +167,7 @@ func (s *session) beginSlice(b *batch) {
 		book.Traffic.Read(s.fed)
 		s.fed = 0
 	}
-	book.Buffers.Note(s.input, s.pendingBytes+s.inboxBytes)
+	book.Buffers.Sample(s.input, s.pendingBytes+s.inboxBytes)
 	s.input = 0
 	s.touched = false
 	if s.soft.sinceMS != 0 && !s.executor.busy.on {
@@ -201,13 +201,13 @@ func (s *session) endWork(w *work, ran int) (again bool) {
 
 // result is what a slice leaves for its session's owner to do when the executor's lock is let go.
 type result struct {
-	out       []byte
-	granted   *parkedCall // whose answer stands in out
-	needs     needs       // what out has to wait for
-	before    int         // bytes of output that were already on their way
-	condemned bool
-	hangUp    bool
-	touched   []*session
+	out        []byte
+	granted    *parkedCall // its answer is in out
+	needs      needs       // what out has to wait for
+	before     int         // bytes of output that were already on their way
+	terminated bool
+	hangUp     bool
+	touched    []*session
 }
 
 // endSlice takes the session's output, and the executor's word for others. Under the executor's lock.
@@ -228,37 +228,37 @@ func (s *session) endSlice(from *transport.Loop) (r result) {
 		r.needs.replicas = ex.ackDue(s)
 	}
 	s.tells = false
-	r.out, r.granted, r.before, r.condemned = s.out.Buf, s.granted, s.pendingBytes, s.condemned
+	r.out, r.granted, r.before, r.terminated = s.out.Buf, s.granted, s.pendingBytes, s.terminated
 	s.pendingBytes += len(r.out) // until the connection is asked again
-	if len(r.out) > 0 && !r.condemned {
+	if len(r.out) > 0 && !r.terminated {
 		ex.stats.Traffic.Write(len(r.out))
 	}
 	s.out.Buf = nil
-	if !s.condemned {
+	if !s.terminated {
 		s.granted = nil
 	}
 	r.hangUp = s.closing
 	if !ex.busy.on {
 		ex.round = from
 		if r.touched = ex.end(); r.touched != nil {
-			s.toKick = r.touched
+			s.toWake = r.touched
 		}
 	}
 	return r
 }
 
-// sendResult sends what a slice made, or keeps it until the log is on disk, and gives the batch its room
+// sendResult sends what a slice made, or keeps it until the log is on disk, and gives the batch its buffer
 // back. It returns true if the connection is to be closed.
 func (s *session) sendResult(b *batch, r *result) (hangUp bool) {
 	hangUp = r.hangUp
 	held := false
 	switch {
-	case r.condemned: // it is sent nothing more, and what it was granted is taken back
+	case r.terminated: // it is sent nothing more, and what it was granted is taken back
 		r.out = r.out[:0]
 	case r.needs.any() || len(s.pending.marks) > 0:
 		hangUp = s.sendLater(r.out, r.granted, r.needs, hangUp)
 		if r.before+len(r.out) > notableOutput && !hangUp {
-			s.noteOutput()
+			s.measureOutput()
 		}
 	case r.granted != nil:
 		s.hand(r.out, r.granted)
@@ -268,7 +268,7 @@ func (s *session) sendResult(b *batch, r *result) (hangUp bool) {
 		held, err = s.conn.Send(r.out, false)
 		hangUp = hangUp || err != nil
 		if r.before+len(r.out) > notableOutput && !hangUp {
-			s.noteOutput()
+			s.measureOutput()
 		}
 	}
 	b.reuse(r.out, held)
@@ -283,7 +283,7 @@ func (s *session) runBatch(ex *executor, b *batch, todo [][][]byte) (ran int) {
 	}
 	ex.begin()
 	if book := &ex.stats; book.Rates.Due(ex.store.NowUS()) {
-		ex.noteRates()
+		ex.sampleRates()
 	}
 	if ex.fullSinceUS != 0 && !ex.store.Full() {
 		ex.notFull()
@@ -298,7 +298,7 @@ func (s *session) runBatch(ex *executor, b *batch, todo [][][]byte) (ran int) {
 	return ran
 }
 
-// runBetween is runAll, whose panics are those of the connection.
+// runBetween is runAll; a panic in it ends the connection.
 func (s *session) runBetween(ex *executor, b *batch, todo [][][]byte) (ran int) {
 	s.stage = between
 	ran = s.runAll(ex, b, todo)
@@ -325,7 +325,7 @@ func (s *session) runAll(ex *executor, b *batch, todo [][][]byte) int {
 			return i
 		}
 		if b.ahead && rows[i] != nil {
-			if _, ok := rows[i].FirstKeyIn(argv); ok { // those whose keys were prefetched, in their order
+			if _, ok := rows[i].FirstKeyIn(argv); ok { // those with prefetched keys, in their order
 				s.db.Expect(b.slots[next])
 				next++
 			}
@@ -361,8 +361,8 @@ func (s *session) contain(b *batch, from *transport.Loop, hangUp *bool) {
 	}
 }
 
-// abandon makes everything as if the session's owner had come to an end where it panicked: the unit is ended,
-// the lock let go, and what the session has got, but for what is to be taken back, is dropped.
+// abandon makes everything as if the session's owner had come to an end where it panicked. The unit is ended
+// and the lock released. What the session has got is dropped, except what is to be taken back.
 func (s *session) abandon(b *batch, from *transport.Loop) {
 	ex := s.executor
 	defer ex.damaging()
@@ -385,7 +385,7 @@ func (s *session) abandon(b *batch, from *transport.Loop) {
 	s.stage = aside
 	ex.mu.Unlock()
 	b.forget()
-	kick(s.toKick, from)
-	s.toKick = nil
-	kick(touched, from)
+	wakeAll(s.toWake, from)
+	s.toWake = nil
+	wakeAll(touched, from)
 }

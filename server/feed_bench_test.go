@@ -26,7 +26,7 @@ func BenchmarkFeed(b *testing.B) {
 
 func benchmarkFeed(b *testing.B, pipeline int, words func(i int) []string) {
 	s := toNowhere(b)
-	var room batch
+	var scratch batch
 	var requests [][]byte
 	for i := 0; i < 4096; i += pipeline {
 		var request []byte
@@ -35,5 +35,5 @@ func benchmarkFeed(b *testing.B, pipeline int, words func(i int) []string) {
 		}
 		requests = append(requests, request)
 	}
-	feedAgain(b, s, &room, requests, pipeline)
+	feedAgain(b, s, &scratch, requests, pipeline)
 }

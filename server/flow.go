@@ -17,10 +17,10 @@ const (
 	// resumeUnsent is how much of it may be left when commands run again. In between the client reads: it
 	// does not have to wait for the next reply.
 	resumeUnsent = mostUnsent / 2
-	// strangerUnsent is mostUnsent for a client that has to log in; strangerInput is how much of its input is
+	// unauthUnsent is mostUnsent for a client that has to log in; unauthInput is how much of its input is
 	// kept meanwhile.
-	strangerUnsent = 16 << 10
-	strangerInput  = 16 << 10
+	unauthUnsent = 16 << 10
+	unauthInput  = 16 << 10
 )
 
 // unsentBytes is how much output is on its way to the client. Only the owner calls it.
@@ -32,8 +32,8 @@ func (s *session) unsentBytes() int { return s.conn.Buffered() + s.pending.bytes
 func (s *session) control(limit int) {
 	resume := resumeUnsent
 	if !s.authenticated {
-		resume = strangerUnsent / 2
-		limit = min(limit, strangerUnsent)
+		resume = unauthUnsent / 2
+		limit = min(limit, unauthUnsent)
 	}
 	for {
 		unsent := s.conn.Buffered()
@@ -55,7 +55,7 @@ func (s *session) InputFull(readBytes int) bool {
 		bytes += s.memory.backlog
 	}
 	if !s.authenticated {
-		return bytes > strangerInput
+		return bytes > unauthInput
 	}
 	return int64(bytes) > s.limits.MaxQuery
 }
@@ -92,25 +92,25 @@ func (s *session) passesLimit(limit *outputLimit, bytes int64) bool {
 // checkOutput marks a session for closing if its unread output is too large.
 func (s *session) checkOutput() {
 	if s.outputTooLarge() {
-		s.condemnForOutput()
+		s.terminateForOutput()
 	}
 }
 
-func (s *session) condemnForOutput() {
-	if s.condemned {
+func (s *session) terminateForOutput() {
+	if s.terminated {
 		return
 	}
 	s.executor.counts.largeOutputs++
-	s.executor.log.Warn("closing a client whose output buffer passed its limit", "client", s.id, "class", s.class.String(),
+	s.executor.log.Warn("closing a client: its output buffer passed the limit", "client", s.id, "class", s.class.String(),
 		"bytes", s.outputBytes())
-	s.executor.condemn(s)
+	s.executor.terminate(s)
 }
 
 // notableOutput is how much output that may wait for the client is worth another look after sending.
 const notableOutput = 16 << 10
 
-// noteOutput learns what the connection still holds after sending. The owner calls it.
-func (s *session) noteOutput() {
+// measureOutput learns what the connection still holds after sending. The owner calls it.
+func (s *session) measureOutput() {
 	s.control(mostUnsent)
 	bytes := s.unsentBytes()
 	ex := s.executor
@@ -129,7 +129,7 @@ func (s *session) noteOutput() {
 		touched = ex.end()
 	}
 	ex.mu.Unlock()
-	kick(touched, nil)
+	wakeAll(touched, nil)
 }
 
 // fire implements firer: the output has been above the soft limit for its time. What the connection still
@@ -150,7 +150,7 @@ func (s *session) judgeSoftLimit() {
 		return
 	}
 	if s.passesLimit(limit, bytes) {
-		s.condemnForOutput()
+		s.terminateForOutput()
 		ex.endUnit()
 	}
 }
@@ -158,7 +158,7 @@ func (s *session) judgeSoftLimit() {
 // deliver puts bytes into a session's inbox; they are shared and are not written to. If the session's output
 // becomes too large, it is marked for closing.
 func (ex *executor) deliver(s *session, b []byte) {
-	if s.condemned {
+	if s.terminated {
 		return
 	}
 	s.inbox = append(s.inbox, b)
@@ -187,7 +187,7 @@ func (s *session) muteReply(mark int) {
 	if s.replies == 0 {
 		return
 	}
-	if s.replies.isMuted() && s.replies&replySettled == 0 {
+	if s.replies.isMuted() && s.replies&replyDone == 0 {
 		s.dropReply(mark)
 	}
 	next := s.replies & replyOff

@@ -24,17 +24,17 @@ type groupHost struct {
 	changes  []topology.Change // that are still to be reported, in order
 }
 
-var _ topology.Host = (*groupHost)(nil)
+var _ topology.ChangeListener = (*groupHost)(nil)
 
 // joinGroup makes the server a member of a group; nil: of none.
 func (ex *executor) joinGroup(g *topology.Group) {
 	if ex.group = g; g != nil {
-		ex.told = &groupHost{executor: ex}
-		g.Attach(ex.told)
+		ex.groupChanges = &groupHost{executor: ex}
+		g.Attach(ex.groupChanges)
 	}
 }
 
-// Switched implements topology.Host.
+// Switched implements topology.ChangeListener.
 func (h *groupHost) Switched(c topology.Change) {
 	h.mu.Lock()
 	h.changes = append(h.changes, c)

@@ -97,13 +97,13 @@ func TestSlowReaderIsNotIdle(t *testing.T) {
 		admin.Close()
 		eventually(t, func() bool { return srv.connected() == 1 }, "the server has seen that the admin is gone")
 		// Of small records, which those of TLS are, systems hold megabytes more than were read.
-		told := srv.SecureAddr() == nil
-		for round := 0; round < 4 && (told || round == 0); round++ {
+		plain := srv.SecureAddr() == nil
+		for round := 0; round < 4 && (plain || round == 0); round++ {
 			_, err := io.CopyN(io.Discard, conn, 3<<20)
 			require.NoError(t, err)
 			time.Sleep(20 * time.Millisecond) // sockets move it on
-			if told {
-				eventually(t, srv.seesReading, "the server has sent what there was room for")
+			if plain {
+				eventually(t, srv.seesReading, "the server has sent what fitted")
 			}
 			clock.Advance(6 * time.Second)
 			require.Equal(t, 1, srv.connected())
@@ -116,7 +116,7 @@ func TestSlowReaderIsNotIdle(t *testing.T) {
 }
 
 // Who has to log in has ten seconds for it, from the beginning or from RESET; who need not has any time.
-func TestStrangersAreClosed(t *testing.T) {
+func TestUnauthenticatedClientsAreClosed(t *testing.T) {
 	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	onEveryTransport(t, Options{Clock: clock, Directives: withPassword("secret").Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
@@ -137,10 +137,10 @@ func TestStrangersAreClosed(t *testing.T) {
 		clock.Advance(3 * time.Second)
 		awaitClosed(t, late.Conn())
 		require.Equal(t, "+OK", known.Do("CONFIG", "SET", "auth-timeout", "0").String())
-		patient := testkit.Dial(t, dial)
-		require.Contains(t, patient.Do("PING").String(), "NOAUTH")
+		quiet := testkit.Dial(t, dial)
+		require.Contains(t, quiet.Do("PING").String(), "NOAUTH")
 		clock.Advance(time.Hour)
-		require.Equal(t, "+OK", patient.Do("AUTH", "secret").String())
+		require.Equal(t, "+OK", quiet.Do("AUTH", "secret").String())
 		require.Equal(t, "+PONG", known.Do("PING").String())
 	})
 }

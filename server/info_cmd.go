@@ -161,7 +161,7 @@ func lengths[V any](maps []map[string]V) (n int) {
 }
 
 func (ex *executor) infoStats(t *info.Text) {
-	ex.noteRates()
+	ex.sampleRates()
 	ex.infoTraffic(t)
 	t.Line("rejected_connections", ex.counts.refused)
 	ex.replication.WriteStats(t)
@@ -229,9 +229,9 @@ func (ex *executor) infoEnds(t *info.Text) {
 	t.Line("pubsubshard_channels", ex.pubsub.Len(pubsub.Shard))
 }
 
-// noteRates says what is counted, before more is.
-func (ex *executor) noteRates() {
-	ex.stats.Rates.Note(ex.store.NowUS(), stats.Sums{Commands: ex.total, Traffic: ex.stats.Traffic})
+// sampleRates says what is counted, before more is.
+func (ex *executor) sampleRates() {
+	ex.stats.Rates.Sample(ex.store.NowUS(), stats.Sums{Commands: ex.total, Traffic: ex.stats.Traffic})
 }
 
 func infoCPU(t *info.Text) {
@@ -297,7 +297,7 @@ func (ex *executor) oldestWaitUS() int64 {
 }
 
 // heldGroups is how many groups of 64 keys one search for the longest hold looks at. A search that does not
-// come to its end is continued by the next, of which keepHouse makes one a second.
+// come to its end is continued by the next. keepHouse makes one a second.
 const heldGroups = 64
 
 // longestHoldMS is for how long the lock has been held that has been held longest; 0: none is held.

@@ -63,7 +63,7 @@ func TestPipelineGoesOnWhileTheDiskIsSlow(t *testing.T) {
 		c.Send("SET", "behind", "1")
 		nothingComes(t, c)
 		w.srv.executor.mu.Lock()
-		require.False(t, w.srv.executor.store.DB(0).Peek([]byte("behind")).OK(), "a session that is owed so much runs no further")
+		require.False(t, w.srv.executor.store.DB(0).Peek([]byte("behind")).OK(), "a session with so much unsent output runs no further")
 		w.srv.executor.mu.Unlock()
 		w.disk.release()
 		for i := range n {
@@ -217,7 +217,7 @@ func execSet(c *testkit.Client) string {
 }
 
 // Replies that wait count as output that the client has not taken.
-func TestOwedOutputIsBounded(t *testing.T) {
+func TestPendingOutputIsBounded(t *testing.T) {
 	t.Parallel()
 	d := newTestDisk()
 	cfg := logged(t.TempDir(), "always")

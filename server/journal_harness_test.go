@@ -208,6 +208,6 @@ func nothingComes(t testing.TB, clients ...*testkit.Client) {
 	t.Helper()
 	for i, c := range clients {
 		_, came := c.ReceiveWithin(20 * time.Millisecond)
-		require.False(t, came, "client %d was told of what is not on disk", i)
+		require.False(t, came, "client %d has seen what is not on disk", i)
 	}
 }

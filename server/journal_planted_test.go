@@ -38,7 +38,7 @@ func TestPlantedFaultsOfTheJournal(t *testing.T) {
 	for _, f := range journalFaults {
 		t.Run(f.Name, func(t *testing.T) {
 			out, err := run(f.Name)
-			require.Error(t, err, "nobody noticed: %s", out)
+			require.Error(t, err, "not noticed: %s", out)
 		})
 	}
 }

@@ -49,7 +49,7 @@ func startCopy(t testing.TB, dir string) *Server {
 }
 
 // A waiter gets its reply when the log is switched off, or to another policy.
-func TestSwitchWhileSomebodyWaits(t *testing.T) {
+func TestSwitchWhileAClientWaits(t *testing.T) {
 	t.Parallel()
 	for _, words := range []string{"appendonly no", "appendfsync everysec", "appendfsync no"} {
 		t.Run(words, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 // nowhere is a connection that drops what it is sent.
 type nowhere struct{}
 
-func (nowhere) Kick(*transport.Loop)            {}
-func (nowhere) KickAtEnd(*transport.Loop)       {}
+func (nowhere) Wake(*transport.Loop)            {}
+func (nowhere) WakeAtEnd(*transport.Loop)       {}
 func (nowhere) Send([]byte, bool) (bool, error) { return false, nil }
 func (nowhere) Buffered() int                   { return 0 }
 func (nowhere) Unsent() int                     { return 0 }
@@ -25,7 +25,7 @@ func (nowhere) Attach(transport.Session)        {}
 func (nowhere) WhileBusy()                      {}
 func (nowhere) PeerGone() bool                  { return false }
 func (nowhere) AwaitDrain(int) bool             { return false }
-func (nowhere) SetStranger(int)                 {}
+func (nowhere) SetUnauthenticated(int)          {}
 
 // toNowhere is a session that has its replies dropped.
 func toNowhere(b *testing.B) *session {
@@ -40,11 +40,11 @@ func toNowhere(b *testing.B) *session {
 
 // feedAgain measures b.N commands: the requests, of so many commands each, one
 // after the other and then again.
-func feedAgain(b *testing.B, s *session, room *batch, requests [][]byte, commands int) {
+func feedAgain(b *testing.B, s *session, scratch *batch, requests [][]byte, commands int) {
 	b.Helper()
 	b.ResetTimer()
 	for i := 0; i < b.N; i += commands {
-		s.Feed(requests[i/commands%len(requests)], room, nil)
+		s.Feed(requests[i/commands%len(requests)], scratch, nil)
 	}
 }
 
@@ -69,7 +69,7 @@ func BenchmarkShare(b *testing.B) {
 	for _, pipeline := range []int{1, 16} {
 		b.Run(fmt.Sprintf("pipeline=%d", pipeline), func(b *testing.B) {
 			s := toNowhere(b)
-			var room batch
+			var scratch batch
 			requests := [...][][]byte{pairsOf(pipeline, "PX", "3600000"), pairsOf(pipeline, "PX", "3600000", "SHARED"),
 				pairsOf(pipeline), pairsOf(pipeline, "SHARED")}
 			var least [len(requests)]time.Duration
@@ -78,8 +78,8 @@ func BenchmarkShare(b *testing.B) {
 				for kind := range requests {
 					start := time.Now()
 					for range round / pipeline {
-						s.Feed(requests[kind][0], &room, nil)
-						s.Feed(requests[kind][1], &room, nil)
+						s.Feed(requests[kind][0], &scratch, nil)
+						s.Feed(requests[kind][1], &scratch, nil)
 					}
 					if took := time.Since(start); least[kind] == 0 || took < least[kind] {
 						least[kind] = took
@@ -107,9 +107,9 @@ func pairsOf(pipeline int, words ...string) [][]byte {
 
 func benchmarkLock(b *testing.B, lease string, held int) {
 	s := toNowhere(b)
-	var room batch
+	var scratch batch
 	for i := range held {
-		s.Feed(fmt.Appendf(nil, "LOCK held:%d owner %s\r\n", i, lease), &room, nil)
+		s.Feed(fmt.Appendf(nil, "LOCK held:%d owner %s\r\n", i, lease), &scratch, nil)
 	}
 	const pipeline = 16
 	var batches [][]byte
@@ -121,7 +121,7 @@ func benchmarkLock(b *testing.B, lease string, held int) {
 		}
 		batches = append(batches, lock, unlock)
 	}
-	feedAgain(b, s, &room, batches, pipeline)
+	feedAgain(b, s, &scratch, batches, pipeline)
 }
 
 func fieldsOf(lease string) []string {

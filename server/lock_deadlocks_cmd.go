@@ -88,7 +88,7 @@ func lockDeadlocks(c *commands.Ctx) error {
 		writeClientInfo(out, r.id, &r.client)
 		out.BulkString("cut")
 		out.Bool(r.cut)
-		out.BulkString("circle")
+		out.BulkString("cycle")
 		out.Array(len(r.words))
 		for _, word := range r.words {
 			out.BulkString(word)

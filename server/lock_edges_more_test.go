@@ -93,7 +93,7 @@ func TestLeasesAfterARestart(t *testing.T) {
 	clock.Advance(9_999 * time.Millisecond)
 	require.Equal(t, 1, srv.parked(), "the lease has not ended yet")
 	clock.Advance(time.Millisecond)
-	require.Greater(t, c.Receive().Int, last, "nobody renews it any more")
+	require.Greater(t, c.Receive().Int, last, "it is not renewed any more")
 	require.Equal(t, "0", c.Do("EXISTS", "touch-and-go").String())
 	require.NoError(t, srv.Close())
 

@@ -24,7 +24,7 @@ var nativeEdges = []edgeScript{
 		A MLOCK 1 k a PX 1 EX 1 -> -ERR syntax error
 		A MLOCK 1 k -> -ERR wrong number of arguments for 'mlock' command
 		A EXISTS k l a -> 0`},
-	{"MLOCK: a key whose lease is over, which nobody has noticed", `
+	{"MLOCK: a key with a lease that is over, not noticed yet", `
 		A LOCK l a PX 1000 -> token
 		!1000ms
 		B MLOCK 2 k l b PX 500 -> [1750000001000000 1750000001000001]
@@ -52,7 +52,7 @@ var nativeEdges = []edgeScript{
 		A MUNLOCK 2 k l a -> [0 1]
 		A MUNLOCK 3 k l x a -> [1 $nil $nil]
 		A DBSIZE -> 0`},
-	{"GUARD: a lease that is over, which nobody has noticed", `
+	{"GUARD: a lease that is over, not noticed yet", `
 		A LOCK k a PX 1000 -> 1750000000000000
 		!1000ms
 		A GUARD k 1750000000000000 SET x 1 -> ` + staleToken + `
@@ -136,7 +136,7 @@ var nativeEdges = []edgeScript{
 		C LOCK.FORCE k -> 1
 		C LOCK.FORCE k -> 0
 		C EXISTS k -> 0`},
-	{"LOCK.FORCE: a lease that is over, which nobody has noticed", `
+	{"LOCK.FORCE: a lease that is over, not noticed yet", `
 		A LOCK k a PX 10 -> token
 		!10ms
 		C LOCK.FORCE k -> 0`},

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The edges of locks, as they are promised: what happens in the cases that nobody tries first. Each row of
+// The edges of locks, as they are promised: what happens in the cases that are tried last. Each row of
 // the promise has its scripts here, played on every transport, on a clock that stands still; where a script
 // cannot show it, tests names the functions that do. lock_script_test.go has the ordinary life of a lock.
 
@@ -49,7 +49,7 @@ var lockEdges = []struct {
 		A RENEW k a EX 9223372036854775807 -> -ERR invalid expire time in 'renew' command
 		A HGET k a -> "1"
 		A PTTL k -> 1000`},
-		{"of one that is held: the lease is refused before anybody queues", `
+		{"of one that is held: the lease is refused before a waiter queues", `
 		A LOCK k a PX 1000 -> token
 		B LOCK k b PX 0 WAIT 0 -> ` + invalidLease + `
 		B LOCK k b PX 9223372036854775807 WAIT 0 -> ` + invalidLease + `
@@ -94,7 +94,7 @@ var lockEdges = []struct {
 		A UNLOCK k b -> ` + wrongType + `
 		A LOCK k c -> ` + wrongType + `
 		A HGETALL k -> ["a" "1" "b" "1"]`},
-		{"a read-write lock, whoever asks", `
+		{"a read-write lock, for any caller", `
 		A HSET k mode read u:1 1 -> 2
 		A LOCK k u:1 -> ` + heldByScript + `
 		A LOCK k other -> $nil
@@ -273,7 +273,7 @@ var lockEdges = []struct {
 		B <- $nil
 		A EXISTS k -> 0
 		B LOCK k b -> token`},
-		{"and whoever still waits gets it", `
+		{"and a waiter that is left gets it", `
 		A LOCK k a PX 500 -> token
 		B LOCK k b WAIT 500 -> waits
 		C LOCK k c PX 100 WAIT 501 -> waits
@@ -290,7 +290,7 @@ var lockEdges = []struct {
 		+1ms
 		B <- token
 		B UNLOCK k b -> 1`},
-		{"nobody has noticed yet that the wait is over when the lock is released", `
+		{"the wait is over, not noticed yet, when the lock is released", `
 		A LOCK k a -> token
 		B LOCK k b WAIT 500 -> waits
 		!500ms

@@ -59,7 +59,7 @@ var lockWatchEdges = []edgeScript{
 		+1000ms
 		C MULTI -> +OK
 		C EXEC -> *nil`},
-	{"the end of the lease, which nobody has noticed", `
+	{"the end of the lease, not noticed yet", `
 		A LOCK k a PX 1000 -> token
 		C WATCH k -> +OK
 		!1000ms

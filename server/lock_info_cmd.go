@@ -14,7 +14,7 @@ import (
 	"lockserver/store"
 )
 
-// What is told of locks: of each, of those who wait, and of all together (LOCK.STATS).
+// The replies about locks: about each, about its waiters, and about all together (LOCK.STATS).
 
 func lockRows() []commands.Row {
 	return []commands.Row{
@@ -70,7 +70,7 @@ func lockInfo(c *commands.Ctx) error {
 		return nil
 	}
 	ex := sessionOf(c).executor
-	holder, sinceMS := ex.holderOf(c.DB.Note(key))
+	holder, sinceMS := ex.holderOf(c.DB.LockRecord(key))
 	r, watched := ex.watchdog.renewalOf(c.DB, key, &l)
 	if s := sessionFor(r.Keeper); watched && s != nil {
 		holder = s
@@ -122,12 +122,12 @@ func writeQueue(c *commands.Ctx, key []byte, most int64) {
 }
 
 // writeShares is the reply of LOCK.INFO for a lock that has had shared holders; of those, too, only the
-// first are told if there is a limit, and how many they are.
+// first are shown if there is a limit, and their number.
 func writeShares(c *commands.Ctx, key []byte, l *commands.LockState, most int64) {
 	out, r := c.Out, c.DB.Peek(key)
-	fields, told := 4, int64(l.Shares)
+	fields, shown := 4, int64(l.Shares)
 	if most >= 0 {
-		fields, told = 6, min(told, most)
+		fields, shown = 6, min(shown, most)
 	}
 	if l.Limit > 0 {
 		fields += 2
@@ -152,12 +152,12 @@ func writeShares(c *commands.Ctx, key []byte, l *commands.LockState, most int64)
 	out.BulkString("holders")
 	list, n := out.DeferArray(), int64(0)
 	commands.EachHolder(r, func(h commands.Holder) bool {
-		if n++; n <= told {
+		if n++; n <= shown {
 			writeHolder(c, key, &h, l.Limit > 0)
 		}
-		return n < told
+		return n < shown
 	})
-	out.SetArray(list, int(min(n, told)))
+	out.SetArray(list, int(min(n, shown)))
 	writeQueue(c, key, most)
 }
 

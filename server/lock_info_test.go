@@ -294,7 +294,7 @@ func TestWaitersOfAllLocks(t *testing.T) {
 
 	half := testkit.Dial(t, srv.Dial)
 	half.Do("AUTH", "half", "any")
-	require.Equal(t, []string{"x", "z"}, owners(half.Do("LOCK.WAITERS")), "who waits for what one may not read is not told")
+	require.Equal(t, []string{"x", "z"}, owners(half.Do("LOCK.WAITERS")), "a waiter for what one may not read is not shown")
 	half.Do("SELECT", "1")
 	require.Empty(t, half.Do("LOCK.WAITERS").Elems)
 
@@ -323,10 +323,10 @@ func TestLockDeadlocks(t *testing.T) {
 	}
 	require.Len(t, b.Do("LOCK.DEADLOCKS").Elems, 10)
 	require.Len(t, b.Do("LOCK.DEADLOCKS", "COUNT", "1000").Elems, 64)
-	circle := entries(t, b.Do("LOCK.DEADLOCKS", "COUNT", "1").Elems[0])
-	require.Equal(t, `["b" "k1" "a" "k2" "b"]`, circle["circle"].String())
-	require.Equal(t, "bee", entries(t, circle["client"])["name"].Str)
-	require.Zero(t, circle["cut"].Int)
+	cycle := entries(t, b.Do("LOCK.DEADLOCKS", "COUNT", "1").Elems[0])
+	require.Equal(t, `["b" "k1" "a" "k2" "b"]`, cycle["cycle"].String())
+	require.Equal(t, "bee", entries(t, cycle["client"])["name"].Str)
+	require.Zero(t, cycle["cut"].Int)
 
 	b.Do("ACL", "SETUSER", "half", "on", "nopass", "+@all", "~k1")
 	half := testkit.Dial(t, srv.Dial)

@@ -23,7 +23,7 @@ type layoutWorld struct {
 	srv    *Server
 	c      *testkit.Client
 	m      layoutModel
-	told   []string
+	events []string
 }
 
 const layoutLeaseMS = 900
@@ -55,7 +55,7 @@ func (w *layoutWorld) restart() {
 
 func (w *layoutWorld) do(words ...string) string {
 	reply := w.c.Do(words...).String()
-	w.told = append(w.told, fmt.Sprint(w.m.nowMS, " ", words, " -> ", reply))
+	w.events = append(w.events, fmt.Sprint(w.m.nowMS, " ", words, " -> ", reply))
 	return reply
 }
 
@@ -91,7 +91,7 @@ func (w *layoutWorld) lock() {
 	for _, k := range keys {
 		may = may && w.m.mayLock(k, owner, shared)
 	}
-	w.told = append(w.told, fmt.Sprint(w.m.nowMS, " ", words))
+	w.events = append(w.events, fmt.Sprint(w.m.nowMS, " ", words))
 	v := w.c.Do(words...)
 	if !may {
 		require.True(w.t, v.IsNull(), "%v", v)
@@ -129,7 +129,7 @@ func (w *layoutWorld) step() {
 		ms := 1 + w.random.Int64N(layoutLeaseMS/2)
 		w.clock.Advance(time.Duration(ms) * time.Millisecond)
 		m.advance(ms)
-		w.told = append(w.told, fmt.Sprint("to ", m.nowMS))
+		w.events = append(w.events, fmt.Sprint("to ", m.nowMS))
 	case n < 82:
 		w.do("LOCK.FORCE", key)
 		if l != nil && len(l.owners) > 0 {
@@ -149,11 +149,11 @@ func (w *layoutWorld) step() {
 		m.keys[to] = l.clone()
 	case n < 96 && l != nil:
 		dump := w.c.Do("DUMP", key).Str
-		w.told = append(w.told, fmt.Sprint("RESTORE from ", key, " to ", to))
+		w.events = append(w.events, fmt.Sprint("RESTORE from ", key, " to ", to))
 		require.Equal(w.t, "+OK", w.c.Do("RESTORE", to, strconv.FormatInt(l.endMS, 10), dump, "REPLACE", "ABSTTL").String())
 		m.keys[to] = l.clone()
 	case n == 99:
-		w.told = append(w.told, "restart")
+		w.events = append(w.events, "restart")
 		w.restart()
 	}
 }
@@ -197,7 +197,7 @@ func TestLayoutOfLocks(t *testing.T) {
 
 // story is the last of what was done.
 func (w *layoutWorld) story() (lines string) {
-	for _, line := range w.told[max(0, len(w.told)-30):] {
+	for _, line := range w.events[max(0, len(w.events)-30):] {
 		lines += line + "\n"
 	}
 	return lines

@@ -66,7 +66,7 @@ var lockManyScripts = []struct{ name, text string }{
 		B <- tokens=x,y,z
 		B MUNLOCK 3 x y z b -> [1 1 1]
 		C LOCK x c -> token`},
-	{"it stands in every queue, and nobody passes", `
+	{"it is in every queue, and no other passes", `
 		A LOCK x a -> token
 		B LOCK y b -> token
 		C MLOCK 2 x y c WAIT 0 -> waits
@@ -231,7 +231,7 @@ var lockManyScripts = []struct{ name, text string }{
 		B LOCK x a PX 15000 -> token
 		+15s
 		B EXISTS x -> 0`},
-	{"two owners in a circle", `
+	{"two owners in a cycle", `
 		A LOCK 1 a -> token
 		B LOCK 2 b -> token
 		A LOCK 2 a WAIT 0 -> waits
@@ -250,7 +250,7 @@ var lockManyScripts = []struct{ name, text string }{
 		parked 2
 		C UNLOCK 3 c -> 1
 		E <- token`},
-	{"nobody who does not wait is followed", `
+	{"no owner that does not wait is followed", `
 		A LOCK 1 a -> token
 		B LOCK 2 b -> token
 		A LOCK 2 a -> $nil
@@ -275,7 +275,7 @@ var lockManyScripts = []struct{ name, text string }{
 		A UNLOCK 1 a -> 1
 		B UNLOCK 2 b -> 1
 		C <- tokens=x,y`},
-	{"who holds the key is not in anybody's way", `
+	{"a holder of the key is in no one's way", `
 		A LOCK 1 a -> token=a
 		B MLOCK 2 1 2 b WAIT 0 -> waits
 		A LOCK 1 a WAIT 0 -> token=a
@@ -293,7 +293,7 @@ var lockManyScripts = []struct{ name, text string }{
 		F LOCK 1 b WAIT 0 -> -DEADLOCK b -> 1 -> a -> 2 -> b
 		close E
 		F LOCK 1 b WAIT 0 -> waits`},
-	{"an owner whose wait has ended leads nowhere", `
+	{"an owner that does not wait any more leads nowhere", `
 		A LOCK 1 a -> token
 		B LOCK 2 b -> token
 		A LOCK 2 a WAIT 200 -> waits
@@ -301,7 +301,7 @@ var lockManyScripts = []struct{ name, text string }{
 		A <- $nil
 		B LOCK 1 b WAIT 0 -> waits
 		A LOCK 2 a WAIT 0 -> -DEADLOCK a -> 2 -> b -> 1 -> a`},
-	{"a circle that RENAME closes", `
+	{"a cycle that RENAME closes", `
 		A LOCK 1 a -> token
 		B LOCK 2 b -> token
 		C LOCK 3 c PX 1000 -> token
@@ -312,7 +312,7 @@ var lockManyScripts = []struct{ name, text string }{
 		parked 1
 		C LOCK.FORCE 3 -> 1
 		A <- token`},
-	{"a circle that RENAME closes behind the heads of queues", `
+	{"a cycle that RENAME closes behind the heads of queues", `
 		A LOCK 1 a -> token
 		H LOCK 2 h -> token
 		B LOCK 3 b -> token
@@ -327,7 +327,7 @@ var lockManyScripts = []struct{ name, text string }{
 		X <- token
 		X UNLOCK 2 x -> 1
 		B <- token`},
-	{"a circle that closes when the one before them leaves", `
+	{"a cycle that closes when the one before them leaves", `
 		A LOCK 1 h -> token
 		B LOCK 2 a -> token
 		H LOCK 1 y WAIT 0 -> waits
@@ -338,7 +338,7 @@ var lockManyScripts = []struct{ name, text string }{
 		C <- $nil
 		Y <- -DEADLOCK a -> 1 -> x -> 2 -> a
 		parked 2`},
-	{"a circle that closes around a holder who lost one of two locks", `
+	{"a cycle that closes around a holder who lost one of two locks", `
 		A LOCK 1 a -> token
 		A LOCK 3 a -> token
 		P LOCK 2 p -> token
@@ -349,7 +349,7 @@ var lockManyScripts = []struct{ name, text string }{
 		P DEL 1 -> 1
 		A <- -DEADLOCK a -> 1 -> x -> 3 -> a
 		parked 2`},
-	{"a circle that the end of a lease closes", `
+	{"a cycle that the end of a lease closes", `
 		A LOCK 1 a PX 500 -> token
 		A LOCK 3 a -> token
 		B LOCK 2 b -> token
@@ -392,8 +392,8 @@ func TestLockManyScripts(t *testing.T) {
 	}
 }
 
-// A circle of many owners is found and spelled out in part.
-func TestLongCircle(t *testing.T) {
+// A cycle of many owners is found and spelled out in part.
+func TestLongCycle(t *testing.T) {
 	t.Parallel()
 	srv := startWith(t, Options{}, nil)
 	const owners = 100

@@ -58,7 +58,7 @@ func (m *lockModel) take(w *modelWaiter) {
 }
 
 // Grants what can be granted and returns the clients.
-func (m *lockModel) settle() (granted []int) {
+func (m *lockModel) update() (granted []int) {
 	for i := 0; i < len(m.waiters); i++ {
 		if w := m.waiters[i]; m.canTake(w, m.waiters[:i]) {
 			m.take(w)
@@ -94,8 +94,8 @@ func (m *lockModel) waitsFor(i int) (owners []string) {
 	return owners
 }
 
-// isCircle reports whether a waiter waits for its own owner, however indirectly.
-func (m *lockModel) isCircle(number int) bool {
+// isCycle reports whether a waiter waits for its own owner, however indirectly.
+func (m *lockModel) isCycle(number int) bool {
 	target := m.waiters[number].owner
 	reached := map[string]bool{}
 	todo := m.waitsFor(number)
@@ -126,14 +126,14 @@ func (m *lockModel) refuse(clients []int) (after lockModel, granted []int, ok bo
 	}
 	for i, w := range m.waiters {
 		at := slices.Index(clients, w.client)
-		if at < 0 || !m.isCircle(i) {
+		if at < 0 || !m.isCycle(i) {
 			continue
 		}
 		next := lockModel{holds: map[string]*modelHold{}, waiters: slices.Delete(slices.Clone(m.waiters), i, i+1)}
 		for k, h := range m.holds {
 			next.holds[k] = &modelHold{h.owner, h.count}
 		}
-		granted = next.settle()
+		granted = next.update()
 		if after, more, ok := next.refuse(slices.Delete(slices.Clone(clients), at, at+1)); ok {
 			return after, append(granted, more...), true
 		}
@@ -157,7 +157,7 @@ type modelRun struct {
 	t        *testing.T
 	srv      *Server
 	random   *rand.Rand
-	room     batch
+	scratch  batch
 	model    lockModel
 	sessions []*session
 	outputs  []*recorder
@@ -166,12 +166,12 @@ type modelRun struct {
 
 // say sends a command of a client; the reply, if there is one now, is heard later.
 func (r *modelRun) say(client int, words ...string) {
-	r.sessions[client].Feed(appendCommand(nil, words...), &r.room, nil)
+	r.sessions[client].Feed(appendCommand(nil, words...), &r.scratch, nil)
 }
 
 // hear returns the reply of a client, and false if there is none.
 func (r *modelRun) hear(client int) (resp.Value, bool) {
-	r.sessions[client].Feed(nil, &r.room, nil)
+	r.sessions[client].Feed(nil, &r.scratch, nil)
 	out := &r.outputs[client].sent
 	if out.Len() == 0 {
 		return resp.Value{}, false
@@ -203,9 +203,9 @@ func (r *modelRun) lock(client int) {
 		return
 	}
 	m.waiters = append(m.waiters, w)
-	if m.isCircle(len(m.waiters) - 1) {
+	if m.isCycle(len(m.waiters) - 1) {
 		m.waiters = m.waiters[:len(m.waiters)-1]
-		require.True(r.t, answered && strings.HasPrefix(got.Str, "DEADLOCK "+w.owner+" -> "), "%v closes a circle: %v", w, got)
+		require.True(r.t, answered && strings.HasPrefix(got.Str, "DEADLOCK "+w.owner+" -> "), "%v closes a cycle: %v", w, got)
 		require.True(r.t, strings.HasSuffix(got.Str, " -> "+w.owner), got)
 		return
 	}
@@ -270,7 +270,7 @@ func (r *modelRun) step() {
 // did not have to wait. A client that the server refuses then must be in a cycle.
 func (r *modelRun) compare() {
 	m := &r.model
-	granted := m.settle()
+	granted := m.update()
 	var got, refused []int
 	for i := range r.sessions {
 		reply, answered := r.hear(i)
@@ -283,7 +283,7 @@ func (r *modelRun) compare() {
 	if len(refused) > 0 {
 		r.refused += len(refused)
 		after, more, ok := m.refuse(refused)
-		require.True(r.t, ok, "%v were refused and stand in no circle", refused)
+		require.True(r.t, ok, "%v were refused and stand in no cycle", refused)
 		*m, granted = after, append(granted, more...)
 	}
 	slices.Sort(granted)

@@ -293,7 +293,7 @@ var lockNativeScripts = []struct{ name, text string }{
 		A DEL redisson_lock_timeout:{k} -> 1
 		A SET redisson_lock_timeout:{k} x -> +OK
 		B LOCK k b -> token`},
-	{"who holds the lock is not behind anybody", `
+	{"a holder of the lock is behind no waiter", `
 		A LOCK k a -> token=a
 		A RPUSH redisson_lock_queue:{k} u:1 -> 1
 		A ZADD redisson_lock_timeout:{k} 1750000005000 u:1 -> 1

@@ -83,7 +83,7 @@ var lockOnceScripts = []struct{ name, text string }{
 		B <- token=b
 		C <- token=b
 		B HGET k b -> "1"`},
-	{"the watchdog follows to the connection that was told last", `
+	{"the watchdog follows to the connection that was answered last", `
 		A LOCK k a ONCE -> token=1
 		B LOCK k a ONCE -> token=1
 		close A
@@ -143,7 +143,7 @@ func TestTakenBackOnce(t *testing.T) {
 				w.awaitPending(t, 3)
 				first.Close()
 				eventually(t, func() bool { return w.srv.connected() == 3 }, "the first has gone")
-				require.Equal(t, 1, w.srv.parked(), "the second is told that it holds the lock")
+				require.Equal(t, 1, w.srv.parked(), "the second is answered that it holds the lock")
 				w.disk.release()
 				require.Equal(t, int64(1), holder.Receive().Int)
 				second.Receive()

@@ -290,7 +290,7 @@ func TestWaitersInTurmoil(t *testing.T) {
 		// A killed client is in no list any more, but what it was given and has not read is taken
 		// back by its connection's owner.
 		left := client(t, srv)
-		eventually(t, func() bool { return left.Do("EXISTS", "k").Int == 0 }, "nobody holds the lock")
+		eventually(t, func() bool { return left.Do("EXISTS", "k").Int == 0 }, "the lock is free")
 	})
 }
 

@@ -556,7 +556,7 @@ var lockScripts = []struct{ name, text string }{
 		parked 1
 		A UNLOCK k a -> 1
 		B <- +PONG`},
-	{"nobody barges in through a lease that nobody has noticed to be over", `
+	{"no barging through a lease that is over and not noticed yet", `
 		A LOCK k a PX 1000 -> token
 		B LOCK k b WAIT 0 -> waits
 		!1000ms

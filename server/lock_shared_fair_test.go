@@ -24,7 +24,7 @@ func TestReadersDoNotStarveWriters(t *testing.T) {
 	seed := testkit.Seed(t)
 	random := rand.New(rand.NewPCG(seed, 0))
 	srv := startWith(t, Options{Clock: NewManualClock(time.UnixMilli(1_750_000_000_000))}, nil)
-	var room batch
+	var scratch batch
 	type one struct {
 		s            *session
 		out          *recorder
@@ -39,7 +39,7 @@ func TestReadersDoNotStarveWriters(t *testing.T) {
 		all[i] = o
 	}
 	heard := func(o *one) (resp.Value, bool) {
-		o.s.Feed(nil, &room, nil)
+		o.s.Feed(nil, &scratch, nil)
 		if o.out.sent.Len() == 0 {
 			return resp.Value{}, false
 		}
@@ -71,7 +71,7 @@ func TestReadersDoNotStarveWriters(t *testing.T) {
 			continue
 		case o.holds:
 			o.holds = false
-			o.s.Feed(appendCommand(nil, "UNLOCK", "k", fmt.Sprint("o", i)), &room, nil)
+			o.s.Feed(appendCommand(nil, "UNLOCK", "k", fmt.Sprint("o", i)), &scratch, nil)
 			v, _ := heard(o)
 			require.EqualValues(t, 1, v.Int)
 		default:
@@ -80,7 +80,7 @@ func TestReadersDoNotStarveWriters(t *testing.T) {
 				words = append(words, "SHARED")
 			}
 			o.came, o.waits = step, true
-			o.s.Feed(appendCommand(nil, words...), &room, nil)
+			o.s.Feed(appendCommand(nil, words...), &scratch, nil)
 		}
 		var now []int
 		for j, other := range all {

@@ -23,7 +23,7 @@ var lockSharedScripts = []struct{ name, text string }{
 		C UNLOCK k c -> 1
 		A UNLOCK k a -> $nil
 		A EXISTS k -> 0`},
-	{"nobody passes a writer that waits, and readers behind it go in together", `
+	{"no reader passes a writer that waits, and readers behind it go in together", `
 		A LOCK k a SHARED -> token=a
 		B LOCK k b WAIT 0 -> waits
 		C LOCK k c SHARED -> $nil
@@ -106,7 +106,7 @@ var lockSharedScripts = []struct{ name, text string }{
 		+1ms
 		C <- token
 		B UNLOCK k b -> $nil`},
-	{"a lease that ends, and nobody has noticed", `
+	{"a lease that ends, not noticed yet", `
 		A LOCK k a SHARED PX 1000 -> token
 		B LOCK k b SHARED PX 2000 -> token
 		!1000ms
@@ -135,7 +135,7 @@ var lockSharedScripts = []struct{ name, text string }{
 		A PTTL k -> 30000
 		A UNLOCK k a -> 1
 		A EXISTS k -> 0`},
-	{"an attached connection vouches for a shared holder, and hears of its loss", `
+	{"an attached connection keeps a shared holder, and hears of its loss", `
 		A LOCK k a SHARED -> token=a
 		B LOCK k b SHARED PX 35000 -> token
 		C LOCK.ATTACH a -> 1
@@ -202,7 +202,7 @@ var lockSharedScripts = []struct{ name, text string }{
 		B LOCK k b WAIT 0 -> -DEADLOCK b -> k -> a -> k -> b
 		B UNLOCK k b -> 1
 		A <- token>b`},
-	{"circles through one of several holders", `
+	{"cycles through one of several holders", `
 		A LOCK k a SHARED -> token
 		B LOCK k b SHARED -> token
 		C LOCK l c SHARED -> token
@@ -225,7 +225,7 @@ var lockSharedScripts = []struct{ name, text string }{
 		B UNLOCK l b -> 1
 		C <- tokens=x,y
 		D <- token`},
-	{"a circle through a reader that stands before", `
+	{"a cycle through a reader that stands before", `
 		A LOCK m a -> token
 		B LOCK m b WAIT 0 -> waits
 		C LOCK k c -> token

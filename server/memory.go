@@ -32,11 +32,11 @@ type memoryUse struct {
 
 // sessionMemory is what a session's part is made of, as of the end of its last slice.
 type sessionMemory struct {
-	counted       int  // all of it, as counted in memoryUse.clients; 0: it is not counted
-	input, room   int  // bytes in the decoder, and the size of its buffer
-	backlog       int  // bytes of the commands in session.backlog
-	unsent        int  // output that the connection held when it was last asked
-	unsentIsNoted bool // the session is in memoryUse.unsent
+	counted         int  // all of it, as counted in memoryUse.clients; 0: it is not counted
+	input, capacity int  // bytes in the decoder, and the size of its buffer
+	backlog         int  // bytes of the commands in session.backlog
+	unsent          int  // output that the connection held when it was last asked
+	unsentListed    bool // the session is in memoryUse.unsent
 }
 
 const (
@@ -66,15 +66,15 @@ func textBytes(argvs ...[][]byte) (n int) {
 // recount brings the session's part of memoryUse.clients up to date. Its owner calls it, under the executor.
 func (s *session) recount() {
 	m := &s.memory
-	if s.dead || s.condemned {
+	if s.dead || s.terminated {
 		return
 	}
-	m.input, m.room = s.decoder.Pending(), s.decoder.Held()
+	m.input, m.capacity = s.decoder.Pending(), s.decoder.Held()
 	n := s.bytes()
 	s.executor.memory.clients += n - m.counted
 	m.counted = n
-	if m.unsent > 0 && !m.unsentIsNoted {
-		m.unsentIsNoted = true
+	if m.unsent > 0 && !m.unsentListed {
+		m.unsentListed = true
 		s.executor.memory.unsent = append(s.executor.memory.unsent, s)
 	}
 }
@@ -88,7 +88,7 @@ func (s *session) uncount() {
 
 // bytes is what the session takes.
 func (s *session) bytes() int {
-	n := sessionBytes + s.memory.room + s.memory.backlog + s.outputHeld()
+	n := sessionBytes + s.memory.capacity + s.memory.backlog + s.outputHeld()
 	if s.waiter != nil {
 		n += s.waiter.bytes()
 	}
@@ -102,7 +102,7 @@ func (s *session) bytes() int {
 	if s.subs != nil {
 		n += s.subs.Bytes()
 	}
-	n += s.vouches.Bytes()
+	n += s.attachments.Bytes()
 	return n
 }
 
@@ -127,7 +127,7 @@ func (s *session) outputHeld() int { return s.memory.unsent + s.inboxBytes + wor
 
 // bytes is what a transaction takes.
 func (tx *transaction) bytes() int {
-	return cap(tx.room) + wordBytes*cap(tx.args) + int(unsafe.Sizeof(queuedCommand{}))*cap(tx.queued)
+	return cap(tx.text) + wordBytes*cap(tx.args) + int(unsafe.Sizeof(queuedCommand{}))*cap(tx.queued)
 }
 
 // askUnsent asks sessions again, once a second, if their clients had not taken all their output: the server
@@ -136,7 +136,7 @@ func (ex *executor) askUnsent() {
 	list := ex.memory.unsent
 	ex.memory.unsent = nil
 	for _, s := range list {
-		if s.memory.unsentIsNoted = false; !s.dead {
+		if s.memory.unsentListed = false; !s.dead {
 			ex.touch(s)
 		}
 	}
@@ -227,7 +227,7 @@ func (ex *executor) evictClients() {
 		s := ex.largestClient()
 		ex.log.Info("Evicting client: " + s.line())
 		ex.counts.evicted++
-		ex.condemn(s)
+		ex.terminate(s)
 	}
 	if m.clients >= m.clientLimit && !m.overLimit {
 		m.overLimit = true

@@ -84,7 +84,7 @@ func (m moving) leave(mv *move) {
 // mostHeldMS bounds a MIGRATE for which the server stands still: one of a transaction or a script.
 const mostHeldMS = 10_000
 
-// carry implements dump.Host.Carry.
+// carry implements dump.Transfer.Carry.
 func (ex *executor) carry(c *commands.Ctx, m *dump.Migration) error {
 	mv := &move{Migration: m, db: c.DB, dbID: c.DB.ID(), session: sessionOf(c), changed: map[string]bool{}, lostTo: ex.copied.LostTo()}
 	if !c.MayBlock {

@@ -16,12 +16,12 @@ import (
 // manyWaits is a server with a clock that stands still, and a session that waits for many locks with NOTIFY.
 type manyWaits struct {
 	*executor
-	s     *session
-	clock *ManualClock
-	room  batch
-	each  float64 // bytes of heap that a wait takes
-	words float64 // how many of them are its words
-	told  float64 // how many CLIENT LIST tells of
+	s       *session
+	clock   *ManualClock
+	scratch batch
+	each    float64 // bytes of heap that a wait takes
+	words   float64 // how many of them are its words
+	listed  float64 // how many CLIENT LIST tells of
 }
 
 // howManyWaits is how many of them there are.
@@ -38,20 +38,20 @@ func newManyWaits(t *testing.T) *manyWaits {
 	}
 	holder := open()
 	for i := range howManyWaits {
-		holder.Feed(appendCommand(nil, "LOCK", fmt.Sprintf("lock:%012d", i), "holder", "PX", "3600000000"), &m.room, nil)
+		holder.Feed(appendCommand(nil, "LOCK", fmt.Sprintf("lock:%012d", i), "holder", "PX", "3600000000"), &m.scratch, nil)
 	}
 	requests := make([][]byte, howManyWaits)
 	for i := range requests {
 		requests[i] = appendCommand(nil, "LOCK", fmt.Sprintf("lock:%012d", i), fmt.Sprintf("c0ffee1e7a944c0b9a3e2f6f4f:%012d", i), "WAIT", "600000", "NOTIFY")
 	}
 	m.s = open()
-	m.s.Feed(appendCommand(nil, "LOCK", "lock:000000000000", "first", "WAIT", "600000", "NOTIFY"), &m.room, nil)
-	before, told := heapBytes(), m.memory.clients
+	m.s.Feed(appendCommand(nil, "LOCK", "lock:000000000000", "first", "WAIT", "600000", "NOTIFY"), &m.scratch, nil)
+	before, listed := heapBytes(), m.memory.clients
 	for _, r := range requests {
-		m.s.Feed(r, &m.room, nil)
+		m.s.Feed(r, &m.scratch, nil)
 	}
 	m.each = float64(heapBytes()-before) / float64(howManyWaits)
-	m.told = float64(m.memory.clients-told) / float64(howManyWaits)
+	m.listed = float64(m.memory.clients-listed) / float64(howManyWaits)
 	m.words = float64(len(m.s.queued.first.words))
 	require.Equal(t, howManyWaits+1, m.s.queued.count)
 	require.Equal(t, howManyWaits+1, m.queues.Len())
@@ -80,9 +80,9 @@ func (m *manyWaits) dueInSlices(count func() int) (most int, longest time.Durati
 func TestNotifyManyWaits(t *testing.T) {
 	const most = 425 // 415 with the fields of SEM.ACQUIRE, 399 without; the goal is 400
 	m := newManyWaits(t)
-	t.Logf("a wait takes %.0f bytes, %.0f of them for its words, and %.0f are counted", m.each, m.words, m.told)
+	t.Logf("a wait takes %.0f bytes, %.0f of them for its words, and %.0f are counted", m.each, m.words, m.listed)
 	require.LessOrEqual(t, m.each-m.words, float64(most))
-	require.InDelta(t, m.each, m.told, 0.25*m.each)
+	require.InDelta(t, m.each, m.listed, 0.25*m.each)
 
 	began := time.Now()
 	m.s.Close()
@@ -106,7 +106,7 @@ func TestNotifyManyWaits(t *testing.T) {
 func TestNotifyManyTimeouts(t *testing.T) {
 	m := newManyWaits(t)
 	for i := range howManyWaits / 2 {
-		m.s.Feed(appendCommand(nil, "LOCK.CANCEL", fmt.Sprintf("lock:%012d", i), fmt.Sprintf("c0ffee1e7a944c0b9a3e2f6f4f:%012d", i)), &m.room, nil)
+		m.s.Feed(appendCommand(nil, "LOCK.CANCEL", fmt.Sprintf("lock:%012d", i), fmt.Sprintf("c0ffee1e7a944c0b9a3e2f6f4f:%012d", i)), &m.scratch, nil)
 	}
 	require.Equal(t, howManyWaits/2+1, m.queuedWaits)
 	m.clock.Set(time.UnixMicro(m.clock.NowUS()).Add(10 * time.Minute))

@@ -101,7 +101,7 @@ func (m *notifyModel) tell(owner string, by *modelConn, push string) {
 		to = append(to, by)
 	}
 	for _, c := range to {
-		c.told = append(c.told, push)
+		c.expected = append(c.expected, push)
 	}
 }
 
@@ -134,9 +134,9 @@ func (m *notifyModel) hear(c *modelConn, v resp.Value) {
 			l.token = v.Elems[2].Int
 		}
 	}
-	i := slices.Index(c.told, text)
-	require.GreaterOrEqual(m.t, i, 0, "%s\nhears %s instead of %v", m.where(), v, c.told)
-	c.told = slices.Delete(c.told, i, i+1)
+	i := slices.Index(c.expected, text)
+	require.GreaterOrEqual(m.t, i, 0, "%s\nhears %s instead of %v", m.where(), v, c.expected)
+	c.expected = slices.Delete(c.expected, i, i+1)
 }
 
 // serve grants free locks to the heads of their queues.
@@ -298,7 +298,7 @@ func (m *notifyModel) attach(c *modelConn, owner string) {
 		}
 		for key, l := range m.locks {
 			if l.byMS != 0 && (l.owner == text || len(args) > 1 && strings.HasPrefix(l.owner, text)) {
-				c.told = append(c.told, granted(key, l.owner))
+				c.expected = append(c.expected, granted(key, l.owner))
 			}
 		}
 		for _, q := range m.queues {
@@ -381,7 +381,7 @@ func (m *notifyModel) step() {
 func (m *notifyModel) check() {
 	for _, c := range m.conns {
 		m.do(c, "PING")
-		require.Empty(m.t, c.told, m.where())
+		require.Empty(m.t, c.expected, m.where())
 	}
 	waiting := 0
 	for i := range 3 {

@@ -27,7 +27,7 @@ var notifyFaults = []plant.Fault{
 	plant.New("the connection that asks again does not keep the place", plant.Insert("ask-again", `c.Out.Simple("QUEUED")
 	return nil`)),
 	plant.New("pushes go to the wrong owner", plant.Insert("audience", `for _, s := range w.session.executor.clients {
-		if s.vouches.Len() > 0 && !slices.Contains(to, s) {
+		if s.attachments.Len() > 0 && !slices.Contains(to, s) {
 			to = append(slices.Clone(to), s)
 		}
 	}`)),

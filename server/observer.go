@@ -66,7 +66,7 @@ func (ex *executor) DatabaseChanged(db int) {
 	ex.watchdog.attached.DatabaseChanged(db)
 }
 
-// observe makes the store tell of changed keys while anybody wants to know.
+// observe makes the store report changed keys while there is a listener.
 func (ex *executor) observe() {
 	if ex.queues.Len() > 0 || ex.watching.count > 0 || len(ex.moving) > 0 || ex.tracking.InUse() || ex.watchdog.attached.InUse() {
 		ex.store.SetObserver(ex)

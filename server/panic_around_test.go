@@ -37,7 +37,7 @@ func spoilRow() commands.Row {
 			case "sending":
 				s.conn = deafConn{s.conn}
 			case "shared":
-				s.executor.condemned = append(s.executor.condemned, nil)
+				s.executor.terminated = append(s.executor.terminated, nil)
 			}
 			return nil
 		}}

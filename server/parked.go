@@ -12,10 +12,10 @@ import (
 )
 
 // How a client's command waits. A handler that cannot answer yet calls Ctx.Block, which leads to park: the
-// command is kept, and enters the queues of its keys (package waiting). While anybody waits, the store tells
-// the queues of every key that changes. After the unit that changed it, and before any other command, serve
-// lets the waiters try, the oldest first. A command leaves all its queues at once when it is answered, times
-// out, is unblocked, or its client goes.
+// command is kept, and enters the queues of its keys (package waiting). While there are waiters, the store
+// tells the queues of every key that changes. After the unit that changed it, and before any other command,
+// serve lets the waiters try, the oldest first. A command leaves all its queues at once when it is answered,
+// times out, is unblocked, or its client goes.
 //
 // To add a blocking command: write its handler so that one function tries (and does nothing if it cannot),
 // call it once, and hand it to Ctx.Block. Nothing here needs to know the command.
@@ -142,7 +142,7 @@ func (ex *executor) park(c *commands.Ctx, wait commands.Wait) error {
 
 // waits counts what INFO tells of the calls that wait.
 type waits struct {
-	timed       int // those whose wait has an end
+	timed       int // those that wait until a deadline
 	endWithKeys int // those that also end when the key goes (XREADGROUP)
 }
 
@@ -156,7 +156,7 @@ func (n *waits) tally(w *parkedCall, by int) {
 	}
 }
 
-// keysThatEnd is the number of keys with a waiter whose wait also ends when the key goes.
+// keysThatEnd is the number of keys with a waiter that also stops to wait when the key goes.
 func (ex *executor) keysThatEnd() (n int) {
 	if ex.waits.endWithKeys == 0 {
 		return 0
@@ -211,14 +211,14 @@ func (ex *executor) countLockWait(w *parkedCall) {
 	ex.stats.LocksOf(w.DB()).Waits.Add(us)
 	ex.stats.Events.Add("lock-wait", ex.store.NowUS()/1_000_000, us/1000)
 	if us >= ex.gauge.LockWaitUS {
-		ex.note(&ex.stats.Waits, w.session, us, w.row.Redact(w.words.Argv()))
+		ex.addToLog(&ex.stats.Waits, w.session, us, w.row.Redact(w.words.Argv()))
 	}
 }
 
 // fire implements firer: the waiter's time is up.
 func (w *parkedCall) fire(ex *executor) { ex.timeOut(w) }
 
-// timeOut answers a waiter whose time is up.
+// timeOut answers a waiter at its deadline.
 func (ex *executor) timeOut(w *parkedCall) {
 	ex.refuseFor(lockhistory.Timeout)
 	ex.answer(w, func(c *commands.Ctx) error {
@@ -242,13 +242,13 @@ func (ex *executor) answer(w *parkedCall, reply func(c *commands.Ctx) error) {
 	ex.answered(w, mark, false)
 }
 
-// answered is the end of a wait whose reply stands behind mark.
+// answered is the end of a wait. The reply is behind mark.
 func (ex *executor) answered(w *parkedCall, mark int, granted bool) {
 	// plant:waiter-muted
 	if w.muted {
 		w.session.out.Rollback(mark)
 	} else if len(w.session.out.Buf)-mark >= ex.gauge.ReplyBytes {
-		ex.noteReply(w.session, w.row, w.words.Argv(), mark)
+		ex.logReply(w.session, w.row, w.words.Argv(), mark)
 	}
 	w.session.tells = true
 	if ex.hook != nil {
@@ -258,24 +258,25 @@ func (ex *executor) answered(w *parkedCall, mark int, granted bool) {
 	ex.unpark(w, granted)
 }
 
-// serve ends the sessions that were condemned and lets the waiters of every ready key try, until nothing more
-// happens. It is the end of each unit. A condemned session never has a waiter in a queue that is served.
+// serve ends the sessions that were terminated and lets the waiters of every ready key try, until nothing
+// more happens. It is the end of each unit. A terminated session never has a waiter in a queue that is
+// served.
 func (ex *executor) serve() {
 	defer ex.damaging()
 	looked := 0
-	// Nobody is served while the log cannot be written: what a waiter takes is a write.
+	// No waiter is served while the log cannot be written: what a waiter takes is a write.
 	// plant:may-serve
 	mayServe := ex.durable.Broken() == nil
 	for {
 		switch {
-		case len(ex.condemned) > 0:
-			ex.endCondemned()
+		case len(ex.terminated) > 0:
+			ex.endTerminated()
 		case ex.watchdog.attached.Doubts() > 0 && (!ex.durable.Loading() || ex.durable.Serves()):
-			ex.settleDoubts()
+			ex.resolveDoubts()
 		case !mayServe:
 			return
 		case ex.queues.Serve(&looked):
-		case len(ex.condemned) > 0: // it may have come across a lock whose lease has ended
+		case len(ex.terminated) > 0: // it may have found a lock with a lease that has ended
 		default:
 			if ex.queues.Suspects() > 0 {
 				ex.timers.set(&ex.goOn, ex.store.NowMS())
@@ -296,7 +297,7 @@ func (w *parkedCall) Try() (done, stop bool) {
 	ex := w.session.executor
 	// plant:call-tries
 	done = ex.try(w)
-	return done, len(ex.condemned) > 0
+	return done, len(ex.terminated) > 0
 }
 
 // Refuse implements waiting.Call.
@@ -311,7 +312,7 @@ func (ex *executor) try(w *parkedCall) bool {
 	c := ex.ctxOf(w)
 	mark := c.Out.Mark()
 	done := false
-	ex.tracking.act(w.session)                           // not whoever made the key ready
+	ex.tracking.act(w.session)                           // not the session that made the key ready
 	err := w.session.permit(w.row, c.Argv, acl.TopLevel) // it may have lost the right while it waited
 	if err == nil {
 		var start time.Time
@@ -327,7 +328,7 @@ func (ex *executor) try(w *parkedCall) bool {
 		if w.timed {
 			w.take(time.Since(start))
 		}
-		ex.noteReads(w.session, w.row, c.Argv)
+		ex.trackReads(w.session, w.row, c.Argv)
 	}
 	ex.tellOwn()
 	ex.tracking.act(nil)
@@ -354,8 +355,8 @@ func (ex *executor) try(w *parkedCall) bool {
 	return true
 }
 
-// undo takes back what a waiter was given, because its client went before it could be told. Like
-// every change it may condemn others and make queues ready: it is called where no command is
+// undo takes back what a waiter was given, because its client went before it could be answered. Like
+// every change it may terminate others and make queues ready: it is called where no command is
 // running, and endUnit comes after it. Who follows another by now changes nothing by itself: what was
 // granted is a part of the history, and ends with its lease.
 func (ex *executor) undo(w *parkedCall) {
@@ -368,7 +369,7 @@ func (ex *executor) undo(w *parkedCall) {
 		return
 	}
 	c := ex.freeCtx(w)
-	c.Out = new(resp.Writer) // nobody reads it
+	c.Out = new(resp.Writer) // no client reads it
 	ex.story.undoing = true
 	_ = ex.contain(w.row, func() error {
 		u.Undo(&c.Ctx)
@@ -378,15 +379,15 @@ func (ex *executor) undo(w *parkedCall) {
 	ex.spareCtx(c)
 }
 
-// waiterCtx is the context of a waiter's own command, and room for its words.
+// waiterCtx is the context of a waiter's own command, and the buffers of its words.
 type waiterCtx struct {
 	commands.Ctx
 	words [][]byte
-	room  []byte
+	text  []byte
 }
 
-// mostSpareRoom is how long a command may have been of which the room is kept.
-const mostSpareRoom = 4 << 10
+// mostSpareBytes is the size up to which the buffer of a command is kept.
+const mostSpareBytes = 4 << 10
 
 // ctxOf is the context of a waiter's own command, until it is given to spareCtx.
 func (ex *executor) ctxOf(w *parkedCall) *waiterCtx {
@@ -396,7 +397,7 @@ func (ex *executor) ctxOf(w *parkedCall) *waiterCtx {
 	return ex.freeCtx(w)
 }
 
-// freeCtx returns a context for a waiter's command that nobody else uses.
+// freeCtx returns a context for a waiter's command that is in no other use.
 func (ex *executor) freeCtx(w *parkedCall) *waiterCtx {
 	var c *waiterCtx
 	if n := len(ex.spareCtxs); n > 0 {
@@ -405,7 +406,7 @@ func (ex *executor) freeCtx(w *parkedCall) *waiterCtx {
 	} else {
 		c = new(waiterCtx)
 	}
-	c.words, c.room = w.words.Append(c.words[:0], c.room)
+	c.words, c.text = w.words.Append(c.words[:0], c.text)
 	ex.prepare(&c.Ctx, w.session, w.row, c.words)
 	c.DB, c.MayBlock = ex.store.DB(w.DB()), false
 	// plant:waiter-context
@@ -414,8 +415,8 @@ func (ex *executor) freeCtx(w *parkedCall) *waiterCtx {
 
 // spareCtx ends the use of what freeCtx returned.
 func (ex *executor) spareCtx(c *waiterCtx) {
-	if cap(c.room) > mostSpareRoom {
-		c.words, c.room = nil, nil
+	if cap(c.text) > mostSpareBytes {
+		c.words, c.text = nil, nil
 	}
 	ex.spareCtxs = append(ex.spareCtxs, c)
 }

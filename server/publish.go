@@ -11,7 +11,7 @@ import (
 	"lockserver/store"
 )
 
-// How messages travel. Whoever publishes, a client, a lock that is released or a key that changes, calls
+// How messages travel. Each publisher, a client, a lock that is released or a key that changes, calls
 // Publish under the executor. The message is encoded once for each version of the protocol and laid into
 // the inbox of every session that listens; the sessions share the bytes. A session takes its inbox into its
 // output before its next command writes anything, or when its owner comes for the output: so a message
@@ -118,7 +118,7 @@ func (ex *executor) publishEvent(db *store.DB, event string, key []byte) {
 	}
 }
 
-// mostSpareChannel is the room for a channel's name that is kept for the next event.
+// mostSpareChannel is the size of the buffer for a channel's name that is kept for the next event.
 const mostSpareChannel = 64 << 10
 
 // notify publishes an event if its class is asked for.
@@ -158,7 +158,7 @@ func (ex *executor) KeyMade(db *store.DB, key []byte) { ex.notify(db, keyevent.N
 // KeyMissed implements store.Witness.
 func (ex *executor) KeyMissed(db *store.DB, key []byte) { ex.notify(db, keyevent.Miss, "keymiss", key) }
 
-// witnessed are the classes of events of which the store tells.
+// witnessed are the classes of events that the store reports.
 const witnessed = keyevent.Expired | keyevent.Evicted | keyevent.Hash | keyevent.Generic | keyevent.New | keyevent.Miss
 
 // followEvents makes the store tell what notify-keyspace-events asks for, and of leases that end.

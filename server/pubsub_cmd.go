@@ -96,7 +96,7 @@ func unsubscribeCmd(kind pubsub.Kind, word string) func(*commands.Ctx) error {
 			}
 			return nil
 		}
-		told := false
+		replied := false
 		for s.subs != nil {
 			first, ok := s.subs.First(kind)
 			if !ok {
@@ -105,9 +105,9 @@ func unsubscribeCmd(kind pubsub.Kind, word string) func(*commands.Ctx) error {
 			name := []byte(first)
 			s.unsubscribe(kind, name)
 			s.confirm(c, kind, word, name)
-			told = true
+			replied = true
 		}
-		if !told {
+		if !replied {
 			s.confirm(c, kind, word, nil)
 		}
 		return nil

@@ -24,14 +24,14 @@ func checkPubSub(t testing.TB, srv *Server) {
 		srv.executor.mu.Lock()
 		defer srv.executor.mu.Unlock()
 		return srv.executor.pubsub.Subscribers() == 0
-	}, "somebody listens")
+	}, "there is a subscriber")
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
 	for kind := range pubsub.Kinds {
 		require.Zero(t, srv.executor.pubsub.Len(kind))
 	}
 	require.Empty(t, srv.executor.pubsub.Patterns())
-	require.Empty(t, srv.executor.condemned)
+	require.Empty(t, srv.executor.terminated)
 }
 
 func TestPubSubOnEveryTransport(t *testing.T) {

@@ -144,7 +144,7 @@ func (s *session) lifeEndMS(ex *executor, now int64) int64 {
 func (of *watched) fire(ex *executor) {
 	s, lease, now := (*session)(of), ex.settings.LockWatchdogMS, ex.store.NowMS()
 	waits := s.waiter != nil && s.waiter.Strict() || s.keepsPlaces()
-	if s.dead || s.condemned || !waits && !s.keeps() && s.vouches.Len() == 0 && s.unsure == nil {
+	if s.dead || s.terminated || !waits && !s.keeps() && s.attachments.Len() == 0 && s.unsure == nil {
 		return // no other client depends on it
 	}
 	p := s.pulse
@@ -196,7 +196,7 @@ func (ex *executor) lose(s *session) {
 	ex.log.Info("a client that holds or waits for a lock is silent, and closed", "id", s.id, "address", s.info.addr,
 		"silent-ms", ex.store.NowMS()-s.pulse.heardMS())
 	s.lost.Store(true)
-	ex.condemn(s)
+	ex.terminate(s)
 }
 
 // renewalsPerLease is how often the watchdog renews within one lease, as Redisson's does.

@@ -87,7 +87,7 @@ func (s *session) queuedOf() *queuedWaits {
 }
 
 // ended reports whether the session has ended, or is about to.
-func (s *session) ended() bool { return s.dead || s.condemned }
+func (s *session) ended() bool { return s.dead || s.terminated }
 
 // keepsPlaces reports whether the session keeps the place of a wait.
 func (s *session) keepsPlaces() bool { return s.queued != nil && s.queued.count > 0 }
@@ -177,7 +177,7 @@ func parkedOf(w *waiting.Waiter) *parkedCall {
 func (w *queuedWait) Try() (done, stop bool) {
 	ex := w.session.executor
 	done = ex.tryQueued(w)
-	return done, len(ex.condemned) > 0
+	return done, len(ex.terminated) > 0
 }
 
 // Refuse implements waiting.Call.
@@ -302,7 +302,7 @@ func (ex *executor) refuseQueued(w *queuedWait, why attach.Refusal) {
 	w.session.queued.unlink(w)
 }
 
-// confirmed implements commands.Host: the owner knows of what it was granted.
+// confirmed implements commands.Services: the owner knows of what it was granted.
 func (ex *executor) confirmed(db *store.DB, key, owner []byte, token int64) {
 	for _, g := range slices.Clone(ex.grants.Of(db.ID(), key, owner)) {
 		if g.Token(string(key)) == token {
@@ -443,9 +443,9 @@ func (ex *executor) detachedFrom(s *session) {
 	var ghost *session // has ended, and had these waits alone
 	for w := s.queued.first; w != nil; {
 		next := w.next
-		if w.adopted && !w.Granted() && !ex.watchdog.attached.VouchedBy(s, []byte(w.Owner())) {
+		if w.adopted && !w.Granted() && !ex.watchdog.attached.AttachedBy(s, []byte(w.Owner())) {
 			if ghost == nil {
-				ghost = &session{executor: ex, dead: true, condemned: true, id: s.id, user: s.user, db: s.db, info: s.info}
+				ghost = &session{executor: ex, dead: true, terminated: true, id: s.id, user: s.user, db: s.db, info: s.info}
 			}
 			s.queued.unlink(w)
 			w.session = ghost

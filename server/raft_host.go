@@ -22,49 +22,49 @@ import (
 // raftHost is the executor as the member of a group sees it.
 type raftHost struct{ *executor }
 
-var _ raft.Host = raftHost{}
+var _ raft.MemberServer = raftHost{}
 
-// Locked implements raft.Host.
+// Locked implements raft.MemberServer.
 func (h raftHost) Locked(f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	f()
 }
 
-// Slice implements raft.Host.
+// Slice implements raft.MemberServer.
 func (h raftHost) Slice(f func()) { replicationHost(h).Slice(f) }
 
-// Background implements raft.Host.
+// Background implements raft.MemberServer.
 func (h raftHost) Background(f func()) { h.host.background(f) }
 
-// Log implements raft.Host.
+// Log implements raft.MemberServer.
 func (h raftHost) Log() *slog.Logger { return h.log }
 
-// NewID implements raft.Host.
+// NewID implements raft.MemberServer.
 func (h raftHost) NewID() string { return h.newID() }
 
-// NowMS implements raft.Host.
+// NowMS implements raft.MemberServer.
 func (h raftHost) NowMS() int64 { return h.store.NowMS() }
 
-// HandOn implements raft.Host.
+// HandOn implements raft.MemberServer.
 func (h raftHost) HandOn() { h.handOn() }
 
-// EndUnit implements raft.Host.
+// EndUnit implements raft.MemberServer.
 func (h raftHost) EndUnit() { h.endUnit() }
 
-// Apply implements raft.Host.
+// Apply implements raft.MemberServer.
 func (h raftHost) Apply(db int, argv [][]byte) error { return replicationHost(h).Apply(db, argv) }
 
-// Gate implements raft.Host.
+// Gate implements raft.MemberServer.
 func (h raftHost) Gate() *gate.Gate { return &h.copied }
 
-// SetTime implements raft.Host.
+// SetTime implements raft.MemberServer.
 func (h raftHost) SetTime(leastMS int64) {
 	h.steered.Set(leastMS * 1000)
 	h.begin()
 }
 
-// Records implements raft.Host.
+// Records implements raft.MemberServer.
 func (h raftHost) Records(on bool) {
 	if on {
 		h.durable.SetHistory(h.member)
@@ -73,7 +73,7 @@ func (h raftHost) Records(on bool) {
 	}
 }
 
-// Replace implements raft.Host.
+// Replace implements raft.MemberServer.
 func (h raftHost) Replace(from io.Reader) (at persistence.History, err error) {
 	h.Slice(func() {
 		if from == nil {
@@ -87,10 +87,10 @@ func (h raftHost) Replace(from io.Reader) (at persistence.History, err error) {
 	return at, err
 }
 
-// Cut implements raft.Host.
+// Cut implements raft.MemberServer.
 func (h raftHost) Cut(at persistence.History) raft.DataCut { return h.durable.Copy(at, true, true) }
 
-// Followed implements raft.Host.
+// Followed implements raft.MemberServer.
 func (h raftHost) Followed(follows bool) {
 	// plant:raft-followed
 	replicationHost(h).Followed(follows)
@@ -99,10 +99,10 @@ func (h raftHost) Followed(follows bool) {
 	}
 }
 
-// sendOn closes the connections that would wait at this member for what only a leader does: those that
-// vouch for owners, and those that listen. They connect to the new one. Who listens for where the master
-// is has come to the right place; others a Sentinel closes, too, and libraries count on that: Redisson
-// goes on with the connections that it has.
+// sendOn closes the connections that would wait at this member for what only a leader does: those that are
+// attached to owners, and those that listen. They connect to the new one. A client that listens for where
+// the master is has come to the right place. Others a Sentinel closes, too, and libraries count on that:
+// Redisson goes on with the connections that it has.
 func (ex *executor) sendOn() {
 	bySentinel := ex.group.IsSentinel()
 	for _, s := range ex.clients {
@@ -110,22 +110,22 @@ func (ex *executor) sendOn() {
 		operates := s.waiter != nil && s.waiter.row.Group == commands.Server // RAFT TRANSFER
 		switch {
 		case bySentinel && (asks || operates):
-		case bySentinel, s.vouches.Len() > 0, s.subs != nil:
-			ex.condemn(s)
+		case bySentinel, s.attachments.Len() > 0, s.subs != nil:
+			ex.terminate(s)
 		}
 	}
 }
 
-// HoldWrites implements raft.Host.
+// HoldWrites implements raft.MemberServer.
 func (h raftHost) HoldWrites(on bool) { h.holdWrites(on) }
 
-// LastToken implements raft.Host.
+// LastToken implements raft.MemberServer.
 func (h raftHost) LastToken() int64 { return h.durable.LastToken() }
 
-// SeeToken implements raft.Host.
+// SeeToken implements raft.MemberServer.
 func (h raftHost) SeeToken(token int64) { h.durable.SeeToken(token) }
 
-// HasLeases implements raft.Host.
+// HasLeases implements raft.MemberServer.
 func (h raftHost) HasLeases() bool {
 	for db := range h.store.Len() {
 		if h.store.DB(db).Holders() > 0 {
@@ -136,8 +136,8 @@ func (h raftHost) HasLeases() bool {
 	return held
 }
 
-// ExtendLeases implements raft.Host. Leases that the server renews have begun anew (promoted). Who has bought
-// could not pay while nobody led, as nobody could renew a lease.
+// ExtendLeases implements raft.MemberServer. Leases that the server renews have begun anew (promoted). Buyers
+// could not pay while there was no leader, as no client could renew a lease.
 func (h raftHost) ExtendLeases(byMS int64) {
 	if byMS <= 0 {
 		return
@@ -165,7 +165,7 @@ func (h raftHost) ExtendLeases(byMS int64) {
 	}
 }
 
-// Seen implements raft.Host: clients are told.
+// Seen implements raft.MemberServer: clients get the new view.
 func (h raftHost) Seen(s raft.Status) {
 	if h.group == nil {
 		return
@@ -180,14 +180,14 @@ func (h raftHost) Seen(s raft.Status) {
 		}
 	}
 	if err := h.group.Update(v); err != nil {
-		h.log.Error("raft: clients cannot be told of the group", "cause", err)
+		h.log.Error("raft: clients cannot learn of the group", "cause", err)
 	}
 }
 
-// DropClients implements raft.Host.
+// DropClients implements raft.MemberServer.
 func (h raftHost) DropClients() {
 	for _, s := range h.clients {
-		h.condemn(s)
+		h.terminate(s)
 	}
 }
 
@@ -313,13 +313,13 @@ var decidedByGroup = []string{"replicaof", "slaveof", "failover", "psync", "sync
 // keptInLog are the commands about files that a member does not have.
 var keptInLog = []string{"save", "bgsave", "bgrewriteaof"}
 
-// kept are the directives about what a server keeps, of which a group has its own opinion.
+// kept are the directives about what a server keeps. A group decides these for itself.
 var kept = []string{"appendonly", "appendfsync", "save", "dir", "dbfilename", "min-replicas-ack", "min-replicas-to-write"}
 
 // keptByGroup refuses directives that have no say in a group. The error is a *config.SetError.
 func (ex *executor) keptByGroup(names []string) error {
 	if name := named(names, kept...); ex.member != nil && name != "" {
-		return &config.SetError{Name: name, Reason: "it has no say in a raft group, whose log has every write on a majority's disks before it is answered"}
+		return &config.SetError{Name: name, Reason: "it has no effect in a raft group: its log has every write on a majority's disks before it is answered"}
 	}
 	return nil
 }

@@ -34,8 +34,8 @@ func (ex *executor) load() error {
 	return nil
 }
 
-// replayer runs the commands of a log as their clients' would have run, but that nobody waits, nobody is
-// told, and time stands still: only the log's own DEL removes a key. It implements durability.Replayer.
+// replayer runs the commands of a log as those of their clients ran. But nothing waits, no message is sent,
+// and time stands still: only the log's own DEL removes a key. It implements durability.Replayer.
 //
 // It runs under the executor.
 type replayer struct {
@@ -49,7 +49,7 @@ type replayer struct {
 }
 
 func (ex *executor) newReplayer() *replayer {
-	s := &session{executor: ex, conn: nobody{}, obeyed: true, db: ex.store.DB(0), authenticated: true, loggedIn: true, user: acl.Everyone()}
+	s := &session{executor: ex, conn: noConn{}, obeyed: true, db: ex.store.DB(0), authenticated: true, loggedIn: true, user: acl.Everyone()}
 	s.out.Proto = 2
 	return &replayer{executor: ex, session: s,
 		settings: commands.Settings{MaxStringBytes: math.MaxInt64, LockWatchdogMS: ex.settings.LockWatchdogMS}}
@@ -58,8 +58,8 @@ func (ex *executor) newReplayer() *replayer {
 // Begin implements durability.Replayer.
 func (r *replayer) Begin() { r.session.db = r.executor.store.DB(0) }
 
-// Command implements durability.Replayer. Redis ignores the replies to the commands of a log; here a command
-// that fails, as it did when the log was written, is passed over as well, with a line in the server's log.
+// Command implements durability.Replayer. Redis ignores the replies to the commands of a log. Here a command
+// that fails, as it did when the log was written, is skipped as well, with a line in the server's log.
 // What cannot be understood stops the start: the data would be other data.
 func (r *replayer) Command(argv [][]byte) error {
 	row, err := r.resolve(argv)
@@ -152,20 +152,20 @@ func (r *replayer) lookAtReply(row *commands.Row) {
 	}
 }
 
-// nobody is the connection of a session without a client.
-type nobody struct{}
+// noConn is the connection of a session without a client.
+type noConn struct{}
 
-func (nobody) Kick(*transport.Loop)            {}
-func (nobody) KickAtEnd(*transport.Loop)       {}
-func (nobody) Send([]byte, bool) (bool, error) { return false, nil }
-func (nobody) Buffered() int                   { return 0 }
-func (nobody) Unsent() int                     { return 0 }
-func (nobody) Unacked() int                    { return 0 }
-func (nobody) GuardPeer(int64)                 {}
-func (nobody) Heard() transport.Silence        { return transport.Silence{} }
-func (nobody) HangUp()                         {}
-func (nobody) Attach(transport.Session)        {}
-func (nobody) WhileBusy()                      {}
-func (nobody) PeerGone() bool                  { return false }
-func (nobody) AwaitDrain(int) bool             { return false }
-func (nobody) SetStranger(int)                 {}
+func (noConn) Wake(*transport.Loop)            {}
+func (noConn) WakeAtEnd(*transport.Loop)       {}
+func (noConn) Send([]byte, bool) (bool, error) { return false, nil }
+func (noConn) Buffered() int                   { return 0 }
+func (noConn) Unsent() int                     { return 0 }
+func (noConn) Unacked() int                    { return 0 }
+func (noConn) GuardPeer(int64)                 {}
+func (noConn) Heard() transport.Silence        { return transport.Silence{} }
+func (noConn) HangUp()                         {}
+func (noConn) Attach(transport.Session)        {}
+func (noConn) WhileBusy()                      {}
+func (noConn) PeerGone() bool                  { return false }
+func (noConn) AwaitDrain(int) bool             { return false }
+func (noConn) SetUnauthenticated(int)          {}

@@ -23,9 +23,9 @@ var errFull = errors.New("no space left on device")
 // servers.
 type fullDisk struct {
 	disk.OS
-	full atomic.Bool
-	room int64
-	seen atomic.Int64 // how many such files there were
+	full  atomic.Bool
+	space int64
+	seen  atomic.Int64 // how many such files there were
 }
 
 // Create implements disk.FS.
@@ -35,7 +35,7 @@ func (d *fullDisk) Create(path string) (disk.File, error) {
 		return f, err
 	}
 	d.seen.Add(1)
-	return &fullFile{File: f, disk: d, left: d.room}, nil
+	return &fullFile{File: f, disk: d, left: d.space}, nil
 }
 
 type fullFile struct {
@@ -81,9 +81,9 @@ func (l *logLines) String() string {
 func TestFullDiskInASynchronization(t *testing.T) {
 	t.Parallel()
 	for _, of := range []string{"master", "replica"} {
-		for _, room := range []int64{0, 1, 100, 5000} {
+		for _, space := range []int64{0, 1, 100, 5000} {
 			t.Run(of, func(t *testing.T) {
-				disks := map[string]*fullDisk{"master": {room: room}, "replica": {room: room}}
+				disks := map[string]*fullDisk{"master": {space: space}, "replica": {space: space}}
 				logs, clients, dirs := map[string]*logLines{}, map[string]*testkit.Client{}, map[string]string{}
 				addr := ""
 				for _, name := range []string{"master", "replica"} {

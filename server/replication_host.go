@@ -17,33 +17,33 @@ import (
 // replicationHost is the executor as replication sees it.
 type replicationHost struct{ *executor }
 
-var _ replication.Host = replicationHost{}
+var _ replication.NodeServer = replicationHost{}
 
-// Do implements replication.Host.
+// Do implements replication.NodeServer.
 func (h replicationHost) Do(f func()) { h.do(f) }
 
-// Background implements replication.Host.
+// Background implements replication.NodeServer.
 func (h replicationHost) Background(f func()) { h.host.background(f) }
 
-// Ending implements replication.Host.
+// Ending implements replication.NodeServer.
 func (h replicationHost) Ending() <-chan struct{} { return h.host.ending() }
 
-// NowMS implements replication.Host.
+// NowMS implements replication.NodeServer.
 func (h replicationHost) NowMS() int64 { return h.store.NowMS() }
 
-// Config implements replication.Host.
+// Config implements replication.NodeServer.
 func (h replicationHost) Config() *config.Config { return h.config }
 
-// Log implements replication.Host.
+// Log implements replication.NodeServer.
 func (h replicationHost) Log() *slog.Logger { return h.log }
 
-// NewID implements replication.Host.
+// NewID implements replication.NodeServer.
 func (h replicationHost) NewID() string { return h.newID() }
 
-// HandOn implements replication.Host.
+// HandOn implements replication.NodeServer.
 func (h replicationHost) HandOn() { h.handOn() }
 
-// Records implements replication.Host.
+// Records implements replication.NodeServer.
 func (h replicationHost) Records(on bool) {
 	if on {
 		h.durable.SetHistory(&h.replication)
@@ -52,12 +52,12 @@ func (h replicationHost) Records(on bool) {
 	}
 }
 
-// Snapshot implements replication.Host.
+// Snapshot implements replication.NodeServer.
 func (h replicationHost) Snapshot(at replication.Place, keys, functions bool) replication.Snapshot {
 	return h.durable.Copy(persistence.History(at), keys, functions)
 }
 
-// Port implements replication.Host.
+// Port implements replication.NodeServer.
 func (h replicationHost) Port(encrypted bool) int {
 	if encrypted && h.config.TLS.Port != 0 {
 		return h.config.TLS.Port
@@ -65,7 +65,7 @@ func (h replicationHost) Port(encrypted bool) int {
 	return h.host.port()
 }
 
-// Dial implements replication.Host.
+// Dial implements replication.NodeServer.
 func (h replicationHost) Dial(ctx context.Context, host string, port int) (net.Conn, error) {
 	h.mu.Lock()
 	c := h.config
@@ -77,7 +77,7 @@ func (h replicationHost) Dial(ctx context.Context, host string, port int) (net.C
 	return tlsconf.Dial(ctx, &c.TLS, at)
 }
 
-// Slice implements replication.Host.
+// Slice implements replication.NodeServer.
 func (h replicationHost) Slice(f func()) {
 	h.lockIdle()
 	defer h.damaging()
@@ -88,10 +88,10 @@ func (h replicationHost) Slice(f func()) {
 	}
 	touched := h.end()
 	h.mu.Unlock()
-	kick(touched, nil)
+	wakeAll(touched, nil)
 }
 
-// Apply implements replication.Host.
+// Apply implements replication.NodeServer.
 func (h replicationHost) Apply(db int, argv [][]byte) error {
 	if h.failed != nil {
 		return h.failed
@@ -99,10 +99,10 @@ func (h replicationHost) Apply(db int, argv [][]byte) error {
 	return h.apply(db, argv)
 }
 
-// EndUnit implements replication.Host.
+// EndUnit implements replication.NodeServer.
 func (h replicationHost) EndUnit() { h.endUnit() }
 
-// Empty implements replication.Host.
+// Empty implements replication.NodeServer.
 func (h replicationHost) Empty() bool {
 	for db := range h.store.Len() {
 		if h.store.DB(db).Len() > 0 {
@@ -112,23 +112,23 @@ func (h replicationHost) Empty() bool {
 	return true
 }
 
-// HasLog implements replication.Host.
+// HasLog implements replication.NodeServer.
 func (h replicationHost) HasLog() bool { return h.durable.Log() != nil }
 
-// LogEnd implements replication.Host.
+// LogEnd implements replication.NodeServer.
 func (h replicationHost) LogEnd() int64 {
 	log := h.durable.Log()
 	if log == nil {
 		return 0
 	}
-	h.durable.NotePlace(persistence.History(h.replication.Place()))
+	h.durable.RecordPlace(persistence.History(h.replication.Place()))
 	return log.End()
 }
 
-// LogSynced implements replication.Host.
+// LogSynced implements replication.NodeServer.
 func (h replicationHost) LogSynced(position int64) bool { return h.durable.Log().Synced(position) }
 
-// Replace implements replication.Host.
+// Replace implements replication.NodeServer.
 func (h replicationHost) Replace(in replication.Replacement) (db int, err error) {
 	h.Slice(func() {
 		var history persistence.History
@@ -140,10 +140,10 @@ func (h replicationHost) Replace(in replication.Replacement) (db int, err error)
 	return db, err
 }
 
-// HoldWrites implements replication.Host.
+// HoldWrites implements replication.NodeServer.
 func (h replicationHost) HoldWrites(on bool) { h.holdWrites(on) }
 
-// Followed implements replication.Host.
+// Followed implements replication.NodeServer.
 func (h replicationHost) Followed(follows bool) {
 	if follows {
 		again := h.follows
@@ -188,17 +188,17 @@ func (c replicaClient) Follows() {
 }
 
 // Wake implements replication.Peer.
-func (c replicaClient) Wake() { c.session.conn.Kick(nil) }
+func (c replicaClient) Wake() { c.session.conn.Wake(nil) }
 
 // WakeAtEnd implements replication.Peer.
-func (c replicaClient) WakeAtEnd() { c.session.conn.KickAtEnd(c.session.executor.round) }
+func (c replicaClient) WakeAtEnd() { c.session.conn.WakeAtEnd(c.session.executor.round) }
 
 // End implements replication.Peer.
-func (c replicaClient) End() { c.session.executor.condemn(c.session) }
+func (c replicaClient) End() { c.session.executor.terminate(c.session) }
 
 // EndForOutput implements replication.Peer.
 func (c replicaClient) EndForOutput() {
-	if !c.session.condemned {
+	if !c.session.terminated {
 		c.session.executor.counts.largeOutputs++
 	}
 	c.End()

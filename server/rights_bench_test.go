@@ -40,7 +40,7 @@ func BenchmarkRights(b *testing.B) {
 		}
 		batches = append(batches, request)
 	}
-	var room batch
+	var scratch batch
 	least := make([]time.Duration, len(users))
 	b.ResetTimer()
 	for n := 0; n < b.N; n += round {
@@ -48,7 +48,7 @@ func BenchmarkRights(b *testing.B) {
 			s.user = u
 			start := time.Now()
 			for at := 0; at < round; at += pipeline {
-				s.Feed(batches[at/pipeline%len(batches)], &room, nil)
+				s.Feed(batches[at/pipeline%len(batches)], &scratch, nil)
 			}
 			if took := time.Since(start); n == 0 || took < least[i] {
 				least[i] = took

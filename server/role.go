@@ -51,7 +51,7 @@ func (ex *executor) replicate() {
 	ex.durable.TellPlace()
 }
 
-// Scratch implements replication.Host.
+// Scratch implements replication.NodeServer.
 func (h replicationHost) Scratch() (files disk.FS, path string, keeps bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -59,7 +59,7 @@ func (h replicationHost) Scratch() (files disk.FS, path string, keeps bool) {
 	return files, path, h.durable.KeepsReceived()
 }
 
-// Has implements replication.Host.
+// Has implements replication.NodeServer.
 func (h replicationHost) Has() (f replication.Features) {
 	for id := range h.store.Len() {
 		if db := h.store.DB(id); db.TimedHashes() > 0 {
@@ -72,7 +72,7 @@ func (h replicationHost) Has() (f replication.Features) {
 	return f
 }
 
-// Ends implements replication.Host.
+// Ends implements replication.NodeServer.
 func (h replicationHost) Ends() bool { return h.shutdown.waits }
 
 // apply runs a command of the master's.
@@ -249,7 +249,7 @@ func (ex *executor) beginLeasesAnew() {
 		})
 		for _, l := range watched {
 			commands.ExtendLock(db, l.owner, l.key, l.token, now+ex.settings.LockWatchdogMS)
-			if w.attached.Vouched(l.owner) {
+			if w.attached.IsAttached(l.owner) {
 				ex.adopt(db, l.key, l.owner, l.token, l.shared)
 			}
 		}

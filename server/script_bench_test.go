@@ -26,9 +26,9 @@ return redis.call('pttl', KEYS[1])`, []string{"1", "lock", "30000", "5b1f0d6e-7a
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			s := toNowhere(b)
-			var room batch
-			s.Feed(resp.AppendCommand(nil, []byte("SET"), []byte("key"), []byte("k7QxZ2mB-vR9sLdW0aTfYh4JgNcE_pU8iOy3KwXbM6GqSzHt5VnCrDlAeFjI1uPo")), &room, nil)
-			s.Feed(resp.AppendCommand(nil, []byte("SCRIPT"), []byte("LOAD"), []byte(bench.body)), &room, nil)
+			var scratch batch
+			s.Feed(resp.AppendCommand(nil, []byte("SET"), []byte("key"), []byte("k7QxZ2mB-vR9sLdW0aTfYh4JgNcE_pU8iOy3KwXbM6GqSzHt5VnCrDlAeFjI1uPo")), &scratch, nil)
+			s.Feed(resp.AppendCommand(nil, []byte("SCRIPT"), []byte("LOAD"), []byte(bench.body)), &scratch, nil)
 			words := [][]byte{[]byte("EVALSHA"), fmt.Appendf(nil, "%x", sha1.Sum([]byte(bench.body)))}
 			for _, arg := range bench.args {
 				words = append(words, []byte(arg))
@@ -39,7 +39,7 @@ return redis.call('pttl', KEYS[1])`, []string{"1", "lock", "30000", "5b1f0d6e-7a
 			}
 			b.ReportAllocs()
 			for n := 0; n < b.N; n += 16 {
-				s.Feed(pipeline, &room, nil)
+				s.Feed(pipeline, &scratch, nil)
 			}
 		})
 	}

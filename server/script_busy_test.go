@@ -243,7 +243,7 @@ func TestBusyRaces(t *testing.T) {
 			}, "the script ends by itself")
 			d.Close()
 			if a.Close(); round == 11 {
-				eventually(t, func() bool { return srv.connected() == 0 }, "everybody has gone")
+				eventually(t, func() bool { return srv.connected() == 0 }, "all have gone")
 			}
 		}
 	})

@@ -13,7 +13,7 @@ func BenchmarkSemaphore(b *testing.B) {
 	for _, pipeline := range []int{1, 16} {
 		b.Run(fmt.Sprintf("pipeline=%d", pipeline), func(b *testing.B) {
 			s := toNowhere(b)
-			var room batch
+			var scratch batch
 			requests := [...][][]byte{pairsOf(pipeline, "PX", "3600000"), permitPairs(pipeline, "PX", "3600000"),
 				pairsOf(pipeline), permitPairs(pipeline)}
 			var least [len(requests)]time.Duration
@@ -22,8 +22,8 @@ func BenchmarkSemaphore(b *testing.B) {
 				for kind := range requests {
 					start := time.Now()
 					for range round / pipeline {
-						s.Feed(requests[kind][0], &room, nil)
-						s.Feed(requests[kind][1], &room, nil)
+						s.Feed(requests[kind][0], &scratch, nil)
+						s.Feed(requests[kind][1], &scratch, nil)
 					}
 					if took := time.Since(start); least[kind] == 0 || took < least[kind] {
 						least[kind] = took

@@ -15,7 +15,7 @@ import "slices"
 func (s *session) MayLeave() bool { return s.executor.gate.Written(s.mark.Needs()) } // plant:may-leave
 
 // Release implements gate.Waiter: the session's owner sends what may leave by now.
-func (s *session) Release() { s.conn.Kick(nil) }
+func (s *session) Release() { s.conn.Wake(nil) }
 
 // sendLater is how output leaves that has to wait for the log, or stands behind what has. hangUp says that
 // the connection is to be closed behind it, and is returned when it is time to. Only the owner calls it.
@@ -96,12 +96,12 @@ func (s *session) hand(out []byte, w *parkedCall) {
 	case gone:
 		s.executor.afterScript(func() {
 			s.executor.undo(w)
-			s.executor.condemn(s)
+			s.executor.terminate(s)
 		})
 	case err != nil:
 		s.executor.afterScript(func() { s.executor.undo(w) })
 	default:
-		s.unread = append(s.delivered(), grant{w, s.sent})
+		s.unread = append(s.delivered(), unreadGrant{w, s.sent})
 	}
 }
 
@@ -126,7 +126,7 @@ func (s *session) offer(out []byte) (gone bool, err error) {
 }
 
 // delivered drops the grants that the client has read for all we know, and returns those that are left.
-func (s *session) delivered() []grant {
+func (s *session) delivered() []unreadGrant {
 	if len(s.unread) == 0 {
 		return nil
 	}
@@ -147,10 +147,10 @@ func (s *session) delivered() []grant {
 func (s *session) takeBack(ex *executor) {
 	dropped := s.pending.drop()
 	if s.granted != nil {
-		dropped = append(dropped, grant{waiter: s.granted})
+		dropped = append(dropped, unreadGrant{waiter: s.granted})
 		s.granted = nil
 	}
-	var unread []grant
+	var unread []unreadGrant
 	switch {
 	case s.lost.Load():
 		unread = append(s.delivered(), dropped...)
@@ -167,7 +167,7 @@ func (s *session) takeBack(ex *executor) {
 }
 
 // undoAll takes grants back: now, or when the script is over that is in the middle of its unit.
-func (ex *executor) undoAll(grants []grant) {
+func (ex *executor) undoAll(grants []unreadGrant) {
 	if ex.busy.on {
 		ex.busy.later = append(ex.busy.later, func() { ex.undoAll(grants) })
 		return
@@ -192,7 +192,7 @@ func (s *session) Lingers(unsent bool) bool {
 	ex := s.executor
 	ex.mu.Lock()
 	defer ex.damaging()
-	if s.granted != nil || s.condemned { // what it was given is to be taken back
+	if s.granted != nil || s.terminated { // what it was given is to be taken back
 		ex.mu.Unlock()
 		return false
 	}
@@ -211,6 +211,6 @@ func (s *session) Lingers(unsent bool) bool {
 		}
 	}
 	ex.mu.Unlock()
-	kick(touched, nil)
+	wakeAll(touched, nil)
 	return true
 }

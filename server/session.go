@@ -28,21 +28,21 @@ type session struct {
 	executor    *executor
 	conn        transport.Conn
 	decoder     resp.Decoder
-	backlog     [][][]byte   // commands that were decoded but stand behind one that waits
-	mostInput   int          // bounds the size of each command that is at hand
-	limits      *resp.Limits // those that the decoder has
-	fed, input  int          // bytes of the last read, and of all that is to be decoded since; 0: it was counted
-	stalled     bool         // too much output is unsent: no command runs; see flow.go
-	behind      bool         // more commands could run at once: others get their turn first
-	inputEnded  bool         // the client sends no more; the session leaves when it has run what was read
-	sent        int64        // bytes of output given to the connection
-	unread      []grant      // what the client was given and may not have read yet
-	pending     pending      // output that waits for the log
-	leaving     bool         // nothing more is run; the connection is closed when nothing is pending any more
-	stage       stage        // what the owner is doing
-	noLookAhead bool         // looking ahead has panicked: it is let be
-	fedAsClient bool         // a replica: what is fed is what it has sent, and not the history
-	toKick      []*session   // the sessions that this one's slice has touched, while it sends its own output
+	backlog     [][][]byte    // commands that were decoded but stand behind one that waits
+	mostInput   int           // bounds the size of each command that is at hand
+	limits      *resp.Limits  // those that the decoder has
+	fed, input  int           // bytes of the last read, and of all that is to be decoded since; 0: it was counted
+	stalled     bool          // too much output is unsent: no command runs; see flow.go
+	behind      bool          // more commands could run at once: others get their turn first
+	inputEnded  bool          // the client sends no more; the session leaves when it has run what was read
+	sent        int64         // bytes of output given to the connection
+	unread      []unreadGrant // what the client was given and may not have read yet
+	pending     pending       // output that waits for the log
+	leaving     bool          // nothing more is run; the connection is closed when nothing is pending any more
+	stage       stage         // what the owner is doing
+	noLookAhead bool          // looking ahead has panicked: it is let be
+	fedAsClient bool          // a replica: what is fed is what it has sent, and not the history
+	toWake      []*session    // the sessions that this one's slice has touched, while it sends its own output
 
 	out    resp.Writer
 	db     *store.DB
@@ -64,8 +64,8 @@ type session struct {
 	closing   bool // no further command runs; the owner closes the connection when the output is out
 	// The server has ended the session, or does so when the unit is over. It is closing, and gets nothing
 	// more.
-	condemned bool
-	dead      bool // closed: it is in no list any more
+	terminated bool
+	dead       bool // closed: it is in no list any more
 
 	id int64
 	// user has the rights of the session. authenticated: it may run commands at all; loggedIn: that does not
@@ -106,11 +106,11 @@ type session struct {
 	soft softLimit
 	// keeper identifies the session in the store's renewals of the locks that it holds. shares is the first
 	// of a list of such locks with shared holders. nil: there are none.
-	keeper  *renewals.Keeper
-	shares  *renewal
-	vouches attach.Vouches[*session] // LOCK.ATTACH
-	queued  *queuedWaits             // NOTIFY; nil: the session has never kept the place of a wait
-	pulse   *pulse                   // nil: no other client has depended on this one so far
+	keeper      *renewals.Keeper
+	shares      *renewal
+	attachments attach.Attachments[*session] // LOCK.ATTACH
+	queued      *queuedWaits                 // NOTIFY; nil: the session has never kept the place of a wait
+	pulse       *pulse                       // nil: no other client has depended on this one so far
 	// unsure is the last grant after a wait (pulse.go); nil: the client is taken to have heard of it.
 	unsure *watchedGrant
 	place  topology.Place // which member of the server's group the client talks with
@@ -126,16 +126,16 @@ const (
 	replyOff      replyMode = 1 << iota
 	replySkip               // this command's reply is dropped
 	replySkipNext           // CLIENT REPLY SKIP was just run: the next command's reply is dropped
-	replySettled            // what is to be dropped of this command's reply is dropped (EXEC)
+	replyDone               // what is to be dropped of this command's reply is dropped (EXEC)
 )
 
 // isMuted reports whether what is written now is dropped.
 func (m replyMode) isMuted() bool { return m&(replyOff|replySkip) != 0 }
 
 // Wakes the owners of sessions that have something to do.
-func kick(touched []*session, from *transport.Loop) {
+func wakeAll(touched []*session, from *transport.Loop) {
 	for _, s := range touched {
-		s.conn.Kick(from)
+		s.conn.Wake(from)
 	}
 }
 
@@ -145,21 +145,21 @@ type clientInfo struct {
 	addr, localAddr           string
 	fd                        int
 	createdUS                 int64
-	strangerUS                int64 // since when it is not logged in
+	unauthSinceUS             int64 // since when it is not logged in
 	lastUS                    int64 // when its last batch ran
 }
 
 func (s *session) setAuthenticated(ok bool) {
 	if s.authenticated && !ok {
-		s.info.strangerUS = s.executor.store.NowUS()
+		s.info.unauthSinceUS = s.executor.store.NowUS()
 	}
 	s.authenticated = ok
 	s.decoder.SetAuthenticated(ok)
 	most := 0
 	if !ok {
-		most = strangerInput
+		most = unauthInput
 	}
-	s.conn.SetStranger(most)
+	s.conn.SetUnauthenticated(most)
 }
 
 // peerText is a client's address as CLIENT LIST writes it. A unix socket's peer has none
@@ -315,19 +315,19 @@ func (o *pending) layAside(out []byte, granted *parkedCall, n needs) {
 }
 
 // drop forgets all that is pending, and returns the grants that were in it.
-func (o *pending) drop() []grant {
-	var grants []grant
+func (o *pending) drop() []unreadGrant {
+	var grants []unreadGrant
 	for _, m := range o.marks {
 		if m.granted != nil {
-			grants = append(grants, grant{waiter: m.granted})
+			grants = append(grants, unreadGrant{waiter: m.granted})
 		}
 	}
 	o.marks, o.out, o.from = nil, nil, 0
 	return grants
 }
 
-// grant is an answer that can be taken back.
-type grant struct {
+// unreadGrant is an answer that can be taken back.
+type unreadGrant struct {
 	waiter *parkedCall
 	end    int64 // what session.sent was when the answer had been sent
 }
@@ -343,7 +343,7 @@ type grant struct {
 type transaction struct {
 	queued  []queuedCommand
 	args    [][]byte       // where the words of the queued commands stand
-	room    []byte         // where their bytes do
+	text    []byte         // where their bytes do
 	flags   commands.Flags // of all queued commands together
 	lacks   commands.Flags // that one of them does not have
 	tells   bool           // one of them tells of data
@@ -371,9 +371,9 @@ func (tx *transaction) add(row *commands.Row, flags commands.Flags, argv [][]byt
 	tx.tells = tx.tells || tellsOfData(row)
 	first := len(tx.args)
 	for _, a := range argv {
-		at := len(tx.room)
-		tx.room = append(tx.room, a...)
-		tx.args = append(tx.args, tx.room[at:len(tx.room):len(tx.room)])
+		at := len(tx.text)
+		tx.text = append(tx.text, a...)
+		tx.args = append(tx.args, tx.text[at:len(tx.text):len(tx.text)])
 	}
 	tx.queued = append(tx.queued, queuedCommand{row, tx.args[first:len(tx.args):len(tx.args)]})
 }

@@ -17,7 +17,7 @@ type shutdown struct {
 	endMS   int64 // when the replicas have had their time
 	timer   timer
 	// These functions get the result, for the callers that asked for the shutdown; nil: the server ends.
-	told []func(err error)
+	callbacks []func(err error)
 	// refused counts the shutdowns that failed or were called off. Clients that have waited since before get
 	// an answer.
 	refused int
@@ -119,7 +119,7 @@ func (ex *executor) shutDown(o ShutdownOptions, tell func(err error)) (waits boo
 		}
 	}
 	if tell != nil {
-		sd.told = append(sd.told, tell)
+		sd.callbacks = append(sd.callbacks, tell)
 	}
 	return true, nil
 }
@@ -159,9 +159,9 @@ func (ex *executor) endWaiting() {
 		return
 	}
 	ex.timers.stop(&sd.timer)
-	told := sd.told
-	sd.waits, sd.told = false, nil
-	for _, tell := range told {
+	callbacks := sd.callbacks
+	sd.waits, sd.callbacks = false, nil
+	for _, tell := range callbacks {
 		tell(nil)
 	}
 }
@@ -170,12 +170,12 @@ func (ex *executor) endWaiting() {
 func (ex *executor) stay(err error) {
 	sd := &ex.shutdown
 	ex.timers.stop(&sd.timer)
-	told := slices.Clone(sd.told)
+	callbacks := slices.Clone(sd.callbacks)
 	*sd = shutdown{refused: sd.refused + 1}
 	ex.enter(PhaseStaying)
 	ex.holdForShutdown(false)
 	ex.answerWaits()
-	for _, tell := range told {
+	for _, tell := range callbacks {
 		tell(err)
 	}
 }
@@ -199,7 +199,7 @@ func (ex *executor) keepAll(o ShutdownOptions) error {
 	if ex.durable.Log() != nil {
 		ex.log.Info("Calling fsync() on the AOF file.")
 		if at := ex.replication.Place(); at.ID != "" {
-			ex.durable.NotePlace(persistence.History(at)) // so that replicas can go on after the next start
+			ex.durable.RecordPlace(persistence.History(at)) // so that replicas can go on after the next start
 		}
 	}
 	if err := ex.durable.SyncLog(); err != nil && !o.Force && !o.NoSave {

@@ -121,11 +121,11 @@ func (ex *executor) LockEvent(c *commands.Ctx, key, owner []byte) {
 		}
 		if e.Reason != lockhistory.Partly && e.Reason != lockhistory.Downgraded {
 			if took = now - e.Token; took < -skewUS || took > mostPlainUS {
-				note := uint64(0)
+				record := uint64(0)
 				if e.Plain {
-					note = c.DB.Note(key)
+					record = c.DB.LockRecord(key)
 				}
-				took = ex.heldUS(e.Token, note)
+				took = ex.heldUS(e.Token, record)
 			} else {
 				took = max(took, 0)
 			}
@@ -164,12 +164,12 @@ func (ex *executor) endHold(class *lockclass.Figures, hash uint64, db int, key [
 }
 
 // heldUS returns for how long a lock has been held, in microseconds. The token is the time of the grant,
-// unless tokens are ahead of the clock. The note has that time in milliseconds.
-func (ex *executor) heldUS(token int64, note uint64) int64 {
+// unless tokens are ahead of the clock. The record has that time in milliseconds.
+func (ex *executor) heldUS(token int64, record uint64) int64 {
 	st, now := &ex.story, ex.store.NowUS()
 	since := token
-	if note != 0 {
-		if at := int64(note&noteTimeMask) * 1000; token < at || token > at+2000 {
+	if record != 0 {
+		if at := int64(record&recordTimeMask) * 1000; token < at || token > at+2000 {
 			since = at
 		}
 	} else if len(st.since) > 0 {
@@ -315,7 +315,7 @@ func (ex *executor) endHolder(db *store.DB, key []byte, h *commands.Holder, l *c
 	if h.Token == 0 { // only Redisson's scripts know of it
 		return
 	}
-	st, note := &ex.story, end.Note
+	st, record := &ex.story, end.Record
 	e := lockhistory.Event{DB: db.ID(), Kind: lockhistory.Lost, Reason: lockhistory.Deleted, Key: key, Owner: h.Owner, Token: h.Token, KeyHash: st.ring.Hash(key)}
 	class, loss := st.classes.Of(e.KeyHash, key), lockclass.Deleted
 	switch {
@@ -325,7 +325,7 @@ func (ex *executor) endHolder(db *store.DB, key []byte, h *commands.Holder, l *c
 		e.Mode = lockhistory.Shared
 	}
 	if l.Shares > 0 {
-		note = 0
+		record = 0
 	}
 	switch {
 	case end.Expired:
@@ -340,7 +340,7 @@ func (ex *executor) endHolder(db *store.DB, key []byte, h *commands.Holder, l *c
 	if loss >= 0 {
 		class.Lost[loss]++
 	}
-	e.TookUS = ex.heldUS(h.Token, note)
+	e.TookUS = ex.heldUS(h.Token, record)
 	ex.endHold(class, e.KeyHash, db.ID(), key, e.TookUS)
 	ex.lossEvent(e)
 	if end.NewKey != nil {

@@ -13,11 +13,11 @@ func TestClaimsAreServedWhenTheyAreDue(t *testing.T) {
 	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	srv := startWith(t, Options{Clock: clock}, nil)
-	c, patient, hasty := client(t, srv), client(t, srv), client(t, srv)
+	c, slow, hasty := client(t, srv), client(t, srv), client(t, srv)
 	c.Do("XADD", "s", "1", "f", "v")
 	c.Do("XGROUP", "CREATE", "s", "g", "0")
 	c.Do("XREADGROUP", "GROUP", "g", "a", "STREAMS", "s", ">")
-	patient.Send("XREADGROUP", "GROUP", "g", "patient", "BLOCK", "0", "CLAIM", "500", "STREAMS", "s", ">")
+	slow.Send("XREADGROUP", "GROUP", "g", "slow", "BLOCK", "0", "CLAIM", "500", "STREAMS", "s", ">")
 	awaitParked(t, srv, 1)
 	hasty.Send("XREADGROUP", "GROUP", "g", "hasty", "BLOCK", "0", "CLAIM", "100", "STREAMS", "s", ">")
 	awaitParked(t, srv, 2)
@@ -28,10 +28,10 @@ func TestClaimsAreServedWhenTheyAreDue(t *testing.T) {
 	clock.Advance(499 * time.Millisecond) // from the claim on
 	awaitParked(t, srv, 1)
 	clock.Advance(time.Millisecond)
-	require.Equal(t, `[["s" [["1-0" ["f" "v"] 500 2]]]]`, patient.Receive().String())
+	require.Equal(t, `[["s" [["1-0" ["f" "v"] 500 2]]]]`, slow.Receive().String())
 
 	// What is pending by the time of another one's wait: it was delivered behind the waiter's back.
-	patient.Send("XREADGROUP", "GROUP", "g", "patient", "BLOCK", "0", "CLAIM", "300", "STREAMS", "s", ">")
+	slow.Send("XREADGROUP", "GROUP", "g", "slow", "BLOCK", "0", "CLAIM", "300", "STREAMS", "s", ">")
 	awaitParked(t, srv, 1)
 	require.Equal(t, "1", c.Do("XACK", "s", "g", "1-0").String())
 	clock.Advance(250 * time.Millisecond)
@@ -39,6 +39,6 @@ func TestClaimsAreServedWhenTheyAreDue(t *testing.T) {
 	clock.Advance(299 * time.Millisecond)
 	awaitParked(t, srv, 1)
 	clock.Advance(time.Millisecond)
-	require.Equal(t, `[["s" [["1-0" ["f" "v"] 300 1]]]]`, patient.Receive().String())
+	require.Equal(t, `[["s" [["1-0" ["f" "v"] 300 1]]]]`, slow.Receive().String())
 	checkParking(t, srv)
 }

@@ -71,7 +71,7 @@ func catalogueOf(o *Options, c *config.Config) *catalogue {
 // sharedTable holds every command: those on data, and the server's own.
 var sharedTable = sync.OnceValue(func() *catalogue { return newCatalogue() })
 
-// sentinelTable is sharedTable for servers whose group is found as behind Sentinels.
+// sentinelTable is sharedTable for servers with a group that is found as behind Sentinels.
 var sentinelTable = sync.OnceValue(func() *catalogue { return newCatalogue(topology.SentinelRows(groupOf)) })
 
 // testTable is sharedTable for servers in test mode.

@@ -18,10 +18,10 @@ import (
 // testHost is the executor as the commands of test mode see it.
 type testHost struct{ *executor }
 
-var _ testmode.Host = testHost{}
+var _ testmode.Controls = testHost{}
 
 // testHostOf is the host of the server that runs the command.
-func testHostOf(c *commands.Ctx) testmode.Host { return testHost{sessionOf(c).executor} }
+func testHostOf(c *commands.Ctx) testmode.Controls { return testHost{sessionOf(c).executor} }
 
 // fitTestMode refuses a configuration that test mode must not have, and makes it one without files. It does
 // nothing without test mode.
@@ -69,19 +69,19 @@ func staysInTestMode(next *config.Config, names []string) error {
 	return nil
 }
 
-// Clock implements testmode.Host.
+// Clock implements testmode.Controls.
 func (h testHost) Clock() *clock.Adjustable { return h.clock.(*clock.Adjustable) }
 
-// Faults implements testmode.Host.
+// Faults implements testmode.Controls.
 func (h testHost) Faults() *testmode.Faults { return h.faults }
 
-// Seed implements testmode.Host.
+// Seed implements testmode.Controls.
 func (h testHost) Seed(n uint64) { h.chance.Seed(n, n>>1|1) }
 
 // errGoesOn answers a client that no longer waits for what it asked for.
 const errGoesOn commands.Error = "ERR this is still being done"
 
-// Meanwhile implements testmode.Host.
+// Meanwhile implements testmode.Controls.
 func (h testHost) Meanwhile(c *commands.Ctx, work func(), reply func(c *commands.Ctx)) error {
 	over := false
 	err := sessionOf(c).await(c, 0, func() bool { return over }, func(c *commands.Ctx) {

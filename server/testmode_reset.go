@@ -23,7 +23,7 @@ type asNew struct {
 // errReset answers who waits when everything begins anew.
 const errReset commands.Error = "UNBLOCKED client unblocked via TEST.RESET"
 
-// Reset implements testmode.Host. What falls due by the old time is gone before the clock is set.
+// Reset implements testmode.Controls. What falls due by the old time is gone before the clock is set.
 func (h testHost) Reset() (err error) {
 	h.do(func() {
 		if err = h.configureAsNew(); err == nil {
@@ -40,7 +40,7 @@ func (h testHost) Reset() (err error) {
 		h.startedUS = now
 		h.restartStory("reset")
 		for _, s := range h.clients {
-			s.info.createdUS, s.info.strangerUS, s.info.lastUS = now, now, now
+			s.info.createdUS, s.info.unauthSinceUS, s.info.lastUS = now, now, now
 		}
 		h.timers.set(&h.housekeeping, now/1000+housekeepingMS) // by the old time it may be years away
 		h.armedMS = math.MaxInt64                              // as may be what the ticker sleeps for
@@ -111,6 +111,6 @@ func (s *session) forget() {
 	if u := ex.users.Find([]byte(s.user.Name())); u != nil {
 		s.user = u
 	} else {
-		ex.condemn(s)
+		ex.terminate(s)
 	}
 }

@@ -21,7 +21,7 @@ func TestClockRulesTheRest(t *testing.T) {
 		{"TEST.CLOCK ADVANCE 60000", "1000000120000"}, {"STRLEN new" /* is used */, "4000001"}, {"OBJECT IDLETIME old", "120"}, {"OBJECT IDLETIME new", "0"}})
 	bound := strconv.FormatInt(infoNumber(t, c, "used_memory")-2_000_000, 10)
 	says(t, c, [][2]string{{"CONFIG SET maxmemory-policy allkeys-lru maxmemory " + bound, "+OK"}})
-	eventually(t, func() bool { return c.Do("DBSIZE").Int < 2 }, "room is made")
+	eventually(t, func() bool { return c.Do("DBSIZE").Int < 2 }, "keys were evicted")
 	says(t, c, [][2]string{{"EXISTS new", "1"}, {"CONFIG SET maxmemory 0 slowlog-log-slower-than 0", "+OK"}, {"SLOWLOG RESET", "+OK"}, {"PING", "+PONG"}})
 	require.Contains(t, c.Do("SLOWLOG", "GET", "-1").String(), "1000000120")
 
@@ -40,7 +40,7 @@ func TestReset(t *testing.T) {
 		require.Equal(t, "+OK", c.Do("AUTH", "first").String())
 		return c
 	}
-	c, other, popper, listener, stranger := dial(), dial(), dial(), dial(), dial()
+	c, other, popper, listener, anonymous := dial(), dial(), dial(), dial(), dial()
 	drawn := c.Do("TEST.SEED", "5").String() + draws(c)
 	for range 2 { // the second time it is as new
 		says(t, c, [][2]string{{"TEST.CLOCK FREEZE 4000000000000", "4000000000000"}, {"SELECT 3", "+OK"}, {"SET a 1", "+OK"}, {"CLIENT SETNAME me", "+OK"},
@@ -51,7 +51,7 @@ func TestReset(t *testing.T) {
 			{"ACL SETUSER eve on nopass ~* &* +@all", "+OK"}, {"ACL SETUSER default -flushall", "+OK"}, {"TEST.FAULT ADD ERROR NO MATCH get", "1"},
 			{"INCR n", "1"}, {"WATCH a", "+OK"}, {"CLIENT NO-EVICT on", "+OK"}})
 		says(t, other, [][2]string{{"MULTI", "+OK"}, {"SET b 1", "+QUEUED"}})
-		says(t, stranger, [][2]string{{"AUTH eve any", "+OK"}})
+		says(t, anonymous, [][2]string{{"AUTH eve any", "+OK"}})
 		require.Equal(t, "3", listener.Do("HELLO", "3").Elems[5].String())
 		says(t, listener, [][2]string{{"SUBSCRIBE news", `>["subscribe" "news" 1]`}})
 		popper.Send("BLPOP", "l", "0")
@@ -66,9 +66,9 @@ func TestReset(t *testing.T) {
 			{"SLOWLOG LEN", "0"}, {"PUBLISH news x", "0"}, {"LOCK.INFO door", "$nil"}, {"FLUSHALL", "+OK"}})
 		require.InDelta(t, time.Now().UnixMilli(), c.Do("TEST.CLOCK", "GET").Int, 60_000)
 		require.Less(t, infoNumber(t, c, "total_commands_processed"), int64(25))
-		_, err := stranger.Next()
+		_, err := anonymous.Next()
 		require.Error(t, err, "its user is gone")
-		stranger = dial()
+		anonymous = dial()
 		require.Equal(t, drawn, "+OK"+draws(c))
 		require.Contains(t, c.Do("CLIENT", "INFO").String(), " db=3 ")
 		require.Contains(t, listener.Do("CLIENT", "INFO").String(), " resp=3 ")

@@ -17,7 +17,7 @@ type testServers struct {
 // errNoSuchServer answers TEST.SERVER END.
 const errNoSuchServer commands.Error = "ERR there is no such server"
 
-// NewServer implements testmode.Host.
+// NewServer implements testmode.Controls.
 func (h testHost) NewServer(topology string) (addr string, err error) {
 	srv, err := New(Options{Directives: map[string]string{"test-mode": "yes", "test-topology": topology}, Version: h.opts.Version})
 	if err != nil {
@@ -34,7 +34,7 @@ func (h testHost) NewServer(topology string) (addr string, err error) {
 	return addr, nil
 }
 
-// EndServer implements testmode.Host.
+// EndServer implements testmode.Controls.
 func (h testHost) EndServer(addr string) error {
 	h.servers.mu.Lock()
 	srv := h.servers.byAddr[addr]

@@ -127,9 +127,9 @@ func (srv *Server) listen() error {
 	return f.lead(0, srv.executor.clock.NowUS()/1000)
 }
 
-// Failover implements testmode.Host. Clients of the old leader lose their connections, as when a member of a
-// group leads no more. Exceptions are the client that asks, and subscribers of a Sentinel, which would be
-// another process in a real group.
+// Failover implements testmode.Controls. Clients of the old leader lose their connections, as when a member
+// of a group leads no more. Exceptions are the client that asks, and subscribers of a Sentinel, which would
+// be another process in a real group.
 func (h testHost) Failover(by int64) (addr string, err error) {
 	f := h.facade
 	if f == nil {
@@ -141,10 +141,10 @@ func (h testHost) Failover(by int64) (addr string, err error) {
 			return
 		}
 		addr = net.JoinHostPort(f.host, strconv.Itoa(f.ports[f.leader]))
-		h.told.tell()
+		h.groupChanges.tell()
 		for _, s := range h.sortedClients() {
 			if s.place.Self == old && s.id != by && (s.subs == nil || h.group.IsCluster()) {
-				h.condemn(s)
+				h.terminate(s)
 			}
 		}
 	})
@@ -155,6 +155,6 @@ func (h testHost) Failover(by int64) (addr string, err error) {
 func (ex *executor) leadAsNew() {
 	if f := ex.facade; f != nil && f.leader != 0 {
 		_ = f.lead(0, ex.store.NowMS()) // it was possible before
-		ex.told.tell()
+		ex.groupChanges.tell()
 	}
 }

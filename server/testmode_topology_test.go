@@ -157,13 +157,13 @@ func TestTopologyPortIsTaken(t *testing.T) {
 	t.Parallel()
 	first := threePorts(t)
 	o := Options{EventLoops: true, Addr: localPort(first), Directives: map[string]string{"test-mode": "yes", "test-topology": "cluster"}}
-	for i, told := range []string{"TCP listening socket " + localPort(first), "test-topology: member 2: ", "test-topology: member 3: "} {
+	for i, line := range []string{"TCP listening socket " + localPort(first), "test-topology: member 2: ", "test-topology: member 3: "} {
 		taken, err := net.Listen("tcp", localPort(first+i))
 		require.NoError(t, err)
 		srv, err := New(o)
 		require.NoError(t, err)
 		err = srv.Start()
-		require.ErrorContains(t, err, told)
+		require.ErrorContains(t, err, line)
 		require.ErrorContains(t, err, "ddress already in use")
 		require.NoError(t, srv.Close())
 		require.NoError(t, taken.Close())

@@ -10,7 +10,7 @@ import (
 
 const (
 	// slicesPerBreath is after how many slices the ticker rests for a moment. Only then is it certain that
-	// an event loop on another thread gets the executor: one that was woken because the lock was let go
+	// an event loop on another thread gets the executor. One that was woken because the lock was released
 	// finds it taken again by the time it runs. Without it a million keys that die together kept requests
 	// waiting for 250 ms; with a rest after every slice they took twice as long to die.
 	slicesPerBreath = 4
@@ -31,7 +31,7 @@ func (ex *executor) RunDue() {
 		more := ex.dueSlice()
 		touched := ex.end()
 		ex.mu.Unlock()
-		kick(touched, nil)
+		wakeAll(touched, nil)
 		switch {
 		case !more:
 			return
@@ -96,7 +96,7 @@ func (ex *executor) tick(stop <-chan struct{}) {
 	}
 }
 
-// sleep decides how long the ticker may sleep and notes it for arm.
+// sleep decides how long the ticker may sleep and stores it for arm.
 func (ex *executor) sleep() time.Duration {
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
@@ -142,27 +142,27 @@ func (ex *executor) keepHouse() {
 	ex.askUnsent()
 	ex.stats.Buffers.Tick()
 	ex.closeIdle()
-	ex.closeStrangers()
+	ex.closeUnauthenticated()
 }
 
-// idles reports whether the session does nothing. One that waits, in a command or for the end of
-// CLIENT PAUSE, does not; nor does one that listens, that vouches for owners, or for which the
-// server renews a lock: closing it would take the lock away.
+// idles reports whether the session does nothing. One that waits, in a command or for the end of CLIENT
+// PAUSE, does not. Nor does one that listens, that is attached to owners, or for which the server renews a
+// lock: closing it would take the lock away.
 func (s *session) idles() bool {
-	return s.waiter == nil && !s.keepsPlaces() && !s.held && s.subs == nil && !s.monitors && !s.keeps() && s.vouches.Len() == 0 && !s.replica.Is()
+	return s.waiter == nil && !s.keepsPlaces() && !s.held && s.subs == nil && !s.monitors && !s.keeps() && s.attachments.Len() == 0 && !s.replica.Is()
 }
 
-// closeStrangers closes clients that have to log in, and have had their time for it (auth-timeout).
-func (ex *executor) closeStrangers() {
+// closeUnauthenticated closes clients that have to log in, and have had their time for it (auth-timeout).
+func (ex *executor) closeUnauthenticated() {
 	most := ex.config.AuthTimeoutMS * 1000
 	if most == 0 || ex.users.Default().Open() {
 		return
 	}
 	now := ex.store.NowUS()
 	for _, s := range ex.clients {
-		if !s.authenticated && now-s.info.strangerUS > most {
+		if !s.authenticated && now-s.info.unauthSinceUS > most {
 			ex.log.Debug("closing a client that has not logged in", "client", s.id, "address", s.info.addr)
-			ex.condemn(s)
+			ex.terminate(s)
 		}
 	}
 }
@@ -180,7 +180,7 @@ func (ex *executor) closeIdle() {
 		}
 		if s.idles() && now-s.info.lastUS > ex.config.TimeoutMS*1000 {
 			ex.log.Debug("closing an idle client", "client", s.id)
-			ex.condemn(s)
+			ex.terminate(s)
 		}
 	}
 }

@@ -246,7 +246,7 @@ func TestRefusedConfigSetChangesNothing(t *testing.T) {
 			eventually(t, func() bool { return tokenLimit(t, from) > limit }, "the limit rises where it was")
 			require.Equal(t, there, contentOf(t, to))
 			lock, err := disk.OS{}.Lock(filepath.Join(to, "lockserver.lock"))
-			require.NoError(t, err, "nobody has it")
+			require.NoError(t, err, "it is free")
 			require.NoError(t, lock.Close())
 		})
 	}

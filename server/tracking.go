@@ -120,13 +120,13 @@ func (ex *executor) runTracked(c *commands.Ctx, s *session) error {
 		ex.tellOwn()
 	}
 	t.actor, t.writer = actor, writer
-	ex.noteReads(s, c.Row, c.Argv)
+	ex.trackReads(s, c.Row, c.Argv)
 	return err
 }
 
-// noteReads remembers the keys that a client's command has read, whatever came of it, if the client tracks. A
-// command that waits reads each time that it is tried.
-func (ex *executor) noteReads(s *session, row *commands.Row, argv [][]byte) {
+// trackReads remembers the keys that a client's command has read, whatever came of it, if the client tracks.
+// A command that waits reads each time that it is tried.
+func (ex *executor) trackReads(s *session, row *commands.Row, argv [][]byte) {
 	t, tr := &ex.tracking, s.tracker
 	if tr == nil || !tr.Remembers() || !row.Flags.Has(commands.ReadOnly) || row.Group == commands.Scripting {
 		return
@@ -160,7 +160,7 @@ func (ex *executor) evictTracked(most int) (more bool) {
 func (ex *executor) trackedKeyChanged(key []byte) {
 	t := &ex.tracking
 	if len(t.Prefixes()) > 0 {
-		t.NoteChange(key, t.writer)
+		t.RecordChange(key, t.writer)
 	}
 	if k := t.Key(key); k != nil {
 		ex.invalidate(k, t.actor)
@@ -260,7 +260,7 @@ func (ex *executor) broadcast() {
 				ex.tell(tr, &tracking.Invalidation{Keys: others})
 			}
 		}
-		p.Told()
+		p.MarkSent()
 	}
 }
 
@@ -277,7 +277,7 @@ func (s *session) endCaching(row *commands.Row) {
 func (ex *executor) endTracking() {
 	for {
 		ex.broadcast()
-		if len(ex.condemned) == 0 {
+		if len(ex.terminated) == 0 {
 			return
 		}
 		ex.endUnit()

@@ -68,7 +68,7 @@ func TestTrackingManyLoops(t *testing.T) {
 	work.Wait()
 	c := testkit.Dial(t, dial)
 	for i, one := range all {
-		require.NoError(t, one.settle())
+		require.NoError(t, one.update())
 		for key, val := range one.copies {
 			require.Equal(t, c.Do("GET", key).Str, val, "cache %d, key %s", i, key)
 		}
@@ -112,7 +112,7 @@ func (c *cache) get(key string) error {
 }
 
 // Reads the invalidations that have been sent by now.
-func (c *cache) settle() error {
+func (c *cache) update() error {
 	c.Send("PING")
 	_, err := c.answer()
 	return err

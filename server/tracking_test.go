@@ -31,14 +31,14 @@ func checkTracking(t testing.TB, srv *Server) {
 		srv.executor.mu.Lock()
 		defer srv.executor.mu.Unlock()
 		return !srv.executor.tracking.InUse()
-	}, "somebody tracks")
+	}, "there is a tracker")
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
 	srv.executor.tracking.check(t)
 	require.Zero(t, srv.executor.tracking.Keys())
 	require.Empty(t, srv.executor.tracking.Prefixes())
-	require.False(t, srv.executor.tracking.Sweep(0), "somebody has left and is not forgotten")
-	require.Empty(t, srv.executor.condemned)
+	require.False(t, srv.executor.tracking.Sweep(0), "a tracker has left and is not forgotten")
+	require.Empty(t, srv.executor.terminated)
 	require.Nil(t, srv.executor.tracking.actor)
 	require.Nil(t, srv.executor.tracking.writer)
 	require.Empty(t, srv.executor.tracking.own)
@@ -111,7 +111,7 @@ func TestTrackingRedirect(t *testing.T) {
 	a.Do("MGET", "k", "l")
 	to.Close()
 	eventually(t, func() bool { return srv.connected() == 2 }, "it goes")
-	require.Contains(t, a.Do("CLIENT", "INFO").Str, " flags=t ", "nothing was to be told yet")
+	require.Contains(t, a.Do("CLIENT", "INFO").Str, " flags=t ", "no message was due yet")
 	c.Do("MSET", "k", "1", "l", "2")
 	for range 2 {
 		require.Equal(t, `>["tracking-redir-broken" `+id+`]`, a.Receive().String())
@@ -160,33 +160,33 @@ func TestTrackedLocks(t *testing.T) {
 	clock := NewManualClock(time.UnixMilli(1_700_000_000_000))
 	srv := start(t, Options{Clock: clock})
 	a, c, d := follower(t, srv.Dial), client(t, srv), client(t, srv)
-	told := func(what string) {
+	invalidated := func(what string) {
 		t.Helper()
 		require.Equal(t, `>["invalidate" ["k"]]`, a.Receive().String(), what)
 		a.Do("EXISTS", "k")
 	}
 	a.Do("LOCK.INFO", "k")
 	token := c.Do("LOCK", "k", "c", "PX", "1000").String()
-	told("it is taken")
+	invalidated("it is taken")
 	c.Do("LOCK", "k", "c", "PX", "1000")
-	told("and again")
+	invalidated("and again")
 	c.Do("RENEW", "k", "c", "PX", "2000")
-	told("it is renewed")
+	invalidated("it is renewed")
 	d.Do("LOCK", "k", "d")
 	require.Equal(t, "$nil", c.Do("GUARD", "k", token, "GET", "k2").String())
 	require.Equal(t, "+PONG", a.Do("PING").String(), "none of that changes the lock")
 	c.Do("UNLOCK", "k", "c")
-	told("it is released once")
+	invalidated("it is released once")
 	clock.Advance(2 * time.Second)
-	told("its lease ends")
+	invalidated("its lease ends")
 	c.Do("LOCK", "k", "c")
-	told("it is taken for the watchdog")
+	invalidated("it is taken for the watchdog")
 	clock.Advance(10 * time.Second)
-	told("the server renews it")
+	invalidated("the server renews it")
 	d.Send("LOCK", "k", "d", "WAIT", "0")
 	awaitParked(t, srv, 1)
 	c.Do("UNLOCK", "k", "c")
-	told("it goes to the next")
+	invalidated("it goes to the next")
 	require.Positive(t, d.Receive().Int)
 	require.Equal(t, "+PONG", a.Do("PING").String(), "release and grant are one change")
 }
@@ -258,7 +258,7 @@ func TestTrackingTableMaxKeys(t *testing.T) {
 	clock := NewManualClock(time.UnixMilli(1_700_000_000_000))
 	srv := startWith(t, Options{Seed: 7, Clock: clock}, func(c *config.Config) { c.TrackingTableMaxKeys = 10 })
 	a, c := follower(t, srv.Dial, "NOLOOP"), client(t, srv)
-	told := map[string]bool{}
+	invalidated := map[string]bool{}
 	hear := func(n int) {
 		t.Helper()
 		for range n {
@@ -266,8 +266,8 @@ func TestTrackingTableMaxKeys(t *testing.T) {
 			require.Equal(t, "invalidate", m.Elems[0].Str)
 			require.Len(t, m.Elems[1].Elems, 1)
 			key := m.Elems[1].Elems[0].Str
-			require.False(t, told[key], "%s was told of twice", key)
-			told[key] = true
+			require.False(t, invalidated[key], "%s was reported twice", key)
+			invalidated[key] = true
 		}
 	}
 	size := func() int {
@@ -412,7 +412,7 @@ func TestTrackingModel(t *testing.T) {
 		srv.executor.mu.Unlock()
 	}
 	for _, f := range followers {
-		require.Equal(t, "+PONG", f.Do("PING").String(), "nothing else was told")
+		require.Equal(t, "+PONG", f.Do("PING").String(), "no other message came")
 		f.Close()
 	}
 	checkTracking(t, srv)

@@ -83,11 +83,11 @@ func execCmd(c *commands.Ctx) error {
 		if s.replies.isMuted() || over {
 			s.dropReply(mark)
 		}
-		if s.checkOutput(); s.condemned { // the transaction goes on, its client does not
+		if s.checkOutput(); s.terminated { // the transaction goes on, its client does not
 			c.Out.Rollback(start)
 		}
 	}
-	s.replies |= replySettled
+	s.replies |= replyDone
 	s.reuse(tx)
 	return nil
 }
@@ -158,12 +158,12 @@ func unwatchCmd(c *commands.Ctx) error {
 
 // reuse keeps the memory of a transaction that has ended for the session's next one.
 func (s *session) reuse(tx *transaction) {
-	if cap(tx.args) > mostSpareWords || cap(tx.room) > mostSpareText {
+	if cap(tx.args) > mostSpareWords || cap(tx.text) > mostSpareText {
 		return
 	}
 	clear(tx.queued)
 	clear(tx.args)
-	*tx = transaction{queued: tx.queued[:0], args: tx.args[:0], room: tx.room[:0]}
+	*tx = transaction{queued: tx.queued[:0], args: tx.args[:0], text: tx.text[:0]}
 	s.spare = tx
 }
 

@@ -7,17 +7,17 @@ import (
 	"lockserver/server/transport"
 )
 
-// This file is transport.Host, the whole of it: what the connections ask of the server. Of its session a
+// This file is transport.Acceptor, the whole of it: what the connections ask of the server. Of its session a
 // connection sees transport.Session: Feed (feed.go), InputFull (flow.go), Lingers and MayLeave
 // (send.go), Panicked (panic.go), Close (client.go), and what stands here.
 
 var (
-	_ transport.Host    = (*executor)(nil)
-	_ transport.Session = (*session)(nil)
-	_ transport.Scratch = (*batch)(nil)
+	_ transport.Acceptor = (*executor)(nil)
+	_ transport.Session  = (*session)(nil)
+	_ transport.Scratch  = (*batch)(nil)
 )
 
-// Open implements transport.Host.
+// Open implements transport.Acceptor.
 func (ex *executor) Open(c transport.Conn, p transport.Peer) (refusal string) {
 	if _, still := ex.clock.(*clock.Manual); still {
 		c = unheard{c}
@@ -33,28 +33,28 @@ type unheard struct{ transport.Conn }
 // Heard implements transport.Conn.
 func (unheard) Heard() transport.Silence { return transport.Silence{} }
 
-// NewScratch implements transport.Host.
+// NewScratch implements transport.Acceptor.
 func (ex *executor) NewScratch(holds bool) transport.Scratch {
-	return &batch{rooms: rooms{loop: holds}}
+	return &batch{buffers: buffers{loop: holds}}
 }
 
-// KeepAlive implements transport.Host.
+// KeepAlive implements transport.Acceptor.
 func (ex *executor) KeepAlive() time.Duration {
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
 	return ex.keepAlive
 }
 
-// Coalescing implements transport.Host.
+// Coalescing implements transport.Acceptor.
 func (ex *executor) Coalescing() time.Duration {
 	return time.Duration(ex.coalesceUS.Load()) * time.Microsecond
 }
 
-// Served implements transport.Host.
+// Served implements transport.Acceptor.
 func (ex *executor) Served() uint64 { return ex.served.Load() }
 
-// NoteRead implements transport.Session.
-func (s *session) NoteRead() { s.reads.Store(true) }
+// MarkRead implements transport.Session.
+func (s *session) MarkRead() { s.reads.Store(true) }
 
 // Lost implements transport.Session.
 func (s *session) Lost() bool { return s.lost.Load() }

@@ -217,7 +217,7 @@ func TestQueryBufferLimit(t *testing.T) {
 	})
 }
 
-func TestStrangersMayNotSendMuch(t *testing.T) {
+func TestUnauthenticatedClientsMayNotSendMuch(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, Options{Directives: withPassword("secret").Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		c := testkit.Dial(t, dial)

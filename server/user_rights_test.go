@@ -211,7 +211,7 @@ func TestSomeDatabases(t *testing.T) {
 }
 
 // A deadlock cycle is reported without the names of locks that the user may not read.
-func TestHiddenLocksOfACircle(t *testing.T) {
+func TestHiddenLocksOfACycle(t *testing.T) {
 	t.Parallel()
 	srv := start(t, Options{})
 	admin := client(t, srv)
@@ -227,8 +227,8 @@ func TestHiddenLocksOfACircle(t *testing.T) {
 	waits(client(t, srv), "hidden", "c", 2)
 	require.Equal(t, "-DEADLOCK a -> open:2 -> c -> ? -> b -> open:1 -> a", ann.Do("LOCK", "open:2", "a", "WAIT", "0").String())
 	require.Equal(t, "[]", ann.Do("LOCK.DEADLOCKS").String())
-	circle := client(t, srv).Do("LOCK.DEADLOCKS").Elems[0].Elems[9].String()
-	require.Equal(t, `["a" "open:2" "c" "hidden" "b" "open:1" "a"]`, circle)
+	cycle := client(t, srv).Do("LOCK.DEADLOCKS").Elems[0].Elems[9].String()
+	require.Equal(t, `["a" "open:2" "c" "hidden" "b" "open:1" "a"]`, cycle)
 }
 
 // TestPasswordAndUsersFile: requirepass does not count beside an aclfile. A server that would be open all the

@@ -14,9 +14,9 @@ import (
 func TestFailedLogins(t *testing.T) {
 	t.Parallel()
 	srv := startWith(t, Options{}, func(c *config.Config) { c.RequirePass = "secret" })
-	stranger, admin := client(t, srv), client(t, srv)
+	anonymous, admin := client(t, srv), client(t, srv)
 	for _, words := range [][]string{{"AUTH", "wrong"}, {"AUTH", "nobody", "secret"}, {"AUTH", "default", "secre"}, {"HELLO", "3", "AUTH", "eve", "x"}} {
-		require.Contains(t, stranger.Do(words...).String(), "-WRONGPASS", words)
+		require.Contains(t, anonymous.Do(words...).String(), "-WRONGPASS", words)
 	}
 	require.Equal(t, "+OK", admin.Do("AUTH", "secret").String())
 	require.Contains(t, admin.Do("INFO", "stats").Str, "acl_access_denied_auth:4\r\n")

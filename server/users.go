@@ -67,7 +67,7 @@ func (s *session) believe(name string) {
 	if name == "" || s.executor.config.TLS.AuthClientsUser != "CN" {
 		return
 	}
-	if u := s.executor.users.Vouched(name); u != nil {
+	if u := s.executor.users.ByCertificate(name); u != nil {
 		s.user, s.loggedIn = u, true
 		s.setAuthenticated(true)
 	}
@@ -162,27 +162,27 @@ type usersHost struct {
 	session  *session
 }
 
-var _ acl.Host = usersHost{}
+var _ acl.Directory = usersHost{}
 
 // usersOf is the host of the session that runs an ACL.
-func usersOf(c *commands.Ctx) acl.Host {
+func usersOf(c *commands.Ctx) acl.Directory {
 	s := sessionOf(c)
 	return usersHost{s.executor, s}
 }
 
-// Users implements acl.Host.
+// Users implements acl.Directory.
 func (h usersHost) Users() *acl.Users { return h.executor.users }
 
-// Checker implements acl.Host.
+// Checker implements acl.Directory.
 func (h usersHost) Checker() *acl.Checker { return h.executor.rights }
 
-// Asking implements acl.Host.
+// Asking implements acl.Directory.
 func (h usersHost) Asking() *acl.User { return h.session.user }
 
-// Lookup implements acl.Host.
+// Lookup implements acl.Directory.
 func (h usersHost) Lookup() *commands.Table { return h.executor.table }
 
-// Move implements acl.Host.
+// Move implements acl.Directory.
 func (h usersHost) Move(change acl.Change) {
 	for _, s := range h.executor.sortedClients() {
 		switch {
@@ -203,7 +203,7 @@ func (h usersHost) end(s *session) {
 	if s == h.session {
 		s.closing = true
 	} else {
-		h.executor.condemn(s)
+		h.executor.terminate(s)
 	}
 }
 
@@ -222,10 +222,10 @@ func (s *session) listensBeyond(allowed *acl.Channels) bool {
 	return false
 }
 
-// File implements acl.Host.
+// File implements acl.Directory.
 func (h usersHost) File() string { return h.executor.config.ACLFile }
 
-// PasswordSet implements acl.Host.
+// PasswordSet implements acl.Directory.
 func (h usersHost) PasswordSet() bool { return h.executor.config.RequirePass != "" }
 
 // aclPath is where the ACL file lies: relative to the directory of the server, as Redis, which goes there,
@@ -237,7 +237,7 @@ func (ex *executor) aclPath() string {
 	return filepath.Join(ex.config.Dir, ex.config.ACLFile)
 }
 
-// ReadFile implements acl.Host.
+// ReadFile implements acl.Directory.
 func (h usersHost) ReadFile() (string, error) {
 	data, err := os.ReadFile(h.executor.aclPath())
 	var cause *fs.PathError
@@ -251,7 +251,7 @@ func (h usersHost) ReadFile() (string, error) {
 // aclFileMode lets only the owner read the hashes of passwords.
 const aclFileMode = 0o600
 
-// WriteFile implements acl.Host.
+// WriteFile implements acl.Directory.
 func (h usersHost) WriteFile(text string) error {
 	err := config.ReplaceFile(h.executor.aclPath(), []byte(text), aclFileMode)
 	if err != nil {

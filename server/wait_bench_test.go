@@ -40,7 +40,7 @@ func BenchmarkWait(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			giver, waiter := waitPair(b)
-			var room batch
+			var scratch batch
 			var begin, wait []byte
 			if c.begin != nil {
 				begin = appendCommand(nil, c.begin...)
@@ -56,16 +56,16 @@ func BenchmarkWait(b *testing.B) {
 			b.ResetTimer()
 			for range b.N {
 				if begin != nil {
-					giver.Feed(begin, &room, nil)
+					giver.Feed(begin, &scratch, nil)
 				}
 				if wait != nil {
-					waiter.Feed(wait, &room, nil)
+					waiter.Feed(wait, &scratch, nil)
 				}
 				for _, request := range end {
-					giver.Feed(request, &room, nil)
+					giver.Feed(request, &scratch, nil)
 				}
 				if wait != nil {
-					waiter.Feed(nil, &room, nil)
+					waiter.Feed(nil, &scratch, nil)
 				}
 			}
 		})

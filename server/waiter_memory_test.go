@@ -17,12 +17,12 @@ func TestWaiterMemory(t *testing.T) {
 	const waiters, most = 2000, 400
 	ex := &start(t, Options{}).executor
 	addr := &net.UnixAddr{Net: "unix"}
-	var room batch
+	var scratch batch
 	sessions := make([]*session, waiters)
 	for i := range sessions {
 		s, refused := ex.open(nowhere{}, transport.Peer{Local: addr, Remote: addr})
 		require.NotNil(t, s, refused)
-		s.Feed(appendCommand(nil, "LOCK", fmt.Sprintf("lock:%012d", i), "holder", "PX", "3600000"), &room, nil)
+		s.Feed(appendCommand(nil, "LOCK", fmt.Sprintf("lock:%012d", i), "holder", "PX", "3600000"), &scratch, nil)
 		sessions[i] = s
 	}
 	requests := make([][]byte, waiters)
@@ -30,20 +30,20 @@ func TestWaiterMemory(t *testing.T) {
 		requests[i] = appendCommand(nil, "LOCK", fmt.Sprintf("lock:%012d", i), fmt.Sprintf("c0ffee1e7a944c0b9a3e2f6f4f:%012d", i), "PX", "3600000", "WAIT", "0")
 	}
 	ex.mu.Lock()
-	told := ex.memory.clients
+	counted := ex.memory.clients
 	ex.mu.Unlock()
 	before := heapBytes()
 	for i, s := range sessions {
-		s.Feed(requests[i], &room, nil)
+		s.Feed(requests[i], &scratch, nil)
 	}
 	each := float64(heapBytes()-before) / waiters
 	ex.mu.Lock()
 	require.Equal(t, waiters, ex.queues.Len())
 	words := float64(len(sessions[0].waiter.words))
-	told = (ex.memory.clients - told) / waiters
+	counted = (ex.memory.clients - counted) / waiters
 	ex.mu.Unlock()
-	t.Logf("a waiter takes %.0f bytes, %.0f of them for its words, and %d are counted", each, words, told)
+	t.Logf("a waiter takes %.0f bytes, %.0f of them for its words, and %d are counted", each, words, counted)
 	require.LessOrEqual(t, each-words, float64(most))
-	require.InDelta(t, each, told, 0.25*each)
+	require.InDelta(t, each, counted, 0.25*each)
 	runtime.KeepAlive(requests)
 }

@@ -62,7 +62,7 @@ func sessionFor(k *renewals.Keeper) *session {
 	return k.Of.(*session)
 }
 
-// held implements commands.Host.
+// held implements commands.Services.
 func (ex *executor) held(c *commands.Ctx, key, owner []byte, token int64, renewed bool) {
 	w := &ex.watchdog
 	if w.attached.InUse() {
@@ -88,7 +88,7 @@ func (ex *executor) renewEveryMS() int64 { return ex.settings.LockWatchdogMS / r
 // once, in the order of memory, and the server wakes up once for them.
 const together = 32
 
-// released implements commands.Host.
+// released implements commands.Services.
 func (ex *executor) released(c *commands.Ctx, key []byte, forced bool) {
 	if ex.watchdog.attached.InUse() {
 		why := attach.Released
@@ -100,7 +100,7 @@ func (ex *executor) released(c *commands.Ctx, key []byte, forced bool) {
 	ex.watchdog.shares.dropAll(c.DB.ID(), key) // nothing is left of the key itself
 }
 
-// stopRenewing implements commands.Host.
+// stopRenewing implements commands.Services.
 func (ex *executor) stopRenewing(c *commands.Ctx, key []byte) {
 	c.DB.StopRenewing(key)
 	ex.watchdog.shares.dropAll(c.DB.ID(), key)
@@ -122,7 +122,7 @@ func (ex *executor) forget(s *session) {
 		}
 		owner, token := commands.OwnerOf(of)
 		// plant:keep-renewal
-		return w.pinOf(owner, token) == r.Pin && w.attached.Vouched(owner)
+		return w.pinOf(owner, token) == r.Pin && w.attached.IsAttached(owner)
 	})
 	w.shares.forget(s, &w.attached)
 }
@@ -159,13 +159,13 @@ func (ex *executor) renewSome(of store.DueRenewals, now int64) (worked int, ok b
 	worked, ok = ex.store.RenewDue(of, func(d *store.Due) (nextMS int64) {
 		// plant:renew-due
 		if d.Renewal.Doubted {
-			w.doubted = append(w.doubted, d.Noted())
+			w.doubted = append(w.doubted, d.RenewedKey())
 			return now + every
 		}
 		end := ex.aliveUntilMS(sessionFor(d.Renewal.Keeper), now)
 		if end < whole && w.attached.InUse() {
 			owner, _ := commands.OwnerOf(d.Ref())
-			end = ex.vouchedUntilMS(owner, d.DB, d.Key(), now, end)
+			end = ex.attachedUntilMS(owner, d.DB, d.Key(), now, end)
 		}
 		if end == 0 {
 			return 0
@@ -212,7 +212,7 @@ func (ex *executor) renewDoubted(k *store.RenewedKey, now int64) {
 		return
 	}
 	end := ex.aliveUntilMS(sessionFor(k.Renewal.Keeper), now)
-	end = ex.vouchedUntilMS(l.Owner, db, k.Key, now, end)
+	end = ex.attachedUntilMS(l.Owner, db, k.Key, now, end)
 	if end == 0 {
 		db.StopRenewing(key)
 		return
@@ -240,7 +240,7 @@ func (ex *executor) aliveUntilMS(s *session, now int64) int64 {
 // The result is until when a lock is renewed at now. It is renewed by the session that acquired it, which
 // lasts until end, or by one that is attached for its owner, whichever lasts longer. 0: no session is left
 // that may write to the key.
-func (ex *executor) vouchedUntilMS(owner []byte, db *store.DB, key string, now, end int64) int64 {
+func (ex *executor) attachedUntilMS(owner []byte, db *store.DB, key string, now, end int64) int64 {
 	whole := now + ex.settings.LockWatchdogMS
 	// plant:attached-owner
 	if end == whole || !ex.watchdog.attached.InUse() {

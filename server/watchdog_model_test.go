@@ -45,13 +45,13 @@ type renewalModel struct {
 	nowMS, leaseMS int64
 	locks          map[lockPlace]*renewedLock
 	renewals       map[lockPlace]*dueRenewal
-	vouched        map[int]map[string]bool // by client
+	attachedOwners map[int]map[string]bool // by client
 }
 
 func (m *renewalModel) everyMS() int64 { return m.leaseMS / 3 }
 
-func (m *renewalModel) isVouched(owner string) bool {
-	for _, owners := range m.vouched {
+func (m *renewalModel) isAttached(owner string) bool {
+	for _, owners := range m.attachedOwners {
 		if owners[owner] {
 			return true
 		}
@@ -93,10 +93,10 @@ func (m *renewalModel) overwrite(at lockPlace, l renewedLock) { m.locks[at] = &l
 
 // attach is LOCK.ATTACH, and returns its reply.
 func (m *renewalModel) attach(client int, owner string) (locks int) {
-	if m.vouched[client] == nil {
-		m.vouched[client] = map[string]bool{}
+	if m.attachedOwners[client] == nil {
+		m.attachedOwners[client] = map[string]bool{}
 	}
-	m.vouched[client][owner] = true
+	m.attachedOwners[client][owner] = true
 	for at, l := range m.locks {
 		if l.owner != owner {
 			continue
@@ -111,11 +111,11 @@ func (m *renewalModel) attach(client int, owner string) (locks int) {
 }
 
 func (m *renewalModel) detach(client int, owner string) {
-	if !m.vouched[client][owner] {
+	if !m.attachedOwners[client][owner] {
 		return
 	}
-	delete(m.vouched[client], owner)
-	if m.isVouched(owner) {
+	delete(m.attachedOwners[client], owner)
+	if m.isAttached(owner) {
 		return
 	}
 	maps.DeleteFunc(m.renewals, func(at lockPlace, r *dueRenewal) bool { return r.by < 0 && r.owner == owner && m.isFor(at) })
@@ -123,14 +123,14 @@ func (m *renewalModel) detach(client int, owner string) {
 
 // leave is the end of a client.
 func (m *renewalModel) leave(client int) {
-	for owner := range m.vouched[client] {
+	for owner := range m.attachedOwners[client] {
 		m.detach(client, owner)
 	}
 	for at, r := range m.renewals {
 		if r.by != client {
 			continue
 		}
-		if r.by = -1; !m.isFor(at) || !m.isVouched(r.owner) {
+		if r.by = -1; !m.isFor(at) || !m.isAttached(r.owner) {
 			delete(m.renewals, at)
 		}
 	}
@@ -150,7 +150,7 @@ func (m *renewalModel) advance(ms int64) {
 				continue
 			}
 			l := m.locks[at]
-			if l.endMS <= m.nowMS || !m.isFor(at) || r.by < 0 && !m.isVouched(r.owner) {
+			if l.endMS <= m.nowMS || !m.isFor(at) || r.by < 0 && !m.isAttached(r.owner) {
 				delete(m.renewals, at)
 				continue
 			}
@@ -411,7 +411,7 @@ func TestRenewals(t *testing.T) {
 	began := time.UnixMilli(1_750_000_000_000)
 	w := &renewalWorld{t: t, random: random, clock: NewManualClock(began), clients: make([]*testkit.Client, 4), selects: make([]int, 4)}
 	w.m = renewalModel{nowMS: began.UnixMilli(), leaseMS: worldLeaseMS, locks: map[lockPlace]*renewedLock{},
-		renewals: map[lockPlace]*dueRenewal{}, vouched: map[int]map[string]bool{}}
+		renewals: map[lockPlace]*dueRenewal{}, attachedOwners: map[int]map[string]bool{}}
 	srv := startWith(t, Options{Clock: w.clock}, func(c *config.Config) { c.LockWatchdogTimeoutMS = worldLeaseMS })
 	for i := range w.clients {
 		w.open(srv, i)

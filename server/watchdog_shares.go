@@ -64,7 +64,7 @@ func (rs *shareRenewals) find(db int, key, owner []byte) *renewal {
 	return rs.dbs[db].byKey[string(key)].find(owner)
 }
 
-// heldShare implements commands.Host.
+// heldShare implements commands.Services.
 func (ex *executor) heldShare(c *commands.Ctx, key, owner []byte, token int64, renewed bool) {
 	w, db := &ex.watchdog, c.DB.ID()
 	if w.attached.InUse() {
@@ -152,7 +152,7 @@ func (r *renewal) leave() {
 	r.session, r.prev, r.next = nil, nil, nil
 }
 
-// releasedShare implements commands.Host.
+// releasedShare implements commands.Services.
 func (ex *executor) releasedShare(c *commands.Ctx, key, owner []byte, released bool) {
 	if released && ex.watchdog.attached.InUse() {
 		ex.watchdog.attached.BecauseDoubted(c.DB.ID(), key, attach.Released) // of those who still hold it it is forgotten
@@ -160,7 +160,7 @@ func (ex *executor) releasedShare(c *commands.Ctx, key, owner []byte, released b
 	ex.watchdog.shares.stop(c.DB.ID(), key, owner)
 }
 
-// forcedShare implements commands.Host.
+// forcedShare implements commands.Services.
 func (ex *executor) forcedShare(c *commands.Ctx, key, owner []byte) {
 	if ex.watchdog.attached.InUse() {
 		ex.watchdog.attached.BecauseDoubted(c.DB.ID(), key, attach.Forced) // as in releasedShare
@@ -184,7 +184,7 @@ func (rs *shareRenewals) take(r *renewal) {
 	}
 }
 
-// drop ends a renewal. Whoever drops one must not look at it again.
+// drop ends a renewal. The caller must not look at it again.
 func (rs *shareRenewals) drop(r *renewal) {
 	rs.take(r)
 	rs.timers.stop(&r.timer)
@@ -198,7 +198,7 @@ func (rs *shareRenewals) drop(r *renewal) {
 const (
 	// mostSpares is how many of them are kept.
 	mostSpares = 64
-	// mostSpareOwner is the longest name of an owner that a spare renewal keeps the room of.
+	// mostSpareOwner is the longest name of an owner for which a spare renewal keeps its buffer.
 	mostSpareOwner = 256
 )
 
@@ -218,11 +218,12 @@ func (rs *shareRenewals) dropEvery() {
 	}
 }
 
-// forget ends every renewal of a session that has gone, but of those locks whose owners others vouch for.
+// forget ends every renewal of a session that has gone, except for locks with owners that other sessions are
+// attached to.
 func (rs *shareRenewals) forget(s *session, attached *attach.Table[*session]) {
 	for r := s.shares; r != nil; r = s.shares {
 		// plant:keep-share
-		if attached.Vouched(r.owner) {
+		if attached.IsAttached(r.owner) {
 			r.leave()
 		} else {
 			rs.drop(r)
@@ -237,7 +238,7 @@ func (r *renewal) fire(ex *executor) { r.renew(ex, ex.store.NowMS()) }
 // held as it was.
 func (r *renewal) renew(ex *executor, now int64) {
 	rs, db := &ex.watchdog.shares, ex.store.DB(r.in.db)
-	end := ex.vouchedUntilMS(r.owner, db, r.key, now, ex.aliveUntilMS(r.session, now))
+	end := ex.attachedUntilMS(r.owner, db, r.key, now, ex.aliveUntilMS(r.session, now))
 	if end == 0 {
 		rs.drop(r)
 		return

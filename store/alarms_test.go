@@ -137,7 +137,7 @@ func (m *alarmsModel) due(t *testing.T) {
 			if k[1] == "elsewhere" {
 				continue
 			}
-			require.Greater(t, ms, m.s.NowMS(), "%s of %s was not told", member, k)
+			require.Greater(t, ms, m.s.NowMS(), "%s of %s was not reported", member, k)
 			next = min(next, ms)
 		}
 	}

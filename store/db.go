@@ -97,7 +97,7 @@ func (db *DB) Holds(key []byte) bool {
 func (db *DB) expireSlot(slot int) {
 	name, _ := db.space.keys.At(slot)
 	key := []byte(name)
-	db.noteLease(slot)
+	db.addLease(slot)
 	db.freeingKey(db.store.lazy.Expire, key)
 	db.loseAt(db.space.keys.Hash(key), slot, key)
 	db.store.stats.Expired++

@@ -7,7 +7,7 @@
 //
 // Three rules hold everything together:
 //
-//   - Only a mutator changes data, and every mutator does the same three things: it makes what it changes
+//   - Only a mutator changes data, and every mutator does the same three things. It makes what it changes
 //     writable (copy-on-write under a cut), records the effect, and reports the key as changed.
 //   - Read methods never write, so a goroutine that writes a snapshot reads frozen values without a lock. The
 //     one exception is the time of last access, a field that no snapshot reads.

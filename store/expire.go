@@ -19,9 +19,9 @@ type deadline = due.Item[timedKey]
 
 // timedKey is a key to which something happens at a time.
 type timedKey struct {
-	space *space
-	key   string
-	note  uint64 // in the queue of fields, how many hold the lock beside its first holder
+	space   *space
+	key     string
+	sharers uint64 // in the queue of fields, how many hold the lock beside its first holder
 }
 
 // NextDeadlineMS returns a time (milliseconds since 1970) before which no key and no field of a hash
@@ -88,7 +88,7 @@ func (sp *space) expireFirst(budget int) (cost int) {
 // setDeadline gives the key of a slot its time; 0 takes it away.
 func (sp *space) setDeadline(slot int, atMS int64) {
 	if sp.ownKeys != nil || sp.store.ownDeadlines {
-		sp.noteOwn(slot, atMS)
+		sp.addOwn(slot, atMS)
 	}
 	wasMS := sp.keys.Side(slot)
 	if wasMS == atMS {
@@ -96,7 +96,7 @@ func (sp *space) setDeadline(slot int, atMS int64) {
 	}
 	sp.dropDeadline(wasMS)
 	if atMS == 0 {
-		sp.setNote(slot, 0)
+		sp.setLockRecord(slot, 0)
 	} else {
 		sp.timed++
 		low, carry := bits.Add64(sp.deadlineSum[0], uint64(max(atMS, 0)), 0)

@@ -56,7 +56,7 @@ func (e *HashEdit) make(size int) {
 func (e *HashEdit) Expect(pairs [][]byte) {
 	lim, h := e.db.store.limits.Hash, e.Hash()
 	if h == nil && len(pairs) > 2 {
-		e.make(hash.RoomForAll(pairs))
+		e.make(hash.PairsBytes(pairs))
 	}
 	if n := len(pairs) / 2; n > lim.Entries {
 		if e.w.Hash == nil {
@@ -74,7 +74,7 @@ func (e *HashEdit) ExpectLock(owner []byte, renewed bool) {
 	if e.Hash() != nil {
 		return
 	}
-	size := hash.RoomInt(owner, 1) + spaceOfToken
+	size := hash.IntPairBytes(owner, 1) + spaceOfToken
 	if renewed {
 		size += spaceOfWatchdog
 	}
@@ -90,7 +90,7 @@ const (
 // Set gives field a value and says whether the field is new. A deadline that it had is gone.
 func (e *HashEdit) Set(field, val []byte) bool {
 	if e.Hash() == nil {
-		e.make(hash.Room(field, val))
+		e.make(hash.PairBytes(field, val))
 	}
 	was, size := e.w.Hash, e.w.Size()
 	tally := without(e.w.Hash, field)
@@ -99,7 +99,7 @@ func (e *HashEdit) Set(field, val []byte) bool {
 	persisted := !added && e.w.Persist(field)
 	e.changed(was, size)
 	if added {
-		e.noteToken(field)
+		e.addToken(field)
 	} else if persisted {
 		e.rewatch()
 	}
@@ -115,7 +115,7 @@ func (e *HashEdit) Set(field, val []byte) bool {
 // Update is Set that leaves the field's deadline as it is.
 func (e *HashEdit) Update(field, val []byte) bool {
 	if e.Hash() == nil {
-		e.make(hash.Room(field, val))
+		e.make(hash.PairBytes(field, val))
 	}
 	was, size := e.w.Hash, e.w.Size()
 	tally := without(e.w.Hash, field)
@@ -123,7 +123,7 @@ func (e *HashEdit) Update(field, val []byte) bool {
 	with(e.w.Hash, tally, field, val)
 	e.changed(was, size)
 	if added {
-		e.noteToken(field)
+		e.addToken(field)
 	}
 	if mayBeToken(field, val) {
 		e.seeField(field, val)
@@ -137,7 +137,7 @@ func (e *HashEdit) Update(field, val []byte) bool {
 // SetInt is Update with the text of n.
 func (e *HashEdit) SetInt(field []byte, n int64) bool {
 	if e.Hash() == nil {
-		e.make(hash.RoomInt(field, n))
+		e.make(hash.IntPairBytes(field, n))
 	}
 	was, size := e.w.Hash, e.w.Size()
 	tally := without(e.w.Hash, field)
@@ -145,7 +145,7 @@ func (e *HashEdit) SetInt(field []byte, n int64) bool {
 	with(e.w.Hash, tally, field, nil)
 	e.changed(was, size)
 	if added {
-		e.noteToken(field)
+		e.addToken(field)
 	}
 	if mayBeToken(field, nil) && string(field) == TokenField {
 		e.seeToken(n)

@@ -48,8 +48,8 @@ func (sp *space) watchFields(slot int) {
 	if n := h.Timed(); n > 1 && sp.tokens.Len() > 0 && h.Has(shareField) {
 		beside = uint64(n - 1)
 	}
-	sp.sharers += int(beside) - int(item.Of.note)
-	item.Of.note = beside
+	sp.sharers += int(beside) - int(item.Of.sharers)
+	item.Of.sharers = beside
 }
 
 // spareAlarm returns an item for a key that is in no queue.
@@ -88,7 +88,7 @@ func (sp *space) unwatchFields(h *hash.Hash) {
 	sp.timedHashes--
 	sp.store.fields.Remove(item)
 	sp.queuedHashes--
-	sp.sharers -= int(item.Of.note)
+	sp.sharers -= int(item.Of.sharers)
 	if len(sp.store.spareAlarms) < mostSpareAlarms {
 		item.Of = timedKey{}
 		sp.store.spareAlarms = append(sp.store.spareAlarms, item)

@@ -22,12 +22,12 @@ func TestFieldsAreWatched(t *testing.T) {
 
 // timedWorld is a store to which things happen.
 type timedWorld struct {
-	t      *testing.T
-	random *rand.Rand
-	s      *Store
-	nowMS  int64
-	told   []string
-	cut    *Snapshot
+	t        *testing.T
+	random   *rand.Rand
+	s        *Store
+	nowMS    int64
+	reported []string
+	cut      *Snapshot
 }
 
 func newTimedWorld(t *testing.T, seed uint64) *timedWorld {
@@ -46,7 +46,7 @@ func (w *timedWorld) step() {
 	key, field := w.key(), fmt.Appendf(nil, "f%d", w.random.IntN(3))
 	e, ok := db.OpenHash(key)
 	n := w.random.IntN(15)
-	w.told = append(w.told, fmt.Sprintf("%d: %d of %s in %d, %s", w.nowMS, n, key, db.id, field))
+	w.reported = append(w.reported, fmt.Sprintf("%d: %d of %s in %d, %s", w.nowMS, n, key, db.id, field))
 	has := ok && e.Hash() != nil
 	switch {
 	case n == 0:
@@ -104,17 +104,17 @@ func (w *timedWorld) check() {
 			h := v.hash()
 			_, atMS, ok := h.FirstDeadline()
 			item := alarmOf(h)
-			require.False(w.t, h.Quiet() && item != nil, "%s: %v", key, w.told)
+			require.False(w.t, h.Quiet() && item != nil, "%s: %v", key, w.reported)
 			switch {
 			case !ok:
-				require.False(w.t, h.Quiet() || item != nil, "%s has no deadline: %v", key, w.told)
+				require.False(w.t, h.Quiet() || item != nil, "%s has no deadline: %v", key, w.reported)
 				return true
 			case h.Quiet():
-				require.True(w.t, keyMS != 0 && keyMS <= atMS && h.Timed() == 1, "%s is quiet: %v", key, w.told)
+				require.True(w.t, keyMS != 0 && keyMS <= atMS && h.Timed() == 1, "%s is quiet: %v", key, w.reported)
 			default:
-				require.NotNil(w.t, item, "%s: %v", key, w.told)
-				require.True(w.t, item.Queued(), "%s: %v", key, w.told)
-				require.Equal(w.t, atMS, item.AtMS(), "%s: %v", key, w.told)
+				require.NotNil(w.t, item, "%s: %v", key, w.reported)
+				require.True(w.t, item.Queued(), "%s: %v", key, w.reported)
+				require.Equal(w.t, atMS, item.AtMS(), "%s: %v", key, w.reported)
 				require.Equal(w.t, db.space, item.Of.space)
 				require.Equal(w.t, key, item.Of.key)
 				inQueue++
@@ -122,9 +122,9 @@ func (w *timedWorld) check() {
 			timed++
 			return true
 		})
-		require.Equal(w.t, timed, db.TimedHashes(), "%v", w.told)
-		require.Equal(w.t, inQueue, db.space.queuedHashes, "%v", w.told)
+		require.Equal(w.t, timed, db.TimedHashes(), "%v", w.reported)
+		require.Equal(w.t, inQueue, db.space.queuedHashes, "%v", w.reported)
 		queued += inQueue
 	}
-	require.Equal(w.t, queued, w.s.fields.Len(), "%v", w.told)
+	require.Equal(w.t, queued, w.s.fields.Len(), "%v", w.reported)
 }

@@ -10,15 +10,15 @@ import (
 // not, because locks that were acquired before stand there. A release leaves the bound too early. HeldSince
 // looks through the groups with the earliest bounds, and corrects them.
 //
-// Since when a lock is held is in its note. Without a note, as after a start and on a replica, the token says
-// it: a token is the time in microseconds at which it was made, or more.
+// Since when a lock is held is in its record. Without a record, as after a start and on a replica, the token
+// says it: a token is the time in microseconds at which it was made, or more.
 
-// NoteTimeBits is how many low bits of a note (HashEdit.SetNote) are a time, in milliseconds since 1970:
-// since when the lock is held.
-const NoteTimeBits = 42
+// RecordTimeBits is how many low bits of a record (HashEdit.SetLockRecord) are a time, in milliseconds since
+// 1970: since when the lock is held.
+const RecordTimeBits = 42
 
-// noteTimeMS returns the time of a note that is not 0.
-func noteTimeMS(note uint64) int64 { return int64(note & (1<<NoteTimeBits - 1)) }
+// recordTimeMS returns the time of a record that is not 0.
+func recordTimeMS(record uint64) int64 { return int64(record & (1<<RecordTimeBits - 1)) }
 
 // HeldSince returns since when the lock has been held that was acquired first, in milliseconds since 1970;
 // 0: no lock is held. It sees what EachToken visits. It looks at 64 keys at a time, at most groups times,
@@ -70,8 +70,8 @@ func (sp *space) heldMS(slot int, v *value) int64 {
 	if !v.hasToken() {
 		return due.Never
 	}
-	if note := sp.notes.at(slot); note != 0 && !v.hash().Has(shareField) {
-		return noteTimeMS(note)
+	if record := sp.lockRecords.at(slot); record != 0 && !v.hash().Has(shareField) {
+		return recordTimeMS(record)
 	}
 	return tokenTimeMS(v.hash())
 }
@@ -91,7 +91,7 @@ func tokenTimeMS(h *hash.Hash) int64 {
 	return lowest
 }
 
-// owners returns how many hold the lock with a token that a value is; 0: it is no lock, or nobody holds it.
+// owners returns how many hold the lock with a token that a value is; 0: it is no lock, or it is free.
 func owners(v *value) int {
 	if !v.hasToken() {
 		return 0
@@ -103,16 +103,17 @@ func owners(v *value) int {
 	return n
 }
 
-// held notes that the lock of a slot was acquired at a time.
+// held records that the lock of a slot was acquired at a time.
 func (sp *space) held(slot int, sinceMS int64) {
 	if sinceMS != due.Never {
 		sp.heldSince.Lower(slot>>boundBits, sinceMS)
 	}
 }
 
-// moveHeld notes that the lock of the last slot moves to a slot. If the lock has a note, setNote does that.
+// moveHeld records that the lock of the last slot moves to a slot. If the lock has a record, setLockRecord
+// does that.
 func (sp *space) moveHeld(slot, last int) {
-	if sp.tokens.Has(last) && sp.notes.at(last) == 0 && slot>>boundBits != last>>boundBits {
+	if sp.tokens.Has(last) && sp.lockRecords.at(last) == 0 && slot>>boundBits != last>>boundBits {
 		_, v := sp.keys.At(last)
 		if v.tag() == Hash && v.hash().Timed() > fewPermits { // the bound of its group is early enough
 			sp.held(slot, sp.heldSince.Of(last>>boundBits))

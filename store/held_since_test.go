@@ -75,7 +75,7 @@ func TestHeldSince(t *testing.T) {
 	}
 }
 
-// acquire is what LOCK does, with and without SHARED, or what a replica does of it, which keeps no note.
+// acquire is what LOCK does, with and without SHARED, or what a replica does of it, which keeps no record.
 func acquire(db *DB, key []byte, nowMS int64, random *rand.Rand) {
 	db.Delete(key)
 	e := db.EditHash(key)
@@ -90,7 +90,7 @@ func acquire(db *DB, key []byte, nowMS int64, random *rand.Rand) {
 	}
 	e.Expire(nowMS + 1 + int64(random.IntN(5000)))
 	if random.IntN(2) == 0 {
-		e.SetNote(uint64(7)<<NoteTimeBits | uint64(nowMS))
+		e.SetLockRecord(uint64(7)<<RecordTimeBits | uint64(nowMS))
 	}
 }
 

@@ -21,8 +21,8 @@ func (s *Store) Lazy() Lazy { return s.lazy }
 // CountFreed counts n objects as freed beside the commands: those of a database, each key counts as one.
 func (s *Store) CountFreed(n int) { s.stats.Freed += int64(n) }
 
-// CountFreedTable counts the n entries of a table outside the data as freed in the background, and more
-// objects for the table itself, if that is more than Redis frees at once.
+// CountFreedTable counts the n entries of a table outside the data as freed in the background, with more
+// objects for the table itself. It does so if that is more than Redis frees at once.
 func (s *Store) CountFreedTable(n, more int) {
 	if n > lazyEffort {
 		s.CountFreed(n + more)
@@ -48,7 +48,7 @@ func (db *DB) freeingKey(lazy bool, key []byte) {
 	}
 }
 
-// large reports whether Redis would take more than lazyEffort for freeing the value: a table has one step for
+// large reports whether Redis would take more than lazyEffort for freeing the value. A table has one step for
 // each element, a list for each node, a stream for the parts of its index and groups. Any other value is one
 // step. The time of the count is bounded.
 func (v *value) large() bool {

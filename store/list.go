@@ -53,7 +53,7 @@ const mostExpected = 4096
 // The elements must not alias the list.
 func (e *ListEdit) Push(side list.Side, elements ...[]byte) {
 	if e.List() == nil {
-		e.w = list.NewSize(e.db.store.epoch, e.key, min(list.RoomFor(elements), mostExpected))
+		e.w = list.NewSize(e.db.store.epoch, e.key, min(list.ElementsBytes(elements), mostExpected))
 		var v value
 		v.setList(e.w.List)
 		_, e.slot = e.db.put(e.key, v)

@@ -13,8 +13,8 @@ type LockEnd struct {
 	Lock Ref
 	// Field is the field that is removed; nil: the key is. It need not be an owner's.
 	Field []byte
-	// Note is what HashEdit.SetNote has set; 0: nothing.
-	Note uint64
+	// Record is what HashEdit.SetLockRecord has set; 0: nothing.
+	Record uint64
 	// Expired: the time of the key, or of the field, has come.
 	Expired bool
 	// Replaced: another value takes the place of the key, or another database that of this one.
@@ -35,7 +35,7 @@ func (db *DB) endLock(slot int, key []byte, end LockEnd) {
 		return
 	}
 	if r := db.space.refAt(slot); r.v.hasToken() {
-		end.Lock, end.Note = r, db.space.notes.at(slot)
+		end.Lock, end.Record = r, db.space.lockRecords.at(slot)
 		db.store.lockEnds(db, key, end)
 	}
 }

@@ -6,13 +6,14 @@ package store
 // are approximately the bytes of Go's allocator; docs/MEMORY.md compares them with the heap.
 
 const (
-	// keyBytes is the size of a key without its name and its value: a slot (24), a cell of the index with
-	// spare (12), and the spare slots of the last chunks.
+	// keyBytes is the size of a key without its name and its value. That is a slot (24), a cell of the index
+	// with spare (12), and the spare slots of the last chunks.
 	keyBytes = 24 + 12 + 4
 	// deadlineBytes is what a deadline takes: its place beside the slot, and its part of a bound.
 	deadlineBytes = 8 + 1
-	// noteBytes is the approximate size of the value of SetNote: locks in adjacent slots share a piece.
-	noteBytes = 8
+	// lockRecordBytes is the approximate size of the value of SetLockRecord: locks in adjacent slots share a
+	// piece.
+	lockRecordBytes = 8
 	// growableBytes is a string that is written to in place, without its bytes.
 	growableBytes = 32
 )

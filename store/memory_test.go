@@ -39,7 +39,7 @@ func requireUsed(t *testing.T, s *Store, format string, args ...any) {
 			}
 			return true
 		})
-		used += noteBytes*db.space.notes.n + renewals.Bytes*db.space.renewals.Len()
+		used += lockRecordBytes*db.space.lockRecords.n + renewals.Bytes*db.space.renewals.Len()
 		require.Equal(t, used, db.space.used, format, args)
 		requireBounds(t, db.space)
 		requireQueued(t, db.space)
@@ -51,19 +51,19 @@ func requireUsed(t *testing.T, s *Store, format string, args ...any) {
 // requireBounds says that no key dies before its bound, and none before the store expects it.
 func requireBounds(t *testing.T, sp *space) {
 	t.Helper()
-	timed, notes := 0, 0
+	timed, lockRecords := 0, 0
 	for slot := range sp.keys.Len() {
 		if atMS := sp.keys.Side(slot); atMS != 0 {
 			timed++
 			require.LessOrEqual(t, sp.bounds.Of(slot>>boundBits), atMS)
 			require.LessOrEqual(t, sp.store.soonestMS, atMS)
 		}
-		if sp.notes.at(slot) != 0 {
-			notes++
+		if sp.lockRecords.at(slot) != 0 {
+			lockRecords++
 		}
 	}
 	require.Equal(t, timed, sp.timed)
-	require.Equal(t, notes, sp.notes.n)
+	require.Equal(t, lockRecords, sp.lockRecords.n)
 }
 
 // requireQueued checks that the queue holds exactly the streams that remember messages, each at its first

@@ -36,7 +36,7 @@ func requireTogether(t *testing.T, s *Store) (together int) {
 }
 
 // TestKeysInPieces: random writes to containers of every kind, near the limit of the small form, with open
-// cuts and with keys that are renamed, moved and copied; then the same in a loaded store. The values are
+// cuts and with keys that are renamed, moved and copied. Then the same in a loaded store. The values are
 // compared with a model, and the place of each key is checked.
 func TestKeysInPieces(t *testing.T) {
 	seed := testkit.Seed(t)

@@ -93,12 +93,12 @@ func (sp *space) own(slot int, key []byte) *value {
 func (sp *space) moved(slot *int, key []byte, to value) {
 	v := sp.valueAt(slot, key)
 	v.ptr, v.meta = to.ptr, to.meta
-	sp.settle(*slot, key, v)
+	sp.rekey(*slot, key, v)
 }
 
-// settle points the slot's key to the name in its container, or else to memory of its own, never to the
+// rekey points the slot's key to the name in its container, or else to memory of its own, never to the
 // container's old piece.
-func (sp *space) settle(slot int, key []byte, v *value) {
+func (sp *space) rekey(slot int, key []byte, v *value) {
 	name := v.name()
 	if name == nil {
 		name = dict.NewKey(key)

@@ -17,9 +17,9 @@ func (s *Store) SetOwnDeadlines(on bool) {
 	}
 }
 
-// noteOwn remembers a key that is about to get a deadline from a client. A deadline from the master makes it
+// addOwn remembers a key that is about to get a deadline from a client. A deadline from the master makes it
 // the master's key again.
-func (sp *space) noteOwn(slot int, atMS int64) {
+func (sp *space) addOwn(slot int, atMS int64) {
 	name, _ := sp.keys.At(slot)
 	it := sp.ownKeys[name]
 	if sp.store.frozenTime || !sp.store.ownDeadlines || atMS == 0 {

@@ -27,7 +27,7 @@ var limitField = []byte(LimitField)
 // hash gets space for all of it.
 func (e *HashEdit) ExpectSemaphore(owner, value []byte, limit int64) {
 	if e.Hash() == nil {
-		e.make(hash.Room(owner, value) + hash.Room(shareField, []byte(SemaphoreMode)) + hash.RoomInt(limitField, limit))
+		e.make(hash.PairBytes(owner, value) + hash.PairBytes(shareField, []byte(SemaphoreMode)) + hash.IntPairBytes(limitField, limit))
 	}
 }
 

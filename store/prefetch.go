@@ -36,8 +36,8 @@ func (db *DB) Prefetch(keys [][]byte, slots []int, removals int) {
 // prefetchRemoval reads what is stored by slot beside the keys (see delete), for slots that may be removed.
 // Negative slots are skipped.
 func (sp *space) prefetchRemoval(slots []int) (sum uint64) {
-	if sp.notes.n > 0 {
-		sum += sp.notes.of.Prefetch(slots)
+	if sp.lockRecords.n > 0 {
+		sum += sp.lockRecords.of.Prefetch(slots)
 	}
 	if sp.renewals.Len() > 0 {
 		sum += sp.renewals.Prefetch(slots)

@@ -61,10 +61,10 @@ func TestExpectIsOnlyAGuess(t *testing.T) {
 }
 
 // When the removal of locks is prefetched at any time, all that is stored beside the keys still equals the
-// model: notes, deadlines, renewals and the index of locks.
+// model: records, deadlines, renewals and the index of locks.
 func TestPrefetchOfRemovalsChangesNothing(t *testing.T) {
 	type kept struct {
-		note       uint64
+		record     uint64
 		deadlineMS int64
 		renewed    bool
 	}
@@ -91,18 +91,18 @@ func TestPrefetchOfRemovalsChangesNothing(t *testing.T) {
 			e.Remove()
 			delete(want, string(key))
 		case !there:
-			e, k := db.EditHash(key), kept{note: uint64(r.IntN(3)), deadlineMS: 2000 + int64(r.IntN(100_000)), renewed: r.IntN(4) == 0}
+			e, k := db.EditHash(key), kept{record: uint64(r.IntN(3)), deadlineMS: 2000 + int64(r.IntN(100_000)), renewed: r.IntN(4) == 0}
 			e.SetInt([]byte("owner"), 1)
 			e.SetInt([]byte(TokenField), int64(i)+1)
 			e.Expire(k.deadlineMS)
-			e.SetNote(k.note)
+			e.SetLockRecord(k.record)
 			if k.renewed {
 				db.Renew(key, renewals.Renewal{Keeper: keeper, AtMS: k.deadlineMS - 1000})
 			}
 			want[string(key)] = k
 		default:
 			renewal, renewed := db.Renewal(key)
-			require.Equal(t, was, kept{db.Note(key), db.Peek(key).DeadlineMS(), renewed})
+			require.Equal(t, was, kept{db.LockRecord(key), db.Peek(key).DeadlineMS(), renewed})
 			require.True(t, !renewed || renewal.AtMS == was.deadlineMS-1000)
 		}
 	}

@@ -148,8 +148,8 @@ func (d *Due) Key() string {
 // Ref returns the value to read.
 func (d *Due) Ref() Ref { return d.DB.space.refAt(d.slot) }
 
-// Noted returns the key for later use.
-func (d *Due) Noted() RenewedKey { return RenewedKey{d.DB, d.Key(), d.Renewal} }
+// RenewedKey returns the key for later use.
+func (d *Due) RenewedKey() RenewedKey { return RenewedKey{d.DB, d.Key(), d.Renewal} }
 
 // Extend makes the key's deadline endMS, if it has one that is earlier, and reports whether it did. That is
 // a use of the key.

@@ -137,8 +137,8 @@ type space struct {
 	keys  *dict.Dict[value]
 	timed int // keys with a deadline
 	// bounds has, for each 64 slots, a time before which none of their keys dies.
-	bounds due.Bounds
-	notes  notes // of slots: see SetNote
+	bounds      due.Bounds
+	lockRecords lockRecords // of slots: see SetLockRecord
 	// heldSince has the same for the times at which their locks were acquired: see held_since.go.
 	heldSince due.Bounds
 	// renewals are of slots as well: see renew.go.

@@ -142,9 +142,9 @@ func (e *GroupEdit) ByTime() {
 // Release takes a pending entry from its consumer. It is then pending for the consumer without a name,
 // delivered at time 0. A client that waits for the stream may claim it at once.
 func (e *GroupEdit) Release(p stream.Pending) {
-	nobody, _ := e.Consumer(nil)
+	unowned, _ := e.Consumer(nil)
 	p.DeliveredMS = 0
-	e.Deliver(p, nobody)
+	e.Deliver(p, unowned)
 	if o := e.e.db.store.observer; o != nil {
 		o.KeyReady(e.e.db.id, e.e.key)
 	}

@@ -74,7 +74,7 @@ func (sp *space) delete(h uint64, slot int) {
 	sp.moveHeld(slot, last)
 	sp.tokens.Moved(slot, last)
 	sp.stocks.Moved(slot, last)
-	sp.moveNote(slot, last)
+	sp.moveLockRecord(slot, last)
 	if sp.renewals.Moved(slot, last) {
 		sp.charge(-renewals.Bytes)
 	}
@@ -103,8 +103,8 @@ func (v *value) hasToken() bool {
 
 var shareField = []byte(ShareField)
 
-// noteToken is markToken for a field that has just been added.
-func (e *HashEdit) noteToken(field []byte) {
+// addToken is markToken for a field that has just been added.
+func (e *HashEdit) addToken(field []byte) {
 	if len(field) > 0 && field[0] == '$' && (string(field) == TokenField || string(field) == ShareField) {
 		e.db.space.tokens.Add(e.slot)
 	}
@@ -263,8 +263,8 @@ func below(of *marks.Set, cursor uint64, most int, visit func(slot int)) (next u
 // Holders returns how many hold the locks that EachToken may visit: one each, or several who share one.
 func (db *DB) Holders() int { return db.space.tokens.Len() + db.space.sharers }
 
-// noteLease counts the key of a slot that is due if it is a lock that is held.
-func (db *DB) noteLease(slot int) {
+// addLease counts the key of a slot that is due if it is a lock that is held.
+func (db *DB) addLease(slot int) {
 	if !db.space.tokens.Has(slot) {
 		return
 	}

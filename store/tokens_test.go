@@ -187,22 +187,22 @@ func TestTokensOfALoadedHash(t *testing.T) {
 	require.True(t, s.DB(0).HasCompanions())
 }
 
-func TestNoteGoesWithTheDeadline(t *testing.T) {
+func TestLockRecordGoesWithTheDeadline(t *testing.T) {
 	s := New(1, Limits{Hash: hash.Limits{Entries: 8, Value: 16}})
 	s.SetNow(1_000_000)
 	db := s.DB(0)
 	e := db.EditHash([]byte("k"))
 	e.SetInt([]byte("f"), 1)
 	e.Expire(5000)
-	e.SetNote(42)
-	require.EqualValues(t, 42, db.Note([]byte("k")))
+	e.SetLockRecord(42)
+	require.EqualValues(t, 42, db.LockRecord([]byte("k")))
 	e.Expire(6000)
-	require.EqualValues(t, 42, db.Note([]byte("k")))
+	require.EqualValues(t, 42, db.LockRecord([]byte("k")))
 	cut := s.Cut()
 	db.Expire([]byte("k"), 7000) // the cut keeps the item that it has seen
-	require.EqualValues(t, 42, db.Note([]byte("k")))
+	require.EqualValues(t, 42, db.LockRecord([]byte("k")))
 	cut.Release()
 	db.Persist([]byte("k"))
-	require.Zero(t, db.Note([]byte("k")))
-	require.Zero(t, db.Note([]byte("other")))
+	require.Zero(t, db.LockRecord([]byte("k")))
+	require.Zero(t, db.LockRecord([]byte("other")))
 }

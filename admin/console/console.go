@@ -78,7 +78,7 @@ func (c *Console) audit(event, user, address string, attrs ...any) {
 func (c *Console) views() []view {
 	return []view{
 		{path: "/locks", title: "Locks", template: "locks.html", needs: []string{"LOCK.LIST"}, eachDB: true, every: 500 * time.Millisecond, load: c.loadLocks},
-		{path: "/graph", title: "Who waits for whom", template: "graph.html", needs: []string{"LOCK.WAITERS"}, eachDB: true, every: 500 * time.Millisecond, load: c.loadGraph},
+		{path: "/graph", title: "Wait graph", template: "graph.html", needs: []string{"LOCK.WAITERS"}, eachDB: true, every: 500 * time.Millisecond, load: c.loadGraph},
 		{path: "/lock", title: "Lock", template: "lock.html", needs: []string{"LOCK.LIST"}, every: 500 * time.Millisecond, load: c.loadLock},
 		{path: "/sales", title: "Sales", template: "sales.html", needs: []string{"SECKILL.LIST", "0"}, eachDB: true, every: time.Second, load: c.loadSales, points: salePoints},
 		{path: "/server", title: "Server", template: "server.html", needs: []string{"INFO"}, every: time.Second, load: c.loadServer, points: serverPoints},

@@ -53,7 +53,7 @@ func releaseProblems(word string) string {
 	case "name":
 		return "What you typed is not the name of this lock. Nothing was released."
 	case "changed":
-		return "Somebody else holds the lock by now. Nothing was released: look again."
+		return "Another owner holds the lock by now. Nothing was released: look again."
 	case "refused":
 		return "The server refused to release the lock."
 	}

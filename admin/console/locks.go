@@ -228,7 +228,7 @@ func readCycles(c *call.Conn, most int) (cycles []cycleView, err error) {
 	for _, e := range v.Elems {
 		f := call.FieldsOf(e)
 		view := cycleView{AtMS: f.Int("time"), Client: newClientView(f["client"])}
-		words := f["circle"].Elems
+		words := f["cycle"].Elems
 		for i := 0; i < len(words); i += 2 {
 			l := cycleLink{Owner: words[i].Str}
 			if i+1 < len(words) {

@@ -36,7 +36,7 @@ const checkUsage = `Usage: lockserver check PATH ...
 
 Verifies snapshots and append-only files without a server: every length, encoding and checksum. PATH is a snapshot, a
 file or manifest of a log, or a directory that has such. It says what they hold, and what a start would cut off. Nothing
-is changed; a server may be running on them, whose log may then seem to end in the middle of a change.
+is changed. A server may be running on them; its log may then seem to end in the middle of a change.
 
 Exit codes: 0 a server can start on all of it; 1 it cannot, and the file and offset are named.
 `

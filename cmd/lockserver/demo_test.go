@@ -18,7 +18,7 @@ var theChecks = []string{
 	"the stock is 0",
 	"once per user: 1,000 orders of 1,000 users, and 1,000 buyers are remembered",
 	"each order is in the stream once: 1,000 entries, 1,000 orders",
-	"every user was told the truth: 1,000 heard that they bought, 0 of them did not, 0 bought unheard",
+	"every user got the true answer: 1,000 heard that they bought, 0 of them did not, 0 bought unheard",
 	`who asked again for the same order heard the same again: ([\d,]+) of ([\d,]+)`,
 	`worker-\d died with \d+ orders in its hands; \d+ were taken over`,
 	"each order was processed exactly once: 1,000 in the stream, 1,000 in the ledger",

@@ -78,8 +78,8 @@ func (r *remote) askHealth() error {
 	return servesData(c)
 }
 
-// servesData returns nil if the server answers a command on data, or sends it on to the one that does (with
-// READONLY if clients find the leader by Sentinels): a member of a group without a leader answers PING and
+// servesData returns nil if the server answers a command on data, or redirects it to the one that does (with
+// READONLY if clients find the leader by Sentinels). A member of a group without a leader answers PING and
 // serves no client. A user without rights is answered.
 func servesData(c *call.Conn) error {
 	_, err := c.Do("EXISTS", "lockserver-health")

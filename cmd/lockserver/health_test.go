@@ -73,8 +73,8 @@ func TestHealthOfNoServer(t *testing.T) {
 	require.Equal(t, healthUsage, out)
 }
 
-// member is a listener that answers as a member of a group does that does not lead. data is what it says to a
-// command on data, leader whom it knows as the leader, by RAFT INFO.
+// member is a listener that answers as a member of a group does that does not lead. data is what it says to
+// a command on data, leader is the leader that it knows, by RAFT INFO.
 func member(t *testing.T, data, leader string) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

@@ -31,9 +31,8 @@ type inspection struct {
 // inspections are all of them, with the flags of one command line.
 func inspections() []inspection {
 	var by inspect.Filter
-	var asJSON, once, follow bool
-	var events inspect.Events
-	var at, since, until string
+	var asJSON, once bool
+	var at string
 	interval := time.Second
 	return []inspection{
 		{name: "top", usage: topUsage,
@@ -78,29 +77,37 @@ func inspections() []inspection {
 				reason.Print(stdout, time.Now())
 				return nil
 			}},
-		{name: "history", usage: historyUsage,
-			flags: func(f *flag.FlagSet) {
-				f.StringVar(&events.Key, "lock", "", "")
-				f.StringVar(&events.Owner, "owner", "", "")
-				f.StringVar(&since, "since", "", "")
-				f.StringVar(&until, "until", "", "")
-				f.IntVar(&events.Count, "count", 100, "")
-				f.BoolVar(&follow, "follow", false, "")
-				f.BoolVar(&asJSON, "json", false, "")
-			},
-			run: func(ctx context.Context, s *inspect.Server, _ []string, stdout io.Writer) (err error) {
-				if events.Since, err = moment(since); err != nil {
-					return err
-				}
-				if events.Until, err = moment(until); err != nil {
-					return err
-				}
-				if events.Count < 1 || events.Count > 10_000 {
-					return errors.New("--count is between 1 and 10000")
-				}
-				return s.PrintHistory(ctx, stdout, events, asJSON, follow)
-			}},
+		historyInspection(),
 	}
+}
+
+// historyInspection is lockserver history.
+func historyInspection() inspection {
+	var events inspect.Events
+	var asJSON, follow bool
+	var since, until string
+	return inspection{name: "history", usage: historyUsage,
+		flags: func(f *flag.FlagSet) {
+			f.StringVar(&events.Key, "lock", "", "")
+			f.StringVar(&events.Owner, "owner", "", "")
+			f.StringVar(&since, "since", "", "")
+			f.StringVar(&until, "until", "", "")
+			f.IntVar(&events.Count, "count", 100, "")
+			f.BoolVar(&follow, "follow", false, "")
+			f.BoolVar(&asJSON, "json", false, "")
+		},
+		run: func(ctx context.Context, s *inspect.Server, _ []string, stdout io.Writer) (err error) {
+			if events.Since, err = moment(since); err != nil {
+				return err
+			}
+			if events.Until, err = moment(until); err != nil {
+				return err
+			}
+			if events.Count < 1 || events.Count > 10_000 {
+				return errors.New("--count is between 1 and 10000")
+			}
+			return s.PrintHistory(ctx, stdout, events, asJSON, follow)
+		}}
 }
 
 // moment is a time that a flag gives; zero: it gives none.
@@ -261,7 +268,7 @@ Enter tells why the chosen lock is not free. Without a terminal it prints one lo
 
 const locksUsage = `Usage: lockserver locks [--flag value ...]
 
-Lists the locks that are held, in no order, a piece at a time, so that nobody waits for a long list.
+Lists the locks that are held, in no order, a piece at a time, so that a long list delays no client.
 
   --owner worker-1   only those of an owner
   --match order:*    only keys that match a pattern
@@ -300,7 +307,7 @@ Which server, in the words of redis-cli:
   --password secret  REDISCLI_AUTH in the environment does the same
   -n 0               the database
   --tls              encrypted
-  --cacert ca.crt    who signs the server's certificate; without it, whom the system trusts
+  --cacert ca.crt    the authority of the server's certificate; without it, those of the system
   --cert me.crt      a certificate for the server
   --key me.key       its key
   --sni name         the name that the server's certificate has to be for

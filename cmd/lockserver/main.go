@@ -6,8 +6,8 @@
 // internal/config; a new thing that the process does at its start or end is added to process.go. `lockserver
 // demo` is demo.go: its flags, and the server that internal/demo plays its sale on.
 //
-// Exit codes: 0 after a shutdown that did what was asked; 1 when the server could not start, could not keep
-// the data, or was interrupted a second time, and when the demo failed; 2 after a panic.
+// The exit code is 0 after a shutdown that did what was asked, and 2 after a panic. It is 1 when the server
+// could not start, could not keep the data, or was interrupted a second time, and when the demo failed.
 package main
 
 import (

@@ -198,7 +198,7 @@ func (p *process) fitDescriptors() error {
 }
 
 // errStopped says that the server was stopped while it was loading its data.
-var errStopped = errors.New("told to end")
+var errStopped = errors.New("stopped by a signal")
 
 // start starts the server. Loading may take long, and a signal ends it: nothing is lost by that.
 func (p *process) start(srv *server.Server, signals <-chan os.Signal) error {

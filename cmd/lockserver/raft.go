@@ -82,7 +82,7 @@ func whoIs(c *config.Raft, port int) (self raft.Peer, peers []raft.Peer, err err
 	self, ok := raft.Find(peers, c.ID)
 	switch {
 	case !ok:
-		return self, nil, fmt.Errorf("raft-id '%s' is none of raft-members", c.ID)
+		return self, nil, fmt.Errorf("raft-id '%s' is not in raft-members", c.ID)
 	case c.Listen == "":
 		return self, nil, fmt.Errorf("raft-listen is missing: the others reach this member at %s", self.Raft)
 	}
@@ -113,12 +113,12 @@ func refuseOldData(c *config.Config, dir string) error {
 // refuseMembersData keeps a server that is in no group from beginning with nothing where a member's data is.
 func refuseMembersData(c *config.Config) error {
 	dir := filepath.Join(c.Dir, "raft")
-	whose, err := engine.Whose(dir)
-	if err != nil || whose == "" || c.TestMode {
+	member, err := engine.MemberOf(dir)
+	if err != nil || member == "" || c.TestMode {
 		return err
 	}
 	return fmt.Errorf("%s has the data of a member of a raft group, '%s' (id and group), which a server without raft-id does not load: "+
-		"give it its raft-id, or move the directory away", dir, whose)
+		"give it its raft-id, or move the directory away", dir, member)
 }
 
 // encrypt makes the connections between members encrypted ones, if raft-tls says so.

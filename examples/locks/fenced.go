@@ -44,10 +44,10 @@ const (
 	writeFenced = `UPDATE prices SET price = $1 WHERE item = $2 AND fence = $3`
 )
 
-// ReadFenced is the first step of a fenced update for data outside of lockserver, here in SQL: before a
-// holder reads, it raises the row's fence to its token, and fails with ErrStale if a later holder has done
-// so. It is one statement. A holder that only compares when it writes can overwrite what a later holder has
-// read: the later holder has not written yet, so the fence is still low.
+// ReadFenced is the first step of a fenced update for data outside of lockserver, here in SQL. Before a
+// holder reads, it raises the row's fence to its token. It fails with ErrStale if a later holder has done so.
+// It is one statement. A holder that only compares when it writes can overwrite what a later holder has read:
+// the later holder has not written yet, so the fence is still low.
 func ReadFenced(ctx context.Context, db *sql.DB, token int64, item string) (price int, err error) {
 	err = db.QueryRowContext(ctx, raiseFence, item, token).Scan(&price)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -145,7 +145,7 @@ func TestTheNextLeaderTakesOver(t *testing.T) {
 		case r := <-reigns:
 			return r
 		case <-time.After(soon):
-			require.Fail(t, "nobody leads")
+			require.Fail(t, "there is no leader")
 			return reign{}
 		}
 	}
@@ -266,8 +266,8 @@ func pageFence(t *testing.T) (raise, write string) {
 	return statements[0], statements[1]
 }
 
-// TestThePagesFence: the SQL of docs/LOCKS.md, word for word, on SQLite. A reads; B, whose token is higher,
-// reads; A writes in vain, B writes.
+// TestThePagesFence: the SQL of docs/LOCKS.md, word for word, on SQLite. A reads; B reads with a higher
+// token; A writes in vain, B writes.
 func TestThePagesFence(t *testing.T) {
 	raise, write := pageFence(t)
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "accounts.db"))

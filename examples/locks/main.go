@@ -68,7 +68,7 @@ func run(ctx context.Context, args []string, out io.Writer) int {
 
 // watchdog holds a lock until the process is stopped.
 func (p *process) watchdog(ctx context.Context) error {
-	p.say("stands in line")
+	p.say("waits in the queue")
 	err := WhileHeld(ctx, p.options, "example:work", func(ctx context.Context, token int64) error {
 		p.say("is at work, with the token %d; Ctrl-C ends it", token)
 		<-ctx.Done()
@@ -82,7 +82,7 @@ func (p *process) watchdog(ctx context.Context) error {
 
 // leader does the jobs of all processes that run it.
 func (p *process) leader(ctx context.Context) error {
-	p.say("stands in line")
+	p.say("waits in the queue")
 	err := Lead(ctx, p.options, "example:leader", func(ctx context.Context, token int64) error {
 		p.say("leads, with the token %d", token)
 		return EachTick(ctx, p.every, func(context.Context) { p.say("does the job") })
@@ -99,7 +99,7 @@ func (p *process) fenced(ctx context.Context) error {
 	client := redis.NewClient(&options)
 	defer client.Close()
 
-	p.say("stands in line")
+	p.say("waits in the queue")
 	token, err := client.Do(ctx, "LOCK", lock, p.name, "PX", p.lease.Milliseconds(), "WAIT", standFor.Milliseconds(), "ONCE").Int64()
 	if err != nil {
 		return err

@@ -229,7 +229,7 @@ func (r record) report() string {
 	}
 	fmt.Fprintf(&b, "%d locks were lost\n", r.lost())
 	if len(r.wrong) == 0 {
-		b.WriteString("nobody ever worked without the lock, and nothing acknowledged is missing\n")
+		b.WriteString("no worker ever worked without the lock, and nothing acknowledged is missing\n")
 	}
 	for _, w := range r.wrong {
 		fmt.Fprintln(&b, "WRONG:", w)

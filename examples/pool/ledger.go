@@ -8,7 +8,7 @@ import (
 )
 
 // errStale refuses a write.
-var errStale = errors.New("somebody with a later token has written already")
+var errStale = errors.New("a later token has been used already")
 
 // ledger is what the locks are for: data that is not in lockserver, as the tables of a database. It knows the
 // highest token that has written, and refuses lower ones, so that a late worker does no harm. It also records

@@ -57,7 +57,7 @@ func run(ctx context.Context, args []string, out io.Writer) int {
 	flags := flag.NewFlagSet("pool", flag.ContinueOnError)
 	flags.SetOutput(out)
 	flags.StringVar(&o.program, "lockserver", "lockserver", "the program that is run three times")
-	flags.StringVar(&addresses, "addresses", "", "host:port,... of a group that runs already, and is for somebody else to kill")
+	flags.StringVar(&addresses, "addresses", "", "host:port,... of a group that runs already, and is killed by another program")
 	flags.DurationVar(&o.length, "for", time.Minute, "how long the workers work")
 	flags.DurationVar(&o.killEvery, "kill-every", 10*time.Second, "how long it is from one kill to the next, at least")
 	flags.IntVar(&o.workers, "workers", 6, "how many workers there are")

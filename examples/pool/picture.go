@@ -37,7 +37,7 @@ func picture(r record) string {
 	d.bottom = float64(topHeight + r.workers*laneHeight + lanesGap + r.servers*serverHeight)
 	height := d.bottom + axisHeight
 	fmt.Fprintf(&d, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%.0f" viewBox="0 0 %[1]d %.0[2]f" role="img">`+"\n", pictureWidth, height)
-	d.WriteString(`<title>Workers that share locks on three servers, of which one is killed again and again</title>
+	d.WriteString(`<title>Workers that share locks on three servers; one server is killed again and again</title>
 <style>
 text { font: 13px system-ui, sans-serif; fill: #24292f }
 .head { font-size: 16px; font-weight: 600 }
@@ -95,14 +95,14 @@ func (d *drawing) bar(attributes string, from, to, y, height float64, words stri
 func (d *drawing) head() {
 	d.text(16, 28, "head", "Three servers, one killed again and again: who had which lock")
 	kills, leaders := d.killed()
-	says := fmt.Sprintf("%d times a worker had a lock, and nobody ever worked without it.", len(d.holds))
+	says := fmt.Sprintf("%d times a worker had a lock, and no worker ever worked without it.", len(d.holds))
 	if len(d.wrong) > 0 {
-		says = "SOMEBODY WORKED WITHOUT THE LOCK: " + d.wrong[0]
+		says = "A WORKER WORKED WITHOUT THE LOCK: " + d.wrong[0]
 	}
 	d.text(16, 50, "small", says)
 	says = fmt.Sprintf("In %.0f s %d servers were killed (kill -9), %d of them the leader.", d.length.Seconds(), kills, leaders)
 	if p := d.pauses(); len(p) > 0 {
-		says += fmt.Sprintf(" From a leader's death to the next lock that somebody got: %.1f s at most.", slices.Max(p).Seconds())
+		says += fmt.Sprintf(" From a leader's death to the next lock: %.1f s at most.", slices.Max(p).Seconds())
 	}
 	d.text(16, 66, "small", says)
 	at := float64(labelWidth)
@@ -120,7 +120,7 @@ func (d *drawing) head() {
 	entry(22, "leads", func(x, y float64) { d.bar(`class="leads" rx="2"`, x, x+22, y, serverBar, "a server leads") })
 	entry(22, "follows", func(x, y float64) { d.bar(`class="up" rx="2"`, x, x+22, y, serverBar, "a server lives") })
 	entry(9, "killed", func(x, y float64) { d.text(x, y+4.5, "cross", "×") })
-	entry(13, "no leader", func(x, y float64) { d.bar(`class="band"`, x, x+13, y, 15, "nobody leads") })
+	entry(13, "no leader", func(x, y float64) { d.bar(`class="band"`, x, x+13, y, 15, "no leader") })
 }
 
 // lanes are the empty lanes with their names.

@@ -92,9 +92,9 @@ func (p *pool) hold(ctx context.Context, worker, lock int, have held) {
 	p.history.holds(s)
 
 	// Commands without an answer are completed later, by the client.
-	patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
 	defer cancel()
-	_ = have.Unlock(patient)
+	_ = have.Unlock(limited)
 }
 
 // write is the work: it ends by itself, or when the lock is lost.

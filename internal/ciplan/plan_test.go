@@ -183,7 +183,7 @@ func TestEverySuiteIsInTheTable(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, s := range table() {
-		require.False(t, seen[s.name], "%s stands in the table twice", s.name)
+		require.False(t, seen[s.name], "%s is in the table twice", s.name)
 		seen[s.name] = true
 		require.True(t, targets[s.name], "the Makefile has no target %s", s.name)
 		for _, command := range []string{s.fast, s.full} {

@@ -7,7 +7,7 @@
 // owner of a *Config (the executor) guards it, and hands out Clones.
 //
 // To add a directive, add a field to Config with the unit in its name, and one row to the table in
-// directives.go. Default, parsing, CONFIG GET, CONFIG SET and CONFIG REWRITE follow from the row; a row that
+// directives.go. Default, parsing, CONFIG GET, CONFIG SET and CONFIG REWRITE follow from the row. A row that
 // contradicts itself (a default that its own type refuses, a name used twice) panics when the package loads.
 // A new type of value is a new kind, in kind.go when it is one word and in kind_list.go when it is several.
 package config

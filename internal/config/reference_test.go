@@ -16,7 +16,7 @@ func TestEveryDirectiveIsExplained(t *testing.T) {
 		require.NotEmpty(t, s.Title)
 		for _, e := range s.Entries {
 			require.NotEmpty(t, e.Doc, e.Names[0])
-			require.NotContains(t, e.Doc, "|", "%s: it stands in a table", e.Names[0])
+			require.NotContains(t, e.Doc, "|", "%s: it is in a table", e.Names[0])
 			if lookup(e.Names[0]).When != inFile {
 				require.Len(t, defaults.Get(e.Names[0]), 2, e.Names[0])
 			}

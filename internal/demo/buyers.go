@@ -22,13 +22,13 @@ const (
 
 // selling is what the buyers have seen.
 type selling struct {
-	answers   [answerKinds]int
-	latencies []time.Duration // of every request that was answered, in rising order
-	elapsed   time.Duration   // from the first request to the last answer
-	toldSold  map[int32]bool  // users with the answer that they have bought
-	lost      map[int32]bool  // users who did not hear the answer to their first request
-	resent    int             // requests that were sent again although they had been answered
-	sameAgain int             // those of them that got the same answer as before
+	answers      [answerKinds]int
+	latencies    []time.Duration // of every request that was answered, in rising order
+	elapsed      time.Duration   // from the first request to the last answer
+	answeredSold map[int32]bool  // users with the answer that they have bought
+	lost         map[int32]bool  // users who did not hear the answer to their first request
+	resent       int             // requests that were sent again although they had been answered
+	sameAgain    int             // those of them that got the same answer as before
 }
 
 // counter is what the progress shows while buyers and workers are at it.
@@ -59,7 +59,7 @@ func sell(ctx context.Context, o Options, s *sale, list []request, count *counte
 			return nil, err
 		}
 		buyers[i] = &buyer{options: o, sale: s, count: count, c: c}
-		buyers[i].toldSold, buyers[i].lost = make(map[int32]bool), make(map[int32]bool)
+		buyers[i].answeredSold, buyers[i].lost = make(map[int32]bool), make(map[int32]bool)
 	}
 	began := time.Now()
 	var next atomic.Int64
@@ -121,8 +121,8 @@ func (b *buyer) ask(r request) (int64, error) {
 	}
 	b.latencies = append(b.latencies, took)
 	b.answers[answer]++
-	if answer == answerSold && !b.toldSold[r.user] {
-		b.toldSold[r.user] = true
+	if answer == answerSold && !b.answeredSold[r.user] {
+		b.answeredSold[r.user] = true
 		b.count.sold.Add(1)
 	}
 	b.count.answered.Add(1)
@@ -131,13 +131,13 @@ func (b *buyer) ask(r request) (int64, error) {
 
 // merge adds up what the buyers have seen.
 func merge(buyers []*buyer, elapsed time.Duration) *selling {
-	all := &selling{elapsed: elapsed, toldSold: make(map[int32]bool), lost: make(map[int32]bool)}
+	all := &selling{elapsed: elapsed, answeredSold: make(map[int32]bool), lost: make(map[int32]bool)}
 	for _, b := range buyers {
 		for kind, n := range b.answers {
 			all.answers[kind] += n
 		}
-		for user := range b.toldSold {
-			all.toldSold[user] = true
+		for user := range b.answeredSold {
+			all.answeredSold[user] = true
 		}
 		for user := range b.lost {
 			all.lost[user] = true

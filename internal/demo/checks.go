@@ -21,12 +21,12 @@ func (f *facts) checks() []Check {
 			fmt.Sprintf("no more and no less: %s of %s pieces were sold", commas(orders), commas(f.stock))},
 		{f.left == int64(f.stock-want),
 			fmt.Sprintf("the stock is %s", commas(int(f.left)))},
-		{len(f.perUser) == orders && int(f.remembered) == orders && f.strangers == 0,
+		{len(f.perUser) == orders && int(f.remembered) == orders && f.notBuyers == 0,
 			fmt.Sprintf("once per user: %s orders of %s users, and %s buyers are remembered", commas(orders),
 				commas(len(f.perUser)), commas(int(f.remembered)))},
 		{int(f.length) == orders,
 			fmt.Sprintf("each order is in the stream once: %s entries, %s orders", commas(int(f.length)), commas(orders))},
-		f.toldTheTruth(),
+		f.answersAreTrue(),
 		{f.selling.sameAgain == f.selling.resent,
 			fmt.Sprintf("who asked again for the same order heard the same again: %s of %s", commas(f.selling.sameAgain),
 				commas(f.selling.resent))},
@@ -42,19 +42,19 @@ func (f *facts) checks() []Check {
 	}
 }
 
-// toldTheTruth checks that the users with the answer "bought" are exactly those with an order. A user may
+// answersAreTrue checks that the users with the answer "bought" are exactly those with an order. A user may
 // have got the answer only at a retry, because the first one was lost.
-func (f *facts) toldTheTruth() Check {
-	told, liedTo := len(f.selling.toldSold), 0
-	for user := range f.selling.toldSold {
+func (f *facts) answersAreTrue() Check {
+	answered, liedTo := len(f.selling.answeredSold), 0
+	for user := range f.selling.answeredSold {
 		if f.perUser[request{user: user}.name()] == 0 {
 			liedTo++
 		}
 	}
-	unheard := len(f.perUser) - (told - liedTo)
+	unheard := len(f.perUser) - (answered - liedTo)
 	return Check{liedTo == 0 && unheard == 0,
-		fmt.Sprintf("every user was told the truth: %s heard that they bought, %s of them did not, %s bought unheard",
-			commas(told), commas(liedTo), commas(unheard))}
+		fmt.Sprintf("every user got the true answer: %s heard that they bought, %s of them did not, %s bought unheard",
+			commas(answered), commas(liedTo), commas(unheard))}
 }
 
 // takenOverFromTheDead: one worker was killed, and whatever it had in its hands was delivered again.

@@ -11,14 +11,14 @@ import (
 func aGoodSale() *facts {
 	f := &facts{stock: 3, users: 5, remembered: 3, length: 3, orders: make(map[string]order),
 		perUser: make(map[string]int), victim: &death{worker: "worker-1", written: 1, pending: 2}, takenOver: 2,
-		selling: &selling{toldSold: make(map[int32]bool), lost: map[int32]bool{2: true}, resent: 2, sameAgain: 2},
+		selling: &selling{answeredSold: make(map[int32]bool), lost: map[int32]bool{2: true}, resent: 2, sameAgain: 2},
 		ledger:  newLedger(), said: map[string]int64{"total": 3, "sold": 3, "buyers": 3}}
 	for user := range int32(3) {
 		r := request{user: user}
 		o := order{id: fmt.Sprint(user, "-0"), user: r.name(), voucher: "v", number: r.order()}
 		f.orders[o.number] = o
 		f.perUser[o.user]++
-		f.selling.toldSold[user] = true
+		f.selling.answeredSold[user] = true
 		f.ledger.insert(o)
 	}
 	f.ledger.insert(f.orders[request{user: 1}.order()]) // came again
@@ -44,24 +44,24 @@ func TestEachLieIsFoundOut(t *testing.T) {
 		lie  func(*facts)
 		want []string
 	}{
-		"stock":      {func(f *facts) { f.left = 1 }, []string{"the stock is 1"}},
-		"oversold":   {func(f *facts) { f.stock, f.said["total"] = 2, 2 }, []string{"no more and no less: 3 of 2 pieces were sold"}},
-		"undersold":  {func(f *facts) { f.stock, f.left, f.said["total"] = 4, 0, 4 }, []string{"no more and no less: 3 of 4 pieces were sold"}},
-		"remembered": {func(f *facts) { f.remembered = 2 }, []string{"once per user: 3 orders of 3 users, and 2 buyers are remembered"}},
-		"stranger":   {func(f *facts) { f.strangers = 1 }, []string{"once per user: 3 orders of 3 users, and 3 buyers are remembered"}},
+		"stock":       {func(f *facts) { f.left = 1 }, []string{"the stock is 1"}},
+		"oversold":    {func(f *facts) { f.stock, f.said["total"] = 2, 2 }, []string{"no more and no less: 3 of 2 pieces were sold"}},
+		"undersold":   {func(f *facts) { f.stock, f.left, f.said["total"] = 4, 0, 4 }, []string{"no more and no less: 3 of 4 pieces were sold"}},
+		"remembered":  {func(f *facts) { f.remembered = 2 }, []string{"once per user: 3 orders of 3 users, and 2 buyers are remembered"}},
+		"not a buyer": {func(f *facts) { f.notBuyers = 1 }, []string{"once per user: 3 orders of 3 users, and 3 buyers are remembered"}},
 		"twice in the stream": {func(f *facts) { f.length = 4 }, []string{"no more and no less: 3 of 3 pieces were sold",
 			"each order is in the stream once: 4 entries, 3 orders"}},
-		"told, and no order": {func(f *facts) { f.selling.toldSold[4] = true },
-			[]string{"every user was told the truth: 4 heard that they bought, 1 of them did not, 0 bought unheard"}},
-		"an order, and not told": {func(f *facts) { delete(f.selling.toldSold, 2) },
-			[]string{"every user was told the truth: 2 heard that they bought, 0 of them did not, 1 bought unheard"}},
+		"answered, and no order": {func(f *facts) { f.selling.answeredSold[4] = true },
+			[]string{"every user got the true answer: 4 heard that they bought, 1 of them did not, 0 bought unheard"}},
+		"an order, and not answered": {func(f *facts) { delete(f.selling.answeredSold, 2) },
+			[]string{"every user got the true answer: 2 heard that they bought, 0 of them did not, 1 bought unheard"}},
 		"not written": {func(f *facts) { delete(f.ledger.byOrder, request{user: 0}.order()) },
 			[]string{"each order was processed exactly once: 3 in the stream, 2 in the ledger"}},
 		"written for another": {func(f *facts) { f.ledger.byOrder[request{user: 0}.order()] = "user-4" },
 			[]string{"each order was processed exactly once: 3 in the stream, 3 in the ledger"}},
 		"refused by the index": {func(f *facts) { f.ledger.insert(order{user: "user-0", number: "x"}) },
 			[]string{"each order was processed exactly once: 3 in the stream, 3 in the ledger"}},
-		"nobody died":            {func(f *facts) { f.victim = nil }, []string{"a worker was to be killed, and was not"}},
+		"no worker died":         {func(f *facts) { f.victim = nil }, []string{"a worker was to be killed, and was not"}},
 		"not taken over":         {func(f *facts) { f.takenOver = 1 }, []string{"worker-1 died with 2 orders in its hands; 1 were taken over"}},
 		"pending":                {func(f *facts) { f.pending = 1 }, []string{"nothing is left to do: 1 unacknowledged, 0 undelivered"}},
 		"lag":                    {func(f *facts) { f.lag = 1 }, []string{"nothing is left to do: 0 unacknowledged, 1 undelivered"}},

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Run plays the sale and returns its result. It returns an error if the sale could not be completed: an
-// option is out of bounds, the server cannot be reached or has no sales, a key of the sale already exists, or
-// the context ended. Failed checks are not an error; they are in the Result. The keys of the sale are always
-// removed, unless an option keeps them.
+// Run plays the sale and returns its result. It returns an error if the sale could not be completed. That is
+// so if an option is out of bounds, the server cannot be reached or has no sales, a key of the sale already
+// exists, or the context ended. Failed checks are not an error; they are in the Result. The keys of the sale
+// are always removed, unless an option keeps them.
 func Run(ctx context.Context, o Options) (r *Result, err error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (st *story) sell(ctx context.Context) (*selling, error) {
 	list := plan(st.options)
 	total := requests(list)
 	end := st.show.watch(stage{label: "selling", total: total, done: func() int { return int(st.count.answered.Load()) },
-		note: func() string {
+		detail: func() string {
 			return fmt.Sprintf("%s sold, %s in the ledger", commas(int(st.count.sold.Load())), commas(int(st.count.written.Load())))
 		}})
 	defer end()
@@ -99,7 +99,7 @@ func (st *story) drain(ctx context.Context, cancel context.CancelCauseFunc, drai
 	})
 	defer slow.Stop()
 	end := st.show.watch(stage{label: "draining", total: total, done: func() int { return int(st.count.written.Load()) },
-		note: func() string {
+		detail: func() string {
 			return fmt.Sprintf("%s of %s orders in the ledger", commas(int(st.count.written.Load())), commas(total))
 		}})
 	defer end()

@@ -11,9 +11,9 @@
 //
 // It speaks the protocol itself, with a few lines on package resp, instead of a client library. A library
 // would only simplify conn.go. A connection that breaks at a chosen moment, and a worker that dies between a
-// write and its acknowledgement, would have to bypass its pool and its retries. A library would also make the
-// server program larger: it had 10.2 MB, this package adds 0.3 MB, and go-redis alone added 5.0 MB
-// (linux/amd64; the time to start was the same). examples/flashsale shows a shop that uses a library.
+// write and its acknowledgement, would have to bypass its pool and its retries. A library would also make
+// the server program larger. It had 10.2 MB, this package adds 0.3 MB, and go-redis alone added 5.0 MB
+// (linux/amd64). The time to start was the same. examples/flashsale shows a shop that uses a library.
 //
 // Each step of the story is a file: plan.go makes the requests, sale.go opens and removes the sale, buyers.go
 // sells, and crew.go and worker.go drain the stream into ledger.go. Then facts.go reads what is left,

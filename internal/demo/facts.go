@@ -16,7 +16,7 @@ type facts struct {
 
 	left       int64            // what the key of the stock says
 	remembered int64            // how many buyers the server has
-	strangers  int              // users with an order who are not among the buyers
+	notBuyers  int              // users with an order who are not among the buyers
 	length     int64            // of the stream
 	orders     map[string]order // those in the stream, by their number
 	perUser    map[string]int   // how many orders a user has there
@@ -119,7 +119,7 @@ func (f *facts) readOrders(c *conn, s *sale) error {
 		}
 		for _, is := range v.Elems {
 			if is.Int == 0 {
-				f.strangers++
+				f.notBuyers++
 			}
 		}
 	}

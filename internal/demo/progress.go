@@ -24,10 +24,10 @@ type progress struct {
 
 // stage is one of the things.
 type stage struct {
-	label string
-	total int
-	done  func() int
-	note  func() string // what is shown behind the bar
+	label  string
+	total  int
+	done   func() int
+	detail func() string // what is shown behind the bar
 }
 
 // watch shows a stage until the function that it returns is called, which shows its end.
@@ -65,10 +65,10 @@ func (p *progress) draw(s stage, done int, last bool) {
 	defer p.mu.Unlock()
 	percent := min(100*done/s.total, 100)
 	if !p.live {
-		fmt.Fprintf(p.out, "%-9s %3d %%  %s\n", s.label, percent, s.note())
+		fmt.Fprintf(p.out, "%-9s %3d %%  %s\n", s.label, percent, s.detail())
 		return
 	}
-	fmt.Fprintf(p.out, "\r\x1b[K%-9s %s %3d %%  %s", s.label, bar(done, s.total), percent, s.note())
+	fmt.Fprintf(p.out, "\r\x1b[K%-9s %s %3d %%  %s", s.label, bar(done, s.total), percent, s.detail())
 	if p.open = !last; last {
 		fmt.Fprintln(p.out)
 	}

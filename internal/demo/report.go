@@ -55,7 +55,7 @@ func (r *Result) Print(w io.Writer) {
 		fmt.Fprintln(w, "  "+line)
 	}
 
-	fmt.Fprintf(w, "\n%s orders drained; %s were delivered again, of which %s had been written already\n\n", commas(r.orders),
+	fmt.Fprintf(w, "\n%s orders drained; %s were delivered again, and %s of them had been written already\n\n", commas(r.orders),
 		commas(int(r.taken)), commas(r.repeats))
 	for _, c := range r.Checks {
 		word := "ok    "

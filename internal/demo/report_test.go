@@ -62,7 +62,7 @@ latency, as a client sees it: p50 1 ms, p90 2 ms, p99 2 ms, p99.9 2 ms, max 2 ms
   <= 1 ms            3  ████████████████████████████████████████
   <= 2 ms            1  ██████████████
 
-3 orders drained; 2 were delivered again, of which 1 had been written already
+3 orders drained; 2 were delivered again, and 1 of them had been written already
 
   ok      this
   ok      that
@@ -83,7 +83,7 @@ all 2 checks hold
 func TestProgress(t *testing.T) {
 	var out lockedBuffer
 	var done atomic.Int32
-	s := stage{label: "selling", total: 8, done: func() int { return int(done.Load()) }, note: func() string { return "things" }}
+	s := stage{label: "selling", total: 8, done: func() int { return int(done.Load()) }, detail: func() string { return "things" }}
 	plain := &progress{out: &out}
 	plain.draw(s, 2, false)
 	plain.say("a %s", "word")

@@ -97,9 +97,9 @@ func directivesManual(ref config.Reference) string {
 }
 
 const fileFormat = "Each line is a directive and its value, with blanks between them. Empty lines and those that begin with `#` are " +
-	"comments. A value that has blanks stands in quotes: in double ones, where a backslash writes special bytes, or in single ones. Of " +
+	"comments. A value that has blanks is quoted: in double quotes, where a backslash writes special bytes, or in single quotes. Of " +
 	"two lines about the same directive the later one counts, but for lists, which several lines make up together. The format and the names are " +
-	"those of `redis.conf`, whose files work as they are.\n" +
+	"those of `redis.conf`: its files work as they are.\n" +
 	"`include` reads another file, or all that a pattern names, in its place. Sizes may be written `64mb`, `1gb`. Every directive is an option of the " +
 	"command line, too, with two hyphens before it, which wins over the file.\n" +
 	"An unknown directive or a value that is not good keeps the server from starting, which names the line. The command CONFIG SET changes a directive " +

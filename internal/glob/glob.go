@@ -25,7 +25,7 @@ const maxStars = 1000
 //
 // It takes at most len(pattern) * len(s) steps. An element other than '*' consumes exactly one byte. So the
 // elements between two stars may match at the first place that fits, and a mismatch need only go back to the
-// last star: "a*a*a*a*b" cannot make it try every combination.
+// last star. "a*a*a*a*b" cannot make it try every combination.
 func Match(pattern, s []byte, nocase bool) bool {
 	if len(s) == 0 {
 		return len(pattern) == 0

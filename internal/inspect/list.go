@@ -48,7 +48,7 @@ func (s *screen) writeLocks(line func(string), width, lines int) {
 	}
 	line(title)
 	if len(locks) == 0 {
-		line(labelStyle.Render("nobody holds one"))
+		line(labelStyle.Render("no lock is held"))
 		return
 	}
 	left := max(24, width-7-10-8-3*2-2*2)

@@ -86,8 +86,8 @@ func (s *Server) sentOn() string {
 	return words[2]
 }
 
-// leader is the address of the leader, as a member of a group tells it whose clients ask Sentinels; empty:
-// it does not tell.
+// leader is the address of the leader, as a member of a group says it if the clients ask Sentinels. Empty:
+// the member does not say.
 func (s *Server) leader() string {
 	info, err := s.conn.Do("RAFT", "INFO")
 	if err != nil {

@@ -102,7 +102,7 @@ $`, out.String())
 	require.NoError(t, err)
 	out.Reset()
 	free.Print(&out, time.Now())
-	require.Equal(t, `nobody\x1b's is free: nobody holds it`+"\n", out.String())
+	require.Equal(t, `nobody\x1b's is free`+"\n", out.String())
 
 	w.Do("SET", "text", "1")
 	_, err = w.seen.Why("text")
@@ -146,7 +146,7 @@ func TestWhyOfASemaphore(t *testing.T) {
 	require.Regexp(t, `^pool is held by (alice, bob|bob, alice), 4 permits
   permits   5, 1 available, 2 holders
   lease     \S+ left
-  waiting   nobody
+  waiting   none
   (alice, bob|bob, alice) waits for
     stock is held by dave
 `, out.String())

@@ -62,7 +62,7 @@ type screen struct {
 	finding   bool
 	reason    *Reason // of the chosen lock, as long as it is looked at
 	reasonErr error
-	asked     string // the key whose reason is shown; empty: the lists are shown
+	asked     string // the reason for this key is shown; empty: the lists are shown
 }
 
 func newScreen(interval time.Duration, look func() (*Sample, error), why func(string) (*Reason, error)) *screen {

@@ -92,7 +92,7 @@ func TestKeys(t *testing.T) {
 	press(s, "esc")
 	require.Len(t, s.locks(), 65)
 	press(s, "/", "q", "enter")
-	require.Contains(t, s.View(), "nobody holds one", "q is a letter while one types")
+	require.Contains(t, s.View(), "no lock is held", "q is a letter while one types")
 	press(s, "enter")
 	require.Empty(t, s.asked, "there is no lock to ask about")
 }
@@ -110,7 +110,7 @@ func TestALookThatFails(t *testing.T) {
 	require.Contains(t, s.View(), "order:0", "it is the picture from before the pause")
 	press(s, " ")
 	s.Update(looked{&Sample{At: time.Now()}, nil})
-	require.Contains(t, s.View(), "nobody holds one")
+	require.Contains(t, s.View(), "no lock is held")
 }
 
 // TestTopOnce prints one look at a server, without a terminal's codes.

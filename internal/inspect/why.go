@@ -68,7 +68,7 @@ func (r *Reason) Print(w io.Writer, now time.Time) { r.print(w, now, "") }
 func (r *Reason) print(w io.Writer, now time.Time, indent string) {
 	l := r.Lock
 	if l == nil {
-		fmt.Fprintf(w, "%s%s is free: nobody holds it\n", indent, printable(r.Key))
+		fmt.Fprintf(w, "%s%s is free\n", indent, printable(r.Key))
 		return
 	}
 	fmt.Fprintf(w, "%s%s is held by %s%s\n", indent, printable(l.Key), printable(l.Owner), holds(l))
@@ -95,7 +95,7 @@ func (r *Reason) print(w io.Writer, now time.Time, indent string) {
 	}
 	switch len(l.Waiters) {
 	case 0:
-		fmt.Fprintf(w, "%swaiting   nobody\n", in)
+		fmt.Fprintf(w, "%swaiting   none\n", in)
 	default:
 		fmt.Fprintf(w, "%swaiting   %d\n", in, len(l.Waiters))
 	}

@@ -7,8 +7,8 @@ import "github.com/yuin/gopher-lua/ast"
 // patched jump for an unpatched one. If the body of a loop begins with such a jump, the loop may continue
 // anywhere. So no body may begin with one.
 
-// noteJump records an operator `and` or `or` that may begin with a jump.
-func (p *parser) noteJump(left ast.Expr) {
+// countJump records an operator `and` or `or` that may begin with a jump.
+func (p *parser) countJump(left ast.Expr) {
 	for {
 		switch e := left.(type) {
 		case *ast.LogicalOpExpr:

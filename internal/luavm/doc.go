@@ -20,9 +20,9 @@
 //
 // # How Lua 5.1 is reached on another machine
 //
-// The parser (parser.go) builds gopher-lua's syntax tree with Lua's own messages and limits, and puts calls
-// of the helpers of operators.go where an instruction would act differently: concatenation, %, assignment to
-// globals. Compile then turns the names of these helpers into constants, so that no script can name or
+// The parser (parser.go) builds gopher-lua's syntax tree with Lua's own messages and limits. Where an
+// instruction would act differently (concatenation, %, assignment to globals) it puts calls of the helpers of
+// operators.go. Compile then turns the names of these helpers into constants, so that no script can name or
 // replace them. Operations outside the machine's fast paths end in metatables of the basic types (types.go),
 // which convert strings and give errors Lua's texts. variable.go reads the failed instruction to name the
 // variable at fault. Other texts of the machine are translated where an error is raised or caught

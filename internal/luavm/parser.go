@@ -15,7 +15,7 @@ type parser struct {
 	scope  *scope
 	levels int
 	chains int
-	jumps  int // see noteJump
+	jumps  int // see countJump
 	// declared counts variables, to give each a name of its own.
 	declared int
 }

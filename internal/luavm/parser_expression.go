@@ -97,7 +97,7 @@ func (p *parser) binary(op token, left, right ast.Expr) ast.Expr {
 	case tokConcat:
 		return p.concat(left, right)
 	case tokAnd, tokOr:
-		p.noteJump(left)
+		p.countJump(left)
 		return placed(&ast.LogicalOpExpr{Operator: op.String(), Lhs: left, Rhs: right}, line, line)
 	case tokEq, tokNe, '<', '>', tokLe, tokGe:
 		return placed(&ast.RelationalOpExpr{Operator: op.String(), Lhs: left, Rhs: right}, line, line)

@@ -8,9 +8,9 @@ import (
 	"lockserver/internal/decimal"
 )
 
-// ParseFloat reads a double as Redis does for scores and the like, which is C's strtod over the whole text:
-// decimal or hexadecimal (an exponent is optional in both), "inf" and "infinity" in any case, a sign, no
-// space. It refuses NaN, numbers out of range, and numbers so small that they would become zero.
+// ParseFloat reads a double as Redis does for scores and the like, which is C's strtod over the whole text.
+// It accepts decimal or hexadecimal (an exponent is optional in both), "inf" and "infinity" in any case, a
+// sign, no space. It refuses NaN, numbers out of range, and numbers so small that they would become zero.
 func ParseFloat(b []byte) (float64, bool) {
 	if len(b) == 0 {
 		return 0, false

@@ -181,8 +181,8 @@ func randomDecimal(r *rand.Rand) string {
 	return strconv.FormatFloat(f, 'f', -1, 64)
 }
 
-// makeGolden asks Redis for sums of decimals (a line: a, b, what INCRBYFLOAT made of a key that holds a), and
-// for the texts of doubles (a line: the bits in hexadecimal, what ZSCORE says).
+// makeGolden asks Redis for sums of decimals and for the texts of doubles. A line of sums is a, b, what
+// INCRBYFLOAT made of a key that holds a. A line of texts is the bits in hexadecimal, what ZSCORE says.
 func makeGolden(t *testing.T) {
 	c, err := net.Dial("tcp", *oracle)
 	require.NoError(t, err)

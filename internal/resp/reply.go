@@ -89,7 +89,7 @@ func readScalar(kind Kind, text []byte) (Value, error) {
 		ok = err == nil
 	}
 	if !ok {
-		return Value{}, fmt.Errorf("%w: %q is none of type %q", ErrMalformed, text, byte(kind))
+		return Value{}, fmt.Errorf("%w: %q is not of type %q", ErrMalformed, text, byte(kind))
 	}
 	return v, nil
 }

@@ -57,8 +57,8 @@ func (v Value) Equal(w Value) bool {
 }
 
 // String returns v on one line, with the wire type where it would be ambiguous. Simple strings are "+OK",
-// errors as "-ERR ...", integers as they are, strings in quotes, arrays in [], maps in {}, sets in ~[],
-// pushes in >[], doubles as ",1.5", booleans as "#t", nulls as "nil", "$nil" and "*nil".
+// errors as "-ERR ...", integers as they are, strings in quotes. Arrays are in [], maps in {}, sets in ~[],
+// pushes in >[]. Doubles are as ",1.5", booleans as "#t", nulls as "nil", "$nil" and "*nil".
 func (v Value) String() string {
 	var b strings.Builder
 	v.write(&b)

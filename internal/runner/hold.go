@@ -152,7 +152,7 @@ func (h *hold) lose(reason string, deadline int64) {
 		return
 	}
 	h.lost, h.deadline = reason, deadline
-	h.say("the lock %q is lost: %s; the command is told to end", h.Key, reason)
+	h.say("the lock %q is lost: %s; the command is signalled to end", h.Key, reason)
 	h.supervisor.until(deadline, 0)
 	h.command.terminate()
 	h.alarm.set(deadline)

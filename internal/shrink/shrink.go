@@ -54,7 +54,7 @@ func (r Result[T]) String() string {
 	case !r.Reproduced:
 		return fmt.Sprintf("all %d steps: they did not fail when they were tried again", all)
 	case r.Minimal:
-		return fmt.Sprintf("%d of %d steps, none of which can be left out (%d tries)",
+		return fmt.Sprintf("%d of %d steps; none can be left out (%d tries)",
 			len(r.Steps), all, r.Tries)
 	}
 	return fmt.Sprintf("%d of %d steps, perhaps more than are needed (stopped after %d tries)",

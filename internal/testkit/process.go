@@ -53,8 +53,8 @@ type Command struct {
 	Copy io.Writer
 }
 
-// readyLine is the line by which a program reports its address: a lockserver's log, its only line in test
-// mode, or a line that a test binary prints when it runs as a server.
+// readyLine is the line by which a program reports its address. It is in a lockserver's log, or its only
+// line in test mode, or a line that a test binary prints when it runs as a server.
 var readyLine = regexp.MustCompile(`(?m)(?:Ready to accept connections (?:tcp|unix) addr=|^ready )(\S+).*\n`)
 
 // Process is a program that a test starts, and may start again after its end. Its methods belong to one

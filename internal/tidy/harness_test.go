@@ -115,8 +115,8 @@ func lastName(e ast.Expr) string {
 	return text[strings.LastIndexByte(text, '.')+1:]
 }
 
-// TestStartsAreSeen holds what the check above finds. TestProgramsAreRemoved: a package whose tests build
-// the program has a TestMain that removes it. Without it the tests fail, which would be seen only when
+// TestStartsAreSeen holds what the check above finds. TestProgramsAreRemoved: a package with tests that
+// build the program has a TestMain that removes it. Without it the tests fail, which would be seen only when
 // their suite runs.
 func TestProgramsAreRemoved(t *testing.T) {
 	builds, main := map[string]bool{}, map[string]bool{}

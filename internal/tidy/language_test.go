@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// indirect matches the words that make a sentence hard to read for a programmer whose first language is not
-// English. CONTRIBUTING.md has the rules for language.
+// indirect matches the words that make a sentence hard to read for a programmer who learned English as a
+// foreign language. CONTRIBUTING.md has the rules for language.
 var indirect = regexp.MustCompile(`(?i)\b(whom|whose|of which|nobody|somebody|everybody|anybody|whoever|is none of|stands in)\b`)
 
 // private matches words that this project once used for things that have a standard name.
@@ -28,18 +28,18 @@ type language struct{ indirect, private, long int }
 // faults holds the highest number of faults that each directory may have. The numbers may only fall: a commit
 // that removes faults also lowers the number.
 var faults = map[string]language{
-	"admin":          {0, 0, 2},
-	"client":         {24, 17, 7},
-	"cmd":            {1, 0, 2},
-	"commands":       {15, 4, 15},
-	"examples":       {1, 0, 2},
-	"internal":       {32, 2, 13},
+	"admin":          {0, 0, 0},
+	"client":         {0, 0, 0},
+	"cmd":            {0, 0, 0},
+	"commands":       {0, 0, 0},
+	"examples":       {0, 0, 0},
+	"internal":       {0, 0, 0},
 	"lockservertest": {0, 0, 0},
-	"packaging":      {3, 2, 4},
-	"persistence":    {3, 4, 10},
-	"server":         {61, 63, 15},
-	"store":          {3, 20, 15},
-	"tests":          {59, 49, 118},
+	"packaging":      {0, 0, 0},
+	"persistence":    {0, 0, 0},
+	"server":         {0, 0, 0},
+	"store":          {0, 0, 0},
+	"tests":          {0, 0, 54},
 }
 
 // count adds the faults of one file.

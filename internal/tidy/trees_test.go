@@ -11,8 +11,8 @@ import (
 // TestTreesAreHidden: importers of the store do not see the type of a tree. The compiler compiles all
 // methods of an instantiated generic type in each package that sees it, directly or not. When fields and
 // methods of streams and hashes named their trees, each of 70 packages took four times as long. Fields and
-// methods therefore name no tree, except in types whose names end in "Trees", and only functions name those
-// types.
+// methods therefore name no tree, except in types with a name that ends in "Trees", and only functions name
+// those types.
 func TestTreesAreHidden(t *testing.T) {
 	for _, s := range sources(t) {
 		if s.test || layer(s.pkg) != "store" {

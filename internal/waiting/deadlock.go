@@ -20,7 +20,7 @@ import "slices"
 // holder that is stuck does no harm where the permits of the others are enough. The search is in two steps:
 //
 //  1. Follow the owners that a waiter may have to wait for, from owner to owner, back to where it began.
-//     Where nobody that is met waits, which is nearly always, that is all. A cycle is a deadlock if each
+//     If none of these owners waits, which is nearly always, that is all. A cycle is a deadlock if each
 //     owner in it blocks the one before it alone, by the units that it has or asks for.
 //  2. If there are only cycles in which that is not sure, find out which of the owners that were met can go
 //     on: assume that none can, and take out the ones that can until nothing changes. Those that are left
@@ -38,8 +38,8 @@ type Link struct {
 	Key    string
 }
 
-// Cycle is owners that wait for each other, beginning with the one whose wait began last. The last link waits
-// for the first.
+// Cycle is owners that wait for each other, beginning with the one that began to wait last. The last link
+// waits for the first.
 type Cycle []Link
 
 // search looks for a deadlock with one owner in it.

@@ -46,9 +46,9 @@ func (f *future) waits(owner string) bool {
 	return slices.ContainsFunc(f.left, func(c *call) bool { return c.owner == owner })
 }
 
-// play lets everybody go who can. Owners that do not wait release what they have, and a call goes whose owner
-// waits for nothing else: that harms nobody. The other calls that can go are tried in every order. gone is
-// told who goes.
+// play lets all calls go that can. Owners that do not wait release what they have. A call goes if its owner
+// waits for nothing else: that harms no other call. The other calls that can go are tried in every order.
+// gone is called with each call that goes.
 func (f *future) play(gone map[*call]bool, seen map[string]bool) {
 	for again := true; again; {
 		again = false
@@ -149,8 +149,8 @@ func (h *history) wait(c *call) {
 	}
 }
 
-// settle serves the waiters. Then nobody waits who could go, and nobody who could never go.
-func (h *history) settle() {
+// serveWaiters serves the waiters. Then no waiter is left that could go, and none that could never go.
+func (h *history) serveWaiters() {
 	h.log = append(h.log, h.table.endUnit()...)
 	h.table.check(h.fail)
 	for i, c := range h.table.calls {
@@ -192,7 +192,8 @@ func (h *history) open() bool {
 	return false
 }
 
-// drain lets every owner that does not wait release what it has, until nothing changes: then nobody waits.
+// drain lets every owner that does not wait release what it has, until nothing changes: then there are no
+// waiters.
 func (h *history) drain() {
 	t := h.table
 	for again := true; again; {
@@ -206,7 +207,7 @@ func (h *history) drain() {
 				delete(t.at(key).holds, owner)
 				h.log = append(h.log, fmt.Sprintf("drain %s of %s", key, owner))
 				t.qs.Changed(0, []byte(key))
-				h.settle()
+				h.serveWaiters()
 			}
 		}
 	}
@@ -333,11 +334,11 @@ func (h *history) step(owners, number int, semaphores bool) {
 		h.log = append(h.log, c.name+" leaves")
 		c.end(false)
 	}
-	h.settle()
+	h.serveWaiters()
 }
 
 // TestHistories: in random histories of locks, shared locks, semaphores and lists every refusal is a real
-// deadlock, every deadlock is refused, whoever can go goes, and in the end nobody waits for ever.
+// deadlock and every deadlock is refused. Each waiter that can go goes, and in the end none waits for ever.
 func TestHistories(t *testing.T) {
 	seed := testkit.Seed(t)
 	var sum history
@@ -357,7 +358,7 @@ func TestHistories(t *testing.T) {
 		for len(h.table.calls) > 0 {
 			h.table.calls[0].end(false)
 		}
-		h.settle()
+		h.serveWaiters()
 		require.Zero(t, h.table.qs.LenOwners())
 		require.Zero(t, h.table.qs.LenQueues())
 		sum.refused += h.refused

@@ -39,7 +39,7 @@ type Locks struct {
 
 // Lock is how a lock is held.
 type Lock struct {
-	// Owner holds all units; nil: nobody does, or Holders is positive. It is valid until the next change.
+	// Owner holds all units; nil: there is none, or Holders is positive. It is valid until the next change.
 	Owner []byte
 	// Holders is the number of owners of a lock that several owners can hold; 0: it is none, or is not held.
 	Holders int
@@ -138,7 +138,7 @@ func (w *Waiter) siblings() *siblings {
 	return w.pair
 }
 
-// First is the place in the queue of its first key; nil: it stands in no queue.
+// First is the place in the queue of its first key; nil: it is in no queue.
 func (w *Waiter) First() *Place {
 	if w.place.queue == nil {
 		return nil
@@ -192,7 +192,8 @@ type Place struct {
 	extra      *placeExtra // nil: it has none
 }
 
-// placeExtra is what a place does not have whose waiter waits for one key and is its owner's only one.
+// placeExtra holds the fields of a place that exist only if its waiter waits for several keys or its owner
+// has several waiters.
 type placeExtra struct {
 	sibling *Place  // of the same waiter, in the order of its keys
 	branch  *branch // nil: it does not branch
@@ -217,7 +218,7 @@ func (pl *Place) ExtraBytes() int {
 	return int(unsafe.Sizeof(placeExtra{}) + unsafe.Sizeof(branch{}))
 }
 
-// Waiter is the waiter whose place it is.
+// Waiter is the waiter that has this place.
 func (pl *Place) Waiter() *Waiter { return pl.waiter }
 
 // Next is the place behind it in the queue; nil: it is the last.
@@ -253,7 +254,7 @@ func (q *Queue) First() *Place { return q.first }
 // OfLocks is the number of its waiters that wait for a lock.
 func (q *Queue) OfLocks() int { return int(q.ofLocks) }
 
-// key and db are those of its waiters, of which there is at least one.
+// key and db are those of its waiters. There is at least one.
 func (q *Queue) key() string { return q.first.key }
 func (q *Queue) db() int     { return int(q.first.waiter.db) }
 
@@ -303,7 +304,7 @@ type Queues struct {
 	entered        uint64 // how many have ever entered
 	ready          []*Queue
 	served         int      // ready[:served] have had their turn
-	trying         *Waiter  // whose turn it is
+	trying         *Waiter  // the waiter that tries now
 	suspects       []*Owner // may be in a deadlock since the last change
 	search         search   // the one that runs
 }
@@ -344,7 +345,7 @@ func (qs *Queues) Oldest() *Waiter { return qs.oldest }
 // hash is the hash of a key or an owner.
 func (qs *Queues) hash(text []byte) uint32 { return uint32(maphash.Bytes(qs.seed, text)) }
 
-// Of returns the queue of a key; nil: nobody waits for it.
+// Of returns the queue of a key; nil: it has no waiters.
 func (qs *Queues) Of(db int, key []byte) *Queue {
 	if qs.queues[db].Len() == 0 {
 		return nil
@@ -464,8 +465,8 @@ func (qs *Queues) MakeReady(q *Queue) {
 // Ready is the number of queues that are ready, or were until Serve looked at them; 0: none is.
 func (qs *Queues) Ready() int { return len(qs.ready) }
 
-// Awaited reports whether a strict waiter stands in the queue of a key before the one that asks: the one
-// whose turn it is, or a call that does not wait and so stands behind all.
+// Awaited reports whether a strict waiter is in the queue of a key before the one that asks. That is the one
+// that tries now, or a call that does not wait and so comes after all.
 func (qs *Queues) Awaited(db int, key []byte) bool {
 	if qs.count == 0 {
 		return false

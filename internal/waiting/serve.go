@@ -140,16 +140,16 @@ func (qs *Queues) eachWaitingHolder(q *Queue, l *Lock, visit func(o *Owner, unit
 	})
 }
 
-// Suspects: no deadlock outlives the unit in which it arose. One that arises without a new wait leads through
-// a suspect, whose waiters are followed at the end of the unit:
+// Suspects: no deadlock outlives the unit in which it arose. One that arises without a new wait leads
+// through a suspect. The waiters of suspects are followed at the end of the unit:
 //
-//   - The lock has another holder, for whatever reason. Everybody in its queue waits for that one now.
+//   - The lock has another holder, for whatever reason. All waiters in its queue wait for that one now.
 //   - The former holder has a waiter in the queue. It did not have to queue, and now waits for those before
 //     it.
 //   - A waiter left without its lock, and its owner has another one in the same queue, which counts now.
 //
-// Of a lock with several holders all that wait become suspects at each change, and all owners whose places in
-// its queue branch.
+// Of a lock with several holders all that wait become suspects at each change, and all owners with places in
+// its queue that branch.
 
 // suspect makes an owner a suspect.
 func (qs *Queues) suspect(o *Owner) {
@@ -177,7 +177,7 @@ func (qs *Queues) suspectHolder(q *Queue, same bool, o *Owner) {
 	}
 }
 
-// suspectBranches makes suspects of the owners whose places in a queue branch.
+// suspectBranches makes suspects of the owners with places in a queue that branch.
 func (qs *Queues) suspectBranches(q *Queue) {
 	for b := q.branches(); b != nil; b = b.next {
 		qs.suspect(b.place.waiter.owner)
@@ -185,7 +185,7 @@ func (qs *Queues) suspectBranches(q *Queue) {
 }
 
 // leftBehind makes a suspect of the owner of a waiter that leaves without the lock, if a younger one of its
-// waiters stands in one of the same queues.
+// waiters is in one of the same queues.
 func (qs *Queues) leftBehind(w *Waiter) {
 	for other, looked := w.Younger(), 0; other != nil && looked < SearchLimit; other = other.Younger() {
 		looked += other.Places()

@@ -22,7 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestImage runs the image as far as that goes without what runs containers: its files are all that there
+// TestImage runs the image as far as that goes without what runs containers. Its files are all that there
 // is, and the server is started as the image says, by its user and on its volume.
 func TestImage(t *testing.T) {
 	dir := t.TempDir()

@@ -24,7 +24,8 @@ func (s *system) ownerOf(path string) string {
 	return s.run("stat", "-c", "%U:%G %a", path)
 }
 
-// serve starts the server that a package has installed, twice: what the first was told the second knows.
+// serve starts the server that a package has installed, twice: the second knows what was written to the
+// first.
 func (s *system) serve() {
 	s.t.Helper()
 	args := strings.Fields(s.execStart())

@@ -110,7 +110,7 @@ type server struct {
 	notify *bufio.Scanner // what it tells its supervisor
 }
 
-// start runs a server as its unit does: as that user, with somebody who waits for it to be ready.
+// start runs a server as its unit does: as that user, with a supervisor that waits for it to be ready.
 func (s *system) start(user string, args ...string) *server {
 	s.t.Helper()
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: fmt.Sprintf("@check-%d", time.Now().UnixNano()), Net: "unixgram"})
@@ -125,19 +125,19 @@ func (s *system) start(user string, args ...string) *server {
 		_ = p.cmd.Process.Kill()
 		_ = conn.Close()
 	})
-	p.told("READY=1")
+	p.received("READY=1")
 	return p
 }
 
-// told waits until the supervisor is told this.
-func (p *server) told(want string) {
+// received waits until the supervisor has received this.
+func (p *server) received(want string) {
 	p.t.Helper()
 	for p.notify.Scan() {
 		if p.notify.Text() == want {
 			return
 		}
 	}
-	require.Fail(p.t, "the supervisor was not told "+want, "%v, log:\n%s", p.notify.Err(), &p.log)
+	require.Fail(p.t, "the supervisor has not received "+want, "%v, log:\n%s", p.notify.Err(), &p.log)
 }
 
 // cli is a call of redis-cli.
@@ -150,6 +150,6 @@ func cli(t *testing.T, args ...string) string {
 func (p *server) shutdown() {
 	p.t.Helper()
 	cli(p.t, "SHUTDOWN")
-	p.told("STOPPING=1")
+	p.received("STOPPING=1")
 	require.NoError(p.t, p.cmd.Wait(), "%s", &p.log)
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// nobody is the user of the image, by number: there is no program that would look up a name.
-const nobody = 65532
+// unprivilegedID is the user of the image, by number: there is no program that would look up a name.
+const unprivilegedID = 65532
 
 // image writes a container image that holds the binary and nothing else: an OCI layout in a tar file.
 func (r *release) image(binary, arch string) error {
@@ -66,7 +66,7 @@ func (r *release) image(binary, arch string) error {
 // settings are how a container of the image runs.
 func (r *release) settings() v1.Config {
 	return v1.Config{
-		User: fmt.Sprintf("%d:%d", nobody, nobody),
+		User: fmt.Sprintf("%d:%d", unprivilegedID, unprivilegedID),
 		// Options behind the image's name are added to these.
 		Entrypoint:   []string{"/usr/bin/lockserver", "/etc/lockserver/lockserver.conf"},
 		WorkingDir:   "/data",
@@ -105,7 +105,7 @@ func (r *release) layer(binary string) ([]byte, error) {
 			return nil, err
 		}
 	}
-	if err := dir("data/", 0o750, nobody); err != nil {
+	if err := dir("data/", 0o750, unprivilegedID); err != nil {
 		return nil, err
 	}
 	if err := r.tarFile(w, "etc/lockserver/lockserver.conf", 0o644, config); err != nil {

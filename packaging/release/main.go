@@ -1,8 +1,8 @@
-// Command release makes what is handed out: for each platform an archive with the static binary, the manual
-// pages and what shells complete; for Linux packages (.deb, .rpm) and a container image as well; and
-// SHA256SUMS.
+// Command release makes what is handed out. That is for each platform an archive with the static binary, the
+// manual pages and the completions of shells. For Linux there are packages (.deb, .rpm) and a container image
+// as well. It also writes SHA256SUMS.
 //
-// It owns how these are put together. What a package holds and does stands in ../nfpm.yaml and ../scripts;
+// It owns how these are put together. What a package holds and does is in ../nfpm.yaml and ../scripts;
 // pages, completions and the configuration file are internal/gendocs'. The same commit gives the same bytes,
 // wherever and whenever it is built: every time in them is that of the commit, and nothing of the machine
 // gets in. To add a form, add it to release.platform, and what it has to be true of to ../check.

@@ -52,10 +52,10 @@ type Report struct {
 }
 
 // Check reads a snapshot, a log, or a directory with such files, and verifies all that can be verified
-// without execution: each length, each encoding, each checksum, and that all files of a log exist. path is a
-// snapshot, a file of commands, a manifest, or a directory. In a directory and its subdirectories, Check
-// reads every *.manifest and *.rdb. The error is the one that would prevent a server from starting, with file
-// and offset; the report then ends before that place. Nothing is changed or locked.
+// without execution. That is each length, each encoding, each checksum, and that all files of a log exist.
+// path is a snapshot, a file of commands, a manifest, or a directory. In a directory and its subdirectories,
+// Check reads every *.manifest and *.rdb. The error is the one that would prevent a server from starting,
+// with file and offset; the report then ends before that place. Nothing is changed or locked.
 func Check(files disk.FS, path string) (Report, error) {
 	c := checking{files: files}
 	names, err := files.List(path)
@@ -187,7 +187,7 @@ func (c *checking) file(path string, inLog bool) (got Checked, err error) {
 // commands checks commands from an offset on.
 func (c *checking) commands(src io.Reader, offset int64, got *Checked) error {
 	r := newReader(src, offset, got.Bytes)
-	r.note = func(text []byte) { got.TokenLimit = max(got.TokenLimit, TokenLimit(text)) }
+	r.annotation = func(text []byte) { got.TokenLimit = max(got.TokenLimit, TokenLimit(text)) }
 	inside, begin := false, int64(0)
 	for {
 		args, bad := r.next()
@@ -229,7 +229,7 @@ func (c *checking) commands(src io.Reader, offset int64, got *Checked) error {
 	}
 }
 
-// maxNames bounds how many names of commands are told apart, because a foreign file may have any.
+// maxNames bounds how many names of commands are counted separately, because a foreign file may have any.
 const maxNames = 512
 
 func (c *Checked) count(name []byte) {

@@ -1,5 +1,5 @@
-// Package aof is the append-only log: every change since a base, in Redis 7's multi-part format, so that
-// Redis can start on a directory that this package wrote and the other way round.
+// Package aof is the append-only log: every change since a base, in Redis 7's multi-part format. Redis can
+// start on a directory that this package wrote, and the other way round.
 //
 // # On disk (format, do not change)
 //
@@ -12,7 +12,7 @@
 //	NAME.lock            locked while a server uses the directory
 //
 // Files of type h in the manifest are history: a newer base has replaced them, and they are about to be
-// deleted. An incremental file begins in database 0 and says SELECT; a unit of more than one effect is
+// deleted. An incremental file begins in database 0 and says SELECT. A unit of more than one effect is
 // written between MULTI and EXEC, and counts as a whole or not at all. Lines that begin with # are
 // annotations (#TS:seconds, and those of token.go) and are skipped.
 //
@@ -32,7 +32,7 @@
 //	now := log.Position()                       // what a reply that is given now (a read's) depends on
 //	log.Waits()                                 // true: it is laid aside, and Options.Durable(position) releases it
 //	log.Write(now)                              // else: before it leaves
-//	log.Flush()                                 // when nobody is about to append: at the end of a batch
+//	log.Flush()                                 // when nothing is about to be appended: at the end of a batch
 //	...
 //	rewrite, err := log.BeginRewrite(true)      // by the executor, in the moment of the store's cut
 //	err = rewrite.Run(base)                     // in the background: base writes the snapshot of that cut
@@ -41,13 +41,13 @@
 //
 // # Failures
 //
-// The first failed write or sync latches: Options.Failed is called once, Err gives the error, Append drops
-// its units (the file ends with a whole unit if the disk permits to cut it), and Position no longer makes a
-// client wait. Nothing is retried automatically. Memory is then ahead of the log, so the only recovery is a
-// base of all data: BeginRewrite and Run. When Run returns nil the log is in effect again and Err is nil.
-// Until then the manifest lists neither the new base nor the units appended since. A crash meanwhile gives
-// the state before the failure. A log from Replace is in the same state without an error: it is in effect
-// after its first rewrite (see Active).
+// The first failed write or sync latches: Options.Failed is called once, and Err gives the error. Append
+// drops its units (the file ends with a whole unit if the disk permits to cut it), and Position no longer
+// makes a client wait. Nothing is retried automatically. Memory is then ahead of the log, so the only
+// recovery is a base of all data: BeginRewrite and Run. When Run returns nil the log is in effect again and
+// Err is nil. Until then the manifest lists neither the new base nor the units appended since. A crash
+// meanwhile gives the state before the failure. A log from Replace is in the same state without an error: it
+// is in effect after its first rewrite (see Active).
 //
 // # What it must not know
 //

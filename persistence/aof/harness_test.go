@@ -99,7 +99,7 @@ type watch struct {
 func newWatch() *watch { return &watch{moved: make(chan struct{}, 1)} }
 
 func (w *watch) options(p Policy) Options {
-	note := func(set func()) {
+	update := func(set func()) {
 		w.mu.Lock()
 		set()
 		w.mu.Unlock()
@@ -109,10 +109,10 @@ func (w *watch) options(p Policy) Options {
 		}
 	}
 	return Options{Policy: p,
-		Durable:   func(at int64) { note(func() { w.durable = at }) },
-		Synced:    func(at int64) { note(func() { w.synced = at }) },
-		Failed:    func(err error) { note(func() { w.failed = append(w.failed, err) }) },
-		Warn:      func(err error) { note(func() { w.warned = append(w.warned, err) }) },
+		Durable:   func(at int64) { update(func() { w.durable = at }) },
+		Synced:    func(at int64) { update(func() { w.synced = at }) },
+		Failed:    func(err error) { update(func() { w.failed = append(w.failed, err) }) },
+		Warn:      func(err error) { update(func() { w.warned = append(w.warned, err) }) },
 		SyncEvery: 5 * time.Millisecond,
 	}
 }

@@ -6,8 +6,8 @@ import (
 )
 
 // historyAnnotation begins the line with the position of the data in a replication history (format, do not
-// change): the name of the history, the number of its bytes before this position, and the database of the
-// commands that follow. Redis skips it.
+// change). The line has the name of the history, the number of its bytes before this position, and the
+// database of the commands that follow. Redis skips it.
 const historyAnnotation = "lockserver-history:"
 
 // HistoryPlace is a place in such a history.
@@ -17,8 +17,8 @@ type HistoryPlace struct {
 	DB     int
 }
 
-// NoteHistory states where what has been appended leads to.
-func (l *Log) NoteHistory(at HistoryPlace) {
+// RecordHistory states where what has been appended leads to.
+func (l *Log) RecordHistory(at HistoryPlace) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.keep {

@@ -28,8 +28,8 @@ func isSnapshot(text string) bool {
 // and the offset, except for errors of in about a snapshot. The store then holds a part and must be
 // discarded.
 //
-// A torn end of the last file is cut off, if o allows it, so that the file ends with a whole unit: a crash in
-// the middle of a write leaves such an end. Nothing else is ever cut: damage before that is refused.
+// A torn end of the last file is cut off, if o allows it, so that the file ends with a whole unit. A crash
+// in the middle of a write leaves such an end. Nothing else is ever cut: damage before that is refused.
 func (d *Dir) Load(in Input, o LoadOptions) (Loaded, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -149,7 +149,7 @@ func (l *loading) snapshot(f disk.File, path string, size int64) (int64, error) 
 // commands reads the commands from offset on; a torn end is returned, not an error.
 func (l *loading) commands(f disk.File, path string, offset, size int64) (*fault, error) {
 	r := newReader(io.NewSectionReader(f, offset, size-offset), offset, size)
-	r.note = l.o.Annotation
+	r.annotation = l.o.Annotation
 	for {
 		args, bad := r.next()
 		switch {

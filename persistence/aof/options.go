@@ -84,8 +84,8 @@ type Stats struct {
 
 // Input takes what Load reads. After an error from any of its methods Load gives up.
 type Input interface {
-	// Snapshot reads a base that begins with "REDIS" from r and returns how many bytes of r it took: r may go
-	// on with commands, and Snapshot may have read ahead.
+	// Snapshot reads a base that begins with "REDIS" from r and returns how many bytes of r it took. r may
+	// go on with commands, and Snapshot may have read ahead.
 	Snapshot(r io.Reader) (bytes int64, err error)
 	// Command executes one command; its arguments are views that the next call overwrites. SELECT comes this
 	// way, too, MULTI and EXEC do not: the commands of a transaction come one after the other once it is

@@ -21,13 +21,13 @@ const (
 // reader takes commands out of a file. What it holds is bounded by what the file really has: a
 // length that is announced costs nothing.
 type reader struct {
-	src      io.Reader
-	left     int64 // bytes of the file that src has not given yet
-	buf      []byte
-	pos, end int   // buf[pos:end] is read and not consumed
-	base     int64 // offset of buf[0] in the file
-	args     [][]byte
-	note     func(text []byte) // is called with annotations, without '#' and the end of the line; may be nil
+	src        io.Reader
+	left       int64 // bytes of the file that src has not given yet
+	buf        []byte
+	pos, end   int   // buf[pos:end] is read and not consumed
+	base       int64 // offset of buf[0] in the file
+	args       [][]byte
+	annotation func(text []byte) // is called with annotations, without '#' and the end of the line; may be nil
 }
 
 // newReader reads a file of size bytes from offset on, which is where src stands.
@@ -58,8 +58,8 @@ func (r *reader) next() ([][]byte, *fault) {
 			r.args = p.args
 			r.pos += n
 			if b[0] == '#' {
-				if r.note != nil {
-					r.note(bytes.TrimRight(b[1:n], "\r\n"))
+				if r.annotation != nil {
+					r.annotation(bytes.TrimRight(b[1:n], "\r\n"))
 				}
 				continue
 			}

@@ -53,8 +53,8 @@ func Exact(snap *store.Snapshot, o ExactOptions) (d Digest, ok bool) {
 		snap.Drain(db, func(key string, r store.Ref) bool {
 			e.begin('k')
 			e.number(uint64(db))
-			e.room = append(e.room[:0], key...)
-			e.text(e.room)
+			e.scratch = append(e.scratch[:0], key...)
+			e.text(e.scratch)
 			e.number(uint64(r.DeadlineMS()))
 			e.value(r)
 			e.endIn(&d)
@@ -71,7 +71,7 @@ func Exact(snap *store.Snapshot, o ExactOptions) (d Digest, ok bool) {
 type exact struct {
 	sum     hash.Hash
 	bytes   []byte // of the thing, and not in sum yet
-	room    []byte
+	scratch []byte
 	keys    int
 	since   int // bytes since the last breath
 	breathe func(keys int)
@@ -178,8 +178,8 @@ func (e *exact) value(r store.Ref) {
 func (e *exact) list(l *list.List) {
 	e.number(uint64(l.Len()))
 	l.Range(0, l.Len(), list.Right, func(v list.Value) bool {
-		e.room = v.Append(e.room[:0])
-		e.text(e.room)
+		e.scratch = v.Append(e.scratch[:0])
+		e.text(e.scratch)
 		return true
 	})
 }
@@ -191,9 +191,9 @@ func (e *exact) zset(z *zset.ZSet) {
 			if score == 0 {
 				score = 0 // no sign
 			}
-			e.room = binary.BigEndian.AppendUint64(e.room[:0], math.Float64bits(score))
-			e.room = append(e.room, member...)
-			add(e.room)
+			e.scratch = binary.BigEndian.AppendUint64(e.scratch[:0], math.Float64bits(score))
+			e.scratch = append(e.scratch, member...)
+			add(e.scratch)
 			return true
 		})
 	})
@@ -202,10 +202,10 @@ func (e *exact) zset(z *zset.ZSet) {
 func (e *exact) hash(h *hashes.Hash) {
 	e.unordered(h.Len(), func(add func([]byte)) {
 		h.EachTimed(func(field, value []byte, atMS int64) bool {
-			e.room = binary.BigEndian.AppendUint64(e.room[:0], uint64(atMS))
-			e.room = binary.BigEndian.AppendUint64(e.room, uint64(len(field)))
-			e.room = append(append(e.room, field...), value...)
-			add(e.room)
+			e.scratch = binary.BigEndian.AppendUint64(e.scratch[:0], uint64(atMS))
+			e.scratch = binary.BigEndian.AppendUint64(e.scratch, uint64(len(field)))
+			e.scratch = append(append(e.scratch, field...), value...)
+			add(e.scratch)
 			return true
 		})
 	})

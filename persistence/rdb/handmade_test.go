@@ -176,7 +176,7 @@ var handmades = []handmade{
 	{name: "stream without node", version: 9, body: cat(15, str("s"), 0, 1, id(1, 1), 0), err: ErrCorrupt, reason: "1 entries without a node"},
 	{name: "stream with empty node", version: 9, body: cat(15, str("s"), 1, str(rawID(1, 1)), str(pack()), 1, id(1, 1), 0), err: ErrCorrupt, reason: "node 1-1 is empty"},
 	{name: "stream nodes twice", version: 9, body: cat(15, str("s"), 2, streamNode[1:], streamNode[1:], 2, id(1, 1), 0), err: ErrCorrupt, reason: "does not ascend"},
-	{name: "pending of nobody", version: 9, body: cat(15, str("s"), streamNode, 1, id(1, 1), 1, str("g"), id(1, 1), 1, rawID(1, 1), le64(5), 1, 0), err: ErrCorrupt, reason: "with no consumer", redisLoads: true},
+	{name: "pending without a consumer", version: 9, body: cat(15, str("s"), streamNode, 1, id(1, 1), 1, str("g"), id(1, 1), 1, rawID(1, 1), le64(5), 1, 0), err: ErrCorrupt, reason: "with no consumer", redisLoads: true},
 	{name: "pending of two", version: 9, body: cat(15, str("s"), streamNode, 1, id(1, 1), 1, str("g"), id(1, 1), 1, rawID(1, 1), le64(5), 1,
 		2, str("c"), le64(1), 1, rawID(1, 1), str("d"), le64(1), 1, rawID(1, 1)), err: ErrCorrupt, reason: "two consumers", redisLoads: true, unseen: true},
 	{name: "consumer twice", version: 9, body: cat(15, str("s"), streamNode, 1, id(1, 1), 1, str("g"), id(1, 1), 0,

@@ -19,7 +19,7 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// storeRefuses are files whose elements the reader hands out, and package persistence refuses.
+// storeRefuses are files that the reader accepts, and package persistence refuses.
 var storeRefuses = []handmade{
 	{name: "plain set twice", version: 10, body: cat(2, str("s"), 2, str("a"), str("a")), err: ErrCorrupt, reason: `"a" occurs twice`},
 	{name: "plain hash twice", version: 10, body: cat(4, str("h"), 2, str("a"), str("1"), str("a"), str("2")), err: ErrCorrupt, reason: `"a" occurs twice`, redisLoads: true},
@@ -192,7 +192,7 @@ func TestOraclePayloads(t *testing.T) {
 }
 
 // TestOracleRefusals has redis-server start on each file that is refused here. Most of what it loads, it
-// refuses, too, if it is told to look (sanitize-dump-payload yes).
+// refuses, too, with sanitize-dump-payload yes.
 func TestOracleRefusals(t *testing.T) {
 	for _, h := range append(slices.Clone(handmades), storeRefuses...) {
 		if h.err == nil {

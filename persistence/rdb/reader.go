@@ -47,8 +47,8 @@ type Entry struct {
 // written. It is ours (format, do not change); Redis passes over fields that it does not know.
 const AuxTokenLimit = "lockserver-token-limit"
 
-// The AUX fields with the position of the data in a replication history: the name of the history, the number
-// of its bytes before this position, and the database of the commands that follow.
+// The AUX fields with the position of the data in a replication history. They are the name of the history,
+// the number of its bytes before this position, and the database of the commands that follow.
 const (
 	AuxHistoryID     = "repl-id"
 	AuxHistoryOffset = "repl-offset"

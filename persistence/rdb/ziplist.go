@@ -15,8 +15,8 @@ import (
 //	end          0xFF
 //
 // An entry begins with the size of the entry before it: one byte below 254, or 254 and a uint32. Then comes
-// its encoding: a string with a length of 6, 14 or 32 bits (big endian), an integer of 8 to 64 bits, or an
-// integer of 0 to 12 in the byte itself. Other numbers are little endian.
+// its encoding. That is a string with a length of 6, 14 or 32 bits (big endian) or an integer of 8 to 64
+// bits. An integer of 0 to 12 is in the byte itself. Other numbers are little endian.
 const (
 	ziplistHeader   = 10
 	ziplistEnd      = 0xFF

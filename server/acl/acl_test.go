@@ -36,7 +36,7 @@ func newHouse() *house {
 	listen := publish
 	listen.Name, listen.Channels = "psubscribe", commands.Channels{First: 1, Many: true, Pattern: true}
 	listen.Args = []commands.Arg{commands.Pattern("pattern").Many()}
-	h.table = commands.NewTable(append(commands.Families(), Rows(func(*commands.Ctx) Host { return h }), []commands.Row{publish, listen})...)
+	h.table = commands.NewTable(append(commands.Families(), Rows(func(*commands.Ctx) Directory { return h }), []commands.Row{publish, listen})...)
 	h.users, h.checker = NewUsers(h.table), NewChecker(h.table)
 	h.users.Configure(false, 128)
 	h.asking = h.users.Default()

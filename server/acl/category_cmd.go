@@ -7,7 +7,7 @@ import (
 	"lockserver/commands"
 )
 
-func cat(c *commands.Ctx, h Host) error {
+func cat(c *commands.Ctx, h Directory) error {
 	var names []string
 	switch len(c.Argv) {
 	case 2:
@@ -31,7 +31,7 @@ const (
 )
 
 // genPass answers in hexadecimal digits, of four bits each.
-func genPass(c *commands.Ctx, _ Host) error {
+func genPass(c *commands.Ctx, _ Directory) error {
 	if len(c.Argv) > 3 {
 		return commands.ErrSubcommandSyntax("acl", c.Argv[1])
 	}

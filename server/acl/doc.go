@@ -9,9 +9,9 @@
 // User.Check decides that, and User.Passes (shortcut.go) quickly says yes to most commands. User.Unrestricted
 // is set for users that may do everything; the hot path looks at nothing else.
 //
-// The package must not know sessions or the server: what it needs of them is Host. It has no lock: the server
-// calls it under the executor's lock. It reads and writes files only through functions that the caller passes
-// in.
+// The package must not know sessions or the server: what it needs of them is Directory. It has no lock: the
+// server calls it under the executor's lock. It reads and writes files only through functions that the caller
+// passes in.
 //
 // To add a subcommand: its row in rows.go and its handler. To add a rule: a case in rule.go, and its text in
 // describe.go, from which ACL LIST, ACL SAVE and CONFIG REWRITE follow.

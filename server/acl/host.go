@@ -2,8 +2,8 @@ package acl
 
 import "lockserver/commands"
 
-// Host is what the server does for the commands of this package.
-type Host interface {
+// Directory is what the server does for the commands of this package.
+type Directory interface {
 	// Users are all users of the server.
 	Users() *Users
 	// Checker is that of the server.

@@ -18,7 +18,7 @@ func (us *Users) RefuseLogin(name, command []byte, in Context, nowMS int64, clie
 // shownEntries is how many entries ACL LOG shows by default.
 const shownEntries = 10
 
-func showLog(c *commands.Ctx, h Host) error {
+func showLog(c *commands.Ctx, h Directory) error {
 	log := &h.Users().Log
 	count := int64(shownEntries)
 	if len(c.Argv) > 3 {

@@ -3,10 +3,10 @@ package acl
 import "lockserver/commands"
 
 // Rows are the commands of this package. hostOf is the server, for the session, that runs one.
-func Rows(hostOf func(c *commands.Ctx) Host) []commands.Row {
+func Rows(hostOf func(c *commands.Ctx) Directory) []commands.Row {
 	const anyone = commands.NoScript | commands.Loading | commands.Stale
 	const admin = anyone | commands.Admin
-	row := func(name string, flags commands.Flags, run func(*commands.Ctx, Host) error, summary string, args ...commands.Arg) commands.Row {
+	row := func(name string, flags commands.Flags, run func(*commands.Ctx, Directory) error, summary string, args ...commands.Arg) commands.Row {
 		return commands.Row{Name: name, Group: commands.Server, Since: "6.0.0", Flags: flags, Summary: summary, Complexity: "O(1)", Args: args,
 			Run: func(c *commands.Ctx) error { return run(c, hostOf(c)) }}
 	}

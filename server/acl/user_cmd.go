@@ -8,7 +8,7 @@ import (
 	"lockserver/internal/resp"
 )
 
-func setUser(c *commands.Ctx, h Host) error {
+func setUser(c *commands.Ctx, h Directory) error {
 	name := c.Argv[2]
 	if hasSpaces(string(name)) {
 		return commands.ErrUserName
@@ -26,7 +26,7 @@ func setUser(c *commands.Ctx, h Host) error {
 	return nil
 }
 
-func delUser(c *commands.Ctx, h Host) error {
+func delUser(c *commands.Ctx, h Directory) error {
 	names := c.Argv[2:]
 	if slices.ContainsFunc(names, func(n []byte) bool { return untilZero(string(n)) == DefaultName }) {
 		return commands.ErrDefaultUser
@@ -42,7 +42,7 @@ func delUser(c *commands.Ctx, h Host) error {
 	return nil
 }
 
-func getUser(c *commands.Ctx, h Host) error {
+func getUser(c *commands.Ctx, h Directory) error {
 	u := h.Users().Find(c.Argv[2])
 	if u == nil {
 		c.Out.Null()
@@ -91,7 +91,7 @@ func writeWords(out *resp.Writer, words []string) {
 	}
 }
 
-func list(c *commands.Ctx, h Host) error {
+func list(c *commands.Ctx, h Directory) error {
 	lines := h.Users().Lines()
 	for i := range lines {
 		lines[i] = "user " + lines[i]
@@ -100,7 +100,7 @@ func list(c *commands.Ctx, h Host) error {
 	return nil
 }
 
-func users(c *commands.Ctx, h Host) error {
+func users(c *commands.Ctx, h Directory) error {
 	var names []string
 	for _, u := range h.Users().sorted() {
 		names = append(names, u.name)
@@ -109,12 +109,12 @@ func users(c *commands.Ctx, h Host) error {
 	return nil
 }
 
-func whoAmI(c *commands.Ctx, h Host) error {
+func whoAmI(c *commands.Ctx, h Directory) error {
 	c.Out.BulkString(h.Asking().name)
 	return nil
 }
 
-func load(c *commands.Ctx, h Host) error {
+func load(c *commands.Ctx, h Directory) error {
 	if h.File() == "" {
 		return commands.ErrNoACLFile
 	}
@@ -138,7 +138,7 @@ func ErrOpen(path string, cause error) error {
 	return fmt.Errorf("Error loading ACLs, opening file '%s': %w", path, cause)
 }
 
-func save(c *commands.Ctx, h Host) error {
+func save(c *commands.Ctx, h Directory) error {
 	if h.File() == "" {
 		return commands.ErrNoACLFile
 	}
@@ -149,7 +149,7 @@ func save(c *commands.Ctx, h Host) error {
 	return nil
 }
 
-func dryRun(c *commands.Ctx, h Host) error {
+func dryRun(c *commands.Ctx, h Directory) error {
 	u := h.Users().Find(c.Argv[2])
 	if u == nil {
 		return commands.ErrUserNotFound(c.Argv[2])

@@ -82,9 +82,9 @@ func (us *Users) LogIn(name, password []byte) *User {
 	return u
 }
 
-// Vouched returns the user that a client certificate names. It returns nil if there is no such user, or it is
-// off.
-func (us *Users) Vouched(name string) *User {
+// ByCertificate returns the user that a client certificate names. It returns nil if there is no such user, or
+// it is off.
+func (us *Users) ByCertificate(name string) *User {
 	if u := us.named[name]; u != nil && u.rules.on {
 		return u
 	}

@@ -5,8 +5,8 @@ import (
 	"lockserver/internal/ascii"
 )
 
-// Host is the server as LOCK.ATTACH and LOCK.DETACH see it.
-type Host interface {
+// Attacher is the server as LOCK.ATTACH and LOCK.DETACH see it.
+type Attacher interface {
 	// Attach attaches the client to owners, or to all owners that begin with prefixes, and returns how many
 	// locks they hold that it may read.
 	Attach(c *commands.Ctx, names [][]byte, prefixes bool) (locks int64, err error)
@@ -15,7 +15,7 @@ type Host interface {
 }
 
 // Rows are the commands. hostOf returns the host of the server that runs one.
-func Rows(hostOf func(c *commands.Ctx) Host) []commands.Row {
+func Rows(hostOf func(c *commands.Ctx) Attacher) []commands.Row {
 	const eachLock = "O(N) where N is the number of locks that are held; with PREFIX, of those under the prefix"
 	owners := []commands.Arg{commands.OneOf("owners", commands.Str("owner").Many(), commands.Str("prefix").Many().After("PREFIX"))}
 	return []commands.Row{
@@ -46,7 +46,7 @@ func Rows(hostOf func(c *commands.Ctx) Host) []commands.Row {
 	}
 }
 
-// readOwners reads the owners, of which a call names at least one, or prefixes. PREFIX is the option if it is
+// readOwners reads the owners, or prefixes. A call names at least one. PREFIX is the option if it is
 // the first word and another one follows; alone it is an owner.
 func readOwners(c *commands.Ctx) (names [][]byte, prefixes bool, _ error) {
 	a := c.Args()

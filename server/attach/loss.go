@@ -9,7 +9,7 @@ import (
 // channelPrefix begins the names of the channels on which losses are published; the owner stands behind it.
 const channelPrefix = "__lock__:"
 
-// Loss is what is told of a lock that its owner holds no more.
+// Loss is what is pushed about a lock that its owner holds no more.
 type Loss struct {
 	Owner, Key string
 	Token      int64

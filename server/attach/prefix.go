@@ -51,7 +51,7 @@ func (ps *prefixes[S]) countLength(bytes, by int) {
 }
 
 // Prefixes are those that the connection is attached to, in no order.
-func (v *Vouches[S]) Prefixes() (texts []string) {
+func (v *Attachments[S]) Prefixes() (texts []string) {
 	for text := range v.prefixes {
 		texts = append(texts, text)
 	}
@@ -63,7 +63,7 @@ func (t *Table[S]) HasPrefixes() bool { return len(t.prefixes.byText) > 0 }
 
 // AttachPrefix attaches s to every owner that begins with a text, present and future. first: it is the
 // table's only prefix. Then the caller tells it of the locks of all owners (Track, Hold).
-func (t *Table[S]) AttachPrefix(s S, v *Vouches[S], text []byte) (first bool) {
+func (t *Table[S]) AttachPrefix(s S, v *Attachments[S], text []byte) (first bool) {
 	if v.prefixes[string(text)] != nil {
 		return false
 	}
@@ -85,19 +85,19 @@ func (t *Table[S]) AttachPrefix(s S, v *Vouches[S], text []byte) (first bool) {
 		v.prefixes = make(map[string]*prefix[S])
 	}
 	v.prefixes[p.text] = p
-	v.bytes += vouchBytes + len(text)
+	v.bytes += attachmentBytes + len(text)
 	t.attached++
 	return first
 }
 
 // DetachPrefix ends it, and returns the locks under the prefix that no connection keeps alive any more.
-func (t *Table[S]) DetachPrefix(s S, v *Vouches[S], text string) (left []*Lock[S]) {
+func (t *Table[S]) DetachPrefix(s S, v *Attachments[S], text string) (left []*Lock[S]) {
 	p := v.prefixes[text]
 	if p == nil {
 		return nil
 	}
 	delete(v.prefixes, text)
-	v.bytes -= vouchBytes + len(text)
+	v.bytes -= attachmentBytes + len(text)
 	t.attached--
 	i := slices.Index(p.by, s)
 	if p.by = slices.Delete(p.by, i, i+1); len(p.by) > 0 {
@@ -107,7 +107,7 @@ func (t *Table[S]) DetachPrefix(s S, v *Vouches[S], text string) (left []*Lock[S
 	delete(ps.byText, text)
 	ps.countLength(len(text), -1)
 	t.EachUnder(text, func(l *Lock[S]) {
-		if !t.Vouched([]byte(l.Owner.Name)) {
+		if !t.IsAttached([]byte(l.Owner.Name)) {
 			left = append(left, l)
 		}
 	})
@@ -144,7 +144,8 @@ func (t *Table[S]) EachUnder(text string, visit func(l *Lock[S])) {
 	})
 }
 
-// Track returns an owner, whose locks the table is to know from now on; nil: it need not know them.
+// Track returns an owner; the table is to know the locks of that owner from now on. nil: it need not know
+// them.
 func (t *Table[S]) Track(name []byte) *Owner[S] {
 	o := t.owners[string(name)]
 	if o == nil && t.HasPrefixes() {
@@ -153,8 +154,8 @@ func (t *Table[S]) Track(name []byte) *Owner[S] {
 	return o
 }
 
-// Vouched reports whether a connection is attached to an owner, or to a prefix of it.
-func (t *Table[S]) Vouched(owner []byte) (yes bool) {
+// IsAttached reports whether a connection is attached to an owner, or to a prefix of it.
+func (t *Table[S]) IsAttached(owner []byte) (yes bool) {
 	t.Each(owner, func(S, bool) bool {
 		yes = true
 		return false
@@ -162,8 +163,8 @@ func (t *Table[S]) Vouched(owner []byte) (yes bool) {
 	return yes
 }
 
-// VouchedBy reports whether one connection is attached to an owner, or to a prefix of it.
-func (t *Table[S]) VouchedBy(s S, owner []byte) (yes bool) {
+// AttachedBy reports whether one connection is attached to an owner, or to a prefix of it.
+func (t *Table[S]) AttachedBy(s S, owner []byte) (yes bool) {
 	t.Each(owner, func(other S, _ bool) bool {
 		yes = other == s
 		return !yes

@@ -64,7 +64,7 @@ func (m *prefixModel) begin(a attachment) {
 		m.know(a.text)
 		m.all = append(m.all, a)
 	default:
-		first := m.AttachPrefix(a.c, &a.c.vouches, []byte(a.text))
+		first := m.AttachPrefix(a.c, &a.c.attachments, []byte(a.text))
 		require.Equal(m, !m.prefixed(), first)
 		for owner := range m.held {
 			if first {
@@ -85,7 +85,7 @@ func (m *prefixModel) end(i int) {
 		}
 	}
 	if a.isPrefix {
-		for _, l := range m.DetachPrefix(a.c, &a.c.vouches, a.text) {
+		for _, l := range m.DetachPrefix(a.c, &a.c.attachments, a.text) {
 			got = append(got, l.Key)
 		}
 	} else {
@@ -117,7 +117,7 @@ func (m *prefixModel) step(token int64) {
 func (m *prefixModel) check(owner string) {
 	require.Equal(m, len(m.all) > 0, m.InUse())
 	require.Equal(m, m.prefixed(), m.HasPrefixes())
-	require.Equal(m, m.kept(owner), m.Vouched([]byte(owner)), owner)
+	require.Equal(m, m.kept(owner), m.IsAttached([]byte(owner)), owner)
 	var want, got []string
 	for _, a := range m.all {
 		if a.keeps(owner) && !slices.Contains(want, a.c.name) {
@@ -131,7 +131,7 @@ func (m *prefixModel) check(owner string) {
 	require.ElementsMatch(m, want, got)
 	for _, c := range m.clients {
 		besides := slices.ContainsFunc(m.all, func(a attachment) bool { return a.c != c && a.keeps(owner) })
-		require.Equal(m, besides, m.VouchedBesides(c, []byte(owner)))
+		require.Equal(m, besides, m.AttachedByOther(c, []byte(owner)))
 	}
 	want, got = nil, nil
 	for name := range m.held {
@@ -161,7 +161,7 @@ func TestPrefixes(t *testing.T) {
 		require.Empty(t, m.owners)
 		require.Zero(t, m.prefixes.sorted.Len()+len(m.prefixes.lengths))
 		for _, c := range m.clients {
-			require.Zero(t, c.vouches.Bytes())
+			require.Zero(t, c.attachments.Bytes())
 		}
 	}
 }
@@ -169,7 +169,7 @@ func TestPrefixes(t *testing.T) {
 // All locks are known while there is a prefix, so a search looks at the owners under its prefix alone.
 func TestASearchByPrefixLooksAtNoOtherOwner(t *testing.T) {
 	w, a := open(t), &client{}
-	require.True(t, w.AttachPrefix(a, &a.vouches, []byte("program1")))
+	require.True(t, w.AttachPrefix(a, &a.attachments, []byte("program1")))
 	for i := range 1000 {
 		w.Hold(w.Track(fmt.Appendf(nil, "program%d:x", i%7)), 0, fmt.Sprint("k", i), 1)
 	}

@@ -1,11 +1,11 @@
-// Package attach knows which connections vouch for which owners of locks (LOCK.ATTACH), and which locks
-// those owners hold, so that they can be told when they lose one.
+// Package attach knows which connections are attached to which owners of locks (LOCK.ATTACH), and which
+// locks those owners hold. So the connections get a message when an owner loses one.
 //
 // It does not know the server, sessions or the data: connections are a type parameter, and a lock is a name,
-// an owner and a token. Whoever changes or sees a key changed leaves a doubt here; at the end of the unit
-// the server takes the doubts out, looks at the data, and says what it found (Hold, Lose). So it does not
-// matter what changed a lock. A reason that the data cannot tell, because a lock that expired and one that
-// was deleted leave the same behind, is noted when it happens (Because); the first one counts.
+// an owner and a token. Code that changes a key, or sees it changed, leaves a doubt here. At the end of the
+// unit the server takes the doubts out, looks at the data, and says what it found (Hold, Lose). So it does
+// not matter what changed a lock. A lock that expired and one that was deleted leave the same data behind.
+// So such a reason is recorded when it happens (Because); the first one counts.
 //
 // To add a reason: a Reason, its word in reasons, and a call of Because.
 package attach
@@ -18,7 +18,7 @@ type Reason uint8
 const (
 	unknown     Reason = iota
 	scripted           // a script that was given the owner's name did it; as Released, unless the lease had ended
-	Released           // the owner did it itself, and is told nothing
+	Released           // the owner did it itself, and gets no message
 	Expired            // the lease ended
 	Forced             // LOCK.FORCE
 	Overwritten        // something else stands at the key
@@ -27,7 +27,7 @@ const (
 
 var reasons = [...]string{Expired: "expired", Forced: "forced", Overwritten: "overwritten", Deleted: "deleted"}
 
-// Owner is an owner of locks for which connections vouch.
+// Owner is an owner of locks that connections are attached to.
 type Owner[S comparable] struct {
 	Name string
 	// By are those connections, in the order in which they came. There is one at least, unless there are
@@ -44,7 +44,7 @@ type Lock[S comparable] struct {
 	Token int64
 
 	why        Reason
-	doubted    bool     // stands in Table.doubts
+	doubted    bool     // it is in Table.doubts
 	beside     *Lock[S] // of another owner at the same key
 	above      *Lock[S] // the lock that has this one beside it
 	prev, next *Lock[S] // of the same owner
@@ -56,21 +56,21 @@ type Doubt struct {
 	Key, Owner string
 }
 
-// Vouches are the owners for which one connection vouches. The zero value is ready.
-type Vouches[S comparable] struct {
+// Attachments are the owners that one connection is attached to. The zero value is ready.
+type Attachments[S comparable] struct {
 	owners   map[string]*Owner[S]
 	prefixes map[string]*prefix[S]
 	bytes    int
 }
 
 // Len returns how many owners and prefixes there are.
-func (v *Vouches[S]) Len() int { return len(v.owners) + len(v.prefixes) }
+func (v *Attachments[S]) Len() int { return len(v.owners) + len(v.prefixes) }
 
-// Has reports whether the connection vouches for an owner.
-func (v *Vouches[S]) Has(owner []byte) bool { return v.owners[string(owner)] != nil }
+// Has reports whether the connection is attached to an owner.
+func (v *Attachments[S]) Has(owner []byte) bool { return v.owners[string(owner)] != nil }
 
 // Names are the owners, in no order.
-func (v *Vouches[S]) Names() (names []string) {
+func (v *Attachments[S]) Names() (names []string) {
 	for name := range v.owners {
 		names = append(names, name)
 	}
@@ -78,12 +78,12 @@ func (v *Vouches[S]) Names() (names []string) {
 }
 
 // Bytes returns about how much memory the connection takes here.
-func (v *Vouches[S]) Bytes() int { return v.bytes }
+func (v *Attachments[S]) Bytes() int { return v.bytes }
 
-// vouchBytes is about what an owner takes beside its name: itself, and its places in two maps.
-const vouchBytes = 160
+// attachmentBytes is about what an owner takes beside its name: itself, and its places in two maps.
+const attachmentBytes = 160
 
-// Table holds all owners for which somebody vouches.
+// Table holds all owners that a connection is attached to.
 type Table[S comparable] struct {
 	owners   map[string]*Owner[S]
 	prefixes prefixes[S]
@@ -104,8 +104,8 @@ func (t *Table[S]) InUse() bool { return t.attached > 0 }
 // Owner returns an owner that the table knows, nil if it does not.
 func (t *Table[S]) Owner(name []byte) *Owner[S] { return t.owners[string(name)] }
 
-// VouchedBesides reports whether another connection than s is attached to an owner.
-func (t *Table[S]) VouchedBesides(s S, owner []byte) (yes bool) {
+// AttachedByOther reports whether another connection than s is attached to an owner.
+func (t *Table[S]) AttachedByOther(s S, owner []byte) (yes bool) {
 	t.Each(owner, func(other S, _ bool) bool {
 		yes = other != s
 		return !yes
@@ -132,8 +132,8 @@ func (t *Table[S]) forget(o *Owner[S]) {
 	}
 }
 
-// Attach makes s, whose vouches v are, vouch for an owner; it does nothing if it does already.
-func (t *Table[S]) Attach(s S, v *Vouches[S], name []byte) {
+// Attach attaches s, with its attachments v, to an owner; it does nothing if s is attached already.
+func (t *Table[S]) Attach(s S, v *Attachments[S], name []byte) {
 	if v.Has(name) {
 		return
 	}
@@ -146,25 +146,25 @@ func (t *Table[S]) Attach(s S, v *Vouches[S], name []byte) {
 		v.owners = make(map[string]*Owner[S])
 	}
 	v.owners[o.Name] = o
-	v.bytes += vouchBytes + len(name)
+	v.bytes += attachmentBytes + len(name)
 	t.attached++
 }
 
 // Detach ends it. If no connection is left that is attached to the owner or to a prefix of it, the locks
 // of the owner are returned.
-func (t *Table[S]) Detach(s S, v *Vouches[S], name string) (left []*Lock[S]) {
+func (t *Table[S]) Detach(s S, v *Attachments[S], name string) (left []*Lock[S]) {
 	o := v.owners[name]
 	if o == nil {
 		return nil
 	}
 	delete(v.owners, name)
-	v.bytes -= vouchBytes + len(name)
+	v.bytes -= attachmentBytes + len(name)
 	t.attached--
 	i := slices.Index(o.By, s)
 	if o.By = slices.Delete(o.By, i, i+1); len(o.By) > 0 {
 		return nil
 	}
-	if !t.Vouched([]byte(name)) {
+	if !t.IsAttached([]byte(name)) {
 		for l := o.first; l != nil; l = l.next {
 			left = append(left, l)
 		}
@@ -199,7 +199,7 @@ func (t *Table[S]) Find(db int, key, owner string) *Lock[S] {
 	return nil
 }
 
-// Hold notes that an owner, for which somebody vouches, holds a lock of which Find knows nothing.
+// Hold records that an owner with an attached connection holds a lock that Find does not know.
 func (t *Table[S]) Hold(o *Owner[S], db int, key string, token int64) {
 	l := &Lock[S]{Owner: o, DB: db, Key: key, Token: token, beside: t.locks[db][key], next: o.first}
 	if l.next != nil {
@@ -218,8 +218,8 @@ func (t *Table[S]) Hold(o *Owner[S], db int, key string, token int64) {
 // Holds says that a lock was found to be held as before: what seemed to be the reason of its end was none.
 func (l *Lock[S]) Holds() { l.why = unknown }
 
-// Lose forgets a lock that is held no more, and returns why it is not: found, unless something else was
-// noted.
+// Lose forgets a lock that is held no more, and returns why it is not: found, unless another reason was
+// recorded.
 func (t *Table[S]) Lose(l *Lock[S], found Reason) Reason {
 	t.drop(l)
 	if o := l.Owner; o.first == nil && len(o.By) == 0 {
@@ -256,7 +256,7 @@ func (t *Table[S]) drop(l *Lock[S]) {
 	}
 }
 
-// Because notes why the locks at a key are about to be held no more, or have just ceased to be.
+// Because records why the locks at a key are about to be held no more, or have just ceased to be.
 func (t *Table[S]) Because(db int, key []byte, why Reason) {
 	for l := t.locks[db][string(key)]; l != nil; l = l.beside {
 		if l.why <= scripted {
@@ -292,7 +292,7 @@ func (t *Table[S]) doubt(l *Lock[S]) {
 	}
 }
 
-// Look leaves a doubt whether an owner holds a lock of which nothing may be known.
+// Look leaves a doubt whether an owner holds a lock that may be unknown here.
 func (t *Table[S]) Look(db int, key, owner []byte) {
 	if t.owners[string(owner)] != nil || t.HasPrefixes() {
 		t.doubts = append(t.doubts, Doubt{db, string(key), string(owner)})

@@ -10,8 +10,8 @@ import (
 
 // client is a connection.
 type client struct {
-	name    string
-	vouches Vouches[*client]
+	name        string
+	attachments Attachments[*client]
 }
 
 // world is a table with what the server would know beside it.
@@ -28,18 +28,18 @@ func open(t *testing.T) *world {
 
 func (w *world) attach(c *client, owners ...string) {
 	for _, owner := range owners {
-		w.Attach(c, &c.vouches, []byte(owner))
+		w.Attach(c, &c.attachments, []byte(owner))
 	}
 }
 
 func (w *world) detach(c *client, owner string) (left []string) {
-	for _, l := range w.Detach(c, &c.vouches, owner) {
+	for _, l := range w.Detach(c, &c.attachments, owner) {
 		left = append(left, l.Key)
 	}
 	return left
 }
 
-// hold notes a lock.
+// hold records a lock.
 func (w *world) hold(owner string, db int, key string, token int64) *Lock[*client] {
 	w.Hold(w.Owner([]byte(owner)), db, key, token)
 	l := w.Find(db, key, owner)
@@ -63,33 +63,33 @@ func by(o *Owner[*client]) (names []string) {
 	return names
 }
 
-func nobody(string) bool { return false }
+func never(string) bool { return false }
 
 func only(owner string) func(string) bool { return func(o string) bool { return o == owner } }
 
-func TestVouching(t *testing.T) {
+func TestAttaching(t *testing.T) {
 	w := open(t)
 	a, b := &client{name: "a"}, &client{name: "b"}
 	require.False(t, w.InUse())
 	require.Nil(t, w.Owner([]byte("ann")))
-	require.False(t, w.VouchedBesides(a, []byte("ann")), "nobody does")
+	require.False(t, w.AttachedByOther(a, []byte("ann")), "no other is")
 
 	w.attach(a, "ann", "ben", "ann")
 	require.True(t, w.InUse())
 	require.Equal(t, []string{"a"}, by(w.Owner([]byte("ann"))), "twice is once")
-	require.False(t, w.VouchedBesides(a, []byte("ann")))
-	require.True(t, w.VouchedBesides(b, []byte("ann")))
-	require.ElementsMatch(t, []string{"ann", "ben"}, a.vouches.Names())
-	require.Equal(t, 2, a.vouches.Len())
-	require.Equal(t, 2*vouchBytes+len("annben"), a.vouches.Bytes())
-	require.True(t, a.vouches.Has([]byte("ben")))
-	require.False(t, b.vouches.Has([]byte("ben")))
+	require.False(t, w.AttachedByOther(a, []byte("ann")))
+	require.True(t, w.AttachedByOther(b, []byte("ann")))
+	require.ElementsMatch(t, []string{"ann", "ben"}, a.attachments.Names())
+	require.Equal(t, 2, a.attachments.Len())
+	require.Equal(t, 2*attachmentBytes+len("annben"), a.attachments.Bytes())
+	require.True(t, a.attachments.Has([]byte("ben")))
+	require.False(t, b.attachments.Has([]byte("ben")))
 
 	w.attach(b, "ann")
 	require.Equal(t, []string{"a", "b"}, by(w.Owner([]byte("ann"))), "in the order in which they came")
-	require.True(t, w.VouchedBesides(a, []byte("ann")))
+	require.True(t, w.AttachedByOther(a, []byte("ann")))
 
-	require.Empty(t, w.detach(b, "ben"), "b did not vouch for him")
+	require.Empty(t, w.detach(b, "ben"), "b was not attached to him")
 	require.Equal(t, []string{"a"}, by(w.Owner([]byte("ben"))))
 	w.detach(a, "ann")
 	require.Equal(t, []string{"b"}, by(w.Owner([]byte("ann"))))
@@ -97,14 +97,14 @@ func TestVouching(t *testing.T) {
 	w.detach(b, "ann")
 	require.False(t, w.InUse())
 	for _, c := range []*client{a, b} {
-		require.Zero(t, c.vouches.Len())
-		require.Zero(t, c.vouches.Bytes())
-		require.Empty(t, c.vouches.Names())
+		require.Zero(t, c.attachments.Len())
+		require.Zero(t, c.attachments.Bytes())
+		require.Empty(t, c.attachments.Names())
 	}
 }
 
-// The locks of an owner are known until the last one goes who vouches for him, also at keys that others hold.
-func TestTheLastOneWhoVouchesForgetsTheLocks(t *testing.T) {
+// The locks of an owner are known until the last attached connection goes, also at keys that others hold.
+func TestTheLastDetachForgetsTheLocks(t *testing.T) {
 	w := open(t)
 	a, b := &client{name: "a"}, &client{name: "b"}
 	w.attach(a, "ann", "ben")
@@ -113,7 +113,7 @@ func TestTheLastOneWhoVouchesForgetsTheLocks(t *testing.T) {
 		w.hold("ann", i, key, int64(i))
 	}
 	w.hold("ben", 1, "y", 10)
-	require.Empty(t, w.detach(a, "ann"), "b vouches for her, too")
+	require.Empty(t, w.detach(a, "ann"), "b is attached to her, too")
 	require.NotNil(t, w.Find(1, "y", "ann"))
 	require.ElementsMatch(t, []string{"x", "y", "z"}, w.detach(b, "ann"))
 	for i, key := range []string{"x", "y", "z"} {
@@ -153,7 +153,7 @@ func TestHoldersAtOneKey(t *testing.T) {
 	}
 }
 
-// A reason that was noted counts, the first of several; what only seemed to be the end is forgotten.
+// A reason that was recorded counts, the first of several; what only seemed to be the end is forgotten.
 func TestReasons(t *testing.T) {
 	key := []byte("k")
 	for _, tt := range []struct {
@@ -161,8 +161,8 @@ func TestReasons(t *testing.T) {
 		change func(w *world)
 		want   Reason
 	}{
-		{"as it was found", func(w *world) { w.Changed(0, key, nobody) }, Deleted},
-		{"as it was noted", func(w *world) { w.Because(0, key, Forced) }, Forced},
+		{"as it was found", func(w *world) { w.Changed(0, key, never) }, Deleted},
+		{"as it was recorded", func(w *world) { w.Because(0, key, Forced) }, Forced},
 		{"the first counts", func(w *world) { w.Because(0, key, Expired); w.Because(0, key, Forced) }, Expired},
 		{"at another key", func(w *world) { w.Because(0, []byte("l"), Forced) }, Deleted},
 		{"in another database", func(w *world) { w.Because(1, key, Forced) }, Deleted},
@@ -189,7 +189,7 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// A lock is doubted once until somebody has looked, and again after that.
+// A lock is doubted once until it was looked at, and again after that.
 func TestDoubts(t *testing.T) {
 	w := open(t)
 	w.attach(&client{}, "ann", "ben")
@@ -198,14 +198,14 @@ func TestDoubts(t *testing.T) {
 	w.hold("ben", 2, "l", 3)
 	require.Empty(t, w.doubts())
 
-	w.Changed(0, []byte("k"), nobody)
-	w.Changed(0, []byte("k"), nobody)
-	w.Changed(0, []byte("nothing"), nobody)
-	w.Changed(1, []byte("k"), nobody)
+	w.Changed(0, []byte("k"), never)
+	w.Changed(0, []byte("k"), never)
+	w.Changed(0, []byte("nothing"), never)
+	w.Changed(1, []byte("k"), never)
 	both := []Doubt{{0, "k", "ben"}, {0, "k", "ann"}}
 	require.ElementsMatch(t, both, w.doubts())
-	require.Empty(t, w.doubts(), "somebody has looked")
-	w.Changed(0, []byte("k"), nobody)
+	require.Empty(t, w.doubts(), "it was looked at")
+	w.Changed(0, []byte("k"), never)
 	require.ElementsMatch(t, both, w.doubts(), "and may doubt again")
 
 	w.DatabaseChanged(0)
@@ -215,7 +215,7 @@ func TestDoubts(t *testing.T) {
 
 	w.Look(1, []byte("new"), []byte("ann"))
 	w.Look(1, []byte("new"), []byte("somebody"))
-	require.Equal(t, []Doubt{{1, "new", "ann"}}, w.doubts(), "nobody vouches for the other")
+	require.Equal(t, []Doubt{{1, "new", "ann"}}, w.doubts(), "no connection is attached to the other")
 
 	w.Moved(0, []byte("k"), 1, []byte("there"))
 	w.Moved(0, []byte("nothing"), 1, []byte("there"))
@@ -225,13 +225,13 @@ func TestDoubts(t *testing.T) {
 	require.ElementsMatch(t, []Doubt{{2, "k", "ann"}, {2, "k", "ben"}, {0, "l", "ben"}}, w.doubts())
 }
 
-// When nobody vouches for anybody any more, there is nothing to be looked at.
+// When no connection is attached to any owner, there is nothing to be looked at.
 func TestTheLastOneTakesTheDoubtsAlong(t *testing.T) {
 	w, a, b := open(t), &client{}, &client{}
 	w.attach(a, "ann")
 	w.attach(b, "ben")
 	w.hold("ann", 0, "k", 1)
-	w.Changed(0, []byte("k"), nobody)
+	w.Changed(0, []byte("k"), never)
 	w.detach(a, "ann")
 	require.Equal(t, 1, w.Doubts(), "ben's are looked at with them")
 	w.detach(b, "ben")

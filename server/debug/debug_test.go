@@ -187,7 +187,7 @@ func TestWordsOfDebug(t *testing.T) {
 	says(t, c, "DEBUG HELP", "*")
 }
 
-func TestStrangersDoNotDebug(t *testing.T) {
+func TestDebugIsRefusedByDefault(t *testing.T) {
 	c := open(t, nil)
 	says(t, c, "DEBUG DIGEST", "-ERR DEBUG command not allowed.")
 }

@@ -9,8 +9,8 @@ import (
 	"lockserver/internal/resp"
 )
 
-// Host is what DEBUG needs of the server.
-type Host interface {
+// Target is what DEBUG needs of the server.
+type Target interface {
 	// Allowed reports whether enable-debug-command lets the client debug.
 	Allowed() bool
 	// SetActiveExpiry says whether keys go by themselves when their time has come.
@@ -59,7 +59,7 @@ type Reload struct {
 type call struct {
 	*commands.Ctx
 	args [][]byte
-	host Host
+	host Target
 }
 
 // subcommand is one of DEBUG's. They are not subcommands as commands.Row knows them: those of Redis have no
@@ -72,7 +72,7 @@ type subcommand struct {
 }
 
 // Rows are the commands of this package. hostOf finds the server that runs one, for the client that sent it.
-func Rows(hostOf func(c *commands.Ctx) Host) []commands.Row {
+func Rows(hostOf func(c *commands.Ctx) Target) []commands.Row {
 	all := subcommands()
 	return []commands.Row{{
 		Name: "debug", Group: commands.Server, Since: "1.0.0", MinArgs: 2, SysCmd: true,

@@ -30,15 +30,15 @@ func switches() []subcommand {
 		{"dict-resizing", 1, 1, accepted, inside("DICT-RESIZING <0|1>")},
 		{"drop-cluster-packet-filter", 1, 1, acceptedNumber, inside("DROP-CLUSTER-PACKET-FILTER <type>")},
 		{"leak", 1, 1, accepted, inside("LEAK <string>")},
-		{"pause-cron", 1, 1, with(Host.PauseCron), []string{"PAUSE-CRON <0|1>", "Leaves undone what is done once a second: save points, idle clients."}},
+		{"pause-cron", 1, 1, with(Target.PauseCron), []string{"PAUSE-CRON <0|1>", "Leaves undone what is done once a second: save points, idle clients."}},
 		{"quicklist-packed-threshold", 1, 1, threshold, inside("QUICKLIST-PACKED-THRESHOLD <size>")},
 		{"replicate", 1, 1 << 30, accepted, inside("REPLICATE <string>")},
 		{"replybuffer", 2, 2, replyBuffer, inside("REPLYBUFFER <PEAK-RESET-TIME|RESIZING> <value>")},
-		{"set-active-expire", 1, 1, with(Host.SetActiveExpiry), []string{"SET-ACTIVE-EXPIRE <0|1>",
+		{"set-active-expire", 1, 1, with(Target.SetActiveExpiry), []string{"SET-ACTIVE-EXPIRE <0|1>",
 			"Says whether keys go by themselves when their time has come."}},
-		{"set-disable-deny-scripts", 1, 1, with(Host.LetScriptsDebug), []string{"SET-DISABLE-DENY-SCRIPTS <0|1>",
+		{"set-disable-deny-scripts", 1, 1, with(Target.LetScriptsDebug), []string{"SET-DISABLE-DENY-SCRIPTS <0|1>",
 			"Lets scripts call DEBUG PROTOCOL and SLEEP."}},
-		{"set-skip-checksum-validation", 1, 1, with(Host.TrustChecksums), []string{"SET-SKIP-CHECKSUM-VALIDATION <0|1>",
+		{"set-skip-checksum-validation", 1, 1, with(Target.TrustChecksums), []string{"SET-SKIP-CHECKSUM-VALIDATION <0|1>",
 			"Takes snapshots and payloads whatever their checksum says."}},
 		{"structsize", 0, 0, structSize, inside("STRUCTSIZE")},
 	}
@@ -50,7 +50,7 @@ func inside(call string) []string {
 }
 
 // with is a subcommand that turns something on with any number but 0.
-func with(turn func(h Host, on bool)) func(*call) error {
+func with(turn func(h Target, on bool)) func(*call) error {
 	return func(c *call) error {
 		turn(c.host, number(c.args[0]) != 0)
 		c.Out.OK()

@@ -2,8 +2,8 @@
 // another server restore it.
 //
 // It owns these commands, and the connections of MIGRATE. Package persistence owns the format of a payload,
-// and the store what happens to a key. All that it may know of the server is Host: how payloads are made and
-// read, and how a client waits for a MIGRATE.
+// and the store what happens to a key. All that it may know of the server is Transfer: how payloads are made
+// and read, and how a client waits for a MIGRATE.
 //
 // To add an option: a word in the row of RESTORE, and a field of restoreCall; for MIGRATE a field of
 // Migration.
@@ -22,8 +22,8 @@ import (
 	"lockserver/store"
 )
 
-// Host is what these commands ask of the server.
-type Host interface {
+// Transfer is what these commands ask of the server.
+type Transfer interface {
 	// Compresses reports whether payloads are compressed (rdbcompression).
 	Compresses() bool
 	// TrustsChecksums reports whether a payload is taken whatever its checksum says.
@@ -38,8 +38,8 @@ type Host interface {
 }
 
 // Rows are the commands of this package. hostOf finds the server that runs one.
-func Rows(hostOf func(c *commands.Ctx) Host) []commands.Row {
-	with := func(run func(c *commands.Ctx, host Host) error) func(*commands.Ctx) error {
+func Rows(hostOf func(c *commands.Ctx) Transfer) []commands.Row {
+	with := func(run func(c *commands.Ctx, host Transfer) error) func(*commands.Ctx) error {
 		return func(c *commands.Ctx) error { return run(c, hostOf(c)) }
 	}
 	return []commands.Row{
@@ -73,7 +73,7 @@ func restoreRow(name, since, summary string, run func(*commands.Ctx) error) comm
 			commands.Opt(commands.Int("frequency").After("FREQ").From("5.0.0"))}}
 }
 
-func dump(c *commands.Ctx, host Host) error {
+func dump(c *commands.Ctx, host Transfer) error {
 	r := c.DB.Find(c.Args().Key())
 	if !r.OK() {
 		c.Out.Null()
@@ -152,7 +152,7 @@ func (r *restoreCall) idle(nowS int64) int64 {
 }
 
 // restore decodes the payload to its end before it changes anything.
-func restore(c *commands.Ctx, host Host) error {
+func restore(c *commands.Ctx, host Transfer) error {
 	var r restoreCall
 	a := c.Args()
 	r.read(a)

@@ -165,7 +165,7 @@ options:
 }
 
 // pack makes the commands that the target is sent. Keys that are not there are left out.
-func (m *Migration) pack(c *commands.Ctx, host Host) {
+func (m *Migration) pack(c *commands.Ctx, host Transfer) {
 	name, present := "RESTORE", m.Keys[:0]
 	if host.InCluster() {
 		name = "RESTORE-ASKING"
@@ -193,7 +193,7 @@ func (m *Migration) pack(c *commands.Ctx, host Host) {
 }
 
 // migrate reads the keys when it is called. The target is asked without the lock, if the client can wait.
-func migrate(c *commands.Ctx, host Host) error {
+func migrate(c *commands.Ctx, host Transfer) error {
 	m := new(Migration)
 	if err := m.read(c.Argv); err != nil {
 		return err

@@ -7,8 +7,8 @@
 // their writer. Output that waits for a position is kept by the gate (server/gate).
 //
 // It must not know sessions, commands' rows, transports, nor how a unit is executed. Of the server it sees
-// [Host], and of a client the [Mark] that the client carries. All methods are called under the lock that the
-// host executes under, unless their documentation says otherwise.
+// [Executor], and of a client the [Mark] that the client carries. All methods are called under the lock that
+// the host executes under, unless their documentation says otherwise.
 //
 // To keep something else, write it in a snapshot's AUX field and in a base of commands, as the limit of the
 // tokens is. A separate file is only for what must be on disk ahead of use, as that limit must. A directive

@@ -7,8 +7,8 @@ import (
 	"lockserver/store"
 )
 
-// Host is what the server does for what it keeps.
-type Host interface {
+// Executor is what the server does for what it keeps.
+type Executor interface {
 	// Do runs f as a unit of its own, when no other runs. It is called without the lock.
 	Do(f func())
 	// Background runs f beside everything else, without the lock. The server does not end before f has.

@@ -157,7 +157,7 @@ func (h *testHost) info() (i Info) {
 // NowUS implements clock.Clock.
 func (h *testHost) NowUS() int64 { return atUS }
 
-// Do implements Host.
+// Do implements Executor.
 func (h *testHost) Do(f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -165,10 +165,10 @@ func (h *testHost) Do(f func()) {
 	h.HandOn()
 }
 
-// Background implements Host.
+// Background implements Executor.
 func (h *testHost) Background(f func()) { h.background.Go(f) }
 
-// HandOn implements Host.
+// HandOn implements Executor.
 func (h *testHost) HandOn() {
 	if unit := h.store.TakeEffects(); unit != nil && h.storage.Records() {
 		h.storage.Append(unit)
@@ -178,7 +178,7 @@ func (h *testHost) HandOn() {
 // errEnds is what Rest returns when the server is to end.
 var errEnds = errors.New("it ends")
 
-// Rest implements Host.
+// Rest implements Executor.
 func (h *testHost) Rest(time.Duration) error {
 	if h.ends {
 		return errEnds
@@ -186,13 +186,13 @@ func (h *testHost) Rest(time.Duration) error {
 	return nil
 }
 
-// Synced implements Host.
+// Synced implements Executor.
 func (h *testHost) Synced() {}
 
-// LogClosed implements Host.
+// LogClosed implements Executor.
 func (h *testHost) LogClosed() { h.closed++ }
 
-// NewReplayer implements Host.
+// NewReplayer implements Executor.
 func (h *testHost) NewReplayer() Replayer { return h }
 
 // Begin implements Replayer.
@@ -206,22 +206,22 @@ func (h *testHost) Command(argv [][]byte) error {
 	return nil
 }
 
-// Libraries implements Host.
+// Libraries implements Executor.
 func (h *testHost) Libraries() [][]byte { return nil }
 
-// LoadLibraries implements Host.
+// LoadLibraries implements Executor.
 func (h *testHost) LoadLibraries([][]byte, bool) error { return nil }
 
-// ReplaceLibraries implements Host.
+// ReplaceLibraries implements Executor.
 func (h *testHost) ReplaceLibraries([][]byte) error { return nil }
 
-// AwaitIdle implements Host.
+// AwaitIdle implements Executor.
 func (h *testHost) AwaitIdle() {}
 
-// DropLibraries implements Host.
+// DropLibraries implements Executor.
 func (h *testHost) DropLibraries() {}
 
-// Wait implements Host.
+// Wait implements Executor.
 func (h *testHost) Wait(f func()) error {
 	h.mu.Unlock()
 	defer h.mu.Lock()
@@ -229,5 +229,5 @@ func (h *testHost) Wait(f func()) error {
 	return nil
 }
 
-// Placed implements Host.
+// Placed implements Executor.
 func (h *testHost) Placed(persistence.History, []store.Effect) {}

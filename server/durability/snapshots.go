@@ -111,12 +111,12 @@ func (s *Storage) endSave(snap *store.Snapshot, bytes int64, err error) {
 		s.logger.Error("Background saving error", "file", s.snapshotPath(), "cause", err)
 		return
 	}
-	s.noteSave(sn.startedDirty, bytes)
+	s.recordSave(sn.startedDirty, bytes)
 	s.logger.Info("Background saving terminated with success")
 }
 
-// noteSave records that a snapshot is on disk, with dirty of the changes.
-func (s *Storage) noteSave(dirty, bytes int64) {
+// recordSave records that a snapshot is on disk, with dirty of the changes.
+func (s *Storage) recordSave(dirty, bytes int64) {
 	sn := &s.snapshots
 	sn.lastErr = nil
 	sn.dirtyAtSave = dirty
@@ -144,7 +144,7 @@ func (s *Storage) saveNow() error {
 		s.logger.Error("Write error while saving DB to the disk", "file", s.snapshotPath(), "cause", err)
 		return err
 	}
-	s.noteSave(s.store.Dirty(), bytes)
+	s.recordSave(s.store.Dirty(), bytes)
 	return nil
 }
 

@@ -17,7 +17,7 @@ import (
 
 // Options say what a Storage works on.
 type Options struct {
-	Host   Host
+	Host   Executor
 	Store  *store.Store
 	Gate   *gate.Gate     // to which the log's positions belong
 	Config *config.Config // the directives; Dir is absolute
@@ -48,7 +48,7 @@ type Storage struct {
 	loading *loading // nil: the data is there
 
 	opts   Options
-	host   Host
+	host   Executor
 	store  *store.Store
 	gate   *gate.Gate
 	config *config.Config // the directives in force

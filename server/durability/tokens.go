@@ -221,10 +221,10 @@ func (s *Storage) ForgetTokens() {
 	}
 }
 
-// NotePlace writes the data's place in a replication history to the log.
-func (s *Storage) NotePlace(at persistence.History) {
+// RecordPlace writes the data's place in a replication history to the log.
+func (s *Storage) RecordPlace(at persistence.History) {
 	if s.log != nil {
-		s.log.log.NoteHistory(aof.HistoryPlace(at))
+		s.log.log.RecordHistory(aof.HistoryPlace(at))
 	}
 }
 

@@ -110,7 +110,7 @@ func memoryDoctor(u *Usage, c *commands.Ctx) error {
 	case u.Full:
 		text = fmt.Sprintf("%d bytes are used, more than maxmemory allows (%d); clients take %d of them.\n", used, u.MaxBytes, u.Clients)
 	case heap-used > used+notableGarbage:
-		text = fmt.Sprintf("The heap holds %d bytes, of which %d are counted as used: the rest is garbage, or what a snapshot keeps.\n", heap, used)
+		text = fmt.Sprintf("The heap holds %d bytes; %d of them are counted as used: the rest is garbage, or what a snapshot keeps.\n", heap, used)
 	}
 	c.Out.Verbatim("txt", text)
 	return nil

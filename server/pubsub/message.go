@@ -13,7 +13,7 @@ type Message struct {
 // words are how messages begin.
 var words = [Kinds]string{Channel: "message", Pattern: "pmessage", Shard: "smessage"}
 
-// In returns the bytes for a version of the protocol, which many share: nobody may write to them.
+// In returns the bytes for a version of the protocol, which many share: do not write to them.
 func (m *Message) In(proto int) []byte {
 	i := 0
 	if proto >= 3 {

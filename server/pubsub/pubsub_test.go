@@ -108,7 +108,7 @@ func TestMessage(t *testing.T) {
 	}
 }
 
-// What nobody listens to costs a look-up.
+// A channel without subscribers costs a look-up.
 func TestLookUpAllocations(t *testing.T) {
 	var r Registry[*listener]
 	l := &listener{}
@@ -116,12 +116,12 @@ func TestLookUpAllocations(t *testing.T) {
 	name := []byte("nobody's")
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		if r.Audience(Channel, name) != nil || len(r.Patterns()) > 0 {
-			t.Fatal("somebody listens")
+			t.Fatal("there is a subscriber")
 		}
 	}))
 }
 
-// TestBytes: what is counted is not far from what the heap grows by, and nothing when nobody listens.
+// TestBytes: what is counted is not far from what the heap grows by, and nothing without subscribers.
 func TestBytes(t *testing.T) {
 	before := testkit.Heap()
 	var p Registry[*listener]

@@ -1,10 +1,11 @@
 // Package pubsub knows who listens to which channels, patterns and sharded channels, and what a message looks
 // like on the wire.
 //
-// It owns the audience of each name, the subscriptions of each subscriber in the order in which it made them,
-// and the bytes of a message, which are made once and shared by all who get it. It must not know what a
-// subscriber is (Registry is generic, so that no call goes through an interface while a message is spread),
-// how it is sent something, or how a pattern matches. Nothing here locks; its owner does.
+// It owns the audience of each name, and the subscriptions of each subscriber in the order in which it made
+// them. It also owns the bytes of a message, which are made once and shared by all subscribers that get it.
+// It must not know what a subscriber is, how it is sent something, or how a pattern matches. Registry is
+// generic, so that no call goes through an interface while a message is spread. Nothing here locks; its owner
+// does.
 //
 // To add a kind of name that can be subscribed to: a Kind, and the word of its messages.
 package pubsub
@@ -87,7 +88,7 @@ func (s *Subscriptions[S]) First(kind Kind) (name string, ok bool) {
 	return "", false
 }
 
-// Audience returns who listens to a name, nil if nobody does.
+// Audience returns the subscribers of a name, nil if there are none.
 func (r *Registry[S]) Audience(kind Kind, name []byte) *Audience[S] {
 	return r.byName[kind][string(name)]
 }
@@ -119,7 +120,7 @@ func (r *Registry[S]) Bytes() int { return r.bytes }
 // Bytes returns about how much memory one subscriber's subscriptions take, without the names.
 func (s *Subscriptions[S]) Bytes() int { return subscriptionBytes * (s.Count() + s.Len(Shard)) }
 
-// Subscribe makes who listen, whose subscriptions are subs; it does nothing if it does already.
+// Subscribe makes who listen; subs are its subscriptions. It does nothing if who listens already.
 func (r *Registry[S]) Subscribe(who S, subs *Subscriptions[S], kind Kind, name []byte) {
 	own := &subs[kind]
 	if own.byName[string(name)] != nil {

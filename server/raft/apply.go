@@ -10,19 +10,19 @@ import (
 	"lockserver/server/replication"
 )
 
-// machine is the member as an engine sees it that was opened once.
-type machine struct {
+// openedMember is the member as an engine sees it that was opened once.
+type openedMember struct {
 	member *Member
 	run    int
 }
 
-var _ Machine = machine{}
+var _ Machine = openedMember{}
 
 // errVoid is returned for an entry that does not go on where the log has come to.
 var errVoid = errors.New("the entry does not go on where the history has come to")
 
 // Apply implements Machine.
-func (a machine) Apply(index uint64, b []byte, again bool) (err error) {
+func (a openedMember) Apply(index uint64, b []byte, again bool) (err error) {
 	m := a.member
 	e, bad := parseEntry(b)
 	var in *replication.Input
@@ -71,7 +71,7 @@ func (a machine) Apply(index uint64, b []byte, again bool) (err error) {
 
 // follow applies what the leader has done. If the entry is applied again, its messages are left out: they
 // have been published.
-func (a machine) follow(e *entry, in *replication.Input, again bool) error {
+func (a openedMember) follow(e *entry, in *replication.Input, again bool) error {
 	m := a.member
 	err := in.Take(e.bytes)
 	for some := in.Next(); len(some) > 0 && err == nil; some = in.Next() {
@@ -118,7 +118,7 @@ func (m *Member) applyUnit(u *replication.Unit, again bool) error {
 var errNotNow = errors.New("something is under way")
 
 // Cut implements Machine.
-func (a machine) Cut() (cut Cut, err error) {
+func (a openedMember) Cut() (cut Cut, err error) {
 	m := a.member
 	m.host.Slice(func() {
 		switch {
@@ -151,7 +151,7 @@ func (a machine) Cut() (cut Cut, err error) {
 // headedCut is a cut with what a snapshot has before it.
 type headedCut struct {
 	Cut
-	host           Host
+	host           MemberServer
 	clockMS, token int64
 }
 
@@ -167,7 +167,7 @@ func (c *headedCut) Write(w io.Writer) error {
 func (c *headedCut) Release() { c.host.Locked(c.Cut.Release) }
 
 // Restore implements Machine.
-func (a machine) Restore(r io.Reader) error {
+func (a openedMember) Restore(r io.Reader) error {
 	m := a.member
 	from := bufio.NewReader(r)
 	clockMS, token, err := readHead(from)
@@ -192,7 +192,7 @@ func (a machine) Restore(r io.Reader) error {
 	}
 	at, err := m.host.Replace(from)
 	if err == nil && at.ID == "" {
-		err = errors.New("a snapshot of the group does not say where it stands in the history")
+		err = errors.New("a snapshot of the group has no position in the history")
 	}
 	m.host.Slice(func() {
 		switch {
@@ -212,7 +212,7 @@ func (a machine) Restore(r io.Reader) error {
 }
 
 // Anew implements Machine.
-func (a machine) Anew() {
+func (a openedMember) Anew() {
 	m := a.member
 	m.host.Slice(func() {
 		if m.run != a.run || m.state == stopped {
@@ -227,10 +227,10 @@ func (a machine) Anew() {
 }
 
 // Changed implements Machine.
-func (a machine) Changed() { a.member.changed() }
+func (a openedMember) Changed() { a.member.changed() }
 
 // Leads implements Machine.
-func (a machine) Leads(on bool) {
+func (a openedMember) Leads(on bool) {
 	m := a.member
 	if on {
 		m.lead(a.run)

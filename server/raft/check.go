@@ -156,7 +156,7 @@ func (m *Member) beginMarked() (f flight, entries [][]byte) {
 }
 
 // meetMark is given a mark of the log. Under the host's lock.
-func (a machine) meetMark(index uint64, at place, again bool) {
+func (a openedMember) meetMark(index uint64, at place, again bool) {
 	m := a.member
 	switch {
 	case again, at != m.applied: // the others have digested theirs long ago; or the mark is void
@@ -212,7 +212,7 @@ func (e otherDataError) Error() string {
 }
 
 // Judge implements Machine.
-func (a machine) Judge(v Verdict) {
+func (a openedMember) Judge(v Verdict) {
 	m := a.member
 	resumes := false
 	m.host.Slice(func() {

@@ -4,8 +4,8 @@
 // It owns what a member is: its role, and what happens to its data when that changes. It also owns the
 // contents of log entries and snapshots, what a reply has to wait for, and the command RAFT. It must not know
 // how members agree on a log: an [Engine] does that (package engine has the one that programs use). Nor may
-// it know sessions, or how a command is executed: the [Host] does that. The package imports nothing from
-// outside of the project, so that a program that embeds a server does not get what an engine needs.
+// it know sessions, or how a command is executed: the [MemberServer] does that. The package imports nothing
+// from outside of the project, so that a program that embeds a server does not get what an engine needs.
 //
 // The leader executes, and the group remembers. A unit runs on the leader at once, and its effects are added
 // to a sequence of bytes. A round (propose.go) makes entries of what has gathered. When these are committed,

@@ -10,9 +10,9 @@ import (
 	"lockserver/store"
 )
 
-// Host is the server that has the data. The methods listed after Slice are called under its lock, unless
-// their comments say otherwise.
-type Host interface {
+// MemberServer is the server that has the data. The methods listed after Slice are called under its lock,
+// unless their comments say otherwise.
+type MemberServer interface {
 	// Locked runs f under the lock, perhaps in the middle of a unit.
 	Locked(f func())
 	// Slice runs f under the lock when no unit runs, and lets others have it when it is over. f may end units

@@ -37,7 +37,7 @@ type Options struct {
 // Member is a server that is one of a group. Make it with New. Its methods are called under the host's lock,
 // unless their comments say otherwise.
 type Member struct {
-	host    Host
+	host    MemberServer
 	engine  Engine
 	options Options
 
@@ -104,7 +104,7 @@ func New(engine Engine, o Options) *Member {
 }
 
 // SetHost sets the server that is the member: before anything else.
-func (m *Member) SetHost(host Host) { m.host = host }
+func (m *Member) SetHost(host MemberServer) { m.host = host }
 
 // Start begins to take part. It is called without the lock, when the server's data is empty.
 func (m *Member) Start() error {
@@ -132,7 +132,7 @@ func (m *Member) open() error {
 		run = m.run
 		m.applied, m.input, m.db, m.logBytes = place{}, nil, 0, 0
 	})
-	if err := m.engine.Open(machine{m, run}); err != nil {
+	if err := m.engine.Open(openedMember{m, run}); err != nil {
 		return err
 	}
 	if m.ending() { // Close may have found nothing open yet

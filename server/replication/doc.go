@@ -6,9 +6,9 @@
 // sent, byte for byte, so that all replicas in a tree are at places of one history.
 //
 // It must not know sessions, transports, the log, nor how a command is executed. Of the server it sees
-// [Host], of a client [Client], and of a replica's connection [Peer] and [Carrier]. All methods of [Node] are
-// called under the lock that the host executes under, unless their documentation says otherwise. Bytes are
-// sent to a replica without the lock ([Replica.Send]).
+// [NodeServer], of a client [Client], and of a replica's connection [Peer] and [Carrier]. All methods of
+// [Node] are called under the lock that the host executes under, unless their documentation says otherwise.
+// Bytes are sent to a replica without the lock ([Replica.Send]).
 //
 // The files:
 //   - node.go has the history, stream.go its bytes, input.go the meaning of these bytes.

@@ -350,14 +350,14 @@ func (e *exactly) Read(b []byte) (int, error) {
 
 // until reads the bytes before a mark. Nothing comes behind the mark before we have answered.
 type until struct {
-	from io.Reader
-	mark string
-	room []byte
-	buf  []byte // what was read and not handed on: its last bytes may be the mark
+	from    io.Reader
+	mark    string
+	readBuf []byte
+	buf     []byte // what was read and not handed on: its last bytes may be the mark
 }
 
 func newUntil(from io.Reader, mark string) *until {
-	return &until{from: from, mark: mark, room: make([]byte, readBytes)}
+	return &until{from: from, mark: mark, readBuf: make([]byte, readBytes)}
 }
 
 // Read implements io.Reader.
@@ -366,8 +366,8 @@ func (u *until) Read(b []byte) (int, error) {
 		if string(u.buf) == u.mark {
 			return 0, io.EOF
 		}
-		n, err := u.from.Read(u.room)
-		u.buf = append(u.buf, u.room[:n]...)
+		n, err := u.from.Read(u.readBuf)
+		u.buf = append(u.buf, u.readBuf[:n]...)
 		switch {
 		case n > 0: // an error comes again
 		case errors.Is(err, io.EOF):

@@ -11,8 +11,8 @@ import (
 	"lockserver/store"
 )
 
-// Host is the server that has the data.
-type Host interface {
+// NodeServer is the server that has the data.
+type NodeServer interface {
 	// Do runs f as a unit of its own, when no other runs. It is called without the lock.
 	Do(f func())
 	// Background runs f beside everything else, without the lock. The server does not end before f has;

@@ -23,7 +23,7 @@ type fakeHost struct {
 	passed  time.Duration // of its clock
 }
 
-var _ Host = (*fakeHost)(nil)
+var _ NodeServer = (*fakeHost)(nil)
 
 func (h *fakeHost) Background(func())                {}
 func (h *fakeHost) Ending() <-chan struct{}          { return nil }
@@ -45,12 +45,12 @@ func (h *fakeHost) HoldWrites(bool)                  {}
 func (h *fakeHost) Followed(bool)                    {}
 func (h *fakeHost) Replace(Replacement) (int, error) { return 0, nil }
 
-// Scratch implements Host.
+// Scratch implements NodeServer.
 func (h *fakeHost) Scratch() (disk.FS, string, bool) {
 	return disk.OS{}, filepath.Join(os.TempDir(), h.NewID()), false
 }
 
-// Do implements Host.
+// Do implements NodeServer.
 func (h *fakeHost) Do(f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -66,7 +66,7 @@ func (h *fakeHost) Config() *config.Config {
 
 func (h *fakeHost) Snapshot(Place, bool, bool) Snapshot { return nil }
 
-// Dial implements Host: the other server never answers.
+// Dial implements NodeServer: the other server never answers.
 func (h *fakeHost) Dial(ctx context.Context, _ string, _ int) (net.Conn, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()

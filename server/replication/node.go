@@ -11,7 +11,7 @@ import (
 
 // Node is one server among those that have the same data. Init makes it ready.
 type Node struct {
-	host Host
+	host NodeServer
 	// id names the history. Up to secondOffset it is also that of id2: the history that this server followed
 	// before it became a master. noID: there was none.
 	id, id2       string
@@ -51,7 +51,7 @@ var noID = strings.Repeat("0", 40)
 
 // Init makes a Node ready: a master without replicas. acked is called under the lock when a replica has
 // acknowledged more than before.
-func (n *Node) Init(host Host, acked func()) {
+func (n *Node) Init(host NodeServer, acked func()) {
 	n.host, n.acked = host, acked
 	n.id, n.id2, n.secondOffset = host.NewID(), noID, -1
 }

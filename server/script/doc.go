@@ -8,7 +8,7 @@
 // together. Only one runs at a time. One Lua state is for scripts: nothing that a script leaves behind in it
 // can be seen by the next one. The other is for functions: libraries live in it, with their state.
 //
-// The package must not know the executor of commands, sessions, connections, or files. The interface [Host]
+// The package must not know the executor of commands, sessions, connections, or files. The interface [Caller]
 // has all that it needs: it runs the commands that a script calls, and lets others in while a script is busy.
 // Everything here is called under the lock that the host executes under, except [Engine.Stop].
 //

@@ -12,7 +12,7 @@ import (
 
 // Engine is everything about scripts and functions of one server.
 type Engine struct {
-	host          Host
+	host          Caller
 	log           *slog.Logger
 	version       string
 	versionNumber int
@@ -31,7 +31,7 @@ type Engine struct {
 
 // Options say what an engine is like.
 type Options struct {
-	Host Host
+	Host Caller
 	Log  *slog.Logger
 	// Version is the version of Redis that scripts see.
 	Version string

@@ -2,9 +2,9 @@ package script
 
 import "lockserver/commands"
 
-// Host is what the server does for its scripts. The contexts that it gets are those of the commands that run
-// or call; their Session is the client's.
-type Host interface {
+// Caller is what the server does for its scripts. The contexts that it gets are those of the commands that
+// run or call; their Session is the client's.
+type Caller interface {
 	// Show sends a command that runs a script to the monitors, before what that calls.
 	Show(c *commands.Ctx)
 	// Call runs and counts a command that a script calls, in the database that the client's session has

@@ -55,10 +55,10 @@ func (h *testHost) do(words ...string) string {
 // ID implements commands.Session.
 func (h *testHost) ID() int64 { return 1 }
 
-// Show implements Host.
+// Show implements Caller.
 func (h *testHost) Show(c *commands.Ctx) { h.commands = append(h.commands, c.Row.FullName()) }
 
-// Call implements Host.
+// Call implements Caller.
 func (h *testHost) Call(c *commands.Ctx) (failed bool, err error) {
 	h.commands = append(h.commands, c.Row.FullName())
 	c.DB = h.store.DB(0)
@@ -66,10 +66,10 @@ func (h *testHost) Call(c *commands.Ctx) (failed bool, err error) {
 	return h.failed, err
 }
 
-// Obeys implements Host.
+// Obeys implements Caller.
 func (h *testHost) Obeys(*commands.Ctx) bool { return false }
 
-// End implements Host.
+// End implements Caller.
 func (h *testHost) End(_ *commands.Ctx, stopped bool) {
 	h.ended++
 	if stopped {
@@ -77,48 +77,48 @@ func (h *testHost) End(_ *commands.Ctx, stopped bool) {
 	}
 }
 
-// Permit implements Host.
+// Permit implements Caller.
 func (h *testHost) Permit(*commands.Ctx, *commands.Row, [][]byte) error { return nil }
 
-// Permitted implements Host.
+// Permitted implements Caller.
 func (h *testHost) Permitted(*commands.Ctx, *commands.Row, [][]byte) bool { return true }
 
-// Lifts implements Host.
+// Lifts implements Caller.
 func (*testHost) Lifts(*commands.Row, [][]byte) bool { return false }
 
-// RefusesWrites implements Host.
+// RefusesWrites implements Caller.
 func (h *testHost) RefusesWrites() error { return h.refusal }
 
-// CountError implements Host.
+// CountError implements Caller.
 func (h *testHost) CountError(text string) { h.errors = append(h.errors, text) }
 
-// CountRejected implements Host.
+// CountRejected implements Caller.
 func (h *testHost) CountRejected(row *commands.Row) { h.rejected = append(h.rejected, row.FullName()) }
 
-// CountFailed implements Host.
+// CountFailed implements Caller.
 func (h *testHost) CountFailed(row *commands.Row) { h.failures = append(h.failures, row.FullName()) }
 
-// Full implements Host.
+// Full implements Caller.
 func (h *testHost) Full() bool { return h.full }
 
-// Loading implements Host.
+// Loading implements Caller.
 func (h *testHost) Loading() bool { return false }
 
-// Yield implements Host.
+// Yield implements Caller.
 func (h *testHost) Yield(*commands.Ctx) (failed bool) {
 	h.yield()
 	return h.failed
 }
 
-// Idle implements Host.
+// Idle implements Caller.
 func (h *testHost) Idle() { h.idle++ }
 
-// DumpLibraries implements Host.
+// DumpLibraries implements Caller.
 func (h *testHost) DumpLibraries(sources [][]byte) []byte { return bytes.Join(sources, []byte{0}) }
 
-// ParseLibraries implements Host.
+// ParseLibraries implements Caller.
 func (h *testHost) ParseLibraries(payload []byte) ([][]byte, error) {
 	return bytes.Split(payload, []byte{0}), nil
 }
 
-var _ Host = (*testHost)(nil)
+var _ Caller = (*testHost)(nil)

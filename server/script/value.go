@@ -177,7 +177,7 @@ const deepestReply = 7994
 type replyWriter struct {
 	out   *resp.Writer
 	proto int // the version of the protocol that the script has chosen; it decides what true and false become
-	host  Host
+	host  Caller
 	row   *commands.Row // of the command that ran the script
 	// failed says that the row's command counts as failed already.
 	failed bool

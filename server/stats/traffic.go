@@ -48,8 +48,8 @@ type Rates struct {
 // Due reports whether the counts must be passed to Rates before anything more is counted.
 func (r *Rates) Due(nowUS int64) bool { return nowUS >= r.endUS || nowUS < r.endUS-slotUS }
 
-// Note takes the current counts.
-func (r *Rates) Note(nowUS int64, now Sums) {
+// Sample takes the current counts.
+func (r *Rates) Sample(nowUS int64, now Sums) {
 	slot := nowUS / slotUS
 	if slot < r.slot { // the clock was set back
 		for i := range r.sums {
@@ -83,8 +83,8 @@ type Buffers struct {
 	now     int
 }
 
-// Note takes how many bytes wait for a client.
-func (b *Buffers) Note(in, out int) {
+// Sample takes how many bytes wait for a client.
+func (b *Buffers) Sample(in, out int) {
 	s := &b.seconds[b.now]
 	s.in, s.out = max(s.in, in), max(s.out, out)
 }

@@ -13,7 +13,7 @@ func TestRates(t *testing.T) {
 	require.True(t, r.Due(startUS))
 	for ms := range int64(5000) { // a command a millisecond; each takes 20 bytes
 		if nowUS := startUS + ms*1000; r.Due(nowUS) {
-			r.Note(nowUS, sum)
+			r.Sample(nowUS, sum)
 		}
 		sum.Commands++
 		sum.Read(20)
@@ -26,16 +26,16 @@ func TestRates(t *testing.T) {
 	require.EqualValues(t, 20_000, PerSecond(rise.InBytes))
 	require.EqualValues(t, 100, rise.BatchUS/rise.Batches)
 
-	r.Note(startUS+5_800_000, sum) // nothing more came: half of the time
+	r.Sample(startUS+5_800_000, sum) // nothing more came: half of the time
 	require.EqualValues(t, 500, PerSecond(r.Rise().Commands))
-	r.Note(startUS+60_000_000, sum)
+	r.Sample(startUS+60_000_000, sum)
 	require.Zero(t, r.Rise())
 
 	sum.Commands += 16
-	r.Note(startUS, sum) // the clock was set back
+	r.Sample(startUS, sum) // the clock was set back
 	require.Zero(t, r.Rise().Commands)
 	sum.Commands += 16
-	r.Note(startUS+slotUS, sum)
+	r.Sample(startUS+slotUS, sum)
 	require.EqualValues(t, 10, PerSecond(r.Rise().Commands))
 }
 
@@ -43,28 +43,28 @@ func TestRates(t *testing.T) {
 func TestRatesOfLongAgo(t *testing.T) {
 	for _, us := range []int64{0, 1000, slotUS, 16 * slotUS, 17 * slotUS} {
 		var r Rates
-		r.Note(1_795_000_000_000_000, Sums{Commands: 5})
+		r.Sample(1_795_000_000_000_000, Sums{Commands: 5})
 		require.True(t, r.Due(us))
-		r.Note(us, Sums{Commands: 100})
+		r.Sample(us, Sums{Commands: 100})
 		require.False(t, r.Due(us))
 		require.Zero(t, r.Rise().Commands)
-		r.Note(us+slotUS, Sums{Commands: 116})
+		r.Sample(us+slotUS, Sums{Commands: 116})
 		require.EqualValues(t, 10, PerSecond(r.Rise().Commands))
 	}
 }
 
 func TestRatesOfTheFirstMoments(t *testing.T) {
 	var r Rates
-	r.Note(1_795_000_000_000_000, Sums{})
-	r.Note(1_795_000_000_000_000+slotUS, Sums{Commands: 160})
+	r.Sample(1_795_000_000_000_000, Sums{})
+	r.Sample(1_795_000_000_000_000+slotUS, Sums{Commands: 160})
 	require.EqualValues(t, 100, PerSecond(r.Rise().Commands))
 }
 
 func TestBuffers(t *testing.T) {
 	var b Buffers
-	b.Note(10, 1)
+	b.Sample(10, 1)
 	b.Tick()
-	b.Note(3, 30)
+	b.Sample(3, 30)
 	for range recentSeconds - 2 {
 		b.Tick()
 	}

@@ -8,8 +8,8 @@ import (
 	"lockserver/server/clock"
 )
 
-// Host is what the commands need of the server that runs them.
-type Host interface {
+// Controls is what the commands need of the server that runs them.
+type Controls interface {
 	// Clock is the server's.
 	Clock() *clock.Adjustable
 	// Faults are the server's.
@@ -30,9 +30,9 @@ type Host interface {
 }
 
 // Rows are the commands of this package, for the tables of servers in test mode.
-func Rows(of func(c *commands.Ctx) Host) []commands.Row {
+func Rows(of func(c *commands.Ctx) Controls) []commands.Row {
 	const flags = commands.NoScript | commands.NoMulti | commands.Loading | commands.Stale | commands.SkipSlowlog
-	row := func(name, summary string, run func(h Host, c *commands.Ctx) error, args ...commands.Arg) commands.Row {
+	row := func(name, summary string, run func(h Controls, c *commands.Ctx) error, args ...commands.Arg) commands.Row {
 		return commands.Row{Name: name, Group: commands.Server, Since: "0.1.0", Flags: flags, Summary: summary, Complexity: "O(1)", Args: args,
 			Run: func(c *commands.Ctx) error { return run(of(c), c) }}
 	}
@@ -70,9 +70,9 @@ func Rows(of func(c *commands.Ctx) Host) []commands.Row {
 	}
 }
 
-func shows(h Host, c *commands.Ctx) { c.Out.Int(h.Clock().NowUS() / 1000) }
+func shows(h Controls, c *commands.Ctx) { c.Out.Int(h.Clock().NowUS() / 1000) }
 
-func clockGet(h Host, c *commands.Ctx) error {
+func clockGet(h Controls, c *commands.Ctx) error {
 	shows(h, c)
 	return nil
 }
@@ -83,7 +83,7 @@ const (
 	errAdvance commands.Error = "ERR the clock goes forwards only, by at most a hundred years"
 	errUnknown commands.Error = "ERR there is no such command"
 	errNoFault commands.Error = "ERR there is no such fault"
-	// ErrNoGroup is what Host.Failover returns where the server looks like none.
+	// ErrNoGroup is what Controls.Failover returns where the server looks like none.
 	ErrNoGroup commands.Error = "ERR there is no group: start the server with --test-topology cluster, or sentinel"
 )
 
@@ -92,7 +92,7 @@ const (
 	longestMS = 100 * 366 * 24 * 3600 * 1000
 )
 
-func freeze(h Host, c *commands.Ctx) error {
+func freeze(h Controls, c *commands.Ctx) error {
 	a := c.Args()
 	if !a.More() {
 		return meanwhile(h, c, h.Clock().Freeze)
@@ -107,7 +107,7 @@ func freeze(h Host, c *commands.Ctx) error {
 	return meanwhile(h, c, func() { h.Clock().FreezeAt(time.UnixMilli(ms)) })
 }
 
-func advance(h Host, c *commands.Ctx) error {
+func advance(h Controls, c *commands.Ctx) error {
 	a := c.Args()
 	ms := a.IntOr(errAdvance)
 	switch {
@@ -119,17 +119,17 @@ func advance(h Host, c *commands.Ctx) error {
 	return meanwhile(h, c, func() { h.Clock().Advance(time.Duration(ms) * time.Millisecond) })
 }
 
-func resume(h Host, c *commands.Ctx) error {
+func resume(h Controls, c *commands.Ctx) error {
 	return meanwhile(h, c, h.Clock().Resume)
 }
 
 // meanwhile changes the clock, and then tells what it shows. It does not do so under the executor, which
 // another change needs for what falls due.
-func meanwhile(h Host, c *commands.Ctx, change func()) error {
+func meanwhile(h Controls, c *commands.Ctx, change func()) error {
 	return h.Meanwhile(c, change, func(c *commands.Ctx) { shows(h, c) })
 }
 
-func seed(h Host, c *commands.Ctx) error {
+func seed(h Controls, c *commands.Ctx) error {
 	a := c.Args()
 	n := a.Int()
 	if err := a.Err(); err != nil {
@@ -187,7 +187,7 @@ func readFault(c *commands.Ctx) (f Fault, err error) {
 	return f, a.Err()
 }
 
-func addFault(h Host, c *commands.Ctx) error {
+func addFault(h Controls, c *commands.Ctx) error {
 	f, err := readFault(c)
 	if err != nil {
 		return err
@@ -196,7 +196,7 @@ func addFault(h Host, c *commands.Ctx) error {
 	return nil
 }
 
-func listFaults(h Host, c *commands.Ctx) error {
+func listFaults(h Controls, c *commands.Ctx) error {
 	array, n := c.Out.DeferArray(), 0
 	h.Faults().Each(func(id int64, f Fault) {
 		c.Out.Map(9)
@@ -223,7 +223,7 @@ func listFaults(h Host, c *commands.Ctx) error {
 	return nil
 }
 
-func delFault(h Host, c *commands.Ctx) error {
+func delFault(h Controls, c *commands.Ctx) error {
 	a := c.Args()
 	id := a.Int()
 	switch {
@@ -236,12 +236,12 @@ func delFault(h Host, c *commands.Ctx) error {
 	return nil
 }
 
-func clearFaults(h Host, c *commands.Ctx) error {
+func clearFaults(h Controls, c *commands.Ctx) error {
 	c.Out.Int(h.Faults().Clear())
 	return nil
 }
 
-func reset(h Host, c *commands.Ctx) error {
+func reset(h Controls, c *commands.Ctx) error {
 	var err error
 	return h.Meanwhile(c, func() { err = h.Reset() }, func(c *commands.Ctx) { okUnless(c, err) })
 }
@@ -255,7 +255,7 @@ func okUnless(c *commands.Ctx, err error) {
 	c.Out.OK()
 }
 
-func newServer(h Host, c *commands.Ctx) error {
+func newServer(h Controls, c *commands.Ctx) error {
 	a, topology := c.Args(), Standalone
 	for _, word := range []string{Standalone, Cluster, Sentinel} {
 		if a.More() && ascii.EqualFold(a.Peek(), word) {
@@ -269,13 +269,13 @@ func newServer(h Host, c *commands.Ctx) error {
 	return whereUnless(h, c, "ERR ", func() (string, error) { return h.NewServer(topology) })
 }
 
-func failover(h Host, c *commands.Ctx) error {
+func failover(h Controls, c *commands.Ctx) error {
 	by := c.Session.ID()
 	return whereUnless(h, c, "", func() (string, error) { return h.Failover(by) })
 }
 
 // whereUnless does what may fail, and writes the address that comes of it.
-func whereUnless(h Host, c *commands.Ctx, code string, do func() (string, error)) error {
+func whereUnless(h Controls, c *commands.Ctx, code string, do func() (string, error)) error {
 	var addr string
 	var err error
 	return h.Meanwhile(c, func() { addr, err = do() }, func(c *commands.Ctx) {
@@ -287,7 +287,7 @@ func whereUnless(h Host, c *commands.Ctx, code string, do func() (string, error)
 	})
 }
 
-func endServer(h Host, c *commands.Ctx) error {
+func endServer(h Controls, c *commands.Ctx) error {
 	var err error
 	addr := string(c.Argv[2])
 	return h.Meanwhile(c, func() { err = h.EndServer(addr) }, func(c *commands.Ctx) { okUnless(c, err) })

@@ -4,7 +4,7 @@
 //
 // It owns these answers, and which member a command belongs to. It must not know what decides on the leader,
 // nor anything of the server. The part that decides calls Group.Update. A command finds its Group and its
-// connection's Place by a function that the server passes in. A Host is notified of a new leader.
+// connection's Place by a function that the server passes in. A ChangeListener is notified of a new leader.
 //
 // The group is one shard: its leader has all 16384 slots and the others are its replicas, so the keys of one
 // command need not share a slot.

@@ -59,8 +59,8 @@ type Options struct {
 	ReplicasServe bool
 }
 
-// Host is what a Group needs of the server.
-type Host interface {
+// ChangeListener is what a Group needs of the server.
+type ChangeListener interface {
 	// Switched is called when the group has another view: another member leads, or there is a leader where
 	// there was none, or none any more. It may be called on any goroutine, with any lock held.
 	Switched(c Change)
@@ -76,7 +76,7 @@ type Group struct {
 	options Options
 	seen    atomic.Pointer[sight]
 	update  sync.Mutex // one Update at a time
-	host    Host
+	host    ChangeListener
 }
 
 // sight is a view, and what follows from it and those before. It is never changed.
@@ -98,7 +98,7 @@ func New(o Options) *Group {
 }
 
 // Attach sets the host that is notified of changes; a server does that once.
-func (g *Group) Attach(h Host) {
+func (g *Group) Attach(h ChangeListener) {
 	g.update.Lock()
 	g.host = h
 	g.update.Unlock()

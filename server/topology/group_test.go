@@ -49,7 +49,7 @@ func TestUpdateRefuses(t *testing.T) {
 }
 
 // The host hears when the leader changes, and only then; who was it last is known until it leaves the group.
-func TestChangesAreTold(t *testing.T) {
+func TestChangesAreReported(t *testing.T) {
 	g, host := New(Options{Form: Sentinel, Name: "it"}), &recorder{}
 	g.Attach(host)
 	at := func(name string) *Place { return &Place{Self: NodeID(name)} }

@@ -47,9 +47,9 @@ func findPrefix[C comparable](list []*Prefix[C], name string) (at int, ok bool) 
 	return slices.BinarySearchFunc(list, name, func(p *Prefix[C], name string) int { return strings.Compare(p.Name, name) })
 }
 
-// NoteChange records a changed key for the clients that listen to a prefix of it. actor is the client that
+// RecordChange records a changed key for the clients that listen to a prefix of it. actor is the client that
 // changed it, the zero value if no client did.
-func (t *Table[C]) NoteChange(key []byte, actor C) {
+func (t *Table[C]) RecordChange(key []byte, actor C) {
 	name := ""
 	for _, p := range t.prefixes {
 		if len(p.Name) > len(key) || string(key[:len(p.Name)]) != p.Name {
@@ -81,8 +81,8 @@ func (p *Prefix[C]) ChangedByOthers(changed []string, than C) []string {
 	return slices.DeleteFunc(slices.Clone(changed), func(key string) bool { return p.changed[key] == than })
 }
 
-// Told forgets the changed keys: the clients have got the message.
-func (p *Prefix[C]) Told() { p.changed = nil }
+// MarkSent forgets the changed keys: the clients have got the message.
+func (p *Prefix[C]) MarkSent() { p.changed = nil }
 
 // Overlap reports whether one of two prefixes begins with the other: a client would get some keys twice.
 func Overlap(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPrefix(b, a) }

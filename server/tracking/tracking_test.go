@@ -144,19 +144,19 @@ func TestPrefixes(t *testing.T) {
 	all, users := table.Prefixes()[0], table.Prefixes()[1]
 	require.Nil(t, users.Changed())
 
-	table.NoteChange([]byte("user:2"), 1)
-	table.NoteChange([]byte("user:1"), 2)
-	table.NoteChange([]byte("user:1"), 1)
-	table.NoteChange([]byte("user:3"), 0)
-	table.NoteChange([]byte("other"), 2)
-	table.NoteChange([]byte("user"), 2)
+	table.RecordChange([]byte("user:2"), 1)
+	table.RecordChange([]byte("user:1"), 2)
+	table.RecordChange([]byte("user:1"), 1)
+	table.RecordChange([]byte("user:3"), 0)
+	table.RecordChange([]byte("other"), 2)
+	table.RecordChange([]byte("user"), 2)
 	require.Equal(t, []string{"user:1", "user:2", "user:3"}, users.Changed())
 	require.Equal(t, []string{"other", "user", "user:1", "user:2", "user:3"}, all.Changed())
 	changed := users.Changed()
 	require.Equal(t, []string{"user:3"}, users.ChangedByOthers(changed, 1))
 	require.Equal(t, []string{"user:1", "user:2", "user:3"}, users.ChangedByOthers(changed, 2))
 	require.Equal(t, []string{"user:1", "user:2", "user:3"}, changed, "they are others' still")
-	users.Told()
+	users.MarkSent()
 	require.Nil(t, users.Changed())
 	require.NotNil(t, all.Changed())
 
@@ -197,7 +197,7 @@ func TestChangeAllocations(t *testing.T) {
 	table.Join(tr, "prefix")
 	name := []byte("nobody's")
 	require.Zero(t, testing.AllocsPerRun(100, func() {
-		table.NoteChange(name, tr.Of)
+		table.RecordChange(name, tr.Of)
 		if table.Key(name) != nil {
 			t.Fatal("a client has read it")
 		}

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Host is what is above the connections: the server that the clients talk to.
-type Host interface {
+// Acceptor is what is above the connections: the server that the clients talk to.
+type Acceptor interface {
 	// Open makes a session for a new connection and attaches it. Otherwise it returns what the peer gets
 	// before the connection is closed.
 	Open(c Conn, p Peer) (refusal string)
@@ -45,8 +45,8 @@ type Session interface {
 	Lingers(unsent bool) bool
 	// MayLeave is asked right before output leaves; false: it must not, and the connection is closed.
 	MayLeave() bool
-	// NoteRead says that the peer has taken some of the output that waited for it.
-	NoteRead()
+	// MarkRead says that the peer has taken some of the output that waited for it.
+	MarkRead()
 	// Lost reports whether the peer was taken for dead: nothing more is sent to it. Any goroutine may ask.
 	Lost() bool
 	// Panicked logs a panic that ends the connection, or goes on with one that must end the process.
@@ -66,12 +66,12 @@ type Scratch interface {
 // Conn carries a session's bytes. Its methods may be called from any goroutine, without the host's lock,
 // unless they say otherwise.
 type Conn interface {
-	// Kick makes the session's owner feed it soon: there is output, or a reason to go on. from is the event
+	// Wake makes the session's owner feed it soon: there is output, or a reason to go on. from is the event
 	// loop that calls, nil for any other caller.
-	Kick(from *Loop)
-	// KickAtEnd wakes the owner at the end of the calling event loop's round, so that one Feed sends
+	Wake(from *Loop)
+	// WakeAtEnd wakes the owner at the end of the calling event loop's round, so that one Feed sends
 	// everything that came in the round. If the connection has another owner, it is woken at once.
-	KickAtEnd(from *Loop)
+	WakeAtEnd(from *Loop)
 	// Send writes output, or keeps it until the client takes it. It asks Session.MayLeave before anything
 	// leaves. An error says that the client is gone, or that MayLeave refused and the connection was closed.
 	// held says that b will be written at the end of the owner's round, and must stay as it is until
@@ -93,7 +93,7 @@ type Conn interface {
 	// see what is unacked, and nothing more is sent when the owner closes it. Under the host's lock, of a
 	// session that is not closed.
 	HangUp()
-	// Attach gives the connection its session, before any other goroutine can know the session. Host.Open
+	// Attach gives the connection its session, before any other goroutine can know the session. Acceptor.Open
 	// calls it, under the host's lock.
 	Attach(s Session)
 	// WhileBusy serves the owner's other sessions while feeding this one takes long. Only the owner calls it,
@@ -102,9 +102,9 @@ type Conn interface {
 	// PeerGone reports whether the client has closed its end: what is sent now will not be
 	// read. Only the owner calls it.
 	PeerGone() bool
-	// SetStranger says that the client is unauthenticated: one read takes at most readBytes, and
-	// authenticated clients are served first. 0: it is authenticated. Host.Open calls it, or the owner.
-	SetStranger(readBytes int)
+	// SetUnauthenticated says that the client is unauthenticated: one read takes at most readBytes, and
+	// authenticated clients are served first. 0: it is authenticated. Acceptor.Open calls it, or the owner.
+	SetUnauthenticated(readBytes int)
 	// AwaitDrain makes the owner feed the session once Buffered has fallen to low; false: it has
 	// already. Only the owner calls it.
 	AwaitDrain(low int) bool

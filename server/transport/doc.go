@@ -4,8 +4,8 @@
 // net.Listener accepts.
 //
 // It must not know what the bytes mean: no session, executor, store, command, log or directive. What it needs
-// of them are the interfaces in conn.go: a Host opens sessions, a Session takes input. A session sends on its
-// Conn, of any kind.
+// of them are the interfaces in conn.go: an Acceptor opens sessions, a Session takes input. A session sends
+// on its Conn, of any kind.
 //
 // The owner of a session is the goroutine that reads from its connection: a loop, or whichever of a
 // connection's two goroutines holds its lock. Only the owner feeds a session; other goroutines wake the

@@ -15,7 +15,7 @@ import (
 // Endpoint is a server's end of all its connections: it listens, accepts, and carries what comes to the
 // host's sessions and back. Make it with NewEndpoint, open it with Listen, end it with Close.
 type Endpoint struct {
-	host Host
+	host Acceptor
 	log  *slog.Logger
 	addr atomic.Pointer[net.Addr]
 	// secureAddr is that of the encrypted port.
@@ -49,7 +49,7 @@ const (
 )
 
 // NewEndpoint returns an endpoint that does nothing until Listen. log takes what an operator should know.
-func NewEndpoint(h Host, log *slog.Logger) *Endpoint {
+func NewEndpoint(h Acceptor, log *slog.Logger) *Endpoint {
 	return &Endpoint{host: h, log: log, stop: make(chan struct{}), conns: make(map[net.Conn]struct{})}
 }
 

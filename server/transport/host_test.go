@@ -29,7 +29,7 @@ type pongs struct {
 
 func newPongs() *pongs { return &pongs{sessions: make(map[*pongSession]bool)} }
 
-// Open implements Host.
+// Open implements Acceptor.
 func (h *pongs) Open(c Conn, _ Peer) (refusal string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -128,14 +128,14 @@ func (s *pongSession) Panicked(p any) {
 
 func (s *pongSession) InputFull(int) bool { return false }
 func (s *pongSession) MayLeave() bool     { return true }
-func (s *pongSession) NoteRead()          {}
+func (s *pongSession) MarkRead()          {}
 func (s *pongSession) Lost() bool         { return false }
 
 // quiet is an endpoint without a log.
-func quiet(h Host) *Endpoint { return NewEndpoint(h, slog.New(slog.DiscardHandler)) }
+func quiet(h Acceptor) *Endpoint { return NewEndpoint(h, slog.New(slog.DiscardHandler)) }
 
 // listening is an open endpoint that is closed with the test.
-func listening(t *testing.T, h Host, a Addresses) *Endpoint {
+func listening(t *testing.T, h Acceptor, a Addresses) *Endpoint {
 	t.Helper()
 	e := quiet(h)
 	t.Cleanup(e.Close)

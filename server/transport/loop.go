@@ -21,7 +21,7 @@ type Loop struct {
 func (l *Loop) FlushAtEnd(f Flusher) { l.unflushed = f }
 
 // The implementation of Conn: from the same loop it costs an append, from elsewhere the loop is woken.
-func (t *loopConn) Kick(from *Loop) {
+func (t *loopConn) Wake(from *Loop) {
 	// plant:same-loop
 	if from == t.loop {
 		from.queue = append(from.queue, t)
@@ -30,8 +30,8 @@ func (t *loopConn) Kick(from *Loop) {
 	t.wake()
 }
 
-// KickAtEnd implements Conn.
-func (t *loopConn) KickAtEnd(from *Loop) {
+// WakeAtEnd implements Conn.
+func (t *loopConn) WakeAtEnd(from *Loop) {
 	if from == t.loop {
 		from.late = append(from.late, t)
 		return

@@ -116,7 +116,7 @@ func TestCoalescingLetsRareRequestsBe(t *testing.T) {
 	require.Less(t, found, 1.5)
 }
 
-func TestCoalescingStopsWhereSomebodyIsServed(t *testing.T) {
+func TestCoalescingStopsWhenAWaiterIsServed(t *testing.T) {
 	m := coalesceModel{clients: 50, think: 8 * time.Microsecond, serial: true}
 	_, rounds := m.run(time.Second)
 	m.serves, m.longest = true, 200*time.Microsecond

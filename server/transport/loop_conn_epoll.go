@@ -246,7 +246,7 @@ func (c *loopConn) flush() {
 		return
 	}
 	if n > 0 {
-		c.session.NoteRead()
+		c.session.MarkRead()
 	}
 	c.pending = c.pending[n:]
 	if len(c.pending) == 0 {

@@ -15,7 +15,7 @@ import (
 )
 
 // byHand is a loop that a test turns.
-func byHand(t *testing.T, h Host) *Loop {
+func byHand(t *testing.T, h Acceptor) *Loop {
 	t.Helper()
 	ls := &loops{endpoint: quiet(h)}
 	l := &Loop{scratch: ls.newScratch()}
@@ -64,13 +64,13 @@ func (h *pongs) release() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for s := range h.sessions {
-		s.conn.Kick(nil)
+		s.conn.Wake(nil)
 	}
 }
 
 // A loop may read the end of input before epoll reports it, when the client shuts its half between an event
 // and the read. The later report is not a second end.
-func TestEndOfInputIsReadBeforeItIsTold(t *testing.T) {
+func TestInputIsReadBeforeItsEndIsReported(t *testing.T) {
 	h := newPongs()
 	l := byHand(t, h)
 	fd, peer := welcomed(t, l)
@@ -83,7 +83,7 @@ func TestEndOfInputIsReadBeforeItIsTold(t *testing.T) {
 	require.NoError(t, peer.(*net.UnixConn).CloseWrite())
 	l.driver.conns[fd].ready(unix.EPOLLIN) // an event from before
 	turn(t, l)
-	require.NotNil(t, l.driver.conns[fd], "it is owed a reply")
+	require.NotNil(t, l.driver.conns[fd], "a reply is still to be sent")
 	h.release()
 	require.Eventually(t, func() bool {
 		turn(t, l)

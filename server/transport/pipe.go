@@ -28,7 +28,7 @@ type pipeBuffer struct {
 	writing  sync.Mutex
 	mu       sync.Mutex
 	ready    sync.Cond // something was written, or the buffer was closed, or a deadline may have passed
-	roomy    sync.Cond // something was read, or the same
+	space    sync.Cond // something was read, or the same
 	data     []byte
 	off      int
 	taken    int64 // bytes that were read, ever
@@ -50,7 +50,7 @@ func (d *pipeDeadline) passed() bool { return !d.at.IsZero() && !time.Now().Befo
 
 func newPipeBuffer(most int) *pipeBuffer {
 	b := &pipeBuffer{most: most}
-	b.ready.L, b.roomy.L = &b.mu, &b.mu
+	b.ready.L, b.space.L = &b.mu, &b.mu
 	return b
 }
 
@@ -79,7 +79,7 @@ func (b *pipeBuffer) take(p []byte) (n int, taken func(), err error) {
 	n = copy(p, b.data[b.off:])
 	b.off += n
 	b.taken += int64(n)
-	b.roomy.Signal()
+	b.space.Signal()
 	if b.off == len(b.data) {
 		b.off = 0
 		b.data = b.data[:0]
@@ -134,7 +134,7 @@ func (b *pipeBuffer) write(p []byte) (n int, err error) {
 				return n, nil
 			}
 		}
-		b.roomy.Wait()
+		b.space.Wait()
 	}
 }
 
@@ -148,7 +148,7 @@ func (b *pipeBuffer) close() {
 		}
 	}
 	b.ready.Broadcast()
-	b.roomy.Broadcast()
+	b.space.Broadcast()
 }
 
 // drop closes the buffer, and what was not read by now never is.
@@ -174,7 +174,7 @@ func (b *pipeBuffer) setDeadline(d *pipeDeadline, t time.Time) {
 	d.alarm = time.AfterFunc(time.Until(t), func() {
 		b.mu.Lock()
 		b.ready.Broadcast()
-		b.roomy.Broadcast()
+		b.space.Broadcast()
 		b.mu.Unlock()
 	})
 }

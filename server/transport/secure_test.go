@@ -20,7 +20,7 @@ import (
 )
 
 // sealed returns an endpoint that has only an encrypted port, and the configuration for its clients.
-func sealed(t *testing.T, h Host, loops int) (*Endpoint, *tls.Config) {
+func sealed(t *testing.T, h Acceptor, loops int) (*Endpoint, *tls.Config) {
 	t.Helper()
 	ca := testkit.NewAuthority(t)
 	cert := ca.Issue("server", time.Now().Add(time.Hour))
@@ -135,7 +135,7 @@ func TestHandshakesAreBounded(t *testing.T) {
 	last, _ := net.Pipe()
 	_ = other.SetDeadline(time.Now().Add(10 * time.Millisecond))
 	_, err := other.Read(make([]byte, 1))
-	require.NotErrorIs(t, err, io.EOF, "there was room for all")
+	require.NotErrorIs(t, err, io.EOF, "all fitted")
 	place := h.begin(last)
 	_ = other.SetDeadline(time.Now().Add(soon))
 	_, err = other.Read(make([]byte, 1))

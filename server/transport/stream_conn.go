@@ -82,7 +82,7 @@ func (t *streamConn) read() (err error) {
 		n, err := t.conn.Read(buf)
 		if n > 0 {
 			hangUp, full := t.pump(buf[:n])
-			if hangUp || full && !t.awaitRoom() {
+			if hangUp || full && !t.awaitSpace() {
 				return nil
 			}
 		}
@@ -109,8 +109,8 @@ func (t *streamConn) contain(err *error) {
 	}
 }
 
-// awaitRoom waits until the session's input is no longer full; false: the connection is gone.
-func (t *streamConn) awaitRoom() bool {
+// awaitSpace waits until the session's input is no longer full; false: the connection is gone.
+func (t *streamConn) awaitSpace() bool {
 	glance := time.NewTicker(pausedGlance)
 	defer glance.Stop()
 	for {
@@ -229,7 +229,7 @@ func (t *streamConn) writeOut(out []byte) error {
 // wrote counts what was written.
 func (t *streamConn) wrote(n int, err error) {
 	if n == writeBytes {
-		t.session.NoteRead()
+		t.session.MarkRead()
 	}
 	t.outMu.Lock()
 	defer t.outMu.Unlock()
@@ -255,7 +255,7 @@ func (t *streamConn) AwaitDrain(low int) bool {
 }
 
 // drained wakes the session's owner when a pipe has drained.
-func (t *streamConn) drained() { t.Kick(nil) }
+func (t *streamConn) drained() { t.Wake(nil) }
 
 func (t *streamConn) wake() {
 	select {
@@ -273,15 +273,15 @@ func (t *streamConn) end() {
 }
 
 // The implementation of Conn: the goroutine that writes feeds the session.
-func (t *streamConn) Kick(*Loop) {
+func (t *streamConn) Wake(*Loop) {
 	t.outMu.Lock()
 	t.pumped = true
 	t.outMu.Unlock()
 	t.wake()
 }
 
-// KickAtEnd implements Conn.
-func (t *streamConn) KickAtEnd(from *Loop) { t.Kick(from) }
+// WakeAtEnd implements Conn.
+func (t *streamConn) WakeAtEnd(from *Loop) { t.Wake(from) }
 
 // Send implements Conn.
 func (t *streamConn) Send(b []byte, _ bool) (held bool, err error) {
@@ -348,10 +348,10 @@ func (t *streamConn) HangUp() {
 
 // What follows is the rest of Conn.
 
-func (t *streamConn) GuardPeer(ms int64) { guardNetConn(carrier(t.conn), ms) }
-func (t *streamConn) Heard() Silence     { return netConnHeard(carrier(t.conn)) }
-func (t *streamConn) SetStranger(int)    {} // reads are small, and clients do not wait for each other
-func (t *streamConn) Attach(s Session)   { t.session = s }
+func (t *streamConn) GuardPeer(ms int64)     { guardNetConn(carrier(t.conn), ms) }
+func (t *streamConn) Heard() Silence         { return netConnHeard(carrier(t.conn)) }
+func (t *streamConn) SetUnauthenticated(int) {} // reads are small, and clients do not wait for each other
+func (t *streamConn) Attach(s Session)       { t.session = s }
 
 // PeerGone implements Conn.
 func (t *streamConn) PeerGone() bool {

@@ -48,8 +48,8 @@ func (c *loopConn) epoll() int {
 	return c.loop.driver.epoll
 }
 
-// SetStranger implements Conn.
-func (c *loopConn) SetStranger(readBytes int) {
+// SetUnauthenticated implements Conn.
+func (c *loopConn) SetUnauthenticated(readBytes int) {
 	c.most = min(readBytes, loopReadBytes)
 	if c.unauth == (readBytes > 0) {
 		return

@@ -28,7 +28,7 @@ func TestUnauthenticatedWaitForEachOther(t *testing.T) {
 	var unauth []int
 	for range crowd {
 		fd, peer := welcomed(t, l)
-		l.driver.conns[fd].SetStranger(1 << 10)
+		l.driver.conns[fd].SetUnauthenticated(1 << 10)
 		testkit.NewClient(t, peer).Send("PING")
 		unauth = append(unauth, fd)
 	}
@@ -56,7 +56,7 @@ func TestWokenUnauthenticatedWaitForEachOther(t *testing.T) {
 	var peers []net.Conn
 	for range 3 * unauthPerRound {
 		fd, peer := welcomed(t, l)
-		l.driver.conns[fd].SetStranger(1 << 10)
+		l.driver.conns[fd].SetUnauthenticated(1 << 10)
 		testkit.NewClient(t, peer).Send("PING")
 		peers = append(peers, peer)
 	}
@@ -68,10 +68,10 @@ func TestWokenUnauthenticatedWaitForEachOther(t *testing.T) {
 	h.withholds.Store(false)
 	for i, c := range l.driver.conns {
 		if c != nil && i != fd {
-			c.Kick(nil)
+			c.Wake(nil)
 		}
 	}
-	l.driver.conns[fd].Kick(nil)
+	l.driver.conns[fd].Wake(nil)
 	answered := func() (n int64) {
 		for i, c := range l.driver.conns {
 			if c != nil && i != fd {
@@ -88,15 +88,15 @@ func TestWokenUnauthenticatedWaitForEachOther(t *testing.T) {
 	require.EqualValues(t, len(peers), answered())
 }
 
-// TestStrangerLogsIn: what a connection has sent before it becomes another kind is not forgotten, nor what
-// comes later.
-func TestStrangerLogsIn(t *testing.T) {
+// TestUnauthenticatedClientLogsIn: what a connection has sent before it becomes another kind is not
+// forgotten, nor what comes later.
+func TestUnauthenticatedClientLogsIn(t *testing.T) {
 	l := byHand(t, newPongs())
 	fd, peer := welcomed(t, l)
 	c := testkit.NewClient(t, peer)
 	for i, readBytes := range []int{0, 1 << 10, 1 << 10, 0, 0, 1 << 10} {
 		c.Send("PING")
-		l.driver.conns[fd].SetStranger(readBytes)
+		l.driver.conns[fd].SetUnauthenticated(readBytes)
 		for range 2 {
 			turn(t, l)
 		}

@@ -9,9 +9,9 @@ import (
 	"lockserver/store/cow"
 )
 
-// Form of a dump's header, little endian: size (64 bits), sub-filters, options and growth (32 each),
-// and for each sub-filter bytes, bits, size, rate, bits for each element (64 each), hashes (32),
-// entries (64), n2 (8). Do not change.
+// Form of a dump's header, little endian: size (64 bits), sub-filters, options and growth (32 each). For
+// each sub-filter follow bytes, bits, size, rate, bits for each element (64 each), hashes (32), entries (64),
+// n2 (8). Do not change.
 const (
 	headBytes     = 8 + 4 + 4 + 4
 	headLinkBytes = 5*8 + 4 + 8 + 1

@@ -2,9 +2,9 @@
 // snapshot that is being written out.
 //
 // Nothing is copied when a snapshot begins. Instead every piece of memory that can be shared (a dict's chunk,
-// a container's header) carries the epoch at which it was made, and a writer that meets a piece from before
-// the latest cut clones it first. The snapshot's goroutine therefore reads memory that is never written,
-// without a lock.
+// a container's header) carries the epoch at which it was made. A writer that meets a piece from before the
+// latest cut clones it first. The snapshot's goroutine therefore reads memory that is never written, without
+// a lock.
 //
 // The package owns that one comparison. It must not know what the pieces are.
 // A structure takes part by stamping what it allocates with Now and by asking

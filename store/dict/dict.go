@@ -256,10 +256,10 @@ func (d *Dict[V]) Delete(h uint64, at int) {
 	d.checkNow()
 }
 
-// Clone returns a dict with the same entries that shares pages with this one. It is for a container whose
-// header a snapshot reads: call it after the cut, before the first write, and write to the clone only. The
-// index moves to the clone and is not part of a snapshot. The old dict is then only a view: it supports Len,
-// At, Scan and Each, but not Find. O(Len/16128).
+// Clone returns a dict with the same entries that shares pages with this one. It is for a container with a
+// header that a snapshot reads: call it after the cut, before the first write, and write to the clone only.
+// The index moves to the clone and is not part of a snapshot. The old dict is then only a view: it supports
+// Len, At, Scan and Each, but not Find. O(Len/16128).
 func (d *Dict[V]) Clone() *Dict[V] {
 	clone := *d
 	clone.reader, clone.spares = nil, nil // a reader of the old dict is not one of the clone

@@ -5,8 +5,8 @@ import "unsafe"
 const (
 	// headerBytes is what a dict takes without entries: its header, a page and its first pointers.
 	headerBytes = 256
-	// entryBytes is the size of an entry without its slot: its cell in the index, with the spare that
-	// segments have, the length of its key, and the allocator's rounding of the key.
+	// entryBytes is the size of an entry without its slot. That is its cell in the index, with the spare
+	// that segments have, the length of its key, and the allocator's rounding of the key.
 	entryBytes = 9 + 4
 )
 

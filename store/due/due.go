@@ -4,7 +4,7 @@
 // There are two ways. Bounds is for things that know their times and stand side by side, as the keys of a
 // database do: it takes next to no memory for each.
 //
-// Queue, for all others, is a 4-ary min-heap whose items know their place, so that removing one needs no
+// Queue, for all others, is a 4-ary min-heap. Its items know their place, so that removing one needs no
 // search. Most items are added with the latest time of all, and most are moved to a later time before they
 // are due (a lease that is renewed). Neither moves anything in the heap: a postponed item stays where it is
 // and moves to its real place when it reaches the front. So a renewal costs one write instead of a walk

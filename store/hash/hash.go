@@ -51,11 +51,11 @@ type Edit struct {
 	name   []byte
 }
 
-// New returns an empty hash with space for room bytes of fields and values (Room). name is its key or nil:
-// see Head.
-func New(c *Common, name []byte, room int) Edit {
-	head := piece.New(c.Epoch.Now(), 0, listpack.MinBytes+room, name)
-	listpack.NewIn(head.Room())
+// New returns an empty hash with space for spare bytes of fields and values (PairBytes). name is its key or
+// nil: see Head.
+func New(c *Common, name []byte, spare int) Edit {
+	head := piece.New(c.Epoch.Now(), 0, listpack.MinBytes+spare, name)
+	listpack.NewIn(head.Content())
 	return Edit{(*Hash)(unsafe.Pointer(head)), c, name}
 }
 
@@ -72,7 +72,7 @@ func (h *Hash) full() *full { return (*full)(unsafe.Pointer(h)) }
 // lp returns the small form; nil if the hash is a table.
 func (h *Hash) lp() listpack.List {
 	if h.head.Packed() {
-		return listpack.In(h.head.Room())
+		return listpack.In(h.head.Content())
 	}
 	return h.full().lp
 }
@@ -131,10 +131,10 @@ func (h *Hash) Clone(c *Common, name []byte) *Hash {
 	return &clone.Hash
 }
 
-// packed returns a hash that is a copy of a listpack in one piece, with space for room more bytes.
-func packed(c *Common, name []byte, lp listpack.List, room int) *Hash {
-	head := piece.New(c.Epoch.Now(), 0, len(lp)+room, name)
-	copy(head.Room(), lp)
+// packed returns a hash that is a copy of a listpack in one piece, with space for spare more bytes.
+func packed(c *Common, name []byte, lp listpack.List, spare int) *Hash {
+	head := piece.New(c.Epoch.Now(), 0, len(lp)+spare, name)
+	copy(head.Content(), lp)
 	return (*Hash)(unsafe.Pointer(head))
 }
 

@@ -197,7 +197,7 @@ func TestHotPathsDoNotAllocate(t *testing.T) {
 	var lock Edit // outside, as a key's value is: it must not live on the stack
 	// A build with the race detector adds one that the compiler otherwise avoids.
 	require.LessOrEqual(t, testing.AllocsPerRun(100, func() {
-		lock = New(h.common, nil, RoomInt(owner, 1)+RoomInt(token, 1234567))
+		lock = New(h.common, nil, IntPairBytes(owner, 1)+IntPairBytes(token, 1234567))
 		lock.SetInt(limits, owner, 1)
 		lock.SetInt(limits, token, 1234567)
 	}), 1.0+raceAllocs, "a lock is one piece")
@@ -208,7 +208,7 @@ func BenchmarkLock(b *testing.B) {
 	owner, token := []byte("0f4c3bda-7bd1-4b0f-8f2e-1f2f3a4b5c6d:17"), []byte("$token")
 	common := &Common{Epoch: &cow.Epoch{}, Seed: maphash.MakeSeed()}
 	acquire := func() Edit {
-		h := New(common, nil, RoomInt(owner, 1)+RoomInt(token, 1234567890123456))
+		h := New(common, nil, IntPairBytes(owner, 1)+IntPairBytes(token, 1234567890123456))
 		h.SetInt(limits, owner, 1)
 		h.SetInt(limits, token, 1234567890123456)
 		return h

@@ -13,32 +13,32 @@ const (
 	// maxListpack bounds the small form whatever the limits say: a listpack's
 	// own size field has 32 bits. Redis stops at the same size.
 	maxListpack = 1 << 30
-	// intRoom is the most that an integer takes.
-	intRoom = 10
+	// mostIntBytes is the most that an integer takes.
+	mostIntBytes = 10
 )
 
-// room returns how many bytes of a listpack a string takes at most.
-func room(length int) int {
+// mostBytes returns how many bytes of a listpack a string takes at most.
+func mostBytes(length int) int {
 	if length < 64 {
 		return length + 2
 	}
 	return length + 10
 }
 
-// Room returns the size to pass to New if a field and a value will be set next.
-func Room(field, value []byte) int {
+// PairBytes returns the size to pass to New if a field and a value will be set next.
+func PairBytes(field, value []byte) int {
 	return listpack.EncodedLen(field) + listpack.EncodedLen(value)
 }
 
-// RoomInt is Room for an integer.
-func RoomInt(field []byte, n int64) int { return listpack.EncodedLen(field) + listpack.IntLen(n) }
+// IntPairBytes is PairBytes for an integer.
+func IntPairBytes(field []byte, n int64) int { return listpack.EncodedLen(field) + listpack.IntLen(n) }
 
 // mostExpected is the largest size in bytes for which a new hash is prepared; a larger hash may become a
 // table.
 const mostExpected = 4096
 
-// RoomForAll is Room for fields and values that are set together.
-func RoomForAll(pairs [][]byte) (n int) {
+// PairsBytes is PairBytes for fields and values that are set together.
+func PairsBytes(pairs [][]byte) (n int) {
 	for _, b := range pairs {
 		if n += listpack.EncodedLen(b); n > mostExpected {
 			return 0
@@ -50,7 +50,7 @@ func RoomForAll(pairs [][]byte) (n int) {
 // fits reports whether a field may be set while the hash stays a listpack.
 func (h *Hash) fits(lim Limits, field []byte, valueLen int) bool {
 	return len(field) <= lim.Value && valueLen <= lim.Value &&
-		len(h.lp())+room(len(field))+room(valueLen) < maxListpack
+		len(h.lp())+mostBytes(len(field))+mostBytes(valueLen) < maxListpack
 }
 
 // outgrown turns the hash into a table if it has too many fields.
@@ -99,13 +99,13 @@ func (e *Edit) smallSet(field, value []byte) (added bool) {
 	lp := e.lp()
 	if pos := smallFind(lp, field); pos >= 0 {
 		at := lp.Next(pos)
-		if old := lp.SizeAt(at); room(len(value))-old > cap(lp)-len(lp) { // perhaps too much: it may be a number
+		if old := lp.SizeAt(at); mostBytes(len(value))-old > cap(lp)-len(lp) { // perhaps too much: it may be a number
 			lp = e.grow(lp, listpack.EncodedLen(value)-old)
 		}
 		e.keep(lp.Replace(at, value))
 		return false
 	}
-	if room(len(field))+room(len(value)) > cap(lp)-len(lp) {
+	if mostBytes(len(field))+mostBytes(len(value)) > cap(lp)-len(lp) {
 		lp = e.grow(lp, listpack.EncodedLen(field)+listpack.EncodedLen(value))
 	}
 	e.keep(lp.Append(field).Append(value))
@@ -120,7 +120,7 @@ func (e *Edit) smallSetInt(field []byte, n int64) (added bool) {
 		e.keep(lp.ReplaceInt(at, n))
 		return false
 	}
-	if room(len(field))+intRoom > cap(lp)-len(lp) {
+	if mostBytes(len(field))+mostIntBytes > cap(lp)-len(lp) {
 		lp = e.grow(lp, listpack.EncodedLen(field)+listpack.IntLen(n))
 	}
 	e.keep(lp.Append(field).AppendInt(n))
@@ -136,7 +136,7 @@ func (e *Edit) grow(lp listpack.List, more int) listpack.List {
 	case !e.head.Packed():
 		return lp.Reserve(more)
 	}
-	e.move(lp, piece.RoomFor(need)-len(lp))
+	e.move(lp, piece.CapacityFor(need)-len(lp))
 	return e.lp()
 }
 
@@ -151,7 +151,7 @@ func (e *Edit) move(lp listpack.List, more int) {
 func (e *Edit) keep(lp listpack.List) {
 	if !e.head.Packed() {
 		e.full().lp = lp
-	} else if unsafe.SliceData(lp) != unsafe.SliceData(e.head.Room()) {
+	} else if unsafe.SliceData(lp) != unsafe.SliceData(e.head.Content()) {
 		if invariants {
 			panic("hash: a listpack that has left its piece")
 		}

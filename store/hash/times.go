@@ -25,9 +25,9 @@ type times struct {
 	alarm any
 	tally *Tally // nil: none, or it is not up to date
 	quiet bool   // SetQuiet
-	// room is the storage of few for a single deadline, the most frequent case. name is the name of its
+	// one is the storage of few for a single deadline, the most frequent case. name is the name of its
 	// field, which is written once.
-	room [1]fieldTime
+	one  [1]fieldTime
 	name [32]byte
 }
 
@@ -51,7 +51,7 @@ func byTime(t *times) *btree.BTreeG[fieldTime] { return t.trees.(*timeTrees).ord
 // first makes the field, if its name fits, the first of times without any: a view of the name that stays.
 func (t *times) first(field []byte) (name string) {
 	if t.few == nil {
-		t.few = t.room[:0]
+		t.few = t.one[:0]
 	}
 	if len(field) > len(t.name) {
 		return string(field)
@@ -82,7 +82,7 @@ func (s *Spare) Keep(h *Hash) {
 	if t == nil || t.trees != nil || t.alarm != nil || len(s.times) >= mostSpare {
 		return
 	}
-	if h.full().times = nil; cap(t.few) == len(t.room) {
+	if h.full().times = nil; cap(t.few) == len(t.one) {
 		t.few = t.few[:0]
 	} else {
 		t.few = nil

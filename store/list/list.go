@@ -49,7 +49,7 @@ func New(ep *cow.Epoch, name []byte) Edit { return NewSize(ep, name, 0) }
 // NewSize is New with space for size bytes of encoded elements.
 func NewSize(ep *cow.Epoch, name []byte, size int) Edit {
 	head := piece.New(ep.Now(), 0, listpack.MinBytes+size, name)
-	listpack.NewIn(head.Room())
+	listpack.NewIn(head.Content())
 	return Edit{(*List)(unsafe.Pointer(head)), ep, name}
 }
 
@@ -69,7 +69,7 @@ func (l *List) nodes() *directory {
 }
 
 // packed returns all elements of a small list, which may be none.
-func (l *List) packed() listpack.List { return listpack.In(l.head.Room()) }
+func (l *List) packed() listpack.List { return listpack.In(l.head.Content()) }
 
 // small returns all elements of a small list; nil if there are none, or nodes.
 func (l *List) small() listpack.List {
@@ -85,7 +85,7 @@ func (l *List) small() listpack.List {
 // smallOf returns a small list with a copy of these elements, and space for more bytes.
 func smallOf(ep *cow.Epoch, name []byte, lp listpack.List, more int) *List {
 	head := piece.New(ep.Now(), 0, len(lp)+more, name)
-	copy(head.Room(), lp)
+	copy(head.Content(), lp)
 	return (*List)(unsafe.Pointer(head))
 }
 

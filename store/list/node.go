@@ -88,7 +88,7 @@ func add(lp listpack.List, side Side, element []byte, most int) listpack.List {
 	return lp.Append(element)
 }
 
-// tight is the size up to which a listpack reserves no more than the allocator gives anyway: the memory of a
+// tight is the size up to which a listpack reserves no more than the allocator gives anyway. The memory of a
 // million small lists matters more than a few copies of each.
 const tight = 256
 

@@ -50,7 +50,7 @@ const maxElement = 10
 // pushSmall is Push for the small form.
 func (l *Edit) pushSmall(lim Limits, side Side, elements [][]byte) {
 	if l.small() == nil {
-		l.reserve(RoomFor(elements), 0)
+		l.reserve(ElementsBytes(elements), 0)
 	}
 	for _, e := range elements {
 		lp := l.reserve(listpack.EncodedLen(e), lim.bytes())
@@ -62,8 +62,8 @@ func (l *Edit) pushSmall(lim Limits, side Side, elements [][]byte) {
 	}
 }
 
-// RoomFor returns how many bytes of a listpack the elements take.
-func RoomFor(elements [][]byte) (n int) {
+// ElementsBytes returns how many bytes of a listpack the elements take.
+func ElementsBytes(elements [][]byte) (n int) {
 	for _, e := range elements {
 		n += listpack.EncodedLen(e)
 	}
@@ -88,7 +88,7 @@ func (l *Edit) reserve(more, most int) listpack.List {
 // much less now.
 func (l *Edit) keep(lp listpack.List) {
 	switch {
-	case unsafe.SliceData(lp) != unsafe.SliceData(l.head.Room()):
+	case unsafe.SliceData(lp) != unsafe.SliceData(l.head.Content()):
 		if invariants {
 			panic("list: elements that have left their piece")
 		}

@@ -1,6 +1,5 @@
-// Package listpack holds short sequences of byte strings and integers in one
-// flat byte slice, in the byte format that Redis 7 uses in memory, in RDB files
-// and in DUMP payloads.
+// Package listpack holds short sequences of byte strings and integers in one flat byte slice. The format is
+// the one that Redis 7 uses in memory, in RDB files and in DUMP payloads.
 //
 // It owns that format: encoding, walking, editing and the check of bytes that come from outside. It must not
 // know the meaning of the elements (fields of a hash, entries of a stream), nor where a list is stored or
@@ -13,9 +12,9 @@
 //	elements     see below, repeated
 //	end          0xFF
 //
-// An element is a head (with the value or a length in it), the data, and the
-// "back length": the size of head and data, so that the list can be walked from
-// its end. All integers are little endian two's complement:
+// An element is a head (with the value or a length in it), the data, and the "back length". That is the size
+// of head and data, so that the list can be walked from its end. All integers are little endian two's
+// complement:
 //
 //	0xxxxxxx             integer 0..127
 //	10xxxxxx             string of 0..63 bytes

@@ -36,13 +36,13 @@ type Head struct {
 type Form uint8
 
 const (
-	roomBits  = 30
-	roomMask  = 1<<roomBits - 1
-	formMask  = 3
-	named     = 1 << (roomBits + 2)
-	stampAt   = roomBits + 3
-	wordBytes = 8
-	moved     = formMask << roomBits // without capacity: the container is elsewhere now
+	capacityBits = 30
+	capacityMask = 1<<capacityBits - 1
+	formMask     = 3
+	named        = 1 << (capacityBits + 2)
+	stampAt      = capacityBits + 3
+	wordBytes    = 8
+	moved        = formMask << capacityBits // without capacity: the container is elsewhere now
 )
 
 // HeadBytes is what a piece takes beside its bytes.
@@ -56,8 +56,8 @@ func New(stamp uint64, form Form, capacity int, name []byte) *Head {
 		behind = dict.KeyLen(name)
 	}
 	words := slices.Grow([]uint64(nil), 1+(capacity+behind+wordBytes-1)/wordBytes)
-	words = words[:min(cap(words), 1+roomMask)]
-	words[0] = stamp<<stampAt | uint64(form)<<roomBits
+	words = words[:min(cap(words), 1+capacityMask)]
+	words[0] = stamp<<stampAt | uint64(form)<<capacityBits
 	h := (*Head)(unsafe.Pointer(unsafe.SliceData(words)))
 	if behind == 0 {
 		h.word |= uint64(len(words) - 1)
@@ -78,7 +78,7 @@ func (h *Head) Name() *dict.Key {
 	if h.word&named == 0 {
 		return nil
 	}
-	return (*dict.Key)(unsafe.Add(unsafe.Pointer(h), wordBytes+h.word&roomMask))
+	return (*dict.Key)(unsafe.Add(unsafe.Pointer(h), wordBytes+h.word&capacityMask))
 }
 
 // Large returns the word of a header that is no piece.
@@ -89,21 +89,21 @@ func (h *Head) Stamp() uint64 { return h.word >> stampAt }
 
 // Packed reports whether this is a piece, and not the header of a large container.
 func (h *Head) Packed() bool {
-	if invariants && h.word&(moved|roomMask) == moved {
+	if invariants && h.word&(moved|capacityMask) == moved {
 		panic("piece: it is read after it has moved")
 	}
-	return h.word&roomMask != 0
+	return h.word&capacityMask != 0
 }
 
 // Form returns the form of a piece.
-func (h *Head) Form() Form { return Form(h.word >> roomBits & formMask) }
+func (h *Head) Form() Form { return Form(h.word >> capacityBits & formMask) }
 
 // SetForm gives a piece another form.
-func (h *Head) SetForm(f Form) { h.word = h.word&^(formMask<<roomBits) | uint64(f)<<roomBits }
+func (h *Head) SetForm(f Form) { h.word = h.word&^(formMask<<capacityBits) | uint64(f)<<capacityBits }
 
-// Room returns all bytes of a piece, used or not.
-func (h *Head) Room() []byte {
-	n := h.word & roomMask
+// Content returns all bytes of a piece, used or not.
+func (h *Head) Content() []byte {
+	n := h.word & capacityMask
 	if h.word&named == 0 {
 		n *= wordBytes
 	}
@@ -111,17 +111,17 @@ func (h *Head) Room() []byte {
 }
 
 // Leave says that the container has moved from this piece, or header. No snapshot may hold it.
-func (h *Head) Leave() { h.word = h.word&^(formMask<<roomBits|roomMask|named) | moved }
+func (h *Head) Leave() { h.word = h.word&^(formMask<<capacityBits|capacityMask|named) | moved }
 
 // Left reports whether the container has moved.
-func (h *Head) Left() bool { return h.word&(moved|roomMask) == moved }
+func (h *Head) Left() bool { return h.word&(moved|capacityMask) == moved }
 
 // Tight is the size up to which a piece that moves gets no more capacity than it needs, except for what the
 // allocator adds. Most pieces are that small, and change their size seldom.
 const Tight = 64
 
-// RoomFor returns the capacity to allocate for need bytes: a quarter more if need is large.
-func RoomFor(need int) int {
+// CapacityFor returns the capacity to allocate for need bytes: a quarter more if need is large.
+func CapacityFor(need int) int {
 	if need <= Tight {
 		return need
 	}

@@ -17,11 +17,11 @@ func TestPiece(t *testing.T) {
 				require.False(t, h.Left())
 				require.Equal(t, stamp, h.Stamp())
 				require.Equal(t, form, h.Form())
-				require.GreaterOrEqual(t, len(h.Room()), max(capacity, 1))
-				require.LessOrEqual(t, len(h.Room()), 32+capacity+capacity/4)
-				require.Empty(t, bytes.Trim(h.Room(), "\x00"))
-				for i := range h.Room() {
-					h.Room()[i] = 0xff
+				require.GreaterOrEqual(t, len(h.Content()), max(capacity, 1))
+				require.LessOrEqual(t, len(h.Content()), 32+capacity+capacity/4)
+				require.Empty(t, bytes.Trim(h.Content(), "\x00"))
+				for i := range h.Content() {
+					h.Content()[i] = 0xff
 				}
 				h.SetForm(2 - form)
 				require.Equal(t, 2-form, h.Form())
@@ -41,10 +41,10 @@ func TestPiece(t *testing.T) {
 // TestSizes: a piece takes what its bytes take, a word, and what the allocator rounds up to.
 func TestSizes(t *testing.T) {
 	for need, capacity := range map[int]int{1: 8, 8: 8, 9: 24 - 8, 40: 40, 41: 56, 62: 72, 72: 72} {
-		require.Equal(t, capacity, len(New(0, 0, need, nil).Room()), need)
+		require.Equal(t, capacity, len(New(0, 0, need, nil).Content()), need)
 	}
-	require.Equal(t, Tight, RoomFor(Tight))
-	require.Equal(t, 125, RoomFor(100))
+	require.Equal(t, Tight, CapacityFor(Tight))
+	require.Equal(t, 125, CapacityFor(100))
 }
 
 // TestNames: a piece has the name that it was given, behind its capacity; without a name the capacity is the
@@ -57,10 +57,10 @@ func TestNames(t *testing.T) {
 			require.True(t, h.Packed())
 			require.Equal(t, Form(1), h.Form())
 			require.Equal(t, uint64(5), h.Stamp())
-			require.GreaterOrEqual(t, len(h.Room()), max(capacity, 1))
-			require.Empty(t, bytes.Trim(h.Room(), "\x00"))
-			for i := range h.Room() {
-				h.Room()[i] = 0xff
+			require.GreaterOrEqual(t, len(h.Content()), max(capacity, 1))
+			require.Empty(t, bytes.Trim(h.Content(), "\x00"))
+			for i := range h.Content() {
+				h.Content()[i] = 0xff
 			}
 			if capacity > mostNamed {
 				require.Nil(t, h.Name())
@@ -77,7 +77,7 @@ func TestNames(t *testing.T) {
 	}
 	for _, c := range []struct{ capacity, bytes int }{{18, 48}, {62, 96}, {46, 80}} {
 		h := New(0, 0, c.capacity, make([]byte, 17))
-		require.Equal(t, c.bytes-HeadBytes-18, len(h.Room()))
+		require.Equal(t, c.bytes-HeadBytes-18, len(h.Content()))
 	}
 	require.Nil(t, New(0, 0, 8, nil).Name())
 	large := Large(7)

@@ -23,12 +23,12 @@ const (
 
 // intset returns an intset's bytes.
 func (s *Set) intset() intset {
-	b := intset(s.head.Room())
+	b := intset(s.head.Content())
 	return b[:intsetHeader+int(binary.LittleEndian.Uint32(b[4:]))*b.width()]
 }
 
 // list returns a listpack's bytes.
-func (s *Set) list() listpack.List { return listpack.In(s.head.Room()) }
+func (s *Set) list() listpack.List { return listpack.In(s.head.Content()) }
 
 // find returns the position of a member in the listpack, or -1.
 func (s *Set) find(member []byte) int {
@@ -70,7 +70,7 @@ func (e *Edit) addInt(n int64) (added bool) {
 // grow makes space for more bytes, and returns the present ones.
 func (e *Edit) grow(compact []byte, more int) []byte {
 	if need := len(compact) + more; need > cap(compact) {
-		e.move(compact, piece.RoomFor(need)-len(compact))
+		e.move(compact, piece.CapacityFor(need)-len(compact))
 	}
 	return e.compact()
 }
@@ -88,7 +88,7 @@ func (e *Edit) become(s *Set) {
 
 // keep takes what has become of the bytes. They stand where they stood.
 func (e *Edit) keep(compact []byte) {
-	if unsafe.SliceData(compact) != unsafe.SliceData(e.head.Room()) {
+	if unsafe.SliceData(compact) != unsafe.SliceData(e.head.Content()) {
 		if invariants {
 			panic("set: bytes that have left their piece")
 		}
@@ -107,7 +107,7 @@ func maxLen(length int) int {
 // newPacked returns an empty listpack with space for size bytes of members.
 func newPacked(c *Common, name []byte, size int) *Set {
 	head := piece.New(c.Epoch.Now(), packed, listpack.MinBytes+size, name)
-	listpack.NewIn(head.Room())
+	listpack.NewIn(head.Content())
 	return (*Set)(unsafe.Pointer(head))
 }
 

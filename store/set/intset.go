@@ -5,9 +5,8 @@ import (
 	"math"
 )
 
-// intset is a sorted array of distinct integers in Redis' own bytes: the width
-// of a member (2, 4 or 8) and their number, four bytes each, then the members,
-// all little endian. Format, do not change.
+// intset is a sorted array of distinct integers in Redis' own bytes. First come the width of a member (2, 4
+// or 8) and their number, four bytes each, then the members, all little endian. Format, do not change.
 //
 // The width is that of the widest member there ever was; it does not shrink.
 type intset []byte

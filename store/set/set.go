@@ -70,7 +70,7 @@ func (s *Set) Head() *piece.Head { return &s.head }
 // newInts returns an empty intset with space for size bytes of members.
 func newInts(c *Common, name []byte, size int) *Set {
 	head := piece.New(c.Epoch.Now(), ints, intsetHeader+size, name)
-	copy(head.Room(), emptyInts)
+	copy(head.Content(), emptyInts)
 	return (*Set)(unsafe.Pointer(head))
 }
 
@@ -124,7 +124,7 @@ func (s *Set) Clone(c *Common, name []byte) *Set {
 // copied returns a compact set with a copy of these bytes, with space for more bytes.
 func copied(c *Common, name []byte, f piece.Form, compact []byte, more int) *Set {
 	head := piece.New(c.Epoch.Now(), f, len(compact)+more, name)
-	copy(head.Room(), compact)
+	copy(head.Content(), compact)
 	return (*Set)(unsafe.Pointer(head))
 }
 

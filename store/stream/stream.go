@@ -48,8 +48,8 @@ type Stream struct {
 // nodesOf returns the tree of nodes, ordered by master ID. A node's pointer is replaced, never changed in
 // place, once the node is shared.
 //
-// Fields hold their trees as values of type any, and functions give them their type. If a field, or a
-// method of an exported type, named the type of the tree, each package that imports this one, directly or
+// Fields hold their trees as values of type any, and functions give them their type. No field, and no method
+// of an exported type, names the type of the tree. Otherwise each package that imports this one, directly or
 // not, would compile all methods of the tree again.
 func nodesOf(s *Stream) *btree.BTreeG[slot] { return s.nodeTree.(*btree.BTreeG[slot]) }
 

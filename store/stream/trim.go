@@ -44,7 +44,7 @@ func (t *Strategy) limit(lim Limits) int {
 }
 
 // Trim removes entries from the front and returns how many. The master ID of the first node after an
-// approximate trim describes it exactly: an exact trim with that as MinID removes the same nodes, and no
+// approximate trim describes it exactly. An exact trim with that as MinID removes the same nodes, and no
 // entry of the first one. Trimming does not count as deletion: MaxDeletedID stays.
 func (s *Stream) Trim(lim Limits, t Strategy) (removed int) {
 	limit := t.limit(lim)

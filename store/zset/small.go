@@ -67,14 +67,14 @@ func encodedScore(v listpack.Value) int {
 // grow returns the listpack with space for more bytes.
 func (e *Edit) grow(lp listpack.List, more int) listpack.List {
 	if need := len(lp) + more; need > cap(lp) {
-		e.become(packed(e.common, e.name, lp, piece.RoomFor(need)-len(lp)))
+		e.become(packed(e.common, e.name, lp, piece.CapacityFor(need)-len(lp)))
 	}
 	return e.lp()
 }
 
 // keep takes what has become of the listpack. It stands where it stood.
 func (e *Edit) keep(lp listpack.List) {
-	if unsafe.SliceData(lp) != unsafe.SliceData(e.head.Room()) {
+	if unsafe.SliceData(lp) != unsafe.SliceData(e.head.Content()) {
 		if invariants {
 			panic("zset: a listpack that has left its piece")
 		}

@@ -87,21 +87,21 @@ func FromListpack(c *Common, name []byte, lim Limits, lp listpack.List) *ZSet {
 // packed returns a small sorted set with a copy of lp, and space for more bytes.
 func packed(c *Common, name []byte, lp listpack.List, more int) *ZSet {
 	head := piece.New(c.Epoch.Now(), 0, len(lp)+more, name)
-	copy(head.Room(), lp)
+	copy(head.Content(), lp)
 	return (*ZSet)(unsafe.Pointer(head))
 }
 
 // empty returns an empty listpack with space for size bytes.
 func empty(c *Common, name []byte, size int) *ZSet {
 	head := piece.New(c.Epoch.Now(), 0, listpack.MinBytes+size, name)
-	listpack.NewIn(head.Room())
+	listpack.NewIn(head.Content())
 	return (*ZSet)(unsafe.Pointer(head))
 }
 
 // lp returns the small form; nil of a table.
 func (z *ZSet) lp() listpack.List {
 	if z.head.Packed() {
-		return listpack.In(z.head.Room())
+		return listpack.In(z.head.Content())
 	}
 	return nil
 }

@@ -1,5 +1,5 @@
 // Command bench measures lockserver, beside Redis and others. It is a table of suites (suites), each a
-// package with sections; it reads the command line, runs what is chosen one after the other, and prints a
+// package with sections. It reads the command line, runs what is chosen one after the other, and prints a
 // report in markdown for each suite.
 //
 //	go run . -list               what there is

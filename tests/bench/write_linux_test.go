@@ -22,14 +22,14 @@ func stub(name, text string, failure error) choice {
 		Sections: []benchkit.Section{{Name: "one", Run: func(context.Context) error {
 			run.Report.Text(text)
 			for _, command := range []string{"GET", "SET", "XADD", "LOCK+UNLOCK", "SECKILL"} { // of the picture
-				run.Report.NotePair("cpu."+command+".p1.us", 2, 1)
-				run.Report.NotePair("cpu."+command+".p16.us", 2, 1)
+				run.Report.AddPair("cpu."+command+".p1.us", 2, 1)
+				run.Report.AddPair("cpu."+command+".p16.us", 2, 1)
 			}
 			return failure
 		}}}}}
 }
 
-// TestProduce: suites that run together make the data anew, but for those that had a run of their own; one
+// TestProduce: suites that run together make the data anew, but for those that had a run of their own. One
 // that runs alone takes the place of what it found before; and after a failure nothing is written.
 func TestProduce(t *testing.T) {
 	root := t.TempDir()

@@ -154,7 +154,7 @@ func TestCloseWhileLocking(t *testing.T) {
 	}
 }
 
-// TestDeadlines: what ended a wait can be told apart.
+// TestDeadlines: the caller can see what ended a wait.
 func TestDeadlines(t *testing.T) {
 	inBubble(t, func(t *testing.T, n *network, c *client.Client, op *testkit.Client) {
 		_, err := c.Lock(ctx, "k")

@@ -19,8 +19,8 @@ import (
 	"lockserver/lockservertest"
 )
 
-// elsewhere is a connection to a server that leads nobody: it lives, and says these words to whatever is
-// asked of it.
+// elsewhere is a connection to a server that does not lead: it lives, and answers each command with these
+// words.
 func elsewhere(words string) net.Conn {
 	ours, theirs := net.Pipe()
 	go func() {
@@ -59,8 +59,8 @@ func (n *network) sendOn(words string) {
 	n.breakSome(1)
 }
 
-// TestSentOn: a server that lives and does not lead vouches for nobody. While there is no other the lock is
-// held, as long as its lease lasts, and then given up.
+// TestSentOn: a server that lives and does not lead keeps no owner attached. While there is no other the lock
+// is held, as long as its lease lasts, and then given up.
 func TestSentOn(t *testing.T) {
 	for _, words := range []string{
 		"MOVED 1 192.0.2.1:1", "CLUSTERDOWN The cluster is down", "MASTERDOWN Link with MASTER is down",

@@ -25,10 +25,10 @@ var ctx = context.Background()
 // network is the way to a server in the process, which a test can break.
 type network struct {
 	mu    sync.Mutex
-	srv   *server.Server // nil: nobody answers
+	srv   *server.Server // nil: there is no answer
 	conns map[*conn]bool
 	by    func() net.Conn // not nil: who answers instead of srv
-	mute  bool            // what is sent is lost, and nobody is told
+	mute  bool            // what is sent is lost, without an error
 	deaf  bool            // the next answer is lost, and its connection breaks
 	late  time.Duration   // what is sent arrives so much later
 }
@@ -164,8 +164,8 @@ func (n *network) breakSome(probability float64) (broken int) {
 	return broken
 }
 
-// start runs a server whose leases last for lease. It listens nowhere, so that all of it can run in a bubble
-// of testing/synctest: there its time is the test's, and passes when nobody has anything left to do.
+// start runs a server with leases that last for lease. It listens nowhere, so that all of it can run in a
+// bubble of testing/synctest: there its time is the test's, and passes when every goroutine waits.
 func start(t *testing.T, lease time.Duration, change ...func(*server.Options)) (*server.Server, *network) {
 	t.Helper()
 	o := server.Options{Directives: map[string]string{"bind": "", "lock-watchdog-timeout": strconv.FormatInt(lease.Milliseconds(), 10)}}
@@ -196,7 +196,7 @@ func (n *network) client(t *testing.T, settings ...client.Setting) *client.Clien
 	return c
 }
 
-// operator is a connection of somebody else's.
+// operator is a connection of another program.
 func operator(t *testing.T, srv *server.Server) *testkit.Client { return testkit.Dial(t, srv.Dial) }
 
 // ends fails unless the lock's context ends soon, and returns why.

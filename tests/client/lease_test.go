@@ -15,10 +15,10 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// In these tests time is that of a bubble of testing/synctest: the server's, too. It passes when nobody has
-// anything left to do, and an hour takes as long as what happens in it.
+// In these tests time is that of a bubble of testing/synctest: the server's, too. It passes when every
+// goroutine waits, and an hour takes as long as what happens in it.
 
-// inBubble runs a test with a server whose leases last for half a minute, as they do by default.
+// inBubble runs a test with a server with leases of half a minute, the default.
 func inBubble(t *testing.T, test func(t *testing.T, n *network, c *client.Client, op *testkit.Client)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -85,14 +85,14 @@ func TestGoneForAWhile(t *testing.T) {
 			n.breakSome(1)
 			time.Sleep(lease / 3)
 			n.connect(srv)
-			time.Sleep(lease) // it vouches again, or it would be lost now
+			time.Sleep(lease) // it is attached again, or it would be lost now
 			require.NoError(t, l.Context().Err())
 		}
 		require.Equal(t, int64(1), op.Do("EXISTS", "k").Int)
 	})
 }
 
-// TestUnreachableAndBack: a lock that was given up is not taken up again, and nobody waits for its end.
+// TestUnreachableAndBack: a lock that was given up is not taken up again, and no call waits for its end.
 func TestUnreachableAndBack(t *testing.T) {
 	inBubble(t, func(t *testing.T, n *network, c *client.Client, op *testkit.Client) {
 		srv := n.srv
@@ -111,8 +111,8 @@ func TestUnreachableAndBack(t *testing.T) {
 	})
 }
 
-// TestOneLeader: whose network goes stops leading before the other begins, and leads again when it is back
-// and the other has gone.
+// TestOneLeader: a leader that loses its network stops leading before the other begins, and leads again when
+// it is back and the other has gone.
 func TestOneLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv, north := start(t, lease)
@@ -156,7 +156,7 @@ func TestOneLeader(t *testing.T) {
 	})
 }
 
-// TestFixedLease: a lock that nobody renews ends in time, to the moment, and its holder knows.
+// TestFixedLease: a lock that is not renewed ends in time, to the moment, and its holder knows.
 func TestFixedLease(t *testing.T) {
 	inBubble(t, func(t *testing.T, n *network, c *client.Client, op *testkit.Client) {
 		_, err := c.Lock(ctx, "k", client.Lease(time.Microsecond))
@@ -178,7 +178,7 @@ func TestFixedLease(t *testing.T) {
 		<-second.Context().Done()
 		require.Equal(t, time.Hour, time.Since(had))
 
-		// The holder needs nobody to tell.
+		// The holder needs no message for that.
 		third, err := c.Lock(ctx, "k", client.Lease(time.Hour))
 		require.NoError(t, err)
 		had = time.Now()
@@ -223,16 +223,16 @@ func TestReaderLoses(t *testing.T) {
 	})
 }
 
-// TestHooks: all that becomes of locks is told, with how long it took.
+// TestHooks: each event of a lock calls its hook, with how long it took.
 func TestHooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv, n := start(t, lease)
 		var mu sync.Mutex
-		var told []string
+		var reported []string
 		tell := func(format string, args ...any) {
 			mu.Lock()
 			defer mu.Unlock()
-			told = append(told, fmt.Sprintf(format, args...))
+			reported = append(reported, fmt.Sprintf(format, args...))
 		}
 		c := n.client(t, client.Observe(client.Hooks{
 			Acquired:  func(key string, waited time.Duration) { tell("%s: had after %v", key, waited.Round(time.Second)) },
@@ -246,8 +246,8 @@ func TestHooks(t *testing.T) {
 			synctest.Wait()
 			mu.Lock()
 			defer mu.Unlock()
-			require.ElementsMatch(t, expected, told)
-			told = nil
+			require.ElementsMatch(t, expected, reported)
+			reported = nil
 		}
 		heard("connected: <nil>")
 		first, err := c.Lock(ctx, "a")
@@ -259,7 +259,7 @@ func TestHooks(t *testing.T) {
 		heard("a: let go after 10s", "a: had after 10s")
 		_, err = c.TryLock(ctx, "a")
 		require.ErrorIs(t, err, client.ErrNotAcquired)
-		heard("a: not had, somebody else holds the lock")
+		heard("a: not had, another owner holds the lock")
 		operator(t, srv).Do("LOCK.FORCE", "a")
 		heard("a: lost, forced")
 		n.breakSome(1)

@@ -78,9 +78,9 @@ func TestLoss(t *testing.T) {
 		"expired":     {"PEXPIRE", "k", "1"},
 	} {
 		t.Run(reason, func(t *testing.T) {
-			told := make(chan *client.LostError, 2)
+			reported := make(chan *client.LostError, 2)
 			srv, n := start(t, time.Minute)
-			c := n.client(t, client.Observe(client.Hooks{Lost: func(lost *client.LostError) { told <- lost }}))
+			c := n.client(t, client.Observe(client.Hooks{Lost: func(lost *client.LostError) { reported <- lost }}))
 			l, err := c.Lock(ctx, "k")
 			require.NoError(t, err)
 			operator(t, srv).Do(command...)
@@ -88,8 +88,8 @@ func TestLoss(t *testing.T) {
 			require.ErrorIs(t, cause, client.ErrLost)
 			require.Equal(t, lostError("k", l.Token(), reason), cause)
 			require.Equal(t, cause, l.Unlock(ctx))
-			require.Equal(t, cause, <-told)
-			require.Empty(t, told)
+			require.Equal(t, cause, <-reported)
+			require.Empty(t, reported)
 		})
 	}
 }

@@ -46,7 +46,7 @@ func TestBrokenConnections(t *testing.T) {
 				key := (w + i) % len(inside)
 				l, err := programs[w%2].Lock(ctx, strconv.Itoa(key))
 				if err != nil {
-					continue // nobody answered in time
+					continue // there was no answer in time
 				}
 				if inside[key].Add(1) != 1 && l.Context().Err() == nil {
 					t.Errorf("lock %d is held twice", key)
@@ -226,7 +226,7 @@ func answerAsRedis(nc net.Conn) {
 	}
 }
 
-// TestAnotherServer: a server without the native commands is told at once.
+// TestAnotherServer: a server without the native commands is recognized at once.
 func TestAnotherServer(t *testing.T) {
 	rdb := redis.NewClient(&redis.Options{Dialer: func(context.Context, string, string) (net.Conn, error) {
 		near, far := net.Pipe()

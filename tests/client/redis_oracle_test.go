@@ -14,7 +14,7 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// TestPlainRedis: a real Redis is told apart at once, before a lock is asked for.
+// TestPlainRedis: a real Redis is recognized at once, before a lock is asked for.
 func TestPlainRedis(t *testing.T) {
 	plain := testkit.StartRedis(t, "--requirepass", "secret")
 	rdb := redis.NewClient(&redis.Options{Password: "secret",

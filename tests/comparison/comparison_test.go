@@ -13,14 +13,14 @@ import (
 
 // What can become of a lock, in the words of the page.
 const (
-	kept       = "keeps it"
-	overwrites = "overwrites"
-	refused    = "is refused"
-	toldBefore = "notified in time"
-	toldThen   = "notified just then"
-	toldAfter  = "notified too late"
-	toldAtOnce = "notified at once"
-	toldLater  = "notified later"
+	kept           = "keeps it"
+	overwrites     = "overwrites"
+	refused        = "is refused"
+	noticeInTime   = "notified in time"
+	noticeJustThen = "notified just then"
+	noticeTooLate  = "notified too late"
+	noticeAtOnce   = "notified at once"
+	noticeLater    = "notified later"
 )
 
 // events are what happens to the first of two programs, by the first column of the page's table.
@@ -168,11 +168,11 @@ func connectionGone(t *testing.T, library string) string {
 	free := second.hears(saysHeld).at
 	switch early := free.Sub(first.hears(saysLost).at); {
 	case early > lease/6:
-		return toldBefore
+		return noticeInTime
 	case early < -lease/6:
-		return toldAfter
+		return noticeTooLate
 	}
-	return toldThen
+	return noticeJustThen
 }
 
 // serverRestarts: its log has what it has acknowledged.
@@ -192,9 +192,9 @@ func serverForgets(t *testing.T, library string) string {
 		return stillHolds(t, s, first)
 	}
 	if first.hears(saysLost).at.Before(first.hears(saysHeld).at.Add(lease/3 - lease/60)) {
-		return toldAtOnce
+		return noticeAtOnce
 	}
-	return toldLater
+	return noticeLater
 }
 
 // TestPageQuotesTheProgram: what the page shows of each library is in its file, in that order.

@@ -1,5 +1,5 @@
-// Command comparison is the same small program for five libraries: it takes a lock, holds it for as long
-// as its work takes, and writes what it has done under it. Each library is a file, named after it, and
+// Command comparison is the same small program for five libraries. It takes a lock, holds it for as long as
+// its work takes, and writes what it has done under it. Each library is a file, named after it, and
 // used as its documentation tells. With a server at hand,
 //
 //	go run . redsync 127.0.0.1:6379
@@ -39,7 +39,7 @@ func libraries() map[string]func(ctx context.Context, address string, work work)
 }
 
 // errStale is the reason of a refused write: another holder has the lock by now.
-var errStale = errors.New("somebody else holds the lock")
+var errStale = errors.New("another owner holds the lock")
 
 func main() {
 	if len(os.Args) < 3 || libraries()[os.Args[1]] == nil {

@@ -12,10 +12,10 @@ func withRedislock(ctx context.Context, address string, work work) error {
 	rdb := redis.NewClient(&redis.Options{Addr: address})
 	defer rdb.Close()
 
-	patient, cancel := context.WithTimeout(ctx, time.Minute) // or it waits for no longer than a lease
+	limited, cancel := context.WithTimeout(ctx, time.Minute) // or it waits for no longer than a lease
 	defer cancel()
 	waiting := &redislock.Options{RetryStrategy: redislock.LinearBackoff(50 * time.Millisecond)}
-	lock, err := redislock.Obtain(patient, rdb, "report:lock", lease, waiting)
+	lock, err := redislock.Obtain(limited, rdb, "report:lock", lease, waiting)
 	if err != nil {
 		return err
 	}

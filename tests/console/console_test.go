@@ -64,8 +64,8 @@ func TestEveryPage(t *testing.T) {
 	for _, width := range []int64{1280, 360} {
 		for _, theme := range []string{"light", "dark"} {
 			b.size(width, theme)
-			for path, text := range map[string]string{"/locks": "No lock is held", "/locks?q=x": "No such lock", "/graph": "Nobody waits",
-				"/lock?key=x": "Nobody holds this lock", "/sales": "No sale", "/sales?q=x": "No such sale", "/server": "Where the time goes"} {
+			for path, text := range map[string]string{"/locks": "No lock is held", "/locks?q=x": "No such lock", "/graph": "No waiters",
+				"/lock?key=x": "This lock is free", "/sales": "No sale", "/sales?q=x": "No such sale", "/server": "Where the time goes"} {
 				visit(path, text)
 			}
 		}
@@ -85,8 +85,8 @@ func TestEveryPage(t *testing.T) {
 		for _, theme := range []string{"light", "dark"} {
 			b.size(width, theme)
 			visit("/locks", "invoice:4711")
-			b.shows("Circles that were refused lately")
-			visit("/graph", "Who waits for whom")
+			b.shows("Deadlock cycles that were refused lately")
+			visit("/graph", "Wait graph")
 			b.is(`document.querySelectorAll('#graph g.owner').length === 4 && document.querySelectorAll('#graph path.waits').length === 3`)
 			visit("/lock?key=invoice:4711", "Release by force")
 			visit("/sales", "1 % of 100 sold")
@@ -135,7 +135,7 @@ func TestReleaseByForce(t *testing.T) {
 	b.is(`!document.getElementById('force-go').disabled`)
 	b.run(chromedp.SendKeys(`#force-name`, kb.Enter))
 	b.shows("Released.")
-	b.shows("Nobody holds this lock")
+	b.shows("This lock is free")
 	require.Equal(t, "$-1", s.client("look").do("LOCK.INFO", "door"))
 	require.Contains(t, s.log(), "released by force")
 }
@@ -150,7 +150,7 @@ func TestLogin(t *testing.T) {
 	b.run(chromedp.Navigate(s.admin+"/locks"), chromedp.WaitVisible(`#user`))
 	b.run(chromedp.SendKeys(`#user`, "viewer"), chromedp.SendKeys(`#password`, "wrong"+kb.Enter))
 	b.shows("The name or the password is wrong")
-	require.Len(t, b.told(), 1, "the browser tells of the status 401")
+	require.Len(t, b.messages(), 1, "the browser tells of the status 401")
 	b.run(chromedp.SendKeys(`#password`, "secret"+kb.Enter))
 	b.shows("door")
 	b.is(`document.querySelectorAll('nav a[data-key]').length === 1`)
@@ -175,7 +175,7 @@ func TestKeyboard(t *testing.T) {
 	b.is(`document.activeElement.textContent === 'ledger:2026'`)
 	b.run(chromedp.KeyEvent(kb.Enter))
 	b.shows("Fencing token")
-	for key, text := range map[string]string{"2": "Who waits for whom", "3": "shoes", "4": "Where the time goes", "1": "mail:outbox"} {
+	for key, text := range map[string]string{"2": "Wait graph", "3": "shoes", "4": "Where the time goes", "1": "mail:outbox"} {
 		b.is(`document.getElementById('pulse').textContent === 'live'`)
 		b.run(chromedp.KeyEvent(key))
 		b.shows(text)

@@ -159,7 +159,7 @@ func openBrowser(t *testing.T) *browser {
 		}
 	})
 	require.NoError(t, chromedp.Run(ctx, log.Enable())) // which starts the browser: its context must last
-	t.Cleanup(func() { require.Empty(t, b.told(), "the browser complains") })
+	t.Cleanup(func() { require.Empty(t, b.messages(), "the browser complains") })
 	return b
 }
 
@@ -169,8 +169,8 @@ func (b *browser) complain(text string) {
 	b.complaints = append(b.complaints, text)
 }
 
-// told returns what the browser has complained about, and forgets it.
-func (b *browser) told() []string {
+// messages returns what the browser has complained about, and forgets it.
+func (b *browser) messages() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	list := b.complaints

@@ -283,7 +283,7 @@ func (w *workload) fail(actions []action, healed *int) error {
 	}
 	w.unit()
 	w.log.Flush()
-	if err := w.settle(); err != nil {
+	if err := w.flushed(); err != nil {
 		return err
 	}
 	first := 0

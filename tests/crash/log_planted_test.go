@@ -104,7 +104,7 @@ func TestPlantedLogFaultsAreFound(t *testing.T) {
 }
 
 // shrinkHunts is how often the fault is looked for, until it is found in a workload that fails as reliably
-// as shrinking needs: it may have taken goroutines in an order that does not come back.
+// as shrinking needs. It may have taken goroutines in an order that does not come back.
 const shrinkHunts = 5
 
 // mostShown is how many actions of a workload of a hundred a report may have.

@@ -49,9 +49,9 @@ func newWorkload(d *lossy.Disk, seed uint64, policy aof.Policy) *workload {
 		moved: make(chan struct{}, 1)}
 }
 
-// note records that the units up to a position are acknowledged. Under Always that is when the log says that
-// they are durable; else, that they are synced.
-func (w *workload) note(position int64) {
+// reached records that the units up to a position are acknowledged. Under Always that is when the log says
+// that they are durable; else, that they are synced.
+func (w *workload) reached(position int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := 0
@@ -80,9 +80,9 @@ func (w *workload) acked(ops int) (units int) {
 func (w *workload) options() aof.Options {
 	o := aof.Options{Policy: w.policy, SyncEvery: time.Millisecond, Gather: 100 * time.Microsecond}
 	if w.policy == aof.Always {
-		o.Durable = w.note
+		o.Durable = w.reached
 	} else {
-		o.Synced = w.note
+		o.Synced = w.reached
 	}
 	return o
 }
@@ -157,7 +157,7 @@ func (w *workload) endRewrite() error {
 			}
 			w.acks = append(w.acks, logAck{w.disk.Ops(), w.healing})
 			w.mu.Unlock()
-			w.noteAll()
+			w.reachedAll()
 		}
 		return err
 	case <-time.After(patience):
@@ -165,8 +165,8 @@ func (w *workload) endRewrite() error {
 	}
 }
 
-// settle waits until everything is synced, or the log has failed.
-func (w *workload) settle() error {
+// flushed waits until everything is synced, or the log has failed.
+func (w *workload) flushed() error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := w.log.Sync(ctx); errors.Is(err, context.DeadlineExceeded) {
@@ -189,7 +189,7 @@ type deed int
 const (
 	doUnit deed = iota
 	flushLog
-	settleLog // flushes, and waits
+	awaitFlush // flushes, and waits
 	beginRewrite
 	endRewrite
 )
@@ -198,7 +198,7 @@ func (a action) String() string {
 	switch a.what {
 	case flushLog:
 		return "flush"
-	case settleLog:
+	case awaitFlush:
 		return "flush, and wait until everything is synced"
 	case beginRewrite:
 		text := "begin a rewrite to commands"
@@ -225,7 +225,7 @@ func script(seed uint64, units int) (list []action) {
 			list = append(list, action{what: flushLog})
 		}
 		if chance.IntN(5) == 0 {
-			list = append(list, action{what: settleLog})
+			list = append(list, action{what: awaitFlush})
 		}
 		switch {
 		case !rewriting && chance.IntN(12) == 0:
@@ -252,9 +252,9 @@ func (w *workload) play(actions []action) error {
 			w.unit()
 		case flushLog:
 			w.log.Flush()
-		case settleLog:
+		case awaitFlush:
 			w.log.Flush()
-			if err := w.settle(); err != nil {
+			if err := w.flushed(); err != nil {
 				return err
 			}
 		case beginRewrite:
@@ -283,15 +283,15 @@ func (w *workload) end() error {
 		_ = w.endRewrite()
 	}
 	err := w.log.Close()
-	w.noteAll()
+	w.reachedAll()
 	return err
 }
 
-// noteAll records what the log says now.
-func (w *workload) noteAll() {
+// reachedAll records what the log says now.
+func (w *workload) reachedAll() {
 	if w.policy == aof.Always {
-		w.note(w.log.Durable())
+		w.reached(w.log.Durable())
 	} else {
-		w.note(w.log.Synced())
+		w.reached(w.log.Synced())
 	}
 }

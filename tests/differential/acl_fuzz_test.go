@@ -40,7 +40,7 @@ var aclCalls = []string{"GET K", "SET K v", "SET K v GET", "MGET K K", "MSET K 1
 	"UNLINK K", "INCR K", "DECRBY K 2", "SINTERCARD 2 K K", "SUBSTR K 0 1", "LINSERT K BEFORE a b"}
 
 // TestRules gives a user random rules on both servers, and compares how it is described, and the results of
-// random commands: by DRYRUN, alone, in a transaction, and in the log.
+// random commands. They run by DRYRUN, alone, in a transaction, and in the log.
 func TestRules(t *testing.T) {
 	seed := *seedFlag
 	if seed == 0 {

@@ -25,7 +25,7 @@ import (
 //	A-                     closes the connection
 //	A= 3                   goes on in that version of the protocol
 //	A~ PUBLISH c m         sends a command and compares its two answers
-//	A! D0 GET k            sends a command whose replies differ, see docs/DIFFERENCES.md
+//	A! D0 GET k            sends a command with replies that differ, see docs/DIFFERENCES.md
 //	sleep 20               milliseconds
 //
 // {A} is the number of A's connection.

@@ -131,8 +131,8 @@ func (v seen) unlike(redis seen) (texts []string) {
 	return texts
 }
 
-// TestClientList compares the lines of clients in all kinds of situations: the fields and their order, what
-// they say, and about how much the memory of a client, and that of all in INFO, has risen.
+// TestClientList compares the lines of clients in all kinds of situations. It looks at the fields and their
+// order, what they say, and about how much the memory of a client, and that of all in INFO, has risen.
 func TestClientList(t *testing.T) {
 	p := startPair(t, "")
 	for _, sit := range situations() {

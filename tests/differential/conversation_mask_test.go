@@ -178,8 +178,8 @@ func namesLeft(v *resp.Value, names []*string) []*string {
 }
 
 // joinInvalidations makes one of messages about keys that follow each other, and puts it behind what else
-// there is. Redis runs what a pause has held in one round, and makes one message to BCAST of it at its end;
-// here each client's commands make one, which may come before another client's replies (D132).
+// there is. Redis runs what a pause has held in one round, and makes one message to BCAST of it at its end.
+// Here each client's commands make one, which may come before another client's replies (D132).
 func joinInvalidations(values []resp.Value) (list []resp.Value) {
 	others := slices.DeleteFunc(slices.Clone(values), tellsOfKeys)
 	messages := slices.DeleteFunc(slices.Clone(values), func(v resp.Value) bool { return !tellsOfKeys(v) })

@@ -357,11 +357,11 @@ func (tk *talker) write(b []byte) { _, _ = tk.conn.Write(b) }
 
 // drain reads what has come, without waiting.
 func (tk *talker) drain() {
-	room := make([]byte, 64<<10)
+	buf := make([]byte, 64<<10)
 	for !tk.closed {
 		n, cause := 0, error(nil)
 		err := tk.raw.Read(func(fd uintptr) bool {
-			n, cause = syscall.Read(int(fd), room)
+			n, cause = syscall.Read(int(fd), buf)
 			return true
 		})
 		if errors.Is(cause, syscall.EAGAIN) {
@@ -371,7 +371,7 @@ func (tk *talker) drain() {
 			tk.closed = true
 			break
 		}
-		tk.in = append(tk.in, room[:n]...)
+		tk.in = append(tk.in, buf[:n]...)
 	}
 	from := bytes.NewReader(tk.in)
 	reader := bufio.NewReader(from)

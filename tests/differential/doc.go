@@ -1,6 +1,6 @@
-// Package differential compares lockserver with a real redis-server 7.4: both get the same
-// commands in lockstep, in both versions of the protocol, and must give the same replies, byte
-// for byte, and end up with the same data.
+// Package differential compares lockserver with a real redis-server 7.4. Both get the same commands in
+// lockstep, in both versions of the protocol, and must give the same replies, byte for byte, and end up with
+// the same data.
 //
 // All of it is tests under the build tag oracle; make diff runs them. There are three kinds:
 //

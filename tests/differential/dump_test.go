@@ -12,8 +12,8 @@ import (
 // spareKey is where a payload of ours is tried out in Redis.
 const spareKey = "payload of the other server"
 
-// checkDump allows two payloads to differ where there is more than one way to write a value: the members of a
-// table stand in an order of chance, the nodes of a list depend on its history, and so does what LZF finds.
+// checkDump allows two payloads to differ where there is more than one way to write a value. The members of
+// a table stand in an order of chance, the nodes of a list depend on its history, and so does what LZF finds.
 // Redis must then make the same value of ours as of its own.
 func checkDump(p *pair, args []string) string {
 	ours, redis := p.do(args...)
@@ -46,7 +46,7 @@ func valueOf(c *testkit.Client, key string) string {
 	return v.String()
 }
 
-// forgetOwn blanks out what a payload of a stream does not have: the nodes of the radix tree are where the
+// forgetOwn blanks out what a payload of a stream does not have. The nodes of the radix tree are where the
 // entries were added, and when a consumer was last active comes with later versions (D45).
 func forgetOwn(v resp.Value) {
 	for i := range v.Elems {

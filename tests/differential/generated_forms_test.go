@@ -49,7 +49,7 @@ func TestGeneratedForms(t *testing.T) {
 			i = *sequenceFlag
 		}
 		g.pool = pool{rand: rand.New(rand.NewPCG(seed, uint64(i))), nextMS: 1000}
-		s := &sequence{pair: p, version: 2, after: func(s step) string { return p.settledForm(s) }}
+		s := &sequence{pair: p, version: 2, after: func(s step) string { return p.finalForm(s) }}
 		if i%2 == 0 {
 			s.steps = g.write(sequenceLength)
 		} else {
@@ -65,9 +65,9 @@ func TestGeneratedForms(t *testing.T) {
 	}
 }
 
-// settledForm is differentForm behind a step, for data that may have a key in its last millisecond. What each
+// finalForm is differentForm behind a step, for data that may have a key in its last millisecond. What each
 // server makes its own way is removed.
-func (p *pair) settledForm(s step) (wrong string) {
+func (p *pair) finalForm(s step) (wrong string) {
 	p.t.Helper()
 	if wrong = p.differentForm(); wrong != "" && p.madeItsOwnWay(s) {
 		for _, side := range p.sides() {

@@ -77,7 +77,7 @@ func (s *sequence) play(steps []step) *failure {
 			return &failure{i, step.name, wrong}
 		}
 	}
-	if diff := s.settledDiff(); len(diff) > 0 {
+	if diff := s.finalDiff(); len(diff) > 0 {
 		return &failure{len(steps), inData, "the data differs (lockserver | redis):\n  " + strings.Join(diff, "\n  ")}
 	}
 	if wrong := s.compareChanges(); wrong != "" {
@@ -224,8 +224,8 @@ func (s *sequence) context(f *failure) string {
 		s.version, strings.Join(lines, "\n"), f.what)
 }
 
-// settledDiff compares the data; Redis lists keys that are due for a moment.
-func (s *sequence) settledDiff() []string {
+// finalDiff compares the data; Redis lists keys that are due for a moment.
+func (s *sequence) finalDiff() []string {
 	s.t.Helper()
 	diff := s.diff()
 	for range 400 {

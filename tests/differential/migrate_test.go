@@ -53,18 +53,18 @@ func TestMigrate(t *testing.T) {
 			p := p.in(t)
 			p.begin(2)
 			at := testkit.Dial(t, target.Dial)
-			var told [2][]string
+			var replies [2][]string
 			var held, moved [2]testkit.Dataset
 			for i, s := range p.sides() {
 				at.Do("FLUSHALL")
 				at.Do("SELECT", "0")
 				for _, line := range strings.Split(one.text, "\n") {
-					told[i] = append(told[i], migrateLine(t, s.Client, at, line, port))
+					replies[i] = append(replies[i], migrateLine(t, s.Client, at, line, port))
 				}
 				at.Do("SELECT", "0")
 				held[i], moved[i] = testkit.ReadDataset(s.watch), testkit.ReadDataset(at)
 			}
-			require.Equal(t, told[1], told[0])
+			require.Equal(t, replies[1], replies[0])
 			require.Empty(t, held[1].Diff(held[0], 5000))
 			require.Empty(t, moved[1].Diff(moved[0], 5000))
 		})
@@ -80,7 +80,7 @@ func migrateLine(t *testing.T, from, to *testkit.Client, line, port string) stri
 	return line + ": " + from.Do(args...).String()
 }
 
-// Targets that are no good: each answers a connection, of which it has read everything, in its way.
+// Targets that are no good: each reads all of a connection, and answers in its way.
 var badTargets = map[string]func(c net.Conn, asked int){
 	"hangs up":              func(net.Conn, int) {},
 	"says nothing":          func(c net.Conn, _ int) { _, _ = io.Copy(io.Discard, c) },
@@ -92,7 +92,7 @@ var badTargets = map[string]func(c net.Conn, asked int){
 	"refuses and hangs up":  func(c net.Conn, _ int) { _, _ = io.WriteString(c, "+OK\r\n-ERR no\r\n") },
 }
 
-// TestMigrateToBadTargets compares what is told, and what stays, when the target fails.
+// TestMigrateToBadTargets compares the replies, and what stays, when the target fails.
 func TestMigrateToBadTargets(t *testing.T) {
 	p := startPair(t, "")
 	for name, serve := range badTargets {

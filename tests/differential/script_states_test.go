@@ -20,8 +20,8 @@ import (
 )
 
 // TestRandomScriptStates plays scripts and functions that say with their first line what they do, or do not,
-// while memory is free and while it is full, alone and in transactions. It compares the replies, which errors
-// were counted, and of which commands.
+// while memory is free and while it is full, alone and in transactions. It compares the replies, and which
+// errors of what commands were counted.
 func TestRandomScriptStates(t *testing.T) {
 	seed := *seedFlag
 	if seed == 0 {

@@ -38,8 +38,8 @@ func checkSort(p *pair, args []string) string {
 	return differ(ours, redis)
 }
 
-// clearErrno is called before SORT. Redis looks at errno after strtod, but does not clear it before: a
-// SORT that met a number out of range makes the next one fail, until something else clears it.
+// clearErrno is called before SORT. Redis looks at errno after strtod, but does not clear it before. A SORT
+// that met a number out of range makes the next one fail, until something else clears it.
 func clearErrno(p *pair) { p.redis.watch.Do("ZADD", spareKey, "clears errno", "m") }
 
 // harmlessSort takes ALPHA from a call that has BY: words that are alike come in no order then.

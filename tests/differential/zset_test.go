@@ -58,7 +58,7 @@ func (p *pair) isScored(key string, member resp.Value, score *resp.Value) string
 	return ""
 }
 
-// checkLex leaves out ranges of bytes of members with different scores, which mean nothing: what Redis makes
+// checkLex leaves out ranges of bytes of members with different scores, which mean nothing. What Redis makes
 // of them depends, beyond listpacks, on how its skip list came out, and what an offset does, on where it
 // leads to.
 func checkLex(p *pair, args []string) string {

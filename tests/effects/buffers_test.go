@@ -35,7 +35,7 @@ func TestStoredValuesStay(t *testing.T) {
 	}
 }
 
-// text is a value that its key can be told from.
+// text is a value that names its key.
 func text(key string, size int) string {
 	return strings.Repeat(key+".", size/(len(key)+1)+1)[:size]
 }

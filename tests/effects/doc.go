@@ -1,6 +1,6 @@
-// Package effects tests that a server's effects say everything: what random clients do to one server,
-// with time running and keys dying, and what comes out when its journal is replayed into an empty
-// server, must be the same data, to the millisecond of every deadline. A plain Redis must come to the
+// Package effects tests that a server's effects say everything. Random clients change one server, with time
+// running and keys dying. When its journal is replayed into an empty server, it must have the same data, to
+// the millisecond of every deadline. A plain Redis must come to the
 // same data, too (build tag oracle).
 //
 // workload_test.go is what the clients do, effects_test.go the comparison, form_test.go the closed list of

@@ -89,10 +89,10 @@ func record(t *testing.T, seed uint64, newer bool, loses func(e store.Effect) bo
 	journal := &collector{loses: loses}
 	srv := startServer(t, server.Options{Clock: clock, Seed: seed | 1, Journal: journal})
 	r := &recording{seed: seed, loses: loses}
-	var noting sync.Mutex
-	note := func(s step) {
-		noting.Lock()
-		defer noting.Unlock()
+	var observing sync.Mutex
+	observe := func(s step) {
+		observing.Lock()
+		defer observing.Unlock()
 		r.steps = append(r.steps, s)
 	}
 
@@ -101,7 +101,7 @@ func record(t *testing.T, seed uint64, newer bool, loses func(e store.Effect) bo
 	var all sync.WaitGroup
 	for i := range workers {
 		w := &worker{name: fmt.Sprint("owner", i), rand: rand.New(rand.NewPCG(seed, uint64(i))), unique: &unique,
-			startMS: start().UnixMilli(), fieldTimes: newer, producers: newer, note: note}
+			startMS: start().UnixMilli(), fieldTimes: newer, producers: newer, observe: observe}
 		all.Go(func() {
 			errs[i] = w.run(func() (*testkit.Client, error) {
 				conn, err := srv.Dial()
@@ -117,7 +117,7 @@ func record(t *testing.T, seed uint64, newer bool, loses func(e store.Effect) bo
 		all.Wait()
 		close(ended)
 	}()
-	runTime(clock, rand.New(rand.NewPCG(seed, workers)), ended, note)
+	runTime(clock, rand.New(rand.NewPCG(seed, workers)), ended, observe)
 	require.NoError(t, errors.Join(errs...))
 	clock.Advance(0) // what is due by now has happened
 
@@ -131,14 +131,14 @@ func record(t *testing.T, seed uint64, newer bool, loses func(e store.Effect) bo
 }
 
 // runTime lets the clock run in small steps until ended.
-func runTime(clock *server.ManualClock, chance *rand.Rand, ended <-chan struct{}, note func(step)) {
+func runTime(clock *server.ManualClock, chance *rand.Rand, ended <-chan struct{}, observe func(step)) {
 	for {
 		select {
 		case <-ended:
 			return
 		default:
 			passes := time.Duration(chance.IntN(20_000)) * time.Microsecond
-			note(step{passes: passes})
+			observe(step{passes: passes})
 			clock.Advance(passes)
 			time.Sleep(200 * time.Microsecond)
 		}
@@ -258,13 +258,13 @@ func TestALostEffectIsSeen(t *testing.T) {
 		lost := last[chance.IntN(len(last))]
 		without := slices.Delete(slices.Clone(r.effects), lost, lost+1)
 		diff := differ(r.data, without)
-		require.NotEmptyf(t, diff, "nobody noticed that %q was lost", r.effects[lost].Args)
+		require.NotEmptyf(t, diff, "the loss of %q was not noticed", r.effects[lost].Args)
 		require.Contains(t, strings.Join(diff, "\n"), strconv.Quote(string(r.effects[lost].Args[1])))
 	}
 }
 
 // lastingWrites are the positions of effects that brought something new to a key which no later effect
-// touches. A value that an earlier effect had already brought somewhere is not new: some commands are played
+// touches. A value that an earlier effect had already brought somewhere is not new. Some commands are played
 // twice in a row, and the first of the two leaves the same behind.
 func lastingWrites(effects []store.Effect) (positions []int) {
 	first := map[string]int{} // the effect that a value came with

@@ -135,8 +135,8 @@ func (st *stage) await(client string) {
 }
 
 // explain finds the few steps after which the effects do not say everything. The clients ran at the same
-// time, so the steps may do something else when they are played in order; then the last effects on a key
-// that differs are shown.
+// time, so the steps may do something else when they are played in order. Then the last effects on a key that
+// differs are shown.
 func (r *recording) explain(t *testing.T, diff []string, differ differs) string {
 	var smallest []string
 	fails := func(part []step) bool {

@@ -23,8 +23,8 @@ type worker struct {
 	added [2]string
 	// payload is what this client dumped last; empty: nothing yet.
 	payload string
-	// note is called with the client's next step
-	note func(s step)
+	// observe is called with the client's next step
+	observe func(s step)
 }
 
 // run plays n commands in pipelines of random length; now and then it hangs up and comes
@@ -37,7 +37,7 @@ func (w *worker) run(dial func() (*testkit.Client, error), n int) error {
 		for range 1 + w.rand.IntN(10) {
 			args := w.command()
 			batch = append(batch, args)
-			w.note(step{client: w.name, args: args})
+			w.observe(step{client: w.name, args: args})
 		}
 		n -= len(batch)
 		var replies []resp.Value
@@ -53,7 +53,7 @@ func (w *worker) run(dial func() (*testkit.Client, error), n int) error {
 			}
 		}
 		if w.rand.IntN(200) == 0 {
-			w.note(step{client: w.name})
+			w.observe(step{client: w.name})
 			c.Close()
 			c, err = dial()
 		}

@@ -168,8 +168,8 @@ func TestContextEndsWhileWaiting(t *testing.T) {
 		gone := lockBriefly(t, rdb)
 		second := make(chan error, 1)
 		go func() {
-			patient := rdb.WithTimeout(soon)
-			second <- patient.Do(ctx, "LOCK", "k", "second", "PX", 60_000, "WAIT", 0).Err()
+			waiter := rdb.WithTimeout(soon)
+			second <- waiter.Do(ctx, "LOCK", "k", "second", "PX", 60_000, "WAIT", 0).Err()
 		}()
 		err := <-gone
 		require.Error(t, err)
@@ -191,7 +191,7 @@ func TestWorkersUnderALock(t *testing.T) {
 	overEveryWay(t, func(t *testing.T, rdb *redis.Client) {
 		const workers, rounds = 10, 20
 		ctx := t.Context()
-		patient := rdb.WithTimeout(soon)
+		waiter := rdb.WithTimeout(soon)
 		inside, last := 0, int64(0) // guarded by the lock: the race detector watches
 		var guard sync.Mutex        // tells the race detector what the server guarantees
 		var all sync.WaitGroup
@@ -199,7 +199,7 @@ func TestWorkersUnderALock(t *testing.T) {
 			all.Go(func() {
 				owner := fmt.Sprint("worker-", i)
 				for range rounds {
-					token, err := patient.Do(ctx, "LOCK", "k", owner, "PX", 60_000, "WAIT", 0).Int64()
+					token, err := waiter.Do(ctx, "LOCK", "k", owner, "PX", 60_000, "WAIT", 0).Int64()
 					if err != nil {
 						t.Errorf("LOCK: %v", err)
 						return
@@ -214,7 +214,7 @@ func TestWorkersUnderALock(t *testing.T) {
 					}
 					last = token
 					guard.Unlock()
-					if n, err := patient.Do(ctx, "UNLOCK", "k", owner, "TOKEN", token).Int64(); err != nil || n != 1 {
+					if n, err := waiter.Do(ctx, "UNLOCK", "k", owner, "TOKEN", token).Int64(); err != nil || n != 1 {
 						t.Errorf("UNLOCK: %d %v", n, err)
 						return
 					}

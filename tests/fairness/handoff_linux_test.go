@@ -29,11 +29,11 @@ func readNow(t *testing.T, conn net.Conn) string {
 	return string(buf[:n])
 }
 
-// The next holder is told in the turn of the event loop in which the lock is released: its reply is written
-// before the releaser's own, and has arrived, on the same machine, by the time that the releaser can read
-// anything. No other turn, no timer and no other client's request can come in between. The same goes for the
-// replies to what the releaser sent in the same batch.
-func TestNextHolderIsToldInTheSameTurn(t *testing.T) {
+// The next holder is answered in the turn of the event loop in which the lock is released. Its reply is
+// written before the releaser's own, and has arrived, on the same machine, by the time that the releaser can
+// read anything. No other turn, no timer and no other client's request can come in between. The same goes for
+// the replies to what the releaser sent in the same batch.
+func TestNextHolderIsAnsweredInTheSameTurn(t *testing.T) {
 	r := start(t, 0)
 	const rounds = 500
 	conns := make([]net.Conn, 2)

@@ -50,15 +50,15 @@ func gather(t *testing.T, r *running, n int) *crowd {
 	return c
 }
 
-// told returns the waiters that got any bytes so far.
-func (c *crowd) told() map[int]int64 {
-	told := map[int]int64{}
+// answered returns the waiters that got any bytes so far.
+func (c *crowd) answered() map[int]int64 {
+	answered := map[int]int64{}
 	for i := range c.bytes {
 		if n := c.bytes[i].Load(); n > 0 {
-			told[i] = n
+			answered[i] = n
 		}
 	}
-	return told
+	return answered
 }
 
 // A thousand clients wait for one lock. A release sends one of them one reply, and the others nothing at all.
@@ -68,17 +68,17 @@ func TestReleaseWakesOneOfAThousand(t *testing.T) {
 		holder := r.connect(t)
 		require.Positive(t, holder.Do("LOCK", "k", "holder", "PX", "60000").Int)
 		c := gather(t, r, waiters)
-		require.Empty(t, c.told())
+		require.Empty(t, c.answered())
 		const oneReply = int64(len(":1750000000000000\r\n"))
 		require.EqualValues(t, 1, holder.Do("UNLOCK", "k", "holder").Int)
 		for round := 1; round <= rounds; round++ {
-			require.Eventually(t, func() bool { return len(c.told()) >= round }, *patience, time.Millisecond)
+			require.Eventually(t, func() bool { return len(c.answered()) >= round }, *patience, time.Millisecond)
 			r.awaitWaiters(t, waiters-round)
 			time.Sleep(soon)
-			told := c.told()
-			require.Len(t, told, round, "after %d releases", round)
+			answered := c.answered()
+			require.Len(t, answered, round, "after %d releases", round)
 			require.EqualValues(t, round, c.replies.Load())
-			for i, n := range told {
+			for i, n := range answered {
 				require.Equal(t, oneReply, n, "waiter %d", i)
 			}
 			require.EqualValues(t, 1, r.admin.Do("LOCK.FORCE", "k").Int)

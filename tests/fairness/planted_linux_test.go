@@ -26,7 +26,7 @@ var faults = []struct {
 		other.call.Refuse(Cycle{{Waiter: other}})
 	}`)), []string{"TestReleaseWakesOneOfAThousand"}},
 	{plant.New("the next holder is told in a later turn", plant.And("same-loop", "false")),
-		[]string{"TestNextHolderIsToldInTheSameTurn"}},
+		[]string{"TestNextHolderIsAnsweredInTheSameTurn"}},
 }
 
 // TestPlantedFaultsAreFound shows that the tests of this package notice an unfair server.

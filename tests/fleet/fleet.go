@@ -92,8 +92,8 @@ func (f *Fleet) Steady(leader *Process) {
 	eventually(f.t, "all agree that "+leader.Port+" leads", func() bool { return f.agreesOn(leader) })
 }
 
-// Settled waits until one leads, the others follow it, and each Sentinel knows it.
-func (f *Fleet) Settled() *Process {
+// AwaitLeader waits until one leads, the others follow it, and each Sentinel knows it.
+func (f *Fleet) AwaitLeader() *Process {
 	f.t.Helper()
 	var leader *Process
 	eventually(f.t, "all agree on who leads", func() bool {
@@ -146,7 +146,7 @@ func flat(v resp.Value) map[string]string {
 }
 
 // Replace has a Sentinel make another one lead than this one, which lives. If the Sentinel has just stood
-// still, as it does while it writes its file, then what it knows of the replicas is too old: it refuses, or
+// still, as it does while it writes its file, then what it knows of the replicas is too old. It refuses, or
 // gives up, and does not try again by itself. So it is asked again.
 func (f *Fleet) Replace(leader *Process) {
 	f.t.Helper()

@@ -35,7 +35,7 @@ func Form(t testing.TB, conf string, programs ...string) *Group {
 	for _, p := range g.Members {
 		p.Launch() // without the others it may answer PING that there is no leader
 	}
-	g.Settled()
+	g.AwaitLeader()
 	return g
 }
 
@@ -109,8 +109,8 @@ func (g *Group) Leader(of ...*Process) (found *Process) {
 	return found
 }
 
-// Settled waits until one leads, and all others follow it.
-func (g *Group) Settled() *Process {
+// AwaitLeader waits until one leads, and all others follow it.
+func (g *Group) AwaitLeader() *Process {
 	g.t.Helper()
 	var leader *Process
 	eventually(g.t, "all agree on who leads", func() bool {

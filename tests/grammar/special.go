@@ -65,9 +65,9 @@ func (g *Generator) pickLine(lines ...string) []string { return strings.Fields(g
 
 // Directives are what CONFIG SET is given, and the values. Those that lock the test out
 // (requirepass, maxclients), move the files (dir, dbfilename) or make the log end (appendonly) are
-// tested elsewhere. hll-sparse-max-bytes decides in which of two forms a HyperLogLog is kept, which
-// GET shows, and rdbcompression in which form DUMP shows things: they must be the same after the
-// restart, so only the start draws them.
+// tested elsewhere. hll-sparse-max-bytes decides in which of two forms a HyperLogLog is kept, which GET
+// shows, and rdbcompression in which form DUMP shows things. They must be the same after the restart, so only
+// the start draws them.
 var Directives = map[string][]string{
 	"notify-keyspace-events": {"KEA", "KEA", "KEAmn", "Kx", "E$", "", "q"}, "timeout": {"0", "1", "100", "-1"},
 	"maxmemory": {"0", "1", "100kb", "400kb", "2mb"}, "maxmemory-policy": {"noeviction", "allkeys-lru", "allkeys-lfu", "volatile-ttl", "allkeys-random", "volatile-lru"},
@@ -198,8 +198,8 @@ func (g *Generator) luaWord(word string) string {
 	return b.String()
 }
 
-// mostDrawn is how many elements a draw with repetition may be asked for: as many are to be sent, so a number
-// at a limit would keep any server busy for ever, and Redis as well.
+// mostDrawn is how many elements a draw with repetition may be asked for. As many are to be sent, so a
+// number at a limit would keep any server busy for ever, and Redis as well.
 const mostDrawn = 1000
 
 // bounded keeps from a call what takes for ever by definition.

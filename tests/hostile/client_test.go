@@ -232,7 +232,7 @@ func (c *client) blameLocked(format string, args ...any) {
 }
 
 // state is what is wrong with the client, and whether it has all the replies that it can have.
-func (c *client) state() (wrong string, settled bool) {
+func (c *client) state() (wrong string, quiet bool) {
 	over := false
 	select {
 	case <-c.ended:

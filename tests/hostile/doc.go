@@ -9,7 +9,7 @@
 // an answer is right: that is what tests/differential is for.
 //
 // A finding is shrunk (shrink_test.go) to the few commands that matter, and printed as a script which -script
-// plays again. The same seed gives the same scenarios; how the connections' commands meet is up to the
+// plays again. The same seed gives the same scenarios. How the connections' commands meet is up to the
 // scheduler, so one that needs a race may have to be played more than once.
 //
 //	go test ./tests/hostile                                 3 s of it, and faults that are planted and must be found

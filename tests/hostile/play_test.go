@@ -62,7 +62,7 @@ func play(sc scenario, dir string, how care) (*finding, error) {
 	defer func() { p.child.Kill() }()
 	f := p.run(sc)
 	if f == nil {
-		f = p.settle()
+		f = p.quiesce()
 	}
 	if f == nil && how.restart {
 		f = p.restart(o)
@@ -212,8 +212,8 @@ func (p *player) calmDown() error {
 // concludeAgain is how often a last mark is asked for.
 const concludeAgain = 500 * time.Millisecond
 
-// settle waits until every client has its replies, and checks their order. Waiters are unblocked.
-func (p *player) settle() *finding {
+// quiesce waits until every client has its replies, and checks their order. Waiters are unblocked.
+func (p *player) quiesce() *finding {
 	if err := p.calmDown(); err != nil {
 		return p.unanswered(err)
 	}
@@ -230,12 +230,12 @@ func (p *player) settle() *finding {
 			if c == nil {
 				continue
 			}
-			wrong, settled := c.state()
+			wrong, quiet := c.state()
 			if wrong != "" {
 				return &finding{mixedUp, wrong}
 			}
 			bytes += c.received.Load()
-			if !settled && !c.half && p.connected(c) {
+			if !quiet && !c.half && p.connected(c) {
 				if time.Now().After(again) {
 					c.conclude()
 				}

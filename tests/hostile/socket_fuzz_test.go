@@ -37,8 +37,8 @@ var firstBytes = []string{
 	"BLPOP open:none 0.01\r\nXREAD BLOCK 1 STREAMS open:x 0\r\nSECKILL v u o\r\nNEXTID n\r\n", "\"GET\" 'hidden:5e3f'\r\n\"\\x47ET\" \"\r\n",
 }
 
-// FuzzStranger: who has not logged in learns nothing, and changes nothing.
-func FuzzStranger(f *testing.F) {
+// FuzzUnauthenticated: who has not logged in learns nothing, and changes nothing.
+func FuzzUnauthenticated(f *testing.F) {
 	fuzzBytes(f, func(t *testing.T, w *watched, reply []byte) {
 		w.secretIsSafe(t, reply)
 		require.Equal(t, "1", w.admin.Do("DBSIZE").String(), "there is the secret key and no other")

@@ -17,7 +17,7 @@ import (
 
 // cutOf chooses where a story moves from one server to the other: after a step without renewals and waiters,
 // because those are clients, which do not move. ok is false if there is no such step.
-func cutOf(s told, rnd *rand.Rand) (cut int, ok bool) {
+func cutOf(s recording, rnd *rand.Rand) (cut int, ok bool) {
 	var cuts []int
 	for i, seen := range s.seen[:len(s.seen)-1] {
 		if !seen.watched && len(seen.waiting) == 0 && seen.lock != "none" {
@@ -132,7 +132,7 @@ func TestFromLockserverToRedis(t *testing.T) {
 }
 
 // nativePart plays a story's steps up to cut and saves; it returns what it left.
-func nativePart(t *testing.T, s told, cut int, dir string) (left observation) {
+func nativePart(t *testing.T, s recording, cut int, dir string) (left observation) {
 	t.Helper()
 	elapsed := time.Duration(0)
 	for _, st := range s.steps[:cut+1] {
@@ -151,7 +151,7 @@ func nativePart(t *testing.T, s told, cut int, dir string) (left observation) {
 }
 
 // remember is what the clients know of the story so far.
-func (rd *redisson) remember(s told, cut int) {
+func (rd *redisson) remember(s recording, cut int) {
 	for i, st := range s.steps[:cut+1] {
 		if s.seen[i].reply == "got" || st.verb == "renew" {
 			rd.leaseMS[st.owner] = st.ms

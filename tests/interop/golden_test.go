@@ -13,21 +13,21 @@ import (
 
 const goldenFile = "testdata/redisson.golden"
 
-// told is a sequence with what the scripts left after each of its steps.
-type told struct {
+// recording is a sequence with what the scripts left after each of its steps.
+type recording struct {
 	sequence
 	seen []observation
 }
 
 // readGolden returns the recorded stories, which are those of sequences_test.go.
-func readGolden(t *testing.T) []told {
+func readGolden(t *testing.T) []recording {
 	t.Helper()
 	data, err := os.ReadFile(goldenFile)
 	require.NoError(t, err)
 	blocks := strings.Split(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n== ")[1:]
 	all := sequences(t)
 	require.Len(t, blocks, len(all), "record again")
-	stories := make([]told, len(all))
+	stories := make([]recording, len(all))
 	for i, s := range all {
 		lines := strings.Split(strings.TrimSpace(blocks[i]), "\n")
 		require.Equal(t, fmt.Sprintf("%s: %s", s.kind, s.name), lines[0], "record again")

@@ -24,10 +24,10 @@ var (
 const liveRounds = 40
 
 // play plays a whole sequence by the scripts.
-func play(t *testing.T, r *testkit.Redis, s sequence) told {
+func play(t *testing.T, r *testkit.Redis, s sequence) recording {
 	t.Helper()
 	rd := startRedisson(t, r, s.kind)
-	story := told{sequence: s}
+	story := recording{sequence: s}
 	for _, st := range s.steps {
 		story.seen = append(story.seen, rd.do(st))
 	}
@@ -37,7 +37,7 @@ func play(t *testing.T, r *testkit.Redis, s sequence) told {
 // TestGoldenIsRedis: the golden file is what the installed Redis does.
 func TestGoldenIsRedis(t *testing.T) {
 	redis := testkit.StartRedis(t)
-	var stories []told
+	var stories []recording
 	for _, s := range sequences(t) {
 		stories = append(stories, play(t, redis, s))
 	}
@@ -73,7 +73,7 @@ func TestRandomSequences(t *testing.T) {
 }
 
 // format is the golden file.
-func format(stories []told) string {
+func format(stories []recording) string {
 	var b strings.Builder
 	b.WriteString("# What Redisson's locks leave on redis-server 7.4. Recorded, see doc.go.\n")
 	for _, s := range stories {

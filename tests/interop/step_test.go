@@ -46,8 +46,8 @@ const (
 //	leave OWNER        give up waiting (RFairLock)
 //	release OWNER      give back one hold
 //	renew OWNER MS     start the lease anew
-//	force              free it, whoever holds it
-//	delete             somebody deletes the key
+//	force              free it, with any holder
+//	delete             another client deletes the key
 //	elapse MS          time passes
 type step struct {
 	verb, owner string

@@ -14,10 +14,10 @@ type client struct {
 	random *rand.Rand
 	owner  int
 	conn   *connection
-	// voucher is the connection that has attached the owner, if the client attaches it: as that of a program
-	// that acquires through a pool, and keeps one connection for being alive.
-	voucher  *connection
-	vouches  bool
+	// attacher is the connection that has attached the owner, if the client attaches it. It is like that of
+	// a program that acquires through a pool, and keeps one connection for being alive.
+	attacher *connection
+	attaches bool
 	attached bool // it does so now
 	// held are the tokens of the locks that the client believes it holds.
 	held map[int]int64
@@ -37,7 +37,7 @@ func (c *client) live(operations int) {
 			}
 			c.conn = conn
 		}
-		if c.vouches {
+		if c.attaches {
 			c.keepAttached()
 		}
 		if op := c.choose(); op != nil {
@@ -47,7 +47,7 @@ func (c *client) live(operations int) {
 			c.world.time.sleep(int64(c.random.IntN(4)), c.world.stop)
 		}
 	}
-	for _, conn := range []*connection{c.conn, c.voucher} {
+	for _, conn := range []*connection{c.conn, c.attacher} {
 		if conn != nil {
 			c.world.hangUp(conn, false)
 		}
@@ -57,26 +57,26 @@ func (c *client) live(operations int) {
 // keepAttached keeps the owner's locks alive, most of the time.
 func (c *client) keepAttached() {
 	switch n := c.random.IntN(40); {
-	case c.voucher != nil && c.voucher.hasEnded():
-		<-c.voucher.ended
-		_ = c.voucher.conn.Close()
-		c.voucher = nil
-	case c.voucher == nil && n < 20:
+	case c.attacher != nil && c.attacher.hasEnded():
+		<-c.attacher.ended
+		_ = c.attacher.conn.Close()
+		c.attacher = nil
+	case c.attacher == nil && n < 20:
 		conn, err := c.world.open()
 		if err != nil {
 			c.world.fail(fmt.Errorf("connect: %w", err))
 			return
 		}
-		c.voucher, c.attached = conn, true
-		c.doOver(&c.voucher, &operation{kind: attach, owner: c.owner})
-	case c.voucher != nil && !c.attached && n < 4:
+		c.attacher, c.attached = conn, true
+		c.doOver(&c.attacher, &operation{kind: attach, owner: c.owner})
+	case c.attacher != nil && !c.attached && n < 4:
 		c.attached = true
-		c.doOver(&c.voucher, &operation{kind: attach, owner: c.owner})
-	case c.voucher != nil && c.attached && n == 0:
+		c.doOver(&c.attacher, &operation{kind: attach, owner: c.owner})
+	case c.attacher != nil && c.attached && n == 0:
 		c.attached = false
-		c.doOver(&c.voucher, &operation{kind: detach, owner: c.owner})
-	case c.voucher != nil && n == 1:
-		c.world.hangUp(c.voucher, c.random.IntN(2) == 0)
+		c.doOver(&c.attacher, &operation{kind: detach, owner: c.owner})
+	case c.attacher != nil && n == 1:
+		c.world.hangUp(c.attacher, c.random.IntN(2) == 0)
 	}
 }
 

@@ -118,8 +118,8 @@ func (w *world) awaitGone(c *connection) error {
 	// wait for a processor may keep the goroutine waiting as well.
 	for calm, rounds := 0, 0; calm < 3 && rounds < mostRounds; rounds++ {
 		asleep := time.Now()
-		time.Sleep(settle)
-		if time.Since(asleep) < 2*settle {
+		time.Sleep(pause)
+		if time.Since(asleep) < 2*pause {
 			calm++
 		}
 		for _, c := range w.bystanders {
@@ -131,8 +131,8 @@ func (w *world) awaitGone(c *connection) error {
 	return nil
 }
 
-// settle is a third of the time that the owner of a killed connection gets to find that out.
-const settle = 2 * time.Millisecond
+// pause is a third of the time that the owner of a killed connection gets to find that out.
+const pause = 2 * time.Millisecond
 
 // mostRounds is how often it gets that time on a machine where most rounds are late.
 const mostRounds = 12

@@ -6,8 +6,8 @@
 // which every operation takes effect between its call and its return.
 //
 // The model knows time. Server and test go by one clock, so a lease that was granted between two readings of
-// it ends between two known milliseconds: a lock that is seen free before, or held after, is found. The same
-// goes for what a connection's death does: from the moment at which the server no longer lists it, it may be
+// it ends between two known milliseconds. A lock that is seen free before, or held after, is found. The same
+// goes for what a connection's death does. From the moment at which the server no longer lists it, it may be
 // granted nothing, its watchdog renews nothing, and a grant that it could not have read has been taken back.
 //
 // Nor may any client pass a waiter. Calls and returns alone do not show the order of waiters. But LOCK.INFO
@@ -17,7 +17,7 @@
 // and sockets work together. Those on a server.ManualClock are exact to the millisecond and take no
 // time, so there are many more of them.
 //
-// That the check can fail is shown by planting faults (planted_test.go): the real sources, each of them
+// That the check can fail is shown by planting faults (planted_test.go). The real sources, each of them
 // changed by a textual patch that go build's -overlay puts in place, must each be found out within a stated
 // time. The sources themselves know nothing of it.
 //

@@ -21,8 +21,8 @@ var faults = []plant.Fault{
 		})
 		return true, false
 	}`)),
-	plant.New("a release wakes nobody", plant.And("wake-queue", "false")),
-	plant.New("a waiter is told nil and has the lock", plant.Insert("lock-try", `mark := c.Out.Mark()
+	plant.New("a release wakes no waiter", plant.And("wake-queue", "false")),
+	plant.New("a waiter gets nil and has the lock", plant.Insert("lock-try", `mark := c.Out.Mark()
 	ok, err := l.acquireAll(c)
 	if ok && l.grants[0].token%3 == 0 {
 		c.Out.Rollback(mark)

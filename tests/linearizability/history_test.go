@@ -24,11 +24,11 @@ var (
 const atHand = 3 * time.Second
 
 // realWorlds is how many worlds with the machine's clock there are at a time. They wait, most of the time; so
-// do those with a manual clock, of which a long run can have the more.
+// do those with a manual clock; a long run can have more of these.
 const realWorlds = 16
 
-// mostStall is how long the process may not have run before a history that seems to be wrong is thrown away:
-// timers were late because everything was, and what a killed connection leaves behind was not cleared up in
+// mostStall is how long the process may not have run before a history that seems to be wrong is thrown away.
+// Timers were late because everything was, and what a killed connection leaves behind was not cleared up in
 // time. The model allows for more than that.
 const mostStall = 100 * time.Millisecond
 

@@ -116,7 +116,7 @@ func TestModel(t *testing.T) {
 		{"two holders", false, []operation{locked(0, 1, 1, 50, 7), locked(4, 5, 2, 50, 8)}},
 		{"two at once, one refused", true, []operation{locked(0, 9, 1, 50, 7), refused(0, 9, 2)}},
 		{"refused while free", false, []operation{locked(0, 1, 1, 50, 7), unlocked(2, 3, 1, 0, 1), refused(4, 5, 2)}},
-		{"refused before anybody held it", false, []operation{refused(0, 1, 2), locked(2, 3, 1, 50, 7)}},
+		{"refused before it was held", false, []operation{refused(0, 1, 2), locked(2, 3, 1, 50, 7)}},
 
 		{"free when the lease ends", true, []operation{locked(0, 0, 1, 50, 7), locked(50, 50, 2, 50, 8)}},
 		{"free a millisecond early", false, []operation{locked(0, 0, 1, 50, 7), locked(49, 49, 2, 50, 8)}},
@@ -137,9 +137,9 @@ func TestModel(t *testing.T) {
 		{"re-entry that was forgotten", false, []operation{locked(0, 1, 1, 50, 7), locked(2, 3, 1, 50, 7), unlocked(4, 5, 1, 0, 1)}},
 		{"re-entry begins the lease anew", true, []operation{locked(0, 0, 1, 50, 7), locked(20, 20, 1, 10, 7), locked(30, 30, 2, 50, 8)}},
 
-		{"unlocked by a stranger", false, []operation{locked(0, 1, 1, 50, 7), unlocked(2, 3, 2, 0, 1)}},
-		{"a stranger's unlock refused", true, []operation{locked(0, 1, 1, 50, 7), unlocked(2, 3, 2, 0, none), refused(4, 5, 2)}},
-		{"a stranger's unlock takes effect", false, []operation{locked(0, 1, 1, 50, 7), unlocked(2, 3, 2, 0, none), locked(4, 5, 2, 50, 8)}},
+		{"unlocked by another client", false, []operation{locked(0, 1, 1, 50, 7), unlocked(2, 3, 2, 0, 1)}},
+		{"another client's unlock refused", true, []operation{locked(0, 1, 1, 50, 7), unlocked(2, 3, 2, 0, none), refused(4, 5, 2)}},
+		{"another client's unlock takes effect", false, []operation{locked(0, 1, 1, 50, 7), unlocked(2, 3, 2, 0, none), locked(4, 5, 2, 50, 8)}},
 		{"the holder's unlock refused", false, []operation{locked(0, 1, 1, 50, 7), unlocked(2, 3, 1, 0, none)}},
 		{"an old token unlocks", false, []operation{locked(0, 1, 1, 50, 7), unlocked(2, 3, 1, 6, 1)}},
 		{"an old token does not", true, []operation{locked(0, 1, 1, 50, 7), unlocked(2, 3, 1, 6, none), unlocked(4, 5, 1, 7, 1)}},
@@ -147,7 +147,7 @@ func TestModel(t *testing.T) {
 		{"renewed", true, []operation{locked(0, 0, 1, 50, 7), renewed(40, 40, 1, 50, 1), refused(89, 89, 2), locked(90, 90, 2, 50, 8)}},
 		{"renewed for nothing", false, []operation{locked(0, 0, 1, 50, 7), renewed(40, 40, 1, 50, 1), locked(60, 60, 2, 50, 8)}},
 		{"renewed too late", false, []operation{locked(0, 0, 1, 50, 7), renewed(50, 50, 1, 50, 1)}},
-		{"renewed by a stranger", false, []operation{locked(0, 0, 1, 50, 7), renewed(10, 10, 2, 50, 1)}},
+		{"renewed by another client", false, []operation{locked(0, 0, 1, 50, 7), renewed(10, 10, 2, 50, 1)}},
 		{"the holder's renewal refused", false, []operation{locked(0, 0, 1, 50, 7), renewed(10, 10, 1, 50, 0)}},
 
 		// Connection 2 is there until 200 and gone from 210 on, connection 1 stays.
@@ -222,7 +222,7 @@ func TestModel(t *testing.T) {
 		{"a watched lease that is too long", false, []operation{locked(0, 0, 1, 0, 7), left(100, 100, 91)}},
 
 		{"removed", true, []operation{locked(0, 0, 1, 50, 7), at(1, 1, operation{kind: remove, values: []int64{1}}), locked(2, 2, 2, 50, 8)}},
-		{"forced from nobody", false, []operation{at(1, 1, operation{kind: force, values: []int64{1}})}},
+		{"forced without a holder", false, []operation{at(1, 1, operation{kind: force, values: []int64{1}})}},
 		{"all flushed", true, []operation{locked(0, 0, 1, 50, 7), at(1, 1, operation{kind: flush}), locked(2, 2, 2, 50, 8)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -134,7 +134,7 @@ func (m *model) nowEnds(s *state, h *holding, sp span) (low, high int64) {
 	if h.watch == 0 {
 		return low, high
 	}
-	for _, conn := range [...]int{h.watch, s.vouch[h.owner]} {
+	for _, conn := range [...]int{h.watch, s.attachedBy[h.owner]} {
 		if conn != 0 {
 			c := m.lives[conn]
 			low = max(low, m.renewedMS(min(sp.fromMS, c.endingMS))+m.watchdogMS)
@@ -147,7 +147,7 @@ func (m *model) nowEnds(s *state, h *holding, sp span) (low, high int64) {
 // attach is LOCK.ATTACH and LOCK.DETACH. The connection that was attached before has come to its end, or
 // comes to it now: what it did for the leases stays.
 func (m *model) attach(after []state, s state, op *operation, sp span) []state {
-	before := s.vouch[op.owner]
+	before := s.attachedBy[op.owner]
 	if op.kind == detach && before != op.conn {
 		return append(after, s)
 	}
@@ -160,8 +160,8 @@ func (m *model) attach(after []state, s state, op *operation, sp span) []state {
 			}
 		}
 	}
-	if s.vouch[op.owner] = op.conn; op.kind == detach {
-		s.vouch[op.owner] = 0
+	if s.attachedBy[op.owner] = op.conn; op.kind == detach {
+		s.attachedBy[op.owner] = 0
 	}
 	return append(after, s)
 }

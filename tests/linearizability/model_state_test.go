@@ -47,7 +47,7 @@ func (s state) equals(o state) bool {
 			return false
 		}
 	}
-	return s.nowMS == o.nowMS && s.last == o.last && s.left == o.left && s.vouch == o.vouch
+	return s.nowMS == o.nowMS && s.last == o.last && s.left == o.left && s.attachedBy == o.attachedBy
 }
 
 func (s state) hash() uint64 {
@@ -55,7 +55,7 @@ func (s state) hash() uint64 {
 	mix := func(n int64) { h = (h ^ uint64(n)) * 1099511628211 }
 	mix(s.last)
 	mix(int64(s.left))
-	for _, conn := range s.vouch {
+	for _, conn := range s.attachedBy {
 		mix(int64(conn))
 	}
 	for _, l := range s.locks {
@@ -96,9 +96,9 @@ func (s state) String() string {
 			}
 		}
 	}
-	for owner, conn := range s.vouch {
+	for owner, conn := range s.attachedBy {
 		if conn != 0 {
-			fmt.Fprintf(&b, "; conn %d vouches for %s", conn, ownerName(owner))
+			fmt.Fprintf(&b, "; conn %d is attached to %s", conn, ownerName(owner))
 		}
 	}
 	return b.String()

@@ -13,11 +13,11 @@ import (
 
 // state is all locks at one moment. States share the slices in it: who changes a lock clones it first.
 type state struct {
-	nowMS int64               // no earlier than this: the latest earliest moment of all operations so far
-	last  int64               // the highest token given out so far is at least this
-	left  uint64              // operation.place of those who have left their queues
-	vouch [maxOwners + 1]int  // by owner: the attached connection; 0: none
-	locks [maxKeys]lockHolder // who holds them
+	nowMS      int64               // no earlier than this: the latest earliest moment of all operations so far
+	last       int64               // the highest token given out so far is at least this
+	left       uint64              // operation.place of those who have left their queues
+	attachedBy [maxOwners + 1]int  // by owner: the attached connection; 0: none
+	locks      [maxKeys]lockHolder // who holds them
 }
 
 // lockHolder is who holds a lock, in the order of owners; empty: it is free.
@@ -84,7 +84,7 @@ func (m *model) ends(s *state, h *holding) (low, high int64) {
 	if h.watch == 0 {
 		return low, high
 	}
-	for _, conn := range [...]int{h.watch, s.vouch[h.owner]} {
+	for _, conn := range [...]int{h.watch, s.attachedBy[h.owner]} {
 		if conn != 0 {
 			c := m.lives[conn]
 			low, high = max(low, m.renewedMS(c.endingMS)+m.watchdogMS), max(high, c.goneMS+m.watchdogMS)
@@ -219,7 +219,7 @@ func (m *model) acquire(after []state, s state, op *operation, sp span) []state 
 	return append(after, s)
 }
 
-// admits says whether a lock is the owner's to take, if nobody stands before it, and whether it holds it
+// admits says whether a lock is the owner's to take, if there is no waiter before it, and whether it holds it
 // already: then it passes all who stand there.
 func (l lockHolder) admits(op *operation) (mine, admits bool) {
 	exclusive := false

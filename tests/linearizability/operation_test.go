@@ -64,8 +64,8 @@ type operation struct {
 	values    []int64      // one a key, tokens or integers; none is a nil of MUNLOCK's; PTTL's milliseconds
 	holders   []seenHolder // of HGETALL and LOCK.INFO, in the order of owners
 	waiting   []string     // of LOCK.INFO: the ids of the connections that wait
-	// excused has a bit for each key that an MLOCK may have been waiting for when this operation was refused:
-	// such a key is kept for it even if it is free.
+	// excused has a bit for each key that an MLOCK may have been waiting for when this operation was
+	// refused. Such a key is kept for it even if it is free.
 	excused uint
 	undoes  int // of takeBack: the connection that loses its grant
 	// queuedNS is when it was first seen to stand in a queue; 0: it was not. Then place is a bit that stands

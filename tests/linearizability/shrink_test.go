@@ -24,7 +24,7 @@ import (
 //   - an operation that changed nothing;
 //   - a hold: all that took it, renewed it and ended it, and those operations that may have seen it.
 //
-// Where it cannot be told for certain which hold an operation belongs to, all that it may belong to are one.
+// Where it is not certain which hold an operation belongs to, all that it may belong to are one.
 
 // shrinkLimits bound the search; shrinkPatience is how long the checker may take for one part.
 var shrinkLimits = shrink.Limits{Tries: 2000, Time: 30 * time.Second}
@@ -304,7 +304,7 @@ func (h *holds) about(key, owner int, p porcupine.Operation) (at []int, certain 
 	return at, certain
 }
 
-// link joins what may be about the same hold, and cannot be told apart.
+// link joins what may be about the same hold.
 func (h *holds) link(i int, op *operation) {
 	p := h.ops[i]
 	for _, k := range op.keys {
@@ -328,8 +328,8 @@ func (h *holds) link(i int, op *operation) {
 	}
 }
 
-// enterAgain joins the holds of one owner of which one may have entered another again: no client was told, or
-// the token has changed with the kind of the hold.
+// enterAgain joins two holds of one owner if one may have entered the other again. That is so if no client
+// got a reply, or the token has changed with the kind of the hold.
 func (h *holds) enterAgain(spans []hold) {
 	for _, l := range spans {
 		for _, other := range spans {

@@ -43,7 +43,7 @@ func (tl *timeline) clock() server.Clock {
 	return tl
 }
 
-// NowUS implements server.Clock: it is the machine's time when the world began, and from there on steady, so
+// NowUS implements server.Clock. It is the machine's time when the world began, and from there on steady, so
 // that a clock that is being set does not look like a lock that fails.
 func (tl *timeline) NowUS() int64 { return tl.baseMS*1000 + time.Since(tl.began).Microseconds() }
 

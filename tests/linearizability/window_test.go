@@ -12,7 +12,7 @@ import (
 //
 // The checker tries orders, and there are the more of them the longer operations overlap; those that wait
 // overlap with everything. So each gets the narrowest window in which it can have taken effect, by what the
-// model demands anyway: not before its time was up, and in the order of tokens.
+// model demands anyway. That is not before its time was up, and in the order of tokens.
 func (w *world) operations() []porcupine.Operation {
 	list := make([]porcupine.Operation, 0, len(w.history))
 	for _, op := range w.history {

@@ -71,8 +71,8 @@ type world struct {
 	checked time.Duration // how long the checker took
 }
 
-// newWorld starts a world's server. The seed decides everything about it: an even one has a manual clock, and
-// what it is beyond that, divided by two, says how clients reach it and whether MLOCK waits.
+// newWorld starts a world's server. The seed decides everything about it. An even one has a manual clock,
+// and what it is beyond that, divided by two, says how clients reach it and whether MLOCK waits.
 func newWorld(seed uint64) (*world, error) {
 	manual, transport := seed%2 == 0, transports[seed/2%uint64(len(transports))]
 	w := &world{seed: seed, pace: realPace, time: newTimeline(manual), stop: make(chan struct{}), counts: make(map[string]int)}
@@ -129,7 +129,7 @@ func (w *world) live() {
 	var clients sync.WaitGroup
 	for i := range w.pace.clients {
 		c := &client{world: w, owner: i + 1, held: make(map[int]int64), random: rand.New(rand.NewPCG(w.seed, uint64(10+i)))}
-		c.vouches = w.shares && i%2 == 0
+		c.attaches = w.shares && i%2 == 0
 		clients.Go(func() { c.live(w.pace.operations) })
 	}
 	clients.Wait()

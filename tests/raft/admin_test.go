@@ -49,7 +49,7 @@ func TestMemberSeenFromOutside(t *testing.T) {
 	for _, m := range g.others(leader) {
 		m.stop()
 	}
-	eventually(t, "nobody leads", func() bool {
+	eventually(t, "there is no leader", func() bool {
 		_, text := get(leader, "/metrics")
 		return strings.Contains(text, "\nlockserver_raft_has_leader 0\n") && strings.Contains(text, "\nlockserver_raft_serves 0\n")
 	})

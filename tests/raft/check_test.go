@@ -131,7 +131,7 @@ func anything(r *rand.Rand, owner string) []string {
 	return strings.Fields(all[r.IntN(len(all))])
 }
 
-// TestCheck: members that have the same data are told so, while clients write, wait for locks, and let things
+// TestCheck: members that have the same data learn so, while clients write, wait for locks, and let things
 // expire, and another leads each time.
 func TestCheck(t *testing.T) {
 	t.Parallel()
@@ -221,9 +221,9 @@ func TestOneMemberDiffers(t *testing.T) {
 	}
 }
 
-// TestNobodyKnowsWhichIsRight: if no data is that of a majority no member serves, also after a start, until
+// TestNoMajorityIsRight: if no data is that of a majority no member serves, also after a start, until
 // an operator has decided. The one that leads then gives its data to those that come with empty disks.
-func TestNobodyKnowsWhichIsRight(t *testing.T) {
+func TestNoMajorityIsRight(t *testing.T) {
 	t.Parallel()
 	for _, members := range []int{2, 3} {
 		t.Run(fmt.Sprint(members), func(t *testing.T) {

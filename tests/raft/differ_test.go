@@ -18,7 +18,7 @@ import (
 	"lockserver/tests/fleet"
 )
 
-// forgeSnapshot changes what stands in the newest snapshot of a member that has ended. The checksums fit, so
+// forgeSnapshot changes the content of the newest snapshot of a member that has ended. The checksums fit, so
 // that the member finds nothing wrong with it.
 func forgeSnapshot(t *testing.T, p *fleet.Process, from, to string) {
 	all, err := filepath.Glob(filepath.Join(p.Dir(), "raft", "snapshots", "*", "state.bin"))
@@ -61,7 +61,7 @@ func TestForgedSnapshot(t *testing.T) {
 	program := testkit.Lockserver(t)
 	g := fleet.Form(t, "raft-check-interval 1\n", program, program, program)
 	require.Equal(t, "+OK", g.Leader().Try("SET", "x", "honest").String())
-	leader := g.Settled()
+	leader := g.AwaitLeader()
 	g.Same(leader)
 	c := g.Others(leader)[0]
 	eventually(t, "they were compared", func() bool { return c.Field("raft_check_data") == "same" && leader.Field("raft_check_data") == "same" })
@@ -88,7 +88,7 @@ func TestForgedSnapshot(t *testing.T) {
 	c.Kill()
 	takeDisk(t, c)
 	c.Launch()
-	g.Same(g.Settled())
+	g.Same(g.AwaitLeader())
 	eventually(t, "it is a voter again", func() bool { return roles(g.Leader())["follower"] == 2 })
 	require.NotEqual(t, was, c.Field("raft_incarnation"))
 	eventually(t, "all have the same", func() bool {

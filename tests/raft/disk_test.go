@@ -16,11 +16,11 @@ import (
 	"lockserver/server/raft/engine/failing"
 )
 
-// TestAMemberWhoseDiskFails: the disk of a member returns EIO for a while, of one that follows and of the one
-// that leads. What was acknowledged survives, the group goes on, and the member neither leads nor
-// acknowledges anything; it says what to do, and is back when the disk works, without a start. So it is with
+// TestAMemberWithAFailingDisk: the disk of a member returns EIO for a while, of one that follows and of the
+// one that leads. What was acknowledged survives, the group goes on, and the member neither leads nor
+// acknowledges anything. It says what to do, and is back when the disk works, without a start. So it is with
 // a disk that fails now and then, which may lead. (tests/vanish has disks that are full.)
-func TestAMemberWhoseDiskFails(t *testing.T) {
+func TestAMemberWithAFailingDisk(t *testing.T) {
 	t.Parallel()
 	always := func(which ...string) func(string) bool {
 		return func(op string) bool { return strings.Contains(strings.Join(which, " "), op) }

@@ -28,8 +28,9 @@ func (u unheard) Propose(entry []byte) (wait func() error) {
 	}
 }
 
-// TestGrantOfADeposedLeader: a leader that is one no more takes back no lock that it has granted, even if the
-// client cannot have read of it: the grant is committed, and to take it back would be another leader's to do.
+// TestGrantOfADeposedLeader: a leader that is one no more takes back no lock that it has granted, even if
+// the client cannot have read of it. The grant is committed, and to take it back would be another leader's to
+// do.
 // It did so once without a message, and its data differed from the group's from then on.
 func TestGrantOfADeposedLeader(t *testing.T) {
 	t.Parallel()

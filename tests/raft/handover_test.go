@@ -61,9 +61,9 @@ func TestLeaderSendsOn(t *testing.T) {
 				stay = append(stay, asks...)
 				leave = append(leave, plain, waits)
 			} else {
-				told, err := waits.Next()
+				reply, err := waits.Next()
 				require.NoError(t, err)
-				require.Contains(t, told.Str, "CLUSTERDOWN")
+				require.Contains(t, reply.Str, "CLUSTERDOWN")
 				stay = append(stay, plain)
 				leave = append(leave, asks...)
 			}
@@ -79,9 +79,9 @@ func TestLeaderSendsOn(t *testing.T) {
 	}
 }
 
-// TestNobodyLeads: one who is left alone says so at once, in the words of a cluster or of a replica, and
+// TestNoLeader: one who is left alone says so at once, in the words of a cluster or of a replica, and
 // lives.
-func TestNobodyLeads(t *testing.T) {
+func TestNoLeader(t *testing.T) {
 	for word, form := range map[string]topology.Form{"CLUSTERDOWN": topology.Cluster, "MASTERDOWN": topology.Sentinel} {
 		t.Run(word, func(t *testing.T) {
 			t.Parallel()

@@ -27,7 +27,7 @@ func formed(t *testing.T) (g *fleet.Group, program string) {
 	for i := range 100 {
 		require.Equal(t, "+OK", g.Leader().Try("SET", fmt.Sprint("key", i), "1").String())
 	}
-	g.Same(g.Settled())
+	g.Same(g.AwaitLeader())
 	return g, program
 }
 
@@ -82,7 +82,7 @@ func TestFormingWaitsForAll(t *testing.T) {
 		return g.Members[0].Field("raft_role") == "leader" || g.Members[1].Field("raft_role") == "leader"
 	})
 	g.Members[2].Launch()
-	g.Settled()
+	g.AwaitLeader()
 	eventually(t, "it is ready", func() bool {
 		status, _ := readyz(t, admin)
 		return status == http.StatusOK
@@ -109,8 +109,8 @@ func readyz(t *testing.T, port string) (status int, text string) {
 	return answer.StatusCode, string(body)
 }
 
-// TestTwoDisksAreLost: two of three members whose disks are new form no group beside the third, which has
-// the data. All say what is wrong. With one of the disks back the group goes on, and the third member is
+// TestTwoDisksAreLost: two of three members with new disks form no group beside the third, which has the
+// data. All say what is wrong. With one of the disks back the group goes on, and the third member is
 // taken in.
 func TestTwoDisksAreLost(t *testing.T) {
 	g, _ := formed(t)
@@ -150,8 +150,8 @@ func TestTwoDisksAreLost(t *testing.T) {
 	a.Launch()
 	require.Equal(t, `"1"`, g.Leader(a, c).Try("GET", "key99").String())
 	eventually(t, "the other is a voter again", func() bool { return roles(g.Leader(a, c))["follower"] == 2 })
-	g.Same(g.Settled())
-	require.Equal(t, `"1"`, g.Settled().Try("GET", "key0").String(), "nothing was written meanwhile")
+	g.Same(g.AwaitLeader())
+	require.Equal(t, `"1"`, g.AwaitLeader().Try("GET", "key0").String(), "nothing was written meanwhile")
 	require.Equal(t, group, b.Field("raft_group_id"))
 }
 
@@ -185,7 +185,7 @@ func TestOneDiskIsLost(t *testing.T) {
 	})
 	eventually(t, "it is a voter again", func() bool { return roles(g.Leader(a, b, c))["follower"] == 2 })
 	require.NotEqual(t, was, b.Field("raft_incarnation"))
-	leader = g.Settled()
+	leader = g.AwaitLeader()
 	g.Same(leader)
 	leader.Kill()
 	left := g.Leader(g.Others(leader)...)
@@ -197,11 +197,11 @@ func TestOneDiskIsLost(t *testing.T) {
 func TestAnotherGroupsDisk(t *testing.T) {
 	g, _ := formed(t)
 	h, _ := formed(t)
-	c, stranger := g.Members[2], h.Members[2]
+	c, foreign := g.Members[2], h.Members[2]
 	for _, p := range h.Members {
 		p.Kill()
 	}
-	theirs := filepath.Join(stranger.Dir(), "raft")
+	theirs := filepath.Join(foreign.Dir(), "raft")
 	c.Kill()
 	takeDisk(t, c)
 	require.NoError(t, os.CopyFS(filepath.Join(c.Dir(), "raft"), os.DirFS(theirs)))
@@ -227,14 +227,14 @@ func TestAnotherGroupsDisk(t *testing.T) {
 	c.Kill()
 	giveDisk(t, c)
 	c.Launch()
-	g.Same(g.Settled())
+	g.Same(g.AwaitLeader())
 }
 
 // TestAddOfNothing: what would have no reachable majority, or lead clients to nothing, is refused with the
 // reason, and the group goes on. A server that is added is a learner, and then a voter.
 func TestAddOfNothing(t *testing.T) {
 	g, program := formed(t)
-	leader := g.Settled()
+	leader := g.AwaitLeader()
 	nothing := func() string {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
@@ -261,7 +261,7 @@ func TestAddOfNothing(t *testing.T) {
 	require.Equal(t, members, leader.Try("RAFT", "MEMBERS").String())
 	require.Equal(t, "+OK", leader.Try("RAFT", "ADD", "d", at, d.Addr()).String())
 	require.Equal(t, 3, roles(leader)["follower"])
-	g.Same(g.Settled())
+	g.Same(g.AwaitLeader())
 	d.Kill()
 	eventually(t, "who is away is removed", func() bool { return leader.Try("RAFT", "REMOVE", "d").String() == "+OK" })
 	require.Equal(t, 2, roles(leader)["follower"])

@@ -17,7 +17,7 @@ import (
 func TestJepsen19(t *testing.T) {
 	program := testkit.Lockserver(t)
 	g := fleet.Form(t, "", program, program, program)
-	old := g.Settled()
+	old := g.AwaitLeader()
 	conn, err := net.Dial("tcp", old.Addr())
 	require.NoError(t, err)
 	c := testkit.NewClient(t, conn)
@@ -38,5 +38,5 @@ func TestJepsen19(t *testing.T) {
 		}
 		require.NotEqual(t, "old", v.Str)
 	}
-	g.Same(g.Settled())
+	g.Same(g.AwaitLeader())
 }

@@ -29,7 +29,7 @@ type finding struct {
 }
 
 // TestJepsen asks for each. The threads of eighteen were to be found; 25 and 52 are mentioned in those of
-// others; the twenty-first that stands here is what their change 34 mended: quorums that were lost, and slow
+// others. The twenty-first that stands here is what their change 34 mended: quorums that were lost, and slow
 // answers, without a fault.
 func TestJepsen(t *testing.T) {
 	t.Parallel()

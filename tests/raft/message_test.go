@@ -39,7 +39,7 @@ func hears(t *testing.T, c *testkit.Client) string {
 }
 
 // TestMessages: who listens at any member hears what is published at the leader, in the order of what was
-// written, and once: a member that is given its log again, as after a start, sends no message again.
+// written, and once. A member that is given its log again, as after a start, sends no message again.
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	g := prepare(t, 3, nil)

@@ -46,7 +46,7 @@ func (g *group) named(all ...*member) {
 
 // TestGroupOfAnOlderVersion: members that have the log of a version without identities go on with it. The
 // leader gives the group an id when a majority is there; a member that was away then is named when it is
-// back. A member whose disk is lost is taken in anew.
+// back. A member that lost its disk is taken in anew.
 func TestGroupOfAnOlderVersion(t *testing.T) {
 	t.Parallel()
 	g := olderGroup(t, 3)
@@ -83,7 +83,7 @@ func TestGroupOfAnOlderVersion(t *testing.T) {
 }
 
 // TestLostDiskBeforeTheGroupHasAnID: a member of a group without an id comes with an empty disk. It forms no
-// group, and waits. The leader gives the group its id, and takes the member in as one whose disk is new.
+// group, and waits. The leader gives the group its id, and takes the member in as one with a new disk.
 func TestLostDiskBeforeTheGroupHasAnID(t *testing.T) {
 	t.Parallel()
 	for _, members := range []int{3, 5} {

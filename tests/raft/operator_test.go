@@ -25,7 +25,7 @@ func TestWhatHasNoSay(t *testing.T) {
 			before := m.ask("CONFIG", "GET", name).String()
 			for _, more := range [][]string{nil, {"maxmemory-samples", "7"}} {
 				said := m.ask(append([]string{"CONFIG", "SET", name, value}, more...)...).Str
-				require.Contains(t, said, "no say in a raft group", name)
+				require.Contains(t, said, "no effect in a raft group", name)
 				require.Contains(t, said, "'"+name+"'")
 			}
 			require.Equal(t, before, m.ask("CONFIG", "GET", name).String())

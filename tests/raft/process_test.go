@@ -192,7 +192,7 @@ func TestStarts(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(old, "dump.rdb"), nil, 0o600))
 	members := "a=127.0.0.1:7001/127.0.0.1:6001 b=127.0.0.1:7002/127.0.0.1:6002 c=127.0.0.1:7003/127.0.0.1:6003"
 	for _, c := range []struct{ args, says string }{
-		{"--raft-id d --raft-listen 127.0.0.1:7001 --raft-members M", "raft-id 'd' is none of raft-members"},
+		{"--raft-id d --raft-listen 127.0.0.1:7001 --raft-members M", "raft-id 'd' is not in raft-members"},
 		{"--raft-id a --raft-listen 127.0.0.1:7002 --raft-members M", "raft-listen 127.0.0.1:7002 where raft-members has 'b': an id is one server's"},
 		{"--raft-id a --raft-members M", "raft-listen is missing"},
 		{"--raft-id a --raft-listen 127.0.0.1:7001 --raft-members a=b", "'a=b' is no member"},

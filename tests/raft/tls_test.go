@@ -17,7 +17,7 @@ import (
 )
 
 // TestEncryptedMembers: with raft-tls members agree over TLS, and who has no certificate of their authority
-// is refused, and so is who does not encrypt: each with a line in the log.
+// is refused, and so is who does not encrypt. Each refusal is a line in the log.
 func TestEncryptedMembers(t *testing.T) {
 	program := testkit.Lockserver(t)
 	ours, theirs := testkit.NewAuthority(t), testkit.NewAuthority(t)
@@ -25,13 +25,13 @@ func TestEncryptedMembers(t *testing.T) {
 	strange := theirs.Issue("stranger", time.Now().Add(time.Hour))
 	g := fleet.Form(t, fmt.Sprintf("raft-tls yes\ntls-cert-file %s\ntls-key-file %s\ntls-ca-cert-file %s\n", own.CertFile, own.KeyFile, ours.File),
 		program, program, program)
-	leader := g.Settled()
+	leader := g.AwaitLeader()
 	require.Equal(t, "+OK", leader.Try("SET", "x", "1").String())
 	leader.Kill()
 	next := g.Successor(leader)
 	require.Equal(t, `"1"`, next.Try("GET", "x").String())
 	leader.Start()
-	g.Same(g.Settled())
+	g.Same(g.AwaitLeader())
 
 	to := g.RaftAt(next)
 	greeting := fmt.Sprintf("lockserver-raft 2 lockserver z %s - %s z %s\n", to, next.Field("raft_group_id"), next.Field("raft_incarnation"))

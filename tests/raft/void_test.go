@@ -35,7 +35,7 @@ func (s *spy) Propose(entry []byte) func() error {
 }
 
 // TestVoidEntries: an entry that does not go on where the log has come to changes nothing, and one that no
-// member can read stops the member: it does not go on with other data.
+// member can read stops the member. It does not go on with other data.
 func TestVoidEntries(t *testing.T) {
 	t.Parallel()
 	spies := map[string]*spy{}

@@ -44,8 +44,8 @@ func Example_overTCP() {
 
 	var bob sync.WaitGroup
 	bob.Go(func() {
-		patient := client.WithTimeout(time.Minute) // longer than the WAIT
-		next, err := patient.Do(ctx, "LOCK", "door", "bob", "PX", 10_000, "WAIT", 30_000, "ONCE").Int64()
+		slow := client.WithTimeout(time.Minute) // longer than the WAIT
+		next, err := slow.Do(ctx, "LOCK", "door", "bob", "PX", 10_000, "WAIT", 30_000, "ONCE").Int64()
 		if err != nil {
 			log.Fatal(err)
 		}

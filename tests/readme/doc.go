@@ -6,7 +6,7 @@
 // terminal with redis-cli shows, "sh server" starts the server, "go" stands word for word in one of this
 // package's test files, "java" and "python" in a test of tests/clients. The blocks of a translated page are
 // blocks of its original (page.original). The package owns the reading of those blocks and a formatter that
-// prints replies as redis-cli does, so that plain `go test` needs nothing installed; with the build tag
+// prints replies as redis-cli does, so that plain `go test` needs nothing installed. With the build tag
 // oracle the same transcripts go through the real redis-cli. It must not reach into the server other than as
 // its users do: over the wire, or through package server.
 //

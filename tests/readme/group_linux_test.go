@@ -154,12 +154,12 @@ func (s *site) start(m *machine) error {
 	_, line, _ := strings.Cut(string(unit), "\nExecStart=")
 	line, _, _ = strings.Cut(line, "\n")
 	words := strings.Fields(m.local(line))
-	told, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(m.root, "notify"), Net: "unixgram"})
+	notify, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(m.root, "notify"), Net: "unixgram"})
 	if err != nil {
 		return err
 	}
 	defer func() {
-		_ = told.Close()
+		_ = notify.Close()
 		_ = os.Remove(filepath.Join(m.root, "notify"))
 	}()
 	if m.process == nil {
@@ -169,9 +169,9 @@ func (s *site) start(m *machine) error {
 	if err = m.process.Launch(); err != nil {
 		return err
 	}
-	_ = told.SetReadDeadline(time.Now().Add(patience))
+	_ = notify.SetReadDeadline(time.Now().Add(patience))
 	for text := make([]byte, 4096); ; {
-		n, err := told.Read(text)
+		n, err := notify.Read(text)
 		if err != nil {
 			return fmt.Errorf("machine %s is not ready: %w", m.name, err)
 		}

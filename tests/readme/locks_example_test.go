@@ -93,7 +93,7 @@ func withLock(ctx context.Context, w *waiters, key string, work func(ctx context
 	const lease, wait, margin = 30 * time.Second, 10 * time.Second, 5 * time.Second
 	owner, token, err := w.lock(ctx, key, lease, wait)
 	if err != nil {
-		return err // redis.Nil: somebody else holds it still
+		return err // redis.Nil: another owner holds it still
 	}
 	// If this fails, the lease ends by itself.
 	defer w.client.Do(context.WithoutCancel(ctx), "UNLOCK", key, owner, "TOKEN", token)
@@ -128,8 +128,8 @@ func whileHeld(ctx context.Context, c *client.Client, key string, work func(ctx 
 // end
 
 // snippet
-// atTick runs a job on one of many machines that all call it at every full minute. Nobody unlocks: the key
-// remembers that this minute's run has begun, for an hour.
+// atTick runs a job on one of many machines that all call it at every full minute. It does not unlock: the
+// key remembers that this minute's run has begun, for an hour.
 func atTick(ctx context.Context, client *redis.Client, job string, now time.Time, run func(context.Context) error) (bool, error) {
 	key := fmt.Sprintf("cron:%s:%d", job, now.Truncate(time.Minute).Unix())
 	_, err := client.Do(ctx, "LOCK", key, rand.Text(), "EX", 3600, "ONCE").Int64()
@@ -144,7 +144,7 @@ func atTick(ctx context.Context, client *redis.Client, job string, now time.Time
 
 // end
 
-// inProcess is a client of a server of its own, whose clock is clock.
+// inProcess is a client of a server of its own, with this clock.
 func inProcess(clock server.Clock) (*redis.Client, func()) {
 	srv, err := server.New(server.Options{Clock: clock})
 	if err != nil {

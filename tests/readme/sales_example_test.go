@@ -15,7 +15,7 @@ import (
 
 // snippet
 // buy sells a piece to a user and says in words what became of it. order is the id of the user's request:
-// whoever gets an error calls again with the same one.
+// after an error the caller calls again with the same one.
 func buy(ctx context.Context, client *redis.Client, voucher, user, order string) (sold bool, words string, err error) {
 	answer, err := client.Do(ctx, "SECKILL", voucher, user, order).Int()
 	if err != nil {
@@ -47,7 +47,7 @@ func Example_buy() {
 	try("ann", "order-1")
 	try("ann", "order-1")
 	try("ben", "order-2")
-	clock.Advance(15 * time.Minute) // nobody has paid
+	clock.Advance(15 * time.Minute) // the order was not paid
 	try("ann", "order-1")
 	try("ben", "order-2")
 	try("ben", "order-3")

@@ -28,8 +28,8 @@ func TestWhatAReplicaSaysOfItself(t *testing.T) {
 	}
 }
 
-// TestBacklogIsLetGo: repl-backlog-ttl after the last replica has gone, the history is dropped.
-func TestBacklogIsLetGo(t *testing.T) {
+// TestBacklogIsDropped: repl-backlog-ttl after the last replica has gone, the history is dropped.
+func TestBacklogIsDropped(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			master := startOf(t, kind, t.TempDir(), map[string]string{"save": "", "repl-backlog-ttl": "1"})

@@ -13,7 +13,7 @@ import (
 	"lockserver/tests/fleet"
 )
 
-// TestReplicaThatEvicts: with replica-ignore-maxmemory no a replica makes room like a master: for what its
+// TestReplicaThatEvicts: with replica-ignore-maxmemory no a replica evicts like a master: for what its
 // own clients write, and for what the master sends (D172). Otherwise it never does.
 func TestReplicaThatEvicts(t *testing.T) {
 	for name, program := range map[string]string{"lockserver": testkit.Lockserver(t), "redis": string(testkit.Oracle(t))} {

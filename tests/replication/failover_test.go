@@ -86,11 +86,11 @@ func TestFailoverIsCalledOff(t *testing.T) {
 			require.Equal(t, "-ERR FAILOVER already in progress.", master.do("FAILOVER"))
 			require.Equal(t, "-ERR REPLICAOF not allowed while failing over.", master.do("REPLICAOF NO ONE"))
 			writer.Send("SET", "a", "1")
-			_, told := writer.ReceiveWithin(50 * time.Millisecond)
-			require.False(t, told)
+			_, answered := writer.ReceiveWithin(50 * time.Millisecond)
+			require.False(t, answered)
 			require.Equal(t, "+OK", master.do("CLIENT UNPAUSE"))
-			_, told = writer.ReceiveWithin(50 * time.Millisecond)
-			require.False(t, told, "that ends no failover")
+			_, answered = writer.ReceiveWithin(50 * time.Millisecond)
+			require.False(t, answered, "that ends no failover")
 			require.Equal(t, "+OK", master.do("FAILOVER ABORT"))
 		},
 		func() {

@@ -283,9 +283,9 @@ func TestWrongPassword(t *testing.T) {
 	inStep(t, master, replica)
 }
 
-// TestCircles: a server that follows itself, or two that follow each other, stay up. One that is made the
-// master is followed by the other.
-func TestCircles(t *testing.T) {
+// TestReplicasInACycle: a server that follows itself, or two that follow each other, stay up. One that is
+// made the master is followed by the other.
+func TestReplicasInACycle(t *testing.T) {
 	t.Parallel()
 	a, b := start(t, server.Options{EventLoops: true}), start(t, server.Options{EventLoops: true})
 	a.follow(a.addr)

@@ -207,8 +207,8 @@ func (p *proxy) accept() {
 // mostDelay is the most that a proxy which delays holds a piece back.
 const mostDelay = 20 * time.Millisecond
 
-// directions are chances for the two directions of a connection, each of its own: how large pieces are, up
-// to what the proxy carries at once, and for how long they are held back. None: nothing is delayed.
+// directions are chances for the two directions of a connection, each of its own. They say how large pieces
+// are, up to what the proxy carries at once, and for how long they are held back. None: nothing is delayed.
 func (p *proxy) directions() (there, back *rand.Rand) {
 	if p.chance == nil {
 		return nil, nil

@@ -91,8 +91,8 @@ func (k *killed) strike() {
 	}
 }
 
-// settle waits until the two are equal.
-func (k *killed) settle() {
+// restore waits until the two are equal.
+func (k *killed) restore() {
 	k.t.Helper()
 	for _, p := range []*fleet.Process{k.master, k.replica} {
 		eventually(k.t, p.Port+" answers", func() bool { return p.Try("PING").String() == "+PONG" })
@@ -134,7 +134,7 @@ func killEither(t *testing.T, chance *rand.Rand, master, replica string) {
 		k.strike()
 	}
 	all.end()
-	k.settle()
+	k.restore()
 	all.check(k.master)
 }
 
@@ -156,7 +156,7 @@ func killAmongAnyCommand(t *testing.T, chance *rand.Rand, program string) {
 	sending.Wait()
 	c.leave()
 	eventually(t, "the master answers", func() bool { return k.master.Try("DEBUG", "SET-ACTIVE-EXPIRE", "1").String() == "+OK" })
-	k.settle()
+	k.restore()
 	t.Logf("%d commands", c.sent)
 }
 
@@ -190,7 +190,7 @@ func killAndPromote(t *testing.T, chance *rand.Rand, program string) {
 	}
 	linked()
 	all.end()
-	k.settle()
+	k.restore()
 	all.check(k.master)
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCutInEachWay is TestCutAtEveryByte for each other way in which a snapshot is sent, and taken; of a
+// TestCutInEachWay is TestCutAtEveryByte for each other way in which a snapshot is sent, and taken. Of a
 // Redis that leads, which takes its time for each, it cuts at some of the bytes.
 func TestCutInEachWay(t *testing.T) {
 	for _, kind := range kinds {

@@ -60,12 +60,12 @@ func doesNotFollow(t *testing.T, p testkit.Program) {
 			master := start(t, server.Options{EventLoops: true, Log: slog.New(slog.NewTextHandler(log, nil)),
 				Directives: map[string]string{"repl-diskless-sync": diskless}})
 			plain(master)
-			told := filepath.Join(t.TempDir(), "log")
-			old := startRedis(t, p, "--logfile", told)
+			logFile := filepath.Join(t.TempDir(), "log")
+			old := startRedis(t, p, "--logfile", logFile)
 			old.follow(master.addr)
 			eventually(t, "it has been sent a snapshot twice", func() bool { return master.number("sync_full") > 1 })
 			eventually(t, "its log says why", func() bool {
-				text, err := os.ReadFile(told)
+				text, err := os.ReadFile(logFile)
 				return err == nil && strings.Contains(string(text), "Can't handle RDB format version 10")
 			})
 			require.Equal(t, "slave", old.info("role"))

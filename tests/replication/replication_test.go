@@ -84,7 +84,7 @@ func TestNothingEndsByItself(t *testing.T) {
 }
 
 // TestOverdueInASnapshot: what a replica finds overdue in the snapshot that it begins with, or in its own
-// when it starts, its master may give more time: it is there when that word comes. The replica's clock is
+// when it starts, its master may give more time. It is there when that word comes. The replica's clock is
 // ahead.
 func TestOverdueInASnapshot(t *testing.T) {
 	t.Parallel()
@@ -256,16 +256,16 @@ func TestMinReplicasAck(t *testing.T) {
 		admin := reach(t, master.addr)
 		require.Equal(t, "+PONG", admin.do("PING"))
 		isWritten(t, admin)
-		_, told := master.ReceiveWithin(100 * time.Millisecond)
-		require.False(t, told)
+		_, answered := master.ReceiveWithin(100 * time.Millisecond)
+		require.False(t, answered)
 		require.Equal(t, "0", admin.do("PUBLISH channel message"), "as Sentinel does on the connection that it asks INFO on")
 		require.Equal(t, "+OK", admin.do("MULTI"))
 		require.Equal(t, "+QUEUED", admin.do("CLIENT KILL TYPE pubsub"))
 		require.Equal(t, "[0]", admin.do("EXEC"))
 		reader := reach(t, master.addr)
 		reader.Send("GET", "a")
-		_, told = reader.ReceiveWithin(50 * time.Millisecond)
-		require.False(t, told, "it would tell of what may be lost")
+		_, answered = reader.ReceiveWithin(50 * time.Millisecond)
+		require.False(t, answered, "it would tell of what may be lost")
 
 		replica := start(t, server.Options{EventLoops: true})
 		p := between(t, master.addr)
@@ -279,8 +279,8 @@ func TestMinReplicasAck(t *testing.T) {
 		_ = p.listener.Close()
 		p.cut()
 		master.Send("SET", "a", "last")
-		_, told = master.ReceiveWithin(100 * time.Millisecond)
-		require.False(t, told)
+		_, answered = master.ReceiveWithin(100 * time.Millisecond)
+		require.False(t, answered)
 		require.Equal(t, "+OK", admin.do("CONFIG SET min-replicas-ack 0"))
 		require.Equal(t, "+OK", master.Receive().String())
 	})
@@ -295,8 +295,8 @@ func TestDemotedTellsNothing(t *testing.T) {
 	master.Send("SET", "a", "1")
 	admin := reach(t, master.addr)
 	isWritten(t, admin)
-	_, told := master.ReceiveWithin(50 * time.Millisecond)
-	require.False(t, told)
+	_, answered := master.ReceiveWithin(50 * time.Millisecond)
+	require.False(t, answered)
 	admin.follow(other.addr)
 	_, err := master.Next()
 	require.Error(t, err)
@@ -447,7 +447,7 @@ func randomWrites(t *testing.T, n *node, count int, between func(i int)) {
 // TestEncryptedLink: the link goes to the encrypted port, and not to a master with an unsigned certificate.
 func TestEncryptedLink(t *testing.T) {
 	t.Parallel()
-	authority, stranger := testkit.NewAuthority(t), testkit.NewAuthority(t)
+	authority, otherAuthority := testkit.NewAuthority(t), testkit.NewAuthority(t)
 	secured := func(a *testkit.Authority, more map[string]string) *server.Server {
 		cert := a.Issue("server", time.Now().Add(time.Hour))
 		o := server.Options{Addr: "127.0.0.1:" + testkit.FreePort(t), EventLoops: true, Directives: map[string]string{"tls-port": testkit.FreePort(t), "tls-cert-file": cert.CertFile,
@@ -460,7 +460,7 @@ func TestEncryptedLink(t *testing.T) {
 		t.Cleanup(func() { _ = srv.Close() })
 		return srv
 	}
-	master, other := secured(authority, nil), secured(stranger, nil)
+	master, other := secured(authority, nil), secured(otherAuthority, nil)
 	replica := secured(authority, nil)
 	m, r := reach(t, master.Addr().String()), reach(t, replica.Addr().String())
 	values(m)

@@ -13,7 +13,7 @@ import (
 	"lockserver/tests/fleet"
 )
 
-// TestPlannedRestart: one of the two is told to end, and started again. They go on where they were, whatever
+// TestPlannedRestart: one of the two is stopped, and started again. They go on where they were, whatever
 // kind they are of, and although keys have died meanwhile.
 func TestPlannedRestart(t *testing.T) {
 	ours, redis := testkit.Lockserver(t), string(testkit.Oracle(t))

@@ -9,7 +9,7 @@ import (
 	"lockserver/server"
 )
 
-// TestHoldsOfAReplica: a replica takes no order of a sale back, however overdue; when it leads, what has not
+// TestHoldsOfAReplica: a replica takes no order of a sale back, however overdue. When it leads, what has not
 // been confirmed runs out when it would have, or at once, and what has been stays sold.
 func TestHoldsOfAReplica(t *testing.T) {
 	for name, early := range map[string]bool{"promoted before the end": true, "promoted after it": false} {

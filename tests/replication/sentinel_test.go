@@ -64,13 +64,13 @@ func failovers(t *testing.T, run programs) {
 	f.Same(leader)
 
 	old = leader
-	stranger := reach(t, old.Addr())
+	oldMaster := reach(t, old.Addr())
 	old.Pause()
-	stranger.Send("SET", "lost", "1")
+	oldMaster.Send("SET", "lost", "1")
 	leader = f.Successor(old)
 	values(reach(t, leader.Addr()))
 	old.GoOn()
-	require.Equal(t, "+OK", stranger.Receive().String(), "it does not know yet")
+	require.Equal(t, "+OK", oldMaster.Receive().String(), "it does not know yet")
 	f.Same(leader)
 	for _, p := range f.Members {
 		require.Equal(t, "0", p.Try("EXISTS", "lost").String())
@@ -313,7 +313,7 @@ func (c *worker) connect() bool {
 }
 
 // ask runs a command; false: whether it was done is not known.
-func (c *worker) ask(args ...string) (reply string, told bool) {
+func (c *worker) ask(args ...string) (reply string, answered bool) {
 	if c.client == nil && !c.connect() {
 		time.Sleep(10 * time.Millisecond) // a failover is under way
 		return "", false
@@ -346,23 +346,23 @@ func (c *worker) work() {
 
 // buy orders something, by that name, for a user of that name.
 func (c *worker) buy(order string) {
-	reply, told := c.ask("SECKILL", "sale", order, order)
-	if told {
+	reply, answered := c.ask("SECKILL", "sale", order, order)
+	if answered {
 		c.orders = append(c.orders, order)
 	}
-	if told && reply != "0" {
+	if answered && reply != "0" {
 		c.all.complain("%s: SECKILL says %s", order, reply)
 	}
 }
 
 func (c *worker) acked(args ...string) bool {
-	_, told := c.ask(args...)
-	return told
+	_, answered := c.ask(args...)
+	return answered
 }
 
 func (c *worker) count() {
-	reply, told := c.ask("INCR", c.name+":counter")
-	if !told {
+	reply, answered := c.ask("INCR", c.name+":counter")
+	if !answered {
 		return
 	}
 	n, err := strconv.ParseInt(reply, 10, 64)
@@ -375,8 +375,8 @@ func (c *worker) count() {
 // take locks a key of its own; 0: it is not known.
 func (c *worker) take(key string) int64 {
 	highest := c.all.highest.Load()
-	reply, told := c.ask("LOCK", key, c.name, "EX", "100000")
-	if !told {
+	reply, answered := c.ask("LOCK", key, c.name, "EX", "100000")
+	if !answered {
 		return 0
 	}
 	token, err := strconv.ParseInt(reply, 10, 64)
@@ -399,11 +399,11 @@ func (c *worker) saw(token int64) {
 // takeTurns takes the lock that all want, if it is free, and releases it.
 func (c *worker) takeTurns() {
 	const key = "the lock of all"
-	reply, told := c.ask("LOCK", key, c.name, "EX", "100000", "ONCE")
-	for !told && !c.all.ended.Load() { // it may be ours
-		reply, told = c.ask("LOCK", key, c.name, "EX", "100000", "ONCE")
+	reply, answered := c.ask("LOCK", key, c.name, "EX", "100000", "ONCE")
+	for !answered && !c.all.ended.Load() { // it may be ours
+		reply, answered = c.ask("LOCK", key, c.name, "EX", "100000", "ONCE")
 	}
-	if !told || reply == "$nil" {
+	if !answered || reply == "$nil" {
 		return
 	}
 	token, err := strconv.ParseInt(reply, 10, 64)

@@ -63,7 +63,7 @@ func say(n *node, seen *[]string, lines ...string) {
 }
 
 // TestSwapDB: a replica with data of the same history as the snapshot answers from it while it loads what
-// takes its place, as Redis does with repl-diskless-load swapdb; clients that watched, waited or tracked are
+// takes its place, as Redis does with repl-diskless-load swapdb. Clients that watched, waited or tracked are
 // notified.
 func TestSwapDB(t *testing.T) {
 	both(t, func(t *testing.T, replica *node) (seen []string) {

@@ -23,23 +23,23 @@ const clients = 6
 // each client's by itself in the order in which it got them.
 func tokens(t *testing.T, p *testkit.Process, duration time.Duration) [][]int64 {
 	t.Helper()
-	told := make([][]int64, clients)
+	answered := make([][]int64, clients)
 	var granted atomic.Int64
 	var all sync.WaitGroup
-	for i := range told {
+	for i := range answered {
 		c := p.Client(t)
-		all.Go(func() { told[i] = lockAll(c, i, &granted) })
+		all.Go(func() { answered[i] = lockAll(c, i, &granted) })
 	}
 	time.Sleep(duration)
 	require.Eventually(t, func() bool { return granted.Load() > 0 }, patience, time.Millisecond, "no lock is granted")
 	p.Kill()
 	all.Wait()
-	return told
+	return answered
 }
 
 // lockAll takes locks until the server is gone. Some stay locked, so that they are in
 // the snapshot, if there is one. It counts the grants.
-func lockAll(c *testkit.Client, client int, granted *atomic.Int64) (told []int64) {
+func lockAll(c *testkit.Client, client int, granted *atomic.Int64) (answered []int64) {
 	owner := "client-" + strconv.Itoa(client)
 	for n := 0; ; n++ {
 		key := "lock:" + strconv.Itoa((client+n)%4) // shared with others
@@ -48,31 +48,31 @@ func lockAll(c *testkit.Client, client int, granted *atomic.Int64) (told []int64
 		}
 		v, err := c.Call("LOCK", key, owner, "PX", "60000", "WAIT", "100")
 		if err != nil {
-			return told
+			return answered
 		}
 		if v.IsNull() { // held by a client before the kill
 			if _, err = c.Call("LOCK.FORCE", key); err != nil {
-				return told
+				return answered
 			}
 			continue
 		}
-		told = append(told, v.Int)
+		answered = append(answered, v.Int)
 		granted.Add(1)
 		if n%10 == 0 {
 			continue
 		}
 		if _, err = c.Call("UNLOCK", key, owner, "TOKEN", strconv.FormatInt(v.Int, 10)); err != nil {
-			return told
+			return answered
 		}
 	}
 }
 
 // checkRising fails unless all tokens of a run are different, rise for each client, and are
 // above last; it returns the highest.
-func checkRising(t *testing.T, run int, told [][]int64, last int64) (highest int64) {
+func checkRising(t *testing.T, run int, answered [][]int64, last int64) (highest int64) {
 	t.Helper()
 	var all []int64
-	for _, one := range told {
+	for _, one := range answered {
 		require.True(t, slices.IsSorted(one), "run %d: tokens fell for one client", run)
 		all = append(all, one...)
 	}

@@ -60,9 +60,9 @@ func attach(t *testing.T, p *testkit.Process, holds int64) *testkit.Client {
 	return c
 }
 
-// An owner whose connection attaches again within the lease has lost nothing over a restart, whatever ended
-// the server. The lease begins anew then, which the next restart shows; who does not attach again loses what
-// the server was to renew.
+// An owner with a connection that attaches again within the lease has lost nothing over a restart, whatever
+// ended the server. The lease begins anew then, which the next restart shows; who does not attach again loses
+// what the server was to renew.
 func TestAnOwnerWhoAttachesAgainHasLostNothing(t *testing.T) {
 	for _, tt := range []struct {
 		name       string

@@ -53,8 +53,8 @@ func TestTokensRiseOverKillsAndClocksSetBack(t *testing.T) {
 			require.Positive(t, c.Do("LOCK", "left", strconv.Itoa(run), "EX", "1000000000").Int)
 			require.Equal(t, "OK", c.Do("SAVE").Str)
 		}
-		told := tokens(t, p, runFor/2+time.Duration(random.Int64N(int64(runFor))))
-		last = checkRising(t, run, told, last)
+		answered := tokens(t, p, runFor/2+time.Duration(random.Int64N(int64(runFor))))
+		last = checkRising(t, run, answered, last)
 		checkReserved(t, dir, last)
 		if snapshot := filepath.Join(dir, "dump.rdb"); run%3 == 2 {
 			require.NoError(t, os.Remove(snapshot), "a run before saved it")

@@ -1,12 +1,12 @@
 // Package sales checks that a sale sells what there is, once. Random clients use one sale of one server over
-// real connections, all at the same time: they buy, ask again with the same order, use an order of another
-// user, confirm, cancel, restock and look, alone and inside MULTI, while holds end, connections are cut and
-// killed, and the server is started again from a snapshot or its log.
+// real connections, all at the same time. They buy, ask again with the same order, use an order of another
+// user, confirm, cancel, restock and look, alone and inside MULTI. Meanwhile holds end, connections are cut
+// and killed, and the server is started again from a snapshot or its log.
 //
 // All commands and replies with their times are a history; porcupine then looks for one order of all of it
-// that the sequential sale in model_test.go could have produced. The server runs on a server.ManualClock that
-// moves by single milliseconds, and each of these moves is an operation of the history, too: a hold that ends
-// a millisecond early or late is found.
+// that the sequential sale in model_test.go could have produced. The server runs on a server.ManualClock
+// that moves by single milliseconds, and each of these moves is an operation of the history, too. A hold that
+// ends a millisecond early or late is found.
 //
 // Whenever no client is active, the keys themselves are read and must agree with each other (books_test.go):
 // stock and what is sold make up what was created and restocked; the buyers are the users of the orders;

@@ -105,7 +105,7 @@ func (t *terms) apply(s state, op *operation) (state, string) {
 	case sell:
 		return t.sell(s, op)
 	case confirm, cancel:
-		return s.settle(op)
+		return s.finish(op)
 	case restock:
 		now := max(s.stock+op.qty, 0)
 		s.total += now - s.stock
@@ -154,7 +154,7 @@ func (t *terms) sell(s state, op *operation) (state, string) {
 	return s.with(o).done(), "0"
 }
 
-func (s state) settle(op *operation) (state, string) {
+func (s state) finish(op *operation) (state, string) {
 	i, known := s.find(op.order)
 	switch {
 	case !known:

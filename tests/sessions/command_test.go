@@ -24,9 +24,9 @@ type command struct {
 	noReply bool
 }
 
-// accept says whether a reply may be a command's, and records its content in the book. told is false if the
-// command was perhaps run, but its reply was lost: v says nothing then.
-type accept func(b *book, v resp.Value, told bool) bool
+// accept says whether a reply may be a command's, and records its content in the book. answered is false if
+// the command was perhaps run, but its reply was lost: v says nothing then.
+type accept func(b *book, v resp.Value, answered bool) bool
 
 // place is a key in a database.
 type place struct {
@@ -49,24 +49,26 @@ func (c *command) String() string {
 
 // says accepts exactly one reply, as resp.Value.String writes it.
 func says(want string) accept {
-	return func(_ *book, v resp.Value, told bool) bool { return !told || v.String() == want }
+	return func(_ *book, v resp.Value, answered bool) bool { return !answered || v.String() == want }
 }
 
 // saysNumber accepts any number.
-func saysNumber(_ *book, v resp.Value, told bool) bool { return !told || v.Kind == resp.Integer }
+func saysNumber(_ *book, v resp.Value, answered bool) bool {
+	return !answered || v.Kind == resp.Integer
+}
 
 // exec accepts what its parts do, together.
 func exec(parts []*command) *command {
-	return &command{words: []string{"EXEC"}, parts: parts, accepts: func(b *book, v resp.Value, told bool) bool {
-		if told && (v.Kind != resp.Array || len(v.Elems) != len(parts)) {
+	return &command{words: []string{"EXEC"}, parts: parts, accepts: func(b *book, v resp.Value, answered bool) bool {
+		if answered && (v.Kind != resp.Array || len(v.Elems) != len(parts)) {
 			return false
 		}
 		for i, part := range parts {
 			var of resp.Value
-			if told {
+			if answered {
 				of = v.Elems[i]
 			}
-			if !part.accepts(b, of, told) {
+			if !part.accepts(b, of, answered) {
 				return false
 			}
 		}

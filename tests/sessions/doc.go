@@ -10,7 +10,7 @@
 // nothing else; no client waits for a free lock.
 //
 // A history is a list of steps, made from a seed. In most of them each step is over before the next one
-// begins, so they repeat and are shrunk to the few steps that matter before they are printed; in the others
+// begins, so they repeat and are shrunk to the few steps that matter before they are printed. In the others
 // the connections overtake each other.
 //
 //	go test ./tests/sessions                                    about 3 s of histories, and the planted faults

@@ -5,15 +5,15 @@ import "lockserver/internal/plant"
 // faults are mistakes with which a client is not answered, answered twice or in another's place, or holds
 // something without a reply.
 var faults = []plant.Fault{
-	// How it was before there was a list: whoever sends too much ends the other session there and
+	// How it was before there was a list: a client that sends too much ends the other session there and
 	// then, inside of its own command.
-	plant.New("a session ends in the middle of a unit", plant.Instead("end-session", `ex.condemned = append(ex.condemned, s)
-	ex.endCondemned()`)),
-	plant.New("and a context is filled again while it is used", plant.Instead("end-session", `ex.condemned = append(ex.condemned, s)
-	ex.endCondemned()`),
+	plant.New("a session ends in the middle of a unit", plant.Instead("end-session", `ex.terminated = append(ex.terminated, s)
+	ex.endTerminated()`)),
+	plant.New("and a context is filled again while it is used", plant.Instead("end-session", `ex.terminated = append(ex.terminated, s)
+	ex.endTerminated()`),
 		plant.Insert("waiter-context", `ex.prepare(&ex.ctx, w.session, w.row, c.words)`)),
 	plant.New("a grant that was not sent is kept", plant.Omit("unsent-grant")),
-	plant.New("the condemned go on listening", plant.Omit("leave-channels")),
+	plant.New("the terminated go on listening", plant.Omit("leave-channels")),
 	plant.New("a waiter's reply is not muted", plant.And("waiter-muted", "false")),
 	plant.New("CLIENT REPLY SKIP lasts", plant.Insert("reply-skip", `next |= s.replies & replySkip`)),
 	plant.New("HTTP ends what was granted before it untold", plant.Insert("refuse-http", `s.out.Rollback(0)

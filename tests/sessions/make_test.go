@@ -117,9 +117,9 @@ func (m *maker) lease() []string {
 }
 
 func acceptsLock(p place) accept {
-	return func(b *book, v resp.Value, told bool) bool {
+	return func(b *book, v resp.Value, answered bool) bool {
 		switch {
-		case !told:
+		case !answered:
 			b.hold(p).unsure = true
 			return true
 		case v.Kind == resp.Integer:
@@ -142,8 +142,8 @@ func (m *maker) lock() {
 }
 
 func acceptsUnlock(p place) accept {
-	return func(b *book, v resp.Value, told bool) bool {
-		if !told {
+	return func(b *book, v resp.Value, answered bool) bool {
+		if !answered {
 			b.hold(p).unsure = true
 			return true
 		}
@@ -166,19 +166,19 @@ func (m *maker) several() (keys []string) {
 
 // each accepts an array of what the keys have one by one, or what all may say to a refusal.
 func each(db int, keys []string, accepts func(place) accept, refused func(resp.Value) bool) accept {
-	return func(b *book, v resp.Value, told bool) bool {
-		if told && refused(v) {
+	return func(b *book, v resp.Value, answered bool) bool {
+		if answered && refused(v) {
 			return true
 		}
-		if told && (v.Kind != resp.Array || len(v.Elems) != len(keys)) {
+		if answered && (v.Kind != resp.Array || len(v.Elems) != len(keys)) {
 			return false
 		}
 		for i, key := range keys {
 			var of resp.Value
-			if told {
+			if answered {
 				of = v.Elems[i]
 			}
-			if !accepts(place{db, key})(b, of, told) {
+			if !accepts(place{db, key})(b, of, answered) {
 				return false
 			}
 		}
@@ -211,9 +211,9 @@ func (m *maker) pop() {
 }
 
 func (m *maker) popAt(p place, wait string) {
-	m.add(&command{words: []string{"BLPOP", p.key, wait}, key: p, accepts: func(b *book, v resp.Value, told bool) bool {
+	m.add(&command{words: []string{"BLPOP", p.key, wait}, key: p, accepts: func(b *book, v resp.Value, answered bool) bool {
 		switch {
-		case !told:
+		case !answered:
 			b.lost++
 			return true
 		case v.Kind == resp.Array && len(v.Elems) == 2 && v.Elems[0].Str == p.key:
@@ -227,11 +227,11 @@ func (m *maker) popAt(p place, wait string) {
 func (m *maker) push() {
 	p := m.place(lists)
 	c := &command{words: []string{"RPUSH", p.key, m.unique(), m.unique()}}
-	c.accepts = func(b *book, v resp.Value, told bool) bool {
-		if told {
+	c.accepts = func(b *book, v resp.Value, answered bool) bool {
+		if answered {
 			b.pushed = append(b.pushed, c.words[2:]...)
 		}
-		return !told || v.Kind == resp.Integer && v.Int >= 2
+		return !answered || v.Kind == resp.Integer && v.Int >= 2
 	}
 	m.add(c)
 }
@@ -317,8 +317,8 @@ func (m *maker) script() {
 	const code = "local u = redis.call('UNLOCK', KEYS[1], ARGV[1]) local l = redis.call('LOCK', KEYS[2], ARGV[1], 'PX', '600000') " +
 		"redis.call('SET', KEYS[3], '1') return {u, l, ARGV[2]}"
 	word := m.unique()
-	m.add(&command{words: []string{"EVAL", code, "3", p.key, q.key, m.place(strs).key, m.book.owner, word}, accepts: func(b *book, v resp.Value, told bool) bool {
-		if !told {
+	m.add(&command{words: []string{"EVAL", code, "3", p.key, q.key, m.place(strs).key, m.book.owner, word}, accepts: func(b *book, v resp.Value, answered bool) bool {
+		if !answered {
 			return acceptsUnlock(p)(b, v, false) && acceptsLock(q)(b, v, false)
 		}
 		if v.Kind != resp.Array || len(v.Elems) != 3 || v.Elems[2].Str != word {

@@ -247,7 +247,7 @@ func (c *chaos) check() {
 	}
 }
 
-// later sends a command, whose reply nobody waits for.
+// later sends a command, and does not wait for the reply.
 func (c *chaos) later(m *member, words ...string) {
 	if m.alive.Load() != nil {
 		go func() { m.ask(words...) }()

@@ -70,25 +70,25 @@ func model(begin func() sequential) porcupine.Model {
 
 // checkTokens: a token is above all that any client got before it was asked for, of whatever lock.
 func (w *world) checkTokens() error {
-	var told []*operation
+	var answered []*operation
 	first := map[int64]*operation{}
 	for _, o := range w.all {
 		if (o.what == "lock" || o.what == "share") && !o.unknown && o.reply.Int > 0 {
 			if f := first[o.reply.Int]; f == nil || o.ret.event < f.ret.event {
 				first[o.reply.Int] = o
 			}
-			told = append(told, o)
+			answered = append(answered, o)
 		}
 	}
-	slices.SortFunc(told, func(a, b *operation) int { return int(a.ret.event - b.ret.event) })
+	slices.SortFunc(answered, func(a, b *operation) int { return int(a.ret.event - b.ret.event) })
 	highest := (*operation)(nil)
 	next := 0
-	byCall := slices.Clone(told)
+	byCall := slices.Clone(answered)
 	slices.SortFunc(byCall, func(a, b *operation) int { return int(a.call.event - b.call.event) })
 	for _, o := range byCall {
-		for ; next < len(told) && told[next].ret.event < o.call.event; next++ {
-			if highest == nil || told[next].reply.Int > highest.reply.Int {
-				highest = told[next]
+		for ; next < len(answered) && answered[next].ret.event < o.call.event; next++ {
+			if highest == nil || answered[next].reply.Int > highest.reply.Int {
+				highest = answered[next]
 			}
 		}
 		if f := first[o.reply.Int]; f.about != o.about || f.owner != o.owner {

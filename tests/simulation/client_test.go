@@ -139,11 +139,11 @@ func elsewhere(v resp.Value) bool {
 
 // history is all commands and replies of all clients.
 type history struct {
-	mu     sync.Mutex
-	events int64
-	begun  time.Time
-	all    []*operation
-	notes  []string // what befell the members
+	mu        sync.Mutex
+	events    int64
+	begun     time.Time
+	all       []*operation
+	incidents []string // what befell the members
 
 	undecided int // of what the checker found neither
 }
@@ -171,5 +171,5 @@ func (h *history) say(format string, args ...any) {
 	at := h.now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.notes = append(h.notes, fmt.Sprintf("%5d        %9.3fs --- %s", at.event, at.after.Seconds(), fmt.Sprintf(format, args...)))
+	h.incidents = append(h.incidents, fmt.Sprintf("%5d        %9.3fs --- %s", at.event, at.after.Seconds(), fmt.Sprintf(format, args...)))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// compared has all members compare their data, and is why they are not told that it is the same. It is an
+// compared has all members compare their data, and says why they do not report that it is the same. It is an
 // otherData if some have other data.
 func (w *world) compared() error {
 	for _, m := range w.those() {
@@ -80,7 +80,7 @@ func TestOtherDataIsFound(t *testing.T) {
 	})
 }
 
-// TestOtherDataOfEach: nobody knows which data is right, so that no member serves, until a member that comes
+// TestOtherDataOfEach: it is unknown which data is right, so that no member serves, until a member that comes
 // with an empty disk has the data of the one that leads.
 func TestOtherDataOfEach(t *testing.T) {
 	play(t, 3, func(s *scene) {

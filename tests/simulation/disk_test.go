@@ -15,7 +15,7 @@ import (
 )
 
 // disk is what a member keeps: its log, what else it must remember, and snapshots. What was said to be kept
-// stays. A write that a crash interrupts has happened or has not, as the seed says; so it is with one that
+// stays. A write that a crash interrupts has happened or has not, as the seed says. So it is with one that
 // failed, if nothing was written since: the member's next life may find it.
 type disk struct {
 	chance *chance

@@ -1,8 +1,8 @@
 // Package simulation lets whole raft groups live in virtual time, thousands of them, each as a seed says,
-// and asks whether what they told their clients can have been.
+// and asks whether what they answered their clients can have been.
 //
-// A run is three or five real servers with the real engine in one process, in a bubble of testing/synctest:
-// twelve seconds of clients, elections and leases take a tenth of one. Between the members is a network
+// A run is three or five real servers with the real engine in one process, in a bubble of testing/synctest.
+// Twelve seconds of clients, elections and leases take a tenth of one. Between the members is a network
 // (network_test.go) that is slow, loses messages, holds them back until long after their sender has given up,
 // and is cut, in one direction or both. Their disks (disk_test.go) are slow and full, and a crash leaves of a
 // write that was under way all or nothing. Their clocks (wrong) are set by up to weeks. Members crash and
@@ -19,8 +19,8 @@
 // What a seed owns: which members there are, what clients ask and when, what each message and each write
 // takes, which member is affected by what and when, the times of elections, and all time. What it does not:
 // which of several cases that are ready a select takes, the order of maps, and so which of two goroutines
-// that are ready at the same moment goes first. A run whose seed is given again is therefore much like the
-// first one, but not the same; a failure prints its whole history, and -again tries its seed many times. Nor
+// that are ready at the same moment goes first. A second run with the same seed is therefore much like the
+// first one, but not the same. A failure prints its whole history, and -again tries its seed many times. Nor
 // can a member be stopped in the middle of a computation: that processes are stopped and go on is shown by
 // real ones (tests/raft).
 //

@@ -12,7 +12,7 @@ import (
 )
 
 // lock is one with a register that is written under GUARD. Time is that of the run, which all clocks measure
-// alike, however wrong what they show is: a lease lasts for at least as long as it says after the command was
+// alike, however wrong what they show is. A lease lasts for at least as long as it says after the command was
 // sent. How much longer is not said, since a leader's end makes it longer; so who comes later may find it
 // over, or not.
 type lock struct {

@@ -31,7 +31,7 @@ type operation struct {
 	call, ret moment
 	unknown   bool // the connection broke, or no answer came in time
 	reply     resp.Value
-	// broke is when the connection ended on which a lease is renewed; nil: it is none of those.
+	// broke is when the connection ended on which a lease is renewed; nil: there was no such connection.
 	broke *moment
 }
 

@@ -69,13 +69,13 @@ func TestPlantedFaults(t *testing.T) {
 	for _, f := range faults {
 		t.Run(f.Name, func(t *testing.T) {
 			out, err := run(f.Name, "Simulation", plantedRuns)
-			require.Error(t, err, "nobody noticed: %s", out)
+			require.Error(t, err, "not noticed: %s", out)
 		})
 	}
 	for _, f := range lostFaults {
 		t.Run(f.Name, func(t *testing.T) {
 			out, err := run(f.Name, scenes, "1")
-			require.Error(t, err, "nobody noticed: %s", out)
+			require.Error(t, err, "not noticed: %s", out)
 		})
 	}
 }

@@ -148,9 +148,9 @@ func (c *chaos) change(leader, m *member, in bool, words ...string) {
 	}()
 }
 
-// settle asks the leader who is in the group: the others need not have the data. The error says that there is
-// no leader yet, or that a member had another answer.
-func (w *world) settle() error {
+// learnMembers asks the leader who is in the group: the others need not have the data. The error says that
+// there is no leader yet, or that a member had another answer.
+func (w *world) learnMembers() error {
 	for _, m := range w.group.all {
 		if l := m.alive.Load(); l == nil || !l.engine.Leads() || m.ask("GET", "any").IsError() {
 			continue
@@ -168,16 +168,16 @@ func (w *world) settle() error {
 				return fmt.Errorf("%s is a member: %t, and it was told otherwise", o.peer.ID, in)
 			}
 		}
-		w.settled = is
+		w.memberIDs = is
 		return nil
 	}
-	return errors.New("nobody leads")
+	return errors.New("there is no leader")
 }
 
 // those are the members, or all that run if the membership was not asked for.
 func (w *world) those() (all []*member) {
 	for _, m := range w.group.all {
-		if w.settled == nil || w.settled[m.peer.ID] {
+		if w.memberIDs == nil || w.memberIDs[m.peer.ID] {
 			all = append(all, m)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// losable is the least number of members of a group in which one loses its disk: the others are to be a
+// losable is the least number of members of a group in which one loses its disk. The others are to be a
 // majority, and the leader has to make that one a voter again.
 const losable = 3
 

@@ -23,9 +23,9 @@ type world struct {
 	chance *chance
 	ends   time.Time // when clients stop
 	history
-	settled map[string]bool        // who is in the group when the run is over
-	lost    atomic.Pointer[member] // the last member that lost its disk
-	err     error
+	memberIDs map[string]bool        // who is in the group when the run is over
+	lost      atomic.Pointer[member] // the last member that lost its disk
+	err       error
 
 	lived, checked time.Duration // of the machine's time
 }
@@ -145,7 +145,7 @@ func (w *world) heal() (err error) {
 		}
 	}
 	for begun := time.Now(); time.Since(begun) < mostHealing; time.Sleep(100 * time.Millisecond) {
-		if err = w.settle(); err == nil {
+		if err = w.learnMembers(); err == nil {
 			if err = w.same(); err == nil {
 				err = w.compared()
 			}
@@ -180,7 +180,7 @@ func (w *world) report(some []*operation) string {
 	if some == nil {
 		some = w.all
 	}
-	lines := slices.Clone(w.notes)
+	lines := slices.Clone(w.incidents)
 	for _, o := range some {
 		lines = append(lines, o.String())
 	}

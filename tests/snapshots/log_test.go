@@ -89,9 +89,9 @@ func endRedis(c *testkit.Client) {
 	_, _ = c.Next() // it hangs up
 }
 
-// copyOf is a copy of a directory. Redis forgets some of what it holds when it reads its own
-// log (how much of a stream a group has read, pending entries that were deleted): so what it
-// holds then is what we compare with.
+// copyOf is a copy of a directory. Redis forgets some of what it holds when it reads its own log (how much
+// of a stream a group has read, pending entries that were deleted). So what it holds then is what we compare
+// with.
 func copyOf(t *testing.T, dir string) string {
 	t.Helper()
 	copied := t.TempDir()

@@ -39,10 +39,10 @@ func (g *group) write(n int, filler string) {
 	})
 }
 
-// TestAMemberWhoseDiskIsFull: the log of a member cannot grow, of one that follows and of the one that leads.
+// TestAMemberWithAFullDisk: the log of a member cannot grow, of one that follows and of the one that leads.
 // The group goes on, the member says what to do, and when there is space it has what the others have, without
 // a start.
-func TestAMemberWhoseDiskIsFull(t *testing.T) {
+func TestAMemberWithAFullDisk(t *testing.T) {
 	t.Parallel()
 	for name, leads := range map[string]bool{"it follows": false, "it leads": true} {
 		t.Run(name, func(t *testing.T) {
@@ -72,7 +72,7 @@ func diskIsFull(t *testing.T, leads bool) {
 		require.Less(t, written, 300, "its disk is never full")
 		g.write(written, filler)
 	}
-	require.Contains(t, g.logs[full](), "Make room on the disk")
+	require.Contains(t, g.logs[full](), "Free space on the disk")
 	for range 20 {
 		g.write(written, filler)
 		written++
@@ -88,8 +88,8 @@ func diskIsFull(t *testing.T, leads bool) {
 	t.Logf("%d megabytes were written", written)
 }
 
-// TestSnapshotOnAFullDisk: RAFT SNAPSHOT at a member that has no room for it answers with an error, and
-// nothing is left of it. When there is room it is made.
+// TestSnapshotOnAFullDisk: RAFT SNAPSHOT at a member without space for it answers with an error, and nothing
+// is left of it. When there is space it is made.
 func TestSnapshotOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	dirs := tempDirs(t)
@@ -126,7 +126,7 @@ func TestSnapshotOnAFullDisk(t *testing.T) {
 }
 
 // TestAnIDThatIsUsedTwice: a server has the configuration of a member, on another host, and no data. It
-// never serves anybody and says why, and the group does not mind.
+// never serves a client and says why, and the group does not mind.
 func TestAnIDThatIsUsedTwice(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, tempDirs(t))

@@ -278,7 +278,7 @@ func TestAGroupThatIsCut(t *testing.T) {
 			g.cut(from, to, true)
 		}
 	}
-	g.eventually("nobody leads", func() bool {
+	g.eventually("there is no leader", func() bool {
 		for m := range members {
 			if strings.Contains(g.ask(m, "RAFT", "INFO").Str, "raft_role:leader") {
 				return false

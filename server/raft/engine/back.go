@@ -22,7 +22,7 @@ func isHeartbeat(q *hraft.AppendEntriesRequest) bool {
 
 // answeredSince waits until a member has answered a request after one; false: it did not, and need not any
 // longer, for lapsed is closed or the time is over.
-func (w *witness) answeredSince(id hraft.ServerID, number uint64, lapsed <-chan struct{}) bool {
+func (w *ackTransport) answeredSince(id hraft.ServerID, number uint64, lapsed <-chan struct{}) bool {
 	over := time.NewTimer(heldFor)
 	defer over.Stop()
 	for {

@@ -114,7 +114,7 @@ func TestLeaderSendsItsSnapshot(t *testing.T) {
 		g := newTrio(t, free())
 		for i, e := range g.engines {
 			kept := hraft.NewInmemSnapshotStore()
-			a := &anchored{LogStore: hraft.NewInmemStore(), SnapshotStore: kept}
+			a := &storage{LogStore: hraft.NewInmemStore(), SnapshotStore: kept}
 			sink, err := kept.Create(1, 7, 2, hraft.Configuration{}, 1, g.transports[i])
 			require.NoError(t, err)
 			require.NoError(t, sink.Close())

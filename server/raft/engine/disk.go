@@ -69,8 +69,8 @@ func KeepIn(dir, group string, o *Options) (err error) {
 	return nil
 }
 
-// Whose returns the id and the group of the member that a directory belongs to; empty: it belongs to none.
-func Whose(dir string) (string, error) {
+// MemberOf returns the id and the group of the member that a directory belongs to; empty: it belongs to none.
+func MemberOf(dir string) (string, error) {
 	found, err := os.ReadFile(filepath.Join(dir, memberFile))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return "", nil
@@ -79,16 +79,16 @@ func Whose(dir string) (string, error) {
 }
 
 // belongs says that a directory is a member's, or finds out that it is another's.
-func belongs(path, whose string) error {
+func belongs(path, member string) error {
 	found, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return persistence.ReplaceFile(path, 0o600, func(w io.Writer) error {
-			_, err := fmt.Fprintln(w, whose)
+			_, err := fmt.Fprintln(w, member)
 			return err
 		})
 	}
-	if is := strings.TrimSpace(string(found)); err == nil && is != whose {
-		return fmt.Errorf("%s: the directory is that of '%s' (id and group), not of '%s': a member has one for itself", path, is, whose)
+	if is := strings.TrimSpace(string(found)); err == nil && is != member {
+		return fmt.Errorf("%s: the directory is that of '%s' (id and group), not of '%s': a member has one for itself", path, is, member)
 	}
 	return err
 }

@@ -7,7 +7,7 @@
 // The files:
 //   - engine.go drives the library, await.go waits for its answers.
 //   - disk.go has its directory, files.go its log, and stable.go its other values on a full disk.
-//   - anchor.go has the place where the log goes on from a snapshot.
+//   - storage.go has the place where the log goes on from a snapshot.
 //   - network.go has its connections, receive.go what comes on them, back.go the members that are back.
 //   - transport.go breaks connections off.
 //   - vote.go decides which votes count, charter.go which group this is.
@@ -79,19 +79,19 @@ var _ raft.Engine = (*Engine)(nil)
 
 // running is an engine between Open and Close.
 type running struct {
-	of      *Engine
-	raft    *hraft.Raft
-	self    hraft.ServerID
-	witness *witness
+	of           *Engine
+	raft         *hraft.Raft
+	self         hraft.ServerID
+	ackTransport *ackTransport
 	// leads is the term in which this member leads and the machine knows it; 0: there is none.
-	leads    atomic.Uint64
-	notify   chan bool
-	lost     chan struct{} // the log has to be opened anew
-	ended    chan struct{}
-	watching sync.WaitGroup
-	handing  handing
-	parting  *parting
-	waiting  waitingFor
+	leads      atomic.Uint64
+	notify     chan bool
+	lost       chan struct{} // the log has to be opened anew
+	ended      chan struct{}
+	watching   sync.WaitGroup
+	handing    handing
+	interrupts *interrupts
+	waiting    waitingFor
 	// mark and asked are tend's: what it found the last time, and when it asked silent members.
 	mark  mark
 	asked time.Time
@@ -136,14 +136,14 @@ func (e *Engine) Open(m raft.Machine) error {
 	if err != nil {
 		return err
 	}
-	over := newParting()
-	w, err := newWitness(transport, over)
+	over := newInterrupts()
+	w, err := newAckTransport(transport, over)
 	if err != nil {
 		return errors.Join(err, closeTransport(transport))
 	}
-	r := &running{of: e, self: hraft.ServerID(e.options.ID), witness: w, notify: make(chan bool, 16), lost: make(chan struct{}, 1), ended: make(chan struct{}),
-		parting: over}
-	log := &anchored{LogStore: &telling{LogStore: e.options.Logs, log: e.options.Log}, SnapshotStore: e.options.Snapshots, onLost: r.lost}
+	r := &running{of: e, self: hraft.ServerID(e.options.ID), ackTransport: w, notify: make(chan bool, 16), lost: make(chan struct{}, 1), ended: make(chan struct{}),
+		interrupts: over}
+	log := &storage{LogStore: &reportingLog{LogStore: e.options.Logs, log: e.options.Log}, SnapshotStore: e.options.Snapshots, onLost: r.lost}
 	if r.raft, err = e.start(m, r, log); err != nil {
 		return errors.Join(err, closeTransport(transport))
 	}
@@ -158,7 +158,7 @@ func (e *Engine) Open(m raft.Machine) error {
 			return true
 		case hraft.PeerObservation:
 			if data.Removed {
-				r.parting.tell()
+				r.interrupts.tell()
 			}
 			return true
 		}
@@ -183,14 +183,14 @@ func (e *Engine) Open(m raft.Machine) error {
 }
 
 // start starts the library.
-func (e *Engine) start(m raft.Machine, r *running, log *anchored) (*hraft.Raft, error) {
+func (e *Engine) start(m raft.Machine, r *running, log *storage) (*hraft.Raft, error) {
 	o := &e.options
 	stable := &retrying{o.Stable, o.Log, r.ended}
 	last, err := o.Logs.LastIndex()
 	if err != nil {
 		return nil, err
 	}
-	return hraft.NewRaft(e.config(r.notify), machine{m, last}, log, stable, log, r.witness)
+	return hraft.NewRaft(e.config(r.notify), fsm{m, last}, log, stable, log, r.ackTransport)
 }
 
 // members returns the members of the group, as far as this one knows.
@@ -208,8 +208,8 @@ func (r *running) watch(m raft.Machine) {
 		select {
 		case on := <-r.notify:
 			if !on {
-				r.witness.pipelines.breakOff(false)
-				r.parting.tell()
+				r.ackTransport.pipelines.breakOff(false)
+				r.interrupts.tell()
 			}
 			r.learn(on)
 			m.Leads(on)
@@ -239,8 +239,8 @@ func (e *Engine) Close() error {
 	}
 	ended := r.raft.Shutdown()
 	close(r.ended) // waits for proposed entries are over
-	r.parting.end()
-	r.witness.hangUp()
+	r.interrupts.end()
+	r.ackTransport.hangUp()
 	err := ended.Error()
 	r.watching.Wait()
 	return err
@@ -296,7 +296,7 @@ func (e *Engine) Prove() (wait func() error) {
 	if err != nil {
 		return func() error { return err }
 	}
-	question, done := r.witness.ask(), make(chan error, 1)
+	question, done := r.ackTransport.ask(), make(chan error, 1)
 	go func() { done <- r.prove(question) }()
 	return func() error { return <-done }
 }
@@ -360,16 +360,16 @@ func (e *Engine) Status() raft.Status {
 	return s
 }
 
-// machine is a raft.Machine as the library sees it.
-type machine struct {
+// fsm is a raft.Machine as the library sees it.
+type fsm struct {
 	of   raft.Machine
 	last uint64 // the newest entry of the log when the engine was opened
 }
 
-var _ hraft.FSM = machine{}
+var _ hraft.FSM = fsm{}
 
 // Apply implements hraft.FSM.
-func (m machine) Apply(l *hraft.Log) any {
+func (m fsm) Apply(l *hraft.Log) any {
 	if err := m.of.Apply(l.Index, l.Data, l.Index <= m.last); err != nil {
 		return err
 	}
@@ -377,7 +377,7 @@ func (m machine) Apply(l *hraft.Log) any {
 }
 
 // Snapshot implements hraft.FSM.
-func (m machine) Snapshot() (hraft.FSMSnapshot, error) {
+func (m fsm) Snapshot() (hraft.FSMSnapshot, error) {
 	cut, err := m.of.Cut()
 	if err != nil {
 		return nil, err
@@ -386,7 +386,7 @@ func (m machine) Snapshot() (hraft.FSMSnapshot, error) {
 }
 
 // Restore implements hraft.FSM.
-func (m machine) Restore(from io.ReadCloser) error {
+func (m fsm) Restore(from io.ReadCloser) error {
 	defer func() { _ = from.Close() }()
 	return m.of.Restore(from)
 }

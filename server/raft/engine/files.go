@@ -221,7 +221,7 @@ var errJustOpened = errors.New("they were, a moment ago, and could not be writte
 
 // hasSpace returns why the disk would not take another file.
 func (f *files) hasSpace() (err error) {
-	probe, err := os.CreateTemp(f.dir, "room")
+	probe, err := os.CreateTemp(f.dir, "probe")
 	if err != nil {
 		return err
 	}

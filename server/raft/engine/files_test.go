@@ -142,14 +142,14 @@ func TestDiskFails(t *testing.T) {
 	for _, op := range []string{failing.Write, failing.Sync} {
 		t.Run(op, func(t *testing.T) {
 			b, said := newBroken(t), &locked{}
-			logged := &telling{LogStore: b.files, log: slog.New(slog.NewTextHandler(said, nil))}
+			logged := &reportingLog{LogStore: b.files, log: slog.New(slog.NewTextHandler(said, nil))}
 			require.NoError(t, b.store(b.entries(3, 100, "good")))
 			b.disk.Set(func(o string) bool { return o == op })
 			all := b.entries(2, 100, "failed")
 			for range 3 {
 				require.ErrorIs(t, logged.StoreLogs(all), failing.Err)
 			}
-			require.Contains(t, said.String(), "acknowledges nothing. Make room on the disk, or mend it; it goes on by itself")
+			require.Contains(t, said.String(), "acknowledges nothing. Free space on the disk, or mend it; it goes on by itself")
 			b.look("while it fails")
 			b.disk.Set(nil)
 			b.files.tried = b.files.tried.Add(-openAgainEvery)

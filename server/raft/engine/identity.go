@@ -191,7 +191,7 @@ func said(word string) string {
 
 // Errors of members that do not belong together.
 var (
-	errNoIdentity = errors.New("this member's disk is empty, and the caller is a version that does not tell of which group it is: upgrade all members")
+	errNoIdentity = errors.New("this member's disk is empty, and the caller is a version that does not name its group: upgrade all members")
 	errEmptyHere  = errors.New("the disk of this member is new: it has nothing of the group, and no vote until the member that leads has made it one again")
 )
 
@@ -237,7 +237,7 @@ func (y *Identity) judgeOlder(charter string) error {
 	case empty:
 		return errNoIdentity
 	case !y.older:
-		return errors.New("the caller does not tell of which group it is: it is of an older version, or its group has no id yet")
+		return errors.New("the caller does not name its group: it is of an older version, or its group has no id yet")
 	}
 	return y.charter.meet(charter)
 }
@@ -246,7 +246,7 @@ func (y *Identity) judgeOlder(charter string) error {
 func (y *Identity) heard(to hraft.ServerAddress, answer string) error {
 	group, incarnation, ok := strings.Cut(strings.TrimSpace(answer), " ")
 	if !ok {
-		return errors.New("it does not tell of which group it is")
+		return errors.New("it does not name its group")
 	}
 	if ours := y.Group(); group != unknown && ours != "" && group != ours {
 		return otherGroup(group, ours)

@@ -20,7 +20,7 @@ var (
 
 // reachable reports whether a member has answered a moment ago.
 func (r *running) reachable(s hraft.Server) bool {
-	return s.ID == r.self || time.Since(r.witness.seenOf(s.Address).at) <= r.reachableFor()
+	return s.ID == r.self || time.Since(r.ackTransport.seenOf(s.Address).at) <= r.reachableFor()
 }
 
 // reachableFor is within which time a member answers that can be reached.
@@ -137,7 +137,7 @@ func (e *Engine) Remove(id string) error {
 	if err != nil {
 		return err
 	}
-	begun, late, question := time.Now(), r.reachableFor(), r.witness.ask()
+	begun, late, question := time.Now(), r.reachableFor(), r.ackTransport.ask()
 	for {
 		voters, away := r.left(id, question)
 		// plant:remove-check
@@ -168,7 +168,7 @@ func (r *running) left(without string, question uint64) (voters int, away []stri
 			continue
 		}
 		voters++
-		if s.ID != r.self && !r.witness.hasAnswered(s.ID, question) {
+		if s.ID != r.self && !r.ackTransport.hasAnswered(s.ID, question) {
 			away = append(away, string(s.ID))
 		}
 	}

@@ -11,12 +11,12 @@ import (
 // The library's own proof that a member leads (Raft.VerifyLeader) counts all answers that come in after the
 // question. One of them may have been given long before: it was slow, or this process was stopped while it
 // was in its sockets. Its sender may have chosen another leader since, which has written something that a
-// read here does not see. So a witness looks at requests and answers. Only answers to requests that were sent
-// after the question count.
+// read here does not see. So an ackTransport looks at requests and answers. Only answers to requests that
+// were sent after the question count.
 
-// witness is a transport that remembers which members have said that this member leads, and after which
+// ackTransport is a transport that remembers which members have said that this member leads, and after which
 // question.
-type witness struct {
+type ackTransport struct {
 	hraft.Transport
 	hraft.WithPreVote
 	pipelines pipelines
@@ -29,27 +29,27 @@ type witness struct {
 	term  uint64
 	said  map[hraft.ServerID]uint64
 	// answered is the number of the newest request that each member has answered, with whatever.
-	answered map[hraft.ServerID]uint64
-	changed  chan struct{} // closed and made anew when said or answered changes
-	seen     map[hraft.ServerAddress]seen
-	parting  *parting     // ends what waits for a member that is away
-	standing func() error // why this member does not stand for election
+	answered   map[hraft.ServerID]uint64
+	changed    chan struct{} // closed and made anew when said or answered changes
+	seen       map[hraft.ServerAddress]seen
+	interrupts *interrupts  // ends what waits for a member that is away
+	standing   func() error // why this member does not stand for election
 }
 
 var (
-	_ hraft.WithPreVote = (*witness)(nil)
-	_ hraft.WithClose   = (*witness)(nil)
+	_ hraft.WithPreVote = (*ackTransport)(nil)
+	_ hraft.WithClose   = (*ackTransport)(nil)
 )
 
 var errNoPreVote = errors.New("the transport knows no pre-vote")
 
-func newWitness(t hraft.Transport, over *parting) (*witness, error) {
+func newAckTransport(t hraft.Transport, over *interrupts) (*ackTransport, error) {
 	p, ok := t.(hraft.WithPreVote)
 	if !ok {
 		return nil, errNoPreVote
 	}
-	return &witness{Transport: t, WithPreVote: p, requests: make(chan hraft.RPC), said: make(map[hraft.ServerID]uint64),
-		answered: make(map[hraft.ServerID]uint64), changed: make(chan struct{}), seen: make(map[hraft.ServerAddress]seen), parting: over,
+	return &ackTransport{Transport: t, WithPreVote: p, requests: make(chan hraft.RPC), said: make(map[hraft.ServerID]uint64),
+		answered: make(map[hraft.ServerID]uint64), changed: make(chan struct{}), seen: make(map[hraft.ServerAddress]seen), interrupts: over,
 		standing: func() error { return nil }}, nil
 }
 
@@ -60,7 +60,7 @@ type seen struct {
 }
 
 // see remembers what the answer to a request shows.
-func (w *witness) see(at hraft.ServerAddress, q *hraft.AppendEntriesRequest, a *hraft.AppendEntriesResponse) {
+func (w *ackTransport) see(at hraft.ServerAddress, q *hraft.AppendEntriesRequest, a *hraft.AppendEntriesResponse) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.seen[at]
@@ -72,24 +72,24 @@ func (w *witness) see(at hraft.ServerAddress, q *hraft.AppendEntriesRequest, a *
 }
 
 // hasAnswered reports whether a member has answered a request that was sent after a question.
-func (w *witness) hasAnswered(id hraft.ServerID, question uint64) bool {
+func (w *ackTransport) hasAnswered(id hraft.ServerID, question uint64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.answered[id] > question
 }
 
 // seenOf is what the member at an address has shown since the engine was opened.
-func (w *witness) seenOf(at hraft.ServerAddress) seen {
+func (w *ackTransport) seenOf(at hraft.ServerAddress) seen {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.seen[at]
 }
 
 // Close implements hraft.WithClose.
-func (w *witness) Close() error { return closeTransport(w.Transport) }
+func (w *ackTransport) Close() error { return closeTransport(w.Transport) }
 
 // AppendEntriesPipeline implements hraft.Transport.
-func (w *witness) AppendEntriesPipeline(id hraft.ServerID, at hraft.ServerAddress) (hraft.AppendPipeline, error) {
+func (w *ackTransport) AppendEntriesPipeline(id hraft.ServerID, at hraft.ServerAddress) (hraft.AppendPipeline, error) {
 	p, err := w.Transport.AppendEntriesPipeline(id, at)
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (w *witness) AppendEntriesPipeline(id hraft.ServerID, at hraft.ServerAddres
 }
 
 // RequestVote implements hraft.Transport.
-func (w *witness) RequestVote(id hraft.ServerID, to hraft.ServerAddress, q *hraft.RequestVoteRequest, a *hraft.RequestVoteResponse) error {
+func (w *ackTransport) RequestVote(id hraft.ServerID, to hraft.ServerAddress, q *hraft.RequestVoteRequest, a *hraft.RequestVoteResponse) error {
 	if err := w.standing(); err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (w *witness) RequestVote(id hraft.ServerID, to hraft.ServerAddress, q *hraf
 }
 
 // RequestPreVote implements hraft.WithPreVote.
-func (w *witness) RequestPreVote(id hraft.ServerID, to hraft.ServerAddress, q *hraft.RequestPreVoteRequest, a *hraft.RequestPreVoteResponse) error {
+func (w *ackTransport) RequestPreVote(id hraft.ServerID, to hraft.ServerAddress, q *hraft.RequestPreVoteRequest, a *hraft.RequestPreVoteResponse) error {
 	if err := w.standing(); err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (w *witness) RequestPreVote(id hraft.ServerID, to hraft.ServerAddress, q *h
 }
 
 // hangUp breaks off what is under way, for good.
-func (w *witness) hangUp() {
+func (w *ackTransport) hangUp() {
 	w.pipelines.breakOff(true)
 	if t, ok := w.Transport.(hangingUp); ok {
 		t.hangUp()
@@ -122,11 +122,11 @@ func (w *witness) hangUp() {
 }
 
 // AppendEntries implements hraft.Transport: all heartbeats are among these requests.
-func (w *witness) AppendEntries(id hraft.ServerID, to hraft.ServerAddress, q *hraft.AppendEntriesRequest, a *hraft.AppendEntriesResponse) error {
+func (w *ackTransport) AppendEntries(id hraft.ServerID, to hraft.ServerAddress, q *hraft.AppendEntriesRequest, a *hraft.AppendEntriesResponse) error {
 	if err := sendable(q); err != nil {
 		return err
 	}
-	lapsed, number := w.parting.next(), w.ask()
+	lapsed, number := w.interrupts.next(), w.ask()
 	err := w.send(id, to, q, a, number)
 	if err != nil && !isHeartbeat(q) && w.answeredSince(id, number, lapsed) {
 		*a = hraft.AppendEntriesResponse{}
@@ -136,7 +136,7 @@ func (w *witness) AppendEntries(id hraft.ServerID, to hraft.ServerAddress, q *hr
 }
 
 // send sends a request that has a number, and records the answer.
-func (w *witness) send(id hraft.ServerID, to hraft.ServerAddress, q *hraft.AppendEntriesRequest, a *hraft.AppendEntriesResponse, number uint64) error {
+func (w *ackTransport) send(id hraft.ServerID, to hraft.ServerAddress, q *hraft.AppendEntriesRequest, a *hraft.AppendEntriesResponse, number uint64) error {
 	err := w.Transport.AppendEntries(id, to, q, a)
 	if err == nil {
 		w.record(id, q.Term, a.Term, number)
@@ -146,7 +146,7 @@ func (w *witness) send(id hraft.ServerID, to hraft.ServerAddress, q *hraft.Appen
 }
 
 // ask is the number of a request, or of a question.
-func (w *witness) ask() uint64 {
+func (w *ackTransport) ask() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.asked++
@@ -155,7 +155,7 @@ func (w *witness) ask() uint64 {
 
 // record remembers an answer to a request of a term. It says that this member leads unless it is of another
 // term.
-func (w *witness) record(id hraft.ServerID, asked, term, number uint64) {
+func (w *ackTransport) record(id hraft.ServerID, asked, term, number uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.answered[id] = max(w.answered[id], number)
@@ -172,7 +172,7 @@ func (w *witness) record(id hraft.ServerID, asked, term, number uint64) {
 
 // proves reports whether a majority has said that this member leads in a term, after a question. changed is
 // closed when a member has given another answer.
-func (w *witness) proves(self hraft.ServerID, all []hraft.Server, term, question uint64) (is bool, changed <-chan struct{}) {
+func (w *ackTransport) proves(self hraft.ServerID, all []hraft.Server, term, question uint64) (is bool, changed <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	voters, said := 0, 0
@@ -205,7 +205,7 @@ func (r *running) prove(question uint64) error {
 		if term == 0 || term != r.raft.CurrentTerm() {
 			return hraft.ErrNotLeader
 		}
-		is, changed := r.witness.proves(r.self, all.Configuration().Servers, term, question)
+		is, changed := r.ackTransport.proves(r.self, all.Configuration().Servers, term, question)
 		if is {
 			return nil
 		}
@@ -224,33 +224,33 @@ func (r *running) prove(question uint64) error {
 // again.
 func (r *running) verify() error {
 	for {
-		over := r.parting.next()
+		over := r.interrupts.next()
 		err := awaitUntil(r.raft.VerifyLeader(), over)()
-		if !errors.Is(err, hraft.ErrRaftShutdown) || r.parting.next() == over { // it ends, for all
+		if !errors.Is(err, hraft.ErrRaftShutdown) || r.interrupts.next() == over { // it ends, for all
 			return err
 		}
 	}
 }
 
-// parting tells that a member was taken out of the group or this one leads no more, or that the engine ends.
-// Make it with newParting.
-type parting struct {
+// interrupts tells that a member was taken out of the group or this one leads no more, or that the engine
+// ends. Make it with newInterrupts.
+type interrupts struct {
 	mu    sync.Mutex
 	over  chan struct{} // closed when it happens
 	ended bool
 }
 
-func newParting() *parting { return &parting{over: make(chan struct{})} }
+func newInterrupts() *interrupts { return &interrupts{over: make(chan struct{})} }
 
 // next is closed by what happens next.
-func (p *parting) next() chan struct{} {
+func (p *interrupts) next() chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.over
 }
 
 // tell says that a member has gone, or that this one does not lead.
-func (p *parting) tell() {
+func (p *interrupts) tell() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ended {
@@ -261,7 +261,7 @@ func (p *parting) tell() {
 }
 
 // end says that the engine ends.
-func (p *parting) end() {
+func (p *interrupts) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ended = true

@@ -19,7 +19,7 @@ import (
 
 // receive passes the requests of others to the library until the engine is closed. members are those that
 // this member knows.
-func (w *witness) receive(log *anchored, members func() []hraft.Server, closed <-chan struct{}) {
+func (w *ackTransport) receive(log *storage, members func() []hraft.Server, closed <-chan struct{}) {
 	for {
 		var q hraft.RPC
 		select {
@@ -47,7 +47,7 @@ func (w *witness) receive(log *anchored, members func() []hraft.Server, closed <
 }
 
 // Consumer implements hraft.Transport.
-func (w *witness) Consumer() <-chan hraft.RPC { return w.requests }
+func (w *ackTransport) Consumer() <-chan hraft.RPC { return w.requests }
 
 // decline answers that a snapshot is here, which is so: all that it has, and more, is.
 func decline(q hraft.RPC, c *hraft.InstallSnapshotRequest) {
@@ -56,7 +56,7 @@ func decline(q hraft.RPC, c *hraft.InstallSnapshotRequest) {
 }
 
 // has reports whether an entry is here, in the log or in a snapshot. So are all those before it.
-func (a *anchored) has(index, term uint64) bool {
+func (a *storage) has(index, term uint64) bool {
 	if s := a.newest(); s != nil && s.Index >= index {
 		return true
 	}
@@ -65,7 +65,7 @@ func (a *anchored) has(index, term uint64) bool {
 }
 
 // newest is the newest snapshot; nil: there is none.
-func (a *anchored) newest() *hraft.SnapshotMeta {
+func (a *storage) newest() *hraft.SnapshotMeta {
 	kept, err := a.List()
 	if err != nil || len(kept) == 0 {
 		return nil
@@ -75,7 +75,7 @@ func (a *anchored) newest() *hraft.SnapshotMeta {
 
 // trim takes out of a request what is in the snapshot, and so is committed and the same everywhere. What is
 // left goes on from there.
-func (a *anchored) trim(q *hraft.AppendEntriesRequest) *hraft.AppendEntriesRequest {
+func (a *storage) trim(q *hraft.AppendEntriesRequest) *hraft.AppendEntriesRequest {
 	first, err := a.FirstIndex()
 	if err != nil || q.PrevLogEntry == 0 && len(q.Entries) == 0 || first > 0 && q.PrevLogEntry+1 >= first {
 		return q // it is about entries that the log has, or would

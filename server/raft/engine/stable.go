@@ -44,7 +44,7 @@ func (p *retrying) insist(write func() error) {
 	for err := write(); err != nil; err = write() {
 		if !failed {
 			failed = true
-			p.log.Error("raft: this member cannot write to its directory, and takes no part until it can. Make room on the disk, or mend it; "+
+			p.log.Error("raft: this member cannot write to its directory, and takes no part until it can. Free space on the disk, or mend it; "+
 				"it goes on by itself", "cause", err)
 		}
 		select {
@@ -58,31 +58,31 @@ func (p *retrying) insist(write func() error) {
 	}
 }
 
-// telling is a log store that says what to do when it cannot be written to. The library gives up what it was
-// about to do, and tries again.
-type telling struct {
+// reportingLog is a log store that says what to do when it cannot be written to. The library gives up what it
+// was about to do, and tries again.
+type reportingLog struct {
 	hraft.LogStore
 	log     *slog.Logger
 	failing atomic.Bool
 }
 
 // IsMonotonic implements hraft.MonotonicLogStore: it is as its store is.
-func (t *telling) IsMonotonic() bool {
+func (t *reportingLog) IsMonotonic() bool {
 	m, ok := t.LogStore.(hraft.MonotonicLogStore)
 	return ok && m.IsMonotonic()
 }
 
 // StoreLog implements hraft.LogStore.
-func (t *telling) StoreLog(l *hraft.Log) error { return t.StoreLogs([]*hraft.Log{l}) }
+func (t *reportingLog) StoreLog(l *hraft.Log) error { return t.StoreLogs([]*hraft.Log{l}) }
 
 // StoreLogs implements hraft.LogStore.
-func (t *telling) StoreLogs(all []*hraft.Log) error {
+func (t *reportingLog) StoreLogs(all []*hraft.Log) error {
 	err := t.LogStore.StoreLogs(all)
 	// plant:raft-store
 	switch failing := err != nil; {
 	case failing == t.failing.Swap(failing):
 	case failing:
-		t.log.Error("raft: this member cannot write to its log, and acknowledges nothing. Make room on the disk, or mend it; it goes on by itself",
+		t.log.Error("raft: this member cannot write to its log, and acknowledges nothing. Free space on the disk, or mend it; it goes on by itself",
 			"cause", err)
 	default:
 		t.log.Info("raft: this member can write to its log again")

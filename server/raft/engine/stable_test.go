@@ -18,25 +18,25 @@ type fullStores struct {
 	full atomic.Bool
 }
 
-var errNoRoom = errors.New("no space left on device")
+var errNoSpace = errors.New("no space left on device")
 
 func (s *fullStores) SetUint64(key []byte, val uint64) error {
 	if s.full.Load() {
-		return errNoRoom
+		return errNoSpace
 	}
 	return s.InmemStore.SetUint64(key, val)
 }
 
 func (s *fullStores) Set(key, val []byte) error {
 	if s.full.Load() {
-		return errNoRoom
+		return errNoSpace
 	}
 	return s.InmemStore.Set(key, val)
 }
 
 func (s *fullStores) StoreLogs(all []*hraft.Log) error {
 	if s.full.Load() {
-		return errNoRoom
+		return errNoSpace
 	}
 	return s.InmemStore.StoreLogs(all)
 }
@@ -57,7 +57,7 @@ func TestFullDisk(t *testing.T) {
 		is, err := store.GetUint64([]byte("term"))
 		require.NoError(t, err)
 		require.EqualValues(t, 5, is)
-		require.Contains(t, log.String(), "Make room on the disk")
+		require.Contains(t, log.String(), "Free space on the disk")
 		require.Contains(t, log.String(), "can write to its directory again")
 
 		store.full.Store(true)
@@ -73,8 +73,8 @@ func TestFullDisk(t *testing.T) {
 		<-ended
 		require.False(t, went, "what it could not remember it does not go on from")
 
-		l := &telling{LogStore: store, log: p.log}
-		require.ErrorIs(t, l.StoreLog(&hraft.Log{Index: 1}), errNoRoom)
+		l := &reportingLog{LogStore: store, log: p.log}
+		require.ErrorIs(t, l.StoreLog(&hraft.Log{Index: 1}), errNoSpace)
 		require.Contains(t, log.String(), "acknowledges nothing")
 		store.full.Store(false)
 		require.NoError(t, l.StoreLog(&hraft.Log{Index: 1}))

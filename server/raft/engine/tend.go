@@ -95,7 +95,7 @@ func (r *running) promote(all []hraft.Server) {
 		return
 	}
 	for _, s := range all {
-		seen := r.witness.seenOf(s.Address)
+		seen := r.ackTransport.seenOf(s.Address)
 		// plant:promote-behind
 		if s.Suffrage == hraft.Voter || seen.matched < before.index || time.Since(seen.at) > silentFor {
 			continue
@@ -111,7 +111,7 @@ func (r *running) promote(all []hraft.Server) {
 func (r *running) replaceNew(ctx context.Context, all []hraft.Server) {
 	var silent []raft.Peer
 	for _, s := range all {
-		if s.ID != r.self && time.Since(r.witness.seenOf(s.Address).at) > silentFor {
+		if s.ID != r.self && time.Since(r.ackTransport.seenOf(s.Address).at) > silentFor {
 			silent = append(silent, peerOf(s.ID, s.Address))
 		}
 	}
@@ -225,7 +225,7 @@ func (r *running) nameRest(ctx context.Context, all []hraft.Server) {
 	var peers []raft.Peer
 	for _, s := range all {
 		p := peerOf(s.ID, s.Address)
-		if p.Incarnation == "" && s.ID != r.self && time.Since(r.witness.seenOf(s.Address).at) <= silentFor {
+		if p.Incarnation == "" && s.ID != r.self && time.Since(r.ackTransport.seenOf(s.Address).at) <= silentFor {
 			peers = append(peers, p)
 		}
 	}

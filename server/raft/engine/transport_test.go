@@ -52,7 +52,7 @@ func TestPipelineIsBrokenOff(t *testing.T) {
 			q.Respond(&hraft.AppendEntriesResponse{Term: 7}, nil)
 		}
 	}()
-	w, err := newWitness(a, newParting())
+	w, err := newAckTransport(a, newInterrupts())
 	require.NoError(t, err)
 	p, err := w.AppendEntriesPipeline("b", b.stream.network.Self)
 	require.NoError(t, err)
@@ -97,7 +97,7 @@ func TestPipelineEndsWithARefusal(t *testing.T) {
 				q.Respond(&answer, nil)
 			}
 		}()
-		w, err := newWitness(a, newParting())
+		w, err := newAckTransport(a, newInterrupts())
 		require.NoError(t, err)
 		p, err := w.AppendEntriesPipeline("b", b.stream.network.Self)
 		require.NoError(t, err)
@@ -131,7 +131,7 @@ func TestHangUp(t *testing.T) {
 	}()
 	<-asked
 	begun := time.Now()
-	w, err := newWitness(a, newParting())
+	w, err := newAckTransport(a, newInterrupts())
 	require.NoError(t, err)
 	w.hangUp()
 	require.Error(t, ends(t, under))

@@ -15,8 +15,9 @@ func Rest(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Settle lets what set-up left behind, such as closed connections, come to rest before the clocks are read.
-const Settle = 100 * time.Millisecond
+// StartDelay lets what set-up left behind, such as closed connections, come to rest before the clocks are
+// read.
+const StartDelay = 100 * time.Millisecond
 
 // Oversleep is the longest that a short sleep lasted too long until the context ended: what the
 // machine, not a server, adds to a latency.
@@ -50,16 +51,16 @@ func (p Pace) Due(i, k int) time.Duration {
 }
 
 // FixedRate sends traffic at a fixed rate (requests a second) for the span, one request at a time on
-// each connection, and returns the latencies, sorted. A request that could not be sent in time,
-// because the one before it was still unanswered, counts from the time it was due; a sleep that ends
-// late is the generator's fault and does not.
+// each connection, and returns the latencies, sorted. A request that could not be sent in time, because the
+// one before it was still unanswered, counts from the time it was due. A sleep that ends late is the
+// generator's fault and does not.
 func (f *Fleet) FixedRate(ctx context.Context, t Traffic, rate int, span time.Duration) ([]time.Duration, error) {
 	p := NewPace(rate, len(f.Conns), span)
 	latencies := make([][]time.Duration, len(f.Conns))
 	for i := range latencies {
 		latencies[i] = make([]time.Duration, 0, p.Count)
 	}
-	begun := time.Now().Add(Settle)
+	begun := time.Now().Add(StartDelay)
 	err := f.Each(ctx, func(i int, c *Conn) error {
 		if err := c.SetDeadline(begun.Add(span + Patience)); err != nil {
 			return err

@@ -30,7 +30,7 @@ func TestCPUTimeIsWhatGetrusageSays(t *testing.T) {
 	require.LessOrEqual(t, got, after+tick)
 }
 
-func TestCPUTimeOfNobody(t *testing.T) {
+func TestCPUTimeOfNoProcess(t *testing.T) {
 	_, err := CPUTime(1 << 22) // above pid_max
 	require.Error(t, err)
 	_, err = ResidentBytes(1 << 22)

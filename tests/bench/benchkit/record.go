@@ -26,8 +26,8 @@ type Check struct {
 	Met    bool   `json:"met"`
 }
 
-// Note keeps a figure by name for the record. One that could not be computed is not kept.
-func (r *Report) Note(name string, value float64) {
+// AddFigure keeps a figure by name for the record. One that could not be computed is not kept.
+func (r *Report) AddFigure(name string, value float64) {
 	if math.IsNaN(value) || math.IsInf(value, 0) {
 		return
 	}
@@ -37,10 +37,10 @@ func (r *Report) Note(name string, value float64) {
 	r.figures[name] = value
 }
 
-// NotePair keeps one figure of both servers: name.redis and name.lockserver.
-func (r *Report) NotePair(name string, redis, ours float64) {
-	r.Note(name+".redis", redis)
-	r.Note(name+".lockserver", ours)
+// AddPair keeps one figure of both servers: name.redis and name.lockserver.
+func (r *Report) AddPair(name string, redis, ours float64) {
+	r.AddFigure(name+".redis", redis)
+	r.AddFigure(name+".lockserver", ours)
 }
 
 // Record returns what the report has come to so far.

@@ -80,7 +80,7 @@ func (b *bench) bgsave(ctx context.Context) {
 			b.Report.Failed("bgsave", err)
 			return
 		}
-		b.noteSaving(strings.ToLower(p.Name), got)
+		b.recordSaving(strings.ToLower(p.Name), got)
 		longest, before, during := got.ms(longestSaving), got.ms(tailQuiet), got.ms(tailSaving)
 		marks := []string{"", ""}
 		if i == 1 {
@@ -95,15 +95,15 @@ func (b *bench) bgsave(ctx context.Context) {
 		"machine", "p99.9 without", "p99.9 in BGSAVE", "ratio", "target"}, rows)
 }
 
-// noteSaving keeps the figures of one server.
-func (b *bench) noteSaving(server string, got savings) {
+// recordSaving keeps the figures of one server.
+func (b *bench) recordSaving(server string, got savings) {
 	for name, figure := range map[string]func(quietAndSaving) time.Duration{
 		"quiet.p999_ms": tailQuiet, "quiet.longest_ms": longestQuiet, "saving.p999_ms": tailSaving, "saving.longest_ms": longestSaving,
 		"quiet.machine_ms": machineQuiet, "saving.machine_ms": machineSaving,
 	} {
-		b.Report.Note("bgsave."+server+"."+name, got.ms(figure))
+		b.Report.AddFigure("bgsave."+server+"."+name, got.ms(figure))
 	}
-	b.Report.Note("bgsave.rate", float64(b.rate))
+	b.Report.AddFigure("bgsave.rate", float64(b.rate))
 }
 
 // saveUnderLoad loads a server, and records latencies without and with what again does

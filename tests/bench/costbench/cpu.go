@@ -88,8 +88,8 @@ func (b *bench) row(c comparison, pipeline int) []string {
 	redisCPU, oursCPU := c.cpuUS.Medians()
 	low, high := c.cpuUS.Spread()
 	name := fmt.Sprintf("cpu.%s.p%d", c.name, pipeline)
-	b.Report.NotePair(name+".us", redisCPU, oursCPU)
-	b.Report.NotePair(name+".per_second", redisRPS, oursRPS)
+	b.Report.AddPair(name+".us", redisCPU, oursCPU)
+	b.Report.AddPair(name+".per_second", redisRPS, oursRPS)
 	mark := b.Report.AtMost(fmt.Sprintf("CPU of %s at P=%d", c.name, pipeline), c.cpuUS.Ratio(), c.target(pipeline), benchkit.Times)
 	return []string{c.name, benchkit.Grouped(redisRPS), benchkit.Grouped(oursRPS), benchkit.Times(c.rps.Ratio()),
 		benchkit.Fixed(redisCPU, 2), benchkit.Fixed(oursCPU, 2),
@@ -207,7 +207,7 @@ func (b *bench) measureTool(ctx context.Context, s *server, c kase, requests, pi
 	if _, err := b.tools.run(ctx, s, command, max(requests/10, clients), pipeline, c.keys); err != nil {
 		return sample{}, 0, fmt.Errorf("%s: %w", s.Name, err)
 	}
-	time.Sleep(benchkit.Settle)
+	time.Sleep(benchkit.StartDelay)
 	before, err := s.CPU()
 	if err != nil {
 		return sample{}, 0, err
@@ -250,7 +250,7 @@ func measureTraffic(ctx context.Context, s *server, c kase, requests, pipeline i
 			return fail(err)
 		}
 	}
-	time.Sleep(benchkit.Settle)
+	time.Sleep(benchkit.StartDelay)
 	before, err := s.CPU()
 	if err != nil {
 		return fail(err)

@@ -57,7 +57,7 @@ func (b *bench) encryptedRow(c comparison, pipeline int, target float64) []strin
 	redisRPS, oursRPS := c.rps.Medians()
 	redisCPU, oursCPU := c.cpuUS.Medians()
 	low, high := c.cpuUS.Spread()
-	b.Report.NotePair(fmt.Sprintf("tls.%s.p%d.us", c.name, pipeline), redisCPU, oursCPU)
+	b.Report.AddPair(fmt.Sprintf("tls.%s.p%d.us", c.name, pipeline), redisCPU, oursCPU)
 	mark := b.Report.AtMost("CPU of "+what, c.cpuUS.Ratio(), target, benchkit.Times)
 	return []string{c.name, strconv.Itoa(pipeline), benchkit.Grouped(redisRPS), benchkit.Grouped(oursRPS), benchkit.Fixed(redisCPU, 2),
 		benchkit.Fixed(oursCPU, 2), fmt.Sprintf("%s (%s-%s)", benchkit.Times(c.cpuUS.Ratio()), benchkit.Fixed(low, 2), benchkit.Fixed(high, 2)), mark}

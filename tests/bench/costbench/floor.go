@@ -42,8 +42,8 @@ func (b *bench) ownRow(c comparison, pipeline int) []string {
 	redis, ours := c.cpuUS.Medians()
 	least := benchkit.Median(c.floorUS)
 	name := fmt.Sprintf("cpu.%s.p%d", c.name, pipeline)
-	b.Report.Note(name+".floor.us", least)
-	b.Report.NotePair(name+".own.us", redis-least, ours-least)
+	b.Report.AddFigure(name+".floor.us", least)
+	b.Report.AddPair(name+".own.us", redis-least, ours-least)
 	return []string{c.name, benchkit.Fixed(least, 2), benchkit.Fixed(redis-least, 2), benchkit.Fixed(ours-least, 2),
 		benchkit.Times(ownRatio(redis-least, ours-least))}
 }

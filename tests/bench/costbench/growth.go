@@ -209,7 +209,7 @@ func (b *bench) probe(ctx context.Context, s *server, g growing, n int) (float64
 			return 0, err
 		}
 	}
-	time.Sleep(benchkit.Settle)
+	time.Sleep(benchkit.StartDelay)
 	before, err := s.CPU()
 	if err != nil {
 		return 0, err

@@ -42,7 +42,7 @@ func (b *bench) withLog(fsync string) *bench {
 	return &own
 }
 
-// withSyncDelay is the bench with servers whose syncs take longer, as on a slower disk. strace stops a thread
+// withSyncDelay is the bench with servers that sync more slowly, as on a slower disk. strace stops a thread
 // for that long when the system call is done; with a filter in the kernel it does not see the others.
 // io_getevents is where lockserver learns of the end of a sync that the kernel does for it.
 func (b *bench) withSyncDelay(delay time.Duration) (*bench, error) {
@@ -79,8 +79,8 @@ func (b *bench) logAlways(ctx context.Context, name, title string, logged *bench
 			b.Report.Failed("log, always, "+c.name, err)
 			continue
 		}
-		b.Report.NotePair(name+"."+c.name+".per_second", benchkit.Median(rps[0]), benchkit.Median(rps[1]))
-		b.Report.NotePair(name+"."+c.name+".p99_ms", benchkit.Median(p99[0]), benchkit.Median(p99[1]))
+		b.Report.AddPair(name+"."+c.name+".per_second", benchkit.Median(rps[0]), benchkit.Median(rps[1]))
+		b.Report.AddPair(name+"."+c.name+".p99_ms", benchkit.Median(p99[0]), benchkit.Median(p99[1]))
 		for i, p := range b.pair {
 			row := []string{c.name, p.Name, benchkit.Grouped(benchkit.Median(rps[i])), "", "", benchkit.Milliseconds(benchkit.Median(p50[i])),
 				benchkit.Milliseconds(benchkit.Median(p99[i])), "", ""}
@@ -95,7 +95,7 @@ func (b *bench) logAlways(ctx context.Context, name, title string, logged *bench
 }
 
 // compareTimed measures a case on two fresh servers in turn.
-func (b *bench) compareTimed(ctx context.Context, c kase, requests int, note func(i int, got timed)) error {
+func (b *bench) compareTimed(ctx context.Context, c kase, requests int, record func(i int, got timed)) error {
 	var servers [2]*server
 	for i, p := range b.pair {
 		s, err := b.startFresh(ctx, p)
@@ -115,7 +115,7 @@ func (b *bench) compareTimed(ctx context.Context, c kase, requests int, note fun
 				return fmt.Errorf("%s: %w", s.Name, err)
 			}
 			b.Say("log: always %-5s %-10s %9.0f req/s p99 %.2f ms", c.name, s.Name, got.rps, got.p99MS)
-			note(i, got)
+			record(i, got)
 		}
 	}
 	return nil
@@ -132,7 +132,7 @@ func measureTimed(ctx context.Context, s *server, t benchkit.Traffic, requests i
 	per := requests / clients
 	latencies := make([][]time.Duration, clients)
 	deadline := time.Now().Add(10 * benchkit.Patience)
-	time.Sleep(benchkit.Settle)
+	time.Sleep(benchkit.StartDelay)
 	begun := time.Now()
 	err = f.Each(ctx, func(i int, c *benchkit.Conn) error {
 		if err := c.SetDeadline(deadline); err != nil {

@@ -31,8 +31,8 @@ func (b *bench) memory(ctx context.Context) {
 		got[i] = f
 	}
 	ratio := float64(got[1].rested) / float64(got[0].rested)
-	b.Report.NotePair("memory.keys.bytes", float64(got[0].rested), float64(got[1].rested))
-	b.Report.Note("memory.keys.count", float64(b.sizes.keys))
+	b.Report.AddPair("memory.keys.bytes", float64(got[0].rested), float64(got[1].rested))
+	b.Report.AddFigure("memory.keys.count", float64(b.sizes.keys))
 	mark := b.Report.AtMost(fmt.Sprintf("memory of %s keys", benchkit.Grouped(float64(b.sizes.keys))), ratio, memoryTarget, benchkit.Times)
 	var rows [][]string
 	for i, f := range got {
@@ -94,7 +94,7 @@ func (b *bench) idle(ctx context.Context) {
 		got[i] = f
 	}
 	perConn := func(f footprint) float64 { return float64(f.rested-f.empty) / float64(b.sizes.connections) }
-	b.Report.NotePair("memory.connection.bytes", perConn(got[0]), perConn(got[1]))
+	b.Report.AddPair("memory.connection.bytes", perConn(got[0]), perConn(got[1]))
 	mark := b.Report.AtMost("an idle connection", perConn(got[1]), idleTargetKiB<<10, benchkit.Kibibytes)
 	var rows [][]string
 	for i, f := range got {

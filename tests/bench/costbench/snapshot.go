@@ -40,8 +40,8 @@ func (b *bench) snapshot(ctx context.Context) {
 			logged[i] = append(logged[i], loggedMS...)
 		}
 	}
-	b.Report.NotePair("snapshot.save.ms", benchkit.InMS(saved[0]), benchkit.InMS(saved[1]))
-	b.Report.NotePair("snapshot.start.ms", benchkit.Median(ready[0]), benchkit.Median(ready[1]))
+	b.Report.AddPair("snapshot.save.ms", benchkit.InMS(saved[0]), benchkit.InMS(saved[1]))
+	b.Report.AddPair("snapshot.start.ms", benchkit.Median(ready[0]), benchkit.Median(ready[1]))
 	mark := b.Report.AtMost("time to start on a snapshot", ready.Ratio(), loadTarget, benchkit.Times)
 	var rows [][]string
 	for i, p := range b.pair {

@@ -7,7 +7,7 @@
 // must not know how either server works inside: it starts two programs, talks the Redis protocol to them, and
 // reads what the operating system knows about the processes.
 //
-// To add a command to the CPU table, add a row in cases.go; to add a measurement, write a file with a method
+// To add a command to the CPU table, add a row in cases.go. To add a measurement, write a file with a method
 // of bench that ends in the report, and name it in Suite. The two servers must be driven by the same
 // generator, with the same keys, and in turn.
 package costbench

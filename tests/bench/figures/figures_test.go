@@ -82,12 +82,12 @@ func TestQuickFiguresCannotBeTakenForRealOnes(t *testing.T) {
 	text, err := paragraph(d)
 	require.NoError(t, err)
 	require.NotRegexp(t, `\d`, text)
-	require.Contains(t, page(d), quickNote)
+	require.Contains(t, page(d), quickRemark)
 	image, err := picture(d)
 	require.NoError(t, err)
 	require.Contains(t, image, "QUICK RUN")
 	d.Quick = false
-	require.NotContains(t, page(d), quickNote)
+	require.NotContains(t, page(d), quickRemark)
 	image, err = picture(d)
 	require.NoError(t, err)
 	require.NotContains(t, image, "QUICK RUN")
@@ -187,7 +187,7 @@ func TestRunApart(t *testing.T) {
 	require.Equal(t, replbench, d.Runs[1].Suite)
 	is := page(d)
 	require.Contains(t, is, "Measured apart, 2026-11-23 new")
-	require.Contains(t, is, quickNote+"\n\nnew text")
+	require.Contains(t, is, quickRemark+"\n\nnew text")
 	require.NotContains(t, is, "old")
 	require.Less(t, strings.Index(is, "all\n"), strings.Index(is, "Measured apart"))
 }
@@ -224,6 +224,6 @@ func TestTablesOfMemory(t *testing.T) {
 		require.Error(t, err)
 		text, err = table(Data{About: About{Quick: true}, Runs: []Run{{Suite: memorySuite}}})
 		require.NoError(t, err)
-		require.Equal(t, quickNote, text)
+		require.Equal(t, quickRemark, text)
 	}
 }

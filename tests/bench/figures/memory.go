@@ -38,11 +38,11 @@ func thingsTable(d Data) (string, error) {
 	}
 	if len(lines) < 3 {
 		if about(d, r).Quick {
-			return quickNote, nil
+			return quickRemark, nil
 		}
 		return "", fmt.Errorf("the data of %s has no table %q: run 'make bench'", memorySuite, head)
 	}
-	return madeNote(d, r) + "\n\n" + strings.Join(lines, "\n"), nil
+	return madeRemark(d, r) + "\n\n" + strings.Join(lines, "\n"), nil
 }
 
 // about says when the figures of a run were made.
@@ -53,8 +53,8 @@ func about(d Data, r *Run) About {
 	return d.About
 }
 
-// madeNote is a sentence about that.
-func madeNote(d Data, r *Run) string {
+// madeRemark is a sentence about that.
+func madeRemark(d Data, r *Run) string {
 	a := about(d, r)
 	redis := Data{About: a}.redisVersion()
 	if redis == "" {
@@ -70,10 +70,10 @@ func restTable(d Data) (string, error) {
 		return "(Nothing is measured yet: `make bench` does that.)", nil
 	}
 	if about(d, r).Quick {
-		return quickNote, nil
+		return quickRemark, nil
 	}
 	l := lookup{runs: []Run{*r}}
-	lines := []string{madeNote(d, r), "", "| strings | Redis: used, under load, rested (MB) | lockserver: used, under load, rested (MB) |", "|---:|---:|---:|"}
+	lines := []string{madeRemark(d, r), "", "| strings | Redis: used, under load, rested (MB) | lockserver: used, under load, rested (MB) |", "|---:|---:|---:|"}
 	for _, n := range []int{0, memoryCount} {
 		row := "| " + benchkit.Grouped(float64(n)) + " |"
 		for _, server := range []string{"redis", "lockserver"} {

@@ -88,15 +88,15 @@ say when that was.
 Parts of it alone, without writing anything: ` + "`make bench ONLY=memory`, `make bench-locks`, `make bench-sales`, `make bench-memory`, `make bench-aof`; `make bench-list` lists all" + `.
 `
 
-// quickNote stands wherever figures of a quick run could be taken for real ones.
-const quickNote = "**Quick run: one round of little work. It shows that everything runs; the figures mean little.**"
+// quickRemark stands wherever figures of a quick run could be taken for real ones.
+const quickRemark = "**Quick run: one round of little work. It shows that everything runs; the figures mean little.**"
 
 // page is docs/BENCHMARKS.md.
 func page(d Data) string {
 	var b strings.Builder
 	b.WriteString(preamble + "\n")
 	if d.Quick {
-		b.WriteString(quickNote + "\n\n")
+		b.WriteString(quickRemark + "\n\n")
 	}
 	fmt.Fprintf(&b, "- Machine: %s; load average %s at the start\n- Redis: %s\n- lockserver: %s\n- Begun %s, took %d minutes\n\n",
 		d.Machine, d.Load, d.Redis, d.Lockserver, d.Made, (d.Seconds+30)/60)
@@ -107,7 +107,7 @@ func page(d Data) string {
 			fmt.Fprintf(&b, "---\n\nMeasured apart, %s, in %d minutes: %s, load average %s at the start; %s.\n\n",
 				a.Made, (a.Seconds+30)/60, a.Machine, a.Load, a.Lockserver)
 			if a.Quick {
-				b.WriteString(quickNote + "\n\n")
+				b.WriteString(quickRemark + "\n\n")
 			}
 		}
 		b.WriteString(strings.Join(r.Text, "\n") + "\n\n")

@@ -62,14 +62,14 @@ text { font: 13px system-ui, sans-serif; fill: #24292f }
 	for i, p := range []panel{{"one request at a time", 1}, {"pipelines of 16", 16}} {
 		p.draw(&b, &l, float64(labelWidth+i*(width+panelGap)), float64(width))
 	}
-	note := "50 clients. On Redis, LOCK, UNLOCK and SECKILL are Lua scripts."
+	caption := "50 clients. On Redis, LOCK, UNLOCK and SECKILL are Lua scripts."
 	if l.has("cpu.SET.p1.floor.us") {
-		note += " The red lines are the floor: a server that only answers +OK."
+		caption += " The red lines are the floor: a server that only answers +OK."
 	}
 	if d.Quick {
-		note = "QUICK RUN: the figures mean little. " + note
+		caption = "QUICK RUN: the figures mean little. " + caption
 	}
-	write(&b, 16, float64(height-30), "small", note)
+	write(&b, 16, float64(height-30), "small", caption)
 	write(&b, 16, float64(height-14), "small", d.Machine+"; the load is made on the same machine")
 	b.WriteString("</svg>\n")
 	return b.String(), l.err()

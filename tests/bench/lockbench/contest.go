@@ -54,8 +54,8 @@ func contest(ctx context.Context, contenders []contender, span time.Duration) ([
 	return records, elapsed, errors.Join(ctx.Err(), errors.Join(errs...))
 }
 
-// compete is one contender's part. Who waits when time is up either gives up or is served once more, and then
-// counts as waiting only: the others have left by then, so it would not be a hand-off under load.
+// compete is one contender's part. Who waits when time is up either gives up or is served once more, and
+// then counts as waiting only. The others have left by then, so it would not be a hand-off under load.
 func compete(ctx context.Context, c contender, end time.Time, r *record) error {
 	// What was begun under the lock is finished.
 	inside := context.WithoutCancel(ctx)

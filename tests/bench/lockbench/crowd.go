@@ -21,7 +21,7 @@ import (
 
 // Waiters are measured on a server inside a process of this program, for two reasons. A process may have
 // fewer sockets than there are to be waiters, so clients in the same process can be connected to it
-// without. And it can be told to collect garbage before its memory is read: what a waiter takes is less
+// without. And it can collect garbage before its memory is read: what a waiter takes is less
 // than what a collector leaves lying about. It listens on TCP with the same event loops as the server
 // program; what is measured goes over these.
 
@@ -140,7 +140,7 @@ func (c *crowd) do(word, number string) error {
 }
 
 // collect collects garbage and gives the collector the headroom from then on that it has in the server
-// program: a third of what lives, or what makes 64 MiB of it, whichever is more.
+// program. That is a third of what lives, or what makes 64 MiB of it, whichever is more.
 func collect() {
 	const least, leastPercent, mostPercent = 64 << 20, 33, 2000
 	var m runtime.MemStats

@@ -114,7 +114,7 @@ func (b *bench) handOver(ctx context.Context, e entry, key string, n int, f *fig
 		return err
 	}
 	defer closeContenders(contenders)
-	time.Sleep(benchkit.Settle)
+	time.Sleep(benchkit.StartDelay)
 	before, err := e.server.CPU()
 	if err != nil {
 		return err
@@ -194,7 +194,7 @@ func (b *bench) handoffTable(n int, entries []entry, got []figures) {
 	}
 	b.Report.Table([]string{"lock", "hand-offs/s", "critical sections/s", "p50 wait", "p99 wait", "longest wait",
 		"slowest / fastest client", "furthest from the mean (worst round)", "clients that never got it", "server CPU µs/section"}, rows)
-	b.noteHandoffs(n, entries, got)
+	b.recordHandoffs(n, entries, got)
 	low, high := ratio.Spread()
 	text := fmt.Sprintf("%s hands on %s as often a second as %s (%s-%s)", entries[0].name(), benchkit.Times(ratio.Ratio()), entries[1].name(),
 		benchkit.Fixed(low, 0), benchkit.Fixed(high, 0))
@@ -207,15 +207,15 @@ func (b *bench) handoffTable(n int, entries []entry, got []figures) {
 	b.Report.Text(text + ".")
 }
 
-// noteHandoffs keeps hand-offs a second and the waits, by the name of the product and of the server.
-func (b *bench) noteHandoffs(n int, entries []entry, got []figures) {
+// recordHandoffs keeps hand-offs a second and the waits, by the name of the product and of the server.
+func (b *bench) recordHandoffs(n int, entries []entry, got []figures) {
 	for i, f := range got {
 		product, _, _ := strings.Cut(entries[i].product.name, " ")
 		name := fmt.Sprintf("handoff.n%d.%s.%s", n, product, strings.ToLower(entries[i].server.Name))
 		waits := benchkit.Sorted(f.waits)
-		b.Report.Note(name+".per_second", benchkit.Median(f.handoffs))
-		b.Report.Note(name+".p99_ms", benchkit.InMS(benchkit.Percentile(waits, 0.99)))
-		b.Report.Note(name+".longest_ms", benchkit.InMS(benchkit.Percentile(waits, 1)))
+		b.Report.AddFigure(name+".per_second", benchkit.Median(f.handoffs))
+		b.Report.AddFigure(name+".p99_ms", benchkit.InMS(benchkit.Percentile(waits, 0.99)))
+		b.Report.AddFigure(name+".longest_ms", benchkit.InMS(benchkit.Percentile(waits, 1)))
 	}
 }
 

@@ -17,9 +17,9 @@ type outcome struct {
 	waits    []time.Duration // sorted
 }
 
-// judge puts the records of a contest together and checks that they exclude each other: the
-// counter must have gone up by one for each section, without a gap and without a number that two
-// clients set, and stand at their count.
+// judge puts the records of a contest together and checks that they exclude each other. The counter must
+// have gone up by one for each section, without a gap and without a number that two clients set, and stand at
+// their count.
 func judge(records []record, counter int64) (outcome, error) {
 	var o outcome
 	var waits [][]time.Duration
@@ -32,14 +32,14 @@ func judge(records []record, counter int64) (outcome, error) {
 	if counter != int64(o.sections) {
 		return o, fmt.Errorf("no mutual exclusion: %d increments have made the counter %d", o.sections, counter)
 	}
-	const nobody = -1
+	const noClient = -1
 	client := make([]int, o.sections)
 	for i := range client {
-		client[i] = nobody
+		client[i] = noClient
 	}
 	for i, r := range records {
 		for _, n := range r.seq {
-			if n < 1 || n > counter || client[n-1] != nobody {
+			if n < 1 || n > counter || client[n-1] != noClient {
 				return o, fmt.Errorf("no mutual exclusion: client %d has set the counter to %d, and so has another", i, n)
 			}
 			client[n-1] = i

@@ -39,7 +39,7 @@ func TestJudgeSeesTwoInside(t *testing.T) {
 	}
 }
 
-func TestSharesOfNobody(t *testing.T) {
+func TestSharesOfNoClient(t *testing.T) {
 	o, err := judge([]record{{}, {}}, 0)
 	require.NoError(t, err)
 	require.Zero(t, o.sections+o.handoffs)

@@ -69,7 +69,7 @@ return 1`
 )
 
 // readerTargets are what a pair of a reader's LOCK and UNLOCK may cost, by how many requests are sent at a
-// time: beside those scripts on Redis, and beside an exclusive lock.
+// time. They compare with those scripts on Redis, and with an exclusive lock.
 var readerTargets = []struct {
 	pipeline      int
 	redis, writer float64

@@ -87,7 +87,7 @@ func TestParkedClientsWaitForDifferentLocks(t *testing.T) {
 	require.Equal(t, n, keysOf(t, s))
 }
 
-func TestRenewalsEndWhenTheyAreToldTo(t *testing.T) {
+func TestRenewalsEndWhenCancelled(t *testing.T) {
 	s := ourServer(t)
 	n, err := holdLocks(t.Context(), s, 1000)
 	require.NoError(t, err)
@@ -120,7 +120,7 @@ func TestGrowthPerThing(t *testing.T) {
 		growth{what: "lock", count: 1000, before: 1 << 20, after: 2 << 20}.row())
 }
 
-func TestCrowdParksWhomItConnects(t *testing.T) {
+func TestCrowdParksItsConnections(t *testing.T) {
 	srv, err := server.New(server.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = srv.Close() })

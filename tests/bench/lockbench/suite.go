@@ -8,7 +8,7 @@
 // programs and talks the Redis protocol to them. The one exception is crowd.go, a server inside a process of
 // this program, for more waiters than a process may have sockets; it uses what any embedding program may.
 //
-// To add a library to the hand-off, add a row to products in products.go; to add a measurement, write a file
+// To add a library to the hand-off, add a row to products in products.go. To add a measurement, write a file
 // with a method of bench that ends in the report, and name it in Suite.
 package lockbench
 

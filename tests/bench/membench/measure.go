@@ -108,11 +108,11 @@ func figureOf(kind string, n int) string { return fmt.Sprintf("bytes.%s.%d", kin
 func (b *bench) row(k kind, g grown, n int) []string {
 	redis, ours := g.bytes[0]/float64(g.n), g.bytes[1]/float64(g.n)
 	cells := []string{k.what, benchkit.Grouped(float64(g.n)), "-", benchkit.Fixed(ours, 1), "-", ""}
-	b.Report.Note(figureOf(k.name, n)+".lockserver", ours)
+	b.Report.AddFigure(figureOf(k.name, n)+".lockserver", ours)
 	if k.native {
 		return cells
 	}
-	b.Report.Note(figureOf(k.name, n)+".redis", redis)
+	b.Report.AddFigure(figureOf(k.name, n)+".redis", redis)
 	cells[2], cells[4] = benchkit.Fixed(redis, 1), benchkit.Times(ours/redis)
 	if k.target > 0 && n >= targetsFrom {
 		cells[5] = b.Report.AtMost("memory of a "+k.what, ours/redis, k.target, benchkit.Times)

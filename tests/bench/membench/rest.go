@@ -25,7 +25,7 @@ const (
 	// nothing.
 	loadFrom = 1_000_000
 	// pauseTargetMS is the longest pause in a rest; probeRate is how many requests a second look for it:
-	// with more of them, each of which wakes the process, it would not be at rest.
+	// each of them wakes the process, so that with more it would not be at rest.
 	pauseTargetMS = 2.0
 	probeRate     = 10
 	// sampleEvery is how often memory is read under load.
@@ -60,9 +60,9 @@ func (b *bench) rests1(ctx context.Context, n int) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.Name, err)
 		}
-		b.Report.Note(fmt.Sprintf("rest.%d.used.%s", n, strings.ToLower(p.Name)), float64(r.used))
-		b.Report.Note(fmt.Sprintf("rest.%d.loaded.%s", n, strings.ToLower(p.Name)), float64(r.most))
-		b.Report.Note(fmt.Sprintf("rest.%d.rested.%s", n, strings.ToLower(p.Name)), float64(r.rested))
+		b.Report.AddFigure(fmt.Sprintf("rest.%d.used.%s", n, strings.ToLower(p.Name)), float64(r.used))
+		b.Report.AddFigure(fmt.Sprintf("rest.%d.loaded.%s", n, strings.ToLower(p.Name)), float64(r.most))
+		b.Report.AddFigure(fmt.Sprintf("rest.%d.rested.%s", n, strings.ToLower(p.Name)), float64(r.rested))
 		load, rest := float64(r.most-restSpare)/float64(r.used), float64(r.rested-restSpare)/float64(r.used)
 		var marks [3]string
 		if i == 1 {

@@ -85,10 +85,10 @@ func Suite() benchkit.Suite {
 
 func (b *bench) prepare(_ context.Context, r benchkit.Run) ([]string, error) {
 	b.Run = r
-	room := strconv.Itoa(mostWaiters + 100)
+	maxClients := strconv.Itoa(mostWaiters + 100)
 	b.pair = [2]product{
-		{Product: benchkit.Product{Name: "Redis", Path: r.Redis, Args: []string{"--appendonly", "no", "--maxclients", room}}},
-		{Product: benchkit.Product{Name: "lockserver", Path: r.Lockserver, Args: []string{"--maxclients", room}}, native: true},
+		{Product: benchkit.Product{Name: "Redis", Path: r.Redis, Args: []string{"--appendonly", "no", "--maxclients", maxClients}}},
+		{Product: benchkit.Product{Name: "lockserver", Path: r.Lockserver, Args: []string{"--maxclients", maxClients}}, native: true},
 	}
 	return nil, nil
 }

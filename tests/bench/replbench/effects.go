@@ -122,7 +122,7 @@ func costOf(ctx context.Context, s *benchkit.Server, requests, pipeline int) (fl
 		return 0, err
 	}
 	defer f.Close()
-	if err := benchkit.Rest(ctx, benchkit.Settle); err != nil {
+	if err := benchkit.Rest(ctx, benchkit.StartDelay); err != nil {
 		return 0, err
 	}
 	before, err := s.CPU()
@@ -144,7 +144,7 @@ func (b *bench) reportEffects(got *costs, requests, pipeline int) {
 		redis, ours := got.least(0, k), got.least(1, k)
 		row := []string{fmt.Sprint(n), benchkit.Fixed(redis, 2), benchkit.Fixed(ours, 2), "", "", "", "", ""}
 		name := fmt.Sprintf("replication.set.p%d.replicas%d.us", pipeline, n)
-		b.Report.NotePair(name, redis, ours)
+		b.Report.AddPair(name, redis, ours)
 		row[3] = benchkit.Times(ours / redis)
 		if n > 0 {
 			what := fmt.Sprintf("SET at P=%d with %d replica(s)", pipeline, n)

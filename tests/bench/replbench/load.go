@@ -70,8 +70,8 @@ func (b *bench) loadRow(l loading, took, held benchkit.Rounds) []string {
 	if l.again {
 		name += ".again"
 	}
-	b.Report.NotePair(name+".ms", redis, ours)
-	b.Report.NotePair(name+".held_ms", redisHeld, oursHeld)
+	b.Report.AddPair(name+".ms", redis, ours)
+	b.Report.AddPair(name+".held_ms", redisHeld, oursHeld)
 	return []string{l.name, benchkit.Milliseconds(redis), benchkit.Milliseconds(ours),
 		fmt.Sprintf("%s (%s-%s)", benchkit.Times(took.Ratio()), benchkit.Fixed(low, 2), benchkit.Fixed(high, 2)),
 		b.Report.AtMost("a replica's load, "+l.name, took.Ratio(), loadTarget, benchkit.Times),

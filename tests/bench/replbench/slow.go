@@ -53,7 +53,7 @@ func (b *bench) slow(ctx context.Context) error {
 	}
 	ours := grown[1]
 	for i, what := range []string{"none", "one", "three", "limited"} {
-		b.Report.NotePair("replication.slow."+what+".bytes", grown[0][i], grown[1][i])
+		b.Report.AddPair("replication.slow."+what+".bytes", grown[0][i], grown[1][i])
 	}
 	rows[2][6] = "beside one: " + b.Report.AtMost("memory of three slow replicas beside one", ours[2]/ours[1], sharedTarget, benchkit.Times)
 	rows[3][6] = "more than without: " + b.Report.AtMost("memory of slow replicas under a limit of "+benchkit.Mebibytes(limitBytes), ours[3]-ours[0], boundTarget, benchkit.Mebibytes)

@@ -89,9 +89,9 @@ func (b *bench) syncRow(got *[2]synced, i int, way string) []string {
 		fmt.Sprintf("%s (%s)", benchkit.Milliseconds(benchkit.Median(s.took())), benchkit.Fixed(slices.Min(s.took()), 0)), "", "",
 		benchkit.Mebibytes(s.before), benchkit.Mebibytes(s.peak)}
 	name := fmt.Sprintf("replication.sync.diskless_%s.%s.", way, strings.ToLower(b.pair[i].Name))
-	b.Report.Note(name+"longest_ms", benchkit.Median(longest))
-	b.Report.Note(name+"took_ms", benchkit.Median(s.took()))
-	b.Report.Note(name+"peak.bytes", s.peak)
+	b.Report.AddFigure(name+"longest_ms", benchkit.Median(longest))
+	b.Report.AddFigure(name+"took_ms", benchkit.Median(s.took()))
+	b.Report.AddFigure(name+"peak.bytes", s.peak)
 	if i == 1 {
 		ratio := benchkit.Median(s.took()) / benchkit.Median(got[0].took())
 		what := map[string]string{"yes": "a full sync without a disk", "no": "a full sync by way of a file"}[way]

@@ -110,9 +110,9 @@ func (b *bench) growthOf(ctx context.Context, hold bool) (rows [][]string, err e
 		}
 		small, large := rounds.Medians()
 		name := "sale.order." + strings.ReplaceAll(what, " ", "_") + ".p" + strconv.Itoa(pipeline)
-		b.Report.Note(name+".small_us", small)
-		b.Report.Note(name+".large_us", large)
-		b.Report.Note("sale.order.buyers", float64(b.buyers))
+		b.Report.AddFigure(name+".small_us", small)
+		b.Report.AddFigure(name+".large_us", large)
+		b.Report.AddFigure("sale.order.buyers", float64(b.buyers))
 		ratio := b.Report.AtMost("an order, "+what+", P="+strconv.Itoa(pipeline), large/small, growthTarget, benchkit.Times)
 		rows = append(rows, []string{what, strconv.Itoa(pipeline), benchkit.Fixed(small, 2), benchkit.Fixed(large, 2), ratio})
 	}

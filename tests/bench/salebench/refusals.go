@@ -63,7 +63,7 @@ func (b *bench) refusals(ctx context.Context) error {
 				}
 			}
 			got, refusal := rounds.Medians()
-			b.Report.Note("sale.refusal."+voucher+".p"+strconv.Itoa(pipeline)+".us", refusal)
+			b.Report.AddFigure("sale.refusal."+voucher+".p"+strconv.Itoa(pipeline)+".us", refusal)
 			ratio := b.Report.AtMost("a refusal, "+voucher+", P="+strconv.Itoa(pipeline), refusal/got, refusalTarget, benchkit.Times)
 			rows = append(rows, []string{voucher, strconv.Itoa(pipeline), benchkit.Fixed(got, 2), benchkit.Fixed(refusal, 2), ratio})
 		}

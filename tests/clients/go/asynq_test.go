@@ -36,7 +36,7 @@ type worked struct {
 	list []string
 }
 
-func (w *worked) note(task *asynq.Task) {
+func (w *worked) record(task *asynq.Task) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.list = append(w.list, task.Type()+" "+string(task.Payload()))
@@ -92,7 +92,7 @@ func (f *farm) work(t *testing.T, change func(*asynq.Config), handle func(contex
 	}
 	srv := asynq.NewServer(f.opt, config)
 	require.NoError(t, srv.Start(asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
-		f.worked.note(task)
+		f.worked.record(task)
 		if handle != nil {
 			return handle(ctx, task)
 		}

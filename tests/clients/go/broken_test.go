@@ -26,8 +26,8 @@ const (
 	lease = 15 * time.Second
 )
 
-// broken is a program that takes locks through a pool, and has one connection that vouches for their owners,
-// while connections break at random moments.
+// broken is a program that takes locks through a pool, and has one connection that is attached to their
+// owners, while connections break at random moments.
 type broken struct {
 	t              *testing.T
 	ctx            context.Context
@@ -35,8 +35,8 @@ type broken struct {
 	pool           *redis.Client // as a program would make it, with its retries
 	attached       *redis.Client
 	toPool, toLive *way
-	still          sync.Mutex // whoever has it keeps the attached connection from breaking
-	told           chan string
+	still          sync.Mutex // its holder keeps the attached connection from breaking
+	pushed         chan string
 
 	mu     sync.Mutex
 	inside map[string]string // who is in a critical section
@@ -45,7 +45,7 @@ type broken struct {
 
 // TestNativeBrokenConnections: go-redis with its retries and a pool that closes idle connections soon. A
 // thousand connections break; no lock is held twice, none is lost while its owner lives, none stays behind,
-// and each loss is told once.
+// and each loss is pushed once.
 func TestNativeBrokenConnections(t *testing.T) {
 	protocols(t, func(t *testing.T, protocol int) {
 		b := startBroken(t, protocol)
@@ -80,7 +80,7 @@ func TestNativeBrokenConnections(t *testing.T) {
 		t.Logf("%d connections broke in %v: %d critical sections, %d losses", b.broken(), time.Since(began), total, losses)
 		require.NotZero(t, losses)
 		b.live()
-		require.Empty(t, b.told, "a loss that is none, or told twice")
+		require.Empty(t, b.pushed, "a loss that is none, or told twice")
 		require.Equal(t, int64(1), b.operator.Do(b.ctx, "UNLOCK", "long", "keeper", "TOKEN", long).Val(), "it was never lost")
 		eventually(t, func() bool { return len(b.operator.Do(b.ctx, "LOCK.LIST").Val().([]any)) == 0 }, "no lock stays behind")
 	})
@@ -100,7 +100,7 @@ func startBroken(t *testing.T, version int) *broken {
 	s := start(t, "--lock-watchdog-timeout", strconv.FormatInt(lease.Milliseconds(), 10))
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	t.Cleanup(cancel)
-	b := &broken{t: t, ctx: ctx, operator: s.connect(t), toPool: wayTo(t, s.addr), toLive: wayTo(t, s.addr), told: make(chan string, 100),
+	b := &broken{t: t, ctx: ctx, operator: s.connect(t), toPool: wayTo(t, s.addr), toLive: wayTo(t, s.addr), pushed: make(chan string, 100),
 		inside: make(map[string]string), tokens: make(map[string]int64)}
 	b.pool = s.connect(t, protocol(version), func(o *redis.Options) {
 		o.Addr, o.ConnMaxIdleTime, o.PoolSize = b.toPool.addr, 20*time.Millisecond, 2*workers
@@ -126,7 +126,7 @@ func startBroken(t *testing.T, version int) *broken {
 		require.NoError(t, err)
 		go func() {
 			for m := range listener.Channel() {
-				b.told <- m.Payload
+				b.pushed <- m.Payload
 			}
 		}()
 	}
@@ -148,7 +148,7 @@ func startBroken(t *testing.T, version int) *broken {
 
 // HandlePushNotification implements push.NotificationHandler.
 func (b *broken) HandlePushNotification(_ context.Context, _ push.NotificationHandlerContext, news []any) error {
-	b.told <- strings.TrimSuffix(fmt.Sprintln(news...), "\n")
+	b.pushed <- strings.TrimSuffix(fmt.Sprintln(news...), "\n")
 	return nil
 }
 
@@ -215,7 +215,7 @@ func (b *broken) work(owner string) {
 	}
 }
 
-// lose has the victim lose a lock for a reason, and waits until that was told, and nothing else.
+// lose has the victim lose a lock for a reason, and waits until that was pushed, and nothing else.
 func (b *broken) lose(reason string) {
 	b.still.Lock()
 	defer b.still.Unlock()
@@ -232,7 +232,7 @@ func (b *broken) lose(reason string) {
 		b.operator.Do(b.ctx, "RENEW", "victim", "victim", "PX", 1)
 	}
 	select {
-	case got := <-b.told:
+	case got := <-b.pushed:
 		if got != want {
 			b.t.Errorf("told %q instead of %q", got, want)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// way is a way to a server whose connections a test breaks: a proxy.
+// way is a way to a server: a proxy with connections that a test breaks.
 type way struct {
 	addr   string
 	broken atomic.Int32 // connections that were broken on purpose

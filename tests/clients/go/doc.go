@@ -6,7 +6,7 @@
 //
 //	make clients-go
 //
-// or against another server, of which everything but the native commands is expected to be the same, with
+// or against another server. Everything except the native commands is expected to be the same there:
 //
 //	LOCKSERVER=redis-server go test -skip Native .
 //

@@ -163,7 +163,7 @@ func TestEarlierMessages(t *testing.T) {
 	})
 }
 
-// TestEarlierStreams: a group of two, of which one dies with orders in its hands.
+// TestEarlierStreams: a group of two. One of them dies with orders in its hands.
 func TestEarlierStreams(t *testing.T) {
 	eachEarlier(t, func(t *testing.T, connect func() earlier) {
 		c := connect()

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fleet is servers of which one leads, run by the program in tests/fleet/serve: with three Sentinels, or a
-// raft group, which clients see as the nodes of a cluster or as Sentinels.
+// fleet is servers with a leader, run by the program in tests/fleet/serve. It has three Sentinels, or a raft
+// group, which clients see as the nodes of a cluster or as Sentinels.
 type fleet struct {
 	Name      string
 	Sentinels []string
@@ -23,13 +23,13 @@ type fleet struct {
 	answers  *bufio.Scanner
 }
 
-// startFleet runs programs, of which the first one leads; the lines of conf are for lockservers.
+// startFleet runs programs; the first one leads. The lines of conf are for lockservers.
 func startFleet(t *testing.T, conf []string, programs ...string) *fleet {
 	t.Helper()
 	return runFleet(t, conf, programs...)
 }
 
-// startGroup runs three members of a raft group, whose clients see a "cluster", or find who leads by a
+// startGroup runs three members of a raft group. Its clients see a "cluster", or find the leader by a
 // "sentinel".
 func startGroup(t *testing.T, clients string, conf ...string) *fleet {
 	t.Helper()

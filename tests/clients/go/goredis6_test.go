@@ -6,7 +6,7 @@ import (
 	redis6 "github.com/go-redis/redis"
 )
 
-// goRedis6 is go-redis v6, whose methods take no context.
+// goRedis6 is go-redis v6. Its methods take no context.
 type goRedis6 struct{ c *redis6.Client }
 
 func newGoRedis6(addr string) earlier {

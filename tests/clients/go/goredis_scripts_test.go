@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// unlock is the compare-and-delete that everybody writes.
+// unlock is the usual compare-and-delete.
 const unlock = `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) else return 0 end`
 
 // sale is the classic script of a flash sale: stock, one piece a user, the order into a stream.

@@ -26,15 +26,15 @@ func TestNativeGroup(t *testing.T) {
 	}
 }
 
-// byNode is a client of a cluster. Of a leader that is gone it asks nobody who the next one is, but all now
-// and then, which would be once a minute.
+// byNode is a client of a cluster. When a leader is gone it does not ask for the next one. It asks all nodes
+// now and then, which would be once a minute.
 func (f *fleet) byNode(connections int) redis.UniversalClient {
 	return redis.NewClusterClient(&redis.ClusterOptions{
 		Addrs: f.Nodes, ReadTimeout: 3 * time.Second, PoolSize: connections, ClusterStateReloadInterval: time.Second,
 	})
 }
 
-// byRueidis is a program on rueidis, which is told where the key is: the first word behind the command.
+// byRueidis is a program on rueidis. It says where the key is: the first word behind the command.
 func byRueidis(t *testing.T, f *fleet) library {
 	const name = "rueidis"
 	o := rueidis.ClientOption{InitAddress: f.Nodes, ConnWriteTimeout: 3 * time.Second}
@@ -70,6 +70,6 @@ func byRueidis(t *testing.T, f *fleet) library {
 		}
 		return reply, err
 	}, func(ctx context.Context) error {
-		return attached.Do(ctx, attached.B().Arbitrary("LOCK.ATTACH").Args(texts(vouched(name))...).Build()).Error()
+		return attached.Do(ctx, attached.B().Arbitrary("LOCK.ATTACH").Args(texts(ownersOf(name))...).Build()).Error()
 	}}
 }

@@ -122,7 +122,7 @@ func TestNativeLockEndsWithItsHolder(t *testing.T) {
 }
 
 // TestNativeImpatient: go-redis gives up a LOCK that waits for longer than ReadTimeout, and closes the
-// connection: the waiter leaves the queue, and the lock is granted to nobody. It sends the LOCK again as
+// connection: the waiter leaves the queue, and the lock is not granted. It sends the LOCK again as
 // often as MaxRetries says.
 func TestNativeImpatient(t *testing.T) {
 	s := start(t)

@@ -135,7 +135,7 @@ func TestRueidisDedicated(t *testing.T) {
 	require.Equal(t, []string{"q", "x"}, <-popped)
 }
 
-// TestRueidisCache: a cached value is read from the server once, until somebody changes it.
+// TestRueidisCache: a cached value is read from the server once, until it changes.
 func TestRueidisCache(t *testing.T) {
 	s := start(t)
 	ctx := within(t)

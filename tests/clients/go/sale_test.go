@@ -10,7 +10,7 @@ import (
 )
 
 // saleScript sells one piece of voucher ARGV[1] to user ARGV[2] as order ARGV[3], and hands the order to the
-// workers: 0 if it is sold, 1 if there is none left, 2 if the user has one.
+// workers. It returns 0 if it is sold, 1 if there is none left, 2 if the user has one.
 const saleScript = `
 local voucher, user, order = ARGV[1], ARGV[2], ARGV[3]
 local stock = 'seckill:stock:' .. voucher
@@ -67,7 +67,7 @@ func playSale(t *testing.T, c earlier, buy func(words ...any) (any, error)) {
 	}
 }
 
-// writtenOrders are the orders in the stream, by their number, and whose they are.
+// writtenOrders are the orders in the stream, by their number, with their users.
 func writtenOrders(t *testing.T, c earlier) map[string]string {
 	t.Helper()
 	orders := map[string]string{}

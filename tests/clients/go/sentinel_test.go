@@ -19,13 +19,13 @@ import (
 // library is a client library, as a program uses it that knows of several servers.
 type library struct {
 	name string
-	// ask sends a command: the reply, of which a null is nil.
+	// ask sends a command and returns the reply; a null is nil.
 	ask func(ctx context.Context, words ...any) (any, error)
-	// attach has a connection of its own vouch for the owners, whichever server leads.
+	// attach has a connection of its own attached to the owners, whichever server leads.
 	attach func(ctx context.Context) error
 }
 
-// failovers is a program whose clients find out by themselves who leads, while the leader is killed, paused
+// failovers is a program with clients that find the leader by themselves, while the leader is killed, paused
 // and replaced: ../README.md says what must be so.
 type failovers struct {
 	library
@@ -54,8 +54,8 @@ func startFailovers(t *testing.T, libraries ...library) (all []*failovers) {
 	return all
 }
 
-// vouched are the owners that attach is for.
-func vouched(library string) (owners []any) {
+// ownersOf are the owners that attach is for.
+func ownersOf(library string) (owners []any) {
 	for _, who := range []string{"keeper", "worker-0", "worker-1", "worker-2"} {
 		owners = append(owners, library+"-"+who)
 	}
@@ -78,7 +78,7 @@ func goRedis(t *testing.T, connect func(connections int) redis.UniversalClient) 
 		return reply, err
 	}, func(ctx context.Context) error {
 		// OnConnect would be called for the Sentinels, too, who know no LOCK.ATTACH.
-		return attached.Do(ctx, append([]any{"LOCK.ATTACH"}, vouched(name)...)...).Err()
+		return attached.Do(ctx, append([]any{"LOCK.ATTACH"}, ownersOf(name)...)...).Err()
 	}}
 }
 
@@ -126,12 +126,12 @@ func (p *failovers) begin() {
 		time.Sleep(20 * time.Millisecond)
 	})
 	p.loop(func() {
-		_ = p.attach(p.ctx) // to whoever leads
+		_ = p.attach(p.ctx) // to the leader
 		time.Sleep(50 * time.Millisecond)
 	})
 }
 
-// isAttached reads LOCK.INFO: whether somebody vouches for the owner.
+// isAttached reads LOCK.INFO: whether a connection is attached to the owner.
 func isAttached(info any) bool {
 	switch all := info.(type) {
 	case map[any]any:
@@ -166,7 +166,7 @@ func TestNativeSentinelBesideRedis(t *testing.T) {
 	require.Equal(t, "keeper", p.ask("GET", "held"))
 }
 
-// play has things done to the fleet while clients go on, and looks for what they were told.
+// play has things done to the fleet while clients go on, and looks at their replies.
 func play(f *fleet, all []*failovers, events ...string) {
 	for _, p := range all {
 		p.goesOn()
@@ -216,7 +216,7 @@ func (p *failovers) each(write func(number int, word string)) {
 	}
 }
 
-// goesOn waits until everybody has written more, and returns how long that took.
+// goesOn waits until all clients have written more, and returns how long that took.
 func (p *failovers) goesOn() time.Duration {
 	count := func() (n [writers]int) {
 		p.mu.Lock()

@@ -75,8 +75,8 @@ func serve(commands io.Reader, to io.Writer, conf, group string, programs []stri
 
 // servers are those with one leader.
 type servers interface {
-	// Settled waits until one leads, and all agree on that.
-	Settled() *fleet.Process
+	// AwaitLeader waits until one leads, and all agree on that.
+	AwaitLeader() *fleet.Process
 	// Successor waits until another one leads than this one.
 	Successor(of *fleet.Process) *fleet.Process
 	// Same waits until all have the same data.
@@ -103,7 +103,7 @@ func start(t testing.TB, conf, group string, programs []string) *play {
 		return p
 	}
 	g := fleet.Form(t, conf, programs...)
-	p.servers, p.leader, p.where.Name = g, g.Settled(), fleet.GroupName
+	p.servers, p.leader, p.where.Name = g, g.AwaitLeader(), fleet.GroupName
 	if all := addresses(g.Members); group == "cluster" {
 		p.where.Nodes = all
 	} else {
@@ -140,10 +140,10 @@ func (p *play) do(command string) {
 	case "mend": // what was killed or paused last is back, and follows
 		p.back()
 		p.back = func() {}
-		p.leader = p.Settled()
+		p.leader = p.AwaitLeader()
 		return
 	case "same": // all have the same data; no client writes
-		p.leader = p.Settled()
+		p.leader = p.AwaitLeader()
 		p.Same(p.leader)
 		return
 	default:

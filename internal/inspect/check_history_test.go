@@ -1,16 +1,18 @@
-package checkhistory
+package inspect
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/checkhistory"
 )
 
-func check(t *testing.T, skewMS int64, text string) *Report {
+func checkText(t *testing.T, skewMS int64, text string) *checkhistory.Report {
 	t.Helper()
-	c := Checker{SkewMS: skewMS}
-	require.NoError(t, Read(strings.NewReader(text), c.Add))
+	c := checkhistory.Checker{SkewMS: skewMS}
+	require.NoError(t, checkhistory.Read(strings.NewReader(text), c.Add))
 	return c.Report()
 }
 
@@ -36,13 +38,13 @@ const sound = `{"event":"began","time_ms":1,"reason":"start"}
 `
 
 func TestSoundHistory(t *testing.T) {
-	r := check(t, 0, sound)
+	r := checkText(t, 0, sound)
 	require.True(t, r.OK(), "%+v", r)
 	require.Equal(t, 16, r.Events)
 	require.Equal(t, 2, r.Writes)
 	require.Zero(t, r.Unknown)
-	require.Equal(t, Wait{"k", "b", 20, 9, "granted"}, *r.LongestWait)
-	require.Equal(t, Wait{"k", "a", 20, 10.5, "released"}, *r.LongestHold)
+	require.Equal(t, checkhistory.Wait{Key: "k", Owner: "b", EndMS: 20, WaitedMS: 9, Event: "granted"}, *r.LongestWait)
+	require.Equal(t, checkhistory.Wait{Key: "k", Owner: "a", EndMS: 20, WaitedMS: 10.5, Event: "released"}, *r.LongestHold)
 	var out strings.Builder
 	r.Print(&out)
 	require.Contains(t, out.String(), "no fault found")
@@ -52,36 +54,38 @@ func TestSoundHistory(t *testing.T) {
 func TestPlantedFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		plant string
-		find  func(r *Report) bool
+		find  func(r *checkhistory.Report) bool
 	}{
 		"two holders": {`{"id":17,"event":"granted","time_ms":39,"key":"k","owner":"z","token":107,"mode":"exclusive"}`,
-			func(r *Report) bool {
+			func(r *checkhistory.Report) bool {
 				return len(r.Overlaps) == 1 && r.Overlaps[0].First.Owner == "a" && r.Overlaps[0].Second.Owner == "z"
 			}},
 		"a reader beside a writer": {`{"id":17,"event":"granted","time_ms":39,"key":"k","owner":"z","token":107,"mode":"shared"}`,
-			func(r *Report) bool { return len(r.Overlaps) == 1 }},
+			func(r *checkhistory.Report) bool { return len(r.Overlaps) == 1 }},
 		"a token that falls": {`{"id":17,"event":"released","time_ms":39,"key":"k","owner":"a","token":106,"mode":"exclusive"}
 {"id":18,"event":"granted","time_ms":40,"key":"k","owner":"z","token":90,"mode":"exclusive"}`,
-			func(r *Report) bool { return len(r.Fallen) == 1 && r.Fallen[0].Before == 106 && r.Fallen[0].Then == 90 }},
+			func(r *checkhistory.Report) bool {
+				return len(r.Fallen) == 1 && r.Fallen[0].Before == 106 && r.Fallen[0].Then == 90
+			}},
 		"a write behind a later one": {`{"event":"write","time_ms":26,"key":"k","token":100}`,
-			func(r *Report) bool { return len(r.StaleWrites) == 1 && r.StaleWrites[0].Latest == 101 }},
+			func(r *checkhistory.Report) bool { return len(r.StaleWrites) == 1 && r.StaleWrites[0].Latest == 101 }},
 		"a write behind a later grant": {`{"event":"write","time_ms":39,"key":"k","token":101}`,
-			func(r *Report) bool { return len(r.StaleWrites) == 1 && r.StaleWrites[0].Latest == 104 }},
+			func(r *checkhistory.Report) bool { return len(r.StaleWrites) == 1 && r.StaleWrites[0].Latest == 104 }},
 	} {
-		r := check(t, 0, sound+c.plant+"\n")
+		r := checkText(t, 0, sound+c.plant+"\n")
 		require.True(t, c.find(r), "%s: %+v", name, r)
 		require.Equal(t, 1, len(r.Overlaps)+len(r.Fallen)+len(r.StaleWrites), name)
 		var out strings.Builder
 		r.Print(&out)
 		require.NotContains(t, out.String(), "no fault found", name)
 	}
-	require.True(t, check(t, 6, sound+`{"event":"write","time_ms":39,"key":"k","token":101}`+"\n").OK(), "the clocks may be 6 ms apart")
-	require.Equal(t, 1, check(t, 0, sound+`{"event":"write","time_ms":39,"key":"j","token":5}`+"\n").Unknown)
+	require.True(t, checkText(t, 6, sound+`{"event":"write","time_ms":39,"key":"k","token":101}`+"\n").OK(), "the clocks may be 6 ms apart")
+	require.Equal(t, 1, checkText(t, 0, sound+`{"event":"write","time_ms":39,"key":"j","token":5}`+"\n").Unknown)
 }
 
 // TestGap: what was held before a gap is no overlap with what is granted after it.
 func TestGap(t *testing.T) {
-	r := check(t, 0, sound+`{"event":"began","time_ms":50,"reason":"failover"}
+	r := checkText(t, 0, sound+`{"event":"began","time_ms":50,"reason":"failover"}
 {"id":1,"event":"granted","time_ms":51,"key":"k","owner":"z","token":200,"mode":"exclusive"}
 `)
 	require.True(t, r.OK(), "%+v", r)
@@ -91,27 +95,27 @@ func TestGap(t *testing.T) {
 func TestReadRefuses(t *testing.T) {
 	for text, says := range map[string]string{"{": "line 1", "{}\n": "no event", `{"event":"write","time_ms":1,"key":"k"}`: "a key and a token",
 		"\n\n{\"event\":5}": "line 3"} {
-		require.ErrorContains(t, Read(strings.NewReader(text), func(*Line) {}), says)
+		require.ErrorContains(t, checkhistory.Read(strings.NewReader(text), func(*checkhistory.Line) {}), says)
 	}
 }
 
 func TestSpans(t *testing.T) {
-	var lines []Line
-	require.NoError(t, Read(strings.NewReader(sound), func(l *Line) {
-		if l.Event != Began && l.Event != Write {
+	var lines []checkhistory.Line
+	require.NoError(t, checkhistory.Read(strings.NewReader(sound), func(l *checkhistory.Line) {
+		if l.Event != checkhistory.Began && l.Event != checkhistory.Write {
 			lines = append(lines, *l)
 		}
 	}))
-	s := SpansOf(lines)
+	s := checkhistory.SpansOf(lines)
 	require.Len(t, s.Waits, 1)
-	require.Equal(t, Span{Owner: "b", Mode: "exclusive", FromMS: 11, ToMS: 20, End: "granted"}, *s.Waits[0])
+	require.Equal(t, checkhistory.Span{Owner: "b", Mode: "exclusive", FromMS: 11, ToMS: 20, End: "granted"}, *s.Waits[0])
 	require.Len(t, s.Holds, 7)
-	require.Equal(t, Span{Owner: "a", Token: 100, Mode: "exclusive", FromMS: 10, ToMS: 20, End: "released"}, *s.Holds[0])
+	require.Equal(t, checkhistory.Span{Owner: "a", Token: 100, Mode: "exclusive", FromMS: 10, ToMS: 20, End: "released"}, *s.Holds[0])
 	require.Equal(t, "expired", s.Holds[1].End)
 	require.Equal(t, "lost (flushed)", s.Holds[4].End)
 	require.Zero(t, s.Holds[6].ToMS)
-	cut := SpansOf(lines[4:5]) // the history begins with a release
-	require.Equal(t, Span{Owner: "a", Token: 100, Mode: "exclusive", FromMS: 10, ToMS: 20, End: "released"}, *cut.Holds[0])
-	cut = SpansOf(lines[5:6])
+	cut := checkhistory.SpansOf(lines[4:5]) // the history begins with a release
+	require.Equal(t, checkhistory.Span{Owner: "a", Token: 100, Mode: "exclusive", FromMS: 10, ToMS: 20, End: "released"}, *cut.Holds[0])
+	cut = checkhistory.SpansOf(lines[5:6])
 	require.EqualValues(t, 11, cut.Waits[0].FromMS)
 }

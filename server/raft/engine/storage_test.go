@@ -9,11 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAnchor: of the entry that the newest snapshot ends with the term is known, and it is not sent.
-func TestAnchor(t *testing.T) {
+// TestStorage: of the entry that the newest snapshot ends with the term is known, and it is not sent.
+func TestStorage(t *testing.T) {
 	store, snapshots := hraft.NewInmemStore(), hraft.NewInmemSnapshotStore()
 	lost := make(chan struct{}, 1)
-	a := &anchored{LogStore: store, SnapshotStore: snapshots, onLost: lost}
+	a := &storage{LogStore: store, SnapshotStore: snapshots, onLost: lost}
 	var l hraft.Log
 	require.ErrorIs(t, a.GetLog(7, &l), hraft.ErrLogNotFound)
 	_, self := hraft.NewInmemTransport("a")
@@ -39,11 +39,11 @@ func TestAnchor(t *testing.T) {
 	require.ErrorIs(t, a.StoreLog(&hraft.Log{Index: 10}), errLost)
 
 	q := &hraft.AppendEntriesRequest{Entries: []*hraft.Log{{Index: 6}, &l}}
-	w, err := newWitness(self, newParting())
+	w, err := newAckTransport(self, newInterrupts())
 	require.NoError(t, err)
-	require.ErrorIs(t, w.AppendEntries("b", "b", q, new(hraft.AppendEntriesResponse)), errAnchor)
+	require.ErrorIs(t, w.AppendEntries("b", "b", q, new(hraft.AppendEntriesResponse)), errLogStart)
 	_, err = (&pipeline{}).AppendEntries(q, new(hraft.AppendEntriesResponse))
-	require.ErrorIs(t, err, errAnchor)
+	require.ErrorIs(t, err, errLogStart)
 }
 
 // TestLeap: a member ended when it had taken a snapshot and not yet thrown its log away, which ends before
@@ -52,7 +52,7 @@ func TestLeap(t *testing.T) {
 	for _, ends := range []uint64{5, 7, 9} { // before the snapshot, where that ends, and behind it
 		o := Options{ID: "a", Log: slog.New(slog.DiscardHandler)}
 		require.NoError(t, KeepIn(t.TempDir(), "group", &o))
-		a := &anchored{LogStore: o.Logs, SnapshotStore: o.Snapshots}
+		a := &storage{LogStore: o.Logs, SnapshotStore: o.Snapshots}
 		for i := uint64(1); i <= ends; i++ {
 			require.NoError(t, a.StoreLog(&hraft.Log{Index: i, Term: 2}))
 		}
@@ -90,7 +90,7 @@ func (f *full) StoreLogs(all []*hraft.Log) error {
 // library believes in the old ones, so the log is opened anew. A log that is only full is not.
 func TestCutAndFull(t *testing.T) {
 	disk, lost := &full{LogStore: hraft.NewInmemStore()}, make(chan struct{}, 1)
-	a := &anchored{LogStore: disk, SnapshotStore: hraft.NewInmemSnapshotStore(), onLost: lost}
+	a := &storage{LogStore: disk, SnapshotStore: hraft.NewInmemSnapshotStore(), onLost: lost}
 	for i := range uint64(6) {
 		require.NoError(t, a.StoreLog(&hraft.Log{Index: i + 1, Term: 2}))
 	}
@@ -117,7 +117,7 @@ func TestCutAndFull(t *testing.T) {
 // it.
 func TestTrim(t *testing.T) {
 	store, snapshots := hraft.NewInmemStore(), hraft.NewInmemSnapshotStore()
-	a := &anchored{LogStore: store, SnapshotStore: snapshots}
+	a := &storage{LogStore: store, SnapshotStore: snapshots}
 	entries := func(from, to uint64) (all []*hraft.Log) {
 		for i := from; i <= to; i++ {
 			all = append(all, &hraft.Log{Index: i, Term: 2})

@@ -1,4 +1,4 @@
-package strangers
+package unauthenticated
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ import (
 	"lockserver/server"
 )
 
-var connections = flag.Int("connections", 300, "how many strangers there are, as far as descriptors go")
+var connections = flag.Int("connections", 300, "how many unauthenticated clients there are, as far as descriptors go")
 
 // childVariable holds the directives of a process of this test that is to be a server, a line each.
 const childVariable = "LOCKSERVER_STRANGERS_CHILD"
@@ -136,7 +136,7 @@ var kinds = []struct {
 // Unauthenticated clients of any kind, as many as possible, delay no authenticated client, and take no more
 // memory than allowed. The longest wait is logged. The test only demands less than twenty seconds, because
 // the machine may be busy: a client that is really held up waits until the other one disconnects.
-func TestStrangersHoldNobodyUp(t *testing.T) {
+func TestUnauthenticatedClientsDelayNoOthers(t *testing.T) {
 	n := crowd(t)
 	for _, kind := range kinds {
 		t.Run(kind.name, func(t *testing.T) {
@@ -178,7 +178,7 @@ func TestStrangersHoldNobodyUp(t *testing.T) {
 			after := c.resident(t)
 			close(stop)
 			group.Wait()
-			t.Logf("%d strangers: a SET takes %v, the longest %v; alone %v; %d bytes each", n, median, longest, alone, (after-before)/n)
+			t.Logf("%d unauthenticated clients: a SET takes %v, the longest %v; alone %v; %d bytes each", n, median, longest, alone, (after-before)/n)
 			require.Less(t, longest, 20*time.Second)
 			require.Less(t, after-before, 48<<20+n*kind.bytes)
 			require.Equal(t, "+PONG", c.client.Do("PING").String())

@@ -1,4 +1,4 @@
-package lockhistory
+package server
 
 import (
 	"bytes"
@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/lockhistory"
 )
 
-// record keeps events as they are, and is what a ring is compared with.
-type record struct{ events []Event }
+// ringRecord keeps events as they are, and is what a ring is compared with.
+type ringRecord struct{ events []lockhistory.Event }
 
-func (r *record) add(ring *Ring, e Event) {
+func (r *ringRecord) add(ring *lockhistory.Ring, e lockhistory.Event) {
 	e.ID = int64(len(r.events)) + 1
 	e.KeyHash = ring.Hash(e.Key)
 	ring.Add(&e)
@@ -21,7 +23,7 @@ func (r *record) add(ring *Ring, e Event) {
 }
 
 // wanted are the events from a number on that fit, the oldest first.
-func (r *record) wanted(first int64, q Query) (list []Event) {
+func (r *ringRecord) wanted(first int64, q lockhistory.Query) (list []lockhistory.Event) {
 	for _, e := range r.events {
 		all := e.Key == nil
 		if e.ID >= first && e.ID > q.After && e.DB == q.DB && (all || q.Key == nil || bytes.Equal(q.Key, e.Key)) &&
@@ -32,8 +34,8 @@ func (r *record) wanted(first int64, q Query) (list []Event) {
 	return list
 }
 
-func collect(visit func(q Query, f func(e *Event) bool), q Query) (list []Event) {
-	visit(q, func(e *Event) bool {
+func collectEvents(visit func(q lockhistory.Query, f func(e *lockhistory.Event) bool), q lockhistory.Query) (list []lockhistory.Event) {
+	visit(q, func(e *lockhistory.Event) bool {
 		c := *e
 		c.Key, c.Owner = bytes.Clone(e.Key), bytes.Clone(e.Owner)
 		list = append(list, c)
@@ -47,13 +49,13 @@ func TestRingAgainstRecord(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(60) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		ring := New(7)
-		ring.Resize(MinBytes, 5, "start")
-		var all record
+		ring := lockhistory.New(7)
+		ring.Resize(lockhistory.MinBytes, 5, "start")
+		var all ringRecord
 		names := 1 + random.IntN(200)
 		for range random.IntN(6000) {
-			e := Event{AtUS: 1 + int64(random.IntN(1000)), DB: random.IntN(2), Kind: Kind(1 + random.IntN(int(kinds)-1)), Reason: Reason(random.IntN(int(reasons))),
-				Mode: Mode(random.IntN(3)), Permits: random.Int32N(3), Token: random.Int64(), Client: random.Int64N(3), TookUS: random.Int64N(9) - 1,
+			e := lockhistory.Event{AtUS: 1 + int64(random.IntN(1000)), DB: random.IntN(2), Kind: lockhistory.Kind(1 + random.IntN(int(lockhistory.Unconfirmed))), Reason: lockhistory.Reason(random.IntN(int(lockhistory.Failed) + 1)),
+				Mode: lockhistory.Mode(random.IntN(3)), Permits: random.Int32N(3), Token: random.Int64(), Client: random.Int64N(3), TookUS: random.Int64N(9) - 1,
 				Owner: fmt.Appendf(nil, "owner-%d", random.IntN(names))}
 			if random.IntN(50) > 0 {
 				e.Key = bytes.Repeat(fmt.Appendf(nil, "key-%d", random.IntN(names)), 1+random.IntN(4))
@@ -66,14 +68,16 @@ func TestRingAgainstRecord(t *testing.T) {
 			all.add(ring, e)
 		}
 		require.EqualValues(t, len(all.events), ring.LastID())
-		whole := collect(ring.Oldest, Query{})
-		first := int64(1)
-		if len(ring.chunks) > 0 {
-			first = ring.chunks[0].firstID
+		whole := collectEvents(ring.Oldest, lockhistory.Query{})
+		first := ring.LastID() + 1
+		for _, db := range []int{0, 1} {
+			for _, e := range collectEvents(ring.Oldest, lockhistory.Query{DB: db}) {
+				first = min(first, e.ID)
+			}
 		}
-		require.Equal(t, all.wanted(first, Query{}), whole, "seed %d", seed)
+		require.Equal(t, all.wanted(first, lockhistory.Query{}), whole, "seed %d", seed)
 		sinceUS, why := ring.Since()
-		if first == 1 {
+		if first <= 1 {
 			require.Equal(t, "start", why)
 			require.EqualValues(t, 5, sinceUS)
 		} else {
@@ -81,7 +85,7 @@ func TestRingAgainstRecord(t *testing.T) {
 			require.Equal(t, max(5, all.events[first-1].AtUS), sinceUS)
 		}
 		for range 20 {
-			q := Query{DB: random.IntN(2)}
+			q := lockhistory.Query{DB: random.IntN(2)}
 			if random.IntN(2) == 0 {
 				q.Key = fmt.Appendf(nil, "key-%d", random.IntN(names))
 			}
@@ -95,8 +99,8 @@ func TestRingAgainstRecord(t *testing.T) {
 				q.After = random.Int64N(ring.LastID() + 2)
 			}
 			want := all.wanted(first, q)
-			require.Equal(t, want, collect(ring.Oldest, q), "seed %d %+v", seed, q)
-			back := collect(ring.Latest, q)
+			require.Equal(t, want, collectEvents(ring.Oldest, q), "seed %d %+v", seed, q)
+			back := collectEvents(ring.Latest, q)
 			for i := range back {
 				require.Equal(t, want[len(want)-1-i], back[i], "seed %d %+v", seed, q)
 			}
@@ -105,9 +109,9 @@ func TestRingAgainstRecord(t *testing.T) {
 	}
 }
 
-// TestHash: nearly equal texts of all lengths have different hashes.
-func TestHash(t *testing.T) {
-	ring, seen := New(7), make(map[uint64]string)
+// TestRingHash: nearly equal texts of all lengths have different hashes.
+func TestRingHash(t *testing.T) {
+	ring, seen := lockhistory.New(7), make(map[uint64]string)
 	for n := range 40 {
 		for i := range max(n, 1) {
 			for c := range 200 {
@@ -128,82 +132,67 @@ func TestHash(t *testing.T) {
 // it may.
 func TestRingBytes(t *testing.T) {
 	const size = 1 << 20
-	ring := New(7)
+	ring := lockhistory.New(7)
 	ring.Resize(size, 0, "start")
-	e := Event{Kind: Granted, Key: []byte("k"), Owner: []byte("o"), Client: 1, Address: "a", KeyHash: ring.Hash([]byte("k"))}
+	e := lockhistory.Event{Kind: lockhistory.Granted, Key: []byte("k"), Owner: []byte("o"), Client: 1, Address: "a", KeyHash: ring.Hash([]byte("k"))}
 	for range 4 * size / 48 {
 		ring.Add(&e)
 	}
 	require.LessOrEqual(t, ring.Bytes(), size)
-	kept := len(collect(ring.Oldest, Query{}))
+	kept := len(collectEvents(ring.Oldest, lockhistory.Query{}))
 	require.Greater(t, kept, size/64*15/16, "one chunk of sixteen is being filled")
 	require.Zero(t, testing.AllocsPerRun(10_000, func() { ring.Add(&e) }))
 }
 
 // TestRingCuts: a long text is cut, and found by the whole text.
 func TestRingCuts(t *testing.T) {
-	ring := New(7)
-	ring.Resize(MinBytes, 0, "start")
+	ring := lockhistory.New(7)
+	ring.Resize(lockhistory.MinBytes, 0, "start")
 	long := bytes.Repeat([]byte("x"), 5000)
 	for range 1000 {
-		ring.Add(&Event{Kind: Granted, Key: long, Owner: long, KeyHash: ring.Hash(long)})
+		ring.Add(&lockhistory.Event{Kind: lockhistory.Granted, Key: long, Owner: long, KeyHash: ring.Hash(long)})
 	}
-	found := collect(ring.Latest, Query{Key: long, Owner: long})
+	found := collectEvents(ring.Latest, lockhistory.Query{Key: long, Owner: long})
 	require.NotEmpty(t, found)
-	require.Len(t, found[0].Key, mostText)
-	require.Empty(t, collect(ring.Latest, Query{Key: long[:10]}))
+	require.Len(t, found[0].Key, 1024)
+	require.Empty(t, collectEvents(ring.Latest, lockhistory.Query{Key: long[:10]}))
 }
 
 // TestRingOff: a ring without bytes keeps nothing, and another size empties it.
 func TestRingOff(t *testing.T) {
-	ring := New(7)
-	e := Event{Kind: Granted, Key: []byte("k")}
+	ring := lockhistory.New(7)
+	e := lockhistory.Event{Kind: lockhistory.Granted, Key: []byte("k")}
 	ring.Add(&e)
 	require.False(t, ring.On())
 	require.Zero(t, ring.LastID())
-	ring.Resize(MinBytes, 7, "configured")
+	ring.Resize(lockhistory.MinBytes, 7, "configured")
 	ring.Add(&e)
-	ring.Resize(MinBytes, 8, "configured")
-	require.Len(t, collect(ring.Oldest, Query{}), 1, "the same size changes nothing")
-	ring.Resize(2*MinBytes, 9, "configured")
-	require.Empty(t, collect(ring.Oldest, Query{}))
+	ring.Resize(lockhistory.MinBytes, 8, "configured")
+	require.Len(t, collectEvents(ring.Oldest, lockhistory.Query{}), 1, "the same size changes nothing")
+	ring.Resize(2*lockhistory.MinBytes, 9, "configured")
+	require.Empty(t, collectEvents(ring.Oldest, lockhistory.Query{}))
 	ring.Add(&e)
-	require.EqualValues(t, 2, collect(ring.Oldest, Query{})[0].ID, "numbers go on")
+	require.EqualValues(t, 2, collectEvents(ring.Oldest, lockhistory.Query{})[0].ID, "numbers go on")
 	ring.Restart(10, "failover")
 	at, why := ring.Since()
 	require.EqualValues(t, 10, at)
 	require.Equal(t, "failover", why)
-	require.Empty(t, collect(ring.Latest, Query{}))
+	require.Empty(t, collectEvents(ring.Latest, lockhistory.Query{}))
 }
 
-// TestNames: each kind and each reason has a name of its own.
-func TestNames(t *testing.T) {
+// TestRingNames: each kind and each reason has a name of its own.
+func TestRingNames(t *testing.T) {
 	seen := map[string]bool{}
-	for k := Kind(1); k < kinds; k++ {
+	for k := lockhistory.Kind(1); k <= lockhistory.Unconfirmed; k++ {
 		require.NotEmpty(t, k.String())
 		require.False(t, seen[k.String()])
 		seen[k.String()] = true
 	}
-	for r := None + 1; r < reasons; r++ {
+	for r := lockhistory.None + 1; r <= lockhistory.Failed; r++ {
 		require.NotEmpty(t, r.String())
 		require.False(t, seen["r "+r.String()], r.String())
 		seen["r "+r.String()] = true
 	}
-	require.True(t, EndsHold("released", "") && EndsHold("released", "undone") && !EndsHold("released", "partly") && EndsHold("lost", "flushed"))
-	require.True(t, EndsWait("granted") && EndsWait("deadlock") && !EndsWait("lost"))
-}
-
-func BenchmarkAdd(b *testing.B) {
-	ring := New(7)
-	ring.Resize(4<<20, 0, "start")
-	var keys [4096][]byte
-	for i := range keys {
-		keys[i] = fmt.Appendf(nil, "order:%d", i)
-	}
-	e := Event{Kind: Granted, Owner: []byte("worker-17"), Client: 1, Address: "127.0.0.1:4711"}
-	for i := range b.N {
-		e.Key = keys[i%len(keys)]
-		e.KeyHash = ring.Hash(e.Key)
-		ring.Add(&e)
-	}
+	require.True(t, lockhistory.EndsHold("released", "") && lockhistory.EndsHold("released", "undone") && !lockhistory.EndsHold("released", "partly") && lockhistory.EndsHold("lost", "flushed"))
+	require.True(t, lockhistory.EndsWait("granted") && lockhistory.EndsWait("deadlock") && !lockhistory.EndsWait("lost"))
 }

@@ -7,12 +7,12 @@ import (
 	hraft "github.com/hashicorp/raft"
 )
 
-// anchored is a log, and the snapshots that it goes on from. It knows how they fit together. The library
+// storage is a log, and the snapshots that it goes on from. It knows how they fit together. The library
 // loses sight of that in four cases.
 //
 // First, a member that got a snapshot has no entry from before it. The library reports no entry where the
 // snapshot ends. A leader that has other entries behind the snapshot then finds nothing in common with the
-// member. An anchored log knows that entry. The leader's log does not: a leader without the entry must send
+// member. An storage log knows that entry. The leader's log does not: a leader without the entry must send
 // its snapshot.
 //
 // Second, the library throws the whole log away when it has taken a snapshot that it got, but still believes
@@ -27,7 +27,7 @@ import (
 // Fourth, a leader's entries may have to replace others and cannot be written, because the disk is full. The
 // others are gone, but the library still believes in them, and refuses all that the leader sends. Here, too,
 // the log takes nothing more, and is opened anew.
-type anchored struct {
+type storage struct {
 	hraft.LogStore
 	hraft.SnapshotStore
 	begun  atomic.Uint64 // the last entry in the snapshot that was begun last
@@ -42,20 +42,20 @@ type anchored struct {
 const anchor hraft.LogType = 255
 
 var (
-	// errAnchor is returned for a request that would send one: the log was cut off while it was read.
-	errAnchor = errors.New("an entry is in the snapshot, and in the log no more")
+	// errLogStart is returned for a request that would send one: the log was cut off while it was read.
+	errLogStart = errors.New("an entry is in the snapshot, and in the log no more")
 	// errLost is returned for what is to be added to a log that has to be opened anew.
 	errLost = errors.New("the log does not go on from the snapshot: it is opened anew")
 )
 
 // IsMonotonic implements hraft.MonotonicLogStore: it is as its store is.
-func (a *anchored) IsMonotonic() bool {
+func (a *storage) IsMonotonic() bool {
 	m, ok := a.LogStore.(hraft.MonotonicLogStore)
 	return ok && m.IsMonotonic()
 }
 
 // GetLog implements hraft.LogStore.
-func (a *anchored) GetLog(index uint64, to *hraft.Log) error {
+func (a *storage) GetLog(index uint64, to *hraft.Log) error {
 	err := a.LogStore.GetLog(index, to)
 	if !errors.Is(err, hraft.ErrLogNotFound) {
 		return err
@@ -77,7 +77,7 @@ func (a *anchored) GetLog(index uint64, to *hraft.Log) error {
 }
 
 // DeleteRange implements hraft.LogStore. Of an empty log the library would have entries deleted, too.
-func (a *anchored) DeleteRange(from, to uint64) error {
+func (a *storage) DeleteRange(from, to uint64) error {
 	first, err := a.FirstIndex()
 	if err != nil {
 		return err
@@ -97,23 +97,23 @@ func (a *anchored) DeleteRange(from, to uint64) error {
 }
 
 // lose says that the log has to be opened anew.
-func (a *anchored) lose() {
+func (a *storage) lose() {
 	if !a.lost.Swap(true) {
 		a.onLost <- struct{}{}
 	}
 }
 
 // Create implements hraft.SnapshotStore.
-func (a *anchored) Create(version hraft.SnapshotVersion, index, term uint64, c hraft.Configuration, at uint64, t hraft.Transport) (hraft.SnapshotSink, error) {
+func (a *storage) Create(version hraft.SnapshotVersion, index, term uint64, c hraft.Configuration, at uint64, t hraft.Transport) (hraft.SnapshotSink, error) {
 	a.begun.Store(index)
 	return a.SnapshotStore.Create(version, index, term, c, at, t)
 }
 
 // StoreLog implements hraft.LogStore.
-func (a *anchored) StoreLog(l *hraft.Log) error { return a.StoreLogs([]*hraft.Log{l}) }
+func (a *storage) StoreLog(l *hraft.Log) error { return a.StoreLogs([]*hraft.Log{l}) }
 
 // StoreLogs implements hraft.LogStore.
-func (a *anchored) StoreLogs(all []*hraft.Log) error {
+func (a *storage) StoreLogs(all []*hraft.Log) error {
 	if a.lost.Load() {
 		return errLost
 	}
@@ -131,7 +131,7 @@ func (a *anchored) StoreLogs(all []*hraft.Log) error {
 }
 
 // leap throws a log away that ends before the snapshot behind which entries are to be added.
-func (a *anchored) leap(all []*hraft.Log) error {
+func (a *storage) leap(all []*hraft.Log) error {
 	last, err := a.LastIndex()
 	if err != nil || last == 0 || len(all) == 0 || all[0].Index <= last+1 {
 		return err
@@ -151,7 +151,7 @@ func (a *anchored) leap(all []*hraft.Log) error {
 func sendable(q *hraft.AppendEntriesRequest) error {
 	for _, e := range q.Entries {
 		if e.Type == anchor {
-			return errAnchor
+			return errLogStart
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package hotkeys
+package server
 
 import (
 	"fmt"
@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/hotkeys"
 )
 
 // TestSketchBound: no sum is too high, none is lower than the error says, and the error is at most 1/1024 of
@@ -19,12 +21,12 @@ func TestSketchBound(t *testing.T) {
 	for round := range uint64(10) {
 		random := rand.New(rand.NewPCG(round, 7))
 		keys, shape, largest := 1+random.IntN(20_000), 1+4*random.Float64(), 1+random.Int64N(1000)
-		var s Sketch
-		var exact [Measures]map[string]int64
+		var s hotkeys.Sketch
+		var exact [hotkeys.Measures]map[string]int64
 		exact[0], exact[1] = make(map[string]int64), make(map[string]int64)
 		for range 50_000 {
 			name := fmt.Sprint("key-", int(math.Pow(random.Float64(), shape)*float64(keys)))
-			weights := Sums{random.Int64N(largest + 1), int64(random.IntN(2))}
+			weights := hotkeys.Sums{random.Int64N(largest + 1), int64(random.IntN(2))}
 			db := len(name) % 3
 			for i, w := range weights {
 				exact[i][fmt.Sprint(db, " ", name)] += w
@@ -37,16 +39,16 @@ func TestSketchBound(t *testing.T) {
 	}
 }
 
-func checkBound(t *testing.T, s *Sketch, measure int, exact map[string]int64) {
+func checkBound(t *testing.T, s *hotkeys.Sketch, measure int, exact map[string]int64) {
 	t.Helper()
 	total, most := int64(0), s.Error[measure]
 	for _, sum := range exact {
 		total += sum
 	}
 	require.Equal(t, total, s.Total[measure])
-	require.LessOrEqual(t, most*Counters, total)
+	require.LessOrEqual(t, most*hotkeys.Counters, total)
 	top := s.Top(measure)
-	require.True(t, slices.IsSortedFunc(top, func(a, b Key) int { return int(b.Sum - a.Sum) }))
+	require.True(t, slices.IsSortedFunc(top, func(a, b hotkeys.Key) int { return int(b.Sum - a.Sum) }))
 	there := make(map[string]bool)
 	for _, k := range top {
 		name := fmt.Sprint(k.DB, " ", string(k.Key))
@@ -59,16 +61,16 @@ func checkBound(t *testing.T, s *Sketch, measure int, exact map[string]int64) {
 	}
 }
 
-// TestSampling: in a long stream sums stay within their margins.
-func TestSampling(t *testing.T) {
+// TestSketchSamples: in a long stream sums stay within their margins.
+func TestSketchSamples(t *testing.T) {
 	t.Parallel()
 	seed, random := maphash.MakeSeed(), rand.New(rand.NewPCG(3, 3))
-	var s Sketch
+	var s hotkeys.Sketch
 	exact := make(map[string]int64)
 	for range 600_000 {
 		name := fmt.Sprint("key-", int(math.Pow(random.Float64(), 4)*5000))
 		exact[name]++
-		s.Add(maphash.String(seed, name), 0, []byte(name), Sums{7, 1})
+		s.Add(maphash.String(seed, name), 0, []byte(name), hotkeys.Sums{7, 1})
 	}
 	require.EqualValues(t, 600_000, s.Total[1])
 	top := s.Top(1)[:20]
@@ -82,47 +84,15 @@ func TestSampling(t *testing.T) {
 	require.Equal(t, "key-0", string(top[0].Key))
 }
 
-func TestKth(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	for range 300 {
-		a := make([]int64, 1+random.IntN(300))
-		for i := range a {
-			a[i] = random.Int64N(1 + random.Int64N(50))
-		}
-		sorted := slices.Sorted(slices.Values(a))
-		k := random.IntN(len(a))
-		require.Equal(t, sorted[k], kth(a, k))
-	}
-}
-
-func TestNothing(t *testing.T) {
-	var s Sketch
+func TestSketchOfNothing(t *testing.T) {
+	var s hotkeys.Sketch
 	require.Empty(t, s.Top(0))
-	s.Add(1, 0, []byte("k"), Sums{})
-	s.Add(1, 0, []byte("k"), Sums{-5, 0})
+	s.Add(1, 0, []byte("k"), hotkeys.Sums{})
+	s.Add(1, 0, []byte("k"), hotkeys.Sums{-5, 0})
 	require.Empty(t, s.Top(0))
 	require.Zero(t, s.Total)
-	s.Add(1, 0, []byte("k"), Sums{3, -1})
-	require.Equal(t, []Key{{0, []byte("k"), 3}}, s.Top(0))
+	s.Add(1, 0, []byte("k"), hotkeys.Sums{3, -1})
+	require.Equal(t, []hotkeys.Key{{Key: []byte("k"), Sum: 3}}, s.Top(0))
 	require.Empty(t, s.Top(1))
-	require.Zero(t, testing.AllocsPerRun(1000, func() { s.Add(1, 0, []byte("k"), Sums{3, 1}) }))
-}
-
-func BenchmarkAdd(b *testing.B) {
-	seed := maphash.MakeSeed()
-	for _, n := range []int{16, 4096, 1 << 20} {
-		b.Run(fmt.Sprint("keys=", n), func(b *testing.B) {
-			var s Sketch
-			keys := make([][]byte, n)
-			hashes := make([]uint64, n)
-			for i := range keys {
-				keys[i] = fmt.Appendf(nil, "order:%d", i)
-				hashes[i] = maphash.Bytes(seed, keys[i])
-			}
-			b.ResetTimer()
-			for i := range b.N {
-				s.Add(hashes[i%n], 0, keys[i%n], Sums{7, 1})
-			}
-		})
-	}
+	require.Zero(t, testing.AllocsPerRun(1000, func() { s.Add(1, 0, []byte("k"), hotkeys.Sums{3, 1}) }))
 }

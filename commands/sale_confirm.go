@@ -8,15 +8,15 @@ import (
 	"lockserver/store"
 )
 
-// settlement is one call of SECKILL.CONFIRM or SECKILL.CANCEL.
-type settlement struct {
+// pendingOrder is one call of SECKILL.CONFIRM or SECKILL.CANCEL.
+type pendingOrder struct {
 	voucher, user, order []byte
 	sale                 sale
 	record               orderRecord
 }
 
 // read finds the order. open: it can still go either way.
-func (t *settlement) read(c *Ctx) (open bool, err error) {
+func (t *pendingOrder) read(c *Ctx) (open bool, err error) {
 	a := c.Args()
 	t.voucher, t.user, t.order = a.Bytes(), a.Bytes(), a.Bytes()
 	if err := a.Err(); err != nil {
@@ -38,7 +38,7 @@ func (t *settlement) read(c *Ctx) (open bool, err error) {
 
 // seckillConfirm makes an order final.
 func seckillConfirm(c *Ctx) error {
-	var t settlement
+	var t pendingOrder
 	open, err := t.read(c)
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func seckillConfirm(c *Ctx) error {
 
 // seckillCancel takes an order back.
 func seckillCancel(c *Ctx) error {
-	var t settlement
+	var t pendingOrder
 	open, err := t.read(c)
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func seckillCancel(c *Ctx) error {
 
 // takeBack undoes an order that is held or sold, or changes nothing and says why that cannot be done. reason
 // tells the readers of the stream of such orders.
-func (t *settlement) takeBack(c *Ctx, event, reason string) error {
+func (t *pendingOrder) takeBack(c *Ctx, event, reason string) error {
 	stock, err := findStock(c, t.voucher)
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func (t *settlement) takeBack(c *Ctx, event, reason string) error {
 
 // finish ends the hold of an order, if it has one, and writes its new state into its
 // record and the sums of the sale.
-func (t *settlement) finish(c *Ctx, state orderState) {
+func (t *pendingOrder) finish(c *Ctx, state orderState) {
 	var text [64]byte
 	// plant:finish-hold
 	dropHold(c, t.voucher, t.order)

@@ -17,24 +17,24 @@ import (
 	"lockserver/server/transport"
 )
 
-// circleRun makes locks change hands in all ways, and after each unit looks for deadlock cycles by brute
+// cycleRun makes locks change hands in all ways, and after each unit looks for deadlock cycles by brute
 // force.
-type circleRun struct {
+type cycleRun struct {
 	modelRun
-	waiting []circleWait // in the order in which they began
-	refused int          // after they had begun to wait
+	waiting []cycleWait // in the order in which they began
+	refused int         // after they had begun to wait
 }
 
-type circleWait struct {
+type cycleWait struct {
 	client, db int
 	owner      string
 	keys       []string
 }
 
-const circleDatabases, circleKeys, circleOwners = 2, 5, 5
+const cycleDatabases, cycleKeys, cycleOwners = 2, 5, 5
 
 // holder returns the owner of a key's lock; "": none.
-func (r *circleRun) holder(db int, key string) string {
+func (r *cycleRun) holder(db int, key string) string {
 	l, err := commands.FindLock(r.srv.executor.store.DB(db), []byte(key))
 	if err != nil || l.Holds == 0 {
 		return ""
@@ -43,7 +43,7 @@ func (r *circleRun) holder(db int, key string) string {
 }
 
 // waitsFor returns the owners that waiter number i waits for.
-func (r *circleRun) waitsFor(waiting []circleWait, i int) (owners []string) {
+func (r *cycleRun) waitsFor(waiting []cycleWait, i int) (owners []string) {
 	w := waiting[i]
 	for _, key := range w.keys {
 		held := r.holder(w.db, key)
@@ -66,8 +66,8 @@ func (r *circleRun) waitsFor(waiting []circleWait, i int) (owners []string) {
 	return owners
 }
 
-// inCircle reports whether number i of those that wait waits for its own owner.
-func (r *circleRun) inCircle(waiting []circleWait, i int) bool {
+// inCycle reports whether number i of those that wait waits for its own owner.
+func (r *cycleRun) inCycle(waiting []cycleWait, i int) bool {
 	reached := r.waitsFor(waiting, i)
 	for next := 0; next < len(reached); next++ {
 		if reached[next] == waiting[i].owner {
@@ -89,10 +89,10 @@ func (r *circleRun) inCircle(waiting []circleWait, i int) bool {
 
 // check takes the replies to waiters. It requires that no remaining waiter is in a deadlock cycle, and that
 // no waiter was refused without a cycle.
-func (r *circleRun) check(what string) {
+func (r *cycleRun) check(what string) {
 	before := slices.Clone(r.waiting)
 	var refused, answered []int
-	r.waiting = slices.DeleteFunc(r.waiting, func(w circleWait) bool {
+	r.waiting = slices.DeleteFunc(r.waiting, func(w cycleWait) bool {
 		reply, ok := r.hear(w.client)
 		if ok && strings.HasPrefix(reply.Str, "DEADLOCK ") {
 			refused = append(refused, w.client)
@@ -104,20 +104,20 @@ func (r *circleRun) check(what string) {
 	})
 	require.Len(r.t, r.waiting, r.srv.executor.queues.Len(), what)
 	for i, w := range r.waiting {
-		require.False(r.t, r.inCircle(r.waiting, i), "%v waits in a circle since %s; all: %v", w, what, r.waiting)
+		require.False(r.t, r.inCycle(r.waiting, i), "%v waits in a cycle since %s; all: %v", w, what, r.waiting)
 	}
 	r.refused += len(refused)
 	if len(refused) == 1 && len(answered) == 1 {
-		i := slices.IndexFunc(before, func(w circleWait) bool { return w.client == refused[0] })
+		i := slices.IndexFunc(before, func(w cycleWait) bool { return w.client == refused[0] })
 		// It is the youngest, so the cycle is there without those that came later.
-		require.True(r.t, r.inCircle(before[:i+1], i), "%v was refused; %s; all: %v", before[i], what, before)
+		require.True(r.t, r.inCycle(before[:i+1], i), "%v was refused; %s; all: %v", before[i], what, before)
 	}
 }
 
 // wait has a client ask for locks.
-func (r *circleRun) wait(client, db int) {
-	w := circleWait{client: client, db: db, owner: fmt.Sprint("o", r.random.IntN(circleOwners))}
-	for _, k := range r.random.Perm(circleKeys)[:1+r.random.IntN(5)/2] {
+func (r *cycleRun) wait(client, db int) {
+	w := cycleWait{client: client, db: db, owner: fmt.Sprint("o", r.random.IntN(cycleOwners))}
+	for _, k := range r.random.Perm(cycleKeys)[:1+r.random.IntN(5)/2] {
 		w.keys = append(w.keys, fmt.Sprint("k", k))
 	}
 	words := append(append([]string{"MLOCK", fmt.Sprint(len(w.keys))}, w.keys...), w.owner, "WAIT", "0")
@@ -132,17 +132,17 @@ func (r *circleRun) wait(client, db int) {
 }
 
 // change returns a command that changes who holds something, or nil.
-func (r *circleRun) change(db int) []string {
-	key := func() string { return fmt.Sprint("k", r.random.IntN(circleKeys)) }
+func (r *cycleRun) change(db int) []string {
+	key := func() string { return fmt.Sprint("k", r.random.IntN(cycleKeys)) }
 	k, other := key(), key()
-	lockHash := []string{"$token", fmt.Sprint(1000 + r.random.IntN(1000)), fmt.Sprint("o", r.random.IntN(circleOwners)), "1"}
+	lockHash := []string{"$token", fmt.Sprint(1000 + r.random.IntN(1000)), fmt.Sprint("o", r.random.IntN(cycleOwners)), "1"}
 	switch r.random.IntN(14) {
 	case 0, 1:
 		return []string{"RENAME", k, other}
 	case 2:
 		return []string{"RENAMENX", k, other}
 	case 3:
-		return []string{"COPY", k, other, "DB", fmt.Sprint(r.random.IntN(circleDatabases)), "REPLACE"}
+		return []string{"COPY", k, other, "DB", fmt.Sprint(r.random.IntN(cycleDatabases)), "REPLACE"}
 	case 4:
 		return []string{"MOVE", k, fmt.Sprint(1 - db)}
 	case 5:
@@ -164,19 +164,19 @@ func (r *circleRun) change(db int) []string {
 			return []string{"UNLOCK", k, owner}
 		}
 	case 13:
-		return []string{"LOCK", k, fmt.Sprint("o", r.random.IntN(circleOwners))}
+		return []string{"LOCK", k, fmt.Sprint("o", r.random.IntN(cycleOwners))}
 	}
 	return nil
 }
 
-func (r *circleRun) step() {
+func (r *cycleRun) step() {
 	var idle []int
 	for i, s := range r.sessions {
 		if s.waiter == nil {
 			idle = append(idle, i)
 		}
 	}
-	client, db := idle[r.random.IntN(len(idle))], r.random.IntN(circleDatabases)
+	client, db := idle[r.random.IntN(len(idle))], r.random.IntN(cycleDatabases)
 	r.say(client, "SELECT", fmt.Sprint(db))
 	_, _ = r.hear(client)
 	switch n := r.random.IntN(20); {
@@ -208,15 +208,15 @@ func (r *circleRun) step() {
 	}
 }
 
-// TestNobodyWaitsInACircle: whatever changes the holder of a lock, no deadlock cycle of waiters is left when
+// TestNoWaiterStaysInACycle: whatever changes the holder of a lock, no deadlock cycle of waiters is left when
 // the unit is over.
-func TestNobodyWaitsInACircle(t *testing.T) {
+func TestNoWaiterStaysInACycle(t *testing.T) {
 	t.Parallel()
 	seed := testkit.Seed(t)
 	refused := 0
 	for round := range 30 {
 		srv := startWith(t, Options{Clock: NewManualClock(time.UnixMilli(1_750_000_000_000))}, nil)
-		r := &circleRun{modelRun: modelRun{t: t, srv: srv, random: rand.New(rand.NewPCG(seed, uint64(round)))}}
+		r := &cycleRun{modelRun: modelRun{t: t, srv: srv, random: rand.New(rand.NewPCG(seed, uint64(round)))}}
 		for range 9 {
 			out := &recorder{}
 			s, _ := srv.executor.open(out, transport.Peer{Local: &net.UnixAddr{Net: "unix"}, Remote: &net.UnixAddr{Net: "unix"}})
@@ -233,7 +233,7 @@ func TestNobodyWaitsInACircle(t *testing.T) {
 		checkParking(t, srv)
 		require.Zero(t, srv.executor.queues.LenOwners())
 	}
-	require.Positive(t, refused, "no circle arose behind anybody's back")
+	require.Positive(t, refused, "no cycle arose without a new wait")
 	t.Logf("%d were refused while they waited", refused)
 }
 
@@ -293,7 +293,7 @@ func TestManySuspects(t *testing.T) {
 
 // The search for deadlock cycles looks at locks, and a lock with an ended lease is removed when it is looked
 // at. Its waiters have their turn then, and are not forgotten because the search came last.
-func TestTheSearchForCirclesEndsALease(t *testing.T) {
+func TestTheSearchForCyclesEndsALease(t *testing.T) {
 	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	srv := startWith(t, Options{Clock: clock}, nil)

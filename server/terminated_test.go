@@ -61,13 +61,13 @@ func checkHolder(t *testing.T, c *testkit.Client, key string, token int64) {
 		info := c.Do("LOCK.INFO", key)
 		require.Equal(t, token, info.Elems[5].Int, "%s", info)
 	} else if !strings.HasSuffix(t.Name(), "goroutines") {
-		eventually(t, func() bool { return c.Do("LOCK.INFO", key).String() == "$nil" }, "nobody was told that it holds the lock")
+		eventually(t, func() bool { return c.Do("LOCK.INFO", key).String() == "$nil" }, "no client has read that it holds the lock")
 	}
 }
 
 // One client's command passes the limits of two others. One of these was given a lock by the command before
 // it. Taking the lock back publishes an event for the other one.
-func TestCondemnedWithAGrant(t *testing.T) {
+func TestTerminatedWithAGrant(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, Options{Directives: eventful(t).Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		a, b, h := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
@@ -90,7 +90,7 @@ func TestCondemnedWithAGrant(t *testing.T) {
 }
 
 // A client gets a lock and then passes its own limit, with a command that has its reply dropped.
-func TestCondemnedByItselfWithAGrant(t *testing.T) {
+func TestTerminatedByItselfWithAGrant(t *testing.T) {
 	t.Parallel()
 	for name, overflow := range map[string][2][]string{
 		"by one event": {{"SUBSCRIBE", "__keyevent@0__:set"}, {"SET", longName, "1"}},
@@ -117,7 +117,7 @@ func TestCondemnedByItselfWithAGrant(t *testing.T) {
 }
 
 // One command serves two waiters; the event of the second grant passes the limit of the first waiter.
-func TestCondemnedWhileAnotherIsServed(t *testing.T) {
+func TestTerminatedWhileAnotherIsServed(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, Options{Directives: eventful(t).Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		a, b, h := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
@@ -144,7 +144,7 @@ func TestCondemnedWhileAnotherIsServed(t *testing.T) {
 
 // The same, when the closing client was granted something in another database than the waiter that is being
 // served.
-func TestCondemnedInAnotherDatabase(t *testing.T) {
+func TestTerminatedInAnotherDatabase(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, Options{Directives: eventful(t).Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		a, b, h := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
@@ -180,7 +180,7 @@ func TestCondemnedInAnotherDatabase(t *testing.T) {
 
 // A waiter passes its limit because of what the waiter before it in the same queue gets: it gets nothing, and
 // nothing is lost.
-func TestCondemnedBehindTheOneThatIsServed(t *testing.T) {
+func TestTerminatedBehindTheOneThatIsServed(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, Options{Directives: eventful(t).Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		a, b, h := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
@@ -199,7 +199,7 @@ func TestCondemnedBehindTheOneThatIsServed(t *testing.T) {
 }
 
 // A waiter behind a client that is killed in a transaction is served when that is over.
-func TestCondemnedInATransaction(t *testing.T) {
+func TestTerminatedInATransaction(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		a, b, h := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
@@ -222,7 +222,7 @@ func TestCondemnedInATransaction(t *testing.T) {
 
 // A transaction that passes its own client's limit goes on. So does one that kills its client while the
 // client is granted what it waits for.
-func TestCondemnedByItsOwnTransaction(t *testing.T) {
+func TestTerminatedByItsOwnTransaction(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, Options{Directives: eventful(t).Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		a, h := testkit.Dial(t, dial), testkit.Dial(t, dial)
@@ -253,7 +253,7 @@ func TestGrantBeforeHTTP(t *testing.T) {
 }
 
 // A client that tracks is granted a lock and sent too much when the slice ends: the next one gets the lock.
-func TestCondemnedTrackerWithAGrant(t *testing.T) {
+func TestTerminatedTrackerWithAGrant(t *testing.T) {
 	t.Parallel()
 	conf := eventful(t)
 	conf.ClientOutputBufferLimit.Normal = conf.ClientOutputBufferLimit.PubSub
@@ -279,7 +279,7 @@ func TestCondemnedTrackerWithAGrant(t *testing.T) {
 
 // A busy script passes the limit of a waiter. The waiter keeps its place until the script is over; if its
 // connection ends meanwhile, it is gone.
-func TestCondemnedByABusyScript(t *testing.T) {
+func TestTerminatedByABusyScript(t *testing.T) {
 	t.Parallel()
 	for _, leaves := range []bool{false, true} {
 		onEveryTransportBusy(t, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
@@ -313,24 +313,24 @@ func TestCondemnedByABusyScript(t *testing.T) {
 }
 
 // The output of a closing session does not grow until its unit is over.
-func TestCondemnedGrowsNoMore(t *testing.T) {
+func TestTerminatedSessionGrowsNoMore(t *testing.T) {
 	t.Parallel()
 	srv := startWith(t, Options{}, func(c *config.Config) { *c = *eventful(t) })
 	a := client(t, srv)
 	a.Do("SUBSCRIBE", "c")
-	inbox, condemned, clients := 0, 0, 0
+	inbox, terminated, clients := 0, 0, 0
 	srv.executor.do(func() {
 		var s *session
 		for _, s = range srv.executor.clients { // there is one
 			for range 1000 {
 				srv.executor.publish([]byte("c"), []byte(longName))
 			}
-			srv.executor.condemn(s) // not twice
+			srv.executor.terminate(s) // not twice
 		}
-		inbox, condemned, clients = s.inboxBytes, len(srv.executor.condemned), len(srv.executor.clients)
+		inbox, terminated, clients = s.inboxBytes, len(srv.executor.terminated), len(srv.executor.clients)
 	})
 	require.Zero(t, inbox)
-	require.Equal(t, 1, condemned)
+	require.Equal(t, 1, terminated)
 	require.Zero(t, clients)
 	awaitClosed(t, a.Conn())
 	checkPubSub(t, srv)

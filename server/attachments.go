@@ -43,7 +43,7 @@ func (ex *executor) eachLockOf(s *session, owners [][]byte, visit func(db *store
 func (ex *executor) attachPrefixes(s *session, texts [][]byte) (locks int64) {
 	t := &ex.watchdog.attached
 	for _, text := range texts {
-		if t.AttachPrefix(s, &s.vouches, text) {
+		if t.AttachPrefix(s, &s.attachments, text) {
 			ex.trackLocks()
 		}
 	}
@@ -75,7 +75,7 @@ func (ex *executor) trackLocks() {
 // returns how many of them s may read.
 func (ex *executor) eachLockUnder(s *session, texts [][]byte, visit func(db *store.DB, key string, l *commands.LockState)) (readable int64) {
 	t := &ex.watchdog.attached
-	ex.settleDoubts() // of what this unit has changed
+	ex.resolveDoubts() // of what this unit has changed
 	for i, text := range texts {
 		within := func(other []byte) bool { return bytes.HasPrefix(text, other) }
 		if slices.ContainsFunc(texts[:i], within) || slices.ContainsFunc(texts[i+1:], func(other []byte) bool {
@@ -140,12 +140,12 @@ func (ex *executor) cutLocks(s *session, endMS int64) {
 	for _, k := range held {
 		key := []byte(k.Key)
 		l, err := commands.FindLock(k.DB, key)
-		if err == nil && l.Holds > 0 && w.pinOf(l.Owner, l.Token) == k.Renewal.Pin && !w.attached.VouchedBesides(s, l.Owner) {
+		if err == nil && l.Holds > 0 && w.pinOf(l.Owner, l.Token) == k.Renewal.Pin && !w.attached.AttachedByOther(s, l.Owner) {
 			commands.CutLock(k.DB, l.Owner, key, l.Token, endMS)
 		}
 	}
 	for r := s.shares; r != nil; r = r.next {
-		if !w.attached.VouchedBesides(s, r.owner) {
+		if !w.attached.AttachedByOther(s, r.owner) {
 			commands.CutLock(ex.store.DB(r.in.db), r.owner, []byte(r.key), r.token, endMS)
 		}
 	}
@@ -153,11 +153,11 @@ func (ex *executor) cutLocks(s *session, endMS int64) {
 
 // detach ends that a session keeps an owner alive, and detachPrefix the same of a prefix.
 func (ex *executor) detach(s *session, owner string) {
-	ex.stopKeeping(ex.watchdog.attached.Detach(s, &s.vouches, owner))
+	ex.stopKeeping(ex.watchdog.attached.Detach(s, &s.attachments, owner))
 }
 
 func (ex *executor) detachPrefix(s *session, prefix string) {
-	ex.stopKeeping(ex.watchdog.attached.DetachPrefix(s, &s.vouches, prefix))
+	ex.stopKeeping(ex.watchdog.attached.DetachPrefix(s, &s.attachments, prefix))
 }
 
 // stopKeeping renews locks no longer that no session is attached to. The session that acquired a lock goes on
@@ -181,19 +181,19 @@ func (ex *executor) stopKeeping(locks []*attach.Lock[*session]) {
 
 // detachAll is detach for all owners of a session.
 func (ex *executor) detachAll(s *session) {
-	if s.vouches.Len() == 0 {
+	if s.attachments.Len() == 0 {
 		return
 	}
-	for _, owner := range s.vouches.Names() {
+	for _, owner := range s.attachments.Names() {
 		ex.detach(s, owner)
 	}
-	for _, prefix := range s.vouches.Prefixes() {
+	for _, prefix := range s.attachments.Prefixes() {
 		ex.detachPrefix(s, prefix)
 	}
 }
 
-// settleDoubts looks at locks that may have changed hands in this unit, and tells of those that were lost.
-func (ex *executor) settleDoubts() {
+// resolveDoubts looks at locks that may have changed hands in this unit, and tells of those that were lost.
+func (ex *executor) resolveDoubts() {
 	t := &ex.watchdog.attached
 	for _, d := range t.TakeDoubts() {
 		db := ex.store.DB(d.DB)

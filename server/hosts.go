@@ -20,22 +20,23 @@ import (
 	"lockserver/store"
 )
 
-// This file is what the packages inside of server/ ask of it: script.Host, durability.Host, dump.Host and
-// attach.Host, the whole of each. replication.Host, transport.Host and debug.Host have files of their own.
+// This file is what the packages inside of server/ ask of it: script.Caller, durability.Executor,
+// dump.Transfer and attach.Attacher, the whole of each. replication.NodeServer, transport.Acceptor and
+// debug.Target have files of their own.
 
 // scriptHost is the executor as the scripts see it.
 type scriptHost struct{ executor *executor }
 
-var _ script.Host = scriptHost{}
+var _ script.Caller = scriptHost{}
 
-// Show implements script.Host.
+// Show implements script.Caller.
 func (h scriptHost) Show(c *commands.Ctx) {
 	if len(h.executor.monitors) > 0 {
 		h.executor.tellMonitors(sessionOf(c), c.Row, c.DB.ID(), c.Argv)
 	}
 }
 
-// Call implements script.Host.
+// Call implements script.Caller.
 func (h scriptHost) Call(c *commands.Ctx) (failed bool, err error) {
 	ex, s := h.executor, sessionOf(c)
 	c.DB = s.db
@@ -64,7 +65,7 @@ func (ex *executor) callContained(c *commands.Ctx, s *session) (err error) {
 	return c.Row.Run(c)
 }
 
-// Permit implements script.Host.
+// Permit implements script.Caller.
 func (h scriptHost) Permit(c *commands.Ctx, row *commands.Row, argv [][]byte) error {
 	s := sessionOf(c)
 	err := s.permit(row, argv, acl.InScript)
@@ -74,13 +75,13 @@ func (h scriptHost) Permit(c *commands.Ctx, row *commands.Row, argv [][]byte) er
 	return commands.ErrScriptDenied(strings.TrimPrefix(err.Error(), "NOPERM "))
 }
 
-// Permitted implements script.Host.
+// Permitted implements script.Caller.
 func (h scriptHost) Permitted(c *commands.Ctx, row *commands.Row, argv [][]byte) bool {
 	s := sessionOf(c)
 	return h.executor.rights.Check(s.user, s.db, row, argv).Reason == acl.Allowed
 }
 
-// End implements script.Host.
+// End implements script.Caller.
 func (h scriptHost) End(c *commands.Ctx, stopped bool) {
 	sessionOf(c).db = c.DB
 	if stopped || h.executor.failed != nil {
@@ -88,40 +89,40 @@ func (h scriptHost) End(c *commands.Ctx, stopped bool) {
 	}
 }
 
-// Lifts implements script.Host.
+// Lifts implements script.Caller.
 func (h scriptHost) Lifts(row *commands.Row, argv [][]byte) bool {
 	return h.executor.debugScripts && row.Name == "debug" && debug.FitForScripts(argv)
 }
 
-// RefusesWrites implements script.Host.
+// RefusesWrites implements script.Caller.
 func (h scriptHost) RefusesWrites() error { return h.executor.refusesWrite(commands.Write) }
 
-// Obeys implements script.Host.
+// Obeys implements script.Caller.
 func (h scriptHost) Obeys(c *commands.Ctx) bool { return sessionOf(c).obeyed }
 
-// CountError implements script.Host.
+// CountError implements script.Caller.
 func (h scriptHost) CountError(text string) { h.executor.stats.Errors.Count(text) }
 
-// CountRejected implements script.Host.
+// CountRejected implements script.Caller.
 func (h scriptHost) CountRejected(row *commands.Row) {
 	h.executor.stats.Of(row).Rejected++
 }
 
-// CountFailed implements script.Host.
+// CountFailed implements script.Caller.
 func (h scriptHost) CountFailed(row *commands.Row) {
 	h.executor.stats.Of(row).Failed++
 }
 
-// Full implements script.Host.
+// Full implements script.Caller.
 func (h scriptHost) Full() bool { return h.executor.beganFull }
 
-// Loading implements script.Host.
+// Loading implements script.Caller.
 func (h scriptHost) Loading() bool {
 	return h.executor.durable.Loading() && !h.executor.durable.Serves()
 }
 
-// Yield implements script.Host. The session's own event loop serves the other connections of that loop; other
-// goroutines may get the executor's lock.
+// Yield implements script.Caller. The session's own event loop serves the other connections of that loop;
+// other goroutines may get the executor's lock.
 func (h scriptHost) Yield(c *commands.Ctx) (failed bool) {
 	h.executor.busy.on = true
 	h.executor.withoutLock(func() {
@@ -138,18 +139,18 @@ func (ex *executor) withoutLock(f func()) {
 	f()
 }
 
-// Idle implements script.Host.
+// Idle implements script.Caller.
 func (h scriptHost) Idle() {
 	h.executor.busy.on = false
 	h.executor.busy.over.Broadcast()
 }
 
-// DumpLibraries implements script.Host.
+// DumpLibraries implements script.Caller.
 func (h scriptHost) DumpLibraries(sources [][]byte) []byte {
 	return rdb.DumpFunctions(nil, sources, h.executor.config.RDBCompression)
 }
 
-// ParseLibraries implements script.Host.
+// ParseLibraries implements script.Caller.
 func (h scriptHost) ParseLibraries(payload []byte) ([][]byte, error) {
 	if h.executor.durable.Trusts() {
 		payload = rdb.Reseal(payload)
@@ -171,18 +172,18 @@ func (h scriptHost) ParseLibraries(payload []byte) ([][]byte, error) {
 // durabilityHost is the executor as what is kept on disk sees it.
 type durabilityHost struct{ executor *executor }
 
-var _ durability.Host = durabilityHost{}
+var _ durability.Executor = durabilityHost{}
 
-// Do implements durability.Host.
+// Do implements durability.Executor.
 func (h durabilityHost) Do(f func()) { h.executor.do(f) }
 
-// Background implements durability.Host.
+// Background implements durability.Executor.
 func (h durabilityHost) Background(f func()) { h.executor.host.background(f) }
 
-// HandOn implements durability.Host.
+// HandOn implements durability.Executor.
 func (h durabilityHost) HandOn() { h.executor.handOn() }
 
-// Rest implements durability.Host.
+// Rest implements durability.Executor.
 func (h durabilityHost) Rest(d time.Duration) error {
 	return h.Wait(func() {
 		if d > 0 {
@@ -193,7 +194,7 @@ func (h durabilityHost) Rest(d time.Duration) error {
 	})
 }
 
-// Wait implements durability.Host.
+// Wait implements durability.Executor.
 func (h durabilityHost) Wait(f func()) error {
 	h.executor.withoutLock(f)
 	if h.executor.ending {
@@ -202,21 +203,21 @@ func (h durabilityHost) Wait(f func()) error {
 	return nil
 }
 
-// Synced implements durability.Host.
+// Synced implements durability.Executor.
 func (h durabilityHost) Synced() {
 	if h.executor.syncing.count.Load() > 0 {
 		go h.executor.do(h.executor.answerWaits)
 	}
 }
 
-// LogClosed implements durability.Host.
+// LogClosed implements durability.Executor.
 func (h durabilityHost) LogClosed() {
 	for w := range h.executor.syncing.waiters {
 		h.executor.timeOut(w)
 	}
 }
 
-// Placed implements durability.Host.
+// Placed implements durability.Executor.
 func (h durabilityHost) Placed(at persistence.History, overdue []store.Effect) {
 	h.executor.replication.Resume(replication.Place(at))
 	for i := range overdue { // a replica's own does nothing: its snapshot was loaded with all that was in it
@@ -224,40 +225,40 @@ func (h durabilityHost) Placed(at persistence.History, overdue []store.Effect) {
 	}
 }
 
-// NewReplayer implements durability.Host.
+// NewReplayer implements durability.Executor.
 func (h durabilityHost) NewReplayer() durability.Replayer { return h.executor.newReplayer() }
 
-// Libraries implements durability.Host.
+// Libraries implements durability.Executor.
 func (h durabilityHost) Libraries() [][]byte { return h.executor.scripts.Libraries() }
 
-// LoadLibraries implements durability.Host.
+// LoadLibraries implements durability.Executor.
 func (h durabilityHost) LoadLibraries(code [][]byte, replace bool) error {
 	return h.executor.scripts.LoadLibraries(code, replace)
 }
 
-// ReplaceLibraries implements durability.Host.
+// ReplaceLibraries implements durability.Executor.
 func (h durabilityHost) ReplaceLibraries(code [][]byte) error {
 	return h.executor.scripts.ReplaceLibraries(code)
 }
 
-// AwaitIdle implements durability.Host.
+// AwaitIdle implements durability.Executor.
 func (h durabilityHost) AwaitIdle() { h.executor.awaitIdle() }
 
-// DropLibraries implements durability.Host.
+// DropLibraries implements durability.Executor.
 func (h durabilityHost) DropLibraries() { h.executor.scripts.DropLibraries() }
 
 // dumpHost is the server as DUMP and RESTORE see it.
 type dumpHost struct{ executor *executor }
 
-var _ dump.Host = dumpHost{}
+var _ dump.Transfer = dumpHost{}
 
 // dumpHostOf is the host of the server that runs a DUMP.
-func dumpHostOf(c *commands.Ctx) dump.Host { return dumpHost{sessionOf(c).executor} }
+func dumpHostOf(c *commands.Ctx) dump.Transfer { return dumpHost{sessionOf(c).executor} }
 
-// Compresses implements dump.Host.
+// Compresses implements dump.Transfer.
 func (h dumpHost) Compresses() bool { return h.executor.config.RDBCompression }
 
-// Warn implements dump.Host: one line a second at most, since a client decides how many there are.
+// Warn implements dump.Transfer: one line a second at most, since a client decides how many there are.
 func (h dumpHost) Warn(text string) {
 	if ex := h.executor; ex.store.NowMS()-ex.warnedMS >= 1000 || ex.warnedMS > ex.store.NowMS() {
 		ex.warnedMS = ex.store.NowMS()
@@ -265,29 +266,29 @@ func (h dumpHost) Warn(text string) {
 	}
 }
 
-// InCluster implements dump.Host.
+// InCluster implements dump.Transfer.
 func (h dumpHost) InCluster() bool { return h.executor.group.IsCluster() }
 
-// Carry implements dump.Host.
+// Carry implements dump.Transfer.
 func (h dumpHost) Carry(c *commands.Ctx, m *dump.Migration) error { return h.executor.carry(c, m) }
 
-// TrustsChecksums implements dump.Host.
+// TrustsChecksums implements dump.Transfer.
 func (h dumpHost) TrustsChecksums() bool { return h.executor.durable.Trusts() }
 
 // attachHost is the server as LOCK.ATTACH and LOCK.DETACH see it.
 type attachHost struct{ executor *executor }
 
-var _ attach.Host = attachHost{}
+var _ attach.Attacher = attachHost{}
 
 // attachHostOf is the host of the server that runs the command.
-func attachHostOf(c *commands.Ctx) attach.Host { return attachHost{sessionOf(c).executor} }
+func attachHostOf(c *commands.Ctx) attach.Attacher { return attachHost{sessionOf(c).executor} }
 
-// Attach implements attach.Host. The locks that the server is to renew, and does not, begin a lease anew.
+// Attach implements attach.Attacher. The locks that the server is to renew, and does not, begin a lease anew.
 func (h attachHost) Attach(c *commands.Ctx, names [][]byte, prefixes bool) (locks int64, err error) {
 	ex, s := h.executor, sessionOf(c)
 	t := &ex.watchdog.attached
-	if s.vouches.Len()+len(names) > mostOwners {
-		return 0, commands.Error(fmt.Sprintf("ERR a connection cannot vouch for more than %d owners", mostOwners))
+	if s.attachments.Len()+len(names) > mostOwners {
+		return 0, commands.Error(fmt.Sprintf("ERR a connection cannot be attached to more than %d owners", mostOwners))
 	}
 	if !t.InUse() {
 		defer func() {
@@ -301,7 +302,7 @@ func (h attachHost) Attach(c *commands.Ctx, names [][]byte, prefixes bool) (lock
 		return ex.attachPrefixes(s, names), nil
 	}
 	for _, owner := range names {
-		t.Attach(s, &s.vouches, owner)
+		t.Attach(s, &s.attachments, owner)
 	}
 	var adopted []func()
 	locks = ex.eachLockOf(s, names, func(db *store.DB, key string, l commands.LockState) {
@@ -317,7 +318,7 @@ func (h attachHost) Attach(c *commands.Ctx, names [][]byte, prefixes bool) (lock
 	return locks, nil
 }
 
-// Detach implements attach.Host.
+// Detach implements attach.Attacher.
 func (h attachHost) Detach(c *commands.Ctx, names [][]byte, prefixes bool) (locks int64) {
 	ex, s := h.executor, sessionOf(c)
 	defer ex.detachedFrom(s)
