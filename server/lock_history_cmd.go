@@ -31,7 +31,7 @@ func lockHistoryRows() []commands.Row {
 }
 
 const (
-	// usualEvents is how many events LOCK.HISTORY returns if it is not told, and mostEvents how many at most.
+	// usualEvents is how many events LOCK.HISTORY returns without COUNT, and mostEvents how many at most.
 	usualEvents, mostEvents = 100, 10_000
 )
 

@@ -19,8 +19,8 @@ import (
 
 const historyStartMS = 1_750_000_000_000
 
-// told are the events of LOCK.HISTORY in short: time since the start, event, key, owner, and what has a meaning.
-func told(t *testing.T, v resp.Value) (lines []string) {
+// eventLines are the events of LOCK.HISTORY in short: time since the start, event, key, owner, and more.
+func eventLines(t *testing.T, v resp.Value) (lines []string) {
 	t.Helper()
 	for _, e := range entries(t, v)["events"].Elems {
 		f := entries(t, e)
@@ -55,7 +55,7 @@ func historyOf(t *testing.T, c *testkit.Client, words ...string) []string {
 	t.Helper()
 	v := c.Do(append([]string{"LOCK.HISTORY", "COUNT", "10000"}, words...)...)
 	require.False(t, v.IsError(), v)
-	return told(t, v)
+	return eventLines(t, v)
 }
 
 // TestLockHistory: each kind of event, as LOCK.HISTORY tells it.
@@ -101,12 +101,12 @@ func TestLockHistory(t *testing.T) {
 		historyOf(t, asks, "OWNER", "a", "SINCE", fmt.Sprint(historyStartMS+500), "UNTIL", fmt.Sprint(historyStartMS+620))[:2])
 	require.Equal(t, []string{"625 granted k a", "625 lost k a overwritten"}, historyOf(t, asks)[16:])
 	latest := asks.Do("LOCK.HISTORY", "COUNT", "2")
-	require.Equal(t, []string{"625 granted k a", "625 lost k a overwritten"}, told(t, latest))
+	require.Equal(t, []string{"625 granted k a", "625 lost k a overwritten"}, eventLines(t, latest))
 	require.EqualValues(t, 18, entries(t, latest)["last-id"].Int)
 	require.EqualValues(t, historyStartMS, entries(t, latest)["known-since"].Int)
 	require.Equal(t, "start", entries(t, latest)["reason"].Str)
-	require.Equal(t, []string{"0 granted k a", "10 granted k a again"}, told(t, asks.Do("LOCK.HISTORY", "AFTER", "0", "COUNT", "2")))
-	require.Empty(t, told(t, asks.Do("LOCK.HISTORY", "AFTER", "18")))
+	require.Equal(t, []string{"0 granted k a", "10 granted k a again"}, eventLines(t, asks.Do("LOCK.HISTORY", "AFTER", "0", "COUNT", "2")))
+	require.Empty(t, eventLines(t, asks.Do("LOCK.HISTORY", "AFTER", "18")))
 	first := entries(t, asks.Do("LOCK.HISTORY", "AFTER", "0", "COUNT", "1"))["events"].Elems[0]
 	who := entries(t, entries(t, first)["client"])
 	require.Equal(t, a.Do("CLIENT", "ID").Int, who["id"].Int)
@@ -264,8 +264,8 @@ func suffix(name string, ms int64) string {
 	return fmt.Sprintf(" %s=%d", name, ms)
 }
 
-// settle hears whose wait has ended: after something that freed a key, or at the end of its time.
-func (r *historyRun) settle() {
+// hearEnds hears which waits have ended: after something that freed a key, or at the end of their time.
+func (r *historyRun) hearEnds() {
 	for changed := true; changed; {
 		changed = false
 		for client, w := range r.waits {
@@ -309,7 +309,7 @@ func (r *historyRun) pass(ms int64) {
 				*k = historyKey{}
 			}
 		}
-		if r.settle(); next == until {
+		if r.hearEnds(); next == until {
 			return
 		}
 	}
@@ -390,7 +390,7 @@ func (r *historyRun) step() {
 		r.pass(10 * r.random.Int64N(10))
 		return
 	}
-	r.settle()
+	r.hearEnds()
 }
 
 // TestLockHistoryIsTrue: over random histories the server tells of each key exactly what a record by hand has.

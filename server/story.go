@@ -24,7 +24,7 @@ type story struct {
 	lines   [][]string         // of the directive lock-class, as they were applied
 	held    hotkeys.Sketch     // how long keys were held, and how often
 	waited  hotkeys.Sketch     // how long keys were waited for, and how often
-	trying  *parkedCall        // the wait whose call is tried; nil: a client's command runs
+	trying  *parkedCall        // the wait that has its turn; nil: a client's command runs
 	refused lockhistory.Reason // why the wait that is about to end gets no lock
 	undoing bool               // a grant is taken back that did not reach the client
 	muted   bool               // nothing is kept: a benchmark compares with that, and tests measure memory without it
@@ -150,7 +150,7 @@ const (
 	// skewUS is how far a token may be ahead of the clock although it is made of the time: several locks are
 	// granted in one microsecond.
 	skewUS = 1000
-	// mostPlainUS is the longest hold whose length is taken from the token alone. A longer one may have begun
+	// mostPlainUS is the longest hold with a length that is taken from the token alone. A longer one may have begun
 	// when tokens were ahead of the clock.
 	mostPlainUS = 1_000_000
 )
@@ -249,7 +249,7 @@ func (ex *executor) endedWait(w *parkedCall, granted bool) {
 	}
 }
 
-// deadlocked stands in story.refused for a wait that closes a deadlock cycle.
+// deadlocked is the value of story.refused for a wait that closes a deadlock cycle.
 const deadlocked = ^lockhistory.Reason(0)
 
 // refuseFor says why the wait that is about to end gets no lock. The first reason counts.

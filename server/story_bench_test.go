@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// BenchmarkStory measures LOCK and UNLOCK on three servers in turn: one that keeps nothing of what happens to
-// locks, one that counts by class, and one that keeps the history as well. The figures are of one run, the
+// BenchmarkStory measures LOCK and UNLOCK on three servers in turn. One keeps nothing of what happens to locks,
+// one counts by class, and one keeps the history as well. The figures are of one run, the
 // least of many rounds. Their ratios are what the figures and the history cost.
 func BenchmarkStory(b *testing.B) {
 	for _, keys := range []int{16, 4096} {
@@ -43,11 +43,11 @@ func benchmarkStory(b *testing.B, keys int, lease []string) {
 			ex.story.ring.Resize(0, 0, "")
 		}
 	}
-	var room batch
+	var scratch batch
 	for _, s := range sessions { // until events are sampled, which is soon
 		for i := range 200_000 / pipeline {
-			s.Feed(requests[2*i%len(requests)], &room, nil)
-			s.Feed(requests[2*i%len(requests)+1], &room, nil)
+			s.Feed(requests[2*i%len(requests)], &scratch, nil)
+			s.Feed(requests[2*i%len(requests)+1], &scratch, nil)
 		}
 	}
 	var least [len(sessions)]time.Duration
@@ -59,7 +59,7 @@ func benchmarkStory(b *testing.B, keys int, lease []string) {
 			at = from
 			start := time.Now()
 			for range 2 * round / pipeline {
-				s.Feed(requests[at], &room, nil)
+				s.Feed(requests[at], &scratch, nil)
 				at = (at + 1) % len(requests)
 			}
 			if took := time.Since(start); least[kind] == 0 || took < least[kind] {

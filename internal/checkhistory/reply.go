@@ -7,8 +7,8 @@ import (
 
 // History is a reply of LOCK.HISTORY.
 type History struct {
-	// SinceMS is the time from which on events are known, in milliseconds since 1970. Reason says why not from
-	// an earlier one; "off": the server keeps no events.
+	// SinceMS is the time from which on events are known, in milliseconds since 1970. Reason says why not
+	// from an earlier one; "off": the server keeps no events.
 	SinceMS int64
 	Reason  string
 	LastID  int64 // the number of the latest event of any lock

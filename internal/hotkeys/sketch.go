@@ -63,7 +63,7 @@ type entry struct {
 }
 
 // Add adds weights of a key of a database; hash is a hash of the key. Weights that are not positive are
-// ignored. The key is copied when it is seen for the second time, or if a weight is large: most keys of a
+// ignored. The key is copied when it is seen for the second time, or if a weight is large. Most keys of a
 // long stream are never seen again before they leave the table.
 func (s *Sketch) Add(hash uint64, db int, key []byte, weights Sums) {
 	for i := range weights {

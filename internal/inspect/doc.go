@@ -1,5 +1,5 @@
-// Package inspect shows a person at a terminal what a running server is doing: who holds which lock, who
-// waits for it and why, what happened to it before, and how sales go. It is `lockserver top`, `lockserver locks`,
+// Package inspect shows a person at a terminal what a running server is doing: which owners hold locks, which
+// wait and why, what happened before, and how sales go. It is `lockserver top`, `lockserver locks`,
 // `lockserver why` and `lockserver history`, from an open connection to what is printed.
 //
 // It is a client: it sends ordinary commands and sees what the user that it logged in as may see. It must not

@@ -117,8 +117,8 @@ func (r *Ring) On() bool { return r.size > 0 }
 // Bytes returns the memory that the ring takes.
 func (r *Ring) Bytes() int { return len(r.chunks) * (r.size / chunks) }
 
-// Since returns the time from which on the ring has all events, in microseconds since 1970, and why not from
-// an earlier one on: "start", "failover", "configured", "reset", or "full" if older events were dropped.
+// Since returns the time from which on the ring has all events, in microseconds since 1970. why says why not
+// from an earlier one on: what Resize or Restart was given, or "full" if older events were dropped.
 func (r *Ring) Since() (us int64, why string) {
 	if len(r.chunks) > 0 && r.chunks[0].firstID > r.startID {
 		return max(r.sinceUS, r.chunks[0].timeUS(0)), "full"
