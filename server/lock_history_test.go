@@ -115,7 +115,8 @@ func TestLockHistory(t *testing.T) {
 	}
 }
 
-// TestLockHistoryOfSharedLocks, of semaphores, of moves, of whole databases, and of waits that end in all ways.
+// TestLockHistoryOfSharedLocks, of semaphores, of moves, of whole databases, and of waits that end in all
+// ways.
 func TestLockHistoryOfSharedLocks(t *testing.T) {
 	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(historyStartMS))
@@ -393,7 +394,8 @@ func (r *historyRun) step() {
 	r.hearEnds()
 }
 
-// TestLockHistoryIsTrue: over random histories the server tells of each key exactly what a record by hand has.
+// TestLockHistoryIsTrue: over random histories the server tells of each key exactly what a record by hand
+// has.
 func TestLockHistoryIsTrue(t *testing.T) {
 	t.Parallel()
 	seed := testkit.Seed(t)

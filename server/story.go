@@ -12,10 +12,10 @@ import (
 	"lockserver/store"
 )
 
-// What is kept of what happened to locks: the history (LOCK.HISTORY), the figures of classes, and the keys that cost the
-// most time (LOCK.HOT). Commands on locks report their events with LockEvent. The queues of waiters report
-// theirs with beganWait and endedWait. The store reports locks that end without such a command with OnLockEnd.
-// A server that follows another one keeps nothing: the other one decides.
+// What is kept of what happened to locks: the history (LOCK.HISTORY), the figures of classes, and the keys
+// that cost the most time (LOCK.HOT). Commands on locks report their events with LockEvent. The queues of
+// waiters report theirs with beganWait and endedWait. The store reports locks that end without such a command
+// with OnLockEnd. A server that follows another one keeps nothing: the other one decides.
 
 // story is all of it. It is only touched under the executor.
 type story struct {
@@ -150,8 +150,8 @@ const (
 	// skewUS is how far a token may be ahead of the clock although it is made of the time: several locks are
 	// granted in one microsecond.
 	skewUS = 1000
-	// mostPlainUS is the longest hold with a length that is taken from the token alone. A longer one may have begun
-	// when tokens were ahead of the clock.
+	// mostPlainUS is the longest hold with a length that is taken from the token alone. A longer one may have
+	// begun when tokens were ahead of the clock.
 	mostPlainUS = 1_000_000
 )
 

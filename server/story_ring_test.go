@@ -44,7 +44,8 @@ func collectEvents(visit func(q lockhistory.Query, f func(e *lockhistory.Event) 
 	return list
 }
 
-// TestRingAgainstRecord: a ring tells the latest of all events, whatever they are, and of each query those that fit.
+// TestRingAgainstRecord: a ring tells the latest of all events, whatever they are, and of each query those
+// that fit.
 func TestRingAgainstRecord(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(60) {

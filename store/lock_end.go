@@ -2,10 +2,10 @@ package store
 
 // What the store tells of locks that end without a command on locks.
 
-// LockEnds is called for each lock that is about to end, or to move, although no command on locks releases it.
-// The key is removed, overwritten or renamed, its time has come, or the same happens to a field of its hash.
-// It is called in the middle of a mutation, so it may read what it is given, and may not touch the store. key
-// is nil if all locks of the database end; then Lock is empty.
+// LockEnds is called for each lock that is about to end, or to move, although no command on locks releases
+// it. The key is removed, overwritten or renamed, its time has come, or the same happens to a field of its
+// hash. It is called in the middle of a mutation, so it may read what it is given, and may not touch the
+// store. key is nil if all locks of the database end; then Lock is empty.
 type LockEnds func(db *DB, key []byte, end LockEnd)
 
 // LockEnd is how a lock ends.

@@ -125,8 +125,8 @@ type Config struct {
 	// SyslogEnabled sends the log to syslog, too, by the name SyslogIdent.
 	SyslogEnabled               bool
 	SyslogIdent, SyslogFacility string
-	// AuditLog is the path of the log of what operators do; empty: there is none. A file has AuditLogMaxBytes at
-	// most, and AuditLogFiles older ones are kept.
+	// AuditLog is the path of the log of what operators do; empty: there is none. A file has AuditLogMaxBytes
+	// at most, and AuditLogFiles older ones are kept.
 	AuditLog         string
 	AuditLogMaxBytes int64
 	AuditLogFiles    int

@@ -51,8 +51,8 @@ var firstStep = func() (first [65]uint8) {
 	return first
 }()
 
-// Percentile returns a time in microseconds that at least so many of a hundred times did not exceed. It is the
-// bound of a step, or the longest time; 0: there was none.
+// Percentile returns a time in microseconds that at least so many of a hundred times did not exceed. It is
+// the bound of a step, or the longest time; 0: there was none.
 func (h *Histogram) Percentile(p float64) int64 {
 	wanted, sum := int64(math.Ceil(float64(h.Count)*p/100)), int64(0)
 	for i, n := range h.steps {

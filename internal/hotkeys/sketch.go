@@ -109,8 +109,8 @@ func (s *Sketch) Add(hash uint64, db int, key []byte, weights Sums) {
 	}
 }
 
-// Margin returns by how much a sum can be wrong in either direction, because not all small weights were looked
-// at: four standard deviations at most. It is 0 until there are some 65,000 weights.
+// Margin returns by how much a sum can be wrong in either direction, because not all small weights were
+// looked at: four standard deviations at most. It is 0 until there are some 65,000 weights.
 func (s *Sketch) Margin(measure int, sum int64) int64 {
 	return int64(4 * math.Sqrt((sampling-1)*float64(sum)*float64(s.small[measure])))
 }

@@ -5,10 +5,10 @@
 // event. It is not safe for concurrent use.
 //
 // The ring consists of chunks. A chunk holds records of a fixed size and the texts that they refer to (keys,
-// owners, addresses). The key and the owner of an event are kept as a pair. A pair that was written to the chunk a
-// short time ago is not written again. When all
-// chunks are full, the oldest chunk is emptied, with all its events. So an event never refers to a text that
-// is gone, and adding an event allocates nothing once all chunks exist.
+// owners, addresses). The key and the owner of an event are kept as a pair. A pair that was written to the
+// chunk a short time ago is not written again. When all chunks are full, the oldest chunk is emptied, with
+// all its events. So an event never refers to a text that is gone, and adding an event allocates nothing once
+// all chunks exist.
 //
 // To add a kind of event, add a Kind and its name in kinds.go. To add a reason, add a Reason and its name.
 package lockhistory

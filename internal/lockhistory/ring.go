@@ -196,7 +196,8 @@ const (
 	noKey = ^uint32(0)
 )
 
-// pair returns the offset of two texts, one behind the other, and writes them if the table does not have them.
+// pair returns the offset of two texts, one behind the other, and writes them if the table does not have
+// them.
 func (c *chunk) pair(first, second []byte, hash uint64) uint32 {
 	place := &c.table[hash&uint64(len(c.table)-1)]
 	if *place != 0 {
