@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -233,11 +234,13 @@ func (b both) Enabled(ctx context.Context, level slog.Level) bool {
 
 // Handle implements slog.Handler.
 func (b both) Handle(ctx context.Context, r slog.Record) error {
-	err := b.first.Handle(ctx, r.Clone())
-	if second := b.second.Handle(ctx, r); err == nil {
-		err = second
+	var errs [2]error
+	for i, h := range []slog.Handler{b.first, b.second} {
+		if h.Enabled(ctx, r.Level) {
+			errs[i] = h.Handle(ctx, r.Clone())
+		}
 	}
-	return err
+	return errors.Join(errs[:]...)
 }
 
 // WithAttrs implements slog.Handler.

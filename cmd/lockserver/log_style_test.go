@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/config"
+	"lockserver/internal/testkit"
 )
 
 // TestLogStyles: the same event in each format, one line each.
@@ -92,12 +94,16 @@ func TestRotated(t *testing.T) {
 	require.Equal(t, "line number 8\nmore\n", string(text))
 }
 
-// TestHistoryOfAProgram: the commands about the past, the audit log and the log as JSON, with a server process.
+// TestHistoryOfAProgram: the commands about the past and the audit log, with a server process.
 func TestHistoryOfAProgram(t *testing.T) {
 	dir := t.TempDir()
-	_, addr := startReady(t, dir, "--save", "", "--audit-log", "audit.log", "--log-format", "json", "--logfile", "server.log", "--requirepass", "sesame")
-	require.Len(t, ask(t, addr, "AUTH wrong", "AUTH sesame", "LOCK order:1 alice PX 60000", "CONFIG SET requirepass sesame2", "ACL SETUSER u on >hidden ~*",
-		"LOCK.FORCE order:1", "LOCK order:1 bob PX 60000"), 7)
+	_, addr := startReady(t, dir, "--save", "", "--audit-log", "audit.log", "--requirepass", "sesame")
+	ops := testkit.Dial(t, func() (net.Conn, error) { return net.Dial("tcp", addr) })
+	defer ops.Close()
+	for _, line := range []string{"AUTH wrong", "AUTH sesame", "LOCK order:1 alice PX 60000", "CONFIG SET requirepass sesame2", "ACL SETUSER u on >hidden ~*",
+		"LOCK.FORCE order:1", "LOCK order:1 bob PX 60000"} {
+		require.Equal(t, line == "AUTH wrong", ops.Do(strings.Fields(line)...).IsError(), line)
+	}
 	code, out, _ := inspected(t, "history", "--addr", addr, "--password", "sesame2", "--lock", "order:1", "--json")
 	require.Zero(t, code)
 	recorded := filepath.Join(dir, "locks.jsonl")
@@ -129,13 +135,25 @@ func TestHistoryOfAProgram(t *testing.T) {
 	}
 	require.Equal(t, []string{"failed-login default", "command default CONFIG SET requirepass (redacted)", "command default ACL SETUSER u (redacted)",
 		"command default LOCK.FORCE order:1"}, events)
-	for line := range strings.Lines(readText(t, filepath.Join(dir, "server.log"))) {
+	for _, secret := range []string{"sesame", "hidden", "wrong"} {
+		require.NotContains(t, audit, secret)
+	}
+}
+
+// TestLogAsJSON: each line of a server process is an object.
+func TestLogAsJSON(t *testing.T) {
+	dir := t.TempDir()
+	c := start(t, dir, "--port", "0", "--save", "", "--log-format", "json", "--logfile", "server.log")
+	log := filepath.Join(dir, "server.log")
+	c.eventually(t, func() bool {
+		text, _ := os.ReadFile(log)
+		return strings.Contains(string(text), "Ready to accept connections")
+	}, "the server is ready")
+	for line := range strings.Lines(readText(t, log)) {
 		var e map[string]any
 		require.NoError(t, json.Unmarshal([]byte(line), &e), line)
 		require.Contains(t, []any{"starting", "primary"}, e["role"])
-	}
-	for _, secret := range []string{"sesame", "hidden", "wrong"} {
-		require.NotContains(t, audit, secret)
+		require.NotEmpty(t, e["message"])
 	}
 }
 

@@ -140,3 +140,16 @@ func TestParseMoment(t *testing.T) {
 		require.Error(t, err, text)
 	}
 }
+
+// TestTopOfSemaphores: of a semaphore with waiters the list shows how many permits are taken.
+func TestTopOfSemaphores(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Do("SEM.ACQUIRE", "pool", "a", "LIMIT", "3", "PERMITS", "2", "PX", "60000")
+	c := client(t, w.srv)
+	c.Send("SEM.ACQUIRE", "pool", "b", "PERMITS", "2", "PX", "60000", "WAIT", "0")
+	require.Eventually(t, func() bool { return w.waiting(t) == 1 }, 30*time.Second, time.Millisecond)
+	var out bytes.Buffer
+	require.NoError(t, w.seen.TopOnce(t.Context(), &out, 100*time.Millisecond))
+	require.Regexp(t, `pool .* 2/3 +1 `, out.String())
+}
