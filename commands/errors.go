@@ -278,11 +278,6 @@ func ErrArity(name string) Error {
 	return Error("ERR wrong number of arguments for '" + name + "' command")
 }
 
-// ErrExecAborted is the error of an EXEC that could itself not be run.
-func ErrExecAborted(reason error) Error {
-	return Error("EXECABORT Transaction discarded because of: " + strings.TrimPrefix(reason.Error(), "ERR "))
-}
-
 // ErrInvalidExpire says that the time given to a command makes no deadline.
 func ErrInvalidExpire(name string) Error {
 	return Error("ERR invalid expire time in '" + name + "' command")
@@ -378,11 +373,6 @@ func ErrNotOurDir(cause error) Error {
 // ErrNoSuchUser names an unknown user.
 func ErrNoSuchUser(user []byte) Error { return quoted("ERR No such user '", user, "'") }
 
-// ErrConfigUnknown names a directive that CONFIG SET does not know.
-func ErrConfigUnknown(name []byte) Error {
-	return quoted("ERR Unknown option or number of arguments for CONFIG SET - '", name, "'")
-}
-
 // ErrSubscribed says that a RESP2 client that is subscribed cannot send this command; name is the full name.
 func ErrSubscribed(name string) Error {
 	return Error("ERR Can't execute '" + name + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context")
@@ -463,7 +453,7 @@ func quoted(before string, word []byte, after string) Error {
 }
 
 // ErrExecAbortedBy answers an EXEC that is refused itself; the transaction is gone.
-func ErrExecAbortedBy(err error) error {
+func ErrExecAbortedBy(err error) Error {
 	return oneLine([]byte("EXECABORT Transaction discarded because of: " + strings.TrimPrefix(err.Error(), "ERR ")))
 }
 
@@ -487,3 +477,208 @@ func oneLine(b []byte) Error {
 	}
 	return Error(b)
 }
+
+// Error texts about users.
+const (
+	ErrUserName            Error = "ERR Usernames can't contain spaces or null characters"
+	ErrDefaultUser         Error = "ERR The 'default' user cannot be removed"
+	ErrNoACLFile           Error = "ERR This Redis instance is not configured to use an ACL file. You may want to specify users via the ACL SETUSER command and then issue a CONFIG REWRITE (assuming you have a Redis configuration file set) in order to store users in the Redis configuration."
+	ErrACLSave             Error = "ERR There was an error trying to save the ACLs. Please check the server logs for more information"
+	ErrNoKeyPermission     Error = "NOPERM No permissions to access a key"
+	ErrNoChannelPermission Error = "NOPERM No permissions to access a channel"
+	ErrNoDBPermission      Error = "NOPERM No permissions to access database"
+	ErrSortByDenied        Error = "ERR BY option of SORT denied due to insufficient ACL permissions."
+	ErrSortGetDenied       Error = "ERR GET option of SORT denied due to insufficient ACL permissions."
+)
+
+// ErrNoCommandPermission says that a user may not run a command.
+func ErrNoCommandPermission(user, command string) Error {
+	return quoted("NOPERM User ", []byte(user), " has no permissions to run the '"+command+"' command")
+}
+
+// ErrScriptDenied says why a script may not run a command; reason is the client's text.
+func ErrScriptDenied(reason string) Error {
+	return oneLine([]byte("ERR ACL failure in script: " + reason))
+}
+
+// ErrExecDenied says that a right was taken away between MULTI and EXEC.
+func ErrExecDenied(reason string) Error {
+	return Error("NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. " +
+		"This command is no longer allowed for the following reason: " + reason)
+}
+
+// ErrUserNotFound names the unknown user of ACL DRYRUN.
+func ErrUserNotFound(user []byte) Error { return quoted("ERR User '", user, "' not found") }
+
+// ErrCommandNotFound names the unknown command of ACL DRYRUN.
+func ErrCommandNotFound(name []byte) Error { return quoted("ERR Command '", name, "' not found") }
+
+// ErrUserRule says what is wrong with one rule of ACL SETUSER.
+func ErrUserRule(rule []byte, reason string) Error {
+	return quoted("ERR Error in ACL SETUSER modifier '", rule, "': "+reason)
+}
+
+// ErrUserParenthesis names the word with a parenthesis that is not closed.
+func ErrUserParenthesis(word []byte) Error {
+	return quoted("ERR Unmatched parenthesis in acl selector starting at '", word, "'.")
+}
+
+// ErrACLLoad is all that is wrong with an ACL file.
+func ErrACLLoad(reasons string) Error { return oneLine([]byte("ERR " + reasons)) }
+
+// What clients see of streams and consumer groups, byte for byte as Redis 7.4 says it.
+const (
+	ErrStreamID             Error = "ERR Invalid stream ID specified as stream command argument"
+	ErrStreamIDSmall        Error = "ERR The ID specified in XADD is equal or smaller than the target stream top item"
+	ErrStreamIDZero         Error = "ERR The ID specified in XADD must be greater than 0-0"
+	ErrStreamExhausted      Error = "ERR The stream has exhausted the last possible ID, unable to add more items"
+	ErrStreamEntry          Error = "ERR Elements are too large to be stored"
+	ErrStreamMaxLen         Error = "ERR The MAXLEN argument must be >= 0."
+	ErrStreamLimit          Error = "ERR The LIMIT argument must be >= 0."
+	ErrStreamLimitApprox    Error = "ERR syntax error, LIMIT cannot be used without the special ~ option"
+	ErrStreamLimitStrategy  Error = "ERR syntax error, LIMIT cannot be used without specifying a trimming strategy"
+	ErrStreamTrim           Error = "ERR syntax error, XTRIM must be called with a trimming strategy"
+	ErrStreamMaxLenAndMinID Error = "ERR syntax error, MAXLEN and MINID options at the same time are not compatible"
+	ErrStreamIDsCount       Error = "ERR Number of IDs must be a positive integer"
+	ErrStreamIDsMatch       Error = "ERR The `numids` parameter must match the number of arguments"
+	ErrStreamIDsMissing     Error = "ERR IDS option is required"
+	ErrStreamStart          Error = "ERR invalid start ID for the interval"
+	ErrStreamEnd            Error = "ERR invalid end ID for the interval"
+	ErrXReadNewID           Error = "ERR The > ID can be specified only when calling XREADGROUP using the GROUP <group> <consumer> option."
+	ErrXReadGroup           Error = "ERR The GROUP option is only supported by XREADGROUP. You called XREAD instead."
+	ErrXReadNoAck           Error = "ERR The NOACK option is only supported by XREADGROUP. You called XREAD instead."
+	ErrXReadClaim           Error = "ERR The CLAIM option is only supported by XREADGROUP. You called XREAD instead."
+	ErrXReadGroupMissing    Error = "ERR Missing GROUP option for XREADGROUP"
+	ErrXReadNothing         Error = "ERR the stream last element ID is 0-0"
+	ErrXReadGroupNewest     Error = "ERR The + ID is meaningless in the context of XREADGROUP: you want to read the history of this consumer by specifying a proper ID, or use the > ID to get new messages. The + ID would just return an empty result set."
+	ErrXReadGroupLast       Error = "ERR The $ ID is meaningless in the context of XREADGROUP: you want to read the history of this consumer by specifying a proper ID, or use the > ID to get new messages. The $ ID would just return an empty result set."
+	ErrXGroupNoKey          Error = "ERR The XGROUP subcommand requires the key to exist. Note that for CREATE you may want to use the MKSTREAM option to create an empty stream automatically."
+	ErrBusyGroup            Error = "BUSYGROUP Consumer Group name already exists"
+	ErrEntriesRead          Error = "ERR value for ENTRIESREAD must be positive or -1"
+	ErrClaimCount           Error = "ERR COUNT must be > 0"
+	ErrXSetIDSmall          Error = "ERR The ID specified in XSETID is smaller than the target stream top item"
+	ErrXSetIDEntries        Error = "ERR entries_added must be positive"
+	ErrXSetIDLength         Error = "ERR The entries_added specified in XSETID is smaller than the target stream length"
+	ErrXSetIDDeleted        Error = "ERR The ID specified in XSETID is smaller than the provided max_deleted_entry_id"
+	ErrXSetIDBelowDeleted   Error = "ERR The ID specified in XSETID is smaller than current max_deleted_entry_id"
+)
+
+// Of producers, which 7.4 does not have.
+const (
+	ErrProduceTwice        Error = "ERR IDMP/IDMPAUTO specified multiple times"
+	ErrProduceID           Error = "ERR IDMP/IDMPAUTO can be used only with auto-generated IDs"
+	ErrProduceProducer     Error = "ERR IDMP requires a non-empty producer ID"
+	ErrProduceName         Error = "ERR IDMP requires a non-empty idempotent ID"
+	ErrProduceAutoProducer Error = "ERR IDMPAUTO requires a non-empty producer ID"
+	ErrCfgNothing          Error = "ERR At least one parameter must be specified"
+	ErrCfgDuration         Error = "ERR IDMP-DURATION must be between 1 and 86400 seconds"
+	ErrCfgDurationTwice    Error = "ERR IDMP-DURATION specified multiple times"
+	ErrCfgMaxSize          Error = "ERR IDMP-MAXSIZE must be between 1 and 10000 entries"
+	ErrCfgMaxSizeTwice     Error = "ERR IDMP-MAXSIZE specified multiple times"
+	ErrRecordEntry         Error = "ERR No entry of the stream has this ID"
+	ErrRecordOther         Error = "ERR The producer's message is another entry of the stream"
+)
+
+// ErrStreamsUnbalanced says that XREAD, or XREADGROUP if grouped, has not as many IDs as keys.
+func ErrStreamsUnbalanced(grouped bool) Error {
+	name, id := "xread", "$"
+	if grouped {
+		name, id = "xreadgroup", ">"
+	}
+	return Error("ERR Unbalanced '" + name + "' list of streams: for each stream key an ID or '" + id + "' must be specified.")
+}
+
+// The errors of sales made with SECKILL.CREATE, and of NEXTID.
+const (
+	ErrSaleQuantity   Error = "ERR seckill QTY must be a positive integer"
+	ErrSaleTime       Error = "ERR seckill START and END must be unix times in milliseconds"
+	ErrSaleWindow     Error = "ERR seckill START must be before END"
+	ErrSaleLimitValue Error = "ERR seckill LIMIT must be a positive integer"
+	ErrSaleHold       Error = "ERR seckill HOLD must be a positive number of milliseconds"
+
+	ErrSaleRate  Error = "ERR seckill RATE needs a count and a period in milliseconds, both positive integers"
+	ErrSaleBurst Error = "ERR seckill BURST must be a positive integer"
+
+	ErrIDCounter Error = "ERR the counter of ids is not an integer or out of range"
+	ErrIDsGone   Error = "ERR no more ids of this name are left for today"
+	ErrIDClock   Error = "ERR the clock shows a time that an id cannot hold: only 2022 to 2090"
+)
+
+// ErrSaleLimit says that an order is for more pieces than a user may have.
+func ErrSaleLimit(limit int64) Error {
+	return Error("ERR seckill QTY is above the limit of " + strconv.FormatInt(limit, 10) + " per user")
+}
+
+// ErrSaleOrder names an order that is another user's.
+func ErrSaleOrder(order []byte) Error {
+	return quoted("ERR seckill order '", order, "' belongs to another user")
+}
+
+// ErrSaleExists names a sale that SECKILL.CREATE would overwrite.
+func ErrSaleExists(voucher []byte) Error {
+	return quoted("ERR seckill '", voucher, "' exists already, REPLACE begins it anew")
+}
+
+// ErrSaleBare names a sale that knows no orders.
+func ErrSaleBare(voucher []byte) Error {
+	return quoted("ERR seckill '", voucher, "' keeps no orders, it was not made with SECKILL.CREATE")
+}
+
+// ErrSaleField names a setting that is no number any more; nothing of ours writes such a thing.
+func ErrSaleField(field []byte) Error {
+	return quoted("ERR seckill sale has an invalid field '", field, "'")
+}
+
+// ErrSaleRecord names an order with an invalid record. The server never writes one.
+func ErrSaleRecord(order []byte) Error {
+	return quoted("ERR seckill order '", order, "' has an invalid record")
+}
+
+// The errors of Bloom filters. Some of RedisBloom's texts have no
+// code.
+const (
+	ErrBloomNotFound        Error = "ERR not found"
+	ErrBloomExists          Error = "ERR item exists"
+	ErrBloomFull            Error = "ERR non scaling filter is full"
+	ErrBloomCreate          Error = "ERR could not create filter"
+	ErrBloomInsert          Error = "ERR problem inserting into filter"
+	ErrBloomRate            Error = "ERR bad error rate"
+	ErrBloomRateRange       Error = "ERR (0 < error rate range < 1) "
+	ErrBloomCapacity        Error = "ERR bad capacity"
+	ErrBloomCapacityRange   Error = "ERR (capacity should be larger than 0)"
+	ErrBloomNoExpansion     Error = "ERR no expansion"
+	ErrBloomExpansion       Error = "ERR bad expansion"
+	ErrBloomNonScaling      Error = "Nonscaling filters cannot expand"
+	ErrBloomInsertRate      Error = "Bad error rate"
+	ErrBloomInsertExpansion Error = "Bad expansion"
+	ErrBloomInsertCapacity  Error = "Bad capacity"
+	ErrBloomInsertWord      Error = "Unknown argument received"
+	ErrBloomInsertRange     Error = "Bad argument received"
+	ErrBloomInfo            Error = "Invalid information value"
+	ErrBloomPlace           Error = "Second argument must be numeric"
+	ErrBloomLoadPlace       Error = "ERR Second argument must be numeric"
+	ErrBloomData            Error = "ERR received bad data"
+	ErrBloomOffset          Error = "ERR invalid offset - no link found"
+	ErrBloomChunk           Error = "ERR invalid chunk - Too big for current filter"
+)
+
+// The errors of delayed entries.
+const (
+	ErrDelayTime   Error = "ERR the time of a delayed entry is not an integer or out of range"
+	ErrDelayID     Error = "ERR the id of a delayed entry must not be empty"
+	ErrDelayPlaces Error = "ERR no more entries can be due at this time"
+)
+
+// The errors of limiters.
+const (
+	ErrLimitRate      Error = "ERR burst, count and period must be positive integers"
+	ErrLimitLong      Error = "ERR the burst would take more than a hundred years to come back"
+	ErrLimitCost      Error = "ERR COST must be an integer that is 0 or more"
+	ErrLimitCostBurst Error = "ERR COST is above the burst, it could never be taken"
+	ErrLimitState     Error = "ERR the key does not hold the state of a limiter"
+	ErrLimitClock     Error = "ERR the clock shows a time that a limiter cannot hold: only 1970 to 2162"
+
+	// As redis-cell says it, but for its first words.
+	ErrThrottleZero     Error = "ERR Zero rates are not supported"
+	ErrThrottleNegative Error = "ERR max_burst, count, period and quantity must not be negative"
+)

@@ -2,7 +2,6 @@ package commands
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -206,33 +205,7 @@ var listWaitScenes = []struct{ name, script string }{
 }
 
 func TestListWaits(t *testing.T) {
-	for _, scene := range listWaitScenes {
-		t.Run(scene.name, func(t *testing.T) {
-			f := newFixture(t, ListRows, StreamRows, StringRows, SetRows, KeyRows, KeyspaceRows, scriptRow, pingRow)
-			playWaitScene(t, scene.script, func(id int) waitClient { return f.client(int64(id)) })
-		})
-	}
-	if !withOracle {
-		return
-	}
-	t.Run("on redis", func(t *testing.T) {
-		redis := startOracle(t)
-		for _, scene := range listWaitScenes {
-			t.Log(scene.name)
-			redis.do("FLUSHALL")
-			clients := map[int]*waitingOracle{}
-			playWaitScene(t, scene.script, func(id int) waitClient {
-				if clients[id] == nil {
-					clients[id] = redis.another()
-				}
-				return clients[id]
-			})
-			for _, cl := range clients {
-				require.NoError(t, cl.conn.Close())
-			}
-			require.Eventually(t, func() bool { return redis.blocked() == 0 }, 30*time.Second, time.Millisecond)
-		}
-	})
+	playWaitScenes(t, listWaitScenes, ListRows, StreamRows, StringRows, SetRows, KeyRows, KeyspaceRows, scriptRow, pingRow)
 }
 
 // A wait ends at its time, and at once where nothing may wait. The replies are those of

@@ -204,10 +204,12 @@ func scriptRow() []Row {
 		}}}
 }
 
-func TestStreamWaits(t *testing.T) {
-	for _, scene := range waitScenes {
+// playWaitScenes plays scenes on a fixture with these rows and, if there is one, on a Redis.
+func playWaitScenes(t *testing.T, scenes []struct{ name, script string }, rows ...func() []Row) {
+	t.Helper()
+	for _, scene := range scenes {
 		t.Run(scene.name, func(t *testing.T) {
-			f := newFixture(t, StreamRows, StringRows, KeyRows, KeyspaceRows, scriptRow, pingRow)
+			f := newFixture(t, rows...)
 			playWaitScene(t, scene.script, func(id int) waitClient { return f.client(int64(id)) })
 		})
 	}
@@ -216,7 +218,7 @@ func TestStreamWaits(t *testing.T) {
 	}
 	t.Run("on redis", func(t *testing.T) {
 		redis := startOracle(t)
-		for _, scene := range waitScenes {
+		for _, scene := range scenes {
 			t.Log(scene.name)
 			redis.do("FLUSHALL")
 			clients := map[int]*waitingOracle{}
@@ -232,6 +234,10 @@ func TestStreamWaits(t *testing.T) {
 			require.Eventually(t, func() bool { return redis.blocked() == 0 }, 30*time.Second, time.Millisecond)
 		}
 	})
+}
+
+func TestStreamWaits(t *testing.T) {
+	playWaitScenes(t, waitScenes, StreamRows, StringRows, KeyRows, KeyspaceRows, scriptRow, pingRow)
 }
 
 func pingRow() []Row {

@@ -36,7 +36,7 @@ func TestResolveAgainstRedis(t *testing.T) {
 			continue // might run, which is not the question here
 		}
 		if args[0] == "exec" || args[0] == "EXEC" {
-			err = ErrExecAborted(err)
+			err = ErrExecAbortedBy(err)
 		}
 		refused++
 		require.Equal(t, err.Error(), redis.do(args...).Str, "%q", args)

@@ -2,7 +2,6 @@ package commands
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -143,33 +142,7 @@ var zsetWaitScenes = []struct{ name, script string }{
 }
 
 func TestZSetWaits(t *testing.T) {
-	for _, scene := range zsetWaitScenes {
-		t.Run(scene.name, func(t *testing.T) {
-			f := newFixture(t, ZSetRows, StreamRows, StringRows, SetRows, KeyRows, KeyspaceRows, scriptRow, pingRow)
-			playWaitScene(t, scene.script, func(id int) waitClient { return f.client(int64(id)) })
-		})
-	}
-	if !withOracle {
-		return
-	}
-	t.Run("on redis", func(t *testing.T) {
-		redis := startOracle(t)
-		for _, scene := range zsetWaitScenes {
-			t.Log(scene.name)
-			redis.do("FLUSHALL")
-			clients := map[int]*waitingOracle{}
-			playWaitScene(t, scene.script, func(id int) waitClient {
-				if clients[id] == nil {
-					clients[id] = redis.another()
-				}
-				return clients[id]
-			})
-			for _, cl := range clients {
-				require.NoError(t, cl.conn.Close())
-			}
-			require.Eventually(t, func() bool { return redis.blocked() == 0 }, 30*time.Second, time.Millisecond)
-		}
-	})
+	playWaitScenes(t, zsetWaitScenes, ZSetRows, StreamRows, StringRows, SetRows, KeyRows, KeyspaceRows, scriptRow, pingRow)
 }
 
 // Where Redis and we differ on purpose, D41: it leaves the client waiting.

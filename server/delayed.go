@@ -4,34 +4,9 @@ import (
 	"lockserver/commands"
 	"lockserver/internal/histogram"
 	"lockserver/server/info"
-	"lockserver/store"
 )
 
-// Delayed entries of streams (DELAY.ADD): the server adds them when they are due, in slices between which
-// clients are served. What is added, and what is taken out of the keys of the stream, is one unit.
-
-// fireDelayed adds delayed entries that are due to their streams, as a unit of its own, and reports whether
-// there may be more. When the next one is due, store.NextAlarmMS tells the ticker. While the log cannot be
-// written, nothing is added: it would be added again after a restart.
-func (ex *executor) fireDelayed() (more bool) {
-	if !ex.firesDelayed() || !ex.store.AlarmDue(store.DelayAlarm) || ex.failed != nil || ex.durable.Loading() {
-		return false
-	}
-	// To contain a panic it is the command that does the same for a client.
-	_ = ex.contain(ex.original.Lookup([]byte("xadd")), func() error {
-		c := &commands.Ctx{Table: ex.table, DB: ex.store.DB(0), Rand: ex.rand, Host: ex, Queues: ex.queues, Settings: &ex.settings}
-		more = commands.FireDelayed(c, ex.store, delayedBudget, ex.delayed.add(ex.store.NowUS()))
-		return nil
-	})
-	ex.endUnit()
-	return more && ex.failed == nil
-}
-
-// firesDelayed reports whether delayed entries are added to their streams when they are due.
-func (ex *executor) firesDelayed() bool { return ex.endsThings() && ex.durable.Broken() == nil }
-
-// delayedBudget is how many delayed entries one slice adds.
-const delayedBudget = 128
+// What is counted and shown of delayed entries (DELAY.ADD). fireDelayed adds them to their streams.
 
 // delayed counts the delayed entries that were added to their streams.
 type delayed struct {

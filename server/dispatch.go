@@ -326,6 +326,11 @@ func (ex *executor) logRequests(s *session, batch [][][]byte) {
 	}
 }
 
+// sampleRates records what is counted for the rates of INFO, before more is counted.
+func (ex *executor) sampleRates() {
+	ex.stats.Rates.Sample(ex.store.NowUS(), stats.Sums{Commands: ex.total, Traffic: ex.stats.Traffic})
+}
+
 // endBatch counts a batch, and looks whether the commands of it that were not timed took long.
 func (ex *executor) endBatch(s *session, batch [][][]byte) {
 	g := &ex.gauge

@@ -61,6 +61,7 @@ type executor struct {
 	chance       *rand.PCG        // of rand
 	hook         hook             // around each command; nil: there is none
 	faults       *testmode.Faults // nil: not in test mode
+	chaos        *testmode.Chaos  // nil: not in test mode
 	servers      testServers      // that test mode has started
 	begun        asNew            // what TEST.RESET goes back to
 	facade       *facade          // the group that the server looks like; nil: none

@@ -7,8 +7,9 @@ import (
 	"lockserver/store"
 )
 
-// What ends by itself: keys with a deadline in the past, orders of sales that were not confirmed, and keys
-// that go because memory is full. Each is worked off in slices.
+// What happens by itself: keys with a deadline in the past go, orders of sales that were not confirmed are
+// taken back, delayed entries are added to their streams, and keys go because memory is full. Each is worked
+// off in slices.
 
 // dueBudget is how many keys or timers one slice works off: well below a millisecond.
 const dueBudget = 256
@@ -45,6 +46,30 @@ func (ex *executor) endHolds() (more bool) {
 // holdsBudget is how many holds one slice ends: each takes back a whole order, so
 // there are fewer than of timers.
 const holdsBudget = 128
+
+// fireDelayed adds delayed entries (DELAY.ADD) that are due to their streams, as a unit of its own, and
+// reports whether there may be more. What is added, and what is taken out of the keys of the stream, is one
+// unit. When the next one is due, store.NextAlarmMS tells the ticker. While the log cannot be
+// written, nothing is added: it would be added again after a restart.
+func (ex *executor) fireDelayed() (more bool) {
+	if !ex.firesDelayed() || !ex.store.AlarmDue(store.DelayAlarm) || ex.failed != nil || ex.durable.Loading() {
+		return false
+	}
+	// To contain a panic it is the command that does the same for a client.
+	_ = ex.contain(ex.original.Lookup([]byte("xadd")), func() error {
+		c := &commands.Ctx{Table: ex.table, DB: ex.store.DB(0), Rand: ex.rand, Host: ex, Queues: ex.queues, Settings: &ex.settings}
+		more = commands.FireDelayed(c, ex.store, delayedBudget, ex.delayed.add(ex.store.NowUS()))
+		return nil
+	})
+	ex.endUnit()
+	return more && ex.failed == nil
+}
+
+// firesDelayed reports whether delayed entries are added to their streams when they are due.
+func (ex *executor) firesDelayed() bool { return ex.endsThings() && ex.durable.Broken() == nil }
+
+// delayedBudget is how many delayed entries one slice adds.
+const delayedBudget = 128
 
 // expireDue removes keys with a deadline in the past, and records how long that took.
 func (ex *executor) expireDue(budget int) (more bool) {

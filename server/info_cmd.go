@@ -229,11 +229,6 @@ func (ex *executor) infoEnds(t *info.Text) {
 	t.Line("pubsubshard_channels", ex.pubsub.Len(pubsub.Shard))
 }
 
-// sampleRates says what is counted, before more is.
-func (ex *executor) sampleRates() {
-	ex.stats.Rates.Sample(ex.store.NowUS(), stats.Sums{Commands: ex.total, Traffic: ex.stats.Traffic})
-}
-
 func infoCPU(t *info.Text) {
 	user, sys := rusage.CPU()
 	t.Line("used_cpu_sys", fmt.Sprintf("%.6f", sys))

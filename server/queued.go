@@ -86,9 +86,6 @@ func (s *session) queuedOf() *queuedWaits {
 	return s.queued
 }
 
-// ended reports whether the session has ended, or is about to.
-func (s *session) ended() bool { return s.dead || s.terminated }
-
 // keepsPlaces reports whether the session keeps the place of a wait.
 func (s *session) keepsPlaces() bool { return s.queued != nil && s.queued.count > 0 }
 

@@ -391,7 +391,7 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 	ex.chance = rand.NewPCG(o.Seed, o.Seed>>1|1)
 	ex.rand = rand.New(ex.chance)
 	if c.TestMode {
-		ex.faults = new(testmode.Faults)
+		ex.faults, ex.chaos = new(testmode.Faults), new(testmode.Chaos)
 		ex.hook = &faultHook{executor: ex, struck: make(map[*parkedCall]testmode.Fault)}
 	}
 	if o.Raft == nil && c.Raft.ID != "" {

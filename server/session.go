@@ -197,6 +197,9 @@ func isLocalAddr(addr string) bool {
 	return err == nil && ap.Addr().Unmap().IsLoopback()
 }
 
+// ended reports whether the session has ended, or is about to.
+func (s *session) ended() bool { return s.dead || s.terminated }
+
 // sessionOf is the session that runs the command.
 func sessionOf(c *commands.Ctx) *session { return c.Session.(*session) }
 

@@ -116,10 +116,10 @@ type faultHook struct {
 // run implements hook: the fault that strikes the command is done.
 func (h *faultHook) run(s *session, row *commands.Row, argv [][]byte) error {
 	ex := h.executor
-	if !ex.faults.Some() {
+	if !ex.faults.Some() && !ex.chaos.On() {
 		return ex.count(s, row, argv)
 	}
-	call := testmode.Call{Command: row.FullName(), Client: s.id, Keys: func() (keys [][]byte) {
+	call := testmode.Call{Command: row.FullName(), Group: row.Group, Client: s.id, Keys: func() (keys [][]byte) {
 		refs, _ := ex.table.KeyRefs(row, argv, nil)
 		for _, ref := range refs {
 			keys = append(keys, argv[ref.Pos])
@@ -130,6 +130,10 @@ func (h *faultHook) run(s *session, row *commands.Row, argv [][]byte) error {
 		return ex.count(s, row, argv)
 	}
 	f, ok := ex.faults.Strike(&call)
+	if !ok {
+		f, ok = h.chaosStrikes(s, &call)
+		ex.prepare(&ex.ctx, s, row, argv) // it may have answered waiters
+	}
 	switch {
 	case !ok:
 		return ex.count(s, row, argv)
@@ -189,6 +193,9 @@ func (h *faultHook) answered(w *parkedCall, mark int) {
 
 // Faults are what goes wrong on purpose on the server's connections; nil unless it is in test mode.
 func (srv *Server) Faults() *testmode.Faults { return srv.executor.faults }
+
+// Chaos is what TEST.CHAOS strikes commands with; nil unless the server is in test mode.
+func (srv *Server) Chaos() *testmode.Chaos { return srv.executor.chaos }
 
 // TestClock is the clock of a server in test mode; nil: it is in none.
 func (srv *Server) TestClock() *clock.Adjustable {

@@ -86,6 +86,7 @@ func (ex *executor) forgetAll() {
 	ex.endQueued(attach.Cancelled, true)
 	ex.unpause()
 	ex.faults.Forget()
+	ex.chaos.Forget()
 	ex.durable.Forget()
 	ex.durable.ForgetTokens()
 	ex.scripts.Forget()

@@ -131,24 +131,26 @@ func (srv *Server) listen() error {
 // of a group leads no more. Exceptions are the client that asks, and subscribers of a Sentinel, which would
 // be another process in a real group.
 func (h testHost) Failover(by int64) (addr string, err error) {
-	f := h.facade
-	if f == nil {
+	if h.facade == nil {
 		return "", testmode.ErrNoGroup
 	}
-	h.do(func() {
-		old := h.group.View().Leader
-		if err = f.lead((f.leader+1)%facadeMembers, h.store.NowMS()); err != nil {
-			return
-		}
-		addr = net.JoinHostPort(f.host, strconv.Itoa(f.ports[f.leader]))
-		h.groupChanges.tell()
-		for _, s := range h.sortedClients() {
-			if s.place.Self == old && s.id != by && (s.subs == nil || h.group.IsCluster()) {
-				h.terminate(s)
-			}
-		}
-	})
+	h.do(func() { addr, err = h.failOver(func(id int64) bool { return id == by }) })
 	return addr, err
+}
+
+// failOver is Failover within a unit. Clients that are spared keep their connections.
+func (ex *executor) failOver(spared func(id int64) bool) (addr string, err error) {
+	f, old := ex.facade, ex.group.View().Leader
+	if err := f.lead((f.leader+1)%facadeMembers, ex.store.NowMS()); err != nil {
+		return "", err
+	}
+	ex.groupChanges.tell()
+	for _, s := range ex.sortedClients() {
+		if s.place.Self == old && !spared(s.id) && (s.subs == nil || ex.group.IsCluster()) {
+			ex.terminate(s)
+		}
+	}
+	return net.JoinHostPort(f.host, strconv.Itoa(f.ports[f.leader])), nil
 }
 
 // leadAsNew makes the first member the leader again.

@@ -93,6 +93,16 @@ func (db *DB) Holds(key []byte) bool {
 	return db.live(db.space.refAt(slot))
 }
 
+// ExpireNow removes key as at its deadline, whatever that is, and reports whether it was there.
+func (db *DB) ExpireNow(key []byte) bool {
+	slot := db.find(key)
+	if slot < 0 {
+		return false
+	}
+	db.expireSlot(slot)
+	return true
+}
+
 // expireSlot removes the key of a slot that is due.
 func (db *DB) expireSlot(slot int) {
 	name, _ := db.space.keys.At(slot)

@@ -184,20 +184,6 @@ func ShareToken(value []byte) (token int64, rest []byte, ok bool) {
 	return token, rest, ok && token > 0
 }
 
-// TokenOf returns the highest fencing token that a lock's hash holds; 0: none.
-func TokenOf(h *hash.Hash) (highest int64) {
-	if token, isInt, _ := h.GetInt([]byte(TokenField)); isInt {
-		return token
-	}
-	h.Each(func(_, value []byte) bool {
-		if token, _, ok := ShareToken(value); ok {
-			highest = max(highest, token)
-		}
-		return true
-	})
-	return highest
-}
-
 // EachToken visits every live key that is a hash with a token, or with shared holders, until visit
 // returns false. It takes as long as there are such keys, whatever else the database holds.
 func (db *DB) EachToken(visit func(key string, r Ref) bool) {

@@ -19,7 +19,7 @@ func directives(r config.Reference) string {
 		}
 		b.WriteString("\n")
 	}
-	b.WriteString("### Accepted, without effect\n\nThey tune something inside Redis: they are checked, shown and written as there, and change no other reply and no file:\n")
+	b.WriteString("### Accepted, without effect\n\nThese tune something inside Redis. They are checked, shown and written as there, and change no other reply and no file. They are:\n")
 	for line := range slices.Chunk(r.Accepted, 4) {
 		b.WriteString("`" + strings.Join(line, "`, `") + "`,\n")
 	}

@@ -84,7 +84,7 @@ func directivesManual(ref config.Reference) string {
 		}
 	}
 	r.macro("SH", "ACCEPTED WITHOUT EFFECT")
-	r.text("They tune something inside Redis: they are checked, shown and written as there, and change no other reply and no file.")
+	r.text("These tune something inside Redis. They are checked, shown and written as there, and change no other reply and no file.")
 	r.paragraph("`" + strings.Join(ref.Accepted, "`, `") + "`.")
 	r.macro("SH", "REFUSED")
 	r.text("What asks for something that is not there keeps the server from starting, unless its value says no.")

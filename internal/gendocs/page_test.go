@@ -35,7 +35,7 @@ func TestDirectives(t *testing.T) {
 	}}}, Accepted: []string{"a", "b", "c", "d", "e"}, Refused: []config.Refusal{{Names: []string{"x", "y"}, Reason: "not there"}}})
 	require.Equal(t, "### Locks\n\n| directive | default | what it does |\n|---|---|---|\n"+
 		"| `lease` *, also `term` | 3 (not in Redis) | seconds |\n| `dir` (*) | . | where |\n| `port` | 1 | which |\n\n"+
-		"### Accepted, without effect\n\nThey tune something inside Redis: they are checked, shown and written as there, and change no other reply and no file:\n"+
+		"### Accepted, without effect\n\nThese tune something inside Redis. They are checked, shown and written as there, and change no other reply and no file. They are:\n"+
 		"`a`, `b`, `c`, `d`,\n`e`.\n\n### Refused, unless the value says no\n\n| directive | reason |\n|---|---|\n| `x`, `y` | not there |\n", text)
 }
 

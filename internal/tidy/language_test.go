@@ -39,7 +39,7 @@ var faults = map[string]language{
 	"persistence":    {0, 0, 0},
 	"server":         {0, 0, 0},
 	"store":          {0, 0, 0},
-	"tests":          {0, 0, 54},
+	"tests":          {0, 0, 24},
 }
 
 // count adds the faults of one file.

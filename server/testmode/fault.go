@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"lockserver/commands"
 	"lockserver/internal/ascii"
 	"lockserver/internal/glob"
 )
@@ -19,10 +20,18 @@ const (
 	DropBefore             // it is not run, and the connection is closed
 	DropAfter              // it is run, and the connection is closed before its reply
 	Close                  // it is run and answered, and the connection is closed
+	// The rest are for Chaos alone.
+	Expire   // a lock's lease ends just before it is run
+	Failover // the next member leads, and the connection to the old leader is lost before it is run
+	Restart  // every connection is lost before it is run, and the scripts
 )
 
-// kinds are the words of TEST.FAULT ADD.
-var kinds = [...]string{Error: "ERROR", Delay: "DELAY", DropBefore: "DROPBEFORE", DropAfter: "DROPAFTER", Close: "CLOSE"}
+// single is the last kind that TEST.FAULT ADD knows.
+const single = Close
+
+// kinds are the words of TEST.FAULT ADD and of TEST.CHAOS.
+var kinds = [...]string{Error: "ERROR", Delay: "DELAY", DropBefore: "DROPBEFORE", DropAfter: "DROPAFTER", Close: "CLOSE",
+	Expire: "EXPIRE", Failover: "FAILOVER", Restart: "RESTART"}
 
 // Fault is one that is to strike. Its zero value answers every command with an empty error.
 type Fault struct {
@@ -42,6 +51,7 @@ type Fault struct {
 // Call is a command that is about to run.
 type Call struct {
 	Command string // its full name
+	Group   commands.Group
 	Client  int64
 	Keys    func() [][]byte
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/commands"
 	"lockserver/internal/config"
 )
 
@@ -37,9 +38,9 @@ func TestWhichStrikes(t *testing.T) {
 		call Call
 		want string
 	}{
-		{Call{"set", 7, keys("a")}, ""}, {Call{"get", 1, keys("b")}, ""}, {Call{"get", 7, keys("b")}, "DROPAFTER"},
-		{Call{"get", 7, keys("b", "ab")}, "DROPAFTER"}, // the first lets it go
-		{Call{"get", 7, keys("a")}, "CLOSE"}, {Call{"get", 1, keys("b", "ab")}, "CLOSE"}, {Call{"get", 1, keys("a")}, ""}, {Call{"get", 7, keys("a")}, "DROPAFTER"},
+		{Call{"set", commands.String, 7, keys("a")}, ""}, {Call{"get", commands.String, 1, keys("b")}, ""}, {Call{"get", commands.String, 7, keys("b")}, "DROPAFTER"},
+		{Call{"get", commands.String, 7, keys("b", "ab")}, "DROPAFTER"}, // the first lets it go
+		{Call{"get", commands.String, 7, keys("a")}, "CLOSE"}, {Call{"get", commands.String, 1, keys("b", "ab")}, "CLOSE"}, {Call{"get", commands.String, 1, keys("a")}, ""}, {Call{"get", commands.String, 7, keys("a")}, "DROPAFTER"},
 	} {
 		require.Equal(t, step.want, struck(step.call), i)
 	}

@@ -14,6 +14,10 @@ type Controls interface {
 	Clock() *clock.Adjustable
 	// Faults are the server's.
 	Faults() *Faults
+	// Chaos is the server's.
+	Chaos() *Chaos
+	// IsGroup reports whether the server looks like a group, in which another member may lead.
+	IsGroup() bool
 	// Seed makes what is random repeat.
 	Seed(n uint64)
 	// Meanwhile runs work while the executor serves others, and then replies.
@@ -58,6 +62,7 @@ func Rows(of func(c *commands.Ctx) Controls) []commands.Row {
 				row("del", "Takes a fault away.", delFault, commands.Int("id")),
 				row("clear", "Takes all faults away.", clearFaults),
 			}},
+		chaosRow(row),
 		{Name: "test.server", Group: commands.Server, Since: "0.1.0", Summary: "Further servers in the same process.", Complexity: "Depends on the subcommand.",
 			Sub: []commands.Row{
 				row("new", "Starts a further server in test mode, and tells where it is.", newServer,
@@ -144,7 +149,7 @@ func seed(h Controls, c *commands.Ctx) error {
 func readFault(c *commands.Ctx) (f Fault, err error) {
 	a := c.Args()
 	kind := -1
-	for i, word := range kinds {
+	for i, word := range kinds[:single+1] {
 		if a.IsNext(word) {
 			kind = i
 			break

@@ -10,7 +10,7 @@
 //   - cases_*_test.go hold command lines written by hand, a file a family, and raw_*_test.go bytes that are
 //     no good commands; both are played on both servers.
 //   - blocking_test.go plays scripts for several connections, and conversation_test.go random steps of some
-//     that subscribe, track, monitor, wait and are in transactions: all that each of them receives is
+//     that subscribe, track, monitor, wait and are in transactions. All that each of them receives is
 //     compared, but for what conversation_mask_test.go masks.
 //
 // Nothing here says what a reply should be: Redis does. Where lockserver differs on purpose, the line carries

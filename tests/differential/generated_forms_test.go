@@ -81,9 +81,9 @@ func (p *pair) finalForm(s step) (wrong string) {
 	return wrong
 }
 
-// madeItsOwnWay reports whether a step may have made a value of another form than Redis (D142): the union, or
-// the difference, of integers and texts, which follows from the order in Redis' table, and so from chance; or
-// a list out of a payload with other nodes than the limits would make.
+// madeItsOwnWay reports whether a step may have made a value of another form than Redis (D142). One is the
+// union, or the difference, of integers and texts, which follows from the order in Redis' table, and so from
+// chance. The other is a list out of a payload with other nodes than the limits would make.
 func (p *pair) madeItsOwnWay(s step) bool {
 	p.t.Helper()
 	switch s.name {

@@ -87,7 +87,7 @@ func (s *sequence) play(steps []step) *failure {
 }
 
 // countAgain plays all steps again after a difference in the number of changes. A key that was born overdue
-// (SET with EXAT) is a change more where it is overwritten before the server has found it dead, and how often
+// (SET with EXAT) is a change more where it is overwritten before the server has found it dead. How often
 // Redis looks depends on how many it found of late. What does not come again was that.
 func (s *sequence) countAgain(first *failure) *failure {
 	s.t.Helper()

@@ -4,7 +4,7 @@
 // same data, too (build tag oracle).
 //
 // workload_test.go is what the clients do, effects_test.go the comparison, form_test.go the closed list of
-// effects that store/effects.go states, shrink_test.go finds the few commands of thousands that a failure
-// takes, and buffers_test.go checks that nothing that is kept points into a connection's read buffer. A new
+// effects that store/effects.go states. shrink_test.go finds the few commands of thousands that a failure
+// takes. buffers_test.go checks that nothing that is kept points into a connection's read buffer. A new
 // command that writes needs a line in the workload.
 package effects

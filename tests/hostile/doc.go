@@ -1,12 +1,12 @@
-// Package hostile throws at a server what no client would send. A scenario (scenario_test.go) is pipelines of
-// every row of the command table (tests/grammar), from several connections that break at random, over
-// event loops or goroutines, with keyspace events, short timeouts, small output limits, little memory and the
-// append-only file. It is played (play_test.go) against a process
+// Package hostile throws at a server what no client would send. A scenario (scenario_test.go) is pipelines
+// of every row of the command table (tests/grammar), from several connections that break at random, over
+// event loops or goroutines. There are keyspace events, short timeouts, small output limits, little memory
+// and the append-only file. It is played (play_test.go) against a process
 // of its own (child_test.go), which is killed with kill -9 at the end and started again.
 //
-// It is a finding if the process ends, a panic is in its log, it no longer answers, a connection gets no
-// answer or another one's, or the data after the restart is not what it was. What it cannot tell is whether
-// an answer is right: that is what tests/differential is for.
+// It is a finding if the process ends, a panic is in its log, or it no longer answers. So it is if a
+// connection gets no answer or another one's, or the data after the restart is not what it was. What it
+// cannot tell is whether an answer is right: that is what tests/differential is for.
 //
 // A finding is shrunk (shrink_test.go) to the few commands that matter, and printed as a script which -script
 // plays again. The same seed gives the same scenarios. How the connections' commands meet is up to the

@@ -118,7 +118,7 @@ func look(t *testing.T, c *testkit.Client, o *observation) {
 }
 
 // heard returns the messages that an ear has got, and what reached it before mark did, which is published
-// last; not what those hear who wait for an RReadWriteLock, which these scripts do not know.
+// last. Messages to waiters for an RReadWriteLock are left out, because these scripts do not know it.
 func heard(t *testing.T, c, ear *testkit.Client, mark string) (messages []string) {
 	t.Helper()
 	require.Positive(t, c.Do("PUBLISH", "marks", mark).Int)
@@ -147,10 +147,9 @@ type comparison struct {
 	token int64
 }
 
-// compare requires that native is what the scripts left, want, after st. Four things differ on
-// purpose: the lease after a hold was given back (see doubt); the token of a re-entry; a spin lock's
-// release, which Redisson does not announce; and a fair lock's, which it announces to the next in
-// line only, by a channel of its own.
+// compare requires that native is what the scripts left, want, after st. Four things differ on purpose: the
+// lease after a hold was given back (see doubt), and the token of a re-entry. Redisson does not announce a
+// spin lock's release. It announces a fair lock's to the next in the queue only, by a channel of its own.
 func (cmp *comparison) compare(t *testing.T, st step, want, native observation) {
 	t.Helper()
 	where := fmt.Sprintf("%s\nscripts: %s\nnative:  %s", st, want, native)

@@ -176,8 +176,9 @@ func (c *client) chooseAlone() *operation {
 	}
 	key, owner, lease, wait, w := c.random.IntN(maxKeys), c.owner, c.lease(), c.wait(), c.world
 	if c.random.IntN(12) == 0 {
-		// One connection then acts for two owners. If it kept a lock of one alive while it waits without
-		// limit for the other, there could be a cycle that no owner is part of, and that no server could see.
+		// One connection then acts for two owners. It might keep a lock of one alive while it waits without
+		// limit for the other. Then there could be a cycle that no owner is part of, and that no server could
+		// see.
 		owner, lease, wait = c.otherOwner(), max(lease, 1), max(wait, 1)
 	}
 	switch n := c.random.IntN(100); {

@@ -1,9 +1,9 @@
 // Package linearizability checks that a lock is a lock. Random clients use a few locks of one server over
-// real connections, in every way there is: with and without waiting, with leases and with the server's
-// watchdog, shared and alone, several locks at once, by force, with attached connections, and with
-// connections that are cut in the middle. All commands and replies with their times are a history; porcupine
-// then looks for one order of all of it that the sequential lock in model_test.go could have produced, in
-// which every operation takes effect between its call and its return.
+// real connections, in every way there is. They do so with and without waiting, with leases and with the
+// server's watchdog, shared and alone, several locks at once, and by force. Connections are attached, and
+// others are cut in the middle. All commands and replies with their times are a history. porcupine then
+// looks for one order of all of it that the sequential lock in model_test.go could have produced. In it every
+// operation takes effect between its call and its return.
 //
 // The model knows time. Server and test go by one clock, so a lease that was granted between two readings of
 // it ends between two known milliseconds. A lock that is seen free before, or held after, is found. The same

@@ -1,6 +1,7 @@
-// Package metrics asks whether what others use to look at a Redis finds the same here: redis_exporter, which
-// is compared at the oracle and at a lockserver, Prometheus, which scrapes /metrics by the configuration that
-// docs/METRICS.md shows, and the dashboard and the rules in docs/grafana. It also measures a scrape.
+// Package metrics asks whether what others use to look at a Redis finds the same here. redis_exporter is
+// compared at the oracle and at a lockserver. Prometheus scrapes /metrics by the configuration that
+// docs/METRICS.md shows. The dashboard and the rules in docs/grafana are tried, too. It also measures a
+// scrape.
 //
 // It owns the list of what only redis_exporter tells of itself, and of names with which promtool finds fault.
 // It must not import the server: everything runs as a process of its own. All tests have the build tag

@@ -35,6 +35,7 @@ var pages = []page{
 		"python": "tests/clients/python/test_readme.py",
 	}},
 	{path: "README.zh-CN.md", original: "README.md"},
+	{path: "docs/CHAOS.md", code: "chaos_example_test.go"},
 	{path: "docs/CLIENTS.md", code: "clients_example_test.go"},
 	{path: "docs/CONFIGURATION.md"},
 	{path: "docs/DELAY.md"},
@@ -89,6 +90,7 @@ var uses = map[string]string{
 	"sh start":      "TestCommandLines",
 	"sh other":      "TestReadinessLine",
 	"sh tls":        "TestSecurity", // with openssl and redis-cli
+	"text report":   "lockservertest prints such a report, and tests what it finds",
 	"text picture":  "a picture",
 	"text users":    "TestUsers",
 	"sh each":       "TestGroup",

@@ -2,8 +2,8 @@
 // show, in the order in which they show it. The list is pages, in blocks_test.go; a page with
 // blocks that is not in it fails a test.
 //
-// A fenced block of a page says behind its language which part it plays: "console alice" is what one
-// terminal with redis-cli shows, "sh server" starts the server, "go" stands word for word in one of this
+// A fenced block of a page says behind its language which part it plays. "console alice" is what one
+// terminal with redis-cli shows, and "sh server" starts the server. "go" stands word for word in one of this
 // package's test files, "java" and "python" in a test of tests/clients. The blocks of a translated page are
 // blocks of its original (page.original). The package owns the reading of those blocks and a formatter that
 // prints replies as redis-cli does, so that plain `go test` needs nothing installed. With the build tag

@@ -15,7 +15,7 @@ import (
 const sharers = 12
 
 // An owner that shared a lock when the server was killed shares it after the start, with the same token, the
-// same holds and a lease that ends at the same moment; who had gone does not.
+// same holds and a lease that ends at the same moment. An owner that had gone does not.
 func TestSharedHoldersOutliveKills(t *testing.T) {
 	seed := testkit.SeedOr(*seedFlag)
 	t.Logf("seed %d", seed)

@@ -30,10 +30,10 @@ func checkReserved(t *testing.T, dir string, highest int64) {
 	require.GreaterOrEqual(t, limit, highest)
 }
 
-// The clock is set back before every start. In half of the runs it is minutes to a year back; in the others,
-// half an hour, but it goes so fast that it overtakes the tokens at once and their reservation is moved on
-// every few milliseconds, so that the kill meets that, too. Sometimes there is a snapshot, with locks in it
-// that seem to be held for years, and sometimes it is gone.
+// The clock is set back before every start. In half of the runs it is minutes to a year back. In the others
+// it is half an hour back, but it goes so fast that it overtakes the tokens at once. Their reservation is
+// then moved on every few milliseconds, so that the kill meets that, too. Sometimes there is a snapshot, with
+// locks in it that seem to be held for years, and sometimes it is gone.
 func TestTokensRiseOverKillsAndClocksSetBack(t *testing.T) {
 	seed := testkit.SeedOr(*seedFlag)
 	t.Logf("seed %d", seed)

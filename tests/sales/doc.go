@@ -8,9 +8,9 @@
 // that moves by single milliseconds, and each of these moves is an operation of the history, too. A hold that
 // ends a millisecond early or late is found.
 //
-// Whenever no client is active, the keys themselves are read and must agree with each other (books_test.go):
-// stock and what is sold make up what was created and restocked; the buyers are the users of the orders;
-// every order is in the stream once, and every one that was taken back in the stream of those. What is read
+// Whenever no client is active, the keys themselves are read and must agree with each other (books_test.go).
+// Stock and what is sold make up what was created and restocked. The buyers are the users of the orders.
+// Every order is in the stream once, and every one that was taken back in the stream of those. What is read
 // must also be what the model says, and is what it goes on with.
 //
 // A history that is refused is shrunk before it is printed (shrink_test.go).

@@ -1,13 +1,14 @@
 // Package sessions checks that every command is answered once, on its own connection and in its order,
-// whatever happens to the connections meanwhile, and that the holder of a lock is the client that got it.
+// whatever happens to the connections meanwhile. It also checks that the holder of a lock is the client that
+// got it.
 //
-// Random clients of one server subscribe, wait for locks and lists, are sent more than they may be, kill and
-// unblock each other, skip replies, run transactions and scripts in several databases, release many locks at
-// once, and hang up. Each command says which reply it may get (command_test.go), mostly words that no other
-// command has, so a reply that is lost, doubled or astray is found by the next one. A book (book_test.go) has
-// what every client learned of locks and lists; when nothing moves any more, LOCK.INFO and the lists must say
-// the same: a connection that lives holds exactly what its replies said; one that the server has ended holds
-// nothing else; no client waits for a free lock.
+// Random clients of one server subscribe, wait for locks and lists, are sent more than they may be, and kill
+// and unblock each other. They skip replies, run transactions and scripts in several databases, release many
+// locks at once, and hang up. Each command says which reply it may get (command_test.go), mostly words that
+// no other command has, so a reply that is lost, doubled or astray is found by the next one. A book
+// (book_test.go) has what every client learned of locks and lists. When nothing moves any more, LOCK.INFO and
+// the lists must say the same. A connection that lives holds exactly what its replies said. One that the
+// server has ended holds nothing else, and no client waits for a free lock.
 //
 // A history is a list of steps, made from a seed. In most of them each step is over before the next one
 // begins, so they repeat and are shrunk to the few steps that matter before they are printed. In the others

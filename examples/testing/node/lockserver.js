@@ -59,5 +59,25 @@ export async function lockserver(t) {
       assert(fault[fault.indexOf('struck') + 1] > 0, `the fault never struck: ${words}`);
       return result;
     },
+    // Runs program(client) with the faults of one seed after the other, each on a server of its own. It rejects with the
+    // seed and with what struck as soon as the program does. The variable LOCKSERVER_CHAOS_SEED repeats one seed.
+    async chaos(program, { seeds = 100, rate = 0.05, kinds = 'dropbefore,dropafter,delay,expire,restart' } = {}) {
+      const only = process.env.LOCKSERVER_CHAOS_SEED;
+      for (let seed = Number(only || 1); seed <= Number(only || seeds); seed++) {
+        const chaotic = await parent.call('TEST.SERVER', 'NEW');
+        const [keeper, client] = [connect(chaotic), connect(chaotic)];
+        await keeper.call('TEST.CHAOS', 'SEED', seed, 'RATE', rate, 'KINDS', kinds);
+        try {
+          await program(client);
+        } catch (err) {
+          const struck = await keeper.call('TEST.CHAOS', 'LIST');
+          throw new Error(`${err.message}; again: LOCKSERVER_CHAOS_SEED=${seed}; struck: ${struck.join(' ')}`, { cause: err });
+        } finally {
+          keeper.disconnect();
+          client.disconnect();
+          await parent.call('TEST.SERVER', 'END', chaotic);
+        }
+      }
+    },
   };
 }

@@ -60,3 +60,17 @@ test('a fault that never strikes fails', async (t) => {
   await assert.rejects(server.fault('CLOSE MATCH GET', () => shop.ping()), /never struck/);
   await server.fault('ERROR BUSY MATCH SET', () => assert.rejects(shop.set('a', 1), /BUSY/));
 });
+
+// A shop with ten buyers. ioredis sends again what was not answered.
+const sells = (command, sold) => async (shop) => {
+  for (let buyer = 0; buyer < 10; buyer++) await shop.call(...command(buyer));
+  assert.equal(Number(await shop.call(...sold)), 10, 'ten were bought');
+};
+
+test('chaos finds a retry without an id', async (t) => {
+  const server = await lockserver(t);
+  const kinds = { kinds: 'dropbefore,dropafter' };
+  await assert.rejects(server.chaos(sells(() => ['INCR', 'sold'], ['GET', 'sold']), kinds),
+    /LOCKSERVER_CHAOS_SEED=\d+; struck: .*incr#\d+:dropafter/);
+  await server.chaos(sells((buyer) => ['SADD', 'orders', buyer], ['SCARD', 'orders']), kinds);
+});

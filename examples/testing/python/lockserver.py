@@ -47,6 +47,27 @@ class TestServer:
         self._control.execute_command("TEST.FAULT", "DEL", number)
         assert struck > 0, f"the fault never struck: {words}"
 
+    def chaos(self, program, seeds=100, rate=0.05, kinds=None):
+        """Runs program(server) with the faults of one seed after the other, each on a server of its own.
+
+        It fails with the seed and with what struck as soon as the program raises an error. The variable
+        LOCKSERVER_CHAOS_SEED repeats one seed.
+        """
+        only = os.environ.get("LOCKSERVER_CHAOS_SEED")
+        for seed in [int(only)] if only else range(1, seeds + 1):
+            addr = self._control.execute_command("TEST.SERVER", "NEW")
+            server = TestServer(addr)
+            try:
+                words = ["KINDS", kinds] if kinds else []
+                server._control.execute_command("TEST.CHAOS", "SEED", seed, "RATE", rate, *words)
+                program(server)
+            except Exception as err:
+                struck = server._control.execute_command("TEST.CHAOS", "LIST")
+                raise AssertionError(f"{err}; again: LOCKSERVER_CHAOS_SEED={seed}; struck: {' '.join(struck)}") from err
+            finally:
+                server.close()
+                self._control.execute_command("TEST.SERVER", "END", addr)
+
     def close(self):
         self._control.close()
 

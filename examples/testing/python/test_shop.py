@@ -66,3 +66,21 @@ def test_a_fault_that_never_strikes_fails(lockserver):
         lockserver.client().ping()
     with lockserver.fault("ERROR", "OOM it is full"), pytest.raises(redis.exceptions.OutOfMemoryError):
         lockserver.client().set("a", 1)
+
+
+def sells(command, sold):
+    """A shop with ten buyers that sends again what was not answered."""
+
+    def program(server):
+        shop = server.client(retry=Retry(NoBackoff(), 3))
+        for buyer in range(10):
+            shop.execute_command(*command, *([buyer] if command[0] == "SADD" else []))
+        assert int(shop.execute_command(*sold)) == 10, "ten were bought"
+
+    return program
+
+
+def test_chaos_finds_a_retry_without_an_id(lockserver):
+    with pytest.raises(AssertionError, match=r"LOCKSERVER_CHAOS_SEED=\d+; struck: .*incr#\d+:dropafter"):
+        lockserver.chaos(sells(["INCR", "sold"], ["GET", "sold"]), kinds="dropafter,dropbefore")
+    lockserver.chaos(sells(["SADD", "orders"], ["SCARD", "orders"]), kinds="dropafter,dropbefore")

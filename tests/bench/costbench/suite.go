@@ -1,6 +1,7 @@
-// Package costbench measures lockserver beside a real redis-server, both on this machine and in one run: CPU
-// per request, and how much of it is above the floor of a server that does nothing (package floor); resident
-// memory, load time, what BGSAVE does to latency, what an idle connection costs and what the admin port does.
+// Package costbench measures lockserver beside a real redis-server, both on this machine and in one run. It
+// measures CPU per request, and how much of it is above the floor of a server that does nothing (package
+// floor). It also measures resident memory, load time, what BGSAVE does to latency, what an idle connection
+// costs and what the admin port does.
 // A figure of one server alone says little about a machine; the ratios are the result.
 //
 // It owns how load is made, how a process is measured, and the targets that the figures are compared with. It

@@ -46,9 +46,9 @@ func holdLocks(ctx context.Context, s *benchkit.Server, n int) (int, error) {
 // cost is the CPU time of a server per request, in microseconds.
 type cost struct{ lock, unlock float64 }
 
-// churn is a walk over the n locks of a server that releases each and acquires it again a while later, in
-// batches of one kind, so that the CPU time of either is known. Locks that were acquired lately are not
-// released soon: a walk over many finds none of them in the processor's caches.
+// churn is a walk over the n locks of a server that releases each and acquires it again a while later. It
+// does so in batches of one kind, so that the CPU time of either is known. Locks that were acquired lately
+// are not released soon: a walk over many finds none of them in the processor's caches.
 type churn struct {
 	pair  requestPair
 	fleet *benchkit.Fleet

@@ -28,9 +28,9 @@ import (
 // crowdWord is the first argument of a process that serves a crowd.
 const crowdWord = "serve-crowd"
 
-// crowdSocket is the file, in the server's directory, that a crowd takes its orders by, a line each: "connect
-// N" opens so many clients in the process, "park" makes client i of them wait for lock i, "collect" collects
-// garbage and gives the system back what is free. The answer is "ok" or what went wrong.
+// crowdSocket is the file, in the server's directory, that a crowd takes its orders by, a line each.
+// "connect N" opens so many clients in the process. "park" makes client i of them wait for lock i. "collect"
+// collects garbage and gives the system back what is free. The answer is "ok" or what went wrong.
 const crowdSocket = "crowd.sock"
 
 // crowdProduct is this program as a server.

@@ -21,9 +21,9 @@ const (
 )
 
 // failover kills the leader again and again, and has two clients take a lock as soon as a member grants it.
-// The group's own time is seen by one that asks each member in turn. The other is go-redis' ClusterClient; by
-// itself it asks who leads once a minute, unless a member tells it, which one that is dead does not, and
-// tries five times to reach that one before it tries another.
+// The group's own time is seen by one that asks each member in turn. The other is go-redis' ClusterClient.
+// By itself it asks who leads once a minute, unless a member says so, which a dead one does not. It tries
+// five times to reach that one before it tries another.
 func (b *bench) failover(ctx context.Context) error {
 	b.Report.Text(fmt.Sprintf("## A leader that is killed\n\nFrom `kill -9` of the leader until the next `LOCK` is acknowledged, of a client that asks each member in turn, and of go-redis' "+
 		"ClusterClient (ClusterStateReloadInterval %v, DialerRetries 1, connected before). Both ask again 10 ms after an error. %d times; the one that was killed starts again in between.", reloadEvery, b.sizes.kills))

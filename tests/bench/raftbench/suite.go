@@ -1,8 +1,8 @@
-// Package raftbench measures a group of three lockservers, each a process, all on this machine: how many
-// locks a second it takes and gives back beside three etcd and three Hazelcast, and for how much
-// processor time; how long clients of a leader that is killed are without one; what a write costs the
-// leader beside a server alone that writes each one to its disk; and how soon a member is back that has
-// missed a million writes.
+// Package raftbench measures a group of three lockservers, each a process, all on this machine. It measures
+// how many locks a second it takes and gives back beside three etcd and three Hazelcast, and for how much
+// processor time. It measures how long clients of a leader that is killed are without one. A write to the
+// leader is compared with one to a server alone that writes each one to its disk. The last figure is how soon
+// a member is back that has missed a million writes.
 //
 // It owns how the load is made, and the targets. It must not know how a server works inside. The members
 // and the load of Hazelcast are the Maven module in hazelcast. To add a measurement, write a file with a

@@ -3,9 +3,9 @@
 // keys takes while clients are at work, for how long it holds them up, and what memory it takes. Load: how
 // soon a replica has loaded what a master sends. Slow: what a master keeps for replicas that do not read.
 //
-// It owns the replicas and the master that the servers are measured with (peers.go), which speak just as much
-// PSYNC as that takes and do nothing with what they get, and the targets. It must not know how a server works
-// inside: it starts programs and talks the Redis protocol to them.
+// It owns the targets, and the replicas and the master that the servers are measured with (peers.go). These
+// speak just as much PSYNC as that takes and do nothing with what they get. It must not know how a server
+// works inside: it starts programs and talks the Redis protocol to them.
 //
 // To add a measurement, write a file with a method of bench that ends in the report, and name it in Suite.
 package replbench

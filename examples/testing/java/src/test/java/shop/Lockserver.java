@@ -76,6 +76,34 @@ public final class Lockserver implements BeforeEachCallback, AfterEachCallback {
         assertTrue(struck, "the fault never struck: " + words);
     }
 
+    /** What runs on a server under faults. It throws if the data at the end are wrong. */
+    public interface Chaotic {
+        void run(HostAndPort server) throws Exception;
+    }
+
+    /**
+     * Runs a program with the faults of one seed after the other, each on a server of its own. It fails with the seed and with
+     * what struck as soon as the program throws. The variable LOCKSERVER_CHAOS_SEED repeats one seed.
+     */
+    public void chaos(int seeds, double rate, String kinds, Chaotic program) {
+        String only = System.getenv("LOCKSERVER_CHAOS_SEED");
+        int last = only == null ? seeds : Integer.parseInt(only);
+        for (int seed = only == null ? 1 : last; seed <= last; seed++) {
+            HostAndPort chaotic = HostAndPort.from(text(call(parent, "TEST.SERVER", "NEW")));
+            try (Jedis keeper = connect(chaotic)) {
+                call(keeper, "TEST.CHAOS", "SEED", Integer.toString(seed), "RATE", Double.toString(rate), "KINDS", kinds);
+                try {
+                    program.run(chaotic);
+                } catch (Exception | AssertionError e) {
+                    List<String> struck = ((List<?>) call(keeper, "TEST.CHAOS", "LIST")).stream().map(Lockserver::text).toList();
+                    throw new AssertionError(e.getMessage() + "; again: LOCKSERVER_CHAOS_SEED=" + seed + "; struck: " + struck, e);
+                }
+            } finally {
+                call(parent, "TEST.SERVER", "END", chaotic.toString());
+            }
+        }
+    }
+
     private static Map<String, Object> fields(Object fault) {
         List<?> list = (List<?>) fault; // names and values in turn, by RESP2
         Map<String, Object> map = new HashMap<>();

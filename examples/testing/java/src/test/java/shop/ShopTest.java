@@ -91,4 +91,36 @@ class ShopTest {
     void aFaultThatNeverStrikesFails() {
         assertThrows(AssertionError.class, () -> server.fault("CLOSE MATCH GET", shop::ping));
     }
+
+    /** A shop with ten buyers that asks again where it got no answer. */
+    private static Lockserver.Chaotic sells(String command, String key, boolean withId, String sold) {
+        return at -> {
+            try (RedisClient shop = RedisClient.builder().hostAndPort(at).build()) {
+                for (int buyer = 0; buyer < 10; buyer++) {
+                    String[] words = withId ? new String[] {key, Integer.toString(buyer)} : new String[] {key};
+                    again(shop, command, words);
+                }
+                Object n = again(shop, sold, key);
+                assertEquals("10", n instanceof byte[] bytes ? new String(bytes, StandardCharsets.UTF_8) : n.toString(), "ten were bought");
+            }
+        };
+    }
+
+    private static Object again(RedisClient shop, String command, String... words) {
+        while (true) {
+            try {
+                return shop.sendCommand(() -> command.getBytes(StandardCharsets.US_ASCII), words);
+            } catch (JedisConnectionException e) {
+                continue; // the connection is gone, the next one is not
+            }
+        }
+    }
+
+    @Test
+    void chaosFindsARetryWithoutAnId() {
+        String kinds = "dropbefore,dropafter";
+        AssertionError found = assertThrows(AssertionError.class, () -> server.chaos(100, 0.05, kinds, sells("INCR", "sold", false, "GET")));
+        assertTrue(found.getMessage().matches("(?s).*LOCKSERVER_CHAOS_SEED=\\d+; struck: .*incr#\\d+:dropafter.*"), found.getMessage());
+        server.chaos(100, 0.05, kinds, sells("SADD", "orders", true, "SCARD"));
+    }
 }

@@ -1,0 +1,109 @@
+package tidy
+
+import (
+	"go/ast"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// inServer reports whether a file belongs to package server itself, without the packages inside of it.
+func inServer(s *source) bool { return path.Dir(s.path) == "server" && !s.test }
+
+// TestServerHasItsBounds: package server is what other packages were taken out of. It has no more files, and
+// its two central types no more fields and methods, than these numbers. A new part of the server belongs into
+// a package inside of server/, with an interface for what it needs.
+func TestServerHasItsBounds(t *testing.T) {
+	files := 0
+	fields, methods := map[string]int{}, map[string]int{}
+	for _, s := range sources(t) {
+		if !inServer(s) {
+			continue
+		}
+		files++
+		for _, d := range s.file.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Recv != nil {
+					methods[receiverOf(d)]++
+				}
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					if of, ok := spec.(*ast.TypeSpec); ok {
+						if structure, ok := of.Type.(*ast.StructType); ok {
+							fields[of.Name.Name] = structure.Fields.NumFields()
+						}
+					}
+				}
+			}
+		}
+	}
+	for what, bound := range map[string]struct{ is, most int }{
+		"files":                 {files, 70},
+		"fields of executor":    {fields["executor"], 105},
+		"methods of executor":   {methods["executor"], 320},
+		"fields of session":     {fields["session"], 75},
+		"methods of session":    {methods["session"], 112},
+		"methods of Services":   {interfaceSize(t, "commands", "Services"), 24},
+		"methods of NodeServer": {interfaceSize(t, "server/replication", "NodeServer"), 28},
+	} {
+		require.Positive(t, bound.is, what)
+		require.LessOrEqual(t, bound.is, bound.most, what)
+		t.Logf("%d %s, at most %d", bound.is, what, bound.most)
+	}
+}
+
+// receiverOf returns the name of the type that a method belongs to.
+func receiverOf(d *ast.FuncDecl) string {
+	of := d.Recv.List[0].Type
+	if pointer, ok := of.(*ast.StarExpr); ok {
+		of = pointer.X
+	}
+	if generic, ok := of.(*ast.IndexExpr); ok {
+		of = generic.X
+	}
+	name, _ := of.(*ast.Ident)
+	if name == nil {
+		return ""
+	}
+	return name.Name
+}
+
+// interfaceSize returns the number of methods of an interface of a package.
+func interfaceSize(t *testing.T, dir, name string) (n int) {
+	t.Helper()
+	for _, s := range sources(t) {
+		if path.Dir(s.path) == dir && !s.test {
+			ast.Inspect(s.file, func(node ast.Node) bool {
+				if of, ok := node.(*ast.TypeSpec); ok && of.Name.Name == name {
+					if methods, ok := of.Type.(*ast.InterfaceType); ok {
+						n = methods.Methods.NumFields()
+					}
+				}
+				return true
+			})
+		}
+	}
+	return n
+}
+
+// TestInterfacesSayWhich: what a package inside of server/, or package commands, needs of the server is an
+// interface that says for what. None of them is a Host, as once twelve were, nor is a type a machine.
+func TestInterfacesSayWhich(t *testing.T) {
+	types := 0
+	for _, s := range sources(t) {
+		if s.test || !strings.HasPrefix(s.path, "server/") && !strings.HasPrefix(s.path, "commands/") {
+			continue
+		}
+		ast.Inspect(s.file, func(node ast.Node) bool {
+			if of, ok := node.(*ast.TypeSpec); ok {
+				require.NotContains(t, []string{"Host", "machine", "grant"}, of.Name.Name, s.path)
+				types++
+			}
+			return true
+		})
+	}
+	require.Greater(t, types, 500)
+}
