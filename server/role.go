@@ -190,7 +190,7 @@ func (ex *executor) demoted() {
 	ex.applyConfig()
 	ex.unblockAll()
 	ex.endQueued(attach.Failover, false)
-	ex.restartStory("failover")
+	ex.story.restart(ex.store.NowUS(), "failover")
 	ex.tellRole()
 	ex.store.StopAllRenewals() // it is another server's now to renew leases
 	ex.watchdog.shares.dropEvery()
@@ -219,7 +219,7 @@ func (ex *executor) promoted() {
 		return
 	}
 	ex.follows = false
-	ex.restartStory("failover")
+	ex.story.restart(ex.store.NowUS(), "failover")
 	ex.tellRole()
 	ex.raiseAcks()
 	ex.store.SetFollows(!ex.endsThings())

@@ -81,16 +81,16 @@ func equalLines(a, b [][]string) bool {
 	return true
 }
 
-// restartStory forgets the history, because what happened before now is not known here.
-func (ex *executor) restartStory(why string) {
-	ex.story.ring.Restart(ex.store.NowUS(), why)
-	clear(ex.story.since)
+// restart forgets the history, because what happened before now is not known here.
+func (st *story) restart(nowUS int64, why string) {
+	st.ring.Restart(nowUS, why)
+	clear(st.since)
 }
 
-// forgetStory sets the figures to zero.
-func (ex *executor) forgetStory() {
-	ex.story.classes.Reset()
-	ex.story.held, ex.story.waited = hotkeys.Sketch{}, hotkeys.Sketch{}
+// forget sets the figures to zero.
+func (st *story) forget() {
+	st.classes.Reset()
+	st.held, st.waited = hotkeys.Sketch{}, hotkeys.Sketch{}
 }
 
 // LockEvent implements commands.Host.

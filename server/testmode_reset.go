@@ -38,7 +38,7 @@ func (h testHost) Reset() (err error) {
 	h.do(func() {
 		now := h.store.NowUS()
 		h.startedUS = now
-		h.restartStory("reset")
+		h.story.restart(now, "reset")
 		for _, s := range h.clients {
 			s.info.createdUS, s.info.unauthSinceUS, s.info.lastUS = now, now, now
 		}

@@ -147,8 +147,8 @@ func TestLogAsJSON(t *testing.T) {
 	log := filepath.Join(dir, "server.log")
 	c.eventually(t, func() bool {
 		text, _ := os.ReadFile(log)
-		return strings.Contains(string(text), "Ready to accept connections")
-	}, "the server is ready")
+		return strings.Contains(string(text), "Server initialized")
+	}, "the server is initialized")
 	for line := range strings.Lines(readText(t, log)) {
 		var e map[string]any
 		require.NoError(t, json.Unmarshal([]byte(line), &e), line)
