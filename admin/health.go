@@ -15,8 +15,8 @@ func (p *Port) readyz(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	text := "ok"
-	if all := p.source.Alarms(); len(all) > 0 {
-		text += "; " + strings.Join(all, "; ")
+	for _, a := range p.source.Alarms() {
+		text += "; " + a.Text
 	}
 	tell(w, http.StatusOK, text)
 }

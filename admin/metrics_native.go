@@ -10,6 +10,7 @@ import (
 	"lockserver/commands"
 	"lockserver/internal/lockclass"
 	"lockserver/server"
+	"lockserver/server/raft"
 )
 
 // mostSales is how many sales have metrics of their own: each costs a few series, for as long as Prometheus
@@ -60,6 +61,8 @@ var (
 	delayPending  = gauge("lockserver_delayed_pending", "Entries that are added to their streams later (DELAY.ADD).", "db")
 	delayFired    = counter("lockserver_delayed_fired_total", "Delayed entries that were added to their streams.")
 	delayLate     = metric{"lockserver_delayed_late_seconds", dto.MetricType_HISTOGRAM, "How late delayed entries were added to their streams.", nil}
+	certificate   = gauge("lockserver_tls_certificate_end_seconds", "When the first of the server's certificates ends, in seconds since 1970.")
+	alarms        = gauge("lockserver_raft_alarm", "What an operator has to look at, by kind: docs/RUNBOOK.md has a paragraph for each.", groupLabel, "kind")
 	syncSeconds   = metric{"lockserver_aof_sync_seconds", dto.MetricType_HISTOGRAM, "How long syncs of the append-only log took.", nil}
 )
 
@@ -68,7 +71,24 @@ func nativeMetrics() []*metric {
 		&limitRefusals, &watchdogs, &classWaits, &classHolds, &classGrants, &classRefusals, &classTimeouts, &classDeadlocks, &classLosses, &classWaiting,
 		&permitGrants, &permitWaiting, &historyBytes, &salesCount,
 		&saleStock, &saleSold, &saleReturned, &saleHeld, &saleConfirmed, &saleLag, &salePending,
-		&delayPending, &delayFired, &delayLate, &syncSeconds}
+		&delayPending, &delayFired, &delayLate, &syncSeconds, &certificate, &alarms}
+}
+
+// member sends the alarms of a member of a raft group, and when the first certificate ends.
+func (s *scrape) member(f *server.Figures, group string) {
+	if !f.CertificateEnds.IsZero() {
+		s.send(&certificate, float64(f.CertificateEnds.Unix()))
+	}
+	if !f.InGroup {
+		return
+	}
+	of := make(map[raft.Kind]int)
+	for _, a := range f.Alarms {
+		of[a.Kind]++
+	}
+	for _, k := range raft.Kinds {
+		s.send(&alarms, float64(of[k]), group, string(k))
+	}
 }
 
 // dbName is how redis_exporter names a database.

@@ -34,6 +34,12 @@ var (
 	maxMemory     = gauge("redis_config_maxmemory", "The directive maxmemory.")
 	ioThreads     = gauge("redis_config_io_threads", "The directive io-threads.")
 	spikeAt       = gauge("redis_latency_spike_last", "When an event of LATENCY happened last, in seconds since 1970.", "event_name")
+	masterLinkUp  = gauge("redis_master_link_up", "Of a replica: 1: it has a link to its master.", "master_host", "master_port")
+	masterLastIO  = gauge("redis_master_last_io_seconds_ago", "Of a replica: how long ago its master has sent anything; below 0: there is no link.", "master_host", "master_port")
+	masterSyncing = gauge("redis_master_sync_in_progress", "Of a replica: 1: it gets a snapshot of its master.", "master_host", "master_port")
+	replicaOffset = gauge("redis_slave_repl_offset", "Of a replica: how much of the history it has, in bytes.", "master_host", "master_port")
+	slaveOffset   = gauge("redis_connected_slave_offset_bytes", "Of a master: how much of the history a replica has acknowledged.", "slave_ip", "slave_port", "slave_state")
+	slaveLag      = gauge("redis_connected_slave_lag_seconds", "Of a master: how long ago a replica was heard of.", "slave_ip", "slave_port", "slave_state")
 	spikeDuration = gauge("redis_latency_spike_duration_seconds", "How long it took.", "event_name")
 )
 
@@ -44,7 +50,7 @@ var instanceLabels = []string{"maxmemory_policy", "os", "process_id", "redis_bui
 func commandMetrics() []*metric {
 	return []*metric{&up, &startTime, &instance, &calls, &callSeconds, &callsRefused, &callsFailed, &latencies, &errorsByCode, &keys,
 		&keysExpiring, &keysCached, &meanTTL, &slowLength, &slowLastID, &slowLast, &maxClients, &maxMemory, &ioThreads, &spikeAt,
-		&spikeDuration}
+		&spikeDuration, &masterLinkUp, &masterLastIO, &masterSyncing, &replicaOffset, &slaveOffset, &slaveLag}
 }
 
 // redis tells what redis_exporter would find.
@@ -62,7 +68,11 @@ func (s *scrape) redis(f *server.Figures) {
 			if field.scale != 0 {
 				value *= field.scale
 			}
-			s.send(&field.metric, value)
+			if len(field.labels) > 0 {
+				s.send(&field.metric, value, info["raft_group"])
+			} else {
+				s.send(&field.metric, value)
+			}
 		}
 	}
 	s.send(&up, 1)
@@ -80,6 +90,8 @@ func (s *scrape) redis(f *server.Figures) {
 	s.send(&maxClients, float64(f.MaxClients))
 	s.send(&maxMemory, float64(f.MaxMemory))
 	s.send(&ioThreads, float64(f.IOThreads))
+	s.member(f, info["raft_group"])
+	s.replication(info)
 	for _, e := range f.Events {
 		s.send(&spikeAt, float64(e.AtS), e.Name)
 		s.send(&spikeDuration, float64(e.MS)/1000, e.Name)
@@ -104,6 +116,38 @@ func (s *scrape) infoLine(name, value string, info map[string]string) {
 		s.send(&keysExpiring, v["expires"], name)
 		s.send(&keysCached, v["subexpiry"], name)
 		s.send(&meanTTL, v["avg_ttl"]/1000, name)
+	}
+}
+
+// replication tells of the link to a master, and of the replicas.
+func (s *scrape) replication(info map[string]string) {
+	if host := info["master_host"]; host != "" {
+		port, up := info["master_port"], 0.0
+		if info["master_link_status"] == "up" {
+			up = 1
+		}
+		s.send(&masterLinkUp, up, host, port)
+		for name, m := range map[string]*metric{"master_last_io_seconds_ago": &masterLastIO, "master_sync_in_progress": &masterSyncing, "slave_repl_offset": &replicaOffset} {
+			if value, ok := number(info[name]); ok {
+				s.send(m, value, host, port)
+			}
+		}
+	}
+	for i := 0; ; i++ {
+		line, ok := info["slave"+strconv.Itoa(i)]
+		if !ok {
+			return
+		}
+		words := make(map[string]string)
+		for part := range strings.SplitSeq(line, ",") {
+			name, value, _ := strings.Cut(part, "=")
+			words[name] = value
+		}
+		for name, m := range map[string]*metric{"offset": &slaveOffset, "lag": &slaveLag} {
+			if value, ok := number(words[name]); ok {
+				s.send(m, value, words["ip"], words["port"], words["state"])
+			}
+		}
 	}
 }
 

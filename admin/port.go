@@ -14,6 +14,7 @@ import (
 	"lockserver/admin/history"
 	"lockserver/commands"
 	"lockserver/server"
+	"lockserver/server/raft"
 )
 
 // Source is the server that a port tells of. *server.Server is one.
@@ -21,7 +22,7 @@ type Source interface {
 	// Ready returns nil if clients are served, and otherwise why they are not, in one line.
 	Ready() error
 	// Alarms are what an operator has to look at though clients are served, each in one line.
-	Alarms() []string
+	Alarms() []raft.Alarm
 	// Figures returns what the server tells of itself.
 	Figures() server.Figures
 	// EachSale visits the sales, until visit returns false.

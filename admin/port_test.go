@@ -15,13 +15,14 @@ import (
 	"lockserver/admin/history"
 	"lockserver/commands"
 	"lockserver/server"
+	"lockserver/server/raft"
 )
 
 // fakeSource is a server that is as a test wants it.
 type fakeSource struct{ reason error }
 
 func (f *fakeSource) Ready() error                                   { return f.reason }
-func (f *fakeSource) Alarms() []string                               { return nil }
+func (f *fakeSource) Alarms() []raft.Alarm                           { return nil }
 func (f *fakeSource) Figures() server.Figures                        { return server.Figures{} }
 func (f *fakeSource) EachSale(func(int, *commands.SaleFigures) bool) {}
 func (f *fakeSource) Dial() (net.Conn, error)                        { return nil, errors.New("no server") }

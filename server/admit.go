@@ -54,7 +54,7 @@ func (s *session) admit(row *commands.Row, argv [][]byte) error {
 // row's, or those of what it is to run.
 func (s *session) admitHere(row *commands.Row, flags commands.Flags) error {
 	if s.executor.member != nil {
-		if err := s.executor.refusedByGroup(row, flags); err != nil {
+		if err := s.refusedByGroup(row, flags); err != nil {
 			return err
 		}
 	}
@@ -267,7 +267,7 @@ func (ex *executor) hold(reason *bool, on bool) {
 // holds reports whether the session's next command must wait for the end of the pause. As in Redis what is
 // refused, with err, need not.
 func (ex *executor) holds(s *session, row *commands.Row, err error, argv [][]byte) bool {
-	if err != nil || !ex.pauses(s, row, argv) {
+	if err != nil && !ex.awaitsNextLeader(err) || !ex.pauses(s, row, argv) {
 		ex.resume(s)
 		return false
 	}

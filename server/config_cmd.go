@@ -102,7 +102,7 @@ func configSet(c *commands.Ctx) error {
 	}
 	ex.config = next
 	ex.applyConfig()
-	if slices.Contains(names, "requirepass") {
+	if named(names, "requirepass", "requirepass-file") != "" {
 		ex.users.SetDefaultPassword(next.RequirePass)
 		s.followDefault()
 	}

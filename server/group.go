@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"sync"
 
 	"lockserver/commands"
@@ -71,7 +72,10 @@ func (s *session) redirect(row *commands.Row, argv [][]byte, flags commands.Flag
 	g := s.executor.group
 	if !g.Leads(&s.place) {
 		call := s.callOf(row, argv, flags)
-		if err := g.Redirect(&s.place, &call); err != nil {
+		if err := g.Redirect(&s.place, &call); err != nil && !(s.mayRead(row, flags) && s.executor.member.ServesReads()) {
+			if g.View().Leader == "" {
+				err = cmp.Or(s.executor.waitsForGroup(), err)
+			}
 			return err
 		}
 	}
@@ -79,6 +83,16 @@ func (s *session) redirect(row *commands.Row, argv [][]byte, flags commands.Flag
 		return g.RefusesDatabase(row, argv)
 	}
 	return nil
+}
+
+// mayRead reports whether a member of a raft group that does not lead may run the session's command, if its
+// data is new enough. The client must have sent READONLY, and the command must only read data. Commands about
+// locks are left to the leader, which alone knows the waiters and the connections that renew leases. flags
+// are the row's, or those of what it is to run.
+func (s *session) mayRead(row *commands.Row, flags commands.Flags) bool {
+	const changes = commands.Write | commands.MayReplicate
+	ex := s.executor
+	return ex.member != nil && s.place.ReadOnly && ex.group.IsCluster() && flags.Has(commands.ReadOnly) && (flags|row.Flags)&changes == 0 && row.Group != commands.Lock
 }
 
 // redirectInScript is redirect for a command that a script calls.

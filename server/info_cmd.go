@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
 
 	"lockserver/commands"
 	"lockserver/internal/ascii"
@@ -16,6 +17,7 @@ import (
 	"lockserver/internal/rusage"
 	"lockserver/server/info"
 	"lockserver/server/pubsub"
+	"lockserver/server/raft"
 	"lockserver/server/stats"
 	"lockserver/server/topology"
 	"lockserver/server/transport"
@@ -352,6 +354,11 @@ type Figures struct {
 	// MaxClients, MaxMemory and IOThreads are the directives.
 	MaxClients, IOThreads int
 	MaxMemory             int64
+	// CertificateEnds is when the first of the server's certificates ends; zero: it has none.
+	CertificateEnds time.Time
+	// Alarms are those of the member of a raft group, and InGroup says that the server is one.
+	Alarms  []raft.Alarm
+	InGroup bool
 }
 
 // Event is what LATENCY LATEST tells of an event.
@@ -376,6 +383,9 @@ func (srv *Server) Figures() (f Figures) {
 		f.LockHistoryBytes = ex.story.ring.Bytes()
 		for _, class := range ex.story.classes.All() {
 			f.LockClasses = append(f.LockClasses, *class)
+		}
+		if f.CertificateEnds = ex.certificateEnds(); ex.member != nil {
+			f.InGroup, f.Alarms = true, ex.member.Alarms()
 		}
 		for id := range ex.store.Len() {
 			f.Sales += ex.store.DB(id).Stocks()

@@ -1,12 +1,14 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"slices"
 	"strconv"
+	"time"
 
 	"lockserver/commands"
 	"lockserver/internal/config"
@@ -119,6 +121,12 @@ func (ex *executor) sendOn() {
 // HoldWrites implements raft.MemberServer.
 func (h raftHost) HoldWrites(on bool) { h.holdWrites(on) }
 
+// HoldAll implements raft.Host.
+func (h raftHost) HoldAll() {
+	h.holdWrites(true)
+	h.pausing.all = true
+}
+
 // LastToken implements raft.MemberServer.
 func (h raftHost) LastToken() int64 { return h.durable.LastToken() }
 
@@ -128,7 +136,7 @@ func (h raftHost) SeeToken(token int64) { h.durable.SeeToken(token) }
 // HasLeases implements raft.MemberServer.
 func (h raftHost) HasLeases() bool {
 	for db := range h.store.Len() {
-		if h.store.DB(db).Holders() > 0 {
+		if h.store.DB(db).Holders() > 0 || h.store.DB(db).Timed() > 0 {
 			return true
 		}
 	}
@@ -162,6 +170,47 @@ func (h raftHost) ExtendLeases(byMS int64) {
 		}
 		// plant:raft-extend-holds
 		commands.ExtendHolds(db, byMS)
+		h.moveDeadlines(db, byMS)
+	}
+}
+
+const (
+	// leastMovedMS is for how long there was no leader at least when deadlines of ordinary keys are moved. A
+	// leader tells the time about once a second, so that less need not be a time without one.
+	leastMovedMS = 1500
+	// mostMoved bounds how many keys of a database are moved: each costs an effect, and a new leader does not
+	// serve meanwhile.
+	mostMoved = 100_000
+)
+
+// moveDeadlines moves the deadlines of all keys of a database that are no locks with a token, and so were not
+// moved with the leases.
+func (h raftHost) moveDeadlines(db *store.DB, byMS int64) {
+	switch n := db.Timed(); {
+	case n == 0 || byMS < leastMovedMS:
+		return
+	case n > mostMoved:
+		h.log.Warn("raft: the deadlines of ordinary keys are not moved on by the time without a leader: there are too many", "keys", n, "at-most", mostMoved)
+		return
+	}
+	locks := make(map[string]bool)
+	commands.EachLock(db, func(key string, _ commands.LockState) bool {
+		locks[key] = true
+		return true
+	})
+	type timed struct {
+		key  []byte
+		atMS int64
+	}
+	var all []timed
+	db.EachDeadline(func(key string, atMS int64) {
+		if !locks[key] {
+			all = append(all, timed{[]byte(key), atMS + byMS})
+		}
+	})
+	for _, k := range all {
+		// plant:raft-move-deadlines
+		db.Expire(k.key, k.atMS)
 	}
 }
 
@@ -241,9 +290,10 @@ const (
 	errGroupKeeps   commands.Error       = "ERR this server is a member of a raft group, which keeps the data in its own log and snapshots (RAFT SNAPSHOT)"
 )
 
-// refusedByGroup says what speaks against a command because of the group that this server is a member of.
-func (ex *executor) refusedByGroup(row *commands.Row, flags commands.Flags) error {
-	m := ex.member
+// refusedByGroup says what speaks against a command because of the group that this server is a member of. The
+// age of its data was looked at before (redirect).
+func (s *session) refusedByGroup(row *commands.Row, flags commands.Flags) error {
+	ex, m := s.executor, s.executor.member
 	switch {
 	case row.Group == commands.Server && slices.Contains(decidedByGroup, row.Name):
 		return errGroupDecides
@@ -257,6 +307,11 @@ func (ex *executor) refusedByGroup(row *commands.Row, flags commands.Flags) erro
 		return commands.ErrLoading
 	case m.Undecided() != nil:
 		return commands.Error(ex.downWord() + " No member of the raft group serves: " + m.Undecided().Error())
+	case s.mayRead(row, flags):
+		return nil
+	}
+	if err := ex.waitsForGroup(); err != nil {
+		return err
 	}
 	leader, ok := m.Leader()
 	switch { // or this one was elected and does not serve yet
@@ -266,6 +321,20 @@ func (ex *executor) refusedByGroup(row *commands.Row, flags commands.Flags) erro
 		return errNoLeader
 	}
 	return commands.Error("READONLY This member of the raft group does not lead: " + leader.ID + " does, at " + leader.Client)
+}
+
+// waitsForGroup is the answer of a server that waits to be added to a group; nil: it does not.
+func (ex *executor) waitsForGroup() error {
+	if ex.member == nil || !ex.member.AwaitsAdd() {
+		return nil
+	}
+	return topology.Redirection(ex.downWord() + " This server is in no raft group yet: " + raft.AwaitsAdd)
+}
+
+// awaitsNextLeader reports whether a command that is refused can wait, because this member is handing the
+// lead on: in a moment it is known where to send the client.
+func (ex *executor) awaitsNextLeader(err error) bool {
+	return ex.member != nil && ex.member.HandsOn() && errors.As(err, new(topology.Redirection))
 }
 
 // downWord begins an error of a group that does not serve.
@@ -295,9 +364,30 @@ func (ex *executor) notInTouch() error {
 	return nil
 }
 
+// raftOptions say how the server behaves as a member.
+func (ex *executor) raftOptions() raft.Options {
+	o := ex.opts.RaftOptions
+	o.Group, o.CertificateEnds = ex.config.Raft.Group, ex.certificateEnds
+	return o
+}
+
+// certificateEnds is when the first certificate for clients or for members of the raft group ends; zero:
+// there are none.
+func (ex *executor) certificateEnds() (first time.Time) {
+	if ex.config.TLS.Port != 0 {
+		first = ex.encryption.Ends()
+	}
+	if among := ex.opts.RaftOptions.CertificateEnds; among != nil {
+		if at := among(); !at.IsZero() && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	return first
+}
+
 // Alarms are what an operator has to look at though clients may be served, each in one line. Only the member
 // of a raft group has any.
-func (srv *Server) Alarms() []string {
+func (srv *Server) Alarms() []raft.Alarm {
 	ex := &srv.executor
 	if ex.member == nil {
 		return nil

@@ -402,7 +402,7 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 			return fmt.Errorf("server: %w", err)
 		}
 		ex.steered = clock.NewSteered(o.Clock)
-		ex.clock, ex.member = ex.steered, raft.New(o.Raft, o.RaftOptions)
+		ex.clock, ex.member = ex.steered, raft.New(o.Raft, ex.raftOptions())
 		ex.member.SetHost(raftHost{ex})
 	}
 	if err := ex.useTable(catalogueOf(&o, c)); err != nil {

@@ -173,6 +173,16 @@ func (sp *space) eachTimed(visit func(slot int)) {
 	}
 }
 
+// EachDeadline visits the keys of a database that have a deadline, in no order. visit must not change the
+// database.
+func (db *DB) EachDeadline(visit func(key string, atMS int64)) {
+	sp := db.space
+	sp.eachTimed(func(slot int) {
+		key, _ := sp.keys.At(slot)
+		visit(key, sp.keys.Side(slot))
+	})
+}
+
 // timedIn returns the slots of a group that have a deadline. The group has a bound; if no slot has a
 // deadline, the group is not found again.
 func (sp *space) timedIn(group int) (slots [1 << boundBits]int, n int) {

@@ -1,9 +1,12 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +22,10 @@ const (
 	searchPieces  = 25
 	waitersARow   = 3
 	waitersOfLock = 100
+	// waitersSeen is how many waiters are read for the locks with the longest queues. contendedShown is how
+	// many of these locks are added to the first page.
+	waitersSeen    = 1000
+	contendedShown = 20
 )
 
 // lockView is one lock.
@@ -86,7 +93,8 @@ func (p *lockPage) PageLink(cursor string) string {
 	return "/locks?" + q.Encode()
 }
 
-// loadLocks is the page of locks, the latest first.
+// loadLocks is the page of locks: the latest, and on the first page those with the longest queues. Locks with
+// more waiters come first.
 func (c *Console) loadLocks(s *session, r *http.Request) (any, error) {
 	q := r.URL.Query()
 	p := &lockPage{DB: database(r), Query: strings.TrimSpace(q.Get("q")), By: q.Get("by"), First: q.Get("cursor") == ""}
@@ -94,17 +102,47 @@ func (c *Console) loadLocks(s *session, r *http.Request) (any, error) {
 		p.By = "key"
 	}
 	keys, err := p.search(s.conn, q.Get("cursor"))
+	if err == nil && p.First && p.Query == "" && c.backend.Permits(s.user, "LOCK.WAITERS") {
+		keys, err = addContended(s.conn, p.DB, keys)
+	}
 	if err != nil {
 		return nil, err
 	}
 	if p.Locks, err = readLocks(s.conn, p.DB, keys, waitersARow); err != nil {
 		return nil, err
 	}
+	slices.SortStableFunc(p.Locks, func(a, b lockView) int { return cmp.Compare(b.Waiting, a.Waiting) })
 	p.Databases = c.databases(s, "/locks", p.DB)
 	if c.backend.Permits(s.user, "LOCK.DEADLOCKS") {
 		p.Deadlock, err = readCycles(s.conn, 5)
 	}
 	return p, err
+}
+
+// addContended adds the locks with the longest queues, among the clients that have waited longest.
+func addContended(c *call.Conn, db int, keys []string) ([]string, error) {
+	replies, err := c.All([]string{"SELECT", strconv.Itoa(db)}, []string{"LOCK.WAITERS", "COUNT", strconv.Itoa(waitersSeen)})
+	if err == nil {
+		err = call.Failure(replies...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	waiting := make(map[string]int)
+	for _, w := range replies[1].Elems {
+		for _, pair := range call.FieldsOf(w)["locks"].Elems {
+			waiting[pair.Elems[0].Str]++
+		}
+	}
+	most := slices.SortedFunc(maps.Keys(waiting), func(a, b string) int {
+		return cmp.Or(cmp.Compare(waiting[b], waiting[a]), strings.Compare(a, b))
+	})
+	for _, key := range most[:min(len(most), contendedShown)] {
+		if !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys, nil
 }
 
 // search returns the keys of the locks to be shown. A lock of exactly the name that is looked for comes

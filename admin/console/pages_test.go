@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -122,6 +123,29 @@ func TestEveryPageEmptyAndFull(t *testing.T) {
 		require.NotContains(t, reply.Body.String(), "style=", path)
 	}
 	require.Empty(t, w.log.String())
+}
+
+// TestLocksWithWaitersComeFirst: the longest queue is at the top of the first page, also if its lock is older
+// than the latest ones.
+func TestLocksWithWaitersComeFirst(t *testing.T) {
+	w := newWorld(t)
+	w.client.Do("LOCK", "old", "ann", "PX", "600000")
+	for i := range locksAPage + 10 {
+		w.client.Do("LOCK", fmt.Sprint("lock-", i), "ann", "PX", "600000")
+	}
+	for i, key := range []string{"lock-55", "old", "old"} {
+		waits := testkit.Dial(t, w.srv.Dial)
+		waits.Send("LOCK", key, fmt.Sprint("bob-", i), "WAIT", "0")
+	}
+	require.Eventually(t, func() bool { return len(w.client.Do("LOCK.WAITERS").Elems) == 3 }, 30*time.Second, time.Millisecond)
+	var rows []string
+	for _, m := range regexp.MustCompile(`<tr id="lock-([^"]+)"`).FindAllStringSubmatch(w.get("/locks").Body.String(), -1) {
+		rows = append(rows, m[1])
+	}
+	require.Len(t, rows, locksAPage+1)
+	require.Equal(t, []string{"old", "lock-55"}, rows[:2])
+	page := w.get("/graph").Body.String()
+	require.Contains(t, page, `class="canvas" tabindex="0"`)
 }
 
 func TestOnlyTheLockThatWasLookedAtIsReleased(t *testing.T) {

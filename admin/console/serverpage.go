@@ -30,6 +30,7 @@ type serverPage struct {
 	NoClients   string // why no list of clients is shown
 	Slow        []slowView
 	NoSlow      string
+	Group       *raftView // nil: the server is in no raft group
 }
 
 // commandView is what one command has taken so far.
@@ -61,6 +62,7 @@ func (c *Console) loadServer(s *session, _ *http.Request) (any, error) {
 	}
 	p := &serverPage{Info: parseInfo(v.Str)}
 	p.Commands = busiest(p.Info)
+	p.readGroup(c, s)
 	p.readDatabases(c, s)
 	p.readClients(c, s)
 	p.readSlow(c, s)

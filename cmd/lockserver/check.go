@@ -3,9 +3,11 @@ package main
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 
 	"lockserver/server"
+	"lockserver/server/raft/engine"
 )
 
 // runCheck is `lockserver check` from its arguments, without that word, to its exit code: 0 if a server can
@@ -21,7 +23,7 @@ func runCheck(paths []string, stdout, stderr io.Writer) int {
 	}
 	code := 0
 	for _, path := range paths {
-		if err := server.Check(path, stdout); err != nil {
+		if err := checkPath(path, stdout); err != nil {
 			fmt.Fprintf(stderr, "lockserver check: %v\n", err)
 			code = 1
 		}
@@ -32,11 +34,26 @@ func runCheck(paths []string, stdout, stderr io.Writer) int {
 	return code
 }
 
+// checkPath verifies the directory of a member of a raft group, or whatever else a server can start on.
+func checkPath(path string, stdout io.Writer) error {
+	for _, dir := range []string{path, filepath.Join(path, "raft")} {
+		member, err := engine.MemberOf(dir)
+		if err != nil {
+			return err
+		}
+		if member != "" {
+			return engine.Check(dir, stdout)
+		}
+	}
+	return server.Check(path, stdout)
+}
+
 const checkUsage = `Usage: lockserver check PATH ...
 
 Verifies snapshots and append-only files without a server: every length, encoding and checksum. PATH is a snapshot, a
 file or manifest of a log, or a directory that has such. It says what they hold, and what a start would cut off. Nothing
-is changed. A server may be running on them; its log may then seem to end in the middle of a change.
+is changed. A server may be running on them; its log may then seem to end in the middle of a change. Of a member of a
+raft group, PATH is its directory, or the directory raft in it: the log and all snapshots are verified.
 
 Exit codes: 0 a server can start on all of it; 1 it cannot, and the file and offset are named.
 `

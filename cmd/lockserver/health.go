@@ -6,6 +6,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,26 +15,41 @@ import (
 	"lockserver/internal/inspect"
 )
 
-// healthTimeout is how long a server has to answer that it is well.
-const healthTimeout = 3 * time.Second
+const (
+	// healthTimeout is how long a server has to answer that it is well.
+	healthTimeout = 3 * time.Second
+	// healthFlags is the variable of the environment with more flags. A health check of a container image has
+	// fixed words.
+	healthFlags = "LOCKSERVER_HEALTH"
+)
+
+// probe is what a health check asks.
+type probe struct {
+	remote
+	live, ready bool
+	maxLag      time.Duration // that a member of a raft group may be behind
+}
 
 // runHealth is `lockserver health` from its arguments, without that word, to its exit code: 0 if the server
-// answers, 1 if not. It is for containers without another client.
+// is well, 1 if not. It is for containers without another client.
 func runHealth(args []string, stdout, stderr io.Writer) int {
-	var r remote
+	var p probe
 	f := flag.NewFlagSet("health", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
-	r.flags(f)
-	err := f.Parse(args)
+	p.flags(f)
+	f.BoolVar(&p.live, "live", false, "")
+	f.BoolVar(&p.ready, "ready", false, "")
+	f.DurationVar(&p.maxLag, "max-lag", 10*time.Second, "")
+	err := f.Parse(append(strings.Fields(os.Getenv(healthFlags)), args...))
 	if errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(stdout, healthUsage)
 		return 0
 	}
-	if err == nil && f.NArg() > 0 {
+	if err == nil && (f.NArg() > 0 || p.live && p.ready) {
 		err = errors.New("try: lockserver health --help")
 	}
 	if err == nil {
-		err = r.askHealth()
+		err = p.ask()
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "lockserver health: %v\n", err)
@@ -42,10 +59,9 @@ func runHealth(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// askHealth returns nil if the server answers PING. One that wants a password which was not given serves
-// those who have it, and is well.
-func (r *remote) askHealth() error {
-	o, err := r.options()
+// ask returns nil if the server is well.
+func (p *probe) ask() error {
+	o, err := p.options()
 	if err != nil {
 		return err
 	}
@@ -57,6 +73,25 @@ func (r *remote) askHealth() error {
 	}
 	c := call.New(nc, healthTimeout)
 	defer c.Close()
+	if p.live {
+		return lives(c)
+	}
+	return p.isReady(c, &o)
+}
+
+// lives returns nil if the process answers, be it with an error: it loads its data, wants a password, or has
+// no leader.
+func lives(c *call.Conn) error {
+	_, err := c.Do("PING")
+	if errors.As(err, new(call.Error)) {
+		return nil
+	}
+	return err
+}
+
+// isReady returns nil if the server answers PING and serves clients. One that wants a password which was not
+// given serves those that have it, and is well.
+func (p *probe) isReady(c *call.Conn, o *inspect.Options) error {
 	if o.Password != "" {
 		words := []string{"AUTH", o.User, o.Password}
 		if o.User == "" {
@@ -75,27 +110,48 @@ func (r *remote) askHealth() error {
 	case err != nil:
 		return err
 	}
-	return servesData(c)
+	return p.servesData(c)
 }
 
 // servesData returns nil if the server answers a command on data, or redirects it to the one that does (with
 // READONLY if clients find the leader by Sentinels). A member of a group without a leader answers PING and
 // serves no client. A user without rights is answered.
-func servesData(c *call.Conn) error {
+func (p *probe) servesData(c *call.Conn) error {
 	_, err := c.Do("EXISTS", "lockserver-health")
-	if err == nil {
+	switch {
+	case err == nil:
 		return nil
-	}
-	for _, served := range []string{"MOVED ", "READONLY ", "NOPERM ", "NOAUTH "} {
-		if strings.HasPrefix(err.Error(), served) {
-			return nil
-		}
+	case strings.HasPrefix(err.Error(), "MOVED "), strings.HasPrefix(err.Error(), "READONLY "):
+		return p.keepsUp(c)
+	case strings.HasPrefix(err.Error(), "NOPERM "), strings.HasPrefix(err.Error(), "NOAUTH "):
+		return nil
 	}
 	return err
 }
 
-const healthUsage = `Usage: lockserver health [--flag value ...]
+// keepsUp returns nil if a member that does not lead has what was committed a while ago. A user that may not
+// ask for that is believed.
+func (p *probe) keepsUp(c *call.Conn) error {
+	info, err := c.Do("INFO", "raft")
+	if err != nil {
+		return nil
+	}
+	text, ok := inspect.Field(info.Str, "raft_lag_ms")
+	ms, bad := strconv.ParseInt(text, 10, 64)
+	if lag := time.Duration(ms) * time.Millisecond; ok && bad == nil && lag > p.maxLag {
+		return fmt.Errorf("it does not have what was committed in the last %v", lag.Truncate(time.Millisecond))
+	}
+	return nil
+}
 
-Tells whether a running server serves its clients: it connects, sends PING, and reads a key, for health checks of containers.
-A server that is still loading, cannot keep what is written, or is in a group without a leader, does not; one that asks for a password does, also without it.
+const healthUsage = `Usage: lockserver health [--live | --ready] [--flag value ...]
+
+Tells by its exit code whether a running server is well, for health checks of containers and services.
+
+  --live             the process answers, whatever it answers
+  --ready            it serves clients, or follows the leader of its raft group; without --live this is what is asked
+  --max-lag 10s      how old the data of a member that follows may be
+
+A server that is still loading, cannot keep what is written, or is in a group without a leader is not ready. One that asks
+for a password which is not given is. LOCKSERVER_HEALTH in the environment has more flags.
 ` + remoteUsage

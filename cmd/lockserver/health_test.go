@@ -5,11 +5,14 @@ import (
 	"bytes"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
+	"lockserver/internal/testkit"
 )
 
 // health runs `lockserver health`.
@@ -77,6 +80,12 @@ func TestHealthOfNoServer(t *testing.T) {
 // a command on data, leader is the leader that it knows, by RAFT INFO.
 func member(t *testing.T, data, leader string) string {
 	t.Helper()
+	return memberBehind(t, data, leader, 0)
+}
+
+// memberBehind is member for one that is behind by so many milliseconds.
+func memberBehind(t *testing.T, data, leader string, lagMS int) string {
+	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = ln.Close() })
@@ -104,8 +113,8 @@ func member(t *testing.T, data, leader string) string {
 						reply = "*1\r\n*1\r\n:1"
 					case "EXISTS":
 						reply = data
-					case "RAFT":
-						info := "# Raft\r\nraft_role:follower\r\nraft_leader_address:" + leader + "\r\n"
+					case "RAFT", "INFO":
+						info := fmt.Sprintf("# Raft\r\nraft_role:follower\r\nraft_leader_address:%s\r\nraft_lag_ms:%d\r\n", leader, lagMS)
 						reply = fmt.Sprintf("$%d\r\n%s", len(info), info)
 					}
 					_, _ = conn.Write([]byte(reply + "\r\n"))
@@ -126,6 +135,58 @@ func TestHealthOfAMember(t *testing.T) {
 		code, _, errs = health("--addr", member(t, data, "192.0.2.1:1"))
 		require.Zero(t, code, errs)
 	}
+}
+
+// TestHealthOfAFollower: one that is too far behind is alive, and not ready.
+func TestHealthOfAFollower(t *testing.T) {
+	t.Setenv("REDISCLI_AUTH", "")
+	behind := memberBehind(t, "-MOVED 1 192.0.2.1:1", "192.0.2.1:1", 12_345)
+	code, _, errs := health("--addr", behind)
+	require.Equal(t, 1, code)
+	require.Equal(t, "lockserver health: it does not have what was committed in the last 12.345s\n", errs)
+	for _, args := range [][]string{{"--live"}, {"--ready", "--max-lag", "13s"}} {
+		code, _, errs = health(append(args, "--addr", behind)...)
+		require.Zero(t, code, errs)
+	}
+	down := member(t, "-CLUSTERDOWN The cluster is down", "")
+	code, _, _ = health("--addr", down, "--ready")
+	require.Equal(t, 1, code)
+	code, _, errs = health("--addr", down, "--live")
+	require.Zero(t, code, errs)
+	t.Setenv("LOCKSERVER_HEALTH", "--addr "+behind+" --max-lag 20s")
+	code, _, errs = health()
+	require.Zero(t, code, errs)
+	code, _, errs = health("--live", "--ready")
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, "--help")
+}
+
+// TestPasswordFile: the password is read from a file.
+func TestPasswordFile(t *testing.T) {
+	t.Setenv("REDISCLI_AUTH", "")
+	dir := t.TempDir()
+	path := filepath.Join(dir, "password")
+	require.NoError(t, os.WriteFile(path, []byte("secret\n"), 0o600))
+	_, addr := startReady(t, dir, "--save", "", "--requirepass-file", path)
+	require.Equal(t, []string{"+OK"}, ask(t, addr, "AUTH secret"))
+	code, _, errs := health("--addr", addr, "--pass-file", path)
+	require.Zero(t, code, errs)
+	code, out, errs := inspected(t, "locks", "--addr", addr, "--pass-file", path)
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "no lock is held")
+	require.NoError(t, os.WriteFile(path, []byte("wrong\n"), 0o600))
+	code, _, errs = health("--addr", addr, "--pass-file", path)
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, "WRONGPASS")
+	code, _, errs = health("--addr", addr, "--pass-file", path+"s")
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, "no such file")
+	c := testkit.Dial(t, func() (net.Conn, error) { return net.Dial("tcp", addr) })
+	defer c.Close()
+	require.Equal(t, "OK", c.Do("AUTH", "secret").Str)
+	require.Equal(t, "OK", c.Do("CONFIG", "SET", "requirepass-file", path).Str)
+	code, _, errs = health("--addr", addr, "--pass-file", path)
+	require.Zero(t, code, "the server has read it again: %s", errs)
 }
 
 // TestInspectionFollows: a member that does not lead sends on to the leader, and flags may stand behind the

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"lockserver/internal/config"
 	"lockserver/internal/inspect"
 )
 
@@ -213,12 +214,14 @@ type remote struct {
 	tls, insecure          bool
 	caFile, cert, key, sni string
 	keyFlag                string // the flag of key; empty: "key"
+	passFile               string
 }
 
 func (r *remote) flags(f *flag.FlagSet) {
 	f.StringVar(&r.Addr, "addr", "127.0.0.1:6379", "")
 	f.StringVar(&r.User, "user", "", "")
 	f.StringVar(&r.Password, "password", os.Getenv("REDISCLI_AUTH"), "")
+	f.StringVar(&r.passFile, "pass-file", "", "")
 	f.IntVar(&r.DB, "n", 0, "")
 	f.BoolVar(&r.tls, "tls", false, "")
 	f.BoolVar(&r.insecure, "insecure", false, "")
@@ -230,6 +233,13 @@ func (r *remote) flags(f *flag.FlagSet) {
 
 // options reads the files that the flags name.
 func (r *remote) options() (inspect.Options, error) {
+	if r.passFile != "" {
+		secret, err := config.ReadSecret(r.passFile)
+		if err != nil {
+			return r.Options, err
+		}
+		r.Password, r.passFile = secret, ""
+	}
 	if !r.tls {
 		if r.insecure || r.caFile+r.cert+r.key+r.sni != "" {
 			return r.Options, fmt.Errorf("--insecure, --cacert, --cert, --%s and --sni need --tls", cmp.Or(r.keyFlag, "key"))
@@ -304,7 +314,8 @@ Which server, in the words of redis-cli:
 
   --addr host:port   127.0.0.1:6379, or the path of a unix socket
   --user name        log in as a user; it sees what that user may read
-  --password secret  REDISCLI_AUTH in the environment does the same
+  --pass-file path   the password is in a file; REDISCLI_AUTH in the environment does the same
+  --password secret  the password, which other users of the machine can see
   -n 0               the database
   --tls              encrypted
   --cacert ca.crt    the authority of the server's certificate; without it, those of the system

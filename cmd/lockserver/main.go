@@ -40,6 +40,15 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 && args[0] == "health" {
 		return runHealth(args[1:], stdout, stderr)
 	}
+	if len(args) > 0 && args[0] == "status" {
+		return runStatus(args[1:], stdout, stderr)
+	}
+	if len(args) > 0 && args[0] == "snapshot" {
+		return runSnapshot(args[1:], stdout, stderr)
+	}
+	if len(args) > 0 && args[0] == "recover" {
+		return runRecover(args[1:], stdout, stderr)
+	}
 	if len(args) > 0 && args[0] == "run" {
 		return runJob(args[1:], stdout, stderr)
 	}
@@ -123,14 +132,17 @@ A Redis-protocol server with native locks (LOCK, UNLOCK, RENEW) and flash sales 
   lockserver redis.conf --port 7000   a file, then options, which win
   lockserver -                        read the directives from standard input
   lockserver demo                     play a flash sale; see lockserver demo --help
-  lockserver check PATH ...           verify snapshots and append-only files; see lockserver check --help
+  lockserver check PATH ...           verify snapshots, append-only files and raft directories; see lockserver check --help
+  lockserver snapshot save FILE       back a raft group up, and restore it; see lockserver snapshot --help
+  lockserver recover --dir DIR        go on without a majority of a raft group; see lockserver recover --help
   lockserver top                      what a running server does, once a second; see lockserver top --help
   lockserver locks                    the locks that are held; see lockserver locks --help
   lockserver why KEY                  why a lock is not free, or was not; see lockserver why --help
   lockserver history                  what happened to locks; see lockserver history --help
   lockserver check-history FILE       check a recorded history; see lockserver check-history --help
   lockserver run -- COMMAND           run a command while it holds a lock; see lockserver run --help
-  lockserver health                   tell whether a server answers; see lockserver health --help
+  lockserver status                   the members of a raft group; see lockserver status --help
+  lockserver health                   tell whether a server is well; see lockserver health --help
   lockserver -v | --version           print the version
   lockserver -h | --help              print this
   lockserver --check-system           tell whether the system gives what a server needs

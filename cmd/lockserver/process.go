@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"os/signal"
@@ -311,8 +312,9 @@ func (p *process) waitShutdown(ended <-chan error, signals <-chan os.Signal, beg
 
 // shutdownOptions are what shutdown-on-sigint or -sigterm asks for.
 func (p *process) shutdownOptions(srv *server.Server, sig os.Signal) server.ShutdownOptions {
-	c := p.config.Clone()
-	if err := c.Assign(srv.Directives()); err != nil { // CONFIG SET may have changed what the signal asks for
+	c, now := p.config.Clone(), srv.Directives()
+	maps.DeleteFunc(now, func(name, _ string) bool { return strings.HasSuffix(name, "-file") }) // passwords may be gone
+	if err := c.Assign(now); err != nil {                                                       // CONFIG SET may have changed what the signal asks for
 		p.log.Error("the server's directives cannot be read", "cause", err)
 	}
 	f := c.ShutdownOnSIGTERM

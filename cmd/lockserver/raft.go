@@ -5,10 +5,12 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"lockserver/internal/config"
@@ -38,11 +40,12 @@ func (p *process) joinGroup(o *server.Options) (leave func(), err error) {
 		return nil, err
 	}
 	n := &engine.Network{ID: c.ID, Group: c.Group, Listen: c.Listen, Self: engine.Address(self), Log: p.log}
-	if err := p.encrypt(n); err != nil {
+	ends, err := p.encrypt(n)
+	if err != nil {
 		return nil, err
 	}
 	eo := engine.Options{ID: c.ID, Peers: peers, ElectionMS: c.ElectionMS, Log: p.log, Transport: n.Transport,
-		Version: version, Hello: n.Hello, ReachClient: n.ReachClient}
+		Version: version, Hello: n.Hello, Position: n.AskPosition, ReachClient: n.ReachClient}
 	if err := engine.KeepIn(dir, c.Group, &eo); err != nil {
 		return nil, err
 	}
@@ -53,8 +56,9 @@ func (p *process) joinGroup(o *server.Options) (leave func(), err error) {
 	}
 	id := topology.NodeID(c.ID)
 	e := engine.New(eo)
+	n.Position = e.Position
 	o.Raft, o.RaftOptions = e, raft.Options{SnapshotBytes: c.SnapshotBytes, LeaseReads: c.Reads == "lease",
-		CheckEvery: time.Duration(c.CheckEveryS) * time.Second}
+		CheckEvery: time.Duration(c.CheckEveryS) * time.Second, ReadsMaxLag: time.Duration(c.ReadsMaxLagMS) * time.Millisecond, CertificateEnds: ends}
 	o.Group = topology.New(topology.Options{Form: form, Self: func(net.Addr) string { return id }})
 	return func() {
 		if err := e.Release(); err != nil {
@@ -121,17 +125,72 @@ func refuseMembersData(c *config.Config) error {
 		"give it its raft-id, or move the directory away", dir, member)
 }
 
-// encrypt makes the connections between members encrypted ones, if raft-tls says so.
-func (p *process) encrypt(n *engine.Network) error {
-	if !p.config.Raft.TLS {
-		return nil
+// encrypt makes the connections between members encrypted ones, if raft-tls says so. ends is when the first
+// certificate for them ends; nil: there is none. The error says that raft-tls has to be stated for an address
+// that other machines reach.
+func (p *process) encrypt(n *engine.Network) (ends func() time.Time, err error) {
+	if how := p.config.Raft.TLS; how != "yes" {
+		switch {
+		case onLoopback(n.Listen):
+		case how == "no":
+			p.log.Warn("raft: raft-tls is no: what the members send each other is not encrypted, and a process that reaches this port and knows the name of the "+
+				"group (raft-group) can pose as a member. Keep the port among the members", "raft-listen", n.Listen)
+		default:
+			return nil, fmt.Errorf("raft-listen %s is reached from other machines: state raft-tls yes, with the certificates of tls-cert-file, tls-key-file and "+
+				"tls-ca-cert-file; or raft-tls no, if only the members reach that port", n.Listen)
+		}
+		return nil, nil
 	}
-	c := p.config.TLS
-	var source tlsconf.Source
-	if err := source.Configure(&c); err != nil {
-		return fmt.Errorf("raft-tls: %w", err)
+	t := &memberTLS{config: p.config.TLS, log: p.log}
+	if err := t.source.Configure(&t.config); err != nil {
+		return nil, fmt.Errorf("raft-tls: %w", err)
 	}
-	n.Accept = func(conn net.Conn) net.Conn { return tls.Server(conn, source.Config()) }
-	n.Dial = func(ctx context.Context, at string) (net.Conn, error) { return tlsconf.Dial(ctx, &c, at) }
-	return nil
+	t.read = t.stamp()
+	n.Accept = func(conn net.Conn) net.Conn { return tls.Server(conn, t.current()) }
+	n.Dial = func(ctx context.Context, at string) (net.Conn, error) { return tlsconf.Dial(ctx, &t.config, at) }
+	return t.source.Ends, nil
+}
+
+// memberTLS has the certificates for other members. Files that have changed are read again, so that a
+// certificate can be replaced without a restart.
+type memberTLS struct {
+	config config.TLS
+	log    *slog.Logger
+	source tlsconf.Source
+
+	mu   sync.Mutex
+	read string // under mu: stamp of what the source has
+}
+
+// stamp tells whether a file has changed.
+func (t *memberTLS) stamp() (s string) {
+	for _, name := range []string{t.config.CertFile, t.config.KeyFile, t.config.CACertFile} {
+		if st, err := os.Stat(name); err == nil {
+			s += fmt.Sprint(st.ModTime().UnixNano(), " ", st.Size(), " ")
+		}
+	}
+	return s
+}
+
+// current is what the next connection is encrypted by.
+func (t *memberTLS) current() *tls.Config {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now := t.stamp(); now != t.read {
+		t.read = now
+		if err := t.source.Configure(&t.config); err != nil {
+			t.log.Error("raft-tls: a certificate has changed, and cannot be used: the one before stays", "cause", err)
+		} else {
+			t.log.Info("raft-tls: the certificates have changed, and are used from now on", "end", t.source.Ends())
+		}
+	}
+	return t.source.Config()
+}
+
+// onLoopback reports whether only processes of this machine reach an address. Of a name other than localhost
+// that is not known.
+func onLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	ip := net.ParseIP(host)
+	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
 }

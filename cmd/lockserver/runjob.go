@@ -43,7 +43,6 @@ func jobOptions(args []string) (*runner.Options, error) {
 	f.DurationVar(&o.Grace, "grace", 0, "")
 	f.DurationVar(&o.Tick, "tick", 0, "")
 	f.DurationVar(&o.Keep, "keep", 0, "")
-	passFile := f.String("pass-file", "", "")
 	if err := f.Parse(args); err != nil {
 		if name, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); ok {
 			err = fmt.Errorf("unknown flag --%s; try: lockserver run --help", name)
@@ -62,13 +61,6 @@ func jobOptions(args []string) (*runner.Options, error) {
 	}
 	if err := o.Check(); err != nil {
 		return nil, err
-	}
-	if *passFile != "" {
-		text, err := os.ReadFile(*passFile)
-		if err != nil {
-			return nil, err
-		}
-		r.Password = strings.TrimRight(string(text), "\r\n")
 	}
 	o.Addrs = strings.Split(r.Addr, ",")
 	var err error

@@ -110,6 +110,7 @@ func others() []suite {
 			paths: []string{"tests/unauthenticated/", "server/transport/", "server/acl/"}},
 		{name: "release-check", fast: "make release release-check PLATFORMS=linux/amd64", seconds: 150,
 			paths: []string{"packaging/", "cmd/"}},
+		{name: "chart", full: "make chart", seconds: 120, paths: []string{"packaging/chart/"}},
 		{name: "invariants", fast: "make invariants PKGS=./store/...", full: "make invariants", seconds: 90,
 			paths: []string{"store/"}},
 		{name: "metrics", fast: "make metrics", seconds: 30,

@@ -92,8 +92,9 @@ type Config struct {
 	// NoAppendFsyncOnRewrite does not sync the log while it is rewritten.
 	NoAppendFsyncOnRewrite bool
 
-	// RequirePass is the default user's password; empty for none.
-	RequirePass string
+	// RequirePass is the default user's password; empty for none. RequirePassFile is the file that it was
+	// read from; empty: it was given itself.
+	RequirePass, RequirePassFile string
 	// ACLFile is where users are kept; empty: in the configuration file.
 	ACLFile string
 	// ACLPubSubDefault says what new users may listen to: "resetchannels" (nothing) or "allchannels".
@@ -359,6 +360,9 @@ var defaults = sync.OnceValue(func() *Config {
 	}
 	return c
 })
+
+func requirePass(c *Config) *string     { return &c.RequirePass }
+func requirePassFile(c *Config) *string { return &c.RequirePassFile }
 
 // Clone is a copy that shares nothing with c.
 func (c *Config) Clone() *Config {

@@ -145,8 +145,10 @@ var topics = []topic{
 			Doc: "only `no`"},
 	}},
 	{"Access", []directive{
-		{Name: "requirepass", Kind: text(func(c *Config) *string { return &c.RequirePass }),
+		{Name: "requirepass", Kind: secretKind{requirePass, requirePassFile},
 			Doc: "the password that clients must AUTH with; empty: none"},
+		{Name: "requirepass-file", Kind: secretFileKind{requirePass, requirePassFile}, Redis: notInRedis,
+			Doc: "absolute path of a file that has this password in its only line, in place of `requirepass`. It is read at the start, and when `CONFIG SET` gives the path again"},
 		{Name: "enable-debug-command", Default: "no", When: atStart, Kind: access(func(c *Config) *Access { return &c.EnableDebugCommand }),
 			Doc: "who may use DEBUG: `no`, `yes`, or `local` connections"},
 		{Name: "enable-protected-configs", Default: "no", When: atStart, Kind: access(func(c *Config) *Access { return &c.EnableProtectedConfigs }),

@@ -7,13 +7,15 @@ import (
 )
 
 // Directives returns every directive that has an effect by its first name, each with its value as CONFIG GET
-// shows it. Assign takes it back.
+// shows it. Assign takes it back. A password that is in a file is left out: the file is among them.
 func (c *Config) Directives() map[string]string {
 	all := make(map[string]string, len(directives))
 	for i := range directives {
-		if d := &directives[i]; d.effective() {
-			all[d.Name] = d.Kind.get(c)
+		d := &directives[i]
+		if secret, is := d.Kind.(secretKind); !d.effective() || is && *secret.path(c) != "" {
+			continue
 		}
+		all[d.Name] = d.Kind.get(c)
 	}
 	return all
 }

@@ -19,8 +19,12 @@ type Raft struct {
 	SnapshotBytes int64
 	// CheckEveryS is how often members compare their data, in seconds; 0: only when they are asked to.
 	CheckEveryS int64
-	// TLS encrypts what members send each other.
-	TLS bool
+	// ReadsMaxLagMS is how old the data of a follower may be from which it answers reads after READONLY, in
+	// milliseconds; 0: it answers none.
+	ReadsMaxLagMS int64
+	// TLS says whether what members send each other is encrypted: "yes", "no", or "loopback". The last is
+	// "no" on loopback addresses, and refused on others.
+	TLS string
 }
 
 // raftTopic are the rows of raft groups.
@@ -48,6 +52,10 @@ var raftTopic = topic{"A raft group", []directive{
 	{Name: "raft-check-interval", Default: "600", When: atStart, Redis: notInRedis,
 		Kind: integer(0, 7*24*3600, func(c *Config) *int64 { return &c.Raft.CheckEveryS }),
 		Doc:  "seconds between two comparisons of the members' data (see [HA.md](HA.md#members-that-differ)); 0: only by `RAFT CHECK`"},
-	{Name: "raft-tls", Default: "no", When: atStart, Redis: notInRedis, Kind: boolean(func(c *Config) *bool { return &c.Raft.TLS }),
-		Doc: "encrypt what members send each other, with the certificates of `tls-*`"},
+	{Name: "raft-follower-reads-max-lag", Default: "1000", When: atStart, Redis: notInRedis,
+		Kind: integer(0, 60_000, func(c *Config) *int64 { return &c.Raft.ReadsMaxLagMS }),
+		Doc:  "milliseconds. After `READONLY` a member that does not lead answers reads from its own data, if that is at most so old. Otherwise it answers `-MOVED`; 0: always"},
+	{Name: "raft-tls", Default: "loopback", When: atStart, Redis: notInRedis,
+		Kind: enum(func(c *Config) *string { return &c.Raft.TLS }, "yes", "no", "loopback"),
+		Doc:  "`yes`: encrypt what members send each other, with the certificates of `tls-*`; `no`: do not, with a warning in the log; `loopback`: do not, and refuse another address in `raft-listen`"},
 }}

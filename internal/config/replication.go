@@ -13,7 +13,8 @@ type Replication struct {
 	MasterHost string
 	MasterPort int
 	// MasterUser and MasterAuth are by what the server logs in there; an empty password: not at all.
-	MasterUser, MasterAuth string
+	// MasterAuthFile is the file that the password was read from; empty: it was given itself.
+	MasterUser, MasterAuth, MasterAuthFile string
 	// TLS says that the link to the master is encrypted.
 	TLS bool
 
@@ -49,12 +50,17 @@ type Replication struct {
 	MinAck int
 }
 
+func masterAuth(c *Config) *string     { return &c.Replication.MasterAuth }
+func masterAuthFile(c *Config) *string { return &c.Replication.MasterAuthFile }
+
 // replicationTopic are the rows of replication.
 var replicationTopic = topic{"Replication", []directive{
 	{Name: "replicaof", Aliases: []string{"slaveof"}, When: atStart, Kind: masterAddress{},
 		Doc: "`host port` of the master that this server copies, or nothing. See [REPLICATION.md](REPLICATION.md)"},
-	{Name: "masterauth", Kind: text(func(c *Config) *string { return &c.Replication.MasterAuth }),
+	{Name: "masterauth", Kind: secretKind{masterAuth, masterAuthFile},
 		Doc: "the password by which it logs in there"},
+	{Name: "masterauth-file", Kind: secretFileKind{masterAuth, masterAuthFile}, Redis: notInRedis,
+		Doc: "absolute path of a file that has this password, in place of `masterauth`; read as `requirepass-file` is"},
 	{Name: "masteruser", Kind: text(func(c *Config) *string { return &c.Replication.MasterUser }),
 		Doc: "the user's name; empty: the default user"},
 	{Name: "tls-replication", Default: "no", Kind: boolean(func(c *Config) *bool { return &c.Replication.TLS }),

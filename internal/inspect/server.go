@@ -93,12 +93,18 @@ func (s *Server) leader() string {
 	if err != nil {
 		return ""
 	}
-	for line := range strings.Lines(info.Str) {
-		if addr, ok := strings.CutPrefix(strings.TrimSpace(line), "raft_leader_address:"); ok {
-			return addr
+	addr, _ := Field(info.Str, "raft_leader_address")
+	return addr
+}
+
+// Field is a field of a reply of INFO.
+func Field(info, name string) (value string, ok bool) {
+	for line := range strings.Lines(info) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), name+":"); ok {
+			return value, true
 		}
 	}
-	return ""
+	return "", false
 }
 
 // Dial opens a connection as the options say, without logging in.

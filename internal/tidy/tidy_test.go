@@ -151,7 +151,7 @@ var parts = map[string][]string{
 	"server/pubsub": {"internal/resp"},
 	"server/raft": {"commands", "internal/ascii", "internal/resp", "persistence", "persistence/aof", "persistence/digest", "server/gate", "server/info",
 		"server/replication", "store"},
-	"server/raft/engine": {"persistence", "persistence/disk", "server/raft"},
+	"server/raft/engine": {"persistence", "persistence/aof", "persistence/disk", "persistence/rdb", "server/raft"},
 	"server/replication": {"commands", "internal/ascii", "internal/config", "internal/decimal", "internal/resp", "persistence/aof", "persistence/disk", "server/info", "store"},
 	"server/script":      {"commands", "internal/decimal", "internal/glob", "internal/luavm", "internal/resp", "internal/rusage"},
 	"server/standalone":  {"commands"},

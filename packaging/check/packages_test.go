@@ -91,6 +91,7 @@ func unit(s *system) {
 	s.t.Helper()
 	const path = "/usr/lib/systemd/system/lockserver.service"
 	require.Empty(s.t, s.run("systemd-analyze", "verify", "--man=yes", path))
+	require.Empty(s.t, s.run("systemd-analyze", "verify", "--man=yes", strings.Replace(path, ".service", "-health.timer", 1)))
 	text := s.run("systemd-analyze", "security", "--no-pager", "--offline=yes", path)
 	m := regexp.MustCompile(`Overall exposure level for \S+: ([0-9.]+)`).FindStringSubmatch(text)
 	require.NotNil(s.t, m, text)

@@ -73,7 +73,7 @@ func (r *release) settings() v1.Config {
 		Volumes:      map[string]struct{}{"/data": {}},
 		ExposedPorts: map[string]struct{}{"6379/tcp": {}},
 		StopSignal:   "SIGTERM",
-		Healthcheck: &v1.HealthConfig{Test: []string{"CMD", "/usr/bin/lockserver", "health"}, Interval: 10 * time.Second,
+		Healthcheck: &v1.HealthConfig{Test: []string{"CMD", "/usr/bin/lockserver", "health", "--ready"}, Interval: 10 * time.Second,
 			Timeout: 5 * time.Second, StartPeriod: 30 * time.Second, Retries: 3},
 		Labels: map[string]string{
 			"org.opencontainers.image.title":    "lockserver",

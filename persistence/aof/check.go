@@ -167,7 +167,7 @@ func (c *checking) file(path string, inLog bool) (got Checked, err error) {
 	}
 	offset := int64(0)
 	if isSnapshot(string(magic[:])) || !inLog && strings.HasSuffix(path, ".rdb") {
-		got.Snapshot, err = checkSnapshot(io.NewSectionReader(f, 0, got.Bytes))
+		got.Snapshot, err = CheckSnapshot(io.NewSectionReader(f, 0, got.Bytes))
 		if err != nil {
 			return got, fmt.Errorf("%s: %w", path, err)
 		}
@@ -240,8 +240,8 @@ func (c *Checked) count(name []byte) {
 	c.Commands[key]++
 }
 
-// checkSnapshot reads a snapshot to its end.
-func checkSnapshot(src io.Reader) (*CheckedSnapshot, error) {
+// CheckSnapshot reads a snapshot to its end, and verifies each length, each encoding and the checksum.
+func CheckSnapshot(src io.Reader) (*CheckedSnapshot, error) {
 	in := rdb.NewReader(src, rdb.ReaderOptions{})
 	got := &CheckedSnapshot{Keys: map[string]int64{}}
 	databases := map[int]bool{}

@@ -1,10 +1,51 @@
 package raft
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
+)
+
+// Kind says what an alarm is about. The kinds are values of a label of metrics: do not change.
+type Kind string
+
+// The kinds.
+const (
+	AlarmStopped     Kind = "stopped"     // this member has stopped for good
+	AlarmWaiting     Kind = "waiting"     // this server is in no group yet
+	AlarmNoLeader    Kind = "no-leader"   // this member knows of no leader
+	AlarmDiffers     Kind = "differs"     // members have different data
+	AlarmRefused     Kind = "refused"     // a connection between members was refused
+	AlarmDisk        Kind = "disk"        // this member cannot write to its disk
+	AlarmSnapshot    Kind = "snapshot"    // the last snapshot could not be made
+	AlarmUnreachable Kind = "unreachable" // a member does not answer the leader
+	AlarmBehind      Kind = "behind"      // a member does not have what is committed
+	AlarmClock       Kind = "clock"       // the clocks of members differ
+	AlarmCertificate Kind = "certificate" // a certificate ends soon
+)
+
+// Kinds are all kinds.
+var Kinds = []Kind{AlarmStopped, AlarmWaiting, AlarmNoLeader, AlarmDiffers, AlarmRefused, AlarmDisk, AlarmSnapshot, AlarmUnreachable, AlarmBehind, AlarmClock,
+	AlarmCertificate}
+
+// Alarm is something that an operator has to look at, in one line.
+type Alarm struct {
+	Kind Kind
+	Text string
+}
+
+const (
+	// behindFor is how old the data of a member may be before there is an alarm.
+	behindFor = 10 * time.Second
+	// silentFor is for how long a member may not answer before there is an alarm.
+	silentFor = 5 * time.Second
+	// leastFree is how many bytes a disk has at least without an alarm: two files of the log.
+	leastFree = 128 << 20
+	// endsWithin is how long a certificate lasts at least without an alarm.
+	endsWithin = 14 * 24 * time.Hour
 )
 
 // refused is why a member was refused as the caller or the called a moment ago; empty: it was not.
@@ -17,34 +58,96 @@ func (s *Status) refused(p Peer) string {
 	return ""
 }
 
-// alarms are what an operator has to look at, each in one line. Under the host's lock.
-func (m *Member) alarms(s *Status) (all []string) {
+// alarms are what an operator has to look at. Under the host's lock.
+func (m *Member) alarms(s *Status) (all []Alarm) {
+	add := func(k Kind, format string, args ...any) { all = append(all, Alarm{k, fmt.Sprintf(format, args...)}) }
 	if m.failed != nil {
-		all = append(all, "this member has stopped: "+m.failed.Error())
+		add(AlarmStopped, "this member has stopped: %v", m.failed)
 	}
 	if s.Waiting != "" {
-		all = append(all, "this server is in no group yet: "+s.Waiting)
+		add(AlarmWaiting, "this server is in no group yet: %s", s.Waiting)
+	}
+	if s.Waiting == "" && s.Leader.ID == "" && m.failed == nil {
+		add(AlarmNoLeader, "%s", noLeader)
 	}
 	if err := m.Undecided(); err != nil {
-		all = append(all, "no member serves: "+err.Error())
+		add(AlarmDiffers, "no member serves: %v", err)
 	}
 	for _, c := range s.Checks {
 		if p, is := Find(s.Peers, c.ID); is && p.Incarnation == c.Incarnation && c.Finding == Differs {
-			all = append(all, fmt.Sprintf("'%s' has other data than the group, at the index %d", c.ID, c.Index))
+			add(AlarmDiffers, "'%s' has other data than the group, at the index %d", c.ID, c.Index)
 		}
 	}
 	for _, r := range s.Refusals {
 		if r.ID != "" {
-			all = append(all, "'"+r.ID+"' is refused: "+r.Why)
+			add(AlarmRefused, "'%s' is refused: %s", r.ID, r.Why)
 		} else {
-			all = append(all, r.Raft+": "+r.Why)
+			add(AlarmRefused, "%s: %s", r.Raft, r.Why)
 		}
 	}
+	m.ownAlarms(s, add)
+	m.othersAlarms(s, add)
 	for i := range all {
-		all[i] = strings.Map(oneLine, all[i])
+		all[i].Text = strings.Map(oneLine, all[i].Text)
 	}
-	slices.Sort(all)
+	slices.SortFunc(all, func(a, b Alarm) int { return cmp.Compare(a.Text, b.Text) })
 	return all
+}
+
+// othersAlarms adds what this member knows of the others. Of a member's data the leader knows best.
+func (m *Member) othersAlarms(s *Status, add func(k Kind, format string, args ...any)) {
+	for i := range s.Observed {
+		o := &s.Observed[i]
+		silent := time.Duration(o.HeardMS) * time.Millisecond
+		switch {
+		case o.ID == s.ID:
+			if o.DiskFree >= 0 && o.DiskFree < leastFree {
+				add(AlarmDisk, "the disk of this member has %d MB left", o.DiskFree>>20)
+			}
+		case !o.Reachable && o.Why != "" && o.HeardMS < 0:
+			add(AlarmUnreachable, "'%s' has not answered yet: %s", o.ID, o.Why)
+		case !o.Reachable && o.Why != "" && silent > silentFor:
+			add(AlarmUnreachable, "'%s' has not answered for %v: %s", o.ID, silent.Truncate(time.Second), o.Why)
+		case o.Reachable && o.Role == stopped.String():
+			add(AlarmStopped, "'%s' has stopped: its log says why", o.ID)
+		case o.Reachable && m.state == leading && time.Duration(o.LagMS)*time.Millisecond > behindFor:
+			add(AlarmBehind, "'%s' does not have %d committed entries", o.ID, o.Lag)
+		}
+	}
+}
+
+// ownAlarms adds what is wrong with this member's machine.
+func (m *Member) ownAlarms(s *Status, add func(k Kind, format string, args ...any)) {
+	if s.DiskError != "" {
+		add(AlarmDisk, "this member cannot write to its disk: %s", s.DiskError)
+	}
+	if m.attempt.Error != "" {
+		add(AlarmSnapshot, "the last snapshot could not be made: %s", m.attempt.Error)
+	}
+	if lag := m.lag(); lag > behindFor && s.Leader.ID != "" && m.failed == nil {
+		add(AlarmBehind, "this member does not have what was committed in the last %v", lag.Truncate(time.Second))
+	}
+	if skew := time.Duration(m.distance.skewMS) * time.Millisecond; m.state == following && skew.Abs() >= mostBehind {
+		where := "ahead of"
+		if skew < 0 {
+			where = "behind"
+		}
+		add(AlarmClock, "the clock of this machine is %v %s the time of the group: set the clocks of all members (NTP, chrony)", skew.Abs().Round(100*time.Millisecond), where)
+	}
+	if m.options.CertificateEnds != nil {
+		if ends := m.options.CertificateEnds(); !ends.IsZero() && time.Until(ends) < endsWithin {
+			add(AlarmCertificate, "a certificate of this server ends at %s", ends.UTC().Format(time.RFC3339))
+		}
+	}
+}
+
+// texts are the lines of alarms.
+func texts(all []Alarm) []string {
+	lines := make([]string, len(all))
+	for i, a := range all {
+		lines[i] = a.Text
+	}
+	return lines
 }
 
 // oneLine takes line ends out of a text.
@@ -55,17 +158,26 @@ func oneLine(r rune) rune {
 	return r
 }
 
+// oneLineOf is a text without line ends.
+func oneLineOf(text string) string { return strings.Map(oneLine, text) }
+
 // Alarms are what an operator has to look at.
-func (m *Member) Alarms() []string {
+func (m *Member) Alarms() []Alarm {
 	s := m.engine.Status()
 	return m.alarms(&s)
 }
 
+const noLeader = "the raft group has no leader"
+
+// AwaitsAdd reports whether this server waits to be added to a group.
+func (m *Member) AwaitsAdd() bool { return m.engine.Status().Waiting == AwaitsAdd }
+
 // Unknowing is why this server knows of no leader, if more is known than that there is none.
 func (m *Member) Unknowing() error {
 	s := m.engine.Status()
-	if all := m.alarms(&s); len(all) > 0 {
-		return errors.New("the raft group has no leader: " + strings.Join(all, "; "))
+	all := slices.DeleteFunc(m.alarms(&s), func(a Alarm) bool { return a.Kind == AlarmNoLeader })
+	if len(all) > 0 {
+		return errors.New(noLeader + ": " + strings.Join(texts(all), "; "))
 	}
-	return errors.New("the raft group has no leader")
+	return errors.New(noLeader)
 }

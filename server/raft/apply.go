@@ -37,6 +37,7 @@ func (a openedMember) Apply(index uint64, b []byte, again bool) (err error) {
 			return
 		}
 		m.logBytes += int64(len(b))
+		m.index = index
 		if at, ok := e.marks(); ok {
 			a.meetMark(index, at, again)
 			return
@@ -141,7 +142,6 @@ func (a openedMember) Cut() (cut Cut, err error) {
 		// plant:raft-snapshot
 		cut = &headedCut{m.host.Cut(at), m.host, m.clockMS, max(m.token, m.host.LastToken())}
 		m.logBytes = 0
-		m.counts.snapshots++
 		m.release()
 		m.host.EndUnit()
 	})
@@ -184,7 +184,7 @@ func (a openedMember) Restore(r io.Reader) error {
 			m.giveWay()
 			m.host.DropClients()
 		}
-		m.state = rebuilding
+		m.become(rebuilding)
 		m.host.EndUnit()
 	})
 	if err != nil {
@@ -202,7 +202,7 @@ func (a openedMember) Restore(r io.Reader) error {
 		case err != nil:
 			m.stop(fmt.Errorf("a snapshot cannot be loaded: %w", err))
 		case m.state == rebuilding:
-			m.state = following
+			m.become(following)
 		}
 		m.applied, m.db, m.input = place{at.ID, at.Offset}, max(0, at.DB), nil
 		m.clockMS, m.token = max(m.clockMS, clockMS), max(m.token, token)

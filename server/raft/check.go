@@ -72,6 +72,9 @@ func (s *Status) check(p Peer) (c Check) {
 	return c
 }
 
+// checkFields is how many fields writeTo writes.
+const checkFields = 3
+
 // writeTo writes the fields that RAFT MEMBERS and RAFT CHECK tell.
 func (c Check) writeTo(to *commands.Ctx) {
 	to.Out.BulkString("check-index")
@@ -318,7 +321,7 @@ func (m *Member) Check() (Reply, error) {
 			if is.Index != index && is.Finding != Differs {
 				is = Check{}
 			}
-			c.Out.Map(4)
+			c.Out.Map(1 + checkFields)
 			c.Out.BulkString("id")
 			c.Out.BulkString(p.ID)
 			is.writeTo(c)

@@ -1,6 +1,9 @@
 package raft
 
-import "io"
+import (
+	"context"
+	"io"
+)
 
 // Engine makes the members of a group agree on a log. Its methods may be called by any goroutine; none is
 // called under the host's lock, but for Leads, Leader and Status.
@@ -22,9 +25,19 @@ type Engine interface {
 	Leads() bool
 	// Leader is the member that leads, for all that this one knows; without an ID: none does.
 	Leader() Peer
+	// LeaderPosition asks the leader, which is another member, how far the history goes. It returns
+	// ErrCannotAsk if the engine knows no way to do that.
+	LeaderPosition(ctx context.Context) (Position, error)
 	// Snapshot has the machine's state written down, and the log cut off behind it.
 	Snapshot() error
+	// NewestSnapshot describes the newest snapshot; without an ID there is none.
+	NewestSnapshot() SnapshotInfo
+	// OpenSnapshot opens the newest snapshot, after its checksum was verified. The caller closes it.
+	OpenSnapshot() (SnapshotInfo, io.ReadCloser, error)
 	Status() Status
+	// Survey is Status after all members were asked for their reports. It takes as long as the slowest
+	// answer, with a limit of about a second.
+	Survey() Status
 
 	// Add makes a server a member, or changes the addresses of a member that cannot be reached. Remove ends
 	// that. Transfer makes a member the leader; without an id, any member. They work on the leader. The
@@ -54,8 +67,29 @@ type Machine interface {
 	Anew()
 	// Changed is called when another member leads, or the members have changed.
 	Changed()
+	// Position is how far the history goes, if this member leads and the others confirm that.
+	Position() (Position, error)
 	// Judge is called with the result of comparing this member's data with that of the others.
 	Judge(v Verdict)
+	// Condition is what the machine shows of itself. It takes no lock.
+	Condition() Condition
+}
+
+// SnapshotInfo describes a snapshot that is on the disk.
+type SnapshotInfo struct {
+	ID          string
+	Index, Term uint64
+	Bytes       int64
+	// AtMS is when it was made, in milliseconds since 1970; 0: not known.
+	AtMS int64
+	// Group is the id of the group, and Peers are its members, as the snapshot has them.
+	Group string
+	Peers []Peer
+}
+
+// attempt is the attempt that has made the snapshot.
+func (i SnapshotInfo) attempt() SnapshotAttempt {
+	return SnapshotAttempt{AtMS: i.AtMS, Bytes: i.Bytes, Index: i.Index}
 }
 
 // Cut is a state as it was.
@@ -82,6 +116,9 @@ type Refusal struct {
 	Why  string
 }
 
+// AwaitsAdd is what a server waits for that has no founders, in Status.Waiting.
+const AwaitsAdd = "it waits to be made a member of a group (RAFT ADD)"
+
 // Status is how a member of a group is.
 type Status struct {
 	ID          string
@@ -91,9 +128,11 @@ type Status struct {
 	// recent ones.
 	Waiting  string
 	Refusals []Refusal
-	State    string // "leader", "follower", "candidate" or "shutdown"
-	Leader   Peer   // without an ID: none is known
-	Peers    []Peer
+	// DiskError is why this member cannot write to its disk; empty: it can.
+	DiskError string
+	State     string // "leader", "follower", "candidate" or "shutdown"
+	Leader    Peer   // without an ID: none is known
+	Peers     []Peer
 	// Checks are the newest checksums of the members that are known, and what was found of each. Compared is
 	// the newest index at which all members were compared that can be reached.
 	Checks   []Check
@@ -102,6 +141,8 @@ type Status struct {
 	// The newest entry of the log, the newest that is known to be committed, the newest that the machine was
 	// given, and the newest in a snapshot.
 	LastIndex, CommitIndex, AppliedIndex, SnapshotIndex uint64
+	// Observed is what is known of all members, this one among them. It is renewed every few seconds.
+	Observed []Observation
 	// ContactMS is how long ago a follower has heard of the leader; -1: never, or it is the leader.
 	ContactMS int64
 }

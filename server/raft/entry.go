@@ -102,6 +102,9 @@ func parseEntry(b []byte) (e entry, err error) {
 //   - an RDB file that has the place in the history.
 const snapshotMagic = "lockserver raft snapshot 1\n"
 
+// headBytes is the length of the part of a snapshot before the RDB file.
+const headBytes = len(snapshotMagic) + 20
+
 // writeHead writes the part of a snapshot before the RDB file.
 func writeHead(w io.Writer, clockMS, token int64) error {
 	head := []byte(snapshotMagic)
@@ -115,7 +118,7 @@ func writeHead(w io.Writer, clockMS, token int64) error {
 
 // readHead reads the part of a snapshot before the RDB file.
 func readHead(r *bufio.Reader) (clockMS, token int64, err error) {
-	head := make([]byte, len(snapshotMagic)+20)
+	head := make([]byte, headBytes)
 	if _, err := io.ReadFull(r, head); err != nil {
 		return 0, 0, fmt.Errorf("a snapshot of the group: %w", err)
 	}

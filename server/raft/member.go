@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"lockserver/persistence/aof"
@@ -32,6 +33,12 @@ type Options struct {
 	LeaseReads bool
 	// CheckEvery is how often the leader has all members compare their data; 0: only when it is asked to.
 	CheckEvery time.Duration
+	// Group is the name of the group, for operators.
+	Group string
+	// CertificateEnds is when the first of this server's certificates ends, zero: it has none. nil: the same.
+	CertificateEnds func() time.Time
+	// ReadsMaxLag is how old the data of a follower may be from which it answers reads; 0: it answers none.
+	ReadsMaxLag time.Duration
 }
 
 // Member is a server that is one of a group. Make it with New. Its methods are called under the host's lock,
@@ -50,6 +57,7 @@ type Member struct {
 	// highest of its entries, and logBytes is the size of the log since the last snapshot. What follows is
 	// only true of the history that is followed: input is what has come of it.
 	applied        place
+	index          uint64 // of the newest entry that the machine got
 	clockMS, token int64
 	logBytes       int64
 	input          *replication.Input
@@ -62,9 +70,14 @@ type Member struct {
 	unproposed
 	messages []byte // of the running unit
 	snapping bool   // a snapshot is being made
-	holding  bool   // writes are held for it
-	// snapshotFailed is why the last snapshot could not be made; empty: it was.
-	snapshotFailed string
+	holding  bool   // writes are held for it, or all clients for a transfer
+	moving   bool   // the lead is handed on: clients are held until the next leader serves
+	seen     string // the leader that the host knows
+	// attempt is the last attempt to make a snapshot.
+	attempt SnapshotAttempt
+	// condition is what others may see without the lock; nil: the member has not started.
+	condition atomic.Pointer[Condition]
+	backups   backups
 
 	// round is how many rounds have begun: see propose.go. due is the newest round that a reply waits for.
 	// wanted: there must be another round.
@@ -78,12 +91,15 @@ type Member struct {
 	// passes on.
 	opening sync.Mutex
 	term    int
-	counts  counts
+	// freed is the newest round that is over.
+	freed  int64
+	counts counts
 	// saidBehind is when the warning was last logged that this clock is behind. saidOut says that the log has
 	// the warning that this server is no member any more.
 	saidBehind time.Time
 	saidOut    bool
 	check      checking
+	distance   distance
 
 	closing sync.Once
 	closed  chan struct{}
@@ -112,8 +128,14 @@ func (m *Member) Start() error {
 		m.host.Followed(true)
 		m.host.EndUnit()
 	})
+	newest := m.engine.NewestSnapshot()
+	m.host.Locked(func() {
+		m.attempt = newest.attempt()
+		m.show()
+	})
 	m.host.Background(m.agree)
 	m.host.Background(m.tell)
+	m.host.Background(m.measure)
 	switch v := m.engine.Verdict(); v.Finding {
 	case Differs:
 		m.host.Slice(func() { m.stop(otherDataError{v.Index}) })
@@ -130,7 +152,7 @@ func (m *Member) open() error {
 	m.host.Locked(func() {
 		m.run++
 		run = m.run
-		m.applied, m.input, m.db, m.logBytes = place{}, nil, 0, 0
+		m.applied, m.index, m.input, m.db, m.logBytes, m.distance = place{}, 0, nil, 0, 0, newDistance()
 	})
 	if err := m.engine.Open(openedMember{m, run}); err != nil {
 		return err
@@ -140,7 +162,7 @@ func (m *Member) open() error {
 	}
 	m.host.Locked(func() {
 		if m.state == rebuilding {
-			m.state = following
+			m.become(following)
 		}
 	})
 	return nil
@@ -148,7 +170,10 @@ func (m *Member) open() error {
 
 // Close ends taking part, for good. Without the lock; it returns when the engine has ended.
 func (m *Member) Close() {
-	m.closing.Do(func() { close(m.closed) })
+	m.closing.Do(func() {
+		close(m.closed)
+		m.closeBackups()
+	})
 	if err := m.engine.Close(); err != nil {
 		m.host.Log().Error("raft: the engine could not be ended", "cause", err)
 	}
@@ -169,6 +194,9 @@ func (m *Member) Serves() bool { return m.state == leading } // plant:raft-serve
 
 // Rebuilding reports whether the data is not there.
 func (m *Member) Rebuilding() bool { return m.state == rebuilding }
+
+// HandsOn reports whether clients are held because the lead is handed on.
+func (m *Member) HandsOn() bool { return m.moving }
 
 // Failed is why the member has stopped; nil: it has not.
 func (m *Member) Failed() error { return m.failed }
@@ -211,6 +239,7 @@ func (m *Member) tell() {
 			m.host.EndUnit()
 		})
 		m.host.Seen(s)
+		m.host.Locked(func() { m.seen = s.Leader.ID })
 	}
 }
 
@@ -245,7 +274,7 @@ func (m *Member) lead(run int) {
 		m.id, m.offset, m.input = m.host.NewID(), m.applied.offset, nil
 		m.unproposed = unproposed{after: m.applied}
 		m.encoder.Select(-1)
-		m.state = leading
+		m.become(leading)
 		m.check.last = time.Time{}
 		m.counts.elections++
 		m.host.SeeToken(m.token)
@@ -294,12 +323,15 @@ func (m *Member) notice() {
 
 // giveWay makes a leader a follower, and reports whether its data has what may never be committed.
 func (m *Member) giveWay() (ahead bool) {
-	m.release()
+	if !m.moving {
+		m.release()
+	}
 	m.host.HandOn()
 	m.messages = nil
 	m.host.Records(false)
 	m.loseRounds()
-	m.state = following
+	m.distance = newDistance()
+	m.become(following)
 	m.changed()
 	// plant:raft-ahead
 	ahead = m.ahead()
@@ -318,7 +350,8 @@ func (m *Member) selected() int {
 
 // rebuild throws the data away and builds it again. What comes for the old machine is ignored from now on.
 func (m *Member) rebuild() {
-	m.state = rebuilding
+	m.distance = newDistance()
+	m.become(rebuilding)
 	m.run++
 	m.counts.rebuilds++
 	m.host.Background(func() {
@@ -343,7 +376,8 @@ func (m *Member) stop(cause error) {
 	if m.state == leading {
 		m.giveWay()
 	}
-	m.state, m.failed = stopped, cause
+	m.failed = cause
+	m.become(stopped)
 	m.run++
 	m.host.DropClients()
 	m.host.EndUnit()

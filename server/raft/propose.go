@@ -102,6 +102,7 @@ func (m *Member) Tick() {
 		m.EndSlice()
 	}
 	m.checkNow()
+	m.closeIdleBackups()
 	if (m.state == leading || m.state == following) && m.logBytes > m.options.SnapshotBytes {
 		m.Snapshot()
 	}
@@ -200,6 +201,7 @@ func (m *Member) free(f flight) {
 	freed, left := 0, 0
 	if m.term == f.term {
 		freed, left = gate.Open(f.round)
+		m.freed = f.round
 	}
 	m.opening.Unlock()
 	gate.Gather(freed, left)
@@ -258,16 +260,27 @@ func (m *Member) beginSnapshot() {
 func (m *Member) snapshot() error {
 	m.awaitCommitted()
 	err := m.engine.Snapshot()
+	newest := m.engine.NewestSnapshot()
 	m.host.Slice(func() {
 		m.release()
 		m.snapping = false
-		if m.snapshotFailed = ""; err != nil {
-			m.snapshotFailed = err.Error()
-			m.counts.failedSnapshots++
-		}
+		m.attempted(newest, err)
 		m.host.EndUnit()
 	})
 	return err
+}
+
+// attempted records an attempt to make a snapshot. The fields about the newest snapshot stay after a failure.
+func (m *Member) attempted(newest SnapshotInfo, err error) {
+	is := newest.attempt()
+	if is.AtMS = time.Now().UnixMilli(); err != nil {
+		is.Error = err.Error()
+		m.counts.failedSnapshots++
+	} else {
+		m.counts.snapshots++
+	}
+	m.attempt = is
+	m.show()
 }
 
 // awaitCommitted waits until nothing is under way, as long as that is worth it.

@@ -2,6 +2,7 @@ package raft
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"lockserver/commands"
@@ -49,7 +50,19 @@ func Rows(of Of) []commands.Row {
 			return of(c).Later(c, func() (Reply, error) { return ok, run(m, words) })
 		})
 	}
-	checks := with(func(m *Member, c *commands.Ctx) error { return of(c).Later(c, m.Check) })
+	replies := func(work func(m *Member) (Reply, error)) func(*commands.Ctx) error {
+		return with(func(m *Member, c *commands.Ctx) error {
+			return of(c).Later(c, func() (Reply, error) { return work(m) })
+		})
+	}
+	readCmd := with(func(m *Member, c *commands.Ctx) error {
+		id := string(c.Argv[2])
+		offset, err := strconv.ParseInt(string(c.Argv[3]), 10, 64)
+		if err != nil {
+			return commands.ErrNotInteger
+		}
+		return of(c).Later(c, func() (Reply, error) { return m.Read(id, offset) })
+	})
 	row := func(name, summary, complexity string, run func(*commands.Ctx) error, args ...commands.Arg) commands.Row {
 		return commands.Row{Name: name, Group: commands.Server, Since: "1.0.0", Flags: flags, Run: run, Summary: summary, Complexity: complexity, Args: args}
 	}
@@ -60,9 +73,12 @@ func Rows(of Of) []commands.Row {
 	return []commands.Row{{Name: "raft", Group: commands.Server, Since: "1.0.0", Summary: "Commands about the raft group that the server is in.",
 		Complexity: "Depends on the subcommand.", Sub: []commands.Row{
 			row("info", "Tells how this member of the group is.", "O(1)", with(infoCmd)),
-			row("members", "Lists the members of the group.", "O(N) for N members", with(membersCmd)),
+			waits(row("members", "Lists the members of the group, and how each of them is; it asks all of them.", "O(N) for N members", replies((*Member).Members))),
 			waits(row("snapshot", "Makes a snapshot, and cuts the log off behind it; answers when it is on the disk.", "O(N) for N keys", later(snapshot))),
-			waits(row("check", "Compares the data of all members, and tells what was found; answers when those that can be reached were compared.", "O(N) for N keys", checks)),
+			waits(row("backup", "Makes a snapshot, and holds it open for RAFT READ; tells which entry and time it stands for.", "O(N) for N keys", replies((*Member).Backup))),
+			waits(row("read", "Returns the next piece of a backup, which is an RDB file; behind the end an empty one.", "O(1)", readCmd,
+				commands.Str("id"), commands.Int("offset"))),
+			waits(row("check", "Compares the data of all members, and tells what was found; answers when those that can be reached were compared.", "O(N) for N keys", replies((*Member).Check))),
 			waits(row("add", "Makes a server a member of the group: a learner first, and a voter when it has caught up. Of a member that cannot be reached it changes the addresses.", "O(1)", later(add),
 				commands.Str("id"), commands.Str("raft-address"), commands.Str("client-address"))),
 			waits(row("remove", "Takes a member out of the group.", "O(1)", later(remove), commands.Str("id"))),
@@ -74,27 +90,6 @@ func infoCmd(m *Member, c *commands.Ctx) error {
 	var t info.Text
 	m.WriteInfo(&t)
 	c.Out.Verbatim("txt", t.String())
-	return nil
-}
-
-func membersCmd(m *Member, c *commands.Ctx) error {
-	s := m.Status()
-	c.Out.Array(len(s.Peers))
-	for _, p := range s.Peers {
-		c.Out.Map(9)
-		role := "follower"
-		switch {
-		case p.ID == s.Leader.ID:
-			role = "leader"
-		case p.Learner:
-			role = "learner"
-		}
-		for _, w := range []string{"id", p.ID, "role", role, "raft-address", p.Raft, "client-address", p.Client, "incarnation", p.Incarnation,
-			"refused", s.refused(p)} {
-			c.Out.BulkString(w)
-		}
-		s.check(p).writeTo(c)
-	}
 	return nil
 }
 
@@ -189,19 +184,43 @@ func transfer(m *Member, words []string) error {
 	if busy {
 		return commands.Error("ERR a snapshot is being made, or another transfer")
 	}
+	return asReply(m.handOn(id))
+}
+
+// handOn has another member lead while writes are held. For the moment of the election all clients are held,
+// so that they get no error: first until no reply waits for a round, then until the next leader serves.
+func (m *Member) handOn(id string) error {
 	m.awaitCommitted()
+	self := m.Status().ID
+	m.host.Slice(func() {
+		if m.state == leading {
+			m.moving = true
+			m.host.HoldAll()
+		}
+		m.host.EndUnit()
+	})
+	m.await(func() bool { return m.state != leading || m.allCommitted() && m.answered() })
 	err := m.engine.Transfer(id)
 	if err == nil {
 		// As long as this member has not heard that it leads no more, the reply would wait for a round that
 		// is going to be lost, with the client's connection.
 		m.await(func() bool { return m.state != leading })
+		m.await(func() bool { return m.applied.id != m.id && m.seen != "" && m.seen != self })
 	}
 	m.host.Slice(func() {
 		m.notice()
+		m.moving = false
 		m.release()
 		m.host.EndUnit()
 	})
-	return asReply(err)
+	return err
+}
+
+// answered reports whether no reply waits for a round.
+func (m *Member) answered() bool {
+	m.opening.Lock()
+	defer m.opening.Unlock()
+	return m.freed >= m.due
 }
 
 // HandOver has another member lead, any. Without the lock; it takes no longer than an election.
@@ -212,7 +231,7 @@ func snapshot(m *Member, _ []string) (err error) {
 	m.host.Slice(func() {
 		switch {
 		case m.snapping || m.holding:
-			err = commands.Error("ERR a snapshot is being made, or the lead handed on")
+			err = errSnapping
 		case m.state != leading && m.state != following:
 			err = commands.ErrLoading
 		default:
@@ -224,7 +243,7 @@ func snapshot(m *Member, _ []string) (err error) {
 		return err
 	}
 	if err = m.snapshot(); err != nil {
-		return commands.Error("ERR no snapshot was made: " + strings.Map(oneLine, err.Error()))
+		return commands.Error("ERR no snapshot was made: " + oneLineOf(err.Error()))
 	}
 	return nil
 }
@@ -241,12 +260,13 @@ func asReply(err error) error {
 func (m *Member) WriteInfo(t *info.Text) {
 	s := m.Status()
 	t.Line("raft_id", s.ID)
+	t.Line("raft_group", m.options.Group)
 	t.Line("raft_group_id", s.Group)
 	t.Line("raft_incarnation", s.Incarnation)
 	t.Line("raft_waiting", s.Waiting)
 	alarms := m.alarms(&s)
 	t.Line("raft_alarms", len(alarms))
-	t.Line("raft_alarm", strings.Join(alarms, "; "))
+	t.Line("raft_alarm", strings.Join(texts(alarms), "; "))
 	t.Line("raft_role", m.state)
 	t.Line("raft_state", s.State)
 	t.Line("raft_leader_id", s.Leader.ID)
@@ -260,6 +280,7 @@ func (m *Member) WriteInfo(t *info.Text) {
 	t.Line("raft_applied_index", s.AppliedIndex)
 	t.Line("raft_snapshot_index", s.SnapshotIndex)
 	t.Line("raft_last_contact_ms", s.ContactMS)
+	m.writeDistance(t, &s)
 	t.Line("raft_history_id", m.applied.id)
 	t.Line("raft_history_offset", m.applied.offset)
 	ahead := int64(0)
@@ -276,5 +297,8 @@ func (m *Member) WriteInfo(t *info.Text) {
 	t.Line("raft_snapshots", m.counts.snapshots)
 	m.writeChecks(t, &s)
 	t.Line("raft_snapshots_failed", m.counts.failedSnapshots)
-	t.Line("raft_last_snapshot_error", strings.Map(oneLine, m.snapshotFailed))
+	t.Line("raft_last_snapshot_error", oneLineOf(m.attempt.Error))
+	t.Line("raft_last_snapshot_time_ms", m.attempt.AtMS)
+	t.Line("raft_last_snapshot_index", m.attempt.Index)
+	t.Line("raft_last_snapshot_bytes", m.attempt.Bytes)
 }

@@ -17,6 +17,7 @@ import (
 // Source has what connections are encrypted by. The zero value has nothing until Configure.
 type Source struct {
 	current atomic.Pointer[tls.Config]
+	ends    atomic.Pointer[time.Time]
 }
 
 // Configure reads the files that the directives name. After an error, which says in a line what is wrong, and
@@ -26,8 +27,31 @@ func (s *Source) Configure(c *config.TLS) error {
 	if err != nil {
 		return err
 	}
+	ends := firstEnd(next.Certificates)
 	s.current.Store(next)
+	s.ends.Store(&ends)
 	return nil
+}
+
+// Ends is when the first of the certificates ends that others are shown; zero: there are none.
+func (s *Source) Ends() time.Time {
+	if at := s.ends.Load(); at != nil {
+		return *at
+	}
+	return time.Time{}
+}
+
+// firstEnd is when the first of some certificates ends, with those between them and their authorities.
+func firstEnd(all []tls.Certificate) (first time.Time) {
+	for _, chain := range all {
+		for _, der := range chain.Certificate {
+			cert, err := x509.ParseCertificate(der)
+			if err == nil && (first.IsZero() || cert.NotAfter.Before(first)) {
+				first = cert.NotAfter
+			}
+		}
+	}
+	return first
 }
 
 // Config is what the next connection is encrypted by. Any goroutine may call it, after the first Configure.

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -100,6 +101,26 @@ func TestEveryPage(t *testing.T) {
 	}
 	// What happened before the page was opened is in its charts: the server has run for longer than this.
 	b.within(2*time.Second, `Number(document.querySelector('.chart').dataset.seconds) >= 2`)
+}
+
+// TestGraphScrolls: a picture that is larger than the window scrolls in its frame, and keeps its place when
+// something changes.
+func TestGraphScrolls(t *testing.T) {
+	s, b := startServer(t), openBrowser(t)
+	s.client("holder").do("LOCK", "door", "ann", "PX", "600000")
+	for i := range 40 {
+		s.client("worker").send("LOCK", "door", fmt.Sprint("bob-", i), "WAIT", "0")
+	}
+	b.size(360, "light")
+	b.run(chromedp.Navigate(s.admin + "/graph"))
+	b.is(`document.querySelectorAll('#graph g.owner').length === 41`)
+	const canvas = `document.getElementById('canvas')`
+	b.is(canvas + `.scrollHeight > ` + canvas + `.clientHeight + 500 && ` + canvas + `.scrollWidth > ` + canvas + `.clientWidth`)
+	b.is(canvas + `.clientHeight < innerHeight && document.documentElement.scrollWidth <= innerWidth`)
+	b.run(chromedp.Evaluate(canvas+`.scrollTo(100, 400)`, nil))
+	s.client("worker").send("LOCK", "door", "carol", "WAIT", "0")
+	b.is(`document.querySelectorAll('#graph g.owner').length === 42`)
+	b.is(canvas + `.scrollTop === 400 && ` + canvas + `.scrollLeft === 100`)
 }
 
 // TestAnotherBrowserSeesALock: a page that is open shows a new lock without a reload. That takes a second,

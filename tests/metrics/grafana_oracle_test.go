@@ -4,6 +4,7 @@ package metrics
 
 import (
 	"encoding/json"
+	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -14,8 +15,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"lockserver/admin"
 )
 
 const (
@@ -54,27 +53,39 @@ func expressions(t *testing.T) []string {
 	for _, p := range dashboard.Panels {
 		require.NotEmpty(t, p.Targets, p.Title)
 		for _, target := range p.Targets {
-			all = append(all, strings.NewReplacer("$instance", ".*", "$__rate_interval", "1m").Replace(target.Expr))
+			all = append(all, strings.NewReplacer("$instance", ".*", "$group", ".*", "$__rate_interval", "1m").Replace(target.Expr))
 		}
 	}
 	require.NotEmpty(t, all)
 	return all
 }
 
+// member starts the only member of a raft group.
+func member(t *testing.T) *server {
+	t.Helper()
+	at, clients := freeAddress(t), freeAddress(t)
+	_, port, err := net.SplitHostPort(clients)
+	require.NoError(t, err)
+	return lockserver(t, "--port", port, "--raft-id", "a", "--raft-listen", at, "--raft-members", "a="+at+"/"+clients)
+}
+
 // TestPrometheusScrapes by the configuration that docs/METRICS.md shows: every expression of the dashboard
 // then has something to draw, and every metric of it and of the rules is there.
 func TestPrometheusScrapes(t *testing.T) {
-	s := lockserver(t, "--appendonly", "yes", "--appendfsync", "always")
+	_, port, err := net.SplitHostPort(freeAddress(t))
+	require.NoError(t, err)
+	s := lockserver(t, "--appendonly", "yes", "--appendfsync", "always", "--port", port)
 	s.Do("LOCK", "k", "a")
 	s.Do("SECKILL.CREATE", "shoes", "STOCK", "5", "HOLD", "60000", "STREAM", "orders")
 	s.Do("XGROUP", "CREATE", "orders", "workers", "0", "MKSTREAM")
 	s.Do("NOSUCH")
+	m, replica := member(t), lockserver(t, "--replicaof", "127.0.0.1 "+port)
 	page, err := os.ReadFile("../../docs/METRICS.md")
 	require.NoError(t, err)
 	shown := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindStringSubmatch(string(page))
 	require.NotNil(t, shown)
 	config := filepath.Join(t.TempDir(), "prometheus.yml")
-	text := "global: {scrape_interval: 1s}\n" + strings.Replace(shown[1], "127.0.0.1:9121", s.admin, 1)
+	text := "global: {scrape_interval: 1s}\n" + strings.Replace(shown[1], "127.0.0.1:9121", strings.Join([]string{s.admin, m.admin, replica.admin}, `", "`), 1)
 	require.Contains(t, text, s.admin)
 	require.NoError(t, os.WriteFile(config, []byte(text), 0o600))
 	address := freeAddress(t)
@@ -97,15 +108,13 @@ func TestPrometheusScrapes(t *testing.T) {
 		}
 	}
 	there := make(map[string]bool)
-	for series := range scraped(t, s.scrape(t)) {
-		name, _, _ := strings.Cut(series, " ")
-		there[name] = true
-	}
-	for _, m := range admin.Metrics() { // this server is no member of a group
-		if strings.HasPrefix(m.Name, "lockserver_raft_") {
-			there[m.Name] = true
+	for _, one := range []*server{s, m, replica} {
+		for series := range scraped(t, one.scrape(t)) {
+			name, _, _ := strings.Cut(series, " ")
+			there[name] = true
 		}
 	}
+	there["lockserver_tls_certificate_end_seconds"] = true // none of them has a certificate
 	for _, file := range []string{dashboardFile, alertsFile} {
 		data, err := os.ReadFile(file)
 		require.NoError(t, err)

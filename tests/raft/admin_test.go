@@ -35,23 +35,23 @@ func TestMemberSeenFromOutside(t *testing.T) {
 		_, text := get(m, "/metrics")
 		for _, d := range admin.Metrics() {
 			if strings.HasPrefix(d.Name, "lockserver_raft_") {
-				require.Contains(t, text, "\n"+d.Name+" ")
+				require.Contains(t, text, "\n"+d.Name+"{group=\"lockserver\"")
 			}
 		}
-		require.Contains(t, text, "\nlockserver_raft_has_leader 1\n")
-		require.Contains(t, text, "\nlockserver_raft_members 3\n")
+		require.Contains(t, text, "\nlockserver_raft_has_leader{group=\"lockserver\"} 1\n")
+		require.Contains(t, text, "\nlockserver_raft_members{group=\"lockserver\"} 3\n")
 		status, why := get(m, "/readyz")
 		require.Equal(t, http.StatusOK, status, why)
 	}
 	_, text := get(leader, "/metrics")
-	require.Contains(t, text, "\nlockserver_raft_serves 1\n")
+	require.Contains(t, text, "\nlockserver_raft_serves{group=\"lockserver\"} 1\n")
 
 	for _, m := range g.others(leader) {
 		m.stop()
 	}
 	eventually(t, "there is no leader", func() bool {
 		_, text := get(leader, "/metrics")
-		return strings.Contains(text, "\nlockserver_raft_has_leader 0\n") && strings.Contains(text, "\nlockserver_raft_serves 0\n")
+		return strings.Contains(text, "\nlockserver_raft_has_leader{group=\"lockserver\"} 0\n") && strings.Contains(text, "\nlockserver_raft_serves{group=\"lockserver\"} 0\n")
 	})
 	status, why := get(leader, "/readyz")
 	require.Equal(t, http.StatusServiceUnavailable, status)

@@ -106,6 +106,9 @@ func (d *sick) forAWhile(fails func(op string) bool) {
 	d.disk.Set(fails)
 	d.write(20)
 	eventually(t, "it says what to do", func() bool { return d.said.count(d.member, "mend it; it goes on by itself") > 0 })
+	eventually(t, "there is an alarm", func() bool {
+		return strings.Contains(d.member.field("raft_alarm"), "this member cannot write to its disk: ")
+	})
 	// Four times as long as leaders may be silent, and few enough writes to be read again.
 	for begun := time.Now(); time.Since(begun) < 2*time.Second; time.Sleep(10 * time.Millisecond) {
 		require.NotEqual(t, "leader", d.member.field("raft_role"))
@@ -132,6 +135,7 @@ func (d *sick) forAWhile(fails func(op string) bool) {
 	d.disk.Set(nil)
 	d.write(20) // which needs its disk
 	require.Positive(t, d.said.count(d.member, "can write to its log again")+d.said.count(d.member, "can write to its directory again"))
+	eventually(t, "the alarm ends", func() bool { return !strings.Contains(d.member.field("raft_alarm"), "disk") })
 	d.has()
 	third.start()
 	d.same()

@@ -43,6 +43,8 @@ type network struct {
 	at   map[hraft.ServerAddress]*hraft.InmemTransport
 	cuts map[[2]hraft.ServerAddress]bool // from, to
 	ids  map[hraft.ServerAddress]*engine.Identity
+	// leads are the engines, which say how far the history goes.
+	leads map[hraft.ServerAddress]*engine.Engine
 }
 
 // wire is a member's end of the network.
@@ -79,6 +81,23 @@ func (n *network) hello(from hraft.ServerAddress, address string) (h engine.Hell
 		}
 	}
 	return h, errCut
+}
+
+// position asks the member that others reach at an address how far the history goes.
+func (n *network) position(from hraft.ServerAddress, address string) (p raft.Position, err error) {
+	n.mu.Lock()
+	var asked *engine.Engine
+	for to, e := range n.leads {
+		reached, _, _ := strings.Cut(string(to), "/")
+		if reached == address && n.ids[to] != nil && !n.cuts[[2]hraft.ServerAddress{from, to}] && !n.cuts[[2]hraft.ServerAddress{to, from}] {
+			asked = e
+		}
+	}
+	n.mu.Unlock()
+	if asked == nil {
+		return p, errCut
+	}
+	return asked.Position()
 }
 
 // leave ends a member's part: no process listens there.
@@ -184,7 +203,7 @@ func newGroup(t testing.TB, members int, change func(*engine.Options, *server.Op
 // prepare makes a group without running members.
 func prepare(t testing.TB, members int, change func(*engine.Options, *server.Options)) *group {
 	g := &group{t: t, network: &network{at: map[hraft.ServerAddress]*hraft.InmemTransport{}, cuts: map[[2]hraft.ServerAddress]bool{},
-		ids: map[hraft.ServerAddress]*engine.Identity{}}, change: change}
+		ids: map[hraft.ServerAddress]*engine.Identity{}, leads: map[hraft.ServerAddress]*engine.Engine{}}, change: change}
 	for i := range members {
 		g.add(i)
 		g.peers = append(g.peers, g.all[i].peer)
@@ -217,6 +236,9 @@ func (m *member) start() {
 	eo := engine.Options{ID: m.peer.ID, Peers: m.group.peers, ElectionMS: 500, Log: log, Logs: m.logs, Stable: m.logs, Snapshots: m.snaps,
 		Hello: func(_ context.Context, address string) (engine.Hello, error) {
 			return m.group.network.hello(m.at(), address)
+		},
+		Position: func(_ context.Context, address string) (raft.Position, error) {
+			return m.group.network.position(m.at(), address)
 		}}
 	so := server.Options{Log: log, Clock: &m.clock, Directives: map[string]string{"enable-debug-command": "yes"}}
 	so.RaftOptions.SnapshotBytes = 1 << 30
@@ -225,7 +247,11 @@ func (m *member) start() {
 	}
 	require.NoError(t, eo.Identify())
 	eo.Transport = func() (hraft.Transport, error) { return m.group.network.join(m.at(), eo.Identity) }
-	so.Raft = engine.New(eo)
+	e := engine.New(eo)
+	m.group.network.mu.Lock()
+	m.group.network.leads[m.at()] = e
+	m.group.network.mu.Unlock()
+	so.Raft = e
 	if wrap := m.group.wrap; wrap != nil {
 		so.Raft = wrap(m.peer.ID, so.Raft)
 	}
@@ -352,6 +378,14 @@ func (g *group) others(than *member) (all []*member) {
 		if m != than {
 			all = append(all, m)
 		}
+	}
+	return all
+}
+
+// identities are the rows of RAFT MEMBERS up to the incarnation: what does not change by itself.
+func identities(v resp.Value) (all []string) {
+	for _, row := range v.Elems {
+		all = append(all, row.String()[:strings.Index(row.String(), "refused")])
 	}
 	return all
 }

@@ -29,10 +29,15 @@ var faults = []plant.Fault{
 	plant.New("a member that has other data goes on", plant.And("check-judge", "false")),
 	plant.New("MIGRATE sends what may be old", plant.And("migrate-proof", "false")),
 	plant.New("members that start do not know who differs", plant.Instead("check-differing", "return nil")),
+	plant.New("a follower answers from data of any age", plant.Insert("reads-age", `if m.state == following { return true }`)),
+	plant.New("a leader says how far the history goes without proof", plant.And("position-proof", "false")),
+	plant.New("a key ends by the new leader's clock", plant.Omit("raft-move-deadlines")),
+	plant.New("a backup is an older snapshot", plant.And("raft-backup", "false")),
 }
 
 // finders are the tests that notice them.
-var finders = []string{"Deposed", "Proved", "Deposed", "Void", "TimeAndTokens", "Majority", "WithAFailingDisk", "TokensOfLocks", "OneMemberDiffers", "MigrateOfADeposed", "OneMemberDiffers"}
+var finders = []string{"Deposed", "Proved", "Deposed", "Void", "TimeAndTokens", "Majority", "WithAFailingDisk", "TokensOfLocks", "OneMemberDiffers", "MigrateOfADeposed", "OneMemberDiffers",
+	"NotTooOld", "PositionNeedsProof", "DeadlinesOfKeys", "FailedSnapshot"}
 
 // TestPlantedFaults: the tests of this package notice each mistake, and nothing else.
 func TestPlantedFaults(t *testing.T) {
@@ -43,7 +48,7 @@ func TestPlantedFaults(t *testing.T) {
 	run := func(fault, tests string) ([]byte, error) {
 		return plant.Command(program, fault, "-test.run", tests, "-test.failfast", "-test.timeout", "5m").CombinedOutput()
 	}
-	out, err := run(plant.None, "Majority|Deposed|Proved|TimeAndTokens|Void|WithAFailingDisk|TokensOfLocks|OneMemberDiffers|Migrate")
+	out, err := run(plant.None, "Majority|Deposed|Proved|TimeAndTokens|Void|WithAFailingDisk|TokensOfLocks|OneMemberDiffers|Migrate|NotTooOld|PositionNeedsProof|DeadlinesOfKeys|FailedSnapshot")
 	require.NoError(t, err, "%s", out)
 	for i, f := range faults {
 		t.Run(f.Name, func(t *testing.T) {

@@ -96,8 +96,11 @@ var uses = map[string]string{
 	"sh each":       "TestGroup",
 	"sh anywhere":   "TestGroup",
 	"sh new":        "TestGroup",
+	"sh restore":    "TestGroup",
+	"sh survivor":   "TestGroup",
 	"ini unit":      "TestGroupUnit",
 	"yaml compose":  "TestGroupCompose",
+	"sh kubernetes": "packaging/chart tests what the chart makes",
 }
 
 // block is one fenced block of a page.

@@ -23,6 +23,9 @@ func TestGroupUnit(t *testing.T) {
 	blocks := ha.blocksOf(t, "ini unit")
 	require.Len(t, blocks, 1)
 	require.Regexp(t, `^(\[(Unit|Service)\]\n([A-Z]\w+=\S+\n)+\n?)+$`, blocks[0].text)
+	packaged, err := os.ReadFile(filepath.Join(root, "packaging", "lockserver.service"))
+	require.NoError(t, err)
+	require.Contains(t, string(packaged), "\nStartLimitIntervalSec=0\n", "a member with a full disk is started again for as long as it takes")
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
 		return
@@ -52,6 +55,7 @@ type composed struct {
 		Grace   string `yaml:"stop_grace_period"`
 		Command string
 		Volumes []string
+		Secrets []string
 	}
 	Volumes map[string]any
 }
@@ -60,11 +64,16 @@ type composed struct {
 func TestGroupCompose(t *testing.T) {
 	blocks := ha.blocksOf(t, "yaml compose")
 	require.Len(t, blocks, 1)
+	shipped, err := os.ReadFile(filepath.Join(root, "packaging", "compose.yaml"))
+	require.NoError(t, err)
+	require.Contains(t, string(shipped), blocks[0].text, "packaging/compose.yaml")
+	password := filepath.Join(t.TempDir(), "password")
+	require.NoError(t, os.WriteFile(password, []byte("a-long-secret\n"), 0o600))
 	var file composed
 	require.NoError(t, yaml.Unmarshal([]byte(blocks[0].text), &file))
 	require.Len(t, file.Services, 3)
 	s := newSite(t)
-	var places []string
+	places := []string{"/run/secrets/password", password}
 	for i, name := range strings.Split("abc", "") {
 		places = append(places, name+":6379", s.address(name), name+":7000", fmt.Sprintf("%s%d:%d", s.network, i+1, s.raftPort))
 	}
@@ -76,6 +85,7 @@ func TestGroupCompose(t *testing.T) {
 		require.Greater(t, grace, 10*time.Second, "shutdown-timeout's default")
 		require.Equal(t, []string{name + ":/data"}, service.Volumes, "as the image has it")
 		require.Contains(t, file.Volumes, name)
+		require.Equal(t, []string{"password"}, service.Secrets)
 		// Compose takes the words apart as a shell does.
 		words, err := exec.Command("sh", "-c", "printf '%s\\n' "+service.Command).Output()
 		require.NoError(t, err)

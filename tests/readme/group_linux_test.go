@@ -54,13 +54,16 @@ func newSite(t *testing.T) *site {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	s := &site{t: t, dir: dir, machines: make(map[string]*machine)}
 	s.findAddresses()
-	s.text = strings.NewReplacer("10.0.0.", s.network, ":6379", fmt.Sprint(":", s.port), ":7000", fmt.Sprint(":", s.raftPort))
+	s.text = strings.NewReplacer("10.0.0.", s.network, ":6379", fmt.Sprint(":", s.port), ":7000", fmt.Sprint(":", s.raftPort),
+		"/var/backups", filepath.Join(dir, "backups"))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "backups"), 0o755))
 	self, err := os.Executable()
 	require.NoError(t, err)
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "bin"), 0o755))
 	for _, name := range []string{"redis-cli", "systemctl"} {
 		require.NoError(t, os.Symlink(self, filepath.Join(dir, "bin", name)))
 	}
+	require.NoError(t, os.Symlink(binary, filepath.Join(dir, "bin", "lockserver")))
 	for _, name := range strings.Split(machines, "") {
 		m := &machine{name: name, root: filepath.Join(dir, name)}
 		for _, path := range []string{"etc/lockserver", "var/lib/lockserver", "usr/bin"} {
@@ -299,16 +302,33 @@ func TestGroup(t *testing.T) {
 			b.text = strings.Replace(b.text, "systemctl stop lockserver", "systemctl stop lockserver\n# here: install the new version", 1)
 			s.on("d", b)
 			alive = "abd"
+		case "sh restore":
+			require.Equal(t, "abd", alive)
+			s.endOf(load, alive)
+			load = nil
+			require.NoError(t, s.kill(s.machines["d"]))
+			for _, name := range strings.Split(members, "") {
+				s.on(name, b)
+			}
+			s.hasBackup("c")
+		case "sh survivor":
+			require.NoError(t, s.kill(s.machines["a"]))
+			require.NoError(t, s.kill(s.machines["b"]))
+			s.on("c", b)
+			s.hasBackup("c")
 		}
 		if load != nil {
 			load.goesOn()
 		}
 	}
-	require.Equal(t, "abd", alive)
+	require.Nil(t, load, "the page restores the group")
+}
+
+// endOf ends the load, and checks what it was answered, and what the page has done to the machines.
+func (s *site) endOf(load *load, alive string) {
+	t := s.t
 	load.end()
-	for _, name := range strings.Split(members, "") {
-		s.restore(name)
-	}
+	s.restore()
 	for _, name := range strings.Split("ab", "") {
 		v, err := s.ask(name, "INFO", "server")
 		require.NoError(t, err)
@@ -317,10 +337,24 @@ func TestGroup(t *testing.T) {
 	s.same(alive)
 }
 
-// restore has a single server load a machine's backup.
-func (s *site) restore(name string) {
+// hasBackup waits until the group of a machine serves, and has what was in the backup.
+func (s *site) hasBackup(name string) {
+	s.t.Helper()
+	at := strings.Split("abc", "")
+	require.Eventually(s.t, func() bool {
+		for _, other := range at {
+			if v, err := s.ask(other, "LOCK.INFO", "door"); err == nil {
+				return strings.Contains(v, "alice")
+			}
+		}
+		return false
+	}, patience, 20*time.Millisecond, "the group of machine %s has the backup", name)
+}
+
+// restore has a single server load the backup.
+func (s *site) restore() {
 	t := s.t
-	backup, err := os.ReadFile(filepath.Join(s.machines[name].root, "var/lib/lockserver/backup.rdb"))
+	backup, err := os.ReadFile(filepath.Join(s.dir, "backups", "lockserver.rdb"))
 	require.NoError(t, err)
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "dump.rdb"), backup, 0o600))
@@ -332,7 +366,7 @@ func (s *site) restore(name string) {
 	require.NoError(t, err)
 	c := testkit.NewClient(t, conn)
 	t.Cleanup(c.Close)
-	require.Positive(t, c.Do("SCARD", "written").Int, "machine %s", name)
+	require.Positive(t, c.Do("SCARD", "written").Int)
 	require.Contains(t, c.Do("LOCK.INFO", "door").String(), "alice")
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/marked"
+	"lockserver/server/raft"
 )
 
 // TestGoSnippets: each block of Go is in a file of this package, which is compiled and run.
@@ -243,3 +244,19 @@ func anchor(heading string) string {
 }
 
 var punctuation = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+
+// TestRunbook: each alert has a section that says what to do, and each kind of alarm a row.
+func TestRunbook(t *testing.T) {
+	text, _ := page{path: "docs/RUNBOOK.md"}.read(t)
+	rules, err := os.ReadFile(filepath.Join(root, "docs", "grafana", "alerts.yml"))
+	require.NoError(t, err)
+	alerts := regexp.MustCompile(`- alert: (\S+)`).FindAllStringSubmatch(string(rules), -1)
+	require.NotEmpty(t, alerts)
+	for _, a := range alerts {
+		require.Regexp(t, `(?m)^### `+a[1]+"\n\n\\S", text)
+	}
+	require.Equal(t, len(alerts), strings.Count(text, "\n### "), "a section for each alert")
+	for _, k := range raft.Kinds {
+		require.Contains(t, text, "\n| `"+string(k)+"` | ")
+	}
+}

@@ -120,6 +120,8 @@ func TestSnapshotOnAFullDisk(t *testing.T) {
 	require.Contains(t, g.ask(full, "RAFT", "SNAPSHOT").Str, "no snapshot was made")
 	require.Empty(t, snapshots())
 	require.Contains(t, g.ask(full, "RAFT", "INFO").Str, "raft_snapshots_failed:1")
+	require.Contains(t, g.ask(full, "RAFT", "BACKUP").Str, "no snapshot was made")
+	require.Empty(t, snapshots())
 	require.NoError(t, os.Remove(fill))
 	require.Equal(t, "OK", g.ask(full, "RAFT", "SNAPSHOT").Str)
 	require.Len(t, snapshots(), 1)

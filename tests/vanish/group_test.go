@@ -63,7 +63,7 @@ func (g *group) start(host, member int, dir string) {
 	g.sockets[host] = filepath.Join(g.t.TempDir(), "s")
 	p := g.hosts[host].prepare(g.t, testkit.Command{Dir: dir}, "--bind", at, "--port", "6379", "--protected-mode", "no",
 		"--unixsocket", g.sockets[host], "--enable-debug-command", "yes",
-		"--raft-id", string(rune('a'+member)), "--raft-listen", at+":7000", "--raft-members", strings.Join(all, " "))
+		"--raft-id", string(rune('a'+member)), "--raft-listen", at+":7000", "--raft-tls", "no", "--raft-members", strings.Join(all, " "))
 	g.logs[host] = p.Log
 	require.NoError(g.t, p.Launch())
 }

@@ -25,12 +25,15 @@ func (s stuck) Apply(uint64, []byte, bool) error {
 	<-s.let
 	return nil
 }
-func (stuck) Cut() (raft.Cut, error)  { return nil, io.EOF }
-func (stuck) Restore(io.Reader) error { return nil }
-func (stuck) Leads(bool)              {}
-func (stuck) Anew()                   {}
-func (stuck) Changed()                {}
-func (stuck) Judge(raft.Verdict)      {}
+func (stuck) Cut() (raft.Cut, error)    { return nil, io.EOF }
+func (stuck) Restore(io.Reader) error   { return nil }
+func (stuck) Leads(bool)                {}
+func (stuck) Anew()                     {}
+func (stuck) Changed()                  {}
+func (stuck) Judge(raft.Verdict)        {}
+func (stuck) Condition() raft.Condition { return raft.Condition{} }
+
+func (stuck) Position() (raft.Position, error) { return raft.Position{}, raft.ErrNoPosition }
 
 // alone is the engine of a group of one.
 func alone() *Engine {

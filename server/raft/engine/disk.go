@@ -62,6 +62,8 @@ func KeepIn(dir, group string, o *Options) (err error) {
 		return errors.Join(err, log.Close())
 	}
 	o.Logs, o.Stable = cached, log
+	o.committed = &committed{path: filepath.Join(dir, committedFile)}
+	o.Space = func() (free, size int64) { return spaceOf(dir) }
 	if err := o.Identify(); err != nil {
 		return errors.Join(err, log.Close())
 	}

@@ -11,7 +11,11 @@
 //   - network.go has its connections, receive.go what comes on them, back.go the members that are back.
 //   - transport.go breaks connections off.
 //   - vote.go decides which votes count, charter.go which group this is.
+//   - position.go asks the leader how far the history goes.
 //   - check.go compares data, handover.go transfers leadership.
+//   - survey.go asks the members how they are.
+//   - restore.go makes a member from a backup, recover.go a group from one member.
+//   - verify.go reads a directory, committed.go writes down what is committed.
 //
 // In tests transport and stores are the library's own, in memory.
 package engine
@@ -23,7 +27,6 @@ import (
 	"io"
 	"log/slog"
 	"math"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -59,8 +62,15 @@ type Options struct {
 	Version string
 	// Hello asks the server at a member address for its identity; nil: no group can be formed.
 	Hello func(ctx context.Context, address string) (Hello, error)
+	// Position asks the leader at a member address for its position; nil: it cannot be asked.
+	Position func(ctx context.Context, address string) (raft.Position, error)
 	// ReachClient says why no client is served at an address; nil: that is not looked at.
 	ReachClient func(ctx context.Context, address string) error
+	// Space returns how many bytes the file system with the stores has for new files, and how many in all;
+	// nil: that is not known.
+	Space func() (free, size int64)
+	// committed writes down now and then what is committed; nil: nothing does.
+	committed *committed
 	// Transport makes a connection to the others, whenever the engine opens. The engine closes it.
 	Transport func() (hraft.Transport, error)
 	// Release releases the stores when the engine has ended for good; nil: nothing is to be done.
@@ -70,6 +80,7 @@ type Options struct {
 // Engine implements raft.Engine.
 type Engine struct {
 	options Options
+	started time.Time
 
 	mu      sync.Mutex
 	running *running // nil: it is closed
@@ -92,13 +103,18 @@ type running struct {
 	handing    handing
 	interrupts *interrupts
 	waiting    waitingFor
+	fsm        *fsm
+	started    time.Time // when the engine was made
+	surveying  surveying
+	// logFault and stableFault are why the stores cannot be written to.
+	logFault, stableFault fault
 	// mark and asked are tend's: what it found the last time, and when it asked silent members.
 	mark  mark
 	asked time.Time
 }
 
 // New makes an engine, which does nothing before Open.
-func New(o Options) *Engine { return &Engine{options: o} }
+func New(o Options) *Engine { return &Engine{options: o, started: time.Now()} }
 
 const (
 	// commitEvery is how soon followers hear of what is committed if nothing else is sent.
@@ -142,9 +158,9 @@ func (e *Engine) Open(m raft.Machine) error {
 		return errors.Join(err, closeTransport(transport))
 	}
 	r := &running{of: e, self: hraft.ServerID(e.options.ID), ackTransport: w, notify: make(chan bool, 16), lost: make(chan struct{}, 1), ended: make(chan struct{}),
-		interrupts: over}
-	log := &storage{LogStore: &reportingLog{LogStore: e.options.Logs, log: e.options.Log}, SnapshotStore: e.options.Snapshots, onLost: r.lost}
-	if r.raft, err = e.start(m, r, log); err != nil {
+		interrupts: over, fsm: &fsm{of: m}, started: e.started}
+	log := &storage{LogStore: &reportingLog{LogStore: e.options.Logs, log: e.options.Log, fault: &r.logFault}, SnapshotStore: e.options.Snapshots, onLost: r.lost}
+	if r.raft, err = e.start(r, log); err != nil {
 		return errors.Join(err, closeTransport(transport))
 	}
 	log.raft.Store(r.raft)
@@ -177,20 +193,23 @@ func (e *Engine) Open(m raft.Machine) error {
 	e.mu.Lock()
 	e.running = r
 	e.mu.Unlock()
+	e.options.Identity.reports(r.report)
 	r.watching.Go(r.tend)
+	r.watching.Go(r.survey)
 	r.watching.Go(func() { r.compare(m) })
 	return nil
 }
 
 // start starts the library.
-func (e *Engine) start(m raft.Machine, r *running, log *storage) (*hraft.Raft, error) {
+func (e *Engine) start(r *running, log *storage) (*hraft.Raft, error) {
 	o := &e.options
-	stable := &retrying{o.Stable, o.Log, r.ended}
+	stable := &retrying{o.Stable, o.Log, r.ended, &r.stableFault}
 	last, err := o.Logs.LastIndex()
 	if err != nil {
 		return nil, err
 	}
-	return hraft.NewRaft(e.config(r.notify), fsm{m, last}, log, stable, log, r.ackTransport)
+	r.fsm.last = last
+	return hraft.NewRaft(e.config(r.notify), r.fsm, log, stable, log, r.ackTransport)
 }
 
 // members returns the members of the group, as far as this one knows.
@@ -237,6 +256,7 @@ func (e *Engine) Close() error {
 	if r == nil {
 		return nil
 	}
+	e.options.Identity.reports(nil)
 	ended := r.raft.Shutdown()
 	close(r.ended) // waits for proposed entries are over
 	r.interrupts.end()
@@ -336,12 +356,10 @@ func (e *Engine) Status() raft.Status {
 		return raft.Status{ID: e.options.ID, State: "shutdown", ContactMS: -1}
 	}
 	y := e.options.Identity
-	s := raft.Status{ID: e.options.ID, Group: y.Group(), Incarnation: y.incarnation, Waiting: r.waiting.is(), Refusals: y.refusals(), State: strings.ToLower(r.raft.State().String()), Term: r.raft.CurrentTerm(),
-		LastIndex: r.raft.LastIndex(), CommitIndex: r.raft.CommitIndex(), AppliedIndex: r.raft.AppliedIndex(), ContactMS: -1}
-	s.SnapshotIndex, _ = strconv.ParseUint(r.raft.Stats()["last_snapshot_index"], 10, 64)
-	if last := r.raft.LastContact(); !last.IsZero() && r.raft.State() != hraft.Leader {
-		s.ContactMS = time.Since(last).Milliseconds()
-	}
+	s := raft.Status{ID: e.options.ID, Group: y.Group(), Incarnation: y.incarnation, Waiting: r.waiting.is(), Refusals: y.refusals(),
+		DiskError: cmp.Or(r.logFault.is(), r.stableFault.is()), State: strings.ToLower(r.raft.State().String()), Term: r.raft.CurrentTerm(),
+		LastIndex: r.raft.LastIndex(), CommitIndex: r.raft.CommitIndex(), ContactMS: r.contactMS()}
+	s.AppliedIndex, s.SnapshotIndex = r.applied()
 	y.checks.status(&s)
 	f := r.raft.GetConfiguration()
 	if f.Error() == nil {
@@ -350,6 +368,7 @@ func (e *Engine) Status() raft.Status {
 			p.Learner = m.Suffrage != hraft.Voter
 			s.Peers = append(s.Peers, p)
 		}
+		s.Observed = r.observed(f.Configuration().Servers)
 	}
 	if at, id := r.raft.LeaderWithID(); id != "" {
 		s.Leader = peerOf(id, at)
@@ -364,12 +383,20 @@ func (e *Engine) Status() raft.Status {
 type fsm struct {
 	of   raft.Machine
 	last uint64 // the newest entry of the log when the engine was opened
+	// done is the newest entry that the machine was given and is done with. busy says that it is at one.
+	done atomic.Uint64
+	busy atomic.Bool
 }
 
-var _ hraft.FSM = fsm{}
+var _ hraft.FSM = (*fsm)(nil)
 
 // Apply implements hraft.FSM.
-func (m fsm) Apply(l *hraft.Log) any {
+func (m *fsm) Apply(l *hraft.Log) any {
+	m.busy.Store(true)
+	defer func() {
+		m.done.Store(l.Index)
+		m.busy.Store(false)
+	}()
 	if err := m.of.Apply(l.Index, l.Data, l.Index <= m.last); err != nil {
 		return err
 	}
@@ -377,7 +404,7 @@ func (m fsm) Apply(l *hraft.Log) any {
 }
 
 // Snapshot implements hraft.FSM.
-func (m fsm) Snapshot() (hraft.FSMSnapshot, error) {
+func (m *fsm) Snapshot() (hraft.FSMSnapshot, error) {
 	cut, err := m.of.Cut()
 	if err != nil {
 		return nil, err
@@ -386,7 +413,7 @@ func (m fsm) Snapshot() (hraft.FSMSnapshot, error) {
 }
 
 // Restore implements hraft.FSM.
-func (m fsm) Restore(from io.ReadCloser) error {
+func (m *fsm) Restore(from io.ReadCloser) error {
 	defer func() { _ = from.Close() }()
 	return m.of.Restore(from)
 }

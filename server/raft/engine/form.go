@@ -65,7 +65,7 @@ func (r *running) form(ctx context.Context) {
 		r.wait("it was called by the group with the id " + y.Group() + ", and has heard nothing from its leader since")
 		return
 	case len(o.Peers) == 0:
-		r.wait("it waits to be made a member of a group (RAFT ADD)")
+		r.wait(raft.AwaitsAdd)
 		return
 	}
 	var others []raft.Peer

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,9 @@ type Hello struct {
 	// Checksums are the newest of its data; Checks says that it makes any.
 	Checksums []raft.Checksum
 	Checks    bool
+	// Report is the report of the server. Reported says that the answer has one.
+	raft.Report
+	Reported bool
 }
 
 // expects reports whether a server is set up to be in one group with one of these.
@@ -43,14 +47,26 @@ func (h *Hello) expects(members []raft.Peer) bool {
 func (y *Identity) Tell(self raft.Peer) (Hello, error) {
 	empty, err := y.isEmpty()
 	self.ID, self.Incarnation = y.id, y.incarnation
-	return Hello{Peer: self, Group: y.Group(), Charter: y.charter.said(), Empty: empty, Founders: y.founders, Version: y.version,
-		Checksums: y.checks.sent(), Checks: true}, err
+	h := Hello{Peer: self, Group: y.Group(), Charter: y.charter.said(), Empty: empty, Founders: y.founders, Version: y.version,
+		Checksums: y.checks.sent(), Checks: true}
+	if report := y.report.Load(); report != nil {
+		h.Report, h.Reported = (*report)(), true
+	}
+	return h, err
 }
 
 // The question for a Hello, do not change: these words, the group's name, the caller's id, and the called
 // address, with spaces between them. The answer is a line that begins with + and goes on as the query of a
-// URL. Words may be added to it.
-const question = "lockserver-raft 2 hello"
+// URL. Words may be added to it. The word wantsReport behind the question asks for the server's report, too.
+// An older version refuses it, and is asked again without.
+const (
+	question    = "lockserver-raft 2 hello"
+	wantsReport = "report"
+	// refusesMore begins the answer of a version that knows no such word.
+	refusesMore = "-a question is "
+	// longestAnswer is above the length of any answer.
+	longestAnswer = 8 << 10
+)
 
 // encode is the answer.
 func (h *Hello) encode() string {
@@ -67,6 +83,9 @@ func (h *Hello) encode() string {
 	}
 	for _, p := range h.Founders {
 		v.Add("founder", p.ID+"="+string(Address(p)))
+	}
+	if h.Reported {
+		encodeReport(v, &h.Report)
 	}
 	return v.Encode()
 }
@@ -93,6 +112,7 @@ func decodeHello(text string) (h Hello, err error) {
 		p.ID = id
 		h.Founders = append(h.Founders, p)
 	}
+	h.Report, h.Reported = decodeReport(v)
 	return h, nil
 }
 
@@ -104,21 +124,13 @@ var errOlder = errors.New("it is a lockserver of an older version: all members n
 
 // Hello asks the server at an address for its identity, for Options.Hello.
 func (n *Network) Hello(ctx context.Context, address string) (h Hello, err error) {
-	ctx, cancel := context.WithTimeout(ctx, greetTimeout)
-	defer cancel()
-	c, err := n.dial(ctx, address)
-	if err != nil {
-		return h, err
+	answer, err := n.question(ctx, address, " "+wantsReport)
+	if err == nil && strings.HasPrefix(answer, refusesMore) {
+		answer, err = n.question(ctx, address, "")
 	}
-	defer context.AfterFunc(ctx, func() { _ = c.Close() })()
-	defer func() { _ = c.Close() }()
-	if _, err := fmt.Fprintf(c, "%s %s %s %s\n", question, n.Group, n.ID, address); err != nil {
-		return h, err
-	}
-	answer, err := readLine(c)
 	switch {
 	case err != nil:
-		return h, errors.Join(errNoMember, err)
+		return h, err
 	case strings.HasPrefix(answer, "+"):
 		return decodeHello(answer[1:])
 	case strings.Contains(answer, "a member begins with '"+greeting):
@@ -129,16 +141,37 @@ func (n *Network) Hello(ctx context.Context, address string) (h Hello, err error
 	return h, errNoMember
 }
 
+// question asks the server at an address, and returns the line that it answers.
+func (n *Network) question(ctx context.Context, address, more string) (answer string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, greetTimeout)
+	defer cancel()
+	c, err := n.dial(ctx, address)
+	if err != nil {
+		return "", err
+	}
+	defer context.AfterFunc(ctx, func() { _ = c.Close() })()
+	defer func() { _ = c.Close() }()
+	if _, err := fmt.Fprintf(c, "%s %s %s %s%s\n", question, n.Group, n.ID, address, more); err != nil {
+		return "", err
+	}
+	answer, err = bufio.NewReader(io.LimitReader(c, longestAnswer)).ReadString('\n')
+	if err != nil {
+		return "", errors.Join(errNoMember, err)
+	}
+	return strings.TrimSuffix(answer, "\n"), nil
+}
+
 // answerHello answers a question for a Hello.
 func (n *Network) answerHello(c net.Conn, words []string) error {
-	if len(words) != 3 {
+	reports := len(words) == 4 && words[3] == wantsReport
+	if len(words) != 3 && !reports {
 		return fmt.Errorf("a question is '%s', a group, the caller's id, and the called address", question)
 	}
 	if err := n.misled(words[0], words[2]); err != nil {
 		return err
 	}
 	h, err := n.Identity.Tell(peerOf("", n.Self))
-	if err == nil {
+	if h.Reported = h.Reported && reports; err == nil {
 		_, err = io.WriteString(c, "+"+h.encode()+"\n")
 	}
 	return err

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	hraft "github.com/hashicorp/raft"
@@ -43,6 +44,17 @@ type Identity struct {
 	refused map[string]*refusal
 
 	checks checks
+	// report is how the member is; nil: its engine is closed.
+	report atomic.Pointer[func() raft.Report]
+}
+
+// reports sets what tells how the member is; nil: nothing does.
+func (y *Identity) reports(report func() raft.Report) {
+	if report == nil {
+		y.report.Store(nil)
+		return
+	}
+	y.report.Store(&report)
 }
 
 // The keys of the stable store, do not change.

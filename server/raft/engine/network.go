@@ -12,6 +12,8 @@ import (
 	"time"
 
 	hraft "github.com/hashicorp/raft"
+
+	"lockserver/server/raft"
 )
 
 // Network is how members reach each other: TCP connections that begin with the ids of caller and callee.
@@ -27,6 +29,10 @@ type Network struct {
 	// Accept makes a connection that was accepted an encrypted one, and Dial connects; nil: not encrypted.
 	Accept func(net.Conn) net.Conn
 	Dial   func(ctx context.Context, address string) (net.Conn, error)
+	// Position is what this member answers others if it leads; nil: nothing.
+	Position func() (raft.Position, error)
+
+	asker asker
 }
 
 const (
@@ -89,6 +95,7 @@ func (n named) String() string { return string(n) }
 func (s *stream) Close() (err error) {
 	s.once.Do(func() {
 		close(s.closed)
+		s.network.hangUpAsker()
 		err = s.listener.Close()
 		s.accepting.Wait()
 	})
@@ -137,6 +144,10 @@ func (s *stream) admit(c net.Conn) {
 			_, _ = fmt.Fprintf(c, "-%v\n", err)
 		}
 		_ = c.Close()
+		return
+	}
+	if words, ok := strings.CutPrefix(said, askPosition+" "); err == nil && ok {
+		s.answerPositions(c, strings.Fields(words))
 		return
 	}
 	answer := ""

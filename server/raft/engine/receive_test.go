@@ -26,12 +26,16 @@ func (h *history) Apply(_ uint64, entry []byte, _ bool) error {
 	h.applied = append(h.applied, string(entry))
 	return nil
 }
-func (h *history) Cut() (raft.Cut, error)  { return nil, io.EOF }
-func (h *history) Restore(io.Reader) error { return nil }
-func (h *history) Leads(bool)              {}
-func (h *history) Anew()                   {}
-func (h *history) Changed()                {}
-func (h *history) Judge(raft.Verdict)      {}
+func (h *history) Cut() (raft.Cut, error)    { return nil, io.EOF }
+func (h *history) Restore(io.Reader) error   { return nil }
+func (h *history) Leads(bool)                {}
+func (h *history) Anew()                     {}
+func (h *history) Changed()                  {}
+func (h *history) Judge(raft.Verdict)        {}
+func (h *history) Condition() raft.Condition { return raft.Condition{} }
+
+// Position implements raft.Machine.
+func (h *history) Position() (raft.Position, error) { return raft.Position{}, raft.ErrNoPosition }
 
 // formedBefore is the first entry of a group that a version without identities has formed.
 func formedBefore(members []raft.Peer) *hraft.Log {

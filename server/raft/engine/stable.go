@@ -17,6 +17,30 @@ type retrying struct {
 	hraft.StableStore
 	log    *slog.Logger
 	closed <-chan struct{}
+	fault  *fault // nil: it is not recorded
+}
+
+// fault is why a store cannot be written to.
+type fault struct{ cause atomic.Pointer[string] }
+
+// set records the cause; nil: there is no fault.
+func (f *fault) set(err error) {
+	switch {
+	case f == nil:
+	case err == nil:
+		f.cause.Store(nil)
+	default:
+		text := err.Error()
+		f.cause.Store(&text)
+	}
+}
+
+// is returns the cause; empty: there is no fault.
+func (f *fault) is() string {
+	if text := f.cause.Load(); text != nil {
+		return *text
+	}
+	return ""
 }
 
 // retryEvery is how soon a write that has failed is tried again.
@@ -42,6 +66,7 @@ func (p *retrying) SetUint64(key []byte, val uint64) error {
 func (p *retrying) insist(write func() error) {
 	failed := false
 	for err := write(); err != nil; err = write() {
+		p.fault.set(err)
 		if !failed {
 			failed = true
 			p.log.Error("raft: this member cannot write to its directory, and takes no part until it can. Free space on the disk, or mend it; "+
@@ -54,6 +79,7 @@ func (p *retrying) insist(write func() error) {
 		}
 	}
 	if failed {
+		p.fault.set(nil)
 		p.log.Info("raft: this member can write to its directory again")
 	}
 }
@@ -64,6 +90,7 @@ type reportingLog struct {
 	hraft.LogStore
 	log     *slog.Logger
 	failing atomic.Bool
+	fault   *fault // nil: it is not recorded
 }
 
 // IsMonotonic implements hraft.MonotonicLogStore: it is as its store is.
@@ -79,6 +106,7 @@ func (t *reportingLog) StoreLog(l *hraft.Log) error { return t.StoreLogs([]*hraf
 func (t *reportingLog) StoreLogs(all []*hraft.Log) error {
 	err := t.LogStore.StoreLogs(all)
 	// plant:raft-store
+	t.fault.set(err)
 	switch failing := err != nil; {
 	case failing == t.failing.Swap(failing):
 	case failing:

@@ -46,7 +46,7 @@ func TestFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, closed := &locked{}, make(chan struct{})
 		store := &fullStores{InmemStore: hraft.NewInmemStore()}
-		p := &retrying{store, slog.New(slog.NewTextHandler(log, nil)), closed}
+		p := &retrying{store, slog.New(slog.NewTextHandler(log, nil)), closed, nil}
 		require.NoError(t, p.SetUint64([]byte("term"), 4))
 		store.full.Store(true)
 		require.NoError(t, p.SetUint64([]byte("term"), 4), "it is so already")

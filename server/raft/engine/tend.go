@@ -50,6 +50,9 @@ func (r *running) look(ctx context.Context) {
 		return
 	}
 	r.wait("")
+	now, commit := time.Now(), r.raft.CommitIndex()
+	r.surveying.sampleCommit(now, commit)
+	r.of.options.committed.write(commit, now)
 	y := r.of.options.Identity
 	if err := y.learn(groupOf(all)); err != nil {
 		return // the disk is full: the library says so, and it is tried again
@@ -120,8 +123,8 @@ func (r *running) replaceNew(ctx context.Context, all []hraft.Server) {
 	}
 	r.asked = time.Now()
 	for _, h := range r.of.ask(ctx, silent) {
-		if h.err != nil || h.ID != h.peer.ID || h.Incarnation == h.peer.Incarnation {
-			continue
+		if h.err != nil || h.ID != h.peer.ID || h.Incarnation == h.peer.Incarnation || h.peer.Incarnation == "" && h.Group == r.of.options.Identity.Group() && !h.Empty {
+			continue // the last ones are nameRest's
 		}
 		if err := r.unacceptable(&h.Hello); err != nil {
 			r.of.options.Identity.refuse("", h.peer.Raft, err)
@@ -220,12 +223,17 @@ func (r *running) rename(all []raft.Peer, group string) bool {
 }
 
 // nameRest records the incarnations of members that were away when the group got its id, and have come back
-// with their data.
+// with their data. After a restore it does so of all.
 func (r *running) nameRest(ctx context.Context, all []hraft.Server) {
 	var peers []raft.Peer
 	for _, s := range all {
 		p := peerOf(s.ID, s.Address)
-		if p.Incarnation == "" && s.ID != r.self && time.Since(r.ackTransport.seenOf(s.Address).at) <= silentFor {
+		if p.Incarnation == "" && s.ID == r.self {
+			p.Incarnation = r.of.options.Identity.incarnation
+			r.rename([]raft.Peer{p}, r.of.options.Identity.Group())
+			return
+		}
+		if p.Incarnation == "" && time.Since(r.ackTransport.seenOf(s.Address).at) <= silentFor {
 			peers = append(peers, p)
 		}
 	}

@@ -1,0 +1,7 @@
+// Package chart asks whether the Helm chart beside it makes manifests that fit together, and that start a
+// raft group.
+//
+// It owns a small renderer: the templates of the chart with the functions of sprig, and the functions of Helm
+// that the chart uses. It must not know the server. `make chart` has Helm itself lint and render the chart.
+// To use another function of Helm in a template, add it to functions.
+package chart

@@ -1,0 +1,207 @@
+package raft
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"lockserver/commands"
+)
+
+// A backup is a snapshot that a client reads in pieces: RAFT BACKUP makes the snapshot and holds it open,
+// RAFT READ returns the next piece. The pieces are an RDB file.
+
+const (
+	// mostBackups bounds how many are open at a time.
+	mostBackups = 4
+	// idleBackup is after how long without a question one is closed.
+	idleBackup = time.Minute
+	// pieceBytes is the size of a piece, but for the last ones.
+	pieceBytes = 1 << 20
+	// backupFor is for how long it is tried to make the snapshot while something else is under way.
+	backupFor = 20 * time.Second
+	// backupAgain is how soon it is tried again.
+	backupAgain = 100 * time.Millisecond
+)
+
+// backup is a snapshot that is being read. It is used under the host's lock, but for from while busy.
+type backup struct {
+	info   SnapshotInfo
+	head   Head
+	from   io.ReadCloser
+	data   *bufio.Reader // of from, behind the head
+	offset int64
+	used   time.Time
+	busy   bool
+	over   bool // it is to be closed when it is not busy any more
+}
+
+// backups are the open ones by their names.
+type backups map[string]*backup
+
+// Errors of backups.
+const (
+	errNoBackup    commands.Error = "ERR no backup has this id: it was read to its end, or left alone for a minute"
+	errBackupPlace commands.Error = "ERR a backup is read from its beginning to its end, one piece after the other"
+	errBackupBusy  commands.Error = "ERR the backup is being read"
+	errManyBackups commands.Error = "ERR too many backups are being read"
+	errSnapping    commands.Error = "ERR a snapshot is being made, or the lead handed on"
+)
+
+// Backup is the reply to RAFT BACKUP: the newest state in a new snapshot, which RAFT READ reads.
+func (m *Member) Backup() (Reply, error) {
+	least := uint64(0)
+	m.host.Locked(func() { least = m.index })
+	// plant:raft-backup
+	if err := m.snapshotForBackup(); err != nil {
+		return nil, err
+	}
+	b, err := m.openBackup()
+	if err != nil {
+		return nil, commands.Error("ERR the snapshot cannot be read: " + oneLineOf(err.Error()))
+	}
+	if b.info.Index < least { // it would be an older one: that is no backup of what there is now
+		_ = b.from.Close()
+		return nil, commands.Error(fmt.Sprintf("ERR the newest snapshot has the index %d, and this member's data has %d: try again", b.info.Index, least))
+	}
+	id := ""
+	m.host.Slice(func() {
+		if len(m.backups) >= mostBackups {
+			err = errManyBackups
+			return
+		}
+		if m.backups == nil {
+			m.backups = backups{}
+		}
+		id = m.host.NewID()
+		b.used = time.Now()
+		m.backups[id] = b
+	})
+	if err != nil {
+		_ = b.from.Close()
+		return nil, err
+	}
+	return func(c *commands.Ctx) { b.writeTo(c, id) }, nil
+}
+
+// writeTo writes what a backup is.
+func (b *backup) writeTo(c *commands.Ctx, id string) {
+	var members []string
+	for _, p := range b.info.Peers {
+		members = append(members, p.ID+"="+p.Raft+"/"+p.Client)
+	}
+	words := []string{"id", id, "group", b.info.Group, "members", strings.Join(members, " ")}
+	numbers := []struct {
+		name string
+		is   int64
+	}{{"index", int64(b.info.Index)}, {"term", int64(b.info.Term)}, {"time-ms", b.head.ClockMS}, {"token", b.head.Token}, {"bytes", b.info.Bytes - int64(headBytes)}}
+	c.Out.Map(len(words)/2 + len(numbers))
+	for _, w := range words {
+		c.Out.BulkString(w)
+	}
+	for _, n := range numbers {
+		c.Out.BulkString(n.name)
+		c.Out.Int(n.is)
+	}
+}
+
+// snapshotForBackup makes a snapshot. If something else is under way it waits for the end of that.
+func (m *Member) snapshotForBackup() error {
+	for begun := time.Now(); ; {
+		err := snapshot(m, nil)
+		if err == nil || time.Since(begun) > backupFor || !passes(err) {
+			return err
+		}
+		select {
+		case <-time.After(backupAgain):
+		case <-m.closed:
+			return err
+		}
+	}
+}
+
+// passes reports whether an attempt to make a snapshot may succeed a moment later. The library makes texts of
+// errors: something is under way, or a change of the members is not applied yet.
+func passes(err error) bool {
+	return errors.Is(err, errSnapping) || strings.Contains(err.Error(), errNotNow.Error()) || strings.Contains(err.Error(), "wait until the configuration entry")
+}
+
+// openBackup opens the newest snapshot.
+func (m *Member) openBackup() (*backup, error) {
+	info, from, err := m.engine.OpenSnapshot()
+	if err != nil {
+		return nil, err
+	}
+	b := &backup{info: info, from: from, data: bufio.NewReaderSize(from, 64<<10)}
+	if b.head, err = ReadHead(b.data); err != nil {
+		return nil, errors.Join(err, from.Close())
+	}
+	return b, nil
+}
+
+// Read is the reply to RAFT READ: the next piece, and behind the last one an empty one, which closes the
+// backup.
+func (m *Member) Read(id string, offset int64) (Reply, error) {
+	var b *backup
+	var err error
+	m.host.Locked(func() {
+		switch b = m.backups[id]; {
+		case b == nil:
+			err = errNoBackup
+		case b.busy:
+			err = errBackupBusy
+		case b.offset != offset:
+			err = errBackupPlace
+		default:
+			b.busy = true
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	piece := make([]byte, pieceBytes)
+	n, bad := io.ReadFull(b.data, piece)
+	if errors.Is(bad, io.EOF) || errors.Is(bad, io.ErrUnexpectedEOF) {
+		bad = nil
+	}
+	m.host.Locked(func() {
+		b.busy, b.used = false, time.Now()
+		b.offset += int64(n)
+		if bad != nil || n == 0 || b.over {
+			m.closeBackup(id, b)
+		}
+	})
+	if bad != nil {
+		return nil, commands.Error("ERR the snapshot cannot be read: " + oneLineOf(bad.Error()))
+	}
+	return func(c *commands.Ctx) { c.Out.Bulk(piece[:n]) }, nil
+}
+
+// closeBackup ends a backup, or has its reader do that. Under the host's lock.
+func (m *Member) closeBackup(id string, b *backup) {
+	delete(m.backups, id)
+	if b.over = true; !b.busy {
+		_ = b.from.Close() // it was only read
+	}
+}
+
+// closeIdleBackups closes those that no client has asked for lately. Under the host's lock.
+func (m *Member) closeIdleBackups() {
+	for id, b := range m.backups {
+		if time.Since(b.used) > idleBackup && !b.busy {
+			m.closeBackup(id, b)
+		}
+	}
+}
+
+// closeBackups closes all backups, when the member ends.
+func (m *Member) closeBackups() {
+	m.host.Locked(func() {
+		for id, b := range m.backups {
+			m.closeBackup(id, b)
+		}
+	})
+}

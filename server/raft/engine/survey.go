@@ -1,0 +1,302 @@
+package engine
+
+import (
+	"context"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	hraft "github.com/hashicorp/raft"
+
+	"lockserver/server/raft"
+)
+
+// Members ask each other every few seconds how they are, by the question for a Hello. So each of them knows
+// which members can be reached, how far behind they are, and how full their disks are.
+
+const (
+	// surveyEvery is how often a member asks the others.
+	surveyEvery = 3 * time.Second
+	// surveyFor is how long an answer may take.
+	surveyFor = time.Second
+	// mostSamples bounds how many times of commits are remembered.
+	mostSamples = 1024
+	// unreported is how many entries at the end of the log may be none of the machine's: a leader's first
+	// ones.
+	unreported = 8
+)
+
+// surveying is what is known of the members.
+type surveying struct {
+	mu sync.Mutex
+	// last has the last observation of each member.
+	last map[string]raft.Observation
+	// heard is when each member answered last.
+	heard   map[string]time.Time
+	samples []sample // the oldest is the first
+}
+
+// sample is the commit index at a time.
+type sample struct {
+	at    time.Time
+	index uint64
+}
+
+// sampleCommit remembers the commit index of this moment, if it has risen.
+func (y *surveying) sampleCommit(now time.Time, index uint64) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	if n := len(y.samples); n > 0 && y.samples[n-1].index >= index {
+		return
+	}
+	if len(y.samples) == mostSamples { // every second one goes, so that old ones stay
+		kept := y.samples[:0]
+		for i := 0; i < mostSamples; i += 2 {
+			kept = append(kept, y.samples[i])
+		}
+		y.samples = kept
+	}
+	y.samples = append(y.samples, sample{now, index})
+}
+
+// behindMS is for how long the first entry behind an index has been committed; 0: there is none. It is exact
+// to tendEvery.
+func (y *surveying) behindMS(now time.Time, applied uint64) int64 {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	for _, s := range y.samples {
+		if s.index > applied {
+			return now.Sub(s.at).Milliseconds()
+		}
+	}
+	return 0
+}
+
+// survey is the goroutine that asks the others.
+func (r *running) survey() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	r.watching.Go(func() {
+		<-r.ended
+		cancel()
+	})
+	for {
+		r.surveyOnce(ctx)
+		pause := surveyEvery
+		if r.hasUnasked() {
+			pause = tendEvery
+		}
+		select {
+		case <-r.ended:
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// hasUnasked reports whether there are members that were not asked yet.
+func (r *running) hasUnasked() bool {
+	all := r.members()
+	r.surveying.mu.Lock()
+	defer r.surveying.mu.Unlock()
+	for _, s := range all {
+		if _, asked := r.surveying.last[string(s.ID)]; !asked {
+			return true
+		}
+	}
+	return len(all) == 0
+}
+
+// surveyOnce asks all members at once, and remembers what they say.
+func (r *running) surveyOnce(ctx context.Context) {
+	all := r.members()
+	ctx, cancel := context.WithTimeout(ctx, surveyFor)
+	defer cancel()
+	var others []raft.Peer
+	for _, s := range all {
+		if s.ID != r.self {
+			others = append(others, peerOf(s.ID, s.Address))
+		}
+	}
+	found := r.of.ask(ctx, others)
+	if ctx.Err() != nil && r.hasEnded() {
+		return
+	}
+	r.observe(found, time.Now())
+}
+
+// hasEnded reports whether the engine is closed.
+func (r *running) hasEnded() bool {
+	select {
+	case <-r.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// observe records the answers of the others, and adds how this member is.
+func (r *running) observe(found []heardOf, now time.Time) {
+	o := &r.of.options
+	self := raft.Observation{ID: o.ID, Incarnation: o.Identity.incarnation, Reachable: true, Version: o.Version, Reported: true, Report: r.report()}
+	all := []raft.Observation{self}
+	commit := self.Commit
+	r.surveying.mu.Lock()
+	heard := map[string]time.Time{o.ID: now}
+	for i := range found {
+		h := &found[i]
+		id := h.peer.ID
+		is := raft.Observation{ID: id, Incarnation: h.peer.Incarnation, Why: whyUnreachable(h)}
+		if is.Why == "" {
+			is.Reachable, is.Version, is.Reported, is.Report = true, h.Version, h.Reported, h.Report
+			if !h.Reported {
+				is.Report = raft.NoReport()
+			}
+			heard[id] = now
+			commit = max(commit, is.Commit)
+		} else {
+			is.Report = raft.NoReport()
+			if was, known := r.surveying.last[id]; known && was.Incarnation == is.Incarnation {
+				is.Version, is.Reported, is.Report = was.Version, was.Reported, was.Report
+			}
+			heard[id] = r.surveying.heard[id]
+		}
+		all = append(all, is)
+	}
+	r.surveying.heard = heard
+	r.surveying.mu.Unlock()
+	r.surveying.sampleCommit(now, commit)
+	last := make(map[string]raft.Observation, len(all))
+	for _, is := range all {
+		if is.Reported && commit > is.Applied {
+			is.Lag, is.LagMS = commit-is.Applied, r.surveying.behindMS(now, is.Applied)
+		}
+		last[is.ID] = is
+	}
+	r.surveying.mu.Lock()
+	r.surveying.last = last
+	r.surveying.mu.Unlock()
+}
+
+// whyUnreachable is why a member is not reachable, by its answer; empty: it is.
+func whyUnreachable(h *heardOf) string {
+	switch {
+	case h.err != nil:
+		return h.err.Error()
+	case h.ID != h.peer.ID:
+		return "a server with the raft-id '" + h.ID + "' answers at its address"
+	case h.peer.Incarnation != "" && h.Incarnation != h.peer.Incarnation:
+		return "the server at its address has another disk than the group knows"
+	}
+	return ""
+}
+
+// observed is what is known of all members, as of now. A member that is not reachable was heard of when it
+// answered the last request of any kind.
+func (r *running) observed(peers []hraft.Server) (all []raft.Observation) {
+	now := time.Now()
+	r.surveying.mu.Lock()
+	defer r.surveying.mu.Unlock()
+	for _, s := range peers {
+		id := string(s.ID)
+		is, known := r.surveying.last[id]
+		if !known {
+			continue
+		}
+		at := r.surveying.heard[id]
+		if seen := r.ackTransport.seenOf(s.Address).at; seen.After(at) {
+			at = seen
+		}
+		if is.HeardMS = -1; !at.IsZero() {
+			is.HeardMS = now.Sub(at).Milliseconds()
+			is.SinceMS = at.UnixMilli()
+		}
+		all = append(all, is)
+	}
+	return all
+}
+
+// Survey implements raft.Engine.
+func (e *Engine) Survey() raft.Status {
+	if r, err := e.now(); err == nil && e.options.Identity != nil {
+		r.surveyOnce(context.Background())
+	}
+	return e.Status()
+}
+
+// report is how this member is.
+func (r *running) report() raft.Report {
+	is := r.fsm.of.Condition()
+	p := raft.Report{Role: is.Role, SinceMS: is.SinceMS, Snapshot: is.Snapshot, StartedMS: r.started.UnixMilli(), NowMS: time.Now().UnixMilli(),
+		Last: r.raft.LastIndex(), Commit: r.raft.CommitIndex(), ContactMS: r.contactMS(), DiskFree: -1, DiskSize: -1}
+	p.Applied, _ = r.applied()
+	if space := r.of.options.Space; space != nil {
+		p.DiskFree, p.DiskSize = space()
+	}
+	return p
+}
+
+// contactMS is how long ago this member has heard of the leader; -1: never, or it leads.
+func (r *running) contactMS() int64 {
+	if last := r.raft.LastContact(); !last.IsZero() && r.raft.State() != hraft.Leader {
+		return time.Since(last).Milliseconds()
+	}
+	return -1
+}
+
+// applied is the newest entry that is in the machine's data, and the newest in a snapshot. The library's own
+// number is that of the newest entry that waits to be applied. It counts here only if nothing waits and the
+// machine has all but a few entries, which are the library's own.
+func (r *running) applied() (index, snapshot uint64) {
+	queued, stats := r.raft.AppliedIndex(), r.raft.Stats()
+	snapshot, _ = strconv.ParseUint(stats["last_snapshot_index"], 10, 64)
+	index = max(r.fsm.done.Load(), snapshot)
+	if queued > index && queued-index <= unreported && stats["fsm_pending"] == "0" && !r.fsm.busy.Load() {
+		index = queued
+	}
+	return index, snapshot
+}
+
+// encodeReport adds a report to an answer.
+func encodeReport(v url.Values, p *raft.Report) {
+	v.Set("role", p.Role)
+	v.Set("snapshot-error", shortened(p.Snapshot.Error))
+	for name, n := range reportNumbers(p) {
+		v.Set(name, strconv.FormatInt(*n, 10))
+	}
+	for name, n := range reportIndexes(p) {
+		v.Set(name, strconv.FormatUint(*n, 10))
+	}
+}
+
+// decodeReport reads a report; false: the answer has none.
+func decodeReport(v url.Values) (p raft.Report, ok bool) {
+	if v.Get("role") == "" {
+		return p, false
+	}
+	p = raft.Report{Role: v.Get("role"), ContactMS: -1, DiskFree: -1, DiskSize: -1}
+	p.Snapshot.Error = v.Get("snapshot-error")
+	for name, n := range reportNumbers(&p) {
+		if is, err := strconv.ParseInt(v.Get(name), 10, 64); err == nil {
+			*n = is
+		}
+	}
+	for name, n := range reportIndexes(&p) {
+		*n, _ = strconv.ParseUint(v.Get(name), 10, 64)
+	}
+	return p, true
+}
+
+// reportNumbers and reportIndexes are the numbers of a report by their names in an answer, do not change.
+func reportNumbers(p *raft.Report) map[string]*int64 {
+	return map[string]*int64{"since": &p.SinceMS, "started": &p.StartedMS, "now": &p.NowMS, "contact": &p.ContactMS, "disk-free": &p.DiskFree,
+		"disk-size": &p.DiskSize, "snapshot-at": &p.Snapshot.AtMS, "snapshot-bytes": &p.Snapshot.Bytes}
+}
+
+func reportIndexes(p *raft.Report) map[string]*uint64 {
+	return map[string]*uint64{"last": &p.Last, "commit": &p.Commit, "applied": &p.Applied, "snapshot": &p.Snapshot.Index}
+}
+
+// shortened is a text that fits into an answer.
+func shortened(text string) string { return text[:min(len(text), 200)] }

@@ -1,0 +1,81 @@
+package raft
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+
+	"lockserver/persistence/aof"
+)
+
+// Head is what a snapshot says before its data.
+type Head struct {
+	ClockMS int64 // the group's time, in milliseconds since 1970; 0: there was none
+	Token   int64 // no fencing token was above it
+}
+
+// WriteHead writes the part of a snapshot before the RDB file.
+func WriteHead(w io.Writer, h Head) error { return writeHead(w, h.ClockMS, h.Token) }
+
+// ReadHead reads the part of a snapshot before the RDB file, and nothing behind it but into r's buffer.
+func ReadHead(r *bufio.Reader) (h Head, err error) {
+	h.ClockMS, h.Token, err = readHead(r)
+	return h, err
+}
+
+// CheckSnapshot verifies a snapshot of a group: its head, and all of the RDB file.
+func CheckSnapshot(r io.Reader) (h Head, data *aof.CheckedSnapshot, err error) {
+	from := bufio.NewReader(r)
+	if h, err = ReadHead(from); err == nil {
+		data, err = aof.CheckSnapshot(from)
+	}
+	return h, data, err
+}
+
+// EntryInfo is what an entry of the log says of itself.
+type EntryInfo struct {
+	ClockMS, Token int64
+	Bytes          int
+	// Mark says that the entry has no effects: members compare their data there.
+	Mark bool
+
+	after, end place
+}
+
+// ReadEntry reads an entry of the log. The error says why a member would stop at it.
+func ReadEntry(b []byte) (EntryInfo, error) {
+	e, err := parseEntry(b)
+	if err != nil {
+		return EntryInfo{}, err
+	}
+	_, mark := e.marks()
+	return EntryInfo{ClockMS: e.clockMS, Token: e.token, Bytes: len(e.bytes), Mark: mark, after: e.after, end: e.end()}, nil
+}
+
+// Chain follows the places of entries, as members do.
+type Chain struct {
+	at    place
+	known bool
+	// Void counts entries that do not go on from where the log has come to. They have no effect on any
+	// member.
+	Void int
+}
+
+// StartAt begins at the place of a snapshot.
+func (c *Chain) StartAt(historyID string, offset int64) {
+	c.at, c.known = place{historyID, offset}, true
+}
+
+// Take takes the next entry. The first one is believed if there was no snapshot.
+func (c *Chain) Take(e EntryInfo) {
+	switch {
+	case e.Mark:
+	case c.known && e.after != c.at:
+		c.Void++
+	default:
+		c.at, c.known = e.end, true
+	}
+}
+
+// String is the place that the entries have come to.
+func (c *Chain) String() string { return fmt.Sprintf("%s:%d", c.at.id, c.at.offset) }

@@ -1,0 +1,165 @@
+package raft
+
+import (
+	"time"
+
+	"lockserver/commands"
+)
+
+// Report is what a member tells the others about itself, beside its identity. Times are milliseconds since
+// 1970, by the clock of that member.
+type Report struct {
+	Role    string // as RAFT INFO has it: leader, follower, rebuilding or stopped
+	SinceMS int64  // since when it has that role
+	// StartedMS is when the process began to take part, and NowMS the time of the report.
+	StartedMS, NowMS int64
+	// Last is the newest entry of its log, Commit the newest that it knows to be committed, and Applied the
+	// newest that is in its data.
+	Last, Commit, Applied uint64
+	// ContactMS is how long ago it has heard of the leader; -1: never, or it leads.
+	ContactMS int64
+	Snapshot  SnapshotAttempt
+	// DiskFree and DiskSize are those of the file system with its directory, in bytes; -1: not known.
+	DiskFree, DiskSize int64
+}
+
+// NoReport is the report of a member that has sent none.
+func NoReport() Report { return Report{ContactMS: -1, DiskFree: -1, DiskSize: -1} }
+
+// SnapshotAttempt is the last attempt to make a snapshot, successful or not.
+type SnapshotAttempt struct {
+	AtMS  int64  // when it ended; 0: there was none
+	Bytes int64  // the size of the newest snapshot
+	Index uint64 // the last entry in the newest snapshot; 0: there is none
+	Error string // why the last attempt failed; empty: it did not
+}
+
+// Observation is what a member knows of another one, or of itself.
+type Observation struct {
+	ID, Incarnation string
+	// Reachable says that the member has answered the last question. Otherwise Why is the reason, and the
+	// fields of the report are those of its last answer.
+	Reachable bool
+	Why       string
+	// HeardMS is how long ago it has answered; -1: it never has.
+	HeardMS int64
+	// Version is the program's; empty: it is not known.
+	Version string
+	// Reported says that the member has sent a Report, which older versions do not.
+	Reported bool
+	Report
+	// Lag is how many committed entries are not in the member's data, and LagMS for how long the first of
+	// them has been committed.
+	Lag   uint64
+	LagMS int64
+	// SinceMS is, for a member that is not reachable, when it has answered last; 0: it never has.
+	SinceMS int64
+}
+
+// Condition is what a member shows of itself at any time, also while the host's lock is held.
+type Condition struct {
+	Role     string
+	SinceMS  int64
+	Snapshot SnapshotAttempt
+}
+
+// become changes the state, and shows that.
+func (m *Member) become(s state) {
+	m.state = s
+	m.show()
+}
+
+// show makes the member's condition visible without the lock.
+func (m *Member) show() {
+	is := Condition{Role: m.state.String(), SinceMS: time.Now().UnixMilli(), Snapshot: m.attempt}
+	if was := m.condition.Load(); was != nil && was.Role == is.Role {
+		is.SinceMS = was.SinceMS
+	}
+	m.condition.Store(&is)
+}
+
+// Condition implements Machine.
+func (a openedMember) Condition() Condition {
+	if is := a.member.condition.Load(); is != nil {
+		return *is
+	}
+	return Condition{Role: rebuilding.String()}
+}
+
+// observation is what is known of a member with the disk that it has now.
+func (s *Status) observation(p Peer) Observation {
+	for _, o := range s.Observed {
+		if o.ID == p.ID && (o.Incarnation == "" || p.Incarnation == "" || o.Incarnation == p.Incarnation) {
+			return o
+		}
+	}
+	return Observation{ID: p.ID, HeardMS: -1, Why: "it was not asked yet", Report: NoReport()}
+}
+
+// role is what RAFT MEMBERS calls a member.
+func (s *Status) role(p Peer, o *Observation) string {
+	switch {
+	case p.ID == s.Leader.ID:
+		return "leader"
+	case p.Learner:
+		return "learner"
+	case !o.Reachable && o.Why != "":
+		return "unreachable"
+	case o.Role == rebuilding.String() || o.Role == stopped.String():
+		return o.Role
+	}
+	return "follower"
+}
+
+// Members is the reply to RAFT MEMBERS. It asks the others, which takes as long as the slowest answer.
+func (m *Member) Members() (Reply, error) {
+	s := m.engine.Survey()
+	return func(c *commands.Ctx) {
+		c.Out.Array(len(s.Peers))
+		for _, p := range s.Peers {
+			s.writeMember(c, p)
+		}
+	}, nil
+}
+
+// writeMember writes what is known of a member.
+func (s *Status) writeMember(c *commands.Ctx, p Peer) {
+	o := s.observation(p)
+	since := o.Report.SinceMS
+	if !o.Reachable {
+		since = o.SinceMS
+	}
+	words := []string{"id", p.ID, "role", s.role(p, &o), "raft-address", p.Raft, "client-address", p.Client, "incarnation", p.Incarnation,
+		"refused", s.refused(p)}
+	more := []string{"unreachable", oneLineOf(o.Why), "version", o.Version, "last-snapshot-error", oneLineOf(o.Snapshot.Error)}
+	numbers := []struct {
+		name string
+		is   int64
+	}{
+		{"reachable", flag(o.Reachable)}, {"voter", flag(!p.Learner)}, {"last-index", int64(o.Last)}, {"commit-index", int64(o.Commit)},
+		{"applied-index", int64(o.Applied)}, {"lag", int64(o.Lag)}, {"lag-ms", o.LagMS}, {"last-contact-ms", o.HeardMS},
+		{"leader-contact-ms", o.ContactMS}, {"since-ms", since}, {"started-ms", o.StartedMS}, {"clock-ms", o.NowMS},
+		{"disk-free", o.DiskFree}, {"disk-size", o.DiskSize}, {"last-snapshot-index", int64(o.Snapshot.Index)},
+		{"last-snapshot-ms", o.Snapshot.AtMS}, {"last-snapshot-bytes", o.Snapshot.Bytes},
+	}
+	c.Out.Map((len(words)+len(more))/2 + len(numbers) + checkFields)
+	for _, w := range words {
+		c.Out.BulkString(w)
+	}
+	s.check(p).writeTo(c)
+	for _, w := range more {
+		c.Out.BulkString(w)
+	}
+	for _, n := range numbers {
+		c.Out.BulkString(n.name)
+		c.Out.Int(n.is)
+	}
+}
+
+// flag is a condition as a number.
+func flag(is bool) int64 {
+	if is {
+		return 1
+	}
+	return 0
+}
