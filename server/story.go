@@ -57,7 +57,7 @@ func (ex *executor) configureStory() {
 	ex.queues.Each(func(q *waiting.Queue) bool {
 		for pl := q.First(); pl != nil; pl = pl.Next() {
 			if w := pl.Waiter(); w.OfLocks() {
-				ex.countWaiting(w, pl, 1)
+				st.countWaiting(w, pl, 1)
 			}
 		}
 		return true
@@ -125,11 +125,11 @@ func (ex *executor) LockEvent(c *commands.Ctx, key, owner []byte) {
 				if e.Plain {
 					record = c.DB.LockRecord(key)
 				}
-				took = ex.heldUS(e.Token, record)
+				took = st.heldUS(now, e.Token, record)
 			} else {
 				took = max(took, 0)
 			}
-			ex.endHold(class, hash, c.DB.ID(), key, took)
+			st.endHold(class, hash, c.DB.ID(), key, took)
 		}
 		if e.Kind == lockhistory.Forced {
 			class.Lost[lockclass.Forced]++
@@ -156,17 +156,16 @@ const (
 )
 
 // endHold counts a hold that ends, if it is known for how long it lasted.
-func (ex *executor) endHold(class *lockclass.Figures, hash uint64, db int, key []byte, tookUS int64) {
+func (st *story) endHold(class *lockclass.Figures, hash uint64, db int, key []byte, tookUS int64) {
 	if tookUS >= 0 {
 		class.Holds.Add(tookUS)
 	}
-	ex.story.held.Add(hash, db, key, hotkeys.Sums{tookUS, 1})
+	st.held.Add(hash, db, key, hotkeys.Sums{tookUS, 1})
 }
 
 // heldUS returns for how long a lock has been held, in microseconds. The token is the time of the grant,
 // unless tokens are ahead of the clock. The record has that time in milliseconds.
-func (ex *executor) heldUS(token int64, record uint64) int64 {
-	st, now := &ex.story, ex.store.NowUS()
+func (st *story) heldUS(now, token int64, record uint64) int64 {
 	since := token
 	if record != 0 {
 		if at := int64(record&recordTimeMask) * 1000; token < at || token > at+2000 {
@@ -185,9 +184,9 @@ func (ex *executor) heldUS(token int64, record uint64) int64 {
 }
 
 // countWaiting counts a place in a queue that comes (1) or goes (-1).
-func (ex *executor) countWaiting(w *waiting.Waiter, pl *waiting.Place, by int64) *lockclass.Figures {
+func (st *story) countWaiting(w *waiting.Waiter, pl *waiting.Place, by int64) *lockclass.Figures {
 	key := []byte(pl.Key())
-	class := ex.story.classes.Of(ex.story.ring.Hash(key), key)
+	class := st.classes.Of(st.ring.Hash(key), key)
 	class.Waiting += by
 	if parkedOf(w).lock.Permits() > 0 {
 		class.PermitWaiting += by
@@ -212,7 +211,7 @@ func (ex *executor) beganWait(w *parkedCall) {
 	}
 	for pl := w.First(); pl != nil; pl = pl.Sibling() {
 		key := []byte(pl.Key())
-		ex.countWaiting(&w.Waiter, pl, 1)
+		ex.story.countWaiting(&w.Waiter, pl, 1)
 		ex.story.waited.Add(ex.story.ring.Hash(key), w.DB(), key, hotkeys.Sums{0, 1})
 		ex.waitEvent(w, key, lockhistory.Queued, lockhistory.None, 0, lockhistory.Unknown)
 	}
@@ -232,7 +231,7 @@ func (ex *executor) endedWait(w *parkedCall, granted bool) {
 	}
 	for pl := w.First(); pl != nil; pl = pl.Sibling() {
 		key := []byte(pl.Key())
-		class := ex.countWaiting(&w.Waiter, pl, -1)
+		class := ex.story.countWaiting(&w.Waiter, pl, -1)
 		class.Waits.Add(tookUS)
 		ex.story.waited.Add(ex.story.ring.Hash(key), w.DB(), key, hotkeys.Sums{tookUS, 0})
 		switch {
@@ -343,8 +342,8 @@ func (ex *executor) endHolder(db *store.DB, key []byte, h *commands.Holder, l *c
 	if loss >= 0 {
 		class.Lost[loss]++
 	}
-	e.TookUS = ex.heldUS(h.Token, record)
-	ex.endHold(class, e.KeyHash, db.ID(), key, e.TookUS)
+	e.TookUS = st.heldUS(ex.store.NowUS(), h.Token, record)
+	st.endHold(class, e.KeyHash, db.ID(), key, e.TookUS)
 	ex.lossEvent(e)
 	if end.NewKey != nil {
 		e.Kind, e.DB, e.Key, e.KeyHash, e.TookUS = lockhistory.Granted, end.To.ID(), end.NewKey, st.ring.Hash(end.NewKey), 0
