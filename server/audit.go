@@ -27,7 +27,7 @@ var audited = []string{
 	"client|kill", "client|pause", "client|unpause", "client|unblock",
 	"function|load", "function|delete", "function|flush", "function|restore", "function|kill", "script|flush", "script|kill",
 	"slowlog|reset", "commandlog|reset", "latency|reset",
-	"raft|add", "raft|remove", "raft|transfer", "raft|snapshot", "raft|check",
+	"raft|add", "raft|remove", "raft|transfer", "raft|snapshot", "raft|check", "raft|backup",
 }
 
 // auditedFirst are logged before they run, for they may not return.
