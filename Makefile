@@ -42,7 +42,7 @@ GOTESTFLAGS ?=
 # PKGS narrows test, race and invariants down: make race PKGS=./server/...
 PKGS ?= ./...
 
-.PHONY: help build run demo test race busy planted planted-long invariants fmt vet cross lint tidy deps diff snapshots linearizability vanish unauthenticated sessions crash hostile bench bench-list bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft hazelcast bench-testing oracle oracle-tls replication replication-versions simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check test-docs test-time race-all flaky bench-check rename rename-check workflows vulnerabilities ci ci-full
+.PHONY: help build run demo test race busy planted planted-long invariants fmt vet cross lint tidy deps diff snapshots linearizability vanish unauthenticated sessions crash hostile bench bench-list bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft hazelcast bench-permits bench-testing oracle oracle-tls replication replication-versions simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check test-docs test-time race-all flaky bench-check rename rename-check workflows vulnerabilities ci ci-full
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -89,7 +89,7 @@ flaky: ## run each package's tests 20 times on a busy machine, and list those th
 
 # Planted faults show that tests would notice. go test alone checks that each fault still has its place in the sources.
 planted: ## build the server with planted faults, and see that the tests of the server, times, sales, sessions, fairness and linearizability find each
-	$(GO) test -p 1 -count=1 -timeout 30m -run '^TestPlanted' $(GOTESTFLAGS) ./server ./tests/timed ./tests/sales ./tests/sessions ./tests/fairness ./tests/linearizability -planted
+	$(GO) test -p 1 -count=1 -timeout 30m -run '^TestPlanted' $(GOTESTFLAGS) ./server ./tests/queued ./tests/timed ./tests/sales ./tests/sessions ./tests/fairness ./tests/linearizability -planted
 
 planted-long: ## the same for the tests of crashes, hostile clients, raft groups and the simulation
 	$(GO) test -p 1 -count=1 -timeout 30m -run '^TestPlanted' $(GOTESTFLAGS) ./tests/crash ./tests/hostile -planted
@@ -212,7 +212,7 @@ need-java:
 need-openssl:
 	@command -v openssl >/dev/null || { echo "openssl is missing: run 'make deps'"; exit 1; }
 
-clients-java: build fleet need-redis need-java need-openssl ## Redisson, Jedis, Spring Data Redis on Lettuce, new and old
+clients-java: build fleet need-redis need-java need-openssl ## Redisson, Jedis, Spring Data Redis on Lettuce, new and old; limiters
 	cd tests/clients/java && mvn -B -ntp test $(if $(findstring redis-server,$(LOCKSERVER)),-DexcludedGroups=native)
 
 need-node:
@@ -227,7 +227,7 @@ $(NODE_TESTS)/node_modules/.package-lock.json: $(NODE_TESTS)/package-lock.json |
 	cd $(NODE_TESTS) && npm ci --no-audit --no-fund --ignore-scripts
 	@touch $@
 
-clients-node: build fleet need-redis need-node need-openssl $(NODE_TESTS)/node_modules/.package-lock.json ## ioredis and node-redis, new and old, BullMQ, redlock
+clients-node: build fleet need-redis need-node need-openssl $(NODE_TESTS)/node_modules/.package-lock.json ## ioredis and node-redis, new and old, BullMQ, redlock, rate-limiter-flexible
 	cd $(NODE_TESTS) && npm test $(if $(findstring redis-server,$(LOCKSERVER)),-- $(notdir $(filter-out %/native.test.js %/broken.test.js %/sentinel.test.js %/facade.test.js,$(wildcard $(NODE_TESTS)/*.test.js))))
 
 VENV = bin/clients-venv
@@ -364,6 +364,9 @@ hazelcast: need-java ## compile the Hazelcast that bench-raft measures beside, w
 
 bench-raft: hazelcast ## a group of three beside three etcd and three Hazelcast: locks, a leader that is killed, what a write costs, a member that was away; ONLY=failover: a part
 	$(BENCH) -suite raftbench -hazelcast raftbench/hazelcast -only "$(ONLY)" $(if $(QUICK),-quick)
+
+bench-permits: ## semaphores beside LOCK and Redisson's, limiters beside INCR, a million delayed entries
+	$(BENCH) -suite permitbench $(BESIDE)
 
 bench-testing: ## test mode beside miniredis: a thousand servers begun and ended, ten thousand small commands; what TEST.SERVER NEW costs
 	$(BENCH) -suite minibench -rounds 5 $(if $(QUICK),-quick)

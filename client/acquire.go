@@ -17,6 +17,12 @@ func (c *Client) acquire(ctx context.Context, w wish, options []Option) (*Lock, 
 	if w.lease < 0 || w.lease > 0 && w.lease < time.Millisecond {
 		return nil, fmt.Errorf("a lease of %v is too short", w.lease)
 	}
+	switch {
+	case !w.semaphore && w.permits != 0:
+		return nil, errNoPermits
+	case w.semaphore && w.permits < 1:
+		return nil, fmt.Errorf("%d permits cannot be acquired", w.permits)
+	}
 	began := time.Now()
 	l, err := c.try(ctx, w)
 	for _, key := range w.keys {
@@ -53,7 +59,9 @@ func (c *Client) try(ctx context.Context, w wish) (*Lock, error) {
 // tryFor waits for the lock as long as limited; the lock has ctx.
 func (c *Client) tryFor(ctx, limited context.Context, w wish) (*Lock, error) {
 	t := c.taskOf(ctx)
-	if err := t.enter(limited, w.keys); err != nil {
+	if w.permits > 0 {
+		t = t.enterApart(w.keys)
+	} else if err := t.enter(limited, w.keys); err != nil {
 		return nil, err
 	}
 	h, err := t.has(w)
@@ -90,7 +98,7 @@ func (t *task) has(w wish) (*hold, error) {
 	defer t.mu.Unlock()
 	h := t.holds[w.keys[0]]
 	for _, key := range w.keys {
-		if other := t.holds[key]; other != h || other != nil && other.shared && !w.shared {
+		if other := t.holds[key]; other != h || other != nil && (other.shared && !w.shared || other.permits > 0) {
 			return nil, fmt.Errorf("%w: %q", ErrHeldOtherwise, w.keys)
 		}
 	}
@@ -99,7 +107,7 @@ func (t *task) has(w wish) (*hold, error) {
 
 // hold records what the server has given.
 func (t *task) hold(ctx context.Context, w wish, tokens []int64, began time.Time) (*Lock, error) {
-	h := &hold{task: t, keys: w.keys, many: w.many, shared: w.shared, lease: w.lease, tokens: tokens, since: time.Now(), locks: make(map[*Lock]bool)}
+	h := &hold{task: t, keys: w.keys, many: w.many, shared: w.shared, lease: w.lease, permits: w.permits, tokens: tokens, since: time.Now(), locks: make(map[*Lock]bool)}
 	l := h.take(ctx, w.keys)
 	t.mu.Lock()
 	for _, key := range w.keys {
@@ -123,7 +131,15 @@ func (t *task) hold(ctx context.Context, w wish, tokens []int64, began time.Time
 // words is the command that asks for the lock.
 func (w *wish) words(owner string) []string {
 	words := []string{"LOCK", w.keys[0], owner}
-	if w.many {
+	switch {
+	case w.rate != nil:
+		return append([]string{"LIMIT.TAKE", w.keys[0]}, w.rate...)
+	case w.permits > 0:
+		words = []string{"SEM.ACQUIRE", w.keys[0], owner, "PERMITS", strconv.Itoa(w.permits)}
+		if w.limit > 0 {
+			words = append(words, "LIMIT", strconv.Itoa(w.limit))
+		}
+	case w.many:
 		words = append([]string{"MLOCK", strconv.Itoa(len(w.keys))}, w.keys...)
 		words = append(words, owner)
 	}
@@ -141,7 +157,12 @@ func (w *wish) undo(owner string) (commands [][]string) {
 	if !w.tries {
 		commands = append(commands, []string{"LOCK.CANCEL", w.keys[0], owner})
 	}
-	if !w.many {
+	switch {
+	case w.rate != nil:
+		return commands
+	case w.permits > 0:
+		return append(commands, []string{"SEM.RELEASE", w.keys[0], owner})
+	case !w.many:
 		return append(commands, []string{"UNLOCK", w.keys[0], owner})
 	}
 	return append(commands, append(append([]string{"MUNLOCK", strconv.Itoa(len(w.keys))}, w.keys...), owner))

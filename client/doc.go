@@ -13,18 +13,23 @@
 // one another's place. All names begin with a prefix that is unlike that of any other client.
 //
 // The client has one connection of its own. It is attached to that prefix (LOCK.ATTACH PREFIX): the server
-// renews the leases of the client's locks as long as the connection lives, and reports every loss on it. When
-// it breaks it is made anew; what the server still holds then goes on as if nothing had happened. Where it
-// cannot be made anew before a lease may have ended, the lock counts as lost.
+// renews the leases of the client's locks as long as the connection lives, and reports every loss on it.
+// When it breaks it is made anew; what the server still holds then goes on as if nothing had happened. Where
+// it cannot be made anew before a lease may have ended, the lock counts as lost.
 //
 // Locks are asked for over the same connection. A call that waits does not occupy it: the server queues the
-// request and sends the outcome later (NOTIFY). So any number of goroutines wait over one connection, and the
-// pool of the library may be as small as one. A place in the queue outlives the connection. A grant is
-// confirmed; one that cannot be goes to the next waiter. A caller that goes leaves the queue, and a lock that
-// was granted meanwhile is released.
+// request and sends the outcome later (NOTIFY). So any number of goroutines wait over one connection, and
+// the pool of the library may be as small as one. A place in the queue outlives the connection. A grant is
+// confirmed; one that cannot be goes to the next waiter. A caller that goes leaves the queue, and a lock
+// that was granted meanwhile is released.
 //
-// Every command is one that may be sent twice: LOCK says ONCE, UNLOCK names the token, and an order of a sale
-// has its id. A command under a guard need not be, and is sent once.
+// Permits of a semaphore are held, waited for and lost as locks are ([Client.Semaphore]). Waits for a
+// limiter ([Client.Limiter]) share the connection as well. Those for a latch ([Client.Latch]) have one for
+// each latch.
+//
+// Every command is one that may be sent twice. LOCK says ONCE, and UNLOCK names the token. An order of a
+// sale and a delayed entry have their ids. A command under a guard and LATCH.DOWN need not be, and are sent
+// once.
 //
 // The package owns owners, their connection, and what becomes of calls without an answer. It must not
 // know the server's packages: it speaks to a server of another machine. It works with go-redis ([New]), and

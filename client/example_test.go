@@ -203,3 +203,76 @@ func ExampleSale() {
 	// sold <nil>
 	// paid: true <nil>
 }
+
+// At most two at a time, over all machines.
+func ExampleClient_Semaphore() {
+	c, _, end := connect()
+	defer end()
+	ctx := context.Background()
+	printers := c.Semaphore("printers", 2)
+	both, err := printers.Acquire(ctx, client.Permits(2))
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = printers.TryAcquire(ctx)
+	fmt.Println("one more:", errors.Is(err, client.ErrNotAcquired))
+	fmt.Println(both.Release(ctx))
+	// Output:
+	// one more: true
+	// <nil>
+}
+
+// A coordinator waits for its workers.
+func ExampleClient_Latch() {
+	c, _, end := connect()
+	defer end()
+	ctx := context.Background()
+	latch := c.Latch("batch:7")
+	done, err := latch.Set(ctx, 2)
+	fmt.Println(done, err)
+	for range 2 {
+		left, err := latch.Down(ctx)
+		fmt.Println(left, err)
+	}
+	fmt.Println(latch.Wait(ctx))
+	// Output:
+	// true <nil>
+	// 1 <nil>
+	// 0 <nil>
+	// <nil>
+}
+
+// Two at once, and a thousand a second.
+func ExampleClient_Limiter() {
+	c, _, end := connect()
+	defer end()
+	ctx := context.Background()
+	api := c.Limiter("api:ann", client.Rate{Burst: 2, Count: 1000, Period: time.Second})
+	a, err := api.Take(ctx)
+	fmt.Println(a.Allowed, err)
+	for range 5 { // as many as the rate allows
+		if _, err := api.Wait(ctx); err != nil {
+			log.Fatal(err)
+		}
+	}
+	// Output:
+	// true <nil>
+}
+
+// A reminder, unless the order is paid before.
+func ExampleClient_Delay() {
+	c, _, end := connect()
+	defer end()
+	ctx := context.Background()
+	reminders := c.Delay("reminders")
+	for range 2 {
+		_, added, err := reminders.Add(ctx, "order-7", client.After(10*time.Minute), "user", "ann", "order", "7")
+		fmt.Println(added, err)
+	}
+	done, err := reminders.Cancel(ctx, "order-7")
+	fmt.Println("cancelled:", done, err)
+	// Output:
+	// true <nil>
+	// false <nil>
+	// cancelled: true <nil>
+}

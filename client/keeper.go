@@ -21,20 +21,21 @@ type keeper struct {
 	calls                   sync.WaitGroup // calls for a lock that have not returned; mu is held to add one
 
 	mu       sync.Mutex
-	wire     *wire            // nil: there is none
-	waits    map[place]*wait  // requests for locks that are not over
-	holds    map[int64]*hold  // by token
-	strays   map[int64]string // losses of tokens that no hold is registered for yet, by their reason
-	unpaid   []debt           // commands that have to be done and were not answered
-	debts    int              // unpaid and sent
-	free     chan struct{}    // not nil: closed when there are no debts
-	made     uint64           // owners so far
-	asked    uint64           // requests so far
-	answered time.Time        // when the server has answered for the last time
-	patience *time.Timer      // runs out when the server has not answered for as long as leases are sure to last
-	lapsed   bool             // it has, and the server has not answered since
-	resumed  bool             // this process was stopped until now, and the server has not answered since
-	refused  error            // why the last attempt to connect has failed; nil: it has not
+	wire     *wire                 // nil: there is none
+	waits    map[place]*wait       // requests for locks that are not over
+	latches  map[string]*latchWait // latches that are awaited, by key
+	holds    map[int64]*hold       // by token
+	strays   map[int64]string      // losses of tokens that no hold is registered for yet, by their reason
+	unpaid   []debt                // commands that have to be done and were not answered
+	debts    int                   // unpaid and sent
+	free     chan struct{}         // not nil: closed when there are no debts
+	made     uint64                // owners so far
+	asked    uint64                // requests so far
+	answered time.Time             // when the server has answered for the last time
+	patience *time.Timer           // runs out when the server has not answered for as long as leases are sure to last
+	lapsed   bool                  // it has, and the server has not answered since
+	resumed  bool                  // this process was stopped until now, and the server has not answered since
+	refused  error                 // why the last attempt to connect has failed; nil: it has not
 }
 
 const (
@@ -47,7 +48,7 @@ const (
 )
 
 func newKeeper(c *Client) (*keeper, error) {
-	k := &keeper{client: c, lease: defaultLease, gone: make(chan struct{}), waits: make(map[place]*wait),
+	k := &keeper{client: c, lease: defaultLease, gone: make(chan struct{}), waits: make(map[place]*wait), latches: make(map[string]*latchWait),
 		holds: make(map[int64]*hold), strays: make(map[int64]string)}
 	k.closing, k.shut = context.WithCancel(context.Background())
 	k.leaving, k.leave = context.WithCancel(context.Background())
@@ -75,8 +76,8 @@ func newKeeper(c *Client) (*keeper, error) {
 	return k, nil
 }
 
-// connect makes the connection, attaches it to the client's owners, and has it do what was left undone by the
-// one before.
+// connect makes the connection, attaches it to the client's owners, and has it do what was left undone by
+// the one before.
 func (k *keeper) connect(ctx context.Context) (*wire, error) {
 	w, err := dialWire(ctx, k.client.server, k.client.name, k.onPush)
 	if err == nil {
@@ -240,8 +241,8 @@ func (k *keeper) hear() {
 	}
 }
 
-// onPush takes a push: lock-lost, lock-granted or lock-refused, a key or several, a token or several or a
-// reason, and so on.
+// onPush takes a push: lock-lost, lock-granted or lock-refused, limit-granted or limit-refused. It has a key
+// or several, a token or several or a reason, and so on.
 func (k *keeper) onPush(w *wire, message push) {
 	if len(message) < 4 {
 		return
@@ -259,7 +260,11 @@ func (k *keeper) onPush(w *wire, message push) {
 		if tokens := tokensOf(message[2]); len(tokens) == len(keys) {
 			k.wasGranted(w, keys, many, tokens, owner)
 		}
-	case "lock-refused":
+	case "limit-granted":
+		if numbers := tokensOf(message[2]); len(numbers) == takenNumbers {
+			k.wasTaken(w, keys[0], numbers, owner)
+		}
+	case "lock-refused", "limit-refused":
 		k.wasRefused(w, keys[0], fmt.Sprint(message[2]), owner)
 	}
 }

@@ -31,6 +31,11 @@ type wish struct {
 	tries  bool          // it does not wait
 	wait   time.Duration // 0: as long as the context
 	lease  time.Duration // 0: the server renews it
+	// permits are asked of a semaphore that has limit of them, or as many as it has now if limit is 0.
+	semaphore      bool
+	permits, limit int
+	// rate is the words of a limiter from which units are asked for; nil: a lock or a semaphore.
+	rate []string
 }
 
 // Lock takes the lock at key, waiting for it as long as ctx and [Wait] allow. A ctx that comes from
@@ -86,8 +91,10 @@ type hold struct {
 	shared bool
 	lease  time.Duration
 	tokens []int64
-	since  time.Time
-	expiry *time.Timer // nil: the server renews it
+	// permits: how many of a semaphore; 0: it is a lock.
+	permits int
+	since   time.Time
+	expiry  *time.Timer // nil: the server renews it
 
 	mu    sync.Mutex
 	locks map[*Lock]bool
@@ -217,7 +224,12 @@ func (h *hold) release(ctx context.Context) error {
 }
 
 // unlock is the command that releases the hold, however often it is sent.
-func (h *hold) unlock() []string { return unlockWords(h.keys, h.many, h.task.owner, h.tokens) }
+func (h *hold) unlock() []string {
+	if h.permits > 0 {
+		return releaseWords(h.keys[0], h.task.owner, h.tokens[0])
+	}
+	return unlockWords(h.keys, h.many, h.task.owner, h.tokens)
+}
 
 // unlockWords is the command that releases locks with these tokens; many: that MLOCK took.
 func unlockWords(keys []string, many bool, owner string, tokens []int64) []string {
@@ -323,7 +335,7 @@ type check struct {
 func (h *hold) check(w *wire) (checks []check) {
 	for i, key := range h.keys {
 		token := strconv.FormatInt(h.tokens[i], 10)
-		words := []string{"RENEW", key, h.task.owner, "TOKEN", token}
+		words := []string{renewalOf(h.permits), key, h.task.owner, "TOKEN", token}
 		if h.lease != 0 {
 			words = []string{guard, key, token, "ECHO", ""}
 		}
@@ -356,7 +368,7 @@ func (h *hold) take(ctx context.Context, keys []string) *Lock {
 		return nil
 	}
 	l := &Lock{hold: h, keys: keys}
-	l.ctx, l.cancel = context.WithCancelCause(context.WithValue(ctx, taskKey{h.task.client}, h.task))
+	l.ctx, l.cancel = context.WithCancelCause(context.WithValue(ctx, taskKey{h.task.client}, h.task.caller()))
 	h.locks[l] = true
 	return l
 }

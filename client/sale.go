@@ -47,7 +47,7 @@ func (s Sale) Buy(ctx context.Context, user, order string, pieces ...int) (Outco
 	for _, n := range pieces {
 		words = append(words, "QTY", strconv.Itoa(n))
 	}
-	n, err := s.number(ctx, words)
+	n, err := s.client.number(ctx, words)
 	return Outcome(n), err
 }
 
@@ -66,7 +66,7 @@ func (s Sale) Cancel(ctx context.Context, user, order string) (done bool, err er
 // finish sends a command that replies 1 or, when there is nothing left to do, 0. In that case the same
 // command may have done it before, and its answer was lost. So finish looks at the order's record.
 func (s Sale) finish(ctx context.Context, command, user, order, state string) (bool, error) {
-	n, err := s.number(ctx, []string{command, s.voucher, user, order})
+	n, err := s.client.number(ctx, []string{command, s.voucher, user, order})
 	if n != 0 || err != nil {
 		return n == 1, err
 	}
@@ -78,8 +78,9 @@ func (s Sale) finish(ctx context.Context, command, user, order, state string) (b
 	return strings.HasPrefix(record, state+" "), nil
 }
 
-func (s Sale) number(ctx context.Context, words []string) (int64, error) {
-	reply, err := s.client.again(ctx, words)
+// number sends a command that replies with an integer, and that may be sent twice.
+func (c *Client) number(ctx context.Context, words []string) (int64, error) {
+	reply, err := c.again(ctx, words)
 	if err != nil {
 		return -1, err
 	}

@@ -10,6 +10,7 @@ import (
 type task struct {
 	client *Client
 	owner  string
+	parent *task // of a task that only has permits; nil: it is one of its own
 
 	mu    sync.Mutex
 	holds map[string]*hold         // by key
@@ -22,9 +23,33 @@ type taskKey struct{ client *Client }
 func (c *Client) taskOf(ctx context.Context) *task {
 	t, _ := ctx.Value(taskKey{c}).(*task)
 	if t == nil {
-		t = &task{client: c, owner: c.keeper.newOwner(), holds: make(map[string]*hold), busy: make(map[string]chan struct{})}
+		t = c.newTask()
 	}
 	return t
+}
+
+func (c *Client) newTask() *task {
+	return &task{client: c, owner: c.keeper.newOwner(), holds: make(map[string]*hold), busy: make(map[string]chan struct{})}
+}
+
+// caller is the task that calls with the context of a hold belong to.
+func (t *task) caller() *task {
+	if t.parent != nil {
+		return t.parent
+	}
+	return t
+}
+
+// enterApart begins a call for permits. Calls of one task for the same semaphore do not wait for each other:
+// all but the first have an owner of their own.
+func (t *task) enterApart(keys []string) *task {
+	if t.enterIdle(keys) {
+		return t
+	}
+	apart := t.client.newTask()
+	apart.parent = t
+	apart.enterIdle(keys)
+	return apart
 }
 
 // enter waits until no other call of the task is under way for any of the keys. A lock that is asked for
@@ -53,7 +78,8 @@ func (t *task) enter(ctx context.Context, keys []string) error {
 	}
 }
 
-// enterIdle is enter if the task has none of the keys, and no call is under way for any; false: it is not so.
+// enterIdle is enter if the task has none of the keys, and no call is under way for any; false: it is not
+// so.
 func (t *task) enterIdle(keys []string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -132,7 +132,11 @@ func (wt *wait) words() []string {
 	if !wt.end.IsZero() {
 		ms = max(1, (time.Until(wt.end) + time.Millisecond - 1).Milliseconds())
 	}
-	return append(words, "WAIT", strconv.FormatInt(ms, 10), "NOTIFY")
+	words = append(words, "WAIT", strconv.FormatInt(ms, 10), "NOTIFY")
+	if wt.wish.rate != nil {
+		words = append(words, wt.task.owner)
+	}
+	return words
 }
 
 // ask sends the request by a connection; the caller holds mu.
@@ -186,7 +190,7 @@ func (k *keeper) wasGranted(w *wire, keys []string, many bool, tokens []int64, o
 	case k.wire != w: // the next connection asks again
 	case wt == nil:
 		if k.holds[tokens[0]] == nil { // a request that has arrived after its call has ended
-			k.mustSendLocked(debt{commands: [][]string{unlockWords(keys, many, owner, tokens)}})
+			k.mustSendLocked(debt{commands: backWords(keys, many, owner, tokens)})
 		}
 	case wt.by == w && wt.state == queued:
 		wt.state, wt.tokens, wt.began = granted, tokens, time.Now()
@@ -205,10 +209,21 @@ func (wt *wait) confirmation() (commands [][]string) {
 		return [][]string{{"LOCK.CONFIRM", keys[0], owner, strconv.FormatInt(wt.tokens[0], 10)}}
 	}
 	for i, key := range keys {
-		commands = append(commands, []string{"RENEW", key, owner, "PX", strconv.FormatInt(wt.wish.lease.Milliseconds(), 10),
+		commands = append(commands, []string{renewalOf(wt.wish.permits), key, owner, "PX", strconv.FormatInt(wt.wish.lease.Milliseconds(), 10),
 			"TOKEN", strconv.FormatInt(wt.tokens[i], 10)})
 	}
 	return commands
+}
+
+// wasTaken takes the push that a limiter has given units, with the numbers of the reply. They need not be
+// confirmed.
+func (k *keeper) wasTaken(w *wire, key string, numbers []int64, owner string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	wt := k.waits[place{owner, key}]
+	if wt != nil && wt.by == w && wt.state == queued {
+		k.finish(wt, outcome{tokens: numbers})
+	}
 }
 
 // wasConfirmed takes the reply to a command of a confirmation.

@@ -16,6 +16,8 @@ type takeCall struct {
 	cost   int64
 	waits  bool
 	waitMS int64 // 0: without limit
+	// owner waits without blocking its client (NOTIFY); nil: none does.
+	owner []byte
 }
 
 func (l *takeCall) read(a *Scanner) error {
@@ -40,12 +42,30 @@ func (l *takeCall) read(a *Scanner) error {
 			if l.waitMS < 0 {
 				a.Fail(ErrTimeoutSign)
 			}
+		case "NOTIFY":
+			if l.owner != nil {
+				a.Syntax()
+			}
+			l.readOwner(a)
 		}
+	}
+	if l.owner != nil && !l.waits {
+		a.Syntax()
 	}
 	if a.Err() == nil && l.cost > l.rate.Burst() {
 		a.Fail(ErrLimitCostBurst)
 	}
 	return a.Err()
+}
+
+// readOwner reads the name of the owner that waits.
+func (l *takeCall) readOwner(a *Scanner) {
+	l.owner = a.Bytes()
+	if a.Err() == nil {
+		if err := CheckOwner(l.owner); err != nil {
+			a.Fail(err)
+		}
+	}
 }
 
 // readRate reads a burst, a count and a period in milliseconds.
@@ -75,7 +95,11 @@ func limitTake(c *Ctx) error {
 		l.reply(c, a)
 		return nil
 	}
-	err = c.Block(Wait{Keys: [][]byte{l.key}, DeadlineMS: c.WaitEndMS(l.waitMS), Queue: true, Try: tryTake, TimedOut: refuseTake})
+	w := Wait{Keys: [][]byte{l.key}, DeadlineMS: c.WaitEndMS(l.waitMS), Queue: true, Try: tryTake, TimedOut: refuseTake}
+	if l.owner != nil {
+		w.Notify, w.Owner, w.Units, w.Permits, w.Lock = true, l.owner, 1, true, waitingUnits()
+	}
+	err = c.Block(w)
 	if err == nil {
 		l.tryAgain(c, a)
 	}

@@ -23,18 +23,53 @@ type lockCall struct {
 	grants []lockGrant // of the keys, once they are locked; kept after a wait only
 }
 
-// WaitingLock is what is kept of a call that waits. Keys and owner it finds in the words of the command.
+// WaitingLock is what is kept of a call that waits as an owner: of LOCK, MLOCK or SEM.ACQUIRE, or of
+// LIMIT.TAKE with NOTIFY. There may be a million of them, so it is kept small. Keys, owner and permits it
+// finds in the words of the command.
 type WaitingLock struct {
-	leaseMS            int64        // as lease.ms
-	grants             *[]lockGrant // nil: it has none
-	keys               int32
-	permits, limit     int32 // of SEM.ACQUIRE: see lock_sem.go; permits 0: it is LOCK or MLOCK
-	renewed            bool  // the lease has no time of its own
-	shared, many, once bool
+	leaseMS int64        // as lease.ms
+	grants  *[]lockGrant // nil: it has none
+	// number is how many keys the call names, or, of a semaphore, its limit when the call looked last; 0: the
+	// call has named none, and not looked.
+	number  int32
+	kind    waitKind
+	renewed bool // the lease has no time of its own
+	once    bool
 }
 
-// Permits is how many permits a call of SEM.ACQUIRE waits for; 0: it is another call.
-func (w *WaitingLock) Permits() int32 { return w.permits }
+// waitKind is what a WaitingLock waits for.
+type waitKind uint8
+
+const (
+	waitsForLock waitKind = iota
+	waitsForShare
+	waitsForLocks
+	waitsForShares
+	waitsForPermits
+	waitsForUnits // of a limiter
+)
+
+// kindOf is what a call of LOCK or MLOCK waits for.
+func kindOf(shared, many bool) waitKind {
+	switch {
+	case shared && many:
+		return waitsForShares
+	case shared:
+		return waitsForShare
+	case many:
+		return waitsForLocks
+	}
+	return waitsForLock
+}
+
+// waitingUnits is a call that waits for units of a limiter.
+func waitingUnits() WaitingLock { return WaitingLock{kind: waitsForUnits} }
+
+// Semaphore reports whether the call waits for permits of a semaphore.
+func (w *WaitingLock) Semaphore() bool { return w.kind == waitsForPermits }
+
+// Limiter reports whether the call waits for units of a limiter.
+func (w *WaitingLock) Limiter() bool { return w.kind == waitsForUnits }
 
 // lockGrant is what a call was given of one key.
 type lockGrant struct {
@@ -266,7 +301,7 @@ func (l *lockCall) mode() lockhistory.Mode {
 
 // park makes the client wait its turn.
 func (l *lockCall) park(c *Ctx) error {
-	own := WaitingLock{leaseMS: l.lease.ms, keys: int32(len(l.keys)), renewed: l.lease.unit == "", shared: l.shared, many: l.many, once: l.once}
+	own := WaitingLock{leaseMS: l.lease.ms, number: int32(len(l.keys)), kind: kindOf(l.shared, l.many), renewed: l.lease.unit == "", once: l.once}
 	err := c.Block(Wait{Keys: l.keys, DeadlineMS: c.WaitEndMS(l.waitMS), Queue: true, Owner: l.owner, Units: l.units(), Notify: l.notify, Lock: own})
 	if err == nil {
 		l.tryAgain(c)
@@ -284,28 +319,28 @@ func (w *WaitingLock) LeaseMS() int64 {
 
 // Mode is how the call wants the locks, or permits.
 func (w *WaitingLock) Mode() lockhistory.Mode {
-	switch {
-	case w.permits > 0:
+	switch w.kind {
+	case waitsForPermits:
 		return lockhistory.Semaphore
-	case w.shared:
+	case waitsForShare, waitsForShares:
 		return lockhistory.Shared
 	}
 	return lockhistory.Exclusive
 }
 
 // Many reports whether the call is an MLOCK.
-func (w *WaitingLock) Many() bool { return w.many }
+func (w *WaitingLock) Many() bool { return w.kind == waitsForLocks || w.kind == waitsForShares }
 
 // Renews makes the call ask for the lease that a later one asks for.
 func (w *WaitingLock) Renews(later *WaitingLock) {
 	w.leaseMS, w.renewed = later.leaseMS, later.renewed
-	if w.permits == 0 { // a semaphore's queue counts with it
+	if w.kind != waitsForPermits { // a semaphore's queue counts with it
 		w.once = later.once
 	}
 }
 
-// NotConfirmed says that the owner has not confirmed what the call was granted. So Undo gives it back even if
-// another owner of the same lock has confirmed a grant of its own.
+// NotConfirmed says that the owner has not confirmed what the call was granted. So Undo gives it back even
+// if another owner of the same lock has confirmed a grant of its own.
 func (w *WaitingLock) NotConfirmed() {
 	if w.grants != nil {
 		for i := range *w.grants {
@@ -315,12 +350,17 @@ func (w *WaitingLock) NotConfirmed() {
 }
 
 // Keys is the number of keys that the call names.
-func (w *WaitingLock) Keys() int { return int(w.keys) }
+func (w *WaitingLock) Keys() int {
+	if w.Many() {
+		return int(w.number)
+	}
+	return 1
+}
 
 // KeysIn are the keys among the words of the call's command.
 func (w *WaitingLock) KeysIn(argv [][]byte) [][]byte {
-	if w.many {
-		return argv[2 : 2+w.keys] // behind numkeys
+	if w.Many() {
+		return argv[2 : 2+w.number] // behind numkeys
 	}
 	return argv[1:2]
 }
@@ -338,11 +378,12 @@ func (w *WaitingLock) Tokens() (tokens []int64) {
 // call is the call that waits, as it was.
 func (w *WaitingLock) call(c *Ctx) lockCall {
 	at := 1
-	if w.many {
+	if w.Many() {
 		at = 2 // behind numkeys
 	}
-	end := at + int(w.keys)
-	l := lockCall{keys: c.Argv[at:end], owner: c.Argv[end], shared: w.shared, many: w.many, once: w.once, lease: lease{ms: w.leaseMS}}
+	end := at + w.Keys()
+	shared := w.kind == waitsForShare || w.kind == waitsForShares
+	l := lockCall{keys: c.Argv[at:end], owner: c.Argv[end], shared: shared, many: w.Many(), once: w.once, lease: lease{ms: w.leaseMS}}
 	if !w.renewed {
 		l.lease.unit = "PX"
 	}
@@ -351,8 +392,11 @@ func (w *WaitingLock) call(c *Ctx) lockCall {
 
 // Try implements Waiting: it is the call's turn, after a wait.
 func (w *WaitingLock) Try(c *Ctx) (bool, error) {
-	if w.permits > 0 {
+	switch w.kind {
+	case waitsForPermits:
 		return w.trySemaphore(c)
+	case waitsForUnits:
+		return tryTake(c)
 	}
 	l := w.call(c)
 	if _, err := l.lease.endMS(c); err != nil {
@@ -372,13 +416,17 @@ func (w *WaitingLock) Try(c *Ctx) (bool, error) {
 
 // TimedOut implements Waiting.
 func (w *WaitingLock) TimedOut(c *Ctx) {
-	l := lockCall{many: w.many}
+	if w.kind == waitsForUnits {
+		refuseTake(c)
+		return
+	}
+	l := lockCall{many: w.Many()}
 	l.refuse(c)
 }
 
 // Undo implements Undoer.
 func (w *WaitingLock) Undo(c *Ctx) {
-	if w.permits > 0 {
+	if w.kind == waitsForPermits {
 		w.givePermitsBack(c)
 		return
 	}

@@ -1,6 +1,9 @@
 package commands
 
 import (
+	"strconv"
+
+	"lockserver/internal/ascii"
 	"lockserver/internal/keyevent"
 	"lockserver/internal/lockhistory"
 	"lockserver/store"
@@ -44,7 +47,7 @@ func semAcquire(c *Ctx) error {
 
 // park makes the owner wait its turn.
 func (s *semCall) park(c *Ctx) error {
-	own := WaitingLock{leaseMS: s.lease.ms, keys: 1, renewed: s.lease.unit == "", once: s.once, permits: int32(s.permits), limit: int32(s.limit)}
+	own := WaitingLock{leaseMS: s.lease.ms, number: int32(s.limit), kind: waitsForPermits, renewed: s.lease.unit == "", once: s.once}
 	return c.Block(Wait{Keys: [][]byte{s.key}, DeadlineMS: c.WaitEndMS(s.waitMS), Queue: true, Owner: s.owner, Units: int32(s.permits),
 		Permits: true, Counts: s.once, Notify: s.notify, Lock: own})
 }
@@ -128,8 +131,8 @@ func (s *semCall) acquire(c *Ctx) (token int64, grant lockGrant, err error) {
 	return token, lockGrant{token: token, counted: lacking > 0, record: c.DB.LockRecord(s.key), permits: lacking}, nil
 }
 
-// admits reports whether so many permits are available to the call. A waiter for more than there are hears of
-// it when its turn comes.
+// admits reports whether so many permits are available to the call. A waiter for more than there are hears
+// of it when its turn comes.
 func (s *semCall) admits(c *Ctx, h *hash.Hash, exists bool, lacking int64) (bool, error) {
 	// plant:sem-queue
 	queues := c.Queues.Awaited(c.DB.ID(), s.key)
@@ -196,12 +199,23 @@ func (s *semCall) take(c *Ctx, v lockView, edit store.HashEdit, permits int64) (
 
 // semaphore is the call of SEM.ACQUIRE that waits, as it was.
 func (w *WaitingLock) semaphore(c *Ctx) semCall {
-	s := semCall{key: c.Argv[1], owner: c.Argv[2], permits: int64(w.permits), limit: int64(w.limit), once: w.once, waited: true}
+	s := semCall{key: c.Argv[1], owner: c.Argv[2], permits: permitsIn(c.Argv), limit: int64(w.number), once: w.once, waited: true}
 	s.lease.ms = w.leaseMS
 	if !w.renewed {
 		s.lease.unit = "PX"
 	}
 	return s
+}
+
+// permitsIn is how many permits the words of a call ask for, which was read before.
+func permitsIn(argv [][]byte) int64 {
+	for i := 3; i < len(argv)-1; i++ {
+		if ascii.EqualFold(argv[i], "permits") {
+			n, _ := strconv.ParseInt(string(argv[i+1]), 10, 64)
+			return n
+		}
+	}
+	return 1
 }
 
 // trySemaphore is Try for SEM.ACQUIRE.
@@ -211,7 +225,7 @@ func (w *WaitingLock) trySemaphore(c *Ctx) (bool, error) {
 		return false, err
 	}
 	token, grant, err := s.acquire(c)
-	w.limit = int32(s.limit)
+	w.number = int32(s.limit)
 	if token == 0 || err != nil {
 		return false, err
 	}

@@ -44,7 +44,20 @@ func viewSemaphore(h *hash.Hash, owner []byte) (v lockView, err error) {
 // openSemaphore reads the semaphore at key as owner sees it, ready to be changed. Without owners there is no
 // semaphore. The hash, if there is one, is what the last holder of something left behind.
 func openSemaphore(db *store.DB, key, owner []byte) (v lockView, edit store.HashEdit, err error) {
-	v, edit, err = openAny(db, key, owner)
+	edit, ok := db.OpenHash(key)
+	h := edit.Hash()
+	switch {
+	case !ok:
+		return v, edit, ErrWrongType
+	case h == nil:
+		return v, edit, nil
+	}
+	if mode, native := h.Get(nil, shareField); native && string(mode) == store.SemaphoreMode { // as nearly always
+		v, err = viewSemaphore(h, owner)
+		return v, edit, err
+	}
+	held, err := readLock(h, owner)
+	v, err = viewAny(h, owner, held, err)
 	if err == nil && v.owners > 0 && v.limit == 0 {
 		err = ErrWrongType
 	}

@@ -96,6 +96,20 @@ func (ex *executor) eachLockUnder(s *session, texts [][]byte, visit func(db *sto
 	return readable
 }
 
+// countLocksUnder is what eachLockUnder returns, by a look at all locks.
+func (ex *executor) countLocksUnder(s *session, texts [][]byte) (readable int64) {
+	for id := range ex.store.Len() {
+		commands.EachLock(ex.store.DB(id), func(key string, l commands.LockState) bool {
+			under := slices.ContainsFunc(texts, func(text []byte) bool { return bytes.HasPrefix(l.Owner, text) })
+			if under && s.user.MayRead(id, []byte(key)) {
+				readable++
+			}
+			return true
+		})
+	}
+	return readable
+}
+
 // maybeAdopt appends to adopted what is to be done for s to keep a lock alive that the server is to renew and
 // does not.
 func (ex *executor) maybeAdopt(s *session, db *store.DB, key string, l *commands.LockState, adopted []func()) []func() {

@@ -2,8 +2,10 @@ package server
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/config"
+	"lockserver/internal/testkit"
+	"lockserver/server/transport"
 )
 
 // Delayed entries are added without access to their keys, each at its time, and wake the clients that wait
@@ -158,4 +162,29 @@ func TestDelayedEntriesWaitForTheLog(t *testing.T) {
 	require.NoError(t, srv.Close())
 	again := client(t, start(t, Options{Clock: clock, Directives: logged(dir, "always").Directives()}))
 	want(t, again, [2]string{"XLEN s", "1"}, [2]string{"DELAY.COUNT s", "0"})
+}
+
+// A hundred thousand entries that are due in one millisecond are added in slices, between which others are
+// served. The order is that in which they came.
+func TestDelayedEntriesInSlices(t *testing.T) {
+	entries := testkit.Steps(20_000, 100_000)
+	clock := NewManualClock(time.UnixMilli(saleStart))
+	ex := &start(t, Options{Clock: clock}).executor
+	addr := &net.UnixAddr{Net: "unix"}
+	s, refused := ex.open(nowhere{}, transport.Peer{Local: addr, Remote: addr})
+	require.NotNil(t, s, refused)
+	m := &manyWaits{executor: ex, s: s, clock: clock}
+	before := heapBytes()
+	for i := range entries {
+		s.Feed(appendCommand(nil, "DELAY.ADD", "s", "PX", "1000", "ID", strconv.Itoa(i), "body", strings.Repeat("x", 60)), &m.scratch, nil)
+	}
+	t.Logf("a pending entry takes %d bytes of the heap", (heapBytes()-before)/uint64(entries))
+	clock.Set(time.UnixMicro(clock.NowUS()).Add(time.Second))
+	pending := func() int { return int(ex.delayFigures().Pending[0]) }
+	require.Equal(t, entries, pending())
+	most, longest := m.dueInSlices(pending)
+	t.Logf("the longest slice took %v, and the largest added %d", longest, most)
+	require.LessOrEqual(t, most, delayedBudget)
+	require.Zero(t, pending())
+	require.EqualValues(t, entries, ex.delayed.fired)
 }

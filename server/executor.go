@@ -72,9 +72,10 @@ type executor struct {
 	lastID       int64
 	queues       *waiting.Queues // of those that wait
 	queuedWaits  int             // how many of them block no client (NOTIFY)
-	grants       waiting.Grants  // after such waits, not confirmed
-	queuedOut    resp.Writer     // for what such waits reply
-	leftPlaces   []*queuedWaits  // of sessions that have ended
+	demotion     demotion
+	grants       waiting.Grants // after such waits, not confirmed
+	queuedOut    resp.Writer    // for what such waits reply
+	leftPlaces   []*queuedWaits // of sessions that have ended
 	waits        waits
 	goOn         timer // for suspects of a deadlock that a unit had no time for
 	refused      refusals

@@ -323,8 +323,10 @@ func (h attachHost) Detach(c *commands.Ctx, names [][]byte, prefixes bool) (lock
 	ex, s := h.executor, sessionOf(c)
 	defer ex.detachedFrom(s)
 	if prefixes {
-		if ex.watchdog.attached.HasPrefixes() { // otherwise it is attached to none
+		if ex.watchdog.attached.HasPrefixes() {
 			locks = ex.eachLockUnder(s, names, func(*store.DB, string, *commands.LockState) {})
+		} else { // no connection is attached to a prefix, so there is no order of the owners
+			locks = ex.countLocksUnder(s, names)
 		}
 		for _, prefix := range names {
 			ex.detachPrefix(s, string(prefix))

@@ -257,7 +257,7 @@ func writeWaiters(c *commands.Ctx, q *waiting.Queue, n int) {
 // fields is how many fields write writes.
 func (w *parkedCall) fields() int {
 	n := 4 + notifyFields(&w.Waiter)
-	if w.lock.Permits() > 0 {
+	if w.lock.Semaphore() {
 		n++
 	}
 	return n
@@ -267,9 +267,9 @@ func (w *parkedCall) fields() int {
 func (w *parkedCall) write(out *resp.Writer) {
 	out.BulkString("owner")
 	out.BulkString(w.Owner())
-	if permits := w.lock.Permits(); permits > 0 {
+	if w.lock.Semaphore() {
 		out.BulkString("permits")
-		out.Int(int64(permits))
+		out.Int(int64(w.Units()))
 	}
 	if w.session.ended() {
 		writeClient(out, nil)

@@ -117,10 +117,12 @@ func (ex *executor) enqueue(c *commands.Ctx, wait *commands.Wait) error {
 	r := waiting.Request{DB: c.DB.ID(), Keys: wait.Keys, Owner: wait.Owner, Units: wait.Units, Reentrant: !wait.Permits, Counts: wait.Counts, Strict: wait.Queue, Kind: uint8(wait.Kind)}
 	r.First, r.Name = w.textOf(wait.Keys[0]), w.textOf(wait.Owner)
 	ex.queues.Enter(&w.Waiter, w, &r)
-	if cycle := ex.queues.Deadlock(&w.Waiter); cycle != nil {
-		ex.queues.Leave(&w.Waiter, false)
-		ex.refusedAtOnce(c, wait, lockhistory.Deadlock, lockhistory.None)
-		return ex.refuseDeadlock(cycle)
+	if !w.lock.Limiter() { // a limiter waits for time alone
+		if cycle := ex.queues.Deadlock(&w.Waiter); cycle != nil {
+			ex.queues.Leave(&w.Waiter, false)
+			ex.refusedAtOnce(c, wait, lockhistory.Deadlock, lockhistory.None)
+			return ex.refuseDeadlock(cycle)
+		}
 	}
 	ex.beganWait(&w.parkedCall)
 	ex.queuedWaits++
@@ -202,6 +204,11 @@ func (ex *executor) tryQueued(w *queuedWait) (done bool) {
 	c := ex.freeCtx(&w.parkedCall)
 	ex.queuedOut.Rollback(0)
 	c.Out = &ex.queuedOut // it is not sent
+	if ex.follows {       // see demotion
+		ex.refuseQueued(w, attach.Failover)
+		ex.spareCtx(c)
+		return true
+	}
 	if !w.session.ended() {
 		ex.tracking.act(w.session)
 	}
@@ -222,6 +229,8 @@ func (ex *executor) tryQueued(w *queuedWait) (done bool) {
 		ex.stats.Errors.Count(err.Error())
 		ex.refuseQueued(w, refusalOf(err))
 		done = true
+	case done && w.lock.Limiter():
+		ex.takenQueued(w, keys)
 	case done:
 		ex.grantQueued(w, keys)
 	}
@@ -266,7 +275,9 @@ func (ex *executor) leaveQueues(w *queuedWait, granted bool) {
 	ex.queues.Leave(&w.Waiter, granted)
 	ex.queuedWaits--
 	w.stopTimer(ex)
-	ex.countLockWait(&w.parkedCall)
+	if !w.lock.Limiter() {
+		ex.countLockWait(&w.parkedCall)
+	}
 	if ex.queues.Len() == 0 {
 		ex.observe()
 	}
@@ -289,6 +300,13 @@ func (ex *executor) grantQueued(w *queuedWait, keys [][]byte) {
 	t.Of = w
 	ex.timers.set(t, atMS)
 	ex.tellOutcome(w, w.granted(g))
+}
+
+// takenQueued is the end of a wait that got its units. There is nothing to confirm: they are taken.
+func (ex *executor) takenQueued(w *queuedWait, keys [][]byte) {
+	ex.leaveQueues(w, true)
+	ex.tellOutcome(w, attach.Outcome{Owner: w.Owner(), Keys: []string{string(keys[0])}, Limiter: true, Reply: slices.Clone(ex.queuedOut.Buf)})
+	w.session.queued.unlink(w)
 }
 
 // refuseQueued ends a wait without the locks.
@@ -337,6 +355,10 @@ func (ex *executor) passOn(w *queuedWait) {
 	db, anew := ex.store.DB(w.DB()), false
 	g := ex.grantOf(w)
 	if g == nil { // it was confirmed while writes were paused
+		return
+	}
+	if ex.follows { // see demotion
+		ex.endGrant(g)
 		return
 	}
 	for i, key := range g.Keys {
@@ -455,27 +477,18 @@ func (ex *executor) detachedFrom(s *session) {
 	}
 }
 
-// endQueued ends all waits with NOTIFY, and all grants that are not confirmed. silently: no session is
-// informed.
-func (ex *executor) endQueued(why attach.Refusal, silently bool) {
+// endQueued ends all waits with NOTIFY, and all grants that are not confirmed. No session is informed.
+func (ex *executor) endQueued() {
 	for w := ex.queues.Oldest(); w != nil; {
 		next := w.Later()
 		if of, ok := w.Call().(*queuedWait); ok {
-			ex.refuseFor(whyRefused[why])
+			ex.refuseFor(lockhistory.Cancelled)
 			ex.leaveQueues(of, false)
 			of.session.queued.unlink(of)
-			if !silently {
-				ex.tellRefusal(of, why)
-			}
 		}
 		w = next
 	}
-	var left []*waiting.Grant
-	ex.grants.Each(func(g *waiting.Grant) bool {
-		left = append(left, g)
-		return true
-	})
-	for _, g := range left {
+	for g := ex.grants.Any(); g != nil; g = ex.grants.Any() {
 		ex.endGrant(g)
 	}
 }

@@ -28,7 +28,7 @@ func (w *queuedWait) granted(g *waiting.Grant) attach.Outcome {
 
 // tellRefusal informs the audience of a wait that it ended without the locks.
 func (ex *executor) tellRefusal(w *queuedWait, why attach.Refusal) {
-	o := attach.Outcome{Owner: w.Owner(), Many: w.lock.Many(), Why: why}
+	o := attach.Outcome{Owner: w.Owner(), Many: w.lock.Many(), Limiter: w.lock.Limiter(), Why: why}
 	for _, key := range w.lock.KeysIn(w.words.Argv()) {
 		o.Keys = append(o.Keys, string(key))
 	}

@@ -6,7 +6,6 @@ import (
 	"lockserver/commands"
 	"lockserver/internal/lockhistory"
 	"lockserver/persistence/disk"
-	"lockserver/server/attach"
 	"lockserver/server/replication"
 )
 
@@ -189,7 +188,7 @@ func (ex *executor) demoted() {
 	ex.store.SetFollows(true)
 	ex.applyConfig()
 	ex.unblockAll()
-	ex.endQueued(attach.Failover, false)
+	ex.endQueuedLater()
 	ex.story.restart(ex.store.NowUS(), "failover")
 	ex.tellRole()
 	ex.store.StopAllRenewals() // it is another server's now to renew leases

@@ -56,7 +56,7 @@ func (ex *executor) configureStory() {
 	st.classes.Define(st.lines)
 	ex.queues.Each(func(q *waiting.Queue) bool {
 		for pl := q.First(); pl != nil; pl = pl.Next() {
-			if w := pl.Waiter(); w.OfLocks() {
+			if w := pl.Waiter(); w.OfLocks() && !parkedOf(w).lock.Limiter() {
 				st.countWaiting(w, pl, 1)
 			}
 		}
@@ -188,10 +188,18 @@ func (st *story) countWaiting(w *waiting.Waiter, pl *waiting.Place, by int64) *l
 	key := []byte(pl.Key())
 	class := st.classes.Of(st.ring.Hash(key), key)
 	class.Waiting += by
-	if parkedOf(w).lock.Permits() > 0 {
+	if parkedOf(w).lock.Semaphore() {
 		class.PermitWaiting += by
 	}
 	return class
+}
+
+// permitsOf is how many permits a call waits for; 0: it is not a call on a semaphore.
+func permitsOf(l *commands.WaitingLock, units int32) int32 {
+	if l.Semaphore() {
+		return units
+	}
+	return 0
 }
 
 // waitEvent adds an event of a wait for each of its keys.
@@ -200,13 +208,13 @@ func (ex *executor) waitEvent(w *parkedCall, key []byte, kind lockhistory.Kind, 
 	if ex.follows || !st.ring.On() {
 		return
 	}
-	st.ring.Add(&lockhistory.Event{AtUS: ex.store.NowUS(), DB: w.DB(), Kind: kind, Reason: why, Mode: w.lock.Mode(), Permits: w.lock.Permits(),
+	st.ring.Add(&lockhistory.Event{AtUS: ex.store.NowUS(), DB: w.DB(), Kind: kind, Reason: why, Mode: w.lock.Mode(), Permits: permitsOf(&w.lock, w.Units()),
 		Key: key, Owner: []byte(w.Owner()), Token: token, Client: w.session.id, Address: w.session.info.addr, TookUS: tookUS, KeyHash: st.ring.Hash(key)})
 }
 
 // beganWait records that a call waits for locks: it is in their queues.
 func (ex *executor) beganWait(w *parkedCall) {
-	if ex.story.muted {
+	if ex.story.muted || w.lock.Limiter() {
 		return
 	}
 	for pl := w.First(); pl != nil; pl = pl.Sibling() {
@@ -222,7 +230,7 @@ func (ex *executor) beganWait(w *parkedCall) {
 func (ex *executor) endedWait(w *parkedCall, granted bool) {
 	why := ex.story.refused
 	ex.story.refused = lockhistory.None
-	if !w.OfLocks() || ex.story.muted {
+	if !w.OfLocks() || ex.story.muted || w.lock.Limiter() {
 		return
 	}
 	tookUS := max(0, ex.store.NowUS()-w.sinceUS)
@@ -260,7 +268,7 @@ func (ex *executor) refuseFor(why lockhistory.Reason) {
 
 // refusedAtOnce records that a call may not wait, because of a limit or of a deadlock. It is in no queue.
 func (ex *executor) refusedAtOnce(c *commands.Ctx, wait *commands.Wait, kind lockhistory.Kind, why lockhistory.Reason) {
-	if wait.Owner == nil || ex.follows {
+	if wait.Owner == nil || ex.follows || wait.Lock.Limiter() {
 		return
 	}
 	st, s := &ex.story, sessionOf(c)
@@ -271,7 +279,7 @@ func (ex *executor) refusedAtOnce(c *commands.Ctx, wait *commands.Wait, kind loc
 		} else {
 			class.Refusals++
 		}
-		st.ring.Add(&lockhistory.Event{AtUS: ex.store.NowUS(), DB: c.DB.ID(), Kind: kind, Reason: why, Mode: wait.Lock.Mode(), Permits: wait.Lock.Permits(),
+		st.ring.Add(&lockhistory.Event{AtUS: ex.store.NowUS(), DB: c.DB.ID(), Kind: kind, Reason: why, Mode: wait.Lock.Mode(), Permits: permitsOf(&wait.Lock, wait.Units),
 			Key: key, Owner: wait.Owner, Client: s.id, Address: s.info.addr, KeyHash: hash})
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"lockserver/internal/config"
 	"lockserver/internal/lockhistory"
 	"lockserver/server/acl"
-	"lockserver/server/attach"
 )
 
 // TEST.RESET: everything is as when the server had just started, but connections stay, and what a library
@@ -83,7 +82,7 @@ func (ex *executor) forgetAll() {
 			ex.answer(w, func(*commands.Ctx) error { return errReset })
 		}
 	}
-	ex.endQueued(attach.Cancelled, true)
+	ex.endQueued()
 	ex.unpause()
 	ex.faults.Forget()
 	ex.chaos.Forget()

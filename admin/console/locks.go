@@ -55,6 +55,8 @@ type waiterView struct {
 	Owner               string
 	Client              clientView
 	SinceMS, DeadlineMS int64
+	Permits             int64 // of a semaphore; 0: it waits for a lock
+	Notify              bool  // it blocks no connection
 }
 
 // lockPage is the list of locks.
@@ -236,7 +238,7 @@ func newLockView(key string, db int, f call.Fields, nowMS int64) lockView {
 	for i, w := range f["waiters"].Elems {
 		f := call.FieldsOf(w)
 		l.Waiters = append(l.Waiters, waiterView{Place: i + 1, Owner: f.Text("owner"), Client: newClientView(f["client"]),
-			SinceMS: f.Int("waiting-since"), DeadlineMS: f.Int("deadline")})
+			SinceMS: f.Int("waiting-since"), DeadlineMS: f.Int("deadline"), Permits: f.Int("permits"), Notify: f.Flag("notify")})
 	}
 	return l
 }

@@ -400,4 +400,8 @@ func TestASemaphoreIsShown(t *testing.T) {
 		require.Contains(t, page.Body.String(), "4 of 5 permits", path)
 		require.Regexp(t, "ann, ben|ben, ann", page.Body.String(), path)
 	}
+	require.Equal(t, "+QUEUED", w.client.Do("SEM.ACQUIRE", "pool", "carol", "PERMITS", "2", "WAIT", "0", "NOTIFY").String())
+	body := w.get("/lock?db=0&key=pool").Body.String()
+	require.Contains(t, body, "2 permits")
+	require.Contains(t, body, ">NOTIFY<")
 }

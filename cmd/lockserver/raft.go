@@ -142,6 +142,7 @@ func (p *process) encrypt(n *engine.Network) (ends func() time.Time, err error) 
 		return nil, nil
 	}
 	t := &memberTLS{config: p.config.TLS, log: p.log}
+	t.config.AuthClients = "yes" // of members, whatever clients of the data need
 	if err := t.source.Configure(&t.config); err != nil {
 		return nil, fmt.Errorf("raft-tls: %w", err)
 	}

@@ -169,7 +169,7 @@ var notSuites = []string{
 	"flaky", "test-time", // by hand
 	"fence-postgres",  // needs a PostgreSQL server: by hand
 	"vulnerabilities", // asks a database on the network: every night, elsewhere
-	"bench", "bench-list", "bench-aof", "bench-locks", "bench-sales", "bench-memory", "bench-replication", "bench-raft", "bench-testing",
+	"bench", "bench-list", "bench-aof", "bench-locks", "bench-sales", "bench-memory", "bench-replication", "bench-raft", "bench-permits", "bench-testing",
 }
 
 // TestEverySuiteIsInTheTable: each target of the Makefile that has a description is a suite, or is

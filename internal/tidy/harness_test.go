@@ -30,6 +30,7 @@ var readyTexts = map[string]string{
 var starters = map[string]string{
 	"client/main_test.go":                   "a server for the examples, in a module that does not import the root",
 	"examples/flashsale/worker_test.go":     "the example itself, in a process that is killed",
+	"examples/reminders/reminders_test.go":  "the example itself, in a process that is killed",
 	"packaging/check/root_test.go":          "servers in a root of their own, in a module that does not import the root",
 	"packaging/check/systemd_linux_test.go": "systemd",
 	"tests/clients/go/fleet_test.go":        "the program fleet, which answers line by line",

@@ -74,6 +74,15 @@ func (gs *Grants) Of(db int, key, owner []byte) []*Grant {
 	return gs.of[lockOwner{int32(db), string(key), string(owner)}]
 }
 
+// Any is one of the grants; nil: there is none.
+func (gs *Grants) Any() (any *Grant) {
+	gs.Each(func(g *Grant) bool {
+		any = g
+		return false
+	})
+	return any
+}
+
 // Each visits every grant once, in no order, until visit returns false.
 func (gs *Grants) Each(visit func(g *Grant) bool) {
 	for at, list := range gs.of {

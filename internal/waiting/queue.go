@@ -111,6 +111,9 @@ func (w *Waiter) Units() int32 { return w.units }
 // Strict is Request.Strict.
 func (w *Waiter) Strict() bool { return w.strict }
 
+// Number rises from waiter to waiter.
+func (w *Waiter) Number() uint64 { return w.number }
+
 // Later is the waiter for locks that began next; nil: there is none.
 func (w *Waiter) Later() *Waiter { return w.later }
 
@@ -313,6 +316,9 @@ type Queues struct {
 func New(databases int, locks Locks) *Queues {
 	return &Queues{locks: locks, queues: make([]hashindex.Index[Queue, *Queue], databases), ofLocks: make([]int, databases), seed: maphash.MakeSeed()}
 }
+
+// Entered is the number of the last waiter that has entered.
+func (qs *Queues) Entered() uint64 { return qs.entered }
 
 // Len is the number of waiters.
 func (qs *Queues) Len() int { return qs.count }

@@ -2,6 +2,7 @@ package attach
 
 import (
 	"strconv"
+	"strings"
 
 	"lockserver/internal/resp"
 )
@@ -34,10 +35,19 @@ type Outcome struct {
 	// Tokens are those of the locks that were granted; nil: none was.
 	Tokens []int64
 	Why    Refusal // if none was
+	// Limiter: it was a wait for units of a limiter. Reply is the reply of LIMIT.TAKE, an array of integers;
+	// nil: none was given.
+	Limiter bool
+	Reply   []byte
 }
 
 func (o *Outcome) word() string {
-	if o.Tokens != nil {
+	switch {
+	case o.Reply != nil:
+		return "limit-granted"
+	case o.Limiter:
+		return "limit-refused"
+	case o.Tokens != nil:
 		return "lock-granted"
 	}
 	return "lock-refused"
@@ -59,9 +69,12 @@ func (o *Outcome) Push() []byte {
 	for _, key := range o.Keys {
 		w.BulkString(key)
 	}
-	if o.Tokens == nil {
+	switch {
+	case o.Reply != nil:
+		w.Buf = append(w.Buf, o.Reply...)
+	case o.Tokens == nil:
 		w.BulkString(o.Why.String())
-	} else if o.Many {
+	case o.Many:
 		w.Array(len(o.Tokens))
 	}
 	for _, token := range o.Tokens {
@@ -76,12 +89,21 @@ func (o *Outcome) Push() []byte {
 func (o *Outcome) Messages() (channel []byte, payloads [][]byte) {
 	for i, key := range o.Keys {
 		p := append(append([]byte(o.word()), ' '), key...)
-		if p = append(p, ' '); o.Tokens != nil {
+		switch p = append(p, ' '); {
+		case o.Reply != nil:
+			p = append(p, o.numbers()...)
+		case o.Tokens != nil:
 			p = strconv.AppendInt(p, o.Tokens[i], 10)
-		} else {
+		default:
 			p = append(p, o.Why.String()...)
 		}
 		payloads = append(payloads, append(append(p, ' '), o.Owner...))
 	}
 	return append([]byte(channelPrefix), o.Owner...), payloads
+}
+
+// numbers are the integers of the reply with commas between them: it holds no blanks.
+func (o *Outcome) numbers() string {
+	_, items, _ := strings.Cut(string(o.Reply), "\r\n:")
+	return strings.TrimSuffix(strings.ReplaceAll(items, "\r\n:", ","), "\r\n")
 }

@@ -37,6 +37,7 @@ import (
 	"lockserver/tests/bench/lockbench"
 	"lockserver/tests/bench/membench"
 	"lockserver/tests/bench/minibench"
+	"lockserver/tests/bench/permitbench"
 	"lockserver/tests/bench/raftbench"
 	"lockserver/tests/bench/replbench"
 	"lockserver/tests/bench/salebench"
@@ -45,7 +46,7 @@ import (
 // suites is the table, in the order of the pages.
 func suites() []benchkit.Suite {
 	return []benchkit.Suite{costbench.Suite(), lockbench.Suite(), salebench.Suite(), membench.Suite(), replbench.Suite(), raftbench.Suite(),
-		minibench.Suite()}
+		minibench.Suite(), permitbench.Suite()}
 }
 
 // ofPages are flags of suites as they are for the pages, unless the command line says otherwise: as much work

@@ -36,7 +36,11 @@ type worker struct {
 	next    *worker
 	lock    lockState // LOCK own:NAME, which no other client wants
 	shared  lockState // LOCK shared, which all want
+	permit  lockState // SEM.ACQUIRE permits, which all want: there are permitsOfAll
 }
+
+// permitsOfAll is how many clients may have a permit at a time.
+const permitsOfAll = 2
 
 // lockState is what a client knows of a lock.
 type lockState struct {
@@ -49,7 +53,7 @@ type lockState struct {
 func (w *worker) run(c *testkit.Client, chance *rand.Rand) {
 	for {
 		var err error
-		switch chance.IntN(11) {
+		switch chance.IntN(12) {
 		case 0, 1, 2:
 			err = w.count(c)
 		case 3, 4:
@@ -66,6 +70,8 @@ func (w *worker) run(c *testkit.Client, chance *rand.Rand) {
 			err = w.delay(c, chance)
 		case 10:
 			err = w.putOff(c, chance)
+		case 11:
+			err = w.permit.togglePermit(c, w.name)
 		}
 		if err != nil {
 			return
@@ -178,7 +184,8 @@ func (w *worker) look(c *testkit.Client) error {
 // leaseMS is longer than the tests take.
 const leaseMS = 3_600_000
 
-// toggle takes a lock, waiting for it, or gives it back.
+// toggle takes a lock, waiting for it, or gives it back. The wait may be refused as a deadlock: a worker
+// has a permit and a lock.
 func (l *lockState) toggle(c *testkit.Client, key, owner string) error {
 	l.certain = false
 	if l.held {
@@ -192,8 +199,39 @@ func (l *lockState) toggle(c *testkit.Client, key, owner string) error {
 	if err != nil {
 		return err
 	}
-	*l = lockState{certain: true, held: !v.IsNull(), token: v.Int}
+	*l = lockState{certain: true, held: v.Int > 0, token: v.Int}
 	return nil
+}
+
+// togglePermit is toggle for a permit of the semaphore that all want.
+func (l *lockState) togglePermit(c *testkit.Client, owner string) error {
+	l.certain = false
+	if l.held {
+		if _, err := c.Call("SEM.RELEASE", "permits", owner); err != nil {
+			return err
+		}
+		*l = lockState{certain: true}
+		return nil
+	}
+	v, err := c.Call("SEM.ACQUIRE", "permits", owner, "LIMIT", strconv.Itoa(permitsOfAll), "PX", strconv.Itoa(leaseMS), "WAIT", "50")
+	if err != nil {
+		return err
+	}
+	*l = lockState{certain: true, held: v.Int > 0, token: v.Int}
+	return nil
+}
+
+// checkPermit compares a permit with the last answer of its client.
+func (l *lockState) checkPermit(t *testing.T, c *testkit.Client, owner string) {
+	t.Helper()
+	v := c.Do("HGET", "permits", owner)
+	if l.certain {
+		require.Equal(t, l.held, !v.IsNull(), "a permit of %s: the client had another answer", owner)
+	}
+	if l.certain && l.held {
+		require.Regexp(t, "^\\$"+strconv.FormatInt(l.token, 10)+":1:0$", v.Str, owner)
+	}
+	require.LessOrEqual(t, c.Do("HLEN", "permits").Int, int64(permitsOfAll+2), "holders, and two fields more")
 }
 
 // rewriteAgain rewrites the log all the time.
@@ -250,6 +288,7 @@ func (w *worker) check(t *testing.T, c *testkit.Client) {
 	w.checkDelayed(t, c)
 	w.lock.check(t, c, "own:"+w.name, w.name)
 	w.shared.check(t, c, "shared", w.name)
+	w.permit.checkPermit(t, c, w.name)
 	w.counter.begin(counter)
 	w.list.begin(last)
 }

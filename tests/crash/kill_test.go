@@ -72,7 +72,8 @@ func killAgain(t *testing.T, fsync string, times int, chance *rand.Rand) {
 				}
 				c.Do("LOCK.FORCE", key)
 			}
-			w.lock, w.shared, w.seen = lockState{}, lockState{}, promise{}
+			c.Do("LOCK.FORCE", "permits")
+			w.lock, w.shared, w.permit, w.seen = lockState{}, lockState{}, lockState{}, promise{}
 		}
 		s.Kill()
 	}

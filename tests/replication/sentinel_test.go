@@ -240,6 +240,7 @@ func nothingAcknowledgedIsLost(t *testing.T, run programs) {
 	for _, c := range clients {
 		c.check(leader)
 	}
+	checkEntries(t, leader, clients)
 	left, err := strconv.Atoi(leader.Try("GET", "seckill:stock:sale").Str)
 	require.NoError(t, err)
 	require.EqualValues(t, stock, int64(left)+leader.Try("HLEN", "seckill:orders:sale").Int, "what is left, and what is sold")
@@ -254,6 +255,7 @@ type watched struct {
 	acknowledged atomic.Int64
 	highest      atomic.Int64 // token of all that were acknowledged
 	holders      atomic.Int64 // of the lock that all want
+	permits      atomic.Int64 // of the semaphore that all want
 	mu           sync.Mutex
 	wrong        []string
 }
@@ -289,6 +291,13 @@ type worker struct {
 	pushed  []string
 	locks   []lock
 	orders  []string
+	entries map[string]entry // delayed ones
+}
+
+// entry is a delayed entry. acknowledged: DELAY.ADD was answered.
+type entry struct {
+	dueMS        int64
+	acknowledged bool
 }
 
 type lock struct {
@@ -341,6 +350,72 @@ func (c *worker) work() {
 		}
 		c.buy(fmt.Sprintf("%s:order:%d", c.name, n))
 		c.takeTurns()
+		c.takePermit()
+		c.delay(n)
+	}
+}
+
+// delay adds an entry to a stream a little later.
+func (c *worker) delay(n int) {
+	id, dueMS := fmt.Sprintf("%s:%d", c.name, n), time.Now().UnixMilli()+int64(n*37%3000)
+	if c.entries == nil {
+		c.entries = make(map[string]entry)
+	}
+	reply, answered := c.ask("DELAY.ADD", "delayed", "AT", strconv.FormatInt(dueMS, 10), "ID", id, "id", id)
+	c.entries[id] = entry{dueMS, answered}
+	if answered && reply != strconv.Quote(id) {
+		c.all.complain("%s: DELAY.ADD says %s", id, reply)
+	}
+}
+
+// checkEntries: each acknowledged entry is in the stream once, and not early. One that was not
+// acknowledged is there at most once.
+func checkEntries(t *testing.T, leader *fleet.Process, clients []*worker) {
+	n := reach(t, leader.Addr())
+	eventually(t, "all entries are added", func() bool { return n.Do("DELAY.COUNT", "delayed").String() == "0" })
+	times := map[string]int{}
+	added := map[string]int64{}
+	for _, e := range n.Do("XRANGE", "delayed", "-", "+").Elems {
+		id := e.Elems[1].Elems[1].Str
+		times[id]++
+		ms, _, _ := strings.Cut(e.Elems[0].Str, "-")
+		var err error
+		added[id], err = strconv.ParseInt(ms, 10, 64)
+		require.NoError(t, err)
+	}
+	acknowledged := 0
+	for _, c := range clients {
+		for id, e := range c.entries {
+			require.LessOrEqual(t, times[id], 1, "entry %s is there more than once", id)
+			if e.acknowledged {
+				acknowledged++
+				require.Equal(t, 1, times[id], "entry %s was acknowledged", id)
+			}
+			require.True(t, times[id] == 0 || added[id] >= e.dueMS, "entry %s is early", id)
+			delete(times, id)
+		}
+	}
+	require.Empty(t, times, "entries that were not sent")
+	t.Logf("%d delayed entries were acknowledged", acknowledged)
+}
+
+// takePermit acquires a permit of the semaphore that all want, if there is one, and releases it.
+func (c *worker) takePermit() {
+	const key, limit = "the semaphore of all", 2
+	acquire := []string{"SEM.ACQUIRE", key, c.name, "LIMIT", strconv.Itoa(limit), "EX", "100000", "ONCE"}
+	reply, answered := c.ask(acquire...)
+	for !answered && !c.all.ended.Load() { // it may be ours
+		reply, answered = c.ask(acquire...)
+	}
+	if !answered || reply == "$nil" {
+		return
+	}
+	if n := c.all.permits.Add(1); n > limit {
+		c.all.complain("%s has a permit, and so have %d others", c.name, n-1)
+	}
+	c.count()
+	c.all.permits.Add(-1)
+	for !c.acked("SEM.RELEASE", key, c.name) && !c.all.ended.Load() {
 	}
 }
 
@@ -381,7 +456,7 @@ func (c *worker) take(key string) int64 {
 	}
 	token, err := strconv.ParseInt(reply, 10, 64)
 	if err != nil || token <= highest {
-		c.all.complain("%s: LOCK %s says %s, and somebody has been told %d before", c.name, key, reply, highest)
+		c.all.complain("%s: LOCK %s says %s, and somebody has been answered %d before", c.name, key, reply, highest)
 	}
 	c.saw(token)
 	return token

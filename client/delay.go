@@ -1,0 +1,100 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Delay adds entries to a stream later. The server keeps them until they are due, and workers read the
+// stream as any other.
+type Delay struct {
+	client *Client
+	stream string
+}
+
+// Delay returns the delayed entries of a stream. Nothing is sent.
+func (c *Client) Delay(stream string) Delay { return Delay{c, stream} }
+
+// Due is when an entry is added to its stream, by the server's clock.
+type Due struct {
+	option string
+	ms     int64
+}
+
+// After is so much later than the server takes the command, rounded up to a millisecond.
+func After(d time.Duration) Due {
+	return Due{"PX", max(0, (d + time.Millisecond - 1).Milliseconds())}
+}
+
+// At is a time, to the millisecond. One that is past is now.
+func At(t time.Time) Due { return Due{"AT", max(0, t.UnixMilli())} }
+
+func (d Due) words() []string { return []string{d.option, strconv.FormatInt(d.ms, 10)} }
+
+// Entry is an entry that is pending.
+type Entry struct {
+	ID     string
+	Due    time.Time
+	Fields []string // fields and values in turn
+}
+
+var errFields = errors.New("an entry has fields and values in turn, one pair at least")
+
+// Add keeps an entry until it is due. fields are fields and values in turn. The id is the name by which it
+// is cancelled or moved; with an empty one the client makes one, and returns it.
+//
+// added is false if an entry of this id was pending: nothing has changed then. So a call that is sent again
+// adds one entry. An entry that is due within [Timeout] may have fired by then, and is added once more. So
+// give workers something to recognise it by.
+func (d Delay) Add(ctx context.Context, id string, due Due, fields ...string) (entry string, added bool, err error) {
+	if len(fields) == 0 || len(fields)%2 != 0 {
+		return "", false, errFields
+	}
+	if id == "" {
+		id = strings.ToLower(rand.Text())
+	}
+	words := append([]string{"DELAY.ADD", d.stream}, due.words()...)
+	words = append(append(words, "ID", id), fields...)
+	reply, err := d.client.again(ctx, words)
+	return id, reply != nil, err
+}
+
+// Cancel takes a pending entry out. done is false if no entry of this id is pending: it was added to the
+// stream, or cancelled before. If the connection broke, an earlier attempt of this call may have cancelled
+// it.
+func (d Delay) Cancel(ctx context.Context, id string) (done bool, err error) {
+	n, err := d.client.number(ctx, []string{"DELAY.CANCEL", d.stream, id})
+	return n == 1, err
+}
+
+// Move makes a pending entry due at another time; done: false says that none of this id is pending.
+func (d Delay) Move(ctx context.Context, id string, due Due) (done bool, err error) {
+	n, err := d.client.number(ctx, append([]string{"DELAY.MOVE", d.stream, id}, due.words()...))
+	return n == 1, err
+}
+
+// Get returns a pending entry; ok: false says that none of this id is pending.
+func (d Delay) Get(ctx context.Context, id string) (e Entry, ok bool, err error) {
+	reply, err := d.client.again(ctx, []string{"DELAY.GET", d.stream, id})
+	if reply == nil || err != nil {
+		return Entry{}, false, err
+	}
+	list, _ := reply.([]any)
+	if len(list) != 2 {
+		return Entry{}, false, fmt.Errorf("DELAY.GET: the reply is %v", reply)
+	}
+	ms, _ := list[0].(int64)
+	fields, _ := textsOf(list[1])
+	return Entry{id, time.UnixMilli(ms), fields}, true, nil
+}
+
+// Count is how many entries of the stream are pending.
+func (d Delay) Count(ctx context.Context) (int, error) {
+	n, err := d.client.number(ctx, []string{"DELAY.COUNT", d.stream})
+	return int(max(n, 0)), err
+}

@@ -1,0 +1,193 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Latch is a count that goes down once. It is open when nothing is left of it.
+type Latch struct {
+	client *Client
+	key    string
+}
+
+// Latch returns the latch at key. Nothing is sent. A latch that was never set is open.
+func (c *Client) Latch(key string) Latch { return Latch{c, key} }
+
+// Set closes the latch with a count. done is false if it was closed already. If the connection broke, an
+// earlier attempt of this call may have closed it.
+func (l Latch) Set(ctx context.Context, count int) (done bool, err error) {
+	n, err := l.client.number(ctx, []string{"LATCH.SET", l.key, strconv.Itoa(count)})
+	return n == 1, err
+}
+
+// Count is what is left; 0: the latch is open.
+func (l Latch) Count(ctx context.Context) (int, error) {
+	n, err := l.client.number(ctx, []string{"LATCH.GET", l.key})
+	return int(max(n, 0)), err
+}
+
+// Down counts one down, or as many as are given, and returns what is left. It is sent once, over the
+// client's own connection: after an error of the connection it may have been done or not. It returns at the
+// end of ctx, and within [Timeout] in any case.
+func (l Latch) Down(ctx context.Context, by ...int) (left int, err error) {
+	sum := 0
+	for _, n := range by {
+		sum += n
+	}
+	words := []string{"LATCH.DOWN", l.key}
+	if len(by) > 0 {
+		words = append(words, strconv.Itoa(sum))
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, l.client.limit, ErrNoAnswer)
+	defer cancel()
+	reply, err := l.client.keeper.sendOnce(limited, words)
+	if err != nil {
+		return 0, replied(err)
+	}
+	n, ok := reply.(int64)
+	if !ok {
+		return 0, fmt.Errorf("LATCH.DOWN: the reply is %v, no number", reply)
+	}
+	return int(n), nil
+}
+
+// Wait returns nil when the latch is open, ctx's error with its cause when that ends first, [ErrClosed]
+// after [Client.Close], or what the server replied. While the server is away it waits. All calls of a client
+// that wait for one latch share a connection, beside the client's own.
+func (l Latch) Wait(ctx context.Context) error {
+	k := l.client.keeper
+	if ctx.Err() != nil {
+		return ended(ctx)
+	}
+	if !k.enter() {
+		return ErrClosed
+	}
+	defer k.calls.Done()
+	lw := k.joinLatch(l.key)
+	defer k.leaveLatch(l.key, lw)
+	select {
+	case <-lw.open:
+		return replied(lw.err)
+	case <-ctx.Done():
+		return ended(ctx)
+	case <-k.leaving.Done():
+		return ErrClosed
+	}
+}
+
+// latchWait is what the calls share that wait for a latch.
+type latchWait struct {
+	users int           // guarded by mu of the keeper
+	open  chan struct{} // closed when the wait is over; err says how
+	err   error
+	stop  context.CancelFunc
+}
+
+// latchAsk is how long the server waits before it answers that a latch is still closed.
+const latchAsk = 30 * time.Second
+
+// joinLatch returns the wait for a latch, which begins if there is none.
+func (k *keeper) joinLatch(key string) *latchWait {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	lw := k.latches[key]
+	if lw == nil {
+		lw = &latchWait{open: make(chan struct{})}
+		var ctx context.Context
+		ctx, lw.stop = context.WithCancel(k.leaving)
+		k.latches[key] = lw
+		go k.awaitLatch(ctx, key, lw)
+	}
+	lw.users++
+	return lw
+}
+
+// leaveLatch ends the wait for a latch when its last call returns.
+func (k *keeper) leaveLatch(key string, lw *latchWait) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if lw.users--; lw.users == 0 {
+		lw.stop()
+		k.dropLatch(key, lw)
+	}
+}
+
+// dropLatch has the next call begin a wait of its own; the caller holds mu.
+func (k *keeper) dropLatch(key string, lw *latchWait) {
+	if k.latches[key] == lw {
+		delete(k.latches, key)
+	}
+}
+
+// awaitLatch asks for a latch over connections of its own until it is open, the server refuses, or ctx ends.
+func (k *keeper) awaitLatch(ctx context.Context, key string, lw *latchWait) {
+	for wait := pause; ctx.Err() == nil; wait = min(2*wait, longestPause) {
+		over, err := k.askLatch(ctx, key)
+		if over {
+			k.mu.Lock()
+			k.dropLatch(key, lw) // first: a call that comes now asks anew
+			k.mu.Unlock()
+			lw.err = err
+			close(lw.open)
+			return
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// askLatch asks over a new connection. over: the latch is open, or the server has refused, by err.
+func (k *keeper) askLatch(ctx context.Context, key string) (over bool, err error) {
+	w, err := dialWire(ctx, k.client.server, k.client.name, func(*wire, push) {})
+	if err != nil {
+		return false, err
+	}
+	defer w.close(ErrClosed)
+	for {
+		limited, cancel := context.WithTimeout(ctx, latchAsk+k.client.limit)
+		reply, err := w.do(limited, "LATCH.WAIT", key, "WAIT", strconv.FormatInt(latchAsk.Milliseconds(), 10))
+		cancel()
+		switch {
+		case !isReply(err):
+			return false, err
+		case err != nil || reply == int64(1):
+			return true, err
+		}
+	}
+}
+
+var errNotDone = errors.New("it may have been done or not")
+
+// sendOnce sends a command by the client's connection, once there is one.
+func (k *keeper) sendOnce(ctx context.Context, words []string) (any, error) {
+	for {
+		k.mu.Lock()
+		w := k.wire
+		k.mu.Unlock()
+		if k.isClosed() {
+			return nil, ErrClosed
+		}
+		if w != nil {
+			select {
+			case a := <-w.send(words...):
+				if a.err != nil && !isReply(a.err) {
+					return nil, fmt.Errorf("%w: %w", errNotDone, a.err)
+				}
+				return a.value, a.err
+			case <-ctx.Done():
+				return nil, fmt.Errorf("%w: %w", errNotDone, ended(ctx))
+			}
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, ended(ctx)
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Rate is how much a [Limiter] allows: Count units in each Period, and Burst at once. In any stretch of time
+// no more is allowed than Burst and what comes back in that time.
+type Rate struct {
+	Burst, Count int
+	Period       time.Duration // whole milliseconds
+}
+
+// Limiter allows so many calls in a time, over all machines, by the server's clock.
+type Limiter struct {
+	client *Client
+	key    string
+	rate   Rate
+}
+
+// Limiter returns the limiter at key: one for each user, address or interface. Nothing is sent and nothing
+// has to be set up. Its key expires when the limiter is full.
+func (c *Client) Limiter(key string, rate Rate) Limiter { return Limiter{c, key, rate} }
+
+// Taken is the answer of a limiter.
+type Taken struct {
+	Allowed   bool // the units are taken
+	Limit     int  // the burst
+	Remaining int  // units that could be taken now
+	// RetryAfter is after which time the cost could be taken; 0 if it was allowed. ResetAfter is after which
+	// time the limiter is full.
+	RetryAfter, ResetAfter time.Duration
+}
+
+// takenNumbers is how many numbers the server answers with.
+const takenNumbers = 5
+
+// Take takes one unit, or as many as are given, if the rate allows it now. A cost of 0 only looks. If the
+// connection breaks it is sent again, and may take the cost twice: never more than the rate is allowed. It
+// returns at the end of ctx, and within [Timeout] in any case.
+func (l Limiter) Take(ctx context.Context, cost ...int) (Taken, error) {
+	words, err := l.words(cost)
+	if err != nil {
+		return Taken{}, err
+	}
+	reply, err := l.client.again(ctx, append([]string{"LIMIT.TAKE", l.key}, words...))
+	if err != nil {
+		return Taken{}, err
+	}
+	return taken(tokensOf(reply))
+}
+
+// Wait takes one unit, or as many as are given, and waits for them as long as ctx allows: first come, first
+// served. If the connection breaks it asks again with its place in the queue kept. Where the answer was lost
+// it takes the cost once more. Its errors are those of [Client.Lock]; a wait that an operator has ended is
+// [ErrNotAcquired].
+func (l Limiter) Wait(ctx context.Context, cost ...int) (Taken, error) {
+	words, err := l.words(cost)
+	if err != nil {
+		return Taken{}, err
+	}
+	k := l.client.keeper
+	if ctx.Err() != nil {
+		return Taken{}, ended(ctx)
+	}
+	if !k.enter() {
+		return Taken{}, ErrClosed
+	}
+	defer k.calls.Done()
+	limited, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(k.leaving, func() { cancel(ErrClosed) })()
+	t, w := l.client.newTask(), wish{keys: []string{l.key}, rate: words}
+	o := k.request(limited, t, w)
+	switch {
+	case o.err == nil:
+		return taken(o.tokens)
+	case o.doubtful:
+		k.mustSend(w.undo(t.owner), nil)
+	}
+	if errors.Is(o.err, ErrNotAcquired) {
+		o.err = notAcquired(limited)
+	}
+	return Taken{}, o.err
+}
+
+// words are those of LIMIT.TAKE behind the key.
+func (l Limiter) words(cost []int) ([]string, error) {
+	period := l.rate.Period.Milliseconds()
+	if l.rate.Period%time.Millisecond != 0 {
+		return nil, fmt.Errorf("a period of %v is not a whole number of milliseconds", l.rate.Period)
+	}
+	words := []string{strconv.Itoa(l.rate.Burst), strconv.Itoa(l.rate.Count), strconv.FormatInt(period, 10)}
+	sum := 0
+	for _, n := range cost {
+		sum += n
+	}
+	if len(cost) > 0 {
+		words = append(words, "COST", strconv.Itoa(sum))
+	}
+	return words, nil
+}
+
+// taken reads the numbers of an answer.
+func taken(numbers []int64) (Taken, error) {
+	if len(numbers) != takenNumbers {
+		return Taken{}, fmt.Errorf("LIMIT.TAKE: the reply has %d numbers, not %d", len(numbers), takenNumbers)
+	}
+	ms := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+	return Taken{numbers[0] == 1, int(numbers[1]), int(numbers[2]), ms(numbers[3]), ms(numbers[4])}, nil
+}

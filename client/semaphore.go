@@ -1,0 +1,113 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// Semaphore is a number of permits on the server. It lets so many holders work at the same time, over all
+// machines.
+type Semaphore struct {
+	client *Client
+	key    string
+	limit  int
+}
+
+// Semaphore returns the semaphore at key, which has limit permits. Nothing is sent: the first Acquire makes
+// it, and it is gone when no permit is held. All programs give the same limit. With limit 0 the one counts
+// that the semaphore has.
+func (c *Client) Semaphore(key string, limit int) Semaphore { return Semaphore{c, key, limit} }
+
+// Permits is how many permits [Semaphore.Acquire] takes: 1 without it. All are granted in one moment, or
+// none.
+func Permits(n int) Option { return func(w *wish) { w.permits = n } }
+
+var errNoPermits = errors.New("Permits is an option of a semaphore, and not of a lock")
+
+// Acquire takes permits, waiting for them as long as ctx and [Wait] allow. The queue is strict: a large
+// request at its head is not overtaken by small ones. [Lease] has the permits come back after that time.
+//
+// Calls with the context of a lock, or of permits that are held, belong to the same task. The server finds
+// deadlocks between a task's locks and its first permits of each semaphore. Each call takes permits of its
+// own: a semaphore is not reentrant.
+//
+// Errors are those of [Client.Lock]. A semaphore that has another limit is a [ReplyError] that begins with
+// LIMITMISMATCH.
+func (s Semaphore) Acquire(ctx context.Context, options ...Option) (*Permit, error) {
+	return s.acquire(ctx, wish{keys: []string{s.key}, semaphore: true, permits: 1, limit: s.limit}, options)
+}
+
+// TryAcquire is [Semaphore.Acquire] without waiting.
+func (s Semaphore) TryAcquire(ctx context.Context, options ...Option) (*Permit, error) {
+	return s.acquire(ctx, wish{keys: []string{s.key}, semaphore: true, permits: 1, limit: s.limit, tries: true}, options)
+}
+
+func (s Semaphore) acquire(ctx context.Context, w wish, options []Option) (*Permit, error) {
+	if s.limit < 0 {
+		return nil, fmt.Errorf("a semaphore of %d permits cannot be", s.limit)
+	}
+	l, err := s.client.acquire(ctx, w, options)
+	if err != nil {
+		return nil, err
+	}
+	return &Permit{l}, nil
+}
+
+// Resize sets how many permits the semaphore has. Holders keep what they have. changed: there is a
+// semaphore; otherwise the limit of the next Acquire counts. Programs that still give the old limit are
+// refused.
+func (s Semaphore) Resize(ctx context.Context, limit int) (changed bool, err error) {
+	n, err := s.client.number(ctx, []string{"SEM.RESIZE", s.key, strconv.Itoa(limit)})
+	return n == 1, err
+}
+
+// Permit is permits of a semaphore that are held. Its methods may be called from any goroutine.
+type Permit struct{ lock *Lock }
+
+// Context is the context that the permits were acquired with. It ends when they are lost or released:
+// context.Cause is a [*LostError] or [ErrReleased] then.
+func (p *Permit) Context() context.Context { return p.lock.Context() }
+
+// Token is the fencing token of this holder.
+func (p *Permit) Token() int64 { return p.lock.Token() }
+
+// Owner is the name of the holder on the server.
+func (p *Permit) Owner() string { return p.lock.Owner() }
+
+// Guard runs a command only if the permits are still held at that moment: see [Lock.Guard].
+func (p *Permit) Guard(ctx context.Context, args ...any) (any, error) {
+	return p.lock.Guard(ctx, args...)
+}
+
+// Release gives the permits back. Its errors and limits are those of [Lock.Unlock].
+func (p *Permit) Release(ctx context.Context) error { return p.lock.Unlock(ctx) }
+
+// String is for logs.
+func (p *Permit) String() string {
+	return fmt.Sprintf("%d permits of %q of %s (token %d)", p.lock.hold.permits, p.lock.keys[0], p.Owner(), p.Token())
+}
+
+// releaseWords is the command that gives all permits of a holder back, however often it is sent.
+func releaseWords(key, owner string, token int64) []string {
+	return []string{"SEM.RELEASE", key, owner, "TOKEN", strconv.FormatInt(token, 10)}
+}
+
+// backWords are the commands that give a grant back without knowing what it is of: the other one is an
+// error, or finds nothing.
+func backWords(keys []string, many bool, owner string, tokens []int64) [][]string {
+	commands := [][]string{unlockWords(keys, many, owner, tokens)}
+	if !many {
+		commands = append(commands, releaseWords(keys[0], owner, tokens[0]))
+	}
+	return commands
+}
+
+// renewalOf is the command that renews the lease of a lock or of permits.
+func renewalOf(permits int) string {
+	if permits > 0 {
+		return "SEM.RENEW"
+	}
+	return "RENEW"
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"lockserver/server"
+)
+
+// soon bounds how long a test waits for what must happen.
+const soon = 90 * time.Second
+
+// TestMain lets a test run this program as a worker's process of its own, which can be killed.
+func TestMain(m *testing.M) {
+	if addr := os.Getenv("REMINDERS_WORKER"); addr != "" {
+		worker(redis.NewClient(&redis.Options{Addr: addr}), "child").RunForever(context.Background())
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// mails is a set of the reminders that were sent.
+const mails = "test:mails"
+
+// worker is one for tests. What it mails goes into a set. Users that begin with "bad" cannot be reached, and
+// "late" ones at the third attempt only.
+func worker(rdb *redis.Client, name string) *Worker {
+	return &Worker{Redis: rdb, Name: name, FirstPause: time.Millisecond, Attempts: 3, TakeOverAfter: 50 * time.Millisecond,
+		Mail: func(ctx context.Context, id, order, user string) error {
+			tried, err := rdb.Incr(ctx, "test:tried:"+order).Result()
+			switch {
+			case err != nil:
+				return err
+			case strings.HasPrefix(user, "bad"), strings.HasPrefix(user, "late") && tried < 3:
+				return errors.New("the mail server is away")
+			}
+			return rdb.SAdd(ctx, mails, order).Err()
+		}}
+}
+
+func start(t *testing.T) (*redis.Client, string) {
+	t.Helper()
+	log.SetOutput(io.Discard)
+	srv, err := server.New(server.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = srv.Close() })
+	require.NoError(t, srv.Start())
+	rdb := redis.NewClient(&redis.Options{Addr: srv.Addr().String()})
+	t.Cleanup(func() { _ = rdb.Close() })
+	return rdb, srv.Addr().String()
+}
+
+// run has a worker work until the end of the test.
+func (w *Worker) runInTest(t *testing.T) {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		w.RunForever(ctx)
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-over
+	})
+}
+
+func status(t *testing.T, rdb *redis.Client, order string) string {
+	t.Helper()
+	now, err := rdb.Get(t.Context(), statusKey(order)).Result()
+	require.NoError(t, err)
+	return now
+}
+
+// idle waits until no timer is pending and no entry is in a worker's hands.
+func idle(t *testing.T, rdb *redis.Client) {
+	t.Helper()
+	ctx := t.Context()
+	require.Eventually(t, func() bool {
+		pending, err := rdb.Do(ctx, "DELAY.COUNT", timers).Int()
+		if err != nil || pending > 0 {
+			return false
+		}
+		groups, err := rdb.XInfoGroups(ctx, timers).Result()
+		return err == nil && len(groups) == 1 && groups[0].Pending == 0 && groups[0].Lag == 0
+	}, soon, 5*time.Millisecond)
+}
+
+// TestOrders: an order is reminded of and cancelled, unless it is paid before.
+func TestOrders(t *testing.T) {
+	t.Parallel()
+	rdb, _ := start(t)
+	ctx := t.Context()
+	now := &Shop{Redis: rdb, RemindAfter: time.Millisecond, CancelAfter: 20 * time.Millisecond}
+	later := &Shop{Redis: rdb, RemindAfter: time.Hour, CancelAfter: time.Hour}
+	require.NoError(t, later.Place(ctx, "quick", "ann"))
+	require.ErrorIs(t, later.Place(ctx, "quick", "ann"), ErrExists)
+	done, err := later.Pay(ctx, "quick")
+	require.NoError(t, err)
+	require.True(t, done)
+	done, err = later.Pay(ctx, "quick")
+	require.NoError(t, err)
+	require.True(t, done, "by an earlier call")
+	worker(rdb, "a").runInTest(t)
+	require.NoError(t, now.Place(ctx, "slow", "ben"))
+	idle(t, rdb)
+	require.Equal(t, paid, status(t, rdb, "quick"))
+	require.Equal(t, cancelled, status(t, rdb, "slow"))
+	require.Equal(t, []string{"slow"}, rdb.SMembers(ctx, mails).Val())
+	done, err = now.Pay(ctx, "slow")
+	require.NoError(t, err)
+	require.False(t, done, "it is cancelled")
+	_, err = now.Pay(ctx, "none")
+	require.Error(t, err)
+}
+
+// TestRetries: a reminder that cannot be sent comes again, and then goes to the dead letters.
+func TestRetries(t *testing.T) {
+	t.Parallel()
+	rdb, _ := start(t)
+	ctx := t.Context()
+	shop := &Shop{Redis: rdb, RemindAfter: time.Millisecond, CancelAfter: time.Hour}
+	require.NoError(t, shop.Place(ctx, "o1", "bad-bob"))
+	require.NoError(t, shop.Place(ctx, "o2", "late-liz"))
+	require.NoError(t, rdb.XAdd(ctx, &redis.XAddArgs{Stream: timers, Values: []any{"hello", "world"}}).Err())
+	worker(rdb, "a").runInTest(t)
+	require.Eventually(t, func() bool { return rdb.XLen(ctx, dead).Val() == 2 && rdb.SCard(ctx, mails).Val() == 1 }, soon, 5*time.Millisecond)
+	require.Equal(t, "3", rdb.Get(ctx, "test:tried:o1").Val())
+	require.Equal(t, []string{"o2"}, rdb.SMembers(ctx, mails).Val())
+	whys := map[any]bool{}
+	for _, e := range rdb.XRange(ctx, dead, "-", "+").Val() {
+		whys[e.Values["why"]] = true
+	}
+	require.Equal(t, map[any]bool{"the mail server is away": true, "what is to be done is not known": true}, whys)
+}
+
+// TestKilledWorker: a worker's process is killed in the middle of its work. Another one takes over what it
+// had: each unpaid order is reminded of and cancelled, each paid one is neither.
+func TestKilledWorker(t *testing.T) {
+	t.Parallel()
+	rdb, addr := start(t)
+	ctx := t.Context()
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), "REMINDERS_WORKER="+addr)
+	child.Stderr = os.Stderr
+	require.NoError(t, child.Start())
+	const orders = 400
+	shop := &Shop{Redis: rdb, RemindAfter: 2 * time.Millisecond, CancelAfter: time.Hour}
+	for i := range orders {
+		user := "ann"
+		if i%10 == 3 {
+			user = "bad-bob"
+		}
+		require.NoError(t, shop.Place(ctx, fmt.Sprint(i), user))
+	}
+	require.Eventually(t, func() bool { return rdb.SCard(ctx, mails).Val() > orders/10 }, soon, time.Millisecond)
+	require.NoError(t, child.Process.Kill())
+	require.Error(t, child.Wait(), "killed")
+	for i := 0; i < orders; i += 2 {
+		done, err := shop.Pay(ctx, fmt.Sprint(i))
+		require.NoError(t, err)
+		require.True(t, done)
+	}
+	for i := 1; i < orders; i += 2 { // its time is over
+		require.NoError(t, rdb.Do(ctx, "DELAY.MOVE", timers, fmt.Sprint(i, ":cancel"), "PX", 0).Err())
+	}
+	worker(rdb, "heir").runInTest(t)
+	idle(t, rdb)
+	for i := range orders {
+		expected := map[bool]string{true: paid, false: cancelled}[i%2 == 0]
+		require.Equal(t, expected, status(t, rdb, fmt.Sprint(i)), i)
+	}
+	require.Zero(t, rdb.XLen(ctx, dead).Val()-int64(len(buried(t, rdb))), "no reminder is buried twice")
+}
+
+// buried are the orders among the dead letters.
+func buried(t *testing.T, rdb *redis.Client) map[any]bool {
+	t.Helper()
+	orders := map[any]bool{}
+	for _, e := range rdb.XRange(t.Context(), dead, "-", "+").Val() {
+		orders[e.Values["order"]] = true
+	}
+	return orders
+}

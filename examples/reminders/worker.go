@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Worker does what is due. Run as many as you like, each with a name of its own.
+//
+// An entry is acknowledged when its work is done, in one step with what follows from it. A worker that dies
+// before leaves the entry pending, and another one takes it over. So work is done at least once: Mail gets
+// the id of the entry, to recognise one that it had.
+type Worker struct {
+	Redis *redis.Client
+	Name  string
+	// Mail sends a reminder. id is the same for each attempt.
+	Mail func(ctx context.Context, id, order, user string) error
+	// FirstPause is the time before the second attempt; it doubles with each further one. After Attempts the
+	// entry goes to the stream for dead letters.
+	FirstPause time.Duration
+	Attempts   int
+	// TakeOverAfter is how long a worker may have an entry before it counts as dead.
+	TakeOverAfter time.Duration
+}
+
+// RunForever works until ctx ends. After an error it begins again.
+func (w *Worker) RunForever(ctx context.Context) {
+	for ctx.Err() == nil {
+		if err := w.Run(ctx); err != nil && ctx.Err() == nil {
+			log.Printf("%s: %v", w.Name, err)
+			select {
+			case <-ctx.Done():
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	}
+}
+
+// Run works until ctx ends or something goes wrong.
+func (w *Worker) Run(ctx context.Context) error {
+	err := w.Redis.XGroupCreateMkStream(ctx, timers, group, "0").Err()
+	if err != nil && !strings.HasPrefix(err.Error(), "BUSYGROUP") {
+		return err
+	}
+	for {
+		entries, err := w.next(ctx)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if err := w.handle(ctx, e); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// next returns what dead workers have left, or new entries. It waits for them.
+func (w *Worker) next(ctx context.Context) ([]redis.XMessage, error) {
+	left, _, err := w.Redis.XAutoClaim(ctx, &redis.XAutoClaimArgs{Stream: timers, Group: group, Consumer: w.Name,
+		MinIdle: w.TakeOverAfter, Start: "0-0", Count: 10}).Result()
+	if err != nil || len(left) > 0 {
+		return left, err
+	}
+	streams, err := w.Redis.XReadGroup(ctx, &redis.XReadGroupArgs{Group: group, Consumer: w.Name, Count: 10,
+		Streams: []string{timers, ">"}, Block: w.TakeOverAfter}).Result()
+	if errors.Is(err, redis.Nil) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return streams[0].Messages, nil
+}
+
+// handle does the work of an entry, and acknowledges it.
+func (w *Worker) handle(ctx context.Context, e redis.XMessage) error {
+	order, user := text(e, "order"), text(e, "user")
+	switch text(e, "do") {
+	case "cancel":
+		if _, err := move(ctx, w.Redis, order, unpaid, cancelled); err != nil {
+			return err
+		}
+	case "remind":
+		switch now, err := w.Redis.Get(ctx, statusKey(order)).Result(); {
+		case err != nil:
+			return err
+		case now != unpaid:
+		default:
+			if err := w.Mail(ctx, order+":remind", order, user); err != nil {
+				return w.later(ctx, e, err)
+			}
+		}
+	default:
+		return w.bury(ctx, e, "what is to be done is not known")
+	}
+	return w.Redis.XAck(ctx, timers, group, e.ID).Err()
+}
+
+// later has an entry come again after a pause. The acknowledgement and the next attempt are one step. The id
+// of the next attempt is its number, so an entry that two workers have handled comes again once.
+func (w *Worker) later(ctx context.Context, e redis.XMessage, why error) error {
+	attempt, _ := strconv.Atoi(text(e, "attempt"))
+	if attempt >= w.Attempts {
+		return w.bury(ctx, e, why.Error())
+	}
+	order, next := text(e, "order"), strconv.Itoa(attempt+1)
+	_, err := w.Redis.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		p.XAck(ctx, timers, group, e.ID)
+		delay(ctx, p, w.FirstPause<<(attempt-1), order+":remind:"+next, "do", "remind", "order", order,
+			"user", text(e, "user"), "attempt", next)
+		return nil
+	})
+	if errors.Is(err, redis.Nil) { // the next attempt was pending
+		return nil
+	}
+	return err
+}
+
+// bury moves an entry to the stream for dead letters, with the reason.
+func (w *Worker) bury(ctx context.Context, e redis.XMessage, why string) error {
+	_, err := w.Redis.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		p.XAck(ctx, timers, group, e.ID)
+		values := []any{"why", why, "entry", e.ID}
+		for field, value := range e.Values {
+			values = append(values, field, value)
+		}
+		p.XAdd(ctx, &redis.XAddArgs{Stream: dead, Values: values})
+		return nil
+	})
+	return err
+}
+
+func text(e redis.XMessage, field string) string { return fmt.Sprint(e.Values[field]) }

@@ -1,0 +1,207 @@
+package server
+
+import (
+	"fmt"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
+)
+
+// limitNotifyScripts are what LIMIT.TAKE ... WAIT ms NOTIFY owner promises. A speaks version 3 of the
+// protocol.
+var limitNotifyScripts = []struct{ name, text string }{
+	{"taken at once, or queued and taken in order", `
+		A LIMIT.TAKE k 1 1 1000 WAIT 0 NOTIFY a -> [1 1 0 0 1000]
+		A LIMIT.TAKE k 1 1 1000 WAIT 0 NOTIFY b -> +QUEUED
+		A LIMIT.TAKE k 1 1 1000 WAIT 1500 NOTIFY c -> +QUEUED
+		A LIMIT.TAKE k 1 1 1000 WAIT 0 NOTIFY d -> +QUEUED
+		A LIMIT.TAKE k 1 1 1000 -> [0 1 0 1000 1000]
+		parked 3
+		+999ms
+		A PING -> +PONG
+		+1ms
+		A <- >["limit-granted" "k" [1 1 0 0 1000] "b"]
+		+499ms
+		A PING -> +PONG
+		+1ms
+		A <- >["limit-refused" "k" "timeout" "c"]
+		+500ms
+		A <- >["limit-granted" "k" [1 1 0 0 1000] "d"]
+		+1h
+		A PING -> +PONG
+		A EXISTS k -> 0
+		parked 0`},
+	{"asked again it keeps its place, and the new deadline counts", `
+		A LIMIT.TAKE k 1 1 1000 -> [1 1 0 0 1000]
+		A LIMIT.TAKE k 1 1 1000 WAIT 100 NOTIFY a -> +QUEUED
+		A LIMIT.TAKE k 1 1 1000 WAIT 0 NOTIFY b -> +QUEUED
+		A LIMIT.TAKE k 1 1 1000 WAIT 0 NOTIFY a -> +QUEUED
+		parked 2
+		+1s
+		A <- >["limit-granted" "k" [1 1 0 0 1000] "a"]
+		+1s
+		A <- >["limit-granted" "k" [1 1 0 0 1000] "b"]`},
+	{"cancelled", `
+		A LIMIT.TAKE k 2 2 1000 COST 2 -> [1 2 0 0 1000]
+		A LIMIT.TAKE k 2 2 1000 COST 2 WAIT 0 NOTIFY a -> +QUEUED
+		A LIMIT.TAKE k 2 2 1000 WAIT 0 NOTIFY b -> +QUEUED
+		+500ms
+		A PING -> +PONG
+		C LOCK.CANCEL k a -> 1
+		A <- >["limit-refused" "k" "cancelled" "a"]
+		A <- >["limit-granted" "k" [1 2 0 0 1000] "b"]
+		C LOCK.CANCEL k a -> 0`},
+	{"a place outlives the connection, and then it is lost", `
+		C LIMIT.TAKE k 1 1 60000 -> [1 1 0 0 60000]
+		B LIMIT.TAKE k 1 1 60000 WAIT 0 NOTIFY b -> +QUEUED
+		A LIMIT.TAKE k 1 1 60000 WAIT 0 NOTIFY a -> +QUEUED
+		close B
+		+9999ms
+		parked 2
+		+1ms
+		parked 1
+		+50s
+		A <- >["limit-granted" "k" [1 1 0 0 60000] "a"]`},
+	{"an attached connection keeps the place, and gets the outcome", `
+		C LIMIT.TAKE k 1 1 60000 -> [1 1 0 0 60000]
+		A LOCK.ATTACH PREFIX program1 -> 0
+		B LIMIT.TAKE k 1 1 60000 WAIT 0 NOTIFY program1:b -> +QUEUED
+		close B
+		+60s
+		A <- >["limit-granted" "k" [1 1 0 0 60000] "program1:b"]`},
+	{"version 2 of the protocol has messages", `
+		C LIMIT.TAKE k 1 1 1000 -> [1 1 0 0 1000]
+		B SUBSCRIBE __lock__:b -> ["subscribe" "__lock__:b" 1]
+		D LIMIT.TAKE k 1 1 1000 WAIT 100 NOTIFY b -> +QUEUED
+		+100ms
+		B <- ["message" "__lock__:b" "limit-refused k timeout b"]
+		D LIMIT.TAKE k 1 1 1000 WAIT 0 NOTIFY b -> +QUEUED
+		+900ms
+		B <- ["message" "__lock__:b" "limit-granted k 1,1,0,0,1000 b"]
+		D PING -> +PONG`},
+	{"the key changes", `
+		C LIMIT.TAKE k 1 1 60000 -> [1 1 0 0 60000]
+		A LIMIT.TAKE k 1 1 60000 WAIT 0 NOTIFY a -> +QUEUED
+		C DEL k -> 1
+		A <- >["limit-granted" "k" [1 1 0 0 60000] "a"]
+		A LIMIT.TAKE k 1 1 60000 WAIT 0 NOTIFY a -> +QUEUED
+		C DEL k -> 1
+		A <- >["limit-granted" "k" [1 1 0 0 60000] "a"]
+		A LIMIT.TAKE k 1 1 60000 WAIT 0 NOTIFY a -> +QUEUED
+		C MULTI -> +OK
+		C DEL k -> +QUEUED
+		C RPUSH k x -> +QUEUED
+		C EXEC -> [1 1]
+		A <- >["limit-refused" "k" "wrongtype" "a"]
+		C DEL k -> 1
+		C LIMIT.TAKE k 1 1 60000 -> [1 1 0 0 60000]
+		A LIMIT.TAKE k 1 1 60000 WAIT 0 NOTIFY a -> +QUEUED
+		C SET k text -> +OK
+		A <- >["limit-refused" "k" "error" "a"]`},
+	{"an owner of locks that waits for a limiter is in no deadlock", `
+		A LIMIT.TAKE k 1 1 1000 -> [1 1 0 0 1000]
+		C LOCK l a -> token
+		D LIMIT.TAKE k 1 1 1000 WAIT 0 NOTIFY b -> +QUEUED
+		D LOCK l b WAIT 0 NOTIFY -> +QUEUED
+		A LIMIT.TAKE k 1 1 1000 WAIT 0 NOTIFY a -> +QUEUED
+		parked 3
+		+2s
+		A <- >["limit-granted" "k" [1 1 0 0 1000] "a"]
+		C UNLOCK l a -> 1
+		parked 0`},
+	{"in a transaction and in a script nothing waits", `
+		C LIMIT.TAKE k 1 1 1000 -> [1 1 0 0 1000]
+		A MULTI -> +OK
+		A LIMIT.TAKE k 1 1 1000 WAIT 0 NOTIFY a -> +QUEUED
+		A EXEC -> [[0 1 0 1000 1000]]
+		C EVAL return(redis.call('LIMIT.TAKE',KEYS[1],1,1,1000,'WAIT',0,'NOTIFY','a')) 1 k -> [0 1 0 1000 1000]
+		parked 0`},
+	{"as many waits as there may be", `
+		A CONFIG SET lock-max-waits-per-client 2 lock-max-waiters 2 -> +OK
+		C LIMIT.TAKE k 1 1 60000 -> [1 1 0 0 60000]
+		A LIMIT.TAKE k 1 1 60000 WAIT 0 NOTIFY a -> +QUEUED
+		A LIMIT.TAKE k 1 1 60000 WAIT 0 NOTIFY b -> +QUEUED
+		A LIMIT.TAKE l 1 1 60000 -> [1 1 0 0 60000]
+		A LIMIT.TAKE l 1 1 60000 WAIT 0 NOTIFY a -> -LOCKLIMIT this connection has 2 waits already (lock-max-waits-per-client)
+		D LIMIT.TAKE k 1 1 60000 WAIT 0 NOTIFY d -> -LOCKLIMIT lock 'k' has 2 waiters already (lock-max-waiters)
+		parked 2`},
+	{"words that make no sense", `
+		A LIMIT.TAKE k 1 1 1000 NOTIFY a -> -ERR syntax error
+		A LIMIT.TAKE k 1 1 1000 WAIT 0 NOTIFY -> -ERR syntax error
+		A LIMIT.TAKE k 1 1 1000 WAIT 0 NOTIFY a NOTIFY b -> -ERR syntax error
+		A EXISTS k -> 0`},
+	{"a server that becomes a replica", `
+		C LIMIT.TAKE k 1 1 60000 -> [1 1 0 0 60000]
+		A LIMIT.TAKE k 1 1 60000 WAIT 0 NOTIFY a -> +QUEUED
+		C REPLICAOF 127.0.0.1 1 -> +OK
+		A <- >["limit-refused" "k" "failover" "a"]
+		parked 0`},
+}
+
+func TestNotifyLimitScripts(t *testing.T) {
+	t.Parallel()
+	const hello = "A HELLO 3 -> " + welcome + "\n"
+	for _, tt := range limitNotifyScripts {
+		t.Run(tt.name, func(t *testing.T) {
+			clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
+			onEveryTransport(t, Options{Clock: clock, Directives: map[string]string{}}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+				converse(t, srv, clock, dial, hello+tt.text)
+			})
+		})
+	}
+}
+
+// LOCK.WAITERS and INFO show such a wait.
+func TestNotifyLimitIsShown(t *testing.T) {
+	t.Parallel()
+	srv := start(t, Options{Clock: NewManualClock(time.UnixMilli(1_750_000_000_000))})
+	c := client(t, srv)
+	c.Do("LIMIT.TAKE", "k", "1", "1", "60000")
+	require.Equal(t, "+QUEUED", c.Do("LIMIT.TAKE", "k", "1", "1", "60000", "WAIT", "5000", "NOTIFY", "ann").String())
+	require.Contains(t, c.Do("LOCK.WAITERS").String(), `"owner" "ann"`)
+	require.EqualValues(t, 1, infoNumber(t, c, "lock_waiters_notify"))
+	require.Contains(t, c.Do("LOCK.INFO", "k").String(), "-WRONGTYPE")
+}
+
+// A server that becomes a replica ends a hundred thousand waits, and the grants that are not confirmed, one
+// after the other. Others are served in between, and a wait that gets its turn before ends then.
+func TestNotifyManyDemoted(t *testing.T) {
+	m := newManyWaits(t)
+	for i := range howManyWaits / 10 { // grants
+		m.s.Feed(appendCommand(nil, "DEL", fmt.Sprintf("lock:%012d", howManyWaits-1-i)), &m.scratch, nil)
+	}
+	grants := m.grants.Len()
+	require.Equal(t, howManyWaits/10, grants)
+	began := time.Now()
+	m.lockIdle()
+	m.begin()
+	m.demoted()
+	m.end()
+	m.mu.Unlock()
+	t.Logf("the demotion took %v", time.Since(began))
+	count := func() int { return m.queuedWaits + m.grants.Len() }
+	require.Equal(t, howManyWaits+1-dueBudget, count(), "no more is done at once")
+	ended, longest := m.dueInSlices(count)
+	t.Logf("the longest slice took %v for the end of %d waits and grants", longest, ended)
+	require.LessOrEqual(t, ended, dueBudget)
+	require.Zero(t, count())
+	require.Zero(t, m.queues.Len())
+	require.Zero(t, m.s.queued.bytes)
+}
+
+// LOCK.DETACH PREFIX counts locks also when no connection is attached to a prefix.
+func TestDetachFromNothing(t *testing.T) {
+	t.Parallel()
+	c := testkit.Dial(t, start(t, Options{}).Dial)
+	for _, words := range [][]string{{"LOCK", "k", "program1:a"}, {"LOCK", "l", "program1:b", "SHARED"}, {"LOCK", "l", "program1:c", "SHARED"},
+		{"SEM.ACQUIRE", "s", "program1:d", "LIMIT", "2"}, {"LOCK", "m", "program2:a"}} {
+		require.Positive(t, c.Do(words...).Int)
+	}
+	require.EqualValues(t, 4, c.Do("LOCK.DETACH", "PREFIX", "program1").Int)
+	require.EqualValues(t, 5, c.Do("LOCK.DETACH", "PREFIX", "program1", "program2:", "program1:").Int)
+	require.Zero(t, c.Do("LOCK.DETACH", "PREFIX", "program3").Int)
+}

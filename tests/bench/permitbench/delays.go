@@ -1,0 +1,182 @@
+package permitbench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"lockserver/tests/bench/benchkit"
+)
+
+// body is the fields of an entry: 64 bytes together with the number.
+const body = "0123456789012345678901234567890123456789012345"
+
+func appendDelayed(b []byte, n int, option string, ms int64) []byte {
+	return benchkit.Command(b, 8).Arg("DELAY.ADD").Arg("delayed").Arg(option).Int(ms).Arg("ID").Numbered("id", n, "").Arg("body").Numbered(body, n, "")
+}
+
+// delays measures pending entries, and those that fall due.
+func (b *bench) delays(ctx context.Context) error {
+	b.Report.Text("## Delayed entries")
+	if err := b.addCosts(ctx); err != nil {
+		return err
+	}
+	s, err := benchkit.StartFresh(ctx, b.lockserver, b.Dir)
+	if err != nil {
+		return err
+	}
+	defer s.Stop()
+	before, err := s.Resident()
+	if err != nil {
+		return err
+	}
+	n, err := s.Fill(ctx, benchkit.Traffic{Want: benchkit.Always("$"), Append: func(b []byte, n int) []byte {
+		return appendDelayed(b, n, "PX", 3_600_000+int64(n%100_000))
+	}}, b.sizes.pending)
+	if err != nil {
+		return err
+	}
+	if err := benchkit.Rest(ctx, time.Second); err != nil {
+		return err
+	}
+	after, err := s.Resident()
+	if err != nil {
+		return err
+	}
+	each := float64(after-before) / float64(n)
+	bytes := func(x float64) string { return benchkit.Fixed(x, 0) + " B" }
+	b.Report.Table([]string{"pending", "resident bytes each", "target"}, [][]string{{benchkit.Grouped(float64(n)), benchkit.Fixed(each, 0),
+		b.Report.AtMost("bytes of a pending entry", each, 200, bytes)}})
+	if err := b.lateness(ctx, s); err != nil {
+		return err
+	}
+	return b.burst(ctx, s)
+}
+
+// addCosts compares DELAY.ADD with what a client does today: XADD, and ZADD for the time.
+func (b *bench) addCosts(ctx context.Context) error {
+	const ours, today = "DELAY.ADD", "XADD + ZADD"
+	ways := []*way{
+		{name: ours, product: b.lockserver, per: 1, traffic: benchkit.Traffic{Want: benchkit.Always("$"), Append: func(b []byte, n int) []byte {
+			return appendDelayed(b, n+int(time.Now().UnixNano()%1_000_000)*1_000_000, "PX", 3_600_000+int64(n%1000))
+		}}},
+		{name: today, product: b.lockserver, per: 2, traffic: benchkit.Traffic{Want: func(n int) string {
+			return [...]string{"$", ":"}[n%2]
+		}, Append: func(b []byte, n int) []byte {
+			if n%2 == 0 {
+				return benchkit.Command(b, 5).Arg("XADD").Arg("stream").Arg("*").Arg("body").Numbered(body, n, "")
+			}
+			return benchkit.Command(b, 4).Arg("ZADD").Arg("times").Int(3_600_000+int64(n%1000)).Numbered("id", n, "")
+		}}},
+	}
+	end, err := b.startAll(ctx, ways)
+	defer end()
+	if err != nil {
+		return err
+	}
+	return b.compare(ctx, ways, []target{{1, ours, today, false, 1.5}, {16, ours, today, false, 1.5}}, nil)
+}
+
+// lateness adds entries that fall due one after the other, while other clients write, and looks how late each
+// was added. All others are still pending.
+func (b *bench) lateness(ctx context.Context, s *benchkit.Server) error {
+	begin := time.Now().Add(time.Second).UnixMilli()
+	due := func(n int) int64 { return begin + int64(n)*b.sizes.watch.Milliseconds()/int64(b.sizes.due) }
+	n, err := s.Fill(ctx, benchkit.Traffic{Want: benchkit.Always("$"), Append: func(b []byte, n int) []byte {
+		return benchkit.Command(b, 8).Arg("DELAY.ADD").Arg("late").Arg("AT").Int(due(n)).Arg("ID").Numbered("id", n, "").Arg("due").Int(due(n))
+	}}, b.sizes.due)
+	if err != nil {
+		return err
+	}
+	fleet, err := benchkit.DialFleet(s.Addr, conns)
+	if err != nil {
+		return err
+	}
+	defer fleet.Close()
+	for time.Now().UnixMilli() < due(n)+100 {
+		if _, err := fleet.Send(ctx, sets, 20_000, 1); err != nil {
+			return err
+		}
+	}
+	late, err := lateBy(s)
+	if err != nil {
+		return err
+	}
+	slices.Sort(late)
+	p99 := benchkit.InMS(benchkit.Percentile(late, 0.99))
+	b.Report.Table([]string{"fell due under load", "late, p50", "p99", "most", "target of p99"}, [][]string{{strconv.Itoa(len(late)),
+		benchkit.Milliseconds(benchkit.InMS(benchkit.Percentile(late, 0.5))), benchkit.Milliseconds(p99),
+		benchkit.Milliseconds(benchkit.InMS(late[len(late)-1])), b.Report.AtMost("lateness of an entry, p99", p99, 5, benchkit.Milliseconds)}})
+	return nil
+}
+
+var sets = benchkit.Traffic{Want: benchkit.Always("+OK"), Append: func(b []byte, n int) []byte {
+	return benchkit.Command(b, 3).Arg("SET").Numbered("key:", n%100_000, "").Arg(body)
+}}
+
+// readEntries returns the IDs of entries, and when they were due, as words.
+const readEntries = `
+local words = {}
+for _, entry in ipairs(redis.call('xrange', KEYS[1], ARGV[1], '+', 'COUNT', 5000)) do
+	words[#words + 1] = entry[1]
+	words[#words + 1] = entry[2][2]
+end
+return table.concat(words, ' ')`
+
+// lateBy reads how late each entry of the stream "late" was added.
+func lateBy(s *benchkit.Server) (late []time.Duration, err error) {
+	for from := "-"; ; {
+		text, err := s.Do("EVAL", readEntries, "1", "late", from)
+		if err != nil {
+			return nil, err
+		}
+		words := strings.Fields(text)
+		if len(words) == 0 {
+			return late, nil
+		}
+		for i := 0; i+1 < len(words); i += 2 {
+			id, _, _ := strings.Cut(words[i], "-")
+			atMS, err1 := strconv.ParseInt(id, 10, 64)
+			dueMS, err2 := strconv.ParseInt(words[i+1], 10, 64)
+			if err1 != nil || err2 != nil {
+				return nil, fmt.Errorf("XRANGE: unexpected %q", words[i:i+2])
+			}
+			late = append(late, time.Duration(atMS-dueMS)*time.Millisecond)
+		}
+		from = "(" + words[len(words)-2]
+	}
+}
+
+// burst has many entries fall due in one millisecond, and looks how long a PING takes meanwhile.
+func (b *bench) burst(ctx context.Context, s *benchkit.Server) error {
+	at := time.Now().Add(4 * time.Second).UnixMilli()
+	n, err := s.Fill(ctx, benchkit.Traffic{Want: benchkit.Always("$"), Append: func(b []byte, n int) []byte {
+		return benchkit.Command(b, 8).Arg("DELAY.ADD").Arg("burst").Arg("AT").Int(at).Arg("ID").Numbered("id", n, "").Arg("body").Numbered(body, n, "")
+	}}, b.sizes.burst)
+	if err != nil {
+		return err
+	}
+	longest := time.Duration(0)
+	for {
+		began := time.Now()
+		left, err := s.Do("DELAY.COUNT", "burst")
+		if err != nil {
+			return err
+		}
+		longest = max(longest, time.Since(began))
+		if left == "0" {
+			break
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	took := time.Now().UnixMilli() - at
+	b.Report.Table([]string{"due in one millisecond", "all added after", "longest request meanwhile", "target"}, [][]string{{benchkit.Grouped(float64(n)),
+		benchkit.Milliseconds(float64(took)), benchkit.Milliseconds(benchkit.InMS(longest)),
+		b.Report.AtMost("longest request while entries fall due", benchkit.InMS(longest), 10, benchkit.Milliseconds)}})
+	return nil
+}

@@ -1,0 +1,215 @@
+package permitbench
+
+import (
+	"context"
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"time"
+
+	"lockserver/tests/bench/benchkit"
+)
+
+// What Redisson's semaphores run, written anew from what their scripts call and in which order. KEYS[1] is
+// the number of free permits.
+const (
+	plainAcquire = `
+local value = redis.call('get', KEYS[1])
+if value ~= false and tonumber(value) >= tonumber(ARGV[1]) then
+	redis.call('decrby', KEYS[1], ARGV[1])
+	return 1
+end
+return 0`
+
+	plainRelease = `
+local value = redis.call('incrby', KEYS[1], ARGV[1])
+redis.call('publish', KEYS[2], value)
+return 1`
+
+	// KEYS[2] has the permits by the end of their leases.
+	leaseAcquire = `
+local ended = redis.call('zrangebyscore', KEYS[2], 0, ARGV[4], 'limit', 0, ARGV[1])
+if #ended > 0 then
+	redis.call('zrem', KEYS[2], unpack(ended))
+	local value = redis.call('incrby', KEYS[1], #ended)
+	if tonumber(value) > 0 then
+		redis.call('publish', KEYS[3], value)
+	end
+end
+local value = redis.call('get', KEYS[1])
+if value ~= false and tonumber(value) >= tonumber(ARGV[1]) then
+	redis.call('decrby', KEYS[1], ARGV[1])
+	redis.call('zadd', KEYS[2], ARGV[2], ARGV[3])
+	local ttl = redis.call('pttl', KEYS[1])
+	if ttl > 0 then
+		redis.call('pexpire', KEYS[2], ttl)
+	end
+	return 1
+end
+return 0`
+
+	leaseRelease = `
+local score = redis.call('zscore', KEYS[2], ARGV[1])
+if score == false or tonumber(score) <= tonumber(ARGV[3]) then
+	return 0
+end
+redis.call('zrem', KEYS[2], ARGV[1])
+local value = redis.call('incrby', KEYS[1], ARGV[2])
+redis.call('publish', KEYS[3], value)
+return 1`
+)
+
+const (
+	permits   = 5
+	keyCount  = 1000 // free locks and semaphores
+	longLease = "3600000"
+	owner     = "5b1f0d6e7a944c0b9a3e2f6f4f:" // twelve digits follow
+)
+
+// pairs is traffic of an acquisition and a release in turn.
+func pairs(acquire, release func(b []byte, n int) []byte, want string) benchkit.Traffic {
+	return benchkit.Traffic{Want: func(n int) string {
+		if n%2 == 0 {
+			return ":"
+		}
+		return want
+	}, Append: func(b []byte, n int) []byte {
+		if n%2 == 0 {
+			return acquire(b, n/2)
+		}
+		return release(b, n/2)
+	}}
+}
+
+var lockPairs = pairs(func(b []byte, n int) []byte {
+	return benchkit.Command(b, 5).Arg("LOCK").Numbered("lock:", n, "").Numbered(owner, n, "").Arg("PX").Arg(longLease)
+}, func(b []byte, n int) []byte {
+	return benchkit.Command(b, 3).Arg("UNLOCK").Numbered("lock:", n, "").Numbered(owner, n, "")
+}, ":1")
+
+var semPairs = pairs(func(b []byte, n int) []byte {
+	return benchkit.Command(b, 7).Arg("SEM.ACQUIRE").Numbered("sem:", n, "").Numbered(owner, n, "").Arg("LIMIT").Int(permits).Arg("PX").Arg(longLease)
+}, func(b []byte, n int) []byte {
+	return benchkit.Command(b, 3).Arg("SEM.RELEASE").Numbered("sem:", n, "").Numbered(owner, n, "")
+}, ":0")
+
+var pings = benchkit.Traffic{Want: benchkit.Always("+PONG"), Append: func(b []byte, _ int) []byte { return append(b, "*1\r\n$4\r\nPING\r\n"...) }}
+
+func hashOf(script string) string {
+	sum := sha1.Sum([]byte(script))
+	return hex.EncodeToString(sum[:])
+}
+
+// plainPairs are those of RSemaphore, and leasePairs those of RPermitExpirableSemaphore.
+var plainPairs = pairs(func(b []byte, n int) []byte {
+	return benchkit.Command(b, 5).Arg("EVALSHA").Arg(hashOf(plainAcquire)).Arg("1").Numbered("sem:", n%keyCount, "").Arg("1")
+}, func(b []byte, n int) []byte {
+	return benchkit.Command(b, 6).Arg("EVALSHA").Arg(hashOf(plainRelease)).Arg("2").Numbered("sem:", n%keyCount, "").
+		Numbered("redisson_sc:{sem:", n%keyCount, "}").Arg("1")
+}, ":1")
+
+var leasePairs = pairs(func(b []byte, n int) []byte {
+	now := time.Now().UnixMilli()
+	return benchkit.Command(b, 10).Arg("EVALSHA").Arg(hashOf(leaseAcquire)).Arg("3").Numbered("sem:", n%keyCount, "").
+		Numbered("{sem:", n%keyCount, "}:timeout").Numbered("redisson_sc:{sem:", n%keyCount, "}").Arg("1").Int(now+3_600_000).
+		Numbered(owner, n, "").Int(now)
+}, func(b []byte, n int) []byte {
+	return benchkit.Command(b, 9).Arg("EVALSHA").Arg(hashOf(leaseRelease)).Arg("3").Numbered("sem:", n%keyCount, "").
+		Numbered("{sem:", n%keyCount, "}:timeout").Numbered("redisson_sc:{sem:", n%keyCount, "}").Numbered(owner, n, "").Arg("1").
+		Int(time.Now().UnixMilli())
+}, ":1")
+
+// scripts loads scripts, and gives each semaphore its permits: clients may hold as many at a time.
+func scripts(list ...string) func(ctx context.Context, s *benchkit.Server) error {
+	return func(ctx context.Context, s *benchkit.Server) error {
+		for _, script := range list {
+			if _, err := s.Do("SCRIPT", "LOAD", script); err != nil {
+				return err
+			}
+		}
+		_, err := s.Fill(ctx, benchkit.Traffic{Want: benchkit.Always("+OK"), Append: func(b []byte, n int) []byte {
+			return benchkit.Command(b, 3).Arg("SET").Numbered("sem:", n%keyCount, "").Int(permits * conns)
+		}}, 2*keyCount)
+		return err
+	}
+}
+
+// semaphores compares an acquisition and a release.
+func (b *bench) semaphores(ctx context.Context) error {
+	const ours, lock, plain, lease, ping, theirs = "SEM", "LOCK", "RSemaphore", "RPermitExpirableSemaphore", "PING", "PING, Redis"
+	ways := []*way{
+		{name: lock, product: b.lockserver, traffic: lockPairs, per: 2},
+		{name: ours, product: b.lockserver, traffic: semPairs, per: 2},
+		{name: ping, product: b.lockserver, traffic: pings, per: 2},
+		{name: plain, product: b.redis, traffic: plainPairs, per: 2, prepare: scripts(plainAcquire, plainRelease)},
+		{name: lease, product: b.redis, traffic: leasePairs, per: 2, prepare: scripts(leaseAcquire, leaseRelease)},
+		{name: theirs, product: b.redis, traffic: pings, per: 2},
+	}
+	end, err := b.startAll(ctx, ways)
+	defer end()
+	if err != nil {
+		return err
+	}
+	b.Report.Text(fmt.Sprintf("## Semaphores\n\nProcessor time of the server for an acquisition and its release, one after the other on each of %d "+
+		"connections, P requests at a time: LOCK and UNLOCK, SEM.ACQUIRE and SEM.RELEASE with a limit of %d, and on Redis what Redisson's "+
+		"semaphores run, by EVALSHA. The servers take turns; the least of %d round(s).", conns, permits, b.Rounds))
+	return b.compare(ctx, ways, []target{
+		{1, ours, lock, false, 1.3}, {16, ours, lock, false, 1.3},
+		{1, ours, plain, true, 0.5}, {16, ours, plain, false, 0.2},
+		{1, ours, lease, true, 0.5}, {16, ours, lease, false, 0.2},
+	}, map[string]string{ours: ping, lock: ping, plain: theirs, lease: theirs})
+}
+
+// holders compares the commands of a semaphore with many holders with those of one with few.
+func (b *bench) holders(ctx context.Context) error {
+	crowd := func(holders int) (benchkit.Traffic, func(ctx context.Context, s *benchkit.Server) error) {
+		acquire := func(b []byte, n int) []byte {
+			return benchkit.Command(b, 7).Arg("SEM.ACQUIRE").Arg("crowd").Numbered(owner, n, "").Arg("LIMIT").Arg("1000000").Arg("PX").Arg(longLease)
+		}
+		prepare := func(ctx context.Context, s *benchkit.Server) error {
+			_, err := s.Fill(ctx, benchkit.Traffic{Want: benchkit.Always(":"), Append: acquire}, holders)
+			return err
+		}
+		later := func(n int) int { return 2*holders + n }
+		return pairs(func(b []byte, n int) []byte { return acquire(b, later(n)) }, func(b []byte, n int) []byte {
+			return benchkit.Command(b, 3).Arg("SEM.RELEASE").Arg("crowd").Numbered(owner, later(n), "")
+		}, ":0"), prepare
+	}
+	many, ofMany := crowd(b.sizes.holders)
+	names := []string{"2,000 holders at least", strconv.Itoa(b.sizes.holders) + " holders"}
+	few, ofFew := crowd(min(2000, b.sizes.holders/2))
+	ways := []*way{
+		{name: names[0], product: b.lockserver, traffic: few, prepare: ofFew, per: 2},
+		{name: names[1], product: b.lockserver, traffic: many, prepare: ofMany, per: 2},
+	}
+	end, err := b.startAll(ctx, ways)
+	defer end()
+	if err != nil {
+		return err
+	}
+	b.Report.Text("## Holders\n\nProcessor time for one more holder that comes and goes.")
+	return b.compare(ctx, ways, []target{{1, names[1], names[0], false, 1.5}, {16, names[1], names[0], false, 1.7}}, nil)
+}
+
+// limits compares a unit of a limiter with a counter.
+func (b *bench) limits(ctx context.Context) error {
+	const ours, incr, theirs = "LIMIT.TAKE", "INCR", "INCR, Redis"
+	count := benchkit.Traffic{Want: benchkit.Always(":"), Append: func(b []byte, n int) []byte {
+		return benchkit.Command(b, 2).Arg("INCR").Numbered("limit:", n%100_000, "")
+	}}
+	ways := []*way{
+		{name: incr, product: b.lockserver, traffic: count, per: 1},
+		{name: ours, product: b.lockserver, per: 1, traffic: benchkit.Traffic{Want: benchkit.Always("*5"), Append: func(b []byte, n int) []byte {
+			return benchkit.Command(b, 5).Arg("LIMIT.TAKE").Numbered("limit:", n%100_000, "").Arg("1000000").Arg("1000").Arg("1000")
+		}}},
+		{name: theirs, product: b.redis, traffic: count, per: 1},
+	}
+	end, err := b.startAll(ctx, ways)
+	defer end()
+	if err != nil {
+		return err
+	}
+	b.Report.Text("## Limits\n\nProcessor time of a unit of one of 100,000 limiters, beside that of a counter.")
+	return b.compare(ctx, ways, []target{{1, ours, incr, false, 1.2}, {16, ours, incr, false, 1.2}}, nil)
+}

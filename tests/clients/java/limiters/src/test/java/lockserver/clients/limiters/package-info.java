@@ -1,0 +1,2 @@
+/** Limiters of other people, whose scripts and transactions count here as on Redis. */
+package lockserver.clients.limiters;

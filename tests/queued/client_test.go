@@ -1,0 +1,365 @@
+package queued
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"lockserver/internal/resp"
+)
+
+// client is one goroutine that acquires and releases, each time as a new owner.
+type client struct {
+	world    *world
+	random   *rand.Rand
+	prefix   string
+	conn     *conn
+	attaches bool  // it has a second connection, attached to its prefix
+	second   *conn // that one; nil: it is broken
+	pushes   *outcomes
+}
+
+// request is one acquisition.
+type request struct {
+	number  int
+	owner   string
+	permits int64
+	waitMS  int64 // 0: it does not wait
+	notify  bool
+	call    int64 // when it was asked first
+	// doubts are the times at which the server may have granted it, and given it back later by itself.
+	doubts []string
+	// abandoned: the client was granted it, and does nothing about that ever.
+	abandoned bool
+}
+
+func (c *client) live() {
+	for range c.world.requests {
+		if c.world.failed() {
+			break
+		}
+		if c.random.IntN(4) == 0 {
+			c.look()
+		}
+		r := c.newRequest()
+		if c.acquire(r) {
+			c.sleepUS(3000)
+			c.release(r)
+		}
+	}
+	for _, conn := range []*conn{c.conn, c.second} {
+		if conn != nil {
+			_ = conn.nc.Close()
+		}
+	}
+}
+
+func (c *client) newRequest() *request {
+	n := int(c.world.owners.Add(1)) - 1
+	r := &request{number: n, owner: c.prefix + strconv.Itoa(n), permits: 1, call: c.world.now()}
+	if c.world.semaphore {
+		r.permits = 1 + c.random.Int64N(limit)
+	}
+	c.world.permits[n] = r.permits
+	if c.random.IntN(5) > 0 {
+		r.waitMS = 1 + c.random.Int64N(60)
+		r.notify = c.random.IntN(3) > 0
+	}
+	return r
+}
+
+func (c *client) sleepUS(most int) {
+	time.Sleep(time.Duration(c.random.IntN(most)) * time.Microsecond)
+}
+
+// connect makes connections where there are none; false: the world has failed.
+func (c *client) connect() bool {
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		c.world.mu.RLock() // not while the server is started again
+		err := c.open()
+		c.world.mu.RUnlock()
+		if err == nil {
+			return true
+		}
+		if c.world.failed() || time.Now().After(end) {
+			c.world.fail(fmt.Errorf("connect: %w", err))
+			return false
+		}
+	}
+}
+
+func (c *client) open() (err error) {
+	if c.conn == nil {
+		if c.conn, err = open(c.world.dial, c.pushes); err != nil {
+			return err
+		}
+		c.world.count("connection")
+	}
+	if c.second != nil && c.second.hasEnded() {
+		_ = c.second.nc.Close()
+		c.second = nil
+	}
+	if c.attaches && c.second == nil {
+		conn, err := open(c.world.dial, c.pushes)
+		if err != nil {
+			return err
+		}
+		if _, err = conn.call("LOCK.ATTACH", "PREFIX", c.prefix); err != nil {
+			return err
+		}
+		c.second = conn
+		c.world.count("connection")
+	}
+	return nil
+}
+
+// call sends a command until a connection has lived to answer it. broken: an earlier one may have been done.
+func (c *client) call(words ...string) (v resp.Value, broken, ok bool) {
+	for {
+		v, err := c.once(words...)
+		if err == nil {
+			return v, broken, true
+		}
+		if broken = true; c.world.failed() {
+			return v, true, false
+		}
+	}
+}
+
+// once sends a command once. An error says that the connection broke.
+func (c *client) once(words ...string) (resp.Value, error) {
+	if !c.connect() {
+		return resp.Value{}, errSilent
+	}
+	v, err := c.conn.call(words...)
+	switch {
+	case errors.Is(err, errSilent):
+		c.world.fail(err)
+	case err != nil:
+		_ = c.conn.nc.Close()
+		c.conn = nil
+	}
+	return v, err
+}
+
+// look asks how many permits are in use.
+func (c *client) look() {
+	for !c.world.failed() {
+		op := &operation{kind: used, call: c.world.now()}
+		words := []string{"LOCK.INFO", key}
+		if c.world.semaphore {
+			words[0] = "SEM.INFO"
+		}
+		v, err := c.once(words...)
+		op.ret = c.world.now()
+		if err != nil {
+			continue
+		}
+		if v.Kind == resp.Map || len(v.Elems) > 0 {
+			op.reply = 1
+			for i := 0; i+1 < len(v.Elems); i += 2 {
+				if v.Elems[i].Str == "used" {
+					op.reply = v.Elems[i+1].Int
+				}
+			}
+		}
+		c.world.add(op)
+		return
+	}
+}
+
+// words is the command of a request.
+func (c *client) words(r *request) []string {
+	words := []string{"LOCK", key, r.owner}
+	if c.world.semaphore {
+		words = []string{"SEM.ACQUIRE", key, r.owner, "LIMIT", strconv.Itoa(limit), "PERMITS", strconv.FormatInt(r.permits, 10)}
+	}
+	words = append(words, "PX", "3600000", "ONCE")
+	if r.waitMS > 0 {
+		words = append(words, "WAIT", strconv.FormatInt(r.waitMS, 10))
+	}
+	if r.notify {
+		words = append(words, "NOTIFY")
+	}
+	return words
+}
+
+// maybe records that the server may have granted a request since it was asked. It may give it back by itself
+// until the request is over.
+func (c *client) maybe(r *request, why string) { r.doubts = append(r.doubts, why) }
+
+// writeDoubts writes the doubts of a request down, which is over.
+func (c *client) writeDoubts(r *request) {
+	now := c.world.now()
+	for _, why := range r.doubts {
+		c.world.add(&operation{kind: take, owner: r.number, permits: r.permits, call: r.call, ret: now, unknown: true, why: why},
+			&operation{kind: back, owner: r.number, permits: r.permits, call: r.call, ret: now, unknown: true, why: why})
+	}
+}
+
+// had writes down that a request was granted.
+func (c *client) had(r *request, token int64, how string) bool {
+	c.world.add(&operation{kind: take, owner: r.number, permits: r.permits, call: r.call, ret: c.world.now(), token: token, why: how})
+	c.world.count(how)
+	return true
+}
+
+// acquire asks until the request is granted (true), or over.
+func (c *client) acquire(r *request) bool {
+	defer func() {
+		if r.abandoned {
+			c.world.abandon(c, r)
+		} else {
+			c.writeDoubts(r)
+		}
+		if r.waitMS > 0 {
+			c.world.record.Lock()
+			c.world.spans = append(c.world.spans, span{r.number, r.call, c.world.now()})
+			c.world.record.Unlock()
+		}
+	}()
+	for !c.world.failed() {
+		v, err := c.once(c.words(r)...)
+		switch {
+		case err != nil:
+			c.maybe(r, "broken")
+			if c.random.IntN(3) == 0 {
+				return c.giveUp(r)
+			}
+			c.world.count("asked again")
+		case v.Kind == resp.Integer:
+			return c.had(r, v.Int, "granted at once")
+		case v.IsNull():
+			c.world.add(&operation{kind: none, owner: r.number, permits: r.permits, call: r.call, ret: c.world.now()})
+			return false
+		case v.Str == "QUEUED":
+			over, held := c.awaitOutcome(r)
+			if over {
+				return held
+			}
+		default:
+			c.world.fail(fmt.Errorf("%v: %s", c.words(r), v))
+		}
+	}
+	return false
+}
+
+// awaitOutcome waits for the outcome of a request in the queue. over: it is; otherwise it is to be asked
+// again.
+func (c *client) awaitOutcome(r *request) (over, held bool) {
+	leave := time.After(time.Duration(c.random.IntN(80_000)) * time.Microsecond)
+	if c.random.IntN(3) > 0 {
+		leave = time.After(patience)
+	}
+	conn := c.conn
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	began := time.Now()
+	for {
+		select {
+		case v := <-c.pushes.await(r.owner):
+			if v.Elems[0].Str == "lock-granted" && c.world.abandons && c.random.IntN(8) == 0 {
+				c.maybe(r, "abandoned")
+				r.abandoned = true
+				return true, false
+			}
+			if v.Elems[0].Str == "lock-granted" {
+				return c.confirm(r, v.Elems[2].Int)
+			}
+			return c.refused(r, v.Elems[2].Str)
+		case <-leave:
+			if time.Since(began) > patience/2 {
+				c.world.fail(fmt.Errorf("%w: no outcome for %s", errSilent, r.owner))
+				return true, false
+			}
+			return true, c.giveUp(r)
+		case <-look.C:
+			if _, err := conn.call("PING"); err != nil { // broken: the next one asks again
+				c.conn = nil
+				_ = conn.nc.Close()
+				c.maybe(r, "broken while it waited")
+				c.sleepUS(2 * confirmMS * 1000)
+				c.world.count("asked again")
+				return false, false
+			}
+		}
+	}
+}
+
+// confirm answers a grant, in time or not.
+func (c *client) confirm(r *request, token int64) (over, held bool) {
+	switch c.random.IntN(6) {
+	case 0: // about when the time is over
+		time.Sleep(time.Duration(confirmMS-2)*time.Millisecond + time.Duration(c.random.IntN(4000))*time.Microsecond)
+	case 1:
+		c.sleepUS(5000)
+	}
+	op := &operation{kind: check, owner: r.number, permits: r.permits, call: c.world.now()}
+	v, broken, ok := c.call("LOCK.CONFIRM", key, r.owner, strconv.FormatInt(token, 10))
+	op.ret, op.reply = c.world.now(), v.Int
+	if !ok {
+		return true, false
+	}
+	if !broken {
+		c.world.add(op)
+	}
+	if v.Int == 1 {
+		return true, c.had(r, token, "confirmed")
+	}
+	c.maybe(r, "confirmed too late")
+	c.world.count("confirmed too late")
+	return true, c.giveUp(r)
+}
+
+// refused takes the reason of a refusal.
+func (c *client) refused(r *request, reason string) (over, held bool) {
+	c.world.count(reason)
+	switch {
+	case len(r.doubts) > 0: // it may be the outcome of an earlier wait, and the request is queued again
+		return true, c.giveUp(r)
+	case reason == "timeout":
+		c.world.add(&operation{kind: none, owner: r.number, permits: r.permits, call: r.call, ret: c.world.now()})
+		return true, false
+	case reason == "unconfirmed", reason == "cancelled":
+		c.maybe(r, reason)
+		return true, c.giveUp(r)
+	}
+	c.world.fail(fmt.Errorf("%s was refused: %s", r.owner, reason))
+	return true, false
+}
+
+// giveUp leaves the queue, and releases what may have been granted. It returns false.
+func (c *client) giveUp(r *request) bool {
+	c.world.count("given up")
+	if _, _, ok := c.call("LOCK.CANCEL", key, r.owner); !ok {
+		return false
+	}
+	c.maybe(r, "given up")
+	c.release(r)
+	return false
+}
+
+// release gives back what a request has.
+func (c *client) release(r *request) {
+	words := []string{"UNLOCK", key, r.owner}
+	if c.world.semaphore {
+		words[0] = "SEM.RELEASE"
+	}
+	for first := c.world.now(); !c.world.failed(); {
+		op := &operation{kind: back, owner: r.number, permits: r.permits, call: c.world.now()}
+		v, err := c.once(words...)
+		if op.ret = c.world.now(); err != nil {
+			c.world.add(&operation{kind: back, owner: r.number, permits: r.permits, call: first, ret: op.ret, unknown: true, why: "broken"})
+			continue
+		}
+		if v.Kind == resp.Integer {
+			op.reply = 1
+		} else if !v.IsNull() && (!v.IsError() || v.Str[:9] != "WRONGTYPE") {
+			c.world.fail(fmt.Errorf("%v: %s", words, v))
+		}
+		c.world.add(op)
+		return
+	}
+}

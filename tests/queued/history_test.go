@@ -1,0 +1,116 @@
+package queued
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/plant"
+	"lockserver/internal/testkit"
+)
+
+var seedFlag = flag.Uint64("seed", 1, "the seed of the first world; 0: a random one")
+
+// search makes worlds and checks them.
+type search struct {
+	mu        sync.Mutex
+	worlds    int
+	undecided int
+	counts    map[string]int
+	err       error
+	found     func(err error)
+}
+
+// run makes worlds from a seed on, four at a time, until ctx ends or one is wrong.
+func (s *search) run(ctx context.Context, seed uint64) {
+	s.counts = make(map[string]int)
+	next := make(chan uint64)
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			for seed := range next {
+				s.look(seed)
+			}
+		})
+	}
+	for ; ctx.Err() == nil && !s.failed(); seed++ {
+		next <- seed
+	}
+	close(next)
+	group.Wait()
+}
+
+func (s *search) failed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err != nil
+}
+
+func (s *search) look(seed uint64) {
+	w := newWorld(seed)
+	w.live()
+	err := w.check()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.worlds++
+	for what, n := range w.counts {
+		s.counts[what] += n
+	}
+	switch {
+	case errors.Is(err, errUndecided):
+		s.undecided++
+	case err != nil:
+		if s.found != nil {
+			s.found(err)
+		}
+		s.err = err
+	}
+}
+
+func (s *search) String() string {
+	return fmt.Sprintf("%d histories, %d undecided; %v", s.worlds, s.undecided, s.counts)
+}
+
+// TestQueuedHistories: whatever clients do and whatever breaks, the history is one of a semaphore or a lock.
+func TestQueuedHistories(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(testkit.Steps(4, 120))*time.Second)
+	defer cancel()
+	s := &search{}
+	s.run(ctx, testkit.SeedOr(*seedFlag))
+	t.Log(s)
+	require.NoError(t, s.err)
+	require.LessOrEqual(t, s.undecided, 2+s.worlds/5)
+	for _, what := range []string{"take", "back", "used", "unknown", "confirmed", "granted at once"} {
+		require.Positive(t, s.counts[what], what)
+	}
+}
+
+var hunt = plant.Hunt{FindWithin: 30 * time.Second, CleanFor: 5 * time.Second, Parallel: true,
+	Search: func(ctx context.Context) (string, error) {
+		began := time.Now()
+		s := &search{found: func(err error) { plant.Found(time.Since(began), err) }}
+		s.run(ctx, uint64(time.Now().UnixNano()))
+		return s.String(), s.err
+	}}
+
+func TestMain(m *testing.M) {
+	os.Exit(testkit.Main(func() int { return hunt.Main(m) }))
+}
+
+var faults = []plant.Fault{
+	plant.New("more permits than the limit", plant.Or("sem-free", "used < s.limit")),
+	plant.New("an unconfirmed grant is not passed on", plant.Insert("pass-on", "return")),
+	plant.New("permits that are released stay in use", plant.Omit("sem-release")),
+	plant.New("a release is of the whole semaphore", plant.Insert("sem-release", "v.owners = 1")),
+	plant.New("ONCE counts twice with SEM.ACQUIRE", plant.And("sem-once", "false")),
+}
+
+// TestPlantedFaults: each fault is found by the search that TestQueuedHistories makes.
+func TestPlantedFaults(t *testing.T) { hunt.Test(t, "../..", faults) }

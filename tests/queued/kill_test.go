@@ -1,0 +1,57 @@
+package queued
+
+import (
+	"errors"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
+)
+
+// TestKilledServer: the server is killed under its clients, and started again on its log. What it has
+// acknowledged stays, what it has not is there or not, and queues are gone. The histories are right.
+func TestKilledServer(t *testing.T) {
+	seed := testkit.SeedOr(*seedFlag)
+	decided, all := 0, 0
+	for i := range testkit.Steps(2, 30) {
+		w := newWorld(seed + uint64(i))
+		w.requests = 8 // what may have happened or not makes a history hard to decide
+		p := testkit.StartLockserver(t, "", "--save", "", "--appendonly", "yes", "--appendfsync", "always",
+			"--lock-watchdog-timeout", strconv.Itoa(3*confirmMS))
+		w.dial = p.Dial
+		random := rand.New(rand.NewPCG(w.seed, 1))
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			w.play()
+		}()
+		kills := 0
+		for playing := true; playing; {
+			select {
+			case <-over:
+				playing = false
+			case <-time.After(time.Duration(5+random.IntN(60)) * time.Millisecond):
+				w.mu.Lock()
+				p.Kill()
+				err := p.Start()
+				w.mu.Unlock()
+				require.NoError(t, err)
+				kills++
+			}
+		}
+		w.lastWord()
+		t.Logf("%d kills, %d operations: %v", kills, len(w.history), w.counts)
+		all += kills
+		if err := w.check(); !errors.Is(err, errUndecided) {
+			require.NoError(t, err)
+			decided++
+		}
+		p.Kill()
+	}
+	require.Positive(t, decided)
+	require.Positive(t, all, "kills")
+}

@@ -1,0 +1,165 @@
+package queued
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// kind is what an operation does.
+type kind uint8
+
+const (
+	take  kind = iota // LOCK or SEM.ACQUIRE that was granted, or may have been
+	back              // UNLOCK or SEM.RELEASE, or what the server gives back by itself
+	none              // an acquisition that was refused
+	used              // SEM.INFO or LOCK.INFO
+	check             // LOCK.CONFIRM of a grant: it says whether the owner holds it
+)
+
+// mostTakes is how many acquisitions a history may have.
+const mostTakes = 256
+
+// operation is an entry of a history. Each acquisition has an owner of its own, which is a number.
+type operation struct {
+	kind      kind
+	owner     int
+	permits   int64
+	call, ret int64 // nanoseconds
+	unknown   bool  // it happened or not
+	token     int64 // of take, if it is known
+	reply     int64 // of back: what it was answered, 1 for given back; of used: how many; of check: 1 or 0
+	excused   bool  // of none: another one may have stood before it in the queue
+	why       string
+}
+
+func (op *operation) String() string {
+	name := [...]string{"take", "back", "none", "used", "check"}[op.kind]
+	text := fmt.Sprintf("%d..%d us: %s owner %d permits %d", op.call/1000, op.ret/1000, name, op.owner, op.permits)
+	switch {
+	case op.unknown:
+		return text + " -> ? " + op.why
+	case op.kind == take:
+		return fmt.Sprint(text, " -> token ", op.token, " ", op.why)
+	}
+	return fmt.Sprint(text, " -> ", op.reply, " ", op.why)
+}
+
+// state is who holds permits.
+type state struct {
+	held  [mostTakes / 64]uint64
+	sum   int64
+	token int64 // the highest that was given so far
+}
+
+func (s *state) holds(owner int) bool { return s.held[owner/64]&(1<<(owner%64)) != 0 }
+
+func (s *state) flip(owner int, permits int64) {
+	s.held[owner/64] ^= 1 << (owner % 64)
+	if s.sum += permits; !s.holds(owner) {
+		s.sum -= 2 * permits
+	}
+}
+
+// model is a semaphore with so many permits; a lock has one.
+type model struct {
+	limit   int64
+	permits [mostTakes]int64 // of each owner's request
+}
+
+// step returns the states that an operation may lead to.
+func (m *model) step(s state, op *operation) (after []any) {
+	if op.unknown { // it did nothing
+		after = append(after, s)
+	}
+	free := s.sum+m.permits[op.owner] <= m.limit
+	switch op.kind {
+	case take:
+		switch {
+		case s.holds(op.owner): // it was asked again
+			if !op.unknown {
+				after = append(after, s)
+			}
+		case free && (op.unknown || op.token > s.token):
+			if !op.unknown {
+				s.token = op.token
+			}
+			s.flip(op.owner, m.permits[op.owner])
+			after = append(after, s)
+		}
+	case back:
+		held := s.holds(op.owner)
+		switch {
+		case held && (op.unknown || op.reply == 1):
+			s.flip(op.owner, m.permits[op.owner])
+			after = append(after, s)
+		case !held && !op.unknown && op.reply == 0:
+			after = append(after, s)
+		}
+	case none:
+		if !s.holds(op.owner) && (!free || op.excused) {
+			after = append(after, s)
+		}
+	case used:
+		if s.sum == op.reply {
+			after = append(after, s)
+		}
+	case check:
+		if s.holds(op.owner) == (op.reply == 1) {
+			after = append(after, s)
+		}
+	}
+	return after
+}
+
+func (m *model) porcupine() porcupine.Model {
+	nm := porcupine.NondeterministicModel{
+		Init:              func() []any { return []any{state{}} },
+		Step:              func(s, input, _ any) []any { return m.step(s.(state), input.(*operation)) },
+		Equal:             func(a, b any) bool { return a.(state) == b.(state) },
+		Hash:              func(s any) uint64 { return hash(s.(state)) },
+		DescribeOperation: func(input, _ any) string { return input.(*operation).String() },
+	}
+	return nm.ToModel()
+}
+
+func hash(s state) uint64 {
+	h := uint64(14695981039346656037)
+	for _, word := range s.held {
+		h = (h ^ word) * 1099511628211
+	}
+	return (h ^ uint64(s.token)) * 1099511628211
+}
+
+// explain shows how far the longest order gets, and what could not come next.
+func explain(m porcupine.Model, ops []porcupine.Operation, info porcupine.LinearizationInfo) string {
+	var longest []porcupine.Operation
+	for _, partial := range info.PartialLinearizationsOperations()[0] {
+		if len(partial) > len(longest) {
+			longest = partial
+		}
+	}
+	placed := make(map[*operation]bool)
+	for _, op := range longest {
+		placed[op.Input.(*operation)] = true
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d of %d operations can be put in order; the last of them:\n", len(longest), len(ops))
+	for _, op := range longest[max(0, len(longest)-15):] {
+		fmt.Fprintf(&b, "  %s\n", op.Input)
+	}
+	b.WriteString("but none of these can come next:\n")
+	first := int64(1) << 62
+	for _, op := range ops {
+		if !placed[op.Input.(*operation)] {
+			first = min(first, op.Return)
+		}
+	}
+	for _, op := range ops {
+		if !placed[op.Input.(*operation)] && op.Call <= first {
+			fmt.Fprintf(&b, "  %s\n", op.Input)
+		}
+	}
+	return b.String()
+}

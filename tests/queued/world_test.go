@@ -1,0 +1,225 @@
+package queued
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"lockserver/internal/resp"
+	"lockserver/server"
+)
+
+const (
+	key     = "key"
+	clients = 5
+	// confirmMS is how long a grant waits for its confirmation: a third of lock-watchdog-timeout.
+	confirmMS = 40
+	limit     = 3 // of the semaphore
+)
+
+// world is one server with random clients, and the history of its key.
+type world struct {
+	seed      uint64
+	requests  int // of a client
+	semaphore bool
+	// abandons: clients leave grants as they are. After a restart such a grant is an ordinary lock with a
+	// lease.
+	abandons bool
+	dial     func() (net.Conn, error)
+	mu       sync.RWMutex // held to write while the server is started again
+	owners   atomic.Int64
+	began    time.Time
+	record   sync.Mutex
+	history  []*operation
+	spans    []span // in which requests may have been in the queue
+	permits  [mostTakes]int64
+	ends     []func() // of requests that were abandoned
+	counts   map[string]int
+	err      error
+}
+
+// span is a time in which a request may have been in the queue.
+type span struct {
+	owner    int
+	from, to int64
+}
+
+func newWorld(seed uint64) *world {
+	return &world{seed: seed, requests: 16, semaphore: seed%2 == 0, began: time.Now(), counts: make(map[string]int)}
+}
+
+// directives are those of a server for a world.
+func directives() map[string]string {
+	return map[string]string{"port": "0", "save": "", "lock-watchdog-timeout": strconv.Itoa(3 * confirmMS)}
+}
+
+// live lets a world happen in a server of this process.
+func (w *world) live() {
+	srv, err := server.New(server.Options{Directives: directives()})
+	if err == nil {
+		err = srv.Start()
+	}
+	if err != nil {
+		w.fail(err)
+		return
+	}
+	defer func() { _ = srv.Close() }()
+	if w.dial = srv.Dial; w.seed/2%2 == 0 {
+		w.dial = func() (net.Conn, error) { return net.Dial(srv.Addr().Network(), srv.Addr().String()) }
+	}
+	w.abandons = true
+	quiet := make(chan struct{})
+	var others sync.WaitGroup
+	others.Go(func() { w.disturb(rand.New(rand.NewPCG(w.seed, 1)), quiet) })
+	w.play()
+	close(quiet)
+	others.Wait()
+	w.lastWord()
+}
+
+// play runs the clients.
+func (w *world) play() {
+	var group sync.WaitGroup
+	for i := range clients {
+		random := rand.New(rand.NewPCG(w.seed, uint64(10+i)))
+		c := &client{world: w, random: random, prefix: fmt.Sprintf("client-%02d:", i), attaches: random.IntN(2) == 0,
+			pushes: &outcomes{of: make(map[string]chan resp.Value)}}
+		group.Go(c.live)
+	}
+	group.Wait()
+}
+
+// disturb kills connections until quiet is closed.
+func (w *world) disturb(random *rand.Rand, quiet <-chan struct{}) {
+	admin, err := open(w.dial, nil)
+	if err != nil {
+		w.fail(err)
+		return
+	}
+	defer func() { _ = admin.nc.Close() }()
+	for {
+		select {
+		case <-quiet:
+			return
+		case <-time.After(time.Duration(1+random.IntN(16_000)) * time.Microsecond):
+		}
+		// The admin's is the first, and ids rise: one of the latest is a client's.
+		id, err := admin.call("CLIENT", "ID")
+		if err != nil {
+			w.fail(err)
+			return
+		}
+		victim := id.Int + 1 + int64(random.IntN(1+int(w.opened())))
+		_, _ = admin.call("CLIENT", "KILL", "ID", strconv.FormatInt(victim, 10))
+	}
+}
+
+// opened is about how many connections there have been.
+func (w *world) opened() int64 {
+	w.record.Lock()
+	defer w.record.Unlock()
+	return int64(w.counts["connection"])
+}
+
+// lastWord looks at the key when all owners have released: nothing may be left.
+func (w *world) lastWord() {
+	c := &client{world: w, random: rand.New(rand.NewPCG(w.seed, 3)), prefix: "last-word:", pushes: &outcomes{of: make(map[string]chan resp.Value)}}
+	if w.failed() || !c.connect() {
+		return
+	}
+	for end := time.Now().Add(patience / 2); len(w.ends) > 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if v, err := c.conn.call("EXISTS", key); err == nil && v.Int == 0 {
+			break // what was abandoned is given back
+		}
+	}
+	for _, end := range w.ends {
+		end()
+	}
+	c.look()
+	v, err := c.conn.call("EXISTS", key)
+	if err != nil || v.Int != 0 {
+		w.fail(fmt.Errorf("the key is left behind: EXISTS replied %s (%v)", v, err))
+	}
+}
+
+func (w *world) now() int64 { return int64(time.Since(w.began)) }
+
+func (w *world) add(ops ...*operation) {
+	w.record.Lock()
+	defer w.record.Unlock()
+	for _, op := range ops {
+		w.history = append(w.history, op)
+		w.counts[[...]string{"take", "back", "none", "used", "check"}[op.kind]]++
+		if op.unknown {
+			w.counts["unknown"]++
+		}
+	}
+}
+
+// abandon has the doubts of a request written down at the end of the history.
+func (w *world) abandon(c *client, r *request) {
+	w.count("abandoned")
+	w.record.Lock()
+	defer w.record.Unlock()
+	w.ends = append(w.ends, func() { c.writeDoubts(r) })
+}
+
+func (w *world) count(what string) {
+	w.record.Lock()
+	defer w.record.Unlock()
+	w.counts[what]++
+}
+
+func (w *world) fail(err error) {
+	if err == nil {
+		return
+	}
+	w.record.Lock()
+	defer w.record.Unlock()
+	w.err = errors.Join(w.err, err)
+}
+
+func (w *world) failed() bool {
+	w.record.Lock()
+	defer w.record.Unlock()
+	return w.err != nil
+}
+
+// errUndecided says that the checker came to no result in time.
+var errUndecided = errors.New("undecided")
+
+// check holds the history against the model.
+func (w *world) check() error {
+	if w.err != nil {
+		return fmt.Errorf("seed %d: %w", w.seed, w.err)
+	}
+	m := &model{limit: 1, permits: w.permits}
+	if w.semaphore {
+		m.limit = limit
+	}
+	var ops []porcupine.Operation
+	for _, op := range w.history {
+		if op.kind == none {
+			for _, s := range w.spans {
+				op.excused = op.excused || s.owner != op.owner && s.from <= op.ret && op.call <= s.to
+			}
+		}
+		ops = append(ops, porcupine.Operation{Input: op, Call: op.call, Return: op.ret})
+	}
+	pm := m.porcupine()
+	switch porcupine.CheckOperationsTimeout(pm, ops, 3*time.Second) {
+	case porcupine.Ok:
+		return nil
+	case porcupine.Unknown:
+		return errUndecided
+	}
+	_, info := porcupine.CheckOperationsVerbose(pm, ops, 5*time.Second)
+	return fmt.Errorf("seed %d (semaphore: %t): no order of the history is right.\n%s", w.seed, w.semaphore, explain(pm, ops, info))
+}
