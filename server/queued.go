@@ -321,7 +321,7 @@ func (ex *executor) refuseQueued(w *queuedWait, why attach.Refusal) {
 func (ex *executor) confirmed(db *store.DB, key, owner []byte, token int64) {
 	for _, g := range slices.Clone(ex.grants.Of(db.ID(), key, owner)) {
 		if g.Token(string(key)) == token {
-			ex.grantEvent(g, lockhistory.Confirmed)
+			ex.story.grantEvent(ex, g, lockhistory.Confirmed)
 			ex.endGrant(g)
 		}
 	}
@@ -369,7 +369,7 @@ func (ex *executor) passOn(w *queuedWait) {
 	if ex.counts.unconfirmed++; anew {
 		return
 	}
-	ex.grantEvent(g, lockhistory.Unconfirmed)
+	ex.story.grantEvent(ex, g, lockhistory.Unconfirmed)
 	// plant:pass-on
 	w.lock.NotConfirmed()
 	ex.undo(&w.parkedCall)

@@ -25,7 +25,7 @@ func (s *session) role() string {
 }
 
 // tellRole tells the program around the server which role that has.
-func (ex *executor) tellRole() {
+func tellRole(ex *executor) {
 	if ex.opts.RoleChanged == nil {
 		return
 	}
@@ -190,7 +190,7 @@ func (ex *executor) demoted() {
 	ex.unblockAll()
 	ex.endQueuedLater()
 	ex.story.restart(ex.store.NowUS(), "failover")
-	ex.tellRole()
+	tellRole(ex)
 	ex.store.StopAllRenewals() // it is another server's now to renew leases
 	ex.watchdog.shares.dropEvery()
 }
@@ -219,7 +219,7 @@ func (ex *executor) promoted() {
 	}
 	ex.follows = false
 	ex.story.restart(ex.store.NowUS(), "failover")
-	ex.tellRole()
+	tellRole(ex)
 	ex.raiseAcks()
 	ex.store.SetFollows(!ex.endsThings())
 	ex.applyConfig()

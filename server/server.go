@@ -153,7 +153,7 @@ func (srv *Server) bind() error {
 	srv.state = stateFailed // the data may be half loaded: it must be neither served nor saved
 	srv.executor.mu.Lock()
 	srv.executor.story.ring.Restart(srv.executor.startedUS, "start")
-	srv.executor.tellRole()
+	tellRole(&srv.executor)
 	srv.executor.durable.BeginLoad(srv.executor.startedUS)
 	srv.executor.mu.Unlock()
 	if err := srv.listen(); err != nil {

@@ -41,9 +41,9 @@ func (st *story) open() {
 	st.since = make(map[int64]int64)
 }
 
-// configureStory applies the directives.
-func (ex *executor) configureStory() {
-	st, c := &ex.story, ex.config
+// configure applies the directives.
+func (st *story) configure(ex *executor) {
+	c := ex.config
 	size := c.LockHistoryBytes
 	if size > 0 {
 		size = max(size, lockhistory.MinBytes)
@@ -370,7 +370,7 @@ func (ex *executor) lossEvent(e lockhistory.Event) {
 }
 
 // grantEvent records what became of a grant after a wait with NOTIFY.
-func (ex *executor) grantEvent(g *waiting.Grant, kind lockhistory.Kind) {
+func (st *story) grantEvent(ex *executor, g *waiting.Grant, kind lockhistory.Kind) {
 	w := parkedOf(g.Waiter)
 	for i, key := range g.Keys {
 		if kind == lockhistory.Unconfirmed {

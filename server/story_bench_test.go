@@ -38,7 +38,7 @@ func benchmarkStory(b *testing.B, keys int, lease []string) {
 			ex.story.ring.Resize(0, 0, "")
 		}
 		ex.config.LockClasses = [][]string{{"orders", "order:*"}, {"mail", "mail:*"}}
-		ex.configureStory()
+		ex.story.configure(ex)
 		if kind < 2 {
 			ex.story.ring.Resize(0, 0, "")
 		}
