@@ -230,6 +230,23 @@ $(NODE_TESTS)/node_modules/.package-lock.json: $(NODE_TESTS)/package-lock.json |
 clients-node: build fleet need-redis need-node need-openssl $(NODE_TESTS)/node_modules/.package-lock.json ## ioredis and node-redis, new and old, BullMQ, redlock, rate-limiter-flexible
 	cd $(NODE_TESTS) && npm test $(if $(findstring redis-server,$(LOCKSERVER)),-- $(notdir $(filter-out %/native.test.js %/broken.test.js %/sentinel.test.js %/facade.test.js,$(wildcard $(NODE_TESTS)/*.test.js))))
 
+# The package for Node, in clients/node.
+NODE_CLIENT = clients/node
+$(NODE_CLIENT)/node_modules/.package-lock.json: $(NODE_CLIENT)/package-lock.json | need-node
+	cd $(NODE_CLIENT) && npm ci --no-audit --no-fund --ignore-scripts
+	@touch $@
+
+.PHONY: clients-node-build clients-node-client clients-node-package
+clients-node-build: $(NODE_CLIENT)/node_modules/.package-lock.json
+	cd $(NODE_CLIENT) && rm -rf dist && npm run -s build && npm run -s check
+
+clients-node-client: build fleet need-redis need-openssl clients-node-build ## the package for Node: its tests, those of redlock, 1,000 broken connections, groups (LONG=1: 5,000; POSTGRES=url MYSQL=url: the fence there, too)
+	cd $(NODE_CLIENT) && npm test && npm run -s test:vitest
+
+clients-node-package: build clients-node-build ## build dist/lockserver-<version>.tgz, the package for Node, and install it into empty projects
+	mkdir -p dist && cd $(NODE_CLIENT) && npm pack --silent --pack-destination ../../dist
+	cd $(NODE_CLIENT) && node tests/package.mjs ../../dist/lockserver-$$(node -p 'require("./package.json").version').tgz
+
 VENV = bin/clients-venv
 EARLIER_VENV = bin/clients-venv-3.5
 $(VENV)/ready: tests/clients/python/requirements.txt
@@ -242,6 +259,39 @@ pytest = PYTHONDONTWRITEBYTECODE=1 ../../../$1/bin/python -m pytest -p no:cachep
 
 clients-python: build fleet need-redis need-python need-openssl $(VENV)/ready $(EARLIER_VENV)/ready ## redis-py, new and old, rq
 	cd tests/clients/python && $(call pytest,$(VENV)) && $(call pytest,$(EARLIER_VENV))
+
+# The package for Python, in clients/python. Its tests run in an environment in which it is installed to be edited, and those of
+# its files in empty ones. OLDEST is the earliest Python that it supports, with the earliest redis-py.
+PACKAGE_VENV = bin/python-package-venv
+OLDEST ?= $(firstword $(wildcard $(HOME)/.pyenv/versions/3.9.*/bin/python3.9) python3.9)
+OLDEST_VENV = bin/python-package-venv-oldest
+.PHONY: clients-python-build clients-python-package clients-python-oldest clients-python-sql
+$(PACKAGE_VENV)/ready: clients/python/tests/requirements.txt clients/python/pyproject.toml | need-python
+	python3 -m venv --clear $(@D)
+	$(@D)/bin/pip install -q --disable-pip-version-check -r $<
+	$(@D)/bin/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e clients/python
+	@touch $@
+$(OLDEST_VENV)/ready: clients/python/tests/requirements-oldest.txt clients/python/pyproject.toml
+	@command -v $(OLDEST) >/dev/null || { echo "$(OLDEST) is missing: say OLDEST=python3.x"; exit 1; }
+	$(OLDEST) -m venv --clear $(@D)
+	$(@D)/bin/pip install -q --disable-pip-version-check -r $<
+	$(@D)/bin/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e clients/python
+	@touch $@
+
+clients-python-build: $(PACKAGE_VENV)/ready ## wheel and sdist of the package for Python, in bin/packages/python
+	rm -rf bin/packages/python
+	cd clients/python && ../../$(PACKAGE_VENV)/bin/python -m build --no-isolation -o ../../bin/packages/python >/dev/null
+
+clients-python-package clients-python-oldest clients-python-sql: export LOCKSERVER := $(or $(LOCKSERVER),$(CURDIR)/bin/lockserver)
+clients-python-package: build fleet need-redis need-openssl clients-python-build ## tests of the package for Python: redis-py's own of Lock, failures of connections, servers and processes; the built files (LONG=1: more)
+	cd clients/python/tests && $(if $(LONG),BREAKS=1000 SECONDS=10) $(call pytest,$(PACKAGE_VENV))
+
+clients-python-oldest: build $(OLDEST_VENV)/ready ## the same package with the earliest Python and redis-py that it supports
+	cd clients/python/tests && $(call pytest,$(OLDEST_VENV)) test_core.py test_locks.py test_more.py test_sql.py
+
+clients-python-sql: build $(PACKAGE_VENV)/ready ## its fence for SQL on SQLite, PostgreSQL and MariaDB, which it starts (Debian's postgresql and mariadb-server-core)
+	$(PACKAGE_VENV)/bin/pip install -q --disable-pip-version-check 'psycopg[binary]' pymysql
+	cd clients/python/tests && DATABASES=all $(call pytest,$(PACKAGE_VENV)) test_sql.py
 
 clients-go: build fleet need-redis need-openssl ## go-redis, new and old, rueidis, redsync, redislock, asynq: a module of its own
 	cd tests/clients/go && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...
@@ -412,8 +462,8 @@ comparison: build ## redsync, redislock, rueidislock, etcd and client, stopped, 
 
 # PLATFORMS release makes files for; empty: for all.
 PLATFORMS ?=
-release: ## archives, packages (.deb, .rpm), container images and checksums of the commit, in dist/ (PLATFORMS="linux/amd64 ...")
-	cd packaging && $(GO) run ./release $(if $(PLATFORMS),-platforms "$(PLATFORMS)")
+release: clients-python-build ## archives, packages (.deb, .rpm), container images, the package for Python and checksums of the commit, in dist/ (PLATFORMS="linux/amd64 ...")
+	cd packaging && $(GO) run ./release -with ../bin/packages/python $(if $(PLATFORMS),-platforms "$(PLATFORMS)")
 
 .PHONY: need-packages
 need-packages: need-redis

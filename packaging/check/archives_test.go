@@ -38,6 +38,15 @@ func TestChecksums(t *testing.T) {
 	require.Equal(t, want.String(), string(sums))
 }
 
+// TestPackageForPython: the wheel and the sdist are those of the release. What they do is tested by make
+// clients-python-package.
+func TestPackageForPython(t *testing.T) {
+	for _, pattern := range []string{"lockserver-*-py3-none-any.whl", "lockserver-*.tar.gz"} {
+		version := strings.Split(filepath.Base(made(t, pattern)), "-")[1]
+		require.Contains(t, filepath.Base(made(t, "lockserver_*_linux_amd64.tar.gz")), strings.TrimSuffix(version, ".tar.gz"))
+	}
+}
+
 // unpacked is an archive's files by their names in its directory.
 func unpacked(t *testing.T, path string) map[string][]byte {
 	t.Helper()

@@ -29,6 +29,24 @@ func (r *release) clear() error {
 	return nil
 }
 
+// include adds the files of a directory to the results.
+func (r *release) include(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return err
+		}
+		if err := r.write(e.Name(), data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // write adds a file to the results.
 func (r *release) write(name string, data []byte) error {
 	fmt.Println(name)

@@ -1,6 +1,6 @@
 // Command release makes what is handed out. That is for each platform an archive with the static binary, the
 // manual pages and the completions of shells. For Linux there are packages (.deb, .rpm) and a container image
-// as well. It also writes SHA256SUMS.
+// as well, and the packages for other languages that were built before. It also writes SHA256SUMS.
 //
 // It owns how these are put together. What a package holds and does is in ../nfpm.yaml and ../scripts;
 // pages, completions and the configuration file are internal/gendocs'. The same commit gives the same bytes,
@@ -23,18 +23,24 @@ func main() {
 		root      = flag.String("root", "..", "the tree")
 		out       = flag.String("out", "../dist", "where the files go; those of an earlier run are removed")
 		platforms = flag.String("platforms", "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64", "for which")
+		with      = flag.String("with", "", "directories of files that are handed out as well, such as packages for other languages")
 	)
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *root, *out, strings.FieldsFunc(*platforms, func(r rune) bool { return r == ',' || r == ' ' })); err != nil {
+	if err := run(ctx, *root, *out, words(*platforms), words(*with)); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
 }
 
+// words splits a list at commas and blanks.
+func words(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
 // run makes everything.
-func run(ctx context.Context, root, out string, platforms []string) error {
+func run(ctx context.Context, root, out string, platforms, with []string) error {
 	root, err := filepath.Abs(root)
 	if err != nil {
 		return err
@@ -59,6 +65,11 @@ func run(ctx context.Context, root, out string, platforms []string) error {
 	for _, name := range platforms {
 		if err := r.platform(ctx, name); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	for _, dir := range with {
+		if err := r.include(dir); err != nil {
+			return err
 		}
 	}
 	return r.sums()

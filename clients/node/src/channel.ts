@@ -1,0 +1,107 @@
+// The connection for commands, which is made anew when it breaks.
+
+import { now, rest, Timer } from './clock.js';
+import { BrokenError, ClosedError, isElsewhere, isReply, NoAnswerError } from './errors.js';
+import { texts, type Raw, type Reply, type Word } from './resp.js';
+import type { Route } from './route.js';
+import type { Endpoint, Wire } from './wire.js';
+
+/** Between the attempts of a command that may be sent twice, in milliseconds; the last one repeats. */
+export const PAUSES = [10, 50, 200, 500];
+
+export class Channel {
+  private wire: Wire | undefined;
+  private dialing: Promise<Wire> | undefined;
+  private ended = false;
+
+  /**
+   * @param limit of a call, in milliseconds, all attempts together
+   * @param opening how long a connection may take to be one
+   */
+  constructor(private readonly route: Route, readonly limit: number, private readonly opening: () => number) {}
+
+  private async connect(): Promise<Wire> {
+    if (this.wire && !this.wire.error) return this.wire;
+    this.dialing ??= this.route.connect(this.opening(), (wire) => this.route.leads(wire)).finally(() => { this.dialing = undefined; });
+    const wire = await this.dialing;
+    if (this.ended) wire.close(new ClosedError());
+    else this.wire = wire;
+    return wire;
+  }
+
+  /**
+   * Sends a command once. Errors: NoAnswerError, BrokenError (it may have been done), ReplyError. One that was not
+   * sent within the limit is not sent later.
+   */
+  raw(words: readonly Word[], limit = this.limit): Promise<Raw> {
+    return new Promise((resolve, reject) => {
+      let over = false;
+      let by: Wire | undefined;
+      const timer = new Timer(limit, () => {
+        over = true;
+        by?.close(new NoAnswerError()); // the server stands still: the next command asks who leads
+        reject(new NoAnswerError());
+      }, true);
+      this.connect().then((wire) => {
+        if (over) return;
+        by = wire;
+        wire.send(words, (error, reply) => {
+          timer.stop();
+          if (isElsewhere(error)) {
+            this.route.movedTo(error);
+            wire.close(error!);
+          }
+          if (error) reject(error);
+          else resolve(reply);
+        });
+      }).catch((error: unknown) => {
+        timer.stop();
+        reject(error as Error);
+      });
+    });
+  }
+
+  /** raw() with bytes as text. */
+  async once(words: readonly Word[], limit?: number): Promise<Reply> {
+    return texts(await this.raw(words, limit));
+  }
+
+  /**
+   * Sends a command that may be sent twice until the server has answered. Errors: ReplyError, or NoAnswerError when
+   * the limit (milliseconds) is over.
+   */
+  async again(words: readonly Word[], limit = this.limit): Promise<Reply> {
+    const end = now() + limit;
+    for (let attempt = 0; ; attempt++) {
+      let failed: unknown;
+      try {
+        return await this.once(words, Math.max(1, end - now()));
+      } catch (error) {
+        if (isReply(error)) throw error;
+        failed = error;
+      }
+      if (this.ended) throw new ClosedError();
+      const pause = PAUSES[Math.min(attempt, PAUSES.length - 1)]!;
+      if (now() + pause >= end) throw failed instanceof NoAnswerError ? failed : new NoAnswerError(failed);
+      await rest(pause);
+    }
+  }
+
+  /** Ends the present connection if it leads to another server than this one. */
+  follow(endpoint: Endpoint): void {
+    const { host, port, path } = this.wire?.endpoint ?? endpoint;
+    if (host !== endpoint.host || port !== endpoint.port || path !== endpoint.path) this.drop(new BrokenError(new Error('another server leads')));
+  }
+
+  /** Ends the present connection: another server leads. */
+  drop(why: Error): void {
+    this.wire?.close(why);
+    this.wire = undefined;
+  }
+
+  /** Ends the connection for good. Commands that have no answer yet fail. */
+  close(): void {
+    this.ended = true;
+    this.drop(new ClosedError());
+  }
+}

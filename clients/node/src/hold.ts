@@ -1,0 +1,101 @@
+// What an owner has on the server, and the locks that stand for it: several, if it was acquired again within another
+// lock of the same owner.
+
+import { now, Timer } from './clock.js';
+import { isReply, LockLostError, LockReleasedError, translated, type LossReason, type LockserverError } from './errors.js';
+import type { Keeper } from './keeper.js';
+import type { Lock } from './lock.js';
+import type { Task } from './task.js';
+import { checkWords, releaseWords, type Wish } from './wish.js';
+
+export class Hold {
+  lost: LockLostError | undefined;
+  readonly since = now();
+  /** The locks that stand for it; undefined: it is lost. */
+  locks: Set<Lock> | undefined = new Set();
+  private over = false; // the task does not have it any more
+  private expiry: Timer | undefined; // of a fixed lease
+  deadline = Infinity; // the moment at which a fixed lease ends
+
+  constructor(readonly keeper: Keeper, readonly task: Task, readonly wish: Wish, readonly tokens: readonly number[]) {}
+
+  get key(): string { return this.wish.keys[0]!; }
+  get token(): number { return this.tokens[0]!; }
+
+  /** A lease of `ms` milliseconds has begun, no earlier than `began`. */
+  leaseBegan(began: number, ms: number): void {
+    this.expiry?.stop();
+    this.deadline = began + ms;
+    this.expiry = new Timer(this.deadline - now(), () => this.lose(this.key, this.token, 'expired'));
+  }
+
+  /** Why a lock is not held any more, as far as is known; undefined: it is held. */
+  ended(lock: Lock): LockserverError | undefined {
+    if (now() >= this.deadline) this.lose(this.key, this.token, 'expired'); // the timer is late
+    if (this.lost) return this.lost;
+    return this.locks?.has(lock) ? undefined : new LockReleasedError(this.key);
+  }
+
+  /** Notes that the lock at one of the keys is lost, and lets go of the rest. */
+  lose(key: string, token: number, reason: LossReason): void {
+    if (this.markLost(key, token, reason)) this.abandon();
+  }
+
+  /** Notes that the lock at one of the keys is lost, and reports whether it was held until now. */
+  markLost(key: string, token: number, reason: LossReason): boolean {
+    const releasing = !this.locks || this.locks.size === 0;
+    // What is being released may be gone because an UNLOCK was done and its answer was lost: then only what the
+    // server tells by itself is a loss.
+    if (!this.lost && !(releasing && (reason === 'stale' || reason === 'unreachable' || reason === 'closed'))) {
+      this.lost = new LockLostError(key, token, reason);
+    }
+    const locks = this.locks;
+    this.locks = undefined;
+    if (releasing) return false;
+    for (const lock of locks!) lock.end(this.lost!);
+    this.keeper.observe('lost', this.lost!);
+    return true;
+  }
+
+  /** Lets go of what is left of a hold that is lost: other keys, or a lock that may still be there. */
+  abandon(): void {
+    const { reason } = this.lost!;
+    if (this.wish.kind === 'all' || reason === 'unreachable' || reason === 'closed') this.keeper.owe([this.releaseWords()]);
+    this.end();
+  }
+
+  releaseWords() { return releaseWords(this.wish, this.task.owner, this.tokens); }
+
+  checkWords() { return checkWords(this.wish, this.task.owner, this.tokens, this.deadline - now()); }
+
+  /** Releases on the server. Throws what became of the command; it is done later if the server has not answered. */
+  async release(): Promise<void> {
+    try {
+      const reply = await this.keeper.channel.again(this.releaseWords());
+      const gone = Array.isArray(reply) ? reply.includes(null) : reply === null;
+      if (gone) {
+        await this.keeper.sync(); // a loss was told before this reply
+        if (this.lost) throw this.lost;
+      }
+    } catch (error) {
+      if (error instanceof LockLostError) throw error;
+      if (!isReply(error)) this.keeper.owe([this.releaseWords()]);
+      throw translated(error);
+    } finally {
+      this.end();
+    }
+    for (const key of this.wish.keys) this.keeper.observe('released', key, now() - this.since);
+  }
+
+  /** Takes the hold from its task. */
+  end(): void {
+    this.expiry?.stop();
+    if (this.over) return;
+    this.over = true;
+    this.keeper.forget(this);
+    for (const key of this.wish.keys) if (this.task.holds.get(key) === this) this.task.holds.delete(key);
+  }
+
+  /** Whether another lock may stand for it. */
+  get lasts(): boolean { return this.locks !== undefined && !this.over; }
+}

@@ -1,0 +1,164 @@
+// A lock that is held, or several that were acquired together, or permits of a semaphore.
+
+import { setMaxListeners } from 'node:events';
+import { asyncDispose } from './dispose.js';
+import { now } from './clock.js';
+import { isReply, isStale, isWrongType, LockLostError, LockReleasedError, translated, type LockserverError } from './errors.js';
+import { raiseFence, type Database, type FenceRow } from './fence.js';
+import type { Hold } from './hold.js';
+import { texts, type Raw, type Reply, type Word } from './resp.js';
+import { renewWords } from './wish.js';
+
+export class Lock {
+  /** The keys, in order. */
+  readonly keys: readonly string[];
+  private readonly controller = new AbortController();
+  private readonly outer: AbortSignal | undefined;
+  private readonly cancelled = () => this.controller.abort(this.outer!.reason);
+
+  /** @internal */
+  constructor(private readonly hold: Hold, keys: readonly string[], outer: AbortSignal | undefined) {
+    this.keys = keys;
+    this.outer = outer;
+    setMaxListeners(0, this.controller.signal);
+    if (outer?.aborted) this.cancelled();
+    else outer?.addEventListener('abort', this.cancelled, { once: true });
+  }
+
+  /**
+   * Aborted when the lock is lost (the reason is a LockLostError), when it is released (a LockReleasedError), and when
+   * the signal is aborted that it was acquired with (that one's reason; the lock is held until it is released).
+   */
+  get signal(): AbortSignal { return this.controller.signal; }
+
+  /** The fencing token, an integer below 2^53: a later holder's is higher. Of several keys it is that of the first. */
+  get token(): number { return this.tokenOf(this.keys[0]!); }
+
+  /** The fencing tokens by key. */
+  get tokens(): ReadonlyMap<string, number> { return new Map(this.keys.map((key) => [key, this.tokenOf(key)])); }
+
+  /** The name that the server knows the holder by. */
+  get owner(): string { return this.hold.task.owner; }
+
+  /** Milliseconds until a fixed lease ends; Infinity if the server renews it. */
+  get remaining(): number { return this.hold.deadline - now(); }
+
+  /** Why the lock is not held any more; undefined: it is held, as far as is known. */
+  get ended(): LockLostError | LockReleasedError | undefined {
+    return this.hold.ended(this) as LockLostError | LockReleasedError | undefined;
+  }
+
+  private tokenOf(key: string): number { return this.hold.tokens[this.hold.wish.keys.indexOf(key)]!; }
+
+  /** @internal */
+  end(reason: LockserverError): void {
+    this.outer?.removeEventListener('abort', this.cancelled);
+    this.controller.abort(reason);
+  }
+
+  /** @internal */
+  get its(): Hold { return this.hold; }
+
+  /**
+   * Runs a command only if the lock is still held at that moment, and resolves to its reply, with bytes as text. It is
+   * sent once: after a NoAnswerError the command may have been done. Errors: LockLostError, LockReleasedError,
+   * NoAnswerError, ReplyError. The lock must be one of one key.
+   */
+  async guard(command: string, ...args: Word[]): Promise<Reply> {
+    return texts(await this.guardRaw(command, ...args));
+  }
+
+  /** guard() with bytes as Buffers. */
+  async guardRaw(command: string, ...args: Word[]): Promise<Raw> {
+    if (this.keys.length > 1) throw new TypeError(`a lock of ${this.keys.length} keys cannot guard a command: acquire one within it`);
+    this.throwIfEnded();
+    try {
+      return await this.hold.keeper.channel.raw(['GUARD', this.keys[0]!, this.token, command, ...args]);
+    } catch (error) {
+      if (!isStale(error)) throw translated(error);
+      this.hold.lose(this.keys[0]!, this.token, 'stale');
+      throw this.ended ?? new LockLostError(this.keys[0]!, this.token, 'stale');
+    }
+  }
+
+  /** Throws a LockLostError or LockReleasedError unless the lock is held, as far as is known. */
+  throwIfEnded(): void {
+    const { ended } = this;
+    if (ended) throw ended;
+  }
+
+  /** Asks the server whether the lock is held. Errors: LockLostError, LockReleasedError, NoAnswerError. */
+  async check(): Promise<void> {
+    this.throwIfEnded();
+    await this.renewAll(this.hold.checkWords());
+  }
+
+  /** Sends a command for each key that answers 1 if the lock is held. */
+  private async renewAll(commands: Word[][]): Promise<void> {
+    const { hold } = this;
+    for (const [i, words] of commands.entries()) {
+      const reply = await hold.keeper.channel.again(words).catch((error: unknown) => {
+        if (isWrongType(error)) return 0;
+        throw translated(error);
+      });
+      if (reply === 1) continue;
+      hold.lose(hold.wish.keys[i]!, hold.tokens[i]!, 'stale');
+      throw this.ended ?? new LockLostError(hold.wish.keys[i]!, hold.tokens[i]!, 'stale');
+    }
+  }
+
+  /**
+   * Has a fixed lease end `ms` milliseconds from now. Errors: LockLostError, LockReleasedError, NoAnswerError, and a
+   * TypeError for a lock that the server renews.
+   */
+  async renew(ms: number): Promise<void> {
+    const { hold } = this;
+    if (hold.wish.lease === 0) throw new TypeError('the server renews this lock');
+    if (!Number.isSafeInteger(ms) || ms < 1) throw new RangeError(`a lease of ${ms} ms`);
+    this.throwIfEnded();
+    const began = now();
+    await this.renewAll(renewWords(hold.wish, hold.task.owner, hold.tokens, ms));
+    hold.leaseBegan(began, ms);
+  }
+
+  /**
+   * Raises the fence of a row to the lock's token, before the holder reads the row. Throws a FenceError if a later
+   * holder has raised it, or there is no such row. See fence().
+   */
+  async fence(db: Database, row: FenceRow): Promise<void> {
+    this.throwIfEnded();
+    await raiseFence(db, { ...row, token: this.token });
+  }
+
+  /**
+   * Releases the lock, once for each time that it was acquired. Errors: LockLostError (it was lost before),
+   * LockReleasedError (it was released before), NoAnswerError (it is released as soon as the server can be reached).
+   */
+  async release(): Promise<void> {
+    const { hold } = this;
+    const { task, wish } = hold;
+    await task.enter(wish.keys);
+    try {
+      const { ended } = this;
+      if (ended) throw ended;
+      hold.locks!.delete(this);
+      this.end(new LockReleasedError(this.keys[0]!));
+      if (hold.locks!.size === 0) await hold.release();
+    } finally {
+      task.exit(wish.keys);
+    }
+  }
+
+  /** Releases the lock at the end of its block: await using. A lock that was released by hand is left alone. */
+  async [asyncDispose](): Promise<void> {
+    if (this.ended instanceof LockReleasedError) return;
+    await this.release();
+  }
+
+  toString(): string { return `lock ${this.keys.join(', ')} of ${this.owner} (token ${this.token})`; }
+}
+
+/** Reports whether release() failed only because the server has not answered. */
+export function isUnanswered(error: unknown): boolean {
+  return !isReply(error);
+}

@@ -1,0 +1,334 @@
+// The client.
+
+import { randomBytes } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
+import { asyncDispose } from './dispose.js';
+import { Blocking } from './blocking.js';
+import { now, Timer } from './clock.js';
+import { campaign } from './campaign.js';
+import { Delayed } from './delay.js';
+import { abortedBy, ClosedError, HeldOtherwiseError, isReply, LockLostError, NotAcquiredError } from './errors.js';
+import { Hold } from './hold.js';
+import { Keeper } from './keeper.js';
+import { Latch, Watches } from './latch.js';
+import { Limiter, type Rate } from './limiter.js';
+import { Lock } from './lock.js';
+import type { Observer, Stats } from './observer.js';
+import { Route } from './route.js';
+import { Sale } from './sale.js';
+import { Semaphore } from './semaphore.js';
+import { targetOf, type Source } from './target.js';
+import { Task } from './task.js';
+import { undoWords, type Wish } from './wish.js';
+
+/** How a client is. */
+export interface LocksOptions {
+  /** Begins the names of the owners and is the name of the connections, which operators see: "locks" by default. */
+  name?: string;
+  /**
+   * Bounds how long a call waits for answers of the server, all attempts together, in milliseconds: 5000 by default.
+   * The time that a call waits for another holder does not count.
+   */
+  timeout?: number;
+  /** Replaces the random part of the owners' names. No two clients of one server may have the same. */
+  id?: string;
+  /** Hear what becomes of locks: metrics, logs. */
+  observers?: readonly Observer[];
+}
+
+/** How a lock is acquired. */
+export interface LockOptions {
+  /**
+   * The longest wait for other holders, in milliseconds. The server keeps the queue, first come first served. 0: do not
+   * wait. Without it the call waits as long as there is another holder.
+   */
+  wait?: number;
+  /** Ends the wait, and aborts the signal of the lock as well. */
+  signal?: AbortSignal;
+  /** Has the lease end after so many milliseconds, instead of being renewed by the server. */
+  lease?: number;
+  /** Other owners may hold the lock shared at the same time. */
+  shared?: boolean;
+  /**
+   * Acquires it for the owner of another lock. So the server finds cycles of owners that wait for each other, and what
+   * the owner holds already is held once more.
+   */
+  within?: Lock;
+}
+
+export type LockTask<T> = (lock: Lock) => T | Promise<T>;
+
+const defined = <T extends object>(options: T | undefined): T => options ?? ({} as T);
+
+export class Locks {
+  /** Begins the names of this client's owners. It is unlike that of any other client. */
+  readonly name: string;
+  /** @internal */
+  readonly keeper: Keeper;
+  private readonly blocking: Blocking;
+  private readonly watches: Watches;
+  private readonly calls = new Set<AbortController>();
+  private idle: Array<() => void> = [];
+  private closed: Promise<void> | undefined;
+
+  /**
+   * Connects in the background. `source` says where the server is: the application's client of ioredis or node-redis
+   * (which stays its own, and is never used), the options of createSentinel, or a URL.
+   */
+  constructor(source: Source, options: LocksOptions = {}) {
+    const { name = 'locks', id = randomBytes(10).toString('hex'), timeout = 5000, observers = [] } = options;
+    if (!(timeout > 0)) throw new RangeError(`a timeout of ${timeout} ms`);
+    if (/\s/.test(name + id)) throw new TypeError('the name has blanks');
+    this.name = `${name}:${id}`;
+    const route = new Route(targetOf(source), this.name);
+    this.keeper = new Keeper(route, this.name, timeout, observers);
+    this.blocking = new Blocking(route, timeout);
+    this.watches = new Watches(this.blocking);
+  }
+
+  /** Returns a client that is connected. Errors: those of ready(). */
+  static async connect(source: Source, options?: LocksOptions): Promise<Locks> {
+    const locks = new Locks(source, options);
+    try {
+      await locks.ready();
+      return locks;
+    } catch (error) {
+      await locks.close();
+      throw error;
+    }
+  }
+
+  /**
+   * Resolves when the client is connected. Errors: NotLockserverError, NoAnswerError (not within the timeout),
+   * ReplyError (the login was refused), ClosedError.
+   */
+  async ready(): Promise<void> {
+    let timer: Timer | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = new Timer(this.keeper.limit, () => reject(this.keeper.silence()));
+    });
+    try {
+      await Promise.race([this.keeper.ready.promise, late]);
+    } finally {
+      timer?.stop();
+    }
+  }
+
+  /** Figures of this moment, for gauges. */
+  stats(): Stats {
+    return { held: this.keeper.held, waiting: this.keeper.waits.size, owed: this.keeper.owed, attached: this.keeper.wire !== undefined };
+  }
+
+  /**
+   * Acquires a lock, or rejects with why not: NotAcquiredError (another owner holds it, also at the end of `wait`),
+   * DeadlineError or CancelledError (by `signal`), DeadlockError, NoAnswerError, ClosedError, HeldOtherwiseError,
+   * ReplyError. Without `wait` it ends with NoAnswerError if the server has not answered at all for about two thirds
+   * of the lease of a renewed lock (18.5 s by default), or has not taken the request within the timeout.
+   */
+  acquire(key: string, options?: LockOptions): Promise<Lock> {
+    return this.take({ ...wishOf(options), kind: 'lock', keys: [key] }, options);
+  }
+
+  /** acquire() without waiting, and undefined instead of a NotAcquiredError. */
+  async tryAcquire(key: string, options?: Omit<LockOptions, 'wait'>): Promise<Lock | undefined> {
+    try {
+      return await this.acquire(key, { ...options, wait: 0 });
+    } catch (error) {
+      if (error instanceof NotAcquiredError) return undefined;
+      throw error;
+    }
+  }
+
+  /** Acquires the locks at all of the keys, or none. Errors: those of acquire(). */
+  acquireAll(keys: readonly string[], options?: LockOptions): Promise<Lock> {
+    if (keys.length === 0) return Promise.reject(new TypeError('no keys to lock'));
+    return this.take({ ...wishOf(options), kind: 'all', keys: [...new Set(keys)].sort() }, options);
+  }
+
+  /** @internal Acquires by an owner with this name, for redlock. */
+  acquireAs(owner: string, keys: readonly string[], wait: number | undefined, lease: number): Promise<Lock> {
+    const wish: Wish = { kind: 'all', keys: [...new Set(keys)].sort(), shared: false, lease, tries: false };
+    return this.take(wish, wait === undefined ? { lease } : { wait, lease }, owner);
+  }
+
+  /**
+   * Runs a task while it holds a lock, and resolves to what the task returns. Rejects with the task's error; or with
+   * why the lock was not acquired; or with a LockLostError if the lock was lost meanwhile. The task is given the lock:
+   * `lock.signal` tells it of a loss.
+   */
+  using<T>(key: string | readonly string[], task: LockTask<T>): Promise<T>;
+  using<T>(key: string | readonly string[], options: LockOptions, task: LockTask<T>): Promise<T>;
+  async using<T>(key: string | readonly string[], second: LockOptions | LockTask<T>, third?: LockTask<T>): Promise<T> {
+    const [options, task] = typeof second === 'function' ? [{}, second] : [second, third];
+    if (typeof task !== 'function') throw new TypeError('using() needs a function');
+    return during(typeof key === 'string' ? this.acquire(key, options) : this.acquireAll(key, options), task);
+  }
+
+  /** A semaphore with so many permits. The first acquisition makes it. */
+  semaphore(key: string, limit: number): Semaphore { return new Semaphore(this, key, limit); }
+
+  /** A count that goes down once, and the wait for that. */
+  latch(key: string): Latch { return new Latch(this, this.watches, key); }
+
+  /** At most `count` calls a `period` (milliseconds), with bursts of `burst`. */
+  limiter(key: string, rate: Rate): Limiter { return new Limiter(this, this.blocking, key, rate); }
+
+  /** Entries that are added to a stream later. */
+  delayed(stream: string): Delayed { return new Delayed(this, stream); }
+
+  /** A flash sale. */
+  sale(voucher: string): Sale { return new Sale(this, voucher); }
+
+  /**
+   * Runs `lead` while this process is the only one that holds the lock: the leader. It waits until it is, however long
+   * that takes, and campaigns again when the lead was lost, which aborts the lock's signal; lead() must return then.
+   * Resolves to what lead() returns while it leads. Rejects with lead()'s error, with the abort of `signal`, or with
+   * ClosedError. A server that does not answer is asked again until then.
+   */
+  campaign<T>(key: string, lead: LockTask<T>): Promise<T>;
+  campaign<T>(key: string, options: { signal?: AbortSignal }, lead: LockTask<T>): Promise<T>;
+  campaign<T>(key: string, second: { signal?: AbortSignal } | LockTask<T>, third?: LockTask<T>): Promise<T> {
+    return typeof second === 'function' ? campaign(this, key, {}, second) : campaign(this, key, second, third!);
+  }
+
+  /**
+   * Releases what is held and ends the connections. Calls that wait for a lock reject with ClosedError, as every later
+   * call does. The signals of held locks are aborted with the reason "closed". Bounded by the timeout: what the server
+   * has not answered for by then ends with its lease.
+   */
+  close(): Promise<void> {
+    this.closed ??= this.keeper.close(async () => {
+      for (const call of [...this.calls]) call.abort(new ClosedError());
+      this.blocking.close();
+      if (this.calls.size > 0) await new Promise<void>((resolve) => this.idle.push(resolve));
+    });
+    return this.closed;
+  }
+
+  async [asyncDispose](): Promise<void> { await this.close(); }
+
+  /** @internal */
+  async take(wish: Wish, options: LockOptions | undefined, owner = this.keeper.newOwner()): Promise<Lock> {
+    const { wait, signal, within } = defined(options);
+    if (wait !== undefined && !(wait >= 0)) throw new RangeError(`a wait of ${wait} ms`);
+    if (!Number.isSafeInteger(wish.lease) || wish.lease < 0 || (options?.lease !== undefined && wish.lease < 1)) {
+      throw new RangeError(`a lease of ${options?.lease} ms`);
+    }
+    for (const key of wish.keys) if (typeof key !== 'string') throw new TypeError('a key is a string');
+    const began = now();
+    try {
+      const lock = await this.call(signal, (limited) => {
+        const task = within ? within.its.task : new Task(owner);
+        return this.takeFor(task, { ...wish, tries: wait === 0 }, wait, signal, limited);
+      });
+      for (const key of wish.keys) this.keeper.observe('acquired', key, now() - began);
+      return lock;
+    } catch (error) {
+      for (const key of wish.keys) this.keeper.observe('refused', key, now() - began, error as Error);
+      throw error;
+    }
+  }
+
+  /** Runs a call that ends with `signal` and with close(). */
+  private async call<T>(signal: AbortSignal | undefined, run: (limited: AbortController) => Promise<T>): Promise<T> {
+    if (this.keeper.isClosing) throw new ClosedError();
+    if (this.keeper.hopeless) throw this.keeper.hopeless;
+    if (signal?.aborted) throw abortedBy(signal);
+    const limited = new AbortController();
+    setMaxListeners(0, limited.signal);
+    const ended = () => limited.abort(abortedBy(signal!));
+    if (signal) {
+      setMaxListeners(0, signal); // any number of calls may wait by one signal
+      signal.addEventListener('abort', ended, { once: true });
+    }
+    this.calls.add(limited);
+    try {
+      return await run(limited);
+    } finally {
+      signal?.removeEventListener('abort', ended);
+      this.calls.delete(limited);
+      if (this.calls.size === 0) for (const call of this.idle.splice(0)) call();
+    }
+  }
+
+  private async takeFor(task: Task, wish: Wish, wait: number | undefined, signal: AbortSignal | undefined, limited: AbortController): Promise<Lock> {
+    const end = wait === undefined || wait === 0 ? undefined : now() + wait;
+    const timer = end === undefined ? undefined : new Timer(wait!, () => limited.abort(new NotAcquiredError(wish.keys)), true);
+    try {
+      await task.enter(wish.keys, limited.signal);
+      const again = this.again(task, wish, signal);
+      if (again) {
+        task.exit(wish.keys);
+        return again;
+      }
+    } catch (error) {
+      timer?.stop();
+      throw error;
+    }
+    const outcome = await this.keeper.waits.request(task, wish, end, limited.signal);
+    timer?.stop();
+    if (outcome.tokens) {
+      try {
+        return this.hold(task, wish, outcome.tokens, outcome.began, signal);
+      } finally {
+        task.exit(wish.keys);
+      }
+    }
+    // Until a doubtful one is released the owner does not ask again: that release would end the new lock.
+    if (outcome.doubtful) this.keeper.owe(undoWords(wish, task.owner), () => task.exit(wish.keys));
+    else task.exit(wish.keys);
+    throw outcome.error;
+  }
+
+  /** Returns a lock for what the owner holds already; undefined: it holds none of the keys. */
+  private again(task: Task, wish: Wish, signal: AbortSignal | undefined): Lock | undefined {
+    const hold = task.holds.get(wish.keys[0]!);
+    const other = wish.keys.some((key) => task.holds.get(key) !== hold);
+    if (other || (hold && (wish.kind === 'semaphore' || hold.wish.kind === 'semaphore' || (hold.wish.shared && !wish.shared)))) {
+      task.exit(wish.keys);
+      throw new HeldOtherwiseError(wish.keys);
+    }
+    if (!hold?.lasts) return undefined;
+    const lock = new Lock(hold, wish.keys, signal);
+    hold.locks!.add(lock);
+    return lock;
+  }
+
+  /** Notes what the server has given. */
+  private hold(task: Task, wish: Wish, tokens: number[], began: number, signal: AbortSignal | undefined): Lock {
+    const hold = new Hold(this.keeper, task, wish, tokens);
+    const lock = new Lock(hold, wish.keys, signal);
+    hold.locks!.add(lock);
+    for (const key of wish.keys) task.holds.set(key, hold);
+    const lost = this.keeper.keep(hold);
+    if (lost) {
+      hold.lose(wish.keys[0]!, tokens[0]!, lost);
+      throw lost === 'closed' ? new ClosedError() : hold.lost!;
+    }
+    if (wish.lease > 0) hold.leaseBegan(began, wish.lease);
+    return lock;
+  }
+}
+
+function wishOf(options: LockOptions | undefined): Omit<Wish, 'kind' | 'keys'> {
+  return { shared: options?.shared ?? false, lease: options?.lease ?? 0, tries: false };
+}
+
+/** Runs a task while a lock is held. */
+export async function during<T>(acquired: Promise<Lock>, task: LockTask<T>): Promise<T> {
+  const lock = await acquired;
+  let result: T;
+  try {
+    result = await task(lock);
+  } catch (error) {
+    await lock.release().catch(() => {}); // the task's error says more
+    throw error;
+  }
+  try {
+    await lock.release();
+  } catch (error) {
+    if (error instanceof LockLostError || isReply(error)) throw error;
+    // The server has not answered: it is released as soon as it can be reached. The task was done under the lock.
+  }
+  return result;
+}

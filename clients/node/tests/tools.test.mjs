@@ -1,0 +1,235 @@
+// Semaphores, latches, rates, delayed entries, sales, campaigns, metrics.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  CancelledError, ClosedError, DeadlineError, LockLostError, NotAcquiredError, ReplyError,
+} from 'lockserver';
+import { lockserver } from 'lockserver/node-test';
+import { otelObserver } from 'lockserver/opentelemetry';
+import { promObserver } from 'lockserver/prom-client';
+
+import { endOf, eventually, rejection, sleep } from './harness.mjs';
+
+const waiting = (server, n) => eventually(async () => (await server.call('LOCK.WAITERS')).length === n, `${n} wait`);
+
+test('scenario: semaphore', async (t) => {
+  const server = await lockserver(t);
+  const locks = await server.locks();
+  const pool = locks.semaphore('pool', 3);
+  const [two, one] = [await pool.acquire({ permits: 2 }), await pool.acquire()];
+  assert.ok(await rejection(pool.acquire({ wait: 0 })) instanceof NotAcquiredError);
+  const waits = pool.acquire({ permits: 2, wait: 60_000 });
+  await waiting(server, 1);
+  assert.equal(await two.guard('SET', 'n', 1), 'OK');
+  await two.release();
+  const next = await waits;
+  const error = await rejection(locks.semaphore('pool', 5).acquire());
+  assert.ok(error instanceof ReplyError && error.word === 'LIMITMISMATCH');
+  assert.equal(await pool.resize(4), true);
+  assert.equal(await locks.semaphore('pool', 4).using({ wait: 0 }, async () => 'inside'), 'inside');
+  await server.call('LOCK.FORCE', 'pool', 'OWNER', one.owner);
+  assert.equal((await endOf(one)).reason, 'forced');
+  const fixed = await locks.semaphore('pool', 4).acquire({ lease: 60_000 });
+  await fixed.renew(90_000);
+  await fixed.release();
+  await next.release();
+  assert.equal(await server.call('EXISTS', 'pool'), 0);
+  assert.equal(await pool.resize(4), false);
+  assert.throws(() => locks.semaphore('pool', 0), RangeError);
+  await assert.rejects(pool.acquire({ permits: 0 }), RangeError);
+});
+
+test('many share a semaphore, and never too many', async (t) => {
+  const server = await lockserver(t);
+  const clients = [await server.locks(), await server.locks()];
+  let inside = 0;
+  let most = 0;
+  await Promise.all(Array.from({ length: 60 }, (_, i) => clients[i % 2].semaphore('pool', 4).using({ wait: 60_000 }, async () => {
+    most = Math.max(most, ++inside);
+    await sleep(2);
+    inside--;
+  })));
+  assert.ok(most <= 4 && most > 1, `${most} at a time`);
+});
+
+test('scenario: latch', async (t) => {
+  const server = await lockserver(t);
+  const locks = await server.locks();
+  const latch = locks.latch('batch');
+  assert.equal(await latch.wait({ wait: 0 }), true, 'there is none');
+  assert.equal(await latch.set(2), true);
+  assert.equal(await latch.set(3), false);
+  assert.equal(await latch.wait({ wait: 0 }), false);
+  assert.equal(await latch.wait({ wait: 20 }), false);
+  const before = Number(/connected_clients:(\d+)/.exec(await server.call('INFO', 'clients'))[1]);
+  const waits = Promise.all(Array.from({ length: 100 }, () => latch.wait()));
+  const short = latch.wait({ wait: 20 });
+  const stop = new AbortController();
+  const cancelled = rejection(latch.wait({ signal: stop.signal }));
+  const late = rejection(latch.wait({ signal: AbortSignal.timeout(20) }));
+  await eventually(async () => /blocked_clients:1\r/.test(await server.call('INFO', 'clients')), 'one connection waits');
+  assert.ok(Number(/connected_clients:(\d+)/.exec(await server.call('INFO', 'clients'))[1]) <= before + 2);
+  assert.equal(await short, false);
+  stop.abort();
+  assert.ok(await cancelled instanceof CancelledError);
+  assert.ok(await late instanceof DeadlineError);
+  assert.equal(await latch.down(), 1);
+  assert.equal(await latch.count(), 1);
+  assert.equal(await latch.down(), 0);
+  assert.ok((await waits).every((it) => it === true));
+  await latch.set(1);
+  const again = latch.wait();
+  await eventually(async () => /blocked_clients:1\r/.test(await server.call('INFO', 'clients')), 'it waits');
+  await server.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+  await eventually(async () => /blocked_clients:1\r/.test(await server.call('INFO', 'clients')), 'it waits again');
+  await server.call('DEL', 'batch');
+  assert.equal(await again, true);
+  await latch.set(1);
+  const closed = rejection(latch.wait());
+  await locks.close();
+  assert.ok(await closed instanceof ClosedError);
+});
+
+test('scenario: limiter', async (t) => {
+  const server = await lockserver(t);
+  await server.freeze();
+  const locks = await server.locks();
+  const limiter = locks.limiter('api', { count: 10, period: 1000, burst: 2 });
+  assert.deepEqual(await limiter.take(), { allowed: true, limit: 2, remaining: 1, retryAfter: 0, resetAfter: 100 });
+  assert.equal((await limiter.take()).allowed, true);
+  const refused = await limiter.take();
+  assert.deepEqual([refused.allowed, refused.retryAfter], [false, 100]);
+  assert.equal((await limiter.take({ cost: 0 })).allowed, true);
+  const waits = limiter.take({ wait: 5000 });
+  const stop = new AbortController();
+  const cancelled = rejection(limiter.take({ wait: 5000, signal: stop.signal }));
+  await eventually(async () => /blocked_clients:2\r/.test(await server.call('INFO', 'clients')), 'two wait');
+  stop.abort();
+  assert.ok(await cancelled instanceof CancelledError);
+  await eventually(async () => /blocked_clients:1\r/.test(await server.call('INFO', 'clients')), 'one waits');
+  await server.advance(100);
+  assert.equal((await waits).allowed, true);
+  assert.ok(await rejection(limiter.take({ cost: 7 })) instanceof ReplyError);
+});
+
+test('scenario: delay', async (t) => {
+  const server = await lockserver(t);
+  const now = await server.freeze();
+  const locks = await server.locks();
+  const reminders = locks.delayed('reminders');
+  assert.equal(await reminders.add({ order: 7 }, { delay: 30_000 }, 'order-7'), 'order-7');
+  assert.equal(await reminders.add({ order: 7 }, { delay: 30_000 }, 'order-7'), undefined);
+  const made = await reminders.add({ order: 8 }, { at: new Date(now + 60_000) });
+  assert.deepEqual(await reminders.get('order-7'), { id: 'order-7', at: now + 30_000, fields: { order: '7' } });
+  assert.deepEqual((await reminders.list()).map((it) => it.id), ['order-7', made]);
+  assert.deepEqual((await reminders.list({ from: now + 40_000, count: 5 })).map((it) => it.fields), [{ order: '8' }]);
+  assert.equal(await reminders.move('order-7', { delay: 90_000 }), true);
+  await server.advance(60_000);
+  assert.equal(await reminders.count(), 1);
+  assert.equal(await server.call('XLEN', 'reminders'), 1);
+  assert.equal(await reminders.cancel('order-7'), true);
+  assert.equal(await reminders.cancel('order-7'), false);
+  assert.equal(await reminders.get('order-7'), undefined);
+  const twice = await server.fault('DROPAFTER MATCH DELAY.ADD TIMES 1', () => reminders.add({ order: 9 }, { delay: 30_000 }));
+  assert.equal(typeof twice, 'string');
+  assert.equal(await reminders.count(), 1, 'added once');
+  await server.fault('DROPAFTER MATCH DELAY.ADD TIMES 1', async () => {
+    const error = await rejection(reminders.add({ order: 10 }, { delay: 0 }));
+    assert.equal(error.code, 'ERR_LOCK_NO_ANSWER', 'it may have been added, and is not added twice');
+  });
+  assert.equal(await server.call('XLEN', 'reminders'), 2);
+});
+
+test('scenario: sale', async (t) => {
+  const server = await lockserver(t);
+  await server.call('SECKILL.CREATE', 'shoe', 'STOCK', 4, 'LIMIT', 3, 'HOLD', 60_000);
+  const sale = (await server.locks()).sale('shoe');
+  assert.equal(await server.fault('DROPAFTER MATCH SECKILL TIMES 1', () => sale.buy('ann', 'o1', 3)), 'sold');
+  assert.equal(await sale.buy('ann', 'o2'), 'bought already');
+  assert.equal(await server.fault('DROPAFTER MATCH SECKILL.CANCEL TIMES 1', () => sale.cancel('ann', 'o1')), true);
+  assert.equal(await sale.cancel('ann', 'o1'), true);
+  assert.equal(await sale.confirm('ann', 'o1'), false);
+  assert.equal(await sale.buy('ann', 'o1', 3), 'taken back');
+  assert.equal(await sale.buy('ben', 'o3', 3), 'sold');
+  assert.equal(await sale.buy('eve', 'o4', 3), 'sold out');
+  assert.equal(await server.fault('DROPAFTER MATCH SECKILL.CONFIRM TIMES 1', () => sale.confirm('ben', 'o3')), true);
+  assert.equal(await sale.cancel('ben', 'o3'), false);
+  await assert.rejects(sale.confirm('eve', 'o3'), /belongs to another user/);
+  await assert.rejects((await server.locks()).sale('none').buy('ann', 'o1'), /no such seckill/);
+});
+
+test('scenario: leader', async (t) => {
+  const server = await lockserver(t);
+  const [one, two] = [await server.locks(), await server.locks()];
+  let terms = 0;
+  const led = [];
+  const over = one.campaign('leader', async (lock) => {
+    led.push(lock.token);
+    if (++terms === 2) return 'enough';
+    await endOf(lock);
+    throw new Error('that is not passed on');
+  });
+  await eventually(() => terms === 1, 'it leads');
+  const stop = new AbortController();
+  const other = rejection(two.campaign('leader', { signal: stop.signal }, () => assert.fail('it never leads')));
+  await waiting(server, 1);
+  stop.abort(new Error('stopped'));
+  assert.ok(await other instanceof CancelledError);
+  await waiting(server, 0);
+  await server.call('LOCK.FORCE', 'leader');
+  assert.equal(await over, 'enough');
+  assert.ok(led[1] > led[0]);
+  await assert.rejects(one.campaign('leader', () => { throw new Error('of the leader'); }), /of the leader/);
+  const closing = rejection(one.campaign('leader', async (lock) => { throw await endOf(lock); }));
+  await eventually(async () => await server.call('EXISTS', 'leader') === 1, 'it leads');
+  await one.close();
+  const closed = await closing;
+  assert.ok(closed instanceof LockLostError && closed.reason === 'closed');
+});
+
+test('observers hear what becomes of locks', async (t) => {
+  const server = await lockserver(t);
+  const prom = await import('prom-client');
+  const { MeterProvider, MetricReader } = await import('@opentelemetry/sdk-metrics');
+  const register = new prom.default.Registry();
+  const metrics = promObserver(prom.default, { register, client: 'billing' });
+  class Reader extends MetricReader {
+    async onForceFlush() {}
+    async onShutdown() {}
+  }
+  const reader = new Reader();
+  const meters = new MeterProvider({ readers: [reader] });
+  const otel = otelObserver(meters.getMeter('test'));
+  const faulty = { acquired() { throw new Error('of an observer'); } };
+  const locks = await server.locks({ observers: [faulty, metrics, otel] });
+  metrics.watch(locks);
+  otel.watch(locks);
+  await locks.using('a', async () => {});
+  const lost = await locks.acquire('b');
+  await server.call('LOCK.FORCE', 'b');
+  await endOf(lost);
+  await locks.acquire('c');
+  await rejection(locks.acquire('c', { wait: 0 }));
+  assert.deepEqual(locks.stats(), { held: 1, waiting: 0, owed: 0, attached: true });
+  const text = await register.metrics();
+  for (const line of [
+    'lockserver_client_locks_acquired_total{client="billing"} 3',
+    'lockserver_client_locks_refused_total{client="billing",reason="not_acquired"} 1',
+    'lockserver_client_locks_lost_total{client="billing",reason="forced"} 1',
+    'lockserver_client_lock_wait_seconds_count{client="billing"} 4',
+    'lockserver_client_lock_hold_seconds_count{client="billing"} 1',
+    'lockserver_client_locks_held{client="billing"} 1',
+    'lockserver_client_locks_waiting{client="billing"} 0',
+    'lockserver_client_attached{client="billing"} 1',
+  ]) assert.ok(text.includes(line), `${line}\n${text}`);
+  const { resourceMetrics } = await reader.collect();
+  const found = Object.fromEntries(resourceMetrics.scopeMetrics[0].metrics.map((it) => [it.descriptor.name, it.dataPoints]));
+  assert.equal(found['lockserver.client.lock.acquired'][0].value, 3);
+  assert.equal(found['lockserver.client.lock.refused'][0].attributes['error.type'], 'not_acquired');
+  assert.equal(found['lockserver.client.lock.lost'][0].attributes.reason, 'forced');
+  assert.equal(found['lockserver.client.lock.wait.duration'].reduce((n, it) => n + it.value.count, 0), 4);
+  assert.equal(found['lockserver.client.lock.held'][0].value, 1);
+  assert.equal(found['lockserver.client.attached'][0].value, 1);
+  await meters.shutdown();
+});

@@ -1,0 +1,239 @@
+"""What both kinds of clients share: options of locks, names of keys, what is told to observers."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+import string
+import threading
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from . import errors
+from ._core import Event, Handle
+from ._resp import Word
+from ._wish import Wish, key_of, milliseconds
+
+_log = logging.getLogger("lockserver")
+
+#: How long a call waits for answers of the server, in seconds.
+DEFAULT_TIMEOUT = 5.0
+
+
+class Observer:
+    """Is told what becomes of locks, for metrics and logs. The methods must return soon, and may be overridden.
+
+    Times are in seconds. They are called by the thread of the client, or in its event loop.
+    """
+
+    def acquired(self, key: bytes, waited: float) -> None:
+        """A lock was acquired."""
+
+    def refused(self, key: bytes, waited: float, error: BaseException) -> None:
+        """It was not, for that reason."""
+
+    def released(self, key: bytes, held: float) -> None:
+        """It was released by its holder."""
+
+    def lost(self, key: bytes, held: float, loss: errors.LockLost) -> None:
+        """It was lost."""
+
+    def attached(self, up: bool, why: Optional[BaseException]) -> None:
+        """The connection that keeps the locks is there, or has ended."""
+
+
+def tell(observer: Observer, event: Event) -> None:
+    """Tells an observer of an event, and a lock's own callbacks of its loss. What they raise is logged."""
+    if type(observer) is Observer and event.what != "lost":
+        return
+
+    def call(what: Callable[..., None], *args: Any) -> None:
+        try:
+            what(*args)
+        except Exception:
+            _log.exception("an observer of locks has failed")
+
+    if event.what == "acquired":
+        call(observer.acquired, event.key, event.seconds)
+    elif event.what == "refused":
+        call(observer.refused, event.key, event.seconds, event.error)
+    elif event.what == "released":
+        call(observer.released, event.key, event.seconds)
+    elif event.what == "lost":
+        call(observer.lost, event.key, event.seconds, event.error)
+        for callback in event.callbacks:
+            call(callback, event.error)
+    else:
+        call(observer.attached, event.what == "attached", event.error)
+
+
+class Cancel:
+    """Lets another thread end a call: ``locks.lock(key, cancel=cancel)`` raises :class:`Cancelled` then."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._cancelled = False
+        self._waiting: Dict[int, Callable[[], None]] = {}
+        self._count = 0
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether cancel was called."""
+        return self._cancelled
+
+    def cancel(self) -> None:
+        """Ends all calls that were given this object, now and later."""
+        with self._lock:
+            self._cancelled = True
+            waiting, self._waiting = list(self._waiting.values()), {}
+        for run in waiting:
+            run()
+
+    def subscribe(self, run: Callable[[], None]) -> Callable[[], None]:
+        """Has run called by cancel, or at once if that was called before. Returns what ends that."""
+        with self._lock:
+            self._count += 1
+            number = self._count
+            if not self._cancelled:
+                self._waiting[number] = run
+
+                def end() -> None:
+                    with self._lock:
+                        self._waiting.pop(number, None)
+
+                return end
+        run()
+        return lambda: None
+
+
+def lock_wish(key: Word, wait: Optional[float], lease: Optional[float], shared: bool) -> Wish:
+    """The wish for a lock of one key."""
+    return Wish((key_of(key),), shared=shared, lease=_lease(lease), tries=_tries(wait))
+
+
+def many_wish(keys: Sequence[Word], wait: Optional[float], lease: Optional[float], shared: bool) -> Wish:
+    """The wish for locks of several keys."""
+    if isinstance(keys, (str, bytes)):
+        raise TypeError("keys is a list of keys")
+    names = tuple(sorted({key_of(key) for key in keys}))
+    if not names:
+        raise ValueError("no keys to lock")
+    return Wish(names, many=True, shared=shared, lease=_lease(lease), tries=_tries(wait))
+
+
+def permits_wish(key: Word, limit: Optional[int], permits: int, wait: Optional[float], lease: Optional[float]) -> Wish:
+    """The wish for permits of a semaphore."""
+    if permits < 1 or limit is not None and limit < permits:
+        raise ValueError(f"{permits} permits of {limit}")
+    return Wish((key_of(key),), lease=_lease(lease), tries=_tries(wait), permits=permits, limit=limit)
+
+
+def _lease(lease: Optional[float]) -> Optional[float]:
+    if lease is not None:
+        milliseconds(lease, "a lease")
+    return lease
+
+
+def _tries(wait: Optional[float]) -> bool:
+    if wait is not None and wait != wait:
+        raise ValueError("a wait that is no number")
+    return wait is not None and wait <= 0
+
+
+class HeldBase:
+    """What a lock that is held says of itself, without asking the server."""
+
+    def __init__(self, handle: Handle) -> None:
+        self._handle = handle
+
+    @property
+    def keys(self) -> Tuple[bytes, ...]:
+        """The keys, in order."""
+        return self._handle.keys
+
+    @property
+    def key(self) -> bytes:
+        """The key, or the first of several."""
+        return self._handle.keys[0]
+
+    @property
+    def token(self) -> int:
+        """The fencing token: a later holder's is higher. Of several keys it is the first one's."""
+        return self._handle.token(self._handle.keys[0])
+
+    @property
+    def tokens(self) -> Mapping[bytes, int]:
+        """The fencing tokens by key."""
+        return {key: self._handle.token(key) for key in self._handle.keys}
+
+    @property
+    def owner(self) -> bytes:
+        """The name by which the server knows the holder."""
+        return self._handle.hold.task.owner
+
+    @property
+    def lost(self) -> Optional[errors.LockLost]:
+        """How the lock was lost, or None."""
+        loss = self._handle.hold.lost
+        return None if loss is None else loss.error()
+
+    @property
+    def held(self) -> bool:
+        """Whether the lock is held, as far as is known."""
+        return self._handle.why_over() is None
+
+    def check(self) -> None:
+        """Raises :class:`LockLost` or :class:`LockReleased` if the lock is known not to be held. It asks no server."""
+        over = self._handle.why_over()
+        if over is not None:
+            raise over
+
+    def _one_key(self) -> bytes:
+        if len(self._handle.keys) > 1:
+            raise errors.Error(f"a lock of {len(self._handle.keys)} keys cannot guard a command")
+        self.check()
+        return self._handle.keys[0]
+
+    def __repr__(self) -> str:
+        return f"<lock {self.keys!r} of {self.owner!r}, token {self.token}>"
+
+
+def key_namer(pattern: str, function: Callable[..., Any]) -> Callable[[Tuple[Any, ...], Dict[str, Any]], str]:
+    """Returns what makes a key of a call's arguments: ``bill:{0}`` or ``bill:{number}``.
+
+    Numbers count the arguments as the function is declared, and names are those of its parameters. A pattern that the
+    function cannot fill raises ValueError now, and not in the first call.
+    """
+    signature = inspect.signature(function)
+    names = list(signature.parameters)
+    open_ended = any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in signature.parameters.values())
+    for _, field, _, _ in string.Formatter().parse(pattern):
+        if field is None:
+            continue
+        first = field.split(".")[0].split("[")[0]
+        known = int(first) < len(names) if first.isdigit() else first in names
+        if not first or not known and not open_ended:
+            raise ValueError(f"{pattern!r} names an argument that {function.__name__} does not have: {field!r}")
+
+    def name(args: Tuple[Any, ...], keywords: Dict[str, Any]) -> str:
+        bound = signature.bind(*args, **keywords)
+        bound.apply_defaults()
+        values: List[Any] = []
+        named: Dict[str, Any] = {}
+        for parameter in signature.parameters.values():
+            value = bound.arguments[parameter.name]
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                values.extend(value)
+            elif parameter.kind is parameter.VAR_KEYWORD:
+                named.update(value)
+            else:
+                values.append(value)
+                named[parameter.name] = value
+        return pattern.format(*values, **named)
+
+    return name
+
+
+def wraps(function: Callable[..., Any], made: Callable[..., Any]) -> Callable[..., Any]:
+    """functools.wraps, typed loosely."""
+    return functools.wraps(function)(made)

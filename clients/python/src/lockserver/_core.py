@@ -1,0 +1,1007 @@
+"""The state of a client's locks, without sockets, threads and clocks.
+
+A transport gives it what has happened, with the time: a connection is there, bytes have come, a moment has passed, a
+caller asks. It finds in :attr:`Link.out` what to send, in :meth:`Core.next_timer` when to come back, and in
+:attr:`Core.events` what to report. Calls end by their ``done``. The transports are ``sync`` and ``aio``; a
+transport calls one method at a time.
+
+There are two connections. The attached one is attached to the prefix of the owners' names (LOCK.ATTACH PREFIX): the
+server renews the leases as long as it lives, and reports grants and losses on it. Locks are asked for, confirmed and
+released over it, so that all of that has one order. The other one has the rest.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import secrets
+from collections import OrderedDict, deque
+from typing import Any, Callable, Deque, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
+
+from . import errors
+from ._resp import Malformed, Parser, Push, Word, encode
+from ._wish import Command, Wish
+from .errors import ServerError
+
+#: How long locks live that the server renews, in seconds, if it does not say.
+DEFAULT_LEASE = 30.0
+#: The pause between two attempts to connect, in seconds: the first one, and the longest.
+_PAUSE, _LONGEST_PAUSE = 0.02, 1.0
+
+#: Takes a reply (which may be a ServerError), or the error of a connection that has ended.
+Take = Callable[[Any, Optional[Exception]], None]
+
+
+class Timer:
+    """A moment at which something is done."""
+
+    __slots__ = ("at", "run", "off")
+
+    def __init__(self, at: float, run: Callable[[float], None]) -> None:
+        self.at, self.run, self.off = at, run, False
+
+    def cancel(self) -> None:
+        """Makes it do nothing."""
+        self.off = True
+
+
+class Timers:
+    """Timers in the order of their times."""
+
+    def __init__(self) -> None:
+        self._heap: List[Tuple[float, int, Timer]] = []
+        self._count = itertools.count()
+        self._swept = 1024
+
+    def add(self, at: float, run: Callable[[float], None]) -> Timer:
+        """Has run called at a time, or soon after it."""
+        if len(self._heap) > self._swept:  # most are cancelled before they are due
+            self._heap = [entry for entry in self._heap if not entry[2].off]
+            heapq.heapify(self._heap)
+            self._swept = 1024 + 2 * len(self._heap)
+        timer = Timer(at, run)
+        heapq.heappush(self._heap, (at, next(self._count), timer))
+        return timer
+
+    def next(self) -> Optional[float]:
+        """Returns when the next one is due, or None if there is none."""
+        while self._heap and self._heap[0][2].off:
+            heapq.heappop(self._heap)
+        return self._heap[0][0] if self._heap else None
+
+    def run(self, now: float) -> None:
+        """Runs what is due."""
+        while True:
+            at = self.next()
+            if at is None or at > now:
+                return
+            timer = heapq.heappop(self._heap)[2]
+            timer.off = True
+            timer.run(now)
+
+
+class Link:
+    """A connection as the core sees it. The transport writes ``out`` and empties it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.out = bytearray()
+        self.up = False  # there is a connection
+        self.dialing = False
+        self.dial_at: Optional[float] = None  # when the transport is to connect; None: not yet
+        self.broken: Optional[Exception] = None  # why the transport is to close it
+        self._parser = Parser()
+        self._awaited: Deque[Tuple[Take, float]] = deque()
+        self._pause = _PAUSE
+        self._made = 0.0
+
+    def send(self, words: Sequence[Word], take: Take, now: float) -> None:
+        """Sends a command. take gets its reply, or the error of the connection, in any case."""
+        self.out += encode(words)
+        self._awaited.append((take, now))
+
+    def opened(self, now: float) -> None:
+        """The transport has a connection."""
+        self.up, self.dialing, self.dial_at, self.broken = True, False, None, None
+        self.out.clear()
+        self._parser, self._made = Parser(), now
+
+    def replies(self, data: bytes) -> Iterator[Tuple[Optional[Take], float, Any]]:
+        """Yields replies with what takes them and when the command was sent, and pushes."""
+        for reply in self._parser.feed(data):
+            if self.broken is not None:
+                return
+            if isinstance(reply, Push):
+                yield None, 0.0, reply
+            elif not self._awaited:
+                raise Malformed("a reply without a command")
+            else:
+                take, sent = self._awaited.popleft()
+                yield take, sent, reply
+
+    def closed(self, why: Exception, now: float, longest: float) -> None:
+        """The connection has ended, or could not be made. The takers of its replies hear of it."""
+        if self.up and now - self._made >= _LONGEST_PAUSE:
+            self._pause = _PAUSE
+        self.dial_at = now + self._pause
+        self._pause = min(2 * self._pause, longest)
+        self.up, self.dialing, self.broken = False, False, None
+        self.out.clear()
+        awaited, self._awaited = self._awaited, deque()
+        for take, _ in awaited:
+            take(None, why)
+
+    def worked(self) -> None:
+        """The connection is of use: the next one may be tried at once."""
+        self._pause = _PAUSE
+
+
+class Call:
+    """Something that a caller waits for. ``done`` is called once, with ``result`` or ``error`` set."""
+
+    def __init__(self, done: Callable[[], None]) -> None:
+        self._done = done
+        self.over = False
+        self.result: Any = None
+        self.error: Optional[BaseException] = None
+
+    def finish(self, result: Any, error: Optional[BaseException] = None) -> None:
+        """Ends it, unless it has ended."""
+        if not self.over:
+            self.over, self.result, self.error = True, result, error
+            self._done()
+
+
+class Task:
+    """An owner of locks: what one program flow holds. Locks that it has already it may take again."""
+
+    def __init__(self, owner: bytes) -> None:
+        self.owner = owner
+        self.holds: Dict[bytes, Hold] = {}
+        self.busy: Set[bytes] = set()  # keys for which a call is under way, or its undoing
+        self.deferred: List[Acquire] = []  # calls that begin when their keys are no longer busy
+
+
+class Loss(NamedTuple):
+    """What became of a lock."""
+
+    key: bytes
+    token: int
+    reason: str
+
+    def error(self) -> errors.LockLost:
+        """The loss as an error."""
+        return errors.LockLost(self.key, self.token, self.reason)
+
+
+class Handle:
+    """One acquisition. Several stand for one hold if its task took the lock again."""
+
+    def __init__(self, core: "Core", hold: "Hold", keys: Tuple[bytes, ...]) -> None:
+        self.core, self.hold, self.keys = core, hold, keys
+        self.on_lost: List[Callable[[errors.LockLost], None]] = []
+
+    def token(self, key: bytes) -> int:
+        """The fencing token of a key."""
+        return self.hold.tokens[self.hold.wish.keys.index(key)]
+
+    def why_over(self) -> Optional[errors.Error]:
+        """Why the lock is not held any more, or None."""
+        if self.hold.lost is not None:
+            return self.hold.lost.error()
+        if self not in self.hold.handles:
+            return errors.LockReleased("the lock was released")
+        return None
+
+
+class Hold:
+    """What a task has on the server."""
+
+    def __init__(self, task: Task, wish: Wish, tokens: List[int], since: float) -> None:
+        self.task, self.wish, self.tokens, self.since = task, wish, tokens, since
+        self.handles: Set[Handle] = set()
+        self.lost: Optional[Loss] = None
+        self.releasing = False
+        self.expiry: Optional[Timer] = None
+
+    def release(self) -> Command:
+        """The command that releases it."""
+        return self.wish.release(self.task.owner, self.tokens)
+
+
+class Debt:
+    """Commands that have to be done, and are sent until they were answered. Each may be sent twice."""
+
+    def __init__(self, commands: List[Command], paid: Optional[Callable[["Debt"], None]] = None) -> None:
+        self.commands, self.paid = commands, paid
+        self.sent = 0  # how often
+        self.left = 0
+        self.replies: List[Any] = []
+        self.failed = False
+
+
+class Acquire(Call):
+    """A call for a lock. The server answers at once, or queues it and sends the outcome as a push."""
+
+    def __init__(self, task: Task, wish: Wish, done: Callable[[], None]) -> None:
+        super().__init__(done)
+        self.task, self.wish = task, wish
+        self.number = 0
+        self.state = "deferred"  # asked, queued, granted, over
+        self.sent = False  # the server may know of it
+        self.placed = False  # the server has answered
+        self.end: Optional[float] = None  # of the wait
+        self.deadline: Optional[float] = None  # of the caller
+        self.asked_at = 0.0
+        self.sent_at = 0.0  # of what gave the lock: its lease began no earlier
+        self.tokens: List[int] = []
+        self.left = 0
+        self.timers: List[Timer] = []
+
+    @property
+    def place(self) -> Tuple[bytes, bytes]:
+        """What identifies it: a task has one call for a key at a time."""
+        return self.task.owner, self.wish.keys[0]
+
+
+class Request(Call):
+    """A command of the other connection."""
+
+    def __init__(self, words: Sequence[Word], once: bool, done: Callable[[], None]) -> None:
+        super().__init__(done)
+        self.words, self.once, self.sent = words, once, 0
+        self.timer: Optional[Timer] = None
+
+
+class Event(NamedTuple):
+    """Something for metrics and logs. what: acquired, refused, released, lost, attached or detached."""
+
+    what: str
+    key: bytes = b""
+    seconds: float = 0.0
+    error: Optional[BaseException] = None
+    callbacks: Tuple[Callable[[errors.LockLost], None], ...] = ()
+
+
+def tokens_of(reply: Any) -> Optional[List[int]]:
+    """Returns the tokens in the reply of a LOCK, or None if it has none."""
+    if isinstance(reply, int):
+        return [reply]
+    if isinstance(reply, list) and reply and all(isinstance(token, int) for token in reply):
+        return list(reply)
+    return None
+
+
+def _is_answer(reply: Any, error: Optional[Exception]) -> bool:
+    """Reports whether the server has answered, if only with an error, and not that another one leads."""
+    return error is None and not (isinstance(reply, ServerError) and errors.is_elsewhere(reply))
+
+
+class Core:
+    """All of a client's locks, waits, debts and commands."""
+
+    def __init__(self, name: str, limit: float, now: float) -> None:
+        self.name = name
+        self.prefix = f"{name}:{secrets.token_hex(10)}:".encode()
+        self.limit = limit
+        self.lease = DEFAULT_LEASE
+        self.timers = Timers()
+        self.attached, self.commands = Link("attached"), Link("commands")
+        self.ready = False  # the attached link is attached
+        self.events: List[Event] = []
+        self.moved: Optional[str] = None  # the server does not lead; the host:port of the one that does, or empty
+        self.closing = False
+        self.ended = False  # nothing is left to be done: the transport closes the links
+        self._refused: Optional[Exception] = None  # why there is no connection
+        self._owners = itertools.count(1)
+        self._numbers = itertools.count(1)
+        self._starting: List[Call] = []
+        self._calls: Set[Acquire] = set()  # those that are not over
+        self._waits: Dict[Tuple[bytes, bytes], Acquire] = {}  # those of them that have begun
+        self._holds: Dict[int, Hold] = {}
+        self._unpaid: List[Debt] = []
+        self._debts = 0
+        self._pending: "OrderedDict[int, Request]" = OrderedDict()
+        self._extra: Dict[bytes, int] = {}  # owners of other names, by how many use them
+        self._answered = now
+        self._lapsed = False
+        self._resumed = False
+        self._patience = self.timers.add(now + self._sure_for(), self._give_up)
+        self._ping_at = now
+        self._pinged: Optional[float] = None  # when a PING was sent that is not answered
+
+    # What the transport tells.
+
+    @property
+    def links(self) -> Tuple[Link, Link]:
+        """Both connections."""
+        return self.attached, self.commands
+
+    def start(self, now: float) -> None:
+        """Has the attached connection made."""
+        if self.attached.dial_at is None and not self.attached.up and not self.attached.dialing:
+            self.attached.dial_at = now
+
+    def connect(self, call: Call, now: float) -> None:
+        """Has the attached connection made, and ends the call when it is there or cannot be."""
+        if self.closing or self.ready:
+            call.finish(None, errors.Closed("the client is closed") if self.closing else None)
+            return
+        self._starting.append(call)
+        self.timers.add(now + self.limit, lambda _: call.finish(None, self._silence()))
+        self.start(now)
+
+    def _started(self, error: Optional[BaseException]) -> None:
+        starting, self._starting = self._starting, []
+        for call in starting:
+            call.finish(None, error)
+
+    def opened(self, link: Link, now: float) -> None:
+        """A connection is there, logged in."""
+        link.opened(now)
+        if link is self.commands:
+            link.worked()
+            for request in list(self._pending.values()):
+                self._send_request(request, now)
+            return
+        self._pinged = None
+        link.send(["LOCK.ATTACH", "PREFIX", self.prefix], self._take_attached(now), now)
+        if self._extra:
+            link.send(["LOCK.ATTACH", *self._extra], lambda *_: None, now)
+
+    def failed(self, link: Link, why: Exception, now: float) -> None:
+        """A connection could not be made, or has ended."""
+        self._now = now
+        was_ready, self.ready = self.ready, self.ready and link is not self.attached
+        if link is self.attached:
+            self._refused = why
+        link.closed(why, now, min(_LONGEST_PAUSE, self.lease / 10))
+        if link is self.commands:
+            self._commands_ended(why)
+        elif was_ready:
+            self.events.append(Event("detached", error=why))
+        if link is self.attached and isinstance(why, (errors.NotLockserver, errors.ServerError)):
+            self._started(why)
+            for call in list(self._calls):
+                self._finish(call, None, why, now)
+
+    def received(self, link: Link, data: bytes, now: float) -> None:
+        """Bytes have come."""
+        self._now = now
+        try:
+            for take, sent, reply in link.replies(data):
+                if take is None:
+                    if link is self.attached:
+                        self._pushed(reply, now)
+                    continue
+                if link is self.attached and self.ready:
+                    self._hear(sent)
+                take(reply, None)
+        except Malformed as e:
+            link.broken = errors.NoConnection(f"the server sent what is no reply: {e}")
+
+    def tick(self, now: float) -> None:
+        """Time has passed."""
+        self._now = now
+        self.timers.run(now)
+        if self.ready and now >= self._ping_at:
+            self._ping(now)
+
+    def dial_at(self, link: Link) -> Optional[float]:
+        """Returns when to connect, or None. The other connection is made to the server that the first one has found."""
+        if link.dialing or self.ended or link is self.commands and not self.ready:
+            return None
+        return link.dial_at
+
+    def next_timer(self) -> Optional[float]:
+        """Returns when to call tick, or to connect; or None."""
+        times = [at for at in (self.timers.next(), *(self.dial_at(link) for link in self.links)) if at is not None]
+        if self.ready:
+            times.append(self._ping_at)
+        return min(times) if times else None
+
+    # The attached connection.
+
+    def _take_attached(self, sent: float) -> Take:
+        def take(reply: Any, error: Optional[Exception]) -> None:
+            now = self._now
+            if error is not None:
+                return
+            if isinstance(reply, ServerError):
+                self._not_attached(reply)
+                return
+            self.attached.worked()
+            self.ready, self._refused, self._ping_at = True, None, now + self.lease / 6
+            self._hear(sent)
+            self.events.append(Event("attached"))
+            self._started(None)
+            self.attached.send(["CONFIG", "GET", "lock-watchdog-timeout"], self._take_lease, now)
+            self._take_up(now)
+
+        return take
+
+    def _not_attached(self, reply: ServerError) -> None:
+        text = str(reply)
+        if errors.is_elsewhere(reply):
+            self.moved = text.split()[-1] if text.startswith("MOVED ") else ""
+        why: Exception = errors.NoConnection(text) if errors.is_elsewhere(reply) else errors.from_reply(reply)
+        self.attached.broken = why
+
+    def _take_lease(self, reply: Any, error: Optional[Exception]) -> None:
+        if isinstance(reply, list):
+            reply = dict(zip(reply[::2], reply[1::2]))
+        value = reply.get(b"lock-watchdog-timeout") if isinstance(reply, dict) else None
+        if value is not None and int(value) > 0 and int(value) / 1000 != self.lease:
+            self.lease = int(value) / 1000
+            self._ping_at = min(self._ping_at, self._now + self.lease / 6)
+            self._be_patient(self._answered + self._sure_for())
+
+    def _take_up(self, now: float) -> None:
+        """Tells a new connection of what was there before. What the server no longer has is lost."""
+        unpaid, self._unpaid = self._unpaid, []
+        for debt in unpaid:
+            self._send_debt(debt, now)
+        for wait in sorted(self._waits.values(), key=lambda wait: wait.number):
+            self._ask(wait, now)
+        for hold in {id(hold): hold for hold in self._holds.values()}.values():
+            if not hold.releasing:
+                self._check(hold, now)
+
+    def _check(self, hold: Hold, now: float) -> None:
+        def take_for(key: bytes, token: int) -> Take:
+            def take(reply: Any, error: Optional[Exception]) -> None:
+                if not _is_answer(reply, error):
+                    self._break(reply, error)
+                elif reply == 0 or isinstance(reply, ServerError) and str(reply).startswith(("STALETOKEN", "WRONGTYPE")):
+                    self._lose(hold, Loss(key, token, "stale"), self._now)
+
+            return take
+
+        commands = hold.wish.check(hold.task.owner, hold.tokens)
+        for words, key, token in zip(commands, hold.wish.keys, hold.tokens):
+            self.attached.send(words, take_for(key, token), now)
+
+    def _break(self, reply: Any, error: Optional[Exception]) -> None:
+        """Has the attached connection closed, because the server does not lead."""
+        if error is None and self.attached.broken is None:
+            self._not_attached(reply)
+
+    def _sure_for(self) -> float:
+        """How long leases that the server renews last at least behind its last answer.
+
+        It renews a lease when a third of it is over. The rest is for clocks that run apart.
+        """
+        return self.lease * 2 / 3 - self.lease / 20
+
+    def _hear(self, sent: float) -> None:
+        """Records that the server has answered what was sent at a time."""
+        self._resumed = False
+        self._answered = max(self._answered, sent)
+        if self._lapsed:
+            self._lapsed = False
+            self._be_patient(self._answered + self._sure_for())
+
+    def _be_patient(self, until: float) -> None:
+        self._patience.cancel()
+        self._patience = self.timers.add(until, self._give_up)
+
+    def _give_up(self, now: float) -> None:
+        """Counts what the server renews as lost if it has been silent for too long, and ends the waits."""
+        due = self._answered + self._sure_for()
+        if now < due:
+            self._be_patient(due)
+            return
+        if now - due > self.lease / 6 and self.ready and not self._resumed:
+            # The timer is late, so this process was stopped. The connection may live: the server is asked first.
+            self._resumed = True
+            self._pinged = None
+            self._ping(now)
+            self._be_patient(now + self.lease / 6)
+            return
+        self._lapsed = True
+        for wait in list(self._waits.values()):
+            if wait.placed:
+                self._withdraw(wait, self._silence(), now)
+        for hold in {id(hold): hold for hold in self._holds.values()}.values():
+            if hold.wish.lease is None:
+                self._lose(hold, Loss(hold.wish.keys[0], hold.tokens[0], "unreachable"), now)
+
+    def _ping(self, now: float) -> None:
+        if self._pinged is not None:
+            self.attached.broken = errors.NoConnection("the server does not answer")
+            self._ping_at = now + self.lease / 6
+            return
+        self._pinged, self._ping_at = now, now + self.lease / 6
+
+        def take(reply: Any, error: Optional[Exception]) -> None:
+            self._pinged = None
+
+        self.attached.send(["PING"], take, now)
+
+    def _silence(self) -> errors.NoConnection:
+        """The error for a server that does not answer."""
+        if self._refused is None:
+            return errors.NoConnection("the server does not answer")
+        return errors.NoConnection(f"the server cannot be reached: {self._refused}")
+
+    def _pushed(self, message: Push, now: float) -> None:
+        """Takes a push: lock-lost, lock-granted or lock-refused, and so on."""
+        if len(message) < 4 or not isinstance(message[0], bytes):
+            return
+        keys = tuple(message[1]) if isinstance(message[1], list) else (message[1],)
+        if message[0] == b"lock-lost" and isinstance(message[2], int):
+            hold = self._holds.get(message[2])
+            if hold is not None:
+                self._lose(hold, Loss(keys[0], message[2], message[3].decode()), now)
+        elif message[0] == b"lock-granted":
+            tokens = tokens_of(message[2])
+            if tokens is not None and len(tokens) == len(keys):
+                self._granted(keys, isinstance(message[1], list), tokens, message[3], now)
+        elif message[0] == b"lock-refused":
+            self._was_refused(keys[0], message[2].decode(), message[3], now)
+
+    # Calls for locks.
+
+    def new_owner(self) -> bytes:
+        """Returns a name that no other owner has."""
+        return self.prefix + str(next(self._owners)).encode()
+
+    def acquire(self, call: Acquire, wait: Optional[float], deadline: Optional[float], now: float) -> None:
+        """Begins a call for a lock.
+
+        wait: for how many seconds, or without end. deadline: when the caller's own time is over.
+        """
+        if self.closing:
+            call.finish(None, errors.Closed("the client is closed"))
+            return
+        self._now = now
+        self._calls.add(call)
+        call.asked_at, call.number = now, next(self._numbers)
+        call.end = None if wait is None or call.wish.tries else now + wait
+        call.deadline = deadline
+        call.timers.append(self.timers.add(now + self.limit, lambda at: self._not_placed(call, at)))
+        if call.end is not None:
+            call.timers.append(self.timers.add(call.end, lambda at: self._wait_over(call, at)))
+        if deadline is not None:
+            call.timers.append(self.timers.add(deadline, lambda at: self._withdraw(
+                call, errors.DeadlineExceeded("the deadline has passed"), at)))
+        self.start(now)
+        self._begin(call, now)
+
+    def _begin(self, call: Acquire, now: float) -> None:
+        task, keys = call.task, call.wish.keys
+        if any(key in task.busy for key in keys):
+            task.deferred.append(call)
+            return
+        holds = {id(task.holds.get(key)): task.holds.get(key) for key in keys}
+        hold = next(iter(holds.values()))
+        if len(holds) > 1 or hold is not None and (hold.wish.permits or call.wish.permits
+                                                   or hold.wish.shared and not call.wish.shared):
+            self._finish(call, None, errors.Error(f"the task holds some of {keys!r} in another way"), now)
+            return
+        if hold is not None:
+            self._finish(call, self._handle(hold, keys), None, now)
+            return
+        task.busy.update(keys)
+        self._waits[call.place] = call
+        call.state = "asked"
+        if self.ready:
+            self._ask(call, now)
+
+    def _handle(self, hold: Hold, keys: Tuple[bytes, ...]) -> Handle:
+        handle = Handle(self, hold, keys)
+        hold.handles.add(handle)
+        return handle
+
+    def _wait_over(self, call: Acquire, now: float) -> None:
+        """Ends a call whose time to wait for another holder is over.
+
+        A call that the server has not answered at all goes on, up to the limit for that: its first answer tells.
+        """
+        if call.placed or call.state == "deferred":
+            self._withdraw(call, errors.NotAcquired("another owner holds the lock"), now)
+
+    def _not_placed(self, call: Acquire, now: float) -> None:
+        if call.state == "deferred" and self.ready:
+            call.timers.append(self.timers.add(now + self.limit, lambda at: self._not_placed(call, at)))
+        elif not call.placed:
+            self._withdraw(call, self._silence(), now)
+
+    def _ask(self, call: Acquire, now: float) -> None:
+        ends = [end for end in (call.end, call.deadline) if end is not None]
+        call.state, call.sent, call.sent_at = "asked", True, now
+        words = call.wish.ask(call.task.owner, min(ends) - now if ends else None)
+
+        def take(reply: Any, error: Optional[Exception]) -> None:
+            self._replied(call, reply, error)
+
+        self.attached.send(words, take, now)
+
+    def _replied(self, call: Acquire, reply: Any, error: Optional[Exception]) -> None:
+        now = self._now
+        if error is not None:
+            self._may_come_late(call, now)
+        if not _is_answer(reply, error):
+            self._break(reply, error)
+            return
+        if call.state != "asked":
+            return
+        tokens = tokens_of(reply)
+        if isinstance(reply, ServerError):
+            self._finish(call, None, errors.from_reply(reply), now)
+        elif tokens is not None:
+            self._hold(call, tokens, now)
+        elif reply is None:
+            self._finish(call, None, errors.NotAcquired("another owner holds the lock"), now)
+        else:
+            call.state, call.placed = "queued", True
+            if call.end is not None and now >= call.end:
+                self._wait_over(call, now)
+
+    def _granted(self, keys: Tuple[bytes, ...], many: bool, tokens: List[int], owner: bytes, now: float) -> None:
+        call = self._waits.get((owner, keys[0]))
+        if call is None:
+            if tokens[0] not in self._holds and owner.startswith(self.prefix):
+                # A request that has arrived after its call had ended. It may be of a lock or of a semaphore.
+                if many:
+                    self._owe([Wish(keys, many=True).release(owner, tokens)])
+                else:
+                    self._owe([Wish(keys).release(owner, tokens), Wish(keys, permits=1).release(owner, tokens)])
+            return
+        if call.state != "queued":
+            return
+        call.state, call.tokens, call.sent_at = "granted", tokens, now
+        commands = call.wish.confirm(owner, tokens)
+        call.left = len(commands)
+
+        def take(reply: Any, error: Optional[Exception]) -> None:
+            self._confirmed(call, reply, error)
+
+        for words in commands:
+            self.attached.send(words, take, now)
+
+    def _confirmed(self, call: Acquire, reply: Any, error: Optional[Exception]) -> None:
+        now = self._now
+        if not _is_answer(reply, error):  # the next connection asks again
+            self._break(reply, error)
+            return
+        if call.state != "granted":
+            return
+        if isinstance(reply, ServerError):
+            self._withdraw(call, errors.from_reply(reply), now)
+        elif reply == 1:
+            call.left -= 1
+            if call.left == 0:
+                self._hold(call, call.tokens, now)
+        elif call.wish.lease is None and not call.wish.many:  # it was too late, or an operator has released the lock
+            self._ask(call, now)
+        else:
+            self._withdraw(call, errors.LockLost(call.wish.keys[0], call.tokens[0], "expired"), now)
+
+    def _was_refused(self, key: bytes, reason: str, owner: bytes, now: float) -> None:
+        call = self._waits.get((owner, key))
+        if call is None or call.state != "queued":
+            return
+        if reason in ("unconfirmed", "failover"):
+            self._ask(call, now)
+            return
+        error: errors.Error
+        if reason == "timeout" and call.deadline is not None and (call.end is None or call.deadline < call.end):
+            error = errors.DeadlineExceeded("the deadline has passed")
+        elif reason in ("timeout", "cancelled"):  # or by an operator
+            error = errors.NotAcquired("another owner holds the lock")
+        elif reason == "deadlock":
+            error = errors.Deadlock(f"DEADLOCK at {key!r}")
+        elif reason == "wrongtype":
+            error = ServerError("WRONGTYPE Operation against a key holding the wrong kind of value")
+        elif reason == "denied":
+            error = ServerError("NOPERM the user may not write to the key any more")
+        else:
+            error = ServerError(f"ERR the server has ended the wait: {reason}")
+        self._finish(call, None, error, now)
+
+    def _hold(self, call: Acquire, tokens: List[int], now: float) -> None:
+        """The server has given the lock."""
+        wish, task = call.wish, call.task
+        hold = Hold(task, wish, tokens, now)
+        for token in tokens:
+            self._holds[token] = hold
+        for key in wish.keys:
+            task.holds[key] = hold
+        if wish.lease is not None:
+            hold.expiry = self.timers.add(call.sent_at + wish.lease, lambda at: self._lose(
+                hold, Loss(wish.keys[0], tokens[0], "expired"), at))
+        self._finish(call, self._handle(hold, wish.keys), None, now)
+
+    def _finish(self, call: Acquire, handle: Optional[Handle], error: Optional[BaseException], now: float,
+                undo: bool = False) -> None:
+        """Ends a call. undo: the server may have given the lock, or may still do so."""
+        if call.over:
+            return
+        began = call.state != "deferred"  # it has asked the server, or will
+        call.state = "over"
+        self._calls.discard(call)
+        for timer in call.timers:
+            timer.cancel()
+        if self._waits.get(call.place) is call:
+            del self._waits[call.place]
+        if began or error is not None:
+            for key in call.wish.keys:
+                self.events.append(Event("acquired" if error is None else "refused", key, now - call.asked_at, error))
+        call.finish(handle, error)
+        if undo:  # until it is done the task does not ask again: that would end the new lock
+            self._owe(call.wish.undo(call.task.owner), lambda _: self._idle(call.task, call.wish.keys))
+        elif began:
+            self._idle(call.task, call.wish.keys)
+        elif call in call.task.deferred:
+            call.task.deferred.remove(call)
+
+    def _idle(self, task: Task, keys: Tuple[bytes, ...]) -> None:
+        """The next call of the task for the keys may begin."""
+        task.busy.difference_update(keys)
+        deferred, task.deferred = task.deferred, []
+        for call in deferred:
+            if not call.over:
+                self._begin(call, self._now)
+
+    def _withdraw(self, call: Acquire, error: BaseException, now: float) -> None:
+        """Ends a wait because its caller goes."""
+        self._now = now
+        self._finish(call, None, error, now, undo=call.sent)
+
+    def cancel(self, call: Acquire, error: BaseException, now: float) -> None:
+        """Ends a wait because another thread wants that. A lock that was granted before stays."""
+        if not call.over:
+            self._withdraw(call, error, now)
+
+    def withdraw(self, call: Acquire, error: BaseException, now: float) -> None:
+        """Ends a wait because its caller goes. A lock that was granted meanwhile is released."""
+        if call.over and isinstance(call.result, Handle):
+            if call.result.why_over() is None:
+                self.release(call.result, Call(lambda: None), now)
+            return
+        self._withdraw(call, error, now)
+
+    def _may_come_late(self, call: Acquire, now: float) -> None:
+        """Sees to a request whose connection has ended before its answer.
+
+        The server may read it later than what comes by the next connection, and give a lock that no caller waits for. So
+        it is released a lease later, unless the task has the lock, or asks for it, by then.
+        """
+        task, keys = call.task, call.wish.keys
+
+        def undo(at: float) -> None:
+            if not self.closing and not any(key in task.busy or key in task.holds for key in keys):
+                self._now = at
+                task.busy.update(keys)
+                self._owe(call.wish.undo(task.owner), lambda _: self._idle(task, keys))
+
+        self.timers.add(now + self.lease, undo)
+
+    # Holds.
+
+    def release(self, handle: Handle, call: Call, now: float) -> None:
+        """Releases a lock, once for each time that it was taken. The call's result is None."""
+        self._now = now
+        over = handle.why_over()
+        hold = handle.hold
+        if over is not None:
+            call.finish(None, over)
+            return
+        hold.handles.discard(handle)
+        if hold.handles:
+            call.finish(None)
+            return
+        hold.releasing = True
+        if hold.expiry is not None:
+            hold.expiry.cancel()
+        hold.task.busy.update(hold.wish.keys)
+        timer = self.timers.add(now + self.limit, lambda _: call.finish(None, self._silence()))
+
+        def paid(debt: Debt) -> None:
+            timer.cancel()
+            self._released(hold, debt, call)
+
+        self._owe([hold.release()], paid)
+
+    def _released(self, hold: Hold, debt: Debt, call: Call) -> None:
+        self._forget(hold)
+        self._idle(hold.task, hold.wish.keys)
+        reply = debt.replies[0]
+        gone = reply is None or isinstance(reply, list) and None in reply
+        if hold.lost is None and (gone and debt.sent == 1
+                                  or isinstance(reply, ServerError) and str(reply).startswith("WRONGTYPE")):
+            # The first UNLOCK has found that the owner does not have it. A second one may follow one that was done.
+            hold.lost = Loss(hold.wish.keys[0], hold.tokens[0], "stale")
+        if hold.lost is not None:
+            self._report_loss(hold, hold.lost, ())
+            call.finish(None, hold.lost.error())
+            return
+        for key in hold.wish.keys:
+            self.events.append(Event("released", key, self._now - hold.since))
+        call.finish(None, errors.from_reply(reply) if isinstance(reply, ServerError) else None)
+
+    def _report_loss(self, hold: Hold, loss: Loss, callbacks: Tuple[Callable[[errors.LockLost], None], ...]) -> None:
+        for key in hold.wish.keys:
+            told, callbacks = callbacks, ()  # they are told once
+            self.events.append(Event("lost", key, self._now - hold.since, loss.error(), told))
+
+    def _forget(self, hold: Hold) -> None:
+        if hold.expiry is not None:
+            hold.expiry.cancel()
+        for token in hold.tokens:
+            if self._holds.get(token) is hold:
+                del self._holds[token]
+        for key in hold.wish.keys:
+            if hold.task.holds.get(key) is hold:
+                del hold.task.holds[key]
+
+    def _lose(self, hold: Hold, loss: Loss, now: float) -> None:
+        """Records that the lock at one of the keys is lost, and gives up the rest."""
+        if hold.lost is not None:
+            return
+        if hold.releasing:
+            # It may be gone because an UNLOCK was done and its answer lost. So only a push of the server is a loss.
+            if loss.reason not in ("stale", "unreachable", "closed"):
+                hold.lost = loss
+            return
+        self._now = now
+        hold.lost = loss
+        callbacks = tuple(told for handle in hold.handles for told in handle.on_lost)
+        self._report_loss(hold, loss, callbacks)
+        hold.handles.clear()
+        self._forget(hold)
+        if hold.wish.many or loss.reason in ("unreachable", "closed"):
+            keys = hold.wish.keys
+            hold.task.busy.update(keys)
+            self._owe([hold.release()], lambda _: self._idle(hold.task, keys))
+
+    def lose_stale(self, handle: Handle, key: bytes, now: float) -> errors.Error:
+        """Records that the server has refused a guarded command, and returns the error for it."""
+        self._lose(handle.hold, Loss(key, handle.token(key), "stale"), now)
+        return handle.why_over() or errors.LockLost(key, handle.token(key), "stale")
+
+    def renewed(self, handle: Handle, lease: float, sent: float) -> None:
+        """Records that the holder has renewed a fixed lease, by a command sent at a time."""
+        hold = handle.hold
+        if hold.expiry is not None and handle in hold.handles:
+            hold.expiry.cancel()
+            hold.expiry = self.timers.add(sent + lease, lambda at: self._lose(
+                hold, Loss(hold.wish.keys[0], hold.tokens[0], "expired"), at))
+
+    # Owners of other names.
+
+    def use_owner(self, owner: bytes, now: float) -> None:
+        """Attaches the connection to an owner with a name that the caller has chosen."""
+        self._extra[owner] = self._extra.get(owner, 0) + 1
+        if self._extra[owner] == 1 and self.ready:
+            self.attached.send(["LOCK.ATTACH", owner], lambda *_: None, now)
+
+    def drop_owner(self, owner: bytes, now: float) -> None:
+        """Ends use_owner."""
+        left = self._extra.get(owner, 0) - 1
+        if left > 0:
+            self._extra[owner] = left
+        elif self._extra.pop(owner, None) is not None and self.ready:
+            self.attached.send(["LOCK.DETACH", owner], lambda *_: None, now)
+
+    # Debts.
+
+    def _owe(self, commands: List[Command], paid: Optional[Callable[[Debt], None]] = None) -> None:
+        """Has commands done, now or as soon as there is a connection, until they were answered."""
+        self._debts += 1
+        debt = Debt(commands, paid)
+        if self.ready and self.attached.broken is None:
+            self._send_debt(debt, self._now)
+        else:
+            self._unpaid.append(debt)
+
+    def owe(self, commands: List[Command], now: float) -> None:
+        """Has commands done that may be sent twice, now or later."""
+        self._now = now
+        self._owe(commands)
+
+    def _send_debt(self, debt: Debt, now: float) -> None:
+        debt.sent += 1
+        debt.left, debt.replies, debt.failed = len(debt.commands), [], False
+
+        def take(reply: Any, error: Optional[Exception]) -> None:
+            debt.left -= 1
+            debt.replies.append(reply)
+            if not _is_answer(reply, error):
+                debt.failed = True
+                self._break(reply, error)
+            if debt.left:
+                return
+            if debt.failed:
+                self._unpaid.append(debt)
+                return
+            self._debts -= 1
+            if debt.paid is not None:
+                debt.paid(debt)
+            self._end_if_done()
+
+        for words in debt.commands:
+            self.attached.send(words, take, now)
+
+    # The other connection.
+
+    def request(self, request: Request, deadline: float, now: float) -> None:
+        """Sends a command that does not wait. once: it is not sent again, even if its answer is lost."""
+        if self.closing:
+            request.finish(None, errors.Closed("the client is closed"))
+            return
+        self._now = now
+        self.start(now)
+        self._pending[id(request)] = request
+        request.timer = self.timers.add(deadline, lambda _: self._end_request(request, None, self._command_silence()))
+        if self.commands.up and self.commands.broken is None:
+            self._send_request(request, now)
+        elif not self.commands.dialing and self.commands.dial_at is None:
+            self.commands.dial_at = now
+
+    def _command_silence(self) -> errors.NoConnection:
+        return errors.NoConnection("the server does not answer") if self.commands.up else self._silence()
+
+    def _send_request(self, request: Request, now: float) -> None:
+        request.sent += 1
+
+        def take(reply: Any, error: Optional[Exception]) -> None:
+            if error is None and isinstance(reply, ServerError) and errors.is_elsewhere(reply):
+                self._request_elsewhere(request, reply)
+            elif error is None:
+                self._end_request(request, reply, None)
+            elif request.once:
+                self._end_request(request, None, errors.NoConnection(
+                    f"the connection has ended, and the command may have been done: {error}"))
+
+        self.commands.send(request.words, take, now)
+
+    def _request_elsewhere(self, request: Request, reply: ServerError) -> None:
+        text = str(reply)
+        if self.commands.broken is None:
+            self.commands.broken = errors.NoConnection(text)
+        if request.once:
+            self._end_request(request, None, errors.NoConnection(f"the server has not done the command: {text}"))
+
+    def end_request(self, request: Request, error: BaseException) -> None:
+        """Ends a command because its caller goes."""
+        self._end_request(request, None, error)
+
+    def _end_request(self, request: Request, reply: Any, error: Optional[BaseException]) -> None:
+        if self._pending.pop(id(request), None) is not None and request.timer is not None:
+            request.timer.cancel()
+        request.finish(reply, error)
+
+    def _commands_ended(self, why: Exception) -> None:
+        if not self._pending:  # the next command has it made anew
+            self.commands.dial_at = None
+
+    # The end.
+
+    def close(self, now: float) -> None:
+        """Releases what is held, and ends the calls. After that, or after the limit, ``ended`` is set."""
+        if self.closing:
+            return
+        self.closing, self._now = True, now
+        self._started(errors.Closed("the client was closed"))
+        for call in list(self._calls):
+            self._withdraw(call, errors.Closed("the client was closed"), now)
+        for hold in {id(hold): hold for hold in self._holds.values()}.values():
+            self._lose(hold, Loss(hold.wish.keys[0], hold.tokens[0], "closed"), now)
+        for request in list(self._pending.values()):
+            self._end_request(request, None, errors.Closed("the client was closed"))
+        self.timers.add(now + self.limit, lambda _: self._end())
+        self._end_if_done()
+
+    def _end_if_done(self) -> None:
+        if self.closing and self._debts == 0:
+            self._end()
+
+    def _end(self) -> None:
+        self.ended = True
+
+    _now: float = 0.0
+
+
+Done = Union[Call, Acquire, Request]

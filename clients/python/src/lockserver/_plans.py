@@ -1,0 +1,146 @@
+"""Calls that are commands and what their replies mean, for both transports.
+
+A plan is a generator: it yields a command, and is sent the reply. An error reply is thrown into it. So the rules for a
+sale, a limiter or a latch are written once.
+"""
+
+from __future__ import annotations
+
+import enum
+import uuid
+from dataclasses import dataclass
+from typing import Any, Dict, Generator, List, Mapping, NamedTuple, Optional, TypeVar, Union
+
+from . import errors
+from ._resp import Word
+from ._wish import Command, milliseconds
+
+T = TypeVar("T")
+
+
+class Step(NamedTuple):
+    """A command. once: it is not sent again, even if its answer is lost."""
+
+    words: Command
+    once: bool = False
+
+
+Plan = Generator[Step, Any, T]
+
+
+class Outcome(enum.IntEnum):
+    """What came of an order at a sale, by the server's numbers."""
+
+    SOLD = 0  #: stock was deducted, and the order appended to the sale's stream
+    SOLD_OUT = 1  #: there is not enough stock
+    BOUGHT_ALREADY = 2  #: the user has all that the limit of the sale allows
+    NOT_STARTED = 3  #: the sale is not open yet
+    OVER = 4  #: it is not open any more
+    TAKEN_BACK = 5  #: this order was cancelled, or not confirmed in time: a new one needs a new id
+    TOO_FAST = 6  #: the rate of the sale does not allow the call now
+
+
+def buy(voucher: Word, user: Word, order: Word, pieces: int) -> Plan[Outcome]:
+    """SECKILL."""
+    words: Command = ["SECKILL", voucher, user, order]
+    reply = yield Step(words if pieces == 1 else [*words, "QTY", pieces])
+    return Outcome(reply)
+
+
+def settle(command: str, voucher: Word, user: Word, order: Word, state: bytes) -> Plan[bool]:
+    """SECKILL.CONFIRM and SECKILL.CANCEL, whose reply is 1, or 0 when there is nothing left to do.
+
+    What was done may have been done by the same command, sent before, with an answer that was lost. So the record of
+    the order is looked at: it begins with the state.
+    """
+    if (yield Step([command, voucher, user, order])) == 1:
+        return True
+    text = voucher.decode() if isinstance(voucher, bytes) else str(voucher)
+    record = yield Step(["HGET", f"seckill:orders:{text}", order])
+    return isinstance(record, bytes) and record.startswith(state + b" ")
+
+
+def count_down(key: Word, count: int) -> Plan[int]:
+    """LATCH.DOWN."""
+    return int((yield Step(["LATCH.DOWN", key, count], once=True)))
+
+
+def number(words: Command) -> Plan[int]:
+    """A command whose reply is a number."""
+    return int((yield Step(words)))
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The answer of a limiter. Times are in seconds."""
+
+    allowed: bool  #: the units are taken
+    limit: int  #: the burst
+    remaining: int  #: units that could be taken now
+    retry_after: float  #: if refused, when the cost could be taken
+    reset_after: float  #: when the limiter is full again
+
+    def __bool__(self) -> bool:
+        return self.allowed
+
+
+def taken(reply: Any) -> Taken:
+    """Returns the reply of LIMIT.TAKE."""
+    allowed, limit, remaining, retry, reset = reply
+    return Taken(allowed == 1, limit, remaining, retry / 1000, reset / 1000)
+
+
+def take(words: Command) -> Plan[Taken]:
+    """LIMIT.TAKE without a wait. It is sent once: a second one would take twice."""
+    return taken((yield Step(words, once=True)))
+
+
+def when(after: Optional[float], at: Optional[float]) -> Command:
+    """The time of a delayed entry: seconds from now by the server's clock, or a Unix time in seconds."""
+    if (after is None) == (at is None):
+        raise ValueError("say either after or at")
+    return ["AT", milliseconds(at, "a time")] if at is not None else ["PX", milliseconds(after or 0, "a delay")]
+
+
+def delay_add(stream: Word, fields: Mapping[Any, Any], at: Command, ticket: Optional[Word]) -> Plan[Optional[str]]:
+    """DELAY.ADD. An id that this makes is new: nil means that the same command was done before."""
+    name: Word = uuid.uuid4().hex if ticket is None else ticket
+    if not fields:
+        raise ValueError("an entry without fields")
+    words: Command = ["DELAY.ADD", stream, *at, "ID", name]
+    for field, value in fields.items():
+        words += [field, value]
+    reply = yield Step(words)
+    if reply is None and ticket is not None:
+        return None
+    return name.decode() if isinstance(name, bytes) else str(name)
+
+
+def wait_words(key: Word, wait: Optional[float]) -> Command:
+    """LATCH.WAIT."""
+    return ["LATCH.WAIT", key, "WAIT", 0 if wait is None else milliseconds(wait, "a wait")]
+
+
+def fields_of(reply: Any) -> Any:
+    """Returns a map that came as a list of names and values as a dict."""
+    if isinstance(reply, list) and len(reply) % 2 == 0 and all(isinstance(name, bytes) for name in reply[::2]):
+        return dict(zip(reply[::2], reply[1::2]))
+    return reply
+
+
+def information(words: Command) -> Plan[Optional[Dict[bytes, Any]]]:
+    """A command whose reply is a map, or nil."""
+    reply = fields_of((yield Step(words)))
+    return reply if isinstance(reply, dict) else None
+
+
+def guard(key: bytes, token: int, args: List[Word]) -> Plan[Any]:
+    """GUARD, which is sent once."""
+    if not args:
+        raise TypeError("guard needs a command")
+    return (yield Step(["GUARD", key, token, *args], once=True))
+
+
+def raised(reply: Any) -> Union[errors.Error, None]:
+    """Returns the error of an error reply, or None."""
+    return errors.from_reply(reply) if isinstance(reply, errors.ServerError) else None

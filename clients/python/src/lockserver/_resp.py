@@ -1,0 +1,165 @@
+"""The protocol: commands to bytes, and bytes to replies. It reads from no socket."""
+
+from __future__ import annotations
+
+from typing import Any, Iterable, Iterator, List, Optional, Tuple, Union
+
+from .errors import ServerError
+
+Word = Union[bytes, str, int, float]
+
+
+def encode_word(word: Word) -> bytes:
+    """Returns a word of a command as bytes; text is UTF-8."""
+    if isinstance(word, bytes):
+        return word
+    if isinstance(word, str):
+        return word.encode()
+    if isinstance(word, bool) or not isinstance(word, (int, float)):
+        raise TypeError(f"a word of a command is bytes, str, int or float, not {type(word).__name__}")
+    return repr(word).encode()
+
+
+def encode(words: Iterable[Word]) -> bytes:
+    """Returns a command as the server reads it."""
+    parts = [encode_word(word) for word in words]
+    out = [b"*%d\r\n" % len(parts)]
+    for part in parts:
+        out.append(b"$%d\r\n%b\r\n" % (len(part), part))
+    return b"".join(out)
+
+
+class Malformed(Exception):
+    """The bytes are not a reply."""
+
+
+class Push(List[Any]):
+    """A message that the server sends without a request."""
+
+
+class _Short(Exception):
+    """The reply is not complete yet."""
+
+
+_MOST_DEPTH = 16
+_MOST_STRING = 512 << 20
+_MOST_ITEMS = 1 << 24
+
+
+class Parser:
+    """Takes bytes as they arrive, and gives whole replies.
+
+    A reply is an int, bytes, None, float, bool, list, dict, set, a :class:`ServerError` (returned, not raised) or a
+    :class:`Push`. A piece that is cut anywhere is kept until the rest has come.
+    """
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._at = 0
+        self._wanted = 0
+
+    def feed(self, data: bytes) -> Iterator[Any]:
+        """Yields the replies that are complete with these bytes. It raises :class:`Malformed`."""
+        self._buffer += data
+        while len(self._buffer) > self._at and len(self._buffer) >= self._wanted:
+            try:
+                reply, end = self._read(self._at, 0)
+            except _Short:
+                break
+            self._at, self._wanted = end, 0
+            yield reply
+        if self._at > 1 << 16 or self._at == len(self._buffer):
+            del self._buffer[: self._at]
+            self._wanted = max(0, self._wanted - self._at)
+            self._at = 0
+
+    def _line(self, at: int) -> Tuple[bytes, int]:
+        end = self._buffer.find(b"\r\n", at)
+        if end < 0:
+            raise _Short
+        return bytes(self._buffer[at:end]), end + 2
+
+    def _read(self, at: int, depth: int) -> Tuple[Any, int]:
+        if depth > _MOST_DEPTH:
+            raise Malformed("too many levels")
+        if at >= len(self._buffer):
+            raise _Short
+        kind = self._buffer[at]
+        line, at = self._line(at + 1)
+        try:
+            return self._typed(kind, line, at, depth)
+        except ValueError:
+            raise Malformed(f"{chr(kind)}{line[:40]!r}") from None
+
+    def _typed(self, kind: int, line: bytes, at: int, depth: int) -> Tuple[Any, int]:
+        if kind == 0x3A:  # :
+            return int(line), at
+        if kind == 0x2B:  # +
+            return line, at
+        if kind == 0x2D:  # -
+            return ServerError(line.decode("utf-8", "replace")), at
+        if kind in b"$=!":
+            return self._string(kind, line, at)
+        if kind in b"*~>%|":
+            return self._aggregate(kind, line, at, depth)
+        if kind == 0x5F:  # _
+            return None, at
+        if kind == 0x2C:  # ,
+            return float(line), at
+        if kind == 0x23:  # #
+            return line == b"t", at
+        if kind == 0x28:  # (
+            return int(line), at
+        raise Malformed(f"no type begins with {chr(kind)!r}")
+
+    def _string(self, kind: int, line: bytes, at: int) -> Tuple[Any, int]:
+        length = int(line)
+        if length == -1:
+            return None, at
+        if not 0 <= length <= _MOST_STRING:
+            raise Malformed(f"length {length}")
+        end = at + length
+        if len(self._buffer) < end + 2:
+            self._wanted = end + 2
+            raise _Short
+        text = bytes(self._buffer[at:end])
+        if self._buffer[end : end + 2] != b"\r\n":
+            raise Malformed("a string does not end with CR LF")
+        if kind == 0x21:  # !
+            return ServerError(text.decode("utf-8", "replace")), end + 2
+        return (text[4:] if kind == 0x3D else text), end + 2
+
+    def _aggregate(self, kind: int, line: bytes, at: int, depth: int) -> Tuple[Any, int]:
+        count = int(line)
+        if count == -1:
+            return None, at
+        if not 0 <= count <= _MOST_ITEMS:
+            raise Malformed(f"length {count}")
+        items: List[Any] = []
+        for _ in range(count * 2 if kind in b"%|" else count):
+            item, at = self._read(at, depth + 1)
+            items.append(item)
+        if kind == 0x7C:  # | has attributes of the reply that follows
+            return self._read(at, depth + 1)
+        if kind == 0x3E:  # >
+            return Push(items), at
+        if kind == 0x25:  # %
+            return {_key(name): value for name, value in zip(items[::2], items[1::2])}, at
+        return items, at
+
+
+def _key(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def decode(reply: Any, encoding: Optional[str]) -> Any:
+    """Returns a reply with its bytes as text, or as it is if there is no encoding."""
+    if encoding is None:
+        return reply
+    if isinstance(reply, bytes):
+        return reply.decode(encoding, "replace")
+    if isinstance(reply, list):
+        return [decode(item, encoding) for item in reply]
+    if isinstance(reply, dict):
+        return {decode(name, encoding): decode(value, encoding) for name, value in reply.items()}
+    return reply

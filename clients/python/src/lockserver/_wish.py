@@ -1,0 +1,87 @@
+"""What is asked for, and the commands for it. Each of them may be sent twice."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import List, Optional, Sequence, Tuple
+
+from ._resp import Word, encode_word
+
+Command = List[Word]
+
+
+def milliseconds(seconds: float, what: str) -> int:
+    """Returns a time as whole milliseconds. It raises ValueError for one below a millisecond, and for NaN."""
+    if not 0.001 <= seconds <= 1e12:
+        raise ValueError(f"{what} of {seconds} s is no time of a millisecond or more")
+    return round(seconds * 1000)
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A lock of one key or of several, exclusive or shared, or permits of a semaphore."""
+
+    keys: Tuple[bytes, ...]
+    many: bool = False
+    shared: bool = False
+    lease: Optional[float] = None  # seconds; None: the server renews it
+    tries: bool = False  # it does not wait
+    permits: int = 0  # of a semaphore; 0: this is a lock
+    limit: Optional[int] = None  # of the semaphore
+
+    def _fixed(self) -> Command:
+        return [] if self.lease is None else ["PX", milliseconds(self.lease, "a lease")]
+
+    def ask(self, owner: bytes, wait: Optional[float]) -> Command:
+        """The command that asks, or asks again. An owner that is queued keeps its place. wait: seconds, or no end."""
+        words: Command
+        if self.permits:
+            words = ["SEM.ACQUIRE", self.keys[0], owner]
+            if self.limit is not None:
+                words += ["LIMIT", self.limit]
+            words += ["PERMITS", self.permits]
+        elif self.many:
+            words = ["MLOCK", len(self.keys), *self.keys, owner]
+        else:
+            words = ["LOCK", self.keys[0], owner]
+        if self.shared:
+            words.append("SHARED")
+        words += self._fixed()
+        if not self.tries:
+            words += ["WAIT", 0 if wait is None else max(1, math.ceil(wait * 1000)), "NOTIFY"]
+        words.append("ONCE")
+        return words
+
+    def undo(self, owner: bytes) -> List[Command]:
+        """The commands that end a wait, and release what it may have got."""
+        cancel: List[Command] = [] if self.tries else [["LOCK.CANCEL", self.keys[0], owner]]
+        return cancel + [self.release(owner, None)]
+
+    def release(self, owner: bytes, tokens: Optional[Sequence[int]]) -> Command:
+        """The command that releases it, however often it is sent."""
+        words: Command
+        if self.many:
+            words = ["MUNLOCK", len(self.keys), *self.keys, owner]
+            return words if tokens is None else [*words, "TOKENS", *tokens]
+        words = ["SEM.RELEASE" if self.permits else "UNLOCK", self.keys[0], owner]
+        return words if tokens is None else [*words, "TOKEN", tokens[0]]
+
+    def confirm(self, owner: bytes, tokens: Sequence[int]) -> List[Command]:
+        """The commands that confirm a grant. They begin a fixed lease anew."""
+        if self.lease is None:  # one of several locks stands for all
+            return [["LOCK.CONFIRM", self.keys[0], owner, tokens[0]]]
+        renew = "SEM.RENEW" if self.permits else "RENEW"
+        return [[renew, key, owner, *self._fixed(), "TOKEN", token] for key, token in zip(self.keys, tokens)]
+
+    def check(self, owner: bytes, tokens: Sequence[int]) -> List[Command]:
+        """The commands that ask whether it is still held, one a key. They do not change a fixed lease."""
+        if self.lease is not None:
+            return [["GUARD", key, token, "ECHO", ""] for key, token in zip(self.keys, tokens)]
+        renew = "SEM.RENEW" if self.permits else "RENEW"
+        return [[renew, key, owner, "TOKEN", token] for key, token in zip(self.keys, tokens)]
+
+
+def key_of(key: Word) -> bytes:
+    """Returns a key as bytes."""
+    return encode_word(key)

@@ -1,0 +1,483 @@
+"""The client for asyncio. It has the methods of the one for threads, to be awaited."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from types import TracebackType
+from typing import Any, Awaitable, Callable, Dict, List, Mapping, Optional, Sequence, Type, TypeVar, Union, cast
+
+import redis.asyncio
+
+from . import _plans, errors
+from ._adriver import AsyncDriver, connect
+from ._alone import Alone, words_after
+from ._api import DEFAULT_TIMEOUT, HeldBase, Observer, key_namer, lock_wish, many_wish, permits_wish, tell, wraps
+from ._core import Acquire, Call, Core, Handle, Request, Task as CoreTask
+from ._dial import Endpoint, endpoint_of_client, endpoint_of_urls, error_of
+from ._plans import Outcome, Plan, Step, Taken
+from ._resp import Word, decode
+from ._wish import Command, Wish, milliseconds
+
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Awaitable[Any]])
+
+
+class AsyncLocks:
+    """Takes locks on one server, and keeps them as long as the program lives. One for an event loop is enough.
+
+    It connects with the first call, by two connections of its own.
+    """
+
+    def __init__(self, client: Any = None, *, name: str = "lock", timeout: float = DEFAULT_TIMEOUT,
+                 observer: Optional[Observer] = None, endpoint: Optional[Endpoint] = None) -> None:
+        """client: a Redis or RedisCluster of ``redis.asyncio``. The rest is as for :class:`lockserver.Locks`."""
+        if endpoint is None:
+            endpoint = endpoint_of_client(client)
+        if timeout < 0.001:
+            raise ValueError(f"a timeout of {timeout} s is no time")
+        self.name, self.timeout = name, timeout
+        self._endpoint = endpoint
+        watching = observer if observer is not None else Observer()
+        self._driver = AsyncDriver(endpoint, name, timeout, lambda event: tell(watching, event))
+
+    @classmethod
+    def from_url(cls, url: Union[str, Sequence[str]], *, name: str = "lock", timeout: float = DEFAULT_TIMEOUT,
+                 observer: Optional[Observer] = None, **options: Any) -> "AsyncLocks":
+        """Returns a client for a URL of redis-py, or for several: the members of a raft group."""
+        return cls(name=name, timeout=timeout, observer=observer,
+                   endpoint=endpoint_of_urls(redis.asyncio.ConnectionPool, url, options))
+
+    # Locks.
+
+    def lock(self, key: Word, *, wait: Optional[float] = None, lease: Optional[float] = None, shared: bool = False,
+             deadline: Optional[float] = None, cancel_on_loss: bool = False) -> "AsyncAsked":
+        """Returns the lock at a key: ``async with locks.lock("k", wait=5) as held``, or ``await ....acquire()``.
+
+        The options are those of :meth:`lockserver.Locks.lock`. cancel_on_loss: if the lock is lost inside of the
+        ``async with``, the task is cancelled there, and the block raises :class:`LockLost`.
+        """
+        return AsyncAsked(self, None, lock_wish(key, wait, lease, shared), wait, deadline, cancel_on_loss)
+
+    def lock_all(self, keys: Sequence[Word], *, wait: Optional[float] = None, lease: Optional[float] = None,
+                 shared: bool = False, deadline: Optional[float] = None, cancel_on_loss: bool = False) -> "AsyncAsked":
+        """Returns the locks at all of the keys, which are had together or not at all."""
+        return AsyncAsked(self, None, many_wish(keys, wait, lease, shared), wait, deadline, cancel_on_loss)
+
+    def task(self) -> "AsyncTask":
+        """Returns an owner of several locks: the server finds deadlocks between tasks."""
+        return AsyncTask(self)
+
+    def semaphore(self, key: Word, limit: Optional[int] = None) -> "AsyncSemaphore":
+        """Returns the semaphore at a key. limit: its number of permits, which the first call has to say."""
+        return AsyncSemaphore(self, key, limit)
+
+    def exclusive(self, key: str, *, wait: Optional[float] = None, lease: Optional[float] = None, shared: bool = False,
+                  cancel_on_loss: bool = True) -> Callable[[F], F]:
+        """Decorates a coroutine function that runs with a lock: ``@locks.exclusive("bill:{0}")``."""
+        def decorate(function: F) -> F:
+            if not inspect.iscoroutinefunction(function):
+                raise TypeError(f"{function!r} is no coroutine function")
+            name = key_namer(key, function)
+
+            async def call(*args: Any, **keywords: Any) -> Any:
+                async with self.lock(name(args, keywords), wait=wait, lease=lease, shared=shared,
+                                     cancel_on_loss=cancel_on_loss):
+                    return await function(*args, **keywords)
+
+            return cast(F, wraps(function, call))
+
+        return decorate
+
+    async def campaign(self, key: Word, lead: Callable[["AsyncHeld"], Awaitable[T]]) -> T:
+        """Runs lead while this is the only one that holds the lock: the leader. Returns what lead returns.
+
+        When the lead is lost lead is cancelled, and the campaign begins anew. A server that cannot be reached is asked
+        again. Raises what lead raises while it leads, :class:`Closed`, or the error of a server that refuses.
+        """
+        while True:
+            asked = self.lock(key, cancel_on_loss=True)
+            try:
+                held = await asked.__aenter__()
+            except (errors.NoConnection, errors.LockLost):
+                await asyncio.sleep(0.2)
+                continue
+            try:
+                result = await lead(held)
+            except BaseException as e:
+                try:
+                    await asked.__aexit__(type(e), e, e.__traceback__)
+                except errors.LockLost:
+                    continue
+                if held.lost is not None and isinstance(e, Exception):
+                    continue
+                raise
+            try:
+                await asked.__aexit__(None, None, None)
+            except errors.LockLost:
+                continue
+            except errors.NoConnection:
+                pass
+            return result
+
+    # The rest of the server.
+
+    def sale(self, voucher: Word) -> "AsyncSale":
+        """Returns the flash sale of a voucher."""
+        return AsyncSale(self, voucher)
+
+    def latch(self, key: Word) -> "AsyncLatch":
+        """Returns the latch at a key."""
+        return AsyncLatch(self, key)
+
+    def limiter(self, key: Word, *, burst: int, count: int, period: float) -> "AsyncLimiter":
+        """Returns a limiter: at most count each period (seconds), and burst at once."""
+        return AsyncLimiter(self, key, burst, count, period)
+
+    def delay(self, stream: Word) -> "AsyncDelay":
+        """Returns the entries that are to be added to a stream later."""
+        return AsyncDelay(self, stream)
+
+    async def execute(self, *words: Word) -> Any:
+        """As :meth:`lockserver.Locks.execute`."""
+        return self._decoded(await self._ask(list(words), True))
+
+    async def connect(self) -> None:
+        """Connects now, and raises :class:`NoConnection`, :class:`NotLockserver` or :class:`ServerError`."""
+        future, end = self._driver.done()
+        call = Call(end)
+        self._driver.run(lambda core, now: core.connect(call, now))
+        await self._driver.wait(call, future, lambda core, error, now: call.finish(None, error))
+
+    @property
+    def attached(self) -> bool:
+        """Whether the connection is there that keeps the locks."""
+        return self._driver.core.ready
+
+    async def close(self) -> None:
+        """As :meth:`lockserver.Locks.close`."""
+        if not self._driver.started:
+            self._driver.core.close(time.monotonic())
+            return
+        self._driver.run(lambda core, now: core.close(now))
+        await self._driver.gone(self.timeout + 5)
+
+    async def __aenter__(self) -> "AsyncLocks":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    # How calls are made.
+
+    async def _acquire(self, task: Optional[CoreTask], wish: Wish, wait: Optional[float],
+                       deadline: Optional[float]) -> "AsyncHeld":
+        driver = self._driver
+        future, end = driver.done()
+        owner = task if task is not None else CoreTask(driver.core.new_owner())
+        call = Acquire(owner, wish, end)
+        driver.run(lambda core, now: core.acquire(call, wait, deadline, now))
+        handle = await driver.wait(call, future, lambda core, error, now: core.withdraw(call, error, now))
+        return AsyncHeld(self, handle)
+
+    async def _release(self, handle: Handle) -> None:
+        future, end = self._driver.done()
+        call = Call(end)
+        self._driver.run(lambda core, now: core.release(handle, call, now))
+        await self._driver.wait(call, future, lambda core, error, now: None)
+
+    async def _ask(self, words: Command, once: bool) -> Any:
+        """Sends a command, and returns its reply. An error reply is raised."""
+        future, end = self._driver.done()
+        request = Request(words, once, end)
+        self._driver.run(lambda core, now: core.request(request, now + self.timeout, now))
+        reply = await self._driver.wait(request, future, lambda core, error, now: core.end_request(request, error))
+        error = _plans.raised(reply)
+        if error is not None:
+            raise error
+        return reply
+
+    async def _do(self, plan: Plan[T]) -> T:
+        """Carries out a plan."""
+        try:
+            step: Step = next(plan)
+            while True:
+                try:
+                    reply = await self._ask(step.words, step.once)
+                except errors.Error as e:
+                    step = plan.throw(e)
+                else:
+                    step = plan.send(reply)
+        except StopIteration as end:
+            return cast(T, end.value)
+
+    async def _wait_alone(self, words: Callable[[Optional[float]], Command], wait: Optional[float], once: bool) -> Any:
+        """Sends a command that waits, over a connection of its own."""
+        alone = Alone(words, wait, once, self.timeout, time.monotonic())
+        while not alone.over:
+            try:
+                reader, writer = await connect(self._endpoint, self.name, min(self.timeout, 5.0))
+            except Exception as e:
+                alone.failed(error_of(e), time.monotonic())
+                await asyncio.sleep(alone.pause)
+                continue
+            try:
+                writer.write(alone.opened(time.monotonic()))
+                while not alone.answered:
+                    data = await asyncio.wait_for(reader.read(1 << 16), alone.patience(time.monotonic()))
+                    alone.received(data, time.monotonic())
+            except (OSError, asyncio.TimeoutError) as e:
+                alone.failed(errors.NoConnection(str(e) or "the server does not answer"), time.monotonic())
+            finally:
+                writer.close()
+        return alone.result()
+
+    def _decoded(self, reply: Any) -> Any:
+        return decode(reply, self._endpoint.encoding)
+
+
+class AsyncAsked:
+    """A lock that can be acquired, again and again: each time by another owner, but for those of a :class:`AsyncTask`."""
+
+    def __init__(self, locks: AsyncLocks, task: Optional[CoreTask], wish: Wish, wait: Optional[float],
+                 deadline: Optional[float], cancel_on_loss: bool) -> None:
+        self._locks, self._task, self._wish = locks, task, wish
+        self._wait, self._deadline, self._cancel_on_loss = wait, deadline, cancel_on_loss
+        self._entered: Dict[Any, List["_Block"]] = {}
+
+    async def acquire(self) -> "AsyncHeld":
+        """Takes the lock. It raises what :meth:`lockserver.Asked.acquire` raises, or ``asyncio.CancelledError``."""
+        return await self._locks._acquire(self._task, self._wish, self._wait, self._deadline)
+
+    async def __aenter__(self) -> "AsyncHeld":
+        held = await self.acquire()
+        task = asyncio.current_task()
+        self._entered.setdefault(task, []).append(_Block(held, task if self._cancel_on_loss else None))
+        return held
+
+    async def __aexit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
+                        trace: Optional[TracebackType]) -> None:
+        task = asyncio.current_task()
+        mine = self._entered[task]
+        block = mine.pop()
+        if not mine:
+            del self._entered[task]
+        await block.end(error)
+
+
+class _Block:
+    """An ``async with``. task: is cancelled when the lock is lost."""
+
+    def __init__(self, held: "AsyncHeld", task: "Optional[asyncio.Task[Any]]") -> None:
+        self._held, self._task, self._cancelled = held, task, False
+        if task is not None:
+            held.on_lost(self._lost)
+
+    def _lost(self, _: errors.LockLost) -> None:
+        if self._task is not None and not self._task.done():
+            self._cancelled = True
+            self._task.cancel()
+
+    async def end(self, error: Optional[BaseException]) -> None:
+        task, self._task = self._task, None
+        if task is not None and self._cancelled:
+            await self._was_cancelled(task, error)
+        try:
+            await self._held.release()
+        except errors.Error:
+            if error is None:
+                raise
+
+    async def _was_cancelled(self, task: "asyncio.Task[Any]", error: Optional[BaseException]) -> None:
+        """Turns the cancellation of the loss into its error, unless others have cancelled the task, too."""
+        if not isinstance(error, asyncio.CancelledError):
+            try:
+                await asyncio.sleep(0)  # the cancellation comes with the next wait
+            except asyncio.CancelledError:
+                pass
+        uncancel = getattr(task, "uncancel", None)  # Python 3.11 and later
+        others = uncancel() if uncancel is not None else 0
+        if others or error is not None and not isinstance(error, asyncio.CancelledError):
+            return
+        self._held.check()
+
+
+class AsyncHeld(HeldBase):
+    """A lock that is held, or several that were taken together."""
+
+    def __init__(self, locks: AsyncLocks, handle: Handle) -> None:
+        super().__init__(handle)
+        self._locks = locks
+
+    async def release(self) -> None:
+        """As :meth:`lockserver.Held.release`. It is sent even if the task is cancelled meanwhile."""
+        await self._locks._release(self._handle)
+
+    async def guard(self, *words: Word) -> Any:
+        """As :meth:`lockserver.Held.guard`."""
+        key = self._one_key()
+        try:
+            return self._locks._decoded(await self._locks._do(_plans.guard(key, self.token, list(words))))
+        except errors.ServerError as e:
+            if not str(e).startswith("STALETOKEN"):
+                raise
+            raise self._stale(key) from None
+
+    async def renew(self, lease: float) -> None:
+        """As :meth:`lockserver.Held.renew`."""
+        key, sent = self._one_key(), time.monotonic()
+        word = "SEM.RENEW" if self._handle.hold.wish.permits else "RENEW"
+        words: Command = [word, key, self.owner, "PX", milliseconds(lease, "a lease"), "TOKEN", self.token]
+        if not await self._locks._ask(words, False):
+            raise self._stale(key)
+        self._locks._driver.run(lambda core, now: core.renewed(self._handle, lease, sent))
+
+    def on_lost(self, callback: Callable[[errors.LockLost], None]) -> None:
+        """Has callback called when the lock is lost, in the event loop; or now if it is lost already."""
+        lost = self.lost
+        if lost is None:
+            self._handle.on_lost.append(callback)
+        else:
+            callback(lost)
+
+    def _stale(self, key: bytes) -> errors.Error:
+        found: List[errors.Error] = []
+        self._locks._driver.run(lambda core, now: found.append(core.lose_stale(self._handle, key, now)))
+        return found[0]
+
+    async def __aenter__(self) -> "AsyncHeld":
+        return self
+
+    async def __aexit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
+                        trace: Optional[TracebackType]) -> None:
+        await _Block(self, None).end(error)
+
+
+class AsyncTask:
+    """As :class:`lockserver.Task`."""
+
+    def __init__(self, locks: AsyncLocks) -> None:
+        self._locks = locks
+        self._task = CoreTask(locks._driver.core.new_owner())
+
+    def lock(self, key: Word, *, wait: Optional[float] = None, lease: Optional[float] = None, shared: bool = False,
+             deadline: Optional[float] = None, cancel_on_loss: bool = False) -> AsyncAsked:
+        """As :meth:`AsyncLocks.lock`."""
+        return AsyncAsked(self._locks, self._task, lock_wish(key, wait, lease, shared), wait, deadline, cancel_on_loss)
+
+    def lock_all(self, keys: Sequence[Word], *, wait: Optional[float] = None, lease: Optional[float] = None,
+                 shared: bool = False, deadline: Optional[float] = None, cancel_on_loss: bool = False) -> AsyncAsked:
+        """As :meth:`AsyncLocks.lock_all`."""
+        return AsyncAsked(self._locks, self._task, many_wish(keys, wait, lease, shared), wait, deadline, cancel_on_loss)
+
+
+class AsyncSemaphore:
+    """As :class:`lockserver.Semaphore`."""
+
+    def __init__(self, locks: AsyncLocks, key: Word, limit: Optional[int]) -> None:
+        self._locks, self._key, self._limit = locks, key, limit
+
+    def permits(self, count: int = 1, *, wait: Optional[float] = None, lease: Optional[float] = None,
+                deadline: Optional[float] = None, cancel_on_loss: bool = False) -> AsyncAsked:
+        """Returns permits to be acquired: ``async with semaphore.permits(2, wait=5):``."""
+        return AsyncAsked(self._locks, None, permits_wish(self._key, self._limit, count, wait, lease), wait, deadline,
+                          cancel_on_loss)
+
+    async def acquire(self, count: int = 1, *, wait: Optional[float] = None, lease: Optional[float] = None) -> AsyncHeld:
+        """Takes permits. Raises what the acquiring of a lock raises."""
+        return await self.permits(count, wait=wait, lease=lease).acquire()
+
+    async def resize(self, limit: int) -> bool:
+        """Sets the number of permits. False: there is no such semaphore now."""
+        return await self._locks._do(_plans.number(["SEM.RESIZE", self._key, limit])) == 1
+
+    async def info(self) -> Optional[Dict[bytes, Any]]:
+        """Returns the reply of SEM.INFO, or None if no owner holds a permit."""
+        return await self._locks._do(_plans.information(["SEM.INFO", self._key]))
+
+
+class AsyncSale:
+    """As :class:`lockserver.Sale`."""
+
+    def __init__(self, locks: AsyncLocks, voucher: Word) -> None:
+        self._locks, self._voucher = locks, voucher
+
+    async def buy(self, user: Word, order: Word, pieces: int = 1) -> Outcome:
+        """Orders pieces for a user. The same order gets the same answer, however often it is asked."""
+        return await self._locks._do(_plans.buy(self._voucher, user, order, pieces))
+
+    async def confirm(self, user: Word, order: Word) -> bool:
+        """Says that an order was paid, which keeps it. False: it was taken back, or there is none."""
+        return await self._locks._do(_plans.settle("SECKILL.CONFIRM", self._voucher, user, order, b"paid"))
+
+    async def cancel(self, user: Word, order: Word) -> bool:
+        """Gives an order back. False: it is confirmed, or there is none."""
+        return await self._locks._do(_plans.settle("SECKILL.CANCEL", self._voucher, user, order, b"gone"))
+
+
+class AsyncLatch:
+    """As :class:`lockserver.Latch`."""
+
+    def __init__(self, locks: AsyncLocks, key: Word) -> None:
+        self._locks, self._key = locks, key
+
+    async def set(self, count: int) -> bool:
+        """Closes the latch with a count. False: there is one already, and nothing has changed."""
+        return await self._locks._do(_plans.number(["LATCH.SET", self._key, count])) == 1
+
+    async def down(self, count: int = 1) -> int:
+        """Takes from the count, and returns what is left. It is sent once."""
+        return await self._locks._do(_plans.count_down(self._key, count))
+
+    async def left(self) -> int:
+        """Returns what is left; 0: the latch is open."""
+        return await self._locks._do(_plans.number(["LATCH.GET", self._key]))
+
+    async def wait(self, wait: Optional[float] = None) -> bool:
+        """Waits until the latch is open, over a connection of its own. False: it still was closed after wait seconds."""
+        if wait is not None and wait <= 0:
+            return await self.left() == 0
+        return bool(await self._locks._wait_alone(lambda left: _plans.wait_words(self._key, left), wait, False))
+
+
+class AsyncLimiter:
+    """As :class:`lockserver.Limiter`."""
+
+    def __init__(self, locks: AsyncLocks, key: Word, burst: int, count: int, period: float) -> None:
+        self._locks = locks
+        self._words: Command = ["LIMIT.TAKE", key, burst, count, milliseconds(period, "a period")]
+
+    async def take(self, cost: int = 1, *, wait: Optional[float] = None) -> Taken:
+        """Takes units, or says when that would be possible. It is sent once."""
+        words = self._words if cost == 1 else [*self._words, "COST", cost]
+        if wait is None or wait <= 0:
+            return await self._locks._do(_plans.take(words))
+        return _plans.taken(await self._locks._wait_alone(lambda left: words_after(words, left), wait, True))
+
+
+class AsyncDelay:
+    """As :class:`lockserver.Delay`."""
+
+    def __init__(self, locks: AsyncLocks, stream: Word) -> None:
+        self._locks, self._stream = locks, stream
+
+    async def add(self, fields: Mapping[Any, Any], *, after: Optional[float] = None, at: Optional[float] = None,
+                  ticket: Optional[Word] = None) -> Optional[str]:
+        """Has an entry added after so many seconds, or at a Unix time. Returns its ticket, or None if it is pending."""
+        return await self._locks._do(_plans.delay_add(self._stream, fields, _plans.when(after, at), ticket))
+
+    async def cancel(self, ticket: Word) -> bool:
+        """Takes an entry back. False: it is not pending."""
+        return await self._locks._do(_plans.number(["DELAY.CANCEL", self._stream, ticket])) == 1
+
+    async def move(self, ticket: Word, *, after: Optional[float] = None, at: Optional[float] = None) -> bool:
+        """Gives an entry another time. False: it is not pending."""
+        return await self._locks._do(_plans.number(["DELAY.MOVE", self._stream, ticket, *_plans.when(after, at)])) == 1
+
+    async def count(self) -> int:
+        """Returns how many entries are pending."""
+        return await self._locks._do(_plans.number(["DELAY.COUNT", self._stream]))
+
+
+Locks = AsyncLocks

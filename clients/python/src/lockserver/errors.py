@@ -1,0 +1,99 @@
+"""The errors of this package.
+
+Five things can end a call for a lock, and each has its own class: :class:`NotAcquired`,
+:class:`DeadlineExceeded`, :class:`Cancelled`, :class:`Deadlock` and :class:`NoConnection`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Tuple, Type
+
+import redis.exceptions
+
+
+class Error(Exception):
+    """The base of all errors of this package."""
+
+
+class NotAcquired(Error):
+    """Another owner holds the lock, or still did when the time to wait was over."""
+
+
+class DeadlineExceeded(Error, TimeoutError):
+    """The deadline of the caller has passed. It is another error than the end of ``wait``."""
+
+
+class Cancelled(Error):
+    """The caller has given up by :meth:`lockserver.Cancel.cancel`. In asyncio it is ``asyncio.CancelledError``."""
+
+
+class Deadlock(Error):
+    """Waiting would close a cycle of owners that wait for each other. The text shows the cycle."""
+
+
+class NoConnection(Error, redis.exceptions.ConnectionError):
+    """The server has not answered in time. What it was asked may have been done, or may not."""
+
+
+class Closed(Error):
+    """The :class:`lockserver.Locks` was closed."""
+
+
+class NotLockserver(Error):
+    """The server lacks the native commands, as Redis does."""
+
+
+class LockReleased(Error):
+    """The lock was released before. Nothing was done."""
+
+
+class LockLost(Error):
+    """The lock is not held any more, though its holder has not released it.
+
+    ``reason`` is ``expired``, ``forced`` (LOCK.FORCE), ``deleted``, ``overwritten``, ``stale`` (the server says that
+    another owner holds it, or none), ``unreachable`` (the server was silent for so long that the lease may
+    end) or ``closed`` (by ``close()``). ``key`` is the lock's, and ``token`` the fencing token that it had.
+    """
+
+    def __init__(self, key: bytes, token: int, reason: str) -> None:
+        super().__init__(key, token, reason)
+        self.key = key
+        self.token = token
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"the lock {self.key!r} is lost: {self.reason} (token {self.token})"
+
+
+class StaleFence(Error):
+    """A later holder has used the row already. Nothing was written."""
+
+
+class ServerError(Error, redis.exceptions.ResponseError):
+    """An error that the server replied, as text: ``NOPERM ...``."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+
+
+#: Words that begin the reply of a server that has not done what it was asked, since another one leads, or none does.
+_ELSEWHERE: Tuple[str, ...] = ("MOVED", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "LOADING")
+
+
+def is_elsewhere(error: ServerError) -> bool:
+    """Reports whether a reply says that another server is to be asked, or this one later."""
+    text = str(error)
+    return text.split(" ", 1)[0] in _ELSEWHERE or text.startswith("UNBLOCKED force unblock")
+
+
+def from_reply(error: ServerError) -> Error:
+    """Returns the error of this package for an error reply."""
+    text = str(error)
+    kind: Type[Error]
+    if text.startswith("DEADLOCK"):
+        kind = Deadlock
+    elif text.lower().startswith("err unknown command"):
+        kind = NotLockserver
+    else:
+        return error
+    return kind(text)

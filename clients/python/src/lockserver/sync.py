@@ -1,0 +1,546 @@
+"""The client for programs with threads."""
+
+from __future__ import annotations
+
+import threading
+import time
+from types import TracebackType
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Type, TypeVar, Union, cast
+
+import redis
+import redis.connection
+
+from . import _plans, errors
+from ._alone import Alone, words_after
+from ._api import (
+    DEFAULT_TIMEOUT, Cancel, HeldBase, Observer, key_namer, lock_wish, many_wish, permits_wish, tell, wraps,
+)
+from ._core import Acquire, Call, Core, Handle, Request, Task as CoreTask
+from ._dial import Endpoint, endpoint_of_client, endpoint_of_urls, error_of
+from ._driver import Driver, connect
+from ._plans import Outcome, Plan, Step, Taken
+from ._resp import Word, decode
+from ._wish import Command, Wish, key_of, milliseconds
+
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Locks:
+    """Takes locks on one server, and keeps them as long as the program lives. One for a program is enough.
+
+    It may be used from any thread. It connects with the first call, by two connections of its own. After a fork the
+    child has connections and owners of its own, and holds none of its parent's locks.
+    """
+
+    def __init__(self, client: Any = None, *, name: str = "lock", timeout: float = DEFAULT_TIMEOUT,
+                 observer: Optional[Observer] = None, endpoint: Optional[Endpoint] = None) -> None:
+        """client: a Redis or RedisCluster of redis-py, which says how to reach the server; its pool is not used.
+
+        name: begins the names of owners and connections, which operators see. timeout: how long a call waits for
+        answers, in seconds; the wait for another holder does not count. Raises ValueError or TypeError.
+        """
+        if endpoint is None:
+            endpoint = endpoint_of_client(client)
+        if timeout < 0.001:
+            raise ValueError(f"a timeout of {timeout} s is no time")
+        self.name, self.timeout = name, timeout
+        self._endpoint = endpoint
+        watching = observer if observer is not None else Observer()
+        self._driver = Driver(endpoint, name, timeout, lambda event: tell(watching, event))
+
+    @classmethod
+    def from_url(cls, url: Union[str, Sequence[str]], *, name: str = "lock", timeout: float = DEFAULT_TIMEOUT,
+                 observer: Optional[Observer] = None, **options: Any) -> "Locks":
+        """Returns a client for a URL of redis-py: ``redis://``, ``rediss://`` or ``unix://``.
+
+        Several URLs are members of a raft group. options are those of ``redis.ConnectionPool.from_url``.
+        """
+        return cls(name=name, timeout=timeout, observer=observer,
+                   endpoint=endpoint_of_urls(redis.ConnectionPool, url, options))
+
+    # Locks.
+
+    def lock(self, key: Word, *, wait: Optional[float] = None, lease: Optional[float] = None, shared: bool = False,
+             deadline: Optional[float] = None, cancel: Optional[Cancel] = None) -> "Asked":
+        """Returns the lock at a key: ``with locks.lock("k", wait=5) as held``, or ``.acquire()``.
+
+        wait: for how many seconds another holder is waited for; None: as long as it takes; 0: not at all. lease: the
+        lock ends after so many seconds, instead of being renewed by the server. shared: with others that are shared.
+        deadline: a time of ``time.monotonic()`` at which the caller has no more time. cancel: ends the wait.
+        """
+        return Asked(self, None, lock_wish(key, wait, lease, shared), wait, deadline, cancel)
+
+    def lock_all(self, keys: Sequence[Word], *, wait: Optional[float] = None, lease: Optional[float] = None,
+                 shared: bool = False, deadline: Optional[float] = None, cancel: Optional[Cancel] = None) -> "Asked":
+        """Returns the locks at all of the keys, which are had together or not at all."""
+        return Asked(self, None, many_wish(keys, wait, lease, shared), wait, deadline, cancel)
+
+    def task(self) -> "Task":
+        """Returns an owner of several locks: the server finds deadlocks between tasks."""
+        return Task(self)
+
+    def semaphore(self, key: Word, limit: Optional[int] = None) -> "Semaphore":
+        """Returns the semaphore at a key. limit: its number of permits, which the first call has to say."""
+        return Semaphore(self, key, limit)
+
+    def exclusive(self, key: str, *, wait: Optional[float] = None, lease: Optional[float] = None,
+                  shared: bool = False) -> Callable[[F], F]:
+        """Decorates a function that runs with a lock: ``@locks.exclusive("bill:{0}")``. See :func:`exclusive`."""
+        return exclusive(key, locks=self, wait=wait, lease=lease, shared=shared)
+
+    def campaign(self, key: Word, lead: Callable[["Held"], T], *, cancel: Optional[Cancel] = None) -> T:
+        """Runs lead while this is the only one that holds the lock: the leader. Returns what lead returns.
+
+        It waits as long as it takes. When the lead is lost (``held.lost``, ``held.check()``) lead must return or raise,
+        and the campaign begins anew. A server that cannot be reached is asked again. Raises what lead raises while it
+        leads, :class:`Closed`, :class:`Cancelled`, or the error of a server that refuses.
+        """
+        pause = threading.Event()
+        while True:
+            try:
+                held = self.lock(key, cancel=cancel).acquire()
+            except (errors.NoConnection, errors.LockLost):
+                if cancel is not None and cancel.cancelled:
+                    raise errors.Cancelled("the campaign was cancelled") from None
+                pause.wait(0.2)
+                continue
+            try:
+                result = lead(held)
+            except Exception:
+                if held.lost is None:
+                    _quietly(held)
+                    raise
+                continue
+            if held.lost is None:
+                _quietly(held)
+                return result
+
+    # The rest of the server.
+
+    def sale(self, voucher: Word) -> "Sale":
+        """Returns the flash sale of a voucher."""
+        return Sale(self, voucher)
+
+    def latch(self, key: Word) -> "Latch":
+        """Returns the latch at a key."""
+        return Latch(self, key)
+
+    def limiter(self, key: Word, *, burst: int, count: int, period: float) -> "Limiter":
+        """Returns a limiter: at most count each period (seconds), and burst at once."""
+        return Limiter(self, key, burst, count, period)
+
+    def delay(self, stream: Word) -> "Delay":
+        """Returns the entries that are to be added to a stream later."""
+        return Delay(self, stream)
+
+    def execute(self, *words: Word) -> Any:
+        """Sends a command that does not wait, over a connection of this client. It is sent once.
+
+        Raises :class:`NoConnection` if its answer is lost: it may have been done.
+        """
+        return self._decoded(self._ask(list(words), True))
+
+    def connect(self) -> None:
+        """Connects now, and raises :class:`NoConnection`, :class:`NotLockserver` or :class:`ServerError`."""
+        done = threading.Event()
+        call = Call(done.set)
+        self._driver.run(lambda core, now: core.connect(call, now))
+        self._driver.wait(call, done, self.timeout, lambda core, error, now: call.finish(None, error))
+
+    @property
+    def attached(self) -> bool:
+        """Whether the connection is there that keeps the locks."""
+        return self._driver.core.ready
+
+    def close(self) -> None:
+        """Releases what is held, ends all waits with :class:`Closed`, and closes the connections.
+
+        It returns within the timeout. A lock that the server has not answered for by then ends with its lease.
+        """
+        driver = self._driver
+        with driver.lock:
+            started = driver._thread is not None
+        driver.run(lambda core, now: core.close(now)) if started else _end(driver)
+        if started and threading.current_thread() is not driver._thread:
+            driver.gone.wait(self.timeout + 5)
+
+    def __enter__(self) -> "Locks":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # How calls are made.
+
+    def _acquire(self, task: Optional[CoreTask], wish: Wish, wait: Optional[float], deadline: Optional[float],
+                 cancel: Optional[Cancel]) -> "Held":
+        if cancel is not None and cancel.cancelled:
+            raise errors.Cancelled("the call was cancelled")
+        driver, done = self._driver, threading.Event()
+        calls: List[Acquire] = []
+
+        def begin(core: Core, now: float) -> None:
+            owner = task if task is not None else CoreTask(core.new_owner())
+            call = Acquire(owner, wish, done.set)
+            calls.append(call)
+            core.acquire(call, wait, deadline, now)
+
+        driver.run(begin)
+        call = calls[0]
+        unsubscribe = None
+        if cancel is not None:
+            why = errors.Cancelled("the call was cancelled")
+            unsubscribe = cancel.subscribe(lambda: driver.run(lambda core, now: core.cancel(call, why, now)))
+        try:
+            handle = driver.wait(call, done, self._longest(wish, wait, deadline),
+                                 lambda core, error, now: core.withdraw(call, error, now))
+        finally:
+            if unsubscribe is not None:
+                unsubscribe()
+        return Held(self, handle)
+
+    def _longest(self, wish: Wish, wait: Optional[float], deadline: Optional[float]) -> Optional[float]:
+        if wish.tries:
+            return self.timeout
+        limits = [limit for limit in (wait, None if deadline is None else deadline - time.monotonic()) if limit is not None]
+        return max(self.timeout, min(limits)) if limits else None
+
+    def _release(self, handle: Handle) -> None:
+        done = threading.Event()
+        call = Call(done.set)
+        self._driver.run(lambda core, now: core.release(handle, call, now))
+        self._driver.wait(call, done, self.timeout, lambda core, error, now: None)
+
+    def _ask(self, words: Command, once: bool) -> Any:
+        """Sends a command, and returns its reply. An error reply is raised."""
+        done = threading.Event()
+        request = Request(words, once, done.set)
+        self._driver.run(lambda core, now: core.request(request, now + self.timeout, now))
+        reply = self._driver.wait(request, done, self.timeout, lambda core, error, now: core.end_request(request, error))
+        error = _plans.raised(reply)
+        if error is not None:
+            raise error
+        return reply
+
+    def _do(self, plan: Plan[T]) -> T:
+        """Carries out a plan."""
+        try:
+            step: Step = next(plan)
+            while True:
+                try:
+                    reply = self._ask(step.words, step.once)
+                except errors.Error as e:
+                    step = plan.throw(e)
+                else:
+                    step = plan.send(reply)
+        except StopIteration as end:
+            return cast(T, end.value)
+
+    def _wait_alone(self, words: Callable[[Optional[float]], Command], wait: Optional[float], once: bool) -> Any:
+        """Sends a command that waits, over a connection of its own."""
+        alone = Alone(words, wait, once, self.timeout, time.monotonic())
+        while not alone.over:
+            try:
+                s = connect(self._endpoint, self.name, min(self.timeout, 5.0))
+            except Exception as e:
+                alone.failed(error_of(e), time.monotonic())
+                time.sleep(alone.pause)
+                continue
+            with s:
+                try:
+                    s.settimeout(self.timeout)
+                    s.sendall(alone.opened(time.monotonic()))
+                    while not alone.answered:
+                        s.settimeout(alone.patience(time.monotonic()))
+                        alone.received(s.recv(1 << 16), time.monotonic())
+                except OSError as e:
+                    alone.failed(errors.NoConnection(str(e)), time.monotonic())
+        return alone.result()
+
+    def _decoded(self, reply: Any) -> Any:
+        return decode(reply, self._endpoint.encoding)
+
+
+def _end(driver: Driver) -> None:
+    with driver.lock:
+        driver.core.close(time.monotonic())
+
+
+def _quietly(held: "Held") -> None:
+    """Releases a lock. What cannot be done now is done later."""
+    try:
+        held.release()
+    except errors.Error:
+        pass
+
+
+class Asked:
+    """A lock that can be acquired, again and again: each time by another owner, but for those of a :class:`Task`."""
+
+    def __init__(self, locks: Locks, task: Optional["Task"], wish: Wish, wait: Optional[float],
+                 deadline: Optional[float], cancel: Optional[Cancel]) -> None:
+        self._locks, self._task, self._wish = locks, task, wish
+        self._wait, self._deadline, self._cancel = wait, deadline, cancel
+        self._entered: Dict[int, List[Held]] = {}
+
+    def acquire(self) -> "Held":
+        """Takes the lock.
+
+        Raises :class:`NotAcquired`, :class:`DeadlineExceeded`, :class:`Cancelled`, :class:`Deadlock`, :class:`NoConnection`,
+        :class:`Closed`, or :class:`ServerError`. Each call is bounded: by the wait, or the deadline; and if the server is
+        silent by the timeout, or by about two thirds of the server's lease if it had queued the call.
+        """
+        task = None if self._task is None else self._task._current()
+        return self._locks._acquire(task, self._wish, self._wait, self._deadline, self._cancel)
+
+    def __enter__(self) -> "Held":
+        held = self.acquire()
+        self._entered.setdefault(threading.get_ident(), []).append(held)
+        return held
+
+    def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
+                 trace: Optional[TracebackType]) -> None:
+        mine = self._entered[threading.get_ident()]
+        held = mine.pop()
+        if not mine:
+            del self._entered[threading.get_ident()]
+        held.__exit__(kind, error, trace)
+
+
+class Held(HeldBase):
+    """A lock that is held, or several that were taken together. It may be used from any thread."""
+
+    def __init__(self, locks: Locks, handle: Handle) -> None:
+        super().__init__(handle)
+        self._locks = locks
+
+    def release(self) -> None:
+        """Releases the lock, once for each time that it was taken.
+
+        Raises :class:`LockLost` or :class:`LockReleased`, having done nothing; or :class:`NoConnection` if the server has not
+        answered: then it is released as soon as the server can be reached.
+        """
+        self._locks._release(self._handle)
+
+    def guard(self, *words: Word) -> Any:
+        """Runs a command only if the lock is still held at that moment: ``held.guard("SET", "k", "v")``.
+
+        It is sent once. Raises :class:`LockLost`, :class:`LockReleased`, :class:`ServerError`; or :class:`NoConnection`,
+        after which the command may have been done or not. The reply is bytes, unless the client decodes responses.
+        """
+        key = self._one_key()
+        try:
+            return self._locks._decoded(self._locks._do(_plans.guard(key, self.token, list(words))))
+        except errors.ServerError as e:
+            if not str(e).startswith("STALETOKEN"):
+                raise
+            raise self._stale(key) from None
+
+    def renew(self, lease: float) -> None:
+        """Has a lock with a lease end in so many seconds from now. Raises :class:`LockLost`, or as :meth:`guard` does."""
+        key, sent = self._one_key(), time.monotonic()
+        word = "SEM.RENEW" if self._handle.hold.wish.permits else "RENEW"
+        if not self._locks._ask([word, key, self.owner, "PX", milliseconds(lease, "a lease"), "TOKEN", self.token], False):
+            raise self._stale(key)
+        self._locks._driver.run(lambda core, now: core.renewed(self._handle, lease, sent))
+
+    def on_lost(self, callback: Callable[[errors.LockLost], None]) -> None:
+        """Has callback called when the lock is lost, by the thread of the client; or now if it is lost already."""
+        with self._locks._driver.lock:
+            lost = self.lost
+            if lost is None:
+                self._handle.on_lost.append(callback)
+        if lost is not None:
+            callback(lost)
+
+    def _stale(self, key: bytes) -> errors.Error:
+        found: List[errors.Error] = []
+        self._locks._driver.run(lambda core, now: found.append(core.lose_stale(self._handle, key, now)))
+        return found[0]
+
+    def __enter__(self) -> "Held":
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
+                 trace: Optional[TracebackType]) -> None:
+        try:
+            self.release()
+        except errors.Error:
+            if error is None:
+                raise
+
+
+class Task:
+    """An owner of several locks. A lock that it holds it may take again, and has to release as often.
+
+    It is for one flow of the program at a time. If two tasks wait for each other's locks, one gets :class:`Deadlock`.
+    """
+
+    def __init__(self, locks: Locks) -> None:
+        self._locks = locks
+        self._core: Optional[Core] = None
+        self._task: Optional[CoreTask] = None
+
+    def _current(self) -> CoreTask:
+        core = self._locks._driver.core
+        if self._task is None or self._core is not core:  # it is another process now
+            with self._locks._driver.lock:
+                self._core, self._task = core, CoreTask(core.new_owner())
+        return self._task
+
+    def lock(self, key: Word, *, wait: Optional[float] = None, lease: Optional[float] = None, shared: bool = False,
+             deadline: Optional[float] = None, cancel: Optional[Cancel] = None) -> Asked:
+        """As :meth:`Locks.lock`."""
+        return Asked(self._locks, self, lock_wish(key, wait, lease, shared), wait, deadline, cancel)
+
+    def lock_all(self, keys: Sequence[Word], *, wait: Optional[float] = None, lease: Optional[float] = None,
+                 shared: bool = False, deadline: Optional[float] = None, cancel: Optional[Cancel] = None) -> Asked:
+        """As :meth:`Locks.lock_all`."""
+        return Asked(self._locks, self, many_wish(keys, wait, lease, shared), wait, deadline, cancel)
+
+
+class Semaphore:
+    """A number of permits that many owners share."""
+
+    def __init__(self, locks: Locks, key: Word, limit: Optional[int]) -> None:
+        self._locks, self._key, self._limit = locks, key, limit
+
+    def permits(self, count: int = 1, *, wait: Optional[float] = None, lease: Optional[float] = None,
+                deadline: Optional[float] = None, cancel: Optional[Cancel] = None) -> Asked:
+        """Returns permits to be acquired: ``with semaphore.permits(2, wait=5):``. The options are those of a lock."""
+        return Asked(self._locks, None, permits_wish(self._key, self._limit, count, wait, lease), wait, deadline, cancel)
+
+    def acquire(self, count: int = 1, *, wait: Optional[float] = None, lease: Optional[float] = None) -> Held:
+        """Takes permits. Raises what the acquiring of a lock raises."""
+        return self.permits(count, wait=wait, lease=lease).acquire()
+
+    def resize(self, limit: int) -> bool:
+        """Sets the number of permits. False: there is no such semaphore now."""
+        return self._locks._do(_plans.number(["SEM.RESIZE", self._key, limit])) == 1
+
+    def info(self) -> Optional[Dict[bytes, Any]]:
+        """Returns the reply of SEM.INFO, or None if no owner holds a permit."""
+        return self._locks._do(_plans.information(["SEM.INFO", self._key]))
+
+
+class Sale:
+    """A flash sale, made with SECKILL.CREATE. An order may be sent again: the server knows it by its id."""
+
+    def __init__(self, locks: Locks, voucher: Word) -> None:
+        self._locks, self._voucher = locks, voucher
+
+    def buy(self, user: Word, order: Word, pieces: int = 1) -> Outcome:
+        """Orders pieces for a user. The same order gets the same answer, however often it is asked."""
+        return self._locks._do(_plans.buy(self._voucher, user, order, pieces))
+
+    def confirm(self, user: Word, order: Word) -> bool:
+        """Says that an order was paid, which keeps it. False: it was taken back, or there is none."""
+        return self._locks._do(_plans.settle("SECKILL.CONFIRM", self._voucher, user, order, b"paid"))
+
+    def cancel(self, user: Word, order: Word) -> bool:
+        """Gives an order back. False: it is confirmed, or there is none."""
+        return self._locks._do(_plans.settle("SECKILL.CANCEL", self._voucher, user, order, b"gone"))
+
+
+class Latch:
+    """A count that goes down once, and those that wait until it is 0."""
+
+    def __init__(self, locks: Locks, key: Word) -> None:
+        self._locks, self._key = locks, key
+
+    def set(self, count: int) -> bool:
+        """Closes the latch with a count. False: there is one already, and nothing has changed."""
+        return self._locks._do(_plans.number(["LATCH.SET", self._key, count])) == 1
+
+    def down(self, count: int = 1) -> int:
+        """Takes from the count, and returns what is left. It is sent once: see :class:`NoConnection`."""
+        return self._locks._do(_plans.count_down(self._key, count))
+
+    def left(self) -> int:
+        """Returns what is left; 0: the latch is open."""
+        return self._locks._do(_plans.number(["LATCH.GET", self._key]))
+
+    def wait(self, wait: Optional[float] = None) -> bool:
+        """Waits until the latch is open, over a connection of its own. False: it still was closed after wait seconds."""
+        if wait is not None and wait <= 0:
+            return self.left() == 0
+        return bool(self._locks._wait_alone(lambda left: _plans.wait_words(self._key, left), wait, False))
+
+
+class Limiter:
+    """At most so many units in a time."""
+
+    def __init__(self, locks: Locks, key: Word, burst: int, count: int, period: float) -> None:
+        self._locks = locks
+        self._words: Command = ["LIMIT.TAKE", key, burst, count, milliseconds(period, "a period")]
+
+    def take(self, cost: int = 1, *, wait: Optional[float] = None) -> Taken:
+        """Takes units, or says when that would be possible. wait: for how many seconds the server may keep the caller.
+
+        It is sent once. After :class:`NoConnection` the units may be taken.
+        """
+        words = self._words if cost == 1 else [*self._words, "COST", cost]
+        if wait is None or wait <= 0:
+            return self._locks._do(_plans.take(words))
+        return _plans.taken(self._locks._wait_alone(lambda left: words_after(words, left), wait, True))
+
+
+class Delay:
+    """Entries that the server adds to a stream at their time."""
+
+    def __init__(self, locks: Locks, stream: Word) -> None:
+        self._locks, self._stream = locks, stream
+
+    def add(self, fields: Mapping[Any, Any], *, after: Optional[float] = None, at: Optional[float] = None,
+            ticket: Optional[Word] = None) -> Optional[str]:
+        """Has an entry added after so many seconds, or at a Unix time. Returns its ticket.
+
+        ticket: an id of the caller's; None is returned if one of that id is pending already.
+        """
+        return self._locks._do(_plans.delay_add(self._stream, fields, _plans.when(after, at), ticket))
+
+    def cancel(self, ticket: Word) -> bool:
+        """Takes an entry back. False: it is not pending."""
+        return self._locks._do(_plans.number(["DELAY.CANCEL", self._stream, ticket])) == 1
+
+    def move(self, ticket: Word, *, after: Optional[float] = None, at: Optional[float] = None) -> bool:
+        """Gives an entry another time. False: it is not pending."""
+        return self._locks._do(_plans.number(["DELAY.MOVE", self._stream, ticket, *_plans.when(after, at)])) == 1
+
+    def count(self) -> int:
+        """Returns how many entries are pending."""
+        return self._locks._do(_plans.number(["DELAY.COUNT", self._stream]))
+
+
+_default: List[Locks] = []
+
+
+def use(locks: Locks) -> None:
+    """Makes a client the one of ``@exclusive`` without ``locks``."""
+    _default[:] = [locks]
+
+
+def exclusive(key: str, *, locks: Union[Locks, Callable[[], Locks], None] = None, wait: Optional[float] = None,
+              lease: Optional[float] = None, shared: bool = False) -> Callable[[F], F]:
+    """Decorates a function that runs with a lock at a key that its arguments name.
+
+    ``@exclusive("bill:{0}")`` is the first argument, ``@exclusive("bill:{number}")`` the one of that name. locks: a client,
+    or what returns one; without it, the one of :func:`use`. A lock that was lost meanwhile raises
+    :class:`LockLost` when the function has returned.
+    """
+    def decorate(function: F) -> F:
+        name = key_namer(key, function)
+
+        def call(*args: Any, **keywords: Any) -> Any:
+            client = locks() if callable(locks) else locks
+            if client is None:
+                if not _default:
+                    raise errors.Error("@exclusive has no client: give it locks, or call lockserver.use")
+                client = _default[0]
+            with client.lock(name(args, keywords), wait=wait, lease=lease, shared=shared):
+                return function(*args, **keywords)
+
+        return cast(F, wraps(function, call))
+
+    return decorate

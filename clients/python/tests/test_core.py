@@ -1,0 +1,286 @@
+"""The state machine without a server: time, silence and what comes late, by hand."""
+
+import pytest
+
+import lockserver as package
+from lockserver._core import Acquire, Call, Core, Task
+from lockserver._resp import Malformed, Parser, Push, encode
+from lockserver._wish import Wish
+
+
+class Played:
+    """A core whose server is the test."""
+
+    def __init__(self, limit=5.0):
+        self.now = 1000.0
+        self.core = Core("test", limit, self.now)
+        self.core.start(self.now)
+
+    def sent(self, link=None):
+        """Takes what was sent, as lists of words."""
+        link = link or self.core.attached
+        commands = [[word.decode() for word in words] for words in Parser().feed(bytes(link.out))]
+        link.out.clear()
+        return commands
+
+    def attach(self):
+        self.core.opened(self.core.attached, self.now)
+        assert self.sent()[0][:2] == ["LOCK.ATTACH", "PREFIX"]
+        self.reply(b":0\r\n")
+        words = self.sent()
+        assert words[0][:2] == ["CONFIG", "GET"]
+        self.reply(b"%1\r\n$21\r\nlock-watchdog-timeout\r\n$5\r\n30000\r\n")
+        return words[1:]
+
+    def reply(self, data, link=None):
+        self.core.received(link or self.core.attached, data, self.now)
+
+    def pass_time(self, seconds, step=0.5):
+        """Lets time pass, in steps as a transport would."""
+        end = self.now + seconds
+        while self.now < end:
+            self.now = min(end, self.now + step)
+            self.core.tick(self.now)
+
+    def ask(self, wish=None, task=None, wait=None, deadline=None):
+        call = Acquire(task or Task(self.core.new_owner()), wish or Wish((b"k",)), lambda: None)
+        self.core.acquire(call, wait, deadline, self.now)
+        return call
+
+    def hold(self, wish=None):
+        call = self.ask(wish)
+        self.sent()
+        self.reply(b":7\r\n")
+        return call.result
+
+    def gone(self, why="it broke"):
+        self.core.failed(self.core.attached, package.NoConnection(why), self.now)
+
+
+@pytest.fixture
+def played():
+    p = Played()
+    p.attach()
+    return p
+
+
+def test_a_silent_server_loses_the_lock_before_its_lease_ends(played):
+    held = played.hold()
+    played.pass_time(18.4)
+    assert held.why_over() is None
+    played.pass_time(0.2)
+    assert held.why_over().reason == "unreachable"
+    assert played.core.attached.broken, "a server that answers no PING is left"
+
+
+def test_a_server_that_answers_keeps_the_lock(played):
+    held = played.hold()
+    for _ in range(20):
+        played.pass_time(5)
+        assert played.sent() == [["PING"]]
+        played.reply(b"+PONG\r\n")
+    assert held.why_over() is None
+
+
+def test_silence_counts_from_when_the_answered_command_was_sent(played):
+    held = played.hold()
+    played.pass_time(5)
+    played.pass_time(4.9)
+    played.reply(b"+PONG\r\n")  # it was sent 4.9 s ago
+    played.pass_time(13.5)
+    assert held.why_over() is None
+    played.pass_time(0.2)
+    assert held.why_over().reason == "unreachable"
+
+
+def test_a_process_that_was_stopped_asks_before_it_gives_up(played):
+    held = played.hold()
+    played.now += 100
+    played.core.tick(played.now)
+    assert held.why_over() is None and ["PING"] in played.sent()
+    played.reply(b"+PONG\r\n" * 2)
+    played.pass_time(4)
+    assert held.why_over() is None
+    other = Played()
+    other.attach()
+    held = other.hold()
+    other.now += 100
+    other.core.tick(other.now)
+    other.pass_time(5)
+    assert held.why_over().reason == "unreachable", "and gives up if there is no answer"
+
+
+def test_a_fixed_lease_ends_from_when_it_was_asked_for(played):
+    call = played.ask(Wish((b"k",), lease=10.0))
+    played.now += 3
+    played.reply(b":7\r\n")
+    held = call.result
+    played.pass_time(6.9)
+    assert held.why_over() is None
+    played.pass_time(0.2)
+    assert held.why_over().reason == "expired"
+
+
+def test_a_grant_is_confirmed_and_its_lease_begins_with_that(played):
+    call = played.ask(Wish((b"k",), lease=10.0), wait=60)
+    words = played.sent()[0]
+    assert words[0] == "LOCK" and words[-4:] == ["WAIT", "60000", "NOTIFY", "ONCE"]
+    played.reply(b"+QUEUED\r\n")
+    played.pass_time(4)
+    played.reply(b">4\r\n$12\r\nlock-granted\r\n$1\r\nk\r\n:9\r\n$%d\r\n%s\r\n" % (len(call.task.owner), call.task.owner))
+    assert not call.over
+    assert played.sent() == [["RENEW", "k", call.task.owner.decode(), "PX", "10000", "TOKEN", "9"]]
+    played.reply(b":1\r\n")
+    assert call.result.token(b"k") == 9
+    played.pass_time(9.9, 0.1)
+    assert call.result.why_over() is None
+    played.pass_time(0.2)
+    assert call.result.why_over().reason == "expired"
+
+
+def test_who_waits_asks_again_by_the_next_connection_in_order(played):
+    calls = [played.ask(wait=100) for _ in range(3)]
+    played.sent()
+    played.reply(b"+QUEUED\r\n" * 3)
+    played.gone()
+    played.now += 1
+    asked = [words for words in played.attach() if words[0] == "LOCK"]
+    assert [words[2] for words in asked] == [call.task.owner.decode() for call in calls]
+    assert asked[0][-3:] == ["99000", "NOTIFY", "ONCE"], "the time that is left"
+    assert not any(call.over for call in calls)
+
+
+def test_a_short_wait_ends_with_the_first_answer(played):
+    call = played.ask(wait=0.01)
+    played.pass_time(1)
+    assert not call.over
+    played.reply(b"+QUEUED\r\n")
+    assert isinstance(call.error, package.NotAcquired)
+    played.sent()
+    call = played.ask(wait=0.01)
+    played.pass_time(1)
+    played.reply(b":0\r\n$-1\r\n:9\r\n")
+    assert call.result.token(b"k") == 9
+
+
+def test_a_request_that_may_come_late_is_undone_a_lease_later(played):
+    call = played.ask(wait=0.5)
+    played.sent()
+    played.gone()
+    played.pass_time(4)
+    assert not call.over, "the server has the time of an answer to say whether another owner has it"
+    played.pass_time(1)
+    assert isinstance(call.error, package.NoConnection)
+    undone = [["LOCK.CANCEL", "k", call.task.owner.decode()], ["UNLOCK", "k", call.task.owner.decode()]]
+    assert [words for words in played.attach() if words[0] != "RENEW"] == undone
+    played.reply(b":0\r\n$-1\r\n")
+    for _ in range(7):
+        played.pass_time(4.5)
+        sent = played.sent()
+        played.reply(b"+PONG\r\n" * sent.count(["PING"]))
+        if undone[0] in sent:
+            assert [words for words in sent if words != ["PING"]] == undone
+            return
+    raise AssertionError("it was not undone")
+
+
+def test_a_grant_that_no_call_waits_for_is_released(played):
+    owner = played.core.new_owner()
+    played.reply(b">4\r\n$12\r\nlock-granted\r\n$1\r\nk\r\n:9\r\n$%d\r\n%s\r\n" % (len(owner), owner))
+    assert ["UNLOCK", "k", owner.decode(), "TOKEN", "9"] in played.sent()
+
+
+def test_an_unlock_that_finds_nothing_is_a_loss_unless_it_was_sent_before(played):
+    held, call = played.hold(), Call(lambda: None)
+    played.core.release(held, call, played.now)
+    played.reply(b"_\r\n")
+    assert call.error.reason == "stale"
+    held, call = played.hold(), Call(lambda: None)
+    played.core.release(held, call, played.now)
+    played.gone()
+    assert [words[0] for words in played.attach()] == ["UNLOCK"]
+    played.reply(b"_\r\n")
+    assert call.over and call.error is None
+
+
+def test_a_release_that_has_no_answer_is_owed(played):
+    held, call = played.hold(), Call(lambda: None)
+    played.core.release(held, call, played.now)
+    played.sent()
+    played.pass_time(5)
+    assert isinstance(call.error, package.NoConnection)
+    played.gone()
+    assert [words[0] for words in played.attach()] == ["UNLOCK"]
+
+
+def test_a_server_that_does_not_lead_is_left(played):
+    call = played.ask(wait=10)
+    played.sent()
+    played.reply(b"-MOVED 1 10.0.0.2:6379\r\n")
+    assert played.core.moved == "10.0.0.2:6379" and played.core.attached.broken and not call.over
+    played.gone()
+    assert [words[0] for words in played.attach()] == ["LOCK"]
+    played.reply(b":3\r\n")
+    assert call.result.token(b"k") == 3
+
+
+def test_calls_of_one_task_for_one_key_come_one_after_the_other(played):
+    task = Task(played.core.new_owner())
+    one, two = played.ask(task=task, wait=1), played.ask(task=task)
+    played.reply(b"+QUEUED\r\n")
+    assert len(played.sent()) == 1
+    played.pass_time(1)
+    assert isinstance(one.error, package.NotAcquired)
+    assert [words[0] for words in played.sent()] == ["LOCK.CANCEL", "UNLOCK"], "the first one is undone before"
+    played.reply(b":1\r\n_\r\n")
+    assert [words[0] for words in played.sent()] == ["LOCK"]
+    played.reply(b":3\r\n")
+    assert two.result.token(b"k") == 3
+
+
+def test_close_takes_what_is_held_back_in_order(played):
+    held, waits = played.hold(), played.ask(wait=10)
+    played.sent()
+    played.reply(b"+QUEUED\r\n")
+    played.core.close(played.now)
+    assert isinstance(waits.error, package.Closed) and held.why_over().reason == "closed"
+    assert [words[0] for words in played.sent()] == ["LOCK.CANCEL", "UNLOCK", "UNLOCK"] and not played.core.ended
+    played.reply(b":1\r\n_\r\n:1\r\n")
+    assert played.core.ended
+    silent = Played()
+    silent.attach()
+    silent.hold()
+    silent.core.close(silent.now)
+    silent.pass_time(5)
+    assert silent.core.ended, "it is bounded"
+
+
+REPLIES = [
+    (b"+OK\r\n", b"OK"), (b":-5\r\n", -5), (b"$-1\r\n", None), (b"*-1\r\n", None), (b"_\r\n", None), (b"$0\r\n\r\n", b""),
+    (b"$5\r\na\r\nbc\r\n", b"a\r\nbc"), (b"*2\r\n:1\r\n*1\r\n+a\r\n", [1, [b"a"]]), (b"%1\r\n+a\r\n:1\r\n", {b"a": 1}),
+    (b"~2\r\n:1\r\n:2\r\n", [1, 2]), (b",1.5\r\n", 1.5), (b"#t\r\n", True), (b"(12345678901234567890\r\n", 12345678901234567890),
+    (b"=7\r\ntxt:abc\r\n", b"abc"), (b"|1\r\n+a\r\n+b\r\n:7\r\n", 7), (b">2\r\n+a\r\n:1\r\n", [b"a", 1]),
+]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 1000])
+def test_replies_in_pieces(size):
+    data = b"".join(text for text, _ in REPLIES) + b"-ERR no\r\n"
+    parser, got = Parser(), []
+    for at in range(0, len(data), size):
+        got.extend(parser.feed(data[at : at + size]))
+    assert got[:-1] == [value for _, value in REPLIES] and str(got[-1]) == "ERR no"
+    assert isinstance(got[-2], Push)
+
+
+@pytest.mark.parametrize("data", [b"?\r\n", b":x\r\n", b"$-2\r\n", b"$3\r\nabcde", b"*-5\r\n", b"*1\r\n" * 20 + b":1\r\n"])
+def test_what_is_no_reply(data):
+    with pytest.raises(Malformed):
+        list(Parser().feed(data))
+
+
+def test_words():
+    assert encode(["SET", b"a", 1, 1.5]) == b"*4\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n1\r\n$3\r\n1.5\r\n"
+    for wrong in (None, True, [], {}):
+        with pytest.raises(TypeError):
+            encode(["SET", wrong])

@@ -1,0 +1,314 @@
+"""Semaphores, latches, limiters, delayed entries, sales, leaders and metrics, for threads and for asyncio."""
+
+import sys
+import threading
+
+import pytest
+
+import lockserver as package
+from conftest import Loop, free, waiting
+from lockserver import Outcome
+from server import PATIENCE, eventually
+
+
+def test_semaphore(locks, lockserver, background):
+    pool = locks.semaphore("pool", limit=3)
+    two = pool.acquire(2)
+    with pytest.raises(package.NotAcquired):
+        pool.acquire(2, wait=0)
+    call = background(lambda: pool.acquire(2, wait=60))
+    waiting(lockserver.control)
+    assert pool.info()[b"available"] == 1
+    assert two.guard("SET", "x", "1") == b"OK"
+    two.release()
+    held = call()
+    assert held.token > two.token and pool.resize(5) and pool.info()[b"limit"] == 5
+    held.release()
+    assert pool.info() is None and not pool.resize(5)
+    with pytest.raises(package.LockReleased):
+        held.release()
+    with pytest.raises(ValueError):
+        pool.acquire(4)
+    with pytest.raises(package.ServerError, match="LIMIT"):
+        locks.semaphore("none").acquire(wait=0)
+
+
+def test_semaphore_lost_reply(locks, lockserver, clock):
+    pool = locks.semaphore("pool", limit=3)
+    locks.connect()
+    with lockserver.fault("DROPAFTER", "MATCH", "SEM.ACQUIRE", "TIMES", 1):
+        held = pool.acquire(2, lease=60)
+    assert pool.info()[b"used"] == 2
+    held.renew(600)
+    clock.advance(599)
+    held.check()
+    clock.advance(2)
+    eventually(lambda: held.lost, "the lease is over")
+    assert held.lost.reason == "expired"
+
+
+def test_latch(locks, lockserver, background):
+    latch = locks.latch("batch")
+    assert latch.left() == 0 and latch.wait(0)
+    assert latch.set(2) and not latch.set(5)
+    call = background(lambda: latch.wait(60))
+    eventually(lambda: lockserver.control.info("clients")["blocked_clients"] == 1, "it waits")
+    assert not latch.wait(0.01) and latch.down() == 1
+    with lockserver.fault("CLOSE", "MATCH", "LATCH.DOWN", "TIMES", 1):
+        assert latch.down() == 0
+    assert call() is True
+
+
+def test_latch_connection_breaks(locks, lockserver, background):
+    latch = locks.latch("batch")
+    latch.set(1)
+    call = background(lambda: latch.wait())
+
+    def waits():
+        return [c for c in lockserver.control.client_list() if c["cmd"] == "latch.wait"]
+
+    first = eventually(waits, "it waits")[0]["id"]
+    lockserver.control.client_kill_filter(_id=first)
+    eventually(lambda: [c for c in waits() if c["id"] != first], "it waits again")
+    latch.down()
+    assert call() is True
+
+
+def test_limiter(locks, lockserver, clock, background):
+    limiter = locks.limiter("api", burst=2, count=10, period=1)
+    one = limiter.take()
+    assert one and one.limit == 2 and one.remaining == 1
+    assert limiter.take()
+    refused = limiter.take()
+    assert not refused and refused.retry_after == pytest.approx(0.1) and refused.reset_after == pytest.approx(0.2)
+    call = background(lambda: limiter.take(wait=60))
+    eventually(lambda: lockserver.control.info("clients")["blocked_clients"] == 1, "it waits")
+    clock.advance(0.1)
+    assert call()
+    for wait in (None, 60):  # it is sent once
+        clock.advance(1)
+        with lockserver.fault("DROPAFTER", "MATCH", "LIMIT.TAKE", "TIMES", 1), pytest.raises(package.NoConnection):
+            limiter.take(wait=wait)
+        assert limiter.take().remaining == 0
+
+
+def test_delay(locks, lockserver, clock):
+    mails = locks.delay("mails")
+    locks.execute("PING")
+    with lockserver.fault("DROPAFTER", "MATCH", "DELAY.ADD", "TIMES", 1):
+        ticket = mails.add({"to": "ann"}, after=60)
+    assert mails.count() == 1
+    assert mails.add({"to": "ben"}, after=60, ticket="b") == "b" and mails.add({"to": "ben"}, after=60, ticket="b") is None
+    assert mails.move(ticket, after=30) and mails.cancel("b") and not mails.cancel("b")
+    clock.advance(30)
+    assert [fields for _, fields in lockserver.control.xrange("mails")] == [{"to": "ann"}]
+    assert mails.count() == 0
+    for wrong in ({}, {"after": 1, "at": 2}):
+        with pytest.raises(ValueError):
+            mails.add({"to": "x"}, **wrong)
+
+
+def test_sale(locks, lockserver, clock):
+    lockserver.control.execute_command("SECKILL.CREATE", "shoe", "STOCK", 3, "LIMIT", 2, "HOLD", 900_000)
+    sale = locks.sale("shoe")
+    locks.execute("PING")
+    with lockserver.fault("DROPAFTER", "MATCH", "SECKILL", "TIMES", 1):
+        assert sale.buy("ann", "o1", 2) is Outcome.SOLD
+    assert sale.buy("ann", "o2") is Outcome.BOUGHT_ALREADY and sale.buy("ben", "o3", 2) is Outcome.SOLD_OUT
+    with lockserver.fault("DROPAFTER", "MATCH", "SECKILL.CONFIRM", "TIMES", 1):
+        assert sale.confirm("ann", "o1")
+    assert sale.confirm("ann", "o1") and not sale.cancel("ann", "o1")
+    assert sale.buy("ben", "o4") is Outcome.SOLD
+    with lockserver.fault("DROPAFTER", "MATCH", "SECKILL.CANCEL", "TIMES", 1):
+        assert sale.cancel("ben", "o4")
+    assert sale.cancel("ben", "o4") and not sale.confirm("ben", "o4") and sale.buy("ben", "o4") is Outcome.TAKEN_BACK
+
+
+def test_leader_in_threads(lockserver, background):
+    locks = lockserver.locks()
+    led, go = [], threading.Event()
+
+    def lead(held):
+        led.append(held)
+        eventually(lambda: held.lost or go.is_set(), "it ends")
+        held.check()
+        return len(led)
+
+    call = background(lambda: locks.campaign("leader", lead))
+    eventually(lambda: led, "it leads")
+    lockserver.control.execute_command("LOCK.FORCE", "leader")
+    eventually(lambda: len(led) == 2, "it leads again")
+    go.set()
+    assert call() == 2
+    free(lockserver.control, "leader")
+    with pytest.raises(ZeroDivisionError):
+        locks.campaign("leader", lambda held: 1 / 0)
+    cancel = package.Cancel()
+    with lockserver.locks().lock("leader").acquire():
+        call = background(lambda: locks.campaign("leader", lead, cancel=cancel))
+        waiting(lockserver.control)
+        cancel.cancel()
+        with pytest.raises(package.Cancelled):
+            call()
+
+
+def test_leader_in_asyncio(lockserver):
+    import asyncio
+    loop = Loop()
+
+    async def trial():
+        async with lockserver.async_locks() as locks:
+            led = []
+
+            async def lead(held):
+                led.append(held)
+                if len(led) == 1:
+                    await asyncio.sleep(PATIENCE)
+                return len(led)
+
+            task = asyncio.ensure_future(locks.campaign("leader", lead))
+            while not led:
+                await asyncio.sleep(0.001)
+            await asyncio.get_running_loop().run_in_executor(
+                None, lockserver.control.execute_command, "LOCK.FORCE", "leader")
+            assert await asyncio.wait_for(task, PATIENCE) == 2
+            assert led[0].lost.reason == "forced"
+
+    loop.run(trial)
+    loop.close()
+
+
+class Seen(package.Observer):
+    def __init__(self):
+        self.events = []
+
+    def acquired(self, key, waited):
+        self.events.append(("acquired", key))
+
+    def refused(self, key, waited, error):
+        self.events.append(("refused", key, type(error).__name__))
+
+    def released(self, key, held):
+        self.events.append(("released", key))
+
+    def lost(self, key, held, loss):
+        self.events.append(("lost", key, loss.reason))
+
+    def attached(self, up, why):
+        self.events.append(("attached", up))
+
+
+def test_observer(make, lockserver):
+    seen = Seen()
+    locks = make(lockserver.url, observer=seen)
+    with locks.lock("k").acquire():
+        with pytest.raises(package.NotAcquired):
+            locks.lock("k", wait=0).acquire()
+    locks.lock_all(["a", "b"]).acquire()
+    lockserver.control.execute_command("LOCK.FORCE", "b")
+    want = [("attached", True), ("acquired", b"k"), ("refused", b"k", "NotAcquired"), ("released", b"k"), ("acquired", b"a"),
+            ("acquired", b"b"), ("lost", b"a", "forced"), ("lost", b"b", "forced")]
+    eventually(lambda: len(seen.events) >= len(want), "all is reported")
+    assert seen.events == want
+
+
+def test_prometheus(make, lockserver):
+    import prometheus_client
+    from lockserver.metrics import Prometheus
+    registry = prometheus_client.CollectorRegistry()
+    locks = make(lockserver.url, observer=Prometheus(registry))
+    held = locks.lock("k").acquire()
+    with pytest.raises(package.NotAcquired):
+        locks.lock("k", wait=0).acquire()
+
+    def value(name, **labels):
+        return registry.get_sample_value("lockserver_client_" + name, labels)
+
+    eventually(lambda: value("refused_total", reason="not_acquired") == 1, "it is counted")
+    assert value("acquired_total") == 1 and value("held") == 1 and value("attached") == 1
+    assert value("wait_seconds_count") == 2
+    held.release()
+    eventually(lambda: value("held") == 0, "it is counted")
+    assert value("hold_seconds_count") == 1
+
+
+def test_cancel_on_loss(lockserver):
+    import asyncio
+    loop = Loop()
+
+    def force(key):
+        return asyncio.get_running_loop().run_in_executor(None, lockserver.control.execute_command, "LOCK.FORCE", key)
+
+    async def trial():
+        async with lockserver.async_locks() as locks:
+            with pytest.raises(package.LockLost, match="forced"):
+                async with locks.lock("k", cancel_on_loss=True):
+                    await force("k")
+                    await asyncio.sleep(PATIENCE)
+            await asyncio.sleep(0)  # the task itself is not cancelled
+            with pytest.raises(package.LockLost):  # without waits in the block
+                async with locks.lock("k", cancel_on_loss=True) as held:
+                    await force("k")
+                    while held.lost is None:
+                        await asyncio.sleep(0)
+            await asyncio.sleep(0)
+
+            async def cancelled_twice():
+                async with locks.lock("k", cancel_on_loss=True) as held:
+                    task = asyncio.current_task()
+                    held.on_lost(lambda _: task.cancel())  # at the same moment as by the loss
+                    await force("k")
+                    await asyncio.sleep(PATIENCE)
+
+            with pytest.raises(asyncio.CancelledError if sys.version_info >= (3, 11) else package.LockLost):
+                await asyncio.ensure_future(cancelled_twice())
+
+            with pytest.raises(package.LockLost):  # it raises without being cancelled, too
+                async with locks.lock("k") as held:
+                    await force("k")
+                    while held.lost is None:
+                        await asyncio.sleep(0)
+
+            async def cancelled_by_others():
+                async with locks.lock("j", cancel_on_loss=True):
+                    started.set_result(None)
+                    await asyncio.sleep(PATIENCE)
+
+            started = asyncio.get_running_loop().create_future()
+            task = asyncio.ensure_future(cancelled_by_others())
+            await started
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            async with locks.lock("j", wait=10):  # it was released
+                pass
+            waits = asyncio.ensure_future(locks.lock("j").acquire())
+            async with locks.lock("j", wait=10):
+                pass
+            (await waits)
+            gives_up = asyncio.ensure_future(locks.lock("j").acquire())
+            await asyncio.sleep(0.01)
+            gives_up.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await gives_up
+
+    loop.run(trial)
+    loop.close()
+    free(lockserver.control, "j")
+
+
+def test_exclusive_in_asyncio(lockserver):
+    loop = Loop()
+
+    async def trial():
+        async with lockserver.async_locks() as locks:
+            @locks.exclusive("bill:{number}")
+            async def pay(number):
+                return await locks.execute("EXISTS", f"bill:{number}")
+
+            assert await pay(7) == 1 and await locks.execute("EXISTS", "bill:7") == 0
+            with pytest.raises(TypeError):
+                locks.exclusive("x")(lambda: None)
+
+    loop.run(trial)
+    loop.close()

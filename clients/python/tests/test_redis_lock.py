@@ -1,0 +1,221 @@
+"""redis-py's own tests of Lock, for threads and for asyncio, with ``lock_class=lockserver.Lock``.
+
+They are those of the source distribution of the installed version, which pip fetches (REDIS_SDIST names it, if not). Not a line
+of them is changed, but the import of the class. Three things are given to them that redis-py's Lock has and a native
+lock does not: its key is a string with the owner's name; it has no expiry if it has no timeout; and PTTL is at most the
+timeout, where the server rounds a lease up so that it never ends early. So the clients that the tests look with
+translate: GET of a lock is its owner, TTL of one that the server renews is -1, and PTTL is one millisecond less.
+
+Three tests of each kind are left out: they count the sleeps of a polling loop, which there is none here. What they are about,
+that blocking_timeout holds, is tested below.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+from importlib.metadata import version
+
+import pytest
+import redis
+
+import lockserver as package
+from server import PATIENCE, Server, eventually
+
+POLLING = ["test_blocking_timeout", "test_context_manager_blocking_timeout", "test_high_sleep_small_blocking_timeout"]
+
+CONFTEST = '''
+import os
+
+import pytest
+import pytest_asyncio
+import redis
+import redis.asyncio
+
+PORT = int(os.environ["LOCKSERVER_PORT"])
+
+
+class SyncRedis(redis.Redis):
+    def get(self, name):
+        if self.type(name) in (b"hash", "hash"):
+            return next(field for field in self.hkeys(name) if field not in (b"$token", b"$watchdog", "$token", "$watchdog"))
+        return super().get(name)
+
+    def ttl(self, name):
+        if self.type(name) in (b"hash", "hash") and self.hexists(name, "$watchdog"):
+            assert 0 < super().ttl(name) <= 30
+            return -1
+        return super().ttl(name)
+
+    def pttl(self, name):
+        return super().pttl(name) - (self.type(name) in (b"hash", "hash"))
+
+
+class AsyncRedis(redis.asyncio.Redis):
+    async def get(self, name):
+        if await self.type(name) in (b"hash", "hash"):
+            return next(field for field in await self.hkeys(name)
+                        if field not in (b"$token", b"$watchdog", "$token", "$watchdog"))
+        return await super().get(name)
+
+    async def ttl(self, name):
+        if await self.type(name) in (b"hash", "hash") and await self.hexists(name, "$watchdog"):
+            assert 0 < await super().ttl(name) <= 30
+            return -1
+        return await super().ttl(name)
+
+    async def pttl(self, name):
+        return await super().pttl(name) - (await self.type(name) in (b"hash", "hash"))
+
+
+def _get_client(cls, request, **options):
+    client = SyncRedis(port=PORT, **options)
+    client.flushall()
+    return client
+'''
+
+SYNC = '''
+@pytest.fixture
+def r(request):
+    client = _get_client(None, request)
+    yield client
+    client.flushall()
+    client.close()
+'''
+
+ASYNC = '''
+@pytest_asyncio.fixture
+async def create_redis():
+    made = []
+
+    async def create(**options):
+        made.append(AsyncRedis(port=PORT, **options))
+        await made[-1].flushall()
+        return made[-1]
+
+    yield create
+    import lockserver
+    for client in made:
+        await client.flushall()
+        await lockserver.async_locks_of(client).close()
+        await client.aclose()
+
+
+@pytest_asyncio.fixture
+async def r(create_redis):
+    return await create_redis()
+'''
+
+
+@pytest.fixture(scope="module")
+def server():
+    with Server() as s:
+        yield s
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    """The tests of redis-py, from its source distribution."""
+    folder = tmp_path_factory.mktemp("redis-py")
+    archive = os.environ.get("REDIS_SDIST")
+    if not archive:
+        name = f"redis=={version('redis')}"
+        subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps",
+                        "--no-binary", "redis", "--no-build-isolation", "-d", str(folder), name], check=True)
+        archive = str(next(folder.glob("redis-*.tar.gz")))
+    with tarfile.open(archive) as tar:
+        texts = {}
+        for kind, end in (("threads", "/tests/test_lock.py"), ("asyncio", "/tests/test_asyncio/test_lock.py")):
+            member = next(m for m in tar.getmembers() if m.name.endswith(end))
+            texts[kind] = tar.extractfile(member).read().decode()
+    return texts
+
+
+@pytest.mark.parametrize("kind, least", [("threads", 25), ("asyncio", 20)])
+def test_redis_pys_own_tests(kind, least, source, server, tmp_path):
+    text = source[kind]
+    for old in ("from redis.lock import Lock", "from redis.asyncio.lock import Lock"):
+        text = text.replace(old, "from lockserver import Lock")
+    assert "from lockserver import Lock" in text
+    folder = tmp_path / "own"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "conftest.py").write_text(CONFTEST + (SYNC if kind == "threads" else ASYNC))
+    (folder / "test_lock.py").write_text(text)
+    result = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "asyncio_mode=auto", "--rootdir", str(folder),
+         "-k", " and ".join(f"not {name}" for name in POLLING), str(folder)],
+        env={**os.environ, "LOCKSERVER_PORT": str(server.port)}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        universal_newlines=True, timeout=4 * PATIENCE)
+    print(result.stdout)
+    assert result.returncode == 0, result.stdout
+    passed = int(result.stdout.rsplit(" passed", 1)[0].rsplit(None, 1)[-1])
+    assert passed >= least and " failed" not in result.stdout
+
+
+@pytest.fixture
+def r(server):
+    client = redis.Redis(port=server.port)
+    client.flushall()
+    yield client
+    package.locks_of(client).close()
+    client.close()
+
+
+def test_blocking_timeout(r):
+    held = r.lock("foo", lock_class=package.Lock)
+    assert held.acquire(blocking=False)
+    other = r.lock("foo", blocking_timeout=0.1, lock_class=package.Lock)
+    began = time.monotonic()
+    assert not other.acquire()
+    assert time.monotonic() - began > 0.09  # the server counts in milliseconds
+    held.release()
+    assert other.acquire()
+    other.release()
+
+
+def test_locks_of_redis_py_and_these_keep_each_other_out(r):
+    old, new = r.lock("foo"), r.lock("foo", sleep=0.01, blocking_timeout=PATIENCE, lock_class=package.Lock)
+    assert old.acquire()
+    assert not new.acquire(blocking=False)
+    box = []
+    thread = threading.Thread(target=lambda: box.append(new.acquire()))
+    thread.start()
+    old.release()
+    thread.join(PATIENCE)
+    assert box == [True]
+    assert not old.acquire(blocking=False)
+
+
+def test_another_process_releases_by_the_token(r, server):
+    lock = r.lock("foo", lock_class=package.Lock)
+    assert lock.acquire(token="job-17")
+    info = r.execute_command("LOCK.INFO", "foo")
+    info = info if isinstance(info, dict) else dict(zip(info[::2], info[1::2]))
+    assert info[b"owner"] == b"job-17" and info[b"attached"]
+    with redis.Redis(port=server.port) as elsewhere:
+        other = elsewhere.lock("foo", lock_class=package.Lock)
+        other.local.token = b"job-17"
+        assert other.owned() and other.locked()
+        other.release()
+        assert not other.locked()
+        package.locks_of(elsewhere).close()
+    with pytest.raises(redis.exceptions.LockNotOwnedError):
+        lock.release()
+
+
+def test_no_polling(r):
+    """A waiter that sleeps for an hour between two looks has the lock at once."""
+    held = r.lock("foo", lock_class=package.Lock)
+    assert held.acquire()
+    other = r.lock("foo", sleep=3600, thread_local=False, lock_class=package.Lock)
+    thread = threading.Thread(target=other.acquire)
+    thread.start()
+    eventually(lambda: r.info("locks")["lock_waiters_notify"] == 1, "it waits")
+    held.release()
+    thread.join(PATIENCE)
+    assert other.owned()
+    other.release()
