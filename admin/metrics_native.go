@@ -8,6 +8,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"lockserver/commands"
+	"lockserver/internal/lockclass"
 	"lockserver/server"
 	"lockserver/server/raft"
 )
@@ -34,6 +35,20 @@ var (
 	maxWaiters    = gauge("lockserver_lock_max_waiters", "The directive lock-max-waiters; 0: no limit.")
 	maxWaits      = gauge("lockserver_lock_max_waits_per_client", "The directive lock-max-waits-per-client; 0: no limit.")
 	limitRefusals = counter("lockserver_lock_limit_refusals_total", "Waits that were refused with -LOCKLIMIT: lock-max-waiters, lock-max-waits-per-client.")
+	classWaits    = metric{"lockserver_lock_class_wait_seconds", dto.MetricType_HISTOGRAM,
+		"How long commands waited for locks and semaphores of a class (lock-class), however their waits ended.", []string{"class"}}
+	classHolds = metric{"lockserver_lock_class_hold_seconds", dto.MetricType_HISTOGRAM,
+		"How long locks and semaphores of a class were held, however that ended.", []string{"class"}}
+	classGrants    = counter("lockserver_lock_class_grants_total", "New holders of locks and semaphores of a class.", "class")
+	classRefusals  = counter("lockserver_lock_class_refusals_total", "Calls without WAIT, and waits beyond a limit, that did not get a lock of a class.", "class")
+	classTimeouts  = counter("lockserver_lock_class_timeouts_total", "Waits for locks of a class that ended because their time was over.", "class")
+	classDeadlocks = counter("lockserver_lock_class_deadlocks_total", "Waits for locks of a class that closed a deadlock cycle.", "class")
+	classLosses    = counter("lockserver_lock_class_losses_total",
+		"Locks of a class that their owners lost: expired, forced, deleted, overwritten, unconfirmed.", "class", "reason")
+	classWaiting  = gauge("lockserver_lock_class_waiters", "Waits for locks and semaphores of a class.", "class")
+	permitGrants  = counter("lockserver_semaphore_grants_total", "Acquisitions of permits of semaphores of a class.", "class")
+	permitWaiting = gauge("lockserver_semaphore_waiters", "Waits for permits of semaphores of a class.", "class")
+	historyBytes  = gauge("lockserver_lock_history_bytes", "Memory of LOCK.HISTORY.")
 	watchdogs     = gauge("lockserver_lock_watchdogs", "Locks with a lease that the server renews.")
 	salesCount    = gauge("lockserver_sales", "Sales. The latest "+strconv.Itoa(mostSales)+" have metrics of their own.")
 	saleStock     = gauge("lockserver_sale_stock", "Pieces that are left.", "db", "voucher")
@@ -53,7 +68,8 @@ var (
 
 func nativeMetrics() []*metric {
 	return []*metric{&locksHeld, &lockWaiters, &lockWaits, &oldestWait, &longestHold, &handoffs, &leasesExpired, &deadlocks, &staleTokens, &notifyWaits, &toConfirm, &unconfirmed, &maxWaiters, &maxWaits,
-		&limitRefusals, &watchdogs, &salesCount,
+		&limitRefusals, &watchdogs, &classWaits, &classHolds, &classGrants, &classRefusals, &classTimeouts, &classDeadlocks, &classLosses, &classWaiting,
+		&permitGrants, &permitWaiting, &historyBytes, &salesCount,
 		&saleStock, &saleSold, &saleReturned, &saleHeld, &saleConfirmed, &saleLag, &salePending,
 		&delayPending, &delayFired, &delayLate, &syncSeconds, &certificate, &alarms}
 }
@@ -109,6 +125,26 @@ func (s *scrape) locks(f *server.Figures) {
 	if f.Syncs != nil {
 		s.sendTimes(&syncSeconds, f.Syncs)
 	}
+}
+
+// classes sends the metrics of the classes of locks.
+func (s *scrape) classes(f *server.Figures) {
+	for i := range f.LockClasses {
+		c := &f.LockClasses[i]
+		s.sendTimes(&classWaits, &c.Waits, c.Name)
+		s.sendTimes(&classHolds, &c.Holds, c.Name)
+		s.send(&classGrants, float64(c.Grants), c.Name)
+		s.send(&classRefusals, float64(c.Refusals), c.Name)
+		s.send(&classTimeouts, float64(c.Timeouts), c.Name)
+		s.send(&classDeadlocks, float64(c.Deadlocks), c.Name)
+		s.send(&classWaiting, float64(c.Waiting), c.Name)
+		s.send(&permitGrants, float64(c.PermitGrants), c.Name)
+		s.send(&permitWaiting, float64(c.PermitWaiting), c.Name)
+		for reason, n := range c.Lost {
+			s.send(&classLosses, float64(n), c.Name, lockclass.LossNames[reason])
+		}
+	}
+	s.send(&historyBytes, float64(f.LockHistoryBytes))
 }
 
 // sales tells of the sales.

@@ -37,6 +37,8 @@ type Source interface {
 type Options struct {
 	Addr string // host:port; port 0 is a free one, which Port.Addr tells
 	Log  *slog.Logger
+	// Audit takes what users do in the console; nil: that only goes to Log.
+	Audit *slog.Logger
 }
 
 // The limits of a port: it is for a few programs and people, and other clients must not cost the server
@@ -56,6 +58,7 @@ const (
 type Port struct {
 	source   Source
 	log      *slog.Logger
+	audit    *slog.Logger
 	listener net.Listener
 	http     *http.Server
 	served   sync.WaitGroup
@@ -71,7 +74,7 @@ func Open(source Source, o Options) (*Port, error) {
 	if err != nil {
 		return nil, fmt.Errorf("admin-port: %w", err)
 	}
-	p := &Port{source: source, log: o.Log, listener: limited(listener, mostConns), begun: time.Now(), closing: make(chan struct{})}
+	p := &Port{source: source, log: o.Log, audit: o.Audit, listener: limited(listener, mostConns), begun: time.Now(), closing: make(chan struct{})}
 	p.http = &http.Server{
 		Handler: p.routes(), ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: mostHeader, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
@@ -105,7 +108,7 @@ func (p *Port) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", p.healthz)
 	mux.HandleFunc("GET /readyz", p.readyz)
-	mux.Handle("/", console.New(p.source, &p.past, p.log))
+	mux.Handle("/", p.console())
 	mux.Handle("GET /metrics", metricsHandler(p.source, p.log))
 	return bounded(mux)
 }
@@ -118,4 +121,11 @@ func bounded(h http.Handler) http.Handler {
 		w.Header().Set("Cache-Control", "no-store")
 		h.ServeHTTP(w, r)
 	})
+}
+
+// console is the handler of the pages for people.
+func (p *Port) console() *console.Console {
+	c := console.New(p.source, &p.past, p.log)
+	c.Audit = p.audit
+	return c
 }

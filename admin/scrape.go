@@ -21,6 +21,7 @@ func (g gatherer) Gather() ([]*dto.MetricFamily, error) {
 	f := g.source.Figures()
 	s.redis(&f)
 	s.locks(&f)
+	s.classes(&f)
 	s.sales(&f)
 	all := make([]*dto.MetricFamily, 0, len(s.families))
 	for _, family := range s.families {

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"lockserver/internal/keyevent"
+	"lockserver/internal/lockhistory"
 	"lockserver/internal/resp"
 	"lockserver/store"
 	"lockserver/store/hash"
@@ -32,6 +33,9 @@ type Ctx struct {
 	MayBlock bool
 	// FromScript is set where a script calls the command.
 	FromScript bool
+
+	// Event is what Host.LockEvent records.
+	Event LockEvent
 
 	scanner Scanner
 	scratch [32]byte
@@ -120,6 +124,20 @@ type Services interface {
 	// StaleToken counts a command that was refused, or did nothing, because its token was not that of the
 	// lock.
 	StaleToken(c *Ctx)
+	// LockEvent records Ctx.Event, for figures and the history. It copies what it needs, and must not
+	// change the data. It is called before the change if that ends a hold.
+	LockEvent(c *Ctx, key, owner []byte)
+}
+
+// LockEvent is what happened to a lock by a command on locks.
+type LockEvent struct {
+	Kind    lockhistory.Kind
+	Reason  lockhistory.Reason
+	Mode    lockhistory.Mode
+	Permits int32 // of a semaphore; 0: it is a lock
+	Token   int64 // 0: there is none
+	// Plain: the lock has one holder, and Ctx.DB.LockRecord has what Held returned for it.
+	Plain bool
 }
 
 // Queues are those of the commands that wait; *waiting.Queues is one.
@@ -127,6 +145,12 @@ type Queues interface {
 	// Awaited reports whether a call is in the queue (Wait.Queue) of the key before the one that asks:
 	// what becomes free is theirs. One that is in no queue asks from behind all of them.
 	Awaited(db int, key []byte) bool
+}
+
+// RecordEvent reports what happened to a lock.
+func (c *Ctx) RecordEvent(key, owner []byte, e LockEvent) {
+	c.Event = e
+	c.Host.LockEvent(c, key, owner)
 }
 
 // Wait is what a command that cannot be answered yet waits for.

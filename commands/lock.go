@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"lockserver/internal/keyevent"
+	"lockserver/internal/lockhistory"
 	"lockserver/store"
 )
 
@@ -152,7 +153,10 @@ func lock(c *Ctx) error {
 
 // orWait is what becomes of a call that cannot have its locks now.
 func (l *lockCall) orWait(c *Ctx) error {
-	if !l.waits {
+	if !l.waits || !c.MayBlock {
+		for _, key := range l.keys {
+			c.RecordEvent(key, l.owner, LockEvent{Kind: lockhistory.Refused, Reason: lockhistory.Held, Mode: l.mode()})
+		}
 		l.refuse(c)
 		return nil
 	}
@@ -269,12 +273,30 @@ func (l *lockCall) take(c *Ctx, key []byte, held heldLock, edit store.HashEdit, 
 	if held.holds > 0 && l.once {
 		c.Host.Confirmed(c, key, l.owner, token)
 	}
+	e := LockEvent{Kind: lockhistory.Granted, Token: token, Plain: true}
 	if held.holds == 0 {
 		c.Notify(keyevent.Generic, "lock", key)
 	} else {
+		e.again(l.counts(held))
 		c.Notify(keyevent.Generic, "relock", key)
 	}
+	c.RecordEvent(key, l.owner, e)
 	return token
+}
+
+// again makes the event that of an owner that holds the lock already. counts: it holds it once more.
+func (e *LockEvent) again(counts bool) {
+	if e.Reason = lockhistory.Again; !counts {
+		e.Kind, e.Reason = lockhistory.Renewed, lockhistory.Once
+	}
+}
+
+// mode is how the call wants the locks.
+func (l *lockCall) mode() lockhistory.Mode {
+	if l.shared {
+		return lockhistory.Shared
+	}
+	return lockhistory.Exclusive
 }
 
 // park makes the client wait its turn.
@@ -293,6 +315,17 @@ func (w *WaitingLock) LeaseMS() int64 {
 		return 0
 	}
 	return w.leaseMS
+}
+
+// Mode is how the call wants the locks, or permits.
+func (w *WaitingLock) Mode() lockhistory.Mode {
+	switch w.kind {
+	case waitsForPermits:
+		return lockhistory.Semaphore
+	case waitsForShare, waitsForShares:
+		return lockhistory.Shared
+	}
+	return lockhistory.Exclusive
 }
 
 // Many reports whether the call is an MLOCK.

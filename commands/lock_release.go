@@ -2,6 +2,7 @@ package commands
 
 import (
 	"lockserver/internal/keyevent"
+	"lockserver/internal/lockhistory"
 	"lockserver/store"
 )
 
@@ -9,11 +10,16 @@ import (
 func release(c *Ctx, key, owner []byte, held heldLock, edit store.HashEdit) int64 {
 	c.Host.Confirmed(c, key, owner, held.token)
 	// plant:release-hold
+	e := LockEvent{Kind: lockhistory.Released, Token: held.token}
 	if held.holds > 1 {
 		edit.SetInt(owner, held.holds-1)
 		c.Notify(keyevent.Generic, "unlock", key)
+		e.Reason = lockhistory.Partly
+		c.RecordEvent(key, owner, e)
 		return 0
 	}
+	e.Plain = true
+	c.RecordEvent(key, owner, e)
 	remove(c, key, edit, false)
 	return 1
 }
@@ -174,6 +180,9 @@ func lockForce(c *Ctx) error {
 		c.Out.Int(0)
 		return nil
 	}
+	e := LockEvent{Kind: lockhistory.Forced, Token: held.token, Plain: true}
+	holder, _, _ := holder(edit.Hash(), nil)
+	c.RecordEvent(key, holder, e)
 	// plant:lock-force
 	remove(c, key, edit, true)
 	c.Out.Int(1)

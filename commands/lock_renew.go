@@ -1,6 +1,9 @@
 package commands
 
-import "lockserver/internal/keyevent"
+import (
+	"lockserver/internal/keyevent"
+	"lockserver/internal/lockhistory"
+)
 
 // renewCall is a call of RENEW or SEM.RENEW.
 type renewCall struct {
@@ -58,6 +61,7 @@ func renew(c *Ctx) error {
 	}
 	edit.Expire(r.endMS)
 	c.Host.Confirmed(c, r.key, r.owner, held.token)
+	c.RecordEvent(r.key, r.owner, LockEvent{Kind: lockhistory.Renewed, Token: held.token})
 	c.Notify(keyevent.Generic, "renew", r.key)
 	// plant:renew-watchdog
 	if r.taken() {

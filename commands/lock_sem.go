@@ -5,6 +5,7 @@ import (
 
 	"lockserver/internal/ascii"
 	"lockserver/internal/keyevent"
+	"lockserver/internal/lockhistory"
 	"lockserver/store"
 	"lockserver/store/hash"
 )
@@ -36,7 +37,8 @@ func semAcquire(c *Ctx) error {
 	case token != 0:
 		c.Out.Int(token)
 		return nil
-	case !s.waits:
+	case !s.waits || !c.MayBlock:
+		c.RecordEvent(s.key, s.owner, LockEvent{Kind: lockhistory.Refused, Reason: lockhistory.Held, Mode: lockhistory.Semaphore, Permits: int32(s.permits)})
 		c.Out.Null()
 		return nil
 	}
@@ -157,8 +159,10 @@ func (s *semCall) take(c *Ctx, v lockView, edit store.HashEdit, permits int64) (
 		}
 		v = lockView{}
 	}
-	has := v.mine
-	if !has.held() {
+	has, e := v.mine, LockEvent{Kind: lockhistory.Granted, Mode: lockhistory.Semaphore, Permits: int32(permits)}
+	if has.held() {
+		e.again(permits > 0)
+	} else {
 		has.token = c.Host.NextToken(0)
 	}
 	has.shared += permits
@@ -188,6 +192,8 @@ func (s *semCall) take(c *Ctx, v lockView, edit store.HashEdit, permits int64) (
 	} else {
 		c.Notify(keyevent.Generic, "acquire", s.key)
 	}
+	e.Token = has.token
+	c.RecordEvent(s.key, s.owner, e)
 	return has.token
 }
 

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"lockserver/internal/keyevent"
+	"lockserver/internal/lockhistory"
 	"lockserver/store"
 )
 
@@ -51,6 +52,11 @@ func releasePermits(c *Ctx, key, owner []byte, v lockView, edit store.HashEdit, 
 	has := v.mine
 	// plant:sem-release
 	has.shared -= permits
+	e := LockEvent{Kind: lockhistory.Released, Mode: lockhistory.Semaphore, Permits: int32(permits), Token: has.token}
+	if has.shared > 0 {
+		e.Reason = lockhistory.Partly
+	}
+	c.RecordEvent(key, owner, e)
 	if has.shared > 0 {
 		edit.Update(owner, has.append(c.names[0][:0]))
 		c.Notify(keyevent.Generic, "release", key)
@@ -69,7 +75,7 @@ func removeHolder(c *Ctx, key, owner []byte, v lockView, edit store.HashEdit, fo
 		return
 	}
 	last := edit.Hash().Deadline(owner) == c.DB.Peek(key).DeadlineMS()
-	edit.Delete(owner)
+	edit.DeleteHolder(owner)
 	if forced {
 		c.Host.ForcedShare(c, key, owner)
 	} else {

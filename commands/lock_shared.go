@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"lockserver/internal/keyevent"
+	"lockserver/internal/lockhistory"
 	"lockserver/store"
 )
 
@@ -150,6 +151,7 @@ func (l *lockCall) takeView(c *Ctx, key []byte, v lockView, edit store.HashEdit,
 	moveLease(c.DB, key, l.owner, endMS, v, edit)
 	if was != 0 && s.token != was {
 		c.Host.ReleasedShare(c, key, l.owner, true) // it is another hold now, and none was lost
+		c.RecordEvent(key, l.owner, LockEvent{Kind: lockhistory.Released, Reason: lockhistory.Upgraded, Mode: lockhistory.Shared, Token: was})
 	}
 	confirmed := uint64(0)
 	if !counts {
@@ -161,11 +163,17 @@ func (l *lockCall) takeView(c *Ctx, key []byte, v lockView, edit store.HashEdit,
 		lock.SetLockRecord(record)
 		c.Host.Confirmed(c, key, l.owner, s.token)
 	}
-	if fresh {
+	e := LockEvent{Kind: lockhistory.Granted, Mode: l.mode(), Token: s.token}
+	switch {
+	case fresh:
 		c.Notify(keyevent.Generic, "lock", key)
-	} else {
+	default:
+		if e.Reason = lockhistory.Upgraded; s.token == was {
+			e.again(counts)
+		}
 		c.Notify(keyevent.Generic, "relock", key)
 	}
+	c.RecordEvent(key, l.owner, e)
 	return s.token, was, fresh
 }
 
@@ -222,18 +230,25 @@ func (l *lockCall) giveShareBack(c *Ctx, key []byte, token int64) {
 func releaseShare(c *Ctx, key, owner []byte, v lockView, edit store.HashEdit, shared bool) int64 {
 	s := v.mine
 	c.Host.Confirmed(c, key, owner, s.token)
+	e := LockEvent{Kind: lockhistory.Released, Mode: v.modeOf(), Token: s.token}
 	if shared || s.exclusive == 0 {
 		s.shared--
 	} else if s.exclusive--; s.exclusive == 0 && s.shared > 0 {
+		e.Reason = lockhistory.Downgraded
 		// plant:downgrade
 		setMode(&edit, &v, readMode)
 		defer announceShares(c, key, tellAll)
 	}
 	if s.held() {
+		if e.Reason == lockhistory.None {
+			e.Reason = lockhistory.Partly
+		}
 		edit.Update(owner, s.append(c.names[0][:0]))
+		c.RecordEvent(key, owner, e)
 		c.Notify(keyevent.Generic, "unlock", key)
 		return 0
 	}
+	c.RecordEvent(key, owner, e)
 	if v.owners == 1 {
 		tell := tellOne
 		if v.exclusive {
@@ -246,6 +261,17 @@ func releaseShare(c *Ctx, key, owner []byte, v lockView, edit store.HashEdit, sh
 	c.Host.ReleasedShare(c, key, owner, true)
 	c.Notify(keyevent.Generic, "unlock", key)
 	return 1
+}
+
+// modeOf is how the owner holds the lock.
+func (v *lockView) modeOf() lockhistory.Mode {
+	switch {
+	case v.limit > 0:
+		return lockhistory.Semaphore
+	case v.mine.exclusive > 0:
+		return lockhistory.Exclusive
+	}
+	return lockhistory.Shared
 }
 
 // removeShares ends a lock that has had shared holders.
@@ -298,6 +324,7 @@ func (r *renewCall) holder(c *Ctx, v lockView, edit store.HashEdit) {
 	}
 	moveLease(c.DB, r.key, r.owner, r.endMS, v, edit)
 	c.Host.Confirmed(c, r.key, r.owner, v.mine.token)
+	c.RecordEvent(r.key, r.owner, LockEvent{Kind: lockhistory.Renewed, Mode: v.modeOf(), Token: v.mine.token})
 	c.Notify(keyevent.Generic, "renew", r.key)
 	if r.taken() {
 		c.Host.ReleasedShare(c, r.key, r.owner, false)
@@ -314,6 +341,9 @@ func forceShares(c *Ctx, key, owner []byte, edit store.HashEdit) error {
 	case v.owners == 0, owner != nil && !v.mine.held():
 		c.Out.Int(0)
 		return nil
+	}
+	forcedHolders(c, key, owner, v.limit > 0)
+	switch {
 	case v.limit > 0:
 		if owner == nil {
 			v.owners = 1 // all of them as if they were one
@@ -331,10 +361,28 @@ func forceShares(c *Ctx, key, owner []byte, edit store.HashEdit) error {
 	return nil
 }
 
+// forcedHolders records that the holders of a lock, or the one holder that is meant, lose it to LOCK.FORCE.
+func forcedHolders(c *Ctx, key, owner []byte, permits bool) {
+	EachHolder(c.DB.Peek(key), func(h Holder) bool {
+		if owner != nil && string(h.Owner) != string(owner) {
+			return true
+		}
+		e := LockEvent{Kind: lockhistory.Forced, Mode: lockhistory.Shared, Token: h.Token}
+		switch {
+		case permits:
+			e.Mode, e.Permits = lockhistory.Semaphore, int32(h.Shared)
+		case h.Exclusive > 0:
+			e.Mode = lockhistory.Exclusive
+		}
+		c.RecordEvent(key, h.Owner, e)
+		return owner == nil
+	})
+}
+
 // dropShare removes what an owner has of a lock that others hold, too.
 func dropShare(c *Ctx, key, owner []byte, v lockView, edit store.HashEdit) {
 	last := edit.Hash().Deadline(owner) == c.DB.Peek(key).DeadlineMS()
-	edit.Delete(owner)
+	edit.DeleteHolder(owner)
 	if v.mine.exclusive > 0 {
 		setMode(&edit, &v, readMode)
 	}

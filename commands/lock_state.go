@@ -71,6 +71,15 @@ func FindLock(db *store.DB, key []byte) (l LockState, err error) {
 	return lockAt(r)
 }
 
+// StateOf is FindLock for a value. It is no lock if the result is not held.
+func StateOf(r store.Ref) LockState {
+	if !r.Is(store.Hash) {
+		return LockState{}
+	}
+	l, _ := lockAt(r)
+	return l
+}
+
 // lockAt is FindLock for what stands at a key: nothing, or a hash.
 func lockAt(r store.Ref) (l LockState, err error) {
 	held, err := readLock(r.Hash(), nil)

@@ -51,6 +51,8 @@ func onlyReads(name string, argv [][]byte) bool {
 // The most lines a second of one kind. An unauthenticated client can cause failed logins, so those are few.
 const (
 	mostAuditLines, mostLoginLines = 100, 10
+	// mostAuditFileLines is the same for the log of what operators do, which has a bound in bytes as well.
+	mostAuditFileLines = 1000
 	// mostAuditText bounds the words of a call, and a name that a client has given, in bytes.
 	mostAuditText = 256
 )
@@ -77,7 +79,7 @@ func (l *lineLimit) allow(now time.Time, most int) (suppressed int, ok bool) {
 }
 
 // auditLimits are those of one server.
-type auditLimits struct{ commands, logins, leases lineLimit }
+type auditLimits struct{ commands, logins, leases, file lineLimit }
 
 // withAudit wraps the handlers of the commands that are logged.
 func withAudit(families [][]commands.Row) [][]commands.Row {
@@ -130,6 +132,7 @@ func auditCommand(c *commands.Ctx, name string, secrets findSecrets) {
 		return
 	}
 	ex := s.executor
+	ex.auditTo("command", s, s.userName(), "command", name, "call", auditText(c, name, secrets))
 	if suppressed, ok := ex.audit.commands.allow(time.Now(), mostAuditLines); ok {
 		ex.log.Info("an operator's command was run", append([]any{"command", auditText(c, name, secrets)}, s.auditAttrs(suppressed)...)...)
 	}
@@ -188,6 +191,7 @@ func (s *session) auditAttrs(suppressed int) []any {
 // auditLogin logs that a client could not log in by a name.
 func (s *session) auditLogin(name []byte) {
 	ex := s.executor
+	ex.auditTo("failed-login", s, cutText(name))
 	suppressed, ok := ex.audit.logins.allow(time.Now(), mostLoginLines)
 	if !ok {
 		return
@@ -197,19 +201,30 @@ func (s *session) auditLogin(name []byte) {
 	ex.log.Info("a client could not log in: wrong name or password, or the user is off", attrs...)
 }
 
+// auditTo writes to the log of what operators do.
+func (ex *executor) auditTo(event string, s *session, user string, attrs ...any) {
+	if ex.opts.Audit == nil {
+		return
+	}
+	suppressed, ok := ex.audit.file.allow(time.Now(), mostAuditFileLines)
+	if !ok {
+		return
+	}
+	attrs = append(attrs, "user", user, "address", s.info.addr, "client_id", s.id, "client", cutText([]byte(s.info.name)))
+	if suppressed > 0 {
+		attrs = append(attrs, "not_logged_before", suppressed)
+	}
+	ex.opts.Audit.Info(event, attrs...)
+}
+
 // levelVerbose is the level between debug and notice.
 const levelVerbose = slog.LevelDebug / 2
 
-// followLeases has the store tell of leases that end, if the log wants to know.
-func (ex *executor) followLeases() {
-	ex.store.OnLeaseEnd(nil)
-	if ex.log.Enabled(context.Background(), levelVerbose) {
-		ex.store.OnLeaseEnd(ex.auditLease)
-	}
-}
-
-// auditLease logs that the lease of a lock has ended.
+// auditLease logs that the lease of a lock has ended, if the log takes such lines.
 func (ex *executor) auditLease(db *store.DB, key []byte) {
+	if !ex.log.Enabled(context.Background(), levelVerbose) {
+		return
+	}
 	suppressed, ok := ex.audit.leases.allow(time.Now(), mostAuditLines)
 	if !ok {
 		return

@@ -3,6 +3,7 @@ package server
 import (
 	"lockserver/commands"
 	"lockserver/internal/ascii"
+	"lockserver/internal/lockhistory"
 )
 
 func clientRows() []commands.Row {
@@ -164,7 +165,7 @@ func clientUnblock(c *commands.Ctx) error {
 		ex.resume(other)
 		other.unblocked = true
 		ex.touch(other)
-	} else if asError {
+	} else if ex.refuseFor(lockhistory.Unblocked); asError {
 		ex.answer(other.waiter, func(*commands.Ctx) error { return commands.ErrUnblocked })
 	} else {
 		ex.timeOut(other.waiter)

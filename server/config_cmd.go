@@ -237,6 +237,7 @@ func (ex *executor) forgetCounts() {
 	ex.store.ResetStats()
 	ex.counts, ex.delayed = counts{}, delayed{}
 	ex.total = 0
+	ex.story.forget()
 	ex.stats.ForgetCounts()
 	ex.durable.ForgetCounts()
 	ex.scripts.ForgetCounts()

@@ -79,6 +79,7 @@ type executor struct {
 	waits        waits
 	goOn         timer // for suspects of a deadlock that a unit had no time for
 	refused      refusals
+	story        story
 	watching     watching
 	moving       moving
 	targets      dump.Targets // of MIGRATE; has its own lock

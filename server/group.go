@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"lockserver/commands"
+	"lockserver/internal/lockhistory"
 	"lockserver/server/topology"
 )
 
@@ -58,6 +59,7 @@ func (h *groupHost) tell() {
 	for _, s := range ex.clients {
 		if w := s.waiter; w != nil && !ex.group.Leads(&s.place) {
 			if call := s.callOf(w.row, w.words.Argv(), w.row.Flags); call.Keyed {
+				ex.refuseFor(lockhistory.Failover)
 				ex.answer(w, func(*commands.Ctx) error { return ex.group.RedirectWaiter(call.Key) })
 			}
 		}

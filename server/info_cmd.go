@@ -13,6 +13,7 @@ import (
 	"lockserver/internal/ascii"
 	"lockserver/internal/decimal"
 	"lockserver/internal/histogram"
+	"lockserver/internal/lockclass"
 	"lockserver/internal/rusage"
 	"lockserver/server/info"
 	"lockserver/server/pubsub"
@@ -253,6 +254,12 @@ func (ex *executor) infoLocks(t *info.Text) {
 	t.Line("lock_limit_refusals", ex.counts.limited)
 	t.Line("lock_oldest_wait_ms", ex.oldestWaitUS()/1000)
 	t.Line("lock_longest_hold_ms", ex.longestHoldMS())
+	sinceUS, _ := ex.story.ring.Since()
+	t.Line("lock_history_bytes", ex.story.ring.Bytes())
+	t.Line("lock_history_known_since_ms", sinceUS/1000)
+	for _, f := range ex.story.classes.All() {
+		t.Line("lock_class_"+f.Name, classLine(f))
+	}
 	tokens := ex.durable.TokenInfo()
 	t.Line("lock_last_token", tokens.Last)
 	status := "ok"
@@ -263,6 +270,18 @@ func (ex *executor) infoLocks(t *info.Text) {
 		status = "none"
 	}
 	t.Line("lock_token_reservation", status)
+}
+
+// classLine is what INFO tells of a class of locks.
+func classLine(f *lockclass.Figures) string {
+	ms := func(us int64) string { return strconv.FormatFloat(float64(us)/1000, 'f', 3, 64) }
+	line := fmt.Sprintf("grants=%d,refusals=%d,timeouts=%d,deadlocks=%d,waiting=%d,waits=%d,wait_p50_ms=%s,wait_p99_ms=%s,hold_p50_ms=%s,hold_p99_ms=%s",
+		f.Grants, f.Refusals, f.Timeouts, f.Deadlocks, f.Waiting, f.Waits.Count, ms(f.Waits.Percentile(50)), ms(f.Waits.Percentile(99)),
+		ms(f.Holds.Percentile(50)), ms(f.Holds.Percentile(99)))
+	for i, n := range f.Lost {
+		line += fmt.Sprintf(",%s=%d", lockclass.LossNames[i], n)
+	}
+	return line
 }
 
 // oldestWaitUS is for how long the oldest wait for a lock has been under way; 0: there is none.
@@ -316,6 +335,10 @@ type Figures struct {
 	UnconfirmedGrants            int64
 	// LockMaxWaiters and LockMaxWaitsPerClient are the directives; 0: there is no limit.
 	LockMaxWaiters, LockMaxWaitsPerClient int64
+	// LockClasses are the figures of the classes of locks, the class "other" last. They are copies.
+	LockClasses []lockclass.Figures
+	// LockHistoryBytes is the memory of LOCK.HISTORY.
+	LockHistoryBytes int
 	// Delays is about delayed entries of streams.
 	Delays DelayFigures
 	// Sales is how many keys there are that make a sale: see Server.EachSale.
@@ -357,6 +380,10 @@ func (srv *Server) Figures() (f Figures) {
 			Watchdogs: ex.renewing(), OldestWaitUS: ex.oldestWaitUS(), LongestHoldMS: ex.longestHoldMS(), LimitRefusals: ex.counts.limited,
 			NotifyWaits: ex.queuedWaits, GrantsToConfirm: ex.grants.Len(), UnconfirmedGrants: ex.counts.unconfirmed,
 			LockMaxWaiters: c.LockMaxWaiters, LockMaxWaitsPerClient: c.LockMaxWaitsPerClient, Delays: ex.delayFigures()}
+		f.LockHistoryBytes = ex.story.ring.Bytes()
+		for _, class := range ex.story.classes.All() {
+			f.LockClasses = append(f.LockClasses, *class)
+		}
 		if f.CertificateEnds = ex.certificateEnds(); ex.member != nil {
 			f.InGroup, f.Alarms = true, ex.member.Alarms()
 		}

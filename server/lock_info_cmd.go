@@ -394,8 +394,10 @@ func lockStats(c *commands.Ctx) error {
 	for _, f := range figures {
 		sum.Merge(f)
 	}
-	c.Out.Map(lockFigureFields + 1)
+	c.Out.Map(lockFigureFields + 2)
 	writeLockFigures(c.Out, &sum)
+	c.Out.BulkString("classes")
+	writeClasses(c.Out, sessionOf(c).executor.story.classes.All())
 	c.Out.BulkString("databases")
 	c.Out.Map(len(figures))
 	for _, id := range slices.Sorted(maps.Keys(figures)) {

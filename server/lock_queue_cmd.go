@@ -2,6 +2,7 @@ package server
 
 import (
 	"lockserver/commands"
+	"lockserver/internal/lockhistory"
 	"lockserver/server/attach"
 	"lockserver/store"
 )
@@ -67,6 +68,7 @@ func lockCancel(c *commands.Ctx) error {
 		if of, ok := w.Call().(*queuedWait); ok {
 			ex.refuseQueued(of, attach.Cancelled)
 		} else {
+			ex.refuseFor(lockhistory.Cancelled)
 			ex.timeOut(w.Call().(*parkedCall))
 		}
 	}

@@ -55,6 +55,11 @@ type Options struct {
 	Log *slog.Logger
 	// Progress takes a line every two seconds of a load that takes long; nil: these lines go to Log.
 	Progress io.Writer
+	// Audit takes what operators do, and failed logins, without secrets; nil: they only go to Log.
+	Audit *slog.Logger
+	// RoleChanged is called with the role of the server, now and when it changes: "primary" or "replica", and
+	// in a raft group "leader" or "follower". It must not call the server; nil: nothing is called.
+	RoleChanged func(role string)
 	// LogLevel is set to what the directive loglevel says, now and by CONFIG SET;
 	// nil: the log has its own level.
 	LogLevel *slog.LevelVar

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"lockserver/commands"
+	"lockserver/internal/lockhistory"
 	"lockserver/internal/resp"
 	"lockserver/internal/waiting"
 	"lockserver/server/acl"
@@ -95,6 +96,7 @@ func (ex *executor) park(c *commands.Ctx, wait commands.Wait) error {
 	}
 	s := c.Session.(*session)
 	if err := ex.limitWaiters(c, &wait); err != nil {
+		ex.refusedAtOnce(c, &wait, lockhistory.Refused, lockhistory.Limited)
 		return err
 	}
 	w, call := (*parkedCall)(nil), waiting.Call(nil)
@@ -121,12 +123,16 @@ func (ex *executor) park(c *commands.Ctx, wait commands.Wait) error {
 	if cycle := ex.queues.Deadlock(&w.Waiter); cycle != nil {
 		ex.queues.Leave(&w.Waiter, false)
 		w.stopTimer(ex)
+		ex.refusedAtOnce(c, &wait, lockhistory.Deadlock, lockhistory.None)
 		return ex.refuseDeadlock(cycle)
 	}
 	s.waiter = w
 	ex.waits.tally(w, 1)
 	if wait.Queue {
 		ex.watchOver(s)
+	}
+	if wait.Owner != nil {
+		ex.beganWait(w)
 	}
 	if ex.queues.Len() == 1 {
 		ex.observe()
@@ -178,6 +184,7 @@ func (w *parkedCall) stopTimer(ex *executor) {
 // it waited for.
 func (ex *executor) unpark(w *parkedCall, granted bool) {
 	ex.waits.tally(w, -1)
+	ex.endedWait(w, granted)
 	ex.queues.Leave(&w.Waiter, granted)
 	if ex.queues.Len() == 0 {
 		ex.observe()
@@ -213,6 +220,7 @@ func (w *parkedCall) fire(ex *executor) { ex.timeOut(w) }
 
 // timeOut answers a waiter at its deadline.
 func (ex *executor) timeOut(w *parkedCall) {
+	ex.refuseFor(lockhistory.Timeout)
 	ex.answer(w, func(c *commands.Ctx) error {
 		w.call().TimedOut(c)
 		return nil
@@ -295,6 +303,7 @@ func (w *parkedCall) Try() (done, stop bool) {
 // Refuse implements waiting.Call.
 func (w *parkedCall) Refuse(cycle waiting.Cycle) {
 	ex := w.session.executor
+	ex.refuseFor(deadlocked)
 	ex.answer(w, func(*commands.Ctx) error { return ex.refuseDeadlock(cycle) })
 }
 
@@ -310,10 +319,12 @@ func (ex *executor) try(w *parkedCall) bool {
 		if w.timed {
 			start = time.Now()
 		}
+		ex.story.trying = w
 		err = ex.contain(w.row, func() (err error) {
 			done, err = w.call().Try(&c.Ctx)
 			return err
 		})
+		ex.story.trying = nil
 		if w.timed {
 			w.take(time.Since(start))
 		}
@@ -326,6 +337,7 @@ func (ex *executor) try(w *parkedCall) bool {
 		w.session.out.Rollback(mark)
 		w.session.out.Error(err.Error())
 		ex.stats.Errors.Count(err.Error())
+		ex.refuseFor(whyRefused[refusalOf(err)])
 	} else if !done {
 		w.session.out.Rollback(mark)
 		return false
@@ -358,10 +370,12 @@ func (ex *executor) undo(w *parkedCall) {
 	}
 	c := ex.freeCtx(w)
 	c.Out = new(resp.Writer) // no client reads it
+	ex.story.undoing = true
 	_ = ex.contain(w.row, func() error {
 		u.Undo(&c.Ctx)
 		return nil
 	})
+	ex.story.undoing = false
 	ex.spareCtx(c)
 }
 

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"lockserver/commands"
+	"lockserver/internal/lockhistory"
 	"lockserver/internal/waiting"
 	"lockserver/server/acl"
 	"lockserver/server/attach"
@@ -109,6 +110,7 @@ func (ex *executor) enqueue(c *commands.Ctx, wait *commands.Wait) error {
 		return nil
 	}
 	if err := ex.limitWaits(c, wait); err != nil {
+		ex.refusedAtOnce(c, wait, lockhistory.Refused, lockhistory.Limited)
 		return err
 	}
 	w := &queuedWait{parkedCall: parkedCall{session: s, row: c.Row, lock: wait.Lock, words: commands.PackWords(c.Argv), sinceUS: ex.store.NowUS()}}
@@ -118,9 +120,11 @@ func (ex *executor) enqueue(c *commands.Ctx, wait *commands.Wait) error {
 	if !w.lock.Limiter() { // a limiter waits for time alone
 		if cycle := ex.queues.Deadlock(&w.Waiter); cycle != nil {
 			ex.queues.Leave(&w.Waiter, false)
+			ex.refusedAtOnce(c, wait, lockhistory.Deadlock, lockhistory.None)
 			return ex.refuseDeadlock(cycle)
 		}
 	}
+	ex.beganWait(&w.parkedCall)
 	ex.queuedWaits++
 	ex.setDeadline(w, wait.DeadlineMS)
 	s.queuedOf().link(w)
@@ -210,10 +214,12 @@ func (ex *executor) tryQueued(w *queuedWait) (done bool) {
 	}
 	err := ex.permitQueued(w, c.Argv)
 	if err == nil {
+		ex.story.trying = &w.parkedCall
 		err = ex.contain(w.row, func() (err error) {
 			done, err = w.lock.Try(&c.Ctx)
 			return err
 		})
+		ex.story.trying = nil
 	}
 	ex.tellOwn()
 	ex.tracking.act(nil)
@@ -265,6 +271,7 @@ func refusalOf(err error) attach.Refusal {
 
 // leaveQueues takes a wait out of its queues.
 func (ex *executor) leaveQueues(w *queuedWait, granted bool) {
+	ex.endedWait(&w.parkedCall, granted)
 	ex.queues.Leave(&w.Waiter, granted)
 	ex.queuedWaits--
 	w.stopTimer(ex)
@@ -304,6 +311,7 @@ func (ex *executor) takenQueued(w *queuedWait, keys [][]byte) {
 
 // refuseQueued ends a wait without the locks.
 func (ex *executor) refuseQueued(w *queuedWait, why attach.Refusal) {
+	ex.refuseFor(whyRefused[why])
 	ex.leaveQueues(w, false)
 	ex.tellRefusal(w, why)
 	w.session.queued.unlink(w)
@@ -313,6 +321,7 @@ func (ex *executor) refuseQueued(w *queuedWait, why attach.Refusal) {
 func (ex *executor) confirmed(db *store.DB, key, owner []byte, token int64) {
 	for _, g := range slices.Clone(ex.grants.Of(db.ID(), key, owner)) {
 		if g.Token(string(key)) == token {
+			ex.story.grantEvent(ex, g, lockhistory.Confirmed)
 			ex.endGrant(g)
 		}
 	}
@@ -360,6 +369,7 @@ func (ex *executor) passOn(w *queuedWait) {
 	if ex.counts.unconfirmed++; anew {
 		return
 	}
+	ex.story.grantEvent(ex, g, lockhistory.Unconfirmed)
 	// plant:pass-on
 	w.lock.NotConfirmed()
 	ex.undo(&w.parkedCall)
@@ -472,6 +482,7 @@ func (ex *executor) endQueued() {
 	for w := ex.queues.Oldest(); w != nil; {
 		next := w.Later()
 		if of, ok := w.Call().(*queuedWait); ok {
+			ex.refuseFor(lockhistory.Cancelled)
 			ex.leaveQueues(of, false)
 			of.session.queued.unlink(of)
 		}

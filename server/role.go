@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"lockserver/commands"
+	"lockserver/internal/lockhistory"
 	"lockserver/persistence/disk"
 	"lockserver/server/replication"
 )
@@ -21,6 +22,23 @@ func (s *session) role() string {
 		return "replica"
 	}
 	return "master"
+}
+
+// tellRole tells the program around the server which role that has.
+func tellRole(ex *executor) {
+	if ex.opts.RoleChanged == nil {
+		return
+	}
+	role := "primary"
+	switch {
+	case ex.member != nil && ex.follows:
+		role = "follower"
+	case ex.member != nil:
+		role = "leader"
+	case ex.follows:
+		role = "replica"
+	}
+	ex.opts.RoleChanged(role)
 }
 
 // replicate begins to follow the master of the configuration, at the place of the loaded data in its history.
@@ -171,6 +189,8 @@ func (ex *executor) demoted() {
 	ex.applyConfig()
 	ex.unblockAll()
 	ex.endQueuedLater()
+	ex.story.restart(ex.store.NowUS(), "failover")
+	tellRole(ex)
 	ex.store.StopAllRenewals() // it is another server's now to renew leases
 	ex.watchdog.shares.dropEvery()
 }
@@ -185,6 +205,7 @@ func (ex *executor) unblockAll() {
 	for _, s := range ex.clients {
 		if s.waiter != nil && s.waiter.row.Group != commands.Server { // RAFT TRANSFER waits for just that
 			s.closing = s.closing || ex.group == nil && ex.member == nil
+			ex.refuseFor(lockhistory.Failover)
 			ex.answer(s.waiter, func(*commands.Ctx) error { return cause })
 		}
 	}
@@ -197,6 +218,8 @@ func (ex *executor) promoted() {
 		return
 	}
 	ex.follows = false
+	ex.story.restart(ex.store.NowUS(), "failover")
+	tellRole(ex)
 	ex.raiseAcks()
 	ex.store.SetFollows(!ex.endsThings())
 	ex.applyConfig()

@@ -152,6 +152,8 @@ func (srv *Server) bind() error {
 	srv.executor.startedUS = srv.executor.clock.NowUS()
 	srv.state = stateFailed // the data may be half loaded: it must be neither served nor saved
 	srv.executor.mu.Lock()
+	srv.executor.story.ring.Restart(srv.executor.startedUS, "start")
+	tellRole(&srv.executor)
 	srv.executor.durable.BeginLoad(srv.executor.startedUS)
 	srv.executor.mu.Unlock()
 	if err := srv.listen(); err != nil {
@@ -414,6 +416,8 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 	ex.queues = waiting.New(c.Databases, commands.QueuedLocks(ex.store))
 	ex.goOn.Of = deadlockSearch{}
 	ex.watching, ex.moving = newWatching(c.Databases), moving{}
+	ex.story.open()
+	ex.store.OnLockEnd(ex.lockEnds)
 	ex.scripts = script.New(script.Options{Host: scriptHost{ex}, Log: ex.log, Version: compatibleVersion})
 	ex.busy.over = sync.NewCond(&ex.mu)
 	ex.watchdog.open(c.Databases)

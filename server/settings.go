@@ -68,7 +68,7 @@ func (ex *executor) applyConfig() {
 	if ex.opts.LogLevel != nil {
 		ex.opts.LogLevel.Set(c.LogLevel.SlogLevel())
 	}
-	ex.followLeases()
+	ex.story.configure(ex)
 }
 
 // boundMemory tells the store what the directives say of memory.

@@ -23,7 +23,7 @@ import (
 func serverRows() [][]commands.Row {
 	return [][]commands.Row{
 		connectionRows(), transactionRows(), pubsubRows(), monitorRows(), clientRows(), configRows(), infoRows(), saveRows(), aofRows(),
-		waitRows(), lockRows(), lockQueueRows(), semaphoreRows(),
+		waitRows(), lockRows(), lockQueueRows(), lockHistoryRows(), semaphoreRows(),
 		stats.Rows(statsOf), memory.Rows(usageOf), debug.Rows(debugHostOf), script.Rows(scriptsOf), dump.Rows(dumpHostOf), acl.Rows(usersOf), attach.Rows(attachHostOf), standalone.Rows(), topology.Rows(groupOf),
 		aloneInTests(roleInGroup(replication.Rows(replicationOf))), raft.Rows(raftOf),
 	}

@@ -6,6 +6,7 @@ import (
 
 	"lockserver/commands"
 	"lockserver/internal/config"
+	"lockserver/internal/lockhistory"
 	"lockserver/server/acl"
 )
 
@@ -36,6 +37,7 @@ func (h testHost) Reset() (err error) {
 	h.do(func() {
 		now := h.store.NowUS()
 		h.startedUS = now
+		h.story.restart(now, "reset")
 		for _, s := range h.clients {
 			s.info.createdUS, s.info.unauthSinceUS, s.info.lastUS = now, now, now
 		}
@@ -76,6 +78,7 @@ func (ex *executor) configureAsNew() error {
 func (ex *executor) forgetAll() {
 	for _, s := range ex.sortedClients() {
 		if w := s.waiter; w != nil && !strings.HasPrefix(w.row.FullName(), "test.") {
+			ex.refuseFor(lockhistory.Failed)
 			ex.answer(w, func(*commands.Ctx) error { return errReset })
 		}
 	}

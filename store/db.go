@@ -134,6 +134,7 @@ func (db *DB) lose(key []byte) bool {
 	if slot < 0 {
 		return false
 	}
+	db.endLock(slot, key, LockEnd{})
 	db.loseAt(h, slot, key)
 	return true
 }
@@ -187,7 +188,8 @@ func (db *DB) replace(key []byte, v value) {
 	db.store.touch(old)
 	access := old.access
 	db.freeingKey(db.store.lazy.ServerDel, key)
-	db.lose(key)
+	db.endLock(slot, key, LockEnd{Replaced: true})
+	db.loseAt(db.space.keys.Hash(key), slot, key)
 	p, _ := db.putAgain(key, v)
 	p.access = access
 }
@@ -258,6 +260,7 @@ func (db *DB) Flush() int {
 
 // drop empties the database without recording it.
 func (db *DB) drop() int {
+	db.endAllLocks(false)
 	old := db.space
 	n := old.keys.Len()
 	old.stopRenewals()

@@ -171,6 +171,12 @@ func (e *HashEdit) Delete(field []byte) bool {
 	if e.Hash() == nil {
 		return false
 	}
+	e.db.endLock(e.slot, e.key, LockEnd{Field: field})
+	return e.DeleteHolder(field)
+}
+
+// DeleteHolder is Delete for commands on locks: it does not call LockEnds. There must be a hash.
+func (e *HashEdit) DeleteHolder(field []byte) bool {
 	was, size := e.w.Hash, e.w.Size()
 	tally := without(e.w.Hash, field)
 	deleted := e.w.Delete(field)

@@ -202,18 +202,16 @@ func (db *DB) expireFields(slot int, budget *int) (gone bool) {
 		}
 		any = true
 		b := []byte(field)
+		if db.space.tokens.Has(slot) && w.Has(shareField) {
+			db.leasesExpired++
+			db.endLock(slot, key, LockEnd{Field: b, Expired: true})
+		}
 		was, tally := w.Size(), without(w.Hash, b)
 		w.Delete(b)
 		with(w.Hash, tally, nil, nil)
 		v.setHash(w.Hash)
 		db.space.charge(w.Size() - was)
 		db.store.stats.ExpiredFields++
-		if db.space.tokens.Has(slot) && w.Has(shareField) {
-			db.leasesExpired++
-			if db.store.leaseEnded != nil {
-				db.store.leaseEnded(db, key)
-			}
-		}
 		if w.Len() == 0 {
 			db.loseAt(db.space.keys.Hash(key), slot, key)
 			gone = true

@@ -3,6 +3,7 @@ package store
 // Rename gives key's value and deadline to newKey, whatever that held. key must exist. What is moved or
 // copied counts as used like a new key, as in Redis.
 func (db *DB) Rename(key, newKey []byte) {
+	db.moveLock(key, db, newKey)
 	renewal, renewed := db.lift(key)
 	v, atMS := db.take(key)
 	v.access = db.store.born()
@@ -26,6 +27,7 @@ func (db *DB) Move(key []byte, to *DB) bool {
 		return false
 	}
 	to.vacate(key)
+	db.moveLock(key, to, key)
 	renewal, renewed := db.lift(key)
 	v, atMS := db.take(key)
 	v.access = db.store.born()
@@ -83,7 +85,11 @@ func (db *DB) discard(key []byte) {
 // displace is discard for a key that another value replaces.
 func (db *DB) displace(key []byte) {
 	db.freeingKey(db.store.lazy.ServerDel, key)
-	db.discard(key)
+	keys := db.space.keys
+	if slot := keys.Find(keys.Hash(key), key); slot >= 0 {
+		db.endLock(slot, key, LockEnd{Replaced: true})
+		db.take(key)
+	}
 }
 
 func (db *DB) place(key []byte, v value, atMS int64) {

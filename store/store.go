@@ -90,9 +90,9 @@ type Store struct {
 	effects     *recorder // nil: there is no journal
 	observer    Observer  // nil: no client is waiting or watching
 	follower    Follower  // nil: there is no follower
-	leaseEnded  func(db *DB, key []byte)
-	witness     Witness // nil: there is no witness
-	dirty       int64   // see changes.go
+	lockEnds    LockEnds  // nil: no function
+	witness     Witness   // nil: there is no witness
+	dirty       int64     // see changes.go
 	stats       Stats
 	noTouch     bool
 	// highestToken is returned by HighestToken.
@@ -241,6 +241,8 @@ func (s *Store) SwapDB(a, b *DB) {
 	if a == b {
 		return
 	}
+	a.endAllLocks(true)
+	b.endAllLocks(true)
 	sa, sb := a.space, b.space
 	a.attach(sb)
 	b.attach(sa)

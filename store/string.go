@@ -55,6 +55,7 @@ func (db *DB) setOwned(key, val []byte, ttl TTL, use bool) {
 			db.store.touch(v)
 		}
 		if v.tag() > String {
+			db.endLock(slot, key, LockEnd{Replaced: true})
 			db.store.freeing(db.store.lazy.ServerDel, v)
 			db.space.unwatch(v)
 		}

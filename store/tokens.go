@@ -249,10 +249,6 @@ func below(of *marks.Set, cursor uint64, most int, visit func(slot int)) (next u
 // Holders returns how many hold the locks that EachToken may visit: one each, or several who share one.
 func (db *DB) Holders() int { return db.space.tokens.Len() + db.space.sharers }
 
-// OnLeaseEnd has ended called for each lock that is lost because its time has come, in the middle of a
-// mutation: it may not touch the store. nil: no function.
-func (s *Store) OnLeaseEnd(ended func(db *DB, key []byte)) { s.leaseEnded = ended }
-
 // addLease counts the key of a slot that is due if it is a lock that is held.
 func (db *DB) addLease(slot int) {
 	if !db.space.tokens.Has(slot) {
@@ -261,9 +257,7 @@ func (db *DB) addLease(slot int) {
 	key, v := db.space.keys.At(slot)
 	if owners(v) > 0 {
 		db.leasesExpired += int64(max(1, v.hash().Timed()))
-		if db.store.leaseEnded != nil {
-			db.store.leaseEnded(db, []byte(key))
-		}
+		db.endLock(slot, []byte(key), LockEnd{Expired: true})
 	}
 }
 

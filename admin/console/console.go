@@ -36,6 +36,9 @@ type Backend interface {
 // Console is the handler of all pages of the console. It runs nothing of its own: what is over is cleaned
 // up by the next request.
 type Console struct {
+	// Audit takes what users do; nil: that only goes to the log. Set it before the first request.
+	Audit *slog.Logger
+
 	backend  Backend
 	past     *history.Book
 	log      *slog.Logger
@@ -62,6 +65,13 @@ func New(b Backend, past *history.Book, log *slog.Logger) *Console {
 		c.mux.HandleFunc("GET "+v.path+"/live", c.stream(v))
 	}
 	return c
+}
+
+// audit records what a user has done, or tried.
+func (c *Console) audit(event, user, address string, attrs ...any) {
+	if c.Audit != nil {
+		c.Audit.Info(event, append([]any{"user", user, "address", address}, attrs...)...)
+	}
 }
 
 // views are the pages.

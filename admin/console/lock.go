@@ -12,6 +12,7 @@ type lockDetail struct {
 	Key      string
 	DB       int
 	Lock     *lockView // nil: the lock is free
+	Timeline *timeline // nil: the server keeps no events, or the user may not see them
 	MayForce bool
 	Problem  string
 	Done     bool // it has just been released from here
@@ -37,6 +38,11 @@ func (c *Console) loadLock(s *session, r *http.Request) (any, error) {
 	if len(locks) > 0 {
 		d.Lock = &locks[0]
 	}
+	if c.backend.Permits(s.user, "LOCK.HISTORY") {
+		if d.Timeline, err = readTimeline(s.conn, d.DB, d.Key); err != nil {
+			return nil, err
+		}
+	}
 	d.MayForce = c.backend.Permits(s.user, "LOCK.FORCE", d.Key) && c.backend.Permits(s.user, "GUARD", d.Key, "1", "LOCK.FORCE", d.Key)
 	return d, nil
 }
@@ -60,6 +66,7 @@ func (c *Console) takeRelease(w http.ResponseWriter, r *http.Request, s *session
 	key, db := r.URL.Query().Get("key"), database(r)
 	outcome := release(s, db, key, r.PostFormValue("lock"), r.PostFormValue("name"))
 	args := []any{"key", key, "db", db, "user", s.user, "addr", r.RemoteAddr}
+	c.audit("console-release", s.user, r.RemoteAddr, "key", key, "db", db, "refused", outcome)
 	if outcome == "" {
 		c.log.Warn("console: a lock was released by force", args...)
 		http.Redirect(w, r, lockLink(db, key)+"&released=1", http.StatusSeeOther)

@@ -101,6 +101,7 @@ func (c *Console) takeLogin(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case errors.As(err, &refused):
 		c.attempts.failed(from)
+		c.audit("console-failed-login", form.User, from.String())
 		c.log.Warn("console: a login was refused", "user", form.User, "addr", from.String())
 		form.Problem = loginProblem(refused)
 		c.writeLogin(w, http.StatusUnauthorized, form)
@@ -114,6 +115,7 @@ func (c *Console) takeLogin(w http.ResponseWriter, r *http.Request) {
 		c.sessions.end(old)
 	}
 	s := c.sessions.begin(conn, form.User, true)
+	c.audit("console-login", form.User, from.String())
 	setCookie(w, sessionCookie, s.id)
 	setCookie(w, loginCookie, "")
 	http.Redirect(w, r, ownPath(form.Next), http.StatusSeeOther)

@@ -15,7 +15,7 @@ func (p *process) openAdmin(srv *server.Server) (closePort func(), err error) {
 	if c.AdminPort == 0 {
 		return func() {}, nil
 	}
-	port, err := admin.Open(srv, admin.Options{Addr: net.JoinHostPort(c.AdminBind, strconv.Itoa(c.AdminPort)), Log: p.log})
+	port, err := admin.Open(srv, admin.Options{Addr: net.JoinHostPort(c.AdminBind, strconv.Itoa(c.AdminPort)), Log: p.log, Audit: p.audit})
 	if err != nil {
 		return nil, err
 	}

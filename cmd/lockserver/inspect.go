@@ -19,7 +19,7 @@ import (
 	"lockserver/internal/inspect"
 )
 
-// inspection is one of the commands that look into a running server: top, locks and why.
+// inspection is one of the commands that look into a running server: top, locks, why and history.
 type inspection struct {
 	name, usage string
 	// flags adds those that only it has.
@@ -33,6 +33,7 @@ type inspection struct {
 func inspections() []inspection {
 	var by inspect.Filter
 	var asJSON, once bool
+	var at string
 	interval := time.Second
 	return []inspection{
 		{name: "top", usage: topUsage,
@@ -59,8 +60,14 @@ func inspections() []inspection {
 				return s.PrintLocks(ctx, stdout, by, asJSON)
 			}},
 		{name: "why", usage: whyUsage, arguments: 1,
-			flags: func(f *flag.FlagSet) { f.BoolVar(&asJSON, "json", false, "") },
+			flags: func(f *flag.FlagSet) {
+				f.BoolVar(&asJSON, "json", false, "")
+				f.StringVar(&at, "at", "", "")
+			},
 			run: func(_ context.Context, s *inspect.Server, words []string, stdout io.Writer) error {
+				if at != "" {
+					return printThen(s, words[0], at, asJSON, stdout)
+				}
 				reason, err := s.Why(words[0])
 				if err != nil {
 					return err
@@ -71,7 +78,62 @@ func inspections() []inspection {
 				reason.Print(stdout, time.Now())
 				return nil
 			}},
+		historyInspection(),
 	}
+}
+
+// historyInspection is lockserver history.
+func historyInspection() inspection {
+	var events inspect.Events
+	var asJSON, follow bool
+	var since, until string
+	return inspection{name: "history", usage: historyUsage,
+		flags: func(f *flag.FlagSet) {
+			f.StringVar(&events.Key, "lock", "", "")
+			f.StringVar(&events.Owner, "owner", "", "")
+			f.StringVar(&since, "since", "", "")
+			f.StringVar(&until, "until", "", "")
+			f.IntVar(&events.Count, "count", 100, "")
+			f.BoolVar(&follow, "follow", false, "")
+			f.BoolVar(&asJSON, "json", false, "")
+		},
+		run: func(ctx context.Context, s *inspect.Server, _ []string, stdout io.Writer) (err error) {
+			if events.Since, err = moment(since); err != nil {
+				return err
+			}
+			if events.Until, err = moment(until); err != nil {
+				return err
+			}
+			if events.Count < 1 || events.Count > 10_000 {
+				return errors.New("--count is between 1 and 10000")
+			}
+			return s.PrintHistory(ctx, stdout, events, asJSON, follow)
+		}}
+}
+
+// moment is a time that a flag gives; zero: it gives none.
+func moment(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	return inspect.ParseMoment(text, time.Now())
+}
+
+// printThen prints how a lock was held at a time in the past.
+func printThen(s *inspect.Server, key, at string, asJSON bool, stdout io.Writer) error {
+	when, err := moment(at)
+	if err != nil {
+		return err
+	}
+	then, err := s.WhyAt(key, when)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return then.PrintJSON(stdout)
+	}
+	then.Print(stdout)
+	return nil
 }
 
 // findInspection returns the one that a command line asks for.
@@ -228,7 +290,23 @@ const whyUsage = `Usage: lockserver why [--flag value ...] KEY
 Tells why a lock is not free: who holds it, since when and for how long, who waits, and what the holder waits for
 itself.
 
+  --at 14:03:22      how it was at a time in the past, as far as the server knows: 14:03:22, 2026-11-27 14:03:22, or 10m
+                     for ten minutes ago
   --json             the same as an object
+` + remoteUsage
+
+const historyUsage = `Usage: lockserver history [--flag value ...]
+
+Prints what happened to locks, the oldest event first: who waited, who got a lock, how long it was held, and how that
+ended. The first line says since when the server knows.
+
+  --lock order:42    only the lock with this key
+  --owner worker-1   only the locks and waits of an owner
+  --since 14:00      only from a time on; see lockserver why --help for times
+  --until 14:10      only up to a time
+  --count 100        the latest so many, 10000 at most
+  --follow           go on with new events until a signal comes
+  --json             one object a line, which lockserver check-history reads
 ` + remoteUsage
 
 const remoteUsage = `

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"lockserver/internal/config"
 )
 
 // lineLog writes a log in redis-server's line format, so that what reads its logs reads these:
@@ -23,6 +25,7 @@ type lineLog struct {
 	level  slog.Leveler
 	prefix string // the attributes of With, rendered, with a blank before each
 	group  string // the names of WithGroup, with a dot behind each
+	stamp  config.LogTimestamp
 }
 
 // lockedWriter writes one line at a time.
@@ -47,7 +50,7 @@ func (l *lineLog) Enabled(_ context.Context, level slog.Level) bool { return lev
 // Handle implements slog.Handler.
 func (l *lineLog) Handle(_ context.Context, r slog.Record) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%d:M %s %c %s%s", os.Getpid(), r.Time.Format("02 Jan 2006 15:04:05.000"), mark(r.Level), oneLine(r.Message), l.prefix)
+	fmt.Fprintf(&b, "%d:M %s %c %s%s", os.Getpid(), stampText(r.Time, l.stamp, legacyStamp), mark(r.Level), oneLine(r.Message), l.prefix)
 	r.Attrs(func(a slog.Attr) bool {
 		appendAttr(&b, l.group, a)
 		return true

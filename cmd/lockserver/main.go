@@ -34,6 +34,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 && args[0] == "check" {
 		return runCheck(args[1:], stdout, stderr)
 	}
+	if len(args) > 0 && args[0] == "check-history" {
+		return runCheckHistory(args[1:], os.Stdin, stdout, stderr)
+	}
 	if len(args) > 0 && args[0] == "health" {
 		return runHealth(args[1:], stdout, stderr)
 	}
@@ -134,7 +137,9 @@ A Redis-protocol server with native locks (LOCK, UNLOCK, RENEW) and flash sales 
   lockserver recover --dir DIR        go on without a majority of a raft group; see lockserver recover --help
   lockserver top                      what a running server does, once a second; see lockserver top --help
   lockserver locks                    the locks that are held; see lockserver locks --help
-  lockserver why KEY                  why a lock is not free; see lockserver why --help
+  lockserver why KEY                  why a lock is not free, or was not; see lockserver why --help
+  lockserver history                  what happened to locks; see lockserver history --help
+  lockserver check-history FILE       check a recorded history; see lockserver check-history --help
   lockserver run -- COMMAND           run a command while it holds a lock; see lockserver run --help
   lockserver status                   the members of a raft group; see lockserver status --help
   lockserver health                   tell whether a server is well; see lockserver health --help

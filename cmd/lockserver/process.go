@@ -28,6 +28,8 @@ type process struct {
 	configFile string // absolute; empty if there is none
 	level      *slog.LevelVar
 	log        *slog.Logger
+	audit      *slog.Logger // of what operators do; nil: there is none
+	place      place        // of the server, for the log
 	launcher   *launcher
 	supervisor supervisor
 	pidFile    string // the one that was written; empty: none
@@ -69,8 +71,19 @@ func newProcess(cmd config.Command, stdout io.Writer) (*process, error) {
 		}
 		out = reopened(path)
 	}
-	p.log = slog.New(newLineLog(out, p.level))
-	return p, nil
+	p.place.member = p.config.Raft.ID
+	handler := newLog(&lockedWriter{w: out}, p.level, p.config, &p.place)
+	if p.config.SyslogEnabled {
+		to, err := openSyslog(p.config.SyslogFacility, p.config.SyslogIdent)
+		if err == nil {
+			handler = both{handler, &systemLog{to: to, level: p.level}}
+		} else {
+			slog.New(handler).Warn("The system's log cannot be used", "cause", err)
+		}
+	}
+	p.log = slog.New(handler)
+	p.audit, err = openAudit(p.config)
+	return p, err
 }
 
 // reason is a file error without the call and the path, which the message has already.
@@ -107,7 +120,7 @@ func (p *process) serve(stderr io.Writer, bare bool) (code int) {
 		return p.refuse(err, stderr)
 	}
 	o := server.Options{Directives: p.config.Directives(), ConfigFile: p.configFile, EventLoops: true, Log: p.log,
-		LogLevel: p.level, Progress: stderr, Version: version, Supervisor: p.supervisor.name, Phase: p.enter}
+		Audit: p.audit, RoleChanged: p.place.setRole, LogLevel: p.level, Progress: stderr, Version: version, Supervisor: p.supervisor.name, Phase: p.enter}
 	leave, err := p.joinGroup(&o)
 	if err != nil {
 		return p.refuse(err, stderr)

@@ -120,6 +120,17 @@ type Config struct {
 	Supervised string
 	// LogLevel is the least severity that is logged.
 	LogLevel LogLevel
+	// LogFormat is how a line of the log is written, and LogTimestamp how its time is.
+	LogFormat    LogFormat
+	LogTimestamp LogTimestamp
+	// SyslogEnabled sends the log to syslog, too, by the name SyslogIdent.
+	SyslogEnabled               bool
+	SyslogIdent, SyslogFacility string
+	// AuditLog is the path of the log of what operators do; empty: there is none. A file has AuditLogMaxBytes
+	// at most, and AuditLogFiles older ones are kept.
+	AuditLog         string
+	AuditLogMaxBytes int64
+	AuditLogFiles    int
 	// LogFile is the log's path; empty is standard output.
 	LogFile string
 	// PIDFile is where the process writes its id; empty for nowhere.
@@ -201,6 +212,10 @@ type Config struct {
 	LockMaxWaiters int64
 	// LockMaxWaitsPerClient bounds the waits that one connection has asked for; 0 is no bound.
 	LockMaxWaitsPerClient int64
+	// LockHistoryBytes is the memory of LOCK.HISTORY; 0 keeps no history.
+	LockHistoryBytes int64
+	// LockClasses are the lines of the directive lock-class: a name, and then patterns of keys.
+	LockClasses [][]string
 
 	// MaxMemory bounds what is used, in bytes; 0 is no bound.
 	MaxMemory int64
@@ -294,6 +309,26 @@ const (
 	LogNothing LogLevel = "nothing"
 )
 
+// LogFormat is how a line of the log is written.
+type LogFormat string
+
+// The formats: that of redis-server, and two for programs.
+const (
+	LogLegacy LogFormat = "legacy"
+	LogFmt    LogFormat = "logfmt"
+	LogJSON   LogFormat = "json"
+)
+
+// LogTimestamp is how a time is written in the log.
+type LogTimestamp string
+
+// The forms of times: that of the format, ISO 8601, milliseconds since 1970.
+const (
+	TimestampLegacy LogTimestamp = "legacy"
+	TimestampISO    LogTimestamp = "iso8601"
+	TimestampMillis LogTimestamp = "milliseconds"
+)
+
 // SlogLevel is the level for log/slog: verbose lies between slog's debug and info, notice is info.
 func (l LogLevel) SlogLevel() slog.Level {
 	switch l {
@@ -335,7 +370,7 @@ func (c *Config) Clone() *Config {
 	n.Bind = slices.Clone(c.Bind)
 	n.Save = slices.Clone(c.Save)
 	n.LatencyPercentiles = slices.Clone(c.LatencyPercentiles)
-	n.Users, n.Renames = slices.Clone(c.Users), slices.Clone(c.Renames) // their lines are never changed
+	n.Users, n.Renames, n.LockClasses = slices.Clone(c.Users), slices.Clone(c.Renames), slices.Clone(c.LockClasses) // their lines are never changed
 	n.kept = c.kept.clone()
 	n.ignored = slices.Clone(c.ignored)
 	n.overridden = slices.Clone(c.overridden)

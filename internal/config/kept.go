@@ -119,8 +119,6 @@ const keptTable = `
 	sanitize-dump-payload                  - enum:no,yes,clients   no
 	server-cpulist                         server_cpulist text/s
 	set-proc-title                         - bool/s                yes
-	syslog-facility                        - enum:user,local0,local1,local2,local3,local4,local5,local6,local7/s local0
-	syslog-ident                           - text/s                redis
 	use-exit-on-panic                      - bool/h                no
 	watchdog-period                        - int:0:int/h           0`
 

@@ -133,7 +133,7 @@ func constantText(e ast.Expr, constants map[string]ast.Expr) string {
 }
 
 // isCommand is a word that is the name of a command; commands are typed first.
-var isCommand = regexp.MustCompile(`^[a-z]+$`)
+var isCommand = regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`)
 
 // commandName is the first word of what stands behind the program's name, if it is a command's.
 func commandName(words string) string {

@@ -6,7 +6,11 @@
 // step, add a bound; nothing is kept on disk.
 package histogram
 
-import "slices"
+import (
+	"math"
+	"math/bits"
+	"slices"
+)
 
 // boundsUS are the longest times of the steps, in microseconds.
 var boundsUS = [...]int64{50, 100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000,
@@ -25,9 +29,38 @@ func (h *Histogram) Add(us int64) {
 	h.Count++
 	h.SumUS += us
 	h.MaxUS = max(h.MaxUS, us)
-	if i, _ := slices.BinarySearch(boundsUS[:], us); i < len(boundsUS) {
+	i := int(firstStep[bits.Len64(uint64(us))])
+	for i < len(boundsUS) && us > boundsUS[i] {
+		i++
+	}
+	if i < len(boundsUS) {
 		h.steps[i]++
 	}
+}
+
+// firstStep is the first step that a time with so many binary digits can be in.
+var firstStep = func() (first [65]uint8) {
+	for digits := range first {
+		least := int64(0)
+		if digits > 0 {
+			least = int64(min(uint64(1)<<(digits-1), math.MaxInt64))
+		}
+		at, _ := slices.BinarySearch(boundsUS[:], least)
+		first[digits] = uint8(at)
+	}
+	return first
+}()
+
+// Percentile returns a time in microseconds that at least so many of a hundred times did not exceed. It is
+// the bound of a step, or the longest time; 0: there was none.
+func (h *Histogram) Percentile(p float64) int64 {
+	wanted, sum := int64(math.Ceil(float64(h.Count)*p/100)), int64(0)
+	for i, n := range h.steps {
+		if sum += n; sum >= wanted && sum > 0 {
+			return min(boundsUS[i], h.MaxUS)
+		}
+	}
+	return h.MaxUS
 }
 
 // Merge adds all that another has counted.

@@ -51,9 +51,9 @@ func (s *screen) writeLocks(line func(string), width, lines int) {
 		line(labelStyle.Render("no lock is held"))
 		return
 	}
-	left := max(24, width-7-10-8-3*2-2*2)
+	left := max(24, width-7-10-10-3*2-2*2)
 	columns := []column{{"KEY", left * 4 / 9, false}, {"OWNER", left * 3 / 9, false}, {"CLIENT", left - left*4/9 - left*3/9, false},
-		{"HOLDS", 5, true}, {"WAITING", 7, true}, {"LEASE", 10, true}}
+		{"HOLDS", 7, true}, {"WAITING", 7, true}, {"LEASE", 10, true}}
 	line(titles(columns))
 	from, to := 0, len(locks)
 	if lines > 0 {
@@ -62,7 +62,7 @@ func (s *screen) writeLocks(line func(string), width, lines int) {
 		to = min(len(locks), from+shown)
 	}
 	for i, l := range locks[from:to] {
-		text := row(columns, []string{printable(l.Key), printable(l.Owner), printable(l.Client.String()), count(l.Holds), waiting(&l), leaseLeft(&l)})
+		text := row(columns, []string{printable(l.Key), printable(l.Owner), printable(l.Client.String()), holdsOf(&l), waiting(&l), leaseLeft(&l)})
 		switch {
 		case from+i == s.at && s.height > 0:
 			text = chosenStyle.Render(text)
@@ -71,6 +71,14 @@ func (s *screen) writeLocks(line func(string), width, lines int) {
 		}
 		line(text)
 	}
+}
+
+// holdsOf is how often a lock is held; of a semaphore, how many of its permits are.
+func holdsOf(l *Lock) string {
+	if l.Permits == nil {
+		return count(l.Holds)
+	}
+	return fmt.Sprintf("%d/%d", l.Permits.Limit-l.Permits.Available, l.Permits.Limit)
 }
 
 func waiting(l *Lock) string {

@@ -1,0 +1,196 @@
+package checkhistory
+
+import (
+	"cmp"
+	"slices"
+
+	"lockserver/internal/lockhistory"
+)
+
+// Hold is an owner that holds a lock.
+type Hold struct {
+	Owner  string
+	Token  int64
+	Mode   string
+	FromMS int64
+}
+
+// Overlap is two owners that hold a lock at the same time, at least one of them exclusively.
+type Overlap struct {
+	Key           string
+	First, Second Hold // in the order of their grants
+}
+
+// Fallen is a token that is not higher than one that was granted before it.
+type Fallen struct {
+	Key          string
+	AtMS         int64
+	Before, Then int64
+}
+
+// StaleWrite is a write with a token that was not the latest one of its lock any more.
+type StaleWrite struct {
+	Key           string
+	AtMS          int64
+	Token, Latest int64
+	SinceMS       int64 // when the later token was granted, or first wrote
+}
+
+// Wait is how long an owner waited.
+type Wait struct {
+	Key, Owner string
+	EndMS      int64
+	WaitedMS   float64
+	Event      string // that ended it
+}
+
+// Report is what a history shows.
+type Report struct {
+	Events, Writes, Grants int
+	Overlaps               []Overlap
+	Fallen                 []Fallen
+	StaleWrites            []StaleWrite
+	// Unknown is how many writes have a token that the history does not know: it was granted before the
+	// history begins, or never.
+	Unknown     int
+	Gaps        int // places before which events are missing
+	LongestWait *Wait
+	LongestHold *Wait
+}
+
+// OK reports whether the history shows no fault.
+func (r *Report) OK() bool { return len(r.Overlaps)+len(r.Fallen)+len(r.StaleWrites) == 0 }
+
+// lock is one lock while the history is read.
+type lock struct {
+	holds  []Hold
+	grants []Hold // all, by time
+	top    int64  // the highest token
+}
+
+// Checker reads a history.
+type Checker struct {
+	// SkewMS is how far the clocks of the application and of the server may be apart.
+	SkewMS int64
+
+	report Report
+	locks  map[string]*lock
+	writes []Line
+}
+
+func (c *Checker) at(key string) *lock {
+	if c.locks == nil {
+		c.locks = make(map[string]*lock)
+	}
+	l := c.locks[key]
+	if l == nil {
+		l = &lock{}
+		c.locks[key] = l
+	}
+	return l
+}
+
+// Add takes the next line.
+func (c *Checker) Add(l *Line) {
+	switch l.Event {
+	case Began:
+		c.report.Gaps++
+		c.forget()
+		return
+	case Write:
+		c.report.Writes++
+		c.writes = append(c.writes, *l)
+		return
+	}
+	c.report.Events++
+	if l.Key == "" {
+		c.forget()
+		return
+	}
+	c.longest(l)
+	of := c.at(l.Key)
+	switch {
+	case l.Event == lockhistory.Granted.String():
+		c.granted(of, l)
+	case l.Reason == lockhistory.Downgraded.String():
+		for i := range of.holds {
+			if of.holds[i].Token == l.Token {
+				of.holds[i].Mode = lockhistory.Shared.String()
+			}
+		}
+	case lockhistory.EndsHold(l.Event, l.Reason):
+		of.holds = slices.DeleteFunc(of.holds, func(h Hold) bool { return h.Token == l.Token })
+	}
+}
+
+// forget ends all holds: whether they go on is not known.
+func (c *Checker) forget() {
+	for _, of := range c.locks {
+		of.holds = nil
+	}
+}
+
+// granted checks a grant against the holds of the moment.
+func (c *Checker) granted(of *lock, l *Line) {
+	h := Hold{Owner: l.Owner, Token: l.Token, Mode: l.Mode, FromMS: l.TimeMS}
+	if i := slices.IndexFunc(of.holds, func(other Hold) bool { return other.Token == h.Token }); i >= 0 {
+		if h.Mode == lockhistory.Exclusive.String() {
+			of.holds[i].Mode = h.Mode
+		}
+		return // one hold more
+	}
+	if l.Reason == lockhistory.Again.String() { // it was granted before the history begins
+		of.holds = append(of.holds, h)
+		return
+	}
+	c.report.Grants++
+	for _, other := range of.holds {
+		if other.Mode == lockhistory.Exclusive.String() || h.Mode == lockhistory.Exclusive.String() {
+			c.report.Overlaps = append(c.report.Overlaps, Overlap{l.Key, other, h})
+		}
+	}
+	if h.Token <= of.top && l.Reason != lockhistory.Renamed.String() {
+		c.report.Fallen = append(c.report.Fallen, Fallen{l.Key, l.TimeMS, of.top, h.Token})
+	}
+	of.top = max(of.top, h.Token)
+	of.holds = append(of.holds, h)
+	of.grants = append(of.grants, h)
+}
+
+// longest keeps the longest wait and the longest hold.
+func (c *Checker) longest(l *Line) {
+	keep := func(to **Wait, ms *float64) {
+		if ms != nil && *ms > 0 && (*to == nil || *ms > (*to).WaitedMS) {
+			*to = &Wait{l.Key, l.Owner, l.TimeMS, *ms, l.Event}
+		}
+	}
+	keep(&c.report.LongestWait, l.WaitedMS)
+	keep(&c.report.LongestHold, l.HeldMS)
+}
+
+// Report checks the writes and returns what was found. Nothing may be added after it.
+func (c *Checker) Report() *Report {
+	slices.SortStableFunc(c.writes, func(a, b Line) int { return cmp.Compare(a.TimeMS, b.TimeMS) })
+	wrote := make(map[string]Line) // the write with the highest token so far, by key
+	for _, w := range c.writes {
+		of := c.locks[w.Key]
+		if before, ok := wrote[w.Key]; ok && before.Token > w.Token {
+			c.report.StaleWrites = append(c.report.StaleWrites, StaleWrite{w.Key, w.TimeMS, w.Token, before.Token, before.TimeMS})
+			continue
+		}
+		wrote[w.Key] = w
+		if of == nil || !slices.ContainsFunc(of.grants, func(h Hold) bool { return h.Token == w.Token }) {
+			c.report.Unknown++
+		}
+		if of == nil {
+			continue
+		}
+		for _, h := range of.grants {
+			if h.Token > w.Token && h.FromMS+c.SkewMS < w.TimeMS && (h.Mode == lockhistory.Exclusive.String()) {
+				c.report.StaleWrites = append(c.report.StaleWrites, StaleWrite{w.Key, w.TimeMS, w.Token, h.Token, h.FromMS})
+				break
+			}
+		}
+	}
+	return &c.report
+}

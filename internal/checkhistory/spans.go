@@ -1,0 +1,113 @@
+package checkhistory
+
+import (
+	"slices"
+
+	"lockserver/internal/lockhistory"
+)
+
+// Span is an owner that held a lock, or waited for it.
+type Span struct {
+	Owner   string `json:"owner"`
+	Token   int64  `json:"token,omitempty"`
+	Mode    string `json:"mode,omitempty"`
+	Permits int64  `json:"permits,omitempty"`
+	FromMS  int64  `json:"from_ms,omitempty"` // since 1970; 0: before the history begins
+	ToMS    int64  `json:"to_ms,omitempty"`   // 0: it goes on
+	// End is the event that ended it, with the reason; empty: it goes on.
+	End string `json:"end,omitempty"`
+	// ClientID and ClientAddress are of the event that began it; 0: not known.
+	ClientID      int64  `json:"client_id,omitempty"`
+	ClientAddress string `json:"client_address,omitempty"`
+}
+
+// Covers reports whether the span includes a time.
+func (s *Span) Covers(ms int64) bool { return s.FromMS <= ms && (s.ToMS == 0 || s.ToMS > ms) }
+
+// Spans is each hold of one lock, and each wait for it, in the order of their first events.
+type Spans struct{ Holds, Waits []*Span }
+
+// SpansOf reads the events of one lock, the oldest first.
+func SpansOf(lines []Line) *Spans {
+	s := &Spans{}
+	for i := range lines {
+		s.add(&lines[i])
+	}
+	return s
+}
+
+func (s *Spans) add(l *Line) {
+	if l.Key == "" { // all locks of the database
+		for _, p := range s.Holds {
+			if p.ToMS == 0 {
+				p.end(l)
+			}
+		}
+		return
+	}
+	if l.Event == lockhistory.Queued.String() {
+		s.Waits = append(s.Waits, begin(l, l.TimeMS))
+		return
+	}
+	if lockhistory.EndsWait(l.Event) {
+		s.endWait(l)
+	}
+	hold := s.HoldOf(l.Token)
+	switch {
+	case l.Event == lockhistory.Granted.String() && hold == nil:
+		s.Holds = append(s.Holds, begin(l, l.TimeMS))
+	case !lockhistory.EndsHold(l.Event, l.Reason):
+	case hold != nil && hold.ToMS == 0:
+		hold.end(l)
+	case hold == nil: // it was granted before the history begins
+		p := begin(l, before(l, l.HeldMS))
+		p.ClientID, p.ClientAddress = 0, ""
+		p.end(l)
+		s.Holds = append(s.Holds, p)
+	}
+}
+
+// endWait ends the wait of an owner. One that the history does not know began when the event says.
+func (s *Spans) endWait(l *Line) {
+	wait := latest(s.Waits, func(p *Span) bool { return p.Owner == l.Owner && p.ToMS == 0 })
+	if wait == nil && l.WaitedMS != nil && *l.WaitedMS > 0 {
+		wait = begin(l, before(l, l.WaitedMS))
+		s.Waits = append(s.Waits, wait)
+	}
+	if wait != nil {
+		wait.end(l)
+	}
+}
+
+// HoldOf returns the hold with a token; nil: there is none.
+func (s *Spans) HoldOf(token int64) *Span {
+	return latest(s.Holds, func(p *Span) bool { return p.Token == token && token != 0 })
+}
+
+// before is the time of an event less a span in milliseconds; 0: the span is not known.
+func before(l *Line, ms *float64) int64 {
+	if ms == nil {
+		return 0
+	}
+	return l.TimeMS - int64(*ms)
+}
+
+func begin(l *Line, fromMS int64) *Span {
+	return &Span{Owner: l.Owner, Token: l.Token, Mode: l.Mode, Permits: l.Permits, FromMS: fromMS, ClientID: l.ClientID, ClientAddress: l.ClientAddress}
+}
+
+func (s *Span) end(l *Line) {
+	s.ToMS, s.End = l.TimeMS, l.Event
+	if l.Reason != "" {
+		s.End += " (" + l.Reason + ")"
+	}
+}
+
+func latest(spans []*Span, is func(p *Span) bool) *Span {
+	for _, p := range slices.Backward(spans) {
+		if is(p) {
+			return p
+		}
+	}
+	return nil
+}

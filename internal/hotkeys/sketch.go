@@ -1,0 +1,207 @@
+package hotkeys
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+const (
+	// Counters is how many keys of each measure survive when the table is full.
+	Counters = 1024
+	most     = 2 * Measures * Counters // keys at a time
+	places   = 2 * most                // of the table, a power of two
+	// mostText is how many bytes of a key are kept.
+	mostText = 256
+
+	// Measures is how many sums each key has.
+	Measures = 2
+)
+
+// Sums is a number for each measure.
+type Sums [Measures]int64
+
+// Sketch is the sums of the heaviest keys. The zero value is empty.
+type Sketch struct {
+	// Total is the sum of all weights.
+	Total Sums
+	// Error is the most by which a sum can be too low, apart from Margin.
+	Error Sums
+
+	table   []counter // open addressing by hash
+	names   []name    // by place in the table
+	used    int
+	scratch []int64
+	left    []entry
+	chance  uint64
+	small   Sums // the largest weights that were sampled
+}
+
+const (
+	// A weight is small if it is less than this part of the sum of all weights, as a power of two. Of events
+	// with small weights only, one in sampling counts, with so many times its weight.
+	smallPart = 16
+	sampling  = 16
+)
+
+// counter is what each weight needs. It is free if sums is zero.
+type counter struct {
+	hash uint64
+	sums Sums
+}
+
+// name is the key of a counter; empty: the key was seen once only.
+type name struct {
+	db  int
+	key []byte
+}
+
+// entry is a counter while the table is rebuilt.
+type entry struct {
+	counter
+	name
+}
+
+// Add adds weights of a key of a database; hash is a hash of the key. Weights that are not positive are
+// ignored. The key is copied when it is seen for the second time, or if a weight is large. Most keys of a
+// long stream are never seen again before they leave the table.
+func (s *Sketch) Add(hash uint64, db int, key []byte, weights Sums) {
+	for i := range weights {
+		weights[i] = max(weights[i], 0)
+	}
+	if weights == (Sums{}) {
+		return
+	}
+	s.Total[0] += weights[0]
+	s.Total[1] += weights[1]
+	if weights[0] < s.Total[0]>>smallPart && weights[1] < s.Total[1]>>smallPart {
+		s.chance = s.chance*6364136223846793005 + 1442695040888963407
+		s.small[0], s.small[1] = max(s.small[0], weights[0]), max(s.small[1], weights[1])
+		if s.chance>>32%sampling != 0 {
+			return
+		}
+		weights[0], weights[1] = weights[0]*sampling, weights[1]*sampling
+	}
+	if s.table == nil {
+		s.table, s.names = make([]counter, places), make([]name, places)
+	}
+	hash += uint64(db) * 0x9e3779b97f4a7c15
+	i := hash & (places - 1)
+	for s.table[i].hash != hash && s.table[i].sums != (Sums{}) {
+		i = (i + 1) & (places - 1)
+	}
+	c := &s.table[i]
+	if isNew := c.sums == (Sums{}); isNew {
+		c.hash = hash
+		n := &s.names[i]
+		if n.db, n.key = db, n.key[:0]; weights[0] > s.Error[0]/16 || weights[1] > s.Error[1]/16 {
+			n.key = append(n.key, key[:min(len(key), mostText)]...)
+		}
+		s.used++
+	} else if n := &s.names[i]; len(n.key) == 0 {
+		n.key = append(n.key, key[:min(len(key), mostText)]...)
+	}
+	for j, w := range weights {
+		c.sums[j] += w
+	}
+	if s.used == most {
+		s.shrink()
+	}
+}
+
+// Margin returns by how much a sum can be wrong in either direction, because not all small weights were
+// looked at: four standard deviations at most. It is 0 until there are some 65,000 weights.
+func (s *Sketch) Margin(measure int, sum int64) int64 {
+	return int64(4 * math.Sqrt((sampling-1)*float64(sum)*float64(s.small[measure])))
+}
+
+// shrink takes as much off all sums of a measure as leaves no more than Counters of them.
+func (s *Sketch) shrink() {
+	var off Sums
+	for j := range off {
+		s.scratch = s.scratch[:0]
+		for i := range s.table {
+			if c := &s.table[i]; c.sums != (Sums{}) {
+				s.scratch = append(s.scratch, c.sums[j])
+			}
+		}
+		off[j] = kth(s.scratch, len(s.scratch)-Counters-1)
+		s.Error[j] += off[j]
+	}
+	s.left = s.left[:0]
+	for i := range s.table {
+		c := &s.table[i]
+		if c.sums[0] > off[0] || c.sums[1] > off[1] {
+			e := entry{*c, s.names[i]}
+			for j := range off {
+				e.sums[j] = max(0, e.sums[j]-off[j])
+			}
+			s.left = append(s.left, e)
+			s.names[i].key = nil
+		}
+		c.sums = Sums{}
+	}
+	s.used = len(s.left)
+	for _, e := range s.left {
+		i := e.hash & (places - 1)
+		for s.table[i].sums != (Sums{}) {
+			i = (i + 1) & (places - 1)
+		}
+		s.table[i], s.names[i] = e.counter, e.name
+	}
+}
+
+// kth returns the element that would be at index k if a were sorted. It changes the order of a.
+func kth(a []int64, k int) int64 {
+	for {
+		if len(a) <= 16 {
+			slices.Sort(a)
+			return a[k]
+		}
+		pivot := max(min(a[0], a[len(a)/2]), min(max(a[0], a[len(a)/2]), a[len(a)-1]))
+		low, high := 0, len(a) // a[:low] is below the pivot, a[high:] above it
+		for i := 0; i < high; {
+			switch {
+			case a[i] < pivot:
+				a[i], a[low] = a[low], a[i]
+				low++
+				i++
+			case a[i] > pivot:
+				high--
+				a[i], a[high] = a[high], a[i]
+			default:
+				i++
+			}
+		}
+		switch {
+		case k < low:
+			a = a[:low]
+		case k >= high:
+			a, k = a[high:], k-high
+		default:
+			return pivot
+		}
+	}
+}
+
+// Key is a key with its sum, which is at most Sketch.Error too low.
+type Key struct {
+	DB  int
+	Key []byte // valid until the next Add; cut after 256 bytes
+	Sum int64
+}
+
+// Top returns the keys with the largest sums of a measure, the largest first. Keys that were seen once only,
+// with a weight far below the error, are left out.
+func (s *Sketch) Top(measure int) []Key {
+	var top []Key
+	for i := range s.table {
+		if sum, n := s.table[i].sums[measure], &s.names[i]; sum > 0 && len(n.key) > 0 {
+			top = append(top, Key{n.db, n.key, sum})
+		}
+	}
+	slices.SortFunc(top, func(a, b Key) int {
+		return cmp.Or(cmp.Compare(b.Sum, a.Sum), cmp.Compare(a.DB, b.DB), slices.Compare(a.Key, b.Key))
+	})
+	return top
+}

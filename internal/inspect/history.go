@@ -1,0 +1,185 @@
+package inspect
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"lockserver/internal/checkhistory"
+)
+
+// Events says which events of locks are asked for.
+type Events struct {
+	Key, Owner   string // empty: any
+	Since, Until time.Time
+	Count        int
+}
+
+// eventsPiece is how many events are asked for at a time.
+const eventsPiece = 1000
+
+// words is the call of LOCK.HISTORY. after, if it is not negative, is the number behind which events are
+// wanted.
+func (e *Events) words(after int64) []string {
+	words := []string{"LOCK.HISTORY"}
+	add := func(name, value string) { words = append(words, name, value) }
+	if e.Key != "" {
+		add("KEY", e.Key)
+	}
+	if e.Owner != "" {
+		add("OWNER", e.Owner)
+	}
+	if !e.Since.IsZero() {
+		add("SINCE", strconv.FormatInt(e.Since.UnixMilli(), 10))
+	}
+	if !e.Until.IsZero() {
+		add("UNTIL", strconv.FormatInt(e.Until.UnixMilli(), 10))
+	}
+	if after >= 0 {
+		add("AFTER", strconv.FormatInt(after, 10))
+	}
+	add("COUNT", strconv.Itoa(e.Count))
+	return words
+}
+
+// history asks for events; after as in words.
+func (s *Server) history(e *Events, after int64) (checkhistory.History, error) {
+	v, err := s.conn.Do(e.words(after)...)
+	if err != nil {
+		return checkhistory.History{}, err
+	}
+	return checkhistory.FromReply(v), nil
+}
+
+// PrintHistory writes the events of locks, the oldest first: one a line, or one object of JSON a line. With
+// follow it goes on with new ones, until ctx ends.
+func (s *Server) PrintHistory(ctx context.Context, w io.Writer, e Events, asJSON, follow bool) error {
+	print := func(l *checkhistory.Line) error {
+		if asJSON {
+			return json.NewEncoder(w).Encode(l)
+		}
+		_, err := fmt.Fprintln(w, eventText(l))
+		return err
+	}
+	h, err := s.history(&e, -1)
+	if err != nil {
+		return err
+	}
+	if h.Reason == "off" {
+		return errors.New("the server keeps no history: lock-history-bytes is 0")
+	}
+	begin, sinceMS := h.Began(), h.SinceMS
+	if err := print(&begin); err != nil {
+		return err
+	}
+	for first := true; ; first = false {
+		for i := range h.Lines {
+			if err := print(&h.Lines[i]); err != nil {
+				return err
+			}
+		}
+		if !follow {
+			return nil
+		}
+		last := h.LastID
+		if n := len(h.Lines); !first && n == e.Count {
+			last = h.Lines[n-1].ID
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(followEvery):
+		}
+		e.Count = eventsPiece
+		if h, err = s.history(&e, last); err != nil {
+			return err
+		}
+		if h.SinceMS > sinceMS && h.Reason != "full" { // it forgot what it had
+			sinceMS = h.SinceMS
+			if line := h.Began(); print(&line) != nil {
+				return nil
+			}
+		}
+	}
+}
+
+// followEvery is how often new events are asked for.
+const followEvery = 250 * time.Millisecond
+
+// eventText is an event for a person to read.
+func eventText(l *checkhistory.Line) string {
+	at := time.UnixMilli(l.TimeMS).Format("2006-01-02 15:04:05.000")
+	if l.Event == checkhistory.Began {
+		return fmt.Sprintf("%s  events are known from here on (%s)", at, l.Reason)
+	}
+	var b strings.Builder
+	key, owner := printable(l.Key), printable(l.Owner)
+	if l.Key == "" {
+		key = "all locks"
+	}
+	fmt.Fprintf(&b, "%s  %-15s %s", at, l.Event, key)
+	if owner != "" {
+		fmt.Fprintf(&b, "  %s", owner)
+	}
+	if l.Reason != "" {
+		fmt.Fprintf(&b, "  (%s)", l.Reason)
+	}
+	if l.Mode != "" && l.Mode != "exclusive" {
+		fmt.Fprintf(&b, "  %s", l.Mode)
+	}
+	if l.Permits > 0 {
+		fmt.Fprintf(&b, " %d", l.Permits)
+	}
+	if l.Token > 0 {
+		fmt.Fprintf(&b, "  token %d", l.Token)
+	}
+	if l.HeldMS != nil {
+		fmt.Fprintf(&b, "  held %s", fineMillis(*l.HeldMS))
+	}
+	if l.WaitedMS != nil && *l.WaitedMS > 0 {
+		fmt.Fprintf(&b, "  waited %s", fineMillis(*l.WaitedMS))
+	}
+	if l.ClientID > 0 {
+		fmt.Fprintf(&b, "  client %d at %s", l.ClientID, printable(l.ClientAddress))
+	}
+	return b.String()
+}
+
+// fineMillis is span of milliseconds, which may be a part of one.
+func fineMillis(ms float64) string {
+	if ms < 10 {
+		return strconv.FormatFloat(ms, 'f', 3, 64) + "ms"
+	}
+	return millis(int64(ms + 0.5))
+}
+
+// ParseMoment reads a time as a person writes it: 14:03:22 (of today), 2026-11-27 14:03:22, RFC 3339,
+// milliseconds since 1970, or a span before now, such as 10m. Times without a zone are local.
+func ParseMoment(text string, now time.Time) (time.Time, error) {
+	if d, err := time.ParseDuration(text); err == nil {
+		return now.Add(-d.Abs()), nil
+	}
+	if ms, err := strconv.ParseInt(text, 10, 64); err == nil && ms > 1e10 {
+		return time.UnixMilli(ms), nil
+	}
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return t, nil
+	}
+	for _, layout := range []string{"2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02"} {
+		if t, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
+			return t, nil
+		}
+	}
+	for _, layout := range []string{"15:04:05", "15:04"} {
+		if t, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
+			y, m, d := now.Date()
+			return time.Date(y, m, d, t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), now.Location()), nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("%q is no time: try 14:03:22, 2026-11-27 14:03:22, or 10m for ten minutes ago", text)
+}

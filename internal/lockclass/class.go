@@ -1,0 +1,116 @@
+package lockclass
+
+import (
+	"lockserver/internal/glob"
+	"lockserver/internal/histogram"
+)
+
+// Other is the name of the class of all keys that no pattern matches.
+const Other = "other"
+
+// Most is how many classes there can be besides Other.
+const Most = 64
+
+// Losses are the ways in which an owner loses a lock against its will.
+const (
+	Expired = iota
+	Forced
+	Deleted
+	Overwritten
+	Unconfirmed
+	Losses
+)
+
+// LossNames are the names of the losses in metrics and replies.
+var LossNames = [Losses]string{"expired", "forced", "deleted", "overwritten", "unconfirmed"}
+
+// Figures is what happened to the locks of one class, semaphores included.
+type Figures struct {
+	Name      string
+	Grants    int64 // new holders
+	Refusals  int64 // calls without WAIT, and waits beyond a limit, that did not get the lock
+	Timeouts  int64 // waits that ended because their time was over
+	Deadlocks int64 // waits that closed a deadlock cycle
+	Lost      [Losses]int64
+	Waiting   int64               // waits at the moment
+	Waits     histogram.Histogram // of waits that ended, however they did
+	Holds     histogram.Histogram // of holds that ended with a known length, however they did
+	// PermitGrants and PermitWaits are the semaphores among Grants and Waiting.
+	PermitGrants, PermitWaiting int64
+}
+
+// LostSum is the number of all losses.
+func (f *Figures) LostSum() (n int64) {
+	for _, lost := range f.Lost {
+		n += lost
+	}
+	return n
+}
+
+const cacheSize = 1 << 12 // a power of two
+
+// Table is all classes. Use New.
+type Table struct {
+	classes  []*Figures // the last one is Other
+	patterns [][][]byte // by class
+	cache    []uint64   // by hash: the hash, with the number of the class in its lowest bits; 0: none
+}
+
+// classBits is how many bits a number of a class takes.
+const classBits = 7
+
+// New returns a table without classes besides Other.
+func New() *Table { return &Table{classes: []*Figures{{Name: Other}}} }
+
+// Define makes new classes: each line has a name, and then patterns. All figures begin at zero.
+func (t *Table) Define(lines [][]string) {
+	*t = Table{}
+	for _, words := range lines {
+		t.classes = append(t.classes, &Figures{Name: words[0]})
+		var patterns [][]byte
+		for _, p := range words[1:] {
+			patterns = append(patterns, []byte(p))
+		}
+		t.patterns = append(t.patterns, patterns)
+	}
+	t.classes = append(t.classes, &Figures{Name: Other})
+	if len(lines) > 0 {
+		t.cache = make([]uint64, cacheSize)
+	}
+}
+
+// Of returns the class of a key; hash is a hash of the key.
+func (t *Table) Of(hash uint64, key []byte) *Figures {
+	if len(t.patterns) == 0 {
+		return t.classes[0]
+	}
+	place := &t.cache[hash>>classBits&(cacheSize-1)]
+	if *place>>classBits == hash>>classBits && *place != 0 {
+		return t.classes[*place&(1<<classBits-1)]
+	}
+	i := t.match(key)
+	*place = hash>>classBits<<classBits | uint64(i)
+	return t.classes[i]
+}
+
+// match returns the number of the first class with a pattern that matches a key.
+func (t *Table) match(key []byte) int {
+	for i, patterns := range t.patterns {
+		for _, p := range patterns {
+			if glob.Match(p, key, false) {
+				return i
+			}
+		}
+	}
+	return len(t.patterns)
+}
+
+// All returns the figures of all classes, Other last.
+func (t *Table) All() []*Figures { return t.classes }
+
+// Reset sets all figures to zero, except those of the moment.
+func (t *Table) Reset() {
+	for _, f := range t.classes {
+		*f = Figures{Name: f.Name, Waiting: f.Waiting, PermitWaiting: f.PermitWaiting}
+	}
+}

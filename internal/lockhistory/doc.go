@@ -1,0 +1,14 @@
+// Package lockhistory keeps the latest events of locks in a bounded ring of bytes.
+//
+// It owns the kinds of events, their names on the wire, the layout of the ring and the search in it. It must
+// not know the server, sessions, a clock or the data: the caller passes the time and the client with each
+// event. It is not safe for concurrent use.
+//
+// The ring consists of chunks. A chunk holds records of a fixed size and the texts that they refer to (keys,
+// owners, addresses). The key and the owner of an event are kept as a pair. A pair that was written to the
+// chunk a short time ago is not written again. When all chunks are full, the oldest chunk is emptied, with
+// all its events. So an event never refers to a text that is gone, and adding an event allocates nothing once
+// all chunks exist.
+//
+// To add a kind of event, add a Kind and its name in kinds.go. To add a reason, add a Reason and its name.
+package lockhistory

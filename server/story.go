@@ -1,0 +1,382 @@
+package server
+
+import (
+	"hash/maphash"
+
+	"lockserver/commands"
+	"lockserver/internal/hotkeys"
+	"lockserver/internal/lockclass"
+	"lockserver/internal/lockhistory"
+	"lockserver/internal/waiting"
+	"lockserver/server/attach"
+	"lockserver/store"
+)
+
+// What is kept of what happened to locks: the history (LOCK.HISTORY), the figures of classes, and the keys
+// that cost the most time (LOCK.HOT). Commands on locks report their events with LockEvent. The queues of
+// waiters report theirs with beganWait and endedWait. The store reports locks that end without such a command
+// with OnLockEnd. A server that follows another one keeps nothing: the other one decides.
+
+// story is all of it. It is only touched under the executor.
+type story struct {
+	ring    *lockhistory.Ring
+	classes *lockclass.Table
+	lines   [][]string         // of the directive lock-class, as they were applied
+	held    hotkeys.Sketch     // how long keys were held, and how often
+	waited  hotkeys.Sketch     // how long keys were waited for, and how often
+	trying  *parkedCall        // the wait that has its turn; nil: a client's command runs
+	refused lockhistory.Reason // why the wait that is about to end gets no lock
+	undoing bool               // a grant is taken back that did not reach the client
+	muted   bool               // nothing is kept: a benchmark compares with that, and tests measure memory without it
+	// since has the times of grants with tokens that are ahead of the clock, by token. All other tokens of
+	// shared holders tell the time of the grant themselves.
+	since map[int64]int64
+}
+
+// mostSince bounds story.since. Beyond it the length of a hold is not known.
+const mostSince = 1 << 16
+
+func (st *story) open() {
+	st.ring, st.classes = lockhistory.New(maphash.Bytes(maphash.MakeSeed(), nil)), lockclass.New()
+	st.since = make(map[int64]int64)
+}
+
+// configure applies the directives.
+func (st *story) configure(ex *executor) {
+	c := ex.config
+	size := c.LockHistoryBytes
+	if size > 0 {
+		size = max(size, lockhistory.MinBytes)
+	}
+	st.ring.Resize(int(size), ex.store.NowUS(), "configured")
+	if equalLines(st.lines, c.LockClasses) {
+		return
+	}
+	st.lines = c.LockClasses
+	st.classes.Define(st.lines)
+	ex.queues.Each(func(q *waiting.Queue) bool {
+		for pl := q.First(); pl != nil; pl = pl.Next() {
+			if w := pl.Waiter(); w.OfLocks() && !parkedOf(w).lock.Limiter() {
+				st.countWaiting(w, pl, 1)
+			}
+		}
+		return true
+	})
+}
+
+func equalLines(a, b [][]string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if len(a[i]) != len(b[i]) {
+			return false
+		}
+		for j := range a[i] {
+			if a[i][j] != b[i][j] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// restart forgets the history, because what happened before now is not known here.
+func (st *story) restart(nowUS int64, why string) {
+	st.ring.Restart(nowUS, why)
+	clear(st.since)
+}
+
+// forget sets the figures to zero.
+func (st *story) forget() {
+	st.classes.Reset()
+	st.held, st.waited = hotkeys.Sketch{}, hotkeys.Sketch{}
+}
+
+// LockEvent implements commands.Host.
+func (ex *executor) LockEvent(c *commands.Ctx, key, owner []byte) {
+	st, e := &ex.story, &c.Event
+	if ex.follows || st.muted {
+		return
+	}
+	now, hash := ex.store.NowUS(), st.ring.Hash(key)
+	took, class := int64(lockhistory.Unknown), st.classes.Of(hash, key)
+	switch e.Kind {
+	case lockhistory.Granted:
+		if took = 0; st.trying != nil {
+			took = now - st.trying.sinceUS
+		}
+		if e.Reason != lockhistory.Again {
+			class.Grants++
+			if e.Permits > 0 {
+				class.PermitGrants++
+			}
+			if e.Token > now+skewUS && !e.Plain && len(st.since) < mostSince {
+				st.since[e.Token] = now
+			}
+		}
+	case lockhistory.Released, lockhistory.Forced:
+		if st.undoing && e.Reason == lockhistory.None {
+			e.Reason = lockhistory.Undone
+		}
+		if e.Reason != lockhistory.Partly && e.Reason != lockhistory.Downgraded {
+			if took = now - e.Token; took < -skewUS || took > mostPlainUS {
+				record := uint64(0)
+				if e.Plain {
+					record = c.DB.LockRecord(key)
+				}
+				took = st.heldUS(now, e.Token, record)
+			} else {
+				took = max(took, 0)
+			}
+			st.endHold(class, hash, c.DB.ID(), key, took)
+		}
+		if e.Kind == lockhistory.Forced {
+			class.Lost[lockclass.Forced]++
+		}
+	case lockhistory.Refused:
+		took = 0
+		class.Refusals++
+	}
+	if !st.ring.On() {
+		return
+	}
+	s := sessionOf(c)
+	st.ring.Add(&lockhistory.Event{AtUS: now, DB: c.DB.ID(), Kind: e.Kind, Reason: e.Reason, Mode: e.Mode, Permits: e.Permits,
+		Key: key, Owner: owner, Token: e.Token, Client: s.id, Address: s.info.addr, TookUS: took, KeyHash: hash})
+}
+
+const (
+	// skewUS is how far a token may be ahead of the clock although it is made of the time: several locks are
+	// granted in one microsecond.
+	skewUS = 1000
+	// mostPlainUS is the longest hold with a length that is taken from the token alone. A longer one may have
+	// begun when tokens were ahead of the clock.
+	mostPlainUS = 1_000_000
+)
+
+// endHold counts a hold that ends, if it is known for how long it lasted.
+func (st *story) endHold(class *lockclass.Figures, hash uint64, db int, key []byte, tookUS int64) {
+	if tookUS >= 0 {
+		class.Holds.Add(tookUS)
+	}
+	st.held.Add(hash, db, key, hotkeys.Sums{tookUS, 1})
+}
+
+// heldUS returns for how long a lock has been held, in microseconds. The token is the time of the grant,
+// unless tokens are ahead of the clock. The record has that time in milliseconds.
+func (st *story) heldUS(now, token int64, record uint64) int64 {
+	since := token
+	if record != 0 {
+		if at := int64(record&recordTimeMask) * 1000; token < at || token > at+2000 {
+			since = at
+		}
+	} else if len(st.since) > 0 {
+		if at, ok := st.since[token]; ok {
+			delete(st.since, token)
+			since = at
+		}
+	}
+	if since == 0 || since > now+skewUS {
+		return lockhistory.Unknown
+	}
+	return max(0, now-since)
+}
+
+// countWaiting counts a place in a queue that comes (1) or goes (-1).
+func (st *story) countWaiting(w *waiting.Waiter, pl *waiting.Place, by int64) *lockclass.Figures {
+	key := []byte(pl.Key())
+	class := st.classes.Of(st.ring.Hash(key), key)
+	class.Waiting += by
+	if parkedOf(w).lock.Semaphore() {
+		class.PermitWaiting += by
+	}
+	return class
+}
+
+// permitsOf is how many permits a call waits for; 0: it is not a call on a semaphore.
+func permitsOf(l *commands.WaitingLock, units int32) int32 {
+	if l.Semaphore() {
+		return units
+	}
+	return 0
+}
+
+// waitEvent adds an event of a wait for each of its keys.
+func (ex *executor) waitEvent(w *parkedCall, key []byte, kind lockhistory.Kind, why lockhistory.Reason, token, tookUS int64) {
+	st := &ex.story
+	if ex.follows || !st.ring.On() {
+		return
+	}
+	st.ring.Add(&lockhistory.Event{AtUS: ex.store.NowUS(), DB: w.DB(), Kind: kind, Reason: why, Mode: w.lock.Mode(), Permits: permitsOf(&w.lock, w.Units()),
+		Key: key, Owner: []byte(w.Owner()), Token: token, Client: w.session.id, Address: w.session.info.addr, TookUS: tookUS, KeyHash: st.ring.Hash(key)})
+}
+
+// beganWait records that a call waits for locks: it is in their queues.
+func (ex *executor) beganWait(w *parkedCall) {
+	if ex.story.muted || w.lock.Limiter() {
+		return
+	}
+	for pl := w.First(); pl != nil; pl = pl.Sibling() {
+		key := []byte(pl.Key())
+		ex.story.countWaiting(&w.Waiter, pl, 1)
+		ex.story.waited.Add(ex.story.ring.Hash(key), w.DB(), key, hotkeys.Sums{0, 1})
+		ex.waitEvent(w, key, lockhistory.Queued, lockhistory.None, 0, lockhistory.Unknown)
+	}
+}
+
+// endedWait records that a call waits no more. It is still in the queues. A grant has been recorded by the
+// command.
+func (ex *executor) endedWait(w *parkedCall, granted bool) {
+	why := ex.story.refused
+	ex.story.refused = lockhistory.None
+	if !w.OfLocks() || ex.story.muted || w.lock.Limiter() {
+		return
+	}
+	tookUS := max(0, ex.store.NowUS()-w.sinceUS)
+	if why == lockhistory.None {
+		why = lockhistory.Disconnected
+	}
+	for pl := w.First(); pl != nil; pl = pl.Sibling() {
+		key := []byte(pl.Key())
+		class := ex.story.countWaiting(&w.Waiter, pl, -1)
+		class.Waits.Add(tookUS)
+		ex.story.waited.Add(ex.story.ring.Hash(key), w.DB(), key, hotkeys.Sums{tookUS, 0})
+		switch {
+		case granted:
+		case why == deadlocked:
+			class.Deadlocks++
+			ex.waitEvent(w, key, lockhistory.Deadlock, lockhistory.None, 0, tookUS)
+		default:
+			if why == lockhistory.Timeout {
+				class.Timeouts++
+			}
+			ex.waitEvent(w, key, lockhistory.Refused, why, 0, tookUS)
+		}
+	}
+}
+
+// deadlocked is the value of story.refused for a wait that closes a deadlock cycle.
+const deadlocked = ^lockhistory.Reason(0)
+
+// refuseFor says why the wait that is about to end gets no lock. The first reason counts.
+func (ex *executor) refuseFor(why lockhistory.Reason) {
+	if ex.story.refused == lockhistory.None {
+		ex.story.refused = why
+	}
+}
+
+// refusedAtOnce records that a call may not wait, because of a limit or of a deadlock. It is in no queue.
+func (ex *executor) refusedAtOnce(c *commands.Ctx, wait *commands.Wait, kind lockhistory.Kind, why lockhistory.Reason) {
+	if wait.Owner == nil || ex.follows || wait.Lock.Limiter() {
+		return
+	}
+	st, s := &ex.story, sessionOf(c)
+	for _, key := range wait.Keys {
+		hash := st.ring.Hash(key)
+		if class := st.classes.Of(hash, key); kind == lockhistory.Deadlock {
+			class.Deadlocks++
+		} else {
+			class.Refusals++
+		}
+		st.ring.Add(&lockhistory.Event{AtUS: ex.store.NowUS(), DB: c.DB.ID(), Kind: kind, Reason: why, Mode: wait.Lock.Mode(), Permits: permitsOf(&wait.Lock, wait.Units),
+			Key: key, Owner: wait.Owner, Client: s.id, Address: s.info.addr, KeyHash: hash})
+	}
+}
+
+// whyRefused are the reasons of refusals of waits with NOTIFY.
+var whyRefused = map[attach.Refusal]lockhistory.Reason{attach.Timeout: lockhistory.Timeout, attach.Deadlock: deadlocked, attach.WrongType: lockhistory.WrongType,
+	attach.Cancelled: lockhistory.Cancelled, attach.Failover: lockhistory.Failover, attach.Denied: lockhistory.Denied, attach.Failed: lockhistory.Failed}
+
+// lockEnds is store.LockEnds: no command on locks has ended the lock.
+func (ex *executor) lockEnds(db *store.DB, key []byte, end store.LockEnd) {
+	if end.Expired && key != nil {
+		ex.auditLease(db, key)
+	}
+	if ex.follows || ex.durable.Loading() || end.To == db && string(end.NewKey) == string(key) {
+		return
+	}
+	st := &ex.story
+	if key == nil {
+		why := lockhistory.Flushed
+		if end.Replaced {
+			why = lockhistory.Swapped
+		}
+		class := st.classes.All()[len(st.classes.All())-1]
+		class.Lost[lockclass.Deleted] += int64(end.Holders)
+		ex.lossEvent(lockhistory.Event{DB: db.ID(), Kind: lockhistory.Lost, Reason: why, TookUS: lockhistory.Unknown})
+		return
+	}
+	l := commands.StateOf(end.Lock)
+	if end.Field != nil { // of a semaphore with many holders, the others are not looked at
+		if h, held := commands.HolderOf(end.Lock, end.Field); held {
+			ex.endHolder(db, key, &h, &l, &end)
+		}
+		return
+	}
+	commands.EachHolder(end.Lock, func(h commands.Holder) bool {
+		ex.endHolder(db, key, &h, &l, &end)
+		return true
+	})
+}
+
+// endHolder records that a holder holds a lock no more, or at another key.
+func (ex *executor) endHolder(db *store.DB, key []byte, h *commands.Holder, l *commands.LockState, end *store.LockEnd) {
+	if h.Token == 0 { // only Redisson's scripts know of it
+		return
+	}
+	st, record := &ex.story, end.Record
+	e := lockhistory.Event{DB: db.ID(), Kind: lockhistory.Lost, Reason: lockhistory.Deleted, Key: key, Owner: h.Owner, Token: h.Token, KeyHash: st.ring.Hash(key)}
+	class, loss := st.classes.Of(e.KeyHash, key), lockclass.Deleted
+	switch {
+	case l.Limit > 0:
+		e.Mode, e.Permits = lockhistory.Semaphore, int32(h.Shared)
+	case h.Exclusive == 0:
+		e.Mode = lockhistory.Shared
+	}
+	if l.Shares > 0 {
+		record = 0
+	}
+	switch {
+	case end.Expired:
+		e.Kind, e.Reason, loss = lockhistory.Expired, lockhistory.None, lockclass.Expired
+	case end.Replaced:
+		e.Reason, loss = lockhistory.Overwritten, lockclass.Overwritten
+	case end.NewKey != nil:
+		e.Reason = lockhistory.Renamed
+	case ex.scripts.RunsFor(string(h.Owner)):
+		e.Kind, e.Reason, loss = lockhistory.Released, lockhistory.ByScript, -1
+	}
+	if loss >= 0 {
+		class.Lost[loss]++
+	}
+	e.TookUS = st.heldUS(ex.store.NowUS(), h.Token, record)
+	st.endHold(class, e.KeyHash, db.ID(), key, e.TookUS)
+	ex.lossEvent(e)
+	if end.NewKey != nil {
+		e.Kind, e.DB, e.Key, e.KeyHash, e.TookUS = lockhistory.Granted, end.To.ID(), end.NewKey, st.ring.Hash(end.NewKey), 0
+		ex.lossEvent(e)
+	}
+}
+
+// lossEvent adds an event with the client of the running command, if one runs.
+func (ex *executor) lossEvent(e lockhistory.Event) {
+	if e.AtUS = ex.store.NowUS(); e.Kind != lockhistory.Expired {
+		if s, ok := ex.ctx.Session.(*session); ok && s != nil && s.conn != nil {
+			e.Client, e.Address = s.id, s.info.addr
+		}
+	}
+	ex.story.ring.Add(&e)
+}
+
+// grantEvent records what became of a grant after a wait with NOTIFY.
+func (st *story) grantEvent(ex *executor, g *waiting.Grant, kind lockhistory.Kind) {
+	w := parkedOf(g.Waiter)
+	for i, key := range g.Keys {
+		if kind == lockhistory.Unconfirmed {
+			k := []byte(key)
+			ex.story.classes.Of(ex.story.ring.Hash(k), k).Lost[lockclass.Unconfirmed]++
+		}
+		ex.waitEvent(w, []byte(key), kind, lockhistory.None, g.Tokens[i], lockhistory.Unknown)
+	}
+}
