@@ -18,8 +18,8 @@ import (
 // refused password. Leases that ended are logged at verbose. No line has a password.
 
 // audited are the commands that are logged. They change the server, users, code, other clients or much data
-// at once, show what others do or all data, or remove what an operator could look at. Their rows run a wrapped handler:
-// other commands cost nothing.
+// at once, show what others do or all data, or remove what an operator could look at. Their rows run a
+// wrapped handler: other commands cost nothing.
 var audited = []string{
 	"lock.force", "flushall", "flushdb", "swapdb", "migrate", "shutdown", "save", "bgsave", "bgrewriteaof",
 	"replicaof", "slaveof", "failover", "monitor", "debug",
