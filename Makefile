@@ -215,7 +215,7 @@ need-openssl:
 clients-java: build fleet need-redis need-java need-openssl ## Redisson, Jedis, Spring Data Redis on Lettuce, new and old; limiters
 	cd tests/clients/java && mvn -B -ntp test $(if $(findstring redis-server,$(LOCKSERVER)),-DexcludedGroups=native)
 
-.PHONY: clients-java-client clients-java-bench clients-java-package
+.PHONY: clients-java-client clients-java-bench clients-java-build clients-java-package
 VIRTUAL_JAVA ?= $(firstword $(wildcard /usr/lib/jvm/*-25*/bin/java /usr/lib/jvm/*-21*/bin/java))
 clients-java-client: export LOCKSERVER := $(CURDIR)/bin/lockserver
 clients-java-client: build fleet need-redis need-java need-openssl ## the client for Java in clients/java: all its modules, with servers (LONG=1, MAVEN="-Pboot4")
@@ -230,8 +230,11 @@ clients-java-bench: build need-oracle need-java ## hand-offs and costs of the Ja
 	java -XX:+UseSerialGC -cp clients/java/bench/target/classes:$$(cat bin/java-bench.classpath) io.lockserver.bench.Main $(abspath $(ORACLE)) $(or $(SECONDS),5)
 
 clients-java-package: export LOCKSERVER := $(CURDIR)/bin/lockserver
-clients-java-package: build need-java ## jars, sources, javadoc and POMs of clients/java in dist/java, checked, and used by an empty project
-	bash clients/java/package.sh dist/java
+clients-java-package: build need-java ## jars, sources, javadoc and POMs of clients/java as a Maven repository in bin/packages/java, checked, and used by an empty project
+	bash clients/java/package.sh bin/packages/java
+
+clients-java-build: need-java ## that repository alone
+	bash clients/java/package.sh bin/packages/java built
 
 need-node:
 	@for p in node npm; do command -v $$p >/dev/null || { echo "$$p is missing: run 'make deps'"; exit 1; }; done
@@ -254,16 +257,18 @@ $(NODE_CLIENT)/node_modules/.package-lock.json: $(NODE_CLIENT)/package-lock.json
 	cd $(NODE_CLIENT) && npm ci --no-audit --no-fund --ignore-scripts
 	@touch $@
 
-.PHONY: clients-node-build clients-node-client clients-node-package
+.PHONY: clients-node-build clients-node-client clients-node-tarball clients-node-package
 clients-node-build: $(NODE_CLIENT)/node_modules/.package-lock.json
 	cd $(NODE_CLIENT) && rm -rf dist && npm run -s build && npm run -s check
 
 clients-node-client: build fleet need-redis need-openssl clients-node-build ## the package for Node: its tests, those of redlock, 1,000 broken connections, groups (LONG=1: 5,000; POSTGRES=url MYSQL=url: the fence there, too)
 	cd $(NODE_CLIENT) && npm test && npm run -s test:vitest
 
-clients-node-package: build clients-node-build ## build dist/lockserver-<version>.tgz, the package for Node, and install it into empty projects
-	mkdir -p dist && cd $(NODE_CLIENT) && npm pack --silent --pack-destination ../../dist
-	cd $(NODE_CLIENT) && node tests/package.mjs ../../dist/lockserver-$$(node -p 'require("./package.json").version').tgz
+clients-node-tarball: clients-node-build ## the package for Node, in bin/packages/node
+	rm -rf bin/packages/node && mkdir -p bin/packages/node && cd $(NODE_CLIENT) && npm pack --silent --pack-destination ../../bin/packages/node
+
+clients-node-package: build clients-node-tarball ## that package, installed into empty projects
+	cd $(NODE_CLIENT) && node tests/package.mjs ../../bin/packages/node/lockserver-$$(node -p 'require("./package.json").version').tgz
 
 VENV = bin/clients-venv
 EARLIER_VENV = bin/clients-venv-3.5
@@ -480,8 +485,8 @@ comparison: build ## redsync, redislock, rueidislock, etcd and client, stopped, 
 
 # PLATFORMS release makes files for; empty: for all.
 PLATFORMS ?=
-release: clients-python-build ## archives, packages (.deb, .rpm), container images, the package for Python and checksums of the commit, in dist/ (PLATFORMS="linux/amd64 ...")
-	cd packaging && $(GO) run ./release -with ../bin/packages/python $(if $(PLATFORMS),-platforms "$(PLATFORMS)")
+release: clients-python-build clients-java-build clients-node-tarball ## archives, packages (.deb, .rpm), container images, the packages for Java, Node and Python and checksums of the commit, in dist/ (PLATFORMS="linux/amd64 ...")
+	cd packaging && $(GO) run ./release -with "../bin/packages/python ../bin/packages/java ../bin/packages/node" $(if $(PLATFORMS),-platforms "$(PLATFORMS)")
 
 .PHONY: need-packages
 need-packages: need-redis

@@ -1,13 +1,19 @@
 #!/usr/bin/env bash
 # Builds what would be published into a folder, as a Maven repository, checks it, and uses it as a newcomer would:
 #
-#   bash package.sh dist/java
+#   bash package.sh bin/packages/java [built]
 #
-# LOCKSERVER names the program for the newcomer's tests.
+# The folder gets the repository as one archive. LOCKSERVER names the program for the newcomer's tests, which "built"
+# leaves out.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+rm -rf "$1"
 mkdir -p "$1"
-out=$(cd "$1" && pwd)
+packed=$(cd "$1" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+out=$work/built
+mkdir "$out"
 version=$(sed -n 's|^  <version>\(.*\)</version>$|\1|p' "$here/pom.xml" | head -1)
 server=$(sed -n 's/^\tversion = "\([^"]*\)".*/\1/p' "$here/../../cmd/lockserver/version.go")
 if [[ $version != "$server" ]]; then
@@ -15,7 +21,6 @@ if [[ $version != "$server" ]]; then
 	exit 1
 fi
 
-rm -rf "$out/io"
 (cd "$here" && mvn -B -ntp -q -Ppackage -DskipTests -Dmaven.install.skip=true -DaltDeploymentRepository="built::file://$out" deploy)
 
 # What Maven Central asks for.
@@ -56,12 +61,14 @@ for dir in "$out"/io/lockserver/*; do
 	[[ $dir != */client-tests ]] || fail "the tests must not be published"
 done
 
-# A newcomer's repository has everything but these artifacts.
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+tar -C "$out" -czf "$packed/maven-lockserver-$version.tar.gz" io
+if [[ ${2:-} == built ]]; then exit; fi
+
+# A newcomer's repository has everything but these artifacts. The built ones come out of the archive.
+rm -rf "$out" && mkdir "$out" && tar -C "$out" -xzf "$packed/maven-lockserver-$version.tar.gz"
 repository=${MAVEN_REPOSITORY:-$HOME/.m2/repository}
 cp -al "$repository" "$work/repository"
 rm -rf "$work/repository/io/lockserver"
 cp -r "$here/newcomer" "$work/newcomer"
 (cd "$work/newcomer" && mvn -B -ntp -Dmaven.repo.local="$work/repository" -Dbuilt="file://$out" test)
-echo "$out has version $version"
+echo "$packed has version $version"

@@ -167,7 +167,8 @@ var notSuites = []string{
 	"release", "clients", // parts of release-check; all of clients-*
 	"race-all",           // in the full form of race
 	"flaky", "test-time", // by hand
-	"fence-postgres",                                                      // needs a PostgreSQL server: by hand
+	"fence-postgres",                             // needs a PostgreSQL server: by hand
+	"clients-java-build", "clients-node-tarball", // part of clients-*-package
 	"clients-python-build", "clients-python-oldest", "clients-python-sql", // part of clients-python-package; need Python 3.9, databases
 	"vulnerabilities", // asks a database on the network: every night, elsewhere
 	"bench", "bench-list", "bench-aof", "bench-locks", "bench-sales", "bench-memory", "bench-replication", "bench-raft", "bench-permits", "bench-testing",

@@ -47,6 +47,13 @@ func TestPackageForPython(t *testing.T) {
 	}
 }
 
+// TestPackagesForOtherLanguages: the Maven repository and the package for Node are those of the release.
+func TestPackagesForOtherLanguages(t *testing.T) {
+	version := strings.Split(filepath.Base(made(t, "lockserver_*_linux_amd64.tar.gz")), "_")[1]
+	require.Equal(t, "maven-lockserver-"+version+".tar.gz", filepath.Base(made(t, "maven-lockserver-*.tar.gz")))
+	require.Equal(t, "lockserver-"+version+".tgz", filepath.Base(made(t, "lockserver-*.tgz")))
+}
+
 // unpacked is an archive's files by their names in its directory.
 func unpacked(t *testing.T, path string) map[string][]byte {
 	t.Helper()
