@@ -229,6 +229,17 @@ clients-java-bench: build need-oracle need-java ## hand-offs and costs of the Ja
 		org.apache.maven.plugins:maven-dependency-plugin:3.8.1:build-classpath -Dmdep.outputFile=$(CURDIR)/bin/java-bench.classpath -Dmdep.includeScope=runtime
 	java -XX:+UseSerialGC -cp clients/java/bench/target/classes:$$(cat bin/java-bench.classpath) io.lockserver.bench.Main $(abspath $(ORACLE)) $(or $(SECONDS),5)
 
+# The shop is built with the modules of clients/java that it needs, so always with what is there.
+.PHONY: shop shop-figures
+SHOP = cd clients/java && mvn -B -ntp -Pshop -pl lockserver-client,lockserver-test,../../examples/shop
+shop: export LOCKSERVER := $(CURDIR)/bin/lockserver
+shop: build need-java ## the shop of the tutorials in examples/shop: SETNX, Lua, Redisson and the client for Java, with the same tests
+	$(SHOP) test
+
+shop-figures: export LOCKSERVER := $(CURDIR)/bin/lockserver
+shop-figures: build need-java ## orders and deliveries a second of each version
+	$(SHOP) test -Dtest=Figures
+
 clients-java-package: export LOCKSERVER := $(CURDIR)/bin/lockserver
 clients-java-package: build need-java ## jars, sources, javadoc and POMs of clients/java as a Maven repository in bin/packages/java, checked, and used by an empty project
 	bash clients/java/package.sh bin/packages/java

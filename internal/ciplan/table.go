@@ -87,6 +87,7 @@ func waits() []suite {
 		{name: "clients-java-client", fast: "make clients-java-client", full: "make clients-java-client LONG=1", seconds: 240,
 			paths: []string{"clients/java/", "tests/fleet/", "server/attach/"}},
 		{name: "clients-java-package", fast: "make clients-java-package", seconds: 90, paths: []string{"clients/java/"}},
+		{name: "shop", fast: "make shop", seconds: 120, paths: []string{"examples/shop/", "clients/java/"}},
 		{name: "clients-node", fast: "make clients-node", seconds: 150,
 			paths: []string{"tests/clients/node/", "tests/fleet/", "internal/resp/"}},
 		{name: "clients-node-client", fast: "make clients-node-client", full: "make clients-node-client LONG=1", seconds: 240,

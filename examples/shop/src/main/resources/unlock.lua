@@ -1,0 +1,5 @@
+-- KEYS: the lock; ARGV: the value that its holder has set. A lock of another holder stays.
+if redis.call('GET', KEYS[1]) == ARGV[1] then
+    return redis.call('DEL', KEYS[1])
+end
+return 0
