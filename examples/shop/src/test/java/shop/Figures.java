@@ -1,5 +1,6 @@
 package shop;
 
+import java.lang.management.ManagementFactory;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.TimeUnit;
@@ -15,7 +16,8 @@ class Figures {
 
     @Test
     void figures() throws Exception {
-        System.out.printf("%d clients, %d s each%n", Clients.COUNT, SECONDS);
+        System.out.printf(Locale.ROOT, "%d clients, %d s each, load %.1f before%n", Clients.COUNT, SECONDS,
+                ManagementFactory.getOperatingSystemMXBean().getSystemLoadAverage());
         for (Version version : Version.values()) {
             try (Lockserver server = Lockserver.start(); Shop one = version.connect(server.host(), server.port());
                     Shop two = version.connect(server.host(), server.port())) {
@@ -26,7 +28,8 @@ class Figures {
                 long bought = perSecond(Clients.run(buys));
                 Clients.run(delivers);
                 long delivered = perSecond(Clients.run(delivers));
-                System.out.printf(Locale.ROOT, "%s: %,d orders/s, %,d deliveries/s%n", version, bought, delivered);
+                System.out.printf(Locale.ROOT, "%s: %,d orders/s, %,d deliveries/s, load %.1f%n", version, bought, delivered,
+                        ManagementFactory.getOperatingSystemMXBean().getSystemLoadAverage());
             }
         }
     }
