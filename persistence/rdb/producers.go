@@ -75,8 +75,8 @@ func ParseProducers(b []byte) (p Producers, ok bool) {
 	return p, in.ok
 }
 
-// ordinaryLimit is the duration in seconds, and the number of messages of a producer, that Redis and lockserver
-// have for every stream.
+// ordinaryLimit is the duration in seconds, and the number of messages of a producer, that every stream has
+// at first, in Redis and here.
 const ordinaryLimit = 100
 
 // readProducers reads what Redis 8.6 writes behind the groups of a stream, once, and keeps it in the form of
