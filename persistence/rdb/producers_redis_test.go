@@ -35,7 +35,7 @@ func keysAndProducers(data []byte) (keys []string, producers []Producers, err er
 	}
 }
 
-// TestProducersOfRedis: what Redis 8.6 remembers of the producers of a stream is read, and the keys behind it.
+// TestProducersOfRedis: what Redis 8.6 remembers of the producers of a stream is read, and the next keys.
 func TestProducersOfRedis(t *testing.T) {
 	data, err := os.ReadFile(streamsOf86)
 	require.NoError(t, err)
