@@ -172,7 +172,7 @@ var notSuites = []string{
 	"clients-python-build", "clients-python-oldest", "clients-python-sql", // part of clients-python-package; need Python 3.9, databases
 	"vulnerabilities", // asks a database on the network: every night, elsewhere
 	"bench", "bench-list", "bench-aof", "bench-locks", "bench-sales", "bench-memory", "bench-replication", "bench-raft", "bench-permits", "bench-testing",
-	"clients-java-bench",
+	"clients-java-bench", "shop-figures",
 }
 
 // TestEverySuiteIsInTheTable: each target of the Makefile that has a description is a suite, or is

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shops are the sources of each version in examples/shop, from src/main, in the order of the table on its page.
+// shops are the sources of each version in examples/shop, from src/main, in the order of the table.
 var shops = [][]string{
 	{"java/shop/SetnxShop.java"},
 	{"java/shop/LuaShop.java", "resources/buy.lua", "resources/unlock.lua"},
@@ -37,8 +37,8 @@ func codeLines(source string) (lines []string) {
 	return lines
 }
 
-// TestShop: the tables of examples/shop say how long each version is, in both languages. The pages also have the same
-// figures and the same commands. Version 4 does without what it says.
+// TestShop: the tables of examples/shop say how long each version is, in both languages.
+// The pages also have the same figures and the same commands. Version 4 does without what it says.
 func TestShop(t *testing.T) {
 	folder := filepath.Join(root, "examples", "shop")
 	read := func(path ...string) string {
