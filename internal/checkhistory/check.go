@@ -76,8 +76,8 @@ type Checker struct {
 	report Report
 	locks  map[string]*lock
 	writes []Line
-	// latestMS is the time of the latest event. Events up to againUntilMS may be there twice: a recording that
-	// is started again begins with events that the one before it has.
+	// latestMS is the time of the latest event. Events up to againUntilMS may be there twice: a recording
+	// that is started again begins with events that the one before it has.
 	latestMS, againUntilMS int64
 }
 
