@@ -139,7 +139,7 @@ func TestDamagedPayloads(t *testing.T) {
 			require.NotErrorIs(t, err, rdb.ErrPayloadFooter)
 			require.Zero(t, st.Apart().Len()+st.Apart().TimedHashes())
 		}
-		_, err := ReadPayload(st, sealPayload(13, body))
+		_, err := ReadPayload(st, sealPayload(rdb.MaxVersion+1, body))
 		require.ErrorIs(t, err, rdb.ErrPayloadFooter, "a newer version")
 		return true
 	})

@@ -13,7 +13,7 @@
 //	EOF  checksum(8 bytes, little endian, CRC-64/Jones of all bytes before it; 0: not computed)
 //
 // A length takes 1, 2, 5 or 9 bytes, as given by the top bits of the first. A string is a length and that
-// many bytes, or a small integer, or an LZF block. Reader takes versions 1 to 12 (Redis up to 8.0) with every
+// many bytes, or a small integer, or an LZF block. Reader takes versions 1 to 13 (Redis up to 8.6) with every
 // encoding they have; Writer writes version 10 (Redis 7.0), or 12 when fields of hashes have deadlines.
 //
 // # Trust

@@ -1,7 +1,8 @@
 package rdb
 
-// MaxVersion is the newest version of the format that Reader knows (Redis 8.0).
-const MaxVersion = 12
+// MaxVersion is the newest version of the format that Reader knows (Redis 8.6). Version 13 adds
+// typeStream4. What else is new in it is refused.
+const MaxVersion = 13
 
 // Versions that Writer can write.
 const (
@@ -38,6 +39,7 @@ const (
 	typeHashPackExPreGA = 23 // listpack of field, value, deadline
 	typeHashFields      = 24 // deadlines relative to the least of them
 	typeHashListpackEx  = 25 // as 23, behind the least deadline
+	typeStream4         = 26 // adds what it remembers of its producers, behind the groups (Redis 8.6)
 	plainNode           = 1  // quicklist node container: one element, not packed
 	packedNode          = 2  // quicklist node container: a listpack
 )
@@ -133,7 +135,7 @@ func typeKind(t byte) Kind {
 	case typeHash, typeHashZipmap, typeHashZiplist, typeHashListpack,
 		typeHashFieldsPreGA, typeHashPackExPreGA, typeHashFields, typeHashListpackEx:
 		return Hash
-	case typeStream, typeStream2, typeStream3:
+	case typeStream, typeStream2, typeStream3, typeStream4:
 		return Stream
 	}
 	return 0

@@ -185,7 +185,7 @@ var handmades = []handmade{
 		err: ErrCorrupt, reason: `group "g" occurs twice`},
 	{name: "not pending", version: 9, body: cat(15, str("s"), streamNode, 1, id(1, 1), 1, str("g"), id(1, 1), 0,
 		1, str("c"), le64(1), 1, rawID(1, 1)), err: ErrCorrupt, reason: "which is not pending"},
-	{name: "version 13", version: 13, err: ErrUnsupported, reason: "rdb: offset 5: unsupported: version 13; known are 1 to 12"},
+	{name: "version 14", version: 14, err: ErrUnsupported, reason: "rdb: offset 5: unsupported: version 14; known are 1 to 13"},
 	{name: "key twice", version: 10, body: cat(0, str("k"), str("v"), 0, str("k"), str("v")), err: ErrCorrupt, reason: `the key occurs twice in database 0`},
 	{name: "odd zset ziplist", version: 10, body: cat(12, str("z"), str(ziplist(zs("a"), zs("1"), zs("b")))), err: ErrCorrupt, reason: "groups of 2"},
 	{name: "ziplist score is text", version: 10, body: cat(12, str("z"), str(ziplist(zs("a"), zs("x")))), err: ErrCorrupt, reason: "is not a score", redisLoads: true, unseen: true},

@@ -112,7 +112,7 @@ func (o *Object) begin(d *decoder) (notEmpty bool, err error) {
 	}
 	o.SizeHint = int(min(o.left, maxSizeHint))
 	switch d.typ {
-	case typeStream, typeStream2, typeStream3:
+	case typeStream, typeStream2, typeStream3, typeStream4:
 		return true, nil
 	case typeListQuicklist, typeListQuicklist2:
 		for o.left > 0 && o.blob.done() && !o.hasPlain {

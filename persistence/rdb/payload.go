@@ -81,6 +81,9 @@ func (p *Payload) NextProducers() (value []byte, ok bool, err error) {
 	if err := p.drain(); err != nil || p.Kind != Stream {
 		return nil, false, err
 	}
+	if field := p.takeProducers(); field != nil {
+		return field, true, nil
+	}
 	src := &p.d.src
 	if src.pos >= src.end || src.buf[src.pos] != opAux {
 		return nil, false, nil

@@ -1,6 +1,7 @@
 package rdb
 
 import (
+	"bytes"
 	"encoding/binary"
 )
 
@@ -72,6 +73,86 @@ func ParseProducers(b []byte) (p Producers, ok bool) {
 			ID: ID{MS: in.unsigned(), Seq: in.unsigned()}, AtMS: in.signed()})
 	}
 	return p, in.ok
+}
+
+// ordinaryLimit is the duration in seconds, and the number of messages of a producer, that every stream has
+// at first, in Redis and here.
+const ordinaryLimit = 100
+
+// readProducers reads what Redis 8.6 writes behind the groups of a stream, once, and keeps it in the form of
+// AuxProducers:
+//
+//	duration (seconds), most messages of a producer, number of producers
+//	{ producer, number of messages, { name, ID } }
+//	messages ever added, duplicates ever refused
+//
+// The time of a message is that of its ID, which the server gave.
+func (o *Object) readProducers() {
+	d := o.d
+	if d.typ != typeStream4 || o.stream.ended || d.err != nil {
+		return
+	}
+	o.stream.ended = true
+	var duration, most, producers, added, duplicates uint64
+	if !d.lengths(&duration, &most, &producers) {
+		return
+	}
+	var messages []byte
+	for range producers {
+		producer, err := d.string()
+		if err != nil {
+			return
+		}
+		producer = bytes.Clone(producer)
+		var n uint64
+		if !d.lengths(&n) {
+			return
+		}
+		for range n {
+			name, err := d.string()
+			if err != nil {
+				return
+			}
+			for _, b := range [...][]byte{producer, name} {
+				messages = append(binary.AppendUvarint(messages, uint64(len(b))), b...)
+			}
+			var id ID
+			if !d.lengths(&id.MS, &id.Seq) {
+				return
+			}
+			messages = binary.AppendUvarint(binary.AppendUvarint(messages, id.MS), id.Seq)
+			messages = binary.AppendVarint(messages, int64(id.MS))
+		}
+	}
+	if !d.lengths(&added, &duplicates) {
+		return
+	}
+	if duration == ordinaryLimit && most == ordinaryLimit && producers+added+duplicates == 0 {
+		return // it has never had a producer
+	}
+	field := []byte{producersForm}
+	for _, n := range [...]uint64{duration, most, added, duplicates} {
+		field = binary.AppendUvarint(field, n)
+	}
+	o.stream.producers = append(field, messages...)
+}
+
+// takeProducers returns what readProducers has read, once; nil: nothing.
+func (o *Object) takeProducers() []byte {
+	field := o.stream.producers
+	o.stream.producers = nil
+	return field
+}
+
+// lengths reads lengths one after the other; false: there was an error.
+func (d *decoder) lengths(to ...*uint64) bool {
+	for _, n := range to {
+		var err error
+		if *n, err = d.length(); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // varints reads numbers and strings one after the other. After the first that is malformed all are zero.

@@ -110,6 +110,11 @@ func (r *Reader) Next() (*Entry, error) {
 		if err := r.entry.drain(); err != nil {
 			return nil, err
 		}
+		if field := r.entry.takeProducers(); field != nil && r.opts.Producers != nil {
+			if err := r.opts.Producers(r.entry.DB, r.entry.Key, field); err != nil {
+				return nil, err
+			}
+		}
 	}
 	r.d.busy = false
 	if r.d.err != nil {

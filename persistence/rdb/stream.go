@@ -89,6 +89,9 @@ type streamState struct {
 	infoRead bool                // groups are what comes next
 	groups   uint64              // still in the input
 	names    map[string]struct{} // of the groups that were read
+	// producers is the AuxProducers that says what stood behind the groups; nil: nothing, or it is not read yet.
+	producers []byte
+	ended     bool // what stands behind the groups was read
 }
 
 // NextNode gives the next run of entries of a Stream. Their master IDs ascend.
@@ -174,6 +177,7 @@ func (o *Object) NextGroup() (*Group, bool) {
 		}
 	}
 	if o.stream.groups == 0 || o.d.err != nil {
+		o.readProducers()
 		return nil, false
 	}
 	o.stream.groups--
@@ -275,7 +279,7 @@ func (d *decoder) groupConsumers(g *Group) error {
 			return err
 		}
 		active := seen
-		if d.typ == typeStream3 {
+		if d.typ == typeStream3 || d.typ == typeStream4 {
 			if active, err = d.uint64LE(); err != nil {
 				return err
 			}
