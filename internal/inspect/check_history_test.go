@@ -120,8 +120,8 @@ func TestSpans(t *testing.T) {
 	require.EqualValues(t, 11, cut.Waits[0].FromMS)
 }
 
-// TestRecordingBegunAgain: a recording that was stopped and started again, into the same file, has some events
-// twice. They are no fault. What is a fault behind them is found.
+// TestRecordingBegunAgain: a recording that was stopped and started again, into the same file, has some
+// events twice. They are no fault. What is a fault behind them is found.
 func TestRecordingBegunAgain(t *testing.T) {
 	lines := strings.SplitAfter(sound, "\n")
 	again := sound + lines[0] + strings.Join(lines[3:], "")

@@ -106,8 +106,8 @@ func (s *Server) follow(ctx context.Context, e *Events, h *checkhistory.History,
 		if err != nil {
 			return err
 		}
-		// Events of all keys have numbers without a gap. If some were dropped before they were read, it is not
-		// known any more what was held.
+		// Events of all keys have numbers without a gap. If some were dropped before they were read, it is
+		// not known any more what was held.
 		dropped := next.Reason == "full" && all && len(next.Lines) > 0 && next.Lines[0].ID > last+1 && next.SinceMS >= lastMS
 		if next.SinceMS > sinceMS && (next.Reason != "full" || dropped) {
 			sinceMS = next.SinceMS
