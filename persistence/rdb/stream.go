@@ -89,8 +89,7 @@ type streamState struct {
 	infoRead bool                // groups are what comes next
 	groups   uint64              // still in the input
 	names    map[string]struct{} // of the groups that were read
-	// producers is the AuxProducers that says what stood behind the groups; nil: nothing, or it is not read
-	// yet.
+	// producers is the AuxProducers with what stood behind the groups; nil: nothing, or it is not read yet.
 	producers []byte
 	ended     bool // what stands behind the groups was read
 }
