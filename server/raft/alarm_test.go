@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAlarmOfAStart: when a group starts, a member that is not up yet is no alarm for its others, for as long as
-// one that stops to answer is none.
+// TestAlarmOfAStart: when a group starts, a member that is not up yet is no alarm for the others. That
+// holds for as long as one that stops answering is none.
 func TestAlarmOfAStart(t *testing.T) {
 	alarms := func(afterMS, heardMS int64) (all []string) {
 		self := Observation{ID: "a", Reachable: true, Report: NoReport()}
