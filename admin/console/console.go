@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -181,7 +182,7 @@ func (c *Console) page(v view) http.HandlerFunc {
 			c.sessions.end(s)
 			http.Redirect(w, r, "/login?next="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
 		case errors.As(err, &refused):
-			f.Body = problem{"The server says no", refused.Error()}
+			f.Body = cmp.Or(notLeading(refused.Error()), problem{"The server says no", refused.Error()})
 			c.render(w, http.StatusOK, "problem.html", f)
 		default:
 			c.render(w, http.StatusOK, v.template, f)
@@ -191,6 +192,19 @@ func (c *Console) page(v view) http.HandlerFunc {
 
 // problem is what a page shows that cannot be shown.
 type problem struct{ Title, Text string }
+
+// notLeading explains the error of a member of a raft group that does not lead; empty: it is another error.
+func notLeading(text string) problem {
+	word, rest, _ := strings.Cut(text, " ")
+	switch word {
+	case "MOVED":
+		_, leader, _ := strings.Cut(rest, " ")
+		return problem{"This member does not lead", "Only the leader shows locks and sales. It serves clients at " + leader + ": open the console of that server."}
+	case "CLUSTERDOWN", "MASTERDOWN":
+		return problem{"The group has no leader", "No member can show locks and sales now. The page of the server has the members of the group."}
+	}
+	return problem{}
+}
 
 func (c *Console) fail(w http.ResponseWriter, status int, title, text string) {
 	c.render(w, status, "problem.html", frame{Title: title, Body: problem{title, text}})

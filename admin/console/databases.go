@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -83,13 +84,15 @@ func pairs(text string) map[string]string {
 
 // readDatabases tells of the databases that hold anything, and of their locks if the user may know.
 func (p *serverPage) readDatabases(c *Console, s *session) {
-	p.Databases = keyspace(p.Info)
+	p.Databases, p.NoLocks = keyspace(p.Info), "LOCK.STATS is not for this user"
 	if !c.backend.Permits(s.user, "LOCK.STATS") {
 		return
 	}
 	v, err := s.conn.Do("LOCK.STATS")
 	if err != nil {
-		return // a rule about databases is in the way
+		// A rule about databases is in the way, or the leader.
+		p.NoLocks = cmp.Or(notLeading(err.Error()).Title, p.NoLocks)
+		return
 	}
 	of := call.FieldsOf(call.FieldsOf(v)["databases"])
 	for name := range of { // an empty database also has figures of the past

@@ -36,6 +36,7 @@ type lockView struct {
 	Holds      int64
 	Limit      int64 // permits of a semaphore; 0: it is a lock
 	Token      int64
+	Shared     bool  // it has the holders of a semaphore or of a shared lock, each with a token
 	EndsMS     int64 // when the lease ends; 0: never
 	SinceMS    int64
 	Watchdog   bool
@@ -233,7 +234,7 @@ func newLockView(key string, db int, f call.Fields, nowMS int64) lockView {
 		l.Holds += of.Int("holds")
 	}
 	if len(sharers) > 0 {
-		l.Owner = named(sharers, int(f.Int("holding")))
+		l.Owner, l.Shared = named(sharers, int(f.Int("holding"))), true
 	}
 	for i, w := range f["waiters"].Elems {
 		f := call.FieldsOf(w)

@@ -400,8 +400,16 @@ func TestASemaphoreIsShown(t *testing.T) {
 		require.Contains(t, page.Body.String(), "4 of 5 permits", path)
 		require.Regexp(t, "ann, ben|ben, ann", page.Body.String(), path)
 	}
+	require.Contains(t, w.get("/lock?db=0&key=pool").Body.String(), "each holder has its own")
 	require.Equal(t, "+QUEUED", w.client.Do("SEM.ACQUIRE", "pool", "carol", "PERMITS", "2", "WAIT", "0", "NOTIFY").String())
 	body := w.get("/lock?db=0&key=pool").Body.String()
 	require.Contains(t, body, "2 permits")
 	require.Contains(t, body, ">NOTIFY<")
+}
+
+// TestAMemberThatFollows: the errors of a member that does not lead are said in words.
+func TestAMemberThatFollows(t *testing.T) {
+	require.Contains(t, notLeading("MOVED 0 10.0.0.2:6379").Text, "at 10.0.0.2:6379:")
+	require.Equal(t, "The group has no leader", notLeading("CLUSTERDOWN The cluster is down").Title)
+	require.Zero(t, notLeading("NOPERM no permission"))
 }

@@ -30,6 +30,7 @@ type serverPage struct {
 	NoClients   string // why no list of clients is shown
 	Slow        []slowView
 	NoSlow      string
+	NoLocks     string    // why no figures of locks are shown
 	Group       *raftView // nil: the server is in no raft group
 }
 

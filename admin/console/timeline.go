@@ -63,6 +63,7 @@ type timelineTick struct {
 	X, Y int
 	MS   int64
 	Text string
+	Last bool // it ends at the border of the picture
 }
 
 // readTimeline asks for the events of a lock; nil if the server keeps none.
@@ -124,7 +125,7 @@ func drawTimeline(h *checkhistory.History, nowMS int64) *timeline {
 	t.Height = lineTop + max(1, len(t.Rows))*lineRow + lineFoot
 	for i := range lineTicks + 1 {
 		ms := t.FromMS + (t.ToMS-t.FromMS)*int64(i)/lineTicks
-		t.Ticks = append(t.Ticks, timelineTick{X: t.x(ms), Y: t.Height - lineFoot, MS: ms, Text: time.UnixMilli(ms).UTC().Format(timeInAxis)})
+		t.Ticks = append(t.Ticks, timelineTick{X: t.x(ms), Y: t.Height - lineFoot, MS: ms, Text: time.UnixMilli(ms).UTC().Format(timeInAxis), Last: i == lineTicks})
 	}
 	return t
 }

@@ -62,6 +62,7 @@ func TestPageOfLockHasTimeline(t *testing.T) {
 	page := w.get("/lock?db=0&key=door").Body.String()
 	require.Contains(t, page, "What happened")
 	require.Contains(t, page, "alice held for")
+	require.Equal(t, 1, strings.Count(page, `class="tick last"`))
 	page = w.get("/lock?db=0&key=free").Body.String()
 	require.Contains(t, page, "This lock is free")
 	require.Contains(t, page, "&lt;bob&gt; held for")

@@ -33,7 +33,7 @@ type inspection struct {
 func inspections() []inspection {
 	var by inspect.Filter
 	var asJSON, once bool
-	var at string
+	var at moment
 	interval := time.Second
 	return []inspection{
 		{name: "top", usage: topUsage,
@@ -62,10 +62,10 @@ func inspections() []inspection {
 		{name: "why", usage: whyUsage, arguments: 1,
 			flags: func(f *flag.FlagSet) {
 				f.BoolVar(&asJSON, "json", false, "")
-				f.StringVar(&at, "at", "", "")
+				f.Var(&at, "at", "")
 			},
 			run: func(_ context.Context, s *inspect.Server, words []string, stdout io.Writer) error {
-				if at != "" {
+				if at.given {
 					return printThen(s, words[0], at, asJSON, stdout)
 				}
 				reason, err := s.Why(words[0])
@@ -86,22 +86,22 @@ func inspections() []inspection {
 func historyInspection() inspection {
 	var events inspect.Events
 	var asJSON, follow bool
-	var since, until string
+	var since, until moment
 	return inspection{name: "history", usage: historyUsage,
 		flags: func(f *flag.FlagSet) {
 			f.StringVar(&events.Key, "lock", "", "")
 			f.StringVar(&events.Owner, "owner", "", "")
-			f.StringVar(&since, "since", "", "")
-			f.StringVar(&until, "until", "", "")
+			f.Var(&since, "since", "")
+			f.Var(&until, "until", "")
 			f.IntVar(&events.Count, "count", 100, "")
 			f.BoolVar(&follow, "follow", false, "")
 			f.BoolVar(&asJSON, "json", false, "")
 		},
 		run: func(ctx context.Context, s *inspect.Server, _ []string, stdout io.Writer) (err error) {
-			if events.Since, err = moment(since); err != nil {
+			if events.Since, err = since.time(); err != nil {
 				return err
 			}
-			if events.Until, err = moment(until); err != nil {
+			if events.Until, err = until.time(); err != nil {
 				return err
 			}
 			if events.Count < 1 || events.Count > 10_000 {
@@ -111,19 +111,38 @@ func historyInspection() inspection {
 		}}
 }
 
-// moment is a time that a flag gives; zero: it gives none.
-func moment(text string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	return inspect.ParseMoment(text, time.Now())
+// moment is a flag with a time. An empty one is no time: it comes from a variable that was not set.
+type moment struct {
+	text  string
+	given bool
 }
 
+func (m *moment) String() string { return m.text }
+
+func (m *moment) Set(text string) error {
+	m.text, m.given = text, true
+	return nil
+}
+
+// time is the one that is given; zero: none is.
+func (m *moment) time() (time.Time, error) {
+	if !m.given {
+		return time.Time{}, nil
+	}
+	return inspect.ParseMoment(m.text, time.Now())
+}
+
+// fastClock is how far the server's clock may be ahead of this machine's.
+const fastClock = time.Minute
+
 // printThen prints how a lock was held at a time in the past.
-func printThen(s *inspect.Server, key, at string, asJSON bool, stdout io.Writer) error {
-	when, err := moment(at)
+func printThen(s *inspect.Server, key string, at moment, asJSON bool, stdout io.Writer) error {
+	when, err := at.time()
 	if err != nil {
 		return err
+	}
+	if when.After(time.Now().Add(fastClock)) {
+		return fmt.Errorf("%s is still to come: a time of another day needs its date, as 2026-11-27 14:03:22", when.Format(time.DateTime))
 	}
 	then, err := s.WhyAt(key, when)
 	if err != nil {

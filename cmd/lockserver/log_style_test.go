@@ -124,6 +124,14 @@ func TestHistoryOfAProgram(t *testing.T) {
 	code, _, stderr = inspected(t, "why", "--addr", addr, "--password", "sesame2", "order:1", "--at", "noon")
 	require.Equal(t, 1, code)
 	require.Contains(t, stderr, "is no time")
+	for at, fault := range map[string]string{"": `"" is no time`, "2999-01-01 10:00": "is still to come"} {
+		code, _, stderr = inspected(t, "why", "--addr", addr, "--password", "sesame2", "order:1", "--at", at)
+		require.Equal(t, 1, code)
+		require.Contains(t, stderr, fault)
+	}
+	code, _, stderr = inspected(t, "history", "--addr", addr, "--password", "sesame2", "--since", "")
+	require.Equal(t, 1, code)
+	require.Contains(t, stderr, `"" is no time`)
 
 	var events []string
 	audit := readText(t, filepath.Join(dir, "audit.log"))

@@ -76,6 +76,9 @@ type Checker struct {
 	report Report
 	locks  map[string]*lock
 	writes []Line
+	// latestMS is the time of the latest event. Events up to againUntilMS may be there twice: a recording
+	// that is started again begins with events that the one before it has.
+	latestMS, againUntilMS int64
 }
 
 func (c *Checker) at(key string) *lock {
@@ -95,6 +98,7 @@ func (c *Checker) Add(l *Line) {
 	switch l.Event {
 	case Began:
 		c.report.Gaps++
+		c.againUntilMS = c.latestMS
 		c.forget()
 		return
 	case Write:
@@ -103,6 +107,7 @@ func (c *Checker) Add(l *Line) {
 		return
 	}
 	c.report.Events++
+	c.latestMS = max(c.latestMS, l.TimeMS)
 	if l.Key == "" {
 		c.forget()
 		return
@@ -140,6 +145,10 @@ func (c *Checker) granted(of *lock, l *Line) {
 		return // one hold more
 	}
 	if l.Reason == lockhistory.Again.String() { // it was granted before the history begins
+		of.holds = append(of.holds, h)
+		return
+	}
+	if h.FromMS <= c.againUntilMS && slices.Contains(of.grants, h) {
 		of.holds = append(of.holds, h)
 		return
 	}

@@ -119,3 +119,17 @@ func TestSpans(t *testing.T) {
 	cut = checkhistory.SpansOf(lines[5:6])
 	require.EqualValues(t, 11, cut.Waits[0].FromMS)
 }
+
+// TestRecordingBegunAgain: a recording that was stopped and started again, into the same file, has some
+// events twice. They are no fault. What is a fault behind them is found.
+func TestRecordingBegunAgain(t *testing.T) {
+	lines := strings.SplitAfter(sound, "\n")
+	again := sound + lines[0] + strings.Join(lines[3:], "")
+	r := checkText(t, 0, again)
+	require.True(t, r.OK(), "%+v", r)
+	require.Equal(t, checkText(t, 0, sound).Grants, r.Grants)
+	r = checkText(t, 0, again+`{"id":17,"event":"granted","time_ms":39,"key":"k","owner":"b","token":105,"mode":"exclusive"}`+"\n")
+	require.Len(t, r.Overlaps, 1)
+	require.Len(t, r.Fallen, 1)
+	require.Len(t, checkText(t, 0, sound+lines[len(lines)-2]+lines[6]).Fallen, 1, "the same grant again without a new beginning")
+}

@@ -57,7 +57,7 @@ func (s *Server) history(e *Events, after int64) (checkhistory.History, error) {
 }
 
 // PrintHistory writes the events of locks, the oldest first: one a line, or one object of JSON a line. With
-// follow it goes on with new ones, until ctx ends.
+// follow it goes on with new ones, until ctx ends: what had happened by then is still written.
 func (s *Server) PrintHistory(ctx context.Context, w io.Writer, e Events, asJSON, follow bool) error {
 	print := func(l *checkhistory.Line) error {
 		if asJSON {
@@ -73,42 +73,73 @@ func (s *Server) PrintHistory(ctx context.Context, w io.Writer, e Events, asJSON
 	if h.Reason == "off" {
 		return errors.New("the server keeps no history: lock-history-bytes is 0")
 	}
-	begin, sinceMS := h.Began(), h.SinceMS
+	begin := h.Began()
 	if err := print(&begin); err != nil {
 		return err
 	}
-	for first := true; ; first = false {
-		for i := range h.Lines {
-			if err := print(&h.Lines[i]); err != nil {
-				return err
-			}
-		}
-		if !follow {
-			return nil
-		}
-		last := h.LastID
-		if n := len(h.Lines); !first && n == e.Count {
-			last = h.Lines[n-1].ID
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(followEvery):
-		}
-		e.Count = eventsPiece
-		if h, err = s.history(&e, last); err != nil {
+	for i := range h.Lines {
+		if err := print(&h.Lines[i]); err != nil {
 			return err
 		}
-		if h.SinceMS > sinceMS && h.Reason != "full" { // it forgot what it had
-			sinceMS = h.SinceMS
-			if line := h.Began(); print(&line) != nil {
+	}
+	if !follow {
+		return nil
+	}
+	return s.follow(ctx, &e, &h, print)
+}
+
+// follow prints the events behind those of h, which have been printed.
+func (s *Server) follow(ctx context.Context, e *Events, h *checkhistory.History, print func(*checkhistory.Line) error) error {
+	all := e.Key == "" && e.Owner == ""
+	e.Count = eventsPiece
+	sinceMS, last, lastMS := h.SinceMS, h.LastID, lastTime(h, 0)
+	more, end := false, int64(-1) // there are more events already; the last one that is wanted
+	for end < 0 || more && last < end {
+		if !more {
+			select {
+			case <-ctx.Done():
+			case <-time.After(followEvery):
+			}
+		}
+		ended := ctx.Err() != nil
+		next, err := s.history(e, last)
+		if err != nil {
+			return err
+		}
+		// Events of all keys have numbers without a gap. If some were dropped before they were read, it is
+		// not known any more what was held.
+		dropped := next.Reason == "full" && all && len(next.Lines) > 0 && next.Lines[0].ID > last+1 && next.SinceMS >= lastMS
+		if next.SinceMS > sinceMS && (next.Reason != "full" || dropped) {
+			sinceMS = next.SinceMS
+			if line := next.Began(); print(&line) != nil {
 				return nil
 			}
 		}
+		for i := range next.Lines {
+			if err := print(&next.Lines[i]); err != nil {
+				return err
+			}
+		}
+		last, lastMS = next.LastID, lastTime(&next, lastMS)
+		if more = len(next.Lines) == e.Count; more {
+			last = next.Lines[e.Count-1].ID
+		}
+		if ended && end < 0 {
+			end = next.LastID
+		}
 	}
+	return nil
 }
 
-// followEvery is how often new events are asked for.
+// lastTime is the time of the last event of h; before if there is none.
+func lastTime(h *checkhistory.History, before int64) int64 {
+	if len(h.Lines) == 0 {
+		return before
+	}
+	return h.Lines[len(h.Lines)-1].TimeMS
+}
+
+// followEvery is how long to wait for new events when all were read.
 const followEvery = 250 * time.Millisecond
 
 // eventText is an event for a person to read.

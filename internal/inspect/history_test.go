@@ -123,6 +123,61 @@ func TestFollow(t *testing.T) {
 	require.Empty(t, lines)
 }
 
+// TestFollowToTheEnd: what happened before the context ended is written, however much it is.
+func TestFollowToTheEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx, stop := context.WithCancel(t.Context())
+	lines, ended := make(lineWriter, 3*eventsPiece), make(chan error, 1)
+	go func() { ended <- w.seen.PrintHistory(ctx, lines, Events{Count: 100}, false, true) }()
+	require.Contains(t, next(t, lines), "from here on")
+	for i := range eventsPiece + 10 {
+		w.Do("LOCK", "k", "a", "PX", fmt.Sprint(60000+i))
+		w.Do("UNLOCK", "k", "a")
+	}
+	stop()
+	require.NoError(t, next(t, ended))
+	require.Len(t, lines, 2*(eventsPiece+10))
+}
+
+// TestFollowWithAGap: events that were dropped before they were read leave a line that says so. Otherwise two
+// grants without the release between them would look like a fault.
+func TestFollowWithAGap(t *testing.T) {
+	t.Parallel()
+	begin := time.UnixMilli(1_750_000_000_000)
+	clock := server.NewManualClock(begin)
+	srv, err := server.New(server.Options{Clock: clock})
+	require.NoError(t, err)
+	require.NoError(t, srv.Start())
+	t.Cleanup(func() { _ = srv.Close() })
+	w := world{srv, connect(t, srv, "", ""), client(t, srv)}
+	w.Do("CONFIG", "SET", "lock-history-bytes", "64kb")
+	w.Do("LOCK", "k", "a", "PX", "60000")
+	h, err := w.seen.history(&Events{Count: 100}, -1)
+	require.NoError(t, err)
+	w.Do("UNLOCK", "k", "a")
+	for i := range 3000 {
+		clock.Advance(time.Millisecond)
+		w.Do("LOCK", fmt.Sprint("other:", i), "a", "PX", "60000")
+	}
+	w.Do("LOCK", "k", "b", "PX", "60000")
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	var seen []checkhistory.Line
+	require.NoError(t, w.seen.follow(ctx, &Events{Count: 100}, &h, func(l *checkhistory.Line) error {
+		seen = append(seen, *l)
+		return nil
+	}))
+	require.Equal(t, checkhistory.Began, seen[0].Event)
+	require.Equal(t, "full", seen[0].Reason)
+	require.Equal(t, "k", seen[len(seen)-1].Key)
+	var c checkhistory.Checker
+	for _, l := range append(h.Lines, seen...) {
+		c.Add(&l)
+	}
+	require.True(t, c.Report().OK())
+}
+
 func TestParseMoment(t *testing.T) {
 	now := time.Date(2026, 11, 27, 15, 0, 0, 0, time.UTC)
 	for text, want := range map[string]time.Time{

@@ -94,8 +94,19 @@ func (m *Member) alarms(s *Status) (all []Alarm) {
 	return all
 }
 
+// young reports whether this member has only just begun to ask the others, which may be starting as well.
+func (s *Status) young() bool {
+	for i := range s.Observed {
+		if o := &s.Observed[i]; o.ID == s.ID && o.StartedMS > 0 {
+			return time.Duration(o.NowMS-o.StartedMS)*time.Millisecond <= silentFor
+		}
+	}
+	return false
+}
+
 // othersAlarms adds what this member knows of the others. Of a member's data the leader knows best.
 func (m *Member) othersAlarms(s *Status, add func(k Kind, format string, args ...any)) {
+	young := s.young()
 	for i := range s.Observed {
 		o := &s.Observed[i]
 		silent := time.Duration(o.HeardMS) * time.Millisecond
@@ -105,6 +116,9 @@ func (m *Member) othersAlarms(s *Status, add func(k Kind, format string, args ..
 				add(AlarmDisk, "the disk of this member has %d MB left", o.DiskFree>>20)
 			}
 		case !o.Reachable && o.Why != "" && o.HeardMS < 0:
+			if young {
+				continue
+			}
 			add(AlarmUnreachable, "'%s' has not answered yet: %s", o.ID, o.Why)
 		case !o.Reachable && o.Why != "" && silent > silentFor:
 			add(AlarmUnreachable, "'%s' has not answered for %v: %s", o.ID, silent.Truncate(time.Second), o.Why)

@@ -20,7 +20,7 @@ export interface Pending {
 
 function dueWords(due: Due): Word[] {
   const ms = 'delay' in due ? due.delay : Number(due.at);
-  if (!Number.isSafeInteger(ms) || ms < 0) throw new RangeError(`${ms} ms`);
+  if (!Number.isSafeInteger(ms) || ms < 0) throw new RangeError(`a delay of ${ms} ms is not a whole number of milliseconds`);
   return ['delay' in due ? 'PX' : 'AT', ms];
 }
 

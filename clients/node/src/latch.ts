@@ -40,7 +40,7 @@ export class Latch {
    */
   async wait(options: { wait?: number; signal?: AbortSignal } = {}): Promise<boolean> {
     const { wait, signal } = options;
-    if (wait !== undefined && !(wait >= 0)) throw new RangeError(`a wait of ${wait} ms`);
+    if (wait !== undefined && !(wait >= 0)) throw new RangeError(`a wait of ${wait} ms is not a number from 0`);
     if (signal?.aborted) throw abortedBy(signal);
     if (wait === 0) return await this.count() === 0;
     if (signal) setMaxListeners(0, signal);

@@ -114,7 +114,7 @@ export class Lock {
   async renew(ms: number): Promise<void> {
     const { hold } = this;
     if (hold.wish.lease === 0) throw new TypeError('the server renews this lock');
-    if (!Number.isSafeInteger(ms) || ms < 1) throw new RangeError(`a lease of ${ms} ms`);
+    if (!Number.isSafeInteger(ms) || ms < 1) throw new RangeError(`a lease of ${ms} ms is not a whole number from 1`);
     this.throwIfEnded();
     const began = now();
     await this.renewAll(renewWords(hold.wish, hold.task.owner, hold.tokens, ms));

@@ -77,7 +77,7 @@ export class Locks {
    */
   constructor(source: Source, options: LocksOptions = {}) {
     const { name = 'locks', id = randomBytes(10).toString('hex'), timeout = 5000, observers = [] } = options;
-    if (!(timeout > 0)) throw new RangeError(`a timeout of ${timeout} ms`);
+    if (!(timeout > 0)) throw new RangeError(`a timeout of ${timeout} ms is not a number above 0`);
     if (/\s/.test(name + id)) throw new TypeError('the name has blanks');
     this.name = `${name}:${id}`;
     const route = new Route(targetOf(source), this.name);
@@ -210,9 +210,9 @@ export class Locks {
   /** @internal */
   async take(wish: Wish, options: LockOptions | undefined, owner = this.keeper.newOwner()): Promise<Lock> {
     const { wait, signal, within } = defined(options);
-    if (wait !== undefined && !(wait >= 0)) throw new RangeError(`a wait of ${wait} ms`);
+    if (wait !== undefined && !(wait >= 0)) throw new RangeError(`a wait of ${wait} ms is not a number from 0`);
     if (!Number.isSafeInteger(wish.lease) || wish.lease < 0 || (options?.lease !== undefined && wish.lease < 1)) {
-      throw new RangeError(`a lease of ${options?.lease} ms`);
+      throw new RangeError(`a lease of ${options?.lease} ms is not a whole number from 1`);
     }
     for (const key of wish.keys) if (typeof key !== 'string') throw new TypeError('a key is a string');
     const began = now();

@@ -12,7 +12,7 @@ export interface SemaphoreOptions extends Omit<LockOptions, 'shared'> {
 export class Semaphore {
   /** @internal */
   constructor(private readonly locks: Locks, readonly key: string, readonly limit: number) {
-    if (!Number.isSafeInteger(limit) || limit < 1) throw new RangeError(`a semaphore of ${limit} permits`);
+    if (!Number.isSafeInteger(limit) || limit < 1) throw new RangeError(`a limit of ${limit} permits is not a whole number from 1`);
   }
 
   /**
@@ -21,7 +21,7 @@ export class Semaphore {
    */
   async acquire(options: SemaphoreOptions = {}): Promise<Lock> {
     const { permits = 1 } = options;
-    if (!Number.isSafeInteger(permits) || permits < 1) throw new RangeError(`${permits} permits`);
+    if (!Number.isSafeInteger(permits) || permits < 1) throw new RangeError(`${permits} permits are not a whole number from 1`);
     return this.locks.take({
       kind: 'semaphore', keys: [this.key], shared: false, lease: options.lease ?? 0, tries: false, limit: this.limit, permits,
     }, options);

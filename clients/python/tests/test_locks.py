@@ -298,12 +298,15 @@ def test_a_lock_that_went_while_the_connection_was_away_is_stale(locks, lockserv
     lockserver.control.execute_command("TEST.FAULT", "CLEAR")
     eventually(lambda: held.lost, "the loss is known")
     assert held.lost.reason == "stale"
+    assert str(held.lost).startswith("the lock 'k' is lost: stale (token ")
 
 
 def test_bad_input(locks):
     for options in ({"lease": 0}, {"lease": -1}, {"lease": float("nan")}, {"wait": float("nan")}):
         with pytest.raises(ValueError):
             locks.lock("k", **options)
+    with pytest.raises(ValueError, match="not between"):
+        locks.lock("k", lease=1e30)
     with pytest.raises(TypeError):
         locks.lock(None)
     with pytest.raises(ValueError):

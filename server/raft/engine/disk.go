@@ -36,6 +36,9 @@ func KeepIn(dir, group string, o *Options) (err error) {
 		return err
 	}
 	lock, err := disk.OS{}.Lock(filepath.Join(dir, lockFile))
+	if errors.Is(err, disk.ErrLocked) {
+		return fmt.Errorf("%s is in use: stop the server that runs with it", dir)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", dir, err)
 	}

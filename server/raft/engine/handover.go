@@ -61,6 +61,9 @@ func (e *Engine) Transfer(id string) error {
 	}
 	if err = r.await(f)(); err != nil {
 		r.handing.fail(term)
+		if id != "" {
+			return fmt.Errorf("%s did not take the lead: it has to answer, and to get the entries that it lacks: %w", id, err)
+		}
 	}
 	return err
 }

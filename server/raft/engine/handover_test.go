@@ -30,6 +30,8 @@ func TestHandedOnInVain(t *testing.T) {
 		}
 		require.ErrorContains(t, e.Transfer(""), "cannot find peer")
 		require.ErrorContains(t, e.Transfer("a"), "try again in 11s")
+		time.Sleep(sendTimeout)
+		require.ErrorContains(t, e.Transfer("a"), "a did not take the lead")
 		require.NoError(t, e.Close())
 	})
 }

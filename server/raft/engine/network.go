@@ -216,7 +216,7 @@ func (n *Network) misled(group, to string) error {
 	case group != n.Group:
 		return fmt.Errorf("it is a member of the group %s, and this one of %s (raft-group)", group, n.Group)
 	case to != self:
-		return fmt.Errorf("it calls %s, and this is %s", to, self)
+		return fmt.Errorf("it is called by %s, and its own raft address is %s: each member is known by one address only", to, self)
 	}
 	return nil
 }

@@ -80,7 +80,7 @@ func TestMembersGreet(t *testing.T) {
 	}
 	require.ErrorContains(t, call("b", "theirs", self, nil), "member of the group theirs")
 	require.ErrorContains(t, call("a", "ours", self, nil), "has the id a of this member")
-	require.ErrorContains(t, call("b", "ours", "h:7/h:8", elsewhere), "it calls h:7")
+	require.ErrorContains(t, call("b", "ours", "h:7/h:8", elsewhere), "it is called by h:7")
 	require.Equal(t, 3, strings.Count(log.String(), "a connection is refused"))
 	require.False(t, s.anotherAt(at), "it answers itself")
 	require.Equal(t, 3, strings.Count(log.String(), "a connection is refused"))
@@ -108,7 +108,7 @@ func TestDirectoryIsOneMembers(t *testing.T) {
 	o := Options{ID: "a", Log: slog.New(slog.DiscardHandler)}
 	require.NoError(t, KeepIn(dir, "g", &o))
 	again := Options{ID: "a", Log: o.Log}
-	require.ErrorContains(t, KeepIn(dir, "g", &again), "locked")
+	require.ErrorContains(t, KeepIn(dir, "g", &again), "is in use")
 	require.NoError(t, o.Release())
 	other := Options{ID: "b", Log: o.Log}
 	require.ErrorContains(t, KeepIn(dir, "g", &other), "is that of 'a g'")

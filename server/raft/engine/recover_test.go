@@ -77,7 +77,7 @@ func TestRecoverOfNothing(t *testing.T) {
 	o := Options{ID: "a", Log: log}
 	require.NoError(t, KeepIn(filepath.Join(dir, "raft"), "g", &o))
 	_, err = Recover(dir, log, false)
-	require.ErrorContains(t, err, "lock")
+	require.ErrorContains(t, err, "is in use: stop the server")
 	require.NoError(t, o.Release())
 	_, err = Recover(dir, log, false)
 	require.ErrorContains(t, err, "nothing to recover")

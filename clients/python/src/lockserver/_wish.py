@@ -14,7 +14,7 @@ Command = List[Word]
 def milliseconds(seconds: float, what: str) -> int:
     """Returns a time as whole milliseconds. It raises ValueError for one below a millisecond, and for NaN."""
     if not 0.001 <= seconds <= 1e12:
-        raise ValueError(f"{what} of {seconds} s is no time of a millisecond or more")
+        raise ValueError(f"{what} of {seconds} s is not between 0.001 s and 1e12 s")
     return round(seconds * 1000)
 
 

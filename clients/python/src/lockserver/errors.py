@@ -62,7 +62,8 @@ class LockLost(Error):
         self.reason = reason
 
     def __str__(self) -> str:
-        return f"the lock {self.key!r} is lost: {self.reason} (token {self.token})"
+        key = self.key.decode(errors="backslashreplace")
+        return f"the lock {key!r} is lost: {self.reason} (token {self.token})"
 
 
 class StaleFence(Error):
