@@ -95,24 +95,31 @@ func (c *Client) readValue(typ, key string) string {
 	return ""
 }
 
+// noProducers is what Redis 8.6 says of a stream that has never had a producer, and others do not say.
+const noProducers = "idmp-duration=100 idmp-maxsize=100 pids-tracked=0 iids-tracked=0 iids-added=0 "
+
 // readStream reads the entries, and what else a stream remembers, its groups included.
 func (c *Client) readStream(key string) string {
 	c.t.Helper()
-	var b strings.Builder
+	var b, producers strings.Builder
 	info := c.Do("XINFO", "STREAM", key)
 	require.False(c.t, info.IsError(), "XINFO STREAM %q: %s", key, info)
 	brief := false // what producers added is soon forgotten
 	for i := 0; i+1 < len(info.Elems); i += 2 {
 		switch name := info.Elems[i].Str; name {
-		case "length", "last-generated-id", "entries-added", "max-deleted-entry-id", "groups", "recorded-first-entry-id",
-			"idmp-duration", "idmp-maxsize", "iids-added": // the duplicates are no data
+		case "length", "last-generated-id", "entries-added", "max-deleted-entry-id", "groups", "recorded-first-entry-id":
 			fmt.Fprintf(&b, "%s=%s ", name, info.Elems[i+1])
+		case "idmp-duration", "idmp-maxsize", "iids-added": // the duplicates are no data
+			fmt.Fprintf(&producers, "%s=%s ", name, info.Elems[i+1])
 			brief = brief || name == "idmp-duration" && info.Elems[i+1].Int < 60
 		case "pids-tracked", "iids-tracked":
 			if !brief { // they do not change during the read
-				fmt.Fprintf(&b, "%s=%s ", name, info.Elems[i+1])
+				fmt.Fprintf(&producers, "%s=%s ", name, info.Elems[i+1])
 			}
 		}
+	}
+	if producers.String() != noProducers {
+		b.WriteString(producers.String())
 	}
 	b.WriteString(texts(c.Do("XRANGE", key, "-", "+").Elems))
 	for _, group := range c.Do("XINFO", "GROUPS", key).Elems {
