@@ -48,6 +48,11 @@ func run(ctx context.Context, root, out string, platforms, with []string) error 
 	if out, err = filepath.Abs(out); err != nil {
 		return err
 	}
+	for i := range with {
+		if with[i], err = filepath.Abs(with[i]); err != nil { // packages are made in another directory
+			return err
+		}
+	}
 	r := release{root: root, out: out}
 	if r.identity, err = identify(ctx, root); err != nil {
 		return err
