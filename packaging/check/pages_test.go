@@ -63,8 +63,8 @@ for line in "${@[2,-1]}"; do
 done
 zpty -d shell`
 	text := command(t, "timeout", "-s", "KILL", "60", "zsh", "-f", "-c", script, "zsh", path,
-		"lockserver --appendo", "lockserver --daemonize y", "lockserver demo --st", "lockserver chec")
-	for _, line := range []string{"--appendonly", "--daemonize yes", "demo --stock", "check"} {
+		"lockserver --appendo", "lockserver --daemonize y", "lockserver demo --st", "lockserver snap")
+	for _, line := range []string{"--appendonly", "--daemonize yes", "demo --stock", "snapshot"} {
 		require.Contains(t, text, "answer:lockserver "+line+" :")
 	}
 }
