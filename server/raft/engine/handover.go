@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -59,11 +60,29 @@ func (e *Engine) Transfer(id string) error {
 		}
 		f = r.raft.LeadershipTransferToServer(s.ID, s.Address)
 	}
-	if err = r.await(f)(); err != nil {
+	err = r.await(f)()
+	if errors.Is(err, hraft.ErrRaftShutdown) && e.isRebuilt(r) {
+		return nil // an entry that was refused during the transfer made this member give up the lead by itself
+	}
+	if err != nil {
 		r.handing.fail(term)
 		if id != "" {
 			return fmt.Errorf("%s did not take the lead: it has to answer, and to get the entries that it lacks: %w", id, err)
 		}
 	}
 	return err
+}
+
+// rebuildTimeout is how long isRebuilt waits.
+const rebuildTimeout = time.Second
+
+// isRebuilt reports whether another running takes the place of one that has ended, which takes a moment. If
+// the engine was closed for good, none does.
+func (e *Engine) isRebuilt(r *running) bool {
+	for end := time.Now().Add(rebuildTimeout); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if next, err := e.now(); err == nil {
+			return next != r
+		}
+	}
+	return false
 }
