@@ -2,6 +2,7 @@ package server
 
 import (
 	"hash/maphash"
+	"slices"
 
 	"lockserver/commands"
 	"lockserver/internal/hotkeys"
@@ -49,7 +50,7 @@ func (st *story) configure(ex *executor) {
 		size = max(size, lockhistory.MinBytes)
 	}
 	st.ring.Resize(int(size), ex.store.NowUS(), "configured")
-	if equalLines(st.lines, c.LockClasses) {
+	if slices.EqualFunc(st.lines, c.LockClasses, slices.Equal) {
 		return
 	}
 	st.lines = c.LockClasses
@@ -64,23 +65,6 @@ func (st *story) configure(ex *executor) {
 	})
 }
 
-func equalLines(a, b [][]string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if len(a[i]) != len(b[i]) {
-			return false
-		}
-		for j := range a[i] {
-			if a[i][j] != b[i][j] {
-				return false
-			}
-		}
-	}
-	return true
-}
-
 // restart forgets the history, because what happened before now is not known here.
 func (st *story) restart(nowUS int64, why string) {
 	st.ring.Restart(nowUS, why)
@@ -93,7 +77,7 @@ func (st *story) forget() {
 	st.held, st.waited = hotkeys.Sketch{}, hotkeys.Sketch{}
 }
 
-// LockEvent implements commands.Host.
+// LockEvent implements commands.Services.
 func (ex *executor) LockEvent(c *commands.Ctx, key, owner []byte) {
 	st, e := &ex.story, &c.Event
 	if ex.follows || st.muted {
