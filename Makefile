@@ -452,6 +452,9 @@ bench-raft: hazelcast ## a group of three beside three etcd and three Hazelcast:
 bench-permits: ## semaphores beside LOCK and Redisson's, limiters beside INCR, a million delayed entries
 	$(BENCH) -suite permitbench $(BESIDE)
 
+bench-history: ## what classes and the history of locks cost LOCK and UNLOCK over a socket, and a scrape with a million locks; ONLY=scrape: a part
+	$(BENCH) -suite historybench -only "$(ONLY)" $(if $(QUICK),-quick)
+
 bench-testing: ## test mode beside miniredis: a thousand servers begun and ended, ten thousand small commands; what TEST.SERVER NEW costs
 	$(BENCH) -suite minibench -rounds 5 $(if $(QUICK),-quick)
 

@@ -49,6 +49,9 @@ var (
 	permitGrants  = counter("lockserver_semaphore_grants_total", "Acquisitions of permits of semaphores of a class.", "class")
 	permitWaiting = gauge("lockserver_semaphore_waiters", "Waits for permits of semaphores of a class.", "class")
 	historyBytes  = gauge("lockserver_lock_history_bytes", "Memory of LOCK.HISTORY.")
+	spansSent     = counter("lockserver_trace_spans_total", "Spans of waits with a sampled TRACE that a collector took (otlp-endpoint).")
+	spansDropped  = counter("lockserver_trace_spans_dropped_total",
+		"Spans of waits that were dropped: the queue was full, or the collector did not take them.")
 	watchdogs     = gauge("lockserver_lock_watchdogs", "Locks with a lease that the server renews.")
 	salesCount    = gauge("lockserver_sales", "Sales. The latest "+strconv.Itoa(mostSales)+" have metrics of their own.")
 	saleStock     = gauge("lockserver_sale_stock", "Pieces that are left.", "db", "voucher")
@@ -69,7 +72,7 @@ var (
 func nativeMetrics() []*metric {
 	return []*metric{&locksHeld, &lockWaiters, &lockWaits, &oldestWait, &longestHold, &handoffs, &leasesExpired, &deadlocks, &staleTokens, &notifyWaits, &toConfirm, &unconfirmed, &maxWaiters, &maxWaits,
 		&limitRefusals, &watchdogs, &classWaits, &classHolds, &classGrants, &classRefusals, &classTimeouts, &classDeadlocks, &classLosses, &classWaiting,
-		&permitGrants, &permitWaiting, &historyBytes, &salesCount,
+		&permitGrants, &permitWaiting, &historyBytes, &spansSent, &spansDropped, &salesCount,
 		&saleStock, &saleSold, &saleReturned, &saleHeld, &saleConfirmed, &saleLag, &salePending,
 		&delayPending, &delayFired, &delayLate, &syncSeconds, &certificate, &alarms}
 }
@@ -145,6 +148,8 @@ func (s *scrape) classes(f *server.Figures) {
 		}
 	}
 	s.send(&historyBytes, float64(f.LockHistoryBytes))
+	s.send(&spansSent, float64(f.SpansDelivered))
+	s.send(&spansDropped, float64(f.SpansDropped))
 }
 
 // sales tells of the sales.

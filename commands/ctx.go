@@ -4,6 +4,7 @@ import (
 	"lockserver/internal/keyevent"
 	"lockserver/internal/lockhistory"
 	"lockserver/internal/resp"
+	"lockserver/internal/tracecontext"
 	"lockserver/store"
 	"lockserver/store/hash"
 	"lockserver/store/list"
@@ -36,6 +37,9 @@ type Ctx struct {
 
 	// Event is what Host.LockEvent records.
 	Event LockEvent
+	// Trace is the trace that the call belongs to, as TRACE says; without Traced it is not valid.
+	Trace  tracecontext.Context
+	Traced bool
 
 	scanner Scanner
 	scratch [32]byte

@@ -227,6 +227,7 @@ const (
 	ErrInternal          Error = "ERR internal error, the server's log tells more"          // ours
 
 	// Locks and sales: ours.
+	ErrTraceparent   Error = "ERR TRACE needs a traceparent of W3C Trace Context: 00-<32 hex digits>-<16 hex digits>-<2 hex digits>"
 	ErrOwnerEmpty    Error = "ERR lock owner must not be empty"
 	ErrOwnerReserved Error = "ERR lock owner must not be '$token', '$watchdog', '$mode', '$limit', '$readers' or 'mode', these fields are reserved"
 	ErrHeldByScript  Error = "ERR the owner holds this lock by scripts of Redisson, which have to release it"

@@ -35,6 +35,7 @@ type WaitingLock struct {
 	kind    waitKind
 	renewed bool // the lease has no time of its own
 	once    bool
+	traced  bool // the words have a traceparent
 }
 
 // waitKind is what a WaitingLock waits for.
@@ -115,6 +116,8 @@ func (l *lockCall) read(c *Ctx, a *Scanner) error {
 				a.Syntax()
 			}
 			l.notify = true
+		case "TRACE":
+			c.readTrace(a)
 		}
 	}
 	if l.notify && !l.waits {
@@ -301,7 +304,7 @@ func (l *lockCall) mode() lockhistory.Mode {
 
 // park makes the client wait its turn.
 func (l *lockCall) park(c *Ctx) error {
-	own := WaitingLock{leaseMS: l.lease.ms, number: int32(len(l.keys)), kind: kindOf(l.shared, l.many), renewed: l.lease.unit == "", once: l.once}
+	own := WaitingLock{leaseMS: l.lease.ms, number: int32(len(l.keys)), kind: kindOf(l.shared, l.many), renewed: l.lease.unit == "", once: l.once, traced: c.Traced}
 	err := c.Block(Wait{Keys: l.keys, DeadlineMS: c.WaitEndMS(l.waitMS), Queue: true, Owner: l.owner, Units: l.units(), Notify: l.notify, Lock: own})
 	if err == nil {
 		l.tryAgain(c)
@@ -387,6 +390,7 @@ func (w *WaitingLock) call(c *Ctx) lockCall {
 	if !w.renewed {
 		l.lease.unit = "PX"
 	}
+	w.restoreTrace(c)
 	return l
 }
 

@@ -47,7 +47,7 @@ func semAcquire(c *Ctx) error {
 
 // park makes the owner wait its turn.
 func (s *semCall) park(c *Ctx) error {
-	own := WaitingLock{leaseMS: s.lease.ms, number: int32(s.limit), kind: waitsForPermits, renewed: s.lease.unit == "", once: s.once}
+	own := WaitingLock{leaseMS: s.lease.ms, number: int32(s.limit), kind: waitsForPermits, renewed: s.lease.unit == "", once: s.once, traced: c.Traced}
 	return c.Block(Wait{Keys: [][]byte{s.key}, DeadlineMS: c.WaitEndMS(s.waitMS), Queue: true, Owner: s.owner, Units: int32(s.permits),
 		Permits: true, Counts: s.once, Notify: s.notify, Lock: own})
 }
@@ -68,6 +68,8 @@ func (s *semCall) read(c *Ctx, a *Scanner) error {
 			s.once = true
 		case w == "NOTIFY" && !s.notify:
 			s.notify = true
+		case w == "TRACE":
+			c.readTrace(a)
 		default:
 			a.Syntax()
 		}
@@ -204,6 +206,7 @@ func (w *WaitingLock) semaphore(c *Ctx) semCall {
 	if !w.renewed {
 		s.lease.unit = "PX"
 	}
+	w.restoreTrace(c)
 	return s
 }
 

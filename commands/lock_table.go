@@ -4,13 +4,14 @@ package commands
 func LockRows() []Row {
 	lease := Opt(OneOf("lease", Int("milliseconds").After("PX"), Int("seconds").After("EX")))
 	shared := Opt(Flag("SHARED"))
+	trace := Opt(Str("traceparent").After("TRACE"))
 	const eachKey = "O(N) where N is the number of keys"
 	return []Row{
 		{Name: "lock", Group: Lock, Since: "0.1.0", Flags: Write | DenyOOM | Blocking | Fast, Run: lock,
 			Summary:    "Acquires a lock, or acquires it again, alone or with others who share it, and returns its fencing token; waits its turn if asked to.",
 			Complexity: "O(1)",
 			Args: []Arg{Key("key", RW|Access|Update|Insert), Str("owner"), shared, lease,
-				Opt(Block("wait", Int("milliseconds").After("WAIT"), Opt(Flag("NOTIFY")))), Opt(Flag("ONCE"))}},
+				Opt(Block("wait", Int("milliseconds").After("WAIT"), Opt(Flag("NOTIFY")))), Opt(Flag("ONCE")), trace}},
 		{Name: "unlock", Group: Lock, Since: "0.1.0", Flags: Write | Fast, Run: unlock,
 			Summary:    "Gives back one hold of a lock; the last one releases it.",
 			Complexity: "O(1)",
@@ -24,7 +25,7 @@ func LockRows() []Row {
 			Summary:    "Acquires several locks at once, or none of them, and returns their fencing tokens; waits its turn if asked to.",
 			Complexity: eachKey,
 			Args: []Arg{Int("numkeys"), Key("key", RW|Access|Update|Insert).Many(), Str("owner"), shared, lease,
-				Opt(Block("wait", Int("milliseconds").After("WAIT"), Opt(Flag("NOTIFY")))), Opt(Flag("ONCE"))}},
+				Opt(Block("wait", Int("milliseconds").After("WAIT"), Opt(Flag("NOTIFY")))), Opt(Flag("ONCE")), trace}},
 		{Name: "munlock", Group: Lock, Since: "0.1.0", Flags: Write, Run: munlock,
 			Summary:    "Gives back one hold of each of several locks.",
 			Complexity: eachKey,

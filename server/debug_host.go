@@ -28,6 +28,9 @@ func (h debugHost) SetActiveExpiry(on bool) { h.session.executor.expiryPaused = 
 // LetScriptsDebug implements debug.Target.
 func (h debugHost) LetScriptsDebug(on bool) { h.session.executor.debugScripts = on }
 
+// CountLocks implements debug.Target.
+func (h debugHost) CountLocks(on bool) { h.session.executor.story.muted = !on }
+
 // EachEvictable implements debug.Target.
 func (h debugHost) EachEvictable(f func(bytes int)) bool {
 	ex := h.session.executor

@@ -261,7 +261,7 @@ func (ex *executor) nested(c *commands.Ctx, row *commands.Row, argv [][]byte) er
 		}
 	}
 	inner := *c
-	inner.Row, inner.Argv, inner.MayBlock = row, argv, false
+	inner.Row, inner.Argv, inner.MayBlock, inner.Traced = row, argv, false, false
 	return ex.countNested(row, func() error {
 		return ex.contain(row, func() error {
 			if ex.tracking.InUse() {

@@ -276,7 +276,7 @@ func (ex *executor) prepare(c *commands.Ctx, s *session, row *commands.Row, argv
 	c.Argv, c.Row, c.Table = argv, row, ex.table
 	c.Out, c.DB = &s.out, s.db
 	c.Rand, c.Session, c.Host, c.Queues, c.Settings = ex.rand, s, ex, ex.queues, &ex.settings
-	c.MayBlock, c.FromScript = true, false
+	c.MayBlock, c.FromScript, c.Traced = true, false, false
 }
 
 // do runs f as a unit of its own, from outside any session.

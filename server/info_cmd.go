@@ -339,6 +339,8 @@ type Figures struct {
 	LockClasses []lockclass.Figures
 	// LockHistoryBytes is the memory of LOCK.HISTORY.
 	LockHistoryBytes int
+	// SpansDelivered and SpansDropped count the spans of waits (TRACE) since the start.
+	SpansDelivered, SpansDropped int64
 	// Delays is about delayed entries of streams.
 	Delays DelayFigures
 	// Sales is how many keys there are that make a sale: see Server.EachSale.
@@ -381,6 +383,7 @@ func (srv *Server) Figures() (f Figures) {
 			NotifyWaits: ex.queuedWaits, GrantsToConfirm: ex.grants.Len(), UnconfirmedGrants: ex.counts.unconfirmed,
 			LockMaxWaiters: c.LockMaxWaiters, LockMaxWaitsPerClient: c.LockMaxWaitsPerClient, Delays: ex.delayFigures()}
 		f.LockHistoryBytes = ex.story.ring.Bytes()
+		f.SpansDelivered, f.SpansDropped = ex.spanCounts()
 		for _, class := range ex.story.classes.All() {
 			f.LockClasses = append(f.LockClasses, *class)
 		}

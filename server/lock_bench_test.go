@@ -28,7 +28,7 @@ func (nowhere) AwaitDrain(int) bool             { return false }
 func (nowhere) SetUnauthenticated(int)          {}
 
 // toNowhere is a session that has its replies dropped.
-func toNowhere(b *testing.B) *session {
+func toNowhere(b testing.TB) *session {
 	b.Helper()
 	addr := &net.UnixAddr{Net: "unix"}
 	s, refused := start(b, Options{}).executor.open(nowhere{}, transport.Peer{Local: addr, Remote: addr})

@@ -134,7 +134,7 @@ func writeHistory(out *resp.Writer, e *lockhistory.Event) {
 			out.Null()
 		}
 	}
-	out.Map(12)
+	out.Map(13)
 	out.BulkString("id")
 	out.Int(e.ID)
 	out.BulkString("time")
@@ -161,6 +161,11 @@ func writeHistory(out *resp.Writer, e *lockhistory.Event) {
 		out.BulkString("address")
 		out.BulkString(e.Address)
 	}
+	trace := ""
+	if e.Trace != nil {
+		trace = e.Trace.String()
+	}
+	text("trace", trace)
 	ends := lockhistory.EndsHold(e.Kind.String(), e.Reason.String())
 	took("held", ends)
 	took("waited", lockhistory.EndsWait(e.Kind.String()) && e.Reason != lockhistory.Again)

@@ -24,7 +24,7 @@ func eventLines(t *testing.T, v resp.Value) (lines []string) {
 	t.Helper()
 	for _, e := range entries(t, v)["events"].Elems {
 		f := entries(t, e)
-		require.Len(t, f, 12)
+		require.Len(t, f, 13)
 		line := fmt.Sprintf("%d %s %s %s", f["time"].Int-historyStartMS, f["event"].Str, f["key"].Str, f["owner"].Str)
 		if reason := f["reason"]; !reason.IsNull() {
 			line += " " + reason.Str
@@ -34,6 +34,9 @@ func eventLines(t *testing.T, v resp.Value) (lines []string) {
 		}
 		if permits := f["permits"]; !permits.IsNull() {
 			line += " permits=" + permits.String()
+		}
+		if trace := f["trace"]; !trace.IsNull() {
+			line += " trace=" + trace.Str
 		}
 		for _, name := range []string{"held", "waited"} {
 			if f[name].IsNull() {

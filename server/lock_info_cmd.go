@@ -84,6 +84,10 @@ func lockInfo(c *commands.Ctx) error {
 	if confirmBy != 0 {
 		fields++
 	}
+	trace, traced := ex.story.traces[l.Token]
+	if traced {
+		fields++
+	}
 	out.Map(fields)
 	out.BulkString("owner")
 	out.Bulk(l.Owner)
@@ -99,6 +103,10 @@ func lockInfo(c *commands.Ctx) error {
 	writeAttached(out, &ex.watchdog.attached, l.Owner)
 	if confirmBy != 0 {
 		writeKnown(out, "confirm-by", confirmBy)
+	}
+	if traced {
+		out.BulkString("trace")
+		out.BulkString(trace.String())
 	}
 	writeQueue(c, key, most)
 	return nil
@@ -176,6 +184,10 @@ func writeHolder(c *commands.Ctx, key []byte, h *commands.Holder, semaphore bool
 	if confirmBy != 0 {
 		fields++
 	}
+	trace, traced := sessionOf(c).executor.story.traces[h.Token]
+	if traced {
+		fields++
+	}
 	out.Map(fields)
 	out.BulkString("owner")
 	out.Bulk(h.Owner)
@@ -196,6 +208,10 @@ func writeHolder(c *commands.Ctx, key []byte, h *commands.Holder, semaphore bool
 	writeAttached(out, &w.attached, h.Owner)
 	if confirmBy != 0 {
 		writeKnown(out, "confirm-by", confirmBy)
+	}
+	if traced {
+		out.BulkString("trace")
+		out.BulkString(trace.String())
 	}
 }
 
@@ -260,6 +276,9 @@ func (w *parkedCall) fields() int {
 	if w.lock.Semaphore() {
 		n++
 	}
+	if w.lock.Traced() {
+		n++
+	}
 	return n
 }
 
@@ -281,6 +300,10 @@ func (w *parkedCall) write(out *resp.Writer) {
 	if notifyFields(&w.Waiter) > 0 {
 		out.BulkString("notify")
 		out.Bool(true)
+	}
+	if trace, ok := w.lock.Trace(w.words); ok {
+		out.BulkString("trace")
+		out.BulkString(trace.String())
 	}
 }
 

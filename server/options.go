@@ -57,6 +57,9 @@ type Options struct {
 	Progress io.Writer
 	// Audit takes what operators do, and failed logins, without secrets; nil: they only go to Log.
 	Audit *slog.Logger
+	// Spans takes the waits of calls with a TRACE that is sampled; nil: none are made. The server program
+	// exports them (otlp-endpoint).
+	Spans SpanExporter
 	// RoleChanged is called with the role of the server, now and when it changes: "primary" or "replica", and
 	// in a raft group "leader" or "follower". It must not call the server; nil: nothing is called.
 	RoleChanged func(role string)

@@ -8,6 +8,7 @@ import (
 	"lockserver/internal/hotkeys"
 	"lockserver/internal/lockclass"
 	"lockserver/internal/lockhistory"
+	"lockserver/internal/tracecontext"
 	"lockserver/internal/waiting"
 	"lockserver/server/attach"
 	"lockserver/store"
@@ -29,6 +30,12 @@ type story struct {
 	refused lockhistory.Reason // why the wait that is about to end gets no lock
 	undoing bool               // a grant is taken back that did not reach the client
 	muted   bool               // nothing is kept: a benchmark compares with that, and tests measure memory without it
+	// traces has the traces of holders, by token. It is bounded: an old one goes for a new one.
+	traces map[int64]tracecontext.Context
+	// spans has the waits that are exported as spans when they end. skipped counts those that did not fit.
+	spans   map[*parkedCall]*WaitSpan
+	skipped int64
+	hashed  int64 // keys so far, for tests: most events need no hash
 	// since has the times of grants with tokens that are ahead of the clock, by token. All other tokens of
 	// shared holders tell the time of the grant themselves.
 	since map[int64]int64
@@ -39,7 +46,7 @@ const mostSince = 1 << 16
 
 func (st *story) open() {
 	st.ring, st.classes = lockhistory.New(maphash.Bytes(maphash.MakeSeed(), nil)), lockclass.New()
-	st.since = make(map[int64]int64)
+	st.since, st.traces, st.spans = make(map[int64]int64), make(map[int64]tracecontext.Context), make(map[*parkedCall]*WaitSpan)
 }
 
 // configure applies the directives.
@@ -58,7 +65,7 @@ func (st *story) configure(ex *executor) {
 	ex.queues.Each(func(q *waiting.Queue) bool {
 		for pl := q.First(); pl != nil; pl = pl.Next() {
 			if w := pl.Waiter(); w.OfLocks() && !parkedOf(w).lock.Limiter() {
-				st.countWaiting(w, pl, 1)
+				st.countWaiting(w, &keyOf{text: []byte(pl.Key())}, 1)
 			}
 		}
 		return true
@@ -69,6 +76,7 @@ func (st *story) configure(ex *executor) {
 func (st *story) restart(nowUS int64, why string) {
 	st.ring.Restart(nowUS, why)
 	clear(st.since)
+	clear(st.traces)
 }
 
 // forget sets the figures to zero.
@@ -77,14 +85,36 @@ func (st *story) forget() {
 	st.held, st.waited = hotkeys.Sketch{}, hotkeys.Sketch{}
 }
 
+// keyOf is a key of an event. Its hash is made when it is needed, which it mostly is not.
+type keyOf struct {
+	text []byte
+	hash uint64 // 0: not made yet
+}
+
+func (k *keyOf) hashIn(st *story) uint64 {
+	if k.hash == 0 {
+		k.hash = st.ring.Hash(k.text)
+		st.hashed++
+	}
+	return k.hash
+}
+
+// classOf returns the class of a key.
+func (st *story) classOf(k *keyOf) *lockclass.Figures {
+	if !st.classes.Defined() {
+		return st.classes.Of(0, nil)
+	}
+	return st.classes.Of(k.hashIn(st), k.text)
+}
+
 // LockEvent implements commands.Services.
 func (ex *executor) LockEvent(c *commands.Ctx, key, owner []byte) {
 	st, e := &ex.story, &c.Event
 	if ex.follows || st.muted {
 		return
 	}
-	now, hash := ex.store.NowUS(), st.ring.Hash(key)
-	took, class := int64(lockhistory.Unknown), st.classes.Of(hash, key)
+	now, k := ex.store.NowUS(), keyOf{text: key}
+	took, class := int64(lockhistory.Unknown), st.classOf(&k)
 	switch e.Kind {
 	case lockhistory.Granted:
 		if took = 0; st.trying != nil {
@@ -104,16 +134,8 @@ func (ex *executor) LockEvent(c *commands.Ctx, key, owner []byte) {
 			e.Reason = lockhistory.Undone
 		}
 		if e.Reason != lockhistory.Partly && e.Reason != lockhistory.Downgraded {
-			if took = now - e.Token; took < -skewUS || took > mostPlainUS {
-				record := uint64(0)
-				if e.Plain {
-					record = c.DB.LockRecord(key)
-				}
-				took = st.heldUS(now, e.Token, record)
-			} else {
-				took = max(took, 0)
-			}
-			st.endHold(class, hash, c.DB.ID(), key, took)
+			took = st.tookUS(c, key, now)
+			st.endHold(class, &k, c.DB.ID(), took)
 		}
 		if e.Kind == lockhistory.Forced {
 			class.Lost[lockclass.Forced]++
@@ -122,12 +144,30 @@ func (ex *executor) LockEvent(c *commands.Ctx, key, owner []byte) {
 		took = 0
 		class.Refusals++
 	}
+	var trace *tracecontext.Context
+	if c.Traced || len(st.traces) > 0 {
+		trace = ex.traceEvent(c, key, owner)
+	}
 	if !st.ring.On() {
 		return
 	}
 	s := sessionOf(c)
 	st.ring.Add(&lockhistory.Event{AtUS: now, DB: c.DB.ID(), Kind: e.Kind, Reason: e.Reason, Mode: e.Mode, Permits: e.Permits,
-		Key: key, Owner: owner, Token: e.Token, Client: s.id, Address: s.info.addr, TookUS: took, KeyHash: hash})
+		Key: key, Owner: owner, Token: e.Token, Client: s.id, Address: s.info.addr, TookUS: took, Trace: trace, KeyHash: k.hash})
+}
+
+// tookUS returns for how long a lock has been held that a command releases, in microseconds.
+func (st *story) tookUS(c *commands.Ctx, key []byte, now int64) int64 {
+	e := &c.Event
+	took := now - e.Token
+	if took >= -skewUS && took <= mostPlainUS {
+		return max(took, 0)
+	}
+	record := uint64(0)
+	if e.Plain {
+		record = c.DB.LockRecord(key)
+	}
+	return st.heldUS(now, e.Token, record)
 }
 
 const (
@@ -140,11 +180,20 @@ const (
 )
 
 // endHold counts a hold that ends, if it is known for how long it lasted.
-func (st *story) endHold(class *lockclass.Figures, hash uint64, db int, key []byte, tookUS int64) {
+func (st *story) endHold(class *lockclass.Figures, k *keyOf, db int, tookUS int64) {
 	if tookUS >= 0 {
 		class.Holds.Add(tookUS)
 	}
-	st.held.Add(hash, db, key, hotkeys.Sums{tookUS, 1})
+	if weights := (hotkeys.Sums{tookUS, 1}); st.held.Takes(&weights) {
+		st.held.Put(k.hashIn(st), db, k.text, weights)
+	}
+}
+
+// countWaited counts a wait of a key: how long it was, or that it is one more.
+func (st *story) countWaited(k *keyOf, db int, weights hotkeys.Sums) {
+	if st.waited.Takes(&weights) {
+		st.waited.Put(k.hashIn(st), db, k.text, weights)
+	}
 }
 
 // heldUS returns for how long a lock has been held, in microseconds. The token is the time of the grant,
@@ -168,9 +217,8 @@ func (st *story) heldUS(now, token int64, record uint64) int64 {
 }
 
 // countWaiting counts a place in a queue that comes (1) or goes (-1).
-func (st *story) countWaiting(w *waiting.Waiter, pl *waiting.Place, by int64) *lockclass.Figures {
-	key := []byte(pl.Key())
-	class := st.classes.Of(st.ring.Hash(key), key)
+func (st *story) countWaiting(w *waiting.Waiter, k *keyOf, by int64) *lockclass.Figures {
+	class := st.classOf(k)
 	class.Waiting += by
 	if parkedOf(w).lock.Semaphore() {
 		class.PermitWaiting += by
@@ -186,14 +234,18 @@ func permitsOf(l *commands.WaitingLock, units int32) int32 {
 	return 0
 }
 
-// waitEvent adds an event of a wait for each of its keys.
-func (ex *executor) waitEvent(w *parkedCall, key []byte, kind lockhistory.Kind, why lockhistory.Reason, token, tookUS int64) {
+// waitEvent adds an event of a wait for one of its keys.
+func (ex *executor) waitEvent(w *parkedCall, k *keyOf, kind lockhistory.Kind, why lockhistory.Reason, token, tookUS int64) {
 	st := &ex.story
 	if ex.follows || !st.ring.On() {
 		return
 	}
-	st.ring.Add(&lockhistory.Event{AtUS: ex.store.NowUS(), DB: w.DB(), Kind: kind, Reason: why, Mode: w.lock.Mode(), Permits: permitsOf(&w.lock, w.Units()),
-		Key: key, Owner: []byte(w.Owner()), Token: token, Client: w.session.id, Address: w.session.info.addr, TookUS: tookUS, KeyHash: st.ring.Hash(key)})
+	e := lockhistory.Event{AtUS: ex.store.NowUS(), DB: w.DB(), Kind: kind, Reason: why, Mode: w.lock.Mode(), Permits: permitsOf(&w.lock, w.Units()),
+		Key: k.text, Owner: []byte(w.Owner()), Token: token, Client: w.session.id, Address: w.session.info.addr, TookUS: tookUS, KeyHash: k.hash}
+	if trace, ok := w.lock.Trace(w.words); ok {
+		e.Trace = &trace
+	}
+	st.ring.Add(&e)
 }
 
 // beganWait records that a call waits for locks: it is in their queues.
@@ -202,10 +254,13 @@ func (ex *executor) beganWait(w *parkedCall) {
 		return
 	}
 	for pl := w.First(); pl != nil; pl = pl.Sibling() {
-		key := []byte(pl.Key())
-		ex.story.countWaiting(&w.Waiter, pl, 1)
-		ex.story.waited.Add(ex.story.ring.Hash(key), w.DB(), key, hotkeys.Sums{0, 1})
-		ex.waitEvent(w, key, lockhistory.Queued, lockhistory.None, 0, lockhistory.Unknown)
+		k := keyOf{text: []byte(pl.Key())}
+		ex.story.countWaiting(&w.Waiter, &k, 1)
+		ex.story.countWaited(&k, w.DB(), hotkeys.Sums{0, 1})
+		ex.waitEvent(w, &k, lockhistory.Queued, lockhistory.None, 0, lockhistory.Unknown)
+	}
+	if ex.opts.Spans != nil {
+		ex.beginSpan(w)
 	}
 }
 
@@ -222,21 +277,24 @@ func (ex *executor) endedWait(w *parkedCall, granted bool) {
 		why = lockhistory.Disconnected
 	}
 	for pl := w.First(); pl != nil; pl = pl.Sibling() {
-		key := []byte(pl.Key())
-		class := ex.story.countWaiting(&w.Waiter, pl, -1)
+		k := keyOf{text: []byte(pl.Key())}
+		class := ex.story.countWaiting(&w.Waiter, &k, -1)
 		class.Waits.Add(tookUS)
-		ex.story.waited.Add(ex.story.ring.Hash(key), w.DB(), key, hotkeys.Sums{tookUS, 0})
+		ex.story.countWaited(&k, w.DB(), hotkeys.Sums{tookUS, 0})
 		switch {
 		case granted:
 		case why == deadlocked:
 			class.Deadlocks++
-			ex.waitEvent(w, key, lockhistory.Deadlock, lockhistory.None, 0, tookUS)
+			ex.waitEvent(w, &k, lockhistory.Deadlock, lockhistory.None, 0, tookUS)
 		default:
 			if why == lockhistory.Timeout {
 				class.Timeouts++
 			}
-			ex.waitEvent(w, key, lockhistory.Refused, why, 0, tookUS)
+			ex.waitEvent(w, &k, lockhistory.Refused, why, 0, tookUS)
 		}
+	}
+	if len(ex.story.spans) > 0 {
+		ex.endSpan(w, granted, why)
 	}
 }
 
@@ -256,15 +314,19 @@ func (ex *executor) refusedAtOnce(c *commands.Ctx, wait *commands.Wait, kind loc
 		return
 	}
 	st, s := &ex.story, sessionOf(c)
+	var trace *tracecontext.Context
+	if c.Traced {
+		trace = &c.Trace
+	}
 	for _, key := range wait.Keys {
-		hash := st.ring.Hash(key)
-		if class := st.classes.Of(hash, key); kind == lockhistory.Deadlock {
+		k := keyOf{text: key}
+		if class := st.classOf(&k); kind == lockhistory.Deadlock {
 			class.Deadlocks++
 		} else {
 			class.Refusals++
 		}
 		st.ring.Add(&lockhistory.Event{AtUS: ex.store.NowUS(), DB: c.DB.ID(), Kind: kind, Reason: why, Mode: wait.Lock.Mode(), Permits: permitsOf(&wait.Lock, wait.Units),
-			Key: key, Owner: wait.Owner, Client: s.id, Address: s.info.addr, KeyHash: hash})
+			Key: key, Owner: wait.Owner, Client: s.id, Address: s.info.addr, Trace: trace, KeyHash: k.hash})
 	}
 }
 
@@ -310,8 +372,9 @@ func (ex *executor) endHolder(db *store.DB, key []byte, h *commands.Holder, l *c
 		return
 	}
 	st, record := &ex.story, end.Record
-	e := lockhistory.Event{DB: db.ID(), Kind: lockhistory.Lost, Reason: lockhistory.Deleted, Key: key, Owner: h.Owner, Token: h.Token, KeyHash: st.ring.Hash(key)}
-	class, loss := st.classes.Of(e.KeyHash, key), lockclass.Deleted
+	e := lockhistory.Event{DB: db.ID(), Kind: lockhistory.Lost, Reason: lockhistory.Deleted, Key: key, Owner: h.Owner, Token: h.Token}
+	k := keyOf{text: key}
+	class, loss := st.classOf(&k), lockclass.Deleted
 	switch {
 	case l.Limit > 0:
 		e.Mode, e.Permits = lockhistory.Semaphore, int32(h.Shared)
@@ -335,10 +398,16 @@ func (ex *executor) endHolder(db *store.DB, key []byte, h *commands.Holder, l *c
 		class.Lost[loss]++
 	}
 	e.TookUS = st.heldUS(ex.store.NowUS(), h.Token, record)
-	st.endHold(class, e.KeyHash, db.ID(), key, e.TookUS)
+	st.endHold(class, &k, db.ID(), e.TookUS)
+	e.KeyHash = k.hash
+	if trace, ok := st.traces[h.Token]; ok {
+		if e.Trace = &trace; end.NewKey == nil {
+			delete(st.traces, h.Token)
+		}
+	}
 	ex.lossEvent(e)
 	if end.NewKey != nil {
-		e.Kind, e.DB, e.Key, e.KeyHash, e.TookUS = lockhistory.Granted, end.To.ID(), end.NewKey, st.ring.Hash(end.NewKey), 0
+		e.Kind, e.DB, e.Key, e.KeyHash, e.TookUS = lockhistory.Granted, end.To.ID(), end.NewKey, 0, 0
 		ex.lossEvent(e)
 	}
 }
@@ -357,10 +426,10 @@ func (ex *executor) lossEvent(e lockhistory.Event) {
 func (st *story) grantEvent(ex *executor, g *waiting.Grant, kind lockhistory.Kind) {
 	w := parkedOf(g.Waiter)
 	for i, key := range g.Keys {
+		k := keyOf{text: []byte(key)}
 		if kind == lockhistory.Unconfirmed {
-			k := []byte(key)
-			ex.story.classes.Of(ex.story.ring.Hash(k), k).Lost[lockclass.Unconfirmed]++
+			st.classOf(&k).Lost[lockclass.Unconfirmed]++
 		}
-		ex.waitEvent(w, []byte(key), kind, lockhistory.None, g.Tokens[i], lockhistory.Unknown)
+		ex.waitEvent(w, &k, kind, lockhistory.None, g.Tokens[i], lockhistory.Unknown)
 	}
 }

@@ -107,6 +107,7 @@ func historyInspection() inspection {
 			if events.Count < 1 || events.Count > 10_000 {
 				return errors.New("--count is between 1 and 10000")
 			}
+			events.Lost = func(err error) { fmt.Fprintf(os.Stderr, "lockserver history: %v: connecting again\n", err) }
 			return s.PrintHistory(ctx, stdout, events, asJSON, follow)
 		}}
 }
@@ -324,7 +325,7 @@ ended. The first line says since when the server knows.
   --since 14:00      only from a time on; see lockserver why --help for times
   --until 14:10      only up to a time
   --count 100        the latest so many, 10000 at most
-  --follow           go on with new events until a signal comes
+  --follow           go on with new events until a signal comes, also after the server was restarted
   --json             one object a line, which lockserver check-history reads
 ` + remoteUsage
 

@@ -121,6 +121,14 @@ func (p *process) serve(stderr io.Writer, bare bool) (code int) {
 	}
 	o := server.Options{Directives: p.config.Directives(), ConfigFile: p.configFile, EventLoops: true, Log: p.log,
 		Audit: p.audit, RoleChanged: p.place.setRole, LogLevel: p.level, Progress: stderr, Version: version, Supervisor: p.supervisor.name, Phase: p.enter}
+	spans, err := openSpans(p.config, p.log)
+	if err != nil {
+		return p.refuse(err, stderr)
+	}
+	defer spans.close()
+	if spans != nil {
+		o.Spans = spans
+	}
 	leave, err := p.joinGroup(&o)
 	if err != nil {
 		return p.refuse(err, stderr)

@@ -23,6 +23,9 @@ type Line struct {
 
 	ClientID      int64    `json:"client_id,omitempty"`
 	ClientAddress string   `json:"client_address,omitempty"`
+	// MissingFromMS, of Began, is the time from which on events may be missing; 0: not known.
+	MissingFromMS int64    `json:"missing_from_ms,omitempty"`
+	Trace         string   `json:"trace,omitempty"` // the traceparent of the owner's call
 	HeldMS        *float64 `json:"held_ms,omitempty"`
 	WaitedMS      *float64 `json:"waited_ms,omitempty"`
 }

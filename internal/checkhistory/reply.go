@@ -27,7 +27,7 @@ func FromReply(v resp.Value) History {
 
 func lineOf(f call.Fields) Line {
 	l := Line{ID: f.Int("id"), TimeMS: f.Int("time"), Event: f.Text("event"), Reason: f.Text("reason"), Key: f.Text("key"),
-		Owner: f.Text("owner"), Token: f.Int("token"), Mode: f.Text("mode"), Permits: f.Int("permits")}
+		Owner: f.Text("owner"), Token: f.Int("token"), Mode: f.Text("mode"), Permits: f.Int("permits"), Trace: f.Text("trace")}
 	if f["client"].Kind == resp.Map {
 		c := call.FieldsOf(f["client"])
 		l.ClientID, l.ClientAddress = c.Int("id"), c.Text("address")

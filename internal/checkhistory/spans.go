@@ -19,6 +19,7 @@ type Span struct {
 	// ClientID and ClientAddress are of the event that began it; 0: not known.
 	ClientID      int64  `json:"client_id,omitempty"`
 	ClientAddress string `json:"client_address,omitempty"`
+	Trace         string `json:"trace,omitempty"`
 }
 
 // Covers reports whether the span includes a time.
@@ -93,7 +94,7 @@ func before(l *Line, ms *float64) int64 {
 }
 
 func begin(l *Line, fromMS int64) *Span {
-	return &Span{Owner: l.Owner, Token: l.Token, Mode: l.Mode, Permits: l.Permits, FromMS: fromMS, ClientID: l.ClientID, ClientAddress: l.ClientAddress}
+	return &Span{Owner: l.Owner, Token: l.Token, Mode: l.Mode, Permits: l.Permits, FromMS: fromMS, ClientID: l.ClientID, ClientAddress: l.ClientAddress, Trace: l.Trace}
 }
 
 func (s *Span) end(l *Line) {

@@ -126,6 +126,8 @@ type Config struct {
 	// SyslogEnabled sends the log to syslog, too, by the name SyslogIdent.
 	SyslogEnabled               bool
 	SyslogIdent, SyslogFacility string
+	// OTLPEndpoint is the URL of a collector that takes spans of waits; empty: none are exported.
+	OTLPEndpoint string
 	// AuditLog is the path of the log of what operators do; empty: there is none. A file has AuditLogMaxBytes
 	// at most, and AuditLogFiles older ones are kept.
 	AuditLog         string

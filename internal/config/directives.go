@@ -133,6 +133,9 @@ var topics = []topic{
 			Doc: "the size at which that file is renamed to `.1`, and a new one begins", Redis: notInRedis},
 		{Name: "audit-log-files", Default: "5", When: atStart, Kind: integer(0, 1000, func(c *Config) *int { return &c.AuditLogFiles }),
 			Doc: "how many renamed files are kept", Redis: notInRedis},
+		{Name: "otlp-endpoint", When: atStart, Kind: text(func(c *Config) *string { return &c.OTLPEndpoint }),
+			Doc: "the URL of an OpenTelemetry collector, as `http://127.0.0.1:4318`, that takes spans of waits with `TRACE`, see " +
+				"[HISTORY.md](HISTORY.md#traces); empty: none", Redis: notInRedis},
 		{Name: "hz", Default: "10", Kind: clamped(1, 500, integer(0, maxInt32, func(c *Config) *int { return &c.HZ })),
 			Doc: "accepted and shown; nothing here runs on a tick"},
 		{Name: "shutdown-timeout", Default: "10", Kind: seconds(0, maxInt32, func(c *Config) *int64 { return &c.ShutdownTimeoutMS }),

@@ -9,5 +9,6 @@
 // 1/1024 of the sum of all weights too low. Each key has two sums, of two measures, so that one look into a
 // table serves both. When the table is full, so much is taken off all sums of a measure that 1024 of them
 // stay positive, and keys without a positive sum go. So a weight for an unknown key costs O(1) on average. In
-// a long stream, events with small weights are sampled; Margin is what that may change.
+// a long stream, events with small weights are sampled; Margin is what that may change. The gap from one
+// sample to the next is random, so most events cost a comparison and a decrement.
 package hotkeys

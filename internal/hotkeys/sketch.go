@@ -34,6 +34,7 @@ type Sketch struct {
 	scratch []int64
 	left    []entry
 	chance  uint64
+	skip    int  // so many small weights are not looked at
 	small   Sums // the largest weights that were sampled
 }
 
@@ -66,22 +67,32 @@ type entry struct {
 // ignored. The key is copied when it is seen for the second time, or if a weight is large. Most keys of a
 // long stream are never seen again before they leave the table.
 func (s *Sketch) Add(hash uint64, db int, key []byte, weights Sums) {
-	for i := range weights {
-		weights[i] = max(weights[i], 0)
+	if s.Takes(&weights) {
+		s.Put(hash, db, key, weights)
 	}
-	if weights == (Sums{}) {
-		return
-	}
-	s.Total[0] += weights[0]
-	s.Total[1] += weights[1]
-	if weights[0] < s.Total[0]>>smallPart && weights[1] < s.Total[1]>>smallPart {
-		s.chance = s.chance*6364136223846793005 + 1442695040888963407
-		s.small[0], s.small[1] = max(s.small[0], weights[0]), max(s.small[1], weights[1])
-		if s.chance>>32%sampling != 0 {
-			return
+}
+
+// Takes counts weights, and reports whether Put is to be called with them. A caller that has no hash yet needs
+// none before that. It changes the weights to those that Put takes.
+func (s *Sketch) Takes(weights *Sums) bool {
+	w0, w1 := max(weights[0], 0), max(weights[1], 0)
+	s.Total[0] += w0
+	s.Total[1] += w1
+	if w0 < s.Total[0]>>smallPart && w1 < s.Total[1]>>smallPart {
+		s.small[0], s.small[1] = max(s.small[0], w0), max(s.small[1], w1)
+		if s.skip--; s.skip >= 0 {
+			return false
 		}
-		weights[0], weights[1] = weights[0]*sampling, weights[1]*sampling
+		s.chance = s.chance*6364136223846793005 + 1442695040888963407
+		s.skip = int(s.chance>>32) % (2*sampling - 1) // sampling-1 on average
+		w0, w1 = w0*sampling, w1*sampling
 	}
+	weights[0], weights[1] = w0, w1
+	return w0|w1 != 0
+}
+
+// Put adds weights that Takes has returned.
+func (s *Sketch) Put(hash uint64, db int, key []byte, weights Sums) {
 	if s.table == nil {
 		s.table, s.names = make([]counter, places), make([]name, places)
 	}

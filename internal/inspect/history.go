@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"lockserver/internal/call"
 	"lockserver/internal/checkhistory"
 )
 
@@ -18,6 +20,8 @@ type Events struct {
 	Key, Owner   string // empty: any
 	Since, Until time.Time
 	Count        int
+	// Lost is called when the connection is lost, before the first attempt to connect again; nil: it is not.
+	Lost func(err error)
 }
 
 // eventsPiece is how many events are asked for at a time.
@@ -90,45 +94,119 @@ func (s *Server) PrintHistory(ctx context.Context, w io.Writer, e Events, asJSON
 
 // follow prints the events behind those of h, which have been printed.
 func (s *Server) follow(ctx context.Context, e *Events, h *checkhistory.History, print func(*checkhistory.Line) error) error {
-	all := e.Key == "" && e.Owner == ""
 	e.Count = eventsPiece
-	sinceMS, last, lastMS := h.SinceMS, h.LastID, lastTime(h, 0)
+	f := follower{s: s, e: e, print: print, all: e.Key == "" && e.Owner == "",
+		process: s.process(), sinceMS: h.SinceMS, last: h.LastID, lastMS: lastTime(h, h.SinceMS)}
 	more, end := false, int64(-1) // there are more events already; the last one that is wanted
-	for end < 0 || more && last < end {
+	for end < 0 || more && f.last < end {
 		if !more {
-			select {
-			case <-ctx.Done():
-			case <-time.After(followEvery):
-			}
+			pause(ctx, followEvery)
 		}
 		ended := ctx.Err() != nil
-		next, err := s.history(e, last)
-		if err != nil {
+		next, err := f.read(ctx)
+		if err != nil || next == nil {
 			return err
-		}
-		// Events of all keys have numbers without a gap. If some were dropped before they were read, it is
-		// not known any more what was held.
-		dropped := next.Reason == "full" && all && len(next.Lines) > 0 && next.Lines[0].ID > last+1 && next.SinceMS >= lastMS
-		if next.SinceMS > sinceMS && (next.Reason != "full" || dropped) {
-			sinceMS = next.SinceMS
-			if line := next.Began(); print(&line) != nil {
-				return nil
-			}
 		}
 		for i := range next.Lines {
 			if err := print(&next.Lines[i]); err != nil {
 				return err
 			}
 		}
-		last, lastMS = next.LastID, lastTime(&next, lastMS)
+		f.last, f.lastMS = next.LastID, lastTime(next, f.lastMS)
 		if more = len(next.Lines) == e.Count; more {
-			last = next.Lines[e.Count-1].ID
+			f.last = next.Lines[e.Count-1].ID
 		}
 		if ended && end < 0 {
 			end = next.LastID
 		}
 	}
 	return nil
+}
+
+// follower is where history --follow is.
+type follower struct {
+	s       *Server
+	e       *Events
+	print   func(*checkhistory.Line) error
+	all     bool   // the events of all keys and owners are wanted
+	process string // of the server
+	sinceMS int64  // from when on the server knows
+	last    int64  // the number of the last event that was read
+	lastMS  int64  // its time; without an event, sinceMS
+}
+
+// read returns the events behind the last one. It writes a line if some are missing before them. If the
+// connection is lost it connects again, until ctx ends: then the result is nil.
+func (f *follower) read(ctx context.Context) (*checkhistory.History, error) {
+	next, err := f.s.history(f.e, f.last)
+	another := false
+	for err != nil {
+		if refused(err) {
+			return nil, err
+		}
+		if f.e.Lost != nil {
+			f.e.Lost(err)
+		}
+		if err := f.connect(ctx); err != nil || ctx.Err() != nil {
+			return nil, err
+		}
+		process := f.s.process()
+		if another = another || process != f.process; another { // it counts its events anew
+			f.process, f.last = process, 0
+		}
+		next, err = f.s.history(f.e, f.last)
+	}
+	if !another && next.LastID < f.last { // the same, of a server that does not tell its process
+		another, f.last = true, 0
+		if next, err = f.s.history(f.e, 0); err != nil {
+			return f.read(ctx)
+		}
+	}
+	return &next, f.gap(&next, another)
+}
+
+// gap writes a line if events before those of next may be missing. Events of all keys have numbers without a
+// gap. If some were dropped before they were read, it is not known any more what was held.
+func (f *follower) gap(next *checkhistory.History, another bool) error {
+	dropped := next.Reason == "full" && f.all && len(next.Lines) > 0 && next.Lines[0].ID > f.last+1 && next.SinceMS >= f.lastMS
+	if !another && (next.SinceMS <= f.sinceMS || next.Reason == "full" && !dropped) {
+		return nil
+	}
+	f.sinceMS = next.SinceMS
+	line := next.Began()
+	line.MissingFromMS = f.lastMS
+	return f.print(&line)
+}
+
+// connect connects again, as often as it takes.
+func (f *follower) connect(ctx context.Context) error {
+	for wait := followEvery; ctx.Err() == nil; wait = min(2*wait, mostPause) {
+		err := f.s.reconnect(ctx)
+		if err == nil || refused(err) {
+			return err
+		}
+		pause(ctx, wait)
+	}
+	return nil
+}
+
+// refused reports whether an error is an answer that does not change by itself. A server that loads its data,
+// or does not lead yet, answers with an error that does.
+func refused(err error) bool {
+	var reply call.Error
+	if !errors.As(err, &reply) {
+		return false
+	}
+	word, _, _ := strings.Cut(string(reply), " ")
+	return !slices.Contains([]string{"LOADING", "MASTERDOWN", "READONLY", "MOVED", "CLUSTERDOWN", "TRYAGAIN", "BUSY", "UNAVAILABLE"}, word)
+}
+
+// pause waits for a time, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
 }
 
 // lastTime is the time of the last event of h; before if there is none.
@@ -142,11 +220,18 @@ func lastTime(h *checkhistory.History, before int64) int64 {
 // followEvery is how long to wait for new events when all were read.
 const followEvery = 250 * time.Millisecond
 
+// mostPause is the longest time between two attempts to connect.
+const mostPause = 2 * time.Second
+
 // eventText is an event for a person to read.
 func eventText(l *checkhistory.Line) string {
 	at := time.UnixMilli(l.TimeMS).Format("2006-01-02 15:04:05.000")
 	if l.Event == checkhistory.Began {
-		return fmt.Sprintf("%s  events are known from here on (%s)", at, l.Reason)
+		text := fmt.Sprintf("%s  events are known from here on (%s)", at, l.Reason)
+		if l.MissingFromMS > 0 {
+			text += "; some since " + time.UnixMilli(l.MissingFromMS).Format("2006-01-02 15:04:05.000") + " may be missing"
+		}
+		return text
 	}
 	var b strings.Builder
 	key, owner := printable(l.Key), printable(l.Owner)
@@ -177,6 +262,9 @@ func eventText(l *checkhistory.Line) string {
 	}
 	if l.ClientID > 0 {
 		fmt.Fprintf(&b, "  client %d at %s", l.ClientID, printable(l.ClientAddress))
+	}
+	if l.Trace != "" {
+		fmt.Fprintf(&b, "  trace %s", l.Trace)
 	}
 	return b.String()
 }

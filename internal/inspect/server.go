@@ -27,6 +27,7 @@ type Options struct {
 type Server struct {
 	conn *call.Conn
 	addr string
+	from Options // what Connect was called with
 }
 
 // patience is how long a connection and a reply may take.
@@ -37,7 +38,31 @@ const patience = 5 * time.Second
 func Connect(ctx context.Context, o Options) (*Server, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return connectFrom(ctx, o, mostHops)
+	s, err := connectFrom(ctx, o, mostHops)
+	if err == nil {
+		s.from = o
+	}
+	return s, err
+}
+
+// reconnect connects to the server again, with the options that Connect was called with.
+func (s *Server) reconnect(ctx context.Context) error {
+	s.Close()
+	again, err := Connect(ctx, s.from)
+	if err == nil {
+		s.conn, s.addr = again.conn, again.addr
+	}
+	return err
+}
+
+// process identifies the process of the server; empty: the user may not know.
+func (s *Server) process() string {
+	v, err := s.conn.Do("INFO", "server")
+	if err != nil {
+		return ""
+	}
+	id, _ := Field(v.Str, "run_id")
+	return id
 }
 
 // mostHops is how many servers in a row may send on to another.
@@ -167,6 +192,7 @@ type Waiter struct {
 	Since    time.Time  `json:"waiting_since"`
 	Deadline *time.Time `json:"deadline"`         // nil: it waits without limit
 	Notify   bool       `json:"notify,omitempty"` // it blocks no connection
+	Trace    string     `json:"trace,omitempty"`  // the traceparent of its call
 }
 
 // Permits is how many permits a semaphore has.
@@ -193,6 +219,8 @@ type Lock struct {
 	WaitsFor []string `json:"owner_waits_for,omitempty"`
 	// ConfirmBy is when the owner must have confirmed the grant; nil: it need not.
 	ConfirmBy *time.Time `json:"confirm_by,omitempty"`
+	// Trace is the traceparent of the owner's call; empty: it named none, or the owners are several.
+	Trace string `json:"trace,omitempty"`
 }
 
 // Lock returns a lock with all its waiters; nil if it is free.
@@ -211,7 +239,7 @@ func lockOf(key string, v resp.Value) *Lock {
 	}
 	f := call.FieldsOf(v)
 	l := &Lock{Key: key, Owner: f.Text("owner"), Holds: f.Int("holds"), Token: f.Int("token"), TTLMS: f.Int("ttl"),
-		Watchdog: f.Flag("watchdog"), Client: clientOf(f), Since: f.Moment("held-since"), ConfirmBy: f.Moment("confirm-by"), Waiting: f.Int("waiting"), Waiters: []Waiter{}}
+		Watchdog: f.Flag("watchdog"), Client: clientOf(f), Since: f.Moment("held-since"), ConfirmBy: f.Moment("confirm-by"), Waiting: f.Int("waiting"), Waiters: []Waiter{}, Trace: f.Text("trace")}
 	l.readHolders(f)
 	for _, w := range f.List("waiters") {
 		l.Waiters = append(l.Waiters, waiterOf(call.FieldsOf(w)))
@@ -265,7 +293,7 @@ func clientOf(f call.Fields) *Client {
 }
 
 func waiterOf(f call.Fields) Waiter {
-	w := Waiter{Owner: f.Text("owner"), Client: clientOf(f), Deadline: f.Moment("deadline"), Notify: f.Flag("notify")}
+	w := Waiter{Owner: f.Text("owner"), Client: clientOf(f), Deadline: f.Moment("deadline"), Notify: f.Flag("notify"), Trace: f.Text("trace")}
 	if since := f.Moment("waiting-since"); since != nil {
 		w.Since = *since
 	}

@@ -71,7 +71,7 @@ func covering(spans []*checkhistory.Span, at time.Time) []checkhistory.Span {
 
 // heldNow is the hold of the present holder.
 func heldNow(l *Lock) *checkhistory.Span {
-	p := &checkhistory.Span{Owner: l.Owner, Token: l.Token, Mode: "exclusive", FromMS: l.Since.UnixMilli()}
+	p := &checkhistory.Span{Owner: l.Owner, Token: l.Token, Mode: "exclusive", FromMS: l.Since.UnixMilli(), Trace: l.Trace}
 	if l.Client != nil {
 		p.ClientID, p.ClientAddress = l.Client.ID, l.Client.Address
 	}
@@ -134,6 +134,9 @@ func spanText(p *checkhistory.Span, at time.Time) string {
 	}
 	if p.ClientID > 0 {
 		fmt.Fprintf(&b, ", client %d at %s", p.ClientID, printable(p.ClientAddress))
+	}
+	if p.Trace != "" {
+		fmt.Fprintf(&b, ", trace %s", p.Trace)
 	}
 	return b.String()
 }

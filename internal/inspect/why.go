@@ -93,6 +93,9 @@ func (r *Reason) print(w io.Writer, now time.Time, indent string) {
 	if l.Token != 0 {
 		fmt.Fprintf(w, "%stoken     %d\n", in, l.Token)
 	}
+	if l.Trace != "" {
+		fmt.Fprintf(w, "%strace     %s\n", in, l.Trace)
+	}
 	switch len(l.Waiters) {
 	case 0:
 		fmt.Fprintf(w, "%swaiting   none\n", in)
@@ -110,6 +113,9 @@ func (r *Reason) print(w io.Writer, now time.Time, indent string) {
 		}
 		if waiter.Notify {
 			fmt.Fprint(w, ", NOTIFY")
+		}
+		if waiter.Trace != "" {
+			fmt.Fprintf(w, ", trace %s", waiter.Trace)
 		}
 		fmt.Fprintln(w)
 	}

@@ -79,6 +79,9 @@ func (t *Table) Define(lines [][]string) {
 	}
 }
 
+// Defined reports whether there are classes besides Other. If not, Of needs no hash.
+func (t *Table) Defined() bool { return len(t.patterns) > 0 }
+
 // Of returns the class of a key; hash is a hash of the key.
 func (t *Table) Of(hash uint64, key []byte) *Figures {
 	if len(t.patterns) == 0 {

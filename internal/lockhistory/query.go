@@ -71,14 +71,21 @@ func (m *matcher) fits(i int) bool {
 	b := m.chunk.record(i)
 	at := int64(binary.LittleEndian.Uint64(b))
 	names, place := binary.LittleEndian.Uint32(b[32:]), binary.LittleEndian.Uint32(b[44:])
+	trace := names
+	if place&traced != 0 {
+		names = m.chunk.namesBehind(trace)
+	}
 	q := &m.q
 	if q.SinceUS != 0 && at < q.SinceUS || q.UntilUS != 0 && at > q.UntilUS || int(place>>8) != q.DB || !m.named(names) {
 		return false
 	}
 	e := &m.e
-	*e = Event{ID: m.chunk.firstID + int64(i), AtUS: at, DB: q.DB, Kind: Kind(b[48]), Reason: Reason(b[49]), Mode: Mode(place),
+	*e = Event{ID: m.chunk.firstID + int64(i), AtUS: at, DB: q.DB, Kind: Kind(b[48]), Reason: Reason(b[49]), Mode: Mode(place &^ traced),
 		Token: int64(binary.LittleEndian.Uint64(b[8:])), Client: int64(binary.LittleEndian.Uint64(b[16:])),
 		TookUS: int64(binary.LittleEndian.Uint64(b[24:])), Permits: int32(binary.LittleEndian.Uint32(b[40:]))}
+	if place&traced != 0 {
+		e.Trace = m.chunk.traceAt(trace)
+	}
 	if names != noKey {
 		if e.Key, e.Owner = m.chunk.at(names); len(e.Owner) == 0 {
 			e.Owner = nil

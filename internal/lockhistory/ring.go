@@ -3,6 +3,8 @@ package lockhistory
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"lockserver/internal/tracecontext"
 )
 
 // Unknown is the value of Event.TookUS if the time is not known.
@@ -26,7 +28,9 @@ type Event struct {
 	// TookUS is how long the lock was held if the event ended a hold, and how long the owner had waited if it
 	// ended a wait; Unknown: not known.
 	TookUS int64
-	// KeyHash is Ring.Hash of Key. Add needs it.
+	// Trace is the trace that the owner's call belonged to; nil: none. Add copies it.
+	Trace *tracecontext.Context
+	// KeyHash is Ring.Hash of Key; 0: Add makes it if it needs it.
 	KeyHash uint64
 }
 
@@ -40,6 +44,12 @@ const (
 	mostText = 1 << 10
 	// tableShare is which part of a chunk is the table of its texts.
 	tableShare = 16
+	// traced is the bit of a record's mode that says that a trace stands before its names.
+	traced = 1 << 7
+	// traceBytes is a trace among the texts: trace, span, flags, and the offset of the names.
+	traceBytes = 16 + 8 + 1 + 4
+	// latest is how many tokens the ring finds the names of without a hash.
+	latest = 256
 )
 
 // Ring holds the latest events. The zero value is a ring of no bytes, which keeps nothing.
@@ -54,6 +64,15 @@ type Ring struct {
 	// space.
 	sinceUS int64
 	why     string
+	// grants are the names of the latest events with tokens, by token, in the last chunk. Most holds are short,
+	// so the end of one finds the names that its beginning has written.
+	grants [latest]grant
+}
+
+// grant is the token of an event, and the offset of its names.
+type grant struct {
+	token int64
+	names uint32
 }
 
 // chunk is a part of the ring. Texts begin at the front of buf, records at its end.
@@ -136,7 +155,7 @@ func (r *Ring) Add(e *Event) {
 	}
 	c := &r.chunks[len(r.chunks)-1]
 	key, owner := cut(e.Key), cut(e.Owner)
-	if c.back-c.front < recordBytes+len(key)+len(owner)+min(len(e.Address), mostText)+4*textHead {
+	if c.back-c.front < recordBytes+len(key)+len(owner)+min(len(e.Address), mostText)+4*textHead+traceBytes {
 		r.turn()
 		c = &r.chunks[len(r.chunks)-1]
 	}
@@ -144,15 +163,12 @@ func (r *Ring) Add(e *Event) {
 		address := cut([]byte(e.Address))
 		c.client, c.address = e.Client, c.pair(address, nil, r.Hash(address))
 	}
-	names := noKey
+	names, mode := noKey, uint32(e.Mode)
 	if e.Key != nil {
-		hash := e.KeyHash
-		if n := len(owner); n >= 8 {
-			hash = mixed(hash ^ binary.LittleEndian.Uint64(owner[n-8:]))
-		} else {
-			hash ^= r.Hash(owner)
-		}
-		names = c.pair(key, owner, hash)
+		names = r.names(c, key, owner, e)
+	}
+	if e.Trace != nil {
+		names, mode = c.trace(e.Trace, names), mode|traced
 	}
 	c.back -= recordBytes
 	b := (*[recordBytes]byte)(c.buf[c.back:])
@@ -163,9 +179,29 @@ func (r *Ring) Add(e *Event) {
 	binary.LittleEndian.PutUint32(b[32:36], names)
 	binary.LittleEndian.PutUint32(b[36:40], c.address)
 	binary.LittleEndian.PutUint32(b[40:44], uint32(e.Permits))
-	binary.LittleEndian.PutUint32(b[44:48], uint32(e.DB)<<8|uint32(e.Mode))
+	binary.LittleEndian.PutUint32(b[44:48], uint32(e.DB)<<8|mode)
 	b[48], b[49] = byte(e.Kind), byte(e.Reason)
 	r.nextID++
+}
+
+// names returns the offset of an event's names.
+func (r *Ring) names(c *chunk, key, owner []byte, e *Event) uint32 {
+	g := &r.grants[e.Token&(latest-1)]
+	if g.token == e.Token && e.Token != 0 && c.has(g.names, key, owner) {
+		return g.names
+	}
+	hash := e.KeyHash
+	if hash == 0 {
+		hash = r.Hash(key)
+	}
+	if n := len(owner); n >= 8 {
+		hash = mixed(hash ^ binary.LittleEndian.Uint64(owner[n-8:]))
+	} else {
+		hash ^= r.Hash(owner)
+	}
+	names := c.pair(key, owner, hash)
+	*g = grant{e.Token, names}
+	return names
 }
 
 func cut(text []byte) []byte { return text[:min(len(text), mostText)] }
@@ -187,6 +223,7 @@ func (r *Ring) turn() {
 	}
 	c := &r.chunks[len(r.chunks)-1]
 	c.front, c.back, c.firstID, c.client, c.address = 0, len(c.buf), r.nextID, 0, 0
+	clear(r.grants[:])
 }
 
 const (
@@ -200,13 +237,8 @@ const (
 // them.
 func (c *chunk) pair(first, second []byte, hash uint64) uint32 {
 	place := &c.table[hash&uint64(len(c.table)-1)]
-	if *place != 0 {
-		b := c.buf[*place-1:]
-		n := int(binary.LittleEndian.Uint16(b))
-		m := int(binary.LittleEndian.Uint16(b[textHead:]))
-		if b = b[2*textHead:]; string(b[:n]) == string(first) && string(b[n:n+m]) == string(second) {
-			return *place - 1
-		}
+	if *place != 0 && c.has(*place-1, first, second) {
+		return *place - 1
 	}
 	at := c.front
 	binary.LittleEndian.PutUint16(c.buf[at:], uint16(len(first)))
@@ -216,6 +248,38 @@ func (c *chunk) pair(first, second []byte, hash uint64) uint32 {
 	c.front += copy(c.buf[c.front:], second)
 	*place = uint32(at) + 1
 	return uint32(at)
+}
+
+// has reports whether two texts stand at an offset.
+func (c *chunk) has(offset uint32, first, second []byte) bool {
+	b := c.buf[offset:]
+	n := int(binary.LittleEndian.Uint16(b))
+	m := int(binary.LittleEndian.Uint16(b[textHead:]))
+	b = b[2*textHead:]
+	return n == len(first) && m == len(second) && string(b[:n]) == string(first) && string(b[n:n+m]) == string(second)
+}
+
+// trace writes a trace and the offset of the names that belong to it, and returns its own offset.
+func (c *chunk) trace(t *tracecontext.Context, names uint32) uint32 {
+	at := c.front
+	b := c.buf[at : at+traceBytes]
+	copy(b, t.Trace[:])
+	copy(b[16:], t.Span[:])
+	b[24] = t.Flags
+	binary.LittleEndian.PutUint32(b[25:], names)
+	c.front += traceBytes
+	return uint32(at)
+}
+
+// traceAt returns the trace at an offset.
+func (c *chunk) traceAt(offset uint32) *tracecontext.Context {
+	b := c.buf[offset : offset+traceBytes]
+	return &tracecontext.Context{Trace: [16]byte(b[:16]), Span: [8]byte(b[16:24]), Flags: b[24]}
+}
+
+// namesBehind returns the offset of the names that belong to a trace.
+func (c *chunk) namesBehind(offset uint32) uint32 {
+	return binary.LittleEndian.Uint32(c.buf[offset+traceBytes-4:])
 }
 
 // at returns two texts with their offset.

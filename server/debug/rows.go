@@ -33,6 +33,8 @@ type Target interface {
 	TrustChecksums(on bool)
 	// DelayLog makes every write of the append-only log wait before it.
 	DelayLog(d time.Duration)
+	// CountLocks says whether figures and the history of locks are kept.
+	CountLocks(on bool)
 	// PauseCron says whether what is done once a second is left undone.
 	PauseCron(on bool)
 

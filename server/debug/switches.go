@@ -29,6 +29,8 @@ func switches() []subcommand {
 		{"config-rewrite-force-all", 0, 0, rewriteConfig, []string{"CONFIG-REWRITE-FORCE-ALL", "CONFIG REWRITE with every directive."}},
 		{"dict-resizing", 1, 1, accepted, inside("DICT-RESIZING <0|1>")},
 		{"drop-cluster-packet-filter", 1, 1, acceptedNumber, inside("DROP-CLUSTER-PACKET-FILTER <type>")},
+		{"lock-figures", 1, 1, with(Target.CountLocks), []string{"LOCK-FIGURES <0|1>",
+			"Says whether figures and the history of locks are kept: a benchmark compares with 0."}},
 		{"leak", 1, 1, accepted, inside("LEAK <string>")},
 		{"pause-cron", 1, 1, with(Target.PauseCron), []string{"PAUSE-CRON <0|1>", "Leaves undone what is done once a second: save points, idle clients."}},
 		{"quicklist-packed-threshold", 1, 1, threshold, inside("QUICKLIST-PACKED-THRESHOLD <size>")},
