@@ -149,6 +149,9 @@ func (w *wish) words(owner string) []string {
 	if w.lease != 0 {
 		words = append(words, "PX", strconv.FormatInt(w.lease.Milliseconds(), 10))
 	}
+	if w.trace != "" {
+		words = append(words, "TRACE", w.trace)
+	}
 	return append(words, "ONCE")
 }
 

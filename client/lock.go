@@ -23,6 +23,12 @@ func Wait(d time.Duration) Option {
 // renewed. Its context ends no later.
 func Lease(d time.Duration) Option { return func(w *wish) { w.lease = d } }
 
+// Trace names the trace that the call belongs to: traceparent is the header of W3C Trace Context, as a
+// propagator of OpenTelemetry writes it. LOCK.INFO and the history of locks show it, and a server with a
+// collector exports the wait as a span of that trace. An empty one is as if it were not given. The server
+// refuses one that is not valid, with a [ReplyError].
+func Trace(traceparent string) Option { return func(w *wish) { w.trace = traceparent } }
+
 // wish is a lock that is asked for.
 type wish struct {
 	keys   []string
@@ -31,6 +37,7 @@ type wish struct {
 	tries  bool          // it does not wait
 	wait   time.Duration // 0: as long as the context
 	lease  time.Duration // 0: the server renews it
+	trace  string        // the traceparent of the call; empty: none
 	// permits are asked of a semaphore that has limit of them, or as many as it has now if limit is 0.
 	semaphore      bool
 	permits, limit int

@@ -32,3 +32,21 @@ func TestWhoEmbedsGetsNoAdminPort(t *testing.T) {
 		}
 	}
 }
+
+// TestOnlyTheProgramExportsSpans: neither package server, nor the client, nor anything but cmd/ imports
+// OpenTelemetry. Tests may.
+func TestOnlyTheProgramExportsSpans(t *testing.T) {
+	for _, pkg := range []string{module + "/server", module + "/server/raft/engine", module + "/client", module + "/lockservertest", module + "/admin"} {
+		out, err := exec.Command("go", "list", "-deps", pkg).Output()
+		require.NoError(t, err, pkg)
+		for _, dep := range strings.Fields(string(out)) {
+			require.False(t, strings.HasPrefix(dep, "go.opentelemetry.io/") || strings.HasPrefix(dep, "google.golang.org/grpc"), "%s needs %s", pkg, dep)
+		}
+	}
+	for _, s := range sources(t) {
+		for _, path := range s.imports() {
+			ours := layer(s.pkg) == "cmd" || strings.HasSuffix(s.path, "_test.go")
+			require.False(t, !ours && strings.HasPrefix(path, "go.opentelemetry.io/"), "%s imports %s", s.path, path)
+		}
+	}
+}

@@ -233,3 +233,24 @@ func TestReadersAndWriters(t *testing.T) {
 	require.ErrorIs(t, err, client.ErrNotAcquired)
 	require.NoError(t, writer.Unlock(ctx))
 }
+
+// TestTrace: the server keeps the trace that a call names, and refuses one that is not valid.
+func TestTrace(t *testing.T) {
+	srv, n := start(t, time.Minute)
+	c, op := n.client(t), operator(t, srv)
+	const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	l, err := c.Lock(ctx, "k", client.Trace(trace))
+	require.NoError(t, err)
+	require.Contains(t, op.Do("LOCK.INFO", "k").String(), trace)
+	require.NoError(t, l.Unlock(ctx))
+	p, err := c.Semaphore("pool", 2).Acquire(ctx, client.Trace(trace))
+	require.NoError(t, err)
+	require.Contains(t, op.Do("LOCK.INFO", "pool").String(), trace)
+	require.NoError(t, p.Release(ctx))
+	_, err = c.Lock(ctx, "k", client.Trace("4bf92f35"))
+	var refused client.ReplyError
+	require.ErrorAs(t, err, &refused)
+	l, err = c.Lock(ctx, "k", client.Trace(""))
+	require.NoError(t, err)
+	require.NoError(t, l.Unlock(ctx))
+}

@@ -1,0 +1,115 @@
+package console
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+)
+
+// manyLocks is how many locks the largest state has.
+const manyLocks = 1_000_000
+
+// lockMany acquires locks, many requests at a time.
+func (c *client) lockMany(n int) {
+	c.t.Helper()
+	const piece = 10_000
+	reply := make([]byte, 0, 64)
+	for from := 0; from < n; from += piece {
+		var b bytes.Buffer
+		for i := from; i < from+piece; i++ {
+			key, owner := fmt.Sprintf("order:%07d", i), fmt.Sprintf("worker-%d", i%1000)
+			fmt.Fprintf(&b, "*5\r\n$4\r\nLOCK\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n$2\r\nPX\r\n$7\r\n5400000\r\n", len(key), key, len(owner), owner)
+		}
+		sent := make(chan error, 1)
+		go func() {
+			_, err := c.nc.Write(b.Bytes())
+			sent <- err
+		}()
+		for range piece {
+			line, err := c.in.ReadSlice('\n')
+			require.NoError(c.t, err)
+			require.Equal(c.t, byte(':'), line[0], string(append(reply[:0], line...)))
+		}
+		require.NoError(c.t, <-sent)
+	}
+}
+
+// tenLocks acquires ten locks of several kinds, with waiters.
+func tenLocks(s *server) {
+	s.t.Helper()
+	c, waits := s.client("orders-1"), s.client("billing")
+	for i := range 7 {
+		c.do("LOCK", fmt.Sprintf("invoice:%d", 4711+i), fmt.Sprintf("worker-%d", i), "PX", "5400000")
+	}
+	c.do("LOCK", "report:nightly", "worker-8")
+	c.do("LOCK", "prices", "reader-1", "SHARED", "PX", "5400000")
+	c.do("LOCK", "prices", "reader-2", "SHARED", "PX", "5400000")
+	c.do("SEM.ACQUIRE", "imports", "worker-9", "LIMIT", "3", "PERMITS", "2", "PX", "5400000")
+	waits.send("LOCK", "invoice:4711", "bob", "WAIT", "0")
+	s.client("mail").send("LOCK", "invoice:4711", "eve", "WAIT", "5400000")
+	s.awaits(2)
+}
+
+// awaits waits until so many calls wait for locks.
+func (s *server) awaits(n int) {
+	s.t.Helper()
+	require.Eventually(s.t, func() bool { return s.client("look").do("LOCK.WAITERS") == fmt.Sprintf("*%d", n) }, patience, 20*time.Millisecond)
+}
+
+// rows is how many locks the list shows.
+const rows = `document.querySelectorAll('[id^="lock-"]').length`
+
+// TestThreeStates looks at the pages of locks without locks, with ten, and with a million, wide and narrow.
+// No page gets wider than the window, and no list longer than a page.
+func TestThreeStates(t *testing.T) {
+	s, b := startServer(t), openBrowser(t)
+	state := "none"
+	each := func(path, text string, is ...string) {
+		t.Helper()
+		for _, width := range []int64{1400, 400} {
+			b.size(width, "light")
+			b.run(chromedp.Navigate(s.admin + path))
+			b.shows(text)
+			b.is(`document.documentElement.scrollWidth <= innerWidth`)
+			b.is(`document.getElementById('pulse').textContent === 'live'`)
+			for _, expression := range is {
+				b.is(expression)
+			}
+			b.picture(path, state)
+		}
+	}
+	each("/locks", "No lock is held", rows+` === 0`)
+	each("/graph", "No waiters")
+	each("/lock?key=invoice:4711", "This lock is free")
+	each("/server", "Where the time goes")
+
+	tenLocks(s)
+	state = "ten"
+	each("/locks", "invoice:4711", rows+` === 10`, `!document.querySelector('a[rel=next]')`)
+	each("/graph", "Wait graph", `document.querySelectorAll('#graph path.waits').length === 2`)
+	each("/lock?key=invoice:4711", "Release by force", `document.querySelectorAll('#timeline rect.hold').length === 1`)
+	each("/lock?key=imports", "2 of 3 permits")
+	each("/server", "orders-1")
+
+	s.client("many").lockMany(manyLocks)
+	state = "million"
+	each("/locks", "invoice:4711", rows+` >= 50 && `+rows+` <= 70`, `!!document.querySelector('a[rel=next]')`)
+	each("/locks?q=order:0777777", "order:0777777", rows+` === 1`)
+	each("/locks?q=worker-77&by=owner", "worker-77", rows+` >= 10 && `+rows+` <= 70`)
+	each("/graph", "Wait graph", `document.querySelectorAll('#graph path.waits').length === 2`)
+	each("/lock?key=order:0777777", "Release by force")
+	each("/server", "many")
+	// The next page has other locks, and the first one is one click away.
+	b.run(chromedp.Navigate(s.admin + "/locks"))
+	b.is(rows + ` >= 50`)
+	var first string
+	b.run(chromedp.Evaluate(`[...document.querySelectorAll('[id^="lock-order:"]')].map(e => e.id).join(' ')`, &first))
+	b.run(chromedp.Click(`a[rel=next]`))
+	b.is(fmt.Sprintf(`%s === 50 && [...document.querySelectorAll('[id^="lock-"]')].every(e => !%q.split(' ').includes(e.id))`, rows, first))
+	b.run(chromedp.Click(`nav.pages a`))
+	b.is(rows + ` >= 50 && !!document.getElementById('lock-invoice:4711')`)
+}
