@@ -41,6 +41,9 @@ func (s *Store) HeldSince(groups int) (sinceMS int64) {
 	return earliest
 }
 
+// HeldLooked returns how many locks all calls of HeldSince have looked at, for tests of what a scrape costs.
+func (s *Store) HeldLooked() int64 { return s.heldLooked }
+
 // firstHeld returns the space with the least bound, and that.
 func (s *Store) firstHeld() (first *space, boundMS int64) {
 	boundMS = due.Never
@@ -57,6 +60,7 @@ func (sp *space) heldIn(group int) (earliestMS int64) {
 	earliestMS = due.Never
 	last := min((group+1)<<boundBits, sp.keys.Len())
 	for slot := sp.tokens.Next(group << boundBits); slot >= 0 && slot < last; slot = sp.tokens.Next(slot + 1) {
+		sp.db.store.heldLooked++
 		if r := sp.refAt(slot); sp.db.live(r) && owners(r.v) > 0 {
 			earliestMS = min(earliestMS, sp.heldMS(slot, r.v))
 		}

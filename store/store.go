@@ -97,6 +97,7 @@ type Store struct {
 	noTouch     bool
 	// highestToken is returned by HighestToken.
 	highestToken int64
+	heldLooked   int64  // returned by HeldLooked
 	prefetched   uint64 // what Prefetch read: kept so that it does read
 	walk         set.Walk
 	// frozenTime: overdue keys live on (while a journal is replayed, and only its own DELs remove them).

@@ -69,7 +69,8 @@ type lockPage struct {
 	Locks     []lockView
 	Next      string // the cursor of what follows; empty: there is no more
 	First     bool
-	Looked    int // locks that were looked at
+	Looked    int   // locks that were looked at
+	Held      int64 // holders of locks and permits in the database; 0: none, or the user may not know
 	Deadlock  []cycleView
 }
 
@@ -115,6 +116,12 @@ func (c *Console) loadLocks(s *session, r *http.Request) (any, error) {
 		return nil, err
 	}
 	slices.SortStableFunc(p.Locks, func(a, b lockView) int { return cmp.Compare(b.Waiting, a.Waiting) })
+	if c.backend.Permits(s.user, "LOCK.STATS") {
+		if v, err := s.conn.Do("LOCK.STATS"); err == nil {
+			of := call.FieldsOf(call.FieldsOf(v)["databases"])
+			p.Held = call.FieldsOf(of[strconv.Itoa(p.DB)]).Int("held")
+		}
+	}
 	p.Databases = c.databases(s, "/locks", p.DB)
 	if c.backend.Permits(s.user, "LOCK.DEADLOCKS") {
 		p.Deadlock, err = readCycles(s.conn, 5)

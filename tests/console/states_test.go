@@ -89,7 +89,7 @@ func TestThreeStates(t *testing.T) {
 
 	tenLocks(s)
 	state = "ten"
-	each("/locks", "invoice:4711", rows+` === 10`, `!document.querySelector('a[rel=next]')`)
+	each("/locks", "11 holders of locks and permits", rows+` === 10`, `!document.querySelector('a[rel=next]')`)
 	each("/graph", "Wait graph", `document.querySelectorAll('#graph path.waits').length === 2`)
 	each("/lock?key=invoice:4711", "Release by force", `document.querySelectorAll('#timeline rect.hold').length === 1`)
 	each("/lock?key=imports", "2 of 3 permits")
@@ -97,7 +97,7 @@ func TestThreeStates(t *testing.T) {
 
 	s.client("many").lockMany(manyLocks)
 	state = "million"
-	each("/locks", "invoice:4711", rows+` >= 50 && `+rows+` <= 70`, `!!document.querySelector('a[rel=next]')`)
+	each("/locks", "1,000,011 holders of locks and permits", rows+` >= 50 && `+rows+` <= 70`, `!!document.querySelector('a[rel=next]')`)
 	each("/locks?q=order:0777777", "order:0777777", rows+` === 1`)
 	each("/locks?q=worker-77&by=owner", "worker-77", rows+` >= 10 && `+rows+` <= 70`)
 	each("/graph", "Wait graph", `document.querySelectorAll('#graph path.waits').length === 2`)
