@@ -40,6 +40,7 @@ type lockView struct {
 	EndsMS     int64 // when the lease ends; 0: never
 	SinceMS    int64
 	Watchdog   bool
+	Trace      string // the trace of the owner's call; empty: it named none
 	Waiting    int64
 	Waiters    []waiterView
 }
@@ -229,7 +230,7 @@ func readLocks(c *call.Conn, db int, keys []string, waiters int) (locks []lockVi
 
 func newLockView(key string, db int, f call.Fields, nowMS int64) lockView {
 	l := lockView{Key: key, DB: db, Owner: f.Text("owner"), Client: newClientView(f["client"]), Holds: f.Int("holds"), Limit: f.Int("limit"), Token: f.Int("token"),
-		SinceMS: f.Int("held-since"), Watchdog: f.Flag("watchdog"), Waiting: f.Int("waiting")}
+		SinceMS: f.Int("held-since"), Watchdog: f.Flag("watchdog"), Waiting: f.Int("waiting"), Trace: traceOf(f)}
 	if ttl := f.Int("ttl"); ttl >= 0 {
 		// To a twentieth of a second: what takes its way at each look is no news.
 		l.EndsMS = (nowMS + ttl + 25) / 50 * 50
@@ -249,6 +250,14 @@ func newLockView(key string, db int, f call.Fields, nowMS int64) lockView {
 			SinceMS: f.Int("waiting-since"), DeadlineMS: f.Int("deadline"), Permits: f.Int("permits"), Notify: f.Flag("notify")})
 	}
 	return l
+}
+
+// traceOf is the identifier of the trace in a traceparent, by which viewers find it.
+func traceOf(f call.Fields) string {
+	if parts := strings.Split(f.Text("trace"), "-"); len(parts) == 4 {
+		return parts[1]
+	}
+	return ""
 }
 
 // named names the first of those who share a lock, and says how many more of all there are.

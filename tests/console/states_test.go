@@ -43,7 +43,7 @@ func tenLocks(s *server) {
 	s.t.Helper()
 	c, waits := s.client("orders-1"), s.client("billing")
 	for i := range 7 {
-		c.do("LOCK", fmt.Sprintf("invoice:%d", 4711+i), fmt.Sprintf("worker-%d", i), "PX", "5400000")
+		c.do("LOCK", fmt.Sprintf("invoice:%d", 4711+i), fmt.Sprintf("worker-%d", i), "PX", "5400000", "TRACE", trace)
 	}
 	c.do("LOCK", "report:nightly", "worker-8")
 	c.do("LOCK", "prices", "reader-1", "SHARED", "PX", "5400000")
@@ -59,6 +59,8 @@ func (s *server) awaits(n int) {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool { return s.client("look").do("LOCK.WAITERS") == fmt.Sprintf("*%d", n) }, patience, 20*time.Millisecond)
 }
+
+const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 // rows is how many locks the list shows.
 const rows = `document.querySelectorAll('[id^="lock-"]').length`
@@ -91,7 +93,8 @@ func TestThreeStates(t *testing.T) {
 	state = "ten"
 	each("/locks", "11 holders of locks and permits", rows+` === 10`, `!document.querySelector('a[rel=next]')`)
 	each("/graph", "Wait graph", `document.querySelectorAll('#graph path.waits').length === 2`)
-	each("/lock?key=invoice:4711", "Release by force", `document.querySelectorAll('#timeline rect.hold').length === 1`)
+	each("/lock?key=invoice:4711", "Release by force", `document.querySelectorAll('#timeline rect.hold').length === 1`,
+		`document.getElementById('trace').textContent === '4bf92f3577b34da6a3ce929d0e0e4736'`)
 	each("/lock?key=imports", "2 of 3 permits")
 	each("/server", "orders-1")
 
