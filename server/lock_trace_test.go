@@ -43,8 +43,8 @@ func (c *collector) take() []WaitSpan {
 	return list
 }
 
-// fieldOf is a field of a map; the zero value if it has none.
-func fieldOf(t *testing.T, v resp.Value, name string) string {
+// wordOf is a field of a map; the zero value if it has none.
+func wordOf(t *testing.T, v resp.Value, name string) string {
 	t.Helper()
 	return entries(t, v)[name].Str
 }
@@ -55,22 +55,21 @@ func TestTraceOfHoldersAndWaiters(t *testing.T) {
 	clock := NewManualClock(time.UnixMilli(historyStartMS))
 	srv := startWith(t, Options{Clock: clock}, nil)
 	a, b, asks := client(t, srv), client(t, srv), client(t, srv)
-	asks.Hello(3)
 	a.Do("LOCK", "k", "a", "PX", "60000", "trace", traceparent(1))
-	require.Equal(t, traceparent(1), fieldOf(t, asks.Do("LOCK.INFO", "k"), "trace"))
+	require.Equal(t, traceparent(1), wordOf(t, asks.Do("LOCK.INFO", "k"), "trace"))
 	b.Send("LOCK", "k", "b", "PX", "60000", "WAIT", "0", "TRACE", traceparent(2))
 	awaitParked(t, srv, 1)
 	waiter := entries(t, asks.Do("LOCK.INFO", "k"))["waiters"].Elems[0]
-	require.Equal(t, traceparent(2), fieldOf(t, waiter, "trace"))
-	require.Equal(t, traceparent(2), fieldOf(t, asks.Do("LOCK.WAITERS").Elems[0], "trace"))
+	require.Equal(t, traceparent(2), wordOf(t, waiter, "trace"))
+	require.Equal(t, traceparent(2), wordOf(t, asks.Do("LOCK.WAITERS").Elems[0], "trace"))
 	a.Do("RENEW", "k", "a", "PX", "60000")
 	a.Do("UNLOCK", "k", "a")
 	b.Receive()
-	require.Equal(t, traceparent(2), fieldOf(t, asks.Do("LOCK.INFO", "k"), "trace"))
+	require.Equal(t, traceparent(2), wordOf(t, asks.Do("LOCK.INFO", "k"), "trace"))
 	b.Do("LOCK", "k", "b", "PX", "60000", "ONCE", "TRACE", traceparent(3))
-	require.Equal(t, traceparent(3), fieldOf(t, asks.Do("LOCK.INFO", "k"), "trace"), "the latest call counts")
+	require.Equal(t, traceparent(3), wordOf(t, asks.Do("LOCK.INFO", "k"), "trace"), "the latest call counts")
 	b.Do("LOCK", "k", "b", "PX", "60000", "ONCE")
-	require.Equal(t, traceparent(3), fieldOf(t, asks.Do("LOCK.INFO", "k"), "trace"), "one without a trace changes nothing")
+	require.Equal(t, traceparent(3), wordOf(t, asks.Do("LOCK.INFO", "k"), "trace"), "one without a trace changes nothing")
 	a.Do("LOCK", "k", "a", "TRACE", traceparent(4))
 	clock.Advance(time.Minute)
 	a.Do("LOCK", "k", "a", "PX", "60000")
@@ -89,7 +88,6 @@ func TestTraceOfEveryKind(t *testing.T) {
 	t.Parallel()
 	srv := startWith(t, Options{}, nil)
 	a, asks := client(t, srv), client(t, srv)
-	asks.Hello(3)
 	a.Do("LOCK", "s", "a", "SHARED", "TRACE", traceparent(1))
 	a.Do("LOCK", "s", "b", "SHARED", "TRACE", traceparent(2))
 	a.Do("LOCK", "s", "c", "SHARED")
@@ -98,13 +96,13 @@ func TestTraceOfEveryKind(t *testing.T) {
 	traces := make(map[string]string)
 	for _, key := range []string{"s", "pool"} {
 		for _, h := range entries(t, asks.Do("LOCK.INFO", key))["holders"].Elems {
-			traces[key+" "+fieldOf(t, h, "owner")] = fieldOf(t, h, "trace")
+			traces[key+" "+wordOf(t, h, "owner")] = wordOf(t, h, "trace")
 		}
 	}
 	require.Equal(t, map[string]string{"s a": traceparent(1), "s b": traceparent(2), "s c": "", "pool a": traceparent(3)}, traces)
 	a.Do("RENAME", "x", "z")
 	for _, key := range []string{"y", "z"} {
-		require.Equal(t, traceparent(4), fieldOf(t, asks.Do("LOCK.INFO", key), "trace"))
+		require.Equal(t, traceparent(4), wordOf(t, asks.Do("LOCK.INFO", key), "trace"))
 	}
 	for _, words := range []string{"UNLOCK s a", "UNLOCK s b", "SEM.RELEASE pool a", "UNLOCK y a", "DEL z"} {
 		require.EqualValues(t, 1, max(a.Do(strings.Fields(words)...).Int, 1), words)

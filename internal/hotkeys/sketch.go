@@ -39,7 +39,7 @@ type Sketch struct {
 }
 
 const (
-	// A weight is small if it is less than this part of the sum of all weights, as a power of two. Of events
+	// A weight is small if it is at most this part of the sum of all weights, as a power of two. Of events
 	// with small weights only, one in sampling counts, with so many times its weight.
 	smallPart = 16
 	sampling  = 16
@@ -78,7 +78,7 @@ func (s *Sketch) Takes(weights *Sums) bool {
 	w0, w1 := max(weights[0], 0), max(weights[1], 0)
 	s.Total[0] += w0
 	s.Total[1] += w1
-	if w0 < s.Total[0]>>smallPart && w1 < s.Total[1]>>smallPart {
+	if w0 <= s.Total[0]>>smallPart && w1 <= s.Total[1]>>smallPart { // 0 is small
 		s.small[0], s.small[1] = max(s.small[0], w0), max(s.small[1], w1)
 		if s.skip--; s.skip >= 0 {
 			return false

@@ -277,17 +277,22 @@ func TestCollectorThatTakesNothing(t *testing.T) {
 	w.to.closed = false
 	w.to.mu.Unlock()
 	wait(3)
-	w.Stop(t)
+	code, err := w.Terminate()
+	require.NoError(t, err)
+	require.Zero(t, code)
 	require.Len(t, w.to.all(), 1)
-	require.Contains(t, w.Stdout.String(), "The collector (otlp-endpoint) does not take spans")
+	require.Contains(t, w.Log(), "The collector (otlp-endpoint) does not take spans")
 }
 
 // TestEndpointIsChecked: a directive that is no URL keeps the program from starting.
 func TestEndpointIsChecked(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []string{"ftp://127.0.0.1:4318", "http://", "http://127.0.0.1:x"} {
-		out, err := testkit.Run(t, testkit.Lockserver(t), "--port", "0", "--otlp-endpoint", bad)
-		require.Error(t, err, bad)
-		require.Contains(t, out, "otlp-endpoint", bad)
+		p := testkit.Prepare(t, testkit.Command{Program: testkit.Lockserver(t), Args: []string{"--port", "0", "--save", "", "--otlp-endpoint", bad}})
+		require.NoError(t, p.Launch(), bad)
+		code, err := p.Wait()
+		require.NoError(t, err, bad)
+		require.Equal(t, 1, code, bad)
+		require.Contains(t, p.Log(), "otlp-endpoint", bad)
 	}
 }
