@@ -107,7 +107,7 @@ func newSpans(to sdktrace.SpanExporter, of *resource.Resource, log *slog.Logger)
 	return e
 }
 
-// collectorURL reads the directive. Without a scheme it is http.
+// collectorURL reads the directive. Without a scheme it is http, and without a path the path is that of OTLP.
 func collectorURL(text string) (string, error) {
 	if !strings.Contains(text, "://") {
 		text = "http://" + text
@@ -116,7 +116,10 @@ func collectorURL(text string) (string, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return "", fmt.Errorf("otlp-endpoint '%s': it is no URL such as http://127.0.0.1:4318", text)
 	}
-	return text, nil
+	if u.Path == "" || u.Path == "/" {
+		u.Path = "/v1/traces"
+	}
+	return u.String(), nil
 }
 
 // Wait implements server.SpanExporter.
@@ -129,7 +132,9 @@ func (e *spanExporter) Wait(w *server.WaitSpan) {
 }
 
 // Counts implements server.SpanExporter.
-func (e *spanExporter) Counts() (delivered, dropped int64) { return e.delivered.Load(), e.dropped.Load() }
+func (e *spanExporter) Counts() (delivered, dropped int64) {
+	return e.delivered.Load(), e.dropped.Load()
+}
 
 // run makes spans until close is called, and of what is in the queue by then.
 func (e *spanExporter) run() {

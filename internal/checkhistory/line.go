@@ -21,8 +21,8 @@ type Line struct {
 	Mode    string `json:"mode,omitempty"` // "exclusive", "shared" or "semaphore"
 	Permits int64  `json:"permits,omitempty"`
 
-	ClientID      int64    `json:"client_id,omitempty"`
-	ClientAddress string   `json:"client_address,omitempty"`
+	ClientID      int64  `json:"client_id,omitempty"`
+	ClientAddress string `json:"client_address,omitempty"`
 	// MissingFromMS, of Began, is the time from which on events may be missing; 0: not known.
 	MissingFromMS int64    `json:"missing_from_ms,omitempty"`
 	Trace         string   `json:"trace,omitempty"` // the traceparent of the owner's call

@@ -34,13 +34,15 @@ type Sketch struct {
 	scratch []int64
 	left    []entry
 	chance  uint64
+	seen    int64
 	skip    int  // so many small weights are not looked at
 	small   Sums // the largest weights that were sampled
 }
 
 const (
-	// A weight is small if it is at most this part of the sum of all weights, as a power of two. Of events
-	// with small weights only, one in sampling counts, with so many times its weight.
+	// A weight is small if it is at most this part of the sum of all weights, as a power of two. Behind
+	// the first 1<<smallPart events, of those with small weights only one in sampling counts, with so many times
+	// its weight.
 	smallPart = 16
 	sampling  = 16
 )
@@ -78,7 +80,8 @@ func (s *Sketch) Takes(weights *Sums) bool {
 	w0, w1 := max(weights[0], 0), max(weights[1], 0)
 	s.Total[0] += w0
 	s.Total[1] += w1
-	if w0 <= s.Total[0]>>smallPart && w1 <= s.Total[1]>>smallPart { // 0 is small
+	// 0 is small, too: many holds end in the microsecond in which they begin.
+	if s.seen++; w0 <= s.Total[0]>>smallPart && w1 <= s.Total[1]>>smallPart && s.seen>>smallPart > 0 {
 		s.small[0], s.small[1] = max(s.small[0], w0), max(s.small[1], w1)
 		if s.skip--; s.skip >= 0 {
 			return false

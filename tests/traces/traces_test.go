@@ -114,7 +114,9 @@ func textOf(v *common.AnyValue) string {
 }
 
 // parent makes a traceparent. Each number is another trace.
-func parent(n int, flags string) string { return fmt.Sprintf("00-%032x-%016x-%s", 0xabc000+n, 0xdef000+n, flags) }
+func parent(n int, flags string) string {
+	return fmt.Sprintf("00-%032x-%016x-%s", 0xabc000+n, 0xdef000+n, flags)
+}
 
 // isParent reports whether identifiers of a span are those of a traceparent.
 func isParent(t *testing.T, text string, trace, span []byte) bool {
@@ -196,7 +198,7 @@ func TestWaitLinksToTheHolder(t *testing.T) {
 	require.True(t, isParent(t, parent(2, "01"), cleo.Links[1].TraceId, cleo.Links[1].SpanId))
 	require.Equal(t, "bob", texts(cleo.Links[1].Attributes)["lockserver.owner"])
 	require.Equal(t, "lockserver", w.to.service)
-	require.Equal(t, "2", w.metric(t, "lockserver_trace_spans_total"))
+	require.Eventually(t, func() bool { return w.metric(t, "lockserver_trace_spans_total") == "2" }, patience, 5*time.Millisecond)
 	require.Equal(t, "0", w.metric(t, "lockserver_trace_spans_dropped_total"))
 }
 
