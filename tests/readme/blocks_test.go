@@ -21,8 +21,8 @@ type page struct {
 	path string // from the root
 	// code is the file of this package that has its Go; empty: it has none.
 	code string
-	// foreign are the files that have its blocks of other languages, by language, in the order of the page; each
-	// file is run by make clients.
+	// foreign are the files that have its blocks of other languages, by language, in the order of the page.
+	// Each file is run by make clients.
 	foreign map[string][]string
 	// original is the page that this one translates: each of its blocks is a block of the original.
 	original string
