@@ -101,8 +101,8 @@ func (k *keyOf) hashIn(st *story) uint64 {
 
 // classOf returns the class of a key.
 func (st *story) classOf(k *keyOf) *lockclass.Figures {
-	if !st.classes.Defined() {
-		return st.classes.Of(0, nil)
+	if !st.classes.NeedsHash() {
+		return st.classes.Of(0, k.text)
 	}
 	return st.classes.Of(k.hashIn(st), k.text)
 }

@@ -45,7 +45,7 @@ func benchmarkStory(b *testing.B, keys int, lease []string) {
 	}
 	var scratch batch
 	for _, s := range sessions { // until events are sampled, which is soon
-		for i := range 200_000 / pipeline {
+		for i := range 1_200_000 / pipeline {
 			s.Feed(requests[2*i%len(requests)], &scratch, nil)
 			s.Feed(requests[2*i%len(requests)+1], &scratch, nil)
 		}

@@ -35,17 +35,17 @@ type Sketch struct {
 	left    []entry
 	chance  uint64
 	seen    int64
-	skip    int  // so many small weights are not looked at
-	small   Sums // the largest weights that were sampled
+	skip    [len(levels)]int64 // so many small weights are not looked at
+	spread  Sums               // the largest product of a sampled weight and of how many it stands for
 }
 
-const (
-	// A weight is small if it is at most this part of the sum of all weights, as a power of two. Behind
-	// the first 1<<smallPart events, of those with small weights only one in sampling counts, with so many times
-	// its weight.
-	smallPart = 16
-	sampling  = 16
-)
+// levels are how small weights are sampled. A weight is small if it is at most a part (a power of two) of the
+// sum of all weights, and as many events were seen. Of events with small weights only, one of so many counts,
+// with so many times its weight. Both levels change a sum of a 1024th of the total by about as much.
+var levels = [2]struct {
+	part uint
+	of   int64
+}{{16, 16}, {20, 64}}
 
 // counter is what each weight needs. It is free if sums is zero.
 type counter struct {
@@ -81,14 +81,19 @@ func (s *Sketch) Takes(weights *Sums) bool {
 	s.Total[0] += w0
 	s.Total[1] += w1
 	// 0 is small, too: many holds end in the microsecond in which they begin.
-	if s.seen++; w0 <= s.Total[0]>>smallPart && w1 <= s.Total[1]>>smallPart && s.seen>>smallPart > 0 {
-		s.small[0], s.small[1] = max(s.small[0], w0), max(s.small[1], w1)
-		if s.skip--; s.skip >= 0 {
+	if s.seen++; s.seen>>levels[0].part > 0 && w0 <= s.Total[0]>>levels[0].part && w1 <= s.Total[1]>>levels[0].part {
+		level := 0
+		if s.seen>>levels[1].part > 0 && w0 <= s.Total[0]>>levels[1].part && w1 <= s.Total[1]>>levels[1].part {
+			level = 1
+		}
+		of := levels[level].of
+		s.spread[0], s.spread[1] = max(s.spread[0], w0*(of-1)), max(s.spread[1], w1*(of-1))
+		if s.skip[level]--; s.skip[level] >= 0 {
 			return false
 		}
 		s.chance = s.chance*6364136223846793005 + 1442695040888963407
-		s.skip = int(s.chance>>32) % (2*sampling - 1) // sampling-1 on average
-		w0, w1 = w0*sampling, w1*sampling
+		s.skip[level] = int64(s.chance>>33) % (2*of - 1) // of-1 on average
+		w0, w1 = w0*of, w1*of
 	}
 	weights[0], weights[1] = w0, w1
 	return w0|w1 != 0
@@ -126,7 +131,7 @@ func (s *Sketch) Put(hash uint64, db int, key []byte, weights Sums) {
 // Margin returns by how much a sum can be wrong in either direction, because not all small weights were
 // looked at: four standard deviations at most. It is 0 until there are some 65,000 weights.
 func (s *Sketch) Margin(measure int, sum int64) int64 {
-	return int64(4 * math.Sqrt((sampling-1)*float64(sum)*float64(s.small[measure])))
+	return int64(4 * math.Sqrt(float64(sum)*float64(s.spread[measure])))
 }
 
 // shrink takes as much off all sums of a measure as leaves no more than Counters of them.

@@ -53,6 +53,7 @@ const cacheSize = 1 << 12 // a power of two
 type Table struct {
 	classes  []*Figures // the last one is Other
 	patterns [][][]byte // by class
+	prefixes []prefix   // the patterns, if all are simple and few; then the cache is not used
 	cache    []uint64   // by hash: the hash, with the number of the class in its lowest bits; 0: none
 }
 
@@ -74,18 +75,18 @@ func (t *Table) Define(lines [][]string) {
 		t.patterns = append(t.patterns, patterns)
 	}
 	t.classes = append(t.classes, &Figures{Name: Other})
-	if len(lines) > 0 {
+	if t.prefixes = prefixesOf(t.patterns); t.prefixes == nil && len(lines) > 0 {
 		t.cache = make([]uint64, cacheSize)
 	}
 }
 
-// Defined reports whether there are classes besides Other. If not, Of needs no hash.
-func (t *Table) Defined() bool { return len(t.patterns) > 0 }
+// NeedsHash reports whether Of needs a hash.
+func (t *Table) NeedsHash() bool { return len(t.cache) > 0 }
 
-// Of returns the class of a key; hash is a hash of the key.
+// Of returns the class of a key; hash is a hash of the key, if NeedsHash says so.
 func (t *Table) Of(hash uint64, key []byte) *Figures {
-	if len(t.patterns) == 0 {
-		return t.classes[0]
+	if len(t.cache) == 0 {
+		return t.classes[t.matchPrefix(key)]
 	}
 	place := &t.cache[hash>>classBits&(cacheSize-1)]
 	if *place>>classBits == hash>>classBits && *place != 0 {

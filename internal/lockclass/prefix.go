@@ -1,0 +1,66 @@
+package lockclass
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// mostPrefixes is how many simple patterns are compared one after the other. That costs about a nanosecond
+// each, and the cache of classes more than that.
+const mostPrefixes = 8
+
+// prefix is a pattern without special characters, apart from a '*' at its end.
+type prefix struct {
+	want, mask uint64 // of the first eight bytes
+	rest       []byte // behind them
+	length     int    // of the text before the '*'
+	whole      bool   // there is no '*': the key has no more than that
+	class      int
+}
+
+// prefixesOf returns the patterns of all classes, in order; nil: they are not all simple, or too many.
+func prefixesOf(patterns [][][]byte) (list []prefix) {
+	for class, of := range patterns {
+		for _, p := range of {
+			text, open := bytes.CutSuffix(p, []byte("*"))
+			if bytes.ContainsAny(text, `*?[\`) || len(list) == mostPrefixes {
+				return nil
+			}
+			head := text[:min(len(text), 8)]
+			mask := ^uint64(0)
+			if len(head) < 8 {
+				mask = 1<<(8*len(head)) - 1
+			}
+			list = append(list, prefix{want: first(head), mask: mask, rest: text[len(head):], length: len(text), whole: !open, class: class})
+		}
+	}
+	return list
+}
+
+// first returns the first eight bytes of a text, with zeros behind a shorter one.
+func first(text []byte) uint64 {
+	if len(text) >= 8 {
+		return binary.LittleEndian.Uint64(text)
+	}
+	var b [8]byte
+	copy(b[:], text)
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+// matchPrefix is match for prefixes.
+func (t *Table) matchPrefix(key []byte) int {
+	if len(t.prefixes) == 0 {
+		return len(t.patterns)
+	}
+	head := first(key)
+	for i := range t.prefixes {
+		p := &t.prefixes[i]
+		if head&p.mask != p.want || len(key) < p.length || p.whole && len(key) != p.length || !p.whole && len(key) == 0 {
+			continue
+		}
+		if len(p.rest) == 0 || string(key[8:8+len(p.rest)]) == string(p.rest) {
+			return p.class
+		}
+	}
+	return len(t.patterns)
+}
