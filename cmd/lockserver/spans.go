@@ -51,7 +51,7 @@ type countedSink struct {
 	sdktrace.SpanExporter
 	of       *spanExporter
 	log      *slog.Logger
-	saidLast time.Time // when the log was told; one goroutine exports
+	saidLast time.Time // the time of the latest line in the log; one goroutine exports
 }
 
 // ExportSpans implements sdktrace.SpanExporter.

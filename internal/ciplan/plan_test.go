@@ -171,7 +171,7 @@ var notSuites = []string{
 	"clients-java-build", "clients-node-tarball", // part of clients-*-package
 	"clients-python-build", "clients-python-oldest", "clients-python-sql", // part of clients-python-package; need Python 3.9, databases
 	"vulnerabilities", // asks a database on the network: every night, elsewhere
-	"bench", "bench-list", "bench-aof", "bench-locks", "bench-sales", "bench-memory", "bench-replication", "bench-raft", "bench-permits", "bench-testing",
+	"bench", "bench-list", "bench-aof", "bench-locks", "bench-sales", "bench-memory", "bench-replication", "bench-raft", "bench-permits", "bench-history", "bench-testing",
 	"clients-java-bench", "shop-figures",
 }
 

@@ -45,7 +45,7 @@ func checks() []suite {
 			"admin/", "client/", "cmd/", "commands/", "internal/", "lockservertest/", "persistence/", "server/", "store/",
 			"tests/client/", "tests/effects/", "tests/embedded/", "tests/fairness/", "tests/grammar/", "tests/hostile/", "tests/interop/",
 			"tests/linearizability/",
-			"tests/queued/", "tests/timed/", "tests/readme/", "tests/restarts/", "tests/sales/", "tests/sessions/", "tests/traces/"}},
+			"tests/queued/", "tests/timed/", "tests/readme/", "tests/restarts/", "tests/sales/", "tests/sessions/"}},
 		{name: "lint", fast: "make lint", always: true, alone: true, seconds: 150},
 		{name: "cross", fast: "make cross", seconds: 90, paths: []string{"cmd/", "server/transport/", "internal/rusage/", "internal/runner/",
 			"go.mod"}},

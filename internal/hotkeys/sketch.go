@@ -74,8 +74,8 @@ func (s *Sketch) Add(hash uint64, db int, key []byte, weights Sums) {
 	}
 }
 
-// Takes counts weights, and reports whether Put is to be called with them. A caller that has no hash yet needs
-// none before that. It changes the weights to those that Put takes.
+// Takes counts weights, and reports whether Put is to be called with them. It changes the weights to those
+// that Put takes. Before that the caller needs no hash.
 func (s *Sketch) Takes(weights *Sums) bool {
 	w0, w1 := max(weights[0], 0), max(weights[1], 0)
 	s.Total[0] += w0

@@ -94,7 +94,10 @@ func TestThreeStates(t *testing.T) {
 	each("/locks", "11 holders of locks and permits", rows+` === 10`, `!document.querySelector('a[rel=next]')`)
 	each("/graph", "Wait graph", `document.querySelectorAll('#graph path.waits').length === 2`)
 	each("/lock?key=invoice:4711", "Release by force", `document.querySelectorAll('#timeline rect.hold').length === 1`,
-		`document.getElementById('trace').textContent === '4bf92f3577b34da6a3ce929d0e0e4736'`)
+		`document.getElementById('trace').textContent === '4bf92f3577b34da6a3ce929d0e0e4736'`,
+		// The end of the time line is in the window, with the names of the owners before it.
+		`document.querySelector('#timeline rect.hold').getBoundingClientRect().right <= innerWidth`,
+		`document.querySelector('.names').getBoundingClientRect().left >= 0`)
 	each("/lock?key=imports", "2 of 3 permits")
 	each("/server", "orders-1")
 

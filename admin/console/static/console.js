@@ -16,6 +16,7 @@
     return Math.floor(s / 86400) + ' d';
   }
   const put = (e, text) => { if (e.textContent !== text) e.textContent = text; };
+  const shown = new WeakSet(); // time lines that were moved to their end, where the latest events are
   const longest = new WeakMap(); // of a lease that is shown: what it had left when it began
   function tick() {
     const t = now();
@@ -30,6 +31,10 @@
       longest.set(e, whole);
       e.max = whole || 1;
       e.value = left;
+    }
+    for (const e of document.querySelectorAll('[data-latest]')) {
+      if (!shown.has(e)) e.scrollLeft = e.scrollWidth;
+      shown.add(e);
     }
     for (const e of document.querySelectorAll('[data-since]')) put(e, span(t - Number(e.dataset.since)));
     for (const e of document.querySelectorAll('[data-ago]')) put(e, Number(e.dataset.ago) > 0 ? span(t - Number(e.dataset.ago)) + ' ago' : 'never');

@@ -1,11 +1,10 @@
-package traces
+package main
 
 import (
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,10 +22,8 @@ import (
 	"lockserver/internal/tracecontext"
 )
 
-func TestMain(m *testing.M) { os.Exit(testkit.Main(m.Run)) }
-
-// patience is how long something may take on a busy machine.
-const patience = 60 * time.Second
+// spansWithin is how long something may take on a busy machine.
+const spansWithin = 60 * time.Second
 
 // receiver is a collector. It refuses what it gets while it is closed.
 type receiver struct {
@@ -81,7 +78,7 @@ func (r *receiver) all() []*spans.Span {
 
 func (r *receiver) await(t *testing.T, n int) []*spans.Span {
 	t.Helper()
-	require.Eventually(t, func() bool { return len(r.all()) >= n }, patience, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return len(r.all()) >= n }, spansWithin, 5*time.Millisecond)
 	require.Len(t, r.all(), n)
 	return r.all()
 }
@@ -126,31 +123,31 @@ func isParent(t *testing.T, text string, trace, span []byte) bool {
 	return string(c.Trace[:]) == string(trace) && string(c.Span[:]) == string(span)
 }
 
-// world is a server program that exports to a receiver.
-type world struct {
+// spanWorld is a server program that exports to a receiver.
+type spanWorld struct {
 	*testkit.Process
 	to    *receiver
 	admin string
 }
 
-func start(t *testing.T, args ...string) world {
+func startExporting(t *testing.T, args ...string) spanWorld {
 	t.Helper()
 	to, port := newReceiver(t), testkit.FreePort(t)
 	p := testkit.Start(t, testkit.Command{Program: testkit.Lockserver(t), Dir: t.TempDir(),
 		Args: append([]string{"--port", "0", "--save", "", "--admin-port", port, "--otlp-endpoint", to.URL}, args...)})
-	return world{p, to, "http://127.0.0.1:" + port}
+	return spanWorld{p, to, "http://127.0.0.1:" + port}
 }
 
 // waiting waits until so many calls wait for locks.
-func (w world) waiting(t *testing.T, n int) {
+func (w spanWorld) waiting(t *testing.T, n int) {
 	t.Helper()
 	c := w.Client(t)
 	defer c.Close()
-	require.Eventually(t, func() bool { return len(c.Do("LOCK.WAITERS").Elems) == n }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return len(c.Do("LOCK.WAITERS").Elems) == n }, spansWithin, time.Millisecond)
 }
 
 // metric is the value of a metric without labels.
-func (w world) metric(t *testing.T, name string) string {
+func (w spanWorld) metric(t *testing.T, name string) string {
 	t.Helper()
 	reply, err := http.Get(w.admin + "/metrics")
 	require.NoError(t, err)
@@ -166,7 +163,7 @@ func (w world) metric(t *testing.T, name string) string {
 // all holders that it waited for.
 func TestWaitLinksToTheHolder(t *testing.T) {
 	t.Parallel()
-	w := start(t)
+	w := startExporting(t)
 	a, b, c := w.Client(t), w.Client(t), w.Client(t)
 	tokenA := a.Do("LOCK", "order:42", "ann", "PX", "600000", "TRACE", parent(1, "01")).Int
 	b.Send("LOCK", "order:42", "bob", "WAIT", "0", "TRACE", parent(2, "01"))
@@ -198,7 +195,7 @@ func TestWaitLinksToTheHolder(t *testing.T) {
 	require.True(t, isParent(t, parent(2, "01"), cleo.Links[1].TraceId, cleo.Links[1].SpanId))
 	require.Equal(t, "bob", texts(cleo.Links[1].Attributes)["lockserver.owner"])
 	require.Equal(t, "lockserver", w.to.service)
-	require.Eventually(t, func() bool { return w.metric(t, "lockserver_trace_spans_total") == "2" }, patience, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return w.metric(t, "lockserver_trace_spans_total") == "2" }, spansWithin, 5*time.Millisecond)
 	require.Equal(t, "0", w.metric(t, "lockserver_trace_spans_dropped_total"))
 }
 
@@ -206,7 +203,7 @@ func TestWaitLinksToTheHolder(t *testing.T) {
 // one that is not recorded, make none.
 func TestWaitsOfEveryKind(t *testing.T) {
 	t.Parallel()
-	w := start(t)
+	w := startExporting(t)
 	a := w.Client(t)
 	a.Do("LOCK", "x", "ann", "PX", "600000", "TRACE", parent(1, "00"))
 	a.Do("SEM.ACQUIRE", "pool", "ann", "LIMIT", "1", "PX", "600000", "TRACE", parent(1, "01"))
@@ -258,7 +255,7 @@ func TestWaitsOfEveryKind(t *testing.T) {
 // still has when it ends.
 func TestCollectorThatTakesNothing(t *testing.T) {
 	t.Parallel()
-	w := start(t)
+	w := startExporting(t)
 	w.to.mu.Lock()
 	w.to.closed = true
 	w.to.mu.Unlock()
@@ -273,7 +270,7 @@ func TestCollectorThatTakesNothing(t *testing.T) {
 		b.Do("UNLOCK", "k", "bob")
 	}
 	wait(2)
-	require.Eventually(t, func() bool { return w.metric(t, "lockserver_trace_spans_dropped_total") == "1" }, patience, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return w.metric(t, "lockserver_trace_spans_dropped_total") == "1" }, spansWithin, 5*time.Millisecond)
 	require.Equal(t, "0", w.metric(t, "lockserver_trace_spans_total"))
 	w.to.mu.Lock()
 	w.to.closed = false
