@@ -110,13 +110,13 @@ func textOf(v *common.AnyValue) string {
 	return fmt.Sprint(v)
 }
 
-// parent makes a traceparent. Each number is another trace.
-func parent(n int, flags string) string {
+// spanParent makes a traceparent. Each number is another trace.
+func spanParent(n int, flags string) string {
 	return fmt.Sprintf("00-%032x-%016x-%s", 0xabc000+n, 0xdef000+n, flags)
 }
 
-// isParent reports whether identifiers of a span are those of a traceparent.
-func isParent(t *testing.T, text string, trace, span []byte) bool {
+// isSpanParent reports whether identifiers of a span are those of a traceparent.
+func isSpanParent(t *testing.T, text string, trace, span []byte) bool {
 	t.Helper()
 	c, ok := tracecontext.Parse([]byte(text))
 	require.True(t, ok)
@@ -165,10 +165,10 @@ func TestWaitLinksToTheHolder(t *testing.T) {
 	t.Parallel()
 	w := startExporting(t)
 	a, b, c := w.Client(t), w.Client(t), w.Client(t)
-	tokenA := a.Do("LOCK", "order:42", "ann", "PX", "600000", "TRACE", parent(1, "01")).Int
-	b.Send("LOCK", "order:42", "bob", "WAIT", "0", "TRACE", parent(2, "01"))
+	tokenA := a.Do("LOCK", "order:42", "ann", "PX", "600000", "TRACE", spanParent(1, "01")).Int
+	b.Send("LOCK", "order:42", "bob", "WAIT", "0", "TRACE", spanParent(2, "01"))
 	w.waiting(t, 1)
-	c.Send("LOCK", "order:42", "cleo", "WAIT", "0", "TRACE", parent(3, "01"))
+	c.Send("LOCK", "order:42", "cleo", "WAIT", "0", "TRACE", spanParent(3, "01"))
 	w.waiting(t, 2)
 	require.EqualValues(t, 1, a.Do("UNLOCK", "order:42", "ann").Int)
 	tokenB := b.Receive().Int
@@ -177,7 +177,7 @@ func TestWaitLinksToTheHolder(t *testing.T) {
 
 	of := w.to.await(t, 2)
 	bob, cleo := of[0], of[1]
-	c2, _ := tracecontext.Parse([]byte(parent(2, "01")))
+	c2, _ := tracecontext.Parse([]byte(spanParent(2, "01")))
 	require.Equal(t, c2.Trace[:], bob.TraceId)
 	require.Equal(t, c2.Span[:], bob.ParentSpanId)
 	require.Equal(t, "wait lock", bob.Name)
@@ -186,13 +186,13 @@ func TestWaitLinksToTheHolder(t *testing.T) {
 	require.Equal(t, map[string]string{"lockserver.command": "lock", "lockserver.db": "0", "lockserver.keys": "order:42", "lockserver.owner": "bob",
 		"lockserver.mode": "exclusive", "lockserver.outcome": "granted", "lockserver.holder": "ann", "lockserver.tokens": fmt.Sprint(tokenB)}, texts(bob.Attributes))
 	require.Len(t, bob.Links, 1)
-	require.True(t, isParent(t, parent(1, "01"), bob.Links[0].TraceId, bob.Links[0].SpanId))
+	require.True(t, isSpanParent(t, spanParent(1, "01"), bob.Links[0].TraceId, bob.Links[0].SpanId))
 	require.Equal(t, map[string]string{"lockserver.key": "order:42", "lockserver.owner": "ann", "lockserver.token": fmt.Sprint(tokenA)}, texts(bob.Links[0].Attributes))
 
 	require.Equal(t, fmt.Sprint(tokenC), texts(cleo.Attributes)["lockserver.tokens"])
 	require.Len(t, cleo.Links, 2, "it waited for ann, and then for bob")
-	require.True(t, isParent(t, parent(1, "01"), cleo.Links[0].TraceId, cleo.Links[0].SpanId))
-	require.True(t, isParent(t, parent(2, "01"), cleo.Links[1].TraceId, cleo.Links[1].SpanId))
+	require.True(t, isSpanParent(t, spanParent(1, "01"), cleo.Links[0].TraceId, cleo.Links[0].SpanId))
+	require.True(t, isSpanParent(t, spanParent(2, "01"), cleo.Links[1].TraceId, cleo.Links[1].SpanId))
 	require.Equal(t, "bob", texts(cleo.Links[1].Attributes)["lockserver.owner"])
 	require.Equal(t, "lockserver", w.to.service)
 	require.Eventually(t, func() bool { return w.metric(t, "lockserver_trace_spans_total") == "2" }, spansWithin, 5*time.Millisecond)
@@ -205,13 +205,13 @@ func TestWaitsOfEveryKind(t *testing.T) {
 	t.Parallel()
 	w := startExporting(t)
 	a := w.Client(t)
-	a.Do("LOCK", "x", "ann", "PX", "600000", "TRACE", parent(1, "00"))
-	a.Do("SEM.ACQUIRE", "pool", "ann", "LIMIT", "1", "PX", "600000", "TRACE", parent(1, "01"))
+	a.Do("LOCK", "x", "ann", "PX", "600000", "TRACE", spanParent(1, "00"))
+	a.Do("SEM.ACQUIRE", "pool", "ann", "LIMIT", "1", "PX", "600000", "TRACE", spanParent(1, "01"))
 	waits := [][]string{
-		{"MLOCK", "2", "x", "y", "bob", "WAIT", "0", "TRACE", parent(2, "01")},
-		{"SEM.ACQUIRE", "pool", "cleo", "WAIT", "0", "TRACE", parent(3, "01")},
-		{"LOCK", "x", "dan", "SHARED", "WAIT", "30", "TRACE", parent(4, "03")},
-		{"LOCK", "x", "eve", "WAIT", "30", "TRACE", parent(5, "00")},
+		{"MLOCK", "2", "x", "y", "bob", "WAIT", "0", "TRACE", spanParent(2, "01")},
+		{"SEM.ACQUIRE", "pool", "cleo", "WAIT", "0", "TRACE", spanParent(3, "01")},
+		{"LOCK", "x", "dan", "SHARED", "WAIT", "30", "TRACE", spanParent(4, "03")},
+		{"LOCK", "x", "eve", "WAIT", "30", "TRACE", spanParent(5, "00")},
 		{"LOCK", "x", "fay", "WAIT", "30"},
 	}
 	var clients []*testkit.Client
@@ -227,7 +227,7 @@ func TestWaitsOfEveryKind(t *testing.T) {
 		require.True(t, c.Receive().IsNull())
 	}
 	n := w.Client(t)
-	require.Equal(t, "+QUEUED", n.Do("LOCK", "x", "gus", "WAIT", "0", "NOTIFY", "TRACE", parent(6, "01")).String())
+	require.Equal(t, "+QUEUED", n.Do("LOCK", "x", "gus", "WAIT", "0", "NOTIFY", "TRACE", spanParent(6, "01")).String())
 	a.Do("UNLOCK", "x", "ann")
 	require.Len(t, clients[0].Receive().Elems, 2)
 	a.Do("SEM.RELEASE", "pool", "ann")
@@ -242,13 +242,13 @@ func TestWaitsOfEveryKind(t *testing.T) {
 	require.Equal(t, "x y", texts(bob.Attributes)["lockserver.keys"])
 	require.Len(t, strings.Fields(texts(bob.Attributes)["lockserver.tokens"]), 2)
 	require.Equal(t, "wait mlock", bob.Name)
-	require.True(t, isParent(t, parent(1, "00"), bob.Links[0].TraceId, bob.Links[0].SpanId))
+	require.True(t, isSpanParent(t, spanParent(1, "00"), bob.Links[0].TraceId, bob.Links[0].SpanId))
 	require.Equal(t, "semaphore", texts(cleo.Attributes)["lockserver.mode"])
-	require.True(t, isParent(t, parent(1, "01"), cleo.Links[0].TraceId, cleo.Links[0].SpanId))
+	require.True(t, isSpanParent(t, spanParent(1, "01"), cleo.Links[0].TraceId, cleo.Links[0].SpanId))
 	require.Equal(t, "timeout", texts(dan.Attributes)["lockserver.outcome"])
 	require.Equal(t, spans.Status_STATUS_CODE_ERROR, dan.Status.Code)
 	require.Equal(t, "true", texts(gus.Attributes)["lockserver.notify"])
-	require.True(t, isParent(t, parent(2, "01"), gus.Links[len(gus.Links)-1].TraceId, gus.Links[len(gus.Links)-1].SpanId), "the holder before it")
+	require.True(t, isSpanParent(t, spanParent(2, "01"), gus.Links[len(gus.Links)-1].TraceId, gus.Links[len(gus.Links)-1].SpanId), "the holder before it")
 }
 
 // TestCollectorThatTakesNothing: the server answers as before, and counts what was dropped. It sends what it
@@ -262,8 +262,8 @@ func TestCollectorThatTakesNothing(t *testing.T) {
 	a, b := w.Client(t), w.Client(t)
 	wait := func(i int) {
 		t.Helper()
-		a.Do("LOCK", "k", "ann", "PX", "600000", "TRACE", parent(1, "01"))
-		b.Send("LOCK", "k", "bob", "WAIT", "0", "TRACE", parent(i, "01"))
+		a.Do("LOCK", "k", "ann", "PX", "600000", "TRACE", spanParent(1, "01"))
+		b.Send("LOCK", "k", "bob", "WAIT", "0", "TRACE", spanParent(i, "01"))
 		w.waiting(t, 1)
 		a.Do("UNLOCK", "k", "ann")
 		require.Positive(t, b.Receive().Int)
