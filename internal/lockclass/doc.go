@@ -4,9 +4,9 @@
 // server, a clock or the data. It is not safe for concurrent use.
 //
 // The class of a key is found by its patterns in order. A few simple patterns (text, or text and a '*') are
-// compared one after the other. With others, or more of them, the result is kept in a small cache by the hash
-// of the key. So a key that is locked again and again costs one look. Two keys with the same 64-bit hash would
-// share a class there; the figures are the only thing that depends on it.
+// compared one after the other. With others, or more of them, the result is kept in a small cache by the
+// hash of the key. So a key that is locked again and again costs one look. Two keys with the same 64-bit
+// hash would share a class there; the figures are the only thing that depends on it.
 //
 // To add a figure, add a field to Figures, count it in server/story.go, and show it in LOCK.STATS, INFO and
 // the metrics.
