@@ -18,9 +18,9 @@ func figuresLook(srv *Server) int64 {
 	return looked() - before
 }
 
-// TestScrapeLooksAtFewLocks: the figures of a scrape are counters, apart from the longest hold. The search for
-// that looks at one group of keys, however many locks are held. When many locks were released since, it looks
-// at a bounded number.
+// TestScrapeLooksAtFewLocks: the figures of a scrape are counters, apart from the longest hold. The search
+// for that looks at one group of keys, however many locks are held. When many locks were released since, it
+// looks at a bounded number.
 func TestScrapeLooksAtFewLocks(t *testing.T) {
 	s := toNowhere(t)
 	srv, isServer := s.executor.host.(*Server)

@@ -131,7 +131,7 @@ func (ex *executor) beginSpan(w *parkedCall) {
 	st.spans[w] = span
 }
 
-// link adds a holder, if there is space for one more. The later trace of the same holder replaces the earlier.
+// link adds a holder, if there is space for one more. The later trace of a holder replaces the earlier one.
 func (w *WaitSpan) link(h HolderSpan) {
 	if i := slices.IndexFunc(w.Holders, func(of HolderSpan) bool { return of.Token == h.Token }); i >= 0 {
 		w.Holders[i] = h

@@ -64,8 +64,8 @@ type Ring struct {
 	// space.
 	sinceUS int64
 	why     string
-	// grants are the names of the latest events with tokens, by token, in the last chunk. Most holds are short,
-	// so the end of one finds the names that its beginning has written.
+	// grants are the names of the latest events with tokens, by token, in the last chunk. Most holds are
+	// short: their ends find the names that their beginnings have written.
 	grants [latest]grant
 }
 

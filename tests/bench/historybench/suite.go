@@ -1,5 +1,5 @@
-// Package historybench measures what the classes and the history of locks cost. It measures the processor time
-// of LOCK and UNLOCK over a socket, and the time of a scrape of /metrics with a million locks.
+// Package historybench measures what the classes and the history of locks cost. It measures the processor
+// time of LOCK and UNLOCK over a socket, and the time of a scrape of /metrics with a million locks.
 //
 // It owns the requests and the targets. It must not know how a server works inside: it starts programs and
 // talks the Redis protocol to them. To compare another setting, add a way to cost.
