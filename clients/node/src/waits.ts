@@ -50,6 +50,7 @@ export class Wait {
     if (this.wish.tries) return words;
     const ms = this.end === undefined ? 0 : Math.max(1, Math.ceil(this.end - now()));
     words.push('WAIT', ms, 'NOTIFY');
+    if (this.wish.kind === 'limiter') words.push(this.task.owner);
     return words;
   }
 }
@@ -150,6 +151,12 @@ export class Waits {
     const commands = confirmWords(wait.wish, owner, tokens);
     wait.left = commands.length;
     commands.forEach((words, i) => wire.send(words, (error, reply) => this.confirmed(wait, wire, i, error, reply)));
+  }
+
+  /** Takes the push that a limiter has given units, with the numbers of the reply. There is nothing to confirm. */
+  taken(wire: Wire, key: string, numbers: number[], owner: string): void {
+    const wait = this.waits.get(placeOf(owner, key));
+    if (wait?.by === wire && wait.state === 'queued') this.finish(wait, { tokens: numbers, began: wait.began });
   }
 
   private confirmed(wait: Wait, wire: Wire, i: number, error: Error | undefined, reply: unknown): void {

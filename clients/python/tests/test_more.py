@@ -232,6 +232,41 @@ def test_prometheus(make, lockserver):
     assert value("hold_seconds_count") == 1
 
 
+def test_opentelemetry(make, lockserver):
+    from lockserver.otel import OpenTelemetry
+    from opentelemetry.sdk.metrics import MeterProvider
+    from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+    reader = InMemoryMetricReader()
+    provider = MeterProvider([reader])
+    locks = make(lockserver.url, observer=OpenTelemetry(provider.get_meter("test"), {"service": "billing"}))
+
+    def points():
+        """The values of all metrics, by their names and the attributes that differ."""
+        found = {}
+        data = reader.get_metrics_data()
+        for metric in [m for r in data.resource_metrics for s in r.scope_metrics for m in s.metrics] if data else []:
+            for point in metric.data.data_points:
+                attributes = dict(point.attributes)
+                assert attributes.pop("service") == "billing"
+                value = point.count if hasattr(point, "count") else point.value
+                found[(metric.name[len("lockserver.client."):], *attributes.values())] = value
+        return found
+
+    held, forced = locks.lock("k").acquire(), locks.lock("forced").acquire()
+    with pytest.raises(package.NotAcquired):
+        locks.lock("k", wait=0).acquire()
+    lockserver.control.execute_command("LOCK.FORCE", "forced")
+    eventually(lambda: forced.lost, "it is lost")
+    eventually(lambda: points().get(("lock.lost", "forced")) == 1, "it is counted")
+    found = points()
+    assert found[("lock.acquired",)] == 2 and found[("lock.refused", "not_acquired")] == 1
+    assert found[("lock.held",)] == 1 and found[("attached",)] == 1 and found[("lock.wait.duration",)] == 2
+    held.release()
+    eventually(lambda: points()[("lock.held",)] == 0, "it is counted")
+    assert points()[("lock.hold.duration",)] == 2
+    provider.shutdown()
+
+
 def test_cancel_on_loss(lockserver):
     import asyncio
     loop = Loop()

@@ -193,6 +193,13 @@ class Handle:
             return errors.LockReleased("the lock was released")
         return None
 
+    def expired(self, now: float) -> Optional[errors.Error]:
+        """The loss of a lock with a fixed lease that is over, whether its timer has run or not; or None."""
+        hold = self.hold
+        if hold.expiry is None or hold.expiry.off or now < hold.expiry.at:
+            return None
+        return Loss(hold.wish.keys[0], hold.tokens[0], "expired").error()
+
 
 class Hold:
     """What a task has on the server."""
@@ -395,10 +402,14 @@ class Core:
 
     def next_timer(self) -> Optional[float]:
         """Returns when to call tick, or to connect; or None."""
-        times = [at for at in (self.timers.next(), *(self.dial_at(link) for link in self.links)) if at is not None]
-        if self.ready:
-            times.append(self._ping_at)
-        return min(times) if times else None
+        first = self.timers.next()
+        if self.ready and (first is None or self._ping_at < first):
+            first = self._ping_at
+        for link in self.links:
+            at = None if link.dial_at is None else self.dial_at(link)
+            if at is not None and (first is None or at < first):
+                first = at
+        return first
 
     # The attached connection.
 
@@ -783,8 +794,10 @@ class Core:
     def release(self, handle: Handle, call: Call, now: float) -> None:
         """Releases a lock, once for each time that it was taken. The call's result is None."""
         self._now = now
-        over = handle.why_over()
         hold = handle.hold
+        if handle.expired(now) is not None:  # the timer is late
+            self._lose(hold, Loss(hold.wish.keys[0], hold.tokens[0], "expired"), now)
+        over = handle.why_over()
         if over is not None:
             call.finish(None, over)
             return

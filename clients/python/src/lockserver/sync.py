@@ -17,7 +17,7 @@ from ._api import (
 )
 from ._core import Acquire, Call, Core, Handle, Request, Task as CoreTask
 from ._dial import Endpoint, endpoint_of_client, endpoint_of_urls, error_of
-from ._driver import Driver, connect
+from ._driver import Driver, Once, connect
 from ._plans import Outcome, Plan, Step, Taken
 from ._resp import Word, decode
 from ._wish import Command, Wish, key_of, milliseconds
@@ -143,7 +143,7 @@ class Locks:
 
     def connect(self) -> None:
         """Connects now, and raises :class:`NoConnection`, :class:`NotLockserver` or :class:`ServerError`."""
-        done = threading.Event()
+        done = Once()
         call = Call(done.set)
         self._driver.run(lambda core, now: core.connect(call, now))
         self._driver.wait(call, done, self.timeout, lambda core, error, now: call.finish(None, error))
@@ -177,7 +177,7 @@ class Locks:
                  cancel: Optional[Cancel]) -> "Held":
         if cancel is not None and cancel.cancelled:
             raise errors.Cancelled("the call was cancelled")
-        driver, done = self._driver, threading.Event()
+        driver, done = self._driver, Once()
         calls: List[Acquire] = []
 
         def begin(core: Core, now: float) -> None:
@@ -207,14 +207,14 @@ class Locks:
         return max(self.timeout, min(limits)) if limits else None
 
     def _release(self, handle: Handle) -> None:
-        done = threading.Event()
+        done = Once()
         call = Call(done.set)
         self._driver.run(lambda core, now: core.release(handle, call, now))
         self._driver.wait(call, done, self.timeout, lambda core, error, now: None)
 
     def _ask(self, words: Command, once: bool) -> Any:
         """Sends a command, and returns its reply. An error reply is raised."""
-        done = threading.Event()
+        done = Once()
         request = Request(words, once, done.set)
         self._driver.run(lambda core, now: core.request(request, now + self.timeout, now))
         reply = self._driver.wait(request, done, self.timeout, lambda core, error, now: core.end_request(request, error))
