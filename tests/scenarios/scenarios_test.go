@@ -80,6 +80,9 @@ func watchdog(short time.Duration) time.Duration {
 	return short
 }
 
+// impatience is how long calls wait for answers where none are to come.
+const impatience = 3 * time.Second
+
 func ms(d time.Duration) string { return fmt.Sprint(d.Milliseconds()) }
 
 func brokenConnections(w *world) {
@@ -254,7 +257,7 @@ func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds())
 func serverGone(w *world) {
 	w.serve("--lock-watchdog-timeout", ms(watchdog(9*time.Second)))
 	w.h.MayLose = func(e Event) bool { return e.Reason == "unreachable" }
-	w.connect(time.Second)
+	w.connect(impatience)
 	holder := w.agents[0]
 	holder.must(Request{Do: "acquire", As: "busy", Key: "busy", WaitMS: -1})
 	calls := make(map[string]<-chan Answer)
@@ -277,7 +280,7 @@ func serverGone(w *world) {
 func serverStopped(w *world) {
 	w.serve("--lock-watchdog-timeout", ms(watchdog(9*time.Second)))
 	w.h.MayLose = func(e Event) bool { return e.Reason == "unreachable" }
-	w.connect(time.Second)
+	w.connect(impatience)
 	w.each(func(a *agent) { a.must(Request{Do: "stalled"}) })
 	locks := w.keep()
 	began := time.Now()

@@ -65,7 +65,9 @@ func (w *world) operators() {
 func (w *world) connect(timeout time.Duration) {
 	w.Helper()
 	w.each(func(a *agent) {
-		a.must(Request{Do: "connect", Kind: "server", Addrs: []string{w.ways[a.name].addr()}, TimeoutMS: int(timeout.Milliseconds())})
+		eventually(w, a.name+" connects", func() bool {
+			return a.ask(Request{Do: "connect", Kind: "server", Addrs: []string{w.ways[a.name].addr()}, TimeoutMS: int(timeout.Milliseconds())}).Error == ""
+		})
 	})
 }
 

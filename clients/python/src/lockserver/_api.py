@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 from . import errors
 from ._core import Event, Handle
 from ._resp import Word
-from ._wish import Wish, key_of, milliseconds
+from ._wish import Command, Wish, key_of, milliseconds
 
 _log = logging.getLogger("lockserver")
 
@@ -138,6 +138,11 @@ def permits_wish(key: Word, limit: Optional[int], permits: int, wait: Optional[f
     if permits < 1 or limit is not None and limit < permits:
         raise ValueError(f"{permits} permits of {limit}")
     return Wish((key_of(key),), lease=_lease(lease), tries=_tries(wait), permits=permits, limit=limit)
+
+
+def rate_wish(words: Command) -> Wish:
+    """The wish for units of a limiter, with the words of LIMIT.TAKE."""
+    return Wish((key_of(words[1]),), rate=tuple(words[2:]))
 
 
 def _lease(lease: Optional[float]) -> Optional[float]:

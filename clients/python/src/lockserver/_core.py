@@ -536,7 +536,7 @@ class Core:
         return errors.NoConnection(f"the server cannot be reached: {self._refused}")
 
     def _pushed(self, message: Push, now: float) -> None:
-        """Takes a push: lock-lost, lock-granted or lock-refused, and so on."""
+        """Takes a push: lock-lost, lock-granted or lock-refused, limit-granted or limit-refused, and so on."""
         if len(message) < 4 or not isinstance(message[0], bytes):
             return
         keys = tuple(message[1]) if isinstance(message[1], list) else (message[1],)
@@ -548,7 +548,11 @@ class Core:
             tokens = tokens_of(message[2])
             if tokens is not None and len(tokens) == len(keys):
                 self._granted(keys, isinstance(message[1], list), tokens, message[3], now)
-        elif message[0] == b"lock-refused":
+        elif message[0] == b"limit-granted":
+            call = self._waits.get((message[3], keys[0]))
+            if call is not None and call.state == "queued":  # there is nothing to confirm
+                self._finish(call, tokens_of(message[2]), None, now)
+        elif message[0] in (b"lock-refused", b"limit-refused"):
             self._was_refused(keys[0], message[2].decode(), message[3], now)
 
     # Calls for locks.
@@ -640,6 +644,8 @@ class Core:
         tokens = tokens_of(reply)
         if isinstance(reply, ServerError):
             self._finish(call, None, errors.from_reply(reply), now)
+        elif tokens is not None and call.wish.rate:
+            self._finish(call, tokens, None, now)
         elif tokens is not None:
             self._hold(call, tokens, now)
         elif reply is None:
@@ -724,9 +730,9 @@ class Core:
                 hold, Loss(wish.keys[0], tokens[0], "expired"), at))
         self._finish(call, self._handle(hold, wish.keys), None, now)
 
-    def _finish(self, call: Acquire, handle: Optional[Handle], error: Optional[BaseException], now: float,
+    def _finish(self, call: Acquire, result: Union[Handle, List[int], None], error: Optional[BaseException], now: float,
                 undo: bool = False) -> None:
-        """Ends a call. undo: the server may have given the lock, or may still do so."""
+        """Ends a call. result: the lock, or the numbers of a limiter. undo: the server may have given it, or may still do so."""
         if call.over:
             return
         began = call.state != "deferred"  # it has asked the server, or will
@@ -736,10 +742,10 @@ class Core:
             timer.cancel()
         if self._waits.get(call.place) is call:
             del self._waits[call.place]
-        if began or error is not None:
+        if (began or error is not None) and not call.wish.rate:
             for key in call.wish.keys:
                 self.events.append(Event("acquired" if error is None else "refused", key, now - call.asked_at, error))
-        call.finish(handle, error)
+        call.finish(result, error)
         if undo:  # until it is done the task does not ask again: that would end the new lock
             self._owe(call.wish.undo(call.task.owner), lambda _: self._idle(call.task, call.wish.keys))
         elif began:

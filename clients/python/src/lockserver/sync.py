@@ -11,9 +11,9 @@ import redis
 import redis.connection
 
 from . import _plans, errors
-from ._alone import Alone, words_after
+from ._alone import Alone
 from ._api import (
-    DEFAULT_TIMEOUT, Cancel, HeldBase, Observer, key_namer, lock_wish, many_wish, permits_wish, tell, wraps,
+    DEFAULT_TIMEOUT, Cancel, HeldBase, Observer, key_namer, lock_wish, many_wish, permits_wish, rate_wish, tell, wraps,
 )
 from ._core import Acquire, Call, Core, Handle, Request, Task as CoreTask
 from ._dial import Endpoint, endpoint_of_client, endpoint_of_urls, error_of
@@ -175,6 +175,11 @@ class Locks:
 
     def _acquire(self, task: Optional[CoreTask], wish: Wish, wait: Optional[float], deadline: Optional[float],
                  cancel: Optional[Cancel]) -> "Held":
+        return Held(self, self._request(task, wish, wait, deadline, cancel))
+
+    def _request(self, task: Optional[CoreTask], wish: Wish, wait: Optional[float], deadline: Optional[float],
+                 cancel: Optional[Cancel]) -> Any:
+        """Asks for a lock, or for units of a limiter, and returns the handle, or the numbers."""
         if cancel is not None and cancel.cancelled:
             raise errors.Cancelled("the call was cancelled")
         driver, done = self._driver, Once()
@@ -193,12 +198,11 @@ class Locks:
             why = errors.Cancelled("the call was cancelled")
             unsubscribe = cancel.subscribe(lambda: driver.run(lambda core, now: core.cancel(call, why, now)))
         try:
-            handle = driver.wait(call, done, self._longest(wish, wait, deadline),
-                                 lambda core, error, now: core.withdraw(call, error, now))
+            return driver.wait(call, done, self._longest(wish, wait, deadline),
+                               lambda core, error, now: core.withdraw(call, error, now))
         finally:
             if unsubscribe is not None:
                 unsubscribe()
-        return Held(self, handle)
 
     def _longest(self, wish: Wish, wait: Optional[float], deadline: Optional[float]) -> Optional[float]:
         if wish.tries:
@@ -478,12 +482,17 @@ class Limiter:
     def take(self, cost: int = 1, *, wait: Optional[float] = None) -> Taken:
         """Takes units, or says when that would be possible. wait: for how many seconds the server may keep the caller.
 
-        It is sent once. After :class:`NoConnection` the units may be taken.
+        Callers that wait are served in their order, and share the client's connection. Without wait it is sent once: after
+        :class:`NoConnection` the units may be taken. A call that waits asks again when the connection has broken. Where the
+        answer was lost it takes the cost once more: never more than the rate is allowed.
         """
         words = self._words if cost == 1 else [*self._words, "COST", cost]
-        if wait is None or wait <= 0:
-            return self._locks._do(_plans.take(words))
-        return _plans.taken(self._locks._wait_alone(lambda left: words_after(words, left), wait, True))
+        if wait is not None and wait > 0:
+            try:
+                return _plans.taken(self._locks._request(None, rate_wish(words), wait, None, None))
+            except errors.NotAcquired:
+                pass  # the next command says what the limiter has now, and takes the units if they have just come
+        return self._locks._do(_plans.take(words))
 
 
 class Delay:
