@@ -159,7 +159,8 @@ func (a *agent) hold(key string, leaseMS int) Answer {
 	return a.must(Request{Do: "acquire", As: key, Key: key, WaitMS: -1, LeaseMS: leaseMS})
 }
 
-// guarded has a command done under a lock. A guarded command is sent once, so what has no answer is asked again.
+// guarded has a command done under a lock. A guarded command is sent once, so what has no answer is
+// asked again.
 func (a *agent) guarded(as string) {
 	a.t.Helper()
 	for end := time.Now().Add(patience); ; {

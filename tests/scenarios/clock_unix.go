@@ -4,7 +4,8 @@ package scenarios
 
 import "golang.org/x/sys/unix"
 
-// Now is the time of the system's monotonic clock, in microseconds. It is the same clock in all processes.
+// Now is the time of the system's monotonic clock, in microseconds. It is the same clock in all
+// processes.
 func Now() int64 {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {

@@ -12,8 +12,8 @@ type Request struct {
 	// Do is one of: connect, acquire, release, guard, check, cancel, work, rest, stalled, close.
 	Do string `json:"do"`
 
-	// Of connect: server, sentinel or cluster, the addresses as host:port, the name of the master, and how long a
-	// call waits for answers of the server.
+	// Of connect: server, sentinel or cluster, the addresses as host:port, the name of the master, and
+	// how long a call waits for answers of the server.
 	Kind      string   `json:"kind,omitempty"`
 	Addrs     []string `json:"addrs,omitempty"`
 	Master    string   `json:"master,omitempty"`
@@ -21,9 +21,9 @@ type Request struct {
 
 	// As is the runner's name of a lock, by which later requests mean it.
 	As string `json:"as,omitempty"`
-	// Key is the key of the lock. WaitMS is how long acquire waits for other holders: -1 has no end. LeaseMS is the
-	// length of a fixed lease; 0: the server renews it. DeadlineMS is a limit of the caller's; 0: none. Locks with
-	// the same Task have the same owner.
+	// Key is the key of the lock. WaitMS is how long acquire waits for other holders: -1 has no end.
+	// LeaseMS is the length of a fixed lease; 0: the server renews it. DeadlineMS is a limit of the
+	// caller's; 0: none. Locks with the same Task have the same owner.
 	Key        string `json:"key,omitempty"`
 	WaitMS     int    `json:"wait_ms,omitempty"`
 	LeaseMS    int    `json:"lease_ms,omitempty"`
@@ -33,7 +33,8 @@ type Request struct {
 	// Words is the command of guard.
 	Words []string `json:"words,omitempty"`
 
-	// Of work: so many flows of the program take locks at random keys of Keys until rest. Quiet: without events.
+	// Of work: so many flows of the program take locks at random keys of Keys until rest. Quiet:
+	// without events.
 	Workers int      `json:"workers,omitempty"`
 	Keys    []string `json:"keys,omitempty"`
 	Quiet   bool     `json:"quiet,omitempty"`
@@ -43,13 +44,14 @@ type Request struct {
 type Answer struct {
 	ID int   `json:"id"`
 	At int64 `json:"at"` // microseconds
-	// Error is empty, or one of: not_acquired, deadline, cancelled, deadlock, no_connection, closed, released, lost,
-	// other. Text is the error's own text. Reason is that of a loss.
+	// Error is empty, or one of: not_acquired, deadline, cancelled, deadlock, no_connection, closed,
+	// released, lost, other. Text is the error's own text. Reason is that of a loss.
 	Error  string `json:"error"`
 	Text   string `json:"text"`
 	Reason string `json:"reason"`
 	Token  int64  `json:"token"`
-	// Sections is how many sections the workers have completed, NoAnswer how many of their calls got no answer.
+	// Sections is how many sections the workers have completed, NoAnswer how many of their calls got no
+	// answer.
 	Sections int `json:"sections"`
 	NoAnswer int `json:"no_answer"`
 	// Stalled is the longest time by which the agent's own timer was late, in microseconds.
@@ -86,8 +88,8 @@ type Pause struct {
 type History struct {
 	Events []Event
 	Pauses []Pause
-	// Taken reports whether a lock at this key was taken away by an operator. Its holder is told, but the next one
-	// may be told first.
+	// Taken reports whether a lock at this key was taken away by an operator. Its holder hears of it,
+	// but the next one may hear of it first.
 	Taken func(key string) bool
 	// MayLose reports whether the scenario allows this loss; nil: it allows none.
 	MayLose func(e Event) bool
@@ -96,7 +98,7 @@ type History struct {
 // span is the time in which a client held a lock, by its own account.
 type span struct {
 	in    Event
-	end   int64  // when the holder released it or was told of the loss
+	end   int64  // when the holder released it or has heard of the loss
 	ended string // Out, Lost, or empty: it is still held
 }
 
@@ -162,7 +164,7 @@ func (h *History) checkKey(key string, list []*span) (faults []string) {
 	return faults
 }
 
-// stopped reports whether the holder's program was stopped at a time. It cannot be told of a loss then.
+// stopped reports whether the holder's program was stopped at a time. It cannot hear of a loss then.
 func (h *History) stopped(holder *span, at int64) bool {
 	return slices.ContainsFunc(h.Pauses, func(p Pause) bool {
 		return p.Client == holder.in.Client && p.From <= at && at <= p.To && (holder.ended == "" || holder.end >= p.To)

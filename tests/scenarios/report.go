@@ -21,7 +21,7 @@ var Names = []string{
 // Report is the result of a run.
 type Report struct {
 	Date string `json:"date"` // of the run
-	Long bool   `json:"long"` // in the long form: real pauses of 40 s, 1,000 broken connections for each client
+	Long bool   `json:"long"` // real pauses of 40 s, 1,000 broken connections for each client
 	// Results says what each client did, by scenario and client, in a few words.
 	Results map[string]map[string]string `json:"results"`
 }
@@ -72,8 +72,8 @@ func (r Report) Table() string {
 	return b.String()
 }
 
-// Into returns a page with the table of the report in place of the one that it has. It fails if the page has no place
-// for one.
+// Into returns a page with the table of the report in place of the one that it has. It fails if the page
+// has no place for one.
 func (r Report) Into(page string) (string, error) {
 	before, rest, ok := strings.Cut(page, tableBegin)
 	if !ok {

@@ -14,7 +14,8 @@ const (
 	specPath = "../../clients/SCENARIOS.md"
 )
 
-// TestTheTableIsTheResultOfARun: docs/CLIENTS.md shows what the last run with WRITE=1 has found, for each client.
+// TestTheTableIsTheResultOfARun: docs/CLIENTS.md shows what the last run with WRITE=1 has found, for
+// each client.
 func TestTheTableIsTheResultOfARun(t *testing.T) {
 	text, err := os.ReadFile(saved)
 	require.NoError(t, err)

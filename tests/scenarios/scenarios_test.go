@@ -64,7 +64,8 @@ func TestScenarios(t *testing.T) {
 	require.NoError(t, os.WriteFile(page, []byte(after), 0o644))
 }
 
-// pauseOf is how long something is stopped: 40 s in the long form, otherwise no longer than the scenario needs.
+// pauseOf is how long something is stopped: 40 s in the long form, otherwise no longer than the scenario
+// needs.
 func pauseOf() time.Duration {
 	if testkit.Long() {
 		return 40 * time.Second
@@ -201,7 +202,8 @@ func killWithoutData(w *world) {
 	})
 }
 
-// kept is a lock that a server renews, and the earliest moment at which it can end if the server dies now.
+// kept is a lock that a server renews, and the earliest moment at which it can end if the server dies
+// now.
 type kept struct {
 	key   string
 	token int64
@@ -225,8 +227,8 @@ func (w *world) keep() map[string]kept {
 	return all
 }
 
-// toldInTime waits for the loss, and requires that it was reported before the lease can have ended. A program that
-// the system did not run for a while is late by that.
+// toldInTime waits for the loss, and requires that it was reported before the lease can have ended. A
+// program that the system did not run for a while is late by that.
 func (w *world) toldInTime(a *agent, k kept) (before time.Duration) {
 	w.Helper()
 	told := a.lost(k.key, k.token)
@@ -325,7 +327,8 @@ func clientStopped(w *world) {
 		a.hold("renewed-"+a.name, 0)
 	}
 	for _, a := range w.agents {
-		// The lease may end before the program is stopped, on a busy machine: then it is told, like any other.
+		// The lease may end before the program is stopped, on a busy machine: then it is told, like
+		// any other.
 		tokens[a.name] = a.hold("fixed-"+a.name, fixed).Token
 	}
 	began := time.Now()

@@ -1,7 +1,7 @@
 //go:build unix
 
-// Command go is the agent of the client package for Go: it does what the runner of tests/scenarios asks, with the
-// package client.
+// Command go is the agent of the client package for Go: it does what the runner of tests/scenarios asks,
+// with the package client.
 package main
 
 import (
@@ -226,7 +226,8 @@ func (a *agent) work(q scenarios.Request) {
 	}
 }
 
-// unanswered counts an error that a broken connection explains, and reports any other. A loss is an event.
+// unanswered counts an error that a broken connection explains, and reports any other. A loss is an
+// event.
 func (a *agent) unanswered(what string, err error) {
 	switch is := failed(err); is.Error {
 	case "no_connection", "lost":
@@ -269,7 +270,8 @@ func failed(err error) (a scenarios.Answer) {
 	return a
 }
 
-// isElsewhere reports whether a reply says that the command was not done, because this server does not lead.
+// isElsewhere reports whether a reply says that the command was not done, because this server does not
+// lead.
 func isElsewhere(reply string) bool {
 	for _, word := range []string{"MOVED ", "CLUSTERDOWN ", "MASTERDOWN ", "READONLY ", "LOADING "} {
 		if len(reply) > len(word) && reply[:len(word)] == word {
