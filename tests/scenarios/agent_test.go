@@ -77,26 +77,22 @@ func (a *agent) Write(text []byte) (int, error) {
 // take reads a line; the caller holds mu.
 func (a *agent) take(line []byte) {
 	var said struct {
-		Event
-		Answer
 		ID *int `json:"id"`
-		// Both have these.
-		At     int64  `json:"at"`
-		Token  int64  `json:"token"`
-		Reason string `json:"reason"`
 	}
-	if err := json.Unmarshal(line, &said); err != nil {
-		a.events = append(a.events, Event{Event: Failed, Client: a.name, Reason: fmt.Sprintf("%v: %s", err, line)})
-		return
+	var answer Answer
+	var e Event
+	for _, to := range []any{&said, &answer, &e} {
+		if err := json.Unmarshal(line, to); err != nil {
+			e = Event{Event: Failed, Reason: fmt.Sprintf("%v: %s", err, line)}
+			said.ID = nil
+			break
+		}
 	}
 	if said.ID == nil {
-		e := said.Event
-		e.At, e.Token, e.Reason, e.Client = said.At, said.Token, said.Reason, a.name
+		e.Client = a.name
 		a.events = append(a.events, e)
 		return
 	}
-	answer := said.Answer
-	answer.ID, answer.At, answer.Token, answer.Reason = *said.ID, said.At, said.Token, said.Reason
 	if came := a.answers[answer.ID]; came != nil {
 		came <- answer
 		delete(a.answers, answer.ID)

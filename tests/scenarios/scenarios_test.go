@@ -327,8 +327,8 @@ func clientStopped(w *world) {
 		a.hold("renewed-"+a.name, 0)
 	}
 	for _, a := range w.agents {
-		// The lease may end before the program is stopped, on a busy machine: then it is told, like
-		// any other.
+		// The lease may end before the program is stopped, on a busy machine: then the program
+		// hears of it as of any other loss.
 		tokens[a.name] = a.hold("fixed-"+a.name, fixed).Token
 	}
 	began := time.Now()
