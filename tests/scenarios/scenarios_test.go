@@ -372,7 +372,6 @@ func clientStopped(w *world) {
 // throughFailovers has workers go on while the leader is killed, stopped and replaced.
 func (w *world) throughFailovers(steps []func(), names []string, mend func()) {
 	w.Helper()
-	w.each(func(a *agent) { a.hold("kept-"+a.name, 0) })
 	w.working(2, "door")
 	longest := make(map[string]time.Duration)
 	for i, step := range steps {
@@ -430,12 +429,22 @@ func addresses(of []*fleet.Process) (all []string) {
 	return all
 }
 
+// join connects all agents to servers with one leader, and has each take a lock. A call waits for an answer no longer
+// than the lease: one that a stopped leader has read gets none.
+func (w *world) join(q Request) {
+	w.Helper()
+	q.TimeoutMS = 10_000
+	w.each(func(a *agent) {
+		for _, q := range []Request{q, {Do: "acquire", As: "kept-" + a.name, Key: "kept-" + a.name, WaitMS: -1}} {
+			eventually(w, a.name+" connects", func() bool { return a.ask(q).Error == "" })
+		}
+	})
+}
+
 func failoverInAGroup(w *world) {
 	program := testkit.Lockserver(w)
 	g := fleet.Form(w, "raft-clients cluster\nlock-watchdog-timeout "+ms(watchdog(20*time.Second))+"\n", program, program, program)
-	w.each(func(a *agent) {
-		a.must(Request{Do: "connect", Kind: "cluster", Addrs: addresses(g.Members), TimeoutMS: int(patience.Milliseconds() / 2)})
-	})
+	w.join(Request{Do: "connect", Kind: "cluster", Addrs: addresses(g.Members)})
 	names := []string{"kill", "pause", "plan"}
 	steps, mend := failovers(g, names...)
 	w.throughFailovers(steps, names, mend)
@@ -444,9 +453,7 @@ func failoverInAGroup(w *world) {
 func failoverUnderSentinels(w *world) {
 	program := testkit.Lockserver(w)
 	f := fleet.Start(w, string(testkit.Installed(w)), "min-replicas-ack 1\nlock-watchdog-timeout "+ms(watchdog(20*time.Second))+"\n", program, program, program)
-	w.each(func(a *agent) {
-		a.must(Request{Do: "connect", Kind: "sentinel", Addrs: addresses(f.Sentinels), Master: fleet.Name, TimeoutMS: int(patience.Milliseconds() / 2)})
-	})
+	w.join(Request{Do: "connect", Kind: "sentinel", Addrs: addresses(f.Sentinels), Master: fleet.Name})
 	names := []string{"kill", "pause"}
 	steps, mend := failovers(f, names...)
 	w.throughFailovers(steps, names, mend)

@@ -3,7 +3,12 @@
 package scenarios
 
 import (
+	"cmp"
+	"fmt"
 	"net"
+	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -35,7 +40,28 @@ func newWorld(t testing.TB) *world {
 	for _, client := range chosen() {
 		w.agents = append(w.agents, newAgent(t, client))
 	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			w.save()
+		}
+	})
 	return w
+}
+
+// save writes the history of a scenario that has failed into the directory that HISTORY names.
+func (w *world) save() {
+	dir := os.Getenv("HISTORY")
+	if dir == "" {
+		w.Log("with HISTORY=directory the history is written there")
+		return
+	}
+	var b strings.Builder
+	h := w.history()
+	slices.SortStableFunc(h.Events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
+	for _, e := range h.Events {
+		fmt.Fprintf(&b, "%d %-6s %-7s %s %d %s\n", e.At, e.Client, e.Event, e.Key, e.Token, e.Reason)
+	}
+	require.NoError(w, os.WriteFile(filepath.Join(dir, strings.ReplaceAll(w.Name(), "/", "-")), []byte(b.String()), 0o600))
 }
 
 // serve starts a server, with a proxy and an operator for each client.

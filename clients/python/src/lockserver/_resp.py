@@ -24,8 +24,7 @@ def encode(words: Iterable[Word]) -> bytes:
     """Returns a command as the server reads it."""
     out = [b""]
     for word in words:
-        kind = type(word)
-        part = word if kind is bytes else word.encode() if kind is str else encode_word(word)
+        part = word if isinstance(word, bytes) else word.encode() if isinstance(word, str) else encode_word(word)
         out.append(b"$%d\r\n%b\r\n" % (len(part), part))
     out[0] = b"*%d\r\n" % (len(out) - 1)
     return b"".join(out)

@@ -13,7 +13,7 @@ import redis.asyncio
 from . import _plans, errors
 from ._adriver import AsyncDriver, connect
 from ._alone import Alone
-from ._api import DEFAULT_TIMEOUT, HeldBase, Observer, key_namer, lock_wish, many_wish, permits_wish, tell, wraps
+from ._api import DEFAULT_TIMEOUT, HeldBase, Observer, key_namer, lock_wish, many_wish, permits_wish, rate_wish, tell, wraps
 from ._core import Acquire, Call, Core, Handle, Request, Task as CoreTask
 from ._dial import Endpoint, endpoint_of_client, endpoint_of_urls, error_of
 from ._plans import Outcome, Plan, Step, Taken
