@@ -32,6 +32,10 @@ _PAUSE, _LONGEST_PAUSE = 0.02, 1.0
 Take = Callable[[Any, Optional[Exception]], None]
 
 
+def _nothing(_: float) -> None:
+    pass
+
+
 class Timer:
     """A moment at which something is done."""
 
@@ -41,8 +45,8 @@ class Timer:
         self.at, self.run, self.off = at, run, False
 
     def cancel(self) -> None:
-        """Makes it do nothing."""
-        self.off = True
+        """Makes it do nothing. It stays among the others for a while, but keeps nothing else alive."""
+        self.off, self.run = True, _nothing
 
 
 class Timers:
