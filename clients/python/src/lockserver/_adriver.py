@@ -129,8 +129,9 @@ class AsyncDriver:
         writer = self._writers.pop(link, None)
         if writer is not None:
             writer.transport.abort()  # what the server has not read it is not to read later
-        if link is self.core.attached and self.core.moved is not None:
-            self.endpoint.moved(self.core.moved)
+        if link is self.core.attached:
+            # Of a group another member is asked first: one that was stopped would hold up the next attempt as well.
+            self.endpoint.moved(self.core.moved or "")
             self.core.moved = None
         self.core.failed(link, why, time.monotonic())
         self._soon()
@@ -138,7 +139,7 @@ class AsyncDriver:
     async def _dial(self, link: Link) -> None:
         core = self.core
         try:
-            _, writer = await connect(self.endpoint, self._name, min(self._limit, 5.0))
+            _, writer = await connect(self.endpoint, self._name, self.endpoint.patience(self._limit, core.lease))
         except Exception as e:
             self.endpoint.missed()
             core.failed(link, error_of(e), time.monotonic())

@@ -231,8 +231,9 @@ class Driver:
                 pass
             s.close()  # what the server has not read it is not to read later
             self._wake_up()
-        if link is self.core.attached and self.core.moved is not None:
-            self.endpoint.moved(self.core.moved)
+        if link is self.core.attached:
+            # Of a group another member is asked first: one that was stopped would hold up the next attempt as well.
+            self.endpoint.moved(self.core.moved or "")
             self.core.moved = None
         self.core.failed(link, why, time.monotonic())
 
@@ -240,7 +241,7 @@ class Driver:
 
     def _dial(self, core: Core, link: Link) -> None:
         try:
-            s = connect(self.endpoint, self._name, min(self._limit, 5.0))
+            s = connect(self.endpoint, self._name, self.endpoint.patience(self._limit, core.lease))
         except Exception as e:
             failed: Exception = error_of(e)
             with self.lock:
