@@ -105,7 +105,7 @@ test('scenario: limiter', async (t) => {
   const waits = limiter.take({ wait: 5000 });
   const stop = new AbortController();
   const cancelled = rejection(limiter.take({ wait: 5000, signal: stop.signal }));
-  const waiters = async () => (await server.call('LOCK.WAITERS', 'api')).length;
+  const waiters = async () => (await server.call('LOCK.WAITERS')).length;
   await eventually(async () => await waiters() === 2, 'two wait');
   assert.match(await server.call('INFO', 'clients'), /blocked_clients:0\r/, 'over the one connection');
   stop.abort();
@@ -116,7 +116,7 @@ test('scenario: limiter', async (t) => {
   const slow = locks.limiter('slow', { count: 1, period: 3_600_000 });
   assert.equal((await slow.take()).allowed, true);
   const inVain = slow.take({ wait: 60_000 });
-  await eventually(async () => (await server.call('LOCK.WAITERS', 'slow')).length === 1, 'it waits');
+  await eventually(async () => (await server.call('LOCK.WAITERS')).length === 1, 'it waits');
   await server.advance(60_000);
   assert.deepEqual(await inVain, { allowed: false, limit: 1, remaining: 0, retryAfter: 3_540_000, resetAfter: 3_540_000 });
   await limiter.take({ cost: 2 });
