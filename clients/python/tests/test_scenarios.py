@@ -170,7 +170,7 @@ def test_kill_without_data(make, server):
 
 def test_server_gone(make, background):
     with Server("--lock-watchdog-timeout", "3000") as server:
-        locks = make(url(server), timeout=0.5)
+        locks = make(url(server), timeout=3)
         held, told = locks.lock("k").acquire(), []
         held.on_lost(lambda loss: told.append((loss.reason, time.monotonic())))
         call = background(lambda: locks.lock("k").acquire())
@@ -200,7 +200,7 @@ def test_server_gone(make, background):
 
 def test_server_stopped(make, background):
     with Server("--lock-watchdog-timeout", "3000") as server:
-        locks = make(url(server), timeout=0.5)
+        locks = make(url(server), timeout=3)
         held = locks.lock("k").acquire()
         os.kill(server._process.pid, signal.SIGSTOP)
         try:
@@ -220,7 +220,7 @@ def test_server_stopped(make, background):
 
 def test_close_is_bounded_when_the_server_is_stopped(make):
     with Server() as server:
-        locks = make(url(server), timeout=0.3)
+        locks = make(url(server), timeout=2)
         locks.lock("k").acquire()
         os.kill(server._process.pid, signal.SIGSTOP)
         try:
