@@ -10,9 +10,9 @@
 // servers, breaks connections, and stops agents. Then [History.Check] looks for a lock that two holders
 // had at a time, a token that did not rise, and a loss without a reason.
 //
-// The files with the build tag scenarios are the runner (`make scenarios`). With WRITE=1 it writes the
-// table in docs/CLIENTS.md. The other files are the check and the table, which `go test` tests without
-// any agent.
+// The files with the build tag scenarios are the runner (`make scenarios`) and the tests of the check.
+// With WRITE=1 the runner writes the table in docs/CLIENTS.md, which tests/readme compares with what was
+// written.
 //
 // To add a scenario, add a row to the list in report.go, and a function of that name to the runner. To
 // add a client, write an agent, and name it in report.go. This package must not know how a client works.

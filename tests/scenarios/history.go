@@ -158,7 +158,7 @@ func (h *History) checkKey(key string, list []*span) (faults []string) {
 		if before.ended != "" && before.end <= s.in.At || h.Taken != nil && h.Taken(key) || h.stopped(before, s.in.At) {
 			continue
 		}
-		faults = append(faults, fmt.Sprintf("%s: %s (token %d) has it while %s (token %d) was not told of its end",
+		faults = append(faults, fmt.Sprintf("%s: %s (token %d) has it while %s (token %d) has not heard of its end",
 			key, s.in.Client, s.in.Token, before.in.Client, before.in.Token))
 	}
 	return faults

@@ -1,3 +1,5 @@
+//go:build scenarios
+
 package scenarios
 
 import (
@@ -30,12 +32,12 @@ func TestCheck(t *testing.T) {
 		{name: "lines in another order", h: History{Events: []Event{in("node", "k", 2, 20), out("node", "k", 2, 30), in("go", "k", 1, 10), out("go", "k", 1, 20)}}},
 		{name: "other keys", h: History{Events: []Event{in("go", "k", 1, 10), in("node", "j", 2, 11)}}},
 		{name: "twice", h: History{Events: []Event{in("go", "k", 1, 10), in("node", "k", 2, 19), out("go", "k", 1, 20)}},
-			faults: []string{"k: node (token 2) has it while go (token 1) was not told of its end"}},
+			faults: []string{"k: node (token 2) has it while go (token 1) has not heard of its end"}},
 		{name: "never ended", h: History{Events: []Event{in("go", "k", 1, 10), in("node", "k", 2, 19)}},
-			faults: []string{"k: node (token 2) has it while go (token 1) was not told of its end"}},
-		{name: "told before", h: History{Events: []Event{in("go", "k", 1, 10), lost("go", "k", 1, 15, "unreachable"), in("node", "k", 2, 19)}, MayLose: all}},
-		{name: "told too late", h: History{Events: []Event{in("go", "k", 1, 10), lost("go", "k", 1, 20, "unreachable"), in("node", "k", 2, 19)}, MayLose: all},
-			faults: []string{"k: node (token 2) has it while go (token 1) was not told of its end"}},
+			faults: []string{"k: node (token 2) has it while go (token 1) has not heard of its end"}},
+		{name: "heard before", h: History{Events: []Event{in("go", "k", 1, 10), lost("go", "k", 1, 15, "unreachable"), in("node", "k", 2, 19)}, MayLose: all}},
+		{name: "heard too late", h: History{Events: []Event{in("go", "k", 1, 10), lost("go", "k", 1, 20, "unreachable"), in("node", "k", 2, 19)}, MayLose: all},
+			faults: []string{"k: node (token 2) has it while go (token 1) has not heard of its end"}},
 		{name: "taken by an operator", h: History{Events: []Event{in("go", "k", 1, 10), lost("go", "k", 1, 20, "forced"), in("node", "k", 2, 19)}, MayLose: all,
 			Taken: func(key string) bool { return key == "k" }}},
 		{name: "no loss", h: History{Events: []Event{in("go", "k", 1, 10), lost("go", "k", 1, 20, "stale")}},
@@ -50,7 +52,7 @@ func TestCheck(t *testing.T) {
 			Pauses: []Pause{{"go", 20, 40}}}},
 		{name: "another one was stopped", h: History{Events: []Event{in("go", "k", 1, 10), in("node", "k", 2, 30), lost("go", "k", 1, 41, "expired")}, MayLose: all,
 			Pauses: []Pause{{"java", 20, 40}}},
-			faults: []string{"k: node (token 2) has it while go (token 1) was not told of its end"}},
+			faults: []string{"k: node (token 2) has it while go (token 1) has not heard of its end"}},
 		{name: "an agent says so", h: History{Events: []Event{{Event: Failed, Client: "go", Reason: "a guard wrote"}}}, faults: []string{"go: a guard wrote"}},
 	} {
 		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.faults, c.h.Check()) })

@@ -125,9 +125,9 @@ func (w *world) takeAway(a *agent, number int) {
 		words  []string
 	}{{"forced", []string{"LOCK.FORCE", key}}, {"deleted", []string{"DEL", key}}, {"overwritten", []string{"SET", key, "no lock"}}}[number%3]
 	op.Do(way.words...)
-	told := a.lost(key, token)
+	reported := a.lost(key, token)
 	// A client that was cut off at that moment hears of it when it asks.
-	require.Contains(w, []string{way.reason, "stale"}, told.Reason, a.name)
+	require.Contains(w, []string{way.reason, "stale"}, reported.Reason, a.name)
 	a.fails(Request{Do: "release", As: key}, "lost")
 	op.Do("DEL", key)
 }
@@ -227,15 +227,15 @@ func (w *world) keep() map[string]kept {
 	return all
 }
 
-// toldInTime waits for the loss, and requires that it was reported before the lease can have ended. A
+// reportedInTime waits for the loss, and requires that it was reported before the lease can have ended. A
 // program that the system did not run for a while is late by that.
-func (w *world) toldInTime(a *agent, k kept) (before time.Duration) {
+func (w *world) reportedInTime(a *agent, k kept) (before time.Duration) {
 	w.Helper()
-	told := a.lost(k.key, k.token)
-	require.Equal(w, "unreachable", told.Reason, a.name)
+	reported := a.lost(k.key, k.token)
+	require.Equal(w, "unreachable", reported.Reason, a.name)
 	stalled := a.must(Request{Do: "stalled"}).Stalled
-	require.LessOrEqual(w, told.At, k.end+stalled, "%s: told after its lease can have ended (its timers were late by %d µs)", a.name, stalled)
-	return time.Duration(k.end-told.At) * time.Microsecond
+	require.LessOrEqual(w, reported.At, k.end+stalled, "%s: reported after its lease can have ended (its timers were late by %d µs)", a.name, stalled)
+	return time.Duration(k.end-reported.At) * time.Microsecond
 }
 
 // unreachable has the calls of an agent fail, because no server answers.
@@ -271,11 +271,11 @@ func serverGone(w *world) {
 	locks := w.keep()
 	w.srv.Kill()
 	w.each(func(a *agent) {
-		before := w.toldInTime(a, locks[a.name])
+		before := w.reportedInTime(a, locks[a.name])
 		answer := a.answered(calls[a.name], "a wait while there is no server")
 		require.Equal(w, "no_connection", answer.Error, "%s: %s", a.name, answer.Text)
 		longest := w.unreachable(a, locks[a.name])
-		w.result(a, fmt.Sprintf("told %s before the end of the lease; calls ended within %s", seconds(before), seconds(longest)))
+		w.result(a, fmt.Sprintf("reported %s before the end of the lease; calls ended within %s", seconds(before), seconds(longest)))
 	})
 }
 
@@ -289,8 +289,8 @@ func serverStopped(w *world) {
 	require.NoError(w, w.srv.Pause())
 	longest := make(map[string]string)
 	w.each(func(a *agent) {
-		before := w.toldInTime(a, locks[a.name])
-		text := fmt.Sprintf("told %s before the end of the lease; calls ended within %s", seconds(before), seconds(w.unreachable(a, locks[a.name])))
+		before := w.reportedInTime(a, locks[a.name])
+		text := fmt.Sprintf("reported %s before the end of the lease; calls ended within %s", seconds(before), seconds(w.unreachable(a, locks[a.name])))
 		w.mu.Lock()
 		longest[a.name] = text
 		w.mu.Unlock()
@@ -358,14 +358,14 @@ func clientStopped(w *world) {
 		key := "fixed-" + a.name
 		a.fails(Request{Do: "guard", As: key, Words: []string{"SET", "guarded:" + key, a.name}}, "lost")
 		require.Equal(w, "rival", w.ops[a.name].Do("GET", "guarded:"+key).Str, "%s wrote after its lock was lost", a.name)
-		told := a.lost(key, tokens[a.name])
-		require.Contains(w, []string{"expired", "stale"}, told.Reason)
+		reported := a.lost(key, tokens[a.name])
+		require.Contains(w, []string{"expired", "stale"}, reported.Reason)
 		a.fails(Request{Do: "check", As: key}, "lost")
 		a.fails(Request{Do: "release", As: key}, "lost")
 		a.guarded("renewed-" + a.name)
 		a.must(Request{Do: "check", As: "renewed-" + a.name})
 		a.must(Request{Do: "release", As: "renewed-" + a.name})
-		w.result(a, fmt.Sprintf("after %s: the fixed lease is %s, its write refused; the renewed lock is kept", seconds(paused), told.Reason))
+		w.result(a, fmt.Sprintf("after %s: the fixed lease is %s, its write refused; the renewed lock is kept", seconds(paused), reported.Reason))
 	})
 }
 
@@ -429,8 +429,8 @@ func addresses(of []*fleet.Process) (all []string) {
 	return all
 }
 
-// join connects all agents to servers with one leader, and has each take a lock. A call waits for an answer no longer
-// than the lease: one that a stopped leader has read gets none.
+// join connects all agents to servers with one leader, and has each take a lock. A call waits for an
+// answer no longer than the lease: one that a stopped leader has read gets none.
 func (w *world) join(q Request) {
 	w.Helper()
 	q.TimeoutMS = 10_000
