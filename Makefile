@@ -339,8 +339,9 @@ PYTHONS ?= 3.9 3.10 3.11 3.12 3.13 3.14
 python_of = $(firstword $(wildcard $(HOME)/.pyenv/versions/$1.*/bin/python$1) $(shell command -v python$1) $(wildcard $(ORACLE_CACHE)/pythons/$1/usr/bin/python$1))
 clients-python-versions: export LOCKSERVER := $(or $(LOCKSERVER),$(CURDIR)/bin/lockserver)
 clients-python-versions: build $(PYTHONS:%=bin/python-package-venv-%/ready) ## the package for Python with Python 3.9 to 3.14: its tests of locks, waiters, threads, asyncio and processes (PYTHONS="3.9 3.14")
-	$(foreach v,$(PYTHONS),cd $(CURDIR)/clients/python/tests && $(call pytest,bin/python-package-venv-$v) -q test_core.py test_locks.py test_more.py test_process.py test_sql.py
-	)
+	@set -e; cd clients/python/tests; for v in $(PYTHONS); do \
+		PYTHONDONTWRITEBYTECODE=1 ../../../bin/python-package-venv-$$v/bin/python -W ignore::RuntimeWarning -m pytest -p no:cacheprovider -q \
+			test_core.py test_locks.py test_more.py test_process.py test_sql.py; done
 bin/python-package-venv-%/ready: clients/python/tests/requirements-versions.txt clients/python/pyproject.toml
 	@test -n "$(call python_of,$*)" || { echo "Python $* is missing: run 'make deps', or say PYTHONS=\"...\""; exit 1; }
 	$(call python_of,$*) -m venv --clear $(@D)
