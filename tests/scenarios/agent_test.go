@@ -121,6 +121,9 @@ func (a *agent) answered(came <-chan Answer, what string) Answer {
 	select {
 	case answer := <-came:
 		return answer
+	case <-a.p.Exited():
+		require.Fail(a.t, "the agent has ended", "%s: %s", a.name, what)
+		return Answer{}
 	case <-time.After(patience):
 		require.Fail(a.t, "a call is not bounded", "%s: %s", a.name, what)
 		return Answer{}
