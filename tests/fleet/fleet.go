@@ -190,7 +190,7 @@ func (f *Fleet) Same(leader *Process) {
 				return p.follows(leader) && p.Field("master_repl_offset") == leader.Field("master_repl_offset")
 			})
 			has := p.Try("DEBUG", "DIGEST").String()
-			if before == leader.Try("DEBUG", "DIGEST").String() { // otherwise a lease has ended meanwhile
+			if before == leader.Try("DEBUG", "DIGEST").String() { // otherwise something fell due meanwhile
 				require.Equal(f.t, before, has)
 				break
 			}
