@@ -160,8 +160,9 @@ func redisContinuesOurLog(t *testing.T, p testkit.Program) {
 	}
 }
 
-// before72 says whether a server is Redis 7.0 or older. Its log of a stream has an XCLAIM for each pending entry, also
-// for one that was deleted. Such an XCLAIM claims nothing, and since Redis 7.2 it creates its consumer all the same.
+// before72 says whether a server is Redis 7.0 or older. Its log of a stream has an XCLAIM for each pending
+// entry, also for one that was deleted. Such an XCLAIM claims nothing, and since Redis 7.2 it creates its
+// consumer all the same.
 func before72(c *testkit.Client) bool {
 	return regexp.MustCompile(`redis_version:([0-6]\.|7\.[01]\.)`).MatchString(c.Do("INFO", "server").Str)
 }
