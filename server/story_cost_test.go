@@ -26,7 +26,7 @@ func storyWork(s *session, rounds int) (hashes int64, allocs float64) {
 			s.Feed(r, &scratch, nil)
 		}
 	}
-	for range 200_000 / storyRound { // until events are sampled, and all memory of the history exists
+	for range 80_000 / storyRound { // until events are sampled, and all memory of the history exists
 		round()
 	}
 	ex := s.executor
