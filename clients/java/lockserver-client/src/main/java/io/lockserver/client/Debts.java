@@ -14,11 +14,13 @@ import java.util.concurrent.locks.ReentrantLock;
  */
 final class Debts {
     /** Commands to be done; paid: completed with the reply of the last one, or with its error. */
-    private static final class Debt {
+    static final class Debt {
         final List<String[]> commands;
         final CompletableFuture<Object> paid = new CompletableFuture<>();
         int left;
         boolean again;
+        /** An earlier attempt has not been answered; it may have been done. */
+        volatile boolean sentAgain;
         Object reply;
         RuntimeException refusal;
 
@@ -40,7 +42,7 @@ final class Debts {
     }
 
     /** Has commands done, in their order. */
-    CompletableFuture<Object> owe(List<String[]> commands) {
+    Debt owe(List<String[]> commands) {
         Debt debt = new Debt(commands);
         mu.lock();
         try {
@@ -49,7 +51,7 @@ final class Debts {
         } finally {
             mu.unlock();
         }
-        return debt.paid;
+        return debt;
     }
 
     /** The next connection; what is owed is sent by it. null: there is none. The caller holds mu. */
@@ -90,6 +92,7 @@ final class Debts {
                 if (wire == by) {
                     wire = null;
                 }
+                debt.sentAgain = true;
                 send(debt);
                 return;
             }

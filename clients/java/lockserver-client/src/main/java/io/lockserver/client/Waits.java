@@ -11,8 +11,10 @@ import java.util.concurrent.TimeoutException;
 
 /**
  * The requests for locks. The server answers a request at once, or queues it and sends the outcome later as a push. A grant
- * that came as a push has to be confirmed, and is had when the server has said that it was. A request that has no outcome when
- * its connection breaks is sent again by the next one; its place in the queue belongs to the owner.
+ * that came as a push has to be confirmed within a third of the lease, or the server takes it back. The caller has the lock at
+ * once if the request is so young that the time to confirm has hardly begun: see {@link Unconfirmed}. Otherwise the caller has
+ * it when the server has answered the confirmation. A request that has no outcome when its connection breaks is sent again by
+ * the next one; its place in the queue belongs to the owner.
  */
 final class Waits {
     /** How much later than the caller's clock the server's may end a wait. */
@@ -55,7 +57,7 @@ final class Waits {
         return await(asked);
     }
 
-    private static long saturated(Duration wait) {
+    static long saturated(Duration wait) {
         return wait.compareTo(Duration.ofDays(10_000)) > 0 ? TimeUnit.DAYS.toNanos(10_000) : wait.toNanos();
     }
 
@@ -65,13 +67,17 @@ final class Waits {
             if (wait.patience == Wait.Patience.LIMITED) {
                 first = Math.min(first, Math.max(wait.end - System.nanoTime(), 0) + GRACE_NS);
             }
-            if (!wait.placed.await(first, TimeUnit.NANOSECONDS)) {
-                return withdraw(wait, keeper.silence());
+            try {
+                return wait.result.get(first, TimeUnit.NANOSECONDS);
+            } catch (TimeoutException e) { // the place in the queue wakes no thread
+                if (!wait.placed) {
+                    return withdraw(wait, keeper.silence());
+                }
             }
             if (wait.patience != Wait.Patience.LIMITED) {
                 return wait.result.get();
             }
-            return wait.result.get(Math.max(wait.end - System.nanoTime(), 0) + GRACE_NS, TimeUnit.NANOSECONDS);
+            return wait.result.get(Math.max(wait.end + GRACE_NS - System.nanoTime(), 0), TimeUnit.NANOSECONDS);
         } catch (TimeoutException e) {
             return withdraw(wait, new WaitTimeoutException(timeout(wait)));
         } catch (InterruptedException e) {
@@ -91,7 +97,8 @@ final class Waits {
         }
     }
 
-    private static LockException thrown(ExecutionException e) {
+    /** The error of a call, with the place of the caller. */
+    static LockException thrown(ExecutionException e) {
         LockException error = (LockException) e.getCause();
         error.setStackTrace(Thread.currentThread().getStackTrace());
         return error;
@@ -137,19 +144,22 @@ final class Waits {
         if (wait.state != Wait.State.OVER) {
             leave(wait);
             wait.result.completeExceptionally(error);
-            wait.placed.countDown();
         }
     }
 
-    private void succeed(Wait wait, long[] tokens) {
+    /** sureUntil: see HeldLock.unconfirmed; 0: the server knows that the owner knows. */
+    private void succeed(Wait wait, long[] tokens, long sureUntil) {
         if (keeper.isLapsed() && wait.wish.lease() == null) { // it may have been granted long ago, and its lease be over
             fail(wait, keeper.silence());
             undo(wait);
             return;
         }
         leave(wait);
-        wait.result.complete(keeper.keep(wait.owner, wait.wish, tokens, wait.began));
-        wait.placed.countDown();
+        HeldLock lock = keeper.keep(wait.owner, wait.wish, tokens, wait.began);
+        if (sureUntil != 0) {
+            keeper.unconfirmed.add(lock, sureUntil);
+        }
+        wait.result.complete(lock);
     }
 
     private void send(Wait wait, Wire wire) {
@@ -183,12 +193,12 @@ final class Waits {
             if (error != null) {
                 fail(wait, Errors.meaning((ServerException) error));
             } else if (tokens != null) {
-                succeed(wait, tokens);
+                succeed(wait, tokens, 0);
             } else if (value == null) {
                 fail(wait, new NotAcquiredException("another owner holds " + wait.wish.keys()));
             } else { // QUEUED
                 wait.state = Wait.State.QUEUED;
-                wait.placed.countDown();
+                wait.placed = true;
             }
         } finally {
             keeper.mu.unlock();
@@ -223,6 +233,11 @@ final class Waits {
             }
             wait.state = Wait.State.GRANTED;
             wait.tokens = tokens;
+            long sureUntil = wait.wish.lease() == null ? keeper.unconfirmed.sureUntil(wait.began) : 0;
+            if (sureUntil != 0) {
+                succeed(wait, tokens, sureUntil);
+                return;
+            }
             wait.began = System.nanoTime();
             List<String[]> commands = wait.wish.confirmation(wait.owner.name, tokens);
             wait.confirmationsLeft = commands.size();
@@ -249,7 +264,7 @@ final class Waits {
                 undo(wait);
             } else if (Long.valueOf(1).equals(value)) {
                 if (--wait.confirmationsLeft == 0) {
-                    succeed(wait, wait.tokens);
+                    succeed(wait, wait.tokens, 0);
                 }
             } else if (wait.wish.lease() == null && wait.wish.kind() != Wish.Kind.ALL) { // it was too late: once more
                 send(wait, wire);
@@ -262,13 +277,13 @@ final class Waits {
         }
     }
 
-    /** Takes the push that a wait has ended without the lock. */
-    void refused(Wire wire, Place place, String reason) {
+    /** Takes the push that a wait has ended without the lock. False: there was no such wait. */
+    boolean refused(Wire wire, Place place, String reason) {
         keeper.mu.lock();
         try {
             Wait wait = waits.get(place);
             if (wait == null || wait.by != wire || wait.state != Wait.State.QUEUED) {
-                return;
+                return wait != null;
             }
             switch (reason) {
                 case "unconfirmed", "failover" -> send(wait, wire);
@@ -279,6 +294,7 @@ final class Waits {
                 case "denied" -> fail(wait, new ServerException("NOPERM the user may not write to the key any more"));
                 default -> fail(wait, new ServerException("ERR the server has ended the wait: " + reason));
             }
+            return true;
         } finally {
             keeper.mu.unlock();
         }
@@ -287,7 +303,7 @@ final class Waits {
     /** Ends the calls that wait in a queue, because the server is silent; the others have a limit of their own. Called with mu held. */
     void endQueued() {
         for (Wait wait : new ArrayList<>(waits.values())) {
-            if (wait.placed.getCount() == 0) {
+            if (wait.placed) {
                 fail(wait, keeper.silence());
                 undo(wait);
             }
