@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CancellationException;
 
 import io.lettuce.core.Consumer;
 import io.lettuce.core.RedisBusyException;
@@ -67,7 +68,7 @@ public final class Worker implements Runnable, AutoCloseable {
         while (!closed) {
             try {
                 work();
-            } catch (RedisException e) {
+            } catch (RedisException | CancellationException e) {
                 if (!closed) {
                     System.err.println(name.getName() + ": " + e);
                     pause();

@@ -17,6 +17,8 @@ final class Debts {
     static final class Debt {
         final List<String[]> commands;
         final CompletableFuture<Object> paid = new CompletableFuture<>();
+        /** Runs when it is paid, with mu held; null: nothing does. */
+        final Runnable then;
         int left;
         boolean again;
         /** An earlier attempt has not been answered; it may have been done. */
@@ -24,8 +26,9 @@ final class Debts {
         Object reply;
         RuntimeException refusal;
 
-        Debt(List<String[]> commands) {
+        Debt(List<String[]> commands, Runnable then) {
             this.commands = commands;
+            this.then = then;
         }
     }
 
@@ -43,7 +46,12 @@ final class Debts {
 
     /** Has commands done, in their order. */
     Debt owe(List<String[]> commands) {
-        Debt debt = new Debt(commands);
+        return owe(commands, null);
+    }
+
+    /** The same, and what is to be done when it is paid, with mu held. */
+    Debt owe(List<String[]> commands, Runnable then) {
+        Debt debt = new Debt(commands, then);
         mu.lock();
         try {
             count++;
@@ -95,6 +103,9 @@ final class Debts {
                 debt.sentAgain = true;
                 send(debt);
                 return;
+            }
+            if (debt.then != null) {
+                debt.then.run();
             }
             count--;
             if (count == 0) {

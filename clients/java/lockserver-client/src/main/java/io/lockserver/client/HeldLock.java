@@ -245,15 +245,10 @@ public final class HeldLock implements AutoCloseable {
             throwIfOver();
             released = true;
             stopExpiry();
-            done = keeper.debts.owe(List.<String[]>of(words));
+            done = keeper.debts.owe(List.<String[]>of(words), () -> keeper.forget(this));
         } finally {
             keeper.mu.unlock();
         }
-        done.paid.whenComplete((reply, error) -> {
-            keeper.mu.lock();
-            keeper.forget(this);
-            keeper.mu.unlock();
-        });
         try {
             Object reply = Commands.await(done.paid, System.nanoTime() + keeper.limit.toNanos());
             boolean gone = reply == null || reply instanceof List<?> list && list.contains(null)

@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -98,7 +99,7 @@ final class Waits {
     }
 
     /** The error of a call, with the place of the caller. */
-    static LockException thrown(ExecutionException e) {
+    static LockException thrown(Exception e) {
         LockException error = (LockException) e.getCause();
         error.setStackTrace(Thread.currentThread().getStackTrace());
         return error;
@@ -109,7 +110,7 @@ final class Waits {
     }
 
     /** Ends a wait because its caller goes, unless it is over. What it may have been granted is released. */
-    private HeldLock withdraw(Wait wait, LockException why) throws InterruptedException {
+    private HeldLock withdraw(Wait wait, LockException why) {
         keeper.mu.lock();
         try {
             if (wait.state != Wait.State.OVER) {
@@ -124,8 +125,8 @@ final class Waits {
             keeper.mu.unlock();
         }
         try {
-            return wait.result.get();
-        } catch (ExecutionException e) {
+            return wait.result.join(); // at once, so no interrupt ends it
+        } catch (CompletionException e) {
             throw thrown(e);
         }
     }
@@ -147,19 +148,29 @@ final class Waits {
         }
     }
 
-    /** sureUntil: see HeldLock.unconfirmed; 0: the server knows that the owner knows. */
-    private void succeed(Wait wait, long[] tokens, long sureUntil) {
+    /**
+     * Records that a lock was acquired, and returns it for {@link #deliver}, or null if it was not in time. sureUntil: see
+     * Unconfirmed; 0: the server knows that the owner knows.
+     */
+    private HeldLock succeed(Wait wait, long[] tokens, long sureUntil) {
         if (keeper.isLapsed() && wait.wish.lease() == null) { // it may have been granted long ago, and its lease be over
             fail(wait, keeper.silence());
             undo(wait);
-            return;
+            return null;
         }
         leave(wait);
         HeldLock lock = keeper.keep(wait.owner, wait.wish, tokens, wait.began);
         if (sureUntil != 0) {
             keeper.unconfirmed.add(lock, sureUntil);
         }
-        wait.result.complete(lock);
+        return lock;
+    }
+
+    /** Wakes the caller. Called without mu, which the caller wants next. */
+    private static void deliver(Wait wait, HeldLock lock) {
+        if (lock != null) {
+            wait.result.complete(lock);
+        }
     }
 
     private void send(Wait wait, Wire wire) {
@@ -184,6 +195,7 @@ final class Waits {
             wire.close(error);
             return;
         }
+        HeldLock lock = null;
         keeper.mu.lock();
         try {
             if (wait.by != wire || wait.state != Wait.State.ASKED) {
@@ -193,7 +205,7 @@ final class Waits {
             if (error != null) {
                 fail(wait, Errors.meaning((ServerException) error));
             } else if (tokens != null) {
-                succeed(wait, tokens, 0);
+                lock = succeed(wait, tokens, 0);
             } else if (value == null) {
                 fail(wait, new NotAcquiredException("another owner holds " + wait.wish.keys()));
             } else { // QUEUED
@@ -203,6 +215,7 @@ final class Waits {
         } finally {
             keeper.mu.unlock();
         }
+        deliver(wait, lock);
     }
 
     /** The tokens of a reply or a push; null: it has none. */
@@ -223,11 +236,13 @@ final class Waits {
         return tokens;
     }
 
-    /** Takes the push that a lock was granted, and confirms it. */
+    /** Takes the push that a lock was granted, and confirms it, or has that done later. */
     void granted(Wire wire, Place place, long[] tokens) {
+        Wait wait;
+        HeldLock lock = null;
         keeper.mu.lock();
         try {
-            Wait wait = waits.get(place);
+            wait = waits.get(place);
             if (keeper.wire() != wire || wait == null || wait.by != wire || wait.state != Wait.State.QUEUED) {
                 return; // the next connection asks again, or what the caller left behind is owed
             }
@@ -235,17 +250,22 @@ final class Waits {
             wait.tokens = tokens;
             long sureUntil = wait.wish.lease() == null ? keeper.unconfirmed.sureUntil(wait.began) : 0;
             if (sureUntil != 0) {
-                succeed(wait, tokens, sureUntil);
-                return;
-            }
-            wait.began = System.nanoTime();
-            List<String[]> commands = wait.wish.confirmation(wait.owner.name, tokens);
-            wait.confirmationsLeft = commands.size();
-            for (String[] words : commands) {
-                wire.then((value, error) -> confirmed(wait, wire, value, error), words);
+                lock = succeed(wait, tokens, sureUntil);
+            } else {
+                confirm(wait, wire);
             }
         } finally {
             keeper.mu.unlock();
+        }
+        deliver(wait, lock);
+    }
+
+    private void confirm(Wait wait, Wire wire) {
+        wait.began = System.nanoTime();
+        List<String[]> commands = wait.wish.confirmation(wait.owner.name, wait.tokens);
+        wait.confirmationsLeft = commands.size();
+        for (String[] words : commands) {
+            wire.then((value, error) -> confirmed(wait, wire, value, error), words);
         }
     }
 
@@ -254,6 +274,7 @@ final class Waits {
             wire.close(error);
             return;
         }
+        HeldLock lock = null;
         keeper.mu.lock();
         try {
             if (wait.by != wire || wait.state != Wait.State.GRANTED) {
@@ -264,7 +285,7 @@ final class Waits {
                 undo(wait);
             } else if (Long.valueOf(1).equals(value)) {
                 if (--wait.confirmationsLeft == 0) {
-                    succeed(wait, wait.tokens, 0);
+                    lock = succeed(wait, wait.tokens, 0);
                 }
             } else if (wait.wish.lease() == null && wait.wish.kind() != Wish.Kind.ALL) { // it was too late: once more
                 send(wait, wire);
@@ -275,6 +296,7 @@ final class Waits {
         } finally {
             keeper.mu.unlock();
         }
+        deliver(wait, lock);
     }
 
     /** Takes the push that a wait has ended without the lock. False: there was no such wait. */
