@@ -21,9 +21,10 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-import io.lettuce.core.RedisClient;
-import io.lettuce.core.StreamMessage;
 import io.lettuce.core.Range;
+import io.lettuce.core.RedisClient;
+import io.lettuce.core.RedisURI;
+import io.lettuce.core.StreamMessage;
 import io.lettuce.core.api.sync.RedisCommands;
 import io.lettuce.core.pubsub.RedisPubSubAdapter;
 import io.lettuce.core.pubsub.StatefulRedisPubSubConnection;
@@ -46,8 +47,9 @@ class RemindersTest {
     @BeforeEach
     void start() {
         server = Lockserver.start("--notify-keyspace-events", "KA");
-        client = RedisClient.create(server.uri());
-        client.setDefaultTimeout(Duration.ofSeconds(PATIENCE_S));
+        RedisURI uri = RedisURI.create(server.uri());
+        uri.setTimeout(Duration.ofSeconds(PATIENCE_S));
+        client = RedisClient.create(uri);
         redis = client.connect().sync();
         locks = LockClient.builder(server.uri()).timeout(Duration.ofSeconds(PATIENCE_S)).build();
     }

@@ -86,7 +86,7 @@ class KindsTest {
                     LockClient client = i == 4 ? slow : locks;
                     waits.add(Call.of(() -> client.latch(how).await(Duration.ofMinutes(10))));
                 }
-                Await.until("the key is tracked", () -> statistic(server, "tracking_total_keys") == 1);
+                Await.until("the key is tracked", () -> statistic(server, "tracking_clients") == 1);
                 switch (how) {
                     case "expire" -> {
                         clock.freeze();
@@ -112,7 +112,7 @@ class KindsTest {
         assertTrue(latch.set(1));
         Call<Boolean> waits = Call.of(() -> latch.await(Duration.ofMinutes(10)));
         Call<Boolean> interrupted = Call.of(() -> latch.await(Duration.ofMinutes(10)));
-        Await.until("the key is tracked", () -> statistic(server, "tracking_total_keys") == 1);
+        Await.until("the key is tracked", () -> statistic(server, "tracking_clients") == 1);
         interrupted.thread.interrupt();
         assertThrows(InterruptedException.class, interrupted::get);
         server.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
