@@ -2,6 +2,7 @@ package io.lockserver.bench;
 
 import java.lang.management.ManagementFactory;
 import java.net.ServerSocket;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -152,7 +153,7 @@ public final class Main {
     private static Library lockserver(String uri) {
         List<LockClient> clients = new ArrayList<>();
         for (int i = 0; i < CLIENTS; i++) {
-            clients.add(LockClient.create(uri));
+            clients.add(LockClient.builder(uri).connectTimeout(Duration.ofMinutes(1)).build());
         }
         return new Library() {
             @Override
