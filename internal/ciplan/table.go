@@ -91,7 +91,7 @@ func waits() []suite {
 		{name: "clients-java-package", fast: "make clients-java-package", seconds: 90, paths: []string{"clients/java/"}},
 		{name: "shop", fast: "make shop", seconds: 120, paths: []string{"examples/shop/", "clients/java/"}},
 		{name: "reminders", fast: "make reminders", full: "make reminders LONG=1", seconds: 60,
-			paths: []string{"examples/reminders/java/", "clients/java/", "commands/delay"}},
+			paths: []string{"examples/reminders/java/", "clients/java/", "commands/delay.go"}},
 		{name: "clients-node", fast: "make clients-node", seconds: 150,
 			paths: []string{"tests/clients/node/", "tests/fleet/", "internal/resp/"}},
 		{name: "clients-node-client", fast: "make clients-node-client", full: "make clients-node-client LONG=1", seconds: 240,

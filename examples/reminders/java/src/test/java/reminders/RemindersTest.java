@@ -51,7 +51,8 @@ class RemindersTest {
         uri.setTimeout(Duration.ofSeconds(PATIENCE_S));
         client = RedisClient.create(uri);
         redis = client.connect().sync();
-        locks = LockClient.builder(server.uri()).timeout(Duration.ofSeconds(PATIENCE_S)).build();
+        locks = LockClient.builder(server.uri()).timeout(Duration.ofSeconds(PATIENCE_S))
+                .connectTimeout(Duration.ofSeconds(PATIENCE_S)).build();
     }
 
     @AfterEach

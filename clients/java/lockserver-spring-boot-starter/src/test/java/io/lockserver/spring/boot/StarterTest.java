@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Lock;
@@ -55,7 +56,9 @@ class StarterTest {
     private static ConfigurableApplicationContext run(Map<String, Object> properties) {
         SpringApplication application = new SpringApplication(App.class);
         application.setLogStartupInfo(false);
-        application.setDefaultProperties(properties);
+        Map<String, Object> all = new HashMap<>(Map.of("lockserver.timeout", "60s", "lockserver.connect-timeout", "60s")); // a busy machine
+        all.putAll(properties);
+        application.setDefaultProperties(all);
         return application.run();
     }
 
