@@ -310,8 +310,9 @@ class LockTest {
         clock.freeze();
         HeldLock first = locks.lock("k");
         Call<HeldLock> waits = Call.of(() -> locks.lock("k"));
+        Await.until("it waits", () -> waiters(server, "k") == 1);
         Call<HeldLock> all = Call.of(() -> locks.acquireAll(List.of("k", "l"), LockOptions.defaults()));
-        Await.until("they wait", () -> waiters(server, "k") == 2);
+        Await.until("both wait", () -> waiters(server, "k") == 2);
         first.unlock();
         HeldLock second = waits.get();
         Await.until("it is confirmed", () -> toConfirm(server) == 0);

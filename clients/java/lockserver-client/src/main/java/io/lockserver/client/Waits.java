@@ -64,16 +64,9 @@ final class Waits {
 
     private HeldLock await(Wait wait) throws InterruptedException {
         try {
-            long first = keeper.limit.toNanos();
-            if (wait.patience == Wait.Patience.LIMITED) {
-                first = Math.min(first, Math.max(wait.end - System.nanoTime(), 0) + GRACE_NS);
-            }
-            try {
-                return wait.result.get(first, TimeUnit.NANOSECONDS);
-            } catch (TimeoutException e) { // the place in the queue wakes no thread
-                if (!wait.placed) {
-                    return withdraw(wait, keeper.silence());
-                }
+            HeldLock early = awaitPlace(wait);
+            if (early != null) {
+                return early;
             }
             if (wait.patience != Wait.Patience.LIMITED) {
                 return wait.result.get();
@@ -95,6 +88,30 @@ final class Waits {
             }
         } catch (ExecutionException e) {
             throw thrown(e);
+        }
+    }
+
+    /**
+     * Waits until the server has answered, for as long as the client's limit, and no longer than the wait if the caller has a
+     * place in the queue. A place wakes no thread. Null: the caller has one.
+     */
+    private HeldLock awaitPlace(Wait wait) throws InterruptedException, ExecutionException {
+        long until = System.nanoTime() + keeper.limit.toNanos();
+        long left = keeper.limit.toNanos();
+        if (wait.patience == Wait.Patience.LIMITED) {
+            left = Math.min(left, Math.max(wait.end + GRACE_NS - System.nanoTime(), 0));
+        }
+        for (;; left = until - System.nanoTime()) {
+            try {
+                return wait.result.get(left, TimeUnit.NANOSECONDS);
+            } catch (TimeoutException e) {
+                if (wait.placed) {
+                    return null;
+                }
+                if (until - System.nanoTime() <= 0) {
+                    return withdraw(wait, keeper.silence());
+                }
+            }
         }
     }
 
