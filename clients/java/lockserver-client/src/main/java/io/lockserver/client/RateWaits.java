@@ -38,7 +38,7 @@ final class RateWaits {
 
         String[] words() {
             List<String> words = new ArrayList<>(Arrays.asList(command));
-            long left = Math.max(1, (end - System.nanoTime() + 999_999) / 1_000_000 + 1); // its clock shows whole milliseconds
+            long left = Math.max(1, (end - System.nanoTime() + 999_999) / 1_000_000);
             words.addAll(List.of("WAIT", Long.toString(left), "NOTIFY", owner));
             return words.toArray(String[]::new);
         }

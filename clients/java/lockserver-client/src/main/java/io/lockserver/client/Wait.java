@@ -51,7 +51,7 @@ final class Wait {
     String[] request() {
         return wish.request(owner.name, switch (patience) {
             case NONE -> -1;
-            case LIMITED -> Math.max(1, (end - System.nanoTime() + 999_999) / 1_000_000 + 1); // its clock shows whole milliseconds
+            case LIMITED -> Math.max(1, (end - System.nanoTime() + 999_999) / 1_000_000);
             case ENDLESS -> 0;
         });
     }

@@ -9,6 +9,7 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * The requests for locks. The server answers a request at once, or queues it and sends the outcome later as a push. A grant
@@ -20,6 +21,8 @@ import java.util.concurrent.TimeoutException;
 final class Waits {
     /** How much later than the caller's clock the server's may end a wait. */
     private static final long GRACE_NS = TimeUnit.MILLISECONDS.toNanos(250);
+    /** How much earlier the server's may end it: it counts whole milliseconds. */
+    private static final long CLOCK_NS = TimeUnit.MILLISECONDS.toNanos(2);
 
     private final Keeper keeper;
     /** In the order of the calls. */
@@ -87,6 +90,10 @@ final class Waits {
                 throw other;
             }
         } catch (ExecutionException e) {
+            long early = wait.end - System.nanoTime();
+            if (e.getCause() instanceof WaitTimeoutException && early < CLOCK_NS) {
+                LockSupport.parkNanos(early);
+            }
             throw thrown(e);
         }
     }
