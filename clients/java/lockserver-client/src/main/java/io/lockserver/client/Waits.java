@@ -90,11 +90,18 @@ final class Waits {
                 throw other;
             }
         } catch (ExecutionException e) {
-            long early = wait.end - System.nanoTime();
-            if (e.getCause() instanceof WaitTimeoutException && early < CLOCK_NS) {
-                LockSupport.parkNanos(early);
+            if (e.getCause() instanceof WaitTimeoutException) {
+                waitOut(wait);
             }
             throw thrown(e);
+        }
+    }
+
+    private static void waitOut(Wait wait) {
+        long left = wait.end - System.nanoTime();
+        while (left > 0 && left < CLOCK_NS && !Thread.currentThread().isInterrupted()) {
+            LockSupport.parkNanos(left);
+            left = wait.end - System.nanoTime();
         }
     }
 
