@@ -7,10 +7,13 @@ import java.nio.file.Path;
 import io.lettuce.core.ClientOptions;
 import io.lettuce.core.SslOptions;
 import io.lockserver.client.LockClient;
+import io.lockserver.client.NoConnectionException;
 import io.lockserver.test.Lockserver;
 
 /** A server with TLS, and certificates made for it in a folder. */
 final class Secure implements AutoCloseable {
+    private static final int ATTEMPTS = 10;
+
     final Lockserver server;
     private final Path folder;
 
@@ -29,12 +32,23 @@ final class Secure implements AutoCloseable {
                 folder.resolve("server.key").toString());
     }
 
-    /** A client that knows the server's authority, by a port of this machine. */
+    /**
+     * A client that knows the server's authority, by a port of this machine. The server cuts a handshake that takes longer than 10
+     * seconds, which the first one of a process may do on a busy machine. So it is tried several times.
+     */
     LockClient client(int port) {
         ClientOptions trusting = ClientOptions.builder().sslOptions(SslOptions.builder().trustManager(folder.resolve("ca.crt").toFile())
                 .build()).build();
-        return LockClient.builder("rediss://localhost:" + port).clientOptions(trusting).timeout(Clients.PATIENCE)
-                .connectTimeout(Clients.PATIENCE).build();
+        for (int attempt = 1;; attempt++) {
+            try {
+                return LockClient.builder("rediss://localhost:" + port).clientOptions(trusting).timeout(Clients.PATIENCE)
+                        .connectTimeout(Clients.PATIENCE).build();
+            } catch (NoConnectionException e) {
+                if (attempt == ATTEMPTS) {
+                    throw e;
+                }
+            }
+        }
     }
 
     @Override
