@@ -227,6 +227,12 @@ clients-java-client: build fleet need-redis need-java need-openssl ## the client
 	@test -n "$(VIRTUAL_JAVA)" || { echo "there is no Java 21 or later, which has virtual threads: say VIRTUAL_JAVA=/path/to/bin/java"; exit 1; }
 	cd clients/java && mvn -B -ntp $(MAVEN) test -pl lockserver-client,lockserver-test,client-tests -Dtest=ManyTest,ThreadLockTest -Djvm=$(VIRTUAL_JAVA)
 
+.PHONY: clients-java-sql
+clients-java-sql: export LOCKSERVER := $(CURDIR)/bin/lockserver
+clients-java-sql: build need-java ## its fence for SQL on SQLite and MariaDB, which it starts (DATABASES="mariadb postgres": PostgreSQL as well, of Debian's package postgresql)
+	@command -v mariadb-install-db >/dev/null || { echo "mariadb-install-db is missing: run 'make deps'"; exit 1; }
+	cd clients/java && FENCE_DATABASES="$(or $(DATABASES),mariadb)" mvn -B -ntp test -pl lockserver-client,lockserver-test,client-tests -Dtest=FenceTest
+
 clients-java-bench: export LOCKSERVER := $(CURDIR)/bin/lockserver
 clients-java-bench: build need-oracle need-java ## hand-offs and costs of the Java client beside Redisson's RLock on a real Redis (SECONDS=n of each measurement)
 	cd clients/java && mvn -B -ntp -q -Pbench -pl lockserver-client,lockserver-test,bench compile \
@@ -243,6 +249,11 @@ shop: build need-java ## the shop of the tutorials in examples/shop: SETNX, Lua,
 shop-figures: export LOCKSERVER := $(CURDIR)/bin/lockserver
 shop-figures: build need-java ## orders and deliveries a second of each version
 	$(SHOP) test -Dtest=Figures
+
+.PHONY: reminders
+reminders: export LOCKSERVER := $(CURDIR)/bin/lockserver
+reminders: build need-java ## the reminders of examples/reminders in Java: timers, retries, dead letters, workers that are killed (LONG=1: more of them)
+	cd clients/java && mvn -B -ntp -Preminders -pl lockserver-client,lockserver-test,../../examples/reminders/java test
 
 clients-java-package: export LOCKSERVER := $(CURDIR)/bin/lockserver
 clients-java-package: build need-java ## jars, sources, javadoc and POMs of clients/java as a Maven repository in bin/packages/java, checked, and used by an empty project
