@@ -40,11 +40,14 @@ type Engine interface {
 	Survey() Status
 
 	// Add makes a server a member, or changes the addresses of a member that cannot be reached. Remove ends
-	// that. Transfer makes a member the leader; without an id, any member. They work on the leader. The
-	// errors say why something is refused.
+	// that. Transfer makes a member the leader; without an id, any member. Entries that are proposed
+	// meanwhile are refused. Successor waits until a member can take over the lead without delay, and returns
+	// its id; without an id, it takes any voter. They work on the leader. The errors say why something is
+	// refused.
 	Add(m Peer) error
 	Remove(id string) error
 	Transfer(id string) error
+	Successor(id string) (string, error)
 
 	// Checked compares a checksum of this member's data with those of the others, and reports the finding to
 	// the machine. Verdict returns the last finding, also after a restart.

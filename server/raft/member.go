@@ -72,6 +72,10 @@ type Member struct {
 	snapping bool   // a snapshot is being made
 	holding  bool   // writes are held for it, or all clients for a transfer
 	moving   bool   // the lead is handed on: clients are held until the next leader serves
+	// quiet: the engine transfers the lead, and would refuse entries. No round begins before that is over.
+	// underWay: a round has begun, and has not ended. It is set under the lock.
+	quiet    bool
+	underWay atomic.Bool
 	seen     string // the leader that the host knows
 	// attempt is the last attempt to make a snapshot.
 	attempt SnapshotAttempt
@@ -85,6 +89,7 @@ type Member struct {
 	due    int64
 	wanted bool
 	tick   bool // it is to have an entry, if only for the clock
+	echo   bool // a second round with an entry follows the next one: see begin
 	wake   chan struct{}
 	news   chan struct{} // the host must learn which member leads
 	// opening is held by the goroutine that opens the gate. term is counted up when the right to open it
@@ -284,7 +289,7 @@ func (m *Member) lead(run int) {
 		m.host.ExtendLeases(gap)
 		m.host.EndUnit()
 		m.changed()
-		m.tick, m.wanted = true, true // an entry that names the history that goes on here
+		m.tick, m.echo = true, true // an entry that names the history that goes on here
 		m.EndSlice()
 		m.host.Log().Info("raft: this member leads", "id", m.engine.Status().ID, "leases-extended-by-ms", gap)
 	})

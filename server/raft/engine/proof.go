@@ -85,6 +85,13 @@ func (w *ackTransport) seenOf(at hraft.ServerAddress) seen {
 	return w.seen[at]
 }
 
+// answers is closed when a member has answered a request, unless that was one of a pipeline.
+func (w *ackTransport) answers() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.changed
+}
+
 // Close implements hraft.WithClose.
 func (w *ackTransport) Close() error { return closeTransport(w.Transport) }
 
