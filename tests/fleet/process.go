@@ -70,6 +70,9 @@ func (p *Process) Launch() {
 	require.NoError(p.t, p.p.Launch())
 }
 
+// Install makes a program the one that the next start starts.
+func (p *Process) Install(program string) { p.Program, p.p.Program = program, program }
+
 // Kill is kill -9, of a process that is paused as well.
 func (p *Process) Kill() { p.p.Kill() }
 

@@ -7,13 +7,9 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -114,78 +110,6 @@ func certifiedGroup(t *testing.T, by *testkit.Authority) (g *fleet.Group, all []
 	return g, all
 }
 
-// writers write until they are stopped, and then look for all that was acknowledged.
-type writers struct {
-	stop   atomic.Bool
-	acked  atomic.Int64
-	fleet  sync.WaitGroup
-	lookUp []func()
-}
-
-// begin starts clients, each with keys of its own. A request that is not acknowledged is sent again.
-func (w *writers) begin(t *testing.T, count int, all []*certified) {
-	dial := func(address string) (*testkit.Client, error) {
-		conn, err := net.Dial("tcp", address)
-		if err != nil {
-			return nil, err
-		}
-		c := testkit.NewClient(t, conn)
-		c.Timeout = patience
-		return c, nil
-	}
-	for i := range count {
-		c := &cluster{dial: dial, open: map[string]*testkit.Client{}, at: all[i%len(all)].Addr()}
-		acked := int64(0)
-		again := func(n int64, words ...string) (kind byte, text string) {
-			for turn := n; ; turn++ {
-				if kind, text, _ = c.do(words...); kind != '-' {
-					return kind, text
-				}
-				c.open, c.at = map[string]*testkit.Client{}, all[turn%int64(len(all))].Addr()
-				if w.stop.Load() && words[0] == "SET" {
-					return kind, text
-				}
-			}
-		}
-		w.fleet.Go(func() {
-			for n := int64(1); !w.stop.Load(); n++ {
-				if kind, text := again(n, "SET", fmt.Sprint("key", i, ":", n), strconv.FormatInt(n, 10)); kind != '-' {
-					if text != "OK" {
-						t.Errorf("SET is answered with %s", text)
-						return
-					}
-					acked = n
-					w.acked.Add(1)
-				}
-			}
-		})
-		w.lookUp = append(w.lookUp, func() {
-			for n := int64(1); n <= acked; n++ {
-				_, text := again(n, "GET", fmt.Sprint("key", i, ":", n))
-				require.Equal(t, strconv.FormatInt(n, 10), text)
-			}
-		})
-	}
-}
-
-// more waits until writes are acknowledged.
-func (w *writers) more(t *testing.T) {
-	t.Helper()
-	before := w.acked.Load()
-	eventually(t, "writes are acknowledged", func() bool { return w.acked.Load() > before+20 || t.Failed() })
-}
-
-// end stops the writers, and looks for what was acknowledged.
-func (w *writers) end(t *testing.T) {
-	t.Helper()
-	w.stop.Store(true)
-	w.fleet.Wait()
-	for _, look := range w.lookUp {
-		look()
-	}
-	t.Logf("%d acknowledged writes", w.acked.Load())
-}
-
 // reached waits until all members reach each other, on connections that are made for the question.
 func reached(t *testing.T, all []*certified) {
 	t.Helper()
@@ -207,7 +131,7 @@ func TestCertificatesOfAnotherAuthority(t *testing.T) {
 	g, all := certifiedGroup(t, old)
 	reached(t, all)
 	var w writers
-	w.begin(t, 3, all)
+	w.begin(t, 3, g)
 	w.more(t)
 	for _, p := range all {
 		require.NoError(t, p.forClients(old))
@@ -244,7 +168,7 @@ func TestCertificateThatHasEnded(t *testing.T) {
 	by := testkit.NewAuthority(t)
 	g, all := certifiedGroup(t, by)
 	var w writers
-	w.begin(t, 2, all)
+	w.begin(t, 2, g)
 	w.more(t)
 	leader := g.AwaitLeader()
 	var p *certified
