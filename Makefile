@@ -503,8 +503,10 @@ comparison: build ## redsync, redislock, rueidislock, etcd and client, stopped, 
 
 # PLATFORMS release makes files for; empty: for all.
 PLATFORMS ?=
-release: clients-python-build clients-java-build clients-node-tarball ## archives, packages (.deb, .rpm), container images, the packages for Java, Node and Python and checksums of the commit, in dist/ (PLATFORMS="linux/amd64 ...")
-	cd packaging && $(GO) run ./release -with "../bin/packages/python ../bin/packages/java ../bin/packages/node" $(if $(PLATFORMS),-platforms "$(PLATFORMS)")
+# CLIENTS=no leaves the packages for other languages out of release, which then needs nothing but Go and git.
+CLIENTS ?= yes
+release: $(if $(filter no,$(CLIENTS)),,clients-python-build clients-java-build clients-node-tarball) ## archives, packages (.deb, .rpm), container images, the packages for Java, Node and Python and checksums of the commit, in dist/ (PLATFORMS="linux/amd64 ..."; CLIENTS=no: only the server's)
+	cd packaging && $(GO) run ./release $(if $(filter no,$(CLIENTS)),,-with "../bin/packages/python ../bin/packages/java ../bin/packages/node") $(if $(PLATFORMS),-platforms "$(PLATFORMS)")
 
 .PHONY: need-packages
 need-packages: need-redis
