@@ -115,6 +115,8 @@ func (m *Member) othersAlarms(s *Status, add func(k Kind, format string, args ..
 			if o.DiskFree >= 0 && o.DiskFree < leastFree {
 				add(AlarmDisk, "the disk of this member has %d MB left", o.DiskFree>>20)
 			}
+		case o.Role == stopped.String(): // in its last answer: it ends soon after
+			add(AlarmStopped, "'%s' has stopped: its log says why", o.ID)
 		case !o.Reachable && o.Why != "" && o.HeardMS < 0:
 			if young {
 				continue
@@ -122,8 +124,6 @@ func (m *Member) othersAlarms(s *Status, add func(k Kind, format string, args ..
 			add(AlarmUnreachable, "'%s' has not answered yet: %s", o.ID, o.Why)
 		case !o.Reachable && o.Why != "" && silent > silentFor:
 			add(AlarmUnreachable, "'%s' has not answered for %v: %s", o.ID, silent.Truncate(time.Second), o.Why)
-		case o.Reachable && o.Role == stopped.String():
-			add(AlarmStopped, "'%s' has stopped: its log says why", o.ID)
 		case o.Reachable && m.state == leading && time.Duration(o.LagMS)*time.Millisecond > behindFor:
 			add(AlarmBehind, "'%s' does not have %d committed entries", o.ID, o.Lag)
 		}

@@ -107,4 +107,7 @@ func TestEachKindOfAlarm(t *testing.T) {
 	m.state = following // which measures its own clock, and leaves those of others to the leader
 	m.distance = newDistance()
 	require.Empty(t, m.alarms(&s))
+	m, s = &Member{state: leading}, well()
+	s.Observed[1].Reachable, s.Observed[1].Why, s.Observed[1].HeardMS, s.Observed[1].Role = false, "refused", 60_000, stopped.String()
+	require.Equal(t, []Alarm{{AlarmStopped, "'b' has stopped: its log says why"}}, m.alarms(&s), "that is why it does not answer")
 }

@@ -391,7 +391,7 @@ func (m *Member) stop(cause error) {
 		what = "End its process, move its directory raft away, and start it: the member that leads gives it the data anew"
 	}
 	m.host.Log().Error("raft: this member has stopped, its data is not what the group has. "+what, "cause", cause)
-	m.host.Background(func() { m.part(cause) })
+	m.host.Background(m.part)
 }
 
 // errForeign is returned to an old machine, for which the engine has been closed.

@@ -66,6 +66,9 @@ type Condition struct {
 	Snapshot SnapshotAttempt
 }
 
+// Stopped reports whether the member has stopped for good.
+func (c Condition) Stopped() bool { return c.Role == stopped.String() }
+
 // become changes the state, and shows that.
 func (m *Member) become(s state) {
 	m.state = s
