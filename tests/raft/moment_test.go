@@ -52,6 +52,14 @@ func (c *cluster) do(words ...string) (kind byte, text string, number int64) {
 	return '-', "it is sent on for ever", 0
 }
 
+// close closes its connections.
+func (c *cluster) close() {
+	for _, to := range c.open {
+		to.Close()
+	}
+	clear(c.open)
+}
+
 // load is clients of a cluster. Each counts a key of its own up, and reads it. A request that is lost, or that
 // is done twice, is a number that does not follow.
 type load struct {
@@ -68,9 +76,7 @@ func (l *load) begin(count int, at string, dial func(address string) (*testkit.C
 			c := &cluster{dial: dial, open: map[string]*testkit.Client{}, at: at}
 			defer func() {
 				l.moved.Add(c.moved)
-				for _, to := range c.open {
-					to.Close()
-				}
+				c.close()
 			}()
 			key := "key" + strconv.Itoa(i)
 			for n := int64(1); !l.stop.Load(); n++ {

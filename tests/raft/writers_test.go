@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -43,7 +44,9 @@ func (w *writers) begin(t *testing.T, count int, g *fleet.Group) {
 				if kind, text, _ = c.do(words...); kind != '-' {
 					return kind, text
 				}
-				c.open, c.at = map[string]*testkit.Client{}, g.Members[turn%int64(len(g.Members))].Addr()
+				c.close()
+				time.Sleep(20 * time.Millisecond) // there may be no leader
+				c.at = g.Members[turn%int64(len(g.Members))].Addr()
 				if w.stop.Load() && words[0] == "SET" {
 					return kind, text
 				}
@@ -66,6 +69,7 @@ func (w *writers) begin(t *testing.T, count int, g *fleet.Group) {
 				_, text := again(n, "GET", fmt.Sprint("key", i, ":", n))
 				require.Equal(t, strconv.FormatInt(n, 10), text)
 			}
+			c.close()
 		})
 	}
 }
