@@ -10,8 +10,8 @@ import (
 	"lockserver/internal/call"
 )
 
-// Lasting is a server that may restart, or the leader of a group that may change. It is connected to anew when
-// the connection breaks, or when the member at its other end leads no more.
+// Lasting is a server that may restart, or the leader of a group that may change. It is connected to anew
+// when the connection breaks, or when the member at its other end leads no more.
 type Lasting struct {
 	ctx context.Context
 	of  Options

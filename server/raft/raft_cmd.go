@@ -199,7 +199,7 @@ var errNotQuiet = errors.New("what was done before is not committed: this member
 // handOn has another member lead while writes are held. For the moment of the election all clients are held,
 // so that they get no error: first until no reply waits for a round, then until the next leader serves. The
 // engine refuses entries during a transfer, so those wait for its end, too. There are some although clients
-// are held: the leader's clock is told once a second, and marks are made for checks.
+// are held: the leader's clock is proposed once a second, and marks are made for checks.
 func (m *Member) handOn(id string) error {
 	m.awaitCommitted()
 	self := m.Status().ID

@@ -12,8 +12,8 @@ import (
 	"lockserver/tests/fleet"
 )
 
-// TestTransfersOfProcesses is TestTransferLosesNoRequest with processes, disks and sockets. It prints how long
-// a request waits at most: the goal is 100 ms.
+// TestTransfersOfProcesses is TestTransferLosesNoRequest with processes, disks and sockets. It prints how
+// long a request waits at most: the goal is 100 ms.
 func TestTransfersOfProcesses(t *testing.T) {
 	const clients, times = 16, 50
 	program := testkit.Lockserver(t)

@@ -60,8 +60,8 @@ func (c *cluster) close() {
 	clear(c.open)
 }
 
-// load is clients of a cluster. Each counts a key of its own up, and reads it. A request that is lost, or that
-// is done twice, is a number that does not follow.
+// load is clients of a cluster. Each counts a key of its own up, and reads it. A request that is lost, or
+// that is done twice, is a number that does not follow.
 type load struct {
 	t                          *testing.T
 	stop                       atomic.Bool
@@ -127,8 +127,8 @@ func (l *load) transfers(clients, times int, transfer func()) {
 }
 
 // TestTransferLosesNoRequest: while the lead is handed on again and again, each request of clients of a
-// cluster is done once, and no connection breaks. No member builds its data anew, though there are leases: the
-// leader's clock is an entry once a second.
+// cluster is done once, and no connection breaks. No member builds its data anew, though there are leases:
+// the leader's clock is an entry once a second.
 func TestTransferLosesNoRequest(t *testing.T) {
 	t.Parallel()
 	const clients = 6

@@ -14,8 +14,8 @@ import (
 )
 
 // TestUpgradeAndBack: a group of an older version is upgraded one member after the other while clients write,
-// and goes back in the same way, as docs/HA.md says. Nothing that was acknowledged is lost, no token falls, and
-// no member stops. LOCKSERVER_OLD is the older program, which make upgrade builds.
+// and goes back in the same way, as docs/HA.md says. Nothing that was acknowledged is lost, no token falls,
+// and no member stops. LOCKSERVER_OLD is the older program, which make upgrade builds.
 func TestUpgradeAndBack(t *testing.T) {
 	older, newer := os.Getenv("LOCKSERVER_OLD"), testkit.Lockserver(t)
 	require.NotEmpty(t, older, "LOCKSERVER_OLD: run 'make upgrade'")

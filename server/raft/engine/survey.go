@@ -179,8 +179,8 @@ func (r *running) observe(found []heardOf, now time.Time) {
 	r.surveying.mu.Unlock()
 }
 
-// skewMS is how far the clock of a member is ahead of this machine's, at least; below 0: behind. The member has
-// read its clock between the question and the answer, so less than that is not known.
+// skewMS is how far the clock of a member is ahead of this machine's, at least; below 0: behind. The member
+// has read its clock between the question and the answer, so less than that is not known.
 func (h *heardOf) skewMS() int64 {
 	switch is := h.NowMS; {
 	case !h.Reported || is == 0:
