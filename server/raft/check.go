@@ -144,8 +144,8 @@ func (m *Member) beginCheck() {
 
 // beginMarked is begin, and adds a mark behind all that was executed. The data is cut there.
 func (m *Member) beginMarked() (f flight, entries [][]byte) {
-	if m.quiet {
-		return f, nil // the mark is made when the transfer is over
+	if m.quiet || m.unseen {
+		return f, nil // the mark is made when entries may be proposed
 	}
 	m.check.wantsMark = false
 	m.host.HandOn()

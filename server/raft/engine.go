@@ -135,6 +135,8 @@ type Status struct {
 	DiskError string
 	State     string // "leader", "follower", "candidate" or "shutdown"
 	Leader    Peer   // without an ID: none is known
+	// HandedOn says that a leader hands its lead on, or did so a moment ago.
+	HandedOn bool
 	Peers     []Peer
 	// Checks are the newest checksums of the members that are known, and what was found of each. Compared is
 	// the newest index at which all members were compared that can be reached.

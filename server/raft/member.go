@@ -76,6 +76,9 @@ type Member struct {
 	// underWay: a round has begun, and has not ended. It is set under the lock.
 	quiet    bool
 	underWay atomic.Bool
+	// unseen: this member leads, and the host does not know it yet. It would send clients away that others
+	// send here, so no round begins: the others do not hear from this leader before.
+	unseen bool
 	seen     string // the leader that the host knows
 	// attempt is the last attempt to make a snapshot.
 	attempt SnapshotAttempt
@@ -226,25 +229,40 @@ func (m *Member) changed() {
 	}
 }
 
-// tell is the goroutine that tells the host which member leads.
+// tell is the goroutine that tells the host which member leads. While another member hands its lead on, no
+// member leads for a moment. Clients are sent on to the former leader meanwhile, which holds them until the
+// next one serves.
 func (m *Member) tell() {
+	var again <-chan time.Time
 	for {
 		select {
 		case <-m.news:
+		case <-again:
 		case <-m.closed:
 			return
 		}
-		s := m.engine.Status()
+		s, waits := m.engine.Status(), false
 		m.host.Slice(func() {
 			m.notice()
 			m.lookForSelf(&s)
 			if s.Leader.ID == s.ID && !m.Serves() || m.check.undecided > 0 { // not yet, or no more
 				s.Leader = Peer{}
 			}
+			waits = s.Leader.ID == "" && s.HandedOn && m.seen != "" && m.seen != s.ID && m.check.undecided == 0
 			m.host.EndUnit()
 		})
+		if again = nil; waits {
+			again = time.After(barrierEvery)
+			continue
+		}
 		m.host.Seen(s)
-		m.host.Locked(func() { m.seen = s.Leader.ID })
+		m.host.Locked(func() {
+			m.seen = s.Leader.ID
+			if m.unseen && m.seen == s.ID {
+				m.unseen = false
+				m.callAgree()
+			}
+		})
 	}
 }
 
@@ -280,6 +298,7 @@ func (m *Member) lead(run int) {
 		m.unproposed = unproposed{after: m.applied}
 		m.encoder.Select(-1)
 		m.become(leading)
+		m.unseen = true
 		m.check.last = time.Time{}
 		m.counts.elections++
 		m.host.SeeToken(m.token)

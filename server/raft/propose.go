@@ -125,7 +125,7 @@ func (m *Member) agree() {
 		var entries [][]byte
 		marked := false
 		m.host.Locked(func() {
-			if marked = m.check.wantsMark && !m.quiet; !marked {
+			if marked = m.check.wantsMark && !m.quiet && !m.unseen; !marked {
 				f, entries = m.begin()
 			}
 		})
@@ -168,7 +168,7 @@ func (m *Member) awaitRound(entries [][]byte) error {
 
 // needsRound reports whether a round is needed: there are effects to remember, or a reply waits for it.
 func (m *Member) needsRound() bool {
-	return m.state == leading && !m.quiet && (len(m.bytes) > 0 || m.tick || m.due > m.round)
+	return m.state == leading && !m.quiet && !m.unseen && (len(m.bytes) > 0 || m.tick || m.due > m.round)
 }
 
 // begin begins a round, and returns the entries that it consists of. Without a number it is none: what it was
@@ -302,8 +302,11 @@ func (m *Member) awaitCommitted() {
 }
 
 // await waits until something is so, which it asks under the lock, for as long as an election may take.
-func (m *Member) await(is func() bool) {
-	for begun := time.Now(); time.Since(begun) < mostHeld; time.Sleep(time.Millisecond) {
+func (m *Member) await(is func() bool) { m.awaitFor(mostHeld, is) }
+
+// awaitFor is await with another limit.
+func (m *Member) awaitFor(limit time.Duration, is func() bool) {
+	for begun := time.Now(); time.Since(begun) < limit; time.Sleep(time.Millisecond) {
 		done := false
 		m.host.Locked(func() { done = is() })
 		if done || m.ending() {
@@ -312,8 +315,13 @@ func (m *Member) await(is func() bool) {
 	}
 }
 
-// mostHeld is for how long writes are held for a snapshot: an election may take as long.
-const mostHeld = 2 * time.Second
+const (
+	// mostHeld is for how long writes are held for a snapshot: an election may take as long.
+	mostHeld = 2 * time.Second
+	// mostHandedOn is for how long clients are held until the next leader serves. It may die at once, and
+	// others elect another one.
+	mostHandedOn = 5 * time.Second
+)
 
 // release ends that writes are held for a snapshot.
 func (m *Member) release() {

@@ -217,8 +217,8 @@ func (m *Member) handOn(id string) error {
 	if err == nil {
 		// As long as this member has not heard that it leads no more, the reply would wait for a round that
 		// is going to be lost, with the client's connection.
-		m.await(func() bool { return m.state != leading })
-		m.await(func() bool { return m.applied.id != m.id && m.seen != "" && m.seen != self })
+		m.awaitFor(mostHandedOn, func() bool { return m.state != leading })
+		m.awaitFor(mostHandedOn, func() bool { return m.applied.id != m.id && m.seen != "" && m.seen != self })
 	}
 	m.host.Slice(func() {
 		m.notice()

@@ -368,7 +368,7 @@ func (e *Engine) Status() raft.Status {
 	y := e.options.Identity
 	s := raft.Status{ID: e.options.ID, Group: y.Group(), Incarnation: y.incarnation, Waiting: r.waiting.is(), Refusals: y.refusals(),
 		DiskError: cmp.Or(r.logFault.is(), r.stableFault.is()), State: strings.ToLower(r.raft.State().String()), Term: r.raft.CurrentTerm(),
-		LastIndex: r.raft.LastIndex(), CommitIndex: r.raft.CommitIndex(), ContactMS: r.contactMS()}
+		LastIndex: r.raft.LastIndex(), CommitIndex: r.raft.CommitIndex(), ContactMS: r.contactMS(), HandedOn: r.ackTransport.handsOn()}
 	s.AppliedIndex, s.SnapshotIndex = r.applied()
 	y.checks.status(&s)
 	f := r.raft.GetConfiguration()
