@@ -47,7 +47,7 @@ func TestUpgradeAndBack(t *testing.T) {
 			require.Greater(t, another, token)
 			require.EqualValues(t, 1, leader.Try("UNLOCK", "gate", "bob").Int)
 			sold++
-			require.Zero(t, leader.Try("SECKILL", "shoe", "user"+p.Port+program, "order").Int)
+			require.Zero(t, leader.Try("SECKILL", "shoe", fmt.Sprint("user", sold), fmt.Sprint("order", sold)).Int)
 		}
 	}
 	roll(newer)
