@@ -137,7 +137,7 @@ type Status struct {
 	Leader    Peer   // without an ID: none is known
 	// HandedOn says that a leader hands its lead on, or did so a moment ago.
 	HandedOn bool
-	Peers     []Peer
+	Peers    []Peer
 	// Checks are the newest checksums of the members that are known, and what was found of each. Compared is
 	// the newest index at which all members were compared that can be reached.
 	Checks   []Check

@@ -79,7 +79,7 @@ type Member struct {
 	// unseen: this member leads, and the host does not know it yet. It would send clients away that others
 	// send here, so no round begins: the others do not hear from this leader before.
 	unseen bool
-	seen     string // the leader that the host knows
+	seen   string // the leader that the host knows
 	// attempt is the last attempt to make a snapshot.
 	attempt SnapshotAttempt
 	// condition is what others may see without the lock; nil: the member has not started.
