@@ -42,7 +42,7 @@ GOTESTFLAGS ?=
 # PKGS narrows test, race and invariants down: make race PKGS=./server/...
 PKGS ?= ./...
 
-.PHONY: help build run demo test race busy planted planted-long invariants fmt vet cross lint tidy deps diff snapshots linearizability vanish unauthenticated sessions crash hostile bench bench-list bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft hazelcast bench-permits bench-testing oracle oracle-tls replication replication-versions simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check test-docs test-time race-all flaky bench-check rename rename-check workflows vulnerabilities ci ci-full
+.PHONY: help build run demo test race busy planted planted-long invariants fmt vet cross lint tidy deps diff snapshots linearizability vanish unauthenticated sessions crash hostile bench bench-list bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft hazelcast bench-permits bench-testing oracle oracle-tls replication replication-versions upgrade simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check test-docs test-time race-all flaky bench-check rename rename-check workflows vulnerabilities ci ci-full
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -113,7 +113,7 @@ fmt: ## fail if gofmt would change a file
 
 # TAGS are the build tags, in sets that are looked at together. Those of the first are of tests alone: nothing is to be
 # compiled anew for them.
-TAGS = netns,oracle,raft,scenarios,simulation invariants
+TAGS = netns,oracle,raft,scenarios,simulation,upgrade invariants
 # with_tags does something with each set of tags, for the packages that have other files then. In the others there is
 # nothing to be found a second time. That there are none would be an error: the root has no Go files.
 files = $(GO) list -tags '$1' -f '{{.ImportPath}} {{.GoFiles}} {{.TestGoFiles}} {{.XTestGoFiles}}' ./... | sort
@@ -435,6 +435,13 @@ replication-versions: need-redis need-oracle need-versions ## replication from a
 
 raft: ## a raft group in one process, over networks that break, and as processes that are killed and stopped
 	$(GO) test -tags raft -count=1 -parallel 4 -timeout 10m $(GOTESTFLAGS) ./server/raft/... ./tests/raft
+
+# OLD is the version that make upgrade begins with: the last release's tag, or a commit of some time ago.
+OLD ?= $(or $(shell git describe --tags --abbrev=0 2>/dev/null),HEAD~100)
+upgrade: ## a group of an older version (OLD=commit) is upgraded under load, one member after the other, and goes back
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && git archive $(OLD) | tar -x -C "$$dir" && \
+	(cd "$$dir" && $(GO) build -trimpath -buildvcs=false -o lockserver-old ./cmd/lockserver) && \
+	LOCKSERVER_OLD="$$dir/lockserver-old" $(GO) test -tags raft,upgrade -count=1 -timeout 10m -v $(GOTESTFLAGS) -run '^TestUpgradeAndBack$$' ./tests/raft
 
 # RUNS is how many runs the simulation has.
 simulation: RUNS ?= 10000

@@ -66,6 +66,7 @@ func waits() []suite {
 			paths: with("tests/differential/", "tests/grammar/", "internal/config/")},
 		{name: "raft", fast: "make raft", full: "make raft", seconds: 150,
 			paths: []string{"server/raft/", "server/topology/", "tests/raft/"}},
+		{name: "upgrade", full: "make upgrade", seconds: 90, paths: []string{"server/raft/", "tests/raft/upgrade_test.go"}},
 		{name: "snapshots", fast: "make snapshots SEED=20261121", full: "make snapshots", seconds: 150,
 			paths: []string{"persistence/", "store/", "commands/", "tests/snapshots/", "tests/effects/", "tests/interop/"}},
 		{name: "crash", fast: "make crash KILLS=20 LOG_ROUNDS=2 SEED=20261121", full: "make crash", seconds: 60,

@@ -27,6 +27,8 @@ type Options struct {
 type Server struct {
 	conn *call.Conn
 	addr string
+	// options are those that the caller has connected with; addr may be that of the leader instead.
+	options Options
 }
 
 // patience is how long a connection and a reply may take.
@@ -37,7 +39,12 @@ const patience = 5 * time.Second
 func Connect(ctx context.Context, o Options) (*Server, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return connectFrom(ctx, o, mostHops)
+	s, err := connectFrom(ctx, o, mostHops)
+	if err != nil {
+		return nil, err
+	}
+	s.options = o
+	return s, nil
 }
 
 // mostHops is how many servers in a row may send on to another.
