@@ -218,6 +218,7 @@ func (ex *executor) renewNow(db *store.DB, key, owner []byte, token int64) {
 
 // aliveUntilMS returns until when a session's locks are renewed at now; 0: it has gone.
 func (ex *executor) aliveUntilMS(s *session, now int64) int64 {
+	// plant:ended-keeper
 	if s == nil || s.ended() {
 		return 0
 	}
