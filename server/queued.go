@@ -294,9 +294,10 @@ func (ex *executor) leaveQueues(w *queuedWait, granted bool) {
 func (ex *executor) grantQueued(w *queuedWait, keys [][]byte) {
 	ex.leaveQueues(w, true)
 	ex.stats.LocksOf(w.DB()).Handoffs++
-	g := &waiting.Grant{Waiter: &w.Waiter, Tokens: w.lock.Tokens()}
+	g := waiting.NewGrant(&w.Waiter)
+	g.Tokens = w.lock.AppendTokens(g.Tokens)
 	for _, key := range keys {
-		g.Keys = append(g.Keys, string(key))
+		g.Keys = append(g.Keys, w.textOf(key))
 	}
 	ex.grants.Add(g)
 	atMS := ex.store.NowMS() + ex.renewEveryMS()
