@@ -134,11 +134,9 @@ func TestDepartureOfALostClient(t *testing.T) {
 			d := newDeparting(t, 3*dueBudget, shared)
 			c := client(t, d.srv)
 			d.look(func() {
-				d.begin()
 				p := d.s.pulse
 				p.askedMS, p.silentMS = d.store.NowMS(), 10_000
 				d.lose(d.s)
-				d.endUnit()
 			})
 			d.dueInSlices(d.renewing)
 			for i := range d.locks {
