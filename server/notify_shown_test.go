@@ -30,8 +30,8 @@ func TestNotifyDeadlocksAreShown(t *testing.T) {
 	c.Hello(3)
 	list := c.Do("LOCK.DEADLOCKS").Elems
 	require.Len(t, list, 2)
-	require.Contains(t, list[0].String(), `"cycle" ["c" "m" "a" "l" "c"]`, "the latest")
-	require.Contains(t, list[1].String(), `"cycle" ["c" "k" "a" "l" "c"]`)
+	require.Contains(t, list[0].String(), `"cycle":["c" "m" "a" "l" "c"]`, "the latest")
+	require.Contains(t, list[1].String(), `"cycle":["c" "k" "a" "l" "c"]`)
 	require.EqualValues(t, 2, infoNumber(t, c, "lock_deadlocks"))
 }
 

@@ -14,14 +14,16 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// slowReader is a client that waits for many locks and stops reading. In version 3 of the protocol one
-// connection does all. In version 2 a second one is subscribed to the channels of its owners.
+// slowReader is a client that waits for many locks by one connection, and is to hear of the outcomes by
+// another one. That is attached to its owners, or in version 2 of the protocol subscribed to their channels.
+// It reads nothing.
 type slowReader struct {
 	t       *testing.T
 	srv     *Server
 	version int
-	asker   *testkit.Client // reads only what comes at once
-	deaf    int64           // the id of the connection that reads nothing
+	asker   *testkit.Client
+	deaf    *testkit.Client
+	id      int64           // of the deaf connection
 	holder  *testkit.Client
 	next    *testkit.Client // waits for the same locks, and reads
 	asked   int             // locks so far
@@ -52,15 +54,15 @@ func TestNotifySlowReaders(t *testing.T) {
 }
 
 func slowReaderOf(t *testing.T, srv *Server, dial func() (net.Conn, error), version int) *slowReader {
-	s := &slowReader{t: t, srv: srv, version: version, asker: testkit.Dial(t, dial), holder: client(t, srv), next: client(t, srv)}
+	s := &slowReader{t: t, srv: srv, version: version, asker: testkit.Dial(t, dial), deaf: testkit.Dial(t, dial),
+		holder: client(t, srv), next: client(t, srv)}
 	s.next.Hello(3)
-	deaf := s.asker
-	if s.asker.Hello(version); version == 2 {
-		deaf = testkit.Dial(t, dial)
-	}
-	s.deaf = deaf.Do("CLIENT", "ID").Int
+	s.deaf.Hello(version)
+	s.id = s.deaf.Do("CLIENT", "ID").Int
 	if version == 2 {
-		deaf.Do("PSUBSCRIBE", "__lock__:slow reader*")
+		s.deaf.Do("PSUBSCRIBE", "__lock__:slow reader*")
+	} else {
+		s.deaf.Do("LOCK.ATTACH", "PREFIX", "slow reader")
 	}
 	return s
 }
@@ -68,7 +70,7 @@ func slowReaderOf(t *testing.T, srv *Server, dial func() (net.Conn, error), vers
 // output is how much output the server keeps for the deaf connection; false: it has gone.
 func (s *slowReader) output() (bytes int, connected bool) {
 	s.srv.executor.look(func() {
-		if of := s.srv.executor.clients[s.deaf]; of != nil {
+		if of := s.srv.executor.clients[s.id]; of != nil {
 			bytes, connected = of.outputBytes(), true
 		}
 	})
@@ -87,16 +89,7 @@ func (s *slowReader) round() {
 		key := "k" + strconv.Itoa(s.asked)
 		require.Positive(s.t, s.holder.Do("LOCK", key, "holder").Int)
 		owner := "slow reader" + key + strings.Repeat(".", slowName)
-		if s.version == 2 {
-			require.Equal(s.t, "+QUEUED", s.asker.Do("LOCK", key, owner, "WAIT", "0", "NOTIFY").String())
-		} else {
-			_ = s.asker.Ask("LOCK", key, owner, "WAIT", "0", "NOTIFY") // it may have been disconnected
-			eventually(s.t, func() bool { return s.awaits(key) || !s.connected() }, "%s is awaited", key)
-		}
-		if !s.awaits(key) {
-			require.EqualValues(s.t, 1, s.holder.Do("UNLOCK", key, "holder").Int)
-			break
-		}
+		require.Equal(s.t, "+QUEUED", s.asker.Do("LOCK", key, owner, "WAIT", "0", "NOTIFY").String())
 		keys = append(keys, key)
 		s.asked++
 		require.Equal(s.t, "+QUEUED", s.next.Do("LOCK", key, "next", "WAIT", "0", "NOTIFY").String())
@@ -108,12 +101,6 @@ func (s *slowReader) round() {
 	}
 }
 
-// awaits reports whether a key is awaited.
-func (s *slowReader) awaits(key string) (yes bool) {
-	s.srv.executor.look(func() { yes = s.srv.executor.queues.Of(0, []byte(key)) != nil })
-	return yes
-}
-
 func (s *slowReader) stopReading(clock *ManualClock) {
 	t := s.t
 	for s.connected() {
@@ -122,9 +109,7 @@ func (s *slowReader) stopReading(clock *ManualClock) {
 	}
 	require.LessOrEqual(t, s.most, mostUnsent+slowLimit+slowRound*(slowName+1024))
 	require.EqualValues(t, 1, infoNumber(t, s.holder, "client_output_buffer_limit_disconnections"))
-	if s.version == 3 {
-		awaitClosedBehindOutput(t, s.asker)
-	}
+	awaitClosedBehindOutput(t, s.deaf)
 
 	require.Equal(t, "+OK", s.holder.Do("CONFIG", "SET", "client-output-buffer-limit", "pubsub 0 0 0").String()) // the next one reads
 	require.EqualValues(t, s.asked, infoNumber(t, s.holder, "lock_grants_to_confirm"))

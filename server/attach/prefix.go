@@ -157,16 +157,19 @@ func (t *Table[S]) Forget(budget int) (more bool) {
 	return ps.ended || len(t.others) > 0
 }
 
-// EachUnder visits the locks of the owners that begin with a text. It looks at no other owner. There is a
-// prefix, or was until now.
+// EachUnder visits the locks of the owners that begin with a text. It looks at no other owner. Without a
+// prefix it visits none.
 func (t *Table[S]) EachUnder(text string, visit func(l *Lock[S])) {
+	if !t.HasPrefixes() {
+		return
+	}
 	t.under(text, func(l *Lock[S]) bool {
 		visit(l)
 		return true
 	})
 }
 
-// under is EachUnder until visit returns false.
+// under is EachUnder until visit returns false. There is a prefix, or was until now.
 func (t *Table[S]) under(text string, visit func(l *Lock[S]) bool) {
 	t.prefixes.sorted.Ascend(text, func(name string, o *Owner[S]) bool {
 		if !strings.HasPrefix(name, text) {

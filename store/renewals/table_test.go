@@ -148,6 +148,7 @@ func TestTables(t *testing.T) {
 				r.Keeper = nil
 				table.Set(slot, r)
 			})
+			require.Equal(t, seen, visited)
 			for slot, r := range m.slots() {
 				if r.Keeper != k {
 					continue
