@@ -7,7 +7,6 @@ import (
 	"lockserver/commands"
 	"lockserver/server/attach"
 	"lockserver/store"
-	"lockserver/store/renewals"
 )
 
 // Connections that are attached for owners (LOCK.ATTACH). A renewal may then have no session: it goes on as
@@ -114,25 +113,22 @@ func (ex *executor) countLocksUnder(s *session, texts [][]byte) (readable int64)
 // does not.
 func (ex *executor) maybeAdopt(s *session, db *store.DB, key string, l *commands.LockState, adopted []func()) []func() {
 	// plant:adopt
-	if !l.Watched || !s.user.MayWrite(db.ID(), []byte(key)) || ex.renews(db, []byte(key), l, s) {
+	if !l.Watched || !s.user.MayWrite(db.ID(), []byte(key)) || ex.renews(db, []byte(key), l) {
 		return adopted
 	}
 	owner, token, shared := commands.Clone(l.Owner), l.Token, l.Shares > 0
 	return append(adopted, func() { ex.adopt(db, []byte(key), owner, token, shared) })
 }
 
-// renews reports whether the server renews a lock already, for another session than s.
-func (ex *executor) renews(db *store.DB, key []byte, l *commands.LockState, s *session) bool {
-	w := &ex.watchdog
-	keeper, renewed := (*session)(nil), false
+// renews reports whether the server renews a lock already.
+func (ex *executor) renews(db *store.DB, key []byte, l *commands.LockState) bool {
 	if l.Shares == 0 {
-		var r renewals.Renewal
-		r, renewed = w.renewalOf(db, key, l)
-		keeper = sessionFor(r.Keeper)
-	} else {
-		keeper, renewed = w.shareOf(db.ID(), key, l.Owner, l.Token)
+		r, ok := ex.watchdog.renewalOf(db, key, l)
+		s := sessionFor(r.Keeper)
+		return ok && (s == nil || !s.ended())
 	}
-	return renewed && (keeper != nil && !keeper.ended() || w.attached.AttachedByOther(s, l.Owner))
+	r := ex.watchdog.shares.find(db.ID(), key, l.Owner)
+	return r != nil && r.token == l.Token && (r.session == nil || !r.session.ended())
 }
 
 // adopt begins to renew a lock that is renewed for no session. A session is attached for its owner.

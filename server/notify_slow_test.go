@@ -23,7 +23,7 @@ type slowReader struct {
 	version int
 	asker   *testkit.Client
 	deaf    *testkit.Client
-	id      int64           // of the deaf connection
+	id      int64 // of the deaf connection
 	holder  *testkit.Client
 	next    *testkit.Client // waits for the same locks, and reads
 	asked   int             // locks so far
