@@ -7,8 +7,9 @@ import (
 )
 
 // What is left to do when a session has ended for which the server has renewed leases. There may be a hundred
-// thousand of them. So a slice of them ends at once, and the others one at a time as they are due: other units
-// run in between. Until then they look like renewals, but nothing is renewed for a session that has ended.
+// thousand of them. So a slice of them ends at once, and the others one at a time as they are due. Other
+// units run in between. Until then they look like renewals, but nothing is renewed for a session that has
+// ended.
 
 // departure is the rest of that work for a session.
 type departure struct {

@@ -41,11 +41,11 @@ func newDeparting(t *testing.T, locks int, shared bool, before ...[]string) *dep
 		}
 		s.Feed(appendCommand(nil, words...), &d.scratch, nil)
 	}
-	require.Equal(t, locks, d.renewing())
+	require.Equal(t, locks, d.watchdog.renewing())
 	return d
 }
 
-// The end of a session with many locks is not done at once, whoever is attached: some renewals end in each
+// The end of a session with many locks is not done at once, whatever connections are attached: some renewals end in
 // slice. No more is left behind than the locks, which go with their leases.
 func TestDepartureInSlices(t *testing.T) {
 	t.Parallel()
@@ -72,14 +72,14 @@ func TestDepartureInSlices(t *testing.T) {
 			}
 			d.s.Close()
 			left := 0
-			d.look(func() { left = d.renewing() })
+			d.look(func() { left = d.watchdog.renewing() })
 			require.GreaterOrEqual(t, left, d.locks-dueBudget)
 			require.Contains(t, c.Do("LOCK.INFO", "k0").String(), `"watchdog" 0`, "it is renewed no more")
-			ended, longest := d.dueInSlices(d.renewing)
+			ended, longest := d.dueInSlices(d.watchdog.renewing)
 			t.Logf("the longest slice took %v for %d renewals", longest, ended)
 			require.LessOrEqual(t, ended, dueBudget)
 			d.look(func() {
-				require.Zero(t, d.renewing())
+				require.Zero(t, d.watchdog.renewing())
 				require.False(t, d.watchdog.attached.Forget(0))
 				require.Equal(t, d.watchdog.attached.HasPrefixes(), d.watchdog.attached.Owner([]byte(departingOwner+"3")) != nil)
 			})
@@ -114,12 +114,12 @@ func TestDepartureToAnAttachedSession(t *testing.T) {
 				}
 				d.clock.Advance(10 * time.Minute)
 				require.EqualValues(t, d.locks, c.Do("DBSIZE").Int)
-				d.look(func() { require.Equal(t, d.locks, d.renewing()) })
+				d.look(func() { require.Equal(t, d.locks, d.watchdog.renewing()) })
 				keeper.Close()
 				eventually(t, func() bool { return d.srv.connected() == 1 }, "it is gone")
 				d.clock.Advance(31 * time.Second)
 				require.Zero(t, c.Do("DBSIZE").Int)
-				d.look(func() { require.Zero(t, d.renewing()) })
+				d.look(func() { require.Zero(t, d.watchdog.renewing()) })
 			})
 		}
 	}
@@ -138,7 +138,7 @@ func TestDepartureOfALostClient(t *testing.T) {
 				p.askedMS, p.silentMS = d.store.NowMS(), 10_000
 				d.lose(d.s)
 			})
-			d.dueInSlices(d.renewing)
+			d.dueInSlices(d.watchdog.renewing)
 			for i := range d.locks {
 				require.EqualValues(t, 20_000, c.Do("PTTL", fmt.Sprint("k", i)).Int, i)
 			}

@@ -12,7 +12,7 @@ import (
 
 // TestNotifyStoppedClient: a client stands still for a minute, and its connection lives. It neither reads nor
 // answers. Its fixed lease ends, and its grants pass on. At each second a lock has one holder. When it goes
-// on, it is told what has become of all its locks, and the server refuses what it still believes in.
+// on, it hears what has become of all its locks, and the server refuses what it still believes in.
 func TestNotifyStoppedClient(t *testing.T) {
 	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))

@@ -54,8 +54,8 @@ type search struct {
 	wants []string
 }
 
-// run makes worlds from a seed on, four at a time, until ctx ends or one is wrong. Then it goes on for a while
-// if one of the wants was not seen.
+// run makes worlds from a seed on, four at a time, until ctx ends or one is wrong. Then it goes on for a
+// while if one of the wants was not seen.
 func (s *search) run(ctx context.Context, seed uint64) {
 	s.counts = make(map[string]int)
 	next := make(chan uint64)

@@ -23,7 +23,7 @@ const stoppedVariable = "LOCKSERVER_STOPPED_CLIENT"
 const stoppedPrefix = "stopped-client:"
 
 // stoppedClient is that process. It has a lock with a lease of its own, and one that the server renews. It
-// waits for a third, and confirms when that is granted. It prints all that it is told.
+// waits for a third, and confirms when that is granted. It prints all that it hears.
 func stoppedClient(addr string) int {
 	pushes := make(chan resp.Value, 64)
 	dial := func() (net.Conn, error) { return net.Dial("tcp", addr) }
@@ -75,8 +75,8 @@ func holderOf(t *testing.T, c *testkit.Client, key string) (owner string) {
 }
 
 // TestStoppedClient: a process with locks and a wait is stopped (SIGSTOP). Its lease ends, and what it is
-// granted passes on, to one holder at a time. When it goes on it is told so, and what it does is refused. The
-// long form stops it for a minute.
+// granted passes on, to one holder at a time. When it goes on it hears of that, and what it does is refused.
+// The long form stops it for a minute.
 func TestStoppedClient(t *testing.T) {
 	server := testkit.StartLockserver(t, "", "--save", "", "--lock-watchdog-timeout", "3000")
 	op, next := server.Client(t), server.Client(t)
