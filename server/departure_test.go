@@ -45,8 +45,8 @@ func newDeparting(t *testing.T, locks int, shared bool, before ...[]string) *dep
 	return d
 }
 
-// The end of a session with many locks is not done at once, whatever connections are attached: some renewals end in
-// slice. No more is left behind than the locks, which go with their leases.
+// A session with many locks ends. That is not done at once, also if connections are attached: some renewals
+// end in each slice. No more is left behind than the locks, which go with their leases.
 func TestDepartureInSlices(t *testing.T) {
 	t.Parallel()
 	attach := []string{"LOCK.ATTACH", "PREFIX", departingOwner}
@@ -91,8 +91,8 @@ func TestDepartureInSlices(t *testing.T) {
 	}
 }
 
-// Another session is attached to the owners, before or right after the end of the session that acquired very
-// many locks: it keeps all of them. At its own end all leases end.
+// A session has very many locks and ends. Another one is attached to the owners before, or attaches right
+// then. It keeps all of them. At its own end all leases end.
 func TestDepartureToAnAttachedSession(t *testing.T) {
 	t.Parallel()
 	for _, shared := range []bool{false, true} {

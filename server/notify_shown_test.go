@@ -34,8 +34,8 @@ func TestNotifyDeadlocksAreShown(t *testing.T) {
 	require.Contains(t, list[1].String(), `"cycle":["c" "k" "a" "l" "c"]`)
 }
 
-// A push names no key that its user may not read, whichever way the connection comes to hear of an owner: by
-// an MLOCK of which it may read one key, and by an attachment after the grant.
+// A push names no key that its user may not read. The connection is attached to the owner of an MLOCK, and
+// may read one of the keys. It attaches before the grant, and after it.
 func TestNotifyHidesKeys(t *testing.T) {
 	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))

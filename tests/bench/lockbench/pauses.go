@@ -11,8 +11,8 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// pauseWatchdog is lock-watchdog-timeout of a server whose pauses are measured, in milliseconds: places that
-// no connection keeps end after a third of it, and leases after all of it.
+// pauseWatchdog is lock-watchdog-timeout of the server, in milliseconds. Places that no connection keeps end
+// after a third of it, and leases after all of it.
 const pauseWatchdog = 3000
 
 // pauseProgram is the program of such a server.
