@@ -1,7 +1,7 @@
 package replication
 
 import (
-	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,7 +39,6 @@ func TestQueuedWaitsOverPromotion(t *testing.T) {
 	require.Equal(t, "0", replica.do("EXISTS granted"))
 	require.Equal(t, "1", replica.do("HEXISTS kept program1:c"))
 	require.Equal(t, "1", replica.do("UNLOCK held a"))
-	token, err := strconv.ParseInt(replica.do("HGET held $token"), 10, 64)
-	require.NoError(t, err)
-	require.Equal(t, "1", replica.do("LOCK.CONFIRM held program1:d "+strconv.FormatInt(token, 10)))
+	token := strings.Trim(replica.do("HGET held $token"), `"`)
+	require.Equal(t, "1", replica.do("LOCK.CONFIRM held program1:d "+token))
 }
