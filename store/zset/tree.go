@@ -256,6 +256,27 @@ func (t *tree) lead(before func(it *item) bool) (n int) {
 	return n + sort.Search(len(at.items), func(i int) bool { return !before(&at.items[i]) })
 }
 
+// lastUpTo returns the last item with a score up to this one; nil if there is none.
+func (t *tree) lastUpTo(most float64) *item {
+	if t.root == nil {
+		return nil
+	}
+	at := t.root
+	for at.children != nil {
+		kids := at.children
+		at = kids[sort.Search(len(kids)-1, func(i int) bool { return kids[i+1].least.score > most })].node
+	}
+	items := at.items
+	if i := sort.Search(len(items), func(i int) bool { return items[i].score > most }); i > 0 {
+		return &items[i-1]
+	}
+	// The leaf's bound is that of an item that has gone, so the one that is looked for is in a leaf before it.
+	if n := t.lead(func(it *item) bool { return it.score <= most }); n > 0 {
+		return t.at(n - 1)
+	}
+	return nil
+}
+
 // at returns the item of a rank, 0..n-1.
 func (t *tree) at(rank int) *item {
 	at := t.root
