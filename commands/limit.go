@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"lockserver/internal/decimal"
 	"lockserver/internal/gcra"
 	"lockserver/internal/keyevent"
 	"lockserver/store"
@@ -21,9 +22,38 @@ type takeCall struct {
 }
 
 func (l *takeCall) read(c *Ctx) error {
+	if l.readPlain(c) {
+		return nil
+	}
 	a := c.Args()
 	l.key, l.cost = a.Key(), 1
 	l.rate = readRate(c, a)
+	l.readOptions(a)
+	if a.Err() == nil && l.cost > l.rate.Burst() {
+		a.Fail(ErrLimitCostBurst)
+	}
+	return a.Err()
+}
+
+// readPlain reads a call without options and with a rate that makes sense, as most calls are. False: it is not so.
+func (l *takeCall) readPlain(c *Ctx) bool {
+	if len(c.Argv) != 5 {
+		return false
+	}
+	burst, ok1 := decimal.ParseInt(c.Argv[2])
+	count, ok2 := decimal.ParseInt(c.Argv[3])
+	periodMS, ok3 := decimal.ParseInt(c.Argv[4])
+	if !ok1 || !ok2 || !ok3 || burst < 1 || count < 1 || periodMS < 1 {
+		return false
+	}
+	l.key, l.cost = c.Argv[1], 1
+	var ok bool
+	l.rate, ok = c.rateOf(burst, count, periodMS)
+	return ok
+}
+
+// readOptions reads what follows the rate.
+func (l *takeCall) readOptions(a *Scanner) {
 	cost := false
 	for a.More() {
 		switch a.Option() {
@@ -53,10 +83,6 @@ func (l *takeCall) read(c *Ctx) error {
 	if l.owner != nil && !l.waits {
 		a.Syntax()
 	}
-	if a.Err() == nil && l.cost > l.rate.Burst() {
-		a.Fail(ErrLimitCostBurst)
-	}
-	return a.Err()
 }
 
 // readOwner reads the name of the owner that waits.
