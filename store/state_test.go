@@ -10,8 +10,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// put is what a command does that replaces a state.
-func put(db *DB, key, text string, atMS int64) {
+// putState is what a command does that replaces a state.
+func putState(db *DB, key, text string, atMS int64) {
 	slot, _ := db.FindState([]byte(key))
 	db.PutState(slot, []byte(key), []byte(text), atMS)
 }
@@ -22,12 +22,12 @@ func TestStatesAreOverwritten(t *testing.T) {
 	s.Record(true)
 	const first, second, third = "1700000000000000001", "1700000000000000002", "1700000000000000003"
 	read := func(key string) string { return string(db.Peek([]byte(key)).Bytes()) }
-	put(db, "k", first, 5000)
+	putState(db, "k", first, 5000)
 	old := db.Peek([]byte("k")).Bytes()
 	require.Equal(t, "int", db.Peek([]byte("k")).Encoding())
 	require.Equal(t, String, db.Peek([]byte("k")).Kind())
 	used, dirty := s.Used(), s.Dirty()
-	put(db, "k", second, 6000)
+	putState(db, "k", second, 6000)
 	require.Equal(t, second, string(old), "in place")
 	require.Equal(t, int64(6000), db.Peek([]byte("k")).DeadlineMS())
 	require.Equal(t, used, s.Used())
@@ -35,7 +35,7 @@ func TestStatesAreOverwritten(t *testing.T) {
 
 	db.Copy([]byte("k"), db, []byte("copy"))
 	cut := s.Cut()
-	put(db, "k", third, 7000)
+	putState(db, "k", third, 7000)
 	require.Equal(t, second, string(old), "a cut may read it")
 	cut.Each(0, func(key string, r Ref) bool {
 		require.Equal(t, second, string(r.Bytes()), key)
@@ -43,18 +43,18 @@ func TestStatesAreOverwritten(t *testing.T) {
 	})
 	require.Equal(t, second, read("copy"))
 	cut.Release()
-	put(db, "k", first, 7000)
+	putState(db, "k", first, 7000)
 	require.Equal(t, second, read("copy"))
-	put(db, "copy", third, 7000)
+	putState(db, "copy", third, 7000)
 	require.Equal(t, first, read("k"))
 
-	put(db, "k", first+"+1/3", 8000)
+	putState(db, "k", first+"+1/3", 8000)
 	require.Equal(t, first+"+1/3", read("k"))
 	require.Equal(t, "embstr", db.Peek([]byte("k")).Encoding())
-	put(db, "k", first, 7500) // an earlier deadline, as after a smaller take
+	putState(db, "k", first, 7500) // an earlier deadline, as after a smaller take
 	require.Equal(t, int64(7500), db.Peek([]byte("k")).DeadlineMS())
 	db.SetString([]byte("k"), []byte("x"), NoTTL)
-	put(db, "k", "5", 7500)
+	putState(db, "k", "5", 7500)
 	require.Equal(t, "5", read("k"))
 	db.Append([]byte("copy"), []byte("x"))
 	require.Equal(t, third+"x", read("copy"))
@@ -108,11 +108,11 @@ func TestStatesAreAsStrings(t *testing.T) {
 				}
 			}
 		default:
-			put(asStates, key, text, atMS)
+			putState(asStates, key, text, atMS)
 			asStrings.FindToWrite([]byte(key))
 			asStrings.UpdateString([]byte(key), []byte(text), TTL(atMS))
 		}
-		require.Equal(t, fmt.Sprintf("%s", texts.TakeEffects()), fmt.Sprintf("%s", states.TakeEffects()))
+		require.Equal(t, texts.TakeEffects(), states.TakeEffects())
 		require.Equal(t, texts.Used(), states.Used())
 		require.Equal(t, texts.Dirty(), states.Dirty())
 		require.Equal(t, asStrings.MeanTTL(), asStates.MeanTTL())
@@ -131,7 +131,7 @@ func TestStatesAreAsStrings(t *testing.T) {
 func TestStatesDoNotAllocate(t *testing.T) {
 	s, db := openTestStore()
 	key, text, atMS := []byte("k"), []byte("1700000000000000001"), int64(5000)
-	put(db, "k", string(text), atMS)
+	putState(db, "k", string(text), atMS)
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		atMS++
 		slot, _ := db.FindState(key)
