@@ -81,11 +81,13 @@ rename: ## rename the module everywhere (MODULE=github.com/you/lockserver)
 rename-check: ## rename a clone, build it, and import it from another program by go get from a local proxy
 	bash .ci/rename-check
 
-# FLAKY is how often make flaky runs the tests of a package, HOGS how many busy processes run beside them.
+# FLAKY is how often make flaky runs the tests of a package, HOGS how many busy processes run beside them, and JOBS how
+# many packages at a time.
 FLAKY ?= 20
 HOGS ?= 2
-flaky: ## run each package's tests 20 times on a busy machine, and list those that fail (FLAKY=n HOGS=n PKGS=./server)
-	bash .ci/flaky $(FLAKY) $(HOGS) $(PKGS)
+JOBS ?= 4
+flaky: ## run each package's tests 20 times on a busy machine, and list those that fail (FLAKY=n HOGS=n JOBS=n PKGS=./server)
+	bash .ci/flaky $(FLAKY) $(HOGS) $(JOBS) $(PKGS)
 
 # Planted faults show that tests would notice. go test alone checks that each fault still has its place in the sources.
 planted: ## build the server with planted faults, and see that the tests of the server, times, sales, sessions, fairness and linearizability find each
@@ -496,8 +498,10 @@ comparison: build ## redsync, redislock, rueidislock, etcd and client, stopped, 
 
 # PLATFORMS release makes files for; empty: for all.
 PLATFORMS ?=
-release: clients-python-build clients-java-build clients-node-tarball ## archives, packages (.deb, .rpm), container images, the packages for Java, Node and Python and checksums of the commit, in dist/ (PLATFORMS="linux/amd64 ...")
-	cd packaging && $(GO) run ./release -with "../bin/packages/python ../bin/packages/java ../bin/packages/node" $(if $(PLATFORMS),-platforms "$(PLATFORMS)")
+# CLIENTS=no leaves the packages for other languages out of release, which then needs nothing but Go and git.
+CLIENTS ?= yes
+release: $(if $(filter no,$(CLIENTS)),,clients-python-build clients-java-build clients-node-tarball) ## archives, packages (.deb, .rpm), container images, the packages for Java, Node and Python and checksums of the commit, in dist/ (PLATFORMS="linux/amd64 ..."; CLIENTS=no: only the server's)
+	cd packaging && $(GO) run ./release $(if $(filter no,$(CLIENTS)),,-with "../bin/packages/python ../bin/packages/java ../bin/packages/node") $(if $(PLATFORMS),-platforms "$(PLATFORMS)")
 
 .PHONY: need-packages
 need-packages: need-redis

@@ -41,7 +41,7 @@ func (s *session) admit(row *commands.Row, argv [][]byte) error {
 		}
 	}
 	if !ex.busy.on {
-		if ex.beganFull = ex.store.Full(); ex.beganFull {
+		if ex.memory.beganFull = ex.store.Full(); ex.memory.beganFull {
 			if err := s.admitFull(row, flags); err != nil {
 				return err
 			}
@@ -118,7 +118,7 @@ func tellsOfData(row *commands.Row) bool {
 // reply to that does not wait for the replicas that are still to come.
 func (s *session) replyTells(row *commands.Row) bool {
 	if s.multi != nil && row.Flags.Has(commands.RunsQueue) {
-		return s.multi.tells || len(s.watched) > 0 || s.watchedChanged
+		return s.multi.tells || s.watches.Len() > 0 || s.watches.Changed()
 	}
 	return tellsOfData(row)
 }
@@ -137,7 +137,7 @@ func (s *session) admitFull(row *commands.Row, flags commands.Flags) error {
 	case s.terminated: // by the events of what was evicted: its last command has been run
 		return commands.ErrOutOfMemory
 	case freed:
-		s.executor.beganFull = false
+		s.executor.memory.beganFull = false
 		return nil
 	}
 	if s.multi != nil && flags.Has(commands.RunsQueue) {
@@ -202,9 +202,29 @@ func (s *session) admitPlain(row *commands.Row, argv [][]byte) error {
 	return nil
 }
 
-// pause holds commands until a time, or longer and more of them if that is in force already; 0: no longer.
-func (ex *executor) pause(untilMS int64, all bool) {
-	p := &ex.pausing
+// pausing is what CLIENT PAUSE has asked for. A session that must hold its next command keeps it, with all
+// behind it, until the end. It is only touched under the executor.
+type pausing struct {
+	executor *executor
+	untilMS  int64 // 0: nothing is paused
+	all      bool  // every command, and not only those that write
+	// failover and shutdown: writes are held for as long as it takes, whatever CLIENT UNPAUSE says.
+	failover, shutdown bool
+	held               []*session
+	after              []func() // units that wait for the end
+	timer              timer
+}
+
+// endsThings reports whether what is overdue ends here: not on a replica, and, as in Redis, not under CLIENT
+// PAUSE, when a replica is to have all that happened.
+func (ex *executor) endsThings() bool { return !ex.follows && ex.pausing.untilMS == 0 }
+
+// holdWrites holds commands that write until it is called again.
+func (ex *executor) holdWrites(on bool) { ex.pausing.hold(&ex.pausing.failover, on) }
+
+// begin holds commands until a time, or longer and more of them if that is in force already; 0: no longer.
+func (p *pausing) begin(untilMS int64, all bool) {
+	ex := p.executor
 	if p.untilMS = max(p.untilMS, untilMS); p.untilMS == 0 {
 		return
 	}
@@ -214,24 +234,20 @@ func (ex *executor) pause(untilMS int64, all bool) {
 	ex.timers.set(&p.timer, p.untilMS)
 }
 
-// endsThings reports whether what is overdue ends here: not on a replica, and, as in Redis, not under CLIENT
-// PAUSE, when a replica is to have all that happened.
-func (ex *executor) endsThings() bool { return !ex.follows && ex.pausing.untilMS == 0 }
-
 // fire implements firer: the pause is over.
-func (p *pausing) fire(ex *executor) { ex.unpause() }
+func (p *pausing) fire(*executor) { p.end() }
 
-// unpause lets everyone go on.
-func (ex *executor) unpause() {
-	p := &ex.pausing
+// end lets everyone go on.
+func (p *pausing) end() {
+	ex := p.executor
 	ex.timers.stop(&p.timer)
 	p.untilMS, p.all = 0, false
 	if p.failover || p.shutdown {
 		p.untilMS = math.MaxInt64
 	}
 	ex.store.SetFollows(!ex.endsThings())
-	if p.untilMS == 0 && ex.late() {
-		ex.catchUp() // before anything finds the leases over that were not renewed meanwhile
+	if p.untilMS == 0 && ex.watchdog.late() {
+		ex.watchdog.catchUp() // before anything finds the leases over that were not renewed meanwhile
 	}
 	for _, s := range p.held {
 		s.held = false
@@ -248,50 +264,45 @@ func (ex *executor) unpause() {
 	}
 }
 
-// holdWrites holds commands that write until it is called again.
-func (ex *executor) holdWrites(on bool) { ex.hold(&ex.pausing.failover, on) }
-
-// holdForShutdown is holdWrites for a server that ends when its replicas have everything.
-func (ex *executor) holdForShutdown(on bool) { ex.hold(&ex.pausing.shutdown, on) }
-
-// hold holds commands that write, for one of two reasons, or for that one no longer.
-func (ex *executor) hold(reason *bool, on bool) {
+// hold holds commands that write, for one of two reasons, failover or shutdown, or for that one no longer.
+func (p *pausing) hold(reason *bool, on bool) {
 	if *reason = on; on {
-		ex.pausing.untilMS = math.MaxInt64
-		ex.store.SetFollows(true)
+		p.untilMS = math.MaxInt64
+		p.executor.store.SetFollows(true)
 	} else {
-		ex.unpause()
+		p.end()
 	}
 }
 
 // holds reports whether the session's next command must wait for the end of the pause. As in Redis what is
 // refused, with err, need not.
-func (ex *executor) holds(s *session, row *commands.Row, err error, argv [][]byte) bool {
-	if err != nil && !ex.awaitsNextLeader(err) || !ex.pauses(s, row, argv) {
-		ex.resume(s)
+func (p *pausing) holds(s *session, row *commands.Row, err error, argv [][]byte) bool {
+	if err != nil && !p.executor.awaitsNextLeader(err) || !p.covers(s, row, argv) {
+		p.resume(s)
 		return false
 	}
 	if !s.held {
 		s.held = true
-		ex.pausing.held = append(ex.pausing.held, s)
+		p.held = append(p.held, s)
 	}
 	return true
 }
 
 // resume ends that a session is held; it does nothing if it is not.
-func (ex *executor) resume(s *session) {
+func (p *pausing) resume(s *session) {
 	if s.held {
 		s.held = false
-		ex.pausing.held = slices.DeleteFunc(ex.pausing.held, func(other *session) bool { return other == s })
+		p.held = slices.DeleteFunc(p.held, func(other *session) bool { return other == s })
 	}
 }
 
-// pauses reports whether the pause is for this command.
-func (ex *executor) pauses(s *session, row *commands.Row, argv [][]byte) bool {
-	if ex.busy.on || ex.pausing.untilMS == 0 {
+// covers reports whether the pause is for this command.
+func (p *pausing) covers(s *session, row *commands.Row, argv [][]byte) bool {
+	ex := p.executor
+	if ex.busy.on || p.untilMS == 0 {
 		return false
 	}
 	const writing = commands.Write | commands.MayReplicate
-	return ex.pausing.all || ex.scripts.Flags(row, argv)&writing != 0 ||
+	return p.all || ex.scripts.Flags(row, argv)&writing != 0 ||
 		row.Flags.Has(commands.RunsQueue) && s.multi != nil && s.multi.flags&writing != 0
 }

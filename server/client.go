@@ -129,14 +129,14 @@ func (s *session) leave() {
 	s.discard()
 	// plant:leave-channels
 	s.unsubscribeAll()
-	ex.leaveTracking(s)
+	ex.tracking.leave(s)
 	s.stopMonitoring()
-	ex.resume(s)
+	ex.pausing.resume(s)
 	ex.timers.stop(&s.soft.timer)
 	ex.detachAll(s)
 	ex.leavePlaces(s)
 	// plant:leave-renewals
-	ex.forget(s)
+	ex.watchdog.forget(s)
 	if s.pulse != nil {
 		ex.timers.stop(&s.pulse.timer)
 	}

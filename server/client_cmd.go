@@ -4,6 +4,7 @@ import (
 	"lockserver/commands"
 	"lockserver/internal/ascii"
 	"lockserver/internal/lockhistory"
+	"lockserver/server/tracking"
 )
 
 func clientRows() []commands.Row {
@@ -43,7 +44,7 @@ func clientRows() []commands.Row {
 			row("no-touch", "7.2.0", whenever, clientNoTouch, "Decides whether this connection's reads count as uses of a key.", onOff),
 			row("reply", "3.2.0", whenever, clientReply, "Decides whether this connection is answered.",
 				commands.OneOf("action", commands.Flag("ON"), commands.Flag("OFF"), commands.Flag("SKIP"))),
-		}, trackingRows()...)}}
+		}, tracking.Rows(trackingCallerOf)...)}}
 }
 
 func clientID(c *commands.Ctx) error {
@@ -162,7 +163,7 @@ func clientUnblock(c *commands.Ctx) error {
 		return nil
 	}
 	if other.held {
-		ex.resume(other)
+		ex.pausing.resume(other)
 		other.unblocked = true
 		ex.touch(other)
 	} else if ex.refuseFor(lockhistory.Unblocked); asError {
@@ -192,13 +193,13 @@ func clientPause(c *commands.Ctx) error {
 	if err := timeout.Err(); err != nil {
 		return err
 	}
-	sessionOf(c).executor.pause(untilMS, all)
+	sessionOf(c).executor.pausing.begin(untilMS, all)
 	c.Out.OK()
 	return nil
 }
 
 func clientUnpause(c *commands.Ctx) error {
-	sessionOf(c).executor.unpause()
+	sessionOf(c).executor.pausing.end()
 	c.Out.OK()
 	return nil
 }

@@ -66,7 +66,7 @@ func (f *killFilter) kill(me *session) (n int64) {
 		} else {
 			s.executor.terminate(s)
 			s.unsubscribeAll() // no longer counted among the receivers of a message
-			s.executor.stopTracking(s)
+			trackingCaller{s}.Stop()
 			s.discard()
 		}
 	}

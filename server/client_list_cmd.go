@@ -151,9 +151,9 @@ func (s *session) describe(b *strings.Builder, running [][]byte) {
 		"user=%s redir=%d resp=%d lib-name=%s lib-ver=%s\n",
 		s.id, s.info.addr, s.info.localAddr, s.info.fd, s.info.name, (nowUS-s.info.createdUS)/1_000_000,
 		(nowUS-s.info.lastUS)/1_000_000, s.flags(), s.db.ID(), listens[pubsub.Channel], listens[pubsub.Pattern], listens[pubsub.Shard],
-		queued, len(s.watched), m.input+m.backlog, m.capacity-min(m.capacity, m.input), words, queuedBytes,
+		queued, s.watches.Len(), m.input+m.backlog, m.capacity-min(m.capacity, m.input), words, queuedBytes,
 		cap(s.out.Buf), len(s.out.Buf), len(s.out.Buf), len(s.inbox), s.outputHeld(), s.bytes()+cap(s.out.Buf)+textBytes(running), events, cmd,
-		s.userName(), s.redirection(), s.out.Proto, s.info.libName, s.info.libVersion)
+		s.userName(), s.tracker.Redirection(), s.out.Proto, s.info.libName, s.info.libVersion)
 }
 
 // flags are the session's letters in CLIENT LIST, in Redis' order.
@@ -172,7 +172,7 @@ func (s *session) flags() string {
 		{"t", s.tracker != nil},
 		{"R", s.tracker != nil && s.tracker.Broken},
 		{"B", s.tracker != nil && s.tracker.BCast},
-		{"d", s.watchedChanged},
+		{"d", s.watches.Changed()},
 		{"c", s.closing},
 		{"U", strings.HasSuffix(s.info.addr, ":0")},
 		{"e", s.noEvict},

@@ -235,8 +235,7 @@ func configResetStat(c *commands.Ctx) error {
 // forgetCounts sets all that is counted to zero.
 func (ex *executor) forgetCounts() {
 	ex.store.ResetStats()
-	ex.counts, ex.delayed = counts{}, delayed{}
-	ex.total = 0
+	ex.counts = counts{}
 	ex.story.forget()
 	ex.stats.ForgetCounts()
 	ex.durable.ForgetCounts()

@@ -220,7 +220,7 @@ func resetCmd(c *commands.Ctx) error {
 	s.noTouch, s.noEvict, s.place.ReadOnly = false, false, false
 	s.discard()
 	s.unsubscribeAll()
-	s.executor.stopTracking(s)
+	trackingCaller{s}.Stop()
 	s.executor.detachAll(s)
 	s.executor.detachedFrom(s)
 	s.stopMonitoring()

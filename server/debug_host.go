@@ -11,6 +11,13 @@ import (
 
 // This file is debug.Target, the whole of it: what DEBUG asks of the server.
 
+// debugging is what DEBUG has switched on.
+type debugging struct {
+	expiryPaused bool // SET-ACTIVE-EXPIRE 0
+	scripts      bool // SET-DISABLE-DENY-SCRIPTS 1
+	housePaused  bool // PAUSE-CRON 1
+}
+
 // debugHost is the server as DEBUG of a session sees it.
 type debugHost struct{ session *session }
 
@@ -23,10 +30,10 @@ func debugHostOf(c *commands.Ctx) debug.Target { return debugHost{sessionOf(c)} 
 func (h debugHost) Allowed() bool { return h.session.mayDebug() }
 
 // SetActiveExpiry implements debug.Target.
-func (h debugHost) SetActiveExpiry(on bool) { h.session.executor.expiryPaused = !on }
+func (h debugHost) SetActiveExpiry(on bool) { h.session.executor.debug.expiryPaused = !on }
 
 // LetScriptsDebug implements debug.Target.
-func (h debugHost) LetScriptsDebug(on bool) { h.session.executor.debugScripts = on }
+func (h debugHost) LetScriptsDebug(on bool) { h.session.executor.debug.scripts = on }
 
 // EachEvictable implements debug.Target.
 func (h debugHost) EachEvictable(f func(bytes int)) bool {
@@ -96,7 +103,7 @@ func (h debugHost) TrustChecksums(on bool) { h.session.executor.durable.Trust(on
 func (h debugHost) DelayLog(d time.Duration) { h.session.executor.durable.DelayWrites(d) }
 
 // PauseCron implements debug.Target.
-func (h debugHost) PauseCron(on bool) { h.session.executor.housePaused = on }
+func (h debugHost) PauseCron(on bool) { h.session.executor.debug.housePaused = on }
 
 // ChangeReplicationID implements debug.Target.
 func (h debugHost) ChangeReplicationID() {

@@ -186,5 +186,5 @@ func TestDelayedEntriesInSlices(t *testing.T) {
 	t.Logf("the longest slice took %v, and the largest added %d", longest, most)
 	require.LessOrEqual(t, most, delayedBudget)
 	require.Zero(t, pending())
-	require.EqualValues(t, entries, ex.delayed.fired)
+	require.EqualValues(t, entries, ex.counts.delayed.fired)
 }

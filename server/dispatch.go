@@ -89,7 +89,7 @@ func (ex *executor) count(s *session, row *commands.Row, argv [][]byte) error {
 	if timed {
 		of.Took(took)
 	}
-	ex.total++
+	ex.stats.Total++
 	if err != nil {
 		of.Failed++
 	}
@@ -109,7 +109,7 @@ func (ex *executor) countMeasured(s *session, row *commands.Row, argv [][]byte, 
 		return nil
 	}
 	of.Took(took)
-	ex.total++
+	ex.stats.Total++
 	if err != nil {
 		of.Failed++
 	}
@@ -124,7 +124,7 @@ func (ex *executor) countWaited(w *parkedCall, failed bool) {
 	if w.timed {
 		of.Took(time.Duration(w.tookNS))
 	}
-	ex.total++
+	ex.stats.Total++
 	if failed {
 		of.Failed++
 	}
@@ -144,7 +144,7 @@ func (ex *executor) countNested(row *commands.Row, run func() error) error {
 	} else {
 		err = run()
 	}
-	ex.total++
+	ex.stats.Total++
 	if err != nil {
 		of.Failed++
 	}
@@ -180,7 +180,7 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 		ex.stats.Of(called).Rejected++
 		s.lastRow = called
 	}
-	if (ex.pausing.untilMS != 0 || s.held) && ex.holds(s, row, err, argv) {
+	if (ex.pausing.untilMS != 0 || s.held) && ex.pausing.holds(s, row, err, argv) {
 		return true
 	}
 	mark := s.out.Mark() // it may have got messages about evicted keys
@@ -213,8 +213,8 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 		ex.logReply(s, row, argv, mark)
 	}
 	s.afterReply(mark)
-	if s.tracker != nil && s.tracker.Caching && s.waiter == nil {
-		s.endCaching(row)
+	if s.tracker != nil && s.tracker.Caching && s.waiter == nil && s.multi == nil {
+		s.tracker.EndCaching(row)
 	}
 	if ex.busy.on {
 		return false // in the middle of the unit of another session's script
@@ -253,7 +253,7 @@ func (ex *executor) nested(c *commands.Ctx, row *commands.Row, argv [][]byte) er
 			return err
 		}
 	} else {
-		if row.Flags.Has(commands.DenyOOM) && ex.store.Full() && !ex.evicting { // keys have been evicted already, if that was possible
+		if row.Flags.Has(commands.DenyOOM) && ex.store.Full() && !ex.memory.evicting { // keys have been evicted already, if that was possible
 			return commands.ErrOutOfMemory
 		}
 		if err := s.admitHere(row, row.Flags); err != nil {
@@ -328,7 +328,7 @@ func (ex *executor) logRequests(s *session, batch [][][]byte) {
 
 // sampleRates records what is counted for the rates of INFO, before more is counted.
 func (ex *executor) sampleRates() {
-	ex.stats.Rates.Sample(ex.store.NowUS(), stats.Sums{Commands: ex.total, Traffic: ex.stats.Traffic})
+	ex.stats.Rates.Sample(ex.store.NowUS(), stats.Sums{Commands: ex.stats.Total, Traffic: ex.stats.Traffic})
 }
 
 // endBatch counts a batch, and looks whether the commands of it that were not timed took long.
@@ -416,7 +416,7 @@ func (s *session) intercept(row *commands.Row, argv [][]byte, err error) (queued
 		}
 		return false, err
 	}
-	if !tx.aborted && !s.watchedChanged { // what will not run is not worth the memory
+	if !tx.aborted && !s.watches.Changed() { // what will not run is not worth the memory
 		tx.add(row, s.executor.scripts.Flags(row, argv), argv)
 		if row.Flags.Has(commands.InLog) {
 			tx.choose(s.executor.store, argv)

@@ -193,9 +193,9 @@ func TestReady(t *testing.T) {
 	srv.life.Lock()
 	srv.state = stateRunning
 	srv.life.Unlock()
-	srv.executor.enter(PhaseEnding)
+	srv.executor.shutdown.enter(PhaseEnding)
 	require.Equal(t, errStopping, srv.Ready())
-	srv.executor.enter(PhaseStaying)
+	srv.executor.shutdown.enter(PhaseStaying)
 	require.NoError(t, srv.Ready())
 	srv.executor.do(func() { srv.executor.failed = errNotRunning })
 	require.Equal(t, errDamaged, srv.Ready())

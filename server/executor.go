@@ -13,19 +13,21 @@ import (
 	"lockserver/internal/resp"
 	"lockserver/internal/waiting"
 	"lockserver/server/acl"
+	"lockserver/server/audit"
 	"lockserver/server/clock"
 	"lockserver/server/dump"
 	"lockserver/server/durability"
 	"lockserver/server/gate"
+	"lockserver/server/monitor"
 	"lockserver/server/pubsub"
 	"lockserver/server/raft"
 	"lockserver/server/replication"
 	"lockserver/server/script"
 	"lockserver/server/stats"
-	"lockserver/server/testmode"
 	"lockserver/server/tlsconf"
 	"lockserver/server/topology"
 	"lockserver/server/transport"
+	"lockserver/server/watching"
 	"lockserver/store"
 	"lockserver/store/due"
 )
@@ -46,26 +48,18 @@ type executor struct {
 	table    *commands.Table // by the names that clients know them by
 	original *commands.Table // by their own names, whatever rename-command says
 	plain    []plainness     // by commands.Row.Index(); only to be read
-	timing   *stats.Timing
 	runID    string
 
 	startedUS int64 // set by Start
 
-	store    *store.Store
-	config   *config.Config
-	settings commands.Settings
-	// keepAlive and outputLimits are directives in the form in which the hot path uses them.
-	keepAlive    time.Duration
-	outputLimits [clientClasses]outputLimit
+	store        *store.Store
+	config       *config.Config
+	settings     commands.Settings
+	limits       limits // of connections
 	rand         *rand.Rand
-	chance       *rand.PCG        // of rand
-	hook         hook             // around each command; nil: there is none
-	faults       *testmode.Faults // nil: not in test mode
-	chaos        *testmode.Chaos  // nil: not in test mode
-	servers      testServers      // that test mode has started
-	begun        asNew            // what TEST.RESET goes back to
-	facade       *facade          // the group that the server looks like; nil: none
-	audit        auditLimits
+	hook         hook      // around each command; nil: there is none
+	test         *testMode // nil: not in test mode
+	audit        audit.Log
 	users        *acl.Users
 	rights       *acl.Checker
 	clients      map[int64]*session
@@ -80,14 +74,14 @@ type executor struct {
 	goOn         timer // for suspects of a deadlock that a unit had no time for
 	refused      refusals
 	story        story
-	watching     watching
-	moving       moving
-	targets      dump.Targets // of MIGRATE; has its own lock
+	watching     watching.Table
+	dump         dump.State // of MIGRATE
 	pubsub       pubsub.Registry[*session]
 	tracking     trackers
-	eventChannel []byte // buffer for the channels of key events
-	monitors     []*session
+	events       keyEvents
+	monitors     monitor.List[*session]
 	timers       timers
+	ticker       ticker
 	pausing      pausing
 	shutdown     shutdown
 	watchdog     watchdog
@@ -98,12 +92,10 @@ type executor struct {
 	busy         busy
 	idSecond     int64 // the highest of RisingSecond
 
-	counts  counts
-	delayed delayed
-	memory  memoryUse
-	gauge   stats.Gauge
-	stats   stats.Book // what SLOWLOG, LATENCY and INFO tell of
-	total   int64      // commands run
+	counts counts
+	memory memoryUse
+	gauge  stats.Gauge
+	stats  stats.Book // what SLOWLOG, LATENCY and INFO tell of
 
 	durable     durability.Storage // what is kept on disk
 	replication replication.Node   // who has the same data
@@ -113,13 +105,9 @@ type executor struct {
 	// follows: this server is a replica, on which nothing ends, is renewed or is granted by itself.
 	follows bool
 	// guarded: a write may be refused for what replication says of this server. mayBeStale: any command may.
-	// needsAcks: replies about data have to wait for replicas.
-	guarded, mayBeStale, needsAcks bool
-	syncing                        syncWaiters
-	expiryPaused                   bool // DEBUG SET-ACTIVE-EXPIRE 0
-	debugScripts                   bool // DEBUG SET-DISABLE-DENY-SCRIPTS 1
-	housePaused                    bool // DEBUG PAUSE-CRON 1
-	housekeeping                   timer
+	guarded, mayBeStale bool
+	syncing             syncWaiters
+	debug               debugging
 
 	ctx        commands.Ctx // of the running command
 	spareCtxs  []*waiterCtx // of waiters' commands: freeCtx
@@ -131,31 +119,15 @@ type executor struct {
 	// commands.
 	fastPath bool
 	round    *transport.Loop // the round of the slice that ends; nil: of no event loop
-	armedMS  int64           // when the ticker will wake by itself; 0: when poked
-	poke     chan struct{}   // wakes the ticker
-	// beganFull says that memory was full, and none could be freed, when the command of a client began
-	// that now runs.
-	beganFull bool
-	evicting  bool // memory is above its bound, and the ticker frees some in slices
-	// fullSinceUS is since when memory is above its bound although keys were evicted; 0: it is not.
-	fullSinceUS int64
-	ending      bool  // Close was called: no further command runs
-	failed      error // a write command panicked: the data may be damaged, nothing runs any more
-	warnedMS    int64 // when a command last logged what a payload had wrong: see dumpHost.Warn
-
-	stopping atomic.Bool // a shutdown saves what there is to save: see Server.Ready
+	ending   bool            // Close was called: no further command runs
+	failed   error           // a write command panicked: the data may be damaged, nothing runs any more
 
 	gate gate.Gate // of the log; has its own lock, as has copied
 	// copied is the gate of what other servers must have before clients may see it. In a raft group that is
 	// a majority, which the member says (the commit gate); otherwise so many replicas (min-replicas-ack).
-	// Positions are then those of the history, ackBase further on, so that they only rise.
-	copied  gate.Gate
-	ackBase int64
-	served  atomic.Uint64 // waiters that have been served, in all
-	// coalesceUS is the directive io-coalesce-usec, which event loops read once a round.
-	coalesceUS atomic.Int64
-	// decoderLimits are what every session's decoder has to obey, from the next read on.
-	decoderLimits atomic.Pointer[resp.Limits]
+	copied gate.Gate
+	acks   acks
+	served atomic.Uint64 // waiters that have been served, in all
 }
 
 // host is what the executor needs of the server around it.
@@ -187,8 +159,8 @@ type hook interface {
 // begin opens a slice: the caller holds mu. Every unit of the slice sees the same time.
 func (ex *executor) begin() {
 	ex.store.SetNow(ex.clock.NowUS())
-	if ex.pausing.untilMS == 0 && ex.late() {
-		ex.catchUp()
+	if ex.pausing.untilMS == 0 && ex.watchdog.late() {
+		ex.watchdog.catchUp()
 	}
 }
 
@@ -211,7 +183,7 @@ func (ex *executor) end() []*session {
 	}
 	ex.round = nil
 	ex.countMemory()
-	ex.arm()
+	ex.ticker.arm()
 	if len(ex.touched) == 0 {
 		return nil
 	}
@@ -275,7 +247,7 @@ func (ex *executor) handOn() {
 func (ex *executor) prepare(c *commands.Ctx, s *session, row *commands.Row, argv [][]byte) {
 	c.Argv, c.Row, c.Table = argv, row, ex.table
 	c.Out, c.DB = &s.out, s.db
-	c.Rand, c.Session, c.Host, c.Queues, c.Settings = ex.rand, s, ex, ex.queues, &ex.settings
+	c.Rand, c.Session, c.Host, c.Queues, c.Settings = ex.rand, s, services{ex}, ex.queues, &ex.settings
 	c.MayBlock, c.FromScript = true, false
 }
 
@@ -308,7 +280,8 @@ type counts struct {
 	longQueries, largeOutputs int64
 	expiry                    time.Duration // what letting keys die took
 	expiryCapped              int64         // slices that left some of it to the next one
-	fullUS                    int64         // for how long memory was above its bound, up to fullSinceUS
+	fullUS                    int64         // for how long memory was above its bound, up to memoryUse.fullSinceUS
+	delayed                   delayed
 }
 
 // What happens around a busy script, one that runs for longer than busy-reply-threshold. It lets others have
@@ -391,18 +364,6 @@ const (
 	plainWrite           // nothing, and a disk that failed speaks against it
 )
 
-// pausing is what CLIENT PAUSE has asked for. A session that must hold its next command keeps it, with all
-// behind it, until the end. It is only touched under the executor.
-type pausing struct {
-	untilMS int64 // 0: nothing is paused
-	all     bool  // every command, and not only those that write
-	// failover and shutdown: writes are held for as long as it takes, whatever CLIENT UNPAUSE says.
-	failover, shutdown bool
-	held               []*session
-	after              []func() // units that wait for the end
-	timer              timer
-}
-
 // firer is what happens at a time unless it is stopped first: a waiter's deadline, a watchdog's renewal.
 type firer interface {
 	// fire runs under the executor.
@@ -436,44 +397,4 @@ func (ts *timers) fireDue(ex *executor, nowMS int64, budget int) (more bool) {
 		budget--
 	}
 	return budget == 0
-}
-
-// nextMS returns when something falls due, in milliseconds since 1970.
-func (ex *executor) nextMS() (int64, bool) {
-	at, ok := ex.timers.nextMS()
-	if renewal, has := ex.nextRenewalMS(); has && (!ok || renewal < at) && ex.pausing.untilMS == 0 {
-		at, ok = renewal, true
-	}
-	if !ex.endsThings() {
-		if own, has := ex.store.NextOwnMS(); has && ex.pausing.untilMS == 0 && !ex.expiryPaused && (!ok || own < at) {
-			at, ok = own, true
-		}
-		return at, ok
-	}
-	if key, has := ex.store.NextDeadlineMS(); has && !ex.expiryPaused && (!ok || key < at) {
-		at, ok = key, true
-	}
-	if hold, has := ex.store.NextAlarmMS(store.HoldAlarm); has && (!ok || hold < at) {
-		at, ok = hold, true
-	}
-	if entry, has := ex.store.NextAlarmMS(store.DelayAlarm); has && (!ok || entry < at) && ex.durable.Broken() == nil {
-		at, ok = entry, true
-	}
-	if ex.evicting {
-		at, ok = ex.store.NowMS(), true
-	}
-	return at, ok
-}
-
-// arm wakes the ticker if something now falls due before it would wake by itself.
-func (ex *executor) arm() {
-	at, ok := ex.nextMS()
-	if !ok || at >= ex.armedMS {
-		return
-	}
-	ex.armedMS = at
-	select {
-	case ex.poke <- struct{}{}:
-	default:
-	}
 }

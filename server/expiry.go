@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"lockserver/commands"
+	"lockserver/internal/histogram"
+	"lockserver/server/info"
 	"lockserver/store"
 )
 
@@ -18,7 +20,7 @@ const dueBudget = 256
 // command that found one first would be answered between the end of a lease and the grant to the next
 // waiter, a moment that no client may see.
 func (ex *executor) endLeases() {
-	if ex.queues.Len() == 0 || ex.expiryPaused || !ex.endsThings() {
+	if ex.queues.Len() == 0 || ex.debug.expiryPaused || !ex.endsThings() {
 		return
 	}
 	if at, ok := ex.store.NextDeadlineMS(); ok && at <= ex.store.NowMS() {
@@ -35,7 +37,7 @@ func (ex *executor) endHolds() (more bool) {
 	}
 	// To contain a panic it is the command that does the same for a client.
 	_ = ex.contain(ex.original.Lookup([]byte("seckill.cancel")), func() error {
-		c := &commands.Ctx{Table: ex.table, DB: ex.store.DB(0), Rand: ex.rand, Host: ex, Queues: ex.queues, Settings: &ex.settings}
+		c := &commands.Ctx{Table: ex.table, DB: ex.store.DB(0), Rand: ex.rand, Host: services{ex}, Queues: ex.queues, Settings: &ex.settings}
 		more = commands.EndHolds(c, ex.store, holdsBudget)
 		return nil
 	})
@@ -57,8 +59,8 @@ func (ex *executor) fireDelayed() (more bool) {
 	}
 	// To contain a panic it is the command that does the same for a client.
 	_ = ex.contain(ex.original.Lookup([]byte("xadd")), func() error {
-		c := &commands.Ctx{Table: ex.table, DB: ex.store.DB(0), Rand: ex.rand, Host: ex, Queues: ex.queues, Settings: &ex.settings}
-		more = commands.FireDelayed(c, ex.store, delayedBudget, ex.delayed.add(ex.store.NowUS()))
+		c := &commands.Ctx{Table: ex.table, DB: ex.store.DB(0), Rand: ex.rand, Host: services{ex}, Queues: ex.queues, Settings: &ex.settings}
+		more = commands.FireDelayed(c, ex.store, delayedBudget, ex.counts.delayed.add(ex.store.NowUS()))
 		return nil
 	})
 	ex.endUnit()
@@ -89,35 +91,84 @@ func (ex *executor) expireDue(budget int) (more bool) {
 // As in Redis nothing goes under CLIENT PAUSE.
 func (ex *executor) evict() bool {
 	if ex.pausing.untilMS != 0 {
-		ex.evicting = false
+		ex.memory.evicting = false
 		return true
 	}
 	defer ex.damaging()
 	most := ex.memory.mostEvictions
 	removed := ex.store.Evict(most)
 	full := ex.store.Full()
-	ex.evicting = full && removed == most
+	ex.memory.evicting = full && removed == most
 	if removed > 0 {
 		ex.endUnit()
 	}
-	if full && ex.fullSinceUS == 0 {
-		ex.fullSinceUS = ex.store.NowUS()
+	if m := &ex.memory; full && m.fullSinceUS == 0 {
+		m.fullSinceUS = ex.store.NowUS()
 	} else if !full {
 		ex.notFull()
 	}
-	return !full || ex.evicting
+	return !full || ex.memory.evicting
 }
 
 // notFull says that memory is within its bound.
 func (ex *executor) notFull() {
-	ex.counts.fullUS += ex.fullForUS()
-	ex.fullSinceUS = 0
+	ex.counts.fullUS += ex.memory.fullForUS(ex.store.NowUS())
+	ex.memory.fullSinceUS = 0
 }
 
 // fullForUS is for how long memory has been above its bound; 0: it is not.
-func (ex *executor) fullForUS() int64 {
-	if ex.fullSinceUS == 0 {
+func (m *memoryUse) fullForUS(nowUS int64) int64 {
+	if m.fullSinceUS == 0 {
 		return 0
 	}
-	return max(0, ex.store.NowUS()-ex.fullSinceUS)
+	return max(0, nowUS-m.fullSinceUS)
+}
+
+// What is counted and shown of delayed entries (DELAY.ADD).
+
+// delayed counts the delayed entries that were added to their streams.
+type delayed struct {
+	fired int64
+	late  histogram.Histogram // how late, in microseconds
+}
+
+// add returns a function that counts an entry added now.
+func (d *delayed) add(nowUS int64) func(dueMS int64) {
+	return func(dueMS int64) {
+		d.fired++
+		d.late.Add(nowUS - dueMS*1000)
+	}
+}
+
+// DelayFigures is what a server tells of delayed entries.
+type DelayFigures struct {
+	// Pending is how many entries wait, by database: of the first, and of those that have any.
+	Pending map[int]int64
+	// Fired is how many were added to their streams since the start, and Late is how late.
+	Fired int64
+	Late  histogram.Histogram
+}
+
+// delayFigures returns the figures of this moment.
+func (ex *executor) delayFigures() DelayFigures {
+	f := DelayFigures{Pending: map[int]int64{0: 0}, Fired: ex.counts.delayed.fired, Late: ex.counts.delayed.late}
+	for id := range ex.store.Len() {
+		if _, n := commands.Delayed(ex.store.DB(id)); n > 0 {
+			f.Pending[id] = n
+		}
+	}
+	return f
+}
+
+// infoDelays is ours.
+func (ex *executor) infoDelays(t *info.Text) {
+	streams, pending := 0, int64(0)
+	for id := range ex.store.Len() {
+		s, n := commands.Delayed(ex.store.DB(id))
+		streams, pending = streams+s, pending+n
+	}
+	t.Line("delayed_streams", streams)
+	t.Line("delayed_pending", pending)
+	t.Line("delayed_fired", ex.counts.delayed.fired)
+	t.Line("delayed_late_max_us", ex.counts.delayed.late.MaxUS)
 }

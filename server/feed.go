@@ -20,7 +20,7 @@ func (s *session) Feed(data []byte, scratch transport.Scratch, from *transport.L
 	if r := s.follower.Load(); r != nil && !s.fedAsClient {
 		return s.feedReplica(r, data, scratch, from)
 	}
-	if l := s.executor.decoderLimits.Load(); l != s.limits {
+	if l := s.executor.limits.decoder.Load(); l != s.limits {
 		s.limits = l
 		s.decoder.SetLimits(*l)
 	}
@@ -224,8 +224,8 @@ func (s *session) endSlice(from *transport.Loop) (r result) {
 	if log := ex.durable.Log(); log != nil {
 		r.needs.log = log.Due(&s.mark)
 	}
-	if s.tells && ex.needsAcks {
-		r.needs.replicas = ex.ackDue(s)
+	if s.tells && ex.acks.needed {
+		r.needs.replicas = ex.acks.due(s)
 	}
 	s.tells = false
 	r.out, r.granted, r.before, r.terminated = s.out.Buf, s.granted, s.pendingBytes, s.terminated
@@ -285,7 +285,7 @@ func (s *session) runBatch(ex *executor, b *batch, todo [][][]byte) (ran int) {
 	if book := &ex.stats; book.Rates.Due(ex.store.NowUS()) {
 		ex.sampleRates()
 	}
-	if ex.fullSinceUS != 0 && !ex.store.Full() {
+	if ex.memory.fullSinceUS != 0 && !ex.store.Full() {
 		ex.notFull()
 	}
 	ex.endLeases()

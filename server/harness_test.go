@@ -2,8 +2,10 @@ package server
 
 import (
 	"crypto/tls"
+	"io"
 	"net"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -156,6 +158,32 @@ func eventually(t testing.TB, is func() bool, format string, args ...any) {
 			require.Failf(t, "it did not happen", format, args...)
 		}
 	}
+}
+
+// runID is what tells the server at an address from any other that may have its port later.
+func runID(t testing.TB, addr string) string {
+	t.Helper()
+	conn, err := net.DialTimeout("tcp", addr, soon)
+	require.NoError(t, err)
+	c := testkit.NewClient(t, conn)
+	defer c.Close()
+	_, id, found := strings.Cut(c.Do("INFO", "server").Str, "run_id:")
+	require.True(t, found && len(id) > 40, id)
+	return id[:40]
+}
+
+// requireStopped fails if that server still answers at the address. Another program may have got the port.
+func requireStopped(t testing.TB, addr, id string) {
+	t.Helper()
+	conn, err := net.DialTimeout("tcp", addr, soon)
+	if err != nil {
+		return
+	}
+	defer func() { _ = conn.Close() }()
+	require.NoError(t, conn.SetDeadline(time.Now().Add(5*time.Second)))
+	_, _ = conn.Write([]byte("INFO server\r\nQUIT\r\n"))
+	answer, _ := io.ReadAll(conn)
+	require.NotContains(t, string(answer), id, addr)
 }
 
 // awaitClosed fails unless the server has closed the connection, or does soon, and sends nothing before.

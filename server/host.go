@@ -11,47 +11,54 @@ import (
 // This file is commands.Services, the whole of it: what commands on data ask of the process around them. Each
 // method calls the part of the server that does the work. The other half, commands.Session, is session.ID.
 
-var _ commands.Services = (*executor)(nil)
+// services is the executor as commands on data see it.
+type services struct{ *executor }
+
+var _ commands.Services = services{}
 
 // Park implements commands.Services.
-func (ex *executor) Park(c *commands.Ctx, w commands.Wait) error { return ex.park(c, w) }
+func (h services) Park(c *commands.Ctx, w commands.Wait) error { return h.park(c, w) }
 
 // TryAgainAt implements commands.Services.
-func (ex *executor) TryAgainAt(c *commands.Ctx, key []byte, atMS int64) { ex.tryAgainAt(c, key, atMS) }
+func (h services) TryAgainAt(c *commands.Ctx, key []byte, atMS int64) { h.tryAgainAt(c, key, atMS) }
 
 // NextToken implements commands.Services.
-func (ex *executor) NextToken(floor int64) int64 { return ex.durable.NextToken(floor) }
+func (h services) NextToken(floor int64) int64 { return h.durable.NextToken(floor) }
 
 // Held implements commands.Services.
-func (ex *executor) Held(c *commands.Ctx, key, owner []byte, token int64, renewed bool, was uint64) (record uint64) {
-	ex.held(c, key, owner, token, renewed)
+func (h services) Held(c *commands.Ctx, key, owner []byte, token int64, renewed bool, was uint64) (record uint64) {
+	h.watchdog.held(c, key, owner, token, renewed)
 	return lockRecord(c, was)
 }
 
 // Released implements commands.Services.
-func (ex *executor) Released(c *commands.Ctx, key []byte, forced bool) { ex.released(c, key, forced) }
+func (h services) Released(c *commands.Ctx, key []byte, forced bool) {
+	h.watchdog.released(c, key, forced)
+}
 
 // StopRenewing implements commands.Services.
-func (ex *executor) StopRenewing(c *commands.Ctx, key []byte) { ex.stopRenewing(c, key) }
+func (h services) StopRenewing(c *commands.Ctx, key []byte) { h.watchdog.stopRenewing(c, key) }
 
 // HeldShare implements commands.Services.
-func (ex *executor) HeldShare(c *commands.Ctx, key, owner []byte, token int64, renewed bool, was uint64) (record uint64) {
-	ex.heldShare(c, key, owner, token, renewed)
+func (h services) HeldShare(c *commands.Ctx, key, owner []byte, token int64, renewed bool, was uint64) (record uint64) {
+	h.watchdog.heldShare(c, key, owner, token, renewed)
 	return lockRecord(c, was)
 }
 
 // ReleasedShare implements commands.Services.
-func (ex *executor) ReleasedShare(c *commands.Ctx, key, owner []byte, released bool) {
-	ex.releasedShare(c, key, owner, released)
+func (h services) ReleasedShare(c *commands.Ctx, key, owner []byte, released bool) {
+	h.watchdog.releasedShare(c, key, owner, released)
 }
 
 // ForcedShare implements commands.Services.
-func (ex *executor) ForcedShare(c *commands.Ctx, key, owner []byte) { ex.forcedShare(c, key, owner) }
+func (h services) ForcedShare(c *commands.Ctx, key, owner []byte) {
+	h.watchdog.forcedShare(c, key, owner)
+}
 
 // Publish implements commands.Services.
-func (ex *executor) Publish(channel, message []byte) int64 {
-	ex.handOnMessage(replication.Channel, channel, message)
-	return ex.publish(channel, message)
+func (h services) Publish(channel, message []byte) int64 {
+	h.handOnMessage(replication.Channel, channel, message)
+	return h.publish(channel, message)
 }
 
 // AnyoneListens implements commands.Services.
@@ -60,49 +67,54 @@ func (ex *executor) AnyoneListens() bool {
 }
 
 // TellFirst implements commands.Services.
-func (ex *executor) TellFirst(c *commands.Ctx) { ex.tellFirst(sessionOf(c)) }
+func (h services) TellFirst(c *commands.Ctx) { // nothing has been answered yet
+	if s := sessionOf(c); h.tracking.InUse() && !s.replies.isMuted() {
+		h.tellOwn()
+		s.takeInbox()
+	}
+}
 
 // Emptied implements commands.Services.
-func (ex *executor) Emptied() { ex.durable.Emptied() }
+func (h services) Emptied() { h.durable.Emptied() }
 
 // KeyEvent implements commands.Services.
-func (ex *executor) KeyEvent(db *store.DB, event string, key []byte) {
-	ex.publishEvent(db, event, key)
+func (h services) KeyEvent(db *store.DB, event string, key []byte) {
+	h.events.publish(db, event, key)
 }
 
 // Nested implements commands.Services.
-func (ex *executor) Nested(c *commands.Ctx, row *commands.Row, argv [][]byte) error {
-	return ex.nested(c, row, argv)
+func (h services) Nested(c *commands.Ctx, row *commands.Row, argv [][]byte) error {
+	return h.nested(c, row, argv)
 }
 
 // ReadsEverything implements commands.Services.
-func (ex *executor) ReadsEverything(c *commands.Ctx) bool {
+func (h services) ReadsEverything(c *commands.Ctx) bool {
 	s := sessionOf(c)
-	return ex.rights.ReadsEverything(s.user, s.db, c.Row, c.Argv)
+	return h.rights.ReadsEverything(s.user, s.db, c.Row, c.Argv)
 }
 
 // MayRead implements commands.Services.
-func (ex *executor) MayRead(c *commands.Ctx, key []byte) bool {
+func (h services) MayRead(c *commands.Ctx, key []byte) bool {
 	return sessionOf(c).user.MayRead(c.DB.ID(), key)
 }
 
 // Unconfirmed implements commands.Services.
-func (ex *executor) Unconfirmed(c *commands.Ctx, keys [][]byte, owner []byte) bool {
-	return !slices.ContainsFunc(keys, func(key []byte) bool { return len(ex.grants.Of(c.DB.ID(), key, owner)) == 0 })
+func (h services) Unconfirmed(c *commands.Ctx, keys [][]byte, owner []byte) bool {
+	return !slices.ContainsFunc(keys, func(key []byte) bool { return len(h.grants.Of(c.DB.ID(), key, owner)) == 0 })
 }
 
 // Confirmed implements commands.Services.
-func (ex *executor) Confirmed(c *commands.Ctx, key, owner []byte, token int64) {
-	if ex.grants.Len() > 0 {
-		ex.confirmed(c.DB, key, owner, token)
+func (h services) Confirmed(c *commands.Ctx, key, owner []byte, token int64) {
+	if h.grants.Len() > 0 {
+		h.confirmed(c.DB, key, owner, token)
 	}
 }
 
 // StaleToken implements commands.Services.
-func (ex *executor) StaleToken(c *commands.Ctx) { ex.stats.LocksOf(c.DB.ID()).StaleTokens++ }
+func (h services) StaleToken(c *commands.Ctx) { h.stats.LocksOf(c.DB.ID()).StaleTokens++ }
 
 // RisingSecond implements commands.Services.
-func (ex *executor) RisingSecond(nowS int64) int64 {
-	ex.idSecond = max(ex.idSecond, nowS)
-	return ex.idSecond
+func (h services) RisingSecond(nowS int64) int64 {
+	h.idSecond = max(h.idSecond, nowS)
+	return h.idSecond
 }

@@ -8,15 +8,19 @@ import (
 	"time"
 
 	"lockserver/commands"
+	"lockserver/internal/keyevent"
 	"lockserver/persistence"
 	"lockserver/persistence/rdb"
 	"lockserver/server/acl"
 	"lockserver/server/attach"
+	"lockserver/server/audit"
 	"lockserver/server/debug"
 	"lockserver/server/dump"
 	"lockserver/server/durability"
+	"lockserver/server/gate"
 	"lockserver/server/replication"
 	"lockserver/server/script"
+	"lockserver/server/tracking"
 	"lockserver/store"
 )
 
@@ -91,7 +95,7 @@ func (h scriptHost) End(c *commands.Ctx, stopped bool) {
 
 // Lifts implements script.Caller.
 func (h scriptHost) Lifts(row *commands.Row, argv [][]byte) bool {
-	return h.executor.debugScripts && row.Name == "debug" && debug.FitForScripts(argv)
+	return h.executor.debug.scripts && row.Name == "debug" && debug.FitForScripts(argv)
 }
 
 // RefusesWrites implements script.Caller.
@@ -114,7 +118,7 @@ func (h scriptHost) CountFailed(row *commands.Row) {
 }
 
 // Full implements script.Caller.
-func (h scriptHost) Full() bool { return h.executor.beganFull }
+func (h scriptHost) Full() bool { return h.executor.memory.beganFull }
 
 // Loading implements script.Caller.
 func (h scriptHost) Loading() bool {
@@ -258,10 +262,9 @@ func dumpHostOf(c *commands.Ctx) dump.Transfer { return dumpHost{sessionOf(c).ex
 // Compresses implements dump.Transfer.
 func (h dumpHost) Compresses() bool { return h.executor.config.RDBCompression }
 
-// Warn implements dump.Transfer: one line a second at most, since a client decides how many there are.
+// Warn implements dump.Transfer.
 func (h dumpHost) Warn(text string) {
-	if ex := h.executor; ex.store.NowMS()-ex.warnedMS >= 1000 || ex.warnedMS > ex.store.NowMS() {
-		ex.warnedMS = ex.store.NowMS()
+	if ex := h.executor; ex.dump.MayWarn(ex.store.NowMS()) {
 		ex.log.Warn(text)
 	}
 }
@@ -269,8 +272,81 @@ func (h dumpHost) Warn(text string) {
 // InCluster implements dump.Transfer.
 func (h dumpHost) InCluster() bool { return h.executor.group.IsCluster() }
 
-// Carry implements dump.Transfer.
-func (h dumpHost) Carry(c *commands.Ctx, m *dump.Migration) error { return h.executor.carry(c, m) }
+// State implements dump.Transfer.
+func (h dumpHost) State() *dump.State { return &h.executor.dump }
+
+// InGroup implements dump.Transfer.
+func (h dumpHost) InGroup() bool { return h.executor.member != nil }
+
+// Copied implements dump.Transfer.
+func (h dumpHost) Copied() *gate.Gate { return &h.executor.copied }
+
+// Due implements dump.Transfer.
+func (h dumpHost) Due(c *commands.Ctx) int64 {
+	if !h.executor.acks.needed {
+		return 0
+	}
+	return h.executor.acks.due(sessionOf(c))
+}
+
+// Waiting implements dump.Transfer.
+func (h dumpHost) Waiting(c *commands.Ctx) dump.Client {
+	s := sessionOf(c)
+	return movingClient{s, s.waiter}
+}
+
+// Observe implements dump.Transfer.
+func (h dumpHost) Observe() { h.executor.observe() }
+
+// Background implements dump.Transfer.
+func (h dumpHost) Background(f func()) { h.executor.host.background(f) }
+
+// Ending implements dump.Transfer.
+func (h dumpHost) Ending() <-chan struct{} { return h.executor.host.ending() }
+
+// Do implements dump.Transfer.
+func (h dumpHost) Do(f func()) { h.executor.do(f) }
+
+// AfterPause implements dump.Transfer.
+func (h dumpHost) AfterPause(f func()) bool {
+	p := &h.executor.pausing
+	if p.untilMS == 0 {
+		return false
+	}
+	p.after = append(p.after, f)
+	return true
+}
+
+// MayRemove implements dump.Transfer.
+func (h dumpHost) MayRemove() bool {
+	return !h.executor.follows && h.executor.failed == nil && h.executor.durable.Broken() == nil
+}
+
+// Removed implements dump.Transfer.
+func (h dumpHost) Removed(db *store.DB, key []byte) {
+	h.executor.events.notify(db, keyevent.Generic, "del", key)
+}
+
+// movingClient is a client that waits for a MIGRATE.
+type movingClient struct {
+	session *session
+	waiter  *parkedCall
+}
+
+// Act implements dump.Client.
+func (m movingClient) Act(f func()) {
+	t := &m.session.executor.tracking
+	t.act(m.session)
+	f()
+	t.act(nil)
+}
+
+// Answer implements dump.Client.
+func (m movingClient) Answer(reply func(c *commands.Ctx) error) {
+	if s := m.session; s.waiter != nil && s.waiter == m.waiter {
+		s.executor.answer(m.waiter, reply)
+	}
+}
 
 // TrustsChecksums implements dump.Transfer.
 func (h dumpHost) TrustsChecksums() bool { return h.executor.durable.Trusts() }
@@ -339,4 +415,121 @@ func (h attachHost) Detach(c *commands.Ctx, names [][]byte, prefixes bool) (lock
 		ex.detach(s, string(owner))
 	}
 	return locks
+}
+
+// auditedClient is the client that a command is logged for: see audit.Find.
+func auditedClient(c *commands.Ctx) (l *audit.Log, client audit.Client, logged bool) {
+	s, ok := c.Session.(*session)
+	if !ok || s.isMaster {
+		return nil, client, false
+	}
+	if _, replayed := s.conn.(noConn); replayed {
+		return nil, client, false
+	}
+	return &s.executor.audit, s.auditClient(), true
+}
+
+// auditClient is what the log tells of the session.
+func (s *session) auditClient() audit.Client {
+	return audit.Client{ID: s.id, User: s.userName(), Addr: s.info.addr, Name: s.info.name}
+}
+
+// auditLease logs that the lease of a lock has ended.
+func (ex *executor) auditLease(db *store.DB, key []byte) { ex.audit.LeaseEnded(db.ID(), key) }
+
+// trackers are the clients that track (CLIENT TRACKING). It is only touched under the executor.
+type trackers struct {
+	tracking.News[*session]
+	sweep timer
+}
+
+// tracker is a session that tracks.
+type tracker = tracking.Tracker[*session]
+
+// open connects the trackers with the server.
+func (t *trackers) open(ex *executor) {
+	t.sweep.Of = t
+	t.News.Open(tracking.Door[*session]{
+		ID:      func(s *session) int64 { return s.id },
+		Client:  func(id int64) (s *session, ok bool) { s, ok = ex.clients[id]; return s, ok },
+		Tracker: func(s *session) *tracker { return s.tracker },
+		Version: func(s *session) int { return s.out.Proto },
+		Listens: func(s *session) bool { return s.subs != nil },
+		Deliver: ex.deliver, Chance: func(n int) int { return ex.rand.IntN(n) }, Commands: ex.table,
+		Later:     func() bool { return len(ex.monitors) > 0 }, // they get the command first
+		SweepSoon: func() { ex.timers.set(&t.sweep, ex.store.NowMS()+1) },
+	})
+}
+
+// fire implements firer.
+func (t *trackers) fire(*executor) { t.SweepSome() }
+
+// leave ends for good that a session tracks: it goes, and what it has read is forgotten.
+func (t *trackers) leave(s *session) {
+	if !t.InUse() {
+		return
+	}
+	trackingCaller{s}.Stop()
+	t.LeaveFor(s)
+	if !t.InUse() {
+		s.executor.timers.stop(&t.sweep)
+		s.executor.observe()
+	}
+}
+
+// trackingCaller is the session as the commands about tracking see it.
+type trackingCaller struct{ session *session }
+
+var _ tracking.Caller[*session] = trackingCaller{}
+
+// trackingCallerOf is the session that runs the command.
+func trackingCallerOf(c *commands.Ctx) tracking.Caller[*session] { return trackingCaller{sessionOf(c)} }
+
+// Tracker implements tracking.Caller.
+func (t trackingCaller) Tracker() *tracker { return t.session.tracker }
+
+// Start implements tracking.Caller.
+func (t trackingCaller) Start() *tracker {
+	if s := t.session; s.tracker == nil {
+		s.tracker = s.executor.tracking.Start(s)
+		s.executor.observe()
+	}
+	return t.session.tracker
+}
+
+// Stop implements tracking.Caller.
+func (t trackingCaller) Stop() {
+	if s := t.session; s.tracker != nil {
+		s.executor.tracking.Stop(s.tracker)
+		s.tracker = nil
+	}
+}
+
+// News implements tracking.Caller.
+func (t trackingCaller) News() *tracking.News[*session] { return &t.session.executor.tracking.News }
+
+// HasClient implements tracking.Caller.
+func (t trackingCaller) HasClient(id int64) bool { return t.session.executor.clients[id] != nil }
+
+// act sets the client that runs the current command; nil: none does.
+func (t *trackers) act(s *session) { t.Act(s) }
+
+// tellOwn sends a session the messages about what its command has changed.
+func (ex *executor) tellOwn() { ex.tracking.TellOwn() }
+
+// runTracked runs a handler while at least one client tracks.
+func (ex *executor) runTracked(c *commands.Ctx, s *session) error {
+	return ex.tracking.Run(c, s)
+}
+
+// endTracking sends what was gathered in a slice. A client that gets too much of it is closed, which may
+// change more keys.
+func (ex *executor) endTracking() {
+	for {
+		ex.tracking.Broadcast()
+		if len(ex.terminated) == 0 {
+			return
+		}
+		ex.endUnit()
+	}
 }

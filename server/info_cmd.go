@@ -147,19 +147,11 @@ func (ex *executor) infoClients(t *info.Text) {
 	t.Line("blocked_clients", ex.queues.Len()-ex.queuedWaits+len(ex.pausing.held))
 	t.Line("tracking_clients", len(ex.tracking.Trackers()))
 	t.Line("pubsub_clients", ex.pubsub.Subscribers())
-	t.Line("watching_clients", ex.watching.clients)
+	t.Line("watching_clients", ex.watching.Clients())
 	t.Line("clients_in_timeout_table", ex.waits.timed)
-	t.Line("total_watched_keys", lengths(ex.watching.watches))
+	t.Line("total_watched_keys", ex.watching.Keys())
 	t.Line("total_blocking_keys", ex.queues.LenQueues())
 	t.Line("total_blocking_keys_on_nokey", ex.keysThatEnd())
-}
-
-// lengths is how many entries maps have together.
-func lengths[V any](maps []map[string]V) (n int) {
-	for _, m := range maps {
-		n += len(m)
-	}
-	return n
 }
 
 func (ex *executor) infoStats(t *info.Text) {
@@ -169,7 +161,7 @@ func (ex *executor) infoStats(t *info.Text) {
 	ex.replication.WriteStats(t)
 	ex.infoEnds(t)
 	t.Zeros("latest_fork_usec", "total_forks")
-	t.Line("migrate_cached_sockets", ex.targets.Len())
+	t.Line("migrate_cached_sockets", ex.dump.Targets.Len())
 	t.Line("slave_expires_tracked_keys", ex.store.OwnKeys())
 	t.Zeros("active_defrag_hits", "active_defrag_misses", "active_defrag_key_hits", "active_defrag_key_misses", "total_active_defrag_time",
 		"current_active_defrag_time")
@@ -199,7 +191,7 @@ func (ex *executor) infoStats(t *info.Text) {
 func (ex *executor) infoTraffic(t *info.Text) {
 	traffic, rise := &ex.stats.Traffic, ex.stats.Rates.Rise()
 	t.Line("total_connections_received", ex.counts.connections)
-	t.Line("total_commands_processed", ex.total)
+	t.Line("total_commands_processed", ex.stats.Total)
 	t.Line("instantaneous_ops_per_sec", int64(stats.PerSecond(rise.Commands)))
 	t.Line("total_net_input_bytes", traffic.InBytes)
 	t.Line("total_net_output_bytes", traffic.OutBytes)
@@ -213,7 +205,7 @@ func (ex *executor) infoTraffic(t *info.Text) {
 // infoEnds writes what became of keys, and who looks for them.
 func (ex *executor) infoEnds(t *info.Text) {
 	st := ex.store.Stats()
-	full := ex.fullForUS()
+	full := ex.memory.fullForUS(ex.store.NowUS())
 	t.Line("expired_subkeys", st.ExpiredFields)
 	t.Line("expired_keys", st.Expired)
 	t.Line("expired_stale_perc", 0.0) // D16
@@ -244,7 +236,7 @@ func infoCPU(t *info.Text) {
 
 // infoLocks is ours.
 func (ex *executor) infoLocks(t *info.Text) {
-	t.Line("lock_watchdogs", ex.renewing())
+	t.Line("lock_watchdogs", ex.watchdog.renewing())
 	t.Line("lock_waiters", ex.queues.LenAllLocks())
 	t.Line("lock_waiters_notify", ex.queuedWaits)
 	t.Line("lock_grants_to_confirm", ex.grants.Len())
@@ -377,7 +369,7 @@ func (srv *Server) Figures() (f Figures) {
 		at := ex.group.PlaceOf(nil)
 		f = Figures{Info: info.All(ex.infoSections(&at)), Locks: ex.lockFigures(), Syncs: ex.durable.SyncTimes(), SlowLen: ex.stats.Slow.Len(),
 			MaxClients: c.MaxClients, IOThreads: c.IOThreads, MaxMemory: c.MaxMemory,
-			Watchdogs: ex.renewing(), OldestWaitUS: ex.oldestWaitUS(), LongestHoldMS: ex.longestHoldMS(), LimitRefusals: ex.counts.limited,
+			Watchdogs: ex.watchdog.renewing(), OldestWaitUS: ex.oldestWaitUS(), LongestHoldMS: ex.longestHoldMS(), LimitRefusals: ex.counts.limited,
 			NotifyWaits: ex.queuedWaits, GrantsToConfirm: ex.grants.Len(), UnconfirmedGrants: ex.counts.unconfirmed,
 			LockMaxWaiters: c.LockMaxWaiters, LockMaxWaitsPerClient: c.LockMaxWaitsPerClient, Delays: ex.delayFigures()}
 		f.LockHistoryBytes = ex.story.ring.Bytes()

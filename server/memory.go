@@ -26,6 +26,11 @@ type memoryUse struct {
 	peak          int  // the most that was used, without the log's buffers
 	mostEvictions int  // how many keys one slice evicts at most
 	purger        memory.Purger
+	// beganFull: memory was full, and none could be freed, when the command of a client began that now runs.
+	beganFull bool
+	evicting  bool // memory is above its bound, and the ticker frees some in slices
+	// fullSinceUS is since when memory is above its bound although keys were evicted; 0: it is not.
+	fullSinceUS int64
 	// unsent are the sessions with connections that held output when they were last asked.
 	unsent []*session
 }
@@ -98,7 +103,7 @@ func (s *session) bytes() int {
 	if s.multi != nil {
 		n += s.multi.bytes()
 	}
-	n += watchBytes * len(s.watched)
+	n += watchBytes * s.watches.Len()
 	if s.subs != nil {
 		n += s.subs.Bytes()
 	}

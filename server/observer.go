@@ -7,69 +7,77 @@ import (
 
 // What the store tells of changed keys: to those who wait for one, who watch it, who keep a copy.
 
+// observer is the executor as the store sees it.
+type observer struct{ executor *executor }
+
+var _ store.Observer = observer{}
+
 // KeyChanged implements store.Observer.
-func (ex *executor) KeyChanged(db int, key []byte) {
-	ex.keyChanged(db, key)
-	if ex.watchdog.attached.InUse() {
+func (o observer) KeyChanged(db int, key []byte) {
+	o.keyChanged(db, key)
+	if ex := o.executor; ex.watchdog.attached.InUse() {
 		ex.watchdog.attached.Changed(db, key, ex.scripts.RunsFor)
 	}
 }
 
 // HolderChanged implements store.Observer.
-func (ex *executor) HolderChanged(db int, key, owner []byte) {
-	ex.keyChanged(db, key)
-	if owner != nil && ex.watchdog.attached.InUse() {
+func (o observer) HolderChanged(db int, key, owner []byte) {
+	o.keyChanged(db, key)
+	if ex := o.executor; owner != nil && ex.watchdog.attached.InUse() {
 		ex.watchdog.attached.ChangedFor(db, string(key), string(owner), ex.scripts.RunsFor)
 	}
 }
 
 // keyChanged tells all but those that are attached to an owner.
-func (ex *executor) keyChanged(db int, key []byte) {
+func (o observer) keyChanged(db int, key []byte) {
+	ex := o.executor
 	if ex.queues.Len() > 0 {
-		ex.wake(db, key)
+		o.wake(db, key)
 	}
-	if ex.watching.count > 0 {
-		ex.watching.keyChanged(db, key)
+	if ex.watching.Len() > 0 {
+		ex.watching.KeyChanged(db, key)
 	}
-	if len(ex.moving) > 0 {
-		ex.moving.keyChanged(db, key)
+	if ex.dump.Watches() {
+		ex.dump.KeyChanged(db, key)
 	}
 	if ex.tracking.InUse() {
-		ex.trackedKeyChanged(key)
+		ex.tracking.KeyChanged(key)
 	}
 }
 
 // wake makes the queue of a key ready, if there is one, and that of the lock which the key belongs to.
-func (ex *executor) wake(db int, key []byte) {
-	ex.queues.Changed(db, key)
+func (o observer) wake(db int, key []byte) {
+	queues := o.executor.queues
+	queues.Changed(db, key)
 	if store.IsCompanion(key) {
 		bare, whole := commands.LocksOf(key)
 		for _, lock := range [][]byte{bare, whole} {
 			if len(lock) > 0 {
-				ex.queues.Changed(db, lock)
+				queues.Changed(db, lock)
 			}
 		}
 	}
 }
 
 // KeyReady implements store.Observer.
-func (ex *executor) KeyReady(db int, key []byte) { ex.wake(db, key) }
+func (o observer) KeyReady(db int, key []byte) { o.wake(db, key) }
 
 // DatabaseChanged implements store.Observer.
-func (ex *executor) DatabaseChanged(db int) {
+func (o observer) DatabaseChanged(db int) {
+	ex := o.executor
 	ex.queues.DatabaseChanged(db)
-	ex.watching.databaseChanged(db)
-	ex.moving.databaseChanged(db)
+	ex.watching.DatabaseChanged(db)
+	ex.dump.DatabaseChanged(db)
 	if ex.tracking.InUse() {
-		ex.trackedFlushed()
+		ex.tracking.Flushed()
 	}
 	ex.watchdog.attached.DatabaseChanged(db)
 }
 
 // observe makes the store report changed keys while there is a listener.
 func (ex *executor) observe() {
-	if ex.queues.Len() > 0 || ex.watching.count > 0 || len(ex.moving) > 0 || ex.tracking.InUse() || ex.watchdog.attached.InUse() {
-		ex.store.SetObserver(ex)
+	if ex.queues.Len() > 0 || ex.watching.Len() > 0 || ex.dump.Watches() || ex.tracking.InUse() || ex.watchdog.attached.InUse() {
+		ex.store.SetObserver(observer{ex})
 	} else {
 		ex.store.SetObserver(nil)
 	}

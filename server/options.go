@@ -177,14 +177,6 @@ const (
 	PhaseStaying                // the server could not save, and goes on
 )
 
-// enter tells of a step.
-func (ex *executor) enter(p Phase) {
-	ex.stopping.Store(p == PhaseEnding || p == PhaseSaving)
-	if ex.opts.Phase != nil {
-		ex.opts.Phase(p)
-	}
-}
-
 // ShutdownOptions say how a server ends, as SHUTDOWN's words do. The zero value
 // saves if there are save points.
 type ShutdownOptions struct {

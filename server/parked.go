@@ -197,8 +197,8 @@ func (ex *executor) unpark(w *parkedCall, granted bool) {
 		ex.syncing.forget(w)
 	}
 	w.session.waiter = nil
-	if tr := w.session.tracker; tr != nil && tr.Caching {
-		w.session.endCaching(w.row)
+	if tr := w.session.tracker; tr != nil && tr.Caching && w.session.multi == nil {
+		tr.EndCaching(w.row)
 	}
 	w.session.info.lastUS = ex.store.NowUS() // it was not idle, and now begins to be
 	ex.served.Add(1)
@@ -328,7 +328,9 @@ func (ex *executor) try(w *parkedCall) bool {
 		if w.timed {
 			w.take(time.Since(start))
 		}
-		ex.trackReads(w.session, w.row, c.Argv)
+		if w.session.tracker != nil {
+			ex.tracking.Read(w.session, w.row, c.Argv)
+		}
 	}
 	ex.tellOwn()
 	ex.tracking.act(nil)

@@ -3,9 +3,11 @@ package server
 import (
 	"strconv"
 
+	"lockserver/commands"
 	"lockserver/internal/glob"
 	"lockserver/internal/keyevent"
 	"lockserver/server/attach"
+	"lockserver/server/monitor"
 	"lockserver/server/pubsub"
 	"lockserver/server/replication"
 	"lockserver/store"
@@ -61,8 +63,23 @@ func (ex *executor) spread(to *pubsub.Audience[*session], m *pubsub.Message) int
 	return len(to.Members)
 }
 
-// subscribe makes the session listen to a name; it does nothing if it does already.
-func (s *session) subscribe(kind pubsub.Kind, name []byte) {
+// subscriber is a session as the commands of package pubsub see it.
+type subscriber struct{ session *session }
+
+var _ pubsub.Caller[*session] = subscriber{}
+
+// subscriberOf is the session that runs the command.
+func subscriberOf(c *commands.Ctx) pubsub.Caller[*session] { return subscriber{sessionOf(c)} }
+
+// Registry implements pubsub.Caller.
+func (of subscriber) Registry() *pubsub.Registry[*session] { return &of.session.executor.pubsub }
+
+// Subscribed implements pubsub.Caller.
+func (of subscriber) Subscribed() *pubsub.Subscriptions[*session] { return of.session.subs }
+
+// Subscribe implements pubsub.Caller.
+func (of subscriber) Subscribe(kind pubsub.Kind, name []byte) {
+	s := of.session
 	if s.subs == nil {
 		s.subs = new(pubsub.Subscriptions[*session])
 		s.class = classPubSub
@@ -70,12 +87,25 @@ func (s *session) subscribe(kind pubsub.Kind, name []byte) {
 	s.executor.pubsub.Subscribe(s, s.subs, kind, name)
 }
 
-// unsubscribe ends what subscribe began; it does nothing if the session does not listen.
-func (s *session) unsubscribe(kind pubsub.Kind, name []byte) {
-	if s.subs != nil {
+// Unsubscribe implements pubsub.Caller.
+func (of subscriber) Unsubscribe(kind pubsub.Kind, name []byte) {
+	if s := of.session; s.subs != nil {
 		s.executor.pubsub.Unsubscribe(s.subs, kind, name)
 		s.listensNoMore()
 	}
+}
+
+// Muted implements pubsub.Caller.
+func (of subscriber) Muted() bool { return of.session.replies.isMuted() }
+
+// SendAnyway implements pubsub.Caller.
+func (of subscriber) SendAnyway(b []byte) { of.session.confirmed = append(of.session.confirmed, b...) }
+
+// PublishSharded implements pubsub.Caller.
+func (of subscriber) PublishSharded(channel, message []byte) int64 {
+	ex := of.session.executor
+	ex.handOnMessage(replication.ShardChannel, channel, message)
+	return ex.publishSharded(channel, message)
 }
 
 // unsubscribeAll ends everything that the session listens to, without telling it.
@@ -94,27 +124,74 @@ func (s *session) listensNoMore() {
 	}
 }
 
-// What happens to keys is published as messages, as notify-keyspace-events asks. The executor is the store's
-// witness of what happens without a command.
+// beginMonitoring makes the session monitor; it does nothing if the session does already.
+func beginMonitoring(c *commands.Ctx) (already bool) {
+	s := sessionOf(c)
+	if s.monitors {
+		return true
+	}
+	s.monitors = true
+	s.executor.monitors = append(s.executor.monitors, s)
+	return false
+}
 
-// publishEvent sends an event in the forms that are asked for, in Redis' order.
-func (ex *executor) publishEvent(db *store.DB, event string, key []byte) {
+// stopMonitoring ends MONITOR; it does nothing if s does not monitor.
+func (s *session) stopMonitoring() {
+	if s.monitors {
+		s.monitors = false
+		s.executor.monitors.Remove(s)
+	}
+}
+
+// show tells the monitors of a command that has just run. A script's own commands come without a session.
+func (ex *executor) show(s *session, row *commands.Row, db int, argv [][]byte) {
+	if monitor.IsShown(row) {
+		ex.tellMonitors(s, row, db, argv)
+	}
+}
+
+// tellMonitors is show for any command.
+func (ex *executor) tellMonitors(s *session, row *commands.Row, db int, argv [][]byte) {
+	origin := monitor.Script
+	if s != nil {
+		origin = monitor.Origin(s.info.addr)
+	}
+	line := monitor.Line(ex.store.NowUS(), db, origin, row, argv)
+	for _, m := range ex.monitors {
+		if !m.replies.isMuted() {
+			ex.deliver(m, line)
+		}
+	}
+}
+
+// keyEvents publishes what happens to keys, as notify-keyspace-events asks. It is the store's witness of what
+// happens without a command. It is only touched under the executor.
+type keyEvents struct {
+	executor *executor
+	channel  []byte // buffer for the name of a channel
+}
+
+var _ store.Witness = (*keyEvents)(nil)
+
+// publish sends an event in the forms that are asked for, in Redis' order.
+func (e *keyEvents) publish(db *store.DB, event string, key []byte) {
+	ex := e.executor
 	if ex.pubsub.Len(pubsub.Channel) == 0 && ex.pubsub.Len(pubsub.Pattern) == 0 {
 		return
 	}
 	forms := ex.settings.Events
 	if forms&keyevent.Keyspace != 0 {
-		ex.eventChannel = append(strconv.AppendInt(append(ex.eventChannel[:0], "__keyspace@"...), int64(db.ID()), 10), "__:"...)
-		ex.eventChannel = append(ex.eventChannel, key...)
-		ex.publish(ex.eventChannel, []byte(event))
+		e.channel = append(strconv.AppendInt(append(e.channel[:0], "__keyspace@"...), int64(db.ID()), 10), "__:"...)
+		e.channel = append(e.channel, key...)
+		ex.publish(e.channel, []byte(event))
 	}
 	if forms&keyevent.Keyevent != 0 {
-		ex.eventChannel = append(strconv.AppendInt(append(ex.eventChannel[:0], "__keyevent@"...), int64(db.ID()), 10), "__:"...)
-		ex.eventChannel = append(ex.eventChannel, event...)
-		ex.publish(ex.eventChannel, key)
+		e.channel = append(strconv.AppendInt(append(e.channel[:0], "__keyevent@"...), int64(db.ID()), 10), "__:"...)
+		e.channel = append(e.channel, event...)
+		ex.publish(e.channel, key)
 	}
-	if cap(ex.eventChannel) > mostSpareChannel {
-		ex.eventChannel = nil
+	if cap(e.channel) > mostSpareChannel {
+		e.channel = nil
 	}
 }
 
@@ -122,41 +199,41 @@ func (ex *executor) publishEvent(db *store.DB, event string, key []byte) {
 const mostSpareChannel = 64 << 10
 
 // notify publishes an event if its class is asked for.
-func (ex *executor) notify(db *store.DB, class keyevent.Class, event string, key []byte) {
-	if ex.settings.Events&class != 0 {
-		ex.publishEvent(db, event, key)
+func (e *keyEvents) notify(db *store.DB, class keyevent.Class, event string, key []byte) {
+	if e.executor.settings.Events&class != 0 {
+		e.publish(db, event, key)
 	}
 }
 
 // KeyExpired implements store.Witness.
-func (ex *executor) KeyExpired(db *store.DB, key []byte) {
-	if ex.watchdog.attached.InUse() {
-		ex.watchdog.attached.Because(db.ID(), key, attach.Expired)
+func (e *keyEvents) KeyExpired(db *store.DB, key []byte) {
+	if e.executor.watchdog.attached.InUse() {
+		e.executor.watchdog.attached.Because(db.ID(), key, attach.Expired)
 	}
-	ex.notify(db, keyevent.Expired, "expired", key)
+	e.notify(db, keyevent.Expired, "expired", key)
 }
 
 // KeyEvicted implements store.Witness.
-func (ex *executor) KeyEvicted(db *store.DB, key []byte) {
-	ex.notify(db, keyevent.Evicted, "evicted", key)
+func (e *keyEvents) KeyEvicted(db *store.DB, key []byte) {
+	e.notify(db, keyevent.Evicted, "evicted", key)
 }
 
 // FieldsExpired implements store.Witness.
-func (ex *executor) FieldsExpired(db *store.DB, key []byte, gone bool) {
-	if ex.watchdog.attached.InUse() { // a lock that is shared: of those who still hold it it is forgotten
-		ex.watchdog.attached.BecauseDoubted(db.ID(), key, attach.Expired)
+func (e *keyEvents) FieldsExpired(db *store.DB, key []byte, gone bool) {
+	if e.executor.watchdog.attached.InUse() { // a lock that is shared: of those who still hold it it is forgotten
+		e.executor.watchdog.attached.BecauseDoubted(db.ID(), key, attach.Expired)
 	}
-	ex.notify(db, keyevent.Hash, "hexpired", key)
+	e.notify(db, keyevent.Hash, "hexpired", key)
 	if gone {
-		ex.notify(db, keyevent.Generic, "del", key)
+		e.notify(db, keyevent.Generic, "del", key)
 	}
 }
 
 // KeyMade implements store.Witness.
-func (ex *executor) KeyMade(db *store.DB, key []byte) { ex.notify(db, keyevent.New, "new", key) }
+func (e *keyEvents) KeyMade(db *store.DB, key []byte) { e.notify(db, keyevent.New, "new", key) }
 
 // KeyMissed implements store.Witness.
-func (ex *executor) KeyMissed(db *store.DB, key []byte) { ex.notify(db, keyevent.Miss, "keymiss", key) }
+func (e *keyEvents) KeyMissed(db *store.DB, key []byte) { e.notify(db, keyevent.Miss, "keymiss", key) }
 
 // witnessed are the classes of events that the store reports.
 const witnessed = keyevent.Expired | keyevent.Evicted | keyevent.Hash | keyevent.Generic | keyevent.New | keyevent.Miss
@@ -164,7 +241,7 @@ const witnessed = keyevent.Expired | keyevent.Evicted | keyevent.Hash | keyevent
 // followEvents makes the store tell what notify-keyspace-events asks for, and of leases that end.
 func (ex *executor) followEvents() {
 	if ex.settings.Events&witnessed != 0 || ex.watchdog.attached.InUse() {
-		ex.store.SetWitness(ex)
+		ex.store.SetWitness(&ex.events)
 	} else {
 		ex.store.SetWitness(nil)
 	}

@@ -258,7 +258,7 @@ func TestOutputSoftLimit(t *testing.T) {
 func (srv *Server) commandsRun() int64 {
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
-	return srv.executor.total
+	return srv.executor.stats.Total
 }
 
 // A listener that has gone is noticed when something is written to it, in the middle of serving the others.

@@ -29,8 +29,8 @@ func (ex *executor) load() error {
 	}
 	ex.replicate()
 	ex.store.ResetStats()
-	ex.housekeeping.Of = housekeeper{}
-	ex.timers.set(&ex.housekeeping, ex.store.NowMS()+housekeepingMS)
+	ex.ticker.housekeeping.Of = &ex.ticker
+	ex.timers.set(&ex.ticker.housekeeping, ex.store.NowMS()+housekeepingMS)
 	return nil
 }
 

@@ -83,8 +83,8 @@ func (h replicationHost) Slice(f func()) {
 	defer h.damaging()
 	h.begin()
 	f()
-	if !h.evicting && h.mustEvict() { // what the master has sent needs memory, too (replica-ignore-maxmemory no)
-		h.evicting = true
+	if !h.memory.evicting && h.mustEvict() { // what the master has sent needs memory, too (replica-ignore-maxmemory no)
+		h.memory.evicting = true
 	}
 	touched := h.end()
 	h.mu.Unlock()

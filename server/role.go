@@ -123,58 +123,69 @@ func (ex *executor) masterClient() *session {
 	return s
 }
 
-// min-replicas-ack: what tells of data leaves when so many replicas have acknowledged all that was written
-// before it. The same way of waiting serves as for the log (send.go), at a gate of its own.
+// acks is min-replicas-ack: what tells of data leaves when so many replicas have acknowledged all that was
+// written before it. The same way of waiting serves as for the log (send.go), at a gate of its own,
+// executor.copied. Its positions are those of the history, base further on, so that they only rise.
+type acks struct {
+	executor *executor
+	needed   bool // replies about data have to wait for replicas, or for the group
+	base     int64
+}
 
-// ackDue is the position that the output of a slice waits for; 0: none.
-func (ex *executor) ackDue(s *session) int64 {
+// due is the position that the output of a slice waits for; 0: none.
+func (a *acks) due(s *session) int64 {
+	ex := a.executor
 	if ex.member != nil {
 		return ex.member.Due()
 	}
 	if s.replica != nil {
 		return 0
 	}
-	position := ex.ackBase + ex.replication.Offset()
+	position := a.end()
 	if position <= ex.copied.Safe() {
 		return 0
 	}
 	return position
 }
 
-// acknowledged is called when a replica has acknowledged more.
-func (ex *executor) acknowledged() {
-	ex.answerWaits()
-	ex.openAcks()
-	ex.goOnShuttingDown()
+// end is the position of all that has been written.
+func (a *acks) end() int64 { return a.base + a.executor.replication.Offset() }
+
+// arrived is called when a replica has acknowledged more.
+func (a *acks) arrived() {
+	a.executor.answerWaits()
+	a.open()
+	a.executor.shutdown.goOn()
 }
 
-// openAcks lets go what enough replicas have acknowledged.
-func (ex *executor) openAcks() {
+// open lets go what enough replicas have acknowledged.
+func (a *acks) open() {
+	ex := a.executor
 	if ex.follows || ex.member != nil {
 		return
 	}
 	if n := ex.config.Replication.MinAck; n > 0 {
-		ex.copied.Open(ex.ackBase + ex.replication.AckedBy(n))
+		ex.copied.Open(a.base + ex.replication.AckedBy(n))
 	} else if ex.copied.Waiting() > 0 {
-		ex.copied.Open(ex.ackBase + ex.replication.Offset())
+		ex.copied.Open(a.end())
 	}
 }
 
-// loseAcks closes the waiters for replicas: what their replies tell of may be lost with what this server did
-// on its own.
-func (ex *executor) loseAcks() {
-	if ex.member == nil && ex.copied.Waiting() > 0 {
-		ex.copied.Lose(ex.ackBase + ex.replication.Offset())
+// lose closes the waiters for replicas: what their replies tell of may be lost with what this server did on
+// its own.
+func (a *acks) lose() {
+	if ex := a.executor; ex.member == nil && ex.copied.Waiting() > 0 {
+		ex.copied.Lose(a.end())
 	}
 }
 
-// raiseAcks makes positions go on above those that have been.
-func (ex *executor) raiseAcks() {
-	if ex.member != nil {
+// raise makes positions go on above those that have been.
+func (a *acks) raise() {
+	if a.executor.member != nil {
 		return // the member counts them
 	}
-	if below := ex.copied.End() + 1 - ex.ackBase - ex.replication.Offset(); below > 0 {
-		ex.ackBase += below
+	if below := a.executor.copied.End() + 1 - a.end(); below > 0 {
+		a.base += below
 	}
 }
 
@@ -183,7 +194,7 @@ func (ex *executor) demoted() {
 	if ex.follows {
 		return
 	}
-	ex.loseAcks()
+	ex.acks.lose()
 	ex.follows = true
 	ex.store.SetFollows(true)
 	ex.applyConfig()
@@ -220,7 +231,7 @@ func (ex *executor) promoted() {
 	ex.follows = false
 	ex.story.restart(ex.store.NowUS(), "failover")
 	tellRole(ex)
-	ex.raiseAcks()
+	ex.acks.raise()
 	ex.store.SetFollows(!ex.endsThings())
 	ex.applyConfig()
 	ex.beginLeasesAnew()

@@ -21,8 +21,8 @@ import (
 	"lockserver/server/durability"
 	"lockserver/server/raft"
 	"lockserver/server/script"
-	"lockserver/server/testmode"
 	"lockserver/server/transport"
+	"lockserver/server/watching"
 	"lockserver/store"
 )
 
@@ -69,12 +69,15 @@ func newOn(files disk.FS, o Options) (*Server, error) {
 	if err := testable(&o, c); err != nil {
 		return nil, err
 	}
-	var looks *facade
+	srv := &Server{
+		stopTick: make(chan struct{}), done: make(chan struct{}),
+	}
 	switch {
 	case c.TestMode:
 		o.Clock = clock.NewAdjustable()
-		if looks = newFacade(c); looks != nil {
-			o.Group = looks.group
+		test := newTestMode(&srv.executor, c)
+		if srv.executor.test = test; test.group != nil {
+			o.Group = test.group.Topology
 		}
 	case o.Clock == nil:
 		o.Clock = clock.NewSystem()
@@ -85,14 +88,10 @@ func newOn(files disk.FS, o Options) (*Server, error) {
 	if o.Version == "" {
 		o.Version = "dev"
 	}
-	srv := &Server{
-		stopTick: make(chan struct{}), done: make(chan struct{}),
-	}
-	srv.executor.facade = looks
 	if err := srv.executor.setUp(o, c, files, srv); err != nil {
 		return nil, err
 	}
-	srv.endpoint = transport.NewEndpoint(&srv.executor, o.Log)
+	srv.endpoint = transport.NewEndpoint(acceptor{&srv.executor}, o.Log)
 	return srv, nil
 }
 
@@ -107,7 +106,7 @@ func (srv *Server) Start() error {
 		return err
 	}
 	srv.executor.log.Info("Server initialized")
-	srv.executor.enter(PhaseListening)
+	srv.executor.shutdown.enter(PhaseListening)
 	err := srv.executor.load()
 	if err == nil {
 		err = srv.executor.startMember()
@@ -159,7 +158,9 @@ func (srv *Server) bind() error {
 	if err := srv.listen(); err != nil {
 		return err
 	}
-	srv.executor.begun = asNew{srv.executor.config, srv.port()}
+	if t := srv.executor.test; t != nil {
+		t.begun = asNew{srv.executor.config, srv.port()}
+	}
 	srv.state = stateLoading
 	srv.group.Add(1) // Close waits for the load to give up
 	return nil
@@ -197,13 +198,13 @@ func (ex *executor) secure(c *config.Config) *transport.Secure {
 // startTime lets deadlines fall due: on a goroutine, or when the test moves its clock.
 func (srv *Server) startTime() {
 	if manual, ok := srv.executor.clock.(*clock.Manual); ok {
-		clock.Attach(manual, &srv.executor)
+		clock.Attach(manual, &srv.executor.ticker)
 		return
 	}
 	if adjustable, ok := srv.executor.clock.(*clock.Adjustable); ok {
-		adjustable.Attach(&srv.executor)
+		adjustable.Attach(&srv.executor.ticker)
 	}
-	srv.group.Go(func() { srv.executor.tick(srv.stopTick) })
+	srv.group.Go(func() { srv.executor.ticker.tick(srv.stopTick) })
 }
 
 // Addr returns the address of the first TCP listener, or of the unix socket if there
@@ -245,11 +246,11 @@ func (srv *Server) Ready() error {
 		return errNotRunning
 	case state == stateLoading:
 		return errLoading
-	case state == stateClosed, ex.stopping.Load():
+	case state == stateClosed, ex.shutdown.stopping.Load():
 		return errStopping
 	}
 	for begun := time.Now(); !ex.mu.TryLock(); time.Sleep(time.Millisecond) {
-		if ex.stopping.Load() {
+		if ex.shutdown.stopping.Load() {
 			return errStopping
 		}
 		if time.Since(begun) > time.Second {
@@ -290,13 +291,15 @@ func (srv *Server) Close() error {
 		<-srv.done
 		return nil
 	}
-	srv.executor.servers.end()
+	if t := srv.executor.test; t != nil {
+		t.servers.EndAll()
+	}
 	srv.executor.scripts.Stop()
 	if manual, ok := srv.executor.clock.(*clock.Manual); ok {
-		clock.Detach(manual, &srv.executor)
+		clock.Detach(manual, &srv.executor.ticker)
 	}
 	if adjustable := srv.TestClock(); adjustable != nil {
-		adjustable.Detach(&srv.executor)
+		adjustable.Detach(&srv.executor.ticker)
 	}
 	close(srv.stopTick)
 	srv.tearDown()
@@ -327,7 +330,7 @@ func (srv *Server) tearDown() {
 		srv.executor.member.Close()
 	}
 	srv.group.Wait()
-	srv.executor.targets.Close()
+	srv.executor.dump.Targets.Close()
 	srv.executor.mu.Lock()
 	end := srv.executor.durable.Close()
 	srv.executor.mu.Unlock()
@@ -386,13 +389,13 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 	}
 	c.Dir = dir // the process may go to another directory
 	ex.clock, ex.log, ex.opts, ex.host, ex.config = o.Clock, o.Log, o, h, c
+	ex.audit.Server, ex.audit.Operators = o.Log, o.Audit
 	ex.clients = make(map[int64]*session)
 	ex.joinGroup(o.Group)
-	ex.chance = rand.NewPCG(o.Seed, o.Seed>>1|1)
-	ex.rand = rand.New(ex.chance)
-	if c.TestMode {
-		ex.faults, ex.chaos = new(testmode.Faults), new(testmode.Chaos)
-		ex.hook = &faultHook{executor: ex, struck: make(map[*parkedCall]testmode.Fault)}
+	chance := rand.NewPCG(o.Seed, o.Seed>>1|1)
+	ex.rand = rand.New(chance)
+	if ex.test != nil {
+		ex.hook, ex.test.chance = ex.test, chance
 	}
 	if o.Raft == nil && c.Raft.ID != "" {
 		return errors.New("server: raft-id needs Options.Raft, an engine of package server/raft/engine: the program has it")
@@ -415,16 +418,18 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 	ex.syncing.waiters = make(map[*parkedCall]struct{})
 	ex.queues = waiting.New(c.Databases, commands.QueuedLocks(ex.store))
 	ex.goOn.Of = deadlockSearch{}
-	ex.watching, ex.moving = newWatching(c.Databases), moving{}
+	ex.tracking.open(ex)
+	ex.events.executor, ex.pausing.executor, ex.shutdown.executor, ex.ticker.executor, ex.acks.executor, ex.watchdog.executor = ex, ex, ex, ex, ex, ex
+	ex.watching = watching.New(c.Databases)
 	ex.story.open()
 	ex.store.OnLockEnd(ex.lockEnds)
 	ex.scripts = script.New(script.Options{Host: scriptHost{ex}, Log: ex.log, Version: compatibleVersion})
 	ex.busy.over = sync.NewCond(&ex.mu)
 	ex.watchdog.open(c.Databases)
 	ex.store.SetFollower(&ex.watchdog)
-	ex.poke = make(chan struct{}, 1)
+	ex.ticker.poke = make(chan struct{}, 1)
 	ex.runID = ex.newID()
-	ex.replication.Init(replicationHost{ex}, ex.acknowledged)
+	ex.replication.Init(replicationHost{ex}, ex.acks.arrived)
 	ex.applyConfig()
 	ex.store.SetNow(ex.clock.NowUS())
 	return nil
@@ -437,7 +442,7 @@ func (ex *executor) newID() string {
 
 // useTable makes these the commands, with all that goes by their rows.
 func (ex *executor) useTable(of *catalogue) (err error) {
-	ex.original, ex.plain, ex.timing = of.table, of.plain, of.timing
+	ex.original, ex.plain, ex.gauge.Timing = of.table, of.plain, of.timing
 	if ex.table, err = of.table.Renamed(ex.config.Renames); err != nil {
 		return fmt.Errorf("server: rename-command: %w", err)
 	}
@@ -474,7 +479,7 @@ func (srv *Server) prepareShutdown(o ShutdownOptions) (err error) {
 		ex.busy.over.Wait()
 	}
 	waits, ended := false, make(chan error, 1)
-	ex.unlockUnit(func() { waits, err = ex.shutDown(o, func(err error) { ended <- err }) })
+	ex.unlockUnit(func() { waits, err = ex.shutdown.begin(o, func(err error) { ended <- err }) })
 	if !waits {
 		return err
 	}

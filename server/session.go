@@ -16,6 +16,7 @@ import (
 	"lockserver/server/replication"
 	"lockserver/server/topology"
 	"lockserver/server/transport"
+	"lockserver/server/watching"
 	"lockserver/store"
 	"lockserver/store/renewals"
 )
@@ -84,12 +85,10 @@ type session struct {
 	info clientInfo
 	// lastRow is the row of the running or last command, nil if there was no such command.
 	lastRow *commands.Row
-	multi   *transaction // since MULTI, nil outside
-	running *transaction // that of EXEC, nil outside
-	spare   *transaction // an ended one, for the next MULTI
-	// watched are the keys of WATCH; watchedChanged says that one of them is no longer as it was.
-	watched        []*watch
-	watchedChanged bool
+	multi   *transaction     // since MULTI, nil outside
+	running *transaction     // that of EXEC, nil outside
+	spare   *transaction     // an ended one, for the next MULTI
+	watches watching.Watches // WATCH
 	// subs is what the session is subscribed to; nil: nothing. inbox are messages that
 	// are still to be taken into out.
 	subs  *pubsub.Subscriptions[*session]
@@ -244,16 +243,6 @@ func (s *session) dropInbox() {
 type softLimit struct {
 	sinceMS int64 // 0: it is not
 	timer   timer // when it will have been for too long
-}
-
-// watch is one key that a session watches. The session hears of the first change of any of its keys, by
-// whomever, its own included; what changed is of no interest.
-type watch struct {
-	session *session
-	db      *store.DB
-	key     string
-	place   int  // in watching.watches[db][key]
-	existed bool // when it was watched
 }
 
 // renewal renews the lease of one of the shared holders of a lock. It does so while the session that acquired

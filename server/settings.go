@@ -2,11 +2,9 @@ package server
 
 import (
 	"fmt"
-	"time"
 
 	"lockserver/commands"
 	"lockserver/internal/config"
-	"lockserver/internal/resp"
 	"lockserver/internal/rusage"
 	"lockserver/server/stats"
 	"lockserver/store"
@@ -24,8 +22,7 @@ import (
 // SET. After the start it runs under the executor.
 func (ex *executor) applyConfig() {
 	c := ex.config
-	ex.keepAlive = time.Duration(c.TCPKeepaliveMS) * time.Millisecond
-	ex.outputLimits = newOutputLimits(&c.ClientOutputBufferLimit)
+	ex.limits.configure(c)
 	ex.settings = commands.Settings{
 		MaxStringBytes: c.ProtoMaxBulkLen,
 		LockWatchdogMS: c.LockWatchdogTimeoutMS,
@@ -33,18 +30,18 @@ func (ex *executor) applyConfig() {
 	}
 	ex.followEvents()
 	ex.users.Configure(c.ACLPubSubDefault == "allchannels", c.ACLLogMaxLen)
-	ex.boundTracking(c.TrackingTableMaxKeys)
+	ex.tracking.Bound(c.TrackingTableMaxKeys)
 	ex.scripts.SetTimeLimit(c.BusyReplyThresholdMS)
 	ex.boundMemory()
 	ex.replication.Reconfigured()
-	ex.openAcks()
+	ex.acks.open()
 	ex.guarded = ex.follows && c.Replication.ReadOnly || c.Replication.MinToWrite > 0
-	ex.mayBeStale, ex.needsAcks = ex.follows && !c.Replication.ServeStale, !ex.follows && c.Replication.MinAck > 0
+	ex.mayBeStale, ex.acks.needed = ex.follows && !c.Replication.ServeStale, !ex.follows && c.Replication.MinAck > 0
 	if ex.member != nil {
-		ex.guarded, ex.mayBeStale, ex.needsAcks = false, ex.follows, !ex.follows
+		ex.guarded, ex.mayBeStale, ex.acks.needed = false, ex.follows, !ex.follows
 	}
 	ex.store.SetOwnDeadlines(ex.follows && ex.member == nil)
-	ex.gauge.Configure(ex.timing, c.SlowlogSlowerThanUS, c.LatencyMonitorThresholdMS)
+	ex.gauge.Configure(c.SlowlogSlowerThanUS, c.LatencyMonitorThresholdMS)
 	ex.stats.Tracking, ex.stats.Percentiles = c.LatencyTracking, nil
 	for _, p := range c.LatencyPercentiles {
 		ex.stats.Percentiles = append(ex.stats.Percentiles, stats.Percentile{Of: p, Text: config.PercentileText(p)})
@@ -63,8 +60,6 @@ func (ex *executor) applyConfig() {
 		Stream:    stream.Limits{NodeMaxBytes: int(c.StreamNodeMaxBytes), NodeMaxEntries: int(c.StreamNodeMaxEntries)},
 		Producers: stream.ProducerLimits{DurationS: c.StreamIdmpDuration, MaxSize: c.StreamIdmpMaxSize},
 	})
-	ex.coalesceUS.Store(c.IOCoalesceUS)
-	ex.decoderLimits.Store(&resp.Limits{MaxBulk: c.ProtoMaxBulkLen, MaxQuery: c.ClientQueryBufferLimit})
 	if ex.opts.LogLevel != nil {
 		ex.opts.LogLevel.Set(c.LogLevel.SlogLevel())
 	}
@@ -78,7 +73,7 @@ func (ex *executor) boundMemory() {
 		LogFactor: c.LFULogFactor, DecayMinutes: c.LFUDecayMinutes}, ex.rand)
 	ex.store.SetLazy(store.Lazy{Eviction: c.LazyEviction, Expire: c.LazyExpire, ServerDel: c.LazyServerDel, UserDel: c.LazyUserDel,
 		UserFlush: c.LazyUserFlush})
-	ex.evicting = ex.mustEvict()
+	ex.memory.evicting = ex.mustEvict()
 	ex.memory.clientLimit = clientLimitOf(c)
 	ex.memory.mostEvictions = evictionKeys(c.EvictionTenacity)
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"slices"
+	"sync/atomic"
 
 	"lockserver/commands"
 	"lockserver/persistence"
@@ -10,8 +11,12 @@ import (
 // How a server ends on request: it waits for its replicas (shutdown-timeout) while writes are held, saves
 // what there is to save, and ends. If it cannot save it goes on.
 
-// shutdown is one that waits for replicas. It is only touched under the executor.
+// shutdown is how the server ends on request. It is only touched under the executor.
 type shutdown struct {
+	executor *executor
+	// stopping: there is something to save, and it is being saved. Server.Ready looks at it without the lock.
+	stopping atomic.Bool
+	// waits: it waits for replicas. The fields down to callbacks are about that.
 	waits   bool
 	options ShutdownOptions
 	endMS   int64 // when the replicas have had their time
@@ -21,6 +26,17 @@ type shutdown struct {
 	// refused counts the shutdowns that failed or were called off. Clients that have waited since before get
 	// an answer.
 	refused int
+}
+
+func shutdownRows() []commands.Row {
+	return []commands.Row{
+		{Name: "shutdown", Group: commands.Server, Since: "1.0.0", Flags: commands.Admin | whenever | commands.NoMulti | commands.AllowBusy, Run: shutdownCmd,
+			Summary: "Saves, if save points are set, and ends the server.", Complexity: "O(N) where N is the number of keys when saving, otherwise O(1)",
+			Args: []commands.Arg{
+				commands.Opt(commands.OneOf("save-selector", commands.Flag("NOSAVE"), commands.Flag("SAVE"))),
+				commands.Opt(commands.Flag("NOW").From("7.0.0")), commands.Opt(commands.Flag("FORCE").From("7.0.0")),
+				commands.Opt(commands.Flag("ABORT").From("7.0.0"))}},
+	}
 }
 
 func shutdownCmd(c *commands.Ctx) error {
@@ -54,13 +70,13 @@ func shutdownCmd(c *commands.Ctx) error {
 		return commands.ErrNoShutdown
 	case abort:
 		ex.log.Info("Shutdown manually aborted.")
-		ex.stay(errAborted)
+		ex.shutdown.stay(errAborted)
 		c.Out.OK()
 		return nil
 	case ex.busy.on && !o.NoSave:
 		return ex.scripts.BusyError()
 	}
-	if waits, err := ex.shutDown(o, nil); err != nil {
+	if waits, err := ex.shutdown.begin(o, nil); err != nil {
 		return commands.ErrShutdown
 	} else if waits {
 		return s.awaitShutdown(c)
@@ -87,35 +103,35 @@ func (s *session) awaitShutdown(c *commands.Ctx) error {
 	return err
 }
 
-// shutDown ends the server, or begins to. If it waits for replicas, tell is called with the result; nil: it
+// begin ends the server, or begins to. If it waits for replicas, tell is called with the result; nil: it
 // is not called.
-func (ex *executor) shutDown(o ShutdownOptions, tell func(err error)) (waits bool, err error) {
-	sd := &ex.shutdown
+func (sd *shutdown) begin(o ShutdownOptions, tell func(err error)) (waits bool, err error) {
+	ex := sd.executor
 	if ex.failed != nil {
 		ex.host.requestStop(0)
 		return false, nil
 	}
 	if !sd.waits {
 		ex.log.Info("User requested shutdown...")
-		ex.enter(PhaseEnding)
+		sd.enter(PhaseEnding)
 		ex.handOn() // what this slice has done so far, replicas are to have, too
 		leads := ex.member != nil && ex.member.Serves()
 		if o.Now || ex.config.ShutdownTimeoutMS == 0 || ex.busy.on || ex.replication.InStep() && !leads {
-			return false, ex.saveAndEnd(o)
+			return false, sd.saveAndEnd(o)
 		}
 		if leads {
 			ex.log.Info("Handing the lead of the raft group on before shutting down.")
 		} else {
 			ex.log.Info("Waiting for replicas before shutting down.")
 		}
-		*sd = shutdown{waits: true, options: o, endMS: ex.store.NowMS() + ex.config.ShutdownTimeoutMS, refused: sd.refused}
+		sd.waits, sd.options, sd.endMS, sd.callbacks = true, o, ex.store.NowMS()+ex.config.ShutdownTimeoutMS, nil
 		sd.timer.Of = sd
 		ex.timers.set(&sd.timer, sd.endMS)
 		if leads {
-			ex.handOver()
+			sd.handOver()
 		} else {
 			ex.replication.AskAcks()
-			ex.holdForShutdown(true)
+			ex.pausing.hold(&ex.pausing.shutdown, true)
 		}
 	}
 	if tell != nil {
@@ -127,38 +143,37 @@ func (ex *executor) shutDown(o ShutdownOptions, tell func(err error)) (waits boo
 // handOver makes another member of the group the leader, so that a planned end costs clients no election.
 // Then it goes on with the shutdown, unless that was called off. If no member can lead, the others elect one
 // when this server is gone.
-func (ex *executor) handOver() {
-	before := ex.shutdown.refused
+func (sd *shutdown) handOver() {
+	ex, before := sd.executor, sd.refused
 	ex.host.background(func() {
 		if err := ex.member.HandOver(); err != nil {
 			ex.log.Warn("raft: the lead could not be handed on", "cause", err)
 		}
 		ex.do(func() {
-			if sd := &ex.shutdown; sd.waits && sd.refused == before {
-				ex.endWaiting()
+			if sd.waits && sd.refused == before {
+				sd.endWaiting()
 			}
 		})
 	})
 }
 
 // fire implements firer: the replicas have had their time.
-func (sd *shutdown) fire(ex *executor) { ex.endWaiting() }
+func (sd *shutdown) fire(*executor) { sd.endWaiting() }
 
-// goOnShuttingDown ends a server that waits for replicas, if they have everything.
-func (ex *executor) goOnShuttingDown() {
-	if ex.shutdown.waits && ex.replication.InStep() {
-		ex.endWaiting()
+// goOn ends a server that waits for replicas, if they have everything.
+func (sd *shutdown) goOn() {
+	if sd.waits && sd.executor.replication.InStep() {
+		sd.endWaiting()
 	}
 }
 
 // endWaiting ends a server that has waited for its replicas.
-func (ex *executor) endWaiting() {
-	sd := &ex.shutdown
-	if err := ex.saveAndEnd(sd.options); err != nil {
-		ex.stay(err)
+func (sd *shutdown) endWaiting() {
+	if err := sd.saveAndEnd(sd.options); err != nil {
+		sd.stay(err)
 		return
 	}
-	ex.timers.stop(&sd.timer)
+	sd.executor.timers.stop(&sd.timer)
 	callbacks := sd.callbacks
 	sd.waits, sd.callbacks = false, nil
 	for _, tell := range callbacks {
@@ -167,13 +182,14 @@ func (ex *executor) endWaiting() {
 }
 
 // stay calls a shutdown off that has waited for replicas.
-func (ex *executor) stay(err error) {
-	sd := &ex.shutdown
+func (sd *shutdown) stay(err error) {
+	ex := sd.executor
 	ex.timers.stop(&sd.timer)
 	callbacks := slices.Clone(sd.callbacks)
-	*sd = shutdown{refused: sd.refused + 1}
-	ex.enter(PhaseStaying)
-	ex.holdForShutdown(false)
+	sd.waits, sd.options, sd.endMS, sd.callbacks = false, ShutdownOptions{}, 0, nil
+	sd.refused++
+	sd.enter(PhaseStaying)
+	ex.pausing.hold(&ex.pausing.shutdown, false)
 	ex.answerWaits()
 	for _, tell := range callbacks {
 		tell(err)
@@ -181,11 +197,12 @@ func (ex *executor) stay(err error) {
 }
 
 // saveAndEnd saves if it is called for, and ends the server. When it returns nil, nothing runs any more.
-func (ex *executor) saveAndEnd(o ShutdownOptions) error {
+func (sd *shutdown) saveAndEnd(o ShutdownOptions) error {
+	ex := sd.executor
 	ex.replication.LogLag()
-	if err := ex.keepAll(o); err != nil {
+	if err := sd.keepAll(o); err != nil {
 		ex.log.Error("Errors trying to shut down the server. Check the logs for more information.")
-		ex.enter(PhaseStaying)
+		sd.enter(PhaseStaying)
 		return err
 	}
 	ex.failed = errClosed
@@ -195,7 +212,8 @@ func (ex *executor) saveAndEnd(o ShutdownOptions) error {
 
 // keepAll syncs and saves what a shutdown has to. The error is why that cannot be, unless it is to end all
 // the same.
-func (ex *executor) keepAll(o ShutdownOptions) error {
+func (sd *shutdown) keepAll(o ShutdownOptions) error {
+	ex := sd.executor
 	if ex.durable.Log() != nil {
 		ex.log.Info("Calling fsync() on the AOF file.")
 		if at := ex.replication.Place(); at.ID != "" {
@@ -209,7 +227,7 @@ func (ex *executor) keepAll(o ShutdownOptions) error {
 		return nil
 	}
 	ex.log.Info("Saving the final RDB snapshot before exiting.")
-	ex.enter(PhaseSaving)
+	sd.enter(PhaseSaving)
 	err := ex.durable.SaveLast()
 	switch {
 	case err == nil:
@@ -220,4 +238,12 @@ func (ex *executor) keepAll(o ShutdownOptions) error {
 	}
 	ex.log.Warn("Error trying to save the DB, can't exit.")
 	return err
+}
+
+// enter tells of a step in the life of the server.
+func (sd *shutdown) enter(p Phase) {
+	sd.stopping.Store(p == PhaseEnding || p == PhaseSaving)
+	if f := sd.executor.opts.Phase; f != nil {
+		f(p)
+	}
 }

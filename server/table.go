@@ -7,9 +7,13 @@ import (
 	"lockserver/internal/config"
 	"lockserver/server/acl"
 	"lockserver/server/attach"
+	"lockserver/server/audit"
 	"lockserver/server/debug"
 	"lockserver/server/dump"
+	"lockserver/server/durability"
 	"lockserver/server/memory"
+	"lockserver/server/monitor"
+	"lockserver/server/pubsub"
 	"lockserver/server/raft"
 	"lockserver/server/replication"
 	"lockserver/server/script"
@@ -22,7 +26,7 @@ import (
 // serverRows are the tables of the commands that need the server itself.
 func serverRows() [][]commands.Row {
 	return [][]commands.Row{
-		connectionRows(), transactionRows(), pubsubRows(), monitorRows(), clientRows(), configRows(), infoRows(), saveRows(), aofRows(),
+		connectionRows(), transactionRows(), pubsub.Rows(subscriberOf), monitor.Rows(beginMonitoring), clientRows(), configRows(), infoRows(), durability.Rows(storageOf), shutdownRows(),
 		waitRows(), lockRows(), lockQueueRows(), lockHistoryRows(), semaphoreRows(),
 		stats.Rows(statsOf), memory.Rows(usageOf), debug.Rows(debugHostOf), script.Rows(scriptsOf), dump.Rows(dumpHostOf), acl.Rows(usersOf), attach.Rows(attachHostOf), standalone.Rows(), topology.Rows(groupOf),
 		aloneInTests(roleInGroup(replication.Rows(replicationOf))), raft.Rows(raftOf),
@@ -31,6 +35,9 @@ func serverRows() [][]commands.Row {
 
 // scriptsOf are the scripts of the server that runs the command.
 func scriptsOf(c *commands.Ctx) *script.Engine { return sessionOf(c).executor.scripts }
+
+// storageOf is what is kept on disk of the server that runs the command.
+func storageOf(c *commands.Ctx) *durability.Storage { return &sessionOf(c).executor.durable }
 
 // statsOf is what the server keeps for its operator that runs the command.
 func statsOf(c *commands.Ctx) *stats.Book { return &sessionOf(c).executor.stats }
@@ -51,7 +58,7 @@ type catalogue struct {
 }
 
 func newCatalogue(more ...[]commands.Row) *catalogue {
-	table := commands.NewTable(withAudit(append(append(commands.Families(), serverRows()...), more...))...)
+	table := commands.NewTable(audit.Wrap(append(append(commands.Families(), serverRows()...), more...), auditedClient)...)
 	return &catalogue{table, plainnessOf(table), stats.NewTiming(table)}
 }
 
@@ -75,9 +82,9 @@ var sharedTable = sync.OnceValue(func() *catalogue { return newCatalogue() })
 var sentinelTable = sync.OnceValue(func() *catalogue { return newCatalogue(topology.SentinelRows(groupOf)) })
 
 // testTable is sharedTable for servers in test mode.
-var testTable = sync.OnceValue(func() *catalogue { return newCatalogue(testmode.Rows(testHostOf)) })
+var testTable = sync.OnceValue(func() *catalogue { return newCatalogue(testmode.Rows(testModeOf)) })
 
 // testSentinelTable is testTable for servers that look like a group behind Sentinels.
 var testSentinelTable = sync.OnceValue(func() *catalogue {
-	return newCatalogue(testmode.Rows(testHostOf), topology.SentinelRows(groupOf))
+	return newCatalogue(testmode.Rows(testModeOf), topology.SentinelRows(groupOf))
 })

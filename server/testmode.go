@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"lockserver/commands"
@@ -11,17 +13,34 @@ import (
 	"lockserver/internal/config"
 	"lockserver/server/clock"
 	"lockserver/server/testmode"
+	"lockserver/store"
 )
 
 // What test mode (package testmode) does to the server: its clock, and the faults of its connections.
 
-// testHost is the executor as the commands of test mode see it.
-type testHost struct{ *executor }
+// testMode is what a server in test mode has besides. Its commands see the server as this.
+type testMode struct {
+	executor *executor
+	faults   testmode.Faults
+	chaos    testmode.Chaos
+	group    *testmode.Group                // the group that the server looks like; nil: none
+	servers  testmode.Servers               // that it has started
+	chance   *rand.PCG                      // of executor.rand
+	begun    asNew                          // what TEST.RESET goes back to
+	struck   map[*parkedCall]testmode.Fault // what becomes of the replies of calls that wait
+}
 
-var _ testmode.Controls = testHost{}
+var _ testmode.Controls = (*testMode)(nil)
 
-// testHostOf is the host of the server that runs the command.
-func testHostOf(c *commands.Ctx) testmode.Controls { return testHost{sessionOf(c).executor} }
+// testModeOf is the test mode of the server that runs the command.
+func testModeOf(c *commands.Ctx) testmode.Controls { return sessionOf(c).executor.test }
+
+func newTestMode(ex *executor, c *config.Config) *testMode {
+	return &testMode{executor: ex, group: testmode.NewGroup(c), struck: make(map[*parkedCall]testmode.Fault)}
+}
+
+// looksLikeGroup reports whether the server only looks like a group, in test mode.
+func (ex *executor) looksLikeGroup() bool { return ex.test != nil && ex.test.group != nil }
 
 // fitTestMode refuses a configuration that test mode must not have, and makes it one without files. It does
 // nothing without test mode.
@@ -70,19 +89,19 @@ func staysInTestMode(next *config.Config, names []string) error {
 }
 
 // Clock implements testmode.Controls.
-func (h testHost) Clock() *clock.Adjustable { return h.clock.(*clock.Adjustable) }
+func (t *testMode) Clock() *clock.Adjustable { return t.executor.clock.(*clock.Adjustable) }
 
 // Faults implements testmode.Controls.
-func (h testHost) Faults() *testmode.Faults { return h.faults }
+func (t *testMode) Faults() *testmode.Faults { return &t.faults }
 
 // Seed implements testmode.Controls.
-func (h testHost) Seed(n uint64) { h.chance.Seed(n, n>>1|1) }
+func (t *testMode) Seed(n uint64) { t.chance.Seed(n, n>>1|1) }
 
 // errGoesOn answers a client that no longer waits for what it asked for.
 const errGoesOn commands.Error = "ERR this is still being done"
 
 // Meanwhile implements testmode.Controls.
-func (h testHost) Meanwhile(c *commands.Ctx, work func(), reply func(c *commands.Ctx)) error {
+func (t *testMode) Meanwhile(c *commands.Ctx, work func(), reply func(c *commands.Ctx)) error {
 	over := false
 	err := sessionOf(c).await(c, 0, func() bool { return over }, func(c *commands.Ctx) {
 		if over {
@@ -93,9 +112,9 @@ func (h testHost) Meanwhile(c *commands.Ctx, work func(), reply func(c *commands
 	})
 	go func() {
 		work()
-		h.do(func() {
+		t.executor.do(func() {
 			over = true
-			h.answerWaits()
+			t.executor.answerWaits()
 		})
 	}()
 	return err
@@ -107,16 +126,10 @@ func (ex *executor) frozen() bool {
 	return ok && c.Frozen()
 }
 
-// faultHook is the hook by which faults strike.
-type faultHook struct {
-	executor *executor
-	struck   map[*parkedCall]testmode.Fault // what becomes of the replies of calls that wait
-}
-
 // run implements hook: the fault that strikes the command is done.
-func (h *faultHook) run(s *session, row *commands.Row, argv [][]byte) error {
-	ex := h.executor
-	if !ex.faults.Some() && !ex.chaos.On() {
+func (t *testMode) run(s *session, row *commands.Row, argv [][]byte) error {
+	ex := t.executor
+	if !t.faults.Some() && !t.chaos.On() {
 		return ex.count(s, row, argv)
 	}
 	call := testmode.Call{Command: row.FullName(), Group: row.Group, Client: s.id, Keys: func() (keys [][]byte) {
@@ -129,9 +142,9 @@ func (h *faultHook) run(s *session, row *commands.Row, argv [][]byte) error {
 	if strings.HasPrefix(call.Command, "test.") {
 		return ex.count(s, row, argv)
 	}
-	f, ok := ex.faults.Strike(&call)
+	f, ok := t.faults.Strike(&call)
 	if !ok {
-		f, ok = h.chaosStrikes(s, &call)
+		f, ok = t.chaosStrikes(s, &call)
 		ex.prepare(&ex.ctx, s, row, argv) // it may have answered waiters
 	}
 	switch {
@@ -146,8 +159,8 @@ func (h *faultHook) run(s *session, row *commands.Row, argv [][]byte) error {
 	mark := s.out.Mark()
 	err := ex.count(s, row, argv)
 	if s.waiter != nil {
-		maps.DeleteFunc(h.struck, func(w *parkedCall, _ testmode.Fault) bool { return w.session.waiter != w }) // its client has gone
-		h.struck[s.waiter] = f
+		maps.DeleteFunc(t.struck, func(w *parkedCall, _ testmode.Fault) bool { return w.session.waiter != w }) // its client has gone
+		t.struck[s.waiter] = f
 		return err
 	}
 	switch f.Kind {
@@ -162,13 +175,14 @@ func (h *faultHook) run(s *session, row *commands.Row, argv [][]byte) error {
 			ex.refuse(s, mark, err)
 		}
 		ex.prepare(&ex.ctx, s, row, argv)
-		return ex.delayReply(&ex.ctx, mark, f.DelayMS)
+		return t.delayReply(&ex.ctx, mark, f.DelayMS)
 	}
 	return err
 }
 
 // delayReply makes the reply behind mark come later. Until then the session waits.
-func (ex *executor) delayReply(c *commands.Ctx, mark int, delayMS int64) error {
+func (t *testMode) delayReply(c *commands.Ctx, mark int, delayMS int64) error {
+	ex := t.executor
 	late := commands.Clone(c.Out.Buf[mark:])
 	c.Out.Rollback(mark)
 	return ex.park(c, commands.Wait{DeadlineMS: c.NowMS() + delayMS, Try: func(*commands.Ctx) (bool, error) { return false, nil },
@@ -176,12 +190,12 @@ func (ex *executor) delayReply(c *commands.Ctx, mark int, delayMS int64) error {
 }
 
 // answered implements hook. What has waited is not delayed any more.
-func (h *faultHook) answered(w *parkedCall, mark int) {
-	f, ok := h.struck[w]
+func (t *testMode) answered(w *parkedCall, mark int) {
+	f, ok := t.struck[w]
 	if !ok {
 		return
 	}
-	delete(h.struck, w)
+	delete(t.struck, w)
 	switch f.Kind {
 	case testmode.DropAfter:
 		w.session.out.Rollback(mark)
@@ -191,11 +205,88 @@ func (h *faultHook) answered(w *parkedCall, mark int) {
 	}
 }
 
+// TEST.CHAOS (testmode.Chaos): what the server does when a fault strikes that changes more than a reply.
+
+// Chaos implements testmode.Controls.
+func (t *testMode) Chaos() *testmode.Chaos { return &t.chaos }
+
+// IsGroup implements testmode.Controls.
+func (t *testMode) IsGroup() bool { return t.group != nil }
+
+// chaosStrikes draws the fault of a command, carries out what comes before the command, and returns what
+// remains to be done to the command itself; ok: there is something.
+func (t *testMode) chaosStrikes(s *session, call *testmode.Call) (f testmode.Fault, ok bool) {
+	strike, ok := t.chaos.Draw(call)
+	if !ok {
+		return f, false
+	}
+	f = testmode.Fault{Kind: strike.Kind, DelayMS: strike.DelayMS}
+	switch strike.Kind {
+	case testmode.Expire:
+		if strike.Key, ok = t.endLease(s.db, strike); !ok {
+			return f, false // no lock is held
+		}
+	case testmode.Failover:
+		_, _ = t.failOver(t.chaos.Exempt)
+		f.Kind = testmode.DropBefore
+	case testmode.Restart:
+		t.dropClients()
+		f.Kind = testmode.DropBefore
+	}
+	t.chaos.Record(strike)
+	return f, strike.Kind != testmode.Expire
+}
+
+// endLease ends a lock of a database as at the end of its lease, with all its holders. The strike names the
+// lock, or picks one that is held. It returns the key; ok: there was one.
+func (t *testMode) endLease(db *store.DB, strike testmode.Strike) (key string, ok bool) {
+	ex := t.executor
+	var held []string
+	db.EachToken(func(key string, _ store.Ref) bool {
+		held = append(held, key)
+		return true
+	})
+	if strike.Key != "" {
+		held = slices.DeleteFunc(held, func(key string) bool { return key != strike.Key })
+	}
+	if len(held) == 0 {
+		return "", false
+	}
+	slices.Sort(held)
+	key = held[strike.Pick%uint64(len(held))]
+	ex.watchdog.stopRenewing(&commands.Ctx{DB: db}, []byte(key))
+	db.ExpireNow([]byte(key))
+	ex.endUnit()
+	return key, true
+}
+
+// dropClients loses what a server with a log loses in a restart: all connections, with what they wait for and
+// subscribe to, and the scripts.
+func (t *testMode) dropClients() {
+	ex := t.executor
+	for _, s := range ex.sortedClients() {
+		if !t.chaos.Exempt(s.id) {
+			ex.terminate(s)
+		}
+	}
+	ex.scripts.Forget()
+}
+
 // Faults are what goes wrong on purpose on the server's connections; nil unless it is in test mode.
-func (srv *Server) Faults() *testmode.Faults { return srv.executor.faults }
+func (srv *Server) Faults() *testmode.Faults {
+	if t := srv.executor.test; t != nil {
+		return &t.faults
+	}
+	return nil
+}
 
 // Chaos is what TEST.CHAOS strikes commands with; nil unless the server is in test mode.
-func (srv *Server) Chaos() *testmode.Chaos { return srv.executor.chaos }
+func (srv *Server) Chaos() *testmode.Chaos {
+	if t := srv.executor.test; t != nil {
+		return &t.chaos
+	}
+	return nil
+}
 
 // TestClock is the clock of a server in test mode; nil: it is in none.
 func (srv *Server) TestClock() *clock.Adjustable {
@@ -216,7 +307,7 @@ func aloneInTests(rows []commands.Row) []commands.Row {
 		}
 		run := rows[i].Run
 		rows[i].Run = func(c *commands.Ctx) error {
-			if sessionOf(c).executor.faults != nil && (len(c.Argv) != 3 || !ascii.EqualFold(c.Argv[1], "no")) {
+			if sessionOf(c).executor.test != nil && (len(c.Argv) != 3 || !ascii.EqualFold(c.Argv[1], "no")) {
 				return errNotInTests
 			}
 			return run(c)

@@ -26,11 +26,12 @@ func TestFurtherServers(t *testing.T) {
 	says(t, a, [][2]string{{"SET k 1", "+OK"}, {"TEST.CLOCK FREEZE 1000", "1000"}, {"TEST.FAULT ADD ERROR NO MATCH get", "1"}})
 	says(t, b, [][2]string{{"GET k", "$nil"}, {"DBSIZE", "0"}})
 	require.NotEqual(t, "1000", b.Do("TEST.CLOCK", "GET").String())
+	firstID, secondID := runID(t, first), runID(t, second)
+	require.NotEqual(t, firstID, secondID)
 	says(t, c, [][2]string{{"TEST.SERVER END " + first, "+OK"}, {"TEST.SERVER END " + first, "-ERR there is no such server"}, {"TEST.SERVER END x", "-ERR there is no such server"}})
 	_, err := a.Next()
 	require.Error(t, err)
-	_, err = net.Dial("tcp", first)
-	require.Error(t, err)
+	requireStopped(t, first, firstID)
 	says(t, b, [][2]string{{"PING", "+PONG"}, {"TEST.SERVER NEW now", "-ERR syntax error"}})
 
 	var many []string
@@ -42,10 +43,13 @@ func TestFurtherServers(t *testing.T) {
 	for _, addr := range many[:500] {
 		require.Equal(t, "+OK", c.Do("TEST.SERVER", "END", addr).String())
 	}
+	running := map[string]string{second: secondID}
+	for _, addr := range many[990:] {
+		running[addr] = runID(t, addr)
+	}
 	require.NoError(t, srv.Close())
-	for _, addr := range append(many[490:], second) {
-		_, err := net.Dial("tcp", addr)
-		require.Error(t, err, addr)
+	for addr, id := range running {
+		requireStopped(t, addr, id)
 	}
 	eventually(t, func() bool { return runtime.NumGoroutine() <= begin }, "nothing is left")
 }

@@ -2,8 +2,8 @@ package server
 
 import (
 	"context"
+	"math/rand/v2"
 	"net"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -71,10 +71,13 @@ func TestLooksLikeACluster(t *testing.T) {
 
 	inside := client(t, srv) // comes to no port
 	says(t, inside, [][2]string{{"GET foo", `"3"`}})
-	require.NoError(t, srv.Close())
+	ids := make(map[string]string)
 	for _, addr := range nodes {
-		_, err := net.Dial("tcp", addr)
-		require.Error(t, err)
+		ids[addr] = runID(t, addr)
+	}
+	require.NoError(t, srv.Close())
+	for addr, id := range ids {
+		requireStopped(t, addr, id)
 	}
 }
 
@@ -130,23 +133,46 @@ func TestClientsFollowTheLeader(t *testing.T) {
 	}
 }
 
-// threePorts are three free ports in a row, below those that the system gives away.
+// threePorts are three free ports in a row, below those that the system gives away. Until the test ends their UDP
+// ports are taken, so that no other test on this machine gets the same.
 func threePorts(t testing.TB) (first int) {
 	t.Helper()
-	for first = 20_000 + os.Getpid()%9_000; first < 32_000; first += 3 {
-		free := 0
-		for port := first; port < first+3; port++ {
-			if ln, err := net.Listen("tcp", localPort(port)); err == nil {
-				require.NoError(t, ln.Close())
-				free++
-			}
-		}
-		if free == 3 {
+	for first = 20_000 + 3*rand.IntN(3_000); first < 32_000; first += 3 {
+		if reserveThree(t, first) {
 			return first
 		}
 	}
 	t.Fatal("no three ports are free")
 	return 0
+}
+
+// reserveThree says whether three ports are free, and takes their UDP ports if so.
+func reserveThree(t testing.TB, first int) bool {
+	var reserved []net.PacketConn
+	for port := first; port < first+3; port++ {
+		udp, err := net.ListenPacket("udp", localPort(port))
+		if err != nil {
+			break
+		}
+		reserved = append(reserved, udp)
+		tcp, err := net.Listen("tcp", localPort(port))
+		if err != nil {
+			break
+		}
+		require.NoError(t, tcp.Close())
+		if port == first+2 {
+			t.Cleanup(func() { closeAll(reserved) })
+			return true
+		}
+	}
+	closeAll(reserved)
+	return false
+}
+
+func closeAll(conns []net.PacketConn) {
+	for _, c := range conns {
+		_ = c.Close()
+	}
 }
 
 func localPort(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

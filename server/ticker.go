@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockserver/internal/background"
+	"lockserver/store"
 )
 
 const (
@@ -18,9 +19,19 @@ const (
 	longestSleepMS = 1000
 )
 
+// ticker does what has fallen due. A goroutine of its own sleeps until the earliest, or, if a test owns the
+// clock, the clock calls it.
+type ticker struct {
+	executor     *executor
+	armedMS      int64         // when the goroutine will wake by itself; 0: when poked
+	poke         chan struct{} // wakes it
+	housekeeping timer
+}
+
 // RunDue implements clock.Watcher: it works off everything that has fallen due, in slices between which
 // others get their turn.
-func (ex *executor) RunDue() {
+func (t *ticker) RunDue() {
+	ex := t.executor
 	for slices := 1; ; slices++ {
 		ex.lockIdle()
 		if ex.failed != nil {
@@ -28,7 +39,7 @@ func (ex *executor) RunDue() {
 			return
 		}
 		ex.begin()
-		more := ex.dueSlice()
+		more := t.dueSlice()
 		touched := ex.end()
 		ex.mu.Unlock()
 		wakeAll(touched, nil)
@@ -45,22 +56,23 @@ func (ex *executor) RunDue() {
 
 // dueSlice does one slice and says whether there is more to do. Timers come first: a lease that is renewed
 // in the millisecond in which it ends goes on.
-func (ex *executor) dueSlice() (more bool) {
+func (t *ticker) dueSlice() (more bool) {
+	ex := t.executor
 	defer ex.damaging()
 	now := ex.store.NowMS()
 	if ex.pausing.untilMS == 0 {
-		more = ex.renewDue(now, dueBudget)
+		more = ex.watchdog.renewDue(now, dueBudget)
 	}
 	more = ex.timers.fireDue(ex, now, dueBudget) || more
 	ex.endUnit()
 	more = ex.endHolds() || more
 	more = ex.fireDelayed() || more
-	if ex.evicting {
+	if ex.memory.evicting {
 		ex.evict()
-		more = more || ex.evicting
+		more = more || ex.memory.evicting
 	}
 	switch {
-	case ex.expiryPaused || ex.pausing.untilMS != 0:
+	case ex.debug.expiryPaused || ex.pausing.untilMS != 0:
 	case ex.follows:
 		more = ex.store.ExpireOwn(dueBudget) || more
 		ex.endUnit()
@@ -72,44 +84,87 @@ func (ex *executor) dueSlice() (more bool) {
 }
 
 // NextDueUS implements clock.Watcher.
-func (ex *executor) NextDueUS() (int64, bool) {
+func (t *ticker) NextDueUS() (int64, bool) {
+	ex := t.executor
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
-	at, ok := ex.nextMS()
+	at, ok := t.nextMS()
 	return at * 1000, ok && ex.failed == nil
 }
 
 // tick is the ticker's goroutine: it sleeps until the next deadline, or until it is poked because there is
 // an earlier one.
-func (ex *executor) tick(stop <-chan struct{}) {
-	alarm := time.NewTimer(ex.sleep())
+func (t *ticker) tick(stop <-chan struct{}) {
+	alarm := time.NewTimer(t.sleep())
 	defer alarm.Stop()
 	for {
 		select {
 		case <-stop:
 			return
-		case <-ex.poke:
+		case <-t.poke:
 		case <-alarm.C:
-			ex.RunDue()
+			t.RunDue()
 		}
-		alarm.Reset(ex.sleep())
+		alarm.Reset(t.sleep())
 	}
 }
 
 // sleep decides how long the ticker may sleep and stores it for arm.
-func (ex *executor) sleep() time.Duration {
+func (t *ticker) sleep() time.Duration {
+	ex := t.executor
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
 	if ex.frozen() {
-		ex.armedMS = math.MaxInt64 // so that RunDue wakes the ticker when the clock goes again
+		t.armedMS = math.MaxInt64 // so that RunDue wakes the ticker when the clock goes again
 		return time.Hour
 	}
 	nowUS := ex.clock.NowUS()
-	ex.armedMS = nowUS/1000 + longestSleepMS
-	if at, ok := ex.nextMS(); ok && at < ex.armedMS {
-		ex.armedMS = at
+	t.armedMS = nowUS/1000 + longestSleepMS
+	if at, ok := t.nextMS(); ok && at < t.armedMS {
+		t.armedMS = at
 	}
-	return max(0, time.Duration(ex.armedMS*1000-nowUS)*time.Microsecond)
+	return max(0, time.Duration(t.armedMS*1000-nowUS)*time.Microsecond)
+}
+
+// nextMS returns when something falls due, in milliseconds since 1970.
+func (t *ticker) nextMS() (int64, bool) {
+	ex := t.executor
+	at, ok := ex.timers.nextMS()
+	if renewal, has := ex.watchdog.nextRenewalMS(); has && (!ok || renewal < at) && ex.pausing.untilMS == 0 {
+		at, ok = renewal, true
+	}
+	if !ex.endsThings() {
+		if own, has := ex.store.NextOwnMS(); has && ex.pausing.untilMS == 0 && !ex.debug.expiryPaused && (!ok || own < at) {
+			at, ok = own, true
+		}
+		return at, ok
+	}
+	if key, has := ex.store.NextDeadlineMS(); has && !ex.debug.expiryPaused && (!ok || key < at) {
+		at, ok = key, true
+	}
+	if hold, has := ex.store.NextAlarmMS(store.HoldAlarm); has && (!ok || hold < at) {
+		at, ok = hold, true
+	}
+	if entry, has := ex.store.NextAlarmMS(store.DelayAlarm); has && (!ok || entry < at) && ex.durable.Broken() == nil {
+		at, ok = entry, true
+	}
+	if ex.memory.evicting {
+		at, ok = ex.store.NowMS(), true
+	}
+	return at, ok
+}
+
+// arm wakes the ticker if something now falls due before it would wake by itself.
+func (t *ticker) arm() {
+	at, ok := t.nextMS()
+	if !ok || at >= t.armedMS {
+		return
+	}
+	t.armedMS = at
+	select {
+	case t.poke <- struct{}{}:
+	default:
+	}
 }
 
 // What is looked at once a second: what is due to be written, and clients that are idle.
@@ -117,21 +172,20 @@ func (ex *executor) sleep() time.Duration {
 // housekeepingMS is how often save points, idle clients and the token reservation are looked at.
 const housekeepingMS = 1000
 
-// housekeeper is what falls due once a second.
-type housekeeper struct{}
-
-func (housekeeper) fire(ex *executor) { ex.keepHouse() }
+// fire implements firer.
+func (t *ticker) fire(*executor) { t.keepHouse() }
 
 // keepHouse is what happens once a second, under the executor.
-func (ex *executor) keepHouse() {
-	ex.timers.set(&ex.housekeeping, ex.store.NowMS()+housekeepingMS)
-	if ex.housePaused {
+func (t *ticker) keepHouse() {
+	ex := t.executor
+	ex.timers.set(&t.housekeeping, ex.store.NowMS()+housekeepingMS)
+	if ex.debug.housePaused {
 		return
 	}
 	ex.durable.Tick()
 	ex.replication.Tick()
-	ex.targets.Tick()
-	ex.goOnShuttingDown() // the last replica may have gone
+	ex.dump.Targets.Tick()
+	ex.shutdown.goOn() // the last replica may have gone
 	if ex.member != nil {
 		ex.member.Tick()
 	}
@@ -141,8 +195,8 @@ func (ex *executor) keepHouse() {
 	ex.store.HeldSince(heldGroups)
 	ex.askUnsent()
 	ex.stats.Buffers.Tick()
-	ex.closeIdle()
-	ex.closeUnauthenticated()
+	t.closeIdle()
+	t.closeUnauthenticated()
 }
 
 // idles reports whether the session does nothing. One that waits, in a command or for the end of CLIENT
@@ -153,7 +207,8 @@ func (s *session) idles() bool {
 }
 
 // closeUnauthenticated closes clients that have to log in, and have had their time for it (auth-timeout).
-func (ex *executor) closeUnauthenticated() {
+func (t *ticker) closeUnauthenticated() {
+	ex := t.executor
 	most := ex.config.AuthTimeoutMS * 1000
 	if most == 0 || ex.users.Default().Open() {
 		return
@@ -169,7 +224,8 @@ func (ex *executor) closeUnauthenticated() {
 
 // closeIdle closes clients that have been idle longer than the timeout directive allows.
 // Reading replies is no idleness.
-func (ex *executor) closeIdle() {
+func (t *ticker) closeIdle() {
+	ex := t.executor
 	if ex.config.TimeoutMS == 0 {
 		return
 	}

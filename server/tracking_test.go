@@ -13,6 +13,7 @@ import (
 
 	"lockserver/internal/config"
 	"lockserver/internal/testkit"
+	"lockserver/server/tracking"
 )
 
 // check fails unless the tables agree with each other, and with the sessions.
@@ -39,9 +40,7 @@ func checkTracking(t testing.TB, srv *Server) {
 	require.Empty(t, srv.executor.tracking.Prefixes())
 	require.False(t, srv.executor.tracking.Sweep(0), "a tracker has left and is not forgotten")
 	require.Empty(t, srv.executor.terminated)
-	require.Nil(t, srv.executor.tracking.actor)
-	require.Nil(t, srv.executor.tracking.writer)
-	require.Empty(t, srv.executor.tracking.own)
+	require.True(t, srv.executor.tracking.Quiet())
 }
 
 // follower is a client in version 3 that tracks.
@@ -303,7 +302,7 @@ func TestTrackingTableMaxKeys(t *testing.T) {
 	for before := size(); before > 100; {
 		clock.Advance(time.Millisecond)
 		after := size()
-		require.Equal(t, max(100, before-spareEvictions), after)
+		require.Equal(t, max(100, before-tracking.SpareEvictions), after)
 		hear(before - after)
 		before = after
 	}
@@ -318,7 +317,7 @@ func TestTrackingLeave(t *testing.T) {
 	srv := start(t, Options{Clock: clock})
 	a, b, c := follower(t, srv.Dial), follower(t, srv.Dial), client(t, srv)
 	args := []string{"MGET"}
-	for i := range 3 * sweepMost {
+	for i := range 3 * tracking.SweepMost {
 		args = append(args, strconv.Itoa(i))
 	}
 	a.Do(args...)
@@ -329,19 +328,19 @@ func TestTrackingLeave(t *testing.T) {
 		srv.executor.tracking.check(t)
 		return srv.executor.tracking.Readings()
 	}
-	require.Equal(t, 3*sweepMost+1, items())
+	require.Equal(t, 3*tracking.SweepMost+1, items())
 	a.Do("CLIENT", "TRACKING", "OFF")
-	require.Equal(t, 3*sweepMost+1, items(), "it may go on")
+	require.Equal(t, 3*tracking.SweepMost+1, items(), "it may go on")
 	c.Do("SET", "1", "v")
 	a.Do("CLIENT", "TRACKING", "ON")
-	require.Equal(t, 3*sweepMost, items())
+	require.Equal(t, 3*tracking.SweepMost, items())
 	c.Do("SET", "2", "v")
 	require.Equal(t, `>["invalidate" ["2"]]`, a.Receive().String())
 	a.Close()
-	eventually(t, func() bool { return items() == 2*sweepMost-1 }, "it goes")
+	eventually(t, func() bool { return items() == 2*tracking.SweepMost-1 }, "it goes")
 	clock.Advance(time.Millisecond)
-	require.Equal(t, sweepMost-1, items())
-	for i := range 3 * sweepMost {
+	require.Equal(t, tracking.SweepMost-1, items())
+	for i := range 3 * tracking.SweepMost {
 		c.Do("SET", strconv.Itoa(i), "v")
 	}
 	require.Equal(t, `>["invalidate" ["0"]]`, b.Receive().String())
@@ -430,5 +429,5 @@ func TestTrackingIdle(t *testing.T) {
 	defer srv.executor.mu.Unlock()
 	require.False(t, srv.executor.tracking.InUse())
 	key := []byte("k")
-	require.Zero(t, testing.AllocsPerRun(100, func() { srv.executor.KeyChanged(0, key) }))
+	require.Zero(t, testing.AllocsPerRun(100, func() { observer{&srv.executor}.KeyChanged(0, key) }))
 }

@@ -46,7 +46,7 @@ func execCmd(c *commands.Ctx) error {
 	if tx == nil {
 		return commands.ErrExecWithoutMulti
 	}
-	changed := s.hasWatchedChanged()
+	changed := s.watches.Look()
 	s.discard() // first: what the transaction itself changes is of no interest
 	switch {
 	case tx.aborted:
@@ -66,7 +66,7 @@ func execCmd(c *commands.Ctx) error {
 	var inner commands.Ctx
 	s.running = tx
 	defer func() { s.running = nil }()
-	if ex.tracking.actor == nil { // no client tracked before: changes of the transaction are sent at its end all the same
+	if ex.tracking.Actor() == nil { // no client tracked before: changes of the transaction are sent at its end all the same
 		ex.tracking.act(s)
 		defer func() {
 			ex.tellOwn()
@@ -140,9 +140,9 @@ func watchCmd(c *commands.Ctx) error {
 		return commands.ErrWatchInsideMulti
 	}
 	ex := s.executor
-	if !s.watchedChanged { // otherwise the next EXEC fails whatever else is watched
+	if !s.watches.Changed() { // otherwise the next EXEC fails whatever else is watched
 		for _, key := range c.Args().Rest() {
-			ex.watching.add(s, key)
+			ex.watching.Add(&s.watches, s.db, key)
 		}
 		ex.observe()
 	}
@@ -154,6 +154,19 @@ func unwatchCmd(c *commands.Ctx) error {
 	sessionOf(c).unwatch()
 	c.Out.OK()
 	return nil
+}
+
+// unwatch forgets the session's watched keys, and whether one of them has changed.
+func (s *session) unwatch() {
+	if s.executor.watching.Forget(&s.watches) {
+		s.executor.observe()
+	}
+}
+
+// discard leaves a transaction and forgets the watched keys.
+func (s *session) discard() {
+	s.multi = nil
+	s.unwatch()
 }
 
 // reuse keeps the memory of a transaction that has ended for the session's next one.

@@ -153,16 +153,10 @@ func checkWatching(t *testing.T, srv *Server) {
 	defer srv.executor.mu.Unlock()
 	n := 0
 	for _, s := range srv.executor.clients {
-		n += len(s.watched)
+		n += s.watches.Len()
 	}
-	require.Equal(t, n, srv.executor.watching.count)
-	for _, keys := range srv.executor.watching.watches {
-		for _, list := range keys {
-			require.NotEmpty(t, list)
-			n -= len(list)
-		}
-	}
-	require.Zero(t, n)
+	require.Equal(t, n, srv.executor.watching.Len())
+	require.NoError(t, srv.executor.watching.Check())
 }
 
 // A transaction reaches the journal as one unit, together with what it let others do.

@@ -12,17 +12,20 @@ import (
 // (send.go), Panicked (panic.go), Close (client.go), and what stands here.
 
 var (
-	_ transport.Acceptor = (*executor)(nil)
+	_ transport.Acceptor = acceptor{}
 	_ transport.Session  = (*session)(nil)
 	_ transport.Scratch  = (*batch)(nil)
 )
 
+// acceptor is the executor as the connections see it.
+type acceptor struct{ executor *executor }
+
 // Open implements transport.Acceptor.
-func (ex *executor) Open(c transport.Conn, p transport.Peer) (refusal string) {
-	if _, still := ex.clock.(*clock.Manual); still {
+func (a acceptor) Open(c transport.Conn, p transport.Peer) (refusal string) {
+	if _, still := a.executor.clock.(*clock.Manual); still {
 		c = unheard{c}
 	}
-	_, refusal = ex.open(c, p)
+	_, refusal = a.executor.open(c, p)
 	return refusal
 }
 
@@ -34,24 +37,24 @@ type unheard struct{ transport.Conn }
 func (unheard) Heard() transport.Silence { return transport.Silence{} }
 
 // NewScratch implements transport.Acceptor.
-func (ex *executor) NewScratch(holds bool) transport.Scratch {
+func (a acceptor) NewScratch(holds bool) transport.Scratch {
 	return &batch{buffers: buffers{loop: holds}}
 }
 
 // KeepAlive implements transport.Acceptor.
-func (ex *executor) KeepAlive() time.Duration {
-	ex.mu.Lock()
-	defer ex.mu.Unlock()
-	return ex.keepAlive
+func (a acceptor) KeepAlive() time.Duration {
+	a.executor.mu.Lock()
+	defer a.executor.mu.Unlock()
+	return a.executor.limits.keepAlive
 }
 
 // Coalescing implements transport.Acceptor.
-func (ex *executor) Coalescing() time.Duration {
-	return time.Duration(ex.coalesceUS.Load()) * time.Microsecond
+func (a acceptor) Coalescing() time.Duration {
+	return time.Duration(a.executor.limits.coalesceUS.Load()) * time.Microsecond
 }
 
 // Served implements transport.Acceptor.
-func (ex *executor) Served() uint64 { return ex.served.Load() }
+func (a acceptor) Served() uint64 { return a.executor.served.Load() }
 
 // MarkRead implements transport.Session.
 func (s *session) MarkRead() { s.reads.Store(true) }

@@ -91,7 +91,7 @@ func (s *session) logIn(name, password, command []byte) error {
 			where = acl.InMulti
 		}
 		ex.users.RefuseLogin(name, command, where, ex.store.NowMS(), s.line)
-		s.auditLogin(name)
+		s.executor.audit.FailedLogin(s.auditClient(), name)
 		return commands.ErrWrongPass
 	}
 	s.user, s.loggedIn = u, true

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"lockserver/commands"
+	"lockserver/server/testmode"
 )
 
 // waitRows are the commands that wait for what others, and the disk, have of the data.
@@ -40,7 +41,7 @@ func readWait(a *commands.Scanner, nowMS int64) (deadlineMS int64) {
 func waitCmd(c *commands.Ctx) error {
 	s := sessionOf(c)
 	ex := s.executor
-	if ex.follows || ex.facade != nil && !ex.group.Leads(&s.place) {
+	if ex.follows || ex.looksLikeGroup() && !ex.group.Leads(&s.place) {
 		return commands.ErrWaitOnReplica
 	}
 	a := c.Args()
@@ -62,8 +63,8 @@ func waitCmd(c *commands.Ctx) error {
 // acked is how many replicas have acknowledged what was written. Those that the server only looks like (test
 // mode) always have.
 func (ex *executor) acked(written int64) int64 {
-	if ex.facade != nil {
-		return facadeMembers - 1
+	if ex.looksLikeGroup() {
+		return testmode.Members - 1
 	}
 	return ex.replication.Acked(written, false)
 }

@@ -15,6 +15,7 @@ import (
 // key's slot (store/renew.go), since there may be a million of them. A lock with shared holders has several
 // renewals for one key; these are here (watchdog_shares.go). It is only touched under the executor.
 type watchdog struct {
+	executor *executor
 	// seed makes pins: see pinOf.
 	seed maphash.Seed
 	// untilMS: what falls due until then is renewed with what has fallen due; 0: nothing has.
@@ -34,7 +35,7 @@ func (w *watchdog) open(databases int) {
 }
 
 // renewing returns how many leases the server renews.
-func (ex *executor) renewing() int { return ex.store.Renewals() + ex.watchdog.shares.count }
+func (w *watchdog) renewing() int { return w.executor.store.Renewals() + w.shares.count }
 
 // pinOf returns the number that a renewal recognizes its lock by. It could be wrong only for a lock that was
 // made by hand, without LOCK, at the same key, once in two billion.
@@ -63,13 +64,13 @@ func sessionFor(k *renewals.Keeper) *session {
 }
 
 // held implements commands.Services.
-func (ex *executor) held(c *commands.Ctx, key, owner []byte, token int64, renewed bool) {
-	w := &ex.watchdog
+func (w *watchdog) held(c *commands.Ctx, key, owner []byte, token int64, renewed bool) {
+	ex := w.executor
 	if w.attached.InUse() {
 		w.attached.Look(c.DB.ID(), key, owner)
 	}
 	if !renewed {
-		ex.stopRenewing(c, key)
+		w.stopRenewing(c, key)
 		return
 	}
 	s := c.Session.(*session)
@@ -89,21 +90,21 @@ func (ex *executor) renewEveryMS() int64 { return ex.settings.LockWatchdogMS / r
 const together = 32
 
 // released implements commands.Services.
-func (ex *executor) released(c *commands.Ctx, key []byte, forced bool) {
-	if ex.watchdog.attached.InUse() {
+func (w *watchdog) released(c *commands.Ctx, key []byte, forced bool) {
+	if w.attached.InUse() {
 		why := attach.Released
 		if forced {
 			why = attach.Forced
 		}
-		ex.watchdog.attached.Because(c.DB.ID(), key, why)
+		w.attached.Because(c.DB.ID(), key, why)
 	}
-	ex.watchdog.shares.dropAll(c.DB.ID(), key) // nothing is left of the key itself
+	w.shares.dropAll(c.DB.ID(), key) // nothing is left of the key itself
 }
 
 // stopRenewing implements commands.Services.
-func (ex *executor) stopRenewing(c *commands.Ctx, key []byte) {
+func (w *watchdog) stopRenewing(c *commands.Ctx, key []byte) {
 	c.DB.StopRenewing(key)
-	ex.watchdog.shares.dropAll(c.DB.ID(), key)
+	w.shares.dropAll(c.DB.ID(), key)
 }
 
 // renewalOf returns how the lock that stands at a key is renewed; false: it is not.
@@ -114,8 +115,8 @@ func (w *watchdog) renewalOf(db *store.DB, key []byte, l *commands.LockState) (r
 
 // forget ends every renewal of a session that has gone, except if other sessions are attached for the lock's
 // owner.
-func (ex *executor) forget(s *session) {
-	w := &ex.watchdog
+func (w *watchdog) forget(s *session) {
+	ex := w.executor
 	ex.store.Leave(s.keeper, func(_ *store.DB, of store.Ref, r renewals.Renewal) bool {
 		if !w.attached.InUse() {
 			return false
@@ -128,15 +129,15 @@ func (ex *executor) forget(s *session) {
 }
 
 // renewDue renews what falls due at now, and says whether there may be more. budget bounds the work.
-func (ex *executor) renewDue(now int64, budget int) (more bool) {
-	w := &ex.watchdog
+func (w *watchdog) renewDue(now int64, budget int) (more bool) {
+	ex := w.executor
 	for budget > 0 {
 		of := store.DueRenewals{DueMS: max(now, w.untilMS), TogetherMS: w.untilMS}
 		if w.untilMS < now {
 			of.TogetherMS = now + ex.renewEveryMS()/together
 		}
 		w.nextMS = due.Never
-		worked, ok := ex.renewSome(of, now)
+		worked, ok := w.renewSome(of, now)
 		budget -= max(worked, 1)
 		switch {
 		case !ok:
@@ -153,8 +154,8 @@ func (ex *executor) renewDue(now int64, budget int) (more bool) {
 
 // renewSome renews what is due and stands together, at now (milliseconds since 1970), and returns how many
 // they were; false: nothing is due.
-func (ex *executor) renewSome(of store.DueRenewals, now int64) (worked int, ok bool) {
-	w := &ex.watchdog
+func (w *watchdog) renewSome(of store.DueRenewals, now int64) (worked int, ok bool) {
+	ex := w.executor
 	every, whole := ex.renewEveryMS(), now+ex.settings.LockWatchdogMS
 	worked, ok = ex.store.RenewDue(of, func(d *store.Due) (nextMS int64) {
 		// plant:renew-due
@@ -162,28 +163,28 @@ func (ex *executor) renewSome(of store.DueRenewals, now int64) (worked int, ok b
 			w.doubted = append(w.doubted, d.RenewedKey())
 			return now + every
 		}
-		end := ex.aliveUntilMS(sessionFor(d.Renewal.Keeper), now)
+		end := w.aliveUntilMS(sessionFor(d.Renewal.Keeper), now)
 		if end < whole && w.attached.InUse() {
 			owner, _ := commands.OwnerOf(d.Ref())
-			end = ex.attachedUntilMS(owner, d.DB, d.Key(), now, end)
+			end = w.attachedUntilMS(owner, d.DB, d.Key(), now, end)
 		}
 		if end == 0 {
 			return 0
 		}
 		if d.Extend(end) && ex.settings.Events&keyevent.Generic != 0 {
-			ex.publishEvent(d.DB, "renew", []byte(d.Key()))
+			ex.events.publish(d.DB, "renew", []byte(d.Key()))
 		}
-		return ex.renewNextMS(end, now)
+		return w.renewNextMS(end, now)
 	})
 	for i := range w.doubted {
 		k := &w.doubted[i]
 		if of.InTime {
 			was := ex.store.NowUS()
 			ex.store.SetNow(k.Renewal.AtMS * 1000)
-			ex.renewDoubted(k, now)
+			w.renewDoubted(k, now)
 			ex.store.SetNow(was)
 		} else {
-			ex.renewDoubted(k, now)
+			w.renewDoubted(k, now)
 		}
 		*k = store.RenewedKey{}
 	}
@@ -193,44 +194,47 @@ func (ex *executor) renewSome(of store.DueRenewals, now int64) (worked int, ok b
 
 // renewNextMS is when a lease that ends at end is to be renewed. A client that has been silent for a while
 // gets the less, and is looked after again the sooner.
-func (ex *executor) renewNextMS(end, now int64) int64 {
+func (w *watchdog) renewNextMS(end, now int64) int64 {
+	ex := w.executor
 	next := ex.renewEveryMS()
 	if left := (end - now) / renewalsPerLease; left < next-next/4 {
 		next = max(left, min(next, leastPulseMS))
 	}
-	ex.watchdog.nextMS = min(ex.watchdog.nextMS, now+next)
+	w.nextMS = min(w.nextMS, now+next)
 	return now + next
 }
 
 // renewDoubted extends a lease at now, which may be later than the time of the unit, or ends the renewal if
 // the lock is no longer held as it was.
-func (ex *executor) renewDoubted(k *store.RenewedKey, now int64) {
+func (w *watchdog) renewDoubted(k *store.RenewedKey, now int64) {
+	ex := w.executor
 	db, key := k.DB, []byte(k.Key)
 	l, err := commands.FindLock(db, key)
-	if err != nil || l.Holds == 0 || ex.watchdog.pinOf(l.Owner, l.Token) != k.Renewal.Pin {
+	if err != nil || l.Holds == 0 || w.pinOf(l.Owner, l.Token) != k.Renewal.Pin {
 		db.StopRenewing(key)
 		return
 	}
-	end := ex.aliveUntilMS(sessionFor(k.Renewal.Keeper), now)
-	end = ex.attachedUntilMS(l.Owner, db, k.Key, now, end)
+	end := w.aliveUntilMS(sessionFor(k.Renewal.Keeper), now)
+	end = w.attachedUntilMS(l.Owner, db, k.Key, now, end)
 	if end == 0 {
 		db.StopRenewing(key)
 		return
 	}
 	if _, extended := commands.ExtendLock(db, l.Owner, key, l.Token, end); extended {
-		ex.notify(db, keyevent.Generic, "renew", key)
+		ex.events.notify(db, keyevent.Generic, "renew", key)
 	}
-	db.Renew(key, renewals.Renewal{Keeper: k.Renewal.Keeper, AtMS: ex.renewNextMS(end, now), Pin: k.Renewal.Pin})
+	db.Renew(key, renewals.Renewal{Keeper: k.Renewal.Keeper, AtMS: w.renewNextMS(end, now), Pin: k.Renewal.Pin})
 }
 
 // renewNow renews a lock that was not renewed so far, for the sessions that are attached for its owner.
 func (ex *executor) renewNow(db *store.DB, key, owner []byte, token int64) {
 	r := renewals.Renewal{Pin: ex.watchdog.pinOf(owner, token)}
-	ex.renewDoubted(&store.RenewedKey{DB: db, Key: string(key), Renewal: r}, ex.store.NowMS())
+	ex.watchdog.renewDoubted(&store.RenewedKey{DB: db, Key: string(key), Renewal: r}, ex.store.NowMS())
 }
 
 // aliveUntilMS returns until when a session's locks are renewed at now; 0: it has gone.
-func (ex *executor) aliveUntilMS(s *session, now int64) int64 {
+func (w *watchdog) aliveUntilMS(s *session, now int64) int64 {
+	ex := w.executor
 	if s == nil {
 		return 0
 	}
@@ -240,13 +244,14 @@ func (ex *executor) aliveUntilMS(s *session, now int64) int64 {
 // The result is until when a lock is renewed at now. It is renewed by the session that acquired it, which
 // lasts until end, or by one that is attached for its owner, whichever lasts longer. 0: no session is left
 // that may write to the key.
-func (ex *executor) attachedUntilMS(owner []byte, db *store.DB, key string, now, end int64) int64 {
+func (w *watchdog) attachedUntilMS(owner []byte, db *store.DB, key string, now, end int64) int64 {
+	ex := w.executor
 	whole := now + ex.settings.LockWatchdogMS
 	// plant:attached-owner
-	if end == whole || !ex.watchdog.attached.InUse() {
+	if end == whole || !w.attached.InUse() {
 		return end
 	}
-	ex.watchdog.attached.Each(owner, func(s *session, _ bool) bool {
+	w.attached.Each(owner, func(s *session, _ bool) bool {
 		if s.user.MayWrite(db.ID(), []byte(key)) {
 			end = max(end, s.lifeEndMS(ex, now))
 		}
@@ -256,9 +261,10 @@ func (ex *executor) attachedUntilMS(owner []byte, db *store.DB, key string, now,
 }
 
 // nextRenewalMS returns a time before which nothing is renewed; false: nothing ever is.
-func (ex *executor) nextRenewalMS() (int64, bool) {
+func (w *watchdog) nextRenewalMS() (int64, bool) {
+	ex := w.executor
 	at, ok := ex.store.NextRenewalMS()
-	if share, has := ex.watchdog.shares.timers.nextMS(); has && (!ok || share < at) {
+	if share, has := w.shares.timers.nextMS(); has && (!ok || share < at) {
 		return share, true
 	}
 	return at, ok
@@ -266,24 +272,25 @@ func (ex *executor) nextRenewalMS() (int64, bool) {
 
 // tooLateMS is the time before which renewals were to be done that are so late that their leases may be over
 // soon: another third of the lease is gone.
-func (ex *executor) tooLateMS() int64 { return ex.store.NowMS() - ex.renewEveryMS() }
+func (w *watchdog) tooLateMS() int64 { return w.executor.store.NowMS() - w.executor.renewEveryMS() }
 
 // late reports whether there may be such renewals.
-func (ex *executor) late() bool {
-	at, ok := ex.nextRenewalMS()
-	return ok && at <= ex.tooLateMS()
+func (w *watchdog) late() bool {
+	at, ok := w.nextRenewalMS()
+	return ok && at <= w.tooLateMS()
 }
 
 // catchUp does the renewals that should have been done long ago: the process did not run for a while, or the
 // clock was set forwards. They fell due before the leases ended, so the holders still have the locks, and
 // have not gone as far as the server knows. A command that ran first would find the leases over. Each renewal
 // is done as of its own time, but its new lease begins now.
-func (ex *executor) catchUp() {
-	nowMS, lateMS := ex.store.NowMS(), ex.tooLateMS()
+func (w *watchdog) catchUp() {
+	ex := w.executor
+	nowMS, lateMS := ex.store.NowMS(), w.tooLateMS()
 	for ok := true; ok; {
-		_, ok = ex.renewSome(store.DueRenewals{DueMS: lateMS, TogetherMS: lateMS, InTime: true}, nowMS)
+		_, ok = w.renewSome(store.DueRenewals{DueMS: lateMS, TogetherMS: lateMS, InTime: true}, nowMS)
 	}
-	ex.watchdog.shares.catchUp(ex, lateMS)
+	w.shares.catchUp(ex, lateMS)
 	ex.endUnit()
 }
 

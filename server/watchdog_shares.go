@@ -65,8 +65,9 @@ func (rs *shareRenewals) find(db int, key, owner []byte) *renewal {
 }
 
 // heldShare implements commands.Services.
-func (ex *executor) heldShare(c *commands.Ctx, key, owner []byte, token int64, renewed bool) {
-	w, db := &ex.watchdog, c.DB.ID()
+func (w *watchdog) heldShare(c *commands.Ctx, key, owner []byte, token int64, renewed bool) {
+	ex := w.executor
+	db := c.DB.ID()
 	if w.attached.InUse() {
 		w.attached.Look(db, key, owner)
 	}
@@ -153,19 +154,19 @@ func (r *renewal) leave() {
 }
 
 // releasedShare implements commands.Services.
-func (ex *executor) releasedShare(c *commands.Ctx, key, owner []byte, released bool) {
-	if released && ex.watchdog.attached.InUse() {
-		ex.watchdog.attached.BecauseDoubted(c.DB.ID(), key, attach.Released) // of those who still hold it it is forgotten
+func (w *watchdog) releasedShare(c *commands.Ctx, key, owner []byte, released bool) {
+	if released && w.attached.InUse() {
+		w.attached.BecauseDoubted(c.DB.ID(), key, attach.Released) // of those who still hold it it is forgotten
 	}
-	ex.watchdog.shares.stop(c.DB.ID(), key, owner)
+	w.shares.stop(c.DB.ID(), key, owner)
 }
 
 // forcedShare implements commands.Services.
-func (ex *executor) forcedShare(c *commands.Ctx, key, owner []byte) {
-	if ex.watchdog.attached.InUse() {
-		ex.watchdog.attached.BecauseDoubted(c.DB.ID(), key, attach.Forced) // as in releasedShare
+func (w *watchdog) forcedShare(c *commands.Ctx, key, owner []byte) {
+	if w.attached.InUse() {
+		w.attached.BecauseDoubted(c.DB.ID(), key, attach.Forced) // as in releasedShare
 	}
-	ex.watchdog.shares.stop(c.DB.ID(), key, owner)
+	w.shares.stop(c.DB.ID(), key, owner)
 }
 
 // stop ends the renewal of what an owner has of a lock, if there is one.
@@ -238,7 +239,7 @@ func (r *renewal) fire(ex *executor) { r.renew(ex, ex.store.NowMS()) }
 // held as it was.
 func (r *renewal) renew(ex *executor, now int64) {
 	rs, db := &ex.watchdog.shares, ex.store.DB(r.in.db)
-	end := ex.attachedUntilMS(r.owner, db, r.key, now, ex.aliveUntilMS(r.session, now))
+	end := ex.watchdog.attachedUntilMS(r.owner, db, r.key, now, ex.watchdog.aliveUntilMS(r.session, now))
 	if end == 0 {
 		rs.drop(r)
 		return
@@ -250,9 +251,9 @@ func (r *renewal) renew(ex *executor, now int64) {
 		return
 	}
 	if extended {
-		ex.notify(db, keyevent.Generic, "renew", []byte(r.key))
+		ex.events.notify(db, keyevent.Generic, "renew", []byte(r.key))
 	}
-	rs.timers.set(&r.timer, ex.renewNextMS(end, now))
+	rs.timers.set(&r.timer, ex.watchdog.renewNextMS(end, now))
 }
 
 // catchUp does what was to be done at lateMS or before, each as of its own time: see executor.catchUp.

@@ -41,11 +41,11 @@ func TestServerHasItsBounds(t *testing.T) {
 		}
 	}
 	for what, bound := range map[string]struct{ is, most int }{
-		"files":                 {files, 70},
-		"fields of executor":    {fields["executor"], 105},
-		"methods of executor":   {methods["executor"], 320},
-		"fields of session":     {fields["session"], 75},
-		"methods of session":    {methods["session"], 112},
+		"files":                 {files, 58},
+		"fields of executor":    {fields["executor"], 78},
+		"methods of executor":   {methods["executor"], 215},
+		"fields of session":     {fields["session"], 72},
+		"methods of session":    {methods["session"], 106},
 		"methods of Services":   {interfaceSize(t, "commands", "Services"), 24},
 		"methods of NodeServer": {interfaceSize(t, "server/replication", "NodeServer"), 28},
 	} {

@@ -1,12 +1,12 @@
 // Package dump has DUMP and RESTORE, which carry a single value as a payload, and MIGRATE, which makes
 // another server restore it.
 //
-// It owns these commands, and the connections of MIGRATE. Package persistence owns the format of a payload,
-// and the store what happens to a key. All that it may know of the server is Transfer: how payloads are made
-// and read, and how a client waits for a MIGRATE.
+// It owns these commands, the keys that MIGRATE has sent, and its connections. Package persistence owns the
+// format of a payload, and the store what happens to a key. All that it may know of the server is Transfer:
+// how payloads are made and read, and how a client waits for a MIGRATE.
 //
 // To add an option: a word in the row of RESTORE, and a field of restoreCall; for MIGRATE a field of
-// Migration.
+// migration.
 package dump
 
 import (
@@ -19,6 +19,7 @@ import (
 	"lockserver/internal/keyevent"
 	"lockserver/persistence"
 	"lockserver/persistence/rdb"
+	"lockserver/server/gate"
 	"lockserver/store"
 )
 
@@ -32,9 +33,29 @@ type Transfer interface {
 	Warn(text string)
 	// InCluster reports whether clients find the server as a member of a Redis Cluster.
 	InCluster() bool
-	// Carry calls m.Send, removes the keys that it has moved, and replies. The client waits for that if it
-	// can. A key that has changed since m was made stays.
-	Carry(c *commands.Ctx, m *Migration) error
+	// State returns what the server keeps for these commands.
+	State() *State
+	// InGroup reports whether the server is a member of a raft group. Data may be made anew there.
+	InGroup() bool
+	// Copied returns the gate of what other servers have. Due returns its position that has to be safe before
+	// the client's data of this moment may leave; 0: none.
+	Copied() *gate.Gate
+	Due(c *commands.Ctx) int64
+	// Waiting returns the client of a command that has just begun to wait.
+	Waiting(c *commands.Ctx) Client
+	// Observe is called when State.Watches may have changed.
+	Observe()
+	// Background runs f on a goroutine of its own, for which the end of the server waits. Ending is closed
+	// when the server ends. Do runs f as a unit, outside of any command.
+	Background(f func())
+	Ending() <-chan struct{}
+	Do(f func())
+	// AfterPause puts f off until writes are no longer held; false: they are not held.
+	AfterPause(f func()) bool
+	// MayRemove reports whether a key may be removed: not on a replica, nor after a failure. Removed
+	// publishes that one was.
+	MayRemove() bool
+	Removed(db *store.DB, key []byte)
 }
 
 // Rows are the commands of this package. hostOf finds the server that runs one.

@@ -87,14 +87,13 @@ func migrateSecrets(args [][]byte, dst []int) []int {
 	return dst
 }
 
-// Migration is one call of MIGRATE: what is sent, and what came of it.
-type Migration struct {
-	// Keys are those that are sent, in this order. Copy says that they stay here.
-	Keys [][]byte
-	Copy bool
+// migration is one call of MIGRATE: what is sent, and what came of it.
+type migration struct {
+	keys [][]byte // those that are sent, in this order
+	copy bool     // they stay here
 
 	target    target
-	timeoutMS int64
+	timeoutMS int64 // of each step: to connect, and each read and write
 	db        int64
 	auth      []byte // a command; nil: none
 	restores  []byte // a RESTORE of each key
@@ -105,27 +104,18 @@ type Migration struct {
 	err   error
 }
 
-// Moved returns the keys that the target has confirmed.
-func (m *Migration) Moved() (keys [][]byte) {
+// moved returns the keys that the target has confirmed.
+func (m *migration) moved() (keys [][]byte) {
 	for i, ok := range m.acked {
 		if ok {
-			keys = append(keys, m.Keys[i])
+			keys = append(keys, m.keys[i])
 		}
 	}
 	return keys
 }
 
-// Err returns the error for the client, nil if all went well.
-func (m *Migration) Err() error { return m.err }
-
-// Refuse is called instead of Send if nothing may be sent. The client gets err.
-func (m *Migration) Refuse(err error) { m.err = err }
-
-// TimeoutMS bounds each step of Send: to connect, and each read and write.
-func (m *Migration) TimeoutMS() int64 { return m.timeoutMS }
-
 // read reads the call. Redis checks the options first, and then the timeout before the database.
-func (m *Migration) read(argv [][]byte) error {
+func (m *migration) read(argv [][]byte) error {
 	m.target = target{string(argv[migrateHost]), string(argv[migratePort])}
 	keys := argv[migrateKey : migrateKey+1]
 options:
@@ -133,7 +123,7 @@ options:
 		left := len(argv) - 1 - i
 		switch word := argv[i]; {
 		case ascii.EqualFold(word, "COPY"):
-			m.Copy = true
+			m.copy = true
 		case ascii.EqualFold(word, "REPLACE"):
 			m.replace = true
 		case ascii.EqualFold(word, "AUTH") && left >= 1:
@@ -160,18 +150,18 @@ options:
 	if m.timeoutMS, m.db = timeout, db; timeout <= 0 {
 		m.timeoutMS = defaultTimeoutMS
 	}
-	m.Keys = commands.CloneAll(keys)
+	m.keys = commands.CloneAll(keys)
 	return nil
 }
 
 // pack makes the commands that the target is sent. Keys that are not there are left out.
-func (m *Migration) pack(c *commands.Ctx, host Transfer) {
-	name, present := "RESTORE", m.Keys[:0]
+func (m *migration) pack(c *commands.Ctx, host Transfer) {
+	name, present := "RESTORE", m.keys[:0]
 	if host.InCluster() {
 		name = "RESTORE-ASKING"
 	}
 	var payload []byte
-	for _, key := range m.Keys {
+	for _, key := range m.keys {
 		r := c.DB.Find(key)
 		if !r.OK() {
 			continue
@@ -188,25 +178,25 @@ func (m *Migration) pack(c *commands.Ctx, host Transfer) {
 		m.restores = resp.AppendCommand(m.restores, words...)
 		present = append(present, key)
 	}
-	m.Keys = present
+	m.keys = present
 	m.acked = make([]bool, len(present))
 }
 
 // migrate reads the keys when it is called. The target is asked without the lock, if the client can wait.
 func migrate(c *commands.Ctx, host Transfer) error {
-	m := new(Migration)
+	m := new(migration)
 	if err := m.read(c.Argv); err != nil {
 		return err
 	}
-	if m.pack(c, host); len(m.Keys) == 0 {
+	if m.pack(c, host); len(m.keys) == 0 {
 		c.Out.Simple("NOKEY")
 		return nil
 	}
-	return host.Carry(c, m)
+	return host.State().carry(c, host, m)
 }
 
-// Send sends the keys to the target and reads its answers, until ctx ends. It needs no lock.
-func (m *Migration) Send(ctx context.Context, targets *Targets) {
+// send sends the keys to the target and reads its answers, until ctx ends. It needs no lock.
+func (m *migration) send(ctx context.Context, targets *Targets) {
 	if m.try(ctx, targets, true) {
 		m.try(ctx, targets, false)
 	}

@@ -106,7 +106,7 @@ func (t *Targets) giveBack(to target, c *targetConn) {
 
 // try sends everything once. again says that the connection broke before the target answered. A kept
 // connection may have been closed long ago, so the first failure is tried again.
-func (m *Migration) try(ctx context.Context, targets *Targets, first bool) (again bool) {
+func (m *migration) try(ctx context.Context, targets *Targets, first bool) (again bool) {
 	c, err := targets.take(ctx, m.target, m.timeout())
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED): // Redis finds that out when it writes
@@ -138,7 +138,7 @@ func (m *Migration) try(ctx context.Context, targets *Targets, first bool) (agai
 	return false
 }
 
-func (m *Migration) timeout() time.Duration {
+func (m *migration) timeout() time.Duration {
 	return time.Duration(min(m.timeoutMS, mostTimeoutMS)) * time.Millisecond
 }
 
@@ -149,7 +149,7 @@ const mostTimeoutMS = 100 * 365 * 24 * 3600 * 1000
 func timedOut(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
 
 // prolong gives the next step its time.
-func (m *Migration) prolong(ctx context.Context, c *targetConn) {
+func (m *migration) prolong(ctx context.Context, c *targetConn) {
 	_ = c.SetDeadline(time.Now().Add(m.timeout()))
 	if ctx.Err() != nil { // it may have ended before that
 		_ = c.SetDeadline(time.Unix(1, 0))
@@ -159,7 +159,7 @@ func (m *Migration) prolong(ctx context.Context, c *targetConn) {
 // writeBytes is how much is written in one step.
 const writeBytes = 64 << 10
 
-func (m *Migration) write(ctx context.Context, c *targetConn, selects bool) error {
+func (m *migration) write(ctx context.Context, c *targetConn, selects bool) error {
 	head := append([]byte(nil), m.auth...)
 	if selects {
 		head = resp.AppendCommand(head, []byte("SELECT"), strconv.AppendInt(nil, m.db, 10))
@@ -179,7 +179,7 @@ func (m *Migration) write(ctx context.Context, c *targetConn, selects bool) erro
 
 // readReplies reads all replies, and returns how many of them belong to RESTORE. The error is that of the
 // connection; an error reply of the target is stored in m.err.
-func (m *Migration) readReplies(ctx context.Context, c *targetConn, selects bool) (read int, err error) {
+func (m *migration) readReplies(ctx context.Context, c *targetConn, selects bool) (read int, err error) {
 	m.err = nil
 	refusal := ""
 	for _, asked := range []bool{m.auth != nil, selects} {
@@ -194,7 +194,7 @@ func (m *Migration) readReplies(ctx context.Context, c *targetConn, selects bool
 			refusal = line
 		}
 	}
-	for i := range m.Keys {
+	for i := range m.keys {
 		line, err := m.line(ctx, c)
 		if err != nil {
 			return i, err
@@ -215,7 +215,7 @@ func (m *Migration) readReplies(ctx context.Context, c *targetConn, selects bool
 	if c.db = m.db; m.err != nil {
 		c.db = -1
 	}
-	return len(m.Keys), nil
+	return len(m.keys), nil
 }
 
 // errNoServer says that the target speaks something else.
@@ -225,7 +225,7 @@ var errNoServer = errors.New("the target does not answer as a server does")
 const mostLine = 1023
 
 // line reads one reply.
-func (m *Migration) line(ctx context.Context, c *targetConn) (string, error) {
+func (m *migration) line(ctx context.Context, c *targetConn) (string, error) {
 	m.prolong(ctx, c)
 	var text []byte
 	for {

@@ -3,9 +3,9 @@
 //
 // It owns the audience of each name, and the subscriptions of each subscriber in the order in which it made
 // them. It also owns the bytes of a message, which are made once and shared by all subscribers that get it.
-// It must not know what a subscriber is, how it is sent something, or how a pattern matches. Registry is
-// generic, so that no call goes through an interface while a message is spread. Nothing here locks; its owner
-// does.
+// Its commands see the client that runs one as a Caller. It must not know what a subscriber is, or how it is
+// sent something. Registry is generic, so that no call goes through an interface while a message is spread.
+// Nothing here locks; its owner does.
 //
 // To add a kind of name that can be subscribed to: a Kind, and the word of its messages.
 package pubsub

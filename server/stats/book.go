@@ -25,6 +25,7 @@ type Book struct {
 	Buffers  Buffers
 	// Size is how many rows the table has.
 	Size     int
+	Total    int64     // commands run
 	commands []Command // by commands.Row.Index(); nil until one is counted
 	Tracking bool      // latency-tracking: how calls are spread over time is shown
 	// Percentiles are those that INFO shows.
@@ -39,7 +40,7 @@ type Book struct {
 func (b *Book) ForgetCounts() {
 	clear(b.commands)
 	b.Errors, b.Traffic, b.Rates = Errors{}, Traffic{}, Rates{}
-	b.locks = nil
+	b.Total, b.locks = 0, nil
 }
 
 // ForgetLogs forgets what took long, or was large, and when.

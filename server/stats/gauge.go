@@ -18,11 +18,12 @@ const exactBelowUS = 1000
 
 // Gauge says which commands are measured, and how. Only one goroutine may use it at a time.
 type Gauge struct {
-	Timed      []bool // by commands.Row.Index(): the command is measured for itself. Only to be read
-	SlowUS     int64  // slowlog-log-slower-than; math.MaxInt64: never
-	Together   bool   // commands that are not timed are measured a batch at a time
-	MeasuredUS int64  // of this batch: what the timed commands took
-	LongestUS  int64  // of this batch: what Longest took, the timed command that took longest
+	Timing     *Timing // of the table; it must be set before Configure
+	Timed      []bool  // by commands.Row.Index(): the command is measured for itself. Only to be read
+	SlowUS     int64   // slowlog-log-slower-than; math.MaxInt64: never
+	Together   bool    // commands that are not timed are measured a batch at a time
+	MeasuredUS int64   // of this batch: what the timed commands took
+	LongestUS  int64   // of this batch: what Longest took, the timed command that took longest
 	Longest    *commands.Row
 
 	RequestBytes int // from how many on the log of large requests keeps one; math.MaxInt: never
@@ -65,7 +66,8 @@ func NewTiming(table *commands.Table) *Timing {
 }
 
 // Configure follows the directives.
-func (g *Gauge) Configure(t *Timing, slowUS, latencyMS int64) {
+func (g *Gauge) Configure(slowUS, latencyMS int64) {
+	t := g.Timing
 	g.SlowUS = slowUS
 	if slowUS < 0 {
 		g.SlowUS = math.MaxInt64

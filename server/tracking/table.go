@@ -6,12 +6,16 @@
 // for every key that begins with one of its prefixes. As in Redis a key is a name, whatever the database: a
 // change of k in database 1 also invalidates k of database 0.
 //
-// The package owns the table of keys and readers, the prefixes and their changed keys, and the bytes of a
-// message. It must not know what a client is, how messages are sent, or what a command is. Table is generic,
-// so that no call to a client goes through an interface. Nothing here locks; its owner does.
+// The package owns the table of keys and readers, the prefixes and their changed keys, the bytes of a
+// message, and to which client it goes when (News). It has the subcommands of CLIENT that are about that. It
+// must not know what a client is, or how messages are sent: what it asks of the server is Door. Table and
+// News are generic, so that no call to a client goes through an interface. Nothing here locks; its owner
+// does.
 //
 // To add an option of CLIENT TRACKING: a field of Options, and what follows from it in Tracker.
 package tracking
+
+import "lockserver/commands"
 
 // Table remembers the keys that clients have copies of. The zero value is ready for use.
 type Table[C comparable] struct {
@@ -70,6 +74,23 @@ type Reading[C comparable] struct {
 	By    *Tracker[C]
 	key   *Key[C]
 	place int // in key.Readers
+}
+
+// Redirection returns the number of the client that gets the messages. 0 is the client itself, and -1 means
+// that it does not track (tr is nil).
+func (tr *Tracker[C]) Redirection() int64 {
+	if tr == nil {
+		return -1
+	}
+	return tr.Redirect
+}
+
+// EndCaching ends what CLIENT CACHING said. It is for the next command, or transaction, that is not about
+// clients; row is that of the command that has ended, nil if there is none.
+func (tr *Tracker[C]) EndCaching(row *commands.Row) {
+	if row == nil || row.Parent() == nil || !row.Parent().Flags.Has(commands.KeepsCaching) {
+		tr.Caching = false
+	}
 }
 
 // Remembers reports whether what the client reads now is to be remembered.

@@ -3,6 +3,7 @@ package transport
 import (
 	"fmt"
 	"net"
+	"strconv"
 	"testing"
 	"time"
 
@@ -15,13 +16,16 @@ import (
 func TestEndpointEndsWhatItBegan(t *testing.T) {
 	for _, loops := range []int{0, 1, 3} {
 		t.Run(fmt.Sprint("loops ", loops), func(t *testing.T) {
-			h := newPongs()
+			h, place := newPongs(), onOnePort(loops)
+			var err error
+			place.Port, err = strconv.Atoi(testkit.FreePort(t)) // no other program gets it when it is closed
+			require.NoError(t, err)
 			e := quiet(h)
-			_, err := e.Dial()
+			_, err = e.Dial()
 			require.ErrorIs(t, err, net.ErrClosed, "it is not open yet")
 			require.Nil(t, e.Addr())
-			require.NoError(t, e.Listen(onOnePort(loops)))
-			require.ErrorIs(t, e.Listen(onOnePort(loops)), net.ErrClosed, "once is enough")
+			require.NoError(t, e.Listen(place))
+			require.ErrorIs(t, e.Listen(place), net.ErrClosed, "once is enough")
 			for _, dial := range []func() (net.Conn, error){e.Dial, overPort(e), overPort(e)} {
 				require.Equal(t, "+PONG", testkit.Dial(t, dial).Do("PING").String())
 			}

@@ -21,22 +21,25 @@ type page struct {
 	path string // from the root
 	// code is the file of this package that has its Go; empty: it has none.
 	code string
-	// foreign are the files that have its blocks of other languages, by language; each is run by
-	// make clients.
-	foreign map[string]string
+	// foreign are the files that have its blocks of other languages, by language, in the order of the page.
+	// Each file is run by make clients.
+	foreign map[string][]string
 	// original is the page that this one translates: each of its blocks is a block of the original.
 	original string
 }
 
 // pages are all that have blocks. TestEveryPageIsListed finds one that is missing here.
 var pages = []page{
-	{path: "README.md", code: "readme_example_test.go", foreign: map[string]string{
-		"java":   "tests/clients/java/current/src/test/java/lockserver/clients/jedis/ReadmeTest.java",
-		"python": "tests/clients/python/test_readme.py",
+	{path: "README.md", code: "readme_example_test.go", foreign: map[string][]string{
+		"java":   {"clients/java/client-tests/src/test/java/io/lockserver/tests/ReadmeTest.java"},
+		"python": {"clients/python/tests/test_readme.py"},
 	}},
 	{path: "README.zh-CN.md", original: "README.md"},
 	{path: "docs/CHAOS.md", code: "chaos_example_test.go"},
-	{path: "docs/CLIENTS.md", code: "clients_example_test.go", foreign: map[string]string{"python": "clients/python/tests/test_page.py"}},
+	{path: "docs/CLIENTS.md", code: "clients_example_test.go", foreign: map[string][]string{
+		"java":   {"tests/clients/java/current/src/test/java/lockserver/clients/jedis/PageTest.java"},
+		"python": {"tests/clients/python/test_clients_page.py", "clients/python/tests/test_page.py"},
+	}},
 	{path: "docs/CONFIGURATION.md"},
 	{path: "docs/DELAY.md"},
 	{path: "docs/DURABILITY.md"},

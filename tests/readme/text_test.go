@@ -53,25 +53,27 @@ func snippetsOf(t *testing.T, path, comment string) (snippets []string) {
 
 // TestForeignSnippets: each block in another language is in a test of tests/clients, which make clients runs.
 func TestForeignSnippets(t *testing.T) {
-	languages := map[string]struct{ comment, shown, run string }{
-		// The only words that differ: a test has a server of its own.
-		"java":   {"//", `"127.0.0.1", 6379`, `SERVER.host(), SERVER.port()`},
-		"python": {"#", `port=6379`, `port=server.port`},
+	languages := map[string]struct {
+		comment string
+		run     *strings.Replacer // the only words that differ: a test has a server of its own
+	}{
+		"java": {"//", strings.NewReplacer(`"127.0.0.1", 6379`, `SERVER.host(), SERVER.port()`,
+			`"redis://127.0.0.1:6379"`, `server.uri()`)},
+		"python": {"#", strings.NewReplacer(`port=6379`, `port=server.port`, `"redis://127.0.0.1:6379"`, `url`)},
 	}
 	for _, p := range pages {
+		if p.original != "" { // TestTranslations
+			continue
+		}
 		for language, how := range languages {
-			if p.original != "" { // TestTranslations
-				continue
+			var snippets []string
+			for _, file := range p.foreign[language] {
+				snippets = append(snippets, snippetsOf(t, filepath.Join(root, filepath.FromSlash(file)), how.comment)...)
 			}
 			blocks := p.blocksOf(t, language)
-			if p.foreign[language] == "" {
-				require.Empty(t, blocks, "%s: no file has its %s", p.path, language)
-				continue
-			}
-			snippets := snippetsOf(t, filepath.Join(root, filepath.FromSlash(p.foreign[language])), how.comment)
-			require.Len(t, blocks, len(snippets), "every snippet of %s stands in %s", p.foreign[language], p.path)
+			require.Len(t, blocks, len(snippets), "%s shows each snippet of %v, and no other", p.path, p.foreign[language])
 			for i, b := range blocks {
-				require.Equal(t, snippets[i], strings.ReplaceAll(b.text, how.shown, how.run), b.where())
+				require.Equal(t, snippets[i], how.run.Replace(b.text), b.where())
 			}
 		}
 	}

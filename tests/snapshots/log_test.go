@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -149,9 +150,38 @@ func redisContinuesOurLog(t *testing.T, p testkit.Program) {
 			m.fill(1)
 			m.send(t, redis)
 			endRedis(redis)
-			again := startRedis(t, p, copyOf(t, dir), redisArgs...)
-			requireSame(t, testkit.ReadDataset(again), testkit.ReadDataset(startServer(t, dir, directives...)))
+			again, back := startRedis(t, p, copyOf(t, dir), redisArgs...), startServer(t, dir, directives...)
+			if before72(again) {
+				removeIdleConsumers(t, again)
+				removeIdleConsumers(t, back)
+			}
+			requireSame(t, testkit.ReadDataset(again), testkit.ReadDataset(back))
 		})
+	}
+}
+
+// before72 says whether a server is Redis 7.0 or older. Its log of a stream has an XCLAIM for each pending entry, also
+// for one that was deleted. Such an XCLAIM claims nothing, and since Redis 7.2 it creates its consumer all the same.
+func before72(c *testkit.Client) bool {
+	return regexp.MustCompile(`redis_version:([0-6]\.|7\.[01]\.)`).MatchString(c.Do("INFO", "server").Str)
+}
+
+// removeIdleConsumers removes the consumers that nothing is pending for.
+func removeIdleConsumers(t *testing.T, c *testkit.Client) {
+	t.Helper()
+	for place, entry := range testkit.ReadDataset(c) {
+		if entry.Type != "stream" {
+			continue
+		}
+		c.Do("SELECT", strconv.Itoa(place.DB))
+		for _, group := range c.Do("XINFO", "GROUPS", place.Key).Elems {
+			for _, consumer := range c.Do("XINFO", "CONSUMERS", place.Key, group.Elems[1].Str).Elems {
+				require.Equal(t, "pending", consumer.Elems[2].Str)
+				if consumer.Elems[3].Int == 0 {
+					require.Zero(t, c.Do("XGROUP", "DELCONSUMER", place.Key, group.Elems[1].Str, consumer.Elems[1].Str).Int)
+				}
+			}
+		}
 	}
 }
 

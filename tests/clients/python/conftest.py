@@ -13,7 +13,7 @@ EARLIER = int(version("redis").split(".")[0]) < 5
 # Options of a client that sends nothing twice.
 ONCE = {} if EARLIER else {"retry": None}
 
-collect_ignore = ["test_native.py", "test_broken.py", "test_readme.py", "test_sentinel.py"] if IS_REDIS else []
+collect_ignore = ["test_native.py", "test_broken.py", "test_clients_page.py", "test_sentinel.py"] if IS_REDIS else []
 if EARLIER:
     collect_ignore += ["test_async.py", "test_broken.py", "test_cache.py", "test_redis.py", "test_rq.py", "test_sentinel.py", "test_tls.py", "test_users.py"]
 

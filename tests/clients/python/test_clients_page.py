@@ -1,4 +1,4 @@
-"""The Python that README.md shows, word for word: tests/readme compares the two."""
+"""The Python that docs/CLIENTS.md shows, word for word: tests/readme compares the two."""
 
 import uuid
 

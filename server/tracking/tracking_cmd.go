@@ -1,18 +1,29 @@
-package server
+package tracking
 
 import (
 	"lockserver/commands"
 	"lockserver/internal/ascii"
-	"lockserver/server/tracking"
 )
 
-// trackingRows are the subcommands of CLIENT about client-side caching.
-func trackingRows() []commands.Row {
-	row := func(name, since string, run func(*commands.Ctx) error, summary string, args ...commands.Arg) commands.Row {
-		return commands.Row{Name: name, Group: commands.Connection, Since: since, Flags: whenever, Run: run,
-			Summary: summary, Complexity: "O(1)", Args: args}
+// Caller is the client that runs a command of this package.
+type Caller[C comparable] interface {
+	// Tracker is what the client tracks by; nil: it does not track. Start makes it track, and Stop ends that;
+	// either does nothing if it is so already.
+	Tracker() *Tracker[C]
+	Start() *Tracker[C]
+	Stop()
+	// News is the server's. HasClient reports whether a client is connected.
+	News() *News[C]
+	HasClient(id int64) bool
+}
+
+// Rows are the subcommands of CLIENT about client-side caching. callerOf finds the client that runs one.
+func Rows[C comparable](callerOf func(c *commands.Ctx) Caller[C]) []commands.Row {
+	row := func(name, since string, run func(*commands.Ctx, Caller[C]) error, summary string, args ...commands.Arg) commands.Row {
+		return commands.Row{Name: name, Group: commands.Connection, Since: since, Flags: commands.NoScript | commands.Loading | commands.Stale,
+			Run: func(c *commands.Ctx) error { return run(c, callerOf(c)) }, Summary: summary, Complexity: "O(1)", Args: args}
 	}
-	track := row("tracking", "6.0.0", clientTracking, "Begins or ends to tell this connection which keys have changed of those that it may keep copies of.",
+	track := row("tracking", "6.0.0", clientTracking[C], "Begins or ends to tell this connection which keys have changed of those that it may keep copies of.",
 		commands.OneOf("status", commands.Flag("ON"), commands.Flag("OFF")),
 		commands.Opt(commands.Int("client-id").After("REDIRECT")),
 		commands.Opt(commands.Str("prefix").After("PREFIX").ManyTokens()),
@@ -20,36 +31,35 @@ func trackingRows() []commands.Row {
 		commands.Opt(commands.Flag("OPTOUT")), commands.Opt(commands.Flag("NOLOOP")))
 	track.Complexity = "O(N) where N is the number of prefixes"
 	return []commands.Row{
-		row("caching", "6.0.0", clientCaching, "Decides whether the keys that the next command reads are tracked.",
+		row("caching", "6.0.0", clientCaching[C], "Decides whether the keys that the next command reads are tracked.",
 			commands.OneOf("mode", commands.Flag("YES"), commands.Flag("NO"))),
-		row("getredir", "6.0.0", clientGetRedir, "Returns the client that gets this connection's messages about changed keys."),
+		row("getredir", "6.0.0", clientGetRedir[C], "Returns the client that gets this connection's messages about changed keys."),
 		track,
-		row("trackinginfo", "6.2.0", clientTrackingInfo, "Tells how this connection tracks keys."),
+		row("trackinginfo", "6.2.0", clientTrackingInfo[C], "Tells how this connection tracks keys."),
 	}
 }
 
-// trackingOptions are what stands behind CLIENT TRACKING ON.
-type trackingOptions struct {
-	tracking.Options
+// call is what stands behind CLIENT TRACKING ON.
+type call struct {
+	Options
 	prefixes []string
 }
 
-func clientTracking(c *commands.Ctx) error {
-	s := sessionOf(c)
+func clientTracking[C comparable](c *commands.Ctx, by Caller[C]) error {
 	a := c.Args()
 	status := a.Bytes()
-	o, err := readTrackingOptions(a, s.executor)
+	o, err := readCall(a, by.HasClient)
 	if err != nil {
 		return err
 	}
 	switch {
 	case ascii.EqualFold(status, "on"):
-		if err := o.check(s.tracker); err != nil {
+		if err := check(&o, by.Tracker()); err != nil {
 			return err
 		}
-		o.apply(s)
+		apply(&o, by)
 	case ascii.EqualFold(status, "off"):
-		s.executor.stopTracking(s)
+		by.Stop()
 	default:
 		return commands.ErrSyntax
 	}
@@ -57,7 +67,7 @@ func clientTracking(c *commands.Ctx) error {
 	return nil
 }
 
-func readTrackingOptions(a *commands.Scanner, ex *executor) (o trackingOptions, err error) {
+func readCall(a *commands.Scanner, hasClient func(id int64) bool) (o call, err error) {
 	for a.More() && err == nil {
 		switch word := a.Bytes(); {
 		case ascii.EqualFold(word, "redirect") && a.More():
@@ -65,7 +75,7 @@ func readTrackingOptions(a *commands.Scanner, ex *executor) (o trackingOptions, 
 				return o, commands.ErrTrackingRedirects
 			}
 			o.Redirect = a.IntOr(commands.ErrNotInteger)
-			if err = a.Err(); err == nil && ex.clients[o.Redirect] == nil {
+			if err = a.Err(); err == nil && !hasClient(o.Redirect) {
 				err = commands.ErrTrackingRedirect
 			}
 		case ascii.EqualFold(word, "bcast"):
@@ -86,7 +96,7 @@ func readTrackingOptions(a *commands.Scanner, ex *executor) (o trackingOptions, 
 }
 
 // check says whether the options fit together, and to how the session tracks already (nil: it does not).
-func (o *trackingOptions) check(now *tracker) error {
+func check[C comparable](o *call, now *Tracker[C]) error {
 	switch {
 	case !o.BCast && len(o.prefixes) > 0:
 		return commands.ErrTrackingPrefix
@@ -102,13 +112,13 @@ func (o *trackingOptions) check(now *tracker) error {
 	for i, name := range o.prefixes {
 		if now != nil {
 			for _, p := range now.Prefixes() {
-				if tracking.Overlap(p.Name, name) {
+				if Overlap(p.Name, name) {
 					return commands.ErrTrackingOverlap(name, "an existing", p.Name)
 				}
 			}
 		}
 		for _, other := range o.prefixes[i+1:] {
-			if tracking.Overlap(name, other) {
+			if Overlap(name, other) {
 				return commands.ErrTrackingOverlap(name, "another provided", other)
 			}
 		}
@@ -116,9 +126,9 @@ func (o *trackingOptions) check(now *tracker) error {
 	return nil
 }
 
-// apply makes the session track so. Prefixes are added to those that it has; the other options replace them.
-func (o *trackingOptions) apply(s *session) {
-	tr := s.executor.startTracking(s)
+// apply makes the client track so. Prefixes are added to those that it has; the other options replace them.
+func apply[C comparable](o *call, by Caller[C]) {
+	tr := by.Start()
 	tr.Options, tr.Broken = o.Options, false
 	if !o.BCast {
 		return
@@ -127,12 +137,12 @@ func (o *trackingOptions) apply(s *session) {
 		o.prefixes = []string{""}
 	}
 	for _, name := range o.prefixes {
-		s.executor.tracking.Join(tr, name)
+		by.News().Join(tr, name)
 	}
 }
 
-func clientCaching(c *commands.Ctx) error {
-	tr := sessionOf(c).tracker
+func clientCaching[C comparable](c *commands.Ctx, by Caller[C]) error {
+	tr := by.Tracker()
 	if tr == nil {
 		return commands.ErrCachingNotTracking
 	}
@@ -153,23 +163,14 @@ func clientCaching(c *commands.Ctx) error {
 	return nil
 }
 
-// redirection is the ID of the client that gets the session's messages about changed keys. 0 is the session
-// itself, and -1 means that it does not track.
-func (s *session) redirection() int64 {
-	if s.tracker == nil {
-		return -1
-	}
-	return s.tracker.Redirect
-}
-
-func clientGetRedir(c *commands.Ctx) error {
-	c.Out.Int(sessionOf(c).redirection())
+func clientGetRedir[C comparable](c *commands.Ctx, by Caller[C]) error {
+	c.Out.Int(by.Tracker().Redirection())
 	return nil
 }
 
-func clientTrackingInfo(c *commands.Ctx) error {
-	s := sessionOf(c)
-	flags := trackingFlags(s.tracker)
+func clientTrackingInfo[C comparable](c *commands.Ctx, by Caller[C]) error {
+	tr := by.Tracker()
+	flags := tr.words()
 	c.Out.Map(3)
 	c.Out.BulkString("flags")
 	c.Out.Set(len(flags))
@@ -177,21 +178,21 @@ func clientTrackingInfo(c *commands.Ctx) error {
 		c.Out.BulkString(f)
 	}
 	c.Out.BulkString("redirect")
-	c.Out.Int(s.redirection())
+	c.Out.Int(tr.Redirection())
 	c.Out.BulkString("prefixes")
-	if s.tracker == nil {
+	if tr == nil {
 		c.Out.Array(0)
 		return nil
 	}
-	c.Out.Array(len(s.tracker.Prefixes()))
-	for _, p := range s.tracker.Prefixes() {
+	c.Out.Array(len(tr.Prefixes()))
+	for _, p := range tr.Prefixes() {
 		c.Out.BulkString(p.Name)
 	}
 	return nil
 }
 
-// trackingFlags are the words of CLIENT TRACKINGINFO; tr may be nil.
-func trackingFlags(tr *tracker) []string {
+// words are those of CLIENT TRACKINGINFO; tr may be nil.
+func (tr *Tracker[C]) words() []string {
 	if tr == nil {
 		return []string{"off"}
 	}

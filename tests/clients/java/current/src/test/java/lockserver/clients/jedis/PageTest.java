@@ -17,9 +17,9 @@ import redis.clients.jedis.commands.ProtocolCommand;
 
 import lockserver.clients.Server;
 
-/** The Java that README.md shows, word for word: tests/readme compares the two. */
+/** The Java that docs/CLIENTS.md shows, word for word: tests/readme compares the two. */
 @Tag("native")
-class ReadmeTest {
+class PageTest {
     @RegisterExtension
     static final Server SERVER = new Server();
 

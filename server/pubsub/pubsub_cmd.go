@@ -1,15 +1,32 @@
-package server
+package pubsub
 
 import (
 	"lockserver/commands"
 	"lockserver/internal/glob"
 	"lockserver/internal/resp"
-	"lockserver/server/pubsub"
-	"lockserver/server/replication"
 )
 
-func pubsubRows() []commands.Row {
-	listen := commands.UsesPubSub | commands.WhileSubscribed | whenever
+// Caller is the client that runs a command of this package.
+type Caller[S any] interface {
+	// Registry is the server's. Subscribed is what the client is subscribed to, nil if to nothing.
+	Registry() *Registry[S]
+	Subscribed() *Subscriptions[S]
+	// Subscribe makes the client listen to a name. Unsubscribe ends that. Either does nothing if it is so
+	// already.
+	Subscribe(kind Kind, name []byte)
+	Unsubscribe(kind Kind, name []byte)
+	// Muted reports whether the client has switched replies off. SendAnyway sends it bytes all the same.
+	Muted() bool
+	SendAnyway(b []byte)
+	// PublishSharded sends a message to all that listen with SSUBSCRIBE, here and on servers with the same
+	// data. It returns how many listen here.
+	PublishSharded(channel, message []byte) int64
+}
+
+// Rows are the commands of this package. callerOf finds the client that runs one.
+func Rows[S any](callerOf func(c *commands.Ctx) Caller[S]) []commands.Row {
+	h := handlers[S]{callerOf}
+	listen := commands.UsesPubSub | commands.WhileSubscribed | commands.NoScript | commands.Loading | commands.Stale
 	post := commands.UsesPubSub | commands.Loading | commands.Stale | commands.Fast | commands.MayReplicate
 	row := func(name, since string, flags commands.Flags, run func(*commands.Ctx) error, summary, complexity string, args ...commands.Arg) commands.Row {
 		return commands.Row{Name: name, Group: commands.PubSub, Since: since, Flags: flags, Run: run, Summary: summary,
@@ -18,29 +35,34 @@ func pubsubRows() []commands.Row {
 	perChannel := "O(N) where N is the number of channels given"
 	perPattern := "O(N) where N is the number of patterns given"
 	rows := []commands.Row{
-		row("subscribe", "2.0.0", listen, subscribeCmd(pubsub.Channel, "subscribe"), "Listens to channels.", perChannel,
+		row("subscribe", "2.0.0", listen, h.subscribe(Channel, "subscribe"), "Listens to channels.", perChannel,
 			commands.Str("channel").Many()),
-		row("unsubscribe", "2.0.0", listen, unsubscribeCmd(pubsub.Channel, "unsubscribe"), "Stops listening to channels, or to all.",
+		row("unsubscribe", "2.0.0", listen, h.unsubscribe(Channel, "unsubscribe"), "Stops listening to channels, or to all.",
 			perChannel, commands.Opt(commands.Str("channel").Many())),
-		row("psubscribe", "2.0.0", listen, subscribeCmd(pubsub.Pattern, "psubscribe"), "Listens to all channels with names that match patterns.",
+		row("psubscribe", "2.0.0", listen, h.subscribe(Pattern, "psubscribe"), "Listens to all channels with names that match patterns.",
 			perPattern, commands.Pattern("pattern").Many()),
-		row("punsubscribe", "2.0.0", listen, unsubscribeCmd(pubsub.Pattern, "punsubscribe"), "Stops listening to patterns, or to all.",
+		row("punsubscribe", "2.0.0", listen, h.unsubscribe(Pattern, "punsubscribe"), "Stops listening to patterns, or to all.",
 			perPattern, commands.Opt(commands.Pattern("pattern").Many())),
-		row("ssubscribe", "7.0.0", listen, subscribeCmd(pubsub.Shard, "ssubscribe"), "Listens to sharded channels.", perChannel,
+		row("ssubscribe", "7.0.0", listen, h.subscribe(Shard, "ssubscribe"), "Listens to sharded channels.", perChannel,
 			commands.Channel("shardchannel").Many()),
-		row("sunsubscribe", "7.0.0", listen, unsubscribeCmd(pubsub.Shard, "sunsubscribe"),
+		row("sunsubscribe", "7.0.0", listen, h.unsubscribe(Shard, "sunsubscribe"),
 			"Stops listening to sharded channels, or to all.", perChannel, commands.Opt(commands.Channel("shardchannel").Many())),
-		row("publish", "2.0.0", post, publishCmd, "Sends a message to everyone who listens to a channel.",
+		row("publish", "2.0.0", post, publish, "Sends a message to everyone who listens to a channel.",
 			"O(N+M) where N is the number of listeners and M the number of patterns that anyone listens to",
 			commands.Str("channel"), commands.Str("message")),
-		row("spublish", "7.0.0", post, spublishCmd, "Sends a message to everyone who listens to a sharded channel.",
+		row("spublish", "7.0.0", post, h.spublish, "Sends a message to everyone who listens to a sharded channel.",
 			"O(N) where N is the number of listeners", commands.Channel("shardchannel"), commands.Str("message")),
-		pubsubRow(),
+		h.container(),
 	}
 	for i := range rows {
 		rows[i].Channels = channelsOf[rows[i].Name]
 	}
 	return rows
+}
+
+// handlers are the commands of one kind of server.
+type handlers[S any] struct {
+	callerOf func(c *commands.Ctx) Caller[S]
 }
 
 // channelsOf are the words of the commands that listen to channels, or send to one.
@@ -49,8 +71,8 @@ var channelsOf = map[string]commands.Channels{
 	"publish": {First: 1}, "spublish": {First: 1},
 }
 
-// pubsubRow is PUBSUB, which tells who listens to what.
-func pubsubRow() commands.Row {
+// container is PUBSUB, which tells who listens to what.
+func (h handlers[S]) container() commands.Row {
 	ask := commands.UsesPubSub | commands.Loading | commands.Stale
 	row := func(name, since string, run func(*commands.Ctx) error, summary, complexity string, args ...commands.Arg) commands.Row {
 		return commands.Row{Name: name, Group: commands.PubSub, Since: since, Flags: ask, Run: run, Summary: summary,
@@ -60,55 +82,55 @@ func pubsubRow() commands.Row {
 	return commands.Row{Name: "pubsub", Group: commands.PubSub, Since: "2.8.0", HelpSince: "6.2.0",
 		Summary: "Commands that tell who listens to what.", Complexity: "Depends on the subcommand.",
 		Sub: []commands.Row{
-			row("channels", "2.8.0", listChannels(pubsub.Channel), "Lists the channels that anyone listens to.", all,
+			row("channels", "2.8.0", h.channels(Channel), "Lists the channels that anyone listens to.", all,
 				commands.Opt(commands.Pattern("pattern"))),
-			row("numpat", "2.8.0", numPat, "Counts the patterns that anyone listens to.", "O(1)"),
-			row("numsub", "2.8.0", countListeners(pubsub.Channel), "Counts the listeners of channels, without those by pattern.", each,
+			row("numpat", "2.8.0", h.numPat, "Counts the patterns that anyone listens to.", "O(1)"),
+			row("numsub", "2.8.0", h.numSub(Channel), "Counts the listeners of channels, without those by pattern.", each,
 				commands.Opt(commands.Str("channel").Many())),
-			row("shardchannels", "7.0.0", listChannels(pubsub.Shard), "Lists the sharded channels that anyone listens to.", all,
+			row("shardchannels", "7.0.0", h.channels(Shard), "Lists the sharded channels that anyone listens to.", all,
 				commands.Opt(commands.Pattern("pattern"))),
-			row("shardnumsub", "7.0.0", countListeners(pubsub.Shard), "Counts the listeners of sharded channels.", each,
+			row("shardnumsub", "7.0.0", h.numSub(Shard), "Counts the listeners of sharded channels.", each,
 				commands.Opt(commands.Str("shardchannel").Many())),
 		}}
 }
 
-func subscribeCmd(kind pubsub.Kind, word string) func(*commands.Ctx) error {
+func (h handlers[S]) subscribe(kind Kind, word string) func(*commands.Ctx) error {
 	return func(c *commands.Ctx) error {
-		s := sessionOf(c)
-		if kind == pubsub.Shard && !c.MayBlock { // Redis allows only the others in a transaction
+		by := h.callerOf(c)
+		if kind == Shard && !c.MayBlock { // Redis allows only the others in a transaction
 			return commands.ErrSSubscribeDenied
 		}
 		for _, name := range c.Args().Rest() {
-			s.subscribe(kind, name)
-			s.confirm(c, kind, word, name)
+			by.Subscribe(kind, name)
+			confirm(c, by, kind, word, name)
 		}
 		return nil
 	}
 }
 
-func unsubscribeCmd(kind pubsub.Kind, word string) func(*commands.Ctx) error {
+func (h handlers[S]) unsubscribe(kind Kind, word string) func(*commands.Ctx) error {
 	return func(c *commands.Ctx) error {
-		s := sessionOf(c)
+		by := h.callerOf(c)
 		if names := c.Args().Rest(); len(names) > 0 {
 			for _, name := range names {
-				s.unsubscribe(kind, name)
-				s.confirm(c, kind, word, name)
+				by.Unsubscribe(kind, name)
+				confirm(c, by, kind, word, name)
 			}
 			return nil
 		}
 		replied := false
-		for s.subs != nil {
-			first, ok := s.subs.First(kind)
+		for by.Subscribed() != nil {
+			first, ok := by.Subscribed().First(kind)
 			if !ok {
 				break
 			}
 			name := []byte(first)
-			s.unsubscribe(kind, name)
-			s.confirm(c, kind, word, name)
+			by.Unsubscribe(kind, name)
+			confirm(c, by, kind, word, name)
 			replied = true
 		}
 		if !replied {
-			s.confirm(c, kind, word, nil)
+			confirm(c, by, kind, word, nil)
 		}
 		return nil
 	}
@@ -116,19 +138,19 @@ func unsubscribeCmd(kind pubsub.Kind, word string) func(*commands.Ctx) error {
 
 // confirm confirms to a client that it has subscribed or unsubscribed, with the number of its subscriptions.
 // name is nil if there was nothing. The client gets that even if it has switched replies off, as in Redis.
-func (s *session) confirm(c *commands.Ctx, kind pubsub.Kind, word string, name []byte) {
+func confirm[S any](c *commands.Ctx, by Caller[S], kind Kind, word string, name []byte) {
 	w := c.Out
-	mute := s.replies.isMuted()
+	mute, subs := by.Muted(), by.Subscribed()
 	if mute {
 		w = &resp.Writer{Proto: c.Out.Proto}
 	}
 	n := 0
 	switch {
-	case s.subs == nil:
-	case kind == pubsub.Shard:
-		n = s.subs.Len(pubsub.Shard)
+	case subs == nil:
+	case kind == Shard:
+		n = subs.Len(Shard)
 	default:
-		n = s.subs.Count()
+		n = subs.Count()
 	}
 	w.Push(3)
 	w.BulkString(word)
@@ -139,27 +161,25 @@ func (s *session) confirm(c *commands.Ctx, kind pubsub.Kind, word string, name [
 	}
 	w.Int(int64(n))
 	if mute {
-		s.confirmed = append(s.confirmed, w.Buf...)
+		by.SendAnyway(w.Buf)
 	}
 }
 
-func publishCmd(c *commands.Ctx) error {
+func publish(c *commands.Ctx) error {
 	a := c.Args()
 	channel := a.Bytes()
 	c.Out.Int(c.Host.Publish(channel, a.Bytes()))
 	return nil
 }
 
-func spublishCmd(c *commands.Ctx) error {
+func (h handlers[S]) spublish(c *commands.Ctx) error {
 	a := c.Args()
 	channel := a.Bytes()
-	message, ex := a.Bytes(), sessionOf(c).executor
-	ex.handOnMessage(replication.ShardChannel, channel, message)
-	c.Out.Int(ex.publishSharded(channel, message))
+	c.Out.Int(h.callerOf(c).PublishSharded(channel, a.Bytes()))
 	return nil
 }
 
-func listChannels(kind pubsub.Kind) func(*commands.Ctx) error {
+func (h handlers[S]) channels(kind Kind) func(*commands.Ctx) error {
 	return func(c *commands.Ctx) error {
 		a := c.Args()
 		if a.Left() > 1 {
@@ -170,7 +190,7 @@ func listChannels(kind pubsub.Kind) func(*commands.Ctx) error {
 			pattern = a.Bytes()
 		}
 		list, n := c.Out.DeferArray(), 0
-		for name := range sessionOf(c).executor.pubsub.Names(kind) {
+		for name := range h.callerOf(c).Registry().Names(kind) {
 			if pattern == nil || glob.Match(pattern, []byte(name), false) {
 				c.Out.BulkString(name)
 				n++
@@ -181,10 +201,10 @@ func listChannels(kind pubsub.Kind) func(*commands.Ctx) error {
 	}
 }
 
-func countListeners(kind pubsub.Kind) func(*commands.Ctx) error {
+func (h handlers[S]) numSub(kind Kind) func(*commands.Ctx) error {
 	return func(c *commands.Ctx) error {
 		names := c.Args().Rest()
-		all := &sessionOf(c).executor.pubsub
+		all := h.callerOf(c).Registry()
 		c.Out.Array(2 * len(names))
 		for _, name := range names {
 			c.Out.Bulk(name)
@@ -198,7 +218,7 @@ func countListeners(kind pubsub.Kind) func(*commands.Ctx) error {
 	}
 }
 
-func numPat(c *commands.Ctx) error {
-	c.Out.Int(int64(sessionOf(c).executor.pubsub.Len(pubsub.Pattern)))
+func (h handlers[S]) numPat(c *commands.Ctx) error {
+	c.Out.Int(int64(h.callerOf(c).Registry().Len(Pattern)))
 	return nil
 }

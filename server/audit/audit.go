@@ -1,0 +1,256 @@
+// Package audit logs what operators do: the commands that change the server, its users, its code or much
+// data, and refused passwords, at notice. The ends of leases are logged at verbose. No line has a password.
+//
+// It owns the list of these commands, the text of a line, and how many lines of a kind a second may have.
+// What it knows of a client is Client. It must not know a session or the network.
+//
+// To log a further command: its name in Commands. A test says which dangerous commands are not logged.
+package audit
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"lockserver/commands"
+	"lockserver/internal/ascii"
+)
+
+// Commands returns the names of the commands that are logged. They change the server, users, code, other
+// clients or much data at once, show what others do or all data, or remove what an operator could look at.
+// Their rows run a wrapped handler: other commands cost nothing.
+func Commands() []string { return slices.Clone(audited) }
+
+var audited = []string{
+	"lock.force", "flushall", "flushdb", "swapdb", "migrate", "shutdown", "save", "bgsave", "bgrewriteaof",
+	"replicaof", "slaveof", "failover", "monitor", "debug",
+	"acl|setuser", "acl|deluser", "acl|load", "acl|save", "acl|log", "config|set", "config|rewrite", "config|resetstat",
+	"client|kill", "client|pause", "client|unpause", "client|unblock",
+	"function|load", "function|delete", "function|flush", "function|restore", "function|kill", "script|flush", "script|kill",
+	"slowlog|reset", "commandlog|reset", "latency|reset",
+	"raft|add", "raft|remove", "raft|transfer", "raft|snapshot", "raft|check", "raft|backup",
+}
+
+// auditedFirst are logged before they run, for they may not return.
+var auditedFirst = []string{"shutdown", "debug"}
+
+// debugReads are the subcommands of DEBUG that change nothing, and are not logged.
+var debugReads = []string{"help", "digest", "digest-value", "object", "listpack", "quicklist", "stringmatch-len", "htstats", "htstats-key",
+	"ziplist", "sdslen", "protocol"}
+
+// onlyReads reports whether a call of an audited command changes nothing.
+func onlyReads(name string, argv [][]byte) bool {
+	switch name {
+	case "debug":
+		return slices.Contains(debugReads, strings.ToLower(string(argv[1])))
+	case "acl|log":
+		return len(argv) < 3 || !ascii.EqualFold(argv[2], "reset")
+	}
+	return false
+}
+
+// The most lines a second of one kind. An unauthenticated client can cause failed logins, so those are few.
+const (
+	mostLines, mostLoginLines = 100, 10
+	// mostFileLines is the same for the log of what operators do, which has a bound in bytes as well.
+	mostFileLines = 1000
+	// mostText bounds the words of a call, and a name that a client has given, in bytes.
+	mostText = 256
+)
+
+// LineLimit bounds how many lines of a kind the log gets in a second.
+type LineLimit struct {
+	second     int64
+	lines      int
+	suppressed int
+}
+
+// Allow reports whether one more line may be written, and how many were not since the last one.
+func (l *LineLimit) Allow(now time.Time, most int) (suppressed int, ok bool) {
+	if second := now.Unix(); second != l.second {
+		l.second, l.lines = second, 0
+	}
+	if l.lines >= most {
+		l.suppressed++
+		return 0, false
+	}
+	l.lines++
+	suppressed, l.suppressed = l.suppressed, 0
+	return suppressed, true
+}
+
+// Client is what a line tells of a client.
+type Client struct {
+	ID               int64
+	User, Addr, Name string
+}
+
+// attrs tell of the client.
+func (c *Client) attrs(suppressed int) []any {
+	attrs := []any{"user", c.User, "address", c.Addr, "client", cutText([]byte(c.Name))}
+	if suppressed > 0 {
+		attrs = append(attrs, "not-logged-before", suppressed)
+	}
+	return attrs
+}
+
+// Log writes the lines of one server. Nothing here locks; its owner does.
+type Log struct {
+	// Server is the server's log. Operators is a log of what operators do alone; nil: there is none.
+	Server, Operators              *slog.Logger
+	commands, logins, leases, file LineLimit
+}
+
+// Find finds the log of the server that runs a command, and the client that sent it. logged is false if a
+// log, a master or the group brought the command.
+type Find func(c *commands.Ctx) (l *Log, client Client, logged bool)
+
+// Wrap returns the rows with handlers that log the commands that are logged.
+func Wrap(families [][]commands.Row, find Find) [][]commands.Row {
+	out := make([][]commands.Row, len(families))
+	for i, rows := range families {
+		out[i] = slices.Clone(rows)
+		for j := range out[i] {
+			row := &out[i][j]
+			row.Run = find.wrapped(row.Name, row)
+			row.Sub = slices.Clone(row.Sub)
+			for k := range row.Sub {
+				row.Sub[k].Run = find.wrapped(row.Name+"|"+row.Sub[k].Name, &row.Sub[k])
+			}
+		}
+	}
+	return out
+}
+
+// wrapped is the row's handler, if need be with a line in the log once it has succeeded.
+func (find Find) wrapped(name string, row *commands.Row) func(*commands.Ctx) error {
+	run, secrets := row.Run, row.Secrets
+	switch {
+	case !slices.Contains(audited, name):
+		return run
+	case slices.Contains(auditedFirst, name):
+		return func(c *commands.Ctx) error {
+			find.record(c, name, secrets)
+			return run(c)
+		}
+	}
+	return func(c *commands.Ctx) error {
+		err := run(c)
+		if err == nil {
+			find.record(c, name, secrets)
+		}
+		return err
+	}
+}
+
+// findSecrets finds the words of a call that are secret, as a row does.
+type findSecrets func(args [][]byte, dst []int) []int
+
+// record logs a command of a client.
+func (find Find) record(c *commands.Ctx, name string, secrets findSecrets) {
+	if onlyReads(name, c.Argv) {
+		return
+	}
+	if l, client, logged := find(c); logged {
+		l.command(&client, name, callText(c, name, secrets))
+	}
+}
+
+// command logs a call of a command.
+func (l *Log) command(c *Client, name, call string) {
+	l.toOperators("command", c, c.User, "command", name, "call", call)
+	if suppressed, ok := l.commands.Allow(time.Now(), mostLines); ok {
+		l.Server.Info("an operator's command was run", append([]any{"command", call}, c.attrs(suppressed)...)...)
+	}
+}
+
+// callText is the call as the log may have it.
+func callText(c *commands.Ctx, name string, secrets findSecrets) string {
+	argv := slices.Clone(c.Argv)
+	if secrets != nil && !strings.HasPrefix(name, "acl|") { // of ACL the names of users are to be seen
+		for _, i := range secrets(argv, nil) {
+			argv[i] = []byte("(redacted)")
+		}
+	}
+	switch last := len(argv) - 1; {
+	case name == "acl|setuser" && len(argv) > 3: // rules may hold passwords
+		argv = [][]byte{argv[0], argv[1], argv[2], []byte("(redacted)")}
+	case name == "function|load": // its first line names the library
+		argv[last], _, _ = bytes.Cut(argv[last], []byte("\n"))
+	case name == "function|restore":
+		argv = argv[:2]
+	}
+	var b strings.Builder
+	for i, word := range argv {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		if b.Len() > mostText {
+			b.WriteString("...")
+			break
+		}
+		b.WriteString(cutText(word))
+	}
+	return b.String()
+}
+
+// cutText is a client's text as far as the log takes it.
+func cutText(text []byte) string {
+	if len(text) > mostText {
+		return strings.ToValidUTF8(string(text[:mostText]), "") + "..."
+	}
+	if !utf8.Valid(text) {
+		return strings.ToValidUTF8(string(text), "?")
+	}
+	return string(text)
+}
+
+// FailedLogin logs that a client could not log in by a name.
+func (l *Log) FailedLogin(c Client, name []byte) {
+	l.toOperators("failed-login", &c, cutText(name))
+	suppressed, ok := l.logins.Allow(time.Now(), mostLoginLines)
+	if !ok {
+		return
+	}
+	c.User = cutText(name)
+	l.Server.Info("a client could not log in: wrong name or password, or the user is off", c.attrs(suppressed)...)
+}
+
+// toOperators writes to the log of what operators do.
+func (l *Log) toOperators(event string, c *Client, user string, attrs ...any) {
+	if l.Operators == nil {
+		return
+	}
+	suppressed, ok := l.file.Allow(time.Now(), mostFileLines)
+	if !ok {
+		return
+	}
+	attrs = append(attrs, "user", user, "address", c.Addr, "client_id", c.ID, "client", cutText([]byte(c.Name)))
+	if suppressed > 0 {
+		attrs = append(attrs, "not_logged_before", suppressed)
+	}
+	l.Operators.Info(event, attrs...)
+}
+
+// LevelVerbose is the level between debug and notice.
+const LevelVerbose = slog.LevelDebug / 2
+
+// LeaseEnded logs that the lease of a lock has ended, if the log takes such lines.
+func (l *Log) LeaseEnded(db int, key []byte) {
+	if !l.Server.Enabled(context.Background(), LevelVerbose) {
+		return
+	}
+	suppressed, ok := l.leases.Allow(time.Now(), mostLines)
+	if !ok {
+		return
+	}
+	attrs := []any{"key", cutText(key), "db", db}
+	if suppressed > 0 {
+		attrs = append(attrs, "not-logged-before", suppressed)
+	}
+	l.Server.Log(context.Background(), LevelVerbose, "the lease of a lock has ended", attrs...)
+}

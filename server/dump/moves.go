@@ -1,0 +1,220 @@
+package dump
+
+import (
+	"context"
+	"time"
+
+	"lockserver/commands"
+	"lockserver/server/gate"
+	"lockserver/store"
+)
+
+// MIGRATE sends keys to another server while the client waits. The server goes on meanwhile, so other clients
+// may change the keys: such a key stays here, because the target has an older value.
+//
+// Keys are sent when a reply about them might leave: in a raft group when a majority has confirmed that this
+// server leads and that the keys are committed; otherwise when as many replicas as min-replicas-ack says have
+// them.
+
+// State is what one server keeps for the commands of this package. The zero value is ready for use. It is
+// only touched under the server's lock, except for Targets, which has its own.
+type State struct {
+	Targets  Targets
+	byKey    map[movingKey][]*move // of all moves
+	warnedMS int64                 // when a command last logged what a payload had wrong
+}
+
+// move is a MIGRATE under way.
+type move struct {
+	*migration
+	host    Transfer
+	db      *store.DB
+	dbID    int // when it began: SWAPDB changes it
+	client  Client
+	changed map[string]bool // keys that are not any more as they were sent
+	due     int64           // the position that has to be safe before anything is sent; 0: none
+	lostTo  int64           // what had been lost when it began: see gate.Gate
+}
+
+// Client is the client of a MIGRATE that waits.
+type Client interface {
+	// Act runs f. What f changes is a change of this client's.
+	Act(f func())
+	// Answer ends the client's wait; it does nothing if that is over.
+	Answer(reply func(c *commands.Ctx) error)
+}
+
+// movingKey is a key that a MIGRATE has sent.
+type movingKey struct {
+	db  int
+	key string
+}
+
+// Watches reports whether KeyChanged and DatabaseChanged have to be called.
+func (st *State) Watches() bool { return len(st.byKey) > 0 }
+
+// KeyChanged records that a key has changed since it was sent.
+func (st *State) KeyChanged(db int, key []byte) {
+	for _, mv := range st.byKey[movingKey{db, string(key)}] {
+		mv.changed[string(key)] = true
+	}
+}
+
+// DatabaseChanged is KeyChanged for every key of a database.
+func (st *State) DatabaseChanged(db int) {
+	for at, moves := range st.byKey {
+		if at.db != db {
+			continue
+		}
+		for _, mv := range moves {
+			mv.changed[at.key] = true
+		}
+	}
+}
+
+// MayWarn reports whether a warning about a payload may be logged now: one a second at most, because a client
+// decides how many there are.
+func (st *State) MayWarn(nowMS int64) bool {
+	if nowMS-st.warnedMS < 1000 && st.warnedMS <= nowMS {
+		return false
+	}
+	st.warnedMS = nowMS
+	return true
+}
+
+// enter watches the keys of a move; leave ends that.
+func (st *State) enter(mv *move) {
+	if st.byKey == nil {
+		st.byKey = make(map[movingKey][]*move)
+	}
+	for _, key := range mv.keys {
+		at := movingKey{mv.dbID, string(key)}
+		st.byKey[at] = append(st.byKey[at], mv)
+	}
+}
+
+func (st *State) leave(mv *move) {
+	for _, key := range mv.keys {
+		at := movingKey{mv.dbID, string(key)}
+		var others []*move
+		for _, other := range st.byKey[at] {
+			if other != mv {
+				others = append(others, other)
+			}
+		}
+		if len(others) == 0 {
+			delete(st.byKey, at)
+		} else {
+			st.byKey[at] = others
+		}
+	}
+}
+
+// mostHeldMS bounds a MIGRATE for which the server stands still: one of a transaction or a script.
+const mostHeldMS = 10_000
+
+// carry sends the keys, removes those that the target has, and replies. The client waits for that if it can.
+func (st *State) carry(c *commands.Ctx, host Transfer, m *migration) error {
+	mv := &move{migration: m, host: host, db: c.DB, dbID: c.DB.ID(), changed: map[string]bool{}, lostTo: host.Copied().LostTo()}
+	if !c.MayBlock {
+		if host.InGroup() {
+			return commands.ErrMigrateHeld
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(min(m.timeoutMS, mostHeldMS))*time.Millisecond)
+		defer cancel()
+		m.send(ctx, &st.Targets)
+		return m.reply(c, st.remove(mv))
+	}
+	lost := func(c *commands.Ctx) { c.Out.Error(commands.ErrMigrateRead.Error()) } // CLIENT UNBLOCK: the result is not known yet
+	if err := c.Block(commands.Wait{TimedOut: lost, Try: func(*commands.Ctx) (bool, error) { return false, nil }}); err != nil {
+		return err
+	}
+	mv.client, mv.due = host.Waiting(c), host.Due(c)
+	if !m.copy {
+		st.enter(mv)
+		host.Observe()
+	}
+	host.Background(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		go func() {
+			select {
+			case <-host.Ending():
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+		if mv.maySend() {
+			m.send(ctx, &st.Targets)
+		} else {
+			m.err = commands.ErrMigrateNotSent
+		}
+		host.Do(func() { st.end(mv) })
+	})
+	return nil
+}
+
+// proof waits until a position is safe, or lost.
+type proof struct {
+	place  gate.Place
+	passed chan struct{}
+}
+
+// Release implements gate.Waiter.
+func (p *proof) Release() { close(p.passed) }
+
+// maySend waits until the keys may be sent; false: they may never be, or the server ends.
+func (mv *move) maySend() bool {
+	copied, p := mv.host.Copied(), &proof{passed: make(chan struct{})}
+	// plant:migrate-proof
+	if copied.Wait(p, &p.place, mv.due) {
+		select {
+		case <-p.passed:
+		case <-mv.host.Ending():
+			return false
+		}
+	}
+	return !copied.Lost(mv.due)
+}
+
+// end removes what has been moved, and answers. While writes are held it waits: a replica may be about to
+// take the server's place.
+func (st *State) end(mv *move) {
+	if !mv.copy && mv.host.AfterPause(func() { st.end(mv) }) {
+		return
+	}
+	kept := false
+	mv.client.Act(func() { kept = st.remove(mv) })
+	mv.client.Answer(func(c *commands.Ctx) error { return mv.reply(c, kept) })
+}
+
+// remove removes the keys that the target has, and are as they were sent. kept: some are not, or may not be
+// removed here.
+func (st *State) remove(mv *move) (kept bool) {
+	if mv.copy {
+		return false
+	}
+	st.leave(mv)
+	mv.host.Observe()
+	anew := mv.host.InGroup() && mv.host.Copied().LostTo() > mv.lostTo // the data was made anew meanwhile
+	for _, key := range mv.moved() {
+		if anew || mv.changed[string(key)] || !mv.host.MayRemove() {
+			kept = true
+		} else if mv.db.Delete(key) {
+			mv.host.Removed(mv.db, key)
+		}
+	}
+	return kept
+}
+
+// reply tells the client how a MIGRATE went.
+func (m *migration) reply(c *commands.Ctx, kept bool) error {
+	switch {
+	case m.err != nil:
+		return m.err
+	case kept:
+		return commands.ErrMigrateKept
+	}
+	c.Out.OK()
+	return nil
+}
