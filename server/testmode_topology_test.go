@@ -133,8 +133,8 @@ func TestClientsFollowTheLeader(t *testing.T) {
 	}
 }
 
-// threePorts are three free ports in a row, below those that the system gives away. Until the test ends their UDP
-// ports are taken, so that no other test on this machine gets the same.
+// threePorts are three free ports in a row, below those that the system gives away. Until the test ends their
+// UDP ports are taken, so that no other test on this machine gets the same.
 func threePorts(t testing.TB) (first int) {
 	t.Helper()
 	for first = 20_000 + 3*rand.IntN(3_000); first < 32_000; first += 3 {

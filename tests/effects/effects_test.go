@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/shrink"
 	"lockserver/internal/testkit"
 	"lockserver/server"
 	"lockserver/store"
@@ -207,7 +208,7 @@ func TestReplayGivesTheSameData(t *testing.T) {
 			kinds[string(e.Args[0])]++
 		}
 		if diff := differ(r.data, r.effects); len(diff) > 0 {
-			t.Fatalf("what clients did | what the effects did\n%s", r.explain(t, diff, differ))
+			t.Fatalf("what clients did | what the effects did\n%s", r.explain(t, diff, differ, shrink.Limits{Time: shrinkTime}))
 		}
 	}
 	t.Logf("effects: %v", kinds)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/shrink"
 	"lockserver/internal/testkit"
 	"lockserver/store"
 )
@@ -23,7 +24,7 @@ func TestRedisReplaysTheSameData(t *testing.T) {
 	for round := range uint64(rounds) {
 		r := record(t, seed+round, false, nil)
 		if diff := differ(r.data, r.effects); len(diff) > 0 {
-			t.Fatalf("lockserver | redis\n%s", r.explain(t, diff, differ))
+			t.Fatalf("lockserver | redis\n%s", r.explain(t, diff, differ, shrink.Limits{Time: shrinkTime}))
 		}
 	}
 }

@@ -137,7 +137,7 @@ func (st *stage) await(client string) {
 // explain finds the few steps after which the effects do not say everything. The clients ran at the same
 // time, so the steps may do something else when they are played in order. Then the last effects on a key that
 // differs are shown.
-func (r *recording) explain(t *testing.T, diff []string, differ differs) string {
+func (r *recording) explain(t *testing.T, diff []string, differ differs, limits shrink.Limits) string {
 	var smallest []string
 	fails := func(part []step) bool {
 		data, effects := r.again(t, part)
@@ -147,7 +147,7 @@ func (r *recording) explain(t *testing.T, diff []string, differ differs) string 
 		}
 		return len(again) > 0
 	}
-	result := shrink.Search(r.steps, fails, shrink.Limits{Time: shrinkTime})
+	result := shrink.Search(r.steps, fails, limits)
 	var b strings.Builder
 	if !result.Reproduced {
 		fmt.Fprintf(&b, "%s\nThe %d steps %s. The last effects that name one of these keys:\n%s",
@@ -188,7 +188,7 @@ func TestALossIsShrunk(t *testing.T) {
 		if len(diff) == 0 { // a flush came last
 			continue
 		}
-		text := r.explain(t, diff, differ)
+		text := r.explain(t, diff, differ, shrink.Limits{Time: 10 * time.Minute}) // its tries are bounded
 		t.Log(text)
 		if strings.Contains(text, notInOrder) { // the scheduling has hidden it
 			continue

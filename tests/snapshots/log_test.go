@@ -67,7 +67,7 @@ func locksAndSales(t *testing.T, c *testkit.Client, round int) {
 	for i := range 20 {
 		id := fmt.Sprint(round, "-", i)
 		require.Equal(t, id, c.Do("DELAY.ADD", "later", "PX", strconv.Itoa(i%2*3_600_000), "ID", id, "n", id).Str)
-		require.Equal(t, int64(1), c.Do("LIMIT.TAKE", "limit", "1000000", "7", "1000").Elems[0].Int)
+		require.Equal(t, int64(1), c.Do("LIMIT.TAKE", "limit", "1000000", "7", "3600000").Elems[0].Int)
 	}
 	c.Do("DELAY.MOVE", "later", fmt.Sprint(round, "-1"), "PX", "0")
 	c.Do("DELAY.CANCEL", "later", fmt.Sprint(round, "-3"))
@@ -160,8 +160,9 @@ func redisContinuesOurLog(t *testing.T, p testkit.Program) {
 	}
 }
 
-// before72 says whether a server is Redis 7.0 or older. Its log of a stream has an XCLAIM for each pending entry, also
-// for one that was deleted. Such an XCLAIM claims nothing, and since Redis 7.2 it creates its consumer all the same.
+// before72 says whether a server is Redis 7.0 or older. Its log of a stream has an XCLAIM for each pending
+// entry, also for one that was deleted. Such an XCLAIM claims nothing, and since Redis 7.2 it creates its
+// consumer all the same.
 func before72(c *testkit.Client) bool {
 	return regexp.MustCompile(`redis_version:([0-6]\.|7\.[01]\.)`).MatchString(c.Do("INFO", "server").Str)
 }
