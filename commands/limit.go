@@ -13,7 +13,7 @@ import (
 // takeCall is one call of LIMIT.TAKE.
 type takeCall struct {
 	key    []byte
-	rate   gcra.Rate
+	rate   *gcra.Rate
 	cost   int64
 	waits  bool
 	waitMS int64 // 0: without limit
@@ -35,7 +35,8 @@ func (l *takeCall) read(c *Ctx) error {
 	return a.Err()
 }
 
-// readPlain reads a call without options and with a rate that makes sense, as most calls are. False: it is not so.
+// readPlain reads a call without options and with a rate that makes sense, as most calls are. False: it is
+// another call.
 func (l *takeCall) readPlain(c *Ctx) bool {
 	if len(c.Argv) != 5 {
 		return false
@@ -96,7 +97,7 @@ func (l *takeCall) readOwner(a *Scanner) {
 }
 
 // readRate reads a burst, a count and a period in milliseconds.
-func readRate(c *Ctx, a *Scanner) gcra.Rate {
+func readRate(c *Ctx, a *Scanner) *gcra.Rate {
 	burst, count, periodMS := a.IntOr(ErrLimitRate), a.IntOr(ErrLimitRate), a.IntOr(ErrLimitRate)
 	if burst < 1 || count < 1 || periodMS < 1 {
 		a.Fail(ErrLimitRate)
@@ -108,15 +109,17 @@ func readRate(c *Ctx, a *Scanner) gcra.Rate {
 	return r
 }
 
-// rateOf is gcra.NewRate. Most calls have the rate of the one before, which is not computed again.
-func (c *Ctx) rateOf(burst, count, periodMS int64) (r gcra.Rate, ok bool) {
+// rateOf is gcra.NewRate. Most calls have the rate of the one before, which is not computed again. It is valid
+// until the next call.
+func (c *Ctx) rateOf(burst, count, periodMS int64) (r *gcra.Rate, ok bool) {
 	if terms := [...]int64{burst, count, periodMS}; terms != c.terms {
-		if r, ok = gcra.NewRate(burst, count, periodMS); !ok {
-			return r, false
+		rate, ok := gcra.NewRate(burst, count, periodMS)
+		if !ok {
+			return nil, false
 		}
-		c.rate, c.terms = r, terms
+		c.rate, c.terms = rate, terms
 	}
-	return c.rate, true
+	return &c.rate, true
 }
 
 // limitTake takes the cost from a limiter, waits for it, or replies that it was not to be had.
@@ -150,7 +153,7 @@ func (l *takeCall) take(c *Ctx) (gcra.Answer, error) {
 	if l.cost > 0 && c.Queues.Awaited(c.DB.ID(), l.key) {
 		return l.refused(c)
 	}
-	return takeFrom(c, l.key, &l.rate, l.cost)
+	return takeFrom(c, l.key, l.rate, l.cost)
 }
 
 // refused is the answer to a call that takes nothing, whatever the limiter has.

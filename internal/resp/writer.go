@@ -95,7 +95,11 @@ func (w *Writer) Array(n int) { w.Buf = AppendArray(w.Buf, n) }
 func (w *Writer) Ints(list ...int64) {
 	b := AppendArray(w.Buf, len(list))
 	for _, n := range list {
-		b = append(strconv.AppendInt(append(b, ':'), n, 10), '\r', '\n')
+		if uint64(n) < 10 {
+			b = append(b, ':', '0'+byte(n), '\r', '\n')
+		} else {
+			b = append(strconv.AppendInt(append(b, ':'), n, 10), '\r', '\n')
+		}
 	}
 	w.Buf = b
 }
