@@ -109,8 +109,8 @@ func readRate(c *Ctx, a *Scanner) *gcra.Rate {
 	return r
 }
 
-// rateOf is gcra.NewRate. Most calls have the rate of the one before, which is not computed again. It is valid
-// until the next call.
+// rateOf is gcra.NewRate. Most calls have the rate of the one before, which is not computed again. The result
+// is valid until the next call.
 func (c *Ctx) rateOf(burst, count, periodMS int64) (r *gcra.Rate, ok bool) {
 	if terms := [...]int64{burst, count, periodMS}; terms != c.terms {
 		rate, ok := gcra.NewRate(burst, count, periodMS)
