@@ -143,9 +143,8 @@ func (n *node) insertItem(ep *cow.Epoch, it item) (split child) {
 	cut := cutFor(i, maxItems)
 	right := &node{stamp: ep.Now()}
 	right.items = append(make([]item, 0, roundItems(maxItems-cut+1)), n.items[cut:]...)
-	if cut < maxItems { // what it has given away is half of it
-		n.items = append(make([]item, 0, roundItems(cut+1)), n.items[:cut]...)
-	}
+	clear(n.items[cut:])
+	n.items = n.items[:cut]
 	if i > cut || cut == maxItems {
 		right.addItem(i-cut, it)
 	} else {
