@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// BenchmarkDelayAdd measures DELAY.ADD beside XADD and ZADD, each with new ids, in turn. The figures are of one
-// run, the least of many rounds.
+// BenchmarkDelayAdd measures DELAY.ADD beside XADD and ZADD, each with new ids, in turn. The figures are of
+// one run, the least of many rounds.
 func BenchmarkDelayAdd(b *testing.B) {
 	const round, body = 1024, "0123456789012345678901234567890123456789012345012345678901"
 	for _, pipeline := range []int{1, 16} {

@@ -282,7 +282,7 @@ func (t *tree) lastUpTo(most float64) *item {
 	if i := sort.Search(len(items), func(i int) bool { return items[i].score > most }); i > 0 {
 		return &items[i-1]
 	}
-	// The leaf's bound is that of an item that has gone, so the one that is looked for is in a leaf before it.
+	// The leaf's bound is that of an item that has gone. What is looked for is in a leaf before it.
 	if n := t.lead(func(it *item) bool { return it.score <= most }); n > 0 {
 		return t.at(n - 1)
 	}

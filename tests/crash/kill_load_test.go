@@ -157,8 +157,8 @@ func (w *worker) cancel(c *testkit.Client, chance *rand.Rand) error {
 	return err
 }
 
-// checkDelayed fails unless each entry with an acknowledged DELAY.ADD is in the stream once, or pending, or was
-// cancelled. No entry is in the stream before its time.
+// checkDelayed fails unless each entry with an acknowledged DELAY.ADD is in the stream once, or pending, or
+// was cancelled. No entry is in the stream before its time.
 func (w *worker) checkDelayed(t *testing.T, c *testkit.Client) {
 	t.Helper()
 	key := "delayed:" + w.name

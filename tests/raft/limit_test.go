@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLimitersOverLeaders: clients take from a limiter as fast as they can while one leader after the other is
-// cut off. What was allowed in all is no more than the rate is worth, and an idle limiter leaves no key.
+// TestLimitersOverLeaders: a client takes from a limiter as fast as it can while one leader after the other
+// is cut off. What was allowed in all is no more than the rate is worth, and an idle limiter leaves no key.
 func TestLimitersOverLeaders(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)

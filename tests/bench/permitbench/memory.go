@@ -17,8 +17,8 @@ type holding struct {
 	words   []string
 }
 
-// memory compares what a holder of a semaphore takes with what one of a shared lock takes: many of one key, and
-// each with a key of its own.
+// memory compares what a holder of a semaphore takes with what one of a shared lock takes: many of one key,
+// and each with a key of its own.
 func (b *bench) memory(ctx context.Context) error {
 	sem, lock := []string{"LIMIT", "1000000", "PX", longLease}, []string{"SHARED", "PX", longLease}
 	list := []holding{

@@ -193,8 +193,8 @@ func (b *bench) holders(ctx context.Context) error {
 }
 
 // limits compares a unit of a limiter with a counter. Limiters in use are never full when the next unit is
-// taken. Idle ones are full again after a millisecond, so that each unit makes a key, and the server removes it.
-// The floor is a command with as many words that finds no key and answers nil.
+// taken. Idle ones are full again after a millisecond, so that each unit makes a key, and the server removes
+// it. The floor is a command with as many words that finds no key and answers nil.
 func (b *bench) limits(ctx context.Context) error {
 	const ours, idle, incr, theirs, floor = "LIMIT.TAKE", "LIMIT.TAKE, idle", "INCR", "INCR, Redis", "LPOS without a key"
 	words := func(name string, words ...string) func(b []byte, n int) []byte {

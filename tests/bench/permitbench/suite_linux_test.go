@@ -60,8 +60,8 @@ func small(t *testing.T) *bench {
 		lockserver: product, redis: product}
 }
 
-// TestSectionsRun runs every section with little work. In the place of Redis there is a second lockserver. What is
-// measured means nothing, but each figure is there, and has its target.
+// TestSectionsRun runs every section with little work. In the place of Redis there is a second lockserver.
+// What is measured means nothing, but each figure is there, and has its target.
 func TestSectionsRun(t *testing.T) {
 	for name, targets := range map[string][]string{
 		"semaphores": {"SEM beside LOCK, P=1, whole", "SEM beside RPermitExpirableSemaphore, P=16, whole"},
