@@ -31,6 +31,16 @@ func (h services) Held(c *commands.Ctx, key, owner []byte, token int64, renewed 
 	return lockRecord(c, was)
 }
 
+// lockRecord is what a lock that is acquired now keeps about its holder. was is the same if another client of
+// the same owner has acquired it before.
+func lockRecord(c *commands.Ctx, was uint64) uint64 {
+	since := c.NowMS()
+	if was != 0 {
+		_, since = store.ReadLockRecord(was)
+	}
+	return store.NewLockRecord(sessionOf(c).id, since)
+}
+
 // Released implements commands.Services.
 func (h services) Released(c *commands.Ctx, key []byte, forced bool) {
 	h.watchdog.released(c, key, forced)

@@ -199,6 +199,25 @@ func writeHolder(c *commands.Ctx, key []byte, h *commands.Holder, semaphore bool
 	}
 }
 
+// recordTimeMask is the part of such a record that is a time.
+const recordTimeMask = 1<<store.RecordTimeBits - 1
+
+// holderOf reads what a lock keeps about its holder. sinceMS is when the lock was acquired, 0 if that is not
+// known. s is the client that acquired it, nil if it has gone. Of several clients with the same low bits it
+// is the last one that was there already.
+func (ex *executor) holderOf(record uint64) (s *session, sinceMS int64) {
+	if record == 0 {
+		return nil, 0
+	}
+	low, sinceMS := store.ReadLockRecord(record)
+	for id := ex.lastID - (ex.lastID-low)&(store.RecordIDs-1); id > 0; id -= store.RecordIDs {
+		if s := ex.clients[id]; s != nil && s.info.createdUS/1000 <= sinceMS {
+			return s, sinceMS
+		}
+	}
+	return nil, sinceMS
+}
+
 // writeKnown writes a field that is null if it is 0.
 func writeKnown(out *resp.Writer, field string, n int64) {
 	out.BulkString(field)

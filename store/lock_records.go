@@ -2,6 +2,27 @@ package store
 
 import "lockserver/store/sparse"
 
+// A lock keeps eight bytes about its holder: the low bits of its client's number, and the millisecond in
+// which it acquired the lock. More is not worth the memory.
+
+// RecordIDs is how many numbers of clients a record tells apart.
+const RecordIDs = 1 << (64 - RecordTimeBits)
+
+// NewLockRecord returns the record of a lock that a client has held since a time, in milliseconds since 1970;
+// 0: the time does not fit.
+func NewLockRecord(client, sinceMS int64) uint64 {
+	if sinceMS <= 0 || sinceMS >= 1<<RecordTimeBits {
+		return 0
+	}
+	return uint64(client)<<RecordTimeBits | uint64(sinceMS)
+}
+
+// ReadLockRecord returns the low bits of a client's number, below RecordIDs, and since when the lock is held,
+// in milliseconds since 1970.
+func ReadLockRecord(record uint64) (client, sinceMS int64) {
+	return int64(record >> RecordTimeBits), recordTimeMS(record)
+}
+
 // lockRecords are eight bytes for some keys, by slot.
 type lockRecords struct {
 	of sparse.Array[uint64]

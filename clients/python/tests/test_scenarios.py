@@ -78,10 +78,12 @@ class Trial:
             eventually(lambda: told, "the loss is reported")
             if reason == "overwritten":
                 self.operator.delete("victim")
-            assert [loss.reason for loss in told] == [reason]
+            assert len(told) == 1
+            # A connection that broke just before is noticed only now. Its message is lost, so the reason is not known.
+            assert told[0].reason in (reason, "stale")
             with pytest.raises(package.LockLost):
                 held.release()
-        self.losses[reason] += 1
+        self.losses[told[0].reason] += 1
         time.sleep(0.005)  # most of the time connections may break
 
     def until_over(self, step, *args):
@@ -129,7 +131,7 @@ def test_broken_connections(make, server):
         thread.join(2 * PATIENCE)
     print(f"{way.broken} connections broke: {sum(trial.sections.values())} critical sections, losses {dict(trial.losses)}")
     assert not trial.failures, trial.failures
-    assert len(trial.sections) == WORKERS and sum(trial.losses.values()) > 0
+    assert len(trial.sections) == WORKERS and sum(trial.losses.values()) > 2 * trial.losses["stale"]
     assert not lost, "a loss that is none"
     eventually(lambda: locks.attached, "it is attached")
     assert operator.execute_command("LOCK.INFO", "kept")["token"] == kept.token
