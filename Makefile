@@ -113,7 +113,7 @@ fmt: ## fail if gofmt would change a file
 
 # TAGS are the build tags, in sets that are looked at together. Those of the first are of tests alone: nothing is to be
 # compiled anew for them.
-TAGS = netns,oracle,raft,simulation invariants
+TAGS = netns,oracle,raft,scenarios,simulation invariants
 # with_tags does something with each set of tags, for the packages that have other files then. In the others there is
 # nothing to be found a second time. That there are none would be an error: the root has no Go files.
 files = $(GO) list -tags '$1' -f '{{.ImportPath}} {{.GoFiles}} {{.TestGoFiles}} {{.XTestGoFiles}}' ./... | sort
@@ -141,7 +141,7 @@ tidy: ## fail if go mod tidy would change go.mod or go.sum
 	$(GO) mod tidy -diff
 	cd client && $(GO) mod tidy -diff
 
-deps: ## install what the targets below need: redis-server 7.0 and its tools, strace, openssl, ip, Node 20, Python 3, a JDK, Maven, rpm, zsh, fish, mandoc, systemd, buildah, Chromium, Prometheus and redis_exporter (Debian, Ubuntu); build Redis 7.4.1 from ORACLE_TARBALL
+deps: ## install what the targets below need: redis-server 7.0 and its tools, strace, openssl, ip, Node 20, Python 3, a JDK, Maven, rpm, zsh, fish, mandoc, systemd, buildah, Chromium, Prometheus and redis_exporter, PostgreSQL, MariaDB (Debian, Ubuntu), Python 3.14; build Redis 7.4.1 from ORACLE_TARBALL
 	@missing=; for p in $(PROGRAMS)$(if $(wildcard $(ORACLE_TARBALL)), $(COMPILER)); do command -v $${p%:*} >/dev/null || missing="$$missing $${p#*:}"; done; \
 	python3 -c 'import venv, ensurepip' 2>/dev/null || missing="$$missing python3-venv"; \
 	if [ -z "$$missing" ]; then \
@@ -154,6 +154,7 @@ deps: ## install what the targets below need: redis-server 7.0 and its tools, st
 	$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $$missing
 	@$(if $(wildcard $(ORACLE_TARBALL)),$(MAKE) --no-print-directory oracle)
 	@bash .ci/others.sh "$(ORACLE_CACHE)/others" || echo "servers of other versions could not be fetched: make replication-versions will say so"
+	@bash .ci/python.sh 3.14 "$(ORACLE_CACHE)/pythons/3.14" || echo "Python 3.14 could not be fetched: make clients-python-versions will say so"
 
 oracle: $(ORACLE_BUILT) ## build the Redis of ORACLE_TARBALL in ORACLE_CACHE, which takes a minute or two
 
@@ -173,6 +174,7 @@ REDIS = redis-server redis-cli redis-benchmark redis-check-rdb
 PROGRAMS = redis-server:redis-server redis-cli:redis-tools redis-benchmark:redis-tools redis-check-rdb:redis-tools \
 	strace:strace openssl:openssl ip:iproute2 node:nodejs npm:npm python3:python3 javac:default-jdk-headless mvn:maven \
 	rpm:rpm zsh:zsh fish:fish man:man-db mandoc:mandoc systemd-analyze:systemd unshare:util-linux pivot_root:util-linux buildah:buildah chromium:chromium \
+	mariadb-install-db:mariadb-server-core pg_createcluster:postgresql \
 	$(PROMETHEUS)
 PROMETHEUS = prometheus:prometheus promtool:prometheus prometheus-redis-exporter:prometheus-redis-exporter
 # COMPILER is what building Redis needs.
@@ -264,18 +266,26 @@ $(NODE_TESTS)/node_modules/.package-lock.json: $(NODE_TESTS)/package-lock.json |
 clients-node: build fleet need-redis need-node need-openssl $(NODE_TESTS)/node_modules/.package-lock.json ## ioredis and node-redis, new and old, BullMQ, redlock, rate-limiter-flexible
 	cd $(NODE_TESTS) && npm test $(if $(findstring redis-server,$(LOCKSERVER)),-- $(notdir $(filter-out %/native.test.js %/broken.test.js %/sentinel.test.js %/facade.test.js,$(wildcard $(NODE_TESTS)/*.test.js))))
 
+# PACKAGE_VENV is the environment of the tests of the package for Python.
+PACKAGE_VENV = bin/python-package-venv
+# SQL_DRIVERS are what Python needs to start the databases of the tests of fences.
+SQL_DRIVERS = $(PACKAGE_VENV)/bin/pip install -q --disable-pip-version-check 'psycopg[binary]' pymysql
 # The package for Node, in clients/node.
 NODE_CLIENT = clients/node
 $(NODE_CLIENT)/node_modules/.package-lock.json: $(NODE_CLIENT)/package-lock.json | need-node
 	cd $(NODE_CLIENT) && npm ci --no-audit --no-fund --ignore-scripts
 	@touch $@
 
-.PHONY: clients-node-build clients-node-client clients-node-tarball clients-node-package
+.PHONY: clients-node-build clients-node-client clients-node-sql clients-node-tarball clients-node-package
 clients-node-build: $(NODE_CLIENT)/node_modules/.package-lock.json
 	cd $(NODE_CLIENT) && rm -rf dist && npm run -s build && npm run -s check
 
 clients-node-client: build fleet need-redis need-openssl clients-node-build ## the package for Node: its tests, those of redlock, 1,000 broken connections, groups (LONG=1: 5,000; POSTGRES=url MYSQL=url: the fence there, too)
 	cd $(NODE_CLIENT) && npm test && npm run -s test:vitest
+
+clients-node-sql: build clients-node-build $(PACKAGE_VENV)/ready ## its fence for SQL on SQLite, PostgreSQL and MariaDB, which it starts (Debian's postgresql and mariadb-server-core)
+	$(SQL_DRIVERS)
+	cd $(NODE_CLIENT) && PYTHONDONTWRITEBYTECODE=1 ../../$(PACKAGE_VENV)/bin/python ../python/tests/databases.py node --test --test-reporter=spec tests/fence.test.mjs
 
 clients-node-tarball: clients-node-build ## the package for Node, in bin/packages/node
 	rm -rf bin/packages/node && mkdir -p bin/packages/node && cd $(NODE_CLIENT) && npm pack --silent --pack-destination ../../bin/packages/node
@@ -298,10 +308,9 @@ clients-python: build fleet need-redis need-python need-openssl $(VENV)/ready $(
 
 # The package for Python, in clients/python. Its tests run in an environment in which it is installed to be edited, and those of
 # its files in empty ones. OLDEST is the earliest Python that it supports, with the earliest redis-py.
-PACKAGE_VENV = bin/python-package-venv
 OLDEST ?= $(firstword $(wildcard $(HOME)/.pyenv/versions/3.9.*/bin/python3.9) python3.9)
 OLDEST_VENV = bin/python-package-venv-oldest
-.PHONY: clients-python-build clients-python-package clients-python-oldest clients-python-sql
+.PHONY: clients-python-build clients-python-package clients-python-oldest clients-python-versions clients-python-sql
 $(PACKAGE_VENV)/ready: clients/python/tests/requirements.txt clients/python/pyproject.toml | need-python
 	python3 -m venv --clear $(@D)
 	$(@D)/bin/pip install -q --disable-pip-version-check -r $<
@@ -325,9 +334,47 @@ clients-python-package: build fleet need-redis need-openssl clients-python-build
 clients-python-oldest: build $(OLDEST_VENV)/ready ## the same package with the earliest Python and redis-py that it supports
 	cd clients/python/tests && $(call pytest,$(OLDEST_VENV)) test_core.py test_locks.py test_more.py test_sql.py
 
+# PYTHONS are the versions of Python that clients-python-versions tests. Each is taken from pyenv, from PATH, or from where
+# `make deps` has put it.
+PYTHONS ?= 3.9 3.10 3.11 3.12 3.13 3.14
+python_of = $(firstword $(wildcard $(HOME)/.pyenv/versions/$1.*/bin/python$1) $(shell command -v python$1) $(wildcard $(ORACLE_CACHE)/pythons/$1/usr/bin/python$1))
+clients-python-versions: export LOCKSERVER := $(or $(LOCKSERVER),$(CURDIR)/bin/lockserver)
+clients-python-versions: build $(PYTHONS:%=bin/python-package-venv-%/ready) ## the package for Python with Python 3.9 to 3.14: its tests of locks, waiters, threads, asyncio and processes (PYTHONS="3.9 3.14")
+	@set -e; cd clients/python/tests; for v in $(PYTHONS); do \
+		PYTHONDONTWRITEBYTECODE=1 ../../../bin/python-package-venv-$$v/bin/python -W ignore::RuntimeWarning -m pytest -p no:cacheprovider -q \
+			test_core.py test_locks.py test_more.py test_process.py test_sql.py; done
+bin/python-package-venv-%/ready: clients/python/tests/requirements-versions.txt clients/python/pyproject.toml
+	@test -n "$(call python_of,$*)" || { echo "Python $* is missing: run 'make deps', or say PYTHONS=\"...\""; exit 1; }
+	$(call python_of,$*) -m venv --clear $(@D)
+	$(@D)/bin/pip install -q --disable-pip-version-check -r $<
+	$(@D)/bin/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e clients/python
+	@touch $@
+
 clients-python-sql: build $(PACKAGE_VENV)/ready ## its fence for SQL on SQLite, PostgreSQL and MariaDB, which it starts (Debian's postgresql and mariadb-server-core)
-	$(PACKAGE_VENV)/bin/pip install -q --disable-pip-version-check 'psycopg[binary]' pymysql
+	$(SQL_DRIVERS)
 	cd clients/python/tests && DATABASES=all $(call pytest,$(PACKAGE_VENV)) test_sql.py
+
+# The agents of tests/scenarios: what CLIENTS names, or all. Each is a program on the client package of this repository.
+CLIENTS ?=
+AGENTS = $(if $(CLIENTS),$(subst $(comma), ,$(CLIENTS)),go java node python)
+comma = ,
+.PHONY: scenarios agent-go agent-java agent-node agent-python
+scenarios: need-redis $(addprefix agent-,$(AGENTS)) ## the clients for Go, Java, Node and Python at the same time, over broken connections, killed and stopped servers, failovers (CLIENTS=go,python; LONG=1: pauses of 40 s; WRITE=1: the table in docs/CLIENTS.md)
+	CLIENTS="$(CLIENTS)" WRITE="$(WRITE)" AGENT_GO=$(CURDIR)/bin/agents/go \
+		AGENT_JAVA="java -XX:+UseSerialGC -cp $(CURDIR)/bin/agents/java:$$(cat bin/agents/java.classpath 2>/dev/null) Agent" \
+		AGENT_NODE="node $(CURDIR)/tests/scenarios/agents/node/agent.mjs" \
+		AGENT_PYTHON="$(CURDIR)/$(PACKAGE_VENV)/bin/python $(CURDIR)/tests/scenarios/agents/python/agent.py" \
+		$(GO) test -tags scenarios -count=1 -v -timeout 30m $(GOTESTFLAGS) ./tests/scenarios
+agent-go:
+	$(GO) build -o bin/agents/go ./tests/scenarios/agents/go
+agent-java: need-java
+	mkdir -p bin/agents
+	cd clients/java && mvn -B -ntp -q -pl lockserver-client compile \
+		org.apache.maven.plugins:maven-dependency-plugin:3.8.1:build-classpath -Dmdep.outputFile=$(CURDIR)/bin/agents/java.dependencies -Dmdep.includeScope=runtime
+	echo "$(CURDIR)/clients/java/lockserver-client/target/classes:$$(cat bin/agents/java.dependencies)" >bin/agents/java.classpath
+	javac --release 17 -Xlint:all -Werror -cp "$$(cat bin/agents/java.classpath)" -d bin/agents/java tests/scenarios/agents/java/Agent.java
+agent-node: clients-node-build
+agent-python: $(PACKAGE_VENV)/ready
 
 clients-go: build fleet need-redis need-openssl ## go-redis, new and old, rueidis, redsync, redislock, asynq: a module of its own
 	cd tests/clients/go && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...

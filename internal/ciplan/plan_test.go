@@ -169,7 +169,7 @@ var notSuites = []string{
 	"flaky", "test-time", // by hand
 	"fence-postgres",                             // needs a PostgreSQL server: by hand
 	"clients-java-build", "clients-node-tarball", // part of clients-*-package
-	"clients-python-build", "clients-python-oldest", "clients-python-sql", // part of clients-python-package; need Python 3.9, databases
+	"clients-python-build", "clients-python-oldest", "clients-python-sql", "clients-node-sql", "clients-python-versions", // part of the packages' own suites; need Pythons, databases
 	"vulnerabilities", // asks a database on the network: every night, elsewhere
 	"bench", "bench-list", "bench-aof", "bench-locks", "bench-sales", "bench-memory", "bench-replication", "bench-raft", "bench-permits", "bench-testing",
 	"clients-java-bench", "shop-figures",

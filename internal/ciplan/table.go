@@ -94,6 +94,8 @@ func waits() []suite {
 			paths: []string{"clients/node/", "tests/fleet/", "server/topology/"}},
 		{name: "clients-node-package", fast: "make clients-node-package", seconds: 60,
 			paths: []string{"clients/node/"}},
+		{name: "scenarios", fast: "make scenarios", full: "make scenarios LONG=1", seconds: 200,
+			paths: []string{"tests/scenarios/", "tests/fleet/", "client/", "clients/", "server/attach/"}},
 		{name: "clients-examples", fast: "make clients-examples", seconds: 150,
 			paths: []string{"examples/testing/", "server/testmode/"}},
 		{name: "planted", fast: "make planted", seconds: 500,

@@ -219,7 +219,8 @@ export class Keeper {
     else if (kind === 'lock-granted') {
       const tokens = tokensOf(third);
       if (tokens?.length === keys.length) this.waits.granted(wire, keys, many, tokens, String(fourth));
-    } else if (kind === 'lock-refused') this.waits.refused(wire, keys[0]!, String(third), String(fourth));
+    } else if (kind === 'limit-granted') this.waits.taken(wire, keys[0]!, tokensOf(third) ?? [], String(fourth));
+    else if (kind === 'lock-refused' || kind === 'limit-refused') this.waits.refused(wire, keys[0]!, String(third), String(fourth));
   }
 
   private wasLost(key: string, token: number, reason: LossReason): void {

@@ -1,10 +1,8 @@
 // Rates: at most so many calls in a time, on any number of machines.
 
-import { setMaxListeners } from 'node:events';
-import type { Blocking } from './blocking.js';
 import { ReplyError, translated } from './errors.js';
 import type { Locks } from './locks.js';
-import type { Reply } from './resp.js';
+import type { Reply, Word } from './resp.js';
 
 /** At most `count` units in each `period` (milliseconds), and `burst` at once. */
 export interface Rate {
@@ -30,21 +28,25 @@ export interface Taken {
 
 export class Limiter {
   /** @internal */
-  constructor(private readonly locks: Locks, private readonly blocking: Blocking, readonly key: string, readonly rate: Rate) {}
+  constructor(private readonly locks: Locks, readonly key: string, readonly rate: Rate) {}
 
   /**
    * Takes units: 1, or `cost`; 0 only looks. With `wait` (milliseconds) the server answers when the units are there,
-   * first come first served for each key; the call has a connection
-   * of its own meanwhile. It is sent once: after a NoAnswerError the units may have been taken. Errors:
+   * first come first served for each key. Any number of calls wait over the one connection of the client. Without `wait`
+   * it is sent once: after a NoAnswerError the units may have been taken. A call that waits asks again when the connection
+   * has broken, with its place in the queue kept; where the answer was lost it takes the cost once more. Errors:
    * DeadlineError or CancelledError (by `signal`), NoAnswerError, ReplyError.
    */
   async take(options: { cost?: number; wait?: number; signal?: AbortSignal } = {}): Promise<Taken> {
     const { cost = 1, wait = 0, signal } = options;
-    const words = ['LIMIT.TAKE', this.key, this.rate.burst ?? this.rate.count, this.rate.count, this.rate.period, 'COST', cost];
+    const rate: Word[] = [this.rate.burst ?? this.rate.count, this.rate.count, this.rate.period, 'COST', cost];
     const fail = (error: unknown): never => { throw translated(error); };
-    if (!(wait > 0)) return takenOf(await this.locks.keeper.channel.once(words).catch(fail));
-    if (signal) setMaxListeners(0, signal);
-    return takenOf(await this.blocking.call([...words, 'WAIT', Math.ceil(wait)], wait, signal).catch(fail));
+    if (wait > 0) {
+      const numbers = await this.locks.units(this.key, rate, wait, signal);
+      if (numbers) return takenOf(numbers);
+    }
+    // At the end of a wait this says what the limiter has now, and takes the units if they have just come.
+    return takenOf(await this.locks.keeper.channel.once(['LIMIT.TAKE', this.key, ...rate]).catch(fail));
   }
 }
 

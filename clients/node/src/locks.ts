@@ -14,6 +14,7 @@ import { Latch, Watches } from './latch.js';
 import { Limiter, type Rate } from './limiter.js';
 import { Lock } from './lock.js';
 import type { Observer, Stats } from './observer.js';
+import type { Word } from './resp.js';
 import { Route } from './route.js';
 import { Sale } from './sale.js';
 import { Semaphore } from './semaphore.js';
@@ -171,7 +172,7 @@ export class Locks {
   latch(key: string): Latch { return new Latch(this, this.watches, key); }
 
   /** At most `count` calls a `period` (milliseconds), with bursts of `burst`. */
-  limiter(key: string, rate: Rate): Limiter { return new Limiter(this, this.blocking, key, rate); }
+  limiter(key: string, rate: Rate): Limiter { return new Limiter(this, key, rate); }
 
   /** Entries that are added to a stream later. */
   delayed(stream: string): Delayed { return new Delayed(this, stream); }
@@ -249,6 +250,21 @@ export class Locks {
       this.calls.delete(limited);
       if (this.calls.size === 0) for (const call of this.idle.splice(0)) call();
     }
+  }
+
+  /** @internal Waits for units of a limiter, and resolves to the numbers of its reply; undefined: not within `wait`. */
+  units(key: string, rate: readonly Word[], wait: number, signal: AbortSignal | undefined): Promise<number[] | undefined> {
+    const task = new Task(this.keeper.newOwner());
+    const wish: Wish = { kind: 'limiter', keys: [key], shared: false, lease: 0, tries: false, rate };
+    return this.call(signal, async (limited) => {
+      const timer = new Timer(wait, () => limited.abort(new NotAcquiredError(wish.keys)), true);
+      const { tokens, error, doubtful } = await this.keeper.waits.request(task, wish, now() + wait, limited.signal);
+      timer.stop();
+      if (tokens) return tokens;
+      if (doubtful) this.keeper.owe(undoWords(wish, task.owner));
+      if (error instanceof NotAcquiredError) return undefined;
+      throw error;
+    });
   }
 
   private async takeFor(task: Task, wish: Wish, wait: number | undefined, signal: AbortSignal | undefined, limited: AbortController): Promise<Lock> {

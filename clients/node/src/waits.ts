@@ -32,6 +32,7 @@ export class Wait {
   tokens: number[] = [];
   left = 0; // replies to come that confirm a grant
   placed = false; // the server has answered
+  late: NotAcquiredError | undefined; // the caller's patience was over before that
   first: Timer | undefined; // until it has
 
   constructor(
@@ -50,6 +51,7 @@ export class Wait {
     if (this.wish.tries) return words;
     const ms = this.end === undefined ? 0 : Math.max(1, Math.ceil(this.end - now()));
     words.push('WAIT', ms, 'NOTIFY');
+    if (this.wish.kind === 'limiter') words.push(this.task.owner);
     return words;
   }
 }
@@ -86,8 +88,11 @@ export class Waits {
 
   /** Ends a wait because its caller goes. */
   private withdraw(wait: Wait, error: unknown): void {
-    const silent = error instanceof NotAcquiredError && !wait.placed; // the server has not said that there is a holder
-    this.finish(wait, { error: silent ? this.keeper.silence() : error, doubtful: true, began: wait.began });
+    if (error instanceof NotAcquiredError && !wait.placed) {
+      wait.late = error; // the server has not said that there is a holder: its first answer tells, within the timeout
+      return;
+    }
+    this.finish(wait, { error, doubtful: true, began: wait.began });
   }
 
   private finish(wait: Wait, outcome: Outcome): void {
@@ -126,6 +131,7 @@ export class Waits {
       wait.state = 'queued';
       wait.placed = true;
       wait.first?.stop();
+      if (wait.late) this.withdraw(wait, wait.late);
     }
   }
 
@@ -150,6 +156,12 @@ export class Waits {
     const commands = confirmWords(wait.wish, owner, tokens);
     wait.left = commands.length;
     commands.forEach((words, i) => wire.send(words, (error, reply) => this.confirmed(wait, wire, i, error, reply)));
+  }
+
+  /** Takes the push that a limiter has given units, with the numbers of the reply. There is nothing to confirm. */
+  taken(wire: Wire, key: string, numbers: number[], owner: string): void {
+    const wait = this.waits.get(placeOf(owner, key));
+    if (wait?.by === wire && wait.state === 'queued') this.finish(wait, { tokens: numbers, began: wait.began });
   }
 
   private confirmed(wait: Wait, wire: Wire, i: number, error: Error | undefined, reply: unknown): void {

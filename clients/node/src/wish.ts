@@ -1,9 +1,9 @@
-// What is asked for: a lock, several of them, or permits of a semaphore, in the words of the server.
+// What is asked for: a lock, several of them, permits of a semaphore, or units of a limiter, in the words of the server.
 
 import type { Word } from './resp.js';
 
 export interface Wish {
-  kind: 'lock' | 'all' | 'semaphore';
+  kind: 'lock' | 'all' | 'semaphore' | 'limiter';
   keys: readonly string[];
   shared: boolean;
   /** Milliseconds; 0: the server renews the lease. */
@@ -13,10 +13,13 @@ export interface Wish {
   /** Of a semaphore. */
   limit?: number | undefined;
   permits?: number | undefined;
+  /** Of a limiter: the words behind the key. */
+  rate?: readonly Word[] | undefined;
 }
 
 /** Returns the command that asks. It may be sent twice. */
 export function askWords(w: Wish, owner: string): Word[] {
+  if (w.kind === 'limiter') return ['LIMIT.TAKE', w.keys[0]!, ...w.rate!];
   const words: Word[] = w.kind === 'all'
     ? ['MLOCK', w.keys.length, ...w.keys, owner]
     : [w.kind === 'lock' ? 'LOCK' : 'SEM.ACQUIRE', w.keys[0]!, owner];
@@ -31,6 +34,7 @@ export function askWords(w: Wish, owner: string): Word[] {
 /** Returns the commands that end a wait, and release what it may have got. */
 export function undoWords(w: Wish, owner: string): Word[][] {
   const commands: Word[][] = w.tries ? [] : [['LOCK.CANCEL', w.keys[0]!, owner]];
+  if (w.kind === 'limiter') return commands;
   if (w.kind === 'all') commands.push(['MUNLOCK', w.keys.length, ...w.keys, owner]);
   else commands.push([w.kind === 'lock' ? 'UNLOCK' : 'SEM.RELEASE', w.keys[0]!, owner]);
   return commands;

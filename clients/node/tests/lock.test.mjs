@@ -122,7 +122,7 @@ describe('scenario: five_errors', () => {
     const server = await lockserver(t);
     const end = cleanup(t);
     const way = end(await Way.to(server.port));
-    const locks = end(await Locks.connect(way.url, { timeout: 300 }));
+    const locks = end(await Locks.connect(way.url, { timeout: 2000 }));
     const held = await locks.acquire('held');
     way.cut();
     for (const call of [() => locks.acquire('k'), () => locks.acquire('k', { wait: 0 }), () => locks.acquire('k', { wait: 50 }),

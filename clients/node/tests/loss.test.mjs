@@ -119,7 +119,7 @@ test('a connection that is away for less than that costs no lock', async (t) => 
 
 test('scenario: owed_unlock', async (t) => {
   const { end, way, operator } = await setUp(t);
-  const locks = end(await Locks.connect(way.url, { timeout: 200 }));
+  const locks = end(await Locks.connect(way.url, { timeout: 2000 }));
   const lock = await locks.acquire('k');
   way.down = true;
   way.breakAll();
@@ -132,7 +132,7 @@ test('scenario: owed_unlock', async (t) => {
 describe('scenario: server_stopped', () => {
   test('every call ends, and what is held is lost before its lease ends', async (t) => {
     const { end, server } = await setUp(t);
-    const locks = end(await Locks.connect(server.url, { timeout: 500 }));
+    const locks = end(await Locks.connect(server.url, { timeout: 1500 }));
     const lock = await locks.acquire('k');
     const began = performance.now();
     server.pause();
@@ -155,7 +155,7 @@ describe('scenario: server_stopped', () => {
 
   test('close() ends as well', async (t) => {
     const { end, server } = await setUp(t);
-    const locks = await Locks.connect(server.url, { timeout: 300 });
+    const locks = await Locks.connect(server.url, { timeout: 2000 });
     await locks.acquire('k');
     server.pause();
     end(server, () => server.resume());

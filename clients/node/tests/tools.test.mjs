@@ -9,7 +9,7 @@ import { lockserver } from 'lockserver/node-test';
 import { otelObserver } from 'lockserver/opentelemetry';
 import { promObserver } from 'lockserver/prom-client';
 
-import { endOf, eventually, rejection, sleep } from './harness.mjs';
+import { endOf, eventually, PATIENCE, rejection, sleep } from './harness.mjs';
 
 const waiting = (server, n) => eventually(async () => (await server.call('LOCK.WAITERS')).length === n, `${n} wait`);
 
@@ -94,7 +94,8 @@ test('scenario: latch', async (t) => {
 test('scenario: limiter', async (t) => {
   const server = await lockserver(t);
   await server.freeze();
-  const locks = await server.locks();
+  let connected = 0;
+  const locks = await server.locks({ observers: [{ connected: (error) => { connected += Number(!error); } }] });
   const limiter = locks.limiter('api', { count: 10, period: 1000, burst: 2 });
   assert.deepEqual(await limiter.take(), { allowed: true, limit: 2, remaining: 1, retryAfter: 0, resetAfter: 100 });
   assert.equal((await limiter.take()).allowed, true);
@@ -104,12 +105,30 @@ test('scenario: limiter', async (t) => {
   const waits = limiter.take({ wait: 5000 });
   const stop = new AbortController();
   const cancelled = rejection(limiter.take({ wait: 5000, signal: stop.signal }));
-  await eventually(async () => /blocked_clients:2\r/.test(await server.call('INFO', 'clients')), 'two wait');
+  const waiters = async () => (await server.call('LOCK.WAITERS')).length;
+  await eventually(async () => await waiters() === 2, 'two wait');
+  assert.match(await server.call('INFO', 'clients'), /blocked_clients:0\r/, 'over the one connection');
   stop.abort();
   assert.ok(await cancelled instanceof CancelledError);
-  await eventually(async () => /blocked_clients:1\r/.test(await server.call('INFO', 'clients')), 'one waits');
+  await eventually(async () => await waiters() === 1, 'one waits');
   await server.advance(100);
   assert.equal((await waits).allowed, true);
+  const slow = locks.limiter('slow', { count: 1, period: 3_600_000 });
+  assert.equal((await slow.take()).allowed, true);
+  const inVain = slow.take({ wait: 60_000 });
+  await eventually(async () => (await server.call('LOCK.WAITERS')).length === 1, 'it waits');
+  await server.advance(60_000);
+  assert.deepEqual(await inVain, { allowed: false, limit: 1, remaining: 0, retryAfter: 3_540_000, resetAfter: 3_540_000 });
+  await limiter.take({ cost: 2 });
+  const over = limiter.take({ wait: PATIENCE });
+  await eventually(async () => await waiters() === 1, 'it waits');
+  const before = connected;
+  for (const [, id] of (await server.call('CLIENT', 'LIST')).matchAll(/id=(\d+) [^\n]* name=locks:/g)) await server.call('CLIENT', 'KILL', 'ID', id);
+  await eventually(() => connected > before, 'it is connected again');
+  await (await locks.acquire('behind it')).release();
+  assert.equal(await waiters(), 1, 'it keeps its place');
+  await server.advance(100);
+  assert.equal((await over).allowed, true);
   assert.ok(await rejection(limiter.take({ cost: 7 })) instanceof ReplyError);
 });
 

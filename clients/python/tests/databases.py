@@ -1,13 +1,20 @@
-"""PostgreSQL and MariaDB for a test: processes of Debian's packages, with folders of their own."""
+"""PostgreSQL and MariaDB for a test: processes of Debian's packages, with folders of their own.
+
+As a program it starts both for another one, with their addresses in POSTGRES and MYSQL: databases.py command words...
+"""
 
 import contextlib
 import glob
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
+import urllib.parse
 
-from server import eventually
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "tests", "clients", "python"))
+
+from server import eventually  # noqa: E402
 
 
 def _program(*patterns):
@@ -65,6 +72,7 @@ def postgres():
             def connect():
                 return psycopg.connect(host=folder, user="postgres", dbname="postgres")
 
+            connect.url = f"postgresql://postgres@/postgres?host={folder}"
             _connected(connect, process, f"{folder}/log").close()
             yield connect
 
@@ -83,5 +91,16 @@ def mariadb():
             def connect():
                 return pymysql.connect(unix_socket=f"{folder}/socket", user="root", database="mysql")
 
+            connect.url = f"mysql://root@localhost/mysql?socketPath={urllib.parse.quote(folder)}/socket"
             _connected(connect, process, f"{folder}/log").close()
             yield connect
+
+
+def main(words):
+    """Runs a command with both databases, and returns its status."""
+    with postgres() as one, mariadb() as other:
+        return subprocess.run(words, env={**os.environ, "POSTGRES": one.url, "MYSQL": other.url}).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

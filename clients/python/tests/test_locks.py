@@ -264,7 +264,7 @@ def test_guard_once(locks, lockserver):
 
 
 def test_owed_unlock(make, lockserver):
-    locks = make(lockserver.url, timeout=0.2)
+    locks = make(lockserver.url, timeout=3)
     held = locks.lock("k").acquire()
     lockserver.clock.freeze()
     with lockserver.fault("DELAY", 3_600_000, "MATCH", "UNLOCK", "TIMES", 1):
@@ -353,3 +353,31 @@ def test_exclusive(lockserver):
         package.exclusive("bill:{other}")(pay.__wrapped__)
     package.use(locks)
     assert package.exclusive("{0}")(lambda n: n)(5) == 5
+
+
+def test_a_lease_that_is_over_counts_before_the_timer_has_run(locks, make, lockserver):
+    """As after a pause of the process: the first thing that the program asks must not say that the lock is held."""
+    held = locks.lock("k", lease=0.05).acquire()
+
+    def late():
+        """Keeps the client from looking at its timers until the lease is over."""
+        over = time.monotonic() + 0.05
+        while time.monotonic() <= over:
+            pass
+        return held.held, held.lost
+
+    if make.kind == "asyncio":
+        inner = held._inner
+
+        def check():
+            nonlocal held
+            held = inner
+            return late()
+
+        found = locks._loop.run(check)
+    else:
+        with locks._driver.lock:
+            found = late()
+    assert found[0] is False and found[1].reason == "expired"
+    with pytest.raises(package.LockLost, match="expired"):
+        held.check()

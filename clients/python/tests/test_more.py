@@ -82,14 +82,32 @@ def test_limiter(locks, lockserver, clock, background):
     refused = limiter.take()
     assert not refused and refused.retry_after == pytest.approx(0.1) and refused.reset_after == pytest.approx(0.2)
     call = background(lambda: limiter.take(wait=60))
-    eventually(lambda: lockserver.control.info("clients")["blocked_clients"] == 1, "it waits")
+    waiting(lockserver.control)
+    assert lockserver.control.info("clients")["blocked_clients"] == 0  # it has no connection of its own
     clock.advance(0.1)
     assert call()
-    for wait in (None, 60):  # it is sent once
-        clock.advance(1)
-        with lockserver.fault("DROPAFTER", "MATCH", "LIMIT.TAKE", "TIMES", 1), pytest.raises(package.NoConnection):
-            limiter.take(wait=wait)
-        assert limiter.take().remaining == 0
+    clock.advance(1)
+    with lockserver.fault("DROPAFTER", "MATCH", "LIMIT.TAKE", "TIMES", 1), pytest.raises(package.NoConnection):
+        limiter.take()  # it is sent once
+    assert limiter.take().remaining == 0
+    slow = locks.limiter("slow", burst=1, count=1, period=3600)
+    assert slow.take()
+    call = background(lambda: slow.take(wait=60))
+    waiting(lockserver.control)
+    clock.advance(60)
+    refused = call()
+    assert not refused and refused.retry_after == 3540
+
+
+def test_limiter_after_a_lost_answer(locks, lockserver, clock, background):
+    """A call that waits asks again: the units of the lost answer are gone, and the next ones are its own."""
+    limiter = locks.limiter("api", burst=2, count=10, period=1)
+    assert limiter.take()
+    with lockserver.fault("DROPAFTER", "MATCH", "LIMIT.TAKE", "TIMES", 1):
+        call = background(lambda: limiter.take(wait=60))
+        waiting(lockserver.control)
+    clock.advance(0.1)
+    assert call().remaining == 0
 
 
 def test_delay(locks, lockserver, clock):
@@ -230,6 +248,41 @@ def test_prometheus(make, lockserver):
     held.release()
     eventually(lambda: value("held") == 0, "it is counted")
     assert value("hold_seconds_count") == 1
+
+
+def test_opentelemetry(make, lockserver):
+    from lockserver.otel import OpenTelemetry
+    from opentelemetry.sdk.metrics import MeterProvider
+    from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+    reader = InMemoryMetricReader()
+    provider = MeterProvider([reader])
+    locks = make(lockserver.url, observer=OpenTelemetry(provider.get_meter("test"), {"service": "billing"}))
+
+    def points():
+        """The values of all metrics, by their names and the attributes that differ."""
+        found = {}
+        data = reader.get_metrics_data()
+        for metric in [m for r in data.resource_metrics for s in r.scope_metrics for m in s.metrics] if data else []:
+            for point in metric.data.data_points:
+                attributes = dict(point.attributes)
+                assert attributes.pop("service") == "billing"
+                value = point.count if hasattr(point, "count") else point.value
+                found[(metric.name[len("lockserver.client."):], *attributes.values())] = value
+        return found
+
+    held, forced = locks.lock("k").acquire(), locks.lock("forced").acquire()
+    with pytest.raises(package.NotAcquired):
+        locks.lock("k", wait=0).acquire()
+    lockserver.control.execute_command("LOCK.FORCE", "forced")
+    eventually(lambda: forced.lost, "it is lost")
+    eventually(lambda: points().get(("lock.lost", "forced")) == 1, "it is counted")
+    found = points()
+    assert found[("lock.acquired",)] == 2 and found[("lock.refused", "not_acquired")] == 1
+    assert found[("lock.held",)] == 1 and found[("attached",)] == 1 and found[("lock.wait.duration",)] == 2
+    held.release()
+    eventually(lambda: points()[("lock.held",)] == 0, "it is counted")
+    assert points()[("lock.hold.duration",)] == 2
+    provider.shutdown()
 
 
 def test_cancel_on_loss(lockserver):

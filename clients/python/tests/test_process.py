@@ -16,7 +16,7 @@ from server import PATIENCE, Server, eventually
 
 def python(code, *args, **environment):
     """Runs code in an interpreter of its own, and returns what it printed."""
-    result = subprocess.run([sys.executable, "-c", textwrap.dedent(code), *map(str, args)], stdout=subprocess.PIPE,
+    result = subprocess.run([sys.executable, "-W", "ignore::DeprecationWarning", "-c", textwrap.dedent(code), *map(str, args)], stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT, universal_newlines=True, timeout=PATIENCE,
                             env={**os.environ, **environment})
     assert result.returncode == 0, result.stdout

@@ -101,12 +101,12 @@ class AsyncDriver:
             self._end()
             return
         due = core.next_timer()
-        if self._timer is not None and (due is None or due != self._due):
+        if due is None or self._timer is not None and self._due <= due:
+            return  # a timer that is too early looks again; most are moved back again and again
+        if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
-        if self._timer is None and due is not None:
-            self._due = due
-            self._timer = loop.call_later(max(0.0, due - time.monotonic()), self._tick)
+        self._due = due
+        self._timer = loop.call_later(max(0.0, due - time.monotonic()), self._tick)
 
     def _spawn(self, work: Any) -> None:
         task: "asyncio.Task[None]" = asyncio.ensure_future(work)
@@ -129,8 +129,9 @@ class AsyncDriver:
         writer = self._writers.pop(link, None)
         if writer is not None:
             writer.transport.abort()  # what the server has not read it is not to read later
-        if link is self.core.attached and self.core.moved is not None:
-            self.endpoint.moved(self.core.moved)
+        if link is self.core.attached:
+            # Of a group another member is asked first: one that was stopped would hold up the next attempt as well.
+            self.endpoint.moved(self.core.moved or "")
             self.core.moved = None
         self.core.failed(link, why, time.monotonic())
         self._soon()
@@ -138,7 +139,7 @@ class AsyncDriver:
     async def _dial(self, link: Link) -> None:
         core = self.core
         try:
-            reader, writer = await connect(self.endpoint, self._name, min(self._limit, 5.0))
+            _, writer = await connect(self.endpoint, self._name, self.endpoint.patience(self._limit, core.lease))
         except Exception as e:
             self.endpoint.missed()
             core.failed(link, error_of(e), time.monotonic())
@@ -152,23 +153,35 @@ class AsyncDriver:
         other = self._writers.get(core.commands)
         if other not in (None, writer) and _peer(other) != _peer(writer):  # another server leads now
             core.commands.broken = errors.NoConnection("another server leads")
+        # Bytes are taken as they come: a stream would wake a task for each piece.
+        writer.transport.set_protocol(_Receiver(self, link, writer))
         self._soon()
-        await self._read(link, reader, writer)
 
-    async def _read(self, link: Link, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        why = "the server has closed the connection"
-        while self._writers.get(link) is writer:
-            try:
-                data = await reader.read(1 << 16)
-            except OSError as e:
-                data, why = b"", str(e)
-            if self._writers.get(link) is not writer:
-                return
-            if not data:
-                self._close(link, errors.NoConnection(why))
-                return
+    def received(self, link: Link, writer: asyncio.StreamWriter, data: bytes) -> None:
+        """Bytes have come by a connection."""
+        if self._writers.get(link) is writer:
             self.core.received(link, data, time.monotonic())
             self._soon()
+
+    def ended(self, link: Link, writer: asyncio.StreamWriter, why: str) -> None:
+        """A connection has ended."""
+        if self._writers.get(link) is writer:
+            self._close(link, errors.NoConnection(why))
+
+
+class _Receiver(asyncio.Protocol):
+    """Hands on what comes by a connection."""
+
+    def __init__(self, driver: AsyncDriver, link: Link, writer: asyncio.StreamWriter) -> None:
+        self._driver, self._link = driver, link
+        self._writer = writer  # a writer that nothing refers to closes its connection
+
+    def data_received(self, data: bytes) -> None:
+        self._driver.received(self._link, self._writer, data)
+
+    def connection_lost(self, exc: Optional[Exception]) -> None:
+        why = "the server has closed the connection" if exc is None else str(exc)
+        self._driver.ended(self._link, self._writer, why)
 
 
 async def connect(endpoint: Endpoint, name: str, timeout: float) -> "tuple[asyncio.StreamReader, asyncio.StreamWriter]":

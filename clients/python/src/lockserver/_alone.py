@@ -7,12 +7,7 @@ from typing import Any, Callable, List, Optional
 from . import errors
 from ._plans import raised
 from ._resp import Malformed, Parser, Push, encode
-from ._wish import Command, milliseconds
-
-
-def words_after(words: Command, left: Optional[float]) -> Command:
-    """Returns a command with WAIT at its end. left: seconds, or without end."""
-    return [*words, "WAIT", 0 if left is None else milliseconds(left, "a wait")]
+from ._wish import Command
 
 
 class Alone:

@@ -7,12 +7,13 @@ import inspect
 import logging
 import string
 import threading
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+import time
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Type
 
 from . import errors
 from ._core import Event, Handle
 from ._resp import Word
-from ._wish import Wish, key_of, milliseconds
+from ._wish import Command, Wish, key_of, milliseconds
 
 _log = logging.getLogger("lockserver")
 
@@ -40,6 +41,17 @@ class Observer:
 
     def attached(self, up: bool, why: Optional[BaseException]) -> None:
         """The connection that keeps the locks is there, or has ended."""
+
+
+_REASONS: Dict[Type[BaseException], str] = {
+    errors.NotAcquired: "not_acquired", errors.DeadlineExceeded: "deadline", errors.Cancelled: "cancelled",
+    errors.Deadlock: "deadlock", errors.NoConnection: "no_connection", errors.Closed: "closed",
+}
+
+
+def reason_of(error: BaseException) -> str:
+    """Names why a call for a lock failed, for a label of metrics."""
+    return _REASONS.get(type(error), "error" if isinstance(error, Exception) else "cancelled")
 
 
 def tell(observer: Observer, event: Event) -> None:
@@ -128,6 +140,11 @@ def permits_wish(key: Word, limit: Optional[int], permits: int, wait: Optional[f
     return Wish((key_of(key),), lease=_lease(lease), tries=_tries(wait), permits=permits, limit=limit)
 
 
+def rate_wish(words: Command) -> Wish:
+    """The wish for units of a limiter, with the words of LIMIT.TAKE."""
+    return Wish((key_of(words[1]),), rate=tuple(words[2:]))
+
+
 def _lease(lease: Optional[float]) -> Optional[float]:
     if lease is not None:
         milliseconds(lease, "a lease")
@@ -174,17 +191,21 @@ class HeldBase:
     @property
     def lost(self) -> Optional[errors.LockLost]:
         """How the lock was lost, or None."""
-        loss = self._handle.hold.lost
-        return None if loss is None else loss.error()
+        over = self._why_over()
+        return over if isinstance(over, errors.LockLost) else None
 
     @property
     def held(self) -> bool:
         """Whether the lock is held, as far as is known."""
-        return self._handle.why_over() is None
+        return self._why_over() is None
+
+    def _why_over(self) -> Optional[errors.Error]:
+        """Why it is not held. A fixed lease that is over counts, also before the client has looked at its timers."""
+        return self._handle.why_over() or self._handle.expired(time.monotonic())
 
     def check(self) -> None:
         """Raises :class:`LockLost` or :class:`LockReleased` if the lock is known not to be held. It asks no server."""
-        over = self._handle.why_over()
+        over = self._why_over()
         if over is not None:
             raise over
 

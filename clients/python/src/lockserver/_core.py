@@ -32,6 +32,10 @@ _PAUSE, _LONGEST_PAUSE = 0.02, 1.0
 Take = Callable[[Any, Optional[Exception]], None]
 
 
+def _nothing(_: float) -> None:
+    pass
+
+
 class Timer:
     """A moment at which something is done."""
 
@@ -41,8 +45,8 @@ class Timer:
         self.at, self.run, self.off = at, run, False
 
     def cancel(self) -> None:
-        """Makes it do nothing."""
-        self.off = True
+        """Makes it do nothing. It stays among the others for a while, but keeps nothing else alive."""
+        self.off, self.run = True, _nothing
 
 
 class Timers:
@@ -192,6 +196,13 @@ class Handle:
         if self not in self.hold.handles:
             return errors.LockReleased("the lock was released")
         return None
+
+    def expired(self, now: float) -> Optional[errors.Error]:
+        """The loss of a lock with a fixed lease that is over, whether its timer has run or not; or None."""
+        hold = self.hold
+        if hold.expiry is None or hold.expiry.off or now < hold.expiry.at:
+            return None
+        return Loss(hold.wish.keys[0], hold.tokens[0], "expired").error()
 
 
 class Hold:
@@ -395,10 +406,14 @@ class Core:
 
     def next_timer(self) -> Optional[float]:
         """Returns when to call tick, or to connect; or None."""
-        times = [at for at in (self.timers.next(), *(self.dial_at(link) for link in self.links)) if at is not None]
-        if self.ready:
-            times.append(self._ping_at)
-        return min(times) if times else None
+        first = self.timers.next()
+        if self.ready and (first is None or self._ping_at < first):
+            first = self._ping_at
+        for link in self.links:
+            at = None if link.dial_at is None else self.dial_at(link)
+            if at is not None and (first is None or at < first):
+                first = at
+        return first
 
     # The attached connection.
 
@@ -525,7 +540,7 @@ class Core:
         return errors.NoConnection(f"the server cannot be reached: {self._refused}")
 
     def _pushed(self, message: Push, now: float) -> None:
-        """Takes a push: lock-lost, lock-granted or lock-refused, and so on."""
+        """Takes a push: lock-lost, lock-granted or lock-refused, limit-granted or limit-refused, and so on."""
         if len(message) < 4 or not isinstance(message[0], bytes):
             return
         keys = tuple(message[1]) if isinstance(message[1], list) else (message[1],)
@@ -537,7 +552,11 @@ class Core:
             tokens = tokens_of(message[2])
             if tokens is not None and len(tokens) == len(keys):
                 self._granted(keys, isinstance(message[1], list), tokens, message[3], now)
-        elif message[0] == b"lock-refused":
+        elif message[0] == b"limit-granted":
+            call = self._waits.get((message[3], keys[0]))
+            if call is not None and call.state == "queued":  # there is nothing to confirm
+                self._finish(call, tokens_of(message[2]), None, now)
+        elif message[0] in (b"lock-refused", b"limit-refused"):
             self._was_refused(keys[0], message[2].decode(), message[3], now)
 
     # Calls for locks.
@@ -629,6 +648,8 @@ class Core:
         tokens = tokens_of(reply)
         if isinstance(reply, ServerError):
             self._finish(call, None, errors.from_reply(reply), now)
+        elif tokens is not None and call.wish.rate:
+            self._finish(call, tokens, None, now)
         elif tokens is not None:
             self._hold(call, tokens, now)
         elif reply is None:
@@ -713,9 +734,9 @@ class Core:
                 hold, Loss(wish.keys[0], tokens[0], "expired"), at))
         self._finish(call, self._handle(hold, wish.keys), None, now)
 
-    def _finish(self, call: Acquire, handle: Optional[Handle], error: Optional[BaseException], now: float,
+    def _finish(self, call: Acquire, result: Union[Handle, List[int], None], error: Optional[BaseException], now: float,
                 undo: bool = False) -> None:
-        """Ends a call. undo: the server may have given the lock, or may still do so."""
+        """Ends a call. result: the lock, or the numbers of a limiter. undo: the server may have given it, or may still do so."""
         if call.over:
             return
         began = call.state != "deferred"  # it has asked the server, or will
@@ -725,10 +746,10 @@ class Core:
             timer.cancel()
         if self._waits.get(call.place) is call:
             del self._waits[call.place]
-        if began or error is not None:
+        if (began or error is not None) and not call.wish.rate:
             for key in call.wish.keys:
                 self.events.append(Event("acquired" if error is None else "refused", key, now - call.asked_at, error))
-        call.finish(handle, error)
+        call.finish(result, error)
         if undo:  # until it is done the task does not ask again: that would end the new lock
             self._owe(call.wish.undo(call.task.owner), lambda _: self._idle(call.task, call.wish.keys))
         elif began:
@@ -783,8 +804,10 @@ class Core:
     def release(self, handle: Handle, call: Call, now: float) -> None:
         """Releases a lock, once for each time that it was taken. The call's result is None."""
         self._now = now
-        over = handle.why_over()
         hold = handle.hold
+        if handle.expired(now) is not None:  # the timer is late
+            self._lose(hold, Loss(hold.wish.keys[0], hold.tokens[0], "expired"), now)
+        over = handle.why_over()
         if over is not None:
             call.finish(None, over)
             return

@@ -47,6 +47,10 @@ class Endpoint:
             known.append(to)
         self._next = known.index(to)
 
+    def patience(self, limit: float, lease: float) -> float:
+        """Returns how long one attempt to connect may take, in seconds. A group has other members to be tried in time."""
+        return min(limit, 5.0) if len(self._addresses) < 2 else max(0.5, min(limit, 5.0, lease / 6))
+
     def missed(self) -> None:
         """Has the next connection made to another address, because the last one was of no use."""
         self._next += 1

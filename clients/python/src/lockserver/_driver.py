@@ -10,7 +10,7 @@ import ssl
 import threading
 import time
 import weakref
-from typing import Any, Callable, Dict, List, Optional, TypeVar
+from typing import Any, Callable, Dict, List, Optional, Tuple, TypeVar
 
 from . import errors
 from ._core import Call, Core, Event, Link
@@ -25,6 +25,24 @@ _SLACK = 10.0
 _LATER = (ssl.SSLWantReadError, ssl.SSLWantWriteError, BlockingIOError, InterruptedError)
 
 _drivers: "weakref.WeakSet[Driver]" = weakref.WeakSet()
+
+
+class Once:
+    """An event that is set once, and has one waiter. It is a bare lock: an Event makes several for each wait."""
+
+    __slots__ = ("_lock",)
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lock.acquire()
+
+    def set(self) -> None:
+        """Ends the wait. It is called once."""
+        self._lock.release()
+
+    def wait(self, longest: Optional[float]) -> bool:
+        """Waits for so many seconds, or without end. False: it is not set."""
+        return self._lock.acquire(True, -1 if longest is None else min(longest, threading.TIMEOUT_MAX))
 
 
 class Driver:
@@ -49,6 +67,7 @@ class Driver:
         self._woken = False
         self._until = 0.0  # when the thread looks again by itself
         self._writing = False  # it waits to be able to write
+        self._poll = _Poll()
         self.gone = threading.Event()
 
     def _after_fork(self) -> None:
@@ -73,7 +92,7 @@ class Driver:
             self._start()
             self._settle()
 
-    def wait(self, call: T, event: threading.Event, longest: Optional[float],
+    def wait(self, call: T, event: Once, longest: Optional[float],
              give_up: Callable[[Core, BaseException, float], None]) -> Any:
         """Waits for a call, and returns its result. give_up ends the call if an exception ends the waiting."""
         try:
@@ -127,7 +146,7 @@ class Driver:
             buffered = any(isinstance(s, ssl.SSLSocket) and s.pending() for s in self._sockets.values())
         pause = 0 if buffered else min(60.0, max(0.0, self._until - time.monotonic()))
         try:
-            readable = _select(reads, writes, pause)
+            readable = self._poll.wait(reads, writes, pause)
         except (OSError, ValueError):
             readable = reads  # one was closed meanwhile
         with self.lock:
@@ -139,8 +158,9 @@ class Driver:
                     wakes.recv(4096)
                 except _LATER:
                     pass
-            for link in list(self._sockets):
-                self._read(link)
+            for link, s in list(self._sockets.items()):
+                if s in readable or isinstance(s, ssl.SSLSocket):
+                    self._read(link)
             now = time.monotonic()
             core.tick(now)
             self._settle(own=True)
@@ -211,8 +231,9 @@ class Driver:
                 pass
             s.close()  # what the server has not read it is not to read later
             self._wake_up()
-        if link is self.core.attached and self.core.moved is not None:
-            self.endpoint.moved(self.core.moved)
+        if link is self.core.attached:
+            # Of a group another member is asked first: one that was stopped would hold up the next attempt as well.
+            self.endpoint.moved(self.core.moved or "")
             self.core.moved = None
         self.core.failed(link, why, time.monotonic())
 
@@ -220,7 +241,7 @@ class Driver:
 
     def _dial(self, core: Core, link: Link) -> None:
         try:
-            s = connect(self.endpoint, self._name, min(self._limit, 5.0))
+            s = connect(self.endpoint, self._name, self.endpoint.patience(self._limit, core.lease))
         except Exception as e:
             failed: Exception = error_of(e)
             with self.lock:
@@ -269,16 +290,25 @@ def _peer(s: Optional[socket.socket]) -> Any:
         return None
 
 
-def _select(reads: List[Any], writes: List[Any], pause: float) -> List[Any]:
-    """Returns those that can be read, after at most a pause. It has no limit of file numbers."""
-    if not hasattr(select, "poll"):
-        return select.select(reads, writes, [], pause)[0]
-    poll = select.poll()
-    by_number = {}
-    for s in reads:
-        by_number[s.fileno()] = s
-        poll.register(s.fileno(), select.POLLIN | (select.POLLOUT if s in writes else 0))
-    return [by_number[number] for number, what in poll.poll(pause * 1000) if what & ~select.POLLOUT]
+class _Poll:
+    """Waits for sockets that can be read or written. It has no limit of file numbers, where the system has poll."""
+
+    def __init__(self) -> None:
+        self._for: Optional[Tuple[List[Any], List[Any]]] = None
+        self._poll: Any = None
+        self._by_number: Dict[int, Any] = {}
+
+    def wait(self, reads: List[Any], writes: List[Any], pause: float) -> List[Any]:
+        """Returns those that can be read, after at most a pause."""
+        if not hasattr(select, "poll"):
+            return select.select(reads, writes, [], pause)[0]
+        if self._for != (reads, writes) or any(s.fileno() < 0 for s in reads):
+            self._poll, self._by_number, self._for = select.poll(), {}, None
+            for s in reads:
+                self._by_number[s.fileno()] = s
+                self._poll.register(s.fileno(), select.POLLIN | (select.POLLOUT if s in writes else 0))
+            self._for = reads, writes
+        return [self._by_number[number] for number, what in self._poll.poll(pause * 1000) if what & ~select.POLLOUT]
 
 
 def _forked() -> None:

@@ -22,10 +22,11 @@ def encode_word(word: Word) -> bytes:
 
 def encode(words: Iterable[Word]) -> bytes:
     """Returns a command as the server reads it."""
-    parts = [encode_word(word) for word in words]
-    out = [b"*%d\r\n" % len(parts)]
-    for part in parts:
+    out = [b""]
+    for word in words:
+        part = word if isinstance(word, bytes) else word.encode() if isinstance(word, str) else encode_word(word)
         out.append(b"$%d\r\n%b\r\n" % (len(part), part))
+    out[0] = b"*%d\r\n" % (len(out) - 1)
     return b"".join(out)
 
 
@@ -54,54 +55,53 @@ class Parser:
     """
 
     def __init__(self) -> None:
-        self._buffer = bytearray()
-        self._at = 0
-        self._wanted = 0
+        self._rest: List[bytes] = []  # of a reply that is not complete
+        self._length = 0  # of these
+        self._wanted = 0  # how long they have to be at least, as far as is known
 
     def feed(self, data: bytes) -> Iterator[Any]:
         """Yields the replies that are complete with these bytes. It raises :class:`Malformed`."""
-        self._buffer += data
-        while len(self._buffer) > self._at and len(self._buffer) >= self._wanted:
+        if self._rest:
+            self._rest.append(data)
+            self._length += len(data)
+            if self._length < self._wanted:
+                return
+            data = b"".join(self._rest)
+            self._rest = []
+        self._wanted = at = 0
+        size = len(data)
+        while at < size:
             try:
-                reply, end = self._read(self._at, 0)
+                reply, end = self._read(data, at, 0)
             except _Short:
-                break
-            self._at, self._wanted = end, 0
+                self._rest = [data[at:]]
+                self._length, self._wanted = size - at, self._wanted - at
+                return
+            except ValueError:
+                raise Malformed(f"{data[at:at + 40]!r}") from None
+            at = end
             yield reply
-        if self._at > 1 << 16 or self._at == len(self._buffer):
-            del self._buffer[: self._at]
-            self._wanted = max(0, self._wanted - self._at)
-            self._at = 0
 
-    def _line(self, at: int) -> Tuple[bytes, int]:
-        end = self._buffer.find(b"\r\n", at)
+    def _read(self, data: bytes, at: int, depth: int) -> Tuple[Any, int]:
+        end = data.find(b"\r\n", at)
         if end < 0:
             raise _Short
-        return bytes(self._buffer[at:end]), end + 2
-
-    def _read(self, at: int, depth: int) -> Tuple[Any, int]:
-        if depth > _MOST_DEPTH:
-            raise Malformed("too many levels")
-        if at >= len(self._buffer):
-            raise _Short
-        kind = self._buffer[at]
-        line, at = self._line(at + 1)
-        try:
-            return self._typed(kind, line, at, depth)
-        except ValueError:
-            raise Malformed(f"{chr(kind)}{line[:40]!r}") from None
-
-    def _typed(self, kind: int, line: bytes, at: int, depth: int) -> Tuple[Any, int]:
+        kind, line, end = data[at], data[at + 1 : end], end + 2
         if kind == 0x3A:  # :
-            return int(line), at
+            return int(line), end
+        if kind == 0x24:  # $
+            return self._string(data, kind, line, end)
         if kind == 0x2B:  # +
-            return line, at
+            return line, end
+        return self._rare(data, kind, line, end, depth)
+
+    def _rare(self, data: bytes, kind: int, line: bytes, at: int, depth: int) -> Tuple[Any, int]:
+        if kind in b"*~>%|":
+            return self._aggregate(data, kind, line, at, depth)
         if kind == 0x2D:  # -
             return ServerError(line.decode("utf-8", "replace")), at
-        if kind in b"$=!":
-            return self._string(kind, line, at)
-        if kind in b"*~>%|":
-            return self._aggregate(kind, line, at, depth)
+        if kind in b"=!":
+            return self._string(data, kind, line, at)
         if kind == 0x5F:  # _
             return None, at
         if kind == 0x2C:  # ,
@@ -112,24 +112,26 @@ class Parser:
             return int(line), at
         raise Malformed(f"no type begins with {chr(kind)!r}")
 
-    def _string(self, kind: int, line: bytes, at: int) -> Tuple[Any, int]:
+    def _string(self, data: bytes, kind: int, line: bytes, at: int) -> Tuple[Any, int]:
         length = int(line)
         if length == -1:
             return None, at
         if not 0 <= length <= _MOST_STRING:
             raise Malformed(f"length {length}")
         end = at + length
-        if len(self._buffer) < end + 2:
+        if len(data) < end + 2:
             self._wanted = end + 2
             raise _Short
-        text = bytes(self._buffer[at:end])
-        if self._buffer[end : end + 2] != b"\r\n":
+        if data[end : end + 2] != b"\r\n":
             raise Malformed("a string does not end with CR LF")
+        text = data[at:end]
         if kind == 0x21:  # !
             return ServerError(text.decode("utf-8", "replace")), end + 2
         return (text[4:] if kind == 0x3D else text), end + 2
 
-    def _aggregate(self, kind: int, line: bytes, at: int, depth: int) -> Tuple[Any, int]:
+    def _aggregate(self, data: bytes, kind: int, line: bytes, at: int, depth: int) -> Tuple[Any, int]:
+        if depth >= _MOST_DEPTH:
+            raise Malformed("too many levels")
         count = int(line)
         if count == -1:
             return None, at
@@ -137,10 +139,10 @@ class Parser:
             raise Malformed(f"length {count}")
         items: List[Any] = []
         for _ in range(count * 2 if kind in b"%|" else count):
-            item, at = self._read(at, depth + 1)
+            item, at = self._read(data, at, depth + 1)
             items.append(item)
         if kind == 0x7C:  # | has attributes of the reply that follows
-            return self._read(at, depth + 1)
+            return self._read(data, at, depth + 1)
         if kind == 0x3E:  # >
             return Push(items), at
         if kind == 0x25:  # %

@@ -20,7 +20,7 @@ def milliseconds(seconds: float, what: str) -> int:
 
 @dataclass(frozen=True)
 class Wish:
-    """A lock of one key or of several, exclusive or shared, or permits of a semaphore."""
+    """A lock of one key or of several, exclusive or shared, permits of a semaphore, or units of a limiter."""
 
     keys: Tuple[bytes, ...]
     many: bool = False
@@ -29,6 +29,7 @@ class Wish:
     tries: bool = False  # it does not wait
     permits: int = 0  # of a semaphore; 0: this is a lock
     limit: Optional[int] = None  # of the semaphore
+    rate: Tuple[Word, ...] = ()  # of a limiter: the words behind the key
 
     def _fixed(self) -> Command:
         return [] if self.lease is None else ["PX", milliseconds(self.lease, "a lease")]
@@ -36,6 +37,9 @@ class Wish:
     def ask(self, owner: bytes, wait: Optional[float]) -> Command:
         """The command that asks, or asks again. An owner that is queued keeps its place. wait: seconds, or no end."""
         words: Command
+        if self.rate:
+            ms = 0 if wait is None else max(1, math.ceil(wait * 1000))
+            return ["LIMIT.TAKE", self.keys[0], *self.rate, "WAIT", ms, "NOTIFY", owner]
         if self.permits:
             words = ["SEM.ACQUIRE", self.keys[0], owner]
             if self.limit is not None:
@@ -56,7 +60,7 @@ class Wish:
     def undo(self, owner: bytes) -> List[Command]:
         """The commands that end a wait, and release what it may have got."""
         cancel: List[Command] = [] if self.tries else [["LOCK.CANCEL", self.keys[0], owner]]
-        return cancel + [self.release(owner, None)]
+        return cancel if self.rate else cancel + [self.release(owner, None)]
 
     def release(self, owner: bytes, tokens: Optional[Sequence[int]]) -> Command:
         """The command that releases it, however often it is sent."""

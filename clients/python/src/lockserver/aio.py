@@ -12,8 +12,8 @@ import redis.asyncio
 
 from . import _plans, errors
 from ._adriver import AsyncDriver, connect
-from ._alone import Alone, words_after
-from ._api import DEFAULT_TIMEOUT, HeldBase, Observer, key_namer, lock_wish, many_wish, permits_wish, tell, wraps
+from ._alone import Alone
+from ._api import DEFAULT_TIMEOUT, HeldBase, Observer, key_namer, lock_wish, many_wish, permits_wish, rate_wish, tell, wraps
 from ._core import Acquire, Call, Core, Handle, Request, Task as CoreTask
 from ._dial import Endpoint, endpoint_of_client, endpoint_of_urls, error_of
 from ._plans import Outcome, Plan, Step, Taken
@@ -173,13 +173,16 @@ class AsyncLocks:
 
     async def _acquire(self, task: Optional[CoreTask], wish: Wish, wait: Optional[float],
                        deadline: Optional[float]) -> "AsyncHeld":
+        return AsyncHeld(self, await self._request(task, wish, wait, deadline))
+
+    async def _request(self, task: Optional[CoreTask], wish: Wish, wait: Optional[float], deadline: Optional[float]) -> Any:
+        """Asks for a lock, or for units of a limiter, and returns the handle, or the numbers."""
         driver = self._driver
         future, end = driver.done()
         owner = task if task is not None else CoreTask(driver.core.new_owner())
         call = Acquire(owner, wish, end)
         driver.run(lambda core, now: core.acquire(call, wait, deadline, now))
-        handle = await driver.wait(call, future, lambda core, error, now: core.withdraw(call, error, now))
-        return AsyncHeld(self, handle)
+        return await driver.wait(call, future, lambda core, error, now: core.withdraw(call, error, now))
 
     async def _release(self, handle: Handle) -> None:
         future, end = self._driver.done()
@@ -449,11 +452,14 @@ class AsyncLimiter:
         self._words: Command = ["LIMIT.TAKE", key, burst, count, milliseconds(period, "a period")]
 
     async def take(self, cost: int = 1, *, wait: Optional[float] = None) -> Taken:
-        """Takes units, or says when that would be possible. It is sent once."""
+        """As :meth:`lockserver.Limiter.take`."""
         words = self._words if cost == 1 else [*self._words, "COST", cost]
-        if wait is None or wait <= 0:
-            return await self._locks._do(_plans.take(words))
-        return _plans.taken(await self._locks._wait_alone(lambda left: words_after(words, left), wait, True))
+        if wait is not None and wait > 0:
+            try:
+                return _plans.taken(await self._locks._request(None, rate_wish(words), wait, None))
+            except errors.NotAcquired:
+                pass
+        return await self._locks._do(_plans.take(words))
 
 
 class AsyncDelay:

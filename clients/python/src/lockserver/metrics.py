@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Type
+from typing import Any, Optional
 
 import prometheus_client
 
 from . import errors
-from ._api import Observer
+from ._api import Observer, reason_of
 
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
-_NAMES: Dict[Type[BaseException], str] = {
-    errors.NotAcquired: "not_acquired", errors.DeadlineExceeded: "deadline", errors.Cancelled: "cancelled",
-    errors.Deadlock: "deadlock", errors.NoConnection: "no_connection", errors.Closed: "closed",
-}
 
 
 class Prometheus(Observer):
@@ -45,7 +41,7 @@ class Prometheus(Observer):
         self._held.inc()
 
     def refused(self, key: bytes, waited: float, error: BaseException) -> None:
-        self._refused.labels(_NAMES.get(type(error), "cancelled" if not isinstance(error, Exception) else "error")).inc()
+        self._refused.labels(reason_of(error)).inc()
         self._wait.observe(waited)
 
     def released(self, key: bytes, held: float) -> None:

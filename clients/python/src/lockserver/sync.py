@@ -11,13 +11,13 @@ import redis
 import redis.connection
 
 from . import _plans, errors
-from ._alone import Alone, words_after
+from ._alone import Alone
 from ._api import (
-    DEFAULT_TIMEOUT, Cancel, HeldBase, Observer, key_namer, lock_wish, many_wish, permits_wish, tell, wraps,
+    DEFAULT_TIMEOUT, Cancel, HeldBase, Observer, key_namer, lock_wish, many_wish, permits_wish, rate_wish, tell, wraps,
 )
 from ._core import Acquire, Call, Core, Handle, Request, Task as CoreTask
 from ._dial import Endpoint, endpoint_of_client, endpoint_of_urls, error_of
-from ._driver import Driver, connect
+from ._driver import Driver, Once, connect
 from ._plans import Outcome, Plan, Step, Taken
 from ._resp import Word, decode
 from ._wish import Command, Wish, key_of, milliseconds
@@ -143,7 +143,7 @@ class Locks:
 
     def connect(self) -> None:
         """Connects now, and raises :class:`NoConnection`, :class:`NotLockserver` or :class:`ServerError`."""
-        done = threading.Event()
+        done = Once()
         call = Call(done.set)
         self._driver.run(lambda core, now: core.connect(call, now))
         self._driver.wait(call, done, self.timeout, lambda core, error, now: call.finish(None, error))
@@ -175,9 +175,14 @@ class Locks:
 
     def _acquire(self, task: Optional[CoreTask], wish: Wish, wait: Optional[float], deadline: Optional[float],
                  cancel: Optional[Cancel]) -> "Held":
+        return Held(self, self._request(task, wish, wait, deadline, cancel))
+
+    def _request(self, task: Optional[CoreTask], wish: Wish, wait: Optional[float], deadline: Optional[float],
+                 cancel: Optional[Cancel]) -> Any:
+        """Asks for a lock, or for units of a limiter, and returns the handle, or the numbers."""
         if cancel is not None and cancel.cancelled:
             raise errors.Cancelled("the call was cancelled")
-        driver, done = self._driver, threading.Event()
+        driver, done = self._driver, Once()
         calls: List[Acquire] = []
 
         def begin(core: Core, now: float) -> None:
@@ -193,12 +198,11 @@ class Locks:
             why = errors.Cancelled("the call was cancelled")
             unsubscribe = cancel.subscribe(lambda: driver.run(lambda core, now: core.cancel(call, why, now)))
         try:
-            handle = driver.wait(call, done, self._longest(wish, wait, deadline),
-                                 lambda core, error, now: core.withdraw(call, error, now))
+            return driver.wait(call, done, self._longest(wish, wait, deadline),
+                               lambda core, error, now: core.withdraw(call, error, now))
         finally:
             if unsubscribe is not None:
                 unsubscribe()
-        return Held(self, handle)
 
     def _longest(self, wish: Wish, wait: Optional[float], deadline: Optional[float]) -> Optional[float]:
         if wish.tries:
@@ -207,14 +211,14 @@ class Locks:
         return max(self.timeout, min(limits)) if limits else None
 
     def _release(self, handle: Handle) -> None:
-        done = threading.Event()
+        done = Once()
         call = Call(done.set)
         self._driver.run(lambda core, now: core.release(handle, call, now))
         self._driver.wait(call, done, self.timeout, lambda core, error, now: None)
 
     def _ask(self, words: Command, once: bool) -> Any:
         """Sends a command, and returns its reply. An error reply is raised."""
-        done = threading.Event()
+        done = Once()
         request = Request(words, once, done.set)
         self._driver.run(lambda core, now: core.request(request, now + self.timeout, now))
         reply = self._driver.wait(request, done, self.timeout, lambda core, error, now: core.end_request(request, error))
@@ -478,12 +482,17 @@ class Limiter:
     def take(self, cost: int = 1, *, wait: Optional[float] = None) -> Taken:
         """Takes units, or says when that would be possible. wait: for how many seconds the server may keep the caller.
 
-        It is sent once. After :class:`NoConnection` the units may be taken.
+        Callers that wait are served in their order, and share the client's connection. Without wait it is sent once: after
+        :class:`NoConnection` the units may be taken. A call that waits asks again when the connection has broken. Where the
+        answer was lost it takes the cost once more: never more than the rate is allowed.
         """
         words = self._words if cost == 1 else [*self._words, "COST", cost]
-        if wait is None or wait <= 0:
-            return self._locks._do(_plans.take(words))
-        return _plans.taken(self._locks._wait_alone(lambda left: words_after(words, left), wait, True))
+        if wait is not None and wait > 0:
+            try:
+                return _plans.taken(self._locks._request(None, rate_wish(words), wait, None, None))
+            except errors.NotAcquired:
+                pass  # the next command says what the limiter has now, and takes the units if they have just come
+        return self._locks._do(_plans.take(words))
 
 
 class Delay:

@@ -82,9 +82,11 @@ final class Dialer implements AutoCloseable {
                 continue;
             }
             Wire wire = null;
+            // One that is stopped accepts connections and never answers: it leaves time for the others.
+            long share = System.nanoTime() + left(end).toNanos() / (candidates.size() + 1);
             try {
-                wire = open(uri, left(end));
-                login.over(wire, left(end));
+                wire = open(uri, left(share));
+                login.over(wire, left(share));
                 leader = uri;
                 return wire;
             } catch (ServerException e) {
@@ -102,6 +104,9 @@ final class Dialer implements AutoCloseable {
                 }
             } catch (BrokenException e) {
                 last = e;
+                if (uri == leader) {
+                    leader = null; // the next attempt does not begin with it
+                }
             }
         }
         throw last;

@@ -1,0 +1,12 @@
+//go:build scenarios
+
+package scenarios
+
+import (
+	"os"
+	"testing"
+
+	"lockserver/internal/testkit"
+)
+
+func TestMain(m *testing.M) { os.Exit(testkit.Main(m.Run)) }
