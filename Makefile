@@ -42,7 +42,7 @@ GOTESTFLAGS ?=
 # PKGS narrows test, race and invariants down: make race PKGS=./server/...
 PKGS ?= ./...
 
-.PHONY: help build run demo test race busy planted planted-long invariants fmt vet cross lint tidy deps diff snapshots linearizability vanish unauthenticated sessions crash hostile bench bench-list bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft hazelcast bench-permits bench-testing oracle oracle-tls replication replication-versions simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check test-docs test-time race-all flaky bench-check rename rename-check workflows vulnerabilities ci ci-full
+.PHONY: help build run demo test race busy planted planted-long invariants fmt vet cross lint tidy deps diff snapshots linearizability vanish unauthenticated sessions crash hostile bench bench-list bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft hazelcast bench-permits bench-testing oracle oracle-tls replication replication-versions upgrade simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check test-docs test-time race-all flaky bench-check rename rename-check workflows vulnerabilities ci ci-full
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -113,7 +113,7 @@ fmt: ## fail if gofmt would change a file
 
 # TAGS are the build tags, in sets that are looked at together. Those of the first are of tests alone: nothing is to be
 # compiled anew for them.
-TAGS = netns,oracle,raft,scenarios,simulation invariants
+TAGS = netns,oracle,raft,scenarios,simulation,upgrade invariants
 # with_tags does something with each set of tags, for the packages that have other files then. In the others there is
 # nothing to be found a second time. That there are none would be an error: the root has no Go files.
 files = $(GO) list -tags '$1' -f '{{.ImportPath}} {{.GoFiles}} {{.TestGoFiles}} {{.XTestGoFiles}}' ./... | sort
@@ -227,6 +227,12 @@ clients-java-client: build fleet need-redis need-java need-openssl ## the client
 	@test -n "$(VIRTUAL_JAVA)" || { echo "there is no Java 21 or later, which has virtual threads: say VIRTUAL_JAVA=/path/to/bin/java"; exit 1; }
 	cd clients/java && mvn -B -ntp $(MAVEN) test -pl lockserver-client,lockserver-test,client-tests -Dtest=ManyTest,ThreadLockTest -Djvm=$(VIRTUAL_JAVA)
 
+.PHONY: clients-java-sql
+clients-java-sql: export LOCKSERVER := $(CURDIR)/bin/lockserver
+clients-java-sql: build need-java ## its fence for SQL on SQLite and MariaDB, which it starts (DATABASES="mariadb postgres": PostgreSQL as well, of Debian's package postgresql)
+	@command -v mariadb-install-db >/dev/null || { echo "mariadb-install-db is missing: run 'make deps'"; exit 1; }
+	cd clients/java && FENCE_DATABASES="$(or $(DATABASES),mariadb)" mvn -B -ntp test -pl lockserver-client,lockserver-test,client-tests -Dtest=FenceTest
+
 clients-java-bench: export LOCKSERVER := $(CURDIR)/bin/lockserver
 clients-java-bench: build need-oracle need-java ## hand-offs and costs of the Java client beside Redisson's RLock on a real Redis (SECONDS=n of each measurement)
 	cd clients/java && mvn -B -ntp -q -Pbench -pl lockserver-client,lockserver-test,bench compile \
@@ -243,6 +249,11 @@ shop: build need-java ## the shop of the tutorials in examples/shop: SETNX, Lua,
 shop-figures: export LOCKSERVER := $(CURDIR)/bin/lockserver
 shop-figures: build need-java ## orders and deliveries a second of each version
 	$(SHOP) test -Dtest=Figures
+
+.PHONY: reminders
+reminders: export LOCKSERVER := $(CURDIR)/bin/lockserver
+reminders: build need-java ## the reminders of examples/reminders in Java: timers, retries, dead letters, workers that are killed (LONG=1: more of them)
+	cd clients/java && mvn -B -ntp -Preminders -pl lockserver-client,lockserver-test,../../examples/reminders/java test
 
 clients-java-package: export LOCKSERVER := $(CURDIR)/bin/lockserver
 clients-java-package: build need-java ## jars, sources, javadoc and POMs of clients/java as a Maven repository in bin/packages/java, checked, and used by an empty project
@@ -424,6 +435,13 @@ replication-versions: need-redis need-oracle need-versions ## replication from a
 
 raft: ## a raft group in one process, over networks that break, and as processes that are killed and stopped
 	$(GO) test -tags raft -count=1 -parallel 4 -timeout 10m $(GOTESTFLAGS) ./server/raft/... ./tests/raft
+
+# OLD is the version that make upgrade begins with: the last release's tag, or a commit of some time ago.
+OLD ?= $(or $(shell git describe --tags --abbrev=0 2>/dev/null),HEAD~100)
+upgrade: ## a group of an older version (OLD=commit) is upgraded under load, one member after the other, and goes back
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && git archive $(OLD) | tar -x -C "$$dir" && \
+	(cd "$$dir" && $(GO) build -trimpath -buildvcs=false -o lockserver-old ./cmd/lockserver) && \
+	LOCKSERVER_OLD="$$dir/lockserver-old" $(GO) test -tags raft,upgrade -count=1 -timeout 10m -v $(GOTESTFLAGS) -run '^TestUpgradeAndBack$$' ./tests/raft
 
 # RUNS is how many runs the simulation has.
 simulation: RUNS ?= 10000

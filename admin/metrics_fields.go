@@ -133,6 +133,7 @@ var fields = []field{
 	{info: "raft_lag_ms", metric: gauge("lockserver_raft_lag_seconds", "How old the data of a follower is at most, or for how long that has not been known; 0: it leads.", groupLabel), scale: 1e-3},
 	{info: "raft_lag_entries", metric: gauge("lockserver_raft_lag_entries", "Committed entries that a follower does not have, as far as it knows; below 0: that is not known.", groupLabel)},
 	{info: "raft_clock_skew_ms", metric: gauge("lockserver_raft_clock_skew_seconds", "How far the clock of a follower's machine is ahead of the time of the group, at least.", groupLabel), scale: 1e-3},
+	{info: "raft_members_clock_skew_ms", metric: gauge("lockserver_raft_members_clock_skew_seconds", "How far the clock of another member is from that of the leader, at most; 0: this member does not lead.", groupLabel), scale: 1e-3},
 	{info: "raft_disk_free_bytes", metric: gauge("lockserver_raft_disk_free_bytes", "What the disk with the directory of this member has left; below 0: not known.", groupLabel)},
 	{info: "raft_members_unreachable", metric: gauge("lockserver_raft_members_unreachable", "Other members that do not answer this one.", groupLabel)},
 	{info: "raft_last_snapshot_time_ms", metric: gauge("lockserver_raft_last_snapshot_timestamp_seconds", "When this member last tried to make a snapshot of the group's log; 0: never.", groupLabel), scale: 1e-3},

@@ -133,6 +133,27 @@ func TestOldestWait(t *testing.T) {
 	require.Contains(t, metricsOf(t, p), "\nlockserver_lock_oldest_wait_seconds 0\n")
 }
 
+// TestWaitsWithNotify: a scrape has the waits that block no connection, and their grants.
+func TestWaitsWithNotify(t *testing.T) {
+	clock := server.NewManualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	srv, err := server.New(server.Options{Clock: clock})
+	require.NoError(t, err)
+	require.NoError(t, srv.Start())
+	t.Cleanup(func() { _ = srv.Close() })
+	p, c := open(t, srv), testkit.Dial(t, srv.Dial)
+	c.Do("LOCK", "k", "a", "PX", "86400000")
+	require.Equal(t, "+QUEUED", c.Do("LOCK", "k", "b", "WAIT", "0", "NOTIFY").String())
+	text := metricsOf(t, p)
+	require.Contains(t, text, "\nlockserver_lock_waiters_notify 1\n")
+	require.Contains(t, text, "\nlockserver_lock_waiters{db=\"db0\"} 1\n")
+	c.Do("UNLOCK", "k", "a")
+	require.Contains(t, metricsOf(t, p), "\nlockserver_lock_grants_to_confirm 1\n")
+	clock.Advance(10 * time.Second)
+	text = metricsOf(t, p)
+	require.Contains(t, text, "\nlockserver_lock_grants_to_confirm 0\n")
+	require.Contains(t, text, "\nlockserver_lock_unconfirmed_grants_total 1\n")
+}
+
 // TestLongestHold: the lock that is held longest is seen, also after a start, which forgets who took it.
 func TestLongestHold(t *testing.T) {
 	clock := server.NewManualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"lockserver/internal/gcra"
 	"lockserver/internal/keyevent"
 	"lockserver/internal/lockhistory"
 	"lockserver/internal/resp"
@@ -46,6 +47,21 @@ type Ctx struct {
 	// names are buffers for the names of keys that a command makes up itself, so that they need not be
 	// allocated.
 	names [2][64]byte
+	// entry is a buffer for what DELAY.ADD keeps: see keepEntry.
+	entry []byte
+	// rate is that of the last call on a limiter, and terms are what it was made of: see rateOf.
+	rate  gcra.Rate
+	terms [3]int64
+}
+
+// mostKeptEntry is up to how many bytes Ctx.entry keeps.
+const mostKeptEntry = 4 << 10
+
+// keepEntry gives a buffer back that began as entry[:0].
+func (c *Ctx) keepEntry(buf []byte) {
+	if cap(buf) <= mostKeptEntry {
+		c.entry = buf
+	}
 }
 
 // Rand is a source of chance; a *rand.Rand of math/rand/v2 is one.

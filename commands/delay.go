@@ -73,26 +73,33 @@ func delayAdd(c *Ctx) error {
 	if _, err := c.streamToWrite(d.stream); err != nil {
 		return err
 	}
-	pending, err := findDelays(c, d.stream)
-	if err != nil {
-		return err
+	setKey, hashKey := delayKey(c, d.stream), entriesKey(c, d.stream)
+	set, isSet := c.DB.OpenZSet(setKey)
+	entries, isHash := c.DB.OpenHash(hashKey)
+	if !isSet || !isHash {
+		return ErrWrongType
 	}
+	pending := delays{set.ZSet(), entries.Hash()}
 	if d.id == nil {
 		d.id = pending.newID(c)
 	} else if _, ok := pending.find(d.id); ok {
 		c.Out.Null()
 		return nil
 	}
-	place, err := pending.nextPlace(d.dueMS)
+	place, err := nextPlace(pending.set, d.dueMS)
 	if err != nil {
 		return err
 	}
-	setKey, hashKey := delayKey(c, d.stream), entriesKey(c, d.stream)
-	set := c.DB.EditZSet(setKey)
 	// plant:delay-add
-	set.Set(appendMember(nil, place, d.id), float64(d.dueMS))
-	entries := c.DB.EditHash(hashKey)
-	entries.Set(d.id, appendEntry(nil, place, d.fields))
+	buf := appendMember(c.entry[:0], place, d.id)
+	size := len(buf)
+	buf = appendEntry(buf, place, d.fields)
+	c.keepEntry(buf)
+	set.Set(buf[:size], float64(d.dueMS))
+	if pending.set == nil {
+		entries = c.DB.EditHash(hashKey) // a new key may have moved others
+	}
+	entries.Set(d.id, buf[size:])
 	c.Notify(keyevent.Generic, "delay.add", d.stream)
 	c.Notify(keyevent.ZSet, "zadd", setKey)
 	c.Notify(keyevent.Hash, "hset", hashKey)
@@ -103,8 +110,8 @@ func delayAdd(c *Ctx) error {
 // newID makes an id that no entry of the stream has.
 func (d *delays) newID(c *Ctx) []byte {
 	for {
-		id := strconv.AppendUint(nil, c.Rand.Uint64()|1<<63, 16)
-		if !d.entries.OK() || !d.entries.Hash().Has(id) {
+		id := strconv.AppendUint(c.Scratch(), c.Rand.Uint64()|1<<63, 16)
+		if d.entries == nil || !d.entries.Has(id) {
 			return id
 		}
 	}
@@ -164,7 +171,7 @@ func delayMove(c *Ctx) error {
 		c.Out.Int(0)
 		return nil
 	}
-	place, err := d.nextPlace(dueMS)
+	place, err := nextPlace(d.set, dueMS)
 	if err != nil {
 		return err
 	}
@@ -242,8 +249,7 @@ func delayList(c *Ctx) error {
 		return err
 	}
 	list, n := c.Out.DeferArray(), 0
-	if d.set.OK() {
-		z := d.set.ZSet()
+	if z := d.set; z != nil {
 		from, _ := z.ByScore(zset.ScoreRange{Min: float64(fromMS), Max: math.Inf(1)})
 		z.Range(from, z.Len(), func(member []byte, _ float64) bool {
 			if _, id, ok := parseMember(member); ok {
@@ -268,8 +274,8 @@ func delayCount(c *Ctx) error {
 		return err
 	}
 	n := 0
-	if d.set.OK() {
-		n = d.set.ZSet().Len()
+	if d.set != nil {
+		n = d.set.Len()
 	}
 	c.Out.Int(int64(n))
 	return nil

@@ -7,6 +7,7 @@ import (
 
 	"lockserver/internal/decimal"
 	"lockserver/store"
+	"lockserver/store/hash"
 	"lockserver/store/zset"
 )
 
@@ -100,20 +101,19 @@ func parseEntry(dst [][]byte, value []byte) (place int64, fields [][]byte, ok bo
 
 // delays are the two keys of a stream, to be read until the next change.
 type delays struct {
-	stream  []byte
-	set     store.Ref // nothing, or a sorted set
-	entries store.Ref // nothing, or a hash
+	set     *zset.ZSet // nil: there is no such key
+	entries *hash.Hash // the same
 }
 
 // findDelays looks the keys of a stream up.
 func findDelays(c *Ctx, stream []byte) (d delays, err error) {
 	c.DB.FindToWrite(delayKey(c, stream))
-	d = delays{stream: stream, entries: c.DB.FindToWrite(entriesKey(c, stream))}
-	d.set = c.DB.Peek(delayKey(c, stream)) // not before: the second look-up may have removed an overdue key
-	if !d.set.Is(store.ZSet) || !d.entries.Is(store.Hash) {
+	entries := c.DB.FindToWrite(entriesKey(c, stream))
+	set := c.DB.Peek(delayKey(c, stream)) // not before: the second look-up may have removed an overdue key
+	if !set.Is(store.ZSet) || !entries.Is(store.Hash) {
 		return d, ErrWrongType
 	}
-	return d, nil
+	return delays{set.ZSet(), entries.Hash()}, nil
 }
 
 // ticket is an entry that is pending.
@@ -126,10 +126,10 @@ type ticket struct {
 
 // find returns the entry of an id; ok is false if there is none that is pending.
 func (d *delays) find(id []byte) (t ticket, ok bool) {
-	if !d.set.OK() || !d.entries.OK() {
+	if d.set == nil || d.entries == nil {
 		return t, false
 	}
-	value, ok := d.entries.Hash().Get(nil, id)
+	value, ok := d.entries.Get(nil, id)
 	if !ok {
 		return t, false
 	}
@@ -137,22 +137,20 @@ func (d *delays) find(id []byte) (t ticket, ok bool) {
 	if t.place, t.fields, ok = parseEntry(nil, value); !ok {
 		return t, false
 	}
-	score, ok := d.set.ZSet().Score(appendMember(nil, t.place, id))
+	score, ok := d.set.Score(appendMember(nil, t.place, id))
 	t.dueMS = store.DueMS(score)
 	return t, ok
 }
 
-// nextPlace is a place behind all entries that are due at a time.
-func (d *delays) nextPlace(dueMS int64) (int64, error) {
-	if !d.set.OK() {
+// nextPlace is a place behind all entries of a sorted set that are due at a time. There may be no set.
+func nextPlace(z *zset.ZSet, dueMS int64) (int64, error) {
+	if z == nil {
 		return 0, nil
 	}
-	z := d.set.ZSet()
-	from, to := z.ByScore(zset.ScoreRange{Min: float64(dueMS), Max: float64(dueMS)})
-	if from == to {
+	last, score, ok := z.LastUpTo(float64(dueMS), nil)
+	if !ok || score < float64(dueMS) {
 		return 0, nil
 	}
-	last, _ := z.At(to-1, nil)
 	place, _, ok := parseMember(last)
 	switch {
 	case !ok: // a client has put it there: it is passed over when it is due

@@ -51,7 +51,7 @@ func fireAt(c *Ctx, key []byte, budget int, fired func(dueMS int64)) (n int) {
 func (b *batch) fire(c *Ctx, budget int) bool {
 	streamKey := delayedStream(b.key)
 	d, err := findDelays(c, streamKey)
-	if err != nil || !d.set.OK() || !d.entries.OK() {
+	if err != nil || d.set == nil || d.entries == nil {
 		return false
 	}
 	if _, err := c.streamToWrite(streamKey); err != nil {
@@ -86,9 +86,8 @@ type dueEntry struct {
 
 // due returns copies of at most budget members that are due, in their order.
 func (d *delays) due(nowMS int64, budget int) (list []dueEntry) {
-	z := d.set.ZSet()
 	bytes := 0
-	z.Range(0, min(budget, z.Len()), func(member []byte, score float64) bool {
+	d.set.Range(0, min(budget, d.set.Len()), func(member []byte, score float64) bool {
 		e := dueEntry{dueMS: store.DueMS(score)}
 		// plant:delay-due
 		if e.dueMS > nowMS || bytes > mostDelayBytes {
@@ -97,7 +96,7 @@ func (d *delays) due(nowMS int64, budget int) (list []dueEntry) {
 		place, id, ok := parseMember(member)
 		if ok {
 			e.id = Clone(id)
-			if value, has := d.entries.Hash().Get(nil, e.id); has {
+			if value, has := d.entries.Get(nil, e.id); has {
 				value = Clone(value)
 				bytes += len(value)
 				if own, fields, ok := parseEntry(nil, value); ok && own == place {

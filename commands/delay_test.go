@@ -239,6 +239,46 @@ func TestPlacesOfEntries(t *testing.T) {
 	f.want("-"+string(ErrDelayPlaces), "DELAY.ADD", "s", "PX", "5", "n", "1")
 }
 
+// A new entry costs no memory but what it takes itself: a member, a field with its value, and now and then a
+// larger table.
+func TestDelayAddAllocates(t *testing.T) {
+	f := newDelays(t)
+	add := func(n int) [][]byte {
+		return words("DELAY.ADD", "s", "AT", fmt.Sprint(startMS+int64(n%100)), "ID", fmt.Sprint("order-", n), "n", strings.Repeat("x", 60))
+	}
+	const entries = 4000
+	for n := range entries {
+		f.do(asTexts(add(n))...)
+	}
+	f.store.Record(false)
+	f.store.SetObserver(nil)
+	argv := make([][][]byte, entries)
+	for n := range argv {
+		argv[n] = add(entries + n)
+	}
+	row, err := f.table.Resolve(argv[0])
+	require.NoError(t, err)
+	c := f.client(1).context(argv[0], row)
+	n := 0
+	require.LessOrEqual(t, testing.AllocsPerRun(entries-1, func() {
+		c.Out.Rollback(0)
+		c.Argv = argv[n]
+		n++
+		if err := row.Run(c); err != nil {
+			t.Error(err)
+		}
+	}), 3.0)
+	f.want("8000", "DELAY.COUNT", "s")
+}
+
+// asTexts are words as strings.
+func asTexts(argv [][]byte) (list []string) {
+	for _, word := range argv {
+		list = append(list, string(word))
+	}
+	return list
+}
+
 // FuzzDelayedEntry reads any bytes as an entry: what is read is written the same.
 func FuzzDelayedEntry(f *testing.F) {
 	f.Add([]byte("a0,1:n,1:1,"))

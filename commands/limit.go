@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"lockserver/internal/decimal"
 	"lockserver/internal/gcra"
 	"lockserver/internal/keyevent"
 	"lockserver/store"
@@ -12,7 +13,7 @@ import (
 // takeCall is one call of LIMIT.TAKE.
 type takeCall struct {
 	key    []byte
-	rate   gcra.Rate
+	rate   *gcra.Rate
 	cost   int64
 	waits  bool
 	waitMS int64 // 0: without limit
@@ -20,9 +21,40 @@ type takeCall struct {
 	owner []byte
 }
 
-func (l *takeCall) read(a *Scanner) error {
+func (l *takeCall) read(c *Ctx) error {
+	if l.readPlain(c) {
+		return nil
+	}
+	a := c.Args()
 	l.key, l.cost = a.Key(), 1
-	l.rate = readRate(a)
+	l.rate = readRate(c, a)
+	l.readOptions(a)
+	if a.Err() == nil && l.cost > l.rate.Burst() {
+		a.Fail(ErrLimitCostBurst)
+	}
+	return a.Err()
+}
+
+// readPlain reads a call without options and with a rate that makes sense, as most calls are. False: it is
+// another call.
+func (l *takeCall) readPlain(c *Ctx) bool {
+	if len(c.Argv) != 5 {
+		return false
+	}
+	burst, ok1 := decimal.ParseInt(c.Argv[2])
+	count, ok2 := decimal.ParseInt(c.Argv[3])
+	periodMS, ok3 := decimal.ParseInt(c.Argv[4])
+	if !ok1 || !ok2 || !ok3 || burst < 1 || count < 1 || periodMS < 1 {
+		return false
+	}
+	l.key, l.cost = c.Argv[1], 1
+	var ok bool
+	l.rate, ok = c.rateOf(burst, count, periodMS)
+	return ok
+}
+
+// readOptions reads what follows the rate.
+func (l *takeCall) readOptions(a *Scanner) {
 	cost := false
 	for a.More() {
 		switch a.Option() {
@@ -52,10 +84,6 @@ func (l *takeCall) read(a *Scanner) error {
 	if l.owner != nil && !l.waits {
 		a.Syntax()
 	}
-	if a.Err() == nil && l.cost > l.rate.Burst() {
-		a.Fail(ErrLimitCostBurst)
-	}
-	return a.Err()
 }
 
 // readOwner reads the name of the owner that waits.
@@ -69,22 +97,35 @@ func (l *takeCall) readOwner(a *Scanner) {
 }
 
 // readRate reads a burst, a count and a period in milliseconds.
-func readRate(a *Scanner) gcra.Rate {
+func readRate(c *Ctx, a *Scanner) *gcra.Rate {
 	burst, count, periodMS := a.IntOr(ErrLimitRate), a.IntOr(ErrLimitRate), a.IntOr(ErrLimitRate)
 	if burst < 1 || count < 1 || periodMS < 1 {
 		a.Fail(ErrLimitRate)
 	}
-	r, ok := gcra.NewRate(burst, count, periodMS)
+	r, ok := c.rateOf(burst, count, periodMS)
 	if !ok {
 		a.Fail(ErrLimitLong)
 	}
 	return r
 }
 
+// rateOf is gcra.NewRate. Most calls have the rate of the one before, which is not computed again. The result
+// is valid until the next call.
+func (c *Ctx) rateOf(burst, count, periodMS int64) (r *gcra.Rate, ok bool) {
+	if terms := [...]int64{burst, count, periodMS}; terms != c.terms {
+		rate, ok := gcra.NewRate(burst, count, periodMS)
+		if !ok {
+			return nil, false
+		}
+		c.rate, c.terms = rate, terms
+	}
+	return &c.rate, true
+}
+
 // limitTake takes the cost from a limiter, waits for it, or replies that it was not to be had.
 func limitTake(c *Ctx) error {
 	var l takeCall
-	if err := l.read(c.Args()); err != nil {
+	if err := l.read(c); err != nil {
 		return err
 	}
 	a, err := l.take(c)
@@ -112,12 +153,12 @@ func (l *takeCall) take(c *Ctx) (gcra.Answer, error) {
 	if l.cost > 0 && c.Queues.Awaited(c.DB.ID(), l.key) {
 		return l.refused(c)
 	}
-	return takeFrom(c, l.key, &l.rate, l.cost)
+	return takeFrom(c, l.key, l.rate, l.cost)
 }
 
 // refused is the answer to a call that takes nothing, whatever the limiter has.
 func (l *takeCall) refused(c *Ctx) (gcra.Answer, error) {
-	s, nowNS, err := findLimiter(c, l.key)
+	_, s, nowNS, err := findLimiter(c, l.key)
 	a := l.rate.Take(s, nowNS, l.cost)
 	if a.Allowed { // the figures are those before the take
 		a = l.rate.Take(s, nowNS, 0)
@@ -135,7 +176,7 @@ func (l *takeCall) tryAgain(c *Ctx, a gcra.Answer) {
 // tryTake is Wait.Try of a call that is at the head of the queue.
 func tryTake(c *Ctx) (bool, error) {
 	var l takeCall
-	if err := l.read(c.Args()); err != nil {
+	if err := l.read(c); err != nil {
 		return false, err
 	}
 	a, err := l.take(c)
@@ -153,18 +194,13 @@ func tryTake(c *Ctx) (bool, error) {
 // refuseTake is Wait.TimedOut.
 func refuseTake(c *Ctx) {
 	var l takeCall
-	_ = l.read(c.Args()) // it was read before
+	_ = l.read(c)        // it was read before
 	a, _ := l.refused(c) // a key that is no limiter any more ends the wait before: tryTake fails
 	l.reply(c, a)
 }
 
 func (l *takeCall) reply(c *Ctx, a gcra.Answer) {
-	c.Out.Array(5)
-	c.Out.Int(int64(boolInt(a.Allowed)))
-	c.Out.Int(l.rate.Burst())
-	c.Out.Int(a.Remaining)
-	c.Out.Int(gcra.CeilMS(a.RetryNS))
-	c.Out.Int(gcra.CeilMS(a.ResetNS))
+	c.Out.Ints(int64(boolInt(a.Allowed)), l.rate.Burst(), a.Remaining, gcra.CeilMS(a.RetryNS), gcra.CeilMS(a.ResetNS))
 }
 
 // clThrottle is the command of redis-cell. Its burst is one less than what can be taken at once, and its
@@ -188,7 +224,7 @@ func clThrottle(c *Ctx) error {
 	case seconds > gcra.Longest/1_000_000_000 || burst+1 < 1:
 		return ErrLimitLong
 	}
-	rate, ok := gcra.NewRate(burst+1, count, seconds*1000)
+	rate, ok := c.rateOf(burst+1, count, seconds*1000)
 	if !ok {
 		return ErrLimitLong
 	}
@@ -201,12 +237,7 @@ func clThrottle(c *Ctx) error {
 	if !answer.Allowed && !answer.Never {
 		retry = throttleSeconds(answer.RetryNS)
 	}
-	c.Out.Array(5)
-	c.Out.Int(int64(boolInt(!answer.Allowed)))
-	c.Out.Int(rate.Burst())
-	c.Out.Int(answer.Remaining)
-	c.Out.Int(retry)
-	c.Out.Int(throttleSeconds(answer.ResetNS))
+	c.Out.Ints(int64(boolInt(!answer.Allowed)), rate.Burst(), answer.Remaining, retry, throttleSeconds(answer.ResetNS))
 	return nil
 }
 
@@ -221,7 +252,7 @@ func throttleSeconds(ns int64) int64 {
 
 // takeFrom takes a cost from the limiter at a key, if the rate allows it.
 func takeFrom(c *Ctx, key []byte, rate *gcra.Rate, cost int64) (gcra.Answer, error) {
-	s, nowNS, err := findLimiter(c, key)
+	slot, s, nowNS, err := findLimiter(c, key)
 	if err != nil {
 		return gcra.Answer{}, err
 	}
@@ -230,29 +261,31 @@ func takeFrom(c *Ctx, key []byte, rate *gcra.Rate, cost int64) (gcra.Answer, err
 		var text [64]byte
 		endMS := a.State.EndMS()
 		// plant:limit-write
-		c.DB.UpdateString(key, a.State.AppendTo(text[:0]), store.TTL(endMS))
-		c.Notify(keyevent.Generic, "limit.take", key)
-		c.Notify(keyevent.String, "set", key)
-		c.Notify(keyevent.Generic, "expire", key)
+		c.DB.PutState(slot, key, a.State.AppendTo(text[:0]), endMS)
+		if c.Settings.Events != 0 {
+			c.Notify(keyevent.Generic, "limit.take", key)
+			c.Notify(keyevent.String, "set", key)
+			c.Notify(keyevent.Generic, "expire", key)
+		}
 	}
 	return a, nil
 }
 
-// findLimiter reads the state at a key, and the time of this unit.
-func findLimiter(c *Ctx, key []byte) (s gcra.State, nowNS int64, err error) {
+// findLimiter reads the state at a key, and the time of this unit. slot is for PutState.
+func findLimiter(c *Ctx, key []byte) (slot int, s gcra.State, nowNS int64, err error) {
 	nowNS, ok := gcra.NowNS(c.DB.Store().NowUS())
 	if !ok {
-		return s, 0, ErrLimitClock
+		return -1, s, 0, ErrLimitClock
 	}
-	r := c.DB.FindToWrite(key)
+	slot, r := c.DB.FindState(key)
 	switch {
 	case !r.OK():
-		return s, nowNS, nil
+		return slot, s, nowNS, nil
 	case !r.Is(store.String):
-		return s, nowNS, ErrWrongType
+		return slot, s, nowNS, ErrWrongType
 	}
 	if s, ok = gcra.Parse(r.Bytes()); !ok {
-		return gcra.State{}, nowNS, ErrLimitState
+		return slot, gcra.State{}, nowNS, ErrLimitState
 	}
-	return s, nowNS, nil
+	return slot, s, nowNS, nil
 }

@@ -368,8 +368,8 @@ func (w *WaitingLock) KeysIn(argv [][]byte) [][]byte {
 	return argv[1:2]
 }
 
-// Tokens are those that the call was granted, in the order of its keys.
-func (w *WaitingLock) Tokens() (tokens []int64) {
+// AppendTokens appends those that the call was granted, in the order of its keys.
+func (w *WaitingLock) AppendTokens(tokens []int64) []int64 {
 	if w.grants != nil {
 		for _, g := range *w.grants {
 			tokens = append(tokens, g.token)

@@ -171,12 +171,9 @@ func (s *semCall) take(c *Ctx, v lockView, edit store.HashEdit, permits int64) (
 	has.watched = s.lease.unit == ""
 	value := has.append(c.names[0][:0])
 	if v.owners == 0 {
-		edit.ExpectSemaphore(s.owner, value, s.limit)
-	}
-	edit.Update(s.owner, value)
-	if v.owners == 0 {
-		edit.Update(shareField, semMode)
-		edit.SetInt(permitsField, s.limit)
+		edit.MakeSemaphore(s.owner, value, s.limit)
+	} else {
+		edit.Update(s.owner, value)
 	}
 	endMS, _ := s.lease.endMS(c) // checked before
 	// plant:sem-lease

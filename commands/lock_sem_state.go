@@ -10,7 +10,6 @@ import (
 // its permits. Each owner has a lease and a token of its own.
 var (
 	permitsField = []byte(store.LimitField)
-	semMode      = []byte(store.SemaphoreMode)
 )
 
 // MostPermits is the highest limit of a semaphore.

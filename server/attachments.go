@@ -7,7 +7,6 @@ import (
 	"lockserver/commands"
 	"lockserver/server/attach"
 	"lockserver/store"
-	"lockserver/store/renewals"
 )
 
 // Connections that are attached for owners (LOCK.ATTACH). A renewal may then have no session: it goes on as
@@ -124,11 +123,12 @@ func (ex *executor) maybeAdopt(s *session, db *store.DB, key string, l *commands
 // renews reports whether the server renews a lock already.
 func (ex *executor) renews(db *store.DB, key []byte, l *commands.LockState) bool {
 	if l.Shares == 0 {
-		_, ok := ex.watchdog.renewalOf(db, key, l)
-		return ok
+		r, ok := ex.watchdog.renewalOf(db, key, l)
+		s := sessionFor(r.Keeper)
+		return ok && (s == nil || !s.ended())
 	}
 	r := ex.watchdog.shares.find(db.ID(), key, l.Owner)
-	return r != nil && r.token == l.Token
+	return r != nil && r.token == l.Token && (r.session == nil || !r.session.ended())
 }
 
 // adopt begins to renew a lock that is renewed for no session. A session is attached for its owner.
@@ -143,28 +143,6 @@ func (ex *executor) adopt(db *store.DB, key, owner []byte, token int64, shared b
 	r.renew(ex, ex.store.NowMS())
 }
 
-// cutLocks makes the leases of a session's locks end at endMS, except if other sessions are attached for the
-// owner.
-func (ex *executor) cutLocks(s *session, endMS int64) {
-	w := &ex.watchdog
-	var held []store.RenewedKey
-	ex.store.EachOf(s.keeper, func(db *store.DB, key string, r renewals.Renewal) {
-		held = append(held, store.RenewedKey{DB: db, Key: key, Renewal: r})
-	})
-	for _, k := range held {
-		key := []byte(k.Key)
-		l, err := commands.FindLock(k.DB, key)
-		if err == nil && l.Holds > 0 && w.pinOf(l.Owner, l.Token) == k.Renewal.Pin && !w.attached.AttachedByOther(s, l.Owner) {
-			commands.CutLock(k.DB, l.Owner, key, l.Token, endMS)
-		}
-	}
-	for r := s.shares; r != nil; r = r.next {
-		if !w.attached.AttachedByOther(s, r.owner) {
-			commands.CutLock(ex.store.DB(r.in.db), r.owner, []byte(r.key), r.token, endMS)
-		}
-	}
-}
-
 // detach ends that a session keeps an owner alive, and detachPrefix the same of a prefix.
 func (ex *executor) detach(s *session, owner string) {
 	ex.stopKeeping(ex.watchdog.attached.Detach(s, &s.attachments, owner))
@@ -175,7 +153,8 @@ func (ex *executor) detachPrefix(s *session, prefix string) {
 }
 
 // stopKeeping renews locks no longer that no session is attached to. The session that acquired a lock goes on
-// with it.
+// with it. The table returns a bounded number of locks. The renewals of the others end when they are due: no
+// session is left for them.
 func (ex *executor) stopKeeping(locks []*attach.Lock[*session]) {
 	w := &ex.watchdog
 	for _, l := range locks {
@@ -191,6 +170,7 @@ func (ex *executor) stopKeeping(locks []*attach.Lock[*session]) {
 		ex.observe()
 		ex.followEvents()
 	}
+	ex.forgetAttached(dueBudget)
 }
 
 // detachAll is detach for all owners of a session.

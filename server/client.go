@@ -136,7 +136,7 @@ func (s *session) leave() {
 	ex.detachAll(s)
 	ex.leavePlaces(s)
 	// plant:leave-renewals
-	ex.watchdog.forget(s)
+	ex.depart(s)
 	if s.pulse != nil {
 		ex.timers.stop(&s.pulse.timer)
 	}

@@ -72,8 +72,12 @@ func lockInfo(c *commands.Ctx) error {
 	ex := sessionOf(c).executor
 	holder, sinceMS := ex.holderOf(c.DB.LockRecord(key))
 	r, watched := ex.watchdog.renewalOf(c.DB, key, &l)
-	if s := sessionFor(r.Keeper); watched && s != nil {
+	switch s := sessionFor(r.Keeper); {
+	case !watched:
+	case s != nil && !s.ended():
 		holder = s
+	default:
+		watched = ex.watchdog.attached.IsAttached(l.Owner)
 	}
 	out := c.Out
 	fields := 9
@@ -173,12 +177,7 @@ func writeShares(c *commands.Ctx, key []byte, l *commands.LockState, most int64)
 func writeHolder(c *commands.Ctx, key []byte, h *commands.Holder, semaphore bool) {
 	out := c.Out
 	w := &sessionOf(c).executor.watchdog
-	renewed := w.shares.find(c.DB.ID(), key, h.Owner)
-	watched := renewed != nil && renewed.token == h.Token
-	var client *session
-	if watched {
-		client = renewed.session
-	}
+	client, watched := w.shareOf(c.DB.ID(), key, h.Owner, h.Token)
 	fields := 8
 	confirmBy := sessionOf(c).executor.confirmByMS(c, key, h.Owner)
 	if confirmBy != 0 {

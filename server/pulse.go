@@ -190,13 +190,15 @@ func (g *watchedGrant) unansweredFor(h transport.Silence) time.Duration {
 // lose ends a session with a client that is taken for dead. Its locks end one lease after the last sign of
 // life. That includes locks that it got later, by a command that it had sent before.
 func (ex *executor) lose(s *session) {
-	lease := ex.settings.LockWatchdogMS
-	end := max(ex.store.NowMS(), s.pulse.heardMS()+silenceMS(lease))
-	ex.cutLocks(s, end)
 	ex.log.Info("a client that holds or waits for a lock is silent, and closed", "id", s.id, "address", s.info.addr,
 		"silent-ms", ex.store.NowMS()-s.pulse.heardMS())
 	s.lost.Store(true)
 	ex.terminate(s)
+}
+
+// cutMS is when the leases of such a session end.
+func (ex *executor) cutMS(s *session) int64 {
+	return max(ex.store.NowMS(), s.pulse.heardMS()+silenceMS(ex.settings.LockWatchdogMS))
 }
 
 // renewalsPerLease is how often the watchdog renews within one lease, as Redisson's does.

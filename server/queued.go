@@ -30,9 +30,10 @@ var _ waiting.Call = (*queuedWait)(nil)
 
 // queuedWaits are the waits that a session keeps the places of. After its end they stay here for a while.
 type queuedWaits struct {
-	first *queuedWait
-	count int
-	bytes int
+	first   *queuedWait
+	count   int
+	adopted int // how many of them the session did not ask for
+	bytes   int
 	// The fields below are used after the end of the session.
 	gone    bool
 	ending  bool        // the time is over for which places are kept
@@ -57,6 +58,9 @@ func (ws *queuedWaits) link(w *queuedWait) {
 	}
 	ws.first = w
 	ws.count++
+	if w.adopted {
+		ws.adopted++
+	}
 	ws.bytes += w.memory()
 }
 
@@ -74,6 +78,9 @@ func (ws *queuedWaits) unlink(w *queuedWait) {
 	}
 	w.prev, w.next = nil, nil
 	ws.count--
+	if w.adopted {
+		ws.adopted--
+	}
 	ws.bytes -= w.memory()
 }
 
@@ -287,9 +294,10 @@ func (ex *executor) leaveQueues(w *queuedWait, granted bool) {
 func (ex *executor) grantQueued(w *queuedWait, keys [][]byte) {
 	ex.leaveQueues(w, true)
 	ex.stats.LocksOf(w.DB()).Handoffs++
-	g := &waiting.Grant{Waiter: &w.Waiter, Tokens: w.lock.Tokens()}
+	g := waiting.NewGrant(&w.Waiter)
+	g.Tokens = w.lock.AppendTokens(g.Tokens)
 	for _, key := range keys {
-		g.Keys = append(g.Keys, string(key))
+		g.Keys = append(g.Keys, w.textOf(key))
 	}
 	ex.grants.Add(g)
 	atMS := ex.store.NowMS() + ex.renewEveryMS()
@@ -456,7 +464,7 @@ func (w *queuedWait) writable(u *acl.User) bool {
 // detachedFrom makes a session give up the places of waits that it did not ask for, if it is no longer
 // attached to the owner.
 func (ex *executor) detachedFrom(s *session) {
-	if !s.keepsPlaces() {
+	if !s.keepsPlaces() || s.queued.adopted == 0 {
 		return
 	}
 	var ghost *session // has ended, and had these waits alone

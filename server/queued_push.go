@@ -11,12 +11,16 @@ import (
 // attached to the owner: as pushes, in version 3 of the protocol, if their users may read all keys. They are
 // also published on the owner's channel, for version 2.
 
-// audience are the sessions that get the outcome.
-func (w *queuedWait) audience() []*session {
-	to, _ := w.session.executor.watchdog.attached.All([]byte(w.Owner()))
+// audience appends the sessions that get the outcome.
+func (w *queuedWait) audience(to []*session) []*session {
+	ex := w.session.executor
+	if ex.watchdog.attached.InUse() {
+		all, _ := ex.watchdog.attached.All([]byte(w.Owner()))
+		to = append(to, all...)
+	}
 	// plant:audience
 	if s := w.session; !w.adopted && !s.ended() && !slices.Contains(to, s) {
-		to = append(slices.Clone(to), s)
+		to = append(to, s)
 	}
 	return to
 }
@@ -37,7 +41,8 @@ func (ex *executor) tellRefusal(w *queuedWait, why attach.Refusal) {
 
 func (ex *executor) tellOutcome(w *queuedWait, o attach.Outcome) {
 	var push []byte
-	for _, s := range w.audience() {
+	ex.audience = w.audience(ex.audience[:0])
+	for _, s := range ex.audience {
 		if s.out.Proto < 3 || !w.readableBy(s, &o) {
 			continue
 		}
@@ -46,6 +51,7 @@ func (ex *executor) tellOutcome(w *queuedWait, o attach.Outcome) {
 		}
 		ex.deliver(s, push)
 	}
+	clear(ex.audience)
 	if ex.AnyoneListens() {
 		channel, payloads := o.Messages()
 		for _, p := range payloads {

@@ -79,12 +79,7 @@ func semInfo(c *commands.Ctx) error {
 func writePermits(c *commands.Ctx, key []byte, h *commands.Holder) {
 	out := c.Out
 	w := &sessionOf(c).executor.watchdog
-	renewed := w.shares.find(c.DB.ID(), key, h.Owner)
-	watched := renewed != nil && renewed.token == h.Token
-	var client *session
-	if watched {
-		client = renewed.session
-	}
+	client, watched := w.shareOf(c.DB.ID(), key, h.Owner, h.Token)
 	out.Map(7)
 	out.BulkString("owner")
 	out.Bulk(h.Owner)

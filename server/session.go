@@ -67,6 +67,7 @@ type session struct {
 	// more.
 	terminated bool
 	dead       bool // closed: it is in no list any more
+	departed   bool // it has left (departure.go)
 
 	id int64
 	// user has the rights of the session. authenticated: it may run commands at all; loggedIn: that does not

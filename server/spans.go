@@ -170,7 +170,7 @@ func (ex *executor) endSpan(w *parkedCall, granted bool, why lockhistory.Reason)
 	span.End = time.UnixMicro(max(ex.store.NowUS(), w.sinceUS))
 	switch {
 	case granted:
-		span.Outcome, span.Tokens = lockhistory.Granted.String(), w.lock.Tokens()
+		span.Outcome, span.Tokens = lockhistory.Granted.String(), w.lock.AppendTokens(nil)
 	case why == deadlocked:
 		span.Outcome = lockhistory.Deadlock.String()
 	default:

@@ -26,6 +26,8 @@ type watchdog struct {
 	doubted  []store.RenewedKey
 	shares   shareRenewals
 	attached attach.Table[*session]
+	// forgetting is of what attached is to forget.
+	forgetting timer
 }
 
 func (w *watchdog) open(databases int) {
@@ -111,21 +113,6 @@ func (w *watchdog) stopRenewing(c *commands.Ctx, key []byte) {
 func (w *watchdog) renewalOf(db *store.DB, key []byte, l *commands.LockState) (renewals.Renewal, bool) {
 	r, ok := db.Renewal(key)
 	return r, ok && r.Pin == w.pinOf(l.Owner, l.Token)
-}
-
-// forget ends every renewal of a session that has gone, except if other sessions are attached for the lock's
-// owner.
-func (w *watchdog) forget(s *session) {
-	ex := w.executor
-	ex.store.Leave(s.keeper, func(_ *store.DB, of store.Ref, r renewals.Renewal) bool {
-		if !w.attached.InUse() {
-			return false
-		}
-		owner, token := commands.OwnerOf(of)
-		// plant:keep-renewal
-		return w.pinOf(owner, token) == r.Pin && w.attached.IsAttached(owner)
-	})
-	w.shares.forget(s, &w.attached)
 }
 
 // renewDue renews what falls due at now, and says whether there may be more. budget bounds the work.
@@ -235,7 +222,8 @@ func (ex *executor) renewNow(db *store.DB, key, owner []byte, token int64) {
 // aliveUntilMS returns until when a session's locks are renewed at now; 0: it has gone.
 func (w *watchdog) aliveUntilMS(s *session, now int64) int64 {
 	ex := w.executor
-	if s == nil {
+	// plant:ended-keeper
+	if s == nil || s.ended() {
 		return 0
 	}
 	return s.lifeEndMS(ex, now)

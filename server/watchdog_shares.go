@@ -64,6 +64,19 @@ func (rs *shareRenewals) find(db int, key, owner []byte) *renewal {
 	return rs.dbs[db].byKey[string(key)].find(owner)
 }
 
+// shareOf reports whether the server renews what an owner has of a lock with that token, and for which
+// session; nil: for attached sessions alone.
+func (w *watchdog) shareOf(db int, key, owner []byte, token int64) (s *session, renewed bool) {
+	r := w.shares.find(db, key, owner)
+	switch {
+	case r == nil || r.token != token:
+		return nil, false
+	case r.session != nil && !r.session.ended():
+		return r.session, true
+	}
+	return nil, w.attached.IsAttached(owner)
+}
+
 // heldShare implements commands.Services.
 func (w *watchdog) heldShare(c *commands.Ctx, key, owner []byte, token int64, renewed bool) {
 	ex := w.executor
@@ -219,10 +232,11 @@ func (rs *shareRenewals) dropEvery() {
 	}
 }
 
-// forget ends every renewal of a session that has gone, except for locks with owners that other sessions are
-// attached to.
-func (rs *shareRenewals) forget(s *session, attached *attach.Table[*session]) {
-	for r := s.shares; r != nil; r = s.shares {
+// forget ends renewals of a session that has gone, at most so many. It leaves those of owners that other
+// sessions are attached to.
+func (rs *shareRenewals) forget(s *session, attached *attach.Table[*session], most int) {
+	for r := s.shares; r != nil && most > 0; r = s.shares {
+		most--
 		// plant:keep-share
 		if attached.IsAttached(r.owner) {
 			r.leave()

@@ -114,6 +114,8 @@ func (v *value) copy(s *Store, key []byte) (c value) {
 		}
 	case text, unshared:
 		c.ptr, c.meta = v.ptr, v.meta
+	case state:
+		c.setString(append([]byte(nil), v.bytes()...))
 	case buffer:
 		c.setBuffer(&growable{b: append([]byte(nil), v.bytes()...), stamp: s.epoch.Now()})
 	case Hash:

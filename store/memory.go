@@ -58,7 +58,7 @@ func (v *value) size() int {
 
 func (v *value) sizeOfOther() int {
 	switch v.tag() {
-	case text, unshared:
+	case text, unshared, state:
 		return rounded(int(v.meta & maxInline))
 	case buffer:
 		return v.growable().size()

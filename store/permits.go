@@ -23,12 +23,30 @@ const (
 
 var limitField = []byte(LimitField)
 
-// ExpectSemaphore announces a semaphore with one owner, the value of the owner's field, and the limit. A new
-// hash gets space for all of it.
-func (e *HashEdit) ExpectSemaphore(owner, value []byte, limit int64) {
-	if e.Hash() == nil {
-		e.make(hash.PairBytes(owner, value) + hash.PairBytes(shareField, []byte(SemaphoreMode)) + hash.IntPairBytes(limitField, limit))
+var semaphoreMode = []byte(SemaphoreMode)
+
+// MakeSemaphore makes the key, which does not exist, a semaphore with one owner. text is the value of the
+// owner's field.
+func (e *HashEdit) MakeSemaphore(owner, text []byte, limit int64) {
+	lim := e.db.store.limits.Hash
+	if lim.Entries < 3 || max(len(owner), len(text), len(LimitField)) > lim.Value { // it is a table
+		e.Update(owner, text)
+		e.Update(shareField, semaphoreMode)
+		e.SetInt(limitField, limit)
+		return
 	}
+	e.w = hash.NewOf(e.db.store.hashes, e.key, [][]byte{owner, text, shareField, semaphoreMode}, limitField, limit)
+	var v value
+	v.setHash(e.w.Hash)
+	_, e.slot = e.db.put(e.key, v)
+	e.db.space.tokens.Add(e.slot)
+	e.seeField(owner, text)
+	e.db.space.doubtRenewal(e.slot)
+	if e.db.store.effects != nil {
+		e.db.store.recordMember(e.db, "HSET", e.key, owner, text, shareField, semaphoreMode, limitField, appendInt(nil, limit))
+	}
+	e.db.store.dirty += 2 // and one more: each field is a change
+	e.fieldChanged(owner)
 }
 
 // SharePermits returns how many shared holds the value of a holder's field counts; 0: it is no such value.

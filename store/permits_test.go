@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -84,5 +85,38 @@ func TestSharePermits(t *testing.T) {
 	for value, want := range map[string]int64{"": 0, "5": 0, "$1:5:0": 5, "$1:5:0:w": 5, "$1:-5:0": 0, "$1:x:0": 0, "$0:5:0": 0, "$x:5:0": 0,
 		"$1": 0, "$1:5": 0, "$1:99999999999:0": 1<<31 - 1} {
 		require.Equal(t, want, SharePermits([]byte(value)), value)
+	}
+}
+
+// A semaphore that is made at once is the same as one that is made field by field.
+func TestSemaphoreMadeAtOnce(t *testing.T) {
+	for _, c := range []struct {
+		owner string
+		limit int64
+	}{{"a", 1}, {"17", 5}, {strings.Repeat("o", 16), 1_000_000_000}, {strings.Repeat("o", 17), 7}} {
+		var made [2]string
+		for i := range made {
+			s, db := openTestStore()
+			s.Record(true)
+			e, _ := db.OpenHash([]byte("k"))
+			text := []byte("$1:1:0")
+			if i == 0 {
+				e.MakeSemaphore([]byte(c.owner), text, c.limit)
+			} else {
+				e.Update([]byte(c.owner), text)
+				e.Update([]byte(ShareField), []byte(SemaphoreMode))
+				e.SetInt([]byte(LimitField), c.limit)
+			}
+			h := db.Peek([]byte("k")).Hash()
+			made[i] = fmt.Sprint(s.Dirty(), " ", s.HighestToken(), " ", s.Used(), " ", db.Holders(), " ", h.Encoding(), " ", Permits(h))
+			for _, effect := range s.TakeEffects() {
+				made[i] += fmt.Sprintf(" %q", effect.Args)
+			}
+			h.Each(func(field, value []byte) bool {
+				made[i] += fmt.Sprintf(" %s=%s", field, value)
+				return true
+			})
+		}
+		require.Equal(t, made[1], made[0])
 	}
 }

@@ -149,7 +149,7 @@ func (r Ref) Encoding() string {
 		return "raw"
 	case text:
 		return "embstr"
-	case String, unshared:
+	case String, unshared, state:
 		b := r.v.bytes()
 		if _, ok := decimal.ParseInt(b); ok {
 			return "int"

@@ -97,27 +97,28 @@ func (sp *space) stopRenewals() {
 	sp.renewals.Clear()
 }
 
-// EachOf visits the keys that are renewed for a keeper. visit may not change the store.
-func (s *Store) EachOf(k *renewals.Keeper, visit func(db *DB, key string, r renewals.Renewal)) {
+// EachOf visits the keys that are renewed for a keeper, at most so many. visit may not change the store.
+func (s *Store) EachOf(k *renewals.Keeper, most int, visit func(db *DB, key string, r renewals.Renewal)) {
 	if k.Len() == 0 {
 		return
 	}
 	for _, db := range s.dbs {
-		db.space.renewals.EachOf(k, func(slot int, r renewals.Renewal) {
+		most -= db.space.renewals.EachOf(k, most, func(slot int, r renewals.Renewal) {
 			key, _ := db.space.keys.At(slot)
 			visit(db, key, r)
 		})
 	}
 }
 
-// Leave ends the renewals for a keeper, except for those that stay: they then have no keeper.
-func (s *Store) Leave(k *renewals.Keeper, stays func(db *DB, of Ref, r renewals.Renewal) bool) {
+// Leave ends the renewals for a keeper, at most so many, in the order of EachOf. Those that stay have no
+// keeper then.
+func (s *Store) Leave(k *renewals.Keeper, most int, stays func(db *DB, of Ref, r renewals.Renewal) bool) {
 	if k.Len() == 0 {
 		return
 	}
 	for _, db := range s.dbs {
 		sp := db.space
-		sp.renewals.EachOf(k, func(slot int, r renewals.Renewal) {
+		most -= sp.renewals.EachOf(k, most, func(slot int, r renewals.Renewal) {
 			if !stays(db, sp.refAt(slot), r) {
 				sp.stopRenewing(slot)
 				return

@@ -48,6 +48,10 @@ func TestDrainIsExactWhateverHappens(t *testing.T) {
 			case 1:
 				h, _ := db.OpenHash([]byte("h"))
 				h.SetInt([]byte("f"), int64(-i))
+			case 2:
+				key := name()
+				slot, _ := db.FindState(key)
+				db.PutState(slot, key, strconv.AppendInt(nil, 1_000_000_000_000_000_000+int64(i), 10), int64(1_000_000+i))
 			default:
 				db.SetString(name(), strconv.AppendInt(nil, int64(-i), 10), NoTTL)
 			}

@@ -19,21 +19,23 @@ func (db *DB) SetString(key, val []byte, ttl TTL) { db.setCopy(key, val, ttl, tr
 // UpdateString is SetString for a command that has looked the key up, which is not used once more.
 func (db *DB) UpdateString(key, val []byte, ttl TTL) { db.setCopy(key, val, ttl, false) }
 
-func (db *DB) setCopy(key, val []byte, ttl TTL, use bool) {
+// setCopy returns the key's slot; -1: the key is gone.
+func (db *DB) setCopy(key, val []byte, ttl TTL, use bool) (slot int) {
 	if ttl > 0 && int64(ttl) <= db.store.nowMS && !db.store.frozenTime {
 		if !db.Delete(key) {
 			db.made(key) // and is gone again
 			db.changed(key)
 		}
-		return
+		return -1
 	}
-	db.setOwned(key, append(make([]byte, 0, len(val)), val...), ttl, use)
+	return db.setOwned(key, append(make([]byte, 0, len(val)), val...), ttl, use)
 }
 
-// setOwned is SetString, or without use UpdateString, for bytes that no other code holds.
-func (db *DB) setOwned(key, val []byte, ttl TTL, use bool) {
+// setOwned is SetString, or without use UpdateString, for bytes that no other code holds. It returns the
+// key's slot.
+func (db *DB) setOwned(key, val []byte, ttl TTL, use bool) (slot int) {
 	keys := db.space.keys
-	slot := db.space.recent
+	slot = db.space.recent
 	var h uint64
 	if !keys.Holds(slot, key) {
 		h = keys.Hash(key)
@@ -77,6 +79,7 @@ func (db *DB) setOwned(key, val []byte, ttl TTL, use bool) {
 		db.recordSet(key, val, ttl)
 	}
 	db.changed(key)
+	return slot
 }
 
 func (db *DB) recordSet(key, val []byte, ttl TTL) {

@@ -34,13 +34,15 @@ const (
 	text
 	// unshared is a small integer that is not one of those which all keys share: COPY has made it.
 	unshared
+	// state is a string of one key alone, which PutState may overwrite.
+	state
 )
 
 // String returns what TYPE answers: "none", "string", "hash", "set", "list", "zset", "stream", or for a
 // Bloom filter "MBbloom--", as a Redis with the module RedisBloom does.
 func (k Kind) String() string {
 	switch k {
-	case String, buffer, text, unshared:
+	case String, buffer, text, unshared, state:
 		return "string"
 	case Hash:
 		return "hash"

@@ -335,6 +335,21 @@ func TestEveryDatabase(t *testing.T) {
 	require.Regexp(t, `id="db-3">.*data-label="Keys" class="num">3<.*data-label="Locks" class="num">1<`, page)
 }
 
+// The page of the server has delayed entries, once there are any.
+func TestDelayedEntriesAreShown(t *testing.T) {
+	w := newWorld(t)
+	require.NotContains(t, w.get("/server").Body.String(), "Delayed entries")
+	w.client.Do("DELAY.ADD", "a", "PX", "3600000", "n", "1")
+	w.client.Do("DELAY.ADD", "a", "PX", "3600000", "n", "2")
+	w.client.Do("DELAY.ADD", "b", "PX", "3600000", "n", "3")
+	w.client.Do("DELAY.ADD", "b", "AT", "1", "n", "4") // due, and added before the next command
+	page := w.get("/server").Body.String()
+	for what, n := range map[string]string{"Pending": "3", "Of streams": "2", "Added": "1"} {
+		require.Contains(t, page, "<dt>"+what+`</dt><dd class="num">`+n+"</dd>")
+	}
+	require.Contains(t, page, "<dt>Late at most, ms</dt>")
+}
+
 func TestAStreamSendsWhatChanges(t *testing.T) {
 	w := newWorld(t)
 	server := httptest.NewServer(w.console)

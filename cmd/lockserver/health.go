@@ -28,6 +28,7 @@ type probe struct {
 	remote
 	live, ready bool
 	maxLag      time.Duration // that a member of a raft group may be behind
+	alarms      string        // what an operator has to look at in a raft group
 }
 
 // runHealth is `lockserver health` from its arguments, without that word, to its exit code: 0 if the server
@@ -56,6 +57,9 @@ func runHealth(args []string, stdout, stderr io.Writer) int {
 		return 1
 	}
 	fmt.Fprintln(stdout, "ok")
+	if p.alarms != "" {
+		fmt.Fprintf(stderr, "lockserver health: alarms: %s\n", p.alarms)
+	}
 	return 0
 }
 
@@ -119,9 +123,7 @@ func (p *probe) isReady(c *call.Conn, o *inspect.Options) error {
 func (p *probe) servesData(c *call.Conn) error {
 	_, err := c.Do("EXISTS", "lockserver-health")
 	switch {
-	case err == nil:
-		return nil
-	case strings.HasPrefix(err.Error(), "MOVED "), strings.HasPrefix(err.Error(), "READONLY "):
+	case err == nil, strings.HasPrefix(err.Error(), "MOVED "), strings.HasPrefix(err.Error(), "READONLY "):
 		return p.keepsUp(c)
 	case strings.HasPrefix(err.Error(), "NOPERM "), strings.HasPrefix(err.Error(), "NOAUTH "):
 		return nil
@@ -129,13 +131,15 @@ func (p *probe) servesData(c *call.Conn) error {
 	return err
 }
 
-// keepsUp returns nil if a member that does not lead has what was committed a while ago. A user that may not
-// ask for that is believed.
+// keepsUp returns nil if a member of a group has what was committed a while ago. It also learns of alarms,
+// which are no reason to send clients elsewhere or to restart a process. A user that may not ask for that is
+// believed. A server in no group has no such fields.
 func (p *probe) keepsUp(c *call.Conn) error {
 	info, err := c.Do("INFO", "raft")
 	if err != nil {
 		return nil
 	}
+	p.alarms, _ = inspect.Field(info.Str, "raft_alarm")
 	text, ok := inspect.Field(info.Str, "raft_lag_ms")
 	ms, bad := strconv.ParseInt(text, 10, 64)
 	if lag := time.Duration(ms) * time.Millisecond; ok && bad == nil && lag > p.maxLag {
@@ -151,6 +155,8 @@ Tells by its exit code whether a running server is well, for health checks of co
   --live             the process answers, whatever it answers
   --ready            it serves clients, or follows the leader of its raft group; without --live this is what is asked
   --max-lag 10s      how old the data of a member that follows may be
+
+In a raft group the alarms of the server are printed as well. They do not change the exit code.
 
 A server that is still loading, cannot keep what is written, or is in a group without a leader is not ready. One that asks
 for a password which is not given is. LOCKSERVER_HEALTH in the environment has more flags.

@@ -86,6 +86,12 @@ func member(t *testing.T, data, leader string) string {
 // memberBehind is member for one that is behind by so many milliseconds.
 func memberBehind(t *testing.T, data, leader string, lagMS int) string {
 	t.Helper()
+	return memberSays(t, data, fmt.Sprintf("raft_role:follower\r\nraft_leader_address:%s\r\nraft_lag_ms:%d\r\n", leader, lagMS))
+}
+
+// memberSays is a member that answers commands on data with a reply, and has these fields in INFO.
+func memberSays(t *testing.T, data, fields string) string {
+	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = ln.Close() })
@@ -114,7 +120,7 @@ func memberBehind(t *testing.T, data, leader string, lagMS int) string {
 					case "EXISTS":
 						reply = data
 					case "RAFT", "INFO":
-						info := fmt.Sprintf("# Raft\r\nraft_role:follower\r\nraft_leader_address:%s\r\nraft_lag_ms:%d\r\n", leader, lagMS)
+						info := "# Raft\r\n" + fields
 						reply = fmt.Sprintf("$%d\r\n%s", len(info), info)
 					}
 					_, _ = conn.Write([]byte(reply + "\r\n"))
@@ -159,6 +165,17 @@ func TestHealthOfAFollower(t *testing.T) {
 	code, _, errs = health("--live", "--ready")
 	require.Equal(t, 1, code)
 	require.Contains(t, errs, "--help")
+}
+
+// TestHealthTellsOfAlarms: what an operator has to look at is printed, and the server is well.
+func TestHealthTellsOfAlarms(t *testing.T) {
+	t.Setenv("REDISCLI_AUTH", "")
+	for _, data := range []string{"-MOVED 1 192.0.2.1:1", ":0"} {
+		code, out, errs := health("--addr", memberSays(t, data, "raft_alarms:1\r\nraft_alarm:the clock of 'c' is 1m0s behind\r\n"))
+		require.Zero(t, code)
+		require.Equal(t, "ok\n", out)
+		require.Equal(t, "lockserver health: alarms: the clock of 'c' is 1m0s behind\n", errs)
+	}
 }
 
 // TestPasswordFile: the password is read from a file.

@@ -143,12 +143,18 @@ func (p *process) encrypt(n *engine.Network) (ends func() time.Time, err error) 
 	}
 	t := &memberTLS{config: p.config.TLS, log: p.log}
 	t.config.AuthClients = "yes" // of members, whatever clients of the data need
-	if err := t.source.Configure(&t.config); err != nil {
+	t.read = t.stamp()
+	if err := t.load(); err != nil {
 		return nil, fmt.Errorf("raft-tls: %w", err)
 	}
-	t.read = t.stamp()
-	n.Accept = func(conn net.Conn) net.Conn { return tls.Server(conn, t.current()) }
-	n.Dial = func(ctx context.Context, at string) (net.Conn, error) { return tlsconf.Dial(ctx, &t.config, at) }
+	n.Accept = func(conn net.Conn) net.Conn {
+		accept, _ := t.current()
+		return tls.Server(conn, accept)
+	}
+	n.Dial = func(ctx context.Context, at string) (net.Conn, error) {
+		_, dial := t.current()
+		return tlsconf.DialWith(ctx, dial, at)
+	}
 	return t.source.Ends, nil
 }
 
@@ -159,33 +165,67 @@ type memberTLS struct {
 	log    *slog.Logger
 	source tlsconf.Source
 
-	mu   sync.Mutex
-	read string // under mu: stamp of what the source has
+	mu sync.Mutex
+	// Under mu: the stamp of the files that were read last, what this member dials with, and when it was last
+	// logged that the certificate has ended.
+	read      string
+	dial      *tls.Config
+	saidEnded time.Time
 }
+
+// sayEndedEvery is how often it is logged that a certificate has ended.
+const sayEndedEvery = 10 * time.Minute
 
 // stamp tells whether a file has changed.
 func (t *memberTLS) stamp() (s string) {
-	for _, name := range []string{t.config.CertFile, t.config.KeyFile, t.config.CACertFile} {
-		if st, err := os.Stat(name); err == nil {
+	c := &t.config
+	names := []string{c.CertFile, c.KeyFile, c.ClientCertFile, c.ClientKeyFile, c.CACertFile, c.CACertDir}
+	if entries, err := os.ReadDir(c.CACertDir); c.CACertDir != "" && err == nil {
+		for _, e := range entries {
+			names = append(names, filepath.Join(c.CACertDir, e.Name()))
+		}
+	}
+	for _, name := range names {
+		if st, err := os.Stat(name); name != "" && err == nil {
 			s += fmt.Sprint(st.ModTime().UnixNano(), " ", st.Size(), " ")
 		}
 	}
 	return s
 }
 
-// current is what the next connection is encrypted by.
-func (t *memberTLS) current() *tls.Config {
+// load reads the files. After an error everything is as it was.
+func (t *memberTLS) load() error {
+	dial, err := tlsconf.Dialling(&t.config)
+	if err != nil {
+		return err
+	}
+	if err := t.source.Configure(&t.config); err != nil {
+		return err
+	}
+	t.dial = dial
+	return nil
+}
+
+// current is what the next connection is encrypted by, of a caller and to another member. A certificate
+// without its key, because only one of two files was replaced yet, leaves both as they are.
+func (t *memberTLS) current() (accept, dial *tls.Config) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if now := t.stamp(); now != t.read {
 		t.read = now
-		if err := t.source.Configure(&t.config); err != nil {
+		if err := t.load(); err != nil {
 			t.log.Error("raft-tls: a certificate has changed, and cannot be used: the one before stays", "cause", err)
 		} else {
+			t.saidEnded = time.Time{}
 			t.log.Info("raft-tls: the certificates have changed, and are used from now on", "end", t.source.Ends())
 		}
 	}
-	return t.source.Config()
+	if ends := t.source.Ends(); time.Now().After(ends) && time.Since(t.saidEnded) > sayEndedEvery {
+		t.saidEnded = time.Now()
+		t.log.Error("raft-tls: the certificate of this member has ended, and the other members refuse it: replace its files, which are read again by themselves",
+			"end", ends, "tls-cert-file", t.config.CertFile)
+	}
+	return t.source.Config(), t.dial
 }
 
 // onLoopback reports whether only processes of this machine reach an address. Of a name other than localhost

@@ -6,7 +6,10 @@
 // and what an error is called, it does not know. Floating point numbers are read in internal/resp.
 package decimal
 
-import "math"
+import (
+	"encoding/binary"
+	"math"
+)
 
 // MaxIntLen is the longest spelling of a 64-bit integer, with its sign.
 const MaxIntLen = len("-9223372036854775808")
@@ -25,6 +28,13 @@ func ParseInt(b []byte) (int64, bool) {
 		return 0, len(b) == 1 && b[0] == '0'
 	}
 	var n uint64
+	for ; len(digits) >= 8; digits = digits[8:] {
+		eight, ok := parseEight(binary.LittleEndian.Uint64(digits))
+		if !ok {
+			return 0, false
+		}
+		n = n*100_000_000 + eight
+	}
 	for _, c := range digits {
 		if c -= '0'; c > 9 {
 			return 0, false
@@ -35,6 +45,21 @@ func ParseInt(b []byte) (int64, bool) {
 		return -int64(n), n <= 1<<63 // -int64(1<<63) wraps to the smallest
 	}
 	return int64(n), n <= math.MaxInt64
+}
+
+// parseEight returns the number that eight digits spell, the first in the lowest byte; false if any is none.
+// It adds digits, pairs and fours in parallel (D. Lemire, "Quickly parsing eight digits", 2018).
+func parseEight(text uint64) (n uint64, ok bool) {
+	const (
+		zeros, sixes, high = 0x3030303030303030, 0x0606060606060606, 0xf0f0f0f0f0f0f0f0
+		pairs              = 0x000000ff000000ff
+	)
+	if text&high != zeros || (text+sixes)&high != zeros {
+		return 0, false
+	}
+	text -= zeros
+	text = text*10 + text>>8
+	return (text&pairs*(100+1_000_000<<32) + text>>16&pairs*(1+10_000<<32)) >> 32, true
 }
 
 // ParseUint is ParseInt for unsigned 64-bit integers, without a sign.

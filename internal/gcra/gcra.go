@@ -14,6 +14,7 @@ const nsPerMS = 1_000_000
 type Rate struct {
 	burst, count, periodNS uint64
 	span                   moment // burst*period/count: how far the TAT may be ahead of the time
+	one                    moment // period/count: what a unit moves it on
 }
 
 // moment is a time or a span in nanoseconds with a fraction: ns + part/count of the rate, part < count.
@@ -37,6 +38,7 @@ func NewRate(burst, count, periodMS int64) (r Rate, ok bool) {
 		return r, false
 	}
 	r = Rate{burst: uint64(burst), count: uint64(count), periodNS: uint64(periodMS) * nsPerMS}
+	r.one, _ = r.of(1) // at most the span
 	r.span, ok = r.of(r.burst)
 	return r, ok
 }
@@ -114,7 +116,10 @@ func (r *Rate) Take(s State, nowNS, cost int64) (a Answer) {
 	} else if cost == 0 {
 		a.Allowed = true
 	} else {
-		step, _ := r.of(uint64(cost)) // at most the span
+		step := r.one
+		if cost > 1 {
+			step, _ = r.of(uint64(cost)) // at most the span
+		}
 		next := r.add(tat, step)
 		if most := r.add(now, r.span); most.less(next) {
 			a.RetryNS = toInt(r.minus(next, most).ceil())

@@ -53,9 +53,12 @@ func (s State) AppendTo(dst []byte) []byte {
 
 // Parse reads the text of a state; false if it is none.
 func Parse(text []byte) (s State, ok bool) {
+	if s.ns, ok = decimal.ParseInt(text); ok { // without a fraction, as most are
+		return s, s.ns >= 0
+	}
 	whole, fraction, has := bytes.Cut(text, []byte{'+'})
 	if s.ns, ok = decimal.ParseInt(whole); !ok || s.ns < 0 || !has {
-		return s, ok && s.ns >= 0
+		return s, false
 	}
 	over, under, _ := bytes.Cut(fraction, []byte{'/'})
 	part, isPart := decimal.ParseInt(over)

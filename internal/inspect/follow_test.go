@@ -131,7 +131,7 @@ func TestFollowEndsWhenItIsRefused(t *testing.T) {
 	require.NoError(t, l.Close())
 	srv = begin(t, server.Options{Clock: clock})
 	s = connect(t, srv, "", "")
-	s.from.Addr = addr
+	s.options.Addr = addr
 	ctx, stop = context.WithCancel(t.Context())
 	go func() {
 		ended <- s.PrintHistory(ctx, lines, Events{Count: 100, Lost: func(err error) { lost <- err }}, false, true)

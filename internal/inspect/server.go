@@ -27,7 +27,8 @@ type Options struct {
 type Server struct {
 	conn *call.Conn
 	addr string
-	from Options // what Connect was called with
+	// options are those that the caller has connected with; addr may be that of the leader instead.
+	options Options
 }
 
 // patience is how long a connection and a reply may take.
@@ -39,16 +40,17 @@ func Connect(ctx context.Context, o Options) (*Server, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	s, err := connectFrom(ctx, o, mostHops)
-	if err == nil {
-		s.from = o
+	if err != nil {
+		return nil, err
 	}
-	return s, err
+	s.options = o
+	return s, nil
 }
 
 // reconnect connects to the server again, with the options that Connect was called with.
 func (s *Server) reconnect(ctx context.Context) error {
 	s.Close()
-	again, err := Connect(ctx, s.from)
+	again, err := Connect(ctx, s.options)
 	if err == nil {
 		s.conn, s.addr = again.conn, again.addr
 	}

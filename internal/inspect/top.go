@@ -13,9 +13,12 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 )
 
-// Top shows the server once a second until the user leaves it or ctx ends. in and out are a terminal.
+// Top shows the server once a second until the user leaves it or ctx ends. in and out are a terminal. It
+// connects again after a restart of the server, and follows the leader of a group.
 func (s *Server) Top(ctx context.Context, in io.Reader, out io.Writer, interval time.Duration) error {
-	screen := newScreen(interval, s.Sample, s.Why)
+	l := s.Lasting(ctx)
+	defer l.Close()
+	screen := newScreen(interval, l.Sample, l.Why)
 	_, err := tea.NewProgram(screen, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithAltScreen()).Run()
 	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
 		return nil // a signal is a way to leave

@@ -138,3 +138,13 @@ func TestTop(t *testing.T) {
 	require.NoError(t, <-over)
 	require.Contains(t, terminal.String(), "\x1b[?1049l", "it gives the screen back")
 }
+
+// TestTopOfNotify: a wait that blocks no connection is counted as a waiter of its lock.
+func TestTopOfNotify(t *testing.T) {
+	w := newWorld(t)
+	w.Do("LOCK", "order:1", "alice")
+	require.Equal(t, "+QUEUED", client(t, w.srv).Do("LOCK", "order:1", "bob", "WAIT", "0", "NOTIFY").String())
+	var out strings.Builder
+	require.NoError(t, w.seen.TopOnce(t.Context(), &out, 10*time.Millisecond))
+	require.Regexp(t, `(?m)^order:1 +alice +\S+ +1 +1 +[12]\d\.\ds$`, out.String())
+}

@@ -91,6 +91,19 @@ func (w *Writer) null3() { w.Buf = append(w.Buf, "_\r\n"...) }
 // Array begins an array of n values.
 func (w *Writer) Array(n int) { w.Buf = AppendArray(w.Buf, n) }
 
+// Ints appends an array of integers.
+func (w *Writer) Ints(list ...int64) {
+	b := AppendArray(w.Buf, len(list))
+	for _, n := range list {
+		if uint64(n) < 10 {
+			b = append(b, ':', '0'+byte(n), '\r', '\n')
+		} else {
+			b = append(strconv.AppendInt(append(b, ':'), n, 10), '\r', '\n')
+		}
+	}
+	w.Buf = b
+}
+
 // Map begins a map of n pairs; 2n values follow. In version 2 it is an array of 2n.
 func (w *Writer) Map(n int) { w.aggregate('%', n) }
 

@@ -29,6 +29,7 @@ func TestWriter(t *testing.T) {
 		{"null", (*resp.Writer).Null, "$-1\r\n", "_\r\n"},
 		{"null array", (*resp.Writer).NullArray, "*-1\r\n", "_\r\n"},
 		{"array", func(w *resp.Writer) { w.Array(0); w.Array(12) }, "*0\r\n*12\r\n", ""},
+		{"ints", func(w *resp.Writer) { w.Ints(); w.Ints(1, -20, math.MaxInt64) }, "*0\r\n*3\r\n:1\r\n:-20\r\n:9223372036854775807\r\n", ""},
 		{"map", func(w *resp.Writer) { w.Map(0); w.Map(7) }, "*0\r\n*14\r\n", "%0\r\n%7\r\n"},
 		{"set", func(w *resp.Writer) { w.Set(3) }, "*3\r\n", "~3\r\n"},
 		{"push", func(w *resp.Writer) { w.Push(3) }, "*3\r\n", ">3\r\n"},

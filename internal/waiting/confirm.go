@@ -12,6 +12,16 @@ type Grant struct {
 	// Keys are those of the locks, with their tokens in the same order. A key may be named more than once.
 	Keys   []string
 	Tokens []int64
+	// key and token are the memory of both slices, if there is one lock.
+	key   [1]string
+	token [1]int64
+}
+
+// NewGrant returns a grant of no lock so far. Keys and tokens are appended to its slices.
+func NewGrant(w *Waiter) *Grant {
+	g := &Grant{Waiter: w}
+	g.Keys, g.Tokens = g.key[:0], g.token[:0]
+	return g
 }
 
 // Token is the token of the lock at a key; 0: the grant has no lock there.

@@ -22,6 +22,9 @@ type prefixes[S comparable] struct {
 	byText  map[string]*prefix[S]
 	lengths []prefixLength               // of all prefixes, the shortest first
 	sorted  btree.Map[string, *Owner[S]] // all owners of the table, while there are prefixes
+	// ended: there are none any more, and Forget has looked at the owners before from.
+	ended bool
+	from  string
 }
 
 // prefixLength is a length, and how many prefixes have it.
@@ -69,7 +72,7 @@ func (t *Table[S]) AttachPrefix(s S, v *Attachments[S], text []byte) (first bool
 	}
 	ps := &t.prefixes
 	if first = !t.HasPrefixes(); first {
-		ps.byText = make(map[string]*prefix[S])
+		*ps = prefixes[S]{byText: make(map[string]*prefix[S])}
 		for name, o := range t.owners {
 			ps.sorted.Set(name, o)
 		}
@@ -90,7 +93,8 @@ func (t *Table[S]) AttachPrefix(s S, v *Attachments[S], text []byte) (first bool
 	return first
 }
 
-// DetachPrefix ends it, and returns the locks under the prefix that no connection keeps alive any more.
+// DetachPrefix ends it, and returns locks under the prefix that no connection keeps alive any more. It looks
+// at the first of them only, as Detach does.
 func (t *Table[S]) DetachPrefix(s S, v *Attachments[S], text string) (left []*Lock[S]) {
 	p := v.prefixes[text]
 	if p == nil {
@@ -106,39 +110,75 @@ func (t *Table[S]) DetachPrefix(s S, v *Attachments[S], text string) (left []*Lo
 	ps := &t.prefixes
 	delete(ps.byText, text)
 	ps.countLength(len(text), -1)
-	t.EachUnder(text, func(l *Lock[S]) {
+	looked := 0
+	t.under(text, func(l *Lock[S]) bool {
 		if !t.IsAttached([]byte(l.Owner.Name)) {
 			left = append(left, l)
 		}
+		looked++
+		return looked < mostLeft
 	})
-	if !t.HasPrefixes() {
-		t.forgetOthers()
-	}
-	if !t.InUse() {
-		t.doubts = nil
-	}
+	ps.ended = !t.HasPrefixes()
+	t.detached()
 	return left
 }
 
-// forgetOthers forgets the owners that no connection is attached to.
-func (t *Table[S]) forgetOthers() {
-	t.prefixes = prefixes[S]{}
-	for _, o := range t.owners {
-		if len(o.By) == 0 {
+// Forget forgets some of what the table knew because of connections that have detached. budget bounds the
+// work. more: there is more to forget.
+func (t *Table[S]) Forget(budget int) (more bool) {
+	ps := &t.prefixes
+	for ; budget > 0 && ps.ended; budget-- {
+		found := false
+		ps.sorted.Ascend(ps.from, func(name string, o *Owner[S]) bool {
+			found, ps.from = true, name+"\x00"
+			if len(o.By) == 0 {
+				t.others = append(t.others, o)
+			}
+			return false
+		})
+		if !found {
+			*ps = prefixes[S]{}
+		}
+	}
+	for ; budget > 0 && len(t.others) > 0; budget-- {
+		last := len(t.others) - 1
+		o := t.others[last]
+		unknown := t.owners[o.Name] != o || len(o.By) > 0 || t.HasPrefixes()
+		if !unknown && o.first != nil {
+			t.drop(o.first)
+		}
+		if unknown || o.first == nil {
+			t.others = t.others[:last]
+		}
+		if !unknown && o.first == nil {
 			t.forget(o)
 		}
 	}
+	return ps.ended || len(t.others) > 0
 }
 
-// EachUnder visits the locks of the owners that begin with a text. It looks at no other owner. There is a
-// prefix, or was until now.
+// EachUnder visits the locks of the owners that begin with a text. It looks at no other owner. Without a
+// prefix it visits none.
 func (t *Table[S]) EachUnder(text string, visit func(l *Lock[S])) {
+	if !t.HasPrefixes() {
+		return
+	}
+	t.under(text, func(l *Lock[S]) bool {
+		visit(l)
+		return true
+	})
+}
+
+// under is EachUnder until visit returns false. There is a prefix, or was until now.
+func (t *Table[S]) under(text string, visit func(l *Lock[S]) bool) {
 	t.prefixes.sorted.Ascend(text, func(name string, o *Owner[S]) bool {
 		if !strings.HasPrefix(name, text) {
 			return false
 		}
 		for l := o.first; l != nil; l = l.next {
-			visit(l)
+			if !visit(l) {
+				return false
+			}
 		}
 		return true
 	})

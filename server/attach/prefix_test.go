@@ -95,6 +95,11 @@ func (m *prefixModel) end(i int) {
 }
 
 func (m *prefixModel) step(token int64) {
+	if more := m.Forget(m.random.IntN(3)); !more && !m.prefixed() { // no owner is left that is not attached
+		for name, o := range m.owners {
+			require.NotEmpty(m, o.By, name)
+		}
+	}
 	switch n := m.random.IntN(10); {
 	case n < 4:
 		m.begin(attachment{m.clients[m.random.IntN(3)], m.name(1), m.random.IntN(2) == 0})

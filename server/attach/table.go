@@ -90,6 +90,7 @@ type Table[S comparable] struct {
 	attached int                   // how often a connection is attached to an owner or to a prefix
 	locks    []map[string]*Lock[S] // by database and key
 	doubts   []Doubt
+	others   []*Owner[S] // to be forgotten, unless connections attach to them again: see Forget
 }
 
 // Open makes an empty table for so many databases.
@@ -150,8 +151,11 @@ func (t *Table[S]) Attach(s S, v *Attachments[S], name []byte) {
 	t.attached++
 }
 
-// Detach ends it. If no connection is left that is attached to the owner or to a prefix of it, the locks
-// of the owner are returned.
+// mostLeft is how many locks Detach and DetachPrefix look at.
+const mostLeft = 256
+
+// Detach ends it. If no connection is left that is attached to the owner or to a prefix of it, locks of the
+// owner are returned. There may be very many: then it is only the first of them.
 func (t *Table[S]) Detach(s S, v *Attachments[S], name string) (left []*Lock[S]) {
 	o := v.owners[name]
 	if o == nil {
@@ -165,17 +169,24 @@ func (t *Table[S]) Detach(s S, v *Attachments[S], name string) (left []*Lock[S])
 		return nil
 	}
 	if !t.IsAttached([]byte(name)) {
-		for l := o.first; l != nil; l = l.next {
+		for l := o.first; l != nil && len(left) < mostLeft; l = l.next {
 			left = append(left, l)
 		}
 	}
-	if o.first == nil || !t.HasPrefixes() {
+	if o.first == nil {
 		t.forget(o)
+	} else if !t.HasPrefixes() {
+		t.others = append(t.others, o)
 	}
-	if !t.InUse() {
-		t.doubts = nil
-	}
+	t.detached()
 	return left
+}
+
+// detached forgets everything if no connection is attached any more.
+func (t *Table[S]) detached() {
+	if !t.InUse() {
+		*t = Table[S]{owners: make(map[string]*Owner[S]), locks: make([]map[string]*Lock[S], len(t.locks))}
+	}
 }
 
 // Find returns the lock that an owner is known to hold at a key, nil if none is.

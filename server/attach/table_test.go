@@ -116,6 +116,11 @@ func TestTheLastDetachForgetsTheLocks(t *testing.T) {
 	require.Empty(t, w.detach(a, "ann"), "b is attached to her, too")
 	require.NotNil(t, w.Find(1, "y", "ann"))
 	require.ElementsMatch(t, []string{"x", "y", "z"}, w.detach(b, "ann"))
+	for left := 3; left > 0; left-- { // one lock each time, and ann with the last of them
+		require.NotNil(t, w.Owner([]byte("ann")))
+		require.Equal(t, left > 1, w.Forget(1))
+	}
+	require.Nil(t, w.Owner([]byte("ann")))
 	for i, key := range []string{"x", "y", "z"} {
 		require.Nil(t, w.Find(i, key, "ann"))
 	}

@@ -115,6 +115,8 @@ func (m *Member) othersAlarms(s *Status, add func(k Kind, format string, args ..
 			if o.DiskFree >= 0 && o.DiskFree < leastFree {
 				add(AlarmDisk, "the disk of this member has %d MB left", o.DiskFree>>20)
 			}
+		case o.Role == stopped.String(): // in its last answer: it ends soon after
+			add(AlarmStopped, "'%s' has stopped: its log says why", o.ID)
 		case !o.Reachable && o.Why != "" && o.HeardMS < 0:
 			if young {
 				continue
@@ -122,12 +124,40 @@ func (m *Member) othersAlarms(s *Status, add func(k Kind, format string, args ..
 			add(AlarmUnreachable, "'%s' has not answered yet: %s", o.ID, o.Why)
 		case !o.Reachable && o.Why != "" && silent > silentFor:
 			add(AlarmUnreachable, "'%s' has not answered for %v: %s", o.ID, silent.Truncate(time.Second), o.Why)
-		case o.Reachable && o.Role == stopped.String():
-			add(AlarmStopped, "'%s' has stopped: its log says why", o.ID)
 		case o.Reachable && m.state == leading && time.Duration(o.LagMS)*time.Millisecond > behindFor:
 			add(AlarmBehind, "'%s' does not have %d committed entries", o.ID, o.Lag)
 		}
 	}
+	if m.state != leading {
+		return
+	}
+	for _, o := range s.others() {
+		if skew := time.Duration(o.SkewMS) * time.Millisecond; skew.Abs() >= mostBehind {
+			add(AlarmClock, "the clock of '%s' is %s that of this member, which leads: %s", o.ID, apart(skew), setClocks)
+		}
+	}
+}
+
+// others are the other members that answer.
+func (s *Status) others() (all []*Observation) {
+	for i := range s.Observed {
+		if o := &s.Observed[i]; o.ID != s.ID && o.Reachable {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// setClocks is what is to be done about clocks that differ.
+const setClocks = "set the clocks of all members (NTP, chrony)"
+
+// apart says in words how far a clock is ahead of another one.
+func apart(skew time.Duration) string {
+	where := "ahead of"
+	if skew < 0 {
+		where = "behind"
+	}
+	return fmt.Sprint(skew.Abs().Round(100*time.Millisecond), " ", where)
 }
 
 // ownAlarms adds what is wrong with this member's machine.
@@ -142,15 +172,15 @@ func (m *Member) ownAlarms(s *Status, add func(k Kind, format string, args ...an
 		add(AlarmBehind, "this member does not have what was committed in the last %v", lag.Truncate(time.Second))
 	}
 	if skew := time.Duration(m.distance.skewMS) * time.Millisecond; m.state == following && skew.Abs() >= mostBehind {
-		where := "ahead of"
-		if skew < 0 {
-			where = "behind"
-		}
-		add(AlarmClock, "the clock of this machine is %v %s the time of the group: set the clocks of all members (NTP, chrony)", skew.Abs().Round(100*time.Millisecond), where)
+		add(AlarmClock, "the clock of this machine is %s the time of the group: %s", apart(skew), setClocks)
 	}
 	if m.options.CertificateEnds != nil {
 		if ends := m.options.CertificateEnds(); !ends.IsZero() && time.Until(ends) < endsWithin {
-			add(AlarmCertificate, "a certificate of this server ends at %s", ends.UTC().Format(time.RFC3339))
+			verb := "ends"
+			if time.Now().After(ends) {
+				verb = "has ended"
+			}
+			add(AlarmCertificate, "a certificate of this server %s at %s", verb, ends.UTC().Format(time.RFC3339))
 		}
 	}
 }

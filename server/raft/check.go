@@ -1,7 +1,6 @@
 package raft
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -145,6 +144,9 @@ func (m *Member) beginCheck() {
 
 // beginMarked is begin, and adds a mark behind all that was executed. The data is cut there.
 func (m *Member) beginMarked() (f flight, entries [][]byte) {
+	if m.quiet || m.unseen {
+		return f, nil // the mark is made when entries may be proposed
+	}
 	m.check.wantsMark = false
 	m.host.HandOn()
 	// plant:check-mark
@@ -256,20 +258,18 @@ func (m *Member) suspend(index uint64) {
 	m.changed()
 }
 
-// stayFor is for how long a member that has stopped for its data tells the others of its checksum.
-const stayFor = 3 * time.Second
+// stayFor is for how long a member that has stopped answers the others, which ask about every 3 seconds. They
+// learn that it has stopped, and its checksum.
+const stayFor = 5 * time.Second
 
-// part ends taking part of a member that has stopped. One that has other data than the others has another
-// lead first, and tells them of its checksum.
-func (m *Member) part(cause error) {
-	if errors.As(cause, new(otherDataError)) {
-		if m.engine.Leads() {
-			_ = m.engine.Transfer("")
-		}
-		select {
-		case <-time.After(stayFor):
-		case <-m.closed:
-		}
+// part ends taking part of a member that has stopped. If it leads, another member leads first.
+func (m *Member) part() {
+	if m.engine.Leads() {
+		_ = m.engine.Transfer("")
+	}
+	select {
+	case <-time.After(stayFor):
+	case <-m.closed:
 	}
 	_ = m.engine.Close()
 }

@@ -40,11 +40,14 @@ type Engine interface {
 	Survey() Status
 
 	// Add makes a server a member, or changes the addresses of a member that cannot be reached. Remove ends
-	// that. Transfer makes a member the leader; without an id, any member. They work on the leader. The
-	// errors say why something is refused.
+	// that. Transfer makes a member the leader; without an id, any member. Entries that are proposed
+	// meanwhile are refused. Successor waits until a member can take over the lead without delay, and returns
+	// its id; without an id, it takes any voter. They work on the leader. The errors say why something is
+	// refused.
 	Add(m Peer) error
 	Remove(id string) error
 	Transfer(id string) error
+	Successor(id string) (string, error)
 
 	// Checked compares a checksum of this member's data with those of the others, and reports the finding to
 	// the machine. Verdict returns the last finding, also after a restart.
@@ -132,7 +135,9 @@ type Status struct {
 	DiskError string
 	State     string // "leader", "follower", "candidate" or "shutdown"
 	Leader    Peer   // without an ID: none is known
-	Peers     []Peer
+	// HandedOn says that a leader hands its lead on, or did so a moment ago.
+	HandedOn bool
+	Peers    []Peer
 	// Checks are the newest checksums of the members that are known, and what was found of each. Compared is
 	// the newest index at which all members were compared that can be reached.
 	Checks   []Check

@@ -72,7 +72,14 @@ type Member struct {
 	snapping bool   // a snapshot is being made
 	holding  bool   // writes are held for it, or all clients for a transfer
 	moving   bool   // the lead is handed on: clients are held until the next leader serves
-	seen     string // the leader that the host knows
+	// quiet: the engine transfers the lead, and would refuse entries. No round begins before that is over.
+	// underWay: a round has begun, and has not ended. It is set under the lock.
+	quiet    bool
+	underWay atomic.Bool
+	// unseen: this member leads, and the host does not know it yet. It would send clients away that others
+	// send here, so no round begins: the others do not hear from this leader before.
+	unseen bool
+	seen   string // the leader that the host knows
 	// attempt is the last attempt to make a snapshot.
 	attempt SnapshotAttempt
 	// condition is what others may see without the lock; nil: the member has not started.
@@ -85,6 +92,7 @@ type Member struct {
 	due    int64
 	wanted bool
 	tick   bool // it is to have an entry, if only for the clock
+	echo   bool // a second round with an entry follows the next one: see begin
 	wake   chan struct{}
 	news   chan struct{} // the host must learn which member leads
 	// opening is held by the goroutine that opens the gate. term is counted up when the right to open it
@@ -221,25 +229,40 @@ func (m *Member) changed() {
 	}
 }
 
-// tell is the goroutine that tells the host which member leads.
+// tell is the goroutine that tells the host which member leads. While another member hands its lead on, no
+// member leads for a moment. Clients are sent on to the former leader meanwhile, which holds them until the
+// next one serves.
 func (m *Member) tell() {
+	var again <-chan time.Time
 	for {
 		select {
 		case <-m.news:
+		case <-again:
 		case <-m.closed:
 			return
 		}
-		s := m.engine.Status()
+		s, waits := m.engine.Status(), false
 		m.host.Slice(func() {
 			m.notice()
 			m.lookForSelf(&s)
 			if s.Leader.ID == s.ID && !m.Serves() || m.check.undecided > 0 { // not yet, or no more
 				s.Leader = Peer{}
 			}
+			waits = s.Leader.ID == "" && s.HandedOn && m.seen != "" && m.seen != s.ID && m.check.undecided == 0
 			m.host.EndUnit()
 		})
+		if again = nil; waits {
+			again = time.After(barrierEvery)
+			continue
+		}
 		m.host.Seen(s)
-		m.host.Locked(func() { m.seen = s.Leader.ID })
+		m.host.Locked(func() {
+			m.seen = s.Leader.ID
+			if m.unseen && m.seen == s.ID {
+				m.unseen = false
+				m.callAgree()
+			}
+		})
 	}
 }
 
@@ -275,6 +298,7 @@ func (m *Member) lead(run int) {
 		m.unproposed = unproposed{after: m.applied}
 		m.encoder.Select(-1)
 		m.become(leading)
+		m.unseen = true
 		m.check.last = time.Time{}
 		m.counts.elections++
 		m.host.SeeToken(m.token)
@@ -284,7 +308,7 @@ func (m *Member) lead(run int) {
 		m.host.ExtendLeases(gap)
 		m.host.EndUnit()
 		m.changed()
-		m.tick, m.wanted = true, true // an entry that names the history that goes on here
+		m.tick, m.echo = true, true // an entry that names the history that goes on here
 		m.EndSlice()
 		m.host.Log().Info("raft: this member leads", "id", m.engine.Status().ID, "leases-extended-by-ms", gap)
 	})
@@ -386,7 +410,7 @@ func (m *Member) stop(cause error) {
 		what = "End its process, move its directory raft away, and start it: the member that leads gives it the data anew"
 	}
 	m.host.Log().Error("raft: this member has stopped, its data is not what the group has. "+what, "cause", cause)
-	m.host.Background(func() { m.part(cause) })
+	m.host.Background(m.part)
 }
 
 // errForeign is returned to an old machine, for which the engine has been closed.

@@ -157,6 +157,13 @@ func (m *Member) writeDistance(t *info.Text, s *Status) {
 	}
 	t.Line("raft_disk_free_bytes", self.DiskFree)
 	t.Line("raft_members_unreachable", away)
+	apart := int64(0)
+	if m.state == leading {
+		for _, o := range s.others() {
+			apart = max(apart, o.SkewMS, -o.SkewMS)
+		}
+	}
+	t.Line("raft_members_clock_skew_ms", apart)
 }
 
 // ServesReads reports whether this member, which follows, has data that is new enough for reads. Under the

@@ -88,6 +88,11 @@ func (m *Member) Wanted() bool { return m.wanted }
 // EndSlice is called at the end of each slice in which something was done or replied.
 func (m *Member) EndSlice() {
 	m.wanted = false
+	m.callAgree()
+}
+
+// callAgree makes agree look whether a round is needed.
+func (m *Member) callAgree() {
 	select {
 	case m.wake <- struct{}{}:
 	default:
@@ -120,7 +125,7 @@ func (m *Member) agree() {
 		var entries [][]byte
 		marked := false
 		m.host.Locked(func() {
-			if marked = m.check.wantsMark; !marked {
+			if marked = m.check.wantsMark && !m.quiet && !m.unseen; !marked {
 				f, entries = m.begin()
 			}
 		})
@@ -138,6 +143,7 @@ func (m *Member) agree() {
 		} else {
 			m.free(f)
 		}
+		m.underWay.Store(false)
 	}
 }
 
@@ -162,22 +168,29 @@ func (m *Member) awaitRound(entries [][]byte) error {
 
 // needsRound reports whether a round is needed: there are effects to remember, or a reply waits for it.
 func (m *Member) needsRound() bool {
-	return m.state == leading && (len(m.bytes) > 0 || m.tick || m.due > m.round)
+	return m.state == leading && !m.quiet && !m.unseen && (len(m.bytes) > 0 || m.tick || m.due > m.round)
 }
 
 // begin begins a round, and returns the entries that it consists of. Without a number it is none: what it was
 // wanted for is in the round before, which began between the end of the slice and now.
+//
+// A follower hears with the next entry that an entry is committed, or else up to 100 ms later. So a new
+// leader's first round is followed by another one. Then the others know at once that this leader serves, and
+// send the clients on that wait for it.
 func (m *Member) begin() (f flight, entries [][]byte) {
 	if !m.needsRound() {
 		return f, nil
 	}
 	m.round++
+	m.underWay.Store(true)
 	f = flight{round: m.round, run: m.run, term: m.term}
 	if len(m.bytes) == 0 && !m.tick {
 		m.counts.proofs++
 		return f, nil
 	}
-	m.tick = false
+	if m.tick, m.echo = m.echo, false; m.tick {
+		m.callAgree()
+	}
 	rest := m.bytes
 	for first := true; first || len(rest) > 0; first = false {
 		e := entry{after: m.after, id: m.id, clockMS: m.host.NowMS(), token: m.host.LastToken(), bytes: rest[:min(len(rest), mostEntryBytes)]}
@@ -289,8 +302,11 @@ func (m *Member) awaitCommitted() {
 }
 
 // await waits until something is so, which it asks under the lock, for as long as an election may take.
-func (m *Member) await(is func() bool) {
-	for begun := time.Now(); time.Since(begun) < mostHeld; time.Sleep(time.Millisecond) {
+func (m *Member) await(is func() bool) { m.awaitFor(mostHeld, is) }
+
+// awaitFor is await with another limit.
+func (m *Member) awaitFor(limit time.Duration, is func() bool) {
+	for begun := time.Now(); time.Since(begun) < limit; time.Sleep(time.Millisecond) {
 		done := false
 		m.host.Locked(func() { done = is() })
 		if done || m.ending() {
@@ -299,8 +315,13 @@ func (m *Member) await(is func() bool) {
 	}
 }
 
-// mostHeld is for how long writes are held for a snapshot: an election may take as long.
-const mostHeld = 2 * time.Second
+const (
+	// mostHeld is for how long writes are held for a snapshot: an election may take as long.
+	mostHeld = 2 * time.Second
+	// mostHandedOn is for how long clients are held until the next leader serves. It may die at once, and
+	// others elect another one.
+	mostHandedOn = 5 * time.Second
+)
 
 // release ends that writes are held for a snapshot.
 func (m *Member) release() {

@@ -1,6 +1,7 @@
 package raft
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -156,7 +157,8 @@ func (m *Member) knows(id string) bool {
 	return false
 }
 
-// transfer has another member lead. Writes wait meanwhile, so that nothing that was done is lost.
+// transfer has another member lead. Writes wait meanwhile, so that nothing that was done is lost. No client
+// waits before a member is found that can lead at once.
 func transfer(m *Member, words []string) error {
 	if len(words) > 1 {
 		return commands.ErrSyntax
@@ -173,6 +175,10 @@ func transfer(m *Member, words []string) error {
 			return nil
 		}
 	}
+	next, err := m.engine.Successor(id)
+	if err != nil {
+		return asReply(err)
+	}
 	busy := false
 	m.host.Slice(func() {
 		if busy = m.holding || m.snapping; !busy && m.state == leading {
@@ -184,11 +190,16 @@ func transfer(m *Member, words []string) error {
 	if busy {
 		return commands.Error("ERR a snapshot is being made, or another transfer")
 	}
-	return asReply(m.handOn(id))
+	return asReply(m.handOn(next))
 }
 
+// errNotQuiet is why the lead stays: what was done before would be lost.
+var errNotQuiet = errors.New("what was done before is not committed: this member keeps the lead")
+
 // handOn has another member lead while writes are held. For the moment of the election all clients are held,
-// so that they get no error: first until no reply waits for a round, then until the next leader serves.
+// so that they get no error: first until no reply waits for a round, then until the next leader serves. The
+// engine refuses entries during a transfer, so those wait for its end, too. There are some although clients
+// are held: the leader's clock is proposed once a second, and marks are made for checks.
 func (m *Member) handOn(id string) error {
 	m.awaitCommitted()
 	self := m.Status().ID
@@ -199,21 +210,36 @@ func (m *Member) handOn(id string) error {
 		}
 		m.host.EndUnit()
 	})
-	m.await(func() bool { return m.state != leading || m.allCommitted() && m.answered() })
-	err := m.engine.Transfer(id)
+	err := errNotQuiet
+	if m.quieten() {
+		err = m.engine.Transfer(id)
+	}
 	if err == nil {
 		// As long as this member has not heard that it leads no more, the reply would wait for a round that
 		// is going to be lost, with the client's connection.
-		m.await(func() bool { return m.state != leading })
-		m.await(func() bool { return m.applied.id != m.id && m.seen != "" && m.seen != self })
+		m.awaitFor(mostHandedOn, func() bool { return m.state != leading })
+		m.awaitFor(mostHandedOn, func() bool { return m.applied.id != m.id && m.seen != "" && m.seen != self })
 	}
 	m.host.Slice(func() {
 		m.notice()
-		m.moving = false
+		m.moving, m.quiet = false, false
 		m.release()
 		m.host.EndUnit()
+		m.callAgree()
 	})
 	return err
+}
+
+// quieten waits until no round is under way and no reply waits for one. No round begins then. It returns
+// false if that takes too long.
+func (m *Member) quieten() bool {
+	m.await(func() bool {
+		m.quiet = m.state != leading || m.allCommitted() && m.answered() && !m.underWay.Load()
+		return m.quiet
+	})
+	quiet := false
+	m.host.Locked(func() { quiet = m.quiet })
+	return quiet
 }
 
 // answered reports whether no reply waits for a round.

@@ -52,6 +52,9 @@ type Observation struct {
 	// them has been committed.
 	Lag   uint64
 	LagMS int64
+	// SkewMS is how far the member's clock was ahead of this one's at the last answer, at least; below 0:
+	// behind.
+	SkewMS int64
 	// SinceMS is, for a member that is not reachable, when it has answered last; 0: it never has.
 	SinceMS int64
 }
@@ -62,6 +65,9 @@ type Condition struct {
 	SinceMS  int64
 	Snapshot SnapshotAttempt
 }
+
+// Stopped reports whether the member has stopped for good.
+func (c Condition) Stopped() bool { return c.Role == stopped.String() }
 
 // become changes the state, and shows that.
 func (m *Member) become(s state) {
@@ -140,7 +146,7 @@ func (s *Status) writeMember(c *commands.Ctx, p Peer) {
 		{"applied-index", int64(o.Applied)}, {"lag", int64(o.Lag)}, {"lag-ms", o.LagMS}, {"last-contact-ms", o.HeardMS},
 		{"leader-contact-ms", o.ContactMS}, {"since-ms", since}, {"started-ms", o.StartedMS}, {"clock-ms", o.NowMS},
 		{"disk-free", o.DiskFree}, {"disk-size", o.DiskSize}, {"last-snapshot-index", int64(o.Snapshot.Index)},
-		{"last-snapshot-ms", o.Snapshot.AtMS}, {"last-snapshot-bytes", o.Snapshot.Bytes},
+		{"last-snapshot-ms", o.Snapshot.AtMS}, {"last-snapshot-bytes", o.Snapshot.Bytes}, {"clock-skew-ms", o.SkewMS},
 	}
 	c.Out.Map((len(words)+len(more))/2 + len(numbers) + checkFields)
 	for _, w := range words {

@@ -14,10 +14,15 @@ import (
 // one of our authorities. The certificate may be for any name, because servers are known by addresses that
 // change.
 func Dial(ctx context.Context, c *config.TLS, address string) (net.Conn, error) {
-	t, err := dialling(c)
+	t, err := Dialling(c)
 	if err != nil {
 		return nil, err
 	}
+	return DialWith(ctx, t, address)
+}
+
+// DialWith is Dial with what Dialling has returned.
+func DialWith(ctx context.Context, t *tls.Config, address string) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
@@ -25,8 +30,8 @@ func Dial(ctx context.Context, c *config.TLS, address string) (net.Conn, error) 
 	return tls.Client(conn, t), nil
 }
 
-// dialling is what a connection that this server makes is encrypted by.
-func dialling(c *config.TLS) (*tls.Config, error) {
+// Dialling reads what a connection that this server makes is encrypted by.
+func Dialling(c *config.TLS) (*tls.Config, error) {
 	own := *c
 	if c.ClientCertFile != "" {
 		own.CertFile, own.KeyFile, own.KeyFilePass = c.ClientCertFile, c.ClientKeyFile, c.ClientKeyFilePass

@@ -165,6 +165,16 @@ func (d *Dict[V]) Value(slot int) *V { return &d.slot(slot).val }
 // dict or the next cut.
 func (d *Dict[V]) Mut(slot int) *V { return &d.own(slot).val }
 
+// MutSided is Mut with the number beside the entry, for writing; nil: the entries around it have none, and
+// only SetSide can give it one.
+func (d *Dict[V]) MutSided(slot int) (v *V, side *int64) {
+	c, at := d.ownChunk(slot)
+	if c.sides != nil {
+		side = &c.sides[at]
+	}
+	return &c.slots[at].val, side
+}
+
 // Insert adds an entry and returns its slot. The key must be absent, h must be
 // its Hash. The key's bytes are copied.
 func (d *Dict[V]) Insert(h uint64, key []byte, v V) int {

@@ -59,6 +59,23 @@ func New(c *Common, name []byte, spare int) Edit {
 	return Edit{(*Hash)(unsafe.Pointer(head)), c, name}
 }
 
+// NewOf returns a hash with these fields and values in turn, and a last field with the integer n. The fields
+// are all different, and the hash is within the limits of a listpack. It takes one piece of memory of just
+// the size.
+func NewOf(c *Common, name []byte, pairs [][]byte, field []byte, n int64) Edit {
+	size := IntPairBytes(field, n)
+	for _, b := range pairs {
+		size += listpack.EncodedLen(b)
+	}
+	e := New(c, name, size)
+	lp := e.lp()
+	for _, b := range pairs {
+		lp = lp.Append(b)
+	}
+	e.keep(lp.Append(field).AppendInt(n))
+	return e
+}
+
 // EditOf returns a hash to write to, which is at the key name, or nil.
 func EditOf(c *Common, name []byte, h *Hash) Edit { return Edit{h, c, name} }
 

@@ -178,19 +178,20 @@ func (t *Table) Each(visit func(slot int, r Renewal)) {
 	})
 }
 
-// EachOf visits the slots with a keeper's renewals, the latest first. visit may change the one that it is
-// given.
-func (t *Table) EachOf(k *Keeper, visit func(slot int, r Renewal)) {
+// EachOf visits the slots with a keeper's renewals, the latest first, at most so many. visit may change the
+// one that it is given. The result is how many it has visited.
+func (t *Table) EachOf(k *Keeper, most int, visit func(slot int, r Renewal)) (visited int) {
 	number, ok := k.numberIn(t)
 	if !ok {
-		return
+		return 0
 	}
-	for next := t.chains[number].first; next != 0; {
+	for next := t.chains[number].first; next != 0 && visited < most; visited++ {
 		slot := int(next - 1)
 		e := t.entries.At(slot)
 		next = e.next
 		visit(slot, t.renewal(e))
 	}
+	return visited
 }
 
 // FirstMS returns a time before which no renewal falls due; due.Never: there is none.

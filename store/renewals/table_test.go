@@ -137,7 +137,8 @@ func TestTables(t *testing.T) {
 		case n < 75: // a keeper goes
 			k := keepers[1+random.IntN(3)]
 			seen := 0
-			table.EachOf(k, func(slot int, r Renewal) {
+			table.EachOf(k, 0, func(int, Renewal) { require.Fail(t, "none is to be visited") })
+			visited := table.EachOf(k, 1000, func(slot int, r Renewal) {
 				seen++
 				require.Equal(t, k, r.Keeper)
 				if slot%2 == 0 {
@@ -147,6 +148,7 @@ func TestTables(t *testing.T) {
 				r.Keeper = nil
 				table.Set(slot, r)
 			})
+			require.Equal(t, seen, visited)
 			for slot, r := range m.slots() {
 				if r.Keeper != k {
 					continue

@@ -10,7 +10,7 @@
 //
 // # The tree
 //
-// All items are in leaves, at most 64 in each. An inner node has for each of its children the number of items
+// All items are in leaves, at most 63 in each. An inner node has for each of its children the number of items
 // below it and a lower bound of them. So a rank, and the item at a rank, are found in O(log n). Therefore
 // every range here is a range of ranks: ByScore and ByLex turn bounds into ranks. Counting, skipping (LIMIT)
 // and walking in either direction need nothing else. A full node splits in two, but a node that is filled by

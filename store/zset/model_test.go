@@ -220,6 +220,15 @@ func (r *source) verifyRanges(t testing.TB, z *Edit, want model, lim Limits) {
 	from, to = z.ByScore(scores)
 	require.LessOrEqual(t, from, to)
 	require.True(t, slices.Equal(in, want[from:to]), "%+v: %d..%d", scores, from, to)
+	up := slices.IndexFunc(want, func(it pair) bool { return it.score > scores.Max })
+	if up < 0 {
+		up = n
+	}
+	member, score, ok := z.LastUpTo(scores.Max, nil)
+	require.Equal(t, up > 0, ok, "up to %v", scores.Max)
+	if ok {
+		require.Equal(t, want[up-1], pair{score, string(member)}, "up to %v", scores.Max)
+	}
 	if n > 0 && want[0].score == want[n-1].score {
 		r.verifyLex(t, z, want, lim)
 	}

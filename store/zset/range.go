@@ -121,6 +121,24 @@ func (z *ZSet) ByScore(r ScoreRange) (from, to int) {
 	return from, max(from, to)
 }
 
+// LastUpTo returns the last member with a score up to this one, and its score; ok is false if there is none.
+// The rules for the bytes are those of Pick. It is faster than ByScore and At.
+func (z *ZSet) LastUpTo(most float64, dst []byte) (member []byte, score float64, ok bool) {
+	if t := z.table(); t != nil {
+		it := t.order.lastUpTo(most)
+		if it == nil {
+			return nil, 0, false
+		}
+		return it.member.Bytes(), it.score, true
+	}
+	_, to := z.smallByScore(ScoreRange{Min: most, Max: most})
+	if to == 0 {
+		return nil, 0, false
+	}
+	member, score = z.smallAt(to-1, dst)
+	return member, score, true
+}
+
 // ByLex returns the ranks from..to-1 of the members in r; none if from is to. That
 // means something only while all members have the same score. If they have not, a
 // listpack answers what Redis does, which depends on whether the range is wanted

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	maxItems = 64 // 16 bytes each: a clone copies 1 KB
-	// Leaves grow by so many items; 16, 32, 48 and 64 of them are sizes that the
-	// allocator has.
+	// 16 bytes each: a clone copies 1 KB. With one more a leaf would take an eighth more: see roundItems.
+	maxItems = 63
+	// Leaves grow by about so many items.
 	stepItems = 16
 	maxKids   = 32
 	// Neighbours merge when together they fill three quarters of a node, which is
@@ -169,7 +169,19 @@ func (n *node) addItem(i int, it item) {
 	n.items = slices.Insert(n.items, i, it)
 }
 
-func roundItems(n int) int { return (n + stepItems - 1) / stepItems * stepItems }
+// roundItems returns the capacity of a leaf for n items. Go's allocator has the sizes 256, 512, 768 and 1024,
+// and puts a word before what is larger than 512 bytes and has pointers.
+func roundItems(n int) int {
+	switch {
+	case n <= stepItems:
+		return stepItems
+	case n <= 2*stepItems:
+		return 2 * stepItems
+	case n < 3*stepItems:
+		return 3*stepItems - 1
+	}
+	return maxItems
+}
 
 // count returns the number of items below an inner node.
 func (n *node) count() (total int) {
@@ -199,7 +211,7 @@ func (n *node) remove(ep *cow.Epoch, it *item) {
 			panic("zset: the removed member is not in the tree")
 		}
 		n.items = slices.Delete(n.items, i, i+1)
-		if size := roundItems(len(n.items)); cap(n.items) >= size+2*stepItems {
+		if size := roundItems(len(n.items)); cap(n.items) >= size+2*stepItems-1 {
 			n.items = append(make([]item, 0, size), n.items...)
 		}
 		return
@@ -254,6 +266,27 @@ func (t *tree) lead(before func(it *item) bool) (n int) {
 		at = at.children[i].node
 	}
 	return n + sort.Search(len(at.items), func(i int) bool { return !before(&at.items[i]) })
+}
+
+// lastUpTo returns the last item with a score up to this one; nil if there is none.
+func (t *tree) lastUpTo(most float64) *item {
+	if t.root == nil {
+		return nil
+	}
+	at := t.root
+	for at.children != nil {
+		kids := at.children
+		at = kids[sort.Search(len(kids)-1, func(i int) bool { return kids[i+1].least.score > most })].node
+	}
+	items := at.items
+	if i := sort.Search(len(items), func(i int) bool { return items[i].score > most }); i > 0 {
+		return &items[i-1]
+	}
+	// The leaf's bound is that of an item that has gone. What is looked for is in a leaf before it.
+	if n := t.lead(func(it *item) bool { return it.score <= most }); n > 0 {
+		return t.at(n - 1)
+	}
+	return nil
 }
 
 // at returns the item of a rank, 0..n-1.

@@ -3,8 +3,11 @@ package client_test
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"net"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -324,6 +327,55 @@ func TestPoolOfOne(t *testing.T) {
 		require.NoError(t, <-had)
 	}
 	require.Equal(t, "30", rdb.Get(ctx, "n").Val())
+}
+
+// TestPoolOfOneOverBreaks: the same while connections break, the library's one and the client's own. No two
+// callers have the lock at once, no call fails, and nothing is left behind.
+func TestPoolOfOneOverBreaks(t *testing.T) {
+	const callers, rounds = 30, 5
+	srv, n := start(t, 30*time.Second)
+	rdb := redis.NewClient(&redis.Options{Dialer: n.dial, Addr: "192.0.2.1:1", PoolSize: 1, PoolTimeout: time.Minute})
+	t.Cleanup(func() { _ = rdb.Close() })
+	c, err := client.New(rdb, client.Timeout(time.Minute))
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	var inside, broken atomic.Int32
+	done := make(chan struct{})
+	var breaker, group sync.WaitGroup
+	breaker.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			case <-time.After(10 * time.Millisecond):
+				broken.Add(int32(n.breakSome(0.5)))
+			}
+		}
+	})
+	for range callers {
+		group.Go(func() {
+			for round := 0; round < rounds || broken.Load() < 10; round++ {
+				l, err := c.Lock(ctx, "k", client.Wait(time.Minute))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if inside.Add(1) != 1 {
+					t.Error("the lock is held twice")
+				}
+				time.Sleep(time.Duration(rand.IntN(1000)) * time.Microsecond)
+				inside.Add(-1)
+				if err := l.Unlock(ctx); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	close(done)
+	breaker.Wait()
+	op := operator(t, srv)
+	require.Eventually(t, func() bool { return op.Do("EXISTS", "k").Int == 0 && waiters(op) == 0 }, 20*time.Second, 10*time.Millisecond)
 }
 
 // TestBusyPool: locks do not need the library's connections. A call that does waits for one no longer than

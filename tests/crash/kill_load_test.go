@@ -3,6 +3,7 @@ package crash
 import (
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -31,12 +32,15 @@ type worker struct {
 	list    promise        // in a transaction: RPUSH list:NAME n, SET last:NAME n
 	sold    promise        // SECKILL sale NAME-n
 	delayed promise        // DELAY.ADD delayed:NAME n
-	unsure  map[int64]bool // entries of delayed that were never acknowledged
-	seen    promise        // the highest value of the next worker's counter that it has read
-	next    *worker
-	lock    lockState // LOCK own:NAME, which no other client wants
-	shared  lockState // LOCK shared, which all want
-	permit  lockState // SEM.ACQUIRE permits, which all want: there are permitsOfAll
+	unsure  map[int64]bool // entries of delayed that may be there or not
+	gone    map[int64]bool // entries of delayed that were cancelled
+	// dueMS is the earliest time at which an entry of delayed may be added, in milliseconds since 1970.
+	dueMS  map[int64]int64
+	seen   promise // the highest value of the next worker's counter that it has read
+	next   *worker
+	lock   lockState // LOCK own:NAME, which no other client wants
+	shared lockState // LOCK shared, which all want
+	permit lockState // SEM.ACQUIRE permits, which all want: there are permitsOfAll
 }
 
 // permitsOfAll is how many clients may have a permit at a time.
@@ -53,7 +57,7 @@ type lockState struct {
 func (w *worker) run(c *testkit.Client, chance *rand.Rand) {
 	for {
 		var err error
-		switch chance.IntN(12) {
+		switch chance.IntN(13) {
 		case 0, 1, 2:
 			err = w.count(c)
 		case 3, 4:
@@ -72,6 +76,8 @@ func (w *worker) run(c *testkit.Client, chance *rand.Rand) {
 			err = w.putOff(c, chance)
 		case 11:
 			err = w.permit.togglePermit(c, w.name)
+		case 12:
+			err = w.cancel(c, chance)
 		}
 		if err != nil {
 			return
@@ -112,22 +118,47 @@ func (w *worker) buy(c *testkit.Client) error {
 // delay adds an entry to a stream of its own a few milliseconds later.
 func (w *worker) delay(c *testkit.Client, chance *rand.Rand) error {
 	w.delayed.sent++
-	n := strconv.FormatInt(w.delayed.sent, 10)
-	_, err := c.Call("DELAY.ADD", "delayed:"+w.name, "PX", strconv.Itoa(chance.IntN(60)), "ID", n, "n", n)
+	n, ms := strconv.FormatInt(w.delayed.sent, 10), chance.IntN(60)
+	w.dueMS[w.delayed.sent] = time.Now().UnixMilli() + int64(ms)
+	_, err := c.Call("DELAY.ADD", "delayed:"+w.name, "PX", strconv.Itoa(ms), "ID", n, "n", n)
 	if err == nil {
 		w.delayed.ack(w.delayed.sent)
 	}
 	return err
 }
 
-// putOff moves one of the latest entries, if it is still pending.
+// late picks one of the latest entries, which may still be pending.
+func (w *worker) late(chance *rand.Rand) int64 { return max(w.delayed.sent-chance.Int64N(10), 1) }
+
+// putOff moves an entry, if it is still pending.
 func (w *worker) putOff(c *testkit.Client, chance *rand.Rand) error {
-	n := max(w.delayed.sent-chance.Int64N(10), 1)
-	_, err := c.Call("DELAY.MOVE", "delayed:"+w.name, strconv.FormatInt(n, 10), "PX", strconv.Itoa(chance.IntN(300)))
+	n, ms := w.late(chance), chance.IntN(300)
+	dueMS := time.Now().UnixMilli() + int64(ms)
+	v, err := c.Call("DELAY.MOVE", "delayed:"+w.name, strconv.FormatInt(n, 10), "PX", strconv.Itoa(ms))
+	switch {
+	case err != nil: // moved or not
+		w.dueMS[n] = min(w.dueMS[n], dueMS)
+	case v.Int == 1:
+		w.dueMS[n] = dueMS
+	}
 	return err
 }
 
-// checkDelayed fails unless each entry with an acknowledged DELAY.ADD is in the stream once, or pending.
+// cancel removes an entry, if it is still pending.
+func (w *worker) cancel(c *testkit.Client, chance *rand.Rand) error {
+	n := w.late(chance)
+	v, err := c.Call("DELAY.CANCEL", "delayed:"+w.name, strconv.FormatInt(n, 10))
+	switch {
+	case err != nil:
+		w.unsure[n] = true
+	case v.Int == 1:
+		w.gone[n] = true
+	}
+	return err
+}
+
+// checkDelayed fails unless each entry with an acknowledged DELAY.ADD is in the stream once, or pending, or
+// was cancelled. No entry is in the stream before its time.
 func (w *worker) checkDelayed(t *testing.T, c *testkit.Client) {
 	t.Helper()
 	key := "delayed:" + w.name
@@ -140,7 +171,13 @@ func (w *worker) checkDelayed(t *testing.T, c *testkit.Client) {
 	reply := both[5].Elems
 	times := map[string]int{}
 	for _, e := range reply[0].Elems {
-		times[e.Elems[1].Elems[1].Str]++
+		id := e.Elems[1].Elems[1].Str
+		times[id]++
+		n, _ := strconv.ParseInt(id, 10, 64)
+		ms, _, _ := strings.Cut(e.Elems[0].Str, "-")
+		atMS, err := strconv.ParseInt(ms, 10, 64)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, atMS, w.dueMS[n], "%s: delayed entry %s is early", w.name, id)
 	}
 	for _, e := range reply[1].Elems {
 		times[e.Elems[0].Str]++
@@ -150,7 +187,11 @@ func (w *worker) checkDelayed(t *testing.T, c *testkit.Client) {
 	for n := int64(1); n <= w.delayed.sent; n++ {
 		got := times[strconv.FormatInt(n, 10)]
 		require.LessOrEqual(t, got, 1, "%s: delayed entry %d comes more than once", w.name, n)
-		require.True(t, got == 1 || w.unsure[n], "%s: acknowledged delayed entry %d is lost", w.name, n)
+		if w.gone[n] {
+			require.Zero(t, got, "%s: cancelled delayed entry %d is there", w.name, n)
+		} else {
+			require.True(t, got == 1 || w.unsure[n], "%s: acknowledged delayed entry %d is lost", w.name, n)
+		}
 		delete(times, strconv.FormatInt(n, 10))
 	}
 	require.Empty(t, times, "%s: entries that were not sent", w.name)

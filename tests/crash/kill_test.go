@@ -44,7 +44,7 @@ func killAgain(t *testing.T, fsync string, times int, chance *rand.Rand) {
 		Args: []string{"--port", "0", "--save", "", "--appendonly", "yes", "--appendfsync", fsync}})
 	workers := make([]*worker, workersOfAServer)
 	for i := range workers {
-		workers[i] = &worker{name: "w" + strconv.Itoa(i), unsure: map[int64]bool{}}
+		workers[i] = &worker{name: "w" + strconv.Itoa(i), unsure: map[int64]bool{}, gone: map[int64]bool{}, dueMS: map[int64]int64{}}
 	}
 	for i, w := range workers {
 		w.next = workers[(i+1)%len(workers)]

@@ -134,7 +134,7 @@ func (g *Group) Successor(of *Process) *Process {
 // Replace has another one lead, while this one lives.
 func (g *Group) Replace(leader *Process) {
 	g.t.Helper()
-	require.Equal(g.t, "+OK", leader.Try("RAFT", "TRANSFER").String())
+	require.Equal(g.t, "+OK", leader.TryWithin(patience, "RAFT", "TRANSFER").String())
 }
 
 // Same waits until all have the same data; no client may write meanwhile.

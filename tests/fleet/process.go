@@ -70,6 +70,9 @@ func (p *Process) Launch() {
 	require.NoError(p.t, p.p.Launch())
 }
 
+// Install makes a program the one that the next start starts.
+func (p *Process) Install(program string) { p.Program, p.p.Program = program, program }
+
 // Kill is kill -9, of a process that is paused as well.
 func (p *Process) Kill() { p.p.Kill() }
 
@@ -84,14 +87,17 @@ func (p *Process) GoOn() { require.NoError(p.t, p.p.Continue()) }
 
 // Try runs a command on a connection of its own: a Sentinel closes those that there are. What cannot be
 // asked has no answer.
-func (p *Process) Try(args ...string) resp.Value {
+func (p *Process) Try(args ...string) resp.Value { return p.TryWithin(2*time.Second, args...) }
+
+// TryWithin is Try for a command that may take longer, or shorter.
+func (p *Process) TryWithin(limit time.Duration, args ...string) resp.Value {
 	conn, err := net.Dial("tcp", p.Addr())
 	if err != nil {
 		return resp.Value{}
 	}
 	defer func() { _ = conn.Close() }()
 	c := testkit.NewClient(p.t, conn)
-	c.Timeout = 2 * time.Second
+	c.Timeout = limit
 	v, _ := c.Call(args...)
 	return v
 }

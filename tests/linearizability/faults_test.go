@@ -48,7 +48,7 @@ var faults = []plant.Fault{
 		return startMS + l.ms - 2, nil
 	}`)),
 	plant.New("a lease ends 2 ms late", plant.Insert("lease-end", `return startMS + l.ms + 2, nil`)),
-	plant.New("the watchdog outlives its connection", plant.Omit("leave-renewals")),
+	plant.New("the watchdog outlives its connection", plant.Omit("leave-renewals"), plant.And("ended-keeper", "s == nil")),
 	plant.New("the watchdog sleeps", plant.Insert("renew-due", `return 0`)),
 	plant.New("RENEW with a time keeps the watchdog", plant.And("renew-watchdog", "false")),
 	plant.New("RENEW brings back an expired lock", plant.Insert("renew-owner", `if !held.taken {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"time"
 
@@ -25,9 +26,10 @@ type client struct {
 type request struct {
 	number  int
 	owner   string
-	permits int64
+	permits int64 // or the locks, a bit each, in a world with several
 	waitMS  int64 // 0: it does not wait
 	notify  bool
+	brokeAt int64 // when its connection broke while it was queued, and it has not asked again; 0: it did not
 	call    int64 // when it was asked first
 	// doubts are the times at which the server may have granted it, and given it back later by itself.
 	doubts []string
@@ -59,8 +61,11 @@ func (c *client) live() {
 func (c *client) newRequest() *request {
 	n := int(c.world.owners.Add(1)) - 1
 	r := &request{number: n, owner: c.prefix + strconv.Itoa(n), permits: 1, call: c.world.now()}
-	if c.world.semaphore {
+	switch {
+	case c.world.semaphore:
 		r.permits = 1 + c.random.Int64N(limit)
+	case c.world.several:
+		r.permits = 1 + c.random.Int64N(1<<locks-1)
 	}
 	c.world.permits[n] = r.permits
 	if c.random.IntN(5) > 0 {
@@ -92,7 +97,7 @@ func (c *client) connect() bool {
 
 func (c *client) open() (err error) {
 	if c.conn == nil {
-		if c.conn, err = open(c.world.dial, c.pushes); err != nil {
+		if c.conn, err = open(c.world.dial, c.pushes, false); err != nil {
 			return err
 		}
 		c.world.count("connection")
@@ -102,7 +107,7 @@ func (c *client) open() (err error) {
 		c.second = nil
 	}
 	if c.attaches && c.second == nil {
-		conn, err := open(c.world.dial, c.pushes)
+		conn, err := open(c.world.dial, c.pushes, true)
 		if err != nil {
 			return err
 		}
@@ -149,15 +154,20 @@ func (c *client) look() {
 	for !c.world.failed() {
 		op := &operation{kind: used, call: c.world.now()}
 		words := []string{"LOCK.INFO", key}
-		if c.world.semaphore {
+		switch {
+		case c.world.semaphore:
 			words[0] = "SEM.INFO"
+		case c.world.several:
+			words = append([]string{"EXISTS"}, c.world.keys()...)
 		}
 		v, err := c.once(words...)
 		op.ret = c.world.now()
 		if err != nil {
 			continue
 		}
-		if v.Kind == resp.Map || len(v.Elems) > 0 {
+		if v.Kind == resp.Integer {
+			op.reply = v.Int
+		} else if v.Kind == resp.Map || len(v.Elems) > 0 {
 			op.reply = 1
 			for i := 0; i+1 < len(v.Elems); i += 2 {
 				if v.Elems[i].Str == "used" {
@@ -173,8 +183,11 @@ func (c *client) look() {
 // words is the command of a request.
 func (c *client) words(r *request) []string {
 	words := []string{"LOCK", key, r.owner}
-	if c.world.semaphore {
+	switch {
+	case c.world.semaphore:
 		words = []string{"SEM.ACQUIRE", key, r.owner, "LIMIT", strconv.Itoa(limit), "PERMITS", strconv.FormatInt(r.permits, 10)}
+	case c.world.several:
+		words = append(manyWords("MLOCK", r), r.owner)
 	}
 	words = append(words, "PX", "3600000", "ONCE")
 	if r.waitMS > 0 {
@@ -184,6 +197,31 @@ func (c *client) words(r *request) []string {
 		words = append(words, "NOTIFY")
 	}
 	return words
+}
+
+// manyWords begin a command for several locks.
+func manyWords(command string, r *request) []string {
+	keys := keysOf(r.permits)
+	return append([]string{command, strconv.Itoa(len(keys))}, keys...)
+}
+
+// key is the key, or the first of several.
+func (c *client) key(r *request) string {
+	if c.world.several {
+		return keysOf(r.permits)[0]
+	}
+	return key
+}
+
+// tokens are those of a reply or a push: an integer, or an array.
+func tokens(v resp.Value) (list []int64) {
+	if v.Kind == resp.Integer {
+		return []int64{v.Int}
+	}
+	for _, elem := range v.Elems {
+		list = append(list, elem.Int)
+	}
+	return list
 }
 
 // maybe records that the server may have granted a request since it was asked. It may give it back by itself
@@ -200,9 +238,11 @@ func (c *client) writeDoubts(r *request) {
 }
 
 // had writes down that a request was granted.
-func (c *client) had(r *request, token int64, how string) bool {
-	c.world.add(&operation{kind: take, owner: r.number, permits: r.permits, call: r.call, ret: c.world.now(), token: token, why: how})
+func (c *client) had(r *request, tokens []int64, how string) bool {
+	c.world.add(&operation{kind: take, owner: r.number, permits: r.permits, call: r.call, ret: c.world.now(), token: slices.Min(tokens),
+		last: slices.Max(tokens), why: how})
 	c.world.count(how)
+	c.world.count(how + ": " + c.world.form())
 	return true
 }
 
@@ -229,12 +269,14 @@ func (c *client) acquire(r *request) bool {
 				return c.giveUp(r)
 			}
 			c.world.count("asked again")
-		case v.Kind == resp.Integer:
-			return c.had(r, v.Int, "granted at once")
+		case v.Kind == resp.Integer || v.Kind == resp.Array && len(v.Elems) > 0:
+			c.askedAgain(r, grantBeforeReconnect)
+			return c.had(r, tokens(v), "granted at once")
 		case v.IsNull():
 			c.world.add(&operation{kind: none, owner: r.number, permits: r.permits, call: r.call, ret: c.world.now()})
 			return false
 		case v.Str == "QUEUED":
+			c.askedAgain(r, reconnectBeforeGrant)
 			over, held := c.awaitOutcome(r)
 			if over {
 				return held
@@ -266,7 +308,7 @@ func (c *client) awaitOutcome(r *request) (over, held bool) {
 				return true, false
 			}
 			if v.Elems[0].Str == "lock-granted" {
-				return c.confirm(r, v.Elems[2].Int)
+				return c.confirm(r, tokens(v.Elems[2]))
 			}
 			return c.refused(r, v.Elems[2].Str)
 		case <-leave:
@@ -274,12 +316,13 @@ func (c *client) awaitOutcome(r *request) (over, held bool) {
 				c.world.fail(fmt.Errorf("%w: no outcome for %s", errSilent, r.owner))
 				return true, false
 			}
-			return true, c.giveUp(r)
+			return true, c.cancel(r)
 		case <-look.C:
 			if _, err := conn.call("PING"); err != nil { // broken: the next one asks again
 				c.conn = nil
 				_ = conn.nc.Close()
 				c.maybe(r, "broken while it waited")
+				r.brokeAt = c.world.now()
 				c.sleepUS(2 * confirmMS * 1000)
 				c.world.count("asked again")
 				return false, false
@@ -289,15 +332,19 @@ func (c *client) awaitOutcome(r *request) (over, held bool) {
 }
 
 // confirm answers a grant, in time or not.
-func (c *client) confirm(r *request, token int64) (over, held bool) {
+func (c *client) confirm(r *request, tokens []int64) (over, held bool) {
+	late := false
 	switch c.random.IntN(6) {
 	case 0: // about when the time is over
+		late = true
 		time.Sleep(time.Duration(confirmMS-2)*time.Millisecond + time.Duration(c.random.IntN(4000))*time.Microsecond)
 	case 1:
 		c.sleepUS(5000)
 	}
+	words := []string{"LOCK.CONFIRM", c.key(r), r.owner, strconv.FormatInt(tokens[0], 10)}
+	defer c.confirmTwice(r, words)()
 	op := &operation{kind: check, owner: r.number, permits: r.permits, call: c.world.now()}
-	v, broken, ok := c.call("LOCK.CONFIRM", key, r.owner, strconv.FormatInt(token, 10))
+	v, broken, ok := c.call(words...)
 	op.ret, op.reply = c.world.now(), v.Int
 	if !ok {
 		return true, false
@@ -305,8 +352,11 @@ func (c *client) confirm(r *request, token int64) (over, held bool) {
 	if !broken {
 		c.world.add(op)
 	}
+	if late {
+		c.world.count([]string{timeoutBeforeConfirm, confirmBeforeTimeout}[v.Int])
+	}
 	if v.Int == 1 {
-		return true, c.had(r, token, "confirmed")
+		return true, c.had(r, tokens, "confirmed")
 	}
 	c.maybe(r, "confirmed too late")
 	c.world.count("confirmed too late")
@@ -330,10 +380,58 @@ func (c *client) refused(r *request, reason string) (over, held bool) {
 	return true, false
 }
 
+// confirmTwice sometimes confirms a grant over the attached connection, too, at the same time. The result
+// waits for the answer.
+func (c *client) confirmTwice(r *request, words []string) (wait func()) {
+	second := c.second
+	if second == nil || c.random.IntN(2) == 0 {
+		return func() {}
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		op := &operation{kind: check, owner: r.number, permits: r.permits, call: c.world.now(), why: "attached"}
+		if v, err := second.call(words...); err == nil {
+			op.ret, op.reply = c.world.now(), v.Int
+			c.world.add(op)
+			c.world.count("confirmed by two connections")
+		}
+	}()
+	return func() { <-done }
+}
+
+// cancel leaves the queue while the request may be granted.
+func (c *client) cancel(r *request) bool {
+	v, broken, ok := c.call("LOCK.CANCEL", c.key(r), r.owner)
+	if !ok {
+		return false
+	}
+	c.world.count("given up")
+	c.maybe(r, "given up")
+	released := c.release(r)
+	switch {
+	case broken:
+	case v.Int == 1:
+		c.world.count(cancelBeforeGrant)
+	case released:
+		c.world.count(grantBeforeCancel)
+	}
+	return false
+}
+
+// askedAgain counts in which order the grant and a reconnection came. A place that is no longer kept says
+// nothing about that.
+func (c *client) askedAgain(r *request, order string) {
+	if r.brokeAt != 0 && c.world.now()-r.brokeAt < int64(confirmMS*3/4)*int64(time.Millisecond) {
+		c.world.count(order)
+	}
+	r.brokeAt = 0
+}
+
 // giveUp leaves the queue, and releases what may have been granted. It returns false.
 func (c *client) giveUp(r *request) bool {
 	c.world.count("given up")
-	if _, _, ok := c.call("LOCK.CANCEL", key, r.owner); !ok {
+	if _, _, ok := c.call("LOCK.CANCEL", c.key(r), r.owner); !ok {
 		return false
 	}
 	c.maybe(r, "given up")
@@ -341,11 +439,14 @@ func (c *client) giveUp(r *request) bool {
 	return false
 }
 
-// release gives back what a request has.
-func (c *client) release(r *request) {
+// release gives back what a request has, and reports whether the server has said that it had it.
+func (c *client) release(r *request) bool {
 	words := []string{"UNLOCK", key, r.owner}
-	if c.world.semaphore {
+	switch {
+	case c.world.semaphore:
 		words[0] = "SEM.RELEASE"
+	case c.world.several:
+		words = append(manyWords("MUNLOCK", r), r.owner)
 	}
 	for first := c.world.now(); !c.world.failed(); {
 		op := &operation{kind: back, owner: r.number, permits: r.permits, call: c.world.now()}
@@ -354,12 +455,30 @@ func (c *client) release(r *request) {
 			c.world.add(&operation{kind: back, owner: r.number, permits: r.permits, call: first, ret: op.ret, unknown: true, why: "broken"})
 			continue
 		}
-		if v.Kind == resp.Integer {
+		switch {
+		case v.Kind == resp.Integer:
 			op.reply = 1
-		} else if !v.IsNull() && (!v.IsError() || v.Str[:9] != "WRONGTYPE") {
+		case c.world.several && len(v.Elems) > 0:
+			op.reply = c.releasedAll(words, v)
+		case !v.IsNull() && (!v.IsError() || v.Str[:9] != "WRONGTYPE"):
 			c.world.fail(fmt.Errorf("%v: %s", words, v))
 		}
 		c.world.add(op)
-		return
+		return op.reply == 1
 	}
+	return false
+}
+
+// releasedAll is 1 if all of several locks were released, and 0 if none was. Anything else is wrong.
+func (c *client) releasedAll(words []string, v resp.Value) int64 {
+	released := 0
+	for _, elem := range v.Elems {
+		if !elem.IsNull() {
+			released++
+		}
+	}
+	if released != 0 && released != len(v.Elems) {
+		c.world.fail(fmt.Errorf("%v: %s: a part was held", words, v))
+	}
+	return int64(min(released, 1))
 }

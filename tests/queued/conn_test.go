@@ -20,16 +20,49 @@ var errSilent = errors.New("no answer came")
 // conn is a connection that tells pushes and replies apart.
 type conn struct {
 	nc      net.Conn
-	replies chan resp.Value // closed with the connection
-	pushes  *outcomes
-	ended   chan struct{} // closed with the connection
-	mu      sync.Mutex    // a call at a time
+	replies chan resp.Value             // closed with the connection
+	hear    func(c *conn, v resp.Value) // gets the pushes; nil: nothing does
+	second  bool                        // it is attached to its client's prefix
+	ended   chan struct{}               // closed with the connection
+	mu      sync.Mutex                  // a call at a time
 }
 
 // outcomes are the pushes that a client has got by any of its connections, by owner.
 type outcomes struct {
-	mu sync.Mutex
-	of map[string]chan resp.Value
+	world *world
+	mu    sync.Mutex
+	of    map[string]chan resp.Value
+	// first says which connection has heard an outcome first.
+	first map[string]*conn
+}
+
+func newOutcomes(w *world) *outcomes {
+	return &outcomes{world: w, of: make(map[string]chan resp.Value), first: make(map[string]*conn)}
+}
+
+// take keeps a push, if it is an outcome.
+func (o *outcomes) take(c *conn, v resp.Value) {
+	if len(v.Elems) == 4 && strings.HasPrefix(v.Elems[0].Str, "lock-") {
+		o.heard(c, v)
+		o.await(v.Elems[3].Str) <- v
+	}
+}
+
+// heard counts which of two connections has heard an outcome first.
+func (o *outcomes) heard(c *conn, v resp.Value) {
+	o.mu.Lock()
+	first, text := o.first[v.String()], v.String()
+	if first == nil {
+		o.first[text] = c
+	}
+	o.mu.Unlock()
+	switch {
+	case first == nil || first.second == c.second:
+	case first.second:
+		o.world.count(attachedHeardFirst)
+	default:
+		o.world.count(askerHeardFirst)
+	}
 }
 
 // await returns where the outcomes of an owner come.
@@ -42,13 +75,18 @@ func (o *outcomes) await(owner string) chan resp.Value {
 	return o.of[owner]
 }
 
-// open connects with version 3 of the protocol.
-func open(dial func() (net.Conn, error), pushes *outcomes) (*conn, error) {
+// open connects with version 3 of the protocol. second: the caller attaches the connection to a prefix.
+func open(dial func() (net.Conn, error), pushes *outcomes, second bool) (*conn, error) {
+	return openHearing(dial, pushes.take, second)
+}
+
+// openHearing is open with a function that gets the pushes; nil: nothing does.
+func openHearing(dial func() (net.Conn, error), hear func(c *conn, v resp.Value), second bool) (*conn, error) {
 	nc, err := dial()
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{nc: nc, replies: make(chan resp.Value, 16), pushes: pushes, ended: make(chan struct{})}
+	c := &conn{nc: nc, replies: make(chan resp.Value, 16), hear: hear, second: second, ended: make(chan struct{})}
 	go c.read()
 	if _, err := c.call("HELLO", "3"); err != nil {
 		return nil, err
@@ -66,8 +104,8 @@ func (c *conn) read() {
 			return
 		case v.Kind != resp.Push:
 			c.replies <- v
-		case len(v.Elems) == 4 && strings.HasPrefix(v.Elems[0].Str, "lock-") && c.pushes != nil:
-			c.pushes.await(v.Elems[3].Str) <- v
+		case c.hear != nil:
+			c.hear(c, v)
 		}
 	}
 }

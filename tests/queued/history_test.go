@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -18,6 +19,29 @@ import (
 
 var seedFlag = flag.Uint64("seed", 1, "the seed of the first world; 0: a random one")
 
+// Orders in which two things happened that race. Over all histories each is to be seen.
+const (
+	confirmBeforeTimeout = "race: confirmed before the time was over"
+	timeoutBeforeConfirm = "race: the time was over before the confirmation"
+	reconnectBeforeGrant = "race: asked again before the grant"
+	grantBeforeReconnect = "race: granted before it was asked again"
+	cancelBeforeGrant    = "race: cancelled before the grant"
+	grantBeforeCancel    = "race: granted before the cancellation"
+	askerHeardFirst      = "race: the connection that asked heard before the attached one"
+	attachedHeardFirst   = "race: the attached connection heard before the one that asked"
+)
+
+// wanted are what all histories together are to have.
+func wanted() []string {
+	list := []string{"take", "back", "used", "unknown", "confirmed", "granted at once", "confirmed by two connections",
+		confirmBeforeTimeout, timeoutBeforeConfirm, reconnectBeforeGrant, grantBeforeReconnect, cancelBeforeGrant, grantBeforeCancel,
+		askerHeardFirst, attachedHeardFirst}
+	for _, form := range []string{"LOCK", "MLOCK", "SEM.ACQUIRE"} {
+		list = append(list, "confirmed: "+form)
+	}
+	return list
+}
+
 // search makes worlds and checks them.
 type search struct {
 	mu        sync.Mutex
@@ -26,9 +50,12 @@ type search struct {
 	counts    map[string]int
 	err       error
 	found     func(err error)
+	// wants are counts that are to be positive: the search goes on until they are.
+	wants []string
 }
 
-// run makes worlds from a seed on, four at a time, until ctx ends or one is wrong.
+// run makes worlds from a seed on, four at a time, until ctx ends or one is wrong. Then it goes on for a
+// while if one of the wants was not seen.
 func (s *search) run(ctx context.Context, seed uint64) {
 	s.counts = make(map[string]int)
 	next := make(chan uint64)
@@ -40,11 +67,19 @@ func (s *search) run(ctx context.Context, seed uint64) {
 			}
 		})
 	}
-	for ; ctx.Err() == nil && !s.failed(); seed++ {
+	end := time.Now().Add(patience)
+	for ; (ctx.Err() == nil || s.misses() && time.Now().Before(end)) && !s.failed(); seed++ {
 		next <- seed
 	}
 	close(next)
 	group.Wait()
+}
+
+// misses reports whether one of the wants was not seen so far.
+func (s *search) misses() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.wants, func(what string) bool { return s.counts[what] == 0 })
 }
 
 func (s *search) failed() bool {
@@ -82,12 +117,12 @@ func (s *search) String() string {
 func TestQueuedHistories(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(testkit.Steps(4, 120))*time.Second)
 	defer cancel()
-	s := &search{}
+	s := &search{wants: wanted()}
 	s.run(ctx, testkit.SeedOr(*seedFlag))
 	t.Log(s)
 	require.NoError(t, s.err)
 	require.LessOrEqual(t, s.undecided, 2+s.worlds/5)
-	for _, what := range []string{"take", "back", "used", "unknown", "confirmed", "granted at once"} {
+	for _, what := range s.wants {
 		require.Positive(t, s.counts[what], what)
 	}
 }
@@ -101,6 +136,9 @@ var hunt = plant.Hunt{FindWithin: 30 * time.Second, CleanFor: 5 * time.Second, P
 	}}
 
 func TestMain(m *testing.M) {
+	if addr := os.Getenv(stoppedVariable); addr != "" {
+		os.Exit(stoppedClient(addr))
+	}
 	os.Exit(testkit.Main(func() int { return hunt.Main(m) }))
 }
 

@@ -2,6 +2,7 @@ package queued
 
 import (
 	"fmt"
+	"math/bits"
 	"strings"
 
 	"github.com/anishathalye/porcupine"
@@ -25,10 +26,11 @@ const mostTakes = 256
 type operation struct {
 	kind      kind
 	owner     int
-	permits   int64
+	permits   int64 // as request.permits
 	call, ret int64 // nanoseconds
 	unknown   bool  // it happened or not
-	token     int64 // of take, if it is known
+	token     int64 // of take, if it is known; the least one of several locks
+	last      int64 // of take: the greatest token
 	reply     int64 // of back: what it was answered, 1 for given back; of used: how many; of check: 1 or 0
 	excused   bool  // of none: another one may have stood before it in the queue
 	why       string
@@ -46,26 +48,49 @@ func (op *operation) String() string {
 	return fmt.Sprint(text, " -> ", op.reply, " ", op.why)
 }
 
-// state is who holds permits.
+// state is who holds permits, or which locks.
 type state struct {
 	held  [mostTakes / 64]uint64
-	sum   int64
+	sum   int64 // the permits in use, or the locks that are held, a bit each
 	token int64 // the highest that was given so far
 }
 
 func (s *state) holds(owner int) bool { return s.held[owner/64]&(1<<(owner%64)) != 0 }
 
-func (s *state) flip(owner int, permits int64) {
+// model is a semaphore with so many permits; a lock has one. Or it is several locks that are acquired
+// together.
+type model struct {
+	several bool
+	limit   int64
+	permits [mostTakes]int64 // of each owner's request
+}
+
+func (m *model) flip(s *state, owner int) {
 	s.held[owner/64] ^= 1 << (owner % 64)
-	if s.sum += permits; !s.holds(owner) {
-		s.sum -= 2 * permits
+	switch {
+	case m.several:
+		s.sum ^= m.permits[owner]
+	case s.holds(owner):
+		s.sum += m.permits[owner]
+	default:
+		s.sum -= m.permits[owner]
 	}
 }
 
-// model is a semaphore with so many permits; a lock has one.
-type model struct {
-	limit   int64
-	permits [mostTakes]int64 // of each owner's request
+// free reports whether an owner can get what it asks for.
+func (m *model) free(s *state, owner int) bool {
+	if m.several {
+		return s.sum&m.permits[owner] == 0
+	}
+	return s.sum+m.permits[owner] <= m.limit
+}
+
+// used is how many permits, or locks, are in use.
+func (m *model) used(s *state) int64 {
+	if m.several {
+		return int64(bits.OnesCount64(uint64(s.sum)))
+	}
+	return s.sum
 }
 
 // step returns the states that an operation may lead to.
@@ -73,7 +98,7 @@ func (m *model) step(s state, op *operation) (after []any) {
 	if op.unknown { // it did nothing
 		after = append(after, s)
 	}
-	free := s.sum+m.permits[op.owner] <= m.limit
+	free := m.free(&s, op.owner)
 	switch op.kind {
 	case take:
 		switch {
@@ -83,16 +108,16 @@ func (m *model) step(s state, op *operation) (after []any) {
 			}
 		case free && (op.unknown || op.token > s.token):
 			if !op.unknown {
-				s.token = op.token
+				s.token = op.last
 			}
-			s.flip(op.owner, m.permits[op.owner])
+			m.flip(&s, op.owner)
 			after = append(after, s)
 		}
 	case back:
 		held := s.holds(op.owner)
 		switch {
 		case held && (op.unknown || op.reply == 1):
-			s.flip(op.owner, m.permits[op.owner])
+			m.flip(&s, op.owner)
 			after = append(after, s)
 		case !held && !op.unknown && op.reply == 0:
 			after = append(after, s)
@@ -102,7 +127,7 @@ func (m *model) step(s state, op *operation) (after []any) {
 			after = append(after, s)
 		}
 	case used:
-		if s.sum == op.reply {
+		if m.used(&s) == op.reply {
 			after = append(after, s)
 		}
 	case check:

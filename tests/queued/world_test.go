@@ -12,23 +12,24 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"lockserver/internal/resp"
 	"lockserver/server"
 )
 
 const (
-	key     = "key"
+	key     = "key" // of the only lock, or of the semaphore
 	clients = 5
+	locks   = 3 // of worlds with several: "key1" and so on
 	// confirmMS is how long a grant waits for its confirmation: a third of lock-watchdog-timeout.
 	confirmMS = 40
 	limit     = 3 // of the semaphore
 )
 
-// world is one server with random clients, and the history of its key.
+// world is one server with random clients, and the history of its keys.
 type world struct {
 	seed      uint64
-	requests  int // of a client
-	semaphore bool
+	requests  int  // of a client
+	semaphore bool // it has a semaphore
+	several   bool // it has several locks, which are acquired together (MLOCK); otherwise it has one lock
 	// abandons: clients leave grants as they are. After a restart such a grant is an ordinary lock with a
 	// lease.
 	abandons bool
@@ -52,7 +53,36 @@ type span struct {
 }
 
 func newWorld(seed uint64) *world {
-	return &world{seed: seed, requests: 16, semaphore: seed%2 == 0, began: time.Now(), counts: make(map[string]int)}
+	return &world{seed: seed, requests: 16, semaphore: seed%3 == 0, several: seed%3 == 2, began: time.Now(), counts: make(map[string]int)}
+}
+
+// form is how owners ask in this world.
+func (w *world) form() string {
+	switch {
+	case w.semaphore:
+		return "SEM.ACQUIRE"
+	case w.several:
+		return "MLOCK"
+	}
+	return "LOCK"
+}
+
+// keys are all keys of the world.
+func (w *world) keys() []string {
+	if w.several {
+		return keysOf(1<<locks - 1)
+	}
+	return []string{key}
+}
+
+// keysOf are the keys of several locks, which are a bit each.
+func keysOf(set int64) (keys []string) {
+	for i := range locks {
+		if set&(1<<i) != 0 {
+			keys = append(keys, key+strconv.Itoa(i+1))
+		}
+	}
+	return keys
 }
 
 // directives are those of a server for a world.
@@ -71,7 +101,7 @@ func (w *world) live() {
 		return
 	}
 	defer func() { _ = srv.Close() }()
-	if w.dial = srv.Dial; w.seed/2%2 == 0 {
+	if w.dial = srv.Dial; w.seed/3%2 == 0 {
 		w.dial = func() (net.Conn, error) { return net.Dial(srv.Addr().Network(), srv.Addr().String()) }
 	}
 	w.abandons = true
@@ -90,7 +120,7 @@ func (w *world) play() {
 	for i := range clients {
 		random := rand.New(rand.NewPCG(w.seed, uint64(10+i)))
 		c := &client{world: w, random: random, prefix: fmt.Sprintf("client-%02d:", i), attaches: random.IntN(2) == 0,
-			pushes: &outcomes{of: make(map[string]chan resp.Value)}}
+			pushes: newOutcomes(w)}
 		group.Go(c.live)
 	}
 	group.Wait()
@@ -98,7 +128,7 @@ func (w *world) play() {
 
 // disturb kills connections until quiet is closed.
 func (w *world) disturb(random *rand.Rand, quiet <-chan struct{}) {
-	admin, err := open(w.dial, nil)
+	admin, err := openHearing(w.dial, nil, false)
 	if err != nil {
 		w.fail(err)
 		return
@@ -130,12 +160,12 @@ func (w *world) opened() int64 {
 
 // lastWord looks at the key when all owners have released: nothing may be left.
 func (w *world) lastWord() {
-	c := &client{world: w, random: rand.New(rand.NewPCG(w.seed, 3)), prefix: "last-word:", pushes: &outcomes{of: make(map[string]chan resp.Value)}}
+	c := &client{world: w, random: rand.New(rand.NewPCG(w.seed, 3)), prefix: "last-word:", pushes: newOutcomes(w)}
 	if w.failed() || !c.connect() {
 		return
 	}
 	for end := time.Now().Add(patience / 2); len(w.ends) > 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
-		if v, err := c.conn.call("EXISTS", key); err == nil && v.Int == 0 {
+		if v, err := c.conn.call(append([]string{"EXISTS"}, w.keys()...)...); err == nil && v.Int == 0 {
 			break // what was abandoned is given back
 		}
 	}
@@ -143,9 +173,9 @@ func (w *world) lastWord() {
 		end()
 	}
 	c.look()
-	v, err := c.conn.call("EXISTS", key)
+	v, err := c.conn.call(append([]string{"EXISTS"}, w.keys()...)...)
 	if err != nil || v.Int != 0 {
-		w.fail(fmt.Errorf("the key is left behind: EXISTS replied %s (%v)", v, err))
+		w.fail(fmt.Errorf("a key is left behind: EXISTS replied %s (%v)", v, err))
 	}
 }
 
@@ -200,7 +230,7 @@ func (w *world) check() error {
 	if w.err != nil {
 		return fmt.Errorf("seed %d: %w", w.seed, w.err)
 	}
-	m := &model{limit: 1, permits: w.permits}
+	m := &model{limit: 1, several: w.several, permits: w.permits}
 	if w.semaphore {
 		m.limit = limit
 	}
@@ -221,5 +251,5 @@ func (w *world) check() error {
 		return errUndecided
 	}
 	_, info := porcupine.CheckOperationsVerbose(pm, ops, 5*time.Second)
-	return fmt.Errorf("seed %d (semaphore: %t): no order of the history is right.\n%s", w.seed, w.semaphore, explain(pm, ops, info))
+	return fmt.Errorf("seed %d (%s): no order of the history is right.\n%s", w.seed, w.form(), explain(pm, ops, info))
 }

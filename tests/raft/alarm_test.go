@@ -4,6 +4,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -82,7 +83,14 @@ func TestAlarmsOfMachines(t *testing.T) {
 	wrong := g.all[2]
 	wrong.clock.byUS.Store(-time.Minute.Microseconds())
 	wrong.alarmed(raft.AlarmClock, "behind the time of the group")
+	leader := g.all[0]
+	leader.alarmed(raft.AlarmClock, "behind that of this member, which leads: set the clocks of all members")
+	require.Contains(t, leader.field("raft_alarm"), "the clock of 'c' is ")
+	apart := regexp.MustCompile(`lockserver_raft_members_clock_skew_seconds\{group="lockserver"\} (5\d|60)`)
+	eventually(t, "the metric says so", func() bool { return apart.MatchString(leader.page("/metrics")) })
+	require.NotContains(t, g.all[1].field("raft_alarm"), "clock", "only the leader reports the clocks of others")
 	wrong.clock.byUS.Store(0)
+	eventually(t, "the leader knows that it is right", func() bool { return leader.field("raft_members_clock_skew_ms") == "0" })
 	eventually(t, "the clock is right again", func() bool { return !strings.Contains(wrong.field("raft_alarm"), "clock") })
 	wrong.clock.byUS.Store(time.Minute.Microseconds())
 	wrong.alarmed(raft.AlarmClock, "ahead of the time of the group")

@@ -233,7 +233,7 @@ func (m *member) start() {
 	if os.Getenv("RAFT_LOG") != "" {
 		log = slog.New(slog.NewTextHandler(os.Stderr, nil)).With("member", m.peer.ID)
 	}
-	eo := engine.Options{ID: m.peer.ID, Peers: m.group.peers, ElectionMS: 500, Log: log, Logs: m.logs, Stable: m.logs, Snapshots: m.snaps,
+	eo := engine.Options{NowMS: func() int64 { return m.clock.NowUS() / 1000 }, ID: m.peer.ID, Peers: m.group.peers, ElectionMS: 500, Log: log, Logs: m.logs, Stable: m.logs, Snapshots: m.snaps,
 		Hello: func(_ context.Context, address string) (engine.Hello, error) {
 			return m.group.network.hello(m.at(), address)
 		},

@@ -21,7 +21,9 @@ func TestLateAnswersProveNothing(t *testing.T) {
 			s.network.set(link{m.at(), old.at()}, held, 0)
 		}
 		time.Sleep(110 * time.Millisecond) // for as long as the answer of a heartbeat is held
-		transferred := old.later("RAFT", "TRANSFER", next.peer.ID)
+		transferred := make(chan error, 1)
+		leads := old.alive.Load().engine
+		go func() { transferred <- leads.Transfer(next.peer.ID) }()
 		s.eventually("another leads", next.alive.Load().engine.Leads)
 		s.eventually("it serves", func() bool { return next.ask("SET", "x", "new").Str == "OK" })
 		require.True(s.t, old.alive.Load().engine.Leads(), "for all that it knows")

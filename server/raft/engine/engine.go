@@ -69,6 +69,8 @@ type Options struct {
 	// Space returns how many bytes the file system with the stores has for new files, and how many in all;
 	// nil: that is not known.
 	Space func() (free, size int64)
+	// NowMS is the machine's clock as others hear of it, in milliseconds since 1970; nil: the system's.
+	NowMS func() int64
 	// committed writes down now and then what is committed; nil: nothing does.
 	committed *committed
 	// Transport makes a connection to the others, whenever the engine opens. The engine closes it.
@@ -79,8 +81,8 @@ type Options struct {
 
 // Engine implements raft.Engine.
 type Engine struct {
-	options Options
-	started time.Time
+	options   Options
+	startedMS int64
 
 	mu      sync.Mutex
 	running *running // nil: it is closed
@@ -104,7 +106,7 @@ type running struct {
 	interrupts *interrupts
 	waiting    waitingFor
 	fsm        *fsm
-	started    time.Time // when the engine was made
+	startedMS  int64 // when the engine was made, in milliseconds since 1970
 	surveying  surveying
 	// logFault and stableFault are why the stores cannot be written to.
 	logFault, stableFault fault
@@ -114,7 +116,15 @@ type running struct {
 }
 
 // New makes an engine, which does nothing before Open.
-func New(o Options) *Engine { return &Engine{options: o, started: time.Now()} }
+func New(o Options) *Engine { return &Engine{options: o, startedMS: o.nowMS()} }
+
+// nowMS is the time by the machine's clock, in milliseconds since 1970.
+func (o *Options) nowMS() int64 {
+	if o.NowMS != nil {
+		return o.NowMS()
+	}
+	return time.Now().UnixMilli()
+}
 
 const (
 	// commitEvery is how soon followers hear of what is committed if nothing else is sent.
@@ -158,7 +168,7 @@ func (e *Engine) Open(m raft.Machine) error {
 		return errors.Join(err, closeTransport(transport))
 	}
 	r := &running{of: e, self: hraft.ServerID(e.options.ID), ackTransport: w, notify: make(chan bool, 16), lost: make(chan struct{}, 1), ended: make(chan struct{}),
-		interrupts: over, fsm: &fsm{of: m}, started: e.started}
+		interrupts: over, fsm: &fsm{of: m}, startedMS: e.startedMS}
 	log := &storage{LogStore: &reportingLog{LogStore: e.options.Logs, log: e.options.Log, fault: &r.logFault}, SnapshotStore: e.options.Snapshots, onLost: r.lost}
 	if r.raft, err = e.start(r, log); err != nil {
 		return errors.Join(err, closeTransport(transport))
@@ -358,7 +368,7 @@ func (e *Engine) Status() raft.Status {
 	y := e.options.Identity
 	s := raft.Status{ID: e.options.ID, Group: y.Group(), Incarnation: y.incarnation, Waiting: r.waiting.is(), Refusals: y.refusals(),
 		DiskError: cmp.Or(r.logFault.is(), r.stableFault.is()), State: strings.ToLower(r.raft.State().String()), Term: r.raft.CurrentTerm(),
-		LastIndex: r.raft.LastIndex(), CommitIndex: r.raft.CommitIndex(), ContactMS: r.contactMS()}
+		LastIndex: r.raft.LastIndex(), CommitIndex: r.raft.CommitIndex(), ContactMS: r.contactMS(), HandedOn: r.ackTransport.handsOn()}
 	s.AppliedIndex, s.SnapshotIndex = r.applied()
 	y.checks.status(&s)
 	f := r.raft.GetConfiguration()

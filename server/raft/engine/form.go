@@ -30,6 +30,8 @@ type heardOf struct {
 	peer raft.Peer
 	Hello
 	err error
+	// askedMS and heardMS are when it was asked and when it had answered, by this machine's clock.
+	askedMS, heardMS int64
 }
 
 // ask asks several servers at once for their identities.
@@ -38,8 +40,9 @@ func (e *Engine) ask(ctx context.Context, peers []raft.Peer) []heardOf {
 	var asking sync.WaitGroup
 	for i, p := range peers {
 		asking.Go(func() {
-			all[i].peer = p
+			all[i].peer, all[i].askedMS = p, e.options.nowMS()
 			all[i].Hello, all[i].err = e.hello(ctx, p.Raft)
+			all[i].heardMS = e.options.nowMS()
 		})
 	}
 	asking.Wait()

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	hraft "github.com/hashicorp/raft"
@@ -34,6 +35,7 @@ type ackTransport struct {
 	seen       map[hraft.ServerAddress]seen
 	interrupts *interrupts  // ends what waits for a member that is away
 	standing   func() error // why this member does not stand for election
+	handedOnAt atomic.Int64 // see handsOn, in nanoseconds since 1970; 0: never
 }
 
 var (
@@ -83,6 +85,13 @@ func (w *ackTransport) seenOf(at hraft.ServerAddress) seen {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.seen[at]
+}
+
+// answers is closed when a member has answered a request, unless that was one of a pipeline.
+func (w *ackTransport) answers() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.changed
 }
 
 // Close implements hraft.WithClose.

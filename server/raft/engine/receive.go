@@ -2,6 +2,7 @@ package engine
 
 import (
 	"io"
+	"time"
 
 	hraft "github.com/hashicorp/raft"
 )
@@ -35,7 +36,14 @@ func (w *ackTransport) receive(log *storage, members func() []hraft.Server, clos
 				go decline(q, c)
 				continue
 			}
-		case *hraft.RequestVoteRequest, *hraft.RequestPreVoteRequest:
+		case *hraft.TimeoutNowRequest:
+			w.handedOnAt.Store(time.Now().UnixNano())
+		case *hraft.RequestVoteRequest:
+			if c.LeadershipTransfer {
+				w.handedOnAt.Store(time.Now().UnixNano())
+			}
+			q.Command = believed(c, members())
+		case *hraft.RequestPreVoteRequest:
 			q.Command = believed(c, members())
 		}
 		select {
@@ -44,6 +52,16 @@ func (w *ackTransport) receive(log *storage, members func() []hraft.Server, clos
 			return
 		}
 	}
+}
+
+// handedOnFor is for how long a leader may be elected that another one hands the lead on to.
+const handedOnFor = time.Second
+
+// handsOn reports whether this member was asked a moment ago to stand for election, or for its vote, because
+// a leader hands its lead on.
+func (w *ackTransport) handsOn() bool {
+	at := w.handedOnAt.Load()
+	return at > 0 && time.Since(time.Unix(0, at)) < handedOnFor
 }
 
 // Consumer implements hraft.Transport.

@@ -149,7 +149,7 @@ func (r *running) observe(found []heardOf, now time.Time) {
 		id := h.peer.ID
 		is := raft.Observation{ID: id, Incarnation: h.peer.Incarnation, Why: whyUnreachable(h)}
 		if is.Why == "" {
-			is.Reachable, is.Version, is.Reported, is.Report = true, h.Version, h.Reported, h.Report
+			is.Reachable, is.Version, is.Reported, is.Report, is.SkewMS = true, h.Version, h.Reported, h.Report, h.skewMS()
 			if !h.Reported {
 				is.Report = raft.NoReport()
 			}
@@ -177,6 +177,19 @@ func (r *running) observe(found []heardOf, now time.Time) {
 	r.surveying.mu.Lock()
 	r.surveying.last = last
 	r.surveying.mu.Unlock()
+}
+
+// skewMS is how far the clock of a member is ahead of this machine's, at least; below 0: behind. The member
+// has read its clock between the question and the answer, so less than that is not known.
+func (h *heardOf) skewMS() int64 {
+	switch is := h.NowMS; {
+	case !h.Reported || is == 0:
+	case is > h.heardMS:
+		return is - h.heardMS
+	case is < h.askedMS:
+		return is - h.askedMS
+	}
+	return 0
 }
 
 // whyUnreachable is why a member is not reachable, by its answer; empty: it is.
@@ -228,7 +241,7 @@ func (e *Engine) Survey() raft.Status {
 // report is how this member is.
 func (r *running) report() raft.Report {
 	is := r.fsm.of.Condition()
-	p := raft.Report{Role: is.Role, SinceMS: is.SinceMS, Snapshot: is.Snapshot, StartedMS: r.started.UnixMilli(), NowMS: time.Now().UnixMilli(),
+	p := raft.Report{Role: is.Role, SinceMS: is.SinceMS, Snapshot: is.Snapshot, StartedMS: r.startedMS, NowMS: r.of.options.nowMS(),
 		Last: r.raft.LastIndex(), Commit: r.raft.CommitIndex(), ContactMS: r.contactMS(), DiskFree: -1, DiskSize: -1}
 	p.Applied, _ = r.applied()
 	if space := r.of.options.Space; space != nil {

@@ -74,10 +74,16 @@ func (r *running) look(ctx context.Context) {
 // of the log may be from when that one was a voter.
 var errOtherDisk = errors.New("the disk of this member is not the one that the group knows")
 
+// errHasStopped is why a member does not stand for election that has stopped, and tells the others of it.
+var errHasStopped = errors.New("this member has stopped")
+
 // stands is why this member does not stand for election; nil: it does.
 func (r *running) stands() error {
 	if r.of.Verdict().Finding == raft.Differs {
 		return errOtherData
+	}
+	if r.fsm.of.Condition().Stopped() {
+		return errHasStopped
 	}
 	s, _ := r.find(string(r.self))
 	if known := peerOf(s.ID, s.Address).Incarnation; known != "" && known != r.of.options.Identity.incarnation {

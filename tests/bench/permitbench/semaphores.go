@@ -192,24 +192,34 @@ func (b *bench) holders(ctx context.Context) error {
 	return b.compare(ctx, ways, []target{{1, names[1], names[0], false, 1.5}, {16, names[1], names[0], false, 1.7}}, nil)
 }
 
-// limits compares a unit of a limiter with a counter.
+// limits compares a unit of a limiter with a counter. Limiters in use are never full when the next unit is
+// taken. Idle ones are full again after a millisecond, so that each unit makes a key, and the server removes
+// it. The floor is a command with as many words that finds no key and answers nil.
 func (b *bench) limits(ctx context.Context) error {
-	const ours, incr, theirs = "LIMIT.TAKE", "INCR", "INCR, Redis"
-	count := benchkit.Traffic{Want: benchkit.Always(":"), Append: func(b []byte, n int) []byte {
-		return benchkit.Command(b, 2).Arg("INCR").Numbered("limit:", n%100_000, "")
-	}}
+	const ours, idle, incr, theirs, floor = "LIMIT.TAKE", "LIMIT.TAKE, idle", "INCR", "INCR, Redis", "LPOS without a key"
+	words := func(name string, words ...string) func(b []byte, n int) []byte {
+		return func(b []byte, n int) []byte {
+			r := benchkit.Command(b, 2+len(words)).Arg(name).Numbered("limit:", n%100_000, "")
+			for _, w := range words {
+				r = r.Arg(w)
+			}
+			return r
+		}
+	}
+	const hour = "3600000"
 	ways := []*way{
-		{name: incr, product: b.lockserver, traffic: count, per: 1},
-		{name: ours, product: b.lockserver, per: 1, traffic: benchkit.Traffic{Want: benchkit.Always("*5"), Append: func(b []byte, n int) []byte {
-			return benchkit.Command(b, 5).Arg("LIMIT.TAKE").Numbered("limit:", n%100_000, "").Arg("1000000").Arg("1000").Arg("1000")
-		}}},
-		{name: theirs, product: b.redis, traffic: count, per: 1},
+		{name: incr, product: b.lockserver, per: 1, traffic: benchkit.Traffic{Want: benchkit.Always(":"), Append: words("INCR")}},
+		{name: ours, product: b.lockserver, per: 1, traffic: benchkit.Traffic{Want: benchkit.Always("*5"), Append: words("LIMIT.TAKE", "1000", "1000", hour)}},
+		{name: idle, product: b.lockserver, per: 1, traffic: benchkit.Traffic{Want: benchkit.Always("*5"), Append: words("LIMIT.TAKE", "1000", "1000", "1000")}},
+		{name: floor, product: b.lockserver, per: 1, traffic: benchkit.Traffic{Want: benchkit.Always("$-1"), Append: words("LPOS", "1000", "RANK", "1000")}},
+		{name: theirs, product: b.redis, per: 1, traffic: benchkit.Traffic{Want: benchkit.Always(":"), Append: words("INCR")}},
 	}
 	end, err := b.startAll(ctx, ways)
 	defer end()
 	if err != nil {
 		return err
 	}
-	b.Report.Text("## Limits\n\nProcessor time of a unit of one of 100,000 limiters, beside that of a counter.")
-	return b.compare(ctx, ways, []target{{1, ours, incr, false, 1.2}, {16, ours, incr, false, 1.2}}, nil)
+	b.Report.Text("## Limits\n\nProcessor time of a unit of one of 100,000 limiters, beside that of a counter, and of a command with as many words " +
+		"that finds nothing. A limiter in use keeps its key. An idle one is full again before the next unit, so each unit makes a key that expires.")
+	return b.compare(ctx, ways, []target{{1, ours, incr, false, 1.2}, {16, ours, incr, false, 1.2}}, map[string]string{ours: floor})
 }

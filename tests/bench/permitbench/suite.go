@@ -1,8 +1,9 @@
 // Package permitbench measures semaphores, limiters and delayed entries, each beside what it replaces.
 // Semaphores: SEM.ACQUIRE and SEM.RELEASE beside LOCK and UNLOCK, and beside what Redisson's semaphores run
-// on Redis. One semaphore has a hundred thousand holders. Limits: LIMIT.TAKE beside INCR. Delays: the bytes
-// of a pending entry, and DELAY.ADD beside XADD and ZADD. Then how late entries are under load, and how long
-// others wait while a hundred thousand are due in one millisecond.
+// on Redis. One semaphore has a hundred thousand holders. Sixteen clients hand permits on. A holder's memory
+// is beside that of a shared lock. Limits: LIMIT.TAKE beside INCR. Delays: the bytes of a pending entry, and
+// DELAY.ADD beside XADD and ZADD. Then how late entries are under load, and how long others wait while a
+// hundred thousand are due in one millisecond.
 //
 // It owns the requests and the targets. It must not know how a server works inside: it starts programs and
 // talks the Redis protocol to them. To add a comparison, add a way to its section.
@@ -25,7 +26,10 @@ type sizes struct {
 	pending  int // delayed entries
 	due      int // of these, in the time that is watched
 	burst    int // due in one millisecond
+	crowd    int // holders with measured memory
 	watch    time.Duration
+	rest     time.Duration // before memory is read: longer than the four seconds after which it is given back
+	span     time.Duration // of a contest
 }
 
 // bench is one run.
@@ -42,21 +46,29 @@ func Suite() benchkit.Suite {
 	return benchkit.Suite{
 		Name: "permitbench", Asks: "what do semaphores, limiters and delayed entries cost, beside what they replace?",
 		Needs: []string{benchkit.NeedsRedis}, Written: benchkit.Never,
-		Prepare: b.prepare,
-		Sections: []benchkit.Section{
-			{Name: "semaphores", Measures: "SEM.ACQUIRE and SEM.RELEASE beside LOCK, and Redisson's scripts", Run: b.semaphores},
-			{Name: "holders", Measures: "one semaphore with a hundred thousand holders", Run: b.holders},
-			{Name: "limits", Measures: "LIMIT.TAKE beside INCR", Run: b.limits},
-			{Name: "delays", Measures: "a million delayed entries, beside XADD and ZADD", Run: b.delays},
-		},
+		Prepare:  b.prepare,
+		Sections: b.sections(),
+	}
+}
+
+func (b *bench) sections() []benchkit.Section {
+	return []benchkit.Section{
+		{Name: "semaphores", Measures: "SEM.ACQUIRE and SEM.RELEASE beside LOCK, and Redisson's scripts", Run: b.semaphores},
+		{Name: "holders", Measures: "one semaphore with a hundred thousand holders", Run: b.holders},
+		{Name: "handoffs", Measures: "permits that sixteen clients hand on to each other", Run: b.handoffs},
+		{Name: "memory", Measures: "bytes of a semaphore's holder, beside those of a shared lock", Run: b.memory},
+		{Name: "limits", Measures: "LIMIT.TAKE beside INCR", Run: b.limits},
+		{Name: "delays", Measures: "a million delayed entries, beside XADD and ZADD", Run: b.delays},
 	}
 }
 
 func (b *bench) prepare(_ context.Context, r benchkit.Run) ([]string, error) {
 	b.Run = r
-	b.sizes = sizes{requests: 200_000, holders: 100_000, pending: 1_000_000, due: 100_000, burst: 100_000, watch: 10 * time.Second}
+	b.sizes = sizes{requests: 200_000, holders: 100_000, pending: 1_000_000, due: 100_000, burst: 100_000,
+		crowd: 200_000, watch: 10 * time.Second, rest: 8 * time.Second, span: 5 * time.Second}
 	if r.Quick {
-		b.sizes = sizes{requests: 20_000, holders: 2_000, pending: 20_000, due: 2_000, burst: 5_000, watch: time.Second}
+		b.sizes = sizes{requests: 20_000, holders: 2_000, pending: 20_000, due: 2_000, burst: 5_000, crowd: 5_000,
+			watch: time.Second, rest: time.Second, span: time.Second}
 	}
 	b.redis = benchkit.Product{Name: "Redis", Path: r.Redis, Args: []string{"--appendonly", "no"}}
 	b.lockserver = benchkit.Product{Name: "lockserver", Path: r.Lockserver}
@@ -162,7 +174,7 @@ type target struct {
 }
 
 // compare measures the ways at both pipelines, and writes a table and what became of the targets. floors are
-// the PINGs of the same servers.
+// ways of the same servers that do nothing but read and write.
 func (b *bench) compare(ctx context.Context, ways []*way, targets []target, floors map[string]string) error {
 	head := []string{"P"}
 	for _, w := range ways {
@@ -183,15 +195,18 @@ func (b *bench) compare(ctx context.Context, ways []*way, targets []target, floo
 			if t.pipeline != pipeline {
 				continue
 			}
-			a, z, how := least[t.way], least[t.than], "whole"
+			a, z, how, alone := least[t.way], least[t.than], "whole", "-"
+			if floor := floors[t.way]; floor != "" {
+				alone = benchkit.Times(least[floor] / z)
+			}
 			if t.above {
 				a, z, how = a-least[floors[t.way]], z-least[floors[t.than]], "without the network"
 			}
 			what := fmt.Sprintf("%s beside %s, P=%d, %s", t.way, t.than, pipeline, how)
-			ratios = append(ratios, []string{what, benchkit.Times(a / z), b.Report.AtMost(what, a/z, t.most, benchkit.Times)})
+			ratios = append(ratios, []string{what, benchkit.Times(a / z), alone, b.Report.AtMost(what, a/z, t.most, benchkit.Times)})
 		}
 	}
 	b.Report.Table(head, rows)
-	b.Report.Table([]string{"comparison", "ratio", "target"}, ratios)
+	b.Report.Table([]string{"comparison", "ratio", "the network alone", "target"}, ratios)
 	return nil
 }

@@ -24,12 +24,13 @@ func (b *bench) behind(ctx context.Context) error {
 		"having everything. Meanwhile a client writes once a millisecond: the longest that it waited, for as long before, and while the member caught up.", benchkit.Grouped(float64(b.sizes.missed))))
 	var took, before, with []float64
 	for range b.Rounds {
-		a, c, d, err := b.catchUp(ctx)
+		one, err := b.catchUp(ctx)
 		if err != nil {
 			return err
 		}
-		b.Say("behind: caught up in %.0f ms; longest wait %.1f ms before, %.1f ms meanwhile", a, c, d)
-		took, before, with = append(took, a), append(before, c), append(with, d)
+		b.Say("behind: caught up in %.0f ms, with %.0f ms of the member's processor time; longest wait %.1f ms before, %.1f ms meanwhile",
+			one.took, one.cpu, one.before, one.with)
+		took, before, with = append(took, one.took), append(before, one.before), append(with, one.with)
 	}
 	median, held := benchkit.Median(took), benchkit.Median(with)
 	b.Report.Table([]string{"writes missed", "caught up in", "target", "longest wait before", "longest wait meanwhile", "target"}, [][]string{{
@@ -38,10 +39,14 @@ func (b *bench) behind(ctx context.Context) error {
 	return nil
 }
 
-func (b *bench) catchUp(ctx context.Context) (took, before, with float64, err error) {
+// caughtUp is how a member has caught up, in ms: how long it took, and how much processor time of the member.
+// before and with are the longest waits of a client before that and meanwhile.
+type caughtUp struct{ took, cpu, before, with float64 }
+
+func (b *bench) catchUp(ctx context.Context) (is caughtUp, err error) {
 	g, leader, err := b.startGroup(ctx)
 	if err != nil {
-		return 0, 0, 0, err
+		return is, err
 	}
 	defer g.kill()
 	away := (leader + 1) % members
@@ -49,31 +54,33 @@ func (b *bench) catchUp(ctx context.Context) (took, before, with float64, err er
 	value := fmt.Sprintf("%064d", 1)
 	fleet, err := benchkit.DialFleet(g.clients[leader], 10)
 	if err != nil {
-		return 0, 0, 0, err
+		return is, err
 	}
 	_, err = fleet.Send(ctx, benchkit.Traffic{Want: benchkit.Always("+OK"), Append: func(out []byte, n int) []byte {
 		return benchkit.Command(out, 3).Arg("SET").Numbered("key:", n, "").Arg(value)
 	}}, b.sizes.missed, 100)
 	fleet.Close()
 	if err != nil {
-		return 0, 0, 0, err
+		return is, err
 	}
-	if before, err = longestWait(ctx, g.clients[leader], func() error { return benchkit.Rest(ctx, 3*time.Second) }); err != nil {
-		return 0, 0, 0, err
+	if is.before, err = longestWait(ctx, g.clients[leader], func() error { return benchkit.Rest(ctx, 3*time.Second) }); err != nil {
+		return is, err
 	}
 	want, err := strconv.ParseInt(g.field(leader, "raft_commit_index"), 10, 64)
 	if err != nil {
-		return 0, 0, 0, err
+		return is, err
 	}
 	begun := time.Now()
-	with, err = longestWait(ctx, g.clients[leader], func() error {
+	is.with, err = longestWait(ctx, g.clients[leader], func() error {
 		if err := g.processes[away].start(); err != nil {
 			return err
 		}
 		for {
 			if at, err := strconv.ParseInt(g.field(away, "raft_applied_index"), 10, 64); err == nil && at >= want {
-				took = benchkit.InMS(time.Since(begun))
-				return nil
+				is.took = benchkit.InMS(time.Since(begun))
+				used, err := g.processes[away : away+1].cpu()
+				is.cpu = benchkit.InMS(used)
+				return err
 			}
 			if time.Since(begun) > readyLimit {
 				return fmt.Errorf("%s does not catch up\n%s", g.processes[away].name, g.processes[away].logTail())
@@ -83,7 +90,7 @@ func (b *bench) catchUp(ctx context.Context) (took, before, with float64, err er
 			}
 		}
 	})
-	return took, before, with, err
+	return is, err
 }
 
 // longestWait writes once a millisecond until something is over, and returns the longest wait for a reply,

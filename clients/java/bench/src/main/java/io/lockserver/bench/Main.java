@@ -2,6 +2,7 @@ package io.lockserver.bench;
 
 import java.lang.management.ManagementFactory;
 import java.net.ServerSocket;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -39,7 +40,11 @@ public final class Main {
         void close();
     }
 
-    private record Figures(double handoffs, double uncontended, double processorMicros) {
+    /** What was done each second, and the processor time of it in µs: of this process, and of the server. */
+    private record Cost(double perSecond, double client, double server) {
+    }
+
+    private record Figures(Cost handoffs, Cost uncontended) {
     }
 
     /** Measures and prints a table. */
@@ -54,21 +59,25 @@ public final class Main {
         Process redis = new ProcessBuilder(arguments[0], "--port", Integer.toString(port), "--save", "")
                 .redirectErrorStream(true).redirectOutput(ProcessBuilder.Redirect.DISCARD).start();
         try (Lockserver server = Lockserver.start()) {
+            ProcessHandle other = ProcessHandle.current().children().filter(child -> child.pid() != redis.pid()).findFirst().orElseThrow();
             for (int round = 0; round < ROUNDS; round++) {
                 try (Library library = lockserver(server.uri())) {
-                    ours.add(measure(library, seconds));
+                    ours.add(measure(library, other, seconds));
                 }
                 try (Library library = redisson("redis://127.0.0.1:" + port)) {
-                    theirs.add(measure(library, seconds));
+                    theirs.add(measure(library, redis.toHandle(), seconds));
                 }
             }
         } finally {
             redis.destroyForcibly();
         }
         System.out.println("| | this client | Redisson's RLock | ratio |\n|---|---|---|---|");
-        row("hand-offs a second, " + CLIENTS + " clients", ours, theirs, Figures::handoffs);
-        row("uncontended lock and unlock a second, one thread", ours, theirs, Figures::uncontended);
-        row("processor time of one such pair in the client, µs", ours, theirs, Figures::processorMicros);
+        row("hand-offs a second, " + CLIENTS + " clients", ours, theirs, of -> of.handoffs.perSecond);
+        row("processor time of a hand-off in the clients, µs", ours, theirs, of -> of.handoffs.client);
+        row("processor time of a hand-off in the server, µs", ours, theirs, of -> of.handoffs.server);
+        row("uncontended lock and unlock a second, one thread", ours, theirs, of -> of.uncontended.perSecond);
+        row("processor time of one such pair in the client, µs", ours, theirs, of -> of.uncontended.client);
+        row("processor time of one such pair in the server, µs", ours, theirs, of -> of.uncontended.server);
     }
 
     private static void row(String name, List<Figures> ours, List<Figures> theirs, java.util.function.ToDoubleFunction<Figures> of) {
@@ -77,13 +86,24 @@ public final class Main {
         System.out.println(String.format(Locale.ROOT, "| %s | %.0f | %.0f | %.1f |", name, one, other, one / other));
     }
 
-    private static Figures measure(Library library, long seconds) throws InterruptedException {
+    private interface Work {
+        /** Works for so long, and returns how often something was done each second. */
+        double run(Library library, long seconds) throws InterruptedException;
+    }
+
+    private static Figures measure(Library library, ProcessHandle server, long seconds) throws InterruptedException {
         uncontended(library, seconds); // warm
-        long pairsBefore = processorNS();
-        double pairs = uncontended(library, seconds);
-        double micros = (processorNS() - pairsBefore) / 1000.0 / (pairs * seconds);
-        contended(library, 1);
-        return new Figures(contended(library, seconds), pairs, micros);
+        contended(library, seconds);
+        return new Figures(cost(Main::contended, library, server, seconds), cost(Main::uncontended, library, server, seconds));
+    }
+
+    private static Cost cost(Work work, Library library, ProcessHandle server, long seconds) throws InterruptedException {
+        long client = processorNS();
+        long other = server.info().totalCpuDuration().orElseThrow().toNanos();
+        double perSecond = work.run(library, seconds);
+        double each = 1000.0 * perSecond * seconds;
+        return new Cost(perSecond, (processorNS() - client) / each,
+                (server.info().totalCpuDuration().orElseThrow().toNanos() - other) / each);
     }
 
     private static long processorNS() {
@@ -133,7 +153,7 @@ public final class Main {
     private static Library lockserver(String uri) {
         List<LockClient> clients = new ArrayList<>();
         for (int i = 0; i < CLIENTS; i++) {
-            clients.add(LockClient.create(uri));
+            clients.add(LockClient.builder(uri).connectTimeout(Duration.ofMinutes(1)).build());
         }
         return new Library() {
             @Override

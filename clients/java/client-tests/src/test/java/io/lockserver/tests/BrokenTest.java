@@ -3,6 +3,7 @@ package io.lockserver.tests;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -12,6 +13,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 import io.lockserver.client.HeldLock;
 import io.lockserver.client.LockClient;
@@ -20,43 +22,79 @@ import io.lockserver.client.NotAcquiredException;
 import io.lockserver.client.NoConnectionException;
 import io.lockserver.test.Lockserver;
 
-/** Workers of two clients take locks in turn while their connections break. LONG=1 breaks a thousand, otherwise two hundred. */
+/** Workers of two clients take locks in turn while their connections break. LONG=1 breaks a thousand of each kind. */
 class BrokenTest {
-    private static final int BREAKS = System.getenv().getOrDefault("LOCKSERVER_LONG", "").isEmpty() ? 200 : 1000;
+    private static final boolean LONG = !System.getenv().getOrDefault("LOCKSERVER_LONG", "").isEmpty();
+    /** Each client has two for the network and two for other work, which start when they are needed. */
+    private static final int SPARE_THREADS = 12;
     private static final List<String> KEYS = List.of("a", "b", "c");
 
     @Test
     void connectionsBreak() throws Exception {
         try (Lockserver server = Lockserver.start(); Way first = new Way(server.port()); Way second = new Way(server.port());
                 LockClient one = Clients.create(first.uri()); LockClient two = Clients.create(second.uri())) {
-            HeldLock kept = one.lock("kept");
-            AtomicBoolean over = new AtomicBoolean();
-            Workers workers = new Workers(over);
-            List<Call<Void>> calls = new ArrayList<>();
-            for (int i = 0; i < 12; i++) {
-                int number = i;
-                calls.add(Call.of(() -> workers.work(number % 2 == 0 ? one : two, new Random(number))));
-            }
-            Random random = new Random();
-            while (first.broken() + second.broken() < BREAKS) {
-                Way way = random.nextBoolean() ? first : second;
-                way.breakOne(random.nextInt(3));
-                long before = workers.done.get();
-                Await.until("the workers go on", () -> workers.done.get() > before);
-            }
-            over.set(true);
-            for (Call<Void> call : calls) {
-                call.get();
-            }
-            Await.until("what was owed was released", () -> server.call("LOCK.LIST") instanceof List<?> list && list.size() == 1);
-            kept.ensureHeld();
-            assertEquals("1", server.call("HGET", "kept", kept.owner()));
-            assertEquals(1L, kept.guard("EXISTS", "kept"));
-            kept.unlock();
-            assertEquals(0, workers.together.get(), "two were inside at the same time");
-            assertTrue(workers.done.get() > BREAKS);
-            assertEquals(0L, server.call("EXISTS", "a", "b", "c", "kept"));
+            play(LONG ? 1000 : 200, first, one, second, two);
         }
+    }
+
+    @Test
+    void connectionsWithTLSBreak(@TempDir Path folder) throws Exception {
+        try (Secure secure = new Secure(folder); Way first = new Way(secure.server.port()); Way second = new Way(secure.server.port());
+                LockClient one = secure.client(first.port()); LockClient two = secure.client(second.port())) {
+            play(LONG ? 1000 : 50, first, one, second, two);
+        }
+    }
+
+    private static void play(int breaks, Way first, LockClient one, Way second, LockClient two) throws Exception {
+        long threads = threads();
+        HeldLock kept = one.lock("kept");
+        AtomicBoolean over = new AtomicBoolean();
+        Workers workers = new Workers(over);
+        List<Call<Void>> calls = new ArrayList<>();
+        for (int i = 0; i < 12; i++) {
+            int number = i;
+            calls.add(Call.of(() -> workers.work(number % 2 == 0 ? one : two, new Random(number))));
+        }
+        Random random = new Random();
+        while (first.broken() + second.broken() < breaks) {
+            Way way = random.nextBoolean() ? first : second;
+            way.breakOne(random.nextInt(3));
+            long before = workers.done.get();
+            Await.until("the workers go on", () -> workers.done.get() > before);
+        }
+        over.set(true);
+        for (Call<Void> call : calls) {
+            call.get();
+        }
+        Await.until("what was owed was released", () -> ask(two, "LOCK.LIST") instanceof List<?> list && list.size() == 1);
+        kept.ensureHeld();
+        assertEquals("1", ask(two, "HGET", "kept", kept.owner()));
+        assertEquals(1L, ask(two, "EXISTS", "kept"));
+        kept.unlock();
+        assertEquals(0, workers.together.get(), "two were inside at the same time");
+        assertTrue(workers.done.get() > breaks);
+        assertEquals(0L, ask(two, "EXISTS", "a", "b", "c", "kept"));
+        Await.until("no thread is left over", () -> threads() <= threads + SPARE_THREADS);
+    }
+
+    /** Asks the server, by a connection that may yet break. */
+    private static Object ask(LockClient locks, String... words) {
+        for (int attempt = 0;; attempt++) {
+            try {
+                return locks.command(words);
+            } catch (NoConnectionException e) {
+                if (attempt > 10) {
+                    throw e;
+                }
+            }
+        }
+    }
+
+    /** The threads of the clients and of Lettuce, without those that end when they were idle for a minute. */
+    private static long threads() {
+        return Thread.getAllStackTraces().keySet().stream()
+                .filter(thread -> thread.getName().startsWith("lock") || thread.getName().startsWith("lettuce"))
+                .filter(thread -> !thread.getName().startsWith("lockserver-client")).count();
     }
 
     /** What all workers share. */

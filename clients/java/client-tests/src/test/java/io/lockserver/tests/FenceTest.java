@@ -10,6 +10,7 @@ import java.sql.SQLException;
 import java.sql.Statement;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfEnvironmentVariable;
 
 import io.lockserver.client.HeldLock;
 import io.lockserver.client.LockClient;
@@ -18,13 +19,32 @@ import io.lockserver.client.LossReason;
 import io.lockserver.test.LockserverTest;
 import io.lockserver.test.TestServer;
 
-/** A paused former holder cannot write over what its successor has read. FENCE_DATABASE names another database by a JDBC URL. */
+/**
+ * A paused former holder cannot write over what its successor has read. On SQLite always; on the databases whose names are in
+ * FENCE_DATABASES, which the test starts; and on the one that FENCE_DATABASE names by a JDBC URL.
+ */
 @LockserverTest
 class FenceTest {
     @Test
     void fences(LockClient locks, TestServer server) throws Exception {
         String url = System.getenv().getOrDefault("FENCE_DATABASE", "jdbc:sqlite::memory:");
         try (Connection database = DriverManager.getConnection(url)) {
+            fences(database, locks, server);
+        }
+    }
+
+    @Test
+    @EnabledIfEnvironmentVariable(named = "FENCE_DATABASES", matches = ".*mariadb.*")
+    void fencesInMariaDB(LockClient locks, TestServer server) throws Exception {
+        try (Database started = Database.mariadb(); Connection database = started.connect()) {
+            fences(database, locks, server);
+        }
+    }
+
+    @Test
+    @EnabledIfEnvironmentVariable(named = "FENCE_DATABASES", matches = ".*postgres.*")
+    void fencesInPostgreSQL(LockClient locks, TestServer server) throws Exception {
+        try (Database started = Database.postgres(); Connection database = started.connect()) {
             fences(database, locks, server);
         }
     }

@@ -6,12 +6,16 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
 import org.junit.jupiter.api.Test;
 
+import io.lettuce.core.KillArgs;
+import io.lettuce.core.RedisClient;
+import io.lettuce.core.api.StatefulRedisConnection;
 import io.lockserver.client.HeldLock;
 import io.lockserver.client.LockClient;
 import io.lockserver.client.LockLostException;
@@ -44,6 +48,20 @@ class FleetTest {
     }
 
     @Test
+    void connectionsBreakUnderSentinel() throws Exception {
+        try (Fleet fleet = new Fleet("replication", "min-replicas-ack 1")) {
+            breakConnections(fleet, sentinels(fleet));
+        }
+    }
+
+    @Test
+    void connectionsBreakInAGroup() throws Exception {
+        try (Fleet fleet = new Fleet("cluster")) {
+            breakConnections(fleet, fleet.addresses.stream().map(address -> "redis://" + address).toArray(String[]::new));
+        }
+    }
+
+    @Test
     void inAGroupWithSentinels() throws Exception {
         try (Fleet fleet = new Fleet("sentinel")) {
             play(fleet, sentinels(fleet), "kill", "kill");
@@ -54,47 +72,83 @@ class FleetTest {
         return new String[] {"redis-sentinel://" + String.join(",", fleet.addresses) + "#" + fleet.name};
     }
 
-    private static void play(Fleet fleet, String[] uris, String... events) throws Exception {
-        try (LockClient locks = Clients.create(uris)) {
-            HeldLock kept = locks.lock("kept");
-            AtomicBoolean over = new AtomicBoolean();
-            AtomicLong done = new AtomicLong();
-            AtomicInteger inside = new AtomicInteger();
-            AtomicInteger together = new AtomicInteger();
-            AtomicLong highest = new AtomicLong();
-            List<Call<Void>> workers = new ArrayList<>();
+    /** Workers of one client that take a lock in turn. */
+    private static final class Workers {
+        final AtomicBoolean over = new AtomicBoolean();
+        final AtomicLong done = new AtomicLong();
+        final AtomicInteger together = new AtomicInteger();
+        private final AtomicInteger inside = new AtomicInteger();
+        private final AtomicLong highest = new AtomicLong();
+        private final List<Call<Void>> calls = new ArrayList<>();
+
+        Workers(LockClient locks) {
             for (int i = 0; i < 4; i++) {
-                workers.add(Call.of(() -> {
-                    while (!over.get()) {
-                        try (HeldLock lock = locks.lock("turn")) {
-                            if (inside.incrementAndGet() > 1 || highest.getAndSet(lock.token()) >= lock.token()) {
-                                together.incrementAndGet();
-                            }
-                            inside.decrementAndGet();
-                            done.incrementAndGet();
-                        } catch (NoConnectionException | LockLostException e) {
-                            // it asks again
-                        }
-                    }
+                calls.add(Call.of(() -> {
+                    work(locks);
                     return null;
                 }));
             }
-            goesOn(done);
+        }
+
+        private void work(LockClient locks) throws InterruptedException {
+            while (!over.get()) {
+                try (HeldLock lock = locks.lock("turn")) {
+                    if (inside.incrementAndGet() > 1 || highest.getAndSet(lock.token()) >= lock.token()) {
+                        together.incrementAndGet();
+                    }
+                    inside.decrementAndGet();
+                    done.incrementAndGet();
+                } catch (NoConnectionException | LockLostException e) {
+                    // it asks again
+                }
+            }
+        }
+
+        void end() throws Exception {
+            over.set(true);
+            for (Call<Void> call : calls) {
+                call.get();
+            }
+            assertEquals(0, together.get());
+        }
+    }
+
+    private static void play(Fleet fleet, String[] uris, String... events) throws Exception {
+        try (LockClient locks = Clients.create(uris)) {
+            HeldLock kept = locks.lock("kept");
+            Workers workers = new Workers(locks);
+            goesOn(workers.done, 20);
             for (String event : events) {
                 String leader = fleet.act(event);
                 long began = System.nanoTime();
-                goesOn(done);
+                goesOn(workers.done, 20);
                 System.out.println(event + ": " + leader + " leads, and workers go on " + (System.nanoTime() - began) / 1_000_000 + " ms later");
                 assertEquals(1L, guarded(kept));
                 fleet.act("mend");
             }
-            over.set(true);
-            for (Call<Void> worker : workers) {
-                worker.get();
-            }
-            assertEquals(0, together.get());
+            workers.end();
             assertTrue(kept.isHeld());
             kept.unlock();
+        }
+    }
+
+    /** The leader ends all connections of clients, again and again; LONG=1: a thousand times. */
+    private static void breakConnections(Fleet fleet, String[] uris) throws Exception {
+        int breaks = System.getenv().getOrDefault("LOCKSERVER_LONG", "").isEmpty() ? 50 : 1000;
+        RedisClient operator = RedisClient.create("redis://" + fleet.leader);
+        try (LockClient locks = Clients.create(uris); StatefulRedisConnection<String, String> leader = operator.connect()) {
+            HeldLock kept = locks.lock("kept");
+            Workers workers = new Workers(locks);
+            for (int ended = 0; ended < breaks;) {
+                goesOn(workers.done, 0);
+                ended += leader.sync().clientKill(KillArgs.Builder.typeNormal().skipme());
+            }
+            workers.end();
+            assertEquals(1L, guarded(kept));
+            assertTrue(kept.isHeld());
+            kept.unlock();
+        } finally {
+            operator.shutdown(0, 2, TimeUnit.SECONDS);
         }
     }
 
@@ -110,8 +164,8 @@ class FleetTest {
         }
     }
 
-    private static void goesOn(AtomicLong done) throws IOException {
+    private static void goesOn(AtomicLong done, int turns) throws IOException {
         long before = done.get();
-        Await.until("the workers go on", () -> done.get() > before + 20);
+        Await.until("the workers go on", () -> done.get() > before + turns);
     }
 }

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -22,6 +23,7 @@ import io.lockserver.client.LockLostException;
 import io.lockserver.client.LockOptions;
 import io.lockserver.client.LockSemaphore;
 import io.lockserver.client.LossReason;
+import io.lockserver.client.NotAcquiredException;
 import io.lockserver.client.Sale;
 import io.lockserver.client.ServerException;
 import io.lockserver.test.LockserverTest;
@@ -70,6 +72,90 @@ class KindsTest {
         assertEquals(1, latch.count());
         assertEquals(0, latch.countDown());
         assertTrue(waits.get());
+    }
+
+    /** The server says so when the key changes. A user who may not track hears of it a second later. */
+    @Test
+    void aLatchOpensForWhateverReason(LockClient locks, TestServer server, TestClock clock) throws Exception {
+        server.call("ACL", "SETUSER", "ann", "on", ">secret", "~*", "&*", "+@all", "-client|tracking");
+        try (LockClient slow = Clients.create("redis://ann:secret@" + server.host() + ":" + server.port())) {
+            for (String how : List.of("LATCH.DOWN", "DEL", "expire")) {
+                assertTrue(locks.latch(how).set(1));
+                List<Call<Boolean>> waits = new ArrayList<>();
+                for (int i = 0; i < 5; i++) {
+                    LockClient client = i == 4 ? slow : locks;
+                    waits.add(Call.of(() -> client.latch(how).await(Duration.ofMinutes(10))));
+                }
+                Await.until("the key is tracked", () -> statistic(server, "tracking_clients") == 1);
+                switch (how) {
+                    case "expire" -> {
+                        clock.freeze();
+                        server.call("PEXPIRE", how, "5");
+                        clock.advance(Duration.ofMillis(10));
+                        clock.resume();
+                    }
+                    default -> server.call(how, how);
+                }
+                for (Call<Boolean> wait : waits) {
+                    assertTrue(wait.get());
+                }
+            }
+            Await.until("nothing is tracked any more", () -> statistic(server, "tracking_clients") == 0);
+            server.call("LPUSH", "list", "x");
+            assertEquals("WRONGTYPE", assertThrows(ServerException.class, () -> locks.latch("list").await(Duration.ofMinutes(1))).code());
+        }
+    }
+
+    @Test
+    void aWaitForALatchOutlivesItsConnection(LockClient locks, TestServer server) throws Exception {
+        Latch latch = locks.latch("done");
+        assertTrue(latch.set(1));
+        Call<Boolean> waits = Call.of(() -> latch.await(Duration.ofMinutes(10)));
+        Call<Boolean> interrupted = Call.of(() -> latch.await(Duration.ofMinutes(10)));
+        Await.until("the key is tracked", () -> statistic(server, "tracking_clients") == 1);
+        interrupted.thread.interrupt();
+        assertThrows(InterruptedException.class, interrupted::get);
+        server.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
+        Await.until("the next connection tracks", () -> statistic(server, "tracking_clients") == 1);
+        assertFalse(waits.isDone());
+        server.call("LATCH.DOWN", "done");
+        assertTrue(waits.get());
+    }
+
+    private static long statistic(TestServer server, String name) {
+        return ((String) server.call("INFO", "everything")).lines().filter(line -> line.startsWith(name + ":"))
+                .mapToLong(line -> Long.parseLong(line.substring(name.length() + 1).strip())).findFirst().orElse(-1);
+    }
+
+    /** They wait in the server's queue, over one connection, and keep their places when it breaks. */
+    @Test
+    void waitersOfALimiterAreServedInOrder(LockClient locks, TestServer server, TestClock clock) throws Exception {
+        clock.freeze();
+        Limiter limiter = locks.limiter("api", 1, 1, Duration.ofSeconds(1));
+        assertTrue(limiter.take().allowed());
+        List<Call<Limiter.Decision>> waits = new ArrayList<>();
+        for (int i = 0; i < 5; i++) {
+            waits.add(Call.of(() -> limiter.take(1, Duration.ofMinutes(10))));
+            int queued = i + 1;
+            Await.until("it waits", () -> ((List<?>) server.call("LOCK.WAITERS")).size() == queued);
+        }
+        server.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
+        Await.until("it is back", locks::isAttached);
+        waits.get(1).thread.interrupt();
+        assertThrows(InterruptedException.class, waits.get(1)::get);
+        Await.until("it has left", () -> ((List<?>) server.call("LOCK.WAITERS")).size() == 4);
+        assertFalse(limiter.take().allowed());
+        for (int i : new int[] {0, 2, 3}) {
+            assertFalse(waits.get(i).isDone());
+            clock.advance(Duration.ofSeconds(1));
+            assertTrue(waits.get(i).get().allowed());
+            assertFalse(waits.get(4).isDone());
+        }
+        List<?> last = (List<?>) ((List<?>) server.call("LOCK.WAITERS")).get(0);
+        assertEquals(1L, server.call("LOCK.CANCEL", "api", (String) last.get(last.indexOf("owner") + 1)));
+        assertThrows(NotAcquiredException.class, waits.get(4)::get);
+        clock.advance(Duration.ofHours(1));
+        assertTrue(limiter.take().allowed());
     }
 
     @Test

@@ -26,6 +26,7 @@ import io.lockserver.client.NotAcquiredException;
 import io.lockserver.client.NotLockserverException;
 import io.lockserver.client.ServerException;
 import io.lockserver.client.WaitTimeoutException;
+import io.lockserver.test.Lockserver;
 import io.lockserver.test.LockserverTest;
 import io.lockserver.test.TestClock;
 import io.lockserver.test.TestFaults;
@@ -250,13 +251,105 @@ class LockTest {
                 long fault = faults.add(kind, "MATCH", command, "KEY", key, "TIMES", "1");
                 Call<HeldLock> also = Call.of(() -> locks.lock(key)); // a LOCK
                 first.unlock();
-                waits.get().unlock();
+                HeldLock got = waits.get();
+                if (command.equals("LOCK.CONFIRM")) { // it comes later, and is not needed for a lock that is released before
+                    Await.until("the fault strikes", () -> faults.struck(fault) == 1);
+                    got.ensureHeld();
+                }
+                got.unlock();
                 also.get().unlock();
                 assertEquals(1, faults.struck(fault));
                 before.ensureHeld();
                 before.unlock();
                 assertEquals(0L, server.call("EXISTS", key));
             }
+        }
+    }
+
+    /** The caller has the lock with the push. If the server takes the grant back, the caller hears of that. */
+    @Test
+    void aGrantThatIsNotConfirmedIsLost(TestServer server, TestClock clock, TestFaults faults) throws Exception {
+        server.call("CONFIG", "SET", "lock-watchdog-timeout", "600000"); // so that a slow machine makes no difference
+        clock.freeze();
+        try (LockClient locks = Clients.create(server.uri())) {
+            HeldLock first = locks.lock("k");
+            Call<HeldLock> waits = Call.of(() -> locks.lock("k"));
+            Await.until("it waits", () -> waiters(server, "k") == 1);
+            faults.add("DROPBEFORE", "MATCH", "LOCK.CONFIRM");
+            long kept = faults.add("ERROR", "ERR not now", "MATCH", "RENEW"); // the next connection would confirm it
+            first.unlock();
+            HeldLock second = waits.get();
+            assertTrue(second.isHeld());
+            CompletableFuture<LockLostException> told = new CompletableFuture<>();
+            second.onLost(told::complete);
+            Await.until("the confirmation is lost", () -> faults.struck(kept) > 0);
+            Await.until("it is back", locks::isAttached);
+            clock.advance(Duration.ofSeconds(200));
+            assertEquals(LossReason.EXPIRED, told.get(60, TimeUnit.SECONDS).reason());
+            assertThrows(LockLostException.class, second::ensureHeld);
+            assertThrows(LockLostException.class, second::unlock);
+            assertEquals(0L, server.call("EXISTS", "k"));
+        }
+    }
+
+    @Test
+    void aGrantThatIsRefusedLaterIsLost(LockClient locks, TestServer server, TestFaults faults) throws Exception {
+        HeldLock first = locks.lock("k");
+        Call<HeldLock> waits = Call.of(() -> locks.lock("k"));
+        Await.until("it waits", () -> waiters(server, "k") == 1);
+        faults.add("ERROR", "ERR no", "MATCH", "LOCK.CONFIRM");
+        first.unlock();
+        CompletableFuture<LockLostException> told = new CompletableFuture<>();
+        waits.get().onLost(told::complete);
+        assertEquals(LossReason.STALE, told.get(60, TimeUnit.SECONDS).reason());
+        Await.until("it is released", () -> server.call("EXISTS", "k").equals(0L));
+    }
+
+    @Test
+    void aGrantIsConfirmed(LockClient locks, TestServer server, TestClock clock) throws Exception {
+        clock.freeze();
+        HeldLock first = locks.lock("k");
+        Call<HeldLock> waits = Call.of(() -> locks.lock("k"));
+        Await.until("it waits", () -> waiters(server, "k") == 1);
+        Call<HeldLock> all = Call.of(() -> locks.acquireAll(List.of("k", "l"), LockOptions.defaults()));
+        Await.until("both wait", () -> waiters(server, "k") == 2);
+        first.unlock();
+        HeldLock second = waits.get();
+        Await.until("it is confirmed", () -> toConfirm(server) == 0);
+        clock.advance(Duration.ofMinutes(2));
+        second.ensureHeld();
+        second.unlock();
+        HeldLock third = all.get();
+        Await.until("it is confirmed", () -> toConfirm(server) == 0);
+        clock.advance(Duration.ofMinutes(2));
+        third.unlock();
+    }
+
+    private static long toConfirm(TestServer server) {
+        return ((String) server.call("INFO", "locks")).lines().filter(line -> line.startsWith("lock_grants_to_confirm:"))
+                .mapToLong(line -> Long.parseLong(line.substring(line.indexOf(':') + 1).strip())).sum();
+    }
+
+    /** The caller goes while the grant is on its way. The lock is free at once. */
+    @Test
+    void aGrantForACallerThatHasGone() throws Exception {
+        try (Lockserver server = Lockserver.start(); LockClient holds = Clients.create(server.uri());
+                LockClient locks = Clients.create(server.uri())) {
+            HeldLock held = holds.lock("k");
+            Call<HeldLock> waits = Call.of(() -> locks.lock("k"));
+            Await.until("it waits", () -> waiters(server, "k") == 1);
+            server.pause();
+            Call<Boolean> released = Call.of(() -> {
+                held.unlock();
+                return true;
+            });
+            Await.until("it is under way", () -> !held.isHeld());
+            waits.thread.interrupt();
+            assertThrows(InterruptedException.class, waits::get);
+            server.resume();
+            assertTrue(released.get());
+            Await.until("the lock is free", () -> server.call("EXISTS", "k").equals(0L));
+            locks.lock("k").unlock();
         }
     }
 

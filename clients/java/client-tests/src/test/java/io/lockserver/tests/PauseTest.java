@@ -1,61 +1,34 @@
 package io.lockserver.tests;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.io.BufferedReader;
-import java.io.IOException;
-import java.io.Writer;
-import java.nio.file.Path;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 
 import org.junit.jupiter.api.Test;
 
 import io.lockserver.client.HeldLock;
 import io.lockserver.client.LockClient;
+import io.lockserver.client.LockLostException;
+import io.lockserver.client.LossReason;
+import io.lockserver.client.NoConnectionException;
 import io.lockserver.test.Lockserver;
 
-/** A program that is stopped (SIGSTOP) for longer than its lease. */
+/** Programs and servers that are stopped (SIGSTOP) for longer than a lease. LONG=1: leases of 30 seconds, pauses of 40. */
 class PauseTest {
-    private static final int LEASE_MS = 3000;
+    private static final boolean LONG = !System.getenv().getOrDefault("LOCKSERVER_LONG", "").isEmpty();
+    private static final int LEASE_MS = LONG ? 30_000 : 3_000;
+    private static final int PAUSE_S = LONG ? 40 : 4;
+    private static final String[] SHORT = {"--lock-watchdog-timeout", Integer.toString(LEASE_MS)};
 
-    /** The program, as a process of its own. */
-    private static final class Program implements AutoCloseable {
-        private final Process process;
-        private final BufferedReader says;
-        private final Writer asks;
-
-        Program(String uri) throws IOException {
-            process = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-cp",
-                    System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")), Holder.class.getName(), uri)
-                    .redirectError(ProcessBuilder.Redirect.INHERIT).start();
-            says = process.inputReader();
-            asks = process.outputWriter();
-        }
-
-        String says() throws IOException {
-            return says.readLine();
-        }
-
-        String asked() throws IOException {
-            asks.write("?\n");
-            asks.flush();
-            return says();
-        }
-
-        void signal(String name) throws Exception {
-            assertEquals(0, new ProcessBuilder("kill", "-" + name, Long.toString(process.pid())).inheritIO().start().waitFor());
-        }
-
-        @Override
-        public void close() {
-            process.destroyForcibly();
-        }
-    }
-
-    private static void untilLeaseIsOver(Lockserver server) {
+    /** Returns when the time of a pause has passed on the server's clock, since the call. */
+    private static void pass(Lockserver server) {
         long began = seconds(server);
-        Await.until("a lease has passed", () -> seconds(server) > began + LEASE_MS / 1000 + 1);
+        Await.until("the pause has passed", () -> seconds(server) > began + PAUSE_S);
     }
 
     private static long seconds(Lockserver server) {
@@ -64,31 +37,114 @@ class PauseTest {
 
     @Test
     void aPausedProgramThatStillHoldsGoesOn() throws Exception {
-        try (Lockserver server = Lockserver.start("--lock-watchdog-timeout", Integer.toString(LEASE_MS));
-                Program program = new Program(server.uri())) {
-            String held = program.says();
-            assertTrue(held.startsWith("held "), held);
-            program.signal("STOP");
-            untilLeaseIsOver(server); // the system of the program answers, so the server renews
-            program.signal("CONT");
-            assertEquals(held, program.asked());
-            assertEquals(1L, server.call("EXISTS", "k"));
+        try (Lockserver server = Lockserver.start(SHORT); Program program = new Program(0, server.uri())) {
+            program.stop();
+            pass(server); // the system of the program answers, so the server renews
+            program.goOn();
+            assertEquals(program.held, program.asked("?"));
+            assertEquals(program.held, program.asked("x"));
+            assertEquals("x", server.call("GET", "written"));
         }
     }
 
     @Test
     void aPausedProgramThatHasLostSaysSo() throws Exception {
-        try (Lockserver server = Lockserver.start("--lock-watchdog-timeout", Integer.toString(LEASE_MS));
-                Program program = new Program(server.uri()); LockClient locks = Clients.create(server.uri())) {
-            String held = program.says();
-            assertTrue(held.startsWith("held "), held);
-            program.signal("STOP");
+        try (Lockserver server = Lockserver.start(SHORT); Program program = new Program(0, server.uri());
+                LockClient locks = Clients.create(server.uri())) {
+            program.stop();
             Object client = ((List<?>) server.call("LOCK.INFO", "k")).get(11);
             server.call("CLIENT", "KILL", "ID", ((List<?>) client).get(1).toString());
             try (HeldLock next = locks.lock("k")) {
-                program.signal("CONT");
-                assertEquals("LockLostException", program.asked());
+                pass(server);
+                program.goOn();
+                assertEquals("LockLostException", program.asked("?"));
+                assertEquals("LockLostException", program.asked("x"));
+                assertEquals(0L, server.call("EXISTS", "written"));
                 next.ensureHeld();
+            }
+        }
+    }
+
+    @Test
+    void aFixedLeaseEndsDuringAPause() throws Exception {
+        try (Lockserver server = Lockserver.start(SHORT); Program program = new Program(LEASE_MS, server.uri());
+                LockClient locks = Clients.create(server.uri())) {
+            program.stop();
+            long began = seconds(server);
+            try (HeldLock next = locks.lock("k")) {
+                Await.until("the pause has passed", () -> seconds(server) > began + PAUSE_S);
+                program.goOn();
+                assertEquals("LockLostException", program.asked("x")); // before it could know by itself
+                assertEquals("LockLostException", program.asked("?"));
+                assertEquals(0L, server.call("EXISTS", "written"));
+                next.ensureHeld();
+            }
+        }
+    }
+
+    @Test
+    void aServerIsPaused() throws Exception {
+        try (Lockserver server = Lockserver.start(SHORT); LockClient locks = Clients.create(server.uri())) {
+            HeldLock held = locks.lock("k");
+            CompletableFuture<LockLostException> told = new CompletableFuture<>();
+            held.onLost(told::complete);
+            Call<HeldLock> queued = Call.of(() -> locks.lock("k"));
+            Await.until("it waits", () -> LockTest.waiters(server, "k") == 1);
+            long began = System.nanoTime();
+            server.pause();
+            try {
+                assertEquals(LossReason.UNREACHABLE, told.get(120, TimeUnit.SECONDS).reason());
+                assertThrows(NoConnectionException.class, queued::get);
+                Await.until("the pause has passed", () -> System.nanoTime() - began > TimeUnit.SECONDS.toNanos(PAUSE_S));
+            } finally {
+                server.resume();
+            }
+            Await.until("what was owed is released", () -> server.call("EXISTS", "k").equals(0L));
+            assertThrows(LockLostException.class, held::unlock);
+            HeldLock next = locks.lock("k");
+            assertTrue(next.token() > held.token());
+            next.unlock();
+        }
+    }
+
+    @Test
+    void aProgramIsPausedDuringAFailoverUnderSentinel() throws Exception {
+        try (Fleet fleet = new Fleet("replication", "min-replicas-ack 1", "lock-watchdog-timeout " + LEASE_MS)) {
+            failover(fleet, "redis-sentinel://" + String.join(",", fleet.addresses) + "#" + fleet.name);
+        }
+    }
+
+    @Test
+    void aProgramIsPausedDuringAFailoverInAGroup() throws Exception {
+        try (Fleet fleet = new Fleet("cluster", "lock-watchdog-timeout " + LEASE_MS)) {
+            failover(fleet, fleet.addresses.stream().map(address -> "redis://" + address).toArray(String[]::new));
+        }
+    }
+
+    /** The program cannot tell the new leader that it lives, so its lease ends there, and the next holder gets the lock. */
+    private static void failover(Fleet fleet, String... uris) throws Exception {
+        try (Program program = new Program(0, uris); LockClient locks = Clients.create(uris)) {
+            program.stop();
+            fleet.act("kill");
+            HeldLock next = acquired(locks);
+            program.goOn();
+            assertEquals("LockLostException", program.asked("x"));
+            assertEquals("LockLostException", program.asked("?"));
+            assertFalse(program.held.equals("held " + next.token()));
+            next.ensureHeld();
+            next.unlock();
+            fleet.act("mend");
+        }
+    }
+
+    private static HeldLock acquired(LockClient locks) throws Exception {
+        for (int attempt = 0;; attempt++) {
+            try {
+                return Call.of(() -> locks.lock("k")).get();
+            } catch (NoConnectionException e) { // the failover took longer than a lease
+                if (attempt > 10) {
+                    throw e;
+                }
             }
         }
     }

@@ -32,8 +32,12 @@ final class Way implements AutoCloseable {
         thread.start();
     }
 
+    int port() {
+        return listener.getLocalPort();
+    }
+
     String uri() {
-        return "redis://127.0.0.1:" + listener.getLocalPort();
+        return "redis://127.0.0.1:" + port();
     }
 
     int broken() {

@@ -14,16 +14,21 @@ import java.util.concurrent.locks.ReentrantLock;
  */
 final class Debts {
     /** Commands to be done; paid: completed with the reply of the last one, or with its error. */
-    private static final class Debt {
+    static final class Debt {
         final List<String[]> commands;
         final CompletableFuture<Object> paid = new CompletableFuture<>();
+        /** Runs when it is paid, with mu held; null: nothing does. */
+        final Runnable then;
         int left;
         boolean again;
+        /** An earlier attempt has not been answered; it may have been done. */
+        volatile boolean sentAgain;
         Object reply;
         RuntimeException refusal;
 
-        Debt(List<String[]> commands) {
+        Debt(List<String[]> commands, Runnable then) {
             this.commands = commands;
+            this.then = then;
         }
     }
 
@@ -40,8 +45,13 @@ final class Debts {
     }
 
     /** Has commands done, in their order. */
-    CompletableFuture<Object> owe(List<String[]> commands) {
-        Debt debt = new Debt(commands);
+    Debt owe(List<String[]> commands) {
+        return owe(commands, null);
+    }
+
+    /** The same, and what is to be done when it is paid, with mu held. */
+    Debt owe(List<String[]> commands, Runnable then) {
+        Debt debt = new Debt(commands, then);
         mu.lock();
         try {
             count++;
@@ -49,7 +59,7 @@ final class Debts {
         } finally {
             mu.unlock();
         }
-        return debt.paid;
+        return debt;
     }
 
     /** The next connection; what is owed is sent by it. null: there is none. The caller holds mu. */
@@ -90,8 +100,12 @@ final class Debts {
                 if (wire == by) {
                     wire = null;
                 }
+                debt.sentAgain = true;
                 send(debt);
                 return;
+            }
+            if (debt.then != null) {
+                debt.then.run();
             }
             count--;
             if (count == 0) {

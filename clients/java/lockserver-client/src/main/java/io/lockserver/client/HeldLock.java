@@ -34,6 +34,10 @@ public final class HeldLock implements AutoCloseable {
     /** When a fixed lease ends here, no later than on the server, by System.nanoTime. */
     private volatile long end;
     private ScheduledFuture<?> expiry;
+    /** The server may have taken the grant back from then on, by System.nanoTime; 0: it is confirmed. See Unconfirmed. */
+    volatile long inDoubtFrom;
+    /** The connection that the confirmation was sent by. */
+    Wire confirmedBy;
 
     HeldLock(Keeper keeper, Owner owner, Wish wish, long[] tokens) {
         this.keeper = keeper;
@@ -108,14 +112,20 @@ public final class HeldLock implements AutoCloseable {
         throwIfOver();
         if (lease != null && end - System.nanoTime() <= 0) {
             loseNow(0, LossReason.EXPIRED);
-        } else if (lease == null && !keeper.isSure()) {
+        } else if (lease == null && (!keeper.isSure() || isInDoubt())) {
             for (int i = 0; i < tokens.length; i++) {
                 if (isGone(keeper.commands().again(wish.check(i, owner.name, tokens, false)))) {
                     loseNow(i, LossReason.STALE);
                 }
             }
+            inDoubtFrom = 0; // if it is held, that has confirmed it
         }
         throwIfOver();
+    }
+
+    private boolean isInDoubt() {
+        long from = inDoubtFrom;
+        return from != 0 && System.nanoTime() - from >= 0;
     }
 
     private static boolean isGone(Object reply) {
@@ -191,6 +201,7 @@ public final class HeldLock implements AutoCloseable {
             keeper.mu.lock();
             try {
                 lease = length;
+                inDoubtFrom = 0;
                 if (loss == null && !released && i == 0) {
                     endsAt(began + length.toNanos());
                 }
@@ -227,31 +238,31 @@ public final class HeldLock implements AutoCloseable {
     }
 
     private void release(String[] words) {
-        CompletableFuture<Object> done;
+        Debts.Debt done;
         keeper.mu.lock();
         try {
             closed = true;
             throwIfOver();
             released = true;
             stopExpiry();
-            done = keeper.debts.owe(List.<String[]>of(words));
+            done = keeper.debts.owe(List.<String[]>of(words), () -> keeper.forget(this));
         } finally {
             keeper.mu.unlock();
         }
-        done.whenComplete((reply, error) -> {
-            keeper.mu.lock();
-            keeper.forget(this);
-            keeper.mu.unlock();
-        });
         try {
-            Object reply = Commands.await(done, System.nanoTime() + keeper.limit.toNanos());
+            Object reply = Commands.await(done.paid, System.nanoTime() + keeper.limit.toNanos());
             boolean gone = reply == null || reply instanceof List<?> list && list.contains(null)
                     || isGone(reply) && words[0].endsWith("RENEW");
             LockLostException lost = loss;
-            if (gone && lost != null) { // otherwise an attempt without an answer has released it
+            if (gone && lost != null) {
                 throw new LockLostException(lost.key(), lost.token(), lost.reason());
             }
-            keeper.tell(() -> wish.keys().forEach(key -> keeper.observer.released(key, heldFor())));
+            if (gone && !done.sentAgain) { // otherwise an attempt without an answer has released it
+                throw new LockLostException(key(), token(), LossReason.STALE);
+            }
+            if (keeper.observer != LockClient.NO_OBSERVER) {
+                keeper.tell(() -> wish.keys().forEach(key -> keeper.observer.released(key, heldFor())));
+            }
         } catch (ServerException e) {
             throw Errors.meaning(e);
         } catch (TimeoutException e) {
@@ -290,6 +301,11 @@ public final class HeldLock implements AutoCloseable {
 
     Wish wish() {
         return wish;
+    }
+
+    /** The command that confirms the grant. The reply is 1 or 0. */
+    String[] confirmation() {
+        return wish.confirmation(owner.name, tokens).get(0);
     }
 
     Owner ownerOf() {
@@ -367,6 +383,8 @@ public final class HeldLock implements AutoCloseable {
                 boolean stale = error instanceof ServerException refusal && refusal.code().equals("STALETOKEN");
                 if (stale || error == null && isGone(reply)) {
                     loseNow(at, LossReason.STALE);
+                } else if (error == null && lease == null) {
+                    inDoubtFrom = 0;
                 }
                 if (Errors.isReply(error)) {
                     checked.complete(reply);

@@ -33,6 +33,9 @@ final class Keeper implements AutoCloseable {
     final ReentrantLock mu = new ReentrantLock();
     final Debts debts = new Debts(mu);
     final Waits waits = new Waits(this);
+    final Unconfirmed unconfirmed = new Unconfirmed(this);
+    final RateWaits rates = new RateWaits(this);
+    final LatchWaits latches = new LatchWaits(this);
     /** The longest time that a call waits for an answer. */
     final Duration limit;
     /** Told of what becomes of locks. */
@@ -48,7 +51,9 @@ final class Keeper implements AutoCloseable {
     private final AtomicLong made = new AtomicLong();
     private final Thread thread;
 
-    private Duration lease = DEFAULT_LEASE;
+    private volatile Duration lease = DEFAULT_LEASE;
+    /** The server has said how long a lease is. */
+    private volatile boolean leaseKnown;
     private Wire wire;
     private final Map<Place, List<HeldLock>> held = new HashMap<>();
     private boolean closing;
@@ -129,6 +134,8 @@ final class Keeper implements AutoCloseable {
             wire = next; // from here on calls send by this connection
             debts.use(next);
             waits.sendAll(next);
+            rates.sendAll(next);
+            latches.readAll();
             for (HeldLock lock : heldNow()) {
                 lock.check(next, checks);
             }
@@ -145,9 +152,11 @@ final class Keeper implements AutoCloseable {
     }
 
     private void readLease(Wire next, Duration each) throws InterruptedException {
+        leaseKnown = false;
         try {
             if (next.ask(each, "CONFIG", "GET", "lock-watchdog-timeout") instanceof List<?> pair && pair.size() == 2) {
                 lease = Duration.ofMillis(Long.parseLong(String.valueOf(pair.get(1))));
+                leaseKnown = true;
             }
         } catch (ServerException | NumberFormatException e) {
             // the user may not ask: the default
@@ -243,6 +252,7 @@ final class Keeper implements AutoCloseable {
             }
             lapsed = true;
             waits.endQueued();
+            rates.endQueued();
             for (HeldLock lock : heldNow()) {
                 if (lock.isRenewedByServer()) {
                     lock.lose(0, LossReason.UNREACHABLE, losses);
@@ -266,6 +276,10 @@ final class Keeper implements AutoCloseable {
 
     /** Takes a push: its kind, a key or several, a token or several or a reason, and so on. */
     private void told(Wire from, List<Object> message) {
+        if (message.size() == 2 && "invalidate".equals(message.get(0))) {
+            latches.changed(message.get(1) instanceof List<?> changed ? changed : null);
+            return;
+        }
         if (message.size() < 4) {
             return;
         }
@@ -281,7 +295,13 @@ final class Keeper implements AutoCloseable {
                     waits.granted(from, new Place(String.valueOf(message.get(3)), key), tokens);
                 }
             }
-            case "lock-refused" -> waits.refused(from, new Place(String.valueOf(message.get(3)), key), String.valueOf(message.get(2)));
+            case "lock-refused" -> refused(from, new Place(String.valueOf(message.get(3)), key), String.valueOf(message.get(2)));
+            case "limit-granted" -> {
+                if (message.get(2) instanceof List<?> reply) {
+                    rates.granted(from, String.valueOf(message.get(3)), reply);
+                }
+            }
+            case "limit-refused" -> rates.refused(from, String.valueOf(message.get(3)), String.valueOf(message.get(2)));
             case "lock-lost" -> {
                 if (message.size() > 4 && message.get(2) instanceof Long token) {
                     lost(new Place(String.valueOf(message.get(4)), key), token, LossReason.of(String.valueOf(message.get(3))));
@@ -291,6 +311,20 @@ final class Keeper implements AutoCloseable {
                 // a kind that this version does not know
             }
         }
+    }
+
+    private void refused(Wire from, Place place, String reason) {
+        if (waits.refused(from, place, reason) || !reason.equals("unconfirmed")) {
+            return;
+        }
+        List<Runnable> losses = new ArrayList<>();
+        mu.lock();
+        try {
+            unconfirmed.takenBack(List.copyOf(held.getOrDefault(place, List.of())), losses);
+        } finally {
+            mu.unlock();
+        }
+        losses.forEach(Runnable::run);
     }
 
     private void lost(Place place, long token, LossReason reason) {
@@ -392,6 +426,11 @@ final class Keeper implements AutoCloseable {
         return lease;
     }
 
+    /** Whether the server has said how long a lease is. */
+    boolean knowsLease() {
+        return leaseKnown;
+    }
+
     /** A name that no other owner has. */
     Owner newOwner() {
         return new Owner(prefix + made.incrementAndGet());
@@ -432,6 +471,8 @@ final class Keeper implements AutoCloseable {
                 lock.lose(0, LossReason.CLOSED, losses);
             }
             waits.endAll();
+            rates.endAll();
+            latches.endAll();
         } finally {
             mu.unlock();
         }

@@ -4,14 +4,13 @@ import java.time.Duration;
 
 /** A count that goes down once, as in {@link java.util.concurrent.CountDownLatch}; it meets Redisson's on one key. */
 public final class Latch {
-    private static final long SHORTEST_PAUSE_MS = 2;
-    private static final long LONGEST_PAUSE_MS = 200;
-
     private final Commands commands;
+    private final LatchWaits waits;
     private final String key;
 
-    Latch(Commands commands, String key) {
+    Latch(Commands commands, LatchWaits waits, String key) {
         this.commands = commands;
+        this.waits = waits;
         this.key = key;
     }
 
@@ -31,20 +30,18 @@ public final class Latch {
     }
 
     /**
-     * Waits until the latch is open; false: it still was not when the time was over. The count is asked for again and again, at
-     * most every 200 ms, so that no connection is blocked.
+     * Waits until the latch is open; false: it still was not when the time was over. The server says when the key has changed, so
+     * any number of callers wait over one connection. Without the right to {@code CLIENT TRACKING} the count is read each second.
+     *
+     * @throws NoConnectionException if the server does not answer
      */
     public boolean await(Duration limit) throws InterruptedException {
-        long end = System.nanoTime() + limit.toNanos();
-        for (long pause = SHORTEST_PAUSE_MS;; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
-            if (count() == 0) {
-                return true;
-            }
-            long left = (end - System.nanoTime()) / 1_000_000;
-            if (left <= 0) {
-                return false;
-            }
-            Thread.sleep(Math.min(pause, left));
+        if (Thread.interrupted()) {
+            throw new InterruptedException();
         }
+        if (count() == 0) {
+            return true;
+        }
+        return limit.compareTo(Duration.ZERO) > 0 && waits.await(key, limit);
     }
 }

@@ -18,10 +18,12 @@ public final class Limiter {
     }
 
     private final Commands commands;
+    private final RateWaits waits;
     private final String[] words;
 
-    Limiter(Commands commands, String key, long burst, long count, Duration period) {
+    Limiter(Commands commands, RateWaits waits, String key, long burst, long count, Duration period) {
         this.commands = commands;
+        this.waits = waits;
         words = new String[] {"LIMIT.TAKE", key, Long.toString(burst), Long.toString(count), Long.toString(period.toMillis()), "COST", "1"};
     }
 
@@ -32,9 +34,16 @@ public final class Limiter {
 
     /** Takes units if all are there; 0 only looks. A call whose answer was lost is sent again, and then takes them twice. */
     public Decision take(long cost) {
+        return decision((List<?>) commands.again(call(cost)));
+    }
+
+    private String[] call(long cost) {
         String[] call = words.clone();
         call[6] = Long.toString(cost);
-        List<?> reply = (List<?>) commands.again(call);
+        return call;
+    }
+
+    private static Decision decision(List<?> reply) {
         return new Decision(number(reply, 0) == 1, number(reply, 1), number(reply, 2), Duration.ofMillis(number(reply, 3)),
                 Duration.ofMillis(number(reply, 4)));
     }
@@ -44,18 +53,22 @@ public final class Limiter {
     }
 
     /**
-     * Takes units as soon as they are there; not allowed: they were not until the time was over. It asks again when the server
-     * has said that they may be there, so that no connection is blocked. Among several waiters the order is by chance.
+     * Takes units as soon as they are there; not allowed: they are not until the time is over, which is said at once if it is
+     * known. The callers wait in one queue on the server, first come, first served, and any number of them over one connection.
+     * If the connection breaks, the place in the queue is kept. Where the outcome was lost the units are taken once more.
+     *
+     * @throws NotAcquiredException if an operator has ended the wait
+     * @throws NoConnectionException if the server does not answer
      */
     public Decision take(long cost, Duration wait) throws InterruptedException {
-        long end = System.nanoTime() + wait.toNanos();
-        while (true) {
-            Decision decision = take(cost);
-            long left = end - System.nanoTime();
-            if (decision.allowed() || decision.retryAfter().toNanos() > left) {
-                return decision;
-            }
-            Thread.sleep(Math.max(1, decision.retryAfter().toMillis()));
+        if (Thread.interrupted()) {
+            throw new InterruptedException();
         }
+        Decision first = take(cost);
+        if (first.allowed() || first.retryAfter().compareTo(wait) > 0) {
+            return first;
+        }
+        List<?> reply = waits.take(call(cost), wait);
+        return reply == null ? take(cost) : decision(reply);
     }
 }

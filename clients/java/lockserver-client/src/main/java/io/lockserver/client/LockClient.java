@@ -31,6 +31,9 @@ import io.lettuce.core.RedisURI;
  * {@link NoConnectionException} when the server was silent for about two thirds of a lease (18.5 s by default).
  */
 public final class LockClient implements AutoCloseable {
+    /** What hears nothing; the client knows it, and then wakes no thread to tell it. */
+    static final LockObserver NO_OBSERVER = new LockObserver() {
+    };
     private static final String LETTERS = "abcdefghijklmnopqrstuvwxyz234567";
 
     private final Keeper keeper;
@@ -114,8 +117,7 @@ public final class LockClient implements AutoCloseable {
         private Duration timeout = Duration.ofSeconds(5);
         private Duration connectTimeout = Duration.ofSeconds(10);
         private ClientOptions options = ClientOptions.create();
-        private LockObserver observer = new LockObserver() {
-        };
+        private LockObserver observer = NO_OBSERVER;
 
         private Builder(List<RedisURI> uris) {
             if (uris.isEmpty()) {
@@ -241,12 +243,12 @@ public final class LockClient implements AutoCloseable {
 
     /** A latch: a count that goes down once. */
     public Latch latch(String key) {
-        return new Latch(commands, key);
+        return new Latch(commands, keeper.latches, key);
     }
 
     /** A rate: at most count per period, and burst at once. */
     public Limiter limiter(String key, long burst, long count, Duration period) {
-        return new Limiter(commands, key, burst, count, period);
+        return new Limiter(commands, keeper.rates, key, burst, count, period);
     }
 
     /** Entries that the server adds to a stream later. */

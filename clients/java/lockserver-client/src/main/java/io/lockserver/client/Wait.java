@@ -1,9 +1,8 @@
 package io.lockserver.client;
 
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CountDownLatch;
 
-/** A request for a lock that is not over. The lock of the keeper guards the fields. */
+/** A request for a lock that is not over. The lock of the keeper guards the fields, as far as they are not final or volatile. */
 final class Wait {
     enum State {
         /** There is no reply yet, or no connection. */
@@ -22,8 +21,8 @@ final class Wait {
     final long end;
     /** How the caller waits. */
     final Patience patience;
-    /** Zero when the server has answered for the first time. */
-    final CountDownLatch placed = new CountDownLatch(1);
+    /** The server has queued it, once at least. */
+    volatile boolean placed;
     final CompletableFuture<HeldLock> result = new CompletableFuture<>();
 
     State state = State.ASKED;

@@ -5,18 +5,24 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * The requests for locks. The server answers a request at once, or queues it and sends the outcome later as a push. A grant
- * that came as a push has to be confirmed, and is had when the server has said that it was. A request that has no outcome when
- * its connection breaks is sent again by the next one; its place in the queue belongs to the owner.
+ * that came as a push has to be confirmed within a third of the lease, or the server takes it back. The caller has the lock at
+ * once if the request is so young that the time to confirm has hardly begun: see {@link Unconfirmed}. Otherwise the caller has
+ * it when the server has answered the confirmation. A request that has no outcome when its connection breaks is sent again by
+ * the next one; its place in the queue belongs to the owner.
  */
 final class Waits {
     /** How much later than the caller's clock the server's may end a wait. */
     private static final long GRACE_NS = TimeUnit.MILLISECONDS.toNanos(250);
+    /** How much earlier the server's may end it: it counts whole milliseconds. */
+    private static final long CLOCK_NS = TimeUnit.MILLISECONDS.toNanos(2);
 
     private final Keeper keeper;
     /** In the order of the calls. */
@@ -55,23 +61,20 @@ final class Waits {
         return await(asked);
     }
 
-    private static long saturated(Duration wait) {
+    static long saturated(Duration wait) {
         return wait.compareTo(Duration.ofDays(10_000)) > 0 ? TimeUnit.DAYS.toNanos(10_000) : wait.toNanos();
     }
 
     private HeldLock await(Wait wait) throws InterruptedException {
         try {
-            long first = keeper.limit.toNanos();
-            if (wait.patience == Wait.Patience.LIMITED) {
-                first = Math.min(first, Math.max(wait.end - System.nanoTime(), 0) + GRACE_NS);
-            }
-            if (!wait.placed.await(first, TimeUnit.NANOSECONDS)) {
-                return withdraw(wait, keeper.silence());
+            HeldLock early = awaitPlace(wait);
+            if (early != null) {
+                return early;
             }
             if (wait.patience != Wait.Patience.LIMITED) {
                 return wait.result.get();
             }
-            return wait.result.get(Math.max(wait.end - System.nanoTime(), 0) + GRACE_NS, TimeUnit.NANOSECONDS);
+            return wait.result.get(Math.max(wait.end + GRACE_NS - System.nanoTime(), 0), TimeUnit.NANOSECONDS);
         } catch (TimeoutException e) {
             return withdraw(wait, new WaitTimeoutException(timeout(wait)));
         } catch (InterruptedException e) {
@@ -87,11 +90,47 @@ final class Waits {
                 throw other;
             }
         } catch (ExecutionException e) {
+            if (e.getCause() instanceof WaitTimeoutException) {
+                waitOut(wait);
+            }
             throw thrown(e);
         }
     }
 
-    private static LockException thrown(ExecutionException e) {
+    private static void waitOut(Wait wait) {
+        long left = wait.end - System.nanoTime();
+        while (left > 0 && left < CLOCK_NS && !Thread.currentThread().isInterrupted()) {
+            LockSupport.parkNanos(left);
+            left = wait.end - System.nanoTime();
+        }
+    }
+
+    /**
+     * Waits until the server has answered, for as long as the client's limit, and no longer than the wait if the caller has a
+     * place in the queue. A place wakes no thread. Null: the caller has one.
+     */
+    private HeldLock awaitPlace(Wait wait) throws InterruptedException, ExecutionException {
+        long until = System.nanoTime() + keeper.limit.toNanos();
+        long left = keeper.limit.toNanos();
+        if (wait.patience == Wait.Patience.LIMITED) {
+            left = Math.min(left, Math.max(wait.end + GRACE_NS - System.nanoTime(), 0));
+        }
+        for (;; left = until - System.nanoTime()) {
+            try {
+                return wait.result.get(left, TimeUnit.NANOSECONDS);
+            } catch (TimeoutException e) {
+                if (wait.placed) {
+                    return null;
+                }
+                if (until - System.nanoTime() <= 0) {
+                    return withdraw(wait, keeper.silence());
+                }
+            }
+        }
+    }
+
+    /** The error of a call, with the place of the caller. */
+    static LockException thrown(Exception e) {
         LockException error = (LockException) e.getCause();
         error.setStackTrace(Thread.currentThread().getStackTrace());
         return error;
@@ -102,7 +141,7 @@ final class Waits {
     }
 
     /** Ends a wait because its caller goes, unless it is over. What it may have been granted is released. */
-    private HeldLock withdraw(Wait wait, LockException why) throws InterruptedException {
+    private HeldLock withdraw(Wait wait, LockException why) {
         keeper.mu.lock();
         try {
             if (wait.state != Wait.State.OVER) {
@@ -117,8 +156,8 @@ final class Waits {
             keeper.mu.unlock();
         }
         try {
-            return wait.result.get();
-        } catch (ExecutionException e) {
+            return wait.result.join(); // at once, so no interrupt ends it
+        } catch (CompletionException e) {
             throw thrown(e);
         }
     }
@@ -137,19 +176,32 @@ final class Waits {
         if (wait.state != Wait.State.OVER) {
             leave(wait);
             wait.result.completeExceptionally(error);
-            wait.placed.countDown();
         }
     }
 
-    private void succeed(Wait wait, long[] tokens) {
+    /**
+     * Records that a lock was acquired, and returns it for {@link #deliver}, or null if it was not in time. sureUntil: see
+     * Unconfirmed; 0: the server knows that the owner knows.
+     */
+    private HeldLock succeed(Wait wait, long[] tokens, long sureUntil) {
         if (keeper.isLapsed() && wait.wish.lease() == null) { // it may have been granted long ago, and its lease be over
             fail(wait, keeper.silence());
             undo(wait);
-            return;
+            return null;
         }
         leave(wait);
-        wait.result.complete(keeper.keep(wait.owner, wait.wish, tokens, wait.began));
-        wait.placed.countDown();
+        HeldLock lock = keeper.keep(wait.owner, wait.wish, tokens, wait.began);
+        if (sureUntil != 0) {
+            keeper.unconfirmed.add(lock, sureUntil);
+        }
+        return lock;
+    }
+
+    /** Wakes the caller. Called without mu, which the caller wants next. */
+    private static void deliver(Wait wait, HeldLock lock) {
+        if (lock != null) {
+            wait.result.complete(lock);
+        }
     }
 
     private void send(Wait wait, Wire wire) {
@@ -174,6 +226,7 @@ final class Waits {
             wire.close(error);
             return;
         }
+        HeldLock lock = null;
         keeper.mu.lock();
         try {
             if (wait.by != wire || wait.state != Wait.State.ASKED) {
@@ -183,16 +236,17 @@ final class Waits {
             if (error != null) {
                 fail(wait, Errors.meaning((ServerException) error));
             } else if (tokens != null) {
-                succeed(wait, tokens);
+                lock = succeed(wait, tokens, 0);
             } else if (value == null) {
                 fail(wait, new NotAcquiredException("another owner holds " + wait.wish.keys()));
             } else { // QUEUED
                 wait.state = Wait.State.QUEUED;
-                wait.placed.countDown();
+                wait.placed = true;
             }
         } finally {
             keeper.mu.unlock();
         }
+        deliver(wait, lock);
     }
 
     /** The tokens of a reply or a push; null: it has none. */
@@ -213,24 +267,36 @@ final class Waits {
         return tokens;
     }
 
-    /** Takes the push that a lock was granted, and confirms it. */
+    /** Takes the push that a lock was granted, and confirms it, or has that done later. */
     void granted(Wire wire, Place place, long[] tokens) {
+        Wait wait;
+        HeldLock lock = null;
         keeper.mu.lock();
         try {
-            Wait wait = waits.get(place);
+            wait = waits.get(place);
             if (keeper.wire() != wire || wait == null || wait.by != wire || wait.state != Wait.State.QUEUED) {
                 return; // the next connection asks again, or what the caller left behind is owed
             }
             wait.state = Wait.State.GRANTED;
             wait.tokens = tokens;
-            wait.began = System.nanoTime();
-            List<String[]> commands = wait.wish.confirmation(wait.owner.name, tokens);
-            wait.confirmationsLeft = commands.size();
-            for (String[] words : commands) {
-                wire.then((value, error) -> confirmed(wait, wire, value, error), words);
+            long sureUntil = wait.wish.lease() == null ? keeper.unconfirmed.sureUntil(wait.began) : 0;
+            if (sureUntil != 0) {
+                lock = succeed(wait, tokens, sureUntil);
+            } else {
+                confirm(wait, wire);
             }
         } finally {
             keeper.mu.unlock();
+        }
+        deliver(wait, lock);
+    }
+
+    private void confirm(Wait wait, Wire wire) {
+        wait.began = System.nanoTime();
+        List<String[]> commands = wait.wish.confirmation(wait.owner.name, wait.tokens);
+        wait.confirmationsLeft = commands.size();
+        for (String[] words : commands) {
+            wire.then((value, error) -> confirmed(wait, wire, value, error), words);
         }
     }
 
@@ -239,6 +305,7 @@ final class Waits {
             wire.close(error);
             return;
         }
+        HeldLock lock = null;
         keeper.mu.lock();
         try {
             if (wait.by != wire || wait.state != Wait.State.GRANTED) {
@@ -249,7 +316,7 @@ final class Waits {
                 undo(wait);
             } else if (Long.valueOf(1).equals(value)) {
                 if (--wait.confirmationsLeft == 0) {
-                    succeed(wait, wait.tokens);
+                    lock = succeed(wait, wait.tokens, 0);
                 }
             } else if (wait.wish.lease() == null && wait.wish.kind() != Wish.Kind.ALL) { // it was too late: once more
                 send(wait, wire);
@@ -260,15 +327,16 @@ final class Waits {
         } finally {
             keeper.mu.unlock();
         }
+        deliver(wait, lock);
     }
 
-    /** Takes the push that a wait has ended without the lock. */
-    void refused(Wire wire, Place place, String reason) {
+    /** Takes the push that a wait has ended without the lock. False: there was no such wait. */
+    boolean refused(Wire wire, Place place, String reason) {
         keeper.mu.lock();
         try {
             Wait wait = waits.get(place);
             if (wait == null || wait.by != wire || wait.state != Wait.State.QUEUED) {
-                return;
+                return wait != null;
             }
             switch (reason) {
                 case "unconfirmed", "failover" -> send(wait, wire);
@@ -279,6 +347,7 @@ final class Waits {
                 case "denied" -> fail(wait, new ServerException("NOPERM the user may not write to the key any more"));
                 default -> fail(wait, new ServerException("ERR the server has ended the wait: " + reason));
             }
+            return true;
         } finally {
             keeper.mu.unlock();
         }
@@ -287,7 +356,7 @@ final class Waits {
     /** Ends the calls that wait in a queue, because the server is silent; the others have a limit of their own. Called with mu held. */
     void endQueued() {
         for (Wait wait : new ArrayList<>(waits.values())) {
-            if (wait.placed.getCount() == 0) {
+            if (wait.placed) {
                 fail(wait, keeper.silence());
                 undo(wait);
             }

@@ -140,7 +140,7 @@ class LockRegistryTest {
 
     @Test
     void twoRegistries(TestServer server) throws Exception {
-        try (LockClient locks = LockClient.create(server.uri())) {
+        try (LockClient locks = LockClient.builder(server.uri()).connectTimeout(Duration.ofMinutes(1)).build()) {
             LockserverLockRegistry second = new LockserverLockRegistry(locks, "rlk");
             Lock first = registry.obtain("foo");
             first.lock();

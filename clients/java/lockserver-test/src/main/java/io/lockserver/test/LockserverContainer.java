@@ -8,12 +8,14 @@ import org.testcontainers.utility.DockerImageName;
 public class LockserverContainer extends GenericContainer<LockserverContainer> {
     /** Where the server listens, inside of the container. */
     public static final int PORT = 6379;
+    /** The line of the server's log that says that it is ready. */
+    static final String READY = ".*Ready to accept connections.*";
 
     /** A container of an image. */
     public LockserverContainer(String image) {
         super(DockerImageName.parse(image));
         addExposedPort(PORT);
-        waitingFor(Wait.forLogMessage(".*Ready to accept connections.*", 1));
+        waitingFor(Wait.forLogMessage(READY, 1));
     }
 
     /** Its address for clients, once it runs: {@code redis://host:port}. */

@@ -31,7 +31,8 @@ class BesideRedissonTest {
     @Test
     void both(TestServer server) throws Exception {
         SpringApplication application = new SpringApplication(App.class);
-        application.setDefaultProperties(Map.of("spring.data.redis.host", server.host(), "spring.data.redis.port", server.port()));
+        application.setDefaultProperties(Map.of("spring.data.redis.host", server.host(), "spring.data.redis.port", server.port(),
+                "lockserver.timeout", "60s", "lockserver.connect-timeout", "60s"));
         try (ConfigurableApplicationContext context = application.run()) {
             RLock theirs = context.getBean(RedissonClient.class).getLock("k");
             LockClient locks = context.getBean(LockClient.class);

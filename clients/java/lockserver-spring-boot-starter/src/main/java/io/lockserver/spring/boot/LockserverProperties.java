@@ -12,6 +12,7 @@ public class LockserverProperties {
     private List<String> uris = new ArrayList<>();
     private String name = "";
     private Duration timeout = Duration.ofSeconds(5);
+    private Duration connectTimeout = Duration.ofSeconds(10);
     private String registryKey = "lock";
     private String sslBundle = "";
     private boolean enabled = true;
@@ -39,6 +40,16 @@ public class LockserverProperties {
     /** Bounds how long a call waits for answers of the server. */
     public Duration getTimeout() {
         return timeout;
+    }
+
+    /** Bounds how long the first connection may take. */
+    public Duration getConnectTimeout() {
+        return connectTimeout;
+    }
+
+    /** Sets the timeout of the first connection. */
+    public void setConnectTimeout(Duration connectTimeout) {
+        this.connectTimeout = connectTimeout;
     }
 
     /** Sets the timeout. */

@@ -4,7 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.HashMap;
 import java.util.Map;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Lock;
 
 import org.junit.jupiter.api.Test;
@@ -19,6 +21,7 @@ import io.lockserver.client.HeldLock;
 import io.lockserver.client.LockClient;
 import io.lockserver.spring.CurrentLock;
 import io.lockserver.spring.Locked;
+import io.lockserver.test.Lockserver;
 import io.lockserver.test.LockserverTest;
 import io.lockserver.test.TestServer;
 import io.micrometer.core.instrument.MeterRegistry;
@@ -53,7 +56,9 @@ class StarterTest {
     private static ConfigurableApplicationContext run(Map<String, Object> properties) {
         SpringApplication application = new SpringApplication(App.class);
         application.setLogStartupInfo(false);
-        application.setDefaultProperties(properties);
+        Map<String, Object> all = new HashMap<>(Map.of("lockserver.timeout", "60s", "lockserver.connect-timeout", "60s")); // a busy machine
+        all.putAll(properties);
+        application.setDefaultProperties(all);
         return application.run();
     }
 
@@ -86,6 +91,33 @@ class StarterTest {
             assertTrue(told.toString().contains("UP"), told.toString());
         }
         assertEquals(0L, server.call("EXISTS", "k"));
+    }
+
+    /** What the actuator's endpoint says. */
+    @Test
+    void healthFollowsTheServer() throws Exception {
+        try (Lockserver server = Lockserver.start(); ConfigurableApplicationContext context = run(Map.of("lockserver.uris", server.uri()))) {
+            assertEquals("UP", health(context));
+            server.kill();
+            await(context, "DOWN");
+            server.restart();
+            await(context, "UP");
+        }
+    }
+
+    private static void await(ConfigurableApplicationContext context, String status) throws Exception {
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
+        while (!health(context).equals(status)) {
+            assertTrue(System.nanoTime() < end, "the health is not " + status);
+            Thread.sleep(10);
+        }
+    }
+
+    /** The classes of the endpoint are other ones in Boot 4. */
+    private static String health(ConfigurableApplicationContext context) throws Exception {
+        Object endpoint = context.getBean("healthEndpoint");
+        Object found = endpoint.getClass().getMethod("healthForPath", String[].class).invoke(endpoint, (Object) new String[] {"lockserver"});
+        return found.getClass().getMethod("getStatus").invoke(found).toString();
     }
 
     @Test

@@ -1,0 +1,187 @@
+package io.lockserver.client;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/**
+ * The calls that wait for latches. The server has no wait for a latch that blocks no connection. So the attached connection
+ * reads the latch with tracking on ({@code CLIENT TRACKING}), and the server sends a push when the key changes, for whatever
+ * reason. The latch is also read once a second, in case that the user may not track. The lock of the keeper guards the fields.
+ */
+final class LatchWaits {
+    private static final Duration PAUSE = Duration.ofSeconds(1);
+
+    /** A latch that calls wait for. */
+    private static final class Watch {
+        final String key;
+        final CompletableFuture<Void> opened = new CompletableFuture<>();
+        int callers;
+        /** When the server has said last that the latch is closed, by System.nanoTime. */
+        volatile long heard = System.nanoTime();
+
+        Watch(String key) {
+            this.key = key;
+        }
+    }
+
+    private final Keeper keeper;
+    private final Map<String, Watch> watches = new HashMap<>();
+    /** The connection that tracks; null: none does. */
+    private Wire tracking;
+    private boolean scheduled;
+
+    LatchWaits(Keeper keeper) {
+        this.keeper = keeper;
+    }
+
+    /** Waits until the latch of a key is open; false: it still was not when the time was over. */
+    boolean await(String key, Duration limit) throws InterruptedException {
+        long end = System.nanoTime() + Waits.saturated(limit);
+        Watch watch = enter(key);
+        try {
+            while (true) {
+                long left = end - System.nanoTime();
+                if (left <= 0) {
+                    return false;
+                }
+                try {
+                    watch.opened.get(Math.min(left, keeper.limit.toNanos()), TimeUnit.NANOSECONDS);
+                    return true;
+                } catch (TimeoutException e) {
+                    if (System.nanoTime() - watch.heard > keeper.limit.plus(PAUSE).toNanos()) {
+                        throw keeper.silence();
+                    }
+                }
+            }
+        } catch (ExecutionException e) {
+            throw Waits.thrown(e);
+        } finally {
+            leave(watch);
+        }
+    }
+
+    private Watch enter(String key) {
+        keeper.mu.lock();
+        try {
+            if (keeper.isClosing()) {
+                throw new ClientClosedException();
+            }
+            Watch watch = watches.computeIfAbsent(key, Watch::new);
+            watch.callers++;
+            read(watch); // the first caller has asked before the key was tracked
+            schedule();
+            return watch;
+        } finally {
+            keeper.mu.unlock();
+        }
+    }
+
+    private void leave(Watch watch) {
+        keeper.mu.lock();
+        try {
+            if (--watch.callers == 0) {
+                watches.remove(watch.key, watch);
+            }
+            if (watches.isEmpty() && tracking != null) { // it costs the server some time with each change
+                tracking.then((value, error) -> { }, "CLIENT", "TRACKING", "OFF");
+                tracking = null;
+            }
+        } finally {
+            keeper.mu.unlock();
+        }
+    }
+
+    private void schedule() {
+        if (!scheduled) {
+            scheduled = true;
+            keeper.later(PAUSE, this::readAgain);
+        }
+    }
+
+    private void readAgain() {
+        keeper.mu.lock();
+        try {
+            scheduled = false;
+            if (!watches.isEmpty()) {
+                readAll();
+                schedule();
+            }
+        } finally {
+            keeper.mu.unlock();
+        }
+    }
+
+    /** Reads all latches, by a new connection perhaps; the caller holds mu. */
+    void readAll() {
+        for (Watch watch : new ArrayList<>(watches.values())) {
+            read(watch);
+        }
+    }
+
+    private void read(Watch watch) {
+        Wire wire = keeper.wire();
+        if (wire == null) {
+            return; // the next connection does
+        }
+        if (tracking != wire) {
+            tracking = wire;
+            wire.then((value, error) -> { }, "CLIENT", "TRACKING", "ON");
+        }
+        wire.then((value, error) -> replied(watch, wire, value, error), "LATCH.GET", watch.key);
+    }
+
+    private void replied(Watch watch, Wire wire, Object value, RuntimeException error) {
+        if (!Errors.isReply(error)) { // the next connection asks again
+            wire.close(error);
+            return;
+        }
+        watch.heard = System.nanoTime();
+        if (error != null) {
+            watch.opened.completeExceptionally(Errors.meaning((ServerException) error));
+        } else if (Long.valueOf(0).equals(value)) {
+            open(watch);
+        }
+    }
+
+    /** The latch is open for all who wait; a later caller looks anew. */
+    private void open(Watch watch) {
+        keeper.mu.lock();
+        try {
+            watches.remove(watch.key, watch);
+        } finally {
+            keeper.mu.unlock();
+        }
+        watch.opened.complete(null);
+    }
+
+    /** Takes the push that keys have changed; null: all have. */
+    void changed(List<?> keys) {
+        keeper.mu.lock();
+        try {
+            if (keys == null) {
+                readAll();
+                return;
+            }
+            for (Object key : keys) {
+                Watch watch = watches.get(String.valueOf(key));
+                if (watch != null) {
+                    read(watch);
+                }
+            }
+        } finally {
+            keeper.mu.unlock();
+        }
+    }
+
+    /** Ends all calls, because the client is closed. Called with mu held. */
+    void endAll() {
+        watches.values().forEach(watch -> watch.opened.completeExceptionally(new ClientClosedException()));
+    }
+}

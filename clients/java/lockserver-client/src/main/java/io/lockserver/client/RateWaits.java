@@ -1,0 +1,204 @@
+package io.lockserver.client;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/**
+ * The calls that wait for units of a limiter. They wait in the server's queue, over the attached connection, and the outcome is
+ * a push. There is nothing to confirm. A request that has no outcome when its connection breaks is sent again by the next one,
+ * with its place in the queue kept. The lock of the keeper guards the fields.
+ */
+final class RateWaits {
+    /** How much later than the caller's clock the server's may end a wait. */
+    private static final long GRACE_NS = TimeUnit.MILLISECONDS.toNanos(250);
+
+    private static final class Request {
+        final String owner;
+        /** The command without the words behind WAIT. */
+        final String[] command;
+        final long end;
+        /** The reply of LIMIT.TAKE; null: the time was over. */
+        final CompletableFuture<List<?>> result = new CompletableFuture<>();
+        Wire by;
+        volatile boolean placed;
+
+        Request(String owner, String[] command, long end) {
+            this.owner = owner;
+            this.command = command;
+            this.end = end;
+        }
+
+        String[] words() {
+            List<String> words = new ArrayList<>(Arrays.asList(command));
+            long left = Math.max(1, (end - System.nanoTime() + 999_999) / 1_000_000);
+            words.addAll(List.of("WAIT", Long.toString(left), "NOTIFY", owner));
+            return words.toArray(String[]::new);
+        }
+    }
+
+    private final Keeper keeper;
+    private final Map<String, Request> requests = new LinkedHashMap<>();
+
+    RateWaits(Keeper keeper) {
+        this.keeper = keeper;
+    }
+
+    /**
+     * Waits for units.
+     *
+     * @param command LIMIT.TAKE with its arguments, without WAIT
+     * @return the reply; null: the time was over before
+     */
+    List<?> take(String[] command, Duration wait) throws InterruptedException {
+        Request asked = new Request(keeper.newOwner().name, command, System.nanoTime() + Waits.saturated(wait));
+        keeper.mu.lock();
+        try {
+            if (keeper.isClosing()) {
+                throw new ClientClosedException();
+            }
+            requests.put(asked.owner, asked);
+            if (keeper.wire() != null) {
+                send(asked, keeper.wire());
+            }
+        } finally {
+            keeper.mu.unlock();
+        }
+        try {
+            return await(asked);
+        } catch (TimeoutException e) {
+            return null;
+        } catch (ExecutionException e) {
+            throw Waits.thrown(e);
+        } finally {
+            leave(asked);
+        }
+    }
+
+    private List<?> await(Request asked) throws InterruptedException, ExecutionException, TimeoutException {
+        long most = asked.end + GRACE_NS - System.nanoTime();
+        if (most > keeper.limit.toNanos()) {
+            try {
+                return asked.result.get(keeper.limit.toNanos(), TimeUnit.NANOSECONDS);
+            } catch (TimeoutException e) {
+                if (!asked.placed) {
+                    throw keeper.silence();
+                }
+            }
+        }
+        return asked.result.get(Math.max(asked.end + GRACE_NS - System.nanoTime(), 0), TimeUnit.NANOSECONDS);
+    }
+
+    /** The caller goes. If the server has not said how the wait ended, it is told to end it. */
+    private void leave(Request asked) {
+        keeper.mu.lock();
+        try {
+            if (requests.remove(asked.owner, asked)) {
+                keeper.debts.owe(List.<String[]>of(new String[] {"LOCK.CANCEL", asked.command[1], asked.owner}));
+            }
+        } finally {
+            keeper.mu.unlock();
+        }
+    }
+
+    private void send(Request asked, Wire wire) {
+        asked.by = wire;
+        wire.then((value, error) -> replied(asked, wire, value, error), asked.words());
+    }
+
+    /** Sends all requests by a new connection; the caller holds mu. */
+    void sendAll(Wire wire) {
+        for (Request asked : new ArrayList<>(requests.values())) {
+            send(asked, wire);
+        }
+    }
+
+    private void replied(Request asked, Wire wire, Object value, RuntimeException error) {
+        if (!Errors.isReply(error)) { // the next connection asks again
+            wire.close(error);
+            return;
+        }
+        keeper.mu.lock();
+        try {
+            if (asked.by != wire) {
+                return;
+            }
+            if (error != null) {
+                fail(asked, Errors.meaning((ServerException) error));
+            } else if (value instanceof List<?> reply) {
+                end(asked, reply);
+            } else {
+                asked.placed = true;
+            }
+        } finally {
+            keeper.mu.unlock();
+        }
+    }
+
+    private void end(Request asked, List<?> reply) {
+        if (requests.remove(asked.owner, asked)) {
+            asked.result.complete(reply);
+        }
+    }
+
+    private void fail(Request asked, LockException error) {
+        if (requests.remove(asked.owner, asked)) {
+            asked.result.completeExceptionally(error);
+        }
+    }
+
+    /** Takes the push that units were taken. */
+    void granted(Wire wire, String owner, List<?> reply) {
+        keeper.mu.lock();
+        try {
+            Request asked = requests.get(owner);
+            if (asked != null && asked.by == wire) {
+                end(asked, reply);
+            }
+        } finally {
+            keeper.mu.unlock();
+        }
+    }
+
+    /** Takes the push that a wait has ended without the units. */
+    void refused(Wire wire, String owner, String reason) {
+        keeper.mu.lock();
+        try {
+            Request asked = requests.get(owner);
+            if (asked == null || asked.by != wire) {
+                return;
+            }
+            switch (reason) {
+                case "failover" -> send(asked, wire);
+                case "timeout" -> end(asked, null);
+                case "cancelled" -> fail(asked, new NotAcquiredException("the wait for \"" + asked.command[1] + "\" was cancelled"));
+                default -> fail(asked, new ServerException("ERR the server has ended the wait: " + reason));
+            }
+        } finally {
+            keeper.mu.unlock();
+        }
+    }
+
+    /** Ends the calls that wait in a queue, because the server is silent. Called with mu held. */
+    void endQueued() {
+        for (Request asked : new ArrayList<>(requests.values())) {
+            if (asked.placed) {
+                asked.result.completeExceptionally(keeper.silence()); // the caller leaves
+            }
+        }
+    }
+
+    /** Ends all calls, because the client is closed. Called with mu held. */
+    void endAll() {
+        for (Request asked : new ArrayList<>(requests.values())) {
+            asked.result.completeExceptionally(new ClientClosedException());
+        }
+    }
+}

@@ -1,0 +1,59 @@
+package store
+
+import "math/bits"
+
+// A state is a short text with a deadline that is replaced again and again by one of the same length, as that
+// of a limiter. For clients it is a string like any other. Its bytes belong to its key alone, so the next
+// state is written over them. While there is a snapshot, which may read them, each state gets new bytes.
+
+// leastState is the length of the shortest text that is kept in this way. Shorter integers may be those that
+// all keys share.
+const leastState = 16
+
+// FindState is FindToWrite with the key's slot, for PutState; it is -1 if there is no such key.
+func (db *DB) FindState(key []byte) (slot int, r Ref) {
+	slot, r = db.lookUp(key)
+	if r.v != nil {
+		db.store.touch(r.v)
+	}
+	return slot, r
+}
+
+// PutState makes key a string with a copy of text that dies at atMS, milliseconds since 1970, which must
+// still be to come. slot is what FindState has returned; nothing has changed since.
+func (db *DB) PutState(slot int, key, text []byte, atMS int64) {
+	if slot >= 0 && db.overwrite(slot, text, atMS) {
+		if db.store.effects != nil {
+			db.recordSet(key, text, TTL(atMS))
+		}
+		db.changed(key)
+		return
+	}
+	if slot = db.setCopy(key, text, TTL(atMS), false); slot >= 0 && len(text) >= leastState {
+		if v := db.space.keys.Mut(slot); v.tag() == String {
+			v.retag(state)
+		}
+	}
+}
+
+// overwrite is PutState for a key that has a state of the same length, which dies no later. False: it is not
+// so, and nothing has changed.
+func (db *DB) overwrite(slot int, text []byte, atMS int64) bool {
+	sp := db.space
+	if db.store.epoch.Active() > 0 || sp.ownKeys != nil || db.store.ownDeadlines {
+		return false
+	}
+	v, deadlineMS := sp.keys.MutSided(slot)
+	if v.tag() != state || len(text) != int(v.meta&maxInline) || deadlineMS == nil {
+		return false
+	}
+	wasMS := *deadlineMS
+	if wasMS <= 0 || wasMS > atMS {
+		return false
+	}
+	copy(v.bytes(), text)
+	low, carry := bits.Add64(sp.deadlineSum[0], uint64(atMS-wasMS), 0)
+	sp.deadlineSum = [2]uint64{low, sp.deadlineSum[1] + carry}
+	*deadlineMS = atMS // the bound of its group is early enough
+	return true
+}

@@ -1,0 +1,105 @@
+package permitbench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/server"
+	"lockserver/tests/bench/benchkit"
+)
+
+// TestMain is a lockserver when the first argument says so. The directives follow as a server program takes
+// them.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "serve" {
+		if err := serve(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// serve runs a server until a signal ends it.
+func serve(args []string) error {
+	directives := map[string]string{}
+	for i := 0; i+1 < len(args); i += 2 {
+		directives[strings.TrimPrefix(args[i], "--")] = args[i+1]
+	}
+	srv, err := server.New(server.Options{Directives: directives})
+	if err != nil {
+		return err
+	}
+	if err := srv.Start(); err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	<-ctx.Done()
+	return srv.Close()
+}
+
+// small is a run with little work, on servers of this program.
+func small(t *testing.T) *bench {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	product := benchkit.Product{Name: "lockserver", Path: self, Args: []string{"serve"}}
+	return &bench{Run: benchkit.Run{Options: benchkit.Options{Rounds: 1, Quick: true}, Dir: t.TempDir(), Report: &benchkit.Report{W: io.Discard}, Progress: io.Discard},
+		sizes: sizes{requests: 2000, holders: 200, pending: 1000, due: 200, burst: 1000, crowd: 1000, watch: 200 * time.Millisecond,
+			rest: time.Millisecond, span: 200 * time.Millisecond},
+		lockserver: product, redis: product}
+}
+
+// TestSectionsRun runs every section with little work. In the place of Redis there is a second lockserver.
+// What is measured means nothing, but each figure is there, and has its target.
+func TestSectionsRun(t *testing.T) {
+	for name, targets := range map[string][]string{
+		"semaphores": {"SEM beside LOCK, P=1, whole", "SEM beside RPermitExpirableSemaphore, P=16, whole"},
+		"holders":    {"200 holders beside 2,000 holders at least, P=16, whole"},
+		"handoffs":   {"hand-offs a second, 1 permit(s)", "hand-offs a second, 4 permit(s)"},
+		"memory":     {"bytes of a holder of one semaphore beside a holder of one shared lock"},
+		"limits":     {"LIMIT.TAKE beside INCR, P=16, whole"},
+		"delays": {"DELAY.ADD beside XADD + ZADD, P=16, whole", "bytes of a pending entry", "lateness of an entry, p99",
+			"longest request while entries fall due"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := small(t)
+			ran := false
+			for _, s := range b.sections() {
+				if s.Name == name {
+					require.NoError(t, s.Run(t.Context()))
+					ran = true
+				}
+			}
+			require.True(t, ran)
+			var held []string
+			for _, c := range b.Report.Record().Checks {
+				held = append(held, c.What)
+			}
+			require.Subset(t, held, targets)
+		})
+	}
+}
+
+// A grant to the client that had the one before is no hand-off.
+func TestHandoffsAreCounted(t *testing.T) {
+	require.Zero(t, countHandoffs(nil))
+	require.Equal(t, 2, countHandoffs([]grant{{5, 1}, {1, 0}, {2, 0}, {3, 1}, {9, 0}}))
+}
+
+// New entries have numbers of their own, on all connections.
+func TestFreshNumbers(t *testing.T) {
+	next := fresh()
+	require.Equal(t, []int{1, 2, 3}, []int{next(), next(), next()})
+}
