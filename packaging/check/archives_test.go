@@ -134,7 +134,7 @@ func TestBinaries(t *testing.T) {
 		}
 		files := unpacked(t, path)
 		program := append(files["lockserver"], files["lockserver.exe"]...)
-		require.Less(t, len(program), 25<<20, path)
+		require.Less(t, len(program), 30<<20, path)
 		info, err := buildinfo.Read(bytes.NewReader(program))
 		require.NoError(t, err)
 		settings := make(map[string]string)
