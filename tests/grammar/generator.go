@@ -215,7 +215,7 @@ func (g *Generator) number(a *commands.Arg) string {
 // texts are the words for strings by the names of their arguments.
 var texts = map[string][]string{
 	"traceparent": {"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "00-x"},
-	"owner": {"o1", "o2", "o3", ""}, "group": {"g1", "g1", "g2", ""}, "groupname": {"g1", "g2"}, "consumer": {"c1", "c2", ""}, "consumername": {"c1", "c2"},
+	"owner":       {"o1", "o2", "o3", ""}, "group": {"g1", "g1", "g2", ""}, "groupname": {"g1", "g2"}, "consumer": {"c1", "c2", ""}, "consumername": {"c1", "c2"},
 	"voucher": {"v1", "v1", "v2", "v3", ""}, "user": {"u1", "u2", "u3", ""}, "order": {"1", "2", "3", ""}, "name": {"id1", ""},
 	"channel": {"c1", "c2", "__keyevent@0__:set", "__keyspace@0__:k1", "__keyevent@0__:lock", "__redis__:invalidate"}, "shardchannel": {"c1", "c2"},
 	"function": {"fn1", "fn2", "fn3", "none"}, "function-code": libraries, "library-name": {"lib1", "lib2", "none"}, "script": scripts, "sha1": shas,
