@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -79,6 +80,16 @@ func rewrite(t *testing.T, data []byte, opts WriterOptions) []byte {
 	return out.Bytes()
 }
 
+// justUsed are the values of a snapshot, where those that were idle for less than a minute count as used just
+// now: Redis counts the seconds since the test began.
+func justUsed(s snapshot) snapshot {
+	idle := regexp.MustCompile(` idle=[1-5]?[0-9]\b`)
+	for key, value := range s {
+		s[key] = idle.ReplaceAllString(value, " idle=0")
+	}
+	return s
+}
+
 func TestOracleGolden(t *testing.T) {
 	for _, g := range goldens {
 		t.Run(g.name, func(t *testing.T) {
@@ -93,7 +104,7 @@ func TestOracleGolden(t *testing.T) {
 			}
 			got, _, err := readAll(bytes.NewReader(data), ReaderOptions{})
 			require.NoError(t, err)
-			require.Equal(t, g.want, got)
+			require.Equal(t, g.want, justUsed(got))
 			digest := r.run("DEBUG DIGEST")
 			for _, opts := range []WriterOptions{{}, {Compress: true}, {NoChecksum: true}} {
 				again := rewrite(t, data, opts)
@@ -102,7 +113,7 @@ func TestOracleGolden(t *testing.T) {
 				require.Equal(t, digest, second.run("DEBUG DIGEST"))
 				got, _, err := readAll(bytes.NewReader(second.save()), ReaderOptions{})
 				require.NoError(t, err)
-				require.Equal(t, g.want, got)
+				require.Equal(t, g.want, justUsed(got))
 			}
 		})
 	}
