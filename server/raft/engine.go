@@ -135,6 +135,9 @@ type Status struct {
 	DiskError string
 	State     string // "leader", "follower", "candidate" or "shutdown"
 	Leader    Peer   // without an ID: none is known
+	// Removed says that this server is no member any more, by an answer of the leader. It may be removed
+	// while it cannot be reached, and then it has no entry that says so.
+	Removed bool
 	// HandedOn says that a leader hands its lead on, or did so a moment ago.
 	HandedOn bool
 	Peers    []Peer

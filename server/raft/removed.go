@@ -4,6 +4,7 @@ package raft
 // that is new may not have come to where it was added; it hears of a leader. Under the host's lock.
 func (m *Member) lookForSelf(s *Status) {
 	_, in := Find(s.Peers, s.ID)
+	in = in && !s.Removed
 	if in || len(s.Peers) == 0 || s.Leader.ID != "" {
 		m.saidOut = m.saidOut && !in
 		return

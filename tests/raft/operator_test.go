@@ -119,6 +119,20 @@ func TestWrongWordsOfOperators(t *testing.T) {
 	require.Equal(t, 1, leader.number("raft_elections_won"))
 }
 
+// TestMemberRemovedWhileAway: it never got the entry that says so, and hears of it when it is back.
+func TestMemberRemovedWhileAway(t *testing.T) {
+	t.Parallel()
+	const line = "no member of its group any more"
+	l := &logs{of: map[string]*bytes.Buffer{}}
+	g := newGroup(t, 3, l.capture)
+	leader := g.leader()
+	out := g.others(leader)[0]
+	out.stop()
+	eventually(t, "it is removed", func() bool { return leader.ask("RAFT", "REMOVE", out.peer.ID).Str == "OK" })
+	out.start()
+	eventually(t, "it says so", func() bool { return l.count(out, line) == 1 })
+}
+
 // TestRemovedMember: a removed member says so, once, and serves no client; a new one that finds its way into
 // the group says no such thing.
 func TestRemovedMember(t *testing.T) {

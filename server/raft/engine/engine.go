@@ -108,6 +108,7 @@ type running struct {
 	fsm        *fsm
 	startedMS  int64 // when the engine was made, in milliseconds since 1970
 	surveying  surveying
+	removed    atomic.Bool // the leader says that this is no member any more
 	// logFault and stableFault are why the stores cannot be written to.
 	logFault, stableFault fault
 	// mark and asked are tend's: what it found the last time, and when it asked silent members.
@@ -368,7 +369,7 @@ func (e *Engine) Status() raft.Status {
 	y := e.options.Identity
 	s := raft.Status{ID: e.options.ID, Group: y.Group(), Incarnation: y.incarnation, Waiting: r.waiting.is(), Refusals: y.refusals(),
 		DiskError: cmp.Or(r.logFault.is(), r.stableFault.is()), State: strings.ToLower(r.raft.State().String()), Term: r.raft.CurrentTerm(),
-		LastIndex: r.raft.LastIndex(), CommitIndex: r.raft.CommitIndex(), ContactMS: r.contactMS(), HandedOn: r.ackTransport.handsOn()}
+		LastIndex: r.raft.LastIndex(), CommitIndex: r.raft.CommitIndex(), ContactMS: r.contactMS(), HandedOn: r.ackTransport.handsOn(), Removed: r.removed.Load()}
 	s.AppliedIndex, s.SnapshotIndex = r.applied()
 	y.checks.status(&s)
 	f := r.raft.GetConfiguration()

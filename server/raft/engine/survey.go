@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"net/url"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -155,6 +156,7 @@ func (r *running) observe(found []heardOf, now time.Time) {
 			}
 			heard[id] = now
 			commit = max(commit, is.Commit)
+			r.hear(&is)
 		} else {
 			is.Report = raft.NoReport()
 			if was, known := r.surveying.last[id]; known && was.Incarnation == is.Incarnation {
@@ -177,6 +179,16 @@ func (r *running) observe(found []heardOf, now time.Time) {
 	r.surveying.mu.Lock()
 	r.surveying.last = last
 	r.surveying.mu.Unlock()
+}
+
+// hear looks for this member among those of a leader.
+func (r *running) hear(is *raft.Observation) {
+	if len(is.Members) == 0 {
+		return
+	}
+	if removed := !slices.Contains(is.Members, string(r.self)); r.removed.Swap(removed) != removed {
+		r.fsm.of.Changed()
+	}
 }
 
 // skewMS is how far the clock of a member is ahead of this machine's, at least; below 0: behind. The member
@@ -247,6 +259,11 @@ func (r *running) report() raft.Report {
 	if space := r.of.options.Space; space != nil {
 		p.DiskFree, p.DiskSize = space()
 	}
+	if r.raft.State() == hraft.Leader {
+		for _, s := range r.members() {
+			p.Members = append(p.Members, string(s.ID))
+		}
+	}
 	return p
 }
 
@@ -275,6 +292,7 @@ func (r *running) applied() (index, snapshot uint64) {
 func encodeReport(v url.Values, p *raft.Report) {
 	v.Set("role", p.Role)
 	v.Set("snapshot-error", shortened(p.Snapshot.Error))
+	v["member"] = p.Members
 	for name, n := range reportNumbers(p) {
 		v.Set(name, strconv.FormatInt(*n, 10))
 	}
@@ -290,6 +308,7 @@ func decodeReport(v url.Values) (p raft.Report, ok bool) {
 	}
 	p = raft.Report{Role: v.Get("role"), ContactMS: -1, DiskFree: -1, DiskSize: -1}
 	p.Snapshot.Error = v.Get("snapshot-error")
+	p.Members = v["member"]
 	for name, n := range reportNumbers(&p) {
 		if is, err := strconv.ParseInt(v.Get(name), 10, 64); err == nil {
 			*n = is

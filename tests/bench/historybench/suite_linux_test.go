@@ -20,7 +20,7 @@ func TestRuns(t *testing.T) {
 	report, err := s.Measure(t.Context(), benchkit.Options{Rounds: 1, Quick: true, Root: root}, nil, nil, &out, io.Discard)
 	require.NoError(t, err)
 	require.Contains(t, out.String(), "classes and history beside classes, P=16")
-	require.Contains(t, out.String(), "longest scrape")
+	require.Contains(t, out.String(), "## A scrape")
 	require.Zero(t, report.ExitCode(false), out.String())
 }
 
