@@ -24,15 +24,9 @@ import (
 // clusterPort is a free port; a cluster wants it below 55536.
 func clusterPort(t *testing.T) int {
 	t.Helper()
-	for {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		port := l.Addr().(*net.TCPAddr).Port
-		require.NoError(t, l.Close())
-		if port < 55536 {
-			return port
-		}
-	}
+	port, err := strconv.Atoi(testkit.FreePort(t)) // below 55536
+	require.NoError(t, err)
+	return port
 }
 
 // await waits until a condition holds.

@@ -18,10 +18,7 @@ import (
 // freePort returns a free port.
 func freePort(t *testing.T) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, ln.Close()) }()
-	return fmt.Sprint(ln.Addr().(*net.TCPAddr).Port)
+	return testkit.FreePort(t)
 }
 
 // TestListenElsewhere compares what CONFIG SET port and bind answer, what INFO tells of listeners then, and

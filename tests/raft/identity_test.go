@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -236,10 +235,7 @@ func TestAddOfNothing(t *testing.T) {
 	g, program := formed(t)
 	leader := g.AwaitLeader()
 	nothing := func() string {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		defer func() { _ = l.Close() }()
-		return l.Addr().String()
+		return "127.0.0.1:" + testkit.FreePort(t)
 	}
 	members := identities(leader.Try("RAFT", "MEMBERS"))
 	for _, id := range []string{"x", "y", "z"} {

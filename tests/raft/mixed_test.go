@@ -3,7 +3,6 @@
 package raft
 
 import (
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,10 +22,7 @@ func TestGroupsAreMixedUp(t *testing.T) {
 		p.Start()
 	}
 	eventually(t, "this group serves", func() bool { return leaderOf(t, all).Try("SET", "whose", "ours").Str == "OK" })
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	at := l.Addr().String()
-	require.NoError(t, l.Close())
+	at := "127.0.0.1:" + testkit.FreePort(t)
 	alone := fleet.NewProcess(t, testkit.Lockserver(t), "raft-id d\nraft-listen "+at+"\ninclude members\n")
 	require.NoError(t, os.WriteFile(filepath.Join(alone.Dir(), "members"), []byte("raft-members d="+at+"/"+alone.Addr()+"\n"), 0o600))
 	alone.Start()

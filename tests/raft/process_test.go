@@ -30,10 +30,7 @@ func processes(t *testing.T, count int) (all []*fleet.Process) {
 	program := testkit.Lockserver(t)
 	var raftAt []string
 	for range count {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		raftAt = append(raftAt, l.Addr().String())
-		defer func() { _ = l.Close() }() // when all have been chosen
+		raftAt = append(raftAt, "127.0.0.1:"+testkit.FreePort(t))
 	}
 	var ids, members []string
 	for i, at := range raftAt {

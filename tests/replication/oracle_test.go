@@ -24,11 +24,7 @@ import (
 // startRedis starts a real Redis that listens on a port.
 func startRedis(t *testing.T, p testkit.Program, args ...string) *node {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	require.NoError(t, err)
-	require.NoError(t, l.Close())
+	port := testkit.FreePort(t)
 	common := []string{"--port", port, "--bind", "127.0.0.1", "--repl-diskless-sync-delay", "0"}
 	if p.Major(t) >= 7 {
 		common = append(common, "--enable-debug-command", "yes")
