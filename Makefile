@@ -287,9 +287,12 @@ $(NODE_CLIENT)/node_modules/.package-lock.json: $(NODE_CLIENT)/package-lock.json
 	cd $(NODE_CLIENT) && npm ci --no-audit --no-fund --ignore-scripts
 	@touch $@
 
+# It is built once: targets that run side by side would take it away from each other.
 .PHONY: clients-node-build clients-node-client clients-node-sql clients-node-tarball clients-node-package
 clients-node-build: $(NODE_CLIENT)/node_modules/.package-lock.json
-	cd $(NODE_CLIENT) && rm -rf dist && npm run -s build && npm run -s check
+	cd $(NODE_CLIENT) && flock node_modules/.building sh -c 'if [ ! -d dist ] || [ ! -f node_modules/.built ] || \
+		[ -n "$$(find src package.json tsconfig.json -newer node_modules/.built)" ]; then \
+		rm -rf dist node_modules/.built && npm run -s build && npm run -s check && touch node_modules/.built; fi'
 
 clients-node-client: build fleet need-redis need-openssl clients-node-build ## the package for Node: its tests, those of redlock, 1,000 broken connections, groups (LONG=1: 5,000; POSTGRES=url MYSQL=url: the fence there, too)
 	cd $(NODE_CLIENT) && npm test && npm run -s test:vitest
