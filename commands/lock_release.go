@@ -9,8 +9,8 @@ import (
 // release gives back one hold and returns 1 if it was the last, else 0.
 func release(c *Ctx, key, owner []byte, held heldLock, edit store.HashEdit) int64 {
 	c.Host.Confirmed(c, key, owner, held.token)
-	// plant:release-hold
 	e := LockEvent{Kind: lockhistory.Released, Token: held.token}
+	// plant:release-hold
 	if held.holds > 1 {
 		edit.SetInt(owner, held.holds-1)
 		c.Notify(keyevent.Generic, "unlock", key)

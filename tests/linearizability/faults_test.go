@@ -52,12 +52,12 @@ var faults = []plant.Fault{
 	plant.New("the watchdog sleeps", plant.Insert("renew-due", `return 0`)),
 	plant.New("RENEW with a time keeps the watchdog", plant.And("renew-watchdog", "false")),
 	plant.New("RENEW brings back an expired lock", plant.Insert("renew-owner", `if !held.taken {
-		edit.SetInt(owner, 1)
+		edit.SetInt(r.owner, 1)
 		edit.SetInt(tokenField, c.Host.NextToken(0))
-		held.holds, token = 1, 0
+		held.holds, r.token = 1, 0
 	}`)),
 	plant.New("RENEW skips the owner check", plant.Insert("renew-owner", `if held.taken {
-		held.holds, token = 1, 0
+		held.holds, r.token = 1, 0
 	}`)),
 	// Without WAIT: one that waits would try again for what it took itself, for ever.
 	plant.New("MLOCK keeps what it can get", plant.Insert("mlock-all", `for _, key := range l.keys {
