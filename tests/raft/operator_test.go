@@ -127,6 +127,7 @@ func TestMemberRemovedWhileAway(t *testing.T) {
 	g := newGroup(t, 3, l.capture)
 	leader := g.leader()
 	out := g.others(leader)[0]
+	out.fresh() // it has the entry that makes it a member
 	out.stop()
 	eventually(t, "it is removed", func() bool { return leader.ask("RAFT", "REMOVE", out.peer.ID).Str == "OK" })
 	out.start()
