@@ -21,12 +21,27 @@ import (
 	"lockserver/server/topology"
 )
 
-// clusterPort is a free port; a cluster wants it below 55536.
+// clusterPort is a free port. A cluster also wants the one that is 10,000 higher: both lie below those that
+// the system gives to connections, and no other test gets them (testkit.FreePort).
 func clusterPort(t *testing.T) int {
 	t.Helper()
-	port, err := strconv.Atoi(testkit.FreePort(t)) // below 55536
-	require.NoError(t, err)
-	return port
+	for {
+		port, err := strconv.Atoi(testkit.FreePort(t))
+		require.NoError(t, err)
+		if port >= 22_000 {
+			continue
+		}
+		bus := "127.0.0.1:" + strconv.Itoa(port+10_000)
+		reserved, err := net.ListenPacket("udp", bus)
+		if err != nil {
+			continue
+		}
+		t.Cleanup(func() { _ = reserved.Close() })
+		if l, err := net.Listen("tcp", bus); err == nil {
+			require.NoError(t, l.Close())
+			return port
+		}
+	}
 }
 
 // await waits until a condition holds.
