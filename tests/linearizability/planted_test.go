@@ -17,7 +17,7 @@ import (
 
 // hunt finds any of the faults in a second or two. The first violation ends it: what else such a server does
 // to the other worlds is of no interest.
-var hunt = plant.Hunt{FindWithin: 30 * time.Second, CleanFor: 5 * time.Second, Parallel: true, Check: isSmall,
+var hunt = plant.Hunt{FindWithin: 120 * time.Second, CleanFor: 5 * time.Second, Parallel: true, Check: isSmall,
 	Search: func(ctx context.Context) (string, error) {
 		s := &search{found: func(v *violation, after time.Duration) { plant.Found(after, v) }}
 		s.run(ctx, uint64(time.Now().UnixNano()))

@@ -127,7 +127,7 @@ func TestQueuedHistories(t *testing.T) {
 	}
 }
 
-var hunt = plant.Hunt{FindWithin: 30 * time.Second, CleanFor: 5 * time.Second, Parallel: true,
+var hunt = plant.Hunt{FindWithin: 120 * time.Second, CleanFor: 5 * time.Second, Parallel: true,
 	Search: func(ctx context.Context) (string, error) {
 		began := time.Now()
 		s := &search{found: func(err error) { plant.Found(time.Since(began), err) }}
