@@ -25,8 +25,9 @@ import (
 )
 
 // This file is what the packages inside of server/ ask of it: script.Caller, durability.Executor,
-// dump.Transfer and attach.Attacher, the whole of each. replication.NodeServer, transport.Acceptor and
-// debug.Target have files of their own.
+// dump.Transfer, dump.Client, attach.Attacher and tracking.Caller, the whole of each, and the clients that
+// audit and tracking know. replication.NodeServer, transport.Acceptor and debug.Target have files of their
+// own.
 
 // scriptHost is the executor as the scripts see it.
 type scriptHost struct{ executor *executor }

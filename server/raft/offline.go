@@ -2,7 +2,6 @@ package raft
 
 import (
 	"bufio"
-	"fmt"
 	"io"
 
 	"lockserver/persistence/aof"
@@ -76,6 +75,3 @@ func (c *Chain) Take(e EntryInfo) {
 		c.at, c.known = e.end, true
 	}
 }
-
-// String is the place that the entries have come to.
-func (c *Chain) String() string { return fmt.Sprintf("%s:%d", c.at.id, c.at.offset) }
