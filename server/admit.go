@@ -180,7 +180,7 @@ func plainnessOf(table *commands.Table) []plainness {
 func (s *session) takesFastPath() bool {
 	ex := s.executor
 	return s.authenticated && s.multi == nil && s.subs == nil && !s.monitors && !s.noTouch && s.replies == 0 && s.tracker == nil &&
-		!ex.durable.Loading() && !ex.mayBeStale && len(ex.monitors) == 0 && !ex.busy.on && ex.busy.later == nil && ex.pausing.untilMS == 0 && ex.group.Leads(&s.place) && ex.hook == nil
+		!ex.durable.Loading() && !ex.mayBeStale && len(ex.monitors) == 0 && !ex.busy.on && ex.busy.later == nil && ex.pausing.untilMS == 0 && (ex.group == nil || ex.group.Leads(&s.place)) && ex.hook == nil
 }
 
 // admitPlain is admit for a plain command of a session that takes the fast path.

@@ -23,6 +23,7 @@ func (ex *executor) run(s *session, row *commands.Row, argv [][]byte) (held bool
 		ex.runPlain(s, row, argv)
 		return false
 	}
+	ex.plainSlice = false
 	held = ex.runAny(s, row, err, argv)
 	ex.fastPath = s.takesFastPath()
 	return held
@@ -200,7 +201,7 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 		ex.store.SetNoTouch(false) // even if the command was CLIENT NO-TOUCH OFF
 		if len(ex.monitors) > 0 {
 			ex.show(s, row, s.db.ID(), argv)
-			ex.tellOwn()
+			ex.tracking.TellOwn()
 		}
 	}
 	if err != nil {
@@ -240,7 +241,7 @@ func (ex *executor) call(s *session, row *commands.Row, argv [][]byte) (err erro
 	}
 	ex.prepare(c, s, row, argv)
 	if ex.tracking.InUse() {
-		return ex.runTracked(c, s)
+		return ex.tracking.Run(c, s)
 	}
 	return row.Run(c)
 }
@@ -265,7 +266,7 @@ func (ex *executor) nested(c *commands.Ctx, row *commands.Row, argv [][]byte) er
 	return ex.countNested(row, func() error {
 		return ex.contain(row, func() error {
 			if ex.tracking.InUse() {
-				return ex.runTracked(&inner, s)
+				return ex.tracking.Run(&inner, s)
 			}
 			return row.Run(&inner)
 		})

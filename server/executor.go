@@ -119,6 +119,8 @@ type executor struct {
 	// fastPath is session.takesFastPath of the session that runs its batch, as it was before the last plain
 	// commands.
 	fastPath bool
+	// plainSlice: the slice has run plain commands on the fast path and nothing else.
+	plainSlice bool
 	round    *transport.Loop // the round of the slice that ends; nil: of no event loop
 	ending   bool            // Close was called: no further command runs
 	failed   error           // a write command panicked: the data may be damaged, nothing runs any more
@@ -184,6 +186,7 @@ func (ex *executor) end() []*session {
 	}
 	ex.round = nil
 	ex.countMemory()
+	ex.plainSlice = false
 	ex.ticker.arm()
 	if len(ex.touched) == 0 {
 		return nil
@@ -398,4 +401,11 @@ func (ts *timers) fireDue(ex *executor, nowMS int64, budget int) (more bool) {
 		budget--
 	}
 	return budget == 0
+}
+
+// withoutLock lets go of the executor's lock while f runs.
+func (ex *executor) withoutLock(f func()) {
+	ex.mu.Unlock()
+	defer ex.mu.Lock()
+	f()
 }

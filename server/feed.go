@@ -320,6 +320,7 @@ func (s *session) runAll(ex *executor, b *batch, todo [][][]byte) int {
 		clear(rows)
 	}
 	ex.fastPath = s.takesFastPath()
+	ex.plainSlice = ex.fastPath && !ex.tracking.InUse()
 	for i, argv := range todo {
 		if s.waiter != nil || s.closing || len(s.out.Buf) >= batchOutput || ex.failed != nil {
 			s.closing = s.closing || ex.failed != nil

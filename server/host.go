@@ -79,7 +79,7 @@ func (ex *executor) AnyoneListens() bool {
 // TellFirst implements commands.Services.
 func (h services) TellFirst(c *commands.Ctx) { // nothing has been answered yet
 	if s := sessionOf(c); h.tracking.InUse() && !s.replies.isMuted() {
-		h.tellOwn()
+		h.tracking.TellOwn()
 		s.takeInbox()
 	}
 }

@@ -312,7 +312,7 @@ func (ex *executor) try(w *parkedCall) bool {
 	c := ex.ctxOf(w)
 	mark := c.Out.Mark()
 	done := false
-	ex.tracking.act(w.session)                           // not the session that made the key ready
+	ex.tracking.Act(w.session)                           // not the session that made the key ready
 	err := w.session.permit(w.row, c.Argv, acl.TopLevel) // it may have lost the right while it waited
 	if err == nil {
 		var start time.Time
@@ -332,8 +332,8 @@ func (ex *executor) try(w *parkedCall) bool {
 			ex.tracking.Read(w.session, w.row, c.Argv)
 		}
 	}
-	ex.tellOwn()
-	ex.tracking.act(nil)
+	ex.tracking.TellOwn()
+	ex.tracking.Act(nil)
 	ex.spareCtx(c)
 	if err != nil {
 		w.session.out.Rollback(mark)

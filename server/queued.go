@@ -217,7 +217,7 @@ func (ex *executor) tryQueued(w *queuedWait) (done bool) {
 		return true
 	}
 	if !w.session.ended() {
-		ex.tracking.act(w.session)
+		ex.tracking.Act(w.session)
 	}
 	err := ex.permitQueued(w, c.Argv)
 	if err == nil {
@@ -228,8 +228,8 @@ func (ex *executor) tryQueued(w *queuedWait) (done bool) {
 		})
 		ex.story.trying = nil
 	}
-	ex.tellOwn()
-	ex.tracking.act(nil)
+	ex.tracking.TellOwn()
+	ex.tracking.Act(nil)
 	keys := w.lock.KeysIn(c.Argv)
 	switch {
 	case err != nil:

@@ -12,7 +12,10 @@ import "slices"
 
 // MayLeave implements transport.Session. It is asked for the last time at which output can be kept; false: it
 // must not leave at all, what it tells of is lost.
-func (s *session) MayLeave() bool { return s.executor.gate.Written(s.mark.Needs()) } // plant:may-leave
+func (s *session) MayLeave() bool {
+	needs := s.mark.Needs()
+	return needs == 0 || s.executor.gate.Written(needs) // plant:may-leave
+}
 
 // Release implements gate.Waiter: the session's owner sends what may leave by now.
 func (s *session) Release() { s.conn.Wake(nil) }

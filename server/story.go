@@ -337,7 +337,7 @@ var whyRefused = map[attach.Refusal]lockhistory.Reason{attach.Timeout: lockhisto
 // lockEnds is store.LockEnds: no command on locks has ended the lock.
 func (ex *executor) lockEnds(db *store.DB, key []byte, end store.LockEnd) {
 	if end.Expired && key != nil {
-		ex.auditLease(db, key)
+		ex.audit.LeaseEnded(db.ID(), key)
 	}
 	if ex.follows || ex.durable.Loading() || end.To == db && string(end.NewKey) == string(key) {
 		return
