@@ -135,13 +135,13 @@ func (ex *executor) renews(db *store.DB, key []byte, l *commands.LockState) bool
 // adopt begins to renew a lock that is renewed for no session. A session is attached for its owner.
 func (ex *executor) adopt(db *store.DB, key, owner []byte, token int64, shared bool) {
 	if !shared {
-		ex.renewNow(db, key, owner, token)
+		ex.watchdog.renewNow(db, key, owner, token)
 		return
 	}
 	r := ex.watchdog.shares.of(db.ID(), key, owner)
 	r.leave() // what it was for is gone
 	r.token = token
-	r.renew(ex, ex.store.NowMS())
+	ex.watchdog.renewShare(r, ex.store.NowMS())
 }
 
 // detach ends that a session keeps an owner alive, and detachPrefix the same of a prefix.

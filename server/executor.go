@@ -82,7 +82,7 @@ type executor struct {
 	events       keyEvents
 	monitors     monitor.List[*session]
 	timers       timers
-	ticker       ticker
+	alarm        alarm
 	pausing      pausing
 	shutdown     shutdown
 	watchdog     watchdog
@@ -151,6 +151,14 @@ type host interface {
 	move(bind []string, port int, secure *transport.Secure) error
 }
 
+// alarm is the ticker as the executor sees it: it works off what falls due.
+type alarm interface {
+	// begin starts what is looked at once a second, when the data is loaded.
+	begin()
+	// arm is called at the end of each slice: something may fall due earlier now.
+	arm()
+}
+
 // hook stands around the commands of clients. Test mode has one.
 type hook interface {
 	// run runs a command that was admitted, by count, or does something else.
@@ -187,7 +195,7 @@ func (ex *executor) end() []*session {
 	ex.round = nil
 	ex.countMemory()
 	ex.plainSlice = false
-	ex.ticker.arm()
+	ex.alarm.arm()
 	if len(ex.touched) == 0 {
 		return nil
 	}

@@ -67,7 +67,7 @@ func (m *manyWaits) dueInSlices(count func() int) (most int, longest time.Durati
 		m.lockIdle()
 		m.begin()
 		before, began := count(), time.Now()
-		more = m.ticker.dueSlice()
+		more = m.alarm.(*ticker).dueSlice()
 		longest = max(longest, time.Since(began))
 		most = max(most, before-count())
 		m.end()

@@ -18,6 +18,7 @@ import (
 	"lockserver/server/transport"
 	"lockserver/server/watching"
 	"lockserver/store"
+	"lockserver/store/due"
 	"lockserver/store/renewals"
 )
 
@@ -255,7 +256,7 @@ type renewal struct {
 	token      int64
 	session    *session // nil: it has gone, or is not known, and other sessions are attached
 	prev, next *renewal // the others of the session
-	timer      timer
+	timer      due.Item[*renewal]
 }
 
 // Pending output and group commit. Under appendfsync always a reply may not leave before the log is on disk
