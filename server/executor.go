@@ -121,9 +121,9 @@ type executor struct {
 	fastPath bool
 	// plainSlice: the slice has run plain commands on the fast path and nothing else.
 	plainSlice bool
-	round    *transport.Loop // the round of the slice that ends; nil: of no event loop
-	ending   bool            // Close was called: no further command runs
-	failed   error           // a write command panicked: the data may be damaged, nothing runs any more
+	round      *transport.Loop // the round of the slice that ends; nil: of no event loop
+	ending     bool            // Close was called: no further command runs
+	failed     error           // a write command panicked: the data may be damaged, nothing runs any more
 
 	gate gate.Gate // of the log; has its own lock, as has copied
 	// copied is the gate of what other servers must have before clients may see it. In a raft group that is
@@ -153,7 +153,7 @@ type host interface {
 
 // alarm is the ticker as the executor sees it: it works off what falls due.
 type alarm interface {
-	// begin starts what is looked at once a second, when the data is loaded.
+	// begin starts what is looked at once a second: when the data is loaded, and when the clock was set anew.
 	begin()
 	// arm is called at the end of each slice: something may fall due earlier now.
 	arm()

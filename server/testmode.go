@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -351,8 +350,7 @@ func (t *testMode) Reset() (err error) {
 		for _, s := range ex.clients {
 			s.info.createdUS, s.info.unauthSinceUS, s.info.lastUS = now, now, now
 		}
-		ex.timers.set(&ex.ticker.housekeeping, now/1000+housekeepingMS) // by the old time it may be years away
-		ex.ticker.armedMS = math.MaxInt64                               // as may be what the ticker sleeps for
+		ex.alarm.begin() // by the old time what it waits for may be years away
 	})
 	return nil
 }

@@ -40,6 +40,7 @@ func (t *ticker) open(ex *executor) {
 // begin implements alarm.
 func (t *ticker) begin() {
 	t.executor.timers.set(&t.housekeeping, t.executor.store.NowMS()+housekeepingMS)
+	t.armedMS = math.MaxInt64 // so that arm wakes the goroutine, whatever it sleeps for
 }
 
 // RunDue implements clock.Watcher: it works off everything that has fallen due, in slices between which
