@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -10,6 +11,7 @@ import (
 
 	"lockserver/commands"
 	"lockserver/internal/config"
+	"lockserver/internal/histogram"
 	"lockserver/internal/resp"
 	"lockserver/internal/waiting"
 	"lockserver/server/acl"
@@ -417,3 +419,54 @@ func (ex *executor) withoutLock(f func()) {
 	defer ex.mu.Lock()
 	f()
 }
+
+// debugging is what DEBUG has switched on.
+type debugging struct {
+	expiryPaused bool // SET-ACTIVE-EXPIRE 0
+	scripts      bool // SET-DISABLE-DENY-SCRIPTS 1
+	housePaused  bool // PAUSE-CRON 1
+}
+
+// acks is min-replicas-ack: what tells of data leaves when so many replicas have acknowledged all that was
+// written before it. The same way of waiting serves as for the log (send.go), at a gate of its own,
+// executor.copied. Its positions are those of the history, base further on, so that they only rise.
+type acks struct {
+	executor *executor
+	needed   bool // replies about data have to wait for replicas, or for the group
+	base     int64
+}
+
+// pausing is what CLIENT PAUSE has asked for. A session that must hold its next command keeps it, with all
+// behind it, until the end. It is only touched under the executor.
+type pausing struct {
+	executor *executor
+	untilMS  int64 // 0: nothing is paused
+	all      bool  // every command, and not only those that write
+	// failover and shutdown: writes are held for as long as it takes, whatever CLIENT UNPAUSE says.
+	failover, shutdown bool
+	held               []*session
+	after              []func() // units that wait for the end
+	timer              timer
+}
+
+// delayed counts the delayed entries that were added to their streams.
+type delayed struct {
+	fired int64
+	late  histogram.Histogram // how late, in microseconds
+}
+
+// demotion ends the waits with NOTIFY, and the grants that are not confirmed, when the server has become a
+// replica. There may be a hundred thousand of them. So it ends a slice of them at once, and then one at a
+// time as they are due, and other units run in between. A wait that gets a turn before that ends then.
+type demotion struct {
+	timer timer
+	until uint64 // the number of the last wait
+}
+
+// newID is a random name of 40 hexadecimal digits.
+func (ex *executor) newID() string {
+	return fmt.Sprintf("%016x%016x%08x", ex.rand.Uint64(), ex.rand.Uint64(), ex.rand.Uint32())
+}
+
+// services is the executor as commands on data see it.
+type services struct{ *executor }

@@ -126,12 +126,6 @@ func (m *memoryUse) fullForUS(nowUS int64) int64 {
 
 // What is counted and shown of delayed entries (DELAY.ADD).
 
-// delayed counts the delayed entries that were added to their streams.
-type delayed struct {
-	fired int64
-	late  histogram.Histogram // how late, in microseconds
-}
-
 // add returns a function that counts an entry added now.
 func (d *delayed) add(nowUS int64) func(dueMS int64) {
 	return func(dueMS int64) {

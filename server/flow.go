@@ -17,10 +17,8 @@ const (
 	// resumeUnsent is how much of it may be left when commands run again. In between the client reads: it
 	// does not have to wait for the next reply.
 	resumeUnsent = mostUnsent / 2
-	// unauthUnsent is mostUnsent for a client that has to log in; unauthInput is how much of its input is
-	// kept meanwhile.
+	// unauthUnsent is mostUnsent for a client that has to log in.
 	unauthUnsent = 16 << 10
-	unauthInput  = 16 << 10
 )
 
 // unsentBytes is how much output is on its way to the client. Only the owner calls it.

@@ -72,3 +72,6 @@ func newOutputLimit(l config.OutputLimit, pushed int) outputLimit {
 	}
 	return o
 }
+
+// unauthInput is how much input of a client that has to log in is kept while its output waits.
+const unauthInput = 16 << 10

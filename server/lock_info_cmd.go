@@ -214,9 +214,6 @@ func writeHolder(c *commands.Ctx, key []byte, h *commands.Holder, semaphore bool
 	}
 }
 
-// recordTimeMask is the part of such a record that is a time.
-const recordTimeMask = 1<<store.RecordTimeBits - 1
-
 // holderOf reads what a lock keeps about its holder. sinceMS is when the lock was acquired, 0 if that is not
 // known. s is the client that acquired it, nil if it has gone. Of several clients with the same low bits it
 // is the last one that was there already.

@@ -37,16 +37,6 @@ type memoryUse struct {
 	unsent []*session
 }
 
-// sessionMemory is what a session's part is made of, as of the end of its last slice.
-type sessionMemory struct {
-	counted         int  // all of it, as counted in memoryUse.clients; 0: it is not counted
-	rest            int  // transaction, watched keys, subscriptions, owners: what no plain command changes
-	input, capacity int  // bytes in the decoder, and the size of its buffer
-	backlog         int  // bytes of the commands in session.backlog
-	unsent          int  // output that the connection held when it was last asked
-	unsentListed    bool // the session is in memoryUse.unsent
-}
-
 const (
 	// sessionBytes is what a session takes that does nothing, with its connection and its places in maps.
 	sessionBytes = int(unsafe.Sizeof(session{})) + 512

@@ -9,6 +9,7 @@ import (
 	"lockserver/internal/resp"
 	"lockserver/internal/waiting"
 	"lockserver/server/acl"
+	"lockserver/server/attach"
 )
 
 // How a client's command waits. A handler that cannot answer yet calls Ctx.Block, which leads to park: the
@@ -451,4 +452,51 @@ func (ex *executor) tryAgainAt(c *commands.Ctx, key []byte, atMS int64) {
 	if t := &r.timer; !t.Queued() || atMS < t.AtMS() {
 		ex.timers.set(t, atMS)
 	}
+}
+
+// parkedOf is what waits, with or without a client that is blocked by it.
+func parkedOf(w *waiting.Waiter) *parkedCall {
+	switch of := w.Call().(type) {
+	case *queuedWait:
+		return &of.parkedCall
+	case *otherCall:
+		return &of.parkedCall
+	}
+	return w.Call().(*parkedCall)
+}
+
+// refusalOf is what an error is called that ends a wait.
+func refusalOf(err error) attach.Refusal {
+	switch {
+	case err == commands.ErrWrongType:
+		return attach.WrongType
+	case len(err.Error()) > 6 && err.Error()[:6] == "NOPERM":
+		return attach.Denied
+	}
+	return attach.Failed
+}
+
+// limitWaiters refuses a wait for a lock that has as many waiters as it may have.
+func (ex *executor) limitWaiters(c *commands.Ctx, wait *commands.Wait) error {
+	most := ex.config.LockMaxWaiters
+	if most == 0 || wait.Owner == nil {
+		return nil
+	}
+	for _, key := range wait.Keys {
+		if q := ex.queues.Of(c.DB.ID(), key); q != nil && int64(q.OfLocks()) >= most {
+			ex.counts.limited++
+			return commands.ErrLockWaiters(key, most)
+		}
+	}
+	return nil
+}
+
+// limitWaits is limitWaiters for a wait with NOTIFY. A connection can have many such waits.
+func (ex *executor) limitWaits(c *commands.Ctx, wait *commands.Wait) error {
+	most, s := ex.config.LockMaxWaitsPerClient, sessionOf(c)
+	if most > 0 && s.queued != nil && int64(s.queued.count) >= most {
+		ex.counts.limited++
+		return commands.ErrLockWaits(most)
+	}
+	return ex.limitWaiters(c, wait)
 }

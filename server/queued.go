@@ -168,17 +168,6 @@ func (ex *executor) sameWait(c *commands.Ctx, wait *commands.Wait) (same *queued
 	return found.Call().(*queuedWait)
 }
 
-// parkedOf is what waits, with or without a client that is blocked by it.
-func parkedOf(w *waiting.Waiter) *parkedCall {
-	switch of := w.Call().(type) {
-	case *queuedWait:
-		return &of.parkedCall
-	case *otherCall:
-		return &of.parkedCall
-	}
-	return w.Call().(*parkedCall)
-}
-
 // Try implements waiting.Call.
 func (w *queuedWait) Try() (done, stop bool) {
 	ex := w.session.executor
@@ -264,17 +253,6 @@ func (ex *executor) permitQueued(w *queuedWait, argv [][]byte) error {
 
 // errUserGone ends a wait if its session has ended and its user was deleted. It is counted only.
 const errUserGone = commands.Error("NOPERM the user of a wait was deleted")
-
-// refusalOf is what an error is called that ends a wait.
-func refusalOf(err error) attach.Refusal {
-	switch {
-	case err == commands.ErrWrongType:
-		return attach.WrongType
-	case len(err.Error()) > 6 && err.Error()[:6] == "NOPERM":
-		return attach.Denied
-	}
-	return attach.Failed
-}
 
 // leaveQueues takes a wait out of its queues.
 func (ex *executor) leaveQueues(w *queuedWait, granted bool) {

@@ -2,14 +2,6 @@ package server
 
 import "lockserver/server/attach"
 
-// demotion ends the waits with NOTIFY, and the grants that are not confirmed, when the server has become a
-// replica. There may be a hundred thousand of them. So it ends a slice of them at once, and then one at a
-// time as they are due, and other units run in between. A wait that gets a turn before that ends then.
-type demotion struct {
-	timer timer
-	until uint64 // the number of the last wait
-}
-
 // endQueuedLater begins it.
 func (ex *executor) endQueuedLater() {
 	d := &ex.demotion

@@ -323,14 +323,6 @@ func (s *session) refusedByGroup(row *commands.Row, flags commands.Flags) error 
 	return commands.Error("READONLY This member of the raft group does not lead: " + leader.ID + " does, at " + leader.Client)
 }
 
-// waitsForGroup is the answer of a server that waits to be added to a group; nil: it does not.
-func (ex *executor) waitsForGroup() error {
-	if ex.member == nil || !ex.member.AwaitsAdd() {
-		return nil
-	}
-	return topology.Redirection(ex.downWord() + " This server is in no raft group yet: " + raft.AwaitsAdd)
-}
-
 // awaitsNextLeader reports whether a command that is refused can wait, because this member is handing the
 // lead on: in a moment it is known where to send the client.
 func (ex *executor) awaitsNextLeader(err error) bool {

@@ -123,15 +123,6 @@ func (ex *executor) masterClient() *session {
 	return s
 }
 
-// acks is min-replicas-ack: what tells of data leaves when so many replicas have acknowledged all that was
-// written before it. The same way of waiting serves as for the log (send.go), at a gate of its own,
-// executor.copied. Its positions are those of the history, base further on, so that they only rise.
-type acks struct {
-	executor *executor
-	needed   bool // replies about data have to wait for replicas, or for the group
-	base     int64
-}
-
 // due is the position that the output of a slice waits for; 0: none.
 func (a *acks) due(s *session) int64 {
 	ex := a.executor

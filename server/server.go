@@ -438,11 +438,6 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 	return nil
 }
 
-// newID is a random name of 40 hexadecimal digits.
-func (ex *executor) newID() string {
-	return fmt.Sprintf("%016x%016x%08x", ex.rand.Uint64(), ex.rand.Uint64(), ex.rand.Uint32())
-}
-
 // useTable makes these the commands, with all that goes by their rows.
 func (ex *executor) useTable(of *catalogue) (err error) {
 	ex.original, ex.plain, ex.gauge.Timing = of.table, of.plain, of.timing

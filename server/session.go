@@ -15,6 +15,7 @@ import (
 	"lockserver/server/pubsub"
 	"lockserver/server/replication"
 	"lockserver/server/topology"
+	"lockserver/server/tracking"
 	"lockserver/server/transport"
 	"lockserver/server/watching"
 	"lockserver/store"
@@ -371,3 +372,25 @@ func (tx *transaction) add(row *commands.Row, flags commands.Flags, argv [][]byt
 	}
 	tx.queued = append(tx.queued, queuedCommand{row, tx.args[first:len(tx.args):len(tx.args)]})
 }
+
+// keyspace are the flags of commands that touch keys, or tell others of them.
+const keyspace = commands.Write | commands.ReadOnly | commands.MayReplicate
+
+// tellsOfData reports whether what a command replies may show what others have written. How many heard of a
+// message does not: a Sentinel posts on the connection by which it finds out whether we live.
+func tellsOfData(row *commands.Row) bool {
+	return row.Group != commands.PubSub && row.Flags&keyspace != 0 || row.Group == commands.Scripting
+}
+
+// sessionMemory is what a session's part is made of, as of the end of its last slice.
+type sessionMemory struct {
+	counted         int  // all of it, as counted in memoryUse.clients; 0: it is not counted
+	rest            int  // transaction, watched keys, subscriptions, owners: what no plain command changes
+	input, capacity int  // bytes in the decoder, and the size of its buffer
+	backlog         int  // bytes of the commands in session.backlog
+	unsent          int  // output that the connection held when it was last asked
+	unsentListed    bool // the session is in memoryUse.unsent
+}
+
+// tracker is a session that tracks.
+type tracker = tracking.Tracker[*session]

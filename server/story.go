@@ -433,3 +433,6 @@ func (st *story) grantEvent(ex *executor, g *waiting.Grant, kind lockhistory.Kin
 		ex.waitEvent(w, &k, kind, lockhistory.None, g.Tokens[i], lockhistory.Unknown)
 	}
 }
+
+// recordTimeMask is the part of a lock record that is a time.
+const recordTimeMask = 1<<store.RecordTimeBits - 1

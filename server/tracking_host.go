@@ -14,9 +14,6 @@ type trackers struct {
 	sweep timer
 }
 
-// tracker is a session that tracks.
-type tracker = tracking.Tracker[*session]
-
 // open connects the trackers with the server.
 func (t *trackers) open(ex *executor) {
 	t.sweep.Of = t
