@@ -13,8 +13,8 @@ import (
 
 // What memory is used for besides the data. Each session's part is counted again at the end of each of its
 // slices, and the sum of all is kept. Their packages know what scripts, subscriptions and tracking take; they
-// are asked at the end of each slice in which more ran than plain commands (executor.plainSlice). So maxmemory
-// costs a few additions a slice, and nothing a command. When clients take more together than
+// are asked at the end of each slice in which more ran than plain commands (executor.plainSlice). So
+// maxmemory costs a few additions a slice, and nothing a command. When clients take more together than
 // maxmemory-clients allows, the one with the most is closed.
 
 // memoryUse is what the executor keeps of that.

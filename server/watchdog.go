@@ -13,8 +13,8 @@ import (
 
 // watchdog renews the leases of locks. The store keeps which ones, for which session and when, beside the
 // key's slot (store/renew.go), since there may be a million of them. A lock with shared holders has several
-// renewals for one key; these are here (watchdog_shares.go). It is only touched under the executor, of which it
-// knows no more than upkeep says.
+// renewals for one key; these are here (watchdog_shares.go). It is only touched under the executor.
+// It knows no more of the executor than upkeep says.
 type watchdog struct {
 	upkeep
 	// seed makes pins: see pinOf.
