@@ -5,8 +5,8 @@ import (
 	"lockserver/server/tracking"
 )
 
-// CLIENT TRACKING: the clients that track, and tracking.Caller, the whole of it. Package tracking has the table
-// of what they have read, and the messages.
+// CLIENT TRACKING: the clients that track, and tracking.Caller, the whole of it. Package tracking has the
+// table of what they have read, and the messages.
 
 // trackers are the clients that track (CLIENT TRACKING). It is only touched under the executor.
 type trackers struct {
