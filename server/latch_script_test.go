@@ -202,8 +202,8 @@ func TestLatchScripts(t *testing.T) {
 	}
 }
 
-// TestLatchInfo: LOCK.INFO and LOCK.WAITERS tell of a latch and of the clients that wait for it, to users that
-// may read it.
+// TestLatchInfo: LOCK.INFO and LOCK.WAITERS show a latch and the clients that wait for it, to users that may
+// read it.
 func TestLatchInfo(t *testing.T) {
 	t.Parallel()
 	const begun = 1_750_000_000_000
