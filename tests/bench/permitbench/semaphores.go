@@ -83,15 +83,15 @@ func pairs(acquire, release func(b []byte, n int) []byte, want string) benchkit.
 }
 
 var lockPairs = pairs(func(b []byte, n int) []byte {
-	return benchkit.Command(b, 5).Arg("LOCK").Numbered("lock:", n%keyCount, "").Numbered(owner, n, "").Arg("PX").Arg(longLease)
+	return benchkit.Command(b, 5).Arg("LOCK").Numbered("lock:", n, "").Numbered(owner, n, "").Arg("PX").Arg(longLease)
 }, func(b []byte, n int) []byte {
-	return benchkit.Command(b, 3).Arg("UNLOCK").Numbered("lock:", n%keyCount, "").Numbered(owner, n, "")
+	return benchkit.Command(b, 3).Arg("UNLOCK").Numbered("lock:", n, "").Numbered(owner, n, "")
 }, ":1")
 
 var semPairs = pairs(func(b []byte, n int) []byte {
-	return benchkit.Command(b, 7).Arg("SEM.ACQUIRE").Numbered("sem:", n%keyCount, "").Numbered(owner, n, "").Arg("LIMIT").Int(permits).Arg("PX").Arg(longLease)
+	return benchkit.Command(b, 7).Arg("SEM.ACQUIRE").Numbered("sem:", n, "").Numbered(owner, n, "").Arg("LIMIT").Int(permits).Arg("PX").Arg(longLease)
 }, func(b []byte, n int) []byte {
-	return benchkit.Command(b, 3).Arg("SEM.RELEASE").Numbered("sem:", n%keyCount, "").Numbered(owner, n, "")
+	return benchkit.Command(b, 3).Arg("SEM.RELEASE").Numbered("sem:", n, "").Numbered(owner, n, "")
 }, ":0")
 
 var pings = benchkit.Traffic{Want: benchkit.Always("+PONG"), Append: func(b []byte, _ int) []byte { return append(b, "*1\r\n$4\r\nPING\r\n"...) }}
