@@ -49,7 +49,7 @@ type Latch struct {
 }
 
 // FindLatch returns the latch at a key that clients wait for; ok is false if there is none. Without waiters a
-// latch cannot be told from any other number.
+// latch is a number like any other.
 func FindLatch(c *Ctx, key []byte) (l Latch, ok bool) {
 	if c.Queues.LatchAwaited(c.DB.ID(), key) == 0 {
 		return l, false

@@ -17,8 +17,8 @@ var pairs = func() (all [128]uint16) {
 // tens are the powers of ten that a uint64 holds.
 var tens = [20]uint64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19}
 
-// AppendInt appends the digits of n as strconv.AppendInt does, in two thirds of its time. It writes them where
-// they stay.
+// AppendInt appends the digits of n as strconv.AppendInt does, in two thirds of its time: it writes them
+// where they stay.
 func AppendInt(dst []byte, n int64) []byte {
 	if n < 0 {
 		return AppendUint(append(dst, '-'), -uint64(n))

@@ -31,7 +31,7 @@ var faults = map[string]language{
 	"admin":          {0, 0, 0},
 	"client":         {0, 0, 0},
 	"cmd":            {0, 0, 0},
-	"commands":       {0, 1, 0},
+	"commands":       {0, 0, 0},
 	"examples":       {0, 0, 0},
 	"internal":       {0, 0, 0},
 	"lockservertest": {0, 0, 0},
