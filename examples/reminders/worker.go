@@ -124,8 +124,8 @@ func (w *Worker) bury(ctx context.Context, e redis.XMessage, why string) error {
 	return w.finish(ctx, e, add...)
 }
 
-// finishOnce acknowledges an entry and runs a command, unless the entry was acknowledged before. Another worker
-// may have taken it over, or go-redis may send a call again if its answer was lost.
+// finishOnce acknowledges an entry and runs a command, unless the entry was acknowledged before. Another
+// worker may have taken it over, or go-redis may send a call again if its answer was lost.
 var finishOnce = redis.NewScript(`
 if redis.call('XACK', KEYS[1], ARGV[1], ARGV[2]) == 0 then
 	return 0
