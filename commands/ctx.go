@@ -6,6 +6,7 @@ import (
 	"lockserver/internal/lockhistory"
 	"lockserver/internal/resp"
 	"lockserver/internal/tracecontext"
+	"lockserver/internal/waiting"
 	"lockserver/store"
 	"lockserver/store/hash"
 	"lockserver/store/list"
@@ -165,6 +166,11 @@ type Queues interface {
 	// Awaited reports whether a call is in the queue (Wait.Queue) of the key before the one that asks:
 	// what becomes free is theirs. One that is in no queue asks from behind all of them.
 	Awaited(db int, key []byte) bool
+	// LatchAwaited is how many clients wait for the latch at a key (Wait.Latch).
+	LatchAwaited(db int, key []byte) int
+	// LatchesBelow visits at most most queues with such waiters, the latest first, from a cursor on; 0
+	// begins. It returns the cursor for those that follow; 0: there are none.
+	LatchesBelow(db int, cursor uint64, most int, visit func(q *waiting.Queue)) (next uint64)
 }
 
 // RecordEvent reports what happened to a lock.
@@ -183,6 +189,8 @@ type Wait struct {
 	// Queue: the waiters of a key are served strictly one after the other, as for a lock; one that is not
 	// served keeps those behind it from trying. Otherwise each waiter tries.
 	Queue bool
+	// Latch: the key is a latch. While clients wait for it, the commands for operators show it.
+	Latch bool
 	// Owner is, for locks, the owner that waits: the server then sees to it that owners do not wait for each
 	// other in a deadlock cycle.
 	Owner []byte

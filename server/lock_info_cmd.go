@@ -57,6 +57,10 @@ func lockInfo(c *commands.Ctx) error {
 	if err != nil {
 		return err
 	}
+	if latch, ok := commands.FindLatch(c, key); ok {
+		writeLatch(c, key, latch, most)
+		return nil
+	}
 	l, err := commands.FindLock(c.DB, key)
 	if err != nil {
 		return err
@@ -339,16 +343,16 @@ func (ex *executor) confirmByMS(c *commands.Ctx, key, owner []byte) (atMS int64)
 	return atMS
 }
 
-// lockWaiters tells of those who wait for locks of the database that the client may read, all or those of an
-// owner. It looks at no more than waiting.SearchLimit of them.
+// lockWaiters tells of the waiters for locks of the database that the client may read, all or those of an
+// owner, and then of clients that wait for latches. It looks at no more than waiting.SearchLimit of each.
 func lockWaiters(c *commands.Ctx) error {
 	qs, user := sessionOf(c).executor.queues, sessionOf(c).user
 	w, next := qs.Oldest(), (*waiting.Waiter).Later
-	most := int64(-1)
+	most, owned := int64(-1), false
 	for a := c.Args(); a.More(); {
 		switch a.Option() {
 		case "OWNER":
-			w, next = nil, (*waiting.Waiter).Younger
+			w, next, owned = nil, (*waiting.Waiter).Younger, true
 			if of := qs.Owner(a.Bytes()); of != nil {
 				w = of.First()
 			}
@@ -368,10 +372,22 @@ func lockWaiters(c *commands.Ctx) error {
 			found = append(found, call)
 		}
 	}
-	c.Out.Array(len(found))
+	var forLatches []*parkedCall
+	if left := commands.PieceOf(most) - len(found); left > 0 && !owned {
+		forLatches = latchWaiters(c, left)
+	}
+	c.Out.Array(len(found) + len(forLatches))
 	for _, w := range found {
 		c.Out.Map(w.fields() + 1)
 		w.write(c.Out)
+		c.Out.BulkString("locks")
+		w.writeLocks(c)
+	}
+	for _, w := range forLatches {
+		c.Out.Map(latchWaiterFields + 2)
+		w.writeForLatch(c)
+		c.Out.BulkString("mode")
+		c.Out.BulkString(commands.LatchMode)
 		c.Out.BulkString("locks")
 		w.writeLocks(c)
 	}
@@ -418,6 +434,7 @@ func (ex *executor) lockFigures() map[int]*stats.LockFigures {
 	for id := range ex.store.Len() {
 		db := ex.store.DB(id)
 		f := ex.stats.NewLockFigures(id, int64(db.Holders()), int64(ex.queues.LenOfLocks(id)), db.LeasesExpired())
+		f.Latches, f.LatchWaiters = int64(ex.queues.LatchKeys(id)), int64(ex.queues.LatchWaiters(id))
 		if f.Any() {
 			all[id] = &f
 		}

@@ -110,7 +110,7 @@ func (ex *executor) park(c *commands.Ctx, wait commands.Wait) error {
 	}
 	w.session, w.row, w.words, w.sinceUS = s, c.Row, commands.PackWords(c.Argv), ex.store.NowUS()
 	w.endsWithKey, w.muted = wait.EndsWithKey, s.replies.isMuted()
-	r := waiting.Request{DB: c.DB.ID(), Keys: wait.Keys, Owner: wait.Owner, Units: wait.Units, Reentrant: !wait.Permits, Counts: wait.Counts, Strict: wait.Queue, Kind: uint8(wait.Kind)}
+	r := waiting.Request{DB: c.DB.ID(), Keys: wait.Keys, Owner: wait.Owner, Units: wait.Units, Reentrant: !wait.Permits, Counts: wait.Counts, Strict: wait.Queue, Latch: wait.Latch, Kind: uint8(wait.Kind)}
 	if len(wait.Keys) > 0 {
 		r.First = w.textOf(wait.Keys[0])
 	}
