@@ -238,9 +238,13 @@ func (c *loopConn) write(b []byte) (n int, err error) {
 	return n, nil
 }
 
+// mostFlushed is how much kept output one event writes. A client that reads as fast as the loop writes must
+// not keep the others waiting.
+const mostFlushed = 128 << 10
+
 // flush goes on with output that was kept.
 func (c *loopConn) flush() {
-	n, err := c.write(c.pending)
+	n, err := c.write(c.pending[:min(len(c.pending), mostFlushed)])
 	if err != nil {
 		c.close()
 		return
@@ -255,6 +259,8 @@ func (c *loopConn) flush() {
 			c.close()
 			return
 		}
+	}
+	if n == mostFlushed || c.pending == nil { // it may take more, or is not to be asked any more
 		_ = c.watch(unix.EPOLL_CTL_MOD)
 	}
 	if c.drains && len(c.pending) <= c.drainTo {

@@ -3,6 +3,7 @@
 package transport
 
 import (
+	"io"
 	"net"
 	"os"
 	"testing"
@@ -137,4 +138,29 @@ func TestFlushAtEnd(t *testing.T) {
 	turn(t, l)
 	turn(t, l)
 	require.Equal(t, 1, log.flushed)
+}
+
+// A client that reads as fast as the loop writes does not keep the others waiting: a round writes a bounded
+// part of the output that was kept.
+func TestKeptOutputIsWrittenInParts(t *testing.T) {
+	l := byHand(t, newPongs())
+	fd, peer := welcomed(t, l)
+	c := l.driver.conns[fd]
+	const kept = 1 << 20
+	c.pending = make([]byte, kept)
+	require.NoError(t, c.watch(unix.EPOLL_CTL_MOD))
+	turn(t, l)
+	require.Len(t, c.pending, kept-mostFlushed)
+	turn(t, l)
+	require.Less(t, len(c.pending), kept-mostFlushed, "epoll was not asked again")
+	read := make(chan int64)
+	go func() {
+		n, _ := io.CopyN(io.Discard, peer, kept)
+		read <- n
+	}()
+	require.Eventually(t, func() bool {
+		turn(t, l)
+		return len(c.pending) == 0
+	}, soon, time.Millisecond)
+	require.EqualValues(t, kept, <-read)
 }
