@@ -25,8 +25,10 @@ type loopConn struct {
 	drainTo int
 	epoch   uint32 // of coalescing, when it was counted last
 	watched bool   // by epoll
-	// unauth: its client is unauthenticated. It changes under the driver's mu.
-	unauth bool
+	drained uint32 // the number of the round, plus one, in which drain has pumped it; 0: none
+	// unauth: its client is unauthenticated. inWoken: it is in one of the driver's lists of woken
+	// connections. Both change under the driver's mu.
+	unauth, inWoken bool
 }
 
 // over are the events of a connection that is closed at one end at least.
@@ -286,17 +288,23 @@ func (c *loopConn) close() {
 	_ = unix.Close(fd) // takes it out of epoll as well, because it has no duplicate
 }
 
-// wake makes the loop pump the connection; any goroutine may call it.
+// wake makes the loop pump the connection; any goroutine may call it. A connection that is woken already has
+// one turn, not two. Otherwise one that has more to do than a turn takes, and is woken for that, would have
+// one turn more in each round after each of its reads.
 func (c *loopConn) wake() {
 	d := &c.loop.driver
 	d.mu.Lock()
+	defer d.mu.Unlock()
+	if c.inWoken {
+		return
+	}
+	c.inWoken = true
 	if c.unauth {
 		d.wokenUnauth = append(d.wokenUnauth, c)
 	} else {
 		d.woken = append(d.woken, c)
 	}
 	d.ring()
-	d.mu.Unlock()
 }
 
 // WhileBusy implements Conn.
