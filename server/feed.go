@@ -55,6 +55,9 @@ func (s *session) Feed(data []byte, scratch transport.Scratch, from *transport.L
 		if s.behind, cost, hangUp = s.slice(b, from); hangUp {
 			return true
 		}
+		if from == nil { // no other connection waits for its goroutines
+			cost = batchCommands
+		}
 		left -= cost
 	}
 	if s.decoder.Keep(); large {

@@ -40,6 +40,7 @@ type pieces struct {
 	t       *testing.T
 	clock   *ManualClock
 	scratch batch
+	loop    transport.Loop // that feeds the sessions
 	conns   []*countingConn
 	giver   *session // holds the locks
 	asker   *session // waits for them, and hears of the outcomes
@@ -114,12 +115,12 @@ func (p *pieces) piece(do func()) {
 
 // run feeds a session, and gives it turns until it has run everything. The asker has its turns in between.
 func (p *pieces) run(s *session, data []byte) {
-	p.piece(func() { s.Feed(data, &p.scratch, nil) })
+	p.piece(func() { s.Feed(data, &p.scratch, &p.loop) })
 	for s.behind {
 		if s != p.asker {
 			p.run(p.asker, nil)
 		}
-		p.piece(func() { s.Feed(nil, &p.scratch, nil) })
+		p.piece(func() { s.Feed(nil, &p.scratch, &p.loop) })
 	}
 }
 
@@ -184,8 +185,8 @@ func TestNotifyGivesWay(t *testing.T) {
 				if p.hears.deaf {
 					require.True(t, p.asker.ended() || p.asker.inboxBytes > batchOutput, "%d bytes", p.asker.inboxBytes)
 					p.hears.deaf = false
-					p.run(p.asker, nil)
 				}
+				p.run(p.asker, nil)
 				require.Zero(t, p.asker.inboxBytes)
 				t.Logf("at most in one piece of work: %+v", p.most)
 				require.LessOrEqual(t, p.most.outcomes, 2*sliceOutcomes)
