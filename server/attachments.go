@@ -219,6 +219,7 @@ func (ex *executor) resolveDoubts() {
 // tellLoss sends a push to the sessions that are attached for the owner of a lock, if they may read the key,
 // and to the subscribers of the owner's channel.
 func (ex *executor) tellLoss(l *attach.Lock[*session], why attach.Reason) {
+	ex.waits.outcomes++
 	loss := attach.Loss{Owner: l.Owner.Name, Key: l.Key, Token: l.Token, Why: why}
 	to, byOwner := ex.watchdog.attached.All([]byte(loss.Owner))
 	if len(to) == 0 {

@@ -400,17 +400,18 @@ func (ts *timers) stop(t *timer) { ts.queue.Remove(t) }
 func (ts *timers) nextMS() (int64, bool) { return ts.queue.NextMS() }
 
 // fireDue fires the timers that are due, earliest first, and says whether there may be more. budget bounds
-// the work.
+// the work: a timer counts as 1, and the end of a wait as outcomeCost.
 func (ts *timers) fireDue(ex *executor, nowMS int64, budget int) (more bool) {
 	for budget > 0 {
 		t := ts.queue.Pop(nowMS, &budget)
 		if t == nil {
 			break
 		}
+		outcomes := ex.waits.outcomes
 		t.Of.fire(ex)
-		budget--
+		budget -= 1 + outcomeCost*(ex.waits.outcomes-outcomes)
 	}
-	return budget == 0
+	return budget <= 0
 }
 
 // withoutLock lets go of the executor's lock while f runs.

@@ -141,11 +141,18 @@ func (ex *executor) park(c *commands.Ctx, wait commands.Wait) error {
 	return nil
 }
 
-// waits counts what INFO tells of the calls that wait.
+// waits counts what INFO tells of the calls that wait, and how many have ended.
 type waits struct {
 	timed       int // those that wait until a deadline
 	endWithKeys int // those that also end when the key goes (XREADGROUP)
+	// outcomes counts, since the start, the waits that ended, the grants that were given back, and the lost
+	// locks that were reported. It bounds slices and turns: see outcomeCost.
+	outcomes int
 }
+
+// outcomeCost is how many plain commands, or timers, the end of one wait is counted as. It takes about 5 µs
+// with the grant and the push, and a pipelined GET takes 0.3 µs.
+const outcomeCost = 16
 
 // tally counts a call that comes (1) or goes (-1).
 func (n *waits) tally(w *parkedCall, by int) {
@@ -198,6 +205,7 @@ func (ex *executor) unpark(w *parkedCall, granted bool) {
 		ex.syncing.forget(w)
 	}
 	w.session.waiter = nil
+	ex.waits.outcomes++
 	if tr := w.session.tracker; tr != nil && tr.Caching && w.session.multi == nil {
 		tr.EndCaching(w.row)
 	}

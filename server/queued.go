@@ -259,6 +259,8 @@ func (ex *executor) leaveQueues(w *queuedWait, granted bool) {
 	ex.endedWait(&w.parkedCall, granted)
 	ex.queues.Leave(&w.Waiter, granted)
 	ex.queuedWaits--
+	ex.waits.outcomes++
+	ex.served.Add(1)
 	w.stopTimer(ex)
 	if !w.lock.Limiter() {
 		ex.countLockWait(&w.parkedCall)
@@ -352,6 +354,7 @@ func (ex *executor) passOn(w *queuedWait) {
 		anew = anew || held && token != g.Tokens[i]
 	}
 	ex.endGrant(g)
+	ex.waits.outcomes++
 	if ex.counts.unconfirmed++; anew {
 		return
 	}

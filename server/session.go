@@ -1,6 +1,7 @@
 package server
 
 import (
+	"math"
 	"net"
 	"net/netip"
 	"strings"
@@ -223,12 +224,29 @@ const (
 )
 
 // takeInbox appends the inbox to the output. The caller sees to it that no reply is half written.
-func (s *session) takeInbox() {
+func (s *session) takeInbox() { s.takeMessages(math.MaxInt) }
+
+// takeMessages appends messages of the inbox to the output, until they are so many bytes. It takes at least
+// one.
+func (s *session) takeMessages(most int) {
+	n := 0
 	for _, b := range s.inbox {
 		s.out.Raw(b)
+		if n++; most <= len(b) {
+			break
+		}
+		most -= len(b)
 	}
 	s.tells = s.tells || s.executor.member != nil // of what may never have been
-	s.dropInbox()
+	if n == len(s.inbox) {
+		s.dropInbox()
+		return
+	}
+	for i, b := range s.inbox[:n] {
+		s.inboxBytes -= len(b)
+		s.inbox[i] = nil
+	}
+	s.inbox = s.inbox[n:]
 }
 
 // mostSpareInbox is the length of the longest inbox that a session keeps.

@@ -93,7 +93,6 @@ func (t *ticker) dueSlice() (more bool) {
 		ex.endUnit()
 	default:
 		more = ex.expireDue(dueBudget) || more
-		ex.endUnit()
 	}
 	return more
 }
