@@ -139,7 +139,7 @@ func TestKth(t *testing.T) {
 	}
 }
 
-// TestLongKeys: a long key is cut, and databases are told apart.
+// TestLongKeys: a long key is cut, and databases are separate.
 func TestLongKeys(t *testing.T) {
 	var s Sketch
 	long := []byte(strings.Repeat("k", 2*mostText))

@@ -101,7 +101,7 @@ func TestPatterns(t *testing.T) {
 	require.True(t, table.NeedsHash(), "too many to be compared")
 }
 
-// TestMostClasses: as many classes as there can be are told apart, by the cache as well.
+// TestMostClasses: as many classes as there can be are kept separate, also by the cache.
 func TestMostClasses(t *testing.T) {
 	var lines [][]string
 	for i := range Most {

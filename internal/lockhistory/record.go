@@ -15,10 +15,10 @@ import (
 //	names   uint32 offset of the names; noKey: the event is about all locks of the database
 //	client  uint32 offset of the client; noClient: none
 //
-// Then the parts that the flags tell of: the time, the token and the time that it took as int64 if they do
-// not fit above, permits and database as int32 if they are not 0, and the trace. Last are the names and the
-// client, if they were not written shortly before. Names are the lengths of key and owner as uint16, and
-// both. A client is its number as int64, the length of its address as uint16, and the address.
+// Then the parts that the flags tell of: the time, the token and the time that it took, as int64, if they do
+// not fit above. Permits and database follow as int32 if they are not 0, and then the trace. Last are the
+// names and the client, if they were not written shortly before. Names are the lengths of key and owner as
+// uint16, and both. A client is its number as int64, the length of its address as uint16, and the address.
 const (
 	headBytes   = 24
 	traceBytes  = 16 + 8 + 1

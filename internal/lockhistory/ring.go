@@ -39,7 +39,7 @@ const (
 	mostText = 1 << 10
 	// tableShare is which part of a chunk is the table of its names.
 	tableShare = 16
-	// latest is how many tokens, and how many clients, the ring finds what it has written of them for
+	// latest is how many tokens, and how many clients, the ring remembers. It finds their texts
 	// without a hash.
 	latest = 256
 )

@@ -134,7 +134,7 @@ func (s *source) query(r *Ring, nowUS int64) Query {
 	return q
 }
 
-// checkRing adds the events that bytes tell of to a ring, and compares what it has with all of them. It
+// checkRing adds events that are made of bytes to a ring, and compares the ring with a record of all. It
 // returns how many events the ring has dropped.
 func checkRing(t *testing.T, data []byte) (dropped int64) {
 	t.Helper()
