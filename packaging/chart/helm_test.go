@@ -13,6 +13,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+// kubeVersion is the version of Kubernetes that Helm is to assume. One that is built without its Makefile
+// assumes an old one.
+const kubeVersion = "1.34.0"
+
 // helm runs HELM, which make chart builds, with values in a file.
 func helm(t *testing.T, changes map[string]any, words ...string) (string, error) {
 	t.Helper()
@@ -26,7 +30,7 @@ func helm(t *testing.T, changes map[string]any, words ...string) (string, error)
 	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "values.yaml")
 	require.NoError(t, os.WriteFile(file, text, 0o600))
-	out, err := exec.Command(program, append(words, "--values", file)...).CombinedOutput()
+	out, err := exec.Command(program, append(words, "--values", file, "--kube-version", kubeVersion)...).CombinedOutput()
 	return string(out), err
 }
 

@@ -62,7 +62,7 @@ var settings = map[string]map[string]any{
 		"podAnnotations": map[string]any{"note": "x"}, "imagePullSecrets": []any{map[string]any{"name": "pull"}}, "priorityClassName": "high",
 		"nodeSelector": map[string]any{"disk": "fast"}, "tolerations": []any{map[string]any{"key": "locks", "operator": "Exists", "effect": "NoSchedule"}},
 		"persistence.storageClass": "fast", "serviceAccount.annotations": map[string]any{"note": "x"}, "resources": map[string]any{"requests": map[string]any{"cpu": "2"}}}),
-	"soft, without a password": {"auth.enabled": false, "antiAffinity": "soft", "networkPolicy.enabled": false, "podDisruptionBudget.enabled": false},
+	"soft without a password": {"auth.enabled": false, "antiAffinity": "soft", "networkPolicy.enabled": false, "podDisruptionBudget.enabled": false},
 	"own affinity": with(map[string]any{"affinity": map[string]any{"nodeAffinity": map[string]any{"requiredDuringSchedulingIgnoredDuringExecution": map[string]any{
 		"nodeSelectorTerms": []any{map[string]any{"matchExpressions": []any{map[string]any{"key": "disk", "operator": "In", "values": []any{"fast"}}}}}}}}}),
 }
@@ -81,7 +81,7 @@ func TestKubernetesTakesTheManifests(t *testing.T) {
 	wrong := made(t, password)["StatefulSet locks-lockserver"]
 	spec, _ := wrong["spec"].(map[string]any)
 	spec["replica"] = 3
-	require.ErrorContains(t, decodes(wrong), `unknown field "spec.replica"`)
+	require.ErrorContains(t, decodes(wrong), `unknown field "replica"`)
 	delete(spec, "replica")
 	spec["replicas"] = "three"
 	require.Error(t, decodes(wrong))
