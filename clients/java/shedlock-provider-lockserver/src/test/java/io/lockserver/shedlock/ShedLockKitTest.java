@@ -10,8 +10,9 @@ import io.lockserver.client.LockClient;
 import io.lockserver.test.LockserverTest;
 import io.lockserver.test.TestClock;
 import io.lockserver.test.TestServer;
+import net.javacrumbs.shedlock.core.ClockProvider;
 import net.javacrumbs.shedlock.core.ExtensibleLockProvider;
-import net.javacrumbs.shedlock.core.SimpleLock;
+import net.javacrumbs.shedlock.core.LockConfiguration;
 import net.javacrumbs.shedlock.test.support.AbstractExtensibleLockProviderIntegrationTest;
 
 /**
@@ -20,6 +21,7 @@ import net.javacrumbs.shedlock.test.support.AbstractExtensibleLockProviderIntegr
  */
 @LockserverTest
 class ShedLockKitTest extends AbstractExtensibleLockProviderIntegrationTest {
+    private static final Duration SHORT = Duration.ofSeconds(2);
     private static final int LONGER = 4;
     /** Before it asks for the third time, shouldLockAtLeastFor has slept. */
     private static final int AFTER_SLEEP = 3;
@@ -42,7 +44,7 @@ class ShedLockKitTest extends AbstractExtensibleLockProviderIntegrationTest {
         if (asked >= 0 && ++asked == AFTER_SLEEP) {
             clock.advance(LOCK_AT_LEAST_FOR.multipliedBy(2));
         }
-        return provider;
+        return asks -> provider.lock(longer(asks));
     }
 
     @Override
@@ -53,10 +55,9 @@ class ShedLockKitTest extends AbstractExtensibleLockProviderIntegrationTest {
         assertEquals(AFTER_SLEEP, asked, "the test is not the one that this was written for");
     }
 
-    @Override
-    protected SimpleLock lock(Duration lockAtMostFor) {
-        clock.freeze();
-        return super.lock(lockAtMostFor.toSeconds() > 2 ? lockAtMostFor : lockAtMostFor.multipliedBy(LONGER));
+    private static LockConfiguration longer(LockConfiguration asked) {
+        return !asked.getLockAtMostFor().equals(SHORT) ? asked
+                : new LockConfiguration(ClockProvider.now(), asked.getName(), SHORT.multipliedBy(LONGER), asked.getLockAtLeastFor());
     }
 
     @Override
