@@ -23,7 +23,8 @@ import io.lockserver.test.Lockserver;
 
 /**
  * Arguments: the path of redis-server, and the seconds of a measurement. The environment's LOCKSERVER names the other server. The
- * two take turns, three times, and the median is printed.
+ * two take turns, three times, and the median is printed. Contention has two forms: sixteen clients with a thread each, as sixteen
+ * processes of a service have them, and one client with sixteen threads.
  */
 public final class Main {
     private static final int CLIENTS = 16;
@@ -32,9 +33,9 @@ public final class Main {
     private Main() {
     }
 
-    /** A library: its locks of one key, one for each client. */
+    /** A library: its locks of one key, one for each thread. */
     private interface Library extends AutoCloseable {
-        Lock lock(int client, String key);
+        Lock lock(int thread, String key);
 
         @Override
         void close();
@@ -44,7 +45,12 @@ public final class Main {
     private record Cost(double perSecond, double client, double server) {
     }
 
-    private record Figures(Cost handoffs, Cost uncontended) {
+    private record Figures(Cost clients, Cost threads, Cost uncontended) {
+    }
+
+    /** Makes a library with so many clients. */
+    private interface Maker {
+        Library make(int clients);
     }
 
     /** Measures and prints a table. */
@@ -52,6 +58,7 @@ public final class Main {
         long seconds = Long.parseLong(arguments[1]);
         List<Figures> ours = new ArrayList<>();
         List<Figures> theirs = new ArrayList<>();
+        List<Double> floor = new ArrayList<>();
         int port;
         try (ServerSocket free = new ServerSocket(0)) {
             port = free.getLocalPort();
@@ -61,23 +68,27 @@ public final class Main {
         try (Lockserver server = Lockserver.start()) {
             ProcessHandle other = ProcessHandle.current().children().filter(child -> child.pid() != redis.pid()).findFirst().orElseThrow();
             for (int round = 0; round < ROUNDS; round++) {
-                try (Library library = lockserver(server.uri())) {
-                    ours.add(measure(library, other, seconds));
-                }
-                try (Library library = redisson("redis://127.0.0.1:" + port)) {
-                    theirs.add(measure(library, redis.toHandle(), seconds));
-                }
+                ours.add(measure(clients -> lockserver(server.uri(), clients), other, seconds));
+                theirs.add(measure(clients -> redisson("redis://127.0.0.1:" + port, clients), redis.toHandle(), seconds));
+                floor.add(Floor.handoffs(CLIENTS, seconds));
             }
         } finally {
             redis.destroyForcibly();
         }
         System.out.println("| | this client | Redisson's RLock | ratio |\n|---|---|---|---|");
-        row("hand-offs a second, " + CLIENTS + " clients", ours, theirs, of -> of.handoffs.perSecond);
-        row("processor time of a hand-off in the clients, µs", ours, theirs, of -> of.handoffs.client);
-        row("processor time of a hand-off in the server, µs", ours, theirs, of -> of.handoffs.server);
+        row("hand-offs a second, " + CLIENTS + " clients", ours, theirs, of -> of.clients.perSecond);
+        row("processor time of one in the clients, µs", ours, theirs, of -> of.clients.client);
+        row("processor time of one in the server, µs", ours, theirs, of -> of.clients.server);
+        row("hand-offs a second, one client with " + CLIENTS + " threads", ours, theirs, of -> of.threads.perSecond);
+        row("processor time of one in the client, µs", ours, theirs, of -> of.threads.client);
+        row("processor time of one in the server, µs", ours, theirs, of -> of.threads.server);
         row("uncontended lock and unlock a second, one thread", ours, theirs, of -> of.uncontended.perSecond);
         row("processor time of one such pair in the client, µs", ours, theirs, of -> of.uncontended.client);
         row("processor time of one such pair in the server, µs", ours, theirs, of -> of.uncontended.server);
+        double most = floor.stream().sorted().skip(ROUNDS / 2).findFirst().orElseThrow();
+        double redisson = theirs.stream().mapToDouble(of -> of.clients.perSecond).sorted().skip(ROUNDS / 2).findFirst().orElseThrow();
+        System.out.println(String.format(Locale.ROOT, "%nA byte from a client to a server and on to the next of %d clients, over "
+                + "bare sockets: %.0f times a second, %.1f times as often as Redisson hands the lock on.", CLIENTS, most, most / redisson));
     }
 
     private static void row(String name, List<Figures> ours, List<Figures> theirs, java.util.function.ToDoubleFunction<Figures> of) {
@@ -91,10 +102,19 @@ public final class Main {
         double run(Library library, long seconds) throws InterruptedException;
     }
 
-    private static Figures measure(Library library, ProcessHandle server, long seconds) throws InterruptedException {
-        uncontended(library, seconds); // warm
-        contended(library, seconds);
-        return new Figures(cost(Main::contended, library, server, seconds), cost(Main::uncontended, library, server, seconds));
+    private static Figures measure(Maker maker, ProcessHandle server, long seconds) throws InterruptedException {
+        Cost clients;
+        Cost uncontended;
+        try (Library library = maker.make(CLIENTS)) {
+            uncontended(library, seconds); // warm
+            contended(library, seconds);
+            clients = cost(Main::contended, library, server, seconds);
+            uncontended = cost(Main::uncontended, library, server, seconds);
+        }
+        try (Library library = maker.make(1)) {
+            contended(library, 1);
+            return new Figures(clients, cost(Main::contended, library, server, seconds), uncontended);
+        }
     }
 
     private static Cost cost(Work work, Library library, ProcessHandle server, long seconds) throws InterruptedException {
@@ -150,15 +170,15 @@ public final class Main {
         return (double) count.get() / seconds;
     }
 
-    private static Library lockserver(String uri) {
+    private static Library lockserver(String uri, int count) {
         List<LockClient> clients = new ArrayList<>();
-        for (int i = 0; i < CLIENTS; i++) {
+        for (int i = 0; i < count; i++) {
             clients.add(LockClient.builder(uri).connectTimeout(Duration.ofMinutes(1)).build());
         }
         return new Library() {
             @Override
-            public Lock lock(int client, String key) {
-                return clients.get(client).asLock(key);
+            public Lock lock(int thread, String key) {
+                return clients.get(thread % count).asLock(key);
             }
 
             @Override
@@ -168,18 +188,18 @@ public final class Main {
         };
     }
 
-    private static Library redisson(String uri) {
+    private static Library redisson(String uri, int count) {
         List<RedissonClient> clients = new ArrayList<>();
-        for (int i = 0; i < CLIENTS; i++) {
+        for (int i = 0; i < count; i++) {
             Config config = new Config();
-            config.useSingleServer().setAddress(uri).setConnectionMinimumIdleSize(2).setConnectionPoolSize(4);
+            config.useSingleServer().setAddress(uri).setConnectionMinimumIdleSize(2).setConnectionPoolSize(count == 1 ? CLIENTS : 4);
             config.setThreads(2).setNettyThreads(2);
             clients.add(Redisson.create(config));
         }
         return new Library() {
             @Override
-            public Lock lock(int client, String key) {
-                return clients.get(client).getLock(key);
+            public Lock lock(int thread, String key) {
+                return clients.get(thread % count).getLock(key);
             }
 
             @Override

@@ -1,13 +1,17 @@
 package io.lockserver.tests;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
@@ -41,7 +45,50 @@ class BrokenTest {
     void connectionsWithTLSBreak(@TempDir Path folder) throws Exception {
         try (Secure secure = new Secure(folder); Way first = new Way(secure.server.port()); Way second = new Way(secure.server.port());
                 LockClient one = secure.client(first.port()); LockClient two = secure.client(second.port())) {
+            first.cutNew(30);
+            second.cutNew(30);
             play(LONG ? 1000 : 50, first, one, second, two);
+        }
+    }
+
+    /** The handler of TLS would send the rest, and the server would do it when the call has failed already. */
+    @Test
+    void whatWasNotSentByTLSIsNotSentAfterTheCall(@TempDir Path folder) throws Exception {
+        try (Secure secure = new Secure(folder); Way way = new Way(secure.server.port());
+                LockClient locks = secure.client(way.port(), Duration.ofSeconds(2))) {
+            Set<Object> attached = way.links();
+            ask(locks, "PING");
+            Set<Object> used = new HashSet<>(way.links());
+            used.removeAll(attached);
+            way.hold(true);
+            String much = "x".repeat(30 << 20);
+            assertThrows(NoConnectionException.class, () -> locks.command("SET", "much", much));
+            way.hold(false);
+            Await.until("the connection has ended", () -> Collections.disjoint(way.links(), used));
+            Await.until("the server has ended it, too", () -> connections(locks) <= way.open());
+            assertEquals(0L, ask(locks, "EXISTS", "much"));
+        }
+    }
+
+    /** How many connections the server has. */
+    private static int connections(LockClient locks) {
+        return String.valueOf(ask(locks, "CLIENT", "LIST")).strip().split("\n").length;
+    }
+
+    /** A handshake that takes longer than the first limit succeeds with a later one. */
+    @Test
+    void aSlowServerIsReachedAgain() throws Exception {
+        try (Lockserver server = Lockserver.start("--lock-watchdog-timeout", "600000"); Way way = new Way(server.port());
+                LockClient locks = Clients.create(way.uri())) {
+            HeldLock lock = locks.lock("k");
+            way.delay(1200); // there are three times there and back
+            way.shut(true);
+            Await.until("the client knows", () -> !locks.isAttached());
+            way.shut(false);
+            Await.until("it is attached again", locks::isAttached);
+            lock.ensureHeld();
+            way.delay(0);
+            lock.unlock();
         }
     }
 
@@ -62,6 +109,8 @@ class BrokenTest {
             long before = workers.done.get();
             Await.until("the workers go on", () -> workers.done.get() > before);
         }
+        first.cutNew(0);
+        second.cutNew(0);
         over.set(true);
         for (Call<Void> call : calls) {
             call.get();

@@ -3,6 +3,7 @@ package io.lockserver.tests;
 import java.io.IOException;
 import java.net.ServerSocket;
 import java.nio.file.Path;
+import java.time.Duration;
 
 import io.lettuce.core.ClientOptions;
 import io.lettuce.core.SslOptions;
@@ -37,11 +38,16 @@ final class Secure implements AutoCloseable {
      * seconds, which the first one of a process may do on a busy machine. So it is tried several times.
      */
     LockClient client(int port) {
+        return client(port, Clients.PATIENCE);
+    }
+
+    /** The same, with calls that give up after so long. */
+    LockClient client(int port, Duration timeout) {
         ClientOptions trusting = ClientOptions.builder().sslOptions(SslOptions.builder().trustManager(folder.resolve("ca.crt").toFile())
                 .build()).build();
         for (int attempt = 1;; attempt++) {
             try {
-                return LockClient.builder("rediss://localhost:" + port).clientOptions(trusting).timeout(Clients.PATIENCE)
+                return LockClient.builder("rediss://localhost:" + port).clientOptions(trusting).timeout(timeout)
                         .connectTimeout(Clients.PATIENCE).build();
             } catch (NoConnectionException e) {
                 if (attempt == ATTEMPTS) {

@@ -9,16 +9,24 @@ import java.net.Socket;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 
 /** A way to a server whose connections a test breaks: a proxy. */
 final class Way implements AutoCloseable {
+    /** A handshake of TLS and the first commands are about so many bytes. */
+    private static final int MOST_CUT = 6000;
+
     private final int target;
     private final ServerSocket listener;
     private final List<Link> links = new ArrayList<>();
     private final AtomicInteger broken = new AtomicInteger();
     private final Random random = new Random();
     private volatile boolean shut;
+    private volatile boolean held;
+    private volatile int delayMS;
+    private volatile int cutPercent;
 
     Way(int target) throws IOException {
         this.target = target;
@@ -42,6 +50,13 @@ final class Way implements AutoCloseable {
 
     int broken() {
         return broken.get();
+    }
+
+    /** The connections that are open. */
+    Set<Object> links() {
+        synchronized (links) {
+            return Set.copyOf(links);
+        }
     }
 
     int open() {
@@ -86,6 +101,24 @@ final class Way implements AutoCloseable {
         }
     }
 
+    /** Has some of the connections that begin now break after a number of bytes, which may be in the middle of a handshake. */
+    void cutNew(int percent) {
+        cutPercent = percent;
+    }
+
+    /** Carries nothing to the server any more, or goes on. */
+    void hold(boolean on) {
+        synchronized (links) {
+            held = on;
+            links.notifyAll();
+        }
+    }
+
+    /** Has each piece arrive so much later. */
+    void delay(int ms) {
+        delayMS = ms;
+    }
+
     /** Breaks all connections, and lets none through until it opens again. */
     void shut(boolean closed) {
         shut = closed;
@@ -101,6 +134,7 @@ final class Way implements AutoCloseable {
     @Override
     public void close() throws IOException {
         listener.close();
+        hold(false);
         shut(true);
     }
 
@@ -108,12 +142,15 @@ final class Way implements AutoCloseable {
         final Socket client;
         final Socket server;
         volatile int moment = -1;
+        /** How many bytes it carries, both ways, before it breaks. */
+        private final AtomicLong left;
 
         Link(Socket client) throws IOException {
             this.client = client;
             server = new Socket("127.0.0.1", target);
             client.setTcpNoDelay(true);
             server.setTcpNoDelay(true);
+            left = new AtomicLong(random.nextInt(100) < cutPercent ? random.nextInt(MOST_CUT) : Long.MAX_VALUE);
         }
 
         void carry(Socket from, Socket to, int direction) {
@@ -123,13 +160,26 @@ final class Way implements AutoCloseable {
                 OutputStream out = to.getOutputStream();
                 byte[] piece = new byte[1 << 14];
                 for (int n = in.read(piece); n > 0 && !breaks; n = breaks ? 0 : in.read(piece)) {
-                    breaks = moment == direction;
-                    out.write(piece, 0, breaks ? random.nextInt(n + 1) : n);
+                    pass(direction);
+                    long after = left.addAndGet(-n);
+                    breaks = moment == direction || after < 0;
+                    out.write(piece, 0, after < 0 ? (int) Math.max(after + n, 0) : breaks ? random.nextInt(n + 1) : n);
                 }
-            } catch (IOException e) {
+            } catch (IOException | InterruptedException e) {
                 // one of the two has gone
             }
             end(breaks);
+        }
+
+        private void pass(int direction) throws InterruptedException {
+            if (delayMS > 0) {
+                Thread.sleep(delayMS);
+            }
+            synchronized (links) {
+                while (held && direction == 1) {
+                    links.wait();
+                }
+            }
         }
 
         void end(boolean onPurpose) {

@@ -12,12 +12,12 @@ import java.util.concurrent.TimeoutException;
 
 /** The second connection, which carries what is not about a wait or a release. All threads share it. */
 final class Commands implements AutoCloseable {
-    private static final Duration LOGIN = Duration.ofSeconds(5);
     private static final long[] PAUSES_MS = {10, 50, 200, 500};
 
     private final Dialer dialer;
     private final Duration limit;
     private final Executor executor;
+    private final LoginLimit login = new LoginLimit();
     private CompletableFuture<Wire> opening;
     private boolean closed;
 
@@ -39,9 +39,14 @@ final class Commands implements AutoCloseable {
 
     private Wire dial() {
         try {
-            return dialer.dial(LOGIN, this::leads);
+            Wire wire = dialer.dial(login.now(), this::leads);
+            login.ended(null);
+            return wire;
         } catch (InterruptedException e) {
             throw new CancellationException();
+        } catch (RuntimeException e) {
+            login.ended(e);
+            throw e;
         }
     }
 

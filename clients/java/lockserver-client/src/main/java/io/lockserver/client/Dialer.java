@@ -7,6 +7,7 @@ import java.util.Deque;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
@@ -23,7 +24,11 @@ import io.lettuce.core.protocol.ProtocolVersion;
 import io.lettuce.core.resource.ClientResources;
 import io.lettuce.core.resource.NettyCustomizer;
 import io.netty.bootstrap.Bootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelOption;
+import io.netty.channel.ChannelOutboundHandlerAdapter;
+import io.netty.channel.ChannelPromise;
 
 /**
  * Finds the server and opens connections to it by Lettuce. A single URI is the server, or its Sentinels, which Lettuce asks
@@ -49,10 +54,17 @@ final class Dialer implements AutoCloseable {
         this.nodes = nodes;
         this.name = name;
         this.executor = executor;
+        int connectMS = (int) LoginLimit.connecting(options.getSocketOptions().getConnectTimeout()).toMillis();
         resources = ClientResources.builder().ioThreadPoolSize(2).computationThreadPoolSize(2).nettyCustomizer(new NettyCustomizer() {
             @Override
             public void afterBootstrapInitialized(Bootstrap bootstrap) {
                 bootstrap.option(ChannelOption.SO_LINGER, 0); // what the server has not read it is not to read later
+                bootstrap.option(ChannelOption.CONNECT_TIMEOUT_MILLIS, connectMS);
+            }
+
+            @Override
+            public void afterChannelInitialized(Channel channel) {
+                channel.pipeline().addLast(new Abrupt());
             }
         }).build();
         client = RedisClient.create(resources);
@@ -112,7 +124,8 @@ final class Dialer implements AutoCloseable {
         throw last;
     }
 
-    private static Duration left(long end) {
+    /** The time up to a moment of System.nanoTime, a millisecond at least. */
+    static Duration left(long end) {
         return Duration.ofNanos(Math.max(end - System.nanoTime(), 1_000_000));
     }
 
@@ -121,8 +134,7 @@ final class Dialer implements AutoCloseable {
     }
 
     private Wire open(RedisURI uri, Duration limit) throws InterruptedException {
-        CompletableFuture<StatefulRedisConnection<String, String>> opening =
-                client.connectAsync(StringCodec.UTF8, uri).toCompletableFuture();
+        CompletableFuture<StatefulRedisConnection<String, String>> opening = connect(uri);
         try {
             Wire wire = new Wire(opening.get(limit.toNanos(), TimeUnit.NANOSECONDS), address(uri), executor);
             wire.then((reply, error) -> { }, "CLIENT", "SETNAME", name); // for operators; the user may lack the right
@@ -136,9 +148,31 @@ final class Dialer implements AutoCloseable {
                 throw new ServerException(refusal);
             }
             throw new BrokenException("no connection to " + address(uri) + ": " + e.getCause().getMessage(), e.getCause());
+        } catch (CancellationException e) {
+            throw new BrokenException("the connection to " + address(uri) + " was given up", e);
         } catch (InterruptedException e) {
             opening.thenAccept(StatefulRedisConnection::closeAsync);
             throw e;
+        }
+    }
+
+    private CompletableFuture<StatefulRedisConnection<String, String>> connect(RedisURI uri) {
+        try {
+            return client.connectAsync(StringCodec.UTF8, uri).toCompletableFuture();
+        } catch (RuntimeException e) { // such as a file of certificates that cannot be read at the moment
+            return CompletableFuture.failedFuture(e);
+        }
+    }
+
+    /**
+     * Closes a connection at once. The handler of TLS would first send what it has not sent yet, for up to three seconds. The
+     * server could then do a command after the same caller has asked again by the next connection.
+     */
+    private static final class Abrupt extends ChannelOutboundHandlerAdapter {
+        @Override
+        public void close(ChannelHandlerContext ctx, ChannelPromise promise) {
+            ChannelHandlerContext first = ctx.pipeline().firstContext(); // beside the socket
+            (first == null ? ctx : first).close(promise);
         }
     }
 

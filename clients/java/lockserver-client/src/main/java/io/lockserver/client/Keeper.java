@@ -23,8 +23,6 @@ import java.util.concurrent.locks.ReentrantLock;
 final class Keeper implements AutoCloseable {
     /** The server's own default, for users who may not ask. */
     private static final Duration DEFAULT_LEASE = Duration.ofSeconds(30);
-    /** How long a connection may take to be one. */
-    private static final Duration LOGIN = Duration.ofSeconds(5);
     private static final int FIRST_ATTEMPTS = 3;
     private static final long PAUSE_MS = 20;
     private static final long LONGEST_PAUSE_MS = 1000;
@@ -122,12 +120,12 @@ final class Keeper implements AutoCloseable {
     }
 
     private void attach(Wire next, Duration within) throws InterruptedException {
-        Duration each = within.compareTo(LOGIN) < 0 ? within : LOGIN;
+        long end = System.nanoTime() + within.toNanos();
         next.onPush(message -> told(next, message));
         long asked = System.nanoTime();
-        next.ask(each, "LOCK.ATTACH", "PREFIX", prefix);
+        next.ask(Dialer.left(end), "LOCK.ATTACH", "PREFIX", prefix);
         hear(asked);
-        readLease(next, each);
+        readLease(next, Dialer.left(end));
         List<CompletableFuture<Object>> checks = new ArrayList<>();
         mu.lock();
         try {
@@ -143,7 +141,7 @@ final class Keeper implements AutoCloseable {
             mu.unlock();
         }
         try {
-            CompletableFuture.allOf(checks.toArray(CompletableFuture[]::new)).get(each.toNanos(), TimeUnit.NANOSECONDS);
+            CompletableFuture.allOf(checks.toArray(CompletableFuture[]::new)).get(Dialer.left(end).toNanos(), TimeUnit.NANOSECONDS);
         } catch (TimeoutException e) {
             next.close(new BrokenException("no answer of " + next.address, e));
         } catch (ExecutionException e) {
@@ -151,10 +149,10 @@ final class Keeper implements AutoCloseable {
         }
     }
 
-    private void readLease(Wire next, Duration each) throws InterruptedException {
+    private void readLease(Wire next, Duration within) throws InterruptedException {
         leaseKnown = false;
         try {
-            if (next.ask(each, "CONFIG", "GET", "lock-watchdog-timeout") instanceof List<?> pair && pair.size() == 2) {
+            if (next.ask(within, "CONFIG", "GET", "lock-watchdog-timeout") instanceof List<?> pair && pair.size() == 2) {
                 lease = Duration.ofMillis(Long.parseLong(String.valueOf(pair.get(1))));
                 leaseKnown = true;
             }
@@ -183,13 +181,14 @@ final class Keeper implements AutoCloseable {
     }
 
     private void reconnect() throws InterruptedException {
+        LoginLimit login = new LoginLimit();
         for (long pause = PAUSE_MS; !ended.await(pause, TimeUnit.MILLISECONDS); pause = Math.min(2 * pause, longestPause())) {
             try {
-                connect(LOGIN);
+                connect(login.now());
                 tell(observer::attached);
                 return;
-            } catch (ServerException | BrokenException e) {
-                // the next attempt
+            } catch (RuntimeException e) { // of the server, the network, or Lettuce; this thread must not end by it
+                login.ended(e);
             }
         }
     }

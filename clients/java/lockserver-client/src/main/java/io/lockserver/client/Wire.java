@@ -15,11 +15,9 @@ import java.util.concurrent.TimeoutException;
 import java.util.function.BiConsumer;
 
 import io.lettuce.core.RedisChannelHandler;
-import io.lettuce.core.RedisCommandExecutionException;
 import io.lettuce.core.RedisConnectionStateListener;
 import io.lettuce.core.api.StatefulRedisConnection;
 import io.lettuce.core.codec.StringCodec;
-import io.lettuce.core.protocol.AsyncCommand;
 import io.lettuce.core.protocol.Command;
 import io.lettuce.core.protocol.CommandArgs;
 import io.lettuce.core.protocol.ProtocolKeyword;
@@ -41,12 +39,36 @@ final class Wire {
     private volatile RuntimeException reason;
     private volatile CompletableFuture<Void> ended;
 
-    /** A command that was sent. Its answer is taken once. */
-    private static final class Sent {
+    /** A command that was sent. Its answer is taken once. It is a command of Lettuce's itself, which needs no future then. */
+    private final class Sent extends Command<String, String, Object> {
         final BiConsumer<Object, RuntimeException> take;
 
-        Sent(BiConsumer<Object, RuntimeException> take) {
+        Sent(BiConsumer<Object, RuntimeException> take, String[] words) {
+            super(new Keyword(words[0]), new Reply(),
+                    new CommandArgs<>(StringCodec.UTF8).addValues(Arrays.asList(words).subList(1, words.length)));
             this.take = take;
+        }
+
+        @Override
+        public void complete() {
+            super.complete();
+            if (awaited.remove(this)) {
+                String refusal = getOutput().getError();
+                take.accept(refusal == null ? getOutput().get() : null, refusal == null ? null : new ServerException(refusal));
+            }
+        }
+
+        @Override
+        public boolean completeExceptionally(Throwable error) {
+            boolean done = super.completeExceptionally(error);
+            close(new BrokenException("the connection to " + address + " has failed", error));
+            return done;
+        }
+
+        @Override
+        public void cancel() {
+            super.cancel();
+            close(new BrokenException("the connection to " + address + " has ended", null));
         }
     }
 
@@ -98,28 +120,16 @@ final class Wire {
      * and pushes; anything else by a thread of the executor.
      */
     void then(BiConsumer<Object, RuntimeException> take, String... words) {
-        Sent sent = new Sent(take);
+        Sent sent = new Sent(take, words);
         awaited.add(sent);
         if (reason != null) {
             fail(sent);
             return;
         }
-        CommandArgs<String, String> args = new CommandArgs<>(StringCodec.UTF8).addValues(Arrays.asList(words).subList(1, words.length));
-        AsyncCommand<String, String, Object> command = new AsyncCommand<>(new Command<>(new Keyword(words[0]), new Reply(), args));
-        command.whenComplete((value, error) -> answered(sent, value, error));
         try {
-            connection.dispatch(command);
+            connection.dispatch(sent);
         } catch (RuntimeException e) {
             close(new BrokenException("the connection to " + address + " takes no command", e));
-        }
-    }
-
-    private void answered(Sent sent, Object value, Throwable error) {
-        boolean replied = error == null || error instanceof RedisCommandExecutionException;
-        if (!replied) {
-            close(new BrokenException("the connection to " + address + " has failed", error));
-        } else if (awaited.remove(sent)) {
-            sent.take.accept(value, error == null ? null : new ServerException(String.valueOf(error.getMessage())));
         }
     }
 

@@ -24,7 +24,7 @@ import net.javacrumbs.shedlock.core.ClockProvider;
 import net.javacrumbs.shedlock.core.LockConfiguration;
 import net.javacrumbs.shedlock.core.SimpleLock;
 
-/** What ShedLock's tests of a provider ask for (they are not published), and a few more. */
+/** The same as in ShedLock's own tests, with long leases and the server's clock, and a few more. */
 @LockserverTest
 class LockserverLockProviderTest {
     private static final Duration HOUR = Duration.ofHours(1);
