@@ -147,7 +147,7 @@ class Locks:
     def connect(self) -> None:
         """Connects now, and raises :class:`NoConnection`, :class:`NotLockserver` or :class:`ServerError`."""
         done = Once()
-        call = Call(done.set)
+        call = Call(self._driver.ends(done))
         self._driver.run(lambda core, now: core.connect(call, now))
         self._driver.wait(call, done, self.timeout, lambda core, error, now: call.finish(None, error))
 
@@ -190,7 +190,7 @@ class Locks:
 
         def begin(core: Core, now: float) -> None:
             owner = task if task is not None else CoreTask(core.new_owner())
-            call = Acquire(owner, wish, done.set)
+            call = Acquire(owner, wish, driver.ends(done))
             calls.append(call)
             core.acquire(call, wait, deadline, now)
 
@@ -215,14 +215,14 @@ class Locks:
 
     def _release(self, handle: Handle) -> None:
         done = Once()
-        call = Call(done.set)
+        call = Call(self._driver.ends(done))
         self._driver.run(lambda core, now: core.release(handle, call, now))
         self._driver.wait(call, done, self.timeout, lambda core, error, now: None)
 
     def _ask(self, words: Command, once: bool) -> Any:
         """Sends a command, and returns its reply. An error reply is raised."""
         done = Once()
-        request = Request(words, once, done.set)
+        request = Request(words, once, self._driver.ends(done))
         self._driver.run(lambda core, now: core.request(request, now + self.timeout, now))
         reply = self._driver.wait(request, done, self.timeout, lambda core, error, now: core.end_request(request, error))
         error = _plans.raised(reply)
