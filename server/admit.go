@@ -193,10 +193,6 @@ func (s *session) admitPlain(row *commands.Row, argv [][]byte) error {
 	return nil
 }
 
-// endsThings reports whether what is overdue ends here: not on a replica, and, as in Redis, not under CLIENT
-// PAUSE, when a replica is to have all that happened.
-func (ex *executor) endsThings() bool { return !ex.follows && ex.pausing.untilMS == 0 }
-
 // holdWrites holds commands that write until it is called again.
 func (ex *executor) holdWrites(on bool) { ex.pausing.hold(&ex.pausing.failover, on) }
 

@@ -179,3 +179,7 @@ func (ex *executor) infoDelays(t *info.Text) {
 	t.Line("delayed_fired", ex.counts.delayed.fired)
 	t.Line("delayed_late_max_us", ex.counts.delayed.late.MaxUS)
 }
+
+// endsThings reports whether what is overdue ends here: not on a replica, and, as in Redis, not under CLIENT
+// PAUSE, when a replica is to have all that happened.
+func (ex *executor) endsThings() bool { return !ex.follows && ex.pausing.untilMS == 0 }

@@ -489,3 +489,64 @@ func writeLockFigures(out *resp.Writer, f *stats.LockFigures) {
 		out.Int(count.n)
 	}
 }
+
+// writeLatch is the reply of LOCK.INFO.
+func writeLatch(c *commands.Ctx, key []byte, l commands.Latch, most int64) {
+	q := sessionOf(c).executor.queues.Of(c.DB.ID(), key)
+	n, fields := q.LatchWaiters(), 4
+	if most >= 0 {
+		fields++
+	}
+	c.Out.Map(fields)
+	c.Out.BulkString("mode")
+	c.Out.BulkString(commands.LatchMode)
+	c.Out.BulkString("count")
+	c.Out.Int(l.Count)
+	c.Out.BulkString("ttl")
+	c.Out.Int(l.TTLMS)
+	if most >= 0 {
+		c.Out.BulkString("waiting")
+		c.Out.Int(int64(n))
+		n = int(min(int64(n), most))
+	}
+	c.Out.BulkString("waiters")
+	c.Out.Array(n)
+	for pl := q.First(); n > 0; pl = pl.Next() {
+		if pl.Waiter().ForLatch() {
+			c.Out.Map(latchWaiterFields)
+			parkedOf(pl.Waiter()).writeForLatch(c)
+			n--
+		}
+	}
+}
+
+// latchWaiterFields is how many fields writeForLatch writes.
+const latchWaiterFields = 4
+
+// writeForLatch writes the fields that describe a client that waits for a latch.
+func (w *parkedCall) writeForLatch(c *commands.Ctx) {
+	c.Out.BulkString("owner")
+	c.Out.Null()
+	if w.session.ended() {
+		writeClient(c.Out, nil)
+	} else {
+		writeClient(c.Out, w.session)
+	}
+	writeKnown(c.Out, "waiting-since", w.sinceUS/1000)
+	writeKnown(c.Out, "deadline", w.deadlineMS())
+}
+
+// latchWaiters returns clients that wait for latches of the database that the user may read: at most most of
+// them, the latest latch first. It looks at no more than waiting.SearchLimit.
+func latchWaiters(c *commands.Ctx, most int) (found []*parkedCall) {
+	s, looked := sessionOf(c), 0
+	s.executor.queues.LatchesBelow(c.DB.ID(), 0, most, func(q *waiting.Queue) {
+		for pl := q.First(); pl != nil && len(found) < most && looked < waiting.SearchLimit; pl = pl.Next() {
+			looked++
+			if call := parkedOf(pl.Waiter()); pl.Waiter().ForLatch() && call.readable(s.user) {
+				found = append(found, call)
+			}
+		}
+	})
+	return found
+}

@@ -131,7 +131,7 @@ func (p *pieces) pass(d time.Duration) {
 		p.piece(func() {
 			p.lockIdle()
 			p.begin()
-			more = p.ticker.dueSlice()
+			more = p.alarm.(*ticker).dueSlice()
 			p.end()
 			p.mu.Unlock()
 		})

@@ -178,13 +178,13 @@ const (
 	// leastMovedMS is for how long there was no leader at least when deadlines of ordinary keys are moved. A
 	// leader tells the time about once a second, so that less need not be a time without one.
 	leastMovedMS = 1500
-	// mostMoved bounds how many keys and fields of a database are moved: each costs an effect, and a new leader
-	// does not serve meanwhile.
+	// mostMoved bounds how many keys and fields of a database are moved: each costs an effect, and a new
+	// leader does not serve meanwhile.
 	mostMoved = 100_000
 )
 
-// moveDeadlines moves the deadlines of all keys of a database, and of fields of hashes. Locks with a token are
-// left out: they were moved with the leases.
+// moveDeadlines moves the deadlines of all keys of a database, and of fields of hashes. Locks with a token
+// are left out: they were moved with the leases.
 func (h raftHost) moveDeadlines(db *store.DB, byMS int64) {
 	if byMS < leastMovedMS || db.Timed()+db.TimedHashes() == 0 {
 		return

@@ -71,8 +71,8 @@ type load struct {
 	costs                      []transferCost
 }
 
-// transferCost is the longest wait of a request at a transfer, in microseconds, and how long the machine has
-// taken meanwhile for a sleep and for a sync.
+// transferCost is the longest wait of a request at a transfer, in microseconds. Beside it stands how long the
+// machine has taken meanwhile for a sleep and for a sync.
 type transferCost struct{ waitUS, wakeUS, syncUS int64 }
 
 // begin starts so many clients, which begin at the member with an address.
