@@ -187,9 +187,11 @@ func (s *session) pendingGrant() bool {
 
 // Lingers implements transport.Session. It reports whether the client may still read pending replies, and
 // those that the connection has, if unsent is set. If there are any, the session gets them and then leaves.
-// It waits for nothing else. Commands that were read and that flow control has held up still run.
+// It waits for nothing else. Commands that were read still run, if flow control has held them up or their turn
+// was over.
 func (s *session) Lingers(unsent bool) bool {
-	if len(s.pending.marks) == 0 && !s.stalled && !unsent || s.pendingGrant() {
+	more := s.stalled || s.behind
+	if len(s.pending.marks) == 0 && !more && !unsent || s.pendingGrant() {
 		return false
 	}
 	ex := s.executor
@@ -200,7 +202,7 @@ func (s *session) Lingers(unsent bool) bool {
 		return false
 	}
 	s.inputEnded = true
-	s.leaving = s.leaving || !s.stalled || s.waiter != nil
+	s.leaving = s.leaving || !more || s.waiter != nil
 	var touched []*session
 	if w := s.waiter; w != nil {
 		busy := ex.busy.on
