@@ -18,9 +18,9 @@ type ReplyError string
 
 func (e ReplyError) Error() string { return string(e) }
 
-// Conn is a connection to either server. It speaks just as much RESP2 as the measurements need, and reads over
-// the pushes and maps of RESP3. It does so without allocating, so that the generator's own collector stays out
-// of the latencies.
+// Conn is a connection to either server. It speaks just as much RESP2 as the measurements need, and reads
+// over the pushes and maps of RESP3. It does so without allocating, so that the generator's own collector
+// stays out of the latencies.
 type Conn struct {
 	c net.Conn
 	r *bufio.Reader
