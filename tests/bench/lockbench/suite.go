@@ -2,8 +2,8 @@
 // Hand-off: N clients that each lock, increment and unlock one key, with LOCK on lockserver and with two Go
 // libraries on a real redis-server, in turn. Scale: a million held locks and a hundred thousand parked
 // waiters, what each waiter holds in memory, whether a LOCK then still costs what it did, and leases that end
-// all at once. Pauses: waits and locks of one connection that end at once. Grants: by a push, and to a blocked
-// client. Readers: LOCK ... SHARED on lockserver, and what Redisson's RReadWriteLock does on Redis.
+// all at once. Pauses: waits and locks of one connection that end at once. Grants: by a push, and to a
+// blocked client. Readers: LOCK ... SHARED on lockserver, and what Redisson's RReadWriteLock does on Redis.
 //
 // It owns how the load is made, and the targets. It must not know how a server works inside: it starts
 // programs and talks the Redis protocol to them. The one exception is crowd.go, a server inside a process of
