@@ -40,6 +40,7 @@ func (s *session) Feed(data []byte, scratch transport.Scratch, from *transport.L
 		s.decoder.Feed(data)
 		s.fed = len(data)
 	}
+	s.onLoop = from != nil
 	s.input = s.decoder.Pending()
 	if len(s.backlog) == 0 || s.input > s.mostInput {
 		s.mostInput = s.input

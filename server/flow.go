@@ -55,8 +55,14 @@ func (s *session) InputFull(readBytes int) bool {
 	if !s.authenticated {
 		return bytes > unauthInput
 	}
-	return int64(bytes) > s.limits.MaxQuery
+	// A session that is not stalled will run what it has, so there is no reason to keep more. On a connection
+	// with goroutines it may have to wait until its client reads.
+	return int64(bytes) > s.limits.MaxQuery || s.onLoop && !s.stalled && bytes > mostBehind
 }
+
+// mostBehind is how much input is kept of a session that has its turns. To copy megabytes of it into a larger
+// buffer takes milliseconds.
+const mostBehind = 256 << 10
 
 // outputBytes is how much output the client has not taken yet.
 func (s *session) outputBytes() int { return s.pendingBytes + len(s.out.Buf) + s.inboxBytes }

@@ -196,3 +196,31 @@ func TestNotifyGivesWay(t *testing.T) {
 		}
 	}
 }
+
+// The input of a session on an event loop is not read on while it has commands for several turns. That of a
+// session that is stalled is, because its client may read only when it has sent everything.
+func TestBehindSessionsAreNotReadFrom(t *testing.T) {
+	t.Parallel()
+	ex := &start(t, Options{}).executor
+	addr, c := &net.UnixAddr{Net: "unix"}, &countingConn{}
+	s, refused := ex.open(c, transport.Peer{Local: addr, Remote: addr})
+	require.NotNil(t, s, refused)
+	pings := []byte(strings.Repeat("*1\r\n$4\r\nPING\r\n", mostBehind/10))
+	var scratch batch
+	var loop transport.Loop
+	s.Feed(pings, &scratch, &loop)
+	require.True(t, s.behind)
+	require.True(t, s.InputFull(1))
+	for s.behind {
+		s.Feed(nil, &scratch, &loop)
+	}
+	require.False(t, s.InputFull(1))
+
+	s.Feed(pings, &scratch, nil)
+	require.False(t, s.InputFull(1), "its owner is no loop")
+	c.deaf = true
+	for !s.stalled {
+		s.Feed(pings, &scratch, &loop)
+	}
+	require.False(t, s.InputFull(1))
+}
