@@ -67,8 +67,8 @@ var settings = map[string]map[string]any{
 		"nodeSelectorTerms": []any{map[string]any{"matchExpressions": []any{map[string]any{"key": "disk", "operator": "In", "values": []any{"fast"}}}}}}}}}),
 }
 
-// TestKubernetesTakesTheManifests: each is of a kind that is known here, and has no field that Kubernetes does
-// not know.
+// TestKubernetesTakesTheManifests: each is of a kind that is known here, and has only fields that Kubernetes
+// knows.
 func TestKubernetesTakesTheManifests(t *testing.T) {
 	for name, values := range settings {
 		t.Run(name, func(t *testing.T) {

@@ -6,9 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDeadlinesOfKeys: keys with a deadline, fields of hashes with one, and locks that Redisson's own scripts
-// make, do not end early because a new leader's clock is ahead or there was none for a while. A lock with a
-// token is moved once, and so is that of each shared holder.
+// TestDeadlinesOfKeys: keys, fields of hashes, and locks of Redisson's own scripts do not end early. A new
+// leader's clock is ahead, or there was none for a while. A lock with a token is moved once.
 func TestDeadlinesOfKeys(t *testing.T) {
 	t.Parallel()
 	const aheadMS, lifeMS = 40_000, 60_000

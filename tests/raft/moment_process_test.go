@@ -67,9 +67,8 @@ func steps(g *fleet.Group) (all []string) {
 }
 
 // TestTransfersOfProcesses is TestTransferLosesNoRequest with processes, disks and sockets. It prints how
-// long a request waits at most: the goal is 100 ms. Of the longest waits it prints which step of the transfer
-// took how long, and what the machine itself was late by: how much longer than its time a sleep was, and how
-// long a sync took.
+// long a request waits at most: the goal is 100 ms. For the longest waits it prints how long each step of
+// the transfer took. It also prints how much too long a sleep of the machine was, and how long a sync took.
 func TestTransfersOfProcesses(t *testing.T) {
 	const clients, times = 16, 50
 	program := testkit.Lockserver(t)

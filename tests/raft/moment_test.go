@@ -71,8 +71,8 @@ type load struct {
 	costs                      []transferCost
 }
 
-// transferCost is the longest wait of a request at a transfer, in microseconds, and how long the machine has
-// taken meanwhile for a sleep and for a sync.
+// transferCost is the longest wait of a request at a transfer, in microseconds. wakeUS and syncUS are by how
+// much a sleep was too long meanwhile, and how long a sync took.
 type transferCost struct{ waitUS, wakeUS, syncUS int64 }
 
 // begin starts so many clients, which begin at the member with an address.
@@ -114,8 +114,8 @@ func (l *load) count(c *cluster, key string, n int64) bool {
 // one that syncs a file.
 type machineProbe struct{ wakeUS, syncUS atomic.Int64 }
 
-// take returns the longest times since the last call: by how much a sleep was too long, and of a sync. Of nil
-// they are 0.
+// take returns the longest times since the last call. wakeUS is by how much a sleep was too long. They are 0
+// if there is no probe.
 func (p *machineProbe) take() (wakeUS, syncUS int64) {
 	if p == nil {
 		return 0, 0
