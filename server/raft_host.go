@@ -178,8 +178,8 @@ const (
 	// leastMovedMS is for how long there was no leader at least when deadlines of ordinary keys are moved. A
 	// leader tells the time about once a second, so that less need not be a time without one.
 	leastMovedMS = 1500
-	// mostMoved bounds how many keys and fields of a database are moved: each costs an effect, and a new leader
-	// does not serve meanwhile.
+	// mostMoved bounds how many keys and fields of a database are moved: each costs an effect, and a new
+	// leader does not serve meanwhile.
 	mostMoved = 100_000
 )
 
