@@ -183,8 +183,8 @@ const (
 	mostMoved = 100_000
 )
 
-// moveDeadlines moves the deadlines of all keys of a database, and of fields of hashes. Locks with a token are
-// left out: they were moved with the leases.
+// moveDeadlines moves the deadlines of all keys of a database, and of fields of hashes. Locks with a token
+// are left out: they were moved with the leases.
 func (h raftHost) moveDeadlines(db *store.DB, byMS int64) {
 	if byMS < leastMovedMS || db.Timed()+db.TimedHashes() == 0 {
 		return
@@ -212,8 +212,8 @@ type deadline struct {
 	atMS       int64
 }
 
-// deadlines are those of the keys of a database that are no locks with a token, and of their fields; false:
-// there are more than mostMoved.
+// deadlines are those of the keys of a database that are no locks with a token, and of their fields. It
+// returns false if there are more than mostMoved.
 func deadlines(db *store.DB) (all []deadline, ok bool) {
 	if db.Timed() > mostMoved {
 		return nil, false
