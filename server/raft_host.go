@@ -212,8 +212,8 @@ type deadline struct {
 	atMS       int64
 }
 
-// deadlines are those of the keys of a database that are no locks with a token, and of their fields; false:
-// there are more than mostMoved.
+// deadlines are those of the keys of a database that are no locks with a token, and of their fields. It
+// returns false if there are more than mostMoved.
 func deadlines(db *store.DB) (all []deadline, ok bool) {
 	if db.Timed() > mostMoved {
 		return nil, false

@@ -306,8 +306,8 @@ func (m *Member) awaitCommitted() {
 // await waits until something is so, which it asks under the lock, for as long as an election may take.
 func (m *Member) await(is func() bool) { m.awaitFor(mostHeld, is) }
 
-// awaitFor is await with another limit. It asks again when the member has got on, and sometimes without that.
-// It does not sleep for a fixed time instead, because a busy machine wakes a sleeping process late.
+// awaitFor is await with another limit. It asks again when the member has got on, and sometimes without
+// that. It does not sleep for a fixed time instead, because a busy machine wakes a sleeping process late.
 func (m *Member) awaitFor(limit time.Duration, is func() bool) {
 	over := time.NewTimer(limit)
 	defer over.Stop()
@@ -341,7 +341,8 @@ func (p *progress) next() <-chan struct{} {
 	}
 }
 
-// made says that the member has got on: its state, what it has applied, the leader that it knows, or a round.
+// made says that the member has got on: its state, what it has applied, the leader that it knows, or a
+// round.
 func (p *progress) made() {
 	if is := p.waits.Load(); is != nil && p.waits.CompareAndSwap(is, nil) {
 		close(*is)
