@@ -187,8 +187,8 @@ func (s *session) pendingGrant() bool {
 
 // Lingers implements transport.Session. It reports whether the client may still read pending replies, and
 // those that the connection has, if unsent is set. If there are any, the session gets them and then leaves.
-// It waits for nothing else. Commands that were read still run, if flow control has held them up or their turn
-// was over.
+// It waits for nothing else. Commands that were read still run, if flow control has held them up or their
+// turn was over.
 func (s *session) Lingers(unsent bool) bool {
 	more := s.stalled || s.behind
 	if len(s.pending.marks) == 0 && !more && !unsent || s.pendingGrant() {
