@@ -208,7 +208,7 @@ class Driver:
             sockets = list(self._sockets.items())
             writes = [s.socket for link, s in sockets if link.out]
             at_once = any(link.broken is not None for link in core.links)
-        at_once = at_once or any(s.secure and s.socket.pending() for _, s in sockets)
+        at_once = at_once or any(isinstance(s.socket, ssl.SSLSocket) and s.socket.pending() > 0 for _, s in sockets)
         pause = 0 if at_once else min(60.0, max(0.0, self._until - time.monotonic()))
         readable = self._poll.wait([wakes, *(s.socket for _, s in sockets)], writes, pause)
         came = [(link, s, *s.receive()) for link, s in sockets if s.secure or s.socket in readable]
