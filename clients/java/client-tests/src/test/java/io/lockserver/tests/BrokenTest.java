@@ -81,7 +81,7 @@ class BrokenTest {
         try (Lockserver server = Lockserver.start("--lock-watchdog-timeout", "600000"); Way way = new Way(server.port());
                 LockClient locks = Clients.create(way.uri())) {
             HeldLock lock = locks.lock("k");
-            way.delay(1200); // there are three times there and back
+            way.delay(2000); // Lettuce alone needs four of the first five seconds
             way.shut(true);
             Await.until("the client knows", () -> !locks.isAttached());
             way.shut(false);

@@ -125,7 +125,7 @@ final class Dialer implements AutoCloseable {
     }
 
     /** The time up to a moment of System.nanoTime, a millisecond at least. */
-    static Duration left(long end) {
+    private static Duration left(long end) {
         return Duration.ofNanos(Math.max(end - System.nanoTime(), 1_000_000));
     }
 

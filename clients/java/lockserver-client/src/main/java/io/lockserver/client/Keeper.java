@@ -120,12 +120,11 @@ final class Keeper implements AutoCloseable {
     }
 
     private void attach(Wire next, Duration within) throws InterruptedException {
-        long end = System.nanoTime() + within.toNanos();
         next.onPush(message -> told(next, message));
         long asked = System.nanoTime();
-        next.ask(Dialer.left(end), "LOCK.ATTACH", "PREFIX", prefix);
+        next.ask(within, "LOCK.ATTACH", "PREFIX", prefix);
         hear(asked);
-        readLease(next, Dialer.left(end));
+        readLease(next, within);
         List<CompletableFuture<Object>> checks = new ArrayList<>();
         mu.lock();
         try {
@@ -141,7 +140,7 @@ final class Keeper implements AutoCloseable {
             mu.unlock();
         }
         try {
-            CompletableFuture.allOf(checks.toArray(CompletableFuture[]::new)).get(Dialer.left(end).toNanos(), TimeUnit.NANOSECONDS);
+            CompletableFuture.allOf(checks.toArray(CompletableFuture[]::new)).get(within.toNanos(), TimeUnit.NANOSECONDS);
         } catch (TimeoutException e) {
             next.close(new BrokenException("no answer of " + next.address, e));
         } catch (ExecutionException e) {
