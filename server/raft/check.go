@@ -2,6 +2,7 @@ package raft
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,6 +100,10 @@ type checking struct {
 	// undecided is the index at which members had different data, and none of it was that of a majority. It
 	// keeps the member from leading until a check finds a majority; 0: there is none.
 	undecided uint64
+	// others: the data of another member was undecided when this one heard of it last. again counts the checks
+	// that the leader has made for its sake.
+	others bool
+	again  int
 }
 
 // Undecided is why no member serves though one may lead; nil: that is not so.
@@ -109,20 +114,40 @@ func (m *Member) Undecided() error {
 	return fmt.Errorf("the data of the members differs at the index %d, and none of it is that of a majority", m.check.undecided)
 }
 
-// againUndecided is how soon the leader checks again if members differ and no majority has the same data.
-const againUndecided = 3 * time.Second
+const (
+	// againUndecided is how soon the leader checks again if members differ and no majority has the same data.
+	againUndecided = 3 * time.Second
+	// mostAgain is how often this time is doubled.
+	mostAgain = 8
+)
+
+// hearOfOthers notes whether a member has yet to learn if its data is right: it was away, or busy, when a
+// majority was found. A check costs the time to digest all data, so each one is later than the one before.
+func (c *checking) hearOfOthers(all []Check) {
+	c.others = slices.ContainsFunc(all, func(c Check) bool { return c.Finding == Undecided })
+	if !c.others || c.undecided > 0 {
+		c.again = 0
+	}
+}
+
+// every is the time between two checks, if it is that by itself.
+func (c *checking) every(itself time.Duration) time.Duration {
+	soon := againUndecided << min(c.again, mostAgain)
+	if c.undecided > 0 || c.others && (itself <= 0 || itself > soon) {
+		return soon
+	}
+	return itself
+}
 
 // checkNow begins a check if it is time for one. It is called about once a second.
 func (m *Member) checkNow() {
-	every := m.options.CheckEvery
-	if m.check.undecided > 0 {
-		every = againUndecided
-	}
+	every := m.check.every(m.options.CheckEvery)
 	switch {
 	case every <= 0 || m.check.running || m.check.wantsMark || m.snapping || m.holding || !m.engine.Leads():
 	case m.check.last.IsZero():
 		m.check.last = time.Now() // the first one is due when the time is over
 	case time.Since(m.check.last) >= every:
+		m.check.again++
 		m.beginCheck()
 	}
 }

@@ -246,6 +246,7 @@ func (m *Member) tell() {
 		m.host.Slice(func() {
 			m.notice()
 			m.lookForSelf(&s)
+			m.check.hearOfOthers(s.Checks)
 			if s.Leader.ID == s.ID && !m.Serves() || m.check.undecided > 0 { // not yet, or no more
 				s.Leader = Peer{}
 			}
