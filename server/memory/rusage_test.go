@@ -1,4 +1,4 @@
-package rusage
+package memory
 
 import (
 	"fmt"
@@ -8,17 +8,19 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/rusage"
 )
 
 func TestCPUGrowsWithWork(t *testing.T) {
-	user, sys := CPU()
+	user, sys := rusage.CPU()
 	if runtime.GOOS == "windows" {
 		require.Zero(t, user+sys)
 		return
 	}
-	userAfter, sysAfter := CPU()
+	userAfter, sysAfter := rusage.CPU()
 	for end := time.Now().Add(time.Minute); userAfter+sysAfter == user+sys && time.Now().Before(end); { // this is the work
-		userAfter, sysAfter = CPU()
+		userAfter, sysAfter = rusage.CPU()
 	}
 	require.GreaterOrEqual(t, userAfter, user)
 	require.GreaterOrEqual(t, sysAfter, sys)
@@ -27,13 +29,13 @@ func TestCPUGrowsWithWork(t *testing.T) {
 
 func TestResidentBytes(t *testing.T) {
 	if runtime.GOOS == "linux" {
-		require.Greater(t, ResidentBytes(), uint64(1<<20))
+		require.Greater(t, rusage.ResidentBytes(), uint64(1<<20))
 	}
 }
 
 func TestMachineBytes(t *testing.T) {
-	require.Greater(t, MachineBytes(), uint64(64<<20))
-	require.GreaterOrEqual(t, MachineBytes(), ResidentBytes())
+	require.Greater(t, rusage.MachineBytes(), uint64(64<<20))
+	require.GreaterOrEqual(t, rusage.MachineBytes(), rusage.ResidentBytes())
 	if runtime.GOOS != "linux" {
 		return
 	}
@@ -42,5 +44,5 @@ func TestMachineBytes(t *testing.T) {
 	var kilobytes uint64
 	_, err = fmt.Sscanf(string(text), "MemTotal: %d kB", &kilobytes)
 	require.NoError(t, err)
-	require.Equal(t, kilobytes, MachineBytes()>>10)
+	require.Equal(t, kilobytes, rusage.MachineBytes()>>10)
 }

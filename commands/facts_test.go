@@ -1,17 +1,21 @@
-package tabletest
+package commands
 
 import (
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/commands/tabletest"
 	"lockserver/internal/resp"
 )
 
 func TestGoldenIsReadAsItIsWritten(t *testing.T) {
-	all := Golden()
+	all := tabletest.Golden()
 	require.Greater(t, len(all), 300)
-	require.Equal(t, golden, Format(all))
+	golden, err := os.ReadFile(goldenFile)
+	require.NoError(t, err)
+	require.Equal(t, string(golden), tabletest.Format(all))
 	require.Contains(t, all["get"], `keys 0: RO access; index {"index":1}; range {"lastkey":0 "keystep":1 "limit":0}`)
 }
 
@@ -29,8 +33,8 @@ func TestNewerArgumentsAreLeftOut(t *testing.T) {
 		text("arguments"), resp.Value{Kind: resp.Array, Elems: []resp.Value{
 			arg("old", "6.2.0"), arg("same", "7.4.1"), arg("newer", "7.4.2"), arg("newest", "8"),
 		}}))
-	all := map[string]Facts{}
-	DescribeDocs(t, all, docs)
-	require.Equal(t, Facts{"group generic", "since 1.0.0", `arg "old" string shown="shown" since=6.2.0`, `arg "same" string shown="shown" since=7.4.1`}, all["x"])
-	require.Equal(t, Facts{"group generic", "since 1.0.0"}, all["x"].Without("arg"))
+	all := map[string]tabletest.Facts{}
+	tabletest.DescribeDocs(t, all, docs)
+	require.Equal(t, tabletest.Facts{"group generic", "since 1.0.0", `arg "old" string shown="shown" since=6.2.0`, `arg "same" string shown="shown" since=7.4.1`}, all["x"])
+	require.Equal(t, tabletest.Facts{"group generic", "since 1.0.0"}, all["x"].Without("arg"))
 }
