@@ -16,6 +16,10 @@ import (
 // dueBudget is how many keys or timers one slice works off: well below a millisecond.
 const dueBudget = 256
 
+// endsThings reports whether what is overdue ends here: not on a replica, and, as in Redis, not under CLIENT
+// PAUSE, when a replica is to have all that happened.
+func (ex *executor) endsThings() bool { return !ex.follows && ex.pausing.untilMS == 0 }
+
 // endLeases lets keys die at their deadlines before commands look at them, if there are waiters. A
 // command that found one first would be answered between the end of a lease and the grant to the next
 // waiter, a moment that no client may see.
@@ -179,7 +183,3 @@ func (ex *executor) infoDelays(t *info.Text) {
 	t.Line("delayed_fired", ex.counts.delayed.fired)
 	t.Line("delayed_late_max_us", ex.counts.delayed.late.MaxUS)
 }
-
-// endsThings reports whether what is overdue ends here: not on a replica, and, as in Redis, not under CLIENT
-// PAUSE, when a replica is to have all that happened.
-func (ex *executor) endsThings() bool { return !ex.follows && ex.pausing.untilMS == 0 }
