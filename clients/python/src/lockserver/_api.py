@@ -210,7 +210,8 @@ class HeldBase:
 
     def _why_over(self) -> Optional[errors.Error]:
         """Why it is not held. A fixed lease that is over counts, also before the client has looked at its timers."""
-        return self._handle.why_over() or self._handle.expired(time.monotonic())
+        now = time.monotonic()
+        return self._handle.why_over() or self._handle.expired(now) or self._handle.doubtful(now)
 
     def check(self) -> None:
         """Raises :class:`LockLost` or :class:`LockReleased` if the lock is known not to be held. It asks no server."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import secrets
+import weakref
 from collections import OrderedDict, deque
 from typing import Any, Callable, Deque, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
@@ -204,6 +205,13 @@ class Handle:
             return None
         return Loss(hold.wish.keys[0], hold.tokens[0], "expired").error()
 
+    def doubtful(self, now: float) -> Optional[errors.Error]:
+        """The loss of a lock that was not confirmed in time, which may be taken back; or None."""
+        hold, unsure = self.hold, self.hold.unsure
+        if unsure is None or now < unsure.at:
+            return None
+        return Loss(hold.wish.keys[0], hold.tokens[0], "unreachable").error()
+
 
 class Hold:
     """What a task has on the server."""
@@ -214,6 +222,14 @@ class Hold:
         self.lost: Optional[Loss] = None
         self.releasing = False
         self.expiry: Optional[Timer] = None
+        self.unsure: Optional[Timer] = None  # the server has not said that it knows of the holder: see Core._sure_until
+
+    def end_timers(self) -> None:
+        """It is released, or lost: time changes nothing any more."""
+        for timer in (self.expiry, self.unsure):
+            if timer is not None:
+                timer.cancel()
+        self.unsure = None
 
     def release(self) -> Command:
         """The command that releases it."""
@@ -288,6 +304,10 @@ def _is_answer(reply: Any, error: Optional[Exception]) -> bool:
     return error is None and not (isinstance(reply, ServerError) and errors.is_elsewhere(reply))
 
 
+#: Those of this process.
+cores: "weakref.WeakSet[Core]" = weakref.WeakSet()
+
+
 class Core:
     """All of a client's locks, waits, debts and commands."""
 
@@ -317,9 +337,11 @@ class Core:
         self._answered = now
         self._lapsed = False
         self._resumed = False
+        self._knows_lease = False  # this server has said how long it is
         self._patience = self.timers.add(now + self._sure_for(), self._give_up)
         self._ping_at = now
         self._pinged: Optional[float] = None  # when a PING was sent that is not answered
+        cores.add(self)
 
     # What the transport tells.
 
@@ -427,6 +449,7 @@ class Core:
                 return
             self.attached.worked()
             self.ready, self._refused, self._ping_at = True, None, now + self.lease / 6
+            self._knows_lease = False
             self._hear(sent)
             self.events.append(Event("attached"))
             self._started(None)
@@ -446,7 +469,10 @@ class Core:
         if isinstance(reply, list):
             reply = dict(zip(reply[::2], reply[1::2]))
         value = reply.get(b"lock-watchdog-timeout") if isinstance(reply, dict) else None
-        if value is not None and int(value) > 0 and int(value) / 1000 != self.lease:
+        if value is None or int(value) <= 0:
+            return
+        self._knows_lease = True
+        if int(value) / 1000 != self.lease:
             self.lease = int(value) / 1000
             self._ping_at = min(self._ping_at, self._now + self.lease / 6)
             self._be_patient(self._answered + self._sure_for())
@@ -459,7 +485,9 @@ class Core:
         for wait in sorted(self._waits.values(), key=lambda wait: wait.number):
             self._ask(wait, now)
         for hold in {id(hold): hold for hold in self._holds.values()}.values():
-            if not hold.releasing:
+            if hold.unsure is not None:
+                self._prove(hold, now)
+            elif not hold.releasing:
                 self._check(hold, now)
 
     def _check(self, hold: Hold, now: float) -> None:
@@ -671,6 +699,10 @@ class Core:
             return
         if call.state != "queued":
             return
+        sure_until = self._sure_until(call, now)
+        if sure_until is not None:
+            self._hold(call, tokens, now, sure_until)
+            return
         call.state, call.tokens, call.sent_at = "granted", tokens, now
         commands = call.wish.confirm(owner, tokens)
         call.left = len(commands)
@@ -680,6 +712,39 @@ class Core:
 
         for words in commands:
             self.attached.send(words, take, now)
+
+    def _sure_until(self, call: Acquire, now: float) -> Optional[float]:
+        """Until when a lock that was granted by a push is the caller's, if the server does not hear that it knows.
+
+        The server takes a grant back after a third of the lease that it renews. It was made no earlier than the call was
+        sent. So a call that was sent just now has its lock at once, and it is confirmed meanwhile. None: the call is older,
+        and has the lock when that is confirmed.
+        """
+        third, lease = self.lease / 3, call.wish.lease
+        if not self._knows_lease or self._lapsed or now - call.sent_at > third / 4:
+            return None
+        if lease is not None and now - call.sent_at > lease / 20:  # it counts from when it was sent: hardly less than asked for
+            return None
+        return call.sent_at + third * 3 / 4
+
+    def _prove(self, hold: Hold, now: float) -> None:
+        """Confirms a lock that its caller has already."""
+        key, token = hold.wish.keys[0], hold.tokens[0]  # one of several locks stands for all
+
+        def take(reply: Any, error: Optional[Exception]) -> None:
+            if not _is_answer(reply, error):  # the next connection does it
+                self._break(reply, error)
+                return
+            if hold.unsure is None:
+                return
+            hold.unsure.cancel()
+            hold.unsure = None
+            if reply != 1:
+                self._lose(hold, Loss(key, token, "stale"), self._now)
+            if isinstance(reply, ServerError):  # it may be held
+                self._owe(hold.wish.undo(hold.task.owner))
+
+        self.attached.send(["LOCK.CONFIRM", key, hold.task.owner, token], take, now)
 
     def _confirmed(self, call: Acquire, reply: Any, error: Optional[Exception]) -> None:
         now = self._now
@@ -721,8 +786,8 @@ class Core:
             error = ServerError(f"ERR the server has ended the wait: {reason}")
         self._finish(call, None, error, now)
 
-    def _hold(self, call: Acquire, tokens: List[int], now: float) -> None:
-        """The server has given the lock."""
+    def _hold(self, call: Acquire, tokens: List[int], now: float, sure_until: Optional[float] = None) -> None:
+        """The server has given the lock. sure_until: it has to be confirmed."""
         wish, task = call.wish, call.task
         hold = Hold(task, wish, tokens, now)
         for token in tokens:
@@ -732,6 +797,10 @@ class Core:
         if wish.lease is not None:
             hold.expiry = self.timers.add(call.sent_at + wish.lease, lambda at: self._lose(
                 hold, Loss(wish.keys[0], tokens[0], "expired"), at))
+        if sure_until is not None:
+            hold.unsure = self.timers.add(sure_until, lambda at: self._lose(
+                hold, Loss(wish.keys[0], tokens[0], "unreachable"), at))
+            self._prove(hold, now)
         self._finish(call, self._handle(hold, wish.keys), None, now)
 
     def _finish(self, call: Acquire, result: Union[Handle, List[int], None], error: Optional[BaseException], now: float,
@@ -818,8 +887,7 @@ class Core:
             call.finish(None)
             return
         hold.releasing = True
-        if hold.expiry is not None:
-            hold.expiry.cancel()
+        hold.end_timers()
         hold.task.busy.update(hold.wish.keys)
         timer = self.timers.add(now + self.limit, lambda _: call.finish(None, self._silence()))
 
@@ -852,8 +920,7 @@ class Core:
             self.events.append(Event("lost", key, self._now - hold.since, loss.error(), told))
 
     def _forget(self, hold: Hold) -> None:
-        if hold.expiry is not None:
-            hold.expiry.cancel()
+        hold.end_timers()
         for token in hold.tokens:
             if self._holds.get(token) is hold:
                 del self._holds[token]
@@ -893,6 +960,11 @@ class Core:
             hold.expiry.cancel()
             hold.expiry = self.timers.add(sent + lease, lambda at: self._lose(
                 hold, Loss(hold.wish.keys[0], hold.tokens[0], "expired"), at))
+
+    def unconfirmed(self) -> List[Command]:
+        """Returns the commands that confirm what its holders have, and the server may not know yet."""
+        return [["LOCK.CONFIRM", hold.wish.keys[0], hold.task.owner, hold.tokens[0]]
+                for hold in list(self._holds.values()) if hold.unsure is not None]
 
     # Owners of other names.
 

@@ -78,6 +78,11 @@ class _Socket:
         except OSError as e:
             return parts, errors.NoConnection(str(e))
 
+    def pending(self) -> bool:
+        """Reports whether it has decrypted what was not received yet."""
+        s = self.socket
+        return isinstance(s, ssl.SSLSocket) and s.pending() > 0
+
     def close(self, reset: bool) -> None:
         """Closes it. reset: what the server has not read it is not to read later."""
         with self.writing:
@@ -95,6 +100,15 @@ class _Left(NamedTuple):
     writes: List[Tuple[Link, _Socket, bytearray]]
     ended: List[Once]
     closed: List[_Socket]
+
+
+class _Look(NamedTuple):
+    """What the thread waits for next."""
+
+    sockets: List[Tuple[Link, _Socket]]
+    reads: List[Any]
+    writes: List[Any]
+    at_once: bool
 
 
 class Driver:
@@ -181,8 +195,10 @@ class Driver:
 
     def _loop(self, core: Core, wakes: socket.socket) -> None:
         try:
+            with self.lock:
+                look = self._look(core, wakes)
             while core is self.core and not core.ended:
-                self._round(core, wakes)
+                look = self._round(core, wakes, look)
         except Exception:
             _log.exception("the thread of the client has failed")
         finally:
@@ -201,20 +217,22 @@ class Driver:
                     self._told(event)
                 self.gone.set()
 
-    def _round(self, core: Core, wakes: socket.socket) -> None:
-        with self.lock:
-            at = core.next_timer()
-            self._until = at if at is not None else time.monotonic() + 60
-            sockets = list(self._sockets.items())
-            writes = [s.socket for link, s in sockets if link.out]
-            at_once = any(link.broken is not None for link in core.links)
-        at_once = at_once or any(isinstance(s.socket, ssl.SSLSocket) and s.socket.pending() > 0 for _, s in sockets)
-        pause = 0 if at_once else min(60.0, max(0.0, self._until - time.monotonic()))
-        readable = self._poll.wait([wakes, *(s.socket for _, s in sockets)], writes, pause)
-        came = [(link, s, *s.receive()) for link, s in sockets if s.secure or s.socket in readable]
+    def _look(self, core: Core, wakes: socket.socket) -> _Look:
+        """Returns what to wait for. It is made in time: threads that were woken want to run, and not to wait for that."""
+        at = core.next_timer()
+        self._until = at if at is not None else time.monotonic() + 60
+        sockets = list(self._sockets.items())
+        at_once = core.attached.broken is not None or core.commands.broken is not None \
+            or any(s.secure and s.pending() for _, s in sockets)
+        return _Look(sockets, [wakes, *(s.socket for _, s in sockets)], [s.socket for link, s in sockets if link.out], at_once)
+
+    def _round(self, core: Core, wakes: socket.socket, look: _Look) -> _Look:
+        pause = 0 if look.at_once else min(60.0, max(0.0, self._until - time.monotonic()))
+        readable = self._poll.wait(look.reads, look.writes, pause)
+        came = [(link, s, *s.receive()) for link, s in look.sockets if s.secure or s.socket in readable]
         with self.lock:
             if core is not self.core:
-                return
+                return look
             if wakes in readable:
                 self._woken = False
                 try:
@@ -228,9 +246,11 @@ class Driver:
             self._settle(own=True)
             happened, core.events = core.events, []
             left = self._leave()
+            look = self._look(core, wakes)
         self._finish(left)
         for event in happened:
             self._told(event)
+        return look
 
     def _receive(self, link: Link, s: _Socket, parts: List[bytes], failed: Optional[Exception], now: float) -> None:
         for data in parts:
