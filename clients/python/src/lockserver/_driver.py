@@ -15,6 +15,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, TypeV
 from . import errors
 from ._core import Call, Core, Event, Link
 from ._dial import Endpoint, error_of
+from ._direct import Direct, Methods
 
 _log = logging.getLogger("lockserver")
 
@@ -22,8 +23,8 @@ T = TypeVar("T", bound=Call)
 
 #: How much longer than the core a caller waits. Only a fault of this package makes it matter.
 _SLACK = 10.0
-#: How many bytes are read, and written, at once.
-_PIECE, _MOST_WRITTEN = 1 << 16, 1 << 18
+#: How many bytes are written at once.
+_MOST_WRITTEN = 1 << 18
 _LATER = (ssl.SSLWantReadError, ssl.SSLWantWriteError, BlockingIOError, InterruptedError)
 
 _drivers: "weakref.WeakSet[Driver]" = weakref.WeakSet()
@@ -50,11 +51,12 @@ class Once:
 class _Socket:
     """The socket of a link. Whoever holds ``writing`` writes to it, or closes it."""
 
-    __slots__ = ("socket", "writing", "secure")
+    __slots__ = ("socket", "writing", "secure", "direct")
 
     def __init__(self, s: socket.socket) -> None:
         self.socket, self.writing = s, threading.Lock()
         self.secure = isinstance(s, ssl.SSLSocket)  # one thread at a time may use it
+        self.direct: Methods = Methods(s) if self.secure else Direct(s)
 
     def receive(self) -> Tuple[List[bytes], Optional[Exception]]:
         """Returns what has come, and why no more will."""
@@ -67,11 +69,11 @@ class _Socket:
         parts: List[bytes] = []
         try:
             while True:
-                data = self.socket.recv(_PIECE)
+                data = self.direct.receive()
                 if not data:
                     return parts, errors.NoConnection("the server has closed the connection")
                 parts.append(data)
-                if len(data) < _PIECE and not self.secure:
+                if len(data) < self.direct.piece and not self.secure:
                     return parts, None
         except _LATER:
             return parts, None
@@ -293,7 +295,7 @@ class Driver:
     def _finish(self, left: _Left) -> None:
         for link, s, data in left.writes:
             self._write(link, s, data)
-        for event in left.ended:
+        for event in reversed(left.ended):  # a grant comes behind the answer to the UNLOCK, and more wait for it
             event.set()
         for s in left.closed:
             s.close(reset=True)
@@ -312,7 +314,7 @@ class Driver:
             failed = None
             try:
                 while data:
-                    del data[: s.socket.send(data if len(data) <= _MOST_WRITTEN else data[:_MOST_WRITTEN])]
+                    del data[: s.direct.send(data if len(data) <= _MOST_WRITTEN else data[:_MOST_WRITTEN])]
             except _LATER:
                 pass
             except OSError as e:
