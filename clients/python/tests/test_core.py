@@ -387,3 +387,15 @@ def test_words():
     for wrong in (None, True, [], {}):
         with pytest.raises(TypeError):
             encode(["SET", wrong])
+
+
+def test_what_an_interrupted_call_has_half_released_is_released(played):
+    held = played.hold()
+    held.hold.handles.discard(held)  # an exception came here
+    held.hold.releasing = True
+    played.core.repair(played.now)
+    assert [words[0] for words in played.sent()] == ["UNLOCK"]
+    played.core.repair(played.now)
+    assert played.sent() == [], "once"
+    played.reply(b":1\r\n")
+    assert not played.core._holds

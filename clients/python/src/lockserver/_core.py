@@ -20,7 +20,7 @@ from collections import OrderedDict, deque
 from typing import Any, Callable, Deque, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from . import errors
-from ._resp import Malformed, Parser, Push, Word, encode
+from ._resp import Malformed, Parser, Push, Word, encode, encode_word
 from ._wish import Command, Wish
 from .errors import ServerError
 
@@ -221,6 +221,7 @@ class Hold:
         self.handles: Set[Handle] = set()
         self.lost: Optional[Loss] = None
         self.releasing = False
+        self.owed = False  # its release is among the debts
         self.expiry: Optional[Timer] = None
         self.unsure: Optional[Timer] = None  # the server has not said that it knows of the holder: see Core._sure_until
 
@@ -276,7 +277,7 @@ class Request(Call):
 
     def __init__(self, words: Sequence[Word], once: bool, done: Callable[[], None]) -> None:
         super().__init__(done)
-        self.words, self.once, self.sent = words, once, 0
+        self.words, self.once, self.sent = [encode_word(word) for word in words], once, 0
         self.timer: Optional[Timer] = None
 
 
@@ -896,6 +897,16 @@ class Core:
             self._released(hold, debt, call)
 
         self._owe([hold.release()], paid)
+        hold.owed = True
+
+    def repair(self, now: float) -> None:
+        """Releases what an interrupted call has half released."""
+        self._now = now
+        for hold in list(self._holds.values()):
+            if not hold.handles and not hold.owed and hold.lost is None:
+                hold.releasing = False
+                handle = self._handle(hold, hold.wish.keys)
+                self.release(handle, Call(lambda: None), now)
 
     def _released(self, hold: Hold, debt: Debt, call: Call) -> None:
         self._forget(hold)

@@ -40,8 +40,11 @@ class Once:
         self._lock.acquire()
 
     def set(self) -> None:
-        """Ends the wait. It is called once."""
-        self._lock.release()
+        """Ends the wait."""
+        try:
+            self._lock.release()
+        except RuntimeError:  # it has ended already
+            pass
 
     def wait(self, longest: Optional[float]) -> bool:
         """Waits for so many seconds, or without end. False: it is not set."""
@@ -51,12 +54,25 @@ class Once:
 class _Socket:
     """The socket of a link. Whoever holds ``writing`` writes to it, or closes it."""
 
-    __slots__ = ("socket", "writing", "secure", "direct")
+    __slots__ = ("socket", "writing", "writer", "secure", "direct")
 
     def __init__(self, s: socket.socket) -> None:
         self.socket, self.writing = s, threading.Lock()
+        self.writer = 0  # the thread that writes
         self.secure = isinstance(s, ssl.SSLSocket)  # one thread at a time may use it
         self.direct: Methods = Methods(s) if self.secure else Direct(s)
+
+    def begin_writing(self) -> bool:
+        """Takes ``writing``. False: another thread has it."""
+        if not self.writing.acquire(False):
+            return False
+        self.writer = threading.get_ident()
+        return True
+
+    def end_writing(self) -> None:
+        """Gives ``writing`` back."""
+        self.writer = 0
+        self.writing.release()
 
     def receive(self) -> Tuple[List[bytes], Optional[Exception]]:
         """Returns what has come, and why no more will."""
@@ -87,13 +103,16 @@ class _Socket:
 
     def close(self, reset: bool) -> None:
         """Closes it. reset: what the server has not read it is not to read later."""
-        with self.writing:
-            try:
-                if reset:
-                    self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-            except OSError:
-                pass
-            self.socket.close()
+        # Writing does not block. A thread that has it for longer was interrupted at the moment in which it took it.
+        taken = self.writing.acquire(True, 1.0)
+        try:
+            if reset:
+                self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        except OSError:
+            pass
+        self.socket.close()
+        if taken:
+            self.writing.release()
 
 
 class _Left(NamedTuple):
@@ -118,6 +137,9 @@ class Driver:
 
     A switch of threads is what costs most, so no thread waits for the network while it has the core's lock, and threads
     whose calls have ended are woken last: they find the lock free, and the bytes of others on their way.
+
+    A signal may interrupt a caller anywhere: an exception of its handler leaves what the caller was doing half done. Then
+    connections are made anew, and what they were asked is asked again.
 
     A process that was forked has a core of its own, with other owners: what its parent holds is not the child's.
     """
@@ -160,21 +182,47 @@ class Driver:
 
     def run(self, begin: Callable[[Core, float], None]) -> None:
         """Has the core do something, and sees to what follows."""
+        left: Optional[_Left] = None
+        try:
+            with self.lock:
+                begin(self.core, time.monotonic())
+                self._start()
+                self._settle(own=False)
+                left = self._leave()
+            self._finish(left)
+        except BaseException:
+            self._interrupted(left)
+            raise
+
+    def _interrupted(self, left: Optional[_Left]) -> None:
+        """Mends what an interrupted call has left behind. left: what it had still to do; None: the core may be half done."""
+        me = threading.get_ident()
         with self.lock:
-            begin(self.core, time.monotonic())
-            self._start()
-            self._settle(own=False)
-            left = self._leave()
-        self._finish(left)
+            for link, s in self._sockets.items():
+                if left is None or s.writer == me:  # bytes may be lost
+                    link.broken = link.broken or errors.NoConnection("a call was interrupted")
+            written = [] if left is None else [s for _, s, _ in left.writes]
+            for s in [*self._sockets.values(), *written]:
+                if s.writer == me:
+                    s.end_writing()
+            self.core.repair(time.monotonic())
+            ended, self._ended = self._ended, []
+            if left is not None:
+                ended += left.ended
+                self._closed += left.closed
+            self._wake_up()
+        for event in ended:
+            event.set()
 
     def ends(self, event: Once) -> Callable[[], None]:
         """Returns what a call is to do when it ends: its thread is woken as soon as the core's lock is free."""
         return lambda: self._ended.append(event)
 
-    def wait(self, call: T, event: Once, longest: Optional[float],
+    def wait(self, begin: Callable[[Core, float], None], call: T, event: Once, longest: Optional[float],
              give_up: Callable[[Core, BaseException, float], None]) -> Any:
-        """Waits for a call, and returns its result. give_up ends the call if an exception ends the waiting."""
+        """Begins a call, waits for it, and returns its result. give_up ends it if an exception ends the waiting."""
         try:
+            self.run(begin)
             if not event.wait(None if longest is None else longest + _SLACK):
                 raise errors.NoConnection("the thread of the client does not answer")
         except BaseException as e:
@@ -285,7 +333,7 @@ class Driver:
         writes = []
         for link, s in self._sockets.items():
             # If another thread writes just now, it sees to these bytes, too.
-            if link.out and link.broken is None and s.writing.acquire(False):
+            if link.out and link.broken is None and s.begin_writing():
                 writes.append((link, s, link.out))
                 link.out = bytearray()
         left = _Left(writes, self._ended, self._closed)
@@ -309,7 +357,7 @@ class Driver:
                 pass
 
     def _write(self, link: Link, s: _Socket, data: bytearray) -> None:
-        """Writes, and then what others have left meanwhile. The caller has taken ``s.writing``."""
+        """Writes, and then what others have left meanwhile. The caller has begun to write."""
         while True:
             failed = None
             try:
@@ -325,13 +373,13 @@ class Driver:
                         link.out[:0] = data
                         link.broken = link.broken or failed
                         self._wake_up()  # to wait until it can be written, or to close it
-                    s.writing.release()
+                    s.end_writing()
                 return
-            s.writing.release()
+            s.end_writing()
             if not link.out:
                 return
             with self.lock:
-                if self._sockets.get(link) is not s or link.broken is not None or not s.writing.acquire(False):
+                if self._sockets.get(link) is not s or link.broken is not None or not s.begin_writing():
                     return
                 data, link.out = link.out, bytearray()
 

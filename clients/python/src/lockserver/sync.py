@@ -148,8 +148,8 @@ class Locks:
         """Connects now, and raises :class:`NoConnection`, :class:`NotLockserver` or :class:`ServerError`."""
         done = Once()
         call = Call(self._driver.ends(done))
-        self._driver.run(lambda core, now: core.connect(call, now))
-        self._driver.wait(call, done, self.timeout, lambda core, error, now: call.finish(None, error))
+        self._driver.wait(lambda core, now: core.connect(call, now), call, done, self.timeout,
+                          lambda core, error, now: call.finish(None, error))
 
     @property
     def attached(self) -> bool:
@@ -186,22 +186,19 @@ class Locks:
         if cancel is not None and cancel.cancelled:
             raise errors.Cancelled("the call was cancelled")
         driver, done = self._driver, Once()
-        calls: List[Acquire] = []
+        owner = task if task is not None else CoreTask(driver.core.new_owner())
+        call = Acquire(owner, wish, driver.ends(done))
 
         def begin(core: Core, now: float) -> None:
-            owner = task if task is not None else CoreTask(core.new_owner())
-            call = Acquire(owner, wish, driver.ends(done))
-            calls.append(call)
-            core.acquire(call, wait, deadline, now)
+            if not call.over:  # it was not cancelled meanwhile
+                core.acquire(call, wait, deadline, now)
 
-        driver.run(begin)
-        call = calls[0]
         unsubscribe = None
         if cancel is not None:
             why = errors.Cancelled("the call was cancelled")
             unsubscribe = cancel.subscribe(lambda: driver.run(lambda core, now: core.cancel(call, why, now)))
         try:
-            return driver.wait(call, done, self._longest(wish, wait, deadline),
+            return driver.wait(begin, call, done, self._longest(wish, wait, deadline),
                                lambda core, error, now: core.withdraw(call, error, now))
         finally:
             if unsubscribe is not None:
@@ -216,15 +213,15 @@ class Locks:
     def _release(self, handle: Handle) -> None:
         done = Once()
         call = Call(self._driver.ends(done))
-        self._driver.run(lambda core, now: core.release(handle, call, now))
-        self._driver.wait(call, done, self.timeout, lambda core, error, now: None)
+        self._driver.wait(lambda core, now: core.release(handle, call, now), call, done, self.timeout,
+                          lambda core, error, now: None)
 
     def _ask(self, words: Command, once: bool) -> Any:
         """Sends a command, and returns its reply. An error reply is raised."""
         done = Once()
         request = Request(words, once, self._driver.ends(done))
-        self._driver.run(lambda core, now: core.request(request, now + self.timeout, now))
-        reply = self._driver.wait(request, done, self.timeout, lambda core, error, now: core.end_request(request, error))
+        reply = self._driver.wait(lambda core, now: core.request(request, now + self.timeout, now), request, done,
+                                  self.timeout, lambda core, error, now: core.end_request(request, error))
         error = _plans.raised(reply)
         if error is not None:
             raise error
