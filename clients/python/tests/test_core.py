@@ -399,3 +399,29 @@ def test_what_an_interrupted_call_has_half_released_is_released(played):
     assert played.sent() == [], "once"
     played.reply(b":1\r\n")
     assert not played.core._holds
+
+
+def test_a_debt_that_an_interrupted_call_has_not_sent_is_sent_by_the_next_connection(played):
+    held = played.hold()
+    played.core.release(held, Call(lambda: None), played.now)
+    played.sent()
+    held.hold.debt.entered = False  # an exception came before it was sent
+    played.core.repair(played.now)
+    played.core.repair(played.now)
+    played.gone("a call was interrupted")
+    played.now += 1
+    assert [words[0] for words in played.attach()] == ["UNLOCK"], "once"
+    played.reply(b"$-1\r\n")
+    assert not played.core._debts and held.hold.lost is None
+
+
+def test_a_reply_whose_taking_was_interrupted_is_no_reply(played):
+    call = played.ask(wait=60)
+    played.sent()
+    interrupted = played.core.attached.replies(b"+QUEUED\r\n")
+    next(interrupted)  # an exception comes before the reply is taken
+    played.gone("a call was interrupted")
+    played.now += 1
+    assert [words[0] for words in played.attach()] == ["LOCK"]
+    played.reply(b":9\r\n")
+    assert call.result.token(b"k") == 9

@@ -24,7 +24,8 @@ DEFAULT_TIMEOUT = 5.0
 class Observer:
     """Is told what becomes of locks, for metrics and logs. The methods must return soon, and may be overridden.
 
-    Times are in seconds. They are called by the thread of the client, or in its event loop.
+    Times are in seconds. ``lost`` and the callbacks of ``on_lost`` are called by the thread of the client, the others by any
+    thread that uses it, and without a lock of the client; in asyncio all are called in its event loop.
     """
 
     def acquired(self, key: bytes, waited: float) -> None:

@@ -97,6 +97,7 @@ class Link:
         self.broken: Optional[Exception] = None  # why the transport is to close it
         self._parser = Parser()
         self._awaited: Deque[Tuple[Take, float]] = deque()
+        self._taking: Optional[Take] = None  # has its reply; an exception of a signal may end it at any point
         self._pause = _PAUSE
         self._made = 0.0
 
@@ -121,8 +122,11 @@ class Link:
             elif not self._awaited:
                 raise Malformed("a reply without a command")
             else:
-                take, sent = self._awaited.popleft()
+                take, sent = self._awaited[0]
+                self._taking = take
+                self._awaited.popleft()
                 yield take, sent, reply
+                self._taking = None
 
     def closed(self, why: Exception, now: float, longest: float) -> None:
         """The connection has ended, or could not be made. The takers of its replies hear of it."""
@@ -132,8 +136,12 @@ class Link:
         self._pause = min(2 * self._pause, longest)
         self.up, self.dialing, self.broken = False, False, None
         self.out.clear()
-        awaited, self._awaited = self._awaited, deque()
-        for take, _ in awaited:
+        takes = [take for take, _ in self._awaited]
+        if self._taking is not None and self._taking not in takes:
+            takes.insert(0, self._taking)
+        self._taking = None
+        self._awaited.clear()
+        for take in takes:
             take(None, why)
 
     def worked(self) -> None:
@@ -221,7 +229,7 @@ class Hold:
         self.handles: Set[Handle] = set()
         self.lost: Optional[Loss] = None
         self.releasing = False
-        self.owed = False  # its release is among the debts
+        self.debt: Optional[Debt] = None  # its release
         self.expiry: Optional[Timer] = None
         self.unsure: Optional[Timer] = None  # the server has not said that it knows of the holder: see Core._sure_until
 
@@ -243,9 +251,11 @@ class Debt:
     def __init__(self, commands: List[Command], paid: Optional[Callable[["Debt"], None]] = None) -> None:
         self.commands, self.paid = commands, paid
         self.sent = 0  # how often
-        self.left = 0
         self.replies: List[Any] = []
+        self.answered: Set[int] = set()  # the numbers of the commands
         self.failed = False
+        self.entered = False  # it was sent, or will be by the next connection
+        self.over = False
 
 
 class Acquire(Call):
@@ -332,7 +342,7 @@ class Core:
         self._waits: Dict[Tuple[bytes, bytes], Acquire] = {}  # those of them that have begun
         self._holds: Dict[int, Hold] = {}
         self._unpaid: List[Debt] = []
-        self._debts = 0
+        self._debts: Set[Debt] = set()
         self._pending: "OrderedDict[int, Request]" = OrderedDict()
         self._extra: Dict[bytes, int] = {}  # owners of other names, by how many use them
         self._answered = now
@@ -896,17 +906,24 @@ class Core:
             timer.cancel()
             self._released(hold, debt, call)
 
-        self._owe([hold.release()], paid)
-        hold.owed = True
+        hold.debt = Debt([hold.release()], paid)
+        self._enter(hold.debt)
 
     def repair(self, now: float) -> None:
-        """Releases what an interrupted call has half released."""
+        """Completes what an interrupted call has left half done: the release of a lock, or a debt."""
         self._now = now
         for hold in list(self._holds.values()):
-            if not hold.handles and not hold.owed and hold.lost is None:
+            if hold.handles or hold.lost is not None:
+                continue
+            if hold.debt is None:
                 hold.releasing = False
-                handle = self._handle(hold, hold.wish.keys)
-                self.release(handle, Call(lambda: None), now)
+                self.release(self._handle(hold, hold.wish.keys), Call(lambda: None), now)
+            elif not hold.debt.over and hold.debt not in self._debts:
+                self._enter(hold.debt)
+        for debt in list(self._debts):
+            if not debt.entered and debt not in self._unpaid:
+                debt.entered = True
+                self._unpaid.append(debt)
 
     def _released(self, hold: Hold, debt: Debt, call: Call) -> None:
         self._forget(hold)
@@ -997,12 +1014,15 @@ class Core:
 
     def _owe(self, commands: List[Command], paid: Optional[Callable[[Debt], None]] = None) -> None:
         """Has commands done, now or as soon as there is a connection, until they were answered."""
-        self._debts += 1
-        debt = Debt(commands, paid)
+        self._enter(Debt(commands, paid))
+
+    def _enter(self, debt: Debt) -> None:
+        self._debts.add(debt)
         if self.ready and self.attached.broken is None:
             self._send_debt(debt, self._now)
         else:
             self._unpaid.append(debt)
+        debt.entered = True
 
     def owe(self, commands: List[Command], now: float) -> None:
         """Has commands done that may be sent twice, now or later."""
@@ -1011,26 +1031,33 @@ class Core:
 
     def _send_debt(self, debt: Debt, now: float) -> None:
         debt.sent += 1
-        debt.left, debt.replies, debt.failed = len(debt.commands), [], False
+        debt.replies, debt.answered, debt.failed = [None] * len(debt.commands), set(), False
 
-        def take(reply: Any, error: Optional[Exception]) -> None:
-            debt.left -= 1
-            debt.replies.append(reply)
-            if not _is_answer(reply, error):
-                debt.failed = True
-                self._break(reply, error)
-            if debt.left:
-                return
-            if debt.failed:
+        def take_for(number: int) -> Take:
+            def take(reply: Any, error: Optional[Exception]) -> None:
+                debt.replies[number] = reply
+                debt.answered.add(number)
+                if not _is_answer(reply, error):
+                    debt.failed = True
+                    self._break(reply, error)
+                if len(debt.answered) == len(debt.commands) and not debt.over:
+                    self._answered_all(debt)
+
+            return take
+
+        for number, words in enumerate(debt.commands):
+            self.attached.send(words, take_for(number), now)
+
+    def _answered_all(self, debt: Debt) -> None:
+        if debt.failed:
+            if debt not in self._unpaid:
                 self._unpaid.append(debt)
-                return
-            self._debts -= 1
-            if debt.paid is not None:
-                debt.paid(debt)
-            self._end_if_done()
-
-        for words in debt.commands:
-            self.attached.send(words, take, now)
+            return
+        if debt.paid is not None:
+            debt.paid(debt)
+        debt.over = True
+        self._debts.discard(debt)
+        self._end_if_done()
 
     # The other connection.
 
@@ -1103,7 +1130,7 @@ class Core:
         self._end_if_done()
 
     def _end_if_done(self) -> None:
-        if self.closing and self._debts == 0:
+        if self.closing and not self._debts:
             self._end()
 
     def _end(self) -> None:

@@ -17,7 +17,7 @@ from ._api import (
 )
 from ._core import Acquire, Call, Core, Handle, Request, Task as CoreTask
 from ._dial import Endpoint, endpoint_of_client, endpoint_of_urls, error_of
-from ._driver import Driver, Once, connect
+from ._driver import Driver, Turn, connect
 from ._plans import Outcome, Plan, Step, Taken
 from ._resp import Word, decode
 from ._wish import Command, Wish, key_of, milliseconds
@@ -146,7 +146,7 @@ class Locks:
 
     def connect(self) -> None:
         """Connects now, and raises :class:`NoConnection`, :class:`NotLockserver` or :class:`ServerError`."""
-        done = Once()
+        done = Turn()
         call = Call(self._driver.ends(done))
         self._driver.wait(lambda core, now: core.connect(call, now), call, done, self.timeout,
                           lambda core, error, now: call.finish(None, error))
@@ -185,7 +185,7 @@ class Locks:
         """Asks for a lock, or for units of a limiter, and returns the handle, or the numbers."""
         if cancel is not None and cancel.cancelled:
             raise errors.Cancelled("the call was cancelled")
-        driver, done = self._driver, Once()
+        driver, done = self._driver, Turn()
         owner = task if task is not None else CoreTask(driver.core.new_owner())
         call = Acquire(owner, wish, driver.ends(done))
 
@@ -211,14 +211,14 @@ class Locks:
         return max(self.timeout, min(limits)) if limits else None
 
     def _release(self, handle: Handle) -> None:
-        done = Once()
+        done = Turn()
         call = Call(self._driver.ends(done))
         self._driver.wait(lambda core, now: core.release(handle, call, now), call, done, self.timeout,
                           lambda core, error, now: None)
 
     def _ask(self, words: Command, once: bool) -> Any:
         """Sends a command, and returns its reply. An error reply is raised."""
-        done = Once()
+        done = Turn()
         request = Request(words, once, self._driver.ends(done))
         reply = self._driver.wait(lambda core, now: core.request(request, now + self.timeout, now), request, done,
                                   self.timeout, lambda core, error, now: core.end_request(request, error))
