@@ -173,7 +173,7 @@ class Driver:
         self._reading: Optional[Turn] = self._own  # that of the caller who reads
         self._waiting: Dict[Turn, None] = {}  # those of other callers
         self._turns, self._seen = 0, 0  # how many callers have read, now and when the thread looked
-        self._callers_poll = _Poll()
+        self._polls: List[_Poll] = []  # of callers who have read
         self._nudge: Optional[Tuple[socket.socket, socket.socket]] = None  # wakes the caller who reads
         self.gone = threading.Event()
 
@@ -297,6 +297,11 @@ class Driver:
     def _read(self, turn: Turn, end: Optional[float]) -> None:
         """Reads for all callers until the own call is over, or the thread of the client reads."""
         left: Optional[_Left] = _Left([], [], [], [])
+        # A caller whose turn was taken may still be in its poll, so each has one of its own.
+        try:
+            poll = self._polls.pop()
+        except IndexError:
+            poll = _Poll()
         try:
             sockets: List[Tuple[Link, _Socket]] = []
             readable: List[Any] = []
@@ -315,11 +320,12 @@ class Driver:
                     left = self._leave(own=False)
                 self._finish(left)
                 if over or nudge is None:
+                    self._polls.append(poll)
                     return
                 if end is not None and now >= end:
                     raise errors.NoConnection("the thread of the client does not answer")
                 pause = 60.0 if end is None else min(60.0, end - now)
-                readable = self._callers_poll.wait([nudge[0], *(s.socket for _, s in sockets)], [], pause)
+                readable = poll.wait([nudge[0], *(s.socket for _, s in sockets)], [], pause)
         except BaseException:
             self._interrupted(left)
             raise
