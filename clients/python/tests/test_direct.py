@@ -8,7 +8,8 @@ import pytest
 
 import lockserver as package
 from lockserver import _direct
-from server import PATIENCE
+from lockserver._driver import Turn
+from server import PATIENCE, Server, eventually
 
 
 @pytest.fixture(params=[_direct.Direct, _direct.Methods])
@@ -135,3 +136,42 @@ def test_a_call_that_is_cancelled_before_it_begins(lockserver):
     with pytest.raises(package.Cancelled):
         locks.lock("k", cancel=Early()).acquire()
     assert locks.execute("LOCK.LIST") == [] and not locks._driver.core._calls
+
+
+def test_a_reader_that_has_gone_is_replaced():
+    """A caller who reads for all was interrupted, and again while that was mended. The connection is made anew without it."""
+    with Server("--lock-watchdog-timeout", "3000") as server:
+        with package.Locks.from_url(f"redis://{server.host}:{server.port}", timeout=PATIENCE) as locks:
+            held = locks.lock("k").acquire()
+            gone = Turn()
+            with locks._driver.lock:
+                locks._driver._reading = gone
+            with locks.lock("other", wait=PATIENCE):  # a PING has no answer, so the thread closes the connection
+                assert locks._driver._reading is not gone
+            held.release()
+
+
+def test_the_thread_reads_when_no_caller_does(lockserver):
+    locks = lockserver.locks()
+    held = locks.lock("k").acquire()
+    for _ in range(100):
+        locks.execute("PING")
+    eventually(lambda: locks._driver._reading is locks._driver._own, "the thread reads")
+    lockserver.control.execute_command("LOCK.FORCE", "k")
+    eventually(lambda: held.lost, "the loss is known")
+    assert held.lost.reason == "forced"
+
+
+def test_the_caller_that_waits_for_longest_reads_next(lockserver):
+    driver = lockserver.locks()._driver  # it has not begun
+    turns = [Turn() for _ in range(3)]
+    with driver.lock:
+        driver._reading = None
+        for turn in turns:
+            driver._join(turn)
+        for number, turn in enumerate(turns):
+            assert driver._reading is turn and list(driver._waiting) == turns[number + 1:]
+            assert driver._ended == turns[1:number + 1], "who reads next is woken"
+            driver._pass_on()
+        assert driver._reading is None
+        driver._ended.clear()
