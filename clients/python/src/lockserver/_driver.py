@@ -10,7 +10,7 @@ import ssl
 import threading
 import time
 import weakref
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, TypeVar
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple, TypeVar
 
 from . import errors
 from ._core import Call, Core, Event, Link
@@ -172,6 +172,7 @@ class Driver:
         self._own = Turn()  # the thread's
         self._reading: Optional[Turn] = self._own  # that of the caller who reads
         self._waiting: Dict[Turn, None] = {}  # those of other callers
+        self._known: Set[Turn] = set()  # of all callers that may still be woken
         self._turns, self._seen = 0, 0  # how many callers have read, now and when the thread looked
         self._polls: List[_Poll] = []  # of callers who have read
         self._nudge: Optional[Tuple[socket.socket, socket.socket]] = None  # wakes the caller who reads
@@ -221,10 +222,13 @@ class Driver:
                 if s.writer == me:
                     s.end_writing()
             self.core.repair(time.monotonic())
-            for turn in list(self._waiting):
-                if turn.call is not None and turn.call.over:
-                    self.ends(turn)()
             ended, self._ended = self._ended, []
+            for turn in list(self._known):
+                if turn.call is not None and turn.call.over:
+                    turn.over = True
+                    self._waiting.pop(turn, None)
+                if turn.over or self._reading is turn:  # it was perhaps not woken, and is woken twice otherwise
+                    ended.append(turn)
             if left is not None:
                 ended += left.ended
                 self._closed += left.closed
@@ -245,6 +249,7 @@ class Driver:
         """Begins a call, waits for it, and returns its result. give_up ends it if an exception ends the waiting."""
         turn.call = call
         try:
+            self._known.add(turn)
             self.run(begin, turn)
             end = None if longest is None else time.monotonic() + longest + _SLACK
             while True:
@@ -258,6 +263,8 @@ class Driver:
             ended = e
             self.run(lambda core, now: self._give_up(turn, lambda: give_up(core, ended, now)))
             raise
+        finally:
+            self._known.discard(turn)
         if call.error is not None:
             raise call.error
         return call.result
