@@ -346,7 +346,7 @@ clients-python-package: build fleet need-redis need-openssl clients-python-build
 	cd clients/python/tests && $(if $(LONG),BREAKS=1000 SECONDS=10) $(call pytest,$(PACKAGE_VENV))
 
 clients-python-oldest: build $(OLDEST_VENV)/ready ## the same package with the earliest Python and redis-py that it supports
-	cd clients/python/tests && $(call pytest,$(OLDEST_VENV)) test_core.py test_locks.py test_more.py test_sql.py
+	cd clients/python/tests && $(call pytest,$(OLDEST_VENV)) test_core.py test_locks.py test_more.py test_direct.py test_sql.py
 
 # PYTHONS are the versions of Python that clients-python-versions tests. Each is taken from pyenv, from PATH, or from where
 # `make deps` has put it.
@@ -356,7 +356,7 @@ clients-python-versions: export LOCKSERVER := $(or $(LOCKSERVER),$(CURDIR)/bin/l
 clients-python-versions: build $(PYTHONS:%=bin/python-package-venv-%/ready) ## the package for Python with Python 3.9 to 3.14: its tests of locks, waiters, threads, asyncio and processes (PYTHONS="3.9 3.14")
 	@set -e; cd clients/python/tests; for v in $(PYTHONS); do \
 		PYTHONDONTWRITEBYTECODE=1 ../../../bin/python-package-venv-$$v/bin/python -W ignore::RuntimeWarning -m pytest -p no:cacheprovider -q \
-			test_core.py test_locks.py test_more.py test_process.py test_sql.py; done
+			test_core.py test_locks.py test_more.py test_direct.py test_process.py test_sql.py; done
 bin/python-package-venv-%/ready: clients/python/tests/requirements-versions.txt clients/python/pyproject.toml
 	@test -n "$(call python_of,$*)" || { echo "Python $* is missing: run 'make deps', or say PYTHONS=\"...\""; exit 1; }
 	$(call python_of,$*) -m venv --clear $(@D)

@@ -138,6 +138,109 @@ def test_a_grant_is_confirmed_and_its_lease_begins_with_that(played):
     assert call.result.why_over().reason == "expired"
 
 
+def granted(played, call, token=9):
+    """The server grants the lock of a call that it has queued."""
+    owner, key = call.task.owner, call.wish.keys[0]
+    played.reply(b">4\r\n$12\r\nlock-granted\r\n$%d\r\n%s\r\n:%d\r\n$%d\r\n%s\r\n" % (len(key), key, token, len(owner), owner))
+
+
+def granted_at_once(played, wish=None, after=2.0):
+    """A call that has its lock with the push, which is not confirmed yet."""
+    call = played.ask(wish, wait=60)
+    played.sent()
+    played.reply(b"+QUEUED\r\n")
+    played.pass_time(after)
+    granted(played, call)
+    assert call.result.why_over() is None
+    assert played.sent() == [["LOCK.CONFIRM", "k", call.task.owner.decode(), "9"]]
+    return call.result
+
+
+def test_a_young_call_has_its_lock_with_the_push(played):
+    held = granted_at_once(played)
+    assert [words[0] for words in played.core.unconfirmed()] == ["LOCK.CONFIRM"]
+    played.reply(b":1\r\n")
+    assert played.core.unconfirmed() == []
+    for _ in range(20):
+        played.pass_time(4.9)
+        played.reply(b"+PONG\r\n" * played.sent().count(["PING"]))
+    assert held.why_over() is None and held.doubtful(played.now) is None
+
+
+def test_a_lock_that_is_not_confirmed_is_lost_before_the_server_takes_it_back(played):
+    held = granted_at_once(played)  # it takes it back 10 s after the grant, which came 2 s at most after the call
+    played.pass_time(5.4)
+    assert held.why_over() is None and held.doubtful(played.now) is None
+    played.now += 0.2
+    assert held.doubtful(played.now).reason == "unreachable", "also before the timer has run"
+    played.core.tick(played.now)
+    assert held.why_over().reason == "unreachable"
+    assert ["UNLOCK", "k", held.hold.task.owner.decode(), "TOKEN", "9"] in played.sent()
+
+
+@pytest.mark.parametrize("reply, undone", [(b":0\r\n", False), (b"-NOPERM no\r\n", True)])
+def test_a_confirmation_that_is_refused_is_a_loss(played, reply, undone):
+    held = granted_at_once(played)
+    played.reply(reply)
+    assert held.why_over().reason == "stale"
+    assert [words[0] for words in played.sent()] == (["LOCK.CANCEL", "UNLOCK"] if undone else [])
+
+
+@pytest.mark.parametrize("reply", [b":1\r\n", b":0\r\n"])
+def test_the_next_connection_confirms(played, reply):
+    held = granted_at_once(played)
+    played.gone()
+    played.now += 1
+    confirm = ["LOCK.CONFIRM", "k", held.hold.task.owner.decode(), "9"]
+    assert [words for words in played.attach() if words[0] != "PING"] == [confirm]
+    played.reply(reply)
+    assert (held.why_over() is None) == (reply == b":1\r\n")
+    played.gone()
+    played.now += 1
+    if held.why_over() is None:
+        assert [words[0] for words in played.attach()] == ["RENEW"], "what is confirmed is checked"
+
+
+def test_what_is_released_before_the_confirmation_is_answered(played):
+    held = granted_at_once(played)
+    release = Call(lambda: None)
+    played.core.release(held, release, played.now)
+    assert [words[0] for words in played.sent()] == ["UNLOCK"]
+    played.reply(b":1\r\n")
+    assert not release.over
+    played.reply(b":1\r\n")
+    assert release.over and release.error is None
+    played.pass_time(4)
+    assert played.core.unconfirmed() == [] and held.hold.lost is None
+
+
+def test_a_grant_is_confirmed_first_if_the_call_is_old_or_the_lease_not_known(played):
+    other = Played()
+    other.core.opened(other.core.attached, other.now)
+    other.reply(b":0\r\n-NOPERM CONFIG\r\n")
+    for p, after in ((played, 2.6), (other, 0.0)):
+        call = p.ask(wait=60)
+        p.reply(b"+QUEUED\r\n")
+        p.pass_time(after)
+        p.sent()
+        granted(p, call)
+        assert not call.over
+        assert p.sent() == [["LOCK.CONFIRM", "k", call.task.owner.decode(), "9"]]
+        p.reply(b":1\r\n")
+        assert call.result.token(b"k") == 9
+
+
+def test_a_fixed_lease_that_was_asked_for_just_now(played):
+    held = granted_at_once(played, Wish((b"k",), lease=100.0), after=2.4)
+    played.reply(b":1\r\n")
+    for _ in range(19):
+        played.pass_time(4.9)
+        played.reply(b"+PONG\r\n" * played.sent().count(["PING"]))
+    assert held.why_over() is None
+    played.pass_time(4.6)
+    assert held.why_over().reason == "expired"
+
+
 def test_who_waits_asks_again_by_the_next_connection_in_order(played):
     calls = [played.ask(wait=100) for _ in range(3)]
     played.sent()
@@ -284,3 +387,41 @@ def test_words():
     for wrong in (None, True, [], {}):
         with pytest.raises(TypeError):
             encode(["SET", wrong])
+
+
+def test_what_an_interrupted_call_has_half_released_is_released(played):
+    held = played.hold()
+    held.hold.handles.discard(held)  # an exception came here
+    held.hold.releasing = True
+    played.core.repair(played.now)
+    assert [words[0] for words in played.sent()] == ["UNLOCK"]
+    played.core.repair(played.now)
+    assert played.sent() == [], "once"
+    played.reply(b":1\r\n")
+    assert not played.core._holds
+
+
+def test_a_debt_that_an_interrupted_call_has_not_sent_is_sent_by_the_next_connection(played):
+    held = played.hold()
+    played.core.release(held, Call(lambda: None), played.now)
+    played.sent()
+    held.hold.debt.entered = False  # an exception came before it was sent
+    played.core.repair(played.now)
+    played.core.repair(played.now)
+    played.gone("a call was interrupted")
+    played.now += 1
+    assert [words[0] for words in played.attach()] == ["UNLOCK"], "once"
+    played.reply(b"$-1\r\n")
+    assert not played.core._debts and held.hold.lost is None
+
+
+def test_a_reply_whose_taking_was_interrupted_is_no_reply(played):
+    call = played.ask(wait=60)
+    played.sent()
+    interrupted = played.core.attached.replies(b"+QUEUED\r\n")
+    next(interrupted)  # an exception comes before the reply is taken
+    played.gone("a call was interrupted")
+    played.now += 1
+    assert [words[0] for words in played.attach()] == ["LOCK"]
+    played.reply(b":9\r\n")
+    assert call.result.token(b"k") == 9

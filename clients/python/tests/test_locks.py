@@ -336,6 +336,47 @@ def test_unconfirmed(make, lockserver, background):
     free(lockserver.control, "k")
 
 
+ASKED = {
+    "renewed": lambda locks: locks.lock("k"),
+    "fixed": lambda locks: locks.lock("k", lease=600),
+    "shared": lambda locks: locks.lock("k", shared=True),
+    "several": lambda locks: locks.lock_all(["k", "l"]),
+    "several fixed": lambda locks: locks.lock_all(["k", "l"], lease=600),
+    "permits": lambda locks: locks.semaphore("k", 1).permits(1),
+    "permits fixed": lambda locks: locks.semaphore("k", 1).permits(1, lease=600),
+}
+
+
+@pytest.mark.parametrize("kind", ASKED)
+def test_a_grant_is_confirmed(locks, lockserver, clock, background, kind):
+    """A waiter has its lock with the push, and the server does not take it back."""
+    asked = ASKED[kind](locks)
+    first = asked.acquire() if kind.startswith("permits") else locks.lock("k").acquire()
+    call = background(asked.acquire)
+    waiting(lockserver.control)
+    first.release()
+    held = call()
+    for _ in range(5):
+        clock.advance(15)  # more than the third of a lease in which a grant has to be confirmed
+    held.check()
+    numbers = lockserver.control.info("locks")
+    assert int(numbers["lock_unconfirmed_grants"]) == 0 and int(numbers["lock_grants_to_confirm"]) == 0
+    held.release()
+    assert lockserver.control.execute_command("LOCK.LIST") == []
+
+
+def test_a_confirmation_that_is_refused(locks, lockserver, background):
+    first = locks.lock("k").acquire()
+    call = background(lambda: locks.lock("k").acquire())
+    waiting(lockserver.control)
+    with lockserver.fault("ERROR", "ERR no", "MATCH", "LOCK.CONFIRM"):
+        first.release()
+        held = call()
+        eventually(lambda: held.lost, "the loss is known")
+    assert held.lost.reason == "stale"
+    free(lockserver.control, "k")
+
+
 def test_exclusive(lockserver):
     locks = lockserver.locks()
     seen = []

@@ -87,9 +87,8 @@ class AsyncDriver:
         for link in core.links:
             if link.broken is not None:
                 self._close(link, link.broken)
-            elif link.out and link in self._writers:
-                self._writers[link].write(bytes(link.out))
-                link.out.clear()
+            else:
+                self._write(link)
             at = core.dial_at(link)
             if at is not None and at <= time.monotonic():
                 link.dialing, link.dial_at = True, None
@@ -107,6 +106,11 @@ class AsyncDriver:
             self._timer.cancel()
         self._due = due
         self._timer = loop.call_later(max(0.0, due - time.monotonic()), self._tick)
+
+    def _write(self, link: Link) -> None:
+        if link.out and link.broken is None and link in self._writers:
+            self._writers[link].write(bytes(link.out))
+            link.out.clear()
 
     def _spawn(self, work: Any) -> None:
         task: "asyncio.Task[None]" = asyncio.ensure_future(work)
@@ -161,6 +165,7 @@ class AsyncDriver:
         """Bytes have come by a connection."""
         if self._writers.get(link) is writer:
             self.core.received(link, data, time.monotonic())
+            self._write(link)  # grants are confirmed before their callers go on, which may keep the loop for long
             self._soon()
 
     def ended(self, link: Link, writer: asyncio.StreamWriter, why: str) -> None:

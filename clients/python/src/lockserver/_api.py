@@ -24,7 +24,8 @@ DEFAULT_TIMEOUT = 5.0
 class Observer:
     """Is told what becomes of locks, for metrics and logs. The methods must return soon, and may be overridden.
 
-    Times are in seconds. They are called by the thread of the client, or in its event loop.
+    Times are in seconds. ``lost`` and the callbacks of ``on_lost`` are called by the thread of the client, the others by any
+    thread that uses it, and without a lock of the client; in asyncio all are called in its event loop.
     """
 
     def acquired(self, key: bytes, waited: float) -> None:
@@ -210,7 +211,8 @@ class HeldBase:
 
     def _why_over(self) -> Optional[errors.Error]:
         """Why it is not held. A fixed lease that is over counts, also before the client has looked at its timers."""
-        return self._handle.why_over() or self._handle.expired(time.monotonic())
+        now = time.monotonic()
+        return self._handle.why_over() or self._handle.expired(now) or self._handle.doubtful(now)
 
     def check(self) -> None:
         """Raises :class:`LockLost` or :class:`LockReleased` if the lock is known not to be held. It asks no server."""

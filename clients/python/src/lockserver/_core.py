@@ -15,11 +15,12 @@ from __future__ import annotations
 import heapq
 import itertools
 import secrets
+import weakref
 from collections import OrderedDict, deque
 from typing import Any, Callable, Deque, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from . import errors
-from ._resp import Malformed, Parser, Push, Word, encode
+from ._resp import Malformed, Parser, Push, Word, encode, encode_word
 from ._wish import Command, Wish
 from .errors import ServerError
 
@@ -96,6 +97,7 @@ class Link:
         self.broken: Optional[Exception] = None  # why the transport is to close it
         self._parser = Parser()
         self._awaited: Deque[Tuple[Take, float]] = deque()
+        self._taking: Optional[Take] = None  # has its reply; an exception of a signal may end it at any point
         self._pause = _PAUSE
         self._made = 0.0
 
@@ -120,8 +122,11 @@ class Link:
             elif not self._awaited:
                 raise Malformed("a reply without a command")
             else:
-                take, sent = self._awaited.popleft()
+                take, sent = self._awaited[0]
+                self._taking = take
+                self._awaited.popleft()
                 yield take, sent, reply
+                self._taking = None
 
     def closed(self, why: Exception, now: float, longest: float) -> None:
         """The connection has ended, or could not be made. The takers of its replies hear of it."""
@@ -131,8 +136,12 @@ class Link:
         self._pause = min(2 * self._pause, longest)
         self.up, self.dialing, self.broken = False, False, None
         self.out.clear()
-        awaited, self._awaited = self._awaited, deque()
-        for take, _ in awaited:
+        takes = [take for take, _ in self._awaited]
+        if self._taking is not None and self._taking not in takes:
+            takes.insert(0, self._taking)
+        self._taking = None
+        self._awaited.clear()
+        for take in takes:
             take(None, why)
 
     def worked(self) -> None:
@@ -204,6 +213,13 @@ class Handle:
             return None
         return Loss(hold.wish.keys[0], hold.tokens[0], "expired").error()
 
+    def doubtful(self, now: float) -> Optional[errors.Error]:
+        """The loss of a lock that was not confirmed in time, which may be taken back; or None."""
+        hold, unsure = self.hold, self.hold.unsure
+        if unsure is None or now < unsure.at:
+            return None
+        return Loss(hold.wish.keys[0], hold.tokens[0], "unreachable").error()
+
 
 class Hold:
     """What a task has on the server."""
@@ -213,7 +229,16 @@ class Hold:
         self.handles: Set[Handle] = set()
         self.lost: Optional[Loss] = None
         self.releasing = False
+        self.debt: Optional[Debt] = None  # its release
         self.expiry: Optional[Timer] = None
+        self.unsure: Optional[Timer] = None  # the server has not said that it knows of the holder: see Core._sure_until
+
+    def end_timers(self) -> None:
+        """It is released, or lost: time changes nothing any more."""
+        for timer in (self.expiry, self.unsure):
+            if timer is not None:
+                timer.cancel()
+        self.unsure = None
 
     def release(self) -> Command:
         """The command that releases it."""
@@ -226,9 +251,11 @@ class Debt:
     def __init__(self, commands: List[Command], paid: Optional[Callable[["Debt"], None]] = None) -> None:
         self.commands, self.paid = commands, paid
         self.sent = 0  # how often
-        self.left = 0
         self.replies: List[Any] = []
+        self.answered: Set[int] = set()  # the numbers of the commands
         self.failed = False
+        self.entered = False  # it was sent, or will be by the next connection
+        self.over = False
 
 
 class Acquire(Call):
@@ -260,7 +287,7 @@ class Request(Call):
 
     def __init__(self, words: Sequence[Word], once: bool, done: Callable[[], None]) -> None:
         super().__init__(done)
-        self.words, self.once, self.sent = words, once, 0
+        self.words, self.once, self.sent = [encode_word(word) for word in words], once, 0
         self.timer: Optional[Timer] = None
 
 
@@ -288,6 +315,10 @@ def _is_answer(reply: Any, error: Optional[Exception]) -> bool:
     return error is None and not (isinstance(reply, ServerError) and errors.is_elsewhere(reply))
 
 
+#: Those of this process.
+cores: "weakref.WeakSet[Core]" = weakref.WeakSet()
+
+
 class Core:
     """All of a client's locks, waits, debts and commands."""
 
@@ -311,15 +342,17 @@ class Core:
         self._waits: Dict[Tuple[bytes, bytes], Acquire] = {}  # those of them that have begun
         self._holds: Dict[int, Hold] = {}
         self._unpaid: List[Debt] = []
-        self._debts = 0
+        self._debts: Set[Debt] = set()
         self._pending: "OrderedDict[int, Request]" = OrderedDict()
         self._extra: Dict[bytes, int] = {}  # owners of other names, by how many use them
         self._answered = now
         self._lapsed = False
         self._resumed = False
+        self._knows_lease = False  # this server has said how long it is
         self._patience = self.timers.add(now + self._sure_for(), self._give_up)
         self._ping_at = now
         self._pinged: Optional[float] = None  # when a PING was sent that is not answered
+        cores.add(self)
 
     # What the transport tells.
 
@@ -427,6 +460,7 @@ class Core:
                 return
             self.attached.worked()
             self.ready, self._refused, self._ping_at = True, None, now + self.lease / 6
+            self._knows_lease = False
             self._hear(sent)
             self.events.append(Event("attached"))
             self._started(None)
@@ -446,7 +480,10 @@ class Core:
         if isinstance(reply, list):
             reply = dict(zip(reply[::2], reply[1::2]))
         value = reply.get(b"lock-watchdog-timeout") if isinstance(reply, dict) else None
-        if value is not None and int(value) > 0 and int(value) / 1000 != self.lease:
+        if value is None or int(value) <= 0:
+            return
+        self._knows_lease = True
+        if int(value) / 1000 != self.lease:
             self.lease = int(value) / 1000
             self._ping_at = min(self._ping_at, self._now + self.lease / 6)
             self._be_patient(self._answered + self._sure_for())
@@ -459,7 +496,9 @@ class Core:
         for wait in sorted(self._waits.values(), key=lambda wait: wait.number):
             self._ask(wait, now)
         for hold in {id(hold): hold for hold in self._holds.values()}.values():
-            if not hold.releasing:
+            if hold.unsure is not None:
+                self._prove(hold, now)
+            elif not hold.releasing:
                 self._check(hold, now)
 
     def _check(self, hold: Hold, now: float) -> None:
@@ -671,6 +710,10 @@ class Core:
             return
         if call.state != "queued":
             return
+        sure_until = self._sure_until(call, now)
+        if sure_until is not None:
+            self._hold(call, tokens, now, sure_until)
+            return
         call.state, call.tokens, call.sent_at = "granted", tokens, now
         commands = call.wish.confirm(owner, tokens)
         call.left = len(commands)
@@ -680,6 +723,39 @@ class Core:
 
         for words in commands:
             self.attached.send(words, take, now)
+
+    def _sure_until(self, call: Acquire, now: float) -> Optional[float]:
+        """Until when a lock that was granted by a push is the caller's, if the server does not hear that it knows.
+
+        The server takes a grant back after a third of the lease that it renews. It was made no earlier than the call was
+        sent. So a call that was sent just now has its lock at once, and it is confirmed meanwhile. None: the call is older,
+        and has the lock when that is confirmed.
+        """
+        third, lease = self.lease / 3, call.wish.lease
+        if not self._knows_lease or self._lapsed or now - call.sent_at > third / 4:
+            return None
+        if lease is not None and now - call.sent_at > lease / 20:  # it counts from when it was sent: hardly less than asked for
+            return None
+        return call.sent_at + third * 3 / 4
+
+    def _prove(self, hold: Hold, now: float) -> None:
+        """Confirms a lock that its caller has already."""
+        key, token = hold.wish.keys[0], hold.tokens[0]  # one of several locks stands for all
+
+        def take(reply: Any, error: Optional[Exception]) -> None:
+            if not _is_answer(reply, error):  # the next connection does it
+                self._break(reply, error)
+                return
+            if hold.unsure is None:
+                return
+            hold.unsure.cancel()
+            hold.unsure = None
+            if reply != 1:
+                self._lose(hold, Loss(key, token, "stale"), self._now)
+            if isinstance(reply, ServerError):  # it may be held
+                self._owe(hold.wish.undo(hold.task.owner))
+
+        self.attached.send(["LOCK.CONFIRM", key, hold.task.owner, token], take, now)
 
     def _confirmed(self, call: Acquire, reply: Any, error: Optional[Exception]) -> None:
         now = self._now
@@ -721,8 +797,8 @@ class Core:
             error = ServerError(f"ERR the server has ended the wait: {reason}")
         self._finish(call, None, error, now)
 
-    def _hold(self, call: Acquire, tokens: List[int], now: float) -> None:
-        """The server has given the lock."""
+    def _hold(self, call: Acquire, tokens: List[int], now: float, sure_until: Optional[float] = None) -> None:
+        """The server has given the lock. sure_until: it has to be confirmed."""
         wish, task = call.wish, call.task
         hold = Hold(task, wish, tokens, now)
         for token in tokens:
@@ -732,6 +808,10 @@ class Core:
         if wish.lease is not None:
             hold.expiry = self.timers.add(call.sent_at + wish.lease, lambda at: self._lose(
                 hold, Loss(wish.keys[0], tokens[0], "expired"), at))
+        if sure_until is not None:
+            hold.unsure = self.timers.add(sure_until, lambda at: self._lose(
+                hold, Loss(wish.keys[0], tokens[0], "unreachable"), at))
+            self._prove(hold, now)
         self._finish(call, self._handle(hold, wish.keys), None, now)
 
     def _finish(self, call: Acquire, result: Union[Handle, List[int], None], error: Optional[BaseException], now: float,
@@ -818,8 +898,7 @@ class Core:
             call.finish(None)
             return
         hold.releasing = True
-        if hold.expiry is not None:
-            hold.expiry.cancel()
+        hold.end_timers()
         hold.task.busy.update(hold.wish.keys)
         timer = self.timers.add(now + self.limit, lambda _: call.finish(None, self._silence()))
 
@@ -827,7 +906,24 @@ class Core:
             timer.cancel()
             self._released(hold, debt, call)
 
-        self._owe([hold.release()], paid)
+        hold.debt = Debt([hold.release()], paid)
+        self._enter(hold.debt)
+
+    def repair(self, now: float) -> None:
+        """Completes what an interrupted call has left half done: the release of a lock, or a debt."""
+        self._now = now
+        for hold in list(self._holds.values()):
+            if hold.handles or hold.lost is not None:
+                continue
+            if hold.debt is None:
+                hold.releasing = False
+                self.release(self._handle(hold, hold.wish.keys), Call(lambda: None), now)
+            elif not hold.debt.over and hold.debt not in self._debts:
+                self._enter(hold.debt)
+        for debt in list(self._debts):
+            if not debt.entered and debt not in self._unpaid:
+                debt.entered = True
+                self._unpaid.append(debt)
 
     def _released(self, hold: Hold, debt: Debt, call: Call) -> None:
         self._forget(hold)
@@ -852,8 +948,7 @@ class Core:
             self.events.append(Event("lost", key, self._now - hold.since, loss.error(), told))
 
     def _forget(self, hold: Hold) -> None:
-        if hold.expiry is not None:
-            hold.expiry.cancel()
+        hold.end_timers()
         for token in hold.tokens:
             if self._holds.get(token) is hold:
                 del self._holds[token]
@@ -894,6 +989,11 @@ class Core:
             hold.expiry = self.timers.add(sent + lease, lambda at: self._lose(
                 hold, Loss(hold.wish.keys[0], hold.tokens[0], "expired"), at))
 
+    def unconfirmed(self) -> List[Command]:
+        """Returns the commands that confirm what its holders have, and the server may not know yet."""
+        return [["LOCK.CONFIRM", hold.wish.keys[0], hold.task.owner, hold.tokens[0]]
+                for hold in list(self._holds.values()) if hold.unsure is not None]
+
     # Owners of other names.
 
     def use_owner(self, owner: bytes, now: float) -> None:
@@ -914,12 +1014,15 @@ class Core:
 
     def _owe(self, commands: List[Command], paid: Optional[Callable[[Debt], None]] = None) -> None:
         """Has commands done, now or as soon as there is a connection, until they were answered."""
-        self._debts += 1
-        debt = Debt(commands, paid)
+        self._enter(Debt(commands, paid))
+
+    def _enter(self, debt: Debt) -> None:
+        self._debts.add(debt)
         if self.ready and self.attached.broken is None:
             self._send_debt(debt, self._now)
         else:
             self._unpaid.append(debt)
+        debt.entered = True
 
     def owe(self, commands: List[Command], now: float) -> None:
         """Has commands done that may be sent twice, now or later."""
@@ -928,26 +1031,33 @@ class Core:
 
     def _send_debt(self, debt: Debt, now: float) -> None:
         debt.sent += 1
-        debt.left, debt.replies, debt.failed = len(debt.commands), [], False
+        debt.replies, debt.answered, debt.failed = [None] * len(debt.commands), set(), False
 
-        def take(reply: Any, error: Optional[Exception]) -> None:
-            debt.left -= 1
-            debt.replies.append(reply)
-            if not _is_answer(reply, error):
-                debt.failed = True
-                self._break(reply, error)
-            if debt.left:
-                return
-            if debt.failed:
+        def take_for(number: int) -> Take:
+            def take(reply: Any, error: Optional[Exception]) -> None:
+                debt.replies[number] = reply
+                debt.answered.add(number)
+                if not _is_answer(reply, error):
+                    debt.failed = True
+                    self._break(reply, error)
+                if len(debt.answered) == len(debt.commands) and not debt.over:
+                    self._answered_all(debt)
+
+            return take
+
+        for number, words in enumerate(debt.commands):
+            self.attached.send(words, take_for(number), now)
+
+    def _answered_all(self, debt: Debt) -> None:
+        if debt.failed:
+            if debt not in self._unpaid:
                 self._unpaid.append(debt)
-                return
-            self._debts -= 1
-            if debt.paid is not None:
-                debt.paid(debt)
-            self._end_if_done()
-
-        for words in debt.commands:
-            self.attached.send(words, take, now)
+            return
+        if debt.paid is not None:
+            debt.paid(debt)
+        debt.over = True
+        self._debts.discard(debt)
+        self._end_if_done()
 
     # The other connection.
 
@@ -1020,7 +1130,7 @@ class Core:
         self._end_if_done()
 
     def _end_if_done(self) -> None:
-        if self.closing and self._debts == 0:
+        if self.closing and not self._debts:
             self._end()
 
     def _end(self) -> None:

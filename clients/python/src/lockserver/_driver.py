@@ -10,11 +10,12 @@ import ssl
 import threading
 import time
 import weakref
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, TypeVar
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple, TypeVar
 
 from . import errors
 from ._core import Call, Core, Event, Link
 from ._dial import Endpoint, error_of
+from ._direct import Direct, Methods
 
 _log = logging.getLogger("lockserver")
 
@@ -22,39 +23,60 @@ T = TypeVar("T", bound=Call)
 
 #: How much longer than the core a caller waits. Only a fault of this package makes it matter.
 _SLACK = 10.0
-#: How many bytes are read, and written, at once.
-_PIECE, _MOST_WRITTEN = 1 << 16, 1 << 18
+#: How many bytes are written at once.
+_MOST_WRITTEN = 1 << 18
+#: How long replies may lie when a caller has read its own, and before the thread of the client reads, in seconds.
+_STEP = 0.02
 _LATER = (ssl.SSLWantReadError, ssl.SSLWantWriteError, BlockingIOError, InterruptedError)
 
 _drivers: "weakref.WeakSet[Driver]" = weakref.WeakSet()
 
 
-class Once:
-    """An event that is set once, and has one waiter. It is a bare lock: an Event makes several for each wait."""
+class Turn:
+    """What one caller waits by. It is a bare lock: an Event makes several for each wait."""
 
-    __slots__ = ("_lock",)
+    __slots__ = ("_lock", "over", "call")
 
     def __init__(self) -> None:
+        self.call: Optional[Call] = None
         self._lock = threading.Lock()
         self._lock.acquire()
+        self.over = False  # its call has ended
 
-    def set(self) -> None:
-        """Ends the wait. It is called once."""
-        self._lock.release()
+    def wake(self) -> None:
+        """Ends the wait: the call has ended, or it is its caller who reads now."""
+        try:
+            self._lock.release()
+        except RuntimeError:  # it was woken already
+            pass
 
     def wait(self, longest: Optional[float]) -> bool:
-        """Waits for so many seconds, or without end. False: it is not set."""
+        """Waits for so many seconds, or without end. False: it was not woken."""
         return self._lock.acquire(True, -1 if longest is None else min(longest, threading.TIMEOUT_MAX))
 
 
 class _Socket:
     """The socket of a link. Whoever holds ``writing`` writes to it, or closes it."""
 
-    __slots__ = ("socket", "writing", "secure")
+    __slots__ = ("socket", "writing", "writer", "secure", "direct")
 
     def __init__(self, s: socket.socket) -> None:
         self.socket, self.writing = s, threading.Lock()
+        self.writer = 0  # the thread that writes
         self.secure = isinstance(s, ssl.SSLSocket)  # one thread at a time may use it
+        self.direct: Methods = Methods(s) if self.secure else Direct(s)
+
+    def begin_writing(self) -> bool:
+        """Takes ``writing``. False: another thread has it."""
+        if not self.writing.acquire(False):
+            return False
+        self.writer = threading.get_ident()
+        return True
+
+    def end_writing(self) -> None:
+        """Gives ``writing`` back."""
+        self.writer = 0
+        self.writing.release()
 
     def receive(self) -> Tuple[List[bytes], Optional[Exception]]:
         """Returns what has come, and why no more will."""
@@ -67,41 +89,64 @@ class _Socket:
         parts: List[bytes] = []
         try:
             while True:
-                data = self.socket.recv(_PIECE)
+                data = self.direct.receive()
                 if not data:
                     return parts, errors.NoConnection("the server has closed the connection")
                 parts.append(data)
-                if len(data) < _PIECE and not self.secure:
+                if len(data) < self.direct.piece and not self.secure:
                     return parts, None
         except _LATER:
             return parts, None
         except OSError as e:
             return parts, errors.NoConnection(str(e))
 
+    def pending(self) -> bool:
+        """Reports whether it has decrypted what was not received yet."""
+        s = self.socket
+        return isinstance(s, ssl.SSLSocket) and s.pending() > 0
+
     def close(self, reset: bool) -> None:
         """Closes it. reset: what the server has not read it is not to read later."""
-        with self.writing:
-            try:
-                if reset:
-                    self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-            except OSError:
-                pass
-            self.socket.close()
+        # Writing does not block. A thread that has it for longer was interrupted at the moment in which it took it.
+        taken = self.writing.acquire(True, 1.0)
+        try:
+            if reset:
+                self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        except OSError:
+            pass
+        self.socket.close()
+        if taken:
+            self.writing.release()
 
 
 class _Left(NamedTuple):
     """What is left to be done when the core's lock is free again."""
 
     writes: List[Tuple[Link, _Socket, bytearray]]
-    ended: List[Once]
+    ended: List[Turn]
     closed: List[_Socket]
+    happened: List[Event]
+
+
+class _Look(NamedTuple):
+    """What the thread waits for next."""
+
+    sockets: List[Tuple[Link, _Socket]]
+    reads: List[Any]
+    writes: List[Any]
+    at_once: bool
 
 
 class Driver:
-    """Runs a core: a thread reads, keeps the time and closes, and callers write. It begins with the first call.
+    """Runs a core. Callers write, and one of those that wait reads for all. A thread keeps the time and closes.
 
-    A switch of threads is what costs most, so no thread waits for the network while it has the core's lock, and threads
-    whose calls have ended are woken last: they find the lock free, and the bytes of others on their way.
+    A switch of threads is what costs most. So no thread waits for the network while it has the core's lock, and threads
+    whose calls have ended are woken last: they find the lock free, and the bytes of others on their way. The caller that
+    waits for longest reads, because the next grant is most likely its own. Then the next one does. If no caller has waited
+    for a moment, the thread reads, also if TLS is used.
+
+    A signal may interrupt a caller anywhere: an exception of its handler leaves what the caller was doing half done. Then
+    connections are made anew, and what they were asked is asked again.
 
     A process that was forked has a core of its own, with other owners: what its parent holds is not the child's.
     """
@@ -109,7 +154,7 @@ class Driver:
     def __init__(self, endpoint: Endpoint, name: str, limit: float, told: Callable[[Event], None]) -> None:
         self.endpoint, self._name, self._limit, self._told = endpoint, name, limit, told
         self._sockets: Dict[Link, _Socket] = {}
-        self._ended: List[Once] = []
+        self._ended: List[Turn] = []
         self._closed: List[_Socket] = []
         _import_all(endpoint)
         self._renew()
@@ -124,17 +169,24 @@ class Driver:
         self._woken = False
         self._until = 0.0  # when the thread looks again by itself
         self._poll = _Poll()
+        self._own = Turn()  # the thread's
+        self._reading: Optional[Turn] = self._own  # that of the caller who reads
+        self._waiting: Dict[Turn, None] = {}  # those of other callers
+        self._known: Set[Turn] = set()  # of all callers that may still be woken
+        self._turns, self._seen = 0, 0  # how many callers have read, now and when the thread looked
+        self._polls: List[_Poll] = []  # of callers who have read
+        self._nudge: Optional[Tuple[socket.socket, socket.socket]] = None  # wakes the caller who reads
         self.gone = threading.Event()
 
     def _after_fork(self) -> None:
         """Forgets what the parent has. The connections stay the parent's: only this process' copies are closed."""
-        core, wake = self.core, self._wake
+        core, others = self.core, [s for s in (self._wake, *(self._nudge or ())) if s is not None]
         sockets = [s.socket for s in (*self._sockets.values(), *self._closed)]
         for hold in core._holds.values():
             hold.handles.clear()
         core.closing = True
         self._renew()
-        for s in sockets + ([wake] if wake is not None else []):
+        for s in sockets + others:
             try:
                 os.close(s.detach())
             except OSError:
@@ -142,47 +194,192 @@ class Driver:
 
     # Callers.
 
-    def run(self, begin: Callable[[Core, float], None]) -> None:
-        """Has the core do something, and sees to what follows."""
-        with self.lock:
-            begin(self.core, time.monotonic())
-            self._start()
-            self._settle(own=False)
-            left = self._leave()
-        self._finish(left)
-
-    def ends(self, event: Once) -> Callable[[], None]:
-        """Returns what a call is to do when it ends: its thread is woken as soon as the core's lock is free."""
-        return lambda: self._ended.append(event)
-
-    def wait(self, call: T, event: Once, longest: Optional[float],
-             give_up: Callable[[Core, BaseException, float], None]) -> Any:
-        """Waits for a call, and returns its result. give_up ends the call if an exception ends the waiting."""
+    def run(self, begin: Callable[[Core, float], None], turn: Optional[Turn] = None) -> None:
+        """Has the core do something, and sees to what follows. turn: the caller will wait by it."""
+        left: Optional[_Left] = None
         try:
-            if not event.wait(None if longest is None else longest + _SLACK):
-                raise errors.NoConnection("the thread of the client does not answer")
+            with self.lock:
+                begin(self.core, time.monotonic())
+                self._start()
+                if turn is not None and not turn.over:
+                    self._join(turn)
+                self._wake_if_due()
+                left = self._leave(own=False)
+            self._finish(left)
+        except BaseException:
+            self._interrupted(left)
+            raise
+
+    def _interrupted(self, left: Optional[_Left]) -> None:
+        """Mends what an interrupted call has left behind. left: what it had still to do; None: the core may be half done."""
+        me = threading.get_ident()
+        with self.lock:
+            for link, s in self._sockets.items():
+                if left is None or s.writer == me:  # bytes may be lost
+                    link.broken = link.broken or errors.NoConnection("a call was interrupted")
+            written = [] if left is None else [s for _, s, _ in left.writes]
+            for s in [*self._sockets.values(), *written]:
+                if s.writer == me:
+                    s.end_writing()
+            self.core.repair(time.monotonic())
+            ended, self._ended = self._ended, []
+            for turn in list(self._known):
+                if turn.call is not None and turn.call.over:
+                    turn.over = True
+                    self._waiting.pop(turn, None)
+                if turn.over or self._reading is turn:  # it was perhaps not woken, and is woken twice otherwise
+                    ended.append(turn)
+            if left is not None:
+                ended += left.ended
+                self._closed += left.closed
+            self._wake_up()
+        self._wake_turns(ended)
+
+    def ends(self, turn: Turn) -> Callable[[], None]:
+        """Returns what a call is to do when it ends: its caller is woken as soon as the core's lock is free."""
+        def end() -> None:
+            turn.over = True
+            self._waiting.pop(turn, None)
+            self._ended.append(turn)
+
+        return end
+
+    def wait(self, begin: Callable[[Core, float], None], call: T, turn: Turn, longest: Optional[float],
+             give_up: Callable[[Core, BaseException, float], None]) -> Any:
+        """Begins a call, waits for it, and returns its result. give_up ends it if an exception ends the waiting."""
+        turn.call = call
+        try:
+            self._known.add(turn)
+            self.run(begin, turn)
+            end = None if longest is None else time.monotonic() + longest + _SLACK
+            while True:
+                if self._reading is turn:
+                    self._read(turn, end)
+                elif not turn.wait(None if end is None else max(0.0, end - time.monotonic())):
+                    raise errors.NoConnection("the thread of the client does not answer")
+                if turn.over and self._reading is not turn:
+                    break
         except BaseException as e:
             ended = e
-            self.run(lambda core, now: give_up(core, ended, now))
+            self.run(lambda core, now: self._give_up(turn, lambda: give_up(core, ended, now)))
             raise
+        finally:
+            self._known.discard(turn)
         if call.error is not None:
             raise call.error
         return call.result
 
+    def _give_up(self, turn: Turn, give_up: Callable[[], None]) -> None:
+        self._waiting.pop(turn, None)
+        if self._reading is turn:
+            self._pass_on()
+        give_up()
+
+    # The caller who reads.
+
+    def _join(self, turn: Turn) -> None:
+        """Has a caller wait, or read if no other one does."""
+        if self._reading is None and not self._secure():
+            self._reading = turn
+            self._turns += 1
+        else:
+            self._waiting[turn] = None
+
+    def _secure(self) -> bool:
+        return any([s.secure for s in self._sockets.values()])
+
+    def _pass_on(self, own: bool = False) -> None:
+        """Has the caller read that waits for longest. If none waits, the thread does in a moment. own: the thread has read."""
+        for turn in self._waiting:
+            del self._waiting[turn]
+            self._reading = turn
+            self._turns += 1
+            self._ended.append(turn)
+            return
+        self._reading = None
+        self._turns += 1
+        if not own and self._until > time.monotonic() + _STEP:
+            self._wake_up()
+
+    def _read(self, turn: Turn, end: Optional[float]) -> None:
+        """Reads for all callers until the own call is over, or the thread of the client reads."""
+        left: Optional[_Left] = _Left([], [], [], [])
+        # A caller whose turn was taken may still be in its poll, so each has one of its own.
+        try:
+            poll = self._polls.pop()
+        except IndexError:
+            poll = _Poll()
+        try:
+            sockets: List[Tuple[Link, _Socket]] = []
+            readable: List[Any] = []
+            while True:
+                with self.lock:
+                    left, now = None, time.monotonic()
+                    self._take(sockets, readable, now)
+                    if turn.over and self._reading is turn:
+                        self._pass_on()
+                    over = turn.over or self._reading is not turn
+                    if not turn.over and over:
+                        self._waiting[turn] = None
+                    self._wake_if_due()
+                    sockets = list(self._sockets.items())
+                    nudge = self._nudge
+                    left = self._leave(own=False)
+                self._finish(left)
+                if over or nudge is None:
+                    self._polls.append(poll)
+                    return
+                if end is not None and now >= end:
+                    raise errors.NoConnection("the thread of the client does not answer")
+                pause = 60.0 if end is None else min(60.0, end - now)
+                readable = poll.wait([nudge[0], *(s.socket for _, s in sockets)], [], pause)
+        except BaseException:
+            self._interrupted(left)
+            raise
+
+    def _take(self, sockets: List[Tuple[Link, _Socket]], readable: List[Any], now: float) -> None:
+        """Receives from those sockets that can be read. Who closes one has taken it out before, with the core's lock."""
+        for link, s in sockets:
+            if (s.secure or s.socket in readable) and self._sockets.get(link) is s:
+                self._receive(link, s, *s.receive(), now)
+        if self._nudge is not None and self._nudge[0] in readable:
+            _drain(self._nudge[0])
+
+    def _nudge_reader(self) -> None:
+        """Has the caller who reads look again."""
+        if self._nudge is not None:
+            try:
+                self._nudge[1].send(b"x")
+            except OSError:
+                pass
+
+    def _wake_turns(self, turns: List[Turn]) -> None:
+        for turn in reversed(turns):  # a grant comes behind the answer to the UNLOCK, and more wait for it
+            turn.wake()
+            if turn.over and self._reading is turn:
+                self._nudge_reader()
+
     # The thread.
 
     def _start(self) -> None:
-        if self._thread is None and not self.core.ended:
+        if (self._thread is None or self._thread.ident is None) and not self.core.ended:
             ours, self._wake = socket.socketpair()
             ours.setblocking(False)
             self._wake.setblocking(False)
+            self._nudge = socket.socketpair()
+            for s in self._nudge:
+                s.setblocking(False)
             self._thread = threading.Thread(target=self._loop, args=(self.core, ours), name="lockserver", daemon=True)
             self._thread.start()
 
     def _loop(self, core: Core, wakes: socket.socket) -> None:
         try:
+            with self.lock:
+                if self._thread is not threading.current_thread():  # the call that has started it was interrupted
+                    return
+                look = self._look(core, wakes)
             while core is self.core and not core.ended:
-                self._round(core, wakes)
+                look = self._round(core, wakes, look)
         except Exception:
             _log.exception("the thread of the client has failed")
         finally:
@@ -192,45 +389,50 @@ class Driver:
                     core.close(time.monotonic())
                     core.ended = True
                     sockets, self._sockets = list(self._sockets.values()), {}
-                    happened, core.events = core.events, []
-                    left = self._leave()
+                    left = self._leave(own=True)
                 self._finish(left)
                 for s in sockets:
                     s.close(reset=False)
-                for event in happened:
-                    self._told(event)
+                self._nudge_reader()
                 self.gone.set()
 
-    def _round(self, core: Core, wakes: socket.socket) -> None:
-        with self.lock:
-            at = core.next_timer()
-            self._until = at if at is not None else time.monotonic() + 60
-            sockets = list(self._sockets.items())
-            writes = [s.socket for link, s in sockets if link.out]
-            at_once = any(link.broken is not None for link in core.links)
-        at_once = at_once or any(isinstance(s.socket, ssl.SSLSocket) and s.socket.pending() > 0 for _, s in sockets)
-        pause = 0 if at_once else min(60.0, max(0.0, self._until - time.monotonic()))
-        readable = self._poll.wait([wakes, *(s.socket for _, s in sockets)], writes, pause)
-        came = [(link, s, *s.receive()) for link, s in sockets if s.secure or s.socket in readable]
+    def _look(self, core: Core, wakes: socket.socket) -> _Look:
+        """Returns what to wait for. It is made in time: threads that were woken want to run, and not to wait for that."""
+        at = core.next_timer()
+        self._until = at if at is not None else time.monotonic() + 60
+        if self._reading is None and (self._turns == self._seen or self._secure()):
+            self._reading = self._own
+        elif self._reading is not self._own and self._turns != self._seen:
+            self._until = min(self._until, time.monotonic() + _STEP)
+        self._seen = self._turns
+        writes = [s.socket for link, s in self._sockets.items() if link.out]
+        sockets = list(self._sockets.items()) if self._reading is self._own else []
+        at_once = core.attached.broken is not None or core.commands.broken is not None \
+            or any(s.secure and s.pending() for _, s in sockets)
+        return _Look(sockets, [wakes, *(s.socket for _, s in sockets)], writes, at_once)
+
+    def _round(self, core: Core, wakes: socket.socket, look: _Look) -> _Look:
+        pause = 0 if look.at_once else min(60.0, max(0.0, self._until - time.monotonic()))
+        readable = self._poll.wait(look.reads, look.writes, pause)
         with self.lock:
             if core is not self.core:
-                return
+                return look
             if wakes in readable:
                 self._woken = False
-                try:
-                    wakes.recv(4096)
-                except _LATER:
-                    pass
+                _drain(wakes)
             now = time.monotonic()
-            for link, s, parts, failed in came:
-                self._receive(link, s, parts, failed, now)
+            self._take(look.sockets, readable, now)
             core.tick(now)
-            self._settle(own=True)
-            happened, core.events = core.events, []
-            left = self._leave()
+            if self._reading is self._own and self._ended and not self._secure():
+                self._pass_on(own=True)  # those callers, or others, call again
+            self._settle()
+            if self._closed and self._reading is not self._own:
+                self._reading = self._own  # a caller who was interrupted twice reads no more, and the connection ends by that
+                self._nudge_reader()
+            left = self._leave(own=True)
+            look = self._look(core, wakes)
         self._finish(left)
-        for event in happened:
-            self._told(event)
+        return look
 
     def _receive(self, link: Link, s: _Socket, parts: List[bytes], failed: Optional[Exception], now: float) -> None:
         for data in parts:
@@ -239,60 +441,69 @@ class Driver:
         if failed is not None and self._sockets.get(link) is s and link.broken is None:
             link.broken = failed
 
-    def _settle(self, own: bool) -> None:
-        """Does what the core wants: connects, closes. own: the caller is the thread that reads, which alone closes."""
+    def _settle(self) -> None:
+        """Does what the core wants: connects, closes. Only the thread of the client does, as no signal interrupts it."""
         core = self.core
         for link in core.links:
             if link.broken is not None:
-                if own:
-                    self._close(link, link.broken)
-                else:
-                    self._wake_up()
+                self._close(link, link.broken)
             at = None if link.dial_at is None else core.dial_at(link)
             if at is not None and at <= time.monotonic():
                 link.dialing, link.dial_at = True, None
                 threading.Thread(target=self._dial, args=(core, link), name="lockserver-dial", daemon=True).start()
-        if own or self._woken or self._wake is None:
+
+    def _wake_if_due(self) -> None:
+        core = self.core
+        if self._woken or self._wake is None:
             return
+        if core.attached.broken is not None or core.commands.broken is not None:
+            self._wake_up()
         at = core.next_timer()
-        if core.events or core.ended or at is not None and at < self._until:
+        if core.ended or at is not None and at < self._until or any([event.what == "lost" for event in core.events]):
             self._wake_up()
 
-    def _leave(self) -> _Left:
-        """Returns what is to be done without the lock, which the caller has. Nothing else may do that then."""
+    def _leave(self, own: bool) -> _Left:
+        """Returns what is to be done without the lock, which the caller has. Nothing else may do that then.
+
+        own: the caller is the thread of the client, which alone tells of losses.
+        """
+        happened: List[Event] = []
+        if own or not any([event.what == "lost" for event in self.core.events]):
+            happened, self.core.events = self.core.events, []
         writes = []
         for link, s in self._sockets.items():
             # If another thread writes just now, it sees to these bytes, too.
-            if link.out and link.broken is None and s.writing.acquire(False):
+            if link.out and link.broken is None and s.begin_writing():
                 writes.append((link, s, link.out))
                 link.out = bytearray()
-        left = _Left(writes, self._ended, self._closed)
+        left = _Left(writes, self._ended, self._closed, happened)
         self._ended, self._closed = [], []
         return left
 
     def _finish(self, left: _Left) -> None:
         for link, s, data in left.writes:
             self._write(link, s, data)
-        for event in left.ended:
-            event.set()
+        self._wake_turns(left.ended)
         for s in left.closed:
             s.close(reset=True)
+        for event in left.happened:
+            self._told(event)
 
     def _wake_up(self) -> None:
         if self._wake is not None and not self._woken:
-            self._woken = True
             try:
                 self._wake.send(b"x")
             except OSError:
                 pass
+            self._woken = True  # not before: a signal may interrupt it here
 
     def _write(self, link: Link, s: _Socket, data: bytearray) -> None:
-        """Writes, and then what others have left meanwhile. The caller has taken ``s.writing``."""
+        """Writes, and then what others have left meanwhile. The caller has begun to write."""
         while True:
             failed = None
             try:
                 while data:
-                    del data[: s.socket.send(data if len(data) <= _MOST_WRITTEN else data[:_MOST_WRITTEN])]
+                    del data[: s.direct.send(data if len(data) <= _MOST_WRITTEN else data[:_MOST_WRITTEN])]
             except _LATER:
                 pass
             except OSError as e:
@@ -303,13 +514,13 @@ class Driver:
                         link.out[:0] = data
                         link.broken = link.broken or failed
                         self._wake_up()  # to wait until it can be written, or to close it
-                    s.writing.release()
+                    s.end_writing()
                 return
-            s.writing.release()
+            s.end_writing()
             if not link.out:
                 return
             with self.lock:
-                if self._sockets.get(link) is not s or link.broken is not None or not s.writing.acquire(False):
+                if self._sockets.get(link) is not s or link.broken is not None or not s.begin_writing():
                     return
                 data, link.out = link.out, bytearray()
 
@@ -336,7 +547,7 @@ class Driver:
                 self.endpoint.missed()
                 core.failed(link, failed, time.monotonic())
                 self._wake_up()
-                left = self._leave()
+                left = self._leave(own=False)
             self._finish(left)
             return
         with self.lock:
@@ -349,8 +560,17 @@ class Driver:
             if other is not None and other.socket is not s and _peer(other.socket) != _peer(s):  # another server leads now
                 core.commands.broken = errors.NoConnection("another server leads")
             self._wake_up()
-            left = self._leave()
+            if self._reading is not self._own:
+                self._nudge_reader()
+            left = self._leave(own=False)
         self._finish(left)
+
+
+def _drain(s: socket.socket) -> None:
+    try:
+        s.recv(4096)
+    except OSError:
+        pass
 
 
 def _import_all(endpoint: Endpoint) -> None:
@@ -393,9 +613,9 @@ class _Poll:
             return select.select(reads, writes, [], pause)[0]
         if self._for != (reads, writes):
             self._poll, self._by_number, self._for = select.poll(), {}, None
-            for s in reads:
+            for s in [*reads, *(s for s in writes if s not in reads)]:
                 self._by_number[s.fileno()] = s
-                self._poll.register(s.fileno(), select.POLLIN | (select.POLLOUT if s in writes else 0))
+                self._poll.register(s.fileno(), (select.POLLIN if s in reads else 0) | (select.POLLOUT if s in writes else 0))
             self._for = reads, writes
         return [self._by_number[number] for number, what in self._poll.poll(pause * 1000) if what & ~select.POLLOUT]
 

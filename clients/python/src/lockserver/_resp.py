@@ -11,10 +11,10 @@ Word = Union[bytes, str, int, float]
 
 def encode_word(word: Word) -> bytes:
     """Returns a word of a command as bytes; text is UTF-8."""
-    if isinstance(word, bytes):
-        return word
     if isinstance(word, str):
         return word.encode()
+    if isinstance(word, bytes):
+        return word
     if isinstance(word, bool) or not isinstance(word, (int, float)):
         raise TypeError(f"a word of a command is bytes, str, int or float, not {type(word).__name__}")
     return repr(word).encode()
@@ -22,12 +22,8 @@ def encode_word(word: Word) -> bytes:
 
 def encode(words: Iterable[Word]) -> bytes:
     """Returns a command as the server reads it."""
-    out = [b""]
-    for word in words:
-        part = word if isinstance(word, bytes) else word.encode() if isinstance(word, str) else encode_word(word)
-        out.append(b"$%d\r\n%b\r\n" % (len(part), part))
-    out[0] = b"*%d\r\n" % (len(out) - 1)
-    return b"".join(out)
+    parts = [word if type(word) is bytes else encode_word(word) for word in words]
+    return b"*%d\r\n" % len(parts) + b"".join([b"$%d\r\n%b\r\n" % (len(part), part) for part in parts])
 
 
 class Malformed(Exception):

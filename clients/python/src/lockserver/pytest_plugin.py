@@ -14,6 +14,7 @@ from typing import Any, Iterator, List, Optional
 import pytest
 import redis
 
+from ._core import cores
 from .aio import AsyncLocks
 from .sync import Locks
 
@@ -31,6 +32,8 @@ class Clock:
 
     def advance(self, seconds: float) -> float:
         """Moves it forwards. What falls due has happened when this returns."""
+        for words in [words for core in list(cores) for words in core.unconfirmed()]:  # they may be on their way
+            self._control.execute_command(*words)
         return self._ask("ADVANCE", round(seconds * 1000))
 
     def resume(self) -> float:

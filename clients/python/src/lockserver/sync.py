@@ -17,7 +17,7 @@ from ._api import (
 )
 from ._core import Acquire, Call, Core, Handle, Request, Task as CoreTask
 from ._dial import Endpoint, endpoint_of_client, endpoint_of_urls, error_of
-from ._driver import Driver, Once, connect
+from ._driver import Driver, Turn, connect
 from ._plans import Outcome, Plan, Step, Taken
 from ._resp import Word, decode
 from ._wish import Command, Wish, key_of, milliseconds
@@ -146,10 +146,10 @@ class Locks:
 
     def connect(self) -> None:
         """Connects now, and raises :class:`NoConnection`, :class:`NotLockserver` or :class:`ServerError`."""
-        done = Once()
+        done = Turn()
         call = Call(self._driver.ends(done))
-        self._driver.run(lambda core, now: core.connect(call, now))
-        self._driver.wait(call, done, self.timeout, lambda core, error, now: call.finish(None, error))
+        self._driver.wait(lambda core, now: core.connect(call, now), call, done, self.timeout,
+                          lambda core, error, now: call.finish(None, error))
 
     @property
     def attached(self) -> bool:
@@ -185,23 +185,20 @@ class Locks:
         """Asks for a lock, or for units of a limiter, and returns the handle, or the numbers."""
         if cancel is not None and cancel.cancelled:
             raise errors.Cancelled("the call was cancelled")
-        driver, done = self._driver, Once()
-        calls: List[Acquire] = []
+        driver, done = self._driver, Turn()
+        owner = task if task is not None else CoreTask(driver.core.new_owner())
+        call = Acquire(owner, wish, driver.ends(done))
 
         def begin(core: Core, now: float) -> None:
-            owner = task if task is not None else CoreTask(core.new_owner())
-            call = Acquire(owner, wish, driver.ends(done))
-            calls.append(call)
-            core.acquire(call, wait, deadline, now)
+            if not call.over:  # it was not cancelled meanwhile
+                core.acquire(call, wait, deadline, now)
 
-        driver.run(begin)
-        call = calls[0]
         unsubscribe = None
         if cancel is not None:
             why = errors.Cancelled("the call was cancelled")
             unsubscribe = cancel.subscribe(lambda: driver.run(lambda core, now: core.cancel(call, why, now)))
         try:
-            return driver.wait(call, done, self._longest(wish, wait, deadline),
+            return driver.wait(begin, call, done, self._longest(wish, wait, deadline),
                                lambda core, error, now: core.withdraw(call, error, now))
         finally:
             if unsubscribe is not None:
@@ -214,17 +211,17 @@ class Locks:
         return max(self.timeout, min(limits)) if limits else None
 
     def _release(self, handle: Handle) -> None:
-        done = Once()
+        done = Turn()
         call = Call(self._driver.ends(done))
-        self._driver.run(lambda core, now: core.release(handle, call, now))
-        self._driver.wait(call, done, self.timeout, lambda core, error, now: None)
+        self._driver.wait(lambda core, now: core.release(handle, call, now), call, done, self.timeout,
+                          lambda core, error, now: None)
 
     def _ask(self, words: Command, once: bool) -> Any:
         """Sends a command, and returns its reply. An error reply is raised."""
-        done = Once()
+        done = Turn()
         request = Request(words, once, self._driver.ends(done))
-        self._driver.run(lambda core, now: core.request(request, now + self.timeout, now))
-        reply = self._driver.wait(request, done, self.timeout, lambda core, error, now: core.end_request(request, error))
+        reply = self._driver.wait(lambda core, now: core.request(request, now + self.timeout, now), request, done,
+                                  self.timeout, lambda core, error, now: core.end_request(request, error))
         error = _plans.raised(reply)
         if error is not None:
             raise error
