@@ -38,6 +38,7 @@ type session struct {
 	fed, input  int           // bytes of the last read, and of all that is to be decoded since; 0: it was counted
 	stalled     bool          // too much output is unsent: no command runs; see flow.go
 	behind      bool          // more commands could run at once: others get their turn first
+	ends        bool          // the last slice ended because of the waits that its commands ended
 	onLoop      bool          // the owner is an event loop
 	inputEnded  bool          // the client sends no more; the session leaves when it has run what was read
 	sent        int64         // bytes of output given to the connection
