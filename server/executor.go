@@ -71,7 +71,7 @@ type executor struct {
 	demotion     demotion
 	grants       waiting.Grants // after such waits, not confirmed
 	queuedOut    resp.Writer    // for what such waits reply
-	leftPlaces   []*queuedWaits // of sessions that have ended
+	leftPlaces   leftPlaces     // of sessions that have ended
 	audience     []*session     // buffer for those that get an outcome
 	waits        waits
 	goOn         timer // for suspects of a deadlock that a unit had no time for

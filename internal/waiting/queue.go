@@ -245,8 +245,10 @@ type Queue struct {
 	extra       *queueExtra // nil: it has none
 	hash        uint32      // of the key
 	ofLocks     int32       // how many of its waiters wait for a lock
+	loose       int32       // how many of them are not strict
 	several     bool        // the lock had several holders when it was last looked at
 	ready       bool        // invariant: it is in Queues.ready
+	off         bool        // invariant: it is in Queues.off
 }
 
 // Link, Hash and HasKey make it a hashindex.Entry.
@@ -315,6 +317,8 @@ type Queues struct {
 	entered        uint64 // how many have ever entered
 	ready          []*Queue
 	served         int      // ready[:served] have had their turn
+	off            []*Queue // were put off to later units, the first first
+	resumed        int      // off[:resumed] are ready again
 	trying         *Waiter  // the waiter that tries now
 	suspects       []*Owner // may be in a deadlock since the last change
 	search         search   // the one that runs
@@ -398,6 +402,9 @@ func (qs *Queues) Enter(w *Waiter, call Call, r *Request) {
 			pl = &Place{key: string(key)}
 			last.extras().sibling = pl
 		}
+		if !r.Strict {
+			q.loose++
+		}
 		pl.waiter, pl.queue, pl.prev = w, q, q.last
 		if q.last != nil {
 			q.last.next = pl
@@ -432,6 +439,9 @@ func (qs *Queues) Leave(w *Waiter, granted bool) {
 	}
 	for pl := w.First(); pl != nil; pl = pl.Sibling() {
 		q := pl.queue
+		if !w.strict {
+			q.loose--
+		}
 		if w.latch {
 			qs.latches[w.db].leave(q)
 		}
@@ -474,9 +484,9 @@ func (qs *Queues) DatabaseChanged(db int) {
 	})
 }
 
-// MakeReady gives the waiters of a queue their turn at the next Serve.
+// MakeReady gives the waiters of a queue their turn at the next Serve, or later if they were put off.
 func (qs *Queues) MakeReady(q *Queue) {
-	if !q.ready {
+	if !q.ready && (!q.off || q.loose > 0) {
 		q.ready = true
 		qs.ready = append(qs.ready, q)
 	}

@@ -1,12 +1,24 @@
 package waiting
 
+// Unit is what the queues have done in one unit of the caller's work, and bounds it.
+type Unit struct {
+	// Most is after how many waiters that are served the others are put off to later units (Resume).
+	Most   int
+	served int
+	looked int // places, in the search for deadlocks
+}
+
 // Serve lets the waiters of one ready queue try. If none is ready, it looks for deadlocks among the suspects,
-// and refuses the youngest wait of one. more: the caller is to call it again. looked bounds how much one unit
-// searches: the caller sets it to 0 at the beginning.
-func (qs *Queues) Serve(looked *int) (more bool) {
+// and refuses the youngest wait of one. more: the caller is to call it again.
+//
+// One change may make very many waiters ready: readers of one lock, or waiters for all locks of a database
+// that is emptied. Then only some of them are served in the unit. The others are put off, if all waiters of
+// the queue are strict. No call comes before them meanwhile, because they are awaited. A waiter that is not
+// strict is served in the unit: another client may take what it waits for.
+func (qs *Queues) Serve(u *Unit) (more bool) {
 	if qs.served == len(qs.ready) {
 		qs.ready, qs.served = qs.ready[:0], 0
-		return qs.refuseOne(looked) || len(qs.ready) > 0 // to ask about a lock may have ended its lease
+		return qs.refuseOne(&u.looked) || len(qs.ready) > 0 // to ask about a lock may have ended its lease
 	}
 	q := qs.ready[qs.served]
 	qs.ready[qs.served] = nil
@@ -15,8 +27,38 @@ func (qs *Queues) Serve(looked *int) (more bool) {
 	if qs.served == len(qs.ready) {
 		qs.ready, qs.served = qs.ready[:0], 0
 	}
-	qs.serveQueue(q)
+	// plant:put-off
+	if u.served >= u.Most && q.loose == 0 {
+		qs.putOff(q)
+		return true
+	}
+	qs.serveQueue(q, u)
 	return true
+}
+
+// putOff gives the waiters of a queue their turn after a Resume.
+func (qs *Queues) putOff(q *Queue) {
+	if !q.off {
+		q.off = true
+		qs.off = append(qs.off, q)
+	}
+}
+
+// PutOff is the number of queues that were put off.
+func (qs *Queues) PutOff() int { return len(qs.off) - qs.resumed }
+
+// Resume gives so many of the queues their turn that were put off, in the order in which that was.
+func (qs *Queues) Resume(most int) {
+	for ; most > 0 && qs.resumed < len(qs.off); most-- {
+		q := qs.off[qs.resumed]
+		qs.off[qs.resumed] = nil
+		qs.resumed++
+		q.off = false
+		qs.MakeReady(q)
+	}
+	if qs.resumed == len(qs.off) {
+		qs.off, qs.resumed = qs.off[:0], 0
+	}
 }
 
 // unknownKind stands for the kind of a value that was not looked at since it may have changed.
@@ -24,7 +66,7 @@ const unknownKind = -1
 
 // serveQueue lets the waiters of one key try, the oldest first. Of the strict ones those try up to the first
 // that cannot go, and then the waiters of owners that hold the lock by now.
-func (qs *Queues) serveQueue(q *Queue) {
+func (qs *Queues) serveQueue(q *Queue, u *Unit) {
 	// plant:serve-queue
 	var head *Waiter // the strict waiter that could not go
 	kind := unknownKind
@@ -44,11 +86,16 @@ func (qs *Queues) serveQueue(q *Queue) {
 			if done {
 				// plant:waiter-served
 				kind = unknownKind
+				u.served++
 			} else if w.strict {
 				head = w
 			}
 			if stop { // perhaps one of those that are left is to leave
 				qs.MakeReady(q)
+				return
+			}
+			if u.served >= u.Most && q.loose == 0 && head == nil && next != nil {
+				qs.putOff(q)
 				return
 			}
 		}
