@@ -235,6 +235,102 @@ func TestNotifyFlushIsOneMoment(t *testing.T) {
 	}
 }
 
+// FLUSHALL wakes the waiters one after the other, the oldest first. If the next one leaves, or the database is
+// emptied again meanwhile, those behind it are not forgotten.
+func TestNotifyFlushAgain(t *testing.T) {
+	t.Parallel()
+	for left := range 30 {
+		p := newSplit(t, 1)
+		giver, asker := p.client(), p.client()
+		for i := range 30 {
+			p.do(giver, "LOCK", fmt.Sprint("k", i), "giver", "PX", "7200000")
+			p.do(asker, "LOCK", fmt.Sprint("k", i), fmt.Sprint("o", i), "PX", "3600000", "WAIT", "0", "NOTIFY")
+		}
+		p.do(giver, "FLUSHALL")
+		p.slice()
+		if left%2 == 0 {
+			p.do(giver, "FLUSHDB")
+		}
+		for i := left; i < 30; i++ {
+			p.do(giver, "LOCK.CANCEL", fmt.Sprint("k", i), fmt.Sprint("o", i))
+		}
+		if left%3 == 0 {
+			p.do(giver, "FLUSHALL")
+		}
+		p.drain()
+		require.Zero(t, p.queues.Len(), "left %d", left)
+		require.GreaterOrEqual(t, len(p.grantsIn(p.do(asker, "PING"))), left)
+	}
+}
+
+// The places of waits are found by the names of their owners. Clients that come back one after the other, or
+// detach from one owner after the other, do not have all waits looked at each time.
+func TestNotifyPlacesAreNotWalked(t *testing.T) {
+	t.Parallel()
+	const n = 300
+	p := newSplit(t, splitMost)
+	giver, back, left := p.client(), p.client(), 0
+	for i := range n {
+		key, owner := fmt.Sprint("k", i), fmt.Sprint("owner ", i)
+		p.do(giver, "LOCK", key, "giver", "PX", "7200000")
+		s := p.client()
+		p.do(s, "LOCK", key, owner, "PX", "3600000", "WAIT", "0", "NOTIFY")
+		s.Close()
+	}
+	p.clock.(*ManualClock).Advance(0)
+	before := p.leftPlaces.looked
+	for i := range n {
+		p.do(back, "LOCK.ATTACH", fmt.Sprint("owner ", i))
+		p.clock.(*ManualClock).Advance(0)
+	}
+	require.Equal(t, n, back.queued.count)
+	require.Equal(t, n, back.queued.adopted)
+	require.LessOrEqual(t, p.leftPlaces.looked-before, 2*n)
+	before = p.leftPlaces.looked
+	for i := range n {
+		p.do(back, "LOCK.DETACH", fmt.Sprint("owner ", i))
+	}
+	require.Zero(t, back.queued.count)
+	require.LessOrEqual(t, p.leftPlaces.looked-before, 2*n)
+	p.clock.(*ManualClock).Advance(11 * time.Second)
+	require.Zero(t, p.queuedWaits, "no connection keeps them")
+	for ws := p.leftPlaces.first; ws != nil; ws = ws.newer {
+		left++
+	}
+	require.Zero(t, left)
+}
+
+// LOCK.DETACH PREFIX gives places up in slices. An attached connection gets them, those that were given up
+// last, too.
+func TestNotifyDetachInPieces(t *testing.T) {
+	t.Parallel()
+	const n = 5 * dueBudget
+	p := newSplit(t, splitMost)
+	giver, asker, a, b := p.client(), p.client(), p.client(), p.client()
+	p.do(a, "LOCK.ATTACH", "PREFIX", "program one")
+	for i := range n {
+		p.do(giver, "LOCK", fmt.Sprint("k", i), "giver", "PX", "7200000")
+		p.do(asker, "LOCK", fmt.Sprint("k", i), fmt.Sprint("program one ", i), "PX", "3600000", "WAIT", "0", "NOTIFY")
+	}
+	asker.Close()
+	p.clock.(*ManualClock).Advance(0)
+	require.Equal(t, n, a.queued.adopted)
+	p.do(b, "LOCK.ATTACH", "PREFIX", "program one")
+	before := p.leftPlaces.looked
+	p.do(a, "LOCK.DETACH", "PREFIX", "program one")
+	require.LessOrEqual(t, p.leftPlaces.looked-before, dueBudget)
+	require.Positive(t, a.queued.count)
+	for slices := 0; a.queued.count > 0 || b.queued == nil || b.queued.count < n; slices++ {
+		require.Less(t, slices, 100)
+		before := p.leftPlaces.looked
+		p.slice()
+		require.LessOrEqual(t, p.leftPlaces.looked-before, dueBudget)
+	}
+	require.Equal(t, n, b.queued.adopted)
+	p.clock.(*ManualClock).Advance(time.Minute)
+	require.Equal(t, n, p.queuedWaits)
+}
+
 // A wait that is cancelled, or loses its connection, between two pieces gets no lock, and the others do.
 func TestNotifyEndsBetweenPieces(t *testing.T) {
 	t.Parallel()
@@ -344,7 +440,9 @@ func TestNotifyPiecesRandom(t *testing.T) {
 func randomLockCommand(random *rand.Rand) []string {
 	key, owner := fmt.Sprint("k", random.IntN(3)), fmt.Sprint("o", random.IntN(5))
 	switch random.IntN(12) {
-	case 0, 1:
+	case 0:
+		return []string{"FLUSHALL"}
+	case 1:
 		return []string{"DEL", "k0", "k1", "k2"}
 	case 2:
 		return []string{"MUNLOCK", "2", "k0", "k1", owner}

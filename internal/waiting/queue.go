@@ -319,6 +319,8 @@ type Queues struct {
 	served         int      // ready[:served] have had their turn
 	off            []*Queue // were put off to later units, the first first
 	resumed        int      // off[:resumed] are ready again
+	sweep          sweep
+	loose          int      // how many waiters are not strict, or wait for no locks
 	trying         *Waiter  // the waiter that tries now
 	suspects       []*Owner // may be in a deadlock since the last change
 	search         search   // the one that runs
@@ -418,6 +420,9 @@ func (qs *Queues) Enter(w *Waiter, call Call, r *Request) {
 		}
 		last = pl
 	}
+	if !r.Strict || r.Owner == nil {
+		qs.loose++
+	}
 	qs.count++
 	qs.entered++
 	if w.number = qs.entered; r.Owner != nil {
@@ -465,6 +470,9 @@ func (qs *Queues) Leave(w *Waiter, granted bool) {
 		}
 	}
 	w.place = Place{}
+	if !w.strict || w.owner == nil {
+		qs.loose--
+	}
 	qs.count--
 }
 
@@ -478,6 +486,13 @@ func (qs *Queues) Changed(db int, key []byte) {
 
 // DatabaseChanged is Changed for every key of a database.
 func (qs *Queues) DatabaseChanged(db int) {
+	if qs.ofLocks[db] == 0 && qs.queues[db].Len() == 0 {
+		return
+	}
+	if qs.loose == 0 {
+		qs.beginSweep(db)
+		return
+	}
 	qs.queues[db].Each(func(q *Queue) bool {
 		qs.MakeReady(q)
 		return true
@@ -493,7 +508,12 @@ func (qs *Queues) MakeReady(q *Queue) {
 }
 
 // Ready is the number of queues that are ready, or were until Serve looked at them; 0: none is.
-func (qs *Queues) Ready() int { return len(qs.ready) }
+func (qs *Queues) Ready() int {
+	if qs.sweep.on {
+		return len(qs.ready) + 1
+	}
+	return len(qs.ready)
+}
 
 // Awaited reports whether a strict waiter is in the queue of a key before the one that asks. That is the one
 // that tries now, or a call that does not wait and so comes after all.
