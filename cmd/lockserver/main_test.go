@@ -16,7 +16,10 @@ import (
 	"lockserver/internal/testkit"
 )
 
-func TestMain(m *testing.M) { os.Exit(testkit.Main(m.Run)) }
+func TestMain(m *testing.M) {
+	testkit.ManyAtOnce()
+	os.Exit(testkit.Main(m.Run))
+}
 
 // child is a running program.
 type child struct{ *testkit.Process }

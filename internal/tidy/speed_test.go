@@ -47,11 +47,32 @@ func TestNumberOfTestPackages(t *testing.T) {
 		if !s.test || slices.Contains(packages, s.pkg) || ofAnotherModule(s.path) {
 			continue
 		}
-		is := constraintOf(t, s)
-		if is == nil || is.Eval(func(tag string) bool { return tag == "linux" || tag == "unix" }) {
+		if byDefault(t, s) {
 			packages = append(packages, s.pkg)
 		}
 	}
 	require.NotEmpty(t, packages)
 	require.LessOrEqual(t, len(packages), mostTestPackages, "%s", strings.Join(packages, "\n"))
+}
+
+// byDefault reports whether go test compiles a file without a tag.
+func byDefault(t *testing.T, s *source) bool {
+	is := constraintOf(t, s)
+	return is == nil || is.Eval(func(tag string) bool { return tag == "linux" || tag == "unix" })
+}
+
+// waits are the packages in which most of the time of the tests is spent waiting.
+var waits = []string{"cmd/lockserver", "internal/demo", "lockservertest", "server", "tests/raft", "tests/readme", "tests/replication"}
+
+// TestManyAtOnce: tests that wait run eight at a time, also when no tag is given. A TestMain behind a tag is
+// left out of go test ./..., and with it what it sets.
+func TestManyAtOnce(t *testing.T) {
+	var found []string
+	for _, s := range sources(t) {
+		if s.test && byDefault(t, s) && strings.Contains(string(s.text), "\ttestkit.ManyAtOnce()\n") {
+			found = append(found, strings.TrimPrefix(s.pkg, module+"/"))
+		}
+	}
+	slices.Sort(found)
+	require.Equal(t, waits, found)
 }

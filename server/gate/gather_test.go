@@ -32,12 +32,13 @@ func gather(t *testing.T) {
 	require.True(t, c.busy)
 	require.Nil(t, c.timer, "the log was idle before")
 
-	c.resumed = time.Time{}
+	c.resumed = time.Now().Add(-time.Second)
 	done := make(chan struct{})
 	go func() {
 		g.Gather(10, 2)
 		close(done)
 	}()
+	synctest.Wait() // it waits for clients
 	fill(10)
 	<-done
 	require.NotNil(t, c.timer)
@@ -45,11 +46,11 @@ func gather(t *testing.T) {
 	require.Zero(t, c.target)
 
 	g.waiting = g.waiting[:2]
-	c.resumed = time.Time{}
+	c.resumed = time.Now().Add(-time.Second)
 	g.Gather(10, 2)
 	require.Equal(t, gatherPenalty, c.penalty, "no client came")
 	for i := range gatherPenalty {
-		c.resumed = time.Time{} // a wait would be as long as possible
+		c.resumed = time.Now().Add(-time.Second) // a wait would be as long as possible
 		g.Gather(10, 2)
 		require.Equal(t, gatherPenalty-1-i, c.penalty)
 	}

@@ -55,6 +55,7 @@ func TestAClockThatIsWrong(t *testing.T) {
 	l := &logs{of: map[string]*bytes.Buffer{}}
 	g := newGroup(t, 3, l.capture)
 	first := g.leader()
+	term := first.number("raft_term")
 	others := g.others(first)
 	restart := func(m *member, skewUS int64) {
 		m.stop()
@@ -64,15 +65,17 @@ func TestAClockThatIsWrong(t *testing.T) {
 	restart(others[0], -3_600_000_000)
 	restart(others[1], 3_600_000_000)
 	for range 5 {
-		require.Equal(t, "OK", first.ask("SET", "x", "1").Str)
+		require.Equal(t, "OK", g.do("SET", "x", "1").Str)
 	}
 	eventually(t, "the one behind says so", func() bool { return l.count(others[0], line) == 1 })
 	g.same()
-	require.Zero(t, l.count(first, line))
-	require.Zero(t, l.count(others[1], line), "nobody sees it, and it does no harm")
-	require.Positive(t, first.ask("LOCK", "l", "a", "PX", "20000").Int)
+	quiet := l.count(first, line)+l.count(others[1], line) == 0
+	if first.number("raft_term") == term { // on a slow machine the one ahead may lead already
+		require.True(t, quiet, "nobody sees it, and it does no harm")
+	}
+	require.Positive(t, g.do("LOCK", "l", "a", "PX", "20000").Int)
 	eventually(t, "the one ahead leads", func() bool {
-		first.ask("RAFT", "TRANSFER", others[1].peer.ID)
+		g.leader().ask("RAFT", "TRANSFER", others[1].peer.ID)
 		return others[1].ask("SET", "x", "2").Str == "OK"
 	})
 	eventually(t, "those with a right clock say so", func() bool { return l.count(first, line) == 1 })

@@ -20,11 +20,6 @@ import (
 	"lockserver/tests/fleet"
 )
 
-func TestMain(m *testing.M) {
-	testkit.ManyAtOnce()
-	os.Exit(testkit.Main(m.Run))
-}
-
 // processes prepares some, which form a group.
 func processes(t *testing.T, count int) (all []*fleet.Process) {
 	program := testkit.Lockserver(t)

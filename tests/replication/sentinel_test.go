@@ -22,11 +22,6 @@ import (
 // programs are what a test runs.
 type programs struct{ lockserver, redis, sentinel string }
 
-func TestMain(m *testing.M) {
-	testkit.ManyAtOnce()
-	os.Exit(testkit.Main(m.Run))
-}
-
 // buildPrograms builds the server. The Sentinels are those of the Redis in PATH: Debian's.
 func buildPrograms(t *testing.T) programs {
 	t.Helper()

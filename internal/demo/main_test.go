@@ -1,0 +1,13 @@
+package demo
+
+import (
+	"os"
+	"testing"
+
+	"lockserver/internal/testkit"
+)
+
+func TestMain(m *testing.M) {
+	testkit.ManyAtOnce()
+	os.Exit(m.Run())
+}

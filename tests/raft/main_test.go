@@ -1,0 +1,13 @@
+package raft
+
+import (
+	"os"
+	"testing"
+
+	"lockserver/internal/testkit"
+)
+
+func TestMain(m *testing.M) {
+	testkit.ManyAtOnce()
+	os.Exit(testkit.Main(m.Run))
+}

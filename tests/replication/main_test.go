@@ -1,0 +1,13 @@
+package replication
+
+import (
+	"os"
+	"testing"
+
+	"lockserver/internal/testkit"
+)
+
+func TestMain(m *testing.M) {
+	testkit.ManyAtOnce()
+	os.Exit(testkit.Main(m.Run))
+}
