@@ -157,6 +157,8 @@ type host interface {
 type alarm interface {
 	// begin starts what is looked at once a second: when the data is loaded, and when the clock was set anew.
 	begin()
+	// mostServed is how many waiters a unit serves before it puts others off.
+	mostServed() int
 	// arm is called at the end of each slice: something may fall due earlier now.
 	arm()
 }

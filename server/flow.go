@@ -62,8 +62,8 @@ func (s *session) InputFull(readBytes int) bool {
 
 // mostBehind is how much input is kept of a session that has its turns. To copy megabytes of it into a larger
 // buffer takes milliseconds.
-// With twice of what a read brings, the decoder keeps its buffer: at most the half of it is left when the next
-// read comes. With more it was given a larger buffer at nearly each read, 32 MB for 100,000 commands.
+// It is twice what a read brings. So at most half of the decoder's buffer is in use when the next read comes,
+// and the buffer is kept. With four times of it nearly each read needed another buffer.
 const mostBehind = 128 << 10
 
 // outputBytes is how much output the client has not taken yet.

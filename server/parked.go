@@ -292,10 +292,7 @@ func (ex *executor) answered(w *parkedCall, mark int, granted bool) {
 // served.
 func (ex *executor) serve() {
 	defer ex.damaging()
-	unit := waiting.Unit{Most: ex.waits.most}
-	if ex.frozen() {
-		unit.Most = math.MaxInt // nothing happens by itself, so there is no later
-	}
+	unit := waiting.Unit{Most: ex.alarm.mostServed()}
 	// No waiter is served while the log cannot be written: what a waiter takes is a write.
 	// plant:may-serve
 	mayServe := ex.durable.Broken() == nil

@@ -553,7 +553,7 @@ func (w *queuedWait) writable(u *acl.User) bool {
 }
 
 // detachedFrom makes a session give up the places of waits that it did not ask for, if it is no longer
-// attached to their owners: those of the names, or all of them.
+// attached to their owners. With prefixes all its waits are looked at, otherwise those of the names.
 func (ex *executor) detachedFrom(s *session, names [][]byte, prefixes bool) {
 	if !s.keepsPlaces() || s.queued.adopted == 0 {
 		return

@@ -38,7 +38,6 @@ type session struct {
 	fed, input  int           // bytes of the last read, and of all that is to be decoded since; 0: it was counted
 	stalled     bool          // too much output is unsent: no command runs; see flow.go
 	behind      bool          // more commands could run at once: others get their turn first
-	ends        bool          // the last slice ended because of the waits that its commands ended
 	onLoop      bool          // the owner is an event loop
 	inputEnded  bool          // the client sends no more; the session leaves when it has run what was read
 	sent        int64         // bytes of output given to the connection
@@ -410,6 +409,7 @@ type sessionMemory struct {
 	backlog         int  // bytes of the commands in session.backlog
 	unsent          int  // output that the connection held when it was last asked
 	unsentListed    bool // the session is in memoryUse.unsent
+	ends            bool // the slice was over because of the waits that its commands ended
 }
 
 // tracker is a session that tracks.

@@ -107,6 +107,14 @@ func (t *ticker) servesOn() bool {
 	return ex.queues.PutOff() > 0 && ex.pausing.untilMS == 0 && ex.durable.Broken() == nil
 }
 
+// mostServed implements alarm.
+func (t *ticker) mostServed() int {
+	if t.executor.frozen() {
+		return math.MaxInt // nothing happens by itself, so there is no later
+	}
+	return t.executor.waits.most
+}
+
 // serveOn gives some of them their turn, and reports whether there are more.
 func (t *ticker) serveOn() (more bool) {
 	if !t.servesOn() {
