@@ -149,8 +149,8 @@ type waits struct {
 	// locks that were reported. It bounds slices and turns: see outcomeCost.
 	outcomes int
 	most     int // of them that one unit serves before it puts off waiters for locks
-	// words and text are the memory of keysOf, and keys that of an outcome. To have each of 100,000 waits that
-	// end at once allocate some makes the collector run three times meanwhile.
+	// words and text are the memory of keysOf, and keys that of an outcome. If each of 100,000 waits that end
+	// at once allocates some, the collector runs three times meanwhile.
 	words [][]byte
 	text  []byte
 	keys  []string
