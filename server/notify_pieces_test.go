@@ -480,13 +480,18 @@ func TestNotifyPiecesGoOnByThemselves(t *testing.T) {
 			holder, c := testkit.Dial(t, overPort(srv)), testkit.Dial(t, overPort(srv))
 			c.Hello(3)
 			if name == "frozen" {
-				holder.Do("TEST.CLOCK", "FREEZE", "4000000000000")
+				require.Equal(t, "4000000000000", holder.Do("TEST.CLOCK", "FREEZE", "4000000000000").String())
 			}
 			require.Positive(t, holder.Do("LOCK", "k", "holder", "PX", "7200000").Int)
 			for i := range 5 * servedPerUnit {
 				require.Equal(t, "+QUEUED", c.Do("LOCK", "k", fmt.Sprint("o", i), "SHARED", "PX", "3600000", "WAIT", "0", "NOTIFY").String())
 			}
 			require.EqualValues(t, 1, holder.Do("DEL", "k").Int)
+			if name == "frozen" { // all of it belongs to the moment
+				left := 0
+				srv.executor.look(func() { left = srv.executor.queuedWaits })
+				require.Zero(t, left)
+			}
 			for i := range 5 * servedPerUnit {
 				require.Equal(t, fmt.Sprint("o", i), c.Receive().Elems[3].Str)
 			}

@@ -170,7 +170,8 @@ func (ex *executor) keysOf(w *parkedCall) [][]byte {
 // with the grant and the push, and a pipelined GET takes 0.3 µs.
 const outcomeCost = 16
 
-// servedPerUnit is how many waiters one unit serves before it puts off waiters for locks: about a millisecond.
+// servedPerUnit is how many waiters one unit serves before it puts off waiters for locks. That takes about a
+// millisecond.
 const servedPerUnit = 128
 
 // tally counts a call that comes (1) or goes (-1).

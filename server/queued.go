@@ -422,7 +422,7 @@ func (l *leftPlaces) remove(ws *queuedWaits) {
 }
 
 // adopt looks anew for sessions that keep the places of waits: s has attached to owners, or to prefixes. The
-// waits of an owner are found by its name, and are few. For anything else all are looked at, a few in a slice.
+// waits of an owner are found by its name, and are few. For a prefix all are looked at, a few in a slice.
 func (l *leftPlaces) adopt(s *session, names [][]byte, prefixes bool) {
 	ex := s.executor
 	if l.first == nil {
