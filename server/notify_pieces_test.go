@@ -370,7 +370,12 @@ func TestNotifyPausedBetweenPieces(t *testing.T) {
 		p.do(asker, "LOCK", fmt.Sprint("k", i), "asker", "PX", "3600000", "WAIT", "5000", "NOTIFY")
 	}
 	p.do(giver, "FLUSHALL")
+	due, ok := p.alarm.(*ticker).NextDueUS()
+	require.True(t, ok)
+	require.Equal(t, p.clock.NowUS(), due, "the ticker goes on at once")
 	p.do(giver, "CLIENT", "PAUSE", "1000", "WRITE")
+	due, _ = p.alarm.(*ticker).NextDueUS()
+	require.Greater(t, due, p.clock.NowUS())
 	for range 3 {
 		require.Zero(t, p.slice())
 	}
