@@ -107,6 +107,9 @@ const mostCleared = 128
 // clearFair removes expired waiters from the front of RFairLock's queue, as its scripts do before they look.
 // It is for calls that change something anyway.
 func clearFair(c *Ctx, key []byte) {
+	if !c.DB.HasCompanions() {
+		return
+	}
 	var name, other [128]byte
 	queueKey, timeoutsKey := companion(name[:0], redissonQueue, key), companion(other[:0], redissonTimeouts, key)
 	for range mostCleared {

@@ -262,7 +262,7 @@ func (h attachHost) Attach(c *commands.Ctx, names [][]byte, prefixes bool) (lock
 			ex.followEvents()
 		}()
 	}
-	defer ex.adoptPlaces()
+	defer ex.leftPlaces.adopt(s, names, prefixes)
 	ex.watchOver(s)
 	if prefixes {
 		return ex.attachPrefixes(s, names), nil
@@ -287,7 +287,7 @@ func (h attachHost) Attach(c *commands.Ctx, names [][]byte, prefixes bool) (lock
 // Detach implements attach.Attacher.
 func (h attachHost) Detach(c *commands.Ctx, names [][]byte, prefixes bool) (locks int64) {
 	ex, s := h.executor, sessionOf(c)
-	defer ex.detachedFrom(s)
+	defer ex.detachedFrom(s, names, prefixes)
 	if prefixes {
 		if ex.watchdog.attached.HasPrefixes() {
 			locks = ex.eachLockUnder(s, names, func(*store.DB, string, *commands.LockState) {})

@@ -222,7 +222,7 @@ func resetCmd(c *commands.Ctx) error {
 	s.unsubscribeAll()
 	trackingCaller{s}.Stop()
 	s.executor.detachAll(s)
-	s.executor.detachedFrom(s)
+	s.executor.detachedFrom(s, nil, true)
 	s.stopMonitoring()
 	c.Out.Proto = 2
 	s.beDefault()

@@ -71,7 +71,7 @@ type executor struct {
 	demotion     demotion
 	grants       waiting.Grants // after such waits, not confirmed
 	queuedOut    resp.Writer    // for what such waits reply
-	leftPlaces   []*queuedWaits // of sessions that have ended
+	leftPlaces   leftPlaces     // of sessions that have ended
 	audience     []*session     // buffer for those that get an outcome
 	waits        waits
 	goOn         timer // for suspects of a deadlock that a unit had no time for
@@ -157,6 +157,8 @@ type host interface {
 type alarm interface {
 	// begin starts what is looked at once a second: when the data is loaded, and when the clock was set anew.
 	begin()
+	// mostServed is how many waiters a unit serves before it puts others off.
+	mostServed() int
 	// arm is called at the end of each slice: something may fall due earlier now.
 	arm()
 }

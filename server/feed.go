@@ -124,6 +124,7 @@ func (s *session) slice(b *batch, from *transport.Loop) (again bool, cost int, h
 		ran = s.runBatch(ex, b, w.todo)
 	}
 	outcomes = ex.waits.outcomes - outcomes
+	s.memory.ends = outcomes >= sliceOutcomes
 	again = s.endWork(&w, ran)
 	r := s.endSlice(from)
 	again = again || r.more
@@ -161,6 +162,9 @@ func (s *session) nextWork(b *batch) (w work) {
 		s.backlog = nil
 	default:
 		most := batchCommands
+		if s.memory.ends { // those that cannot run in this slice would have to be copied
+			most = sliceOutcomes
+		}
 		if !s.authenticated {
 			most = 1 // the limits of the next command depend on whether this one logs in
 		}

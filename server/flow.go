@@ -62,7 +62,9 @@ func (s *session) InputFull(readBytes int) bool {
 
 // mostBehind is how much input is kept of a session that has its turns. To copy megabytes of it into a larger
 // buffer takes milliseconds.
-const mostBehind = 256 << 10
+// It is twice what a read brings. So at most half of the decoder's buffer is in use when the next read comes,
+// and the buffer is kept. With four times of it nearly each read needed another buffer.
+const mostBehind = 128 << 10
 
 // outputBytes is how much output the client has not taken yet.
 func (s *session) outputBytes() int { return s.pendingBytes + len(s.out.Buf) + s.inboxBytes }

@@ -27,6 +27,13 @@ var notifyFaults = []plant.Fault{
 	}`)),
 	plant.New("the connection that asks again does not keep the place", plant.Insert("ask-again", `c.Out.Simple("QUEUED")
 	return nil`)),
+	plant.New("waiters that a unit has no time for are forgotten", plant.Insert("put-off", `if u.served >= u.Most && q.loose == 0 {
+		return true
+	}`)),
+	plant.New("a waiter that others can overtake has to wait for a later unit", plant.Insert("put-off", `if u.served >= u.Most {
+		qs.putOff(q)
+		return true
+	}`)),
 	plant.New("pushes go to the wrong owner", plant.Insert("audience", `for _, s := range w.session.executor.clients {
 		if s.attachments.Len() > 0 && !slices.Contains(to, s) {
 			to = append(slices.Clone(to), s)

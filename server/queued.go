@@ -34,13 +34,25 @@ type queuedWaits struct {
 	count   int
 	adopted int // how many of them the session did not ask for
 	bytes   int
-	// The fields below are used after the end of the session.
-	gone    bool
-	ending  bool        // the time is over for which places are kept
-	untilMS int64       // when it is
-	cursor  *queuedWait // the next one to be adopted by an attached session
-	again   bool        // a session has attached since the cursor was at the first one
+	cursor  *queuedWait // the next one to be looked at: see fire
+	again   bool        // it has to be begun anew then
 	timer   timer
+	ghost   *session // has got those that the session has given up
+	// The fields below are used after the end of the session.
+	gone         bool
+	ending       bool  // the time is over for which places are kept
+	untilMS      int64 // when it is
+	kept         bool  // they are in leftPlaces
+	older, newer *queuedWaits
+}
+
+// leftPlaces are the waits of sessions that have ended, as long as places are kept.
+type leftPlaces struct {
+	first, last *queuedWaits
+	cursor      *queuedWaits // the next ones to look for sessions anew
+	again       bool         // all of them have to then, once more
+	timer       timer
+	looked      int // how many waits were looked at for a session that attached, detached or ended
 }
 
 // queuedBytes is about what a wait with NOTIFY takes beside its words and places.
@@ -328,7 +340,7 @@ func (ex *executor) grantOf(w *queuedWait) *waiting.Grant {
 	if !w.Granted() {
 		return nil
 	}
-	key := w.lock.KeysIn(w.words.Argv())[0]
+	key := ex.keysOf(&w.parkedCall)[0]
 	for _, g := range ex.grants.Of(w.DB(), key, []byte(w.Owner())) {
 		if g.Waiter == &w.Waiter {
 			return g
@@ -372,34 +384,132 @@ func (ex *executor) passOn(w *queuedWait) {
 func (ex *executor) leavePlaces(s *session) {
 	if ws := s.queued; ws != nil && !ws.gone && ws.count > 0 {
 		// plant:leave-places
-		ws.gone, ws.untilMS, ws.cursor = true, ex.store.NowMS()+ex.renewEveryMS(), ws.first
-		ex.leftPlaces = append(ex.leftPlaces, ws)
+		ws.gone, ws.untilMS = true, ex.store.NowMS()+ex.renewEveryMS()
+		ws.cursor, ws.again = ws.first, false
+		ex.leftPlaces.add(ws)
 		ex.timers.set(&ws.timer, ex.store.NowMS())
 	}
 }
 
-// adoptPlaces looks anew for sessions that keep the places of waits: one has attached to an owner.
-func (ex *executor) adoptPlaces() {
-	for _, ws := range ex.leftPlaces {
-		switch {
-		case ws.ending:
-		case ws.cursor != nil:
-			ws.again = true
-		default:
-			ws.cursor = ws.first
-			ex.timers.set(&ws.timer, ex.store.NowMS())
+func (l *leftPlaces) add(ws *queuedWaits) {
+	ws.kept, ws.older, ws.newer = true, l.last, nil
+	if l.last != nil {
+		l.last.newer = ws
+	} else {
+		l.first = ws
+	}
+	l.last = ws
+}
+
+func (l *leftPlaces) remove(ws *queuedWaits) {
+	if !ws.kept {
+		return
+	}
+	if l.cursor == ws {
+		l.cursor = ws.newer
+	}
+	if ws.older != nil {
+		ws.older.newer = ws.newer
+	} else {
+		l.first = ws.newer
+	}
+	if ws.newer != nil {
+		ws.newer.older = ws.older
+	} else {
+		l.last = ws.older
+	}
+	ws.kept, ws.older, ws.newer = false, nil, nil
+}
+
+// adopt looks anew for sessions that keep the places of waits: s has attached to owners, or to prefixes. The
+// waits of an owner are found by its name, and are few. For a prefix all are looked at, a few in a slice.
+func (l *leftPlaces) adopt(s *session, names [][]byte, prefixes bool) {
+	ex := s.executor
+	if l.first == nil {
+		return
+	}
+	if prefixes || !ex.eachQueuedOf(names, func(w *queuedWait) {
+		if w.session.queued.gone && w.writable(s.user) {
+			ex.takeOver(w, s, true)
 		}
+	}) {
+		l.lookAgain(ex)
+	}
+}
+
+// lookAgain makes all of them look for sessions.
+func (l *leftPlaces) lookAgain(ex *executor) {
+	if l.cursor != nil {
+		l.again = true
+		return
+	}
+	l.cursor, l.timer.Of = l.first, l
+	ex.timers.set(&l.timer, ex.store.NowMS())
+}
+
+// fire implements firer.
+func (l *leftPlaces) fire(ex *executor) {
+	if ws := l.cursor; ws != nil {
+		l.cursor = ws.newer
+		ws.lookAgain(ex)
+	}
+	if l.cursor == nil && l.again {
+		l.again, l.cursor = false, l.first
+	}
+	if l.cursor != nil {
+		ex.timers.set(&l.timer, ex.store.NowMS())
+	}
+}
+
+// eachQueuedOf visits the waits with NOTIFY of owners. False: they are too many for one unit, and not all
+// were visited.
+func (ex *executor) eachQueuedOf(names [][]byte, visit func(w *queuedWait)) (all bool) {
+	left := dueBudget
+	for _, name := range names {
+		o := ex.queues.Owner(name)
+		if o == nil {
+			continue
+		}
+		for w := o.First(); w != nil; w = w.Younger() {
+			ex.leftPlaces.looked++
+			if left--; left < 0 {
+				return false
+			}
+			if of, ok := w.Call().(*queuedWait); ok {
+				visit(of)
+			}
+		}
+	}
+	return true
+}
+
+// lookAgain begins to look at all of them, or begins anew.
+func (ws *queuedWaits) lookAgain(ex *executor) {
+	switch {
+	case ws.ending:
+	case ws.cursor != nil:
+		ws.again = true
+	case ws.first != nil:
+		ws.cursor = ws.first
+		ex.timers.set(&ws.timer, ex.store.NowMS())
 	}
 }
 
 // fire implements firer. Right after the end of the session its waits go to attached sessions, as many as
 // have one. The others wait for one until their time is over, or for their owner to ask again.
 func (ws *queuedWaits) fire(ex *executor) {
+	if !ws.gone {
+		if ws.giveUpOne(ex) {
+			ex.timers.set(&ws.timer, ex.store.NowMS())
+		}
+		return
+	}
 	if ex.store.NowMS() >= ws.untilMS && !ws.ending {
 		ws.ending, ws.cursor = true, ws.first
 	}
 	if w := ws.cursor; w != nil {
 		ws.cursor = w.next
+		ex.leftPlaces.looked++
 		switch s := ex.attachedFor(w); {
 		case w.Granted(): // it has an end of its own
 		case s != nil:
@@ -417,7 +527,7 @@ func (ws *queuedWaits) fire(ex *executor) {
 	case ws.count > 0 && !ws.ending:
 		ex.timers.set(&ws.timer, ws.untilMS)
 	default:
-		ex.leftPlaces = slices.DeleteFunc(ex.leftPlaces, func(other *queuedWaits) bool { return other == ws })
+		ex.leftPlaces.remove(ws)
 	}
 }
 
@@ -443,26 +553,63 @@ func (w *queuedWait) writable(u *acl.User) bool {
 }
 
 // detachedFrom makes a session give up the places of waits that it did not ask for, if it is no longer
-// attached to the owner.
-func (ex *executor) detachedFrom(s *session) {
+// attached to their owners. With prefixes all its waits are looked at, otherwise those of the names.
+func (ex *executor) detachedFrom(s *session, names [][]byte, prefixes bool) {
 	if !s.keepsPlaces() || s.queued.adopted == 0 {
 		return
 	}
-	var ghost *session // has ended, and had these waits alone
-	for w := s.queued.first; w != nil; {
-		next := w.next
-		if w.adopted && !w.Granted() && !ex.watchdog.attached.AttachedBy(s, []byte(w.Owner())) {
-			if ghost == nil {
-				ghost = &session{executor: ex, dead: true, terminated: true, id: s.id, user: s.user, db: s.db, info: s.info}
-			}
-			s.queued.unlink(w)
-			w.session = ghost
-			ghost.queuedOf().link(w)
+	ws := s.queued
+	if !prefixes && ex.eachQueuedOf(names, func(w *queuedWait) {
+		if w.session == s {
+			ws.maybeGiveUp(ex, w)
 		}
-		w = next
+	}) {
+		return
 	}
-	if ghost != nil {
-		ex.leavePlaces(ghost)
+	ws.lookAgain(ex)
+	for range dueBudget {
+		if !ws.giveUpOne(ex) {
+			ex.timers.stop(&ws.timer)
+			return
+		}
+	}
+}
+
+// giveUpOne looks at the next wait of a session that has detached, and reports whether there are more.
+func (ws *queuedWaits) giveUpOne(ex *executor) (more bool) {
+	if w := ws.cursor; w != nil {
+		ws.cursor = w.next
+		ex.leftPlaces.looked++
+		ws.maybeGiveUp(ex, w)
+	}
+	if ws.cursor == nil && ws.again {
+		ws.again, ws.cursor = false, ws.first
+	}
+	if ws.cursor == nil {
+		ws.ghost = nil
+	}
+	return ws.cursor != nil
+}
+
+// maybeGiveUp gives up the place of a wait if its session is no longer attached to the owner and did not ask
+// for it. It goes to a session that has ended, and keeps the places of such waits alone.
+func (ws *queuedWaits) maybeGiveUp(ex *executor, w *queuedWait) {
+	s := w.session
+	if !w.adopted || w.Granted() || ex.watchdog.attached.AttachedBy(s, []byte(w.Owner())) {
+		return
+	}
+	g := ws.ghost
+	if until := ex.store.NowMS() + ex.renewEveryMS(); g == nil || !g.queued.kept || g.queued.untilMS != until {
+		g = &session{executor: ex, dead: true, terminated: true, id: s.id, user: s.user, db: s.db, info: s.info}
+		ws.ghost = g
+	}
+	ws.unlink(w)
+	w.session = g
+	g.queuedOf().link(w)
+	if g.queued.gone {
+		g.queued.lookAgain(ex)
+	} else {
+		ex.leavePlaces(g)
 	}
 }
 

@@ -32,11 +32,13 @@ func (w *queuedWait) granted(g *waiting.Grant) attach.Outcome {
 
 // tellRefusal informs the audience of a wait that it ended without the locks.
 func (ex *executor) tellRefusal(w *queuedWait, why attach.Refusal) {
-	o := attach.Outcome{Owner: w.Owner(), Many: w.lock.Many(), Limiter: w.lock.Limiter(), Why: why}
-	for _, key := range w.lock.KeysIn(w.words.Argv()) {
-		o.Keys = append(o.Keys, string(key))
+	o := attach.Outcome{Owner: w.Owner(), Many: w.lock.Many(), Limiter: w.lock.Limiter(), Why: why, Keys: ex.waits.keys[:0]}
+	for _, key := range ex.keysOf(&w.parkedCall) {
+		o.Keys = append(o.Keys, w.textOf(key))
 	}
 	ex.tellOutcome(w, o)
+	clear(o.Keys)
+	ex.waits.keys = o.Keys[:0]
 }
 
 func (ex *executor) tellOutcome(w *queuedWait, o attach.Outcome) {

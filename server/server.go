@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"net"
 	"path/filepath"
@@ -420,6 +421,10 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 	ex.syncing.waiters = make(map[*parkedCall]struct{})
 	ex.queues = waiting.New(c.Databases, commands.QueuedLocks(ex.store))
 	ex.goOn.Of = deadlockSearch{}
+	ex.waits.most = servedPerUnit
+	if _, manual := ex.clock.(*clock.Manual); manual {
+		ex.waits.most = math.MaxInt // nothing happens by itself, so there is no later
+	}
 	ex.tracking.open(ex)
 	ex.events.executor, ex.pausing.executor, ex.shutdown.executor, ex.acks.executor = ex, ex, ex, ex
 	ex.watching = watching.New(c.Databases)

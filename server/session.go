@@ -409,6 +409,7 @@ type sessionMemory struct {
 	backlog         int  // bytes of the commands in session.backlog
 	unsent          int  // output that the connection held when it was last asked
 	unsentListed    bool // the session is in memoryUse.unsent
+	ends            bool // the slice was over because of the waits that its commands ended
 }
 
 // tracker is a session that tracks.

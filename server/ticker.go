@@ -78,6 +78,9 @@ func (t *ticker) dueSlice() (more bool) {
 	if ex.pausing.untilMS == 0 {
 		more = ex.watchdog.renewDue(now, dueBudget)
 	}
+	if t.serveOn() { // what is free already goes to those that wait, before their time can be over
+		return true
+	}
 	more = ex.timers.fireDue(ex, now, dueBudget) || more
 	ex.endUnit()
 	more = ex.endHolds() || more
@@ -95,6 +98,32 @@ func (t *ticker) dueSlice() (more bool) {
 		more = ex.expireDue(dueBudget) || more
 	}
 	return more
+}
+
+// servesOn reports whether there are waiters that a unit has put off, and that may be served. A grant is a
+// write.
+func (t *ticker) servesOn() bool {
+	ex := t.executor
+	return ex.queues.PutOff() > 0 && ex.pausing.untilMS == 0 && ex.durable.Broken() == nil
+}
+
+// mostServed implements alarm.
+func (t *ticker) mostServed() int {
+	if t.executor.frozen() {
+		return math.MaxInt // nothing happens by itself, so there is no later
+	}
+	return t.executor.waits.most
+}
+
+// serveOn gives some of them their turn, and reports whether there are more.
+func (t *ticker) serveOn() (more bool) {
+	if !t.servesOn() {
+		return false
+	}
+	ex := t.executor
+	ex.queues.Resume(ex.waits.most)
+	ex.endUnit()
+	return t.servesOn()
 }
 
 // NextDueUS implements clock.Watcher.
@@ -143,6 +172,9 @@ func (t *ticker) sleep() time.Duration {
 // nextMS returns when something falls due, in milliseconds since 1970.
 func (t *ticker) nextMS() (int64, bool) {
 	ex := t.executor
+	if t.servesOn() {
+		return ex.store.NowMS(), true
+	}
 	at, ok := ex.timers.nextMS()
 	if renewal, has := ex.watchdog.nextRenewalMS(); has && (!ok || renewal < at) && ex.pausing.untilMS == 0 {
 		at, ok = renewal, true

@@ -101,6 +101,11 @@ func (qs *Queues) disown(w *Waiter) {
 	} else {
 		qs.newest = w.earlier
 	}
+	if qs.sweep.next == w {
+		if qs.sweep.next = w.later; w.later != nil && w.later.number > qs.sweep.until {
+			qs.sweep.next = nil
+		}
+	}
 	w.earlier, w.later, w.pair = nil, nil, nil
 	for pl := w.First(); pl != nil; pl = pl.Sibling() {
 		pl.queue.ofLocks--

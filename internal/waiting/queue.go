@@ -245,8 +245,10 @@ type Queue struct {
 	extra       *queueExtra // nil: it has none
 	hash        uint32      // of the key
 	ofLocks     int32       // how many of its waiters wait for a lock
+	loose       int32       // how many of them are not strict
 	several     bool        // the lock had several holders when it was last looked at
 	ready       bool        // invariant: it is in Queues.ready
+	off         bool        // invariant: it is in Queues.off
 }
 
 // Link, Hash and HasKey make it a hashindex.Entry.
@@ -315,6 +317,10 @@ type Queues struct {
 	entered        uint64 // how many have ever entered
 	ready          []*Queue
 	served         int      // ready[:served] have had their turn
+	off            []*Queue // were put off to later units, the first first
+	resumed        int      // off[:resumed] are ready again
+	sweep          sweep
+	loose          int      // how many waiters are not strict, or wait for no locks
 	trying         *Waiter  // the waiter that tries now
 	suspects       []*Owner // may be in a deadlock since the last change
 	search         search   // the one that runs
@@ -398,6 +404,9 @@ func (qs *Queues) Enter(w *Waiter, call Call, r *Request) {
 			pl = &Place{key: string(key)}
 			last.extras().sibling = pl
 		}
+		if !r.Strict {
+			q.loose++
+		}
 		pl.waiter, pl.queue, pl.prev = w, q, q.last
 		if q.last != nil {
 			q.last.next = pl
@@ -410,6 +419,9 @@ func (qs *Queues) Enter(w *Waiter, call Call, r *Request) {
 			qs.latches[r.DB].enter(q)
 		}
 		last = pl
+	}
+	if !r.Strict || r.Owner == nil {
+		qs.loose++
 	}
 	qs.count++
 	qs.entered++
@@ -432,6 +444,9 @@ func (qs *Queues) Leave(w *Waiter, granted bool) {
 	}
 	for pl := w.First(); pl != nil; pl = pl.Sibling() {
 		q := pl.queue
+		if !w.strict {
+			q.loose--
+		}
 		if w.latch {
 			qs.latches[w.db].leave(q)
 		}
@@ -455,6 +470,9 @@ func (qs *Queues) Leave(w *Waiter, granted bool) {
 		}
 	}
 	w.place = Place{}
+	if !w.strict || w.owner == nil {
+		qs.loose--
+	}
 	qs.count--
 }
 
@@ -468,22 +486,34 @@ func (qs *Queues) Changed(db int, key []byte) {
 
 // DatabaseChanged is Changed for every key of a database.
 func (qs *Queues) DatabaseChanged(db int) {
+	if qs.ofLocks[db] == 0 && qs.queues[db].Len() == 0 {
+		return
+	}
+	if qs.loose == 0 {
+		qs.beginSweep(db)
+		return
+	}
 	qs.queues[db].Each(func(q *Queue) bool {
 		qs.MakeReady(q)
 		return true
 	})
 }
 
-// MakeReady gives the waiters of a queue their turn at the next Serve.
+// MakeReady gives the waiters of a queue their turn at the next Serve, or later if they were put off.
 func (qs *Queues) MakeReady(q *Queue) {
-	if !q.ready {
+	if !q.ready && (!q.off || q.loose > 0) {
 		q.ready = true
 		qs.ready = append(qs.ready, q)
 	}
 }
 
 // Ready is the number of queues that are ready, or were until Serve looked at them; 0: none is.
-func (qs *Queues) Ready() int { return len(qs.ready) }
+func (qs *Queues) Ready() int {
+	if qs.sweep.on {
+		return len(qs.ready) + 1
+	}
+	return len(qs.ready)
+}
 
 // Awaited reports whether a strict waiter is in the queue of a key before the one that asks. That is the one
 // that tries now, or a call that does not wait and so comes after all.

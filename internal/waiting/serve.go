@@ -1,12 +1,39 @@
 package waiting
 
+// Unit is what the queues have done in one unit of the caller's work, and bounds it.
+type Unit struct {
+	// Most is after how many waiters that are served the others are put off to later units (Resume).
+	Most   int
+	served int
+	tried  int // waiters that had a turn, or were looked at for it
+	looked int // places, in the search for deadlocks
+}
+
+// triesPerServed is how many attempts cost about as much as a grant.
+const triesPerServed = 8
+
+// over reports whether the unit has done enough.
+func (u *Unit) over() bool { return u.served >= u.Most || u.tried/triesPerServed >= u.Most }
+
 // Serve lets the waiters of one ready queue try. If none is ready, it looks for deadlocks among the suspects,
-// and refuses the youngest wait of one. more: the caller is to call it again. looked bounds how much one unit
-// searches: the caller sets it to 0 at the beginning.
-func (qs *Queues) Serve(looked *int) (more bool) {
+// and refuses the youngest wait of one. more: the caller is to call it again.
+//
+// One change may make very many waiters ready: readers of one lock, or waiters for all locks of a database
+// that is emptied. Then only some of them are served in the unit. The others are put off, if all waiters of
+// the queue are strict. No call comes before them meanwhile, because they are awaited. A waiter that is not
+// strict is served in the unit: another client may take what it waits for.
+func (qs *Queues) Serve(u *Unit) (more bool) {
 	if qs.served == len(qs.ready) {
 		qs.ready, qs.served = qs.ready[:0], 0
-		return qs.refuseOne(looked) || len(qs.ready) > 0 // to ask about a lock may have ended its lease
+		if qs.sweep.on && !u.over() {
+			qs.sweepOn(u)
+			return true
+		}
+		if qs.refuseOne(&u.looked) || len(qs.ready) > 0 { // to ask about a lock may have ended its lease
+			return true
+		}
+		qs.sweep.on = false
+		return false
 	}
 	q := qs.ready[qs.served]
 	qs.ready[qs.served] = nil
@@ -15,8 +42,95 @@ func (qs *Queues) Serve(looked *int) (more bool) {
 	if qs.served == len(qs.ready) {
 		qs.ready, qs.served = qs.ready[:0], 0
 	}
-	qs.serveQueue(q)
+	// plant:put-off
+	if u.over() && q.loose == 0 {
+		qs.putOff(q)
+		return true
+	}
+	qs.serveQueue(q, u)
 	return true
+}
+
+// putOff gives the waiters of a queue their turn after a Resume.
+func (qs *Queues) putOff(q *Queue) {
+	if !q.off {
+		q.off = true
+		qs.off = append(qs.off, q)
+	}
+}
+
+// sweep goes through the waiters for locks, the oldest first, after changes of whole databases. To make
+// 100,000 queues ready takes longer than a unit should.
+type sweep struct {
+	next  *Waiter // nil: there is nothing to do
+	until uint64  // the number of the last one
+	of    []bool  // by database: it has changed
+	again bool    // one has changed since it began
+	on    bool    // this unit may go on with it
+}
+
+// more reports whether there is anything to do.
+func (s *sweep) more() bool { return s.next != nil || s.again }
+
+// beginSweep makes all waiters for locks of a database ready, in time.
+func (qs *Queues) beginSweep(db int) {
+	s := &qs.sweep
+	if s.of == nil {
+		s.of = make([]bool, len(qs.queues))
+	}
+	s.on, s.of[db] = true, true
+	if s.more() {
+		s.again = true
+		return
+	}
+	s.next, s.until = qs.oldest, qs.entered
+}
+
+// sweepOn makes the next queues ready.
+func (qs *Queues) sweepOn(u *Unit) {
+	const several = 16
+	s := &qs.sweep
+	for n := 0; n < several && s.next != nil; n++ {
+		w := s.next
+		u.tried++
+		if s.next = w.later; s.next != nil && s.next.number > s.until {
+			s.next = nil
+		}
+		for pl := w.First(); pl != nil && s.of[w.db]; pl = pl.Sibling() {
+			qs.MakeReady(pl.queue)
+		}
+	}
+	switch {
+	case s.next != nil:
+	case s.again:
+		s.again, s.next, s.until = false, qs.oldest, qs.entered
+	default:
+		s.on = false
+		clear(s.of)
+	}
+}
+
+// PutOff is how much was put off: the number of queues, and one more if there may be others.
+func (qs *Queues) PutOff() (n int) {
+	if n = len(qs.off) - qs.resumed; qs.sweep.more() {
+		n++
+	}
+	return n
+}
+
+// Resume gives so many of the queues their turn that were put off, in the order in which that was.
+func (qs *Queues) Resume(most int) {
+	qs.sweep.on = qs.sweep.more()
+	for ; most > 0 && qs.resumed < len(qs.off); most-- {
+		q := qs.off[qs.resumed]
+		qs.off[qs.resumed] = nil
+		qs.resumed++
+		q.off = false
+		qs.MakeReady(q)
+	}
+	if qs.resumed == len(qs.off) {
+		qs.off, qs.resumed = qs.off[:0], 0
+	}
 }
 
 // unknownKind stands for the kind of a value that was not looked at since it may have changed.
@@ -24,7 +138,7 @@ const unknownKind = -1
 
 // serveQueue lets the waiters of one key try, the oldest first. Of the strict ones those try up to the first
 // that cannot go, and then the waiters of owners that hold the lock by now.
-func (qs *Queues) serveQueue(q *Queue) {
+func (qs *Queues) serveQueue(q *Queue, u *Unit) {
 	// plant:serve-queue
 	var head *Waiter // the strict waiter that could not go
 	kind := unknownKind
@@ -41,14 +155,19 @@ func (qs *Queues) serveQueue(q *Queue) {
 		}
 		if head == nil || !w.strict {
 			done, stop := qs.try(w)
-			if done {
+			if u.tried++; done {
 				// plant:waiter-served
 				kind = unknownKind
+				u.served++
 			} else if w.strict {
 				head = w
 			}
 			if stop { // perhaps one of those that are left is to leave
 				qs.MakeReady(q)
+				return
+			}
+			if u.over() && q.loose == 0 && head == nil && next != nil {
+				qs.putOff(q)
 				return
 			}
 		}

@@ -3,6 +3,7 @@ package waiting
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 )
@@ -332,7 +333,7 @@ func (t *table) begin(c *call) string {
 
 // endUnit serves the waiters, and returns what happened.
 func (t *table) endUnit() []string {
-	for looked := 0; t.qs.Serve(&looked); {
+	for u := (Unit{Most: math.MaxInt}); t.qs.Serve(&u); {
 		continue
 	}
 	events := t.events

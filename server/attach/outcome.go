@@ -56,7 +56,7 @@ func (o *Outcome) word() string {
 // Push is the outcome as version 3 of the protocol sends it: a word, the key, the token or the reason, the
 // owner. Connections share the bytes, which must not be changed.
 func (o *Outcome) Push() []byte {
-	size := 64 + len(o.Owner)
+	size := 32 + len(o.Owner)
 	for _, key := range o.Keys {
 		size += len(key) + 32
 	}

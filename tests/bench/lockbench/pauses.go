@@ -50,6 +50,8 @@ func masses() []mass {
 		{what: "waits time out in one moment", begin: queueTimedWaits},
 		{what: "waits are granted, and not confirmed", begin: queueWaits, end: releaseHeld},
 		{what: "waits of a client that does not read are granted, and not confirmed", begin: queueWaits, end: releaseHeld, deaf: true},
+		{what: "readers of one lock are granted, and not confirmed", begin: queueReaders, end: deleteHeld},
+		{what: "waits are granted by FLUSHALL, and not confirmed", begin: queueWaits, end: flushHeld},
 		{what: "locks lose their connection", begin: ownLocks, end: closed, locks: true},
 		{what: "locks lose their attached connection", begin: ownUnderPrefix, end: closed, locks: true},
 		{what: "locks lose one of two attached connections", begin: ownUnderPrefix, end: closed, locks: true, beside: true},
@@ -226,6 +228,20 @@ func queueWaits(b *bench, s *benchkit.Server, c *benchkit.Conn) error {
 	return queueTo(b, s, c, func(r benchkit.Request) []byte { return r.Arg("0").Arg("NOTIFY") })
 }
 
+// queueReaders makes one connection wait for shared holds of one lock, which another owner holds.
+func queueReaders(b *bench, s *benchkit.Server, c *benchkit.Conn) error {
+	if _, err := s.Do("LOCK", readersKey, "writer", "PX", longLease); err != nil {
+		return err
+	}
+	err := sendAll(c, b.sizes.waiters, "+QUEUED", func(b []byte, i int) []byte {
+		return benchkit.Command(b, 9).Arg("LOCK").Arg(readersKey).Numbered(waiter, i, "").Arg("SHARED").Arg("PX").Arg(longLease).Arg("WAIT").Arg("0").Arg("NOTIFY")
+	})
+	if err == nil { // from now on it gets pushes
+		err = errors.Join(c.Write(benchkit.Command(nil, 2).Arg("HELLO").Arg("3")), c.Expect("%"))
+	}
+	return err
+}
+
 // queueTimedWaits makes all waits end in the same moment, while the probes run.
 func queueTimedWaits(b *bench, s *benchkit.Server, c *benchkit.Conn) error {
 	at := time.Now().Add(time.Duration(b.sizes.waiters)*100*time.Microsecond + 2*time.Second)
@@ -253,6 +269,22 @@ func releaseHeld(b *bench, c *benchkit.Conn) error {
 		out = appendUnlock(out, i)
 	}
 	return c.Write(out)
+}
+
+// readersKey is the lock that all readers wait for.
+const readersKey = "the lock of readers"
+
+// deleteHeld lets all readers in by one command.
+func deleteHeld(_ *bench, c *benchkit.Conn) error {
+	return c.Write(benchkit.Command(nil, 2).Arg("DEL").Arg(readersKey))
+}
+
+// flushHeld ends all locks by one command, so that all waits are granted. The probe's key stays.
+func flushHeld(_ *bench, c *benchkit.Conn) error {
+	out := benchkit.Command(nil, 1).Arg("MULTI")
+	out = benchkit.Command(out, 1).Arg("FLUSHALL")
+	out = benchkit.Command(out, 3).Arg("SET").Arg("probe").Arg("x")
+	return c.Write(benchkit.Command(out, 1).Arg("EXEC"))
 }
 
 // ownLocks makes one connection hold n locks that the server renews.
