@@ -100,8 +100,8 @@ type checking struct {
 	// undecided is the index at which members had different data, and none of it was that of a majority. It
 	// keeps the member from leading until a check finds a majority; 0: there is none.
 	undecided uint64
-	// others: the data of another member was undecided when this one heard of it last. again counts the checks
-	// that the leader has made for its sake.
+	// others: the data of another member was undecided when this one heard of it last. again counts the
+	// checks that the leader has made for its sake.
 	others bool
 	again  int
 }
@@ -122,7 +122,7 @@ const (
 )
 
 // hearOfOthers notes whether a member has yet to learn if its data is right: it was away, or busy, when a
-// majority was found. A check costs the time to digest all data, so each one is later than the one before.
+// majority was found. A check costs the time to digest all data, so each one is later than the last.
 func (c *checking) hearOfOthers(all []Check) {
 	c.others = slices.ContainsFunc(all, func(c Check) bool { return c.Finding == Undecided })
 	if !c.others || c.undecided > 0 {

@@ -314,7 +314,8 @@ func serverStopped(w *world) {
 }
 
 func clientStopped(w *world) {
-	lease := watchdog(2 * time.Second)
+	// A client that goes on has a sixth of the lease for its first answer: enough on a busy machine, too.
+	lease := watchdog(4 * time.Second)
 	w.serve("--lock-watchdog-timeout", ms(lease))
 	w.h.MayLose = func(e Event) bool { return strings.HasPrefix(e.Key, "fixed-") }
 	w.connect(patience / 2)
