@@ -121,7 +121,7 @@ const (
 	mostAgain = 8
 )
 
-// hearOfOthers notes whether a member has yet to learn if its data is right: it was away, or busy, when a
+// hearOfOthers records whether a member has yet to learn if its data is right: it was away, or busy, when a
 // majority was found. A check costs the time to digest all data, so each one is later than the last.
 func (c *checking) hearOfOthers(all []Check) {
 	c.others = slices.ContainsFunc(all, func(c Check) bool { return c.Finding == Undecided })
