@@ -82,7 +82,13 @@ func (in *Incoming) gone() error {
 // Receive replaces the data with data that another server sends. Unless in.Serves is set, clients get
 // -LOADING meanwhile. The log is rewritten before it returns. After an error there is no data; if the new
 // data was loaded aside, the old data is still there.
+//
+// Another load may go on: a link that has been ended may be in the middle of its snapshot. Two
+// loads at a time would mix their data, so Receive waits for the end of the other one.
 func (s *Storage) Receive(in Incoming) (at persistence.History, err error) {
+	if err := s.awaitLoad(); err != nil {
+		return at, err
+	}
 	s.endBackgroundSave() // it would put the data from before in the place of what is kept now
 	unsaved := s.store.Dirty() - s.snapshots.dirtyAtSave
 	defer func() {
@@ -91,8 +97,8 @@ func (s *Storage) Receive(in Incoming) (at persistence.History, err error) {
 		}
 		s.snapshots.dirtyAtSave = s.store.Dirty() - unsaved
 	}()
-	s.loading = &loading{startedUS: s.opts.Clock.NowUS(), file: "the master's data", total: in.Size, serves: in.Serves}
-	defer func() { s.loading = nil }()
+	s.begin(loading{startedUS: s.opts.Clock.NowUS(), file: "the master's data", total: in.Size, serves: in.Serves})
+	defer s.end()
 	if in.Aside {
 		return s.receiveAside(&in)
 	}

@@ -28,16 +28,41 @@ type loading struct {
 	alone      bool  // in the middle of a command: no other goroutine may get the lock
 	ended      error // why it was broken off: the server is to end
 	pace       pace
-	aside      *store.Store // what is loaded into, beside the data; nil: into the data
-	serves     bool         // clients find the data from before
-	adopted    bool         // what was loaded aside is the data, and the log is not written anew yet
+	aside      *store.Store  // what is loaded into, beside the data; nil: into the data
+	serves     bool          // clients find the data from before
+	adopted    bool          // what was loaded aside is the data, and the log is not written anew yet
+	over       chan struct{} // is closed when the load is over
+}
+
+// begin says that a load goes on.
+func (s *Storage) begin(l loading) {
+	l.over = make(chan struct{})
+	s.loading = &l
+}
+
+// end says that the load is over.
+func (s *Storage) end() {
+	close(s.loading.over)
+	s.loading = nil
+}
+
+// awaitLoad lets others have the lock until no load goes on: a link that follows no longer takes a moment to
+// notice. It returns an error if the server is to end.
+func (s *Storage) awaitLoad() error {
+	for s.loading != nil {
+		over := s.loading.over
+		if err := s.host.Wait(func() { <-over }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // reportLoadUS is how often a long load is reported.
 const reportLoadUS = 2_000_000
 
 // BeginLoad says that clients can come from now on, and the data is not there. Load and EndLoad follow.
-func (s *Storage) BeginLoad(nowUS int64) { s.loading = &loading{startedUS: nowUS} }
+func (s *Storage) BeginLoad(nowUS int64) { s.begin(loading{startedUS: nowUS}) }
 
 // Load fills the empty databases with what is on disk: the append-only log if it is on, and otherwise, or if
 // there is none yet, the snapshot.
@@ -72,7 +97,7 @@ func (s *Storage) EndLoad() error {
 		s.removeStaleFiles()
 	}
 	s.snapshots.dirtyAtSave = s.store.Dirty()
-	s.loading = nil
+	s.end()
 	return nil
 }
 

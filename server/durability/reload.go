@@ -114,8 +114,8 @@ func (s *Storage) reload(flush bool, load func() error) error {
 		s.store.FlushAll()
 		s.host.DropLibraries()
 	}
-	s.loading = &loading{startedUS: s.opts.Clock.NowUS(), alone: true}
-	defer func() { s.loading = nil }()
+	s.begin(loading{startedUS: s.opts.Clock.NowUS(), alone: true})
+	defer s.end()
 	return load()
 }
 

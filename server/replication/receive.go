@@ -98,8 +98,13 @@ type living struct {
 	reported time.Time
 }
 
-// Read implements io.Reader.
+// Read implements io.Reader. A link that has been ended ends its load here.
 func (r *living) Read(b []byte) (int, error) {
+	select {
+	case <-r.link.stop:
+		return 0, errUnfollowed
+	default:
+	}
 	if now := time.Now(); now.Sub(r.reported) > time.Second {
 		r.reported = now
 		if err := r.link.send([]byte("\n")); err != nil {
