@@ -39,8 +39,9 @@ func lockRecord(c *commands.Ctx, was uint64) uint64 {
 }
 
 // Released implements commands.Services.
-func (h services) Released(c *commands.Ctx, key []byte, forced bool) {
+func (h services) Released(c *commands.Ctx, key []byte, forced bool) (listened bool) {
 	h.watchdog.released(c, key, forced)
+	return h.AnyoneListens()
 }
 
 // StopRenewing implements commands.Services.
