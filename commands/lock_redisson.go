@@ -43,8 +43,8 @@ func LocksOf(companionKey []byte) (bare, whole []byte) {
 	return bare, whole
 }
 
-// announce tells Redisson's clients that a lock has been released: all waiters, the one that is next, and with
-// the message tell those of an RReadWriteLock.
+// announce tells Redisson's clients that a lock has been released: all waiters, the one that is next, and
+// with the message tell those of an RReadWriteLock.
 func announce(c *Ctx, key, tell []byte) {
 	channel := companion(make([]byte, 0, 128), redissonChannel, key)
 	c.Host.Publish(channel, unlockMessage)

@@ -161,8 +161,8 @@ func named(names []string, some ...string) string {
 	return ""
 }
 
-// reconfigure makes next the configuration, of which the named directives are new. The server then listens where
-// listen says. After an error all is as it was; listenAnew says what it is.
+// reconfigure makes next the configuration; names are the directives that are new. The server then listens
+// where listen says. After an error all is as it was. The error is one of listenAnew or of durability.
 func (ex *executor) reconfigure(next, listen *config.Config, names []string) error {
 	back, err := ex.listenAnew(listen, names)
 	if err != nil {

@@ -29,9 +29,9 @@ type look struct {
 	called       map[string]bool
 }
 
-// rounds is how often each command is sent. What the event loop does after a reply may run in the next round. So a
-// file is written into the list if it ran in most of them. A file is new if it ran in all of them and is not in the
-// list. It is passed no more if it ran in none.
+// rounds is how often each command is sent. What the event loop does after a reply may run in the next round.
+// So a file is written into the list if it ran in most of them. A file is new if it ran in all of them and is
+// not in the list. It is passed no more if it ran in none.
 const rounds = 5
 
 // most returns the files that ran in most rounds.
@@ -164,7 +164,8 @@ func (s *subject) close() {
 	_ = os.RemoveAll(s.dir)
 }
 
-// send sends a command on a key, its second word, and waits for the first line of its reply, and for the rest of a bulk string.
+// send sends a command on a key, its second word, and waits for the first line of its reply, and for the rest
+// of a bulk string.
 func (s *subject) send(words, key string) error {
 	fields := strings.Fields(words)
 	fields[1] = key
@@ -186,8 +187,8 @@ func (s *subject) send(words, key string) error {
 	return err
 }
 
-// watch finds out what a command passes and calls. The first round is not looked at: what happens only once has
-// happened then.
+// watch finds out what a command passes and calls. The first round is not looked at: what happens only once
+// has happened then.
 func (s *subject) watch(l *look) error {
 	l.passed, l.called = map[string]int{}, map[string]bool{}
 	for round := range rounds + 1 {

@@ -29,8 +29,8 @@ func block(line string) (at place, n int, ok bool) {
 	return at, n, err == nil
 }
 
-// findServices returns where the methods of package server begin that implement commands.Services. root is that
-// of the module.
+// findServices returns where the methods of package server begin that implement commands.Services. root is
+// that of the module.
 func findServices(root string) (map[place]string, error) {
 	files := token.NewFileSet()
 	ctx, err := parser.ParseFile(files, filepath.Join(root, "commands", "ctx.go"), nil, 0)
