@@ -237,9 +237,11 @@ func (s *subject) read(l *look, dir string) error {
 	passed := map[string]bool{}
 	for line := range strings.Lines(string(blocks)) {
 		at, n, ok := block(line)
-		if at.file, ok = strings.CutPrefix(at.file, s.module+"/"); !ok || n == 0 || strings.HasPrefix(at.file, "tests/") {
+		file, ours := strings.CutPrefix(at.file, s.module+"/")
+		if !ok || !ours || n == 0 || strings.HasPrefix(file, "tests/") {
 			continue
 		}
+		at.file = file
 		passed[at.file] = true
 		if name, ok := s.services[at]; ok {
 			for i := range n {
