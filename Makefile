@@ -42,7 +42,7 @@ GOTESTFLAGS ?=
 # PKGS narrows test, race and invariants down: make race PKGS=./server/...
 PKGS ?= ./...
 
-.PHONY: help build run demo test race busy planted planted-long invariants fmt vet cross lint tidy deps diff snapshots linearizability vanish unauthenticated sessions crash hostile bench bench-list bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft hazelcast bench-permits bench-testing oracle oracle-tls replication replication-versions upgrade simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check test-docs test-time race-all flaky bench-check rename rename-check workflows vulnerabilities ci ci-full
+.PHONY: help build run demo test race busy planted planted-long invariants fmt vet cross lint tidy deps diff snapshots linearizability vanish unauthenticated sessions crash hostile bench bench-list bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft hazelcast bench-permits bench-testing oracle oracle-tls replication replication-versions upgrade simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check test-docs test-time race-all flaky bench-check lock-path rename rename-check workflows vulnerabilities ci ci-full
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -77,6 +77,12 @@ race-all: ## all tests under the race detector, but for those of busy
 # MODULE is the new path of the module.
 rename: ## rename the module everywhere (MODULE=github.com/you/lockserver)
 	bash .ci/rename $(if $(MODULE),$(MODULE),$(error MODULE is the new path of the module))
+
+# WRITE=-write writes the list of files anew.
+lock-path: ## the files that LOCK, UNLOCK, SET, GET and XADD pass and their calls of the server, against tests/lockpath/passed.txt
+	$(GO) build -cover -covermode=atomic -coverpkg=./... -o bin/lockpath ./tests/lockpath
+	rm -rf bin/lockpath.cover && mkdir -p bin/lockpath.cover
+	GOCOVERDIR=bin/lockpath.cover bin/lockpath $(WRITE)
 
 rename-check: ## rename a clone, build it, and import it from another program by go get from a local proxy
 	bash .ci/rename-check

@@ -101,8 +101,9 @@ type Services interface {
 	Held(c *Ctx, key, owner []byte, token int64, renewed bool, was uint64) (record uint64)
 	// StopRenewing makes the lease of a lock end by itself, whatever session asked for its renewal.
 	StopRenewing(c *Ctx, key []byte)
-	// Released reports that a lock is free: released by its owner, or by LOCK.FORCE.
-	Released(c *Ctx, key []byte, forced bool)
+	// Released reports that a lock is free: released by its owner, or by LOCK.FORCE. It returns
+	// AnyoneListens, which is mostly false, so that the caller need not ask.
+	Released(c *Ctx, key []byte, forced bool) (listened bool)
 	// HeldShare is Held for one of the owners that hold a lock together.
 	HeldShare(c *Ctx, key, owner []byte, token int64, renewed bool, was uint64) (record uint64)
 	// ReleasedShare is StopRenewing for one of them; released: it holds the lock no more.

@@ -43,16 +43,15 @@ func LocksOf(companionKey []byte) (bare, whole []byte) {
 	return bare, whole
 }
 
-// announce tells Redisson's clients that a lock has been released: all waiters, and the one that is next.
-func announce(c *Ctx, key []byte) {
-	if !c.Host.AnyoneListens() {
-		return
-	}
+// announce tells Redisson's clients that a lock has been released: all waiters, the one that is next, and
+// with the message tell those of an RReadWriteLock.
+func announce(c *Ctx, key, tell []byte) {
 	channel := companion(make([]byte, 0, 128), redissonChannel, key)
 	c.Host.Publish(channel, unlockMessage)
 	if head, _ := fairHead(c, key); head != nil {
 		c.Host.Publish(append(append(channel, ':'), head...), unlockMessage)
 	}
+	c.Host.Publish(companion(channel[:0], rwChannel, key), tell)
 }
 
 // fairHead returns the first live waiter in RFairLock's queue of a lock, and when (in milliseconds since

@@ -27,9 +27,9 @@ func release(c *Ctx, key, owner []byte, held heldLock, edit store.HashEdit) int6
 // remove ends a lock. The change wakes native waiters; Redisson's clients need a message.
 func remove(c *Ctx, key []byte, edit store.HashEdit, forced bool) {
 	edit.Remove()
-	c.Host.Released(c, key, forced)
-	announce(c, key)
-	announceShares(c, key, tellAll)
+	if c.Host.Released(c, key, forced) {
+		announce(c, key, tellAll)
+	}
 	c.NotifyTaken(keyevent.Generic, "unlock", key, true)
 }
 

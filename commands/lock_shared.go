@@ -281,9 +281,9 @@ func removeShares(c *Ctx, key []byte, v lockView, edit store.HashEdit, tell []by
 		edit = c.DB.EditHash(key)
 	}
 	edit.Remove()
-	c.Host.Released(c, key, forced)
-	announce(c, key)
-	announceShares(c, key, tell)
+	if c.Host.Released(c, key, forced) {
+		announce(c, key, tell)
+	}
 	c.NotifyTaken(keyevent.Generic, "unlock", key, true)
 }
 

@@ -263,9 +263,3 @@ func HolderOf(r store.Ref, owner []byte) (h Holder, ok bool) {
 	}
 	return h, true
 }
-
-// reservedInShares reports whether a field does not belong to an owner.
-func reservedInShares(field []byte) bool {
-	return string(field) == store.ShareField || string(field) == store.LimitField ||
-		string(field) == string(modeField) || string(field) == string(readersField)
-}

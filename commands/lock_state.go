@@ -319,3 +319,9 @@ func CutLock(db *store.DB, owner, key []byte, token, endMS int64) {
 		edit.Expire(endMS)
 	}
 }
+
+// reservedInShares reports whether a field does not belong to an owner.
+func reservedInShares(field []byte) bool {
+	return string(field) == store.ShareField || string(field) == store.LimitField ||
+		string(field) == string(modeField) || string(field) == string(readersField)
+}

@@ -373,7 +373,10 @@ func (h *fakeHost) Held(c *Ctx, key, owner []byte, token int64, renewed bool, _ 
 	return uint64(c.Session.ID())
 }
 
-func (h *fakeHost) Released(c *Ctx, key []byte, _ bool) { h.StopRenewing(c, key) }
+func (h *fakeHost) Released(c *Ctx, key []byte, _ bool) bool {
+	h.StopRenewing(c, key)
+	return true
+}
 
 func (h *fakeHost) KeyEvent(_ *store.DB, event string, key []byte) {
 	h.events = append(h.events, event+" "+string(key))

@@ -236,7 +236,7 @@ func (ex *executor) tellLoss(l *attach.Lock[*session], why attach.Reason) {
 			ex.deliver(s, withOwner)
 		}
 	}
-	if ex.AnyoneListens() {
+	if ex.anyoneListens() {
 		ex.publish(loss.Message())
 	}
 }

@@ -101,15 +101,9 @@ func configSet(c *commands.Ctx) error {
 	if err != nil {
 		return configError(err)
 	}
-	back, err := ex.listenAnew(next, names)
-	if err != nil {
+	if err := ex.reconfigure(next, next, names); err != nil {
 		return configError(err)
 	}
-	if err := ex.durable.Reconfigure(next, names); err != nil {
-		back()
-		return configError(err)
-	}
-	ex.config = next
 	ex.applyConfig()
 	if named(names, "requirepass", "requirepass-file") != "" {
 		ex.users.SetDefaultPassword(next.RequirePass)
@@ -165,6 +159,21 @@ func named(names []string, some ...string) string {
 		return names[i]
 	}
 	return ""
+}
+
+// reconfigure makes next the configuration; names are the directives that are new. The server then listens
+// where listen says. After an error all is as it was. The error is one of listenAnew or of durability.
+func (ex *executor) reconfigure(next, listen *config.Config, names []string) error {
+	back, err := ex.listenAnew(listen, names)
+	if err != nil {
+		return err
+	}
+	if err := ex.durable.Reconfigure(next, names); err != nil {
+		back()
+		return err
+	}
+	ex.config = next
+	return nil
 }
 
 // listenAnew listens where the directives say, if one was given that does; connections stay. back takes it

@@ -39,8 +39,9 @@ func lockRecord(c *commands.Ctx, was uint64) uint64 {
 }
 
 // Released implements commands.Services.
-func (h services) Released(c *commands.Ctx, key []byte, forced bool) {
+func (h services) Released(c *commands.Ctx, key []byte, forced bool) (listened bool) {
 	h.watchdog.released(c, key, forced)
+	return h.anyoneListens()
 }
 
 // StopRenewing implements commands.Services.
@@ -69,7 +70,9 @@ func (h services) Publish(channel, message []byte) int64 {
 }
 
 // AnyoneListens implements commands.Services.
-func (ex *executor) AnyoneListens() bool {
+func (h services) AnyoneListens() bool { return h.anyoneListens() }
+
+func (ex *executor) anyoneListens() bool {
 	return ex.pubsub.Subscribers() > 0 || ex.replication.HasReplicas()
 }
 

@@ -54,7 +54,7 @@ func (ex *executor) tellOutcome(w *queuedWait, o attach.Outcome) {
 		ex.deliver(s, push)
 	}
 	clear(ex.audience)
-	if ex.AnyoneListens() {
+	if ex.anyoneListens() {
 		channel, payloads := o.Messages()
 		for _, p := range payloads {
 			ex.publish(channel, p)

@@ -368,15 +368,9 @@ func (t *testMode) configureAsNew() error {
 	}
 	to := next.Clone()
 	to.Port = t.begun.port // the free one that it had
-	back, err := ex.listenAnew(to, names)
-	if err != nil {
+	if err := ex.reconfigure(next, to, names); err != nil {
 		return configError(err)
 	}
-	if err := ex.durable.Reconfigure(next, names); err != nil {
-		back()
-		return configError(err)
-	}
-	ex.config = next
 	ex.users = acl.NewUsers(ex.original)
 	ex.users.SetDefaultPassword(next.RequirePass)
 	ex.applyConfig()

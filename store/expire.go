@@ -41,7 +41,7 @@ func (s *Store) NextDeadlineMS() (int64, bool) {
 // messages of streams that are due. It reports whether there may be more.
 func (s *Store) ExpireDue(budget int) (more bool) {
 	for budget > 0 && s.soonestMS <= s.nowMS {
-		sp, atMS := s.soonest()
+		sp, atMS := s.soonest(func(sp *space) *due.Bounds { return &sp.bounds })
 		if s.soonestMS = atMS; atMS <= s.nowMS {
 			budget -= sp.expireFirst(budget)
 		}
@@ -51,11 +51,11 @@ func (s *Store) ExpireDue(budget int) (more bool) {
 	return budget == 0
 }
 
-// soonest returns the space with the least bound, and that.
-func (s *Store) soonest() (first *space, atMS int64) {
+// soonest returns the space with the least of some bounds, and that.
+func (s *Store) soonest(of func(sp *space) *due.Bounds) (first *space, atMS int64) {
 	atMS = due.Never
 	for _, db := range s.dbs {
-		if boundMS := db.space.bounds.FirstMS(); boundMS < atMS {
+		if boundMS := of(db.space).FirstMS(); boundMS < atMS {
 			first, atMS = db.space, boundMS
 		}
 	}

@@ -110,7 +110,7 @@ func recordTimeMS(record uint64) int64 { return int64(record & (1<<RecordTimeBit
 func (s *Store) HeldSince(groups int) (sinceMS int64) {
 	earliest := int64(due.Never)
 	for range groups {
-		sp, boundMS := s.firstHeld()
+		sp, boundMS := s.soonest(func(sp *space) *due.Bounds { return &sp.heldSince })
 		if boundMS >= earliest {
 			break
 		}
@@ -127,17 +127,6 @@ func (s *Store) HeldSince(groups int) (sinceMS int64) {
 
 // HeldLooked returns how many locks all calls of HeldSince have looked at, for tests of what a scrape costs.
 func (s *Store) HeldLooked() int64 { return s.heldLooked }
-
-// firstHeld returns the space with the least bound, and that.
-func (s *Store) firstHeld() (first *space, boundMS int64) {
-	boundMS = due.Never
-	for _, db := range s.dbs {
-		if atMS := db.space.heldSince.FirstMS(); atMS < boundMS {
-			first, boundMS = db.space, atMS
-		}
-	}
-	return first, boundMS
-}
 
 // heldIn looks through the slots of a group for the lock that was acquired first; due.Never: none is held.
 func (sp *space) heldIn(group int) (earliestMS int64) {

@@ -69,7 +69,7 @@ type value struct {
 	// meta is the kind (top 4 bits) and, for an immutable string, its length (low 28 bits). It never changes
 	// while a cut shares the chunk, because a snapshot reads it.
 	meta uint32
-	// access says how the value has been used: see access.go. A snapshot reads it atomically.
+	// access says how the value has been used: see evict.go. A snapshot reads it atomically.
 	access uint32
 }
 

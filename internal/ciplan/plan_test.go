@@ -35,7 +35,7 @@ func TestPlanOfAChange(t *testing.T) {
 		{"a page in testdata is code", change{files: []string{"internal/config/testdata/a.txt"}}, append(always, "diff")},
 		{"the console", change{files: []string{"admin/console/page.go"}}, append(always, "race", "metrics", "console")},
 		{"the raft engine", change{files: []string{"server/raft/engine/log.go"}},
-			append(always, "race", "busy", "simulation", "diff", "raft", "clients-go", "hostile")},
+			append(always, "race", "busy", "lock-path", "simulation", "diff", "raft", "clients-go", "hostile")},
 	} {
 		require.Equal(t, c.want, names(plan(table(), c.change)), c.name)
 	}
