@@ -194,7 +194,8 @@ func TestMigrateInATransaction(t *testing.T) {
 	c.Do("MULTI")
 	c.Do("MIGRATE", "127.0.0.1", to.port, "k", "0", "30")
 	c.Do("EXISTS", "k")
-	require.Equal(t, "[-"+commands.ErrMigrateRead.Error()+" 1]", c.Do("EXEC").String())
+	require.Regexp(t, `^\[-IOERR error or timeout (reading to target instance|connecting to the client) 1\]$`, c.Do("EXEC").String(),
+		"on a busy machine the connection may take longer")
 }
 
 // The target speaks another protocol: nothing is removed (D170).

@@ -157,8 +157,7 @@ type waits struct {
 }
 
 // keysOf returns the keys that a call waits, or has waited, for. They are valid until the next call.
-func (ex *executor) keysOf(w *parkedCall) [][]byte {
-	n := &ex.waits
+func (n *waits) keysOf(w *parkedCall) [][]byte {
 	if cap(n.text) > mostSpareBytes {
 		n.words, n.text = nil, nil
 	}

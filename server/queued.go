@@ -340,7 +340,7 @@ func (ex *executor) grantOf(w *queuedWait) *waiting.Grant {
 	if !w.Granted() {
 		return nil
 	}
-	key := ex.keysOf(&w.parkedCall)[0]
+	key := ex.waits.keysOf(&w.parkedCall)[0]
 	for _, g := range ex.grants.Of(w.DB(), key, []byte(w.Owner())) {
 		if g.Waiter == &w.Waiter {
 			return g

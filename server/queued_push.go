@@ -33,7 +33,7 @@ func (w *queuedWait) granted(g *waiting.Grant) attach.Outcome {
 // tellRefusal informs the audience of a wait that it ended without the locks.
 func (ex *executor) tellRefusal(w *queuedWait, why attach.Refusal) {
 	o := attach.Outcome{Owner: w.Owner(), Many: w.lock.Many(), Limiter: w.lock.Limiter(), Why: why, Keys: ex.waits.keys[:0]}
-	for _, key := range ex.keysOf(&w.parkedCall) {
+	for _, key := range ex.waits.keysOf(&w.parkedCall) {
 		o.Keys = append(o.Keys, w.textOf(key))
 	}
 	ex.tellOutcome(w, o)
