@@ -48,6 +48,8 @@ var (
 	classWaiting  = gauge("lockserver_lock_class_waiters", "Waits for locks and semaphores of a class.", "class")
 	permitGrants  = counter("lockserver_semaphore_grants_total", "Acquisitions of permits of semaphores of a class.", "class")
 	permitWaiting = gauge("lockserver_semaphore_waiters", "Waits for permits of semaphores of a class.", "class")
+	latchKeys     = gauge("lockserver_latches", "Latches that clients wait for.", "db")
+	latchWaiters  = gauge("lockserver_latch_waiters", "Commands that wait for latches.", "db")
 	historyBytes  = gauge("lockserver_lock_history_bytes", "Memory of LOCK.HISTORY.")
 	spansSent     = counter("lockserver_trace_spans_total", "Spans of waits with a sampled TRACE that a collector took (otlp-endpoint).")
 	spansDropped  = counter("lockserver_trace_spans_dropped_total",
@@ -72,7 +74,7 @@ var (
 func nativeMetrics() []*metric {
 	return []*metric{&locksHeld, &lockWaiters, &lockWaits, &oldestWait, &longestHold, &handoffs, &leasesExpired, &deadlocks, &staleTokens, &notifyWaits, &toConfirm, &unconfirmed, &maxWaiters, &maxWaits,
 		&limitRefusals, &watchdogs, &classWaits, &classHolds, &classGrants, &classRefusals, &classTimeouts, &classDeadlocks, &classLosses, &classWaiting,
-		&permitGrants, &permitWaiting, &historyBytes, &spansSent, &spansDropped, &salesCount,
+		&permitGrants, &permitWaiting, &latchKeys, &latchWaiters, &historyBytes, &spansSent, &spansDropped, &salesCount,
 		&saleStock, &saleSold, &saleReturned, &saleHeld, &saleConfirmed, &saleLag, &salePending,
 		&delayPending, &delayFired, &delayLate, &syncSeconds, &certificate, &alarms}
 }
@@ -105,6 +107,8 @@ func (s *scrape) locks(f *server.Figures) {
 		l, db := f.Locks[id], dbName(id)
 		s.send(&locksHeld, float64(l.Held), db)
 		s.send(&lockWaiters, float64(l.Waiting), db)
+		s.send(&latchKeys, float64(l.Latches), db)
+		s.send(&latchWaiters, float64(l.LatchWaiters), db)
 		s.send(&handoffs, float64(l.Handoffs), db)
 		s.send(&leasesExpired, float64(l.Expired), db)
 		s.send(&deadlocks, float64(l.Deadlocks), db)

@@ -210,3 +210,53 @@ func TestMetricsOfDelayedEntries(t *testing.T) {
 		require.Contains(t, text, "\n"+line+"\n")
 	}
 }
+
+// TestMetricsOfPermits: what semaphores of a class were asked for, and what waits for permits.
+func TestMetricsOfPermits(t *testing.T) {
+	p, c := served(t, server.Options{Directives: map[string]string{"lock-class": "pools pool:*"}})
+	require.Positive(t, c.Do("SEM.ACQUIRE", "pool:a", "ann", "LIMIT", "3", "PERMITS", "2").Int)
+	require.Positive(t, c.Do("SEM.ACQUIRE", "pool:a", "bob").Int)
+	require.Positive(t, c.Do("SEM.ACQUIRE", "else", "ann", "LIMIT", "1").Int)
+	require.Positive(t, c.Do("LOCK", "pool:lock", "ann").Int)
+	require.Equal(t, "+QUEUED", c.Do("SEM.ACQUIRE", "pool:a", "eve", "PERMITS", "2", "WAIT", "0", "NOTIFY").String())
+	text := metricsOf(t, p)
+	for _, line := range []string{
+		`lockserver_semaphore_grants_total{class="pools"} 2`, `lockserver_semaphore_waiters{class="pools"} 1`,
+		`lockserver_semaphore_grants_total{class="other"} 1`, `lockserver_semaphore_waiters{class="other"} 0`,
+		`lockserver_lock_class_grants_total{class="pools"} 3`, `lockserver_lock_class_waiters{class="pools"} 1`,
+		`lockserver_locks_held{db="db0"} 4`, `lockserver_lock_waiters{db="db0"} 1`, `lockserver_lock_waiters_notify 1`,
+	} {
+		require.Contains(t, text, "\n"+line+"\n")
+	}
+	require.Zero(t, c.Do("SEM.RELEASE", "pool:a", "ann").Int)
+	text = metricsOf(t, p)
+	for _, line := range []string{
+		`lockserver_semaphore_grants_total{class="pools"} 3`, `lockserver_semaphore_waiters{class="pools"} 0`,
+		`lockserver_lock_grants_to_confirm 1`, `lockserver_lock_handoffs_total{db="db0"} 1`,
+		`lockserver_lock_class_wait_seconds_count{class="pools"} 1`,
+	} {
+		require.Contains(t, text, "\n"+line+"\n")
+	}
+}
+
+// TestMetricsOfLatches: the latches that clients wait for, by database. They are no locks.
+func TestMetricsOfLatches(t *testing.T) {
+	p, c := served(t, server.Options{})
+	for _, line := range []string{`lockserver_latches{db="db0"} 0`, `lockserver_latch_waiters{db="db0"} 0`} {
+		require.Contains(t, metricsOf(t, p), "\n"+line+"\n", "what has not happened yet is drawn, too")
+	}
+	c.Do("SELECT", "3")
+	c.Do("LATCH.SET", "batch", "2")
+	for range 2 {
+		waits := testkit.Dial(t, p.source.(*server.Server).Dial)
+		waits.Do("SELECT", "3")
+		waits.Send("LATCH.WAIT", "batch", "WAIT", "0")
+	}
+	require.Eventually(t, func() bool { return len(c.Do("LOCK.WAITERS").Elems) == 2 }, 30*time.Second, time.Millisecond)
+	text := metricsOf(t, p)
+	for _, line := range []string{`lockserver_latches{db="db3"} 1`, `lockserver_latch_waiters{db="db3"} 2`, `lockserver_lock_waiters{db="db3"} 0`} {
+		require.Contains(t, text, "\n"+line+"\n")
+	}
+	c.Do("LATCH.DOWN", "batch", "2")
+	require.NotContains(t, metricsOf(t, p), `lockserver_latch_waiters{db="db3"}`)
+}

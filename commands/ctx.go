@@ -6,6 +6,7 @@ import (
 	"lockserver/internal/lockhistory"
 	"lockserver/internal/resp"
 	"lockserver/internal/tracecontext"
+	"lockserver/internal/waiting"
 	"lockserver/store"
 	"lockserver/store/hash"
 	"lockserver/store/list"
@@ -165,6 +166,11 @@ type Queues interface {
 	// Awaited reports whether a call is in the queue (Wait.Queue) of the key before the one that asks:
 	// what becomes free is theirs. One that is in no queue asks from behind all of them.
 	Awaited(db int, key []byte) bool
+	// LatchAwaited is how many clients wait for the latch at a key (Wait.Latch).
+	LatchAwaited(db int, key []byte) int
+	// LatchesBelow visits at most most queues with such waiters, the latest first, from a cursor on; 0
+	// begins. It returns the cursor for those that follow; 0: there are none.
+	LatchesBelow(db int, cursor uint64, most int, visit func(q *waiting.Queue)) (next uint64)
 }
 
 // RecordEvent reports what happened to a lock.
@@ -183,6 +189,8 @@ type Wait struct {
 	// Queue: the waiters of a key are served strictly one after the other, as for a lock; one that is not
 	// served keeps those behind it from trying. Otherwise each waiter tries.
 	Queue bool
+	// Latch: the key is a latch. While clients wait for it, the commands for operators show it.
+	Latch bool
 	// Owner is, for locks, the owner that waits: the server then sees to it that owners do not wait for each
 	// other in a deadlock cycle.
 	Owner []byte
@@ -334,4 +342,63 @@ func (c *Ctx) findStream(key []byte) (*stream.Stream, error) {
 		return nil, ErrWrongType
 	}
 	return r.Stream(), nil
+}
+
+// Notify publishes an event of a key if events of this class are enabled (notify-keyspace-events); otherwise
+// it costs a comparison. Handlers call it after the change, once for each event, in Redis' order and with
+// Redis' names. Events without a handler, such as expiry, are reported to the server by the store: see
+// store.Witness.
+func (c *Ctx) Notify(class keyevent.Class, event string, key []byte) {
+	if c.Settings.Events&class != 0 {
+		c.Host.KeyEvent(c.DB, event, Clone(key)) // a copy, so that a key on the caller's stack may stay there
+	}
+}
+
+// NotifyIn is Notify for a key of another database than the session's.
+func (c *Ctx) NotifyIn(db *store.DB, class keyevent.Class, event string, key []byte) {
+	if c.Settings.Events&class != 0 {
+		c.Host.KeyEvent(db, event, Clone(key))
+	}
+}
+
+// NotifyTaken is Notify for an event that took something out of a container: gone
+// says that the key went with it.
+func (c *Ctx) NotifyTaken(class keyevent.Class, event string, key []byte, gone bool) {
+	c.Notify(class, event, key)
+	if gone {
+		c.Notify(keyevent.Generic, "del", key)
+	}
+}
+
+// notifyStored is Notify for a command that stored its result in a key. empty says that there was no result,
+// existed that the key existed before.
+func (c *Ctx) notifyStored(class keyevent.Class, event string, key []byte, empty, existed bool) {
+	switch {
+	case !empty:
+		c.Notify(class, event, key)
+	case existed:
+		c.Notify(keyevent.Generic, "del", key)
+	}
+}
+
+// notifySet tells that a key was made a string, with a deadline if ttl says one. One
+// that is past ends it at once.
+func (c *Ctx) notifySet(key []byte, ttl store.TTL) {
+	c.Notify(keyevent.String, "set", key)
+	if ttl <= 0 {
+		return
+	}
+	c.Notify(keyevent.Generic, "expire", key)
+	if int64(ttl) <= c.NowMS() {
+		c.Notify(keyevent.Expired, "expired", key)
+	}
+}
+
+// notifyDeadline tells that a key was given a deadline, or, if that is past, that it died of it at once.
+func (c *Ctx) notifyDeadline(key []byte, atMS int64) {
+	if atMS <= c.NowMS() {
+		c.Notify(keyevent.Generic, "del", key)
+	} else {
+		c.Notify(keyevent.Generic, "expire", key)
+	}
 }

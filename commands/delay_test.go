@@ -239,6 +239,27 @@ func TestPlacesOfEntries(t *testing.T) {
 	f.want("-"+string(ErrDelayPlaces), "DELAY.ADD", "s", "PX", "5", "n", "1")
 }
 
+// A batch moves at most 256 KB and one entry, however many entries it may have.
+func TestBatchesOfLargeEntries(t *testing.T) {
+	f := newDelays(t)
+	const entries, body = 40, 100_000
+	for n := range entries {
+		f.do("DELAY.ADD", "s", "PX", "10", "ID", fmt.Sprint("e", n), "n", strings.Repeat("x", body))
+	}
+	f.nowMS += 10
+	f.store.SetNow(f.nowMS * 1000)
+	c := &Ctx{Table: f.table, DB: f.store.DB(0), Rand: f.rand, Host: f, Settings: &f.settings}
+	fired, most := 0, 0
+	for fired < entries {
+		n := 0
+		fireAt(c, []byte("{s}:delayed"), 128, func(int64) { n++ })
+		require.Positive(t, n)
+		most, fired = max(most, n), fired+n
+	}
+	require.LessOrEqual(t, (most-1)*body, mostDelayBytes)
+	require.Equal(t, entries, fired)
+}
+
 // A new entry costs no memory but what it takes itself: a member, a field with its value, and now and then a
 // larger table.
 func TestDelayAddAllocates(t *testing.T) {

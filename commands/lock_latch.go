@@ -11,6 +11,9 @@ import (
 // change of the key, whatever caused it.
 const latchChannel = "redisson_countdownlatch__channel__"
 
+// LatchMode is the mode of a latch, where those of locks are shown.
+const LatchMode = "latch"
+
 // The messages of that channel: the latch is open, or it has a new count.
 var latchOpened, latchClosed = []byte("0"), []byte("1")
 
@@ -37,6 +40,34 @@ func latchCount(r store.Ref) (count int64, exists bool, err error) {
 		return 0, false, ErrNotInteger
 	}
 	return count, true, nil
+}
+
+// Latch is a latch that is closed.
+type Latch struct {
+	Count int64
+	TTLMS int64 // until the key dies; -1: it has no deadline
+}
+
+// FindLatch returns the latch at a key that clients wait for; ok is false if there is none. Without waiters a
+// latch is a number like any other.
+func FindLatch(c *Ctx, key []byte) (l Latch, ok bool) {
+	if c.Queues.LatchAwaited(c.DB.ID(), key) == 0 {
+		return l, false
+	}
+	r := c.DB.Peek(key)
+	count, _, err := latchCount(r)
+	if err != nil || count <= 0 {
+		return l, false
+	}
+	of := LockState{DeadlineMS: r.DeadlineMS()}
+	return Latch{count, of.TTLMS(c.NowMS())}, true
+}
+
+// openLatch removes a latch that is closed, which opens it.
+func openLatch(c *Ctx, key []byte) {
+	c.DB.Delete(key)
+	announceLatch(c, key, latchOpened)
+	c.Notify(keyevent.Generic, "del", key)
 }
 
 // readCounts reads a number of counts, which is at least 1.
@@ -139,7 +170,7 @@ func latchWait(c *Ctx) error {
 		return nil
 	}
 	own := Clone(key)
-	return c.Block(Wait{Keys: [][]byte{own}, DeadlineMS: c.WaitEndMS(waitMS), Queue: true,
+	return c.Block(Wait{Keys: [][]byte{own}, DeadlineMS: c.WaitEndMS(waitMS), Queue: true, Latch: true,
 		Try: func(c *Ctx) (bool, error) {
 			count, _, err := latchCount(c.DB.Peek(own))
 			if err != nil || count > 0 {

@@ -1,7 +1,10 @@
 package commands
 
 import (
+	"math"
+
 	"lockserver/internal/glob"
+	"lockserver/internal/waiting"
 	"lockserver/store"
 )
 
@@ -13,11 +16,15 @@ type listedLock struct {
 	key    string
 	mode   string // empty: it has no shared holders
 	holder Holder // of its own, whatever becomes of the lock
+	latch  int64  // what is left of a latch; 0: it is none
 }
 
+// latchCursor marks the cursor of a list that has not come to the end of the latches, which come first.
+const latchCursor = 1 << 63
+
 // lockList lists the held locks of the database that the client may read, in no order: those that have a
-// token. One that Redisson's scripts took is among them as soon as a native command has. With a cursor it
-// looks at some of them, as SCAN does.
+// token. One that Redisson's scripts took is among them as soon as a native command has. Before them come the
+// latches that clients wait for. With a cursor it looks at some of them, as SCAN does.
 func lockList(c *Ctx) error {
 	var f lockFilter
 	var cursor uint64
@@ -45,28 +52,55 @@ func lockList(c *Ctx) error {
 	}
 	list := c.Out.DeferArray()
 	n := int64(0)
+	c.Queues.LatchesBelow(c.DB.ID(), 0, math.MaxInt, func(q *waiting.Queue) {
+		if l, ok := f.latch(c, q); ok && n != most {
+			l.write(c)
+			n++
+		}
+	})
 	c.DB.EachToken(func(key string, r store.Ref) bool {
+		if n == most {
+			return false
+		}
 		f.each(c, key, r, func(l listedLock) bool {
 			l.write(c)
 			n++
 			return n != most
 		})
-		return n != most
+		return true
 	})
 	c.Out.SetArray(list, int(n))
 	return nil
 }
 
-// lockPiece looks at count locks below a cursor; -1: the default of SCAN.
+// lockPiece looks at count latches and locks below a cursor; -1: the default of SCAN.
 func lockPiece(c *Ctx, f *lockFilter, cursor uint64, count int64) {
 	var found []listedLock
-	next := c.DB.TokensBelow(cursor, PieceOf(count), func(key string, r store.Ref) {
-		f.each(c, key, r, func(l listedLock) bool {
-			l.holder.Owner = Clone(l.holder.Owner)
-			found = append(found, l)
-			return true
+	left, next := PieceOf(count), uint64(0)
+	if cursor == 0 || cursor&latchCursor != 0 {
+		next = c.Queues.LatchesBelow(c.DB.ID(), cursor&^latchCursor, left, func(q *waiting.Queue) {
+			left--
+			if l, ok := f.latch(c, q); ok {
+				found = append(found, l)
+			}
 		})
-	})
+		cursor = math.MaxInt // all locks
+		switch {
+		case next != 0:
+			next |= latchCursor
+		case left == 0:
+			next = cursor
+		}
+	}
+	if next == 0 {
+		next = c.DB.TokensBelow(cursor, left, func(key string, r store.Ref) {
+			f.each(c, key, r, func(l listedLock) bool {
+				l.holder.Owner = Clone(l.holder.Owner)
+				found = append(found, l)
+				return true
+			})
+		})
+	}
 	c.WritePiece(next, len(found))
 	for i := range found {
 		found[i].write(c)
@@ -94,6 +128,20 @@ func (f *lockFilter) each(c *Ctx, key string, r store.Ref, visit func(l listedLo
 	})
 }
 
+// latch returns what is shown of a latch with waiters; ok is false if it is not to be shown.
+func (f *lockFilter) latch(c *Ctx, q *waiting.Queue) (l listedLock, ok bool) {
+	key := []byte(q.Key())
+	if f.owner != nil || f.pattern != nil && !glob.Match(f.pattern, key, false) || !c.Host.MayRead(c, key) {
+		return l, false
+	}
+	latch, ok := FindLatch(c, key)
+	l = listedLock{key: q.Key(), mode: LatchMode, latch: latch.Count}
+	if latch.TTLMS >= 0 {
+		l.holder.DeadlineMS = c.NowMS() + latch.TTLMS
+	}
+	return l, ok
+}
+
 // listed is what is shown of a holder of a lock.
 func listed(key string, state *LockState, h Holder) listedLock {
 	l := listedLock{key: key, holder: h}
@@ -117,7 +165,7 @@ func (l *listedLock) write(c *Ctx) {
 	c.Out.BulkString("owner")
 	c.Out.Bulk(l.holder.Owner)
 	c.Out.BulkString("holds")
-	c.Out.Int(l.holder.Holds())
+	c.Out.Int(l.holder.Holds() + l.latch)
 	c.Out.BulkString("token")
 	c.Out.Int(l.holder.Token)
 	c.Out.BulkString("ttl")

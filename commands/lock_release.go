@@ -153,7 +153,7 @@ func munlock(c *Ctx) error {
 	return nil
 }
 
-// lockForce releases all holds of a lock, of any owner, or of one.
+// lockForce releases all holds of a lock, of any owner, or of one. It opens a latch that clients wait for.
 func lockForce(c *Ctx) error {
 	a := c.Args()
 	key, owner := a.Key(), []byte(nil)
@@ -171,6 +171,11 @@ func lockForce(c *Ctx) error {
 		if err := CheckOwner(owner); err != nil {
 			return err
 		}
+	}
+	if _, ok := FindLatch(c, key); ok && owner == nil {
+		openLatch(c, key)
+		c.Out.Int(1)
+		return nil
 	}
 	held, edit, err := openLock(c.DB, key, owner)
 	if err != nil {

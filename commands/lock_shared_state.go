@@ -2,7 +2,6 @@ package commands
 
 import (
 	"bytes"
-	"strconv"
 
 	"lockserver/internal/decimal"
 	"lockserver/store"
@@ -32,9 +31,9 @@ func (s *share) held() bool { return s.shared > 0 || s.exclusive > 0 }
 
 // append appends the value of the owner's field: "$token:shared:exclusive", and ":w" if it is watched.
 func (s *share) append(dst []byte) []byte {
-	dst = strconv.AppendInt(append(dst, '$'), s.token, 10)
-	dst = strconv.AppendInt(append(dst, ':'), s.shared, 10)
-	dst = strconv.AppendInt(append(dst, ':'), s.exclusive, 10)
+	dst = decimal.AppendInt(append(dst, '$'), s.token)
+	dst = decimal.AppendInt(append(dst, ':'), s.shared)
+	dst = decimal.AppendInt(append(dst, ':'), s.exclusive)
 	if s.watched {
 		dst = append(dst, ":w"...)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
+	"lockserver/internal/waiting"
 	"lockserver/store"
 	"lockserver/store/hash"
 	"lockserver/store/hll"
@@ -438,6 +439,11 @@ func (h *fakeHost) Awaited(db int, key []byte) bool {
 	}
 	return false
 }
+
+// LatchAwaited and LatchesBelow: no client waits for a latch here. The tests of package server have such.
+func (h *fakeHost) LatchAwaited(int, []byte) int { return 0 }
+
+func (h *fakeHost) LatchesBelow(int, uint64, int, func(*waiting.Queue)) uint64 { return 0 }
 
 func (f *fixture) isParked(cl *fakeClient) bool {
 	return slices.ContainsFunc(f.parked, func(p *parkedWait) bool { return p.client == cl })

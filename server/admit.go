@@ -105,15 +105,6 @@ func (ex *executor) refusesWrite(flags commands.Flags) error {
 	return nil
 }
 
-// keyspace are the flags of commands that touch keys, or tell others of them.
-const keyspace = commands.Write | commands.ReadOnly | commands.MayReplicate
-
-// tellsOfData reports whether what a command replies may show what others have written. How many heard of a
-// message does not: a Sentinel posts on the connection by which it finds out whether we live.
-func tellsOfData(row *commands.Row) bool {
-	return row.Group != commands.PubSub && row.Flags&keyspace != 0 || row.Group == commands.Scripting
-}
-
 // replyTells is tellsOfData for a session's next command. A Sentinel promotes a server in a transaction. The
 // reply to that does not wait for the replicas that are still to come.
 func (s *session) replyTells(row *commands.Row) bool {
@@ -180,7 +171,7 @@ func plainnessOf(table *commands.Table) []plainness {
 func (s *session) takesFastPath() bool {
 	ex := s.executor
 	return s.authenticated && s.multi == nil && s.subs == nil && !s.monitors && !s.noTouch && s.replies == 0 && s.tracker == nil &&
-		!ex.durable.Loading() && !ex.mayBeStale && len(ex.monitors) == 0 && !ex.busy.on && ex.busy.later == nil && ex.pausing.untilMS == 0 && ex.group.Leads(&s.place) && ex.hook == nil
+		!ex.durable.Loading() && !ex.mayBeStale && len(ex.monitors) == 0 && !ex.busy.on && ex.busy.later == nil && ex.pausing.untilMS == 0 && (ex.group == nil || ex.group.Leads(&s.place)) && ex.hook == nil
 }
 
 // admitPlain is admit for a plain command of a session that takes the fast path.
@@ -201,23 +192,6 @@ func (s *session) admitPlain(row *commands.Row, argv [][]byte) error {
 	}
 	return nil
 }
-
-// pausing is what CLIENT PAUSE has asked for. A session that must hold its next command keeps it, with all
-// behind it, until the end. It is only touched under the executor.
-type pausing struct {
-	executor *executor
-	untilMS  int64 // 0: nothing is paused
-	all      bool  // every command, and not only those that write
-	// failover and shutdown: writes are held for as long as it takes, whatever CLIENT UNPAUSE says.
-	failover, shutdown bool
-	held               []*session
-	after              []func() // units that wait for the end
-	timer              timer
-}
-
-// endsThings reports whether what is overdue ends here: not on a replica, and, as in Redis, not under CLIENT
-// PAUSE, when a replica is to have all that happened.
-func (ex *executor) endsThings() bool { return !ex.follows && ex.pausing.untilMS == 0 }
 
 // holdWrites holds commands that write until it is called again.
 func (ex *executor) holdWrites(on bool) { ex.pausing.hold(&ex.pausing.failover, on) }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 
 	"lockserver/commands"
@@ -134,13 +135,13 @@ func (ex *executor) renews(db *store.DB, key []byte, l *commands.LockState) bool
 // adopt begins to renew a lock that is renewed for no session. A session is attached for its owner.
 func (ex *executor) adopt(db *store.DB, key, owner []byte, token int64, shared bool) {
 	if !shared {
-		ex.renewNow(db, key, owner, token)
+		ex.watchdog.renewNow(db, key, owner, token)
 		return
 	}
 	r := ex.watchdog.shares.of(db.ID(), key, owner)
 	r.leave() // what it was for is gone
 	r.token = token
-	r.renew(ex, ex.store.NowMS())
+	ex.watchdog.renewShare(r, ex.store.NowMS())
 }
 
 // detach ends that a session keeps an owner alive, and detachPrefix the same of a prefix.
@@ -218,6 +219,7 @@ func (ex *executor) resolveDoubts() {
 // tellLoss sends a push to the sessions that are attached for the owner of a lock, if they may read the key,
 // and to the subscribers of the owner's channel.
 func (ex *executor) tellLoss(l *attach.Lock[*session], why attach.Reason) {
+	ex.waits.outcomes++
 	loss := attach.Loss{Owner: l.Owner.Name, Key: l.Key, Token: l.Token, Why: why}
 	to, byOwner := ex.watchdog.attached.All([]byte(loss.Owner))
 	if len(to) == 0 {
@@ -237,4 +239,70 @@ func (ex *executor) tellLoss(l *attach.Lock[*session], why attach.Reason) {
 	if ex.AnyoneListens() {
 		ex.publish(loss.Message())
 	}
+}
+
+// attachHost is the server as LOCK.ATTACH and LOCK.DETACH see it.
+type attachHost struct{ executor *executor }
+
+var _ attach.Attacher = attachHost{}
+
+// attachHostOf is the host of the server that runs the command.
+func attachHostOf(c *commands.Ctx) attach.Attacher { return attachHost{sessionOf(c).executor} }
+
+// Attach implements attach.Attacher. The locks that the server is to renew, and does not, begin a lease anew.
+func (h attachHost) Attach(c *commands.Ctx, names [][]byte, prefixes bool) (locks int64, err error) {
+	ex, s := h.executor, sessionOf(c)
+	t := &ex.watchdog.attached
+	if s.attachments.Len()+len(names) > mostOwners {
+		return 0, commands.Error(fmt.Sprintf("ERR a connection cannot be attached to more than %d owners", mostOwners))
+	}
+	if !t.InUse() {
+		defer func() {
+			ex.observe()
+			ex.followEvents()
+		}()
+	}
+	defer ex.adoptPlaces()
+	ex.watchOver(s)
+	if prefixes {
+		return ex.attachPrefixes(s, names), nil
+	}
+	for _, owner := range names {
+		t.Attach(s, &s.attachments, owner)
+	}
+	var adopted []func()
+	locks = ex.eachLockOf(s, names, func(db *store.DB, key string, l commands.LockState) {
+		if t.Find(db.ID(), key, string(l.Owner)) == nil {
+			t.Hold(t.Owner(l.Owner), db.ID(), key, l.Token)
+		}
+		adopted = ex.maybeAdopt(s, db, key, &l, adopted)
+		ex.tellAttached(s, db.ID(), key, string(l.Owner))
+	})
+	for _, adopt := range adopted {
+		adopt()
+	}
+	return locks, nil
+}
+
+// Detach implements attach.Attacher.
+func (h attachHost) Detach(c *commands.Ctx, names [][]byte, prefixes bool) (locks int64) {
+	ex, s := h.executor, sessionOf(c)
+	defer ex.detachedFrom(s)
+	if prefixes {
+		if ex.watchdog.attached.HasPrefixes() {
+			locks = ex.eachLockUnder(s, names, func(*store.DB, string, *commands.LockState) {})
+		} else { // no connection is attached to a prefix, so there is no order of the owners
+			locks = ex.countLocksUnder(s, names)
+		}
+		for _, prefix := range names {
+			ex.detachPrefix(s, string(prefix))
+		}
+		return locks
+	}
+	locks = ex.eachLockOf(s, names, func(*store.DB, string, commands.LockState) {})
+	// plant:detach
+	for _, owner := range names {
+		ex.detach(s, string(owner))
+	}
+	return locks
 }

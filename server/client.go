@@ -2,7 +2,6 @@ package server
 
 import (
 	"lockserver/commands"
-	"lockserver/internal/ascii"
 	"lockserver/server/transport"
 )
 
@@ -67,19 +66,6 @@ func (s *session) Close() {
 	}
 	ex.mu.Unlock()
 	wakeAll(touched, nil)
-}
-
-// isHTTP reports whether a word that is no command begins a line of HTTP. A web page can make a browser send
-// a POST to a port on the user's own machine. The lines of its body would be taken for inline commands. So,
-// as in Redis, the server closes the connection at the first of these two words.
-func isHTTP(name []byte) bool { return ascii.EqualFold(name, "post") || ascii.EqualFold(name, "host:") }
-
-// refuseHTTP ends the connection without a reply; replies of this batch are dropped.
-func (s *session) refuseHTTP() {
-	s.executor.log.Warn("possible attack: a browser was made to send HTTP to this port; the connection is closed",
-		"client", s.id, "address", s.info.addr)
-	// plant:refuse-http
-	s.executor.terminate(s)
 }
 
 // How the server ends a session by its own will: its client takes too little of its output, was idle for too

@@ -11,13 +11,6 @@ import (
 
 // This file is debug.Target, the whole of it: what DEBUG asks of the server.
 
-// debugging is what DEBUG has switched on.
-type debugging struct {
-	expiryPaused bool // SET-ACTIVE-EXPIRE 0
-	scripts      bool // SET-DISABLE-DENY-SCRIPTS 1
-	housePaused  bool // PAUSE-CRON 1
-}
-
 // debugHost is the server as DEBUG of a session sees it.
 type debugHost struct{ session *session }
 

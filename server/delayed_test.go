@@ -164,6 +164,36 @@ func TestDelayedEntriesWaitForTheLog(t *testing.T) {
 	want(t, again, [2]string{"XLEN s", "1"}, [2]string{"DELAY.COUNT s", "0"})
 }
 
+// mostEntryBytes bounds the memory of a pending entry with an id of up to 14 bytes and a body of 64.
+const mostEntryBytes = 200
+
+// What a million pending entries take is bounded, whatever the order in which they fall due.
+func TestDelayedEntriesMemory(t *testing.T) {
+	for name, dueMS := range map[string]func(i int) int{
+		"in order":        func(i int) int { return i },
+		"in turns":        func(i int) int { return i % 1000 * 10 },
+		"the last first":  func(i int) int { return 10_000_000 - i },
+		"in random order": func(i int) int { return i * 7919 % 1_000_003 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			entries := testkit.Steps(50_000, 1_000_000)
+			ex := &start(t, Options{Clock: NewManualClock(time.UnixMilli(saleStart))}).executor
+			addr := &net.UnixAddr{Net: "unix"}
+			s, refused := ex.open(nowhere{}, transport.Peer{Local: addr, Remote: addr})
+			require.NotNil(t, s, refused)
+			var scratch batch
+			before := heapBytes()
+			for i := range entries {
+				s.Feed(appendCommand(nil, "DELAY.ADD", "s", "PX", strconv.Itoa(3_600_000+dueMS(i)), "ID", fmt.Sprintf("id%012d", i), "body", strings.Repeat("x", 60)), &scratch, nil)
+			}
+			each := (heapBytes() - before) / uint64(entries)
+			t.Logf("a pending entry takes %d bytes of the heap", each)
+			require.LessOrEqual(t, each, uint64(mostEntryBytes))
+			require.EqualValues(t, entries, ex.delayFigures().Pending[0])
+		})
+	}
+}
+
 // A hundred thousand entries that are due in one millisecond are added in slices, between which others are
 // served. The order is that in which they came.
 func TestDelayedEntriesInSlices(t *testing.T) {
@@ -178,7 +208,9 @@ func TestDelayedEntriesInSlices(t *testing.T) {
 	for i := range entries {
 		s.Feed(appendCommand(nil, "DELAY.ADD", "s", "PX", "1000", "ID", strconv.Itoa(i), "body", strings.Repeat("x", 60)), &m.scratch, nil)
 	}
-	t.Logf("a pending entry takes %d bytes of the heap", (heapBytes()-before)/uint64(entries))
+	each := (heapBytes() - before) / uint64(entries)
+	t.Logf("a pending entry takes %d bytes of the heap", each)
+	require.LessOrEqual(t, each, uint64(mostEntryBytes))
 	clock.Set(time.UnixMicro(clock.NowUS()).Add(time.Second))
 	pending := func() int { return int(ex.delayFigures().Pending[0]) }
 	require.Equal(t, entries, pending())

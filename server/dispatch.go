@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"lockserver/commands"
+	"lockserver/internal/ascii"
 	"lockserver/internal/resp"
 	"lockserver/server/stats"
 	"lockserver/server/topology"
@@ -23,6 +24,7 @@ func (ex *executor) run(s *session, row *commands.Row, argv [][]byte) (held bool
 		ex.runPlain(s, row, argv)
 		return false
 	}
+	ex.plainSlice = false
 	held = ex.runAny(s, row, err, argv)
 	ex.fastPath = s.takesFastPath()
 	return held
@@ -200,7 +202,7 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 		ex.store.SetNoTouch(false) // even if the command was CLIENT NO-TOUCH OFF
 		if len(ex.monitors) > 0 {
 			ex.show(s, row, s.db.ID(), argv)
-			ex.tellOwn()
+			ex.tracking.TellOwn()
 		}
 	}
 	if err != nil {
@@ -240,7 +242,7 @@ func (ex *executor) call(s *session, row *commands.Row, argv [][]byte) (err erro
 	}
 	ex.prepare(c, s, row, argv)
 	if ex.tracking.InUse() {
-		return ex.runTracked(c, s)
+		return ex.tracking.Run(c, s)
 	}
 	return row.Run(c)
 }
@@ -265,7 +267,7 @@ func (ex *executor) nested(c *commands.Ctx, row *commands.Row, argv [][]byte) er
 	return ex.countNested(row, func() error {
 		return ex.contain(row, func() error {
 			if ex.tracking.InUse() {
-				return ex.runTracked(&inner, s)
+				return ex.tracking.Run(&inner, s)
 			}
 			return row.Run(&inner)
 		})
@@ -424,4 +426,17 @@ func (s *session) intercept(row *commands.Row, argv [][]byte, err error) (queued
 	}
 	s.out.Simple("QUEUED")
 	return true, nil
+}
+
+// isHTTP reports whether a word that is no command begins a line of HTTP. A web page can make a browser send
+// a POST to a port on the user's own machine. The lines of its body would be taken for inline commands. So,
+// as in Redis, the server closes the connection at the first of these two words.
+func isHTTP(name []byte) bool { return ascii.EqualFold(name, "post") || ascii.EqualFold(name, "host:") }
+
+// refuseHTTP ends the connection without a reply; replies of this batch are dropped.
+func (s *session) refuseHTTP() {
+	s.executor.log.Warn("possible attack: a browser was made to send HTTP to this port; the connection is closed",
+		"client", s.id, "address", s.info.addr)
+	// plant:refuse-http
+	s.executor.terminate(s)
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -10,6 +11,7 @@ import (
 
 	"lockserver/commands"
 	"lockserver/internal/config"
+	"lockserver/internal/histogram"
 	"lockserver/internal/resp"
 	"lockserver/internal/waiting"
 	"lockserver/server/acl"
@@ -82,7 +84,7 @@ type executor struct {
 	events       keyEvents
 	monitors     monitor.List[*session]
 	timers       timers
-	ticker       ticker
+	alarm        alarm
 	pausing      pausing
 	shutdown     shutdown
 	watchdog     watchdog
@@ -119,9 +121,11 @@ type executor struct {
 	// fastPath is session.takesFastPath of the session that runs its batch, as it was before the last plain
 	// commands.
 	fastPath bool
-	round    *transport.Loop // the round of the slice that ends; nil: of no event loop
-	ending   bool            // Close was called: no further command runs
-	failed   error           // a write command panicked: the data may be damaged, nothing runs any more
+	// plainSlice: the slice has run plain commands on the fast path and nothing else.
+	plainSlice bool
+	round      *transport.Loop // the round of the slice that ends; nil: of no event loop
+	ending     bool            // Close was called: no further command runs
+	failed     error           // a write command panicked: the data may be damaged, nothing runs any more
 
 	gate gate.Gate // of the log; has its own lock, as has copied
 	// copied is the gate of what other servers must have before clients may see it. In a raft group that is
@@ -147,6 +151,14 @@ type host interface {
 	places() [3]transport.Place
 	// move listens elsewhere: see transport.Endpoint.
 	move(bind []string, port int, secure *transport.Secure) error
+}
+
+// alarm is the ticker as the executor sees it: it works off what falls due.
+type alarm interface {
+	// begin starts what is looked at once a second: when the data is loaded, and when the clock was set anew.
+	begin()
+	// arm is called at the end of each slice: something may fall due earlier now.
+	arm()
 }
 
 // hook stands around the commands of clients. Test mode has one.
@@ -184,7 +196,8 @@ func (ex *executor) end() []*session {
 	}
 	ex.round = nil
 	ex.countMemory()
-	ex.ticker.arm()
+	ex.plainSlice = false
+	ex.alarm.arm()
 	if len(ex.touched) == 0 {
 		return nil
 	}
@@ -387,15 +400,74 @@ func (ts *timers) stop(t *timer) { ts.queue.Remove(t) }
 func (ts *timers) nextMS() (int64, bool) { return ts.queue.NextMS() }
 
 // fireDue fires the timers that are due, earliest first, and says whether there may be more. budget bounds
-// the work.
+// the work: a timer counts as 1, and the end of a wait as outcomeCost.
 func (ts *timers) fireDue(ex *executor, nowMS int64, budget int) (more bool) {
 	for budget > 0 {
 		t := ts.queue.Pop(nowMS, &budget)
 		if t == nil {
 			break
 		}
+		outcomes := ex.waits.outcomes
 		t.Of.fire(ex)
-		budget--
+		budget -= 1 + outcomeCost*(ex.waits.outcomes-outcomes)
 	}
-	return budget == 0
+	return budget <= 0
 }
+
+// withoutLock lets go of the executor's lock while f runs.
+func (ex *executor) withoutLock(f func()) {
+	ex.mu.Unlock()
+	defer ex.mu.Lock()
+	f()
+}
+
+// debugging is what DEBUG has switched on.
+type debugging struct {
+	expiryPaused bool // SET-ACTIVE-EXPIRE 0
+	scripts      bool // SET-DISABLE-DENY-SCRIPTS 1
+	housePaused  bool // PAUSE-CRON 1
+}
+
+// acks is min-replicas-ack: what tells of data leaves when so many replicas have acknowledged all that was
+// written before it. The same way of waiting serves as for the log (send.go), at a gate of its own,
+// executor.copied. Its positions are those of the history, base further on, so that they only rise.
+type acks struct {
+	executor *executor
+	needed   bool // replies about data have to wait for replicas, or for the group
+	base     int64
+}
+
+// pausing is what CLIENT PAUSE has asked for. A session that must hold its next command keeps it, with all
+// behind it, until the end. It is only touched under the executor.
+type pausing struct {
+	executor *executor
+	untilMS  int64 // 0: nothing is paused
+	all      bool  // every command, and not only those that write
+	// failover and shutdown: writes are held for as long as it takes, whatever CLIENT UNPAUSE says.
+	failover, shutdown bool
+	held               []*session
+	after              []func() // units that wait for the end
+	timer              timer
+}
+
+// delayed counts the delayed entries that were added to their streams.
+type delayed struct {
+	fired int64
+	late  histogram.Histogram // how late, in microseconds
+}
+
+// demotion ends the waits with NOTIFY, and the grants that are not confirmed, when the server has become a
+// replica. There may be a hundred thousand of them. So it ends a slice of them at once, and then one at a
+// time as they are due, and other units run in between. A wait that gets a turn before that ends then.
+type demotion struct {
+	timer timer
+	until uint64 // the number of the last wait
+}
+
+// newID is a random name of 40 hexadecimal digits.
+func (ex *executor) newID() string {
+	return fmt.Sprintf("%016x%016x%08x", ex.rand.Uint64(), ex.rand.Uint64(), ex.rand.Uint32())
+}
+
+// services is the executor as commands on data see it.
+type services struct{ *executor }

@@ -25,7 +25,6 @@ func (ex *executor) endLeases() {
 	}
 	if at, ok := ex.store.NextDeadlineMS(); ok && at <= ex.store.NowMS() {
 		ex.expireDue(dueBudget)
-		ex.endUnit()
 	}
 }
 
@@ -73,11 +72,22 @@ func (ex *executor) firesDelayed() bool { return ex.endsThings() && ex.durable.B
 // delayedBudget is how many delayed entries one slice adds.
 const delayedBudget = 128
 
-// expireDue removes keys with a deadline in the past, and records how long that took.
+// expireDue removes keys with a deadline in the past, and records how long that took. budget bounds the work:
+// a key counts as 1, and the end of a wait as outcomeCost. So while there are waiters it is done in steps.
+// Each step is a unit.
 func (ex *executor) expireDue(budget int) (more bool) {
-	start := time.Now()
-	more = ex.store.ExpireDue(budget)
-	took := time.Since(start)
+	var took time.Duration
+	for more = true; more && budget > 0; {
+		step := budget
+		if ex.queues.Len() > 0 {
+			step = min(step, expiryStep)
+		}
+		start, outcomes := time.Now(), ex.waits.outcomes
+		more = ex.store.ExpireDue(step)
+		took += time.Since(start)
+		ex.endUnit()
+		budget -= step + outcomeCost*(ex.waits.outcomes-outcomes)
+	}
 	ex.counts.expiry += took
 	if more {
 		ex.counts.expiryCapped++
@@ -85,6 +95,9 @@ func (ex *executor) expireDue(budget int) (more bool) {
 	ex.stats.Events.Add("expire-cycle", ex.store.NowUS()/1_000_000, took.Milliseconds())
 	return more
 }
+
+// expiryStep is how many keys expire in one unit while there are waiters.
+const expiryStep = 16
 
 // evict frees memory for one slice's time, as a unit of its own: waiters for a key that went are served.
 // It reports whether memory is within its bound or may soon be; the ticker goes on with what a slice leaves.
@@ -126,12 +139,6 @@ func (m *memoryUse) fullForUS(nowUS int64) int64 {
 
 // What is counted and shown of delayed entries (DELAY.ADD).
 
-// delayed counts the delayed entries that were added to their streams.
-type delayed struct {
-	fired int64
-	late  histogram.Histogram // how late, in microseconds
-}
-
 // add returns a function that counts an entry added now.
 func (d *delayed) add(nowUS int64) func(dueMS int64) {
 	return func(dueMS int64) {
@@ -172,3 +179,7 @@ func (ex *executor) infoDelays(t *info.Text) {
 	t.Line("delayed_fired", ex.counts.delayed.fired)
 	t.Line("delayed_late_max_us", ex.counts.delayed.late.MaxUS)
 }
+
+// endsThings reports whether what is overdue ends here: not on a replica, and, as in Redis, not under CLIENT
+// PAUSE, when a replica is to have all that happened.
+func (ex *executor) endsThings() bool { return !ex.follows && ex.pausing.untilMS == 0 }

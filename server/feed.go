@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"math"
 
 	"lockserver/commands"
 	"lockserver/internal/resp"
@@ -39,20 +40,26 @@ func (s *session) Feed(data []byte, scratch transport.Scratch, from *transport.L
 		s.decoder.Feed(data)
 		s.fed = len(data)
 	}
+	s.onLoop = from != nil
 	s.input = s.decoder.Pending()
 	if len(s.backlog) == 0 || s.input > s.mostInput {
 		s.mostInput = s.input
 	}
 	large := s.input > largeInput
 	s.behind = true
-	most := feedSlices
+	left := feedSlices * batchCommands
 	if !s.authenticated {
-		most = unauthSlices
+		left = unauthSlices * batchCommands
 	}
-	for slices := 0; s.behind && slices < most; slices++ {
-		if s.behind, hangUp = s.slice(b, from); hangUp {
+	for s.behind && left > 0 {
+		var cost int
+		if s.behind, cost, hangUp = s.slice(b, from); hangUp {
 			return true
 		}
+		if from == nil { // no other connection waits for its goroutines
+			cost = batchCommands
+		}
+		left -= cost
 	}
 	if s.decoder.Keep(); large {
 		b.args, b.commands = nil, nil // they would keep the decoder's buffer alive
@@ -85,31 +92,42 @@ func (s *session) feedReplica(r *replication.Replica, data []byte, scratch trans
 const largeInput = 256 << 10
 
 // feedSlices is how many slices a session has before its event loop's other connections get their turn.
-// A session that was stalled may have very many. An UNLOCK that grants the lock to a waiter with NOTIFY takes
-// about 5 µs, so that the turn is over within 10 ms.
+// A session that was stalled may have very many. If its commands end waits, or have large replies, it has
+// fewer. A client that sends a request every few milliseconds falls behind if each turn of another one takes
+// longer, and its delay grows as long as there is such work.
 const feedSlices = 8
+
+// bytesPerCost is how many bytes of output cost about as much as a plain command.
+const bytesPerCost = 1 << 10
+
+// sliceOutcomes is how many outcomes of waits end a slice.
+const sliceOutcomes = 32
 
 // unauthSlices is feedSlices for clients that have to log in, with a command each. However much such clients
 // send, authenticated clients get their turn.
 const unauthSlices = 4
 
-// slice decodes and runs one batch, and sends what came of it. again says that the session has more to do.
-func (s *session) slice(b *batch, from *transport.Loop) (again, hangUp bool) {
+// slice decodes and runs one batch, and sends what came of it. again says that the session has more to do,
+// and cost is what it has cost, in plain commands.
+func (s *session) slice(b *batch, from *transport.Loop) (again bool, cost int, hangUp bool) {
 	w := s.nextWork(b)
 	ex := s.executor
 	ex.mu.Lock()
 	if s.dead || ex.ending {
 		ex.mu.Unlock()
-		return false, true
+		return false, 0, true
 	}
 	s.stage = within
 	s.beginSlice(b)
-	ran := 0
-	if len(w.todo) > 0 {
+	ran, outcomes := 0, ex.waits.outcomes
+	if len(w.todo) > 0 && s.inboxBytes <= batchOutput { // otherwise that leaves first
 		ran = s.runBatch(ex, b, w.todo)
 	}
+	outcomes = ex.waits.outcomes - outcomes
 	again = s.endWork(&w, ran)
 	r := s.endSlice(from)
+	again = again || r.more
+	cost = batchCommands + outcomeCost*outcomes + len(r.out)/bytesPerCost
 	s.stage = aside
 	ex.mu.Unlock()
 
@@ -122,7 +140,7 @@ func (s *session) slice(b *batch, from *transport.Loop) (again, hangUp bool) {
 		s.toWake = nil
 		wakeAll(r.touched, from)
 	}
-	return again && !s.stalled, hangUp
+	return again && !s.stalled, cost, hangUp
 }
 
 // work is what a slice has to do: commands that stood behind one that waited, or what the decoder has.
@@ -208,6 +226,7 @@ type result struct {
 	before     int         // bytes of output that were already on their way
 	terminated bool
 	hangUp     bool
+	more       bool // there are more messages to be taken into the output
 	touched    []*session
 }
 
@@ -218,7 +237,12 @@ func (s *session) endSlice(from *transport.Loop) (r result) {
 		ex.endTracking()
 	}
 	if len(s.inbox) > 0 && !s.stalled {
-		s.takeInbox()
+		most := batchOutput - len(s.out.Buf)
+		if s.closing {
+			most = math.MaxInt
+		}
+		s.takeMessages(most)
+		r.more = len(s.inbox) > 0
 	}
 	s.recount()
 	ex.evictClients()
@@ -307,12 +331,13 @@ func (s *session) runBetween(ex *executor, b *batch, todo [][][]byte) (ran int) 
 	return ran
 }
 
-// runAll runs commands until one waits, the connection is to be closed, or the output is
-// large; it returns how many it ran.
+// runAll runs commands until one waits, the connection is to be closed, the output is large, or many waits
+// have ended; it returns how many it ran.
 func (s *session) runAll(ex *executor, b *batch, todo [][][]byte) int {
 	todo = todo[:min(len(todo), batchCommands)]
 	rows := b.rows[:len(todo)]
 	b.ahead = false
+	most := ex.waits.outcomes + sliceOutcomes
 	next := 0 // in b.slots
 	if len(todo) >= prefetchLeast && !s.noLookAhead && !ex.busy.on {
 		b.lookAhead(ex, s, todo)
@@ -320,8 +345,9 @@ func (s *session) runAll(ex *executor, b *batch, todo [][][]byte) int {
 		clear(rows)
 	}
 	ex.fastPath = s.takesFastPath()
+	ex.plainSlice = ex.fastPath && !ex.tracking.InUse()
 	for i, argv := range todo {
-		if s.waiter != nil || s.closing || len(s.out.Buf) >= batchOutput || ex.failed != nil {
+		if s.waiter != nil || s.closing || len(s.out.Buf) >= batchOutput || ex.waits.outcomes >= most || ex.failed != nil {
 			s.closing = s.closing || ex.failed != nil
 			return i
 		}

@@ -1,14 +1,5 @@
 package server
 
-import (
-	"math"
-	"sync/atomic"
-	"time"
-
-	"lockserver/internal/config"
-	"lockserver/internal/resp"
-)
-
 // Flow control. A client may send requests faster than it reads replies, and a pipeline of small requests may
 // ask for gigabytes. When a session's unsent output has passed mostUnsent, it runs no further command until
 // the client, or the disk that the output waits for, has taken some of it. Its input is read on meanwhile, so
@@ -26,10 +17,8 @@ const (
 	// resumeUnsent is how much of it may be left when commands run again. In between the client reads: it
 	// does not have to wait for the next reply.
 	resumeUnsent = mostUnsent / 2
-	// unauthUnsent is mostUnsent for a client that has to log in; unauthInput is how much of its input is
-	// kept meanwhile.
+	// unauthUnsent is mostUnsent for a client that has to log in.
 	unauthUnsent = 16 << 10
-	unauthInput  = 16 << 10
 )
 
 // unsentBytes is how much output is on its way to the client. Only the owner calls it.
@@ -66,8 +55,14 @@ func (s *session) InputFull(readBytes int) bool {
 	if !s.authenticated {
 		return bytes > unauthInput
 	}
-	return int64(bytes) > s.limits.MaxQuery
+	// A session that is not stalled will run what it has, so there is no reason to keep more. On a connection
+	// with goroutines it may have to wait until its client reads.
+	return int64(bytes) > s.limits.MaxQuery || s.onLoop && !s.stalled && bytes > mostBehind
 }
+
+// mostBehind is how much input is kept of a session that has its turns. To copy megabytes of it into a larger
+// buffer takes milliseconds.
+const mostBehind = 256 << 10
 
 // outputBytes is how much output the client has not taken yet.
 func (s *session) outputBytes() int { return s.pendingBytes + len(s.out.Buf) + s.inboxBytes }
@@ -205,68 +200,4 @@ func (s *session) muteReply(mark int) {
 		next |= replySkip
 	}
 	s.replies = next
-}
-
-// limits are directives about connections in the form in which the hot path uses them.
-type limits struct {
-	keepAlive time.Duration
-	outputs   [clientClasses]outputLimit
-	// coalesceUS is the directive io-coalesce-usec, which event loops read once a round.
-	coalesceUS atomic.Int64
-	// decoder are what every session's decoder has to obey, from the next read on.
-	decoder atomic.Pointer[resp.Limits]
-}
-
-// configure follows the directives.
-func (l *limits) configure(c *config.Config) {
-	l.keepAlive = time.Duration(c.TCPKeepaliveMS) * time.Millisecond
-	l.outputs = newOutputLimits(&c.ClientOutputBufferLimit)
-	l.coalesceUS.Store(c.IOCoalesceUS)
-	l.decoder.Store(&resp.Limits{MaxBulk: c.ProtoMaxBulkLen, MaxQuery: c.ClientQueryBufferLimit})
-}
-
-// clientClass is what kind of client client-output-buffer-limit takes a session for.
-type clientClass uint8
-
-const (
-	classNormal  clientClass = iota
-	classReplica             // its output is the history: package replication bounds how far behind it may be
-	classPubSub              // is subscribed to something
-	clientClasses
-)
-
-// String is the class as CLIENT LIST TYPE knows it.
-func (c clientClass) String() string { return [...]string{"normal", "replica", "pubsub"}[c] }
-
-// outputLimit is what client-output-buffer-limit says of one class.
-type outputLimit struct {
-	config.OutputLimit
-	least int64 // up to this many bytes no limit is passed
-	// pushed is how much of it may be what others have sent to a client that does not read:
-	// flow control cannot stop them.
-	pushed int
-}
-
-// newOutputLimits are the limits of all classes. What monitors and those who track do not read is bounded
-// like the messages of subscribers, although they are normal clients.
-func newOutputLimits(l *config.OutputLimits) [clientClasses]outputLimit {
-	pushed := math.MaxInt
-	if l.PubSub.HardBytes > 0 {
-		pushed = int(min(l.PubSub.HardBytes, math.MaxInt))
-	}
-	return [...]outputLimit{
-		classNormal:  newOutputLimit(l.Normal, pushed),
-		classReplica: newOutputLimit(config.OutputLimit{}, math.MaxInt),
-		classPubSub:  newOutputLimit(l.PubSub, math.MaxInt),
-	}
-}
-
-func newOutputLimit(l config.OutputLimit, pushed int) outputLimit {
-	o := outputLimit{l, math.MaxInt64, pushed}
-	for _, bytes := range []int64{l.HardBytes, l.SoftBytes} {
-		if bytes > 0 {
-			o.least = min(o.least, bytes)
-		}
-	}
-	return o
 }

@@ -6,6 +6,7 @@ import (
 
 	"lockserver/commands"
 	"lockserver/internal/lockhistory"
+	"lockserver/server/raft"
 	"lockserver/server/topology"
 )
 
@@ -167,4 +168,12 @@ func roleInGroup(rows []commands.Row) []commands.Row {
 		}
 	}
 	return rows
+}
+
+// waitsForGroup is the answer of a server that waits to be added to a group; nil: it does not.
+func (ex *executor) waitsForGroup() error {
+	if ex.member == nil || !ex.member.AwaitsAdd() {
+		return nil
+	}
+	return topology.Redirection(ex.downWord() + " This server is in no raft group yet: " + raft.AwaitsAdd)
 }

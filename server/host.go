@@ -11,9 +11,6 @@ import (
 // This file is commands.Services, the whole of it: what commands on data ask of the process around them. Each
 // method calls the part of the server that does the work. The other half, commands.Session, is session.ID.
 
-// services is the executor as commands on data see it.
-type services struct{ *executor }
-
 var _ commands.Services = services{}
 
 // Park implements commands.Services.
@@ -79,7 +76,7 @@ func (ex *executor) AnyoneListens() bool {
 // TellFirst implements commands.Services.
 func (h services) TellFirst(c *commands.Ctx) { // nothing has been answered yet
 	if s := sessionOf(c); h.tracking.InUse() && !s.replies.isMuted() {
-		h.tellOwn()
+		h.tracking.TellOwn()
 		s.takeInbox()
 	}
 }

@@ -1,9 +1,14 @@
 package server
 
 import (
+	"fmt"
 	"net"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 // latchScripts are the edges of LATCH.SET, LATCH.DOWN, LATCH.WAIT and LATCH.GET.
@@ -149,6 +154,31 @@ var latchScripts = []struct{ name, text string }{
 		B SUBSCRIBE redisson_countdownlatch__channel__{{l}x} -> ["subscribe" "redisson_countdownlatch__channel__{{l}x}" 2]
 		A LATCH.SET {l}x 2 -> 1
 		B <- ["message" "redisson_countdownlatch__channel__{{l}x}" "1"]`},
+	{"what operators see of a latch that clients wait for", `
+		A LATCH.SET l 2 -> 1
+		A LOCK.LIST -> []
+		A LOCK.INFO l -> -WRONGTYPE Operation against a key holding the wrong kind of value
+		A LOCK.FORCE l -> -WRONGTYPE Operation against a key holding the wrong kind of value
+		B CLIENT SETNAME bob -> +OK
+		B LATCH.WAIT l WAIT 5000 -> waits
+		C LATCH.WAIT l WAIT 0 -> waits
+		A LOCK m ann PX 9000 -> token=m
+		A LOCK.LIST MATCH m* CURSOR 0 -> ["0" [["key" "m" "owner" "ann" "holds" 1 "token" token:m "ttl" 9000]]]
+		A LOCK.LIST MATCH l* -> [["key" "l" "owner" "" "holds" 2 "token" 0 "ttl" -1 "mode" "latch"]]
+		A LOCK.LIST OWNER ann CURSOR 0 -> ["0" [["key" "m" "owner" "ann" "holds" 1 "token" token:m "ttl" 9000]]]
+		A PEXPIRE l 60000 -> 1
+		A LATCH.DOWN l -> 1
+		A LOCK.LIST COUNT 1 -> [["key" "l" "owner" "" "holds" 1 "token" 0 "ttl" 60000 "mode" "latch"]]
+		A LOCK.FORCE l OWNER ann -> -WRONGTYPE Operation against a key holding the wrong kind of value
+		A LOCK.FORCE l -> 1
+		B <- 1
+		C <- 1
+		A EXISTS l -> 0
+		A LOCK.INFO l -> $nil
+		A LOCK.LIST MATCH l* -> []
+		A SET l 5 -> +OK
+		A LOCK.FORCE l -> -WRONGTYPE Operation against a key holding the wrong kind of value
+		A GET l -> "5"`},
 	{"a waiter that goes, or is unblocked, leaves", `
 		A LATCH.SET l 1 -> 1
 		B LATCH.WAIT l WAIT 0 -> waits
@@ -170,4 +200,105 @@ func TestLatchScripts(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestLatchInfo: LOCK.INFO and LOCK.WAITERS show a latch and the clients that wait for it, to users that may
+// read it.
+func TestLatchInfo(t *testing.T) {
+	t.Parallel()
+	const begun = 1_750_000_000_000
+	clock := NewManualClock(time.UnixMilli(begun))
+	srv := startWith(t, Options{Clock: clock}, nil)
+	asks, b, c := client(t, srv), client(t, srv), client(t, srv)
+	asks.Do("HELLO", "3")
+	b.Do("CLIENT", "SETNAME", "bob")
+	asks.Do("LATCH.SET", "l", "7")
+	b.Send("LATCH.WAIT", "l", "WAIT", "5000")
+	awaitParked(t, srv, 1)
+	clock.Advance(time.Second)
+	c.Send("LATCH.WAIT", "l", "WAIT", "0")
+	awaitParked(t, srv, 2)
+	asks.Do("LOCK", "k", "ann", "PX", "60000")
+	client(t, srv).Send("LOCK", "k", "eve", "WAIT", "0")
+	awaitParked(t, srv, 3)
+
+	info := entries(t, asks.Do("LOCK.INFO", "l", "COUNT", "1"))
+	require.Equal(t, "latch", info["mode"].Str)
+	require.EqualValues(t, 7, info["count"].Int)
+	require.EqualValues(t, -1, info["ttl"].Int)
+	require.EqualValues(t, 2, info["waiting"].Int)
+	require.Len(t, info["waiters"].Elems, 1)
+	info = entries(t, asks.Do("LOCK.INFO", "l"))
+	require.NotContains(t, info, "waiting")
+	require.Len(t, info["waiters"].Elems, 2)
+	first, second := entries(t, info["waiters"].Elems[0]), entries(t, info["waiters"].Elems[1])
+	require.True(t, first["owner"].IsNull())
+	require.Equal(t, "bob", entries(t, first["client"])["name"].Str)
+	require.EqualValues(t, begun, first["waiting-since"].Int)
+	require.EqualValues(t, begun+5000, first["deadline"].Int)
+	require.EqualValues(t, begun+1000, second["waiting-since"].Int)
+	require.True(t, second["deadline"].IsNull())
+
+	waits := asks.Do("LOCK.WAITERS").Elems
+	require.Len(t, waits, 3)
+	require.Equal(t, "eve", entries(t, waits[0])["owner"].Str, "waiters for locks come first")
+	last := entries(t, waits[1])
+	require.Equal(t, "latch", last["mode"].Str)
+	require.Equal(t, `[["l" nil]]`, last["locks"].String())
+	require.Len(t, asks.Do("LOCK.WAITERS", "COUNT", "2").Elems, 2)
+	require.Len(t, asks.Do("LOCK.WAITERS", "OWNER", "eve").Elems, 1)
+
+	asks.Do("ACL", "SETUSER", "few", "on", "nopass", "~k", "+@all")
+	other := client(t, srv)
+	other.Do("AUTH", "few", "x")
+	require.Len(t, other.Do("LOCK.WAITERS").Elems, 1)
+	require.Len(t, other.Do("LOCK.LIST").Elems, 1)
+	require.Len(t, other.Do("LOCK.LIST", "CURSOR", "0").Elems[1].Elems, 1)
+	require.Contains(t, other.Do("LOCK.INFO", "l").Str, "NOPERM")
+}
+
+// TestListOfLatches: LOCK.LIST in pieces has each latch and each lock once, and no latch without waiters.
+func TestListOfLatches(t *testing.T) {
+	t.Parallel()
+	srv := start(t, Options{})
+	c := client(t, srv)
+	const latches, locks = 23, 17
+	var waits [latches]*testkit.Client
+	for i := range latches {
+		c.Do("LATCH.SET", fmt.Sprint("l", i), "1")
+		waits[i] = client(t, srv)
+		waits[i].Send("LATCH.WAIT", fmt.Sprint("l", i), "WAIT", "0")
+		awaitParked(t, srv, i+1)
+	}
+	for i := range locks {
+		c.Do("LOCK", fmt.Sprint("k", i), "ann", "PX", "60000")
+	}
+	for i := range 7 {
+		require.EqualValues(t, 0, c.Do("LATCH.DOWN", fmt.Sprint("l", 3*i)).Int)
+	}
+	for _, count := range []string{"1", "2", "5", "16", "33", "1000"} {
+		seen := map[string]int{}
+		for cursor := "0"; ; {
+			piece := c.Do("LOCK.LIST", "CURSOR", cursor, "COUNT", count)
+			for _, e := range piece.Elems[1].Elems {
+				seen[e.Elems[1].Str]++
+			}
+			if cursor = piece.Elems[0].Str; cursor == "0" {
+				break
+			}
+		}
+		require.Len(t, seen, latches-7+locks, "COUNT %s", count)
+		for key, n := range seen {
+			require.Equal(t, 1, n, "%s, COUNT %s", key, count)
+		}
+		require.NotContains(t, seen, "l3")
+		require.Contains(t, seen, "l4")
+	}
+	require.Len(t, c.Do("LOCK.LIST").Elems, latches-7+locks)
+	require.Len(t, c.Do("LOCK.LIST", "COUNT", "20").Elems, 20)
+	for i := range latches {
+		c.Do("LATCH.DOWN", fmt.Sprint("l", i))
+	}
+	require.Len(t, c.Do("LOCK.LIST").Elems, locks)
+	checkParking(t, srv)
 }

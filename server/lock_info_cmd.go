@@ -57,6 +57,10 @@ func lockInfo(c *commands.Ctx) error {
 	if err != nil {
 		return err
 	}
+	if latch, ok := commands.FindLatch(c, key); ok {
+		writeLatch(c, key, latch, most)
+		return nil
+	}
 	l, err := commands.FindLock(c.DB, key)
 	if err != nil {
 		return err
@@ -214,9 +218,6 @@ func writeHolder(c *commands.Ctx, key []byte, h *commands.Holder, semaphore bool
 	}
 }
 
-// recordTimeMask is the part of such a record that is a time.
-const recordTimeMask = 1<<store.RecordTimeBits - 1
-
 // holderOf reads what a lock keeps about its holder. sinceMS is when the lock was acquired, 0 if that is not
 // known. s is the client that acquired it, nil if it has gone. Of several clients with the same low bits it
 // is the last one that was there already.
@@ -342,16 +343,16 @@ func (ex *executor) confirmByMS(c *commands.Ctx, key, owner []byte) (atMS int64)
 	return atMS
 }
 
-// lockWaiters tells of those who wait for locks of the database that the client may read, all or those of an
-// owner. It looks at no more than waiting.SearchLimit of them.
+// lockWaiters tells of the waiters for locks of the database that the client may read, all or those of an
+// owner, and then of clients that wait for latches. It looks at no more than waiting.SearchLimit of each.
 func lockWaiters(c *commands.Ctx) error {
 	qs, user := sessionOf(c).executor.queues, sessionOf(c).user
 	w, next := qs.Oldest(), (*waiting.Waiter).Later
-	most := int64(-1)
+	most, owned := int64(-1), false
 	for a := c.Args(); a.More(); {
 		switch a.Option() {
 		case "OWNER":
-			w, next = nil, (*waiting.Waiter).Younger
+			w, next, owned = nil, (*waiting.Waiter).Younger, true
 			if of := qs.Owner(a.Bytes()); of != nil {
 				w = of.First()
 			}
@@ -371,10 +372,22 @@ func lockWaiters(c *commands.Ctx) error {
 			found = append(found, call)
 		}
 	}
-	c.Out.Array(len(found))
+	var forLatches []*parkedCall
+	if left := commands.PieceOf(most) - len(found); left > 0 && !owned {
+		forLatches = latchWaiters(c, left)
+	}
+	c.Out.Array(len(found) + len(forLatches))
 	for _, w := range found {
 		c.Out.Map(w.fields() + 1)
 		w.write(c.Out)
+		c.Out.BulkString("locks")
+		w.writeLocks(c)
+	}
+	for _, w := range forLatches {
+		c.Out.Map(latchWaiterFields + 2)
+		w.writeForLatch(c)
+		c.Out.BulkString("mode")
+		c.Out.BulkString(commands.LatchMode)
 		c.Out.BulkString("locks")
 		w.writeLocks(c)
 	}
@@ -421,6 +434,7 @@ func (ex *executor) lockFigures() map[int]*stats.LockFigures {
 	for id := range ex.store.Len() {
 		db := ex.store.DB(id)
 		f := ex.stats.NewLockFigures(id, int64(db.Holders()), int64(ex.queues.LenOfLocks(id)), db.LeasesExpired())
+		f.Latches, f.LatchWaiters = int64(ex.queues.LatchKeys(id)), int64(ex.queues.LatchWaiters(id))
 		if f.Any() {
 			all[id] = &f
 		}
@@ -474,4 +488,65 @@ func writeLockFigures(out *resp.Writer, f *stats.LockFigures) {
 		out.BulkString(count.name)
 		out.Int(count.n)
 	}
+}
+
+// writeLatch is the reply of LOCK.INFO.
+func writeLatch(c *commands.Ctx, key []byte, l commands.Latch, most int64) {
+	q := sessionOf(c).executor.queues.Of(c.DB.ID(), key)
+	n, fields := q.LatchWaiters(), 4
+	if most >= 0 {
+		fields++
+	}
+	c.Out.Map(fields)
+	c.Out.BulkString("mode")
+	c.Out.BulkString(commands.LatchMode)
+	c.Out.BulkString("count")
+	c.Out.Int(l.Count)
+	c.Out.BulkString("ttl")
+	c.Out.Int(l.TTLMS)
+	if most >= 0 {
+		c.Out.BulkString("waiting")
+		c.Out.Int(int64(n))
+		n = int(min(int64(n), most))
+	}
+	c.Out.BulkString("waiters")
+	c.Out.Array(n)
+	for pl := q.First(); n > 0; pl = pl.Next() {
+		if pl.Waiter().ForLatch() {
+			c.Out.Map(latchWaiterFields)
+			parkedOf(pl.Waiter()).writeForLatch(c)
+			n--
+		}
+	}
+}
+
+// latchWaiterFields is how many fields writeForLatch writes.
+const latchWaiterFields = 4
+
+// writeForLatch writes the fields that describe a client that waits for a latch.
+func (w *parkedCall) writeForLatch(c *commands.Ctx) {
+	c.Out.BulkString("owner")
+	c.Out.Null()
+	if w.session.ended() {
+		writeClient(c.Out, nil)
+	} else {
+		writeClient(c.Out, w.session)
+	}
+	writeKnown(c.Out, "waiting-since", w.sinceUS/1000)
+	writeKnown(c.Out, "deadline", w.deadlineMS())
+}
+
+// latchWaiters returns clients that wait for latches of the database that the user may read: at most most of
+// them, the latest latch first. It looks at no more than waiting.SearchLimit.
+func latchWaiters(c *commands.Ctx, most int) (found []*parkedCall) {
+	s, looked := sessionOf(c), 0
+	s.executor.queues.LatchesBelow(c.DB.ID(), 0, most, func(q *waiting.Queue) {
+		for pl := q.First(); pl != nil && len(found) < most && looked < waiting.SearchLimit; pl = pl.Next() {
+			looked++
+			if call := parkedOf(pl.Waiter()); pl.Waiter().ForLatch() && call.readable(s.user) {
+				found = append(found, call)
+			}
+		}
+	})
+	return found
 }

@@ -75,28 +75,3 @@ func lockCancel(c *commands.Ctx) error {
 	c.Out.Int(found)
 	return nil
 }
-
-// limitWaiters refuses a wait for a lock that has as many waiters as it may have.
-func (ex *executor) limitWaiters(c *commands.Ctx, wait *commands.Wait) error {
-	most := ex.config.LockMaxWaiters
-	if most == 0 || wait.Owner == nil {
-		return nil
-	}
-	for _, key := range wait.Keys {
-		if q := ex.queues.Of(c.DB.ID(), key); q != nil && int64(q.OfLocks()) >= most {
-			ex.counts.limited++
-			return commands.ErrLockWaiters(key, most)
-		}
-	}
-	return nil
-}
-
-// limitWaits is limitWaiters for a wait with NOTIFY. A connection can have many such waits.
-func (ex *executor) limitWaits(c *commands.Ctx, wait *commands.Wait) error {
-	most, s := ex.config.LockMaxWaitsPerClient, sessionOf(c)
-	if most > 0 && s.queued != nil && int64(s.queued.count) >= most {
-		ex.counts.limited++
-		return commands.ErrLockWaits(most)
-	}
-	return ex.limitWaiters(c, wait)
-}

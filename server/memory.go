@@ -12,13 +12,15 @@ import (
 )
 
 // What memory is used for besides the data. Each session's part is counted again at the end of each of its
-// slices, and the sum of all is kept; what scripts, subscriptions and tracking take their packages know. So
+// slices, and the sum of all is kept. Their packages know what scripts, subscriptions and tracking take; they
+// are asked at the end of each slice in which more ran than plain commands (executor.plainSlice). So
 // maxmemory costs a few additions a slice, and nothing a command. When clients take more together than
 // maxmemory-clients allows, the one with the most is closed.
 
 // memoryUse is what the executor keeps of that.
 type memoryUse struct {
 	clients int // what all sessions take together: the sum of sessionMemory.counted
+	others  int // what all else takes, as of the last slice that was not plain
 	// clientLimit is what they may take (maxmemory-clients); 0: there is no bound.
 	clientLimit   int
 	exempt        int  // sessions with CLIENT NO-EVICT
@@ -33,15 +35,6 @@ type memoryUse struct {
 	fullSinceUS int64
 	// unsent are the sessions with connections that held output when they were last asked.
 	unsent []*session
-}
-
-// sessionMemory is what a session's part is made of, as of the end of its last slice.
-type sessionMemory struct {
-	counted         int  // all of it, as counted in memoryUse.clients; 0: it is not counted
-	input, capacity int  // bytes in the decoder, and the size of its buffer
-	backlog         int  // bytes of the commands in session.backlog
-	unsent          int  // output that the connection held when it was last asked
-	unsentListed    bool // the session is in memoryUse.unsent
 }
 
 const (
@@ -93,13 +86,21 @@ func (s *session) uncount() {
 
 // bytes is what the session takes.
 func (s *session) bytes() int {
-	n := sessionBytes + s.memory.capacity + s.memory.backlog + s.outputHeld()
+	if !s.executor.plainSlice {
+		s.memory.rest = s.restBytes()
+	}
+	n := sessionBytes + s.memory.capacity + s.memory.backlog + s.outputHeld() + s.memory.rest
 	if s.waiter != nil {
 		n += s.waiter.bytes()
 	}
 	if s.queued != nil {
 		n += s.queued.bytes
 	}
+	return n
+}
+
+// restBytes is what stays as it is while the session runs plain commands.
+func (s *session) restBytes() (n int) {
 	if s.multi != nil {
 		n += s.multi.bytes()
 	}
@@ -149,10 +150,14 @@ func (ex *executor) askUnsent() {
 
 // countMemory tells the store how much is used besides the data. It is called at the end of each slice.
 func (ex *executor) countMemory() {
-	parts := ex.memoryParts()
-	sum := parts.Sum()
+	m := &ex.memory
+	if !ex.plainSlice {
+		parts := ex.memoryParts()
+		m.others = parts.Sum() - m.clients
+	}
+	sum := m.clients + m.others
 	ex.store.SetBeside(sum)
-	ex.memory.peak = max(ex.memory.peak, ex.store.Used()+sum)
+	m.peak = max(m.peak, ex.store.Used()+sum)
 }
 
 // memoryParts are what is used besides the data and bounded by maxmemory.

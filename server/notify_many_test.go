@@ -67,7 +67,7 @@ func (m *manyWaits) dueInSlices(count func() int) (most int, longest time.Durati
 		m.lockIdle()
 		m.begin()
 		before, began := count(), time.Now()
-		more = m.ticker.dueSlice()
+		more = m.alarm.(*ticker).dueSlice()
 		longest = max(longest, time.Since(began))
 		most = max(most, before-count())
 		m.end()
@@ -102,28 +102,7 @@ func TestNotifyManyWaits(t *testing.T) {
 	require.Zero(t, m.s.queued.bytes)
 }
 
-// However many commands a client has sent, the other connections of its event loop get their turn after a
-// bounded number of them.
-func TestNotifyCancelsGiveWay(t *testing.T) {
-	m := newManyWaits(t)
-	var cancels []byte
-	for i := range howManyWaits {
-		cancels = appendCommand(cancels, "LOCK.CANCEL", fmt.Sprintf("lock:%012d", i), fmt.Sprintf("c0ffee1e7a944c0b9a3e2f6f4f:%012d", i))
-	}
-	before := m.queuedWaits
-	m.s.Feed(cancels, &m.scratch, nil)
-	require.Equal(t, feedSlices*batchCommands, before-m.queuedWaits)
-	for turns := 1; m.s.behind; turns++ {
-		require.Less(t, turns, before)
-		before = m.queuedWaits
-		m.s.Feed(nil, &m.scratch, nil)
-		require.LessOrEqual(t, before-m.queuedWaits, feedSlices*batchCommands)
-	}
-	require.Equal(t, 1, m.queuedWaits, "that of the first owner")
-}
-
-// Many waits that time out at the same moment end in slices, and so do many that are cancelled by one
-// client.
+// Many waits that time out at the same moment end in slices.
 func TestNotifyManyTimeouts(t *testing.T) {
 	m := newManyWaits(t)
 	for i := range howManyWaits / 2 {

@@ -62,7 +62,7 @@ func (ex *executor) panicked(row *commands.Row, p any) error {
 	if _, ok := p.(damage); ok {
 		panic(p)
 	}
-	ex.tracking.act(nil)
+	ex.tracking.Act(nil)
 	ex.log.Error("a command panicked", "command", row.FullName(), "panic", p, "stack", string(debug.Stack()))
 	if row.Flags.Has(commands.Write) {
 		ex.fail(fmt.Errorf("%s panicked: %v", row.FullName(), p))

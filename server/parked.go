@@ -9,6 +9,7 @@ import (
 	"lockserver/internal/resp"
 	"lockserver/internal/waiting"
 	"lockserver/server/acl"
+	"lockserver/server/attach"
 )
 
 // How a client's command waits. A handler that cannot answer yet calls Ctx.Block, which leads to park: the
@@ -109,7 +110,7 @@ func (ex *executor) park(c *commands.Ctx, wait commands.Wait) error {
 	}
 	w.session, w.row, w.words, w.sinceUS = s, c.Row, commands.PackWords(c.Argv), ex.store.NowUS()
 	w.endsWithKey, w.muted = wait.EndsWithKey, s.replies.isMuted()
-	r := waiting.Request{DB: c.DB.ID(), Keys: wait.Keys, Owner: wait.Owner, Units: wait.Units, Reentrant: !wait.Permits, Counts: wait.Counts, Strict: wait.Queue, Kind: uint8(wait.Kind)}
+	r := waiting.Request{DB: c.DB.ID(), Keys: wait.Keys, Owner: wait.Owner, Units: wait.Units, Reentrant: !wait.Permits, Counts: wait.Counts, Strict: wait.Queue, Latch: wait.Latch, Kind: uint8(wait.Kind)}
 	if len(wait.Keys) > 0 {
 		r.First = w.textOf(wait.Keys[0])
 	}
@@ -140,11 +141,18 @@ func (ex *executor) park(c *commands.Ctx, wait commands.Wait) error {
 	return nil
 }
 
-// waits counts what INFO tells of the calls that wait.
+// waits counts what INFO tells of the calls that wait, and how many have ended.
 type waits struct {
 	timed       int // those that wait until a deadline
 	endWithKeys int // those that also end when the key goes (XREADGROUP)
+	// outcomes counts, since the start, the waits that ended, the grants that were given back, and the lost
+	// locks that were reported. It bounds slices and turns: see outcomeCost.
+	outcomes int
 }
+
+// outcomeCost is how many plain commands, or timers, the end of one wait is counted as. It takes about 5 µs
+// with the grant and the push, and a pipelined GET takes 0.3 µs.
+const outcomeCost = 16
 
 // tally counts a call that comes (1) or goes (-1).
 func (n *waits) tally(w *parkedCall, by int) {
@@ -197,6 +205,7 @@ func (ex *executor) unpark(w *parkedCall, granted bool) {
 		ex.syncing.forget(w)
 	}
 	w.session.waiter = nil
+	ex.waits.outcomes++
 	if tr := w.session.tracker; tr != nil && tr.Caching && w.session.multi == nil {
 		tr.EndCaching(w.row)
 	}
@@ -312,7 +321,7 @@ func (ex *executor) try(w *parkedCall) bool {
 	c := ex.ctxOf(w)
 	mark := c.Out.Mark()
 	done := false
-	ex.tracking.act(w.session)                           // not the session that made the key ready
+	ex.tracking.Act(w.session)                           // not the session that made the key ready
 	err := w.session.permit(w.row, c.Argv, acl.TopLevel) // it may have lost the right while it waited
 	if err == nil {
 		var start time.Time
@@ -332,8 +341,8 @@ func (ex *executor) try(w *parkedCall) bool {
 			ex.tracking.Read(w.session, w.row, c.Argv)
 		}
 	}
-	ex.tellOwn()
-	ex.tracking.act(nil)
+	ex.tracking.TellOwn()
+	ex.tracking.Act(nil)
 	ex.spareCtx(c)
 	if err != nil {
 		w.session.out.Rollback(mark)
@@ -451,4 +460,51 @@ func (ex *executor) tryAgainAt(c *commands.Ctx, key []byte, atMS int64) {
 	if t := &r.timer; !t.Queued() || atMS < t.AtMS() {
 		ex.timers.set(t, atMS)
 	}
+}
+
+// parkedOf is what waits, with or without a client that is blocked by it.
+func parkedOf(w *waiting.Waiter) *parkedCall {
+	switch of := w.Call().(type) {
+	case *queuedWait:
+		return &of.parkedCall
+	case *otherCall:
+		return &of.parkedCall
+	}
+	return w.Call().(*parkedCall)
+}
+
+// refusalOf is what an error is called that ends a wait.
+func refusalOf(err error) attach.Refusal {
+	switch {
+	case err == commands.ErrWrongType:
+		return attach.WrongType
+	case len(err.Error()) > 6 && err.Error()[:6] == "NOPERM":
+		return attach.Denied
+	}
+	return attach.Failed
+}
+
+// limitWaiters refuses a wait for a lock that has as many waiters as it may have.
+func (ex *executor) limitWaiters(c *commands.Ctx, wait *commands.Wait) error {
+	most := ex.config.LockMaxWaiters
+	if most == 0 || wait.Owner == nil {
+		return nil
+	}
+	for _, key := range wait.Keys {
+		if q := ex.queues.Of(c.DB.ID(), key); q != nil && int64(q.OfLocks()) >= most {
+			ex.counts.limited++
+			return commands.ErrLockWaiters(key, most)
+		}
+	}
+	return nil
+}
+
+// limitWaits is limitWaiters for a wait with NOTIFY. A connection can have many such waits.
+func (ex *executor) limitWaits(c *commands.Ctx, wait *commands.Wait) error {
+	most, s := ex.config.LockMaxWaitsPerClient, sessionOf(c)
+	if most > 0 && s.queued != nil && int64(s.queued.count) >= most {
+		ex.counts.limited++
+		return commands.ErrLockWaits(most)
+	}
+	return ex.limitWaiters(c, wait)
 }

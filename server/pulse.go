@@ -40,8 +40,6 @@ const (
 	// A living client's last sign is not looked up more often than so many times a lease,
 	// however many locks it holds.
 	asksPerLease = 30
-	// leastPulseMS is the time between two looks at a client that is about to be taken for dead.
-	leastPulseMS = 50
 )
 
 // pulse watches over one session's client. It is only touched under the executor. Each who waits has one, so
@@ -201,5 +199,5 @@ func (ex *executor) cutMS(s *session) int64 {
 	return max(ex.store.NowMS(), s.pulse.heardMS()+silenceMS(ex.settings.LockWatchdogMS))
 }
 
-// renewalsPerLease is how often the watchdog renews within one lease, as Redisson's does.
-const renewalsPerLease = 3
+// renewEveryMS is the time from one renewal of a lease to the next.
+func (ex *executor) renewEveryMS() int64 { return ex.settings.LockWatchdogMS / renewalsPerLease }

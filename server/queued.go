@@ -168,17 +168,6 @@ func (ex *executor) sameWait(c *commands.Ctx, wait *commands.Wait) (same *queued
 	return found.Call().(*queuedWait)
 }
 
-// parkedOf is what waits, with or without a client that is blocked by it.
-func parkedOf(w *waiting.Waiter) *parkedCall {
-	switch of := w.Call().(type) {
-	case *queuedWait:
-		return &of.parkedCall
-	case *otherCall:
-		return &of.parkedCall
-	}
-	return w.Call().(*parkedCall)
-}
-
 // Try implements waiting.Call.
 func (w *queuedWait) Try() (done, stop bool) {
 	ex := w.session.executor
@@ -217,7 +206,7 @@ func (ex *executor) tryQueued(w *queuedWait) (done bool) {
 		return true
 	}
 	if !w.session.ended() {
-		ex.tracking.act(w.session)
+		ex.tracking.Act(w.session)
 	}
 	err := ex.permitQueued(w, c.Argv)
 	if err == nil {
@@ -228,8 +217,8 @@ func (ex *executor) tryQueued(w *queuedWait) (done bool) {
 		})
 		ex.story.trying = nil
 	}
-	ex.tellOwn()
-	ex.tracking.act(nil)
+	ex.tracking.TellOwn()
+	ex.tracking.Act(nil)
 	keys := w.lock.KeysIn(c.Argv)
 	switch {
 	case err != nil:
@@ -265,22 +254,13 @@ func (ex *executor) permitQueued(w *queuedWait, argv [][]byte) error {
 // errUserGone ends a wait if its session has ended and its user was deleted. It is counted only.
 const errUserGone = commands.Error("NOPERM the user of a wait was deleted")
 
-// refusalOf is what an error is called that ends a wait.
-func refusalOf(err error) attach.Refusal {
-	switch {
-	case err == commands.ErrWrongType:
-		return attach.WrongType
-	case len(err.Error()) > 6 && err.Error()[:6] == "NOPERM":
-		return attach.Denied
-	}
-	return attach.Failed
-}
-
 // leaveQueues takes a wait out of its queues.
 func (ex *executor) leaveQueues(w *queuedWait, granted bool) {
 	ex.endedWait(&w.parkedCall, granted)
 	ex.queues.Leave(&w.Waiter, granted)
 	ex.queuedWaits--
+	ex.waits.outcomes++
+	ex.served.Add(1)
 	w.stopTimer(ex)
 	if !w.lock.Limiter() {
 		ex.countLockWait(&w.parkedCall)
@@ -374,6 +354,7 @@ func (ex *executor) passOn(w *queuedWait) {
 		anew = anew || held && token != g.Tokens[i]
 	}
 	ex.endGrant(g)
+	ex.waits.outcomes++
 	if ex.counts.unconfirmed++; anew {
 		return
 	}

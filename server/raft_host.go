@@ -136,7 +136,7 @@ func (h raftHost) SeeToken(token int64) { h.durable.SeeToken(token) }
 // HasLeases implements raft.MemberServer.
 func (h raftHost) HasLeases() bool {
 	for db := range h.store.Len() {
-		if h.store.DB(db).Holders() > 0 || h.store.DB(db).Timed() > 0 {
+		if h.store.DB(db).Holders() > 0 || h.store.DB(db).Timed()+h.store.DB(db).TimedHashes() > 0 {
 			return true
 		}
 	}
@@ -178,40 +178,75 @@ const (
 	// leastMovedMS is for how long there was no leader at least when deadlines of ordinary keys are moved. A
 	// leader tells the time about once a second, so that less need not be a time without one.
 	leastMovedMS = 1500
-	// mostMoved bounds how many keys of a database are moved: each costs an effect, and a new leader does not
-	// serve meanwhile.
+	// mostMoved bounds how many keys and fields of a database are moved: each costs an effect, and a new
+	// leader does not serve meanwhile.
 	mostMoved = 100_000
 )
 
-// moveDeadlines moves the deadlines of all keys of a database that are no locks with a token, and so were not
-// moved with the leases.
+// moveDeadlines moves the deadlines of all keys of a database, and of fields of hashes. Locks with a token
+// are left out: they were moved with the leases.
 func (h raftHost) moveDeadlines(db *store.DB, byMS int64) {
-	switch n := db.Timed(); {
-	case n == 0 || byMS < leastMovedMS:
-		return
-	case n > mostMoved:
-		h.log.Warn("raft: the deadlines of ordinary keys are not moved on by the time without a leader: there are too many", "keys", n, "at-most", mostMoved)
+	if byMS < leastMovedMS || db.Timed()+db.TimedHashes() == 0 {
 		return
 	}
-	locks := make(map[string]bool)
-	commands.EachLock(db, func(key string, _ commands.LockState) bool {
+	all, ok := deadlines(db)
+	if !ok {
+		h.log.Warn("raft: the deadlines of ordinary keys and fields are not moved on by the time without a leader: there are too many", "at-most", mostMoved)
+		return
+	}
+	for _, d := range all {
+		if d.field != nil {
+			e := db.EditHash(d.key)
+			// plant:raft-move-fields
+			e.ExpireField(d.field, d.atMS+byMS)
+			continue
+		}
+		// plant:raft-move-deadlines
+		db.Expire(d.key, d.atMS+byMS)
+	}
+}
+
+// deadline is that of a key or, if there is one, of a field of it.
+type deadline struct {
+	key, field []byte
+	atMS       int64
+}
+
+// deadlines are those of the keys of a database that are no locks with a token, and of their fields. It
+// returns false if there are more than mostMoved.
+func deadlines(db *store.DB) (all []deadline, ok bool) {
+	if db.Timed() > mostMoved {
+		return nil, false
+	}
+	locks, shared := make(map[string]bool), 0
+	commands.EachLock(db, func(key string, l commands.LockState) bool {
+		if l.Shares > 0 && !locks[key] && db.Peek([]byte(key)).Hash().Timed() > 0 {
+			shared++
+		}
 		locks[key] = true
 		return true
 	})
-	type timed struct {
-		key  []byte
-		atMS int64
-	}
-	var all []timed
 	db.EachDeadline(func(key string, atMS int64) {
 		if !locks[key] {
-			all = append(all, timed{[]byte(key), atMS + byMS})
+			all = append(all, deadline{key: []byte(key), atMS: atMS})
 		}
 	})
-	for _, k := range all {
-		// plant:raft-move-deadlines
-		db.Expire(k.key, k.atMS)
+	if db.TimedHashes() == shared {
+		return all, true
 	}
+	db.EachStored(func(key string, r store.Ref) bool {
+		if r.Kind() != store.Hash || locks[key] || r.Hash().Timed() == 0 {
+			return true
+		}
+		r.Hash().EachTimed(func(field, _ []byte, atMS int64) bool {
+			if atMS > 0 {
+				all = append(all, deadline{[]byte(key), commands.Clone(field), atMS})
+			}
+			return len(all) <= mostMoved
+		})
+		return len(all) <= mostMoved
+	})
+	return all, len(all) <= mostMoved
 }
 
 // Seen implements raft.MemberServer: clients get the new view.
@@ -321,14 +356,6 @@ func (s *session) refusedByGroup(row *commands.Row, flags commands.Flags) error 
 		return errNoLeader
 	}
 	return commands.Error("READONLY This member of the raft group does not lead: " + leader.ID + " does, at " + leader.Client)
-}
-
-// waitsForGroup is the answer of a server that waits to be added to a group; nil: it does not.
-func (ex *executor) waitsForGroup() error {
-	if ex.member == nil || !ex.member.AwaitsAdd() {
-		return nil
-	}
-	return topology.Redirection(ex.downWord() + " This server is in no raft group yet: " + raft.AwaitsAdd)
 }
 
 // awaitsNextLeader reports whether a command that is refused can wait, because this member is handing the

@@ -29,8 +29,7 @@ func (ex *executor) load() error {
 	}
 	ex.replicate()
 	ex.store.ResetStats()
-	ex.ticker.housekeeping.Of = &ex.ticker
-	ex.timers.set(&ex.ticker.housekeeping, ex.store.NowMS()+housekeepingMS)
+	ex.alarm.begin()
 	return nil
 }
 

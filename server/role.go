@@ -6,6 +6,7 @@ import (
 	"lockserver/commands"
 	"lockserver/internal/lockhistory"
 	"lockserver/persistence/disk"
+	"lockserver/server/attach"
 	"lockserver/server/replication"
 )
 
@@ -121,15 +122,6 @@ func (ex *executor) masterClient() *session {
 	}
 	s.info.lastUS = ex.store.NowUS() - silentMS*1000
 	return s
-}
-
-// acks is min-replicas-ack: what tells of data leaves when so many replicas have acknowledged all that was
-// written before it. The same way of waiting serves as for the log (send.go), at a gate of its own,
-// executor.copied. Its positions are those of the history, base further on, so that they only rise.
-type acks struct {
-	executor *executor
-	needed   bool // replies about data have to wait for replicas, or for the group
-	base     int64
 }
 
 // due is the position that the output of a slice waits for; 0: none.
@@ -264,4 +256,39 @@ func (ex *executor) beginLeasesAnew() {
 			}
 		}
 	}
+}
+
+// endQueuedLater begins it.
+func (ex *executor) endQueuedLater() {
+	d := &ex.demotion
+	d.timer.Of, d.until = d, ex.queues.Entered()
+	for range dueBudget {
+		if !d.endOne(ex) {
+			return
+		}
+	}
+	ex.timers.set(&d.timer, ex.store.NowMS())
+}
+
+// fire implements firer.
+func (d *demotion) fire(ex *executor) {
+	if d.endOne(ex) {
+		ex.timers.set(&d.timer, ex.store.NowMS())
+	}
+}
+
+// endOne ends one wait, or one grant; false: there is none left. All waits for locks that block their
+// clients have ended before.
+func (d *demotion) endOne(ex *executor) bool {
+	// plant:demotion
+	if w := ex.queues.Oldest(); w != nil && w.Number() <= d.until {
+		ex.refuseQueued(w.Call().(*queuedWait), attach.Failover)
+		return true
+	}
+	g := ex.grants.Any()
+	if g == nil || !ex.follows {
+		return false
+	}
+	ex.endGrant(g)
+	return true
 }

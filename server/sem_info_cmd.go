@@ -5,7 +5,9 @@ import (
 	"lockserver/internal/waiting"
 )
 
-// SEM.INFO: who holds permits of a semaphore, and who waits for some.
+// SEM.INFO: who holds permits of a semaphore, and who waits for some. And what the commands for operators
+// reply about a latch that clients wait for. A latch has no owner, so LOCK.STATS and the classes of locks do
+// not count it.
 
 func semaphoreRows() []commands.Row {
 	return []commands.Row{

@@ -12,7 +12,10 @@ import "slices"
 
 // MayLeave implements transport.Session. It is asked for the last time at which output can be kept; false: it
 // must not leave at all, what it tells of is lost.
-func (s *session) MayLeave() bool { return s.executor.gate.Written(s.mark.Needs()) } // plant:may-leave
+func (s *session) MayLeave() bool {
+	needs := s.mark.Needs()
+	return needs == 0 || s.executor.gate.Written(needs) // plant:may-leave
+}
 
 // Release implements gate.Waiter: the session's owner sends what may leave by now.
 func (s *session) Release() { s.conn.Wake(nil) }
@@ -184,9 +187,11 @@ func (s *session) pendingGrant() bool {
 
 // Lingers implements transport.Session. It reports whether the client may still read pending replies, and
 // those that the connection has, if unsent is set. If there are any, the session gets them and then leaves.
-// It waits for nothing else. Commands that were read and that flow control has held up still run.
+// It waits for nothing else. Commands that were read still run, if flow control has held them up or their
+// turn was over.
 func (s *session) Lingers(unsent bool) bool {
-	if len(s.pending.marks) == 0 && !s.stalled && !unsent || s.pendingGrant() {
+	more := s.stalled || s.behind
+	if len(s.pending.marks) == 0 && !more && !unsent || s.pendingGrant() {
 		return false
 	}
 	ex := s.executor
@@ -197,7 +202,7 @@ func (s *session) Lingers(unsent bool) bool {
 		return false
 	}
 	s.inputEnded = true
-	s.leaving = s.leaving || !s.stalled || s.waiter != nil
+	s.leaving = s.leaving || !more || s.waiter != nil
 	var touched []*session
 	if w := s.waiter; w != nil {
 		busy := ex.busy.on

@@ -29,6 +29,7 @@ import (
 // Server is one lockserver. Make it with New, start it with Start, end it with Close or Shutdown.
 type Server struct {
 	executor executor
+	ticker   ticker
 	endpoint *transport.Endpoint // all connections
 
 	life     sync.Mutex
@@ -72,6 +73,7 @@ func newOn(files disk.FS, o Options) (*Server, error) {
 	srv := &Server{
 		stopTick: make(chan struct{}), done: make(chan struct{}),
 	}
+	srv.ticker.open(&srv.executor)
 	switch {
 	case c.TestMode:
 		o.Clock = clock.NewAdjustable()
@@ -198,13 +200,13 @@ func (ex *executor) secure(c *config.Config) *transport.Secure {
 // startTime lets deadlines fall due: on a goroutine, or when the test moves its clock.
 func (srv *Server) startTime() {
 	if manual, ok := srv.executor.clock.(*clock.Manual); ok {
-		clock.Attach(manual, &srv.executor.ticker)
+		clock.Attach(manual, &srv.ticker)
 		return
 	}
 	if adjustable, ok := srv.executor.clock.(*clock.Adjustable); ok {
-		adjustable.Attach(&srv.executor.ticker)
+		adjustable.Attach(&srv.ticker)
 	}
-	srv.group.Go(func() { srv.executor.ticker.tick(srv.stopTick) })
+	srv.group.Go(func() { srv.ticker.tick(srv.stopTick) })
 }
 
 // Addr returns the address of the first TCP listener, or of the unix socket if there
@@ -296,10 +298,10 @@ func (srv *Server) Close() error {
 	}
 	srv.executor.scripts.Stop()
 	if manual, ok := srv.executor.clock.(*clock.Manual); ok {
-		clock.Detach(manual, &srv.executor.ticker)
+		clock.Detach(manual, &srv.ticker)
 	}
 	if adjustable := srv.TestClock(); adjustable != nil {
-		adjustable.Detach(&srv.executor.ticker)
+		adjustable.Detach(&srv.ticker)
 	}
 	close(srv.stopTick)
 	srv.tearDown()
@@ -419,25 +421,21 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 	ex.queues = waiting.New(c.Databases, commands.QueuedLocks(ex.store))
 	ex.goOn.Of = deadlockSearch{}
 	ex.tracking.open(ex)
-	ex.events.executor, ex.pausing.executor, ex.shutdown.executor, ex.ticker.executor, ex.acks.executor, ex.watchdog.executor = ex, ex, ex, ex, ex, ex
+	ex.events.executor, ex.pausing.executor, ex.shutdown.executor, ex.acks.executor = ex, ex, ex, ex
 	ex.watching = watching.New(c.Databases)
 	ex.story.open()
 	ex.store.OnLockEnd(ex.lockEnds)
 	ex.scripts = script.New(script.Options{Host: scriptHost{ex}, Log: ex.log, Version: compatibleVersion})
 	ex.busy.over = sync.NewCond(&ex.mu)
-	ex.watchdog.open(c.Databases)
+	ex.watchdog.open(c.Databases, upkeep{store: ex.store, settings: &ex.settings, watchOver: ex.watchOver, endUnit: ex.endUnit,
+		lifeEndMS: func(s *session, nowMS int64) int64 { return s.lifeEndMS(ex, nowMS) },
+		renewed:   func(db *store.DB, key []byte) { ex.events.publish(db, "renew", key) }})
 	ex.store.SetFollower(&ex.watchdog)
-	ex.ticker.poke = make(chan struct{}, 1)
 	ex.runID = ex.newID()
 	ex.replication.Init(replicationHost{ex}, ex.acks.arrived)
 	ex.applyConfig()
 	ex.store.SetNow(ex.clock.NowUS())
 	return nil
-}
-
-// newID is a random name of 40 hexadecimal digits.
-func (ex *executor) newID() string {
-	return fmt.Sprintf("%016x%016x%08x", ex.rand.Uint64(), ex.rand.Uint64(), ex.rand.Uint32())
 }
 
 // useTable makes these the commands, with all that goes by their rows.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"math"
 	"net"
 	"net/netip"
 	"strings"
@@ -15,9 +16,11 @@ import (
 	"lockserver/server/pubsub"
 	"lockserver/server/replication"
 	"lockserver/server/topology"
+	"lockserver/server/tracking"
 	"lockserver/server/transport"
 	"lockserver/server/watching"
 	"lockserver/store"
+	"lockserver/store/due"
 	"lockserver/store/renewals"
 )
 
@@ -35,6 +38,7 @@ type session struct {
 	fed, input  int           // bytes of the last read, and of all that is to be decoded since; 0: it was counted
 	stalled     bool          // too much output is unsent: no command runs; see flow.go
 	behind      bool          // more commands could run at once: others get their turn first
+	onLoop      bool          // the owner is an event loop
 	inputEnded  bool          // the client sends no more; the session leaves when it has run what was read
 	sent        int64         // bytes of output given to the connection
 	unread      []unreadGrant // what the client was given and may not have read yet
@@ -221,12 +225,29 @@ const (
 )
 
 // takeInbox appends the inbox to the output. The caller sees to it that no reply is half written.
-func (s *session) takeInbox() {
+func (s *session) takeInbox() { s.takeMessages(math.MaxInt) }
+
+// takeMessages appends messages of the inbox to the output, until they are so many bytes. It takes at least
+// one.
+func (s *session) takeMessages(most int) {
+	n := 0
 	for _, b := range s.inbox {
 		s.out.Raw(b)
+		if n++; most <= len(b) {
+			break
+		}
+		most -= len(b)
 	}
 	s.tells = s.tells || s.executor.member != nil // of what may never have been
-	s.dropInbox()
+	if n == len(s.inbox) {
+		s.dropInbox()
+		return
+	}
+	for i, b := range s.inbox[:n] {
+		s.inboxBytes -= len(b)
+		s.inbox[i] = nil
+	}
+	s.inbox = s.inbox[n:]
 }
 
 // mostSpareInbox is the length of the longest inbox that a session keeps.
@@ -255,7 +276,7 @@ type renewal struct {
 	token      int64
 	session    *session // nil: it has gone, or is not known, and other sessions are attached
 	prev, next *renewal // the others of the session
-	timer      timer
+	timer      due.Item[*renewal]
 }
 
 // Pending output and group commit. Under appendfsync always a reply may not leave before the log is on disk
@@ -370,3 +391,25 @@ func (tx *transaction) add(row *commands.Row, flags commands.Flags, argv [][]byt
 	}
 	tx.queued = append(tx.queued, queuedCommand{row, tx.args[first:len(tx.args):len(tx.args)]})
 }
+
+// keyspace are the flags of commands that touch keys, or tell others of them.
+const keyspace = commands.Write | commands.ReadOnly | commands.MayReplicate
+
+// tellsOfData reports whether what a command replies may show what others have written. How many heard of a
+// message does not: a Sentinel posts on the connection by which it finds out whether we live.
+func tellsOfData(row *commands.Row) bool {
+	return row.Group != commands.PubSub && row.Flags&keyspace != 0 || row.Group == commands.Scripting
+}
+
+// sessionMemory is what a session's part is made of, as of the end of its last slice.
+type sessionMemory struct {
+	counted         int  // all of it, as counted in memoryUse.clients; 0: it is not counted
+	rest            int  // transaction, watched keys, subscriptions, owners: what no plain command changes
+	input, capacity int  // bytes in the decoder, and the size of its buffer
+	backlog         int  // bytes of the commands in session.backlog
+	unsent          int  // output that the connection held when it was last asked
+	unsentListed    bool // the session is in memoryUse.unsent
+}
+
+// tracker is a session that tracks.
+type tracker = tracking.Tracker[*session]

@@ -21,6 +21,7 @@ import (
 
 // story is all of it. It is only touched under the executor.
 type story struct {
+	seed    maphash.Seed
 	ring    *lockhistory.Ring
 	classes *lockclass.Table
 	lines   [][]string         // of the directive lock-class, as they were applied
@@ -45,7 +46,8 @@ type story struct {
 const mostSince = 1 << 16
 
 func (st *story) open() {
-	st.ring, st.classes = lockhistory.New(maphash.Bytes(maphash.MakeSeed(), nil)), lockclass.New()
+	st.seed = maphash.MakeSeed()
+	st.ring, st.classes = lockhistory.New(maphash.Bytes(st.seed, nil)), lockclass.New()
 	st.since, st.traces, st.spans = make(map[int64]int64), make(map[int64]tracecontext.Context), make(map[*parkedCall]*WaitSpan)
 }
 
@@ -93,7 +95,7 @@ type keyOf struct {
 
 func (k *keyOf) hashIn(st *story) uint64 {
 	if k.hash == 0 {
-		k.hash = st.ring.Hash(k.text)
+		k.hash = maphash.Bytes(st.seed, k.text)
 		st.hashed++
 	}
 	return k.hash
@@ -153,7 +155,7 @@ func (ex *executor) LockEvent(c *commands.Ctx, key, owner []byte) {
 	}
 	s := sessionOf(c)
 	st.ring.Add(&lockhistory.Event{AtUS: now, DB: c.DB.ID(), Kind: e.Kind, Reason: e.Reason, Mode: e.Mode, Permits: e.Permits,
-		Key: key, Owner: owner, Token: e.Token, Client: s.id, Address: s.info.addr, TookUS: took, Trace: trace, KeyHash: k.hash})
+		Key: key, Owner: owner, Token: e.Token, Client: s.id, Address: s.info.addr, TookUS: took, Trace: trace})
 }
 
 // tookUS returns for how long a lock has been held that a command releases, in microseconds.
@@ -241,7 +243,7 @@ func (ex *executor) waitEvent(w *parkedCall, k *keyOf, kind lockhistory.Kind, wh
 		return
 	}
 	e := lockhistory.Event{AtUS: ex.store.NowUS(), DB: w.DB(), Kind: kind, Reason: why, Mode: w.lock.Mode(), Permits: permitsOf(&w.lock, w.Units()),
-		Key: k.text, Owner: []byte(w.Owner()), Token: token, Client: w.session.id, Address: w.session.info.addr, TookUS: tookUS, KeyHash: k.hash}
+		Key: k.text, Owner: []byte(w.Owner()), Token: token, Client: w.session.id, Address: w.session.info.addr, TookUS: tookUS}
 	if trace, ok := w.lock.Trace(w.words); ok {
 		e.Trace = &trace
 	}
@@ -326,7 +328,7 @@ func (ex *executor) refusedAtOnce(c *commands.Ctx, wait *commands.Wait, kind loc
 			class.Refusals++
 		}
 		st.ring.Add(&lockhistory.Event{AtUS: ex.store.NowUS(), DB: c.DB.ID(), Kind: kind, Reason: why, Mode: wait.Lock.Mode(), Permits: permitsOf(&wait.Lock, wait.Units),
-			Key: key, Owner: wait.Owner, Client: s.id, Address: s.info.addr, Trace: trace, KeyHash: k.hash})
+			Key: key, Owner: wait.Owner, Client: s.id, Address: s.info.addr, Trace: trace})
 	}
 }
 
@@ -337,7 +339,7 @@ var whyRefused = map[attach.Refusal]lockhistory.Reason{attach.Timeout: lockhisto
 // lockEnds is store.LockEnds: no command on locks has ended the lock.
 func (ex *executor) lockEnds(db *store.DB, key []byte, end store.LockEnd) {
 	if end.Expired && key != nil {
-		ex.auditLease(db, key)
+		ex.audit.LeaseEnded(db.ID(), key)
 	}
 	if ex.follows || ex.durable.Loading() || end.To == db && string(end.NewKey) == string(key) {
 		return
@@ -399,7 +401,6 @@ func (ex *executor) endHolder(db *store.DB, key []byte, h *commands.Holder, l *c
 	}
 	e.TookUS = st.heldUS(ex.store.NowUS(), h.Token, record)
 	st.endHold(class, &k, db.ID(), e.TookUS)
-	e.KeyHash = k.hash
 	if trace, ok := st.traces[h.Token]; ok {
 		if e.Trace = &trace; end.NewKey == nil {
 			delete(st.traces, h.Token)
@@ -407,7 +408,7 @@ func (ex *executor) endHolder(db *store.DB, key []byte, h *commands.Holder, l *c
 	}
 	ex.lossEvent(e)
 	if end.NewKey != nil {
-		e.Kind, e.DB, e.Key, e.KeyHash, e.TookUS = lockhistory.Granted, end.To.ID(), end.NewKey, 0, 0
+		e.Kind, e.DB, e.Key, e.TookUS = lockhistory.Granted, end.To.ID(), end.NewKey, 0
 		ex.lossEvent(e)
 	}
 }
@@ -433,3 +434,6 @@ func (st *story) grantEvent(ex *executor, g *waiting.Grant, kind lockhistory.Kin
 		ex.waitEvent(w, &k, kind, lockhistory.None, g.Tokens[i], lockhistory.Unknown)
 	}
 }
+
+// recordTimeMask is the part of a lock record that is a time.
+const recordTimeMask = 1<<store.RecordTimeBits - 1

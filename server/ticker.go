@@ -28,6 +28,21 @@ type ticker struct {
 	housekeeping timer
 }
 
+var _ alarm = (*ticker)(nil)
+
+// open makes the ticker that of an executor.
+func (t *ticker) open(ex *executor) {
+	t.executor, t.poke = ex, make(chan struct{}, 1)
+	t.housekeeping.Of = t
+	ex.alarm = t
+}
+
+// begin implements alarm.
+func (t *ticker) begin() {
+	t.executor.timers.set(&t.housekeeping, t.executor.store.NowMS()+housekeepingMS)
+	t.armedMS = math.MaxInt64 // so that arm wakes the goroutine, whatever it sleeps for
+}
+
 // RunDue implements clock.Watcher: it works off everything that has fallen due, in slices between which
 // others get their turn.
 func (t *ticker) RunDue() {
@@ -78,7 +93,6 @@ func (t *ticker) dueSlice() (more bool) {
 		ex.endUnit()
 	default:
 		more = ex.expireDue(dueBudget) || more
-		ex.endUnit()
 	}
 	return more
 }
@@ -154,7 +168,7 @@ func (t *ticker) nextMS() (int64, bool) {
 	return at, ok
 }
 
-// arm wakes the ticker if something now falls due before it would wake by itself.
+// arm implements alarm: it wakes the ticker if something now falls due before it would wake by itself.
 func (t *ticker) arm() {
 	at, ok := t.nextMS()
 	if !ok || at >= t.armedMS {

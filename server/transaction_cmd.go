@@ -67,10 +67,10 @@ func execCmd(c *commands.Ctx) error {
 	s.running = tx
 	defer func() { s.running = nil }()
 	if ex.tracking.Actor() == nil { // no client tracked before: changes of the transaction are sent at its end all the same
-		ex.tracking.act(s)
+		ex.tracking.Act(s)
 		defer func() {
-			ex.tellOwn()
-			ex.tracking.act(nil)
+			ex.tracking.TellOwn()
+			ex.tracking.Act(nil)
 		}()
 	}
 	for _, q := range tx.queued {
@@ -99,7 +99,7 @@ func (ex *executor) runQueued(c *commands.Ctx, s *session, q queuedCommand) {
 	c.MayBlock = false
 	handler := q.row.Run
 	if ex.tracking.InUse() {
-		handler = func(c *commands.Ctx) error { return ex.runTracked(c, s) }
+		handler = func(c *commands.Ctx) error { return ex.tracking.Run(c, s) }
 	}
 	run := func() error { return ex.contain(q.row, func() error { return handler(c) }) }
 	err := s.permitQueued(q)

@@ -11,6 +11,7 @@ import (
 	"lockserver/commands"
 	"lockserver/internal/config"
 	"lockserver/server/acl"
+	"lockserver/server/audit"
 	"lockserver/server/pubsub"
 )
 
@@ -258,4 +259,21 @@ func (h usersHost) WriteFile(text string) error {
 		h.executor.log.Warn("the ACL file cannot be written", "cause", err)
 	}
 	return err
+}
+
+// auditedClient is the client that a command is logged for: see audit.Find.
+func auditedClient(c *commands.Ctx) (l *audit.Log, client audit.Client, logged bool) {
+	s, ok := c.Session.(*session)
+	if !ok || s.isMaster {
+		return nil, client, false
+	}
+	if _, replayed := s.conn.(noConn); replayed {
+		return nil, client, false
+	}
+	return &s.executor.audit, s.auditClient(), true
+}
+
+// auditClient is what the log tells of the session.
+func (s *session) auditClient() audit.Client {
+	return audit.Client{ID: s.id, User: s.userName(), Addr: s.info.addr, Name: s.info.name}
 }

@@ -14,8 +14,9 @@ import (
 // watchdog renews the leases of locks. The store keeps which ones, for which session and when, beside the
 // key's slot (store/renew.go), since there may be a million of them. A lock with shared holders has several
 // renewals for one key; these are here (watchdog_shares.go). It is only touched under the executor.
+// It knows no more of the executor than upkeep says.
 type watchdog struct {
-	executor *executor
+	upkeep
 	// seed makes pins: see pinOf.
 	seed maphash.Seed
 	// untilMS: what falls due until then is renewed with what has fallen due; 0: nothing has.
@@ -30,14 +31,27 @@ type watchdog struct {
 	forgetting timer
 }
 
-func (w *watchdog) open(databases int) {
+// upkeep is what the watchdog needs of the server around it.
+type upkeep struct {
+	store    *store.Store
+	settings *commands.Settings
+	// watchOver begins to look after the session's client, and lifeEndMS returns until when its locks are
+	// renewed at now: see pulse.go.
+	watchOver func(s *session)
+	lifeEndMS func(s *session, nowMS int64) int64
+	renewed   func(db *store.DB, key []byte) // publishes that a lease was renewed
+	endUnit   func()
+}
+
+func (w *watchdog) open(databases int, needs upkeep) {
+	w.upkeep = needs
 	w.seed = maphash.MakeSeed()
 	w.shares.open(databases)
 	w.attached.Open(databases)
 }
 
 // renewing returns how many leases the server renews.
-func (w *watchdog) renewing() int { return w.executor.store.Renewals() + w.shares.count }
+func (w *watchdog) renewing() int { return w.store.Renewals() + w.shares.count }
 
 // pinOf returns the number that a renewal recognizes its lock by. It could be wrong only for a lock that was
 // made by hand, without LOCK, at the same key, once in two billion.
@@ -67,7 +81,6 @@ func sessionFor(k *renewals.Keeper) *session {
 
 // held implements commands.Services.
 func (w *watchdog) held(c *commands.Ctx, key, owner []byte, token int64, renewed bool) {
-	ex := w.executor
 	if w.attached.InUse() {
 		w.attached.Look(c.DB.ID(), key, owner)
 	}
@@ -76,16 +89,22 @@ func (w *watchdog) held(c *commands.Ctx, key, owner []byte, token int64, renewed
 		return
 	}
 	s := c.Session.(*session)
-	r := renewals.Renewal{AtMS: c.NowMS() + ex.renewEveryMS(), Pin: w.pinOf(owner, token)}
+	r := renewals.Renewal{AtMS: c.NowMS() + w.everyMS(), Pin: w.pinOf(owner, token)}
 	if !s.ended() { // otherwise an attached session may keep the lock alive
-		ex.watchOver(s)
+		w.watchOver(s)
 		r.Keeper = s.keeperOf()
 	}
 	c.DB.Renew(key, r)
 }
 
-// renewEveryMS is the time from one renewal to the next.
-func (ex *executor) renewEveryMS() int64 { return ex.settings.LockWatchdogMS / renewalsPerLease }
+// renewalsPerLease is how often the watchdog renews within one lease, as Redisson's does.
+const renewalsPerLease = 3
+
+// leastPulseMS is the time between two looks at a client that is about to be taken for dead.
+const leastPulseMS = 50
+
+// everyMS is the time from one renewal to the next.
+func (w *watchdog) everyMS() int64 { return w.settings.LockWatchdogMS / renewalsPerLease }
 
 // together is by which part of that time a renewal may be early. Those that fall due within it are done at
 // once, in the order of memory, and the server wakes up once for them.
@@ -117,11 +136,10 @@ func (w *watchdog) renewalOf(db *store.DB, key []byte, l *commands.LockState) (r
 
 // renewDue renews what falls due at now, and says whether there may be more. budget bounds the work.
 func (w *watchdog) renewDue(now int64, budget int) (more bool) {
-	ex := w.executor
 	for budget > 0 {
 		of := store.DueRenewals{DueMS: max(now, w.untilMS), TogetherMS: w.untilMS}
 		if w.untilMS < now {
-			of.TogetherMS = now + ex.renewEveryMS()/together
+			of.TogetherMS = now + w.everyMS()/together
 		}
 		w.nextMS = due.Never
 		worked, ok := w.renewSome(of, now)
@@ -129,7 +147,7 @@ func (w *watchdog) renewDue(now int64, budget int) (more bool) {
 		switch {
 		case !ok:
 			w.untilMS = 0
-			return w.shares.timers.fireDue(ex, now, budget)
+			return w.renewSharesDue(now, budget)
 		case w.nextMS <= of.TogetherMS: // a client is about to be taken for dead: that has to be done at its own time
 			w.untilMS = 0
 		case worked > 0:
@@ -142,9 +160,8 @@ func (w *watchdog) renewDue(now int64, budget int) (more bool) {
 // renewSome renews what is due and stands together, at now (milliseconds since 1970), and returns how many
 // they were; false: nothing is due.
 func (w *watchdog) renewSome(of store.DueRenewals, now int64) (worked int, ok bool) {
-	ex := w.executor
-	every, whole := ex.renewEveryMS(), now+ex.settings.LockWatchdogMS
-	worked, ok = ex.store.RenewDue(of, func(d *store.Due) (nextMS int64) {
+	every, whole := w.everyMS(), now+w.settings.LockWatchdogMS
+	worked, ok = w.store.RenewDue(of, func(d *store.Due) (nextMS int64) {
 		// plant:renew-due
 		if d.Renewal.Doubted {
 			w.doubted = append(w.doubted, d.RenewedKey())
@@ -158,18 +175,18 @@ func (w *watchdog) renewSome(of store.DueRenewals, now int64) (worked int, ok bo
 		if end == 0 {
 			return 0
 		}
-		if d.Extend(end) && ex.settings.Events&keyevent.Generic != 0 {
-			ex.events.publish(d.DB, "renew", []byte(d.Key()))
+		if d.Extend(end) && w.settings.Events&keyevent.Generic != 0 {
+			w.renewed(d.DB, []byte(d.Key()))
 		}
 		return w.renewNextMS(end, now)
 	})
 	for i := range w.doubted {
 		k := &w.doubted[i]
 		if of.InTime {
-			was := ex.store.NowUS()
-			ex.store.SetNow(k.Renewal.AtMS * 1000)
+			was := w.store.NowUS()
+			w.store.SetNow(k.Renewal.AtMS * 1000)
 			w.renewDoubted(k, now)
-			ex.store.SetNow(was)
+			w.store.SetNow(was)
 		} else {
 			w.renewDoubted(k, now)
 		}
@@ -182,8 +199,7 @@ func (w *watchdog) renewSome(of store.DueRenewals, now int64) (worked int, ok bo
 // renewNextMS is when a lease that ends at end is to be renewed. A client that has been silent for a while
 // gets the less, and is looked after again the sooner.
 func (w *watchdog) renewNextMS(end, now int64) int64 {
-	ex := w.executor
-	next := ex.renewEveryMS()
+	next := w.everyMS()
 	if left := (end - now) / renewalsPerLease; left < next-next/4 {
 		next = max(left, min(next, leastPulseMS))
 	}
@@ -194,7 +210,6 @@ func (w *watchdog) renewNextMS(end, now int64) int64 {
 // renewDoubted extends a lease at now, which may be later than the time of the unit, or ends the renewal if
 // the lock is no longer held as it was.
 func (w *watchdog) renewDoubted(k *store.RenewedKey, now int64) {
-	ex := w.executor
 	db, key := k.DB, []byte(k.Key)
 	l, err := commands.FindLock(db, key)
 	if err != nil || l.Holds == 0 || w.pinOf(l.Owner, l.Token) != k.Renewal.Pin {
@@ -207,41 +222,39 @@ func (w *watchdog) renewDoubted(k *store.RenewedKey, now int64) {
 		db.StopRenewing(key)
 		return
 	}
-	if _, extended := commands.ExtendLock(db, l.Owner, key, l.Token, end); extended {
-		ex.events.notify(db, keyevent.Generic, "renew", key)
+	if _, extended := commands.ExtendLock(db, l.Owner, key, l.Token, end); extended && w.settings.Events&keyevent.Generic != 0 {
+		w.renewed(db, key)
 	}
 	db.Renew(key, renewals.Renewal{Keeper: k.Renewal.Keeper, AtMS: w.renewNextMS(end, now), Pin: k.Renewal.Pin})
 }
 
 // renewNow renews a lock that was not renewed so far, for the sessions that are attached for its owner.
-func (ex *executor) renewNow(db *store.DB, key, owner []byte, token int64) {
-	r := renewals.Renewal{Pin: ex.watchdog.pinOf(owner, token)}
-	ex.watchdog.renewDoubted(&store.RenewedKey{DB: db, Key: string(key), Renewal: r}, ex.store.NowMS())
+func (w *watchdog) renewNow(db *store.DB, key, owner []byte, token int64) {
+	r := renewals.Renewal{Pin: w.pinOf(owner, token)}
+	w.renewDoubted(&store.RenewedKey{DB: db, Key: string(key), Renewal: r}, w.store.NowMS())
 }
 
 // aliveUntilMS returns until when a session's locks are renewed at now; 0: it has gone.
 func (w *watchdog) aliveUntilMS(s *session, now int64) int64 {
-	ex := w.executor
 	// plant:ended-keeper
 	if s == nil || s.ended() {
 		return 0
 	}
-	return s.lifeEndMS(ex, now)
+	return w.lifeEndMS(s, now)
 }
 
 // The result is until when a lock is renewed at now. It is renewed by the session that acquired it, which
 // lasts until end, or by one that is attached for its owner, whichever lasts longer. 0: no session is left
 // that may write to the key.
 func (w *watchdog) attachedUntilMS(owner []byte, db *store.DB, key string, now, end int64) int64 {
-	ex := w.executor
-	whole := now + ex.settings.LockWatchdogMS
+	whole := now + w.settings.LockWatchdogMS
 	// plant:attached-owner
 	if end == whole || !w.attached.InUse() {
 		return end
 	}
 	w.attached.Each(owner, func(s *session, _ bool) bool {
 		if s.user.MayWrite(db.ID(), []byte(key)) {
-			end = max(end, s.lifeEndMS(ex, now))
+			end = max(end, w.lifeEndMS(s, now))
 		}
 		return end < whole
 	})
@@ -250,9 +263,8 @@ func (w *watchdog) attachedUntilMS(owner []byte, db *store.DB, key string, now, 
 
 // nextRenewalMS returns a time before which nothing is renewed; false: nothing ever is.
 func (w *watchdog) nextRenewalMS() (int64, bool) {
-	ex := w.executor
-	at, ok := ex.store.NextRenewalMS()
-	if share, has := w.shares.timers.nextMS(); has && (!ok || share < at) {
+	at, ok := w.store.NextRenewalMS()
+	if share, has := w.shares.timers.NextMS(); has && (!ok || share < at) {
 		return share, true
 	}
 	return at, ok
@@ -260,7 +272,7 @@ func (w *watchdog) nextRenewalMS() (int64, bool) {
 
 // tooLateMS is the time before which renewals were to be done that are so late that their leases may be over
 // soon: another third of the lease is gone.
-func (w *watchdog) tooLateMS() int64 { return w.executor.store.NowMS() - w.executor.renewEveryMS() }
+func (w *watchdog) tooLateMS() int64 { return w.store.NowMS() - w.everyMS() }
 
 // late reports whether there may be such renewals.
 func (w *watchdog) late() bool {
@@ -273,13 +285,12 @@ func (w *watchdog) late() bool {
 // have not gone as far as the server knows. A command that ran first would find the leases over. Each renewal
 // is done as of its own time, but its new lease begins now.
 func (w *watchdog) catchUp() {
-	ex := w.executor
-	nowMS, lateMS := ex.store.NowMS(), w.tooLateMS()
+	nowMS, lateMS := w.store.NowMS(), w.tooLateMS()
 	for ok := true; ok; {
 		_, ok = w.renewSome(store.DueRenewals{DueMS: lateMS, TogetherMS: lateMS, InTime: true}, nowMS)
 	}
-	w.shares.catchUp(ex, lateMS)
-	ex.endUnit()
+	w.catchUpShares(lateMS)
+	w.endUnit()
 }
 
 // KeyMoved implements store.Follower: a lock with shared holders is renewed wherever RENAME or MOVE takes

@@ -4,13 +4,14 @@ import (
 	"lockserver/commands"
 	"lockserver/internal/keyevent"
 	"lockserver/server/attach"
+	"lockserver/store/due"
 )
 
 // The renewals of locks with shared holders: each holder has a lease of its own, and so a renewal.
 
 // shareRenewals are all of them.
 type shareRenewals struct {
-	timers timers // of these alone
+	timers due.Queue[*renewal]
 	dbs    []*sharedLocks
 	count  int
 	// spare are renewals that have ended, chained by next, so that a lock that is held for a moment needs no
@@ -79,7 +80,6 @@ func (w *watchdog) shareOf(db int, key, owner []byte, token int64) (s *session, 
 
 // heldShare implements commands.Services.
 func (w *watchdog) heldShare(c *commands.Ctx, key, owner []byte, token int64, renewed bool) {
-	ex := w.executor
 	db := c.DB.ID()
 	if w.attached.InUse() {
 		w.attached.Look(db, key, owner)
@@ -96,9 +96,9 @@ func (w *watchdog) heldShare(c *commands.Ctx, key, owner []byte, token int64, re
 		}
 	}
 	if r.token = token; r.session != nil {
-		ex.watchOver(s)
+		w.watchOver(s)
 	}
-	w.shares.timers.set(&r.timer, c.NowMS()+ex.renewEveryMS())
+	w.shares.timers.Set(&r.timer, c.NowMS()+w.everyMS())
 }
 
 // of returns the renewal of what an owner has of a lock, a new one if there is none.
@@ -201,7 +201,7 @@ func (rs *shareRenewals) take(r *renewal) {
 // drop ends a renewal. The caller must not look at it again.
 func (rs *shareRenewals) drop(r *renewal) {
 	rs.take(r)
-	rs.timers.stop(&r.timer)
+	rs.timers.Remove(&r.timer)
 	r.leave()
 	if rs.spares < mostSpares && cap(r.owner) <= mostSpareOwner {
 		*r = renewal{timer: r.timer, owner: r.owner[:0], next: rs.spare}
@@ -246,14 +246,24 @@ func (rs *shareRenewals) forget(s *session, attached *attach.Table[*session], mo
 	}
 }
 
-// fire implements firer.
-func (r *renewal) fire(ex *executor) { r.renew(ex, ex.store.NowMS()) }
+// renewSharesDue renews what falls due at now, and says whether there may be more. budget bounds the work.
+func (w *watchdog) renewSharesDue(now int64, budget int) (more bool) {
+	for budget > 0 {
+		t := w.shares.timers.Pop(now, &budget)
+		if t == nil {
+			break
+		}
+		w.renewShare(t.Of, now)
+		budget--
+	}
+	return budget == 0
+}
 
-// renew extends the lease at now (milliseconds since 1970), or ends the renewal if the lock is no longer
+// renewShare extends the lease at now (milliseconds since 1970), or ends the renewal if the lock is no longer
 // held as it was.
-func (r *renewal) renew(ex *executor, now int64) {
-	rs, db := &ex.watchdog.shares, ex.store.DB(r.in.db)
-	end := ex.watchdog.attachedUntilMS(r.owner, db, r.key, now, ex.watchdog.aliveUntilMS(r.session, now))
+func (w *watchdog) renewShare(r *renewal, now int64) {
+	rs, db := &w.shares, w.store.DB(r.in.db)
+	end := w.attachedUntilMS(r.owner, db, r.key, now, w.aliveUntilMS(r.session, now))
 	if end == 0 {
 		rs.drop(r)
 		return
@@ -264,25 +274,25 @@ func (r *renewal) renew(ex *executor, now int64) {
 		rs.drop(r)
 		return
 	}
-	if extended {
-		ex.events.notify(db, keyevent.Generic, "renew", []byte(r.key))
+	if extended && w.settings.Events&keyevent.Generic != 0 {
+		w.renewed(db, []byte(r.key))
 	}
-	rs.timers.set(&r.timer, ex.watchdog.renewNextMS(end, now))
+	rs.timers.Set(&r.timer, w.renewNextMS(end, now))
 }
 
-// catchUp does what was to be done at lateMS or before, each as of its own time: see executor.catchUp.
-func (rs *shareRenewals) catchUp(ex *executor, lateMS int64) {
-	nowMS, nowUS := ex.store.NowMS(), ex.store.NowUS()
+// catchUpShares does what was to be done at lateMS or before, each as of its own time: see watchdog.catchUp.
+func (w *watchdog) catchUpShares(lateMS int64) {
+	nowMS, nowUS := w.store.NowMS(), w.store.NowUS()
 	for {
-		at, ok := rs.timers.nextMS()
+		at, ok := w.shares.timers.NextMS()
 		if !ok || at > lateMS {
 			return
 		}
 		steps := 1
-		if t := rs.timers.queue.Pop(at, &steps); t != nil {
-			ex.store.SetNow(at * 1000)
-			t.Of.(*renewal).renew(ex, nowMS)
-			ex.store.SetNow(nowUS)
+		if t := w.shares.timers.Pop(at, &steps); t != nil {
+			w.store.SetNow(at * 1000)
+			w.renewShare(t.Of, nowMS)
+			w.store.SetNow(nowUS)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"math/bits"
 
+	"lockserver/store/dict"
 	"lockserver/store/due"
 )
 
@@ -284,4 +285,76 @@ func (db *DB) drop() int {
 		db.store.observer.DatabaseChanged(db.id)
 	}
 	return n
+}
+
+// open makes key's value of kind k writable; nil if there is no such key, false if it is of another kind. It
+// is a use of the key, but does not count as a hit or a miss, which are for commands that read.
+func (db *DB) open(key []byte, k Kind) (v *value, slot int, ok bool) {
+	slot = db.find(key)
+	if slot < 0 {
+		return nil, slot, true
+	}
+	if _, v = db.space.keys.At(slot); v.kind() != k {
+		db.store.touch(v) // a refused write is a use of the key, too
+		return nil, slot, false
+	}
+	v = db.space.own(slot, key)
+	db.store.touch(v)
+	return v, slot, true
+}
+
+// own returns the value of a slot for writing, its container included. The slot's key is key.
+func (sp *space) own(slot int, key []byte) *value {
+	v := sp.keys.Mut(slot)
+	was := v.ptr
+	if v.own(sp.store, key); v.ptr != was {
+		if name := v.name(); name != nil {
+			sp.keys.Rekey(slot, name)
+		}
+	}
+	return v
+}
+
+// moved puts a container that has taken another piece of memory, or a header, back to its key. slot is where
+// that probably is, and then where it is.
+func (sp *space) moved(slot *int, key []byte, to value) {
+	v := sp.valueAt(slot, key)
+	v.ptr, v.meta = to.ptr, to.meta
+	sp.rekey(*slot, key, v)
+}
+
+// rekey points the slot's key to the name in its container, or else to memory of its own, never to the
+// container's old piece.
+func (sp *space) rekey(slot int, key []byte, v *value) {
+	name := v.name()
+	if name == nil {
+		name = dict.NewKey(key)
+	}
+	sp.keys.Rekey(slot, name)
+}
+
+// valueAt returns the value of a key for writing; nil: it is not there. slot is where it probably is, and
+// then where it is: a container that is written to through an edit may have moved, and so may its key.
+func (sp *space) valueAt(slot *int, key []byte) *value {
+	if !sp.keys.Holds(*slot, key) {
+		if *slot = sp.keys.Find(sp.keys.Hash(key), key); *slot < 0 {
+			return nil
+		}
+	}
+	return sp.keys.Mut(*slot)
+}
+
+// made tells the witness of a new key.
+func (db *DB) made(key []byte) {
+	if db.store.witness != nil {
+		db.store.witness.KeyMade(db, key)
+	}
+}
+
+// missed counts a look-up in vain.
+func (db *DB) missed(key []byte) {
+	db.store.stats.Misses++
+	if db.store.witness != nil {
+		db.store.witness.KeyMissed(db, key)
+	}
 }

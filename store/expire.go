@@ -197,3 +197,17 @@ func (sp *space) timedIn(group int) (slots [1 << boundBits]int, n int) {
 	}
 	return slots, n
 }
+
+// keyMoved is called when the deadline of a key has changed or was removed: the key may no longer expire
+// before its fields.
+func (sp *space) keyMoved(slot int) {
+	if _, v := sp.keys.At(slot); v.tag() == Hash && v.hash().Quiet() {
+		sp.watchFields(slot)
+	}
+}
+
+// fieldsDue reports whether any hash of the store may have an overdue field.
+func (s *Store) fieldsDue() bool {
+	atMS, ok := s.fields.NextMS()
+	return ok && atMS <= s.nowMS && !s.frozenTime && !s.follows
+}

@@ -93,9 +93,11 @@ func (e *HashEdit) Set(field, val []byte) bool {
 		e.make(hash.PairBytes(field, val))
 	}
 	was, size := e.w.Hash, e.w.Size()
-	tally := without(e.w.Hash, field)
+	tally := e.tallyWithout(field)
 	added := e.w.Set(e.db.store.limits.Hash, field, val)
-	with(e.w.Hash, tally, field, val)
+	if tally != nil {
+		with(e.w.Hash, tally, field, val)
+	}
 	persisted := !added && e.w.Persist(field)
 	e.changed(was, size)
 	if added {
@@ -118,9 +120,11 @@ func (e *HashEdit) Update(field, val []byte) bool {
 		e.make(hash.PairBytes(field, val))
 	}
 	was, size := e.w.Hash, e.w.Size()
-	tally := without(e.w.Hash, field)
+	tally := e.tallyWithout(field)
 	added := e.w.Set(e.db.store.limits.Hash, field, val)
-	with(e.w.Hash, tally, field, val)
+	if tally != nil {
+		with(e.w.Hash, tally, field, val)
+	}
 	e.changed(was, size)
 	if added {
 		e.addToken(field)
@@ -140,9 +144,11 @@ func (e *HashEdit) SetInt(field []byte, n int64) bool {
 		e.make(hash.IntPairBytes(field, n))
 	}
 	was, size := e.w.Hash, e.w.Size()
-	tally := without(e.w.Hash, field)
+	tally := e.tallyWithout(field)
 	added := e.w.SetInt(e.db.store.limits.Hash, field, n)
-	with(e.w.Hash, tally, field, nil)
+	if tally != nil {
+		with(e.w.Hash, tally, field, nil)
+	}
 	e.changed(was, size)
 	if added {
 		e.addToken(field)
@@ -178,9 +184,11 @@ func (e *HashEdit) Delete(field []byte) bool {
 // DeleteHolder is Delete for commands on locks: it does not call LockEnds. There must be a hash.
 func (e *HashEdit) DeleteHolder(field []byte) bool {
 	was, size := e.w.Hash, e.w.Size()
-	tally := without(e.w.Hash, field)
+	tally := e.tallyWithout(field)
 	deleted := e.w.Delete(field)
-	with(e.w.Hash, tally, nil, nil)
+	if tally != nil {
+		with(e.w.Hash, tally, nil, nil)
+	}
 	if !deleted {
 		return false
 	}
@@ -216,4 +224,36 @@ func (e *HashEdit) Remove() {
 		e.db.store.spareTimes.Keep(h)
 	}
 	e.w.Hash = nil
+}
+
+// OpenHash is EditHash for a caller that knows nothing of the key yet, and saves it a look-up. ok is false if
+// the key holds a value that is not a hash.
+func (db *DB) OpenHash(key []byte) (e HashEdit, ok bool) {
+	v, slot, ok := db.open(key, Hash)
+	if !ok {
+		return e, false
+	}
+	e = HashEdit{db: db, key: key, slot: slot, w: hash.EditOf(db.store.hashes, key, nil)}
+	if v != nil {
+		e.w.Hash = v.hash()
+	}
+	return e, true
+}
+
+// fieldChanged is DB.changed for one field of a hash. Of a semaphore with many holders only the field's owner
+// is affected, and of the limit or of the key's deadline (nil) no owner.
+func (e *HashEdit) fieldChanged(field []byte) {
+	e.db.store.dirty++
+	if e.db.store.observer != nil {
+		e.db.tellField(e.key, e.Hash(), field)
+	}
+}
+
+// tallyWithout takes a field, which is about to change, out of the tally of the hash, and returns the tally;
+// nil if there is none.
+func (e *HashEdit) tallyWithout(field []byte) *hash.Tally {
+	if e.w.Tally() == nil {
+		return nil
+	}
+	return without(e.w.Hash, field)
 }

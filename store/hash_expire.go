@@ -64,14 +64,6 @@ func (sp *space) spareAlarm(key string) (item *deadline) {
 	return item
 }
 
-// keyMoved is called when the deadline of a key has changed or was removed: the key may no longer expire
-// before its fields.
-func (sp *space) keyMoved(slot int) {
-	if _, v := sp.keys.At(slot); v.tag() == Hash && v.hash().Quiet() {
-		sp.watchFields(slot)
-	}
-}
-
 // unwatchFields takes h out of the queue. Its item serves the next one: a lock that is shared for a moment
 // has one for as long.
 func (sp *space) unwatchFields(h *hash.Hash) {
@@ -130,12 +122,6 @@ func (sp *space) remember(slot int) {
 // anyTimedHash reports whether a field of any hash has a deadline.
 func (s *Store) anyTimedHash() bool {
 	return slices.ContainsFunc(s.dbs, func(db *DB) bool { return db.space.timedHashes > 0 })
-}
-
-// fieldsDue reports whether any hash of the store may have an overdue field.
-func (s *Store) fieldsDue() bool {
-	atMS, ok := s.fields.NextMS()
-	return ok && atMS <= s.nowMS && !s.frozenTime && !s.follows
 }
 
 // Overdue reports whether a field of a hash of this database has had its time, and stands there until the
@@ -208,7 +194,9 @@ func (db *DB) expireFields(slot int, budget *int) (gone bool) {
 		}
 		was, tally := w.Size(), without(w.Hash, b)
 		w.Delete(b)
-		with(w.Hash, tally, nil, nil)
+		if tally != nil {
+			with(w.Hash, tally, nil, nil)
+		}
 		v.setHash(w.Hash)
 		db.space.charge(w.Size() - was)
 		db.store.stats.ExpiredFields++

@@ -245,3 +245,16 @@ func (db *DB) ReplaceList(key []byte, l *list.List) {
 	}
 	db.changedBy(key, l.Len())
 }
+
+// OpenList is OpenHash for lists.
+func (db *DB) OpenList(key []byte) (e ListEdit, ok bool) {
+	v, slot, ok := db.open(key, List)
+	if !ok {
+		return e, false
+	}
+	e = ListEdit{db: db, key: key, slot: slot, w: list.EditOf(db.store.epoch, key, nil)}
+	if v != nil {
+		e.w.List = v.list()
+	}
+	return e, true
+}

@@ -1,6 +1,10 @@
 package store
 
-import "lockserver/store/sparse"
+import (
+	"lockserver/store/due"
+	"lockserver/store/hash"
+	"lockserver/store/sparse"
+)
 
 // A lock keeps eight bytes about its holder: the low bits of its client's number, and the millisecond in
 // which it acquired the lock. More is not worth the memory.
@@ -83,4 +87,138 @@ func (db *DB) LockRecord(key []byte) uint64 {
 		return 0
 	}
 	return db.space.lockRecords.at(slot)
+}
+
+// Which lock has been held longest. As with deadlines (expire.go), 64 slots have one bound: a time before
+// which none of their locks was acquired. An acquisition lowers the bound of its group, which it mostly need
+// not, because locks that were acquired before stand there. A release leaves the bound too early. HeldSince
+// looks through the groups with the earliest bounds, and corrects them.
+//
+// Since when a lock is held is in its record. Without a record, as after a start and on a replica, the token
+// says it: a token is the time in microseconds at which it was made, or more.
+
+// RecordTimeBits is how many low bits of a record (HashEdit.SetLockRecord) are a time, in milliseconds since
+// 1970: since when the lock is held.
+const RecordTimeBits = 42
+
+// recordTimeMS returns the time of a record that is not 0.
+func recordTimeMS(record uint64) int64 { return int64(record & (1<<RecordTimeBits - 1)) }
+
+// HeldSince returns since when the lock has been held that was acquired first, in milliseconds since 1970;
+// 0: no lock is held. It sees what EachToken visits. It looks at 64 keys at a time, at most groups times,
+// and then returns the earliest lock that it has found: the next call goes on from there.
+func (s *Store) HeldSince(groups int) (sinceMS int64) {
+	earliest := int64(due.Never)
+	for range groups {
+		sp, boundMS := s.firstHeld()
+		if boundMS >= earliest {
+			break
+		}
+		group, _ := sp.heldSince.First()
+		groupMS := sp.heldIn(group)
+		sp.heldSince.Raise(group, groupMS)
+		earliest = min(earliest, groupMS)
+	}
+	if earliest == due.Never {
+		return 0
+	}
+	return earliest
+}
+
+// HeldLooked returns how many locks all calls of HeldSince have looked at, for tests of what a scrape costs.
+func (s *Store) HeldLooked() int64 { return s.heldLooked }
+
+// firstHeld returns the space with the least bound, and that.
+func (s *Store) firstHeld() (first *space, boundMS int64) {
+	boundMS = due.Never
+	for _, db := range s.dbs {
+		if atMS := db.space.heldSince.FirstMS(); atMS < boundMS {
+			first, boundMS = db.space, atMS
+		}
+	}
+	return first, boundMS
+}
+
+// heldIn looks through the slots of a group for the lock that was acquired first; due.Never: none is held.
+func (sp *space) heldIn(group int) (earliestMS int64) {
+	earliestMS = due.Never
+	last := min((group+1)<<boundBits, sp.keys.Len())
+	for slot := sp.tokens.Next(group << boundBits); slot >= 0 && slot < last; slot = sp.tokens.Next(slot + 1) {
+		sp.db.store.heldLooked++
+		if r := sp.refAt(slot); sp.db.live(r) && owners(r.v) > 0 {
+			earliestMS = min(earliestMS, sp.heldMS(slot, r.v))
+		}
+	}
+	return earliestMS
+}
+
+// heldMS returns since when the lock of a slot has been held; due.Never: it is no lock. Of shared holders
+// it is the one that came first.
+func (sp *space) heldMS(slot int, v *value) int64 {
+	if !v.hasToken() {
+		return due.Never
+	}
+	if record := sp.lockRecords.at(slot); record != 0 && !v.hash().Has(shareField) {
+		return recordTimeMS(record)
+	}
+	return tokenTimeMS(v.hash())
+}
+
+// tokenTimeMS returns when the lowest fencing token of a lock's hash was made; due.Never: it has none.
+func tokenTimeMS(h *hash.Hash) int64 {
+	if token, isInt, _ := h.GetInt([]byte(TokenField)); isInt {
+		return token / 1000
+	}
+	lowest := int64(due.Never)
+	h.Each(func(_, value []byte) bool {
+		if token, _, ok := ShareToken(value); ok {
+			lowest = min(lowest, token/1000)
+		}
+		return true
+	})
+	return lowest
+}
+
+// owners returns how many hold the lock with a token that a value is; 0: it is no lock, or it is free.
+func owners(v *value) int {
+	if !v.hasToken() {
+		return 0
+	}
+	n := v.hash().Len() - 1
+	if n > 0 && (v.hash().Has([]byte(WatchdogField)) || v.hash().Timed() > 0 && v.hash().Has(limitField)) {
+		n--
+	}
+	return n
+}
+
+// held records that the lock of a slot was acquired at a time.
+func (sp *space) held(slot int, sinceMS int64) {
+	if sinceMS != due.Never {
+		sp.heldSince.Lower(slot>>boundBits, sinceMS)
+	}
+}
+
+// moveHeld records that the lock of the last slot moves to a slot. If the lock has a record, setLockRecord
+// does that.
+func (sp *space) moveHeld(slot, last int) {
+	if sp.tokens.Has(last) && sp.lockRecords.at(last) == 0 && slot>>boundBits != last>>boundBits {
+		_, v := sp.keys.At(last)
+		if v.tag() == Hash && v.hash().Timed() > fewPermits { // the bound of its group is early enough
+			sp.held(slot, sp.heldSince.Of(last>>boundBits))
+		} else {
+			sp.held(slot, sp.heldMS(last, v))
+		}
+	}
+}
+
+// seeField does what SeeField does, for a field that was written.
+func (e *HashEdit) seeField(field, val []byte) {
+	if token, ok := tokenIn(field, val); ok {
+		e.seeToken(token)
+	}
+}
+
+func (e *HashEdit) seeToken(token int64) {
+	e.db.store.seeToken(token)
+	e.db.space.held(e.slot, token/1000)
 }

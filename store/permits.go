@@ -137,9 +137,6 @@ func without(h *hash.Hash, field []byte) *hash.Tally {
 
 // with attaches what without returned again, to which a field with its new value is added.
 func with(h *hash.Hash, t *hash.Tally, field, value []byte) {
-	if t == nil {
-		return
-	}
 	if len(value) > 0 {
 		t.Sum += SharePermits(value)
 		if t.Fields != nil {
@@ -149,15 +146,6 @@ func with(h *hash.Hash, t *hash.Tally, field, value []byte) {
 		}
 	}
 	h.SetTally(t)
-}
-
-// fieldChanged is DB.changed for one field of a hash. Of a semaphore with many holders only the field's owner
-// is affected, and of the limit or of the key's deadline (nil) no owner.
-func (e *HashEdit) fieldChanged(field []byte) {
-	e.db.store.dirty++
-	if e.db.store.observer != nil {
-		e.db.tellField(e.key, e.Hash(), field)
-	}
 }
 
 // tellField is DB.tell for one field of a hash.

@@ -123,3 +123,16 @@ func (db *DB) ReplaceSet(key []byte, s *set.Set) {
 	}
 	db.changed(key)
 }
+
+// OpenSet is OpenHash for sets.
+func (db *DB) OpenSet(key []byte) (e SetEdit, ok bool) {
+	v, slot, ok := db.open(key, Set)
+	if !ok {
+		return e, false
+	}
+	e = SetEdit{db: db, key: key, slot: slot, w: set.EditOf(db.store.sets, key, nil)}
+	if v != nil {
+		e.w.Set = v.set()
+	}
+	return e, true
+}

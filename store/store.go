@@ -140,7 +140,7 @@ type space struct {
 	// bounds has, for each 64 slots, a time before which none of their keys dies.
 	bounds      due.Bounds
 	lockRecords lockRecords // of slots: see SetLockRecord
-	// heldSince has the same for the times at which their locks were acquired: see held_since.go.
+	// heldSince has the same for the times at which their locks were acquired: see lock_records.go.
 	heldSince due.Bounds
 	// renewals are of slots as well: see renew.go.
 	renewals renewals.Table

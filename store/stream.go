@@ -119,3 +119,16 @@ func (e *StreamEdit) SetID(last stream.ID, added *uint64, maxDeleted *stream.ID)
 	}
 	e.db.store.dirty++ // no entry has changed, and so for WATCH, as in Redis, nothing
 }
+
+// OpenStream is OpenHash for streams.
+func (db *DB) OpenStream(key []byte) (e StreamEdit, ok bool) {
+	v, _, ok := db.open(key, Stream)
+	if !ok {
+		return e, false
+	}
+	e = StreamEdit{db: db, key: key}
+	if v != nil {
+		e.s = v.stream()
+	}
+	return e, true
+}

@@ -18,18 +18,3 @@ type Witness interface {
 // SetWitness attaches w, or detaches the present one when w is nil. Without a witness the cost is a nil
 // check.
 func (s *Store) SetWitness(w Witness) { s.witness = w }
-
-// made tells the witness of a new key.
-func (db *DB) made(key []byte) {
-	if db.store.witness != nil {
-		db.store.witness.KeyMade(db, key)
-	}
-}
-
-// missed counts a look-up in vain.
-func (db *DB) missed(key []byte) {
-	db.store.stats.Misses++
-	if db.store.witness != nil {
-		db.store.witness.KeyMissed(db, key)
-	}
-}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 
@@ -93,13 +94,14 @@ func (p *graphPage) draw(waits []resp.Value) {
 	var pairs [][2]*graphNode // pairs of a node and the node behind it
 	for _, w := range waits {
 		f := call.FieldsOf(w)
-		waiter, _ := find(owners, f.Text("owner"))
+		latch := f.Text("mode") == "latch"
+		waiter, _ := find(owners, waiterName(f, latch))
 		waiter.Waits = true
 		for _, pair := range f["locks"].Elems {
 			lock, isNew := find(locks, pair.Elems[0].Str)
 			if isNew {
-				lock.IsLock, lock.Link, lock.Free = true, lockLink(p.DB, lock.Name), pair.Elems[1].IsNull()
-				if !lock.Free {
+				lock.IsLock, lock.Link, lock.Free = true, lockLink(p.DB, lock.Name), pair.Elems[1].IsNull() && !latch
+				if !pair.Elems[1].IsNull() {
 					for _, owner := range pair.Elems[1:] {
 						holder, _ := find(owners, owner.Str)
 						holder.add(lock)
@@ -118,6 +120,15 @@ func (p *graphPage) draw(waits []resp.Value) {
 		e.Middle = (e.X1 + e.X2) / 2
 		p.Edges = append(p.Edges, e)
 	}
+}
+
+// waiterName is what a node with a waiter shows. A client that waits for a latch has no owner.
+func waiterName(f call.Fields, latch bool) string {
+	if !latch {
+		return f.Text("owner")
+	}
+	of := newClientView(f["client"])
+	return cmp.Or(of.Name, of.Address)
 }
 
 func (n *graphNode) add(behind *graphNode) {

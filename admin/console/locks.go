@@ -36,6 +36,7 @@ type lockView struct {
 	Holds      int64
 	Limit      int64 // permits of a semaphore; 0: it is a lock
 	Token      int64
+	Latch      bool  // it is a latch, without an owner: Holds is its count
 	Shared     bool  // it has the holders of a semaphore or of a shared lock, each with a token
 	EndsMS     int64 // when the lease ends; 0: never
 	SinceMS    int64
@@ -60,6 +61,9 @@ type waiterView struct {
 	Permits             int64 // of a semaphore; 0: it waits for a lock
 	Notify              bool  // it blocks no connection
 }
+
+// Shown is how a list names the waiter: by its owner, or by its client if it waits for a latch.
+func (w *waiterView) Shown() string { return cmp.Or(w.Owner, w.Client.Name, w.Client.Address) }
 
 // lockPage is the list of locks.
 type lockPage struct {
@@ -240,6 +244,9 @@ func newLockView(key string, db int, f call.Fields, nowMS int64) lockView {
 		of := call.FieldsOf(h)
 		sharers = append(sharers, of.Text("owner"))
 		l.Holds += of.Int("holds")
+	}
+	if f.Text("mode") == "latch" {
+		l.Latch, l.Holds = true, f.Int("count")
 	}
 	if len(sharers) > 0 {
 		l.Owner, l.Shared = named(sharers, int(f.Int("holding"))), true

@@ -125,6 +125,34 @@ func TestEveryPageEmptyAndFull(t *testing.T) {
 	require.Empty(t, w.log.String())
 }
 
+// TestALatchIsShown: the pages have a latch while clients wait for it, and open it by force.
+func TestALatchIsShown(t *testing.T) {
+	w := newWorld(t)
+	w.client.Do("LATCH.SET", "batch:7", "3")
+	waits := testkit.Dial(t, w.srv.Dial)
+	waits.Do("CLIENT", "SETNAME", "coordinator")
+	waits.Send("LATCH.WAIT", "batch:7", "WAIT", "0")
+	require.Eventually(t, func() bool { return len(w.client.Do("LOCK.WAITERS").Elems) == 1 }, 30*time.Second, time.Millisecond)
+	for path, want := range map[string][]string{
+		"/locks":            {`<tr id="lock-batch:7"`, `<span class="tag">latch</span>`, "3 left", "coordinator"},
+		"/locks?q=batch":    {`<tr id="lock-batch:7"`},
+		"/graph":            {">coordinator</text>", ">batch:7</text>"},
+		"/lock?key=batch:7": {"3 left until it opens", "coordinator", "Open by force"},
+	} {
+		reply := w.get(path)
+		require.Equal(t, http.StatusOK, reply.Code, "%s: %s", path, w.log.String())
+		for _, text := range want {
+			require.Contains(t, reply.Body.String(), text, path)
+		}
+		require.NotContains(t, reply.Body.String(), "Fencing token", path)
+	}
+	token := w.token(w.get("/lock?key=batch:7").Body.String())
+	reply := w.post("/lock/release?db=0&key=batch:7", url.Values{"token": {token}, "lock": {"0"}, "name": {"batch:7"}})
+	require.Equal(t, http.StatusSeeOther, reply.Code, reply.Body.String())
+	require.Equal(t, "1", waits.Receive().String())
+	require.Contains(t, w.get("/lock?key=batch:7").Body.String(), "This lock is free")
+}
+
 // TestLocksWithWaitersComeFirst: the longest queue is at the top of the first page, also if its lock is older
 // than the latest ones.
 func TestLocksWithWaitersComeFirst(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"log"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -21,8 +22,18 @@ import (
 // soon bounds how long a test waits for what must happen.
 const soon = 90 * time.Second
 
-// TestMain lets a test run this program as a worker's process of its own, which can be killed.
+// TestMain lets a test run this program as a process of a worker or of a server, which can be killed.
 func TestMain(m *testing.M) {
+	if dir := os.Getenv("REMINDERS_SERVER"); dir != "" {
+		srv, err := server.New(server.Options{Dir: dir, AppendOnly: true, AppendFsync: "always", Directives: map[string]string{"unixsocket": socketIn(dir)}})
+		if err == nil {
+			err = srv.Start()
+		}
+		if err != nil {
+			log.Fatal(err)
+		}
+		select {}
+	}
 	if addr := os.Getenv("REMINDERS_WORKER"); addr != "" {
 		worker(redis.NewClient(&redis.Options{Addr: addr}), "child").RunForever(context.Background())
 		return
@@ -182,6 +193,92 @@ func TestKilledWorker(t *testing.T) {
 		require.Equal(t, expected, status(t, rdb, fmt.Sprint(i)), i)
 	}
 	require.Zero(t, rdb.XLen(ctx, dead).Val()-int64(len(buried(t, rdb))), "no reminder is buried twice")
+}
+
+func socketIn(dir string) string { return filepath.Join(dir, "s") }
+
+// serverIn starts a server with its data in a directory.
+func serverIn(t *testing.T, dir string) *exec.Cmd {
+	t.Helper()
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), "REMINDERS_SERVER="+dir)
+	child.Stderr = os.Stderr
+	require.NoError(t, child.Start())
+	return child
+}
+
+// untilDone repeats a call while the server is away.
+func untilDone(t *testing.T, call func() error) {
+	t.Helper()
+	require.Eventually(t, func() bool { return call() == nil }, soon, time.Millisecond)
+}
+
+// TestKilledServer: the server is killed (kill -9) again and again, while orders are placed and paid and
+// workers work. Each order ends as it should, and each reminder was sent or is buried.
+func TestKilledServer(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "reminders") // short: it has a socket
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	srv := serverIn(t, dir)
+	t.Cleanup(func() {
+		_ = srv.Process.Kill()
+		_ = srv.Wait()
+	})
+	rdb := redis.NewClient(&redis.Options{Network: "unix", Addr: socketIn(dir)})
+	t.Cleanup(func() { _ = rdb.Close() })
+	ctx := t.Context()
+	untilDone(t, func() error { return rdb.Ping(ctx).Err() })
+	worker(rdb, "a").runInTest(t)
+	worker(rdb, "b").runInTest(t)
+	const kills, between = 4, 40
+	shop := &Shop{Redis: rdb, RemindAfter: 5 * time.Millisecond, CancelAfter: time.Hour}
+	slow := &Shop{Redis: rdb, RemindAfter: time.Hour, CancelAfter: time.Hour}
+	wanted := map[string]string{}
+	for i := range (kills + 1) * between {
+		order := fmt.Sprint(i)
+		by, user := shop, "ann"
+		if wanted[order] = cancelled; i%3 == 0 {
+			by, wanted[order] = slow, paid
+		} else if i%10 == 4 {
+			user = "bad-bob"
+		}
+		untilDone(t, func() error {
+			if err := by.Place(ctx, order, user); !errors.Is(err, ErrExists) {
+				return err
+			}
+			return nil // by an earlier call, and its answer was lost
+		})
+		if by == slow {
+			untilDone(t, func() error {
+				done, err := slow.Pay(ctx, order)
+				if err == nil && !done {
+					return errors.New("it is not paid")
+				}
+				return err
+			})
+		}
+		if i%between == between-1 && i/between < kills {
+			require.NoError(t, srv.Process.Kill())
+			require.Error(t, srv.Wait(), "killed")
+			srv = serverIn(t, dir)
+		}
+	}
+	reminded := func(order string) bool {
+		return rdb.SIsMember(ctx, mails, order).Val() || buried(t, rdb)[order]
+	}
+	for order, want := range wanted {
+		if want == cancelled {
+			require.Eventually(t, func() bool { return reminded(order) }, soon, time.Millisecond, "the reminder of %s is sent or buried", order)
+			require.NoError(t, rdb.Do(ctx, "DELAY.MOVE", timers, order+":cancel", "PX", 0).Err())
+		}
+	}
+	idle(t, rdb)
+	for order, want := range wanted {
+		require.Equal(t, want, status(t, rdb, order), order)
+		require.Equal(t, want == cancelled, reminded(order), order)
+	}
+	require.EqualValues(t, len(buried(t, rdb)), rdb.XLen(ctx, dead).Val(), "no reminder is buried twice")
 }
 
 // buried are the orders among the dead letters.

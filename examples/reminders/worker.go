@@ -104,38 +104,38 @@ func (w *Worker) handle(ctx context.Context, e redis.XMessage) error {
 	return w.Redis.XAck(ctx, timers, group, e.ID).Err()
 }
 
-// later has an entry come again after a pause. The acknowledgement and the next attempt are one step. The id
-// of the next attempt is its number, so an entry that two workers have handled comes again once.
+// later has an entry come again after a pause. The acknowledgement and the next attempt are one step.
 func (w *Worker) later(ctx context.Context, e redis.XMessage, why error) error {
 	attempt, _ := strconv.Atoi(text(e, "attempt"))
 	if attempt >= w.Attempts {
 		return w.bury(ctx, e, why.Error())
 	}
 	order, next := text(e, "order"), strconv.Itoa(attempt+1)
-	_, err := w.Redis.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		p.XAck(ctx, timers, group, e.ID)
-		delay(ctx, p, w.FirstPause<<(attempt-1), order+":remind:"+next, "do", "remind", "order", order,
-			"user", text(e, "user"), "attempt", next)
-		return nil
-	})
-	if errors.Is(err, redis.Nil) { // the next attempt was pending
-		return nil
-	}
-	return err
+	return w.finish(ctx, e, "DELAY.ADD", timers, "PX", (w.FirstPause << (attempt - 1)).Milliseconds(), "ID", order+":remind:"+next,
+		"do", "remind", "order", order, "user", text(e, "user"), "attempt", next)
 }
 
 // bury moves an entry to the stream for dead letters, with the reason.
 func (w *Worker) bury(ctx context.Context, e redis.XMessage, why string) error {
-	_, err := w.Redis.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		p.XAck(ctx, timers, group, e.ID)
-		values := []any{"why", why, "entry", e.ID}
-		for field, value := range e.Values {
-			values = append(values, field, value)
-		}
-		p.XAdd(ctx, &redis.XAddArgs{Stream: dead, Values: values})
-		return nil
-	})
-	return err
+	add := []any{"XADD", dead, "*", "why", why, "entry", e.ID}
+	for field, value := range e.Values {
+		add = append(add, field, value)
+	}
+	return w.finish(ctx, e, add...)
+}
+
+// finishOnce acknowledges an entry and runs a command, unless the entry was acknowledged before. Another
+// worker may have taken it over, or go-redis may send a call again if its answer was lost.
+var finishOnce = redis.NewScript(`
+if redis.call('XACK', KEYS[1], ARGV[1], ARGV[2]) == 0 then
+	return 0
+end
+redis.call(unpack(ARGV, 3))
+return 1`)
+
+// finish acknowledges an entry and runs what follows from it, in one step and once.
+func (w *Worker) finish(ctx context.Context, e redis.XMessage, command ...any) error {
+	return finishOnce.Run(ctx, w.Redis, []string{timers}, append([]any{group, e.ID}, command...)...).Err()
 }
 
 func text(e redis.XMessage, field string) string { return fmt.Sprint(e.Values[field]) }

@@ -3,7 +3,6 @@ package gcra
 import (
 	"bytes"
 	"math/bits"
-	"strconv"
 
 	"lockserver/internal/decimal"
 )
@@ -43,12 +42,12 @@ func (s State) EndMS() int64 {
 // AppendTo appends the text of the state: the TAT in nanoseconds since 1970, as the module redis-cell writes
 // it, and behind it a fraction if there is one: "1700000000333333333+1/3". Format, do not change.
 func (s State) AppendTo(dst []byte) []byte {
-	dst = strconv.AppendInt(dst, s.ns, 10)
+	dst = decimal.AppendInt(dst, s.ns)
 	if s.part == 0 {
 		return dst
 	}
-	dst = strconv.AppendUint(append(dst, '+'), s.part, 10)
-	return strconv.AppendUint(append(dst, '/'), s.count, 10)
+	dst = decimal.AppendUint(append(dst, '+'), s.part)
+	return decimal.AppendUint(append(dst, '/'), s.count)
 }
 
 // Parse reads the text of a state; false if it is none.

@@ -62,7 +62,7 @@ func (s *screen) writeLocks(line func(string), width, lines int) {
 		to = min(len(locks), from+shown)
 	}
 	for i, l := range locks[from:to] {
-		text := row(columns, []string{printable(l.Key), printable(l.Owner), printable(l.Client.String()), holdsOf(&l), waiting(&l), leaseLeft(&l)})
+		text := row(columns, []string{printable(l.Key), l.heldBy(), printable(l.Client.String()), holdsOf(&l), waiting(&l), leaseLeft(&l)})
 		switch {
 		case from+i == s.at && s.height > 0:
 			text = chosenStyle.Render(text)
@@ -73,7 +73,7 @@ func (s *screen) writeLocks(line func(string), width, lines int) {
 	}
 }
 
-// holdsOf is how often a lock is held; of a semaphore, how many of its permits are.
+// holdsOf is how often a lock is held; of a semaphore, how many of its permits are; of a latch, its count.
 func holdsOf(l *Lock) string {
 	if l.Permits == nil {
 		return count(l.Holds)

@@ -13,7 +13,7 @@ import (
 func (s *Server) PrintLocks(ctx context.Context, w io.Writer, by Filter, asJSON bool) error {
 	if asJSON {
 		e := json.NewEncoder(w)
-		return s.EachLock(ctx, by, func(l Lock) error { return e.Encode(listed{l.Key, l.Owner, l.Holds, l.Token, l.TTLMS}) })
+		return s.EachLock(ctx, by, func(l Lock) error { return e.Encode(listed{l.Key, l.Owner, l.Holds, l.Token, l.TTLMS, l.Latch}) })
 	}
 	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	n := int64(0)
@@ -30,7 +30,7 @@ func (s *Server) PrintLocks(ctx context.Context, w io.Writer, by Filter, asJSON 
 				return err
 			}
 		}
-		_, err := fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\n", printable(l.Key), printable(l.Owner), l.Holds, l.Token, left)
+		_, err := fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\n", printable(l.Key), l.heldBy(), l.Holds, l.Token, left)
 		return err
 	})
 	if err != nil {
@@ -42,6 +42,14 @@ func (s *Server) PrintLocks(ctx context.Context, w io.Writer, by Filter, asJSON 
 	return table.Flush()
 }
 
+// heldBy names the owner of a lock in a list.
+func (l *Lock) heldBy() string {
+	if l.Latch {
+		return "(latch)"
+	}
+	return printable(l.Owner)
+}
+
 // listed is a lock as the list has it.
 type listed struct {
 	Key   string `json:"key"`
@@ -49,4 +57,5 @@ type listed struct {
 	Holds int64  `json:"holds"`
 	Token int64  `json:"token"`
 	TTLMS int64  `json:"ttl_ms"` // -1: without end
+	Latch bool   `json:"latch,omitempty"`
 }

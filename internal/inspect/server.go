@@ -203,7 +203,7 @@ type Permits struct {
 	Available int64 `json:"available"`
 }
 
-// Lock is a lock, or a semaphore, that is held.
+// Lock is a lock or a semaphore that is held, or a latch that clients wait for.
 type Lock struct {
 	Key      string     `json:"key"`
 	Owner    string     `json:"owner"` // of a shared lock: some of them, in words
@@ -211,6 +211,7 @@ type Lock struct {
 	Token    int64      `json:"token"`
 	Sharers  []string   `json:"shared_by,omitempty"` // the owners that hold it together
 	Permits  *Permits   `json:"permits,omitempty"`   // of a semaphore; nil: it is a lock
+	Latch    bool       `json:"latch,omitempty"`     // it is a latch, without an owner: Holds is its count
 	TTLMS    int64      `json:"ttl_ms"`              // -1: without end
 	Watchdog bool       `json:"watchdog"`
 	Client   *Client    `json:"client"`
@@ -242,13 +243,18 @@ func lockOf(key string, v resp.Value) *Lock {
 	f := call.FieldsOf(v)
 	l := &Lock{Key: key, Owner: f.Text("owner"), Holds: f.Int("holds"), Token: f.Int("token"), TTLMS: f.Int("ttl"),
 		Watchdog: f.Flag("watchdog"), Client: clientOf(f), Since: f.Moment("held-since"), ConfirmBy: f.Moment("confirm-by"), Waiting: f.Int("waiting"), Waiters: []Waiter{}, Trace: f.Text("trace")}
-	l.readHolders(f)
+	if l.readHolders(f); f.Text("mode") == latchMode {
+		l.Latch, l.Holds = true, f.Int("count")
+	}
 	for _, w := range f.List("waiters") {
 		l.Waiters = append(l.Waiters, waiterOf(call.FieldsOf(w)))
 	}
 	l.Waiting = max(l.Waiting, int64(len(l.Waiters))) // the reply with all waiters does not have their number
 	return l
 }
+
+// latchMode is the mode of a latch in the replies of the server.
+const latchMode = "latch"
 
 // readHolders reads what a lock that has had shared holders has instead of an owner.
 func (l *Lock) readHolders(f call.Fields) {
@@ -277,9 +283,12 @@ func named(owners []string, all int) string {
 	return text
 }
 
-// owners are those who hold the lock.
+// owners are the holders of the lock.
 func (l *Lock) owners() []string {
-	if len(l.Sharers) > 0 {
+	switch {
+	case l.Latch:
+		return nil
+	case len(l.Sharers) > 0:
 		return l.Sharers
 	}
 	return []string{l.Owner}
@@ -372,7 +381,7 @@ func (s *Server) lockPiece(by Filter, cursor string, looked int) (next string, l
 	next, found := call.Piece(v)
 	for _, v := range found {
 		l := call.FieldsOf(v)
-		list = append(list, Lock{Key: l.Text("key"), Owner: l.Text("owner"), Holds: l.Int("holds"), Token: l.Int("token"), TTLMS: l.Int("ttl")})
+		list = append(list, Lock{Key: l.Text("key"), Owner: l.Text("owner"), Holds: l.Int("holds"), Token: l.Int("token"), TTLMS: l.Int("ttl"), Latch: l.Text("mode") == latchMode})
 	}
 	return next, list, nil
 }

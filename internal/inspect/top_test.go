@@ -126,6 +126,30 @@ func TestTopOnce(t *testing.T) {
 	require.Regexp(t, `(?m)^summer +open +50 +0 +0 +0 +$`, out.String())
 }
 
+// TestALatchIsShown: in the lists, and in the reason, while clients wait for it.
+func TestALatchIsShown(t *testing.T) {
+	w := newWorld(t)
+	w.Do("LATCH.SET", "batch:7", "3")
+	w.Do("LOCK", "order:1", "alice")
+	waits := client(t, w.srv)
+	waits.Do("CLIENT", "SETNAME", "coordinator")
+	waits.Send("LATCH.WAIT", "batch:7", "WAIT", "0")
+	require.Eventually(t, func() bool { return len(w.Do("LOCK.WAITERS").Elems) == 1 }, 30*time.Second, time.Millisecond)
+	var top, list, asJSON, why strings.Builder
+	require.NoError(t, w.seen.TopOnce(t.Context(), &top, 10*time.Millisecond))
+	require.Regexp(t, `(?m)^batch:7 +\(latch\) +3 +1 +no end$`, top.String())
+	require.Regexp(t, `(?m)^order:1 +alice `, top.String())
+	require.NoError(t, w.seen.PrintLocks(t.Context(), &list, Filter{}, false))
+	require.Regexp(t, `(?m)^batch:7 +\(latch\) +3 +0 +without end$`, list.String())
+	require.NoError(t, w.seen.PrintLocks(t.Context(), &asJSON, Filter{Match: "batch:*"}, true))
+	require.JSONEq(t, `{"key":"batch:7","owner":"","holds":3,"token":0,"ttl_ms":-1,"latch":true}`, asJSON.String())
+	reason, err := w.seen.Why("batch:7")
+	require.NoError(t, err)
+	reason.Print(&why, time.Now())
+	require.Regexp(t, `^batch:7 is a latch, its count is 3\n  waiting   1\n     1\. a client, for \S+, without limit, coordinator at `, why.String())
+	require.NotContains(t, why.String(), "lease")
+}
+
 // TestTop runs it as at a terminal: it begins, shows, and ends when asked to.
 func TestTop(t *testing.T) {
 	w := newWorld(t)

@@ -71,9 +71,14 @@ func (r *Reason) print(w io.Writer, now time.Time, indent string) {
 		fmt.Fprintf(w, "%s%s is free\n", indent, printable(r.Key))
 		return
 	}
-	fmt.Fprintf(w, "%s%s is held by %s%s\n", indent, printable(l.Key), printable(l.Owner), holds(l))
 	in := indent + "  "
+	if l.Latch {
+		fmt.Fprintf(w, "%s%s is a latch, its count is %d\n", indent, printable(l.Key), l.Holds)
+	} else {
+		fmt.Fprintf(w, "%s%s is held by %s%s\n", indent, printable(l.Key), printable(l.Owner), holds(l))
+	}
 	switch {
+	case l.Latch:
 	case l.Permits != nil:
 		fmt.Fprintf(w, "%spermits   %d, %d available, %d holders\n", in, l.Permits.Limit, l.Permits.Available, len(l.Sharers))
 	case len(l.Sharers) > 0: // each has a client, a lease and a token of its own
@@ -86,7 +91,9 @@ func (r *Reason) print(w io.Writer, now time.Time, indent string) {
 	if l.Since != nil {
 		fmt.Fprintf(w, "%ssince     %s (%s)\n", in, l.Since.UTC().Format(time.RFC3339), span(now.Sub(*l.Since)))
 	}
-	fmt.Fprintf(w, "%slease     %s\n", in, lease(l))
+	if !l.Latch || l.TTLMS >= 0 {
+		fmt.Fprintf(w, "%slease     %s\n", in, lease(l))
+	}
 	if l.ConfirmBy != nil {
 		fmt.Fprintf(w, "%sconfirm   the owner has %s to confirm the grant\n", in, span(l.ConfirmBy.Sub(now)))
 	}
@@ -107,7 +114,11 @@ func (r *Reason) print(w io.Writer, now time.Time, indent string) {
 		if waiter.Deadline != nil {
 			until = "gives up in " + span(waiter.Deadline.Sub(now))
 		}
-		fmt.Fprintf(w, "%s  %2d. %s, for %s, %s", in, i+1, printable(waiter.Owner), span(now.Sub(waiter.Since)), until)
+		name := printable(waiter.Owner)
+		if l.Latch {
+			name = "a client"
+		}
+		fmt.Fprintf(w, "%s  %2d. %s, for %s, %s", in, i+1, name, span(now.Sub(waiter.Since)), until)
 		if waiter.Client != nil {
 			fmt.Fprintf(w, ", %s", describe(waiter.Client))
 		}

@@ -4,11 +4,12 @@
 // not know the server, sessions, a clock or the data: the caller passes the time and the client with each
 // event. It is not safe for concurrent use.
 //
-// The ring consists of chunks. A chunk holds records of a fixed size and the texts that they refer to (keys,
-// owners, addresses). The key and the owner of an event are kept as a pair. A pair that was written to the
-// chunk a short time ago is not written again. When all chunks are full, the oldest chunk is emptied, with
-// all its events. So an event never refers to a text that is gone, and adding an event allocates nothing once
-// all chunks exist.
+// The ring consists of chunks. A chunk holds events one behind the other, as record.go lays them out. The key
+// and the owner of an event are kept as a pair. A pair that was written to the chunk a short time ago is not
+// written again, and neither is the address of a client. When all chunks are full, the oldest chunk is
+// emptied, with all its events. So an event never refers to a text that is gone, and adding an event
+// allocates nothing once all chunks exist. Events are small and have no fixed size, because the memory that
+// they are written to costs more time than anything else. A search decodes them from the front of a chunk.
 //
 // To add a kind of event, add a Kind and its name in kinds.go. To add a reason, add a Reason and its name.
 package lockhistory

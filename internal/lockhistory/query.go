@@ -1,7 +1,5 @@
 package lockhistory
 
-import "encoding/binary"
-
 // Query says which events are wanted.
 type Query struct {
 	DB         int
@@ -15,11 +13,16 @@ type Query struct {
 // Latest visits the events that fit, the latest first, until visit returns false. The event is valid during
 // the visit only.
 func (r *Ring) Latest(q Query, visit func(e *Event) bool) {
+	var starts []int
 	for i := len(r.chunks) - 1; i >= 0; i-- {
 		c := &r.chunks[i]
+		if c.firstID+int64(c.count) <= q.After+1 {
+			return
+		}
+		starts = c.appendStarts(starts[:0])
 		m := matcher{q: q, chunk: c}
-		for j := c.count() - 1; j >= 0; j-- {
-			if c.firstID+int64(j) <= q.After || m.fits(j) && !visit(&m.e) {
+		for j := c.count - 1; j >= 0; j-- {
+			if c.firstID+int64(j) <= q.After || m.fits(j, starts[j]) && !visit(&m.e) {
 				return
 			}
 		}
@@ -30,17 +33,25 @@ func (r *Ring) Latest(q Query, visit func(e *Event) bool) {
 func (r *Ring) Oldest(q Query, visit func(e *Event) bool) {
 	for i := range r.chunks {
 		c := &r.chunks[i]
+		if c.firstID+int64(c.count) <= q.After+1 {
+			continue
+		}
 		m := matcher{q: q, chunk: c}
-		for j := int(max(0, q.After-c.firstID+1)); j < c.count(); j++ {
-			if m.fits(j) && !visit(&m.e) {
+		for j, at := 0, 0; j < c.count; j, at = j+1, c.next(at) {
+			if c.firstID+int64(j) > q.After && m.fits(j, at) && !visit(&m.e) {
 				return
 			}
 		}
 	}
 }
 
-// LastID returns the number of the latest event; 0: there was none.
-func (r *Ring) LastID() int64 { return r.nextID - 1 }
+// appendStarts appends where each event of the chunk begins.
+func (c *chunk) appendStarts(to []int) []int {
+	for at := 0; at < c.end; at = c.next(at) {
+		to = append(to, at)
+	}
+	return to
+}
 
 // matcher looks at the events of one chunk. The same names can be in a chunk more than once.
 type matcher struct {
@@ -59,41 +70,38 @@ func (m *matcher) named(names uint32) bool {
 		return true
 	}
 	if !m.asked || names != m.names {
-		key, owner := m.chunk.at(names)
+		key, owner := m.chunk.namesAt(names)
 		m.asked, m.names = true, names
 		m.fit = (m.q.Key == nil || string(key) == string(cut(m.q.Key))) && (m.q.Owner == nil || string(owner) == string(cut(m.q.Owner)))
 	}
 	return m.fit
 }
 
-// fits reports whether an event is wanted, and reads it into m.e if so.
-func (m *matcher) fits(i int) bool {
-	b := m.chunk.record(i)
-	at := int64(binary.LittleEndian.Uint64(b))
-	names, place := binary.LittleEndian.Uint32(b[32:]), binary.LittleEndian.Uint32(b[44:])
-	trace := names
-	if place&traced != 0 {
-		names = m.chunk.namesBehind(trace)
+// fits reports whether an event is wanted, and reads it into m.e if so. It is the one with the number
+// firstID+i, and begins at an offset.
+func (m *matcher) fits(i, at int) bool {
+	head := m.chunk.buf[at : at+headBytes]
+	flags, names, client := load32(head), load32(head[16:]), load32(head[20:])
+	if !m.named(names) {
+		return false
 	}
-	q := &m.q
-	if q.SinceUS != 0 && at < q.SinceUS || q.UntilUS != 0 && at > q.UntilUS || int(place>>8) != q.DB || !m.named(names) {
+	p, q := m.chunk.partsAt(at), &m.q
+	if q.SinceUS != 0 && p.atUS < q.SinceUS || q.UntilUS != 0 && p.atUS > q.UntilUS || p.db != q.DB {
 		return false
 	}
 	e := &m.e
-	*e = Event{ID: m.chunk.firstID + int64(i), AtUS: at, DB: q.DB, Kind: Kind(b[48]), Reason: Reason(b[49]), Mode: Mode(place &^ traced),
-		Token: int64(binary.LittleEndian.Uint64(b[8:])), Client: int64(binary.LittleEndian.Uint64(b[16:])),
-		TookUS: int64(binary.LittleEndian.Uint64(b[24:])), Permits: int32(binary.LittleEndian.Uint32(b[40:]))}
-	if place&traced != 0 {
-		e.Trace = m.chunk.traceAt(trace)
+	*e = Event{ID: m.chunk.firstID + int64(i), AtUS: p.atUS, DB: p.db, Kind: Kind(flags), Reason: Reason(flags >> reasonShift), Mode: Mode(flags >> modeShift),
+		Token: p.token, TookUS: p.tookUS, Permits: p.permits}
+	if p.trace != nil {
+		e.Trace = traceOf(p.trace)
 	}
 	if names != noKey {
-		if e.Key, e.Owner = m.chunk.at(names); len(e.Owner) == 0 {
+		if e.Key, e.Owner = m.chunk.namesAt(names); len(e.Owner) == 0 {
 			e.Owner = nil
 		}
 	}
-	if e.Client != 0 {
-		address, _ := m.chunk.at(binary.LittleEndian.Uint32(b[36:]))
-		e.Address = string(address)
+	if client != noClient {
+		e.Client, e.Address = m.chunk.clientAt(client)
 	}
 	return true
 }

@@ -1,7 +1,6 @@
 package lockhistory
 
 import (
-	"encoding/binary"
 	"math/bits"
 
 	"lockserver/internal/tracecontext"
@@ -30,25 +29,18 @@ type Event struct {
 	TookUS int64
 	// Trace is the trace that the owner's call belonged to; nil: none. Add copies it.
 	Trace *tracecontext.Context
-	// KeyHash is Ring.Hash of Key; 0: Add makes it if it needs it.
-	KeyHash uint64
 }
 
 const (
 	// MinBytes is the smallest size of a ring.
 	MinBytes = 64 << 10
 	chunks   = 16
-	// recordBytes is the size of a record. Its layout is that of putRecord.
-	recordBytes = 50
 	// mostText is how many bytes of a key, of an owner or of an address are kept.
 	mostText = 1 << 10
-	// tableShare is which part of a chunk is the table of its texts.
+	// tableShare is which part of a chunk is the table of its names.
 	tableShare = 16
-	// traced is the bit of a record's mode that says that a trace stands before its names.
-	traced = 1 << 7
-	// traceBytes is a trace among the texts: trace, span, flags, and the offset of the names.
-	traceBytes = 16 + 8 + 1 + 4
-	// latest is how many tokens the ring finds the names of without a hash.
+	// latest is how many tokens, and how many clients, the ring remembers. It finds their texts
+	// without a hash.
 	latest = 256
 )
 
@@ -64,57 +56,30 @@ type Ring struct {
 	// space.
 	sinceUS int64
 	why     string
-	// grants are the names of the latest events with tokens, by token, in the last chunk. Most holds are
-	// short: their ends find the names that their beginnings have written.
-	grants [latest]grant
+	// grants are the names of the latest events with tokens, by token, and clients the latest clients by
+	// number, all in the last chunk. Most holds are short: their ends find the names that their beginnings
+	// have written.
+	grants, clients [latest]place
 }
 
-// grant is the token of an event, and the offset of its names.
-type grant struct {
-	token int64
-	names uint32
+// place is where the last chunk has what belongs to a number. The number is never 0 if it is there.
+type place struct {
+	number int64
+	offset uint32
 }
 
-// chunk is a part of the ring. Texts begin at the front of buf, records at its end.
+// chunk is a part of the ring. Its events follow each other in buf from the front.
 type chunk struct {
 	buf     []byte
-	front   int // where the next text goes
-	back    int // where the latest record begins
+	end     int // of the latest event
 	firstID int64
-	table   []uint32 // by hash: offset of two texts, plus one; 0: none
-	// client and address are of the latest event: most events come from the same client as the one before.
-	client  int64
-	address uint32
+	count   int      // of events
+	baseUS  int64    // the time of the first event
+	table   []uint32 // by hash: offset of names, plus one; 0: none
 }
 
-// New returns a ring. All texts are hashed with seed, which should differ from process to process.
+// New returns a ring. Names are hashed with seed, which should differ from process to process.
 func New(seed uint64) *Ring { return &Ring{seed: seed, nextID: 1, startID: 1} }
-
-// Hash returns the hash of a key that Add needs. A text is hashed for each event, so the function is faster
-// than maphash, and good enough: texts with the same hash only cost a little more.
-func (r *Ring) Hash(text []byte) uint64 {
-	h := r.seed + uint64(len(text))*0x9e3779b97f4a7c15
-	for len(text) > 8 {
-		h = mixed(h ^ binary.LittleEndian.Uint64(text))
-		text = text[8:]
-	}
-	var last uint64
-	switch n := len(text); {
-	case n == 8:
-		last = binary.LittleEndian.Uint64(text)
-	case n >= 4:
-		last = uint64(binary.LittleEndian.Uint32(text)) | uint64(binary.LittleEndian.Uint32(text[n-4:]))<<32
-	case n > 0:
-		last = uint64(text[0]) | uint64(text[n/2])<<8 | uint64(text[n-1])<<16
-	}
-	return mixed(h ^ last)
-}
-
-// mixed spreads each bit of h over all bits.
-func mixed(h uint64) uint64 {
-	high, low := bits.Mul64(h^0xa0761d6478bd642f, 0xe7037ed1a0b428db)
-	return high ^ low
-}
 
 // Resize gives the ring a size in bytes; 0 turns it off. Another size than before empties it. nowUS is the
 // time from which on events are kept.
@@ -140,10 +105,13 @@ func (r *Ring) Bytes() int { return len(r.chunks) * (r.size / chunks) }
 // from an earlier one on: what Resize or Restart was given, or "full" if older events were dropped.
 func (r *Ring) Since() (us int64, why string) {
 	if len(r.chunks) > 0 && r.chunks[0].firstID > r.startID {
-		return max(r.sinceUS, r.chunks[0].timeUS(0)), "full"
+		return max(r.sinceUS, r.chunks[0].baseUS), "full"
 	}
 	return r.sinceUS, r.why
 }
+
+// LastID returns the number of the latest event; 0: there was none.
+func (r *Ring) LastID() int64 { return r.nextID - 1 }
 
 // Add adds an event. ID is ignored.
 func (r *Ring) Add(e *Event) {
@@ -151,63 +119,20 @@ func (r *Ring) Add(e *Event) {
 		return
 	}
 	if len(r.chunks) == 0 {
-		r.turn()
+		r.turn(e.AtUS)
 	}
 	c := &r.chunks[len(r.chunks)-1]
-	key, owner := cut(e.Key), cut(e.Owner)
-	if c.back-c.front < recordBytes+len(key)+len(owner)+min(len(e.Address), mostText)+4*textHead+traceBytes {
-		r.turn()
+	if len(c.buf)-c.end < mostRecord+min(len(e.Key), mostText)+min(len(e.Owner), mostText)+min(len(e.Address), mostText) {
+		r.turn(e.AtUS)
 		c = &r.chunks[len(r.chunks)-1]
 	}
-	if e.Client != c.client {
-		address := cut([]byte(e.Address))
-		c.client, c.address = e.Client, c.pair(address, nil, r.Hash(address))
-	}
-	names, mode := noKey, uint32(e.Mode)
-	if e.Key != nil {
-		names = r.names(c, key, owner, e)
-	}
-	if e.Trace != nil {
-		names, mode = c.trace(e.Trace, names), mode|traced
-	}
-	c.back -= recordBytes
-	b := (*[recordBytes]byte)(c.buf[c.back:])
-	binary.LittleEndian.PutUint64(b[:8], uint64(e.AtUS))
-	binary.LittleEndian.PutUint64(b[8:16], uint64(e.Token))
-	binary.LittleEndian.PutUint64(b[16:24], uint64(e.Client))
-	binary.LittleEndian.PutUint64(b[24:32], uint64(e.TookUS))
-	binary.LittleEndian.PutUint32(b[32:36], names)
-	binary.LittleEndian.PutUint32(b[36:40], c.address)
-	binary.LittleEndian.PutUint32(b[40:44], uint32(e.Permits))
-	binary.LittleEndian.PutUint32(b[44:48], uint32(e.DB)<<8|mode)
-	b[48], b[49] = byte(e.Kind), byte(e.Reason)
+	r.write(c, e)
+	c.count++
 	r.nextID++
 }
 
-// names returns the offset of an event's names.
-func (r *Ring) names(c *chunk, key, owner []byte, e *Event) uint32 {
-	g := &r.grants[e.Token&(latest-1)]
-	if g.token == e.Token && e.Token != 0 && c.has(g.names, key, owner) {
-		return g.names
-	}
-	hash := e.KeyHash
-	if hash == 0 {
-		hash = r.Hash(key)
-	}
-	if n := len(owner); n >= 8 {
-		hash = mixed(hash ^ binary.LittleEndian.Uint64(owner[n-8:]))
-	} else {
-		hash ^= r.Hash(owner)
-	}
-	names := c.pair(key, owner, hash)
-	*g = grant{e.Token, names}
-	return names
-}
-
-func cut(text []byte) []byte { return text[:min(len(text), mostText)] }
-
 // turn makes an empty chunk the last one: a new one, or the oldest.
-func (r *Ring) turn() {
+func (r *Ring) turn(nowUS int64) {
 	if n := len(r.chunks); n < chunks {
 		size := r.size / chunks
 		table := 1
@@ -222,82 +147,36 @@ func (r *Ring) turn() {
 		r.chunks[n-1] = oldest
 	}
 	c := &r.chunks[len(r.chunks)-1]
-	c.front, c.back, c.firstID, c.client, c.address = 0, len(c.buf), r.nextID, 0, 0
+	c.end, c.firstID, c.count, c.baseUS = 0, r.nextID, 0, nowUS
 	clear(r.grants[:])
+	clear(r.clients[:])
 }
 
-const (
-	// textHead is the size of the length of a text.
-	textHead = 2
-	// noKey stands for the names of an event about all locks of a database.
-	noKey = ^uint32(0)
-)
-
-// pair returns the offset of two texts, one behind the other, and writes them if the table does not have
-// them.
-func (c *chunk) pair(first, second []byte, hash uint64) uint32 {
-	place := &c.table[hash&uint64(len(c.table)-1)]
-	if *place != 0 && c.has(*place-1, first, second) {
-		return *place - 1
+// hash returns a hash of names. It reads the beginning, the middle and the end of the key and the end of the
+// owner: it is made for almost every grant. Names with the same hash only take more memory.
+func (r *Ring) hash(key, owner []byte) uint64 {
+	h := r.seed ^ uint64(len(key))<<32 ^ uint64(len(owner))
+	if n := len(key); n >= 8 {
+		h = mixed(h^load64(key[n-8:]), load64(key)^bits.RotateLeft64(load64(key[n/2-4:]), 29))
+	} else {
+		h = mixed(h^short(key), 0)
 	}
-	at := c.front
-	binary.LittleEndian.PutUint16(c.buf[at:], uint16(len(first)))
-	binary.LittleEndian.PutUint16(c.buf[at+textHead:], uint16(len(second)))
-	c.front += 2 * textHead
-	c.front += copy(c.buf[c.front:], first)
-	c.front += copy(c.buf[c.front:], second)
-	*place = uint32(at) + 1
-	return uint32(at)
+	if n := len(owner); n >= 8 {
+		return mixed(h, load64(owner[n-8:]))
+	}
+	return mixed(h, short(owner))
 }
 
-// has reports whether two texts stand at an offset.
-func (c *chunk) has(offset uint32, first, second []byte) bool {
-	b := c.buf[offset:]
-	n := int(binary.LittleEndian.Uint16(b))
-	m := int(binary.LittleEndian.Uint16(b[textHead:]))
-	b = b[2*textHead:]
-	return n == len(first) && m == len(second) && string(b[:n]) == string(first) && string(b[n:n+m]) == string(second)
+// mixed spreads each bit of a and b over all bits.
+func mixed(a, b uint64) uint64 {
+	high, low := bits.Mul64(a^0xa0761d6478bd642f, b^0xe7037ed1a0b428db)
+	return high ^ low
 }
 
-// trace writes a trace and the offset of the names that belong to it, and returns its own offset.
-func (c *chunk) trace(t *tracecontext.Context, names uint32) uint32 {
-	at := c.front
-	b := c.buf[at : at+traceBytes]
-	copy(b, t.Trace[:])
-	copy(b[16:], t.Span[:])
-	b[24] = t.Flags
-	binary.LittleEndian.PutUint32(b[25:], names)
-	c.front += traceBytes
-	return uint32(at)
+// short is a text of fewer than eight bytes as a number.
+func short(text []byte) (n uint64) {
+	for _, c := range text {
+		n = n<<8 | uint64(c)
+	}
+	return n
 }
-
-// traceAt returns the trace at an offset.
-func (c *chunk) traceAt(offset uint32) *tracecontext.Context {
-	b := c.buf[offset : offset+traceBytes]
-	return &tracecontext.Context{Trace: [16]byte(b[:16]), Span: [8]byte(b[16:24]), Flags: b[24]}
-}
-
-// namesBehind returns the offset of the names that belong to a trace.
-func (c *chunk) namesBehind(offset uint32) uint32 {
-	return binary.LittleEndian.Uint32(c.buf[offset+traceBytes-4:])
-}
-
-// at returns two texts with their offset.
-func (c *chunk) at(offset uint32) (first, second []byte) {
-	b := c.buf[offset:]
-	n := int(binary.LittleEndian.Uint16(b))
-	m := int(binary.LittleEndian.Uint16(b[textHead:]))
-	b = b[2*textHead:]
-	return b[:n], b[n : n+m]
-}
-
-// count returns how many events the chunk has.
-func (c *chunk) count() int { return (len(c.buf) - c.back) / recordBytes }
-
-// record returns the bytes of an event: that with the number firstID+i.
-func (c *chunk) record(i int) []byte {
-	at := len(c.buf) - (i+1)*recordBytes
-	return c.buf[at : at+recordBytes]
-}
-
-func (c *chunk) timeUS(i int) int64 { return int64(binary.LittleEndian.Uint64(c.record(i))) }

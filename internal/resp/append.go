@@ -1,6 +1,6 @@
 package resp
 
-import "strconv"
+import "lockserver/internal/decimal"
 
 // AppendBulk appends a string as a request, a reply and a log have it.
 func AppendBulk[T string | []byte](dst []byte, b T) []byte {
@@ -19,6 +19,6 @@ func appendHeader(dst []byte, kind byte, n int) []byte {
 	case n < 100:
 		return append(dst, kind, '0'+byte(n/10), '0'+byte(n%10), '\r', '\n')
 	}
-	dst = strconv.AppendInt(append(dst, kind), int64(n), 10)
+	dst = decimal.AppendInt(append(dst, kind), int64(n))
 	return append(dst, '\r', '\n')
 }

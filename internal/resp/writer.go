@@ -4,6 +4,8 @@ import (
 	"strconv"
 
 	"github.com/tidwall/redcon"
+
+	"lockserver/internal/decimal"
 )
 
 // Writer appends replies to Buf. A method names what the value means; Proto picks the encoding.
@@ -48,7 +50,13 @@ func (w *Writer) Error(msg string) {
 }
 
 // Int appends an integer.
-func (w *Writer) Int(n int64) { w.Buf = redcon.AppendInt(w.Buf, n) }
+func (w *Writer) Int(n int64) {
+	if uint64(n) < 10 {
+		w.Buf = append(w.Buf, ':', '0'+byte(n), '\r', '\n')
+		return
+	}
+	w.Buf = append(decimal.AppendInt(append(w.Buf, ':'), n), '\r', '\n')
+}
 
 // Digits is Int for a number with a known decimal form.
 func (w *Writer) Digits(text []byte) {
@@ -65,7 +73,7 @@ func (w *Writer) BulkString(s string) { w.Buf = AppendBulk(w.Buf, s) }
 // allocates, so this does not use it.
 func (w *Writer) BulkInt(n int64) {
 	var text [20]byte
-	w.Bulk(strconv.AppendInt(text[:0], n, 10))
+	w.Bulk(decimal.AppendInt(text[:0], n))
 }
 
 // Null appends the absence of a value.
@@ -98,7 +106,7 @@ func (w *Writer) Ints(list ...int64) {
 		if uint64(n) < 10 {
 			b = append(b, ':', '0'+byte(n), '\r', '\n')
 		} else {
-			b = append(strconv.AppendInt(append(b, ':'), n, 10), '\r', '\n')
+			b = append(decimal.AppendInt(append(b, ':'), n), '\r', '\n')
 		}
 	}
 	w.Buf = b
@@ -236,7 +244,7 @@ func (w *Writer) setHeader(d Deferred, kind byte, n int) {
 	}
 	kind, n = w.header(kind, n)
 	var space [24]byte
-	header := append(strconv.AppendInt(append(space[:0], kind), int64(n), 10), "\r\n"...)
+	header := append(decimal.AppendInt(append(space[:0], kind), int64(n)), "\r\n"...)
 	if grow := len(header) - len(placeholder); grow > 0 {
 		w.Buf = append(w.Buf, header[:grow]...) // reserves space; the move overwrites it
 		copy(w.Buf[body+grow:], w.Buf[body:len(w.Buf)-grow])

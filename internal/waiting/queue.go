@@ -64,6 +64,8 @@ type Request struct {
 	Counts bool
 	// Strict waiters of a queue are served strictly in order: behind one that cannot go none of them tries.
 	Strict bool
+	// Latch: it waits for a latch, without an owner.
+	Latch bool
 	// Kind is the kind of value that a key must have for Try to have a chance; 0: any.
 	Kind uint8
 }
@@ -84,6 +86,7 @@ type Waiter struct {
 	reentrant      bool
 	counts         bool
 	strict         bool
+	latch          bool
 	granted        bool // it left its queues because it got what it waited for
 }
 
@@ -257,6 +260,9 @@ func (q *Queue) First() *Place { return q.first }
 // OfLocks is the number of its waiters that wait for a lock.
 func (q *Queue) OfLocks() int { return int(q.ofLocks) }
 
+// Key is the key that is awaited.
+func (q *Queue) Key() string { return q.key() }
+
 // key and db are those of its waiters. There is at least one.
 func (q *Queue) key() string { return q.first.key }
 func (q *Queue) db() int     { return int(q.first.waiter.db) }
@@ -272,6 +278,7 @@ type queueExtra struct {
 	branches   *branch // the places that branch, in no order
 	holder     string  // the owner that held the lock when it was last looked at, if it also waits here
 	attachment Attachment
+	latch      latchQueue
 }
 
 // extras is the queue's extra, which exists from now on.
@@ -302,6 +309,7 @@ type Queues struct {
 	count  int
 	// ofLocks is how many waiters wait for locks, by database.
 	ofLocks []int
+	latches []latches // by database
 	// oldest and newest are the ends of the list of waiters for locks, by number.
 	oldest, newest *Waiter
 	entered        uint64 // how many have ever entered
@@ -314,7 +322,7 @@ type Queues struct {
 
 // New makes the queues of so many databases.
 func New(databases int, locks Locks) *Queues {
-	return &Queues{locks: locks, queues: make([]hashindex.Index[Queue, *Queue], databases), ofLocks: make([]int, databases), seed: maphash.MakeSeed()}
+	return &Queues{locks: locks, queues: make([]hashindex.Index[Queue, *Queue], databases), ofLocks: make([]int, databases), latches: make([]latches, databases), seed: maphash.MakeSeed()}
 }
 
 // Entered is the number of the last waiter that has entered.
@@ -373,7 +381,7 @@ func (qs *Queues) Each(visit func(q *Queue) bool) {
 // Enter puts a waiter at the end of the queue of each of its keys.
 func (qs *Queues) Enter(w *Waiter, call Call, r *Request) {
 	w.call, w.db, w.units, w.kind, w.reentrant, w.strict = call, int32(r.DB), r.Units, r.Kind, r.Reentrant, r.Strict
-	w.counts = r.Counts || r.Reentrant
+	w.counts, w.latch = r.Counts || r.Reentrant, r.Latch
 	last := (*Place)(nil)
 	for _, key := range r.Keys {
 		hash := qs.hash(key)
@@ -398,6 +406,9 @@ func (qs *Queues) Enter(w *Waiter, call Call, r *Request) {
 			q.first, q.last = pl, pl
 			qs.queues[r.DB].Add(q)
 		}
+		if r.Latch {
+			qs.latches[r.DB].enter(q)
+		}
 		last = pl
 	}
 	qs.count++
@@ -421,6 +432,9 @@ func (qs *Queues) Leave(w *Waiter, granted bool) {
 	}
 	for pl := w.First(); pl != nil; pl = pl.Sibling() {
 		q := pl.queue
+		if w.latch {
+			qs.latches[w.db].leave(q)
+		}
 		if pl.prev != nil {
 			pl.prev.next = pl.next
 		} else {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -124,20 +125,30 @@ func render(t *testing.T, changes map[string]any) (map[string]object, error) {
 		if filepath.Ext(path) != ".yaml" {
 			continue
 		}
-		decoder := yaml.NewDecoder(&b)
-		for {
-			var o map[string]any
-			if err := decoder.Decode(&o); err != nil {
-				require.Equal(t, "EOF", err.Error(), path)
-				break
-			}
-			is := object(o)
-			name := is.text("kind") + " " + is.text("metadata", "name")
-			require.NotContains(t, objects, name)
-			objects[name] = is
-		}
+		parse(t, b.Bytes(), objects)
 	}
 	return objects, nil
+}
+
+// parse adds the manifests of a text to objects, by kind and name.
+func parse(t *testing.T, text []byte, objects map[string]object) {
+	t.Helper()
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	for {
+		var o map[string]any
+		err := decoder.Decode(&o)
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		require.NoError(t, err, "%s", text)
+		if o == nil {
+			continue // between two separators
+		}
+		is := object(o)
+		name := is.text("kind") + " " + is.text("metadata", "name")
+		require.NotContains(t, objects, name)
+		objects[name] = is
+	}
 }
 
 // made is render for values that are right.
@@ -278,16 +289,19 @@ func TestAdminPort(t *testing.T) {
 	require.NotContains(t, made(t, password)["StatefulSet locks-lockserver"].words("spec", "template", "spec", "containers", 0, "args"), "--admin-port")
 }
 
+// refused are values that are wrong, by what the error says.
+var refused = map[string]map[string]any{
+	"members: 3 or 5":           with(map[string]any{"members": 4}),
+	"auth.existingSecret":       {},
+	"tls.existingSecret":        with(map[string]any{"tls.enabled": true}),
+	"antiAffinity: hard, soft":  with(map[string]any{"antiAffinity": "yes"}),
+	"config.requirepass":        with(map[string]any{"config": map[string]any{"requirepass": "x"}}),
+	"config.raft-id: the chart": with(map[string]any{"config": map[string]any{"raft-id": "a"}}),
+}
+
 // TestValuesThatAreRefused: each with the reason.
 func TestValuesThatAreRefused(t *testing.T) {
-	for why, values := range map[string]map[string]any{
-		"members: 3 or 5":           with(map[string]any{"members": 4}),
-		"auth.existingSecret":       {},
-		"tls.existingSecret":        with(map[string]any{"tls.enabled": true}),
-		"antiAffinity: hard, soft":  with(map[string]any{"antiAffinity": "yes"}),
-		"config.requirepass":        with(map[string]any{"config": map[string]any{"requirepass": "x"}}),
-		"config.raft-id: the chart": with(map[string]any{"config": map[string]any{"raft-id": "a"}}),
-	} {
+	for why, values := range refused {
 		_, err := render(t, values)
 		require.ErrorContains(t, err, why)
 	}

@@ -50,6 +50,7 @@ func (a openedMember) Apply(index uint64, b []byte, again bool) (err error) {
 		m.clockMS, m.token = max(m.clockMS, e.clockMS), max(m.token, e.token)
 		if m.state == leading && e.id == m.id {
 			m.applied = e.end()
+			m.progress.made()
 			return
 		}
 		m.depose("another member leads")
@@ -94,6 +95,7 @@ func (a openedMember) follow(e *entry, in *replication.Input, again bool) error 
 			m.stop(fmt.Errorf("an entry of the log cannot be applied: %w", err))
 		default:
 			m.applied = e.end()
+			m.progress.made()
 		}
 	})
 	return err

@@ -48,9 +48,9 @@ type MemberServer interface {
 	// HoldAll makes all clients wait, for a moment. HoldWrites(false) goes on with them.
 	HoldAll()
 	// ExtendLeases makes the leases of all locks end so much later, and the holds of all orders of sales. If
-	// the time is more than a moment, other keys with a deadline live longer by it, too.
+	// the time is more than a moment, other keys and fields with a deadline live longer by it, too.
 	ExtendLeases(byMS int64)
-	// HasLeases reports whether there are locks, orders that are held, or keys with a deadline.
+	// HasLeases reports whether there are locks, orders that are held, or keys or fields with a deadline.
 	HasLeases() bool
 	// LastToken is above all fencing tokens so far; SeeToken makes the next ones higher than one.
 	LastToken() int64

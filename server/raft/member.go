@@ -78,8 +78,9 @@ type Member struct {
 	underWay atomic.Bool
 	// unseen: this member leads, and the host does not know it yet. It would send clients away that others
 	// send here, so no round begins: the others do not hear from this leader before.
-	unseen bool
-	seen   string // the leader that the host knows
+	unseen   bool
+	seen     string // the leader that the host knows
+	progress progress
 	// attempt is the last attempt to make a snapshot.
 	attempt SnapshotAttempt
 	// condition is what others may see without the lock; nil: the member has not started.
@@ -258,6 +259,7 @@ func (m *Member) tell() {
 		m.host.Seen(s)
 		m.host.Locked(func() {
 			m.seen = s.Leader.ID
+			m.progress.made()
 			if m.unseen && m.seen == s.ID {
 				m.unseen = false
 				m.callAgree()
@@ -279,12 +281,14 @@ func (m *Member) Leader() (p Peer, ok bool) {
 // lead makes this member the leader, if it still is when it has all that was committed before. Without the
 // lock.
 func (m *Member) lead(run int) {
+	begun := time.Now()
 	for m.engine.Barrier() != nil {
 		if !m.engine.Leads() || m.ending() {
 			return // we hear of it when it leads again
 		}
 		time.Sleep(barrierEvery) // for example, leadership was to be transferred meanwhile, and that may fail
 	}
+	caughtUp := time.Since(begun)
 	m.host.Slice(func() {
 		if m.run != run || m.state != following && m.state != rebuilding || !m.engine.Leads() || m.check.undecided > 0 {
 			return
@@ -310,7 +314,7 @@ func (m *Member) lead(run int) {
 		m.changed()
 		m.tick, m.echo = true, true // an entry that names the history that goes on here
 		m.EndSlice()
-		m.host.Log().Info("raft: this member leads", "id", m.engine.Status().ID, "leases-extended-by-ms", gap)
+		m.host.Log().Info("raft: this member leads", "id", m.engine.Status().ID, "leases-extended-by-ms", gap, "caught-up-in-ms", inMS(caughtUp))
 	})
 }
 

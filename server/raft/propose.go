@@ -1,6 +1,7 @@
 package raft
 
 import (
+	"sync/atomic"
 	"time"
 
 	"lockserver/internal/ascii"
@@ -144,6 +145,7 @@ func (m *Member) agree() {
 			m.free(f)
 		}
 		m.underWay.Store(false)
+		m.progress.made()
 	}
 }
 
@@ -304,18 +306,52 @@ func (m *Member) awaitCommitted() {
 // await waits until something is so, which it asks under the lock, for as long as an election may take.
 func (m *Member) await(is func() bool) { m.awaitFor(mostHeld, is) }
 
-// awaitFor is await with another limit.
+// awaitFor is await with another limit. It asks again when the member has got on, and sometimes without
+// that. It does not sleep for a fixed time instead, because a busy machine wakes a sleeping process late.
 func (m *Member) awaitFor(limit time.Duration, is func() bool) {
-	for begun := time.Now(); time.Since(begun) < limit; time.Sleep(time.Millisecond) {
-		done := false
+	over := time.NewTimer(limit)
+	defer over.Stop()
+	for {
+		next, done := m.progress.next(), false
 		m.host.Locked(func() { done = is() })
 		if done || m.ending() {
+			return
+		}
+		select {
+		case <-next:
+		case <-time.After(awaitEvery):
+		case <-over.C:
 			return
 		}
 	}
 }
 
+// progress wakes a goroutine that waits until a member gets on.
+type progress struct{ waits atomic.Pointer[chan struct{}] }
+
+// next is closed when the member has got on.
+func (p *progress) next() <-chan struct{} {
+	for {
+		if is := p.waits.Load(); is != nil {
+			return *is
+		}
+		if made := make(chan struct{}); p.waits.CompareAndSwap(nil, &made) {
+			return made
+		}
+	}
+}
+
+// made says that the member has got on: its state, what it has applied, the leader that it knows, or a
+// round.
+func (p *progress) made() {
+	if is := p.waits.Load(); is != nil && p.waits.CompareAndSwap(is, nil) {
+		close(*is)
+	}
+}
+
 const (
+	// awaitEvery is how often awaitFor asks without news.
+	awaitEvery = 10 * time.Millisecond
 	// mostHeld is for how long writes are held for a snapshot: an election may take as long.
 	mostHeld = 2 * time.Second
 	// mostHandedOn is for how long clients are held until the next leader serves. It may die at once, and

@@ -75,6 +75,7 @@ func (c Condition) Stopped() bool { return c.Role == stopped.String() }
 func (m *Member) become(s state) {
 	m.state = s
 	m.show()
+	m.progress.made()
 }
 
 // show makes the member's condition visible without the lock.

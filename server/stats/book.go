@@ -64,11 +64,3 @@ func Rows(bookOf func(c *commands.Ctx) *Book) []commands.Row {
 	}
 	return []commands.Row{slowlogRow(on), commandlogRow(on), latencyRow(on)}
 }
-
-// Of are the counts of a command. Servers for tests, which may be many, end before they have any.
-func (b *Book) Of(row *commands.Row) *Command {
-	if b.commands == nil {
-		b.commands = make([]Command, b.Size)
-	}
-	return &b.commands[row.Index()]
-}

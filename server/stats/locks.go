@@ -71,6 +71,8 @@ type LockFigures struct {
 	Held    int64 // as LOCK.LIST lists them
 	Waiting int64
 	Expired int64 // locks with a lease that ended while they were held
+	// Latches is how many latches clients wait for, and LatchWaiters how many clients wait for one.
+	Latches, LatchWaiters int64
 	Locks
 }
 
@@ -85,7 +87,7 @@ func (b *Book) NewLockFigures(db int, held, waiting, expired int64) LockFigures 
 
 // Any reports whether there is anything to tell.
 func (f *LockFigures) Any() bool {
-	return f.Held|f.Waiting|f.Expired|f.Handoffs|f.Deadlocks|f.StaleTokens|f.Waits.Count != 0
+	return f.Held|f.Waiting|f.Expired|f.LatchWaiters|f.Handoffs|f.Deadlocks|f.StaleTokens|f.Waits.Count != 0
 }
 
 // Merge adds the figures of another database.
@@ -93,6 +95,8 @@ func (f *LockFigures) Merge(o *LockFigures) {
 	f.Held += o.Held
 	f.Waiting += o.Waiting
 	f.Expired += o.Expired
+	f.Latches += o.Latches
+	f.LatchWaiters += o.LatchWaiters
 	f.add(&o.Locks)
 }
 

@@ -39,11 +39,20 @@ func (t *loopConn) WakeAtEnd(from *Loop) {
 	t.wake()
 }
 
-// drain pumps the connections that this loop has woken.
+// drain pumps the connections that this loop has woken, each once in a round. One that is woken again has its
+// next turn in the next round. Connections that wake themselves, or each other, must not keep the others
+// waiting.
 func (l *Loop) drain() {
+	round := l.driver.round
 	for i := 0; i < len(l.queue); i++ {
-		l.queue[i].woken()
+		c := l.queue[i]
 		l.queue[i] = nil
+		if c.drained == round+1 {
+			c.wake()
+			continue
+		}
+		c.drained = round + 1
+		c.woken()
 	}
 	l.queue = l.queue[:0]
 }

@@ -25,8 +25,10 @@ type loopConn struct {
 	drainTo int
 	epoch   uint32 // of coalescing, when it was counted last
 	watched bool   // by epoll
-	// unauth: its client is unauthenticated. It changes under the driver's mu.
-	unauth bool
+	drained uint32 // the number of the round, plus one, in which drain has pumped it; 0: none
+	// unauth: its client is unauthenticated. inWoken: it is in one of the driver's lists of woken
+	// connections. Both change under the driver's mu.
+	unauth, inWoken bool
 }
 
 // over are the events of a connection that is closed at one end at least.
@@ -238,9 +240,13 @@ func (c *loopConn) write(b []byte) (n int, err error) {
 	return n, nil
 }
 
+// mostFlushed is how much kept output one event writes. A client that reads as fast as the loop writes must
+// not keep the others waiting.
+const mostFlushed = 128 << 10
+
 // flush goes on with output that was kept.
 func (c *loopConn) flush() {
-	n, err := c.write(c.pending)
+	n, err := c.write(c.pending[:min(len(c.pending), mostFlushed)])
 	if err != nil {
 		c.close()
 		return
@@ -255,6 +261,8 @@ func (c *loopConn) flush() {
 			c.close()
 			return
 		}
+	}
+	if n == mostFlushed || c.pending == nil { // it may take more, or is not to be asked any more
 		_ = c.watch(unix.EPOLL_CTL_MOD)
 	}
 	if c.drains && len(c.pending) <= c.drainTo {
@@ -280,17 +288,23 @@ func (c *loopConn) close() {
 	_ = unix.Close(fd) // takes it out of epoll as well, because it has no duplicate
 }
 
-// wake makes the loop pump the connection; any goroutine may call it.
+// wake makes the loop pump the connection; any goroutine may call it. A connection that is woken already has
+// one turn, not two. Otherwise one that has more to do than a turn takes, and is woken for that, would have
+// one turn more in each round after each of its reads.
 func (c *loopConn) wake() {
 	d := &c.loop.driver
 	d.mu.Lock()
+	defer d.mu.Unlock()
+	if c.inWoken {
+		return
+	}
+	c.inWoken = true
 	if c.unauth {
 		d.wokenUnauth = append(d.wokenUnauth, c)
 	} else {
 		d.woken = append(d.woken, c)
 	}
 	d.ring()
-	d.mu.Unlock()
 }
 
 // WhileBusy implements Conn.

@@ -67,6 +67,7 @@ type loopDriver struct {
 	// holding are the connections with output that is written at the end of the round.
 	holding   []*loopConn
 	heldBytes int
+	round     uint32      // counts the rounds
 	missed    []*loopConn // events came for them while their scripts were busy
 	coalesce  coalescing
 	yielded   time.Time
@@ -303,6 +304,7 @@ func (l *Loop) release() {
 		d.holding[i] = nil
 	}
 	d.holding, d.heldBytes = d.holding[:0], 0
+	d.round++
 	l.scratch.Recycle()
 }
 
@@ -392,6 +394,9 @@ func (l *Loop) takeLeft() (woken []*loopConn, ended bool) {
 	woken, d.woken = some(d.woken, mostWoken)
 	unauth, rest := some(d.wokenUnauth, unauthPerRound)
 	woken, d.wokenUnauth = append(woken, unauth...), rest
+	for _, c := range woken {
+		c.inWoken = false
+	}
 	if ended = d.ended; !ended && len(d.woken)+len(rest) == 0 {
 		var count [8]byte
 		_, _ = unix.Read(d.bell, count[:])

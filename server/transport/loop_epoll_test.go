@@ -3,6 +3,7 @@
 package transport
 
 import (
+	"io"
 	"net"
 	"os"
 	"testing"
@@ -137,4 +138,64 @@ func TestFlushAtEnd(t *testing.T) {
 	turn(t, l)
 	turn(t, l)
 	require.Equal(t, 1, log.flushed)
+}
+
+// A client that reads as fast as the loop writes does not keep the others waiting: a round writes a bounded
+// part of the output that was kept.
+func TestKeptOutputIsWrittenInParts(t *testing.T) {
+	l := byHand(t, newPongs())
+	fd, peer := welcomed(t, l)
+	c := l.driver.conns[fd]
+	const kept = 1 << 20
+	c.pending = make([]byte, kept)
+	require.NoError(t, c.watch(unix.EPOLL_CTL_MOD))
+	turn(t, l)
+	require.Len(t, c.pending, kept-mostFlushed)
+	read := make(chan int64)
+	go func() {
+		n, _ := io.CopyN(io.Discard, peer, kept)
+		read <- n
+	}()
+	require.Eventually(t, func() bool {
+		turn(t, l)
+		return len(c.pending) == 0
+	}, soon, time.Millisecond)
+	require.EqualValues(t, kept, <-read)
+}
+
+// restless is a session that has more to do after each turn, whatever it was woken for.
+type restless struct {
+	*pongSession
+	turns int
+	self  bool // it wakes itself as a session of the same loop does
+}
+
+func (s *restless) Feed(_ []byte, _ Scratch, from *Loop) (hangUp bool) {
+	s.turns++
+	s.conn.Wake(nil)
+	if s.self {
+		s.conn.Wake(from)
+	}
+	return false
+}
+
+// A connection that has more to do after each turn has a bounded number of turns in a round, however often it
+// was read from and woken before.
+func TestWokenConnectionHasOneTurn(t *testing.T) {
+	for _, self := range []bool{false, true} {
+		l := byHand(t, newPongs())
+		fd, peer := welcomed(t, l)
+		c := l.driver.conns[fd]
+		s := &restless{pongSession: c.session.(*pongSession), self: self}
+		c.session = s
+		for range 50 {
+			_, err := peer.Write([]byte("x"))
+			require.NoError(t, err)
+			before := s.turns
+			turn(t, l)
+			require.LessOrEqual(t, s.turns-before, 3, "one for what it read, one for each way to wake it")
+		}
+		require.GreaterOrEqual(t, s.turns, 50)
+		c.session = s.pongSession
+	}
 }

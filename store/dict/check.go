@@ -5,7 +5,7 @@ import "fmt"
 // checkNow runs check under the build tag invariants: on every change of a
 // small dict, and at some lengths of a large one.
 func (d *Dict[V]) checkNow() {
-	if !invariants || d.n > 64 && d.n&(d.n-1) != 0 {
+	if d.n > 64 && d.n&(d.n-1) != 0 {
 		return
 	}
 	if err := d.check(); err != nil {

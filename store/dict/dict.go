@@ -228,7 +228,9 @@ func (d *Dict[V]) insert(h uint64, key *Key, v V) int {
 	case d.n > indexAbove:
 		d.buildIndex()
 	}
-	d.checkNow()
+	if invariants {
+		d.checkNow()
+	}
 	return at
 }
 
@@ -263,7 +265,9 @@ func (d *Dict[V]) Delete(h uint64, at int) {
 		d.index = index{}
 	}
 	d.trim()
-	d.checkNow()
+	if invariants {
+		d.checkNow()
+	}
 }
 
 // Clone returns a dict with the same entries that shares pages with this one. It is for a container with a

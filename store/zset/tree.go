@@ -143,8 +143,12 @@ func (n *node) insertItem(ep *cow.Epoch, it item) (split child) {
 	cut := cutFor(i, maxItems)
 	right := &node{stamp: ep.Now()}
 	right.items = append(make([]item, 0, roundItems(maxItems-cut+1)), n.items[cut:]...)
-	clear(n.items[cut:])
-	n.items = n.items[:cut]
+	if size := roundItems(cut); size < cap(n.items) { // many leaves stay as they are after a split
+		n.items = append(make([]item, 0, size), n.items[:cut]...)
+	} else {
+		clear(n.items[cut:])
+		n.items = n.items[:cut]
+	}
 	if i > cut || cut == maxItems {
 		right.addItem(i-cut, it)
 	} else {

@@ -49,9 +49,11 @@ func tenLocks(s *server) {
 	c.do("LOCK", "prices", "reader-1", "SHARED", "PX", "5400000")
 	c.do("LOCK", "prices", "reader-2", "SHARED", "PX", "5400000")
 	c.do("SEM.ACQUIRE", "imports", "worker-9", "LIMIT", "3", "PERMITS", "2", "PX", "5400000")
+	c.do("LATCH.SET", "batch:7", "3")
 	waits.send("LOCK", "invoice:4711", "bob", "WAIT", "0")
 	s.client("mail").send("LOCK", "invoice:4711", "eve", "WAIT", "5400000")
-	s.awaits(2)
+	s.client("coordinator").send("LATCH.WAIT", "batch:7", "WAIT", "0")
+	s.awaits(3)
 }
 
 // awaits waits until so many calls wait for locks.
@@ -91,14 +93,15 @@ func TestThreeStates(t *testing.T) {
 
 	tenLocks(s)
 	state = "ten"
-	each("/locks", "11 holders of locks and permits", rows+` === 10`, `!document.querySelector('a[rel=next]')`)
-	each("/graph", "Wait graph", `document.querySelectorAll('#graph path.waits').length === 2`)
+	each("/locks", "11 holders of locks and permits", rows+` === 11`, `document.getElementById('lock-batch:7').textContent.includes('3 left')`, `!document.querySelector('a[rel=next]')`)
+	each("/graph", "Wait graph", `document.querySelectorAll('#graph path.waits').length === 3`)
 	each("/lock?key=invoice:4711", "Release by force", `document.querySelectorAll('#timeline rect.hold').length === 1`,
 		`document.getElementById('trace').textContent === '4bf92f3577b34da6a3ce929d0e0e4736'`,
 		// The end of the time line is in the window, with the names of the owners before it.
 		`document.querySelector('#timeline rect.hold').getBoundingClientRect().right <= innerWidth`,
 		`document.querySelector('.names').getBoundingClientRect().left >= 0`)
 	each("/lock?key=imports", "2 of 3 permits")
+	each("/lock?key=batch:7", "3 left until it opens", `document.body.textContent.includes('Open by force')`)
 	each("/server", "orders-1")
 
 	s.client("many").lockMany(manyLocks)
@@ -106,7 +109,7 @@ func TestThreeStates(t *testing.T) {
 	each("/locks", "1,000,011 holders of locks and permits", rows+` >= 50 && `+rows+` <= 70`, `!!document.querySelector('a[rel=next]')`)
 	each("/locks?q=order:0777777", "order:0777777", rows+` === 1`)
 	each("/locks?q=worker-77&by=owner", "worker-77", rows+` >= 10 && `+rows+` <= 70`)
-	each("/graph", "Wait graph", `document.querySelectorAll('#graph path.waits').length === 2`)
+	each("/graph", "Wait graph", `document.querySelectorAll('#graph path.waits').length === 3`)
 	each("/lock?key=order:0777777", "Release by force")
 	each("/server", "many")
 	// The next page has other locks, and the first one is one click away.

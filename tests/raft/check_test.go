@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/testkit"
+	"lockserver/server"
 )
 
 // forge changes what a member that has ended has in its log, so that it has other data from then on.
@@ -73,9 +74,13 @@ func (m *member) found(id string) string {
 	return ""
 }
 
-// busy has clients write everything that there is until the test ends them.
+// busy has clients write everything that there is until the test ends them, or fails.
 func (g *group) busy(r *rand.Rand) (end func()) {
 	stop := make(chan struct{})
+	var servers []*server.Server
+	for _, m := range g.all {
+		servers = append(servers, m.srv)
+	}
 	var clients sync.WaitGroup
 	for id := range 3 {
 		seed := r.Uint64()
@@ -87,8 +92,8 @@ func (g *group) busy(r *rand.Rand) (end func()) {
 					return
 				default:
 				}
-				for _, m := range g.all {
-					conn, err := m.srv.Dial()
+				for _, srv := range servers {
+					conn, err := srv.Dial()
 					if err != nil {
 						continue
 					}
@@ -105,10 +110,12 @@ func (g *group) busy(r *rand.Rand) (end func()) {
 			}
 		})
 	}
-	return func() {
+	end = sync.OnceFunc(func() {
 		close(stop)
 		clients.Wait()
-	}
+	})
+	g.t.Cleanup(end) // before the members end
+	return end
 }
 
 // anything is a command that writes.

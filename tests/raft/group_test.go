@@ -45,6 +45,8 @@ type network struct {
 	ids  map[hraft.ServerAddress]*engine.Identity
 	// leads are the engines, which say how far the history goes.
 	leads map[hraft.ServerAddress]*engine.Engine
+	// handed is how often a member was asked to lead at once.
+	handed int
 }
 
 // wire is a member's end of the network.
@@ -160,7 +162,12 @@ func (w *wire) InstallSnapshot(id hraft.ServerID, to hraft.ServerAddress, q *hra
 }
 
 func (w *wire) TimeoutNow(id hraft.ServerID, to hraft.ServerAddress, q *hraft.TimeoutNowRequest, a *hraft.TimeoutNowResponse) error {
-	return w.through(to, func(to hraft.ServerAddress) error { return w.InmemTransport.TimeoutNow(id, to, q, a) })
+	return w.through(to, func(to hraft.ServerAddress) error {
+		w.of.mu.Lock()
+		w.of.handed++
+		w.of.mu.Unlock()
+		return w.InmemTransport.TimeoutNow(id, to, q, a)
+	})
 }
 
 // member is a server of the group, which may be ended and started again.

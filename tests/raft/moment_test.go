@@ -67,7 +67,13 @@ type load struct {
 	stop                       atomic.Bool
 	clients                    sync.WaitGroup
 	requests, moved, longestUS atomic.Int64
+	machine                    *machineProbe // nil: the machine is not measured
+	costs                      []transferCost
 }
+
+// transferCost is the longest wait of a request at a transfer, in microseconds. Beside it stands how long the
+// machine has taken meanwhile for a sleep and for a sync.
+type transferCost struct{ waitUS, wakeUS, syncUS int64 }
 
 // begin starts so many clients, which begin at the member with an address.
 func (l *load) begin(count int, at string, dial func(address string) (*testkit.Client, error)) {
@@ -93,9 +99,7 @@ func (l *load) count(c *cluster, key string, n int64) bool {
 	for _, words := range [][]string{{"INCR", key}, {"GET", key}} {
 		begun := time.Now()
 		kind, text, number := c.do(words...)
-		us := time.Since(begun).Microseconds()
-		for most := l.longestUS.Load(); us > most && !l.longestUS.CompareAndSwap(most, us); most = l.longestUS.Load() {
-		}
+		atLeast(&l.longestUS, time.Since(begun).Microseconds())
 		if kind == ':' && number == n || kind == '$' && text == strconv.FormatInt(n, 10) {
 			l.requests.Add(1)
 			continue
@@ -106,20 +110,45 @@ func (l *load) count(c *cluster, key string, n int64) bool {
 	return true
 }
 
+// machineProbe measures what the machine itself makes processes wait for, with one goroutine that sleeps and
+// one that syncs a file.
+type machineProbe struct{ wakeUS, syncUS atomic.Int64 }
+
+// take returns the longest times since the last call: by how much a sleep was too long, and of a sync. Of nil
+// they are 0.
+func (p *machineProbe) take() (wakeUS, syncUS int64) {
+	if p == nil {
+		return 0, 0
+	}
+	return p.wakeUS.Swap(0), p.syncUS.Swap(0)
+}
+
+// atLeast makes a value the maximum of itself and another.
+func atLeast(v *atomic.Int64, other int64) {
+	for is := v.Load(); other > is && !v.CompareAndSwap(is, other); is = v.Load() {
+	}
+}
+
 // transfers hands the lead on again and again while there is load, and says what that has cost.
 func (l *load) transfers(clients, times int, transfer func()) {
-	var longest []int64
 	for range times {
 		before := l.requests.Load()
 		eventually(l.t, "requests are answered", func() bool { return l.requests.Load() > before+20 || l.t.Failed() })
 		l.longestUS.Store(0)
+		l.machine.take()
 		transfer()
 		before = l.requests.Load()
 		eventually(l.t, "the requests of the transfer are answered", func() bool { return l.requests.Load() > before+int64(clients) || l.t.Failed() })
-		longest = append(longest, l.longestUS.Load())
+		cost := transferCost{waitUS: l.longestUS.Load()}
+		cost.wakeUS, cost.syncUS = l.machine.take()
+		l.costs = append(l.costs, cost)
 	}
 	l.stop.Store(true)
 	l.clients.Wait()
+	var longest []int64
+	for _, c := range l.costs {
+		longest = append(longest, c.waitUS)
+	}
 	slices.Sort(longest)
 	require.LessOrEqual(l.t, l.moved.Load(), int64(clients*times), "a client is sent on once at a transfer")
 	l.t.Logf("%d transfers, %d requests, sent on %d times. The longest wait of a request at a transfer: median %.1f ms, longest %.1f ms",

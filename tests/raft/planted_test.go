@@ -32,12 +32,13 @@ var faults = []plant.Fault{
 	plant.New("a follower answers from data of any age", plant.Insert("reads-age", `if m.state == following { return true }`)),
 	plant.New("a leader says how far the history goes without proof", plant.And("position-proof", "false")),
 	plant.New("a key ends by the new leader's clock", plant.Omit("raft-move-deadlines")),
+	plant.New("a field ends by the new leader's clock", plant.Omit("raft-move-fields")),
 	plant.New("a backup is an older snapshot", plant.And("raft-backup", "false")),
 }
 
 // finders are the tests that notice them.
 var finders = []string{"Deposed", "Proved", "Deposed", "Void", "TimeAndTokens", "Majority", "WithAFailingDisk", "TokensOfLocks", "OneMemberDiffers", "MigrateOfADeposed", "OneMemberDiffers",
-	"NotTooOld", "PositionNeedsProof", "DeadlinesOfKeys", "FailedSnapshot"}
+	"NotTooOld", "PositionNeedsProof", "DeadlinesOfKeys", "DeadlinesOfKeys", "FailedSnapshot"}
 
 // TestPlantedFaults: the tests of this package notice each mistake, and nothing else.
 func TestPlantedFaults(t *testing.T) {

@@ -20,6 +20,7 @@ import { Sale } from './sale.js';
 import { Semaphore } from './semaphore.js';
 import { targetOf, type Source } from './target.js';
 import { Task } from './task.js';
+import { currentTrace } from './trace.js';
 import { undoWords, type Wish } from './wish.js';
 
 /** How a client is. */
@@ -55,6 +56,12 @@ export interface LockOptions {
    * the owner holds already is held once more.
    */
   within?: Lock;
+  /**
+   * The trace that the call belongs to, as a `traceparent` of W3C Trace Context. The server shows it with the waiter and the
+   * holder, and exports the wait as a span of it. Without it, it is that of OpenTelemetry's current span, if the program has
+   * @opentelemetry/api. An empty text: none.
+   */
+  trace?: string;
 }
 
 export type LockTask<T> = (lock: Lock) => T | Promise<T>;
@@ -210,17 +217,18 @@ export class Locks {
 
   /** @internal */
   async take(wish: Wish, options: LockOptions | undefined, owner = this.keeper.newOwner()): Promise<Lock> {
-    const { wait, signal, within } = defined(options);
+    const { wait, signal, within, trace = currentTrace() } = defined(options);
     if (wait !== undefined && !(wait >= 0)) throw new RangeError(`a wait of ${wait} ms is not a number from 0`);
     if (!Number.isSafeInteger(wish.lease) || wish.lease < 0 || (options?.lease !== undefined && wish.lease < 1)) {
       throw new RangeError(`a lease of ${options?.lease} ms is not a whole number from 1`);
     }
     for (const key of wish.keys) if (typeof key !== 'string') throw new TypeError('a key is a string');
+    if (typeof trace !== 'string') throw new TypeError('a trace is a traceparent: a string');
     const began = now();
     try {
       const lock = await this.call(signal, (limited) => {
         const task = within ? within.its.task : new Task(owner);
-        return this.takeFor(task, { ...wish, tries: wait === 0 }, wait, signal, limited);
+        return this.takeFor(task, { ...wish, tries: wait === 0, trace }, wait, signal, limited);
       });
       for (const key of wish.keys) this.keeper.observe('acquired', key, now() - began);
       return lock;

@@ -10,6 +10,8 @@ export interface Wish {
   lease: number;
   /** It does not wait. */
   tries: boolean;
+  /** The traceparent of the call; empty: none. */
+  trace?: string | undefined;
   /** Of a semaphore. */
   limit?: number | undefined;
   permits?: number | undefined;
@@ -27,6 +29,7 @@ export function askWords(w: Wish, owner: string): Word[] {
   if (w.limit !== undefined) words.push('LIMIT', w.limit);
   if (w.permits !== undefined) words.push('PERMITS', w.permits);
   if (w.lease > 0) words.push('PX', w.lease);
+  if (w.trace) words.push('TRACE', w.trace);
   words.push('ONCE');
   return words;
 }

@@ -1,6 +1,7 @@
 """The scenarios of clients/SCENARIOS.md in which connections, servers and processes fail."""
 
 import asyncio
+import mmap
 import os
 import random
 import signal
@@ -316,20 +317,29 @@ def processor(pid):
 class Rate:
     """How often in a second a lock went from one holder to another, and what each of these cost."""
 
-    def __init__(self, server, holders):
-        self._server, self._holders = server, holders
-        self._began, self._ours, self._theirs = time.monotonic(), time.process_time(), processor(server._process.pid)
+    def __init__(self, server, hand_offs, clients):
+        """hand_offs: a function that returns how many there were. clients: the processes of the clients."""
+        self._server, self._hand_offs, self._clients = server._process.pid, hand_offs, clients
+        self._began, self._before, self._ours, self._theirs = self._look()
+
+    def _look(self):
+        return time.monotonic(), self._hand_offs(), sum(map(processor, self._clients)), processor(self._server)
 
     def end(self):
         """Takes the figures. It returns itself."""
-        count = max(1, sum(a != b for a, b in zip(self._holders, self._holders[1:])))
-        self.rate = count / (time.monotonic() - self._began)
-        self._client = (time.process_time() - self._ours) / count
-        self._servers = (processor(self._server._process.pid) - self._theirs) / count
+        ended, after, ours, theirs = self._look()
+        count = max(1, after - self._before)
+        self.rate = count / (ended - self._began)
+        self._client, self._servers = (ours - self._ours) / count, (theirs - self._theirs) / count
         return self
 
     def __str__(self):
         return f"{self.rate:.0f} ({self._client * 1e6:.0f} µs of the client's processor time each, {self._servers * 1e6:.0f} µs of the server's)"
+
+
+def changes(holders):
+    """Returns a function that counts how often the holder was another than the one before."""
+    return lambda: sum(a != b for a, b in zip(holders, holders[1:]))
 
 
 def hand_offs(server, take, seconds):
@@ -345,7 +355,7 @@ def hand_offs(server, take, seconds):
     threads = [threading.Thread(target=work, args=(number,)) for number in range(CLIENTS)]
     for thread in threads:
         thread.start()
-    rate = Rate(server, holders)
+    rate = Rate(server, changes(holders), [os.getpid()])
     time.sleep(seconds)
     over.set()
     rate.end()
@@ -365,7 +375,7 @@ async def hand_offs_of_tasks(server, seconds):
                     holders.append(number)
 
         tasks = [asyncio.ensure_future(work(number)) for number in range(CLIENTS)]
-        rate = Rate(server, holders)
+        rate = Rate(server, changes(holders), [os.getpid()])
         await asyncio.sleep(seconds)
         over.append(True)
         rate.end()
@@ -373,7 +383,50 @@ async def hand_offs_of_tasks(server, seconds):
     return rate
 
 
-def test_hand_off():
+# The file has three numbers: whether it is over, the last holder, and how often the holder was another one.
+PROCESS = """
+    import mmap, sys, redis, lockserver
+    kind, url, number, path = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
+    with open(path, "r+b") as f:
+        shared = memoryview(mmap.mmap(f.fileno(), 0)).cast("q")
+    if kind == "redis-py":
+        lock = redis.Redis.from_url(url).lock("polled by processes", timeout=60)
+    else:
+        lock = lockserver.Locks.from_url(url).lock("processes", lease=60)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    while not shared[0]:
+        with lock:
+            if shared[1] != number:
+                shared[1] = number
+                shared[2] += 1
+"""
+
+
+def hand_offs_of_processes(server, kind, path, seconds):
+    """The same among 16 processes of one thread each."""
+    path.write_bytes(bytes(24))
+    with path.open("r+b") as f, mmap.mmap(f.fileno(), 0) as mapped, memoryview(mapped) as view, view.cast("q") as shared:
+        processes = [subprocess.Popen([sys.executable, "-c", textwrap.dedent(PROCESS), kind, url(server), str(number), str(path)],
+                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, universal_newlines=True)
+                     for number in range(1, CLIENTS + 1)]
+        for process in processes:
+            assert process.stdout.readline() == "ready\n"
+        for process in processes:
+            process.stdin.write("\n")
+            process.stdin.flush()
+        eventually(lambda: shared[2] > CLIENTS, "they have begun")
+        rate = Rate(server, lambda: shared[2], [process.pid for process in processes])
+        time.sleep(seconds)
+        rate.end()
+        shared[0] = 1
+        for process in processes:
+            process.communicate(timeout=PATIENCE)
+            assert process.returncode == 0
+    return rate
+
+
+def test_hand_off(tmp_path):
     """Prints the rates of both, in one run. What is held against a limit is only that it is faster."""
     with Server() as server:
         seconds = float(os.environ.get("SECONDS", "3"))
@@ -386,7 +439,13 @@ def test_hand_off():
         for client in (*clients, *many):
             client.close()
         tasks = asyncio.run(hand_offs_of_tasks(server, seconds))
+        polling_processes = hand_offs_of_processes(server, "redis-py", tmp_path / "shared", seconds)
+        processes = hand_offs_of_processes(server, "lockserver", tmp_path / "shared", seconds)
         print(f"hand-offs each second of {CLIENTS} clients:")
-        for name, it in (("redis-py", polling), ("threads, one Locks", ours), ("threads, 16 Locks", apart), ("tasks", tasks)):
-            print(f"  {name}: {it}, {it.rate / polling.rate:.0f} times redis-py's rate")
+        for name, it, theirs in (("threads of redis-py", polling, polling), ("threads with one Locks", ours, polling),
+                                 ("threads with 16 Locks", apart, polling), ("tasks with one AsyncLocks", tasks, polling),
+                                 ("processes of redis-py", polling_processes, polling_processes),
+                                 ("processes with a Locks each", processes, polling_processes)):
+            print(f"  {name}: {it}, {it.rate / theirs.rate:.0f} times redis-py's rate")
         assert min(ours.rate, apart.rate, tasks.rate) > polling.rate
+        assert processes.rate > polling_processes.rate

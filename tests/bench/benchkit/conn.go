@@ -18,8 +18,9 @@ type ReplyError string
 
 func (e ReplyError) Error() string { return string(e) }
 
-// Conn is a connection to either server. It speaks just as much RESP2 as the measurements need, and does so
-// without allocating, so that the generator's own collector stays out of the latencies.
+// Conn is a connection to either server. It speaks just as much RESP2 as the measurements need, and reads
+// over the pushes and maps of RESP3. It does so without allocating, so that the generator's own collector
+// stays out of the latencies.
 type Conn struct {
 	c net.Conn
 	r *bufio.Reader
@@ -176,17 +177,20 @@ func expect(r *bufio.Reader, want string) error {
 
 // discardRest reads over what follows the first line of a reply. In an array errors are as good as anything.
 func discardRest(r *bufio.Reader, line []byte) error {
-	if line[0] != '$' && line[0] != '*' {
+	kind := line[0]
+	if kind != '$' && kind != '*' && kind != '>' && kind != '%' {
 		return nil
 	}
-	isArray := line[0] == '*'
 	n, err := strconv.Atoi(string(line[1:])) // does not escape, so does not allocate
 	if err != nil || n < 0 {
 		return err
 	}
-	if !isArray {
+	switch kind {
+	case '$':
 		_, err = r.Discard(n + 2)
 		return err
+	case '%':
+		n *= 2
 	}
 	for range n {
 		line, err := readLine(r)

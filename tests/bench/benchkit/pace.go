@@ -2,6 +2,7 @@ package benchkit
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -22,14 +23,19 @@ const StartDelay = 100 * time.Millisecond
 // Oversleep is the longest that a short sleep lasted too long until the context ended: what the
 // machine, not a server, adds to a latency.
 func Oversleep(ctx context.Context) time.Duration {
+	return slices.Max(append(Oversleeps(ctx), 0))
+}
+
+// Oversleeps is by how much each of many short sleeps, one after the other, lasted too long until the context
+// ended.
+func Oversleeps(ctx context.Context) (each []time.Duration) {
 	const nap = time.Millisecond
-	var longest time.Duration
 	for ctx.Err() == nil {
 		begun := time.Now()
 		time.Sleep(nap)
-		longest = max(longest, time.Since(begun)-nap)
+		each = append(each, time.Since(begun)-nap)
 	}
-	return longest
+	return each
 }
 
 // Pace spreads a rate evenly over clients and time.

@@ -2,6 +2,7 @@ package lockbench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -26,8 +27,10 @@ type mass struct {
 	what string
 	// begin makes them on a connection.
 	begin func(b *bench, s *benchkit.Server, c *benchkit.Conn) error
-	// end is done while the probes run; nil: nothing is to be done.
+	// end is done while the probes run, by the same connection or by another one; nil: nothing is to be done.
 	end func(b *bench, c *benchkit.Conn) error
+	// deaf: the connection reads nothing from then on, and another one does what ends them.
+	deaf bool
 	// locks: it is of locks, which are gone when their leases have ended.
 	locks bool
 	// beside: another connection is attached to another prefix.
@@ -42,9 +45,11 @@ func masses() []mass {
 	}
 	return []mass{
 		{what: "waits are cancelled", begin: queueWaits, end: cancelWaits},
+		{what: "waits of a client that does not read are cancelled", begin: queueWaits, end: cancelWaits, deaf: true},
 		{what: "waits lose their connection", begin: queueWaits, end: closed},
 		{what: "waits time out in one moment", begin: queueTimedWaits},
 		{what: "waits are granted, and not confirmed", begin: queueWaits, end: releaseHeld},
+		{what: "waits of a client that does not read are granted, and not confirmed", begin: queueWaits, end: releaseHeld, deaf: true},
 		{what: "locks lose their connection", begin: ownLocks, end: closed, locks: true},
 		{what: "locks lose their attached connection", begin: ownUnderPrefix, end: closed, locks: true},
 		{what: "locks lose one of two attached connections", begin: ownUnderPrefix, end: closed, locks: true, beside: true},
@@ -103,6 +108,14 @@ func (b *bench) endMass(ctx context.Context, m mass) (got ended, err error) {
 	if err := m.begin(b, s, c); err != nil {
 		return got, err
 	}
+	ending := c
+	if m.deaf {
+		if ending, err = benchkit.Dial(s.Addr); err != nil {
+			return got, err
+		}
+		defer ending.Close()
+	}
+	go func() { _, _ = io.Copy(io.Discard, ending) }() // pushes and replies, and nothing looks at them
 	fleet, err := benchkit.DialFleet(s.Addr, probeConns)
 	if err != nil {
 		return got, err
@@ -119,7 +132,7 @@ func (b *bench) endMass(ctx context.Context, m mass) (got ended, err error) {
 	wg.Go(func() { got.overslept = benchkit.Oversleep(probing) })
 	wg.Go(func() {
 		if endErr = benchkit.Rest(probing, probeLead); endErr == nil && m.end != nil {
-			endErr = m.end(b, c)
+			endErr = m.end(b, ending)
 		}
 		began := time.Now()
 		if endErr == nil {
@@ -203,9 +216,8 @@ func queueTo(b *bench, s *benchkit.Server, c *benchkit.Conn, wait func(b benchki
 	err := sendAll(c, b.sizes.waiters, "+QUEUED", func(b []byte, i int) []byte {
 		return wait(benchkit.Command(b, 8).Arg("LOCK").Numbered(lockKey, i, "").Numbered(waiter, i, "").Arg("PX").Arg(longLease).Arg("WAIT"))
 	})
-	if err == nil { // from now on it gets pushes, and nothing looks at them
-		err = c.Write(benchkit.Command(nil, 2).Arg("HELLO").Arg("3"))
-		go func() { _, _ = io.Copy(io.Discard, c) }()
+	if err == nil { // from now on it gets pushes
+		err = errors.Join(c.Write(benchkit.Command(nil, 2).Arg("HELLO").Arg("3")), c.Expect("%"))
 	}
 	return err
 }
@@ -225,7 +237,7 @@ func queueTimedWaits(b *bench, s *benchkit.Server, c *benchkit.Conn) error {
 	return err
 }
 
-// cancelWaits cancels all of them by the connection that waits. Its replies are read already.
+// cancelWaits cancels all of them by one connection.
 func cancelWaits(b *bench, c *benchkit.Conn) error {
 	var out []byte
 	for i := range b.sizes.waiters {

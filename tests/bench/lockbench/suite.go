@@ -2,8 +2,8 @@
 // Hand-off: N clients that each lock, increment and unlock one key, with LOCK on lockserver and with two Go
 // libraries on a real redis-server, in turn. Scale: a million held locks and a hundred thousand parked
 // waiters, what each waiter holds in memory, whether a LOCK then still costs what it did, and leases that end
-// all at once. Pauses: waits and locks of one connection that end at once. Readers: LOCK ... SHARED on
-// lockserver, and what Redisson's RReadWriteLock does on Redis.
+// all at once. Pauses: waits and locks of one connection that end at once. Grants: by a push, and to a
+// blocked client. Readers: LOCK ... SHARED on lockserver, and what Redisson's RReadWriteLock does on Redis.
 //
 // It owns how the load is made, and the targets. It must not know how a server works inside: it starts
 // programs and talks the Redis protocol to them. The one exception is crowd.go, a server inside a process of
@@ -64,6 +64,7 @@ func Suite() benchkit.Suite {
 			{Name: "scale", Measures: "a million held locks, a hundred thousand waiters", Run: b.scale},
 			{Name: "leases", Measures: "pauses while a million leases end together", Run: b.leases},
 			{Name: "pauses", Measures: "pauses while a hundred thousand waits, or locks, of one connection end together", Run: b.pauses},
+			{Name: "grants", Measures: "a grant by a push beside one to a blocked client", Run: b.grants},
 			{Name: "readers", Measures: "shared locks beside Redisson's RReadWriteLock", Run: b.readers},
 		},
 		Roles: map[string]func(context.Context, []string, io.Writer) int{crowdWord: runCrowd},

@@ -70,6 +70,23 @@ func (p *parkedClients) park() error {
 	return nil
 }
 
+// expectTokens reads the grant of each.
+func (p *parkedClients) expectTokens() error {
+	reply := make([]byte, 64)
+	deadline := time.Now().Add(benchkit.Patience)
+	for i, c := range p.conns {
+		_ = c.SetReadDeadline(deadline)
+		n, err := c.Read(reply)
+		if err == nil && (reply[0] != ':' || reply[n-1] != '\n') {
+			err = fmt.Errorf("the server answers %q", reply[:n])
+		}
+		if err != nil {
+			return fmt.Errorf("waiter %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
 func (p *parkedClients) close() {
 	for _, c := range p.conns {
 		_ = c.Close()

@@ -135,9 +135,16 @@ func scripts(list ...string) func(ctx context.Context, s *benchkit.Server) error
 	}
 }
 
+// onFloor is traffic as the floor answers it.
+func onFloor(t benchkit.Traffic) benchkit.Traffic {
+	t.Want = benchkit.Always("+OK")
+	return t
+}
+
 // semaphores compares an acquisition and a release.
 func (b *bench) semaphores(ctx context.Context) error {
 	const ours, lock, plain, lease, ping, theirs = "SEM", "LOCK", "RSemaphore", "RPermitExpirableSemaphore", "PING", "PING, Redis"
+	const floor, plainFloor, leaseFloor = "floor of SEM", "floor of RSemaphore", "floor of RPermitExpirableSemaphore"
 	ways := []*way{
 		{name: lock, product: b.lockserver, traffic: lockPairs, per: 2},
 		{name: ours, product: b.lockserver, traffic: semPairs, per: 2},
@@ -145,6 +152,9 @@ func (b *bench) semaphores(ctx context.Context) error {
 		{name: plain, product: b.redis, traffic: plainPairs, per: 2, prepare: scripts(plainAcquire, plainRelease)},
 		{name: lease, product: b.redis, traffic: leasePairs, per: 2, prepare: scripts(leaseAcquire, leaseRelease)},
 		{name: theirs, product: b.redis, traffic: pings, per: 2},
+		{name: floor, product: b.floor, traffic: onFloor(semPairs), per: 2},
+		{name: plainFloor, product: b.floor, traffic: onFloor(plainPairs), per: 2},
+		{name: leaseFloor, product: b.floor, traffic: onFloor(leasePairs), per: 2},
 	}
 	end, err := b.startAll(ctx, ways)
 	defer end()
@@ -153,12 +163,26 @@ func (b *bench) semaphores(ctx context.Context) error {
 	}
 	b.Report.Text(fmt.Sprintf("## Semaphores\n\nProcessor time of the server for an acquisition and its release, one after the other on each of %d "+
 		"connections, P requests at a time: LOCK and UNLOCK, SEM.ACQUIRE and SEM.RELEASE with a limit of %d, and on Redis what Redisson's "+
-		"semaphores run, by EVALSHA. The servers take turns; the least of %d round(s).", conns, permits, b.Rounds))
-	return b.compare(ctx, ways, []target{
-		{1, ours, lock, false, 1.3}, {16, ours, lock, false, 1.3},
-		{1, ours, plain, true, 0.5}, {16, ours, plain, false, 0.2},
-		{1, ours, lease, true, 0.5}, {16, ours, lease, false, 0.2},
-	}, map[string]string{ours: ping, lock: ping, plain: theirs, lease: theirs})
+		"semaphores run, by EVALSHA. The floor is a server that reads, counts and answers +OK. The servers take turns; the least of %d round(s).", conns, permits, b.Rounds))
+	targets := []target{{1, ours, lock, whole, 1.3}, {16, ours, lock, whole, 1.3}}
+	for _, script := range []string{plain, lease} {
+		targets = append(targets, target{1, ours, script, whole, 0}, target{1, ours, script, abovePing, 0.5}, target{1, ours, script, aboveTheLoop, 0.5},
+			target{16, ours, script, whole, 0.2}, target{16, ours, script, abovePing, 0.2}, target{16, ours, script, aboveTheLoop, 0.2})
+	}
+	least, err := b.compare(ctx, ways, targets, beneath{
+		pings: map[string]string{ours: ping, lock: ping, plain: theirs, lease: theirs},
+		loops: map[string]string{ours: floor, lock: floor, plain: plainFloor, lease: leaseFloor},
+	})
+	if err != nil {
+		return err
+	}
+	for _, script := range []string{plain, lease} {
+		at := least[16]
+		b.Report.Text(fmt.Sprintf("At P=16, 0.2 of %s is %.2f µs. The floor takes %.2f µs for the two requests of a semaphore, and two PINGs take %.2f µs. "+
+			"That leaves %.2f µs for the two commands themselves, which take %.2f µs.",
+			script, 0.2*at[script], at[floor], at[ping], 0.2*at[script]-at[ping], at[ours]-at[ping]))
+	}
+	return nil
 }
 
 // holders compares the commands of a semaphore with many holders with those of one with few.
@@ -189,7 +213,8 @@ func (b *bench) holders(ctx context.Context) error {
 		return err
 	}
 	b.Report.Text("## Holders\n\nProcessor time for one more holder that comes and goes.")
-	return b.compare(ctx, ways, []target{{1, names[1], names[0], false, 1.5}, {16, names[1], names[0], false, 1.7}}, nil)
+	_, err = b.compare(ctx, ways, []target{{1, names[1], names[0], whole, 1.5}, {16, names[1], names[0], whole, 1.7}}, beneath{})
+	return err
 }
 
 // limits compares a unit of a limiter with a counter. Limiters in use are never full when the next unit is
@@ -221,5 +246,6 @@ func (b *bench) limits(ctx context.Context) error {
 	}
 	b.Report.Text("## Limits\n\nProcessor time of a unit of one of 100,000 limiters, beside that of a counter, and of a command with as many words " +
 		"that finds nothing. A limiter in use keeps its key. An idle one is full again before the next unit, so each unit makes a key that expires.")
-	return b.compare(ctx, ways, []target{{1, ours, incr, false, 1.2}, {16, ours, incr, false, 1.2}}, map[string]string{ours: floor})
+	_, err = b.compare(ctx, ways, []target{{1, ours, incr, whole, 1.2}, {16, ours, incr, whole, 1.2}}, beneath{pings: map[string]string{ours: floor}})
+	return err
 }

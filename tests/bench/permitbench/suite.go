@@ -12,11 +12,14 @@ package permitbench
 import (
 	"context"
 	"fmt"
+	"io"
+	"os"
 	"slices"
 	"strconv"
 	"time"
 
 	"lockserver/tests/bench/benchkit"
+	"lockserver/tests/bench/floor"
 )
 
 // sizes are how much work each measurement does.
@@ -38,6 +41,7 @@ type bench struct {
 	sizes      sizes
 	redis      benchkit.Product
 	lockserver benchkit.Product
+	floor      benchkit.Product
 }
 
 // Suite is this package as a row of the driver's table.
@@ -46,6 +50,7 @@ func Suite() benchkit.Suite {
 	return benchkit.Suite{
 		Name: "permitbench", Asks: "what do semaphores, limiters and delayed entries cost, beside what they replace?",
 		Needs: []string{benchkit.NeedsRedis}, Written: benchkit.Never,
+		Roles:    map[string]func(context.Context, []string, io.Writer) int{floor.Role: floor.Serve},
 		Prepare:  b.prepare,
 		Sections: b.sections(),
 	}
@@ -72,7 +77,9 @@ func (b *bench) prepare(_ context.Context, r benchkit.Run) ([]string, error) {
 	}
 	b.redis = benchkit.Product{Name: "Redis", Path: r.Redis, Args: []string{"--appendonly", "no"}}
 	b.lockserver = benchkit.Product{Name: "lockserver", Path: r.Lockserver}
-	return nil, nil
+	self, err := os.Executable()
+	b.floor = benchkit.Product{Name: "floor", Path: self, Args: []string{floor.Role}, Pong: "OK"}
+	return nil, err
 }
 
 // conns is how many connections send at a time.
@@ -165,17 +172,44 @@ func (b *bench) startAll(ctx context.Context, ways []*way) (end func(), err erro
 	return end, nil
 }
 
-// target bounds what a way may cost beside another one. above: what the network costs is taken off both.
+// basis says what is taken off both ways before they are compared.
+type basis string
+
+const (
+	whole        basis = "whole"               // nothing
+	abovePing    basis = "without the network" // what PING takes on the same server
+	aboveTheLoop basis = "above the floor"     // what package floor takes for the same requests
+)
+
+// target bounds what a way may cost beside another one; most 0: the ratio is only shown.
 type target struct {
 	pipeline  int
 	way, than string
-	above     bool
+	above     basis
 	most      float64
 }
 
-// compare measures the ways at both pipelines, and writes a table and what became of the targets. floors are
-// ways of the same servers that do nothing but read and write.
-func (b *bench) compare(ctx context.Context, ways []*way, targets []target, floors map[string]string) error {
+// beneath are the names of ways that do less than another way: by the name of that one.
+type beneath struct {
+	pings map[string]string // PING on the same server
+	loops map[string]string // the same requests on the floor
+}
+
+// off returns what is to be taken off a way.
+func (u *beneath) off(name string, above basis, least map[string]float64) float64 {
+	switch above {
+	case abovePing:
+		return least[u.pings[name]]
+	case aboveTheLoop:
+		return least[u.loops[name]]
+	}
+	return 0
+}
+
+// compare measures the ways at both pipelines, and writes a table and what became of the targets. It returns
+// the figures of each pipeline by the names of the ways.
+func (b *bench) compare(ctx context.Context, ways []*way, targets []target, under beneath) (map[int]map[string]float64, error) {
+	all := map[int]map[string]float64{}
 	head := []string{"P"}
 	for _, w := range ways {
 		head = append(head, w.name+", µs")
@@ -183,30 +217,35 @@ func (b *bench) compare(ctx context.Context, ways []*way, targets []target, floo
 	var rows, ratios [][]string
 	for _, pipeline := range []int{1, 16} {
 		if err := b.measure(ctx, ways, pipeline); err != nil {
-			return err
+			return nil, err
 		}
 		row, least := []string{strconv.Itoa(pipeline)}, map[string]float64{}
 		for _, w := range ways {
 			least[w.name] = w.least()
 			row = append(row, benchkit.Fixed(w.least(), 2))
 		}
-		rows = append(rows, row)
+		rows, all[pipeline] = append(rows, row), least
 		for _, t := range targets {
-			if t.pipeline != pipeline {
-				continue
+			if t.pipeline == pipeline {
+				ratios = append(ratios, b.ratio(t, &under, least))
 			}
-			a, z, how, alone := least[t.way], least[t.than], "whole", "-"
-			if floor := floors[t.way]; floor != "" {
-				alone = benchkit.Times(least[floor] / z)
-			}
-			if t.above {
-				a, z, how = a-least[floors[t.way]], z-least[floors[t.than]], "without the network"
-			}
-			what := fmt.Sprintf("%s beside %s, P=%d, %s", t.way, t.than, pipeline, how)
-			ratios = append(ratios, []string{what, benchkit.Times(a / z), alone, b.Report.AtMost(what, a/z, t.most, benchkit.Times)})
 		}
 	}
 	b.Report.Table(head, rows)
 	b.Report.Table([]string{"comparison", "ratio", "the network alone", "target"}, ratios)
-	return nil
+	return all, nil
+}
+
+// ratio is the row of a target.
+func (b *bench) ratio(t target, under *beneath, least map[string]float64) []string {
+	a, z, alone, held := least[t.way], least[t.than], "-", "-"
+	if ping := under.pings[t.way]; ping != "" && t.above == whole {
+		alone = benchkit.Times(least[ping] / z)
+	}
+	a, z = a-under.off(t.way, t.above, least), z-under.off(t.than, t.above, least)
+	what := fmt.Sprintf("%s beside %s, P=%d, %s", t.way, t.than, t.pipeline, t.above)
+	if t.most > 0 {
+		held = b.Report.AtMost(what, a/z, t.most, benchkit.Times)
+	}
+	return []string{what, benchkit.Times(a / z), alone, held}
 }

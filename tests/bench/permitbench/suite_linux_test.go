@@ -15,11 +15,15 @@ import (
 
 	"lockserver/server"
 	"lockserver/tests/bench/benchkit"
+	"lockserver/tests/bench/floor"
 )
 
 // TestMain is a lockserver when the first argument says so. The directives follow as a server program takes
 // them.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == floor.Role {
+		os.Exit(floor.Serve(context.Background(), os.Args[2:], os.Stderr))
+	}
 	if len(os.Args) > 1 && os.Args[1] == "serve" {
 		if err := serve(os.Args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -57,20 +61,22 @@ func small(t *testing.T) *bench {
 	return &bench{Run: benchkit.Run{Options: benchkit.Options{Rounds: 1, Quick: true}, Dir: t.TempDir(), Report: &benchkit.Report{W: io.Discard}, Progress: io.Discard},
 		sizes: sizes{requests: 2000, holders: 200, pending: 1000, due: 200, burst: 1000, crowd: 1000, watch: 200 * time.Millisecond,
 			rest: time.Millisecond, span: 200 * time.Millisecond},
-		lockserver: product, redis: product}
+		lockserver: product, redis: product, floor: benchkit.Product{Name: "floor", Path: self, Args: []string{floor.Role}, Pong: "OK"}}
 }
 
 // TestSectionsRun runs every section with little work. In the place of Redis there is a second lockserver.
 // What is measured means nothing, but each figure is there, and has its target.
 func TestSectionsRun(t *testing.T) {
 	for name, targets := range map[string][]string{
-		"semaphores": {"SEM beside LOCK, P=1, whole", "SEM beside RPermitExpirableSemaphore, P=16, whole"},
-		"holders":    {"200 holders beside 2,000 holders at least, P=16, whole"},
-		"handoffs":   {"hand-offs a second, 1 permit(s)", "hand-offs a second, 4 permit(s)"},
-		"memory":     {"bytes of a holder of one semaphore beside a holder of one shared lock"},
-		"limits":     {"LIMIT.TAKE beside INCR, P=16, whole"},
+		"semaphores": {"SEM beside LOCK, P=1, whole", "SEM beside RPermitExpirableSemaphore, P=16, whole",
+			"SEM beside RSemaphore, P=16, without the network", "SEM beside RSemaphore, P=16, above the floor"},
+		"holders":  {"200 holders beside 2,000 holders at least, P=16, whole"},
+		"handoffs": {"hand-offs a second, 1 permit(s)", "hand-offs a second, 4 permit(s)"},
+		"memory":   {"bytes of a holder of one semaphore beside a holder of one shared lock"},
+		"limits":   {"LIMIT.TAKE beside INCR, P=16, whole"},
 		"delays": {"DELAY.ADD beside XADD + ZADD, P=16, whole", "bytes of a pending entry", "lateness of an entry, p99",
-			"longest request while entries fall due"},
+			"lateness of an entry, p99, above that of a probe", "longest request while entries fall due",
+			"longest request while entries fall due, above a probe's sleep"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -102,4 +108,12 @@ func TestHandoffsAreCounted(t *testing.T) {
 func TestFreshNumbers(t *testing.T) {
 	next := fresh()
 	require.Equal(t, []int{1, 2, 3}, []int{next(), next(), next()})
+}
+
+// TestLatenessOfTheMachine: a sleep that is late by 3 ms makes three things late, of those that are due each
+// millisecond.
+func TestLatenessOfTheMachine(t *testing.T) {
+	const ms = time.Millisecond
+	require.Equal(t, []time.Duration{0, 0, ms, 2 * ms, 3 * ms}, lateness([]time.Duration{0, 3 * ms, -ms}, ms, 5))
+	require.Equal(t, []time.Duration{2 * ms, 3 * ms}, lateness([]time.Duration{3 * ms}, ms, 2))
 }

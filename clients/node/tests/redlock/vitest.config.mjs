@@ -10,9 +10,9 @@ export default defineConfig({
   test: {
     include: ['*.spec.ts'],
     globalSetup: file('servers.mjs'),
+    setupFiles: file('clock.mjs'),
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    retry: 5, // they have leases of half a second, which a busy machine misses
     dangerouslyIgnoreUnhandledErrors: true, // ava.mjs has them fail their test
     fileParallelism: false,
     watch: false,

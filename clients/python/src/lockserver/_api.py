@@ -118,26 +118,29 @@ class Cancel:
         return lambda: None
 
 
-def lock_wish(key: Word, wait: Optional[float], lease: Optional[float], shared: bool) -> Wish:
+def lock_wish(key: Word, wait: Optional[float], lease: Optional[float], shared: bool, trace: Optional[str] = None) -> Wish:
     """The wish for a lock of one key."""
-    return Wish((key_of(key),), shared=shared, lease=_lease(lease), tries=_tries(wait))
+    return Wish((key_of(key),), shared=shared, lease=_lease(lease), tries=_tries(wait), trace=_traceparent(trace))
 
 
-def many_wish(keys: Sequence[Word], wait: Optional[float], lease: Optional[float], shared: bool) -> Wish:
+def many_wish(keys: Sequence[Word], wait: Optional[float], lease: Optional[float], shared: bool,
+              trace: Optional[str] = None) -> Wish:
     """The wish for locks of several keys."""
     if isinstance(keys, (str, bytes)):
         raise TypeError("keys is a list of keys")
     names = tuple(sorted({key_of(key) for key in keys}))
     if not names:
         raise ValueError("no keys to lock")
-    return Wish(names, many=True, shared=shared, lease=_lease(lease), tries=_tries(wait))
+    return Wish(names, many=True, shared=shared, lease=_lease(lease), tries=_tries(wait), trace=_traceparent(trace))
 
 
-def permits_wish(key: Word, limit: Optional[int], permits: int, wait: Optional[float], lease: Optional[float]) -> Wish:
+def permits_wish(key: Word, limit: Optional[int], permits: int, wait: Optional[float], lease: Optional[float],
+                 trace: Optional[str] = None) -> Wish:
     """The wish for permits of a semaphore."""
     if permits < 1 or limit is not None and limit < permits:
         raise ValueError(f"{permits} permits of {limit}")
-    return Wish((key_of(key),), lease=_lease(lease), tries=_tries(wait), permits=permits, limit=limit)
+    return Wish((key_of(key),), lease=_lease(lease), tries=_tries(wait), permits=permits, limit=limit,
+                trace=_traceparent(trace))
 
 
 def rate_wish(words: Command) -> Wish:
@@ -149,6 +152,12 @@ def _lease(lease: Optional[float]) -> Optional[float]:
     if lease is not None:
         milliseconds(lease, "a lease")
     return lease
+
+
+def _traceparent(trace: Optional[str]) -> Optional[str]:
+    if trace is not None and not isinstance(trace, str):
+        raise TypeError(f"a trace is a traceparent, a text, and not {trace!r}")
+    return trace
 
 
 def _tries(wait: Optional[float]) -> bool:

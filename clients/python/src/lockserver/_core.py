@@ -589,10 +589,10 @@ class Core:
 
     def _begin(self, call: Acquire, now: float) -> None:
         task, keys = call.task, call.wish.keys
-        if any(key in task.busy for key in keys):
+        if not task.busy.isdisjoint(keys):
             task.deferred.append(call)
             return
-        holds = {id(task.holds.get(key)): task.holds.get(key) for key in keys}
+        holds = {id(hold): hold for hold in map(task.holds.get, keys)}
         hold = next(iter(holds.values()))
         if len(holds) > 1 or hold is not None and (hold.wish.permits or call.wish.permits
                                                    or hold.wish.shared and not call.wish.shared):
@@ -760,6 +760,8 @@ class Core:
     def _idle(self, task: Task, keys: Tuple[bytes, ...]) -> None:
         """The next call of the task for the keys may begin."""
         task.busy.difference_update(keys)
+        if not task.deferred:
+            return
         deferred, task.deferred = task.deferred, []
         for call in deferred:
             if not call.over:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import List, Optional, Sequence, Tuple
 
+from . import _trace
 from ._resp import Word, encode_word
 
 Command = List[Word]
@@ -30,6 +31,12 @@ class Wish:
     permits: int = 0  # of a semaphore; 0: this is a lock
     limit: Optional[int] = None  # of the semaphore
     rate: Tuple[Word, ...] = ()  # of a limiter: the words behind the key
+    trace: Optional[str] = None  # the traceparent of the call; empty: none; None: the current one, see traced
+
+    def traced(self) -> Wish:
+        """The wish with the trace of the caller, unless it has one."""
+        trace = _trace.current() if self.trace is None else ""
+        return replace(self, trace=trace) if trace else self
 
     def _fixed(self) -> Command:
         return [] if self.lease is None else ["PX", milliseconds(self.lease, "a lease")]
@@ -52,6 +59,8 @@ class Wish:
         if self.shared:
             words.append("SHARED")
         words += self._fixed()
+        if self.trace:
+            words += ["TRACE", self.trace]
         if not self.tries:
             words += ["WAIT", 0 if wait is None else max(1, math.ceil(wait * 1000)), "NOTIFY"]
         words.append("ONCE")

@@ -52,18 +52,19 @@ class AsyncLocks:
     # Locks.
 
     def lock(self, key: Word, *, wait: Optional[float] = None, lease: Optional[float] = None, shared: bool = False,
-             deadline: Optional[float] = None, cancel_on_loss: bool = False) -> "AsyncAsked":
+             deadline: Optional[float] = None, cancel_on_loss: bool = False, trace: Optional[str] = None) -> "AsyncAsked":
         """Returns the lock at a key: ``async with locks.lock("k", wait=5) as held``, or ``await ....acquire()``.
 
         The options are those of :meth:`lockserver.Locks.lock`. cancel_on_loss: if the lock is lost inside of the
         ``async with``, the task is cancelled there, and the block raises :class:`LockLost`.
         """
-        return AsyncAsked(self, None, lock_wish(key, wait, lease, shared), wait, deadline, cancel_on_loss)
+        return AsyncAsked(self, None, lock_wish(key, wait, lease, shared, trace), wait, deadline, cancel_on_loss)
 
     def lock_all(self, keys: Sequence[Word], *, wait: Optional[float] = None, lease: Optional[float] = None,
-                 shared: bool = False, deadline: Optional[float] = None, cancel_on_loss: bool = False) -> "AsyncAsked":
+                 shared: bool = False, deadline: Optional[float] = None, cancel_on_loss: bool = False,
+                 trace: Optional[str] = None) -> "AsyncAsked":
         """Returns the locks at all of the keys, which are had together or not at all."""
-        return AsyncAsked(self, None, many_wish(keys, wait, lease, shared), wait, deadline, cancel_on_loss)
+        return AsyncAsked(self, None, many_wish(keys, wait, lease, shared, trace), wait, deadline, cancel_on_loss)
 
     def task(self) -> "AsyncTask":
         """Returns an owner of several locks: the server finds deadlocks between tasks."""
@@ -173,7 +174,7 @@ class AsyncLocks:
 
     async def _acquire(self, task: Optional[CoreTask], wish: Wish, wait: Optional[float],
                        deadline: Optional[float]) -> "AsyncHeld":
-        return AsyncHeld(self, await self._request(task, wish, wait, deadline))
+        return AsyncHeld(self, await self._request(task, wish.traced(), wait, deadline))
 
     async def _request(self, task: Optional[CoreTask], wish: Wish, wait: Optional[float], deadline: Optional[float]) -> Any:
         """Asks for a lock, or for units of a limiter, and returns the handle, or the numbers."""
@@ -365,14 +366,17 @@ class AsyncTask:
         self._task = CoreTask(locks._driver.core.new_owner())
 
     def lock(self, key: Word, *, wait: Optional[float] = None, lease: Optional[float] = None, shared: bool = False,
-             deadline: Optional[float] = None, cancel_on_loss: bool = False) -> AsyncAsked:
+             deadline: Optional[float] = None, cancel_on_loss: bool = False, trace: Optional[str] = None) -> AsyncAsked:
         """As :meth:`AsyncLocks.lock`."""
-        return AsyncAsked(self._locks, self._task, lock_wish(key, wait, lease, shared), wait, deadline, cancel_on_loss)
+        wish = lock_wish(key, wait, lease, shared, trace)
+        return AsyncAsked(self._locks, self._task, wish, wait, deadline, cancel_on_loss)
 
     def lock_all(self, keys: Sequence[Word], *, wait: Optional[float] = None, lease: Optional[float] = None,
-                 shared: bool = False, deadline: Optional[float] = None, cancel_on_loss: bool = False) -> AsyncAsked:
+                 shared: bool = False, deadline: Optional[float] = None, cancel_on_loss: bool = False,
+                 trace: Optional[str] = None) -> AsyncAsked:
         """As :meth:`AsyncLocks.lock_all`."""
-        return AsyncAsked(self._locks, self._task, many_wish(keys, wait, lease, shared), wait, deadline, cancel_on_loss)
+        wish = many_wish(keys, wait, lease, shared, trace)
+        return AsyncAsked(self._locks, self._task, wish, wait, deadline, cancel_on_loss)
 
 
 class AsyncSemaphore:
@@ -382,10 +386,10 @@ class AsyncSemaphore:
         self._locks, self._key, self._limit = locks, key, limit
 
     def permits(self, count: int = 1, *, wait: Optional[float] = None, lease: Optional[float] = None,
-                deadline: Optional[float] = None, cancel_on_loss: bool = False) -> AsyncAsked:
+                deadline: Optional[float] = None, cancel_on_loss: bool = False, trace: Optional[str] = None) -> AsyncAsked:
         """Returns permits to be acquired: ``async with semaphore.permits(2, wait=5):``."""
-        return AsyncAsked(self._locks, None, permits_wish(self._key, self._limit, count, wait, lease), wait, deadline,
-                          cancel_on_loss)
+        wish = permits_wish(self._key, self._limit, count, wait, lease, trace)
+        return AsyncAsked(self._locks, None, wish, wait, deadline, cancel_on_loss)
 
     async def acquire(self, count: int = 1, *, wait: Optional[float] = None, lease: Optional[float] = None) -> AsyncHeld:
         """Takes permits. Raises what the acquiring of a lock raises."""

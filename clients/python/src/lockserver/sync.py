@@ -62,19 +62,22 @@ class Locks:
     # Locks.
 
     def lock(self, key: Word, *, wait: Optional[float] = None, lease: Optional[float] = None, shared: bool = False,
-             deadline: Optional[float] = None, cancel: Optional[Cancel] = None) -> "Asked":
+             deadline: Optional[float] = None, cancel: Optional[Cancel] = None, trace: Optional[str] = None) -> "Asked":
         """Returns the lock at a key: ``with locks.lock("k", wait=5) as held``, or ``.acquire()``.
 
         wait: for how many seconds another holder is waited for; None: as long as it takes; 0: not at all. lease: the
         lock ends after so many seconds, instead of being renewed by the server. shared: with others that are shared.
         deadline: a time of ``time.monotonic()`` at which the caller has no more time. cancel: ends the wait.
+        trace: the ``traceparent`` (W3C) of the trace that the call belongs to. The server shows it with the waiter and the
+        holder. None: that of OpenTelemetry's current span, if the program has OpenTelemetry; empty: none.
         """
-        return Asked(self, None, lock_wish(key, wait, lease, shared), wait, deadline, cancel)
+        return Asked(self, None, lock_wish(key, wait, lease, shared, trace), wait, deadline, cancel)
 
     def lock_all(self, keys: Sequence[Word], *, wait: Optional[float] = None, lease: Optional[float] = None,
-                 shared: bool = False, deadline: Optional[float] = None, cancel: Optional[Cancel] = None) -> "Asked":
+                 shared: bool = False, deadline: Optional[float] = None, cancel: Optional[Cancel] = None,
+                 trace: Optional[str] = None) -> "Asked":
         """Returns the locks at all of the keys, which are had together or not at all."""
-        return Asked(self, None, many_wish(keys, wait, lease, shared), wait, deadline, cancel)
+        return Asked(self, None, many_wish(keys, wait, lease, shared, trace), wait, deadline, cancel)
 
     def task(self) -> "Task":
         """Returns an owner of several locks: the server finds deadlocks between tasks."""
@@ -144,7 +147,7 @@ class Locks:
     def connect(self) -> None:
         """Connects now, and raises :class:`NoConnection`, :class:`NotLockserver` or :class:`ServerError`."""
         done = Once()
-        call = Call(done.set)
+        call = Call(self._driver.ends(done))
         self._driver.run(lambda core, now: core.connect(call, now))
         self._driver.wait(call, done, self.timeout, lambda core, error, now: call.finish(None, error))
 
@@ -175,7 +178,7 @@ class Locks:
 
     def _acquire(self, task: Optional[CoreTask], wish: Wish, wait: Optional[float], deadline: Optional[float],
                  cancel: Optional[Cancel]) -> "Held":
-        return Held(self, self._request(task, wish, wait, deadline, cancel))
+        return Held(self, self._request(task, wish.traced(), wait, deadline, cancel))
 
     def _request(self, task: Optional[CoreTask], wish: Wish, wait: Optional[float], deadline: Optional[float],
                  cancel: Optional[Cancel]) -> Any:
@@ -187,7 +190,7 @@ class Locks:
 
         def begin(core: Core, now: float) -> None:
             owner = task if task is not None else CoreTask(core.new_owner())
-            call = Acquire(owner, wish, done.set)
+            call = Acquire(owner, wish, driver.ends(done))
             calls.append(call)
             core.acquire(call, wait, deadline, now)
 
@@ -212,14 +215,14 @@ class Locks:
 
     def _release(self, handle: Handle) -> None:
         done = Once()
-        call = Call(done.set)
+        call = Call(self._driver.ends(done))
         self._driver.run(lambda core, now: core.release(handle, call, now))
         self._driver.wait(call, done, self.timeout, lambda core, error, now: None)
 
     def _ask(self, words: Command, once: bool) -> Any:
         """Sends a command, and returns its reply. An error reply is raised."""
         done = Once()
-        request = Request(words, once, done.set)
+        request = Request(words, once, self._driver.ends(done))
         self._driver.run(lambda core, now: core.request(request, now + self.timeout, now))
         reply = self._driver.wait(request, done, self.timeout, lambda core, error, now: core.end_request(request, error))
         error = _plans.raised(reply)
@@ -394,14 +397,15 @@ class Task:
         return self._task
 
     def lock(self, key: Word, *, wait: Optional[float] = None, lease: Optional[float] = None, shared: bool = False,
-             deadline: Optional[float] = None, cancel: Optional[Cancel] = None) -> Asked:
+             deadline: Optional[float] = None, cancel: Optional[Cancel] = None, trace: Optional[str] = None) -> Asked:
         """As :meth:`Locks.lock`."""
-        return Asked(self._locks, self, lock_wish(key, wait, lease, shared), wait, deadline, cancel)
+        return Asked(self._locks, self, lock_wish(key, wait, lease, shared, trace), wait, deadline, cancel)
 
     def lock_all(self, keys: Sequence[Word], *, wait: Optional[float] = None, lease: Optional[float] = None,
-                 shared: bool = False, deadline: Optional[float] = None, cancel: Optional[Cancel] = None) -> Asked:
+                 shared: bool = False, deadline: Optional[float] = None, cancel: Optional[Cancel] = None,
+                 trace: Optional[str] = None) -> Asked:
         """As :meth:`Locks.lock_all`."""
-        return Asked(self._locks, self, many_wish(keys, wait, lease, shared), wait, deadline, cancel)
+        return Asked(self._locks, self, many_wish(keys, wait, lease, shared, trace), wait, deadline, cancel)
 
 
 class Semaphore:
@@ -411,9 +415,10 @@ class Semaphore:
         self._locks, self._key, self._limit = locks, key, limit
 
     def permits(self, count: int = 1, *, wait: Optional[float] = None, lease: Optional[float] = None,
-                deadline: Optional[float] = None, cancel: Optional[Cancel] = None) -> Asked:
+                deadline: Optional[float] = None, cancel: Optional[Cancel] = None, trace: Optional[str] = None) -> Asked:
         """Returns permits to be acquired: ``with semaphore.permits(2, wait=5):``. The options are those of a lock."""
-        return Asked(self._locks, None, permits_wish(self._key, self._limit, count, wait, lease), wait, deadline, cancel)
+        wish = permits_wish(self._key, self._limit, count, wait, lease, trace)
+        return Asked(self._locks, None, wish, wait, deadline, cancel)
 
     def acquire(self, count: int = 1, *, wait: Optional[float] = None, lease: Optional[float] = None) -> Held:
         """Takes permits. Raises what the acquiring of a lock raises."""

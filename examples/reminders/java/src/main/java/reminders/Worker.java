@@ -1,7 +1,7 @@
 package reminders;
 
 import java.time.Duration;
-import java.util.HashMap;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CancellationException;
@@ -10,6 +10,7 @@ import io.lettuce.core.Consumer;
 import io.lettuce.core.RedisBusyException;
 import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisException;
+import io.lettuce.core.ScriptOutputType;
 import io.lettuce.core.StreamMessage;
 import io.lettuce.core.XAutoClaimArgs;
 import io.lettuce.core.XGroupCreateArgs;
@@ -141,10 +142,7 @@ public final class Worker implements Runnable, AutoCloseable {
         }
     }
 
-    /**
-     * Has an entry come again after a pause. The acknowledgement and the next attempt are one step. The id of the next attempt is
-     * its number, so an entry that two workers have handled at the same time comes again once.
-     */
+    /** Has an entry come again after a pause. The acknowledgement and the next attempt are one step. */
     private void later(StreamMessage<String, String> entry, String why) {
         Map<String, String> body = entry.getBody();
         int attempt = Integer.parseInt(body.get("attempt"));
@@ -153,22 +151,33 @@ public final class Worker implements Runnable, AutoCloseable {
             return;
         }
         String next = Integer.toString(attempt + 1);
-        redis.multi();
-        redis.xack(Orders.TIMERS, Orders.GROUP, entry.getId());
-        Orders.addLater(connection, patience.firstPause.multipliedBy(1L << (attempt - 1)), body.get("order") + ":remind:" + next,
-                "do", "remind", "order", body.get("order"), "user", body.get("user"), "attempt", next);
-        redis.exec();
+        Duration pause = patience.firstPause.multipliedBy(1L << (attempt - 1));
+        finish(entry, List.of("DELAY.ADD", Orders.TIMERS, "PX", Long.toString(pause.toMillis()), "ID", body.get("order") + ":remind:" + next,
+                "do", "remind", "order", body.get("order"), "user", body.get("user"), "attempt", next));
     }
 
-    /** Moves an entry to the stream for dead letters, with the reason, in one step. */
+    /** Moves an entry to the stream for dead letters, with the reason. */
     private void bury(StreamMessage<String, String> entry, String why) {
-        Map<String, String> letter = new HashMap<>(entry.getBody());
-        letter.put("why", why);
-        letter.put("entry", entry.getId());
-        redis.multi();
-        redis.xack(Orders.TIMERS, Orders.GROUP, entry.getId());
-        redis.xadd(Orders.DEAD, letter);
-        redis.exec();
+        List<String> command = new ArrayList<>(List.of("XADD", Orders.DEAD, "*", "why", why, "entry", entry.getId()));
+        entry.getBody().forEach((field, value) -> command.addAll(List.of(field, value)));
+        finish(entry, command);
+    }
+
+    /**
+     * Acknowledges an entry and runs a command, unless the entry was acknowledged before: another worker may have taken it over, or
+     * Lettuce may send a call again if its answer was lost.
+     */
+    private static final String FINISH_ONCE = """
+            if redis.call('XACK', KEYS[1], ARGV[1], ARGV[2]) == 0 then
+                return 0
+            end
+            redis.call(unpack(ARGV, 3))
+            return 1""";
+
+    private void finish(StreamMessage<String, String> entry, List<String> command) {
+        List<String> words = new ArrayList<>(List.of(Orders.GROUP, entry.getId()));
+        words.addAll(command);
+        redis.eval(FINISH_ONCE, ScriptOutputType.INTEGER, new String[] {Orders.TIMERS}, words.toArray(new String[0]));
     }
 
     /** Ends the work after the entry at hand. */

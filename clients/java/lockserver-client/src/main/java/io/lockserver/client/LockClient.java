@@ -183,7 +183,7 @@ public final class LockClient implements AutoCloseable {
 
     /** Takes a lock. */
     public HeldLock lock(String key, LockOptions options) throws InterruptedException {
-        return acquire(owner(options), Wish.lock(key, options.shared(), options.lease()), options.waitLimit());
+        return acquire(owner(options), Wish.lock(key, options.shared(), options.lease()).in(options.trace()), options.waitLimit());
     }
 
     /** Takes a lock if it is free, without waiting for another holder; empty: it is not free. */
@@ -206,7 +206,7 @@ public final class LockClient implements AutoCloseable {
         if (sorted.isEmpty()) {
             throw new IllegalArgumentException("there is no key to lock");
         }
-        return acquire(owner(options), Wish.all(sorted, options.shared(), options.lease()), options.waitLimit());
+        return acquire(owner(options), Wish.all(sorted, options.shared(), options.lease()).in(options.trace()), options.waitLimit());
     }
 
     /**

@@ -10,9 +10,11 @@ import java.util.Objects;
  * @param lease the length of a fixed lease; null: the server renews the lease for as long as this client lives
  * @param shared held together with all other shared holders
  * @param owner a lock that is held, to take this one for the same owner; null: an owner of its own
+ * @param trace the {@code traceparent} of the trace that the call belongs to; empty: none; null: that of OpenTelemetry's
+ *        current span, if the program has {@code opentelemetry-api}
  */
-public record LockOptions(Duration waitLimit, Duration lease, boolean shared, HeldLock owner) {
-    private static final LockOptions DEFAULTS = new LockOptions(null, null, false, null);
+public record LockOptions(Duration waitLimit, Duration lease, boolean shared, HeldLock owner, String trace) {
+    private static final LockOptions DEFAULTS = new LockOptions(null, null, false, null, null);
 
     /** Checks the values. */
     public LockOptions {
@@ -31,21 +33,30 @@ public record LockOptions(Duration waitLimit, Duration lease, boolean shared, He
 
     /** Waits at most so long; zero: it does not wait. */
     public LockOptions withWait(Duration limit) {
-        return new LockOptions(Objects.requireNonNull(limit), lease, shared, owner);
+        return new LockOptions(Objects.requireNonNull(limit), lease, shared, owner, trace);
     }
 
     /** The lock ends after so long, a millisecond at least, whatever becomes of the program. The server does not renew it. */
     public LockOptions withLease(Duration length) {
-        return new LockOptions(waitLimit, Objects.requireNonNull(length), shared, owner);
+        return new LockOptions(waitLimit, Objects.requireNonNull(length), shared, owner, trace);
     }
 
     /** The lock is held together with other shared holders, and with no exclusive one. */
     public LockOptions asShared() {
-        return new LockOptions(waitLimit, lease, true, owner);
+        return new LockOptions(waitLimit, lease, true, owner, trace);
     }
 
     /** The owner is that of another lock, so that the server sees deadlock cycles that go through both. */
     public LockOptions sameOwnerAs(HeldLock other) {
-        return new LockOptions(waitLimit, lease, shared, Objects.requireNonNull(other));
+        return new LockOptions(waitLimit, lease, shared, Objects.requireNonNull(other), trace);
+    }
+
+    /**
+     * The call belongs to this trace: a {@code traceparent} of W3C Trace Context, or empty for none. The server shows it with the
+     * waiter and the holder, and exports the wait as a span of it. Otherwise it is that of OpenTelemetry's current span, if the
+     * program has {@code opentelemetry-api}.
+     */
+    public LockOptions withTrace(String traceparent) {
+        return new LockOptions(waitLimit, lease, shared, owner, Objects.requireNonNull(traceparent));
     }
 }

@@ -30,7 +30,7 @@ public final class LockSemaphore {
         if (options.shared() || options.owner() != null) {
             throw new IllegalArgumentException("permits are not shared, and have an owner of their own");
         }
-        return client.acquire(client.newOwner(), Wish.permits(key, limit, permits, options.lease()), options.waitLimit());
+        return client.acquire(client.newOwner(), Wish.permits(key, limit, permits, options.lease()).in(options.trace()), options.waitLimit());
     }
 
     /** Takes permits; empty: so many were not available until the time to wait was over. */

@@ -94,7 +94,7 @@ final class ThreadLocks {
                 if (mine.owner == null || mine.owner.spoiled) {
                     mine.owner = client.newOwner();
                 }
-                mine.holds.put(mode, new Hold(client.acquire(mine.owner, Wish.lock(mode.key, mode.shared, lease), wait)));
+                mine.holds.put(mode, new Hold(client.acquire(mine.owner, Wish.lock(mode.key, mode.shared, lease).in(null), wait)));
             } finally {
                 forgetIfIdle(me, mine);
             }

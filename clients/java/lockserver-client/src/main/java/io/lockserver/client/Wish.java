@@ -12,8 +12,9 @@ import java.util.List;
  * @param lease null: the server renews it
  * @param limit of PERMITS: how many the semaphore has
  * @param permits of PERMITS: how many are wanted
+ * @param trace the traceparent of the call; null or empty: none
  */
-record Wish(Kind kind, List<String> keys, boolean shared, Duration lease, int limit, int permits) {
+record Wish(Kind kind, List<String> keys, boolean shared, Duration lease, int limit, int permits, String trace) {
     enum Kind {
         /** One lock: {@code LOCK}. */
         LOCK,
@@ -24,15 +25,20 @@ record Wish(Kind kind, List<String> keys, boolean shared, Duration lease, int li
     }
 
     static Wish lock(String key, boolean shared, Duration lease) {
-        return new Wish(Kind.LOCK, List.of(key), shared, lease, 0, 0);
+        return new Wish(Kind.LOCK, List.of(key), shared, lease, 0, 0, null);
     }
 
     static Wish all(List<String> keys, boolean shared, Duration lease) {
-        return new Wish(Kind.ALL, keys, shared, lease, 0, 0);
+        return new Wish(Kind.ALL, keys, shared, lease, 0, 0, null);
     }
 
     static Wish permits(String key, int limit, int permits, Duration lease) {
-        return new Wish(Kind.PERMITS, List.of(key), false, lease, limit, permits);
+        return new Wish(Kind.PERMITS, List.of(key), false, lease, limit, permits, null);
+    }
+
+    /** The same in a trace; null: in that of the caller. */
+    Wish in(String traceparent) {
+        return new Wish(kind, keys, shared, lease, limit, permits, traceparent == null ? Traces.current() : traceparent);
     }
 
     String key() {
@@ -57,6 +63,9 @@ record Wish(Kind kind, List<String> keys, boolean shared, Duration lease, int li
         }
         if (lease != null) {
             words.addAll(List.of("PX", Long.toString(lease.toMillis())));
+        }
+        if (trace != null && !trace.isEmpty()) {
+            words.addAll(List.of("TRACE", trace));
         }
         if (waitMS >= 0) {
             words.addAll(List.of("WAIT", Long.toString(waitMS), "NOTIFY"));

@@ -1,0 +1,253 @@
+package lockhistory
+
+import (
+	"encoding/binary"
+
+	"lockserver/internal/tracecontext"
+)
+
+// The layout of an event in a chunk. It is only in memory, and may change. All numbers are little-endian.
+//
+//	flags   uint32 kind, reason and mode, 8 bits each, and which parts follow
+//	since   uint32 microseconds since the chunk's first event
+//	token   int32  the token, minus the time
+//	took    int32  microseconds; -1: not known
+//	names   uint32 offset of the names; noKey: the event is about all locks of the database
+//	client  uint32 offset of the client; noClient: none
+//
+// Then the parts that the flags tell of: the time, the token and the time that it took, as int64, if they do
+// not fit above. Permits and database follow as int32 if they are not 0, and then the trace. Last are the
+// names and the client, if they were not written shortly before. Names are the lengths of key and owner as
+// uint16, and both. A client is its number as int64, the length of its address as uint16, and the address.
+const (
+	headBytes   = 24
+	traceBytes  = 16 + 8 + 1
+	namesHead   = 2 + 2
+	clientHead  = 8 + 2
+	longBytes   = 8
+	numberBytes = 4
+	// mostRecord is the most that an event takes besides its texts.
+	mostRecord = headBytes + 3*longBytes + 2*numberBytes + traceBytes + namesHead + clientHead
+
+	// noKey and noClient stand for offsets.
+	noKey, noClient = ^uint32(0), ^uint32(0)
+)
+
+// The flags of an event say which parts it has.
+const (
+	longTime = 1 << (24 + iota)
+	longToken
+	longTook
+	hasPermits
+	hasDB
+	hasTrace
+	hasNames
+	hasClient
+
+	reasonShift, modeShift, partShift = 8, 16, 24
+)
+
+// partBytes is how many bytes the parts between head and names take, by the lower six of the flags for parts.
+var partBytes = func() (size [hasNames >> partShift]uint8) {
+	for flags := range size {
+		for i, n := range [...]uint8{longBytes, longBytes, longBytes, numberBytes, numberBytes, traceBytes} {
+			if flags>>i&1 != 0 {
+				size[flags] += n
+			}
+		}
+	}
+	return size
+}()
+
+func load64(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }
+func load32(b []byte) uint32 { return binary.LittleEndian.Uint32(b) }
+func load16(b []byte) int    { return int(binary.LittleEndian.Uint16(b)) }
+
+func cut(text []byte) []byte { return text[:min(len(text), mostText)] }
+
+// write writes an event behind the others of a chunk, which has space for it.
+func (r *Ring) write(c *chunk, e *Event) {
+	flags := uint32(e.Kind) | uint32(e.Reason)<<reasonShift | uint32(e.Mode)<<modeShift
+	since, token, took := e.AtUS-c.baseUS, e.Token-e.AtUS, e.TookUS
+	end := c.end + headBytes
+	if uint64(since) >= 1<<32 || token != int64(int32(token)) || took != int64(int32(took)) || e.Permits != 0 || e.DB != 0 || e.Trace != nil {
+		more := uint32(0)
+		more, end = c.writeParts(end, e)
+		flags |= more
+	}
+	names, client := noKey, noClient
+	if e.Key != nil {
+		at := uint32(end)
+		if names = r.names(c, at, e); names == at {
+			flags |= hasNames
+			end = c.writeNames(end, cut(e.Key), cut(e.Owner))
+		}
+	}
+	if e.Client != 0 {
+		of := &r.clients[e.Client&(latest-1)]
+		if of.number != e.Client {
+			flags |= hasClient
+			*of = place{e.Client, uint32(end)}
+			end = c.writeClient(end, e)
+		}
+		client = of.offset
+	}
+	b := (*[headBytes]byte)(c.buf[c.end:])
+	binary.LittleEndian.PutUint64(b[:8], uint64(flags)|uint64(since)<<32)
+	binary.LittleEndian.PutUint64(b[8:16], uint64(uint32(token))|uint64(took)<<32)
+	binary.LittleEndian.PutUint64(b[16:24], uint64(names)|uint64(client)<<32)
+	c.end = end
+}
+
+// writeParts writes the parts of an event that most events do not have, from an offset on. It returns their
+// flags and their end.
+func (c *chunk) writeParts(end int, e *Event) (flags uint32, _ int) {
+	long := func(flag uint32, value int64) {
+		flags |= flag
+		binary.LittleEndian.PutUint64(c.buf[end:], uint64(value))
+		end += longBytes
+	}
+	number := func(flag uint32, value int32) {
+		flags |= flag
+		binary.LittleEndian.PutUint32(c.buf[end:], uint32(value))
+		end += numberBytes
+	}
+	if uint64(e.AtUS-c.baseUS) >= 1<<32 {
+		long(longTime, e.AtUS)
+	}
+	if token := e.Token - e.AtUS; token != int64(int32(token)) {
+		long(longToken, e.Token)
+	}
+	if e.TookUS != int64(int32(e.TookUS)) {
+		long(longTook, e.TookUS)
+	}
+	if e.Permits != 0 {
+		number(hasPermits, e.Permits)
+	}
+	if e.DB != 0 {
+		number(hasDB, int32(e.DB))
+	}
+	if t := e.Trace; t != nil {
+		flags |= hasTrace
+		b := c.buf[end : end+traceBytes]
+		copy(b, t.Trace[:])
+		copy(b[16:], t.Span[:])
+		b[24] = t.Flags
+		end += traceBytes
+	}
+	return flags, end
+}
+
+// names returns the offset of an event's names. If they are not in the chunk, or not found, that is at.
+func (r *Ring) names(c *chunk, at uint32, e *Event) uint32 {
+	g := &r.grants[e.Token&(latest-1)]
+	if e.Kind != Granted && g.number == e.Token && e.Token != 0 && c.has(g.offset, cut(e.Key), cut(e.Owner)) {
+		return g.offset
+	}
+	slot := &c.table[r.hash(e.Key, e.Owner)&uint64(len(c.table)-1)]
+	if *slot != 0 && c.has(*slot-1, cut(e.Key), cut(e.Owner)) {
+		at = *slot - 1
+	} else {
+		*slot = at + 1
+	}
+	*g = place{e.Token, at}
+	return at
+}
+
+// has reports whether names stand at an offset.
+func (c *chunk) has(offset uint32, key, owner []byte) bool {
+	b := c.buf[offset:]
+	n, m := load16(b), load16(b[2:])
+	b = b[namesHead:]
+	return n == len(key) && m == len(owner) && string(b[:n]) == string(key) && string(b[n:n+m]) == string(owner)
+}
+
+func (c *chunk) writeNames(at int, key, owner []byte) (end int) {
+	b := c.buf[at:]
+	binary.LittleEndian.PutUint32(b, uint32(len(key))|uint32(len(owner))<<16)
+	n := namesHead + copy(b[namesHead:], key)
+	return at + n + copy(b[n:], owner)
+}
+
+func (c *chunk) writeClient(at int, e *Event) (end int) {
+	b, address := c.buf[at:], e.Address[:min(len(e.Address), mostText)]
+	binary.LittleEndian.PutUint64(b, uint64(e.Client))
+	binary.LittleEndian.PutUint16(b[8:], uint16(len(address)))
+	return at + clientHead + copy(b[clientHead:], address)
+}
+
+// next returns where the event behind the one at an offset begins.
+func (c *chunk) next(at int) int {
+	flags := load32(c.buf[at:])
+	at += headBytes + int(partBytes[flags>>partShift&(hasNames>>partShift-1)])
+	if flags&hasNames != 0 {
+		at += namesHead + load16(c.buf[at:]) + load16(c.buf[at+2:])
+	}
+	if flags&hasClient != 0 {
+		at += clientHead + load16(c.buf[at+8:])
+	}
+	return at
+}
+
+// namesAt returns names with their offset.
+func (c *chunk) namesAt(offset uint32) (key, owner []byte) {
+	b := c.buf[offset:]
+	n, m := load16(b), load16(b[2:])
+	b = b[namesHead:]
+	return b[:n:n], b[n : n+m : n+m]
+}
+
+// clientAt returns a client with its offset.
+func (c *chunk) clientAt(offset uint32) (number int64, address string) {
+	b := c.buf[offset:]
+	return int64(load64(b)), string(b[clientHead : clientHead+load16(b[8:])])
+}
+
+// parts are what the flags of an event tell of, apart from names and client.
+type parts struct {
+	atUS, token, tookUS int64
+	permits             int32
+	db                  int
+	trace               []byte // nil: none
+}
+
+// partsAt reads the event at an offset.
+func (c *chunk) partsAt(at int) (p parts) {
+	head := c.buf[at : at+headBytes]
+	b := c.buf[at+headBytes:]
+	flags := load32(head)
+	long := func() int64 {
+		n := int64(load64(b))
+		b = b[longBytes:]
+		return n
+	}
+	number := func() int32 {
+		n := int32(load32(b))
+		b = b[numberBytes:]
+		return n
+	}
+	if p.atUS = c.baseUS + int64(load32(head[4:])); flags&longTime != 0 {
+		p.atUS = long()
+	}
+	if p.token = p.atUS + int64(int32(load32(head[8:]))); flags&longToken != 0 {
+		p.token = long()
+	}
+	if p.tookUS = int64(int32(load32(head[12:]))); flags&longTook != 0 {
+		p.tookUS = long()
+	}
+	if flags&hasPermits != 0 {
+		p.permits = number()
+	}
+	if flags&hasDB != 0 {
+		p.db = int(number())
+	}
+	if flags&hasTrace != 0 {
+		p.trace = b[:traceBytes]
+	}
+	return p
+}
+
+// traceOf reads a trace.
+func traceOf(b []byte) *tracecontext.Context {
+	return &tracecontext.Context{Trace: [16]byte(b[:16]), Span: [8]byte(b[16:24]), Flags: b[24]}
+}

@@ -1,0 +1,439 @@
+package lockhistory
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/tracecontext"
+)
+
+// record keeps events as they are, and is what a ring is compared with.
+type record struct{ events []Event }
+
+func (r *record) add(ring *Ring, e Event) {
+	e.ID = int64(len(r.events)) + 1
+	ring.Add(&e)
+	e.Key, e.Owner = bytes.Clone(cut(e.Key)), bytes.Clone(cut(e.Owner))
+	e.Address = e.Address[:min(len(e.Address), mostText)]
+	r.events = append(r.events, e)
+}
+
+// wanted are the events from a number on that fit, the oldest first.
+func (r *record) wanted(first int64, q Query) (list []Event) {
+	for _, e := range r.events {
+		all := e.Key == nil
+		if e.ID >= first && e.ID > q.After && e.DB == q.DB && (all || q.Key == nil || bytes.Equal(cut(q.Key), e.Key)) &&
+			(all || q.Owner == nil || bytes.Equal(cut(q.Owner), e.Owner)) && (q.SinceUS == 0 || e.AtUS >= q.SinceUS) && (q.UntilUS == 0 || e.AtUS <= q.UntilUS) {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+func collect(visit func(q Query, f func(e *Event) bool), q Query) (list []Event) {
+	visit(q, func(e *Event) bool {
+		c := *e
+		c.Key, c.Owner = bytes.Clone(e.Key), bytes.Clone(e.Owner)
+		list = append(list, c)
+		return true
+	})
+	return list
+}
+
+// source makes events and queries of bytes. Without bytes all its numbers are zero.
+type source struct{ data []byte }
+
+func (s *source) byte() int {
+	if len(s.data) == 0 {
+		return 0
+	}
+	b := s.data[0]
+	s.data = s.data[1:]
+	return int(b)
+}
+
+// long is a number: small, near a time, or an extreme one.
+func (s *source) long(near int64) int64 {
+	switch n := int64(s.byte()); s.byte() % 8 {
+	case 0, 1:
+		return n
+	case 2, 3:
+		return near + n - 128
+	case 4:
+		return near - n<<24
+	case 5:
+		return near + (n-128)<<40
+	case 6:
+		return math.MinInt64 + n
+	default:
+		return math.MaxInt64 - n
+	}
+}
+
+// text is one of a few short texts, or a long one.
+func (s *source) text() []byte {
+	n := s.byte()
+	if n >= 250 {
+		return bytes.Repeat([]byte{byte(n)}, (n-248)*300)
+	}
+	return fmt.Appendf(nil, "%s%d", "a text of some length"[:n%16], n/16)
+}
+
+func (s *source) event(nowUS int64) Event {
+	e := Event{AtUS: nowUS, Kind: Kind(1 + s.byte()%int(kinds-1)), Reason: Reason(s.byte() % int(reasons)), Mode: Mode(s.byte() % len(modeNames)),
+		Token: s.long(nowUS), TookUS: s.long(0), Owner: s.text(), Key: s.text()}
+	rare := s.byte()
+	if len(e.Owner) == 0 {
+		e.Owner = nil
+	}
+	if rare%16 == 0 {
+		e.Key, e.Owner = nil, nil
+	}
+	if rare%8 == 1 {
+		e.DB = s.byte()
+	}
+	if rare%8 == 2 {
+		e.Permits = int32(s.long(0))
+	}
+	if rare%8 == 3 {
+		e.Trace = &tracecontext.Context{Trace: [16]byte{1: byte(s.byte())}, Span: [8]byte{7: byte(s.byte())}, Flags: byte(s.byte())}
+	}
+	if rare%4 > 0 {
+		e.Client = int64(s.byte()%(2*latest)) * 129
+		e.Address = strings.Repeat("10.0.0.1:", int(e.Client%5)*30) + fmt.Sprint(e.Client)
+	}
+	if e.Client == 0 {
+		e.Address = ""
+	}
+	return e
+}
+
+func (s *source) query(r *Ring, nowUS int64) Query {
+	q := Query{DB: s.byte() % 2 * s.byte()}
+	if s.byte()%2 == 0 {
+		q.Key = s.text()
+	}
+	if s.byte()%2 == 0 {
+		q.Owner = s.text()
+	}
+	if s.byte()%2 == 0 {
+		q.SinceUS = s.long(nowUS)
+	}
+	if s.byte()%4 == 0 {
+		q.UntilUS = s.long(nowUS)
+	}
+	if s.byte()%2 == 0 {
+		q.After = r.LastID() - int64(s.byte())*int64(s.byte())
+	}
+	return q
+}
+
+// checkRing adds events that are made of bytes to a ring, and compares the ring with a record of all. It
+// returns how many events the ring has dropped.
+func checkRing(t *testing.T, data []byte) (dropped int64) {
+	t.Helper()
+	s, ring, all, nowUS := &source{data}, New(7), record{}, int64(1<<50)
+	ring.Resize(MinBytes, 5, "start")
+	for len(s.data) > 40 {
+		switch by := int64(s.byte()); by {
+		case 0: // another clock
+			nowUS = s.long(nowUS)
+		case 1:
+			nowUS += int64(s.byte()) << 26
+		default:
+			nowUS += by
+		}
+		all.add(ring, s.event(nowUS))
+	}
+	require.EqualValues(t, len(all.events), ring.LastID())
+	require.LessOrEqual(t, ring.Bytes(), MinBytes)
+	databases := map[int]bool{0: true}
+	for _, e := range all.events {
+		databases[e.DB] = true
+	}
+	first := ring.LastID() + 1
+	for db := range databases {
+		for _, e := range collect(ring.Oldest, Query{DB: db}) {
+			first = min(first, e.ID)
+		}
+	}
+	for db := range databases {
+		require.Equal(t, all.wanted(first, Query{DB: db}), collect(ring.Oldest, Query{DB: db}))
+	}
+	sinceUS, why := ring.Since()
+	if first <= 1 {
+		require.Equal(t, "start", why)
+		require.EqualValues(t, 5, sinceUS)
+	} else {
+		require.Equal(t, "full", why)
+		require.Equal(t, max(5, all.events[first-1].AtUS), sinceUS)
+	}
+	for range 8 {
+		q := s.query(ring, nowUS)
+		want := all.wanted(first, q)
+		require.Equal(t, want, collect(ring.Oldest, q), "%+v", q)
+		back := collect(ring.Latest, q)
+		require.Len(t, back, len(want), "%+v", q)
+		for i := range back {
+			require.Equal(t, want[len(want)-1-i], back[i], "%+v", q)
+		}
+	}
+	return first - 1
+}
+
+// TestRingAgainstRecord: a ring tells the latest of all events, whatever they are, and of each query those
+// that fit.
+func TestRingAgainstRecord(t *testing.T) {
+	t.Parallel()
+	dropped := 0
+	for seed := range uint64(60) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		data := make([]byte, random.IntN(60_000))
+		for i := range data {
+			data[i] = byte(random.Uint32())
+		}
+		if checkRing(t, data) > 0 {
+			dropped++
+		}
+	}
+	require.Greater(t, dropped, 20, "most rings are full")
+}
+
+// FuzzRing: as TestRingAgainstRecord, for any bytes.
+func FuzzRing(f *testing.F) {
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) < 1<<16 {
+			checkRing(t, data)
+		}
+	})
+}
+
+// TestRingKeeps: each kind of value is kept as it is, and takes no more memory than it has to.
+func TestRingKeeps(t *testing.T) {
+	const nowUS = 1 << 50
+	usual := Event{AtUS: nowUS, Kind: Granted, Key: []byte("order:1"), Owner: []byte("worker"), Token: nowUS, Client: 7, Address: "10.0.0.1:1"}
+	for name, c := range map[string]struct {
+		change func(e *Event)
+		bytes  int
+	}{
+		"usual":                {func(*Event) {}, 24},
+		"no key":               {func(e *Event) { e.Key, e.Owner = nil, nil }, 24},
+		"an empty key":         {func(e *Event) { e.Key = []byte{} }, 24},
+		"no owner":             {func(e *Event) { e.Owner = nil }, 24},
+		"no client":            {func(e *Event) { e.Client, e.Address = 0, "" }, 24},
+		"a later time":         {func(e *Event) { e.AtUS, e.Token = nowUS+1<<32-1, nowUS+1<<32 }, 24},
+		"a much later time":    {func(e *Event) { e.AtUS, e.Token = nowUS+1<<32, nowUS+1<<32 }, 32},
+		"an earlier time":      {func(e *Event) { e.AtUS, e.Token = nowUS-1, nowUS }, 32},
+		"no time":              {func(e *Event) { e.AtUS, e.Token = 0, 5 }, 32},
+		"no token":             {func(e *Event) { e.Token = 0 }, 32},
+		"a token far ahead":    {func(e *Event) { e.Token = nowUS + 1<<31 }, 32},
+		"the largest token":    {func(e *Event) { e.Token = math.MaxInt64 }, 32},
+		"an old token":         {func(e *Event) { e.Token = nowUS - 1<<31 }, 24},
+		"unknown":              {func(e *Event) { e.Kind, e.TookUS = Released, Unknown }, 24},
+		"half an hour":         {func(e *Event) { e.Kind, e.TookUS = Released, 1<<31-1 }, 24},
+		"more than that":       {func(e *Event) { e.Kind, e.TookUS = Released, 1<<31 }, 32},
+		"permits":              {func(e *Event) { e.Mode, e.Permits = Semaphore, math.MaxInt32 }, 28},
+		"another database":     {func(e *Event) { e.DB = 15 }, 28},
+		"a trace":              {func(e *Event) { e.Trace = &tracecontext.Context{Trace: [16]byte{1}, Span: [8]byte{2}, Flags: 3} }, 49},
+		"the last of each":     {func(e *Event) { e.Kind, e.Reason, e.Mode = kinds-1, reasons-1, Semaphore }, 24},
+		"all together, but no": {func(e *Event) { e.AtUS, e.Token, e.TookUS, e.DB, e.Permits = 1, math.MaxInt64, math.MinInt64, 3, -1 }, 56},
+	} {
+		ring := New(7)
+		ring.Resize(MinBytes, 0, "start")
+		ring.Add(&usual)
+		e := usual
+		c.change(&e)
+		ring.Add(&e) // it writes its names
+		end := ring.chunks[0].end
+		ring.Add(&e)
+		require.Equal(t, c.bytes, ring.chunks[0].end-end, name)
+		require.LessOrEqual(t, c.bytes, 64, name)
+		found := collect(ring.Latest, Query{DB: e.DB})
+		e.ID = 3
+		require.Equal(t, e, found[0], name)
+		e.ID = 2
+		require.Equal(t, e, found[1], name)
+	}
+}
+
+// TestRingWritesNamesOnce: the end of a hold finds the names of its beginning, and the next hold of the same
+// owner as well. A copy of a lock, which has the token of another key, is no such hold.
+func TestRingWritesNamesOnce(t *testing.T) {
+	ring := New(7)
+	ring.Resize(1<<20, 0, "start")
+	size := func(e Event) int {
+		ring.Add(&e)
+		c := &ring.chunks[0]
+		starts := c.appendStarts(nil)
+		return c.end - starts[len(starts)-1]
+	}
+	names := namesHead + len("order:1") + len("worker")
+	require.Equal(t, 24+names, size(Event{Kind: Granted, Key: []byte("order:1"), Owner: []byte("worker"), Token: 1}))
+	require.Equal(t, 24, size(Event{Kind: Released, Key: []byte("order:1"), Owner: []byte("worker"), Token: 1}))
+	require.Equal(t, 24, size(Event{Kind: Granted, Key: []byte("order:1"), Owner: []byte("worker"), Token: 2}))
+	require.Equal(t, 24+names, size(Event{Kind: Released, Key: []byte("order:2"), Owner: []byte("worker"), Token: 2}))
+	require.Equal(t, 24, size(Event{Kind: Queued, Key: []byte("order:2"), Owner: []byte("worker")}))
+	for i := range int64(2 * latest) {
+		size(Event{Kind: Granted, Key: fmt.Appendf(nil, "many:%d", i), Owner: []byte("worker"), Token: 10 + i})
+	}
+	require.Equal(t, 24, size(Event{Kind: Released, Key: []byte("order:1"), Owner: []byte("worker"), Token: 2}), "by its hash")
+	address := clientHead + len("10.0.0.1:1")
+	from := Event{Kind: Granted, Key: []byte("order:1"), Owner: []byte("worker"), Client: 5, Address: "10.0.0.1:1"}
+	require.Equal(t, 24+address, size(from))
+	require.Equal(t, 24, size(from))
+}
+
+// TestRingHash: nearly equal names have different hashes, if they differ where the hash looks.
+func TestRingHash(t *testing.T) {
+	ring, seen := New(7), make(map[uint64]string)
+	add := func(key, owner string) {
+		t.Helper()
+		h := ring.hash([]byte(key), []byte(owner))
+		other, there := seen[h]
+		require.False(t, there && other != key+" "+owner, "%q and %q %q", other, key, owner)
+		seen[h] = key + " " + owner
+	}
+	for i := range 20_000 {
+		add(fmt.Sprint("order:", i), "worker")
+		add(fmt.Sprint(i), "worker")
+		add("order:1", fmt.Sprint("worker-", i))
+		add("order:1", fmt.Sprint(i))
+		add(fmt.Sprintf("%08d:order", i), "worker")
+		add(fmt.Sprintf("order:%08d:lock", i), "worker")
+		add(strings.Repeat("k", i%1000), "")
+		add("", strings.Repeat("k", i%1000))
+	}
+}
+
+// TestRingBytes: an event takes at most 64 bytes if its texts are there already, and the ring never more than
+// it may.
+func TestRingBytes(t *testing.T) {
+	const size = 1 << 20
+	ring := New(7)
+	ring.Resize(size, 0, "start")
+	e := Event{Kind: Granted, Key: []byte("k"), Owner: []byte("o"), Client: 1, Address: "a", Token: math.MaxInt64, TookUS: math.MaxInt64, DB: 1, Permits: 1}
+	for range 4 * size / 48 {
+		ring.Add(&e)
+	}
+	require.LessOrEqual(t, ring.Bytes(), size)
+	kept := len(collect(ring.Oldest, Query{DB: 1}))
+	require.Greater(t, kept, size/64*15/16, "one chunk of sixteen is being filled")
+}
+
+// TestRingAllocates: adding an event allocates nothing, also with a trace.
+func TestRingAllocates(t *testing.T) {
+	r := New(1)
+	r.Resize(1<<20, 0, "start")
+	trace := tracecontext.Context{Trace: [16]byte{1}, Span: [8]byte{2}}
+	token := int64(0)
+	add := func(trace *tracecontext.Context) {
+		token++
+		r.Add(&Event{Kind: Granted, Key: []byte("order:1"), Owner: []byte("worker-17"), Token: token, Client: token % 3, Address: "10.0.0.1:1", Trace: trace})
+	}
+	for range 100_000 {
+		add(nil)
+	}
+	require.Zero(t, testing.AllocsPerRun(10_000, func() { add(nil) }))
+	require.Zero(t, testing.AllocsPerRun(10_000, func() { add(&trace) }))
+}
+
+// TestRingCuts: a long text is cut, and found by the whole text.
+func TestRingCuts(t *testing.T) {
+	ring := New(7)
+	ring.Resize(MinBytes, 0, "start")
+	long := bytes.Repeat([]byte("x"), 5000)
+	for i := range int64(1000) {
+		ring.Add(&Event{Kind: Granted, Key: long, Owner: long, Client: 1 + i, Address: string(long)})
+	}
+	found := collect(ring.Latest, Query{Key: long, Owner: long})
+	require.NotEmpty(t, found)
+	require.Len(t, found[0].Key, 1024)
+	require.Len(t, found[0].Address, 1024)
+	require.Empty(t, collect(ring.Latest, Query{Key: long[:10]}))
+}
+
+// TestRingOff: a ring without bytes keeps nothing, and another size empties it.
+func TestRingOff(t *testing.T) {
+	ring := New(7)
+	e := Event{Kind: Granted, Key: []byte("k")}
+	ring.Add(&e)
+	require.False(t, ring.On())
+	require.Zero(t, ring.LastID())
+	ring.Resize(MinBytes, 7, "configured")
+	ring.Add(&e)
+	ring.Resize(MinBytes, 8, "configured")
+	require.Len(t, collect(ring.Oldest, Query{}), 1, "the same size changes nothing")
+	ring.Resize(2*MinBytes, 9, "configured")
+	require.Empty(t, collect(ring.Oldest, Query{}))
+	ring.Add(&e)
+	require.EqualValues(t, 2, collect(ring.Oldest, Query{})[0].ID, "numbers go on")
+	ring.Restart(10, "failover")
+	at, why := ring.Since()
+	require.EqualValues(t, 10, at)
+	require.Equal(t, "failover", why)
+	require.Empty(t, collect(ring.Latest, Query{}))
+	ring.Resize(0, 11, "configured")
+	ring.Add(&e)
+	require.Empty(t, collect(ring.Oldest, Query{}))
+}
+
+// TestVisitEnds: a visit ends when it says so.
+func TestVisitEnds(t *testing.T) {
+	ring := New(7)
+	ring.Resize(MinBytes, 0, "start")
+	for i := range int64(5000) {
+		ring.Add(&Event{Kind: Granted, Key: []byte("k"), Token: i})
+	}
+	for _, visit := range []func(Query, func(*Event) bool){ring.Oldest, ring.Latest} {
+		visited := 0
+		visit(Query{}, func(*Event) bool { visited++; return visited < 7 })
+		require.Equal(t, 7, visited)
+	}
+	require.Empty(t, collect(ring.Oldest, Query{After: 5000}))
+	require.Len(t, collect(ring.Oldest, Query{After: 4999}), 1)
+	require.Len(t, collect(ring.Latest, Query{After: 4999}), 1)
+}
+
+// TestNames: each kind, each reason and each mode has a name of its own.
+func TestNames(t *testing.T) {
+	seen := map[string]bool{}
+	add := func(name string) {
+		require.NotEmpty(t, name)
+		require.False(t, seen[name], name)
+		seen[name] = true
+	}
+	for k := Kind(1); k < kinds; k++ {
+		add(k.String())
+	}
+	for r := None + 1; r < reasons; r++ {
+		add("reason " + r.String())
+	}
+	for m := range modeNames {
+		add("mode " + Mode(m).String())
+	}
+	require.Empty(t, None.String())
+}
+
+// TestEnds: which events end a hold, and which a wait.
+func TestEnds(t *testing.T) {
+	for _, c := range []struct {
+		kind       Kind
+		reason     Reason
+		hold, wait bool
+	}{
+		{Queued, None, false, false}, {Granted, None, false, true}, {Granted, Again, false, true}, {Granted, Upgraded, false, true},
+		{Released, None, true, false}, {Released, Undone, true, false}, {Released, ByScript, true, false}, {Released, Partly, false, false},
+		{Released, Downgraded, false, false}, {Renewed, Once, false, false}, {Expired, None, true, false}, {Forced, None, true, false},
+		{Lost, Flushed, true, false}, {Refused, Timeout, false, true}, {Deadlock, None, false, true}, {Confirmed, None, false, false},
+		{Unconfirmed, None, false, false},
+	} {
+		require.Equal(t, c.hold, EndsHold(c.kind.String(), c.reason.String()), "%s %s", c.kind, c.reason)
+		require.Equal(t, c.wait, EndsWait(c.kind.String()), "%s %s", c.kind, c.reason)
+	}
+}

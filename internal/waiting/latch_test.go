@@ -1,0 +1,86 @@
+package waiting
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// idle is a call that nothing happens to.
+type idle struct{ Waiter }
+
+func (*idle) Try() (done, stop bool) { return false, false }
+func (*idle) Refuse(Cycle)           {}
+
+// TestLatchQueues: whatever enters and leaves, the queues with waiters for a latch are listed, the latest
+// first and each once, and no others.
+func TestLatchQueues(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		qs := New(2, Locks{})
+		var all []*idle
+		var order []string // the keys with waiters for a latch, the latest first
+		waiters := map[string]int{}
+		for range 200 {
+			if len(all) > 0 && r.IntN(5) < 2 {
+				i := r.IntN(len(all))
+				w := all[i]
+				all = slices.Delete(all, i, i+1)
+				if key := w.First().Key(); w.ForLatch() {
+					if waiters[key]--; waiters[key] == 0 {
+						delete(waiters, key)
+						order = slices.DeleteFunc(order, func(k string) bool { return k == key })
+					}
+				}
+				qs.Leave(&w.Waiter, false)
+			} else {
+				w, key := new(idle), fmt.Sprint("k", r.IntN(20))
+				latch := r.IntN(3) > 0
+				qs.Enter(&w.Waiter, w, &Request{DB: 1, Keys: [][]byte{[]byte(key)}, First: key, Strict: latch, Latch: latch})
+				all = append(all, w)
+				if latch {
+					if waiters[key]++; waiters[key] == 1 {
+						order = slices.Insert(order, 0, key)
+					}
+				}
+			}
+			checkLatches(t, qs, order, waiters, 1+r.IntN(5))
+		}
+		for _, w := range all {
+			qs.Leave(&w.Waiter, false)
+		}
+		checkLatches(t, qs, nil, nil, 1)
+		require.Empty(t, qs.latches[1].list)
+	}
+}
+
+// checkLatches compares the list, read in pieces, with what is expected.
+func checkLatches(t *testing.T, qs *Queues, order []string, waiters map[string]int, piece int) {
+	t.Helper()
+	total := 0
+	for _, n := range waiters {
+		total += n
+	}
+	require.Equal(t, total, qs.LatchWaiters(1))
+	require.Equal(t, len(order), qs.LatchKeys(1))
+	require.Zero(t, qs.LatchKeys(0))
+	var seen []string
+	for cursor := uint64(0); ; {
+		n := 0
+		cursor = qs.LatchesBelow(1, cursor, piece, func(q *Queue) {
+			n++
+			seen = append(seen, q.Key())
+			require.Equal(t, waiters[q.Key()], q.LatchWaiters())
+			require.Equal(t, waiters[q.Key()], qs.LatchAwaited(1, []byte(q.Key())))
+		})
+		require.LessOrEqual(t, n, piece)
+		if cursor == 0 {
+			break
+		}
+	}
+	require.True(t, slices.Equal(order, seen), "%v is listed as %v", order, seen)
+	require.LessOrEqual(t, len(qs.latches[1].list), max(1, 2*len(order)))
+}

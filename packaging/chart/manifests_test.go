@@ -1,0 +1,88 @@
+package chart
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// serviceMonitor is what the operator of Prometheus takes, as far as the chart uses it.
+type serviceMonitor struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		JobLabel  string               `json:"jobLabel"`
+		Selector  metav1.LabelSelector `json:"selector"`
+		Endpoints []struct {
+			Port string `json:"port"`
+		} `json:"endpoints"`
+	} `json:"spec"`
+}
+
+// kubernetes returns the type of Kubernetes that a manifest is decoded into; nil: there is none.
+func kubernetes(version, kind string) any {
+	switch version + " " + kind {
+	case "apps/v1 StatefulSet":
+		return &appsv1.StatefulSet{}
+	case "v1 Service":
+		return &corev1.Service{}
+	case "v1 ServiceAccount":
+		return &corev1.ServiceAccount{}
+	case "policy/v1 PodDisruptionBudget":
+		return &policyv1.PodDisruptionBudget{}
+	case "networking.k8s.io/v1 NetworkPolicy":
+		return &networkingv1.NetworkPolicy{}
+	case "monitoring.coreos.com/v1 ServiceMonitor":
+		return &serviceMonitor{}
+	}
+	return nil
+}
+
+// decodes decodes a manifest into the type of Kubernetes. It returns the error for a field that does not
+// exist, that is there twice, or that has a value of another type.
+func decodes(o object) error {
+	text, err := yaml.Marshal(map[string]any(o))
+	if err != nil {
+		return err
+	}
+	return yaml.UnmarshalStrict(text, kubernetes(o.text("apiVersion"), o.text("kind")), yaml.DisallowUnknownFields)
+}
+
+// settings are values with which the chart is checked: each part of the templates is in one of them.
+var settings = map[string]map[string]any{
+	"as it comes": password,
+	"all": with(map[string]any{"members": 5, "tls.enabled": true, "tls.existingSecret": "locks-tls", "admin.enabled": true, "admin.serviceMonitor": true,
+		"config": map[string]any{"maxmemory": "2gb", "lock-watchdog-timeout": 3000000.0, "appendonly": false}, "podLabels": map[string]any{"team": "shop"},
+		"podAnnotations": map[string]any{"note": "x"}, "imagePullSecrets": []any{map[string]any{"name": "pull"}}, "priorityClassName": "high",
+		"nodeSelector": map[string]any{"disk": "fast"}, "tolerations": []any{map[string]any{"key": "locks", "operator": "Exists", "effect": "NoSchedule"}},
+		"persistence.storageClass": "fast", "serviceAccount.annotations": map[string]any{"note": "x"}, "resources.requests.cpu": "2"}),
+	"soft without a password": {"auth.enabled": false, "antiAffinity": "soft", "networkPolicy.enabled": false, "podDisruptionBudget.enabled": false},
+	"own affinity": with(map[string]any{"affinity": map[string]any{"nodeAffinity": map[string]any{"requiredDuringSchedulingIgnoredDuringExecution": map[string]any{
+		"nodeSelectorTerms": []any{map[string]any{"matchExpressions": []any{map[string]any{"key": "disk", "operator": "In", "values": []any{"fast"}}}}}}}}}),
+}
+
+// TestKubernetesTakesTheManifests: each is of a kind that is known here, and has no field that Kubernetes
+// does not know.
+func TestKubernetesTakesTheManifests(t *testing.T) {
+	for name, values := range settings {
+		t.Run(name, func(t *testing.T) {
+			for name, o := range made(t, values) {
+				require.NotNil(t, kubernetes(o.text("apiVersion"), o.text("kind")), name)
+				require.NoError(t, decodes(o), name)
+			}
+		})
+	}
+	wrong := made(t, password)["StatefulSet locks-lockserver"]
+	spec, _ := wrong["spec"].(map[string]any)
+	spec["replica"] = 3
+	require.ErrorContains(t, decodes(wrong), `unknown field "replica"`)
+	delete(spec, "replica")
+	spec["replicas"] = "three"
+	require.Error(t, decodes(wrong))
+}

@@ -1,0 +1,112 @@
+package server
+
+import (
+	"lockserver/commands"
+	"lockserver/internal/keyevent"
+	"lockserver/server/dump"
+	"lockserver/server/gate"
+	"lockserver/store"
+)
+
+// This file is dump.Transfer and dump.Client, the whole of both: what DUMP, RESTORE and MIGRATE ask of the
+// server.
+
+// dumpHost is the server as DUMP and RESTORE see it.
+type dumpHost struct{ executor *executor }
+
+var _ dump.Transfer = dumpHost{}
+
+// dumpHostOf is the host of the server that runs a DUMP.
+func dumpHostOf(c *commands.Ctx) dump.Transfer { return dumpHost{sessionOf(c).executor} }
+
+// Compresses implements dump.Transfer.
+func (h dumpHost) Compresses() bool { return h.executor.config.RDBCompression }
+
+// Warn implements dump.Transfer.
+func (h dumpHost) Warn(text string) {
+	if ex := h.executor; ex.dump.MayWarn(ex.store.NowMS()) {
+		ex.log.Warn(text)
+	}
+}
+
+// InCluster implements dump.Transfer.
+func (h dumpHost) InCluster() bool { return h.executor.group.IsCluster() }
+
+// State implements dump.Transfer.
+func (h dumpHost) State() *dump.State { return &h.executor.dump }
+
+// InGroup implements dump.Transfer.
+func (h dumpHost) InGroup() bool { return h.executor.member != nil }
+
+// Copied implements dump.Transfer.
+func (h dumpHost) Copied() *gate.Gate { return &h.executor.copied }
+
+// Due implements dump.Transfer.
+func (h dumpHost) Due(c *commands.Ctx) int64 {
+	if !h.executor.acks.needed {
+		return 0
+	}
+	return h.executor.acks.due(sessionOf(c))
+}
+
+// Waiting implements dump.Transfer.
+func (h dumpHost) Waiting(c *commands.Ctx) dump.Client {
+	s := sessionOf(c)
+	return movingClient{s, s.waiter}
+}
+
+// Observe implements dump.Transfer.
+func (h dumpHost) Observe() { h.executor.observe() }
+
+// Background implements dump.Transfer.
+func (h dumpHost) Background(f func()) { h.executor.host.background(f) }
+
+// Ending implements dump.Transfer.
+func (h dumpHost) Ending() <-chan struct{} { return h.executor.host.ending() }
+
+// Do implements dump.Transfer.
+func (h dumpHost) Do(f func()) { h.executor.do(f) }
+
+// AfterPause implements dump.Transfer.
+func (h dumpHost) AfterPause(f func()) bool {
+	p := &h.executor.pausing
+	if p.untilMS == 0 {
+		return false
+	}
+	p.after = append(p.after, f)
+	return true
+}
+
+// MayRemove implements dump.Transfer.
+func (h dumpHost) MayRemove() bool {
+	return !h.executor.follows && h.executor.failed == nil && h.executor.durable.Broken() == nil
+}
+
+// Removed implements dump.Transfer.
+func (h dumpHost) Removed(db *store.DB, key []byte) {
+	h.executor.events.notify(db, keyevent.Generic, "del", key)
+}
+
+// movingClient is a client that waits for a MIGRATE.
+type movingClient struct {
+	session *session
+	waiter  *parkedCall
+}
+
+// Act implements dump.Client.
+func (m movingClient) Act(f func()) {
+	t := &m.session.executor.tracking
+	t.Act(m.session)
+	f()
+	t.Act(nil)
+}
+
+// Answer implements dump.Client.
+func (m movingClient) Answer(reply func(c *commands.Ctx) error) {
+	if s := m.session; s.waiter != nil && s.waiter == m.waiter {
+		s.executor.answer(m.waiter, reply)
+	}
+}
+
+// TrustsChecksums implements dump.Transfer.
+func (h dumpHost) TrustsChecksums() bool { return h.executor.durable.Trusts() }

@@ -1,0 +1,226 @@
+package server
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/server/transport"
+)
+
+// countingConn counts what it is sent. While it is deaf, its client reads nothing.
+type countingConn struct {
+	nowhere
+	sent int // bytes
+	deaf bool
+}
+
+func (c *countingConn) Send(b []byte, _ bool) (held bool, err error) {
+	c.sent += len(b)
+	return false, nil
+}
+
+func (c *countingConn) Buffered() int {
+	if c.deaf {
+		return mostUnsent + 1
+	}
+	return 0
+}
+
+func (c *countingConn) AwaitDrain(int) bool { return c.deaf }
+
+// pieces is a server with waits that are to end all at once. It counts how much is done in each piece of
+// work: a turn of a session, or a slice of the ticker. Between two pieces other clients are served.
+type pieces struct {
+	*executor
+	t       *testing.T
+	clock   *ManualClock
+	scratch batch
+	loop    transport.Loop // that feeds the sessions
+	conns   []*countingConn
+	giver   *session // holds the locks
+	asker   *session // waits for them, and hears of the outcomes
+	hears   *countingConn
+	most    pieceOfWork // in one piece
+}
+
+// pieceOfWork is what one piece of work did.
+type pieceOfWork struct{ outcomes, commands, bytes int }
+
+const (
+	piecesWaits = 4000
+	// piecesName is the length of an owner's name, so that the pushes are too many bytes for one piece.
+	piecesName = 400
+)
+
+func newPieces(t *testing.T, deaf bool) *pieces {
+	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
+	p := &pieces{t: t, executor: &start(t, Options{Clock: clock}).executor, clock: clock}
+	p.giver, _ = p.open()
+	p.asker, p.hears = p.open()
+	p.run(p.asker, appendCommand(nil, "HELLO", "3"))
+	for i := range piecesWaits {
+		p.run(p.giver, appendCommand(nil, "LOCK", p.key(i), "giver", "PX", "7200000"))
+		p.run(p.asker, appendCommand(nil, "LOCK", p.key(i), p.owner(i), "PX", "3600000", "WAIT", "3600000", "NOTIFY"))
+	}
+	require.Equal(t, piecesWaits, p.queuedWaits)
+	p.hears.deaf = deaf
+	p.most = pieceOfWork{}
+	return p
+}
+
+func (p *pieces) open() (*session, *countingConn) {
+	addr, c := &net.UnixAddr{Net: "unix"}, &countingConn{}
+	s, refused := p.executor.open(c, transport.Peer{Local: addr, Remote: addr})
+	require.NotNil(p.t, s, refused)
+	p.conns = append(p.conns, c)
+	return s, c
+}
+
+func (p *pieces) key(i int) string { return fmt.Sprintf("lock:%d", i) }
+
+func (p *pieces) owner(i int) string {
+	return fmt.Sprintf("%-*d", piecesName, i)
+}
+
+// all is a pipeline with a command for each wait.
+func (p *pieces) all(words func(i int) []string) (pipeline []byte) {
+	for i := range piecesWaits {
+		pipeline = appendCommand(pipeline, words(i)...)
+	}
+	return pipeline
+}
+
+func (p *pieces) done() (w pieceOfWork) {
+	w = pieceOfWork{outcomes: p.waits.outcomes, commands: int(p.stats.Total)}
+	for _, c := range p.conns {
+		w.bytes += c.sent
+	}
+	return w
+}
+
+// piece does one piece of work.
+func (p *pieces) piece(do func()) {
+	before := p.done()
+	do()
+	after := p.done()
+	p.most.outcomes = max(p.most.outcomes, after.outcomes-before.outcomes)
+	p.most.commands = max(p.most.commands, after.commands-before.commands)
+	p.most.bytes = max(p.most.bytes, after.bytes-before.bytes)
+}
+
+// run feeds a session, and gives it turns until it has run everything. The asker has its turns in between.
+func (p *pieces) run(s *session, data []byte) {
+	p.piece(func() { s.Feed(data, &p.scratch, &p.loop) })
+	for s.behind {
+		if s != p.asker {
+			p.run(p.asker, nil)
+		}
+		p.piece(func() { s.Feed(nil, &p.scratch, &p.loop) })
+	}
+}
+
+// pass lets time pass, and does what is due.
+func (p *pieces) pass(d time.Duration) {
+	p.clock.Set(time.UnixMicro(p.clock.NowUS()).Add(d))
+	for more := true; more; {
+		p.piece(func() {
+			p.lockIdle()
+			p.begin()
+			more = p.alarm.(*ticker).dueSlice()
+			p.end()
+			p.mu.Unlock()
+		})
+		p.run(p.asker, nil)
+	}
+}
+
+// endsAtOnce are the ways in which many waits, or grants, end at once.
+var endsAtOnce = []struct {
+	name     string
+	outcomes int // of each wait
+	end      func(p *pieces)
+}{
+	{"granted", 1, (*pieces).release},
+	{"granted when leases end", 1, func(p *pieces) {
+		p.run(p.giver, p.all(func(i int) []string { return []string{"RENEW", p.key(i), "giver", "PX", "1000"} }))
+		p.pass(time.Second)
+	}},
+	{"not confirmed", 2, func(p *pieces) {
+		p.release()
+		require.Equal(p.t, piecesWaits, p.grants.Len())
+		p.pass(10 * time.Second)
+		require.Zero(p.t, p.grants.Len())
+	}},
+	{"timed out", 1, func(p *pieces) { p.pass(time.Hour) }},
+	{"cancelled", 1, func(p *pieces) {
+		p.run(p.giver, p.all(func(i int) []string { return []string{"LOCK.CANCEL", p.key(i), p.owner(i)} }))
+	}},
+	{"disconnected", 1, func(p *pieces) {
+		p.piece(p.asker.Close)
+		p.pass(10 * time.Second)
+	}},
+}
+
+func (p *pieces) release() {
+	p.run(p.giver, p.all(func(i int) []string { return []string{"UNLOCK", p.key(i), "giver"} }))
+}
+
+// However many waits end at once, and whether or not their client reads, other clients are served after a
+// bounded number of them.
+func TestNotifyGivesWay(t *testing.T) {
+	t.Parallel()
+	for _, tt := range endsAtOnce {
+		for _, deaf := range []bool{false, true} {
+			t.Run(strings.ReplaceAll(fmt.Sprint(tt.name, " deaf ", deaf), " ", "-"), func(t *testing.T) {
+				p := newPieces(t, deaf)
+				before := p.waits.outcomes
+				tt.end(p)
+				require.Equal(t, tt.outcomes*piecesWaits, p.waits.outcomes-before)
+				require.Zero(t, p.queuedWaits)
+				if p.hears.deaf {
+					require.True(t, p.asker.ended() || p.asker.inboxBytes > batchOutput, "%d bytes", p.asker.inboxBytes)
+					p.hears.deaf = false
+				}
+				p.run(p.asker, nil)
+				require.Zero(t, p.asker.inboxBytes)
+				t.Logf("at most in one piece of work: %+v", p.most)
+				require.LessOrEqual(t, p.most.outcomes, 2*sliceOutcomes)
+				require.LessOrEqual(t, p.most.commands, feedSlices*batchCommands)
+				require.LessOrEqual(t, p.most.bytes, batchOutput+2*piecesName)
+			})
+		}
+	}
+}
+
+// The input of a session on an event loop is not read on while it has commands for several turns. That of a
+// session that is stalled is, because its client may read only when it has sent everything.
+func TestBehindSessionsAreNotReadFrom(t *testing.T) {
+	t.Parallel()
+	ex := &start(t, Options{}).executor
+	addr, c := &net.UnixAddr{Net: "unix"}, &countingConn{}
+	s, refused := ex.open(c, transport.Peer{Local: addr, Remote: addr})
+	require.NotNil(t, s, refused)
+	pings := []byte(strings.Repeat("*1\r\n$4\r\nPING\r\n", mostBehind/10))
+	var scratch batch
+	var loop transport.Loop
+	s.Feed(pings, &scratch, &loop)
+	require.True(t, s.behind)
+	require.True(t, s.InputFull(1))
+	for s.behind {
+		s.Feed(nil, &scratch, &loop)
+	}
+	require.False(t, s.InputFull(1))
+
+	s.Feed(pings, &scratch, nil)
+	require.False(t, s.InputFull(1), "its owner is no loop")
+	c.deaf = true
+	for !s.stalled {
+		s.Feed(pings, &scratch, &loop)
+	}
+	require.False(t, s.InputFull(1))
+}

@@ -1,0 +1,153 @@
+package server
+
+import (
+	"errors"
+	"runtime"
+	"strings"
+
+	"lockserver/commands"
+	"lockserver/persistence/rdb"
+	"lockserver/server/acl"
+	"lockserver/server/debug"
+	"lockserver/server/script"
+)
+
+// This file is script.Caller, the whole of it: what scripts ask of the server.
+
+// scriptHost is the executor as the scripts see it.
+type scriptHost struct{ executor *executor }
+
+var _ script.Caller = scriptHost{}
+
+// Show implements script.Caller.
+func (h scriptHost) Show(c *commands.Ctx) {
+	if len(h.executor.monitors) > 0 {
+		h.executor.tellMonitors(sessionOf(c), c.Row, c.DB.ID(), c.Argv)
+	}
+}
+
+// Call implements script.Caller.
+func (h scriptHost) Call(c *commands.Ctx) (failed bool, err error) {
+	ex, s := h.executor, sessionOf(c)
+	c.DB = s.db
+	run := func() error { return ex.callContained(c, s) }
+	if ex.gauge.Timed[c.Row.Index()] {
+		err = ex.countMeasured(nil, c.Row, c.Argv, run)
+	} else {
+		err = ex.countNested(c.Row, run)
+	}
+	if len(ex.monitors) > 0 {
+		ex.show(nil, c.Row, s.db.ID(), c.Argv)
+	}
+	return ex.failed != nil, err
+}
+
+// callContained runs a handler and contains its panic.
+func (ex *executor) callContained(c *commands.Ctx, s *session) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = ex.panicked(c.Row, p)
+		}
+	}()
+	if ex.tracking.InUse() {
+		return ex.tracking.Run(c, s)
+	}
+	return c.Row.Run(c)
+}
+
+// Permit implements script.Caller.
+func (h scriptHost) Permit(c *commands.Ctx, row *commands.Row, argv [][]byte) error {
+	s := sessionOf(c)
+	err := s.permit(row, argv, acl.InScript)
+	if err == nil {
+		return s.redirectInScript(row, argv)
+	}
+	return commands.ErrScriptDenied(strings.TrimPrefix(err.Error(), "NOPERM "))
+}
+
+// Permitted implements script.Caller.
+func (h scriptHost) Permitted(c *commands.Ctx, row *commands.Row, argv [][]byte) bool {
+	s := sessionOf(c)
+	return h.executor.rights.Check(s.user, s.db, row, argv).Reason == acl.Allowed
+}
+
+// End implements script.Caller.
+func (h scriptHost) End(c *commands.Ctx, stopped bool) {
+	sessionOf(c).db = c.DB
+	if stopped || h.executor.failed != nil {
+		h.executor.store.TakeEffects() // a unit that was cut off leaves no trace in the journal
+	}
+}
+
+// Lifts implements script.Caller.
+func (h scriptHost) Lifts(row *commands.Row, argv [][]byte) bool {
+	return h.executor.debug.scripts && row.Name == "debug" && debug.FitForScripts(argv)
+}
+
+// RefusesWrites implements script.Caller.
+func (h scriptHost) RefusesWrites() error { return h.executor.refusesWrite(commands.Write) }
+
+// Obeys implements script.Caller.
+func (h scriptHost) Obeys(c *commands.Ctx) bool { return sessionOf(c).obeyed }
+
+// CountError implements script.Caller.
+func (h scriptHost) CountError(text string) { h.executor.stats.Errors.Count(text) }
+
+// CountRejected implements script.Caller.
+func (h scriptHost) CountRejected(row *commands.Row) {
+	h.executor.stats.Of(row).Rejected++
+}
+
+// CountFailed implements script.Caller.
+func (h scriptHost) CountFailed(row *commands.Row) {
+	h.executor.stats.Of(row).Failed++
+}
+
+// Full implements script.Caller.
+func (h scriptHost) Full() bool { return h.executor.memory.beganFull }
+
+// Loading implements script.Caller.
+func (h scriptHost) Loading() bool {
+	return h.executor.durable.Loading() && !h.executor.durable.Serves()
+}
+
+// Yield implements script.Caller. The session's own event loop serves the other connections of that loop;
+// other goroutines may get the executor's lock.
+func (h scriptHost) Yield(c *commands.Ctx) (failed bool) {
+	h.executor.busy.on = true
+	h.executor.withoutLock(func() {
+		sessionOf(c).conn.WhileBusy()
+		runtime.Gosched()
+	})
+	return h.executor.failed != nil
+}
+
+// Idle implements script.Caller.
+func (h scriptHost) Idle() {
+	h.executor.busy.on = false
+	h.executor.busy.over.Broadcast()
+}
+
+// DumpLibraries implements script.Caller.
+func (h scriptHost) DumpLibraries(sources [][]byte) []byte {
+	return rdb.DumpFunctions(nil, sources, h.executor.config.RDBCompression)
+}
+
+// ParseLibraries implements script.Caller.
+func (h scriptHost) ParseLibraries(payload []byte) ([][]byte, error) {
+	if h.executor.durable.Trusts() {
+		payload = rdb.Reseal(payload)
+	}
+	sources, err := rdb.ParseFunctions(payload)
+	switch {
+	case err == nil:
+		return sources, nil
+	case errors.Is(err, rdb.ErrPayloadFooter):
+		return nil, commands.ErrDumpPayload
+	case errors.Is(err, rdb.ErrFunctionPreGA):
+		return nil, commands.ErrFunctionPreGA
+	case errors.Is(err, rdb.ErrNotFunction):
+		return nil, commands.ErrFunctionPayload
+	}
+	return nil, commands.ErrFunctionBroken
+}
