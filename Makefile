@@ -233,6 +233,12 @@ clients-java-client: build fleet need-redis need-java need-openssl ## the client
 	@test -n "$(VIRTUAL_JAVA)" || { echo "there is no Java 21 or later, which has virtual threads: say VIRTUAL_JAVA=/path/to/bin/java"; exit 1; }
 	cd clients/java && mvn -B -ntp $(MAVEN) test -pl lockserver-client,lockserver-test,client-tests -Dtest=ManyTest,ThreadLockTest -Djvm=$(VIRTUAL_JAVA)
 
+.PHONY: clients-java-container
+clients-java-container: need-java ## LockserverContainer with Docker, or with Podman's service that DOCKER_HOST names (IMAGE=lockserver:0.1.0, loaded as docs/INSTALL.md says)
+	@test -n "$(DOCKER_HOST)" || docker info >/dev/null 2>&1 || { echo "there is no Docker: say DOCKER_HOST=unix:///path/to/podman.sock"; exit 1; }
+	cd clients/java && TESTCONTAINERS_RYUK_DISABLED=true LOCKSERVER_IMAGE=$(or $(IMAGE),lockserver:0.1.0) mvn -B -ntp test \
+		-pl lockserver-client,lockserver-test,client-tests -Dtest=RunningContainer
+
 .PHONY: clients-java-sql
 clients-java-sql: export LOCKSERVER := $(CURDIR)/bin/lockserver
 clients-java-sql: build need-java ## its fence for SQL on SQLite and MariaDB, which it starts (DATABASES="mariadb postgres": PostgreSQL as well, of Debian's package postgresql)

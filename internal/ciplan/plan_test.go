@@ -167,7 +167,7 @@ var notSuites = []string{
 	"release", "clients", // parts of release-check; all of clients-*
 	"race-all",           // in the full form of race
 	"flaky", "test-time", // by hand
-	"fence-postgres",                             // needs a PostgreSQL server: by hand
+	"fence-postgres", "clients-java-container", // need a PostgreSQL server, Docker or Podman: by hand
 	"clients-java-build", "clients-node-tarball", // part of clients-*-package
 	"clients-python-build", "clients-python-oldest", "clients-python-sql", "clients-node-sql", "clients-python-versions", // part of the packages' own suites; need Pythons, databases
 	"vulnerabilities", // asks a database on the network: every night, elsewhere
