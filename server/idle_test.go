@@ -102,9 +102,16 @@ func TestSlowReaderIsNotIdle(t *testing.T) {
 			_, err := io.CopyN(io.Discard, conn, 3<<20)
 			require.NoError(t, err)
 			time.Sleep(20 * time.Millisecond) // sockets move it on
-			if plain {
-				eventually(t, srv.seesReading, "the server has sent what fitted")
-			}
+			more := 16                        // parts of what systems may hold beyond that
+			eventually(t, func() bool {
+				seen := srv.seesReading()
+				if plain && !seen && more > 0 {
+					more--
+					_, err = io.CopyN(io.Discard, conn, 1<<16)
+				}
+				return seen || !plain || err != nil
+			}, "the server has sent what fitted")
+			require.NoError(t, err)
 			clock.Advance(6 * time.Second)
 			require.Equal(t, 1, srv.connected())
 		}

@@ -15,7 +15,7 @@ import (
 type slowSnapshot struct {
 	io.Reader
 	arrived chan struct{}
-	read  bool
+	read    bool
 }
 
 func (s *slowSnapshot) Read(b []byte) (int, error) {
