@@ -499,6 +499,17 @@ func (qs *Queues) DatabaseChanged(db int) {
 	})
 }
 
+// PutOff is how much was put off: the number of queues, and one more if there may be others.
+func (qs *Queues) PutOff() (n int) {
+	if n = len(qs.off) - qs.resumed; qs.sweep.more() {
+		n++
+	}
+	return n
+}
+
+// more reports whether the sweep has anything to do.
+func (s *sweep) more() bool { return s.next != nil || s.again }
+
 // MakeReady gives the waiters of a queue their turn at the next Serve, or later if they were put off.
 func (qs *Queues) MakeReady(q *Queue) {
 	if !q.ready && (!q.off || q.loose > 0) {

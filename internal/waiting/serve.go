@@ -69,9 +69,6 @@ type sweep struct {
 	on    bool    // this unit may go on with it
 }
 
-// more reports whether there is anything to do.
-func (s *sweep) more() bool { return s.next != nil || s.again }
-
 // beginSweep makes all waiters for locks of a database ready, in time.
 func (qs *Queues) beginSweep(db int) {
 	s := &qs.sweep
@@ -108,14 +105,6 @@ func (qs *Queues) sweepOn(u *Unit) {
 		s.on = false
 		clear(s.of)
 	}
-}
-
-// PutOff is how much was put off: the number of queues, and one more if there may be others.
-func (qs *Queues) PutOff() (n int) {
-	if n = len(qs.off) - qs.resumed; qs.sweep.more() {
-		n++
-	}
-	return n
 }
 
 // Resume gives so many of the queues their turn that were put off, in the order in which that was.
