@@ -55,7 +55,13 @@ func (h raftHost) HandOn() { h.handOn() }
 func (h raftHost) EndUnit() { h.endUnit() }
 
 // Apply implements raft.MemberServer.
-func (h raftHost) Apply(db int, argv [][]byte) error { return replicationHost(h).Apply(db, argv) }
+func (h raftHost) Apply(db int, argv [][]byte) error {
+	err := replicationHost(h).Apply(db, argv)
+	if errors.Is(err, errClosed) {
+		return raft.ErrEnding
+	}
+	return err
+}
 
 // Gate implements raft.MemberServer.
 func (h raftHost) Gate() *gate.Gate { return &h.copied }

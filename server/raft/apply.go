@@ -91,6 +91,7 @@ func (a openedMember) follow(e *entry, in *replication.Input, again bool) error 
 		switch {
 		case m.run != a.run:
 			err = errForeign
+		case errors.Is(err, ErrEnding): // it is applied after the next start
 		case err != nil:
 			m.stop(fmt.Errorf("an entry of the log cannot be applied: %w", err))
 		default:

@@ -1,6 +1,7 @@
 package raft
 
 import (
+	"errors"
 	"io"
 	"log/slog"
 
@@ -9,6 +10,9 @@ import (
 	"lockserver/server/gate"
 	"lockserver/store"
 )
+
+// ErrEnding says that nothing is applied any more because the server is about to end.
+var ErrEnding = errors.New("the server ends")
 
 // MemberServer is the server that has the data. The methods listed after Slice are called under its lock,
 // unless their comments say otherwise.
@@ -36,7 +40,8 @@ type MemberServer interface {
 	// Member.Append gets the effects of each unit.
 	HandOn()
 	Records(on bool)
-	// Apply runs a command of the history: it ignores that keys have expired.
+	// Apply runs a command of the history: it ignores that keys have expired. It returns ErrEnding if the
+	// server is about to end.
 	Apply(db int, argv [][]byte) error
 	EndUnit()
 	// Cut takes the data, at a place of the history.
