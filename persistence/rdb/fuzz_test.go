@@ -3,6 +3,7 @@ package rdb
 import (
 	"bytes"
 	"io"
+	"slices"
 	"testing"
 )
 
@@ -49,6 +50,42 @@ func FuzzPayload(f *testing.F) {
 		}
 		if _, err := ParsePayload(body); err == nil && len(body) < footerBytes {
 			t.Fatal("a payload without a footer")
+		}
+	})
+}
+
+// FuzzFunctions: no payload of libraries panics, and what was read is written and read as the same.
+func FuzzFunctions(f *testing.F) {
+	f.Add([]byte{})
+	f.Add(cat(opFunction2, 5, "#!lua"))
+	f.Add(cat(opFunction2, 1, "a", opFunctionPreGA))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		libraries, err := ParseFunctions(sealed(MaxVersion, body))
+		if err != nil {
+			return
+		}
+		again, err := ParseFunctions(DumpFunctions(nil, libraries, len(body)%2 == 0))
+		if err != nil || !slices.EqualFunc(libraries, again, bytes.Equal) {
+			t.Fatalf("%q became %q: %v", libraries, again, err)
+		}
+	})
+}
+
+// FuzzProducers: no field of producers panics, and its messages are no longer than the field.
+func FuzzProducers(f *testing.F) {
+	f.Add(cat(producersForm, 100, 1, 2, 0, 1, "p", 1, "n", 7, 1, 14))
+	f.Add(cat(producersForm, 100, 1, 2, 0, 200, "p"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		p, ok := ParseProducers(b)
+		if !ok {
+			return
+		}
+		n := 0
+		for _, m := range p.Messages {
+			n += len(m.Producer) + len(m.Name) + 5 // lengths and numbers are a byte each at least
+		}
+		if n >= len(b) {
+			t.Fatalf("%d bytes of messages in %d", n, len(b))
 		}
 	})
 }
