@@ -130,13 +130,13 @@ func (c *checking) hearOfOthers(all []Check) {
 	}
 }
 
-// every is the time between two checks, if it is that by itself.
-func (c *checking) every(itself time.Duration) time.Duration {
+// every is the time between two checks: what is configured, or less while data is undecided.
+func (c *checking) every(configured time.Duration) time.Duration {
 	soon := againUndecided << min(c.again, mostAgain)
-	if c.undecided > 0 || c.others && (itself <= 0 || itself > soon) {
+	if c.undecided > 0 || c.others && (configured <= 0 || configured > soon) {
 		return soon
 	}
-	return itself
+	return configured
 }
 
 // checkNow begins a check if it is time for one. It is called about once a second.
