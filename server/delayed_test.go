@@ -165,7 +165,7 @@ func TestDelayedEntriesWaitForTheLog(t *testing.T) {
 }
 
 // mostEntryBytes bounds the memory of a pending entry with an id of up to 14 bytes and a body of 64.
-const mostEntryBytes = 200
+const mostEntryBytes = 190
 
 // What a million pending entries take is bounded, whatever the order in which they fall due.
 func TestDelayedEntriesMemory(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// body is the fields of an entry: 64 bytes together with the number.
-const body = "0123456789012345678901234567890123456789012345"
+// body is the value of an entry's field: 64 bytes together with the number.
+const body = "0123456789012345678901234567890123456789012345678901"
 
 func appendDelayed(b []byte, n int, option string, ms int64) []byte {
 	return benchkit.Command(b, 8).Arg("DELAY.ADD").Arg("delayed").Arg(option).Int(ms).Arg("ID").Numbered("id", n, "").Arg("body").Numbered(body, n, "")
