@@ -17,8 +17,9 @@
 // space. A full node splits in two, but a node that is filled by ascending inserts stays full. Neighbours
 // merge if they fill three quarters of a node. A bound may outlive the item that it was taken from.
 //
-// Source: D. Comer, "The Ubiquitous B-Tree", 1979 (the variant with all items in the leaves, and the B*-tree,
-// where neighbours share before they split), with counts as in the order statistic trees of Cormen et al.
+// Source: D. Comer, "The Ubiquitous B-Tree", 1979 (the variant with all items in
+// the leaves), with counts as in the order statistic trees of Cormen et al. That
+// neighbours share before they split is from the B*-tree of the same paper.
 //
 // # Copy-on-write
 //

@@ -141,8 +141,8 @@ func (n *node) insert(ep *cow.Epoch, it item, large bool) (split child) {
 	return child{least: right.children[0].least, n: right.count(), node: right}
 }
 
-// share moves items from a full leaf to a neighbour, until both have the same number. It reports false if child
-// i is no leaf, or if both neighbours are nearly full.
+// share moves items from a full leaf to a neighbour, until both have the same number. It reports false if
+// child i is no leaf, or if both neighbours are nearly full.
 func (n *node) share(ep *cow.Epoch, i int, large bool) bool {
 	if n.children[i].node.children != nil {
 		return false
