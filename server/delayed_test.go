@@ -141,19 +141,19 @@ func TestDelayedEntriesAreRestored(t *testing.T) {
 		[2]string{"DBSIZE", "1"})
 }
 
-// Keyspace events tell of each step, on the stream and on its two keys.
+// Keyspace events report each step, on the stream and on its two keys.
 func TestDelayedEntriesHaveEvents(t *testing.T) {
 	t.Parallel()
 	_, clock, c := startLimits(t, 2)
 	want(t, c[0], [2]string{"CONFIG SET notify-keyspace-events EA", "+OK"})
 	c[1].Do("PSUBSCRIBE", "__keyevent@0__:*")
-	told := func() string {
+	next := func() string {
 		v := c[1].Receive()
 		return strings.TrimPrefix(v.Elems[2].Str, "__keyevent@0__:") + " " + v.Elems[3].Str
 	}
 	for _, step := range []struct {
 		words [2]string
-		tells []string
+		events []string
 	}{
 		{[2]string{"DELAY.ADD s PX 100 ID a n 1", `"a"`}, []string{"delay.add s", "zadd {s}:delayed", "hset {s}:delayed:entries"}},
 		{[2]string{"DELAY.MOVE s a PX 50", "1"}, []string{"delay.move s", "zadd {s}:delayed"}},
@@ -161,17 +161,17 @@ func TestDelayedEntriesHaveEvents(t *testing.T) {
 		{[2]string{"DELAY.ADD s PX 10 ID b n 2", `"b"`}, []string{"delay.add s", "zadd {s}:delayed", "hset {s}:delayed:entries"}},
 	} {
 		want(t, c[0], step.words)
-		for _, event := range step.tells {
-			require.Equal(t, event, told(), step.words[0])
+		for _, event := range step.events {
+			require.Equal(t, event, next(), step.words[0])
 		}
 	}
 	clock.Advance(10 * time.Millisecond)
 	for _, event := range []string{"xadd s", "zrem {s}:delayed", "del {s}:delayed", "hdel {s}:delayed:entries", "del {s}:delayed:entries"} {
-		require.Equal(t, event, told())
+		require.Equal(t, event, next())
 	}
 	want(t, c[0], [2]string{"LIMIT.TAKE k 1 1 1000", "[1 1 0 0 1000]"})
 	for _, event := range []string{"limit.take k", "set k", "expire k"} {
-		require.Equal(t, event, told())
+		require.Equal(t, event, next())
 	}
 }
 

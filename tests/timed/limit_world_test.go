@@ -23,7 +23,7 @@ type limiter struct {
 	grants []grant
 }
 
-// waiter is a connection that waits for a limiter, or that is told of the outcome (NOTIFY).
+// waiter is a connection that waits for a limiter, or that gets the outcome by a push (NOTIFY).
 type waiter struct {
 	client  *testkit.Client
 	id      string
