@@ -23,9 +23,6 @@ func appendDelayed(b []byte, n int, option string, ms int64) []byte {
 // delays measures pending entries, and those that fall due.
 func (b *bench) delays(ctx context.Context) error {
 	b.Report.Text("## Delayed entries")
-	if err := b.addCosts(ctx); err != nil {
-		return err
-	}
 	s, err := benchkit.StartFresh(ctx, b.lockserver, b.Dir)
 	if err != nil {
 		return err
@@ -61,6 +58,7 @@ func fresh() func() int {
 // addCosts compares DELAY.ADD with what a client does today: XADD, and ZADD for the time. Both get new ids,
 // and the same times.
 func (b *bench) addCosts(ctx context.Context) error {
+	b.Report.Text("## DELAY.ADD")
 	const ours, today = "DELAY.ADD", "XADD + ZADD"
 	added, timed := fresh(), fresh()
 	dueMS := func(n int) int64 { return time.Now().UnixMilli() + 3_600_000 + int64(n%1000) }

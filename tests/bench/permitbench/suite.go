@@ -64,7 +64,8 @@ func (b *bench) sections() []benchkit.Section {
 		{Name: "handoffs", Measures: "permits that sixteen clients hand on to each other", Run: b.handoffs},
 		{Name: "memory", Measures: "bytes of a semaphore's holder, beside those of a shared lock", Run: b.memory},
 		{Name: "limits", Measures: "LIMIT.TAKE beside INCR", Run: b.limits},
-		{Name: "delays", Measures: "a million delayed entries, beside XADD and ZADD", Run: b.delays},
+		{Name: "delay-add", Measures: "DELAY.ADD beside XADD and ZADD", Run: b.addCosts},
+		{Name: "delays", Measures: "a million delayed entries: memory, lateness, and 100,000 that are due at once", Run: b.delays},
 	}
 }
 

@@ -73,11 +73,12 @@ func TestSectionsRun(t *testing.T) {
 	for name, targets := range map[string][]string{
 		"semaphores": {"SEM beside LOCK, P=1, whole", "SEM beside RPermitExpirableSemaphore, P=16, whole",
 			"SEM beside RSemaphore, P=16, without the network", "SEM beside RSemaphore, P=16, above the floor"},
-		"holders":  {"200 holders beside 2,000 holders at least, P=16, whole"},
-		"handoffs": {"hand-offs a second, 1 permit(s)", "hand-offs a second, 4 permit(s)"},
-		"memory":   {"bytes of a holder of one semaphore beside a holder of one shared lock"},
-		"limits":   {"LIMIT.TAKE beside INCR, P=16, whole"},
-		"delays": {"DELAY.ADD beside XADD + ZADD, P=16, whole", "bytes of a pending entry", "lateness of an entry, p99",
+		"holders":   {"200 holders beside 2,000 holders at least, P=16, whole"},
+		"handoffs":  {"hand-offs a second, 1 permit(s)", "hand-offs a second, 4 permit(s)"},
+		"memory":    {"bytes of a holder of one semaphore beside a holder of one shared lock"},
+		"limits":    {"LIMIT.TAKE beside INCR, P=16, whole"},
+		"delay-add": {"DELAY.ADD beside XADD + ZADD, P=16, whole"},
+		"delays": {"bytes of a pending entry", "lateness of an entry, p99",
 			"lateness of an entry, p99, above that of a probe", "longest request while entries fall due",
 			"longest request while entries fall due, above a probe's sleep"},
 	} {
