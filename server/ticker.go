@@ -54,14 +54,14 @@ func (t *ticker) RunDue() {
 			return
 		}
 		ex.begin()
-		more := t.dueSlice()
+		more, fills := t.dueSlice(), ex.logFills()
 		touched := ex.end()
 		ex.mu.Unlock()
 		wakeAll(touched, nil)
 		switch {
 		case !more:
 			return
-		case slices%slicesPerBreath == 0:
+		case slices%slicesPerBreath == 0 || fills:
 			background.Breathe()
 		default:
 			runtime.Gosched()
