@@ -152,7 +152,7 @@ func TestDelayedEntriesHaveEvents(t *testing.T) {
 		return strings.TrimPrefix(v.Elems[2].Str, "__keyevent@0__:") + " " + v.Elems[3].Str
 	}
 	for _, step := range []struct {
-		words  [2]string
+		words [2]string
 		events []string
 	}{
 		{[2]string{"DELAY.ADD s PX 100 ID a n 1", `"a"`}, []string{"delay.add s", "zadd {s}:delayed", "hset {s}:delayed:entries"}},
@@ -215,48 +215,6 @@ func TestDelayedEntriesWaitForTheLog(t *testing.T) {
 	require.NoError(t, srv.Close())
 	again := client(t, start(t, Options{Clock: clock, Directives: logged(dir, "always").Directives()}))
 	want(t, again, [2]string{"XLEN s", "1"}, [2]string{"DELAY.COUNT s", "0"})
-}
-
-// With appendfsync always a reply waits for a sync of all that is in the log. So while the disk is behind, no
-// more entries are added. They are added when it has caught up.
-func TestDelayedEntriesWaitForTheDisk(t *testing.T) {
-	t.Parallel()
-	d, dir := newTestDisk(), t.TempDir()
-	clock := NewManualClock(time.UnixMilli(saleStart))
-	srv := startOn(t, d, Options{Clock: clock, Directives: logged(dir, "always").Directives()})
-	c := client(t, srv)
-	const n, bytes = 4000, 1000
-	script := "for i = 1, ARGV[1] do redis.call('DELAY.ADD', KEYS[1], 'AT', ARGV[2], 'n', ARGV[3]) end return redis.call('DELAY.COUNT', KEYS[1])"
-	require.EqualValues(t, n, c.Do("EVAL", script, "1", "s", fmt.Sprint(n), fmt.Sprint(saleStart+10), strings.Repeat("x", bytes)).Int)
-	ex := &srv.executor
-	state := func() (pending int, behind int64, fills bool) {
-		ex.do(func() {
-			pending, behind, fills = int(ex.delayFigures().Pending[0]), ex.durable.Behind(), ex.logFills()
-		})
-		return pending, behind, fills
-	}
-	eventually(t, func() bool {
-		_, behind, _ := state()
-		return behind == 0
-	}, "the disk has caught up")
-	d.hold()
-	clock.Set(time.UnixMilli(saleStart + 10)) // nothing happens by itself until Advance
-	var more bool
-	ex.do(func() {
-		for range 2 * n / delayedBudget {
-			more = ex.fireDelayed()
-		}
-	})
-	left, behind, fills := state()
-	require.True(t, more)
-	require.True(t, fills)
-	require.Greater(t, left, n/2)
-	require.Less(t, behind, int64(mostUnsynced+2*delayedBudget*bytes), "at most one slice more than the bound")
-	d.release()
-	clock.Advance(0)
-	left, _, _ = state()
-	require.Zero(t, left)
-	require.EqualValues(t, n, c.Do("XLEN", "s").Int)
 }
 
 // mostEntryBytes bounds the memory of a pending entry with an id of up to 14 bytes and a body of 64.

@@ -55,14 +55,10 @@ const holdsBudget = 128
 // fireDelayed adds delayed entries (DELAY.ADD) that are due to their streams, as a unit of its own, and
 // reports whether there may be more. What is added, and what is taken out of the keys of the stream, is one
 // unit. When the next one is due, store.NextAlarmMS tells the ticker. While the log cannot be
-// written, nothing is added: it would be added again after a restart. While the disk is behind, it is tried
-// again later.
+// written, nothing is added: it would be added again after a restart.
 func (ex *executor) fireDelayed() (more bool) {
 	if !ex.firesDelayed() || !ex.store.AlarmDue(store.DelayAlarm) || ex.failed != nil || ex.durable.Loading() {
 		return false
-	}
-	if ex.logFills() {
-		return !ex.ending
 	}
 	// To contain a panic it is the command that does the same for a client.
 	_ = ex.contain(ex.original.Lookup([]byte("xadd")), func() error {
@@ -76,14 +72,6 @@ func (ex *executor) fireDelayed() (more bool) {
 
 // firesDelayed reports whether delayed entries are added to their streams when they are due.
 func (ex *executor) firesDelayed() bool { return ex.endsThings() && ex.durable.Broken() == nil }
-
-// mostUnsynced is how many bytes of the log may wait for the disk when delayed entries are added. With
-// appendfsync always each reply waits for a sync of all of it. Without this bound a hundred thousand entries
-// made a PING wait for 70 to 130 ms.
-const mostUnsynced = 1 << 20
-
-// logFills reports whether replies already wait for so much of the log that more would delay them notably.
-func (ex *executor) logFills() bool { return ex.durable.Behind() > mostUnsynced }
 
 // delayedBudget is how many delayed entries one slice adds.
 const delayedBudget = 128

@@ -54,14 +54,14 @@ func (t *ticker) RunDue() {
 			return
 		}
 		ex.begin()
-		more, fills := t.dueSlice(), ex.logFills()
+		more := t.dueSlice()
 		touched := ex.end()
 		ex.mu.Unlock()
 		wakeAll(touched, nil)
 		switch {
 		case !more:
 			return
-		case slices%slicesPerBreath == 0 || fills:
+		case slices%slicesPerBreath == 0:
 			background.Breathe()
 		default:
 			runtime.Gosched()

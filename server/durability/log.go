@@ -89,16 +89,6 @@ func (l *Log) Due(m *Mark) int64 {
 	return position
 }
 
-// Behind returns how many bytes of the log have to be synced before a reply that is made now may leave. It is 0
-// if replies do not wait for the disk.
-func (l *Log) Behind() int64 {
-	position := l.log.Position()
-	if position == 0 || !l.log.Waits() {
-		return 0
-	}
-	return max(0, position-l.log.Durable())
-}
-
 // Filled reports whether anything was appended in this slice. If so, the host calls Floor for each other
 // client that got output in the slice, and then EndSlice.
 func (l *Log) Filled() bool { return l.filled }

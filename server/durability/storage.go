@@ -94,14 +94,6 @@ func (s *Storage) Broken() error {
 	return s.log.broken
 }
 
-// Behind is Log.Behind; 0 if there is no log.
-func (s *Storage) Behind() int64 {
-	if s.log == nil {
-		return 0
-	}
-	return s.log.Behind()
-}
-
 // Loading reports whether data is still being read.
 func (s *Storage) Loading() bool { return s.loading != nil }
 
