@@ -152,7 +152,7 @@ func TestDelayedEntriesHaveEvents(t *testing.T) {
 		return strings.TrimPrefix(v.Elems[2].Str, "__keyevent@0__:") + " " + v.Elems[3].Str
 	}
 	for _, step := range []struct {
-		words [2]string
+		words  [2]string
 		events []string
 	}{
 		{[2]string{"DELAY.ADD s PX 100 ID a n 1", `"a"`}, []string{"delay.add s", "zadd {s}:delayed", "hset {s}:delayed:entries"}},
