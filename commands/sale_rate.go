@@ -59,6 +59,7 @@ func (p *purchase) admits(c *Ctx) (bool, error) {
 			}
 		}
 	}
+	// plant:sale-rate
 	a := rate.Take(state, nowNS, 1)
 	p.ask.state, p.ask.taken = a.State, a.Allowed
 	return a.Allowed, nil

@@ -20,7 +20,7 @@ const (
 	// in bursts would need it again. idleSpareBytes, and idleSpareShare of the live memory, are always kept.
 	idleLooks      = 4
 	idleSpareBytes = 4 << 20
-	idleSpareShare = 0.04
+	idleSpareShare = 0.02
 	// gcHeadroomBytes is the minimum garbage before a collection. With the default of 100 % a server with
 	// little data would collect hundreds of times a second.
 	gcHeadroomBytes = 64 << 20

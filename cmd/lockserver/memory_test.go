@@ -70,9 +70,9 @@ func TestWorthGivingBack(t *testing.T) {
 		{1 * mb, 1 * mb, 3 * mb, false},
 		{1 * mb, 1 * mb, 5 * mb, true},
 		{1 * mb, 6 * mb, 0, true},
-		{1000 * mb, 1000 * mb, 30 * mb, false},
-		{1000 * mb, 1020 * mb, 30 * mb, true},
-		{1000 * mb, 990 * mb, 30 * mb, false}, // sweeping goes on
+		{1000 * mb, 1000 * mb, 15 * mb, false},
+		{1000 * mb, 1010 * mb, 15 * mb, true},
+		{1000 * mb, 990 * mb, 15 * mb, false}, // sweeping goes on
 	} {
 		require.Equal(t, c.want, worthGivingBack(c.live, c.now, c.free), "%v", c)
 	}

@@ -13,12 +13,13 @@
 // All items are in leaves, at most 63 in each. An inner node has for each of its children the number of items
 // below it and a lower bound of them. So a rank, and the item at a rank, are found in O(log n). Therefore
 // every range here is a range of ranks: ByScore and ByLex turn bounds into ranks. Counting, skipping (LIMIT)
-// and walking in either direction need nothing else. A full node splits in two, but a node that is filled by
-// ascending inserts stays full. Neighbours merge if they fill three quarters of a node. A bound may outlive
-// the item that it was taken from.
+// and walking in either direction need nothing else. A full leaf first moves items to a neighbour that has
+// space. A full node splits in two, but a node that is filled by ascending inserts stays full. Neighbours
+// merge if they fill three quarters of a node. A bound may outlive the item that it was taken from.
 //
 // Source: D. Comer, "The Ubiquitous B-Tree", 1979 (the variant with all items in
-// the leaves), with counts as in the order statistic trees of Cormen et al.
+// the leaves), with counts as in the order statistic trees of Cormen et al. That
+// neighbours share before they split is from the B*-tree of the same paper.
 //
 // # Copy-on-write
 //

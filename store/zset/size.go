@@ -3,9 +3,9 @@ package zset
 import "lockserver/store/piece"
 
 const (
-	// itemBytes is what a member takes in the tree: an item, in leaves that are two thirds full, and
+	// itemBytes is what a member takes in the tree: an item, in leaves that are five sixths full, and
 	// its share of what stands above them.
-	itemBytes = 16*3/2 + 4
+	itemBytes = 16*6/5 + 4
 	// treeBytes is a table without members, its dict aside.
 	treeBytes = 64
 )

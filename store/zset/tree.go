@@ -12,9 +12,13 @@ import (
 const (
 	// 16 bytes each: a clone copies 1 KB. With one more a leaf would take an eighth more: see roundItems.
 	maxItems = 63
-	// Leaves grow by about so many items.
-	stepItems = 16
-	maxKids   = 32
+	// Leaves grow by about so many items while the tree has fewer than stepsBelow.
+	stepItems  = 16
+	stepsBelow = 2048
+	maxKids    = 32
+	// A full leaf moves items to a neighbour that has space for so many, and splits otherwise. So random
+	// inserts fill leaves to five sixths. Splits alone fill them to two thirds.
+	leastShared = 8
 	// Neighbours merge when together they fill three quarters of a node, which is
 	// far from where it would split again.
 	mergeItems = maxItems * 3 / 4
@@ -96,7 +100,7 @@ func (t *tree) insert(ep *cow.Epoch, it item) {
 		t.root = &node{stamp: ep.Now()}
 	}
 	root := own(ep, &t.root)
-	split := root.insert(ep, it)
+	split := root.insert(ep, it, t.n >= stepsBelow)
 	t.n++
 	if split.node != nil {
 		t.root = &node{stamp: ep.Now(), children: append(make([]child, 0, 4), child{n: t.n - split.n, node: root}, split)}
@@ -104,15 +108,18 @@ func (t *tree) insert(ep *cow.Epoch, it item) {
 }
 
 // insert adds an item below a node that is owned. If the node had to be split it
-// returns what is now to the right of it.
-func (n *node) insert(ep *cow.Epoch, it item) (split child) {
+// returns what is now to the right of it. In a large tree all leaves are made with the full capacity.
+func (n *node) insert(ep *cow.Epoch, it item, large bool) (split child) {
 	if n.children == nil {
-		return n.insertItem(ep, it)
+		return n.insertItem(ep, it, large)
 	}
 	i := n.childFor(&it)
+	if n.children[i].n == maxItems && n.share(ep, i, large) {
+		i = n.childFor(&it)
+	}
 	below := own(ep, &n.children[i].node)
 	n.children[i].n++
-	over := below.insert(ep, it)
+	over := below.insert(ep, it, large)
 	if over.node == nil {
 		return child{}
 	}
@@ -134,25 +141,58 @@ func (n *node) insert(ep *cow.Epoch, it item) (split child) {
 	return child{least: right.children[0].least, n: right.count(), node: right}
 }
 
-func (n *node) insertItem(ep *cow.Epoch, it item) (split child) {
+// share moves items from a full leaf to a neighbour, until both have the same number. It reports false if
+// child i is no leaf, or if both neighbours are nearly full.
+func (n *node) share(ep *cow.Epoch, i int, large bool) bool {
+	if n.children[i].node.children != nil {
+		return false
+	}
+	to, least := 0, maxItems-leastShared+1
+	for _, at := range [...]int{i - 1, i + 1} {
+		if at >= 0 && at < len(n.children) && n.children[at].n < least {
+			to, least = at, n.children[at].n
+		}
+	}
+	if least > maxItems-leastShared {
+		return false
+	}
+	full, other := own(ep, &n.children[i].node), own(ep, &n.children[to].node)
+	moved := (maxItems - least) / 2
+	other.grow(least+moved, large)
+	if to < i {
+		other.items = append(other.items, full.items[:moved]...)
+		full.items = slices.Delete(full.items, 0, moved)
+		n.children[i].least = full.items[0]
+	} else {
+		rest := maxItems - moved
+		other.items = slices.Insert(other.items, 0, full.items[rest:]...)
+		full.items = slices.Delete(full.items, rest, maxItems)
+		n.children[to].least = other.items[0]
+	}
+	n.children[i].n -= moved
+	n.children[to].n += moved
+	return true
+}
+
+func (n *node) insertItem(ep *cow.Epoch, it item, large bool) (split child) {
 	i := n.place(&it)
 	if len(n.items) < maxItems {
-		n.addItem(i, it)
+		n.addItem(i, it, large)
 		return child{}
 	}
 	cut := cutFor(i, maxItems)
 	right := &node{stamp: ep.Now()}
-	right.items = append(make([]item, 0, roundItems(maxItems-cut+1)), n.items[cut:]...)
-	if size := roundItems(cut); size < cap(n.items) { // many leaves stay as they are after a split
+	right.items = append(make([]item, 0, roundItems(maxItems-cut+1, large)), n.items[cut:]...)
+	if size := roundItems(cut, large); size < cap(n.items) { // many leaves stay as they are after a split
 		n.items = append(make([]item, 0, size), n.items[:cut]...)
 	} else {
 		clear(n.items[cut:])
 		n.items = n.items[:cut]
 	}
 	if i > cut || cut == maxItems {
-		right.addItem(i-cut, it)
+		right.addItem(i-cut, it, large)
 	} else {
-		n.addItem(i, it)
+		n.addItem(i, it, large)
 	}
 	return child{least: right.items[0], n: len(right.items), node: right}
 }
@@ -166,17 +206,25 @@ func cutFor(i, n int) int {
 	return n / 2
 }
 
-func (n *node) addItem(i int, it item) {
-	if len(n.items) == cap(n.items) {
-		n.items = append(make([]item, 0, roundItems(len(n.items)+1)), n.items...)
-	}
+func (n *node) addItem(i int, it item, large bool) {
+	n.grow(len(n.items)+1, large)
 	n.items = slices.Insert(n.items, i, it)
 }
 
+// grow gives a leaf the capacity for so many items.
+func (n *node) grow(to int, large bool) {
+	if to > cap(n.items) {
+		n.items = append(make([]item, 0, roundItems(to, large)), n.items...)
+	}
+}
+
 // roundItems returns the capacity of a leaf for n items. Go's allocator has the sizes 256, 512, 768 and 1024,
-// and puts a word before what is larger than 512 bytes and has pointers.
-func roundItems(n int) int {
+// and puts a word before what is larger than 512 bytes and has pointers. Leaves of one size take each other's
+// memory: with the steps, a million items left holes of five bytes for each.
+func roundItems(n int, large bool) int {
 	switch {
+	case large:
+		return maxItems
 	case n <= stepItems:
 		return stepItems
 	case n <= 2*stepItems:
@@ -215,7 +263,7 @@ func (n *node) remove(ep *cow.Epoch, it *item) {
 			panic("zset: the removed member is not in the tree")
 		}
 		n.items = slices.Delete(n.items, i, i+1)
-		if size := roundItems(len(n.items)); cap(n.items) >= size+2*stepItems-1 {
+		if size := roundItems(len(n.items), false); cap(n.items) >= size+2*stepItems-1 {
 			n.items = append(make([]item, 0, size), n.items...)
 		}
 		return
@@ -243,8 +291,8 @@ func (n *node) merge(ep *cow.Epoch, i int) bool {
 	}
 	a = own(ep, &n.children[i].node)
 	if a.children == nil {
-		items := append(make([]item, 0, roundItems(len(a.items)+len(b.items))), a.items...)
-		a.items = append(items, b.items...)
+		a.grow(len(a.items)+len(b.items), false)
+		a.items = append(a.items, b.items...)
 	} else {
 		from := len(a.children)
 		a.children = append(a.children, b.children...)

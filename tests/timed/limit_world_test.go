@@ -23,10 +23,11 @@ type limiter struct {
 	grants []grant
 }
 
-// waiter is a connection that waits for a limiter.
+// waiter is a connection that waits for a limiter, or that gets the outcome by a push (NOTIFY).
 type waiter struct {
 	client  *testkit.Client
 	id      string
+	owner   string // of a wait with NOTIFY; "": the connection is blocked
 	limiter *limiter
 	cost    int64
 }
@@ -35,7 +36,9 @@ type waiter struct {
 type limitWorld struct {
 	base
 	limiters []*limiter
+	sales    []*sale
 	waiters  []*waiter // in the order in which they came
+	named    int       // owners that had a wait so far
 	elapsed  int64     // microseconds that the clock has moved forward
 }
 
@@ -53,7 +56,7 @@ func newLimitWorld(seed uint64) (w *limitWorld, err error) {
 		}
 		w.limiters = append(w.limiters, &limiter{key: fmt.Sprint("limiter:", i), terms: of})
 	}
-	return w, nil
+	return w, w.openSales()
 }
 
 // hangUp ends all connections.
@@ -70,7 +73,9 @@ func (w *limitWorld) live() error {
 	for range steps {
 		step := w.take
 		switch n := w.random.IntN(100); {
+		case n < 35:
 		case n < 45:
+			step = w.order
 		case n < 60:
 			step = w.wait
 		case n < 93:
@@ -136,7 +141,11 @@ func (w *limitWorld) wait() error {
 		return err
 	}
 	waiting := &waiter{client: c, id: id.String(), limiter: l, cost: 1 + w.random.Int64N(l.terms.burst)}
-	if err := c.Ask(append(l.terms.args(l.key, waiting.cost), "WAIT", fmt.Sprint(w.random.IntN(200)))...); err != nil {
+	args := append(l.terms.args(l.key, waiting.cost), "WAIT", fmt.Sprint(w.random.IntN(200)))
+	if w.random.IntN(2) == 0 {
+		return w.queue(waiting, args)
+	}
+	if err := c.Ask(args...); err != nil {
 		return err
 	}
 	w.waiters = append(w.waiters, waiting)
@@ -155,45 +164,103 @@ func (w *limitWorld) wait() error {
 	}
 }
 
-// collect takes the answers of those that wait no more.
+// queue lets a client wait with NOTIFY.
+func (w *limitWorld) queue(waiting *waiter, args []string) error {
+	w.named++
+	waiting.owner = fmt.Sprint("owner:", w.named)
+	if v, err := waiting.client.Call("HELLO", "3"); err != nil || v.IsError() {
+		return fmt.Errorf("HELLO: %s %w", v, err)
+	}
+	v, err := waiting.client.Call(append(args, "NOTIFY", waiting.owner)...)
+	switch {
+	case err != nil || v.IsError():
+		return fmt.Errorf("%q: %s %w", args, v, err)
+	case v.Str == "QUEUED":
+		w.waiters = append(w.waiters, waiting)
+		return nil
+	}
+	waiting.client.Close()
+	return w.answered(waiting, v.Elems[0].Int == 1)
+}
+
+// waitsStill returns which waiters have no outcome yet.
+func (w *limitWorld) waitsStill() (map[*waiter]bool, error) {
+	clients, err := w.admin.Call("CLIENT", "LIST")
+	if err != nil {
+		return nil, err
+	}
+	queued, err := w.admin.Call("LOCK.WAITERS")
+	if err != nil || queued.IsError() {
+		return nil, fmt.Errorf("LOCK.WAITERS: %s %w", queued, err)
+	}
+	blocked, owners := map[string]bool{}, queued.String()
+	for line := range strings.Lines(clients.Str) {
+		id, _, _ := strings.Cut(strings.TrimPrefix(line, "id="), " ")
+		blocked[id] = strings.Contains(line, "flags=b")
+	}
+	still := map[*waiter]bool{}
+	for _, waiting := range w.waiters {
+		still[waiting] = blocked[waiting.id] || waiting.owner != "" && strings.Contains(owners, fmt.Sprintf("%q", waiting.owner))
+	}
+	return still, nil
+}
+
+// collect takes the outcomes of those that wait no more.
 func (w *limitWorld) collect() error {
 	if len(w.waiters) == 0 {
 		return nil
 	}
-	list, err := w.admin.Call("CLIENT", "LIST")
+	still, err := w.waitsStill()
 	if err != nil {
 		return err
 	}
-	blocked := map[string]bool{}
-	for line := range strings.Lines(list.Str) {
-		id, _, _ := strings.Cut(strings.TrimPrefix(line, "id="), " ")
-		blocked[id] = strings.Contains(line, "flags=b")
-	}
-	still := map[*limiter]bool{}
+	before := map[*limiter]bool{} // limiters with a waiter that came earlier
 	for _, waiting := range slices.Clone(w.waiters) {
-		if blocked[waiting.id] {
-			still[waiting.limiter] = true
+		if still[waiting] {
+			before[waiting.limiter] = true
 			continue
 		}
-		v, err := waiting.client.Next()
-		if err != nil || v.IsError() {
-			return fmt.Errorf("a waiter of %s: %s %w", waiting.limiter.key, v, err)
+		allowed, err := waiting.outcome()
+		if err != nil {
+			return err
 		}
 		waiting.client.Close()
 		w.waiters = slices.DeleteFunc(w.waiters, func(o *waiter) bool { return o == waiting })
-		if v.Elems[0].Int == 0 {
-			w.counts["timed out"]++
-			continue
-		}
-		w.counts["granted"]++
-		if still[waiting.limiter] {
+		if allowed && before[waiting.limiter] {
 			return &violation{fmt.Sprintf("a waiter of %s passed another one", waiting.limiter.key)}
 		}
-		if err := waiting.limiter.granted(w.elapsed, waiting.cost); err != nil {
+		if err := w.answered(waiting, allowed); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// outcome reads the reply, or the push, that ends a wait.
+func (waiting *waiter) outcome() (allowed bool, err error) {
+	v, err := waiting.client.Next()
+	switch {
+	case err != nil || v.IsError():
+		return false, fmt.Errorf("a waiter of %s: %s %w", waiting.limiter.key, v, err)
+	case waiting.owner == "":
+		return v.Elems[0].Int == 1, nil
+	case len(v.Elems) != 4 || v.Elems[3].Str != waiting.owner:
+		return false, &violation{fmt.Sprintf("%s was told %s", waiting.owner, v)}
+	}
+	return v.Elems[0].Str == "limit-granted", nil
+}
+
+// answered counts the outcome of a wait.
+func (w *limitWorld) answered(waiting *waiter, allowed bool) error {
+	switch {
+	case !allowed:
+		w.counts["timed out"]++
+		return nil
+	case waiting.owner != "":
+		w.counts["granted by push"]++
+	}
+	w.counts["granted"]++
+	return waiting.limiter.granted(w.elapsed, waiting.cost)
 }
 
 // pass lets time pass: by single milliseconds while there are waiters, so that it is known when they were
@@ -275,12 +342,12 @@ func (w *limitWorld) failOver() error {
 func (w *limitWorld) inStep(replica *testkit.Client, clock *server.ManualClock) error {
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		same := strings.Contains(info(replica), "master_link_status:up")
-		for _, l := range w.limiters {
-			a, err := w.admin.Call("DUMP", l.key)
+		for _, key := range w.keys() {
+			a, err := w.admin.Call("DUMP", key)
 			if err != nil {
 				return err
 			}
-			b, err := replica.Call("DUMP", l.key)
+			b, err := replica.Call("DUMP", key)
 			same = same && err == nil && (a.String() == b.String() || clock.NowUS() > w.clock.NowUS() && b.IsNull())
 		}
 		if same {
@@ -298,6 +365,9 @@ func (w *limitWorld) finish() error {
 		}
 	}
 	w.clock.Advance(time.Hour)
+	if err := w.closeSales(); err != nil {
+		return err
+	}
 	if v, err := w.admin.Call("DBSIZE"); err != nil || v.Int != 0 {
 		return &violation{fmt.Sprintf("seed %d: %s keys are left of idle limiters (%v)", w.seed, v, err)}
 	}

@@ -33,6 +33,9 @@ var faults = []plant.Fault{
 	}`)),
 	plant.New("a limiter dies before it is full", plant.Insert("limit-write", `endMS = max(endMS-5, c.NowMS()+1)`)),
 	plant.New("a limiter does not die", plant.Insert("limit-write", `endMS += 1 << 40`)),
+	plant.New("a sale for each of its users above the rate", plant.Insert("sale-rate", `if !p.sale.rate.all && state.EndMS()-c.NowMS() < 5 {
+		state = gcra.State{}
+	}`)),
 	plant.New("a call passes the waiters", plant.And("limit-queue", "false")),
 	plant.New("an entry is added twice after a restart", plant.Omit("zset-record-removal"), plant.Omit("hash-record-removal")),
 	plant.New("an entry is lost by MOVE", plant.Omit("delay-move")),

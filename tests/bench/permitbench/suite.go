@@ -42,6 +42,7 @@ type bench struct {
 	redis      benchkit.Product
 	lockserver benchkit.Product
 	floor      benchkit.Product
+	self       string // this program, which can also be a probe
 }
 
 // Suite is this package as a row of the driver's table.
@@ -50,7 +51,7 @@ func Suite() benchkit.Suite {
 	return benchkit.Suite{
 		Name: "permitbench", Asks: "what do semaphores, limiters and delayed entries cost, beside what they replace?",
 		Needs: []string{benchkit.NeedsRedis}, Written: benchkit.Never,
-		Roles:    map[string]func(context.Context, []string, io.Writer) int{floor.Role: floor.Serve},
+		Roles:    map[string]func(context.Context, []string, io.Writer) int{floor.Role: floor.Serve, probeRole: runProbe},
 		Prepare:  b.prepare,
 		Sections: b.sections(),
 	}
@@ -63,7 +64,8 @@ func (b *bench) sections() []benchkit.Section {
 		{Name: "handoffs", Measures: "permits that sixteen clients hand on to each other", Run: b.handoffs},
 		{Name: "memory", Measures: "bytes of a semaphore's holder, beside those of a shared lock", Run: b.memory},
 		{Name: "limits", Measures: "LIMIT.TAKE beside INCR", Run: b.limits},
-		{Name: "delays", Measures: "a million delayed entries, beside XADD and ZADD", Run: b.delays},
+		{Name: "delay-add", Measures: "DELAY.ADD beside XADD and ZADD", Run: b.addCosts},
+		{Name: "delays", Measures: "a million delayed entries: memory, lateness, and 100,000 that are due at once", Run: b.delays},
 	}
 }
 
@@ -78,7 +80,7 @@ func (b *bench) prepare(_ context.Context, r benchkit.Run) ([]string, error) {
 	b.redis = benchkit.Product{Name: "Redis", Path: r.Redis, Args: []string{"--appendonly", "no"}}
 	b.lockserver = benchkit.Product{Name: "lockserver", Path: r.Lockserver}
 	self, err := os.Executable()
-	b.floor = benchkit.Product{Name: "floor", Path: self, Args: []string{floor.Role}, Pong: "OK"}
+	b.self, b.floor = self, benchkit.Product{Name: "floor", Path: self, Args: []string{floor.Role}, Pong: "OK"}
 	return nil, err
 }
 

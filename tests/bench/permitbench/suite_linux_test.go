@@ -24,6 +24,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == floor.Role {
 		os.Exit(floor.Serve(context.Background(), os.Args[2:], os.Stderr))
 	}
+	if len(os.Args) > 1 && os.Args[1] == probeRole {
+		os.Exit(runProbe(context.Background(), os.Args[2:], os.Stderr))
+	}
 	if len(os.Args) > 1 && os.Args[1] == "serve" {
 		if err := serve(os.Args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -61,7 +64,7 @@ func small(t *testing.T) *bench {
 	return &bench{Run: benchkit.Run{Options: benchkit.Options{Rounds: 1, Quick: true}, Dir: t.TempDir(), Report: &benchkit.Report{W: io.Discard}, Progress: io.Discard},
 		sizes: sizes{requests: 2000, holders: 200, pending: 1000, due: 200, burst: 1000, crowd: 1000, watch: 200 * time.Millisecond,
 			rest: time.Millisecond, span: 200 * time.Millisecond},
-		lockserver: product, redis: product, floor: benchkit.Product{Name: "floor", Path: self, Args: []string{floor.Role}, Pong: "OK"}}
+		self: self, lockserver: product, redis: product, floor: benchkit.Product{Name: "floor", Path: self, Args: []string{floor.Role}, Pong: "OK"}}
 }
 
 // TestSectionsRun runs every section with little work. In the place of Redis there is a second lockserver.
@@ -70,11 +73,12 @@ func TestSectionsRun(t *testing.T) {
 	for name, targets := range map[string][]string{
 		"semaphores": {"SEM beside LOCK, P=1, whole", "SEM beside RPermitExpirableSemaphore, P=16, whole",
 			"SEM beside RSemaphore, P=16, without the network", "SEM beside RSemaphore, P=16, above the floor"},
-		"holders":  {"200 holders beside 2,000 holders at least, P=16, whole"},
-		"handoffs": {"hand-offs a second, 1 permit(s)", "hand-offs a second, 4 permit(s)"},
-		"memory":   {"bytes of a holder of one semaphore beside a holder of one shared lock"},
-		"limits":   {"LIMIT.TAKE beside INCR, P=16, whole"},
-		"delays": {"DELAY.ADD beside XADD + ZADD, P=16, whole", "bytes of a pending entry", "lateness of an entry, p99",
+		"holders":   {"200 holders beside 2,000 holders at least, P=16, whole"},
+		"handoffs":  {"hand-offs a second, 1 permit(s)", "hand-offs a second, 4 permit(s)"},
+		"memory":    {"bytes of a holder of one semaphore beside a holder of one shared lock"},
+		"limits":    {"LIMIT.TAKE beside INCR, P=16, whole"},
+		"delay-add": {"DELAY.ADD beside XADD + ZADD, P=16, whole"},
+		"delays": {"bytes of a pending entry", "lateness of an entry, p99",
 			"lateness of an entry, p99, above that of a probe", "longest request while entries fall due",
 			"longest request while entries fall due, above a probe's sleep"},
 	} {
