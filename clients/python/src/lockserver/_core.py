@@ -215,8 +215,8 @@ class Handle:
 
     def doubtful(self, now: float) -> Optional[errors.Error]:
         """The loss of a lock that was not confirmed in time, which may be taken back; or None."""
-        hold, unsure = self.hold, self.hold.unsure
-        if unsure is None or now < unsure.at:
+        hold = self.hold
+        if hold.unsure is None or now < hold.sure_until:
             return None
         return Loss(hold.wish.keys[0], hold.tokens[0], "unreachable").error()
 
@@ -232,6 +232,7 @@ class Hold:
         self.debt: Optional[Debt] = None  # its release
         self.expiry: Optional[Timer] = None
         self.unsure: Optional[Timer] = None  # the server has not said that it knows of the holder: see Core._sure_until
+        self.sure_until = 0.0  # without that
 
     def end_timers(self) -> None:
         """It is released, or lost: time changes nothing any more."""
@@ -322,7 +323,8 @@ cores: "weakref.WeakSet[Core]" = weakref.WeakSet()
 class Core:
     """All of a client's locks, waits, debts and commands."""
 
-    def __init__(self, name: str, limit: float, now: float) -> None:
+    def __init__(self, name: str, limit: float, now: float, brief: float = 0.0) -> None:
+        """brief: for how many seconds a lock that was granted may wait to be confirmed, if the last one was held shorter."""
         self.name = name
         self.prefix = f"{name}:{secrets.token_hex(10)}:".encode()
         self.limit = limit
@@ -334,6 +336,8 @@ class Core:
         self.moved: Optional[str] = None  # the server does not lead; the host:port of the one that does, or empty
         self.closing = False
         self.ended = False  # nothing is left to be done: the transport closes the links
+        self._brief = brief
+        self._held_last = brief  # for how long the last lock was held that was released
         self._refused: Optional[Exception] = None  # why there is no connection
         self._owners = itertools.count(1)
         self._numbers = itertools.count(1)
@@ -738,6 +742,30 @@ class Core:
             return None
         return call.sent_at + third * 3 / 4
 
+    def _doubt(self, hold: Hold, sure_until: float, now: float) -> None:
+        """Has a lock confirmed that its caller has already.
+
+        The UNLOCK of its holder confirms it as well. So if the last lock was held for a moment only, that is waited for.
+        """
+        wish, hold.sure_until = hold.wish, sure_until
+
+        def lose(at: float) -> None:
+            self._lose(hold, Loss(wish.keys[0], hold.tokens[0], "unreachable"), at)
+
+        def prove(at: float) -> None:
+            if at >= sure_until:
+                lose(at)
+                return
+            hold.unsure = self.timers.add(sure_until, lose)
+            if self.ready and self.attached.broken is None:  # otherwise the next connection does it
+                self._prove(hold, at)
+
+        if self._held_last < self._brief:
+            hold.unsure = self.timers.add(now + min(self._brief, (sure_until - now) / 10), prove)
+        else:
+            hold.unsure = self.timers.add(sure_until, lose)
+            self._prove(hold, now)
+
     def _prove(self, hold: Hold, now: float) -> None:
         """Confirms a lock that its caller has already."""
         key, token = hold.wish.keys[0], hold.tokens[0]  # one of several locks stands for all
@@ -809,9 +837,7 @@ class Core:
             hold.expiry = self.timers.add(call.sent_at + wish.lease, lambda at: self._lose(
                 hold, Loss(wish.keys[0], tokens[0], "expired"), at))
         if sure_until is not None:
-            hold.unsure = self.timers.add(sure_until, lambda at: self._lose(
-                hold, Loss(wish.keys[0], tokens[0], "unreachable"), at))
-            self._prove(hold, now)
+            self._doubt(hold, sure_until, now)
         self._finish(call, self._handle(hold, wish.keys), None, now)
 
     def _finish(self, call: Acquire, result: Union[Handle, List[int], None], error: Optional[BaseException], now: float,
@@ -899,6 +925,7 @@ class Core:
             return
         hold.releasing = True
         hold.end_timers()
+        self._held_last = now - hold.since
         hold.task.busy.update(hold.wish.keys)
         timer = self.timers.add(now + self.limit, lambda _: call.finish(None, self._silence()))
 

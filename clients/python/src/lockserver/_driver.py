@@ -27,6 +27,8 @@ _SLACK = 10.0
 _MOST_WRITTEN = 1 << 18
 #: How long replies may lie when a caller has read its own, and before the thread of the client reads, in seconds.
 _STEP = 0.02
+#: For how long a lock that was granted may wait to be confirmed, in seconds.
+_BRIEF = 0.02
 _LATER = (ssl.SSLWantReadError, ssl.SSLWantWriteError, BlockingIOError, InterruptedError)
 
 _drivers: "weakref.WeakSet[Driver]" = weakref.WeakSet()
@@ -162,7 +164,7 @@ class Driver:
 
     def _renew(self) -> None:
         self.lock = threading.RLock()
-        self.core = Core(self._name, self._limit, time.monotonic())
+        self.core = Core(self._name, self._limit, time.monotonic(), _BRIEF)
         self._thread: Optional[threading.Thread] = None
         self._sockets, self._ended, self._closed = {}, [], []
         self._wake: Optional[socket.socket] = None
