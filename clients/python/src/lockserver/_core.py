@@ -333,6 +333,7 @@ class Core:
         self.attached, self.commands = Link("attached"), Link("commands")
         self.ready = False  # the attached link is attached
         self.events: List[Event] = []
+        self.lost = False  # losses are among them
         self.moved: Optional[str] = None  # the server does not lead; the host:port of the one that does, or empty
         self.closing = False
         self.ended = False  # nothing is left to be done: the transport closes the links
@@ -446,6 +447,8 @@ class Core:
         first = self.timers.next()
         if self.ready and (first is None or self._ping_at < first):
             first = self._ping_at
+        if self.attached.dial_at is None and self.commands.dial_at is None:
+            return first
         for link in self.links:
             at = None if link.dial_at is None else self.dial_at(link)
             if at is not None and (first is None or at < first):
@@ -970,6 +973,7 @@ class Core:
         call.finish(None, errors.from_reply(reply) if isinstance(reply, ServerError) else None)
 
     def _report_loss(self, hold: Hold, loss: Loss, callbacks: Tuple[Callable[[errors.LockLost], None], ...]) -> None:
+        self.lost = True
         for key in hold.wish.keys:
             told, callbacks = callbacks, ()  # they are told once
             self.events.append(Event("lost", key, self._now - hold.since, loss.error(), told))

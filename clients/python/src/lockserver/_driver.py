@@ -10,7 +10,7 @@ import ssl
 import threading
 import time
 import weakref
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple, TypeVar
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple, TypeVar
 
 from . import errors
 from ._core import Call, Core, Event, Link
@@ -130,10 +130,13 @@ class _Left(NamedTuple):
     happened: List[Event]
 
 
+_NOTHING = _Left([], [], [], [])
+
+
 class _Look(NamedTuple):
     """What the thread waits for next."""
 
-    sockets: List[Tuple[Link, _Socket]]
+    sockets: Sequence[Tuple[Link, _Socket]]
     reads: List[Any]
     writes: List[Any]
     at_once: bool
@@ -155,9 +158,6 @@ class Driver:
 
     def __init__(self, endpoint: Endpoint, name: str, limit: float, told: Callable[[Event], None]) -> None:
         self.endpoint, self._name, self._limit, self._told = endpoint, name, limit, told
-        self._sockets: Dict[Link, _Socket] = {}
-        self._ended: List[Turn] = []
-        self._closed: List[_Socket] = []
         _import_all(endpoint)
         self._renew()
         _drivers.add(self)
@@ -166,7 +166,11 @@ class Driver:
         self.lock = threading.RLock()
         self.core = Core(self._name, self._limit, time.monotonic(), _BRIEF)
         self._thread: Optional[threading.Thread] = None
-        self._sockets, self._ended, self._closed = {}, [], []
+        self._sockets: Dict[Link, _Socket] = {}
+        self._open: Tuple[Tuple[Link, _Socket], ...] = ()  # the same, another tuple after each change
+        self._tls = False  # any of these uses TLS
+        self._ended: List[Turn] = []
+        self._closed: List[_Socket] = []
         self._wake: Optional[socket.socket] = None
         self._woken = False
         self._until = 0.0  # when the thread looks again by itself
@@ -281,14 +285,11 @@ class Driver:
 
     def _join(self, turn: Turn) -> None:
         """Has a caller wait, or read if no other one does."""
-        if self._reading is None and not self._secure():
+        if self._reading is None and not self._tls:
             self._reading = turn
             self._turns += 1
         else:
             self._waiting[turn] = None
-
-    def _secure(self) -> bool:
-        return any([s.secure for s in self._sockets.values()])
 
     def _pass_on(self, own: bool = False) -> None:
         """Has the caller read that waits for longest. If none waits, the thread does in a moment. own: the thread has read."""
@@ -304,46 +305,57 @@ class Driver:
             self._wake_up()
 
     def _read(self, turn: Turn, end: Optional[float]) -> None:
-        """Reads for all callers until the own call is over, or the thread of the client reads."""
-        left: Optional[_Left] = _Left([], [], [], [])
+        """Reads for all callers until the own call is over, or the thread of the client reads.
+
+        The caller has just done what the core wanted, so it begins with the wait.
+        """
+        left: Optional[_Left] = _NOTHING
         # A caller whose turn was taken may still be in its poll, so each has one of its own.
         try:
             poll = self._polls.pop()
         except IndexError:
             poll = _Poll()
         try:
-            sockets: List[Tuple[Link, _Socket]] = []
-            readable: List[Any] = []
+            now, over = 0.0, False
             while True:
-                with self.lock:
-                    left, now = None, time.monotonic()
-                    self._take(sockets, readable, now)
-                    if turn.over and self._reading is turn:
-                        self._pass_on()
-                    over = turn.over or self._reading is not turn
-                    if not turn.over and over:
-                        self._waiting[turn] = None
-                    self._wake_if_due()
-                    sockets = list(self._sockets.items())
-                    nudge = self._nudge
-                    left = self._leave(own=False)
-                self._finish(left)
+                sockets, nudge = self._open, self._nudge
                 if over or nudge is None:
                     self._polls.append(poll)
                     return
-                if end is not None and now >= end:
+                if end is None:
+                    pause = 60.0
+                elif now >= end:
                     raise errors.NoConnection("the thread of the client does not answer")
-                pause = 60.0 if end is None else min(60.0, end - now)
-                readable = poll.wait([nudge[0], *(s.socket for _, s in sockets)], [], pause)
+                else:
+                    pause = min(60.0, end - (now or time.monotonic()))
+                readable = poll.wait_for(nudge[0], sockets, pause)
+                with self.lock:
+                    left, now = None, time.monotonic()
+                    self._take(sockets, readable, now)
+                    over = self._over(turn)
+                    self._wake_if_due()
+                    left = self._leave(own=False)
+                if left is not _NOTHING:
+                    self._finish(left)
         except BaseException:
             self._interrupted(left)
             raise
 
-    def _take(self, sockets: List[Tuple[Link, _Socket]], readable: List[Any], now: float) -> None:
+    def _over(self, turn: Turn) -> bool:
+        """Reports whether the caller who reads has no more to read. Then another one does."""
+        if self._reading is turn:
+            if turn.over:
+                self._pass_on()
+            return turn.over
+        if not turn.over:
+            self._waiting[turn] = None
+        return True
+
+    def _take(self, sockets: Sequence[Tuple[Link, _Socket]], readable: List[Any], now: float) -> None:
         """Receives from those sockets that can be read. Who closes one has taken it out before, with the core's lock."""
         for link, s in sockets:
             if (s.secure or s.socket in readable) and self._sockets.get(link) is s:
-                self._receive(link, s, *s.receive(), now)
+                self._receive(link, s, now)
         if self._nudge is not None and self._nudge[0] in readable:
             _drain(self._nudge[0])
 
@@ -391,6 +403,7 @@ class Driver:
                     core.close(time.monotonic())
                     core.ended = True
                     sockets, self._sockets = list(self._sockets.values()), {}
+                    self._changed()
                     left = self._leave(own=True)
                 self._finish(left)
                 for s in sockets:
@@ -402,13 +415,13 @@ class Driver:
         """Returns what to wait for. It is made in time: threads that were woken want to run, and not to wait for that."""
         at = core.next_timer()
         self._until = at if at is not None else time.monotonic() + 60
-        if self._reading is None and (self._turns == self._seen or self._secure()):
+        if self._reading is None and (self._turns == self._seen or self._tls):
             self._reading = self._own
         elif self._reading is not self._own and self._turns != self._seen:
             self._until = min(self._until, time.monotonic() + _STEP)
         self._seen = self._turns
         writes = [s.socket for link, s in self._sockets.items() if link.out]
-        sockets = list(self._sockets.items()) if self._reading is self._own else []
+        sockets = self._open if self._reading is self._own else ()
         at_once = core.attached.broken is not None or core.commands.broken is not None \
             or any(s.secure and s.pending() for _, s in sockets)
         return _Look(sockets, [wakes, *(s.socket for _, s in sockets)], writes, at_once)
@@ -425,7 +438,7 @@ class Driver:
             now = time.monotonic()
             self._take(look.sockets, readable, now)
             core.tick(now)
-            if self._reading is self._own and self._ended and not self._secure():
+            if self._reading is self._own and self._ended and not self._tls:
                 self._pass_on(own=True)  # those callers, or others, call again
             self._settle()
             if self._closed and self._reading is not self._own:
@@ -436,7 +449,8 @@ class Driver:
         self._finish(left)
         return look
 
-    def _receive(self, link: Link, s: _Socket, parts: List[bytes], failed: Optional[Exception], now: float) -> None:
+    def _receive(self, link: Link, s: _Socket, now: float) -> None:
+        parts, failed = s.receive()
         for data in parts:
             if self._sockets.get(link) is s and link.broken is None:
                 self.core.received(link, data, now)
@@ -458,10 +472,9 @@ class Driver:
         core = self.core
         if self._woken or self._wake is None:
             return
-        if core.attached.broken is not None or core.commands.broken is not None:
-            self._wake_up()
         at = core.next_timer()
-        if core.ended or at is not None and at < self._until or any([event.what == "lost" for event in core.events]):
+        if at is not None and at < self._until or core.lost or core.ended \
+                or core.attached.broken is not None or core.commands.broken is not None:
             self._wake_up()
 
     def _leave(self, own: bool) -> _Left:
@@ -469,16 +482,21 @@ class Driver:
 
         own: the caller is the thread of the client, which alone tells of losses.
         """
-        happened: List[Event] = []
-        if own or not any([event.what == "lost" for event in self.core.events]):
-            happened, self.core.events = self.core.events, []
-        writes = []
-        for link, s in self._sockets.items():
+        core, happened = self.core, _NOTHING.happened
+        if core.events and (own or not core.lost):
+            happened, core.events, core.lost = core.events, [], False
+        writes = _NOTHING.writes
+        for link, s in self._open:
             # If another thread writes just now, it sees to these bytes, too.
             if link.out and link.broken is None and s.begin_writing():
+                if writes is _NOTHING.writes:
+                    writes = []
                 writes.append((link, s, link.out))
                 link.out = bytearray()
-        left = _Left(writes, self._ended, self._closed, happened)
+        ended, closed = self._ended, self._closed
+        if not (ended or closed or happened or writes):
+            return _NOTHING
+        left = _Left(writes, ended, closed, happened)
         self._ended, self._closed = [], []
         return left
 
@@ -526,9 +544,15 @@ class Driver:
                     return
                 data, link.out = link.out, bytearray()
 
+    def _changed(self) -> None:
+        """A socket was opened or closed."""
+        self._open = tuple(self._sockets.items())
+        self._tls = any([s.secure for _, s in self._open])
+
     def _close(self, link: Link, why: Exception) -> None:
         s = self._sockets.pop(link, None)
         if s is not None:
+            self._changed()
             self._closed.append(s)
         if link is self.core.attached:
             # Of a group another member is asked first: one that was stopped would hold up the next attempt as well.
@@ -557,6 +581,7 @@ class Driver:
                 s.close()
                 return
             self._sockets[link] = _Socket(s)
+            self._changed()
             core.opened(link, time.monotonic())
             other = self._sockets.get(core.commands)
             if other is not None and other.socket is not s and _peer(other.socket) != _peer(s):  # another server leads now
@@ -608,6 +633,7 @@ class _Poll:
         self._for: Optional[Tuple[List[Any], List[Any]]] = None
         self._poll: Any = None
         self._by_number: Dict[int, Any] = {}
+        self._last: Optional[Tuple[Tuple[Link, _Socket], ...]] = None
 
     def wait(self, reads: List[Any], writes: List[Any], pause: float) -> List[Any]:
         """Returns those that can be read, after at most a pause."""
@@ -620,6 +646,14 @@ class _Poll:
                 self._poll.register(s.fileno(), (select.POLLIN if s in reads else 0) | (select.POLLOUT if s in writes else 0))
             self._for = reads, writes
         return [self._by_number[number] for number, what in self._poll.poll(pause * 1000) if what & ~select.POLLOUT]
+
+    def wait_for(self, nudge: socket.socket, sockets: Tuple[Tuple[Link, _Socket], ...], pause: float) -> List[Any]:
+        """Returns those that can be read, as wait does. A poll that is asked by this is always given the same nudge."""
+        if self._last is not sockets or self._poll is None:
+            found = self.wait([nudge, *(s.socket for _, s in sockets)], [], pause)
+            self._last = sockets
+            return found
+        return [self._by_number[number] for number, _ in self._poll.poll(pause * 1000)]
 
 
 def _forked() -> None:
