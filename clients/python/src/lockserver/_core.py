@@ -68,6 +68,11 @@ class Timers:
         heapq.heappush(self._heap, (at, next(self._count), timer))
         return timer
 
+    def may_be_due(self, until: float) -> bool:
+        """Reports whether one is due before a time, or was and is cancelled."""
+        heap = self._heap
+        return bool(heap) and heap[0][0] < until
+
     def next(self) -> Optional[float]:
         """Returns when the next one is due, or None if there is none."""
         while self._heap and self._heap[0][2].off:
@@ -441,6 +446,12 @@ class Core:
         if link.dialing or self.ended or link is self.commands and not self.ready:
             return None
         return link.dial_at
+
+    def is_wanted(self, until: float) -> bool:
+        """Reports whether next_timer may be earlier than a time, or something else is to be done before."""
+        return (self._ping_at < until or self.timers.may_be_due(until) or self.lost or self.ended
+                or self.attached.dial_at is not None or self.commands.dial_at is not None
+                or self.attached.broken is not None or self.commands.broken is not None)
 
     def next_timer(self) -> Optional[float]:
         """Returns when to call tick, or to connect; or None."""

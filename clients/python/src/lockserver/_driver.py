@@ -82,25 +82,25 @@ class _Socket:
 
     def receive(self) -> Tuple[List[bytes], Optional[Exception]]:
         """Returns what has come, and why no more will."""
-        if not self.secure:
-            return self._receive()
-        with self.writing:
-            return self._receive()
-
-    def _receive(self) -> Tuple[List[bytes], Optional[Exception]]:
         parts: List[bytes] = []
         try:
-            while True:
-                data = self.direct.receive()
-                if not data:
-                    return parts, errors.NoConnection("the server has closed the connection")
-                parts.append(data)
-                if len(data) < self.direct.piece and not self.secure:
-                    return parts, None
+            if self.secure:
+                with self.writing:
+                    return self._receive(parts)
+            return self._receive(parts)
         except _LATER:
             return parts, None
         except OSError as e:
             return parts, errors.NoConnection(str(e))
+
+    def _receive(self, parts: List[bytes]) -> Tuple[List[bytes], Optional[Exception]]:
+        while True:
+            data = self.direct.receive()
+            if not data:
+                return parts, errors.NoConnection("the server has closed the connection")
+            parts.append(data)
+            if len(data) < self.direct.piece and not self.secure:
+                return parts, None
 
     def pending(self) -> bool:
         """Reports whether it has decrypted what was not received yet."""
@@ -470,7 +470,7 @@ class Driver:
 
     def _wake_if_due(self) -> None:
         core = self.core
-        if self._woken or self._wake is None:
+        if self._woken or not core.is_wanted(self._until) or self._wake is None:
             return
         at = core.next_timer()
         if at is not None and at < self._until or core.lost or core.ended \
@@ -483,6 +483,8 @@ class Driver:
         own: the caller is the thread of the client, which alone tells of losses.
         """
         core, happened = self.core, _NOTHING.happened
+        if not (self._ended or self._closed or core.events or core.attached.out or core.commands.out):
+            return _NOTHING
         if core.events and (own or not core.lost):
             happened, core.events, core.lost = core.events, [], False
         writes = _NOTHING.writes
