@@ -418,8 +418,15 @@ def test_a_debt_that_an_interrupted_call_has_not_sent_is_sent_by_the_next_connec
 def test_a_reply_whose_taking_was_interrupted_is_no_reply(played):
     call = played.ask(wait=60)
     played.sent()
-    interrupted = played.core.attached.replies(b"+QUEUED\r\n")
-    next(interrupted)  # an exception comes before the reply is taken
+    take, sent = played.core.attached.awaited[0]
+
+    def interrupted(reply, error):
+        raise KeyboardInterrupt
+
+    played.core.attached.awaited[0] = interrupted, sent
+    with pytest.raises(KeyboardInterrupt):  # an exception comes before the reply is taken
+        played.reply(b"+QUEUED\r\n")
+    played.core.attached.taking = take
     played.gone("a call was interrupted")
     played.now += 1
     assert [words[0] for words in played.attach()] == ["LOCK"]

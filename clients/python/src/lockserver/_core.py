@@ -54,30 +54,25 @@ class Timers:
     """Timers in the order of their times."""
 
     def __init__(self) -> None:
-        self._heap: List[Tuple[float, int, Timer]] = []
+        self.heap: List[Tuple[float, int, Timer]] = []  # some of them are cancelled
         self._count = itertools.count()
         self._swept = 1024
 
     def add(self, at: float, run: Callable[[float], None]) -> Timer:
         """Has run called at a time, or soon after it."""
-        if len(self._heap) > self._swept:  # most are cancelled before they are due
-            self._heap = [entry for entry in self._heap if not entry[2].off]
-            heapq.heapify(self._heap)
-            self._swept = 1024 + 2 * len(self._heap)
+        if len(self.heap) > self._swept:  # most are cancelled before they are due
+            self.heap = [entry for entry in self.heap if not entry[2].off]
+            heapq.heapify(self.heap)
+            self._swept = 1024 + 2 * len(self.heap)
         timer = Timer(at, run)
-        heapq.heappush(self._heap, (at, next(self._count), timer))
+        heapq.heappush(self.heap, (at, next(self._count), timer))
         return timer
-
-    def may_be_due(self, until: float) -> bool:
-        """Reports whether one is due before a time, or was and is cancelled."""
-        heap = self._heap
-        return bool(heap) and heap[0][0] < until
 
     def next(self) -> Optional[float]:
         """Returns when the next one is due, or None if there is none."""
-        while self._heap and self._heap[0][2].off:
-            heapq.heappop(self._heap)
-        return self._heap[0][0] if self._heap else None
+        while self.heap and self.heap[0][2].off:
+            heapq.heappop(self.heap)
+        return self.heap[0][0] if self.heap else None
 
     def run(self, now: float) -> None:
         """Runs what is due."""
@@ -85,7 +80,7 @@ class Timers:
             at = self.next()
             if at is None or at > now:
                 return
-            timer = heapq.heappop(self._heap)[2]
+            timer = heapq.heappop(self.heap)[2]
             timer.off = True
             timer.run(now)
 
@@ -100,38 +95,22 @@ class Link:
         self.dialing = False
         self.dial_at: Optional[float] = None  # when the transport is to connect; None: not yet
         self.broken: Optional[Exception] = None  # why the transport is to close it
-        self._parser = Parser()
-        self._awaited: Deque[Tuple[Take, float]] = deque()
-        self._taking: Optional[Take] = None  # has its reply; an exception of a signal may end it at any point
+        self.parser = Parser()
+        self.awaited: Deque[Tuple[Take, float]] = deque()
+        self.taking: Optional[Take] = None  # has its reply; an exception of a signal may end it at any point
         self._pause = _PAUSE
         self._made = 0.0
 
     def send(self, words: Sequence[Word], take: Take, now: float) -> None:
         """Sends a command. take gets its reply, or the error of the connection, in any case."""
         self.out += encode(words)
-        self._awaited.append((take, now))
+        self.awaited.append((take, now))
 
     def opened(self, now: float) -> None:
         """The transport has a connection."""
         self.up, self.dialing, self.dial_at, self.broken = True, False, None, None
         self.out.clear()
-        self._parser, self._made = Parser(), now
-
-    def replies(self, data: bytes) -> Iterator[Tuple[Optional[Take], float, Any]]:
-        """Yields replies with what takes them and when the command was sent, and pushes."""
-        for reply in self._parser.feed(data):
-            if self.broken is not None:
-                return
-            if isinstance(reply, Push):
-                yield None, 0.0, reply
-            elif not self._awaited:
-                raise Malformed("a reply without a command")
-            else:
-                take, sent = self._awaited[0]
-                self._taking = take
-                self._awaited.popleft()
-                yield take, sent, reply
-                self._taking = None
+        self.parser, self._made = Parser(), now
 
     def closed(self, why: Exception, now: float, longest: float) -> None:
         """The connection has ended, or could not be made. The takers of its replies hear of it."""
@@ -141,11 +120,11 @@ class Link:
         self._pause = min(2 * self._pause, longest)
         self.up, self.dialing, self.broken = False, False, None
         self.out.clear()
-        takes = [take for take, _ in self._awaited]
-        if self._taking is not None and self._taking not in takes:
-            takes.insert(0, self._taking)
-        self._taking = None
-        self._awaited.clear()
+        takes = [take for take, _ in self.awaited]
+        if self.taking is not None and self.taking not in takes:
+            takes.insert(0, self.taking)
+        self.taking = None
+        self.awaited.clear()
         for take in takes:
             take(None, why)
 
@@ -421,16 +400,23 @@ class Core:
 
     def received(self, link: Link, data: bytes, now: float) -> None:
         """Bytes have come."""
-        self._now = now
+        self._now, attached = now, link is self.attached
         try:
-            for take, sent, reply in link.replies(data):
-                if take is None:
-                    if link is self.attached:
+            for reply in link.parser.feed(data):
+                if link.broken is not None:
+                    return
+                if type(reply) is Push:
+                    if attached:
                         self._pushed(reply, now)
                     continue
-                if link is self.attached and self.ready:
+                if not link.awaited:
+                    raise Malformed("a reply without a command")
+                link.taking, sent = link.awaited[0]
+                link.awaited.popleft()
+                if attached and self.ready:
                     self._hear(sent)
-                take(reply, None)
+                link.taking(reply, None)
+                link.taking = None
         except Malformed as e:
             link.broken = errors.NoConnection(f"the server sent what is no reply: {e}")
 
@@ -447,11 +433,11 @@ class Core:
             return None
         return link.dial_at
 
-    def is_wanted(self, until: float) -> bool:
-        """Reports whether next_timer may be earlier than a time, or something else is to be done before."""
-        return (self._ping_at < until or self.timers.may_be_due(until) or self.lost or self.ended
-                or self.attached.dial_at is not None or self.commands.dial_at is not None
-                or self.attached.broken is not None or self.commands.broken is not None)
+    @property
+    def due(self) -> float:
+        """When next_timer is at the earliest."""
+        heap = self.timers.heap
+        return heap[0][0] if heap and heap[0][0] < self._ping_at else self._ping_at
 
     def next_timer(self) -> Optional[float]:
         """Returns when to call tick, or to connect; or None."""

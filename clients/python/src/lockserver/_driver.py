@@ -87,7 +87,13 @@ class _Socket:
             if self.secure:
                 with self.writing:
                     return self._receive(parts)
-            return self._receive(parts)
+            data = self.direct.receive()
+            if data:
+                parts.append(data)
+                if len(data) < self.direct.piece:
+                    return parts, None
+                return self._receive(parts)
+            return parts, errors.NoConnection("the server has closed the connection")
         except _LATER:
             return parts, None
         except OSError as e:
@@ -209,7 +215,6 @@ class Driver:
                 self._start()
                 if turn is not None and not turn.over:
                     self._join(turn)
-                self._wake_if_due()
                 left = self._leave(own=False)
             self._finish(left)
         except BaseException:
@@ -331,9 +336,14 @@ class Driver:
                 readable = poll.wait_for(nudge[0], sockets, pause)
                 with self.lock:
                     left, now = None, time.monotonic()
-                    self._take(sockets, readable, now)
-                    over = self._over(turn)
-                    self._wake_if_due()
+                    for it in readable:
+                        if it is None:
+                            _drain(nudge[0])
+                        elif self._sockets.get(it[0]) is it[1]:  # who closes one has taken it out before, with the core's lock
+                            self._receive(it[0], it[1], now)
+                    over = turn.over or self._reading is not turn
+                    if over:
+                        self._read_enough(turn)
                     left = self._leave(own=False)
                 if left is not _NOTHING:
                     self._finish(left)
@@ -341,15 +351,12 @@ class Driver:
             self._interrupted(left)
             raise
 
-    def _over(self, turn: Turn) -> bool:
-        """Reports whether the caller who reads has no more to read. Then another one does."""
+    def _read_enough(self, turn: Turn) -> None:
+        """The caller reads no more."""
         if self._reading is turn:
-            if turn.over:
-                self._pass_on()
-            return turn.over
-        if not turn.over:
+            self._pass_on()
+        elif not turn.over:
             self._waiting[turn] = None
-        return True
 
     def _take(self, sockets: Sequence[Tuple[Link, _Socket]], readable: List[Any], now: float) -> None:
         """Receives from those sockets that can be read. Who closes one has taken it out before, with the core's lock."""
@@ -452,9 +459,9 @@ class Driver:
     def _receive(self, link: Link, s: _Socket, now: float) -> None:
         parts, failed = s.receive()
         for data in parts:
-            if self._sockets.get(link) is s and link.broken is None:
+            if link.broken is None:
                 self.core.received(link, data, now)
-        if failed is not None and self._sockets.get(link) is s and link.broken is None:
+        if failed is not None and link.broken is None:
             link.broken = failed
 
     def _settle(self) -> None:
@@ -468,22 +475,19 @@ class Driver:
                 link.dialing, link.dial_at = True, None
                 threading.Thread(target=self._dial, args=(core, link), name="lockserver-dial", daemon=True).start()
 
-    def _wake_if_due(self) -> None:
-        core = self.core
-        if self._woken or not core.is_wanted(self._until) or self._wake is None:
-            return
-        at = core.next_timer()
-        if at is not None and at < self._until or core.lost or core.ended \
-                or core.attached.broken is not None or core.commands.broken is not None:
-            self._wake_up()
-
     def _leave(self, own: bool) -> _Left:
         """Returns what is to be done without the lock, which the caller has. Nothing else may do that then.
 
-        own: the caller is the thread of the client, which alone tells of losses.
+        own: the caller is the thread of the client, which alone tells of losses. The others wake it if it is due.
         """
         core, happened = self.core, _NOTHING.happened
-        if not (self._ended or self._closed or core.events or core.attached.out or core.commands.out):
+        attached, commands = core.attached, core.commands
+        if not own and not self._woken and self._wake is not None and (
+                core.due < self._until or core.lost or core.ended
+                or attached.broken is not None or commands.broken is not None
+                or attached.dial_at is not None or commands.dial_at is not None):
+            self._wake_if_due()
+        if not (self._ended or self._closed or core.events or attached.out or commands.out):
             return _NOTHING
         if core.events and (own or not core.lost):
             happened, core.events, core.lost = core.events, [], False
@@ -501,6 +505,13 @@ class Driver:
         left = _Left(writes, ended, closed, happened)
         self._ended, self._closed = [], []
         return left
+
+    def _wake_if_due(self) -> None:
+        core = self.core
+        at = core.next_timer()
+        if at is not None and at < self._until or core.lost or core.ended \
+                or core.attached.broken is not None or core.commands.broken is not None:
+            self._wake_up()
 
     def _finish(self, left: _Left) -> None:
         for link, s, data in left.writes:
@@ -632,29 +643,47 @@ class _Poll:
     """Waits for sockets that can be read or written. It has no limit of file numbers, where the system has poll."""
 
     def __init__(self) -> None:
-        self._for: Optional[Tuple[List[Any], List[Any]]] = None
+        self._for: Any = None
         self._poll: Any = None
         self._by_number: Dict[int, Any] = {}
-        self._last: Optional[Tuple[Tuple[Link, _Socket], ...]] = None
 
     def wait(self, reads: List[Any], writes: List[Any], pause: float) -> List[Any]:
         """Returns those that can be read, after at most a pause."""
         if not hasattr(select, "poll"):
             return select.select(reads, writes, [], pause)[0]
         if self._for != (reads, writes):
-            self._poll, self._by_number, self._for = select.poll(), {}, None
-            for s in [*reads, *(s for s in writes if s not in reads)]:
-                self._by_number[s.fileno()] = s
-                self._poll.register(s.fileno(), (select.POLLIN if s in reads else 0) | (select.POLLOUT if s in writes else 0))
+            self._for = None
+            closed = self._register([(s, s) for s in reads], [s for s in writes if s not in reads], writes)
+            if closed:
+                return closed
             self._for = reads, writes
         return [self._by_number[number] for number, what in self._poll.poll(pause * 1000) if what & ~select.POLLOUT]
 
+    def _register(self, reads: List[Tuple[socket.socket, Any]], others: List[socket.socket],
+                  writes: Sequence[socket.socket]) -> List[Any]:
+        """Makes the poll anew: sockets to be read with what is to be returned for them. Returns one that was closed."""
+        self._poll, self._by_number = select.poll(), {}
+        for s, it in [*reads, *((s, s) for s in others)]:
+            number = s.fileno()
+            if number < 0:  # another thread has closed it just now: the caller looks again
+                return [it]
+            self._by_number[number] = it
+            what = 0 if s in others else select.POLLIN
+            self._poll.register(number, what | (select.POLLOUT if s in writes else 0))
+        return []
+
     def wait_for(self, nudge: socket.socket, sockets: Tuple[Tuple[Link, _Socket], ...], pause: float) -> List[Any]:
-        """Returns those that can be read, as wait does. A poll that is asked by this is always given the same nudge."""
-        if self._last is not sockets or self._poll is None:
-            found = self.wait([nudge, *(s.socket for _, s in sockets)], [], pause)
-            self._last = sockets
-            return found
+        """Returns those of the sockets that can be read, and None for the nudge, after at most a pause."""
+        if self._for is not sockets:
+            self._for = None
+            reads = [(nudge, None), *((it[1].socket, it) for it in sockets)]
+            if not hasattr(select, "poll"):
+                found = self.wait([s for s, _ in reads], [], pause)
+                return [it for s, it in reads if s in found]
+            closed = self._register(reads, [], ())
+            if closed:
+                return closed
+            self._for = sockets
         return [self._by_number[number] for number, _ in self._poll.poll(pause * 1000)]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
 from .errors import ServerError
 
@@ -76,8 +76,17 @@ class Parser:
         self._length = 0  # of these
         self._wanted = 0  # how long they have to be at least, as far as is known
 
-    def feed(self, data: bytes) -> Iterator[Any]:
-        """Yields the replies that are complete with these bytes. It raises :class:`Malformed`."""
+    def feed(self, data: bytes) -> Iterable[Any]:
+        """Gives the replies that are complete with these bytes. It raises :class:`Malformed`, or the iteration does."""
+        if not self._rest and data[:1] in b":+" and data.find(b"\r\n") == len(data) - 2 > 0:  # most are of this kind
+            line = data[1:-2]
+            if data[0] == 0x2B:
+                return (line,)
+            if line.isdigit():
+                return (int(line),)
+        return self._feed(data)
+
+    def _feed(self, data: bytes) -> Iterator[Any]:
         if self._rest:
             self._rest.append(data)
             self._length += len(data)
