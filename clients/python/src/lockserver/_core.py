@@ -220,10 +220,11 @@ class Hold:
 
     def end_timers(self) -> None:
         """It is released, or lost: time changes nothing any more."""
-        for timer in (self.expiry, self.unsure):
-            if timer is not None:
-                timer.cancel()
-        self.unsure = None
+        if self.expiry is not None:
+            self.expiry.cancel()
+        if self.unsure is not None:
+            self.unsure.cancel()
+            self.unsure = None
 
     def release(self) -> Command:
         """The command that releases it."""
@@ -237,7 +238,7 @@ class Debt:
         self.commands, self.paid = commands, paid
         self.sent = 0  # how often
         self.replies: List[Any] = []
-        self.answered: Set[int] = set()  # the numbers of the commands
+        self.answered: Set[int]  # the numbers of the commands, if there are several
         self.failed = False
         self.entered = False  # it was sent, or will be by the next connection
         self.over = False
@@ -297,7 +298,7 @@ def tokens_of(reply: Any) -> Optional[List[int]]:
 
 def _is_answer(reply: Any, error: Optional[Exception]) -> bool:
     """Reports whether the server has answered, if only with an error, and not that another one leads."""
-    return error is None and not (isinstance(reply, ServerError) and errors.is_elsewhere(reply))
+    return error is None and (type(reply) is not ServerError or not errors.is_elsewhere(reply))
 
 
 #: Those of this process.
@@ -318,6 +319,7 @@ class Core:
         self.ready = False  # the attached link is attached
         self.events: List[Event] = []
         self.lost = False  # losses are among them
+        self.watched = True  # locks that were acquired, refused or released are events
         self.moved: Optional[str] = None  # the server does not lead; the host:port of the one that does, or empty
         self.closing = False
         self.ended = False  # nothing is left to be done: the transport closes the links
@@ -635,9 +637,8 @@ class Core:
         if not task.busy.isdisjoint(keys):
             task.deferred.append(call)
             return
-        holds = {id(hold): hold for hold in map(task.holds.get, keys)}
-        hold = next(iter(holds.values()))
-        if len(holds) > 1 or hold is not None and (hold.wish.permits or call.wish.permits
+        hold = task.holds.get(keys[0])
+        if any([task.holds.get(key) is not hold for key in keys[1:]]) or hold is not None and (hold.wish.permits or call.wish.permits
                                                    or hold.wish.shared and not call.wish.shared):
             self._finish(call, None, errors.Error(f"the task holds some of {keys!r} in another way"), now)
             return
@@ -852,7 +853,7 @@ class Core:
             timer.cancel()
         if self._waits.get(call.place) is call:
             del self._waits[call.place]
-        if (began or error is not None) and not call.wish.rate:
+        if self.watched and (began or error is not None) and not call.wish.rate:
             for key in call.wish.keys:
                 self.events.append(Event("acquired" if error is None else "refused", key, now - call.asked_at, error))
         call.finish(result, error)
@@ -965,8 +966,9 @@ class Core:
             self._report_loss(hold, hold.lost, ())
             call.finish(None, hold.lost.error())
             return
-        for key in hold.wish.keys:
-            self.events.append(Event("released", key, self._now - hold.since))
+        if self.watched:
+            for key in hold.wish.keys:
+                self.events.append(Event("released", key, self._now - hold.since))
         call.finish(None, errors.from_reply(reply) if isinstance(reply, ServerError) else None)
 
     def _report_loss(self, hold: Hold, loss: Loss, callbacks: Tuple[Callable[[errors.LockLost], None], ...]) -> None:
@@ -1059,6 +1061,16 @@ class Core:
 
     def _send_debt(self, debt: Debt, now: float) -> None:
         debt.sent += 1
+        if len(debt.commands) == 1:
+            def take_one(reply: Any, error: Optional[Exception]) -> None:
+                debt.replies, debt.failed = [reply], not _is_answer(reply, error)
+                if debt.failed:
+                    self._break(reply, error)
+                if not debt.over:
+                    self._answered_all(debt)
+
+            self.attached.send(debt.commands[0], take_one, now)
+            return
         debt.replies, debt.answered, debt.failed = [None] * len(debt.commands), set(), False
 
         def take_for(number: int) -> Take:
@@ -1083,7 +1095,7 @@ class Core:
             return
         if debt.paid is not None:
             debt.paid(debt)
-        debt.over = True
+        debt.over, debt.paid = True, None
         self._debts.discard(debt)
         self._end_if_done()
 

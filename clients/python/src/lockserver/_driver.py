@@ -162,8 +162,10 @@ class Driver:
     A process that was forked has a core of its own, with other owners: what its parent holds is not the child's.
     """
 
-    def __init__(self, endpoint: Endpoint, name: str, limit: float, told: Callable[[Event], None]) -> None:
-        self.endpoint, self._name, self._limit, self._told = endpoint, name, limit, told
+    def __init__(self, endpoint: Endpoint, name: str, limit: float, told: Callable[[Event], None],
+                 watched: bool = True) -> None:
+        """told: is told of events. watched: also of locks that were acquired, refused or released."""
+        self.endpoint, self._name, self._limit, self._told, self._watched = endpoint, name, limit, told, watched
         _import_all(endpoint)
         self._renew()
         _drivers.add(self)
@@ -171,6 +173,7 @@ class Driver:
     def _renew(self) -> None:
         self.lock = threading.RLock()
         self.core = Core(self._name, self._limit, time.monotonic(), _BRIEF)
+        self.core.watched = self._watched
         self._thread: Optional[threading.Thread] = None
         self._sockets: Dict[Link, _Socket] = {}
         self._open: Tuple[Tuple[Link, _Socket], ...] = ()  # the same, another tuple after each change
@@ -276,6 +279,7 @@ class Driver:
             raise
         finally:
             self._known.discard(turn)
+            turn.call = None  # or each call would be garbage that only the collector of cycles finds
         if call.error is not None:
             raise call.error
         return call.result
@@ -339,8 +343,10 @@ class Driver:
                     for it in readable:
                         if it is None:
                             _drain(nudge[0])
-                        elif self._sockets.get(it[0]) is it[1]:  # who closes one has taken it out before, with the core's lock
-                            self._receive(it[0], it[1], now)
+                            continue
+                        link, s = it
+                        if s is self._sockets.get(link):  # who closes one has taken it out before, with the core's lock
+                            self._receive(link, s, now)
                     over = turn.over or self._reading is not turn
                     if over:
                         self._read_enough(turn)
