@@ -345,7 +345,7 @@ class Driver:
                             _drain(nudge[0])
                             continue
                         link, s = it
-                        if s is self._sockets.get(link):  # who closes one has taken it out before, with the core's lock
+                        if self._sockets.get(link) is s:  # who closes one has taken it out before, with the core's lock
                             self._receive(link, s, now)
                     over = turn.over or self._reading is not turn
                     if over:
@@ -678,7 +678,7 @@ class _Poll:
             self._poll.register(number, what | (select.POLLOUT if s in writes else 0))
         return []
 
-    def wait_for(self, nudge: socket.socket, sockets: Tuple[Tuple[Link, _Socket], ...], pause: float) -> List[Any]:
+    def wait_for(self, nudge: socket.socket, sockets: Tuple[Tuple[Link, _Socket], ...], pause: float) -> List[Optional[Tuple[Link, _Socket]]]:
         """Returns those of the sockets that can be read, and None for the nudge, after at most a pause."""
         if self._for is not sockets:
             self._for = None
