@@ -11,9 +11,9 @@ from lockserver._wish import Wish
 class Played:
     """A core whose server is the test."""
 
-    def __init__(self, limit=5.0):
+    def __init__(self, limit=5.0, brief=0.0):
         self.now = 1000.0
-        self.core = Core("test", limit, self.now)
+        self.core = Core("test", limit, self.now, brief)
         self.core.start(self.now)
 
     def sent(self, link=None):
@@ -212,6 +212,62 @@ def test_what_is_released_before_the_confirmation_is_answered(played):
     assert release.over and release.error is None
     played.pass_time(4)
     assert played.core.unconfirmed() == [] and held.hold.lost is None
+
+
+def brief_hold(seconds):
+    """A core that has released a lock after so many seconds, and has been given another one by a push."""
+    played = Played(brief=0.02)
+    played.attach()
+    first = granted_at_once(played)  # nothing is known of how long locks are held
+    played.reply(b":1\r\n")
+    played.now += seconds
+    played.core.release(first, Call(lambda: None), played.now)
+    played.reply(b":1\r\n")
+    call = played.ask(wait=60)
+    played.sent()
+    played.reply(b"+QUEUED\r\n")
+    granted(played, call, 10)
+    return played, call.result
+
+
+def test_the_unlock_confirms_a_lock_that_is_held_for_a_moment():
+    played, held = brief_hold(0.01)
+    assert played.sent() == [] and [words[0] for words in played.core.unconfirmed()] == ["LOCK.CONFIRM"]
+    played.pass_time(0.019, 0.001)
+    release = Call(lambda: None)
+    played.core.release(held, release, played.now)
+    assert [words[0] for words in played.sent()] == ["UNLOCK"]
+    played.reply(b":1\r\n")
+    played.pass_time(1, 0.01)
+    assert release.over and release.error is None and played.sent() == [] and held.hold.lost is None
+
+
+@pytest.mark.parametrize("reply, lost", [(b":1\r\n", None), (b":0\r\n", "stale"), (b"", "unreachable")])
+def test_a_lock_that_is_held_for_longer_is_confirmed_later(reply, lost):
+    played, held = brief_hold(0.01)
+    played.pass_time(0.021, 0.001)
+    assert played.sent() == [["LOCK.CONFIRM", "k", held.hold.task.owner.decode(), "10"]]
+    played.reply(reply)
+    assert lost == "unreachable" or (held.why_over() and held.why_over().reason) == lost
+    played.pass_time(7.6)
+    assert (held.why_over() and held.why_over().reason) == lost
+
+
+def test_a_lock_that_could_not_be_confirmed_later():
+    played, held = brief_hold(0.01)
+    played.gone()
+    played.pass_time(0.1, 0.01)
+    assert played.sent() == [] and held.why_over() is None
+    assert [words[0] for words in played.attach()] == ["LOCK.CONFIRM"], "the next connection does it"
+    other, late = brief_hold(0.01)
+    other.now += 7.6  # the process was stopped
+    other.core.tick(other.now)
+    assert late.why_over().reason == "unreachable" and "LOCK.CONFIRM" not in [words[0] for words in other.sent()]
+
+
+def test_after_a_long_hold_a_lock_is_confirmed_at_once():
+    played, _ = brief_hold(0.03)
+    assert [words[0] for words in played.sent()] == ["LOCK.CONFIRM"]
 
 
 def test_a_grant_is_confirmed_first_if_the_call_is_old_or_the_lease_not_known(played):
@@ -413,6 +469,18 @@ def test_a_debt_that_an_interrupted_call_has_not_sent_is_sent_by_the_next_connec
     assert [words[0] for words in played.attach()] == ["UNLOCK"], "once"
     played.reply(b"$-1\r\n")
     assert not played.core._debts and held.hold.lost is None
+
+
+@pytest.mark.parametrize("key, owner", [(b"k", b"o"), (b"", b""), (b"a\r\n:1\r\n$1\r\nb", b"o"), (b"k", b"a\r\n"), (b"\r\n" * 3, b"\0")])
+def test_pushes_of_grants(key, owner):
+    push = b">4\r\n$12\r\nlock-granted\r\n$%d\r\n%s\r\n:%d\r\n$%d\r\n%s\r\n" % (len(key), key, 1 << 62, len(owner), owner)
+    many = b">4\r\n$12\r\nlock-granted\r\n*1\r\n$1\r\nk\r\n*1\r\n:3\r\n$1\r\no\r\n"
+    want = [1, Push([b"lock-granted", key, 1 << 62, owner]), Push([b"lock-granted", [b"k"], [3], b"o"]), b"OK"]
+    data = b":1\r\n" + push + many + b"+OK\r\n"
+    for cut in range(len(data)):
+        parser = Parser()
+        got = [*parser.feed(data[:cut]), *parser.feed(data[cut:])]
+        assert got == want and [type(it) is Push for it in got] == [False, True, True, False]
 
 
 def test_a_reply_whose_taking_was_interrupted_is_no_reply(played):

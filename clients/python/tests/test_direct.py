@@ -1,14 +1,18 @@
 """Sockets whose calls keep the lock of the interpreter, beside the methods that do not."""
 
+import gc
 import socket
 import subprocess
 import sys
+import threading
 
 import pytest
 
 import lockserver as package
 from lockserver import _direct
-from lockserver._driver import Turn
+from lockserver._core import Link
+from lockserver._driver import Turn, _Poll, _Socket
+from conftest import waiting
 from server import PATIENCE, Server, eventually
 
 
@@ -175,3 +179,54 @@ def test_the_caller_that_waits_for_longest_reads_next(lockserver):
             driver._pass_on()
         assert driver._reading is None
         driver._ended.clear()
+
+
+def test_a_call_leaves_no_garbage(lockserver):
+    """What has ended refers to nothing in a circle, so that the collector of cycles finds nothing."""
+    locks = lockserver.locks()
+    asked = locks.lock("k")
+
+    def crowd():
+        def one():
+            with asked:
+                pass
+
+        first = locks.lock("k").acquire()
+        threads = [threading.Thread(target=one) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        waiting(lockserver.control, 3)
+        first.release()
+        for thread in threads:
+            thread.join(PATIENCE)
+
+    crowd()
+    gc.collect()
+    gc.disable()
+    try:
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        crowd()
+        gc.collect()
+        left = [it for it in gc.garbage if type(it).__module__.startswith("lockserver")]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+    assert left == []
+
+
+def test_a_socket_that_is_closed_just_before_it_is_waited_for():
+    a, b = socket.socketpair()
+    c, d = socket.socketpair()
+    with a, b, c, d:
+        poll, it = _Poll(), (Link("x"), _Socket(c))
+        sockets = (it,)
+        assert poll.wait_for(a, sockets, 0) == []
+        d.send(b"x")
+        assert poll.wait_for(a, sockets, PATIENCE) == [it]
+        c.close()
+        for _ in range(2):
+            assert poll.wait_for(a, (it,), PATIENCE) == [it]
+        assert poll.wait([c], [c], PATIENCE) == [c]
+        b.send(b"x")
+        assert poll.wait_for(a, (), PATIENCE) == [None]
