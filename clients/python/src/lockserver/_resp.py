@@ -25,7 +25,7 @@ class _Encoded(Dict[Any, bytes]):
     """Words as the server reads them. Names of commands and options are kept."""
 
     def __missing__(self, word: Any) -> bytes:
-        text = word if type(word) is bytes else encode_word(word)
+        text = word if type(word) is bytes else b"%d" % word if type(word) is int else encode_word(word)
         encoded = b"$%d\r\n%b\r\n" % (len(text), text)
         if type(word) is str and len(text) <= 32 and len(self) < 512:
             self[word] = encoded
