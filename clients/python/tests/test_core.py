@@ -1,9 +1,13 @@
 """The state machine without a server: time, silence and what comes late, by hand."""
 
+import itertools
+import random
+
 import pytest
 
 import lockserver as package
-from lockserver._core import Acquire, Call, Core, Task
+from lockserver import errors
+from lockserver._core import Acquire, Call, Core, Handle, Loss, Task
 from lockserver._resp import Malformed, Parser, Push, encode
 from lockserver._wish import Wish
 
@@ -412,6 +416,56 @@ def test_close_takes_what_is_held_back_in_order(played):
     silent.core.close(silent.now)
     silent.pass_time(5)
     assert silent.core.ended, "it is bounded"
+
+
+def counts(core):
+    """What the core counts of its calls, and what is so."""
+    calls = [call for call in core._waits.values() if not call.wish.tries]
+    ours = {key for hold in core._holds.values() if not (hold.wish.shared or hold.wish.permits) for key in hold.wish.keys}
+    queued = {}
+    for call in calls:
+        queued[call.wish.keys[0]] = queued.get(call.wish.keys[0], 0) + 1
+    return (core._ours, core._queued, core.idle), (ours, queued, sum(core.idles(call) for call in calls))
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_calls_that_wait_for_what_is_held_here_are_counted(seed, played):
+    """A server that answers at random, and calls that end in all ways."""
+    chance, core, token = random.Random(seed), played.core, itertools.count(1)
+    calls, held = [], []
+    wishes = [Wish((b"a",)), Wish((b"b",)), Wish((b"a", b"b"), many=True), Wish((b"a",), shared=True), Wish((b"a",), tries=True),
+              Wish((b"b",), permits=1), Wish((b"b",), lease=chance.choice([1.0, 1000.0]))]
+    busiest = 0
+    for _ in range(200):
+        step = chance.randrange(6)
+        if step < 2:
+            calls.append(played.ask(chance.choice(wishes), wait=chance.choice([None, 2.0])))
+        elif step == 2 and calls:
+            call = chance.choice(calls)
+            tokens = [next(token) for _ in call.wish.keys]
+            if not call.over and core._ours.isdisjoint(call.wish.keys):
+                core._hold(call, tokens, played.now)
+            elif not call.over:
+                core.cancel(call, errors.Cancelled("no"), played.now)
+        elif step == 3 and held:
+            core.release(held.pop(chance.randrange(len(held))), Call(lambda: None), played.now)
+            awaited = list(core.attached.awaited)
+            core.attached.awaited.clear()
+            for take, _ in awaited:  # also those of calls: they are queued
+                take(b"QUEUED", None)
+        elif step == 4 and held:
+            handle = chance.choice(held)
+            core._lose(handle.hold, Loss(handle.keys[0], handle.hold.tokens[0], "forced"), played.now)
+        else:
+            played.now += 0.3
+            core.tick(played.now)
+        held = [call.result for call in calls if isinstance(call.result, Handle) and call.result.why_over() is None]
+        counted, real = counts(core)
+        assert counted == real
+        busiest = max(busiest, core.idle)
+    assert busiest > 1
+    core.close(played.now)
+    assert counts(core)[0][1:] == ({}, 0)
 
 
 REPLIES = [

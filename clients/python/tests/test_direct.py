@@ -181,6 +181,55 @@ def test_the_caller_that_waits_for_longest_reads_next(lockserver):
         driver._ended.clear()
 
 
+def test_callers_that_wait_for_a_lock_of_their_own_client_do_not_read(lockserver):
+    locks = lockserver.locks()
+    driver, first = locks._driver, locks.lock("k").acquire()
+    order = []
+
+    def one(number):
+        with locks.lock("k"):
+            order.append(number)
+
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(3)]
+    for number, thread in enumerate(threads):
+        thread.start()
+        waiting(lockserver.control, number + 1)
+    other = Turn()
+    with driver.lock:
+        assert driver.core.idle == 3 == len(driver._waiting) and driver._reading in (None, driver._own)
+        driver._reading = None
+        driver._pass_on()
+        assert driver._reading is None and not driver._ended
+        driver._waiting[other] = None  # it waits for something else
+        driver._pass_on()
+        assert driver._reading is other and driver._ended == [other]
+        driver._ended.clear()
+        other.over = True
+        driver._pass_on()
+        assert driver._reading is None and not driver._ended
+    first.release()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert order == [0, 1, 2] and driver.core.idle == 0
+
+
+def test_the_thread_reads_for_those_who_wait_for_a_lock_of_their_own_client(lockserver):
+    """The holder does not release: an operator does."""
+    locks = lockserver.locks()
+    held, got = locks.lock("k").acquire(), threading.Event()
+
+    def wait():
+        with locks.lock("k"):
+            got.set()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    waiting(lockserver.control)
+    lockserver.control.execute_command("LOCK.FORCE", "k")
+    assert got.wait(PATIENCE) and held.lost.reason == "forced"
+    thread.join(PATIENCE)
+
+
 def test_a_call_leaves_no_garbage(lockserver):
     """What has ended refers to nothing in a circle, so that the collector of cycles finds nothing."""
     locks = lockserver.locks()

@@ -332,6 +332,9 @@ class Core:
         self._calls: Set[Acquire] = set()  # those that are not over
         self._waits: Dict[Tuple[bytes, bytes], Acquire] = {}  # those of them that have begun
         self._holds: Dict[int, Hold] = {}
+        self._ours: Set[bytes] = set()  # keys of locks that are held here, and not shared
+        self._queued: Dict[bytes, int] = {}  # how many calls wait for a key
+        self.idle = 0  # how many of them wait for a lock that is held here
         self._unpaid: List[Debt] = []
         self._debts: Set[Debt] = set()
         self._pending: "OrderedDict[int, Request]" = OrderedDict()
@@ -647,9 +650,29 @@ class Core:
             return
         task.busy.update(keys)
         self._waits[call.place] = call
+        if not call.wish.tries:
+            self._queued[keys[0]] = self._queued.get(keys[0], 0) + 1
+            self.idle += keys[0] in self._ours
         call.state = "asked"
         if self.ready:
             self._ask(call, now)
+
+    def idles(self, call: Call) -> bool:
+        """Reports whether a call waits for what is held here: the server has nothing for it before that is released."""
+        return type(call) is Acquire and call.wish.keys[0] in self._ours and not call.wish.tries and call.state != "deferred"
+
+    def _own(self, hold: Hold, held: bool) -> None:
+        """A lock is held here from now on, or is not any more."""
+        wish = hold.wish
+        if wish.shared or wish.permits:
+            return
+        for key in wish.keys:
+            if held != (key in self._ours):
+                self.idle += self._queued.get(key, 0) if held else -self._queued.get(key, 0)
+                if held:
+                    self._ours.add(key)
+                else:
+                    self._ours.discard(key)
 
     def _handle(self, hold: Hold, keys: Tuple[bytes, ...]) -> Handle:
         handle = Handle(self, hold, keys)
@@ -834,6 +857,7 @@ class Core:
             self._holds[token] = hold
         for key in wish.keys:
             task.holds[key] = hold
+        self._own(hold, True)
         if wish.lease is not None:
             hold.expiry = self.timers.add(call.sent_at + wish.lease, lambda at: self._lose(
                 hold, Loss(wish.keys[0], tokens[0], "expired"), at))
@@ -853,6 +877,12 @@ class Core:
             timer.cancel()
         if self._waits.get(call.place) is call:
             del self._waits[call.place]
+            if not call.wish.tries:
+                key = call.wish.keys[0]
+                self._queued[key] -= 1
+                if not self._queued[key]:
+                    del self._queued[key]
+                self.idle -= key in self._ours
         if self.watched and (began or error is not None) and not call.wish.rate:
             for key in call.wish.keys:
                 self.events.append(Event("acquired" if error is None else "refused", key, now - call.asked_at, error))
@@ -985,6 +1015,7 @@ class Core:
         for key in hold.wish.keys:
             if hold.task.holds.get(key) is hold:
                 del hold.task.holds[key]
+        self._own(hold, False)
 
     def _lose(self, hold: Hold, loss: Loss, now: float) -> None:
         """Records that the lock at one of the keys is lost, and gives up the rest."""

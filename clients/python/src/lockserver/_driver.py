@@ -286,32 +286,43 @@ class Driver:
 
     def _give_up(self, turn: Turn, give_up: Callable[[], None]) -> None:
         self._waiting.pop(turn, None)
+        give_up()
         if self._reading is turn:
             self._pass_on()
-        give_up()
 
     # The caller who reads.
 
     def _join(self, turn: Turn) -> None:
         """Has a caller wait, or read if no other one does."""
-        if self._reading is None and not self._tls:
+        if self._reading is None and not self._tls and not (turn.call is not None and self.core.idles(turn.call)):
             self._reading = turn
             self._turns += 1
-        else:
-            self._waiting[turn] = None
+            return
+        self._waiting[turn] = None
+        if self._reading is None:
+            self._read_later()
+
+    def _read_later(self) -> None:
+        """Has the thread read in a moment, unless a caller does."""
+        if self._until > time.monotonic() + _STEP:
+            self._wake_up()
 
     def _pass_on(self, own: bool = False) -> None:
-        """Has the caller read that waits for longest. If none waits, the thread does in a moment. own: the thread has read."""
-        for turn in self._waiting:
-            del self._waiting[turn]
-            self._reading = turn
-            self._turns += 1
-            self._ended.append(turn)
-            return
-        self._reading = None
+        """Has the caller read that waits for longest. If none waits, the thread does in a moment. own: the thread has read.
+
+        Callers that wait for a lock that is held here need not read: its holder will, when it is released.
+        """
         self._turns += 1
-        if not own and self._until > time.monotonic() + _STEP:
-            self._wake_up()
+        if len(self._waiting) > self.core.idle:
+            for turn in self._waiting:
+                if turn.call is None or not self.core.idles(turn.call):
+                    del self._waiting[turn]
+                    self._reading = turn
+                    self._ended.append(turn)
+                    return
+        self._reading = None
+        if not own:
+            self._read_later()
 
     def _read(self, turn: Turn, end: Optional[float]) -> None:
         """Reads for all callers until the own call is over, or the thread of the client reads.
