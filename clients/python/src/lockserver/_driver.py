@@ -153,7 +153,8 @@ class Driver:
 
     A switch of threads is what costs most. So no thread waits for the network while it has the core's lock, and threads
     whose calls have ended are woken last: they find the lock free, and the bytes of others on their way. The caller that
-    waits for longest reads, because the next grant is most likely its own. Then the next one does. If no caller has waited
+    waits for longest reads, because the next grant is most likely its own. Then the next one does. Callers that wait for a
+    lock of this client need not read: the next grant comes with the answer to its UNLOCK. If no caller has waited
     for a moment, the thread reads, also if TLS is used.
 
     A signal may interrupt a caller anywhere: an exception of its handler leaves what the caller was doing half done. Then
