@@ -146,13 +146,12 @@ def test_a_reader_that_has_gone_is_replaced():
     """A caller who reads for all was interrupted, and again while that was mended. The connection is made anew without it."""
     with Server("--lock-watchdog-timeout", "3000") as server:
         with package.Locks.from_url(f"redis://{server.host}:{server.port}", timeout=PATIENCE) as locks:
-            held = locks.lock("k").acquire()
-            gone = Turn()
+            with locks.lock("k"):
+                gone = Turn()
             with locks._driver.lock:
                 locks._driver._reading = gone
             with locks.lock("other", wait=PATIENCE):  # a PING has no answer, so the thread closes the connection
                 assert locks._driver._reading is not gone
-            held.release()
 
 
 def test_the_thread_reads_when_no_caller_does(lockserver):
