@@ -336,7 +336,7 @@ clients-python: build fleet need-redis need-python need-openssl $(VENV)/ready $(
 # its files in empty ones. OLDEST is the earliest Python that it supports, with the earliest redis-py.
 OLDEST ?= $(firstword $(wildcard $(HOME)/.pyenv/versions/3.9.*/bin/python3.9) python3.9)
 OLDEST_VENV = bin/python-package-venv-oldest
-.PHONY: clients-python-build clients-python-package clients-python-oldest clients-python-versions clients-python-sql
+.PHONY: clients-python-build clients-python-package clients-python-oldest clients-python-versions clients-python-bench clients-python-sql
 $(PACKAGE_VENV)/ready: clients/python/tests/requirements.txt clients/python/pyproject.toml | need-python
 	python3 -m venv --clear $(@D)
 	$(@D)/bin/pip install -q --disable-pip-version-check -r $<
@@ -353,7 +353,7 @@ clients-python-build: $(PACKAGE_VENV)/ready ## wheel and sdist of the package fo
 	rm -rf bin/packages/python
 	cd clients/python && ../../$(PACKAGE_VENV)/bin/python -m build --no-isolation -o ../../bin/packages/python >/dev/null
 
-clients-python-package clients-python-oldest clients-python-sql: export LOCKSERVER := $(or $(LOCKSERVER),$(CURDIR)/bin/lockserver)
+clients-python-package clients-python-oldest clients-python-bench clients-python-sql: export LOCKSERVER := $(or $(LOCKSERVER),$(CURDIR)/bin/lockserver)
 clients-python-package: build fleet need-redis need-openssl clients-python-build ## tests of the package for Python: redis-py's own of Lock, failures of connections, servers and processes; the built files (LONG=1: more)
 	cd clients/python/tests && $(if $(LONG),BREAKS=1000 SECONDS=10) $(call pytest,$(PACKAGE_VENV))
 
@@ -375,6 +375,17 @@ bin/python-package-venv-%/ready: clients/python/tests/requirements-versions.txt 
 	$(@D)/bin/pip install -q --disable-pip-version-check -r $<
 	$(@D)/bin/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e clients/python
 	@touch $@
+
+# BENCH_PYTHON is the Python of the measurements: one that is built with optimisations, as distributions have it.
+BENCH_PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
+BENCH_VENV = bin/python-bench-venv
+$(BENCH_VENV)/ready: clients/python/tests/requirements-versions.txt clients/python/pyproject.toml
+	$(BENCH_PYTHON) -m venv --clear $(@D)
+	$(@D)/bin/pip install -q --disable-pip-version-check -r $<
+	$(@D)/bin/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e clients/python
+	@touch $@
+clients-python-bench: build $(BENCH_VENV)/ready ## hand-offs of 16 clients of the package for Python beside redis-py's Lock, in one run (SECONDS=n of each measurement, BENCH_PYTHON=program)
+	cd clients/python/tests && SECONDS=$(or $(SECONDS),5) $(call pytest,$(BENCH_VENV)) -s test_scenarios.py -k hand_off
 
 clients-python-sql: build $(PACKAGE_VENV)/ready ## its fence for SQL on SQLite, PostgreSQL and MariaDB, which it starts (Debian's postgresql and mariadb-server-core)
 	$(SQL_DRIVERS)

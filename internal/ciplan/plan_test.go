@@ -172,7 +172,7 @@ var notSuites = []string{
 	"clients-python-build", "clients-python-oldest", "clients-python-sql", "clients-node-sql", "clients-python-versions", // part of the packages' own suites; need Pythons, databases
 	"vulnerabilities", // asks a database on the network: every night, elsewhere
 	"bench", "bench-list", "bench-aof", "bench-locks", "bench-sales", "bench-memory", "bench-replication", "bench-raft", "bench-permits", "bench-history", "bench-testing",
-	"clients-java-bench", "shop-figures",
+	"clients-java-bench", "clients-python-bench", "shop-figures",
 }
 
 // TestEverySuiteIsInTheTable: each target of the Makefile that has a description is a suite, or is

@@ -1,9 +1,13 @@
 """The state machine without a server: time, silence and what comes late, by hand."""
 
+import itertools
+import random
+
 import pytest
 
 import lockserver as package
-from lockserver._core import Acquire, Call, Core, Task
+from lockserver import errors
+from lockserver._core import Acquire, Call, Core, Handle, Loss, Task
 from lockserver._resp import Malformed, Parser, Push, encode
 from lockserver._wish import Wish
 
@@ -11,9 +15,9 @@ from lockserver._wish import Wish
 class Played:
     """A core whose server is the test."""
 
-    def __init__(self, limit=5.0):
+    def __init__(self, limit=5.0, brief=0.0):
         self.now = 1000.0
-        self.core = Core("test", limit, self.now)
+        self.core = Core("test", limit, self.now, brief)
         self.core.start(self.now)
 
     def sent(self, link=None):
@@ -214,6 +218,62 @@ def test_what_is_released_before_the_confirmation_is_answered(played):
     assert played.core.unconfirmed() == [] and held.hold.lost is None
 
 
+def brief_hold(seconds):
+    """A core that has released a lock after so many seconds, and has been given another one by a push."""
+    played = Played(brief=0.02)
+    played.attach()
+    first = granted_at_once(played)  # nothing is known of how long locks are held
+    played.reply(b":1\r\n")
+    played.now += seconds
+    played.core.release(first, Call(lambda: None), played.now)
+    played.reply(b":1\r\n")
+    call = played.ask(wait=60)
+    played.sent()
+    played.reply(b"+QUEUED\r\n")
+    granted(played, call, 10)
+    return played, call.result
+
+
+def test_the_unlock_confirms_a_lock_that_is_held_for_a_moment():
+    played, held = brief_hold(0.01)
+    assert played.sent() == [] and [words[0] for words in played.core.unconfirmed()] == ["LOCK.CONFIRM"]
+    played.pass_time(0.019, 0.001)
+    release = Call(lambda: None)
+    played.core.release(held, release, played.now)
+    assert [words[0] for words in played.sent()] == ["UNLOCK"]
+    played.reply(b":1\r\n")
+    played.pass_time(1, 0.01)
+    assert release.over and release.error is None and played.sent() == [] and held.hold.lost is None
+
+
+@pytest.mark.parametrize("reply, lost", [(b":1\r\n", None), (b":0\r\n", "stale"), (b"", "unreachable")])
+def test_a_lock_that_is_held_for_longer_is_confirmed_later(reply, lost):
+    played, held = brief_hold(0.01)
+    played.pass_time(0.021, 0.001)
+    assert played.sent() == [["LOCK.CONFIRM", "k", held.hold.task.owner.decode(), "10"]]
+    played.reply(reply)
+    assert lost == "unreachable" or (held.why_over() and held.why_over().reason) == lost
+    played.pass_time(7.6)
+    assert (held.why_over() and held.why_over().reason) == lost
+
+
+def test_a_lock_that_could_not_be_confirmed_later():
+    played, held = brief_hold(0.01)
+    played.gone()
+    played.pass_time(0.1, 0.01)
+    assert played.sent() == [] and held.why_over() is None
+    assert [words[0] for words in played.attach()] == ["LOCK.CONFIRM"], "the next connection does it"
+    other, late = brief_hold(0.01)
+    other.now += 7.6  # the process was stopped
+    other.core.tick(other.now)
+    assert late.why_over().reason == "unreachable" and "LOCK.CONFIRM" not in [words[0] for words in other.sent()]
+
+
+def test_after_a_long_hold_a_lock_is_confirmed_at_once():
+    played, _ = brief_hold(0.03)
+    assert [words[0] for words in played.sent()] == ["LOCK.CONFIRM"]
+
+
 def test_a_grant_is_confirmed_first_if_the_call_is_old_or_the_lease_not_known(played):
     other = Played()
     other.core.opened(other.core.attached, other.now)
@@ -358,6 +418,56 @@ def test_close_takes_what_is_held_back_in_order(played):
     assert silent.core.ended, "it is bounded"
 
 
+def counts(core):
+    """What the core counts of its calls, and what is so."""
+    calls = [call for call in core._waits.values() if not call.wish.tries]
+    ours = {key for hold in core._holds.values() if not (hold.wish.shared or hold.wish.permits) for key in hold.wish.keys}
+    queued = {}
+    for call in calls:
+        queued[call.wish.keys[0]] = queued.get(call.wish.keys[0], 0) + 1
+    return (core._ours, core._queued, core.idle), (ours, queued, sum(core.idles(call) for call in calls))
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_calls_that_wait_for_what_is_held_here_are_counted(seed, played):
+    """A server that answers at random, and calls that end in all ways."""
+    chance, core, token = random.Random(seed), played.core, itertools.count(1)
+    calls, held = [], []
+    wishes = [Wish((b"a",)), Wish((b"b",)), Wish((b"a", b"b"), many=True), Wish((b"a",), shared=True), Wish((b"a",), tries=True),
+              Wish((b"b",), permits=1), Wish((b"b",), lease=chance.choice([1.0, 1000.0]))]
+    busiest = 0
+    for _ in range(200):
+        step = chance.randrange(6)
+        if step < 2:
+            calls.append(played.ask(chance.choice(wishes), wait=chance.choice([None, 2.0])))
+        elif step == 2 and calls:
+            call = chance.choice(calls)
+            tokens = [next(token) for _ in call.wish.keys]
+            if not call.over and core._ours.isdisjoint(call.wish.keys):
+                core._hold(call, tokens, played.now)
+            elif not call.over:
+                core.cancel(call, errors.Cancelled("no"), played.now)
+        elif step == 3 and held:
+            core.release(held.pop(chance.randrange(len(held))), Call(lambda: None), played.now)
+            awaited = list(core.attached.awaited)
+            core.attached.awaited.clear()
+            for take, _ in awaited:  # also those of calls: they are queued
+                take(b"QUEUED", None)
+        elif step == 4 and held:
+            handle = chance.choice(held)
+            core._lose(handle.hold, Loss(handle.keys[0], handle.hold.tokens[0], "forced"), played.now)
+        else:
+            played.now += 0.3
+            core.tick(played.now)
+        held = [call.result for call in calls if isinstance(call.result, Handle) and call.result.why_over() is None]
+        counted, real = counts(core)
+        assert counted == real
+        busiest = max(busiest, core.idle)
+    assert busiest > 1
+    core.close(played.now)
+    assert counts(core)[0][1:] == ({}, 0)
+
+
 REPLIES = [
     (b"+OK\r\n", b"OK"), (b":-5\r\n", -5), (b"$-1\r\n", None), (b"*-1\r\n", None), (b"_\r\n", None), (b"$0\r\n\r\n", b""),
     (b"$5\r\na\r\nbc\r\n", b"a\r\nbc"), (b"*2\r\n:1\r\n*1\r\n+a\r\n", [1, [b"a"]]), (b"%1\r\n+a\r\n:1\r\n", {b"a": 1}),
@@ -415,11 +525,30 @@ def test_a_debt_that_an_interrupted_call_has_not_sent_is_sent_by_the_next_connec
     assert not played.core._debts and held.hold.lost is None
 
 
+@pytest.mark.parametrize("key, owner", [(b"k", b"o"), (b"", b""), (b"a\r\n:1\r\n$1\r\nb", b"o"), (b"k", b"a\r\n"), (b"\r\n" * 3, b"\0")])
+def test_pushes_of_grants(key, owner):
+    push = b">4\r\n$12\r\nlock-granted\r\n$%d\r\n%s\r\n:%d\r\n$%d\r\n%s\r\n" % (len(key), key, 1 << 62, len(owner), owner)
+    many = b">4\r\n$12\r\nlock-granted\r\n*1\r\n$1\r\nk\r\n*1\r\n:3\r\n$1\r\no\r\n"
+    want = [1, Push([b"lock-granted", key, 1 << 62, owner]), Push([b"lock-granted", [b"k"], [3], b"o"]), b"OK"]
+    data = b":1\r\n" + push + many + b"+OK\r\n"
+    for cut in range(len(data)):
+        parser = Parser()
+        got = [*parser.feed(data[:cut]), *parser.feed(data[cut:])]
+        assert got == want and [type(it) is Push for it in got] == [False, True, True, False]
+
+
 def test_a_reply_whose_taking_was_interrupted_is_no_reply(played):
     call = played.ask(wait=60)
     played.sent()
-    interrupted = played.core.attached.replies(b"+QUEUED\r\n")
-    next(interrupted)  # an exception comes before the reply is taken
+    take, sent = played.core.attached.awaited[0]
+
+    def interrupted(reply, error):
+        raise KeyboardInterrupt
+
+    played.core.attached.awaited[0] = interrupted, sent
+    with pytest.raises(KeyboardInterrupt):  # an exception comes before the reply is taken
+        played.reply(b"+QUEUED\r\n")
+    played.core.attached.taking = take
     played.gone("a call was interrupted")
     played.now += 1
     assert [words[0] for words in played.attach()] == ["LOCK"]

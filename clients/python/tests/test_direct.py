@@ -1,14 +1,18 @@
 """Sockets whose calls keep the lock of the interpreter, beside the methods that do not."""
 
+import gc
 import socket
 import subprocess
 import sys
+import threading
 
 import pytest
 
 import lockserver as package
 from lockserver import _direct
-from lockserver._driver import Turn
+from lockserver._core import Link
+from lockserver._driver import Turn, _Poll, _Socket
+from conftest import waiting
 from server import PATIENCE, Server, eventually
 
 
@@ -142,13 +146,12 @@ def test_a_reader_that_has_gone_is_replaced():
     """A caller who reads for all was interrupted, and again while that was mended. The connection is made anew without it."""
     with Server("--lock-watchdog-timeout", "3000") as server:
         with package.Locks.from_url(f"redis://{server.host}:{server.port}", timeout=PATIENCE) as locks:
-            held = locks.lock("k").acquire()
-            gone = Turn()
+            with locks.lock("k"):
+                gone = Turn()
             with locks._driver.lock:
                 locks._driver._reading = gone
             with locks.lock("other", wait=PATIENCE):  # a PING has no answer, so the thread closes the connection
                 assert locks._driver._reading is not gone
-            held.release()
 
 
 def test_the_thread_reads_when_no_caller_does(lockserver):
@@ -175,3 +178,103 @@ def test_the_caller_that_waits_for_longest_reads_next(lockserver):
             driver._pass_on()
         assert driver._reading is None
         driver._ended.clear()
+
+
+def test_callers_that_wait_for_a_lock_of_their_own_client_do_not_read(lockserver):
+    locks = lockserver.locks()
+    driver, first = locks._driver, locks.lock("k").acquire()
+    order = []
+
+    def one(number):
+        with locks.lock("k"):
+            order.append(number)
+
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(3)]
+    for number, thread in enumerate(threads):
+        thread.start()
+        waiting(lockserver.control, number + 1)
+    other = Turn()
+    with driver.lock:
+        assert driver.core.idle == 3 == len(driver._waiting) and driver._reading in (None, driver._own)
+        driver._reading = None
+        driver._pass_on()
+        assert driver._reading is None and not driver._ended
+        driver._waiting[other] = None  # it waits for something else
+        driver._pass_on()
+        assert driver._reading is other and driver._ended == [other]
+        driver._ended.clear()
+        other.over = True
+        driver._pass_on()
+        assert driver._reading is None and not driver._ended
+    first.release()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert order == [0, 1, 2] and driver.core.idle == 0
+
+
+def test_the_thread_reads_for_those_who_wait_for_a_lock_of_their_own_client(lockserver):
+    """The holder does not release: an operator does."""
+    locks = lockserver.locks()
+    held, got = locks.lock("k").acquire(), threading.Event()
+
+    def wait():
+        with locks.lock("k"):
+            got.set()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    waiting(lockserver.control)
+    lockserver.control.execute_command("LOCK.FORCE", "k")
+    assert got.wait(PATIENCE) and held.lost.reason == "forced"
+    thread.join(PATIENCE)
+
+
+def test_a_call_leaves_no_garbage(lockserver):
+    """What has ended refers to nothing in a circle, so that the collector of cycles finds nothing."""
+    locks = lockserver.locks()
+    asked = locks.lock("k")
+
+    def crowd():
+        def one():
+            with asked:
+                pass
+
+        first = locks.lock("k").acquire()
+        threads = [threading.Thread(target=one) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        waiting(lockserver.control, 3)
+        first.release()
+        for thread in threads:
+            thread.join(PATIENCE)
+
+    crowd()
+    gc.collect()
+    gc.disable()
+    try:
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        crowd()
+        gc.collect()
+        left = [it for it in gc.garbage if type(it).__module__.startswith("lockserver")]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+    assert left == []
+
+
+def test_a_socket_that_is_closed_just_before_it_is_waited_for():
+    a, b = socket.socketpair()
+    c, d = socket.socketpair()
+    with a, b, c, d:
+        poll, it = _Poll(), (Link("x"), _Socket(c))
+        sockets = (it,)
+        assert poll.wait_for(a, sockets, 0) == []
+        d.send(b"x")
+        assert poll.wait_for(a, sockets, PATIENCE) == [it]
+        c.close()
+        for _ in range(2):
+            assert poll.wait_for(a, (it,), PATIENCE) == [it]
+        assert poll.wait([c], [c], PATIENCE) == [c]
+        b.send(b"x")
+        assert poll.wait_for(a, (), PATIENCE) == [None]

@@ -13,7 +13,7 @@ from conftest import Loop
 from fleet import Fleet
 from server import PATIENCE, Server, eventually
 
-LEASE_MS = 10_000
+LEASE_MS = 30_000
 WORKERS = 3
 
 

@@ -385,12 +385,36 @@ async def hand_offs_of_tasks(server, seconds):
 
 # The file has three numbers: whether it is over, the last holder, and how often the holder was another one.
 PROCESS = """
-    import mmap, sys, redis, lockserver
+    import mmap, socket, sys, redis, lockserver
+    from lockserver._resp import encode
+
+    class Bare:
+        # The least that a program of Python has to do: bytes that were made before, and one socket that blocks.
+        def __init__(self, port, owner):
+            self.socket = socket.create_connection(("127.0.0.1", port))
+            self.ask = encode(["LOCK", "bare", owner, "PX", 60000, "WAIT", 0, "NOTIFY", "ONCE"])
+            self.give_back = encode(["UNLOCK", "bare", owner])
+            for words in ["HELLO", 3], ["LOCK.ATTACH", owner]:
+                self.socket.sendall(encode(words))
+                self.socket.recv(9999)
+
+        def __enter__(self):
+            self.socket.send(self.ask)
+            data = self.socket.recv(9999)
+            while data.startswith(b"+QUEUED") and not (b"lock-granted" in data and data.endswith(b"\\r\\n")):
+                data += self.socket.recv(9999)
+
+        def __exit__(self, *_):
+            self.socket.send(self.give_back)
+            self.socket.recv(9999)
+
     kind, url, number, path = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
     with open(path, "r+b") as f:
         shared = memoryview(mmap.mmap(f.fileno(), 0)).cast("q")
     if kind == "redis-py":
         lock = redis.Redis.from_url(url).lock("polled by processes", timeout=60)
+    elif kind == "bare":
+        lock = Bare(redis.connection.parse_url(url)["port"], f"bare:{number}")
     else:
         lock = lockserver.Locks.from_url(url).lock("processes", lease=60)
     print("ready", flush=True)
@@ -441,11 +465,13 @@ def test_hand_off(tmp_path):
         tasks = asyncio.run(hand_offs_of_tasks(server, seconds))
         polling_processes = hand_offs_of_processes(server, "redis-py", tmp_path / "shared", seconds)
         processes = hand_offs_of_processes(server, "lockserver", tmp_path / "shared", seconds)
+        bare = hand_offs_of_processes(server, "bare", tmp_path / "shared", seconds)
         print(f"hand-offs each second of {CLIENTS} clients:")
         for name, it, theirs in (("threads of redis-py", polling, polling), ("threads with one Locks", ours, polling),
                                  ("threads with 16 Locks", apart, polling), ("tasks with one AsyncLocks", tasks, polling),
                                  ("processes of redis-py", polling_processes, polling_processes),
-                                 ("processes with a Locks each", processes, polling_processes)):
+                                 ("processes with a Locks each", processes, polling_processes),
+                                 ("processes with bare sockets", bare, polling_processes)):
             print(f"  {name}: {it}, {it.rate / theirs.rate:.0f} times redis-py's rate")
         assert min(ours.rate, apart.rate, tasks.rate) > polling.rate
         assert processes.rate > polling_processes.rate

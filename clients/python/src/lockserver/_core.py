@@ -54,25 +54,25 @@ class Timers:
     """Timers in the order of their times."""
 
     def __init__(self) -> None:
-        self._heap: List[Tuple[float, int, Timer]] = []
+        self.heap: List[Tuple[float, int, Timer]] = []  # some of them are cancelled
         self._count = itertools.count()
         self._swept = 1024
 
     def add(self, at: float, run: Callable[[float], None]) -> Timer:
         """Has run called at a time, or soon after it."""
-        if len(self._heap) > self._swept:  # most are cancelled before they are due
-            self._heap = [entry for entry in self._heap if not entry[2].off]
-            heapq.heapify(self._heap)
-            self._swept = 1024 + 2 * len(self._heap)
+        if len(self.heap) > self._swept:  # most are cancelled before they are due
+            self.heap = [entry for entry in self.heap if not entry[2].off]
+            heapq.heapify(self.heap)
+            self._swept = 1024 + 2 * len(self.heap)
         timer = Timer(at, run)
-        heapq.heappush(self._heap, (at, next(self._count), timer))
+        heapq.heappush(self.heap, (at, next(self._count), timer))
         return timer
 
     def next(self) -> Optional[float]:
         """Returns when the next one is due, or None if there is none."""
-        while self._heap and self._heap[0][2].off:
-            heapq.heappop(self._heap)
-        return self._heap[0][0] if self._heap else None
+        while self.heap and self.heap[0][2].off:
+            heapq.heappop(self.heap)
+        return self.heap[0][0] if self.heap else None
 
     def run(self, now: float) -> None:
         """Runs what is due."""
@@ -80,7 +80,7 @@ class Timers:
             at = self.next()
             if at is None or at > now:
                 return
-            timer = heapq.heappop(self._heap)[2]
+            timer = heapq.heappop(self.heap)[2]
             timer.off = True
             timer.run(now)
 
@@ -95,38 +95,22 @@ class Link:
         self.dialing = False
         self.dial_at: Optional[float] = None  # when the transport is to connect; None: not yet
         self.broken: Optional[Exception] = None  # why the transport is to close it
-        self._parser = Parser()
-        self._awaited: Deque[Tuple[Take, float]] = deque()
-        self._taking: Optional[Take] = None  # has its reply; an exception of a signal may end it at any point
+        self.parser = Parser()
+        self.awaited: Deque[Tuple[Take, float]] = deque()
+        self.taking: Optional[Take] = None  # has its reply; an exception of a signal may end it at any point
         self._pause = _PAUSE
         self._made = 0.0
 
     def send(self, words: Sequence[Word], take: Take, now: float) -> None:
         """Sends a command. take gets its reply, or the error of the connection, in any case."""
         self.out += encode(words)
-        self._awaited.append((take, now))
+        self.awaited.append((take, now))
 
     def opened(self, now: float) -> None:
         """The transport has a connection."""
         self.up, self.dialing, self.dial_at, self.broken = True, False, None, None
         self.out.clear()
-        self._parser, self._made = Parser(), now
-
-    def replies(self, data: bytes) -> Iterator[Tuple[Optional[Take], float, Any]]:
-        """Yields replies with what takes them and when the command was sent, and pushes."""
-        for reply in self._parser.feed(data):
-            if self.broken is not None:
-                return
-            if isinstance(reply, Push):
-                yield None, 0.0, reply
-            elif not self._awaited:
-                raise Malformed("a reply without a command")
-            else:
-                take, sent = self._awaited[0]
-                self._taking = take
-                self._awaited.popleft()
-                yield take, sent, reply
-                self._taking = None
+        self.parser, self._made = Parser(), now
 
     def closed(self, why: Exception, now: float, longest: float) -> None:
         """The connection has ended, or could not be made. The takers of its replies hear of it."""
@@ -136,11 +120,11 @@ class Link:
         self._pause = min(2 * self._pause, longest)
         self.up, self.dialing, self.broken = False, False, None
         self.out.clear()
-        takes = [take for take, _ in self._awaited]
-        if self._taking is not None and self._taking not in takes:
-            takes.insert(0, self._taking)
-        self._taking = None
-        self._awaited.clear()
+        takes = [take for take, _ in self.awaited]
+        if self.taking is not None and self.taking not in takes:
+            takes.insert(0, self.taking)
+        self.taking = None
+        self.awaited.clear()
         for take in takes:
             take(None, why)
 
@@ -215,8 +199,8 @@ class Handle:
 
     def doubtful(self, now: float) -> Optional[errors.Error]:
         """The loss of a lock that was not confirmed in time, which may be taken back; or None."""
-        hold, unsure = self.hold, self.hold.unsure
-        if unsure is None or now < unsure.at:
+        hold = self.hold
+        if hold.unsure is None or now < hold.sure_until:
             return None
         return Loss(hold.wish.keys[0], hold.tokens[0], "unreachable").error()
 
@@ -232,13 +216,15 @@ class Hold:
         self.debt: Optional[Debt] = None  # its release
         self.expiry: Optional[Timer] = None
         self.unsure: Optional[Timer] = None  # the server has not said that it knows of the holder: see Core._sure_until
+        self.sure_until = 0.0  # without that
 
     def end_timers(self) -> None:
         """It is released, or lost: time changes nothing any more."""
-        for timer in (self.expiry, self.unsure):
-            if timer is not None:
-                timer.cancel()
-        self.unsure = None
+        if self.expiry is not None:
+            self.expiry.cancel()
+        if self.unsure is not None:
+            self.unsure.cancel()
+            self.unsure = None
 
     def release(self) -> Command:
         """The command that releases it."""
@@ -252,7 +238,7 @@ class Debt:
         self.commands, self.paid = commands, paid
         self.sent = 0  # how often
         self.replies: List[Any] = []
-        self.answered: Set[int] = set()  # the numbers of the commands
+        self.answered: Set[int]  # the numbers of the commands, if there are several
         self.failed = False
         self.entered = False  # it was sent, or will be by the next connection
         self.over = False
@@ -312,7 +298,7 @@ def tokens_of(reply: Any) -> Optional[List[int]]:
 
 def _is_answer(reply: Any, error: Optional[Exception]) -> bool:
     """Reports whether the server has answered, if only with an error, and not that another one leads."""
-    return error is None and not (isinstance(reply, ServerError) and errors.is_elsewhere(reply))
+    return error is None and (type(reply) is not ServerError or not errors.is_elsewhere(reply))
 
 
 #: Those of this process.
@@ -322,7 +308,8 @@ cores: "weakref.WeakSet[Core]" = weakref.WeakSet()
 class Core:
     """All of a client's locks, waits, debts and commands."""
 
-    def __init__(self, name: str, limit: float, now: float) -> None:
+    def __init__(self, name: str, limit: float, now: float, brief: float = 0.0) -> None:
+        """brief: for how many seconds a lock that was granted may wait to be confirmed, if the last one was held shorter."""
         self.name = name
         self.prefix = f"{name}:{secrets.token_hex(10)}:".encode()
         self.limit = limit
@@ -331,9 +318,13 @@ class Core:
         self.attached, self.commands = Link("attached"), Link("commands")
         self.ready = False  # the attached link is attached
         self.events: List[Event] = []
+        self.lost = False  # losses are among them
+        self.watched = True  # locks that were acquired, refused or released are events
         self.moved: Optional[str] = None  # the server does not lead; the host:port of the one that does, or empty
         self.closing = False
         self.ended = False  # nothing is left to be done: the transport closes the links
+        self._brief = brief
+        self._held_last = brief  # for how long the last lock was held that was released
         self._refused: Optional[Exception] = None  # why there is no connection
         self._owners = itertools.count(1)
         self._numbers = itertools.count(1)
@@ -341,6 +332,9 @@ class Core:
         self._calls: Set[Acquire] = set()  # those that are not over
         self._waits: Dict[Tuple[bytes, bytes], Acquire] = {}  # those of them that have begun
         self._holds: Dict[int, Hold] = {}
+        self._ours: Set[bytes] = set()  # keys of locks that are held here, and not shared
+        self._queued: Dict[bytes, int] = {}  # how many calls wait for a key
+        self.idle = 0  # how many of them wait for a lock that is held here
         self._unpaid: List[Debt] = []
         self._debts: Set[Debt] = set()
         self._pending: "OrderedDict[int, Request]" = OrderedDict()
@@ -411,16 +405,23 @@ class Core:
 
     def received(self, link: Link, data: bytes, now: float) -> None:
         """Bytes have come."""
-        self._now = now
+        self._now, attached = now, link is self.attached
         try:
-            for take, sent, reply in link.replies(data):
-                if take is None:
-                    if link is self.attached:
+            for reply in link.parser.feed(data):
+                if link.broken is not None:
+                    return
+                if type(reply) is Push:
+                    if attached:
                         self._pushed(reply, now)
                     continue
-                if link is self.attached and self.ready:
+                if not link.awaited:
+                    raise Malformed("a reply without a command")
+                link.taking, sent = link.awaited[0]
+                link.awaited.popleft()
+                if attached and self.ready:
                     self._hear(sent)
-                take(reply, None)
+                link.taking(reply, None)
+                link.taking = None
         except Malformed as e:
             link.broken = errors.NoConnection(f"the server sent what is no reply: {e}")
 
@@ -437,11 +438,19 @@ class Core:
             return None
         return link.dial_at
 
+    @property
+    def due(self) -> float:
+        """When next_timer is at the earliest."""
+        heap = self.timers.heap
+        return heap[0][0] if heap and heap[0][0] < self._ping_at else self._ping_at
+
     def next_timer(self) -> Optional[float]:
         """Returns when to call tick, or to connect; or None."""
         first = self.timers.next()
         if self.ready and (first is None or self._ping_at < first):
             first = self._ping_at
+        if self.attached.dial_at is None and self.commands.dial_at is None:
+            return first
         for link in self.links:
             at = None if link.dial_at is None else self.dial_at(link)
             if at is not None and (first is None or at < first):
@@ -631,9 +640,8 @@ class Core:
         if not task.busy.isdisjoint(keys):
             task.deferred.append(call)
             return
-        holds = {id(hold): hold for hold in map(task.holds.get, keys)}
-        hold = next(iter(holds.values()))
-        if len(holds) > 1 or hold is not None and (hold.wish.permits or call.wish.permits
+        hold = task.holds.get(keys[0])
+        if any([task.holds.get(key) is not hold for key in keys[1:]]) or hold is not None and (hold.wish.permits or call.wish.permits
                                                    or hold.wish.shared and not call.wish.shared):
             self._finish(call, None, errors.Error(f"the task holds some of {keys!r} in another way"), now)
             return
@@ -642,9 +650,29 @@ class Core:
             return
         task.busy.update(keys)
         self._waits[call.place] = call
+        if not call.wish.tries:
+            self._queued[keys[0]] = self._queued.get(keys[0], 0) + 1
+            self.idle += keys[0] in self._ours
         call.state = "asked"
         if self.ready:
             self._ask(call, now)
+
+    def idles(self, call: Call) -> bool:
+        """Reports whether a call waits for what is held here: the server has nothing for it before that is released."""
+        return type(call) is Acquire and call.wish.keys[0] in self._ours and not call.wish.tries and call.state != "deferred"
+
+    def _own(self, hold: Hold, held: bool) -> None:
+        """A lock is held here from now on, or is not any more."""
+        wish = hold.wish
+        if wish.shared or wish.permits:
+            return
+        for key in wish.keys:
+            if held != (key in self._ours):
+                self.idle += self._queued.get(key, 0) if held else -self._queued.get(key, 0)
+                if held:
+                    self._ours.add(key)
+                else:
+                    self._ours.discard(key)
 
     def _handle(self, hold: Hold, keys: Tuple[bytes, ...]) -> Handle:
         handle = Handle(self, hold, keys)
@@ -738,6 +766,30 @@ class Core:
             return None
         return call.sent_at + third * 3 / 4
 
+    def _doubt(self, hold: Hold, sure_until: float, now: float) -> None:
+        """Has a lock confirmed that its caller has already.
+
+        The UNLOCK of its holder confirms it as well. So if the last lock was held for a moment only, that is waited for.
+        """
+        wish, hold.sure_until = hold.wish, sure_until
+
+        def lose(at: float) -> None:
+            self._lose(hold, Loss(wish.keys[0], hold.tokens[0], "unreachable"), at)
+
+        def prove(at: float) -> None:
+            if at >= sure_until:
+                lose(at)
+                return
+            hold.unsure = self.timers.add(sure_until, lose)
+            if self.ready and self.attached.broken is None:  # otherwise the next connection does it
+                self._prove(hold, at)
+
+        if self._held_last < self._brief:
+            hold.unsure = self.timers.add(now + min(self._brief, (sure_until - now) / 10), prove)
+        else:
+            hold.unsure = self.timers.add(sure_until, lose)
+            self._prove(hold, now)
+
     def _prove(self, hold: Hold, now: float) -> None:
         """Confirms a lock that its caller has already."""
         key, token = hold.wish.keys[0], hold.tokens[0]  # one of several locks stands for all
@@ -805,13 +857,12 @@ class Core:
             self._holds[token] = hold
         for key in wish.keys:
             task.holds[key] = hold
+        self._own(hold, True)
         if wish.lease is not None:
             hold.expiry = self.timers.add(call.sent_at + wish.lease, lambda at: self._lose(
                 hold, Loss(wish.keys[0], tokens[0], "expired"), at))
         if sure_until is not None:
-            hold.unsure = self.timers.add(sure_until, lambda at: self._lose(
-                hold, Loss(wish.keys[0], tokens[0], "unreachable"), at))
-            self._prove(hold, now)
+            self._doubt(hold, sure_until, now)
         self._finish(call, self._handle(hold, wish.keys), None, now)
 
     def _finish(self, call: Acquire, result: Union[Handle, List[int], None], error: Optional[BaseException], now: float,
@@ -826,7 +877,13 @@ class Core:
             timer.cancel()
         if self._waits.get(call.place) is call:
             del self._waits[call.place]
-        if (began or error is not None) and not call.wish.rate:
+            if not call.wish.tries:
+                key = call.wish.keys[0]
+                self._queued[key] -= 1
+                if not self._queued[key]:
+                    del self._queued[key]
+                self.idle -= key in self._ours
+        if self.watched and (began or error is not None) and not call.wish.rate:
             for key in call.wish.keys:
                 self.events.append(Event("acquired" if error is None else "refused", key, now - call.asked_at, error))
         call.finish(result, error)
@@ -899,6 +956,7 @@ class Core:
             return
         hold.releasing = True
         hold.end_timers()
+        self._held_last = now - hold.since
         hold.task.busy.update(hold.wish.keys)
         timer = self.timers.add(now + self.limit, lambda _: call.finish(None, self._silence()))
 
@@ -938,11 +996,13 @@ class Core:
             self._report_loss(hold, hold.lost, ())
             call.finish(None, hold.lost.error())
             return
-        for key in hold.wish.keys:
-            self.events.append(Event("released", key, self._now - hold.since))
+        if self.watched:
+            for key in hold.wish.keys:
+                self.events.append(Event("released", key, self._now - hold.since))
         call.finish(None, errors.from_reply(reply) if isinstance(reply, ServerError) else None)
 
     def _report_loss(self, hold: Hold, loss: Loss, callbacks: Tuple[Callable[[errors.LockLost], None], ...]) -> None:
+        self.lost = True
         for key in hold.wish.keys:
             told, callbacks = callbacks, ()  # they are told once
             self.events.append(Event("lost", key, self._now - hold.since, loss.error(), told))
@@ -955,6 +1015,7 @@ class Core:
         for key in hold.wish.keys:
             if hold.task.holds.get(key) is hold:
                 del hold.task.holds[key]
+        self._own(hold, False)
 
     def _lose(self, hold: Hold, loss: Loss, now: float) -> None:
         """Records that the lock at one of the keys is lost, and gives up the rest."""
@@ -1031,6 +1092,16 @@ class Core:
 
     def _send_debt(self, debt: Debt, now: float) -> None:
         debt.sent += 1
+        if len(debt.commands) == 1:
+            def take_one(reply: Any, error: Optional[Exception]) -> None:
+                debt.replies, debt.failed = [reply], not _is_answer(reply, error)
+                if debt.failed:
+                    self._break(reply, error)
+                if not debt.over:
+                    self._answered_all(debt)
+
+            self.attached.send(debt.commands[0], take_one, now)
+            return
         debt.replies, debt.answered, debt.failed = [None] * len(debt.commands), set(), False
 
         def take_for(number: int) -> Take:
@@ -1055,7 +1126,7 @@ class Core:
             return
         if debt.paid is not None:
             debt.paid(debt)
-        debt.over = True
+        debt.over, debt.paid = True, None
         self._debts.discard(debt)
         self._end_if_done()
 

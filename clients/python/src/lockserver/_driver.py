@@ -10,7 +10,7 @@ import ssl
 import threading
 import time
 import weakref
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple, TypeVar
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple, TypeVar
 
 from . import errors
 from ._core import Call, Core, Event, Link
@@ -27,6 +27,8 @@ _SLACK = 10.0
 _MOST_WRITTEN = 1 << 18
 #: How long replies may lie when a caller has read its own, and before the thread of the client reads, in seconds.
 _STEP = 0.02
+#: For how long a lock that was granted may wait to be confirmed, in seconds.
+_BRIEF = 0.02
 _LATER = (ssl.SSLWantReadError, ssl.SSLWantWriteError, BlockingIOError, InterruptedError)
 
 _drivers: "weakref.WeakSet[Driver]" = weakref.WeakSet()
@@ -80,25 +82,31 @@ class _Socket:
 
     def receive(self) -> Tuple[List[bytes], Optional[Exception]]:
         """Returns what has come, and why no more will."""
-        if not self.secure:
-            return self._receive()
-        with self.writing:
-            return self._receive()
-
-    def _receive(self) -> Tuple[List[bytes], Optional[Exception]]:
         parts: List[bytes] = []
         try:
-            while True:
-                data = self.direct.receive()
-                if not data:
-                    return parts, errors.NoConnection("the server has closed the connection")
+            if self.secure:
+                with self.writing:
+                    return self._receive(parts)
+            data = self.direct.receive()
+            if data:
                 parts.append(data)
-                if len(data) < self.direct.piece and not self.secure:
+                if len(data) < self.direct.piece:
                     return parts, None
+                return self._receive(parts)
+            return parts, errors.NoConnection("the server has closed the connection")
         except _LATER:
             return parts, None
         except OSError as e:
             return parts, errors.NoConnection(str(e))
+
+    def _receive(self, parts: List[bytes]) -> Tuple[List[bytes], Optional[Exception]]:
+        while True:
+            data = self.direct.receive()
+            if not data:
+                return parts, errors.NoConnection("the server has closed the connection")
+            parts.append(data)
+            if len(data) < self.direct.piece and not self.secure:
+                return parts, None
 
     def pending(self) -> bool:
         """Reports whether it has decrypted what was not received yet."""
@@ -128,10 +136,13 @@ class _Left(NamedTuple):
     happened: List[Event]
 
 
+_NOTHING = _Left([], [], [], [])
+
+
 class _Look(NamedTuple):
     """What the thread waits for next."""
 
-    sockets: List[Tuple[Link, _Socket]]
+    sockets: Sequence[Tuple[Link, _Socket]]
     reads: List[Any]
     writes: List[Any]
     at_once: bool
@@ -142,7 +153,8 @@ class Driver:
 
     A switch of threads is what costs most. So no thread waits for the network while it has the core's lock, and threads
     whose calls have ended are woken last: they find the lock free, and the bytes of others on their way. The caller that
-    waits for longest reads, because the next grant is most likely its own. Then the next one does. If no caller has waited
+    waits for longest reads, because the next grant is most likely its own. Then the next one does. Callers that wait for a
+    lock of this client need not read: the next grant comes with the answer to its UNLOCK. If no caller has waited
     for a moment, the thread reads, also if TLS is used.
 
     A signal may interrupt a caller anywhere: an exception of its handler leaves what the caller was doing half done. Then
@@ -151,20 +163,24 @@ class Driver:
     A process that was forked has a core of its own, with other owners: what its parent holds is not the child's.
     """
 
-    def __init__(self, endpoint: Endpoint, name: str, limit: float, told: Callable[[Event], None]) -> None:
-        self.endpoint, self._name, self._limit, self._told = endpoint, name, limit, told
-        self._sockets: Dict[Link, _Socket] = {}
-        self._ended: List[Turn] = []
-        self._closed: List[_Socket] = []
+    def __init__(self, endpoint: Endpoint, name: str, limit: float, told: Callable[[Event], None],
+                 watched: bool = True) -> None:
+        """told: is told of events. watched: also of locks that were acquired, refused or released."""
+        self.endpoint, self._name, self._limit, self._told, self._watched = endpoint, name, limit, told, watched
         _import_all(endpoint)
         self._renew()
         _drivers.add(self)
 
     def _renew(self) -> None:
         self.lock = threading.RLock()
-        self.core = Core(self._name, self._limit, time.monotonic())
+        self.core = Core(self._name, self._limit, time.monotonic(), _BRIEF)
+        self.core.watched = self._watched
         self._thread: Optional[threading.Thread] = None
-        self._sockets, self._ended, self._closed = {}, [], []
+        self._sockets: Dict[Link, _Socket] = {}
+        self._open: Tuple[Tuple[Link, _Socket], ...] = ()  # the same, another tuple after each change
+        self._tls = False  # any of these uses TLS
+        self._ended: List[Turn] = []
+        self._closed: List[_Socket] = []
         self._wake: Optional[socket.socket] = None
         self._woken = False
         self._until = 0.0  # when the thread looks again by itself
@@ -203,7 +219,6 @@ class Driver:
                 self._start()
                 if turn is not None and not turn.over:
                     self._join(turn)
-                self._wake_if_due()
                 left = self._leave(own=False)
             self._finish(left)
         except BaseException:
@@ -265,83 +280,107 @@ class Driver:
             raise
         finally:
             self._known.discard(turn)
+            turn.call = None  # or each call would be garbage that only the collector of cycles finds
         if call.error is not None:
             raise call.error
         return call.result
 
     def _give_up(self, turn: Turn, give_up: Callable[[], None]) -> None:
         self._waiting.pop(turn, None)
+        give_up()
         if self._reading is turn:
             self._pass_on()
-        give_up()
 
     # The caller who reads.
 
     def _join(self, turn: Turn) -> None:
         """Has a caller wait, or read if no other one does."""
-        if self._reading is None and not self._secure():
+        if self._reading is None and not self._tls and not (turn.call is not None and self.core.idles(turn.call)):
             self._reading = turn
             self._turns += 1
-        else:
-            self._waiting[turn] = None
-
-    def _secure(self) -> bool:
-        return any([s.secure for s in self._sockets.values()])
-
-    def _pass_on(self, own: bool = False) -> None:
-        """Has the caller read that waits for longest. If none waits, the thread does in a moment. own: the thread has read."""
-        for turn in self._waiting:
-            del self._waiting[turn]
-            self._reading = turn
-            self._turns += 1
-            self._ended.append(turn)
             return
-        self._reading = None
-        self._turns += 1
-        if not own and self._until > time.monotonic() + _STEP:
+        self._waiting[turn] = None
+        if self._reading is None:
+            self._read_later()
+
+    def _read_later(self) -> None:
+        """Has the thread read in a moment, unless a caller does."""
+        if self._until > time.monotonic() + _STEP:
             self._wake_up()
 
+    def _pass_on(self, own: bool = False) -> None:
+        """Has the caller read that waits for longest. If none waits, the thread does in a moment. own: the thread has read.
+
+        Callers that wait for a lock that is held here need not read: its holder will, when it is released.
+        """
+        self._turns += 1
+        if len(self._waiting) > self.core.idle:
+            for turn in self._waiting:
+                if turn.call is None or not self.core.idles(turn.call):
+                    del self._waiting[turn]
+                    self._reading = turn
+                    self._ended.append(turn)
+                    return
+        self._reading = None
+        if not own:
+            self._read_later()
+
     def _read(self, turn: Turn, end: Optional[float]) -> None:
-        """Reads for all callers until the own call is over, or the thread of the client reads."""
-        left: Optional[_Left] = _Left([], [], [], [])
+        """Reads for all callers until the own call is over, or the thread of the client reads.
+
+        The caller has just done what the core wanted, so it begins with the wait.
+        """
+        left: Optional[_Left] = _NOTHING
         # A caller whose turn was taken may still be in its poll, so each has one of its own.
         try:
             poll = self._polls.pop()
         except IndexError:
             poll = _Poll()
         try:
-            sockets: List[Tuple[Link, _Socket]] = []
-            readable: List[Any] = []
+            now, over = 0.0, False
             while True:
-                with self.lock:
-                    left, now = None, time.monotonic()
-                    self._take(sockets, readable, now)
-                    if turn.over and self._reading is turn:
-                        self._pass_on()
-                    over = turn.over or self._reading is not turn
-                    if not turn.over and over:
-                        self._waiting[turn] = None
-                    self._wake_if_due()
-                    sockets = list(self._sockets.items())
-                    nudge = self._nudge
-                    left = self._leave(own=False)
-                self._finish(left)
+                sockets, nudge = self._open, self._nudge
                 if over or nudge is None:
                     self._polls.append(poll)
                     return
-                if end is not None and now >= end:
+                if end is None:
+                    pause = 60.0
+                elif now >= end:
                     raise errors.NoConnection("the thread of the client does not answer")
-                pause = 60.0 if end is None else min(60.0, end - now)
-                readable = poll.wait([nudge[0], *(s.socket for _, s in sockets)], [], pause)
+                else:
+                    pause = min(60.0, end - (now or time.monotonic()))
+                readable = poll.wait_for(nudge[0], sockets, pause)
+                with self.lock:
+                    left, now = None, time.monotonic()
+                    for it in readable:
+                        if it is None:
+                            _drain(nudge[0])
+                            continue
+                        link, s = it
+                        if self._sockets.get(link) is s:  # who closes one has taken it out before, with the core's lock
+                            self._receive(link, s, now)
+                    over = turn.over or self._reading is not turn
+                    if over:
+                        self._read_enough(turn)
+                    left = self._leave(own=False)
+                if left is not _NOTHING:
+                    self._finish(left)
         except BaseException:
             self._interrupted(left)
             raise
 
-    def _take(self, sockets: List[Tuple[Link, _Socket]], readable: List[Any], now: float) -> None:
+    def _read_enough(self, turn: Turn) -> None:
+        """The caller reads no more."""
+        if self._reading is turn:
+            self._pass_on()
+        elif not turn.over:
+            self._waiting[turn] = None
+
+    def _take(self, sockets: Sequence[Tuple[Link, _Socket]], readable: List[Any], now: float) -> None:
         """Receives from those sockets that can be read. Who closes one has taken it out before, with the core's lock."""
         for link, s in sockets:
             if (s.secure or s.socket in readable) and self._sockets.get(link) is s:
-                self._receive(link, s, *s.receive(), now)
+                self._receive(link, s, now)
         if self._nudge is not None and self._nudge[0] in readable:
             _drain(self._nudge[0])
 
@@ -389,6 +428,7 @@ class Driver:
                     core.close(time.monotonic())
                     core.ended = True
                     sockets, self._sockets = list(self._sockets.values()), {}
+                    self._changed()
                     left = self._leave(own=True)
                 self._finish(left)
                 for s in sockets:
@@ -400,13 +440,13 @@ class Driver:
         """Returns what to wait for. It is made in time: threads that were woken want to run, and not to wait for that."""
         at = core.next_timer()
         self._until = at if at is not None else time.monotonic() + 60
-        if self._reading is None and (self._turns == self._seen or self._secure()):
+        if self._reading is None and (self._turns == self._seen or self._tls):
             self._reading = self._own
         elif self._reading is not self._own and self._turns != self._seen:
             self._until = min(self._until, time.monotonic() + _STEP)
         self._seen = self._turns
         writes = [s.socket for link, s in self._sockets.items() if link.out]
-        sockets = list(self._sockets.items()) if self._reading is self._own else []
+        sockets = self._open if self._reading is self._own else ()
         at_once = core.attached.broken is not None or core.commands.broken is not None \
             or any(s.secure and s.pending() for _, s in sockets)
         return _Look(sockets, [wakes, *(s.socket for _, s in sockets)], writes, at_once)
@@ -423,7 +463,7 @@ class Driver:
             now = time.monotonic()
             self._take(look.sockets, readable, now)
             core.tick(now)
-            if self._reading is self._own and self._ended and not self._secure():
+            if self._reading is self._own and self._ended and not self._tls:
                 self._pass_on(own=True)  # those callers, or others, call again
             self._settle()
             if self._closed and self._reading is not self._own:
@@ -434,11 +474,12 @@ class Driver:
         self._finish(left)
         return look
 
-    def _receive(self, link: Link, s: _Socket, parts: List[bytes], failed: Optional[Exception], now: float) -> None:
+    def _receive(self, link: Link, s: _Socket, now: float) -> None:
+        parts, failed = s.receive()
         for data in parts:
-            if self._sockets.get(link) is s and link.broken is None:
+            if link.broken is None:
                 self.core.received(link, data, now)
-        if failed is not None and self._sockets.get(link) is s and link.broken is None:
+        if failed is not None and link.broken is None:
             link.broken = failed
 
     def _settle(self) -> None:
@@ -452,33 +493,43 @@ class Driver:
                 link.dialing, link.dial_at = True, None
                 threading.Thread(target=self._dial, args=(core, link), name="lockserver-dial", daemon=True).start()
 
-    def _wake_if_due(self) -> None:
-        core = self.core
-        if self._woken or self._wake is None:
-            return
-        if core.attached.broken is not None or core.commands.broken is not None:
-            self._wake_up()
-        at = core.next_timer()
-        if core.ended or at is not None and at < self._until or any([event.what == "lost" for event in core.events]):
-            self._wake_up()
-
     def _leave(self, own: bool) -> _Left:
         """Returns what is to be done without the lock, which the caller has. Nothing else may do that then.
 
-        own: the caller is the thread of the client, which alone tells of losses.
+        own: the caller is the thread of the client, which alone tells of losses. The others wake it if it is due.
         """
-        happened: List[Event] = []
-        if own or not any([event.what == "lost" for event in self.core.events]):
-            happened, self.core.events = self.core.events, []
-        writes = []
-        for link, s in self._sockets.items():
+        core, happened = self.core, _NOTHING.happened
+        attached, commands = core.attached, core.commands
+        if not own and not self._woken and self._wake is not None and (
+                core.due < self._until or core.lost or core.ended
+                or attached.broken is not None or commands.broken is not None
+                or attached.dial_at is not None or commands.dial_at is not None):
+            self._wake_if_due()
+        if not (self._ended or self._closed or core.events or attached.out or commands.out):
+            return _NOTHING
+        if core.events and (own or not core.lost):
+            happened, core.events, core.lost = core.events, [], False
+        writes = _NOTHING.writes
+        for link, s in self._open:
             # If another thread writes just now, it sees to these bytes, too.
             if link.out and link.broken is None and s.begin_writing():
+                if writes is _NOTHING.writes:
+                    writes = []
                 writes.append((link, s, link.out))
                 link.out = bytearray()
-        left = _Left(writes, self._ended, self._closed, happened)
+        ended, closed = self._ended, self._closed
+        if not (ended or closed or happened or writes):
+            return _NOTHING
+        left = _Left(writes, ended, closed, happened)
         self._ended, self._closed = [], []
         return left
+
+    def _wake_if_due(self) -> None:
+        core = self.core
+        at = core.next_timer()
+        if at is not None and at < self._until or core.lost or core.ended \
+                or core.attached.broken is not None or core.commands.broken is not None:
+            self._wake_up()
 
     def _finish(self, left: _Left) -> None:
         for link, s, data in left.writes:
@@ -524,9 +575,15 @@ class Driver:
                     return
                 data, link.out = link.out, bytearray()
 
+    def _changed(self) -> None:
+        """A socket was opened or closed."""
+        self._open = tuple(self._sockets.items())
+        self._tls = any([s.secure for _, s in self._open])
+
     def _close(self, link: Link, why: Exception) -> None:
         s = self._sockets.pop(link, None)
         if s is not None:
+            self._changed()
             self._closed.append(s)
         if link is self.core.attached:
             # Of a group another member is asked first: one that was stopped would hold up the next attempt as well.
@@ -555,6 +612,7 @@ class Driver:
                 s.close()
                 return
             self._sockets[link] = _Socket(s)
+            self._changed()
             core.opened(link, time.monotonic())
             other = self._sockets.get(core.commands)
             if other is not None and other.socket is not s and _peer(other.socket) != _peer(s):  # another server leads now
@@ -603,7 +661,7 @@ class _Poll:
     """Waits for sockets that can be read or written. It has no limit of file numbers, where the system has poll."""
 
     def __init__(self) -> None:
-        self._for: Optional[Tuple[List[Any], List[Any]]] = None
+        self._for: Any = None
         self._poll: Any = None
         self._by_number: Dict[int, Any] = {}
 
@@ -612,12 +670,39 @@ class _Poll:
         if not hasattr(select, "poll"):
             return select.select(reads, writes, [], pause)[0]
         if self._for != (reads, writes):
-            self._poll, self._by_number, self._for = select.poll(), {}, None
-            for s in [*reads, *(s for s in writes if s not in reads)]:
-                self._by_number[s.fileno()] = s
-                self._poll.register(s.fileno(), (select.POLLIN if s in reads else 0) | (select.POLLOUT if s in writes else 0))
+            self._for = None
+            closed = self._register([(s, s) for s in reads], [s for s in writes if s not in reads], writes)
+            if closed:
+                return closed
             self._for = reads, writes
         return [self._by_number[number] for number, what in self._poll.poll(pause * 1000) if what & ~select.POLLOUT]
+
+    def _register(self, reads: List[Tuple[socket.socket, Any]], others: List[socket.socket],
+                  writes: Sequence[socket.socket]) -> List[Any]:
+        """Makes the poll anew: sockets to be read with what is to be returned for them. Returns one that was closed."""
+        self._poll, self._by_number = select.poll(), {}
+        for s, it in [*reads, *((s, s) for s in others)]:
+            number = s.fileno()
+            if number < 0:  # another thread has closed it just now: the caller looks again
+                return [it]
+            self._by_number[number] = it
+            what = 0 if s in others else select.POLLIN
+            self._poll.register(number, what | (select.POLLOUT if s in writes else 0))
+        return []
+
+    def wait_for(self, nudge: socket.socket, sockets: Tuple[Tuple[Link, _Socket], ...], pause: float) -> List[Optional[Tuple[Link, _Socket]]]:
+        """Returns those of the sockets that can be read, and None for the nudge, after at most a pause."""
+        if self._for is not sockets:
+            self._for = None
+            reads = [(nudge, None), *((it[1].socket, it) for it in sockets)]
+            if not hasattr(select, "poll"):
+                found = self.wait([s for s, _ in reads], [], pause)
+                return [it for s, it in reads if s in found]
+            closed = self._register(reads, [], ())
+            if closed:
+                return closed
+            self._for = sockets
+        return [self._by_number[number] for number, _ in self._poll.poll(pause * 1000)]
 
 
 def _forked() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Iterator, List, Optional, Tuple, Union
+import re
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
 from .errors import ServerError
 
@@ -20,10 +21,28 @@ def encode_word(word: Word) -> bytes:
     return repr(word).encode()
 
 
-def encode(words: Iterable[Word]) -> bytes:
+class _Encoded(Dict[Any, bytes]):
+    """Words as the server reads them. Names of commands and options are kept."""
+
+    def __missing__(self, word: Any) -> bytes:
+        text = word if type(word) is bytes else b"%d" % word if type(word) is int else encode_word(word)
+        encoded = b"$%d\r\n%b\r\n" % (len(text), text)
+        if type(word) is str and len(text) <= 32 and len(self) < 512:
+            self[word] = encoded
+        return encoded
+
+
+_encoded = _Encoded()
+
+
+def encode(words: Sequence[Word]) -> bytes:
     """Returns a command as the server reads it."""
-    parts = [word if type(word) is bytes else encode_word(word) for word in words]
-    return b"*%d\r\n" % len(parts) + b"".join([b"$%d\r\n%b\r\n" % (len(part), part) for part in parts])
+    try:
+        return b"*%d\r\n%b" % (len(words), b"".join(map(_encoded.__getitem__, words)))
+    except TypeError:  # a word that is none may have no hash
+        for word in words:
+            encode_word(word)
+        raise
 
 
 class Malformed(Exception):
@@ -38,6 +57,8 @@ class _Short(Exception):
     """The reply is not complete yet."""
 
 
+#: The push of a grant, as it nearly always comes. What has other lengths than it says is read in the usual way.
+_GRANT = re.compile(rb">4\r\n\$12\r\nlock-granted\r\n\$(\d{1,9})\r\n(.*?)\r\n:(\d{1,19})\r\n\$(\d{1,9})\r\n(.*?)\r\n", re.DOTALL)
 _MOST_DEPTH = 16
 _MOST_STRING = 512 << 20
 _MOST_ITEMS = 1 << 24
@@ -55,8 +76,17 @@ class Parser:
         self._length = 0  # of these
         self._wanted = 0  # how long they have to be at least, as far as is known
 
-    def feed(self, data: bytes) -> Iterator[Any]:
-        """Yields the replies that are complete with these bytes. It raises :class:`Malformed`."""
+    def feed(self, data: bytes) -> Iterable[Any]:
+        """Gives the replies that are complete with these bytes. It raises :class:`Malformed`, or the iteration does."""
+        if not self._rest and data[:1] in b":+" and data.find(b"\r\n") == len(data) - 2 > 0:  # most are of this kind
+            line = data[1:-2]
+            if data[0] == 0x2B:
+                return (line,)
+            if line.isdigit():
+                return (int(line),)
+        return self._feed(data)
+
+    def _feed(self, data: bytes) -> Iterator[Any]:
         if self._rest:
             self._rest.append(data)
             self._length += len(data)
@@ -67,6 +97,13 @@ class Parser:
         self._wanted = at = 0
         size = len(data)
         while at < size:
+            grant = _GRANT.match(data, at) if data[at] == 0x3E else None
+            if grant is not None:
+                length, key, token, size_of_owner, owner = grant.groups()
+                if len(key) == int(length) and len(owner) == int(size_of_owner):
+                    at = grant.end()
+                    yield Push((b"lock-granted", key, int(token), owner))
+                    continue
             try:
                 reply, end = self._read(data, at, 0)
             except _Short:

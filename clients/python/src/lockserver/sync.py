@@ -47,7 +47,7 @@ class Locks:
         self.name, self.timeout = name, timeout
         self._endpoint = endpoint
         watching = observer if observer is not None else Observer()
-        self._driver = Driver(endpoint, name, timeout, lambda event: tell(watching, event))
+        self._driver = Driver(endpoint, name, timeout, lambda event: tell(watching, event), type(watching) is not Observer)
 
     @classmethod
     def from_url(cls, url: Union[str, Sequence[str]], *, name: str = "lock", timeout: float = DEFAULT_TIMEOUT,
