@@ -26,8 +26,12 @@ const (
 	clientHead  = 8 + 2
 	longBytes   = 8
 	numberBytes = 4
-	// mostRecord is the most that an event takes besides its texts.
-	mostRecord = headBytes + 3*longBytes + 2*numberBytes + traceBytes + namesHead + clientHead
+	// mostRecord is the most that an event takes besides its texts, with a window for its names.
+	mostRecord = headBytes + 3*longBytes + 2*numberBytes + traceBytes + windowBytes + clientHead
+
+	// windowBytes is where names of 8 to 16 bytes fit. Most names are such. They are compared and copied by
+	// pairs of words that may overlap, without a call of the runtime.
+	windowBytes = 40
 
 	// noKey and noClient stand for offsets.
 	noKey, noClient = ^uint32(0), ^uint32(0)
@@ -148,45 +152,41 @@ func (c *chunk) writeParts(end int, e *Event) (flags uint32, _ int) {
 	return flags, end
 }
 
-// has reports whether names stand at an offset, whatever was written there; 0: no.
+// has reports whether names stand at an offset; 0: no.
 func (c *chunk) has(offset uint32, names *Names) bool {
 	if offset == 0 {
 		return false
 	}
-	b, n, m := c.buf[offset:], len(names.Key), len(names.Owner)
-	return len(b) >= namesHead+n+m && load32(b) == lengths(n, m) && begins(b[namesHead:], names.Key) && begins(b[namesHead+n:], names.Owner)
+	b, key, owner := c.buf[offset:], names.Key, names.Owner
+	n, m := len(key), len(owner)
+	if n-8 > 8 || m-8 > 8 || n < 8 || m < 8 || len(b) < windowBytes {
+		return len(b) >= namesHead+n+m && load32(b) == lengths(n, m) && string(b[namesHead:namesHead+n]) == string(key) &&
+			string(b[namesHead+n:namesHead+n+m]) == string(owner)
+	}
+	w := (*[windowBytes]byte)(b)
+	return load32(w[:]) == lengths(n, m) && load64(w[(n-4)&31:]) == load64(key[n-8:]) && load64(w[namesHead:]) == load64(key) &&
+		load64(w[(n+4)&31:]) == load64(owner) && load64(w[(n+m-4)&31:]) == load64(owner[m-8:])
 }
 
 // lengths is what stands before names of a key and an owner with so many bytes.
 func lengths(key, owner int) uint32 { return uint32(key) | uint32(owner)<<16 }
 
-// begins reports whether b, which is at least as long, begins with a text. Most names have 8 to 16 bytes: for
-// them it takes less than a call of the runtime.
-func begins(b, text []byte) bool {
-	n := len(text)
-	if uint(n-8) > 8 {
-		return string(b[:n]) == string(text)
-	}
-	return load64(b) == load64(text) && load64(b[n-8:]) == load64(text[n-8:])
-}
-
 func (c *chunk) writeNames(at int, names *Names) (end int) {
-	b, n, m := c.buf[at:], len(names.Key), len(names.Owner)
-	binary.LittleEndian.PutUint32(b, lengths(n, m))
-	put(b[namesHead:], names.Key)
-	put(b[namesHead+n:], names.Owner)
-	return at + namesHead + n + m
-}
-
-// put copies a text to b, which is at least as long, as begins compares it.
-func put(b, text []byte) {
-	n := len(text)
-	if uint(n-8) > 8 {
-		copy(b, text)
-		return
+	b, key, owner := c.buf[at:], names.Key, names.Owner
+	n, m := len(key), len(owner)
+	if n-8 > 8 || m-8 > 8 || n < 8 || m < 8 {
+		binary.LittleEndian.PutUint32(b, lengths(n, m))
+		copy(b[namesHead:], key)
+		copy(b[namesHead+n:], owner)
+		return at + namesHead + n + m
 	}
-	binary.LittleEndian.PutUint64(b, load64(text))
-	binary.LittleEndian.PutUint64(b[n-8:], load64(text[n-8:]))
+	w := (*[windowBytes]byte)(b)
+	binary.LittleEndian.PutUint32(w[:], lengths(n, m))
+	binary.LittleEndian.PutUint64(w[namesHead:], load64(key))
+	binary.LittleEndian.PutUint64(w[(n-4)&31:], load64(key[n-8:]))
+	binary.LittleEndian.PutUint64(w[(n+4)&31:], load64(owner))
+	binary.LittleEndian.PutUint64(w[(n+m-4)&31:], load64(owner[m-8:]))
+	return at + namesHead + n + m
 }
 
 func (c *chunk) writeClient(at int, e *Event) (end int) {
