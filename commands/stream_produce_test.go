@@ -206,7 +206,7 @@ func rememberedOf(f *fixture, dbs int) map[string]string {
 func TestProducersAgainstModel(t *testing.T) {
 	seed := testkit.Seed(t) % 1_000_000_000
 	families := []func() []Row{StreamRows, KeyRows, KeyspaceRows, StringRows}
-	for round := range 6 {
+	for round := range testkit.Steps(2, 6) {
 		r := rand.New(rand.NewPCG(seed, uint64(round)))
 		f, along, after := newFixture(t, families...), newFixture(t, families...), newFixture(t, families...)
 		after.store.SetFrozenTime(true)

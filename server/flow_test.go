@@ -50,10 +50,7 @@ func TestFlowOfALongPipeline(t *testing.T) {
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		gets := 60
 		if srv.executor.opts.EventLoops {
-			gets = 300
-		}
-		if srv.SecureAddr() != nil { // every byte of it costs more
-			gets = 120
+			gets = testkit.Steps(100, 300)
 		}
 		admin := client(t, srv)
 		admin.Do("SET", "k", strings.Repeat("x", 1<<20))
@@ -88,7 +85,7 @@ func TestFlowOfALongPipeline(t *testing.T) {
 func TestFlowOfAClientThatWritesFirst(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
-		const echos = 200
+		echos := testkit.Steps(100, 200)
 		conn, err := dial()
 		require.NoError(t, err)
 		all, want := echoes(echos, 100_000)
@@ -128,7 +125,7 @@ func TestFlowOfInputThatIsFull(t *testing.T) {
 		admin.Do("CONFIG", "SET", "client-query-buffer-limit", "1mb")
 		conn, err := dial()
 		require.NoError(t, err)
-		const echos = 800
+		echos := testkit.Steps(600, 800)
 		all, want := echoes(echos, 50_000)
 		before := heapBytes()
 		written := make(chan error, 1)
@@ -286,6 +283,7 @@ func TestFlowOfASubscriber(t *testing.T) {
 // Many that read late, on few loops, while others work; every answer is the right one.
 func TestFlowOfManyClients(t *testing.T) {
 	t.Parallel()
+	rounds := testkit.Steps(15, 40)
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		client(t, srv).Do("SET", "k", strings.Repeat("x", 300<<10))
 		var all sync.WaitGroup
@@ -293,12 +291,12 @@ func TestFlowOfManyClients(t *testing.T) {
 			c := testkit.Dial(t, dial)
 			all.Go(func() {
 				n := fmt.Sprint("n", i)
-				for range 40 {
+				for range rounds {
 					c.Send("INCR", n)
 					c.Send("GET", "k")
 				}
 				time.Sleep(time.Duration(i) * 5 * time.Millisecond)
-				for j := range 40 {
+				for j := range rounds {
 					if !equal(t, int64(j+1), c.Receive().Int) || !equal(t, 300<<10, len(c.Receive().Str)) {
 						return
 					}

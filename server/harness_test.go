@@ -2,6 +2,7 @@ package server
 
 import (
 	"crypto/tls"
+	"hash/crc32"
 	"io"
 	"net"
 	"os"
@@ -64,15 +65,18 @@ func overPort(srv *Server) func() (net.Conn, error) {
 	return func() (net.Conn, error) { return net.Dial(srv.Addr().Network(), srv.Addr().String()) }
 }
 
-// transports are all the ways on which bytes reach a session. Those without event loops are what systems
-// other than Linux have.
-var transports = []struct {
+// transportForm is a way on which bytes reach a session.
+type transportForm struct {
 	name    string
 	options Options
 	threads int
 	pipe    bool
 	sealed  bool
-}{
+}
+
+// transports are all of them. Those without event loops are what systems
+// other than Linux have.
+var transports = []transportForm{
 	{name: "pipe", pipe: true},
 	{name: "goroutines"},
 	{name: "loop", options: Options{EventLoops: true}, threads: 1},
@@ -83,7 +87,26 @@ var transports = []struct {
 
 // onEveryTransport runs a test on each of them.
 func onEveryTransport(t *testing.T, o Options, test func(t *testing.T, srv *Server, dial func() (net.Conn, error))) {
-	for _, tr := range transports {
+	onTransports(t, transports, o, test)
+}
+
+// onSomeTransports runs one of many scripts on the first event loop's transport and on another one, which the
+// name of the test decides. Over all scripts each transport has its share. The long form is onEveryTransport.
+func onSomeTransports(t *testing.T, o Options, test func(t *testing.T, srv *Server, dial func() (net.Conn, error))) {
+	if testkit.Long() {
+		onEveryTransport(t, o, test)
+		return
+	}
+	const loop = 2
+	another := int(crc32.ChecksumIEEE([]byte(t.Name()))) % (len(transports) - 1)
+	if another >= loop {
+		another++
+	}
+	onTransports(t, []transportForm{transports[loop], transports[another]}, o, test)
+}
+
+func onTransports(t *testing.T, forms []transportForm, o Options, test func(t *testing.T, srv *Server, dial func() (net.Conn, error))) {
+	for _, tr := range forms {
 		t.Run(tr.name, func(t *testing.T) {
 			own := o
 			own.EventLoops = tr.options.EventLoops

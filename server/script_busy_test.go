@@ -215,8 +215,9 @@ func TestBusyClose(t *testing.T) {
 // server goes on.
 func TestBusyRaces(t *testing.T) {
 	t.Parallel()
+	rounds := testkit.Steps(4, 12)
 	onEveryTransportBusy(t, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
-		for round := range 12 {
+		for round := range rounds {
 			a, b, c := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
 			a.Send("EVAL", "local n = 0 while n < 3000000 do n = n + 1 end return n", "0")
 			var group sync.WaitGroup
@@ -242,7 +243,7 @@ func TestBusyRaces(t *testing.T) {
 				return got == "+PONG"
 			}, "the script ends by itself")
 			d.Close()
-			if a.Close(); round == 11 {
+			if a.Close(); round == rounds-1 {
 				eventually(t, func() bool { return srv.connected() == 0 }, "all have gone")
 			}
 		}

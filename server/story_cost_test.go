@@ -40,7 +40,7 @@ func storyWork(s *session, rounds int) (hashes int64, allocs float64) {
 // Without classes a key is hashed for the sample of hot keys alone, which is one release in 16. With classes
 // that need a cache it is hashed once for each of both commands.
 func TestWorkOfLockEvents(t *testing.T) {
-	const rounds = 250
+	const rounds = 60
 	const pairs = rounds * storyRound
 	sampled, usual := int64(pairs/16*5/4), 0.0
 	orders, glob := [][]string{{"orders", "order:*"}}, [][]string{{"orders", "[o]rder:*"}}

@@ -395,7 +395,7 @@ func (w *renewalWorld) last(at lockPlace) string {
 
 var (
 	renewalSeed  = flag.Uint64("renewal-seed", 1, "the seed of TestRenewals; 0: one by chance")
-	renewalSteps = flag.Int("renewal-steps", 1000, "how many steps TestRenewals makes")
+	renewalSteps = flag.Int("renewal-steps", 400, "how many steps TestRenewals makes")
 )
 
 // TestRenewals: the server renews those locks that it should, and no others, whatever becomes of them, of

@@ -116,7 +116,7 @@ func TestMemory(t *testing.T) {
 		`local s = string.rep('\145', 900) .. '\1' local t = {} while true do t[#t + 1] = cmsgpack.unpack(s) end`,
 		`local function f(...) return 1 + f(1, ...) end return f()`,
 	} {
-		state := luavm.NewState(luavm.Options{MaxMemoryBytes: int64(testkit.Steps(4<<20, 16<<20))})
+		state := luavm.NewState(luavm.Options{MaxMemoryBytes: int64(testkit.Steps(2<<20, 16<<20))})
 		_, err := run(t, state, script)
 		require.Error(t, err, script)
 		text := err.Error()

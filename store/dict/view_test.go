@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/testkit"
 	"lockserver/store/cow"
 )
 
@@ -216,7 +217,7 @@ func TestDrainWhileWriting(t *testing.T) {
 			}
 		}
 	}
-	for round := range 12 {
+	for round := range testkit.Steps(5, 12) {
 		ep.Cut()
 		want, got, view := maps.Clone(m.want), map[string]int{}, m.d.View()
 		stopAt, released := view.Len(), round%3 == 1

@@ -14,7 +14,7 @@ import (
 	"lockserver/internal/testkit"
 )
 
-var kills = flag.Int("kills", 6, "how many servers are killed")
+var kills = flag.Int("kills", 4, "how many servers are killed")
 
 const (
 	// workersOfAServer is how many clients a server has that record their answers.

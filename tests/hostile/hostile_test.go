@@ -18,7 +18,7 @@ import (
 
 var (
 	seedFlag    = flag.Uint64("seed", 1, "the first scenario; 0: one by chance")
-	minutesFlag = flag.Float64("minutes", 0.05, "how long to play")
+	minutesFlag = flag.Float64("minutes", 0.03, "how long to play")
 	scriptFlag  = flag.String("script", "", "a file with a scenario to play, many times if its commands have to meet")
 	keepFlag    = flag.String("keep", "", "a directory for the scripts of what is found")
 )

@@ -17,11 +17,11 @@ import (
 var (
 	seedFlag    = flag.Uint64("seed", 1, "the seed of the first world; 0: a random one")
 	manualFlag  = flag.Int("manual", 8, "how many worlds with a manual clock there are at a time")
-	minutesFlag = flag.Float64("minutes", 0, "how long histories are made and checked; 0: 3 seconds")
+	minutesFlag = flag.Float64("minutes", 0, "how long histories are made and checked; 0: a second")
 )
 
 // atHand is how long histories are made when no flag says how long.
-const atHand = 3 * time.Second
+const atHand = time.Second
 
 // realWorlds is how many worlds with the machine's clock there are at a time. They wait, most of the time; so
 // do those with a manual clock; a long run can have more of these.
@@ -34,6 +34,7 @@ const mostStall = 100 * time.Millisecond
 
 // TestHistories makes histories of random clients and checks each.
 func TestHistories(t *testing.T) {
+	t.Parallel()
 	run := atHand
 	if *minutesFlag > 0 {
 		run = time.Duration(*minutesFlag * float64(time.Minute))

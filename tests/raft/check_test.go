@@ -177,8 +177,8 @@ func TestCheck(t *testing.T) {
 // a start; the others go on. With an empty disk it is taken in again.
 func TestOneMemberDiffers(t *testing.T) {
 	t.Parallel()
-	for name, leads := range map[string]bool{"it follows": false, "it leads": true} {
-		t.Run(name, func(t *testing.T) {
+	for _, leads := range []bool{true, false}[:wholeOr(2, 1)] {
+		t.Run(fmt.Sprint("leads ", leads), func(t *testing.T) {
 			t.Parallel()
 			g := newGroup(t, 3, nil)
 			require.Equal(t, "OK", g.do("SET", "x", "honest").Str)
@@ -251,7 +251,7 @@ func (e *withoutSums) Checked(is raft.Checksum) {
 // member that is too busy when the others agree learns later that its data is not theirs.
 func TestNoMajorityIsRight(t *testing.T) {
 	t.Parallel()
-	for _, members := range []int{2, 3} {
+	for _, members := range []int{3, 2}[:wholeOr(2, 1)] {
 		t.Run(fmt.Sprint(members), func(t *testing.T) {
 			t.Parallel()
 			g := prepare(t, members, nil)

@@ -15,7 +15,7 @@ import (
 )
 
 // kills is how often each test kills its server.
-const kills = 10
+var kills = testkit.Steps(4, 10)
 
 // runFor is how long a server is used before it is killed, give or take.
 const runFor = 120 * time.Millisecond

@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	minutes  = flag.Float64("minutes", 0.05, "how long TestHistories looks for a history that is no sale's")
+	minutes  = flag.Float64("minutes", 0.015, "how long TestHistories looks for a history that is no sale's")
 	onlySeed = flag.Uint64("seed", 0, "the one world that TestHistories tries; 0: many")
 	byChance = flag.Bool("by-chance", false, "begin with a world by chance, not with the first")
 )
@@ -119,6 +119,7 @@ func (s *search) summary() string {
 
 // TestHistories looks for a history that is no sale's.
 func TestHistories(t *testing.T) {
+	t.Parallel()
 	seed := uint64(1)
 	switch {
 	case *onlySeed != 0:

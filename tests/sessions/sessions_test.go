@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	minutes = flag.Float64("minutes", 0.05, "how long to make histories, in minutes")
+	minutes = flag.Float64("minutes", 0.02, "how long to make histories, in minutes")
 	seed    = flag.Uint64("seed", 1, "of the first history; 0: by chance")
 )
 
