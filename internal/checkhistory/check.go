@@ -74,6 +74,8 @@ type lock struct {
 type Checker struct {
 	// SkewMS is how far the clocks of the application and of the server may be apart.
 	SkewMS int64
+	// Steps is how many comparisons and look-ups were made so far.
+	Steps int64
 
 	report Report
 	locks  map[string]*lock
@@ -81,7 +83,6 @@ type Checker struct {
 	// latestMS is the time of the latest event. Events up to againUntilMS may be there twice: a recording
 	// that is started again begins with events that the one before it has.
 	latestMS, againUntilMS int64
-	steps                  int64 // comparisons and look-ups so far, for tests
 }
 
 func (c *Checker) at(key string) *lock {
@@ -176,7 +177,7 @@ func (c *Checker) isAgain(of *lock, h Hold) bool {
 	}
 	for _, g := range of.grants[len(of.again):] {
 		of.again[g] = true
-		c.steps++
+		c.Steps++
 	}
 	return of.again[h]
 }
@@ -192,8 +193,8 @@ func (c *Checker) longest(l *Line) {
 	keep(&c.report.LongestHold, l.HeldMS)
 }
 
-// Report checks the writes and returns what was found. Nothing may be added after it. It takes O(n log n) for n
-// lines.
+// Report checks the writes and returns what was found. Nothing may be added after it. It takes O(n log n)
+// for n lines.
 func (c *Checker) Report() *Report {
 	slices.SortStableFunc(c.writes, func(a, b Line) int { return c.compare(a.TimeMS, b.TimeMS) })
 	wrote := make(map[string]Line) // the write with the highest token so far, by key
@@ -251,6 +252,6 @@ func (c *Checker) index(of *lock) *grantIndex {
 }
 
 func (c *Checker) compare(a, b int64) int {
-	c.steps++
+	c.Steps++
 	return cmp.Compare(a, b)
 }

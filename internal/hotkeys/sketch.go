@@ -86,7 +86,7 @@ func (s *Sketch) Add(hash uint64, db int, key []byte, weights Sums) {
 // Takes counts weights, and reports whether Put is to be called with them. It changes the weights to those
 // that Put takes. Before that the caller needs no hash.
 func (s *Sketch) Takes(weights *Sums) bool {
-	s.settle()
+	s.takeBack()
 	takes := s.takes(weights)
 	s.ready()
 	return takes
@@ -105,8 +105,8 @@ func (s *Sketch) Skips(w0, w1 int64) bool {
 	return true
 }
 
-// settle takes back what Skips has left.
-func (s *Sketch) settle() {
+// takeBack takes back what Skips has left.
+func (s *Sketch) takeBack() {
 	s.skip[s.quick.level] += s.quick.left
 	s.quick.left = 0
 }
@@ -116,16 +116,21 @@ func (s *Sketch) ready() {
 	if s.seen>>levels[0].part == 0 {
 		return
 	}
-	level, q := 0, &s.quick
-	if s.seen>>levels[1].part > 0 {
-		level = 1
+	q := &s.quick
+	if q.level = 0; s.seen>>levels[1].part > 0 {
+		q.level = 1
 	}
-	q.level, q.left, s.skip[level] = level, max(s.skip[level], 0), min(s.skip[level], 0)
+	q.left = max(s.skip[q.level], 0)
+	if q.level == 0 { // so many are left before the other level begins
+		q.left = min(q.left, 1<<levels[1].part-1-s.seen)
+	}
+	s.skip[q.level] -= q.left
 	for i := range q.most {
-		q.most[i] = min(s.Total[i]>>levels[level].part, s.spread[i]/(levels[level].of-1))
+		q.most[i] = min(s.Total[i]>>levels[q.level].part, s.spread[i]/(levels[q.level].of-1))
 	}
 }
 
+// takes is Takes while nothing is left to Skips.
 func (s *Sketch) takes(weights *Sums) bool {
 	w0, w1 := max(weights[0], 0), max(weights[1], 0)
 	s.Total[0] += w0

@@ -144,8 +144,8 @@ func TestSkips(t *testing.T) {
 		}
 	}
 	require.Greater(t, skipped, 7<<(levels[1].part-3), "most are")
-	with.settle()
-	without.settle()
+	with.takeBack()
+	without.takeBack()
 	require.Equal(t, without.skip, with.skip)
 	require.Equal(t, without.Total, with.Total)
 	require.Equal(t, without.Error, with.Error)

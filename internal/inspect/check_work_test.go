@@ -1,4 +1,4 @@
-package checkhistory
+package inspect
 
 import (
 	"fmt"
@@ -7,25 +7,27 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/checkhistory"
 )
 
 // staleNaive is the writes that Report is to find, by a comparison of each write with all grants of its key.
-func staleNaive(lines []Line, skewMS int64) (stale []StaleWrite, unknown int) {
-	var writes []Line
+func staleNaive(lines []checkhistory.Line, skewMS int64) (stale []checkhistory.StaleWrite, unknown int) {
+	var writes []checkhistory.Line
 	for _, l := range lines {
-		if l.Event == Write {
+		if l.Event == checkhistory.Write {
 			writes = append(writes, l)
 		}
 	}
-	slices.SortStableFunc(writes, func(a, b Line) int { return int(a.TimeMS - b.TimeMS) })
-	wrote := make(map[string]Line)
+	slices.SortStableFunc(writes, func(a, b checkhistory.Line) int { return int(a.TimeMS - b.TimeMS) })
+	wrote := make(map[string]checkhistory.Line)
 	for _, w := range writes {
 		if before, ok := wrote[w.Key]; ok && before.Token > w.Token {
-			stale = append(stale, StaleWrite{w.Key, w.TimeMS, w.Token, before.Token, before.TimeMS})
+			stale = append(stale, checkhistory.StaleWrite{Key: w.Key, AtMS: w.TimeMS, Token: w.Token, Latest: before.Token, SinceMS: before.TimeMS})
 			continue
 		}
 		wrote[w.Key] = w
-		known, earliest := false, Line{}
+		known, earliest := false, checkhistory.Line{}
 		for _, g := range lines {
 			if g.Event != "granted" || g.Key != w.Key {
 				continue
@@ -39,7 +41,7 @@ func staleNaive(lines []Line, skewMS int64) (stale []StaleWrite, unknown int) {
 			unknown++
 		}
 		if earliest.Token != 0 {
-			stale = append(stale, StaleWrite{w.Key, w.TimeMS, w.Token, earliest.Token, earliest.TimeMS})
+			stale = append(stale, checkhistory.StaleWrite{Key: w.Key, AtMS: w.TimeMS, Token: w.Token, Latest: earliest.Token, SinceMS: earliest.TimeMS})
 		}
 	}
 	return stale, unknown
@@ -52,15 +54,15 @@ func TestReportAgainstNaive(t *testing.T) {
 	found := 0
 	for seed := range uint64(500) {
 		random := rand.New(rand.NewPCG(seed, 3))
-		var lines []Line
+		var lines []checkhistory.Line
 		token := int64(0)
 		for range random.IntN(60) {
-			l := Line{Event: "granted", Mode: "exclusive", Key: fmt.Sprint("k", random.IntN(2)), TimeMS: random.Int64N(100)}
+			l := checkhistory.Line{Event: "granted", Mode: "exclusive", Key: fmt.Sprint("k", random.IntN(2)), TimeMS: random.Int64N(100)}
 			switch random.IntN(4) {
 			case 0:
 				l.Mode = "shared"
 			case 1, 2:
-				l.Event, l.Mode = Write, ""
+				l.Event, l.Mode = checkhistory.Write, ""
 			}
 			if l.Token = random.Int64N(40) * 2; l.Event == "granted" {
 				token += 2
@@ -68,7 +70,7 @@ func TestReportAgainstNaive(t *testing.T) {
 			}
 			lines = append(lines, l)
 		}
-		c := Checker{SkewMS: random.Int64N(3)}
+		c := checkhistory.Checker{SkewMS: random.Int64N(3)}
 		for i := range lines {
 			c.Add(&lines[i])
 		}
@@ -84,19 +86,19 @@ func TestReportAgainstNaive(t *testing.T) {
 // stepsOf counts the work for a history of one key with n holds, each of them with a write. It is recorded
 // twice, so all of it is there again.
 func stepsOf(n int) int64 {
-	var c Checker
+	var c checkhistory.Checker
 	for range 2 {
-		c.Add(&Line{Event: Began})
+		c.Add(&checkhistory.Line{Event: checkhistory.Began})
 		for i := range int64(n) {
-			c.Add(&Line{Event: "granted", Mode: "exclusive", Key: "k", TimeMS: 2 * i, Token: i + 1})
-			c.Add(&Line{Event: "released", Mode: "exclusive", Key: "k", TimeMS: 2*i + 1, Token: i + 1})
-			c.Add(&Line{Event: Write, Key: "k", TimeMS: 2*i + 1, Token: i + 1})
+			c.Add(&checkhistory.Line{Event: "granted", Mode: "exclusive", Key: "k", TimeMS: 2 * i, Token: i + 1})
+			c.Add(&checkhistory.Line{Event: "released", Mode: "exclusive", Key: "k", TimeMS: 2*i + 1, Token: i + 1})
+			c.Add(&checkhistory.Line{Event: checkhistory.Write, Key: "k", TimeMS: 2*i + 1, Token: i + 1})
 		}
 	}
 	if r := c.Report(); !r.OK() || r.Grants != n || r.Unknown != 0 {
 		panic(fmt.Sprint("a sound history has faults: ", r))
 	}
-	return c.steps
+	return c.Steps
 }
 
 // TestWorkOfReport: the work rises with n log n.
