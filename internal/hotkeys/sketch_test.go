@@ -122,8 +122,7 @@ func TestSampling(t *testing.T) {
 	require.InDelta(t, 4*math.Sqrt(float64(100*(levels[0].of-1))), s.Margin(0, 100), 1, "four standard deviations")
 }
 
-// TestSkips: a sketch that is asked with Skips first is the same as one that is not, in each of its fields but
-// those of Skips.
+// TestSkips: a sketch that is asked with Skips first has the same figures as one that is not.
 func TestSkips(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(2, 7))
