@@ -162,8 +162,8 @@ func (st *story) granted(class *lockclass.Figures, e *commands.LockEvent, now in
 	}
 }
 
-// released counts a hold that a command ends, and returns for how long it lasted, in microseconds. hash is that
-// of the key, if it is made already.
+// released counts a hold that a command ends, and returns for how long it lasted, in microseconds. hash is
+// that of the key, if it is made already.
 func (st *story) released(c *commands.Ctx, class *lockclass.Figures, hash uint64, now int64) (took int64) {
 	e := &c.Event
 	if st.undoing && e.Reason == lockhistory.None {

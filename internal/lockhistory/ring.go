@@ -22,8 +22,8 @@ type Event struct {
 	Mode   Mode
 	// Permits is the number of permits of a semaphore that the event is about; 0: it is about a lock.
 	Permits int32
-	// Key and Owner are valid until the next Add or AddBrief. Key is nil if the event is about all locks of the
-	// database.
+	// Key and Owner are valid until the next Add or AddBrief. Key is nil if the event is about all locks of
+	// the database.
 	Key, Owner []byte
 	Token      int64 // 0: there is none
 	Client     int64 // the number of the connection; 0: none
@@ -57,9 +57,9 @@ type Ring struct {
 	// space.
 	sinceUS int64
 	why     string
-	// named says where the last chunk has the names of the latest events with tokens, by the lowest bits of the
-	// token; 0: not known. Most holds are short: their ends find the names that their beginnings have written.
-	// latest are the latest clients in the last chunk, by the lowest bits of their numbers.
+	// named says where the last chunk has the names of the latest events with tokens, by the lowest bits of
+	// the token; 0: not known. Most holds are short: their ends find the names that their beginnings have
+	// written. latest are the latest clients in the last chunk, by the lowest bits of their numbers.
 	named  [tokens]uint32
 	latest [clients]place
 }
@@ -135,9 +135,9 @@ func Brief(kind Kind, reason Reason, mode Mode) uint32 {
 	return uint32(kind) | uint32(reason)<<reasonShift | uint32(mode)<<modeShift
 }
 
-// AddBrief adds an event of one lock of database 0 that has no permits and no trace. what is made by Brief. If
-// it returns false, it has added nothing, and Add must be called: for instance, the client is not known yet.
-// Almost all events are added in this way, which takes few instructions.
+// AddBrief adds an event of one lock of database 0 that has no permits and no trace. what is made by Brief.
+// If it returns false, it has added nothing, and Add must be called: for instance, the client is not known
+// yet. Almost all events are added in this way, which takes few instructions.
 func (r *Ring) AddBrief(what uint32, atUS, token, tookUS, client int64, n *Names) bool {
 	c := r.last
 	if c == nil {
