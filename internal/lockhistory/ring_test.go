@@ -325,6 +325,28 @@ func TestRingWritesNamesOnce(t *testing.T) {
 	}
 }
 
+// TestNamesAreCompared: names of any length are found as they are, and not if one byte is another.
+func TestNamesAreCompared(t *testing.T) {
+	for n := range 20 {
+		for m := range 20 {
+			c := &chunk{buf: make([]byte, 2*windowBytes)}
+			text := []byte("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJ")
+			names := &Names{text[:n], text[20 : 20+m]}
+			require.Equal(t, 1+namesHead+n+m, c.writeNames(1, names))
+			require.True(t, c.has(1, names))
+			key, owner := c.namesAt(1)
+			require.Equal(t, [2]string{string(names.Key), string(names.Owner)}, [2]string{string(key), string(owner)})
+			for i := range n + m {
+				other := append(bytes.Clone(names.Key), names.Owner...)
+				other[i] ^= 1
+				require.False(t, c.has(1, &Names{other[:n], other[n:]}), "%d and %d bytes, another byte %d", n, m, i)
+			}
+			require.False(t, c.has(1, &Names{text[:n], text[20 : 21+m]}))
+			require.False(t, c.has(1, &Names{text[:n+1], text[20 : 20+m]}))
+		}
+	}
+}
+
 // TestRingBytes: an event takes at most 64 bytes if its texts are there already, and the ring never more than
 // it may.
 func TestRingBytes(t *testing.T) {
