@@ -148,7 +148,7 @@ type Services interface {
 	StaleToken(c *Ctx)
 	// LockEvent records Ctx.Event, for figures and the history. It copies what it needs, and must not
 	// change the data. It is called before the change if that ends a hold.
-	LockEvent(c *Ctx, key, owner []byte)
+	LockEvent(c *Ctx)
 }
 
 // LockEvent is what happened to a lock by a command on locks.
@@ -160,6 +160,8 @@ type LockEvent struct {
 	Token   int64 // 0: there is none
 	// Plain: the lock has one holder, and Ctx.DB.LockRecord has what Held returned for it.
 	Plain bool
+	// Names are filled by RecordEvent. They are valid during the call of Services.LockEvent.
+	lockhistory.Names
 }
 
 // Queues are those of the commands that wait; *waiting.Queues is one.
@@ -177,7 +179,8 @@ type Queues interface {
 // RecordEvent reports what happened to a lock.
 func (c *Ctx) RecordEvent(key, owner []byte, e LockEvent) {
 	c.Event = e
-	c.Host.LockEvent(c, key, owner)
+	c.Event.Key, c.Event.Owner = key, owner
+	c.Host.LockEvent(c)
 }
 
 // Wait is what a command that cannot be answered yet waits for.

@@ -415,8 +415,8 @@ func (h *fakeHost) ReadsEverything(*Ctx) bool { return !h.restricted }
 
 func (h *fakeHost) MayRead(_ *Ctx, key []byte) bool { return !h.restricted || key[0] == 'm' }
 
-func (h *fakeHost) LockEvent(*Ctx, []byte, []byte) {}
-func (h *fakeHost) StaleToken(*Ctx)                { h.staleTokens++ }
+func (h *fakeHost) LockEvent(*Ctx)  {}
+func (h *fakeHost) StaleToken(*Ctx) { h.staleTokens++ }
 
 func (h *fakeHost) Unconfirmed(*Ctx, [][]byte, []byte) bool { return false }
 

@@ -61,12 +61,12 @@ const (
 
 // traceEvent keeps or ends the trace of a holder, and returns the trace that the event of c belongs to; nil:
 // none. The result is valid until the next event.
-func (ex *executor) traceEvent(c *commands.Ctx, key, owner []byte) *tracecontext.Context {
+func (ex *executor) traceEvent(c *commands.Ctx) *tracecontext.Context {
 	st, e := &ex.story, &c.Event
 	if c.Traced && (e.Kind == lockhistory.Granted || e.Kind == lockhistory.Renewed) {
 		st.keepTrace(e.Token, c.Trace)
 		if len(st.spans) > 0 && e.Kind == lockhistory.Granted {
-			ex.linkWaiters(c, HolderSpan{Context: c.Trace, Key: string(key), Owner: string(owner), Token: e.Token})
+			ex.linkWaiters(c, HolderSpan{Context: c.Trace, Key: string(e.Key), Owner: string(e.Owner), Token: e.Token})
 		}
 		return &c.Trace
 	}

@@ -47,7 +47,7 @@ const mostSince = 1 << 16
 
 func (st *story) open() {
 	st.seed = maphash.MakeSeed()
-	st.ring, st.classes = lockhistory.New(maphash.Bytes(st.seed, nil)), lockclass.New()
+	st.ring, st.classes = lockhistory.New(), lockclass.New()
 	st.since, st.traces, st.spans = make(map[int64]int64), make(map[int64]tracecontext.Context), make(map[*parkedCall]*WaitSpan)
 }
 
@@ -109,53 +109,82 @@ func (st *story) classOf(k *keyOf) *lockclass.Figures {
 	return st.classes.Of(k.hashIn(st), k.text)
 }
 
-// LockEvent implements commands.Services.
-func (ex *executor) LockEvent(c *commands.Ctx, key, owner []byte) {
+// LockEvent implements commands.Services. Almost all events are grants at once and releases after a short
+// hold. They are counted, and added to the history, without calls that could be left out.
+func (ex *executor) LockEvent(c *commands.Ctx) {
 	st, e := &ex.story, &c.Event
 	if ex.follows || st.muted {
 		return
 	}
-	now, k := ex.store.NowUS(), keyOf{text: key}
-	took, class := int64(lockhistory.Unknown), st.classOf(&k)
+	class, hash := st.classes.Quick(e.Key), uint64(0)
+	if class == nil {
+		k := keyOf{text: e.Key}
+		class, hash = st.classOf(&k), k.hash
+	}
+	now, took := ex.store.NowUS(), int64(lockhistory.Unknown)
 	switch e.Kind {
 	case lockhistory.Granted:
 		if took = 0; st.trying != nil {
 			took = now - st.trying.sinceUS
 		}
 		if e.Reason != lockhistory.Again {
-			class.Grants++
-			if e.Permits > 0 {
-				class.PermitGrants++
-			}
-			if e.Token > now+skewUS && !e.Plain && len(st.since) < mostSince {
-				st.since[e.Token] = now
-			}
+			st.granted(class, e, now)
 		}
 	case lockhistory.Released, lockhistory.Forced:
-		if st.undoing && e.Reason == lockhistory.None {
-			e.Reason = lockhistory.Undone
-		}
-		if e.Reason != lockhistory.Partly && e.Reason != lockhistory.Downgraded {
-			took = st.tookUS(c, key, now)
-			st.endHold(class, &k, c.DB.ID(), took)
-		}
-		if e.Kind == lockhistory.Forced {
-			class.Lost[lockclass.Forced]++
-		}
+		took = st.released(c, class, hash, now)
 	case lockhistory.Refused:
 		took = 0
 		class.Refusals++
 	}
 	var trace *tracecontext.Context
 	if c.Traced || len(st.traces) > 0 {
-		trace = ex.traceEvent(c, key, owner)
+		trace = ex.traceEvent(c)
 	}
 	if !st.ring.On() {
 		return
 	}
 	s := sessionOf(c)
-	st.ring.Add(&lockhistory.Event{AtUS: now, DB: c.DB.ID(), Kind: e.Kind, Reason: e.Reason, Mode: e.Mode, Permits: e.Permits,
-		Key: key, Owner: owner, Token: e.Token, Client: s.id, Address: s.info.addr, TookUS: took, Trace: trace})
+	if what := lockhistory.Brief(e.Kind, e.Reason, e.Mode); trace != nil || e.Permits != 0 || c.DB.ID() != 0 ||
+		!st.ring.AddBrief(what, now, e.Token, took, s.id, &e.Names) {
+		st.ring.Add(&lockhistory.Event{AtUS: now, DB: c.DB.ID(), Kind: e.Kind, Reason: e.Reason, Mode: e.Mode, Permits: e.Permits,
+			Key: e.Key, Owner: e.Owner, Token: e.Token, Client: s.id, Address: s.info.addr, TookUS: took, Trace: trace})
+	}
+}
+
+// granted counts a new holder.
+func (st *story) granted(class *lockclass.Figures, e *commands.LockEvent, now int64) {
+	class.Grants++
+	if e.Permits > 0 {
+		class.PermitGrants++
+	}
+	if e.Token > now+skewUS && !e.Plain && len(st.since) < mostSince {
+		st.since[e.Token] = now
+	}
+}
+
+// released counts a hold that a command ends, and returns for how long it lasted, in microseconds. hash is
+// that of the key, if it is made already.
+func (st *story) released(c *commands.Ctx, class *lockclass.Figures, hash uint64, now int64) (took int64) {
+	e := &c.Event
+	if st.undoing && e.Reason == lockhistory.None {
+		e.Reason = lockhistory.Undone
+	}
+	if e.Kind == lockhistory.Forced {
+		class.Lost[lockclass.Forced]++
+	}
+	if e.Reason == lockhistory.Partly || e.Reason == lockhistory.Downgraded {
+		return lockhistory.Unknown
+	}
+	if took = now - e.Token; took < 0 || took > mostPlainUS {
+		took = st.tookUS(c, e.Key, now)
+	}
+	if took >= 0 {
+		class.Holds.Add(took)
+	}
+	if !st.held.Skips(took, 1) {
+		st.countHeld(&keyOf{text: e.Key, hash: hash}, c.DB.ID(), took)
+	}
+	return took
 }
 
 // tookUS returns for how long a lock has been held that a command releases, in microseconds.
@@ -186,6 +215,11 @@ func (st *story) endHold(class *lockclass.Figures, k *keyOf, db int, tookUS int6
 	if tookUS >= 0 {
 		class.Holds.Add(tookUS)
 	}
+	st.countHeld(k, db, tookUS)
+}
+
+// countHeld counts a hold of a key.
+func (st *story) countHeld(k *keyOf, db int, tookUS int64) {
 	if weights := (hotkeys.Sums{tookUS, 1}); st.held.Takes(&weights) {
 		st.held.Put(k.hashIn(st), db, k.text, weights)
 	}

@@ -75,13 +75,26 @@ func shown(name string) string {
 	return strconv.Quote(name)
 }
 
-// shorten leaves out the end of a long name.
+// wideFrom is the first letter that is drawn twice as wide as a Latin one, as those of Chinese, Japanese and
+// Korean are.
+const wideFrom = 0x1100
+
+// shorten leaves out the end of a name that is wider than so many Latin letters.
 func shorten(text string, most int) string {
-	runes := []rune(shown(text))
-	if len(runes) <= most {
-		return string(runes)
+	text = shown(text)
+	width, cut := 0, 0 // cut: where the end is left out, if it must be
+	for i, r := range text {
+		if width < most {
+			cut = i
+		}
+		if width++; r >= wideFrom {
+			width++
+		}
 	}
-	return string(runes[:most-1]) + "…"
+	if width <= most {
+		return text
+	}
+	return text[:cut] + "…"
 }
 
 // percent is a part of a whole, from 0 to 100.

@@ -144,7 +144,9 @@ func TestALatchIsShown(t *testing.T) {
 		for _, text := range want {
 			require.Contains(t, reply.Body.String(), text, path)
 		}
-		require.NotContains(t, reply.Body.String(), "Fencing token", path)
+		for _, text := range []string{"Fencing token", "What happened", "gone, or unknown"} {
+			require.NotContains(t, reply.Body.String(), text, path)
+		}
 	}
 	token := w.token(w.get("/lock?key=batch:7").Body.String())
 	reply := w.post("/lock/release?db=0&key=batch:7", url.Values{"token": {token}, "lock": {"0"}, "name": {"batch:7"}})

@@ -19,7 +19,6 @@ const (
 	mostRows     = 12
 	lineWidth    = 960
 	nameWidth    = 150
-	barHeight    = 14
 	lineRow      = 24
 	lineTop      = 8
 	lineFoot     = 22
@@ -47,7 +46,6 @@ type timeline struct {
 // timelineRow is one owner.
 type timelineRow struct {
 	Owner string
-	TextY int
 	Bars  []timelineBar
 }
 
@@ -119,7 +117,6 @@ func drawTimeline(h *checkhistory.History, nowMS int64) *timeline {
 		for j := range row.Bars {
 			row.Bars[j].Y = lineTop + i*lineRow
 		}
-		row.TextY = lineTop + i*lineRow + barHeight/2
 		t.Rows = append(t.Rows, *row)
 	}
 	t.Height = lineTop + max(1, len(t.Rows))*lineRow + lineFoot

@@ -50,6 +50,13 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
+// TestShorten: a name is cut to a width, and letters of Chinese count twice.
+func TestShorten(t *testing.T) {
+	for text, want := range map[string]string{"": `""`, "abcdef": "abcdef", "abcdefg": "abcde…", "订单锁": "订单锁", "订单锁1": "订单…", "a订单锁": "a订单…", "\x00": `"\x00"`} {
+		require.Equal(t, want, shorten(text, 6), text)
+	}
+}
+
 // TestPageOfLockHasTimeline: of a lock that is held, and of one that is free, as far as the user may see it.
 // What a user does is audited.
 func TestPageOfLockHasTimeline(t *testing.T) {

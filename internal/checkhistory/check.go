@@ -64,14 +64,18 @@ func (r *Report) OK() bool { return len(r.Overlaps)+len(r.Fallen)+len(r.StaleWri
 // lock is one lock while the history is read.
 type lock struct {
 	holds  []Hold
-	grants []Hold // all, by time
+	grants []Hold // all, in the order of the history
 	top    int64  // the highest token
+	// again has the first grants, as many as it has, for a recording that is started again.
+	again map[Hold]bool
 }
 
 // Checker reads a history.
 type Checker struct {
 	// SkewMS is how far the clocks of the application and of the server may be apart.
 	SkewMS int64
+	// Steps is how many comparisons and look-ups were made so far.
+	Steps int64
 
 	report Report
 	locks  map[string]*lock
@@ -148,7 +152,7 @@ func (c *Checker) granted(of *lock, l *Line) {
 		of.holds = append(of.holds, h)
 		return
 	}
-	if h.FromMS <= c.againUntilMS && slices.Contains(of.grants, h) {
+	if h.FromMS <= c.againUntilMS && c.isAgain(of, h) {
 		of.holds = append(of.holds, h)
 		return
 	}
@@ -166,6 +170,18 @@ func (c *Checker) granted(of *lock, l *Line) {
 	of.grants = append(of.grants, h)
 }
 
+// isAgain reports whether the history has a grant already.
+func (c *Checker) isAgain(of *lock, h Hold) bool {
+	if of.again == nil {
+		of.again = make(map[Hold]bool)
+	}
+	for _, g := range of.grants[len(of.again):] {
+		of.again[g] = true
+		c.Steps++
+	}
+	return of.again[h]
+}
+
 // longest keeps the longest wait and the longest hold.
 func (c *Checker) longest(l *Line) {
 	keep := func(to **Wait, ms *float64) {
@@ -177,10 +193,12 @@ func (c *Checker) longest(l *Line) {
 	keep(&c.report.LongestHold, l.HeldMS)
 }
 
-// Report checks the writes and returns what was found. Nothing may be added after it.
+// Report checks the writes and returns what was found. Nothing may be added after it. It takes O(n log n)
+// for n lines.
 func (c *Checker) Report() *Report {
-	slices.SortStableFunc(c.writes, func(a, b Line) int { return cmp.Compare(a.TimeMS, b.TimeMS) })
+	slices.SortStableFunc(c.writes, func(a, b Line) int { return c.compare(a.TimeMS, b.TimeMS) })
 	wrote := make(map[string]Line) // the write with the highest token so far, by key
+	known := make(map[string]*grantIndex)
 	for _, w := range c.writes {
 		of := c.locks[w.Key]
 		if before, ok := wrote[w.Key]; ok && before.Token > w.Token {
@@ -188,18 +206,52 @@ func (c *Checker) Report() *Report {
 			continue
 		}
 		wrote[w.Key] = w
-		if of == nil || !slices.ContainsFunc(of.grants, func(h Hold) bool { return h.Token == w.Token }) {
-			c.report.Unknown++
-		}
 		if of == nil {
+			c.report.Unknown++
 			continue
 		}
-		for _, h := range of.grants {
-			if h.Token > w.Token && h.FromMS+c.SkewMS < w.TimeMS && (h.Mode == lockhistory.Exclusive.String()) {
-				c.report.StaleWrites = append(c.report.StaleWrites, StaleWrite{w.Key, w.TimeMS, w.Token, h.Token, h.FromMS})
-				break
-			}
+		index := known[w.Key]
+		if index == nil {
+			index = c.index(of)
+			known[w.Key] = index
+		}
+		if _, ok := slices.BinarySearchFunc(index.tokens, w.Token, c.compare); !ok {
+			c.report.Unknown++
+		}
+		i, _ := slices.BinarySearchFunc(index.higher, w.Token+1, func(h Hold, token int64) int { return c.compare(h.Token, token) })
+		if i == len(index.higher) {
+			continue
+		}
+		if h := index.higher[i]; h.FromMS+c.SkewMS < w.TimeMS {
+			c.report.StaleWrites = append(c.report.StaleWrites, StaleWrite{w.Key, w.TimeMS, w.Token, h.Token, h.FromMS})
 		}
 	}
 	return &c.report
+}
+
+// grantIndex finds the grants of one lock by their tokens.
+type grantIndex struct {
+	tokens []int64 // of all grants, sorted
+	// higher has, by time, the exclusive grants with a higher token than all exclusive grants before. So the
+	// earliest grant with more than a given token is among them, and their tokens rise.
+	higher []Hold
+}
+
+func (c *Checker) index(of *lock) *grantIndex {
+	x := &grantIndex{}
+	byTime := slices.Clone(of.grants)
+	slices.SortStableFunc(byTime, func(a, b Hold) int { return c.compare(a.FromMS, b.FromMS) })
+	for _, h := range byTime {
+		x.tokens = append(x.tokens, h.Token)
+		if n := len(x.higher); h.Mode == lockhistory.Exclusive.String() && (n == 0 || h.Token > x.higher[n-1].Token) {
+			x.higher = append(x.higher, h)
+		}
+	}
+	slices.SortFunc(x.tokens, c.compare)
+	return x
+}
+
+func (c *Checker) compare(a, b int64) int {
+	c.Steps++
+	return cmp.Compare(a, b)
 }

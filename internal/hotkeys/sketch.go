@@ -37,6 +37,15 @@ type Sketch struct {
 	seen    int64
 	skip    [len(levels)]int64 // so many small weights are not looked at
 	spread  Sums               // the largest product of a sampled weight and of how many it stands for
+	quick   quick
+}
+
+// quick is what Skips needs: weights up to most are small on a level, and change nothing but Total and the
+// counts, so long as left is not 0. left is taken from skip[level].
+type quick struct {
+	most  Sums
+	left  int64
+	level int
 }
 
 // levels are how small weights are sampled. A weight is small if it is at most a part (a power of two) of the
@@ -77,6 +86,52 @@ func (s *Sketch) Add(hash uint64, db int, key []byte, weights Sums) {
 // Takes counts weights, and reports whether Put is to be called with them. It changes the weights to those
 // that Put takes. Before that the caller needs no hash.
 func (s *Sketch) Takes(weights *Sums) bool {
+	s.takeBack()
+	takes := s.takes(weights)
+	s.ready()
+	return takes
+}
+
+// Skips counts weights, if they are small and not looked at, as almost all are. If it returns false, it has
+// done nothing, and Takes must be called. It takes few instructions.
+func (s *Sketch) Skips(w0, w1 int64) bool {
+	if s.quick.left == 0 || uint64(w0) > uint64(s.quick.most[0]) || uint64(w1) > uint64(s.quick.most[1]) {
+		return false
+	}
+	s.quick.left--
+	s.Total[0] += w0
+	s.Total[1] += w1
+	s.seen++
+	return true
+}
+
+// takeBack takes back what Skips has left.
+func (s *Sketch) takeBack() {
+	s.skip[s.quick.level] += s.quick.left
+	s.quick.left = 0
+}
+
+// ready lets Skips take from the level that most weights are on.
+func (s *Sketch) ready() {
+	if s.seen>>levels[0].part == 0 {
+		return
+	}
+	q := &s.quick
+	if q.level = 0; s.seen>>levels[1].part > 0 {
+		q.level = 1
+	}
+	q.left = max(s.skip[q.level], 0)
+	if q.level == 0 { // so many are left before the other level begins
+		q.left = min(q.left, 1<<levels[1].part-1-s.seen)
+	}
+	s.skip[q.level] -= q.left
+	for i := range q.most {
+		q.most[i] = min(s.Total[i]>>levels[q.level].part, s.spread[i]/(levels[q.level].of-1))
+	}
+}
+
+// takes is Takes while nothing is left to Skips.
+func (s *Sketch) takes(weights *Sums) bool {
 	w0, w1 := max(weights[0], 0), max(weights[1], 0)
 	s.Total[0] += w0
 	s.Total[1] += w1

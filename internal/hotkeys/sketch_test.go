@@ -122,6 +122,40 @@ func TestSampling(t *testing.T) {
 	require.InDelta(t, 4*math.Sqrt(float64(100*(levels[0].of-1))), s.Margin(0, 100), 1, "four standard deviations")
 }
 
+// TestSkips: a sketch that is asked with Skips first has the same figures as one that is not.
+func TestSkips(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(2, 7))
+	var with, without Sketch
+	skipped := 0
+	for i := range 9 << (levels[1].part - 3) {
+		w := Sums{random.Int64N(1 + random.Int64N(100)), random.Int64N(2)}
+		if i%10_000 == 0 {
+			w[0] *= random.Int64N(1 << 20)
+		}
+		hash := random.Uint64N(5000)
+		key := []byte{byte(hash), byte(hash >> 8)}
+		without.Add(hash, 0, key, w)
+		if with.Skips(w[0], w[1]) {
+			skipped++
+		} else {
+			with.Add(hash, 0, key, w)
+		}
+	}
+	require.Greater(t, skipped, 7<<(levels[1].part-3), "most are")
+	with.takeBack()
+	without.takeBack()
+	require.Equal(t, without.skip, with.skip)
+	require.Equal(t, without.Total, with.Total)
+	require.Equal(t, without.Error, with.Error)
+	require.Equal(t, without.spread, with.spread)
+	for measure := range Measures {
+		require.Equal(t, without.Top(measure), with.Top(measure))
+	}
+	require.False(t, new(Sketch).Skips(1, 1), "nothing is sampled yet")
+	require.False(t, with.Skips(-1, 1), "an unknown length counts nothing")
+}
+
 // TestKth: the element at an index, as if they were sorted.
 func TestKth(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 9))

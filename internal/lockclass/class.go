@@ -1,6 +1,8 @@
 package lockclass
 
 import (
+	"encoding/binary"
+
 	"lockserver/internal/glob"
 	"lockserver/internal/histogram"
 )
@@ -55,13 +57,18 @@ type Table struct {
 	patterns [][][]byte // by class
 	prefixes []prefix   // the patterns, if all are simple and few; then the cache is not used
 	cache    []uint64   // by hash: the hash, with the number of the class in its lowest bits; 0: none
+	rest     *Figures   // Other; nil: the cache is used
 }
 
 // classBits is how many bits a number of a class takes.
 const classBits = 7
 
 // New returns a table without classes besides Other.
-func New() *Table { return &Table{classes: []*Figures{{Name: Other}}} }
+func New() *Table {
+	t := &Table{}
+	t.Define(nil)
+	return t
+}
 
 // Define makes new classes: each line has a name, and then patterns. All figures begin at zero.
 func (t *Table) Define(lines [][]string) {
@@ -75,9 +82,25 @@ func (t *Table) Define(lines [][]string) {
 		t.patterns = append(t.patterns, patterns)
 	}
 	t.classes = append(t.classes, &Figures{Name: Other})
-	if t.prefixes = prefixesOf(t.patterns); t.prefixes == nil && len(lines) > 0 {
+	if t.prefixes = prefixesOf(t.patterns, t.classes); t.prefixes == nil && len(lines) > 0 {
 		t.cache = make([]uint64, cacheSize)
+	} else {
+		t.rest = t.classes[len(lines)]
 	}
+}
+
+// Quick is Of for the keys with a class that the first eight bytes decide; nil: Of must be asked.
+func (t *Table) Quick(key []byte) *Figures {
+	if len(key) < 8 {
+		return nil
+	}
+	head := binary.LittleEndian.Uint64(key)
+	for i := range t.prefixes {
+		if p := &t.prefixes[i]; head&p.mask == p.want {
+			return p.sure
+		}
+	}
+	return t.rest
 }
 
 // NeedsHash reports whether Of needs a hash.

@@ -24,11 +24,37 @@ func naive(lines [][]string, key []byte) string {
 	return Other
 }
 
+// classOf is the name of a key's class. Quick says the same as Of, or nothing.
+func classOf(t *testing.T, table *Table, hash uint64, key []byte) string {
+	t.Helper()
+	of, quick := table.Of(hash, key), table.Quick(key)
+	require.True(t, quick == nil || quick == of, "%q", key)
+	return of.Name
+}
+
+// TestQuick: which keys need no more than a look at their first eight bytes.
+func TestQuick(t *testing.T) {
+	table := New()
+	require.Equal(t, table.All()[0], table.Quick([]byte("order:12")))
+	table.Define([][]string{{"orders", "order:*"}, {"mail", "mail:today:*", "mailbox1"}})
+	for key, want := range map[string]string{"order:12": "orders", "order:1": "", "mail:today:1": "", "mailbox1": "", "x": "", "elsewhere": Other} {
+		if f := table.Quick([]byte(key)); want == "" {
+			require.Nil(t, f, key)
+		} else {
+			require.Equal(t, want, f.Name, key)
+		}
+	}
+	table.Define([][]string{{"orders", "[o]rder:*"}})
+	require.Nil(t, table.Quick([]byte("elsewhere")), "the cache decides")
+	table.Define(nil)
+	require.Equal(t, Other, table.Quick([]byte("order:12")).Name)
+}
+
 // TestTable: the first class that matches counts, whether the cache knows the key or not.
 func TestTable(t *testing.T) {
 	seed := maphash.MakeSeed()
 	table := New()
-	of := func(key string) string { return table.Of(maphash.String(seed, key), []byte(key)).Name }
+	of := func(key string) string { return classOf(t, table, maphash.String(seed, key), []byte(key)) }
 	require.Equal(t, Other, of("order:1"))
 	table.Define([][]string{{"orders", "order:*", "cart:?"}, {"first", "order:1", "mail*"}})
 	for range 3 {
@@ -89,7 +115,7 @@ func TestPatterns(t *testing.T) {
 		require.Equal(t, !c.simple, table.NeedsHash(), c.pattern)
 		for want, words := range map[string]string{"c": c.matches, Other: c.others} {
 			for _, key := range strings.Fields(words) {
-				require.Equal(t, want, table.Of(maphash.String(maphash.MakeSeed(), key), []byte(key)).Name, "%q %q", c.pattern, key)
+				require.Equal(t, want, classOf(t, table, maphash.String(maphash.MakeSeed(), key), []byte(key)), "%q %q", c.pattern, key)
 			}
 		}
 		require.Equal(t, naive([][]string{{"c", c.pattern}}, nil), table.Of(3, nil).Name, "%q and no key", c.pattern)
@@ -154,7 +180,7 @@ func TestAgainstGlob(t *testing.T) {
 				matched++
 			}
 			for range 2 { // the second time the cache may know it
-				require.Equal(t, want, table.Of(maphash.Bytes(seed, key), key).Name, "%q of %q", key, lines)
+				require.Equal(t, want, classOf(t, table, maphash.Bytes(seed, key), key), "%q of %q", key, lines)
 			}
 		}
 	}
@@ -178,7 +204,7 @@ func FuzzOf(f *testing.F) {
 		table.Define(lines)
 		want := naive(lines, key)
 		for range 2 {
-			require.Equal(t, want, table.Of(maphash.Bytes(seed, key), key).Name, "%q of %q", key, lines)
+			require.Equal(t, want, classOf(t, table, maphash.Bytes(seed, key), key), "%q of %q", key, lines)
 		}
 	})
 }

@@ -11,15 +11,16 @@ const mostPrefixes = 8
 
 // prefix is a pattern without special characters, apart from a '*' at its end.
 type prefix struct {
-	want, mask uint64 // of the first eight bytes
-	rest       []byte // behind them
-	length     int    // of the text before the '*'
-	whole      bool   // there is no '*': the key has no more than that
+	want, mask uint64   // of the first eight bytes
+	sure       *Figures // the class of a key of eight bytes or more that has them; nil: it depends on the rest
+	rest       []byte   // behind them
+	length     int      // of the text before the '*'
+	whole      bool     // there is no '*': the key has no more than that
 	class      int
 }
 
 // prefixesOf returns the patterns of all classes, in order; nil: they are not all simple, or too many.
-func prefixesOf(patterns [][][]byte) (list []prefix) {
+func prefixesOf(patterns [][][]byte, classes []*Figures) (list []prefix) {
 	for class, of := range patterns {
 		for _, p := range of {
 			text, open := bytes.CutSuffix(p, []byte("*"))
@@ -31,7 +32,11 @@ func prefixesOf(patterns [][][]byte) (list []prefix) {
 			if len(head) < 8 {
 				mask = 1<<(8*len(head)) - 1
 			}
-			list = append(list, prefix{want: first(head), mask: mask, rest: text[len(head):], length: len(text), whole: !open, class: class})
+			var sure *Figures
+			if open && len(text) <= 8 {
+				sure = classes[class]
+			}
+			list = append(list, prefix{sure: sure, want: first(head), mask: mask, rest: text[len(head):], length: len(text), whole: !open, class: class})
 		}
 	}
 	return list

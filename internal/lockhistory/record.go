@@ -26,8 +26,12 @@ const (
 	clientHead  = 8 + 2
 	longBytes   = 8
 	numberBytes = 4
-	// mostRecord is the most that an event takes besides its texts.
-	mostRecord = headBytes + 3*longBytes + 2*numberBytes + traceBytes + namesHead + clientHead
+	// mostRecord is the most that an event takes besides its texts, with a window for its names.
+	mostRecord = headBytes + 3*longBytes + 2*numberBytes + traceBytes + windowBytes + clientHead
+
+	// windowBytes is where names of 8 to 16 bytes fit. Most names are such. They are compared and copied by
+	// pairs of words that may overlap, without a call of the runtime.
+	windowBytes = 40
 
 	// noKey and noClient stand for offsets.
 	noKey, noClient = ^uint32(0), ^uint32(0)
@@ -45,6 +49,7 @@ const (
 	hasClient
 
 	reasonShift, modeShift, partShift = 8, 16, 24
+	partByte                          = partShift / 8
 )
 
 // partBytes is how many bytes the parts between head and names take, by the lower six of the flags for parts.
@@ -67,7 +72,7 @@ func cut(text []byte) []byte { return text[:min(len(text), mostText)] }
 
 // write writes an event behind the others of a chunk, which has space for it.
 func (r *Ring) write(c *chunk, e *Event) {
-	flags := uint32(e.Kind) | uint32(e.Reason)<<reasonShift | uint32(e.Mode)<<modeShift
+	flags := Brief(e.Kind, e.Reason, e.Mode)
 	since, token, took := e.AtUS-c.baseUS, e.Token-e.AtUS, e.TookUS
 	end := c.end + headBytes
 	if uint64(since) >= 1<<32 || token != int64(int32(token)) || took != int64(int32(took)) || e.Permits != 0 || e.DB != 0 || e.Trace != nil {
@@ -75,27 +80,36 @@ func (r *Ring) write(c *chunk, e *Event) {
 		more, end = c.writeParts(end, e)
 		flags |= more
 	}
-	names, client := noKey, noClient
-	if e.Key != nil {
-		at := uint32(end)
-		if names = r.names(c, at, e); names == at {
-			flags |= hasNames
-			end = c.writeNames(end, cut(e.Key), cut(e.Owner))
+	from := &r.latest[e.Client&(clients-1)]
+	if from.number != e.Client {
+		*from = place{number: e.Client, offset: noClient}
+		if e.Client != 0 {
+			flags |= hasClient
 		}
 	}
-	if e.Client != 0 {
-		of := &r.clients[e.Client&(latest-1)]
-		if of.number != e.Client {
-			flags |= hasClient
-			*of = place{e.Client, uint32(end)}
-			end = c.writeClient(end, e)
+	names := noKey
+	if e.Key != nil {
+		n, known := Names{cut(e.Key), cut(e.Owner)}, &r.named[e.Token&(tokens-1)]
+		switch {
+		case e.Kind != Granted && c.has(*known, &n):
+			names = *known
+		case c.has(from.names, &n):
+			names = from.names
+		default:
+			names = uint32(end)
+			flags |= hasNames
+			end = c.writeNames(end, &n)
 		}
-		client = of.offset
+		*known, from.names = names, names
+	}
+	if flags&hasClient != 0 {
+		from.offset = uint32(end)
+		end = c.writeClient(end, e)
 	}
 	b := (*[headBytes]byte)(c.buf[c.end:])
 	binary.LittleEndian.PutUint64(b[:8], uint64(flags)|uint64(since)<<32)
 	binary.LittleEndian.PutUint64(b[8:16], uint64(uint32(token))|uint64(took)<<32)
-	binary.LittleEndian.PutUint64(b[16:24], uint64(names)|uint64(client)<<32)
+	binary.LittleEndian.PutUint64(b[16:24], uint64(names)|uint64(from.offset)<<32)
 	c.end = end
 }
 
@@ -138,35 +152,41 @@ func (c *chunk) writeParts(end int, e *Event) (flags uint32, _ int) {
 	return flags, end
 }
 
-// names returns the offset of an event's names. If they are not in the chunk, or not found, that is at.
-func (r *Ring) names(c *chunk, at uint32, e *Event) uint32 {
-	g := &r.grants[e.Token&(latest-1)]
-	if e.Kind != Granted && g.number == e.Token && e.Token != 0 && c.has(g.offset, cut(e.Key), cut(e.Owner)) {
-		return g.offset
+// has reports whether names stand at an offset; 0: no.
+func (c *chunk) has(offset uint32, names *Names) bool {
+	if offset == 0 {
+		return false
 	}
-	slot := &c.table[r.hash(e.Key, e.Owner)&uint64(len(c.table)-1)]
-	if *slot != 0 && c.has(*slot-1, cut(e.Key), cut(e.Owner)) {
-		at = *slot - 1
-	} else {
-		*slot = at + 1
+	b, key, owner := c.buf[offset:], names.Key, names.Owner
+	n, m := len(key), len(owner)
+	if n-8 > 8 || m-8 > 8 || n < 8 || m < 8 || len(b) < windowBytes {
+		return len(b) >= namesHead+n+m && load32(b) == lengths(n, m) && string(b[namesHead:namesHead+n]) == string(key) &&
+			string(b[namesHead+n:namesHead+n+m]) == string(owner)
 	}
-	*g = place{e.Token, at}
-	return at
+	w := (*[windowBytes]byte)(b)
+	return load32(w[:]) == lengths(n, m) && load64(w[(n-4)&31:]) == load64(key[n-8:]) && load64(w[namesHead:]) == load64(key) &&
+		load64(w[(n+4)&31:]) == load64(owner) && load64(w[(n+m-4)&31:]) == load64(owner[m-8:])
 }
 
-// has reports whether names stand at an offset.
-func (c *chunk) has(offset uint32, key, owner []byte) bool {
-	b := c.buf[offset:]
-	n, m := load16(b), load16(b[2:])
-	b = b[namesHead:]
-	return n == len(key) && m == len(owner) && string(b[:n]) == string(key) && string(b[n:n+m]) == string(owner)
-}
+// lengths is what stands before names of a key and an owner with so many bytes.
+func lengths(key, owner int) uint32 { return uint32(key) | uint32(owner)<<16 }
 
-func (c *chunk) writeNames(at int, key, owner []byte) (end int) {
-	b := c.buf[at:]
-	binary.LittleEndian.PutUint32(b, uint32(len(key))|uint32(len(owner))<<16)
-	n := namesHead + copy(b[namesHead:], key)
-	return at + n + copy(b[n:], owner)
+func (c *chunk) writeNames(at int, names *Names) (end int) {
+	b, key, owner := c.buf[at:], names.Key, names.Owner
+	n, m := len(key), len(owner)
+	if n-8 > 8 || m-8 > 8 || n < 8 || m < 8 {
+		binary.LittleEndian.PutUint32(b, lengths(n, m))
+		copy(b[namesHead:], key)
+		copy(b[namesHead+n:], owner)
+		return at + namesHead + n + m
+	}
+	w := (*[windowBytes]byte)(b)
+	binary.LittleEndian.PutUint32(w[:], lengths(n, m))
+	binary.LittleEndian.PutUint64(w[namesHead:], load64(key))
+	binary.LittleEndian.PutUint64(w[(n-4)&31:], load64(key[n-8:]))
+	binary.LittleEndian.PutUint64(w[(n+4)&31:], load64(owner))
+	binary.LittleEndian.PutUint64(w[(n+m-4)&31:], load64(owner[m-8:]))
+	return at + namesHead + n + m
 }
 
 func (c *chunk) writeClient(at int, e *Event) (end int) {

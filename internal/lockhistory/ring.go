@@ -1,13 +1,16 @@
 package lockhistory
 
 import (
-	"math/bits"
+	"encoding/binary"
 
 	"lockserver/internal/tracecontext"
 )
 
 // Unknown is the value of Event.TookUS if the time is not known.
 const Unknown = -1
+
+// Names are a key and an owner.
+type Names struct{ Key, Owner []byte }
 
 // Event is one event of one lock.
 type Event struct {
@@ -19,7 +22,8 @@ type Event struct {
 	Mode   Mode
 	// Permits is the number of permits of a semaphore that the event is about; 0: it is about a lock.
 	Permits int32
-	// Key and Owner are valid until the next Add. Key is nil if the event is about all locks of the database.
+	// Key and Owner are valid until the next Add or AddBrief. Key is nil if the event is about all locks of
+	// the database.
 	Key, Owner []byte
 	Token      int64 // 0: there is none
 	Client     int64 // the number of the connection; 0: none
@@ -37,18 +41,15 @@ const (
 	chunks   = 16
 	// mostText is how many bytes of a key, of an owner or of an address are kept.
 	mostText = 1 << 10
-	// tableShare is which part of a chunk is the table of its names.
-	tableShare = 16
-	// latest is how many tokens, and how many clients, the ring remembers. It finds their texts
-	// without a hash.
-	latest = 256
+	// tokens and clients are how many grants and how many clients the ring remembers. They are powers of two.
+	tokens, clients = 1024, 256
 )
 
 // Ring holds the latest events. The zero value is a ring of no bytes, which keeps nothing.
 type Ring struct {
-	seed   uint64
 	size   int     // bytes
-	chunks []chunk // oldest first; the last one is written to
+	chunks []chunk // oldest first
+	last   *chunk  // of chunks, which is written to; nil: there is none
 	nextID int64
 	// startID is the number of the first event since the ring was emptied.
 	startID int64
@@ -56,16 +57,18 @@ type Ring struct {
 	// space.
 	sinceUS int64
 	why     string
-	// grants are the names of the latest events with tokens, by token, and clients the latest clients by
-	// number, all in the last chunk. Most holds are short: their ends find the names that their beginnings
-	// have written.
-	grants, clients [latest]place
+	// named says where the last chunk has the names of the latest events with tokens, by the lowest bits of
+	// the token; 0: not known. Most holds are short: their ends find the names that their beginnings have
+	// written. latest are the latest clients in the last chunk, by the lowest bits of their numbers.
+	named  [tokens]uint32
+	latest [clients]place
 }
 
-// place is where the last chunk has what belongs to a number. The number is never 0 if it is there.
+// place is where the last chunk has a client, and the names of the client's latest event; 0: not known.
 type place struct {
 	number int64
 	offset uint32
+	names  uint32
 }
 
 // chunk is a part of the ring. Its events follow each other in buf from the front.
@@ -73,13 +76,12 @@ type chunk struct {
 	buf     []byte
 	end     int // of the latest event
 	firstID int64
-	count   int      // of events
-	baseUS  int64    // the time of the first event
-	table   []uint32 // by hash: offset of names, plus one; 0: none
+	count   int   // of events
+	baseUS  int64 // the time of the first event
 }
 
-// New returns a ring. Names are hashed with seed, which should differ from process to process.
-func New(seed uint64) *Ring { return &Ring{seed: seed, nextID: 1, startID: 1} }
+// New returns a ring of no bytes.
+func New() *Ring { return &Ring{nextID: 1, startID: 1} }
 
 // Resize gives the ring a size in bytes; 0 turns it off. Another size than before empties it. nowUS is the
 // time from which on events are kept.
@@ -92,7 +94,7 @@ func (r *Ring) Resize(bytes int, nowUS int64, why string) {
 
 // Restart forgets all events. why says why events before nowUS are not known.
 func (r *Ring) Restart(nowUS int64, why string) {
-	r.chunks, r.startID, r.sinceUS, r.why = nil, r.nextID, nowUS, why
+	r.chunks, r.last, r.startID, r.sinceUS, r.why = nil, nil, r.nextID, nowUS, why
 }
 
 // On reports whether events are kept.
@@ -118,65 +120,69 @@ func (r *Ring) Add(e *Event) {
 	if r.size == 0 {
 		return
 	}
-	if len(r.chunks) == 0 {
+	c := r.last
+	if c == nil || len(c.buf)-c.end < mostRecord+min(len(e.Key), mostText)+min(len(e.Owner), mostText)+min(len(e.Address), mostText) {
 		r.turn(e.AtUS)
-	}
-	c := &r.chunks[len(r.chunks)-1]
-	if len(c.buf)-c.end < mostRecord+min(len(e.Key), mostText)+min(len(e.Owner), mostText)+min(len(e.Address), mostText) {
-		r.turn(e.AtUS)
-		c = &r.chunks[len(r.chunks)-1]
+		c = r.last
 	}
 	r.write(c, e)
 	c.count++
 	r.nextID++
 }
 
+// Brief is the kind, the reason and the mode of an event for AddBrief.
+func Brief(kind Kind, reason Reason, mode Mode) uint32 {
+	return uint32(kind) | uint32(reason)<<reasonShift | uint32(mode)<<modeShift
+}
+
+// AddBrief adds an event of one lock of database 0 that has no permits and no trace. what is made by Brief.
+// If it returns false, it has added nothing, and Add must be called: for instance, the client is not known
+// yet. Almost all events are added in this way, which takes few instructions.
+func (r *Ring) AddBrief(what uint32, atUS, token, tookUS, client int64, n *Names) bool {
+	c := r.last
+	if c == nil {
+		return false
+	}
+	since, ahead, from, at := uint64(atUS-c.baseUS), token-atUS, &r.latest[client&(clients-1)], c.end
+	if (since|uint64(ahead+1<<31)|uint64(tookUS+1<<31))>>32 != 0 || from.number != client ||
+		len(n.Key)|len(n.Owner) >= mostText || len(c.buf)-at < mostRecord+len(n.Key)+len(n.Owner) {
+		return false
+	}
+	b := (*[headBytes]byte)(c.buf[at:])
+	binary.LittleEndian.PutUint64(b[:8], uint64(what)|since<<32)
+	binary.LittleEndian.PutUint64(b[8:16], uint64(uint32(ahead))|uint64(tookUS)<<32)
+	binary.LittleEndian.PutUint32(b[20:], from.offset)
+	c.end = at + headBytes
+	c.count++
+	r.nextID++
+	known := &r.named[token&(tokens-1)]
+	if Kind(what) != Granted && c.has(*known, n) {
+		binary.LittleEndian.PutUint32(b[16:], *known)
+		return true
+	}
+	if !c.has(from.names, n) {
+		from.names = uint32(c.end)
+		b[partByte] |= hasNames >> partShift
+		c.end = c.writeNames(c.end, n)
+	}
+	*known = from.names
+	binary.LittleEndian.PutUint32(b[16:], from.names)
+	return true
+}
+
 // turn makes an empty chunk the last one: a new one, or the oldest.
 func (r *Ring) turn(nowUS int64) {
 	if n := len(r.chunks); n < chunks {
-		size := r.size / chunks
-		table := 1
-		for table*2*4 <= size/tableShare {
-			table *= 2
-		}
-		r.chunks = append(r.chunks, chunk{buf: make([]byte, size-4*table), table: make([]uint32, table)})
+		r.chunks = append(r.chunks, chunk{buf: make([]byte, r.size/chunks)})
 	} else {
 		oldest := r.chunks[0]
 		copy(r.chunks, r.chunks[1:])
-		clear(oldest.table)
 		r.chunks[n-1] = oldest
 	}
 	c := &r.chunks[len(r.chunks)-1]
 	c.end, c.firstID, c.count, c.baseUS = 0, r.nextID, 0, nowUS
-	clear(r.grants[:])
-	clear(r.clients[:])
-}
-
-// hash returns a hash of names. It reads the beginning, the middle and the end of the key and the end of the
-// owner: it is made for almost every grant. Names with the same hash only take more memory.
-func (r *Ring) hash(key, owner []byte) uint64 {
-	h := r.seed ^ uint64(len(key))<<32 ^ uint64(len(owner))
-	if n := len(key); n >= 8 {
-		h = mixed(h^load64(key[n-8:]), load64(key)^bits.RotateLeft64(load64(key[n/2-4:]), 29))
-	} else {
-		h = mixed(h^short(key), 0)
-	}
-	if n := len(owner); n >= 8 {
-		return mixed(h, load64(owner[n-8:]))
-	}
-	return mixed(h, short(owner))
-}
-
-// mixed spreads each bit of a and b over all bits.
-func mixed(a, b uint64) uint64 {
-	high, low := bits.Mul64(a^0xa0761d6478bd642f, b^0xe7037ed1a0b428db)
-	return high ^ low
-}
-
-// short is a text of fewer than eight bytes as a number.
-func short(text []byte) (n uint64) {
-	for _, c := range text {
-		n = n<<8 | uint64(c)
-	}
-	return n
+	r.last = c
+	clear(r.named[:])
+	clear(r.latest[:])
+	r.latest[0].number = -1 // there is no such client
 }

@@ -14,11 +14,23 @@ import (
 )
 
 // record keeps events as they are, and is what a ring is compared with.
-type record struct{ events []Event }
+type record struct {
+	events []Event
+	briefs int // of them were added with AddBrief
+}
+
+// brief reports whether AddBrief may be called with an event.
+func brief(e *Event) bool {
+	return e.DB == 0 && e.Permits == 0 && e.Trace == nil && e.Key != nil && e.ID%8 > 0
+}
 
 func (r *record) add(ring *Ring, e Event) {
 	e.ID = int64(len(r.events)) + 1
-	ring.Add(&e)
+	if brief(&e) && ring.AddBrief(Brief(e.Kind, e.Reason, e.Mode), e.AtUS, e.Token, e.TookUS, e.Client, &Names{e.Key, e.Owner}) {
+		r.briefs++
+	} else {
+		ring.Add(&e)
+	}
 	e.Key, e.Owner = bytes.Clone(cut(e.Key)), bytes.Clone(cut(e.Owner))
 	e.Address = e.Address[:min(len(e.Address), mostText)]
 	r.events = append(r.events, e)
@@ -92,6 +104,15 @@ func (s *source) event(nowUS int64) Event {
 	if len(e.Owner) == 0 {
 		e.Owner = nil
 	}
+	if rare >= 128 { // as most events are
+		e.Client = int64(rare % 4)
+		e.Address = fmt.Sprint("10.0.0.1:", e.Client)
+		if e.Token = nowUS - int64(rare%16); e.Client == 0 {
+			e.Address = ""
+		}
+		e.TookUS = int64(s.byte()) - 1
+		return e
+	}
 	if rare%16 == 0 {
 		e.Key, e.Owner = nil, nil
 	}
@@ -105,7 +126,7 @@ func (s *source) event(nowUS int64) Event {
 		e.Trace = &tracecontext.Context{Trace: [16]byte{1: byte(s.byte())}, Span: [8]byte{7: byte(s.byte())}, Flags: byte(s.byte())}
 	}
 	if rare%4 > 0 {
-		e.Client = int64(s.byte()%(2*latest)) * 129
+		e.Client = int64(s.byte()%(2*clients)) * 129
 		e.Address = strings.Repeat("10.0.0.1:", int(e.Client%5)*30) + fmt.Sprint(e.Client)
 	}
 	if e.Client == 0 {
@@ -138,7 +159,7 @@ func (s *source) query(r *Ring, nowUS int64) Query {
 // returns how many events the ring has dropped.
 func checkRing(t *testing.T, data []byte) (dropped int64) {
 	t.Helper()
-	s, ring, all, nowUS := &source{data}, New(7), record{}, int64(1<<50)
+	s, ring, all, nowUS := &source{data}, New(), record{}, int64(1<<50)
 	ring.Resize(MinBytes, 5, "start")
 	for len(s.data) > 40 {
 		switch by := int64(s.byte()); by {
@@ -152,6 +173,9 @@ func checkRing(t *testing.T, data []byte) (dropped int64) {
 		all.add(ring, s.event(nowUS))
 	}
 	require.EqualValues(t, len(all.events), ring.LastID())
+	if len(all.events) > 500 {
+		require.Greater(t, all.briefs, len(all.events)/8)
+	}
 	require.LessOrEqual(t, ring.Bytes(), MinBytes)
 	databases := map[int]bool{0: true}
 	for _, e := range all.events {
@@ -244,7 +268,7 @@ func TestRingKeeps(t *testing.T) {
 		"the last of each":     {func(e *Event) { e.Kind, e.Reason, e.Mode = kinds-1, reasons-1, Semaphore }, 24},
 		"all together, but no": {func(e *Event) { e.AtUS, e.Token, e.TookUS, e.DB, e.Permits = 1, math.MaxInt64, math.MinInt64, 3, -1 }, 56},
 	} {
-		ring := New(7)
+		ring := New()
 		ring.Resize(MinBytes, 0, "start")
 		ring.Add(&usual)
 		e := usual
@@ -262,52 +286,64 @@ func TestRingKeeps(t *testing.T) {
 	}
 }
 
-// TestRingWritesNamesOnce: the end of a hold finds the names of its beginning, and the next hold of the same
-// owner as well. A copy of a lock, which has the token of another key, is no such hold.
+// TestRingWritesNamesOnce: the end of a hold finds the names of its beginning, and the next event of the same
+// client those of the one before. A copy of a lock, which has the token of another key, is no such hold.
 func TestRingWritesNamesOnce(t *testing.T) {
-	ring := New(7)
-	ring.Resize(1<<20, 0, "start")
+	ring := New()
+	ring.Resize(4<<20, 0, "start")
 	size := func(e Event) int {
-		ring.Add(&e)
-		c := &ring.chunks[0]
-		starts := c.appendStarts(nil)
-		return c.end - starts[len(starts)-1]
+		n, end := &Names{e.Key, e.Owner}, 0
+		if c := ring.last; c != nil {
+			end = c.end
+		}
+		if !ring.AddBrief(Brief(e.Kind, e.Reason, e.Mode), e.AtUS, e.Token, e.TookUS, e.Client, n) {
+			ring.Add(&e)
+		}
+		return ring.last.end - end
 	}
-	names := namesHead + len("order:1") + len("worker")
-	require.Equal(t, 24+names, size(Event{Kind: Granted, Key: []byte("order:1"), Owner: []byte("worker"), Token: 1}))
-	require.Equal(t, 24, size(Event{Kind: Released, Key: []byte("order:1"), Owner: []byte("worker"), Token: 1}))
-	require.Equal(t, 24, size(Event{Kind: Granted, Key: []byte("order:1"), Owner: []byte("worker"), Token: 2}))
-	require.Equal(t, 24+names, size(Event{Kind: Released, Key: []byte("order:2"), Owner: []byte("worker"), Token: 2}))
-	require.Equal(t, 24, size(Event{Kind: Queued, Key: []byte("order:2"), Owner: []byte("worker")}))
-	for i := range int64(2 * latest) {
-		size(Event{Kind: Granted, Key: fmt.Appendf(nil, "many:%d", i), Owner: []byte("worker"), Token: 10 + i})
-	}
-	require.Equal(t, 24, size(Event{Kind: Released, Key: []byte("order:1"), Owner: []byte("worker"), Token: 2}), "by its hash")
 	address := clientHead + len("10.0.0.1:1")
-	from := Event{Kind: Granted, Key: []byte("order:1"), Owner: []byte("worker"), Client: 5, Address: "10.0.0.1:1"}
-	require.Equal(t, 24+address, size(from))
-	require.Equal(t, 24, size(from))
+	for client := range int64(2) {
+		token := 1000 * client
+		event := func(kind Kind, key string, number int64) Event {
+			e := Event{Kind: kind, Key: []byte(key), Owner: []byte("worker-17"), Token: token + number, Client: client}
+			if client != 0 {
+				e.Address = "10.0.0.1:1"
+			}
+			return e
+		}
+		names := namesHead + len("order:1") + len("worker-17")
+		require.Equal(t, headBytes+names+int(client)*address, size(event(Granted, "order:1", 1)))
+		require.Equal(t, headBytes, size(event(Released, "order:1", 1)))
+		require.Equal(t, headBytes+names, size(event(Released, "order:2", 1)), "a copy")
+		require.Equal(t, headBytes+names, size(event(Granted, "order:3", 3)))
+		require.Equal(t, headBytes, size(event(Queued, "order:3", 0)), "the same client")
+		require.Equal(t, headBytes, size(event(Granted, "order:3", 4)), "the same client")
+		for i := range int64(tokens - 1) {
+			size(event(Granted, fmt.Sprint("many:", i), 5+i))
+		}
+		require.Equal(t, headBytes, size(event(Expired, "order:3", 4)), "by its token")
+	}
 }
 
-// TestRingHash: nearly equal names have different hashes, if they differ where the hash looks.
-func TestRingHash(t *testing.T) {
-	ring, seen := New(7), make(map[uint64]string)
-	add := func(key, owner string) {
-		t.Helper()
-		h := ring.hash([]byte(key), []byte(owner))
-		other, there := seen[h]
-		require.False(t, there && other != key+" "+owner, "%q and %q %q", other, key, owner)
-		seen[h] = key + " " + owner
-	}
-	for i := range 20_000 {
-		add(fmt.Sprint("order:", i), "worker")
-		add(fmt.Sprint(i), "worker")
-		add("order:1", fmt.Sprint("worker-", i))
-		add("order:1", fmt.Sprint(i))
-		add(fmt.Sprintf("%08d:order", i), "worker")
-		add(fmt.Sprintf("order:%08d:lock", i), "worker")
-		add(strings.Repeat("k", i%1000), "")
-		add("", strings.Repeat("k", i%1000))
+// TestNamesAreCompared: names of any length are found as they are, and not if one byte is another.
+func TestNamesAreCompared(t *testing.T) {
+	for n := range 20 {
+		for m := range 20 {
+			c := &chunk{buf: make([]byte, 2*windowBytes)}
+			text := []byte("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJ")
+			names := &Names{text[:n], text[20 : 20+m]}
+			require.Equal(t, 1+namesHead+n+m, c.writeNames(1, names))
+			require.True(t, c.has(1, names))
+			key, owner := c.namesAt(1)
+			require.Equal(t, [2]string{string(names.Key), string(names.Owner)}, [2]string{string(key), string(owner)})
+			for i := range n + m {
+				other := append(bytes.Clone(names.Key), names.Owner...)
+				other[i] ^= 1
+				require.False(t, c.has(1, &Names{other[:n], other[n:]}), "%d and %d bytes, another byte %d", n, m, i)
+			}
+			require.False(t, c.has(1, &Names{text[:n], text[20 : 21+m]}))
+			require.False(t, c.has(1, &Names{text[:n+1], text[20 : 20+m]}))
+		}
 	}
 }
 
@@ -315,7 +351,7 @@ func TestRingHash(t *testing.T) {
 // it may.
 func TestRingBytes(t *testing.T) {
 	const size = 1 << 20
-	ring := New(7)
+	ring := New()
 	ring.Resize(size, 0, "start")
 	e := Event{Kind: Granted, Key: []byte("k"), Owner: []byte("o"), Client: 1, Address: "a", Token: math.MaxInt64, TookUS: math.MaxInt64, DB: 1, Permits: 1}
 	for range 4 * size / 48 {
@@ -328,7 +364,7 @@ func TestRingBytes(t *testing.T) {
 
 // TestRingAllocates: adding an event allocates nothing, also with a trace.
 func TestRingAllocates(t *testing.T) {
-	r := New(1)
+	r := New()
 	r.Resize(1<<20, 0, "start")
 	trace := tracecontext.Context{Trace: [16]byte{1}, Span: [8]byte{2}}
 	token := int64(0)
@@ -345,7 +381,7 @@ func TestRingAllocates(t *testing.T) {
 
 // TestRingCuts: a long text is cut, and found by the whole text.
 func TestRingCuts(t *testing.T) {
-	ring := New(7)
+	ring := New()
 	ring.Resize(MinBytes, 0, "start")
 	long := bytes.Repeat([]byte("x"), 5000)
 	for i := range int64(1000) {
@@ -360,7 +396,7 @@ func TestRingCuts(t *testing.T) {
 
 // TestRingOff: a ring without bytes keeps nothing, and another size empties it.
 func TestRingOff(t *testing.T) {
-	ring := New(7)
+	ring := New()
 	e := Event{Kind: Granted, Key: []byte("k")}
 	ring.Add(&e)
 	require.False(t, ring.On())
@@ -385,7 +421,7 @@ func TestRingOff(t *testing.T) {
 
 // TestVisitEnds: a visit ends when it says so.
 func TestVisitEnds(t *testing.T) {
-	ring := New(7)
+	ring := New()
 	ring.Resize(MinBytes, 0, "start")
 	for i := range int64(5000) {
 		ring.Add(&Event{Kind: Granted, Key: []byte("k"), Token: i})

@@ -56,8 +56,8 @@ func (b *bench) prepare(_ context.Context, r benchkit.Run) ([]string, error) {
 const (
 	// conns is how many connections send at a time.
 	conns = 20
-	// keys is how many locks are used.
-	keys = 1 << 16
+	// keys is how many locks are used: more than a round has, so that no two connections use the same one.
+	keys = 1 << 17
 	// mostClasses and mostHistory are the targets: processor time beside a server that counts nothing, and
 	// beside one with classes.
 	mostClasses, mostHistory = 1.02, 1.03
