@@ -35,6 +35,7 @@ func beParent(program string) int {
 }
 
 func TestProcessIsStartedAgain(t *testing.T) {
+	t.Parallel()
 	p := StartLockserver(t, "", "--appendonly", "yes", "--appendfsync", "always", "--save", "")
 	require.Equal(t, "+OK", p.Client(t).Do("SET", "k", "v").String())
 	require.ErrorContains(t, p.Start(), "already runs")
@@ -66,6 +67,7 @@ func TestProcessThatCannotStart(t *testing.T) {
 
 // TestReadyAtAnAddress: the program is ready when it answers, and not while it answers that it is loading.
 func TestReadyAtAnAddress(t *testing.T) {
+	t.Parallel()
 	port := FreePort(t)
 	p := Start(t, Command{Program: Lockserver(t), Args: []string{"--port", port, "--logfile", "log", "--save", "",
 		"--enable-debug-command", "yes"}, Addr: "127.0.0.1:" + port})

@@ -332,6 +332,7 @@ func TestPoolOfOne(t *testing.T) {
 // TestPoolOfOneOverBreaks: the same while connections break, the library's one and the client's own. No two
 // callers have the lock at once, no call fails, and nothing is left behind.
 func TestPoolOfOneOverBreaks(t *testing.T) {
+	t.Parallel()
 	const callers, rounds = 30, 5
 	srv, n := start(t, 30*time.Second)
 	rdb := redis.NewClient(&redis.Options{Dialer: n.dial, Addr: "192.0.2.1:1", PoolSize: 1, PoolTimeout: time.Minute})

@@ -95,6 +95,7 @@ func TestSentOn(t *testing.T) {
 // TestNewCluster: the leader of what looks like a cluster changes; a lock is kept, and who waits for it gets
 // it.
 func TestNewCluster(t *testing.T) {
+	t.Parallel()
 	srv := lockservertest.RunCluster(t)
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{srv.Addr}, ClusterStateReloadInterval: time.Second})
 	t.Cleanup(func() { _ = rdb.Close() })
@@ -131,6 +132,7 @@ func TestNewCluster(t *testing.T) {
 // TestManyWaitOverFailovers: a hundred goroutines share one lock while the leader changes. Each gets it, and
 // no two have it at a time.
 func TestManyWaitOverFailovers(t *testing.T) {
+	t.Parallel()
 	const goroutines = 100
 	srv := lockservertest.RunCluster(t)
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{srv.Addr}, ClusterStateReloadInterval: time.Second})

@@ -22,6 +22,7 @@ import (
 
 // TestBrokenConnections: connections break at random moments; no lock is held twice, and none stays behind.
 func TestBrokenConnections(t *testing.T) {
+	t.Parallel()
 	srv, n := start(t, 10*time.Second)
 	const workers, rounds = 8, 30
 	programs := []*client.Client{n.client(t), n.client(t)}
@@ -168,6 +169,7 @@ func TestSale(t *testing.T) {
 
 // TestSaleOverBrokenConnections: an order that is asked for until it is answered is sold once.
 func TestSaleOverBrokenConnections(t *testing.T) {
+	t.Parallel()
 	srv, n := start(t, time.Minute)
 	op := operator(t, srv)
 	const workers, orders, stock = 8, 50, 250

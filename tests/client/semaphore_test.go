@@ -193,6 +193,7 @@ func TestPermitGrantWhileAway(t *testing.T) {
 // TestBrokenPermits: connections break at random moments. Never are more permits in use than there are, none
 // stays behind, and none is lost while the server is there.
 func TestBrokenPermits(t *testing.T) {
+	t.Parallel()
 	srv, n := start(t, 10*time.Second)
 	const workers, rounds, limit = 8, 30, 3
 	programs := []*client.Client{n.client(t), n.client(t)}

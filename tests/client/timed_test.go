@@ -262,6 +262,7 @@ func TestDelay(t *testing.T) {
 
 // TestDelayOverBreaks: entries that are added until it is answered are added once.
 func TestDelayOverBreaks(t *testing.T) {
+	t.Parallel()
 	srv, n := start(t, time.Minute)
 	d := n.client(t).Delay("s")
 	var group sync.WaitGroup

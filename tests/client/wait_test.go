@@ -407,6 +407,7 @@ func TestLateRequest(t *testing.T) {
 // TestBrokenWhileWaiting: many wait, in all ways, for few locks, some give up, and connections break all the
 // time. No lock is held by two, and none stays behind.
 func TestBrokenWhileWaiting(t *testing.T) {
+	t.Parallel()
 	const workers, rounds = 60, 6
 	srv, n := start(t, 30*time.Second)
 	c := n.client(t, client.Timeout(time.Minute))

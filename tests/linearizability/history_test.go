@@ -34,6 +34,7 @@ const mostStall = 100 * time.Millisecond
 
 // TestHistories makes histories of random clients and checks each.
 func TestHistories(t *testing.T) {
+	t.Parallel()
 	run := atHand
 	if *minutesFlag > 0 {
 		run = time.Duration(*minutesFlag * float64(time.Minute))

@@ -11,6 +11,7 @@ import (
 // TestPartsOfAProperHistoryAreProper: whatever shrinking may leave out of a lock's history, a lock's
 // history is left. So what it shows of a refused one is the fault, and not a hole that it has made itself.
 func TestPartsOfAProperHistoryAreProper(t *testing.T) {
+	t.Parallel()
 	const worlds, parts = 8, 12
 	random := rand.New(rand.NewPCG(1, 2))
 	for seed := range uint64(worlds) {

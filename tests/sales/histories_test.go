@@ -119,6 +119,7 @@ func (s *search) summary() string {
 
 // TestHistories looks for a history that is no sale's.
 func TestHistories(t *testing.T) {
+	t.Parallel()
 	seed := uint64(1)
 	switch {
 	case *onlySeed != 0:

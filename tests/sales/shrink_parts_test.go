@@ -12,6 +12,7 @@ import (
 // TestPartsOfAProperHistoryAreProper: whatever shrinking may leave out of a sale's history, a sale's
 // history is left. So what it shows of a refused one is the fault, and not a hole that it has made itself.
 func TestPartsOfAProperHistoryAreProper(t *testing.T) {
+	t.Parallel()
 	const worlds, parts = 24, 12
 	decided := 0
 	random := rand.New(rand.NewPCG(1, 2))
