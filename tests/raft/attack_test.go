@@ -16,8 +16,7 @@ import (
 	"lockserver/internal/resp"
 )
 
-// attack sends random commands about members to a group whose members die and are cut off. A seed chooses
-// them.
+// attack sends random commands about members to a group while members die and are cut off.
 type attack struct {
 	*group
 	random  *rand.Rand
@@ -140,8 +139,8 @@ func (a *attack) listed() (ids []string) {
 	return ids
 }
 
-// settle heals all, starts all, and looks at what there is.
-func (a *attack) settle() {
+// restore heals all, starts all, and looks at what there is.
+func (a *attack) restore() {
 	a.t.Helper()
 	for _, m := range a.all {
 		a.isolate(m, false)
@@ -150,7 +149,7 @@ func (a *attack) settle() {
 		}
 	}
 	fail := func(what string) string { return what + "\n" + strings.Join(a.did, "\n") }
-	eventually(a.t, fail("the group serves when all are there"), func() bool { return a.answer("SET", "settled", "1").Kind == '+' })
+	eventually(a.t, fail("the group serves when all are there"), func() bool { return a.answer("SET", "restored", "1").Kind == '+' })
 	for key, value := range a.written {
 		require.Equal(a.t, value, a.do("GET", key).Str, fail(key))
 	}
@@ -177,9 +176,9 @@ func (a *attack) settle() {
 	a.all, a.did = left, nil
 }
 
-// TestAttackOnMembership: whatever is asked of a group while its members die and are cut off, it serves when
-// they are back, has all that was acknowledged, and its tokens have risen. SEED chooses what happens, and
-// MINUTES for how long.
+// TestAttackOnMembership: a group is asked for changes while its members die and are cut off. When they are
+// back it serves, and has all that was acknowledged. Its tokens have risen. SEED chooses what happens, and
+// MINUTES says for how long.
 func TestAttackOnMembership(t *testing.T) {
 	t.Parallel()
 	seed, err := strconv.ParseUint("0"+os.Getenv("SEED"), 10, 64)
@@ -194,7 +193,7 @@ func TestAttackOnMembership(t *testing.T) {
 			a.step()
 			a.write()
 		}
-		a.settle()
+		a.restore()
 	}
 	t.Logf("%d rounds, %d writes, %d members added, %d changes refused because no majority would be left", rounds, a.writes, a.added, a.refused)
 }

@@ -59,8 +59,8 @@ func (s *spy) forget() {
 	s.entries = nil
 }
 
-// moved counts the commands in the entries that set deadlines of keys, and what the largest entry and the largest
-// unit have.
+// moved counts the commands in the entries that set deadlines of keys, and has the sizes of the largest entry
+// and of the largest unit.
 func (s *spy) moved() (all, largestEntry, largestUnit int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
