@@ -162,6 +162,12 @@ func (h raftHost) ExtendLeases(byMS int64) {
 		key, owner   []byte
 		token, endMS int64
 	}
+	moved := 0
+	count := func() {
+		if moved++; moved%movedPerUnit == 0 {
+			h.handOn()
+		}
+	}
 	for id := range h.store.Len() {
 		db := h.store.DB(id)
 		var all []lease
@@ -173,10 +179,16 @@ func (h raftHost) ExtendLeases(byMS int64) {
 		})
 		for _, l := range all {
 			commands.ExtendLock(db, l.owner, l.key, l.token, l.endMS)
+			count()
 		}
 		// plant:raft-extend-holds
 		commands.ExtendHolds(db, byMS)
-		h.moveDeadlines(db, byMS)
+		if byMS >= leastMovedMS {
+			moveDeadlines(db, byMS, count)
+		}
+	}
+	if moved > 0 {
+		h.log.Info("raft: deadlines were moved on by the time without a leader", "deadlines", moved, "by-ms", byMS)
 	}
 }
 
@@ -184,45 +196,16 @@ const (
 	// leastMovedMS is for how long there was no leader at least when deadlines of ordinary keys are moved. A
 	// leader tells the time about once a second, so that less need not be a time without one.
 	leastMovedMS = 1500
-	// mostMoved bounds how many keys and fields of a database are moved: each costs an effect, and a new
-	// leader does not serve meanwhile.
-	mostMoved = 100_000
+	// movedPerUnit is how many deadlines one unit moves. A follower collects all of a unit, and then others
+	// wait until it is applied.
+	movedPerUnit = 1000
 )
 
 // moveDeadlines moves the deadlines of all keys of a database, and of fields of hashes. Locks with a token
-// are left out: they were moved with the leases.
-func (h raftHost) moveDeadlines(db *store.DB, byMS int64) {
-	if byMS < leastMovedMS || db.Timed()+db.TimedHashes() == 0 {
+// are left out: they were moved with the leases. moved is called for each.
+func moveDeadlines(db *store.DB, byMS int64, moved func()) {
+	if db.Timed()+db.TimedHashes() == 0 {
 		return
-	}
-	all, ok := deadlines(db)
-	if !ok {
-		h.log.Warn("raft: the deadlines of ordinary keys and fields are not moved on by the time without a leader: there are too many", "at-most", mostMoved)
-		return
-	}
-	for _, d := range all {
-		if d.field != nil {
-			e := db.EditHash(d.key)
-			// plant:raft-move-fields
-			e.ExpireField(d.field, d.atMS+byMS)
-			continue
-		}
-		// plant:raft-move-deadlines
-		db.Expire(d.key, d.atMS+byMS)
-	}
-}
-
-// deadline is that of a key or, if there is one, of a field of it.
-type deadline struct {
-	key, field []byte
-	atMS       int64
-}
-
-// deadlines are those of the keys of a database that are no locks with a token, and of their fields. It
-// returns false if there are more than mostMoved.
-func deadlines(db *store.DB) (all []deadline, ok bool) {
-	if db.Timed() > mostMoved {
-		return nil, false
 	}
 	locks, shared := make(map[string]bool), 0
 	commands.EachLock(db, func(key string, l commands.LockState) bool {
@@ -234,25 +217,45 @@ func deadlines(db *store.DB) (all []deadline, ok bool) {
 	})
 	db.EachDeadline(func(key string, atMS int64) {
 		if !locks[key] {
-			all = append(all, deadline{key: []byte(key), atMS: atMS})
+			// plant:raft-move-deadlines
+			db.Expire([]byte(key), atMS+byMS)
+			moved()
 		}
 	})
-	if db.TimedHashes() == shared {
-		return all, true
+	if db.TimedHashes() > shared {
+		moveFields(db, byMS, locks, moved)
 	}
+}
+
+// moveFields moves the deadlines of the fields of all hashes that are no locks with a token. moved is called
+// for each.
+func moveFields(db *store.DB, byMS int64, locks map[string]bool, moved func()) {
+	var hashes [][]byte
 	db.EachStored(func(key string, r store.Ref) bool {
-		if r.Kind() != store.Hash || locks[key] || r.Hash().Timed() == 0 {
-			return true
+		if r.Kind() == store.Hash && !locks[key] && r.Hash().Timed() > 0 {
+			hashes = append(hashes, []byte(key))
 		}
-		r.Hash().EachTimed(func(field, _ []byte, atMS int64) bool {
-			if atMS > 0 {
-				all = append(all, deadline{[]byte(key), commands.Clone(field), atMS})
-			}
-			return len(all) <= mostMoved
-		})
-		return len(all) <= mostMoved
+		return true
 	})
-	return all, len(all) <= mostMoved
+	type deadline struct {
+		field []byte
+		atMS  int64
+	}
+	for _, key := range hashes {
+		var all []deadline
+		e := db.EditHash(key)
+		e.Hash().EachTimed(func(field, _ []byte, atMS int64) bool {
+			if atMS > 0 {
+				all = append(all, deadline{commands.Clone(field), atMS})
+			}
+			return true
+		})
+		for _, d := range all {
+			// plant:raft-move-fields
+			e.ExpireField(d.field, d.atMS+byMS)
+			moved()
+		}
+	}
 }
 
 // Seen implements raft.MemberServer: clients get the new view.

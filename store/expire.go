@@ -173,8 +173,8 @@ func (sp *space) eachTimed(visit func(slot int)) {
 	}
 }
 
-// EachDeadline visits the keys of a database that have a deadline, in no order. visit must not change the
-// database.
+// EachDeadline visits the keys of a database that have a deadline, in no order. visit may change the deadline
+// of the key that it is called for, and nothing else.
 func (db *DB) EachDeadline(visit func(key string, atMS int64)) {
 	sp := db.space
 	sp.eachTimed(func(slot int) {

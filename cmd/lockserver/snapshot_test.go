@@ -141,6 +141,32 @@ func number(t *testing.T, reply string) (n int64) {
 	return n
 }
 
+// TestRestoreWithAnID: two groups that were made from one file for the same members have the same id, unless
+// another one is given.
+func TestRestoreWithAnID(t *testing.T) {
+	o := newOne(t)
+	o.start(t)
+	require.Equal(t, "OK", o.do(t, "SET k v"))
+	file := filepath.Join(t.TempDir(), "backup.rdb")
+	code, _, errs := tool("snapshot", "save", file, "--addr", o.addr)
+	require.Zero(t, code, errs)
+	o.stop(t)
+	restore := func(words ...string) (group string) {
+		o.dir = t.TempDir()
+		code, out, errs := tool(append([]string{"snapshot", "restore", file, "--dir", o.dir, "--raft-id", "a", "--raft-members", o.members}, words...)...)
+		require.Zero(t, code, errs)
+		return field(out, "new group")
+	}
+	derived := restore()
+	require.NotEmpty(t, derived)
+	require.Equal(t, derived, restore(), "its members take those of the other for their own")
+	require.Equal(t, "second", restore("--group-id", "second"))
+	o.start(t)
+	require.Contains(t, o.do(t, "RAFT INFO"), "raft_group_id:second\r")
+	require.Equal(t, "v", o.do(t, "GET k"))
+	require.Equal(t, "OK", o.do(t, "SET k w"))
+}
+
 // TestRestoreOfADump: an RDB file that is no backup of a group is restored, too.
 func TestRestoreOfADump(t *testing.T) {
 	t.Parallel()

@@ -118,6 +118,24 @@ type Member struct {
 type unproposed struct {
 	bytes []byte
 	after place // of the first of them
+	takeover
+}
+
+// takeover is what a new leader does before it serves: it moves deadlines on by the time without a leader.
+// That may take many entries. If the leader dies before all are committed, the next one has to know since
+// when there was no leader. So only the entry that ends the takeover has a new clock.
+type takeover struct {
+	end   int64 // its place in the history
+	wasMS int64 // the clock before
+}
+
+// clockMS is the clock of an entry that ends at a place.
+func (t *takeover) clockMS(end place, nowMS int64) int64 {
+	// plant:raft-takeover-clock
+	if end.offset < t.end {
+		return t.wasMS
+	}
+	return nowMS
 }
 
 // counts are shown by INFO.
@@ -312,6 +330,7 @@ func (m *Member) lead(run int) {
 		// plant:raft-extend-leases
 		m.host.ExtendLeases(gap)
 		m.host.EndUnit()
+		m.takeover = takeover{m.offset, m.clockMS}
 		m.changed()
 		m.tick, m.echo = true, true // an entry that names the history that goes on here
 		m.EndSlice()

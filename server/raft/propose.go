@@ -195,7 +195,8 @@ func (m *Member) begin() (f flight, entries [][]byte) {
 	}
 	rest := m.bytes
 	for first := true; first || len(rest) > 0; first = false {
-		e := entry{after: m.after, id: m.id, clockMS: m.host.NowMS(), token: m.host.LastToken(), bytes: rest[:min(len(rest), mostEntryBytes)]}
+		e := entry{after: m.after, id: m.id, token: m.host.LastToken(), bytes: rest[:min(len(rest), mostEntryBytes)]}
+		e.clockMS = m.takeover.clockMS(e.end(), m.host.NowMS())
 		// plant:raft-entry
 		rest = rest[len(e.bytes):]
 		entries = append(entries, e.appendTo(make([]byte, 0, len(e.bytes)+128)))

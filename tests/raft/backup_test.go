@@ -143,6 +143,47 @@ func TestBackupUnderLoad(t *testing.T) {
 	require.Equal(t, "+OK", leader.Try("SET", "key0", "2").String())
 }
 
+// TestSecondRestore: one file is restored twice for the same members. With an id of its own the second group
+// refuses a member of the first.
+func TestSecondRestore(t *testing.T) {
+	g, _ := formed(t)
+	file := filepath.Join(t.TempDir(), "backup.rdb")
+	mustTool(t, "snapshot", "save", file, "--addr", g.Members[0].Addr())
+	for _, p := range g.Members {
+		p.Kill()
+	}
+	restore := func(p *fleet.Process, words ...string) {
+		takeDisk(t, p)
+		mustTool(t, append([]string{"snapshot", "restore", file, "--dir", p.Dir(), "--raft-id", g.ID(p), "--raft-members", membersOf(g, g.Members...)}, words...)...)
+	}
+	first := g.Members[0]
+	restore(first)
+	second := g.Members[1:]
+	for _, p := range second {
+		restore(p, "--group-id", "second")
+	}
+	for _, p := range g.Members {
+		p.Launch()
+	}
+	eventually(t, "the member of the first group is refused", func() bool {
+		for _, p := range second {
+			if strings.Contains(p.Field("raft_alarm"), "another group") && p.Field("raft_role") == "leader" {
+				return true
+			}
+		}
+		return false
+	})
+	require.Equal(t, "second", second[0].Field("raft_group_id"))
+	first.Kill()
+	require.NoError(t, os.RemoveAll(filepath.Join(first.Dir(), "raft.lost")))
+	restore(first, "--group-id", "second")
+	first.Launch()
+	eventually(t, "it is written", func() bool { return g.Leader().Try("SET", "key0", "2").String() == "+OK" })
+	eventually(t, "all are members", func() bool { return roles(g.Leader())["follower"] == 2 })
+	g.Same(g.AwaitLeader())
+	eventually(t, "the data is there", func() bool { return g.Leader().Try("GET", "key99").String() == `"1"` })
+}
+
 // TestTwoOfThreeAreDead: with a majority gone for good the member that is left is made a group of one, with
 // all that was acknowledged and with tokens that rise. Members with new disks are added to it; one with its
 // old disk is refused.

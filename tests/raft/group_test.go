@@ -220,7 +220,10 @@ func prepare(t testing.TB, members int, change func(*engine.Options, *server.Opt
 
 // add prepares one more member.
 func (g *group) add(i int) *member {
-	id := string(rune('a' + i))
+	id := string(rune('a' + i%26))
+	if i >= 26 {
+		id += strconv.Itoa(i / 26)
+	}
 	p, err := raft.NewPeer(id, fmt.Sprintf("%s:%d", id, 7000+i), fmt.Sprintf("%s:%d", id, 6379+i))
 	require.NoError(g.t, err)
 	m := &member{group: g, peer: p, logs: hraft.NewInmemStore()}

@@ -24,7 +24,7 @@ func formed(t *testing.T) (g *fleet.Group, program string) {
 	program = testkit.Lockserver(t)
 	g = fleet.Form(t, "", program, program, program)
 	for i := range 100 {
-		require.Equal(t, "+OK", g.Leader().Try("SET", fmt.Sprint("key", i), "1").String())
+		eventually(t, "it is written", func() bool { return g.Leader().Try("SET", fmt.Sprint("key", i), "1").String() == "+OK" })
 	}
 	g.Same(g.AwaitLeader())
 	return g, program

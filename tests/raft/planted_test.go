@@ -34,11 +34,13 @@ var faults = []plant.Fault{
 	plant.New("a key ends by the new leader's clock", plant.Omit("raft-move-deadlines")),
 	plant.New("a field ends by the new leader's clock", plant.Omit("raft-move-fields")),
 	plant.New("a backup is an older snapshot", plant.And("raft-backup", "false")),
+	plant.New("a leader that dies early hides the time before it", plant.And("raft-takeover-clock", "false")),
 }
 
 // finders are the tests that notice them.
 var finders = []string{"Deposed", "Proved", "Deposed", "Void", "TimeAndTokens", "Majority", "WithAFailingDisk", "TokensOfLocks", "OneMemberDiffers", "MigrateOfADeposed", "OneMemberDiffers",
-	"NotTooOld", "PositionNeedsProof", "DeadlinesOfKeys", "DeadlinesOfKeys", "FailedSnapshot"}
+	"NotTooOld", "PositionNeedsProof", "DeadlinesOfKeys", "DeadlinesOfKeys", "FailedSnapshot",
+	"LeaderDiesWhile"}
 
 // TestPlantedFaults: the tests of this package notice each mistake, and nothing else.
 func TestPlantedFaults(t *testing.T) {
@@ -49,7 +51,7 @@ func TestPlantedFaults(t *testing.T) {
 	run := func(fault, tests string) ([]byte, error) {
 		return plant.Command(program, fault, "-test.run", tests, "-test.failfast", "-test.timeout", "5m").CombinedOutput()
 	}
-	out, err := run(plant.None, "Majority|Deposed|Proved|TimeAndTokens|Void|WithAFailingDisk|TokensOfLocks|OneMemberDiffers|Migrate|NotTooOld|PositionNeedsProof|DeadlinesOfKeys|FailedSnapshot")
+	out, err := run(plant.None, "Majority|Deposed|Proved|TimeAndTokens|Void|WithAFailingDisk|TokensOfLocks|OneMemberDiffers|Migrate|NotTooOld|PositionNeedsProof|DeadlinesOfKeys|FailedSnapshot|LeaderDiesWhile")
 	require.NoError(t, err, "%s", out)
 	for i, f := range faults {
 		t.Run(f.Name, func(t *testing.T) {
