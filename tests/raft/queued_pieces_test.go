@@ -15,6 +15,7 @@ import (
 	"lockserver/internal/testkit"
 	"lockserver/server"
 	"lockserver/server/raft/engine"
+	"lockserver/server/topology"
 )
 
 // pieceWaits is more than one unit grants.
@@ -35,20 +36,21 @@ func TestGrantsInPiecesWhenTheLeaderChanges(t *testing.T) {
 }
 
 func pieceLock(i int, more ...string) []string {
-	return append([]string{"LOCK", fmt.Sprint("k", i), fmt.Sprint("o", i), "PX", "36000000"}, more...)
+	return append([]string{"LOCK", fmt.Sprint("{k}", i), fmt.Sprint("o", i), "PX", "36000000"}, more...)
 }
 
 func changeInPieces(t *testing.T, cut bool) {
-	g := newGroup(t, 3, func(_ *engine.Options, o *server.Options) {
+	g := newGroup(t, 3, func(eo *engine.Options, o *server.Options) {
+		seenAs(topology.Cluster)(eo, o)                   // whose clients keep their connections
 		o.Directives["lock-watchdog-timeout"] = "3600000" // however slow the machine is, each grant is confirmed in time
 	})
 	leader := g.leader()
 	var hold, wait [][]string
 	free := []string{"MUNLOCK", strconv.Itoa(pieceWaits)}
 	for i := range pieceWaits {
-		hold = append(hold, []string{"LOCK", fmt.Sprint("k", i), "holder", "PX", "36000000", "ONCE"})
+		hold = append(hold, []string{"LOCK", fmt.Sprint("{k}", i), "holder", "PX", "36000000", "ONCE"})
 		wait = append(wait, pieceLock(i, "WAIT", "0", "NOTIFY"))
-		free = append(free, fmt.Sprint("k", i))
+		free = append(free, fmt.Sprint("{k}", i))
 	}
 	free = append(free, "holder")
 	eventually(t, "the leader knows that it leads", func() bool { return leader.ask(hold[0]...).Kind == ':' })
@@ -112,7 +114,7 @@ func askAgain(t *testing.T, next *member) map[string]int64 {
 		eventually(t, "the new leader answers", func() bool {
 			v = next.ask(pieceLock(i, "ONCE")...)
 			if v.Kind != '-' && v.Kind != ':' { // the command that frees it was lost
-				next.ask("UNLOCK", fmt.Sprint("k", i), "holder")
+				next.ask("UNLOCK", fmt.Sprint("{k}", i), "holder")
 			}
 			return v.Kind == ':'
 		})
@@ -135,7 +137,7 @@ func checkPieces(t *testing.T, again map[string]int64, heard []resp.Value) {
 			highest = max(highest, push.Elems[2].Int)
 			continue
 		}
-		require.Equal(t, `>["lock-refused" "k`+owner[1:]+`" "failover" "`+owner+`"]`, push.String())
+		require.Equal(t, `>["lock-refused" "{k}`+owner[1:]+`" "failover" "`+owner+`"]`, push.String())
 		least = min(least, again[owner])
 	}
 	require.Less(t, highest, least, "a lock that was granted anew has a higher token")
