@@ -108,8 +108,8 @@ busy: ## the tests that need the machine for themselves
 	$(GO) test -p 1 -count=1 $(GOTESTFLAGS) $(BUSY)
 	$(GO) test -count=1 $(GOTESTFLAGS) ./server -run TestRenewals -renewal-steps 4000 -renewal-seed 0
 
-test-time: ## the tests from a fresh clone with an empty build cache: at most 5 minutes on two cores (SECONDS_AT_MOST=n)
-	bash .ci/test-time $(or $(SECONDS_AT_MOST),300)
+test-time: ## the tests from a fresh clone: at most 5 minutes on two cores, then 100 s (SECONDS_AT_MOST=n COMPILED_AT_MOST=n)
+	bash .ci/test-time $(or $(SECONDS_AT_MOST),300) $(or $(COMPILED_AT_MOST),100)
 
 invariants: ## the tests with costly self-checks on
 	$(GO) test -tags invariants $(GOTESTFLAGS) $(PKGS)

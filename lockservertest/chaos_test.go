@@ -212,6 +212,7 @@ var flawed = map[string]struct {
 // TestChaosFinds: the flaw of each program is found within 100 seeds, and the seed finds it again: in 95 of
 // 100 runs in the long form.
 func TestChaosFinds(t *testing.T) {
+	t.Parallel()
 	runs, least := 10, 9
 	if testkit.Long() {
 		runs, least = 100, 95
@@ -235,6 +236,7 @@ func TestChaosFinds(t *testing.T) {
 
 // TestChaosBlamesNothingSound: a program without the flaw passes.
 func TestChaosBlamesNothingSound(t *testing.T) {
+	t.Parallel()
 	for name, p := range flawed {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

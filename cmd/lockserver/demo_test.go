@@ -28,6 +28,7 @@ var theChecks = []string{
 
 // TestDemo plays the demo as it is, on a server of its own.
 func TestDemo(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	c := start(t, dir, "demo")
 	require.Zero(t, c.exit(t))

@@ -283,7 +283,7 @@ func TestRunWithoutAServer(t *testing.T) {
 	j := newJobs(t)
 	srv, addr := startReady(t, t.TempDir(), "--save", "")
 	j.addr = addr
-	p := j.run(waits, "--lease", "8s", "--grace", "100ms")
+	p := j.run(waits, "--lease", "5s", "--grace", "100ms")
 	command, child := j.pid("pid"), j.pid("child")
 	srv.Kill()
 	require.Equal(t, 80, p.exit(t))

@@ -84,6 +84,7 @@ func field(out, name string) string {
 // TestBackupAndRestore: a backup of a group has what was acknowledged before, is loaded by a single server,
 // and makes a new group with its data, leases and tokens.
 func TestBackupAndRestore(t *testing.T) {
+	t.Parallel()
 	o := newOne(t)
 	o.start(t)
 	require.Equal(t, "OK", o.do(t, "SET k v"))
@@ -142,6 +143,7 @@ func number(t *testing.T, reply string) (n int64) {
 
 // TestRestoreOfADump: an RDB file that is no backup of a group is restored, too.
 func TestRestoreOfADump(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	c, addr := startReady(t, dir)
 	require.Equal(t, []string{"+OK", "+OK"}, ask(t, addr, "SET k v", "SAVE"))
@@ -162,6 +164,7 @@ func TestRestoreOfADump(t *testing.T) {
 // TestRecover: a member of three that is left alone is a group of one after the loss was accepted, and only
 // then. The old members' group cannot have it back.
 func TestRecover(t *testing.T) {
+	t.Parallel()
 	o := newOne(t)
 	o.start(t)
 	require.Equal(t, "OK", o.do(t, "SET k v"))

@@ -72,22 +72,25 @@ func size(t *testing.T, c *conn) int64 {
 
 func TestEveryPromiseHolds(t *testing.T) {
 	for _, so := range []server.Options{{}, {EventLoops: true}} {
-		o, c := small(t, so)
-		for _, change := range []func(){
-			func() {},
-			func() { o.Seed = 2 },
-			func() { o.Stock, o.Users = 500, 40 }, // not everything is sold
-			func() { o.Stock, o.Users, o.Connections, o.Workers = 1, 1, 1, 2 },        // the least there can be
-			func() { o.Stock, o.Users, o.Connections, o.Workers = 700, 2_000, 20, 5 }, // more than a page
-		} {
-			change()
-			r, err := Run(t.Context(), o)
-			require.NoError(t, err)
-			held(t, r)
-			require.Equal(t, min(o.Stock, o.Users), r.orders)
-			require.Zero(t, size(t, c), "every key is gone")
-		}
-		require.Contains(t, o.Out.(*lockedBuffer).String(), "killed    worker-")
+		t.Run(fmt.Sprint("event loops ", so.EventLoops), func(t *testing.T) {
+			t.Parallel()
+			o, c := small(t, so)
+			for _, change := range []func(){
+				func() {},
+				func() { o.Seed = 2 },
+				func() { o.Stock, o.Users = 500, 40 }, // not everything is sold
+				func() { o.Stock, o.Users, o.Connections, o.Workers = 1, 1, 1, 2 },        // the least there can be
+				func() { o.Stock, o.Users, o.Connections, o.Workers = 700, 2_000, 20, 5 }, // more than a page
+			} {
+				change()
+				r, err := Run(t.Context(), o)
+				require.NoError(t, err)
+				held(t, r)
+				require.Equal(t, min(o.Stock, o.Users), r.orders)
+				require.Zero(t, size(t, c), "every key is gone")
+			}
+			require.Contains(t, o.Out.(*lockedBuffer).String(), "killed    worker-")
+		})
 	}
 }
 
