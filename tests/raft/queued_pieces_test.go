@@ -22,8 +22,8 @@ import (
 const pieceWaits = 600
 
 // TestGrantsInPiecesWhenTheLeaderChanges: very many waits are granted in pieces, and the leader leads no more
-// in the middle of that. It hands on, or it is cut off. Each wait has at most one outcome. A grant that a
-// client was told of is there under the new leader, with its token. A wait that was refused, or that has no
+// in the middle of that. It hands on, or it is cut off. Each wait has at most one outcome. A grant that the
+// client heard of is there under the new leader, with its token. A wait that was refused, or that has no
 // outcome, gets the lock there, and no token is given twice.
 func TestGrantsInPiecesWhenTheLeaderChanges(t *testing.T) {
 	t.Parallel()
@@ -41,7 +41,7 @@ func pieceLock(i int, more ...string) []string {
 
 func changeInPieces(t *testing.T, cut bool) {
 	g := newGroup(t, 3, func(eo *engine.Options, o *server.Options) {
-		seenAs(topology.Cluster)(eo, o)                   // whose clients keep their connections
+		seenAs(topology.Cluster)(eo, o)                   // its clients keep their connections
 		o.Directives["lock-watchdog-timeout"] = "3600000" // however slow the machine is, each grant is confirmed in time
 	})
 	leader := g.leader()
@@ -68,7 +68,7 @@ func changeInPieces(t *testing.T, cut bool) {
 		}
 	}
 	heard, first := listen(waits)
-	if cut { // when the first grants were told
+	if cut { // when the first grants have arrived
 		gives.Send(free...)
 		<-first
 		g.isolate(leader, true)
@@ -124,14 +124,14 @@ func askAgain(t *testing.T, next *member) map[string]int64 {
 	return again
 }
 
-// checkPieces compares what the waits were told with the locks of the new leader.
+// checkPieces compares the outcomes of the waits with the locks of the new leader.
 func checkPieces(t *testing.T, again map[string]int64, heard []resp.Value) {
-	told := map[string]bool{}
+	ended := map[string]bool{}
 	highest, least := int64(0), int64(math.MaxInt64)
 	for _, push := range heard {
 		owner := push.Elems[3].Str
-		require.False(t, told[owner], "%s has two outcomes", owner)
-		told[owner] = true
+		require.False(t, ended[owner], "%s has two outcomes", owner)
+		ended[owner] = true
 		if push.Elems[0].Str == "lock-granted" {
 			require.Equal(t, push.Elems[2].Int, again[owner], "%s has lost its lock", owner)
 			highest = max(highest, push.Elems[2].Int)
@@ -141,5 +141,5 @@ func checkPieces(t *testing.T, again map[string]int64, heard []resp.Value) {
 		least = min(least, again[owner])
 	}
 	require.Less(t, highest, least, "a lock that was granted anew has a higher token")
-	t.Logf("%d of %d waits were told their outcome", len(told), pieceWaits)
+	t.Logf("%d of %d waits have their outcome", len(ended), pieceWaits)
 }

@@ -73,9 +73,9 @@ func outcomesOf(t *testing.T, pushes []resp.Value, tokens map[string]int64) (ref
 }
 
 // TestGrantsInPiecesOverPromotion: a replica is promoted while its master is in the middle of very many
-// grants, which it does in pieces. The replica has those that were done, with their tokens, and no others. The
-// owners of the others ask again there, and get higher tokens. The master is made a replica in the middle, or
-// first grants the rest. Each wait has one outcome.
+// grants, which it does in pieces. The replica has those that were done, with their tokens, and no others.
+// The owners of the others ask again there, and get higher tokens. The master is made a replica in the
+// middle, or first grants the rest. Each wait has one outcome.
 func TestGrantsInPiecesOverPromotion(t *testing.T) {
 	t.Parallel()
 	for name, c := range piecesCases() {

@@ -16,8 +16,8 @@ import (
 )
 
 // How long a server holds others up is measured by a process of its own. In the process that makes the load,
-// Go's scheduler and collector would count as pauses of the server. The same process sends as many requests to
-// the floor, a server that does nothing. The longest of those is what the machine adds.
+// Go's scheduler and collector would count as pauses of the server. The prober sends as many requests to the
+// floor, a server that does nothing. The longest of those is what the machine adds.
 
 // probeWord is the first argument of such a process. The address of the server, that of the floor, and how
 // long it probes follow.
