@@ -39,6 +39,7 @@ func TestManyKeysInTurmoil(t *testing.T) {
 		}
 		all.Wait()
 		c := testkit.Dial(t, dial)
+		eventually(t, func() bool { return srv.connected() == 1 }, "no request of a broken connection is left")
 		require.Len(t, c.Do("MLOCK", "5", "k0", "k1", "k2", "k3", "k4", "last", "WAIT", "20000").Elems, 5)
 		c.Do("MUNLOCK", "5", "k0", "k1", "k2", "k3", "k4", "last")
 		require.Empty(t, c.Do("LOCK.LIST").Elems)

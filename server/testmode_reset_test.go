@@ -34,7 +34,8 @@ func TestClockRulesTheRest(t *testing.T) {
 // TEST.RESET leaves connections, and what their clients have said when they connected; nothing else.
 func TestReset(t *testing.T) {
 	t.Parallel()
-	srv := start(t, Options{EventLoops: true, Seed: 5, Directives: map[string]string{"test-mode": "yes", "lock-watchdog-timeout": "40000", "requirepass": "first"}})
+	srv := start(t, Options{EventLoops: true, Seed: 5, Directives: map[string]string{"test-mode": "yes", "lock-watchdog-timeout": "40000", "requirepass": "first",
+		"slowlog-log-slower-than": "60000000"}}) // on a busy machine commands are slow
 	dial := func() *testkit.Client {
 		c := testkit.Dial(t, overPort(srv))
 		require.Equal(t, "+OK", c.Do("AUTH", "first").String())

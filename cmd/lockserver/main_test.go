@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -260,7 +261,7 @@ func TestLogLevel(t *testing.T) {
 		}
 		return err == nil
 	}, "the socket")
-	require.Equal(t, []string{"+PONG"}, ask(t, socket, "PING"))
+	c.eventually(t, func() bool { return slices.Equal([]string{"+PONG"}, ask(t, socket, "PING")) }, "it has loaded")
 	require.Empty(t, c.Stdout.String())
 	require.NoError(t, c.Signal(syscall.SIGTERM))
 	require.Zero(t, c.exit(t))
