@@ -280,6 +280,7 @@ func (ex *executor) unlockUnit(f func()) {
 	f()
 	ex.endUnit()
 	touched := ex.end()
+	ex.stats.Traffic.Turn(ex.clock.NowUS() - ex.store.NowUS())
 	ex.mu.Unlock()
 	wakeAll(touched, nil)
 }

@@ -182,6 +182,7 @@ func (ex *executor) infoStats(t *info.Text) {
 	t.Line("eventloop_cycles", traffic.Batches)
 	t.Line("eventloop_duration_sum", traffic.BatchUS)
 	t.Line("eventloop_duration_cmd_sum", traffic.BatchUS)
+	t.Line("longest_turn_usec", traffic.LongestUS)
 	t.Line("instantaneous_eventloop_cycles_per_sec", int64(stats.PerSecond(rise.Batches)))
 	t.Line("instantaneous_eventloop_duration_usec", rise.BatchUS/max(rise.Batches, 1))
 	ex.users.Log.Info(t)

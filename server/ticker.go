@@ -56,6 +56,7 @@ func (t *ticker) RunDue() {
 		ex.begin()
 		more := t.dueSlice()
 		touched := ex.end()
+		ex.stats.Traffic.Turn(ex.clock.NowUS() - ex.store.NowUS())
 		ex.mu.Unlock()
 		wakeAll(touched, nil)
 		switch {

@@ -6,6 +6,7 @@ type Traffic struct {
 	Reads, Writes     int64
 	InBytes, OutBytes int64
 	Batches, BatchUS  int64 // how many have run, and how long that took
+	LongestUS         int64 // the longest turn: a batch, or a slice of what has fallen due
 }
 
 // Read counts a read of so many bytes.
@@ -24,7 +25,11 @@ func (t *Traffic) Write(bytes int) {
 func (t *Traffic) Batch(us int64) {
 	t.Batches++
 	t.BatchUS += max(us, 0)
+	t.Turn(us)
 }
+
+// Turn takes how long the executor was held at a stretch.
+func (t *Traffic) Turn(us int64) { t.LongestUS = max(t.LongestUS, us) }
 
 // Sums are the counts that Rates are computed from.
 type Sums struct {

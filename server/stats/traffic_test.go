@@ -77,3 +77,16 @@ func TestBuffers(t *testing.T) {
 	in, out = b.Most()
 	require.Equal(t, [2]int{0, 0}, [2]int{in, out})
 }
+
+// TestLongestTurn: it is the longest of batches and other turns. A clock that was set back counts as none.
+func TestLongestTurn(t *testing.T) {
+	var sum Traffic
+	sum.Batch(100)
+	sum.Turn(700)
+	sum.Turn(-5)
+	sum.Batch(300)
+	require.EqualValues(t, 700, sum.LongestUS)
+	sum.Batch(900)
+	require.EqualValues(t, 900, sum.LongestUS)
+	require.EqualValues(t, 1300, sum.BatchUS, "other turns are no batches")
+}

@@ -2,6 +2,7 @@ package lockbench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -29,7 +30,8 @@ type ending struct {
 type ended struct {
 	count     int
 	latencies []time.Duration // sorted, of the probes
-	overslept time.Duration   // the longest that a sleep of the generator took too long
+	machine   []time.Duration // sorted, of those of the floor
+	turn      time.Duration   // the longest that the server's executor was held at a stretch
 	late      time.Duration   // from the end of the last lease until all locks were gone
 	cpu       time.Duration   // of the server
 }
@@ -37,8 +39,9 @@ type ended struct {
 // leases has very many leases end at once and watches how long other requests wait meanwhile.
 func (b *bench) leases(ctx context.Context) error {
 	b.Report.Text(fmt.Sprintf("## Leases that end together\n\n%s locks with leases that end within a second, or all at the same moment "+
-		"(a few milliseconds apart, as the renewals that set them are). From %v before, for %v, %d connections send PING and GET in turn, %s a second in all. A request that could not be sent in time, because the one before it was still unanswered, counts from the "+
-		"time it was due. Machine is the longest that a sleep of 1 ms in the generator lasted too long meanwhile. Late is how long "+
+		"(a few milliseconds apart, as the renewals that set them are). From %v before, for %v, %d connections send PING and GET in turn, %s a second in all. A process that does nothing else sends them. A request that could not be sent in time, because the one before it was still unanswered, counts from the "+
+		"time it was due. Machine is the longest of as many requests that the same process sent to the floor meanwhile, a server that does nothing. Turn is "+
+		"the longest that one batch of commands, or one slice of what was due, held the server up, by its own clock (longest_turn_usec of INFO). Late is how long "+
 		"after the end of the last lease the last lock was gone from the keyspace. That a lease has ended is seen at once.",
 		benchkit.Grouped(float64(b.sizes.locks)), probeLead, b.sizes.watch, probeConns, benchkit.Grouped(probeRate)))
 	var rows [][]string
@@ -48,13 +51,14 @@ func (b *bench) leases(ctx context.Context) error {
 			return fmt.Errorf("leases that end %s: %w", e.what, err)
 		}
 		longest := benchkit.InMS(benchkit.Percentile(got.latencies, 1))
-		b.Say("leases %s: longest %.2f ms, machine %.2f ms, late %v", e.what, longest, benchkit.InMS(got.overslept), got.late)
+		machine := benchkit.InMS(benchkit.Percentile(got.machine, 1))
+		b.Say("leases %s: longest %.2f ms, machine %.2f ms, turn %.2f ms, late %v", e.what, longest, machine, benchkit.InMS(got.turn), got.late)
 		rows = append(rows, []string{e.what, benchkit.Grouped(float64(got.count)), waitOf(got.latencies, 0.5), waitOf(got.latencies, 0.999),
 			benchkit.Milliseconds(longest), b.Report.AtMost("longest pause while leases end "+e.what, longest, pauseTargetMS, benchkit.Milliseconds),
-			benchkit.Milliseconds(benchkit.InMS(got.overslept)), benchkit.Milliseconds(benchkit.InMS(got.late)),
+			benchkit.Milliseconds(machine), benchkit.Milliseconds(benchkit.InMS(got.turn)), benchkit.Milliseconds(benchkit.InMS(got.late)),
 			benchkit.Fixed(float64(got.cpu)/float64(time.Microsecond)/float64(got.count), 2)})
 	}
-	b.Report.Table([]string{"leases end", "locks", "p50", "p99.9", "longest", "target", "machine", "late", "server CPU µs/lock"}, rows)
+	b.Report.Table([]string{"leases end", "locks", "p50", "p99.9", "longest", "target", "machine", "turn", "late", "server CPU µs/lock"}, rows)
 	return nil
 }
 
@@ -81,39 +85,49 @@ func (b *bench) endTogether(ctx context.Context, over time.Duration) (ended, err
 	if time.Until(first) < probeLead {
 		return got, fmt.Errorf("the machine is too busy: setting the leases took until %v before the first ends", time.Until(first))
 	}
-	fleet, err := benchkit.DialFleet(s.Addr, probeConns)
-	if err != nil {
-		return got, err
-	}
-	defer fleet.Close()
 	if err := benchkit.Rest(ctx, time.Until(first.Add(-probeLead))); err != nil {
 		return got, err
 	}
-	return b.watch(ctx, s, fleet, first.Add(over), got)
+	return b.watch(ctx, s, first.Add(over), got)
 }
 
 // watch probes until the leases have ended, the last at the given time, and the locks are gone.
-func (b *bench) watch(ctx context.Context, s *benchkit.Server, fleet *benchkit.Fleet, last time.Time, got ended) (ended, error) {
+func (b *bench) watch(ctx context.Context, s *benchkit.Server, last time.Time, got ended) (ended, error) {
+	return b.probing(ctx, s, got, func(ctx context.Context, got *ended, before time.Duration) error {
+		at, cpu, err := awaitGone(ctx, s, b.sizes.watch)
+		got.late, got.cpu = at.Sub(last), cpu-before
+		return err
+	})
+}
+
+// probing does something while the probes run. before is the server's processor time when they began; the
+// context ends with them.
+func (b *bench) probing(ctx context.Context, s *benchkit.Server, got ended, do func(ctx context.Context, got *ended, before time.Duration) error) (ended, error) {
 	before, err := s.CPU()
 	if err != nil {
 		return got, err
 	}
-	probing, stop := context.WithCancel(ctx)
+	if _, err := s.Do("CONFIG", "RESETSTAT"); err != nil {
+		return got, err
+	}
+	p, err := b.beginProbes(ctx, s, b.sizes.watch)
+	if err != nil {
+		return got, err
+	}
+	during, stop := context.WithCancel(ctx)
+	defer stop()
 	var wg sync.WaitGroup
-	var goneErr error
-	wg.Go(func() { got.overslept = benchkit.Oversleep(probing) })
-	wg.Go(func() {
-		var at time.Time
-		var cpu time.Duration
-		at, cpu, goneErr = awaitGone(probing, s, b.sizes.watch)
-		got.late, got.cpu = at.Sub(last), cpu-before
-	})
-	got.latencies, err = fleet.FixedRate(ctx, probes(), probeRate, b.sizes.watch)
+	var doErr error
+	wg.Go(func() { doErr = do(during, &got, before) })
+	latencies, machine, err := p.end()
 	stop()
 	wg.Wait()
-	if err == nil {
-		err = goneErr
+	got.latencies, got.machine = latencies, machine
+	if err != nil || doErr != nil {
+		return got, errors.Join(err, doErr)
 	}
+	us, err := s.InfoNumber("stats", "longest_turn_usec")
+	got.turn = time.Duration(us) * time.Microsecond
 	return got, err
 }
 
@@ -124,24 +138,6 @@ func renewals(n int, first time.Time, over time.Duration) benchkit.Traffic {
 		return benchkit.Command(b, 5).Arg("RENEW").Numbered(lockKey, i, "").Numbered(holder, i, "").
 			Arg("PX").Int(max(1, time.Until(at).Milliseconds()))
 	}}
-}
-
-// probes are PING and GET in turn.
-func probes() benchkit.Traffic {
-	return benchkit.Traffic{
-		Append: func(b []byte, n int) []byte {
-			if n%2 == 0 {
-				return benchkit.Command(b, 1).Arg("PING")
-			}
-			return benchkit.Command(b, 2).Arg("GET").Arg("probe")
-		},
-		Want: func(n int) string {
-			if n%2 == 0 {
-				return "+PONG"
-			}
-			return "$1"
-		},
-	}
 }
 
 // awaitGone returns when the probe's key is the only one left, with the server's CPU time then. The error

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"sync"
 	"time"
 
 	"lockserver/tests/bench/benchkit"
@@ -72,13 +71,14 @@ func (b *bench) pauses(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", m.what, err)
 		}
 		longest := benchkit.InMS(benchkit.Percentile(got.latencies, 1))
-		b.Say("pauses: %s: longest %.2f ms, machine %.2f ms, done after %v", m.what, longest, benchkit.InMS(got.overslept), got.late)
+		machine := benchkit.InMS(benchkit.Percentile(got.machine, 1))
+		b.Say("pauses: %s: longest %.2f ms, machine %.2f ms, turn %.2f ms, done after %v", m.what, longest, machine, benchkit.InMS(got.turn), got.late)
 		rows = append(rows, []string{m.what, waitOf(got.latencies, 0.5), waitOf(got.latencies, 0.999), benchkit.Milliseconds(longest),
 			b.Report.AtMost("longest pause while "+m.what, longest, pauseTargetMS, benchkit.Milliseconds),
-			benchkit.Milliseconds(benchkit.InMS(got.overslept)), benchkit.Milliseconds(benchkit.InMS(got.late)),
+			benchkit.Milliseconds(machine), benchkit.Milliseconds(benchkit.InMS(got.turn)), benchkit.Milliseconds(benchkit.InMS(got.late)),
 			benchkit.Fixed(float64(got.cpu)/float64(time.Microsecond)/float64(b.sizes.waiters), 2)})
 	}
-	b.Report.Table([]string{"what ends", "p50", "p99.9", "longest", "target", "machine", "done", "server CPU µs each"}, rows)
+	b.Report.Table([]string{"what ends", "p50", "p99.9", "longest", "target", "machine", "turn", "done", "server CPU µs each"}, rows)
 	return nil
 }
 
@@ -118,40 +118,22 @@ func (b *bench) endMass(ctx context.Context, m mass) (got ended, err error) {
 		defer ending.Close()
 	}
 	go func() { _, _ = io.Copy(io.Discard, ending) }() // pushes and replies, and nothing looks at them
-	fleet, err := benchkit.DialFleet(s.Addr, probeConns)
-	if err != nil {
-		return got, err
-	}
-	defer fleet.Close()
-	before, err := s.CPU()
-	if err != nil {
-		return got, err
-	}
-	probing, stop := context.WithCancel(ctx)
-	defer stop()
-	var wg sync.WaitGroup
-	var endErr error
-	wg.Go(func() { got.overslept = benchkit.Oversleep(probing) })
-	wg.Go(func() {
-		if endErr = benchkit.Rest(probing, probeLead); endErr == nil && m.end != nil {
-			endErr = m.end(b, ending)
+	return b.probing(ctx, s, got, func(ctx context.Context, got *ended, before time.Duration) error {
+		err := benchkit.Rest(ctx, probeLead)
+		if err == nil && m.end != nil {
+			err = m.end(b, ending)
+		}
+		if err != nil {
+			return err
 		}
 		began := time.Now()
-		if endErr == nil {
-			endErr = awaitNone(probing, s, m.locks)
-		}
+		err = awaitNone(ctx, s, m.locks)
 		got.late = time.Since(began)
 		if cpu, err := s.CPU(); err == nil {
 			got.cpu = cpu - before
 		}
+		return err
 	})
-	got.latencies, err = fleet.FixedRate(ctx, probes(), probeRate, b.sizes.watch)
-	stop()
-	wg.Wait()
-	if err == nil {
-		err = endErr
-	}
-	return got, err
 }
 
 // awaitNone returns when there are no waits, no grants to confirm, and no leases that are renewed. locks: no

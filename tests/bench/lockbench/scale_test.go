@@ -13,9 +13,13 @@ import (
 )
 
 // ourServer is a server in this process, as a benchmark knows one.
-func ourServer(t *testing.T) *benchkit.Server {
+func ourServer(t *testing.T, directives ...string) *benchkit.Server {
 	t.Helper()
-	srv, err := server.New(server.Options{EventLoops: true})
+	o := server.Options{EventLoops: true, Directives: map[string]string{}}
+	for i := 0; i < len(directives); i += 2 {
+		o.Directives[directives[i]] = directives[i+1]
+	}
+	srv, err := server.New(o)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = srv.Close() })
 	require.NoError(t, srv.Start())
@@ -101,18 +105,6 @@ func TestRenewalsEndWhenCancelled(t *testing.T) {
 	}
 	time.Sleep(time.Until(first.Add(400 * time.Millisecond)))
 	require.Equal(t, 1, keysOf(t, s))
-}
-
-func TestProbesAreAnswered(t *testing.T) {
-	s := ourServer(t)
-	_, err := s.Do("SET", "probe", "x")
-	require.NoError(t, err)
-	f, err := benchkit.DialFleet(s.Addr, probeConns)
-	require.NoError(t, err)
-	defer f.Close()
-	latencies, err := f.FixedRate(t.Context(), probes(), probeRate, 50*time.Millisecond)
-	require.NoError(t, err)
-	require.Len(t, latencies, 100)
 }
 
 func TestGrowthPerThing(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"lockserver/tests/bench/benchkit"
+	"lockserver/tests/bench/floor"
 )
 
 // sizes are how much work each measurement does.
@@ -67,7 +68,7 @@ func Suite() benchkit.Suite {
 			{Name: "grants", Measures: "a grant by a push beside one to a blocked client", Run: b.grants},
 			{Name: "readers", Measures: "shared locks beside Redisson's RReadWriteLock", Run: b.readers},
 		},
-		Roles: map[string]func(context.Context, []string, io.Writer) int{crowdWord: runCrowd},
+		Roles: map[string]func(context.Context, []string, io.Writer) int{crowdWord: runCrowd, probeWord: runProbes, floor.Role: floor.Serve},
 	}
 }
 
