@@ -164,3 +164,27 @@ func TestRemovedMember(t *testing.T) {
 	}
 	require.Equal(t, 1, l.count(out, line))
 }
+
+// TestCommandsOnTheGroupAreAudited: a command that changes the leader or the members is in the log of the
+// member that ran it.
+func TestCommandsOnTheGroupAreAudited(t *testing.T) {
+	t.Parallel()
+	said := &logs{of: map[string]*bytes.Buffer{}}
+	g := newGroup(t, 3, said.capture)
+	audited := func(command string) int {
+		n := 0
+		for _, m := range g.all {
+			n += said.count(m, `msg="an operator's command was run" command="`+command)
+		}
+		return n
+	}
+	for _, command := range []string{"TRANSFER", "REMOVE"} { // any member that does not lead
+		eventually(t, "it is audited", func() bool {
+			leader := g.leader()
+			leader.ask("RAFT", command, g.others(leader)[0].peer.ID)
+			return audited("RAFT "+command+" ") > 0
+		})
+	}
+	g.leader().ask("RAFT", "MEMBERS")
+	require.Zero(t, audited("RAFT MEMBERS"), "what only reads")
+}
