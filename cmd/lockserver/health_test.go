@@ -3,16 +3,19 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
 	"lockserver/internal/testkit"
+	"lockserver/server"
 )
 
 // health runs `lockserver health`.
@@ -39,6 +42,32 @@ func TestHealth(t *testing.T) {
 	code, _, errs = health("--addr", addr, "--password", "wrong")
 	require.Equal(t, 1, code)
 	require.Contains(t, errs, "lockserver health: WRONGPASS ")
+}
+
+// TestHealthOverTLS: a server is probed through an encrypted port. A client that does not know the server's
+// authority, or has no certificate, says that it is not well.
+func TestHealthOverTLS(t *testing.T) {
+	t.Setenv("REDISCLI_AUTH", "")
+	authority := testkit.NewAuthority(t)
+	own, me := authority.Issue("localhost", time.Now().Add(time.Hour)), authority.Issue("me", time.Now().Add(time.Hour))
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{own.Certificate},
+		ClientCAs: authority.Pool(), ClientAuth: tls.RequireAndVerifyClientCert})
+	require.NoError(t, err)
+	srv, err := server.New(server.Options{Listener: l})
+	require.NoError(t, err)
+	require.NoError(t, srv.Start())
+	defer func() { _ = srv.Close() }()
+	probe := []string{"--addr", l.Addr().String(), "--tls", "--cert", me.CertFile, "--key", me.KeyFile}
+	for _, more := range [][]string{nil, {"--ready"}} {
+		code, out, errs := health(append(append(probe, "--cacert", authority.File), more...)...)
+		require.Zero(t, code, errs)
+		require.Equal(t, "ok\n", out)
+	}
+	code, _, errs := health(probe...)
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, "unknown authority")
+	code, _, _ = health("--addr", l.Addr().String(), "--tls", "--cacert", authority.File)
+	require.Equal(t, 1, code, "without a certificate")
 }
 
 // TestHealthOfNoServer: what is not a server, or is not ready, is not well.
