@@ -66,9 +66,9 @@ func (m *renewalModel) isFor(at lockPlace) bool {
 	return r != nil && l != nil && l.owner == r.owner && l.token == r.token
 }
 
-// isRenewed reports whether the lock at a place will be renewed. A token that was changed by hand may have hidden
-// the lock when the last client that kept it left. If the token is then changed back, what is to be renewed
-// stands there again, but no client keeps it.
+// isRenewed reports whether the lock at a place will be renewed. A token that was changed by hand may have
+// hidden the lock when the last client that kept it left. If the token is then changed back, what is to be
+// renewed stands there again, but no client keeps it.
 func (m *renewalModel) isRenewed(at lockPlace) bool {
 	return m.isFor(at) && (m.renewals[at].by >= 0 || m.isAttached(m.locks[at].owner))
 }
