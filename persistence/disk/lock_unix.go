@@ -19,7 +19,7 @@ func lockFile(path string) (io.Closer, error) {
 		held, err := f.Stat()
 		named, nameErr := os.Stat(path)
 		if err == nil && nameErr == nil && os.SameFile(held, named) {
-			return f, nil
+			return &locked{f}, nil
 		}
 		_ = f.Close() // the previous holder has removed the file: others would lock another file of that name
 		if err == nil && !errors.Is(nameErr, os.ErrNotExist) {
@@ -29,6 +29,15 @@ func lockFile(path string) (io.Closer, error) {
 			return nil, err
 		}
 	}
+}
+
+// locked is a file with the lock.
+type locked struct{ file *os.File }
+
+// Close ends the lock. A process that is being started at this moment may have a copy of the file until it
+// runs its program, and would keep the lock if the file were only closed.
+func (l *locked) Close() error {
+	return errors.Join(syscall.Flock(int(l.file.Fd()), syscall.LOCK_UN), l.file.Close())
 }
 
 func lockOnce(path string) (*os.File, error) {
