@@ -382,10 +382,11 @@ func TestPoolOfOneOverBreaks(t *testing.T) {
 // TestBusyPool: locks do not need the library's connections. A call that does waits for one no longer than
 // its limit, and what was locked can be unlocked by the client's own.
 func TestBusyPool(t *testing.T) {
+	t.Parallel()
 	srv, n := start(t, time.Minute)
 	rdb := redis.NewClient(&redis.Options{Dialer: n.dial, Addr: "192.0.2.1:1", PoolSize: 1, PoolTimeout: time.Hour})
 	t.Cleanup(func() { _ = rdb.Close() })
-	c, err := client.New(rdb, client.Timeout(100*time.Millisecond))
+	c, err := client.New(rdb, client.Timeout(2*time.Second))
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	l, err := c.Lock(ctx, "k")
