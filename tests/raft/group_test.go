@@ -195,6 +195,8 @@ type group struct {
 	peers   []raft.Peer
 	change  func(*engine.Options, *server.Options)
 	wrap    func(id string, e raft.Engine) raft.Engine
+	// electionMS is of all members, unless change says something else.
+	electionMS int64
 }
 
 // newGroup starts a group.
@@ -210,7 +212,7 @@ func newGroup(t testing.TB, members int, change func(*engine.Options, *server.Op
 // prepare makes a group without running members.
 func prepare(t testing.TB, members int, change func(*engine.Options, *server.Options)) *group {
 	g := &group{t: t, network: &network{at: map[hraft.ServerAddress]*hraft.InmemTransport{}, cuts: map[[2]hraft.ServerAddress]bool{},
-		ids: map[hraft.ServerAddress]*engine.Identity{}, leads: map[hraft.ServerAddress]*engine.Engine{}}, change: change}
+		ids: map[hraft.ServerAddress]*engine.Identity{}, leads: map[hraft.ServerAddress]*engine.Engine{}}, change: change, electionMS: int64(500 * testkit.Busy())}
 	for i := range members {
 		g.add(i)
 		g.peers = append(g.peers, g.all[i].peer)
@@ -243,7 +245,7 @@ func (m *member) start() {
 	if os.Getenv("RAFT_LOG") != "" {
 		log = slog.New(slog.NewTextHandler(os.Stderr, nil)).With("member", m.peer.ID)
 	}
-	eo := engine.Options{NowMS: func() int64 { return m.clock.NowUS() / 1000 }, ID: m.peer.ID, Peers: m.group.peers, ElectionMS: 500, Log: log, Logs: m.logs, Stable: m.logs, Snapshots: m.snaps,
+	eo := engine.Options{NowMS: func() int64 { return m.clock.NowUS() / 1000 }, ID: m.peer.ID, Peers: m.group.peers, ElectionMS: m.group.electionMS, Log: log, Logs: m.logs, Stable: m.logs, Snapshots: m.snaps,
 		Hello: func(_ context.Context, address string) (engine.Hello, error) {
 			return m.group.network.hello(m.at(), address)
 		},
