@@ -49,7 +49,7 @@ func TestPlantedFaults(t *testing.T) {
 	if !plant.Wanted(t, filepath.Join("..", ".."), faults) {
 		return
 	}
-	program := plant.Build(t, filepath.Join("..", ".."), faults)
+	program := plant.Build(t, filepath.Join("..", ".."), faults, "raft")
 	run := func(fault, tests string) ([]byte, error) {
 		cmd := plant.Command(program, fault, "-test.run", tests, "-test.failfast", "-test.timeout", "5m")
 		cmd.Env = append(cmd.Environ(), "MINUTES=3") // the attack on the members ends as soon as it finds something
