@@ -195,14 +195,19 @@ type group struct {
 	peers   []raft.Peer
 	change  func(*engine.Options, *server.Options)
 	wrap    func(id string, e raft.Engine) raft.Engine
+	patient bool // a member waits for long before it stands for election
 }
 
-// newGroup starts a group.
+// newGroup starts a group. If its members wait for long before they stand for election, the first one is
+// asked to, and newGroup waits until there is a leader.
 func newGroup(t testing.TB, members int, change func(*engine.Options, *server.Options)) *group {
 	t.Helper()
 	g := prepare(t, members, change)
 	for _, m := range g.all {
 		m.start()
+	}
+	if g.patient {
+		g.elect()
 	}
 	return g
 }
@@ -214,12 +219,7 @@ const steadyMS = 6000
 // the one that leads. The first one is elected at once. It is not for tests that wait for an election.
 func newSteady(t testing.TB, members int, change func(*engine.Options, *server.Options)) *group {
 	t.Helper()
-	g := prepare(t, members, steadily(change))
-	for _, m := range g.all {
-		m.start()
-	}
-	g.elect()
-	return g
+	return newGroup(t, members, steadily(change))
 }
 
 // steadily is the change of options for a steady group, after another one.
@@ -306,6 +306,7 @@ func (m *member) start() {
 	if change := m.group.change; change != nil {
 		change(&eo, &so)
 	}
+	m.group.patient = m.group.patient || eo.ElectionMS >= 2000
 	require.NoError(t, eo.Identify())
 	eo.Transport = func() (hraft.Transport, error) { return m.group.network.join(m.at(), eo.Identity) }
 	e := engine.New(eo)
