@@ -176,8 +176,8 @@ func (a *Attack) step() {
 }
 
 // change asks for a change of the members. Whatever the reply is: a group that served before still does,
-// without repairs. A learner that is there already may be made a voter meanwhile, although it was just killed:
-// then that is not asked.
+// without repairs. A learner that is there already may be made a voter meanwhile, although it was just
+// killed: then that is not asked.
 func (a *Attack) change(what string, s int, words ...string) (v resp.Value) {
 	a.t.Helper()
 	served := a.answer("SET", "served", "1").Kind == '+' && a.learners() == 0

@@ -189,13 +189,13 @@ func (c *skewed) NowUS() int64 { return time.Now().UnixMicro() + c.byUS.Load() }
 
 // group is three servers, or more, and what is between them.
 type group struct {
-	t       testing.TB
-	network *network
-	all     []*member
-	peers   []raft.Peer
-	change  func(*engine.Options, *server.Options)
-	wrap    func(id string, e raft.Engine) raft.Engine
-	patient bool // a member waits for long before it stands for election
+	t          testing.TB
+	network    *network
+	all        []*member
+	peers      []raft.Peer
+	change     func(*engine.Options, *server.Options)
+	wrap       func(id string, e raft.Engine) raft.Engine
+	electsLate bool // a member waits for long before it stands for election
 }
 
 // newGroup starts a group. If its members wait for long before they stand for election, the first one is
@@ -206,7 +206,7 @@ func newGroup(t testing.TB, members int, change func(*engine.Options, *server.Op
 	for _, m := range g.all {
 		m.start()
 	}
-	if g.patient {
+	if g.electsLate {
 		g.elect()
 	}
 	return g
@@ -306,7 +306,7 @@ func (m *member) start() {
 	if change := m.group.change; change != nil {
 		change(&eo, &so)
 	}
-	m.group.patient = m.group.patient || eo.ElectionMS >= 2000
+	m.group.electsLate = m.group.electsLate || eo.ElectionMS >= 2000
 	require.NoError(t, eo.Identify())
 	eo.Transport = func() (hraft.Transport, error) { return m.group.network.join(m.at(), eo.Identity) }
 	e := engine.New(eo)
