@@ -76,8 +76,8 @@ func planted(name string) bool { return plantedFault == name }
 `
 
 // Build compiles the tests of the package in the current directory with all faults planted and returns the
-// program. root is the module's. It fails the test if a fault cannot be planted.
-func Build(t testing.TB, root string, faults []Fault) string {
+// program. root is the module's, and tags are build tags. It fails the test if a fault cannot be planted.
+func Build(t testing.TB, root string, faults []Fault, tags ...string) string {
 	t.Helper()
 	root, err := filepath.Abs(root)
 	require.NoError(t, err)
@@ -97,7 +97,7 @@ func Build(t testing.TB, root string, faults []Fault) string {
 	require.NoError(t, err)
 	list, program := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "planted.test")
 	require.NoError(t, os.WriteFile(list, overlay, 0o600))
-	out, err := exec.Command("go", "test", "-c", "-overlay", list, "-o", program, ".").CombinedOutput()
+	out, err := exec.Command("go", "test", "-c", "-tags", strings.Join(tags, ","), "-overlay", list, "-o", program, ".").CombinedOutput()
 	require.NoError(t, err, "the sources with faults do not compile: %s", out)
 	return program
 }

@@ -18,8 +18,12 @@ import (
 
 var dist = flag.String("dist", "../../dist", "what make release has made")
 
-// patience is how long a system and its services have for anything.
-const patience = 2 * time.Minute
+const (
+	// patience is how long a system and its services have for anything.
+	patience = 2 * time.Minute
+	// lookEvery is how often a condition is checked.
+	lookEvery = 50 * time.Millisecond
+)
 
 // TestMain refuses to touch the machine itself.
 func TestMain(m *testing.M) {

@@ -59,6 +59,7 @@ func TestManyDeadlines(t *testing.T) {
 	for _, m := range g.all {
 		m.start()
 	}
+	g.elect()
 	g.fillTimed(keys)
 	for i := range hashes {
 		script := `for i = 1, ARGV[2] do redis.call('HSET', ARGV[1], i, i) redis.call('HPEXPIRE', ARGV[1], ARGV[3], 'FIELDS', 1, i) end return 1`
@@ -157,6 +158,7 @@ func TestLeaderDiesWhileItMovesDeadlines(t *testing.T) {
 	for _, m := range g.all {
 		m.start()
 	}
+	g.elect()
 	g.fillTimed(keys)
 	g.same()
 	old := g.leader()

@@ -34,7 +34,7 @@ func (u unheard) Propose(entry []byte) (wait func() error) {
 // It did so once without a message, and its data differed from the group's from then on.
 func TestGrantOfADeposedLeader(t *testing.T) {
 	t.Parallel()
-	g := prepare(t, 3, nil)
+	g := prepare(t, 3, steadily(nil))
 	var until atomic.Pointer[chan struct{}]
 	engines := map[string]raft.Engine{}
 	g.wrap = func(id string, e raft.Engine) raft.Engine {
@@ -44,6 +44,7 @@ func TestGrantOfADeposedLeader(t *testing.T) {
 	for _, m := range g.all {
 		m.start()
 	}
+	g.elect()
 	require.NotEqual(t, '-', g.do("LOCK", "door", "alice", "PX", "600000", "ONCE").Kind)
 	leader := g.leader()
 	bob := leader.dial()

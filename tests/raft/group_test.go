@@ -197,16 +197,67 @@ type group struct {
 	wrap    func(id string, e raft.Engine) raft.Engine
 	// electionMS is of all members, unless change says something else.
 	electionMS int64
+	electsLate bool // a member waits for long before it stands for election
 }
 
-// newGroup starts a group.
+// newGroup starts a group. If its members wait for long before they stand for election, the first one is
+// asked to, and newGroup waits until there is a leader.
 func newGroup(t testing.TB, members int, change func(*engine.Options, *server.Options)) *group {
 	t.Helper()
 	g := prepare(t, members, change)
 	for _, m := range g.all {
 		m.start()
 	}
+	if g.electsLate {
+		g.elect()
+	}
 	return g
+}
+
+// steadyMS is for how long the leader of a steady group may be silent: longer than a busy machine makes it.
+const steadyMS = 6000
+
+// newSteady starts a group that elects no leader by itself because the machine is busy: a test may rely on
+// the one that leads. The first one is elected at once. It is not for tests that wait for an election.
+func newSteady(t testing.TB, members int, change func(*engine.Options, *server.Options)) *group {
+	t.Helper()
+	return newGroup(t, members, steadily(change))
+}
+
+// steadily is the change of options for a steady group, after another one.
+func steadily(change func(*engine.Options, *server.Options)) func(*engine.Options, *server.Options) {
+	return func(eo *engine.Options, so *server.Options) {
+		if change != nil {
+			change(eo, so)
+		}
+		eo.ElectionMS = steadyMS
+	}
+}
+
+// elect asks the first one of these, or of all, to stand for election, as a leader does that hands the lead
+// on, as soon as it knows the group. It waits until one of them leads.
+func (g *group) elect(of ...*member) {
+	g.t.Helper()
+	if len(of) == 0 {
+		of = g.all
+	}
+	first, from, asked := of[0], of[1], false
+	eventually(g.t, "there is a leader", func() bool {
+		for _, m := range of {
+			if m.field("raft_role") == "leader" {
+				return true
+			}
+		}
+		if !asked && first.number("raft_last_index") > 0 {
+			asked = true
+			g.network.mu.Lock()
+			w := g.network.at[from.at()]
+			g.network.mu.Unlock()
+			request := &hraft.TimeoutNowRequest{RPCHeader: hraft.RPCHeader{ProtocolVersion: hraft.ProtocolVersionMax}}
+			_ = w.TimeoutNow(hraft.ServerID(first.peer.ID), first.at(), request, &hraft.TimeoutNowResponse{})
+		}
+		return false
+	})
 }
 
 // prepare makes a group without running members.
@@ -257,6 +308,7 @@ func (m *member) start() {
 	if change := m.group.change; change != nil {
 		change(&eo, &so)
 	}
+	m.group.electsLate = m.group.electsLate || eo.ElectionMS >= 2000
 	require.NoError(t, eo.Identify())
 	eo.Transport = func() (hraft.Transport, error) { return m.group.network.join(m.at(), eo.Identity) }
 	e := engine.New(eo)
@@ -380,6 +432,37 @@ func (g *group) do(words ...string) (v resp.Value) {
 	eventually(g.t, strings.Join(words[:1], " ")+" is answered", func() bool {
 		v = g.leader().ask(words...)
 		return v.Kind != '-'
+	})
+	return v
+}
+
+// doneBy has the leader run a command that may run twice, and returns the member that has acknowledged it.
+func (g *group) doneBy(words ...string) (leader *member) {
+	g.t.Helper()
+	eventually(g.t, strings.Join(words[:1], " ")+" is acknowledged", func() bool {
+		leader = g.leader()
+		return leader.ask(words...).Kind != '-'
+	})
+	return leader
+}
+
+// operate has the leader run RAFT ADD, REMOVE or TRANSFER until one succeeds. A request without a reply may
+// have been carried out: then a removal of what is no member is a success, too. All other errors are returned
+// at once, unless there is another leader.
+func (g *group) operate(words ...string) (v resp.Value) {
+	g.t.Helper()
+	unknown := false
+	eventually(g.t, "RAFT "+words[0]+" is answered", func() bool {
+		v = g.leader().ask(append([]string{"RAFT"}, words...)...)
+		switch {
+		case unknown && words[0] == "REMOVE" && strings.Contains(v.Str, "no member has this id"):
+			v = resp.Value{Kind: '+', Str: "OK"}
+		case v.Kind != '-' || strings.HasPrefix(v.Str, "ERR ") && !strings.Contains(v.Str, "does not lead") && !strings.Contains(v.Str, "leadership"):
+		default:
+			unknown = true
+			return false
+		}
+		return true
 	})
 	return v
 }

@@ -30,7 +30,7 @@ func TestLeaderSendsOn(t *testing.T) {
 	for name, form := range map[string]topology.Form{"cluster": topology.Cluster, "sentinel": topology.Sentinel} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g := newGroup(t, 3, seenAs(form))
+			g := newSteady(t, 3, seenAs(form))
 			leader := g.leader()
 			say := func(words ...string) *testkit.Client {
 				c := leader.dial()
@@ -103,7 +103,7 @@ func TestNoLeader(t *testing.T) {
 // leaves no sooner than that is so (D161).
 func TestWait(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, 3, nil)
+	g := newSteady(t, 3, nil)
 	leader := g.leader()
 	c := leader.dial()
 	t.Cleanup(c.Close)
@@ -123,7 +123,7 @@ func TestWait(t *testing.T) {
 // election.
 func TestShutdownHandsOn(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, 3, func(eo *engine.Options, _ *server.Options) { eo.ElectionMS *= 4 })
+	g := newSteady(t, 3, nil)
 	leader := g.leader()
 	require.Equal(t, "OK", g.do("SET", "x", "1").Str)
 	_ = leader.ask("SHUTDOWN")

@@ -40,7 +40,7 @@ func TestJepsen(t *testing.T) {
 		{18, "lists are empty for a while after a start", 3, nil, readsAfterStart},
 		{21, "a member of a healthy group says that nobody leads", 3, clustered, healthyGroupAnswers},
 		{23, "what was refused because nobody leads was done", 3, nil, refusedIsNotDone},
-		{25, "an error within a transaction", 3, nil, transactionsEnd},
+		{25, "an error within a transaction", 3, unhurried, transactionsEnd},
 		{26, "answers of one client go to another", 3, nil, answersAreOnesOwn},
 		{28, "two halves go on by themselves", 5, nil, halves},
 		{30, "lists are empty when members have changed and all have crashed", 3, nil, readsAfterMembers},
@@ -353,7 +353,7 @@ func snapshotsOverAndOver(t *testing.T, g *group) {
 		g.snapshots()
 	}
 	for _, m := range g.all {
-		require.NoError(t, m.srv.Ready())
+		eventually(t, "it is well", func() bool { return m.srv.Ready() == nil }) // on a busy machine it may lead no more
 		require.Positive(t, m.number("raft_snapshots"))
 	}
 	l.check()
@@ -501,11 +501,9 @@ func entriesBehindSnapshot(_ *testing.T, g *group) {
 
 // snapshotUnderWrites: there the process that wrote the snapshot ended, as the log went on.
 func snapshotUnderWrites(t *testing.T, g *group) {
-	leader := g.leader()
 	value := strings.Repeat("x", 10_000)
-	c := leader.dial()
 	for i := range 300 {
-		require.Equal(t, "OK", c.Do("SET", fmt.Sprint("large", i), value).Str)
+		require.Equal(t, "OK", g.do("SET", fmt.Sprint("large", i), value).Str)
 	}
 	l := g.load(4)
 	for round := range 4 {

@@ -14,7 +14,7 @@ import (
 func TestLockIsKnownToAMajority(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)
-	leader := g.leader()
+	leader := g.doneBy("SET", "begun", "1")
 	c := leader.dial()
 	first := c.Do("LOCK", "door", "alice", "PX", "60000")
 	require.EqualValues(t, ':', first.Kind, first)
@@ -36,9 +36,8 @@ func TestLockIsKnownToAMajority(t *testing.T) {
 	for _, m := range g.others(leader) {
 		g.isolate(m, false)
 	}
-	now := g.leader()
-	require.EqualValues(t, 0, now.ask("LOCK", "door", "bob", "PX", "1000").Int, "alice holds it")
-	token := now.ask("LOCK", "gate", "bob", "PX", "1000")
+	require.EqualValues(t, 0, g.do("LOCK", "door", "bob", "PX", "1000").Int, "alice holds it")
+	token := g.do("LOCK", "gate", "bob", "PX", "60000", "ONCE")
 	require.Greater(t, token.Int, first.Int)
 	g.same()
 }
@@ -47,19 +46,18 @@ func TestLockIsKnownToAMajority(t *testing.T) {
 func TestDeposedLeaderBeginsAnew(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)
-	old := g.leader()
-	require.Equal(t, "OK", old.ask("SET", "kept", "1").Str)
+	old := g.doneBy("SET", "kept", "1")
 	alone := old.dial()
 	g.isolate(old, true)
 	alone.Send("SET", "lost", "1")
-	next := g.leader(g.others(old)...)
-	require.Equal(t, "1", next.ask("GET", "kept").Str)
-	require.Equal(t, "OK", next.ask("SET", "other", "1").Str)
+	g.leader(g.others(old)...)
+	require.Equal(t, "1", g.do("GET", "kept").Str)
+	require.Equal(t, "OK", g.do("SET", "other", "1").Str)
 	_, err := alone.Next()
 	require.Error(t, err, "what was not committed is not answered")
 	g.isolate(old, false)
 	g.same()
-	require.EqualValues(t, 0, next.ask("EXISTS", "lost").Int)
+	require.EqualValues(t, 0, g.do("EXISTS", "lost").Int)
 	require.Equal(t, 1, old.number("raft_rebuilds"))
 }
 
@@ -67,14 +65,13 @@ func TestDeposedLeaderBeginsAnew(t *testing.T) {
 func TestReadsAreProved(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)
-	old := g.leader()
-	require.Equal(t, "OK", old.ask("SET", "x", "1").Str)
+	old := g.doneBy("SET", "x", "1")
 	c := old.dial()
 	require.Equal(t, "1", c.Do("GET", "x").Str)
 	g.isolate(old, true)
 	c.Send("GET", "x")
-	next := g.leader(g.others(old)...)
-	require.Equal(t, "OK", next.ask("SET", "x", "2").Str)
+	g.leader(g.others(old)...)
+	require.Equal(t, "OK", g.do("SET", "x", "2").Str)
 	v, err := c.Next()
 	require.Error(t, err, v)
 	g.isolate(old, false)
@@ -149,7 +146,7 @@ func TestHoldsAreMovedOn(t *testing.T) {
 // TestMembers: one is added and one removed while clients write, and the lead is handed on.
 func TestMembers(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, 3, nil)
+	g := newSteady(t, 3, nil)
 	leader := g.leader()
 	for i := range 50 {
 		require.Equal(t, "OK", g.do("SET", fmt.Sprint("key", i), "1").Str)

@@ -72,7 +72,7 @@ func TestCatchUp(t *testing.T) {
 // TestLargeUnits: a value that is larger than an entry, and a transaction.
 func TestLargeUnits(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, 3, nil)
+	g := newSteady(t, 3, nil)
 	leader := g.leader()
 	large := strings.Repeat("large", 400_000)
 	require.Equal(t, "OK", g.do("SET", "large", large).Str)
@@ -83,8 +83,9 @@ func TestLargeUnits(t *testing.T) {
 	}
 	require.Len(t, c.Do("EXEC").Elems, 10)
 	g.same()
-	old := leader
+	old := g.leader()
 	old.stop()
+	g.elect(g.others(old)...)
 	require.Equal(t, large, g.do("GET", "large").Str)
 	require.EqualValues(t, 11, g.do("DBSIZE").Int)
 }

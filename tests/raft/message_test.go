@@ -42,13 +42,14 @@ func hears(t *testing.T, c *testkit.Client) string {
 // written, and once. A member that is given its log again, as after a start, sends no message again.
 func TestMessages(t *testing.T) {
 	t.Parallel()
-	g := prepare(t, 3, nil)
+	g := prepare(t, 3, steadily(nil))
 	let := make(chan struct{})
 	close(let)
 	g.wrap = func(_ string, e raft.Engine) raft.Engine { return held{e, let} }
 	for _, m := range g.all {
 		m.start()
 	}
+	g.elect()
 	leader := g.leader()
 	follower := g.others(leader)[0]
 	listen := func() *testkit.Client {

@@ -30,8 +30,9 @@ type cluster struct {
 
 // do runs a command, and returns its reply, or that the connection broke.
 func (c *cluster) do(words ...string) (kind byte, text string, number int64) {
+	var way []string
 	for range 10 {
-		if c.open[c.at] == nil {
+		if way = append(way, c.at); c.open[c.at] == nil {
 			to, err := c.dial(c.at)
 			if err != nil {
 				return '-', err.Error(), 0
@@ -49,7 +50,7 @@ func (c *cluster) do(words ...string) (kind byte, text string, number int64) {
 		}
 		return byte(v.Kind), v.Str, v.Int
 	}
-	return '-', "it is sent on for ever", 0
+	return '-', "it is sent on for ever: " + strings.Join(way, " "), 0
 }
 
 // close closes its connections.

@@ -49,7 +49,7 @@ func TestScriptsWithoutKeys(t *testing.T) {
 	for name, form := range map[string]topology.Form{"cluster": topology.Cluster, "sentinel": topology.Sentinel} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g := newGroup(t, 3, seenAs(form))
+			g := newSteady(t, 3, seenAs(form))
 			leader := g.leader()
 			sha := g.do("SCRIPT", "LOAD", "return redis.call('DBSIZE')").Str
 			library := "#!lua name=lib\nredis.register_function('f', function() return redis.call('DBSIZE') end)"
@@ -84,7 +84,7 @@ func TestScriptsWithoutKeys(t *testing.T) {
 // TestWrongWordsOfOperators: RAFT takes what it says, and a call that is wrong changes nothing.
 func TestWrongWordsOfOperators(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, 3, nil)
+	g := newSteady(t, 3, nil)
 	leader := g.leader()
 	g.same()
 	members := identities(leader.ask("RAFT", "MEMBERS"))
@@ -129,7 +129,7 @@ func TestMemberRemovedWhileAway(t *testing.T) {
 	out := g.others(leader)[0]
 	out.fresh() // it has the entry that makes it a member
 	out.stop()
-	eventually(t, "it is removed", func() bool { return leader.ask("RAFT", "REMOVE", out.peer.ID).Str == "OK" })
+	require.Equal(t, "OK", g.operate("REMOVE", out.peer.ID).Str)
 	out.start()
 	eventually(t, "it says so", func() bool { return l.count(out, line) == 1 })
 }
@@ -149,15 +149,14 @@ func TestRemovedMember(t *testing.T) {
 	d := g.add(3)
 	d.start()
 	g.peers = peers
-	leader := g.leader()
-	require.Equal(t, "OK", leader.ask("RAFT", "ADD", "d", d.peer.Raft, d.peer.Client).Str)
+	require.Equal(t, "OK", g.operate("ADD", "d", d.peer.Raft, d.peer.Client).Str)
 	g.same()
-	out := g.others(leader)[0]
-	require.Equal(t, "OK", leader.ask("RAFT", "REMOVE", out.peer.ID).Str)
+	out := g.others(g.leader())[0]
+	require.Equal(t, "OK", g.operate("REMOVE", out.peer.ID).Str)
 	eventually(t, "it says so", func() bool { return l.count(out, line) == 1 })
 	require.True(t, out.ask("GET", "key0").IsError())
 	require.Error(t, out.srv.Ready())
-	require.Equal(t, "OK", g.leader().ask("RAFT", "ADD", out.peer.ID, out.peer.Raft, out.peer.Client).Str)
+	require.Equal(t, "OK", g.operate("ADD", out.peer.ID, out.peer.Raft, out.peer.Client).Str)
 	g.same()
 	for _, m := range g.others(out) {
 		require.Zero(t, l.count(m, line), m.peer.ID)

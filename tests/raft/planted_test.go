@@ -35,21 +35,25 @@ var faults = []plant.Fault{
 	plant.New("a field ends by the new leader's clock", plant.Omit("raft-move-fields")),
 	plant.New("a backup is an older snapshot", plant.And("raft-backup", "false")),
 	plant.New("a leader that dies early hides the time before it", plant.And("raft-takeover-clock", "false")),
+	plant.New("a server is added that was not asked", plant.And("add-check", "false")),
+	plant.New("a member is removed that the others need", plant.Or("remove-check", "true")),
 }
 
 // finders are the tests that notice them.
 var finders = []string{"Deposed", "Proved", "Deposed", "Void", "TimeAndTokens", "Majority", "WithAFailingDisk", "TokensOfLocks", "OneMemberDiffers", "MigrateOfADeposed", "OneMemberDiffers",
 	"NotTooOld", "PositionNeedsProof", "DeadlinesOfKeys", "DeadlinesOfKeys", "FailedSnapshot",
-	"LeaderDiesWhile"}
+	"LeaderDiesWhile", "AttackOnMembership", "AttackOnMembership"}
 
 // TestPlantedFaults: the tests of this package notice each mistake, and nothing else.
 func TestPlantedFaults(t *testing.T) {
 	if !plant.Wanted(t, filepath.Join("..", ".."), faults) {
 		return
 	}
-	program := plant.Build(t, filepath.Join("..", ".."), faults)
+	program := plant.Build(t, filepath.Join("..", ".."), faults, "raft")
 	run := func(fault, tests string) ([]byte, error) {
-		return plant.Command(program, fault, "-test.run", tests, "-test.failfast", "-test.timeout", "5m").CombinedOutput()
+		cmd := plant.Command(program, fault, "-test.run", tests, "-test.failfast", "-test.timeout", "5m")
+		cmd.Env = append(cmd.Environ(), "MINUTES=3") // the attack on the members ends as soon as it finds something
+		return cmd.CombinedOutput()
 	}
 	out, err := run(plant.None, "Majority|Deposed|Proved|TimeAndTokens|Void|WithAFailingDisk|TokensOfLocks|OneMemberDiffers|Migrate|NotTooOld|PositionNeedsProof|DeadlinesOfKeys|FailedSnapshot|LeaderDiesWhile")
 	require.NoError(t, err, "%s", out)

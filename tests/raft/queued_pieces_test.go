@@ -40,7 +40,11 @@ func pieceLock(i int, more ...string) []string {
 }
 
 func changeInPieces(t *testing.T, cut bool) {
-	g := newGroup(t, 3, func(eo *engine.Options, o *server.Options) {
+	start := newSteady
+	if cut { // which is an election
+		start = newGroup
+	}
+	g := start(t, 3, func(eo *engine.Options, o *server.Options) {
 		seenAs(topology.Cluster)(eo, o)                   // its clients keep their connections
 		o.Directives["lock-watchdog-timeout"] = "3600000" // however slow the machine is, each grant is confirmed in time
 	})

@@ -19,7 +19,7 @@ import (
 // There the owner asks again, and gets the lock.
 func TestQueuedWaitsWhenTheLeaderChanges(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, 3, seenAs(topology.Cluster))
+	g := newSteady(t, 3, seenAs(topology.Cluster))
 	leader := g.leader()
 	eventually(t, "the leader knows that it leads", func() bool { return leader.ask("LOCK", "door", "alice", "PX", "600000", "ONCE").Kind == ':' })
 	connect := func(m *member) *testkit.Client {

@@ -70,16 +70,17 @@ func (g *group) start(host, member int, dir string) {
 
 // caller is a connection to a member; an error ends it.
 type caller struct {
-	nc net.Conn
-	in *bufio.Reader
+	nc     net.Conn
+	in     *bufio.Reader
+	within time.Duration // how long a reply may take
 }
 
-// callWithin is how long a reply may take.
+// callWithin is how long a reply may take, mostly.
 const callWithin = 3 * time.Second
 
 // call sends a command. A reply that is an error is none.
 func (c caller) call(words ...string) (resp.Value, error) {
-	_ = c.nc.SetDeadline(time.Now().Add(callWithin))
+	_ = c.nc.SetDeadline(time.Now().Add(c.within))
 	b := fmt.Appendf(nil, "*%d\r\n", len(words))
 	for _, word := range words {
 		b = fmt.Appendf(b, "$%d\r\n%s\r\n", len(word), word)
@@ -101,7 +102,7 @@ func (g *group) ask(member int, words ...string) (v resp.Value) {
 		return v
 	}
 	defer func() { _ = nc.Close() }()
-	v, _ = caller{nc, bufio.NewReader(nc)}.call(words...)
+	v, _ = caller{nc, bufio.NewReader(nc), callWithin}.call(words...)
 	return v
 }
 
@@ -147,7 +148,7 @@ func (w *writer) write(l *lan, stop <-chan struct{}) {
 		if err != nil {
 			continue
 		}
-		c := caller{nc, bufio.NewReader(nc)}
+		c := caller{nc, bufio.NewReader(nc), callWithin}
 		for err == nil {
 			select {
 			case <-stop:
@@ -225,7 +226,7 @@ func TestAGroupThatIsCut(t *testing.T) {
 			old, err := g.connect(outside, leader)
 			require.NoError(t, err)
 			defer func() { _ = old.Close() }()
-			c := caller{old, bufio.NewReader(old)}
+			c := caller{old, bufio.NewReader(old), callWithin}
 			_, err = c.call("SET", "read", "old")
 			require.NoError(t, err)
 			for _, o := range []int{a, b} {
