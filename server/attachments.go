@@ -225,17 +225,21 @@ func (ex *executor) tellLoss(l *attach.Lock[*session], why attach.Reason) {
 	if len(to) == 0 {
 		return
 	}
-	push, withOwner := loss.Push(false), loss.Push(true)
+	ex.push = loss.AppendPush(ex.push[:0], false)
+	end := len(ex.push)
+	ex.push = loss.AppendPush(ex.push, true)
+	push, withOwner := ex.push[:end], ex.push[end:]
 	for i, s := range to {
 		if s.out.Proto < 3 || !s.user.MayRead(l.DB, []byte(l.Key)) {
 			continue
 		}
 		if i < byOwner {
-			ex.deliver(s, push)
+			ex.deliverCopy(s, push)
 		} else {
-			ex.deliver(s, withOwner)
+			ex.deliverCopy(s, withOwner)
 		}
 	}
+	ex.sparePush()
 	if ex.anyoneListens() {
 		ex.publish(loss.Message())
 	}

@@ -73,6 +73,7 @@ type executor struct {
 	queuedOut    resp.Writer    // for what such waits reply
 	leftPlaces   leftPlaces     // of sessions that have ended
 	audience     []*session     // buffer for those that get an outcome
+	push         []byte         // buffer for a push about a lock
 	waits        waits
 	goOn         timer // for suspects of a deadlock that a unit had no time for
 	refused      refusals

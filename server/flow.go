@@ -1,5 +1,7 @@
 package server
 
+import "slices"
+
 // Flow control. A client may send requests faster than it reads replies, and a pipeline of small requests may
 // ask for gigabytes. When a session's unsent output has passed mostUnsent, it runs no further command until
 // the client, or the disk that the output waits for, has taken some of it. Its input is read on meanwhile, so
@@ -167,8 +169,40 @@ func (ex *executor) deliver(s *session, b []byte) {
 	if s.terminated {
 		return
 	}
-	s.inbox = append(s.inbox, b)
-	s.inboxBytes += len(b)
+	s.inbox = append(s.inbox, slices.Clip(b))
+	ex.delivered(s, len(b))
+}
+
+// deliverCopy is deliver for bytes that the caller uses again. Many such messages share the memory of one
+// element of the inbox: 100,000 waits of a client may end at once, and memory for each would wake the
+// collector. Only such elements have room.
+func (ex *executor) deliverCopy(s *session, b []byte) {
+	if s.terminated {
+		return
+	}
+	last := len(s.inbox) - 1
+	if last < 0 || cap(s.inbox[last])-len(s.inbox[last]) < len(b) {
+		room := max(len(b), min(s.inboxBytes, mostInboxRoom))
+		s.inbox, last = append(s.inbox, make([]byte, 0, room)), last+1
+	}
+	s.inbox[last] = append(s.inbox[last], b...)
+	ex.delivered(s, len(b))
+}
+
+// sparePush ends the use of the executor's buffer for pushes.
+func (ex *executor) sparePush() {
+	if cap(ex.push) > mostSpareBytes {
+		ex.push = nil
+	}
+}
+
+// mostInboxRoom is the most memory that an element of an inbox gets for several messages. The first elements
+// get less: most clients hear of one lock now and then.
+const mostInboxRoom = 4 << 10
+
+// delivered follows a message of so many bytes that was put into an inbox.
+func (ex *executor) delivered(s *session, bytes int) {
+	s.inboxBytes += bytes
 	s.tells = true
 	ex.touch(s)
 	s.checkOutput()

@@ -6,7 +6,6 @@ import (
 
 	"lockserver/commands"
 	"lockserver/internal/lockhistory"
-	"lockserver/internal/resp"
 	"lockserver/internal/waiting"
 	"lockserver/server/acl"
 	"lockserver/server/attach"
@@ -400,7 +399,8 @@ func (ex *executor) undo(w *parkedCall) {
 		return
 	}
 	c := ex.freeCtx(w)
-	c.Out = new(resp.Writer) // no client reads it
+	ex.queuedOut.Rollback(0)
+	c.Out = &ex.queuedOut // no client reads it
 	ex.story.undoing = true
 	_ = ex.contain(w.row, func() error {
 		u.Undo(&c.Ctx)
