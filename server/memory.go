@@ -170,10 +170,14 @@ func (ex *executor) memoryParts() memory.Parts {
 // usageOf is what memory is used for in the server that runs the command.
 func usageOf(c *commands.Ctx) *memory.Usage { return sessionOf(c).executor.memoryUsage() }
 
-// UsedMemory is how many bytes the data and all that belongs to it take: used_memory of INFO.
-func (srv *Server) UsedMemory() (bytes int) {
-	srv.executor.look(func() { bytes = srv.executor.memoryUsage().Used() })
-	return bytes
+// Memory is how many bytes the data and all that belongs to it take (used_memory of INFO), and how many they
+// may take (maxmemory; 0: there is no bound).
+func (srv *Server) Memory() (used, most int) {
+	srv.executor.look(func() {
+		u := srv.executor.memoryUsage()
+		used, most = u.Used(), int(u.MaxBytes)
+	})
+	return used, most
 }
 
 func (ex *executor) memoryUsage() *memory.Usage {

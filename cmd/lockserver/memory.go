@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync/atomic"
 	"time"
 
 	"lockserver/internal/rusage"
@@ -24,6 +25,11 @@ const (
 	// gcHeadroomBytes is the minimum garbage before a collection. With the default of 100 % a server with
 	// little data would collect hundreds of times a second.
 	gcHeadroomBytes = 64 << 20
+	// mostHeadroomBytes is that minimum where memory is plentiful: one part in headroomShare of what the
+	// process may use, but no more than a third of maxmemory. The end of 100,000 waits leaves about 80 MB. A
+	// collection in the middle of it takes half of two processors, and made others wait for 20 ms.
+	mostHeadroomBytes = 256 << 20
+	headroomShare     = 64
 	// gcPercentLarge is the headroom of a large heap, in percent of what lives: memory is what a store is
 	// made of, and twice the data would be too much.
 	gcPercentLarge = 33
@@ -31,14 +37,30 @@ const (
 	gcPercentMost = 2000
 )
 
+// gcPace is how soon the collector runs.
+type gcPace struct {
+	bound     uint64        // the memory that the process may use
+	maxMemory atomic.Uint64 // the directive, as it was last known
+}
+
+// headroom is the minimum garbage before a collection, in bytes.
+func (p *gcPace) headroom() uint64 {
+	most := uint64(mostHeadroomBytes)
+	if bytes := p.maxMemory.Load(); bytes > 0 {
+		most = min(most, bytes/3)
+	}
+	return max(gcHeadroomBytes, min(most, p.bound/headroomShare))
+}
+
 // tuneCollector sets the collector's pace anew after every collection, by how much lives then.
-func tuneCollector() {
+func tuneCollector() *gcPace {
+	p := &gcPace{bound: rusage.BoundBytes()}
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	current := 0
 	var onCollected func()
 	onCollected = func() {
 		metrics.Read(sample)
-		if percent := gcPercent(sample[0].Value.Uint64()); percent != current {
+		if percent := gcPercent(sample[0].Value.Uint64(), p.headroom()); percent != current {
 			current = percent
 			debug.SetGCPercent(percent)
 		}
@@ -46,13 +68,14 @@ func tuneCollector() {
 		runtime.SetFinalizer(new([16]byte), func(*[16]byte) { onCollected() })
 	}
 	onCollected()
+	return p
 }
 
 // collectIdle collects garbage when the process is idle, until stop is closed. A collection delays requests
 // by some milliseconds, and one done now is not due in the middle of a save. Free memory is then returned to
-// the system, once, and so are the program's own pages from the start. inUse returns the size of the data in
-// bytes.
-func collectIdle(stop <-chan struct{}, inUse func() int) {
+// the system, once, and so are the program's own pages from the start. memory returns the size of the data and
+// the directive maxmemory, in bytes.
+func collectIdle(stop <-chan struct{}, pace *gcPace, memory func() (inUse, most int)) {
 	used := processorTime()
 	if used == 0 {
 		return // the system does not tell
@@ -67,7 +90,9 @@ func collectIdle(stop <-chan struct{}, inUse func() int) {
 			return
 		case <-tick.C:
 		}
-		switch c.due(processorTime(), inUse()) {
+		inUse, most := memory()
+		pace.maxMemory.Store(uint64(most))
+		switch c.due(processorTime(), inUse) {
 		case collect:
 			runtime.GC()
 		case giveBack:
@@ -159,9 +184,10 @@ func worthCollecting(live, goal, now uint64) bool {
 	return goal > live && now > live && float64(now-live) > idleGarbage*float64(goal-live)
 }
 
-// gcPercent returns the headroom for a heap with live bytes in use.
-func gcPercent(live uint64) int {
-	percent := min(int(gcHeadroomBytes*100/max(live, 1)), gcPercentMost)
+// gcPercent returns the headroom for a heap with live bytes in use, in percent of them. It is so many bytes,
+// or more.
+func gcPercent(live, headroom uint64) int {
+	percent := min(int(headroom*100/max(live, 1)), gcPercentMost)
 	if percent <= gcPercentLarge {
 		return gcPercentLarge
 	}

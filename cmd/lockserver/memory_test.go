@@ -12,15 +12,33 @@ import (
 )
 
 func TestGCPercentFollowsTheHeap(t *testing.T) {
-	require.InDelta(t, gcPercentMost, gcPercent(0), 20)
-	require.InDelta(t, gcPercentMost, gcPercent(1<<20), 20)
-	require.Equal(t, gcPercentLarge, gcPercent(1<<30))
+	require.InDelta(t, gcPercentMost, gcPercent(0, gcHeadroomBytes), 20)
+	require.InDelta(t, gcPercentMost, gcPercent(1<<20, gcHeadroomBytes), 20)
+	require.Equal(t, gcPercentLarge, gcPercent(1<<30, gcHeadroomBytes))
+	require.InDelta(t, 100, gcPercent(100<<20, 100<<20), 20)
 	last := gcPercentMost
 	for live := uint64(1 << 20); live < 1<<32; live += live / 8 {
-		p := gcPercent(live)
+		p := gcPercent(live, gcHeadroomBytes)
 		require.LessOrEqual(t, p, last, "%d", live)
 		require.LessOrEqual(t, live*uint64(p)/100, uint64(max(gcHeadroomBytes, int(live*gcPercentLarge/100)+1)), "%d", live)
 		last = p
+	}
+}
+
+func TestHeadroomIsLargeWhereMemoryIsPlentiful(t *testing.T) {
+	const mb, gb = 1 << 20, 1 << 30
+	for _, c := range []struct{ bound, maxMemory, want uint64 }{
+		{0, 0, 64 * mb}, // the system does not tell
+		{512 * mb, 0, 64 * mb},
+		{8 * gb, 0, 128 * mb},
+		{64 * gb, 0, 256 * mb},
+		{64 * gb, 100 * mb, 64 * mb},
+		{64 * gb, 300 * mb, 100 * mb},
+		{64 * gb, 10 * gb, 256 * mb},
+	} {
+		p := gcPace{bound: c.bound}
+		p.maxMemory.Store(c.maxMemory)
+		require.Equal(t, c.want, p.headroom(), "%+v", c)
 	}
 }
 
