@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lockserver/commands"
+	"lockserver/internal/background"
 	"lockserver/internal/config"
 	"lockserver/internal/histogram"
 	"lockserver/internal/resp"
@@ -41,7 +42,7 @@ import (
 // A unit is what happens at one moment: one command, or one thing that fell due. At its end the waiters of
 // the keys that it changed are served, and its effects go to the journal as a whole.
 type executor struct {
-	mu awaitedMutex
+	mu background.Mutex
 	// The fields down to the next blank line are set by New and stay.
 	clock    clock.Clock
 	log      *slog.Logger
@@ -73,7 +74,6 @@ type executor struct {
 	queuedOut    resp.Writer    // for what such waits reply
 	leftPlaces   leftPlaces     // of sessions that have ended
 	audience     []*session     // buffer for those that get an outcome
-	push         []byte         // buffer for a push about a lock
 	waits        waits
 	goOn         timer // for suspects of a deadlock that a unit had no time for
 	refused      refusals

@@ -170,14 +170,21 @@ func (ex *executor) memoryParts() memory.Parts {
 // usageOf is what memory is used for in the server that runs the command.
 func usageOf(c *commands.Ctx) *memory.Usage { return sessionOf(c).executor.memoryUsage() }
 
-// Memory is how many bytes the data and all that belongs to it take (used_memory of INFO), and how many they
-// may take (maxmemory; 0: there is no bound).
-func (srv *Server) Memory() (used, most int) {
-	srv.executor.look(func() {
-		u := srv.executor.memoryUsage()
-		used, most = u.Used(), int(u.MaxBytes)
+// Footprint is what a server's memory depends on.
+type Footprint struct {
+	Used      int // bytes that the data and all that belongs to it take: used_memory of INFO
+	MaxMemory int // the directive, in bytes; 0: there is no bound
+	Waits     int // with NOTIFY, and grants after such waits that are not confirmed
+}
+
+// Footprint looks at the server's memory.
+func (srv *Server) Footprint() (f Footprint) {
+	ex := &srv.executor
+	ex.look(func() {
+		u := ex.memoryUsage()
+		f = Footprint{Used: u.Used(), MaxMemory: int(u.MaxBytes), Waits: ex.queuedWaits + ex.grants.Len()}
 	})
-	return used, most
+	return f
 }
 
 func (ex *executor) memoryUsage() *memory.Usage {

@@ -191,7 +191,7 @@ func TestNotifyGivesWay(t *testing.T) {
 				t.Logf("at most in one piece of work: %+v", p.most)
 				require.LessOrEqual(t, p.most.outcomes, 2*sliceOutcomes)
 				require.LessOrEqual(t, p.most.commands, feedSlices*batchCommands)
-				require.LessOrEqual(t, p.most.bytes, batchOutput+mostInboxRoom+2*piecesName)
+				require.LessOrEqual(t, p.most.bytes, batchOutput+mostInboxSpace+2*piecesName)
 			})
 		}
 	}

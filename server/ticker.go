@@ -3,8 +3,6 @@ package server
 import (
 	"math"
 	"runtime"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"lockserver/internal/background"
@@ -60,7 +58,7 @@ func (t *ticker) RunDue() {
 		more := t.dueSlice()
 		touched := ex.end()
 		ex.stats.Traffic.Turn(ex.clock.NowUS() - ex.store.NowUS())
-		awaited := ex.mu.awaited()
+		awaited := ex.mu.Awaited()
 		ex.mu.Unlock()
 		wakeAll(touched, nil)
 		switch {
@@ -73,25 +71,6 @@ func (t *ticker) RunDue() {
 		}
 	}
 }
-
-// awaitedMutex is a mutex that knows whether others wait for it. The zero value is unlocked.
-type awaitedMutex struct {
-	sync.Mutex
-	waiting atomic.Int32
-}
-
-// Lock implements sync.Locker.
-func (m *awaitedMutex) Lock() {
-	if m.TryLock() {
-		return
-	}
-	m.waiting.Add(1)
-	m.Mutex.Lock()
-	m.waiting.Add(-1)
-}
-
-// awaited reports whether others wait for the lock.
-func (m *awaitedMutex) awaited() bool { return m.waiting.Load() > 0 }
 
 // dueSlice does one slice and says whether there is more to do. Timers come first: a lease that is renewed
 // in the millisecond in which it ends goes on.

@@ -4,10 +4,11 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"lockserver/internal/rusage"
+	"lockserver/server"
 )
 
 const (
@@ -25,9 +26,10 @@ const (
 	// gcHeadroomBytes is the minimum garbage before a collection. With the default of 100 % a server with
 	// little data would collect hundreds of times a second.
 	gcHeadroomBytes = 64 << 20
-	// mostHeadroomBytes is that minimum where memory is plentiful: one part in headroomShare of what the
-	// process may use, but no more than a third of maxmemory. The end of 100,000 waits leaves about 80 MB. A
-	// collection in the middle of it takes half of two processors, and made others wait for 20 ms.
+	// waitHeadroomBytes is so much more for each wait with NOTIFY: its end allocates about 800 bytes. All may
+	// end at once, and a collection in the middle of it made others wait for 20 ms. All together are bounded
+	// by mostHeadroomBytes, by a part of what the process may use, and by a third of maxmemory.
+	waitHeadroomBytes = 1 << 10
 	mostHeadroomBytes = 256 << 20
 	headroomShare     = 64
 	// gcPercentLarge is the headroom of a large heap, in percent of what lives: memory is what a store is
@@ -37,33 +39,49 @@ const (
 	gcPercentMost = 2000
 )
 
-// gcPace is how soon the collector runs.
+// gcPace decides when the collector runs next.
 type gcPace struct {
-	bound     uint64        // the memory that the process may use
-	maxMemory atomic.Uint64 // the directive, as it was last known
+	bound   uint64 // the memory that the process may use
+	mu      sync.Mutex
+	now     server.Footprint // as it was last known
+	percent int              // as it was last set
 }
 
 // headroom is the minimum garbage before a collection, in bytes.
 func (p *gcPace) headroom() uint64 {
-	most := uint64(mostHeadroomBytes)
-	if bytes := p.maxMemory.Load(); bytes > 0 {
-		most = min(most, bytes/3)
+	most := min(mostHeadroomBytes, p.bound/headroomShare)
+	if p.now.MaxMemory > 0 {
+		most = min(most, uint64(p.now.MaxMemory)/3)
 	}
-	return max(gcHeadroomBytes, min(most, p.bound/headroomShare))
+	return max(gcHeadroomBytes, min(most, gcHeadroomBytes+uint64(p.now.Waits)*waitHeadroomBytes))
+}
+
+// set sets the pace, by how much lived after the last collection.
+func (p *gcPace) set() {
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(sample)
+	if percent := gcPercent(sample[0].Value.Uint64(), p.headroom()); percent != p.percent {
+		p.percent = percent
+		debug.SetGCPercent(percent)
+	}
+}
+
+// learn is called when the server's memory has been looked at.
+func (p *gcPace) learn(now server.Footprint) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now = now
+	p.set()
 }
 
 // tuneCollector sets the collector's pace anew after every collection, by how much lives then.
 func tuneCollector() *gcPace {
-	p := &gcPace{bound: rusage.BoundBytes()}
-	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	current := 0
+	p := &gcPace{bound: boundBytes()}
 	var onCollected func()
 	onCollected = func() {
-		metrics.Read(sample)
-		if percent := gcPercent(sample[0].Value.Uint64(), p.headroom()); percent != current {
-			current = percent
-			debug.SetGCPercent(percent)
-		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.set()
 		// An object that nothing refers to: its finalizer runs after the next collection.
 		runtime.SetFinalizer(new([16]byte), func(*[16]byte) { onCollected() })
 	}
@@ -73,9 +91,8 @@ func tuneCollector() *gcPace {
 
 // collectIdle collects garbage when the process is idle, until stop is closed. A collection delays requests
 // by some milliseconds, and one done now is not due in the middle of a save. Free memory is then returned to
-// the system, once, and so are the program's own pages from the start. memory returns the size of the data and
-// the directive maxmemory, in bytes.
-func collectIdle(stop <-chan struct{}, pace *gcPace, memory func() (inUse, most int)) {
+// the system, once, and so are the program's own pages from the start. look looks at the server's memory.
+func collectIdle(stop <-chan struct{}, pace *gcPace, look func() server.Footprint) {
 	used := processorTime()
 	if used == 0 {
 		return // the system does not tell
@@ -90,9 +107,9 @@ func collectIdle(stop <-chan struct{}, pace *gcPace, memory func() (inUse, most 
 			return
 		case <-tick.C:
 		}
-		inUse, most := memory()
-		pace.maxMemory.Store(uint64(most))
-		switch c.due(processorTime(), inUse) {
+		now := look()
+		pace.learn(now)
+		switch c.due(processorTime(), now.Used) {
 		case collect:
 			runtime.GC()
 		case giveBack:

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/server"
 )
 
 func TestGCPercentFollowsTheHeap(t *testing.T) {
@@ -25,19 +27,24 @@ func TestGCPercentFollowsTheHeap(t *testing.T) {
 	}
 }
 
-func TestHeadroomIsLargeWhereMemoryIsPlentiful(t *testing.T) {
+func TestHeadroomGrowsWithTheWaits(t *testing.T) {
 	const mb, gb = 1 << 20, 1 << 30
-	for _, c := range []struct{ bound, maxMemory, want uint64 }{
-		{0, 0, 64 * mb}, // the system does not tell
-		{512 * mb, 0, 64 * mb},
-		{8 * gb, 0, 128 * mb},
-		{64 * gb, 0, 256 * mb},
-		{64 * gb, 100 * mb, 64 * mb},
-		{64 * gb, 300 * mb, 100 * mb},
-		{64 * gb, 10 * gb, 256 * mb},
+	for _, c := range []struct {
+		bound            uint64
+		maxMemory, waits int
+		want             uint64
+	}{
+		{64 * gb, 0, 0, 64 * mb},
+		{64 * gb, 0, 100 << 10, 164 * mb},
+		{64 * gb, 0, 1 << 20, 256 * mb},
+		{8 * gb, 0, 100 << 10, 128 * mb},
+		{512 * mb, 0, 100 << 10, 64 * mb},
+		{0, 0, 100 << 10, 64 * mb}, // the system does not tell
+		{64 * gb, 100 * mb, 100 << 10, 64 * mb},
+		{64 * gb, 300 * mb, 100 << 10, 100 * mb},
+		{64 * gb, 10 * gb, 100 << 10, 164 * mb},
 	} {
-		p := gcPace{bound: c.bound}
-		p.maxMemory.Store(c.maxMemory)
+		p := gcPace{bound: c.bound, now: server.Footprint{MaxMemory: c.maxMemory, Waits: c.waits}}
 		require.Equal(t, c.want, p.headroom(), "%+v", c)
 	}
 }

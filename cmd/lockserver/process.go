@@ -149,7 +149,7 @@ func (p *process) serve(stderr io.Writer, bare bool) (code int) {
 		p.removePIDFile()
 		return p.refuse(err, stderr)
 	}
-	go collectIdle(ended, pace, srv.Memory)
+	go collectIdle(ended, pace, srv.Footprint)
 	p.ready(srv.Addr(), srv.SecureAddr())
 	p.supervisor.ready()
 	if p.config.TestMode {

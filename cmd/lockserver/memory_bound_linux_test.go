@@ -1,4 +1,4 @@
-package rusage
+package main
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package rusage
+package main
 
 import (
 	"io/fs"
@@ -6,13 +6,15 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"lockserver/internal/rusage"
 )
 
-// BoundBytes returns the memory that the process may use: that of its control groups, or of the machine if
+// boundBytes returns the memory that the process may use: that of its control groups, or of the machine if
 // that is less; 0 where the system does not tell.
-func BoundBytes() uint64 { return boundIn(os.DirFS("/"), MachineBytes()) }
+func boundBytes() uint64 { return boundIn(os.DirFS("/"), rusage.MachineBytes()) }
 
-// boundIn is BoundBytes on a system with these files, and so many bytes.
+// boundIn is boundBytes on a system with these files, and so many bytes.
 func boundIn(files fs.FS, machine uint64) uint64 {
 	text, _ := fs.ReadFile(files, "proc/self/cgroup")
 	bound := machine
