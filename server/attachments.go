@@ -225,17 +225,21 @@ func (ex *executor) tellLoss(l *attach.Lock[*session], why attach.Reason) {
 	if len(to) == 0 {
 		return
 	}
-	push, withOwner := loss.Push(false), loss.Push(true)
+	ex.waits.push = loss.AppendPush(ex.waits.push[:0], false)
+	end := len(ex.waits.push)
+	ex.waits.push = loss.AppendPush(ex.waits.push, true)
+	push, withOwner := ex.waits.push[:end], ex.waits.push[end:]
 	for i, s := range to {
 		if s.out.Proto < 3 || !s.user.MayRead(l.DB, []byte(l.Key)) {
 			continue
 		}
 		if i < byOwner {
-			ex.deliver(s, push)
+			ex.deliver(s, push, true)
 		} else {
-			ex.deliver(s, withOwner)
+			ex.deliver(s, withOwner, true)
 		}
 	}
+	ex.waits.sparePush()
 	if ex.anyoneListens() {
 		ex.publish(loss.Message())
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lockserver/commands"
+	"lockserver/internal/background"
 	"lockserver/internal/config"
 	"lockserver/internal/histogram"
 	"lockserver/internal/resp"
@@ -41,7 +42,7 @@ import (
 // A unit is what happens at one moment: one command, or one thing that fell due. At its end the waiters of
 // the keys that it changed are served, and its effects go to the journal as a whole.
 type executor struct {
-	mu sync.Mutex
+	mu background.Mutex
 	// The fields down to the next blank line are set by New and stay.
 	clock    clock.Clock
 	log      *slog.Logger

@@ -1,5 +1,7 @@
 package server
 
+import "slices"
+
 // Flow control. A client may send requests faster than it reads replies, and a pipeline of small requests may
 // ask for gigabytes. When a session's unsent output has passed mostUnsent, it runs no further command until
 // the client, or the disk that the output waits for, has taken some of it. Its input is read on meanwhile, so
@@ -161,17 +163,37 @@ func (s *session) judgeSoftLimit() {
 	}
 }
 
-// deliver puts bytes into a session's inbox; they are shared and are not written to. If the session's output
-// becomes too large, it is marked for closing.
-func (ex *executor) deliver(s *session, b []byte) {
+// deliver puts a message into a session's inbox. Others share its bytes, unless the caller uses them again:
+// then they are copied. If the session's output becomes too large, it is marked for closing.
+func (ex *executor) deliver(s *session, b []byte, again bool) {
 	if s.terminated {
 		return
 	}
-	s.inbox = append(s.inbox, b)
+	if again {
+		s.inbox = appendCopy(s.inbox, b, min(s.inboxBytes, mostInboxSpace))
+	} else {
+		s.inbox = append(s.inbox, slices.Clip(b))
+	}
 	s.inboxBytes += len(b)
 	s.tells = true
 	ex.touch(s)
 	s.checkOutput()
+}
+
+// mostInboxSpace is the most memory that an element of an inbox gets for several messages. The first elements
+// get less: most clients hear of one lock now and then.
+const mostInboxSpace = 4 << 10
+
+// appendCopy appends a message to the last element of an inbox if that has space left, or makes one with so
+// much. Only such elements have space. 100,000 waits of a client may end at once, and memory of its own for
+// each would start the collector.
+func appendCopy(inbox [][]byte, b []byte, space int) [][]byte {
+	last := len(inbox) - 1
+	if last < 0 || cap(inbox[last])-len(inbox[last]) < len(b) {
+		inbox, last = append(inbox, make([]byte, 0, max(len(b), space))), last+1
+	}
+	inbox[last] = append(inbox[last], b...)
+	return inbox
 }
 
 // afterReply drops a reply that the client does not want and closes on a client that takes none.

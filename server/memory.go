@@ -170,10 +170,21 @@ func (ex *executor) memoryParts() memory.Parts {
 // usageOf is what memory is used for in the server that runs the command.
 func usageOf(c *commands.Ctx) *memory.Usage { return sessionOf(c).executor.memoryUsage() }
 
-// UsedMemory is how many bytes the data and all that belongs to it take: used_memory of INFO.
-func (srv *Server) UsedMemory() (bytes int) {
-	srv.executor.look(func() { bytes = srv.executor.memoryUsage().Used() })
-	return bytes
+// Footprint is what a server's memory depends on.
+type Footprint struct {
+	Used      int // bytes that the data and all that belongs to it take: used_memory of INFO
+	MaxMemory int // the directive, in bytes; 0: there is no bound
+	Waits     int // with NOTIFY, and grants after such waits that are not confirmed
+}
+
+// Footprint looks at the server's memory.
+func (srv *Server) Footprint() (f Footprint) {
+	ex := &srv.executor
+	ex.look(func() {
+		u := ex.memoryUsage()
+		f = Footprint{Used: u.Used(), MaxMemory: int(u.MaxBytes), Waits: ex.queuedWaits + ex.grants.Len()}
+	})
+	return f
 }
 
 func (ex *executor) memoryUsage() *memory.Usage {

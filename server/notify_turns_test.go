@@ -3,12 +3,14 @@ package server
 import (
 	"fmt"
 	"net"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/background"
 	"lockserver/server/transport"
 )
 
@@ -191,7 +193,7 @@ func TestNotifyGivesWay(t *testing.T) {
 				t.Logf("at most in one piece of work: %+v", p.most)
 				require.LessOrEqual(t, p.most.outcomes, 2*sliceOutcomes)
 				require.LessOrEqual(t, p.most.commands, feedSlices*batchCommands)
-				require.LessOrEqual(t, p.most.bytes, batchOutput+2*piecesName)
+				require.LessOrEqual(t, p.most.bytes, batchOutput+mostInboxSpace+2*piecesName)
 			})
 		}
 	}
@@ -223,4 +225,86 @@ func TestBehindSessionsAreNotReadFrom(t *testing.T) {
 		s.Feed(pings, &scratch, &loop)
 	}
 	require.False(t, s.InputFull(1))
+}
+
+// What the end of a wait with NOTIFY allocates is bounded. If 100,000 end at once, the collector would run in
+// the middle.
+func TestNotifyEndsAllocateLittle(t *testing.T) {
+	const waits = 2000
+	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
+	p := &split{T: t, executor: &start(t, Options{Clock: clock}).executor, conns: map[*session]*listeningConn{}}
+	p.waits.most = waits
+	giver, asker := p.client(), p.client()
+	mallocs := func(what string, most float64, end func(i int)) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for i := range waits {
+			end(i)
+		}
+		runtime.ReadMemStats(&after)
+		each := float64(after.Mallocs-before.Mallocs) / waits
+		t.Logf("%s: %.2f allocations each", what, each)
+		require.LessOrEqual(t, each, most, what)
+	}
+	var unlock, cancel, cancelled [][]byte
+	for i := range 2 * waits {
+		key, owner := fmt.Sprintf("lock:%012d", i), fmt.Sprintf("waiter:%012d", i)
+		p.do(giver, "LOCK", key, "giver", "PX", "3600000")
+		p.do(asker, "LOCK", key, owner, "PX", "3600000", "WAIT", "0", "NOTIFY")
+		unlock = append(unlock, appendCommand(nil, "UNLOCK", key, "giver"))
+		cancel = append(cancel, appendCommand(nil, "LOCK.CANCEL", key, owner))
+	}
+	unlock, cancelled = unlock[:waits], cancel[waits:]
+	mallocs("cancelled", 0.5, func(i int) { giver.Feed(cancelled[i], &p.scratch, &p.loop) })
+	mallocs("granted", 7, func(i int) { giver.Feed(unlock[i], &p.scratch, &p.loop) })
+	require.Equal(t, waits, p.grants.Len())
+	mallocs("passed on", 1.5, func(i int) {
+		if i == 0 {
+			clock.Advance(time.Minute)
+		}
+	})
+	require.Zero(t, p.grants.Len())
+	require.Equal(t, 3*waits, p.waits.outcomes)
+}
+
+// Pushes share the memory of an element of the inbox, and leave that of messages alone which others have.
+func TestPushesShareElementsOfAnInbox(t *testing.T) {
+	p := newSplit(t, splitMost)
+	s := p.client()
+	shared := append(make([]byte, 0, 64), "+shared\r\n"...)
+	want := ""
+	p.lockIdle()
+	for i := range 1000 {
+		push := fmt.Appendf(nil, "+push %d\r\n", i)
+		p.deliver(s, push, true)
+		want += string(push)
+		clear(push) // the caller uses it again
+		if i%100 == 0 {
+			p.deliver(s, shared, false)
+			want += string(shared)
+		}
+	}
+	elements := len(s.inbox)
+	p.mu.Unlock()
+	require.Less(t, elements, 50)
+	require.Equal(t, make([]byte, 64-len(shared)), shared[len(shared):cap(shared)], "a message that others have was written to")
+	require.Equal(t, want+"+PONG\r\n", p.do(s, "PING"))
+}
+
+// The executor's lock knows whether others wait for it.
+func TestLockKnowsWhoWaits(t *testing.T) {
+	var mu background.Mutex
+	mu.Lock()
+	require.False(t, mu.TryLock())
+	require.False(t, mu.Awaited())
+	got := make(chan struct{})
+	go func() {
+		mu.Lock()
+		close(got)
+	}()
+	require.Eventually(t, mu.Awaited, 30*time.Second, time.Millisecond)
+	mu.Unlock()
+	<-got
+	require.False(t, mu.Awaited())
+	mu.Unlock()
 }

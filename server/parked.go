@@ -6,7 +6,6 @@ import (
 
 	"lockserver/commands"
 	"lockserver/internal/lockhistory"
-	"lockserver/internal/resp"
 	"lockserver/internal/waiting"
 	"lockserver/server/acl"
 	"lockserver/server/attach"
@@ -154,6 +153,7 @@ type waits struct {
 	words [][]byte
 	text  []byte
 	keys  []string
+	push  []byte // buffer for a push about a lock
 }
 
 // keysOf returns the keys that a call waits, or has waited, for. They are valid until the next call.
@@ -163,6 +163,13 @@ func (n *waits) keysOf(w *parkedCall) [][]byte {
 	}
 	n.words, n.text = w.words.Append(n.words[:0], n.text)
 	return w.lock.KeysIn(n.words)
+}
+
+// sparePush ends the use of the buffer for pushes.
+func (n *waits) sparePush() {
+	if cap(n.push) > mostSpareBytes {
+		n.push = nil
+	}
 }
 
 // outcomeCost is how many plain commands, or timers, the end of one wait is counted as. It takes about 5 µs
@@ -400,7 +407,8 @@ func (ex *executor) undo(w *parkedCall) {
 		return
 	}
 	c := ex.freeCtx(w)
-	c.Out = new(resp.Writer) // no client reads it
+	ex.queuedOut.Rollback(0)
+	c.Out = &ex.queuedOut // no client reads it
 	ex.story.undoing = true
 	_ = ex.contain(w.row, func() error {
 		u.Undo(&c.Ctx)

@@ -58,7 +58,7 @@ func (ex *executor) publishSharded(channel, payload []byte) int64 {
 // spread lays a message into the inboxes of an audience and returns how many there were.
 func (ex *executor) spread(to *pubsub.Audience[*session], m *pubsub.Message) int {
 	for _, sub := range to.Members {
-		ex.deliver(sub.Of, m.In(sub.Of.out.Proto))
+		ex.deliver(sub.Of, m.In(sub.Of.out.Proto), false)
 	}
 	return len(to.Members)
 }
@@ -159,7 +159,7 @@ func (ex *executor) tellMonitors(s *session, row *commands.Row, db int, argv [][
 	line := monitor.Line(ex.store.NowUS(), db, origin, row, argv)
 	for _, m := range ex.monitors {
 		if !m.replies.isMuted() {
-			ex.deliver(m, line)
+			ex.deliver(m, line, false)
 		}
 	}
 }

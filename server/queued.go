@@ -319,7 +319,7 @@ func (ex *executor) refuseQueued(w *queuedWait, why attach.Refusal) {
 
 // confirmed implements commands.Services: the owner knows of what it was granted.
 func (ex *executor) confirmed(db *store.DB, key, owner []byte, token int64) {
-	for _, g := range slices.Clone(ex.grants.Of(db.ID(), key, owner)) {
+	for _, g := range ex.grants.Of(db.ID(), key, owner) {
 		if g.Token(string(key)) == token {
 			ex.story.grantEvent(ex, g, lockhistory.Confirmed)
 			ex.endGrant(g)
@@ -340,13 +340,7 @@ func (ex *executor) grantOf(w *queuedWait) *waiting.Grant {
 	if !w.Granted() {
 		return nil
 	}
-	key := ex.waits.keysOf(&w.parkedCall)[0]
-	for _, g := range ex.grants.Of(w.DB(), key, []byte(w.Owner())) {
-		if g.Waiter == &w.Waiter {
-			return g
-		}
-	}
-	return nil
+	return ex.grants.OfWaiter(&w.Waiter, ex.waits.keysOf(&w.parkedCall)[0])
 }
 
 // passOn gives a grant back that was not confirmed in time, unless the owner has lost it already. It says

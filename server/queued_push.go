@@ -42,17 +42,18 @@ func (ex *executor) tellRefusal(w *queuedWait, why attach.Refusal) {
 }
 
 func (ex *executor) tellOutcome(w *queuedWait, o attach.Outcome) {
-	var push []byte
+	ex.waits.push = ex.waits.push[:0]
 	ex.audience = w.audience(ex.audience[:0])
 	for _, s := range ex.audience {
 		if s.out.Proto < 3 || !w.readableBy(s, &o) {
 			continue
 		}
-		if push == nil {
-			push = o.Push()
+		if len(ex.waits.push) == 0 {
+			ex.waits.push = o.AppendPush(ex.waits.push)
 		}
-		ex.deliver(s, push)
+		ex.deliver(s, ex.waits.push, true)
 	}
+	ex.waits.sparePush()
 	clear(ex.audience)
 	if ex.anyoneListens() {
 		channel, payloads := o.Messages()
@@ -74,7 +75,8 @@ func (ex *executor) tellAttached(s *session, db int, key, owner string) {
 		w := g.Waiter.Call().(*queuedWait)
 		o := w.granted(g)
 		if s.out.Proto >= 3 && g.Keys[0] == key && w.readableBy(s, &o) {
-			ex.deliver(s, o.Push())
+			ex.waits.push = o.AppendPush(ex.waits.push[:0])
+			ex.deliver(s, ex.waits.push, true)
 		}
 	}
 }

@@ -10,10 +10,11 @@ import (
 )
 
 const (
-	// slicesPerBreath is after how many slices the ticker rests for a moment. Only then is it certain that
-	// an event loop on another thread gets the executor. One that was woken because the lock was released
-	// finds it taken again by the time it runs. Without it a million keys that die together kept requests
-	// waiting for 250 ms; with a rest after every slice they took twice as long to die.
+	// slicesPerBreath is after how many slices the ticker rests for a moment, or after one if others wait for
+	// the executor's lock. Only then is it certain that an event loop on another thread gets it. One that was
+	// woken because the lock was released finds it taken again by the time it runs, and its round takes the
+	// lock several times. Without it a million keys that die together kept requests waiting for 250 ms; with
+	// a rest after every slice they took twice as long to die.
 	slicesPerBreath = 4
 	// longestSleepMS bounds a sleep, so that a wall clock that is set forwards is noticed.
 	longestSleepMS = 1000
@@ -57,12 +58,13 @@ func (t *ticker) RunDue() {
 		more := t.dueSlice()
 		touched := ex.end()
 		ex.stats.Traffic.Turn(ex.clock.NowUS() - ex.store.NowUS())
+		awaited := ex.mu.Awaited()
 		ex.mu.Unlock()
 		wakeAll(touched, nil)
 		switch {
 		case !more:
 			return
-		case slices%slicesPerBreath == 0:
+		case awaited || slices%slicesPerBreath == 0:
 			background.Breathe()
 		default:
 			runtime.Gosched()

@@ -23,7 +23,7 @@ func (t *trackers) open(ex *executor) {
 		Tracker: func(s *session) *tracker { return s.tracker },
 		Version: func(s *session) int { return s.out.Proto },
 		Listens: func(s *session) bool { return s.subs != nil },
-		Deliver: ex.deliver, Chance: func(n int) int { return ex.rand.IntN(n) }, Commands: ex.table,
+		Deliver: func(to *session, message []byte) { ex.deliver(to, message, false) }, Chance: func(n int) int { return ex.rand.IntN(n) }, Commands: ex.table,
 		Later:     func() bool { return len(ex.monitors) > 0 }, // they get the command first
 		SweepSoon: func() { ex.timers.set(&t.sweep, ex.store.NowMS()+1) },
 	})

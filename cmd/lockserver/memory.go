@@ -4,9 +4,11 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync"
 	"time"
 
 	"lockserver/internal/rusage"
+	"lockserver/server"
 )
 
 const (
@@ -24,6 +26,12 @@ const (
 	// gcHeadroomBytes is the minimum garbage before a collection. With the default of 100 % a server with
 	// little data would collect hundreds of times a second.
 	gcHeadroomBytes = 64 << 20
+	// waitHeadroomBytes is so much more for each wait with NOTIFY: its end allocates about 800 bytes. All may
+	// end at once, and a collection in the middle of it made others wait for 20 ms. All together are bounded
+	// by mostHeadroomBytes, by a part of what the process may use, and by a third of maxmemory.
+	waitHeadroomBytes = 1 << 10
+	mostHeadroomBytes = 256 << 20
+	headroomShare     = 64
 	// gcPercentLarge is the headroom of a large heap, in percent of what lives: memory is what a store is
 	// made of, and twice the data would be too much.
 	gcPercentLarge = 33
@@ -31,28 +39,60 @@ const (
 	gcPercentMost = 2000
 )
 
-// tuneCollector sets the collector's pace anew after every collection, by how much lives then.
-func tuneCollector() {
+// gcPace decides when the collector runs next.
+type gcPace struct {
+	bound   uint64 // the memory that the process may use
+	mu      sync.Mutex
+	now     server.Footprint // as it was last known
+	percent int              // as it was last set
+}
+
+// headroom is the minimum garbage before a collection, in bytes.
+func (p *gcPace) headroom() uint64 {
+	most := min(mostHeadroomBytes, p.bound/headroomShare)
+	if p.now.MaxMemory > 0 {
+		most = min(most, uint64(p.now.MaxMemory)/3)
+	}
+	return max(gcHeadroomBytes, min(most, gcHeadroomBytes+uint64(p.now.Waits)*waitHeadroomBytes))
+}
+
+// set sets the pace, by how much lived after the last collection.
+func (p *gcPace) set() {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	current := 0
+	metrics.Read(sample)
+	if percent := gcPercent(sample[0].Value.Uint64(), p.headroom()); percent != p.percent {
+		p.percent = percent
+		debug.SetGCPercent(percent)
+	}
+}
+
+// learn is called when the server's memory has been looked at.
+func (p *gcPace) learn(now server.Footprint) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now = now
+	p.set()
+}
+
+// tuneCollector sets the collector's pace anew after every collection, by how much lives then.
+func tuneCollector() *gcPace {
+	p := &gcPace{bound: boundBytes()}
 	var onCollected func()
 	onCollected = func() {
-		metrics.Read(sample)
-		if percent := gcPercent(sample[0].Value.Uint64()); percent != current {
-			current = percent
-			debug.SetGCPercent(percent)
-		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.set()
 		// An object that nothing refers to: its finalizer runs after the next collection.
 		runtime.SetFinalizer(new([16]byte), func(*[16]byte) { onCollected() })
 	}
 	onCollected()
+	return p
 }
 
 // collectIdle collects garbage when the process is idle, until stop is closed. A collection delays requests
 // by some milliseconds, and one done now is not due in the middle of a save. Free memory is then returned to
-// the system, once, and so are the program's own pages from the start. inUse returns the size of the data in
-// bytes.
-func collectIdle(stop <-chan struct{}, inUse func() int) {
+// the system, once, and so are the program's own pages from the start. look looks at the server's memory.
+func collectIdle(stop <-chan struct{}, pace *gcPace, look func() server.Footprint) {
 	used := processorTime()
 	if used == 0 {
 		return // the system does not tell
@@ -67,7 +107,9 @@ func collectIdle(stop <-chan struct{}, inUse func() int) {
 			return
 		case <-tick.C:
 		}
-		switch c.due(processorTime(), inUse()) {
+		now := look()
+		pace.learn(now)
+		switch c.due(processorTime(), now.Used) {
 		case collect:
 			runtime.GC()
 		case giveBack:
@@ -159,9 +201,10 @@ func worthCollecting(live, goal, now uint64) bool {
 	return goal > live && now > live && float64(now-live) > idleGarbage*float64(goal-live)
 }
 
-// gcPercent returns the headroom for a heap with live bytes in use.
-func gcPercent(live uint64) int {
-	percent := min(int(gcHeadroomBytes*100/max(live, 1)), gcPercentMost)
+// gcPercent returns the headroom for a heap with live bytes in use, in percent of them. It is so many bytes,
+// or more.
+func gcPercent(live, headroom uint64) int {
+	percent := min(int(headroom*100/max(live, 1)), gcPercentMost)
 	if percent <= gcPercentLarge {
 		return gcPercentLarge
 	}

@@ -9,18 +9,43 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/server"
 )
 
 func TestGCPercentFollowsTheHeap(t *testing.T) {
-	require.InDelta(t, gcPercentMost, gcPercent(0), 20)
-	require.InDelta(t, gcPercentMost, gcPercent(1<<20), 20)
-	require.Equal(t, gcPercentLarge, gcPercent(1<<30))
+	require.InDelta(t, gcPercentMost, gcPercent(0, gcHeadroomBytes), 20)
+	require.InDelta(t, gcPercentMost, gcPercent(1<<20, gcHeadroomBytes), 20)
+	require.Equal(t, gcPercentLarge, gcPercent(1<<30, gcHeadroomBytes))
+	require.InDelta(t, 100, gcPercent(100<<20, 100<<20), 20)
 	last := gcPercentMost
 	for live := uint64(1 << 20); live < 1<<32; live += live / 8 {
-		p := gcPercent(live)
+		p := gcPercent(live, gcHeadroomBytes)
 		require.LessOrEqual(t, p, last, "%d", live)
 		require.LessOrEqual(t, live*uint64(p)/100, uint64(max(gcHeadroomBytes, int(live*gcPercentLarge/100)+1)), "%d", live)
 		last = p
+	}
+}
+
+func TestHeadroomGrowsWithTheWaits(t *testing.T) {
+	const mb, gb = 1 << 20, 1 << 30
+	for _, c := range []struct {
+		bound            uint64
+		maxMemory, waits int
+		want             uint64
+	}{
+		{64 * gb, 0, 0, 64 * mb},
+		{64 * gb, 0, 100 << 10, 164 * mb},
+		{64 * gb, 0, 1 << 20, 256 * mb},
+		{8 * gb, 0, 100 << 10, 128 * mb},
+		{512 * mb, 0, 100 << 10, 64 * mb},
+		{0, 0, 100 << 10, 64 * mb}, // the system does not tell
+		{64 * gb, 100 * mb, 100 << 10, 64 * mb},
+		{64 * gb, 300 * mb, 100 << 10, 100 * mb},
+		{64 * gb, 10 * gb, 100 << 10, 164 * mb},
+	} {
+		p := gcPace{bound: c.bound, now: server.Footprint{MaxMemory: c.maxMemory, Waits: c.waits}}
+		require.Equal(t, c.want, p.headroom(), "%+v", c)
 	}
 }
 

@@ -110,7 +110,7 @@ func (p *process) serve(stderr io.Writer, bare bool) (code int) {
 	// A closed terminal or log pipe is no reason to lose the server.
 	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE)
 
-	tuneCollector()
+	pace := tuneCollector()
 	ended := make(chan struct{})
 	defer close(ended)
 	p.supervisor.log = p.log
@@ -149,7 +149,7 @@ func (p *process) serve(stderr io.Writer, bare bool) (code int) {
 		p.removePIDFile()
 		return p.refuse(err, stderr)
 	}
-	go collectIdle(ended, srv.UsedMemory)
+	go collectIdle(ended, pace, srv.Footprint)
 	p.ready(srv.Addr(), srv.SecureAddr())
 	p.supervisor.ready()
 	if p.config.TestMode {

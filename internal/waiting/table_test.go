@@ -250,7 +250,7 @@ func (c *call) Try() (done, stop bool) {
 
 // confirm confirms the grants of an owner that have a lock at a key, and returns the names of their waits.
 func (t *table) confirm(key, owner string) (names []string) {
-	for _, g := range slices.Clone(t.grants.Of(0, []byte(key), []byte(owner))) {
+	for _, g := range t.grants.Of(0, []byte(key), []byte(owner)) {
 		t.grants.Remove(g)
 		names = append(names, g.Waiter.Call().(*call).name)
 	}

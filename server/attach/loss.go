@@ -19,10 +19,10 @@ type Loss struct {
 // reason is the last word of it.
 func (l *Loss) reason() string { return reasons[l.Why] }
 
-// Push is the loss as version 3 of the protocol sends it to a connection that is attached to the owner. One
-// that is attached to a prefix also gets the owner. Connections share the bytes, which must not be changed.
-func (l *Loss) Push(withOwner bool) []byte {
-	w := resp.Writer{Proto: 3, Buf: make([]byte, 0, 64+len(l.Key)+len(l.Owner))}
+// AppendPush appends the loss as version 3 of the protocol sends it to a connection that is attached to the
+// owner. One that is attached to a prefix also gets the owner.
+func (l *Loss) AppendPush(b []byte, withOwner bool) []byte {
+	w := resp.Writer{Proto: 3, Buf: b}
 	words := 4
 	if withOwner {
 		words = 5

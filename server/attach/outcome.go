@@ -53,14 +53,10 @@ func (o *Outcome) word() string {
 	return "lock-refused"
 }
 
-// Push is the outcome as version 3 of the protocol sends it: a word, the key, the token or the reason, the
-// owner. Connections share the bytes, which must not be changed.
-func (o *Outcome) Push() []byte {
-	size := 32 + len(o.Owner)
-	for _, key := range o.Keys {
-		size += len(key) + 32
-	}
-	w := resp.Writer{Proto: 3, Buf: make([]byte, 0, size)}
+// AppendPush appends the outcome as version 3 of the protocol sends it: a word, the key, the token or the
+// reason, the owner.
+func (o *Outcome) AppendPush(b []byte) []byte {
+	w := resp.Writer{Proto: 3, Buf: b}
 	w.Push(4)
 	w.BulkString(o.word())
 	if o.Many {

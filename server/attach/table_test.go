@@ -252,8 +252,8 @@ func TestLoss(t *testing.T) {
 		channel, payload := l.Message()
 		require.Equal(t, "__lock__:ann", string(channel))
 		require.Equal(t, "lock-lost a b 7 "+word, string(payload))
-		require.Equal(t, ">4\r\n$9\r\nlock-lost\r\n$3\r\na b\r\n:7\r\n"+bulk(word), string(l.Push(false)))
-		require.Equal(t, ">5\r\n$9\r\nlock-lost\r\n$3\r\na b\r\n:7\r\n"+bulk(word)+bulk("ann"), string(l.Push(true)))
+		require.Equal(t, ">4\r\n$9\r\nlock-lost\r\n$3\r\na b\r\n:7\r\n"+bulk(word), string(l.AppendPush(nil, false)))
+		require.Equal(t, ">5\r\n$9\r\nlock-lost\r\n$3\r\na b\r\n:7\r\n"+bulk(word)+bulk("ann"), string(l.AppendPush(nil, true)))
 	}
 	require.Equal(t, []string{"expired", "forced", "overwritten", "deleted"},
 		slices.DeleteFunc(slices.Clone(reasons[:]), func(word string) bool { return word == "" }))
