@@ -197,18 +197,17 @@ type group struct {
 	wrap    func(id string, e raft.Engine) raft.Engine
 	// electionMS is of all members, unless change says something else.
 	electionMS int64
-	electsLate bool // a member waits for long before it stands for election
 }
 
-// newGroup starts a group. If its members wait for long before they stand for election, the first one is
-// asked to, and newGroup waits until there is a leader.
+// newGroup starts a group. The first member is asked to stand for election at once, and newGroup waits until
+// there is a leader.
 func newGroup(t testing.TB, members int, change func(*engine.Options, *server.Options)) *group {
 	t.Helper()
 	g := prepare(t, members, change)
 	for _, m := range g.all {
 		m.start()
 	}
-	if g.electsLate {
+	if members > 1 {
 		g.elect()
 	}
 	return g
@@ -308,7 +307,6 @@ func (m *member) start() {
 	if change := m.group.change; change != nil {
 		change(&eo, &so)
 	}
-	m.group.electsLate = m.group.electsLate || eo.ElectionMS >= 2000
 	require.NoError(t, eo.Identify())
 	eo.Transport = func() (hraft.Transport, error) { return m.group.network.join(m.at(), eo.Identity) }
 	e := engine.New(eo)
