@@ -11,5 +11,10 @@ var facilities = map[string]syslog.Priority{"user": syslog.LOG_USER, "local0": s
 
 // openSyslog connects to the system's log.
 func openSyslog(facility, ident string) (severities, error) {
-	return syslog.New(facilities[facility]|syslog.LOG_NOTICE, ident)
+	return dialSyslog("", "", facility, ident)
+}
+
+// dialSyslog connects to a log at an address; an empty network: to the system's log.
+func dialSyslog(network, address, facility, ident string) (severities, error) {
+	return syslog.Dial(network, address, facilities[facility]|syslog.LOG_NOTICE, ident)
 }

@@ -59,7 +59,8 @@ type Ring struct {
 	why     string
 	// named says where the last chunk has the names of the latest events with tokens, by the lowest bits of
 	// the token; 0: not known. Most holds are short: their ends find the names that their beginnings have
-	// written. latest are the latest clients in the last chunk, by the lowest bits of their numbers.
+	// written. latest are the latest clients in the last chunk, by the lowest bits of their numbers. A grant
+	// leaves no names there: the client's next grant is mostly of another lock.
 	named  [tokens]uint32
 	latest [clients]place
 }
@@ -148,25 +149,26 @@ func (r *Ring) AddBrief(what uint32, atUS, token, tookUS, client int64, n *Names
 		len(n.Key)|len(n.Owner) >= mostText || len(c.buf)-at < mostRecord+len(n.Key)+len(n.Owner) {
 		return false
 	}
-	b := (*[headBytes]byte)(c.buf[at:])
+	b, granted := (*[headBytes]byte)(c.buf[at:]), Kind(what) == Granted
+	known, names := &r.named[token&(tokens-1)], from.names
+	at += headBytes
+	if !granted && c.has(*known, n) {
+		names = *known
+	} else if names == 0 || !c.has(names, n) {
+		what |= hasNames
+		names = uint32(at)
+		at = c.writeNames(at, n)
+	}
+	*known = names
+	if from.names = names; granted {
+		from.names = 0
+	}
 	binary.LittleEndian.PutUint64(b[:8], uint64(what)|since<<32)
 	binary.LittleEndian.PutUint64(b[8:16], uint64(uint32(ahead))|uint64(tookUS)<<32)
-	binary.LittleEndian.PutUint32(b[20:], from.offset)
-	c.end = at + headBytes
+	binary.LittleEndian.PutUint64(b[16:24], uint64(names)|uint64(from.offset)<<32)
+	c.end = at
 	c.count++
 	r.nextID++
-	known := &r.named[token&(tokens-1)]
-	if Kind(what) != Granted && c.has(*known, n) {
-		binary.LittleEndian.PutUint32(b[16:], *known)
-		return true
-	}
-	if !c.has(from.names, n) {
-		from.names = uint32(c.end)
-		b[partByte] |= hasNames >> partShift
-		c.end = c.writeNames(c.end, n)
-	}
-	*known = from.names
-	binary.LittleEndian.PutUint32(b[16:], from.names)
 	return true
 }
 

@@ -286,8 +286,8 @@ func TestRingKeeps(t *testing.T) {
 	}
 }
 
-// TestRingWritesNamesOnce: the end of a hold finds the names of its beginning, and the next event of the same
-// client those of the one before. A copy of a lock, which has the token of another key, is no such hold.
+// TestRingWritesNamesOnce: the end of a hold finds the names of its beginning, and the next hold of the same
+// client those of the end. A copy of a lock, which has the token of another key, is no such hold.
 func TestRingWritesNamesOnce(t *testing.T) {
 	ring := New()
 	ring.Resize(4<<20, 0, "start")
@@ -316,7 +316,7 @@ func TestRingWritesNamesOnce(t *testing.T) {
 		require.Equal(t, headBytes, size(event(Released, "order:1", 1)))
 		require.Equal(t, headBytes+names, size(event(Released, "order:2", 1)), "a copy")
 		require.Equal(t, headBytes+names, size(event(Granted, "order:3", 3)))
-		require.Equal(t, headBytes, size(event(Queued, "order:3", 0)), "the same client")
+		require.Equal(t, headBytes, size(event(Released, "order:3", 3)))
 		require.Equal(t, headBytes, size(event(Granted, "order:3", 4)), "the same client")
 		for i := range int64(tokens - 1) {
 			size(event(Granted, fmt.Sprint("many:", i), 5+i))

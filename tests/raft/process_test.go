@@ -3,6 +3,7 @@
 package raft
 
 import (
+	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -30,7 +31,7 @@ func processes(t *testing.T, count int) (all []*fleet.Process) {
 	var ids, members []string
 	for i, at := range raftAt {
 		ids = append(ids, string(rune('a'+i)))
-		all = append(all, fleet.NewProcess(t, program, "enable-debug-command yes\nraft-id "+ids[i]+"\nraft-listen "+at+"\ninclude members\n"))
+		all = append(all, fleet.NewProcess(t, program, "enable-debug-command yes\nlog-format json\nraft-id "+ids[i]+"\nraft-listen "+at+"\ninclude members\n"))
 		members = append(members, ids[i]+"="+at+"/"+all[i].Addr())
 	}
 	for _, p := range all {
@@ -127,6 +128,7 @@ func killLeaders(t *testing.T, all []*fleet.Process) {
 		before := acked[0].Load()
 		eventually(t, "writes are acknowledged", func() bool { return acked[0].Load() > before+20 })
 		old := leaderOf(t, all)
+		requireLogged(t, old, "leader")
 		if round%2 == 0 {
 			old.Kill()
 		} else {
@@ -148,8 +150,16 @@ func killLeaders(t *testing.T, all []*fleet.Process) {
 			rest[round].Start()
 		}
 	}
+	for _, p := range without(all, leaderOf(t, all)) {
+		requireLogged(t, p, "follower")
+	}
 	close(stop)
 	clients.Wait()
+	for i, p := range all {
+		for _, line := range logOf(t, p) {
+			require.Equal(t, string(rune('a'+i)), line.Member)
+		}
+	}
 	for id := range acked {
 		var is int64
 		eventually(t, "it is read", func() bool {
@@ -163,6 +173,31 @@ func killLeaders(t *testing.T, all []*fleet.Process) {
 	eventually(t, "all have the same", func() bool {
 		first := all[0].Try("DEBUG", "DIGEST").String()
 		return len(first) > 20 && !slices.ContainsFunc(all, func(p *fleet.Process) bool { return p.Try("DEBUG", "DIGEST").String() != first })
+	})
+}
+
+// logLine is what the log of a member has in each line.
+type logLine struct{ Member, Role, Message string }
+
+// logOf returns the lines that a member has written in all its lives. A kill may have cut some.
+func logOf(t *testing.T, p *fleet.Process) (lines []logLine) {
+	for text := range strings.Lines(p.Log()) {
+		var line logLine
+		if !strings.HasPrefix(text, "{") || !strings.HasSuffix(text, "}\n") {
+			continue
+		}
+		require.NoError(t, json.Unmarshal([]byte(text), &line), text)
+		lines = append(lines, line)
+	}
+	require.NotEmpty(t, lines)
+	return lines
+}
+
+// requireLogged waits until the log of a member has a line with this role.
+func requireLogged(t *testing.T, p *fleet.Process, role string) {
+	t.Helper()
+	eventually(t, "a line of the log has the role "+role, func() bool {
+		return slices.ContainsFunc(logOf(t, p), func(l logLine) bool { return l.Role == role })
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -20,10 +21,14 @@ import (
 
 // sizes are how much work each measurement does.
 type sizes struct {
-	requests int // of a round, half of them LOCK: a multiple of 2*16 for each connection
-	rounds   int // at least
-	locks    int // held during the scrapes
-	scrapes  int
+	requests int // of a round, half of them LOCK: a multiple of 4*16 for each connection
+	launches int // of the server
+	rounds   int // of each launch, without pipelines
+	// pipelined is how many rounds a launch has with pipelines. They are short, so more of them are needed
+	// for the same precision.
+	pipelined int
+	locks     int // held during the scrapes
+	scrapes   int
 }
 
 // bench is one run.
@@ -46,9 +51,9 @@ func Suite() benchkit.Suite {
 }
 
 func (b *bench) prepare(_ context.Context, r benchkit.Run) ([]string, error) {
-	b.Run, b.sizes = r, sizes{requests: 199_680, rounds: 9, locks: 1_000_000, scrapes: 20}
+	b.Run, b.sizes = r, sizes{requests: 199_680, launches: 5, rounds: 2, pipelined: 12, locks: 1_000_000, scrapes: 20}
 	if r.Quick {
-		b.sizes = sizes{requests: 3_840, rounds: 1, locks: 2_000, scrapes: 2}
+		b.sizes = sizes{requests: 3_840, launches: 1, rounds: 1, pipelined: 1, locks: 2_000, scrapes: 2}
 	}
 	return nil, nil
 }
@@ -66,21 +71,21 @@ const (
 
 // way is a server with some of the features.
 type way struct {
-	name   string
-	setUp  [][]string
-	server *benchkit.Server
-	fleet  *benchkit.Fleet
-	us     []float64 // processor time of a LOCK with its UNLOCK, a round each
+	name  string
+	setUp [][]string
+	us    []float64 // processor time of a LOCK with its UNLOCK, a round each
 }
 
 func ways() []*way {
-	classes := []string{"CONFIG", "SET", "lock-class", "orders order:* ; mail mail:*"}
-	without := []string{"CONFIG", "SET", "lock-history-bytes", "0"}
+	figures := func(on string) []string { return []string{"DEBUG", "LOCK-FIGURES", on} }
+	classes := func(lines string) []string { return []string{"CONFIG", "SET", "lock-class", lines} }
+	history := func(bytes string) []string { return []string{"CONFIG", "SET", "lock-history-bytes", bytes} }
+	const some = "orders order:* ; mail mail:*"
 	return []*way{
-		{name: "nothing", setUp: [][]string{without, {"DEBUG", "LOCK-FIGURES", "0"}}},
-		{name: "other", setUp: [][]string{without}},
-		{name: "classes", setUp: [][]string{without, classes}},
-		{name: "classes and history", setUp: [][]string{classes}},
+		{name: "nothing", setUp: [][]string{history("0"), classes(""), figures("0")}},
+		{name: "other", setUp: [][]string{history("0"), classes(""), figures("1")}},
+		{name: "classes", setUp: [][]string{history("0"), classes(some), figures("1")}},
+		{name: "classes and history", setUp: [][]string{history("4mb"), classes(some), figures("1")}},
 	}
 }
 
@@ -95,28 +100,20 @@ func traffic(pipeline int) benchkit.Traffic {
 	}}
 }
 
-// cost has all ways take turns.
+// cost has all ways take turns on one server. Two processes of the same program differ by up to 3 %, which is
+// more than what is measured.
 func (b *bench) cost(ctx context.Context) error {
 	all := ways()
-	defer func() {
-		for _, w := range all {
-			w.end()
-		}
-	}()
-	product := benchkit.Product{Name: "lockserver", Path: b.Lockserver, Args: []string{"--enable-debug-command", "yes"}}
-	for _, w := range all {
-		if err := w.start(ctx, product, b.Dir); err != nil {
-			return fmt.Errorf("%s: %w", w.name, err)
-		}
-	}
 	head := []string{"P"}
 	for _, w := range all {
 		head = append(head, w.name+", µs")
 	}
 	var rows, ratios [][]string
 	for _, pipeline := range []int{1, 16} {
-		if err := b.measure(ctx, all, pipeline); err != nil {
-			return err
+		for range b.sizes.launches {
+			if err := b.launch(ctx, all, pipeline); err != nil {
+				return err
+			}
 		}
 		row := []string{strconv.Itoa(pipeline)}
 		for _, w := range all {
@@ -128,74 +125,91 @@ func (b *bench) cost(ctx context.Context) error {
 			most     float64
 		}{{all[1], all[0], mostClasses}, {all[2], all[0], mostClasses}, {all[3], all[2], mostHistory}} {
 			what := fmt.Sprintf("%s beside %s, P=%d", pair.of.name, pair.than.name, pipeline)
-			ratio := ratioOf(pair.of.us, pair.than.us)
-			ratios = append(ratios, []string{what, benchkit.Times(ratio), b.Report.AtMost(what, ratio, pair.most, benchkit.Times)})
+			ratio, deviation := ratioOf(pair.of.us, pair.than.us)
+			ratios = append(ratios, []string{what, benchkit.Fixed(ratio, 3) + "x", benchkit.Fixed(deviation, 3),
+				b.Report.AtMost(what, ratio, pair.most, benchkit.Times)})
+		}
+		for _, w := range all {
+			w.us = nil
 		}
 	}
 	b.Report.Text("## LOCK and UNLOCK")
 	b.Report.Table(head, rows)
-	b.Report.Table([]string{"comparison", "ratio", "target"}, ratios)
+	b.Report.Table([]string{"comparison", "ratio", "standard error", "target"}, ratios)
 	return nil
 }
 
 // ratioOf is the median of the ratios of rounds, which a load on the machine changes less than their times.
-func ratioOf(us, than []float64) float64 {
-	ratios := make([]float64, len(us))
+// The error is that of a mean of as many normal values.
+func ratioOf(us, than []float64) (median, standardError float64) {
+	ratios, sum := make([]float64, len(us)), 0.0
 	for i := range us {
 		ratios[i] = us[i] / than[i]
+		sum += ratios[i]
 	}
-	return benchkit.Median(ratios)
+	n, squares := float64(len(us)), 0.0
+	for _, r := range ratios {
+		squares += (r - sum/n) * (r - sum/n)
+	}
+	return benchkit.Median(ratios), math.Sqrt(squares / (n - 1) / n)
 }
 
-func (w *way) start(ctx context.Context, product benchkit.Product, dir string) (err error) {
-	if w.server, err = benchkit.StartFresh(ctx, product, dir); err != nil {
+// launch starts a server and measures rounds of all ways. The first round warms up.
+func (b *bench) launch(ctx context.Context, all []*way, pipeline int) error {
+	s, err := benchkit.StartFresh(ctx, benchkit.Product{Name: "lockserver", Path: b.Lockserver, Args: []string{"--enable-debug-command", "yes"}}, b.Dir)
+	if err != nil {
 		return err
 	}
-	for _, words := range w.setUp {
-		if _, err := w.server.Do(words...); err != nil {
-			return err
+	defer s.Stop()
+	fleet, err := benchkit.DialFleet(s.Addr, conns)
+	if err != nil {
+		return err
+	}
+	defer fleet.Close()
+	rounds := b.sizes.rounds
+	if pipeline > 1 {
+		rounds = b.sizes.pipelined
+	}
+	for round := range rounds + 1 {
+		turn := slices.Clone(all)
+		if round%2 == 1 { // the first way of one round is the last of the next
+			slices.Reverse(turn)
 		}
-	}
-	w.fleet, err = benchkit.DialFleet(w.server.Addr, conns)
-	return err
-}
-
-func (w *way) end() {
-	if w.fleet != nil {
-		w.fleet.Close()
-	}
-	if w.server != nil {
-		w.server.Stop()
-	}
-}
-
-// measure fills the rounds of all ways. The first round warms up.
-func (b *bench) measure(ctx context.Context, all []*way, pipeline int) error {
-	for _, w := range all {
-		w.us = nil
-	}
-	for round := range max(b.Rounds, b.sizes.rounds) + 1 {
-		for _, w := range all {
-			before, err := w.server.CPU()
-			if err != nil {
-				return err
-			}
-			n, err := w.fleet.Send(ctx, traffic(pipeline), b.sizes.requests, pipeline)
+		for _, w := range turn {
+			us, err := b.round(ctx, s, fleet, w, pipeline)
 			if err != nil {
 				return fmt.Errorf("%s: %w", w.name, err)
 			}
-			after, err := w.server.CPU()
-			if err != nil {
-				return err
-			}
-			us := 2 * float64(after-before) / float64(time.Microsecond) / float64(n)
-			b.Say("%s, P=%d: %.2f us", w.name, pipeline, us)
+			b.Say("%s, P=%d: %.3f us", w.name, pipeline, us)
 			if round > 0 {
 				w.us = append(w.us, us)
 			}
 		}
 	}
 	return nil
+}
+
+// round returns the processor time of LOCK and UNLOCK. Half as many requests as are measured come first: they
+// fill the history.
+func (b *bench) round(ctx context.Context, s *benchkit.Server, fleet *benchkit.Fleet, w *way, pipeline int) (us float64, err error) {
+	for _, words := range w.setUp {
+		if _, err := s.Do(words...); err != nil {
+			return 0, err
+		}
+	}
+	if _, err := fleet.Send(ctx, traffic(pipeline), b.sizes.requests/2, pipeline); err != nil {
+		return 0, err
+	}
+	before, err := s.CPU()
+	if err != nil {
+		return 0, err
+	}
+	n, err := fleet.Send(ctx, traffic(pipeline), b.sizes.requests, pipeline)
+	if err != nil {
+		return 0, err
+	}
+	after, err := s.CPU()
+	return 2 * float64(after-before) / float64(time.Microsecond) / float64(n), err
 }
 
 // scrape measures how long a scrape takes while locks are held.
