@@ -554,3 +554,30 @@ def test_a_reply_whose_taking_was_interrupted_is_no_reply(played):
     assert [words[0] for words in played.attach()] == ["LOCK"]
     played.reply(b":9\r\n")
     assert call.result.token(b"k") == 9
+
+
+@pytest.mark.parametrize("where", ["finish", "drop", "idle"])
+def test_a_grant_whose_taking_was_interrupted(where, played, monkeypatch):
+    """A caller that reads for all is interrupted while another one's call ends: that ends, or is asked again."""
+    first, second = played.hold(), played.ask(wait=60)
+    other = played.ask(wait=60)
+    played.sent()
+    played.reply(b"+QUEUED\r\n" * 2)
+    played.core.release(first, Call(lambda: None), played.now)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(*{"finish": (Call, "finish"), "drop": (Core, "_drop"), "idle": (Core, "_idle")}[where], interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            granted(played, second)
+    played.core.attached.broken = package.NoConnection("a call was interrupted")
+    played.core.repair(played.now)
+    counted, real = counts(played.core)
+    assert counted == real
+    played.gone("a call was interrupted")
+    played.now += 1
+    asked = [words[2] for words in played.attach() if words[0] == "LOCK"]
+    assert second.over == (where != "finish")
+    assert asked == [call.task.owner.decode() for call in (second, other) if not call.over]

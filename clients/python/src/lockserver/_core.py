@@ -191,6 +191,8 @@ class Call:
 class Task:
     """An owner of locks: what one program flow holds. Locks that it has already it may take again."""
 
+    __slots__ = ("owner", "holds", "busy", "deferred")
+
     def __init__(self, owner: bytes) -> None:
         self.owner = owner
         self.holds: Dict[bytes, Hold] = {}
@@ -212,6 +214,8 @@ class Loss(NamedTuple):
 
 class Handle:
     """One acquisition. Several stand for one hold if its task took the lock again."""
+
+    __slots__ = ("core", "hold", "keys", "on_lost")
 
     def __init__(self, core: "Core", hold: "Hold", keys: Tuple[bytes, ...]) -> None:
         self.core, self.hold, self.keys = core, hold, keys
@@ -246,6 +250,8 @@ class Handle:
 
 class Hold:
     """What a task has on the server."""
+
+    __slots__ = ("task", "wish", "tokens", "since", "handles", "lost", "releasing", "debt", "expiry", "unsure", "sure_until")
 
     def __init__(self, task: Task, wish: Wish, tokens: List[int], since: float) -> None:
         self.task, self.wish, self.tokens, self.since = task, wish, tokens, since
@@ -595,7 +601,8 @@ class Core:
     def _hear(self, sent: float) -> None:
         """Records that the server has answered what was sent at a time."""
         self._resumed = False
-        self._answered = max(self._answered, sent)
+        if sent > self._answered:
+            self._answered = sent
         if self._lapsed:
             self._lapsed = False
             self._be_patient(self._answered + self._sure_for())
@@ -734,13 +741,24 @@ class Core:
         wish = hold.wish
         if wish.shared or wish.permits:
             return
+        ours, queued = self._ours, self._queued
         for key in wish.keys:
-            if held != (key in self._ours):
-                self.idle += self._queued.get(key, 0) if held else -self._queued.get(key, 0)
-                if held:
-                    self._ours.add(key)
-                else:
-                    self._ours.discard(key)
+            if held and key not in ours:
+                ours.add(key)
+                self.idle += queued.get(key, 0)
+            elif not held and key in ours:
+                ours.remove(key)
+                self.idle -= queued.get(key, 0)
+
+    def _count(self) -> None:
+        """Counts anew how many calls wait for what is held here."""
+        self._ours = {key for hold in self._holds.values() if not (hold.wish.shared or hold.wish.permits) for key in hold.wish.keys}
+        self._queued, self.idle = {}, 0
+        for call in self._waits.values():
+            if not call.wish.tries:
+                key = call.wish.keys[0]
+                self._queued[key] = self._queued.get(key, 0) + 1
+                self.idle += key in self._ours
 
     def _handle(self, hold: Hold, keys: Tuple[bytes, ...]) -> Handle:
         handle = Handle(self, hold, keys)
@@ -940,6 +958,20 @@ class Core:
         if call.over:
             return
         began = call.state != "deferred"  # it has asked the server, or will
+        call.finish(result, error)  # first: repair sees to the rest if a signal interrupts this
+        self._drop(call)
+        if self.watched and (began or error is not None) and not call.wish.rate:
+            for key in call.wish.keys:
+                self.events.append(Event("acquired" if error is None else "refused", key, now - call.asked_at, error))
+        if undo:  # until it is done the task does not ask again: that would end the new lock
+            self._owe(call.wish.undo(call.task.owner), lambda _: self._idle(call.task, call.wish.keys))
+        elif began:
+            self._idle(call.task, call.wish.keys)
+        elif call in call.task.deferred:
+            call.task.deferred.remove(call)
+
+    def _drop(self, call: Acquire) -> None:
+        """Forgets a call that has ended."""
         call.state = "over"
         self._calls.discard(call)
         for timer in call.timers:
@@ -948,20 +980,12 @@ class Core:
             del self._waits[call.place]
             if not call.wish.tries:
                 key = call.wish.keys[0]
-                self._queued[key] -= 1
-                if not self._queued[key]:
+                left = self._queued[key] - 1
+                if left:
+                    self._queued[key] = left
+                else:
                     del self._queued[key]
                 self.idle -= key in self._ours
-        if self.watched and (began or error is not None) and not call.wish.rate:
-            for key in call.wish.keys:
-                self.events.append(Event("acquired" if error is None else "refused", key, now - call.asked_at, error))
-        call.finish(result, error)
-        if undo:  # until it is done the task does not ask again: that would end the new lock
-            self._owe(call.wish.undo(call.task.owner), lambda _: self._idle(call.task, call.wish.keys))
-        elif began:
-            self._idle(call.task, call.wish.keys)
-        elif call in call.task.deferred:
-            call.task.deferred.remove(call)
 
     def _idle(self, task: Task, keys: Tuple[bytes, ...]) -> None:
         """The next call of the task for the keys may begin."""
@@ -1037,8 +1061,13 @@ class Core:
         self._enter(hold.debt)
 
     def repair(self, now: float) -> None:
-        """Completes what an interrupted call has left half done: the release of a lock, or a debt."""
+        """Completes what an interrupted call has left half done: the end of a call, the release of a lock, or a debt."""
         self._now = now
+        self._count()
+        for call in list(self._calls):
+            if call.over:
+                self._drop(call)
+                self._idle(call.task, call.wish.keys)
         for hold in list(self._holds.values()):
             if hold.handles or hold.lost is not None:
                 continue
