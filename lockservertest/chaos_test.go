@@ -240,7 +240,7 @@ func TestChaosBlamesNothingSound(t *testing.T) {
 	for name, p := range flawed {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p.o.Seeds = 20
+			p.o.Seeds = testkit.Steps(8, 20)
 			require.Nil(t, findRace(t, p.o, p.repaired))
 		})
 	}

@@ -47,7 +47,7 @@ func awaitStill(t testing.TB, srv *Server) (ran int64) {
 // A pipeline asks for far more than is kept for a client, and gets it. Meanwhile memory is
 // bounded and others are served.
 func TestFlowOfALongPipeline(t *testing.T) {
-	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onSomeTransports(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		gets := 60
 		if srv.executor.opts.EventLoops {
 			gets = testkit.Steps(100, 300)
@@ -84,7 +84,7 @@ func TestFlowOfALongPipeline(t *testing.T) {
 // take up, and than sockets hold.
 func TestFlowOfAClientThatWritesFirst(t *testing.T) {
 	t.Parallel()
-	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onSomeTransports(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		echos := testkit.Steps(100, 200)
 		conn, err := dial()
 		require.NoError(t, err)
@@ -120,7 +120,7 @@ func receives(t testing.TB, conn net.Conn, want []byte) {
 // Behind client-query-buffer-limit the client's own sends have to wait. No connection is closed, and all
 // requests are answered when the client reads at last.
 func TestFlowOfInputThatIsFull(t *testing.T) {
-	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onSomeTransports(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		admin := client(t, srv)
 		admin.Do("CONFIG", "SET", "client-query-buffer-limit", "1mb")
 		conn, err := dial()
@@ -197,7 +197,7 @@ func TestFlowEnds(t *testing.T) {
 	} {
 		for _, full := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, full), func(t *testing.T) {
-				onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+				onSomeTransports(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 					end(t, srv, stall(t, srv, dial, full))
 					eventually(t, func() bool { return srv.connected() == 0 }, "it is gone")
 				})
@@ -234,7 +234,7 @@ func TestFlowDoesNotStopWhatOthersSend(t *testing.T) {
 		"track":   {"HELLO 3", "CLIENT TRACKING ON BCAST"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+			onSomeTransports(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 				admin, idle := client(t, srv), testkit.Dial(t, dial)
 				admin.Do("CONFIG", "SET", "client-output-buffer-limit", "pubsub 8mb 0 0")
 				for _, line := range listen {

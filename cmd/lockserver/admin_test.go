@@ -26,6 +26,7 @@ func page(t *testing.T, port, path string) (int, string) {
 
 // TestAdminPort: it tells whether the server is ready, from before its data is loaded until it has ended.
 func TestAdminPort(t *testing.T) {
+	t.Parallel()
 	dir, port := t.TempDir(), testkit.FreePort(t)
 	c, addr := startReady(t, dir, "--admin-port", port, "--enable-debug-command", "yes")
 	require.Contains(t, c.Stdout.String(), "Admin port addr=127.0.0.1:"+port+"\n")

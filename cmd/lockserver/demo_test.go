@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 // theChecks are what the demo checks, in the order in which it prints it.
@@ -55,6 +57,7 @@ func TestDemo(t *testing.T) {
 
 // TestDemoOnARunningServer: its keys are its own, and gone afterwards, unless they are kept.
 func TestDemoOnARunningServer(t *testing.T) {
+	t.Parallel()
 	_, addr := startReady(t, t.TempDir(), "--save", "")
 	require.Equal(t, []string{"+OK"}, ask(t, addr, "SET mine 1"))
 	args := []string{"demo", "--addr", addr, "--stock", "40", "--users", "300", "--connections", "5", "--workers", "2", "--seed", "3"}
@@ -72,19 +75,23 @@ func TestDemoOnARunningServer(t *testing.T) {
 }
 
 func TestDemoPassword(t *testing.T) {
+	t.Parallel()
 	_, addr := startReady(t, t.TempDir(), "--save", "", "--requirepass", "secret")
 	args := []string{"demo", "--addr", addr, "--stock", "5", "--users", "20"}
 	c := start(t, t.TempDir(), args...)
 	require.Equal(t, 1, c.exit(t))
 	require.Contains(t, c.Stderr.String(), "lockserver demo: COMMAND: NOAUTH")
 	require.Zero(t, start(t, t.TempDir(), append(args, "--password", "secret")...).exit(t))
-	t.Setenv("REDISCLI_AUTH", "secret")
-	require.Zero(t, start(t, t.TempDir(), args...).exit(t))
-	require.Zero(t, start(t, t.TempDir(), "demo", "--stock", "5", "--users", "20").exit(t), "its own server has none")
+	informed := func(args ...string) *child {
+		return runChild(t, testkit.Command{Program: testkit.Lockserver(t), Args: args, Dir: t.TempDir(), Env: []string{"REDISCLI_AUTH=secret"}})
+	}
+	require.Zero(t, informed(args...).exit(t))
+	require.Zero(t, informed("demo", "--stock", "5", "--users", "20").exit(t), "its own server has none")
 }
 
 // TestDemoIsInterrupted: the keys go, too.
 func TestDemoIsInterrupted(t *testing.T) {
+	t.Parallel()
 	_, addr := startReady(t, t.TempDir(), "--save", "")
 	c := start(t, t.TempDir(), "demo", "--addr", addr, "--users", "5000000", "--stock", "1000000")
 	// The heading is printed when the sale has been opened.

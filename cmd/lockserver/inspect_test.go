@@ -22,6 +22,7 @@ func inspected(t *testing.T, args ...string) (code int, stdout, stderr string) {
 
 // TestInspection looks at a server that runs, by each of the commands.
 func TestInspection(t *testing.T) {
+	t.Parallel()
 	_, addr := startReady(t, t.TempDir(), "--save", "")
 	require.Len(t, ask(t, addr, "LOCK order:1 alice PX 60000", "LOCK order:2 bob PX 60000"), 2)
 	code, out, _ := inspected(t, "locks", "--addr", addr, "--owner", "alice")
@@ -76,6 +77,7 @@ func TestInspectionOverTLS(t *testing.T) {
 
 // TestInspectionRefuses what it cannot do, in one line.
 func TestInspectionRefuses(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ args, want string }{
 		{"why", "lockserver why: try: lockserver why --help\n"},
 		{"why a b", "lockserver why: try: lockserver why --help\n"},

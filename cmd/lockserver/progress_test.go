@@ -16,6 +16,7 @@ import (
 // A load that takes long is reported on stderr, with a log file or without. The snapshot is a pipe here that
 // never ends.
 func TestLoadProgressOnStderr(t *testing.T) {
+	t.Parallel()
 	for name, args := range map[string][]string{"log on stdout": nil, "logfile": {"--logfile", "log"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

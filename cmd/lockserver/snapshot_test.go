@@ -144,6 +144,7 @@ func number(t *testing.T, reply string) (n int64) {
 // TestRestoreWithAnID: two groups that were made from one file for the same members have the same id, unless
 // another one is given.
 func TestRestoreWithAnID(t *testing.T) {
+	t.Parallel()
 	o := newOne(t)
 	o.start(t)
 	require.Equal(t, "OK", o.do(t, "SET k v"))

@@ -155,6 +155,7 @@ func TestKeysThatExistAreLeftAlone(t *testing.T) {
 }
 
 func TestOtherKeysStay(t *testing.T) {
+	t.Parallel()
 	o, c := small(t, server.Options{})
 	_, err := c.do("SET", "other", "1")
 	require.NoError(t, err)
@@ -196,6 +197,7 @@ func TestInterruptedSaleLeavesNothing(t *testing.T) {
 
 // A server that sells what it does not have is found out.
 func TestOversellingIsFoundOut(t *testing.T) {
+	t.Parallel()
 	o, c := small(t, server.Options{})
 	dial := o.Dial
 	var mu sync.Mutex // c is one connection
@@ -219,6 +221,7 @@ func TestOversellingIsFoundOut(t *testing.T) {
 }
 
 func TestPassword(t *testing.T) {
+	t.Parallel()
 	c := config.Default()
 	c.Port, c.Save, c.DBFilename, c.RequirePass = 0, nil, "", "secret"
 	srv, err := server.New(server.Options{Directives: c.Directives()})

@@ -72,6 +72,7 @@ func TestOddAnswersAreErrors(t *testing.T) {
 
 // TestKeysThatCannotBeRemovedAreNamed: the user of the demo must know which keys are left.
 func TestKeysThatCannotBeRemovedAreNamed(t *testing.T) {
+	t.Parallel()
 	o, _ := small(t, server.Options{})
 	o.Users = 100
 	dial := o.Dial

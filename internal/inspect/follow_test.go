@@ -3,6 +3,7 @@ package inspect
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/checkhistory"
+	"lockserver/internal/testkit"
 	"lockserver/server"
 )
 
@@ -42,40 +44,43 @@ func begin(t *testing.T, o server.Options) *server.Server {
 func TestFollowGoesOnAfterARestart(t *testing.T) {
 	t.Parallel()
 	for _, before := range []int{1, 5} { // fewer and more events than afterwards
-		clock := server.NewManualClock(time.UnixMilli(1_750_000_000_000))
-		srv := begin(t, server.Options{Clock: clock})
-		c := client(t, srv)
-		ctx, stop := context.WithCancel(t.Context())
-		lines, ended, lost := make(lineSink, 1000), make(chan error, 1), make(chan error, 1000)
-		s := connect(t, srv, "", "")
-		go func() {
-			ended <- s.PrintHistory(ctx, lines, Events{Count: 100, Lost: func(err error) { lost <- err }}, true, true)
-		}()
-		require.Equal(t, checkhistory.Began, next(t, lines).Event)
-		clock.Advance(time.Second)
-		for range before {
-			c.Do("LOCK", "k", "a", "PX", "600000")
-			require.Equal(t, "granted", next(t, lines).Event)
-		}
-		addr := srv.Addr().String()
-		require.NoError(t, srv.Close())
-		require.Error(t, next(t, lost))
-		clock.Advance(time.Minute)
-		srv = begin(t, server.Options{Clock: clock, Addr: addr})
-		c = client(t, srv)
-		for _, owner := range []string{"b", "c", "d"} {
-			c.Do("LOCK", "k-"+owner, owner, "PX", "600000")
-		}
-		again := next(t, lines)
-		require.Equal(t, checkhistory.Line{Event: checkhistory.Began, Reason: "start", TimeMS: 1_750_000_061_000, MissingFromMS: 1_750_000_001_000}, again)
-		require.Contains(t, eventText(&again), "events are known from here on (start); some since ")
-		for _, owner := range []string{"b", "c", "d"} {
-			require.Equal(t, owner, next(t, lines).Owner)
-		}
-		stop()
-		require.NoError(t, next(t, ended))
-		require.Empty(t, lines)
-		require.NoError(t, srv.Close())
+		t.Run(fmt.Sprint(before), func(t *testing.T) {
+			t.Parallel()
+			clock := server.NewManualClock(time.UnixMilli(1_750_000_000_000))
+			addr := "127.0.0.1:" + testkit.FreePort(t)
+			srv := begin(t, server.Options{Clock: clock, Addr: addr})
+			c := client(t, srv)
+			ctx, stop := context.WithCancel(t.Context())
+			lines, ended, lost := make(lineSink, 1000), make(chan error, 1), make(chan error, 1000)
+			s := connect(t, srv, "", "")
+			go func() {
+				ended <- s.PrintHistory(ctx, lines, Events{Count: 100, Lost: func(err error) { lost <- err }}, true, true)
+			}()
+			require.Equal(t, checkhistory.Began, next(t, lines).Event)
+			clock.Advance(time.Second)
+			for range before {
+				c.Do("LOCK", "k", "a", "PX", "600000")
+				require.Equal(t, "granted", next(t, lines).Event)
+			}
+			require.NoError(t, srv.Close())
+			require.Error(t, next(t, lost))
+			clock.Advance(time.Minute)
+			srv = begin(t, server.Options{Clock: clock, Addr: addr})
+			c = client(t, srv)
+			for _, owner := range []string{"b", "c", "d"} {
+				c.Do("LOCK", "k-"+owner, owner, "PX", "600000")
+			}
+			again := next(t, lines)
+			require.Equal(t, checkhistory.Line{Event: checkhistory.Began, Reason: "start", TimeMS: 1_750_000_061_000, MissingFromMS: 1_750_000_001_000}, again)
+			require.Contains(t, eventText(&again), "events are known from here on (start); some since ")
+			for _, owner := range []string{"b", "c", "d"} {
+				require.Equal(t, owner, next(t, lines).Owner)
+			}
+			stop()
+			require.NoError(t, next(t, ended))
+			require.Empty(t, lines)
+			require.NoError(t, srv.Close())
+		})
 	}
 }
 

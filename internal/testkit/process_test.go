@@ -72,12 +72,12 @@ func TestReadyAtAnAddress(t *testing.T) {
 	p := Start(t, Command{Program: Lockserver(t), Args: []string{"--port", port, "--logfile", "log", "--save", "",
 		"--enable-debug-command", "yes"}, Addr: "127.0.0.1:" + port})
 	c := p.Client(t)
-	require.Equal(t, "+OK", c.Do("DEBUG", "POPULATE", "2000").String())
+	require.Equal(t, "+OK", c.Do("DEBUG", "POPULATE", "500").String())
 	require.Equal(t, "+OK", c.Do("SAVE").String())
 	p.Kill()
 	p.Args = append(p.Args, "--key-load-delay", "100") // µs a key
 	require.NoError(t, p.Start())
-	require.EqualValues(t, 2000, p.Client(t).Do("DBSIZE").Int)
+	require.EqualValues(t, 500, p.Client(t).Do("DBSIZE").Int)
 	require.NotContains(t, p.Log(), "Ready to accept connections", "that is in its file")
 	p.LogFile = filepath.Join(p.Dir, "log")
 	require.Contains(t, p.Log(), "Ready to accept connections")

@@ -6,15 +6,17 @@ import (
 
 	"github.com/anishathalye/porcupine"
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 // TestPartsOfAProperHistoryAreProper: whatever shrinking may leave out of a lock's history, a lock's
 // history is left. So what it shows of a refused one is the fault, and not a hole that it has made itself.
 func TestPartsOfAProperHistoryAreProper(t *testing.T) {
 	t.Parallel()
-	const worlds, parts = 8, 12
+	const parts = 12
 	random := rand.New(rand.NewPCG(1, 2))
-	for seed := range uint64(worlds) {
+	for seed := range uint64(testkit.Steps(4, 8)) {
 		w, err := newWorld(2 * seed) // a manual clock: exact, and quick
 		require.NoError(t, err)
 		require.NoError(t, check(w))

@@ -115,6 +115,7 @@ func (s *search) String() string {
 
 // TestQueuedHistories: whatever clients do and whatever breaks, the history is one of a semaphore or a lock.
 func TestQueuedHistories(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(testkit.Steps(1, 120))*time.Second)
 	defer cancel()
 	s := &search{wants: wanted()}

@@ -15,6 +15,7 @@ import (
 // TestKilledServer: the server is killed under its clients, and started again on its log. What it has
 // acknowledged stays, what it has not is there or not, and queues are gone. The histories are right.
 func TestKilledServer(t *testing.T) {
+	t.Parallel()
 	seed := testkit.SeedOr(*seedFlag)
 	decided, all := 0, 0
 	steps := testkit.Steps(2, 30)

@@ -30,6 +30,7 @@ func holderOf(t *testing.T, c *testkit.Client, key string) (owner string) {
 // granted passes on, to one holder at a time. When it goes on it hears of that, and what it does is refused.
 // The long form stops it for a minute.
 func TestStoppedClient(t *testing.T) {
+	t.Parallel()
 	server := testkit.StartLockserver(t, "", "--save", "", "--lock-watchdog-timeout", "3000")
 	op, next := server.Client(t), server.Client(t)
 	next.Hello(3)

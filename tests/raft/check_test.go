@@ -251,7 +251,7 @@ func (e *withoutSums) Checked(is raft.Checksum) {
 // member that is too busy when the others agree learns later that its data is not theirs.
 func TestNoMajorityIsRight(t *testing.T) {
 	t.Parallel()
-	for _, members := range []int{3, 2}[:wholeOr(2, 1)] {
+	for _, members := range []int{2, 3}[:wholeOr(2, 1)] {
 		t.Run(fmt.Sprint(members), func(t *testing.T) {
 			t.Parallel()
 			g := prepare(t, members, nil)

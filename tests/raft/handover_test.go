@@ -123,7 +123,7 @@ func TestWait(t *testing.T) {
 // election.
 func TestShutdownHandsOn(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, 3, func(eo *engine.Options, _ *server.Options) { eo.ElectionMS = 5_000 })
+	g := newGroup(t, 3, func(eo *engine.Options, _ *server.Options) { eo.ElectionMS = 2_000 })
 	leader := g.leader()
 	require.Equal(t, "OK", g.do("SET", "x", "1").Str)
 	_ = leader.ask("SHUTDOWN")

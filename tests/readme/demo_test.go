@@ -10,6 +10,7 @@ import (
 
 // TestDemo: the demo prints what the pages show, but for the measurements.
 func TestDemo(t *testing.T) {
+	t.Parallel()
 	for _, b := range blocksOf(t, "sh demo") {
 		require.Equal(t, "go run ./cmd/lockserver demo\n", b.text)
 	}

@@ -62,6 +62,7 @@ type composed struct {
 
 // TestGroupCompose starts what the page's containers run, as the image does: they form a group.
 func TestGroupCompose(t *testing.T) {
+	t.Parallel()
 	blocks := ha.blocksOf(t, "yaml compose")
 	require.Len(t, blocks, 1)
 	shipped, err := os.ReadFile(filepath.Join(root, "packaging", "compose.yaml"))

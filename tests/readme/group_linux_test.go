@@ -267,6 +267,7 @@ func (s *site) on(name string, b block) {
 // one of them dies and is replaced. From when they are a group clients write, and one has a lock that the
 // server renews: nothing that was acknowledged is lost, nor is the lock.
 func TestGroup(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	for i, name := range strings.Split(machines, "") { // the package has started a server on each
 		m := s.machines[name]

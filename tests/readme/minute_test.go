@@ -144,6 +144,7 @@ func (w wire) close() { w.client.Close() }
 
 // TestTranscripts plays every page that starts a server.
 func TestTranscripts(t *testing.T) {
+	t.Parallel()
 	playAll(t, func(t *testing.T, p *program) terminal { return wire{p.Client(t)} }, sellOverWire)
 }
 

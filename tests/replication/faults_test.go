@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/testkit"
 	"lockserver/server"
 )
 
@@ -124,7 +125,11 @@ func sends(t *testing.T, requests ...string) (addr string, asked *atomic.Int32) 
 func TestMasterThatHangs(t *testing.T) {
 	t.Parallel()
 	for _, setLater := range []bool{false, true} {
-		for answers := range 5 {
+		cases := 5
+		if setLater {
+			cases = testkit.Steps(1, 5)
+		}
+		for answers := range cases {
 			t.Run(fmt.Sprintf("%v after %d answers", setLater, answers), func(t *testing.T) {
 				t.Parallel()
 				asked := make(chan struct{}, 100)

@@ -7,13 +7,16 @@ import (
 
 	"github.com/anishathalye/porcupine"
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 // TestPartsOfAProperHistoryAreProper: whatever shrinking may leave out of a sale's history, a sale's
 // history is left. So what it shows of a refused one is the fault, and not a hole that it has made itself.
 func TestPartsOfAProperHistoryAreProper(t *testing.T) {
 	t.Parallel()
-	const worlds, parts = 24, 12
+	const parts = 12
+	worlds := testkit.Steps(12, 24)
 	decided := 0
 	random := rand.New(rand.NewPCG(1, 2))
 	for seed := range uint64(worlds) {
