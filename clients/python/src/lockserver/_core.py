@@ -40,10 +40,10 @@ def _nothing(_: float) -> None:
 class Timer:
     """A moment at which something is done."""
 
-    __slots__ = ("at", "run", "off")
+    off = False
 
     def __init__(self, at: float, run: Callable[[float], None]) -> None:
-        self.at, self.run, self.off = at, run, False
+        self.at, self.run = at, run
 
     def cancel(self) -> None:
         """Makes it do nothing. It stays among the others for a while, but keeps nothing else alive."""
@@ -169,13 +169,13 @@ class Link:
 class Call:
     """Something that a caller waits for. ``done`` is called once, with ``result`` or ``error`` set."""
 
-    __slots__ = ("_done", "over", "result", "error")
+    # Calls are made often, and most of these values rarely change: the class has them until then.
+    over = False
+    result: Any = None
+    error: Optional[BaseException] = None
 
     def __init__(self, done: Callable[[], None]) -> None:
         self._done = done
-        self.over = False
-        self.result: Any = None
-        self.error: Optional[BaseException] = None
 
     def answered(self) -> bool:
         """Reports whether the server has answered, if only that the call has to wait."""
@@ -251,17 +251,16 @@ class Handle:
 class Hold:
     """What a task has on the server."""
 
-    __slots__ = ("task", "wish", "tokens", "since", "handles", "lost", "releasing", "debt", "expiry", "unsure", "sure_until")
+    lost: Optional[Loss] = None
+    releasing = False
+    debt: Optional[Debt] = None  # its release
+    expiry: Optional[Timer] = None
+    unsure: Optional[Timer] = None  # the server has not said that it knows of the holder: see Core._sure_until
+    sure_until = 0.0  # without that
 
     def __init__(self, task: Task, wish: Wish, tokens: List[int], since: float) -> None:
         self.task, self.wish, self.tokens, self.since = task, wish, tokens, since
         self.handles: Set[Handle] = set()
-        self.lost: Optional[Loss] = None
-        self.releasing = False
-        self.debt: Optional[Debt] = None  # its release
-        self.expiry: Optional[Timer] = None
-        self.unsure: Optional[Timer] = None  # the server has not said that it knows of the holder: see Core._sure_until
-        self.sure_until = 0.0  # without that
 
     def end_timers(self) -> None:
         """It is released, or lost: time changes nothing any more."""
@@ -279,40 +278,36 @@ class Hold:
 class Debt:
     """Commands that have to be done, and are sent until they were answered. Each may be sent twice."""
 
-    __slots__ = ("commands", "paid", "sent", "replies", "answered", "failed", "entered", "over")
+    sent = 0  # how often
+    answered: Set[int]  # the numbers of the commands, if there are several
+    failed = False
+    entered = False  # it was sent, or will be by the next connection
+    over = False
 
     def __init__(self, commands: List[Sent], paid: Optional[Callable[["Debt"], None]] = None) -> None:
         self.commands, self.paid = commands, paid
-        self.sent = 0  # how often
         self.replies: List[Any] = []
-        self.answered: Set[int]  # the numbers of the commands, if there are several
-        self.failed = False
-        self.entered = False  # it was sent, or will be by the next connection
-        self.over = False
 
 
 class Acquire(Call):
     """A call for a lock. The server answers at once, or queues it and sends the outcome as a push."""
 
-    __slots__ = ("task", "wish", "place", "number", "state", "sent", "placed", "end", "deadline", "until", "asked_at", "sent_at",
-                 "tokens", "left", "timers")
+    number = 0
+    state = "deferred"  # asked, queued, granted, over
+    sent = False  # the server may know of it
+    placed = False  # the server has answered
+    end: Optional[float] = None  # of the wait
+    deadline: Optional[float] = None  # of the caller
+    until: Optional[float] = None  # the first of the two
+    asked_at = 0.0
+    sent_at = 0.0  # of what gave the lock: its lease began no earlier
+    tokens: List[int]  # of one that is granted
+    left = 0
+    timers: Tuple[Timer, ...] = ()
 
     def __init__(self, task: Task, wish: Wish, done: Callable[[], None]) -> None:
-        super().__init__(done)
-        self.task, self.wish = task, wish
+        self._done, self.task, self.wish = done, task, wish
         self.place = task.owner, wish.keys[0]  # what identifies it: a task has one call for a key at a time
-        self.number = 0
-        self.state = "deferred"  # asked, queued, granted, over
-        self.sent = False  # the server may know of it
-        self.placed = False  # the server has answered
-        self.end: Optional[float] = None  # of the wait
-        self.deadline: Optional[float] = None  # of the caller
-        self.until: Optional[float] = None  # the first of the two
-        self.asked_at = 0.0
-        self.sent_at = 0.0  # of what gave the lock: its lease began no earlier
-        self.tokens: List[int] = []
-        self.left = 0
-        self.timers: List[Timer] = []
 
     def answered(self) -> bool:
         """As :meth:`Call.answered`."""
@@ -321,8 +316,6 @@ class Acquire(Call):
 
 class Request(Call):
     """A command of the other connection."""
-
-    __slots__ = ("words", "once", "sent", "timer")
 
     def __init__(self, words: Sequence[Word], once: bool, done: Callable[[], None]) -> None:
         super().__init__(done)
@@ -695,11 +688,11 @@ class Core:
         self.limits.add(call, now)
         if call.end is not None:
             call.until = call.end
-            call.timers.append(self.timers.add(call.end, lambda at: self._wait_over(call, at)))
+            call.timers = self.timers.add(call.end, lambda at: self._wait_over(call, at)),
         if deadline is not None:
             call.until = deadline if call.end is None else min(call.end, deadline)
-            call.timers.append(self.timers.add(deadline, lambda at: self._withdraw(
-                call, errors.DeadlineExceeded("the deadline has passed"), at)))
+            call.timers += self.timers.add(deadline, lambda at: self._withdraw(
+                call, errors.DeadlineExceeded("the deadline has passed"), at)),
         self.start(now)
         self._begin(call, now)
 
@@ -857,25 +850,24 @@ class Core:
         The UNLOCK of its holder confirms it as well. That is waited for if a caller of this client has just released the
         same key, and had held it for a moment only: the lock goes from hand to hand.
         """
-        wish, hold.sure_until = hold.wish, sure_until
+        hold.sure_until = sure_until
         key, passed_at = self._passed
-
-        def lose(at: float) -> None:
-            self._lose(hold, Loss(wish.keys[0], hold.tokens[0], "unreachable"), at)
-
-        def prove(at: float) -> None:
-            if at >= sure_until:
-                lose(at)
-                return
-            hold.unsure = self.timers.add(sure_until, lose)
-            if self.ready and self.attached.broken is None:  # otherwise the next connection does it
-                self._prove(hold, at)
-
-        if key == wish.keys[0] and now - passed_at < self._brief:
-            hold.unsure = self.timers.add(now + min(self._brief, (sure_until - now) / 10), prove)
+        if key == hold.wish.keys[0] and now - passed_at < self._brief:
+            hold.unsure = self.timers.add(now + min(self._brief, (sure_until - now) / 10), lambda at: self._prove_late(hold, at))
         else:
-            hold.unsure = self.timers.add(sure_until, lose)
+            hold.unsure = self.timers.add(sure_until, lambda at: self._lose_unsure(hold, at))
             self._prove(hold, now)
+
+    def _prove_late(self, hold: Hold, now: float) -> None:
+        if now >= hold.sure_until:  # this process was stopped
+            self._lose_unsure(hold, now)
+            return
+        hold.unsure = self.timers.add(hold.sure_until, lambda at: self._lose_unsure(hold, at))
+        if self.ready and self.attached.broken is None:  # otherwise the next connection does it
+            self._prove(hold, now)
+
+    def _lose_unsure(self, hold: Hold, now: float) -> None:
+        self._lose(hold, Loss(hold.wish.keys[0], hold.tokens[0], "unreachable"), now)
 
     def _prove(self, hold: Hold, now: float) -> None:
         """Confirms a lock that its caller has already."""
