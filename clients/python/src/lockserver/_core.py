@@ -745,7 +745,8 @@ class Core:
 
     def _count(self) -> None:
         """Counts anew how many calls wait for what is held here."""
-        self._ours = {key for hold in self._holds.values() if not (hold.wish.shared or hold.wish.permits) for key in hold.wish.keys}
+        exclusive = [hold.wish for hold in self._holds.values() if not (hold.wish.shared or hold.wish.permits)]
+        self._ours = {key for wish in exclusive for key in wish.keys}
         self._queued, self.idle = {}, 0
         for call in self._waits.values():
             if not call.wish.tries:

@@ -133,6 +133,9 @@ class Driver:
     does. Callers that wait for a lock of this client need not read: the next grant comes with the answer to its UNLOCK.
     If no caller has waited for a moment, the thread reads, also if TLS is used.
 
+    Tried: the caller that has read waits for a moment until the one that it woke runs. A hand-off took 4.8 switches of
+    threads then instead of 3.1, and a third more time.
+
     A signal may interrupt a caller anywhere: an exception of its handler leaves what the caller was doing half done. Then
     connections are made anew, and what they were asked is asked again.
 
