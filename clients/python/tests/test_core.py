@@ -218,8 +218,8 @@ def test_what_is_released_before_the_confirmation_is_answered(played):
     assert played.core.unconfirmed() == [] and held.hold.lost is None
 
 
-def brief_hold(seconds):
-    """A core that has released a lock after so many seconds, and has been given another one by a push."""
+def brief_hold(seconds, later=0.0, key=b"k"):
+    """A core that has released a lock after so many seconds, and so much later has been given another one by a push."""
     played = Played(brief=0.02)
     played.attach()
     first = granted_at_once(played)  # nothing is known of how long locks are held
@@ -227,7 +227,8 @@ def brief_hold(seconds):
     played.now += seconds
     played.core.release(first, Call(lambda: None), played.now)
     played.reply(b":1\r\n")
-    call = played.ask(wait=60)
+    played.now += later
+    call = played.ask(Wish((key,)), wait=60)
     played.sent()
     played.reply(b"+QUEUED\r\n")
     granted(played, call, 10)
@@ -269,8 +270,10 @@ def test_a_lock_that_could_not_be_confirmed_later():
     assert late.why_over().reason == "unreachable" and "LOCK.CONFIRM" not in [words[0] for words in other.sent()]
 
 
-def test_after_a_long_hold_a_lock_is_confirmed_at_once():
-    played, _ = brief_hold(0.03)
+@pytest.mark.parametrize("how", [{"seconds": 0.03}, {"seconds": 0.01, "later": 0.03}, {"seconds": 0.01, "key": b"other"}])
+def test_a_lock_that_does_not_go_from_hand_to_hand_is_confirmed_at_once(how):
+    """The last holder had it for long, or gave it back some time ago, or had another lock."""
+    played, _ = brief_hold(**how)
     assert [words[0] for words in played.sent()] == ["LOCK.CONFIRM"]
 
 
@@ -554,3 +557,30 @@ def test_a_reply_whose_taking_was_interrupted_is_no_reply(played):
     assert [words[0] for words in played.attach()] == ["LOCK"]
     played.reply(b":9\r\n")
     assert call.result.token(b"k") == 9
+
+
+@pytest.mark.parametrize("where", ["finish", "drop", "idle"])
+def test_a_grant_whose_taking_was_interrupted(where, played, monkeypatch):
+    """A caller that reads for all is interrupted while another one's call ends: that ends, or is asked again."""
+    first, second = played.hold(), played.ask(wait=60)
+    other = played.ask(wait=60)
+    played.sent()
+    played.reply(b"+QUEUED\r\n" * 2)
+    played.core.release(first, Call(lambda: None), played.now)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(*{"finish": (Call, "finish"), "drop": (Core, "_drop"), "idle": (Core, "_idle")}[where], interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            granted(played, second)
+    played.core.attached.broken = package.NoConnection("a call was interrupted")
+    played.core.repair(played.now)
+    counted, real = counts(played.core)
+    assert counted == real
+    played.gone("a call was interrupted")
+    played.now += 1
+    asked = [words[2] for words in played.attach() if words[0] == "LOCK"]
+    assert second.over == (where != "finish")
+    assert asked == [call.task.owner.decode() for call in (second, other) if not call.over]

@@ -21,7 +21,7 @@ from typing import Any, Callable, Deque, Dict, Iterator, List, NamedTuple, Optio
 
 from . import errors
 from ._resp import Malformed, Parser, Push, Word, encode, encode_word
-from ._wish import Command, Wish
+from ._wish import Command, Sent, Wish
 from .errors import ServerError
 
 #: How long locks live that the server renews, in seconds, if it does not say.
@@ -40,10 +40,10 @@ def _nothing(_: float) -> None:
 class Timer:
     """A moment at which something is done."""
 
-    __slots__ = ("at", "run", "off")
+    off = False
 
     def __init__(self, at: float, run: Callable[[float], None]) -> None:
-        self.at, self.run, self.off = at, run, False
+        self.at, self.run = at, run
 
     def cancel(self) -> None:
         """Makes it do nothing. It stays among the others for a while, but keeps nothing else alive."""
@@ -85,6 +85,39 @@ class Timers:
             timer.run(now)
 
 
+class Limits:
+    """Calls that have to be answered within the same time, in the order in which they began.
+
+    Nearly all are answered soon. So none has a timer of its own: the first of those that are not says when to look.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.calls: Deque[Tuple[float, Call]] = deque()  # with the times at which they are too late
+
+    def add(self, call: Call, now: float) -> None:
+        """A call begins."""
+        self.calls.append((now + self.seconds, call))
+
+    def next(self) -> Optional[float]:
+        """Returns when the first one is too late that was not answered, or None if all were."""
+        while self.calls:
+            at, call = self.calls[0]
+            if not call.answered():
+                return at
+            self.calls.popleft()
+        return None
+
+    def late(self, now: float) -> List[Call]:
+        """Takes out those that are too late."""
+        late: List[Call] = []
+        while True:
+            at = self.next()
+            if at is None or at > now:
+                return late
+            late.append(self.calls.popleft()[1])
+
+
 class Link:
     """A connection as the core sees it. The transport writes ``out`` and empties it."""
 
@@ -101,9 +134,9 @@ class Link:
         self._pause = _PAUSE
         self._made = 0.0
 
-    def send(self, words: Sequence[Word], take: Take, now: float) -> None:
+    def send(self, command: Union[Sequence[Word], bytes], take: Take, now: float) -> None:
         """Sends a command. take gets its reply, or the error of the connection, in any case."""
-        self.out += encode(words)
+        self.out += command if type(command) is bytes else encode(command)
         self.awaited.append((take, now))
 
     def opened(self, now: float) -> None:
@@ -136,11 +169,17 @@ class Link:
 class Call:
     """Something that a caller waits for. ``done`` is called once, with ``result`` or ``error`` set."""
 
+    # Calls are made often, and most of these values rarely change: the class has them until then.
+    over = False
+    result: Any = None
+    error: Optional[BaseException] = None
+
     def __init__(self, done: Callable[[], None]) -> None:
         self._done = done
-        self.over = False
-        self.result: Any = None
-        self.error: Optional[BaseException] = None
+
+    def answered(self) -> bool:
+        """Reports whether the server has answered, if only that the call has to wait."""
+        return self.over
 
     def finish(self, result: Any, error: Optional[BaseException] = None) -> None:
         """Ends it, unless it has ended."""
@@ -151,6 +190,8 @@ class Call:
 
 class Task:
     """An owner of locks: what one program flow holds. Locks that it has already it may take again."""
+
+    __slots__ = ("owner", "holds", "busy", "deferred")
 
     def __init__(self, owner: bytes) -> None:
         self.owner = owner
@@ -173,6 +214,8 @@ class Loss(NamedTuple):
 
 class Handle:
     """One acquisition. Several stand for one hold if its task took the lock again."""
+
+    __slots__ = ("core", "hold", "keys", "on_lost")
 
     def __init__(self, core: "Core", hold: "Hold", keys: Tuple[bytes, ...]) -> None:
         self.core, self.hold, self.keys = core, hold, keys
@@ -208,15 +251,16 @@ class Handle:
 class Hold:
     """What a task has on the server."""
 
+    lost: Optional[Loss] = None
+    releasing = False
+    debt: Optional[Debt] = None  # its release
+    expiry: Optional[Timer] = None
+    unsure: Optional[Timer] = None  # the server has not said that it knows of the holder: see Core._sure_until
+    sure_until = 0.0  # without that
+
     def __init__(self, task: Task, wish: Wish, tokens: List[int], since: float) -> None:
         self.task, self.wish, self.tokens, self.since = task, wish, tokens, since
         self.handles: Set[Handle] = set()
-        self.lost: Optional[Loss] = None
-        self.releasing = False
-        self.debt: Optional[Debt] = None  # its release
-        self.expiry: Optional[Timer] = None
-        self.unsure: Optional[Timer] = None  # the server has not said that it knows of the holder: see Core._sure_until
-        self.sure_until = 0.0  # without that
 
     def end_timers(self) -> None:
         """It is released, or lost: time changes nothing any more."""
@@ -226,7 +270,7 @@ class Hold:
             self.unsure.cancel()
             self.unsure = None
 
-    def release(self) -> Command:
+    def release(self) -> Sent:
         """The command that releases it."""
         return self.wish.release(self.task.owner, self.tokens)
 
@@ -234,38 +278,40 @@ class Hold:
 class Debt:
     """Commands that have to be done, and are sent until they were answered. Each may be sent twice."""
 
-    def __init__(self, commands: List[Command], paid: Optional[Callable[["Debt"], None]] = None) -> None:
+    sent = 0  # how often
+    answered: Set[int]  # the numbers of the commands, if there are several
+    failed = False
+    entered = False  # it was sent, or will be by the next connection
+    over = False
+
+    def __init__(self, commands: List[Sent], paid: Optional[Callable[["Debt"], None]] = None) -> None:
         self.commands, self.paid = commands, paid
-        self.sent = 0  # how often
         self.replies: List[Any] = []
-        self.answered: Set[int]  # the numbers of the commands, if there are several
-        self.failed = False
-        self.entered = False  # it was sent, or will be by the next connection
-        self.over = False
 
 
 class Acquire(Call):
     """A call for a lock. The server answers at once, or queues it and sends the outcome as a push."""
 
-    def __init__(self, task: Task, wish: Wish, done: Callable[[], None]) -> None:
-        super().__init__(done)
-        self.task, self.wish = task, wish
-        self.number = 0
-        self.state = "deferred"  # asked, queued, granted, over
-        self.sent = False  # the server may know of it
-        self.placed = False  # the server has answered
-        self.end: Optional[float] = None  # of the wait
-        self.deadline: Optional[float] = None  # of the caller
-        self.asked_at = 0.0
-        self.sent_at = 0.0  # of what gave the lock: its lease began no earlier
-        self.tokens: List[int] = []
-        self.left = 0
-        self.timers: List[Timer] = []
+    number = 0
+    state = "deferred"  # asked, queued, granted, over
+    sent = False  # the server may know of it
+    placed = False  # the server has answered
+    end: Optional[float] = None  # of the wait
+    deadline: Optional[float] = None  # of the caller
+    until: Optional[float] = None  # the first of the two
+    asked_at = 0.0
+    sent_at = 0.0  # of what gave the lock: its lease began no earlier
+    tokens: List[int]  # of one that is granted
+    left = 0
+    timers: Tuple[Timer, ...] = ()
 
-    @property
-    def place(self) -> Tuple[bytes, bytes]:
-        """What identifies it: a task has one call for a key at a time."""
-        return self.task.owner, self.wish.keys[0]
+    def __init__(self, task: Task, wish: Wish, done: Callable[[], None]) -> None:
+        self._done, self.task, self.wish = done, task, wish
+        self.place = task.owner, wish.keys[0]  # what identifies it: a task has one call for a key at a time
+
+    def answered(self) -> bool:
+        """As :meth:`Call.answered`."""
+        return self.over or self.placed
 
 
 class Request(Call):
@@ -309,12 +355,12 @@ class Core:
     """All of a client's locks, waits, debts and commands."""
 
     def __init__(self, name: str, limit: float, now: float, brief: float = 0.0) -> None:
-        """brief: for how many seconds a lock that was granted may wait to be confirmed, if the last one was held shorter."""
+        """brief: a lock that goes from hand to hand, within so many seconds each time, may wait so long to be confirmed."""
         self.name = name
         self.prefix = f"{name}:{secrets.token_hex(10)}:".encode()
         self.limit = limit
         self.lease = DEFAULT_LEASE
-        self.timers = Timers()
+        self.timers, self.limits = Timers(), Limits(limit)
         self.attached, self.commands = Link("attached"), Link("commands")
         self.ready = False  # the attached link is attached
         self.events: List[Event] = []
@@ -324,7 +370,7 @@ class Core:
         self.closing = False
         self.ended = False  # nothing is left to be done: the transport closes the links
         self._brief = brief
-        self._held_last = brief  # for how long the last lock was held that was released
+        self._passed: Tuple[Optional[bytes], float] = (None, 0.0)  # the key that was released last after a brief hold, and when
         self._refused: Optional[Exception] = None  # why there is no connection
         self._owners = itertools.count(1)
         self._numbers = itertools.count(1)
@@ -366,7 +412,7 @@ class Core:
             call.finish(None, errors.Closed("the client is closed") if self.closing else None)
             return
         self._starting.append(call)
-        self.timers.add(now + self.limit, lambda _: call.finish(None, self._silence()))
+        self.limits.add(call, now)
         self.start(now)
 
     def _started(self, error: Optional[BaseException]) -> None:
@@ -405,7 +451,7 @@ class Core:
 
     def received(self, link: Link, data: bytes, now: float) -> None:
         """Bytes have come."""
-        self._now, attached = now, link is self.attached
+        self._now, attached, sent = now, link is self.attached, 0.0
         try:
             for reply in link.parser.feed(data):
                 if link.broken is not None:
@@ -418,10 +464,10 @@ class Core:
                     raise Malformed("a reply without a command")
                 link.taking, sent = link.awaited[0]
                 link.awaited.popleft()
-                if attached and self.ready:
-                    self._hear(sent)
                 link.taking(reply, None)
                 link.taking = None
+            if sent and attached and self.ready:  # the last one that was answered is the youngest
+                self._hear(sent)
         except Malformed as e:
             link.broken = errors.NoConnection(f"the server sent what is no reply: {e}")
 
@@ -429,6 +475,11 @@ class Core:
         """Time has passed."""
         self._now = now
         self.timers.run(now)
+        for call in self.limits.late(now):
+            if isinstance(call, Acquire):
+                self._not_placed(call, now)
+            else:
+                call.finish(None, self._silence())
         if self.ready and now >= self._ping_at:
             self._ping(now)
 
@@ -441,12 +492,16 @@ class Core:
     @property
     def due(self) -> float:
         """When next_timer is at the earliest."""
-        heap = self.timers.heap
-        return heap[0][0] if heap and heap[0][0] < self._ping_at else self._ping_at
+        heap, calls, first = self.timers.heap, self.limits.calls, self._ping_at
+        if heap and heap[0][0] < first:
+            first = heap[0][0]
+        return calls[0][0] if calls and calls[0][0] < first else first
 
     def next_timer(self) -> Optional[float]:
         """Returns when to call tick, or to connect; or None."""
-        first = self.timers.next()
+        first, limit = self.timers.next(), self.limits.next()
+        if limit is not None and (first is None or limit < first):
+            first = limit
         if self.ready and (first is None or self._ping_at < first):
             first = self._ping_at
         if self.attached.dial_at is None and self.commands.dial_at is None:
@@ -539,7 +594,8 @@ class Core:
     def _hear(self, sent: float) -> None:
         """Records that the server has answered what was sent at a time."""
         self._resumed = False
-        self._answered = max(self._answered, sent)
+        if sent > self._answered:
+            self._answered = sent
         if self._lapsed:
             self._lapsed = False
             self._be_patient(self._answered + self._sure_for())
@@ -591,6 +647,9 @@ class Core:
         """Takes a push: lock-lost, lock-granted or lock-refused, limit-granted or limit-refused, and so on."""
         if len(message) < 4 or not isinstance(message[0], bytes):
             return
+        if message[0] == b"lock-granted" and type(message[1]) is bytes and type(message[2]) is int:
+            self._granted((message[1],), False, [message[2]], message[3], now)
+            return
         keys = tuple(message[1]) if isinstance(message[1], list) else (message[1],)
         if message[0] == b"lock-lost" and isinstance(message[2], int):
             hold = self._holds.get(message[2])
@@ -626,27 +685,20 @@ class Core:
         call.asked_at, call.number = now, next(self._numbers)
         call.end = None if wait is None or call.wish.tries else now + wait
         call.deadline = deadline
-        call.timers.append(self.timers.add(now + self.limit, lambda at: self._not_placed(call, at)))
+        self.limits.add(call, now)
         if call.end is not None:
-            call.timers.append(self.timers.add(call.end, lambda at: self._wait_over(call, at)))
+            call.until = call.end
+            call.timers = self.timers.add(call.end, lambda at: self._wait_over(call, at)),
         if deadline is not None:
-            call.timers.append(self.timers.add(deadline, lambda at: self._withdraw(
-                call, errors.DeadlineExceeded("the deadline has passed"), at)))
+            call.until = deadline if call.end is None else min(call.end, deadline)
+            call.timers += self.timers.add(deadline, lambda at: self._withdraw(
+                call, errors.DeadlineExceeded("the deadline has passed"), at)),
         self.start(now)
         self._begin(call, now)
 
     def _begin(self, call: Acquire, now: float) -> None:
         task, keys = call.task, call.wish.keys
-        if not task.busy.isdisjoint(keys):
-            task.deferred.append(call)
-            return
-        hold = task.holds.get(keys[0])
-        if any([task.holds.get(key) is not hold for key in keys[1:]]) or hold is not None and (hold.wish.permits or call.wish.permits
-                                                   or hold.wish.shared and not call.wish.shared):
-            self._finish(call, None, errors.Error(f"the task holds some of {keys!r} in another way"), now)
-            return
-        if hold is not None:
-            self._finish(call, self._handle(hold, keys), None, now)
+        if (task.busy or task.holds) and not self._has_to_ask(call, now):
             return
         task.busy.update(keys)
         self._waits[call.place] = call
@@ -657,6 +709,22 @@ class Core:
         if self.ready:
             self._ask(call, now)
 
+    def _has_to_ask(self, call: Acquire, now: float) -> bool:
+        """False: the call has to come later, or its task has the lock already, or may not have it."""
+        task, keys = call.task, call.wish.keys
+        if not task.busy.isdisjoint(keys):
+            task.deferred.append(call)
+            return False
+        hold = task.holds.get(keys[0])
+        if any([task.holds.get(key) is not hold for key in keys[1:]]) or hold is not None and (
+                hold.wish.permits or call.wish.permits or hold.wish.shared and not call.wish.shared):
+            self._finish(call, None, errors.Error(f"the task holds some of {keys!r} in another way"), now)
+        elif hold is not None:
+            self._finish(call, self._handle(hold, keys), None, now)
+        else:
+            return True
+        return False
+
     def idles(self, call: Call) -> bool:
         """Reports whether a call waits for what is held here: the server has nothing for it before that is released."""
         return type(call) is Acquire and call.wish.keys[0] in self._ours and not call.wish.tries and call.state != "deferred"
@@ -666,13 +734,25 @@ class Core:
         wish = hold.wish
         if wish.shared or wish.permits:
             return
+        ours, queued = self._ours, self._queued
         for key in wish.keys:
-            if held != (key in self._ours):
-                self.idle += self._queued.get(key, 0) if held else -self._queued.get(key, 0)
-                if held:
-                    self._ours.add(key)
-                else:
-                    self._ours.discard(key)
+            if held and key not in ours:
+                ours.add(key)
+                self.idle += queued.get(key, 0)
+            elif not held and key in ours:
+                ours.remove(key)
+                self.idle -= queued.get(key, 0)
+
+    def _count(self) -> None:
+        """Counts anew how many calls wait for what is held here."""
+        exclusive = [hold.wish for hold in self._holds.values() if not (hold.wish.shared or hold.wish.permits)]
+        self._ours = {key for wish in exclusive for key in wish.keys}
+        self._queued, self.idle = {}, 0
+        for call in self._waits.values():
+            if not call.wish.tries:
+                key = call.wish.keys[0]
+                self._queued[key] = self._queued.get(key, 0) + 1
+                self.idle += key in self._ours
 
     def _handle(self, hold: Hold, keys: Tuple[bytes, ...]) -> Handle:
         handle = Handle(self, hold, keys)
@@ -689,19 +769,18 @@ class Core:
 
     def _not_placed(self, call: Acquire, now: float) -> None:
         if call.state == "deferred" and self.ready:
-            call.timers.append(self.timers.add(now + self.limit, lambda at: self._not_placed(call, at)))
+            self.limits.add(call, now)
         elif not call.placed:
             self._withdraw(call, self._silence(), now)
 
     def _ask(self, call: Acquire, now: float) -> None:
-        ends = [end for end in (call.end, call.deadline) if end is not None]
         call.state, call.sent, call.sent_at = "asked", True, now
-        words = call.wish.ask(call.task.owner, min(ends) - now if ends else None)
+        command = call.wish.ask(call.task.owner, None if call.until is None else call.until - now)
 
         def take(reply: Any, error: Optional[Exception]) -> None:
             self._replied(call, reply, error)
 
-        self.attached.send(words, take, now)
+        self.attached.send(command, take, now)
 
     def _replied(self, call: Acquire, reply: Any, error: Optional[Exception]) -> None:
         now = self._now
@@ -769,30 +848,31 @@ class Core:
     def _doubt(self, hold: Hold, sure_until: float, now: float) -> None:
         """Has a lock confirmed that its caller has already.
 
-        The UNLOCK of its holder confirms it as well. So if the last lock was held for a moment only, that is waited for.
+        The UNLOCK of its holder confirms it as well. That is waited for if a caller of this client has just released the
+        same key, and had held it for a moment only: the lock goes from hand to hand.
         """
-        wish, hold.sure_until = hold.wish, sure_until
-
-        def lose(at: float) -> None:
-            self._lose(hold, Loss(wish.keys[0], hold.tokens[0], "unreachable"), at)
-
-        def prove(at: float) -> None:
-            if at >= sure_until:
-                lose(at)
-                return
-            hold.unsure = self.timers.add(sure_until, lose)
-            if self.ready and self.attached.broken is None:  # otherwise the next connection does it
-                self._prove(hold, at)
-
-        if self._held_last < self._brief:
-            hold.unsure = self.timers.add(now + min(self._brief, (sure_until - now) / 10), prove)
+        hold.sure_until = sure_until
+        key, passed_at = self._passed
+        if key == hold.wish.keys[0] and now - passed_at < self._brief:
+            hold.unsure = self.timers.add(now + min(self._brief, (sure_until - now) / 10), lambda at: self._prove_late(hold, at))
         else:
-            hold.unsure = self.timers.add(sure_until, lose)
+            hold.unsure = self.timers.add(sure_until, lambda at: self._lose_unsure(hold, at))
             self._prove(hold, now)
+
+    def _prove_late(self, hold: Hold, now: float) -> None:
+        if now >= hold.sure_until:  # this process was stopped
+            self._lose_unsure(hold, now)
+            return
+        hold.unsure = self.timers.add(hold.sure_until, lambda at: self._lose_unsure(hold, at))
+        if self.ready and self.attached.broken is None:  # otherwise the next connection does it
+            self._prove(hold, now)
+
+    def _lose_unsure(self, hold: Hold, now: float) -> None:
+        self._lose(hold, Loss(hold.wish.keys[0], hold.tokens[0], "unreachable"), now)
 
     def _prove(self, hold: Hold, now: float) -> None:
         """Confirms a lock that its caller has already."""
-        key, token = hold.wish.keys[0], hold.tokens[0]  # one of several locks stands for all
+        key, token = hold.wish.keys[0], hold.tokens[0]
 
         def take(reply: Any, error: Optional[Exception]) -> None:
             if not _is_answer(reply, error):  # the next connection does it
@@ -807,7 +887,7 @@ class Core:
             if isinstance(reply, ServerError):  # it may be held
                 self._owe(hold.wish.undo(hold.task.owner))
 
-        self.attached.send(["LOCK.CONFIRM", key, hold.task.owner, token], take, now)
+        self.attached.send(hold.wish.prove(hold.task.owner, hold.tokens), take, now)
 
     def _confirmed(self, call: Acquire, reply: Any, error: Optional[Exception]) -> None:
         now = self._now
@@ -871,6 +951,20 @@ class Core:
         if call.over:
             return
         began = call.state != "deferred"  # it has asked the server, or will
+        call.finish(result, error)  # first: repair sees to the rest if a signal interrupts this
+        self._drop(call)
+        if self.watched and (began or error is not None) and not call.wish.rate:
+            for key in call.wish.keys:
+                self.events.append(Event("acquired" if error is None else "refused", key, now - call.asked_at, error))
+        if undo:  # until it is done the task does not ask again: that would end the new lock
+            self._owe(call.wish.undo(call.task.owner), lambda _: self._idle(call.task, call.wish.keys))
+        elif began:
+            self._idle(call.task, call.wish.keys)
+        elif call in call.task.deferred:
+            call.task.deferred.remove(call)
+
+    def _drop(self, call: Acquire) -> None:
+        """Forgets a call that has ended."""
         call.state = "over"
         self._calls.discard(call)
         for timer in call.timers:
@@ -879,20 +973,12 @@ class Core:
             del self._waits[call.place]
             if not call.wish.tries:
                 key = call.wish.keys[0]
-                self._queued[key] -= 1
-                if not self._queued[key]:
+                left = self._queued[key] - 1
+                if left:
+                    self._queued[key] = left
+                else:
                     del self._queued[key]
                 self.idle -= key in self._ours
-        if self.watched and (began or error is not None) and not call.wish.rate:
-            for key in call.wish.keys:
-                self.events.append(Event("acquired" if error is None else "refused", key, now - call.asked_at, error))
-        call.finish(result, error)
-        if undo:  # until it is done the task does not ask again: that would end the new lock
-            self._owe(call.wish.undo(call.task.owner), lambda _: self._idle(call.task, call.wish.keys))
-        elif began:
-            self._idle(call.task, call.wish.keys)
-        elif call in call.task.deferred:
-            call.task.deferred.remove(call)
 
     def _idle(self, task: Task, keys: Tuple[bytes, ...]) -> None:
         """The next call of the task for the keys may begin."""
@@ -956,20 +1042,25 @@ class Core:
             return
         hold.releasing = True
         hold.end_timers()
-        self._held_last = now - hold.since
+        if now - hold.since < self._brief:
+            self._passed = hold.wish.keys[0], now
         hold.task.busy.update(hold.wish.keys)
-        timer = self.timers.add(now + self.limit, lambda _: call.finish(None, self._silence()))
+        self.limits.add(call, now)
 
         def paid(debt: Debt) -> None:
-            timer.cancel()
             self._released(hold, debt, call)
 
         hold.debt = Debt([hold.release()], paid)
         self._enter(hold.debt)
 
     def repair(self, now: float) -> None:
-        """Completes what an interrupted call has left half done: the release of a lock, or a debt."""
+        """Completes what an interrupted call has left half done: the end of a call, the release of a lock, or a debt."""
         self._now = now
+        self._count()
+        for call in list(self._calls):
+            if call.over:
+                self._drop(call)
+                self._idle(call.task, call.wish.keys)
         for hold in list(self._holds.values()):
             if hold.handles or hold.lost is not None:
                 continue
@@ -1073,7 +1164,7 @@ class Core:
 
     # Debts.
 
-    def _owe(self, commands: List[Command], paid: Optional[Callable[[Debt], None]] = None) -> None:
+    def _owe(self, commands: List[Sent], paid: Optional[Callable[[Debt], None]] = None) -> None:
         """Has commands done, now or as soon as there is a connection, until they were answered."""
         self._enter(Debt(commands, paid))
 
@@ -1085,7 +1176,7 @@ class Core:
             self._unpaid.append(debt)
         debt.entered = True
 
-    def owe(self, commands: List[Command], now: float) -> None:
+    def owe(self, commands: List[Sent], now: float) -> None:
         """Has commands done that may be sent twice, now or later."""
         self._now = now
         self._owe(commands)

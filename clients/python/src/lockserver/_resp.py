@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
 from .errors import ServerError
 
@@ -35,14 +35,24 @@ class _Encoded(Dict[Any, bytes]):
 _encoded = _Encoded()
 
 
+#: Returns a word as the server reads it, with its length.
+bulk: Callable[[Word], bytes] = _encoded.__getitem__
+
+
 def encode(words: Sequence[Word]) -> bytes:
     """Returns a command as the server reads it."""
     try:
-        return b"*%d\r\n%b" % (len(words), b"".join(map(_encoded.__getitem__, words)))
+        return b"*%d\r\n%b" % (len(words), b"".join(map(bulk, words)))
     except TypeError:  # a word that is none may have no hash
         for word in words:
             encode_word(word)
         raise
+
+
+def pattern(words: Sequence[Optional[Word]]) -> bytes:
+    """Returns a command in which some words are left out, as None: it is encoded once, and ``%`` puts them in, each a bulk."""
+    texts = [b"%b" if word is None else bulk(word).replace(b"%", b"%%") for word in words]
+    return b"*%d\r\n%b" % (len(words), b"".join(texts))
 
 
 class Malformed(Exception):
@@ -97,12 +107,21 @@ class Parser:
         self._wanted = at = 0
         size = len(data)
         while at < size:
-            grant = _GRANT.match(data, at) if data[at] == 0x3E else None
-            if grant is not None:
-                length, key, token, size_of_owner, owner = grant.groups()
-                if len(key) == int(length) and len(owner) == int(size_of_owner):
-                    at = grant.end()
-                    yield Push((b"lock-granted", key, int(token), owner))
+            kind = data[at]
+            if kind == 0x3E:  # >
+                grant = _GRANT.match(data, at)
+                if grant is not None:
+                    length, key, token, size_of_owner, owner = grant.groups()
+                    if len(key) == int(length) and len(owner) == int(size_of_owner):
+                        at = grant.end()
+                        yield Push((b"lock-granted", key, int(token), owner))
+                        continue
+            elif kind == 0x3A or kind == 0x2B:  # a number or a line, in one step
+                end = data.find(b"\r\n", at)
+                line = data[at + 1 : end]
+                if end > 0 and (kind == 0x2B or line.isdigit()):
+                    at = end + 2
+                    yield int(line) if kind == 0x3A else line
                     continue
             try:
                 reply, end = self._read(data, at, 0)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import List, Optional, Sequence, Tuple
+from functools import cached_property
+from typing import List, Optional, Sequence, Tuple, Union
 
 from . import _trace
-from ._resp import Word, encode_word
+from ._resp import Word, bulk, encode_word, pattern
 
 Command = List[Word]
+#: A command, or one that is encoded already.
+Sent = Union[Command, bytes]
+_NO_END = bulk(0)
 
 
 def milliseconds(seconds: float, what: str) -> int:
@@ -41,49 +45,70 @@ class Wish:
     def _fixed(self) -> Command:
         return [] if self.lease is None else ["PX", milliseconds(self.lease, "a lease")]
 
-    def ask(self, owner: bytes, wait: Optional[float]) -> Command:
-        """The command that asks, or asks again. An owner that is queued keeps its place. wait: seconds, or no end."""
-        words: Command
+    def ask(self, owner: bytes, wait: Optional[float]) -> bytes:
+        """The command that asks, or asks again, encoded. An owner that is queued keeps its place. wait: seconds, or no end."""
+        if self.tries:
+            return self._ask % bulk(owner)
+        ms = _NO_END if wait is None else bulk(max(1, math.ceil(wait * 1000)))
+        return self._ask % ((ms, bulk(owner)) if self.rate else (bulk(owner), ms))
+
+    # What most callers send again and again is encoded once, but for the words that change: see pattern.
+
+    @cached_property
+    def _ask(self) -> bytes:
+        words: List[Optional[Word]]
         if self.rate:
-            ms = 0 if wait is None else max(1, math.ceil(wait * 1000))
-            return ["LIMIT.TAKE", self.keys[0], *self.rate, "WAIT", ms, "NOTIFY", owner]
+            return pattern(["LIMIT.TAKE", self.keys[0], *self.rate, "WAIT", None, "NOTIFY", None])
         if self.permits:
-            words = ["SEM.ACQUIRE", self.keys[0], owner]
+            words = ["SEM.ACQUIRE", self.keys[0], None]
             if self.limit is not None:
                 words += ["LIMIT", self.limit]
             words += ["PERMITS", self.permits]
         elif self.many:
-            words = ["MLOCK", len(self.keys), *self.keys, owner]
+            words = ["MLOCK", len(self.keys), *self.keys, None]
         else:
-            words = ["LOCK", self.keys[0], owner]
+            words = ["LOCK", self.keys[0], None]
         if self.shared:
             words.append("SHARED")
         words += self._fixed()
         if self.trace:
             words += ["TRACE", self.trace]
         if not self.tries:
-            words += ["WAIT", 0 if wait is None else max(1, math.ceil(wait * 1000)), "NOTIFY"]
+            words += ["WAIT", None, "NOTIFY"]
         words.append("ONCE")
-        return words
+        return pattern(words)
 
-    def undo(self, owner: bytes) -> List[Command]:
-        """The commands that end a wait, and release what it may have got."""
-        cancel: List[Command] = [] if self.tries else [["LOCK.CANCEL", self.keys[0], owner]]
-        return cancel if self.rate else cancel + [self.release(owner, None)]
-
-    def release(self, owner: bytes, tokens: Optional[Sequence[int]]) -> Command:
-        """The command that releases it, however often it is sent."""
-        words: Command
+    @cached_property
+    def _release(self) -> bytes:
         if self.many:
-            words = ["MUNLOCK", len(self.keys), *self.keys, owner]
-            return words if tokens is None else [*words, "TOKENS", *tokens]
-        words = ["SEM.RELEASE" if self.permits else "UNLOCK", self.keys[0], owner]
-        return words if tokens is None else [*words, "TOKEN", tokens[0]]
+            return pattern(["MUNLOCK", len(self.keys), *self.keys, None, "TOKENS", *[None] * len(self.keys)])
+        return pattern(["SEM.RELEASE" if self.permits else "UNLOCK", self.keys[0], None, "TOKEN", None])
 
-    def confirm(self, owner: bytes, tokens: Sequence[int]) -> List[Command]:
+    @cached_property
+    def _prove(self) -> bytes:
+        return pattern(["LOCK.CONFIRM", self.keys[0], None, None])
+
+    def undo(self, owner: bytes) -> List[Sent]:
+        """The commands that end a wait, and release what it may have got."""
+        cancel: List[Sent] = [] if self.tries else [["LOCK.CANCEL", self.keys[0], owner]]
+        return cancel if self.rate else [*cancel, self.release(owner, None)]
+
+    def release(self, owner: bytes, tokens: Optional[Sequence[int]]) -> Sent:
+        """The command that releases it, however often it is sent. tokens: one for each key, or None: whichever it has."""
+        if tokens is not None:
+            return self._release % (bulk(owner), *map(bulk, tokens))
+        if self.many:
+            return ["MUNLOCK", len(self.keys), *self.keys, owner]
+        return ["SEM.RELEASE" if self.permits else "UNLOCK", self.keys[0], owner]
+
+    def prove(self, owner: bytes, tokens: Sequence[int]) -> bytes:
+        """The command that confirms a grant, and leaves a fixed lease as it is. One of several locks stands for all."""
+        return self._prove % (bulk(owner), bulk(tokens[0]))
+
+    def confirm(self, owner: bytes, tokens: Sequence[int]) -> List[Sent]:
         """The commands that confirm a grant. They begin a fixed lease anew."""
-        if self.lease is None:  # one of several locks stands for all
-            return [["LOCK.CONFIRM", self.keys[0], owner, tokens[0]]]
+        if self.lease is None:
+            return [self.prove(owner, tokens)]
         renew = "SEM.RENEW" if self.permits else "RENEW"
         return [[renew, key, owner, *self._fixed(), "TOKEN", token] for key, token in zip(self.keys, tokens)]
 
