@@ -35,7 +35,7 @@ func lockFile(path string) (io.Closer, error) {
 type locked struct{ file *os.File }
 
 // Close ends the lock. A process that is being started at this moment may have a copy of the file until it
-// runs its program, and would keep the lock if the file were only closed.
+// runs its program. It would keep the lock if the file were only closed.
 func (l *locked) Close() error {
 	return errors.Join(syscall.Flock(int(l.file.Fd()), syscall.LOCK_UN), l.file.Close())
 }
