@@ -31,16 +31,20 @@ func onEveryTransportBusy(t *testing.T, test func(t *testing.T, srv *Server, dia
 	})
 }
 
-// awaitBusy waits until a command is refused because a script runs.
-func awaitBusy(t *testing.T, c *testkit.Client, want string) {
+// awaitBusy waits until a command is refused because the script of runs is busy.
+func awaitBusy(t *testing.T, runs, c *testkit.Client, want string) {
 	t.Helper()
-	eventually(t, func() bool {
+	for end := time.Now().Add(soon); ; {
 		got := c.Do("GET", "x").String()
 		if got != "$nil" {
 			require.Equal(t, want, got)
+			return
 		}
-		return got != "$nil"
-	}, "the server should be busy")
+		if time.Now().After(end) {
+			v, answered := runs.ReceiveWithin(time.Millisecond)
+			require.Fail(t, "the server should be busy", "the script's client has got: %v %v", answered, v)
+		}
+	}
 }
 
 func TestBusyScript(t *testing.T) {
@@ -48,7 +52,7 @@ func TestBusyScript(t *testing.T) {
 	onEveryTransportBusy(t, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		a, b := testkit.Dial(t, dial), testkit.Dial(t, dial)
 		a.Send("EVAL", endless, "0")
-		awaitBusy(t, b, busyReply)
+		awaitBusy(t, a, b, busyReply)
 		for _, words := range [][]string{{"PING"}, {"SET", "k", "v"}, {"EVAL", "return 1", "0"}, {"FUNCTION", "STATS"}, {"FUNCTION", "KILL"},
 			{"SHUTDOWN"}, {"SHUTDOWN", "SAVE"}, {"CONFIG", "GET", "save"}, {"SUBSCRIBE", "c"}} {
 			require.Equal(t, busyReply, b.Do(words...).String(), "%v", words)
@@ -76,7 +80,7 @@ func TestBusyScriptThatHasWritten(t *testing.T) {
 	onEveryTransportBusy(t, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		a, b := testkit.Dial(t, dial), testkit.Dial(t, dial)
 		a.Send("EVAL", endlessWrite, "0")
-		awaitBusy(t, b, busyReply)
+		awaitBusy(t, a, b, busyReply)
 		require.Contains(t, b.Do("SCRIPT", "KILL").String(), "-UNKILLABLE Sorry the script already executed write commands")
 		b.Send("SHUTDOWN", "NOSAVE")
 		awaitClosed(t, b.Conn())
@@ -98,7 +102,7 @@ func TestBusyFunction(t *testing.T) {
 		a, b := testkit.Dial(t, dial), testkit.Dial(t, dial)
 		require.Equal(t, `"endless"`, a.Do("FUNCTION", "LOAD", endlessCode).String())
 		a.Send("FCALL", "spin", "1", "key", "arg")
-		awaitBusy(t, b, busyFunction)
+		awaitBusy(t, a, b, busyFunction)
 		require.Equal(t, busyFunction, b.Do("SCRIPT", "KILL").String())
 		stats := b.Do("FUNCTION", "STATS")
 		require.Len(t, stats.Elems, 4)
@@ -127,7 +131,7 @@ func TestBusyDisconnects(t *testing.T) {
 			awaitParked(t, srv, i+1)
 		}
 		a.Send("EVAL", endless, "0")
-		awaitBusy(t, b, busyReply)
+		awaitBusy(t, a, b, busyReply)
 		waiters[0].Close()
 		a.Close()
 		require.Equal(t, "+OK", b.Do("SCRIPT", "KILL").String())
@@ -154,7 +158,7 @@ func TestBusyClientSendsOn(t *testing.T) {
 			if !alone {
 				require.Equal(t, "1", b.Do("RPUSH", "list", "e").String())
 			}
-			awaitBusy(t, b, busyReply)
+			awaitBusy(t, a, b, busyReply)
 			a.Send("PING")
 			a.Send("ECHO", "and on")
 			time.Sleep(10 * time.Millisecond) // it arrives while the script is busy
@@ -179,7 +183,7 @@ func TestBusyTimeStands(t *testing.T) {
 		a.Send("EVAL", "local first = redis.call('time') local n = 0 "+
 			"while redis.call('exists', 'stop') == 0 and n < 6000000000 do n = n + 1 if n % 1000000 == 0 then redis.call('get', 'dies') end end "+
 			"local last = redis.call('time') return {first[1] == last[1] and first[2] == last[2], redis.call('exists', 'dies')}", "0")
-		awaitBusy(t, b, busyReply)
+		awaitBusy(t, a, b, busyReply)
 		time.Sleep(60 * time.Millisecond) // the key's time comes
 		require.Equal(t, "+OK", b.Do("SCRIPT", "KILL").String())
 		require.Contains(t, a.Receive().String(), killedReply)
@@ -193,7 +197,7 @@ func TestBusyClose(t *testing.T) {
 	onEveryTransportBusy(t, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		a, b := testkit.Dial(t, dial), testkit.Dial(t, dial)
 		a.Send("EVAL", endlessWrite, "0")
-		awaitBusy(t, b, busyReply)
+		awaitBusy(t, a, b, busyReply)
 		require.NoError(t, srv.Close())
 	})
 	t.Run("before it is busy", func(t *testing.T) {
@@ -206,7 +210,7 @@ func TestBusyClose(t *testing.T) {
 		srv := startWith(t, Options{}, func(c *config.Config) { c.BusyReplyThresholdMS = 5 })
 		a, b := client(t, srv), client(t, srv)
 		a.Send("EVAL", endless, "0")
-		awaitBusy(t, b, busyReply)
+		awaitBusy(t, a, b, busyReply)
 		require.NoError(t, srv.Shutdown(ShutdownOptions{}))
 	})
 }

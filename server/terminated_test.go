@@ -293,7 +293,7 @@ func TestTerminatedByABusyScript(t *testing.T) {
 			b.Send("LOCK", "k", "b", "WAIT", "0")
 			awaitParked(t, srv, 2)
 			h.Send("EVAL", "redis.call('publish', 'c', ARGV[1]) redis.call('publish', 'c', ARGV[1]) while true do end", "0", longName)
-			awaitBusy(t, other, busyReply)
+			awaitBusy(t, h, other, busyReply)
 			if leaves {
 				a.Close()
 				awaitParked(t, srv, 1)
