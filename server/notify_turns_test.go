@@ -256,9 +256,9 @@ func TestNotifyEndsAllocateLittle(t *testing.T) {
 	}
 	unlock, cancelled = unlock[:waits], cancel[waits:]
 	mallocs("cancelled", 0.5, func(i int) { giver.Feed(cancelled[i], &p.scratch, &p.loop) })
-	mallocs("granted", 7, func(i int) { giver.Feed(unlock[i], &p.scratch, &p.loop) })
+	mallocs("granted", 8, func(i int) { giver.Feed(unlock[i], &p.scratch, &p.loop) })
 	require.Equal(t, waits, p.grants.Len())
-	mallocs("passed on", 1.5, func(i int) {
+	mallocs("passed on", 2, func(i int) {
 		if i == 0 {
 			clock.Advance(time.Minute)
 		}
