@@ -176,7 +176,12 @@ func awaitParked(t testing.TB, srv *Server, n int) {
 // eventually is require.Eventually that looks often.
 func eventually(t testing.TB, is func() bool, format string, args ...any) {
 	t.Helper()
-	for end := time.Now().Add(soon); !is(); time.Sleep(200 * time.Microsecond) {
+	eventuallyWithin(t, soon, is, format, args...)
+}
+
+func eventuallyWithin(t testing.TB, limit time.Duration, is func() bool, format string, args ...any) {
+	t.Helper()
+	for end := time.Now().Add(limit); !is(); time.Sleep(200 * time.Microsecond) {
 		if time.Now().After(end) {
 			require.Failf(t, "it did not happen", format, args...)
 		}
