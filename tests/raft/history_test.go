@@ -1,0 +1,28 @@
+package raft
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestHistoryOfANewLeader: the history of locks is in one member's memory. The next leader says from when on
+// it knows what happened, and why not from before.
+func TestHistoryOfANewLeader(t *testing.T) {
+	t.Parallel()
+	g := newSteady(t, 3, nil)
+	old := g.leader()
+	require.Positive(t, old.ask("LOCK", "door", "alice", "PX", "600000").Int)
+	require.Contains(t, old.ask("LOCK.HISTORY", "KEY", "door").String(), "granted")
+	g.same()
+	require.Equal(t, "OK", old.ask("RAFT", "TRANSFER").Str)
+	next := g.leader(g.others(old)...)
+	history := fields(next.ask("LOCK.HISTORY", "KEY", "door"))
+	require.Equal(t, "failover", history["reason"].Str)
+	require.Positive(t, history["known-since"].Int)
+	require.Empty(t, history["events"].Elems, "nothing is made up about what was before")
+	require.EqualValues(t, 1, next.ask("UNLOCK", "door", "alice").Int)
+	events := fields(next.ask("LOCK.HISTORY", "KEY", "door"))["events"].Elems
+	require.Len(t, events, 1)
+	require.Equal(t, "released", fields(events[0])["event"].Str)
+}

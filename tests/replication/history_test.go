@@ -1,0 +1,31 @@
+package replication
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/server"
+)
+
+// TestHistoryAfterAPromotion: the history of locks is not replicated. Both servers say from when on they know
+// what happened, and why not from before.
+func TestHistoryAfterAPromotion(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, o server.Options) {
+		master, replica := start(t, o), start(t, o)
+		replica.follow(master.addr)
+		require.NotContains(t, master.do("LOCK door alice PX 600000"), "-")
+		inStep(t, master, replica)
+		require.Contains(t, master.do("LOCK.HISTORY KEY door"), "granted")
+		require.Equal(t, "+OK", replica.do("REPLICAOF NO ONE"))
+		master.follow(replica.addr)
+		for _, n := range []*node{replica, master} {
+			history := n.do("LOCK.HISTORY KEY door")
+			require.Contains(t, history, `"reason" "failover"`)
+			require.Contains(t, history, `"events" []`, "nothing is made up about what was before")
+		}
+		require.Equal(t, "1", replica.do("UNLOCK door alice"))
+		require.Contains(t, replica.do("LOCK.HISTORY KEY door"), `"event" "released"`)
+	})
+}
