@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"lockserver/commands"
-	"lockserver/internal/background"
 	"lockserver/internal/config"
 	"lockserver/internal/histogram"
 	"lockserver/internal/resp"
@@ -42,7 +41,7 @@ import (
 // A unit is what happens at one moment: one command, or one thing that fell due. At its end the waiters of
 // the keys that it changed are served, and its effects go to the journal as a whole.
 type executor struct {
-	mu background.Mutex
+	mu awaitedMutex
 	// The fields down to the next blank line are set by New and stay.
 	clock    clock.Clock
 	log      *slog.Logger
@@ -475,3 +474,29 @@ func (ex *executor) newID() string {
 
 // services is the executor as commands on data see it.
 type services struct{ *executor }
+
+// awaitedMutex is a mutex that knows whether others wait for it. Work that goes on for long in slices then
+// rests for a moment. The zero value is unlocked.
+type awaitedMutex struct {
+	mu      sync.Mutex
+	waiting atomic.Int32
+}
+
+// Lock implements sync.Locker.
+func (m *awaitedMutex) Lock() {
+	if m.TryLock() {
+		return
+	}
+	m.waiting.Add(1)
+	m.mu.Lock()
+	m.waiting.Add(-1)
+}
+
+// TryLock locks it if it is free, and reports whether it did.
+func (m *awaitedMutex) TryLock() bool { return m.mu.TryLock() }
+
+// Unlock implements sync.Locker.
+func (m *awaitedMutex) Unlock() { m.mu.Unlock() }
+
+// awaited reports whether others wait for it.
+func (m *awaitedMutex) awaited() bool { return m.waiting.Load() > 0 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/background"
 	"lockserver/server/transport"
 )
 
@@ -293,18 +292,18 @@ func TestPushesShareElementsOfAnInbox(t *testing.T) {
 
 // The executor's lock knows whether others wait for it.
 func TestLockKnowsWhoWaits(t *testing.T) {
-	var mu background.Mutex
+	var mu awaitedMutex
 	mu.Lock()
 	require.False(t, mu.TryLock())
-	require.False(t, mu.Awaited())
+	require.False(t, mu.awaited())
 	got := make(chan struct{})
 	go func() {
 		mu.Lock()
 		close(got)
 	}()
-	require.Eventually(t, mu.Awaited, 30*time.Second, time.Millisecond)
+	require.Eventually(t, mu.awaited, 30*time.Second, time.Millisecond)
 	mu.Unlock()
 	<-got
-	require.False(t, mu.Awaited())
+	require.False(t, mu.awaited())
 	mu.Unlock()
 }

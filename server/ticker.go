@@ -58,7 +58,7 @@ func (t *ticker) RunDue() {
 		more := t.dueSlice()
 		touched := ex.end()
 		ex.stats.Traffic.Turn(ex.clock.NowUS() - ex.store.NowUS())
-		awaited := ex.mu.Awaited()
+		awaited := ex.mu.awaited()
 		ex.mu.Unlock()
 		wakeAll(touched, nil)
 		switch {
