@@ -51,6 +51,11 @@ class Turn:
             lock.acquire()
             self._lock = lock
 
+    @property
+    def armed(self) -> bool:
+        """Whether it waits until it is woken."""
+        return self._lock is not None
+
     def wake(self) -> None:
         """Ends the wait: the call has ended, or it is its caller who reads now."""
         try:
@@ -247,6 +252,8 @@ class Driver:
                     self._read(turn, end)
                 elif turn.over:
                     break
+                elif not turn.armed:
+                    self._join_again(turn)
                 elif not turn.wait(None if end is None else max(0.0, end - time.monotonic())):
                     raise errors.NoConnection("the thread of the client does not answer")
                 if turn.over and self._reading is not turn:
@@ -280,6 +287,12 @@ class Driver:
         self._waiting[turn] = None
         if self._reading is None:
             self._read_later()
+
+    def _join_again(self, turn: Turn) -> None:
+        """Has a caller wait that was to read, before it began: the thread of the client reads instead."""
+        with self.lock:
+            if not turn.over and self._reading is not turn:
+                self._join(turn)
 
     def _read_later(self) -> None:
         """Has the thread read in a moment, unless a caller does."""
