@@ -66,7 +66,7 @@ func (c *client) newRequest() *request {
 		r.permits = 1 + c.random.Int64N(limit)
 	case c.world.several:
 		r.permits = 1 + c.random.Int64N(1<<locks-1)
-	case c.world.shared && c.random.IntN(3) == 0:
+	case c.world.shared && c.random.IntN(2) == 0:
 		r.permits = writer
 	}
 	c.world.permits[n] = r.permits
