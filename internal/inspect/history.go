@@ -70,6 +70,7 @@ func (s *Server) PrintHistory(ctx context.Context, w io.Writer, e Events, asJSON
 		_, err := fmt.Fprintln(w, eventText(l))
 		return err
 	}
+	process := s.process() // asked first, because the connection may be lost after the events
 	h, err := s.history(&e, -1)
 	if err != nil {
 		return err
@@ -89,14 +90,14 @@ func (s *Server) PrintHistory(ctx context.Context, w io.Writer, e Events, asJSON
 	if !follow {
 		return nil
 	}
-	return s.follow(ctx, &e, &h, print)
+	return s.follow(ctx, &e, process, &h, print)
 }
 
-// follow prints the events behind those of h, which have been printed.
-func (s *Server) follow(ctx context.Context, e *Events, h *checkhistory.History, print func(*checkhistory.Line) error) error {
+// follow prints the events behind those of h, which have been printed. The process of the server gave them.
+func (s *Server) follow(ctx context.Context, e *Events, process string, h *checkhistory.History, print func(*checkhistory.Line) error) error {
 	e.Count = eventsPiece
 	f := follower{s: s, e: e, print: print, all: e.Key == "" && e.Owner == "",
-		process: s.process(), sinceMS: h.SinceMS, last: h.LastID, lastMS: lastTime(h, h.SinceMS)}
+		process: process, sinceMS: h.SinceMS, last: h.LastID, lastMS: lastTime(h, h.SinceMS)}
 	more, end := false, int64(-1) // there are more events already; the last one that is wanted
 	for end < 0 || more && f.last < end {
 		if !more {

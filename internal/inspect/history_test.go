@@ -164,7 +164,7 @@ func TestFollowWithAGap(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	var seen []checkhistory.Line
-	require.NoError(t, w.seen.follow(ctx, &Events{Count: 100}, &h, func(l *checkhistory.Line) error {
+	require.NoError(t, w.seen.follow(ctx, &Events{Count: 100}, w.seen.process(), &h, func(l *checkhistory.Line) error {
 		seen = append(seen, *l)
 		return nil
 	}))
