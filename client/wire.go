@@ -171,8 +171,8 @@ func (w *wire) do(ctx context.Context, words ...string) (any, error) {
 	}
 }
 
-// alive asks the server for a sign of life, and reports whether it was answered. The connection is closed when
-// nothing has come for as long as within. The answer may have very many others before it.
+// alive asks the server for a sign of life, and reports whether it was answered. The connection is closed
+// when nothing has come for as long as within. The answer may have very many others before it.
 func (w *wire) alive(ctx context.Context, within time.Duration) bool {
 	answered := w.send("PING")
 	for before := w.came.Load(); ; before = w.came.Load() {
