@@ -267,8 +267,9 @@ func TestPlacesOutliveConnections(t *testing.T) {
 	})
 }
 
-// TestManyAskAgain: very many waits are asked for again. The server needs longer for that than a new connection
-// has to be one, and than a sign of life may take. The client stays with the connection, and with what it holds.
+// TestManyAskAgain: very many waits are asked for again. The server needs longer for that than a new
+// connection has to be one, and than a sign of life may take. The client stays with the connection, and with
+// what it holds.
 func TestManyAskAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, n *network, c *client.Client, op *testkit.Client) {
 		const calls = 1000
