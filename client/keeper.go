@@ -226,10 +226,7 @@ func (k *keeper) watch(w *wire) {
 			return
 		case <-tick.C:
 		}
-		ctx, cancel := context.WithTimeout(k.ended, k.lease/6)
-		_, err := w.do(ctx, "PING")
-		cancel()
-		if err == nil {
+		if w.alive(k.ended, k.lease/6) {
 			k.hear()
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -31,6 +32,8 @@ type wire struct {
 	broke chan struct{}
 
 	wrote chan struct{} // something is in out
+
+	came atomic.Uint64 // how many replies and pushes have come
 
 	mu      sync.Mutex
 	awaited []func(answer)
@@ -86,6 +89,7 @@ func (w *wire) read() {
 			w.close(fmt.Errorf("%w: %w", errBroken, err))
 			return
 		}
+		w.came.Add(1)
 		if message, unasked := reply.(push); unasked {
 			w.onPush(w, message)
 			continue
@@ -164,6 +168,26 @@ func (w *wire) do(ctx context.Context, words ...string) (any, error) {
 	case <-ctx.Done():
 		w.close(errBroken)
 		return nil, ended(ctx)
+	}
+}
+
+// alive asks the server for a sign of life, and reports whether it was answered. The connection is closed
+// when nothing has come for as long as within. The answer may have very many others before it.
+func (w *wire) alive(ctx context.Context, within time.Duration) bool {
+	answered := w.send("PING")
+	for before := w.came.Load(); ; before = w.came.Load() {
+		select {
+		case a := <-answered:
+			return a.err == nil
+		case <-ctx.Done():
+			w.close(errBroken)
+			return false
+		case <-time.After(within):
+		}
+		if w.came.Load() == before {
+			w.close(errBroken)
+			return false
+		}
 	}
 }
 

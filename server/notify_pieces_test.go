@@ -407,10 +407,13 @@ func TestNotifyListsAreNotPutOff(t *testing.T) {
 }
 
 // Random histories: with pieces of one grant each lock goes to the same owners in the same order as without
-// pieces, and nothing is left that could go.
+// pieces, and nothing is left that could go. Between two pieces a deadlock may be seen that would later be
+// ended by the refusal of another wait. So after a different number of refusals a history is not compared.
 func TestNotifyPiecesRandom(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(testkit.Steps(60, 2000)) {
+	seeds := uint64(testkit.Steps(60, 2000))
+	compared := 0
+	for seed := range seeds {
 		random := rand.New(rand.NewPCG(seed, 1))
 		whole, pieces := newSplit(t, 1_000_000), newSplit(t, 1+random.IntN(2))
 		servers := []*split{whole, pieces}
@@ -428,9 +431,14 @@ func TestNotifyPiecesRandom(t *testing.T) {
 				p.do(clients[i][who], words...)
 			}
 			pieces.drain()
+			if whole.refused.total != pieces.refused.total {
+				compared--
+				break
+			}
 			require.Equal(t, whole.holdersOf(t, clients[0][3]), pieces.holdersOf(t, clients[1][3]), "seed %d: %s", seed, strings.Join(log, "\n"))
 			require.Equal(t, whole.queues.Len(), pieces.queues.Len(), "seed %d: %s", seed, strings.Join(log, "\n"))
 		}
+		compared++
 		for i, p := range servers {
 			for _, s := range clients[i] {
 				s.Close()
@@ -439,6 +447,8 @@ func TestNotifyPiecesRandom(t *testing.T) {
 			require.Zero(t, p.queues.Len())
 		}
 	}
+	t.Logf("%d of %d histories were compared to their end", compared, seeds)
+	require.Greater(t, compared, int(seeds)*9/10)
 }
 
 func randomLockCommand(random *rand.Rand) []string {
