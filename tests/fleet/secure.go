@@ -74,7 +74,7 @@ func (s *Secure) sentinel(p *Process) {
 		"sentinel sentinel-user "+operator+"\nsentinel sentinel-pass "+operator+"\n")
 }
 
-// dial opens a connection for the fleet, whose calls may take so long; nil: there is none.
+// dial opens a connection for the fleet, with calls of at most this length; nil: there is none.
 func (p *Process) dial(limit time.Duration) *testkit.Client {
 	conn, err := net.Dial("tcp", p.Addr())
 	if err != nil {

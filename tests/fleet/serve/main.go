@@ -5,7 +5,9 @@
 //	serve [-conf "directive value"]... program program ...
 //	serve -group cluster|sentinel [-conf "directive value"]... program program ...
 //
-// With -secure and a folder of certificates all demand TLS and a user: see fleet.Secure. The first program leads; with -group they form a raft group. Serve prints a line of JSON when all is ready,
+// With -secure and a folder of certificates all demand TLS and a user: see fleet.Secure.
+//
+// The first program leads; with -group they form a raft group. Serve prints a line of JSON when all is ready,
 // and one for each command that it reads, a word a line. An object has the addresses of the Sentinels, or of
 // the nodes of a cluster, and of who leads, or an error. At the end of the input it ends all of its
 // processes.

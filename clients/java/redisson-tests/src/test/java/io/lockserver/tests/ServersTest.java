@@ -152,7 +152,7 @@ class ServersTest {
         }
     }
 
-    /** Nobody gets in with a wrong password, of the servers or of the Sentinels. */
+    /** A wrong password is refused, of the servers or of the Sentinels. */
     @Test
     void wrongPasswords(@TempDir Path certificates) throws Exception {
         Certificates.make(certificates);
