@@ -225,13 +225,17 @@ need-openssl:
 clients-java: build fleet need-redis need-java need-openssl ## Redisson, Jedis, Spring Data Redis on Lettuce, new and old; limiters
 	cd tests/clients/java && mvn -B -ntp test $(if $(findstring redis-server,$(LOCKSERVER)),-DexcludedGroups=native)
 
-.PHONY: clients-java-client clients-java-bench clients-java-build clients-java-package
+.PHONY: clients-java-client clients-java-servers clients-java-bench clients-java-build clients-java-package
 VIRTUAL_JAVA ?= $(firstword $(wildcard /usr/lib/jvm/*-25*/bin/java /usr/lib/jvm/*-21*/bin/java))
 clients-java-client: export LOCKSERVER := $(CURDIR)/bin/lockserver
-clients-java-client: build fleet need-redis need-java need-openssl ## the client for Java in clients/java: all its modules, with servers (LONG=1, MAVEN="-Pboot4")
-	cd clients/java && mvn -B -ntp $(MAVEN) test
+clients-java-client: build fleet need-redis need-java need-openssl ## the client for Java in clients/java, its modules for Spring and for ShedLock, with servers (LONG=1)
+	cd clients/java && mvn -B -ntp $(MAVEN) test -pl '!redisson-tests,!redisson-boot3-tests'
 	@test -n "$(VIRTUAL_JAVA)" || { echo "there is no Java 21 or later, which has virtual threads: say VIRTUAL_JAVA=/path/to/bin/java"; exit 1; }
 	cd clients/java && mvn -B -ntp $(MAVEN) test -pl lockserver-client,lockserver-test,client-tests -Dtest=ManyTest,ThreadLockTest -Djvm=$(VIRTUAL_JAVA)
+
+clients-java-servers: export LOCKSERVER := $(CURDIR)/bin/lockserver
+clients-java-servers: build fleet need-redis need-java need-openssl ## its starter on Boot 3 and 4, beside Redisson's and Spring Data Redis, on one server, under Sentinel and in a group, with TLS and users
+	cd clients/java && mvn -B -ntp $(MAVEN) test -pl redisson-tests,redisson-boot3-tests -am -Dtest=ServersTest,BesideRedissonTest
 
 .PHONY: clients-java-container
 clients-java-container: need-java ## LockserverContainer with Docker, or with Podman's service that DOCKER_HOST names (IMAGE=lockserver:0.1.0, loaded as docs/INSTALL.md says)

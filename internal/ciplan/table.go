@@ -88,6 +88,8 @@ func waits() []suite {
 			paths: []string{"tests/clients/java/", "tests/fleet/", "server/transport/", "server/topology/", "internal/resp/"}},
 		{name: "clients-java-client", fast: "make clients-java-client", full: "make clients-java-client LONG=1", seconds: 240,
 			paths: []string{"clients/java/", "tests/fleet/", "server/attach/"}},
+		{name: "clients-java-servers", fast: "make clients-java-servers", seconds: 240,
+			paths: []string{"clients/java/", "tests/fleet/"}},
 		{name: "clients-java-sql", fast: "make clients-java-sql", seconds: 60,
 			paths: []string{"clients/java/lockserver-client/"}},
 		{name: "clients-java-package", fast: "make clients-java-package", seconds: 90, paths: []string{"clients/java/"}},

@@ -44,13 +44,21 @@ var haste = []string{"SENTINEL", "DEBUG", "info-period", "200", "publish-period"
 // of conf are for lockservers: a Redis does not know all directives.
 func Start(t testing.TB, sentinel, conf string, servers ...string) *Fleet {
 	t.Helper()
+	return StartSecure(t, nil, sentinel, conf, servers...)
+}
+
+// StartSecure is Start for processes that demand something; all of them are lockservers.
+func StartSecure(t testing.TB, secure *Secure, sentinel, conf string, servers ...string) *Fleet {
+	t.Helper()
 	var members []*Process
 	for _, program := range servers {
 		own := serverConf
 		if !strings.HasPrefix(filepath.Base(program), "redis-server") {
 			own += conf
 		}
-		members = append(members, NewProcess(t, program, own))
+		p := NewProcess(t, program, own)
+		secure.server(p)
+		members = append(members, p)
 	}
 	return Watch(t, sentinel, members...)
 }
@@ -67,6 +75,7 @@ func Watch(t testing.TB, sentinel string, members ...*Process) *Fleet {
 	}
 	for range 3 {
 		p := NewProcess(t, sentinel, fmt.Sprintf(sentinelConf, members[0].Announced), "--sentinel")
+		members[0].secure.sentinel(p)
 		p.Start()
 		require.Equal(t, "+OK", p.Try(haste...).String())
 		f.Sentinels = append(f.Sentinels, p)

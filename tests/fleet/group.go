@@ -31,7 +31,16 @@ type Group struct {
 // all of them.
 func Form(t testing.TB, conf string, programs ...string) *Group {
 	t.Helper()
+	return FormSecure(t, nil, conf, programs...)
+}
+
+// FormSecure is Form for members that demand something.
+func FormSecure(t testing.TB, secure *Secure, conf string, programs ...string) *Group {
+	t.Helper()
 	g := Prepare(t, conf, programs...)
+	for _, p := range g.Members {
+		secure.member(p)
+	}
 	for _, p := range g.Members {
 		p.Launch() // without the others it may answer PING that there is no leader
 	}

@@ -4,7 +4,6 @@ package fleet
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,8 +27,9 @@ type Process struct {
 	// Announced is the port by which others know it: Port, unless a test puts something before it.
 	Announced string
 
-	t testing.TB
-	p *testkit.Process
+	t      testing.TB
+	p      *testkit.Process
+	secure *Secure // nil: it lets all in
 }
 
 // NewProcess prepares a program that gets a configuration file: conf, behind a port and a directory.
@@ -91,13 +91,11 @@ func (p *Process) Try(args ...string) resp.Value { return p.TryWithin(2*time.Sec
 
 // TryWithin is Try for a command that may take longer, or shorter.
 func (p *Process) TryWithin(limit time.Duration, args ...string) resp.Value {
-	conn, err := net.Dial("tcp", p.Addr())
-	if err != nil {
+	c := p.dial(limit)
+	if c == nil {
 		return resp.Value{}
 	}
-	defer func() { _ = conn.Close() }()
-	c := testkit.NewClient(p.t, conn)
-	c.Timeout = limit
+	defer c.Close()
 	v, _ := c.Call(args...)
 	return v
 }

@@ -5,6 +5,8 @@
 //	serve [-conf "directive value"]... program program ...
 //	serve -group cluster|sentinel [-conf "directive value"]... program program ...
 //
+// With -secure and a folder of certificates all demand TLS and a user: see fleet.Secure.
+//
 // The first program leads; with -group they form a raft group. Serve prints a line of JSON when all is ready,
 // and one for each command that it reads, a word a line. An object has the addresses of the Sentinels, or of
 // the nodes of a cluster, and of who leads, or an error. At the end of the input it ends all of its
@@ -18,6 +20,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -35,13 +38,21 @@ func main() {
 		return nil
 	})
 	group := flag.String("group", "", "the servers are a raft group, which clients see as a `cluster` or by a sentinel")
+	secure := flag.String("secure", "", "demand TLS and a user, with the certificates in a `folder`")
 	flag.Parse()
 	if *group != "" {
 		conf.WriteString("raft-clients " + *group + "\n")
 	}
-	if !serve(os.Stdin, os.Stdout, conf.String(), *group, flag.Args()) {
+	form := form{conf: conf.String(), group: *group, secure: *secure, programs: flag.Args()}
+	if !serve(os.Stdin, os.Stdout, form) {
 		os.Exit(1)
 	}
+}
+
+// form is which fleet is asked for.
+type form struct {
+	conf, group, secure string
+	programs            []string
 }
 
 // answer is what is printed.
@@ -54,12 +65,12 @@ type answer struct {
 }
 
 // serve runs a fleet until there are no more commands, or something went wrong: false.
-func serve(commands io.Reader, to io.Writer, conf, group string, programs []string) bool {
+func serve(commands io.Reader, to io.Writer, of form) bool {
 	t := &run{}
 	defer t.end()
 	print := json.NewEncoder(to)
 	var p *play
-	ok := t.try(func() { p = start(t, conf, group, programs) })
+	ok := t.try(func() { p = start(t, of) })
 	lines := bufio.NewScanner(commands)
 	for ok {
 		_ = print.Encode(p.answer())
@@ -91,20 +102,27 @@ type play struct {
 	t      testing.TB
 	where  answer // but for the leader
 	leader *fleet.Process
+	all    []*fleet.Process
 	back   func() // undoes it
 }
 
-func start(t testing.TB, conf, group string, programs []string) *play {
+func start(t testing.TB, of form) *play {
 	p := &play{t: t, back: func() {}}
-	if group == "" {
-		f := fleet.Start(t, string(testkit.Installed(t)), conf, programs...)
+	var secure *fleet.Secure
+	if of.secure != "" {
+		secure = fleet.Demanding(t, of.secure)
+	}
+	if of.group == "" {
+		f := fleet.StartSecure(t, secure, string(testkit.Installed(t)), of.conf, of.programs...)
+		p.all = slices.Concat(f.Members, f.Sentinels)
 		p.servers, p.leader = watched{f, t, p}, f.Members[0]
 		p.where = answer{Name: fleet.Name, Sentinels: addresses(f.Sentinels)}
 		return p
 	}
-	g := fleet.Form(t, conf, programs...)
+	g := fleet.FormSecure(t, secure, of.conf, of.programs...)
+	p.all = g.Members
 	p.servers, p.leader, p.where.Name = g, g.AwaitLeader(), fleet.GroupName
-	if all := addresses(g.Members); group == "cluster" {
+	if all := addresses(g.Members); of.group == "cluster" {
 		p.where.Nodes = all
 	} else {
 		p.where.Sentinels = all
@@ -135,6 +153,9 @@ func (p *play) do(command string) {
 	case "pause": // it, with SIGSTOP
 		old.Pause()
 		p.back = old.GoOn
+	case "strand": // kill it, and stop all others, so that none leads until that is mended
+		p.strand()
+		return
 	case "plan": // have another one lead
 		p.Replace(old)
 	case "mend": // what was killed or paused last is back, and follows
@@ -150,6 +171,26 @@ func (p *play) do(command string) {
 		require.Fail(p.t, "there is no command "+command)
 	}
 	p.leader = p.Successor(old)
+}
+
+// strand leaves the clients without a leader.
+func (p *play) strand() {
+	old := p.leader
+	p.back = func() {
+		for _, other := range p.all {
+			if other != old {
+				other.GoOn()
+			}
+		}
+		p.Successor(old)
+		old.Start()
+	}
+	for _, other := range p.all {
+		if other != old {
+			other.Pause()
+		}
+	}
+	old.Kill()
 }
 
 // watched are servers that Sentinels look after.

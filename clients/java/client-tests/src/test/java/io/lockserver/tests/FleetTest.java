@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.net.ServerSocket;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -20,6 +21,7 @@ import io.lockserver.client.HeldLock;
 import io.lockserver.client.LockClient;
 import io.lockserver.client.LockLostException;
 import io.lockserver.client.NoConnectionException;
+import io.lockserver.test.Lockserver;
 
 /** Workers go on, and a lock keeps its holder, while the server that leads is killed, paused, and replaced. */
 class FleetTest {
@@ -43,6 +45,24 @@ class FleetTest {
             String other = fleet.addresses.stream().filter(address -> !address.equals(fleet.leader)).findFirst().orElseThrow();
             try (LockClient locks = Clients.create("redis://" + other); HeldLock lock = locks.lock("kept")) {
                 assertEquals(1L, guarded(lock));
+            }
+        }
+    }
+
+    /** A program that starts during a failover: its client waits until the server leads. */
+    @Test
+    void theServerLeadsLater() throws Exception {
+        String nowhere;
+        try (ServerSocket free = new ServerSocket(0)) {
+            nowhere = Integer.toString(free.getLocalPort());
+        }
+        try (Lockserver server = Lockserver.start("--replicaof", "127.0.0.1", nowhere)) {
+            Call<LockClient> starting = Call.of(() -> Clients.create(server.uri()));
+            Await.until("the client has been told", () -> starting.isDone()
+                    || String.valueOf(server.call("INFO", "errorstats")).contains("errorstat_READONLY"));
+            server.call("REPLICAOF", "NO", "ONE");
+            try (LockClient locks = starting.get(); HeldLock lock = locks.lock("k")) {
+                assertTrue(lock.isHeld());
             }
         }
     }

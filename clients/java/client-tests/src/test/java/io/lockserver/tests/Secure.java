@@ -20,10 +20,7 @@ final class Secure implements AutoCloseable {
 
     Secure(Path folder) throws IOException, InterruptedException {
         this.folder = folder;
-        Path script = Repository.file("tests/clients/certificates.sh");
-        if (new ProcessBuilder("bash", script.toString(), folder.toString()).inheritIO().start().waitFor() != 0) {
-            throw new IllegalStateException("the certificates could not be made");
-        }
+        Certificates.make(folder);
         String port;
         try (ServerSocket free = new ServerSocket(0)) {
             port = Integer.toString(free.getLocalPort());

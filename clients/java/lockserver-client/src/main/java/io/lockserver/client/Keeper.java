@@ -81,14 +81,19 @@ final class Keeper implements AutoCloseable {
     /** Makes the first connection. */
     void start(Duration within) throws InterruptedException {
         long end = System.nanoTime() + within.toNanos();
-        for (int attempt = 1;; attempt++) {
+        for (int broken = 0;;) {
             try {
                 connect(Duration.ofNanos(Math.max(1, end - System.nanoTime())));
                 break;
             } catch (ServerException e) {
-                throw Errors.meaning(e);
+                if (Errors.isReply(e)) {
+                    throw Errors.meaning(e);
+                }
+                if (System.nanoTime() > end) { // none leads yet, as during a failover
+                    throw new NoConnectionException(e.getMessage(), e);
+                }
             } catch (BrokenException e) { // Lettuce may also say so of a server that has refused the password
-                if (attempt == FIRST_ATTEMPTS || System.nanoTime() > end) {
+                if (++broken == FIRST_ATTEMPTS || System.nanoTime() > end) {
                     throw new NoConnectionException(e.getMessage(), e);
                 }
             }

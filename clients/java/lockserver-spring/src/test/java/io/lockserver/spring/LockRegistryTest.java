@@ -9,7 +9,9 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.ConcurrentModificationException;
+import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
@@ -19,6 +21,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Lock;
 
 import org.junit.jupiter.api.AfterEach;
@@ -28,6 +31,7 @@ import org.junit.jupiter.api.Test;
 import io.lockserver.client.LockClient;
 import io.lockserver.client.LockLostException;
 import io.lockserver.test.LockserverTest;
+import io.lockserver.test.TestClock;
 import io.lockserver.test.TestServer;
 
 /**
@@ -151,6 +155,54 @@ class LockRegistryTest {
             Lock next = second.obtain("foo");
             assertTrue(next.tryLock(LIMIT_S, TimeUnit.SECONDS));
             next.unlock();
+        }
+    }
+
+    /** testExpireTwoRegistries: the lease of the first ends, so the second gets the lock. */
+    @Test
+    void expireTwoRegistries(TestServer server, TestClock clock) throws Exception {
+        try (LockClient locks = LockClient.builder(server.uri()).connectTimeout(Duration.ofMinutes(1)).build()) {
+            Lock first = registry.obtain("foo");
+            Lock second = new LockserverLockRegistry(locks, "rlk").obtain("foo");
+            assertTrue(first.tryLock());
+            assertFalse(second.tryLock());
+            clock.freeze();
+            registry.renewLock("foo", Duration.ofMinutes(10));
+            clock.advance(Duration.ofMinutes(10));
+            assertTrue(second.tryLock(LIMIT_S, TimeUnit.SECONDS));
+            assertThrows(ConcurrentModificationException.class, first::unlock);
+            assertFalse(first.tryLock());
+            second.unlock();
+        }
+    }
+
+    /** twoRedisLockRegistryTest, multiRedisLockRegistryTest: many threads, several registries, one lock. */
+    @Test
+    void manyThreadsOfTwoRegistries(TestServer server) throws Exception {
+        AtomicInteger inside = new AtomicInteger();
+        AtomicInteger together = new AtomicInteger();
+        ExecutorService threads = Executors.newFixedThreadPool(8);
+        try (LockClient locks = LockClient.builder(server.uri()).timeout(Duration.ofMinutes(1)).connectTimeout(Duration.ofMinutes(1))
+                .build()) {
+            LockserverLockRegistry second = new LockserverLockRegistry(locks, "rlk");
+            List<Future<?>> works = new ArrayList<>();
+            for (int i = 0; i < 80; i++) {
+                Lock lock = (i % 2 == 0 ? registry : second).obtain("foo");
+                works.add(threads.submit(() -> {
+                    lock.lock();
+                    if (inside.incrementAndGet() > 1) {
+                        together.incrementAndGet();
+                    }
+                    inside.decrementAndGet();
+                    lock.unlock();
+                }));
+            }
+            for (Future<?> work : works) {
+                work.get(LIMIT_S, TimeUnit.SECONDS);
+            }
+            assertEquals(0, together.get());
+        } finally {
+            threads.shutdownNow();
         }
     }
 

@@ -38,8 +38,7 @@ public class LockserverAutoConfiguration {
     public LockClient lockClient(LockserverProperties properties, Environment environment, ObjectProvider<SslBundles> bundles,
             ObjectProvider<LockObserver> observers) {
         RedisProperties redis = new RedisProperties(environment);
-        List<RedisURI> uris = properties.getUris().isEmpty() ? redis.uris()
-                : properties.getUris().stream().map(RedisURI::create).toList();
+        List<RedisURI> uris = properties.getUris().isEmpty() ? redis.uris() : properties.servers();
         String name = properties.getName().isEmpty() ? environment.getProperty("spring.application.name", "lock") : properties.getName();
         LockClient.Builder builder = LockClient.builder(uris).name(name.replaceAll("[^!-~]", "-")).timeout(properties.getTimeout())
                 .connectTimeout(properties.getConnectTimeout());

@@ -7,7 +7,6 @@ import org.springframework.boot.context.properties.bind.Binder;
 import org.springframework.core.env.Environment;
 
 import io.lettuce.core.RedisURI;
-import io.lettuce.core.StaticCredentialsProvider;
 
 /** The server that {@code spring.data.redis.*} names. Boot's own class for it has another name in each version, so it is read here. */
 final class RedisProperties {
@@ -57,20 +56,29 @@ final class RedisProperties {
     }
 
     private static String host(String node) {
-        return node.substring(0, node.lastIndexOf(':'));
+        return node.substring(0, colon(node));
     }
 
     private static int port(String node) {
-        return Integer.parseInt(node.substring(node.lastIndexOf(':') + 1));
+        return Integer.parseInt(node.substring(colon(node) + 1));
+    }
+
+    private static int colon(String node) {
+        int colon = node.lastIndexOf(':');
+        if (colon < 0) {
+            throw new IllegalStateException("a node of spring.data.redis.* has no port: " + node);
+        }
+        return colon;
     }
 
     private void complete(RedisURI uri) {
+        boolean ssl = Boolean.parseBoolean(text("ssl.enabled", Boolean.toString(!sslBundle().isEmpty())));
         uri.setDatabase(Integer.parseInt(text("database", "0")));
-        uri.setSsl(Boolean.parseBoolean(text("ssl.enabled", Boolean.toString(!sslBundle().isEmpty()))));
-        String password = text("password", "");
-        String user = text("username", "");
-        if (!password.isEmpty()) {
-            uri.setCredentialsProvider(new StaticCredentialsProvider(user.isEmpty() ? null : user, password.toCharArray()));
-        }
+        uri.setSsl(ssl);
+        Credentials.set(uri, text("username", ""), text("password", ""));
+        uri.getSentinels().forEach(sentinel -> {
+            sentinel.setSsl(ssl); // as Spring Data Redis has it
+            Credentials.set(sentinel, text("sentinel.username", ""), text("sentinel.password", ""));
+        });
     }
 }

@@ -27,6 +27,11 @@ final class Fleet implements AutoCloseable {
 
     /** form: "replication", or "cluster" or "sentinel" for a group that clients see as that. */
     Fleet(String form, String... conf) throws IOException {
+        this(form, null, conf);
+    }
+
+    /** One that demands TLS and a user, with a folder of certificates; null: it does not. */
+    Fleet(String form, Path certificates, String... conf) throws IOException {
         Path program = Repository.file("bin/fleet");
         if (!Files.exists(program)) {
             throw new IllegalStateException("there is no " + program + ": run 'make fleet'");
@@ -34,6 +39,9 @@ final class Fleet implements AutoCloseable {
         List<String> command = new ArrayList<>(List.of(program.toString()));
         if (!form.equals("replication")) {
             command.addAll(List.of("-group", form));
+        }
+        if (certificates != null) {
+            command.addAll(List.of("-secure", certificates.toString()));
         }
         for (String line : conf) {
             command.addAll(List.of("-conf", line));
@@ -48,7 +56,7 @@ final class Fleet implements AutoCloseable {
         name = answer.contains("\"name\"") ? field(answer, "name") : "";
     }
 
-    /** Does something to it, "kill", "pause" or "plan", and then "mend", and returns who leads then. */
+    /** Does something to it, "kill", "pause", "plan" or "strand", and then "mend", and returns who leads then. */
     String act(String command) throws IOException {
         commands.write(command + "\n");
         commands.flush();

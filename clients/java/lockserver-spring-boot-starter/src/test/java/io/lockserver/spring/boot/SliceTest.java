@@ -1,0 +1,68 @@
+package io.lockserver.spring.boot;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.time.Duration;
+
+import org.junit.jupiter.api.Test;
+import org.springframework.beans.factory.annotation.Autowired;
+import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.test.context.TestPropertySource;
+import org.springframework.test.context.junit.jupiter.SpringJUnitConfig;
+
+import io.lockserver.client.LockClient;
+import io.lockserver.client.LockOptions;
+import io.lockserver.spring.CurrentLock;
+import io.lockserver.spring.Locked;
+import io.lockserver.test.AutoConfigureLockserver;
+import io.lockserver.test.TestClock;
+import io.lockserver.test.TestFaults;
+import io.lockserver.test.TestServer;
+
+/** An application in a test of its own, with a server in test mode. */
+@SpringJUnitConfig
+@AutoConfigureLockserver
+@TestPropertySource(properties = {"lockserver.timeout=60s", "lockserver.connect-timeout=60s"})
+class SliceTest {
+    /** The application. */
+    @Configuration
+    @EnableAutoConfiguration
+    static class App {
+        @Bean
+        Shop shop() {
+            return new Shop();
+        }
+    }
+
+    /** What it does. */
+    static class Shop {
+        @Locked(key = "'order:' + #id", waitFor = "60s")
+        long pay(long id) {
+            return CurrentLock.get().token();
+        }
+    }
+
+    @Test
+    void theClockIsTheTests(@Autowired LockClient locks, @Autowired TestClock clock) throws Exception {
+        clock.freeze();
+        locks.lock("a", LockOptions.defaults().withLease(Duration.ofHours(1)));
+        clock.advance(Duration.ofMinutes(59));
+        assertTrue(locks.tryLock("a").isEmpty());
+        clock.advance(Duration.ofMinutes(1));
+        assertFalse(locks.tryLock("a").isEmpty());
+        clock.resume();
+    }
+
+    @Test
+    void theFaultsAreToo(@Autowired Shop shop, @Autowired TestFaults faults, @Autowired TestServer server) {
+        long fault = faults.add("DROPAFTER", "MATCH", "LOCK", "TIMES", "1");
+        assertTrue(shop.pay(1) > 0);
+        assertEquals(1, faults.struck(fault));
+        assertEquals(0L, server.call("EXISTS", "order:1"));
+        faults.clear();
+    }
+}
