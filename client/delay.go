@@ -93,8 +93,8 @@ func (d Delay) Get(ctx context.Context, id string) (e Entry, ok bool, err error)
 	return Entry{id, time.UnixMilli(ms), fields}, true, nil
 }
 
-// List returns pending entries in the order in which they are due, from a time on: at most count, 100 if count
-// is 0. The zero time is the beginning.
+// List returns pending entries in the order in which they are due, from a time on. It returns at most count,
+// and at most 100 if count is 0. The zero time is the beginning.
 func (d Delay) List(ctx context.Context, from time.Time, count int) ([]Entry, error) {
 	words := []string{"DELAY.LIST", d.stream}
 	if !from.IsZero() {
