@@ -27,6 +27,7 @@ type watched struct {
 	Longest   time.Duration // of these
 	Overslept time.Duration // the longest that a sleep of the probe lasted too long: what the machine adds
 	Synced    time.Duration // the longest sync of a file of the probe: what the disk adds
+	Preferred bool          // the probe had a real-time priority
 }
 
 // runProbe is the life of a probe. Its arguments are the address of a server and the name of a new file, or no
@@ -44,6 +45,8 @@ func runProbe(_ context.Context, args []string, stderr io.Writer) int {
 }
 
 func probeRequests(addr, file string, in io.Reader, out io.Writer) error {
+	_, refused := prefer(os.Getpid())
+	w := watched{Preferred: refused == nil}
 	c, err := benchkit.Dial(addr)
 	if err != nil {
 		return err
@@ -61,16 +64,20 @@ func probeRequests(addr, file string, in io.Reader, out io.Writer) error {
 		_, _ = io.Copy(io.Discard, in)
 		end()
 	}()
-	disk := make(chan error, 1)
-	var w watched
+	type synced struct {
+		longest time.Duration
+		err     error
+	}
+	disk := make(chan synced, 1)
 	go func() {
 		longest, err := longestSync(ctx, file)
-		w.Synced = longest
-		disk <- err
+		disk <- synced{longest, err}
 	}()
 	for {
 		if ctx.Err() != nil {
-			return errors.Join(<-disk, json.NewEncoder(out).Encode(w))
+			of := <-disk
+			w.Synced = of.longest
+			return errors.Join(of.err, json.NewEncoder(out).Encode(w))
 		}
 		begun := time.Now()
 		time.Sleep(probeNap)
