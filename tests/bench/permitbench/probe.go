@@ -30,8 +30,9 @@ type watched struct {
 	Preferred bool          // the probe had a real-time priority
 }
 
-// runProbe is the life of a probe. Its arguments are the address of a server and the name of a new file, or no
-// name. It sends one PING after the other until its standard input ends. Then it writes what it saw.
+// runProbe is the life of a probe. Its arguments are the address of a server and the name of a new file. The
+// name is empty if no file is to be synced. It sends one PING after the other until its standard input ends.
+// Then it writes what it saw.
 func runProbe(_ context.Context, args []string, stderr io.Writer) int {
 	if len(args) != 2 {
 		fmt.Fprintln(stderr, "permitbench: a probe takes the address of a server and the name of a file")
@@ -91,8 +92,8 @@ func probeRequests(addr, file string, in io.Reader, out io.Writer) error {
 	}
 }
 
-// longestSync appends a block to a file and syncs it, again and again. It returns the time of the longest sync.
-// Without a name it does nothing.
+// longestSync appends a block to a file and syncs it, again and again. It returns the time of the longest
+// sync. Without a name it does nothing.
 func longestSync(ctx context.Context, name string) (longest time.Duration, err error) {
 	if name == "" {
 		return 0, nil
