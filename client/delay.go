@@ -93,6 +93,35 @@ func (d Delay) Get(ctx context.Context, id string) (e Entry, ok bool, err error)
 	return Entry{id, time.UnixMilli(ms), fields}, true, nil
 }
 
+// List returns pending entries in the order in which they are due, from a time on. It returns at most count,
+// and at most 100 if count is 0. The zero time is the beginning.
+func (d Delay) List(ctx context.Context, from time.Time, count int) ([]Entry, error) {
+	words := []string{"DELAY.LIST", d.stream}
+	if !from.IsZero() {
+		words = append(words, "FROM", strconv.FormatInt(max(0, from.UnixMilli()), 10))
+	}
+	if count != 0 {
+		words = append(words, "COUNT", strconv.Itoa(count))
+	}
+	reply, err := d.client.again(ctx, words)
+	if err != nil {
+		return nil, err
+	}
+	list, _ := reply.([]any)
+	entries := make([]Entry, 0, len(list))
+	for _, each := range list {
+		parts, _ := each.([]any)
+		if len(parts) != 3 {
+			return nil, fmt.Errorf("DELAY.LIST: an element is %v", each)
+		}
+		id, _ := parts[0].(string)
+		ms, _ := parts[1].(int64)
+		fields, _ := textsOf(parts[2])
+		entries = append(entries, Entry{id, time.UnixMilli(ms), fields})
+	}
+	return entries, nil
+}
+
 // Count is how many entries of the stream are pending.
 func (d Delay) Count(ctx context.Context) (int, error) {
 	n, err := d.client.number(ctx, []string{"DELAY.COUNT", d.stream})

@@ -26,23 +26,28 @@ type watched struct {
 	Requests  int           // how many were answered
 	Longest   time.Duration // of these
 	Overslept time.Duration // the longest that a sleep of the probe lasted too long: what the machine adds
+	Synced    time.Duration // the longest sync of a file of the probe: what the disk adds
+	Preferred bool          // the probe had a real-time priority
 }
 
-// runProbe is the life of a probe: its one argument is the address of a server. It sends one PING after the
-// other until its standard input ends. Then it writes what it saw.
+// runProbe is the life of a probe. Its arguments are the address of a server and the name of a new file. The
+// name is empty if no file is to be synced. It sends one PING after the other until its standard input ends.
+// Then it writes what it saw.
 func runProbe(_ context.Context, args []string, stderr io.Writer) int {
-	if len(args) != 1 {
-		fmt.Fprintln(stderr, "permitbench: a probe takes the address of a server")
+	if len(args) != 2 {
+		fmt.Fprintln(stderr, "permitbench: a probe takes the address of a server and the name of a file")
 		return 2
 	}
-	if err := probeRequests(args[0], os.Stdin, os.Stdout); err != nil {
+	if err := probeRequests(args[0], args[1], os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(stderr, "permitbench:", err)
 		return 1
 	}
 	return 0
 }
 
-func probeRequests(addr string, in io.Reader, out io.Writer) error {
+func probeRequests(addr, file string, in io.Reader, out io.Writer) error {
+	_, refused := prefer(os.Getpid())
+	w := watched{Preferred: refused == nil}
 	c, err := benchkit.Dial(addr)
 	if err != nil {
 		return err
@@ -54,17 +59,26 @@ func probeRequests(addr string, in io.Reader, out io.Writer) error {
 	if _, err := io.WriteString(out, "ready\n"); err != nil {
 		return err
 	}
-	ended := make(chan struct{})
+	ctx, end := context.WithCancel(context.Background())
+	defer end()
 	go func() {
 		_, _ = io.Copy(io.Discard, in)
-		close(ended)
+		end()
 	}()
-	var w watched
+	type synced struct {
+		longest time.Duration
+		err     error
+	}
+	disk := make(chan synced, 1)
+	go func() {
+		longest, err := longestSync(ctx, file)
+		disk <- synced{longest, err}
+	}()
 	for {
-		select {
-		case <-ended:
-			return json.NewEncoder(out).Encode(w)
-		default:
+		if ctx.Err() != nil {
+			of := <-disk
+			w.Synced = of.longest
+			return errors.Join(of.err, json.NewEncoder(out).Encode(w))
 		}
 		begun := time.Now()
 		time.Sleep(probeNap)
@@ -78,10 +92,36 @@ func probeRequests(addr string, in io.Reader, out io.Writer) error {
 	}
 }
 
-// watch starts a probe of a server and waits until it has its first reply. The function that it returns ends
-// the probe, and says what it saw.
-func (b *bench) watch(ctx context.Context, s *benchkit.Server) (end func() (watched, error), err error) {
-	cmd := exec.CommandContext(ctx, b.self, probeRole, s.Addr)
+// longestSync appends a block to a file and syncs it, again and again. It returns the time of the longest
+// sync. Without a name it does nothing.
+func longestSync(ctx context.Context, name string) (longest time.Duration, err error) {
+	if name == "" {
+		return 0, nil
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	block := make([]byte, 4096)
+	for ctx.Err() == nil {
+		if _, err := f.Write(block); err != nil {
+			return longest, err
+		}
+		begun := time.Now()
+		if err := f.Sync(); err != nil {
+			return longest, err
+		}
+		longest = max(longest, time.Since(begun))
+		time.Sleep(probeNap)
+	}
+	return longest, nil
+}
+
+// watch starts a probe of a server and waits until it has its first reply. The probe syncs a new file of the
+// given name, unless that is empty. The function that it returns ends the probe, and says what it saw.
+func (b *bench) watch(ctx context.Context, s *benchkit.Server, file string) (end func() (watched, error), err error) {
+	cmd := exec.CommandContext(ctx, b.self, probeRole, s.Addr, file)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
