@@ -314,10 +314,10 @@ func (l *Loop) release() {
 	l.scratch.Recycle()
 }
 
-// releaseAhead writes the output of connections that others have woken. The next holder of a lock, or a worker
-// that has got an element, goes on with that. The client that released the lock, or added the element, only
-// learns that it is done. On a machine with few processors the client that is woken first gets one, and the
-// other client waits for it.
+// releaseAhead writes the output of connections that others have woken. The next holder of a lock, or a
+// worker that has got an element, goes on with that. The client that released the lock, or added the element,
+// only learns that it is done. On a machine with few processors the client that is woken first gets one, and
+// the other client waits for it.
 func (l *Loop) releaseAhead() {
 	d := &l.driver
 	for _, c := range d.holding {

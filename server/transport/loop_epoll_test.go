@@ -187,7 +187,7 @@ func (s *causing) MayLeave() bool {
 	return true
 }
 
-// The next holder of a lock has its grant before who released the lock has the answer, unless many were woken.
+// The next holder of a lock has its grant before the answer to the release leaves, unless many were woken.
 func TestWokenConnectionsAreWrittenFirst(t *testing.T) {
 	for _, woken := range []int{1, mostAhead, mostAhead + 1} {
 		l := byHand(t, newPongs())
