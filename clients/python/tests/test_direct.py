@@ -10,7 +10,7 @@ import pytest
 
 import lockserver as package
 from lockserver import _direct
-from lockserver._core import Link
+from lockserver._core import Event, Link
 from lockserver._driver import Turn, _Poll, _Socket
 from conftest import waiting
 from server import PATIENCE, Server, eventually
@@ -152,6 +152,20 @@ def test_a_reader_that_has_gone_is_replaced():
                 locks._driver._reading = gone
             with locks.lock("other", wait=PATIENCE):  # a PING has no answer, so the thread closes the connection
                 assert locks._driver._reading is not gone
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_what_happens_later_is_told_later(lockserver, own):
+    """A caller leaves because its call has ended, and a loss comes before it has told what had happened: it is told once."""
+    driver = lockserver.locks()._driver  # it has not begun
+    driver._ended.append(Turn())
+    left = driver._leave(own)
+    driver.core.events.append(Event("lost"))
+    driver.core.lost = True
+    assert left[2] == []
+    driver._ended.append(Turn())
+    assert driver._leave(False)[2] == [], "the thread tells of losses"
+    assert driver._leave(True)[2] == [Event("lost")] and driver._leave(True)[2] == []
 
 
 def test_the_thread_reads_instead_of_a_caller_that_was_about_to(lockserver):

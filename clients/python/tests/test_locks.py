@@ -288,17 +288,25 @@ def test_a_lock_outlives_its_connection(locks, lockserver):
     fixed.release()
 
 
-def test_a_lock_that_went_while_the_connection_was_away_is_stale(locks, lockserver):
-    held = locks.lock("k").acquire()
+@pytest.mark.parametrize("lease", [None, 600])
+def test_a_lock_that_went_while_the_connection_was_away_is_stale(locks, lockserver, lease):
+    kept = [locks.lock("kept", lease=lease).acquire(), locks.lock_all(["kept too", "and this"], lease=lease).acquire(),
+            locks.semaphore("sem", 2).permits(lease=lease).acquire()]
+    gone = {"k": locks.lock("k", lease=lease).acquire(), "b": locks.lock_all(["a", "b"], lease=lease).acquire(),
+            "permits": locks.semaphore("permits", 2).permits(lease=lease).acquire()}
     lockserver.control.execute_command("TEST.FAULT", "ADD", "DROPBEFORE", "MATCH", "LOCK.ATTACH")
     for client in lockserver.control.client_list():
         if client["name"] == "test":
             lockserver.control.client_kill_filter(_id=client["id"])
-    lockserver.control.execute_command("LOCK.FORCE", "k")
+    for key in gone:
+        lockserver.control.delete(key)
     lockserver.control.execute_command("TEST.FAULT", "CLEAR")
-    eventually(lambda: held.lost, "the loss is known")
-    assert held.lost.reason == "stale"
-    assert str(held.lost).startswith("the lock 'k' is lost: stale (token ")
+    for held in gone.values():
+        eventually(lambda: held.lost, "the loss is known")
+        assert held.lost.reason == "stale"
+    assert str(gone["k"].lost).startswith("the lock 'k' is lost: stale (token ")
+    for held in kept:
+        held.release()
 
 
 def test_bad_input(locks):

@@ -520,9 +520,10 @@ class Driver:
             self._wake_if_due()
         if not (self._ended or self._closed or core.events):
             return _NOTHING
-        left = self._ended, self._closed, core.events if own or not core.lost else []
-        if left[2]:
-            core.events, core.lost = [], False
+        events: List[Event] = []  # another list than the core's: others add to that when the lock is free
+        if core.events and (own or not core.lost):
+            events, core.events, core.lost = core.events, events, False
+        left = self._ended, self._closed, events
         self._ended, self._closed = [], []
         return left
 

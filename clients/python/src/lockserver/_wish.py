@@ -115,7 +115,7 @@ class Wish:
     def check(self, owner: bytes, tokens: Sequence[int]) -> List[Command]:
         """The commands that ask whether it is still held, one a key. They do not change a fixed lease."""
         if self.lease is not None:
-            return [["GUARD", key, token, "ECHO", ""] for key, token in zip(self.keys, tokens)]
+            return [["LOCK.CONFIRM", key, owner, token] for key, token in zip(self.keys, tokens)]
         renew = "SEM.RENEW" if self.permits else "RENEW"
         return [[renew, key, owner, "TOKEN", token] for key, token in zip(self.keys, tokens)]
 
