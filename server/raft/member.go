@@ -121,23 +121,6 @@ type unproposed struct {
 	takeover
 }
 
-// takeover is what a new leader does before it serves: it moves deadlines on by the time without a leader.
-// That may take many entries. If the leader dies before all are committed, the next one has to know since
-// when there was no leader. So only the entry that ends the takeover has a new clock.
-type takeover struct {
-	end   int64 // its place in the history
-	wasMS int64 // the clock before
-}
-
-// clockMS is the clock of an entry that ends at a place.
-func (t *takeover) clockMS(end place, nowMS int64) int64 {
-	// plant:raft-takeover-clock
-	if end.offset < t.end {
-		return t.wasMS
-	}
-	return nowMS
-}
-
 // counts are shown by INFO.
 type counts struct{ entries, proofs, rebuilds, elections, snapshots, failedSnapshots, checks int64 }
 
@@ -296,50 +279,6 @@ func (m *Member) Leader() (p Peer, ok bool) {
 	p = m.engine.Leader()
 	return p, p.ID != "" && !m.engine.Leads()
 }
-
-// lead makes this member the leader, if it still is when it has all that was committed before. Without the
-// lock.
-func (m *Member) lead(run int) {
-	begun := time.Now()
-	for m.engine.Barrier() != nil {
-		if !m.engine.Leads() || m.ending() {
-			return // we hear of it when it leads again
-		}
-		time.Sleep(barrierEvery) // for example, leadership was to be transferred meanwhile, and that may fail
-	}
-	caughtUp := time.Since(begun)
-	m.host.Slice(func() {
-		if m.run != run || m.state != following && m.state != rebuilding || !m.engine.Leads() || m.check.undecided > 0 {
-			return
-		}
-		gap := int64(0)
-		m.host.SetTime(m.clockMS)
-		if now := m.host.NowMS(); m.clockMS > 0 {
-			gap = max(0, now-m.clockMS)
-		}
-		m.id, m.offset, m.input = m.host.NewID(), m.applied.offset, nil
-		m.unproposed = unproposed{after: m.applied}
-		m.encoder.Select(-1)
-		m.become(leading)
-		m.unseen = true
-		m.check.last = time.Time{}
-		m.counts.elections++
-		m.host.SeeToken(m.token)
-		m.host.Records(true)
-		m.host.Followed(false)
-		// plant:raft-extend-leases
-		m.host.ExtendLeases(gap)
-		m.host.EndUnit()
-		m.takeover = takeover{m.offset, m.clockMS}
-		m.changed()
-		m.tick, m.echo = true, true // an entry that names the history that goes on here
-		m.EndSlice()
-		m.host.Log().Info("raft: this member leads", "id", m.engine.Status().ID, "leases-extended-by-ms", gap, "caught-up-in-ms", inMS(caughtUp))
-	})
-}
-
-// barrierEvery is how soon a leader that does not know all that was committed before asks again.
-const barrierEvery = 10 * time.Millisecond
 
 // ahead reports whether the data has something that may never be committed.
 func (m *Member) ahead() bool {
