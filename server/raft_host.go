@@ -133,6 +133,9 @@ func (h raftHost) HoldAll() {
 	h.pausing.all = true
 }
 
+// TryAgain implements raft.MemberServer.
+func (h raftHost) TryAgain() { h.pausing.again() }
+
 // LastToken implements raft.MemberServer.
 func (h raftHost) LastToken() int64 { return h.durable.LastToken() }
 
@@ -409,10 +412,10 @@ func (s *session) refusedByGroup(row *commands.Row, flags commands.Flags) error 
 	return commands.Error("READONLY This member of the raft group does not lead: " + leader.ID + " does, at " + leader.Client)
 }
 
-// awaitsNextLeader reports whether a command that is refused can wait, because this member is handing the
-// lead on: in a moment it is known where to send the client.
-func (ex *executor) awaitsNextLeader(err error) bool {
-	return ex.member != nil && ex.member.HandsOn() && errors.As(err, new(topology.Redirection))
+// awaitsLeader reports whether a command that is refused can wait, because in a moment it is known which
+// member serves.
+func (ex *executor) awaitsLeader(err error) bool {
+	return ex.member != nil && err != nil && !ex.busy.on && errors.As(err, new(topology.Redirection)) && ex.member.AwaitsLeader()
 }
 
 // downWord begins an error of a group that does not serve.

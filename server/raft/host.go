@@ -52,6 +52,8 @@ type MemberServer interface {
 	HoldWrites(on bool)
 	// HoldAll makes all clients wait, for a moment. HoldWrites(false) goes on with them.
 	HoldAll()
+	// TryAgain has clients try again that wait because of Member.AwaitsLeader.
+	TryAgain()
 	// ExtendLeases moves deadlines on by the time without a leader, unless MovedOn's effects have done that.
 	// These are those of leases and of the holds of orders, and perhaps of all keys and fields.
 	ExtendLeases(g Gap)

@@ -79,7 +79,8 @@ type Member struct {
 	// unseen: this member leads, and the host does not know it yet. It would send clients away that others
 	// send here, so no round begins: the others do not hear from this leader before.
 	unseen   bool
-	seen     string // the leader that the host knows
+	seen     string    // the leader that the host knows
+	awaits   time.Time // since when AwaitsLeader is true; zero: it is not, or nothing has asked
 	progress progress
 	// attempt is the last attempt to make a snapshot.
 	attempt SnapshotAttempt
@@ -205,8 +206,34 @@ func (m *Member) Serves() bool { return m.state == leading } // plant:raft-serve
 // Rebuilding reports whether the data is not there.
 func (m *Member) Rebuilding() bool { return m.state == rebuilding }
 
-// HandsOn reports whether clients are held because the lead is handed on.
-func (m *Member) HandsOn() bool { return m.moving }
+// AwaitsLeader reports whether it will be known in a moment which member serves. Until then clients wait
+// here. If members sent them on instead, two of them could send a client to each other. One that has just
+// been elected may know an earlier leader, while the others know that it was elected.
+func (m *Member) AwaitsLeader() bool {
+	switch {
+	case !m.awaitsLeader():
+		m.awaits = time.Time{}
+		return false
+	case m.awaits.IsZero():
+		m.awaits = time.Now()
+	}
+	return m.moving || time.Since(m.awaits) < mostHandedOn
+}
+
+// awaitsLeader is AwaitsLeader without a limit. This member hands its lead on, or was elected and does not
+// serve yet, or the host does not know yet which member leads.
+func (m *Member) awaitsLeader() bool {
+	switch {
+	case m.failed != nil || m.check.undecided > 0:
+		return false
+	case m.moving:
+		return true
+	case m.engine.Leads():
+		return !m.Serves() || m.unseen
+	}
+	// plant:raft-awaits-view
+	return m.engine.Leader().ID != m.seen
+}
 
 // Failed is why the member has stopped; nil: it has not.
 func (m *Member) Failed() error { return m.failed }
@@ -232,8 +259,7 @@ func (m *Member) changed() {
 }
 
 // tell is the goroutine that tells the host which member leads. While another member hands its lead on, no
-// member leads for a moment. Clients are sent on to the former leader meanwhile, which holds them until the
-// next one serves.
+// member leads for a moment. The host goes on showing the former leader meanwhile, and clients wait.
 func (m *Member) tell() {
 	var again <-chan time.Time
 	for {
@@ -259,13 +285,18 @@ func (m *Member) tell() {
 			continue
 		}
 		m.host.Seen(s)
-		m.host.Locked(func() {
+		m.host.Slice(func() {
 			m.seen = s.Leader.ID
 			m.progress.made()
 			if m.unseen && m.seen == s.ID {
 				m.unseen = false
 				m.callAgree()
 			}
+			if !m.awaitsLeader() {
+				m.awaits = time.Time{}
+			}
+			m.host.TryAgain()
+			m.host.EndUnit()
 		})
 	}
 }

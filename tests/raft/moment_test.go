@@ -4,6 +4,7 @@ package raft
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 	"lockserver/internal/testkit"
 	"lockserver/server"
+	"lockserver/server/raft"
 	"lockserver/server/raft/engine"
 	"lockserver/server/topology"
 )
@@ -156,6 +158,18 @@ func (l *load) transfers(clients, times int, transfer func()) {
 		times, l.requests.Load(), l.moved.Load(), float64(longest[times/2])/1000, float64(longest[times-1])/1000)
 }
 
+// dialer connects to the member of the group with an address.
+func (g *group) dialer() func(address string) (*testkit.Client, error) {
+	return func(address string) (*testkit.Client, error) {
+		for _, m := range g.all {
+			if m.peer.Client == address {
+				return m.dial(), nil
+			}
+		}
+		return nil, fmt.Errorf("%s is no member", address)
+	}
+}
+
 // TestTransferLosesNoRequest: while the lead is handed on again and again, each request of clients of a
 // cluster is done once, and no connection breaks. No member builds its data anew, though there are leases:
 // the leader's clock is an entry once a second.
@@ -169,19 +183,105 @@ func TestTransferLosesNoRequest(t *testing.T) {
 	leader := g.leader()
 	eventually(t, "it serves", func() bool { return leader.ask("LOCK", "door", "me", "PX", "600000", "ONCE").Kind == ':' })
 	l := &load{t: t}
-	l.begin(clients, leader.peer.Client, func(address string) (*testkit.Client, error) {
-		for _, m := range g.all {
-			if m.peer.Client == address {
-				return m.dial(), nil
-			}
-		}
-		return nil, fmt.Errorf("%s is no member", address)
-	})
+	l.begin(clients, leader.peer.Client, g.dialer())
 	l.transfers(clients, 20, func() {
 		old := g.leader()
 		require.Equal(t, "OK", old.ask("RAFT", "TRANSFER").Str)
 		require.NotEqual(t, old, g.leader())
 	})
+	for _, m := range g.all {
+		require.Equal(t, "0", m.field("raft_rebuilds"))
+	}
+	g.same()
+}
+
+// laggard is an engine that takes a random time to say what it knows, and to catch up with the log.
+type laggard struct {
+	raft.Engine
+	mu  *sync.Mutex
+	rng *rand.Rand
+}
+
+// intN is a random number below n.
+func (l *laggard) intN(n int) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.rng.IntN(n)
+}
+
+// lag waits for up to so long, one time in so many.
+func (l *laggard) lag(oneIn int, most time.Duration) {
+	if l.intN(oneIn) == 0 {
+		<-time.After(time.Duration(l.intN(int(most))))
+	}
+}
+
+// Status implements raft.Engine.
+func (l *laggard) Status() raft.Status {
+	s := l.Engine.Status()
+	l.lag(4, 100*time.Millisecond)
+	return s
+}
+
+// Barrier implements raft.Engine.
+func (l *laggard) Barrier() error {
+	l.lag(2, 100*time.Millisecond)
+	return l.Engine.Barrier()
+}
+
+// newcomers are clients that begin each request at any member, as those do that have just been started.
+type newcomers struct {
+	t            *testing.T
+	begun, ended atomic.Int64 // transfers
+	stop         atomic.Bool
+	clients      sync.WaitGroup
+}
+
+// begin starts one.
+func (n *newcomers) begin(g *group, key string, any *laggard) {
+	n.clients.Go(func() {
+		c := &cluster{dial: g.dialer(), open: map[string]*testkit.Client{}}
+		defer c.close()
+		for i := int64(1); !n.stop.Load(); i++ {
+			c.at, c.moved = g.all[any.intN(len(g.all))].peer.Client, 0
+			ended := n.ended.Load()
+			_, text, number := c.do("INCR", key)
+			if most := 1 + n.begun.Load() - ended; number != i || c.moved > most {
+				n.t.Errorf("INCR number %d is answered with %s%d, sent on %d times and at most %d", i, text, number, c.moved, most)
+				return
+			}
+		}
+	})
+}
+
+// TestTransferWhileMembersLag is TestTransferLosesNoRequest in a group in which each member may learn late
+// which one leads, and serve late. Requests begin at any member. Each is sent on to the leader once, and once
+// more for each transfer meanwhile: no two members send it to each other.
+func TestTransferWhileMembersLag(t *testing.T) {
+	t.Parallel()
+	const clients, times = 6, 20
+	g := prepare(t, 3, steadily(seenAs(topology.Cluster)))
+	chance := &laggard{mu: new(sync.Mutex), rng: rand.New(rand.NewPCG(testkit.Seed(t), 0))}
+	g.wrap = func(_ string, e raft.Engine) raft.Engine { return &laggard{e, chance.mu, chance.rng} }
+	for _, m := range g.all {
+		m.start()
+	}
+	g.elect()
+	eventually(t, "it serves", func() bool { return g.leader().ask("LOCK", "door", "me", "PX", "600000", "ONCE").Kind == ':' })
+	n := &newcomers{t: t}
+	for i := range clients {
+		n.begin(g, "key"+strconv.Itoa(i), chance)
+	}
+	for range times {
+		old := g.leader()
+		next := g.all[(slices.Index(g.all, old)+1)%len(g.all)] // its last news of a leader are the oldest
+		n.begun.Add(1)
+		require.Equal(t, "OK", old.ask("RAFT", "TRANSFER", next.peer.ID).Str)
+		require.Equal(t, next, g.leader())
+		n.ended.Add(1)
+	}
+	n.stop.Store(true)
+	n.clients.Wait()
 	for _, m := range g.all {
 		require.Equal(t, "0", m.field("raft_rebuilds"))
 	}
