@@ -41,7 +41,7 @@ var faults = []plant.Fault{
 }
 
 // finders are the tests that notice them.
-var finders = []string{"Deposed", "Proved", "Deposed", "Void", "TimeAndTokens", "Majority", "WithAFailingDisk", "TokensOfLocks", "OneMemberDiffers", "MigrateOfADeposed", "OneMemberDiffers",
+var finders = []string{"DeposedLeaderBeginsAnew", "Proved", "Deposed", "Void", "TimeAndTokens", "Majority", "WithAFailingDisk", "TokensOfLocks", "OneMemberDiffers", "MigrateOfADeposed", "OneMemberDiffers",
 	"NotTooOld", "PositionNeedsProof", "DeadlinesOfKeys", "DeadlinesOfKeys", "FailedSnapshot",
 	"LeaderDiesWhile", "AttackOnMembership", "AttackOnMembership", "TransferWhileMembersLag"}
 
