@@ -66,17 +66,26 @@ func (c *cluster) close() {
 // load is clients of a cluster. Each counts a key of its own up, and reads it. A request that is lost, or
 // that is done twice, is a number that does not follow.
 type load struct {
-	t                          *testing.T
-	stop                       atomic.Bool
-	clients                    sync.WaitGroup
-	requests, moved, longestUS atomic.Int64
-	machine                    *machineProbe // nil: the machine is not measured
-	costs                      []transferCost
+	t               *testing.T
+	stop            atomic.Bool
+	clients         sync.WaitGroup
+	requests, moved atomic.Int64
+	longest         atomic.Int64  // see taken
+	machine         *machineProbe // nil: the machine is not measured
+	costs           []transferCost
 }
 
-// transferCost is the longest wait of a request at a transfer, in microseconds. Beside it stands how long the
-// machine has taken meanwhile for a sleep and for a sync.
-type transferCost struct{ waitUS, wakeUS, syncUS int64 }
+// transferCost is the longest wait of a request that ends at a transfer, in microseconds, and how often that
+// request was sent on. It may have begun at an earlier transfer, and been sent on by that one, too. Beside it
+// are the times that the machine has taken meanwhile for a sleep and for a sync.
+type transferCost struct{ waitUS, moved, wakeUS, syncUS int64 }
+
+// mostMoved is above how often a request is sent on.
+const mostMoved = 100
+
+// taken is the time of a request, and how often it was sent on, as one number. The longest time is the
+// highest number.
+func taken(d time.Duration, moved int64) int64 { return d.Microseconds()*mostMoved + moved }
 
 // begin starts so many clients, which begin at the member with an address.
 func (l *load) begin(count int, at string, dial func(address string) (*testkit.Client, error)) {
@@ -100,9 +109,9 @@ func (l *load) begin(count int, at string, dial func(address string) (*testkit.C
 // count makes a key n, and looks whether it is. It returns false after an answer that is wrong.
 func (l *load) count(c *cluster, key string, n int64) bool {
 	for _, words := range [][]string{{"INCR", key}, {"GET", key}} {
-		begun := time.Now()
+		begun, moved := time.Now(), c.moved
 		kind, text, number := c.do(words...)
-		atLeast(&l.longestUS, time.Since(begun).Microseconds())
+		atLeast(&l.longest, taken(time.Since(begun), c.moved-moved))
 		if kind == ':' && number == n || kind == '$' && text == strconv.FormatInt(n, 10) {
 			l.requests.Add(1)
 			continue
@@ -137,12 +146,12 @@ func (l *load) transfers(clients, times int, transfer func()) {
 	for range times {
 		before := l.requests.Load()
 		eventually(l.t, "requests are answered", func() bool { return l.requests.Load() > before+20 || l.t.Failed() })
-		l.longestUS.Store(0)
+		l.longest.Store(0)
 		l.machine.take()
 		transfer()
 		before = l.requests.Load()
 		eventually(l.t, "the requests of the transfer are answered", func() bool { return l.requests.Load() > before+int64(clients) || l.t.Failed() })
-		cost := transferCost{waitUS: l.longestUS.Load()}
+		cost := transferCost{waitUS: l.longest.Load() / mostMoved, moved: l.longest.Load() % mostMoved}
 		cost.wakeUS, cost.syncUS = l.machine.take()
 		l.costs = append(l.costs, cost)
 	}
