@@ -223,6 +223,17 @@ func (p *pausing) end() {
 	if p.untilMS == 0 && ex.watchdog.late() {
 		ex.watchdog.catchUp() // before anything finds the leases over that were not renewed meanwhile
 	}
+	p.again()
+	after := p.after
+	p.after = nil
+	for _, f := range after { // units of their own, when what ends the pause is done
+		ex.host.background(func() { ex.do(f) })
+	}
+}
+
+// again has the held sessions try again. Those that still must wait are held anew.
+func (p *pausing) again() {
+	ex := p.executor
 	for _, s := range p.held {
 		s.held = false
 		if !s.dead {
@@ -231,11 +242,6 @@ func (p *pausing) end() {
 		}
 	}
 	p.held = nil
-	after := p.after
-	p.after = nil
-	for _, f := range after { // units of their own, when what ends the pause is done
-		ex.host.background(func() { ex.do(f) })
-	}
 }
 
 // hold holds commands that write, for one of two reasons, failover or shutdown, or for that one no longer.
@@ -249,9 +255,9 @@ func (p *pausing) hold(reason *bool, on bool) {
 }
 
 // holds reports whether the session's next command must wait for the end of the pause. As in Redis what is
-// refused, with err, need not.
+// refused, with err, need not, unless it waits until it is known which member of the group serves.
 func (p *pausing) holds(s *session, row *commands.Row, err error, argv [][]byte) bool {
-	if err != nil && !p.executor.awaitsNextLeader(err) || !p.covers(s, row, argv) {
+	if !p.executor.awaitsLeader(err) && (err != nil || !p.covers(s, row, argv)) {
 		p.resume(s)
 		return false
 	}

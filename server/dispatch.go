@@ -182,7 +182,7 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 		ex.stats.Of(called).Rejected++
 		s.lastRow = called
 	}
-	if (ex.pausing.untilMS != 0 || s.held) && ex.pausing.holds(s, row, err, argv) {
+	if (ex.pausing.untilMS != 0 || s.held || err != nil && ex.member != nil) && ex.pausing.holds(s, row, err, argv) {
 		return true
 	}
 	mark := s.out.Mark() // it may have got messages about evicted keys

@@ -133,6 +133,9 @@ func (h raftHost) HoldAll() {
 	h.pausing.all = true
 }
 
+// TryAgain implements raft.MemberServer.
+func (h raftHost) TryAgain() { h.pausing.again() }
+
 // LastToken implements raft.MemberServer.
 func (h raftHost) LastToken() int64 { return h.durable.LastToken() }
 
@@ -150,112 +153,154 @@ func (h raftHost) HasLeases() bool {
 	return held
 }
 
+// A new leader moves deadlines on by the time without a leader, since no client could renew anything. The
+// deadlines of keys and fields, and the leases of exclusive locks, are found here in pieces (eachMoved). If
+// there are many, the member moves them by entries of its log before it leads (MovedOn). A few are moved when
+// it begins to lead (ExtendLeases). That moves shared leases and the holds of orders, too.
+
+// movedPerUnit is how many deadlines one unit moves. A follower collects all of a unit, and then others wait
+// until it is applied.
+const movedPerUnit = 1000
+
+// Deadlines implements raft.MemberServer.
+func (h raftHost) Deadlines(all bool) (n int) {
+	for id := range h.store.Len() {
+		if db := h.store.DB(id); all {
+			n += db.Timed() + db.TimedHashes()
+		} else {
+			n += db.Holders()
+		}
+	}
+	return n
+}
+
+// MovedOn implements raft.MemberServer.
+func (h raftHost) MovedOn(from raft.Cursor, byMS int64, all bool) (units []raft.Effects, next raft.Cursor) {
+	var unit raft.Effects
+	next = h.eachMoved(from, movedPerUnit, all, func(db *store.DB, key, field []byte, atMS int64) {
+		at := strconv.AppendInt(nil, atMS+byMS, 10)
+		e := store.Effect{DB: db.ID(), Args: [][]byte{[]byte("PEXPIREAT"), key, at}}
+		if field != nil {
+			e.Args = [][]byte{[]byte("HPEXPIREAT"), key, at, []byte("FIELDS"), []byte("1"), field}
+		}
+		if unit = append(unit, e); len(unit) == movedPerUnit {
+			units, unit = append(units, unit), nil
+		}
+	})
+	if len(unit) > 0 {
+		units = append(units, unit)
+	}
+	return units, next
+}
+
 // ExtendLeases implements raft.MemberServer. Leases that the server renews have begun anew (promoted). Buyers
 // could not pay while there was no leader, as no client could renew a lease.
-func (h raftHost) ExtendLeases(byMS int64) {
-	if byMS <= 0 {
+func (h raftHost) ExtendLeases(g raft.Gap) {
+	if g.MS <= 0 {
 		return
 	}
 	h.store.SetFrozenTime(true) // a lease that has ended since the last leader died is among them
 	defer h.store.SetFrozenTime(false)
-	type lease struct {
-		key, owner   []byte
-		token, endMS int64
-	}
 	moved := 0
 	count := func() {
 		if moved++; moved%movedPerUnit == 0 {
 			h.handOn()
 		}
 	}
+	if g.MovedMS < g.MS {
+		var from raft.Cursor
+		for !from.AtEnd() {
+			from = h.eachMoved(from, movedPerUnit, g.All, func(db *store.DB, key, field []byte, atMS int64) {
+				if field == nil {
+					db.Expire(key, atMS+g.MS)
+				} else {
+					e := db.EditHash(key)
+					e.ExpireField(field, atMS+g.MS)
+				}
+				count()
+			})
+		}
+	}
 	for id := range h.store.Len() {
-		db := h.store.DB(id)
-		var all []lease
-		commands.EachLock(db, func(key string, l commands.LockState) bool {
-			if l.DeadlineMS > 0 && !l.Watched {
-				all = append(all, lease{[]byte(key), commands.Clone(l.Owner), l.Token, l.DeadlineMS + byMS})
-			}
-			return true
-		})
-		for _, l := range all {
-			commands.ExtendLock(db, l.owner, l.key, l.token, l.endMS)
-			count()
-		}
+		extendShares(h.store.DB(id), g.MS, count)
 		// plant:raft-extend-holds
-		commands.ExtendHolds(db, byMS)
-		if byMS >= leastMovedMS {
-			moveDeadlines(db, byMS, count)
-		}
+		commands.ExtendHolds(h.store.DB(id), g.MS)
 	}
 	if moved > 0 {
-		h.log.Info("raft: deadlines were moved on by the time without a leader", "deadlines", moved, "by-ms", byMS)
+		h.log.Info("raft: deadlines were moved on by the time without a leader", "deadlines", moved, "by-ms", g.MS)
 	}
 }
 
-const (
-	// leastMovedMS is for how long there was no leader at least when deadlines of ordinary keys are moved. A
-	// leader tells the time about once a second, so that less need not be a time without one.
-	leastMovedMS = 1500
-	// movedPerUnit is how many deadlines one unit moves. A follower collects all of a unit, and then others
-	// wait until it is applied.
-	movedPerUnit = 1000
-)
-
-// moveDeadlines moves the deadlines of all keys of a database, and of fields of hashes. Locks with a token
-// are left out: they were moved with the leases. moved is called for each.
-func moveDeadlines(db *store.DB, byMS int64, moved func()) {
-	if db.Timed()+db.TimedHashes() == 0 {
-		return
+// extendShares moves the leases of all shared holders. moved is called for each.
+func extendShares(db *store.DB, byMS int64, moved func()) {
+	type lease struct {
+		key, owner   []byte
+		token, endMS int64
 	}
-	locks, shared := make(map[string]bool), 0
+	var all []lease
 	commands.EachLock(db, func(key string, l commands.LockState) bool {
-		if l.Shares > 0 && !locks[key] && db.Peek([]byte(key)).Hash().Timed() > 0 {
-			shared++
+		if l.Shares > 0 && l.DeadlineMS > 0 && !l.Watched {
+			all = append(all, lease{[]byte(key), commands.Clone(l.Owner), l.Token, l.DeadlineMS + byMS})
 		}
-		locks[key] = true
 		return true
 	})
-	db.EachDeadline(func(key string, atMS int64) {
-		if !locks[key] {
-			// plant:raft-move-deadlines
-			db.Expire([]byte(key), atMS+byMS)
-			moved()
-		}
-	})
-	if db.TimedHashes() > shared {
-		moveFields(db, byMS, locks, moved)
+	for _, l := range all {
+		commands.ExtendLock(db, l.owner, l.key, l.token, l.endMS)
+		moved()
 	}
 }
 
-// moveFields moves the deadlines of the fields of all hashes that are no locks with a token. moved is called
-// for each.
-func moveFields(db *store.DB, byMS int64, locks map[string]bool, moved func()) {
-	var hashes [][]byte
-	db.EachStored(func(key string, r store.Ref) bool {
-		if r.Kind() == store.Hash && !locks[key] && r.Hash().Timed() > 0 {
-			hashes = append(hashes, []byte(key))
+// eachMoved visits what is to be moved on, in pieces: from a cursor on, and of so many keys at most. all says
+// whether it is more than the leases of exclusive locks with a token. visit gets a key or, with a field, a
+// field of a hash, and its deadline. It may change that one.
+func (h raftHost) eachMoved(from raft.Cursor, most int, all bool, visit func(db *store.DB, key, field []byte, atMS int64)) raft.Cursor {
+	if from.DB >= h.store.Len() {
+		return raft.Cursor{DB: -1}
+	}
+	db := h.store.DB(from.DB)
+	if db.Timed()+db.TimedHashes() == 0 {
+		return raft.Cursor{DB: from.DB + 1}
+	}
+	from.Key = db.TimedFrom(from.Key, most, func(key string, r store.Ref) {
+		l := commands.StateOf(r)
+		isLock := l.Shares > 0 || l.Holds > 0 && l.Token > 0
+		if isLock && (l.Shares > 0 || l.Watched) || !isLock && !all {
+			return
+		}
+		var fields []timedField
+		if !isLock && r.Is(store.Hash) && r.Hash().Timed() > 0 {
+			fields = timedFields(r)
+		}
+		if at := r.DeadlineMS(); at != 0 {
+			// plant:raft-move-deadlines
+			visit(db, []byte(key), nil, at)
+		}
+		for _, f := range fields {
+			// plant:raft-move-fields
+			visit(db, []byte(key), f.name, f.atMS)
+		}
+	})
+	if from.Key < 0 {
+		return raft.Cursor{DB: from.DB + 1}
+	}
+	return from
+}
+
+// timedField is a field of a hash with a deadline.
+type timedField struct {
+	name []byte
+	atMS int64
+}
+
+// timedFields are the fields of a hash that have a deadline.
+func timedFields(r store.Ref) (all []timedField) {
+	r.Hash().EachTimed(func(field, _ []byte, atMS int64) bool {
+		if atMS > 0 {
+			all = append(all, timedField{commands.Clone(field), atMS})
 		}
 		return true
 	})
-	type deadline struct {
-		field []byte
-		atMS  int64
-	}
-	for _, key := range hashes {
-		var all []deadline
-		e := db.EditHash(key)
-		e.Hash().EachTimed(func(field, _ []byte, atMS int64) bool {
-			if atMS > 0 {
-				all = append(all, deadline{commands.Clone(field), atMS})
-			}
-			return true
-		})
-		for _, d := range all {
-			// plant:raft-move-fields
-			e.ExpireField(d.field, d.atMS+byMS)
-			moved()
-		}
-	}
+	return all
 }
 
 // Seen implements raft.MemberServer: clients get the new view.
@@ -367,10 +412,10 @@ func (s *session) refusedByGroup(row *commands.Row, flags commands.Flags) error 
 	return commands.Error("READONLY This member of the raft group does not lead: " + leader.ID + " does, at " + leader.Client)
 }
 
-// awaitsNextLeader reports whether a command that is refused can wait, because this member is handing the
-// lead on: in a moment it is known where to send the client.
-func (ex *executor) awaitsNextLeader(err error) bool {
-	return ex.member != nil && ex.member.HandsOn() && errors.As(err, new(topology.Redirection))
+// awaitsLeader reports whether a command that is refused can wait, because in a moment it is known which
+// member serves.
+func (ex *executor) awaitsLeader(err error) bool {
+	return ex.member != nil && err != nil && !ex.busy.on && errors.As(err, new(topology.Redirection)) && ex.member.AwaitsLeader()
 }
 
 // downWord begins an error of a group that does not serve.

@@ -173,14 +173,25 @@ func (sp *space) eachTimed(visit func(slot int)) {
 	}
 }
 
-// EachDeadline visits the keys of a database that have a deadline, in no order. visit may change the deadline
-// of the key that it is called for, and nothing else.
-func (db *DB) EachDeadline(visit func(key string, atMS int64)) {
+// TimedFrom visits keys of a database that have a deadline, or fields with one, in pieces. It begins at a
+// cursor, first 0, and visits at most so many. It looks at up to 16 times as many. It returns the cursor of
+// what is left; -1: nothing is. Keys must not come or go before the last piece. visit may change the
+// deadlines of the key that it is called for, and nothing else.
+func (db *DB) TimedFrom(cursor, most int, visit func(key string, r Ref)) (next int) {
+	const looksPerVisit = 16
 	sp := db.space
-	sp.eachTimed(func(slot int) {
-		key, _ := sp.keys.At(slot)
-		visit(key, sp.keys.Side(slot))
-	})
+	end := min(sp.keys.Len(), cursor+most*looksPerVisit)
+	for slot := cursor; slot < end && most > 0; slot++ {
+		key, r := sp.entry(slot)
+		if cursor = slot + 1; r.atMS != 0 || r.v.tag() == Hash && r.v.hash().Timed() > 0 {
+			visit(key, r)
+			most--
+		}
+	}
+	if cursor >= sp.keys.Len() {
+		return -1
+	}
+	return cursor
 }
 
 // timedIn returns the slots of a group that have a deadline. The group has a bound; if no slot has a

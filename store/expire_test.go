@@ -154,3 +154,42 @@ func TestAnyTimedPassesOver(t *testing.T) {
 	db.Persist([]byte("1234"))
 	require.Equal(t, -1, db.space.anyTimed(chance))
 }
+
+// TestTimedFrom: pieces of a bounded size visit each key once that has a deadline, or fields with one, and no
+// other key. Deadlines may change meanwhile.
+func TestTimedFrom(t *testing.T) {
+	seed := testkit.Seed(t)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for range 30 {
+		db := New(1, Limits{}).DB(0)
+		want := map[string]int{}
+		for i := range rng.IntN(2000) {
+			key := fmt.Appendf(nil, "key %d", i)
+			switch rng.IntN(5) {
+			case 0:
+				e := db.EditHash(key)
+				e.Set([]byte("a"), []byte("1"))
+				e.ExpireField([]byte("a"), 1000)
+				want[string(key)] = 1
+			case 1:
+				db.SetString(key, key, 0)
+				db.Expire(key, 1000)
+				want[string(key)] = 1
+			default:
+				db.SetString(key, key, 0)
+			}
+		}
+		most, got := 1+rng.IntN(50), map[string]int{}
+		for cursor := 0; cursor >= 0; {
+			visits := 0
+			cursor = db.TimedFrom(cursor, most, func(key string, r Ref) {
+				visits++
+				if got[key]++; r.DeadlineMS() != 0 {
+					db.Expire([]byte(key), 2000)
+				}
+			})
+			require.LessOrEqual(t, visits, most)
+		}
+		require.Equal(t, want, got)
+	}
+}

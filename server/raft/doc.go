@@ -17,9 +17,9 @@
 // become a part of the history, whatever the timing of elections. This is the invariant that all else rests
 // on; Member.applied is that place.
 //
-// member.go has the roles, handover.go hands the lead on, and entry.go has the formats. raft_cmd.go has the
-// commands of operators, and check.go compares the data of the members. report.go has what members say about
-// themselves, backup.go snapshots that clients read, and offline.go what tools read without a server.
-// behind.go and removed.go log warnings about this member. To put something else into an entry: entry.go,
-// with a new version.
+// member.go has the roles, takeover.go begins to lead, handover.go hands the lead on, and entry.go has the
+// formats. raft_cmd.go has the commands of operators, and check.go compares the data of the members.
+// report.go has what members say about themselves, backup.go snapshots that clients read, and offline.go what
+// tools read without a server. behind.go and removed.go log warnings about this member. To put something else
+// into an entry: entry.go, with a new version.
 package raft

@@ -52,9 +52,16 @@ type MemberServer interface {
 	HoldWrites(on bool)
 	// HoldAll makes all clients wait, for a moment. HoldWrites(false) goes on with them.
 	HoldAll()
-	// ExtendLeases makes the leases of all locks end so much later, and the holds of all orders of sales. If
-	// the time is more than a moment, other keys and fields with a deadline live longer by it, too.
-	ExtendLeases(byMS int64)
+	// TryAgain has clients try again that wait because of Member.AwaitsLeader.
+	TryAgain()
+	// ExtendLeases moves deadlines on by the time without a leader, unless MovedOn's effects have done that.
+	// These are those of leases and of the holds of orders, and perhaps of all keys and fields.
+	ExtendLeases(g Gap)
+	// MovedOn changes nothing. It returns units that move some deadlines on by a time: all, or only those of
+	// leases. It looks at a bounded number of keys from a cursor on, and returns the next cursor. Deadlines
+	// is about how many there are.
+	MovedOn(from Cursor, byMS int64, all bool) (units []Effects, next Cursor)
+	Deadlines(all bool) int
 	// HasLeases reports whether there are locks, orders that are held, or keys or fields with a deadline.
 	HasLeases() bool
 	// LastToken is above all fencing tokens so far; SeeToken makes the next ones higher than one.

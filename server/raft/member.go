@@ -79,7 +79,8 @@ type Member struct {
 	// unseen: this member leads, and the host does not know it yet. It would send clients away that others
 	// send here, so no round begins: the others do not hear from this leader before.
 	unseen   bool
-	seen     string // the leader that the host knows
+	seen     string    // the leader that the host knows
+	awaits   time.Time // since when AwaitsLeader is true; zero: it is not, or nothing has asked
 	progress progress
 	// attempt is the last attempt to make a snapshot.
 	attempt SnapshotAttempt
@@ -119,23 +120,6 @@ type unproposed struct {
 	bytes []byte
 	after place // of the first of them
 	takeover
-}
-
-// takeover is what a new leader does before it serves: it moves deadlines on by the time without a leader.
-// That may take many entries. If the leader dies before all are committed, the next one has to know since
-// when there was no leader. So only the entry that ends the takeover has a new clock.
-type takeover struct {
-	end   int64 // its place in the history
-	wasMS int64 // the clock before
-}
-
-// clockMS is the clock of an entry that ends at a place.
-func (t *takeover) clockMS(end place, nowMS int64) int64 {
-	// plant:raft-takeover-clock
-	if end.offset < t.end {
-		return t.wasMS
-	}
-	return nowMS
 }
 
 // counts are shown by INFO.
@@ -222,8 +206,34 @@ func (m *Member) Serves() bool { return m.state == leading } // plant:raft-serve
 // Rebuilding reports whether the data is not there.
 func (m *Member) Rebuilding() bool { return m.state == rebuilding }
 
-// HandsOn reports whether clients are held because the lead is handed on.
-func (m *Member) HandsOn() bool { return m.moving }
+// AwaitsLeader reports whether it will be known in a moment which member serves. Until then clients wait
+// here. If members sent them on instead, two of them could send a client to each other. One that has just
+// been elected may know an earlier leader, while the others know that it was elected.
+func (m *Member) AwaitsLeader() bool {
+	switch {
+	case !m.awaitsLeader():
+		m.awaits = time.Time{}
+		return false
+	case m.awaits.IsZero():
+		m.awaits = time.Now()
+	}
+	return m.moving || time.Since(m.awaits) < mostHandedOn
+}
+
+// awaitsLeader is AwaitsLeader without a limit. This member hands its lead on, or was elected and does not
+// serve yet, or the host does not know yet which member leads.
+func (m *Member) awaitsLeader() bool {
+	switch {
+	case m.failed != nil || m.check.undecided > 0:
+		return false
+	case m.moving:
+		return true
+	case m.engine.Leads():
+		return !m.Serves() || m.unseen
+	}
+	// plant:raft-awaits-view
+	return m.engine.Leader().ID != m.seen
+}
 
 // Failed is why the member has stopped; nil: it has not.
 func (m *Member) Failed() error { return m.failed }
@@ -249,8 +259,7 @@ func (m *Member) changed() {
 }
 
 // tell is the goroutine that tells the host which member leads. While another member hands its lead on, no
-// member leads for a moment. Clients are sent on to the former leader meanwhile, which holds them until the
-// next one serves.
+// member leads for a moment. The host goes on showing the former leader meanwhile, and clients wait.
 func (m *Member) tell() {
 	var again <-chan time.Time
 	for {
@@ -276,13 +285,18 @@ func (m *Member) tell() {
 			continue
 		}
 		m.host.Seen(s)
-		m.host.Locked(func() {
+		m.host.Slice(func() {
 			m.seen = s.Leader.ID
 			m.progress.made()
 			if m.unseen && m.seen == s.ID {
 				m.unseen = false
 				m.callAgree()
 			}
+			if !m.awaitsLeader() {
+				m.awaits = time.Time{}
+			}
+			m.host.TryAgain()
+			m.host.EndUnit()
 		})
 	}
 }
@@ -296,50 +310,6 @@ func (m *Member) Leader() (p Peer, ok bool) {
 	p = m.engine.Leader()
 	return p, p.ID != "" && !m.engine.Leads()
 }
-
-// lead makes this member the leader, if it still is when it has all that was committed before. Without the
-// lock.
-func (m *Member) lead(run int) {
-	begun := time.Now()
-	for m.engine.Barrier() != nil {
-		if !m.engine.Leads() || m.ending() {
-			return // we hear of it when it leads again
-		}
-		time.Sleep(barrierEvery) // for example, leadership was to be transferred meanwhile, and that may fail
-	}
-	caughtUp := time.Since(begun)
-	m.host.Slice(func() {
-		if m.run != run || m.state != following && m.state != rebuilding || !m.engine.Leads() || m.check.undecided > 0 {
-			return
-		}
-		gap := int64(0)
-		m.host.SetTime(m.clockMS)
-		if now := m.host.NowMS(); m.clockMS > 0 {
-			gap = max(0, now-m.clockMS)
-		}
-		m.id, m.offset, m.input = m.host.NewID(), m.applied.offset, nil
-		m.unproposed = unproposed{after: m.applied}
-		m.encoder.Select(-1)
-		m.become(leading)
-		m.unseen = true
-		m.check.last = time.Time{}
-		m.counts.elections++
-		m.host.SeeToken(m.token)
-		m.host.Records(true)
-		m.host.Followed(false)
-		// plant:raft-extend-leases
-		m.host.ExtendLeases(gap)
-		m.host.EndUnit()
-		m.takeover = takeover{m.offset, m.clockMS}
-		m.changed()
-		m.tick, m.echo = true, true // an entry that names the history that goes on here
-		m.EndSlice()
-		m.host.Log().Info("raft: this member leads", "id", m.engine.Status().ID, "leases-extended-by-ms", gap, "caught-up-in-ms", inMS(caughtUp))
-	})
-}
-
-// barrierEvery is how soon a leader that does not know all that was committed before asks again.
-const barrierEvery = 10 * time.Millisecond
 
 // ahead reports whether the data has something that may never be committed.
 func (m *Member) ahead() bool {

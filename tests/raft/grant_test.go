@@ -2,6 +2,7 @@ package raft
 
 import (
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -53,6 +54,11 @@ func TestGrantOfADeposedLeader(t *testing.T) {
 	eventually(t, "bob waits", func() bool { return strings.Contains(leader.ask("INFO", "clients").Str, "blocked_clients:1") })
 	deaf := make(chan struct{})
 	until.Store(&deaf)
+	hear := sync.OnceFunc(func() {
+		until.Store(nil)
+		close(deaf)
+	})
+	t.Cleanup(hear)
 	alice := leader.dial()
 	t.Cleanup(alice.Close)
 	alice.Send("UNLOCK", "door", "alice")
@@ -65,8 +71,7 @@ func TestGrantOfADeposedLeader(t *testing.T) {
 	g.leader(g.others(leader)...)
 	v, err := bob.Next()
 	require.Error(t, err, "he cannot be told: %v", v)
-	until.Store(nil)
-	close(deaf)
+	hear()
 	g.same()
 	require.Equal(t, "0", leader.field("raft_rebuilds"), "what it had done was committed")
 	require.Contains(t, g.do("LOCK.INFO", "door").String(), "bob")

@@ -4,6 +4,7 @@ package raft
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 	"lockserver/internal/testkit"
 	"lockserver/server"
+	"lockserver/server/raft"
 	"lockserver/server/raft/engine"
 	"lockserver/server/topology"
 )
@@ -64,17 +66,26 @@ func (c *cluster) close() {
 // load is clients of a cluster. Each counts a key of its own up, and reads it. A request that is lost, or
 // that is done twice, is a number that does not follow.
 type load struct {
-	t                          *testing.T
-	stop                       atomic.Bool
-	clients                    sync.WaitGroup
-	requests, moved, longestUS atomic.Int64
-	machine                    *machineProbe // nil: the machine is not measured
-	costs                      []transferCost
+	t               *testing.T
+	stop            atomic.Bool
+	clients         sync.WaitGroup
+	requests, moved atomic.Int64
+	longest         atomic.Int64  // see taken
+	machine         *machineProbe // nil: the machine is not measured
+	costs           []transferCost
 }
 
-// transferCost is the longest wait of a request at a transfer, in microseconds. Beside it stands how long the
-// machine has taken meanwhile for a sleep and for a sync.
-type transferCost struct{ waitUS, wakeUS, syncUS int64 }
+// transferCost is the longest wait of a request that ends at a transfer, in microseconds, and how often that
+// request was sent on. It may have begun at an earlier transfer, and been sent on by that one, too. Beside it
+// are the times that the machine has taken meanwhile for a sleep and for a sync.
+type transferCost struct{ waitUS, moved, wakeUS, syncUS int64 }
+
+// mostMoved is above how often a request is sent on.
+const mostMoved = 100
+
+// taken is the time of a request, and how often it was sent on, as one number. The longest time is the
+// highest number.
+func taken(d time.Duration, moved int64) int64 { return d.Microseconds()*mostMoved + moved }
 
 // begin starts so many clients, which begin at the member with an address.
 func (l *load) begin(count int, at string, dial func(address string) (*testkit.Client, error)) {
@@ -98,9 +109,9 @@ func (l *load) begin(count int, at string, dial func(address string) (*testkit.C
 // count makes a key n, and looks whether it is. It returns false after an answer that is wrong.
 func (l *load) count(c *cluster, key string, n int64) bool {
 	for _, words := range [][]string{{"INCR", key}, {"GET", key}} {
-		begun := time.Now()
+		begun, moved := time.Now(), c.moved
 		kind, text, number := c.do(words...)
-		atLeast(&l.longestUS, time.Since(begun).Microseconds())
+		atLeast(&l.longest, taken(time.Since(begun), c.moved-moved))
 		if kind == ':' && number == n || kind == '$' && text == strconv.FormatInt(n, 10) {
 			l.requests.Add(1)
 			continue
@@ -135,12 +146,12 @@ func (l *load) transfers(clients, times int, transfer func()) {
 	for range times {
 		before := l.requests.Load()
 		eventually(l.t, "requests are answered", func() bool { return l.requests.Load() > before+20 || l.t.Failed() })
-		l.longestUS.Store(0)
+		l.longest.Store(0)
 		l.machine.take()
 		transfer()
 		before = l.requests.Load()
 		eventually(l.t, "the requests of the transfer are answered", func() bool { return l.requests.Load() > before+int64(clients) || l.t.Failed() })
-		cost := transferCost{waitUS: l.longestUS.Load()}
+		cost := transferCost{waitUS: l.longest.Load() / mostMoved, moved: l.longest.Load() % mostMoved}
 		cost.wakeUS, cost.syncUS = l.machine.take()
 		l.costs = append(l.costs, cost)
 	}
@@ -156,6 +167,18 @@ func (l *load) transfers(clients, times int, transfer func()) {
 		times, l.requests.Load(), l.moved.Load(), float64(longest[times/2])/1000, float64(longest[times-1])/1000)
 }
 
+// dialer connects to the member of the group with an address.
+func (g *group) dialer() func(address string) (*testkit.Client, error) {
+	return func(address string) (*testkit.Client, error) {
+		for _, m := range g.all {
+			if m.peer.Client == address {
+				return m.dial(), nil
+			}
+		}
+		return nil, fmt.Errorf("%s is no member", address)
+	}
+}
+
 // TestTransferLosesNoRequest: while the lead is handed on again and again, each request of clients of a
 // cluster is done once, and no connection breaks. No member builds its data anew, though there are leases:
 // the leader's clock is an entry once a second.
@@ -169,19 +192,105 @@ func TestTransferLosesNoRequest(t *testing.T) {
 	leader := g.leader()
 	eventually(t, "it serves", func() bool { return leader.ask("LOCK", "door", "me", "PX", "600000", "ONCE").Kind == ':' })
 	l := &load{t: t}
-	l.begin(clients, leader.peer.Client, func(address string) (*testkit.Client, error) {
-		for _, m := range g.all {
-			if m.peer.Client == address {
-				return m.dial(), nil
-			}
-		}
-		return nil, fmt.Errorf("%s is no member", address)
-	})
+	l.begin(clients, leader.peer.Client, g.dialer())
 	l.transfers(clients, 20, func() {
 		old := g.leader()
 		require.Equal(t, "OK", old.ask("RAFT", "TRANSFER").Str)
 		require.NotEqual(t, old, g.leader())
 	})
+	for _, m := range g.all {
+		require.Equal(t, "0", m.field("raft_rebuilds"))
+	}
+	g.same()
+}
+
+// laggard is an engine that takes a random time to say what it knows, and to catch up with the log.
+type laggard struct {
+	raft.Engine
+	mu  *sync.Mutex
+	rng *rand.Rand
+}
+
+// intN is a random number below n.
+func (l *laggard) intN(n int) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.rng.IntN(n)
+}
+
+// lag waits for up to so long, one time in so many.
+func (l *laggard) lag(oneIn int, most time.Duration) {
+	if l.intN(oneIn) == 0 {
+		<-time.After(time.Duration(l.intN(int(most))))
+	}
+}
+
+// Status implements raft.Engine.
+func (l *laggard) Status() raft.Status {
+	s := l.Engine.Status()
+	l.lag(4, 100*time.Millisecond)
+	return s
+}
+
+// Barrier implements raft.Engine.
+func (l *laggard) Barrier() error {
+	l.lag(2, 100*time.Millisecond)
+	return l.Engine.Barrier()
+}
+
+// newcomers are clients that begin each request at any member, as those do that have just been started.
+type newcomers struct {
+	t            *testing.T
+	begun, ended atomic.Int64 // transfers
+	stop         atomic.Bool
+	clients      sync.WaitGroup
+}
+
+// begin starts one.
+func (n *newcomers) begin(g *group, key string, any *laggard) {
+	n.clients.Go(func() {
+		c := &cluster{dial: g.dialer(), open: map[string]*testkit.Client{}}
+		defer c.close()
+		for i := int64(1); !n.stop.Load(); i++ {
+			c.at, c.moved = g.all[any.intN(len(g.all))].peer.Client, 0
+			ended := n.ended.Load()
+			_, text, number := c.do("INCR", key)
+			if most := 1 + n.begun.Load() - ended; number != i || c.moved > most {
+				n.t.Errorf("INCR number %d is answered with %s%d, sent on %d times and at most %d", i, text, number, c.moved, most)
+				return
+			}
+		}
+	})
+}
+
+// TestTransferWhileMembersLag is TestTransferLosesNoRequest in a group in which each member may learn late
+// which one leads, and serve late. Requests begin at any member. Each is sent on to the leader once, and once
+// more for each transfer meanwhile: no two members send it to each other.
+func TestTransferWhileMembersLag(t *testing.T) {
+	t.Parallel()
+	const clients, times = 6, 20
+	g := prepare(t, 3, steadily(seenAs(topology.Cluster)))
+	chance := &laggard{mu: new(sync.Mutex), rng: rand.New(rand.NewPCG(testkit.Seed(t), 0))}
+	g.wrap = func(_ string, e raft.Engine) raft.Engine { return &laggard{e, chance.mu, chance.rng} }
+	for _, m := range g.all {
+		m.start()
+	}
+	g.elect()
+	eventually(t, "it serves", func() bool { return g.leader().ask("LOCK", "door", "me", "PX", "600000", "ONCE").Kind == ':' })
+	n := &newcomers{t: t}
+	for i := range clients {
+		n.begin(g, "key"+strconv.Itoa(i), chance)
+	}
+	for range times {
+		old := g.leader()
+		next := g.all[(slices.Index(g.all, old)+1)%len(g.all)] // its last news of a leader are the oldest
+		n.begun.Add(1)
+		require.Equal(t, "OK", old.ask("RAFT", "TRANSFER", next.peer.ID).Str)
+		require.Equal(t, next, g.leader())
+		n.ended.Add(1)
+	}
+	n.stop.Store(true)
+	n.clients.Wait()
 	for _, m := range g.all {
 		require.Equal(t, "0", m.field("raft_rebuilds"))
 	}

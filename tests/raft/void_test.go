@@ -16,6 +16,10 @@ type spy struct {
 	mu      sync.Mutex
 	machine raft.Machine
 	entries [][]byte
+	// between is called before an entry that moves deadlines on; nil: it is not. underWay counts these
+	// entries, and most is how many there were at once.
+	between        func()
+	underWay, most int
 }
 
 // Open implements raft.Engine.
@@ -30,8 +34,23 @@ func (s *spy) Open(m raft.Machine) error {
 func (s *spy) Propose(entry []byte) func() error {
 	s.mu.Lock()
 	s.entries = append(s.entries, entry)
+	if s.between == nil || !moves(entry) {
+		s.mu.Unlock()
+		return s.Engine.Propose(entry)
+	}
+	s.underWay++
+	s.most = max(s.most, s.underWay)
 	s.mu.Unlock()
-	return s.Engine.Propose(entry)
+	s.between()
+	wait := s.Engine.Propose(entry)
+	return func() error {
+		defer func() {
+			s.mu.Lock()
+			s.underWay--
+			s.mu.Unlock()
+		}()
+		return wait()
+	}
 }
 
 // TestVoidEntries: an entry that does not go on where the log has come to changes nothing, and one that no
