@@ -442,9 +442,9 @@ func (w *world) join(q Request) {
 	})
 }
 
-// failoverLease is the server's lease in the short form. A lock that was granted just before its leader died is
-// confirmed by the next leader, in a quarter of the lease. Later the client reports it as lost. On a machine at
-// load 23 the next leader was found after more than 5 s.
+// failoverLease is the server's lease in the short form. A lock that was granted just before its leader died
+// is confirmed by the next leader, in a quarter of the lease. Later the client reports it as lost. On a
+// machine at load 23 the next leader was found after more than 5 s.
 const failoverLease = time.Minute
 
 func failoverInAGroup(w *world) {
