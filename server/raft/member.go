@@ -230,6 +230,8 @@ func (m *Member) awaitsLeader() bool {
 		return true
 	case m.engine.Leads():
 		return !m.Serves() || m.unseen
+	case m.state == rebuilding: // the engine knows no leader before it is open again
+		return false
 	}
 	// plant:raft-awaits-view
 	return m.engine.Leader().ID != m.seen
