@@ -6,13 +6,15 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Duration;
 
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.test.context.ContextConfiguration;
+import org.springframework.test.context.TestContextManager;
 import org.springframework.test.context.TestPropertySource;
-import org.springframework.test.context.junit.jupiter.SpringJUnitConfig;
 
 import io.lockserver.client.LockClient;
 import io.lockserver.client.LockOptions;
@@ -24,7 +26,7 @@ import io.lockserver.test.TestFaults;
 import io.lockserver.test.TestServer;
 
 /** An application in a test of its own, with a server in test mode. */
-@SpringJUnitConfig
+@ContextConfiguration
 @AutoConfigureLockserver
 @TestPropertySource(properties = {"lockserver.timeout=60s", "lockserver.connect-timeout=60s"})
 class SliceTest {
@@ -46,8 +48,25 @@ class SliceTest {
         }
     }
 
+    @Autowired
+    private LockClient locks;
+    @Autowired
+    private Shop shop;
+    @Autowired
+    private TestClock clock;
+    @Autowired
+    private TestFaults faults;
+    @Autowired
+    private TestServer server;
+
+    /** What SpringExtension does, which needs another JUnit in each version of Spring. */
+    @BeforeEach
+    void setUp() throws Exception {
+        new TestContextManager(SliceTest.class).prepareTestInstance(this);
+    }
+
     @Test
-    void theClockIsTheTests(@Autowired LockClient locks, @Autowired TestClock clock) throws Exception {
+    void theClockIsTheTests() throws Exception {
         clock.freeze();
         locks.lock("a", LockOptions.defaults().withLease(Duration.ofHours(1)));
         clock.advance(Duration.ofMinutes(59));
@@ -58,7 +77,7 @@ class SliceTest {
     }
 
     @Test
-    void theFaultsAreToo(@Autowired Shop shop, @Autowired TestFaults faults, @Autowired TestServer server) {
+    void theFaultsAreToo() {
         long fault = faults.add("DROPAFTER", "MATCH", "LOCK", "TIMES", "1");
         assertTrue(shop.pay(1) > 0);
         assertEquals(1, faults.struck(fault));

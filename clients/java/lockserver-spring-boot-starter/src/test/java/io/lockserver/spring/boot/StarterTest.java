@@ -99,16 +99,18 @@ class StarterTest {
         try (Lockserver server = Lockserver.start(); ConfigurableApplicationContext context = run(Map.of("lockserver.uris", server.uri()))) {
             assertEquals("UP", health(context));
             server.kill();
-            await(context, "DOWN");
+            await(context, false);
+            assertEquals("DOWN", health(context));
             server.restart();
-            await(context, "UP");
+            await(context, true);
+            assertEquals("UP", health(context));
         }
     }
 
-    private static void await(ConfigurableApplicationContext context, String status) throws Exception {
+    private static void await(ConfigurableApplicationContext context, boolean attached) throws Exception {
         long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
-        while (!health(context).equals(status)) {
-            assertTrue(System.nanoTime() < end, "the health is not " + status);
+        while (context.getBean(LockClient.class).isAttached() != attached) {
+            assertTrue(System.nanoTime() < end, "the client does not see the server's state");
             Thread.sleep(10);
         }
     }
