@@ -116,9 +116,6 @@ func (s *spy) mostUnderWay() int {
 	return s.most
 }
 
-// moves reports whether an entry moves deadlines on.
-func moves(entry []byte) bool { return bytes.Contains(entry, []byte("\r\nPEXPIREAT\r\n")) }
-
 // moved counts the commands in the entries that set deadlines of keys: all, and those in the entry and in the
 // unit with most of them.
 func (s *spy) moved() (all, largestEntry, largestUnit int) {

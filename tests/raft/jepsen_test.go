@@ -62,9 +62,6 @@ func TestJepsen(t *testing.T) {
 	}
 }
 
-// unhurried are members that are not considered dead because the machine is busy.
-func unhurried(eo *engine.Options, _ *server.Options) { eo.ElectionMS = 4000 }
-
 // clustered is unhurried, for clients of a cluster.
 func clustered(eo *engine.Options, so *server.Options) {
 	unhurried(eo, so)

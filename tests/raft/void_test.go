@@ -1,6 +1,7 @@
 package raft
 
 import (
+	"bytes"
 	"sync"
 	"testing"
 
@@ -86,3 +87,6 @@ func TestVoidEntries(t *testing.T) {
 	require.ErrorContains(t, follower.srv.Ready(), "stopped")
 	require.Equal(t, "2", g.do("GET", "x").Str, "the others go on")
 }
+
+// moves reports whether an entry moves deadlines on.
+func moves(entry []byte) bool { return bytes.Contains(entry, []byte("\r\nPEXPIREAT\r\n")) }
