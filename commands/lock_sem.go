@@ -170,14 +170,14 @@ func (s *semCall) take(c *Ctx, v lockView, edit store.HashEdit, permits int64) (
 	has.shared += permits
 	has.watched = s.lease.unit == ""
 	value := has.append(c.names[0][:0])
-	if v.owners == 0 {
-		edit.MakeSemaphore(s.owner, value, s.limit)
-	} else {
-		edit.Update(s.owner, value)
-	}
 	endMS, _ := s.lease.endMS(c) // checked before
 	// plant:sem-lease
-	moveLease(c.DB, s.key, s.owner, endMS, v, edit)
+	if v.owners == 0 {
+		edit.MakeSemaphore(s.owner, value, has.token, s.limit, min(endMS, MaxFieldDeadlineMS))
+	} else {
+		edit.Update(s.owner, value)
+		moveLease(c.DB, s.key, s.owner, endMS, v, edit)
+	}
 	confirmed := uint64(0)
 	if permits == 0 {
 		confirmed = c.DB.LockRecord(s.key)

@@ -51,6 +51,13 @@ func openSemaphore(db *store.DB, key, owner []byte) (v lockView, edit store.Hash
 	case h == nil:
 		return v, edit, nil
 	}
+	if mine, value, limit, alone := store.OneHolder(h); alone && string(mine) == string(owner) && limit >= 1 && limit <= MostPermits { // as often
+		if v.mine, ok = parseShare(value); !ok || v.mine.exclusive > 0 {
+			return lockView{}, edit, ErrWrongType
+		}
+		v.limit, v.owners = limit, 1
+		return v, edit, nil
+	}
 	if mode, native := h.Get(nil, shareField); native && string(mode) == store.SemaphoreMode { // as nearly always
 		v, err = viewSemaphore(h, owner)
 		return v, edit, err

@@ -177,7 +177,7 @@ func readLock(h *hash.Hash, owner []byte) (l heldLock, err error) {
 		l.watched = true
 		others--
 	}
-	if has && (!isInt || token <= 0 || token >= MaxToken) || others > 1 || h.Has(modeField) {
+	if has && (!isInt || token <= 0 || token >= MaxToken) || others > 1 {
 		return heldLock{}, ErrWrongType
 	}
 	l.token = token
@@ -185,6 +185,9 @@ func readLock(h *hash.Hash, owner []byte) (l heldLock, err error) {
 		return l, nil
 	}
 	holds, isInt, held := h.GetInt(owner)
+	if !held && h.Has(modeField) || string(owner) == string(modeField) {
+		return heldLock{}, ErrWrongType
+	}
 	if held && isInt && holds > 0 {
 		l.taken, l.holds = true, holds
 		return l, nil

@@ -147,6 +147,36 @@ func (l List) Find(from int, b []byte, skip int) int {
 	return -1
 }
 
+// PairBefore reads a list of two strings, the elements of others, and an integer. ok is false if the list has
+// another form, or if one of the strings has more than 63 bytes.
+func (l List) PairBefore(others List) (first, second []byte, n int64, ok bool) {
+	if l.count() != 3+others.count() {
+		return nil, nil, 0, false
+	}
+	if first, l, ok = l[headerSize:].shortText(); ok {
+		second, l, ok = l.shortText()
+	}
+	between := others[headerSize : len(others)-1]
+	if !ok || len(l) <= len(between) || string(l[:len(between)]) != string(between) {
+		return nil, nil, 0, false
+	}
+	if v := l.Get(len(between)); v.IsInt {
+		return first, second, v.Int, true
+	}
+	return nil, nil, 0, false
+}
+
+// shortText returns the string that elements begin with, and those behind it; ok is false if they begin with
+// something else, or a string of more than 63 bytes.
+func (elements List) shortText() (text []byte, behind List, ok bool) {
+	c := elements[0]
+	if c&maskString6 != headString6 {
+		return nil, nil, false
+	}
+	n := 1 + int(c&0x3F)
+	return elements[1:n], elements[n+1:], true
+}
+
 // Clone returns a copy that shares nothing with l, with no spare capacity
 // beyond what the allocator rounds up to.
 func (l List) Clone() List { return append(List(nil), l...) }
@@ -184,6 +214,15 @@ func (l List) AppendInt(n int64) List {
 	l = l.extend(intSize(n) + 1)
 	putInt(l[pos:], n)
 	l.addCount(1)
+	return l
+}
+
+// AppendAll appends the elements of another list and returns the list.
+func (l List) AppendAll(other List) List {
+	pos, elements := len(l)-1, other[headerSize:len(other)-1]
+	l = l.extend(len(elements))
+	copy(l[pos:], elements)
+	l.addCount(other.Len())
 	return l
 }
 
