@@ -143,8 +143,7 @@ func (l *LockState) TTLMS(nowMS int64) int64 {
 // openLock reads the lock at key as owner sees it, ready to be changed.
 // ErrWrongType: what is there is no lock.
 func openLock(db *store.DB, key, owner []byte) (l heldLock, edit store.HashEdit, err error) {
-	edit, ok := db.OpenHash(key)
-	if !ok {
+	if !edit.Open(db, key) {
 		return l, edit, ErrWrongType
 	}
 	l, err = readLock(edit.Hash(), owner)

@@ -42,14 +42,15 @@ func (e *HashEdit) MakeSemaphore(owner, text []byte, token, limit, atMS int64) {
 		return
 	}
 	e.w.Hash = hash.NewTimed(s.hashes, owner, text, atMS, afterHolder, limit, &s.spareTimes)
-	var v value
+	v := value{access: s.born()}
 	v.setHash(e.w.Hash)
-	_, e.slot = e.db.put(e.key, v)
+	e.db.vacate(e.key)
 	sp := e.db.space
+	e.slot = sp.insert(e.keySum(), e.key, v)
+	e.db.made(e.key)
 	sp.tokens.Add(e.slot)
 	e.seeToken(token)
-	sp.doubtRenewal(e.slot)
-	sp.setDeadline(e.slot, atMS)
+	sp.firstDeadline(e.slot, atMS)
 	sp.timedHashes++
 	e.w.SetQuiet(true) // the field dies with the key
 	if s.effects != nil {

@@ -66,11 +66,11 @@ func New(c *Common, name []byte, spare int) Edit {
 func NewTimed(c *Common, field, value []byte, atMS int64, others listpack.List, n int64, spare *Spare) *Hash {
 	f := spare.take()
 	f.Hash = Hash{piece.Large(c.Epoch.Now())}
-	need := PairBytes(field, value) + others.Bytes() + listpack.IntLen(n)
+	need := mostBytes(len(field)) + mostBytes(len(value)) + others.Bytes() + listpack.IntLen(n)
 	if spare := cap(f.lp) - need; spare < 0 || spare > mostSlack {
 		f.lp = slices.Grow([]byte(nil), need)
 	}
-	f.lp = listpack.NewIn(f.lp[:listpack.MinBytes]).Append(field).Append(value).AppendAll(others).AppendInt(n)
+	f.lp = listpack.NewPairBefore(f.lp[:0], field, value, others, n)
 	f.times.set(f.times.first(field), atMS)
 	return &f.Hash
 }
