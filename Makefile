@@ -384,8 +384,8 @@ $(BENCH_VENV)/ready: clients/python/tests/requirements-versions.txt clients/pyth
 	$(@D)/bin/pip install -q --disable-pip-version-check -r $<
 	$(@D)/bin/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e clients/python
 	@touch $@
-clients-python-bench: build $(BENCH_VENV)/ready ## hand-offs of 16 clients of the package for Python beside redis-py's Lock, in one run (SECONDS=n of each measurement, BENCH_PYTHON=program)
-	cd clients/python/tests && SECONDS=$(or $(SECONDS),10) $(call pytest,$(BENCH_VENV)) -s test_scenarios.py -k hand_off
+clients-python-bench: build $(BENCH_VENV)/ready ## hand-offs of 16 clients of the package for Python beside redis-py's Lock, in turn, in one run (ROUNDS=n, SECONDS=n of each, BENCH_PYTHON=program)
+	cd clients/python/tests && ROUNDS=$(or $(ROUNDS),7) SECONDS=$(or $(SECONDS),3) $(call pytest,$(BENCH_VENV)) -s test_scenarios.py -k hand_off
 
 clients-python-sql: build $(PACKAGE_VENV)/ready ## its fence for SQL on SQLite, PostgreSQL and MariaDB, which it starts (Debian's postgresql and mariadb-server-core)
 	$(SQL_DRIVERS)

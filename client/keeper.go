@@ -113,12 +113,12 @@ func (k *keeper) takeUp(ctx context.Context, w *wire) error {
 	for _, d := range unpaid {
 		k.send(d)
 	}
-	k.askAll(w)
-	k.mu.Unlock()
 	var checks []check
-	for _, h := range k.held() {
+	for _, h := range k.heldLocked() {
 		checks = append(checks, h.check(w)...)
 	}
+	k.askAll(w) // behind the checks: very many replies may take longer than the checks have time
+	k.mu.Unlock()
 	for _, c := range checks {
 		if err := c.wait(ctx); err != nil {
 			return err
@@ -200,6 +200,11 @@ func (k *keeper) giveUp() {
 func (k *keeper) held() []*hold {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	return k.heldLocked()
+}
+
+// heldLocked is held; the caller holds mu.
+func (k *keeper) heldLocked() []*hold {
 	list := make([]*hold, 0, len(k.holds))
 	for _, h := range k.holds {
 		list = append(list, h) // one of several keys more than once

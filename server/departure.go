@@ -2,16 +2,19 @@ package server
 
 import (
 	"lockserver/commands"
+	"lockserver/server/acl"
+	"lockserver/server/attach"
 	"lockserver/store"
 	"lockserver/store/renewals"
 )
 
-// What is left to do when a session has ended for which the server has renewed leases. There may be a hundred
-// thousand of them. So a slice of them ends at once, and the others one at a time as they are due. Other
-// units run in between. Until then they look like renewals, but nothing is renewed for a session that has
-// ended.
+// What is left to do when a session has ended: the leases that the server has renewed for it, and the places
+// that it has kept for waits with NOTIFY. There may be a hundred thousand of each. So a slice of the leases
+// ends at once, and the others one at a time as they are due. Other units run in between. Until then they
+// look like renewals, but nothing is renewed for a session that has ended. The places go to attached sessions
+// in the same way, and so do those of a session that detaches.
 
-// departure is the rest of that work for a session.
+// departure is the rest of that work for the leases of a session.
 type departure struct {
 	session *session
 	cutMS   int64 // when the leases of its locks end at the latest; 0: they end by themselves
@@ -96,3 +99,246 @@ type forgetting watchdog
 
 // fire implements firer.
 func (*forgetting) fire(ex *executor) { ex.forgetAttached(1) }
+
+// leftPlaces are the waits of sessions that have ended, as long as places are kept.
+type leftPlaces struct {
+	first, last *queuedWaits
+	cursor      *queuedWaits // the next ones to look for sessions anew
+	again       bool         // all of them have to then, once more
+	timer       timer
+	looked      int // how many waits were looked at for a session that attached, detached or ended
+}
+
+// leavePlaces begins to look for sessions that keep the places of the waits of one that has ended. It may be
+// called more than once.
+func (ex *executor) leavePlaces(s *session) {
+	if ws := s.queued; ws != nil && !ws.gone && ws.count > 0 {
+		// plant:leave-places
+		ws.gone, ws.untilMS = true, ex.store.NowMS()+ex.renewEveryMS()
+		ws.cursor, ws.again = ws.first, false
+		ex.leftPlaces.add(ws)
+		ex.timers.set(&ws.timer, ex.store.NowMS())
+	}
+}
+
+func (l *leftPlaces) add(ws *queuedWaits) {
+	ws.kept, ws.older, ws.newer = true, l.last, nil
+	if l.last != nil {
+		l.last.newer = ws
+	} else {
+		l.first = ws
+	}
+	l.last = ws
+}
+
+func (l *leftPlaces) remove(ws *queuedWaits) {
+	if !ws.kept {
+		return
+	}
+	if l.cursor == ws {
+		l.cursor = ws.newer
+	}
+	if ws.older != nil {
+		ws.older.newer = ws.newer
+	} else {
+		l.first = ws.newer
+	}
+	if ws.newer != nil {
+		ws.newer.older = ws.older
+	} else {
+		l.last = ws.older
+	}
+	ws.kept, ws.older, ws.newer = false, nil, nil
+}
+
+// adopt looks anew for sessions that keep the places of waits: s has attached to owners, or to prefixes. The
+// waits of an owner are found by its name, and are few. For a prefix all are looked at, a few in a slice.
+func (l *leftPlaces) adopt(s *session, names [][]byte, prefixes bool) {
+	ex := s.executor
+	if l.first == nil {
+		return
+	}
+	if prefixes || !ex.eachQueuedOf(names, func(w *queuedWait) {
+		if w.session.queued.gone && w.writable(s.user) {
+			ex.takeOver(w, s, true)
+		}
+	}) {
+		l.lookAgain(ex)
+	}
+}
+
+// lookAgain makes all of them look for sessions.
+func (l *leftPlaces) lookAgain(ex *executor) {
+	if l.cursor != nil {
+		l.again = true
+		return
+	}
+	l.cursor, l.timer.Of = l.first, l
+	ex.timers.set(&l.timer, ex.store.NowMS())
+}
+
+// fire implements firer.
+func (l *leftPlaces) fire(ex *executor) {
+	if ws := l.cursor; ws != nil {
+		l.cursor = ws.newer
+		ws.lookAgain(ex)
+	}
+	if l.cursor == nil && l.again {
+		l.again, l.cursor = false, l.first
+	}
+	if l.cursor != nil {
+		ex.timers.set(&l.timer, ex.store.NowMS())
+	}
+}
+
+// eachQueuedOf visits the waits with NOTIFY of owners. False: they are too many for one unit, and not all
+// were visited.
+func (ex *executor) eachQueuedOf(names [][]byte, visit func(w *queuedWait)) (all bool) {
+	left := dueBudget
+	for _, name := range names {
+		o := ex.queues.Owner(name)
+		if o == nil {
+			continue
+		}
+		for w := o.First(); w != nil; w = w.Younger() {
+			ex.leftPlaces.looked++
+			if left--; left < 0 {
+				return false
+			}
+			if of, ok := w.Call().(*queuedWait); ok {
+				visit(of)
+			}
+		}
+	}
+	return true
+}
+
+// lookAgain begins to look at all of them, or begins anew.
+func (ws *queuedWaits) lookAgain(ex *executor) {
+	switch {
+	case ws.ending:
+	case ws.cursor != nil:
+		ws.again = true
+	case ws.first != nil:
+		ws.cursor = ws.first
+		ex.timers.set(&ws.timer, ex.store.NowMS())
+	}
+}
+
+// fire implements firer. Right after the end of the session its waits go to attached sessions, as many as
+// have one. The others wait for one until their time is over, or for their owner to ask again.
+func (ws *queuedWaits) fire(ex *executor) {
+	if !ws.gone {
+		if ws.giveUpOne(ex) {
+			ex.timers.set(&ws.timer, ex.store.NowMS())
+		}
+		return
+	}
+	if ex.store.NowMS() >= ws.untilMS && !ws.ending {
+		ws.ending, ws.cursor = true, ws.first
+	}
+	if w := ws.cursor; w != nil {
+		ws.cursor = w.next
+		ex.leftPlaces.looked++
+		switch s := ex.attachedFor(w); {
+		case w.Granted(): // it has an end of its own
+		case s != nil:
+			ex.takeOver(w, s, true)
+		case ws.ending:
+			ex.refuseQueued(w, attach.Cancelled)
+		}
+	}
+	if ws.cursor == nil && ws.again {
+		ws.again, ws.cursor = false, ws.first
+	}
+	switch {
+	case ws.cursor != nil:
+		ex.timers.set(&ws.timer, ex.store.NowMS())
+	case ws.count > 0 && !ws.ending:
+		ex.timers.set(&ws.timer, ws.untilMS)
+	default:
+		ex.leftPlaces.remove(ws)
+	}
+}
+
+// attachedFor is an attached session that can keep the place of a wait; nil: there is none.
+func (ex *executor) attachedFor(w *queuedWait) (found *session) {
+	ex.watchdog.attached.Each([]byte(w.Owner()), func(s *session, _ bool) bool {
+		if !s.ended() && w.writable(s.user) {
+			found = s
+		}
+		return found == nil
+	})
+	return found
+}
+
+// writable reports whether a user may write to all keys that a wait waits for.
+func (w *queuedWait) writable(u *acl.User) bool {
+	for pl := w.First(); pl != nil; pl = pl.Sibling() {
+		if !u.MayWrite(w.DB(), []byte(pl.Key())) {
+			return false
+		}
+	}
+	return true
+}
+
+// detachedFrom makes a session give up the places of waits that it did not ask for, if it is no longer
+// attached to their owners. With prefixes all its waits are looked at, otherwise those of the names.
+func (ex *executor) detachedFrom(s *session, names [][]byte, prefixes bool) {
+	if !s.keepsPlaces() || s.queued.adopted == 0 {
+		return
+	}
+	ws := s.queued
+	if !prefixes && ex.eachQueuedOf(names, func(w *queuedWait) {
+		if w.session == s {
+			ws.maybeGiveUp(ex, w)
+		}
+	}) {
+		return
+	}
+	ws.lookAgain(ex)
+	for range dueBudget {
+		if !ws.giveUpOne(ex) {
+			ex.timers.stop(&ws.timer)
+			return
+		}
+	}
+}
+
+// giveUpOne looks at the next wait of a session that has detached, and reports whether there are more.
+func (ws *queuedWaits) giveUpOne(ex *executor) (more bool) {
+	if w := ws.cursor; w != nil {
+		ws.cursor = w.next
+		ex.leftPlaces.looked++
+		ws.maybeGiveUp(ex, w)
+	}
+	if ws.cursor == nil && ws.again {
+		ws.again, ws.cursor = false, ws.first
+	}
+	if ws.cursor == nil {
+		ws.ghost = nil
+	}
+	return ws.cursor != nil
+}
+
+// maybeGiveUp gives up the place of a wait if its session is no longer attached to the owner and did not ask
+// for it. It goes to a session that has ended, and keeps the places of such waits alone.
+func (ws *queuedWaits) maybeGiveUp(ex *executor, w *queuedWait) {
+	s := w.session
+	if !w.adopted || w.Granted() || ex.watchdog.attached.AttachedBy(s, []byte(w.Owner())) {
+		return
+	}
+	g := ws.ghost
+	if until := ex.store.NowMS() + ex.renewEveryMS(); g == nil || !g.queued.kept || g.queued.untilMS != until {
+		g = &session{executor: ex, dead: true, terminated: true, id: s.id, user: s.user, db: s.db, info: s.info}
+		ws.ghost = g
+	}
+	ws.unlink(w)
+	w.session = g
+	g.queuedOf().link(w)
+	if g.queued.gone {
+		g.queued.lookAgain(ex)
+	} else {
+		ex.leavePlaces(g)
+	}
+}

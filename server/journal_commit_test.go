@@ -39,6 +39,23 @@ func TestRepliesWaitForTheDisk(t *testing.T) {
 	})
 }
 
+// The ticker knows whether replies wait: it sleeps between slices then.
+func TestTickerKnowsThatRepliesWait(t *testing.T) {
+	t.Parallel()
+	onEveryLog(t, func(t *testing.T, w *logWorld) {
+		c := w.client(t)
+		c.Do("SET", "k", "1")
+		require.False(t, w.srv.ticker.repliesWait())
+		w.disk.hold()
+		c.Send("SET", "k", "2")
+		w.awaitPending(t, 1)
+		require.True(t, w.srv.ticker.repliesWait())
+		w.disk.release()
+		require.Equal(t, "+OK", c.Receive().String())
+		require.False(t, w.srv.ticker.repliesWait())
+	})
+}
+
 // A client goes on sending while its replies wait, and gets them in order. When too many replies wait, it has
 // to wait.
 func TestPipelineGoesOnWhileTheDiskIsSlow(t *testing.T) {

@@ -16,6 +16,8 @@ const (
 	// lock several times. Without it a million keys that die together kept requests waiting for 250 ms; with
 	// a rest after every slice they took twice as long to die.
 	slicesPerBreath = 4
+	// shortestSleep is how long the ticker sleeps between slices while replies wait.
+	shortestSleep = 100 * time.Microsecond
 	// longestSleepMS bounds a sleep, so that a wall clock that is set forwards is noticed.
 	longestSleepMS = 1000
 )
@@ -65,12 +67,27 @@ func (t *ticker) RunDue() {
 		case !more:
 			return
 		case awaited || slices%slicesPerBreath == 0:
-			background.Breathe()
+			t.rest()
 		default:
 			runtime.Gosched()
 		}
 	}
 }
+
+// rest gives others the executor for a moment. If replies wait for the disk or for other servers, the ticker
+// sleeps, so that Go's scheduler has a free processor. Otherwise the ticker keeps one processor and an event
+// loop in epoll_wait another. On a machine with two, only the runtime's monitor then finds that a sync has
+// ended, every 10 ms. The sleep lasts up to a millisecond, the unit of the poller.
+func (t *ticker) rest() {
+	if t.repliesWait() {
+		time.Sleep(shortestSleep)
+		return
+	}
+	background.Breathe()
+}
+
+// repliesWait reports whether output waits for the disk or for other servers. The caller needs no lock.
+func (t *ticker) repliesWait() bool { return t.executor.gate.Waiting()+t.executor.copied.Waiting() > 0 }
 
 // dueSlice does one slice and says whether there is more to do. Timers come first: a lease that is renewed
 // in the millisecond in which it ends goes on.

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -97,6 +99,39 @@ func TestAlwaysWaitsForTheSync(t *testing.T) {
 	w.await(t, func() bool { return w.durable == last })
 	require.Empty(t, syncs)
 	files.SetFaults(nil)
+	require.NoError(t, l.Close())
+}
+
+// TestWriterRunsNext: with one processor, Flush gives it to the writer. So the writer does not wait for an
+// event loop that goes to sleep in the system and keeps the processor. Now and then the scheduler chooses
+// another goroutine.
+func TestWriterRunsNext(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	files := lossy.New()
+	w := newWatch()
+	l, _, _ := open(t, placeOn(files), w.options(Always))
+	var writes atomic.Int64
+	files.SetFaults(func(op lossy.Op) error {
+		if op.Kind == lossy.Write {
+			writes.Add(1)
+		}
+		return nil
+	})
+	const n = 200
+	begun := 0
+	for range n {
+		for !l.sleeping.Load() {
+			runtime.Gosched()
+		}
+		before := writes.Load()
+		end := l.Append(unit("SET a 1"))
+		l.Flush()
+		if writes.Load() > before {
+			begun++
+		}
+		w.await(t, func() bool { return w.durable == end })
+	}
+	require.Greater(t, begun, n/2)
 	require.NoError(t, l.Close())
 }
 

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -126,6 +127,14 @@ func (OS) Lock(path string) (io.Closer, error) {
 type osFile struct {
 	*os.File
 	syncer syncer
+	fresh  atomic.Int64 // bytes written since the start of the last sync
+}
+
+// Write implements File.
+func (f *osFile) Write(b []byte) (int, error) {
+	n, err := f.File.Write(b)
+	f.fresh.Add(int64(n))
+	return n, err
 }
 
 // Size implements File.
@@ -139,7 +148,7 @@ func (f *osFile) Size() (int64, error) {
 
 // Sync implements File.
 func (f *osFile) Sync() error {
-	if err := f.syncer.sync(f.File); err != nil {
+	if err := f.syncer.sync(f.File, f.fresh.Swap(0)); err != nil {
 		return fmt.Errorf("sync %s: %w", f.Name(), err)
 	}
 	return nil

@@ -18,22 +18,28 @@ type syncer struct {
 // what aioSync takes to set up.
 const manySyncs = 16
 
-// sync leaves out what fsync writes beyond the data and the size: the time of the last change.
-func (s *syncer) sync(f *os.File) error {
+// fewBytes is up to how many new bytes aioSync is used. A sync of more serves many requests and takes longer,
+// so a blocked thread costs little beside it. aioSync needs a processor twice, for the kernel's worker and
+// for the goroutine that reads Go's poller. Each can take some milliseconds while all processors are busy.
+const fewBytes = 16 << 10
+
+// sync leaves out what fsync writes beyond the data and the size: the time of the last change. fresh is the
+// number of bytes written since the last sync.
+func (s *syncer) sync(f *os.File, fresh int64) error {
 	conn, err := f.SyscallConn()
 	if err != nil {
 		return err
 	}
 	var synced error
-	err = conn.Control(func(fd uintptr) { synced = s.syncData(int(fd)) })
+	err = conn.Control(func(fd uintptr) { synced = s.syncData(int(fd), fresh) })
 	if err != nil {
 		return err
 	}
 	return synced
 }
 
-func (s *syncer) syncData(fd int) error {
-	if s.mu.TryLock() { // who comes while another's sync runs takes the way that needs nothing set up
+func (s *syncer) syncData(fd int, fresh int64) error {
+	if fresh <= fewBytes && s.mu.TryLock() { // a second sync at the same time uses fdatasync
 		defer s.mu.Unlock()
 		if k := s.often(); k != nil {
 			err, done := k.sync(fd)

@@ -43,6 +43,28 @@ func TestSyncOften(t *testing.T) {
 	require.Equal(t, before, openDescriptors(t))
 }
 
+// A sync of many bytes uses fdatasync, however often it happens.
+func TestSyncOfMuch(t *testing.T) {
+	f, err := open(filepath.Join(t.TempDir(), "log"), os.O_WRONLY|os.O_CREATE)
+	require.NoError(t, err)
+	s := &f.syncer
+	for range 2 * manySyncs {
+		for range 2 {
+			_, err := f.Write(make([]byte, fewBytes/2+1))
+			require.NoError(t, err)
+		}
+		require.NoError(t, f.Sync())
+		require.Zero(t, s.times)
+	}
+	for range manySyncs + 1 {
+		_, err := f.Write(make([]byte, fewBytes))
+		require.NoError(t, err)
+		require.NoError(t, f.Sync())
+	}
+	require.Equal(t, hasAIO(), s.kernel != nil)
+	require.NoError(t, f.Close())
+}
+
 // A sync that the kernel will not do its own way is done the common way, and so are all that follow.
 func TestSyncOftenRefused(t *testing.T) {
 	f, err := open(filepath.Join(t.TempDir(), "log"), os.O_WRONLY|os.O_CREATE)

@@ -8,6 +8,6 @@ import "os"
 type syncer struct{}
 
 // sync syncs all of a file; on macOS os.File makes the drive empty its cache, too.
-func (*syncer) sync(f *os.File) error { return f.Sync() }
+func (*syncer) sync(f *os.File, _ int64) error { return f.Sync() }
 
 func (*syncer) close() {}

@@ -10,6 +10,8 @@ type Loop struct {
 	queue []*loopConn
 	// late has those of them that were woken for the end of the round.
 	late []*loopConn
+	// ahead is how many of them were pumped in this round: see release.
+	ahead int
 	// unflushed is what is to be flushed at the end of this round, nil if nothing is.
 	unflushed Flusher
 
@@ -52,6 +54,7 @@ func (l *Loop) drain() {
 			continue
 		}
 		c.drained = round + 1
+		l.ahead++
 		c.woken()
 	}
 	l.queue = l.queue[:0]

@@ -34,6 +34,8 @@ const (
 	// mostWoken is how many woken connections have their turn in one round. Thousands that have more to do
 	// than one turn takes must not keep the others waiting.
 	mostWoken = 256
+	// mostAhead is how many woken connections get the output of a round before those that have caused it.
+	mostAhead = 16
 	// mostAccepted is how many connections one listener brings in a round.
 	mostAccepted = 64
 	// loopYield is how long a loop keeps its processor before it offers it to others.
@@ -299,6 +301,10 @@ func (d *loopDriver) yield(now time.Time) {
 // processors are woken when all of a round's requests are done, not between one and the next.
 func (l *Loop) release() {
 	d := &l.driver
+	if l.ahead > 0 && l.ahead <= mostAhead {
+		l.releaseAhead()
+	}
+	l.ahead = 0
 	for i, c := range d.holding {
 		c.releaseContained()
 		d.holding[i] = nil
@@ -306,6 +312,19 @@ func (l *Loop) release() {
 	d.holding, d.heldBytes = d.holding[:0], 0
 	d.round++
 	l.scratch.Recycle()
+}
+
+// releaseAhead writes the output of connections that others have woken. The next holder of a lock, or a
+// worker that has got an element, goes on with that. The client that released the lock, or added the element,
+// only learns that it is done. On a machine with few processors the client that is woken first gets one, and
+// the other client waits for it.
+func (l *Loop) releaseAhead() {
+	d := &l.driver
+	for _, c := range d.holding {
+		if c.drained == d.round+1 {
+			c.releaseContained()
+		}
+	}
 }
 
 // wait returns how many events there are. A loop that was just busy looks without blocking first, which

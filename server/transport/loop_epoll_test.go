@@ -41,6 +41,7 @@ func turn(t *testing.T, l *Loop) {
 			l.driver.conns[ev.Fd].ready(ev.Events)
 		}
 	}
+	l.drain()
 	l.flush()
 	l.release()
 }
@@ -161,6 +162,61 @@ func TestKeptOutputIsWrittenInParts(t *testing.T) {
 		return len(c.pending) == 0
 	}, soon, time.Millisecond)
 	require.EqualValues(t, kept, <-read)
+}
+
+// causing is a session that answers, and wakes others, which then have something to send, too.
+type causing struct {
+	*pongSession
+	name  string
+	wakes []*causing
+	left  *[]string // names in the order in which output has left
+}
+
+func (s *causing) Feed(data []byte, _ Scratch, from *Loop) (hangUp bool) {
+	_, _ = s.conn.Send([]byte(s.name), false)
+	if data != nil {
+		for _, other := range s.wakes {
+			other.conn.Wake(from)
+		}
+	}
+	return false
+}
+
+func (s *causing) MayLeave() bool {
+	*s.left = append(*s.left, s.name)
+	return true
+}
+
+// The next holder of a lock has its grant before the answer to the release leaves, unless many were woken.
+func TestWokenConnectionsAreWrittenFirst(t *testing.T) {
+	for _, woken := range []int{1, mostAhead, mostAhead + 1} {
+		l := byHand(t, newPongs())
+		var left []string
+		take := func(name string) (*causing, net.Conn) {
+			fd, peer := welcomed(t, l)
+			c := l.driver.conns[fd]
+			s := &causing{pongSession: c.session.(*pongSession), name: name, left: &left}
+			c.session = s
+			return s, peer
+		}
+		cause, peer := take("cause")
+		want := []string{"cause"}
+		for range woken {
+			other, _ := take("woken")
+			cause.wakes = append(cause.wakes, other)
+			want = append(want, "woken")
+		}
+		if woken <= mostAhead {
+			want = append(want[1:], "cause")
+		}
+		for range 2 {
+			left = nil
+			_, err := peer.Write([]byte("x"))
+			require.NoError(t, err)
+			turn(t, l)
+			require.Equal(t, want, left)
+		}
+	}
 }
 
 // restless is a session that has more to do after each turn, whatever it was woken for.

@@ -31,6 +31,8 @@ type network struct {
 	mute  bool            // what is sent is lost, without an error
 	deaf  bool            // the next answer is lost, and its connection breaks
 	late  time.Duration   // what is sent arrives so much later
+	each  time.Duration   // how long a byte of an answer takes
+	dials int             // how often it was asked for a connection
 }
 
 // conn is a connection of a network's.
@@ -71,7 +73,14 @@ func (c *conn) Write(p []byte) (int, error) {
 
 // Read implements net.Conn.
 func (c *conn) Read(p []byte) (int, error) {
+	c.of.mu.Lock()
+	each := c.of.each
+	c.of.mu.Unlock()
+	if each > 0 {
+		p = p[:min(len(p), 64)]
+	}
 	k, err := c.Conn.Read(p)
+	time.Sleep(time.Duration(k) * each)
 	c.of.mu.Lock()
 	deaf := c.of.deaf
 	c.of.deaf = false
@@ -86,6 +95,7 @@ func (c *conn) Read(p []byte) (int, error) {
 func (n *network) dial(context.Context, string, string) (net.Conn, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.dials++
 	if n.by != nil {
 		c := &conn{Conn: n.by(), of: n}
 		n.conns[c] = true
@@ -141,6 +151,14 @@ func (n *network) delay(by time.Duration) {
 	n.mu.Lock()
 	n.late = by
 	n.mu.Unlock()
+}
+
+// slow has each byte of an answer take so long from now on. It returns how often there was a dial so far.
+func (n *network) slow(each time.Duration) (dials int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.each = each
+	return n.dials
 }
 
 // loseAnswer has the next answer lost.

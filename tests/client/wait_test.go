@@ -55,7 +55,9 @@ func lockLater(ctx context.Context, c *client.Client, key string, options ...cli
 	return came
 }
 
-// TestTenThousandWait: ten thousand goroutines wait for locks, and the client has two connections in all.
+// TestTenThousandWait: ten thousand goroutines wait for locks, and the client has two connections in all. One
+// attachment is for all of their owners. The connections break while all wait, and while the locks go from
+// one to the next.
 func TestTenThousandWait(t *testing.T) {
 	const goroutines, keys = 10_000, 100
 	srv, n := start(t, time.Minute)
@@ -86,15 +88,24 @@ func TestTenThousandWait(t *testing.T) {
 			}
 		})
 	}
-	require.Eventually(t, func() bool { return waiters(op) == goroutines }, 2*time.Minute, 10*time.Millisecond)
+	allWait := func() bool { return waiters(op) == goroutines }
+	require.Eventually(t, allWait, 2*time.Minute, 10*time.Millisecond)
 	connections := func() int { return strings.Count(op.Do("CLIENT", "LIST").Str, "id=") }
 	require.Equal(t, 2, connections(), "the client's own, and the operator's")
+	attached := func() int { return strings.Count(op.Do("INFO", "commandstats").Str, "cmdstat_lock.attach:calls=1,") }
+	require.Equal(t, 1, attached(), "the prefix was attached once")
+	n.breakSome(1)
+	require.Eventually(t, func() bool { return attached() == 0 && connections() == 2 }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, allWait, time.Minute, 10*time.Millisecond, "all places are kept")
 	for i := range keys {
 		op.Do("UNLOCK", strconv.Itoa(i), "operator")
+		if i == keys/2 {
+			n.breakSome(1)
+		}
 	}
 	group.Wait()
-	require.LessOrEqual(t, connections(), 3, "the library has one by now")
-	require.Equal(t, int64(0), op.Do("DBSIZE").Int)
+	require.Eventually(t, func() bool { return connections() <= 3 && op.Do("DBSIZE").Int == 0 }, time.Minute, 10*time.Millisecond,
+		"the library has one connection by now")
 }
 
 // TestCancelRacesGrant: a caller that goes when its lock is granted has it or not, and leaves nothing behind.
@@ -253,6 +264,37 @@ func TestPlacesOutliveConnections(t *testing.T) {
 			require.Equal(t, i, <-order)
 		}
 		group.Wait()
+	})
+}
+
+// TestManyAskAgain: very many waits are asked for again, and the server needs longer for that than a new
+// connection has to be one. The client stays with the connection, and with what it holds.
+func TestManyAskAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, n *network, c *client.Client, op *testkit.Client) {
+		const calls = 1000
+		held, err := c.Lock(ctx, "held")
+		require.NoError(t, err)
+		op.Do("LOCK", "k", "operator", "PX", "3600000")
+		limited, cancel := context.WithCancel(ctx)
+		var calling []chan had
+		for range calls {
+			calling = append(calling, lockLater(limited, c, "k"))
+		}
+		synctest.Wait()
+		require.Equal(t, calls, waiters(op))
+		dials := n.slow(8 * time.Second / calls / time.Duration(len("+QUEUED\r\n")))
+		n.breakSome(1)
+		time.Sleep(time.Minute)
+		require.Equal(t, dials+1, n.slow(0))
+		require.NoError(t, held.Context().Err())
+		require.Equal(t, calls, waiters(op))
+		cancel()
+		for _, came := range calling {
+			require.ErrorIs(t, (<-came).err, context.Canceled)
+		}
+		synctest.Wait()
+		require.Zero(t, waiters(op))
+		require.NoError(t, held.Unlock(ctx))
 	})
 }
 

@@ -26,7 +26,7 @@ type client struct {
 type request struct {
 	number  int
 	owner   string
-	permits int64 // or the locks, a bit each, in a world with several
+	permits int64 // 1 for a reader; or the locks, a bit each, in a world with several
 	waitMS  int64 // 0: it does not wait
 	notify  bool
 	brokeAt int64 // when its connection broke while it was queued, and it has not asked again; 0: it did not
@@ -66,6 +66,8 @@ func (c *client) newRequest() *request {
 		r.permits = 1 + c.random.Int64N(limit)
 	case c.world.several:
 		r.permits = 1 + c.random.Int64N(1<<locks-1)
+	case c.world.shared && c.random.IntN(2) == 0:
+		r.permits = writer
 	}
 	c.world.permits[n] = r.permits
 	if c.random.IntN(5) > 0 {
@@ -168,16 +170,30 @@ func (c *client) look() {
 		if v.Kind == resp.Integer {
 			op.reply = v.Int
 		} else if v.Kind == resp.Map || len(v.Elems) > 0 {
-			op.reply = 1
-			for i := 0; i+1 < len(v.Elems); i += 2 {
-				if v.Elems[i].Str == "used" {
-					op.reply = v.Elems[i+1].Int
-				}
-			}
+			op.reply = c.world.used(v)
 		}
 		c.world.add(op)
 		return
 	}
+}
+
+// used is how many permits are in use by LOCK.INFO or SEM.INFO of a key that is there.
+func (w *world) used(info resp.Value) (permits int64) {
+	permits = 1
+	if w.shared {
+		permits = writer
+	}
+	for i := 0; i+1 < len(info.Elems); i += 2 {
+		switch info.Elems[i].Str {
+		case "used":
+			permits = info.Elems[i+1].Int
+		case "holders":
+			if !w.semaphore {
+				permits = int64(len(info.Elems[i+1].Elems))
+			}
+		}
+	}
+	return permits
 }
 
 // words is the command of a request.
@@ -188,6 +204,8 @@ func (c *client) words(r *request) []string {
 		words = []string{"SEM.ACQUIRE", key, r.owner, "LIMIT", strconv.Itoa(limit), "PERMITS", strconv.FormatInt(r.permits, 10)}
 	case c.world.several:
 		words = append(manyWords("MLOCK", r), r.owner)
+	case c.world.shared && r.permits == 1:
+		words = append(words, "SHARED")
 	}
 	words = append(words, "PX", "3600000", "ONCE")
 	if r.waitMS > 0 {
@@ -447,6 +465,8 @@ func (c *client) release(r *request) bool {
 		words[0] = "SEM.RELEASE"
 	case c.world.several:
 		words = append(manyWords("MUNLOCK", r), r.owner)
+	case c.world.shared && r.permits == 1:
+		words = append(words, "SHARED")
 	}
 	for first := c.world.now(); !c.world.failed(); {
 		op := &operation{kind: back, owner: r.number, permits: r.permits, call: c.world.now()}

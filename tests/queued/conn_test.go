@@ -29,20 +29,25 @@ type conn struct {
 
 // outcomes are the pushes that a client has got by any of its connections, by owner.
 type outcomes struct {
-	world *world
-	mu    sync.Mutex
-	of    map[string]chan resp.Value
+	world  *world
+	prefix string // of its owners
+	mu     sync.Mutex
+	of     map[string]chan resp.Value
 	// first says which connection has heard an outcome first.
 	first map[string]*conn
 }
 
-func newOutcomes(w *world) *outcomes {
-	return &outcomes{world: w, of: make(map[string]chan resp.Value), first: make(map[string]*conn)}
+func newOutcomes(w *world, prefix string) *outcomes {
+	return &outcomes{world: w, prefix: prefix, of: make(map[string]chan resp.Value), first: make(map[string]*conn)}
 }
 
-// take keeps a push, if it is an outcome.
+// take keeps a push, if it is an outcome. One of another client's owner is wrong.
 func (o *outcomes) take(c *conn, v resp.Value) {
 	if len(v.Elems) == 4 && strings.HasPrefix(v.Elems[0].Str, "lock-") {
+		if !strings.HasPrefix(v.Elems[3].Str, o.prefix) {
+			o.world.fail(fmt.Errorf("%s was sent to %s", v, o.prefix))
+			return
+		}
 		o.heard(c, v)
 		o.await(v.Elems[3].Str) <- v
 	}

@@ -36,7 +36,7 @@ func wanted() []string {
 	list := []string{"take", "back", "used", "unknown", "confirmed", "granted at once", "confirmed by two connections",
 		confirmBeforeTimeout, timeoutBeforeConfirm, reconnectBeforeGrant, grantBeforeReconnect, cancelBeforeGrant, grantBeforeCancel,
 		askerHeardFirst, attachedHeardFirst}
-	for _, form := range []string{"LOCK", "MLOCK", "SEM.ACQUIRE"} {
+	for _, form := range []string{"LOCK", "LOCK SHARED", "MLOCK", "SEM.ACQUIRE"} {
 		list = append(list, "confirmed: "+form)
 	}
 	return list
@@ -122,7 +122,7 @@ func TestQueuedHistories(t *testing.T) {
 	s.run(ctx, testkit.SeedOr(*seedFlag))
 	t.Log(s)
 	require.NoError(t, s.err)
-	require.LessOrEqual(t, s.undecided, 2+s.worlds/5)
+	require.LessOrEqual(t, s.undecided, 2+s.worlds/3)
 	for _, what := range s.wants {
 		require.Positive(t, s.counts[what], what)
 	}
@@ -149,6 +149,20 @@ var faults = []plant.Fault{
 	plant.New("permits that are released stay in use", plant.Omit("sem-release")),
 	plant.New("a release is of the whole semaphore", plant.Insert("sem-release", "v.owners = 1")),
 	plant.New("ONCE counts twice with SEM.ACQUIRE", plant.And("sem-once", "false")),
+	plant.New("a writer comes in beside a reader", plant.Insert("share-free", `if v.owners == 1 && !v.exclusive {
+		return true, nil
+	}`)),
+	plant.New("pushes go to the wrong owner", plant.Insert("audience", `for _, s := range ex.clients {
+		if s.attachments.Len() > 0 && !slices.Contains(to, s) {
+			to = append(slices.Clone(to), s)
+		}
+	}`)),
+	plant.New("a prefix matches too much", plant.Insert("prefixes-of", `for text, p := range ps.byText {
+		if len(owner) >= 8 && text[:8] == string(owner[:8]) && !visit(p) {
+			return
+		}
+	}
+	return`)),
 }
 
 // TestPlantedFaults: each fault is found by the search that TestQueuedHistories makes.

@@ -22,6 +22,8 @@ const (
 	// confirmMS is how long a grant waits for its confirmation: a third of lock-watchdog-timeout.
 	confirmMS = 40
 	limit     = 3 // of the semaphore
+	// writer is how many permits a writer has, and so the limit of a lock with readers: they have one each.
+	writer = 1000
 )
 
 // world is one server with random clients, and the history of its keys.
@@ -29,7 +31,8 @@ type world struct {
 	seed      uint64
 	requests  int  // of a client
 	semaphore bool // it has a semaphore
-	several   bool // it has several locks, which are acquired together (MLOCK); otherwise it has one lock
+	shared    bool // it has one lock for readers and writers
+	several   bool // it has several locks, which are acquired together (MLOCK); otherwise it has one lock alone
 	// abandons: clients leave grants as they are. After a restart such a grant is an ordinary lock with a
 	// lease.
 	abandons bool
@@ -53,7 +56,11 @@ type span struct {
 }
 
 func newWorld(seed uint64) *world {
-	return &world{seed: seed, requests: 16, semaphore: seed%3 == 0, several: seed%3 == 2, began: time.Now(), counts: make(map[string]int)}
+	w := &world{seed: seed, requests: 16, semaphore: seed%4 == 0, several: seed%4 == 2, shared: seed%4 == 3, began: time.Now(), counts: make(map[string]int)}
+	if w.shared { // readers that hold a lock together can be put in many orders
+		w.requests = 10
+	}
+	return w
 }
 
 // form is how owners ask in this world.
@@ -63,6 +70,8 @@ func (w *world) form() string {
 		return "SEM.ACQUIRE"
 	case w.several:
 		return "MLOCK"
+	case w.shared:
+		return "LOCK SHARED"
 	}
 	return "LOCK"
 }
@@ -101,7 +110,7 @@ func (w *world) live() {
 		return
 	}
 	defer func() { _ = srv.Close() }()
-	if w.dial = srv.Dial; w.seed/3%2 == 0 {
+	if w.dial = srv.Dial; w.seed/4%2 == 0 {
 		w.dial = func() (net.Conn, error) { return net.Dial(srv.Addr().Network(), srv.Addr().String()) }
 	}
 	w.abandons = true
@@ -120,7 +129,7 @@ func (w *world) play() {
 	for i := range clients {
 		random := rand.New(rand.NewPCG(w.seed, uint64(10+i)))
 		c := &client{world: w, random: random, prefix: fmt.Sprintf("client-%02d:", i), attaches: random.IntN(2) == 0,
-			pushes: newOutcomes(w)}
+			pushes: newOutcomes(w, fmt.Sprintf("client-%02d:", i))}
 		group.Go(c.live)
 	}
 	group.Wait()
@@ -160,7 +169,7 @@ func (w *world) opened() int64 {
 
 // lastWord looks at the key when all owners have released: nothing may be left.
 func (w *world) lastWord() {
-	c := &client{world: w, random: rand.New(rand.NewPCG(w.seed, 3)), prefix: "last-word:", pushes: newOutcomes(w)}
+	c := &client{world: w, random: rand.New(rand.NewPCG(w.seed, 3)), prefix: "last-word:", pushes: newOutcomes(w, "last-word:")}
 	if w.failed() || !c.connect() {
 		return
 	}
@@ -231,8 +240,11 @@ func (w *world) check() error {
 		return fmt.Errorf("seed %d: %w", w.seed, w.err)
 	}
 	m := &model{limit: 1, several: w.several, permits: w.permits}
-	if w.semaphore {
+	switch {
+	case w.semaphore:
 		m.limit = limit
+	case w.shared:
+		m.limit = writer
 	}
 	var ops []porcupine.Operation
 	for _, op := range w.history {

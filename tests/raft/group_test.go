@@ -381,8 +381,11 @@ func (m *member) askWithin(limit time.Duration, words ...string) resp.Value {
 }
 
 // field is one of INFO raft.
-func (m *member) field(name string) string {
-	for line := range strings.Lines(m.ask("INFO", "raft").Str) {
+func (m *member) field(name string) string { return m.info("raft", name) }
+
+// info is a field of a section of INFO.
+func (m *member) info(section, name string) string {
+	for line := range strings.Lines(m.ask("INFO", section).Str) {
 		if k, v, ok := strings.Cut(strings.TrimSpace(line), ":"); ok && k == name {
 			return v
 		}

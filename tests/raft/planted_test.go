@@ -37,12 +37,15 @@ var faults = []plant.Fault{
 	plant.New("a leader that dies early hides the time before it", plant.And("raft-takeover-clock", "false")),
 	plant.New("a server is added that was not asked", plant.And("add-check", "false")),
 	plant.New("a member is removed that the others need", plant.Or("remove-check", "true")),
+	plant.New("waits with NOTIFY stay at a leader that leads no more", plant.Insert("demotion", "return false")),
+	plant.New("attached connections stay at a leader that leads no more", plant.Insert("raft-followed", `replicationHost(h).Followed(follows)
+	return`)),
 }
 
 // finders are the tests that notice them.
 var finders = []string{"Deposed", "Proved", "Deposed", "Void", "TimeAndTokens", "Majority", "WithAFailingDisk", "TokensOfLocks", "OneMemberDiffers", "MigrateOfADeposed", "OneMemberDiffers",
 	"NotTooOld", "PositionNeedsProof", "DeadlinesOfKeys", "DeadlinesOfKeys", "FailedSnapshot",
-	"LeaderDiesWhile", "AttackOnMembership", "AttackOnMembership"}
+	"LeaderDiesWhile", "AttackOnMembership", "AttackOnMembership", "QueuedWaitsEnd", "QueuedWaitsEnd"}
 
 // TestPlantedFaults: the tests of this package notice each mistake, and nothing else.
 func TestPlantedFaults(t *testing.T) {
@@ -55,7 +58,7 @@ func TestPlantedFaults(t *testing.T) {
 		cmd.Env = append(cmd.Environ(), "MINUTES=3") // the attack on the members ends as soon as it finds something
 		return cmd.CombinedOutput()
 	}
-	out, err := run(plant.None, "Majority|Deposed|Proved|TimeAndTokens|Void|WithAFailingDisk|TokensOfLocks|OneMemberDiffers|Migrate|NotTooOld|PositionNeedsProof|DeadlinesOfKeys|FailedSnapshot|LeaderDiesWhile")
+	out, err := run(plant.None, "Majority|Deposed|Proved|TimeAndTokens|Void|WithAFailingDisk|TokensOfLocks|OneMemberDiffers|Migrate|NotTooOld|PositionNeedsProof|DeadlinesOfKeys|FailedSnapshot|LeaderDiesWhile|QueuedWaitsEnd")
 	require.NoError(t, err, "%s", out)
 	for i, f := range faults {
 		t.Run(f.Name, func(t *testing.T) {

@@ -140,7 +140,6 @@ export class Keeper {
     const { unpaid } = this;
     this.unpaid = [];
     for (const debt of unpaid) this.send(debt);
-    this.waits.askAll(wire);
     const checks: Array<Promise<void>> = [];
     for (const hold of new Set(this.holds.values())) {
       hold.checkWords().forEach((words, i) => {
@@ -152,6 +151,7 @@ export class Keeper {
         }));
       });
     }
+    this.waits.askAll(wire); // behind the checks: very many replies may take longer than the checks have time
     await Promise.all(checks);
   }
 

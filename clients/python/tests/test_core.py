@@ -218,7 +218,7 @@ def test_what_is_released_before_the_confirmation_is_answered(played):
     assert played.core.unconfirmed() == [] and held.hold.lost is None
 
 
-def brief_hold(seconds, later=0.0, key=b"k"):
+def brief_hold(seconds, later=0.0, key=b"k", lease=None):
     """A core that has released a lock after so many seconds, and so much later has been given another one by a push."""
     played = Played(brief=0.02)
     played.attach()
@@ -228,7 +228,7 @@ def brief_hold(seconds, later=0.0, key=b"k"):
     played.core.release(first, Call(lambda: None), played.now)
     played.reply(b":1\r\n")
     played.now += later
-    call = played.ask(Wish((key,)), wait=60)
+    call = played.ask(Wish((key,), lease=lease), wait=60)
     played.sent()
     played.reply(b"+QUEUED\r\n")
     granted(played, call, 10)
@@ -268,6 +268,24 @@ def test_a_lock_that_could_not_be_confirmed_later():
     other.now += 7.6  # the process was stopped
     other.core.tick(other.now)
     assert late.why_over().reason == "unreachable" and "LOCK.CONFIRM" not in [words[0] for words in other.sent()]
+
+
+@pytest.mark.parametrize("server", ["answers", "is silent", "breaks"])
+@pytest.mark.parametrize("lease", [0.01, 0.5])
+def test_the_lease_ends_of_a_lock_that_goes_from_hand_to_hand(lease, server):
+    """It ends before the lock would be confirmed, or later, whether it was confirmed or not."""
+    played, held = brief_hold(0.01, lease=lease)
+    if server == "breaks":
+        played.gone()
+        played.attach()
+        played.reply(b":1\r\n" * 2)
+    else:
+        played.pass_time(lease - 0.001, 0.001)
+        if lease > 0.02 and server == "answers":
+            played.reply(b":1\r\n")
+    assert held.why_over() is None and held.expired(played.now) is None
+    played.pass_time(lease if server == "breaks" else 0.002, 0.001)
+    assert held.why_over().reason == "expired"
 
 
 @pytest.mark.parametrize("how", [{"seconds": 0.03}, {"seconds": 0.01, "later": 0.03}, {"seconds": 0.01, "key": b"other"}])

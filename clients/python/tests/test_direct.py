@@ -154,6 +154,29 @@ def test_a_reader_that_has_gone_is_replaced():
                 assert locks._driver._reading is not gone
 
 
+def test_the_thread_reads_instead_of_a_caller_that_was_about_to(lockserver):
+    locks = lockserver.locks()
+    driver, run, taken = locks._driver, locks._driver.run, []
+
+    def run_and_lose_the_turn(begin, turn=None):
+        run(begin, turn)
+        with driver.lock:
+            if turn is not None and not turn.over and not taken:
+                taken.append(turn)
+                driver._waiting.pop(turn, None)
+                driver._reading, turn._lock = driver._own, None
+                driver._wake_up()
+
+    with locks.lock("k"):  # the thread runs
+        pass
+    driver.run = run_and_lose_the_turn
+    with locks.lock("k", wait=PATIENCE):
+        assert taken and not driver._waiting
+    driver.run = run
+    with locks.lock("k", wait=PATIENCE):
+        pass
+
+
 def test_the_thread_reads_when_no_caller_does(lockserver):
     locks = lockserver.locks()
     held = locks.lock("k").acquire()

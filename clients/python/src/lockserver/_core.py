@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 import secrets
 import weakref
 from collections import OrderedDict, deque
@@ -55,6 +56,8 @@ class Timers:
 
     def __init__(self) -> None:
         self.heap: List[Tuple[float, int, Timer]] = []  # some of them are cancelled
+        self.alarm = math.inf  # when the transport looks again by itself
+        self.early = False  # something may be due before that
         self._count = itertools.count()
         self._swept = 1024
 
@@ -65,6 +68,8 @@ class Timers:
             heapq.heapify(self.heap)
             self._swept = 1024 + 2 * len(self.heap)
         timer = Timer(at, run)
+        if at < self.alarm:
+            self.early = True
         heapq.heappush(self.heap, (at, next(self._count), timer))
         return timer
 
@@ -91,13 +96,16 @@ class Limits:
     Nearly all are answered soon. So none has a timer of its own: the first of those that are not says when to look.
     """
 
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
+    def __init__(self, seconds: float, timers: Timers) -> None:
+        self.seconds, self._timers = seconds, timers
         self.calls: Deque[Tuple[float, Call]] = deque()  # with the times at which they are too late
 
     def add(self, call: Call, now: float) -> None:
         """A call begins."""
-        self.calls.append((now + self.seconds, call))
+        at = now + self.seconds
+        if at < self._timers.alarm:
+            self._timers.early = True
+        self.calls.append((at, call))
 
     def next(self) -> Optional[float]:
         """Returns when the first one is too late that was not answered, or None if all were."""
@@ -236,7 +244,7 @@ class Handle:
     def expired(self, now: float) -> Optional[errors.Error]:
         """The loss of a lock with a fixed lease that is over, whether its timer has run or not; or None."""
         hold = self.hold
-        if hold.expiry is None or hold.expiry.off or now < hold.expiry.at:
+        if hold.ends_at is None or now < hold.ends_at:
             return None
         return Loss(hold.wish.keys[0], hold.tokens[0], "expired").error()
 
@@ -254,7 +262,8 @@ class Hold:
     lost: Optional[Loss] = None
     releasing = False
     debt: Optional[Debt] = None  # its release
-    expiry: Optional[Timer] = None
+    ends_at: Optional[float] = None  # if its lease is fixed
+    expiry: Optional[Timer] = None  # for that; a lock that is held for a moment may be released before it has one
     unsure: Optional[Timer] = None  # the server has not said that it knows of the holder: see Core._sure_until
     sure_until = 0.0  # without that
 
@@ -264,6 +273,7 @@ class Hold:
 
     def end_timers(self) -> None:
         """It is released, or lost: time changes nothing any more."""
+        self.ends_at = None
         if self.expiry is not None:
             self.expiry.cancel()
         if self.unsure is not None:
@@ -360,7 +370,8 @@ class Core:
         self.prefix = f"{name}:{secrets.token_hex(10)}:".encode()
         self.limit = limit
         self.lease = DEFAULT_LEASE
-        self.timers, self.limits = Timers(), Limits(limit)
+        self.timers = Timers()
+        self.limits = Limits(limit, self.timers)
         self.attached, self.commands = Link("attached"), Link("commands")
         self.ready = False  # the attached link is attached
         self.events: List[Event] = []
@@ -489,14 +500,6 @@ class Core:
             return None
         return link.dial_at
 
-    @property
-    def due(self) -> float:
-        """When next_timer is at the earliest."""
-        heap, calls, first = self.timers.heap, self.limits.calls, self._ping_at
-        if heap and heap[0][0] < first:
-            first = heap[0][0]
-        return calls[0][0] if calls and calls[0][0] < first else first
-
     def next_timer(self) -> Optional[float]:
         """Returns when to call tick, or to connect; or None."""
         first, limit = self.timers.next(), self.limits.next()
@@ -524,7 +527,7 @@ class Core:
                 return
             self.attached.worked()
             self.ready, self._refused, self._ping_at = True, None, now + self.lease / 6
-            self._knows_lease = False
+            self._knows_lease, self.timers.early = False, True
             self._hear(sent)
             self.events.append(Event("attached"))
             self._started(None)
@@ -549,7 +552,7 @@ class Core:
         self._knows_lease = True
         if int(value) / 1000 != self.lease:
             self.lease = int(value) / 1000
-            self._ping_at = min(self._ping_at, self._now + self.lease / 6)
+            self._ping_at, self.timers.early = min(self._ping_at, self._now + self.lease / 6), True
             self._be_patient(self._answered + self._sure_for())
 
     def _take_up(self, now: float) -> None:
@@ -854,15 +857,26 @@ class Core:
         hold.sure_until = sure_until
         key, passed_at = self._passed
         if key == hold.wish.keys[0] and now - passed_at < self._brief:
-            hold.unsure = self.timers.add(now + min(self._brief, (sure_until - now) / 10), lambda at: self._prove_late(hold, at))
+            at = now + min(self._brief, (sure_until - now) / 10)
+            if hold.ends_at is not None and hold.ends_at <= at:
+                self._expires(hold)
+            hold.unsure = self.timers.add(at, lambda at: self._prove_late(hold, at))
         else:
+            self._expires(hold)
             hold.unsure = self.timers.add(sure_until, lambda at: self._lose_unsure(hold, at))
             self._prove(hold, now)
+
+    def _expires(self, hold: Hold) -> None:
+        """Has a lock with a fixed lease lost when that ends."""
+        if hold.ends_at is not None and hold.expiry is None:
+            hold.expiry = self.timers.add(hold.ends_at, lambda at: self._lose(
+                hold, Loss(hold.wish.keys[0], hold.tokens[0], "expired"), at))
 
     def _prove_late(self, hold: Hold, now: float) -> None:
         if now >= hold.sure_until:  # this process was stopped
             self._lose_unsure(hold, now)
             return
+        self._expires(hold)
         hold.unsure = self.timers.add(hold.sure_until, lambda at: self._lose_unsure(hold, at))
         if self.ready and self.attached.broken is None:  # otherwise the next connection does it
             self._prove(hold, now)
@@ -882,6 +896,7 @@ class Core:
                 return
             hold.unsure.cancel()
             hold.unsure = None
+            self._expires(hold)
             if reply != 1:
                 self._lose(hold, Loss(key, token, "stale"), self._now)
             if isinstance(reply, ServerError):  # it may be held
@@ -939,10 +954,11 @@ class Core:
             task.holds[key] = hold
         self._own(hold, True)
         if wish.lease is not None:
-            hold.expiry = self.timers.add(call.sent_at + wish.lease, lambda at: self._lose(
-                hold, Loss(wish.keys[0], tokens[0], "expired"), at))
+            hold.ends_at = call.sent_at + wish.lease
         if sure_until is not None:
             self._doubt(hold, sure_until, now)
+        elif hold.ends_at is not None:
+            self._expires(hold)
         self._finish(call, self._handle(hold, wish.keys), None, now)
 
     def _finish(self, call: Acquire, result: Union[Handle, List[int], None], error: Optional[BaseException], now: float,
@@ -1136,10 +1152,11 @@ class Core:
     def renewed(self, handle: Handle, lease: float, sent: float) -> None:
         """Records that the holder has renewed a fixed lease, by a command sent at a time."""
         hold = handle.hold
-        if hold.expiry is not None and handle in hold.handles:
-            hold.expiry.cancel()
-            hold.expiry = self.timers.add(sent + lease, lambda at: self._lose(
-                hold, Loss(hold.wish.keys[0], hold.tokens[0], "expired"), at))
+        if hold.ends_at is not None and handle in hold.handles:
+            if hold.expiry is not None:
+                hold.expiry.cancel()
+            hold.ends_at, hold.expiry = sent + lease, None
+            self._expires(hold)
 
     def unconfirmed(self) -> List[Command]:
         """Returns the commands that confirm what its holders have, and the server may not know yet."""

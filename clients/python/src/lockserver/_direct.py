@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import socket
-from typing import Any
+from typing import Any, Optional
 
 #: How many bytes are sent or received at most with the lock kept: other threads may run while more is copied.
 _SHORT = 1 << 14
@@ -59,6 +59,14 @@ class Direct(Methods):
             return super().send(data)
         # The number of a socket that was closed is -1, which the system refuses.
         return _checked(_system.send(self._socket.fileno(), bytes(data), len(data), _flags))
+
+    def take(self) -> Optional[bytes]:
+        """As receive, in fewer steps. None: receive has to look."""
+        if self._buffer is None:
+            return None
+        count = _system.recv(self._socket.fileno(), self._buffer, _SHORT, _flags)
+        data: bytes = self._buffer[:count if count > 0 else _checked(count)]
+        return data or None
 
     def receive(self) -> bytes:
         """As :meth:`Methods.receive`."""

@@ -35,65 +35,67 @@ _drivers: "weakref.WeakSet[Driver]" = weakref.WeakSet()
 
 
 class Turn:
-    """What one caller waits by. It is a bare lock: an Event makes several for each wait."""
+    """What one caller waits by. It is a bare lock, which a caller that reads itself does without."""
 
     __slots__ = ("_lock", "over", "call")
 
     def __init__(self) -> None:
         self.call: Optional[Call] = None
-        self._lock = threading.Lock()
-        self._lock.acquire()
         self.over = False  # its call has ended
+        self._lock: Any = None
+
+    def arm(self) -> None:
+        """Has it wait until it is woken. It is called with the core's lock, before others can wake it."""
+        if self._lock is None:
+            lock = threading.Lock()
+            lock.acquire()
+            self._lock = lock
+
+    @property
+    def armed(self) -> bool:
+        """Whether it waits until it is woken."""
+        return self._lock is not None
 
     def wake(self) -> None:
         """Ends the wait: the call has ended, or it is its caller who reads now."""
         try:
-            self._lock.release()
+            if self._lock is not None:
+                self._lock.release()
         except RuntimeError:  # it was woken already
             pass
 
     def wait(self, longest: Optional[float]) -> bool:
         """Waits for so many seconds, or without end. False: it was not woken."""
-        return self._lock.acquire(True, -1 if longest is None else min(longest, threading.TIMEOUT_MAX))
+        woken: bool = self._lock.acquire(True, -1 if longest is None else min(longest, threading.TIMEOUT_MAX))
+        return woken
 
 
 class _Socket:
     """The socket of a link. It is read and written with the core's lock."""
 
-    __slots__ = ("socket", "writing", "secure", "direct")
+    __slots__ = ("socket", "writing", "secure", "direct", "plain")
 
     def __init__(self, s: socket.socket) -> None:
         self.socket = s
         self.writing = False  # a call of a signal's handler may find that the call below it writes
         self.secure = isinstance(s, ssl.SSLSocket)
-        self.direct: Methods = Methods(s) if self.secure else Direct(s)
+        self.plain: Optional[Direct] = None if self.secure else Direct(s)
+        self.direct: Methods = self.plain or Methods(s)
 
-    def receive(self) -> Tuple[List[bytes], Optional[Exception]]:
-        """Returns what has come, and why no more will."""
-        parts: List[bytes] = []
+    def receive(self, parts: List[bytes]) -> Tuple[List[bytes], Optional[Exception]]:
+        """Returns what has come before, and now, and why no more will."""
         try:
-            if self.secure:
-                return self._receive(parts)
-            data = self.direct.receive()
-            if data:
+            while True:
+                data = self.direct.receive()
+                if not data:
+                    return parts, errors.NoConnection("the server has closed the connection")
                 parts.append(data)
-                if len(data) < self.direct.piece:
+                if len(data) < self.direct.piece and not self.secure:
                     return parts, None
-                return self._receive(parts)
-            return parts, errors.NoConnection("the server has closed the connection")
         except _LATER:
             return parts, None
         except OSError as e:
             return parts, errors.NoConnection(str(e))
-
-    def _receive(self, parts: List[bytes]) -> Tuple[List[bytes], Optional[Exception]]:
-        while True:
-            data = self.direct.receive()
-            if not data:
-                return parts, errors.NoConnection("the server has closed the connection")
-            parts.append(data)
-            if len(data) < self.direct.piece and not self.secure:
-                return parts, None
 
     def pending(self) -> bool:
         """Reports whether it has decrypted what was not received yet."""
@@ -166,6 +168,7 @@ class Driver:
         self._poll = _Poll()
         self._own = Turn()  # the thread's
         self._reading: Optional[Turn] = self._own  # that of the caller who reads
+        self._receiving: Optional[Turn] = None  # of a caller who has the lock, because something has come: it looks by itself
         self._waiting: Dict[Turn, None] = {}  # those of other callers
         self._known: Set[Turn] = set()  # of all callers that may still be woken
         self._turns, self._seen = 0, 0  # how many callers have read, now and when the thread looked
@@ -208,6 +211,7 @@ class Driver:
     def _interrupted(self, left: Optional[_Left]) -> None:
         """Mends what an interrupted call has left behind. left: what it had still to do; None: the core may be half done."""
         with self.lock:
+            self._receiving = None
             if left is None:  # bytes may be lost
                 for link in self._sockets:
                     link.broken = link.broken or errors.NoConnection("a call was interrupted")
@@ -229,8 +233,9 @@ class Driver:
         """Returns what a call is to do when it ends: its caller is woken as soon as the core's lock is free."""
         def end() -> None:
             turn.over = True
-            self._waiting.pop(turn, None)
-            self._ended.append(turn)
+            if self._receiving is not turn:
+                self._waiting.pop(turn, None)
+                self._ended.append(turn)
 
         return end
 
@@ -245,6 +250,10 @@ class Driver:
             while True:
                 if self._reading is turn:
                     self._read(turn, end)
+                elif turn.over:
+                    break
+                elif not turn.armed:
+                    self._join_again(turn)
                 elif not turn.wait(None if end is None else max(0.0, end - time.monotonic())):
                     raise errors.NoConnection("the thread of the client does not answer")
                 if turn.over and self._reading is not turn:
@@ -274,9 +283,16 @@ class Driver:
             self._reading = turn
             self._turns += 1
             return
+        turn.arm()
         self._waiting[turn] = None
         if self._reading is None:
             self._read_later()
+
+    def _join_again(self, turn: Turn) -> None:
+        """Has a caller wait that was to read, before it began: the thread of the client reads instead."""
+        with self.lock:
+            if not turn.over and self._reading is not turn:
+                self._join(turn)
 
     def _read_later(self) -> None:
         """Has the thread read in a moment, unless a caller does."""
@@ -326,7 +342,7 @@ class Driver:
                     pause = min(60.0, end - (now or time.monotonic()))
                 readable = poll.wait_for(nudge[0], sockets, pause)
                 with self.lock:
-                    left, now = None, time.monotonic()
+                    left, self._receiving, now = None, turn, time.monotonic()
                     for it in readable:
                         if it is None:
                             _drain(nudge[0])
@@ -334,6 +350,7 @@ class Driver:
                         link, s = it
                         if self._sockets.get(link) is s:  # who closes one has taken it out before, with the core's lock
                             self._receive(link, s, now)
+                    self._receiving = None
                     over = turn.over or self._reading is not turn
                     if over:
                         self._read_enough(turn)
@@ -349,6 +366,7 @@ class Driver:
         if self._reading is turn:
             self._pass_on()
         elif not turn.over:
+            turn.arm()
             self._waiting[turn] = None
 
     def _take(self, sockets: Sequence[Tuple[Link, _Socket]], readable: List[Any], now: float) -> None:
@@ -420,6 +438,7 @@ class Driver:
         elif self._reading is not self._own and self._turns != self._seen:
             self._until = min(self._until, time.monotonic() + _STEP)
         self._seen = self._turns
+        core.timers.alarm, core.timers.early = self._until, False
         writes = [s.socket for link, s in self._sockets.items() if link.out]
         sockets = self._open if self._reading is self._own else ()
         at_once = core.attached.broken is not None or core.commands.broken is not None \
@@ -450,7 +469,22 @@ class Driver:
         return look
 
     def _receive(self, link: Link, s: _Socket, now: float) -> None:
-        parts, failed = s.receive()
+        parts: List[bytes] = []
+        if s.plain is not None:  # the usual case, in few steps
+            try:
+                data = s.plain.take()
+            except _LATER:
+                return
+            except OSError as e:
+                link.broken = link.broken or errors.NoConnection(str(e))
+                return
+            if data and len(data) < s.plain.piece:
+                if link.broken is None:
+                    self.core.received(link, data, now)
+                return
+            if data:
+                parts.append(data)
+        parts, failed = s.receive(parts)
         for data in parts:
             if link.broken is None:
                 self.core.received(link, data, now)
@@ -480,7 +514,7 @@ class Driver:
         if commands.out:
             self._write(commands)
         if not own and not self._woken and self._wake is not None and (
-                core.due < self._until or core.lost or core.ended
+                core.timers.early or core.lost or core.ended
                 or attached.broken is not None or commands.broken is not None
                 or attached.dial_at is not None or commands.dial_at is not None):
             self._wake_if_due()
@@ -498,6 +532,8 @@ class Driver:
         if at is not None and at < self._until or core.lost or core.ended \
                 or core.attached.broken is not None or core.commands.broken is not None:
             self._wake_up()
+        else:
+            core.timers.early = False
 
     def _finish(self, left: _Left) -> None:
         ended, closed, happened = left

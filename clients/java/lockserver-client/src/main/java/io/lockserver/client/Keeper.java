@@ -130,12 +130,12 @@ final class Keeper implements AutoCloseable {
         try {
             wire = next; // from here on calls send by this connection
             debts.use(next);
-            waits.sendAll(next);
-            rates.sendAll(next);
-            latches.readAll();
             for (HeldLock lock : heldNow()) {
                 lock.check(next, checks);
             }
+            waits.sendAll(next); // behind the checks: very many replies may take longer than the checks have time
+            rates.sendAll(next);
+            latches.readAll();
         } finally {
             mu.unlock();
         }
