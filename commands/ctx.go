@@ -176,8 +176,8 @@ type Queues interface {
 	LatchesBelow(db int, cursor uint64, most int, visit func(q *waiting.Queue)) (next uint64)
 }
 
-// newEvent returns Ctx.Event, empty but for the names. Services.LockEvent is to be called with it.
-func (c *Ctx) newEvent(key, owner []byte) *LockEvent {
+// NewEvent returns Ctx.Event, empty but for the names. Services.LockEvent is to be called with it.
+func (c *Ctx) NewEvent(key, owner []byte) *LockEvent {
 	c.Event = LockEvent{Names: lockhistory.Names{Key: key, Owner: owner}}
 	return &c.Event
 }

@@ -190,7 +190,7 @@ func (s *semCall) take(c *Ctx, v *lockView, edit *store.HashEdit, permits int64)
 	} else {
 		c.Notify(keyevent.Generic, "acquire", s.key)
 	}
-	e := c.newEvent(s.key, s.owner)
+	e := c.NewEvent(s.key, s.owner)
 	e.Kind, e.Mode, e.Permits, e.Token = lockhistory.Granted, lockhistory.Semaphore, int32(permits), has.token
 	if again {
 		e.again(permits > 0)

@@ -53,7 +53,7 @@ func releasePermits(c *Ctx, key, owner []byte, v *lockView, edit *store.HashEdit
 	has := v.mine
 	// plant:sem-release
 	has.shared -= permits
-	e := c.newEvent(key, owner)
+	e := c.NewEvent(key, owner)
 	e.Kind, e.Mode, e.Permits, e.Token = lockhistory.Released, lockhistory.Semaphore, int32(permits), has.token
 	if has.shared > 0 {
 		e.Reason = lockhistory.Partly

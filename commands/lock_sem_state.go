@@ -40,8 +40,9 @@ func viewSemaphore(h *hash.Hash, owner []byte) (v lockView, err error) {
 	return v, nil
 }
 
-// openSemaphore reads the semaphore at key as owner sees it, ready to be changed, into an empty view and edit. Without owners there is no
-// semaphore. The hash, if there is one, is what the last holder of something left behind.
+// openSemaphore reads the semaphore at key as owner sees it into v, and edit is to change it. Both are empty
+// before. Without owners there is no semaphore. The hash, if there is one, is what the last holder of
+// something left behind.
 func openSemaphore(db *store.DB, key, owner []byte, v *lockView, edit *store.HashEdit) (err error) {
 	if !edit.Open(db, key) {
 		return ErrWrongType

@@ -71,7 +71,9 @@ func NewTimed(c *Common, field, value []byte, atMS int64, others listpack.List, 
 		f.lp = slices.Grow([]byte(nil), need)
 	}
 	f.lp = listpack.NewPairBefore(f.lp[:0], field, value, others, n)
-	f.times.set(f.times.first(field), atMS)
+	t := f.times // without deadlines
+	t.one[0] = fieldTime{atMS, t.first(field)}
+	t.few = t.one[:1]
 	return &f.Hash
 }
 
