@@ -147,8 +147,8 @@ func (l List) Find(from int, b []byte, skip int) int {
 	return -1
 }
 
-// NewPairBefore returns a list of two elements, then the elements of others, and an integer. It is made in the
-// given memory, if that suffices.
+// NewPairBefore returns a list of two elements, then the elements of others, and an integer. It is made in
+// the given memory, if that suffices.
 func NewPairBefore(memory, first, second []byte, others List, n int64) List {
 	between := others[headerSize : len(others)-1]
 	if need := MinBytes + len(first) + len(second) + 4 + len(between) + intSize(n) + 1; !isShort(first) || !isShort(second) || need > cap(memory) {
@@ -181,8 +181,8 @@ func isShort(b []byte) bool {
 	return !isInt
 }
 
-// PairBefore reads a list of two strings, the elements of others, and an integer. ok is false if the list has
-// another form, or if one of the strings has more than 63 bytes.
+// PairBefore reads a list of two strings, the elements of others, and an integer. ok is false if the list
+// has another form, or if one of the strings has more than 63 bytes.
 func (l List) PairBefore(others List) (first, second []byte, n int64, ok bool) {
 	if l.count() != 3+others.count() {
 		return nil, nil, 0, false
