@@ -176,6 +176,12 @@ type Queues interface {
 	LatchesBelow(db int, cursor uint64, most int, visit func(q *waiting.Queue)) (next uint64)
 }
 
+// NewEvent returns Ctx.Event, empty but for the names. Services.LockEvent is to be called with it.
+func (c *Ctx) NewEvent(key, owner []byte) *LockEvent {
+	c.Event = LockEvent{Names: lockhistory.Names{Key: key, Owner: owner}}
+	return &c.Event
+}
+
 // RecordEvent reports what happened to a lock.
 func (c *Ctx) RecordEvent(key, owner []byte, e LockEvent) {
 	c.Event = e

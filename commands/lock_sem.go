@@ -106,8 +106,9 @@ func readPermits(a *Scanner, outside Error) int64 {
 // acquire takes the permits and returns the token; 0: they are not available, or kept for waiters, and
 // nothing was changed. grant is for giveBack.
 func (s *semCall) acquire(c *Ctx) (token int64, grant lockGrant, err error) {
-	v, edit, err := openSemaphore(c.DB, s.key, s.owner)
-	if err != nil {
+	var v lockView
+	var edit store.HashEdit
+	if err := openSemaphore(c.DB, s.key, s.owner, &v, &edit); err != nil {
 		return 0, grant, err
 	}
 	exists := v.owners > 0
@@ -129,7 +130,7 @@ func (s *semCall) acquire(c *Ctx) (token int64, grant lockGrant, err error) {
 			return 0, grant, err
 		}
 	}
-	token = s.take(c, v, edit, lacking)
+	token = s.take(c, &v, &edit, lacking)
 	return token, lockGrant{token: token, counted: lacking > 0, record: c.DB.LockRecord(s.key), permits: lacking}, nil
 }
 
@@ -153,31 +154,29 @@ func (s *semCall) admits(c *Ctx, h *hash.Hash, exists bool, lacking int64) (bool
 }
 
 // take gives the owner so many more permits, and its lease begins anew.
-func (s *semCall) take(c *Ctx, v lockView, edit store.HashEdit, permits int64) (token int64) {
+func (s *semCall) take(c *Ctx, v *lockView, edit *store.HashEdit, permits int64) (token int64) {
 	if v.owners == 0 {
 		if edit.Hash() != nil { // what the last holder of something left behind
 			edit.Remove()
-			edit = c.DB.EditHash(s.key)
+			*edit = c.DB.EditHash(s.key)
 		}
-		v = lockView{}
+		*v = lockView{}
 	}
-	has, e := v.mine, LockEvent{Kind: lockhistory.Granted, Mode: lockhistory.Semaphore, Permits: int32(permits)}
-	if has.held() {
-		e.again(permits > 0)
-	} else {
+	has, again := v.mine, v.mine.held()
+	if !again {
 		has.token = c.Host.NextToken(0)
 	}
 	has.shared += permits
 	has.watched = s.lease.unit == ""
 	value := has.append(c.names[0][:0])
-	if v.owners == 0 {
-		edit.MakeSemaphore(s.owner, value, s.limit)
-	} else {
-		edit.Update(s.owner, value)
-	}
 	endMS, _ := s.lease.endMS(c) // checked before
 	// plant:sem-lease
-	moveLease(c.DB, s.key, s.owner, endMS, v, edit)
+	if v.owners == 0 {
+		edit.MakeSemaphore(s.owner, value, has.token, s.limit, min(endMS, MaxFieldDeadlineMS))
+	} else {
+		edit.Update(s.owner, value)
+		moveLease(c.DB, s.key, s.owner, endMS, *v, *edit)
+	}
 	confirmed := uint64(0)
 	if permits == 0 {
 		confirmed = c.DB.LockRecord(s.key)
@@ -191,8 +190,12 @@ func (s *semCall) take(c *Ctx, v lockView, edit store.HashEdit, permits int64) (
 	} else {
 		c.Notify(keyevent.Generic, "acquire", s.key)
 	}
-	e.Token = has.token
-	c.RecordEvent(s.key, s.owner, e)
+	e := c.NewEvent(s.key, s.owner)
+	e.Kind, e.Mode, e.Permits, e.Token = lockhistory.Granted, lockhistory.Semaphore, int32(permits), has.token
+	if again {
+		e.again(permits > 0)
+	}
+	c.Host.LockEvent(c)
 	return has.token
 }
 
@@ -243,9 +246,11 @@ func (w *WaitingLock) givePermitsBack(c *Ctx) {
 	if !g.canBeGivenBack(c.DB.LockRecord(s.key)) {
 		return
 	}
-	v, edit, err := openSemaphore(c.DB, s.key, s.owner)
+	var v lockView
+	var edit store.HashEdit
+	err := openSemaphore(c.DB, s.key, s.owner, &v, &edit)
 	if err == nil && v.owners > 0 && v.mine.token == g.token && v.mine.held() {
 		// plant:sem-undo
-		releasePermits(c, s.key, s.owner, v, edit, min(g.permits, v.mine.shared))
+		releasePermits(c, s.key, s.owner, &v, &edit, min(g.permits, v.mine.shared))
 	}
 }

@@ -27,8 +27,9 @@ func semRelease(c *Ctx) error {
 	if err := CheckOwner(owner); err != nil {
 		return err
 	}
-	v, edit, err := openSemaphore(c.DB, key, owner)
-	if err != nil {
+	var v lockView
+	var edit store.HashEdit
+	if err := openSemaphore(c.DB, key, owner, &v, &edit); err != nil {
 		return err
 	}
 	stale := token != 0 && token != v.mine.token
@@ -43,20 +44,21 @@ func semRelease(c *Ctx) error {
 		permits = v.mine.shared
 	}
 	c.Host.Confirmed(c, key, owner, v.mine.token)
-	c.Out.Int(releasePermits(c, key, owner, v, edit, permits))
+	c.Out.Int(releasePermits(c, key, owner, &v, &edit, permits))
 	return nil
 }
 
 // releasePermits gives so many permits back, which the owner holds, and returns how many it still has.
-func releasePermits(c *Ctx, key, owner []byte, v lockView, edit store.HashEdit, permits int64) (left int64) {
+func releasePermits(c *Ctx, key, owner []byte, v *lockView, edit *store.HashEdit, permits int64) (left int64) {
 	has := v.mine
 	// plant:sem-release
 	has.shared -= permits
-	e := LockEvent{Kind: lockhistory.Released, Mode: lockhistory.Semaphore, Permits: int32(permits), Token: has.token}
+	e := c.NewEvent(key, owner)
+	e.Kind, e.Mode, e.Permits, e.Token = lockhistory.Released, lockhistory.Semaphore, int32(permits), has.token
 	if has.shared > 0 {
 		e.Reason = lockhistory.Partly
 	}
-	c.RecordEvent(key, owner, e)
+	c.Host.LockEvent(c)
 	if has.shared > 0 {
 		edit.Update(owner, has.append(c.names[0][:0]))
 		c.Notify(keyevent.Generic, "release", key)
@@ -67,7 +69,7 @@ func releasePermits(c *Ctx, key, owner []byte, v lockView, edit store.HashEdit, 
 }
 
 // removeHolder ends what an owner holds of a semaphore, and with the last holder the semaphore.
-func removeHolder(c *Ctx, key, owner []byte, v lockView, edit store.HashEdit, forced bool) {
+func removeHolder(c *Ctx, key, owner []byte, v *lockView, edit *store.HashEdit, forced bool) {
 	if v.owners == 1 {
 		edit.Remove()
 		c.Host.Released(c, key, forced)
@@ -82,7 +84,7 @@ func removeHolder(c *Ctx, key, owner []byte, v lockView, edit store.HashEdit, fo
 		c.Host.ReleasedShare(c, key, owner, true)
 	}
 	if last {
-		endWithLast(c.DB, key, edit)
+		endWithLast(c.DB, key, *edit)
 	}
 	c.Notify(keyevent.Generic, "release", key)
 }
@@ -93,8 +95,9 @@ func semRenew(c *Ctx) error {
 	if err != nil {
 		return err
 	}
-	v, edit, err := openSemaphore(c.DB, r.key, r.owner)
-	if err != nil {
+	var v lockView
+	var edit store.HashEdit
+	if err := openSemaphore(c.DB, r.key, r.owner, &v, &edit); err != nil {
 		return err
 	}
 	stale := r.token != 0 && r.token != v.mine.token
@@ -116,11 +119,12 @@ func semResize(c *Ctx) error {
 	if err := a.Err(); err != nil {
 		return err
 	}
-	v, edit, err := openSemaphore(c.DB, key, nil)
-	switch {
-	case err != nil:
+	var v lockView
+	var edit store.HashEdit
+	if err := openSemaphore(c.DB, key, nil, &v, &edit); err != nil {
 		return err
-	case v.owners == 0:
+	}
+	if v.owners == 0 {
 		c.Out.Int(0)
 		return nil
 	}

@@ -40,27 +40,35 @@ func viewSemaphore(h *hash.Hash, owner []byte) (v lockView, err error) {
 	return v, nil
 }
 
-// openSemaphore reads the semaphore at key as owner sees it, ready to be changed. Without owners there is no
-// semaphore. The hash, if there is one, is what the last holder of something left behind.
-func openSemaphore(db *store.DB, key, owner []byte) (v lockView, edit store.HashEdit, err error) {
-	edit, ok := db.OpenHash(key)
+// openSemaphore reads the semaphore at key as owner sees it into v, and edit is to change it. Both are empty
+// before. Without owners there is no semaphore. The hash, if there is one, is what the last holder of
+// something left behind.
+func openSemaphore(db *store.DB, key, owner []byte, v *lockView, edit *store.HashEdit) (err error) {
+	if !edit.Open(db, key) {
+		return ErrWrongType
+	}
 	h := edit.Hash()
-	switch {
-	case !ok:
-		return v, edit, ErrWrongType
-	case h == nil:
-		return v, edit, nil
+	if h == nil {
+		return nil
+	}
+	if mine, value, limit, alone := store.OneHolder(h); alone && string(mine) == string(owner) && limit >= 1 && limit <= MostPermits {
+		mine, ok := parseShare(value)
+		if !ok || mine.exclusive > 0 {
+			return ErrWrongType
+		}
+		v.mine, v.limit, v.owners = mine, limit, 1
+		return nil
 	}
 	if mode, native := h.Get(nil, shareField); native && string(mode) == store.SemaphoreMode { // as nearly always
-		v, err = viewSemaphore(h, owner)
-		return v, edit, err
+		*v, err = viewSemaphore(h, owner)
+		return err
 	}
 	held, err := readLock(h, owner)
-	v, err = viewAny(h, owner, held, err)
+	*v, err = viewAny(h, owner, held, err)
 	if err == nil && v.owners > 0 && v.limit == 0 {
 		err = ErrWrongType
 	}
-	return v, edit, err
+	return err
 }
 
 // Semaphore is a semaphore that is held.

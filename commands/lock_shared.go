@@ -348,7 +348,7 @@ func forceShares(c *Ctx, key, owner []byte, edit store.HashEdit) error {
 		if owner == nil {
 			v.owners = 1 // all of them as if they were one
 		}
-		removeHolder(c, key, owner, v, edit, true)
+		removeHolder(c, key, owner, &v, &edit, true)
 	case owner == nil || v.owners == 1:
 		removeShares(c, key, v, edit, tellAll, true)
 	default:

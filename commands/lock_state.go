@@ -143,8 +143,7 @@ func (l *LockState) TTLMS(nowMS int64) int64 {
 // openLock reads the lock at key as owner sees it, ready to be changed.
 // ErrWrongType: what is there is no lock.
 func openLock(db *store.DB, key, owner []byte) (l heldLock, edit store.HashEdit, err error) {
-	edit, ok := db.OpenHash(key)
-	if !ok {
+	if !edit.Open(db, key) {
 		return l, edit, ErrWrongType
 	}
 	l, err = readLock(edit.Hash(), owner)
@@ -177,7 +176,7 @@ func readLock(h *hash.Hash, owner []byte) (l heldLock, err error) {
 		l.watched = true
 		others--
 	}
-	if has && (!isInt || token <= 0 || token >= MaxToken) || others > 1 || h.Has(modeField) {
+	if has && (!isInt || token <= 0 || token >= MaxToken) || others > 1 {
 		return heldLock{}, ErrWrongType
 	}
 	l.token = token
@@ -185,6 +184,9 @@ func readLock(h *hash.Hash, owner []byte) (l heldLock, err error) {
 		return l, nil
 	}
 	holds, isInt, held := h.GetInt(owner)
+	if !held && h.Has(modeField) || string(owner) == string(modeField) {
+		return heldLock{}, ErrWrongType
+	}
 	if held && isInt && holds > 0 {
 		l.taken, l.holds = true, holds
 		return l, nil

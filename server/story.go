@@ -144,8 +144,8 @@ func (ex *executor) LockEvent(c *commands.Ctx) {
 		return
 	}
 	s := sessionOf(c)
-	if what := lockhistory.Brief(e.Kind, e.Reason, e.Mode); trace != nil || e.Permits != 0 || c.DB.ID() != 0 ||
-		!st.ring.AddBrief(what, now, e.Token, took, s.id, &e.Names) {
+	if what := lockhistory.Brief(e.Kind, e.Reason, e.Mode); trace != nil || c.DB.ID() != 0 ||
+		!st.ring.AddBrief(what, e.Permits, now, e.Token, took, s.id, &e.Names) {
 		st.ring.Add(&lockhistory.Event{AtUS: now, DB: c.DB.ID(), Kind: e.Kind, Reason: e.Reason, Mode: e.Mode, Permits: e.Permits,
 			Key: e.Key, Owner: e.Owner, Token: e.Token, Client: s.id, Address: s.info.addr, TookUS: took, Trace: trace})
 	}

@@ -56,10 +56,17 @@ func (db *DB) find(key []byte) int {
 
 // lookUp is find with what stands there.
 func (db *DB) lookUp(key []byte) (slot int, r Ref) {
+	sum := uint64(0)
+	return db.lookUpBy(&sum, key)
+}
+
+// lookUpBy is lookUp that sets sum to the hash of the key, if it needs that.
+func (db *DB) lookUpBy(sum *uint64, key []byte) (slot int, r Ref) {
 	keys := db.space.keys
 	slot = db.space.recent
 	if !keys.Holds(slot, key) {
-		if slot = keys.Find(keys.Hash(key), key); slot < 0 {
+		*sum = keys.Hash(key)
+		if slot = keys.Find(*sum, key); slot < 0 {
 			return -1, Ref{}
 		}
 		db.space.recent = slot

@@ -98,14 +98,28 @@ func (sp *space) setDeadline(slot int, atMS int64) {
 	if atMS == 0 {
 		sp.setLockRecord(slot, 0)
 	} else {
-		sp.timed++
-		low, carry := bits.Add64(sp.deadlineSum[0], uint64(max(atMS, 0)), 0)
-		sp.deadlineSum = [2]uint64{low, sp.deadlineSum[1] + carry}
-		sp.charge(deadlineBytes)
-		sp.bound(slot, atMS)
+		sp.addDeadline(slot, atMS)
 	}
 	sp.keys.SetSide(slot, atMS)
 	sp.keyMoved(slot)
+}
+
+// addDeadline counts a deadline that is not 0.
+func (sp *space) addDeadline(slot int, atMS int64) {
+	sp.timed++
+	low, carry := bits.Add64(sp.deadlineSum[0], uint64(max(atMS, 0)), 0)
+	sp.deadlineSum = [2]uint64{low, sp.deadlineSum[1] + carry}
+	sp.charge(deadlineBytes)
+	sp.bound(slot, atMS)
+}
+
+// firstDeadline is setDeadline for a key that has just been made, and is not to be watched.
+func (sp *space) firstDeadline(slot int, atMS int64) {
+	if sp.ownKeys != nil || sp.store.ownDeadlines {
+		sp.addOwn(slot, atMS)
+	}
+	sp.addDeadline(slot, atMS)
+	sp.keys.SetSide(slot, atMS)
 }
 
 // postpone is setDeadline for a key that gets a later deadline than it had, and is not a hash with deadlines

@@ -9,6 +9,7 @@ type HashEdit struct {
 	key  []byte
 	w    hash.Edit // without a hash: no such key yet
 	slot int       // of the key in the keyspace, while there is a hash and no other key is removed
+	sum  uint64    // the key's hash in the keyspace; 0: not known yet
 }
 
 // EditHash opens key's hash for writing.
@@ -217,8 +218,8 @@ func (e *HashEdit) Expire(atMS int64) {
 
 // Remove removes the key with all its fields. There must be a hash.
 func (e *HashEdit) Remove() {
-	h, keys := e.Hash(), e.db.space.keys
-	e.db.loseAt(keys.Hash(e.key), e.slot, e.key)
+	h := e.Hash()
+	e.db.loseAt(e.keySum(), e.slot, e.key)
 	e.db.store.dirty++
 	if e.db.store.epoch.Active() == 0 {
 		e.db.store.spareTimes.Keep(h)
@@ -229,15 +230,34 @@ func (e *HashEdit) Remove() {
 // OpenHash is EditHash for a caller that knows nothing of the key yet, and saves it a look-up. ok is false if
 // the key holds a value that is not a hash.
 func (db *DB) OpenHash(key []byte) (e HashEdit, ok bool) {
-	v, slot, ok := db.open(key, Hash)
-	if !ok {
-		return e, false
+	ok = e.Open(db, key)
+	return e, ok
+}
+
+// Open is OpenHash for the memory of an edit that is empty. After false it is empty still.
+func (e *HashEdit) Open(db *DB, key []byte) (ok bool) {
+	slot, r := db.lookUpBy(&e.sum, key)
+	var h *hash.Hash
+	if slot >= 0 {
+		if r.v.kind() != Hash {
+			db.store.touch(r.v) // a refused write is a use of the key, too
+			e.sum = 0
+			return false
+		}
+		v := db.space.own(slot, key)
+		db.store.touch(v)
+		h = v.hash()
 	}
-	e = HashEdit{db: db, key: key, slot: slot, w: hash.EditOf(db.store.hashes, key, nil)}
-	if v != nil {
-		e.w.Hash = v.hash()
+	e.db, e.key, e.slot, e.w = db, key, slot, hash.EditOf(db.store.hashes, key, h)
+	return true
+}
+
+// keySum returns the key's hash in the keyspace.
+func (e *HashEdit) keySum() uint64 {
+	if e.sum == 0 {
+		e.sum = e.db.space.keys.Hash(e.key)
 	}
-	return e, true
+	return e.sum
 }
 
 // fieldChanged is DB.changed for one field of a hash. Of a semaphore with many holders only the field's owner

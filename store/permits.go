@@ -6,6 +6,7 @@ import (
 
 	"lockserver/internal/decimal"
 	"lockserver/store/hash"
+	"lockserver/store/listpack"
 )
 
 // A semaphore is the hash of a lock with shared holders. The number of shared holds in a holder's value is
@@ -25,28 +26,46 @@ var limitField = []byte(LimitField)
 
 var semaphoreMode = []byte(SemaphoreMode)
 
+// afterHolder is what follows the first holder in the hash of a semaphore, up to the limit.
+var afterHolder = listpack.New().Append(shareField).Append(semaphoreMode).Append(limitField)
+
 // MakeSemaphore makes the key, which does not exist, a semaphore with one owner. text is the value of the
-// owner's field.
-func (e *HashEdit) MakeSemaphore(owner, text []byte, limit int64) {
-	lim := e.db.store.limits.Hash
-	if lim.Entries < 3 || max(len(owner), len(text), len(LimitField)) > lim.Value { // it is a table
+// owner's field, with that token. The key and the field die at atMS, milliseconds since 1970.
+func (e *HashEdit) MakeSemaphore(owner, text []byte, token, limit, atMS int64) {
+	s := e.db.store
+	if lim := s.limits.Hash; lim.Entries < 3 || max(len(owner), len(text), len(LimitField)) > lim.Value || atMS <= s.nowMS { // it is a table, or gone
 		e.Update(owner, text)
 		e.Update(shareField, semaphoreMode)
 		e.SetInt(limitField, limit)
+		e.Expire(atMS)
+		e.ExpireField(owner, atMS)
 		return
 	}
-	e.w = hash.NewOf(e.db.store.hashes, e.key, [][]byte{owner, text, shareField, semaphoreMode}, limitField, limit)
-	var v value
+	e.w.Hash = hash.NewTimed(s.hashes, owner, text, atMS, afterHolder, limit, &s.spareTimes)
+	v := value{access: s.born()}
 	v.setHash(e.w.Hash)
-	_, e.slot = e.db.put(e.key, v)
-	e.db.space.tokens.Add(e.slot)
-	e.seeField(owner, text)
-	e.db.space.doubtRenewal(e.slot)
-	if e.db.store.effects != nil {
-		e.db.store.recordMember(e.db, "HSET", e.key, owner, text, shareField, semaphoreMode, limitField, appendInt(nil, limit))
+	e.db.vacate(e.key)
+	sp := e.db.space
+	e.slot = sp.insert(e.keySum(), e.key, v)
+	e.db.made(e.key)
+	sp.tokens.Add(e.slot)
+	e.seeToken(token)
+	sp.firstDeadline(e.slot, atMS)
+	sp.timedHashes++
+	e.w.SetQuiet(true) // the field dies with the key
+	if s.effects != nil {
+		s.recordMember(e.db, "HSET", e.key, owner, text, shareField, semaphoreMode, limitField, appendInt(nil, limit))
+		s.record(e.db, "PEXPIREAT", e.key, appendInt(nil, atMS))
+		e.recordDeadline(owner, atMS)
 	}
-	e.db.store.dirty += 2 // and one more: each field is a change
+	s.dirty += 4 // and one more: each field and each deadline is a change
 	e.fieldChanged(owner)
+}
+
+// OneHolder returns the owner of a semaphore with one holder, the value of the owner's field, and the limit.
+// It knows the form that MakeSemaphore gives it; ok is false for any other.
+func OneHolder(h *hash.Hash) (owner, value []byte, limit int64, ok bool) {
+	return h.FirstBefore(afterHolder)
 }
 
 // SharePermits returns how many shared holds the value of a holder's field counts; 0: it is no such value.

@@ -101,14 +101,17 @@ func TestSemaphoreMadeAtOnce(t *testing.T) {
 			e, _ := db.OpenHash([]byte("k"))
 			text := []byte("$1:1:0")
 			if i == 0 {
-				e.MakeSemaphore([]byte(c.owner), text, c.limit)
+				e.MakeSemaphore([]byte(c.owner), text, 1, c.limit, 5000)
 			} else {
 				e.Update([]byte(c.owner), text)
 				e.Update([]byte(ShareField), []byte(SemaphoreMode))
 				e.SetInt([]byte(LimitField), c.limit)
+				e.Expire(5000)
+				e.ExpireField([]byte(c.owner), 5000)
 			}
-			h := db.Peek([]byte("k")).Hash()
-			made[i] = fmt.Sprint(s.Dirty(), " ", s.HighestToken(), " ", s.Used(), " ", db.Holders(), " ", h.Encoding(), " ", Permits(h))
+			r := db.Peek([]byte("k"))
+			h := r.Hash()
+			made[i] = fmt.Sprint(r.DeadlineMS(), " ", h.Deadline([]byte(c.owner)), " ", h.Quiet(), " ", db.TimedHashes(), " ", s.Dirty(), " ", s.HighestToken(), " ", s.Used(), " ", db.Holders(), " ", h.Encoding(), " ", Permits(h))
 			for _, effect := range s.TakeEffects() {
 				made[i] += fmt.Sprintf(" %q", effect.Args)
 			}

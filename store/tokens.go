@@ -176,6 +176,12 @@ func ShareToken(value []byte) (token int64, rest []byte, ok bool) {
 	if len(value) == 0 || value[0] != '$' {
 		return 0, nil, false
 	}
+	const usual = 17 // where the colon is behind a token that is made of the time
+	if len(value) > usual && value[usual] == ':' {
+		if token, ok = decimal.ParseInt(value[1:usual]); ok {
+			return token, value[usual+1:], token > 0
+		}
+	}
 	number, rest, ok := bytes.Cut(value[1:], []byte{':'})
 	if !ok {
 		return 0, nil, false

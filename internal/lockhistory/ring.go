@@ -136,10 +136,10 @@ func Brief(kind Kind, reason Reason, mode Mode) uint32 {
 	return uint32(kind) | uint32(reason)<<reasonShift | uint32(mode)<<modeShift
 }
 
-// AddBrief adds an event of one lock of database 0 that has no permits and no trace. what is made by Brief.
-// If it returns false, it has added nothing, and Add must be called: for instance, the client is not known
-// yet. Almost all events are added in this way, which takes few instructions.
-func (r *Ring) AddBrief(what uint32, atUS, token, tookUS, client int64, n *Names) bool {
+// AddBrief adds an event of one lock of database 0 that has no trace. what is made by Brief, and permits are
+// those of the event. If it returns false, it has added nothing, and Add must be called: for instance, the
+// client is not known yet. Almost all events are added in this way, which takes few instructions.
+func (r *Ring) AddBrief(what uint32, permits int32, atUS, token, tookUS, client int64, n *Names) bool {
 	c := r.last
 	if c == nil {
 		return false
@@ -151,7 +151,11 @@ func (r *Ring) AddBrief(what uint32, atUS, token, tookUS, client int64, n *Names
 	}
 	b, granted := (*[headBytes]byte)(c.buf[at:]), Kind(what) == Granted
 	known, names := &r.named[token&(tokens-1)], from.names
-	at += headBytes
+	if at += headBytes; permits != 0 {
+		what |= hasPermits
+		binary.LittleEndian.PutUint32(c.buf[at:], uint32(permits))
+		at += numberBytes
+	}
 	if !granted && c.has(*known, n) {
 		names = *known
 	} else if names == 0 || !c.has(names, n) {

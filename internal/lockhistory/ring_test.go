@@ -21,12 +21,12 @@ type record struct {
 
 // brief reports whether AddBrief may be called with an event.
 func brief(e *Event) bool {
-	return e.DB == 0 && e.Permits == 0 && e.Trace == nil && e.Key != nil && e.ID%8 > 0
+	return e.DB == 0 && e.Trace == nil && e.Key != nil && e.ID%8 > 0
 }
 
 func (r *record) add(ring *Ring, e Event) {
 	e.ID = int64(len(r.events)) + 1
-	if brief(&e) && ring.AddBrief(Brief(e.Kind, e.Reason, e.Mode), e.AtUS, e.Token, e.TookUS, e.Client, &Names{e.Key, e.Owner}) {
+	if brief(&e) && ring.AddBrief(Brief(e.Kind, e.Reason, e.Mode), e.Permits, e.AtUS, e.Token, e.TookUS, e.Client, &Names{e.Key, e.Owner}) {
 		r.briefs++
 	} else {
 		ring.Add(&e)
@@ -296,7 +296,7 @@ func TestRingWritesNamesOnce(t *testing.T) {
 		if c := ring.last; c != nil {
 			end = c.end
 		}
-		if !ring.AddBrief(Brief(e.Kind, e.Reason, e.Mode), e.AtUS, e.Token, e.TookUS, e.Client, n) {
+		if !ring.AddBrief(Brief(e.Kind, e.Reason, e.Mode), e.Permits, e.AtUS, e.Token, e.TookUS, e.Client, n) {
 			ring.Add(&e)
 		}
 		return ring.last.end - end

@@ -226,6 +226,13 @@ func length(b []byte, i int) (n, next int) {
 		}
 		return n, i + 3
 	}
+	if i+3 < len(b) && b[i+2] == '\r' && b[i+3] == '\n' { // two digits
+		tens, ones := b[i]-'1', b[i+1]-'0'
+		if tens > 8 || ones > 9 {
+			return 0, 0
+		}
+		return 10*int(tens+1) + int(ones), i + 4
+	}
 	if i >= len(b) || b[i] == '0' {
 		return 0, 0
 	}

@@ -32,9 +32,7 @@ func (e *Edit) SetDeadlineIn(field []byte, atMS int64, spare *Spare) bool {
 	case e.table() == nil && smallFind(e.lp(), field) < 0:
 		return false
 	case e.table() == nil && e.times() == nil:
-		f := e.unpack()
-		f.times = spare.take()
-		name = f.times.first(field)
+		name = e.unpackIn(spare.take()).times.first(field)
 	case e.table() == nil:
 		name = string(field)
 	default:
@@ -169,7 +167,7 @@ type Tally struct {
 // Tally returns what SetTally has attached, nil if the hash has changed since, or there is none.
 func (h *Hash) Tally() *Tally {
 	if t := h.times(); t != nil {
-		return t.tally
+		return t.tally()
 	}
 	return nil
 }
@@ -178,13 +176,13 @@ func (h *Hash) Tally() *Tally {
 // may be called on any header: no snapshot reads it.
 func (h *Hash) SetTally(tally *Tally) {
 	if t := h.times(); t != nil {
-		t.tally = tally
+		t.setTally(tally)
 	}
 }
 
 // dropTally is called before a value changes.
 func (e *Edit) dropTally() {
 	if t := e.times(); t != nil {
-		t.tally = nil
+		t.setTally(nil)
 	}
 }

@@ -2,6 +2,7 @@ package hash
 
 import (
 	"hash/maphash"
+	"slices"
 	"strconv"
 	"unsafe"
 
@@ -59,21 +60,30 @@ func New(c *Common, name []byte, spare int) Edit {
 	return Edit{(*Hash)(unsafe.Pointer(head)), c, name}
 }
 
-// NewOf returns a hash with these fields and values in turn, and a last field with the integer n. The fields
-// are all different, and the hash is within the limits of a listpack. It takes one piece of memory of just
-// the size.
-func NewOf(c *Common, name []byte, pairs [][]byte, field []byte, n int64) Edit {
-	size := IntPairBytes(field, n)
-	for _, b := range pairs {
-		size += listpack.EncodedLen(b)
+// NewTimed returns a hash with a field that dies at atMS, and behind it the fields and values of others. That
+// is a listpack that ends with a field without a value, which gets the integer n. The fields are all
+// different, and the hash is within the limits of a listpack. It takes what it needs from spare.
+func NewTimed(c *Common, field, value []byte, atMS int64, others listpack.List, n int64, spare *Spare) *Hash {
+	f := spare.take()
+	f.Hash = Hash{piece.Large(c.Epoch.Now())}
+	need := mostBytes(len(field)) + mostBytes(len(value)) + others.Bytes() + listpack.IntLen(n)
+	if spare := cap(f.lp) - need; spare < 0 || spare > mostSlack {
+		f.lp = slices.Grow([]byte(nil), need)
 	}
-	e := New(c, name, size)
-	lp := e.lp()
-	for _, b := range pairs {
-		lp = lp.Append(b)
+	f.lp = listpack.NewPairBefore(f.lp[:0], field, value, others, n)
+	t := f.times // without deadlines
+	t.one[0] = fieldTime{atMS, t.first(field)}
+	t.few = t.one[:1]
+	return &f.Hash
+}
+
+// FirstBefore returns the first field of a hash that NewTimed has made, its value, and the integer n. If the
+// hash has another form by now, or the field is long, ok is false.
+func (h *Hash) FirstBefore(others listpack.List) (field, value []byte, n int64, ok bool) {
+	if h.table() != nil {
+		return nil, nil, 0, false
 	}
-	e.keep(lp.Append(field).AppendInt(n))
-	return e
+	return h.lp().PairBefore(others)
 }
 
 // EditOf returns a hash to write to, which is at the key name, or nil.
@@ -115,7 +125,12 @@ func (e *Edit) unpack() *full {
 	if !e.head.Packed() {
 		return e.full()
 	}
-	f := &full{Hash: Hash{piece.Large(e.common.Epoch.Now())}, lp: e.lp()}
+	return e.unpackIn(&full{})
+}
+
+// unpackIn makes a hash that is one piece one with a header, in the memory of f.
+func (e *Edit) unpackIn(f *full) *full {
+	f.Hash, f.lp = Hash{piece.Large(e.common.Epoch.Now())}, e.lp()
 	e.head.Leave()
 	e.Hash = &f.Hash
 	return f
@@ -293,7 +308,7 @@ func (e *Edit) put(field, value []byte) (added bool) {
 func (e *Edit) Delete(field []byte) bool {
 	e.mustOwn()
 	if t := e.times(); t != nil {
-		t.tally = nil
+		t.setTally(nil)
 		t.remove(viewOf(field))
 	}
 	if e.table() == nil {

@@ -21,14 +21,46 @@ const maxFew = 32
 // and at and order hold the same.
 type times struct {
 	few   []fieldTime // by time
-	trees any         // a *timeTrees, nil with few; package stream says why the field has no type
 	alarm any
-	tally *Tally // nil: none, or it is not up to date
+	large *large // nil: it has nothing that only hashes with many deadlines have
 	quiet bool   // SetQuiet
 	// one is the storage of few for a single deadline, the most frequent case. name is the name of its
 	// field, which is written once.
 	one  [1]fieldTime
-	name [32]byte
+	name [48]byte
+}
+
+// large is what the deadlines of a large hash have besides.
+type large struct {
+	trees any    // a *timeTrees, nil with few; package stream says why the field has no type
+	tally *Tally // nil: none, or it is not up to date
+}
+
+// trees returns the trees, nil if the deadlines are few.
+func (t *times) trees() any {
+	if t.large == nil {
+		return nil
+	}
+	return t.large.trees
+}
+
+// tally returns the tally; nil: there is none, or it is not up to date.
+func (t *times) tally() *Tally {
+	if t.large == nil {
+		return nil
+	}
+	return t.large.tally
+}
+
+// setTally attaches a tally; nil: none.
+func (t *times) setTally(tally *Tally) {
+	if t.large == nil {
+		if tally == nil {
+			return
+		}
+		t.large = &large{}
+	}
+	t.large.tally = tally
 }
 
 // timeTrees are the deadlines of many fields: at by field, order by time.
@@ -39,14 +71,14 @@ type timeTrees struct {
 
 // byField returns the deadlines by field, nil if they are few.
 func byField(t *times) *btree.Map[string, int64] {
-	if trees, many := t.trees.(*timeTrees); many {
+	if trees, many := t.trees().(*timeTrees); many {
 		return trees.at
 	}
 	return nil
 }
 
 // byTime returns the deadlines by time. They are many.
-func byTime(t *times) *btree.BTreeG[fieldTime] { return t.trees.(*timeTrees).order }
+func byTime(t *times) *btree.BTreeG[fieldTime] { return t.trees().(*timeTrees).order }
 
 // first makes the field, if its name fits, the first of times without any: a view of the name that stays.
 func (t *times) first(field []byte) (name string) {
@@ -59,36 +91,36 @@ func (t *times) first(field []byte) (name string) {
 	return viewOf(t.name[:copy(t.name[:], field)])
 }
 
-// Spare keeps the deadline structures of hashes that are gone, for the next ones: a lock that is shared for a
-// moment needs one only for that time. The zero value is ready for use.
-type Spare struct{ times []*times }
+// Spare keeps hashes with deadlines that are gone, for the next ones: a lock that is shared for a moment, or
+// a semaphore, needs one only for that time. The zero value is ready for use.
+type Spare struct{ of []*full }
 
-// mostSpare is how much is kept.
-const mostSpare = 64
+const (
+	// mostSpare is how many are kept.
+	mostSpare = 64
+	// mostSlack is how many bytes more than it needs a listpack takes for the sake of memory that is there.
+	mostSlack = 32
+)
 
-func (s *Spare) take() *times {
-	if s == nil || len(s.times) == 0 {
-		return &times{}
+// take returns a header with deadlines that has no fields. Its listpack is memory, or nil.
+func (s *Spare) take() *full {
+	if s == nil || len(s.of) == 0 {
+		return &full{times: &times{}}
 	}
-	last := len(s.times) - 1
-	t := s.times[last]
-	s.times = s.times[:last]
-	return t
+	last := len(s.of) - 1
+	f := s.of[last]
+	s.of[last], s.of = nil, s.of[:last]
+	return f
 }
 
-// Keep takes what a hash that has gone has no use for any more. No snapshot may hold it.
+// Keep takes a hash that has gone. No snapshot may hold it, and no caller may use it any more.
 func (s *Spare) Keep(h *Hash) {
 	t := h.times()
-	if t == nil || t.trees != nil || t.alarm != nil || len(s.times) >= mostSpare {
+	if t == nil || h.table() != nil || t.alarm != nil || t.large != nil || cap(t.few) > len(t.one) || len(s.of) >= mostSpare {
 		return
 	}
-	if h.full().times = nil; cap(t.few) == len(t.one) {
-		t.few = t.few[:0]
-	} else {
-		t.few = nil
-	}
-	t.quiet, t.tally = false, nil
-	s.times = append(s.times, t)
+	t.few, t.quiet = t.few[:0], false
+	s.of = append(s.of, h.full())
 }
 
 // fieldTime is a field and when it dies, in milliseconds since 1970.
@@ -107,7 +139,7 @@ func (a fieldTime) compare(b fieldTime) int {
 func earlier(a, b fieldTime) bool { return a.compare(b) < 0 }
 
 func (t *times) len() int {
-	if t.trees != nil {
+	if t.trees() != nil {
 		return byField(t).Len()
 	}
 	return len(t.few)
@@ -115,7 +147,7 @@ func (t *times) len() int {
 
 // get returns the deadline of a field, 0 if it has none.
 func (t *times) get(field string) int64 {
-	if t.trees != nil {
+	if t.trees() != nil {
 		atMS, _ := byField(t).Get(field)
 		return atMS
 	}
@@ -133,17 +165,17 @@ func (t *times) find(field string) int {
 // set gives a field a deadline. The string is kept.
 func (t *times) set(field string, atMS int64) {
 	switch {
-	case t.trees == nil && len(t.few) == 0:
+	case t.trees() == nil && len(t.few) == 0:
 		t.few = append(t.few, fieldTime{atMS, field})
 		return
-	case t.trees == nil && len(t.few) < maxFew, t.find(field) >= 0:
+	case t.trees() == nil && len(t.few) < maxFew, t.find(field) >= 0:
 		t.removeFew(field)
 		e := fieldTime{atMS, field}
 		i, _ := slices.BinarySearchFunc(t.few, e, fieldTime.compare)
 		t.few = slices.Insert(t.few, i, e)
 		return
 	}
-	if t.trees == nil {
+	if t.trees() == nil {
 		t.plant()
 	}
 	if old, had := byField(t).Set(field, atMS); had {
@@ -154,7 +186,10 @@ func (t *times) set(field string, atMS int64) {
 
 // plant turns the slice into trees.
 func (t *times) plant() {
-	t.trees = &timeTrees{btree.NewMap[string, int64](0), btree.NewBTreeGOptions(earlier, btree.Options{NoLocks: true})}
+	if t.large == nil {
+		t.large = &large{}
+	}
+	t.large.trees = &timeTrees{btree.NewMap[string, int64](0), btree.NewBTreeGOptions(earlier, btree.Options{NoLocks: true})}
 	for _, e := range t.few {
 		byField(t).Set(e.field, e.atMS)
 		byTime(t).Set(e)
@@ -164,7 +199,7 @@ func (t *times) plant() {
 
 // remove takes a field's deadline away and reports whether it had one.
 func (t *times) remove(field string) bool {
-	if t.trees == nil {
+	if t.trees() == nil {
 		return t.removeFew(field)
 	}
 	atMS, had := byField(t).Delete(field)
@@ -185,7 +220,7 @@ func (t *times) removeFew(field string) bool {
 
 // earliest returns the field that dies first; false if none has a deadline.
 func (t *times) earliest() (fieldTime, bool) {
-	if t.trees != nil {
+	if t.trees() != nil {
 		return byTime(t).Min()
 	}
 	if len(t.few) == 0 {
@@ -196,7 +231,7 @@ func (t *times) earliest() (fieldTime, bool) {
 
 // latest returns the field that dies last; false if none has a deadline.
 func (t *times) latest() (fieldTime, bool) {
-	if t.trees != nil {
+	if t.trees() != nil {
 		return byTime(t).Max()
 	}
 	if len(t.few) == 0 {
@@ -211,7 +246,7 @@ func (t *times) each(fn func(field string, atMS int64)) {
 	for _, e := range t.few {
 		fn(e.field, e.atMS)
 	}
-	if t.trees != nil {
+	if t.trees() != nil {
 		byField(t).Scan(func(field string, atMS int64) bool {
 			fn(field, atMS)
 			return true
@@ -221,9 +256,12 @@ func (t *times) each(fn func(field string, atMS int64)) {
 
 // clone returns the times for writing; t remains for a snapshot.
 func (t *times) clone() *times {
-	c := &times{few: slices.Clone(t.few), alarm: t.alarm, tally: t.tally, quiet: t.quiet}
-	if t.trees != nil {
-		c.trees = &timeTrees{byField(t).Copy(), byTime(t)}
+	c := &times{few: slices.Clone(t.few), alarm: t.alarm, quiet: t.quiet}
+	if t.large != nil {
+		c.large = &large{tally: t.large.tally}
+	}
+	if t.trees() != nil {
+		c.large.trees = &timeTrees{byField(t).Copy(), byTime(t)}
 	}
 	return c
 }

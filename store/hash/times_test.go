@@ -3,13 +3,16 @@ package hash
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
 	"lockserver/store/cow"
+	"lockserver/store/listpack"
 )
 
 // TestHeaderSize: a small hash is a word and its listpack, and deadlines cost one without any nothing.
@@ -54,7 +57,7 @@ func checkTimes(t testing.TB, h *Edit, want map[string]int64) {
 	}
 	require.Equal(t, len(want) > 0 && len(want) == h.Len(), h.AllOverdue(last))
 	require.False(t, h.AllOverdue(last-1))
-	if ts := h.times(); ts != nil && ts.trees != nil {
+	if ts := h.times(); ts != nil && ts.trees() != nil {
 		require.Equal(t, byField(ts).Len(), byTime(ts).Len())
 		require.Empty(t, ts.few)
 	}
@@ -120,7 +123,7 @@ func TestManyTimes(t *testing.T) {
 		name := fmt.Append(nil, "f", i)
 		h.Set(limits, name, []byte("v"))
 		require.True(t, h.SetDeadline(name, int64(1000-i)))
-		require.Equal(t, i < maxFew, h.times().trees == nil)
+		require.Equal(t, i < maxFew, h.times().trees() == nil)
 		field, atMS, _ := h.FirstDeadline()
 		require.Equal(t, string(name), field)
 		require.Equal(t, int64(1000-i), atMS)
@@ -136,4 +139,73 @@ func TestManyTimes(t *testing.T) {
 	require.Equal(t, "listpackex", h.Encoding())
 	require.False(t, h.SetDeadline([]byte("none"), 5))
 	require.Zero(t, h.Deadline([]byte("none")))
+}
+
+// TestSpare: a hash in memory that others have left is the one that it would be in new memory.
+func TestSpare(t *testing.T) {
+	rng := newRand(t)
+	var ep cow.Epoch
+	common := newHashAt(&ep).common
+	others := listpack.New().Append([]byte("$mode")).Append([]byte("sem")).Append([]byte("$limit"))
+	var spare Spare
+	type timed struct {
+		*Hash
+		field, value string
+		atMS, n      int64
+	}
+	var live []timed
+	for i := range 5000 {
+		if len(live) > 0 && rng.IntN(100) < 45 {
+			at := rng.IntN(len(live))
+			gone := live[at]
+			live = slices.Delete(live, at, at+1)
+			w := EditOf(common, nil, gone.Hash)
+			switch rng.IntN(4) {
+			case 0:
+				w.Set(limits, []byte("other"), []byte(strings.Repeat("x", rng.IntN(60))))
+				w.SetDeadline([]byte("other"), 7)
+			case 1:
+				w.SetTally(&Tally{Sum: 5})
+			case 2:
+				w.SetQuiet(true)
+			}
+			spare.Keep(w.Hash)
+			require.LessOrEqual(t, len(spare.of), mostSpare)
+		}
+		h := timed{field: "f" + strconv.Itoa(i), value: strings.Repeat("v", 1+rng.IntN(40)), atMS: 1 + rng.Int64N(100), n: rng.Int64N(1 << rng.IntN(40))}
+		switch rng.IntN(10) {
+		case 0:
+			h.field = strings.Repeat("long", 1+rng.IntN(20))
+		case 1:
+			h.field = strconv.Itoa(i)
+		}
+		h.Hash = NewTimed(common, []byte(h.field), []byte(h.value), h.atMS, others, h.n, &spare)
+		require.LessOrEqual(t, cap(h.lp())-len(h.lp()), mostSlack+8) // integers take less than expected
+		live = append(live, h)
+		h = live[rng.IntN(len(live))]
+		want := Edit{NewTimed(common, []byte(h.field), []byte(h.value), h.atMS, others, h.n, nil), common, nil}
+		require.Equal(t, want.lp(), h.lp())
+		require.Equal(t, want.Size(), h.Size())
+		require.False(t, h.Quiet())
+		require.Nil(t, h.Tally())
+		checkTimes(t, &Edit{h.Hash, common, nil}, map[string]int64{h.field: h.atMS})
+		field, value, n, ok := h.FirstBefore(others)
+		_, err := strconv.Atoi(h.field)
+		require.Equal(t, err != nil && len(h.field) < 64, ok)
+		if ok {
+			require.Equal(t, []any{h.field, h.value, h.n}, []any{string(field), string(value), n})
+		}
+	}
+	require.Positive(t, len(spare.of)+len(live))
+}
+
+// TestSpareDoesNotAllocate: what was left serves the next one.
+func TestSpareDoesNotAllocate(t *testing.T) {
+	common, others := newHash().common, listpack.New().Append([]byte("$limit"))
+	owner, value := []byte("5b1f0d6e7a944c0b9a3e2f6f4f:000000000001"), []byte("$1790000000000000:1:0")
+	var spare Spare
+	require.LessOrEqual(t, testing.AllocsPerRun(100, func() {
+		h := NewTimed(common, owner, value, 5, others, 100, &spare)
+		spare.Keep(h)
+	}), raceAllocs+0.0)
 }

@@ -147,6 +147,70 @@ func (l List) Find(from int, b []byte, skip int) int {
 	return -1
 }
 
+// NewPairBefore returns a list of two elements, then the elements of others, and an integer. It is made in
+// the given memory, if that suffices.
+func NewPairBefore(memory, first, second []byte, others List, n int64) List {
+	between := others[headerSize : len(others)-1]
+	if need := MinBytes + len(first) + len(second) + 4 + len(between) + intSize(n) + 1; !isShort(first) || !isShort(second) || need > cap(memory) {
+		l := NewIn(slices.Grow(memory[:0], MinBytes)[:MinBytes]).Append(first).Append(second)
+		pos := len(l) - 1
+		l = l.extend(len(between))
+		copy(l[pos:], between)
+		l.addCount(others.count())
+		return l.AppendInt(n)
+	}
+	l := List(memory[:headerSize])
+	l = append(append(append(l, headString6|byte(len(first))), first...), byte(len(first)+1))
+	l = append(append(append(l, headString6|byte(len(second))), second...), byte(len(second)+1))
+	l = append(l, between...)
+	pos := len(l)
+	l = l[:pos+intSize(n)+2]
+	putInt(l[pos:], n)
+	l[len(l)-1] = endByte
+	binary.LittleEndian.PutUint32(l, uint32(len(l)))
+	binary.LittleEndian.PutUint16(l[4:], uint16(others.count()+3))
+	return l
+}
+
+// isShort reports whether b is an element of at most 63 bytes, and no integer.
+func isShort(b []byte) bool {
+	if len(b) > 63 {
+		return false
+	}
+	_, isInt := decimal.ParseInt(b)
+	return !isInt
+}
+
+// PairBefore reads a list of two strings, the elements of others, and an integer. ok is false if the list
+// has another form, or if one of the strings has more than 63 bytes.
+func (l List) PairBefore(others List) (first, second []byte, n int64, ok bool) {
+	if l.count() != 3+others.count() {
+		return nil, nil, 0, false
+	}
+	if first, l, ok = l[headerSize:].shortText(); ok {
+		second, l, ok = l.shortText()
+	}
+	between := others[headerSize : len(others)-1]
+	if !ok || len(l) <= len(between) || string(l[:len(between)]) != string(between) {
+		return nil, nil, 0, false
+	}
+	if v := l.Get(len(between)); v.IsInt {
+		return first, second, v.Int, true
+	}
+	return nil, nil, 0, false
+}
+
+// shortText returns the string that elements begin with, and those behind it; ok is false if they begin with
+// something else, or a string of more than 63 bytes.
+func (elements List) shortText() (text []byte, behind List, ok bool) {
+	c := elements[0]
+	if c&maskString6 != headString6 {
+		return nil, nil, false
+	}
+	n := 1 + int(c&0x3F)
+	return elements[1:n], elements[n+1:], true
+}
+
 // Clone returns a copy that shares nothing with l, with no spare capacity
 // beyond what the allocator rounds up to.
 func (l List) Clone() List { return append(List(nil), l...) }

@@ -270,3 +270,52 @@ func BenchmarkLockHash(b *testing.B) {
 		}
 	})
 }
+
+// TestNewPairBefore: the list is the one that appending makes, and is made in memory that suffices.
+func TestNewPairBefore(t *testing.T) {
+	others := New().Append([]byte("mode")).Append([]byte("12")).Append([]byte("limit"))
+	for _, first := range samples() {
+		for _, second := range [][]byte{[]byte("$5:1:0"), []byte("17"), bytes.Repeat([]byte("x"), 64), nil} {
+			for _, n := range []int64{0, 127, 128, 5000, 100_000, 1e9, 1 << 40} {
+				want := New().Append(first).Append(second).Append([]byte("mode")).Append([]byte("12")).Append([]byte("limit")).AppendInt(n)
+				for _, size := range []int{0, MinBytes, len(want) - 1, len(want), len(want) + 20} {
+					memory := bytes.Repeat([]byte{0xFF}, size)
+					got := NewPairBefore(memory[:0], first, second, others, n)
+					require.Equal(t, want, got)
+					if size >= len(want) {
+						require.Same(t, &memory[0], &got[0])
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestPairBefore: the two elements and the integer are found in lists of just that form, and in no others.
+func TestPairBefore(t *testing.T) {
+	text := func(s string) []byte { return []byte(s) }
+	others := New().Append(text("mode")).Append(text("12")).Append(text("limit"))
+	whole := func(first, second string) List {
+		return New().Append(text(first)).Append(text(second)).Append(text("mode")).Append(text("12")).Append(text("limit"))
+	}
+	for n := int64(1); n > 0; n *= 3 {
+		l := whole("owner", "$5:1:0").AppendInt(n)
+		first, second, last, ok := l.PairBefore(others)
+		require.True(t, ok)
+		require.Equal(t, []any{"owner", "$5:1:0", n}, []any{string(first), string(second), last})
+	}
+	for name, l := range map[string]List{
+		"empty": New(), "nothing else": others, "one more": whole("a", "b").AppendInt(5).AppendInt(5),
+		"no integer": whole("a", "b").Append(text("x")), "nothing behind": whole("a", "b"), "a number first": whole("7", "b").AppendInt(5),
+		"a number second": whole("a", "7").AppendInt(5), "long": whole(strings.Repeat("a", 64), "b").AppendInt(5),
+		"long second": whole("a", strings.Repeat("b", 5000)).AppendInt(5),
+		"another":     New().Append(text("a")).Append(text("b")).Append(text("mode")).Append(text("12")).Append(text("limix")).AppendInt(5),
+		"ends before": New().Append(text("a")).Append(text("b")).Append(text("c")).Append(text("d")).Append(text("e")).Append(text("f")),
+	} {
+		_, _, _, ok := l.PairBefore(others)
+		require.False(t, ok, name)
+	}
+	first, _, _, ok := whole(strings.Repeat("a", 63), "").AppendInt(5).PairBefore(others)
+	require.True(t, ok)
+	require.Len(t, first, 63)
+}
