@@ -45,7 +45,7 @@ func (m *member) alarmed(k raft.Kind, text string) {
 // TestNoAlarms: where all is well there is none, and each kind is counted.
 func TestNoAlarms(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, 3, nil)
+	g := newSteady(t, 3, nil)
 	g.leader()
 	g.same()
 	for _, m := range g.all {

@@ -537,6 +537,3 @@ func (g *group) allVote() {
 		return strings.Contains(members, "leader") && !strings.Contains(members, "learner")
 	})
 }
-
-// unhurried are members that are not considered dead because the machine is busy.
-func unhurried(eo *engine.Options, _ *server.Options) { eo.ElectionMS = 4000 }

@@ -15,6 +15,8 @@ import (
 
 	"lockserver/internal/resp"
 	"lockserver/internal/testkit"
+	"lockserver/server"
+	"lockserver/server/raft/engine"
 )
 
 // TestPermitsOverLeaders: clients acquire and release permits and a lock while one leader after the other
@@ -148,3 +150,6 @@ func (a *asker) close() {
 		c.Close()
 	}
 }
+
+// unhurried are members that are not considered dead because the machine is busy.
+func unhurried(eo *engine.Options, _ *server.Options) { eo.ElectionMS = 4000 }
