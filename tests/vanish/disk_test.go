@@ -131,7 +131,7 @@ func TestSnapshotOnAFullDisk(t *testing.T) {
 // never serves a client and says why, and the group does not mind.
 func TestAnIDThatIsUsedTwice(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, tempDirs(t))
+	g := newGroup(t, tempDirs(t), "--raft-election-ms", "5000") // a busy machine has no reason to call for one
 	leader := g.leader(0, 1, 2)
 	g.write(1, "")
 	term := g.ask(leader, "RAFT", "INFO").Str

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -32,12 +33,13 @@ type group struct {
 	t       *testing.T
 	sockets [members + 1]string // where this process reaches a server, whatever is cut
 	logs    [members + 1]func() string
+	options []string // of each of its servers
 }
 
 // newGroup starts one with members that keep their data in these directories.
-func newGroup(t *testing.T, dirs [members]string) *group {
+func newGroup(t *testing.T, dirs [members]string, options ...string) *group {
 	t.Helper()
-	g := &group{lan: newLAN(t, members+1), t: t}
+	g := &group{lan: newLAN(t, members+1), options: options, t: t}
 	for i, dir := range dirs {
 		g.start(i, i, dir)
 	}
@@ -61,9 +63,9 @@ func (g *group) start(host, member int, dir string) {
 	}
 	at := address(host)
 	g.sockets[host] = filepath.Join(g.t.TempDir(), "s")
-	p := g.hosts[host].prepare(g.t, testkit.Command{Dir: dir}, "--bind", at, "--port", "6379", "--protected-mode", "no",
+	p := g.hosts[host].prepare(g.t, testkit.Command{Dir: dir}, slices.Concat([]string{"--bind", at, "--port", "6379", "--protected-mode", "no",
 		"--unixsocket", g.sockets[host], "--enable-debug-command", "yes",
-		"--raft-id", string(rune('a'+member)), "--raft-listen", at+":7000", "--raft-tls", "no", "--raft-members", strings.Join(all, " "))
+		"--raft-id", string(rune('a' + member)), "--raft-listen", at + ":7000", "--raft-tls", "no", "--raft-members", strings.Join(all, " ")}, g.options)...)
 	g.logs[host] = p.Log
 	require.NoError(g.t, p.Launch())
 }
@@ -222,13 +224,21 @@ func TestAGroupThatIsCut(t *testing.T) {
 		cut  func(leader int)
 	}{
 		{"the leader is alone", func(leader int) {
+			var old net.Conn
+			var c caller
+			g.eventually("the leader writes", func() bool {
+				var err error
+				if old, err = g.connect(outside, leader); err == nil {
+					t.Cleanup(func() { _ = old.Close() })
+					c = caller{old, bufio.NewReader(old), callWithin}
+					_, err = c.call("SET", "read", "old")
+				}
+				if err != nil { // another one may lead by now
+					leader = g.leader(0, 1, 2)
+				}
+				return err == nil
+			})
 			a, b := others(leader)
-			old, err := g.connect(outside, leader)
-			require.NoError(t, err)
-			defer func() { _ = old.Close() }()
-			c := caller{old, bufio.NewReader(old), callWithin}
-			_, err = c.call("SET", "read", "old")
-			require.NoError(t, err)
 			for _, o := range []int{a, b} {
 				g.cut(leader, o, true)
 				g.cut(o, leader, true)
