@@ -32,8 +32,12 @@ func (s *share) held() bool { return s.shared > 0 || s.exclusive > 0 }
 // append appends the value of the owner's field: "$token:shared:exclusive", and ":w" if it is watched.
 func (s *share) append(dst []byte) []byte {
 	dst = decimal.AppendInt(append(dst, '$'), s.token)
-	dst = decimal.AppendInt(append(dst, ':'), s.shared)
-	dst = decimal.AppendInt(append(dst, ':'), s.exclusive)
+	if uint64(s.shared) < 10 && uint64(s.exclusive) < 10 { // as nearly all are
+		dst = append(dst, ':', '0'+byte(s.shared), ':', '0'+byte(s.exclusive))
+	} else {
+		dst = decimal.AppendInt(append(dst, ':'), s.shared)
+		dst = decimal.AppendInt(append(dst, ':'), s.exclusive)
+	}
 	if s.watched {
 		dst = append(dst, ":w"...)
 	}
