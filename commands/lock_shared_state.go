@@ -46,6 +46,18 @@ func (s *share) append(dst []byte) []byte {
 
 // parseShare is the opposite of append.
 func parseShare(value []byte) (s share, ok bool) {
+	const colon, usual = 17, 21 // a token that is made of the time, and two digits: as nearly all are
+	if len(value) == usual && value[0] == '$' && value[colon] == ':' && value[colon+2] == ':' && value[colon+1]-'0' <= 9 && value[colon+3]-'0' <= 9 {
+		if s.token, ok = decimal.ParseInt(value[1:colon]); ok && s.token > 0 && s.token < MaxToken {
+			s.shared, s.exclusive = int64(value[colon+1]-'0'), int64(value[colon+3]-'0')
+			return s, s.held()
+		}
+	}
+	return parseAnyShare(value)
+}
+
+// parseAnyShare is parseShare for every value.
+func parseAnyShare(value []byte) (s share, ok bool) {
 	token, rest, ok := store.ShareToken(value)
 	if !ok || token >= MaxToken {
 		return s, false

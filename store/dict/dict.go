@@ -273,10 +273,13 @@ func (d *Dict[V]) Delete(h uint64, at int) {
 			d.index.move(uint32(d.HashString(d.slot(last).key.String())>>32), last, at)
 		}
 	}
-	d.weight -= len(d.slot(at).key.String())
 	from, i := d.ownChunk(last)
+	to, j := from, i
 	if at != last {
-		to, j := d.ownChunk(at)
+		to, j = d.ownChunk(at)
+	}
+	d.weight -= len(to.slots[j].key.String())
+	if at != last {
 		to.slots[j] = from.slots[i]
 		to.setSide(j, from.side(i))
 	}
