@@ -21,6 +21,7 @@ type semCall struct {
 	notify     bool // the client is not blocked while it waits
 	waited     bool // it has waited: the limit is that of the semaphore when it looked last
 	waitMS     int64
+	value      []byte // that the owner's field was given, until the next command
 }
 
 // semAcquire takes permits, or waits, or answers nil.
@@ -35,7 +36,7 @@ func semAcquire(c *Ctx) error {
 	case err != nil:
 		return err
 	case token != 0:
-		c.Out.Int(token)
+		c.Out.Digits(store.TokenDigits(s.value))
 		return nil
 	case !s.waits || !c.MayBlock:
 		c.RecordEvent(s.key, s.owner, LockEvent{Kind: lockhistory.Refused, Reason: lockhistory.Held, Mode: lockhistory.Semaphore, Permits: int32(s.permits)})
@@ -168,13 +169,13 @@ func (s *semCall) take(c *Ctx, v *lockView, edit *store.HashEdit, permits int64)
 	}
 	has.shared += permits
 	has.watched = s.lease.unit == ""
-	value := has.append(c.names[0][:0])
+	s.value = has.append(c.names[0][:0])
 	endMS, _ := s.lease.endMS(c) // checked before
 	// plant:sem-lease
 	if v.owners == 0 {
-		edit.MakeSemaphore(s.owner, value, has.token, s.limit, min(endMS, MaxFieldDeadlineMS))
+		edit.MakeSemaphore(s.owner, s.value, has.token, s.limit, min(endMS, MaxFieldDeadlineMS))
 	} else {
-		edit.Update(s.owner, value)
+		edit.Update(s.owner, s.value)
 		moveLease(c.DB, s.key, s.owner, endMS, *v, *edit)
 	}
 	confirmed := uint64(0)

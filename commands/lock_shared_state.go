@@ -32,8 +32,12 @@ func (s *share) held() bool { return s.shared > 0 || s.exclusive > 0 }
 // append appends the value of the owner's field: "$token:shared:exclusive", and ":w" if it is watched.
 func (s *share) append(dst []byte) []byte {
 	dst = decimal.AppendInt(append(dst, '$'), s.token)
-	dst = decimal.AppendInt(append(dst, ':'), s.shared)
-	dst = decimal.AppendInt(append(dst, ':'), s.exclusive)
+	if uint64(s.shared) < 10 && uint64(s.exclusive) < 10 { // as nearly all are
+		dst = append(dst, ':', '0'+byte(s.shared), ':', '0'+byte(s.exclusive))
+	} else {
+		dst = decimal.AppendInt(append(dst, ':'), s.shared)
+		dst = decimal.AppendInt(append(dst, ':'), s.exclusive)
+	}
 	if s.watched {
 		dst = append(dst, ":w"...)
 	}
@@ -42,6 +46,18 @@ func (s *share) append(dst []byte) []byte {
 
 // parseShare is the opposite of append.
 func parseShare(value []byte) (s share, ok bool) {
+	const colon, usual = 17, 21 // a token that is made of the time, and two digits: as nearly all are
+	if len(value) == usual && value[0] == '$' && value[colon] == ':' && value[colon+2] == ':' && value[colon+1]-'0' <= 9 && value[colon+3]-'0' <= 9 {
+		if s.token, ok = decimal.ParseInt(value[1:colon]); ok && s.token > 0 && s.token < MaxToken {
+			s.shared, s.exclusive = int64(value[colon+1]-'0'), int64(value[colon+3]-'0')
+			return s, s.held()
+		}
+	}
+	return parseAnyShare(value)
+}
+
+// parseAnyShare is parseShare for every value.
+func parseAnyShare(value []byte) (s share, ok bool) {
 	token, rest, ok := store.ShareToken(value)
 	if !ok || token >= MaxToken {
 		return s, false

@@ -111,7 +111,11 @@ func (b *batch) lookAhead(ex *executor, s *session, todo [][][]byte) {
 	var row *commands.Row
 	var last [][]byte // the command that row belongs to
 	for i, argv := range todo {
-		if row == nil || row.Parent() != nil || len(argv) != len(last) || string(argv[0]) != string(last[0]) { // pipelines repeat commands
+		switch {
+		case repeats(row, argv, last): // pipelines repeat commands
+		case i > 1 && repeats(b.rows[i-2], argv, todo[i-2]): // or two of them in turn
+			row, last = b.rows[i-2], argv
+		default:
 			var err error
 			if row, err = ex.table.Resolve(argv); err != nil {
 				row = nil
@@ -140,6 +144,11 @@ func (b *batch) lookAhead(ex *executor, s *session, todo [][][]byte) {
 	for rest := 0; members >= prefetchLeast && rest < len(todo); {
 		rest += b.prefetchMembers(s, todo[rest:], b.rows[rest:])
 	}
+}
+
+// repeats reports whether a command is of the row of another one, for all that their words tell.
+func repeats(row *commands.Row, argv, other [][]byte) bool {
+	return row != nil && row.Parent() == nil && len(argv) == len(other) && string(argv[0]) == string(other[0])
 }
 
 // lookNoMore is deferred by lookAhead. It makes a panic cost no more than that the session

@@ -60,18 +60,19 @@ func (db *DB) lookUp(key []byte) (slot int, r Ref) {
 	return db.lookUpBy(&sum, key)
 }
 
-// lookUpBy is lookUp that sets sum to the hash of the key, if it needs that.
+// lookUpBy is lookUp that sets sum to the hash of the key, if it needs that: see Dict.Sum.
 func (db *DB) lookUpBy(sum *uint64, key []byte) (slot int, r Ref) {
 	keys := db.space.keys
 	slot = db.space.recent
-	if !keys.Holds(slot, key) {
-		*sum = keys.Hash(key)
+	v, atMS, ok := keys.HeldAt(slot, key)
+	if r = (Ref{v, atMS}); !ok {
+		*sum = keys.Sum(key)
 		if slot = keys.Find(*sum, key); slot < 0 {
 			return -1, Ref{}
 		}
 		db.space.recent = slot
+		r = db.space.refAt(slot)
 	}
-	r = db.space.refAt(slot)
 	switch {
 	case db.store.overdue(r.atMS):
 		if !db.store.follows {
@@ -168,7 +169,7 @@ func (db *DB) put(key []byte, v value) (p *value, slot int) {
 func (db *DB) putAgain(key []byte, v value) (p *value, slot int) {
 	keys := db.space.keys
 	v.access = db.store.born()
-	slot = db.space.insert(keys.Hash(key), key, v)
+	slot = db.space.insert(keys.Sum(key), key, v)
 	return keys.Mut(slot), slot
 }
 

@@ -244,7 +244,10 @@ func (e *HashEdit) Open(db *DB, key []byte) (ok bool) {
 			e.sum = 0
 			return false
 		}
-		v := db.space.own(slot, key)
+		v := r.v
+		if db.store.epoch.Active() > 0 {
+			v = db.space.own(slot, key)
+		}
 		db.store.touch(v)
 		h = v.hash()
 	}
@@ -252,10 +255,10 @@ func (e *HashEdit) Open(db *DB, key []byte) (ok bool) {
 	return true
 }
 
-// keySum returns the key's hash in the keyspace.
+// keySum returns the key's hash in the keyspace: see Dict.Sum.
 func (e *HashEdit) keySum() uint64 {
 	if e.sum == 0 {
-		e.sum = e.db.space.keys.Hash(e.key)
+		e.sum = e.db.space.keys.Sum(e.key)
 	}
 	return e.sum
 }

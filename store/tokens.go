@@ -190,6 +190,9 @@ func ShareToken(value []byte) (token int64, rest []byte, ok bool) {
 	return token, rest, ok && token > 0
 }
 
+// TokenDigits returns the digits of the token in the value of a shared holder's field, which has one.
+func TokenDigits(value []byte) []byte { return value[1:bytes.IndexByte(value, ':')] }
+
 // EachToken visits every live key that is a hash with a token, or with shared holders, until visit
 // returns false. It takes as long as there are such keys, whatever else the database holds.
 func (db *DB) EachToken(visit func(key string, r Ref) bool) {

@@ -51,10 +51,18 @@ func (d *Dict[V]) Len() int { return d.n }
 // a key.
 func (d *Dict[V]) Hash(key []byte) uint64 { return maphash.Bytes(d.seed, key) }
 
+// Sum is Hash as Find, Insert and Delete need it now: 0 while there is no index, as in a small dict.
+func (d *Dict[V]) Sum(key []byte) uint64 {
+	if d.index.dir == nil {
+		return 0
+	}
+	return maphash.Bytes(d.seed, key)
+}
+
 // HashString is Hash for a string.
 func (d *Dict[V]) HashString(key string) uint64 { return maphash.String(d.seed, key) }
 
-// Find returns the slot of a key, or -1. h is the key's Hash. A slot is valid
+// Find returns the slot of a key, or -1. h is the key's Hash, or its Sum. A slot is valid
 // until the next Delete.
 func (d *Dict[V]) Find(h uint64, key []byte) int {
 	return d.FindString(h, unsafe.String(unsafe.SliceData(key), len(key)))
@@ -158,6 +166,20 @@ func (d *Dict[V]) Sided(slot int) (key string, v *V, side int64) {
 	return s.key.String(), &s.val, c.side(at)
 }
 
+// HeldAt is Sided without the key, if the slot is that of a key: see Holds.
+func (d *Dict[V]) HeldAt(slot int, key []byte) (v *V, side int64, ok bool) {
+	if uint(slot) >= uint(d.n) {
+		return nil, 0, false
+	}
+	number, at := place(slot)
+	c := &d.pages[number>>pageBits].chunks[number&pageMask]
+	s := &c.slots[at]
+	if s.key.String() != unsafe.String(unsafe.SliceData(key), len(key)) {
+		return nil, 0, false
+	}
+	return &s.val, c.side(at), true
+}
+
 // Value is At for the value alone.
 func (d *Dict[V]) Value(slot int) *V { return &d.slot(slot).val }
 
@@ -251,10 +273,13 @@ func (d *Dict[V]) Delete(h uint64, at int) {
 			d.index.move(uint32(d.HashString(d.slot(last).key.String())>>32), last, at)
 		}
 	}
-	d.weight -= len(d.slot(at).key.String())
 	from, i := d.ownChunk(last)
+	to, j := from, i
 	if at != last {
-		to, j := d.ownChunk(at)
+		to, j = d.ownChunk(at)
+	}
+	d.weight -= len(to.slots[j].key.String())
+	if at != last {
 		to.slots[j] = from.slots[i]
 		to.setSide(j, from.side(i))
 	}

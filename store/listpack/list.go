@@ -159,17 +159,24 @@ func NewPairBefore(memory, first, second []byte, others List, n int64) List {
 		l.addCount(others.count())
 		return l.AppendInt(n)
 	}
-	l := List(memory[:headerSize])
-	l = append(append(append(l, headString6|byte(len(first))), first...), byte(len(first)+1))
-	l = append(append(append(l, headString6|byte(len(second))), second...), byte(len(second)+1))
-	l = append(l, between...)
-	pos := len(l)
-	l = l[:pos+intSize(n)+2]
+	l := List(memory[:headerSize+len(first)+2+len(second)+2+len(between)+intSize(n)+2])
+	pos := putShort(l, headerSize, first)
+	pos = putShort(l, pos, second)
+	pos += copy(l[pos:], between)
 	putInt(l[pos:], n)
 	l[len(l)-1] = endByte
 	binary.LittleEndian.PutUint32(l, uint32(len(l)))
 	binary.LittleEndian.PutUint16(l[4:], uint16(others.count()+3))
 	return l
+}
+
+// putShort writes an element of at most 63 bytes that is no integer, and returns where the next one begins.
+func putShort(l List, pos int, b []byte) (next int) {
+	l[pos] = headString6 | byte(len(b))
+	next = pos + len(b) + 2
+	copy(l[pos+1:next-1], b)
+	l[next-1] = byte(len(b) + 1)
+	return next
 }
 
 // isShort reports whether b is an element of at most 63 bytes, and no integer.
