@@ -21,6 +21,8 @@ type Options struct {
 	Password string
 	DB       int
 	TLS      *tls.Config // nil: in the clear
+	// Patience is how long the connection may take, and each reply. 0: five seconds.
+	Patience time.Duration
 }
 
 // Server is a connection to a server.
@@ -31,13 +33,11 @@ type Server struct {
 	options Options
 }
 
-// patience is how long a connection and a reply may take.
-const patience = 5 * time.Second
-
 // Connect connects and logs in. It fails if nothing answers, if the user is refused, or if the server has no
 // locks. A member of a group that does not lead sends on to the leader, which it connects to then.
 func Connect(ctx context.Context, o Options) (*Server, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	o.Patience = cmp.Or(o.Patience, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, o.Patience)
 	defer cancel()
 	s, err := connectFrom(ctx, o, mostHops)
 	if err != nil {
@@ -75,7 +75,7 @@ func connectFrom(ctx context.Context, o Options, hops int) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{conn: call.New(nc, patience), addr: o.Addr}
+	s := &Server{conn: call.New(nc, o.Patience), addr: o.Addr}
 	if err := s.greet(o); err != nil {
 		s.Close()
 		return nil, err

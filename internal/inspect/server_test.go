@@ -34,7 +34,7 @@ func newWorld(t *testing.T) world {
 
 func connect(t *testing.T, srv *server.Server, user, password string) *Server {
 	t.Helper()
-	s, err := Connect(t.Context(), Options{Addr: srv.Addr().String(), User: user, Password: password})
+	s, err := Connect(t.Context(), Options{Addr: srv.Addr().String(), User: user, Password: password, Patience: time.Minute})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	return s
