@@ -277,6 +277,9 @@ func TestTransferWhileMembersLag(t *testing.T) {
 	}
 	g.elect()
 	eventually(t, "it serves", func() bool { return g.leader().ask("LOCK", "door", "me", "PX", "600000", "ONCE").Kind == ':' })
+	for _, m := range g.all {
+		eventually(t, "it knows who leads", func() bool { return !strings.HasPrefix(m.ask("GET", "key0").Str, "CLUSTERDOWN") })
+	}
 	n := &newcomers{t: t}
 	for i := range clients {
 		n.begin(g, "key"+strconv.Itoa(i), chance)
