@@ -16,8 +16,7 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// soon bounds how long a test waits for what must happen. A machine that is busy with other things may give a
-// test a thirtieth of its processors.
+// soon bounds how long a test waits for what must happen. 20 seconds were too few beside other work.
 const soon = 2 * time.Minute
 
 // start runs a server that ends with the test.

@@ -207,15 +207,15 @@ func (h raftHost) ExtendLeases(g raft.Gap) {
 			h.handOn()
 		}
 	}
-	if g.MovedMS < g.MS {
+	if byMS := g.MS - g.MovedMS; byMS > 0 {
 		var from raft.Cursor
 		for !from.AtEnd() {
 			from = h.eachMoved(from, movedPerUnit, g.All, func(db *store.DB, key, field []byte, atMS int64) {
 				if field == nil {
-					db.Expire(key, atMS+g.MS)
+					db.Expire(key, atMS+byMS)
 				} else {
 					e := db.EditHash(key)
-					e.ExpireField(field, atMS+g.MS)
+					e.ExpireField(field, atMS+byMS)
 				}
 				count()
 			})
