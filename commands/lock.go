@@ -253,18 +253,23 @@ func (l *lockCall) counts(held heldLock) bool { return held.holds == 0 || !l.onc
 // take gives the owner one hold more, or confirms the one that it has. A new token is above floor.
 func (l *lockCall) take(c *Ctx, key []byte, held heldLock, edit store.HashEdit, floor int64) (token int64) {
 	token = held.token
-	if l.counts(held) {
-		edit.ExpectLock(l.owner, l.lease.unit == "")
-		edit.SetInt(l.owner, held.holds+1)
-	}
 	// plant:lock-token
 	if held.holds == 0 || token == 0 { // a lock that Redisson's scripts took has no token yet
 		token = c.Host.NextToken(max(token, floor))
-		edit.SetInt(tokenField, token)
 	}
-	l.lease.mark(held, edit)
 	endMS, _ := l.lease.endMS(c) // checked before
-	edit.Expire(endMS)
+	if edit.Hash() == nil {
+		edit.MakeLock(l.owner, token, l.lease.unit == "", endMS)
+	} else {
+		if l.counts(held) {
+			edit.SetInt(l.owner, held.holds+1)
+		}
+		if token != held.token {
+			edit.SetInt(tokenField, token)
+		}
+		l.lease.mark(held, edit)
+		edit.Expire(endMS)
+	}
 	was := uint64(0)
 	if held.holds > 0 && l.once { // a confirmed hold keeps its time
 		was = c.DB.LockRecord(key)
@@ -276,14 +281,15 @@ func (l *lockCall) take(c *Ctx, key []byte, held heldLock, edit store.HashEdit, 
 	if held.holds > 0 && l.once {
 		c.Host.Confirmed(c, key, l.owner, token)
 	}
-	e := LockEvent{Kind: lockhistory.Granted, Token: token, Plain: true}
+	e := c.NewEvent(key, l.owner)
+	e.Kind, e.Token, e.Plain = lockhistory.Granted, token, true
 	if held.holds == 0 {
 		c.Notify(keyevent.Generic, "lock", key)
 	} else {
 		e.again(l.counts(held))
 		c.Notify(keyevent.Generic, "relock", key)
 	}
-	c.RecordEvent(key, l.owner, e)
+	c.Host.LockEvent(c)
 	return token
 }
 

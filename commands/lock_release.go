@@ -9,17 +9,18 @@ import (
 // release gives back one hold and returns 1 if it was the last, else 0.
 func release(c *Ctx, key, owner []byte, held heldLock, edit store.HashEdit) int64 {
 	c.Host.Confirmed(c, key, owner, held.token)
-	e := LockEvent{Kind: lockhistory.Released, Token: held.token}
+	e := c.NewEvent(key, owner)
+	e.Kind, e.Token = lockhistory.Released, held.token
 	// plant:release-hold
 	if held.holds > 1 {
 		edit.SetInt(owner, held.holds-1)
 		c.Notify(keyevent.Generic, "unlock", key)
 		e.Reason = lockhistory.Partly
-		c.RecordEvent(key, owner, e)
+		c.Host.LockEvent(c)
 		return 0
 	}
 	e.Plain = true
-	c.RecordEvent(key, owner, e)
+	c.Host.LockEvent(c)
 	remove(c, key, edit, false)
 	return 1
 }

@@ -161,9 +161,19 @@ func peekLock(db *store.DB, key, owner []byte) (l heldLock, r store.Ref, err err
 
 // readLock is the lock that a hash holds, as owner sees it; nil: there is none.
 func readLock(h *hash.Hash, owner []byte) (l heldLock, err error) {
-	switch {
-	case h == nil:
+	if h == nil {
 		return l, nil
+	}
+	if mine, holds, token, ok := store.OneOwner(h); ok && string(mine) == string(owner) && holds > 0 && token > 0 && token < MaxToken &&
+		string(owner) != string(modeField) && string(owner) != string(watchdogField) { // as nearly always
+		return heldLock{taken: true, holds: holds, token: token}, nil
+	}
+	return readLockFields(h, owner)
+}
+
+// readLockFields is readLock for a hash of any form.
+func readLockFields(h *hash.Hash, owner []byte) (l heldLock, err error) {
+	switch {
 	case h.Timed() > 0 && h.Has(shareField):
 		return l, ErrWrongType // viewShares knows what that is
 	}

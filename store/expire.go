@@ -91,7 +91,11 @@ func (sp *space) setDeadline(slot int, atMS int64) {
 		sp.addOwn(slot, atMS)
 	}
 	wasMS := sp.keys.Side(slot)
-	if wasMS == atMS {
+	switch {
+	case wasMS == atMS:
+		return
+	case wasMS > 0 && wasMS < atMS && !sp.quiet(slot):
+		sp.postpone(slot, wasMS, atMS)
 		return
 	}
 	sp.dropDeadline(wasMS)
@@ -226,9 +230,15 @@ func (sp *space) timedIn(group int) (slots [1 << boundBits]int, n int) {
 // keyMoved is called when the deadline of a key has changed or was removed: the key may no longer expire
 // before its fields.
 func (sp *space) keyMoved(slot int) {
-	if _, v := sp.keys.At(slot); v.tag() == Hash && v.hash().Quiet() {
+	if sp.quiet(slot) {
 		sp.watchFields(slot)
 	}
+}
+
+// quiet reports whether the key of a slot is a hash whose fields die no earlier than the key.
+func (sp *space) quiet(slot int) bool {
+	_, v := sp.keys.At(slot)
+	return v.tag() == Hash && v.hash().Quiet()
 }
 
 // fieldsDue reports whether any hash of the store may have an overdue field.

@@ -69,25 +69,6 @@ func (e *HashEdit) Expect(pairs [][]byte) {
 	}
 }
 
-// ExpectLock announces a lock of owner, and whether its lease will be renewed. A new hash gets space for all
-// of it.
-func (e *HashEdit) ExpectLock(owner []byte, renewed bool) {
-	if e.Hash() != nil {
-		return
-	}
-	size := hash.IntPairBytes(owner, 1) + spaceOfToken
-	if renewed {
-		size += spaceOfWatchdog
-	}
-	e.make(size)
-}
-
-// What a lock takes beside its owner, in bytes of a listpack: a field and its value each.
-const (
-	spaceOfToken    = len(TokenField) + 2 + 10
-	spaceOfWatchdog = len(WatchdogField) + 2 + 2
-)
-
 // Set gives field a value and says whether the field is new. A deadline that it had is gone.
 func (e *HashEdit) Set(field, val []byte) bool {
 	if e.Hash() == nil {

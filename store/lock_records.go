@@ -66,11 +66,30 @@ func (sp *space) setLockRecord(slot int, record uint64) {
 // moveLockRecord drops the bytes of a slot when its key is removed, and moves those of the last key, which
 // takes the slot.
 func (sp *space) moveLockRecord(slot, last int) {
-	if sp.lockRecords.n > 0 {
-		sp.setLockRecord(slot, sp.lockRecords.at(last))
-		sp.setLockRecord(last, 0)
-		sp.lockRecords.of.Trim(last)
+	n := &sp.lockRecords
+	if n.n == 0 {
+		return
 	}
+	was, moved := n.at(slot), uint64(0)
+	if slot != last {
+		if p := n.of.At(last); p != nil {
+			moved, *p = *p, 0
+		}
+	}
+	if was != moved {
+		*n.of.Make(slot) = moved
+	}
+	if moved != 0 {
+		sp.held(slot, recordTimeMS(moved))
+	}
+	if was != 0 {
+		n.n--
+		sp.charge(-lockRecordBytes)
+		if n.n == 0 {
+			n.of.Emptied()
+		}
+	}
+	n.of.Trim(last)
 }
 
 // SetLockRecord keeps eight bytes with the key's deadline, which it must have. They are lost with the

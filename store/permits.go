@@ -42,12 +42,7 @@ func (e *HashEdit) MakeSemaphore(owner, text []byte, token, limit, atMS int64) {
 		return
 	}
 	e.w.Hash = hash.NewTimed(s.hashes, owner, text, atMS, afterHolder, limit, &s.spareTimes)
-	v := value{access: s.born()}
-	v.setHash(e.w.Hash)
-	e.db.vacate(e.key)
-	sp := e.db.space
-	e.slot = sp.insert(e.keySum(), e.key, v)
-	e.db.made(e.key)
+	sp := e.insertNew()
 	sp.tokens.Add(e.slot)
 	e.seeToken(token)
 	sp.firstDeadline(e.slot, atMS)

@@ -60,6 +60,24 @@ func New(c *Common, name []byte, spare int) Edit {
 	return Edit{(*Hash)(unsafe.Pointer(head)), c, name}
 }
 
+// NewBefore returns a hash with a field, and behind it what others has: a listpack that begins with the
+// field's value, and ends with another field without a value, which gets the integer n. The fields are all
+// different, and the hash is within the limits of a listpack. name is as for New.
+func NewBefore(c *Common, name, field []byte, others listpack.List, n int64) *Hash {
+	head := piece.New(c.Epoch.Now(), 0, mostBytes(len(field))+others.Bytes()+mostIntBytes, name)
+	listpack.NewBefore(head.Content()[:0], field, others, n)
+	return (*Hash)(unsafe.Pointer(head))
+}
+
+// TwoInts returns the fields and values of a hash that has just two: any one with a number, and behind it
+// the given one with another number. If the hash has another form, or the first field is long, ok is false.
+func (h *Hash) TwoInts(second []byte) (first []byte, n, m int64, ok bool) {
+	if !h.head.Packed() {
+		return nil, 0, 0, false
+	}
+	return listpack.In(h.head.Content()).TwoInts(second)
+}
+
 // NewTimed returns a hash with a field that dies at atMS, and behind it the fields and values of others. That
 // is a listpack that ends with a field without a value, which gets the integer n. The fields are all
 // different, and the hash is within the limits of a listpack. It takes what it needs from spare.

@@ -151,23 +151,46 @@ func (l List) Find(from int, b []byte, skip int) int {
 // the given memory, if that suffices.
 func NewPairBefore(memory, first, second []byte, others List, n int64) List {
 	between := others[headerSize : len(others)-1]
-	if need := MinBytes + len(first) + len(second) + 4 + len(between) + intSize(n) + 1; !isShort(first) || !isShort(second) || need > cap(memory) {
-		l := NewIn(slices.Grow(memory[:0], MinBytes)[:MinBytes]).Append(first).Append(second)
-		pos := len(l) - 1
-		l = l.extend(len(between))
-		copy(l[pos:], between)
-		l.addCount(others.count())
-		return l.AppendInt(n)
+	need := headerSize + len(first) + 2 + len(second) + 2 + len(between) + intSize(n) + 2
+	if !isShort(first) || !isShort(second) || need > cap(memory) {
+		return NewIn(slices.Grow(memory[:0], MinBytes)[:MinBytes]).Append(first).Append(second).appendBefore(others, n)
 	}
-	l := List(memory[:headerSize+len(first)+2+len(second)+2+len(between)+intSize(n)+2])
+	l := List(memory[:need])
 	pos := putShort(l, headerSize, first)
-	pos = putShort(l, pos, second)
-	pos += copy(l[pos:], between)
+	l.finish(putShort(l, pos, second), others, n, 2)
+	return l
+}
+
+// NewBefore is NewPairBefore with one element in place of the two.
+func NewBefore(memory, first []byte, others List, n int64) List {
+	between := others[headerSize : len(others)-1]
+	need := headerSize + len(first) + 2 + len(between) + intSize(n) + 2
+	if !isShort(first) || need > cap(memory) {
+		return NewIn(slices.Grow(memory[:0], MinBytes)[:MinBytes]).Append(first).appendBefore(others, n)
+	}
+	l := List(memory[:need])
+	l.finish(putShort(l, headerSize, first), others, n, 1)
+	return l
+}
+
+// appendBefore appends the elements of others, and an integer.
+func (l List) appendBefore(others List, n int64) List {
+	between := others[headerSize : len(others)-1]
+	pos := len(l) - 1
+	l = l.extend(len(between))
+	copy(l[pos:], between)
+	l.addCount(others.count())
+	return l.AppendInt(n)
+}
+
+// finish writes what follows the first few elements of a list, whose bytes are all of it: the elements of
+// others, and an integer.
+func (l List) finish(pos int, others List, n int64, few int) {
+	pos += copy(l[pos:], others[headerSize:len(others)-1])
 	putInt(l[pos:], n)
 	l[len(l)-1] = endByte
 	binary.LittleEndian.PutUint32(l, uint32(len(l)))
-	binary.LittleEndian.PutUint16(l[4:], uint16(others.count()+3))
-	return l
+	binary.LittleEndian.PutUint16(l[4:], uint16(few+others.count()+1))
 }
 
 // putShort writes an element of at most 63 bytes that is no integer, and returns where the next one begins.
@@ -205,6 +228,25 @@ func (l List) PairBefore(others List) (first, second []byte, n int64, ok bool) {
 		return first, second, v.Int, true
 	}
 	return nil, nil, 0, false
+}
+
+// TwoInts reads a list of a string with an integer behind it, and the given string with another one. ok is
+// false if the list has another form, or if the first string has more than 63 bytes.
+func (l List) TwoInts(second []byte) (first []byte, n, m int64, ok bool) {
+	if l.count() != 4 {
+		return nil, 0, 0, false
+	}
+	first, l, ok = l[headerSize:].shortText()
+	if !ok {
+		return nil, 0, 0, false
+	}
+	v, size := l.Get(0), l.sizeAt(0)
+	name, l, ok := l[size:].shortText()
+	if !ok || !v.IsInt || string(name) != string(second) {
+		return nil, 0, 0, false
+	}
+	w := l.Get(0)
+	return first, v.Int, w.Int, w.IsInt
 }
 
 // shortText returns the string that elements begin with, and those behind it; ok is false if they begin with

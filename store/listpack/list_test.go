@@ -291,6 +291,44 @@ func TestNewPairBefore(t *testing.T) {
 	}
 }
 
+// TestNewBefore is TestNewPairBefore for one element.
+func TestNewBefore(t *testing.T) {
+	others := New().AppendInt(1).Append([]byte("token"))
+	for _, first := range samples() {
+		for _, n := range []int64{0, 127, 128, 5000, 100_000, 1e9, 1 << 40} {
+			want := New().Append(first).AppendInt(1).Append([]byte("token")).AppendInt(n)
+			for _, size := range []int{0, MinBytes, len(want) - 1, len(want), len(want) + 20} {
+				memory := bytes.Repeat([]byte{0xFF}, size)
+				got := NewBefore(memory[:0], first, others, n)
+				require.Equal(t, want, got)
+				if size >= len(want) {
+					require.Same(t, &memory[0], &got[0])
+				}
+			}
+		}
+	}
+}
+
+// TestTwoInts: the element and the integers are found in lists of just that form, and in no others.
+func TestTwoInts(t *testing.T) {
+	text := func(s string) []byte { return []byte(s) }
+	for n := int64(1); n > 0; n *= 3 {
+		first, holds, token, ok := New().Append(text("owner")).AppendInt(-n).Append(text("token")).AppendInt(n).TwoInts(text("token"))
+		require.True(t, ok)
+		require.Equal(t, []any{"owner", -n, n}, []any{string(first), holds, token})
+	}
+	for name, l := range map[string]List{
+		"empty": New(), "one": New().Append(text("a")).AppendInt(1), "more": New().Append(text("a")).AppendInt(1).Append(text("token")).AppendInt(1).AppendInt(1),
+		"another": New().Append(text("a")).AppendInt(1).Append(text("tokem")).AppendInt(1), "a number first": New().AppendInt(7).AppendInt(1).Append(text("token")).AppendInt(1),
+		"no number": New().Append(text("a")).Append(text("b")).Append(text("token")).AppendInt(1), "no last number": New().Append(text("a")).AppendInt(1).Append(text("token")).Append(text("b")),
+		"long":      New().Append(bytes.Repeat(text("a"), 64)).AppendInt(1).Append(text("token")).AppendInt(1),
+		"otherwise": New().Append(text("token")).AppendInt(1).Append(text("a")).AppendInt(1), "numbers": New().Append(text("a")).AppendInt(1).AppendInt(1).AppendInt(1),
+	} {
+		_, _, _, ok := l.TwoInts(text("token"))
+		require.False(t, ok, name)
+	}
+}
+
 // TestPairBefore: the two elements and the integer are found in lists of just that form, and in no others.
 func TestPairBefore(t *testing.T) {
 	text := func(s string) []byte { return []byte(s) }

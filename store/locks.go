@@ -1,0 +1,70 @@
+package store
+
+import (
+	"lockserver/internal/decimal"
+	"lockserver/store/hash"
+	"lockserver/store/listpack"
+)
+
+// A lock with one owner is a hash of two fields, or three: the owner with the number of its holds, a mark if
+// the server renews its lease, and the token. Most locks are made and released, and never anything else, so
+// one is made at once.
+
+var tokenField, watchdogField, one = []byte(TokenField), []byte(WatchdogField), []byte("1")
+
+// afterOwner and afterOwnerRenewed are what follows the owner in the hash of a lock that is held once, up to
+// the token.
+var (
+	afterOwner        = listpack.New().AppendInt(1).Append(tokenField)
+	afterOwnerRenewed = listpack.New().AppendInt(1).Append(watchdogField).AppendInt(1).Append(tokenField)
+)
+
+// MakeLock makes the key, which does not exist, a lock that owner holds once, with that token. renewed marks
+// it as one whose lease the server renews. The key dies at atMS, milliseconds since 1970.
+func (e *HashEdit) MakeLock(owner []byte, token int64, renewed bool, atMS int64) {
+	s := e.db.store
+	if lim := s.limits.Hash; lim.Entries < 3 || lim.Value < max(len(owner), len(WatchdogField), decimal.MaxIntLen) || atMS <= s.nowMS { // it is a table, or gone
+		e.SetInt(owner, 1)
+		if renewed {
+			e.Update(watchdogField, one)
+		}
+		e.SetInt(tokenField, token)
+		e.Expire(atMS)
+		return
+	}
+	others, changes := afterOwner, int64(2)
+	if renewed {
+		others, changes = afterOwnerRenewed, 3
+	}
+	e.w.Hash = hash.NewBefore(s.hashes, e.key, owner, others, token)
+	sp := e.insertNew()
+	sp.tokens.Add(e.slot)
+	e.seeToken(token)
+	sp.firstDeadline(e.slot, atMS)
+	if s.effects != nil {
+		args := [][]byte{e.key, owner, one, watchdogField, one, tokenField, appendInt(nil, token)}
+		if !renewed {
+			args = append(args[:3], args[5:]...)
+		}
+		s.recordMember(e.db, "HSET", args...)
+		s.record(e.db, "PEXPIREAT", e.key, appendInt(nil, atMS))
+	}
+	s.dirty += changes // and one more: each field and the deadline is a change
+	e.fieldChanged(owner)
+}
+
+// insertNew gives the key, which does not exist, the hash of the edit.
+func (e *HashEdit) insertNew() *space {
+	v := value{access: e.db.store.born()}
+	v.setHash(e.w.Hash)
+	e.db.vacate(e.key)
+	e.slot = e.db.space.insert(e.keySum(), e.key, v)
+	e.db.made(e.key)
+	return e.db.space
+}
+
+// OneOwner returns the owner of a lock with the form that MakeLock gives to one that is not renewed, the
+// number of its holds, and the token. ok is false for any other form.
+func OneOwner(h *hash.Hash) (owner []byte, holds, token int64, ok bool) {
+	return h.TwoInts(tokenField)
+}
