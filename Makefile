@@ -42,13 +42,16 @@ GOTESTFLAGS ?=
 # PKGS narrows test, race and invariants down: make race PKGS=./server/...
 PKGS ?= ./...
 
-.PHONY: help build run demo test race busy planted planted-long invariants fmt vet cross lint tidy deps diff snapshots linearizability vanish unauthenticated sessions crash hostile bench bench-list bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft hazelcast bench-permits bench-testing oracle oracle-tls replication replication-versions upgrade simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check test-docs test-time race-all flaky bench-check lock-path rename rename-check workflows vulnerabilities ci ci-full
+.PHONY: help build run demo test race busy planted planted-long invariants fmt vet cross lint tidy deps diff snapshots linearizability vanish unauthenticated sessions crash hostile bench bench-list bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft hazelcast bench-permits bench-testing oracle oracle-tls replication replication-versions upgrade simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check test-docs test-time race-all flaky bench-check profile lock-path rename rename-check workflows vulnerabilities ci ci-full
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
+# PGO is the profile by which the compiler chooses what to inline: see `make profile`. PGO=off builds without it, which
+# needs nothing to be compiled that the tests do not need.
+PGO ?= $(CURDIR)/cmd/lockserver/release.pgo
 build: ## build bin/lockserver
-	$(GO) build -trimpath -ldflags="-s -w" -o bin/lockserver ./cmd/lockserver
+	$(GO) build -trimpath -pgo=$(PGO) -ldflags="-s -w" -o bin/lockserver ./cmd/lockserver
 
 run: ## start the server on 127.0.0.1:6379
 	$(GO) run ./cmd/lockserver
@@ -119,7 +122,7 @@ fmt: ## fail if gofmt would change a file
 
 # TAGS are the build tags, in sets that are looked at together. Those of the first are of tests alone: nothing is to be
 # compiled anew for them.
-TAGS = helm,netns,oracle,raft,scenarios,simulation,upgrade invariants
+TAGS = helm,netns,oracle,profile,raft,scenarios,simulation,upgrade invariants
 # with_tags does something with each set of tags, for the packages that have other files then. In the others there is
 # nothing to be found a second time. That there are none would be an error: the root has no Go files.
 files = $(GO) list -tags '$1' -f '{{.ImportPath}} {{.GoFiles}} {{.TestGoFiles}} {{.XTestGoFiles}}' ./... | sort
@@ -554,6 +557,14 @@ bench-history: ## what classes and the history of locks cost LOCK and UNLOCK ove
 
 bench-testing: ## test mode beside miniredis: a thousand servers begun and ended, ten thousand small commands; what TEST.SERVER NEW costs
 	$(BENCH) -suite minibench -rounds 5 $(if $(QUICK),-quick)
+
+profile: export LOCKSERVER_PROFILES = $(CURDIR)/bin/profiles
+profile: need-oracle ## measure where the server's time goes, into cmd/lockserver/release.pgo, by which releases are built (10 minutes)
+	rm -rf bin/profiles && mkdir -p bin/profiles
+	$(GO) build -trimpath -tags profile -o bin/lockserver-profile ./cmd/lockserver
+	$(BENCH) -suite costbench -only cpu -rounds 1 -binary $(CURDIR)/bin/lockserver-profile $(BESIDE) >/dev/null
+	$(BENCH) -suite permitbench -only semaphores,limits,handoffs,delay-add -rounds 1 -binary $(CURDIR)/bin/lockserver-profile $(BESIDE) >/dev/null
+	$(GO) tool pprof -proto -output cmd/lockserver/release.pgo bin/profiles/*.cpu
 
 bench-check: ## vet, lint and test the benchmarks, and look whether the pages are what docs/benchmarks.json says; nothing is measured
 	cd tests/bench && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test $(GOTESTFLAGS) ./...

@@ -143,6 +143,7 @@ func TestBinaries(t *testing.T) {
 		}
 		require.Equal(t, "0", settings["CGO_ENABLED"], path)
 		require.Equal(t, "true", settings["-trimpath"], path)
+		require.Equal(t, "release.pgo", settings["-pgo"], path)
 		require.Contains(t, path, "_"+settings["GOOS"]+"_"+settings["GOARCH"]+".")
 	}
 }

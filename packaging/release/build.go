@@ -20,7 +20,8 @@ func (r *release) build(ctx context.Context, system, arch string) (string, error
 	path := filepath.Join(r.stage, system+"_"+arch, name)
 	flags := fmt.Sprintf("-s -w -buildid= -X main.version=%s -X main.commit=%s -X main.date=%s",
 		r.version, r.commit, r.date.Format(time.RFC3339))
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", path, "./cmd/lockserver")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
+		"-pgo="+filepath.Join("cmd", "lockserver", "release.pgo"), "-ldflags", flags, "-o", path, "./cmd/lockserver")
 	cmd.Dir, cmd.Stderr = r.root, os.Stderr
 	cmd.Env = append(without(os.Environ(), "GOFLAGS", "GOEXPERIMENT", "GOAMD64", "GOARM64"),
 		"CGO_ENABLED=0", "GOWORK=off", "GOOS="+system, "GOARCH="+arch)

@@ -35,9 +35,16 @@ func FindBeside(server, name string) (string, error) {
 	return FindTool(name)
 }
 
-// Build builds a program of the module in a directory, and returns its path in dir.
+// Build builds a program of the module in a directory, as its releases are built, and returns its path in dir.
 func Build(ctx context.Context, module, dir, program string) (string, error) {
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", dir+string(os.PathSeparator), program)
+	profile, err := filepath.Abs(filepath.Join(module, program, "release.pgo"))
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(profile); err != nil {
+		profile = "auto"
+	}
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-pgo="+profile, "-o", dir+string(os.PathSeparator), program)
 	cmd.Dir = module
 	out, err := cmd.CombinedOutput()
 	if err != nil {
