@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -70,32 +71,38 @@ var build = sync.OnceValues(func() (string, error) {
 	if dir == "" {
 		return "", errors.New("TestMain of this package does not call testkit.Main")
 	}
-	root, err := moduleRoot()
-	if err != nil {
-		return "", err
-	}
 	name := "lockserver"
 	if runtime.GOOS == "windows" {
 		name += ".exe"
 	}
 	path := filepath.Join(dir, name)
-	if err := buildOnce(root, filepath.Join(root, "bin", "testkit"), name, path); err != nil {
+	if err := BuildLockserver(path); err != nil {
 		return "", fmt.Errorf("build the program: %w", err)
 	}
 	return path, nil
 })
 
-// buildOnce builds the program in the directory shared, which all test binaries of a checkout use, and links
-// it to path. If the build ID of the existing file is up to date, the go command does not link it again: only
-// the first test binary waits for the linker. A later build replaces the file in shared and leaves path
-// alone.
-func buildOnce(root, shared, name, path string) error {
+// BuildLockserver builds the server program at path by go build, with flags. The program itself is in the
+// directory bin/testkit, which all test binaries of a checkout use. If the build ID of the existing file is
+// up to date, the go command does not link it again: only the first test binary waits for the linker. A later
+// build replaces the file in bin/testkit and leaves path alone.
+func BuildLockserver(path string, flags ...string) error {
+	root, err := moduleRoot()
+	if err != nil {
+		return err
+	}
+	shared := filepath.Join(root, "bin", "testkit")
 	if err := os.MkdirAll(shared, 0o755); err != nil {
 		return err
 	}
 	defer inTurn(root)()
-	built := filepath.Join(shared, name)
-	cmd := exec.Command("go", "build", "-o", built, "./cmd/lockserver")
+	built := filepath.Join(shared, "lockserver"+filepath.Ext(path))
+	if len(flags) > 0 { // a program of other flags is another file
+		sum := fnv.New32a()
+		_, _ = fmt.Fprint(sum, flags)
+		built = filepath.Join(shared, fmt.Sprintf("lockserver-%08x%s", sum.Sum32(), filepath.Ext(path)))
+	}
+	cmd := exec.Command("go", slices.Concat([]string{"build", "-o", built}, flags, []string{"./cmd/lockserver"})...)
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, out)

@@ -275,10 +275,7 @@ func TestGroup(t *testing.T) {
 		require.NoError(t, os.WriteFile(m.local("/etc/lockserver")+"/lockserver.conf", []byte(conf), 0o600))
 		require.NoError(t, s.systemctl([]string{name, "start", "lockserver"}))
 	}
-	next := exec.Command("go", "build", "-ldflags", "-X main.version=9.9.9", "-o", filepath.Join(s.dir, "next"), "./cmd/lockserver")
-	next.Dir = root
-	out, err := next.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	require.NoError(t, testkit.BuildLockserver(filepath.Join(s.dir, "next"), "-ldflags", "-X main.version=9.9.9"))
 	_, blocks := ha.read(t)
 	members, alive := "abc", "abc"
 	var load *load

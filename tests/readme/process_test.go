@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,7 +13,7 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// binary is the server program, built once by TestMain with the README's own command.
+// binary is the server program, built once by TestMain with the README's own command, but for its output.
 var binary string
 
 const buildCommand = "go build -o bin/lockserver ./cmd/lockserver"
@@ -33,11 +31,8 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir)
 		binary = filepath.Join(dir, "lockserver")
-		words := strings.Fields(strings.Replace(buildCommand, "bin/lockserver", binary, 1))
-		build := exec.Command(words[0], words[1:]...)
-		build.Dir = root
-		if out, err := build.CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "%s: %v\n%s", buildCommand, err, out)
+		if err := testkit.BuildLockserver(binary); err != nil {
+			fmt.Fprintf(os.Stderr, "%s: %v\n", buildCommand, err)
 			return 1
 		}
 		return m.Run()
