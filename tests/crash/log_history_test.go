@@ -1,6 +1,8 @@
 package crash
 
 import (
+	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -67,11 +69,15 @@ func (s state) units() (int, error) {
 }
 
 func (s state) digest() uint64 {
-	h := fnv.New64a()
+	h, text := fnv.New64a(), []byte(nil)
 	for _, p := range slices.SortedFunc(maps.Keys(s), func(a, b place) int {
-		return strings.Compare(fmt.Sprint(a.db, " ", a.key), fmt.Sprint(b.db, " ", b.key))
+		return cmp.Or(cmp.Compare(a.db, b.db), strings.Compare(a.key, b.key))
 	}) {
-		_, _ = fmt.Fprintf(h, "%d %q %q\n", p.db, p.key, s[p])
+		text = binary.AppendUvarint(text[:0], uint64(p.db))
+		for _, word := range []string{p.key, s[p]} { // with its length, so that no two states have the same text
+			text = append(binary.AppendUvarint(text, uint64(len(word))), word...)
+		}
+		_, _ = h.Write(text)
 	}
 	return h.Sum64()
 }
