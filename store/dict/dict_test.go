@@ -335,8 +335,9 @@ func TestHighSlots(t *testing.T) {
 				found := func() {
 					require.NoError(t, x.check(len(of)))
 					for slot, tag := range of {
-						require.GreaterOrEqual(t, x.segment(tag).locate(tag, slot), 0)
-						require.Negative(t, x.segment(tag).locate(tag, most+1))
+						if at, beyond := x.segment(tag).locate(tag, slot), x.segment(tag).locate(tag, most+1); at < 0 || beyond >= 0 {
+							require.Fail(t, "a slot is not where it belongs", "slot %d is at %d, slot %d at %d", slot, at, most+1, beyond)
+						}
 					}
 				}
 				found()
