@@ -66,12 +66,15 @@ func TestLimiterAgainstRationalNumbers(t *testing.T) {
 			cost := min(size(burst), burst) * random.Int64N(2)
 			a := r.Take(s, now, cost)
 			allowed, remaining, retry, reset := m.take(now, cost)
-			require.Equal(t, []any{allowed, remaining, retry, reset}, []any{a.Allowed, a.Remaining, a.RetryNS, a.ResetNS},
-				"%d of %d, %d each %d ms", cost, burst, count, period)
+			if allowed != a.Allowed || remaining != a.Remaining || retry != a.RetryNS || reset != a.ResetNS {
+				require.Equal(t, []any{allowed, remaining, retry, reset}, []any{a.Allowed, a.Remaining, a.RetryNS, a.ResetNS},
+					"%d of %d, %d each %d ms", cost, burst, count, period)
+			}
 			text := a.State.AppendTo(nil)
-			s, ok = gcra.Parse(text)
-			require.True(t, ok, string(text))
-			require.Equal(t, a.State, s)
+			if s, ok = gcra.Parse(text); !ok || s != a.State {
+				require.True(t, ok, string(text))
+				require.Equal(t, a.State, s)
+			}
 			step := size(period) * random.Int64N(2*nsPerMS)
 			if random.IntN(8) == 0 {
 				step = -step
