@@ -181,10 +181,12 @@ func eventually(t testing.TB, is func() bool, format string, args ...any) {
 
 func eventuallyWithin(t testing.TB, limit time.Duration, is func() bool, format string, args ...any) {
 	t.Helper()
-	for end := time.Now().Add(limit); !is(); time.Sleep(200 * time.Microsecond) {
+	pause := 200 * time.Microsecond
+	for end := time.Now().Add(limit); !is(); time.Sleep(pause) {
 		if time.Now().After(end) {
 			require.Failf(t, "it did not happen", format, args...)
 		}
+		pause = min(pause*5/4, 2*time.Millisecond) // what takes long is looked at less often
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"lockserver/internal/resp"
 	"lockserver/server/transport"
 )
 
@@ -132,9 +133,9 @@ func fieldsOf(lease string) []string {
 }
 
 func appendCommand(dst []byte, words ...string) []byte {
-	dst = fmt.Appendf(dst, "*%d\r\n", len(words))
+	dst = resp.AppendArray(dst, len(words))
 	for _, w := range words {
-		dst = fmt.Appendf(dst, "$%d\r\n%s\r\n", len(w), w)
+		dst = resp.AppendBulk(dst, w)
 	}
 	return dst
 }

@@ -104,9 +104,13 @@ func TestEvictionKeepsTheBound(t *testing.T) {
 					c.Send("HSET", fmt.Sprint("hash:", i/40), fmt.Sprint(i), strings.Repeat("e", i%100))
 					c.Send("PEXPIRE", fmt.Sprint("hash:", i/40), "1000000")
 				}
-				require.Equal(t, "+OK", c.Receive().String())
+				if got := c.Receive().String(); got != "+OK" { // require is not free
+					require.Equal(t, "+OK", got)
+				}
 				if i%4 < 2 {
-					require.NotContains(t, c.Receive().Str, "OOM")
+					if got := c.Receive().Str; strings.Contains(got, "OOM") {
+						require.NotContains(t, got, "OOM")
+					}
 					c.Receive()
 				}
 				if i%100 == 99 {

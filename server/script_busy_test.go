@@ -227,7 +227,7 @@ func TestBusyRaces(t *testing.T) {
 	onEveryTransportBusy(t, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		for round := range rounds {
 			a, b, c := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
-			a.Send("EVAL", "local n = 0 while n < 3000000 do n = n + 1 end return n", "0")
+			a.Send("EVAL", "local n = 0 while n < 1000000 do n = n + 1 end return n", "0")
 			var group sync.WaitGroup
 			group.Go(func() { _, _ = b.Call("SCRIPT", "KILL") })
 			group.Go(func() {
