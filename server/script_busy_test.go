@@ -2,6 +2,7 @@ package server
 
 import (
 	"net"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -224,10 +225,11 @@ func TestBusyClose(t *testing.T) {
 func TestBusyRaces(t *testing.T) {
 	t.Parallel()
 	rounds := testkit.Steps(4, 12)
+	turns := testkit.Steps(1_000_000, 3_000_000) // each takes at least 10 ns
 	onEveryTransportBusy(t, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		for round := range rounds {
 			a, b, c := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
-			a.Send("EVAL", "local n = 0 while n < 1000000 do n = n + 1 end return n", "0")
+			a.Send("EVAL", "local n, most = 0, tonumber(ARGV[1]) while n < most do n = n + 1 end return n", "0", strconv.Itoa(turns))
 			var group sync.WaitGroup
 			group.Go(func() { _, _ = b.Call("SCRIPT", "KILL") })
 			group.Go(func() {
