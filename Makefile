@@ -26,6 +26,7 @@ export ORACLE
 # ORACLE_TLS is the same with TLS: bench looks for it beside ORACLE, in a directory of that name.
 ORACLE_TLS = $(ORACLE_CACHE)/$(notdir $(ORACLE_TARBALL:.tar.gz=))-tls/src/redis-server
 # ONLY makes bench measure a part, a command or a section, and write nothing. QUICK=1 makes it do little work.
+# BEFORE is another build of lockserver, which bench ONLY=cpu then measures beside instead of Redis.
 # PART=replbench or raftbench makes bench measure one of those alone, and put its chapter into docs/BENCHMARKS.md (so does
 # PART with another suite of `make bench-list`).
 ONLY ?=
@@ -523,7 +524,7 @@ BENCH = cd tests/bench && $(GO) run .
 BESIDE = -oracle "$(if $(findstring /,$(ORACLE)),$(abspath $(ORACLE)),$(ORACLE))" $(if $(QUICK),-quick)
 
 bench: need-oracle $(NEEDS_TLS) $(if $(filter raftbench,$(PART)),hazelcast) ## all figures in one run beside ORACLE, into docs/BENCHMARKS.md, its picture, docs/MEMORY.md and the README (25 minutes); ONLY=memory: a part, printed; KEYS=10000000: with so many keys, in ONLY=memory,snapshot,bgsave,log-start,log-rewrite; QUICK=1: little work
-	$(BENCH) $(if $(ONLY),-suite costbench -only "$(ONLY)" $(if $(KEYS),-keys "$(KEYS)"),-write $(if $(PART),-suite $(PART)) $(if $(filter raftbench,$(PART)),-hazelcast raftbench/hazelcast)) $(BESIDE)
+	$(BENCH) $(if $(ONLY),-suite costbench -only "$(ONLY)" $(if $(KEYS),-keys "$(KEYS)") $(if $(BEFORE),-before "$(abspath $(BEFORE))"),-write $(if $(PART),-suite $(PART)) $(if $(filter raftbench,$(PART)),-hazelcast raftbench/hazelcast)) $(BESIDE)
 
 bench-list: ## what can be measured, and what it needs
 	@$(BENCH) -list

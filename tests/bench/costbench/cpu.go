@@ -72,7 +72,7 @@ func (b *bench) cpu(ctx context.Context) {
 				above = append(above, b.ownRow(got, pipeline))
 			}
 		}
-		b.Report.Table([]string{"command", "Redis req/s", "lockserver req/s", "ratio", "Redis CPU µs", "lockserver CPU µs",
+		b.Report.Table([]string{"command", b.pair[0].Name + " req/s", "lockserver req/s", "ratio", b.pair[0].Name + " CPU µs", "lockserver CPU µs",
 			"CPU ratio", "target"}, rows)
 		b.ownTable(above, pipeline)
 	}

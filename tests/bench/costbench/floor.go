@@ -64,5 +64,5 @@ func (b *bench) ownTable(rows [][]string, pipeline int) {
 	b.Report.Text(fmt.Sprintf("Own work above the floor at P=%d. The floor is a server of one thread that does nothing: an epoll loop that reads, counts "+
 		"the requests and writes `+OK` for each. It has the same load in turn with the two servers, and takes what the system takes for "+
 		"these reads and writes. A server's own work is its CPU less the floor; a ratio of \"?\" means that the noise is greater.", pipeline))
-	b.Report.Table([]string{"command", "floor CPU µs", "Redis above it", "lockserver above it", "ratio of own work"}, rows)
+	b.Report.Table([]string{"command", "floor CPU µs", b.pair[0].Name + " above it", "lockserver above it", "ratio of own work"}, rows)
 }

@@ -17,6 +17,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -58,6 +59,7 @@ type bench struct {
 	pair       [2]product // Redis first: figures of [1] are divided by those of [0]
 	floor      product    // what the section cpu measures besides; the zero value: nothing
 	serverArgs string     // passed to lockserver besides our own
+	before     string     // another build of lockserver, to measure beside instead of Redis
 	rate       int        // requests per second while latency is recorded
 	keys       int        // that the sections load; 0: as many as sizes say
 	syncDelay  time.Duration
@@ -68,6 +70,7 @@ const mostKeysOfSpan = 2_000_000
 
 func (b *bench) flags(f *flag.FlagSet) {
 	f.StringVar(&b.serverArgs, "server-args", "", "costbench: more arguments for lockserver, e.g. '--io-threads 2'")
+	f.StringVar(&b.before, "before", "", "costbench: another build of lockserver, to measure beside instead of Redis")
 	f.IntVar(&b.rate, "rate", 20_000, "costbench: requests per second while latency is recorded")
 	f.IntVar(&b.keys, "keys", 0, "costbench: how many keys memory, snapshot, bgsave, log-start and log-rewrite load (default: one million, or 200,000 if quick)")
 	f.DurationVar(&b.syncDelay, "sync-delay", 0, "costbench: also measure appendfsync always with syncs that take so much longer, as on a slower disk (needs strace)")
@@ -135,6 +138,9 @@ func (b *bench) prepare(ctx context.Context, r benchkit.Run) (about []string, er
 		{Product: benchkit.Product{Name: "Redis", Path: r.Redis, Args: []string{"--appendonly", "no"}}},
 		{Product: benchkit.Product{Name: "lockserver", Path: r.Lockserver, Args: strings.Fields(b.serverArgs)}, native: true},
 	}
+	if b.before != "" {
+		b.pair[0] = product{Product: benchkit.Product{Name: "before", Path: b.before, Args: b.pair[1].Args}, native: true}
+	}
 	return []string{"- redis-benchmark: " + benchkit.VersionOf(ctx, b.tools.benchmark),
-		"- Ratios are lockserver divided by Redis; below 1 is less than Redis"}, nil
+		fmt.Sprintf("- Ratios are lockserver divided by %[1]s; below 1 is less than %[1]s", b.pair[0].Name)}, nil
 }
