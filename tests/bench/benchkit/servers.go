@@ -35,7 +35,8 @@ func FindBeside(server, name string) (string, error) {
 	return FindTool(name)
 }
 
-// Build builds a program of the module in a directory, as its releases are built, and returns its path in dir.
+// Build builds a program of the module in a directory, as its releases are built, and returns its path in
+// dir.
 func Build(ctx context.Context, module, dir, program string) (string, error) {
 	profile, err := filepath.Abs(filepath.Join(module, program, "release.pgo"))
 	if err != nil {
