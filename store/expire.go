@@ -235,7 +235,7 @@ func (sp *space) keyMoved(slot int) {
 	}
 }
 
-// quiet reports whether the key of a slot is a hash whose fields die no earlier than the key.
+// quiet reports whether the key of a slot is a hash with deadlines of fields, none of them before the key's.
 func (sp *space) quiet(slot int) bool {
 	_, v := sp.keys.At(slot)
 	return v.tag() == Hash && v.hash().Quiet()

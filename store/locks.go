@@ -19,8 +19,8 @@ var (
 	afterOwnerRenewed = listpack.New().AppendInt(1).Append(watchdogField).AppendInt(1).Append(tokenField)
 )
 
-// MakeLock makes the key, which does not exist, a lock that owner holds once, with that token. renewed marks
-// it as one whose lease the server renews. The key dies at atMS, milliseconds since 1970.
+// MakeLock makes the key, which does not exist, a lock that owner holds once, with that token. renewed: the
+// server renews its lease. The key dies at atMS, milliseconds since 1970.
 func (e *HashEdit) MakeLock(owner []byte, token int64, renewed bool, atMS int64) {
 	s := e.db.store
 	if lim := s.limits.Hash; lim.Entries < 3 || lim.Value < max(len(owner), len(WatchdogField), decimal.MaxIntLen) || atMS <= s.nowMS { // it is a table, or gone

@@ -11,7 +11,7 @@ import (
 )
 
 // TestLockMadeAtOnce: a lock that is made at once is the same as one that is made field by field, whatever
-// form the hash has, and it needs no other memory for the hold after the first.
+// form the hash has. It needs no other memory for a second hold.
 func TestLockMadeAtOnce(t *testing.T) {
 	for _, limits := range []hash.Limits{{Entries: 128, Value: 64}, {Entries: 2, Value: 64}, {Entries: 128, Value: 16}} {
 		for _, owner := range []string{"a", "17", strings.Repeat("o", 63), strings.Repeat("o", 64), strings.Repeat("o", 65)} {

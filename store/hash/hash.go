@@ -60,9 +60,9 @@ func New(c *Common, name []byte, spare int) Edit {
 	return Edit{(*Hash)(unsafe.Pointer(head)), c, name}
 }
 
-// NewBefore returns a hash with a field, and behind it what others has: a listpack that begins with the
-// field's value, and ends with another field without a value, which gets the integer n. The fields are all
-// different, and the hash is within the limits of a listpack. name is as for New.
+// NewBefore returns a hash with a field, and behind it what others has. That is a listpack that begins with
+// the field's value. It ends with another field, which gets the integer n. The fields are all different, and
+// the hash is within the limits of a listpack. name is as for New.
 func NewBefore(c *Common, name, field []byte, others listpack.List, n int64) *Hash {
 	head := piece.New(c.Epoch.Now(), 0, mostBytes(len(field))+others.Bytes()+mostIntBytes, name)
 	listpack.NewBefore(head.Content()[:0], field, others, n)

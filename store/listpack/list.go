@@ -183,8 +183,8 @@ func (l List) appendBefore(others List, n int64) List {
 	return l.AppendInt(n)
 }
 
-// finish writes what follows the first few elements of a list, whose bytes are all of it: the elements of
-// others, and an integer.
+// finish writes what follows the first few elements of a list: the elements of others, and an integer. The
+// list has its whole length already.
 func (l List) finish(pos int, others List, n int64, few int) {
 	pos += copy(l[pos:], others[headerSize:len(others)-1])
 	putInt(l[pos:], n)
