@@ -565,7 +565,7 @@ profile: need-oracle ## measure where the server's time goes, into cmd/lockserve
 	$(GO) build -trimpath -tags profile -o bin/lockserver-profile ./cmd/lockserver
 	$(BENCH) -suite costbench -only cpu -rounds 1 -binary $(CURDIR)/bin/lockserver-profile $(BESIDE) >/dev/null
 	$(BENCH) -suite permitbench -only semaphores,limits,handoffs,delay-add -rounds 1 -binary $(CURDIR)/bin/lockserver-profile $(BESIDE) >/dev/null
-	$(GO) tool pprof -proto -output cmd/lockserver/release.pgo bin/profiles/*.cpu
+	$(GO) tool pprof -symbolize=none -proto -output cmd/lockserver/release.pgo bin/profiles/*.cpu
 
 bench-check: ## vet, lint and test the benchmarks, and look whether the pages are what docs/benchmarks.json says; nothing is measured
 	cd tests/bench && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test $(GOTESTFLAGS) ./...
