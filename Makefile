@@ -121,8 +121,8 @@ invariants: ## the tests with costly self-checks on
 fmt: ## fail if gofmt would change a file
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt would change:"; echo "$$files"; exit 1; fi
 
-# TAGS are the build tags, in sets that are looked at together. Those of the first are of tests alone: nothing is to be
-# compiled anew for them.
+# TAGS are the build tags, in sets that are looked at together. Those of the first are of tests, and of one file of the
+# program: little is to be compiled anew for them.
 TAGS = helm,netns,oracle,profile,raft,scenarios,simulation,upgrade invariants
 # with_tags does something with each set of tags, for the packages that have other files then. In the others there is
 # nothing to be found a second time. That there are none would be an error: the root has no Go files.

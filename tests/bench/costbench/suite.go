@@ -70,7 +70,7 @@ const mostKeysOfSpan = 2_000_000
 
 func (b *bench) flags(f *flag.FlagSet) {
 	f.StringVar(&b.serverArgs, "server-args", "", "costbench: more arguments for lockserver, e.g. '--io-threads 2'")
-	f.StringVar(&b.before, "before", "", "costbench: another build of lockserver, to measure beside instead of Redis")
+	f.StringVar(&b.before, "before", "", "costbench: measure the section cpu beside this other build of lockserver instead of Redis; the targets mean nothing then")
 	f.IntVar(&b.rate, "rate", 20_000, "costbench: requests per second while latency is recorded")
 	f.IntVar(&b.keys, "keys", 0, "costbench: how many keys memory, snapshot, bgsave, log-start and log-rewrite load (default: one million, or 200,000 if quick)")
 	f.DurationVar(&b.syncDelay, "sync-delay", 0, "costbench: also measure appendfsync always with syncs that take so much longer, as on a slower disk (needs strace)")
