@@ -184,7 +184,7 @@ REDIS = redis-server redis-cli redis-benchmark redis-check-rdb
 PROGRAMS = redis-server:redis-server redis-cli:redis-tools redis-benchmark:redis-tools redis-check-rdb:redis-tools \
 	strace:strace openssl:openssl ip:iproute2 node:nodejs npm:npm python3:python3 javac:default-jdk-headless mvn:maven \
 	rpm:rpm zsh:zsh fish:fish man:man-db mandoc:mandoc systemd-analyze:systemd unshare:util-linux pivot_root:util-linux buildah:buildah chromium:chromium \
-	mariadb-install-db:mariadb-server-core pg_createcluster:postgresql \
+	mariadb-install-db:mariadb-server-core my_print_defaults:mariadb-client-core pg_createcluster:postgresql \
 	$(PROMETHEUS)
 PROMETHEUS = prometheus:prometheus promtool:prometheus prometheus-redis-exporter:prometheus-redis-exporter
 # COMPILER is what building Redis needs.
@@ -216,12 +216,16 @@ ifeq ($(LOCKSERVER),redis-server)
 override LOCKSERVER := $(ORACLE)
 export LOCKSERVER
 endif
-.PHONY: clients clients-java clients-node clients-python clients-go clients-cli clients-examples need-java need-node need-python need-openssl
+.PHONY: clients clients-java clients-node clients-python clients-go clients-cli clients-examples need-java need-mariadb need-node need-python need-openssl
 clients: clients-java clients-node clients-python clients-go clients-cli clients-examples ## the client libraries of other people, each against a lockserver (LOCKSERVER=program)
 
 need-java:
 	@for p in javac mvn; do command -v $$p >/dev/null || { echo "$$p is missing: run 'make deps'"; exit 1; }; done
 	@javac --release 17 --version >/dev/null || { echo "$$(javac -version 2>&1) is too old: 17 is needed"; exit 1; }
+
+# mariadb-install-db calls the second program, which is of another package.
+need-mariadb:
+	@for p in mariadb-install-db my_print_defaults; do command -v $$p >/dev/null || { echo "$$p is missing: run 'make deps'"; exit 1; }; done
 
 need-openssl:
 	@command -v openssl >/dev/null || { echo "openssl is missing: run 'make deps'"; exit 1; }
@@ -249,8 +253,7 @@ clients-java-container: need-java ## LockserverContainer with Docker, or with Po
 
 .PHONY: clients-java-sql
 clients-java-sql: export LOCKSERVER := $(CURDIR)/bin/lockserver
-clients-java-sql: build need-java ## its fence for SQL on SQLite and MariaDB, which it starts (DATABASES="mariadb postgres": PostgreSQL as well, of Debian's package postgresql)
-	@command -v mariadb-install-db >/dev/null || { echo "mariadb-install-db is missing: run 'make deps'"; exit 1; }
+clients-java-sql: build need-java need-mariadb ## its fence for SQL on SQLite and MariaDB, which it starts (DATABASES="mariadb postgres": PostgreSQL as well, of Debian's package postgresql)
 	cd clients/java && FENCE_DATABASES="$(or $(DATABASES),mariadb)" mvn -B -ntp test -pl lockserver-client,lockserver-test,client-tests -Dtest=FenceTest
 
 clients-java-bench: export LOCKSERVER := $(CURDIR)/bin/lockserver
@@ -317,7 +320,7 @@ clients-node-build: $(NODE_CLIENT)/node_modules/.package-lock.json
 clients-node-client: build fleet need-redis need-openssl clients-node-build ## the package for Node: its tests, those of redlock, 1,000 broken connections, groups (LONG=1: 5,000; POSTGRES=url MYSQL=url: the fence there, too)
 	cd $(NODE_CLIENT) && npm test && npm run -s test:vitest
 
-clients-node-sql: build clients-node-build $(PACKAGE_VENV)/ready ## its fence for SQL on SQLite, PostgreSQL and MariaDB, which it starts (Debian's postgresql and mariadb-server-core)
+clients-node-sql: build need-mariadb clients-node-build $(PACKAGE_VENV)/ready ## its fence for SQL on SQLite, PostgreSQL and MariaDB, which it starts (Debian's postgresql, mariadb-server-core and mariadb-client-core)
 	$(SQL_DRIVERS)
 	cd $(NODE_CLIENT) && PYTHONDONTWRITEBYTECODE=1 ../../$(PACKAGE_VENV)/bin/python ../python/tests/databases.py node --test --test-reporter=spec tests/fence.test.mjs
 
@@ -395,7 +398,7 @@ $(BENCH_VENV)/ready: clients/python/tests/requirements-versions.txt clients/pyth
 clients-python-bench: build $(BENCH_VENV)/ready ## hand-offs of 16 clients of the package for Python beside redis-py's Lock, in turn, in one run (ROUNDS=n, SECONDS=n of each, BENCH_PYTHON=program)
 	cd clients/python/tests && ROUNDS=$(or $(ROUNDS),7) SECONDS=$(or $(SECONDS),3) $(call pytest,$(BENCH_VENV)) -s test_scenarios.py -k hand_off
 
-clients-python-sql: build $(PACKAGE_VENV)/ready ## its fence for SQL on SQLite, PostgreSQL and MariaDB, which it starts (Debian's postgresql and mariadb-server-core)
+clients-python-sql: build need-mariadb $(PACKAGE_VENV)/ready ## its fence for SQL on SQLite, PostgreSQL and MariaDB, which it starts (Debian's postgresql, mariadb-server-core and mariadb-client-core)
 	$(SQL_DRIVERS)
 	cd clients/python/tests && DATABASES=all $(call pytest,$(PACKAGE_VENV)) test_sql.py
 

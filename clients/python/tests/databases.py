@@ -22,7 +22,7 @@ def _program(*patterns):
         found = sorted(glob.glob(pattern)) or [shutil.which(pattern)]
         if found[-1]:
             return found[-1]
-    raise FileNotFoundError(f"{patterns[0]} is missing: install postgresql and mariadb-server-core")
+    raise FileNotFoundError(f"{patterns[0]} is missing: install postgresql, mariadb-server-core and mariadb-client-core")
 
 
 @contextlib.contextmanager

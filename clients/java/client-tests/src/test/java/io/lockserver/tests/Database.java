@@ -27,7 +27,7 @@ final class Database implements AutoCloseable {
         process = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(folder.resolve("log").toFile()).start();
     }
 
-    /** A MariaDB: the package mariadb-server-core. */
+    /** A MariaDB: the packages mariadb-server-core and mariadb-client-core. */
     static Database mariadb() throws Exception {
         Path folder = Files.createTempDirectory("mariadb");
         int port = freePort();
