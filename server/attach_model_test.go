@@ -27,7 +27,7 @@ func TestAttachModel(t *testing.T) {
 	for range 5 {
 		m.conns = append(m.conns, m.connect())
 	}
-	for range 3000 {
+	for range testkit.Steps(1000, 3000) {
 		m.step()
 		m.check()
 	}

@@ -127,7 +127,7 @@ func TestConnectionScripts(t *testing.T) {
 	t.Parallel()
 	for _, tt := range connectionScripts {
 		t.Run(tt.name, func(t *testing.T) {
-			onSomeTransports(t, Options{Directives: withPassword(tt.password).Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+			onATransport(t, Options{Directives: withPassword(tt.password).Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 				converse(t, srv, nil, dial, tt.text)
 			})
 		})

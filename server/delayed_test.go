@@ -229,7 +229,7 @@ func TestDelayedEntriesMemory(t *testing.T) {
 		"in random order": func(i int) int { return i * 7919 % 1_000_003 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			entries := testkit.Steps(50_000, 1_000_000)
+			entries := testkit.Steps(20_000, 1_000_000)
 			ex := &start(t, Options{Clock: NewManualClock(time.UnixMilli(saleStart))}).executor
 			addr := &net.UnixAddr{Net: "unix"}
 			s, refused := ex.open(nowhere{}, transport.Peer{Local: addr, Remote: addr})

@@ -210,16 +210,17 @@ func TestFlowEnds(t *testing.T) {
 func TestFlowOfAHalfClosedClient(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
-		for _, gets := range []int{3, 20} {
+		for _, gets := range []int{20, 3}[:testkit.Steps(1, 2)] {
 			conn := stall(t, srv, dial, false)
 			_, err := conn.Write([]byte(strings.Repeat("GET big\r\n", gets) + "SET done 1\r\nPING\r\n"))
 			require.NoError(t, err)
 			require.NoError(t, conn.(interface{ CloseWrite() error }).CloseWrite())
 			require.NoError(t, conn.SetReadDeadline(time.Now().Add(soon)))
-			got, err := io.ReadAll(conn)
+			_, err = io.CopyN(io.Discard, conn, int64(len("+OK\r\n")+(40+gets)*(1<<19+len("$524288\r\n\r\n"))))
 			require.NoError(t, err)
-			require.Len(t, got, len("+OK\r\n")+(40+gets)*(1<<19+len("$524288\r\n\r\n"))+len("+OK\r\n+PONG\r\n"))
-			require.True(t, strings.HasSuffix(string(got), "+OK\r\n+PONG\r\n"))
+			last, err := io.ReadAll(conn)
+			require.NoError(t, err)
+			require.Equal(t, "+OK\r\n+PONG\r\n", string(last))
 			eventually(t, func() bool { return srv.connected() == 0 }, "it is gone")
 		}
 	})
@@ -283,7 +284,7 @@ func TestFlowOfASubscriber(t *testing.T) {
 // Many that read late, on few loops, while others work; every answer is the right one.
 func TestFlowOfManyClients(t *testing.T) {
 	t.Parallel()
-	rounds := testkit.Steps(15, 40)
+	rounds := testkit.Steps(10, 40)
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		client(t, srv).Do("SET", "k", strings.Repeat("x", 300<<10))
 		var all sync.WaitGroup

@@ -90,19 +90,29 @@ func onEveryTransport(t *testing.T, o Options, test func(t *testing.T, srv *Serv
 	onTransports(t, transports, o, test)
 }
 
-// onSomeTransports runs one of many scripts on the first event loop's transport and on another one, which the
-// name of the test decides. Over all scripts each transport has its share. The long form is onEveryTransport.
+// onSomeTransports runs a test on the first event loop's transport and on another one, which the name of the
+// test decides. The long form is onEveryTransport.
 func onSomeTransports(t *testing.T, o Options, test func(t *testing.T, srv *Server, dial func() (net.Conn, error))) {
-	if testkit.Long() {
-		onEveryTransport(t, o, test)
-		return
-	}
 	const loop = 2
 	another := int(crc32.ChecksumIEEE([]byte(t.Name()))) % (len(transports) - 1)
 	if another >= loop {
 		another++
 	}
-	onTransports(t, []transportForm{transports[loop], transports[another]}, o, test)
+	onTransports(t, shortOf(transports[loop], transports[another]), o, test)
+}
+
+// onATransport runs one of many scripts on the transport that the name of the test decides. Over all scripts
+// each transport has its share. The long form is onEveryTransport.
+func onATransport(t *testing.T, o Options, test func(t *testing.T, srv *Server, dial func() (net.Conn, error))) {
+	onTransports(t, shortOf(transports[int(crc32.ChecksumIEEE([]byte(t.Name())))%len(transports)]), o, test)
+}
+
+// shortOf returns these transports, or all of them in the long form.
+func shortOf(some ...transportForm) []transportForm {
+	if testkit.Long() {
+		return transports
+	}
+	return some
 }
 
 func onTransports(t *testing.T, forms []transportForm, o Options, test func(t *testing.T, srv *Server, dial func() (net.Conn, error))) {

@@ -214,7 +214,7 @@ func TestNoWaiterStaysInACycle(t *testing.T) {
 	t.Parallel()
 	seed := testkit.Seed(t)
 	refused := 0
-	for round := range 30 {
+	for round := range testkit.Steps(10, 30) {
 		srv := startWith(t, Options{Clock: NewManualClock(time.UnixMilli(1_750_000_000_000))}, nil)
 		r := &cycleRun{modelRun: modelRun{t: t, srv: srv, random: rand.New(rand.NewPCG(seed, uint64(round)))}}
 		for range 9 {

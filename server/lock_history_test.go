@@ -402,7 +402,7 @@ func (r *historyRun) step() {
 func TestLockHistoryIsTrue(t *testing.T) {
 	t.Parallel()
 	seed := testkit.Seed(t)
-	for round := range 30 {
+	for round := range testkit.Steps(10, 30) {
 		clock := NewManualClock(time.UnixMilli(historyStartMS))
 		srv := startWith(t, Options{Clock: clock}, nil)
 		r := &historyRun{modelRun: modelRun{t: t, srv: srv, random: rand.New(rand.NewPCG(seed, uint64(round)))}, clock: clock, waits: map[int]*historyWait{}}

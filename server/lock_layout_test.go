@@ -177,7 +177,8 @@ func (w *layoutWorld) shown(key string) string {
 // snapshot.
 func TestLayoutOfLocks(t *testing.T) {
 	t.Parallel()
-	const worlds, steps = 4, 300
+	const steps = 300
+	worlds := uint64(testkit.Steps(2, 4))
 	first := testkit.Seed(t)
 	for seed := first; seed < first+worlds; seed++ {
 		w := newLayoutWorld(t, seed)

@@ -22,7 +22,7 @@ func TestManyKeysInTurmoil(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		seed := testkit.Seed(t)
-		const clients, rounds = 10, 30
+		clients, rounds := 10, testkit.Steps(15, 30)
 		var inside [5]atomic.Int32
 		var all sync.WaitGroup
 		for i := range clients {

@@ -49,7 +49,7 @@ func TestHundredWaitersAreServedInOrder(t *testing.T) {
 func TestLockExcludes(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
-		const clients, rounds = 12, 25
+		clients, rounds := 12, testkit.Steps(12, 25)
 		testkit.Dial(t, dial).Do("SET", "n", "0")
 		var inside atomic.Int32
 		var lastToken atomic.Int64
@@ -105,7 +105,7 @@ func equal[T comparable](t *testing.T, want, got T) bool {
 func TestWaiterGoesAsTheLockIsReleased(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
-		for round := range 40 {
+		for round := range testkit.Steps(16, 40) {
 			key := fmt.Sprint("k", round)
 			a, b, c := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
 			a.Do("LOCK", key, "a")
@@ -240,8 +240,8 @@ func TestTimeoutRacesRelease(t *testing.T) {
 		a, b := testkit.Dial(t, dial), testkit.Dial(t, dial)
 		seed := testkit.Seed(t)
 		random := rand.New(rand.NewPCG(seed, 0))
-		granted := 0
-		for range 200 {
+		granted, rounds := 0, testkit.Steps(60, 200)
+		for range rounds {
 			require.Positive(t, a.Do("LOCK", "k", "a").Int)
 			b.Send("LOCK", "k", "b", "WAIT", "2")
 			time.Sleep(time.Duration(1000+random.IntN(1500)) * time.Microsecond)
@@ -256,7 +256,7 @@ func TestTimeoutRacesRelease(t *testing.T) {
 			}
 			require.Zero(t, a.Do("EXISTS", "k").Int)
 		}
-		t.Logf("%d of 200 were granted", granted)
+		t.Logf("%d of %d were granted", granted, rounds)
 		checkParking(t, srv)
 	})
 }
@@ -267,7 +267,7 @@ func TestWaitersInTurmoil(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		seed := testkit.Seed(t)
-		const clients, rounds = 16, 30
+		clients, rounds := 16, testkit.Steps(15, 30)
 		var tokens sync.Map
 		var all sync.WaitGroup
 		for i := range clients {

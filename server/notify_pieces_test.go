@@ -411,7 +411,7 @@ func TestNotifyListsAreNotPutOff(t *testing.T) {
 // ended by the refusal of another wait. So after a different number of refusals a history is not compared.
 func TestNotifyPiecesRandom(t *testing.T) {
 	t.Parallel()
-	seeds := uint64(testkit.Steps(60, 2000))
+	seeds := uint64(testkit.Steps(20, 2000))
 	compared := 0
 	for seed := range seeds {
 		random := rand.New(rand.NewPCG(seed, 1))

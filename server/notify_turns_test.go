@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/testkit"
 	"lockserver/server/transport"
 )
 
@@ -52,11 +53,10 @@ type pieces struct {
 // pieceOfWork is what one piece of work did.
 type pieceOfWork struct{ outcomes, commands, bytes int }
 
-const (
-	piecesWaits = 4000
-	// piecesName is the length of an owner's name, so that the pushes are too many bytes for one piece.
-	piecesName = 400
-)
+// piecesName is the length of an owner's name, so that the pushes are too many bytes for one piece.
+const piecesName = 1000
+
+var piecesWaits = testkit.Steps(1600, 4000)
 
 func newPieces(t *testing.T, deaf bool) *pieces {
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 // figuresLook returns how many locks one scrape looks at.
@@ -27,7 +29,8 @@ func TestScrapeLooksAtFewLocks(t *testing.T) {
 	require.True(t, isServer)
 	var scratch batch
 	held := 0
-	for _, locks := range []int{1_000, 100_000} {
+	many := testkit.Steps(20_000, 100_000)
+	for _, locks := range []int{1_000, many} {
 		for ; held < locks; held += 100 {
 			var request []byte
 			for i := range 100 {
@@ -38,7 +41,7 @@ func TestScrapeLooksAtFewLocks(t *testing.T) {
 		require.Equal(t, held, s.executor.store.DB(0).Holders())
 		require.LessOrEqual(t, figuresLook(srv), int64(2*64), "of %d", locks) // INFO and the metric
 	}
-	for i := range 90_000 {
+	for i := range many / 10 * 9 {
 		s.Feed(appendCommand(nil, "UNLOCK", fmt.Sprint("order:", i), "worker"), &scratch, nil)
 	}
 	require.LessOrEqual(t, figuresLook(srv), int64(2*64*heldGroups))

@@ -224,7 +224,7 @@ func TestBusyClose(t *testing.T) {
 // server goes on.
 func TestBusyRaces(t *testing.T) {
 	t.Parallel()
-	rounds := testkit.Steps(4, 12)
+	rounds := testkit.Steps(2, 12)
 	turns := testkit.Steps(1_000_000, 3_000_000) // each takes at least 10 ns
 	onEveryTransportBusy(t, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		for round := range rounds {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/testkit"
 	"lockserver/store"
 	"lockserver/store/hash"
 )
@@ -65,8 +66,9 @@ func (m *manyHolders) same(was *hash.Tally, after string) {
 // follows every change.
 func TestSemaphoresWithManyHolders(t *testing.T) {
 	t.Parallel()
-	m := holdMany(t, 100_000)
-	require.Contains(t, m.ask("SEM.INFO", "s", "COUNT", "1"), `"available" 100000 "used" 100000 "holding" 100000`)
+	n := testkit.Steps(20_000, 100_000)
+	m := holdMany(t, n)
+	require.Contains(t, m.ask("SEM.INFO", "s", "COUNT", "1"), fmt.Sprintf(`"available" %d "used" %[1]d "holding" %[1]d`, n))
 	was := m.hash().Tally()
 	require.NotNil(t, was)
 	token := m.ask("SEM.ACQUIRE", "s", "o5", "PERMITS", "7", "PX", "1005")
@@ -78,13 +80,13 @@ func TestSemaphoresWithManyHolders(t *testing.T) {
 		{"SEM.RENEW s o78 PX 900000", "1"},
 		{"PTTL s", "900000"},
 		{"SEM.RENEW s o78 PX 5", "1"},
-		{"PTTL s", "100999"},
-		{"SEM.RELEASE s o99999", "0"},
-		{"PTTL s", "100998"},
+		{"PTTL s", strconv.Itoa(n + 999)},
+		{fmt.Sprint("SEM.RELEASE s o", n-1), "0"},
+		{"PTTL s", strconv.Itoa(n + 998)},
 		{"LOCK.FORCE s OWNER o80", "1"},
-		{"SEM.RESIZE s 100005", "1"},
+		{fmt.Sprint("SEM.RESIZE s ", n+5), "1"},
 		{"SEM.ACQUIRE s more PERMITS 8 PX 1000", "$nil"},
-		{"SEM.RESIZE s 300000", "1"},
+		{fmt.Sprint("SEM.RESIZE s ", 3*n), "1"},
 		{"GUARD s " + token + " SET x 1", "+OK"},
 		{"HDEL s o81", "1"},
 		{"HSET s o82 5", "0"},

@@ -320,7 +320,7 @@ func TestSemaphoresAgainstAModel(t *testing.T) {
 	t.Parallel()
 	seed := testkit.Seed(t)
 	cycles, refused := 0, 0
-	for round := range testkit.Steps(20, 400) {
+	for round := range testkit.Steps(8, 400) {
 		r := newPermitRun(t, rand.New(rand.NewPCG(seed, uint64(round))))
 		for range 300 {
 			r.step()

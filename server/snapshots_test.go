@@ -299,9 +299,12 @@ func TestBackgroundSaveIsOneMoment(t *testing.T) {
 	srv := start(t, Options{Directives: inDir(dir).Directives()})
 	c := client(t, srv)
 	const pairs = 2000
+	var fill, read [][]string
 	for i := range pairs {
-		c.Do("MSET", fmt.Sprint("a", i), "0", fmt.Sprint("b", i), "0")
+		a, b := fmt.Sprint("a", i), fmt.Sprint("b", i)
+		fill, read = append(fill, []string{"MSET", a, "0", b, "0"}), append(read, []string{"MGET", a, b})
 	}
+	c.Pipeline(fill)
 	stop := make(chan struct{})
 	var writers sync.WaitGroup
 	for w := range 2 {
@@ -321,7 +324,7 @@ func TestBackgroundSaveIsOneMoment(t *testing.T) {
 			}
 		})
 	}
-	for range 5 {
+	for range testkit.Steps(3, 5) {
 		require.Equal(t, "+Background saving started", c.Do("BGSAVE").String())
 		awaitSaved(t, srv)
 		copied := t.TempDir()
@@ -330,8 +333,7 @@ func TestBackgroundSaveIsOneMoment(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(copied, "dump.rdb"), snapshot, 0o644))
 		loaded := client(t, start(t, Options{Directives: inDir(copied).Directives()}))
 		require.EqualValues(t, 2*pairs, loaded.Do("DBSIZE").Int)
-		for i := range pairs {
-			both := loaded.Do("MGET", fmt.Sprint("a", i), fmt.Sprint("b", i))
+		for i, both := range loaded.Pipeline(read) {
 			require.Equal(t, both.Elems[0].Str, both.Elems[1].Str, "pair %d", i)
 		}
 	}

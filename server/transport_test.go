@@ -94,7 +94,7 @@ func TestLongPipeline(t *testing.T) {
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		c := testkit.Dial(t, dial)
 		var commands [][]string
-		for i := range 10_000 {
+		for i := range testkit.Steps(4_000, 10_000) {
 			commands = append(commands, []string{"SET", "k" + strconv.Itoa(i%100), strconv.Itoa(i)}, []string{"INCR", "n"})
 		}
 		for i, v := range c.Pipeline(commands) {
@@ -176,7 +176,7 @@ func TestPipelineOfLargeReplies(t *testing.T) {
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		c := testkit.Dial(t, dial)
 		c.Do("SET", "k", strings.Repeat("x", 300<<10))
-		rounds := testkit.Steps(40, 100)
+		rounds := testkit.Steps(25, 100)
 		for range rounds {
 			c.Send("GET", "k")
 			c.Send("INCR", "n")
