@@ -23,8 +23,8 @@ type schedule struct {
 
 const machines = 20
 
-// TestTicksRunOnce plays hundreds of ticks, 10,000 in the long form, of a job on machines with clocks of their own, in the server's time.
-// Each tick has exactly one run, whichever machine comes first.
+// TestTicksRunOnce plays hundreds of ticks of a job, 10,000 in the long form, on machines with clocks of
+// their own, in the server's time. Each tick has exactly one run, whichever machine comes first.
 func TestTicksRunOnce(t *testing.T) {
 	for name, s := range map[string]schedule{
 		"each night, the clocks 30 s apart":          {every: 24 * time.Hour, apart: 30 * time.Second, tick: 24 * time.Hour, ticks: testkit.Steps(300, 10_000)},
