@@ -300,7 +300,7 @@ func TestAgainstModel(t *testing.T) {
 // takes it down again.
 func TestLargeAgainstModel(t *testing.T) {
 	rng := newRand(t)
-	n := testkit.Steps(12_000, 40_000)
+	n := testkit.Steps(16_000, 40_000)
 	for _, order := range []string{"random", "rising", "falling", "ends"} {
 		z, all := newZSet(), make(model, n)
 		for i := range all {
