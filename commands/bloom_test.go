@@ -140,7 +140,7 @@ func TestBloomReplay(t *testing.T) {
 	f, g := bloomFixture(t), bloomFixture(t)
 	keys := []string{"a", "b", "c"}
 	grown := false
-	for range testkit.Steps(800, 3000) {
+	for range testkit.Steps(400, 3000) {
 		key, other := keys[rnd.IntN(3)], keys[rnd.IntN(3)]
 		item := func() string { return strconv.Itoa(rnd.IntN(1000)) }
 		var call []string

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 func TestGeoScript(t *testing.T) {
@@ -109,7 +111,7 @@ func TestGeoSearchFindsAll(t *testing.T) {
 	for i := range members {
 		f.do("GEOADD", "g", fmt.Sprint(r.Float64()*60-30), fmt.Sprint(r.Float64()*100-50), fmt.Sprint("m", i))
 	}
-	for range 60 {
+	for range testkit.Steps(20, 60) {
 		center, km := fmt.Sprint("m", r.IntN(members)), fmt.Sprint(1+r.IntN(2000))
 		want := map[string]bool{}
 		for i := range members {

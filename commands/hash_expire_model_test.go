@@ -235,7 +235,7 @@ func frozenContent(snap *store.Snapshot, n int) []modelHashes {
 // another goroutine reads meanwhile, and after a replay of the effects.
 func TestHashFieldsAgainstModel(t *testing.T) {
 	seed := testkit.Seed(t) % 1_000_000_000
-	for round := range 12 {
+	for round := range testkit.Steps(5, 12) {
 		r := rand.New(rand.NewPCG(seed, uint64(round)))
 		f := newHashes(t)
 		m := &hashModel{t: t, f: f, rand: r}

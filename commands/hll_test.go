@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/testkit"
 	"lockserver/store/hll"
 )
 
@@ -66,7 +67,7 @@ func TestHyperLogLogsOverdue(t *testing.T) {
 func TestHyperLogLogReplay(t *testing.T) {
 	f, g := newHyperLogLogs(t), newHyperLogLogs(t)
 	r := testRand(t)
-	for range 400 {
+	for range testkit.Steps(150, 400) {
 		key, other := fmt.Sprint("k", r.IntN(3)), fmt.Sprint("k", r.IntN(3))
 		switch r.IntN(6) {
 		case 0:

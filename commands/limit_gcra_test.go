@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/gcra"
+	"lockserver/internal/testkit"
 )
 
 const (
@@ -55,7 +56,7 @@ func ceilRat(r *big.Rat) int64 {
 func TestLimiterAgainstRationalNumbers(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	size := func(most int64) int64 { return 1 + random.Int64N(int64(math.Pow(float64(most), random.Float64()))+1) }
-	for range 2000 {
+	for range testkit.Steps(400, 2000) {
 		burst, count, period := size(1e6), size(1e9), size(1e7)
 		r, ok := gcra.NewRate(burst, count, period)
 		require.True(t, ok)

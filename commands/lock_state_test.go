@@ -18,7 +18,7 @@ func TestReadLock(t *testing.T) {
 	values := []string{"1", "2", "0", "-1", "x", "9007199254740990", "9007199254740991", "1750000000000000"}
 	short := 0
 	s := store.New(1, store.Limits{Hash: hash.Limits{Entries: 128, Value: 64}})
-	for range 50_000 {
+	for range testkit.Steps(20_000, 50_000) {
 		e := s.DB(0).EditHash([]byte("lock"))
 		for range 1 + random.IntN(3) {
 			e.Update([]byte(names[random.IntN(len(names))]), []byte(values[random.IntN(len(values))]))
@@ -26,8 +26,10 @@ func TestReadLock(t *testing.T) {
 		owner := []byte(names[random.IntN(len(names))])
 		want, wantErr := readLockFields(e.Hash(), owner)
 		got, err := readLock(e.Hash(), owner)
-		require.Equal(t, wantErr, err, "%v", contents(e.Hash()))
-		require.Equal(t, want, got, "%v as %q", contents(e.Hash()), owner)
+		if err != wantErr || got != want { // a comparison by require costs more than all of this
+			require.Equal(t, wantErr, err, "%v", contents(e.Hash()))
+			require.Equal(t, want, got, "%v as %q", contents(e.Hash()), owner)
+		}
 		if _, _, _, ok := store.OneOwner(e.Hash()); ok && got.holds > 0 {
 			short++
 		}

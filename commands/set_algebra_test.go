@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 func TestSetStoreEffects(t *testing.T) {
@@ -74,7 +76,7 @@ func TestSetAlgebraAgainstModel(t *testing.T) {
 		}
 		model[key] = members
 	}
-	for range 80 {
+	for range testkit.Steps(25, 80) {
 		var keys []string
 		for range 1 + r.IntN(8) {
 			keys = append(keys, "s"+strconv.Itoa(r.IntN(15)))

@@ -133,7 +133,7 @@ func TestStreamRefsReplay(t *testing.T) {
 	f, g := smallNodes(newFixture(t, StreamRows)), smallNodes(newFixture(t, StreamRows))
 	refs := []string{"KEEPREF", "DELREF", "ACKED"}
 	removed := map[string]int{}
-	for step := range testkit.Steps(800, 3000) {
+	for step := range testkit.Steps(400, 3000) {
 		id := func() string { return strconv.Itoa(max(1, step-rnd.IntN(30))) }
 		group, how := "g"+strconv.Itoa(rnd.IntN(2)), refs[rnd.IntN(3)]
 		before := f.do("XLEN", "s").Int

@@ -83,7 +83,7 @@ func TestStreamReplay(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 0))
 		f, g := smallNodes(newFixture(t, StreamRows, KeyRows)), smallNodes(newFixture(t, StreamRows, KeyRows))
 		changes := 0
-		for step := range testkit.Steps(400, 1500) {
+		for step := range testkit.Steps(200, 1500) {
 			call := randomEdit(rnd, step+3, setIDs)
 			f.do(call...)
 			before := streamState(g, "s", true)
@@ -94,7 +94,7 @@ func TestStreamReplay(t *testing.T) {
 				changes++
 			}
 		}
-		require.Greater(t, changes, testkit.Steps(100, 400))
+		require.Greater(t, changes, testkit.Steps(50, 400))
 	}
 }
 

@@ -156,7 +156,7 @@ func TestAlarmsFollowTheData(t *testing.T) {
 		m := &alarmsModel{s: New(3, Limits{}), kind: kind, lists: map[[2]string]map[string]int64{}}
 		now := int64(1_700_000_000_000)
 		m.s.SetNow(now * 1000)
-		for range 20_000 {
+		for range testkit.Steps(8_000, 20_000) {
 			m.change(t, r)
 			if r.IntN(3) == 0 {
 				now += r.Int64N(20)

@@ -84,8 +84,9 @@ func TestEvictionPrefers(t *testing.T) {
 
 func useUpper(s *Store) {
 	for i := 2000; i < 4000; i++ {
+		key := keyOf(i)
 		for range 300 {
-			s.DB(i % 2).Find(keyOf(i))
+			s.DB(i % 2).Find(key)
 		}
 	}
 }
@@ -93,7 +94,7 @@ func useUpper(s *Store) {
 // TestEvictionOfFew: where there are no more keys than are looked at, it is no matter of chance which goes.
 func TestEvictionOfFew(t *testing.T) {
 	for _, p := range []Policy{AllKeysLRU, VolatileLRU, VolatileTTL} {
-		for seed := range uint64(500) {
+		for seed := range uint64(testkit.Steps(150, 500)) {
 			s := New(2, Limits{})
 			for i := range 5 {
 				s.SetNow(int64(i+1) * 1_000_000)
@@ -146,11 +147,12 @@ func TestNothingToEvict(t *testing.T) {
 // TestLocksAreNotEvicted: however few other keys there are among them, those go and the locks stay, and
 // so do Redisson's keys beside them.
 func TestLocksAreNotEvicted(t *testing.T) {
+	locks := testkit.Steps(6_000, 20_000)
 	for p := AllKeysLRU; p <= VolatileTTL; p++ {
 		s := New(3, Limits{})
 		s.SetNow(1_000_000)
 		db := s.DB(1)
-		for i := range 20_000 {
+		for i := range locks {
 			key := fmt.Append(nil, "lock:", i)
 			e := db.EditHash(key)
 			e.Set([]byte(TokenField), []byte("1"))
@@ -168,7 +170,7 @@ func TestLocksAreNotEvicted(t *testing.T) {
 		}
 		require.Equal(t, others, removed, "policy %d, %d slices", p, in)
 		require.Zero(t, s.Evict(10))
-		require.Equal(t, 40_000, db.Len())
+		require.Equal(t, 2*locks, db.Len())
 		require.Zero(t, s.DB(0).Len()+s.DB(2).Len())
 		requireUsed(t, s, "policy %d", p)
 	}

@@ -41,7 +41,7 @@ func (d *dyings) KeyMissed(*DB, []byte)           {}
 func TestKeysDieInOrder(t *testing.T) {
 	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
-	for range 20 {
+	for range testkit.Steps(12, 20) {
 		s := New(3, Limits{})
 		d := &dyings{t: t, s: s, ends: map[string]int64{}}
 		s.SetWitness(d)
@@ -73,11 +73,15 @@ func TestKeysDieInOrder(t *testing.T) {
 				for d.last = 0; s.ExpireDue(1 + rng.IntN(300)); {
 				}
 				for name, end := range d.ends {
-					require.Greater(t, end, s.NowMS(), "%s lives on", name)
+					if end <= s.NowMS() {
+						require.Greater(t, end, s.NowMS(), "%s lives on", name)
+					}
 				}
 				next, ok := s.NextDeadlineMS()
 				for _, end := range d.ends {
-					require.True(t, ok && next <= end)
+					if !ok || next > end {
+						require.Fail(t, "the next deadline is wrong", "%d %v, and a key ends at %d", next, ok, end)
+					}
 				}
 			}
 		}

@@ -21,7 +21,9 @@ func earliestHold(t *testing.T, s *Store) int64 {
 		for slot := range sp.keys.Len() {
 			if r := sp.refAt(slot); db.live(r) && owners(r.v) > 0 {
 				sinceMS := sp.heldMS(slot, r.v)
-				require.LessOrEqual(t, sp.heldSince.Of(slot>>boundBits), sinceMS)
+				if bound := sp.heldSince.Of(slot >> boundBits); bound > sinceMS {
+					require.Fail(t, "a bound is too high", "slot %d since %d, bound %d", slot, sinceMS, bound)
+				}
 				earliest = min(earliest, sinceMS)
 			}
 		}

@@ -298,7 +298,7 @@ func TestUsedIsTheSum(t *testing.T) {
 		w := &memoryWorld{rng: rand.New(rand.NewPCG(seed, uint64(round))), s: New(3, tightLimits())}
 		var cut *Snapshot
 		w.s.Record(round%2 == 0)
-		for i := range 4000 {
+		for i := range testkit.Steps(1500, 4000) {
 			w.s.SetNow(int64(1000+i) * 1000)
 			what := w.step()
 			requireUsed(t, w.s, "round %d, step %d: %s", round, i, what)
@@ -381,7 +381,7 @@ func TestUsedIsNearTheHeap(t *testing.T) {
 	} {
 		s := New(1, def)
 		before := heapOf()
-		for i := range c.n / testkit.Steps(4, 1) {
+		for i := range c.n / testkit.Steps(8, 1) {
 			c.fill(s.DB(0), i)
 		}
 		grown := float64(heapOf()) - float64(before)

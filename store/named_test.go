@@ -26,10 +26,14 @@ func requireTogether(t *testing.T, s *Store) (together int) {
 			key := keys.Key(slot)
 			name := keys.Value(slot).name()
 			if name != nil && name.String() == key.String() {
-				require.Same(t, name, key, "%q has a key beside its own", key.String())
+				if name != key {
+					require.Same(t, name, key, "%q has a key beside its own", key.String())
+				}
 				together++
 			}
-			require.Equal(t, slot, keys.Find(keys.Hash(key.Bytes()), key.Bytes()))
+			if found := keys.Find(keys.Hash(key.Bytes()), key.Bytes()); found != slot {
+				require.Equal(t, slot, found)
+			}
 		}
 	}
 	return together

@@ -21,7 +21,7 @@ func TestExpectIsOnlyAGuess(t *testing.T) {
 	db := s.DB(0)
 	want := make(map[string]string)
 	var slots [16]int
-	for i := range 200_000 {
+	for i := range testkit.Steps(80_000, 200_000) {
 		key := fmt.Appendf(nil, "k%d", r.IntN(20_000))
 		switch n := r.IntN(20); {
 		case n == 0:
@@ -37,8 +37,9 @@ func TestExpectIsOnlyAGuess(t *testing.T) {
 		case n < 8:
 			db.Expect(slots[r.IntN(len(slots))])
 		case n < 12:
-			_, there := want[string(key)]
-			require.Equal(t, there, db.Delete(key))
+			if _, there := want[string(key)]; there != db.Delete(key) {
+				require.Fail(t, "a deletion is wrong", "%s: there %v", key, there)
+			}
 			delete(want, string(key))
 		case n < 16:
 			val := fmt.Appendf(nil, "v%d", i)
@@ -51,8 +52,8 @@ func TestExpectIsOnlyAGuess(t *testing.T) {
 		default:
 			ref := db.Peek(key)
 			val, there := want[string(key)]
-			require.Equal(t, there, ref.OK())
-			if there {
+			if there != ref.OK() || there && val != string(ref.Bytes()) {
+				require.Equal(t, there, ref.OK())
 				require.Equal(t, val, string(ref.Bytes()))
 			}
 		}
@@ -75,7 +76,7 @@ func TestPrefetchOfRemovalsChangesNothing(t *testing.T) {
 	db, keeper := s.DB(0), &renewals.Keeper{}
 	want := make(map[string]kept)
 	random := func() []byte { return fmt.Appendf(nil, "lock:%d", r.IntN(15_000)) }
-	for i := range 100_000 {
+	for i := range testkit.Steps(60_000, 100_000) {
 		key := random()
 		was, there := want[string(key)]
 		switch n := r.IntN(16); {
@@ -102,8 +103,10 @@ func TestPrefetchOfRemovalsChangesNothing(t *testing.T) {
 			want[string(key)] = k
 		default:
 			renewal, renewed := db.Renewal(key)
-			require.Equal(t, was, kept{db.LockRecord(key), db.Peek(key).DeadlineMS(), renewed})
-			require.True(t, !renewed || renewal.AtMS == was.deadlineMS-1000)
+			if got := (kept{db.LockRecord(key), db.Peek(key).DeadlineMS(), renewed}); got != was || renewed && renewal.AtMS != was.deadlineMS-1000 {
+				require.Equal(t, was, got)
+				require.Equal(t, was.deadlineMS-1000, renewal.AtMS)
+			}
 		}
 	}
 	locks := 0

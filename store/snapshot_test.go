@@ -18,8 +18,9 @@ func TestDrainIsExactWhateverHappens(t *testing.T) {
 	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	s := New(2, Limits{})
-	const keys = 40_000
-	name := func() []byte { return strconv.AppendInt(nil, rng.Int64N(keys), 10) }
+	keys := testkit.Steps(12_000, 40_000)
+	writes := keys * 3 / 4
+	name := func() []byte { return strconv.AppendInt(nil, rng.Int64N(int64(keys)), 10) }
 	for round := range 8 {
 		want := [2]map[string]string{{}, {}}
 		for i := range 2 {
@@ -40,7 +41,7 @@ func TestDrainIsExactWhateverHappens(t *testing.T) {
 				snap.Drain(i, func(key string, r Ref) bool { got[i][key] = contentOf(r); return true })
 			}
 		})
-		for i := range 30_000 {
+		for i := range writes {
 			db := s.DB(rng.IntN(2))
 			switch rng.IntN(10) {
 			case 0:
@@ -56,11 +57,11 @@ func TestDrainIsExactWhateverHappens(t *testing.T) {
 				db.SetString(name(), strconv.AppendInt(nil, int64(-i), 10), NoTTL)
 			}
 			switch {
-			case i == 10_000 && round%3 == 1:
+			case i == writes/3 && round%3 == 1:
 				s.SwapDB(s.DB(0), s.DB(1))
-			case i == 10_000 && round%3 == 2:
+			case i == writes/3 && round%3 == 2:
 				s.FlushAll()
-			case i == 20_000 && round%4 == 3:
+			case i == writes*2/3 && round%4 == 3:
 				s.DB(1).Flush()
 			}
 		}

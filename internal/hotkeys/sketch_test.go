@@ -7,10 +7,13 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 // TestSketchBound: no sum is too high, none is lower than the error says, and the error is at most 1/1024 of
@@ -18,18 +21,19 @@ import (
 func TestSketchBound(t *testing.T) {
 	t.Parallel()
 	seed := maphash.MakeSeed()
-	for round := range uint64(10) {
+	for round := range uint64(testkit.Steps(4, 10)) {
 		random := rand.New(rand.NewPCG(round, 7))
 		keys, shape, largest := 1+random.IntN(20_000), 1+4*random.Float64(), 1+random.Int64N(1000)
 		var s Sketch
 		var exact [Measures]map[string]int64
 		exact[0], exact[1] = make(map[string]int64), make(map[string]int64)
 		for range 50_000 {
-			name := fmt.Sprint("key-", int(math.Pow(random.Float64(), shape)*float64(keys)))
+			name := "key-" + strconv.Itoa(int(math.Pow(random.Float64(), shape)*float64(keys)))
 			weights := Sums{random.Int64N(largest + 1), int64(random.IntN(2))}
 			db := len(name) % 3
+			counted := strconv.Itoa(db) + " " + name
 			for i, w := range weights {
-				exact[i][fmt.Sprint(db, " ", name)] += w
+				exact[i][counted] += w
 			}
 			s.Add(maphash.String(seed, name), db, []byte(name), weights)
 		}
@@ -57,7 +61,9 @@ func checkBound(t *testing.T, s *Sketch, measure int, exact map[string]int64) {
 		there[name] = true
 	}
 	for name, sum := range exact {
-		require.True(t, there[name] || sum <= most+most/16, "%s has %d, the error is %d", name, sum, most)
+		if !there[name] && sum > most+most/16 {
+			require.Fail(t, "a key is missing", "%s has %d, the error is %d", name, sum, most)
+		}
 	}
 }
 
@@ -68,7 +74,7 @@ func TestSketchSamples(t *testing.T) {
 	var s Sketch
 	exact := make(map[string]int64)
 	for range 600_000 {
-		name := fmt.Sprint("key-", int(math.Pow(random.Float64(), 4)*5000))
+		name := "key-" + strconv.Itoa(int(math.Pow(random.Float64(), 4)*5000))
 		exact[name]++
 		s.Add(maphash.String(seed, name), 0, []byte(name), Sums{7, 1})
 	}
@@ -198,8 +204,9 @@ func FuzzSketch(f *testing.F) {
 			for i := range int(data[2]) * 8 {
 				name, weights := fmt.Sprint(int(data[0])<<8+int(data[1])+i), Sums{int64(data[3]) - 1, int64(data[4]) << (data[3] % 32)}
 				db := i % 2
+				counted := strconv.Itoa(db) + " " + name
 				for j, w := range weights {
-					exact[j][fmt.Sprint(db, " ", name)] += max(0, w)
+					exact[j][counted] += max(0, w)
 				}
 				s.Add(maphash.String(seed, name), db, []byte(name), weights)
 			}

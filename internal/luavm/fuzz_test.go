@@ -13,25 +13,36 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"lockserver/internal/luavm"
+	"lockserver/internal/testkit"
 )
 
-// fuzzState returns a state that ends its scripts soon.
-func fuzzState(t testing.TB) *luavm.State {
+// fuzzed is a state for many scripts, which it ends soon.
+type fuzzed struct {
+	*luavm.State
+	left int // calls of the hook that the running script still has
+}
+
+func fuzzState(t testing.TB) *fuzzed {
 	t.Helper()
-	left := 0
-	state := luavm.NewState(luavm.Options{MaxMemoryBytes: 64 << 20, HookEvery: 100, Hook: func() error {
-		left++
-		if left%100 == 0 {
+	f := new(fuzzed)
+	f.State = luavm.NewState(luavm.Options{MaxMemoryBytes: 64 << 20, HookEvery: 100, Hook: func() error {
+		if f.left--; f.left <= 0 {
 			return errStop
 		}
 		return nil
 	}})
-	t.Cleanup(state.Close)
-	return state
+	t.Cleanup(f.Close)
+	return f
+}
+
+// run runs a script that the hook has not been called for.
+func (f *fuzzed) run(proto *luavm.Proto) (lua.LValue, error) {
+	f.left = 100
+	return f.Run(proto)
 }
 
 // runAny runs what may be no script at all, and wants the state to survive it.
-func runAny(t *testing.T, state *luavm.State, source []byte) {
+func runAny(t *testing.T, state *fuzzed, source []byte) {
 	t.Helper()
 	proto, err := luavm.Compile("user_script", source)
 	if err != nil {
@@ -40,7 +51,7 @@ func runAny(t *testing.T, state *luavm.State, source []byte) {
 		require.True(t, strings.HasPrefix(err.Error(), "user_script:"), err.Error())
 		return
 	}
-	_, err = state.Run(proto)
+	_, err = state.run(proto)
 	var scriptError *luavm.Error
 	if err != nil && !errors.Is(err, errStop) && !errors.As(err, &scriptError) {
 		t.Fatalf("%q: %v", source, err)
@@ -61,9 +72,10 @@ func FuzzScript(f *testing.F) {
 			}
 		}
 	}
+	state := fuzzState(f) // for all scripts, as in a server: a new one takes longer than most of them
 	f.Fuzz(func(t *testing.T, source []byte) {
 		if len(source) < 10_000 {
-			runAny(t, fuzzState(t), source)
+			runAny(t, state, source)
 		}
 	})
 }
@@ -78,7 +90,7 @@ func fuzzLibrary(f *testing.F, script string, seeds ...string) {
 	state := fuzzState(f)
 	f.Fuzz(func(t *testing.T, input []byte) {
 		state.SetArrays(nil, [][]byte{input})
-		value, err := state.Run(proto)
+		value, err := state.run(proto)
 		var scriptError *luavm.Error
 		if err != nil && !errors.Is(err, errStop) && !errors.As(err, &scriptError) {
 			t.Fatalf("%q: %v", input, err)
@@ -130,9 +142,7 @@ func FuzzPattern(f *testing.F) {
 // TestRandomScripts runs scripts put together from fragments, which reach further
 // than bytes changed at random.
 func TestRandomScripts(t *testing.T) {
-	seed := rand.Int63()
-	t.Log("seed", seed)
-	random := rand.New(rand.NewSource(seed))
+	random := rand.New(rand.NewSource(int64(testkit.Seed(t))))
 	state := fuzzState(t)
 	for range 300 {
 		runAny(t, state, []byte(randomScript(random, 4)))

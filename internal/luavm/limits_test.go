@@ -42,7 +42,7 @@ func run(t *testing.T, state *luavm.State, script string) (lua.LValue, error) {
 }
 
 // TestEndless: whatever a script does for ever, the hook ends it, nothing in it catches that,
-// and the state serves the next.
+// and the state serves the next. What a script prepares is small: the hook must not end it before its loop.
 func TestEndless(t *testing.T) {
 	for _, script := range []string{
 		`while true do end`,
@@ -65,17 +65,17 @@ func TestEndless(t *testing.T) {
 		`while true do string.gsub('abc', '.', function() end) end`,
 		`string.gsub(string.rep('a', 1e6), 'a', function() while true do end end)`,
 		`table.sort({1, 2, 3, 4}, function() while true do end end)`,
-		`local t = {} for i = 1, 1e5 do t[i] = i end while true do table.sort(t) end`,
-		`local t = {} for i = 1, 1e5 do t[i] = i end while true do table.remove(t, 1) table.insert(t, 1, 1) end`,
+		`local t = {} for i = 1, 1e3 do t[i] = i end while true do table.sort(t) end`,
+		`local t = {} for i = 1, 1e3 do t[i] = i end while true do table.remove(t, 1) table.insert(t, 1, 1) end`,
 		`for k in function() return 1 end do end`,
 		`for k in pairs, {} do while true do end end`,
 		`while true do local s = string.rep('x', 1e5) .. 'y' end`,
-		`local t = {} for i = 1, 1e4 do t[i] = 'x' end while true do table.concat(t) end`,
-		`local t = {} for i = 1, 1e4 do t[i] = i end while true do cjson.encode(t) end`,
-		`local t = {} for i = 1, 1e4 do t[i] = i end local s = cmsgpack.pack(t) while true do cmsgpack.unpack(s) end`,
-		`local s = string.rep('1,', 1e4) while true do cjson.decode('[' .. s .. '1]') end`,
+		`local t = {} for i = 1, 1e3 do t[i] = 'x' end while true do table.concat(t) end`,
+		`local t = {} for i = 1, 1e3 do t[i] = i end while true do cjson.encode(t) end`,
+		`local t = {} for i = 1, 1e3 do t[i] = i end local s = cmsgpack.pack(t) while true do cmsgpack.unpack(s) end`,
+		`local s = string.rep('1,', 1e3) while true do cjson.decode('[' .. s .. '1]') end`,
 		`while true do loadstring('return 1')() end`,
-		`local s = string.rep('x = 1 ', 1e4) while true do loadstring(s) end`,
+		`local s = string.rep('x = 1 ', 1e3) while true do loadstring(s) end`,
 		`while true do string.format('%99d', 1) end`,
 		`local t = {} for i = 1, 1000 do t[i] = 65 end while true do string.char(unpack(t)) end`,
 		`load(function() while true do end end)`,
@@ -114,7 +114,7 @@ func TestMemory(t *testing.T) {
 		`return struct.pack('c2000000000', 'x')`,
 		`local s = string.rep('[', 900) .. string.rep(']', 900) local t = {} while true do t[#t + 1] = cjson.decode(s) end`,
 		`local s = string.rep('\145', 900) .. '\1' local t = {} while true do t[#t + 1] = cmsgpack.unpack(s) end`,
-		`local function f(...) return 1 + f(1, ...) end return f()`,
+		`local t = {} for i = 1, 5e3 do t[i] = i end local function f(...) return 1 + f(1, ...) end return f(unpack(t))`,
 	} {
 		state := luavm.NewState(luavm.Options{MaxMemoryBytes: int64(testkit.Steps(2<<20, 16<<20))})
 		_, err := run(t, state, script)

@@ -204,7 +204,7 @@ func TestByteByByteIsLinear(t *testing.T) {
 }
 
 func TestLargeArgument(t *testing.T) {
-	value := make([]byte, 64<<20)
+	value := make([]byte, testkit.Steps(16<<20, 64<<20))
 	for i := range value {
 		value[i] = byte(i * 7 / 5)
 	}
@@ -304,7 +304,7 @@ func TestNextAppends(t *testing.T) {
 func TestRandomCommands(t *testing.T) {
 	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
-	for range 300 {
+	for range testkit.Steps(100, 300) {
 		var in []byte
 		var want []string
 		for range 1 + r.IntN(20) {

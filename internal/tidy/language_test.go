@@ -19,6 +19,51 @@ var indirect = regexp.MustCompile(`(?i)\b(whom|whose|of which|nobody|somebody|ev
 var private = regexp.MustCompile(`(?i)\b(strangers?|condemn(s|ed|ing)?|circles?|kick(s|ed|ing)?|vouch(es|ed|ing)?|rooms?|notes?|noted|` +
 	`settle[sd]?|settling|owe[sd]?|owing|patient|told)\b`)
 
+// known holds the words that faulty has looked at, in lower case.
+var known = map[string]bool{"which": true, "none": true, "stands": true}
+
+// faulty reports whether a text may have what indirect or private match: it has a word that is in what they
+// match. They take longer than all the rest, so they only get the texts with such a word.
+func faulty(text string) bool {
+	letter := func(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+	for i := 0; i < len(text); i++ {
+		begin := i
+		for i < len(text) && letter(text[i]) {
+			i++
+		}
+		if begin == i {
+			continue
+		}
+		word := text[begin:i]
+		bad, ok := known[word]
+		if !ok {
+			lower := strings.ToLower(word)
+			bad = known[lower] || privatePart.MatchString(lower)
+			known[word] = bad
+		}
+		if bad {
+			return true
+		}
+	}
+	return false
+}
+
+// TestFaulty: faulty leaves out nothing that indirect or private match.
+func TestFaulty(t *testing.T) {
+	for _, words := range []string{
+		"whom", "whose", "of which", "nobody", "somebody", "everybody", "anybody", "whoever", "is none of", "stands in",
+		"stranger", "strangers", "condemn", "condemns", "condemned", "condemning", "circle", "circles", "kick", "kicks", "kicked", "kicking",
+		"vouch", "vouches", "vouched", "vouching", "room", "rooms", "note", "notes", "noted", "settle", "settles", "settled", "settling",
+		"owe", "owes", "owed", "owing", "patient", "told",
+	} {
+		for _, text := range []string{words, strings.ToUpper(words), "// It\tis " + words + ". Not", "é" + words + "-2"} {
+			require.True(t, indirect.MatchString(text) || private.MatchString(text), text)
+			require.True(t, faulty(text), text)
+		}
+	}
+	require.False(t, faulty("A roomier lock, 1 of 2; notable"))
+}
+
 // maxSentence is the number of words that a sentence of a doc comment may have before it counts as long.
 const maxSentence = 30
 
@@ -47,7 +92,7 @@ func (l *language) count(s *source) {
 	for _, group := range s.file.Comments {
 		for _, comment := range group.List {
 			for line := range strings.Lines(comment.Text) {
-				if strings.HasPrefix(line, "//go:") || strings.HasPrefix(line, "// plant:") {
+				if !faulty(line) || strings.HasPrefix(line, "//go:") || strings.HasPrefix(line, "// plant:") {
 					continue
 				}
 				if indirect.MatchString(line) {

@@ -79,20 +79,23 @@ func pageSentences(text string) (list []string) {
 var commonPhrase = regexp.MustCompile(`release notes|a circle, a box`)
 
 // plainnessOf counts the faults of a page, and returns the sentences that have them.
-func plainnessOf(text string) (p plainness, faulty []string) {
+func plainnessOf(text string) (p plainness, list []string) {
 	for _, sentence := range pageSentences(text) {
 		sentence = commonPhrase.ReplaceAllString(sentence, "PHRASE")
-		words := len(indirect.FindAllString(sentence, -1)) + len(private.FindAllString(sentence, -1))
+		words := 0
+		if faulty(sentence) {
+			words = len(indirect.FindAllString(sentence, -1)) + len(private.FindAllString(sentence, -1))
+		}
 		p.words += words
 		long := len(strings.Fields(sentence)) > maxPageSentence
 		if long {
 			p.long++
 		}
 		if words > 0 || long {
-			faulty = append(faulty, sentence)
+			list = append(list, sentence)
 		}
 	}
-	return p, faulty
+	return p, list
 }
 
 func TestPageSentences(t *testing.T) {

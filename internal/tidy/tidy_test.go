@@ -253,7 +253,7 @@ func TestNothingStopsTheWorld(t *testing.T) {
 			continue
 		}
 		ast.Inspect(s.file, func(n ast.Node) bool {
-			if sel, ok := n.(*ast.SelectorExpr); ok {
+			if sel, ok := n.(*ast.SelectorExpr); ok && sel.Sel.Name == "ReadMemStats" {
 				require.NotEqualf(t, "ReadMemStats", sel.Sel.Name, "%s", s.fset.Position(sel.Pos()))
 			}
 			return true
@@ -309,7 +309,9 @@ func TestCommentsAreNarrow(t *testing.T) {
 					continue
 				}
 				width := utf8.RuneCountInString(strings.ReplaceAll(line, "\t", "    "))
-				require.LessOrEqualf(t, width, columns, "%s", at)
+				if width > columns { // a comparison by require costs more than all of this
+					require.LessOrEqualf(t, width, columns, "%s", at)
+				}
 			}
 		}
 	}

@@ -67,6 +67,9 @@ func (f *future) play(gone map[*call]bool, seen map[string]bool) {
 			}
 		}
 	}
+	if len(f.left) == 0 {
+		return
+	}
 	if state := fmt.Sprint(f.table, len(f.left)); !seen[state] {
 		seen[state] = true
 		for i, c := range f.left {
@@ -342,7 +345,7 @@ func (h *history) step(owners, number int, semaphores bool) {
 func TestHistories(t *testing.T) {
 	seed := testkit.Seed(t)
 	var sum history
-	for round := range testkit.Steps(100, 2000) {
+	for round := range testkit.Steps(60, 2000) {
 		h := &history{T: t, table: newTable(), random: rand.New(rand.NewPCG(seed, uint64(round)))}
 		h.table.refused = func(c *call) {
 			h.refused++

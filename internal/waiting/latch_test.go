@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 // idle is a call that nothing happens to.
@@ -18,7 +20,7 @@ func (*idle) Refuse(Cycle)           {}
 // TestLatchQueues: whatever enters and leaves, the queues with waiters for a latch are listed, the latest
 // first and each once, and no others.
 func TestLatchQueues(t *testing.T) {
-	for seed := range uint64(200) {
+	for seed := range uint64(testkit.Steps(60, 200)) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		qs := New(2, Locks{})
 		var all []*idle
@@ -64,23 +66,29 @@ func checkLatches(t *testing.T, qs *Queues, order []string, waiters map[string]i
 	for _, n := range waiters {
 		total += n
 	}
-	require.Equal(t, total, qs.LatchWaiters(1))
-	require.Equal(t, len(order), qs.LatchKeys(1))
-	require.Zero(t, qs.LatchKeys(0))
+	if qs.LatchWaiters(1) != total || qs.LatchKeys(1) != len(order) || qs.LatchKeys(0) != 0 {
+		require.Fail(t, "the counts are wrong", "%d waiters for a latch of %d, %d keys of %d, %d in the other database",
+			qs.LatchWaiters(1), total, qs.LatchKeys(1), len(order), qs.LatchKeys(0))
+	}
 	var seen []string
 	for cursor := uint64(0); ; {
 		n := 0
 		cursor = qs.LatchesBelow(1, cursor, piece, func(q *Queue) {
 			n++
 			seen = append(seen, q.Key())
-			require.Equal(t, waiters[q.Key()], q.LatchWaiters())
-			require.Equal(t, waiters[q.Key()], qs.LatchAwaited(1, []byte(q.Key())))
+			want := waiters[q.Key()]
+			if got, awaited := q.LatchWaiters(), qs.LatchAwaited(1, []byte(q.Key())); got != want || awaited != want {
+				require.Fail(t, "a queue has a wrong count", "%s has %d and %d, not %d", q.Key(), got, awaited, want)
+			}
 		})
-		require.LessOrEqual(t, n, piece)
+		if n > piece {
+			require.Fail(t, "a piece is too large", "%d of %d", n, piece)
+		}
 		if cursor == 0 {
 			break
 		}
 	}
-	require.True(t, slices.Equal(order, seen), "%v is listed as %v", order, seen)
-	require.LessOrEqual(t, len(qs.latches[1].list), max(1, 2*len(order)))
+	if listed := len(qs.latches[1].list); !slices.Equal(order, seen) || listed > max(1, 2*len(order)) {
+		require.Fail(t, "the list is wrong", "%v is listed as %v, in a list of %d", order, seen, listed)
+	}
 }

@@ -103,7 +103,9 @@ func (m *model) verifyFindAll() {
 	for some := range slices.Chunk(keys, 1+len(keys)%Together) {
 		m.d.FindAll(some, slots)
 		for i, key := range some {
-			require.Equal(m.t, m.d.Find(m.d.Hash(key), key), slots[i], "key %q", key)
+			if want := m.d.Find(m.d.Hash(key), key); slots[i] != want { // a comparison by require costs more than all of this
+				require.Equal(m.t, want, slots[i], "key %q", key)
+			}
 		}
 	}
 }
@@ -114,9 +116,10 @@ func requireSame(t testing.TB, want, got map[string]int) {
 	t.Helper()
 	require.Equal(t, len(want), len(got), "entries")
 	for k, v := range want {
-		have, ok := got[k]
-		require.True(t, ok, "key %q is missing", k)
-		require.Equal(t, v, have, "value of key %q", k)
+		if have, ok := got[k]; !ok || v != have {
+			require.True(t, ok, "key %q is missing", k)
+			require.Equal(t, v, have, "value of key %q", k)
+		}
 	}
 }
 
@@ -283,7 +286,7 @@ func TestCollidingTags(t *testing.T) {
 		"low bits": func(i int) uint32 { return uint32(i) },
 		"two":      func(i int) uint32 { return uint32(i%2) << 31 },
 	}
-	const n = 6_000
+	n := testkit.Steps(2_000, 6_000)
 	for name, tag := range tags {
 		t.Run(name, func(t *testing.T) {
 			x := newIndex(1)
@@ -293,7 +296,9 @@ func TestCollidingTags(t *testing.T) {
 			require.NoError(t, x.check(n))
 			require.LessOrEqual(t, len(x.dir), 2*n/dirPerEntry+2)
 			for i := range n {
-				require.GreaterOrEqual(t, x.segment(tag(i)).locate(tag(i), i), 0)
+				if x.segment(tag(i)).locate(tag(i), i) < 0 {
+					require.Fail(t, "a slot is missing", "slot %d", i)
+				}
 			}
 			for i := range n {
 				x.remove(tag(i), i, n)
@@ -320,13 +325,13 @@ func TestHighSlots(t *testing.T) {
 		for _, most := range []int{1<<16 - 1, 1 << 16, 1<<20 + 12345, 1<<16 - 2, 1 << 22}[:testkit.Steps(3, 5)] {
 			t.Run(fmt.Sprintf("%s/%d", name, most), func(t *testing.T) {
 				x, total := newIndex(1), most+1
-				slots, taken := make([]int, 0, 2000), map[int]bool{}
+				slots, taken := make([]int, 0, testkit.Steps(1200, 2000)), map[int]bool{}
 				for len(slots) < cap(slots) {
 					if slot := rng.IntN(most); !taken[slot] {
 						slots, taken[slot] = append(slots, slot), true
 					}
 				}
-				slots[1000] = most
+				slots[len(slots)/2] = most
 				of := map[int]uint32{}
 				for _, slot := range slots {
 					of[slot] = tag()
@@ -355,7 +360,7 @@ func TestHighSlots(t *testing.T) {
 				}
 				found()
 				for slot, tag := range of {
-					x.remove(tag, slot, 2000)
+					x.remove(tag, slot, len(slots))
 					if delete(of, slot); len(of)%500 == 0 {
 						found()
 					}

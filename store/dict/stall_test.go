@@ -21,7 +21,7 @@ import (
 // size, and hundreds at that of the long form.
 func TestNoInsertStalls(t *testing.T) {
 	const bound = 5 * time.Millisecond
-	n := testkit.Steps(600_000, 2_000_000)
+	n := testkit.Steps(300_000, 2_000_000)
 	keys := make([]byte, 0, n*8)
 	for i := range n {
 		keys = strconv.AppendInt(keys, int64(10_000_000+i), 10)

@@ -204,7 +204,7 @@ func TestAgainstModel(t *testing.T) {
 		for _, grow := range []int{3, 8, 2, 9, 1} {
 			for i := range 600 {
 				m.step(grow)
-				if i%50 == 0 {
+				if i%testkit.Steps(150, 50) == 0 {
 					m.verify()
 				}
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -28,16 +29,21 @@ func check(t require.TestingT, l List, model [][]byte) {
 	require.NoError(t, Validate(l))
 	require.Equal(t, len(model), l.Len())
 	require.Equal(t, len(l), l.Bytes())
-	require.Equal(t, model, collect(l))
+	if got := collect(l); !slices.EqualFunc(model, got, bytes.Equal) {
+		require.Equal(t, model, got)
+	}
 	size := headerSize + 1
 	i := len(model)
 	for pos := l.Last(); pos >= 0; pos = l.Prev(pos) {
 		i--
 		v := l.Get(pos)
-		require.Equal(t, model[i], v.Append([]byte{}))
-		require.Equal(t, len(model[i]), v.Len())
-		require.True(t, v.Equal(model[i]))
-		require.False(t, v.Equal(append(model[i : i+1 : i+1][0], 'x')))
+		want, longer := model[i], append(model[i : i+1 : i+1][0], 'x')
+		if got := v.Append([]byte{}); !bytes.Equal(want, got) || v.Len() != len(want) || !v.Equal(want) || v.Equal(longer) {
+			require.Equal(t, want, got)
+			require.Equal(t, len(want), v.Len())
+			require.True(t, v.Equal(want))
+			require.False(t, v.Equal(longer))
+		}
 		size += EncodedLen(model[i])
 	}
 	require.Zero(t, i, "backward walk met every element")
@@ -281,9 +287,11 @@ func TestNewPairBefore(t *testing.T) {
 				for _, size := range []int{0, MinBytes, len(want) - 1, len(want), len(want) + 20} {
 					memory := bytes.Repeat([]byte{0xFF}, size)
 					got := NewPairBefore(memory[:0], first, second, others, n)
-					require.Equal(t, want, got)
-					if size >= len(want) {
-						require.Same(t, &memory[0], &got[0])
+					if !bytes.Equal(want, got) {
+						require.Equal(t, want, got)
+					}
+					if size >= len(want) && &memory[0] != &got[0] {
+						require.Fail(t, "the memory is not used", "%d bytes in %d", len(want), size)
 					}
 				}
 			}

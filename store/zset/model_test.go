@@ -72,8 +72,9 @@ func (m *model) remove(member string) bool {
 // source draws members and scores.
 type source struct {
 	rng    *rand.Rand
-	kinds  int // how many different members
-	scores int // how many different scores, about; 1: all are 0
+	kinds  int                // how many different members
+	scores int                // how many different scores, about; 1: all are 0
+	has    map[string]float64 // what step has put in, so that it need not look through the model
 	// rising makes scores that come in order, one above the other; falling the reverse.
 	rising, falling bool
 }
@@ -118,7 +119,12 @@ func (r *source) score(step int) float64 {
 
 func (r *source) step(t testing.TB, i int, z *Edit, want *model, lim Limits) {
 	member := r.member(lim)
-	at := want.index(member)
+	at := -1
+	if score, ok := r.has[member]; ok {
+		if at, ok = slices.BinarySearchFunc(*want, pair{score, member}, compare); !ok {
+			t.Fatalf("the model has lost %q", member)
+		}
+	}
 	score, ok := z.Score([]byte(member))
 	if ok != (at >= 0) || ok && score != (*want)[at].score {
 		t.Fatalf("Score of %q is %v %v", member, score, ok)
@@ -133,9 +139,23 @@ func (r *source) step(t testing.TB, i int, z *Edit, want *model, lim Limits) {
 		if added != (at < 0) || changed != (at >= 0 && (*want)[at].score != fresh) {
 			t.Fatalf("Set of %q is %v %v", member, added, changed)
 		}
-		want.set(member, fresh)
-	} else if z.Remove([]byte(member)) != want.remove(member) {
+		if at >= 0 {
+			*want = slices.Delete(*want, at, at+1)
+		}
+		at, _ = slices.BinarySearchFunc(*want, pair{fresh, member}, compare)
+		*want = slices.Insert(*want, at, pair{fresh, member})
+		if r.has == nil {
+			r.has = make(map[string]float64)
+		}
+		r.has[member] = fresh
+		return
+	}
+	if z.Remove([]byte(member)) != (at >= 0) {
 		t.Fatalf("Remove of %q", member)
+	}
+	if at >= 0 {
+		*want = slices.Delete(*want, at, at+1)
+		delete(r.has, member)
 	}
 }
 
@@ -280,7 +300,7 @@ func TestAgainstModel(t *testing.T) {
 // takes it down again.
 func TestLargeAgainstModel(t *testing.T) {
 	rng := newRand(t)
-	const n = 40_000
+	n := testkit.Steps(16_000, 40_000)
 	for _, order := range []string{"random", "rising", "falling", "ends"} {
 		z, all := newZSet(), make(model, n)
 		for i := range all {
@@ -305,7 +325,7 @@ func TestLargeAgainstModel(t *testing.T) {
 			if !z.Remove([]byte(it.member)) {
 				t.Fatalf("%q is lost", it.member)
 			}
-			if i%9000 == 0 || i == n-30 {
+			if i%(n/4) == 0 || i == n-30 {
 				rest := slices.Clone(all[i+1:])
 				slices.SortFunc(rest, compare)
 				r.verify(t, z, rest, limits)
@@ -326,7 +346,7 @@ func TestSnapshotsAgainstModel(t *testing.T) {
 		for i := range 2 * r.kinds {
 			r.step(t, i, z, &want, limits)
 		}
-		for range 15 {
+		for range testkit.Steps(8, 15) {
 			common.Epoch.Cut()
 			frozen, old := slices.Clone(want), z.ZSet
 			var seen, down model
