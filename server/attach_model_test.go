@@ -37,7 +37,7 @@ type attachModel struct {
 	t     *testing.T
 	rand  *rand.Rand
 	clock *ManualClock
-	srv   *Server
+	srv   *instance
 	looks *testkit.Client
 	conns []*modelConn
 	locks map[string]*modelLock

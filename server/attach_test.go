@@ -321,7 +321,7 @@ func TestLosses(t *testing.T) {
 			clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 			o := Options{Clock: clock, Directives: map[string]string{"enable-debug-command": "yes"}}
 			text := "A HELLO 3 -> " + welcome + "\nA LOCK.ATTACH a -> 0\n" + tt.text + "\nA PING -> +PONG"
-			onATransport(t, o, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+			onATransport(t, o, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 				converse(t, srv, clock, dial, text)
 			})
 		})
@@ -356,7 +356,7 @@ func TestAttachScripts(t *testing.T) {
 	for _, tt := range attachScripts {
 		t.Run(tt.name, func(t *testing.T) {
 			clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
-			onATransport(t, Options{Clock: clock}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+			onATransport(t, Options{Clock: clock}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 				converse(t, srv, clock, dial, tt.text)
 			})
 		})

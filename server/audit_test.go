@@ -46,7 +46,7 @@ func (l *logText) take() string {
 // slowWarning is in a warning that a busy machine causes.
 const slowWarning = "one client's commands have kept all others waiting"
 
-func auditedServer(t *testing.T, level slog.Level) (*Server, *logText) {
+func auditedServer(t *testing.T, level slog.Level) (*instance, *logText) {
 	t.Helper()
 	var text logText
 	logger := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: level}))

@@ -54,7 +54,7 @@ func requireClosed(t *testing.T, c *testkit.Client) {
 }
 
 // checkClientSum compares the running sum of what clients take with what they take.
-func checkClientSum(t *testing.T, srv *Server) {
+func checkClientSum(t *testing.T, srv *instance) {
 	t.Helper()
 	ex := &srv.executor
 	ex.mu.Lock()
@@ -70,7 +70,7 @@ func checkClientSum(t *testing.T, srv *Server) {
 // TestClientMemory: CLIENT LIST says who takes the memory, and by what; it is gone when that is over.
 func TestClientMemory(t *testing.T) {
 	t.Parallel()
-	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		see, c := testkit.Dial(t, dial), testkit.Dial(t, dial)
 		id := c.Do("CLIENT", "ID").Int
 		awaitFigure := func(name string, least int) string {
@@ -126,7 +126,7 @@ func TestClientMemory(t *testing.T) {
 // TestOutputMemory: what a client does not read counts, and no longer when it has read.
 func TestOutputMemory(t *testing.T) {
 	t.Parallel()
-	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		see, c := testkit.Dial(t, dial), testkit.Dial(t, dial)
 		id := c.Do("CLIENT", "ID").Int
 		see.Do("SET", "k", strings.Repeat("v", 3<<20))
@@ -149,7 +149,7 @@ func TestOutputMemory(t *testing.T) {
 // TestClientEviction: beyond maxmemory-clients the client with the most goes, but none that is exempt.
 func TestClientEviction(t *testing.T) {
 	t.Parallel()
-	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		var clients []*testkit.Client
 		hoard := func(c *testkit.Client, bytes int) {
 			sendRaw(t, c, fmt.Sprintf("*2\r\n$4\r\nECHO\r\n$%d\r\n%s", bytes+10, strings.Repeat("v", bytes)))

@@ -127,7 +127,7 @@ func TestConnectionScripts(t *testing.T) {
 	t.Parallel()
 	for _, tt := range connectionScripts {
 		t.Run(tt.name, func(t *testing.T) {
-			onATransport(t, Options{Directives: withPassword(tt.password).Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+			onATransport(t, Options{Directives: withPassword(tt.password).Directives()}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 				converse(t, srv, nil, dial, tt.text)
 			})
 		})
@@ -137,7 +137,7 @@ func TestConnectionScripts(t *testing.T) {
 func TestClientList(t *testing.T) {
 	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
-	onEveryTransport(t, Options{Clock: clock}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{Clock: clock}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		a := testkit.Dial(t, dial)
 		a.Do("LOCK", "k", "a") // so it has the first number
 		b := testkit.Dial(t, dial)
@@ -270,7 +270,7 @@ func TestConfigSetLogLevel(t *testing.T) {
 func TestInfo(t *testing.T) {
 	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
-	onEveryTransport(t, Options{Clock: clock}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{Clock: clock}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		c := testkit.Dial(t, dial)
 		c.Do("SET", "k", "v")
 		c.Do("SET", "t", "v", "PX", "100")

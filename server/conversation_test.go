@@ -37,14 +37,14 @@ import (
 // inside of a reply; "" is an empty argument. share:x:2:0 is the value of a shared holder with that token, ~
 // is any reply, and "addr" the address of any client.
 type conversation struct {
-	srv     *Server
+	srv     *instance
 	clock   *ManualClock
 	dial    func() (net.Conn, error)
 	clients map[string]*testkit.Client
 	tokens  map[string]int64
 }
 
-func converse(t *testing.T, srv *Server, clock *ManualClock, dial func() (net.Conn, error), text string) {
+func converse(t *testing.T, srv *instance, clock *ManualClock, dial func() (net.Conn, error), text string) {
 	t.Helper()
 	sc := &conversation{srv, clock, dial, make(map[string]*testkit.Client), make(map[string]int64)}
 	for i, line := range strings.Split(strings.TrimSpace(text), "\n") {

@@ -15,7 +15,7 @@ import (
 // departing is a server with a clock that stands still, and a session with many locks that the server renews.
 type departing struct {
 	manyWaits
-	srv   *Server
+	srv   *instance
 	locks int
 }
 

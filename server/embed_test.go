@@ -27,7 +27,7 @@ func openFiles() int {
 // millisecond and leaves nothing behind.
 func TestManyServers(t *testing.T) {
 	for _, loops := range []bool{false, true} {
-		srv, err := New(Options{EventLoops: loops}) // what happens once in a process
+		srv, err := newInstance(Options{EventLoops: loops}) // what happens once in a process
 		require.NoError(t, err)
 		require.NoError(t, srv.Start())
 		require.NoError(t, srv.Close())
@@ -36,7 +36,7 @@ func TestManyServers(t *testing.T) {
 		least := time.Hour // the machine may hold up any of them
 		for range servers {
 			begun := time.Now()
-			srv, err := New(Options{EventLoops: loops})
+			srv, err := newInstance(Options{EventLoops: loops})
 			require.NoError(t, err)
 			require.NoError(t, srv.Start())
 			require.NoError(t, srv.Close())
@@ -51,9 +51,9 @@ func TestManyServers(t *testing.T) {
 
 func TestManyServersAtOnce(t *testing.T) {
 	goroutines, files := runtime.NumGoroutine(), openFiles()
-	var servers []*Server
+	var servers []*instance
 	for i := range 100 {
-		srv, err := New(Options{EventLoops: i%2 == 0})
+		srv, err := newInstance(Options{EventLoops: i%2 == 0})
 		require.NoError(t, err)
 		require.NoError(t, srv.Start())
 		servers = append(servers, srv)
@@ -81,7 +81,7 @@ func TestCloseInTheMiddleOfThings(t *testing.T) {
 	for _, tr := range transports {
 		t.Run(tr.name, func(t *testing.T) {
 			goroutines := runtime.NumGoroutine()
-			srv, err := New(Options{EventLoops: tr.options.EventLoops})
+			srv, err := newInstance(Options{EventLoops: tr.options.EventLoops})
 			require.NoError(t, err)
 			require.NoError(t, srv.Start())
 			dial := srv.Dial
@@ -133,7 +133,7 @@ func TestCloseInTheMiddleOfThings(t *testing.T) {
 }
 
 func TestLifeOfAServer(t *testing.T) {
-	srv, err := New(Options{})
+	srv, err := newInstance(Options{})
 	require.NoError(t, err)
 	require.Nil(t, srv.Addr())
 	_, err = srv.Dial()
@@ -181,7 +181,7 @@ func TestShutdownSaves(t *testing.T) {
 
 // TestReady: a server says whether it serves, and why not.
 func TestReady(t *testing.T) {
-	srv, err := New(Options{Directives: inDir(t.TempDir()).Directives()})
+	srv, err := newInstance(Options{Directives: inDir(t.TempDir()).Directives()})
 	require.NoError(t, err)
 	require.Equal(t, errNotRunning, srv.Ready())
 	require.NoError(t, srv.Start())

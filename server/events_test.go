@@ -51,7 +51,7 @@ func TestLineAboutALongBatch(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	clock := &leapingClock{us: 1_750_000_000_000_000}
-	srv, err := New(Options{Clock: clock, Seed: 1, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	srv, err := newInstance(Options{Clock: clock, Seed: 1, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	require.NoError(t, err)
 	ex := &srv.executor
 	var batch [][][]byte

@@ -18,7 +18,7 @@ import (
 
 // unreadBy is the output that a client has not taken. Of an event loop's connection it is what was left
 // when that was last looked at; a goroutine sends meanwhile, and knows what is left now.
-func (srv *Server) unreadBy(id int64) int {
+func (srv *instance) unreadBy(id int64) int {
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
 	s := srv.executor.clients[id]
@@ -29,7 +29,7 @@ func (srv *Server) unreadBy(id int64) int {
 }
 
 // mostUnread is the largest output that a client had not taken when that was last looked at.
-func (srv *Server) mostUnread() (most int) {
+func (srv *instance) mostUnread() (most int) {
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
 	for _, s := range srv.executor.clients {
@@ -39,7 +39,7 @@ func (srv *Server) mostUnread() (most int) {
 }
 
 // awaitStill waits until no more commands run.
-func awaitStill(t testing.TB, srv *Server) (ran int64) {
+func awaitStill(t testing.TB, srv *instance) (ran int64) {
 	t.Helper()
 	return int64(awaitSame(t, func() int { return int(srv.commandsRun()) }))
 }
@@ -47,7 +47,7 @@ func awaitStill(t testing.TB, srv *Server) (ran int64) {
 // A pipeline asks for far more than is kept for a client, and gets it. Meanwhile memory is
 // bounded and others are served.
 func TestFlowOfALongPipeline(t *testing.T) {
-	onSomeTransports(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onSomeTransports(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		gets := 60
 		if srv.executor.opts.EventLoops {
 			gets = testkit.Steps(100, 300)
@@ -84,7 +84,7 @@ func TestFlowOfALongPipeline(t *testing.T) {
 // take up, and than sockets hold.
 func TestFlowOfAClientThatWritesFirst(t *testing.T) {
 	t.Parallel()
-	onSomeTransports(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onSomeTransports(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		echos := testkit.Steps(100, 200)
 		conn, err := dial()
 		require.NoError(t, err)
@@ -120,7 +120,7 @@ func receives(t testing.TB, conn net.Conn, want []byte) {
 // Behind client-query-buffer-limit the client's own sends have to wait. No connection is closed, and all
 // requests are answered when the client reads at last.
 func TestFlowOfInputThatIsFull(t *testing.T) {
-	onSomeTransports(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onSomeTransports(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		admin := client(t, srv)
 		admin.Do("CONFIG", "SET", "client-query-buffer-limit", "1mb")
 		conn, err := dial()
@@ -147,7 +147,7 @@ func TestFlowOfInputThatIsFull(t *testing.T) {
 }
 
 // stall makes a client that has too much output and, if full is set, has filled its input.
-func stall(t testing.TB, srv *Server, dial func() (net.Conn, error), full bool) net.Conn {
+func stall(t testing.TB, srv *instance, dial func() (net.Conn, error), full bool) net.Conn {
 	t.Helper()
 	admin := client(t, srv)
 	admin.Do("CONFIG", "SET", "client-query-buffer-limit", "1mb")
@@ -174,8 +174,8 @@ func stall(t testing.TB, srv *Server, dial func() (net.Conn, error), full bool) 
 // still read from or not.
 func TestFlowEnds(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(t *testing.T, srv *Server, conn net.Conn){
-		"kill": func(t *testing.T, srv *Server, _ net.Conn) {
+	for name, end := range map[string]func(t *testing.T, srv *instance, conn net.Conn){
+		"kill": func(t *testing.T, srv *instance, _ net.Conn) {
 			admin := client(t, srv)
 			var list string
 			eventually(t, func() bool { // what it has sent encrypted may still be on its way
@@ -192,12 +192,12 @@ func TestFlowEnds(t *testing.T) {
 			require.EqualValues(t, 1, admin.Do("CLIENT", "KILL", "ID", fmt.Sprint(id)).Int, list)
 			admin.Close()
 		},
-		"close": func(t *testing.T, _ *Server, conn net.Conn) { require.NoError(t, carrier(conn).Close()) },
-		"stop":  func(t *testing.T, srv *Server, _ net.Conn) { require.NoError(t, srv.Close()) },
+		"close": func(t *testing.T, _ *instance, conn net.Conn) { require.NoError(t, carrier(conn).Close()) },
+		"stop":  func(t *testing.T, srv *instance, _ net.Conn) { require.NoError(t, srv.Close()) },
 	} {
 		for _, full := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, full), func(t *testing.T) {
-				onSomeTransports(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+				onSomeTransports(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 					end(t, srv, stall(t, srv, dial, full))
 					eventually(t, func() bool { return srv.connected() == 0 }, "it is gone")
 				})
@@ -209,7 +209,7 @@ func TestFlowEnds(t *testing.T) {
 // A client that has sent its last gets the answers to all of it.
 func TestFlowOfAHalfClosedClient(t *testing.T) {
 	t.Parallel()
-	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		for _, gets := range []int{20, 3}[:testkit.Steps(1, 2)] {
 			conn := stall(t, srv, dial, false)
 			_, err := conn.Write([]byte(strings.Repeat("GET big\r\n", gets) + "SET done 1\r\nPING\r\n"))
@@ -235,7 +235,7 @@ func TestFlowDoesNotStopWhatOthersSend(t *testing.T) {
 		"track":   {"HELLO 3", "CLIENT TRACKING ON BCAST"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onSomeTransports(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+			onSomeTransports(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 				admin, idle := client(t, srv), testkit.Dial(t, dial)
 				admin.Do("CONFIG", "SET", "client-output-buffer-limit", "pubsub 8mb 0 0")
 				for _, line := range listen {
@@ -256,7 +256,7 @@ func TestFlowDoesNotStopWhatOthersSend(t *testing.T) {
 // and its own answers, in order.
 func TestFlowOfASubscriber(t *testing.T) {
 	t.Parallel()
-	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		admin, s := client(t, srv), testkit.Dial(t, dial)
 		admin.Do("SET", "k", strings.Repeat("x", 1<<20))
 		s.Do("HELLO", "3")
@@ -285,7 +285,7 @@ func TestFlowOfASubscriber(t *testing.T) {
 func TestFlowOfManyClients(t *testing.T) {
 	t.Parallel()
 	rounds := testkit.Steps(10, 40)
-	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		client(t, srv).Do("SET", "k", strings.Repeat("x", 300<<10))
 		var all sync.WaitGroup
 		for i := range 6 {

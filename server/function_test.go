@@ -86,7 +86,7 @@ func TestFunctionsAreSaved(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte(broken), 0o600))
 	conf := inDir(dir)
 	conf.RDBChecksum = false
-	next, err := New(Options{Directives: conf.Directives()})
+	next, err := newInstance(Options{Directives: conf.Directives()})
 	require.NoError(t, err)
 	require.ErrorContains(t, next.Start(), "Error registering functions")
 	require.NoError(t, next.Close())

@@ -80,8 +80,8 @@ func (s *session) redirect(row *commands.Row, argv [][]byte, flags commands.Flag
 			return err
 		}
 	}
-	if row.Databases.Named != nil {
-		return g.RefusesDatabase(row, argv)
+	if row.Databases.Named != nil && g.IsCluster() {
+		return g.RefusesDatabase(row.Name, argv, row.Databases.Named(argv, nil))
 	}
 	return nil
 }

@@ -20,9 +20,9 @@ import (
 const soon = 2 * time.Minute
 
 // start runs a server that ends with the test.
-func start(t testing.TB, o Options) *Server {
+func start(t testing.TB, o Options) *instance {
 	t.Helper()
-	srv, err := New(o)
+	srv, err := newInstance(o)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = srv.Close() })
 	require.NoError(t, srv.Start())
@@ -30,7 +30,7 @@ func start(t testing.TB, o Options) *Server {
 }
 
 // startWith runs a server on a free port; change may alter its configuration. It keeps no files.
-func startWith(t testing.TB, o Options, change func(c *config.Config)) *Server {
+func startWith(t testing.TB, o Options, change func(c *config.Config)) *instance {
 	t.Helper()
 	c := quiet()
 	if change != nil {
@@ -55,13 +55,13 @@ func inDir(dir string) *config.Config {
 }
 
 // client is a connection through the process itself.
-func client(t testing.TB, srv *Server) *testkit.Client {
+func client(t testing.TB, srv *instance) *testkit.Client {
 	t.Helper()
 	return testkit.Dial(t, srv.Dial)
 }
 
 // overPort returns what dials a server through its port or socket.
-func overPort(srv *Server) func() (net.Conn, error) {
+func overPort(srv *instance) func() (net.Conn, error) {
 	return func() (net.Conn, error) { return net.Dial(srv.Addr().Network(), srv.Addr().String()) }
 }
 
@@ -86,13 +86,13 @@ var transports = []transportForm{
 }
 
 // onEveryTransport runs a test on each of them.
-func onEveryTransport(t *testing.T, o Options, test func(t *testing.T, srv *Server, dial func() (net.Conn, error))) {
+func onEveryTransport(t *testing.T, o Options, test func(t *testing.T, srv *instance, dial func() (net.Conn, error))) {
 	onTransports(t, transports, o, test)
 }
 
 // onSomeTransports runs a test on the first event loop's transport and on another one, which the name of the
 // test decides. The long form is onEveryTransport.
-func onSomeTransports(t *testing.T, o Options, test func(t *testing.T, srv *Server, dial func() (net.Conn, error))) {
+func onSomeTransports(t *testing.T, o Options, test func(t *testing.T, srv *instance, dial func() (net.Conn, error))) {
 	const loop = 2
 	another := int(crc32.ChecksumIEEE([]byte(t.Name()))) % (len(transports) - 1)
 	if another >= loop {
@@ -103,7 +103,7 @@ func onSomeTransports(t *testing.T, o Options, test func(t *testing.T, srv *Serv
 
 // onATransport runs one of many scripts on the transport that the name of the test decides. Over all scripts
 // each transport has its share. The long form is onEveryTransport.
-func onATransport(t *testing.T, o Options, test func(t *testing.T, srv *Server, dial func() (net.Conn, error))) {
+func onATransport(t *testing.T, o Options, test func(t *testing.T, srv *instance, dial func() (net.Conn, error))) {
 	onTransports(t, shortOf(transports[int(crc32.ChecksumIEEE([]byte(t.Name())))%len(transports)]), o, test)
 }
 
@@ -115,7 +115,7 @@ func shortOf(some ...transportForm) []transportForm {
 	return some
 }
 
-func onTransports(t *testing.T, forms []transportForm, o Options, test func(t *testing.T, srv *Server, dial func() (net.Conn, error))) {
+func onTransports(t *testing.T, forms []transportForm, o Options, test func(t *testing.T, srv *instance, dial func() (net.Conn, error))) {
 	for _, tr := range forms {
 		t.Run(tr.name, func(t *testing.T) {
 			own := o
@@ -159,26 +159,26 @@ func seal(t testing.TB, c *config.Config, ca *testkit.Authority) {
 }
 
 // overTLS returns what dials a server's encrypted port.
-func overTLS(srv *Server, c *tls.Config) func() (net.Conn, error) {
+func overTLS(srv *instance, c *tls.Config) func() (net.Conn, error) {
 	return func() (net.Conn, error) { return tls.Dial("tcp", srv.SecureAddr().String(), c) }
 }
 
 // parked returns how many commands wait.
-func (srv *Server) parked() int {
+func (srv *instance) parked() int {
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
 	return srv.executor.queues.Len()
 }
 
 // connected returns how many sessions there are.
-func (srv *Server) connected() int {
+func (srv *instance) connected() int {
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
 	return len(srv.executor.clients)
 }
 
 // awaitParked waits until so many commands wait.
-func awaitParked(t testing.TB, srv *Server, n int) {
+func awaitParked(t testing.TB, srv *instance, n int) {
 	t.Helper()
 	eventually(t, func() bool { return srv.parked() == n }, "%d commands should wait", n)
 }
@@ -238,7 +238,7 @@ func awaitClosed(t testing.TB, conn net.Conn) {
 }
 
 // checkParking fails unless nothing is left behind by waiters.
-func checkParking(t testing.TB, srv *Server) {
+func checkParking(t testing.TB, srv *instance) {
 	t.Helper()
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
@@ -261,6 +261,6 @@ func carrier(conn net.Conn) net.Conn {
 }
 
 // overPlain returns what dials the encrypted port without encryption.
-func overPlain(srv *Server) func() (net.Conn, error) {
+func overPlain(srv *instance) func() (net.Conn, error) {
 	return func() (net.Conn, error) { return net.Dial("tcp", srv.SecureAddr().String()) }
 }

@@ -15,7 +15,7 @@ import (
 func TestIdleClientsAreClosed(t *testing.T) {
 	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
-	onEveryTransport(t, Options{Clock: clock}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{Clock: clock}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		a, b, c := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
 		a.Do("CONFIG", "SET", "timeout", "10")
 		a.Do("LOCK", "k", "a", "PX", "100000")
@@ -41,7 +41,7 @@ func TestIdleClientsAreClosed(t *testing.T) {
 func TestWhoIsNotIdle(t *testing.T) {
 	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
-	onEveryTransport(t, Options{Clock: clock}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{Clock: clock}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		clients := map[string]*testkit.Client{}
 		for _, line := range []string{"SUBSCRIBE c", "PSUBSCRIBE c*", "SSUBSCRIBE c", "MONITOR", "LOCK k me", "PING"} {
 			clients[line] = testkit.Dial(t, dial)
@@ -75,7 +75,7 @@ func TestWhoIsNotIdle(t *testing.T) {
 }
 
 // seesReading reports whether a client has taken some of what waits for it since the last look for idle ones.
-func (srv *Server) seesReading() bool {
+func (srv *instance) seesReading() bool {
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
 	for _, s := range srv.executor.clients {
@@ -90,7 +90,7 @@ func (srv *Server) seesReading() bool {
 func TestSlowReaderIsNotIdle(t *testing.T) {
 	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
-	onEveryTransport(t, Options{Clock: clock}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{Clock: clock}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		conn := stall(t, srv, dial, false)
 		admin := client(t, srv)
 		admin.Do("CONFIG", "SET", "timeout", "10")
@@ -126,7 +126,7 @@ func TestSlowReaderIsNotIdle(t *testing.T) {
 func TestUnauthenticatedClientsAreClosed(t *testing.T) {
 	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
-	onEveryTransport(t, Options{Clock: clock, Directives: withPassword("secret").Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{Clock: clock, Directives: withPassword("secret").Directives()}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		silent, busy, late, known := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
 		require.Equal(t, "+OK", known.Do("AUTH", "secret").String())
 		require.Equal(t, "+OK", late.Do("AUTH", "secret").String())

@@ -363,9 +363,8 @@ type Event struct {
 	HighestMS int64 // ever
 }
 
-// Figures returns the figures. They are kept as things happen, so that it takes about as long as an INFO,
-// however many keys, locks and sales there are.
-func (srv *Server) Figures() (f Figures) {
+// Figures is Server.Figures.
+func (srv *instance) Figures() (f Figures) {
 	ex := &srv.executor
 	ex.look(func() {
 		c := ex.config
@@ -405,9 +404,8 @@ func (srv *Server) Figures() (f Figures) {
 // salesAtATime is how many sales EachSale looks at before others have their turn: well below a millisecond.
 const salesAtATime = 64
 
-// EachSale visits the sales of all databases, the latest first, until visit returns false. It looks at a few
-// at a time, between which clients are served; while a script keeps the server busy it visits none.
-func (srv *Server) EachSale(visit func(db int, s *commands.SaleFigures) bool) {
+// EachSale is Server.EachSale.
+func (srv *instance) EachSale(visit func(db int, s *commands.SaleFigures) bool) {
 	ex := &srv.executor
 	for id := range ex.store.Len() {
 		for cursor := uint64(0); ; {

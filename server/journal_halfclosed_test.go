@@ -40,7 +40,7 @@ func TestHalfClosedClientIsAnswered(t *testing.T) {
 }
 
 // halfClose plays clients that close their sending half while their replies wait for the disk d.
-func halfClose(t *testing.T, d *testDisk, srv *Server, dial func() (net.Conn, error)) {
+func halfClose(t *testing.T, d *testDisk, srv *instance, dial func() (net.Conn, error)) {
 	open := func() *testkit.Client { return testkit.Dial(t, dial) }
 	shut := func(c *testkit.Client) {
 		require.NoError(t, c.Conn().(interface{ CloseWrite() error }).CloseWrite())

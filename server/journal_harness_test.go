@@ -144,7 +144,7 @@ func logged(dir, fsync string) *config.Config {
 }
 
 // startOn runs a server that has its log on a test's disk.
-func startOn(t testing.TB, d *testDisk, o Options) *Server {
+func startOn(t testing.TB, d *testDisk, o Options) *instance {
 	t.Helper()
 	srv, err := newOn(d, o)
 	require.NoError(t, err)
@@ -180,7 +180,7 @@ func onLogsWith(t *testing.T, fsync string, test func(t *testing.T, w *logWorld)
 
 // logWorld is a server with a disk that a test holds.
 type logWorld struct {
-	srv    *Server
+	srv    *instance
 	disk   *testDisk
 	dir    string
 	dial   func() (net.Conn, error)

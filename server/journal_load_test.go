@@ -92,7 +92,7 @@ func TestLogSurvivesARestart(t *testing.T) {
 }
 
 // rewrite rewrites the log and waits until that is done.
-func rewrite(t testing.TB, srv *Server, c *testkit.Client) {
+func rewrite(t testing.TB, srv *instance, c *testkit.Client) {
 	t.Helper()
 	before := infoField(t, c, "aof_rewrites")
 	require.Equal(t, "+Background append only file rewriting started", c.Do("BGREWRITEAOF").String())
@@ -101,7 +101,7 @@ func rewrite(t testing.TB, srv *Server, c *testkit.Client) {
 	require.NotEqual(t, before, infoField(t, c, "aof_rewrites"))
 }
 
-func awaitRewritten(t testing.TB, srv *Server) {
+func awaitRewritten(t testing.TB, srv *instance) {
 	t.Helper()
 	eventually(t, func() bool {
 		srv.executor.mu.Lock()
@@ -170,7 +170,7 @@ func TestTornEnd(t *testing.T) {
 			appendTo(t, incr(t, dir), torn)
 			cfg := logged(dir, "always")
 			cfg.AOFLoadTruncated = false
-			strict, err := New(Options{Directives: cfg.Directives()})
+			strict, err := newInstance(Options{Directives: cfg.Directives()})
 			require.NoError(t, err)
 			require.ErrorContains(t, strict.Start(), incr(t, dir)+": offset ")
 			require.NoError(t, strict.Close())
@@ -223,7 +223,7 @@ func TestDamagedLogIsRefused(t *testing.T) {
 			before, err := os.Stat(path)
 			require.NoError(t, err)
 			appendTo(t, path, text+"*3\r\n$3\r\nSET\r\n$1\r\nz\r\n$1\r\nz\r\n")
-			srv, err = New(Options{Directives: logged(dir, "always").Directives()})
+			srv, err = newInstance(Options{Directives: logged(dir, "always").Directives()})
 			require.NoError(t, err)
 			err = srv.Start()
 			require.Error(t, err)
@@ -246,7 +246,7 @@ func TestSecondServerIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	first := start(t, Options{Directives: logged(dir, "everysec").Directives()})
-	second, err := New(Options{Directives: logged(dir, "everysec").Directives()})
+	second, err := newInstance(Options{Directives: logged(dir, "everysec").Directives()})
 	require.NoError(t, err)
 	require.EqualError(t, second.Start(), "another server writes to the directory "+dir)
 	require.NoError(t, second.Close())

@@ -41,7 +41,7 @@ func TestSwitchOnAndOff(t *testing.T) {
 }
 
 // startCopy runs a server on a copy of a directory with a log.
-func startCopy(t testing.TB, dir string) *Server {
+func startCopy(t testing.TB, dir string) *instance {
 	t.Helper()
 	copied := t.TempDir()
 	require.NoError(t, os.CopyFS(copied, os.DirFS(dir)))

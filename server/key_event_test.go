@@ -30,7 +30,7 @@ func eventsOf(t *testing.T, listener, other *testkit.Client) []string {
 	}
 }
 
-func startListening(t *testing.T, classes string) (srv *Server, clock *ManualClock, listener, c *testkit.Client) {
+func startListening(t *testing.T, classes string) (srv *instance, clock *ManualClock, listener, c *testkit.Client) {
 	clock = NewManualClock(time.UnixMilli(1_750_000_000_000))
 	srv = startWith(t, Options{Clock: clock}, func(c *config.Config) {
 		c.NotifyKeyspaceEvents, _ = keyevent.Parse(classes)

@@ -12,7 +12,7 @@ import (
 )
 
 // startLimits runs a server on a clock that only the test moves, with so many clients.
-func startLimits(t *testing.T, clients int) (srv *Server, clock *ManualClock, all []*testkit.Client) {
+func startLimits(t *testing.T, clients int) (srv *instance, clock *ManualClock, all []*testkit.Client) {
 	t.Helper()
 	clock = NewManualClock(time.UnixMilli(saleStart))
 	srv = startWith(t, Options{Clock: clock}, nil)

@@ -62,7 +62,7 @@ func TestWaitersBehindTheLastElementDoNotTry(t *testing.T) {
 // Who has gone is not served, and what they would have got goes to the next.
 func TestListWaiterThatHasGoneTakesNothing(t *testing.T) {
 	t.Parallel()
-	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		a, b, pusher := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
 		a.Send("BLMOVE", "l", "d", "LEFT", "RIGHT", "0")
 		awaitParked(t, srv, 1)

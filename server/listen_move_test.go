@@ -38,11 +38,11 @@ func listeners(c *testkit.Client) (lines []string) {
 
 // startProgram is startWith for a server that listens as the server program does; with threads 0 its
 // connections have goroutines, as on systems that have no event loops.
-func startProgram(t *testing.T, threads int, change func(c *config.Config)) *Server {
+func startProgram(t *testing.T, threads int, change func(c *config.Config)) *instance {
 	t.Helper()
 	c := quiet()
 	change(c)
-	srv, err := New(Options{EventLoops: true, Directives: c.Directives()})
+	srv, err := newInstance(Options{EventLoops: true, Directives: c.Directives()})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = srv.Close() })
 	srv.executor.config.IOThreads = threads

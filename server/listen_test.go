@@ -86,7 +86,7 @@ func TestBindThatFails(t *testing.T) {
 	} {
 		c := quiet()
 		c.Bind, c.Port = bind, port
-		srv, err := New(Options{Directives: c.Directives()})
+		srv, err := newInstance(Options{Directives: c.Directives()})
 		require.NoError(t, err)
 		require.ErrorContains(t, srv.Start(), want)
 		require.NoError(t, srv.Close())

@@ -404,7 +404,7 @@ func TestLockEdges(t *testing.T) {
 			t.Run(edge.row+"/"+s.name, func(t *testing.T) {
 				begin := time.UnixMilli(1_750_000_000_000)
 				clock := NewManualClock(begin)
-				onATransport(t, Options{Clock: clock}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+				onATransport(t, Options{Clock: clock}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 					clock.Set(begin)
 					converse(t, srv, clock, dial, s.text)
 				})

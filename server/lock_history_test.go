@@ -177,7 +177,7 @@ func TestLockHistoryOfSharedLocks(t *testing.T) {
 }
 
 // idOf is the number of the client that waits for an owner.
-func idOf(srv *Server, owner string) int64 {
+func idOf(srv *instance, owner string) int64 {
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
 	return parkedOf(srv.executor.queues.Owner([]byte(owner)).First()).session.id

@@ -34,7 +34,7 @@ func lockInfoOf(t *testing.T, c *testkit.Client, key string) map[string]resp.Val
 func TestLockInfo(t *testing.T) {
 	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
-	onEveryTransport(t, Options{Clock: clock}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{Clock: clock}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		start := clock.NowUS() / 1000
 		asks := testkit.Dial(t, dial)
 		asks.Do("HELLO", "3")
@@ -105,7 +105,7 @@ func TestLockInfo(t *testing.T) {
 }
 
 // waits reports whether an owner waits for something.
-func (srv *Server) waits(owner string) bool {
+func (srv *instance) waits(owner string) bool {
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
 	return srv.executor.queues.Owner([]byte(owner)) != nil
@@ -175,8 +175,8 @@ func TestTokensOfLoadedLocks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
-	open := func() *Server {
-		srv, err := New(Options{Clock: clock, Directives: inDir(dir).Directives()})
+	open := func() *instance {
+		srv, err := newInstance(Options{Clock: clock, Directives: inDir(dir).Directives()})
 		require.NoError(t, err)
 		require.NoError(t, srv.Start())
 		return srv

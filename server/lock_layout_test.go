@@ -20,7 +20,7 @@ type layoutWorld struct {
 	clock  *ManualClock
 	dir    string
 	logged bool // with a log, otherwise a snapshot is what outlives the server
-	srv    *Server
+	srv    *instance
 	c      *testkit.Client
 	m      layoutModel
 	events []string

@@ -20,7 +20,7 @@ import (
 // ever inside one key, nothing is ever stuck, and nothing is left behind.
 func TestManyKeysInTurmoil(t *testing.T) {
 	t.Parallel()
-	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		seed := testkit.Seed(t)
 		clients, rounds := 10, testkit.Steps(15, 30)
 		var inside [5]atomic.Int32

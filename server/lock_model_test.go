@@ -155,7 +155,7 @@ func (r *recorder) Send(b []byte, _ bool) (bool, error) {
 // modelRun plays random commands to a server and to the model.
 type modelRun struct {
 	t        *testing.T
-	srv      *Server
+	srv      *instance
 	random   *rand.Rand
 	scratch  batch
 	model    lockModel

@@ -346,7 +346,7 @@ func TestLockNativeScripts(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			start := time.UnixMilli(1_750_000_000_000)
 			clock := NewManualClock(start)
-			onATransport(t, Options{Clock: clock}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+			onATransport(t, Options{Clock: clock}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 				clock.Set(start) // some scripts know what time it is
 				converse(t, srv, clock, dial, tt.text)
 			})

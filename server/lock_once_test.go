@@ -111,7 +111,7 @@ func TestLockOnceScripts(t *testing.T) {
 	for _, tt := range lockOnceScripts {
 		t.Run(tt.name, func(t *testing.T) {
 			clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
-			onATransport(t, Options{Clock: clock}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+			onATransport(t, Options{Clock: clock}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 				converse(t, srv, clock, dial, tt.text)
 			})
 		})

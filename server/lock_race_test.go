@@ -18,7 +18,7 @@ import (
 
 func TestHundredWaitersAreServedInOrder(t *testing.T) {
 	t.Parallel()
-	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		holder := testkit.Dial(t, dial)
 		last := holder.Do("LOCK", "k", "holder").Int
 		var waiters []*testkit.Client
@@ -48,7 +48,7 @@ func TestHundredWaitersAreServedInOrder(t *testing.T) {
 // written by two commands, so that one lost turn shows.
 func TestLockExcludes(t *testing.T) {
 	t.Parallel()
-	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		clients, rounds := 12, testkit.Steps(12, 25)
 		testkit.Dial(t, dial).Do("SET", "n", "0")
 		var inside atomic.Int32
@@ -104,7 +104,7 @@ func equal[T comparable](t *testing.T, want, got T) bool {
 // gets the lock at once, not when an unused lease ends.
 func TestWaiterGoesAsTheLockIsReleased(t *testing.T) {
 	t.Parallel()
-	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		for round := range testkit.Steps(16, 40) {
 			key := fmt.Sprint("k", round)
 			a, b, c := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
@@ -140,7 +140,7 @@ func TestWaiterGoesAsTheLockIsReleased(t *testing.T) {
 
 // leaveUnread asks for a key until there is more than the client's socket takes, but not so much
 // that its next command has to wait.
-func leaveUnread(t testing.TB, srv *Server, c *testkit.Client, key string) {
+func leaveUnread(t testing.TB, srv *instance, c *testkit.Client, key string) {
 	t.Helper()
 	runs := func(words ...string) {
 		before := srv.commandsRun()
@@ -209,7 +209,7 @@ func TestGrantBehindUnreadRepliesIsTakenBack(t *testing.T) {
 // What a client has read stays its own until the lease ends, however the connection ends.
 func TestGrantThatWasReadIsKept(t *testing.T) {
 	t.Parallel()
-	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		a, b, c := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
 		a.Do("LOCK", "k", "a")
 		b.Send("LOCK", "k", "b", "PX", "60000", "WAIT", "0")
@@ -236,7 +236,7 @@ func sever(conn net.Conn) {
 // lock, a client that gets nil does not.
 func TestTimeoutRacesRelease(t *testing.T) {
 	t.Parallel()
-	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		a, b := testkit.Dial(t, dial), testkit.Dial(t, dial)
 		seed := testkit.Seed(t)
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -265,7 +265,7 @@ func TestTimeoutRacesRelease(t *testing.T) {
 // Those that stay are all served, and nothing is left behind.
 func TestWaitersInTurmoil(t *testing.T) {
 	t.Parallel()
-	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		seed := testkit.Seed(t)
 		clients, rounds := 16, testkit.Steps(15, 30)
 		var tokens sync.Map
@@ -343,7 +343,7 @@ func turmoil(t *testing.T, dial func() (net.Conn, error), random *rand.Rand, nam
 }
 
 // disturber unblocks and kills clients at random until it is stopped.
-func disturber(t *testing.T, srv *Server, stop <-chan struct{}, random *rand.Rand) {
+func disturber(t *testing.T, srv *instance, stop <-chan struct{}, random *rand.Rand) {
 	conn, err := srv.Dial()
 	if !noError(t, err) {
 		return

@@ -18,7 +18,7 @@ func TestSharedLocksAreCarried(t *testing.T) {
 	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	dir := t.TempDir()
-	begin := func() *Server {
+	begin := func() *instance {
 		return startWith(t, Options{Clock: clock}, func(c *config.Config) { c.Dir, c.AppendOnly = dir, true })
 	}
 	srv := begin()

@@ -78,7 +78,7 @@ func (c *leapingClock) NowUS() int64 {
 // Short commands that took long together: the one with the most data is named.
 func TestSlowlogOfABatch(t *testing.T) {
 	clock := &leapingClock{us: 1_750_000_000_000_000}
-	srv, err := New(Options{Clock: clock, Seed: 1})
+	srv, err := newInstance(Options{Clock: clock, Seed: 1})
 	require.NoError(t, err)
 	batch := [][][]byte{}
 	for _, l := range []string{"GET k", "SET k " + strings.Repeat("x", 50), "AUTH x", "NOSUCH " + strings.Repeat("x", 900),
@@ -117,7 +117,7 @@ func TestSlowlogOfABatch(t *testing.T) {
 // With the defaults, the commands of the hot path are not measured one by one, and
 // those that may take long are.
 func TestWhatIsMeasured(t *testing.T) {
-	srv, err := New(Options{})
+	srv, err := newInstance(Options{})
 	require.NoError(t, err)
 	timed := func(words ...string) bool {
 		var argv [][]byte

@@ -177,8 +177,8 @@ type Footprint struct {
 	Waits     int // with NOTIFY, and grants after such waits that are not confirmed
 }
 
-// Footprint looks at the server's memory.
-func (srv *Server) Footprint() (f Footprint) {
+// Footprint is Server.Footprint.
+func (srv *instance) Footprint() (f Footprint) {
 	ex := &srv.executor
 	ex.look(func() {
 		u := ex.memoryUsage()

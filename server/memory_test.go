@@ -43,7 +43,7 @@ func infoNumber(t *testing.T, c *testkit.Client, name string) int64 {
 
 // TestFullMemory: without a policy, what would take more is refused, and nothing else.
 func TestFullMemory(t *testing.T) {
-	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		c := testkit.Dial(t, dial)
 		require.Equal(t, "+OK", c.Do("SET", "k", strings.Repeat("v", 100_000)).String())
 		held := c.Do("LOCK", "held", "me", "PX", "600000").String()

@@ -45,7 +45,7 @@ type notifyModel struct {
 	t      *testing.T
 	rand   *rand.Rand
 	clock  *ManualClock
-	srv    *Server
+	srv    *instance
 	conns  []*modelConn
 	locks  map[string]*grantedLock
 	queues map[string][]*modelWait

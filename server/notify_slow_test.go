@@ -19,7 +19,7 @@ import (
 // It reads nothing.
 type slowReader struct {
 	t       *testing.T
-	srv     *Server
+	srv     *instance
 	version int
 	asker   *testkit.Client
 	deaf    *testkit.Client
@@ -46,14 +46,14 @@ func TestNotifySlowReaders(t *testing.T) {
 		t.Run(fmt.Sprint("version ", version), func(t *testing.T) {
 			clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 			o := Options{Clock: clock, Directives: map[string]string{"client-output-buffer-limit": fmt.Sprintf("pubsub %d 0 0", slowLimit)}}
-			onEveryTransport(t, o, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+			onEveryTransport(t, o, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 				slowReaderOf(t, srv, dial, version).stopReading(clock)
 			})
 		})
 	}
 }
 
-func slowReaderOf(t *testing.T, srv *Server, dial func() (net.Conn, error), version int) *slowReader {
+func slowReaderOf(t *testing.T, srv *instance, dial func() (net.Conn, error), version int) *slowReader {
 	s := &slowReader{t: t, srv: srv, version: version, asker: testkit.Dial(t, dial), deaf: testkit.Dial(t, dial),
 		holder: client(t, srv), next: client(t, srv)}
 	s.next.Hello(3)

@@ -16,7 +16,7 @@ import (
 func TestNotifyStoppedClient(t *testing.T) {
 	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
-	onEveryTransport(t, Options{Clock: clock, Directives: map[string]string{}}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{Clock: clock, Directives: map[string]string{}}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		stopped, holder, next := testkit.Dial(t, dial), client(t, srv), client(t, srv)
 		stopped.Hello(3)
 		next.Hello(3)

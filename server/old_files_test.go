@@ -16,7 +16,7 @@ import (
 )
 
 // startOnFile starts a server on a file of testdata, as its snapshot or its log.
-func startOnFile(t *testing.T, file string, log *bytes.Buffer) *Server {
+func startOnFile(t *testing.T, file string, log *bytes.Buffer) *instance {
 	t.Helper()
 	dir := t.TempDir()
 	c, name := inDir(dir), "dump.rdb"
@@ -27,13 +27,13 @@ func startOnFile(t *testing.T, file string, log *bytes.Buffer) *Server {
 	return startLogged(t, c, log)
 }
 
-func startLogged(t *testing.T, c *config.Config, log *bytes.Buffer) *Server {
+func startLogged(t *testing.T, c *config.Config, log *bytes.Buffer) *instance {
 	t.Helper()
 	return start(t, Options{Directives: c.Directives(), Log: slog.New(slog.NewTextHandler(log, nil))})
 }
 
 // field is what a flat reply says of a name.
-func fieldOf(t *testing.T, srv *Server, name string, args ...string) string {
+func fieldOf(t *testing.T, srv *instance, name string, args ...string) string {
 	t.Helper()
 	r := client(t, srv).Do(args...)
 	if len(r.Elems) == 1 && len(r.Elems[0].Elems) > 0 {
@@ -165,7 +165,7 @@ func TestLogsOfOldVersions(t *testing.T) {
 		}
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "appendonly.aof"), file.Bytes(), 0o644))
 		if c.want == "" {
-			srv, err := New(Options{Directives: logged(dir, "always").Directives()})
+			srv, err := newInstance(Options{Directives: logged(dir, "always").Directives()})
 			require.NoError(t, err)
 			require.Error(t, srv.Start(), c.log)
 			require.NoError(t, srv.Close())
@@ -192,7 +192,7 @@ func TestFilesOfValkey(t *testing.T) {
 		if name != "dump.rdb" {
 			c = logged(dir, "always")
 		}
-		srv, err := New(Options{Directives: c.Directives()})
+		srv, err := newInstance(Options{Directives: c.Directives()})
 		require.NoError(t, err)
 		require.ErrorContains(t, srv.Start(), "Valkey 9 or later wrote it")
 		require.NoError(t, srv.Close())

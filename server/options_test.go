@@ -60,10 +60,10 @@ func TestOptionsRefuse(t *testing.T) {
 		{Options{RequirePass: "a", Directives: map[string]string{"requirepass": "b"}}, "requirepass is given in Directives and in a field"},
 		{Options{Directives: map[string]string{"no-such": "1"}}, "no-such"},
 	} {
-		_, err := New(tt.options)
+		_, err := newInstance(tt.options)
 		require.ErrorContains(t, err, tt.says)
 	}
-	srv, err := New(Options{Dir: filepath.Join(t.TempDir(), "missing"), AppendOnly: true})
+	srv, err := newInstance(Options{Dir: filepath.Join(t.TempDir(), "missing"), AppendOnly: true})
 	require.NoError(t, err)
 	require.Error(t, srv.Start())
 	require.NoError(t, srv.Close())

@@ -73,7 +73,7 @@ func (l *logOf) count(what string) int {
 }
 
 // overSpoilt runs a test against a server on each transport that has the command SPOIL, and another client.
-func overSpoilt(t *testing.T, test func(t *testing.T, srv *Server, log *logOf, dial func() (net.Conn, error))) {
+func overSpoilt(t *testing.T, test func(t *testing.T, srv *instance, log *logOf, dial func() (net.Conn, error))) {
 	for _, tr := range transports {
 		t.Run(tr.name, func(t *testing.T) {
 			log := &logOf{}
@@ -95,7 +95,7 @@ func overSpoilt(t *testing.T, test func(t *testing.T, srv *Server, log *logOf, d
 // clients go on, with the data and the queues in order.
 func TestPanicAroundCommands(t *testing.T) {
 	t.Parallel()
-	overSpoilt(t, func(t *testing.T, srv *Server, log *logOf, dial func() (net.Conn, error)) {
+	overSpoilt(t, func(t *testing.T, srv *instance, log *logOf, dial func() (net.Conn, error)) {
 		for i, what := range []string{"decoder", "between", "sending"} {
 			holder, next := testkit.Dial(t, dial), testkit.Dial(t, dial)
 			holder.Do("LOCK", "k", "holder")
@@ -120,7 +120,7 @@ func TestPanicAroundCommands(t *testing.T) {
 // Looking ahead is no more than a help: should it panic, commands are run without.
 func TestPanicWhileLookingAhead(t *testing.T) {
 	t.Parallel()
-	overSpoilt(t, func(t *testing.T, srv *Server, log *logOf, dial func() (net.Conn, error)) {
+	overSpoilt(t, func(t *testing.T, srv *instance, log *logOf, dial func() (net.Conn, error)) {
 		c := testkit.Dial(t, dial)
 		require.Equal(t, "+OK", c.Do("SPOIL", "ahead").String())
 		for range 2 {
@@ -135,7 +135,7 @@ func TestPanicWhileLookingAhead(t *testing.T) {
 // A lock goes to the next waiter if its grant could not be sent.
 func TestPanicWhileSendingAGrant(t *testing.T) {
 	t.Parallel()
-	overSpoilt(t, func(t *testing.T, srv *Server, log *logOf, dial func() (net.Conn, error)) {
+	overSpoilt(t, func(t *testing.T, srv *instance, log *logOf, dial func() (net.Conn, error)) {
 		holder, spoilt, next := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
 		holder.Do("LOCK", "k", "holder")
 		spoilt.Send("LOCK", "k", "spoilt", "WAIT", "0")

@@ -19,9 +19,9 @@ func levelVar(l slog.Level) *slog.LevelVar {
 }
 
 // startWithRows runs a server that has commands of the test's beside its own.
-func startWithRows(t *testing.T, o Options, rows []commands.Row) *Server {
+func startWithRows(t *testing.T, o Options, rows []commands.Row) *instance {
 	t.Helper()
-	srv, err := New(o)
+	srv, err := newInstance(o)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = srv.Close() })
 	require.NoError(t, srv.executor.useTable(newCatalogue(rows)))

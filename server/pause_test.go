@@ -22,7 +22,7 @@ func requireSilence(t *testing.T, c *testkit.Client) {
 func TestPause(t *testing.T) {
 	t.Parallel()
 	clock := NewManualClock(time.Unix(1_700_000_000, 0))
-	onEveryTransport(t, Options{Clock: clock}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{Clock: clock}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		c, other := testkit.Dial(t, dial), testkit.Dial(t, dial)
 		other.Do("SET", "k", "0")
 		require.Equal(t, "+OK", c.Do("CLIENT", "PAUSE", "1000", "WRITE").String())

@@ -18,7 +18,7 @@ import (
 )
 
 // checkPubSub fails unless no client is subscribed and nothing is left behind.
-func checkPubSub(t testing.TB, srv *Server) {
+func checkPubSub(t testing.TB, srv *instance) {
 	t.Helper()
 	eventually(t, func() bool {
 		srv.executor.mu.Lock()
@@ -36,7 +36,7 @@ func checkPubSub(t testing.TB, srv *Server) {
 
 func TestPubSubOnEveryTransport(t *testing.T) {
 	t.Parallel()
-	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		a, b, c := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
 		b.Hello(3)
 		require.Equal(t, `["subscribe" "news" 1]`, a.Do("SUBSCRIBE", "news").String())
@@ -154,7 +154,7 @@ func TestPublishAllocations(t *testing.T) {
 }
 
 // limitedOutput starts a server that limits the output of each class.
-func limitedOutput(t *testing.T, clock Clock, l config.OutputLimit) *Server {
+func limitedOutput(t *testing.T, clock Clock, l config.OutputLimit) *instance {
 	return startWith(t, Options{Clock: clock}, func(c *config.Config) {
 		c.ClientOutputBufferLimit = config.OutputLimits{Normal: l, PubSub: l}
 	})
@@ -195,7 +195,7 @@ func TestOutputHardLimit(t *testing.T) {
 
 // checkSoftLimit lets a client that does not read get over its soft limit of 100,000 bytes for 5 seconds by
 // flood, which sends it about 60,000.
-func checkSoftLimit(t *testing.T, srv *Server, clock *ManualClock, victim *testkit.Client, flood func()) {
+func checkSoftLimit(t *testing.T, srv *instance, clock *ManualClock, victim *testkit.Client, flood func()) {
 	t.Helper()
 	over := func() bool {
 		srv.executor.mu.Lock()
@@ -255,7 +255,7 @@ func TestOutputSoftLimit(t *testing.T) {
 	})
 }
 
-func (srv *Server) commandsRun() int64 {
+func (srv *instance) commandsRun() int64 {
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
 	return srv.executor.stats.Total
@@ -266,7 +266,7 @@ func TestListenersThatVanishWhileTheyAreServed(t *testing.T) {
 	t.Parallel()
 	conf := quiet()
 	conf.EnableDebugCommand = config.AccessYes
-	onEveryTransport(t, Options{Directives: conf.Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{Directives: conf.Directives()}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		publisher, well := testkit.Dial(t, dial), testkit.Dial(t, dial)
 		var gone []*testkit.Client
 		for range 5 {

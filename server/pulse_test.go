@@ -17,7 +17,7 @@ import (
 type faraway struct {
 	recorder
 	t          *testing.T
-	srv        *Server
+	srv        *instance
 	clock      *ManualClock
 	session    *session
 	lastSign   time.Time
@@ -55,7 +55,7 @@ func (f *faraway) reads() string {
 }
 
 // farServer is a server with a lease of so long, and what opens clients of it.
-func farServer(t *testing.T, lease time.Duration) (*Server, *ManualClock, func() *faraway) {
+func farServer(t *testing.T, lease time.Duration) (*instance, *ManualClock, func() *faraway) {
 	t.Helper()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	srv := startWith(t, Options{Clock: clock}, nil)

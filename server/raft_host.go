@@ -466,9 +466,8 @@ func (ex *executor) certificateEnds() (first time.Time) {
 	return first
 }
 
-// Alarms are what an operator has to look at though clients may be served, each in one line. Only the member
-// of a raft group has any.
-func (srv *Server) Alarms() []raft.Alarm {
+// Alarms is Server.Alarms.
+func (srv *instance) Alarms() []raft.Alarm {
 	ex := &srv.executor
 	if ex.member == nil {
 		return nil

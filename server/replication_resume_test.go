@@ -15,7 +15,7 @@ func TestHistoryWaitsForReplicasAfterAStart(t *testing.T) {
 	for _, log := range []string{"no", "yes"} {
 		t.Run("appendonly="+log, func(t *testing.T) {
 			clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
-			run := func() *Server {
+			run := func() *instance {
 				return start(t, Options{Clock: clock, Directives: map[string]string{
 					"dir": dir, "save": "3600 1", "appendonly": log, "repl-backlog-ttl": "60"}})
 			}

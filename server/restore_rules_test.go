@@ -11,9 +11,9 @@ import (
 )
 
 // openWith starts a server with a clock of its own.
-func openWith(t *testing.T, clock Clock) *Server {
+func openWith(t *testing.T, clock Clock) *instance {
 	t.Helper()
-	srv, err := New(Options{Clock: clock})
+	srv, err := newInstance(Options{Clock: clock})
 	require.NoError(t, err)
 	require.NoError(t, srv.Start())
 	t.Cleanup(func() { require.NoError(t, srv.Close()) })

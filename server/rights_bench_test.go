@@ -22,7 +22,7 @@ func BenchmarkRights(b *testing.B) {
 		{"ten", append(tenPatterns(), "+@all", "-@admin", "-@dangerous", "+keys", "-flushall")},
 	}
 	s := toNowhere(b)
-	admin := client(b, s.executor.host.(*Server))
+	admin := client(b, s.executor.host.(*instance))
 	var of []*acl.User
 	for _, u := range users {
 		if u.rules != nil {

@@ -18,7 +18,7 @@ import (
 const saleStart = 1_750_000_000_000
 
 // startSales runs a server on a clock that only the test moves.
-func startSales(t testing.TB, o Options) (*Server, *ManualClock, *testkit.Client) {
+func startSales(t testing.TB, o Options) (*instance, *ManualClock, *testkit.Client) {
 	t.Helper()
 	clock := NewManualClock(time.UnixMilli(saleStart))
 	o.Clock = clock
@@ -111,7 +111,7 @@ func TestHoldsEndAfterRestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	clock := NewManualClock(time.UnixMilli(saleStart))
-	run := func() (*Server, *testkit.Client) {
+	run := func() (*instance, *testkit.Client) {
 		srv := start(t, Options{Directives: inDir(dir).Directives(), Clock: clock})
 		return srv, client(t, srv)
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // figuresLook returns how many locks one scrape looks at.
-func figuresLook(srv *Server) int64 {
+func figuresLook(srv *instance) int64 {
 	looked := func() (n int64) {
 		srv.executor.look(func() { n = srv.executor.store.HeldLooked() })
 		return n
@@ -25,7 +25,7 @@ func figuresLook(srv *Server) int64 {
 // looks at a bounded number.
 func TestScrapeLooksAtFewLocks(t *testing.T) {
 	s := toNowhere(t)
-	srv, isServer := s.executor.host.(*Server)
+	srv, isServer := s.executor.host.(*instance)
 	require.True(t, isServer)
 	var scratch batch
 	held := 0

@@ -28,10 +28,10 @@ const outOfTurn = 3 * time.Minute
 
 // onEveryTransportBusy is onEveryTransport with a busy-reply-threshold of some milliseconds, where a busy
 // script lets others be answered.
-func onEveryTransportBusy(t *testing.T, test func(t *testing.T, srv *Server, dial func() (net.Conn, error))) {
+func onEveryTransportBusy(t *testing.T, test func(t *testing.T, srv *instance, dial func() (net.Conn, error))) {
 	conf := quiet()
 	conf.BusyReplyThresholdMS = 5
-	onEveryTransport(t, Options{Directives: conf.Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{Directives: conf.Directives()}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		test(t, srv, dial)
 	})
 }
@@ -54,7 +54,7 @@ func awaitBusy(t *testing.T, runs, c *testkit.Client, want string) {
 
 func TestBusyScript(t *testing.T) {
 	t.Parallel()
-	onEveryTransportBusy(t, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransportBusy(t, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		a, b := testkit.Dial(t, dial), testkit.Dial(t, dial)
 		a.Send("EVAL", endless, "0")
 		awaitBusy(t, a, b, busyReply)
@@ -82,7 +82,7 @@ func TestBusyScript(t *testing.T) {
 
 func TestBusyScriptThatHasWritten(t *testing.T) {
 	t.Parallel()
-	onEveryTransportBusy(t, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransportBusy(t, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		a, b := testkit.Dial(t, dial), testkit.Dial(t, dial)
 		a.Send("EVAL", endlessWrite, "0")
 		awaitBusy(t, a, b, busyReply)
@@ -103,7 +103,7 @@ func TestBusyScriptThatHasWritten(t *testing.T) {
 
 func TestBusyFunction(t *testing.T) {
 	t.Parallel()
-	onEveryTransportBusy(t, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransportBusy(t, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		a, b := testkit.Dial(t, dial), testkit.Dial(t, dial)
 		require.Equal(t, `"endless"`, a.Do("FUNCTION", "LOAD", endlessCode).String())
 		a.Send("FCALL", "spin", "1", "key", "arg")
@@ -126,7 +126,7 @@ func TestBusyFunction(t *testing.T) {
 // given back when the script is over. One of them is the client that runs the script.
 func TestBusyDisconnects(t *testing.T) {
 	t.Parallel()
-	onEveryTransportBusy(t, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransportBusy(t, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		a, b := testkit.Dial(t, dial), testkit.Dial(t, dial)
 		waiters := make([]*testkit.Client, 3)
 		require.Equal(t, "+OK", b.Do("SET", "x2", "1").String())
@@ -152,7 +152,7 @@ func TestBusyDisconnects(t *testing.T) {
 // TestBusyClientSendsOn: what the client of a busy script sends meanwhile is answered behind it.
 func TestBusyClientSendsOn(t *testing.T) {
 	t.Parallel()
-	onEveryTransportBusy(t, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransportBusy(t, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		a, b := testkit.Dial(t, dial), testkit.Dial(t, dial)
 		for _, alone := range []bool{true, false} {
 			if !alone { // the script is run when the client's wait is over
@@ -182,7 +182,7 @@ func TestBusyClientSendsOn(t *testing.T) {
 // its commands see stands still.
 func TestBusyTimeStands(t *testing.T) {
 	t.Parallel()
-	onEveryTransportBusy(t, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransportBusy(t, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		a, b := testkit.Dial(t, dial), testkit.Dial(t, dial)
 		require.Equal(t, "+OK", a.Do("SET", "dies", "v", "PX", "40").String())
 		a.Send("EVAL", "local first = redis.call('time') local n = 0 "+
@@ -199,7 +199,7 @@ func TestBusyTimeStands(t *testing.T) {
 // TestBusyClose: an embedding program ends a server whatever runs in it.
 func TestBusyClose(t *testing.T) {
 	t.Parallel()
-	onEveryTransportBusy(t, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransportBusy(t, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		a, b := testkit.Dial(t, dial), testkit.Dial(t, dial)
 		a.Send("EVAL", endlessWrite, "0")
 		awaitBusy(t, a, b, busyReply)
@@ -226,7 +226,7 @@ func TestBusyRaces(t *testing.T) {
 	t.Parallel()
 	rounds := testkit.Steps(2, 12)
 	turns := testkit.Steps(1_000_000, 3_000_000) // each takes at least 10 ns
-	onEveryTransportBusy(t, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransportBusy(t, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		for round := range rounds {
 			a, b, c := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
 			a.Send("EVAL", "local n, most = 0, tonumber(ARGV[1]) while n < most do n = n + 1 end return n", "0", strconv.Itoa(turns))

@@ -17,7 +17,7 @@ import (
 // manyHolders is a server with a semaphore that many owners hold, each with another lease.
 type manyHolders struct {
 	*testing.T
-	srv   *Server
+	srv   *instance
 	clock *ManualClock
 	ask   func(words ...string) string
 	n     int

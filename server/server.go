@@ -1,505 +1,142 @@
+// Package server is the process around the data: sessions, the serial executor, waiting clients, watchdogs,
+// configuration, and embedding. A part that needs only a small interface is a package inside of it.
+//
+// Bytes come in over a transport (an event loop, or a goroutine for each connection) and are fed to a
+// session, which decodes them into commands. The executor runs those as units, one after the other. Replies
+// are appended to the session's output, which its connection sends. See executor.go for what a unit is,
+// parked.go for how commands wait, session.go for what owns what, and docs/ARCHITECTURE.md for the layers of
+// files.
+//
+// It must not know what a command does to data: that is the commands package's. Its own commands (CLIENT,
+// CONFIG, INFO, ...) are rows like all others, in the files that end in _cmd.go.
+//
+// To embed a server in a Go program or test:
+//
+//	srv, err := server.New(server.Options{})
+//	if err != nil { ... }
+//	if err := srv.Start(); err != nil { ... }
+//	defer srv.Close()
+//	conn, err := srv.Dial()               // or: net.Dial("tcp", srv.Addr().String())
 package server
 
 import (
-	"errors"
-	"fmt"
 	"io"
-	"log/slog"
-	"math"
-	"math/rand/v2"
 	"net"
-	"path/filepath"
-	"sync"
-	"time"
 
 	"lockserver/commands"
-	"lockserver/internal/config"
-	"lockserver/internal/waiting"
-	"lockserver/persistence"
-	"lockserver/persistence/disk"
-	"lockserver/server/acl"
 	"lockserver/server/clock"
 	"lockserver/server/durability"
 	"lockserver/server/raft"
-	"lockserver/server/script"
-	"lockserver/server/transport"
-	"lockserver/server/watching"
-	"lockserver/store"
+	"lockserver/server/testmode"
 )
 
 // Server is one lockserver. Make it with New, start it with Start, end it with Close or Shutdown.
 type Server struct {
-	executor executor
-	ticker   ticker
-	endpoint *transport.Endpoint // all connections
-
-	life     sync.Mutex
-	state    lifeState
-	group    sync.WaitGroup
-	stopTick chan struct{}
-	done     chan struct{}
-	exitCode int
-	stopOnce sync.Once
+	// in is behind an interface for the sake of packages that import this one. The compiler reads all types
+	// that a type consists of. With *instance here, each such package would compile the generic types of the
+	// executor and of the store once more, and take seconds longer.
+	in running
 }
 
-type lifeState uint8
-
-const (
-	stateNew lifeState = iota
-	stateLoading
-	stateRunning
-	stateFailed // Start returned an error
-	stateClosed
-)
-
-// errNotRunning is returned by Dial.
-var errNotRunning = errors.New("server: not running")
+// running is what a Server asks its instance for.
+type running interface {
+	Start() error
+	Addr() net.Addr
+	SecureAddr() net.Addr
+	Dial() (net.Conn, error)
+	Ready() error
+	Done() <-chan struct{}
+	ExitCode() int
+	Close() error
+	Shutdown(o ShutdownOptions) error
+	Directives() map[string]string
+	Figures() Figures
+	EachSale(visit func(db int, s *commands.SaleFigures) bool)
+	Footprint() Footprint
+	Alarms() []raft.Alarm
+	Permits(user string, command ...string) bool
+	Faults() *testmode.Faults
+	Chaos() *testmode.Chaos
+	TestClock() *clock.Adjustable
+}
 
 // New returns a server with empty databases; it neither listens nor loads anything until Start. The error
 // says what is wrong with the options.
-func New(o Options) (*Server, error) { return newOn(disk.OS{}, o) }
-
-// newOn is New with the log and the locks of directories on a file system, which a test may own.
-func newOn(files disk.FS, o Options) (*Server, error) {
-	c, err := o.config()
+func New(o Options) (*Server, error) {
+	in, err := newInstance(o)
 	if err != nil {
-		return nil, fmt.Errorf("server: %w", err)
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if err := testable(&o, c); err != nil {
 		return nil, err
 	}
-	srv := &Server{
-		stopTick: make(chan struct{}), done: make(chan struct{}),
-	}
-	srv.ticker.open(&srv.executor)
-	switch {
-	case c.TestMode:
-		o.Clock = clock.NewAdjustable()
-		test := newTestMode(&srv.executor, c)
-		if srv.executor.test = test; test.group != nil {
-			o.Group = test.group.Topology
-		}
-	case o.Clock == nil:
-		o.Clock = clock.NewSystem()
-	}
-	if o.Seed == 0 {
-		o.Seed = rand.Uint64()
-	}
-	if o.Version == "" {
-		o.Version = "dev"
-	}
-	if err := srv.executor.setUp(o, c, files, srv); err != nil {
-		return nil, err
-	}
-	srv.endpoint = transport.NewEndpoint(acceptor{&srv.executor}, o.Log)
-	return srv, nil
+	return &Server{in}, nil
 }
 
 // Start binds the addresses, loads what is on disk, the append-only log or the snapshot, and begins to serve.
 // It returns when the data is there. Until then clients can connect, and get -LOADING.
-func (srv *Server) Start() error {
-	if err := srv.executor.loadUsers(); err != nil {
-		return err
-	}
-	if err := srv.bind(); err != nil {
-		srv.executor.logUnbound(err)
-		return err
-	}
-	srv.executor.log.Info("Server initialized")
-	srv.executor.shutdown.enter(PhaseListening)
-	err := srv.executor.load()
-	if err == nil {
-		err = srv.executor.startMember()
-	}
-	srv.life.Lock()
-	closed := srv.state == stateClosed // meanwhile; Close sees to everything
-	if !closed && err == nil {
-		srv.state = stateRunning
-		srv.startTime()
-	}
-	srv.life.Unlock()
-	srv.group.Done()
-	switch {
-	case closed:
-		return errClosed
-	case err != nil:
-		srv.tearDown()
-	}
-	return err
-}
+func (srv *Server) Start() error { return srv.in.Start() }
 
-// logUnbound logs that clients cannot connect, as Redis does.
-func (ex *executor) logUnbound(err error) {
-	var at *transport.ListenError
-	if !errors.As(err, &at) {
-		return
-	}
-	_, port, err := net.SplitHostPort(at.Addr)
-	if err != nil {
-		port = "0" // a unix socket
-	}
-	ex.log.Error("Failed listening on port " + port + " (" + at.Network + "), aborting.")
-}
-
-// bind makes clients able to connect. The server is loading from then on.
-func (srv *Server) bind() error {
-	srv.life.Lock()
-	defer srv.life.Unlock()
-	if srv.state != stateNew {
-		return errClosed
-	}
-	srv.executor.startedUS = srv.executor.clock.NowUS()
-	srv.state = stateFailed // the data may be half loaded: it must be neither served nor saved
-	srv.executor.mu.Lock()
-	srv.executor.story.ring.Restart(srv.executor.startedUS, "start")
-	tellRole(&srv.executor)
-	srv.executor.durable.BeginLoad(srv.executor.startedUS)
-	srv.executor.mu.Unlock()
-	if err := srv.listen(); err != nil {
-		return err
-	}
-	if t := srv.executor.test; t != nil {
-		t.begun = asNew{srv.executor.config, srv.port()}
-	}
-	srv.state = stateLoading
-	srv.group.Add(1) // Close waits for the load to give up
-	return nil
-}
-
-// addresses are where the directives and the options say that clients come from. The error says what is
-// wrong with a certificate.
-func (srv *Server) addresses() (transport.Addresses, error) {
-	ex := &srv.executor
-	c, o := ex.config, &ex.opts
-	a := transport.Addresses{Port: c.Port, UnixSocket: c.UnixSocket, UnixSocketPerm: c.UnixSocketPerm, Listener: o.Listener}
-	if c.ListensTCP() {
-		a.Bind = c.Bind
-	}
-	if o.EventLoops {
-		a.Loops = c.IOThreads
-	}
-	if c.TLS.Port != 0 {
-		if err := ex.encryption.Configure(&c.TLS); err != nil {
-			return a, fmt.Errorf("could not encrypt port %d: %w", c.TLS.Port, err)
-		}
-	}
-	a.Secure = ex.secure(c)
-	return a, nil
-}
-
-// secure is the port that is encrypted; nil: there is none.
-func (ex *executor) secure(c *config.Config) *transport.Secure {
-	if c.TLS.Port == 0 {
-		return nil
-	}
-	return &transport.Secure{Bind: c.Bind, Port: c.TLS.Port, Config: ex.encryption.Config}
-}
-
-// startTime lets deadlines fall due: on a goroutine, or when the test moves its clock.
-func (srv *Server) startTime() {
-	if manual, ok := srv.executor.clock.(*clock.Manual); ok {
-		clock.Attach(manual, &srv.ticker)
-		return
-	}
-	if adjustable, ok := srv.executor.clock.(*clock.Adjustable); ok {
-		adjustable.Attach(&srv.ticker)
-	}
-	srv.group.Go(func() { srv.ticker.tick(srv.stopTick) })
-}
-
-// Addr returns the address of the first TCP listener, or of the unix socket if there
-// is no other; nil before Start, and if there are only encrypted connections.
-func (srv *Server) Addr() net.Addr { return srv.endpoint.Addr() }
+// Addr returns the address of the first TCP listener, or of the unix socket if there is no other; nil before
+// Start, and if there are only encrypted connections.
+func (srv *Server) Addr() net.Addr { return srv.in.Addr() }
 
 // SecureAddr returns the first address at which connections are encrypted, that of tls-port; nil: there is
 // none.
-func (srv *Server) SecureAddr() net.Addr { return srv.endpoint.SecureAddr() }
+func (srv *Server) SecureAddr() net.Addr { return srv.in.SecureAddr() }
 
-// Dial returns a new connection to the server that needs no port; it fails before Start and after
-// Close. It fits go-redis' Dialer option.
-func (srv *Server) Dial() (net.Conn, error) {
-	conn, err := srv.endpoint.Dial()
-	if err != nil {
-		return nil, errNotRunning
-	}
-	return conn, nil
-}
-
-// The reasons for which a server is not ready.
-var (
-	errLoading  = errors.New("loading the data")
-	errStopping = errors.New("stopping")
-	errBusy     = errors.New("busy: one command has kept all others waiting for a second")
-	errDamaged  = errors.New("a command failed in the middle of a change: the data may be damaged, nothing is served")
-)
+// Dial returns a new connection to the server that needs no port; it fails before Start and after Close. It
+// fits go-redis' Dialer option.
+func (srv *Server) Dial() (net.Conn, error) { return srv.in.Dial() }
 
 // Ready returns nil if clients are served. Otherwise it says why not, in one line: the data is still being
 // loaded, it cannot be kept on disk, one command takes very long, or the server ends. It waits for a second
 // at most.
-func (srv *Server) Ready() error {
-	srv.life.Lock()
-	state := srv.state
-	srv.life.Unlock()
-	ex := &srv.executor
-	switch {
-	case state == stateNew, state == stateFailed:
-		return errNotRunning
-	case state == stateLoading:
-		return errLoading
-	case state == stateClosed, ex.shutdown.stopping.Load():
-		return errStopping
-	}
-	for begun := time.Now(); !ex.mu.TryLock(); time.Sleep(time.Millisecond) {
-		if ex.shutdown.stopping.Load() {
-			return errStopping
-		}
-		if time.Since(begun) > time.Second {
-			return errBusy
-		}
-	}
-	defer ex.mu.Unlock()
-	switch {
-	case ex.ending, errors.Is(ex.failed, errClosed):
-		return errStopping
-	case ex.failed != nil:
-		return errDamaged
-	}
-	if err := ex.notInTouch(); err != nil {
-		return err
-	}
-	return ex.durable.RefusesWrites()
-}
+func (srv *Server) Ready() error { return srv.in.Ready() }
 
 // Done is closed when the server has ended, by SHUTDOWN or by a call.
-func (srv *Server) Done() <-chan struct{} { return srv.done }
+func (srv *Server) Done() <-chan struct{} { return srv.in.Done() }
 
 // ExitCode is what the process should exit with after Done: 0, or 1 after a failure.
-func (srv *Server) ExitCode() int {
-	srv.life.Lock()
-	defer srv.life.Unlock()
-	return srv.exitCode
-}
+func (srv *Server) ExitCode() int { return srv.in.ExitCode() }
 
 // Close ends the server at once, without saving: connections are closed, and everything it started has ended
 // when Close returns. It may be called more than once.
-func (srv *Server) Close() error {
-	srv.life.Lock()
-	was := srv.state
-	srv.state = stateClosed
-	srv.life.Unlock()
-	if was == stateClosed {
-		<-srv.done
-		return nil
-	}
-	if t := srv.executor.test; t != nil {
-		t.servers.EndAll()
-	}
-	srv.executor.scripts.Stop()
-	if manual, ok := srv.executor.clock.(*clock.Manual); ok {
-		clock.Detach(manual, &srv.ticker)
-	}
-	if adjustable := srv.TestClock(); adjustable != nil {
-		adjustable.Detach(&srv.ticker)
-	}
-	close(srv.stopTick)
-	srv.tearDown()
-	close(srv.done)
-	return nil
-}
-
-// hurry makes everyone who is at work stop soon: sessions with commands left, and what is written in the
-// background.
-func (ex *executor) hurry() {
-	ex.mu.Lock()
-	defer ex.mu.Unlock()
-	ex.ending = true
-	ex.replication.Close()
-	ex.durable.CallOff()
-}
-
-// tearDown ends everything that runs, and closes the log, which is then on disk to its end.
-func (srv *Server) tearDown() {
-	srv.life.Lock()
-	if srv.state != stateClosed {
-		srv.state = stateFailed
-	}
-	srv.life.Unlock()
-	srv.executor.hurry()
-	srv.endpoint.Close()
-	if srv.executor.member != nil {
-		srv.executor.member.Close()
-	}
-	srv.group.Wait()
-	srv.executor.dump.Targets.Close()
-	srv.executor.mu.Lock()
-	end := srv.executor.durable.Close()
-	srv.executor.mu.Unlock()
-	end()
-}
-
-// background implements host.
-func (srv *Server) background(f func()) { srv.group.Go(f) }
-
-// ending implements host.
-func (srv *Server) ending() <-chan struct{} { return srv.stopTick }
-
-// port implements host.
-func (srv *Server) port() int {
-	if tcp, ok := srv.Addr().(*net.TCPAddr); ok {
-		return tcp.Port
-	}
-	return 0
-}
-
-// places implements host.
-func (srv *Server) places() [3]transport.Place { return srv.endpoint.Places() }
-
-// move implements host.
-func (srv *Server) move(bind []string, port int, secure *transport.Secure) error {
-	return srv.endpoint.Move(bind, port, secure)
-}
-
-// requestStop implements host.
-func (srv *Server) requestStop(code int) {
-	srv.stopOnce.Do(func() {
-		go func() {
-			srv.life.Lock()
-			srv.exitCode = code
-			srv.life.Unlock()
-			_ = srv.Close()
-		}()
-	})
-}
-
-func (srv *Server) multiplexing() string {
-	switch {
-	case transport.HasLoops && srv.executor.opts.EventLoops:
-		return "epoll"
-	default:
-		return "goroutines"
-	}
-}
-
-// setUp makes an executor with empty databases. The options are complete, and c, which is the executor's
-// from now on, holds their directives.
-func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) error {
-	dir, err := filepath.Abs(c.Dir)
-	if err != nil {
-		return fmt.Errorf("dir '%s': %w", c.Dir, err)
-	}
-	c.Dir = dir // the process may go to another directory
-	ex.clock, ex.log, ex.opts, ex.host, ex.config = o.Clock, o.Log, o, h, c
-	ex.audit.Server, ex.audit.Operators = o.Log, o.Audit
-	ex.clients = make(map[int64]*session)
-	ex.joinGroup(o.Group)
-	chance := rand.NewPCG(o.Seed, o.Seed>>1|1)
-	ex.rand = rand.New(chance)
-	if ex.test != nil {
-		ex.hook, ex.test.chance = ex.test, chance
-	}
-	if o.Raft == nil && c.Raft.ID != "" {
-		return errors.New("server: raft-id needs Options.Raft, an engine of package server/raft/engine: the program has it")
-	}
-	if o.Raft != nil {
-		if err := joinable(c); err != nil {
-			return fmt.Errorf("server: %w", err)
-		}
-		ex.steered = clock.NewSteered(o.Clock)
-		ex.clock, ex.member = ex.steered, raft.New(o.Raft, ex.raftOptions())
-		ex.member.SetHost(raftHost{ex})
-	}
-	if err := ex.useTable(catalogueOf(&o, c)); err != nil {
-		return err
-	}
-	ex.store = store.New(c.Databases, store.Limits{})
-	ex.durable.Init(durability.Options{Host: durabilityHost{ex}, Store: ex.store, Gate: &ex.gate, Config: c, Files: files, Log: o.Log,
-		Clock: o.Clock, Progress: o.Progress, Journal: o.Journal, Version: compatibleVersion, Configured: o.ConfigFile != "" && !c.TestMode,
-		Place: func() persistence.History { return persistence.History(ex.replication.Place()) }})
-	ex.syncing.waiters = make(map[*parkedCall]struct{})
-	ex.queues = waiting.New(c.Databases, commands.QueuedLocks(ex.store))
-	ex.goOn.Of = deadlockSearch{}
-	ex.waits.most = servedPerUnit
-	if _, manual := ex.clock.(*clock.Manual); manual {
-		ex.waits.most = math.MaxInt // nothing happens by itself, so there is no later
-	}
-	ex.tracking.open(ex)
-	ex.events.executor, ex.pausing.executor, ex.shutdown.executor, ex.acks.executor = ex, ex, ex, ex
-	ex.watching = watching.New(c.Databases)
-	ex.story.open()
-	ex.store.OnLockEnd(ex.lockEnds)
-	ex.scripts = script.New(script.Options{Host: scriptHost{ex}, Log: ex.log, Version: compatibleVersion})
-	ex.busy.over = sync.NewCond(&ex.mu)
-	ex.watchdog.open(c.Databases, upkeep{store: ex.store, settings: &ex.settings, watchOver: ex.watchOver, endUnit: ex.endUnit,
-		lifeEndMS: func(s *session, nowMS int64) int64 { return s.lifeEndMS(ex, nowMS) },
-		renewed:   func(db *store.DB, key []byte) { ex.events.publish(db, "renew", key) }})
-	ex.store.SetFollower(&ex.watchdog)
-	ex.runID = ex.newID()
-	ex.replication.Init(replicationHost{ex}, ex.acks.arrived)
-	ex.applyConfig()
-	ex.store.SetNow(ex.clock.NowUS())
-	return nil
-}
-
-// useTable makes these the commands, with all that goes by their rows.
-func (ex *executor) useTable(of *catalogue) (err error) {
-	ex.original, ex.plain, ex.gauge.Timing = of.table, of.plain, of.timing
-	if ex.table, err = of.table.Renamed(ex.config.Renames); err != nil {
-		return fmt.Errorf("server: rename-command: %w", err)
-	}
-	ex.users, ex.rights = acl.NewUsers(of.table), acl.NewChecker(ex.table)
-	ex.users.SetDefaultPassword(ex.config.RequirePass)
-	ex.stats.Size = of.table.Size()
-	return nil
-}
+func (srv *Server) Close() error { return srv.in.Close() }
 
 // Shutdown saves as the options say and ends the server. If saving fails the server goes on and the error
 // says why, unless Force is set. A server that was not started, or could not be, only ends.
-func (srv *Server) Shutdown(o ShutdownOptions) error {
-	srv.life.Lock()
-	state := srv.state
-	srv.life.Unlock()
-	switch state {
-	case stateClosed:
-		<-srv.done
-		return errClosed
-	case stateRunning:
-		if err := srv.prepareShutdown(o); err != nil {
-			return err
-		}
-	}
-	return srv.Close() // what never ran has nothing to save
-}
-
-// prepareShutdown saves as the options say, when the replicas have everything or have had their time.
-func (srv *Server) prepareShutdown(o ShutdownOptions) (err error) {
-	ex := &srv.executor
-	ex.mu.Lock()
-	for ex.busy.on { // one that has written goes on to its end, so that what is saved is whole
-		ex.scripts.KillUnlessWrote()
-		ex.busy.over.Wait()
-	}
-	waits, ended := false, make(chan error, 1)
-	ex.unlockUnit(func() { waits, err = ex.shutdown.begin(o, func(err error) { ended <- err }) })
-	if !waits {
-		return err
-	}
-	select {
-	case err = <-ended:
-		return err
-	case <-srv.done:
-		return nil
-	}
-}
+func (srv *Server) Shutdown(o ShutdownOptions) error { return srv.in.Shutdown(o) }
 
 // Directives returns all directives as they are now, by name, with values as CONFIG GET shows them.
-func (srv *Server) Directives() map[string]string {
-	srv.executor.mu.Lock()
-	defer srv.executor.mu.Unlock()
-	return srv.executor.config.Directives()
+func (srv *Server) Directives() map[string]string { return srv.in.Directives() }
+
+// Figures returns the figures. They are kept as things happen, so that it takes about as long as an INFO,
+// however many keys, locks and sales there are.
+func (srv *Server) Figures() Figures { return srv.in.Figures() }
+
+// EachSale visits the sales of all databases, the latest first, until visit returns false. It looks at a few
+// at a time, between which clients are served; while a script keeps the server busy it visits none.
+func (srv *Server) EachSale(visit func(db int, s *commands.SaleFigures) bool) { srv.in.EachSale(visit) }
+
+// Footprint looks at the server's memory.
+func (srv *Server) Footprint() Footprint { return srv.in.Footprint() }
+
+// Alarms are what an operator has to look at though clients may be served, each in one line. Only the member
+// of a raft group has any.
+func (srv *Server) Alarms() []raft.Alarm { return srv.in.Alarms() }
+
+// Permits reports whether a user may run a command on database 0. Neither the user nor the ACL log notices:
+// it is ACL DRYRUN for the program around the server. An unknown command is not permitted.
+func (srv *Server) Permits(user string, command ...string) bool {
+	return srv.in.Permits(user, command...)
 }
+
+// Faults are what goes wrong on purpose on the server's connections; nil unless it is in test mode.
+func (srv *Server) Faults() *testmode.Faults { return srv.in.Faults() }
+
+// Chaos is what TEST.CHAOS strikes commands with; nil unless the server is in test mode.
+func (srv *Server) Chaos() *testmode.Chaos { return srv.in.Chaos() }
+
+// TestClock is the clock of a server in test mode; nil: it is in none.
+func (srv *Server) TestClock() *clock.Adjustable { return srv.in.TestClock() }
 
 // Check verifies a snapshot, an append-only log, or a directory with such, without a server,
 // and writes to w what it holds. The error is what would keep a server from starting on it,

@@ -26,7 +26,7 @@ func infoField(t testing.TB, c *testkit.Client, name string) string {
 	return val
 }
 
-func awaitSaved(t testing.TB, srv *Server) {
+func awaitSaved(t testing.TB, srv *instance) {
 	t.Helper()
 	eventually(t, func() bool {
 		srv.executor.mu.Lock()
@@ -99,7 +99,7 @@ func TestOneSaveAtATime(t *testing.T) {
 }
 
 // saves is how many snapshots have been begun.
-func saves(srv *Server) int64 {
+func saves(srv *instance) int64 {
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
 	return srv.executor.durable.Info().Saves.Count
@@ -119,7 +119,7 @@ func (h heldHost) background(f func()) {
 }
 
 // holdBackground keeps what begins in the background from now on from going on before release is called.
-func holdBackground(t testing.TB, srv *Server) (release func()) {
+func holdBackground(t testing.TB, srv *instance) (release func()) {
 	t.Helper()
 	held := heldHost{srv, make(chan struct{})}
 	become := func(h host) {
@@ -279,7 +279,7 @@ func TestDamagedSnapshotIsRefused(t *testing.T) {
 		"another file": []byte("this is no snapshot at all"),
 	} {
 		require.NoError(t, os.WriteFile(path, bad, 0o644))
-		srv, err := New(Options{Directives: inDir(dir).Directives()})
+		srv, err := newInstance(Options{Directives: inDir(dir).Directives()})
 		require.NoError(t, err)
 		require.ErrorContains(t, srv.Start(), path, name)
 		_, err = srv.Dial()

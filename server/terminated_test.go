@@ -69,7 +69,7 @@ func checkHolder(t *testing.T, c *testkit.Client, key string, token int64) {
 // it. Taking the lock back publishes an event for the other one.
 func TestTerminatedWithAGrant(t *testing.T) {
 	t.Parallel()
-	onEveryTransport(t, Options{Directives: eventful(t).Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{Directives: eventful(t).Directives()}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		a, b, h := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
 		require.Positive(t, h.Do("LOCK", "k", "h", "PX", "60000").Int)
 		a.Hello(3)
@@ -98,7 +98,7 @@ func TestTerminatedByItselfWithAGrant(t *testing.T) {
 		"by two events": {{"PSUBSCRIBE", "__key*"}, {"SET", longName[:12_000], "1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onEveryTransport(t, Options{Directives: eventful(t).Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+			onEveryTransport(t, Options{Directives: eventful(t).Directives()}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 				a, h := testkit.Dial(t, dial), testkit.Dial(t, dial)
 				require.Positive(t, h.Do("LOCK", "k", "h", "PX", "60000").Int)
 				a.Hello(3)
@@ -119,7 +119,7 @@ func TestTerminatedByItselfWithAGrant(t *testing.T) {
 // One command serves two waiters; the event of the second grant passes the limit of the first waiter.
 func TestTerminatedWhileAnotherIsServed(t *testing.T) {
 	t.Parallel()
-	onEveryTransport(t, Options{Directives: eventful(t).Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{Directives: eventful(t).Directives()}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		a, b, h := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
 		require.Len(t, h.Do("MLOCK", "2", "k1", longName, "h", "PX", "60000").Elems, 2)
 		a.Hello(3)
@@ -146,7 +146,7 @@ func TestTerminatedWhileAnotherIsServed(t *testing.T) {
 // served.
 func TestTerminatedInAnotherDatabase(t *testing.T) {
 	t.Parallel()
-	onEveryTransport(t, Options{Directives: eventful(t).Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{Directives: eventful(t).Directives()}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		a, b, h := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
 		require.Equal(t, "+OK", a.Do("SELECT", "3").String())
 		require.Positive(t, a.Do("LOCK", "k1", "h", "PX", "60000").Int)
@@ -182,7 +182,7 @@ func TestTerminatedInAnotherDatabase(t *testing.T) {
 // nothing is lost.
 func TestTerminatedBehindTheOneThatIsServed(t *testing.T) {
 	t.Parallel()
-	onEveryTransport(t, Options{Directives: eventful(t).Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{Directives: eventful(t).Directives()}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		a, b, h := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
 		a.Hello(3)
 		a.Do("SUBSCRIBE", "__keyevent@0__:lpop")
@@ -201,7 +201,7 @@ func TestTerminatedBehindTheOneThatIsServed(t *testing.T) {
 // A waiter behind a client that is killed in a transaction is served when that is over.
 func TestTerminatedInATransaction(t *testing.T) {
 	t.Parallel()
-	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		a, b, h := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
 		require.Positive(t, h.Do("LOCK", "k", "h", "PX", "60000").Int)
 		id := a.Do("CLIENT", "ID").String()
@@ -224,7 +224,7 @@ func TestTerminatedInATransaction(t *testing.T) {
 // client is granted what it waits for.
 func TestTerminatedByItsOwnTransaction(t *testing.T) {
 	t.Parallel()
-	onEveryTransport(t, Options{Directives: eventful(t).Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{Directives: eventful(t).Directives()}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		a, h := testkit.Dial(t, dial), testkit.Dial(t, dial)
 		a.Hello(3)
 		a.Do("SUBSCRIBE", "c")
@@ -238,7 +238,7 @@ func TestTerminatedByItsOwnTransaction(t *testing.T) {
 // What looks like HTTP ends the connection without a reply, so a grant before it was never sent.
 func TestGrantBeforeHTTP(t *testing.T) {
 	t.Parallel()
-	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		a, b, h := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
 		require.Positive(t, h.Do("LOCK", "k", "h", "PX", "60000").Int)
 		write(t, a, []string{"LOCK", "k", "a", "PX", "60000", "WAIT", "0"}, []string{"POST", "/", "HTTP/1.1"})
@@ -257,7 +257,7 @@ func TestTerminatedTrackerWithAGrant(t *testing.T) {
 	t.Parallel()
 	conf := eventful(t)
 	conf.ClientOutputBufferLimit.Normal = conf.ClientOutputBufferLimit.PubSub
-	onEveryTransport(t, Options{Directives: conf.Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{Directives: conf.Directives()}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		a, b, h := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
 		require.Positive(t, h.Do("LOCK", "k", "h", "PX", "60000").Int)
 		a.Hello(3)
@@ -282,7 +282,7 @@ func TestTerminatedTrackerWithAGrant(t *testing.T) {
 func TestTerminatedByABusyScript(t *testing.T) {
 	t.Parallel()
 	for _, leaves := range []bool{false, true} {
-		onEveryTransportBusy(t, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+		onEveryTransportBusy(t, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 			a, b, h, other := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
 			h.Do("CONFIG", "SET", "client-output-buffer-limit", "pubsub 20000 0 0")
 			require.Positive(t, h.Do("LOCK", "k", "h", "PX", "60000").Int)

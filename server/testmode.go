@@ -274,24 +274,24 @@ func (t *testMode) dropClients() {
 	ex.scripts.Forget()
 }
 
-// Faults are what goes wrong on purpose on the server's connections; nil unless it is in test mode.
-func (srv *Server) Faults() *testmode.Faults {
+// Faults is Server.Faults.
+func (srv *instance) Faults() *testmode.Faults {
 	if t := srv.executor.test; t != nil {
 		return &t.faults
 	}
 	return nil
 }
 
-// Chaos is what TEST.CHAOS strikes commands with; nil unless the server is in test mode.
-func (srv *Server) Chaos() *testmode.Chaos {
+// Chaos is Server.Chaos.
+func (srv *instance) Chaos() *testmode.Chaos {
 	if t := srv.executor.test; t != nil {
 		return &t.chaos
 	}
 	return nil
 }
 
-// TestClock is the clock of a server in test mode; nil: it is in none.
-func (srv *Server) TestClock() *clock.Adjustable {
+// TestClock is Server.TestClock.
+func (srv *instance) TestClock() *clock.Adjustable {
 	c, _ := srv.executor.clock.(*clock.Adjustable)
 	return c
 }
@@ -439,7 +439,7 @@ func (t *testMode) NewServer(topology string) (addr string, err error) {
 func (t *testMode) EndServer(addr string) error { return t.servers.End(addr) }
 
 // listen makes clients able to connect to a, and to the members of a group that the server looks like.
-func (srv *Server) listen() error {
+func (srv *instance) listen() error {
 	a, err := srv.addresses()
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ import (
 )
 
 // inTestMode is a server in test mode over its event loops.
-func inTestMode(t testing.TB) *Server {
+func inTestMode(t testing.TB) *instance {
 	return start(t, Options{EventLoops: true, Directives: map[string]string{"test-mode": "yes"}})
 }
 
@@ -41,7 +41,7 @@ func TestTestModeIsRefused(t *testing.T) {
 			o.Directives = map[string]string{}
 		}
 		o.Directives["test-mode"] = "yes"
-		_, err := New(o)
+		_, err := newInstance(o)
 		require.ErrorContains(t, err, why)
 	}
 	dir := t.TempDir()

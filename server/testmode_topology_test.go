@@ -15,7 +15,7 @@ import (
 )
 
 // looksLike is a server in test mode that looks like a group.
-func looksLike(t testing.TB, topology string) *Server {
+func looksLike(t testing.TB, topology string) *instance {
 	return start(t, Options{EventLoops: true, Directives: map[string]string{"test-mode": "yes", "test-topology": topology}})
 }
 
@@ -187,7 +187,7 @@ func TestTopologyPortIsTaken(t *testing.T) {
 	for i, line := range []string{"TCP listening socket " + localPort(first), "test-topology: member 2: ", "test-topology: member 3: "} {
 		taken, err := net.Listen("tcp", localPort(first+i))
 		require.NoError(t, err)
-		srv, err := New(o)
+		srv, err := newInstance(o)
 		require.NoError(t, err)
 		err = srv.Start()
 		require.ErrorContains(t, err, line)
@@ -199,7 +199,7 @@ func TestTopologyPortIsTaken(t *testing.T) {
 			require.Error(t, err, port)
 		}
 	}
-	srv, err := New(o)
+	srv, err := newInstance(o)
 	require.NoError(t, err)
 	require.NoError(t, srv.Start())
 	t.Cleanup(func() { _ = srv.Close() })
@@ -222,8 +222,8 @@ func TestTopologyIsAskedFor(t *testing.T) {
 	sentinel := at(t, c.Do("TEST.SERVER", "NEW", "sentinel").Str)
 	require.True(t, strings.HasPrefix(sentinel.Do("SENTINEL", "CKQUORUM", "mymaster").Str, "OK 3 "))
 	says(t, at(t, c.Do("TEST.SERVER", "NEW", "STANDALONE").Str), [][2]string{{"CLUSTER INFO", "-ERR This instance has cluster support disabled"}})
-	_, err := New(Options{Directives: map[string]string{"test-topology": "cluster"}})
+	_, err := newInstance(Options{Directives: map[string]string{"test-topology": "cluster"}})
 	require.ErrorContains(t, err, "needs test-mode")
-	_, err = New(Options{Directives: map[string]string{"test-mode": "yes", "test-topology": "cluster", "unixsocket": "/tmp/none", "unixsocketperm": "700"}})
+	_, err = newInstance(Options{Directives: map[string]string{"test-mode": "yes", "test-topology": "cluster", "unixsocket": "/tmp/none", "unixsocketperm": "700"}})
 	require.ErrorContains(t, err, "needs a port")
 }

@@ -36,7 +36,7 @@ func (l *sharedLog) String() string {
 }
 
 // withClientCertificates is a server, with event loops or without, that requires certificates of its clients.
-func withClientCertificates(t *testing.T, loops bool, log *sharedLog, ca *testkit.Authority) *Server {
+func withClientCertificates(t *testing.T, loops bool, log *sharedLog, ca *testkit.Authority) *instance {
 	t.Helper()
 	return startWith(t, Options{EventLoops: loops, Log: slog.New(slog.NewTextHandler(log, nil))}, func(c *config.Config) {
 		seal(t, c, ca)
@@ -129,7 +129,7 @@ func TestCertificatesAreReplaced(t *testing.T) {
 // Without a good certificate of its own a server with a tls-port does not start.
 func TestNoCertificate(t *testing.T) {
 	t.Parallel()
-	srv, err := New(Options{Directives: map[string]string{"tls-port": fmt.Sprint(freePort(t))}})
+	srv, err := newInstance(Options{Directives: map[string]string{"tls-port": fmt.Sprint(freePort(t))}})
 	require.NoError(t, err)
 	require.ErrorContains(t, srv.Start(), "tls-cert-file is not given")
 	require.NoError(t, srv.Close())

@@ -26,7 +26,7 @@ type mover struct {
 	t       *testing.T
 	rng     *rand.Rand
 	at      time.Time
-	servers [2]*Server
+	servers [2]*instance
 	ahead   [2]time.Duration // of each server's clock
 	highest int64            // token that any server has given out, or that a lock had that was moved
 }

@@ -18,7 +18,7 @@ import (
 const tokenFile = "lockserver.token"
 
 // takeToken acquires and releases a lock and returns its token.
-func takeToken(t *testing.T, srv *Server, key string) int64 {
+func takeToken(t *testing.T, srv *instance, key string) int64 {
 	t.Helper()
 	c := client(t, srv)
 	defer c.Close()
@@ -138,7 +138,7 @@ func TestDamagedTokenFileIsRefused(t *testing.T) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, tokenFile)
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
-		srv, err := New(Options{Directives: inDir(dir).Directives()})
+		srv, err := newInstance(Options{Directives: inDir(dir).Directives()})
 		require.NoError(t, err)
 		err = srv.Start()
 		require.ErrorContains(t, err, path, "%q", text)

@@ -26,7 +26,7 @@ func (t *trackers) check(tb testing.TB) {
 }
 
 // checkTracking fails unless soon no client tracks and nothing is left behind.
-func checkTracking(t testing.TB, srv *Server) {
+func checkTracking(t testing.TB, srv *instance) {
 	t.Helper()
 	eventually(t, func() bool {
 		srv.executor.mu.Lock()
@@ -54,7 +54,7 @@ func follower(t testing.TB, dial func() (net.Conn, error), options ...string) *t
 
 func TestTrackingOnEveryTransport(t *testing.T) {
 	t.Parallel()
-	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		a, b := follower(t, dial), follower(t, dial, "BCAST", "PREFIX", "k")
 		c := testkit.Dial(t, dial)
 		a.Do("MGET", "k1", "k2")

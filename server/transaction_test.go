@@ -147,7 +147,7 @@ func TestTransactions(t *testing.T) {
 }
 
 // checkWatching fails if a watch is left that no client has.
-func checkWatching(t *testing.T, srv *Server) {
+func checkWatching(t *testing.T, srv *instance) {
 	t.Helper()
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
@@ -196,7 +196,7 @@ func TestTransactionOutputLimit(t *testing.T) {
 // Many clients count in one key, each by WATCH: every EXEC that says it succeeded did.
 func TestWatchIsOptimisticLocking(t *testing.T) {
 	t.Parallel()
-	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		each := testkit.Steps(20, 50)
 		const clients = 8
 		done := make(chan struct{})

@@ -29,7 +29,7 @@ import (
 
 func TestOneByteAtATime(t *testing.T) {
 	t.Parallel()
-	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		c := testkit.Dial(t, dial)
 		for _, b := range []byte("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$5\r\nva\r\nl\r\nget k\r\n\r\n*1\r\n$4\r\nPING\r\n") {
 			_, err := c.Conn().Write([]byte{b})
@@ -45,7 +45,7 @@ func TestOneByteAtATime(t *testing.T) {
 }
 
 func TestLargeArgument(t *testing.T) { // not parallel: scripts of other tests would get "not enough memory"
-	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		c := testkit.Dial(t, dial)
 		big := strings.Repeat("0123456789abcdef", testkit.Steps(1<<20, 4<<20)) // 16 MiB, 64 MiB in the long form
 		v, err := c.Call("SET", "k", big)
@@ -62,7 +62,7 @@ func TestLargeArgument(t *testing.T) { // not parallel: scripts of other tests w
 
 // A connection that once took something large does not hold on to it while it is idle.
 func TestIdleConnectionsHoldLittle(t *testing.T) {
-	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		before := heapBytes()
 		long := strings.Repeat("x", 8<<20)
 		var idle []*testkit.Client
@@ -91,7 +91,7 @@ func raw(t *testing.T, c *testkit.Client, bytes string) string {
 
 func TestLongPipeline(t *testing.T) {
 	t.Parallel()
-	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		c := testkit.Dial(t, dial)
 		var commands [][]string
 		for i := range testkit.Steps(4_000, 10_000) {
@@ -111,7 +111,7 @@ func TestLongPipeline(t *testing.T) {
 // them once more.
 func TestReadsThatAreFull(t *testing.T) {
 	t.Parallel()
-	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		c := testkit.Dial(t, dial)
 		for _, reads := range []int{1, 2, 5} {
 			value := strings.Repeat("v", reads*64<<10)
@@ -130,7 +130,7 @@ func TestReadsThatAreFull(t *testing.T) {
 // session is not looked at before each.
 func TestPipelineSeesWhatItChanges(t *testing.T) {
 	t.Parallel()
-	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		c := testkit.Dial(t, dial)
 		words := func(lines ...string) (commands [][]string) {
 			for _, line := range lines {
@@ -173,7 +173,7 @@ func TestPipelineSeesWhatItChanges(t *testing.T) {
 // A pipeline with replies that are many times larger than one batch, read late.
 func TestPipelineOfLargeReplies(t *testing.T) {
 	t.Parallel()
-	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		c := testkit.Dial(t, dial)
 		c.Do("SET", "k", strings.Repeat("x", 300<<10))
 		rounds := testkit.Steps(25, 100)
@@ -191,7 +191,7 @@ func TestPipelineOfLargeReplies(t *testing.T) {
 
 func TestProtocolErrors(t *testing.T) {
 	t.Parallel()
-	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		for _, tt := range []struct{ send, reply string }{
 			{"*x\r\n", "-ERR Protocol error: invalid multibulk length"},
 			{"*1\r\n:1\r\n", "-ERR Protocol error: expected '$', got ':'"},
@@ -208,7 +208,7 @@ func TestProtocolErrors(t *testing.T) {
 
 func TestQueryBufferLimit(t *testing.T) {
 	t.Parallel()
-	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		c := testkit.Dial(t, dial)
 		c.Do("CONFIG", "SET", "client-query-buffer-limit", "1mb")
 		_, err := c.Conn().Write([]byte("*2\r\n$4\r\nECHO\r\n$2097152\r\n"))
@@ -220,7 +220,7 @@ func TestQueryBufferLimit(t *testing.T) {
 
 func TestUnauthenticatedClientsMayNotSendMuch(t *testing.T) {
 	t.Parallel()
-	onEveryTransport(t, Options{Directives: withPassword("secret").Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{Directives: withPassword("secret").Directives()}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		c := testkit.Dial(t, dial)
 		require.Equal(t, "-ERR Protocol error: unauthenticated multibulk length", raw(t, c, "*11\r\n"))
 		awaitClosed(t, c.Conn())
@@ -252,7 +252,7 @@ func withPassword(p string) *config.Config {
 }
 
 func TestClientThatNeverReadsIsClosed(t *testing.T) {
-	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		admin := testkit.Dial(t, srv.Dial)
 		require.Equal(t, "+OK", admin.Do("CONFIG", "SET", "client-output-buffer-limit", "normal 2mb 0 0").String())
 		admin.Do("SET", "k", strings.Repeat("x", 1<<20))
@@ -306,7 +306,7 @@ func TestHalfClose(t *testing.T) {
 
 func TestResetWhileBlocked(t *testing.T) {
 	t.Parallel()
-	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		a, b := testkit.Dial(t, dial), testkit.Dial(t, dial)
 		a.Do("LOCK", "k", "a")
 		b.Send("LOCK", "k", "b", "WAIT", "0")
@@ -323,7 +323,7 @@ func TestResetWhileBlocked(t *testing.T) {
 
 func TestMaxClients(t *testing.T) {
 	t.Parallel()
-	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		a := testkit.Dial(t, dial)
 		require.Equal(t, "+OK", a.Do("CONFIG", "SET", "maxclients", "2").String())
 		b := testkit.Dial(t, dial)
@@ -371,7 +371,7 @@ func TestUnixSocket(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte("mine"), 0o600))
 		cfg := quiet()
 		cfg.UnixSocket = path
-		srv, err = New(Options{Directives: cfg.Directives(), EventLoops: loops})
+		srv, err = newInstance(Options{Directives: cfg.Directives(), EventLoops: loops})
 		require.NoError(t, err)
 		require.ErrorContains(t, srv.Start(), "the file exists and is no socket")
 		_ = srv.Close()
@@ -390,7 +390,7 @@ func TestAddresses(t *testing.T) {
 
 		c := quiet()
 		c.Bind = []string{"127.0.0.1", "192.0.2.1"}
-		must, err := New(Options{Directives: c.Directives(), EventLoops: loops})
+		must, err := newInstance(Options{Directives: c.Directives(), EventLoops: loops})
 		require.NoError(t, err)
 		require.ErrorContains(t, must.Start(), "Could not create server TCP listening socket 192.0.2.1:0")
 		require.NoError(t, must.Close())
@@ -409,7 +409,7 @@ func TestTwoServersOnOnePort(t *testing.T) {
 		first := startWith(t, Options{EventLoops: loops}, nil)
 		c := quiet()
 		c.Port = first.Addr().(*net.TCPAddr).Port
-		second, err := New(Options{Directives: c.Directives(), EventLoops: loops})
+		second, err := newInstance(Options{Directives: c.Directives(), EventLoops: loops})
 		require.NoError(t, err)
 		err = second.Start()
 		require.Error(t, err)

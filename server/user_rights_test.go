@@ -12,7 +12,7 @@ import (
 )
 
 // as is a connection of a user that is made by rules.
-func as(t *testing.T, srv *Server, name string, rules ...string) *testkit.Client {
+func as(t *testing.T, srv *instance, name string, rules ...string) *testkit.Client {
 	t.Helper()
 	admin := client(t, srv)
 	require.Equal(t, "+OK", admin.Do(append([]string{"ACL", "SETUSER", name, "on", "nopass"}, rules...)...).String())
@@ -101,10 +101,10 @@ func TestUsersInFiles(t *testing.T) {
 	require.NoError(t, os.Remove(file))
 	require.Equal(t, "-ERR Error loading ACLs, opening file 'users.acl': No such file or directory", admin.Do("ACL", "LOAD").String())
 
-	srv, err = New(Options{Directives: map[string]string{"dir": dir, "aclfile": "x", "user": "ann on"}})
+	srv, err = newInstance(Options{Directives: map[string]string{"dir": dir, "aclfile": "x", "user": "ann on"}})
 	require.NoError(t, err)
 	require.ErrorContains(t, srv.Start(), "there is an aclfile as well")
-	srv, err = New(Options{Directives: map[string]string{"dir": dir, "user": "ann +nosuch"}})
+	srv, err = newInstance(Options{Directives: map[string]string{"dir": dir, "user": "ann +nosuch"}})
 	require.NoError(t, err)
 	require.ErrorContains(t, srv.Start(), "Error loading ACL rule '+nosuch' for the user named 'ann'")
 }
@@ -133,9 +133,9 @@ func TestUsersInTheConfiguration(t *testing.T) {
 	require.Contains(t, string(text), "user ann on nopass sanitize-payload ~a resetchannels -@all +get\n"+
 		"user bob off sanitize-payload resetchannels -@all +get\nuser default on sanitize-payload #")
 
-	_, err = New(Options{Directives: map[string]string{"rename-command": "nosuch x"}})
+	_, err = newInstance(Options{Directives: map[string]string{"rename-command": "nosuch x"}})
 	require.ErrorContains(t, err, "No such command in rename-command")
-	_, err = New(Options{Directives: map[string]string{"rename-command": "get set"}})
+	_, err = newInstance(Options{Directives: map[string]string{"rename-command": "get set"}})
 	require.ErrorContains(t, err, "Target command name already exists")
 }
 
@@ -243,7 +243,7 @@ func TestPasswordAndUsersFile(t *testing.T) {
 	} {
 		file := filepath.Join(t.TempDir(), "users.acl")
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-		srv, err := New(Options{Directives: map[string]string{"bind": "", "aclfile": file, "requirepass": "hush"}})
+		srv, err := newInstance(Options{Directives: map[string]string{"bind": "", "aclfile": file, "requirepass": "hush"}})
 		require.NoError(t, err)
 		err = srv.Start()
 		if open {
@@ -254,7 +254,7 @@ func TestPasswordAndUsersFile(t *testing.T) {
 		}
 		require.NoError(t, err, text)
 		require.NoError(t, srv.Close())
-		srv, err = New(Options{Directives: map[string]string{"bind": "", "aclfile": file}})
+		srv, err = newInstance(Options{Directives: map[string]string{"bind": "", "aclfile": file}})
 		require.NoError(t, err)
 		require.NoError(t, srv.Start(), "without requirepass the file says it all")
 		require.NoError(t, srv.Close())

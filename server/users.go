@@ -125,9 +125,8 @@ func (ex *executor) loadUsers() error {
 	return err
 }
 
-// Permits reports whether a user may run a command on database 0. Neither the user nor the ACL log notices:
-// it is ACL DRYRUN for the program around the server. An unknown command is not permitted.
-func (srv *Server) Permits(user string, command ...string) bool {
+// Permits is Server.Permits.
+func (srv *instance) Permits(user string, command ...string) bool {
 	if len(command) == 0 {
 		return false
 	}

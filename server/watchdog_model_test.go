@@ -219,13 +219,13 @@ func (w *renewalWorld) held() (at lockPlace, l *renewedLock) {
 	return at, w.m.locks[at]
 }
 
-func (w *renewalWorld) open(srv *Server, client int) {
+func (w *renewalWorld) open(srv *instance, client int) {
 	w.clients[client], w.selects[client] = testkit.Dial(w.t, srv.Dial), 0
 	require.Equal(w.t, "+PONG", w.clients[client].Do("PING").String()) // it is there, and counted
 }
 
 // step is one random thing.
-func (w *renewalWorld) step(srv *Server) {
+func (w *renewalWorld) step(srv *instance) {
 	m, c := &w.m, w.random.IntN(len(w.clients))
 	owner := "owner:" + strconv.Itoa(w.random.IntN(5))
 	at, l := w.held()

@@ -117,12 +117,12 @@ func TestInterfacesSayWhich(t *testing.T) {
 const serverOrder = `
 limits.go options.go session.go story.go watchdog_shares.go watchdog.go executor.go users.go
 pulse.go memory.go panic.go expiry.go observer.go flow.go parked.go publish.go group.go
-transaction_cmd.go admit.go spans.go send.go doc.go wait_cmd.go shutdown_cmd.go dispatch.go batch.go
+transaction_cmd.go admit.go spans.go send.go wait_cmd.go shutdown_cmd.go dispatch.go batch.go
 tracking_host.go lock_deadlocks_cmd.go queued.go lock_history_cmd.go config_cmd.go debug_host.go
 lock_queue_cmd.go lock_info_cmd.go sem_info_cmd.go replication_host.go raft_host.go host.go
 queued_push.go departure.go attachments.go role.go dump_host.go feed.go client_list_cmd.go
 connection_cmd.go client_cmd.go replay.go durability_host.go script_host.go info_cmd.go client.go
-transport_host.go testmode.go table.go ticker.go server.go`
+transport_host.go testmode.go table.go ticker.go instance.go server.go`
 
 // mostBackArrows bounds the arrows that run back up. It goes down, not up: a subject that knows the executor,
 // and that the executor knows, is one. docs/decisions/0018 says how that is counted.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockserver/commands"
+	"lockserver/internal/resp"
 	"lockserver/persistence"
 	"lockserver/persistence/digest"
 	"lockserver/server/info"
@@ -76,11 +77,11 @@ func (s *Status) check(p Peer) (c Check) {
 const checkFields = 3
 
 // writeTo writes the fields that RAFT MEMBERS and RAFT CHECK tell.
-func (c Check) writeTo(to *commands.Ctx) {
-	to.Out.BulkString("check-index")
-	to.Out.Int(int64(c.Index))
+func (c Check) writeTo(to *resp.Writer) {
+	to.BulkString("check-index")
+	to.Int(int64(c.Index))
 	for _, w := range []string{"check-sum", c.Sum, "data", string(c.Finding)} {
-		to.Out.BulkString(w)
+		to.BulkString(w)
 	}
 }
 
@@ -349,7 +350,7 @@ func (m *Member) Check() (Reply, error) {
 			c.Out.Map(1 + checkFields)
 			c.Out.BulkString("id")
 			c.Out.BulkString(p.ID)
-			is.writeTo(c)
+			is.writeTo(c.Out)
 		}
 	}, nil
 }

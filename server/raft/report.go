@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"lockserver/commands"
+	"lockserver/internal/resp"
 )
 
 // Report is what a member tells the others about itself, beside its identity. Times are milliseconds since
@@ -126,13 +127,13 @@ func (m *Member) Members() (Reply, error) {
 	return func(c *commands.Ctx) {
 		c.Out.Array(len(s.Peers))
 		for _, p := range s.Peers {
-			s.writeMember(c, p)
+			s.writeMember(c.Out, p)
 		}
 	}, nil
 }
 
 // writeMember writes what is known of a member.
-func (s *Status) writeMember(c *commands.Ctx, p Peer) {
+func (s *Status) writeMember(out *resp.Writer, p Peer) {
 	o := s.observation(p)
 	since := o.Report.SinceMS
 	if !o.Reachable {
@@ -151,17 +152,17 @@ func (s *Status) writeMember(c *commands.Ctx, p Peer) {
 		{"disk-free", o.DiskFree}, {"disk-size", o.DiskSize}, {"last-snapshot-index", int64(o.Snapshot.Index)},
 		{"last-snapshot-ms", o.Snapshot.AtMS}, {"last-snapshot-bytes", o.Snapshot.Bytes}, {"clock-skew-ms", o.SkewMS},
 	}
-	c.Out.Map((len(words)+len(more))/2 + len(numbers) + checkFields)
+	out.Map((len(words)+len(more))/2 + len(numbers) + checkFields)
 	for _, w := range words {
-		c.Out.BulkString(w)
+		out.BulkString(w)
 	}
-	s.check(p).writeTo(c)
+	s.check(p).writeTo(out)
 	for _, w := range more {
-		c.Out.BulkString(w)
+		out.BulkString(w)
 	}
 	for _, n := range numbers {
-		c.Out.BulkString(n.name)
-		c.Out.Int(n.is)
+		out.BulkString(n.name)
+		out.Int(n.is)
 	}
 }
 

@@ -99,13 +99,10 @@ func InScript(err error) error {
 	return errScriptKey
 }
 
-// RefusesDatabase says what speaks against a command that names a database: a cluster has one. It is for the
-// rows that have Databases.Named.
-func (g *Group) RefusesDatabase(row *commands.Row, argv [][]byte) error {
-	if !g.IsCluster() {
-		return nil
-	}
-	switch row.Name {
+// RefusesDatabase says what speaks against a command that names databases, in a cluster, which has one. The
+// arguments at these places name them: see Databases.Named of the command's row.
+func (g *Group) RefusesDatabase(command string, argv [][]byte, named []int) error {
+	switch command {
 	case "select": // which has more to say before: see ErrSelect
 		return nil
 	case "move":
@@ -113,7 +110,7 @@ func (g *Group) RefusesDatabase(row *commands.Row, argv [][]byte) error {
 	case "swapdb":
 		return commands.Error("ERR SWAPDB is not allowed in cluster mode")
 	}
-	for _, at := range row.Databases.Named(argv, nil) {
+	for _, at := range named {
 		if id, ok := decimal.ParseInt(argv[at]); ok && id != 0 {
 			return commands.ErrDBIndex
 		}
