@@ -421,7 +421,7 @@ func (s *session) forget() {
 
 // NewServer implements testmode.Controls.
 func (t *testMode) NewServer(topology string) (addr string, err error) {
-	srv, err := New(Options{Directives: map[string]string{"test-mode": "yes", "test-topology": topology}, Version: t.executor.opts.Version})
+	srv, err := newInstance(Options{Directives: map[string]string{"test-mode": "yes", "test-topology": topology}, Version: t.executor.opts.Version})
 	if err != nil {
 		return "", err
 	}

@@ -423,10 +423,10 @@ func TestNewIsBounded(t *testing.T) {
 
 // slowLibrary is a client library that sends an UNLOCK late.
 type slowLibrary struct {
-	*redis.Client
-	of     *network
-	asked  chan struct{} // closed when there is an UNLOCK
-	unlock chan struct{} // it is sent when this is closed
+	library *redis.Client
+	of      *network
+	asked   chan struct{} // closed when there is an UNLOCK
+	unlock  chan struct{} // it is sent when this is closed
 }
 
 // Do implements client.Server.
@@ -435,7 +435,7 @@ func (l slowLibrary) Do(ctx context.Context, args ...any) (any, error) {
 		close(l.asked)
 		<-l.unlock
 	}
-	reply, err := l.Client.Do(ctx, args...).Result()
+	reply, err := l.library.Do(ctx, args...).Result()
 	if errors.Is(err, redis.Nil) {
 		return nil, nil
 	}
