@@ -296,7 +296,7 @@ func TestRunWithoutAServer(t *testing.T) {
 	j := newJobs(t)
 	srv, addr := startReady(t, t.TempDir(), "--save", "")
 	j.addr = addr
-	p := j.run(waits, "--lease", "5s", "--grace", "100ms")
+	p := j.run(waits, "--lease", "3s", "--grace", "100ms")
 	command, child := j.pid("pid"), j.pid("child")
 	srv.Kill()
 	require.Equal(t, 80, p.exit(t))
@@ -329,14 +329,14 @@ func TestRunOutlivesTheServersCrash(t *testing.T) {
 // after that.
 func TestRunnerIsStopped(t *testing.T) {
 	j := newJobs(t)
-	p := j.run(waits, "--lease", "8s", "--grace", "1s")
+	p := j.run(waits, "--lease", "5s", "--grace", "1s")
 	command, child := j.pid("pid"), j.pid("child")
 	require.NoError(t, p.Pause())
 	next := j.run(`case "$(cut -d " " -f 3 /proc/$(cat $dir/child)/stat)" in Z | X | "") echo > $dir/next; esac`, "--wait", "1h")
 	j.awaitDead(command, child)
 	require.Contains(t, j.holder(), "run:", "the server's clock stands still: the lease is not over")
 	require.NoFileExists(t, filepath.Join(j.dir, "next"))
-	j.c.Do("TEST.CLOCK", "ADVANCE", "8000")
+	j.c.Do("TEST.CLOCK", "ADVANCE", "5000")
 	j.await("next")
 	require.Zero(t, next.exit(t))
 	if p.Continue() == nil { // else it was stopped before the supervisor knew the group, and was killed with it
@@ -362,7 +362,7 @@ func TestRunnerIsKilled(t *testing.T) {
 // TestSupervisorIsKilled: the runner starts another one, which does the same.
 func TestSupervisorIsKilled(t *testing.T) {
 	j := newJobs(t)
-	p := j.run(waits, "--lease", "8s", "--grace", "1s")
+	p := j.run(waits, "--lease", "5s", "--grace", "1s")
 	command, child := j.pid("pid"), j.pid("child")
 	first := j.supervisorOf(p.Pid())
 	require.NoError(t, syscall.Kill(first, syscall.SIGKILL))

@@ -71,6 +71,7 @@ func size(t *testing.T, c *conn) int64 {
 }
 
 func TestEveryPromiseHolds(t *testing.T) {
+	t.Parallel()
 	for _, so := range []server.Options{{}, {EventLoops: true}} {
 		t.Run(fmt.Sprint("event loops ", so.EventLoops), func(t *testing.T) {
 			t.Parallel()

@@ -41,6 +41,7 @@ func (o *oddConn) Read(p []byte) (int, error) {
 // TestOddAnswersAreErrors: whatever a command answers that it should not, the sale is not
 // said to hold, and its keys go.
 func TestOddAnswersAreErrors(t *testing.T) {
+	t.Parallel()
 	const word, list, entry = "+odd\r\n", "*1\r\n:1\r\n", "*1\r\n*2\r\n$3\r\n1-1\r\n*2\r\n$1\r\na\r\n$1\r\nb\r\n"
 	for command, replies := range map[string][]string{
 		"COMMAND": {word, list}, "EXISTS": {word, ":1\r\n"}, "SECKILL.CREATE": {word}, "XGROUP": {word},

@@ -386,7 +386,7 @@ func TestBusyPool(t *testing.T) {
 	srv, n := start(t, time.Minute)
 	rdb := redis.NewClient(&redis.Options{Dialer: n.dial, Addr: "192.0.2.1:1", PoolSize: 1, PoolTimeout: time.Hour})
 	t.Cleanup(func() { _ = rdb.Close() })
-	c, err := client.New(rdb, client.Timeout(2*time.Second))
+	c, err := client.New(rdb, client.Timeout(time.Second))
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	l, err := c.Lock(ctx, "k")

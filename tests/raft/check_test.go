@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	hraft "github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
@@ -150,7 +151,7 @@ func TestCheck(t *testing.T) {
 	g.same()
 	end := g.busy(r)
 	before := int64(0)
-	for range 12 {
+	for range wholeOr(12, 5) {
 		c := g.allSame()
 		require.Greater(t, c.index, before)
 		before = c.index
@@ -301,7 +302,7 @@ func TestNoMajorityIsRight(t *testing.T) {
 			eventually(t, "the right one leads the log", func() bool {
 				for _, m := range g.all {
 					if m.field("raft_state") == "leader" {
-						m.ask("RAFT", "TRANSFER", right.peer.ID)
+						m.askWithin(500*time.Millisecond, "RAFT", "TRANSFER", right.peer.ID) // it waits until the other serves
 					}
 				}
 				return right.field("raft_state") == "leader"

@@ -184,7 +184,7 @@ func (d *sick) nowAndThen() {
 		return r.IntN(n)
 	}
 	ops := []string{failing.Write, failing.Sync, failing.List}
-	for range 5 {
+	for range wholeOr(5, 2) {
 		op, oneIn, before := ops[drawn(len(ops))], 1+drawn(3), d.failures()
 		if op == failing.List { // a member has few of these to write
 			d.leader().ask("RAFT", "TRANSFER")

@@ -25,7 +25,7 @@ import (
 )
 
 // patience is how long something may take that happens by itself, on a busy machine.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // eventually waits until something is so.
 func eventually(t testing.TB, what string, ok func() bool) {

@@ -16,7 +16,7 @@ import (
 func TestPartsOfAProperHistoryAreProper(t *testing.T) {
 	t.Parallel()
 	const parts = 12
-	worlds := testkit.Steps(12, 24)
+	worlds := testkit.Steps(6, 24)
 	decided := 0
 	random := rand.New(rand.NewPCG(1, 2))
 	for seed := range uint64(worlds) {
