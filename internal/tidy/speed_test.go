@@ -62,7 +62,8 @@ func byDefault(t *testing.T, s *source) bool {
 }
 
 // waits are the packages in which most of the time of the tests is spent waiting.
-var waits = []string{"cmd/lockserver", "internal/demo", "lockservertest", "server", "tests/raft", "tests/readme", "tests/replication"}
+var waits = []string{"cmd/lockserver", "internal/demo", "lockservertest", "server", "tests/client", "tests/raft", "tests/readme",
+	"tests/replication"}
 
 // TestManyAtOnce: tests that wait run eight at a time, also when no tag is given. A TestMain behind a tag is
 // left out of go test ./..., and with it what it sets.
