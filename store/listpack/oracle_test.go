@@ -1,7 +1,6 @@
 package listpack
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -13,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/resp"
 	"lockserver/internal/testkit"
 )
 
@@ -73,19 +72,18 @@ func hashElement(r *rand.Rand, all [][]byte, field bool) []byte {
 
 // TestGolden: after the same changes the bytes are those of Redis 7.4.
 func TestGolden(t *testing.T) {
-	var db *redis.Client
+	var db *testkit.Client
 	if *redisServer != "" {
-		db = startRedis(t)
+		db = testkit.Program(*redisServer).Start(t, "--rdbcompression", "no").Client(t)
 	}
-	do := func(args ...any) any {
-		if db == nil {
-			return nil
+	do := func(args ...string) (reply resp.Value) {
+		if db != nil {
+			reply = db.Do(args...)
+			require.False(t, reply.IsError(), "%v", reply)
 		}
-		v, err := db.Do(context.Background(), args...).Result()
-		require.NoError(t, err)
-		return v
+		return reply
 	}
-	do("CONFIG", "SET", "hash-max-listpack-value", 1<<20, "hash-max-listpack-entries", 10_000)
+	do("CONFIG", "SET", "hash-max-listpack-value", "1048576", "hash-max-listpack-entries", "10000")
 	r := rand.New(rand.NewPCG(goldenSeed, 0))
 	h, all := hash{New()}, samples()
 	var lines []string
@@ -93,15 +91,15 @@ func TestGolden(t *testing.T) {
 		field := hashElement(r, all, true)
 		if r.IntN(5) < 2 {
 			h.del(field)
-			do("HDEL", "k", field)
+			do("HDEL", "k", string(field))
 		} else {
 			value := hashElement(r, all, false)
 			h.set(field, value)
-			do("HSET", "k", field, value)
+			do("HSET", "k", string(field), string(value))
 		}
 		if db != nil && h.l.Len() > 0 {
-			require.Equal(t, "listpack", do("OBJECT", "ENCODING", "k"))
-			require.Equal(t, inDump(t, do("DUMP", "k").(string)), string(h.l), "step %d", i)
+			require.Equal(t, "listpack", do("OBJECT", "ENCODING", "k").Str)
+			require.Equal(t, inDump(t, do("DUMP", "k").Str), string(h.l), "step %d", i)
 		}
 		if i%goldenEvery == 0 {
 			sum := sha256.Sum256(h.l)
@@ -130,11 +128,4 @@ func inDump(t *testing.T, dump string) string {
 	}
 	require.Equal(t, uint32(len(body)-5), binary.BigEndian.Uint32([]byte(body[1:5])))
 	return body[5:]
-}
-
-func startRedis(t *testing.T) *redis.Client {
-	server := testkit.Program(*redisServer).Start(t, "--rdbcompression", "no")
-	db := redis.NewClient(&redis.Options{Network: "unix", Addr: server.Socket, Protocol: 2})
-	t.Cleanup(func() { _ = db.Close() })
-	return db
 }

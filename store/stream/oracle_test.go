@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"flag"
@@ -12,12 +11,11 @@ import (
 	"strings"
 	"testing"
 
-	"lockserver/store/cow"
-
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/resp"
 	"lockserver/internal/testkit"
+	"lockserver/store/cow"
 )
 
 // Given the path of a Redis 7.0 server, TestGolden runs against it and writes its
@@ -36,20 +34,39 @@ const (
 // oracle is a running Redis with one stream.
 type oracle struct {
 	t  *testing.T
-	db *redis.Client
+	db *testkit.Client
 }
 
 func startRedis(t *testing.T) *oracle {
-	server := testkit.Program(*redisServer).Start(t, "--rdbcompression", "no")
-	db := redis.NewClient(&redis.Options{Network: "unix", Addr: server.Socket, Protocol: 2})
-	t.Cleanup(func() { _ = db.Close() })
-	return &oracle{t, db}
+	return &oracle{t, testkit.Program(*redisServer).Start(t, "--rdbcompression", "no").Client(t)}
 }
 
+// do returns the reply as strings, numbers and lists of them.
 func (o *oracle) do(args ...any) any {
-	v, err := o.db.Do(context.Background(), args...).Result()
-	require.NoError(o.t, err, "%v", args)
-	return v
+	words := make([]string, len(args))
+	for i, arg := range args {
+		words[i] = fmt.Sprint(arg)
+		if b, isBytes := arg.([]byte); isBytes {
+			words[i] = string(b)
+		}
+	}
+	reply := o.db.Do(words...)
+	require.False(o.t, reply.IsError(), "%v: %v", args, reply)
+	return plain(reply)
+}
+
+func plain(v resp.Value) any {
+	switch v.Kind {
+	case resp.Integer:
+		return v.Int
+	case resp.Array:
+		list := []any{}
+		for _, e := range v.Elems {
+			list = append(list, plain(e))
+		}
+		return list
+	}
+	return v.Str
 }
 
 // state is what both sides are compared by: the numbers of XINFO STREAM, the bytes
