@@ -9,7 +9,7 @@ import (
 // GroupEdit writes to one consumer group of a stream. It records what Redis sends to its replicas: XGROUP,
 // XCLAIM with all options, and XACK. The time when a consumer was last seen is not recorded.
 type GroupEdit struct {
-	e    *StreamEdit
+	e    StreamEdit // no pointer: it would put each StreamEdit on the heap, in a program that is built by a profile
 	name []byte
 	g    *stream.Group
 }
@@ -20,7 +20,7 @@ func (e *StreamEdit) EditGroup(name []byte) (GroupEdit, bool) {
 		return GroupEdit{}, false
 	}
 	g := e.s.EditGroup(name)
-	return GroupEdit{e, name, g}, g != nil
+	return GroupEdit{*e, name, g}, g != nil
 }
 
 // Create makes the stream if there is none.
