@@ -631,7 +631,9 @@ bin/helm-$(HELM)/helm:
 chart: bin/helm-$(HELM)/helm ## the Helm chart in packaging/chart: its tests, and Helm's own lint and template, with several settings
 	cd packaging && HELM=$(CURDIR)/$< $(GO) test -count=1 -tags helm ./chart
 
+# Tests of commands count allocations. A profile decides what is inlined, and so what is allocated.
 release-check: need-packages ## what release has made, installed and run in a root of its own, under systemd, and by buildah, as root; packaging/ is a module of its own
+	$(GO) test -count=1 -pgo=$(PGO) ./commands
 	cd packaging && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...
 	cd packaging && $(GO) test -count=1 -v -exec 'unshare --mount --net --pid --fork --kill-child --mount-proc' ./check
 	cd packaging && $(GO) test -count=1 ./chart
