@@ -94,6 +94,7 @@ func TestReadsFromFollowers(t *testing.T) {
 
 // answersReads says what is wrong with the answers of a member that follows.
 func (m *member) answersReads(leader *member, token int64) string {
+	eventually(m.group.t, "it has heard of the leader's term", func() bool { return m.field("raft_leader_id") == leader.peer.ID })
 	c, plain := m.reader(), m.dial()
 	defer c.Close()
 	defer plain.Close()
