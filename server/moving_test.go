@@ -194,8 +194,8 @@ func TestMigrateInATransaction(t *testing.T) {
 	c.Do("MULTI")
 	c.Do("MIGRATE", "127.0.0.1", to.port, "k", "0", "30")
 	c.Do("EXISTS", "k")
-	require.Regexp(t, `^\[-IOERR error or timeout (reading to target instance|connecting to the client) 1\]$`, c.Do("EXEC").String(),
-		"on a busy machine the connection may take longer")
+	require.Regexp(t, `^\[-IOERR error or timeout (connecting to the client|writing to target instance|reading to target instance) 1\]$`,
+		c.Do("EXEC").String(), "the target never answers: on a busy machine the time ends in an earlier step")
 }
 
 // The target speaks another protocol: nothing is removed (D170).
