@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -153,6 +154,52 @@ func TestRewriteHeals(t *testing.T) {
 	w.await(t, func() bool { return len(w.failed) == 2 })
 	files.SetFaults(nil)
 	require.ErrorIs(t, l.Close(), full)
+}
+
+// TestLateFailureOfAnAbortedRewrite: a write of a rewrite fails, and the writer says so when that rewrite is
+// aborted and the next one has begun. The next one loses nothing, and succeeds.
+func TestLateFailureOfAnAbortedRewrite(t *testing.T) {
+	files, w := lossy.New(), newWatch()
+	failing, goOn := make(chan struct{}), make(chan struct{})
+	o := w.options(Always)
+	o.Warn = func(error) { // between a write that has failed and the word of it
+		close(failing)
+		<-goOn
+	}
+	l, _, _ := open(t, placeOn(files), o)
+	full := errors.New("no space left")
+	faulty := func(kinds ...lossy.Kind) {
+		files.SetFaults(func(op lossy.Op) error {
+			if slices.Contains(kinds, op.Kind) {
+				return full
+			}
+			return nil
+		})
+	}
+	faulty(lossy.Write)
+	l.Append(unit("SET b 2"))
+	l.Flush()
+	w.await(t, func() bool { return len(w.failed) == 1 })
+
+	faulty(lossy.Write, lossy.Truncate)
+	rw, err := l.BeginRewrite(true)
+	require.NoError(t, err)
+	l.Append(unit("SET early 1"))
+	<-failing
+	require.ErrorIs(t, rw.Run(snapshotOf("b early")), full)
+	faulty()
+	rw, err = l.BeginRewrite(true)
+	require.NoError(t, err)
+	l.Append(unit("SET c 3"))
+	close(goOn)
+	require.NoError(t, rw.Run(snapshotOf("b early")))
+	require.NoError(t, l.Err())
+	l.Append(unit("SET d 4"))
+	require.NoError(t, l.Close())
+	in, _, err := load(t, placeOn(files), LoadOptions{})
+	require.NoError(t, err)
+	require.Equal(t, []string{"REDIS b early", "SELECT 0", "SET c 3", "SET d 4"}, in.got)
+	require.Len(t, w.failed, 1)
 }
 
 // TestReplace turns a log on beside data that is there, over what an earlier one has left.

@@ -246,8 +246,12 @@ func (l *Log) fail(err error) {
 func (l *Log) latch(err error) (first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.rewrite != nil {
-		l.rewrite.breakOff(err)
+	if rw := l.rewrite; rw != nil {
+		if rw == l.order && !rw.listed { // the file is of a rewrite that was aborted, and nothing depends on it
+			l.giveUp = true
+			return false
+		}
+		rw.breakOff(err)
 	}
 	if first = l.err == nil; first {
 		l.err = err
