@@ -101,7 +101,11 @@ const feedSlices = 8
 const bytesPerCost = 1 << 10
 
 // sliceOutcomes is how many outcomes of waits end a slice.
-const sliceOutcomes = 32
+const sliceOutcomes = 16
+
+// feedOutcomeCost is what an outcome counts as in a turn, in plain commands. A slice of outcomes is a whole
+// turn: it takes half a millisecond if each of them is of a lock that was not used for long.
+const feedOutcomeCost = feedSlices * batchCommands / sliceOutcomes
 
 // unauthSlices is feedSlices for clients that have to log in, with a command each. However much such clients
 // send, authenticated clients get their turn.
@@ -128,7 +132,7 @@ func (s *session) slice(b *batch, from *transport.Loop) (again bool, cost int, h
 	again = s.endWork(&w, ran)
 	r := s.endSlice(from)
 	again = again || r.more
-	cost = batchCommands + outcomeCost*outcomes + len(r.out)/bytesPerCost
+	cost = batchCommands + feedOutcomeCost*outcomes + len(r.out)/bytesPerCost
 	s.stage = aside
 	ex.mu.Unlock()
 

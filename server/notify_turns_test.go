@@ -190,7 +190,7 @@ func TestNotifyGivesWay(t *testing.T) {
 				p.run(p.asker, nil)
 				require.Zero(t, p.asker.inboxBytes)
 				t.Logf("at most in one piece of work: %+v", p.most)
-				require.LessOrEqual(t, p.most.outcomes, 2*sliceOutcomes)
+				require.LessOrEqual(t, p.most.outcomes, sliceOutcomes)
 				require.LessOrEqual(t, p.most.commands, feedSlices*batchCommands)
 				require.LessOrEqual(t, p.most.bytes, batchOutput+mostInboxSpace+2*piecesName)
 			})
