@@ -92,6 +92,8 @@ func TestSlowReaderIsNotIdle(t *testing.T) {
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	onEveryTransport(t, Options{Clock: clock}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		conn := stall(t, srv, dial, false)
+		_, err := conn.Write([]byte(strings.Repeat("GET big\r\n", 400))) // more than systems hold: some hold 32 MB
+		require.NoError(t, err)
 		admin := client(t, srv)
 		admin.Do("CONFIG", "SET", "timeout", "10")
 		admin.Close()
