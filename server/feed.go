@@ -104,7 +104,7 @@ const bytesPerCost = 1 << 10
 const sliceOutcomes = 16
 
 // feedOutcomeCost is what an outcome counts as in a turn, in plain commands. A slice of outcomes is a whole
-// turn: it takes half a millisecond if each of them is of a lock that was not used for long.
+// turn: each of them may be of a lock that no cache of the processor holds.
 const feedOutcomeCost = feedSlices * batchCommands / sliceOutcomes
 
 // unauthSlices is feedSlices for clients that have to log in, with a command each. However much such clients
