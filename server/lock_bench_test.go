@@ -31,8 +31,14 @@ func (nowhere) SetUnauthenticated(int)          {}
 // toNowhere is a session that has its replies dropped.
 func toNowhere(b testing.TB) *session {
 	b.Helper()
+	return toNowhereOn(b, nil)
+}
+
+// toNowhereOn is the same on a server that has that clock; nil: the machine's.
+func toNowhereOn(b testing.TB, clock Clock) *session {
+	b.Helper()
 	addr := &net.UnixAddr{Net: "unix"}
-	s, refused := start(b, Options{}).executor.open(nowhere{}, transport.Peer{Local: addr, Remote: addr})
+	s, refused := start(b, Options{Clock: clock}).executor.open(nowhere{}, transport.Peer{Local: addr, Remote: addr})
 	if s == nil {
 		b.Fatal(refused)
 	}

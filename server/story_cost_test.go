@@ -2,7 +2,9 @@ package server
 
 import (
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -10,18 +12,33 @@ import (
 // storyRound is how many pairs of LOCK and UNLOCK storyWork measures at a time.
 const storyRound = 64
 
+// storyClock is a clock on which each hold of a lock lasts as long as the test says.
+type storyClock struct {
+	*ManualClock
+	heldUS []int64 // the lengths of holds, in turn
+	pairs  int
+}
+
+// passes moves the clock by so many microseconds. Nothing falls due by that.
+func (c *storyClock) passes(us int64) { c.Set(time.UnixMicro(c.NowUS() + us)) }
+
 // storyWork returns how many hashes of keys so many rounds take, and how many allocations one takes, after a
 // warm-up of so many pairs.
-func storyWork(s *session, warmUp, rounds int) (hashes int64, allocs float64) {
-	var requests [storyRound][]byte
+func storyWork(s *session, clock *storyClock, warmUp, rounds int) (hashes int64, allocs float64) {
+	var requests [storyRound][2][]byte
 	for i := range requests {
 		key := fmt.Sprint("order:", i)
-		requests[i] = appendCommand(appendCommand(nil, "LOCK", key, "worker-17", "PX", "60000"), "UNLOCK", key, "worker-17")
+		requests[i][0] = appendCommand(nil, "LOCK", key, "worker-17", "PX", "60000")
+		requests[i][1] = appendCommand(nil, "UNLOCK", key, "worker-17")
 	}
 	var scratch batch
 	round := func() {
 		for _, r := range requests {
-			s.Feed(r, &scratch, nil)
+			s.Feed(r[0], &scratch, nil)
+			clock.passes(clock.heldUS[clock.pairs%len(clock.heldUS)])
+			s.Feed(r[1], &scratch, nil)
+			clock.passes(1)
+			clock.pairs++
 		}
 	}
 	for range warmUp / storyRound {
@@ -39,28 +56,34 @@ func storyWork(s *session, warmUp, rounds int) (hashes int64, allocs float64) {
 
 // TestWorkOfLockEvents counts what classes and the history add to LOCK and UNLOCK. They allocate nothing.
 // Without classes a key is hashed for the sample of hot keys alone, which is one release in 16. With classes
-// that need a cache it is hashed once for each of both commands.
+// that need a cache it is hashed once for each of both commands. The test owns the clock: when sampling
+// begins depends on how long the holds last (TestWorkIsBounded in package hotkeys).
 func TestWorkOfLockEvents(t *testing.T) {
 	const rounds = 60
 	const pairs = rounds * storyRound
 	sampled, usual := int64(pairs/16*5/4), 0.0
 	orders, glob := [][]string{{"orders", "order:*"}}, [][]string{{"orders", "[o]rder:*"}}
+	slow, fast, instant := []int64{900, 1100}, []int64{0, 1, 1, 2}, []int64{0}
 	for _, c := range []struct {
 		name        string
 		muted       bool
 		classes     [][]string
 		history     int64
+		heldUS      []int64
 		least, most int64
 	}{
-		{"nothing", true, nil, 0, 0, 0},
-		{"neither", false, nil, 0, 1, sampled},
-		{"history", false, nil, 1 << 18, 1, sampled},
-		{"simple classes", false, orders, 0, 1, sampled},
-		{"simple classes, history", false, orders, 1 << 18, 1, sampled},
-		{"classes", false, glob, 0, 2 * pairs, 2 * pairs},
-		{"classes, history", false, glob, 1 << 18, 2 * pairs, 2 * pairs},
+		{"nothing", true, nil, 0, slow, 0, 0},
+		{"neither", false, nil, 0, slow, 1, sampled},
+		{"a fast machine", false, nil, 0, fast, 1, sampled},
+		{"holds below a microsecond", false, nil, 0, instant, 1, sampled},
+		{"history", false, nil, 1 << 18, slow, 1, sampled},
+		{"simple classes", false, orders, 0, slow, 1, sampled},
+		{"simple classes, history", false, orders, 1 << 18, fast, 1, sampled},
+		{"classes", false, glob, 0, slow, 2 * pairs, 2 * pairs},
+		{"classes, history", false, glob, 1 << 18, fast, 2 * pairs, 2 * pairs},
 	} {
-		s := toNowhere(t)
+		clock := &storyClock{ManualClock: NewManualClock(time.UnixMilli(1_750_000_000_000)), heldUS: c.heldUS}
+		s := toNowhereOn(t, clock.ManualClock)
 		ex := s.executor
 		ex.mu.Lock()
 		ex.story.muted, ex.config.LockClasses, ex.config.LockHistoryBytes = c.muted, c.classes, c.history
@@ -70,7 +93,10 @@ func TestWorkOfLockEvents(t *testing.T) {
 		if c.most == sampled {
 			warmUp = 80_000 // until events are sampled
 		}
-		hashes, allocs := storyWork(s, warmUp, rounds)
+		if slices.Equal(c.heldUS, fast) {
+			warmUp = 140_000 // until a hold of 2 us is a small part of their sum
+		}
+		hashes, allocs := storyWork(s, clock, warmUp, rounds)
 		if c.muted {
 			usual = allocs
 		}

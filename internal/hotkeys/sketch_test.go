@@ -128,6 +128,65 @@ func TestSampling(t *testing.T) {
 	require.InDelta(t, 4*math.Sqrt(float64(100*(levels[0].of-1))), s.Margin(0, 100), 1, "four standard deviations")
 }
 
+// lengthUS is how long a hold lasts by a clock of whole microseconds. A short hold may end in the next one.
+func lengthUS(random *rand.Rand, meanUS float64) int64 {
+	return int64(random.Float64() + random.ExpFloat64()*meanUS)
+}
+
+// TestWorkIsBounded: how many events are not sampled does not depend on how long holds last, so it does not
+// depend on the speed of the machine. On a fast machine almost all lengths are 0.
+func TestWorkIsBounded(t *testing.T) {
+	t.Parallel()
+	for _, meanUS := range []float64{0, 0.001, 0.05, 0.5, 1, 20, 10_000} {
+		random := rand.New(rand.NewPCG(5, 8))
+		var s Sketch
+		events, whole, sampled := testkit.Steps(1<<20, 1<<24), 0, 0
+		for range events {
+			w := Sums{lengthUS(random, meanUS), 1}
+			if s.Skips(w[0], w[1]) {
+				continue
+			}
+			if taken := w; s.Takes(&taken) {
+				if taken == w {
+					whole++
+				} else {
+					sampled++
+				}
+			}
+		}
+		begins := float64(int(1) << levels[0].part)
+		require.LessOrEqual(t, float64(whole), begins*(2+math.Log(1+float64(s.Total[0]))), "a mean of %v us", meanUS)
+		require.LessOrEqual(t, sampled, events/int(levels[0].of)*5/4, "a mean of %v us", meanUS)
+		require.LessOrEqual(t, float64(whole+sampled), float64(events)/4, "a mean of %v us", meanUS)
+		t.Logf("a mean of %v us: %.2f %% looked at as they are, %.2f %% sampled", meanUS,
+			100*float64(whole)/float64(events), 100*float64(sampled)/float64(events))
+	}
+}
+
+// BenchmarkAdd measures an event of a long stream: what a release costs, by the mean length of holds. The
+// figure includes the first million events, when sampling begins.
+func BenchmarkAdd(b *testing.B) {
+	for _, meanUS := range []float64{0, 0.05, 0.5, 50} {
+		b.Run(fmt.Sprintf("mean=%v us", meanUS), func(b *testing.B) {
+			const most = 1 << 20
+			random := rand.New(rand.NewPCG(5, 8))
+			lengths, hashes := make([]int64, most), make([]uint64, most)
+			for i := range most {
+				lengths[i], hashes[i] = lengthUS(random, meanUS), random.Uint64N(5000)
+			}
+			var s Sketch
+			key := []byte("order:17")
+			b.ResetTimer()
+			for i := range b.N {
+				w := Sums{lengths[i%most], 1}
+				if !s.Skips(w[0], w[1]) && s.Takes(&w) {
+					s.Put(hashes[i%most], 0, key, w)
+				}
+			}
+		})
+	}
+}
+
 // TestSkips: a sketch that is asked with Skips first has the same figures as one that is not.
 func TestSkips(t *testing.T) {
 	t.Parallel()
