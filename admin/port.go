@@ -7,6 +7,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -39,6 +42,11 @@ type Options struct {
 	Log  *slog.Logger
 	// Audit takes what users do in the console; nil: that only goes to Log.
 	Audit *slog.Logger
+	// AutoLogin logs requests of this machine in to the console as the user default, if that has no password.
+	// It has an effect only while the port listens on a loopback address.
+	AutoLogin bool
+	// Hosts are names by which /metrics may be asked for, beside addresses and names without a dot; "*": any.
+	Hosts []string
 }
 
 // The limits of a port: it is for a few programs and people, and other clients must not cost the server
@@ -51,15 +59,15 @@ const (
 	endTimeout    = time.Second // that requests under way have when the port closes
 	mostHeader    = 16 << 10    // bytes
 	mostBody      = 64 << 10    // bytes
-	mostConns     = 64          // at a time
 )
 
 // Port is one admin port. Make it with Open, end it with Close.
 type Port struct {
 	source   Source
+	options  Options
 	log      *slog.Logger
-	audit    *slog.Logger
 	listener net.Listener
+	crowd    *crowd
 	http     *http.Server
 	served   sync.WaitGroup
 	past     history.Book
@@ -74,10 +82,12 @@ func Open(source Source, o Options) (*Port, error) {
 	if err != nil {
 		return nil, fmt.Errorf("admin-port: %w", err)
 	}
-	p := &Port{source: source, log: o.Log, audit: o.Audit, listener: limited(listener, mostConns), begun: time.Now(), closing: make(chan struct{})}
+	crowd := newCrowd(mostRequests, mostProbes)
+	p := &Port{source: source, options: o, log: o.Log, listener: crowd.limit(listener), crowd: crowd, begun: time.Now(), closing: make(chan struct{})}
 	p.http = &http.Server{
 		Handler: p.routes(), ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: mostHeader, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
+		ConnState: crowd.moved, ConnContext: crowd.remember,
 	}
 	p.served.Go(func() {
 		if err := p.http.Serve(p.listener); !errors.Is(err, http.ErrServerClosed) {
@@ -105,11 +115,13 @@ func (p *Port) Close() {
 
 // routes are all paths of the port.
 func (p *Port) routes() http.Handler {
+	others := http.NewServeMux()
+	others.Handle("/", p.console())
+	others.Handle("GET /metrics", p.asked(metricsHandler(p.source, p.log)))
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", p.healthz)
-	mux.HandleFunc("GET /readyz", p.readyz)
-	mux.Handle("/", p.console())
-	mux.Handle("GET /metrics", metricsHandler(p.source, p.log))
+	mux.Handle("GET /healthz", p.crowd.probe(p.healthz))
+	mux.Handle("GET /readyz", p.crowd.probe(p.readyz))
+	mux.Handle("/", p.crowd.request(others))
 	return bounded(mux)
 }
 
@@ -126,6 +138,29 @@ func bounded(h http.Handler) http.Handler {
 // console is the handler of the pages for people.
 func (p *Port) console() *console.Console {
 	c := console.New(p.source, &p.past, p.log)
-	c.Audit = p.audit
+	c.Audit = p.options.Audit
+	c.AutoLogin = p.AutoLogin()
 	return c
+}
+
+// AutoLogin says whether the console logs requests of this machine in by itself.
+func (p *Port) AutoLogin() bool {
+	addr, ok := p.Addr().(*net.TCPAddr)
+	return p.options.AutoLogin && ok && addr.IP.IsLoopback()
+}
+
+// asked refuses requests by a name that may be a foreign page's. The owner of a name in the DNS can make it
+// resolve to this machine. Then a page of that name, in a browser on this machine, could read the answer.
+// Addresses, and names without a dot, have no such owner.
+func (p *Port) asked(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name := console.HostName(r)
+		_, err := netip.ParseAddr(name)
+		known := func(host string) bool { return host == "*" || strings.EqualFold(host, name) }
+		if err != nil && strings.Contains(name, ".") && !slices.ContainsFunc(p.options.Hosts, known) {
+			tell(w, http.StatusForbidden, "ask by an address, or add this name to admin-hosts")
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
 }

@@ -2,10 +2,14 @@ package admin
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -95,37 +99,120 @@ func TestAPortThatIsTaken(t *testing.T) {
 	require.ErrorContains(t, err, "admin-port: ")
 }
 
-// TestConnectionsAreLimited: one that is too many waits until another has gone.
-func TestConnectionsAreLimited(t *testing.T) {
-	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	l := limited(inner, 1)
-	accepted := make(chan net.Conn)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			accepted <- conn
-		}
-	}()
-	for range 2 {
-		conn, err := net.Dial("tcp", l.Addr().String())
+// TestIdleConnectionsAreReplaced: connections without a request, or with a part of one, lose their places to
+// new ones.
+func TestIdleConnectionsAreReplaced(t *testing.T) {
+	p := open(t, new(fakeSource))
+	idle := make([]net.Conn, 3*mostConns)
+	for i := range idle {
+		conn, err := net.Dial("tcp", p.Addr().String())
 		require.NoError(t, err)
 		defer conn.Close()
+		if i%2 == 0 {
+			_, err = conn.Write([]byte("GET /metrics HTTP/1.1\r\nHost: "))
+			require.NoError(t, err)
+		}
+		idle[i] = conn
 	}
-	first := <-accepted
-	select {
-	case <-accepted:
-		require.Fail(t, "the second has no place")
-	case <-time.After(20 * time.Millisecond):
+	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/login"} {
+		status, text := get(t, p, path)
+		require.Equal(t, 200, status, text)
 	}
-	require.NoError(t, first.Close())
-	require.ErrorIs(t, first.Close(), net.ErrClosed, "its place is given back once")
-	<-accepted
-	require.NoError(t, l.Close())
-	<-ended
+	require.NoError(t, idle[0].SetReadDeadline(time.Now().Add(30*time.Second)))
+	_, err := idle[0].Read(make([]byte, 1))
+	var late net.Error
+	require.False(t, err == nil || errors.As(err, &late) && late.Timeout(), "the oldest one is closed: %v", err)
+	p.crowd.mu.Lock()
+	defer p.crowd.mu.Unlock()
+	require.LessOrEqual(t, len(p.crowd.idle), mostConns)
+}
+
+// TestRequestsKeepNoProbeOut: with all places taken by requests that do not end, probes are served, and other
+// requests are refused.
+func TestRequestsKeepNoProbeOut(t *testing.T) {
+	c := newCrowd(2, 1)
+	begun, end := make(chan struct{}), make(chan struct{})
+	mux := http.NewServeMux()
+	mux.Handle("/healthz", c.probe(func(w http.ResponseWriter, _ *http.Request) { tell(w, http.StatusOK, "ok") }))
+	mux.Handle("/", c.request(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		begun <- struct{}{}
+		<-end
+		tell(w, http.StatusOK, "done")
+	})))
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	srv := &http.Server{Handler: mux, ConnState: c.moved, ConnContext: c.remember}
+	var served sync.WaitGroup
+	served.Go(func() { _ = srv.Serve(c.limit(inner)) })
+	ask := func(path string) (string, error) {
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second}
+		reply, err := client.Get("http://" + inner.Addr().String() + path)
+		if err != nil {
+			return "", err
+		}
+		defer reply.Body.Close()
+		text, err := io.ReadAll(reply.Body)
+		return string(text), err
+	}
+	for range 3 { // places come back
+		answers := make(chan string, 2)
+		for range 2 {
+			go func() {
+				text, err := ask("/slow")
+				answers <- fmt.Sprint(text, err)
+			}()
+		}
+		<-begun
+		<-begun
+		for range 5 {
+			text, err := ask("/healthz")
+			require.NoError(t, err)
+			require.Equal(t, "ok\n", text)
+			text, err = ask("/slow")
+			require.NoError(t, err)
+			require.Equal(t, "too many requests at a time\n", text)
+		}
+		end <- struct{}{}
+		end <- struct{}{}
+		require.Equal(t, "done\n<nil>", <-answers)
+		require.Equal(t, "done\n<nil>", <-answers)
+	}
+	require.NoError(t, srv.Close())
+	served.Wait()
+	require.Empty(t, c.idle)
+	require.Empty(t, c.places)
+}
+
+// TestMetricsAreAskedForByNoForeignName: a page of another site, with a name that resolves to this machine,
+// reads nothing.
+func TestMetricsAreAskedForByNoForeignName(t *testing.T) {
+	for hosts, want := range map[string]map[string]int{
+		"":                     {"localhost:1": 200, "127.0.0.1": 200, "[::1]:1": 200, "::1": 200, "10.0.0.1:1": 200, "lockserver:1": 200, "evil.example:1": 403, "evil.example": 403, "127.0.0.1.evil.example": 403},
+		"locks.example b.test": {"locks.example:1": 200, "LOCKS.example": 200, "B.test": 200, "evil.locks.example": 403, "127.0.0.1": 200},
+		"*":                    {"evil.example": 200},
+	} {
+		p, err := Open(new(fakeSource), Options{Addr: "127.0.0.1:0", Log: slog.New(slog.DiscardHandler), Hosts: strings.Fields(hosts)})
+		require.NoError(t, err)
+		defer p.Close()
+		for host, status := range want {
+			r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+			r.Host = host
+			reply := httptest.NewRecorder()
+			p.http.Handler.ServeHTTP(reply, r)
+			require.Equal(t, status, reply.Code, "%q %q: %s", hosts, host, reply.Body)
+		}
+	}
+}
+
+// TestNoLoginOnlyOnALoopbackAddress: with another address the console asks for a login.
+func TestNoLoginOnlyOnALoopbackAddress(t *testing.T) {
+	for addr, on := range map[string]bool{"127.0.0.1:0": true, "0.0.0.0:0": false} {
+		for _, wanted := range []bool{true, false} {
+			p, err := Open(new(fakeSource), Options{Addr: addr, Log: slog.New(slog.DiscardHandler), AutoLogin: wanted})
+			require.NoError(t, err)
+			defer p.Close()
+			require.Equal(t, on && wanted, p.AutoLogin(), addr)
+			require.Equal(t, p.AutoLogin(), p.console().AutoLogin)
+		}
+	}
 }

@@ -39,6 +39,9 @@ type Backend interface {
 type Console struct {
 	// Audit takes what users do; nil: that only goes to the log. Set it before the first request.
 	Audit *slog.Logger
+	// AutoLogin logs requests of this machine in as the user default, if that has no password. Set it before
+	// the first request.
+	AutoLogin bool
 
 	backend  Backend
 	past     *history.Book

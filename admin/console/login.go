@@ -21,7 +21,8 @@ const (
 	loginWindow  = time.Minute
 )
 
-// attempts counts logins that failed.
+// attempts counts logins that failed, and those that are not decided yet: many at the same time are no more
+// guesses than one after the other.
 type attempts struct {
 	now   func() time.Time
 	mu    sync.Mutex
@@ -30,8 +31,9 @@ type attempts struct {
 	from  map[netip.Addr]int // failuresAll at most
 }
 
-// blocked says how long an address has to wait; 0: it may try.
-func (a *attempts) blocked(from netip.Addr) time.Duration {
+// reserve counts an attempt from an address before its password is looked at. If the address has no attempt
+// left, takeBack is nil. The caller calls takeBack if the login has not failed.
+func (a *attempts) reserve(from netip.Addr) (takeBack func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.now()
@@ -39,17 +41,21 @@ func (a *attempts) blocked(from netip.Addr) time.Duration {
 		a.begun, a.all, a.from = now, 0, make(map[netip.Addr]int)
 	}
 	if a.all >= failuresAll || a.from[from] >= failuresEach {
-		return a.begun.Add(loginWindow).Sub(now)
+		return nil
 	}
-	return 0
-}
-
-// failed records a failed login from an address.
-func (a *attempts) failed(from netip.Addr) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	a.all++
 	a.from[from]++
+	begun := a.begun
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.begun.Equal(begun) {
+			a.all--
+			if a.from[from]--; a.from[from] == 0 {
+				delete(a.from, from)
+			}
+		}
+	}
 }
 
 // loginCookie has the token of the form by which one logs in: there is no session yet that could have it.
@@ -89,8 +95,9 @@ func (c *Console) takeLogin(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	peer, _ := netip.ParseAddrPort(r.RemoteAddr)
-	from := peer.Addr()
-	if wait := c.attempts.blocked(from); wait > 0 {
+	from := peer.Addr().Unmap()
+	takeBack := c.attempts.reserve(from)
+	if takeBack == nil {
 		w.Header().Set("Retry-After", "60")
 		form.Problem = "Too many logins have failed. Please wait a minute."
 		c.writeLogin(w, http.StatusTooManyRequests, form)
@@ -100,17 +107,18 @@ func (c *Console) takeLogin(w http.ResponseWriter, r *http.Request) {
 	var refused call.Error
 	switch {
 	case errors.As(err, &refused):
-		c.attempts.failed(from)
 		c.audit("console-failed-login", form.User, from.String())
 		c.log.Warn("console: a login was refused", "user", form.User, "addr", from.String())
 		form.Problem = loginProblem(refused)
 		c.writeLogin(w, http.StatusUnauthorized, form)
 		return
 	case err != nil:
+		takeBack()
 		form.Problem = "The server does not answer."
 		c.writeLogin(w, http.StatusServiceUnavailable, form)
 		return
 	}
+	takeBack()
 	if old := c.sessions.find(r); old != nil {
 		c.sessions.end(old)
 	}
@@ -121,13 +129,13 @@ func (c *Console) takeLogin(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, ownPath(form.Next), http.StatusSeeOther)
 }
 
-// errProtected is what the server says to other hosts in protected mode.
-const errProtected call.Error = "the user default has no password, and may log in only on the server's own machine"
+// errProtected is what a request reads that may not be the user default without a password.
+const errProtected call.Error = "the user default has no password, and may log in only on the server's own machine, with console-auto-login"
 
-// authenticate logs in. The user default without a password is only for local connections, as in protected
-// mode.
+// authenticate logs in. The user default without a password is only for requests that are logged in by
+// themselves, as in protected mode.
 func (c *Console) authenticate(r *http.Request, user, password string) (*call.Conn, error) {
-	if user == "default" && !isLocal(r) {
+	if user == "default" && !c.logsInByItself(r) {
 		open, err := logIn(c.backend, "", "")
 		if err == nil {
 			open.Close()

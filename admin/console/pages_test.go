@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,6 +44,7 @@ func newWorld(t *testing.T) *world {
 	t.Cleanup(func() { _ = srv.Close() })
 	w := &world{t: t, srv: srv, client: testkit.Dial(t, srv.Dial), cookies: map[string]string{}, remote: "127.0.0.1:5000", host: "localhost:9000"}
 	w.console = New(srv, &w.past, slog.New(slog.NewTextHandler(&w.log, nil)))
+	w.console.AutoLogin = true
 	return w
 }
 
@@ -280,6 +284,75 @@ func TestTheUserDefaultNeedsNoLoginOnThisMachineOnly(t *testing.T) {
 	r := httptest.NewRequest(http.MethodGet, "/locks", nil)
 	r.Header.Set("X-Forwarded-For", "192.0.2.1")
 	require.Equal(t, http.StatusSeeOther, w.send(r).Code, "a proxy stands between")
+}
+
+// TestWithoutAutoLogin: a proxy on this machine that adds no header and asks by the address of the port looks
+// like a browser on this machine. All its clients are asked for a password.
+func TestWithoutAutoLogin(t *testing.T) {
+	w := newWorld(t)
+	w.console.AutoLogin = false
+	require.Equal(t, http.StatusSeeOther, w.get("/locks").Code)
+	require.Equal(t, http.StatusUnauthorized, w.logIn("default", "any").Code)
+	require.Equal(t, http.StatusUnauthorized, w.logIn("", "").Code)
+	require.NotContains(t, w.cookies, sessionCookie)
+	w.client.Do("ACL", "SETUSER", "ann", "on", ">secret", "+@all", "~*")
+	require.Equal(t, http.StatusSeeOther, w.logIn("ann", "secret").Code)
+	require.Equal(t, http.StatusOK, w.get("/locks").Code)
+}
+
+// TestGuessesAtTheSameTimeAreCounted: the limit of failed logins holds for many that are sent at once.
+func TestGuessesAtTheSameTimeAreCounted(t *testing.T) {
+	w := newWorld(t)
+	w.client.Do("CONFIG", "SET", "requirepass", "secret")
+	w.client.Do("AUTH", "secret")
+	token := w.token(w.get("/login").Body.String())
+	var looked atomic.Int64
+	begin := make(chan struct{})
+	w.console.backend = waitingBackend{w.console.backend, func() { looked.Add(1); <-begin }}
+	var sent sync.WaitGroup
+	codes := make(chan int, 40)
+	for i := range cap(codes) {
+		sent.Go(func() {
+			form := url.Values{"user": {"default"}, "password": {fmt.Sprint("guess-", i)}, "token": {token}}
+			r := httptest.NewRequest(http.MethodPost, "/login", strings.NewReader(form.Encode()))
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			r.RemoteAddr = w.remote
+			r.AddCookie(&http.Cookie{Name: loginCookie, Value: token})
+			reply := httptest.NewRecorder()
+			w.console.ServeHTTP(reply, r)
+			codes <- reply.Code
+		})
+	}
+	require.Eventually(t, func() bool { return int(looked.Load())+len(codes) == cap(codes) }, 30*time.Second, time.Millisecond)
+	close(begin)
+	sent.Wait()
+	close(codes)
+	count := make(map[int]int)
+	for code := range codes {
+		count[code]++
+	}
+	require.Equal(t, map[int]int{http.StatusUnauthorized: failuresEach, http.StatusTooManyRequests: cap(codes) - failuresEach}, count)
+}
+
+// TestALoginThatSucceedsIsNoGuess: it leaves the attempts of its address as they were.
+func TestALoginThatSucceedsIsNoGuess(t *testing.T) {
+	w := newWorld(t)
+	w.client.Do("CONFIG", "SET", "requirepass", "secret")
+	w.client.Do("AUTH", "secret")
+	for range 2 * failuresEach {
+		require.Equal(t, http.StatusSeeOther, w.logIn("default", "secret").Code)
+	}
+}
+
+// waitingBackend calls a function before it gives a connection.
+type waitingBackend struct {
+	Backend
+	before func()
+}
+
+func (b waitingBackend) Dial() (net.Conn, error) {
+	b.before()
+	return b.Backend.Dial()
 }
 
 func TestSessionsHaveLimits(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
@@ -153,7 +154,9 @@ func logIn(b Backend, name, password string) (*call.Conn, error) {
 }
 
 // isLocal says whether a request comes from this machine, and from a page of its own. Another host name would
-// mean that a foreign page has led the browser here, and a proxy header that another machine is behind it.
+// mean that a foreign page has led the browser here, and a proxy header that another machine is behind it. A
+// proxy on this machine that adds no header and names the port by its address is not recognized: AutoLogin
+// is off for such.
 func isLocal(r *http.Request) bool {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil || !peer.Addr().Unmap().IsLoopback() {
@@ -164,23 +167,23 @@ func isLocal(r *http.Request) bool {
 			return false
 		}
 	}
-	host := r.Host
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
-	if host == "localhost" {
-		return true
-	}
-	addr, err := netip.ParseAddr(trimBrackets(host))
-	return err == nil && addr.Unmap().IsLoopback()
+	name := HostName(r)
+	addr, err := netip.ParseAddr(name)
+	return name == "localhost" || err == nil && addr.Unmap().IsLoopback()
 }
 
-func trimBrackets(host string) string {
-	if len(host) > 2 && host[0] == '[' {
-		return host[1 : len(host)-1]
+// HostName is the name or the address by which a request asks for the server, without a port. It is the name
+// in the address of the page, whichever machine that name leads to.
+func HostName(r *http.Request) string {
+	host := r.Host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		return h
 	}
-	return host
+	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 }
+
+// logsInByItself says whether a request needs no login while the user default has no password.
+func (c *Console) logsInByItself(r *http.Request) bool { return c.AutoLogin && isLocal(r) }
 
 // current returns the session of a request. Who comes from this machine and has none gets one as the user
 // default, if that has no password, as redis-cli does. nil: a login is needed.
@@ -188,7 +191,7 @@ func (c *Console) current(w http.ResponseWriter, r *http.Request) (*session, err
 	if s := c.sessions.find(r); s != nil {
 		return s, nil
 	}
-	if !isLocal(r) {
+	if !c.logsInByItself(r) {
 		return nil, nil
 	}
 	conn, err := logIn(c.backend, "", "")

@@ -3,6 +3,7 @@ package main
 import (
 	"net"
 	"strconv"
+	"strings"
 
 	"lockserver/admin"
 	"lockserver/server"
@@ -15,10 +16,14 @@ func (p *process) openAdmin(srv *server.Server) (closePort func(), err error) {
 	if c.AdminPort == 0 {
 		return func() {}, nil
 	}
-	port, err := admin.Open(srv, admin.Options{Addr: net.JoinHostPort(c.AdminBind, strconv.Itoa(c.AdminPort)), Log: p.log, Audit: p.audit})
+	port, err := admin.Open(srv, admin.Options{Addr: net.JoinHostPort(c.AdminBind, strconv.Itoa(c.AdminPort)), Log: p.log, Audit: p.audit,
+		AutoLogin: c.ConsoleAutoLogin, Hosts: strings.Fields(c.AdminHosts)})
 	if err != nil {
 		return nil, err
 	}
 	p.log.Info("Admin port", "addr", port.Addr().String())
+	if port.AutoLogin() {
+		p.log.Info("The console needs no login on this machine while the user default has no password. With a proxy on this machine, set console-auto-login no")
+	}
 	return port.Close, nil
 }

@@ -44,6 +44,10 @@ type Config struct {
 	// AdminPort is the port of HTTP for those who look after the server; 0: none. AdminBind is its address.
 	AdminPort int
 	AdminBind string
+	// AdminHosts are names by which its metrics may be asked for, separated by spaces.
+	AdminHosts string
+	// ConsoleAutoLogin logs requests of this machine in to the console.
+	ConsoleAutoLogin bool
 
 	// TestMode lets clients move the clock and cause faults. ExitWithParent ends the process with its
 	// standard input.

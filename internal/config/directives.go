@@ -90,6 +90,12 @@ var topics = []topic{
 			Doc: "port of `/metrics`, `/healthz` and `/readyz`, by HTTP, see [METRICS.md](METRICS.md); 0: none", Redis: notInRedis},
 		{Name: "admin-bind", Default: "127.0.0.1", When: atStart, Kind: text(func(c *Config) *string { return &c.AdminBind }),
 			Doc: "the address that it listens on; who reaches it reads the figures without a password", Redis: notInRedis},
+		{Name: "admin-hosts", When: atStart, Kind: text(func(c *Config) *string { return &c.AdminHosts }),
+			Doc: "names with a dot by which `/metrics` may be asked for, with spaces between them; `*`: any. Addresses, and names " +
+				"without a dot, always may", Redis: notInRedis},
+		{Name: "console-auto-login", Default: "yes", When: atStart, Kind: boolean(func(c *Config) *bool { return &c.ConsoleAutoLogin }),
+			Doc: "requests of this machine are logged in to the [console](CONSOLE.md) as the user `default` if that has no password; always " +
+				"`no` while `admin-bind` is no loopback address. Say `no` if a proxy runs on this machine", Redis: notInRedis},
 	}},
 	tlsTopic,
 	replicationTopic,
