@@ -12,11 +12,15 @@ const errMaxClients = "-ERR max number of clients reached\r\n"
 const errProtected = "-DENIED this server is in protected mode: it has no password, so it serves clients on its own " +
 	"machine only. Set requirepass, or, if the network is trusted, protected-mode no\r\n"
 
-// open makes a session for a new connection, or says what to answer before closing it.
+// open makes a session for a new connection. Otherwise s is nil, and the connection is closed behind the
+// refusal. A server that ends closes it without a word, as Redis does: a client that can connect again does.
 func (ex *executor) open(c transport.Conn, p transport.Peer) (s *session, refusal string) {
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
-	if ex.failed != nil {
+	switch {
+	case ex.shutdown.ended():
+		return nil, ""
+	case ex.failed != nil:
 		return nil, "-" + string(commands.ErrInternal) + "\r\n"
 	}
 	ex.counts.connections++

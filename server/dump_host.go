@@ -103,8 +103,15 @@ func (m movingClient) Act(f func()) {
 
 // Answer implements dump.Client.
 func (m movingClient) Answer(reply func(c *commands.Ctx) error) {
-	if s := m.session; s.waiter != nil && s.waiter == m.waiter {
-		s.executor.answer(m.waiter, reply)
+	s, ex := m.session, m.session.executor
+	if s.waiter == nil || s.waiter != m.waiter {
+		return
+	}
+	select {
+	case <-ex.host.ending(): // which may have cut the move off: that is no failure of the other server
+		ex.terminate(s)
+	default:
+		ex.answer(m.waiter, reply)
 	}
 }
 

@@ -254,7 +254,7 @@ func (srv *instance) Ready() error {
 	}
 	defer ex.mu.Unlock()
 	switch {
-	case ex.ending, errors.Is(ex.failed, errClosed):
+	case ex.shutdown.ended():
 		return errStopping
 	case ex.failed != nil:
 		return errDamaged
@@ -468,7 +468,7 @@ func (srv *instance) prepareShutdown(o ShutdownOptions) (err error) {
 	ex := &srv.executor
 	ex.mu.Lock()
 	for ex.busy.on { // one that has written goes on to its end, so that what is saved is whole
-		ex.scripts.KillUnlessWrote()
+		ex.scripts.StopUnlessWrote()
 		ex.busy.over.Wait()
 	}
 	waits, ended := false, make(chan error, 1)

@@ -73,9 +73,13 @@ func (h scriptHost) Permitted(c *commands.Ctx, row *commands.Row, argv [][]byte)
 
 // End implements script.Caller.
 func (h scriptHost) End(c *commands.Ctx, stopped bool) {
-	sessionOf(c).db = c.DB
-	if stopped || h.executor.failed != nil {
-		h.executor.store.TakeEffects() // a unit that was cut off leaves no trace in the journal
+	s, ex := sessionOf(c), h.executor
+	s.db = c.DB
+	if stopped || ex.failed != nil {
+		ex.store.TakeEffects() // a unit that was cut off leaves no trace in the journal
+	}
+	if stopped || ex.shutdown.ended() {
+		ex.terminate(s) // as in Redis the client sees that the connection is closed, and no failed command
 	}
 }
 

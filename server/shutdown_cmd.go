@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"slices"
 	"sync/atomic"
 
@@ -238,6 +239,12 @@ func (sd *shutdown) keepAll(o ShutdownOptions) error {
 	}
 	ex.log.Warn("Error trying to save the DB, can't exit.")
 	return err
+}
+
+// ended reports whether the server ends on request: no command runs any more, and no client gets an error for
+// that. If the server stops because of a fault (executor.fail), clients get one.
+func (sd *shutdown) ended() bool {
+	return sd.executor.ending || errors.Is(sd.executor.failed, errClosed)
 }
 
 // enter tells of a step in the life of the server.

@@ -21,12 +21,12 @@ var (
 type acceptor struct{ executor *executor }
 
 // Open implements transport.Acceptor.
-func (a acceptor) Open(c transport.Conn, p transport.Peer) (refusal string) {
+func (a acceptor) Open(c transport.Conn, p transport.Peer) (refusal string, accepted bool) {
 	if _, still := a.executor.clock.(*clock.Manual); still {
 		c = unheard{c}
 	}
-	_, refusal = a.executor.open(c, p)
-	return refusal
+	s, refusal := a.executor.open(c, p)
+	return refusal, s != nil
 }
 
 // unheard is a connection of a server with a frozen clock. The system measures a peer's silence by another

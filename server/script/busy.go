@@ -39,7 +39,7 @@ func (vm *luaVM) hook() error {
 	failed := e.host.Yield(run.ctx)
 	run.yielded = time.Now()
 	switch {
-	case failed || e.stop.Load():
+	case failed || run.stopped || e.stop.Load():
 		return commands.ErrScriptStopped
 	case run.killed:
 		run.killedAt.source, run.killedAt.line = luavm.Position(vm.state.Lua().G.CurrentThread)

@@ -70,9 +70,9 @@ func (e *Engine) BusyError() error {
 	return commands.ErrBusyFunction
 }
 
-// KillUnlessWrote ends the busy script as SCRIPT KILL does. A script that has written goes on to its end, and
-// so does one from the master or a log.
-func (e *Engine) KillUnlessWrote() { e.running.killed = !e.running.wrote && !e.running.obeyed }
+// StopUnlessWrote ends the busy script, because the server is about to end. A script that has written goes on
+// to its end, and so does one from the master or a log.
+func (e *Engine) StopUnlessWrote() { e.running.stopped = !e.running.wrote && !e.running.obeyed }
 
 // Stop ends the running script at once, and every later one, because the server ends. It needs no lock.
 func (e *Engine) Stop() { e.stop.Store(true) }

@@ -12,7 +12,8 @@ type Caller interface {
 	// script must end.
 	Call(c *commands.Ctx) (failed bool, err error)
 	// End is called when the script that c ran is over: the session is to be in the database of c again.
-	// stopped says that Engine.Stop has cut it off in the middle: nothing that it changed may be recorded.
+	// stopped says that the end of the server has cut it off in the middle: nothing that it changed may be
+	// recorded, and its client gets no reply.
 	End(c *commands.Ctx, stopped bool)
 
 	// CountError counts an error that a call or the script itself replies, by its code.

@@ -26,6 +26,7 @@ type execution struct {
 	started time.Time // when the hook was first called, a moment after the beginning
 	yielded time.Time // when others last had their turn; zero: it is not busy
 	killed  bool      // SCRIPT KILL or FUNCTION KILL
+	stopped bool      // StopUnlessWrote
 	// killedAt is where the script was when it noticed.
 	killedAt struct {
 		source string
@@ -120,7 +121,7 @@ func (e *Engine) end(run *execution) {
 	if run.busy() {
 		e.endBusy(run)
 	}
-	e.host.End(c, e.stop.Load())
+	e.host.End(c, run.stopped || e.stop.Load())
 }
 
 // failureOf is what the client sees of a script that failed. counted says that the error is that of a call,

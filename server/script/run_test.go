@@ -54,7 +54,7 @@ func TestBusy(t *testing.T) {
 
 	yields := 0
 	h.yield = func() {
-		h.engine.KillUnlessWrote()
+		h.engine.StopUnlessWrote()
 		require.Equal(t, "-"+commands.ErrUnkillable.Error(), h.do("SCRIPT", "KILL"))
 		if yields++; yields == 3 {
 			h.engine.Stop()

@@ -7,9 +7,9 @@ import (
 
 // Acceptor is what is above the connections: the server that the clients talk to.
 type Acceptor interface {
-	// Open makes a session for a new connection and attaches it. Otherwise it returns what the peer gets
-	// before the connection is closed.
-	Open(c Conn, p Peer) (refusal string)
+	// Open makes a session for a new connection and attaches it. If it does not (accepted is false), the
+	// connection is closed; refusal is what the peer gets before, empty: nothing.
+	Open(c Conn, p Peer) (refusal string, accepted bool)
 	// NewScratch returns buffers for the sessions of one owner. holds says that the owner may hold output
 	// until the end of a round (see Conn.Send), and calls Recycle then.
 	NewScratch(holds bool) Scratch

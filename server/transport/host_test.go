@@ -30,17 +30,17 @@ type pongs struct {
 func newPongs() *pongs { return &pongs{sessions: make(map[*pongSession]bool)} }
 
 // Open implements Acceptor.
-func (h *pongs) Open(c Conn, _ Peer) (refusal string) {
+func (h *pongs) Open(c Conn, _ Peer) (refusal string, accepted bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.refusal != "" {
-		return h.refusal
+		return h.refusal, false
 	}
 	s := &pongSession{host: h, conn: c}
 	s.decoder.SetLimits(resp.Limits{MaxBulk: 1 << 20, MaxQuery: 1 << 20})
 	c.Attach(s)
 	h.sessions[s] = true
-	return ""
+	return "", true
 }
 
 func (h *pongs) NewScratch(bool) Scratch   { return noScratch{} }

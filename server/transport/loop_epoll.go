@@ -471,8 +471,8 @@ func (l *Loop) welcome(fd int, network string) {
 		keepSocketAlive(fd, ls.endpoint.host.KeepAlive())
 	}
 	c := &loopConn{loop: target, fd: fd, socket: fd}
-	refusal := ls.endpoint.host.Open(c, Peer{Local: socketAddr(fd, unix.Getsockname), Remote: socketAddr(fd, unix.Getpeername), FD: fd})
-	if refusal != "" {
+	refusal, accepted := ls.endpoint.host.Open(c, Peer{Local: socketAddr(fd, unix.Getsockname), Remote: socketAddr(fd, unix.Getpeername), FD: fd})
+	if !accepted {
 		_, _ = unix.Write(fd, []byte(refusal))
 		_ = unix.Close(fd)
 		return

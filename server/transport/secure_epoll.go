@@ -37,7 +37,7 @@ func (ls *loops) adopt(tc *tls.Conn, c *carriage) bool {
 	c.layer = &layer{conn: tc}
 	peer.FD = fd
 	lc := &loopConn{loop: ls.pick(), fd: fd, socket: fd, layer: c.layer}
-	if refusal := ls.endpoint.host.Open(lc, peer); refusal != "" {
+	if refusal, accepted := ls.endpoint.host.Open(lc, peer); !accepted {
 		if sealed, err := c.layer.seal([]byte(refusal), nil); err == nil {
 			_, _ = unix.Write(fd, append(sealed, c.layer.farewell()...))
 		}
