@@ -264,9 +264,7 @@ func (srv *instance) commandsRun() int64 {
 // A listener that has gone is noticed when something is written to it, in the middle of serving the others.
 func TestListenersThatVanishWhileTheyAreServed(t *testing.T) {
 	t.Parallel()
-	conf := quiet()
-	conf.EnableDebugCommand = config.AccessYes
-	onEveryTransport(t, Options{Directives: conf.Directives()}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		publisher, well := testkit.Dial(t, dial), testkit.Dial(t, dial)
 		var gone []*testkit.Client
 		for range 5 {
@@ -275,13 +273,14 @@ func TestListenersThatVanishWhileTheyAreServed(t *testing.T) {
 			gone = append(gone, c)
 		}
 		well.Do("SUBSCRIBE", "news")
-		_, err := publisher.Conn().Write([]byte("DEBUG SLEEP 0.1\r\nPUBLISH news 1\r\nPUBLISH news 2\r\n"))
+		srv.executor.mu.Lock()
+		_, err := publisher.Conn().Write([]byte("PUBLISH news 1\r\nPUBLISH news 2\r\n"))
 		require.NoError(t, err)
-		time.Sleep(20 * time.Millisecond)
+		eventually(t, srv.executor.mu.awaited, "the server has read the commands")
 		for _, c := range gone {
 			sever(c.Conn())
 		}
-		require.Equal(t, "OK", publisher.Receive().Str)
+		srv.executor.mu.Unlock()
 		require.Positive(t, publisher.Receive().Int)
 		require.Positive(t, publisher.Receive().Int)
 		require.Equal(t, "1", well.Receive().Elems[2].Str)

@@ -181,7 +181,7 @@ func TestPipelineOfLargeReplies(t *testing.T) {
 			c.Send("GET", "k")
 			c.Send("INCR", "n")
 		}
-		time.Sleep(20 * time.Millisecond)
+		eventually(t, func() bool { return srv.mostUnread() > 0 || srv.commandsRun() > int64(2*rounds) }, "replies wait, or all are under way")
 		for i := range rounds {
 			require.Len(t, c.Receive().Str, 300<<10)
 			require.EqualValues(t, i+1, c.Receive().Int)
@@ -441,7 +441,7 @@ func TestTLS(t *testing.T) {
 	srv.executor.mu.Lock()
 	b.Close()
 	a.Send("UNLOCK", "l", "a")
-	time.Sleep(time.Millisecond)
+	eventually(t, srv.executor.mu.awaited, "the server has seen one of both")
 	srv.executor.mu.Unlock()
 	require.EqualValues(t, 1, a.Receive().Int)
 	require.Positive(t, d.Receive().Int)
@@ -453,7 +453,7 @@ func TestTLS(t *testing.T) {
 	_, err = conn.Write([]byte("CLIENT SETNAME slow\r\n" + strings.Repeat("GET k\r\n", 50)))
 	require.NoError(t, err)
 	eventually(t, func() bool { return strings.Contains(a.Do("CLIENT", "LIST").Str, "name=slow") }, "it is there")
-	time.Sleep(20 * time.Millisecond)
+	eventually(t, func() bool { return srv.mostUnread() > 0 }, "replies wait for it")
 	begun := time.Now()
 	list := a.Do("CLIENT", "LIST").Str
 	line := list[:strings.Index(list, " name=slow")]
