@@ -43,7 +43,7 @@ GOTESTFLAGS ?=
 # PKGS narrows test, race and invariants down: make race PKGS=./server/...
 PKGS ?= ./...
 
-.PHONY: help build run demo test race busy planted planted-long invariants fmt vet cross lint tidy deps diff snapshots linearizability vanish unauthenticated sessions crash hostile bench bench-list bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft hazelcast bench-permits bench-testing oracle oracle-tls replication replication-versions upgrade simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check test-docs test-time race-all flaky bench-check profile lock-path rename rename-check workflows vulnerabilities ci ci-full
+.PHONY: help build run demo test race busy planted planted-long invariants fmt vet cross lint tidy deps diff snapshots linearizability vanish unauthenticated sessions crash hostile bench bench-list bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft hazelcast bench-permits bench-testing oracle oracle-tls replication replication-versions upgrade simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check test-docs test-time test-clock race-all flaky bench-check profile lock-path rename rename-check workflows vulnerabilities ci ci-full
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -92,12 +92,26 @@ rename-check: ## rename a clone, build it, and import it from another program by
 	bash .ci/rename-check
 
 # FLAKY is how often make flaky runs the tests of a package, HOGS how many busy processes run beside them, and JOBS how
-# many packages at a time.
+# many packages at a time. FORMS are the ways in which they run: plain, on a clock of another speed, with so many threads,
+# or with a quarter of the machine. See .ci/flaky.
 FLAKY ?= 20
 HOGS ?= 2
 JOBS ?= 4
-flaky: ## run each package's tests 20 times on a busy machine, and list those that fail (FLAKY=n HOGS=n JOBS=n PKGS=./server)
-	bash .ci/flaky $(FLAKY) $(HOGS) $(JOBS) $(PKGS)
+FORMS ?= plain
+flaky: ## run each package's tests 20 times on a busy machine, and list those that fail (FLAKY=n HOGS=n JOBS=n FORMS="plain clock=1/10 clock=10 procs=1 procs=8 slow" PKGS=./server)
+	FORMS="$(FORMS)" bash .ci/flaky $(FLAKY) $(HOGS) $(JOBS) $(PKGS)
+
+# CLOCK are the speeds of the clock of the tests: 10 makes the machine ten times as slow to them, 1/10 ten times as fast.
+# The limit of 200 minutes goes by that clock.
+CLOCK ?= 10 1/10
+define on_clock
+GOFLAGS="$$(bash .ci/clock)" LOCKSERVER_CLOCK=$1 LOCKSERVER_CLOCK_FROM=$$(date +%s%N) $(GO) test $2 -count=1 -timeout 200m $(GOTESTFLAGS)
+
+endef
+test-clock: ## the tests on a clock that is ten times as fast as the machine's, and on one a tenth as fast (CLOCK=10 PKGS=./server)
+	bash .ci/clock check
+	$(foreach c,$(CLOCK),$(call on_clock,$c,$(PKGS)))
+	$(if $(filter ./...,$(PKGS)),$(foreach c,$(CLOCK),$(call on_clock,$c,-C client ./...)))
 
 # Planted faults show that tests would notice. go test alone checks that each fault still has its place in the sources.
 planted: ## build the server with planted faults, and see that the tests of the server, times, sales, sessions, fairness and linearizability find each

@@ -46,6 +46,8 @@ func checks() []suite {
 			"tests/client/", "tests/effects/", "tests/embedded/", "tests/fairness/", "tests/grammar/", "tests/hostile/", "tests/interop/",
 			"tests/linearizability/",
 			"tests/queued/", "tests/timed/", "tests/readme/", "tests/restarts/", "tests/sales/", "tests/sessions/"}},
+		{name: "test-clock", full: "make test-clock", alone: true, seconds: 600, paths: []string{
+			".ci/clock", "admin/", "client/", "cmd/", "commands/", "internal/", "persistence/", "server/", "store/"}},
 		{name: "lint", fast: "make lint", always: true, alone: true, seconds: 150},
 		{name: "cross", fast: "make cross", seconds: 90, paths: []string{"cmd/", "server/transport/", "internal/rusage/", "internal/runner/",
 			"go.mod"}},
