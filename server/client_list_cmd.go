@@ -143,6 +143,10 @@ func (s *session) describe(b *strings.Builder, running [][]byte) {
 		words += s.waiter.words.Bytes()
 	}
 	m := &s.memory
+	input := m.input + m.backlog
+	if running != nil { // its own command counts, with those before and behind it that came together
+		input = s.decoder.Read() + m.backlog
+	}
 	events := "r"
 	if m.unsent > 0 {
 		events = "rw"
@@ -152,7 +156,7 @@ func (s *session) describe(b *strings.Builder, running [][]byte) {
 		"user=%s redir=%d resp=%d lib-name=%s lib-ver=%s\n",
 		s.id, s.info.addr, s.info.localAddr, s.info.fd, s.info.name, (nowUS-s.info.createdUS)/1_000_000,
 		(nowUS-s.info.lastUS)/1_000_000, s.flags(), s.db.ID(), listens[pubsub.Channel], listens[pubsub.Pattern], listens[pubsub.Shard],
-		queued, s.watches.Len(), m.input+m.backlog, m.capacity-min(m.capacity, m.input), words, queuedBytes,
+		queued, s.watches.Len(), input, m.capacity-min(m.capacity, m.input), words, queuedBytes,
 		cap(s.out.Buf), len(s.out.Buf), len(s.out.Buf), len(s.inbox), s.outputHeld(), s.bytes()+cap(s.out.Buf)+textBytes(running), events, cmd,
 		s.userName(), s.tracker.Redirection(), s.out.Proto, s.info.libName, s.info.libVersion)
 }

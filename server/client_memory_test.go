@@ -193,6 +193,36 @@ func TestClientEviction(t *testing.T) {
 	})
 }
 
+// TestPrefixesAreClientMemory: prefixes of CLIENT TRACKING and names count, and the client with too many goes.
+func TestPrefixesAreClientMemory(t *testing.T) {
+	t.Parallel()
+	srv := startWith(t, Options{}, nil)
+	see, c, other := client(t, srv), client(t, srv), client(t, srv)
+	id := c.Do("CLIENT", "ID").Int
+	idle := figure(t, awaitRead(t, see, id), "tot-mem")
+	c.Do("HELLO", "3")
+	words := []string{"CLIENT", "TRACKING", "ON", "BCAST"}
+	for i := range 1000 {
+		words = append(words, "PREFIX", fmt.Sprintf("%04d", i)+strings.Repeat("p", 996))
+	}
+	require.Equal(t, "+OK", c.Do(words...).String())
+	c.Do("PING")
+	taken := figure(t, clientLine(t, see, id), "tot-mem") - idle
+	require.Greater(t, taken, 1_000_000)
+	require.Less(t, taken, 2_000_000)
+	checkClientSum(t, srv)
+	c.Do("CLIENT", "TRACKING", "OFF")
+	c.Do("PING")
+	require.Less(t, figure(t, clientLine(t, see, id), "tot-mem"), idle+1000)
+	checkClientSum(t, srv)
+	require.Equal(t, "+OK", see.Do("CONFIG", "SET", "maxmemory-clients", "500000").String())
+	c.Send(words...)
+	eventually(t, func() bool { return infoNumber(t, see, "evicted_clients") == 1 }, "it goes")
+	require.Empty(t, clientLine(t, see, id))
+	require.Equal(t, "+OK", other.Do("CLIENT", "SETNAME", strings.Repeat("n", 100_000)).String())
+	require.Greater(t, figure(t, other.Do("CLIENT", "INFO").Str, "tot-mem"), idle+100_000)
+}
+
 // TestUnreadIsAskedFor: what a connection held is asked for again, once a second, if its client says nothing.
 func TestUnreadIsAskedFor(t *testing.T) {
 	t.Parallel()

@@ -188,7 +188,7 @@ func (s *session) beginSlice(b *batch) {
 		s.out.Buf = b.out[:0]
 	}
 	s.pendingBytes = s.unsentBytes()
-	s.memory.unsent = s.pendingBytes
+	s.memory.unsent, s.memory.fresh = s.pendingBytes, 0
 	book := &s.executor.stats
 	if s.fed > 0 {
 		book.Traffic.Read(s.fed)
@@ -291,7 +291,7 @@ func (s *session) sendResult(b *batch, r *result) (hangUp bool) {
 	case r.needs.any() || len(s.pending.marks) > 0:
 		hangUp = s.sendLater(r.out, r.granted, r.needs, hangUp)
 		if r.before+len(r.out) > notableOutput && !hangUp {
-			s.measureOutput()
+			s.measureOutput(len(r.out))
 		}
 	case r.granted != nil:
 		s.hand(r.out, r.granted)
@@ -301,7 +301,7 @@ func (s *session) sendResult(b *batch, r *result) (hangUp bool) {
 		held, err = s.conn.Send(r.out, false)
 		hangUp = hangUp || err != nil
 		if r.before+len(r.out) > notableOutput && !hangUp {
-			s.measureOutput()
+			s.measureOutput(len(r.out))
 		}
 	}
 	b.reuse(r.out, held)

@@ -117,14 +117,14 @@ func (s *session) terminateForOutput() {
 // notableOutput is how much output that may wait for the client is worth another look after sending.
 const notableOutput = 16 << 10
 
-// measureOutput learns what the connection still holds after sending. The owner calls it.
-func (s *session) measureOutput() {
+// measureOutput learns what the connection still holds after it was given so many bytes. The owner calls it.
+func (s *session) measureOutput(given int) {
 	s.control(mostUnsent)
 	bytes := s.unsentBytes()
 	ex := s.executor
 	ex.mu.Lock()
 	defer ex.damaging()
-	s.pendingBytes, s.memory.unsent = bytes, bytes
+	s.pendingBytes, s.memory.unsent, s.memory.fresh = bytes, bytes, min(given, bytes)
 	s.recount()
 	if !s.dead && !ex.busy.on {
 		ex.begin()

@@ -21,6 +21,10 @@ import (
 type memoryUse struct {
 	clients int // what all sessions take together: the sum of sessionMemory.counted
 	others  int // what all else takes, as of the last slice that was not plain
+	// inTransit is the part of clients that connections were given last, and may not have tried to send yet.
+	// It makes no key go: most of it is gone in a moment, and an eviction that clients hear of would be the
+	// reason for the next one.
+	inTransit int
 	// clientLimit is what they may take (maxmemory-clients); 0: there is no bound.
 	clientLimit   int
 	exempt        int  // sessions with CLIENT NO-EVICT
@@ -71,6 +75,8 @@ func (s *session) recount() {
 	n := s.bytes()
 	s.executor.memory.clients += n - m.counted
 	m.counted = n
+	s.executor.memory.inTransit += m.fresh - m.inTransit
+	m.inTransit = m.fresh
 	if m.unsent > 0 && !m.unsentListed {
 		m.unsentListed = true
 		s.executor.memory.unsent = append(s.executor.memory.unsent, s)
@@ -81,6 +87,8 @@ func (s *session) recount() {
 func (s *session) uncount() {
 	s.executor.memory.clients -= s.memory.counted
 	s.memory.counted = 0
+	s.executor.memory.inTransit -= s.memory.inTransit
+	s.memory.inTransit = 0
 	s.exemptFromEviction(false)
 }
 
@@ -108,7 +116,8 @@ func (s *session) restBytes() (n int) {
 	if s.subs != nil {
 		n += s.subs.Bytes()
 	}
-	n += s.attachments.Bytes()
+	n += s.attachments.Bytes() + s.tracker.Bytes()
+	n += len(s.info.name) + len(s.info.libName) + len(s.info.libVersion)
 	return n
 }
 
@@ -156,7 +165,7 @@ func (ex *executor) countMemory() {
 		m.others = parts.Sum() - m.clients
 	}
 	sum := m.clients + m.others
-	ex.store.SetBeside(sum)
+	ex.store.SetBeside(sum - m.inTransit)
 	m.peak = max(m.peak, ex.store.Used()+sum)
 }
 

@@ -214,6 +214,36 @@ func TestNothingFits(t *testing.T) {
 	}
 }
 
+// TestInvalidationsMakeNoKeyGo: clients that track the keys that go are sent messages which are larger than
+// the keys. What is on its way to them is no reason for more keys to go.
+func TestInvalidationsMakeNoKeyGo(t *testing.T) {
+	onEveryTransport(t, Options{Clock: NewManualClock(time.UnixMilli(1_750_000_000_000))}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
+		see := testkit.Dial(t, dial)
+		require.Equal(t, "+OK", see.Do("CONFIG", "SET", "maxmemory-policy", "allkeys-random").String())
+		keys := []string{"MGET"}
+		for i := range 300 {
+			keys = append(keys, fmt.Sprint(strings.Repeat("k", 600), i))
+			see.Do("SET", keys[1+i], "v")
+		}
+		for range 10 {
+			c := testkit.Dial(t, dial)
+			c.Do("HELLO", "3")
+			c.Do("CLIENT", "TRACKING", "ON")
+			require.Len(t, c.Do(keys...).Elems, 300)
+			c.Do("PING") // what its commands took is counted as gone
+		}
+		before := srv.Footprint()
+		bound := before.Used - 40_000
+		require.Equal(t, "+OK", see.Do("CONFIG", "SET", "maxmemory", fmt.Sprint(bound)).String())
+		for range 20 {
+			require.Equal(t, "+OK", see.Do("SET", "x", "y").String())
+		}
+		evicted := infoNumber(t, see, "evicted_keys")
+		require.Greater(t, evicted, int64(0))
+		require.LessOrEqual(t, evicted, int64(40_000/600+5), "a key takes 600 bytes, and a little more")
+	})
+}
+
 // TestEvictionTenacity: how many keys one command evicts.
 func TestEvictionTenacity(t *testing.T) {
 	require.Equal(t, []int{16, 64, 128, 147, math.MaxInt}, []int{evictionKeys(0), evictionKeys(5), evictionKeys(10), evictionKeys(11), evictionKeys(100)})

@@ -403,13 +403,16 @@ func tellsOfData(row *commands.Row) bool {
 
 // sessionMemory is what a session's part is made of, as of the end of its last slice.
 type sessionMemory struct {
-	counted         int  // all of it, as counted in memoryUse.clients; 0: it is not counted
-	rest            int  // transaction, watched keys, subscriptions, owners: what no plain command changes
-	input, capacity int  // bytes in the decoder, and the size of its buffer
-	backlog         int  // bytes of the commands in session.backlog
-	unsent          int  // output that the connection held when it was last asked
-	unsentListed    bool // the session is in memoryUse.unsent
-	ends            bool // the slice was over because of the waits that its commands ended
+	counted         int // all of it, as counted in memoryUse.clients; 0: it is not counted
+	rest            int // transaction, watched keys, subscriptions, owners: what no plain command changes
+	input, capacity int // bytes in the decoder, and the size of its buffer
+	backlog         int // bytes of the commands in session.backlog
+	unsent          int // output that the connection held when it was last asked
+	// fresh is the part of unsent that the connection was given last, and inTransit is what of it is counted
+	// in memoryUse.inTransit.
+	fresh, inTransit int
+	unsentListed     bool // the session is in memoryUse.unsent
+	ends             bool // the slice was over because of the waits that its commands ended
 }
 
 // tracker is a session that tracks.

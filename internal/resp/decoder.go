@@ -53,6 +53,10 @@ func (d *Decoder) SetAuthenticated(yes bool) { d.unauth = !yes }
 // Pending returns how many bytes are held and not yet consumed.
 func (d *Decoder) Pending() int { return len(d.data) - d.pos }
 
+// Read returns how many bytes are held, with those of commands that Next has returned since the last Feed or
+// Keep.
+func (d *Decoder) Read() int { return len(d.data) }
+
 // Held returns about how much memory the decoder keeps of its own, as if Keep had been called.
 func (d *Decoder) Held() int {
 	switch n := d.Pending(); {

@@ -31,6 +31,7 @@ func (t *Table[C]) Join(tr *Tracker[C], name string) {
 	p.Members[tr] = struct{}{}
 	if at, ok = findPrefix(tr.prefixes, name); !ok {
 		tr.prefixes = slices.Insert(tr.prefixes, at, p)
+		tr.names += len(name)
 	}
 }
 

@@ -51,6 +51,7 @@ type Tracker[C comparable] struct {
 	state    state
 	reads    map[string]*Reading[C]
 	prefixes []*Prefix[C] // by name
+	names    int          // bytes of the names of prefixes
 }
 
 // state is where a tracker stands: in Table.trackers, resting or leaving.
@@ -131,6 +132,20 @@ const (
 // Bytes returns about how much memory that takes.
 func (t *Table[C]) Bytes() int { return keyBytes*len(t.order) + readingBytes*t.readings + t.names }
 
+// prefixBytes is what a prefix takes for a client that listens to it, without its name: its places in slices,
+// its cell of a map and, if no other client listens to it, the struct and that map. TestPrefixBytes measures
+// it.
+const prefixBytes = 248
+
+// Bytes returns about how much memory the tracker's prefixes take; nil tracks nothing. What a client has read
+// is in the Bytes of its table. A name that several clients listen to counts for each.
+func (tr *Tracker[C]) Bytes() int {
+	if tr == nil {
+		return 0
+	}
+	return prefixBytes*len(tr.prefixes) + tr.names
+}
+
 // Start makes a client a tracker; it must not be one. The caller sets its options.
 func (t *Table[C]) Start(client C) *Tracker[C] {
 	if t.trackers == nil {
@@ -159,7 +174,7 @@ func (t *Table[C]) Stop(tr *Tracker[C]) {
 	if t.resting == nil {
 		t.resting = map[C]*Tracker[C]{}
 	}
-	tr.state, tr.prefixes = rests, nil
+	tr.state, tr.prefixes, tr.names = rests, nil, 0
 	t.resting[tr.Of] = tr
 }
 

@@ -204,6 +204,23 @@ func TestChangeAllocations(t *testing.T) {
 	}))
 }
 
+// TestPrefixBytes: the same for prefixes.
+func TestPrefixBytes(t *testing.T) {
+	before := testkit.Heap()
+	var table Table[int]
+	tr := table.Start(1)
+	for n := range 10_000 {
+		table.Join(tr, "prefix "+strconv.Itoa(n)+":")
+	}
+	heap := testkit.Heap() - before
+	require.InDelta(t, 1, float64(tr.Bytes())/float64(heap), 0.35, "counted %d, heap %d", tr.Bytes(), heap)
+	table.Join(tr, "prefix 1:")
+	require.Equal(t, 10_000*(prefixBytes+len("prefix 1234:"))-1110, tr.Bytes())
+	table.Stop(tr)
+	require.Zero(t, table.Start(1).Bytes())
+	runtime.KeepAlive(&table)
+}
+
 // TestBytes: what is counted is not far from what the heap grows by, and nothing when nothing is remembered.
 func TestBytes(t *testing.T) {
 	before := testkit.Heap()

@@ -131,6 +131,25 @@ func (v seen) unlike(redis seen) (texts []string) {
 	return texts
 }
 
+// TestOwnQueryBuffer compares what a client sees of its own input: its command, with those that came together
+// with it.
+func TestOwnQueryBuffer(t *testing.T) {
+	p := startPair(t, "")
+	for _, raw := range []string{
+		array("CLIENT", "LIST"), array("CLIENT", "INFO"), "CLIENT LIST\r\n", "client   info\r\n", array("CLIENT", "LIST", "TYPE", "normal"),
+		array("PING") + array("CLIENT", "INFO"), array("CLIENT", "INFO") + array("PING"), array("CLIENT", "INFO") + array("CLIENT", "LIST")[:9],
+		array("MULTI") + array("CLIENT", "INFO") + array("EXEC"),
+	} {
+		var found [2]string
+		for i, s := range []side{p.ours, p.redis} {
+			c := testkit.Dial(t, s.dial)
+			found[i] = ownQueryBuffer(t, c, raw)
+			c.Close()
+		}
+		require.Equal(t, found[1], found[0], "%q", raw)
+	}
+}
+
 // TestClientList compares the lines of clients in all kinds of situations. It looks at the fields and their
 // order, what they say, and about how much the memory of a client, and that of all in INFO, has risen.
 func TestClientList(t *testing.T) {
@@ -139,7 +158,7 @@ func TestClientList(t *testing.T) {
 		t.Run(sit.name, func(t *testing.T) {
 			var ids [2]int64
 			var before [2]seen
-			for i, s := range p.sides() {
+			for i, s := range []side{p.ours, p.redis} {
 				c := testkit.Dial(t, s.dial)
 				ids[i] = c.Do("CLIENT", "ID").Int
 				before[i] = s.look(ids[i])
@@ -185,7 +204,7 @@ func TestUsedMemory(t *testing.T) {
 				commands = append(commands, command(strconv.Itoa(1_000_000+i)))
 			}
 			var rises [2]int
-			for i, s := range p.sides() {
+			for i, s := range []side{p.ours, p.redis} {
 				used := func() int {
 					n, err := strconv.Atoi(infoFields(s.watch.Do("INFO", "memory").Str)["used_memory"])
 					require.NoError(t, err)
@@ -203,5 +222,19 @@ func TestUsedMemory(t *testing.T) {
 			require.Less(t, rises[0], 2*rises[1])
 			require.Greater(t, rises[0], rises[1]/2)
 		})
+	}
+}
+
+// ownQueryBuffer sends commands in one piece, and returns the field qbuf of the first reply that has it.
+func ownQueryBuffer(t *testing.T, c *testkit.Client, raw string) string {
+	t.Helper()
+	_, err := c.Conn().Write([]byte(raw))
+	require.NoError(t, err)
+	for {
+		text := fmt.Sprint(c.Receive())
+		if _, after, ok := strings.Cut(text, " qbuf="); ok {
+			value, _, _ := strings.Cut(after, " ")
+			return value
+		}
 	}
 }
