@@ -157,8 +157,8 @@ func TestClientList(t *testing.T) {
 		require.Contains(t, lines[0], " resp=2 lib-name=lib lib-ver=")
 		require.Contains(t, lines[1], " age=5 idle=5 flags=b db=0 ")
 		require.Contains(t, lines[1], " cmd=lock ")
-		before := func(line string) string { // the words of both commands are others
-			head, _, _ := strings.Cut(line, " argv-mem=")
+		before := func(line string) string { // the input and the words of both commands are others
+			head, _, _ := strings.Cut(line, " qbuf=")
 			return head
 		}
 		only := a.Do("CLIENT", "LIST", "ID", "1", "77").Str
