@@ -193,7 +193,7 @@ func TestClientEviction(t *testing.T) {
 	})
 }
 
-// TestPrefixesAreClientMemory: prefixes of CLIENT TRACKING and names count, and the client with too many goes.
+// TestPrefixesAreClientMemory: prefixes of CLIENT TRACKING and names count. The client with too many goes.
 func TestPrefixesAreClientMemory(t *testing.T) {
 	t.Parallel()
 	srv := startWith(t, Options{}, nil)

@@ -132,9 +132,8 @@ const (
 // Bytes returns about how much memory that takes.
 func (t *Table[C]) Bytes() int { return keyBytes*len(t.order) + readingBytes*t.readings + t.names }
 
-// prefixBytes is what a prefix takes for a client that listens to it, without its name: its places in slices,
-// its cell of a map and, if no other client listens to it, the struct and that map. TestPrefixBytes measures
-// it.
+// prefixBytes is what a prefix takes for the only client that listens to it, without its name: the struct
+// with its map, and its places in slices. TestPrefixBytes measures it.
 const prefixBytes = 248
 
 // Bytes returns about how much memory the tracker's prefixes take; nil tracks nothing. What a client has read
