@@ -193,6 +193,7 @@ func TestAuditOfMore(t *testing.T) {
 		{[]string{"MIGRATE", "127.0.0.1", "1", "nokey", "0", "10", "AUTH", "hush"}, `"MIGRATE 127.0.0.1 1 nokey 0 10 AUTH (redacted)"`},
 		{[]string{"MIGRATE", "127.0.0.1", "1", "nokey", "0", "10", "AUTH2", "ops", "hush"}, `"MIGRATE 127.0.0.1 1 nokey 0 10 AUTH2 (redacted) (redacted)"`},
 		{[]string{"CONFIG", "SET", "tls-key-file-pass", "hush"}, `"CONFIG SET tls-key-file-pass (redacted)"`},
+		{[]string{"CONFIG", "SET", "MasterUser", "hush"}, `"CONFIG SET MasterUser (redacted)"`},
 		{[]string{"CONFIG", "SET", "requirepass", "hush"}, `"CONFIG SET requirepass (redacted)"`},
 		{[]string{"CONFIG", "SET", "requirepass", ""}, `"CONFIG SET requirepass (redacted)"`},
 		{[]string{"DEBUG", "SLEEP", "0"}, `"DEBUG SLEEP 0"`},

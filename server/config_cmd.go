@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"lockserver/commands"
-	"lockserver/internal/ascii"
 	"lockserver/internal/config"
 	"lockserver/internal/rusage"
 	"lockserver/server/stats"
@@ -57,13 +56,10 @@ func configGet(c *commands.Ctx) error {
 	return nil
 }
 
-// secretDirectives hold passwords.
-var secretDirectives = []string{"requirepass", "masterauth", "tls-key-file-pass", "tls-client-key-file-pass"}
-
-// configSecrets are the values of the directives that hold passwords.
+// configSecrets are the values of the directives whose rows say that they are secret.
 func configSecrets(args [][]byte, dst []int) []int {
 	for i := 2; i+1 < len(args); i += 2 {
-		if slices.ContainsFunc(secretDirectives, func(name string) bool { return ascii.EqualFold(args[i], name) }) {
+		if config.IsSecret(string(args[i])) {
 			dst = append(dst, i+1)
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -83,7 +84,7 @@ func openSpans(c *config.Config, log *slog.Logger) (*spanExporter, error) {
 	ctx := context.Background()
 	to, err := otlptrace.New(ctx, otlptracehttp.NewClient(otlptracehttp.WithEndpointURL(endpoint)))
 	if err != nil {
-		return nil, fmt.Errorf("otlp-endpoint '%s': %w", c.OTLPEndpoint, err)
+		return nil, fmt.Errorf("otlp-endpoint: %w", err)
 	}
 	attributes := []attribute.KeyValue{attribute.String("service.name", "lockserver"), attribute.String("service.version", version)}
 	if c.Raft.ID != "" {
@@ -107,14 +108,14 @@ func newSpans(to sdktrace.SpanExporter, of *resource.Resource, log *slog.Logger)
 	return e
 }
 
-// collectorURL reads the directive. Without a scheme it is http, and without a path the path is that of OTLP.
+// collectorURL reads the directive. The error does not repeat it, because a URL may contain a login. Without a scheme it is http, and without a path the path is that of OTLP.
 func collectorURL(text string) (string, error) {
 	if !strings.Contains(text, "://") {
 		text = "http://" + text
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", fmt.Errorf("otlp-endpoint '%s': it is no URL such as http://127.0.0.1:4318", text)
+		return "", errors.New("otlp-endpoint: the value is no URL such as http://127.0.0.1:4318")
 	}
 	if u.Path == "" || u.Path == "/" {
 		u.Path = "/v1/traces"

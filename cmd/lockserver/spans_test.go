@@ -283,15 +283,17 @@ func TestCollectorThatTakesNothing(t *testing.T) {
 	require.Contains(t, w.Log(), "The collector (otlp-endpoint) does not take spans")
 }
 
-// TestEndpointIsChecked: a directive that is no URL keeps the program from starting.
+// TestEndpointIsChecked: a directive that is no URL keeps the program from starting. The log does not repeat a
+// login that it contains.
 func TestEndpointIsChecked(t *testing.T) {
 	t.Parallel()
-	for _, bad := range []string{"ftp://127.0.0.1:4318", "http://", "http://127.0.0.1:x"} {
+	for _, bad := range []string{"ftp://127.0.0.1:4318", "http://", "http://127.0.0.1:x", "http://u:hush@127.0.0.1:x", "ftp://u:hush@127.0.0.1"} {
 		p := testkit.Prepare(t, testkit.Command{Program: testkit.Lockserver(t), Args: []string{"--port", "0", "--save", "", "--otlp-endpoint", bad}})
 		require.NoError(t, p.Launch(), bad)
 		code, err := p.Wait()
 		require.NoError(t, err, bad)
 		require.Equal(t, 1, code, bad)
 		require.Contains(t, p.Log(), "otlp-endpoint", bad)
+		require.NotContains(t, p.Log(), "hush", bad)
 	}
 }

@@ -27,6 +27,9 @@ type directive struct {
 	Kind    kind
 	// Inert says that nothing goes by its value.
 	Inert bool
+	// Secret says that its value is, or may contain, a password or half of a login. No log, error, SLOWLOG or
+	// MONITOR shows it.
+	Secret bool
 	// Doc is what it does, in the form of a cell of the table in docs/CONFIGURATION.md;
 	// empty when inert or absent.
 	Doc string
@@ -139,7 +142,7 @@ var topics = []topic{
 			Doc: "the size at which that file is renamed to `.1`, and a new one begins", Redis: notInRedis},
 		{Name: "audit-log-files", Default: "5", When: atStart, Kind: integer(0, 1000, func(c *Config) *int { return &c.AuditLogFiles }),
 			Doc: "how many renamed files are kept", Redis: notInRedis},
-		{Name: "otlp-endpoint", When: atStart, Kind: text(func(c *Config) *string { return &c.OTLPEndpoint }),
+		{Name: "otlp-endpoint", When: atStart, Secret: true, Kind: text(func(c *Config) *string { return &c.OTLPEndpoint }),
 			Doc: "the URL of an OpenTelemetry collector, as `http://127.0.0.1:4318`, that takes spans of waits with `TRACE`, see " +
 				"[HISTORY.md](HISTORY.md#traces); empty: none", Redis: notInRedis},
 		{Name: "hz", Default: "10", Kind: clamped(1, 500, integer(0, maxInt32, func(c *Config) *int { return &c.HZ })),
@@ -154,7 +157,7 @@ var topics = []topic{
 			Doc: "only `no`"},
 	}},
 	{"Access", []directive{
-		{Name: "requirepass", Kind: secretKind{requirePass, requirePassFile},
+		{Name: "requirepass", Secret: true, Kind: secretKind{requirePass, requirePassFile},
 			Doc: "the password that clients must AUTH with; empty: none"},
 		{Name: "requirepass-file", Kind: secretFileKind{requirePass, requirePassFile}, Redis: notInRedis,
 			Doc: "absolute path of a file that has this password in its only line, in place of `requirepass`. It is read at the start, and when `CONFIG SET` gives the path again"},
@@ -164,7 +167,7 @@ var topics = []topic{
 			Doc: "who may change `dir` and `dbfilename` by CONFIG SET: `no`, `yes`, or `local` connections"},
 		{Name: "enable-module-command", Default: "no", When: atStart, Kind: access(func(c *Config) *Access { return &c.EnableModuleCommand }),
 			Doc: "accepted and shown: there are no modules"},
-		{Name: "user", When: inFile, Kind: lineList{func(c *Config) *[][]string { return &c.Users }, 1, anyWords},
+		{Name: "user", When: inFile, Secret: true, Kind: lineList{func(c *Config) *[][]string { return &c.Users }, 1, anyWords},
 			Doc: "a user: its name and its rules, as `ACL SETUSER` takes them; a line a user. Not beside an `aclfile`"},
 		{Name: "aclfile", When: atStart, Kind: text(func(c *Config) *string { return &c.ACLFile }),
 			Doc: "the file that users are read from, and that `ACL SAVE` writes; empty: they stand in the configuration file"},

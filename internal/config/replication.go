@@ -57,11 +57,11 @@ func masterAuthFile(c *Config) *string { return &c.Replication.MasterAuthFile }
 var replicationTopic = topic{"Replication", []directive{
 	{Name: "replicaof", Aliases: []string{"slaveof"}, When: atStart, Kind: masterAddress{},
 		Doc: "`host port` of the master that this server copies, or nothing. See [REPLICATION.md](REPLICATION.md)"},
-	{Name: "masterauth", Kind: secretKind{masterAuth, masterAuthFile},
+	{Name: "masterauth", Secret: true, Kind: secretKind{masterAuth, masterAuthFile},
 		Doc: "the password by which it logs in there"},
 	{Name: "masterauth-file", Kind: secretFileKind{masterAuth, masterAuthFile}, Redis: notInRedis,
 		Doc: "absolute path of a file that has this password, in place of `masterauth`; read as `requirepass-file` is"},
-	{Name: "masteruser", Kind: text(func(c *Config) *string { return &c.Replication.MasterUser }),
+	{Name: "masteruser", Secret: true, Kind: text(func(c *Config) *string { return &c.Replication.MasterUser }),
 		Doc: "the user's name; empty: the default user"},
 	{Name: "tls-replication", Default: "no", Kind: boolean(func(c *Config) *bool { return &c.Replication.TLS }),
 		Doc: "encrypt the link to the master"},

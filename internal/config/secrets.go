@@ -27,12 +27,16 @@ func isKnown(word string) bool {
 	return lookup(name) != nil || strings.EqualFold(name, "include")
 }
 
-// holdsSecret reports whether a directive of this name, as far as a name tells, has a password as its value:
-// requirepass, masterauth, tls-key-file-pass, sentinel auth-pass, user.
-func holdsSecret(name string) bool {
-	name = strings.ToLower(strings.Trim(name, `-"'`))
-	if name == "user" || strings.Contains(name, "secret") || strings.Contains(name, "auth") {
-		return true
-	}
-	return strings.Contains(name, "pas") && !strings.Contains(name, "passive")
+// IsSecret reports whether the value of the directive of this name, in any case, is not to be shown: its row
+// says so. An unknown name is none.
+func IsSecret(name string) bool {
+	d := lookup(name)
+	return d != nil && d.Secret
+}
+
+// holdsSecret reports whether the words behind this one may be a secret: it is a directive whose row says so,
+// or part of one that is not known (sentinel auth-pass).
+func holdsSecret(word string) bool {
+	name := strings.Trim(word, `-"'`)
+	return IsSecret(name) || strings.EqualFold(name, "auth-pass") || strings.EqualFold(name, "auth-user")
 }

@@ -15,6 +15,7 @@ func TestRefusedLinesHideSecrets(t *testing.T) {
 		`"requirepass" my hush`:             `"requirepass" (hidden)`,
 		"requirepas hush":                   "requirepas (hidden)",
 		"masterauth one hush":               "masterauth (hidden)",
+		"masteruser one hush":               "masteruser (hidden)",
 		"tls-key-file-pass one hush":        "tls-key-file-pass (hidden)",
 		"tls-client-key-file-pass one hush": "tls-client-key-file-pass (hidden)",
 		`user alice on ">hush`:              "user (hidden)",
@@ -22,6 +23,7 @@ func TestRefusedLinesHideSecrets(t *testing.T) {
 		"requirepass":                       "requirepass",
 		"masterauht hush":                   "masterauht (hidden)",
 		"nosuch":                            "nosuch",
+		"requirepass-file a b":              "requirepass-file a b",
 		"port hush":                         "port hush",
 	} {
 		_, err := Parse("a.conf", []byte(line+"\n"), Files{})
