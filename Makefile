@@ -218,7 +218,7 @@ need-oracle:
 
 diff: need-oracle ## the same commands to lockserver and to ORACLE, replies compared, and the same configuration files (SEED=n N=n ORACLE=path)
 	$(GO) test -tags oracle -count=1 -v -timeout 0 $(GOTESTFLAGS) ./tests/differential $(if $(SEED),-seed $(SEED)) $(if $(N),-commands $(N))
-	$(GO) test -tags oracle -count=1 $(GOTESTFLAGS) ./cmd/lockserver -run StockFiles
+	$(GO) test -tags oracle -count=1 $(GOTESTFLAGS) ./cmd/lockserver -run "StockFiles|KeptAsByRedis"
 
 .PHONY: fleet
 fleet: ## build bin/fleet, which starts servers and Sentinels for the tests of client libraries

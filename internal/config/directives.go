@@ -388,8 +388,8 @@ func (d *directive) valued() bool {
 	return d.When == live || d.When == atStart || d.When == protected
 }
 
-// effective reports whether something goes by what a Config has of it.
-func (d *directive) effective() bool { return (d.valued() || d.When == inFile) && !d.Inert }
+// assignable reports whether a Config has a value for it that Assign takes.
+func (d *directive) assignable() bool { return d.valued() || d.When == inFile }
 
 // shown reports whether CONFIG GET has it: what is not there is shown with the value that turns it off.
 func (d *directive) shown() bool {

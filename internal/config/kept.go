@@ -108,7 +108,7 @@ const keptTable = `
 	loading-process-events-interval-bytes  - int:1024:int/h        2097152
 	max-new-connections-per-cycle          - int:1:1000            10
 	max-new-tls-connections-per-cycle      - int:1:1000            1
-	oom-score-adj                          - enum:no,yes,relative,absolute no
+	oom-score-adj                          - adjustment            no
 	oom-score-adj-values                   - scores                0,200,800
 	proc-title-template                    - title                 {title},{listen-addr},{server-mode}
 	propagation-error-behavior             - enum:ignore,panic,panic-on-replicas ignore
@@ -171,6 +171,8 @@ func keptKind(name, of string) kind {
 		return memory(bound(1), bound(2), kept[int64](name))
 	case "enum":
 		return enum(word, strings.Split(parts[1], ",")...)
+	case "adjustment":
+		return aliasedKind{enumKind[string]{word, []string{"no", "yes", "relative", "absolute"}}, "relative", "yes"}
 	case "scores":
 		return scoresKind{word}
 	case "title":
@@ -250,17 +252,27 @@ func (k scoresKind) get(c *Config) string        { return *k.field(c) }
 func (k scoresKind) lines(c, _ *Config) []string { return []string{k.get(c)} }
 func (scoresKind) shape() shape                  { return wordList }
 
-// raisedKind is a size that is at least so large, whatever it is set to.
+// raisedKind is a size that CONFIG SET raises to the least that has an effect. A file may say less, as in
+// Redis, and CONFIG GET shows that.
 type raisedKind struct {
 	kind
 	least int64
 	field func(*Config) *int64
 }
 
-func (k raisedKind) set(c *Config, args []string, again bool) error {
-	if err := k.kind.set(c, args, again); err != nil {
-		return err
+// raise is called after CONFIG SET.
+func (k raisedKind) raise(c *Config) { *k.field(c) = max(*k.field(c), k.least) }
+
+// aliasedKind is an enum in which the word alias means the same as another one, which is shown.
+type aliasedKind struct {
+	enumKind[string]
+	alias, shown string
+}
+
+func (k aliasedKind) set(c *Config, args []string, again bool) error {
+	err := k.enumKind.set(c, args, again)
+	if err == nil && *k.field(c) == k.alias {
+		*k.field(c) = k.shown
 	}
-	*k.field(c) = max(*k.field(c), k.least)
-	return nil
+	return err
 }

@@ -6,13 +6,14 @@ import (
 	"slices"
 )
 
-// Directives returns every directive that has an effect by its first name, each with its value as CONFIG GET
-// shows it. Assign takes it back. A password that is in a file is left out: the file is among them.
+// Directives returns every directive by its first name, each with its value as CONFIG GET shows it; also those
+// without an effect, which CONFIG GET and CONFIG REWRITE go by. Assign takes it back. A password that is in a
+// file is left out: the file is among them.
 func (c *Config) Directives() map[string]string {
 	all := make(map[string]string, len(directives))
 	for i := range directives {
 		d := &directives[i]
-		if secret, is := d.Kind.(secretKind); !d.effective() || is && *secret.path(c) != "" {
+		if secret, is := d.Kind.(secretKind); !d.assignable() || is && *secret.path(c) != "" {
 			continue
 		}
 		all[d.Name] = d.Kind.get(c)
@@ -21,13 +22,13 @@ func (c *Config) Directives() map[string]string {
 }
 
 // Assign sets directives as CONFIG SET would, including those that can only be given at the start. It sets
-// all, or none; then the error names the refused one. A directive that has no effect here is refused.
+// all, or none; then the error names the refused one.
 func (c *Config) Assign(values map[string]string) error {
 	next := c.Clone()
 	given := make(map[string]string)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		d := lookup(name)
-		if d == nil || !d.effective() {
+		if d == nil || !d.assignable() {
 			return &UnknownError{name}
 		}
 		if twice := given[d.Name]; twice != "" {

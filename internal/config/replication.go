@@ -79,7 +79,7 @@ var replicationTopic = topic{"Replication", []directive{
 	{Name: "repl-ping-replica-period", Aliases: []string{"repl-ping-slave-period"}, Default: "10",
 		Kind: seconds(1, math.MaxInt32, func(c *Config) *int64 { return &c.Replication.PingPeriodMS }),
 		Doc:  "seconds between two signs of life of a master"},
-	{Name: "repl-backlog-size", Default: "1mb", Kind: raisedKind{memory(1, maxInt64, backlogBytes), 16 << 10, backlogBytes},
+	{Name: "repl-backlog-size", Default: "1mb", Kind: raisedKind{memory(1, maxInt64, backlogBytes), leastBacklogBytes, backlogBytes},
 		Doc: "how much of the stream is kept for replicas that come back"},
 	{Name: "repl-backlog-ttl", Default: "3600",
 		Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.Replication.BacklogTTLS }),
@@ -115,6 +115,12 @@ var replicationTopic = topic{"Replication", []directive{
 		Kind: integer(0, math.MaxInt32, func(c *Config) *int { return &c.Replication.MinAck }),
 		Doc:  "what is replied about data leaves when so many replicas have acknowledged it"},
 }}
+
+// leastBacklogBytes is what is kept of the stream at least.
+const leastBacklogBytes = 16 << 10
+
+// KeptBacklogBytes is how many bytes of the stream are kept: BacklogBytes, or the least that is sensible.
+func (r *Replication) KeptBacklogBytes() int64 { return max(r.BacklogBytes, leastBacklogBytes) }
 
 func backlogBytes(c *Config) *int64 { return &c.Replication.BacklogBytes }
 

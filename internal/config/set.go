@@ -39,8 +39,12 @@ func (c *Config) Set(pairs []string, local bool) (names []string, err error) {
 	}
 	next := c.Clone()
 	for i := 0; i < len(pairs); i += 2 {
-		if err := lookup(pairs[i]).assign(next, []string{pairs[i+1]}, false); err != nil {
+		d := lookup(pairs[i])
+		if err := d.assign(next, []string{pairs[i+1]}, false); err != nil {
 			return nil, &SetError{strings.ToLower(pairs[i]), err.Error()}
+		}
+		if raised, is := d.Kind.(raisedKind); is {
+			raised.raise(next)
 		}
 	}
 	*c = *next

@@ -210,7 +210,7 @@ func (s *Storage) loadOptions(replace bool) persistence.LoadOptions {
 		}}
 	if !replace {
 		o.Overdue = func(db int, key, field []byte) {
-			s.overdue.add(db, key, field, s.config.Replication.BacklogBytes)
+			s.overdue.add(db, key, field, s.config.Replication.KeptBacklogBytes())
 		}
 	}
 	return o

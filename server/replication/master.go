@@ -278,7 +278,7 @@ func (n *Node) judge() {
 	}
 	for _, r := range n.replicas {
 		bytes := r.behind()
-		if limit.HardBytes > 0 && bytes >= max(limit.HardBytes, n.config().BacklogBytes) || n.softly(r, bytes, limit) {
+		if limit.HardBytes > 0 && bytes >= max(limit.HardBytes, n.config().KeptBacklogBytes()) || n.softly(r, bytes, limit) {
 			n.host.Log().Warn("closing a replica that is too far behind (client-output-buffer-limit)", "replica", r.name(), "bytes", bytes)
 			r.peer.EndForOutput()
 		}

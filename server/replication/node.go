@@ -88,7 +88,7 @@ func (n *Node) record() {
 	}
 	n.recording = true
 	n.alone = n.host.NowMS() // replicas have repl-backlog-ttl from here on
-	n.stream.setKeep(n.config().BacklogBytes)
+	n.stream.setKeep(n.config().KeptBacklogBytes())
 	n.encoder.Select(-1)
 	n.host.Records(true)
 }
@@ -110,7 +110,7 @@ func (n *Node) Reconfigured() {
 		n.record() // replicas will have to acknowledge a history that was not recorded so far
 	}
 	if n.recording {
-		n.stream.setKeep(n.config().BacklogBytes)
+		n.stream.setKeep(n.config().KeptBacklogBytes())
 	}
 	if n.link != nil {
 		n.link.retime()

@@ -100,3 +100,27 @@ func TestSeveralDirectives(t *testing.T) {
 		}
 	}
 }
+
+// TestSecretDirectivesInTheSlowLog sets each directive that both have to a word, which most refuse, and
+// compares what SLOWLOG shows of the call.
+func TestSecretDirectivesInTheSlowLog(t *testing.T) {
+	p := startPair(t, "")
+	p.do("CONFIG", "SET", "slowlog-log-slower-than", "0")
+	hidden := 0
+	for _, pair := range pairsOf(p.redis.Do("CONFIG", "GET", "*")) {
+		name, _, _ := strings.Cut(pair, " ")
+		p.do("CONFIG", "SET", "maxclients", "1000", name, "hush")
+		ours, redis := p.do("SLOWLOG", "GET", "1")
+		ours, redis = ours.Elems[0].Elems[3], redis.Elems[0].Elems[3]
+		if !ours.Equal(redis) {
+			t.Errorf("%s\n  %s", name, differ(ours, redis))
+		}
+		if strings.Contains(redis.String(), "(redacted)") {
+			hidden++
+		}
+		if name == "requirepass" { // or the next connection is refused
+			p.do("CONFIG", "SET", "requirepass", "")
+		}
+	}
+	require.GreaterOrEqual(t, hidden, 3)
+}

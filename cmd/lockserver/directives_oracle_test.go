@@ -1,0 +1,36 @@
+//go:build oracle && unix
+
+package main
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
+)
+
+// keptOtherwise are directives of which Redis shows another value than lockserver, and why.
+var keptOtherwise = map[string]string{
+	"tls-replication": "the Redis may have been built without TLS",
+}
+
+// TestDirectivesAreKeptAsByRedis compares what CONFIG GET of both shows of the directives that both have,
+// after each way in which they can be given.
+func TestDirectivesAreKeptAsByRedis(t *testing.T) {
+	oracle := string(testkit.Oracle(t))
+	pairs := walked(t)
+	k := newKept(t, oracle, "")
+	k.run(t)
+	known := k.values(pairs)
+	k.end(t)
+	pairs = slices.DeleteFunc(pairs, func(pair [2]string) bool {
+		_, is := known[pair[0]]
+		return !is || keptOtherwise[pair[0]] != ""
+	})
+	require.Greater(t, len(pairs), 120)
+	redis, ours := walk(t, oracle, pairs), walk(t, testkit.Lockserver(t), pairs)
+	redis.Rewritten, ours.Rewritten = "", "" // Redis moves lines that it writes anew
+	require.Equal(t, redis, ours)
+}
