@@ -108,7 +108,8 @@ func newSpans(to sdktrace.SpanExporter, of *resource.Resource, log *slog.Logger)
 	return e
 }
 
-// collectorURL reads the directive. The error does not repeat it, because a URL may contain a login. Without a scheme it is http, and without a path the path is that of OTLP.
+// collectorURL reads the directive. The error does not repeat it, because a URL may contain a login. Without
+// a scheme it is http, and without a path the path is that of OTLP.
 func collectorURL(text string) (string, error) {
 	if !strings.Contains(text, "://") {
 		text = "http://" + text
