@@ -56,7 +56,7 @@ func configGet(c *commands.Ctx) error {
 	return nil
 }
 
-// configSecrets are the values of the directives whose rows say that they are secret.
+// configSecrets are the values of the secret directives among the words.
 func configSecrets(args [][]byte, dst []int) []int {
 	for i := 2; i+1 < len(args); i += 2 {
 		if config.IsSecret(string(args[i])) {

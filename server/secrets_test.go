@@ -23,7 +23,8 @@ func takesSecret(args []commands.Arg) bool {
 	return false
 }
 
-// TestRowsMarkSecrets: each row that takes a password says where, so that neither SLOWLOG nor the log shows it.
+// TestRowsMarkSecrets: each row that takes a password says where, so that neither SLOWLOG nor the log shows
+// it.
 func TestRowsMarkSecrets(t *testing.T) {
 	found := map[string]bool{}
 	var look func(rows []*commands.Row)

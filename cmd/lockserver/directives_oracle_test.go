@@ -11,7 +11,7 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// keptOtherwise are directives of which Redis shows another value than lockserver, and why.
+// keptOtherwise are directives that are not compared, and why.
 var keptOtherwise = map[string]string{
 	"tls-replication": "the Redis may have been built without TLS",
 }

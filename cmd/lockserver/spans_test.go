@@ -283,8 +283,8 @@ func TestCollectorThatTakesNothing(t *testing.T) {
 	require.Contains(t, w.Log(), "The collector (otlp-endpoint) does not take spans")
 }
 
-// TestEndpointIsChecked: a directive that is no URL keeps the program from starting. The log does not repeat a
-// login that it contains.
+// TestEndpointIsChecked: a directive that is no URL keeps the program from starting. The log does not repeat
+// a login that it contains.
 func TestEndpointIsChecked(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []string{"ftp://127.0.0.1:4318", "http://", "http://127.0.0.1:x", "http://u:hush@127.0.0.1:x", "ftp://u:hush@127.0.0.1"} {

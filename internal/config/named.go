@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Directives returns every directive by its first name, each with its value as CONFIG GET shows it; also those
-// without an effect, which CONFIG GET and CONFIG REWRITE go by. Assign takes it back. A password that is in a
-// file is left out: the file is among them.
+// Directives returns every directive by its first name, each with its value as CONFIG GET shows it. Those
+// without an effect are among them, for CONFIG GET and CONFIG REWRITE. Assign takes it back. A password that
+// is in a file is left out: the file is among them.
 func (c *Config) Directives() map[string]string {
 	all := make(map[string]string, len(directives))
 	for i := range directives {

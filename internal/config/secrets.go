@@ -34,8 +34,8 @@ func IsSecret(name string) bool {
 	return d != nil && d.Secret
 }
 
-// holdsSecret reports whether the words behind this one may be a secret: it is a directive whose row says so,
-// or part of one that is not known (sentinel auth-pass).
+// holdsSecret reports whether the words behind this one may be a secret: the word is the name of a secret
+// directive, or part of an unknown one (sentinel auth-pass).
 func holdsSecret(word string) bool {
 	name := strings.Trim(word, `-"'`)
 	return IsSecret(name) || strings.EqualFold(name, "auth-pass") || strings.EqualFold(name, "auth-user")
