@@ -233,12 +233,14 @@ func (st *story) countWaited(k *keyOf, db int, weights hotkeys.Sums) {
 }
 
 // heldUS returns for how long a lock has been held, in microseconds. The token is the time of the grant,
-// unless tokens are ahead of the clock. The record has that time in milliseconds.
+// unless tokens are ahead of the clock. The record has that time in milliseconds. If only that is known, the
+// length is the least that it can be: more than a million grants a second put tokens ahead, their holds are
+// short, and up to a millisecond more for each would make the sum a multiple of the time that has passed.
 func (st *story) heldUS(now, token int64, record uint64) int64 {
 	since := token
 	if record != 0 {
 		if at := int64(record&recordTimeMask) * 1000; token < at || token > at+2000 {
-			since = at
+			since = at + 999
 		}
 	} else if len(st.since) > 0 {
 		if at, ok := st.since[token]; ok {
