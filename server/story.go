@@ -234,8 +234,8 @@ func (st *story) countWaited(k *keyOf, db int, weights hotkeys.Sums) {
 
 // heldUS returns for how long a lock has been held, in microseconds. The token is the time of the grant,
 // unless tokens are ahead of the clock. The record has that time in milliseconds. If only that is known, the
-// length is the least that it can be: more than a million grants a second put tokens ahead, their holds are
-// short, and up to a millisecond more for each would make the sum a multiple of the time that has passed.
+// length is the least that it can be. More than a million grants a second put tokens ahead, and their holds
+// are short. Up to a millisecond more for each would make their sum larger than the time that has passed.
 func (st *story) heldUS(now, token int64, record uint64) int64 {
 	since := token
 	if record != 0 {
