@@ -204,6 +204,14 @@ func TestAuditOfMore(t *testing.T) {
 		require.Contains(t, line, "an operator's command was run\" command="+call.want+" user=default", call.words)
 		require.NotContains(t, line, "hush")
 	}
+	other = client(t, srv)
+	// What opens a file may not return, and is in the log in any case.
+	for _, call := range []string{"CONFIG SET masterauth hush requirepass-file /nosuch", "CONFIG SET tls-cert-file /nosuch maxclients x", "ACL LOAD", "CONFIG REWRITE"} {
+		require.True(t, other.Do(strings.Fields(call)...).IsError(), call)
+		require.Contains(t, log.take(), `command="`+strings.ReplaceAll(call, "hush", "(redacted)"), call)
+	}
+	require.True(t, other.Do("CONFIG", "SET", "maxclients", "x").IsError())
+	require.Empty(t, log.take(), "it opens no file")
 	reader := client(t, srv)
 	for _, call := range []string{"ACL LOG", "SLOWLOG GET", "DEBUG DIGEST", "CLIENT LIST", "SCRIPT EXISTS x", "FUNCTION LIST"} {
 		require.False(t, reader.Do(strings.Fields(call)...).IsError(), call)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -239,7 +238,7 @@ func (ex *executor) aclPath() string {
 
 // ReadFile implements acl.Directory.
 func (h usersHost) ReadFile() (string, error) {
-	data, err := os.ReadFile(h.executor.aclPath())
+	data, err := config.ReadRegular(h.executor.aclPath(), config.MostACLBytes)
 	var cause *fs.PathError
 	if errors.As(err, &cause) {
 		text := cause.Err.Error() // as C words it

@@ -30,7 +30,7 @@ func openRotated(path string, most int64, keep int) (*rotated, error) {
 }
 
 func (r *rotated) open() error {
-	f, err := os.OpenFile(r.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, auditMode)
+	f, err := config.OpenRegular(r.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, auditMode)
 	if err != nil {
 		return err
 	}

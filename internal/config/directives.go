@@ -30,6 +30,9 @@ type directive struct {
 	// Secret says that its value is, or may contain, a password or half of a login. No log, error, SLOWLOG or
 	// MONITOR shows it.
 	Secret bool
+	// Opens says that the value is a path, or that something is opened or made when it is set.
+	// docs/SECURITY.md has what it may be.
+	Opens bool
 	// Doc is what it does, in the form of a cell of the table in docs/CONFIGURATION.md;
 	// empty when inert or absent.
 	Doc string
@@ -66,7 +69,7 @@ var topics = []topic{
 		{Name: "bind", Default: "127.0.0.1", Kind: addresses{},
 			Doc: "addresses to listen on: `0.0.0.0` or `*` for all of IPv4, `::` for all of IPv6, several; one with a `-` " +
 				"before it may be unavailable", Redis: "`* -::*`"},
-		{Name: "unixsocket", When: atStart, Kind: text(func(c *Config) *string { return &c.UnixSocket }),
+		{Name: "unixsocket", Opens: true, When: atStart, Kind: text(func(c *Config) *string { return &c.UnixSocket }),
 			Doc: "path of a unix socket to listen on as well; empty: none"},
 		{Name: "unixsocketperm", Default: "0", When: atStart, Kind: octal{},
 			Doc: "mode of that socket, in octal; 0: what the umask leaves"},
@@ -117,12 +120,12 @@ var topics = []topic{
 			Doc:  "what a server in test mode looks like to clients: alone, a `cluster` of three, or three behind Sentinels (`sentinel`)", Redis: notInRedis},
 		{Name: "exit-with-parent", Default: "no", When: atStart, Kind: boolean(func(c *Config) *bool { return &c.ExitWithParent }),
 			Doc: "end when standard input is closed, as it is when the process ends that started this one", Redis: notInRedis},
-		{Name: "pidfile", When: atStart, Kind: text(func(c *Config) *string { return &c.PIDFile }),
+		{Name: "pidfile", Opens: true, When: atStart, Kind: text(func(c *Config) *string { return &c.PIDFile }),
 			Doc: "where the process writes its number; empty: nowhere, or with `daemonize` to `/var/run/redis.pid`"},
 		{Name: "loglevel", Default: "notice",
 			Kind: enum(func(c *Config) *LogLevel { return &c.LogLevel }, LogDebug, LogVerbose, LogNotice, LogWarning, LogNothing),
 			Doc:  "`debug`, `verbose`, `notice`, `warning` or `nothing`"},
-		{Name: "logfile", When: atStart, Kind: text(func(c *Config) *string { return &c.LogFile }),
+		{Name: "logfile", Opens: true, When: atStart, Kind: text(func(c *Config) *string { return &c.LogFile }),
 			Doc: "where to log; empty: standard output"},
 		{Name: "log-format", Default: "legacy", When: atStart, Kind: enum(func(c *Config) *LogFormat { return &c.LogFormat }, LogLegacy, LogFmt, LogJSON),
 			Doc: "`legacy` is redis-server's format; `logfmt` and `json` are for programs, with role and member, see [HISTORY.md](HISTORY.md#logs)", Redis: notInRedis},
@@ -136,7 +139,7 @@ var topics = []topic{
 		{Name: "syslog-facility", Default: "local0", When: atStart, Kind: enum(func(c *Config) *string { return &c.SyslogFacility },
 			"user", "local0", "local1", "local2", "local3", "local4", "local5", "local6", "local7"),
 			Doc: "`user`, or `local0` to `local7`"},
-		{Name: "audit-log", When: atStart, Kind: text(func(c *Config) *string { return &c.AuditLog }),
+		{Name: "audit-log", Opens: true, When: atStart, Kind: text(func(c *Config) *string { return &c.AuditLog }),
 			Doc: "a file for what operators do, an object of JSON a line, see [HISTORY.md](HISTORY.md#audit); empty: none", Redis: notInRedis},
 		{Name: "audit-log-max-bytes", Default: "100mb", When: atStart, Kind: memory(4096, maxInt64, func(c *Config) *int64 { return &c.AuditLogMaxBytes }),
 			Doc: "the size at which that file is renamed to `.1`, and a new one begins", Redis: notInRedis},
@@ -159,17 +162,17 @@ var topics = []topic{
 	{"Access", []directive{
 		{Name: "requirepass", Secret: true, Kind: secretKind{requirePass, requirePassFile},
 			Doc: "the password that clients must AUTH with; empty: none"},
-		{Name: "requirepass-file", Kind: secretFileKind{requirePass, requirePassFile}, Redis: notInRedis,
-			Doc: "absolute path of a file that has this password in its only line, in place of `requirepass`. It is read at the start, and when `CONFIG SET` gives the path again"},
+		{Name: "requirepass-file", When: protected, Opens: true, Kind: secretFileKind{requirePass, requirePassFile}, Redis: notInRedis,
+			Doc: "absolute path of a file that has this password in its only line, in place of `requirepass`. It is a regular file of at most 4096 bytes, read at the start, and when `CONFIG SET` gives the path again, which all may do"},
 		{Name: "enable-debug-command", Default: "no", When: atStart, Kind: access(func(c *Config) *Access { return &c.EnableDebugCommand }),
 			Doc: "who may use DEBUG: `no`, `yes`, or `local` connections"},
 		{Name: "enable-protected-configs", Default: "no", When: atStart, Kind: access(func(c *Config) *Access { return &c.EnableProtectedConfigs }),
-			Doc: "who may change `dir` and `dbfilename` by CONFIG SET: `no`, `yes`, or `local` connections"},
+			Doc: "who may change `dir`, `dbfilename`, `requirepass-file` and `masterauth-file` by CONFIG SET: `no`, `yes`, or `local` connections"},
 		{Name: "enable-module-command", Default: "no", When: atStart, Kind: access(func(c *Config) *Access { return &c.EnableModuleCommand }),
 			Doc: "accepted and shown: there are no modules"},
 		{Name: "user", When: inFile, Secret: true, Kind: lineList{func(c *Config) *[][]string { return &c.Users }, 1, anyWords},
 			Doc: "a user: its name and its rules, as `ACL SETUSER` takes them; a line a user. Not beside an `aclfile`"},
-		{Name: "aclfile", When: atStart, Kind: text(func(c *Config) *string { return &c.ACLFile }),
+		{Name: "aclfile", Opens: true, When: atStart, Kind: text(func(c *Config) *string { return &c.ACLFile }),
 			Doc: "the file that users are read from, and that `ACL SAVE` writes; empty: they stand in the configuration file"},
 		{Name: "acl-pubsub-default", Default: "resetchannels", Kind: enum(func(c *Config) *string { return &c.ACLPubSubDefault }, "allchannels", "resetchannels"),
 			Doc: "the channels that a new user may listen to: all with `allchannels`, none with `resetchannels`"},
@@ -181,9 +184,9 @@ var topics = []topic{
 	{"Data and snapshots", []directive{
 		{Name: "databases", Default: "16", When: atStart, Kind: integer(1, maxInt32, func(c *Config) *int { return &c.Databases }),
 			Doc: "how many databases SELECT knows"},
-		{Name: "dir", Default: ".", When: protected, Kind: text(func(c *Config) *string { return &c.Dir }),
+		{Name: "dir", Opens: true, Default: ".", When: protected, Kind: text(func(c *Config) *string { return &c.Dir }),
 			Doc: "where the files lie"},
-		{Name: "dbfilename", Default: "dump.rdb", When: protected, Kind: filename(func(c *Config) *string { return &c.DBFilename }, "dbfilename"),
+		{Name: "dbfilename", Opens: true, Default: "dump.rdb", When: protected, Kind: filename(func(c *Config) *string { return &c.DBFilename }, "dbfilename"),
 			Doc: "the snapshot's name in `dir`"},
 		{Name: "save", Default: "3600 1 300 100 60 10000", Kind: savePoints{},
 			Doc: "pairs of seconds and changes after which a snapshot is taken; `\"\"`: never"},
@@ -197,14 +200,14 @@ var topics = []topic{
 			Doc: "refuse writes after a snapshot in the background has failed, until one succeeds"},
 	}},
 	{"The append-only file", []directive{
-		{Name: "appendonly", Default: "no", Kind: boolean(func(c *Config) *bool { return &c.AppendOnly }),
+		{Name: "appendonly", Opens: true, Default: "no", Kind: boolean(func(c *Config) *bool { return &c.AppendOnly }),
 			Doc: "log every change, see [DURABILITY.md](DURABILITY.md)"},
 		{Name: "appendfsync", Default: "everysec", Kind: enum(func(c *Config) *string { return &c.AppendFsync }, "everysec", "always", "no"),
 			Doc: "when the log is synced: `always` before a reply leaves, `everysec`, or `no`"},
-		{Name: "appenddirname", Default: "appendonlydir", When: atStart, Kind: pathless(func(c *Config) *string { return &c.AppendDirname },
+		{Name: "appenddirname", Opens: true, Default: "appendonlydir", When: atStart, Kind: pathless(func(c *Config) *string { return &c.AppendDirname },
 			"appenddirname", "dirname"),
 			Doc: "the log's directory in `dir`"},
-		{Name: "appendfilename", Default: "appendonly.aof", When: atStart, Kind: pathless(func(c *Config) *string { return &c.AppendFilename },
+		{Name: "appendfilename", Opens: true, Default: "appendonly.aof", When: atStart, Kind: pathless(func(c *Config) *string { return &c.AppendFilename },
 			"appendfilename", "filename"),
 			Doc: "what the names of its files begin with"},
 		{Name: "auto-aof-rewrite-percentage", Default: "100", Kind: integer(0, maxInt32, func(c *Config) *int64 { return &c.AutoAOFRewritePercentage }),

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,9 +12,6 @@ import (
 // Passwords can be in files of their own, so that neither a command line nor the configuration has them. A
 // directive that names such a file is beside the one that has the password itself. Only one of the two is
 // given. CONFIG REWRITE writes the path, and never the password that was read from there.
-
-// mostSecretBytes bounds the length of such a file.
-const mostSecretBytes = 4096
 
 var (
 	errSecretTwice    = errors.New("the password itself and a file that has it are both given: take one of them out")
@@ -57,7 +55,11 @@ func (k secretFileKind) set(c *Config, args []string, _ bool) error {
 	case !filepath.IsAbs(path):
 		return errSecretRelative
 	}
-	secret, err := ReadSecret(path)
+	text, err := ReadRegular(path, mostSecretBytes)
+	if err != nil {
+		return err
+	}
+	secret, err := secretIn(path, text)
 	if err != nil {
 		return err
 	}
@@ -65,21 +67,37 @@ func (k secretFileKind) set(c *Config, args []string, _ bool) error {
 	return nil
 }
 
+// opensNothingNew reports whether a path is empty or the one in force. Its file may have a new password.
+func (k secretFileKind) opensNothingNew(c *Config, path string) bool {
+	return path == "" || path == *k.path(c)
+}
+
 func (k secretFileKind) get(c *Config) string        { return *k.path(c) }
 func (k secretFileKind) lines(c, _ *Config) []string { return []string{quote(k.get(c))} }
 func (k secretFileKind) shape() shape                { return oneWord }
 
-// ReadSecret reads a password from a file, without the line end behind it.
+// ReadSecret reads a password from a file, without the line end behind it. It is for programs that get the
+// path from their user. The file may be a pipe.
 func ReadSecret(path string) (string, error) {
-	text, err := os.ReadFile(path)
+	f, err := os.Open(path)
 	if err != nil {
 		return "", err
 	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, mostSecretBytes+1))
+	if err != nil {
+		return "", err
+	}
+	return secretIn(path, text)
+}
+
+// secretIn is the password in the text of a file.
+func secretIn(path string, text []byte) (string, error) {
 	secret := strings.TrimRight(string(text), "\r\n")
 	switch {
 	case secret == "":
 		return "", fmt.Errorf("%s: there is no password in it", path)
-	case len(secret) > mostSecretBytes:
+	case len(text) > mostSecretBytes:
 		return "", fmt.Errorf("%s: a password has up to %d bytes", path, mostSecretBytes)
 	case strings.ContainsAny(secret, "\r\n\x00"):
 		return "", fmt.Errorf("%s: a password has one line", path)

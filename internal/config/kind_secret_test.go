@@ -61,7 +61,7 @@ func TestAPasswordThatChanges(t *testing.T) {
 
 // TestPasswordFilesThatAreRefused: each with the reason.
 func TestPasswordFilesThatAreRefused(t *testing.T) {
-	for text, why := range map[string]string{"": "no password in it", "\n": "no password in it", "a\nb\n": "has one line", string(make([]byte, 5000)): "up to 4096 bytes"} {
+	for text, why := range map[string]string{"": "no password in it", "\n": "no password in it", "a\nb\n": "has one line", string(make([]byte, 5000)): "more than 4096 bytes"} {
 		err := Default().Assign(map[string]string{"requirepass-file": secretFile(t, text)})
 		require.ErrorContains(t, err, why)
 	}

@@ -59,7 +59,7 @@ var replicationTopic = topic{"Replication", []directive{
 		Doc: "`host port` of the master that this server copies, or nothing. See [REPLICATION.md](REPLICATION.md)"},
 	{Name: "masterauth", Secret: true, Kind: secretKind{masterAuth, masterAuthFile},
 		Doc: "the password by which it logs in there"},
-	{Name: "masterauth-file", Kind: secretFileKind{masterAuth, masterAuthFile}, Redis: notInRedis,
+	{Name: "masterauth-file", When: protected, Opens: true, Kind: secretFileKind{masterAuth, masterAuthFile}, Redis: notInRedis,
 		Doc: "absolute path of a file that has this password, in place of `masterauth`; read as `requirepass-file` is"},
 	{Name: "masteruser", Secret: true, Kind: text(func(c *Config) *string { return &c.Replication.MasterUser }),
 		Doc: "the user's name; empty: the default user"},

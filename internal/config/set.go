@@ -26,7 +26,7 @@ func (c *Config) Set(pairs []string, local bool) (names []string, err error) {
 			return nil, &UnknownError{pairs[i]}
 		case d.When == atStart, d.When == absentAtStart:
 			return nil, &SetError{pairs[i], errImmutable.Error()}
-		case d.When == protected && !c.EnableProtectedConfigs.Allows(local):
+		case d.When == protected && !c.EnableProtectedConfigs.Allows(local) && !d.opensNothingNew(c, pairs[i+1]):
 			return nil, &SetError{pairs[i], errProtected.Error()}
 		case given[name]:
 			return nil, &SetError{pairs[i], errDuplicate.Error()}
@@ -49,6 +49,20 @@ func (c *Config) Set(pairs []string, local bool) (names []string, err error) {
 	}
 	*c = *next
 	return names, nil
+}
+
+// opensNothingNew reports whether a value of a protected directive can be set by all: it names no other file
+// than the one that is named already.
+func (d *directive) opensNothingNew(c *Config, value string) bool {
+	k, is := d.Kind.(secretFileKind)
+	return is && k.opensNothingNew(c, value)
+}
+
+// OpensFile reports whether the server opens a file, or looks for one, when the directive of this name is
+// set. An unknown name does not.
+func OpensFile(name string) bool {
+	d := lookup(name)
+	return d != nil && d.Opens
 }
 
 // Get is CONFIG GET: name, value, name, value ... of the directives that any of the patterns matches, each

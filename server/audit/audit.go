@@ -35,8 +35,22 @@ var audited = []string{
 	"raft|add", "raft|remove", "raft|transfer", "raft|snapshot", "raft|check", "raft|backup",
 }
 
-// auditedFirst are logged before they run, for they may not return.
-var auditedFirst = []string{"shutdown", "debug"}
+// auditedFirst are logged before they run, also if they are refused then: they may not return, because they
+// end the process or wait for a disk. So is a CONFIG SET that opens a file.
+var auditedFirst = []string{"shutdown", "debug", "save", "acl|load", "acl|save", "config|rewrite"}
+
+// mayNotReturn reports whether a call is logged before it runs.
+func mayNotReturn(name string, argv [][]byte, opensFile func(directive string) bool) bool {
+	if name != "config|set" {
+		return slices.Contains(auditedFirst, name)
+	}
+	for i := 2; i < len(argv); i += 2 {
+		if opensFile(string(argv[i])) {
+			return true
+		}
+	}
+	return false
+}
 
 // debugReads are the subcommands of DEBUG that change nothing, and are not logged.
 var debugReads = []string{"help", "digest", "digest-value", "object", "listpack", "quicklist", "stringmatch-len", "htstats", "htstats-key",
@@ -109,36 +123,36 @@ type Log struct {
 // log, a master or the group brought the command.
 type Find func(c *commands.Ctx) (l *Log, client Client, logged bool)
 
-// Wrap returns the rows with handlers that log the commands that are logged.
-func Wrap(families [][]commands.Row, find Find) [][]commands.Row {
+// Wrap returns the rows with handlers that log the commands that are logged. opensFile reports whether CONFIG
+// SET opens a file for a directive.
+func Wrap(families [][]commands.Row, find Find, opensFile func(directive string) bool) [][]commands.Row {
 	out := make([][]commands.Row, len(families))
 	for i, rows := range families {
 		out[i] = slices.Clone(rows)
 		for j := range out[i] {
 			row := &out[i][j]
-			row.Run = find.wrapped(row.Name, row)
+			row.Run = find.wrapped(row.Name, row, opensFile)
 			row.Sub = slices.Clone(row.Sub)
 			for k := range row.Sub {
-				row.Sub[k].Run = find.wrapped(row.Name+"|"+row.Sub[k].Name, &row.Sub[k])
+				row.Sub[k].Run = find.wrapped(row.Name+"|"+row.Sub[k].Name, &row.Sub[k], opensFile)
 			}
 		}
 	}
 	return out
 }
 
-// wrapped is the row's handler, if need be with a line in the log once it has succeeded.
-func (find Find) wrapped(name string, row *commands.Row) func(*commands.Ctx) error {
+// wrapped is the row's handler, if need be with a line in the log: before it runs if it may not return, and
+// otherwise once it has succeeded.
+func (find Find) wrapped(name string, row *commands.Row, opensFile func(directive string) bool) func(*commands.Ctx) error {
 	run, secrets := row.Run, row.Secrets
-	switch {
-	case !slices.Contains(audited, name):
+	if !slices.Contains(audited, name) {
 		return run
-	case slices.Contains(auditedFirst, name):
-		return func(c *commands.Ctx) error {
+	}
+	return func(c *commands.Ctx) error {
+		if mayNotReturn(name, c.Argv, opensFile) {
 			find.record(c, name, secrets)
 			return run(c)
 		}
-	}
-	return func(c *commands.Ctx) error {
 		err := run(c)
 		if err == nil {
 			find.record(c, name, secrets)

@@ -7,7 +7,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/youmark/pkcs8"
 
@@ -23,11 +22,11 @@ func readKeyPair(c *config.TLS) (tls.Certificate, error) {
 	if c.KeyFile == "" {
 		return none, errors.New("tls-key-file is not given")
 	}
-	certPEM, err := os.ReadFile(c.CertFile)
+	certPEM, err := config.ReadRegular(c.CertFile, config.MostPEMBytes)
 	if err != nil {
 		return none, fmt.Errorf("tls-cert-file: %w", err)
 	}
-	keyPEM, err := os.ReadFile(c.KeyFile)
+	keyPEM, err := config.ReadRegular(c.KeyFile, config.MostPEMBytes)
 	if err != nil {
 		return none, fmt.Errorf("tls-key-file: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -97,7 +98,7 @@ func readAuthorities(c *config.TLS) (*x509.CertPool, error) {
 	}
 	pool := x509.NewCertPool()
 	if c.CACertFile != "" {
-		pem, err := os.ReadFile(c.CACertFile)
+		pem, err := config.ReadRegular(c.CACertFile, config.MostPEMBytes)
 		if err != nil {
 			return nil, fmt.Errorf("tls-ca-cert-file: %w", err)
 		}
@@ -122,10 +123,10 @@ func addDirectory(pool *x509.CertPool, dir string) error {
 	found := false
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
-		if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() { // a link may lead to a file
+		pem, err := config.ReadRegular(path, config.MostPEMBytes)
+		if errors.Is(err, config.ErrNotRegular) || errors.Is(err, fs.ErrNotExist) { // the end of a link may be missing
 			continue
 		}
-		pem, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}

@@ -45,6 +45,9 @@ func TestConfigure(t *testing.T) {
 		"tls-key-file is not given":          func(c *config.TLS) { c.KeyFile = "" },
 		"tls-cert-file: open /no/cert":       func(c *config.TLS) { c.CertFile = "/no/cert" },
 		"tls-key-file: open /no/key":         func(c *config.TLS) { c.KeyFile = "/no/key" },
+		"tls-cert-file: open /dev/zero":      func(c *config.TLS) { c.CertFile = "/dev/zero" }, // it has no end
+		"tls-key-file: open /dev/zero":       func(c *config.TLS) { c.KeyFile = "/dev/zero" },
+		"tls-ca-cert-file: open /dev/zero":   func(c *config.TLS) { c.CACertFile = "/dev/zero" },
 		"private key does not match":         func(c *config.TLS) { c.KeyFile = other.KeyFile },
 		"failed to find any PEM data":        func(c *config.TLS) { c.CertFile = empty },
 		"tls-ca-cert-file: open /no/ca":      func(c *config.TLS) { c.CACertFile = "/no/ca" },
