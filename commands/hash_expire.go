@@ -57,6 +57,7 @@ func expireFields(c *Ctx, unitMS, baseMS int64) error {
 			done.deleted = true
 			c.Out.Int(fieldGone)
 		default:
+			e.PlaceField(field)
 			done.timed = true
 			c.Out.Int(timeSet)
 		}
@@ -241,6 +242,9 @@ func hgetex(c *Ctx) error {
 		switch {
 		case x.timed():
 			gone := e.ExpireField(field, x.atMS)
+			if !gone {
+				e.PlaceField(field)
+			}
 			done.deleted, done.timed = done.deleted || gone, done.timed || !gone
 		case x.word == "PERSIST" && e.PersistField(field):
 			done.persisted = true
@@ -358,6 +362,9 @@ func hsetex(c *Ctx) error {
 	for i := 0; s.expiry.timed() && i < len(s.pairs); i += 2 {
 		if h := e.Hash(); h != nil && h.Has(s.pairs[i]) { // a field that was named twice may be gone
 			gone := e.ExpireField(s.pairs[i], s.expiry.atMS)
+			if !gone {
+				e.PlaceField(s.pairs[i])
+			}
 			done.deleted, done.timed = done.deleted || gone, done.timed || !gone
 		}
 	}

@@ -106,3 +106,15 @@ func TestMemberThatStandsTwiceIsRefused(t *testing.T) {
 	_, err := Load(&file, zsetStore(), LoadOptions{})
 	require.ErrorContains(t, err, `"a" occurs twice`)
 }
+
+// TestNegativeZeroOfAZiplist: a score that is text in a payload of Redis 6 stays that text.
+func TestNegativeZeroOfAZiplist(t *testing.T) {
+	st := zsetStore()
+	loose, err := ReadPayload(st, []byte("\x0c\x20\x20\x00\x00\x00\x1d\x00\x00\x00\x06\x00\x00\x01\x61\x03\x02\x2d\x30\x04\x01\x62\x03\x04\x31\x2e\x35\x30\x06\x01\x63\x03\xf3\xff\x0b\x00\x60\x7e\x70\x25\x05\xb3\x33\xc8"))
+	require.NoError(t, err)
+	st.DB(0).Restore([]byte("z"), loose, store.Restoring{})
+	r := st.DB(0).Find([]byte("z"))
+	all := scoredOf(r.ZSet())
+	require.Equal(t, []scored{{"a", math.Copysign(0, -1)}, {"b", 1.5}, {"c", 2}}, all)
+	require.True(t, math.Signbit(all[0].score))
+}

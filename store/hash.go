@@ -85,6 +85,7 @@ func (e *HashEdit) Set(field, val []byte) bool {
 	if added {
 		e.addToken(field)
 	} else if persisted {
+		e.PlaceField(field)
 		e.rewatch()
 	}
 	if mayBeToken(field, val) {

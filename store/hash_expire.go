@@ -241,6 +241,20 @@ func (e *HashEdit) ExpireField(field []byte, atMS int64) (gone bool) {
 	return false
 }
 
+// PlaceField gives a field whose deadline a client has changed the place that it has in Redis, among those of a
+// small hash. It does nothing in a lock or a semaphore: there the fields are in an order of their own.
+func (e *HashEdit) PlaceField(field []byte) {
+	for _, own := range ownFields {
+		if e.w.Has(own) {
+			return
+		}
+	}
+	e.w.Place(field)
+}
+
+// ownFields are fields that each lock that may be shared has, and each semaphore.
+var ownFields = [][]byte{[]byte(TokenField), []byte(ShareField), []byte(LimitField)}
+
 // PersistField takes a field's deadline away and says whether it had one.
 func (e *HashEdit) PersistField(field []byte) bool {
 	if e.Hash() == nil {
@@ -252,6 +266,7 @@ func (e *HashEdit) PersistField(field []byte) bool {
 	}
 	e.changed(was, size)
 	e.rewatch()
+	e.PlaceField(field)
 	e.db.store.recordFields(e.db, []string{"HPERSIST", string(e.key), "FIELDS"}, field)
 	e.fieldChanged(field)
 	return true

@@ -173,8 +173,24 @@ func (o *Object) beginBlob(format blobFormat, width int) (notEmpty bool, err err
 		o.Intset = w.b
 	case format == listpackBlob && ordered:
 		o.Listpack = w.b
+	case format == ziplistBlob && ordered && o.Kind == ZSet:
+		o.Listpack = w.listpack()
 	}
 	return w.n > 0, nil
+}
+
+// listpack returns the elements in the newer format, each as it is: a score that is text stays that text, as
+// in Redis. Otherwise -0 would lose its sign.
+func (w blob) listpack() []byte {
+	lp := listpack.NewSize(len(w.b) + 2*w.n)
+	for e, ok := w.next(); ok; e, ok = w.next() {
+		if e.isInt {
+			lp = lp.AppendInt(e.num)
+		} else {
+			lp = lp.Append(e.bytes)
+		}
+	}
+	return lp
 }
 
 // checkScores checks the scores of a compact sorted set and tells whether its members are in order.

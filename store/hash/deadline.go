@@ -61,6 +61,40 @@ func (e *Edit) Persist(field []byte) bool {
 	return t != nil && t.remove(viewOf(field))
 }
 
+// Place moves a field of a small hash with deadlines to where Redis keeps it: in front of the fields that live
+// as long or longer; behind all others if it has no deadline.
+func (e *Edit) Place(field []byte) {
+	t := e.times()
+	if e.mustOwn(); t == nil || e.table() != nil {
+		return
+	}
+	lp := e.lp()
+	pos := smallFind(lp, field)
+	if pos < 0 {
+		return
+	}
+	end := len(lp) - 1
+	behind := func(pos int) int { // the pair at pos
+		if pos = lp.Next(lp.Next(pos)); pos < 0 {
+			return end
+		}
+		return pos
+	}
+	to := end
+	if atMS := t.get(viewOf(field)); atMS != 0 {
+		to = lp.First()
+		for n := t.before(atMS); n > 0 && to != end; {
+			if to != pos {
+				n--
+			}
+			to = behind(to)
+		}
+	}
+	if to != pos && to != behind(pos) {
+		lp.Move(pos, 2, to)
+	}
+}
+
 // FirstDeadline returns the field that dies first; false if none has a deadline. It is not
 // for headers that a snapshot holds.
 func (h *Hash) FirstDeadline() (field string, atMS int64, ok bool) {

@@ -229,6 +229,27 @@ func (t *times) earliest() (fieldTime, bool) {
 	return t.few[0], true
 }
 
+// before returns how many deadlines are before a time.
+func (t *times) before(atMS int64) (n int) {
+	count := func(e fieldTime) bool {
+		if e.atMS >= atMS {
+			return false
+		}
+		n++
+		return true
+	}
+	if t.trees() != nil {
+		byTime(t).Scan(count)
+		return n
+	}
+	for _, e := range t.few {
+		if !count(e) {
+			break
+		}
+	}
+	return n
+}
+
 // latest returns the field that dies last; false if none has a deadline.
 func (t *times) latest() (fieldTime, bool) {
 	if t.trees() != nil {

@@ -209,3 +209,47 @@ func TestSpareDoesNotAllocate(t *testing.T) {
 		spare.Keep(h)
 	}), raceAllocs+0.0)
 }
+
+// TestPlace: fields stand by their deadlines, the last one placed before its equals, and those without a
+// deadline behind them in the order in which they lost it.
+func TestPlace(t *testing.T) {
+	rng := newRand(t)
+	for _, fields := range []int{1, 5, 100} {
+		h := newHash()
+		var order []string // as it should be
+		at := map[string]int64{}
+		for i := range fields {
+			name := strconv.Itoa(i * 50)
+			h.Set(Limits{Entries: 1000, Value: 100}, []byte(name), []byte("v"+name))
+			order = append(order, name)
+		}
+		h.AllowDeadlines()
+		for range 500 {
+			name := order[rng.IntN(fields)]
+			at[name] = max(0, rng.Int64N(40)-10)
+			if at[name] == 0 {
+				h.Persist([]byte(name))
+			} else {
+				h.SetDeadline([]byte(name), at[name])
+			}
+			h.Place([]byte(name))
+			order = slices.DeleteFunc(order, func(other string) bool { return other == name })
+			to := len(order)
+			if at[name] != 0 {
+				to = slices.IndexFunc(order, func(other string) bool { return at[other] == 0 || at[other] >= at[name] })
+			}
+			if to < 0 {
+				to = len(order)
+			}
+			order = slices.Insert(order, to, name)
+			var got []string
+			h.EachTimed(func(field, value []byte, atMS int64) bool {
+				require.Equal(t, "v"+string(field), string(value))
+				require.Equal(t, at[string(field)], atMS)
+				got = append(got, string(field))
+				return true
+			})
+			require.Equal(t, order, got)
+		}
+	}
+}

@@ -331,6 +331,23 @@ func (l List) Delete(pos, count int) List {
 	return l
 }
 
+// Move moves count elements from the one at pos on, which must be so many, to before the element at to, or to
+// the end. Both are positions of the list as it is, and to is not one of the moved.
+func (l List) Move(pos, count, to int) {
+	end := pos
+	for range count {
+		end += l.sizeAt(end)
+	}
+	moved := slices.Clone(l[pos:end])
+	if to > pos {
+		copy(l[pos:], l[end:to])
+		copy(l[to-len(moved):], moved)
+		return
+	}
+	copy(l[to+len(moved):end], l[to:pos])
+	copy(l[to:], moved)
+}
+
 // Grow makes sure that n more bytes of elements fit without a reallocation, and
 // returns the list.
 func (l List) Grow(n int) List { return slices.Grow(l, n) }

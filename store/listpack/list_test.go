@@ -365,3 +365,38 @@ func TestPairBefore(t *testing.T) {
 	require.True(t, ok)
 	require.Len(t, first, 63)
 }
+
+// TestMove: each range of elements, to each place outside of it.
+func TestMove(t *testing.T) {
+	words := []string{"a", "12", strings.Repeat("long", 40), "-70000", "", "e"}
+	for from := range words {
+		for count := 1; from+count <= len(words); count++ {
+			for to := 0; to <= len(words); to++ {
+				if to >= from && to < from+count {
+					continue
+				}
+				l, positions := New(), make([]int, 0, len(words)+1)
+				for _, w := range words {
+					positions = append(positions, len(l)-1)
+					l = l.Append([]byte(w))
+				}
+				positions = append(positions, len(l)-1)
+				l.Move(positions[from], count, positions[to])
+				moved := words[from : from+count]
+				want := slices.Concat(words[:from], words[from+count:])
+				at := to
+				if to > from {
+					at -= count
+				}
+				want = slices.Insert(want, at, moved...)
+				got := []string{}
+				for pos := l.First(); pos >= 0; pos = l.Next(pos) {
+					v := l.Get(pos)
+					got = append(got, string(v.Text(nil)))
+				}
+				require.Equal(t, want, got, "%d elements from %d to %d", count, from, to)
+				require.NoError(t, Validate(l))
+			}
+		}
+	}
+}

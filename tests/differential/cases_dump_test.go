@@ -6,6 +6,15 @@ package differential
 // those that stand here are Redis' own.
 func dumpCases() family {
 	return family{"dump", []namedCase{
+		{"scores of an old sorted set", `
+			RESTORE z 0 "\x0c\x20\x20\x00\x00\x00\x1d\x00\x00\x00\x06\x00\x00\x01\x61\x03\x02\x2d\x30\x04\x01\x62\x03\x04\x31\x2e\x35\x30\x06\x01\x63\x03\xf3\xff\x0b\x00\x60\x7e\x70\x25\x05\xb3\x33\xc8"
+			ZRANGE z 0 -1 WITHSCORES
+			ZSCORE z a
+			ZINCRBY z 0 b
+			ZRANGE z 0 -1 WITHSCORES
+			OBJECT ENCODING z
+			DEBUG DIGEST-VALUE z
+		`},
 		{"dump", `
 			DUMP gone
 			DUMP

@@ -57,6 +57,38 @@ func hashCases() family {
 			HSTRLEN s a
 			TYPE h
 		`},
+		{"order by deadlines", `
+			HSET h a 1 b 2 c 3 d 4 5 five f 6
+			HPEXPIREAT h 4102444800000 FIELDS 2 c 5
+			EVAL "return cjson.encode(redis.call('HGETALL',KEYS[1]))" 1 h
+			HPEXPIREAT h 4102444800500 FIELDS 1 a
+			HPEXPIREAT h 4102444700000 FIELDS 2 f nosuch
+			EVAL "return cjson.encode(redis.call('HKEYS',KEYS[1]))" 1 h
+			HPEXPIREAT h 4102444800000 FIELDS 3 a b d
+			EVAL "return cjson.encode(redis.call('HGETALL',KEYS[1]))" 1 h
+			HPERSIST h FIELDS 2 c b
+			EVAL "return cjson.encode(redis.call('HVALS',KEYS[1]))" 1 h
+			HSET h 5 again new 7
+			EVAL "return cjson.encode(redis.call('HGETALL',KEYS[1]))" 1 h
+			HINCRBY h a 1
+			HPEXPIREAT h 4102444900000 FIELDS 1 f
+			EVAL "return cjson.encode(redis.call('HKEYS',KEYS[1]))" 1 h
+			HDEL h d
+			HPEXPIREAT h 4102444600000 FIELDS 1 d
+			HSET h d 8
+			HPEXPIREAT h 4102444600000 FIELDS 2 d new
+			EVAL "return cjson.encode(redis.call('HSCAN',KEYS[1],'0'))" 1 h
+			COPY h h2
+			EVAL "return cjson.encode(redis.call('HGETALL',KEYS[1]))" 1 h2
+			HPEXPIREAT h2 1 FIELDS 1 d
+			EVAL "return cjson.encode(redis.call('HGETALL',KEYS[1]))" 1 h2
+			HPEXPIREAT h3 4102444600000 FIELDS 1 d
+			HSET h3 only 1
+			HPEXPIREAT h3 4102444600000 FIELDS 1 only
+			HPEXPIREAT h3 4102444600001 FIELDS 1 only
+			HPERSIST h3 FIELDS 1 only
+			EVAL "return cjson.encode(redis.call('HGETALL',KEYS[1]))" 1 h3
+		`},
 		{"delete", `
 			HSET h a 1 b 2 c 3
 			HDEL h a
