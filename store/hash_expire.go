@@ -241,8 +241,8 @@ func (e *HashEdit) ExpireField(field []byte, atMS int64) (gone bool) {
 	return false
 }
 
-// PlaceField gives a field whose deadline a client has changed the place that it has in Redis, among those of a
-// small hash. It does nothing in a lock or a semaphore: there the fields are in an order of their own.
+// PlaceField gives a field of a small hash the place that it has in Redis, after a client has changed its
+// deadline. It does nothing in a lock or a semaphore: there the fields are in an order of their own.
 func (e *HashEdit) PlaceField(field []byte) {
 	for _, own := range ownFields {
 		if e.w.Has(own) {

@@ -118,12 +118,22 @@ func ToDense(b []byte) ([]byte, error) {
 // Merge raises the registers to those of b.
 func (r *Registers) Merge(b []byte) error {
 	if b[4] == dense {
-		for i := range r {
-			r[i] = max(r[i], get(b, i))
+		const mask = 1<<registerBits - 1
+		b = b[headerSize:]
+		for i := 0; i < len(r); i += 4 { // four registers are three bytes
+			v := uint(b[0]) | uint(b[1])<<8 | uint(b[2])<<16
+			b = b[3:]
+			for j := range r[i : i+4] {
+				r[i+j] = max(r[i+j], uint8(v&mask))
+				v >>= registerBits
+			}
 		}
 		return nil
 	}
 	return eachRun(b, func(from, n int, value uint8) {
+		if value == 0 { // mostly long runs, which raise nothing
+			return
+		}
 		for i := from; i < from+n; i++ {
 			r[i] = max(r[i], value)
 		}

@@ -4,7 +4,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -177,4 +179,30 @@ func FuzzBytes(f *testing.F) {
 			registersOf(t, added)
 		}
 	})
+}
+
+// TestMergeOfASmallOneIsCheap: a sparse one with few registers costs by its opcodes, and not by the registers
+// that are 0. A dense one has to be read as a whole, so it takes many times as long; the least of some rounds
+// counts.
+func TestMergeOfASmallOneIsCheap(t *testing.T) {
+	small, _, err := Add(DefaultLimits(), New(), []byte("a"))
+	require.NoError(t, err)
+	require.True(t, IsSparse(small))
+	large, err := ToDense(slices.Clone(small))
+	require.NoError(t, err)
+	var r Registers
+	least := func(b []byte) time.Duration {
+		best := time.Hour
+		for range 50 {
+			begun := time.Now()
+			for range 100 {
+				if err := r.Merge(b); err != nil {
+					t.Fatal(err)
+				}
+			}
+			best = min(best, time.Since(begun))
+		}
+		return best
+	}
+	require.Less(t, 5*least(small), least(large))
 }
