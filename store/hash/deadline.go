@@ -61,8 +61,8 @@ func (e *Edit) Persist(field []byte) bool {
 	return t != nil && t.remove(viewOf(field))
 }
 
-// Place moves a field of a small hash with deadlines to where Redis keeps it. It stands in front of the
-// fields that live as long or longer. One without a deadline stands behind all others.
+// Place moves a field of a small hash with deadlines to where Redis keeps it: before the first
+// field that lives as long or longer. One without a deadline goes behind all others.
 func (e *Edit) Place(field []byte) {
 	t := e.times()
 	if e.mustOwn(); t == nil || e.table() != nil {
