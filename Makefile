@@ -218,6 +218,7 @@ need-oracle:
 
 diff: need-oracle ## the same commands to lockserver and to ORACLE, replies compared, and the same configuration files (SEED=n N=n ORACLE=path)
 	$(GO) test -tags oracle -count=1 -v -timeout 0 $(GOTESTFLAGS) ./tests/differential $(if $(SEED),-seed $(SEED)) $(if $(N),-commands $(N))
+	$(GO) test -tags oracle -count=1 $(GOTESTFLAGS) ./server -run AdmissionOfRedis
 	$(GO) test -tags oracle -count=1 $(GOTESTFLAGS) ./cmd/lockserver -run "StockFiles|KeptAsByRedis"
 
 .PHONY: fleet

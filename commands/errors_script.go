@@ -8,24 +8,26 @@ import (
 // What clients see of scripts and functions, byte for byte as Redis 7.4 says it. What a script sees of a
 // refused call is the same text with the code ERR before it.
 const (
-	ErrNoSuchScript   Error = "NOSCRIPT No matching script. Please use EVAL."
-	ErrKeysSign       Error = "ERR Number of keys can't be negative"
-	ErrBusyScript     Error = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."
-	ErrBusyFunction   Error = "BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE."
-	ErrNoScriptRuns   Error = "NOTBUSY No scripts in execution right now."
-	ErrUnkillable     Error = "UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait the script termination or kill the server in a hard way using the SHUTDOWN NOSAVE command."
-	ErrMasterScript   Error = "UNKILLABLE The busy script was sent by a master instance in the context of replication and cannot be killed."
-	ErrScriptFlush    Error = "ERR SCRIPT FLUSH only support SYNC|ASYNC option"
-	ErrScriptDebug    Error = "ERR Use SCRIPT DEBUG YES/SYNC/NO"
-	ErrNoDebugger     Error = "ERR scripts cannot be debugged here"           // ours
-	ErrNoMessage      Error = "ERR the script raised an error without a text" // ours; Redis crashes
-	ErrScriptKilled   Error = "ERR Script killed by user with SCRIPT KILL..."
-	ErrScriptStopped  Error = "ERR the server is ending" // ours
-	ErrLoadTimeout    Error = "ERR FUNCTION LOAD timeout"
-	ErrScriptReadOnly Error = "ERR Can not execute a script with write flag using *_ro command."
-	ErrScriptFull     Error = "OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'"
-	ErrShebang        Error = "ERR Invalid script shebang"
-	ErrShebangEngine  Error = "ERR Invalid engine in script shebang"
+	ErrNoSuchScript    Error = "NOSCRIPT No matching script. Please use EVAL."
+	ErrKeysSign        Error = "ERR Number of keys can't be negative"
+	ErrBusyScript      Error = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."
+	ErrBusyFunction    Error = "BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE."
+	ErrNoScriptRuns    Error = "NOTBUSY No scripts in execution right now."
+	ErrUnkillable      Error = "UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait the script termination or kill the server in a hard way using the SHUTDOWN NOSAVE command."
+	ErrMasterScript    Error = "UNKILLABLE The busy script was sent by a master instance in the context of replication and cannot be killed."
+	ErrScriptFlush     Error = "ERR SCRIPT FLUSH only support SYNC|ASYNC option"
+	ErrScriptDebug     Error = "ERR Use SCRIPT DEBUG YES/SYNC/NO"
+	ErrNoDebugger      Error = "ERR scripts cannot be debugged here"           // ours
+	ErrNoMessage       Error = "ERR the script raised an error without a text" // ours; Redis crashes
+	ErrScriptKilled    Error = "ERR Script killed by user with SCRIPT KILL..."
+	ErrScriptStopped   Error = "ERR the server is ending" // ours
+	ErrLoadTimeout     Error = "ERR FUNCTION LOAD timeout"
+	ErrScriptReadOnly  Error = "ERR Can not execute a script with write flag using *_ro command."
+	ErrScriptFull      Error = "OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'"
+	ErrScriptStale     Error = "MASTERDOWN Link with MASTER is down, replica-serve-stale-data is set to 'no' and 'allow-stale' flag is not set on the script."
+	ErrScriptOnReplica Error = "READONLY Can not run script with write flag on readonly replica"
+	ErrShebang         Error = "ERR Invalid script shebang"
+	ErrShebangEngine   Error = "ERR Invalid engine in script shebang"
 
 	// What a script's call is refused with.
 	ErrCallArguments  Error = "ERR Please specify at least one argument for this redis lib call"
@@ -33,6 +35,7 @@ const (
 	ErrCallUnknown    Error = "ERR Unknown Redis command called from script"
 	ErrCallArity      Error = "ERR Wrong number of args calling Redis command from script"
 	ErrCallReadOnly   Error = "ERR Write commands are not allowed from read-only scripts."
+	ErrCallStale      Error = "ERR Can not execute the command on a stale replica"
 	ErrReplyArguments Error = "ERR wrong number or type of arguments"
 	ErrReplyDepth     Error = "ERR reached lua stack limit"
 

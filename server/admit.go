@@ -53,23 +53,24 @@ func (s *session) admit(row *commands.Row, argv [][]byte) error {
 // admitHere is the rest of admit, what has to do with the server's state and the session's. flags are the
 // row's, or those of what it is to run.
 func (s *session) admitHere(row *commands.Row, flags commands.Flags) error {
+	here := standing{s.executor}
 	if s.executor.member != nil {
 		if err := s.refusedByGroup(row, flags); err != nil {
 			return err
 		}
 	}
 	if flags&(commands.Write|commands.NeedsDisk) != 0 {
-		if err := s.executor.refusesWrite(flags); err != nil {
+		if err := here.refusesWrite(flags); err != nil {
 			return err
 		}
 	}
 	if s.subs != nil && s.out.Proto < 3 && !row.Flags.Has(commands.WhileSubscribed) { // replies and messages could not be distinguished
 		return commands.ErrSubscribed(row.FullName())
 	}
-	if s.executor.follows && !flags.Has(commands.Stale) && !s.executor.config.Replication.ServeStale && !s.executor.replication.LinkUp() {
+	if !flags.Has(commands.Stale) && here.stale() {
 		return commands.ErrMasterDown
 	}
-	if s.executor.durable.Loading() && s.executor.refusedByLoad(flags) {
+	if here.durable.Loading() && here.refusedByLoad(flags) {
 		return commands.ErrLoading
 	}
 	if s.executor.busy.on && flags&commands.AllowBusy == 0 {
@@ -77,30 +78,6 @@ func (s *session) admitHere(row *commands.Row, flags commands.Flags) error {
 	}
 	if s.monitors && flags&keyspace != 0 {
 		return commands.ErrReplicaKeyspace
-	}
-	return nil
-}
-
-// refusedByLoad reports whether a command may not run while data is loaded.
-func (ex *executor) refusedByLoad(flags commands.Flags) bool {
-	if ex.durable.Serves() {
-		return flags.Has(commands.NoAsyncLoading)
-	}
-	return !flags.Has(commands.Loading)
-}
-
-// refusesWrite says what speaks against a command that writes, or that asks the disk (commands.NeedsDisk).
-func (ex *executor) refusesWrite(flags commands.Flags) error {
-	if err := ex.durable.RefusesWrites(); err != nil || !flags.Has(commands.Write) {
-		return err
-	}
-	switch {
-	case ex.guarded && ex.replication.RefusesWrites():
-		return commands.ErrNoReplicas
-	case ex.guarded && ex.follows && ex.config.Replication.ReadOnly:
-		return commands.ErrReadOnly
-	case ex.durable.Adopted():
-		return commands.ErrLoading
 	}
 	return nil
 }
@@ -188,7 +165,7 @@ func (s *session) admitPlain(row *commands.Row, argv [][]byte) error {
 		}
 	}
 	if ex.plain[row.Index()] == plainWrite {
-		return ex.refusesWrite(row.Flags)
+		return standing{ex}.refusesWrite(row.Flags)
 	}
 	return nil
 }

@@ -500,3 +500,70 @@ func (m *awaitedMutex) Unlock() { m.mu.Unlock() }
 
 // awaited reports whether others wait for it.
 func (m *awaitedMutex) awaited() bool { return m.waiting.Load() > 0 }
+
+// standing is the executor as far as its state refuses the commands of any client. Each way to run a command
+// asks it: a client's command (admitHere), the calls of scripts (script_host.go), and what has waited
+// (refusesWaiter).
+type standing struct{ *executor }
+
+// stale reports whether the data may be old, because there is no link to the master, and is not to be shown.
+func (ex standing) stale() bool {
+	return ex.follows && !ex.config.Replication.ServeStale && !ex.replication.LinkUp()
+}
+
+// isReadOnly reports whether the server is a replica that its clients may not write to.
+func (ex standing) isReadOnly() bool {
+	return ex.guarded && ex.follows && ex.config.Replication.ReadOnly
+}
+
+// refusedByLoad reports whether a command may not run while data is loaded.
+func (ex standing) refusedByLoad(flags commands.Flags) bool {
+	if ex.durable.Serves() {
+		return flags.Has(commands.NoAsyncLoading)
+	}
+	return !flags.Has(commands.Loading)
+}
+
+// refusesWrite says what speaks against a command that writes, or that asks the disk (commands.NeedsDisk).
+func (ex standing) refusesWrite(flags commands.Flags) error {
+	if err := ex.durable.RefusesWrites(); err != nil || !flags.Has(commands.Write) {
+		return err
+	}
+	switch {
+	case ex.guarded && ex.replication.RefusesWrites():
+		return commands.ErrNoReplicas
+	case ex.isReadOnly():
+		return commands.ErrReadOnly
+	case ex.durable.Adopted():
+		return commands.ErrLoading
+	}
+	return nil
+}
+
+// refusesWriteInScript is refusesWrite for scripts, in their order.
+func (ex standing) refusesWriteInScript() error {
+	if ex.isReadOnly() {
+		return commands.ErrReadOnly
+	}
+	return ex.refusesWrite(commands.Write)
+}
+
+// refusesWaiter says what speaks against a command that has waited, when its turn comes. Redis runs such a
+// command anew, with all its checks. What has to do with the role of the server ended the wait before.
+func (ex standing) refusesWaiter(row *commands.Row) error {
+	if row.Flags.Has(commands.DenyOOM) && ex.store.Full() && !ex.memory.evicting && ex.pausing.untilMS == 0 {
+		most := ex.memory.mostEvictions
+		if removed := ex.store.Evict(most); removed < most && ex.store.Full() {
+			return commands.ErrOutOfMemory
+		}
+	}
+	if row.Flags.Has(commands.Write) {
+		if err := ex.refusesWrite(row.Flags); err != nil {
+			return err
+		}
+	}
+	if ex.mayBeStale && !row.Flags.Has(commands.Stale) && ex.stale() {
+		return commands.ErrMasterDown
+	}
+	return nil
+}

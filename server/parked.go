@@ -345,11 +345,15 @@ func (w *parkedCall) Refuse(cycle waiting.Cycle) {
 
 // try gives a waiter its chance and says whether it has been answered.
 func (ex *executor) try(w *parkedCall) bool {
+	refusal := standing{ex}.refusesWaiter(w.row)
 	c := ex.ctxOf(w)
 	mark := c.Out.Mark()
 	done := false
 	ex.tracking.Act(w.session)                           // not the session that made the key ready
 	err := w.session.permit(w.row, c.Argv, acl.TopLevel) // it may have lost the right while it waited
+	if err == nil {
+		err = refusal
+	}
 	if err == nil {
 		var start time.Time
 		if w.timed {

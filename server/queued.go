@@ -214,6 +214,9 @@ func (ex *executor) tryQueued(w *queuedWait) (done bool) {
 	}
 	err := ex.permitQueued(w, c.Argv)
 	if err == nil {
+		err = standing{ex}.refusesWaiter(w.row)
+	}
+	if err == nil {
 		ex.story.trying = &w.parkedCall
 		err = ex.contain(w.row, func() (err error) {
 			done, err = w.lock.Try(&c.Ctx)

@@ -89,7 +89,10 @@ func (h scriptHost) Lifts(row *commands.Row, argv [][]byte) bool {
 }
 
 // RefusesWrites implements script.Caller.
-func (h scriptHost) RefusesWrites() error { return h.executor.refusesWrite(commands.Write) }
+func (h scriptHost) RefusesWrites() error { return standing{h.executor}.refusesWriteInScript() }
+
+// Stale implements script.Caller.
+func (h scriptHost) Stale() bool { return standing{h.executor}.stale() }
 
 // Obeys implements script.Caller.
 func (h scriptHost) Obeys(c *commands.Ctx) bool { return sessionOf(c).obeyed }

@@ -131,6 +131,9 @@ func (e *Engine) admitCall(c *commands.Ctx, row *commands.Row, argv [][]byte) er
 	case row.Flags&commands.NoScript != 0 && !e.host.Lifts(row, argv):
 		return commands.ErrNoScript
 	}
+	if err := e.admitStale(row); err != nil {
+		return err
+	}
 	if err := e.host.Permit(c, row, argv); err != nil {
 		return err
 	}

@@ -82,7 +82,18 @@ func (e *Engine) Admit(row *commands.Row) error {
 	if row.Flags&commands.NoScript != 0 {
 		return commands.ErrNoScript
 	}
+	if err := e.admitStale(row); err != nil {
+		return err
+	}
 	return e.admitEffect(row)
+}
+
+// admitStale refuses what the running script may not call while the data may be old.
+func (e *Engine) admitStale(row *commands.Row) error {
+	if !row.Flags.Has(commands.Stale) && !e.running.obeyed && e.host.Stale() {
+		return commands.ErrCallStale
+	}
+	return nil
 }
 
 // admitEffect is Admit without the question whether scripts may call the command at all.

@@ -14,7 +14,7 @@ type flagSet uint8
 const (
 	noWrites       flagSet = 1 << iota // it only reads, and may call only what does
 	allowOOM                           // it may run, and write, when memory is full
-	allowStale                         // for replicas; there are none
+	allowStale                         // it may run on a replica that has lost its master
 	noCluster                          // for clusters, as allow-cross-slot-keys
 	allowCrossSlot                     //
 	noShebang                          // it says nothing: a script without a first line "#!"

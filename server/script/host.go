@@ -32,8 +32,11 @@ type Caller interface {
 	// Lifts reports whether scripts may, for now, call a command that its row forbids to scripts.
 	Lifts(row *commands.Row, argv [][]byte) bool
 
-	// RefusesWrites returns why no client may write, nil if clients may.
+	// RefusesWrites returns why no client may write, nil if clients may: ErrReadOnly, a disk error,
+	// ErrNoReplicas or ErrLoading, the first of them that is true.
 	RefusesWrites() error
+	// Stale reports whether only commands with the flag Stale may run: there is no link to the master.
+	Stale() bool
 	// Obeys reports whether the command comes from the master or from a log. Then the state of this server
 	// does not refuse what its script writes, and the script's failure is returned.
 	Obeys(c *commands.Ctx) bool

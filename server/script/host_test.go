@@ -89,6 +89,9 @@ func (*testHost) Lifts(*commands.Row, [][]byte) bool { return false }
 // RefusesWrites implements Caller.
 func (h *testHost) RefusesWrites() error { return h.refusal }
 
+// Stale implements Caller.
+func (h *testHost) Stale() bool { return false }
+
 // CountError implements Caller.
 func (h *testHost) CountError(text string) { h.errors = append(h.errors, text) }
 

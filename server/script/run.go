@@ -96,18 +96,31 @@ func (e *Engine) begin(c *commands.Ctx, inv invocation) (*execution, error) {
 	return run, nil
 }
 
-// mayBegin is what speaks against a script that says with its first line what it does.
+// mayBegin is what speaks against a script before it runs. Most of it is about a script that says with its
+// first line what it does: each call of another one is checked.
 func (e *Engine) mayBegin(inv invocation, full bool) error {
+	stale := e.host.Stale()
 	switch {
-	case inv.flags&(noShebang|noWrites) != 0:
+	case inv.flags&noShebang != 0:
+		if stale {
+			return commands.ErrMasterDown
+		}
+		return nil
+	case stale && inv.flags&allowStale == 0:
+		return commands.ErrScriptStale
+	case inv.flags&noWrites != 0:
 		return nil
 	}
-	if err := e.host.RefusesWrites(); err != nil {
-		return commands.ErrScriptDisk(err)
-	}
+	err := e.host.RefusesWrites()
 	switch {
+	case err == commands.ErrReadOnly:
+		return commands.ErrScriptOnReplica
+	case err != nil && err != commands.ErrNoReplicas && err != commands.ErrLoading:
+		return commands.ErrScriptDisk(err)
 	case inv.readOnly:
 		return commands.ErrScriptReadOnly
+	case err != nil:
+		return err
 	case full && inv.flags&allowOOM == 0:
 		return commands.ErrScriptFull
 	}
