@@ -11,6 +11,7 @@ import (
 // until it is, however long that takes, and campaigns again when the lead was lost, which ends the context
 // that lead was given; lead must return then. Campaign returns what lead does while it leads, the cause of
 // ctx's end, or [ErrClosed] after [Client.Close]. A server that does not answer is asked again until then.
+// A panic in lead releases the lock and goes on to the caller.
 func (c *Client) Campaign(ctx context.Context, key string, lead func(ctx context.Context) error) error {
 	for attempt := 0; ; attempt++ {
 		l, err := c.Lock(ctx, key)
@@ -31,13 +32,20 @@ func (c *Client) Campaign(ctx context.Context, key string, lead func(ctx context
 			continue
 		}
 		attempt = 0
-		err = lead(l.Context())
-		lost := errors.Is(context.Cause(l.Context()), ErrLost)
-		_ = l.Unlock(context.WithoutCancel(ctx)) // a command without an answer is sent again later
-		if !lost {
+		if lost, err := l.lead(ctx, lead); !lost {
 			return err
 		}
 	}
+}
+
+// lead has the function lead run with the lock, and releases the lock however it ends: by a return, a panic or
+// runtime.Goexit. It reports whether the lock was lost before that.
+func (l *Lock) lead(ctx context.Context, lead func(ctx context.Context) error) (lost bool, err error) {
+	defer func() {
+		lost = errors.Is(context.Cause(l.Context()), ErrLost)
+		_ = l.Unlock(context.WithoutCancel(ctx)) // a command without an answer is sent again later
+	}()
+	return false, lead(l.Context())
 }
 
 // Locker is the lock at key as a [sync.Locker], for code that takes one. Lock waits as [Client.Lock] does,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -102,6 +103,30 @@ func TestCampaign(t *testing.T) {
 	op.Do("LOCK.FORCE", "leader")
 	require.EqualError(t, <-over, "enough")
 	require.Equal(t, int32(2), terms.Load())
+}
+
+// TestCampaignEndsAbnormally: a leader that panics or ends its goroutine leads no longer.
+func TestCampaignEndsAbnormally(t *testing.T) {
+	srv, n := start(t, time.Minute)
+	c := n.client(t)
+	op := operator(t, srv)
+	for name, end := range map[string]func(){"panic": func() { panic("of the task") }, "Goexit": runtime.Goexit} {
+		ended := make(chan any)
+		go func() {
+			var recovered any
+			defer func() { ended <- recovered }()
+			defer func() { recovered = recover() }()
+			_ = c.Campaign(ctx, "leader", func(context.Context) error {
+				end()
+				return nil
+			})
+		}()
+		recovered := <-ended
+		if name == "panic" {
+			require.Equal(t, "of the task", recovered, "the panic is the caller's")
+		}
+		require.EqualValues(t, 0, op.Do("EXISTS", "leader").Int, name)
+	}
 }
 
 func TestLocker(t *testing.T) {

@@ -170,6 +170,26 @@ def test_leader_in_threads(lockserver, background):
             call()
 
 
+@pytest.mark.parametrize("end", [SystemExit, KeyboardInterrupt, GeneratorExit, ZeroDivisionError])
+def test_leader_that_ends_abnormally(lockserver, end):
+    locks = lockserver.locks()
+
+    def lead(held):
+        raise end()
+
+    with pytest.raises(end):
+        locks.campaign("leader", lead)
+    free(lockserver.control, "leader")
+
+    def deposed(held):
+        lockserver.control.execute_command("LOCK.FORCE", "leader")
+        eventually(lambda: held.lost, "the loss is known")
+        raise SystemExit(3)
+
+    with pytest.raises(SystemExit):  # the program wants to end, and does not campaign again
+        locks.campaign("leader", deposed)
+
+
 def test_leader_in_asyncio(lockserver):
     import asyncio
     loop = Loop()

@@ -110,11 +110,12 @@ class Locks:
                 continue
             try:
                 result = lead(held)
-            except Exception:
+            except BaseException as e:  # sys.exit, KeyboardInterrupt and a killed greenlet end the lead, too
                 if held.lost is None:
                     _quietly(held)
-                    raise
-                continue
+                elif isinstance(e, Exception):
+                    continue
+                raise
             if held.lost is None:
                 _quietly(held)
                 return result

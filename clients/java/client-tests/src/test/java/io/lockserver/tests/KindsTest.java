@@ -2,6 +2,7 @@ package io.lockserver.tests;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -20,6 +21,7 @@ import io.lockserver.client.Latch;
 import io.lockserver.client.Limiter;
 import io.lockserver.client.LockClient;
 import io.lockserver.client.LockLostException;
+import io.lockserver.client.LockObserver;
 import io.lockserver.client.LockOptions;
 import io.lockserver.client.LockSemaphore;
 import io.lockserver.client.LossReason;
@@ -233,5 +235,44 @@ class KindsTest {
         }));
         assertEquals("of the task", thrown.getMessage());
         assertEquals(List.of(), server.call("KEYS", "leader"));
+    }
+
+    @Test
+    void campaignsEndByErrors(LockClient locks, TestServer server) {
+        for (Error error : List.of(new AssertionError("of the task"), new StackOverflowError(), new OutOfMemoryError("test"))) {
+            Error thrown = assertThrows(Error.class, () -> locks.campaign("leader", lead -> {
+                throw error;
+            }));
+            assertSame(error, thrown);
+            assertEquals(List.of(), server.call("KEYS", "leader"));
+            assertEquals(0, locks.heldCount());
+        }
+    }
+
+    @Test
+    void observersThatThrow(TestServer server) throws Exception {
+        LockObserver observer = new LockObserver() {
+            @Override
+            public void acquired(String key, Duration waited) {
+                throw new IllegalStateException("of the observer");
+            }
+
+            @Override
+            public void refused(String key, Duration waited, Exception reason) {
+                throw new AssertionError("of the observer");
+            }
+        };
+        Thread.UncaughtExceptionHandler before = Thread.currentThread().getUncaughtExceptionHandler();
+        List<Throwable> told = new ArrayList<>();
+        Thread.currentThread().setUncaughtExceptionHandler((thread, e) -> told.add(e));
+        try (LockClient locks = LockClient.builder(server.uri()).observer(observer).build()) {
+            try (HeldLock lock = locks.lock("k")) {
+                assertTrue(locks.tryLock("k").isEmpty());
+            }
+            assertEquals(List.of(), server.call("KEYS", "k"));
+            assertEquals(2, told.size());
+        } finally {
+            Thread.currentThread().setUncaughtExceptionHandler(before);
+        }
     }
 }

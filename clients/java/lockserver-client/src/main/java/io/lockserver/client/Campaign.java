@@ -44,29 +44,41 @@ public final class Campaign {
             interruptedByLoss = false;
         }
         lead.onLost(loss -> interrupt());
-        Exception thrown = null;
         try {
             task.run(lead);
         } catch (Exception e) {
-            thrown = e;
+            if (end(lead, e)) {
+                throw e;
+            }
+            return false;
+        } catch (Throwable e) { // an Error ends the campaign, and the lock is released all the same
+            endLead();
+            release(lead);
+            throw e;
         }
+        return end(lead, null);
+    }
+
+    /** Ends one lead, whose task has thrown or not; false: it was lost, and is to be won again. */
+    private boolean end(HeldLock lead, Exception thrown) {
         boolean byLoss = endLead();
         LockLostException loss = lead.loss();
         if (loss == null) {
-            try {
-                lead.unlock();
-            } catch (NoConnectionException | LockLostException e) {
-                // it is released later, or gone
-            }
-        } else if (loss.reason() == LossReason.CLOSED) {
+            release(lead);
+            return true;
+        }
+        if (loss.reason() == LossReason.CLOSED) {
             throw new ClientClosedException();
-        } else if (byLoss || !(thrown instanceof InterruptedException)) {
-            return false;
         }
-        if (thrown != null) {
-            throw thrown;
+        return !byLoss && thrown instanceof InterruptedException;
+    }
+
+    private static void release(HeldLock lead) {
+        try {
+            lead.unlock();
+        } catch (NoConnectionException | LockLostException e) {
+            // it is released later, or gone
         }
-        return true;
     }
 
     private void interrupt() {

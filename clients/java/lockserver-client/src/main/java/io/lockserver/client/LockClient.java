@@ -325,11 +325,24 @@ public final class LockClient implements AutoCloseable {
         long began = System.nanoTime();
         try {
             HeldLock lock = keeper.waits.request(owner, wish, wait);
-            wish.keys().forEach(key -> observer.acquired(key, Duration.ofNanos(System.nanoTime() - began)));
+            tell(() -> wish.keys().forEach(key -> observer.acquired(key, Duration.ofNanos(System.nanoTime() - began))));
             return lock;
         } catch (LockException | InterruptedException e) {
-            wish.keys().forEach(key -> observer.refused(key, Duration.ofNanos(System.nanoTime() - began), e));
+            tell(() -> wish.keys().forEach(key -> observer.refused(key, Duration.ofNanos(System.nanoTime() - began), e)));
             throw e;
+        }
+    }
+
+    /** Calls an observer on the caller's thread. What it throws goes to that thread's handler: the caller must get its lock. */
+    private static void tell(Runnable observation) {
+        try {
+            observation.run();
+        } catch (Throwable e) {
+            Thread thread = Thread.currentThread();
+            Thread.UncaughtExceptionHandler handler = thread.getUncaughtExceptionHandler();
+            if (handler != null) { // null: the thread is ending
+                handler.uncaughtException(thread, e);
+            }
         }
     }
 }

@@ -2,7 +2,7 @@ package io.lockserver.client;
 
 import java.time.Duration;
 
-/** Hears what becomes of locks, for metrics and logs. The methods are called by threads of the client and must return soon. */
+/** Hears what becomes of locks, for metrics and logs. The methods are called by the thread that asked or by threads of the client, and must return soon. What one throws goes to the thread's uncaught exception handler. */
 public interface LockObserver {
     /** A lock was acquired after so long. */
     default void acquired(String key, Duration waited) {
