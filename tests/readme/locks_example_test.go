@@ -116,13 +116,13 @@ func withLock(ctx context.Context, w *waiters, key string, work func(ctx context
 // snippet
 // whileHeld runs work for as long as it takes. The context that work gets ends, with the reason, when the
 // lock is lost.
-func whileHeld(ctx context.Context, c *client.Client, key string, work func(ctx context.Context, token int64) error) error {
+func whileHeld(ctx context.Context, c *client.Client, key string, work func(ctx context.Context, token int64) error) (err error) {
 	lock, err := c.Lock(ctx, key, client.Wait(50*time.Second))
 	if err != nil {
 		return err
 	}
-	err = work(lock.Context(), lock.Token())
-	return errors.Join(err, lock.Unlock(context.WithoutCancel(ctx)))
+	defer func() { err = errors.Join(err, lock.Unlock(context.WithoutCancel(ctx))) }() // after a panic, too
+	return work(lock.Context(), lock.Token())
 }
 
 // end

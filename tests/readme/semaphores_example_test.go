@@ -20,13 +20,13 @@ import (
 // snippet
 // render runs work with as many licences as it needs, of ten over all machines. The context of work ends when
 // the licences are lost.
-func render(ctx context.Context, c *client.Client, licences int, work func(context.Context) error) error {
+func render(ctx context.Context, c *client.Client, licences int, work func(context.Context) error) (err error) {
 	p, err := c.Semaphore("licences", 10).Acquire(ctx, client.Permits(licences), client.Wait(time.Minute))
 	if err != nil {
 		return err
 	}
-	err = work(p.Context())
-	return errors.Join(err, p.Release(context.WithoutCancel(ctx)))
+	defer func() { err = errors.Join(err, p.Release(context.WithoutCancel(ctx))) }() // after a panic, too
+	return work(p.Context())
 }
 
 // end
