@@ -38,8 +38,8 @@ func (c *Client) Campaign(ctx context.Context, key string, lead func(ctx context
 	}
 }
 
-// lead has the function lead run with the lock, and releases the lock however it ends: by a return, a panic or
-// runtime.Goexit. It reports whether the lock was lost before that.
+// lead has the function lead run with the lock, and releases the lock however the function ends: by a return,
+// a panic or runtime.Goexit. It reports whether the lock was lost before that.
 func (l *Lock) lead(ctx context.Context, lead func(ctx context.Context) error) (lost bool, err error) {
 	defer func() {
 		lost = errors.Is(context.Cause(l.Context()), ErrLost)
