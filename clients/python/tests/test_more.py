@@ -1,5 +1,8 @@
 """Semaphores, latches, limiters, delayed entries, sales, leaders and metrics, for threads and for asyncio."""
 
+import decimal
+import fractions
+import math
 import sys
 import threading
 
@@ -214,6 +217,57 @@ def test_leader_in_asyncio(lockserver):
 
     loop.run(trial)
     loop.close()
+
+
+BAD = {
+    "wait of text": lambda l: l.lock("k", wait="5").acquire(),
+    "wait that is no number": lambda l: l.lock("k", wait=math.nan).acquire(),
+    "wait of True": lambda l: l.lock("k", wait=True).acquire(),
+    "lease of text": lambda l: l.lock("k", lease="5").acquire(),
+    "lease without end": lambda l: l.lock("k", lease=math.inf).acquire(),
+    "lease of 0": lambda l: l.lock("k", lease=0).acquire(),
+    "deadline of text": lambda l: l.lock("k", deadline="5").acquire(),
+    "key that is None": lambda l: l.lock(None).acquire(),
+    "key with a lone surrogate": lambda l: l.lock("\ud800").acquire(),
+    "trace with a lone surrogate": lambda l: l.lock("k", wait=1, trace="\ud800").acquire(),
+    "True permits": lambda l: l.semaphore("s", 2).acquire(True, wait=1),
+    "limit of text": lambda l: l.semaphore("s", "2").acquire(),
+    "half a permit": lambda l: l.semaphore("s", 2).acquire(0.5),
+    "semaphore of True": lambda l: l.semaphore("s", 2).resize(True),
+    "cost of None": lambda l: l.limiter("l", burst=1, count=5, period=1).take(None, wait=1),
+    "cost below 0": lambda l: l.limiter("l", burst=1, count=5, period=1).take(-1),
+    "burst of text": lambda l: l.limiter("l", burst="1", count=5, period=1).take(),
+    "period of a third of 10 ms": lambda l: l.limiter("l", burst=1, count=1, period=1 / 300).take(),
+    "period without end": lambda l: l.limiter("l", burst=1, count=1, period=math.inf).take(),
+    "order of None": lambda l: l.sale("v").buy("ann", None),
+    "empty order": lambda l: l.sale("v").buy("ann", ""),
+    "empty user": lambda l: l.sale("v").confirm("", "o"),
+    "empty voucher": lambda l: l.sale("").cancel("ann", "o"),
+    "pieces of True": lambda l: l.sale("v").buy("ann", "o", True),
+    "field that is a dict": lambda l: l.delay("s").add({"a": {"b": 1}}, after=1),
+    "delay without end": lambda l: l.delay("s").add({"a": 1}, after=math.inf),
+    "latch of True": lambda l: l.latch("c").set(True),
+    "latch down by text": lambda l: l.latch("c").down("1"),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_values_are_refused(make, lockserver, what):
+    """In the call that they are given to, also before the first connection; and the client goes on."""
+    locks = make(lockserver.url)
+    with pytest.raises((TypeError, ValueError)):
+        BAD[what](locks)
+    locks.lock("good", wait=1).acquire().release()
+    assert lockserver.control.execute_command("DBSIZE") == 0
+
+
+def test_odd_values_are_taken(make, lockserver):
+    locks = make(lockserver.url)
+    locks.lock("k", wait=math.inf).acquire().release()
+    locks.lock("k", wait=decimal.Decimal(1), lease=fractions.Fraction(3, 2)).acquire().release()
+    locks.semaphore("s", 2).acquire(2, wait=math.inf).release()
+    assert locks.limiter("l", burst=1, count=5, period=decimal.Decimal(1)).take(wait=math.inf)
+    assert locks.latch("open").wait(math.inf)
 
 
 class Seen(package.Observer):

@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 from . import errors
 from ._core import Event, Handle
 from ._resp import Word
-from ._wish import Command, Wish, key_of, milliseconds
+from ._wish import Command, Wish, exact_milliseconds, key_of, milliseconds, wait_of, whole
 
 _log = logging.getLogger("lockserver")
 
@@ -138,7 +138,9 @@ def many_wish(keys: Sequence[Word], wait: Optional[float], lease: Optional[float
 def permits_wish(key: Word, limit: Optional[int], permits: int, wait: Optional[float], lease: Optional[float],
                  trace: Optional[str] = None) -> Wish:
     """The wish for permits of a semaphore."""
-    if permits < 1 or limit is not None and limit < permits:
+    permits = whole(permits, "a number of permits")
+    limit = None if limit is None else whole(limit, "a limit")
+    if limit is not None and limit < permits:
         raise ValueError(f"{permits} permits of {limit}")
     return Wish((key_of(key),), lease=_lease(lease), tries=_tries(wait), permits=permits, limit=limit,
                 trace=_traceparent(trace))
@@ -152,6 +154,7 @@ def rate_wish(words: Command) -> Wish:
 def _lease(lease: Optional[float]) -> Optional[float]:
     if lease is not None:
         milliseconds(lease, "a lease")
+        lease = float(lease)
     return lease
 
 
@@ -162,9 +165,13 @@ def _traceparent(trace: Optional[str]) -> Optional[str]:
 
 
 def _tries(wait: Optional[float]) -> bool:
-    if wait is not None and wait != wait:
-        raise ValueError("a wait that is no number")
+    wait = wait_of(wait)
     return wait is not None and wait <= 0
+
+
+def rate_words(key: Word, burst: int, count: int, period: float) -> Command:
+    """The words of LIMIT.TAKE without a cost."""
+    return ["LIMIT.TAKE", key_of(key), whole(burst, "a burst"), whole(count, "a count"), exact_milliseconds(period, "a period")]
 
 
 class HeldBase:

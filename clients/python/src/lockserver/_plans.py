@@ -13,7 +13,7 @@ from typing import Any, Dict, Generator, List, Mapping, NamedTuple, Optional, Ty
 
 from . import errors
 from ._resp import Word
-from ._wish import Command, milliseconds
+from ._wish import Command, identifier, milliseconds, whole
 
 T = TypeVar("T")
 
@@ -40,9 +40,15 @@ class Outcome(enum.IntEnum):
     TOO_FAST = 6  #: the rate of the sale does not allow the call now
 
 
+def ids(voucher: Word, user: Word, order: Word) -> Command:
+    """The ids of an order, none of which may be empty."""
+    return [identifier(voucher, "a voucher"), identifier(user, "a user"), identifier(order, "an order")]
+
+
 def buy(voucher: Word, user: Word, order: Word, pieces: int) -> Plan[Outcome]:
     """SECKILL."""
-    words: Command = ["SECKILL", voucher, user, order]
+    pieces = whole(pieces, "a number of pieces")
+    words: Command = ["SECKILL", *ids(voucher, user, order)]
     reply = yield Step(words if pieces == 1 else [*words, "QTY", pieces])
     return Outcome(reply)
 
@@ -53,7 +59,7 @@ def settle(command: str, voucher: Word, user: Word, order: Word, state: bytes) -
     What was done may have been done by the same command, sent before, with an answer that was lost. So the record of
     the order is looked at: it begins with the state.
     """
-    if (yield Step([command, voucher, user, order])) == 1:
+    if (yield Step([command, *ids(voucher, user, order)])) == 1:
         return True
     text = voucher.decode() if isinstance(voucher, bytes) else str(voucher)
     record = yield Step(["HGET", f"seckill:orders:{text}", order])

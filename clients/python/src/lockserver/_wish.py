@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import List, Optional, Sequence, Tuple, Union
+from typing import Any, List, Optional, Sequence, Tuple, Union
 
 from . import _trace
 from ._resp import Word, bulk, encode_word, pattern
@@ -16,11 +17,50 @@ Sent = Union[Command, bytes]
 _NO_END = bulk(0)
 
 
-def milliseconds(seconds: float, what: str) -> int:
-    """Returns a time as whole milliseconds. It raises ValueError for one below a millisecond, and for NaN."""
-    if not 0.001 <= seconds <= 1e12:
+# What a caller gives is checked in the call that it is given to, and not where it is sent: that may be later, and in a thread
+# that others need.
+
+
+def number(value: Any, what: str) -> float:
+    """Returns a number of seconds as a float, which Decimal and Fraction can be, too. Raises TypeError, or ValueError for NaN."""
+    if isinstance(value, (bool, str, bytes)) or not hasattr(type(value), "__float__"):
+        raise TypeError(f"{what} is a number of seconds, and not {value!r}")
+    seconds = float(value)
+    if seconds != seconds:
+        raise ValueError(f"{what} is not a number")
+    return seconds
+
+
+def wait_of(wait: Any) -> Optional[float]:
+    """Returns how long a call waits, in seconds; None: without an end, which infinity is, too."""
+    seconds = None if wait is None else number(wait, "a wait")
+    return None if seconds == math.inf else seconds
+
+
+def milliseconds(seconds: Any, what: str) -> int:
+    """Returns a time as whole milliseconds. Raises TypeError, and ValueError for one below a millisecond, and for NaN."""
+    value = number(seconds, what)
+    if not 0.001 <= value <= 1e12:
         raise ValueError(f"{what} of {seconds} s is not between 0.001 s and 1e12 s")
-    return round(seconds * 1000)
+    return round(value * 1000)
+
+
+def exact_milliseconds(seconds: Any, what: str) -> int:
+    """As milliseconds. Raises ValueError for a part of one, which would change a rate."""
+    ms = milliseconds(seconds, what)
+    if abs(number(seconds, what) * 1000 - ms) > 1e-6 * ms:
+        raise ValueError(f"{what} of {seconds} s is not a whole number of milliseconds; take a longer one with a larger count")
+    return ms
+
+
+def whole(value: Any, what: str, least: int = 1) -> int:
+    """Returns a whole number. Raises TypeError for what is none, such as True, and ValueError below least."""
+    if isinstance(value, bool) or not hasattr(type(value), "__index__"):
+        raise TypeError(f"{what} is a whole number, and not {value!r}")
+    count = operator.index(value)
+    if count < least:
+        raise ValueError(f"{what} of {count} is less than {least}")
+    return count
 
 
 @dataclass(frozen=True)
@@ -36,6 +76,9 @@ class Wish:
     limit: Optional[int] = None  # of the semaphore
     rate: Tuple[Word, ...] = ()  # of a limiter: the words behind the key
     trace: Optional[str] = None  # the traceparent of the call; empty: none; None: the current one, see traced
+
+    def __post_init__(self) -> None:
+        self._ask  # a word that cannot be sent raises here, in the call that it was given to
 
     def traced(self) -> Wish:
         """The wish with the trace of the caller, unless it has one."""
@@ -118,6 +161,14 @@ class Wish:
             return [["LOCK.CONFIRM", key, owner, token] for key, token in zip(self.keys, tokens)]
         renew = "SEM.RENEW" if self.permits else "RENEW"
         return [[renew, key, owner, "TOKEN", token] for key, token in zip(self.keys, tokens)]
+
+
+def identifier(word: Word, what: str) -> bytes:
+    """Returns an id as bytes. Raises TypeError, and ValueError for an empty one."""
+    encoded = encode_word(word)
+    if not encoded:
+        raise ValueError(f"{what} is empty")
+    return encoded
 
 
 def key_of(key: Word) -> bytes:

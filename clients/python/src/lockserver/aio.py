@@ -13,12 +13,14 @@ import redis.asyncio
 from . import _plans, errors
 from ._adriver import AsyncDriver, connect
 from ._alone import Alone
-from ._api import DEFAULT_TIMEOUT, HeldBase, Observer, key_namer, lock_wish, many_wish, permits_wish, rate_wish, tell, wraps
+from ._api import (
+    DEFAULT_TIMEOUT, HeldBase, Observer, key_namer, lock_wish, many_wish, permits_wish, rate_wish, rate_words, tell, wraps,
+)
 from ._core import Acquire, Call, Core, Handle, Request, Task as CoreTask
 from ._dial import Endpoint, endpoint_of_client, endpoint_of_urls, error_of
 from ._plans import Outcome, Plan, Step, Taken
 from ._resp import Word, decode
-from ._wish import Command, Wish, milliseconds
+from ._wish import Command, Wish, milliseconds, number, wait_of, whole
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Awaitable[Any]])
@@ -35,8 +37,8 @@ class AsyncLocks:
         """client: a Redis or RedisCluster of ``redis.asyncio``. The rest is as for :class:`lockserver.Locks`."""
         if endpoint is None:
             endpoint = endpoint_of_client(client)
-        if timeout < 0.001:
-            raise ValueError(f"a timeout of {timeout} s is no time")
+        milliseconds(timeout, "a timeout")
+        timeout = float(timeout)
         self.name, self.timeout = name, timeout
         self._endpoint = endpoint
         watching = observer if observer is not None else Observer()
@@ -247,7 +249,8 @@ class AsyncAsked:
     def __init__(self, locks: AsyncLocks, task: Optional[CoreTask], wish: Wish, wait: Optional[float],
                  deadline: Optional[float], cancel_on_loss: bool) -> None:
         self._locks, self._task, self._wish = locks, task, wish
-        self._wait, self._deadline, self._cancel_on_loss = wait, deadline, cancel_on_loss
+        self._wait, self._cancel_on_loss = wait_of(wait), cancel_on_loss
+        self._deadline = None if deadline is None else number(deadline, "a deadline")
         self._entered: Dict[Any, List["_Block"]] = {}
 
     async def acquire(self) -> "AsyncHeld":
@@ -335,7 +338,7 @@ class AsyncHeld(HeldBase):
         words: Command = [word, key, self.owner, "PX", milliseconds(lease, "a lease"), "TOKEN", self.token]
         if not await self._locks._ask(words, False):
             raise self._stale(key)
-        self._locks._driver.run(lambda core, now: core.renewed(self._handle, lease, sent))
+        self._locks._driver.run(lambda core, now: core.renewed(self._handle, float(lease), sent))
 
     def on_lost(self, callback: Callable[[errors.LockLost], None]) -> None:
         """Has callback called when the lock is lost, in the event loop; or now if it is lost already."""
@@ -397,7 +400,7 @@ class AsyncSemaphore:
 
     async def resize(self, limit: int) -> bool:
         """Sets the number of permits. False: there is no such semaphore now."""
-        return await self._locks._do(_plans.number(["SEM.RESIZE", self._key, limit])) == 1
+        return await self._locks._do(_plans.number(["SEM.RESIZE", self._key, whole(limit, "a limit")])) == 1
 
     async def info(self) -> Optional[Dict[bytes, Any]]:
         """Returns the reply of SEM.INFO, or None if no owner holds a permit."""
@@ -431,11 +434,11 @@ class AsyncLatch:
 
     async def set(self, count: int) -> bool:
         """Closes the latch with a count. False: there is one already, and nothing has changed."""
-        return await self._locks._do(_plans.number(["LATCH.SET", self._key, count])) == 1
+        return await self._locks._do(_plans.number(["LATCH.SET", self._key, whole(count, "a count", 0)])) == 1
 
     async def down(self, count: int = 1) -> int:
         """Takes from the count, and returns what is left. It is sent once."""
-        return await self._locks._do(_plans.count_down(self._key, count))
+        return await self._locks._do(_plans.count_down(self._key, whole(count, "a count")))
 
     async def left(self) -> int:
         """Returns what is left; 0: the latch is open."""
@@ -443,6 +446,7 @@ class AsyncLatch:
 
     async def wait(self, wait: Optional[float] = None) -> bool:
         """Waits until the latch is open, over a connection of its own. False: it still was closed after wait seconds."""
+        wait = wait_of(wait)
         if wait is not None and wait <= 0:
             return await self.left() == 0
         return bool(await self._locks._wait_alone(lambda left: _plans.wait_words(self._key, left), wait, False))
@@ -453,12 +457,13 @@ class AsyncLimiter:
 
     def __init__(self, locks: AsyncLocks, key: Word, burst: int, count: int, period: float) -> None:
         self._locks = locks
-        self._words: Command = ["LIMIT.TAKE", key, burst, count, milliseconds(period, "a period")]
+        self._words = rate_words(key, burst, count, period)
 
     async def take(self, cost: int = 1, *, wait: Optional[float] = None) -> Taken:
         """As :meth:`lockserver.Limiter.take`."""
+        cost, wait = whole(cost, "a cost", 0), 0.0 if wait is None else wait_of(wait)
         words = self._words if cost == 1 else [*self._words, "COST", cost]
-        if wait is not None and wait > 0:
+        if wait is None or wait > 0:
             try:
                 return _plans.taken(await self._locks._request(None, rate_wish(words), wait, None))
             except errors.NotAcquired:

@@ -13,14 +13,15 @@ import redis.connection
 from . import _plans, errors
 from ._alone import Alone
 from ._api import (
-    DEFAULT_TIMEOUT, Cancel, HeldBase, Observer, key_namer, lock_wish, many_wish, permits_wish, rate_wish, tell, wraps,
+    DEFAULT_TIMEOUT, Cancel, HeldBase, Observer, key_namer, lock_wish, many_wish, permits_wish, rate_wish, rate_words, tell,
+    wraps,
 )
 from ._core import Acquire, Call, Core, Handle, Request, Task as CoreTask
 from ._dial import Endpoint, endpoint_of_client, endpoint_of_urls, error_of
 from ._driver import Driver, Turn, connect
 from ._plans import Outcome, Plan, Step, Taken
 from ._resp import Word, decode
-from ._wish import Command, Wish, key_of, milliseconds
+from ._wish import Command, Wish, key_of, milliseconds, number, wait_of, whole
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -42,8 +43,8 @@ class Locks:
         """
         if endpoint is None:
             endpoint = endpoint_of_client(client)
-        if timeout < 0.001:
-            raise ValueError(f"a timeout of {timeout} s is no time")
+        milliseconds(timeout, "a timeout")
+        timeout = float(timeout)
         self.name, self.timeout = name, timeout
         self._endpoint = endpoint
         watching = observer if observer is not None else Observer()
@@ -286,7 +287,8 @@ class Asked:
     def __init__(self, locks: Locks, task: Optional["Task"], wish: Wish, wait: Optional[float],
                  deadline: Optional[float], cancel: Optional[Cancel]) -> None:
         self._locks, self._task, self._wish = locks, task, wish
-        self._wait, self._deadline, self._cancel = wait, deadline, cancel
+        self._wait, self._cancel = wait_of(wait), cancel
+        self._deadline = None if deadline is None else number(deadline, "a deadline")
         self._entered: Dict[int, List[Held]] = {}
 
     def acquire(self) -> "Held":
@@ -348,7 +350,7 @@ class Held(HeldBase):
         word = "SEM.RENEW" if self._handle.hold.wish.permits else "RENEW"
         if not self._locks._ask([word, key, self.owner, "PX", milliseconds(lease, "a lease"), "TOKEN", self.token], False):
             raise self._stale(key)
-        self._locks._driver.run(lambda core, now: core.renewed(self._handle, lease, sent))
+        self._locks._driver.run(lambda core, now: core.renewed(self._handle, float(lease), sent))
 
     def on_lost(self, callback: Callable[[errors.LockLost], None]) -> None:
         """Has callback called when the lock is lost, by the thread of the client; or now if it is lost already."""
@@ -424,7 +426,7 @@ class Semaphore:
 
     def resize(self, limit: int) -> bool:
         """Sets the number of permits. False: there is no such semaphore now."""
-        return self._locks._do(_plans.number(["SEM.RESIZE", self._key, limit])) == 1
+        return self._locks._do(_plans.number(["SEM.RESIZE", self._key, whole(limit, "a limit")])) == 1
 
     def info(self) -> Optional[Dict[bytes, Any]]:
         """Returns the reply of SEM.INFO, or None if no owner holds a permit."""
@@ -458,11 +460,11 @@ class Latch:
 
     def set(self, count: int) -> bool:
         """Closes the latch with a count. False: there is one already, and nothing has changed."""
-        return self._locks._do(_plans.number(["LATCH.SET", self._key, count])) == 1
+        return self._locks._do(_plans.number(["LATCH.SET", self._key, whole(count, "a count", 0)])) == 1
 
     def down(self, count: int = 1) -> int:
         """Takes from the count, and returns what is left. It is sent once: see :class:`NoConnection`."""
-        return self._locks._do(_plans.count_down(self._key, count))
+        return self._locks._do(_plans.count_down(self._key, whole(count, "a count")))
 
     def left(self) -> int:
         """Returns what is left; 0: the latch is open."""
@@ -470,6 +472,7 @@ class Latch:
 
     def wait(self, wait: Optional[float] = None) -> bool:
         """Waits until the latch is open, over a connection of its own. False: it still was closed after wait seconds."""
+        wait = wait_of(wait)
         if wait is not None and wait <= 0:
             return self.left() == 0
         return bool(self._locks._wait_alone(lambda left: _plans.wait_words(self._key, left), wait, False))
@@ -480,7 +483,7 @@ class Limiter:
 
     def __init__(self, locks: Locks, key: Word, burst: int, count: int, period: float) -> None:
         self._locks = locks
-        self._words: Command = ["LIMIT.TAKE", key, burst, count, milliseconds(period, "a period")]
+        self._words = rate_words(key, burst, count, period)
 
     def take(self, cost: int = 1, *, wait: Optional[float] = None) -> Taken:
         """Takes units, or says when that would be possible. wait: for how many seconds the server may keep the caller.
@@ -489,8 +492,9 @@ class Limiter:
         :class:`NoConnection` the units may be taken. A call that waits asks again when the connection has broken. Where the
         answer was lost it takes the cost once more: never more than the rate is allowed.
         """
+        cost, wait = whole(cost, "a cost", 0), 0.0 if wait is None else wait_of(wait)
         words = self._words if cost == 1 else [*self._words, "COST", cost]
-        if wait is not None and wait > 0:
+        if wait is None or wait > 0:
             try:
                 return _plans.taken(self._locks._request(None, rate_wish(words), wait, None, None))
             except errors.NotAcquired:
