@@ -591,6 +591,10 @@ func ErrStreamsUnbalanced(grouped bool) Error {
 
 // The errors of sales made with SECKILL.CREATE, and of NEXTID.
 const (
+	ErrSaleVoucher Error = "ERR seckill voucher must not be empty"
+	ErrSaleUser    Error = "ERR seckill user must not be empty"
+	ErrSaleOrderID Error = "ERR seckill order must not be empty"
+
 	ErrSaleQuantity   Error = "ERR seckill QTY must be a positive integer"
 	ErrSaleTime       Error = "ERR seckill START and END must be unix times in milliseconds"
 	ErrSaleWindow     Error = "ERR seckill START must be before END"

@@ -51,7 +51,7 @@ func seckill(c *Ctx) error {
 }
 
 func (p *purchase) read(a *Scanner) error {
-	p.voucher, p.user, p.order = a.Bytes(), a.Bytes(), a.Bytes()
+	p.voucher, p.user, p.order = readOrder(a)
 	if a.More() && a.Option() == "QTY" {
 		if p.qty = a.IntOr(ErrSaleQuantity); p.qty < 1 {
 			a.Fail(ErrSaleQuantity)
@@ -79,7 +79,7 @@ func (p *purchase) decide(c *Ctx) (answer int64, err error) {
 	if p.again = o.state != ""; p.again || err != nil {
 		return saleSold, err
 	}
-	if p.stock <= 0 && p.qty == 1 {
+	if p.stock <= 0 {
 		return saleNoStock, nil
 	}
 	if p.sale, err = findSale(c, p.voucher); err != nil {

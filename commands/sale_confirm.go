@@ -18,7 +18,7 @@ type pendingOrder struct {
 // read finds the order. open: it can still go either way.
 func (t *pendingOrder) read(c *Ctx) (open bool, err error) {
 	a := c.Args()
-	t.voucher, t.user, t.order = a.Bytes(), a.Bytes(), a.Bytes()
+	t.voucher, t.user, t.order = readOrder(a)
 	if err := a.Err(); err != nil {
 		return false, err
 	}

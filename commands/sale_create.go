@@ -20,7 +20,7 @@ type createCall struct {
 
 // read takes the arguments; each option may stand once, in any order.
 func (o *createCall) read(a *Scanner) error {
-	o.voucher = a.Bytes()
+	o.voucher = readSaleID(a, ErrSaleVoucher)
 	given := map[string]bool{}
 	for a.More() {
 		w := a.Option()
@@ -131,7 +131,7 @@ func (o *createCall) open(c *Ctx) {
 // on bare keys has a stock, too.
 func seckillRestock(c *Ctx) error {
 	a := c.Args()
-	voucher, n := a.Bytes(), a.Int()
+	voucher, n := readSaleID(a, ErrSaleVoucher), a.Int()
 	if err := a.Err(); err != nil {
 		return err
 	}

@@ -10,7 +10,11 @@ import (
 // seckillInfo describes a sale. A sale on bare keys has fewer data; its figures assume one piece for each
 // buyer.
 func seckillInfo(c *Ctx) error {
-	voucher := c.Args().Bytes()
+	a := c.Args()
+	voucher := readSaleID(a, ErrSaleVoucher)
+	if err := a.Err(); err != nil {
+		return err
+	}
 	stock, err := findStock(c, voucher)
 	if err != nil {
 		return err

@@ -50,6 +50,21 @@ func parseOrder(text []byte) (o orderRecord, ok bool) {
 	return o, ok && o.qty > 0 && o.state != ""
 }
 
+// readOrder reads the words that name an order.
+func readOrder(a *Scanner) (voucher, user, order []byte) {
+	return readSaleID(a, ErrSaleVoucher), readSaleID(a, ErrSaleUser), readSaleID(a, ErrSaleOrderID)
+}
+
+// readSaleID reads an id of a voucher, a user or an order; empty is the error for one that is empty: programs
+// send it for a variable that was not set, and all of them would share it.
+func readSaleID(a *Scanner, empty Error) []byte {
+	id := a.Bytes()
+	if len(id) == 0 && a.Err() == nil {
+		a.Fail(empty)
+	}
+	return id
+}
+
 // findOrder reads the record of an order.
 func findOrder(c *Ctx, voucher, order []byte) (o orderRecord, err error) {
 	r := c.DB.Peek(saleKey(c, ordersPrefix, voucher))

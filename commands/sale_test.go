@@ -163,7 +163,8 @@ func TestCreatedSale(t *testing.T) {
 		[2]string{"SECKILL v ann o6 QTY 2", `0`},
 		[2]string{"XRANGE stream.orders:cancelled - +", `[["1700000000010-0" ["userId" "ann" "voucherId" "v" "id" "o2" "qty" "2" "reason" "cancelled"]]]`},
 		[2]string{"90 SECKILL v eve o7", `1`}, // it is over, too, but it is the stock that is looked at first
-		[2]string{"SECKILL v eve o7 QTY 2", `4`},
+		[2]string{"SECKILL v eve o7 QTY 2", `1`},
+		[2]string{"SECKILL v eve o7 QTY 4", `1`}, // more than a user may have, but nothing is left
 		[2]string{"SECKILL v ann o1", `0`}, // over or not
 		[2]string{"SECKILL.CANCEL v ben o4", `1`},
 		[2]string{"SISMEMBER seckill:order:v ben", `0`},
@@ -271,6 +272,17 @@ func TestBadSales(t *testing.T) {
 		{"SET seckill:stock:v 1; SET seckill:sale:v x", "SECKILL.RESTOCK v 1", string(ErrWrongType)},
 		{"SET seckill:stock:v 1; HSET seckill:sale:v limit 0", "SECKILL v u o", "ERR seckill sale has an invalid field 'limit'"},
 		{"SET seckill:stock:v 1; HSET seckill:sale:v end soon", "SECKILL v u o", "ERR seckill sale has an invalid field 'end'"},
+		{"SECKILL.CREATE v STOCK 9", `SECKILL "" u o`, "ERR seckill voucher must not be empty"},
+		{"SECKILL.CREATE v STOCK 9", `SECKILL v "" o`, "ERR seckill user must not be empty"},
+		{"SECKILL.CREATE v STOCK 9", `SECKILL v u ""`, "ERR seckill order must not be empty"},
+		{"SECKILL.CREATE v STOCK 9", `SECKILL v u "" QTY 2`, "ERR seckill order must not be empty"},
+		{"SET seckill:stock:v 0", `SECKILL v u ""`, "ERR seckill order must not be empty"},
+		{"SECKILL.CREATE v STOCK 9", `SECKILL.CONFIRM "" u o`, "ERR seckill voucher must not be empty"},
+		{"SECKILL.CREATE v STOCK 9", `SECKILL.CONFIRM v "" o`, "ERR seckill user must not be empty"},
+		{"SECKILL.CREATE v STOCK 9", `SECKILL.CANCEL v u ""`, "ERR seckill order must not be empty"},
+		{"SET seckill:stock: 5", `SECKILL.RESTOCK "" 1`, "ERR seckill voucher must not be empty"},
+		{"SET seckill:stock: 5", `SECKILL.INFO ""`, "ERR seckill voucher must not be empty"},
+		{"", `SECKILL.CREATE "" STOCK 9`, "ERR seckill voucher must not be empty"},
 		{"SET seckill:stock:v 1", "SECKILL v u o QTY 0", string(ErrSaleQuantity)},
 		{"SET seckill:stock:v 1", "SECKILL v u o QTY -1", string(ErrSaleQuantity)},
 		{"SET seckill:stock:v 1", "SECKILL v u o QTY x", string(ErrSaleQuantity)},
@@ -461,7 +473,7 @@ func FuzzOrder(f *testing.F) {
 // Names and ids are binary-safe, and what looks like a number is still a name.
 func TestNamesInSales(t *testing.T) {
 	f := newSaleFixture(t)
-	for _, name := range []string{"", " ", "1", "held 1 x", "a b", "\r\n\x00\xff", strings.Repeat("x", 100), "-9223372036854775808"} {
+	for _, name := range []string{"0", " ", "1", "held 1 x", "a b", "\r\n\x00\xff", strings.Repeat("x", 100), "-9223372036854775808"} {
 		v := "v" + name
 		f.want(`+OK`, "SECKILL.CREATE", v, "STOCK", "5", "HOLD", "10", "LIMIT", "2")
 		f.want(`0`, "SECKILL", v, name, name)

@@ -133,7 +133,7 @@ func (t *terms) sell(s state, op *operation) (state, string) {
 		return s, "0"
 	}
 	switch {
-	case s.stock == 0 && op.qty == 1:
+	case s.stock == 0:
 		return s, "1"
 	case op.qty > t.limit:
 		return s, fmt.Sprintf("-ERR seckill QTY is above the limit of %d per user", t.limit)
