@@ -8,7 +8,8 @@ import (
 )
 
 // A limiter is a string key with the state of package gcra. The key expires when the limiter is full again,
-// so an idle limiter takes no memory. A take that is refused changes nothing.
+// so an idle limiter takes no memory. A take that is refused changes nothing, unless the limiter was further
+// from full than its terms know: it is then as empty as they know (gcra.Answer.Emptied).
 
 // takeCall is one call of LIMIT.TAKE.
 type takeCall struct {
@@ -257,7 +258,7 @@ func takeFrom(c *Ctx, key []byte, rate *gcra.Rate, cost int64) (gcra.Answer, err
 		return gcra.Answer{}, err
 	}
 	a := rate.Take(s, nowNS, cost)
-	if a.Allowed && cost > 0 {
+	if (a.Allowed || a.Emptied) && cost > 0 {
 		var text [64]byte
 		endMS := a.State.EndMS()
 		// plant:limit-write

@@ -31,6 +31,12 @@ func (m *limiterModel) take(nowNS, cost int64) (allowed bool, remaining, retry, 
 	}
 	next := new(big.Rat).Add(tat, new(big.Rat).Mul(m.interval, big.NewRat(cost, 1)))
 	most := new(big.Rat).Add(now, new(big.Rat).Mul(m.interval, m.burst))
+	if tat.Cmp(most) > 0 { // other terms, or a clock that was set back: it is empty, and no more than that
+		if tat = most; cost > 0 {
+			m.tat = most
+		}
+		next = new(big.Rat).Add(tat, new(big.Rat).Mul(m.interval, big.NewRat(cost, 1)))
+	}
 	switch {
 	case cost == 0:
 		allowed = true
@@ -64,6 +70,12 @@ func TestLimiterAgainstRationalNumbers(t *testing.T) {
 		var s gcra.State
 		now := int64(testNow)
 		for range 50 {
+			if random.IntN(8) == 0 { // other terms; with the same count both know the state exactly
+				burst, period = size(1e6), size(1e7)
+				r, ok = gcra.NewRate(burst, count, period)
+				require.True(t, ok)
+				m.burst, m.interval = big.NewRat(burst, 1), big.NewRat(period*nsPerMS, count)
+			}
 			cost := min(size(burst), burst) * random.Int64N(2)
 			a := r.Take(s, now, cost)
 			allowed, remaining, retry, reset := m.take(now, cost)
@@ -117,7 +129,12 @@ func TestLimiterWithAnotherRate(t *testing.T) {
 	a := small.Take(s, testNow, 1)
 	require.False(t, a.Allowed)
 	require.Zero(t, a.Remaining)
-	require.Equal(t, int64(666_667), a.RetryNS)
+	require.Equal(t, int64(333_334), a.RetryNS, "it is empty, and no more than that")
+	require.True(t, a.Emptied)
+	require.Equal(t, "1700000000000333333+1/3", text(a.State))
+	a = small.Take(s, testNow, 0)
+	require.False(t, a.Emptied, "COST 0 only looks")
+	require.Equal(t, s, a.State)
 }
 
 func TestLimiterBounds(t *testing.T) {

@@ -43,6 +43,14 @@ func TestLimitTake(t *testing.T) {
 		{0, "LIMIT.TAKE third 3 3 1", "[1 3 2 0 1]", "0 SET third 1700000000400333333+1/3 PXAT 1700000000401", ""},
 		{0, "LIMIT.TAKE third 3 3 1 COST 2", "[1 3 0 0 1]", "0 SET third 1700000000401000000 PXAT 1700000000401", ""},
 		{0, "LIMIT.TAKE third 3 3 1", "[0 3 0 1 1]", "", ""},
+		// A plan that grows. The limiter is empty, and fills at the new rate from now on.
+		{0, "LIMIT.TAKE plan 10 10 86400000 COST 10", "[1 10 0 0 86400000]", "0 SET plan 1700086400400000000 PXAT 1700086400400", ""},
+		{0, "LIMIT.TAKE plan 1000 1000 1000 COST 0", "[1 1000 0 0 1000]", "", ""},
+		{0, "LIMIT.TAKE plan 1000 1000 1000", "[0 1000 0 1 1000]", "0 SET plan 1700000001400000000 PXAT 1700000001400", ""},
+		{0, "LIMIT.TAKE plan 1000 1000 1000", "[0 1000 0 1 1000]", "", ""},
+		{1, "EXISTS third", "0", "0 DEL third", ""},
+		{0, "LIMIT.TAKE plan 1000 1000 1000", "[1 1000 0 0 1000]", "0 SET plan 1700000001401000000 PXAT 1700000001401", ""},
+		{999, "LIMIT.TAKE plan 1000 1000 1000 COST 999", "[1 1000 0 0 1000]", "0 SET plan 1700000002400000000 PXAT 1700000002400", ""},
 	} {
 		f.pastBy(step.afterMS)
 		require.Equal(t, step.reply, f.do(splitWords(t, step.words)...).String(), step.words)
@@ -102,8 +110,8 @@ func TestLimitTakeRefusesBadCalls(t *testing.T) {
 		require.Equal(t, "-"+reply, f.do(splitWords(t, words)...).String(), words)
 		require.Empty(t, f.effects(), words)
 	}
-	// A state that lies ahead of all time is one that allows nothing.
-	require.Equal(t, "[0 1 0 7523372036855 7523372036855]", f.do("LIMIT.TAKE", "full", "1", "1", "1", "COST", "1").String())
+	// A state that lies ahead of all time is that of an empty limiter.
+	require.Equal(t, "[0 1 0 1 1]", f.do("LIMIT.TAKE", "full", "1", "1", "1", "COST", "1").String())
 	require.Equal(t, "[1 9223372036854775807 9223372036854775806 0 1]", f.do("LIMIT.TAKE", "k", fmt.Sprint(math.MaxInt64), fmt.Sprint(math.MaxInt64), "1").String())
 	for _, ms := range []int64{-1, (math.MaxInt64-gcra.Longest)/1_000_000 + 1} {
 		f.nowMS = ms

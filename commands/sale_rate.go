@@ -19,7 +19,7 @@ type saleRate struct {
 type ask struct {
 	field []byte
 	state gcra.State // of the limiter after it
-	taken bool
+	taken bool       // the state has changed
 }
 
 // everyone is the field of the limiter of a whole sale. Such a sale has no limiters of users.
@@ -61,11 +61,11 @@ func (p *purchase) admits(c *Ctx) (bool, error) {
 	}
 	// plant:sale-rate
 	a := rate.Take(state, nowNS, 1)
-	p.ask.state, p.ask.taken = a.State, a.Allowed
+	p.ask.state, p.ask.taken = a.State, a.Allowed || a.Emptied
 	return a.Allowed, nil
 }
 
-// keepAsk counts a call that the rate has admitted, once its answer is certain.
+// keepAsk writes what a call has changed of its limiter, once its answer is certain.
 func (p *purchase) keepAsk(c *Ctx) {
 	if !p.ask.taken {
 		return

@@ -55,6 +55,21 @@ func TestSaleWithOneRateForAll(t *testing.T) {
 	)
 }
 
+// A rate that is raised while the sale runs holds at once for users that have used theirs up.
+func TestSaleRateIsRaised(t *testing.T) {
+	f := newSaleFixture(t)
+	f.play(
+		[2]string{"SECKILL.CREATE v STOCK 9 LIMIT 9 RATE 1 86400000", `+OK`},
+		[2]string{"SECKILL v ann o1", `0`},
+		[2]string{"SECKILL v ann o2", `6`},
+		[2]string{"HSET seckill:sale:v period 1000", `0`},
+		[2]string{"SECKILL v ann o2", `6`},
+		[2]string{"HGETALL seckill:rates:v", `["ann" "1700000001000000000"]`},
+		[2]string{"999 SECKILL v ann o2", `6`},
+		[2]string{"1 SECKILL v ann o2", `0`},
+	)
+}
+
 // What speaks against an order before its rate does not count: the sale is not open, or sold out.
 func TestSaleCountsOnlyWhatIsForSale(t *testing.T) {
 	f := newSaleFixture(t)

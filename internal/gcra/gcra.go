@@ -98,8 +98,12 @@ type Answer struct {
 	RetryNS int64
 	// ResetNS is after how many nanoseconds the limiter is full.
 	ResetNS int64
-	// State is the state after the take. It has only changed if the take is allowed and costs something.
+	// State is the state after the take. It has only changed if the take costs something, and is allowed or
+	// Emptied.
 	State State
+	// Emptied: the TAT was further ahead than the burst is worth, and State is that of an empty limiter. It has
+	// to be kept also if the take is refused: from then on units come back.
+	Emptied bool
 }
 
 // Take takes cost units (0 or more; 0 only looks) at a time of NowNS from a limiter in some state.
@@ -111,6 +115,13 @@ func (r *Rate) Take(s State, nowNS, cost int64) (a Answer) {
 		tat = now
 	}
 	a.State = s
+	most := r.add(now, r.span)
+	if most.less(tat) {
+		// plant:gcra-empty
+		if tat = most; cost > 0 && uint64(cost) <= r.burst {
+			a.Emptied, a.State = true, r.state(most)
+		}
+	}
 	if uint64(cost) > r.burst {
 		a.Never = true
 	} else if cost == 0 {
@@ -121,14 +132,11 @@ func (r *Rate) Take(s State, nowNS, cost int64) (a Answer) {
 			step, _ = r.of(uint64(cost)) // at most the span
 		}
 		next := r.add(tat, step)
-		if most := r.add(now, r.span); most.less(next) {
+		if most.less(next) {
 			a.RetryNS = toInt(r.minus(next, most).ceil())
 		} else {
 			a.Allowed, tat = true, next
-			a.State = State{ns: int64(next.ns), part: next.part}
-			if next.part > 0 {
-				a.State.count = r.count
-			}
+			a.State = r.state(next)
 		}
 	}
 	debt := r.minus(tat, now)
@@ -137,6 +145,15 @@ func (r *Rate) Take(s State, nowNS, cost int64) (a Answer) {
 		a.Remaining = r.units(r.minus(r.span, debt))
 	}
 	return a
+}
+
+// state is the state of a limiter that is full again at a moment.
+func (r *Rate) state(tat moment) State {
+	s := State{ns: int64(tat.ns), part: tat.part}
+	if tat.part > 0 {
+		s.count = r.count
+	}
+	return s
 }
 
 func toInt(ns uint64) int64 { return int64(min(ns, math.MaxInt64)) }
