@@ -16,6 +16,7 @@ type semCall struct {
 	lease      lease
 	permits    int64
 	limit      int64 // 0: it names none
+	initial    bool  // the limit is only for a semaphore that the call makes
 	once       bool  // what the owner holds counts
 	waits      bool
 	notify     bool // the client is not blocked while it waits
@@ -61,6 +62,8 @@ func (s *semCall) read(c *Ctx, a *Scanner) error {
 			s.lease.read(c, a, w)
 		case w == "LIMIT" && s.limit == 0:
 			s.limit = readPermits(a, ErrPermitLimit)
+		case w == "INITIAL" && s.limit == 0:
+			s.limit, s.initial = readPermits(a, ErrPermitLimit), true
 		case w == "PERMITS" && s.permits == 0:
 			s.permits = readPermits(a, ErrPermits)
 		case w == "WAIT" && !s.waits:
@@ -84,9 +87,6 @@ func (s *semCall) read(c *Ctx, a *Scanner) error {
 	}
 	if err := CheckOwner(s.owner); err != nil {
 		return err
-	}
-	if s.limit > 0 && s.permits > s.limit {
-		return ErrTooManyPermits(s.key, s.permits, s.limit)
 	}
 	_, err := s.lease.endMS(c)
 	if err == nil && s.notify && c.Host.Unconfirmed(c, [][]byte{s.key}, s.owner) {
@@ -114,7 +114,7 @@ func (s *semCall) acquire(c *Ctx) (token int64, grant lockGrant, err error) {
 	}
 	exists := v.owners > 0
 	switch {
-	case exists && s.limit > 0 && s.limit != v.limit && !s.waited:
+	case exists && s.limit > 0 && s.limit != v.limit && !s.waited && !s.initial && !(s.once && v.mine.shared >= s.permits):
 		return 0, grant, ErrLimitMismatch(s.key, v.limit, s.limit)
 	case exists:
 		s.limit = v.limit

@@ -41,6 +41,14 @@ var semErrors = []struct{ command, reply string }{
 	{"SEM.ACQUIRE s b PERMITS 6 WAIT 0", "-ERR semaphore 's' has limit 5, which is less than the 6 PERMITS asked for"},
 	{"SEM.ACQUIRE s b LIMIT 6", "-LIMITMISMATCH semaphore 's' has limit 5, not 6"},
 	{"SEM.ACQUIRE s b LIMIT 6 WAIT 0", "-LIMITMISMATCH semaphore 's' has limit 5, not 6"},
+	{"SEM.ACQUIRE s b LIMIT 6 PERMITS 7", "-LIMITMISMATCH semaphore 's' has limit 5, not 6"},
+	{"SEM.ACQUIRE s b INITIAL 6 PERMITS 6", "-ERR semaphore 's' has limit 5, which is less than the 6 PERMITS asked for"},
+	{"SEM.ACQUIRE s b LIMIT 5 INITIAL 5", errSyntax},
+	{"SEM.ACQUIRE s b INITIAL 5 LIMIT 5", errSyntax},
+	{"SEM.ACQUIRE s b INITIAL 5 INITIAL 5", errSyntax},
+	{"SEM.ACQUIRE s b INITIAL 0", errLimit},
+	{"SEM.ACQUIRE s a LIMIT 6 PERMITS 3 ONCE", "-LIMITMISMATCH semaphore 's' has limit 5, not 6"},
+	{"SEM.ACQUIRE nil b INITIAL 2 PERMITS 3", "-ERR semaphore 'nil' has limit 2, which is less than the 3 PERMITS asked for"},
 	{"SEM.ACQUIRE nil b", "-ERR no such semaphore 'nil', the SEM.ACQUIRE that makes it needs a LIMIT"},
 	{"SEM.ACQUIRE nil b WAIT 0", "-ERR no such semaphore 'nil', the SEM.ACQUIRE that makes it needs a LIMIT"},
 	{"SEM.ACQUIRE nil b LIMIT 2 PERMITS 3", "-ERR semaphore 'nil' has limit 2, which is less than the 3 PERMITS asked for"},
@@ -123,6 +131,36 @@ func TestSemaphoreErrors(t *testing.T) {
 		require.Equal(t, "1", do("DBSIZE"), e.command)
 	}
 	checkParking(t, srv)
+}
+
+// TestSemaphoreOtherLimits: programs with different limits, of which some say INITIAL, and a change of the limit
+// while they run.
+func TestSemaphoreOtherLimits(t *testing.T) {
+	t.Parallel()
+	srv := startWith(t, Options{Clock: NewManualClock(time.UnixMilli(1_750_000_000_000))}, nil)
+	c, waiter := client(t, srv), client(t, srv)
+	do := func(command string) string { return c.Do(strings.Fields(command)...).String() }
+	const token = `^[1-9][0-9]+$`
+	require.Regexp(t, token, do("SEM.ACQUIRE s web-1 INITIAL 2 EX 900"))
+	require.Regexp(t, token, do("SEM.ACQUIRE s web-2 LIMIT 2 EX 900"))
+	require.Equal(t, `"2"`, do("HGET s $limit"))
+	waiter.Send("SEM.ACQUIRE", "s", "web-3", "INITIAL", "2", "EX", "900", "WAIT", "0")
+	awaitParked(t, srv, 1)
+	require.Equal(t, "+QUEUED", do("SEM.ACQUIRE s web-4 INITIAL 2 EX 900 WAIT 60000 NOTIFY ONCE"))
+	require.Equal(t, "1", do("SEM.RESIZE s 1"))
+	require.Equal(t, "+QUEUED", do("SEM.ACQUIRE s web-4 INITIAL 2 EX 900 WAIT 60000 NOTIFY ONCE"), "it keeps its place")
+	require.Equal(t, "$nil", do("SEM.ACQUIRE s web-5 INITIAL 3 EX 900"), "the semaphore's own limit counts")
+	require.Equal(t, "-LIMITMISMATCH semaphore 's' has limit 1, not 2", do("SEM.ACQUIRE s web-5 LIMIT 2 EX 900"))
+	require.Regexp(t, token, do("SEM.ACQUIRE s web-2 LIMIT 2 EX 900 ONCE"), "a holder whose reply was lost holds")
+	require.Equal(t, "0", do("SEM.RELEASE s web-1"))
+	require.Equal(t, "$nil", do("SEM.ACQUIRE s web-5 INITIAL 3 EX 900"))
+	require.Equal(t, "1", do("SEM.RESIZE s 3"))
+	require.Regexp(t, token, waiter.Receive().String())
+	require.Contains(t, do("SEM.INFO s"), `["limit" 3 "available" 0 "used" 3 `)
+	require.Regexp(t, token, do("SEM.ACQUIRE s web-4 INITIAL 2 EX 900 WAIT 60000 NOTIFY ONCE"), "granted while it waited")
+	require.Equal(t, "1", do("DEL s"))
+	require.Regexp(t, token, do("SEM.ACQUIRE s web-1 INITIAL 4 EX 900"), "a new semaphore")
+	require.Equal(t, `"4"`, do("HGET s $limit"))
 }
 
 // TestSemaphoreTypes: commands on semaphores at keys that hold something else.
