@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -107,6 +108,35 @@ func TestFrozenClockDoesNotHoldTheEnd(t *testing.T) {
 	}
 	_, err := popper.Next()
 	require.Error(t, err)
+}
+
+// rounds counts how often a clock stops.
+type rounds struct{ n int }
+
+func (r *rounds) NextDueUS() (int64, bool) { return 0, false }
+func (r *rounds) RunDue()                  { r.n++ }
+func (r *rounds) KeepHouse(int64)          {}
+
+// The clock does not stop each second of a long time in which nothing is due. What has a time of its own happens
+// at it, and housekeeping has been done at the end.
+func TestClockAdvancesFar(t *testing.T) {
+	t.Parallel()
+	srv := inTestMode(t)
+	idle, c, stops := testkit.Dial(t, overPort(srv)), testkit.Dial(t, overPort(srv)), &rounds{}
+	srv.TestClock().Attach(stops)
+	says(t, c, [][2]string{{"TEST.CLOCK FREEZE 1000000000000", "1000000000000"}})
+	says(t, idle, [][2]string{{"PING", "+PONG"}})
+	says(t, c, [][2]string{{"CONFIG SET timeout 86400", "+OK"},
+		{"DELAY.ADD s PX 8640000000 ID one f v", `"one"`}})
+	require.NotContains(t, c.Do("LOCK", "k", "me", "PX", "1000000").String(), "ERR")
+	says(t, c, [][2]string{{"TEST.CLOCK ADVANCE 34560000000", "1034560000000"}})
+	require.Less(t, stops.n, 5000)
+	says(t, c, [][2]string{{"XRANGE s - +", `[["1008640000000-0" ["f" "v"]]]`}, {"EXISTS k", "0"}})
+	_, err := idle.Next()
+	require.ErrorIs(t, err, io.EOF, "it was idle for more than a day")
+	stops.n = 0
+	says(t, c, [][2]string{{"TEST.CLOCK ADVANCE 10000", "1034560010000"}})
+	require.GreaterOrEqual(t, stops.n, 10, "housekeeping is done each second")
 }
 
 // Everything that goes by time goes by the clock, and each thing happens at its own time.

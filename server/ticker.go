@@ -29,6 +29,8 @@ type ticker struct {
 	armedMS      int64         // when the goroutine will wake by itself; 0: when poked
 	poke         chan struct{} // wakes it
 	housekeeping timer
+	housekeptMS  int64 // when that was last done
+	apartMS      int64 // between two rounds of it; 0: housekeepingMS
 }
 
 var _ alarm = (*ticker)(nil)
@@ -42,7 +44,8 @@ func (t *ticker) open(ex *executor) {
 
 // begin implements alarm.
 func (t *ticker) begin() {
-	t.executor.timers.set(&t.housekeeping, t.executor.store.NowMS()+housekeepingMS)
+	t.housekeptMS = t.executor.store.NowMS()
+	t.planHousekeeping()
 	t.armedMS = math.MaxInt64 // so that arm wakes the goroutine, whatever it sleeps for
 }
 
@@ -95,6 +98,10 @@ func (t *ticker) dueSlice() (more bool) {
 	ex := t.executor
 	defer ex.damaging()
 	now := ex.store.NowMS()
+	if now < t.housekeptMS { // the clock was set back: the timer stands far ahead
+		t.housekeptMS = now
+		t.planHousekeeping()
+	}
 	if ex.pausing.untilMS == 0 {
 		more = ex.watchdog.renewDue(now, dueBudget)
 	}
@@ -241,10 +248,29 @@ const housekeepingMS = 1000
 // fire implements firer.
 func (t *ticker) fire(*executor) { t.keepHouse() }
 
+// planHousekeeping sets the timer of the next round.
+func (t *ticker) planHousekeeping() {
+	t.executor.timers.set(&t.housekeeping, t.housekeptMS+max(t.apartMS, housekeepingMS))
+}
+
+// KeepHouse implements clock.Watcher.
+func (t *ticker) KeepHouse(apartUS int64) {
+	t.executor.lockIdle()
+	if t.apartMS = apartUS / 1000; t.housekeptMS > 0 {
+		t.planHousekeeping()
+		t.arm()
+	}
+	t.executor.mu.Unlock()
+	if apartUS == 0 {
+		t.RunDue()
+	}
+}
+
 // keepHouse is what happens once a second, under the executor.
 func (t *ticker) keepHouse() {
 	ex := t.executor
-	ex.timers.set(&t.housekeeping, ex.store.NowMS()+housekeepingMS)
+	t.housekeptMS = ex.store.NowMS()
+	t.planHousekeeping()
 	if ex.debug.housePaused {
 		return
 	}

@@ -12,6 +12,7 @@ type alarms struct {
 	clock *Manual
 	dueUS []int64 // in order
 	rang  []int64 // what the clock showed
+	apart []int64 // what KeepHouse was told
 }
 
 func (a *alarms) NextDueUS() (int64, bool) {
@@ -26,6 +27,19 @@ func (a *alarms) RunDue() {
 		a.dueUS = a.dueUS[1:]
 		a.rang = append(a.rang, a.clock.NowUS())
 	}
+}
+
+func (a *alarms) KeepHouse(apartUS int64) { a.apart = append(a.apart, apartUS) }
+
+// Rounds of housekeeping are further apart while the clock moves far, and only then.
+func TestManualKeepsHouse(t *testing.T) {
+	c := NewManual(time.UnixMicro(1000))
+	a := &alarms{clock: c}
+	Attach(c, a)
+	c.Advance(time.Hour)
+	require.Empty(t, a.apart)
+	c.Advance(2 * time.Hour)
+	require.Equal(t, []int64{2_000_000, 0}, a.apart)
 }
 
 // Advance stops at each deadline of each watcher, and only at those within its reach.
