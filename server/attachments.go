@@ -150,6 +150,7 @@ func (ex *executor) detach(s *session, owner string) {
 }
 
 func (ex *executor) detachPrefix(s *session, prefix string) {
+	ex.leftPlaces.prolong(ex)
 	ex.stopKeeping(ex.watchdog.attached.DetachPrefix(s, &s.attachments, prefix))
 }
 

@@ -1,6 +1,9 @@
 package server
 
 import (
+	"slices"
+	"strings"
+
 	"lockserver/commands"
 	"lockserver/server/acl"
 	"lockserver/server/attach"
@@ -152,18 +155,53 @@ func (l *leftPlaces) remove(ws *queuedWaits) {
 }
 
 // adopt looks anew for sessions that keep the places of waits: s has attached to owners, or to prefixes. The
-// waits of an owner are found by its name, and are few. For a prefix all are looked at, a few in a slice.
+// waits of an owner are found by its name, and are few. For a prefix all are looked at: as many as a unit may now,
+// and the others a few in a slice.
 func (l *leftPlaces) adopt(s *session, names [][]byte, prefixes bool) {
 	ex := s.executor
 	if l.first == nil {
 		return
 	}
-	if prefixes || !ex.eachQueuedOf(names, func(w *queuedWait) {
+	takeOver := func(w *queuedWait) {
 		if w.session.queued.gone && w.writable(s.user) {
 			ex.takeOver(w, s, true)
 		}
-	}) {
+	}
+	if prefixes && !l.eachUnder(names, takeOver) || !prefixes && !ex.eachQueuedOf(names, takeOver) {
 		l.lookAgain(ex)
+	}
+}
+
+// eachUnder visits the waits of owners that begin with one of the prefixes. False: they are too many to be looked at
+// in one unit, and not all were visited.
+func (l *leftPlaces) eachUnder(prefixes [][]byte, visit func(w *queuedWait)) (all bool) {
+	left := dueBudget
+	for ws := l.first; ws != nil; ws = ws.newer {
+		for w := ws.first; w != nil; {
+			if left--; left < 0 {
+				return false
+			}
+			l.looked++
+			next := w.next // visit may take it out
+			if !w.Granted() && slices.ContainsFunc(prefixes, func(p []byte) bool { return strings.HasPrefix(w.Owner(), string(p)) }) {
+				visit(w)
+			}
+			w = next
+		}
+	}
+	return true
+}
+
+// prolong keeps the places for as long as if their sessions ended now, if some were not looked at since a session
+// has attached: it goes, and would have kept them.
+func (l *leftPlaces) prolong(ex *executor) {
+	if l.cursor == nil {
+		return
+	}
+	for ws := l.first; ws != nil; ws = ws.newer {
+		if !ws.ending {
+			ws.untilMS = ex.store.NowMS() + ex.renewEveryMS()
+		}
 	}
 }
 

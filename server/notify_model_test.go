@@ -308,8 +308,7 @@ func (m *notifyModel) attach(c *modelConn, owner string) {
 				}
 			}
 		}
-		m.do(c, append(args, text)...)
-		m.clock.Advance(0)
+		m.do(c, append(args, text)...) // and from now on it counts, also if it ends within this millisecond
 		return
 	}
 	m.log = append(m.log, "detach "+text)
