@@ -194,6 +194,9 @@ func readLockFields(h *hash.Hash, owner []byte) (l heldLock, err error) {
 		return l, nil
 	}
 	holds, isInt, held := h.GetInt(owner)
+	if held && (string(owner) == string(tokenField) || string(owner) == string(watchdogField)) {
+		held = false // the field is no owner's
+	}
 	if !held && h.Has(modeField) || string(owner) == string(modeField) {
 		return heldLock{}, ErrWrongType
 	}

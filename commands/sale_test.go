@@ -165,7 +165,7 @@ func TestCreatedSale(t *testing.T) {
 		[2]string{"90 SECKILL v eve o7", `1`}, // it is over, too, but it is the stock that is looked at first
 		[2]string{"SECKILL v eve o7 QTY 2", `1`},
 		[2]string{"SECKILL v eve o7 QTY 4", `1`}, // more than a user may have, but nothing is left
-		[2]string{"SECKILL v ann o1", `0`}, // over or not
+		[2]string{"SECKILL v ann o1", `0`},       // over or not
 		[2]string{"SECKILL.CANCEL v ben o4", `1`},
 		[2]string{"SISMEMBER seckill:order:v ben", `0`},
 		[2]string{"SECKILL v eve o7", `4`},

@@ -118,6 +118,30 @@ func TestLockHistory(t *testing.T) {
 	}
 }
 
+// TestInternalFields: the fields of a lock's hash that are no owners are shown as such nowhere.
+func TestInternalFields(t *testing.T) {
+	t.Parallel()
+	for _, again := range [][]string{{"RENEW", "k", "alice", "PX", "60000"}, {"LOCK", "k", "alice", "PX", "60000"}, {"LOCK", "k", "alice", "PX", "60000", "ONCE"},
+		{"LOCK", "k", "alice", "SHARED", "PX", "60000"}, {"HDEL", "k", "$watchdog"}, {"HDEL", "k", "$mode"}, {"HDEL", "k", "$limit"}} {
+		for _, begin := range [][]string{{"LOCK", "k", "alice"}, {"LOCK", "k", "alice", "SHARED"}, {"SEM.ACQUIRE", "k", "alice", "LIMIT", "3"}} {
+			srv := startWith(t, Options{Clock: NewManualClock(time.UnixMilli(historyStartMS))}, nil)
+			c := client(t, srv)
+			c.Do(begin...)
+			held := c.Do("LOCK.LIST").String()
+			require.Contains(t, held, "alice")
+			c.Do(again...)
+			for _, command := range [][]string{{"LOCK.HISTORY"}, {"LOCK.LIST"}, {"LOCK.INFO", "k"}} {
+				got := c.Do(command...).String()
+				for _, field := range []string{"$watchdog", "$token", "$mode", "$limit", "$readers"} {
+					require.NotContains(t, got, field, "%v, %v: %v", begin, again, command)
+				}
+			}
+			require.NotContains(t, strings.Join(historyOf(t, c), ","), "lost", "%v, %v", begin, again)
+			require.Contains(t, c.Do("LOCK.STATS").String(), `"lost" ["expired" 0 "forced" 0 "deleted" 0 "overwritten" 0 "unconfirmed" 0]`, "%v, %v", begin, again)
+		}
+	}
+}
+
 // TestLockHistoryOfSharedLocks, of semaphores, of moves, of whole databases, and of waits that end in all
 // ways.
 func TestLockHistoryOfSharedLocks(t *testing.T) {
