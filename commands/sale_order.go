@@ -55,7 +55,7 @@ func readOrder(a *Scanner) (voucher, user, order []byte) {
 	return readSaleID(a, ErrSaleVoucher), readSaleID(a, ErrSaleUser), readSaleID(a, ErrSaleOrderID)
 }
 
-// readSaleID reads an id of a voucher, a user or an order; empty is the error for one that is empty: programs
+// readSaleID reads an id of a voucher, a user or an order; empty is the error for an empty id. Programs
 // send it for a variable that was not set, and all of them would share it.
 func readSaleID(a *Scanner, empty Error) []byte {
 	id := a.Bytes()

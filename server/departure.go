@@ -155,8 +155,8 @@ func (l *leftPlaces) remove(ws *queuedWaits) {
 }
 
 // adopt looks anew for sessions that keep the places of waits: s has attached to owners, or to prefixes. The
-// waits of an owner are found by its name, and are few. For a prefix all are looked at: as many as a unit may now,
-// and the others a few in a slice.
+// waits of an owner are found by its name, and are few. For a prefix all are looked at: as many as a unit may
+// now, and the others a few in a slice.
 func (l *leftPlaces) adopt(s *session, names [][]byte, prefixes bool) {
 	ex := s.executor
 	if l.first == nil {
@@ -172,8 +172,8 @@ func (l *leftPlaces) adopt(s *session, names [][]byte, prefixes bool) {
 	}
 }
 
-// eachUnder visits the waits of owners that begin with one of the prefixes. False: they are too many to be looked at
-// in one unit, and not all were visited.
+// eachUnder visits the waits of owners that begin with one of the prefixes. False: they are too many to be
+// looked at in one unit, and not all were visited.
 func (l *leftPlaces) eachUnder(prefixes [][]byte, visit func(w *queuedWait)) (all bool) {
 	left := dueBudget
 	for ws := l.first; ws != nil; ws = ws.newer {
@@ -192,8 +192,8 @@ func (l *leftPlaces) eachUnder(prefixes [][]byte, visit func(w *queuedWait)) (al
 	return true
 }
 
-// prolong keeps the places for as long as if their sessions ended now, if some were not looked at since a session
-// has attached: it goes, and would have kept them.
+// prolong keeps all places as long as if their sessions ended now. It is called when a session that is
+// attached to a prefix goes. Of the places that were not looked at since it attached, it would have kept some.
 func (l *leftPlaces) prolong(ex *executor) {
 	if l.cursor == nil {
 		return

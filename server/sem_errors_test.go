@@ -133,8 +133,8 @@ func TestSemaphoreErrors(t *testing.T) {
 	checkParking(t, srv)
 }
 
-// TestSemaphoreOtherLimits: programs with different limits, of which some say INITIAL, and a change of the limit
-// while they run.
+// TestSemaphoreOtherLimits: programs with different limits, and a change of the limit while they run. Some of
+// them say INITIAL.
 func TestSemaphoreOtherLimits(t *testing.T) {
 	t.Parallel()
 	srv := startWith(t, Options{Clock: NewManualClock(time.UnixMilli(1_750_000_000_000))}, nil)

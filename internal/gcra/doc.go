@@ -9,8 +9,8 @@
 // The state is one time, the theoretical arrival time (TAT): when the limiter is full again. A unit moves it
 // on by period/count. A take is allowed if the TAT is then at most burst*period/count ahead of the time.
 //
-// A TAT that is further ahead than that belongs to other terms, or the clock was set back. The limiter is then
-// empty, and no more than that: the next take moves the TAT there. So what a longer period has used up does not
+// A TAT that is further ahead belongs to other terms, or the clock was set back. The limiter is then empty,
+// and no more than that: the next take moves the TAT there. So units that a longer period has used up do not
 // keep a shorter one shut.
 //
 // A clock that is set back makes the TAT lie further ahead, which allows less. A clock that is set forward

@@ -12,7 +12,7 @@ type alarms struct {
 	clock *Manual
 	dueUS []int64 // in order
 	rang  []int64 // what the clock showed
-	apart []int64 // what KeepHouse was told
+	apart []int64 // the arguments of KeepHouse
 }
 
 func (a *alarms) NextDueUS() (int64, bool) {

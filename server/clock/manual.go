@@ -21,9 +21,9 @@ type Watcher interface {
 	NextDueUS() (us int64, ok bool)
 	// RunDue carries out everything that has fallen due.
 	RunDue()
-	// KeepHouse makes rounds of work that has no time of its own, as a look for idle clients, that far apart; 0:
-	// as far as on any other clock, and a round that is overdue is done at once. While the clock moves far, such
-	// rounds would be nearly all that it stops for.
+	// KeepHouse sets how far apart rounds of work are that has no time of its own, such as a look for idle
+	// clients. 0: as far as on any other clock, and a round that is overdue is done at once. While the clock
+	// moves far, it would stop for little else than such rounds.
 	KeepHouse(apartUS int64)
 }
 
