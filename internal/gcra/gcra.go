@@ -101,8 +101,8 @@ type Answer struct {
 	// State is the state after the take. It has only changed if the take costs something, and is allowed or
 	// Emptied.
 	State State
-	// Emptied: the TAT was further ahead than the burst is worth, and State is that of an empty limiter. It has
-	// to be kept also if the take is refused: from then on units come back.
+	// Emptied: the TAT was further ahead than the burst is worth, and State is that of an empty limiter. It
+	// has to be kept also if the take is refused: from then on units come back.
 	Emptied bool
 }
 
