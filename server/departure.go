@@ -193,7 +193,8 @@ func (l *leftPlaces) eachUnder(prefixes [][]byte, visit func(w *queuedWait)) (al
 }
 
 // prolong keeps all places as long as if their sessions ended now. It is called when a session that is
-// attached to a prefix goes. Of the places that were not looked at since it attached, it would have kept some.
+// attached to a prefix goes. Of the places that were not looked at since it attached, it would have kept
+// some.
 func (l *leftPlaces) prolong(ex *executor) {
 	if l.cursor == nil {
 		return
