@@ -87,3 +87,41 @@ func plannedRestart(t *testing.T, master, replica string, restartsMaster bool, l
 		require.Equal(t, []int64{full + 1, 0}, []int64{leads.number("sync_full"), leads.number("sync_partial_ok")})
 	}
 }
+
+// TestPlannedRestartAboveAChain: the master of a chain is stopped, and started again. Neither the replica nor
+// the replica of that copies everything.
+func TestPlannedRestartAboveAChain(t *testing.T) {
+	ours, redis := testkit.Lockserver(t), string(testkit.Oracle(t))
+	for _, log := range []string{"no", "yes"} {
+		for _, middle := range []string{ours, redis} {
+			if middle == redis && log == "yes" {
+				continue
+			}
+			t.Run(fmt.Sprintf("appendonly=%s,redis=%v", log, middle == redis), func(t *testing.T) {
+				top := fleet.NewProcess(t, ours, killConf+"appendonly "+log+"\nsave 3600 100000\n")
+				mid := fleet.NewProcess(t, middle, killConf+"save \"\"\nreplicaof 127.0.0.1 "+top.Port+"\n")
+				last := fleet.NewProcess(t, ours, killConf+"save \"\"\nreplicaof 127.0.0.1 "+mid.Port+"\n")
+				for _, p := range []*fleet.Process{top, mid, last} {
+					p.Start()
+				}
+				leads, between, follows := reach(t, top.Addr()), reach(t, mid.Addr()), reach(t, last.Addr())
+				plain(leads)
+				inStep(t, leads, between)
+				inStep(t, leads, follows)
+				require.Equal(t, "+OK", leads.do("SET last before"))
+				inStep(t, leads, follows)
+				full := between.number("sync_full")
+				code, err := top.Terminate()
+				require.NoError(t, err)
+				require.Zero(t, code)
+				top.Start()
+				leads = reach(t, top.Addr())
+				require.Equal(t, "+OK", leads.do("SET more after"))
+				inStep(t, leads, between)
+				inStep(t, leads, follows)
+				require.Equal(t, []int64{0, 1}, []int64{leads.number("sync_full"), leads.number("sync_partial_ok")})
+				require.Equal(t, full, between.number("sync_full"), "the replica of the replica goes on")
+			})
+		}
+	}
+}
