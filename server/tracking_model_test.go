@@ -25,7 +25,7 @@ type cacher struct {
 	mode     trackingMode
 	cache    map[string]string
 	redirect *cacher // gets the messages; nil: the client itself
-	serves   *cacher // the client whose messages this one gets
+	serves   *cacher // this one gets the messages for that client
 	dropped  *int    // how many cached values messages have removed
 }
 
@@ -223,7 +223,7 @@ func playTracking(t *testing.T, srv *instance, dial func() (net.Conn, error), ta
 	var trackers, all []*cacher
 	for i, m := range trackingModes() {
 		c := newCacher(t, dial, 3, &dropped)
-		if i%2 == 1 { // each second one is told by another client, in either version
+		if i%2 == 1 { // another client gets the messages of each second one, in either version
 			c.redirect = newCacher(t, dial, 2+i/2%2, &dropped)
 			c.redirect.serves = c
 			if c.redirect.version == 2 {
