@@ -68,6 +68,9 @@ func status(ctx context.Context, args []string, stdout io.Writer) error {
 	if asJSON {
 		show = g.PrintJSON
 	}
+	if err == nil {
+		err = g.Leaderless()
+	}
 	return errors.Join(show(stdout), err)
 }
 
@@ -81,4 +84,5 @@ what an operator has to look at. Any member can be asked: the list is that of th
   --json             one object
 ` + remoteUsage + `
 --addr may have the addresses of several members, with commas: the first that answers is asked.
+The exit code is 0 if a member leads, and 1 if none does or no member answers.
 `

@@ -61,7 +61,10 @@ const groupPatience = 3 * time.Second
 // errAlone is returned for a server that is in no group.
 var errAlone = errors.New("the server is in no raft group")
 
-// LookAtGroup asks all members of a group how they are. addrs are some of them, which are tried in order.
+var errUnknown = errors.New("the server knows no member of its group yet")
+
+// LookAtGroup asks all members of a group how they are. addrs are some of them, which are tried in order. One
+// that knows no member is passed over.
 func LookAtGroup(ctx context.Context, o Options, addrs []string) (g *Group, err error) {
 	for _, addr := range addrs {
 		g, one := listGroup(ctx, o, addr)
@@ -105,6 +108,9 @@ func listGroup(ctx context.Context, o Options, addr string) (*Group, error) {
 	}
 	for _, v := range members.Elems {
 		g.Members = append(g.Members, memberOf(call.FieldsOf(v)))
+	}
+	if len(g.Members) == 0 {
+		return nil, errUnknown
 	}
 	return g, nil
 }
@@ -204,6 +210,14 @@ func (g *Group) leader() *GroupMember {
 	return nil
 }
 
+// Leaderless is the error of a group that no member leads, as far as can be seen from here; nil: one does.
+func (g *Group) Leaderless() error {
+	if g.leader() == nil {
+		return fmt.Errorf("no member of the group %s leads", printable(g.Name))
+	}
+	return nil
+}
+
 // unready is why the next member must not be stopped yet: a member is away, or lacks what the leader had
 // committed at a position. nil: all is well.
 func (g *Group) unready(target position) error {
@@ -271,9 +285,6 @@ func (g *Group) Print(w io.Writer) error {
 	}
 	if err := table.Flush(); err != nil {
 		return err
-	}
-	if g.leader() == nil {
-		fmt.Fprintf(w, "no member of the group %s leads\n", printable(g.Name))
 	}
 	for i := range g.Members {
 		m := &g.Members[i]
