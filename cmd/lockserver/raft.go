@@ -45,7 +45,7 @@ func (p *process) joinGroup(o *server.Options) (leave func(), err error) {
 		return nil, err
 	}
 	eo := engine.Options{ID: c.ID, Peers: peers, ElectionMS: c.ElectionMS, Log: p.log, Transport: n.Transport,
-		Version: version, Hello: n.Hello, Position: n.AskPosition, ReachClient: n.ReachClient}
+		Version: version, Hello: n.Hello, Position: n.AskPosition, ReachClient: n.ReachClient, MoveDamaged: true}
 	if err := engine.KeepIn(dir, c.Group, &eo); err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ const (
 	AlarmDiffers     Kind = "differs"     // members have different data
 	AlarmRefused     Kind = "refused"     // a connection between members was refused
 	AlarmDisk        Kind = "disk"        // this member cannot write to its disk
+	AlarmDamaged     Kind = "damaged"     // the disk of a member was damaged
 	AlarmSnapshot    Kind = "snapshot"    // the last snapshot could not be made
 	AlarmUnreachable Kind = "unreachable" // a member does not answer the leader
 	AlarmBehind      Kind = "behind"      // a member does not have what is committed
@@ -28,7 +29,7 @@ const (
 )
 
 // Kinds are all kinds.
-var Kinds = []Kind{AlarmStopped, AlarmWaiting, AlarmNoLeader, AlarmDiffers, AlarmRefused, AlarmDisk, AlarmSnapshot, AlarmUnreachable, AlarmBehind, AlarmClock,
+var Kinds = []Kind{AlarmStopped, AlarmWaiting, AlarmNoLeader, AlarmDiffers, AlarmRefused, AlarmDisk, AlarmDamaged, AlarmSnapshot, AlarmUnreachable, AlarmBehind, AlarmClock,
 	AlarmCertificate}
 
 // Alarm is something that an operator has to look at, in one line.
@@ -110,6 +111,9 @@ func (m *Member) othersAlarms(s *Status, add func(k Kind, format string, args ..
 	for i := range s.Observed {
 		o := &s.Observed[i]
 		silent := time.Duration(o.HeardMS) * time.Millisecond
+		if o.Damaged != "" && o.ID != s.ID {
+			add(AlarmDamaged, "the disk of '%s' was damaged: %s", o.ID, o.Damaged)
+		}
 		switch {
 		case o.ID == s.ID:
 			if o.DiskFree >= 0 && o.DiskFree < leastFree {
@@ -164,6 +168,9 @@ func apart(skew time.Duration) string {
 func (m *Member) ownAlarms(s *Status, add func(k Kind, format string, args ...any)) {
 	if s.DiskError != "" {
 		add(AlarmDisk, "this member cannot write to its disk: %s", s.DiskError)
+	}
+	if s.Damaged != "" {
+		add(AlarmDamaged, "the disk of this member was damaged: %s. Its files are in raft/damaged-*: remove them when they are not needed", s.Damaged)
 	}
 	if m.attempt.Error != "" {
 		add(AlarmSnapshot, "the last snapshot could not be made: %s", m.attempt.Error)

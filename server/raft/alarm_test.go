@@ -68,6 +68,10 @@ func TestEachKindOfAlarm(t *testing.T) {
 			s.Observed[0].DiskFree = leastFree - 1
 			return "the disk of this member has 127 MB left"
 		},
+		AlarmDamaged: func(_ *Member, s *Status) string {
+			s.Observed[1].Damaged = "raft/wal/1.wal: damaged at the offset 32: the checksum of a batch of entries is wrong"
+			return "the disk of 'b' was damaged: raft/wal/1.wal: damaged at the offset 32: the checksum of a batch of entries is wrong"
+		},
 		AlarmSnapshot: func(m *Member, _ *Status) string {
 			m.attempt.Error = "no space"
 			return "the last snapshot could not be made: no space"

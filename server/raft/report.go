@@ -48,6 +48,8 @@ type Observation struct {
 	HeardMS int64
 	// Version is the program's; empty: it is not known.
 	Version string
+	// Damaged is what was wrong with the member's former disk, as long as its files are kept; empty: nothing.
+	Damaged string
 	// Reported says that the member has sent a Report, which older versions do not.
 	Reported bool
 	Report
@@ -141,7 +143,8 @@ func (s *Status) writeMember(out *resp.Writer, p Peer) {
 	}
 	words := []string{"id", p.ID, "role", s.role(p, &o), "raft-address", p.Raft, "client-address", p.Client, "incarnation", p.Incarnation,
 		"refused", s.refused(p)}
-	more := []string{"unreachable", oneLineOf(o.Why), "version", o.Version, "last-snapshot-error", oneLineOf(o.Snapshot.Error)}
+	more := []string{"unreachable", oneLineOf(o.Why), "version", o.Version, "last-snapshot-error", oneLineOf(o.Snapshot.Error),
+		"damaged", oneLineOf(o.Damaged)}
 	numbers := []struct {
 		name string
 		is   int64

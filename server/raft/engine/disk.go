@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	hraft "github.com/hashicorp/raft"
+	"github.com/hashicorp/raft-wal/metadb"
 
 	"lockserver/persistence"
 	"lockserver/persistence/disk"
@@ -21,6 +22,8 @@ const (
 	// space, the group's name, and a newline.
 	memberFile = "member"
 	lockFile   = "lock"
+	// listFile has the list of the log's files, the term and the vote. The name is the library's.
+	listFile = metadb.FileName
 	// charterFile has the group's charter. Its format, do not change: that, and a newline.
 	charterFile = "charter"
 	// keptSnapshots are the newest ones; the older one is there while another is made.
@@ -29,10 +32,10 @@ const (
 	cachedEntries = 512
 )
 
-// KeepIn makes o's stores files of a directory, which is made if it is not there. The error says what is
-// wrong with it: it is another member's, or in use.
+// KeepIn makes o's stores files of a directory, which is made if it is not there, and verified. The error says
+// what is wrong with it: it is another member's, or in use, or a *Damage.
 func KeepIn(dir, group string, o *Options) (err error) {
-	if err := os.MkdirAll(filepath.Join(dir, "wal"), 0o700); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	lock, err := disk.OS{}.Lock(filepath.Join(dir, lockFile))
@@ -53,10 +56,17 @@ func KeepIn(dir, group string, o *Options) (err error) {
 	if o.Charter, err = openCharter(filepath.Join(dir, charterFile), o.Peers); err != nil {
 		return err
 	}
+	if o.damaged, err = admit(dir, o.MoveDamaged, o.Log); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "wal"), 0o700); err != nil {
+		return err
+	}
 	log, err := openFiles(dir, o.Disk)
 	if err != nil {
 		return err
 	}
+	log.reached = &reached{path: filepath.Join(dir, reachedFile)}
 	cached, err := hraft.NewLogCache(cachedEntries, log)
 	if err == nil {
 		o.Snapshots, err = openSnapshots(dir, o.Log)

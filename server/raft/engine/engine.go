@@ -7,6 +7,8 @@
 // The files:
 //   - engine.go drives the library, await.go waits for its answers.
 //   - disk.go has its directory, files.go its log, and stable.go its other values on a full disk.
+//   - damage.go verifies a directory and moves a damaged one aside; segments.go and bolt.go read the files,
+//     reached.go writes down up to which entry they were synced.
 //   - storage.go has the place where the log goes on from a snapshot.
 //   - network.go has its connections, receive.go what comes on them, back.go the members that are back.
 //   - transport.go breaks connections off.
@@ -71,8 +73,13 @@ type Options struct {
 	Space func() (free, size int64)
 	// NowMS is the machine's clock as others hear of it, in milliseconds since 1970; nil: the system's.
 	NowMS func() int64
+	// MoveDamaged has KeepIn move the files of a damaged disk aside, and go on with an empty one. Otherwise it
+	// returns what is wrong.
+	MoveDamaged bool
 	// committed writes down now and then what is committed; nil: nothing does.
 	committed *committed
+	// damaged is where the files of a damaged disk are; nil: there are none.
+	damaged *damaged
 	// Transport makes a connection to the others, whenever the engine opens. The engine closes it.
 	Transport func() (hraft.Transport, error)
 	// Release releases the stores when the engine has ended for good; nil: nothing is to be done.
@@ -368,6 +375,7 @@ func (e *Engine) Status() raft.Status {
 	}
 	y := e.options.Identity
 	s := raft.Status{ID: e.options.ID, Group: y.Group(), Incarnation: y.incarnation, Waiting: r.waiting.is(), Refusals: y.refusals(),
+		Damaged:   r.of.options.damaged.is(),
 		DiskError: cmp.Or(r.logFault.is(), r.stableFault.is()), State: strings.ToLower(r.raft.State().String()), Term: r.raft.CurrentTerm(),
 		LastIndex: r.raft.LastIndex(), CommitIndex: r.raft.CommitIndex(), ContactMS: r.contactMS(), HandedOn: r.ackTransport.handsOn(), Removed: r.removed.Load()}
 	s.AppliedIndex, s.SnapshotIndex = r.applied()

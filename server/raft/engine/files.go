@@ -1,10 +1,9 @@
 package engine
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
-	iofs "io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -18,8 +17,6 @@ import (
 	"github.com/hashicorp/raft-wal/metadb"
 	"github.com/hashicorp/raft-wal/segment"
 	"github.com/hashicorp/raft-wal/types"
-
-	"lockserver/persistence"
 )
 
 const (
@@ -50,7 +47,11 @@ type files struct {
 	failed atomic.Bool
 	closed atomic.Bool
 	tried  time.Time // under mu; when it was last tried to open them anew
-	cause  error     // under mu; why that did not work
+	// reached is up to which entry the log is kept; nil: it is not written down. Under writing.
+	reached *reached
+	votes   *votes // nil: they are in the list only. Under writing
+	writing sync.Mutex
+	cause   error // under mu; why that did not work
 }
 
 var (
@@ -63,7 +64,11 @@ func openFiles(dir string, on Disk) (*files, error) {
 	if on == nil {
 		on = system{fs.New()}
 	}
-	return openFilesOn(dir, on, on.NewList, fileBytes)
+	size := fileBytes
+	if small, ok := on.(interface{ fileBytes() int }); ok {
+		size = small.fileBytes()
+	}
+	return openFilesOn(dir, on, on.NewList, size)
 }
 
 // Disk is what the files of a log are on.
@@ -83,13 +88,21 @@ func (system) NewList() types.MetaStore { return &metadb.BoltMetaDB{} }
 func openFilesOn(dir string, on types.VFS, list func() types.MetaStore, size int) (f *files, err error) {
 	in := filepath.Join(dir, "wal")
 	f = &files{dir: dir, size: size, open: func() (*wal.WAL, error) {
-		if err := copyAnew(filepath.Join(in, metadb.FileName)); err != nil {
+		k, there, err := readKept(in)
+		if err == nil && there {
+			err = k.writeList(in)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("the list of the log's files in %s: %w", in, err)
 		}
-		kept := list()
-		w, err := wal.Open(in, wal.WithSegmentFiler(segment.NewFiler(in, written{on})), wal.WithMetaStore(kept), wal.WithSegmentSize(size))
+		// The list may have a value whose write had failed, so what it has is read again.
+		meta, err := openVotes(dir, k, list())
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("the group's log in %s: %w", dir, err), kept.Close())
+			return nil, err
+		}
+		w, err := wal.Open(in, wal.WithSegmentFiler(segment.NewFiler(in, written{on})), wal.WithMetaStore(meta), wal.WithSegmentSize(size))
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("the group's log in %s: %w", dir, err), meta.Close())
 		}
 		return w, nil
 	}}
@@ -97,31 +110,19 @@ func openFilesOn(dir string, on types.VFS, list func() types.MetaStore, size int
 	return f, err
 }
 
-// copyAnew replaces a file with a copy, for the same reason for which the log's newest file is written anew.
-// After a failed sync, what can be read may not be on the disk. A process that has the old file open keeps
-// that.
-func copyAnew(path string) error {
-	is, err := os.ReadFile(path)
-	if errors.Is(err, iofs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return persistence.ReplaceFile(path, 0o644, func(w io.Writer) error {
-		_, err := w.Write(is)
-		return err
-	})
-}
-
 // StoreLogs implements hraft.LogStore, as do the methods below.
 func (f *files) StoreLogs(all []*hraft.Log) error {
 	store := func(l *wal.WAL) error { return l.StoreLogs(all) }
+	f.writing.Lock()
+	defer f.writing.Unlock()
 	err := f.write(store)
-	if !errors.Is(err, wal.ErrSealed) {
-		return err
+	if errors.Is(err, wal.ErrSealed) {
+		err = f.write(store) // the disk was too full for another file; it may have space now
 	}
-	return f.write(store) // the disk was too full for another file; it may have space now
+	if err == nil && len(all) > 0 {
+		err = f.reached.write(keep(all))
+	}
+	return err
 }
 
 // with calls do with the files, which are not opened anew meanwhile.
@@ -240,7 +241,7 @@ func (f *files) Close() error {
 	f.closed.Store(true)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.log.Close()
+	return errors.Join(f.log.Close(), f.reached.close())
 }
 
 // IsMonotonic implements hraft.MonotonicLogStore.
@@ -263,7 +264,34 @@ func (f *files) GetLog(index uint64, to *hraft.Log) error {
 func (f *files) StoreLog(l *hraft.Log) error { return f.StoreLogs([]*hraft.Log{l}) }
 
 func (f *files) DeleteRange(from, to uint64) error {
+	f.writing.Lock()
+	defer f.writing.Unlock()
+	if err := f.lower(from, to); err != nil {
+		return err
+	}
 	return f.write(func(l *wal.WAL) error { return l.DeleteRange(from, to) })
+}
+
+// lower writes down that entries at the end of the log are to be deleted.
+func (f *files) lower(from, to uint64) error {
+	if f.reached == nil {
+		return nil
+	}
+	first, err := f.FirstIndex()
+	if err != nil {
+		return err
+	}
+	last, err := f.LastIndex()
+	if err != nil || to < last || last == 0 {
+		return err
+	}
+	var l hraft.Log
+	if from > first {
+		if err := f.GetLog(from-1, &l); err != nil {
+			return err
+		}
+	}
+	return f.reached.lower(place{l.Index, l.Term})
 }
 
 // Set implements hraft.StableStore, as do the methods below.
@@ -277,7 +305,7 @@ func (f *files) Get(key []byte) (val []byte, err error) {
 }
 
 func (f *files) SetUint64(key []byte, val uint64) error {
-	return f.write(func(l *wal.WAL) error { return l.SetUint64(key, val) })
+	return f.Set(key, binary.LittleEndian.AppendUint64(nil, val)) // as the library does it
 }
 
 func (f *files) GetUint64(key []byte) (val uint64, err error) {

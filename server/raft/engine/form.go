@@ -22,6 +22,10 @@ import (
 // The list counts for nothing else. A member that finds data at another one has lost its own, or its list is
 // wrong: it waits until the leader of that group calls it.
 
+// awaitsLeader is what a member waits for whose disk was damaged. It forms no group: it was in one.
+const awaitsLeader = "its disk was damaged, and it waits for the member that leads its group, which gives it all data. Without a majority of members with whole disks " +
+	"there is none: see 'A damaged disk' in docs/HA.md"
+
 // askFor bounds how long a server may take to answer with its identity.
 const askFor = 2 * time.Second
 
@@ -67,6 +71,9 @@ func (r *running) form(ctx context.Context) {
 	case y.Group() != "":
 		r.wait("it was called by the group with the id " + y.Group() + ", and has heard nothing from its leader since")
 		return
+	case o.damaged.is() != "":
+		r.waitBecause(awaitsLeader, true)
+		return
 	case len(o.Peers) == 0:
 		r.wait(raft.AwaitsAdd)
 		return
@@ -81,7 +88,7 @@ func (r *running) form(ctx context.Context) {
 	var missing []string
 	data := false
 	for i := range all {
-		data = data || all[i].hasData()
+		data = data || all[i].hasData() || all[i].Damaged != ""
 		if why := all[i].unfit(o.Peers); why != "" {
 			missing = append(missing, why)
 		}
@@ -114,6 +121,8 @@ func (h *heardOf) unfit(founders []raft.Peer) string {
 	case h.hasData():
 		return fmt.Sprintf("%s has the data of a group (id %s). If this member's disk was lost nothing has to be done: the member that leads that group makes this one "+
 			"a member again, and until there is one no disk may be removed; if the group is another, give this one a name of its own (raft-group)", name, said(h.Group))
+	case h.Damaged != "":
+		return name + " had a disk that is damaged, and was in a group: " + h.Damaged
 	case charterOf(h.Founders) != charterOf(founders):
 		return name + " has other raft-members than this member"
 	}

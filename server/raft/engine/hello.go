@@ -25,6 +25,7 @@ type Hello struct {
 	Empty    bool // its disk has nothing of any group
 	Founders []raft.Peer
 	Version  string
+	Damaged  string // what is wrong with its former disk; empty: nothing is
 	// Checksums are the newest of its data; Checks says that it makes any.
 	Checksums []raft.Checksum
 	Checks    bool
@@ -47,7 +48,7 @@ func (h *Hello) expects(members []raft.Peer) bool {
 func (y *Identity) Tell(self raft.Peer) (Hello, error) {
 	empty, err := y.isEmpty()
 	self.ID, self.Incarnation = y.id, y.incarnation
-	h := Hello{Peer: self, Group: y.Group(), Charter: y.charter.said(), Empty: empty, Founders: y.founders, Version: y.version,
+	h := Hello{Peer: self, Group: y.Group(), Charter: y.charter.said(), Empty: empty, Founders: y.founders, Version: y.version, Damaged: y.damaged.is(),
 		Checksums: y.checks.sent(), Checks: true}
 	if report := y.report.Load(); report != nil {
 		h.Report, h.Reported = (*report)(), true
@@ -66,6 +67,8 @@ const (
 	refusesMore = "-a question is "
 	// longestAnswer is above the length of any answer.
 	longestAnswer = 8 << 10
+	// mostDamaged is how much of what is wrong with a disk an answer has: two long paths.
+	mostDamaged = 1 << 10
 )
 
 // encode is the answer.
@@ -77,6 +80,9 @@ func (h *Hello) encode() string {
 	}
 	if h.Checks {
 		v.Set("checks", "yes")
+	}
+	if h.Damaged != "" {
+		v.Set("damaged", h.Damaged[:min(len(h.Damaged), mostDamaged)])
 	}
 	for _, c := range h.Checksums {
 		v.Add("check", fmt.Sprint(c.Index, " ", c.Sum))
@@ -97,7 +103,7 @@ func decodeHello(text string) (h Hello, err error) {
 		return h, errNoMember
 	}
 	h = Hello{Peer: raft.Peer{ID: v.Get("id"), Raft: v.Get("raft"), Client: v.Get("client"), Incarnation: v.Get("incarnation")},
-		Group: v.Get("group"), Charter: v.Get("charter"), Version: v.Get("version"), Empty: v.Get("empty") == "yes"}
+		Group: v.Get("group"), Charter: v.Get("charter"), Version: v.Get("version"), Empty: v.Get("empty") == "yes", Damaged: v.Get("damaged")}
 	h.Checks = v.Get("checks") == "yes"
 	for _, word := range v["check"] {
 		index, sum, _ := strings.Cut(word, " ")

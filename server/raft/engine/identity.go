@@ -30,13 +30,15 @@ type Identity struct {
 	id          string
 	incarnation string
 	older       bool // the disk has what a version without identities wrote
-	founders    []raft.Peer
-	charter     *Charter
-	version     string
-	stable      hraft.StableStore
-	logs        hraft.LogStore
-	snapshots   hraft.SnapshotStore
-	log         *slog.Logger
+	// damaged is where the files of a damaged disk are; nil: there are none.
+	damaged   *damaged
+	founders  []raft.Peer
+	charter   *Charter
+	version   string
+	stable    hraft.StableStore
+	logs      hraft.LogStore
+	snapshots hraft.SnapshotStore
+	log       *slog.Logger
 
 	mu      sync.Mutex
 	group   string // under mu; empty: it is not known
@@ -68,7 +70,7 @@ var (
 // Identify reads o's identity from its stores, or makes one if they have none.
 func (o *Options) Identify() error {
 	y := &Identity{id: o.ID, founders: o.Peers, charter: o.Charter, version: o.Version, stable: o.Stable, logs: o.Logs, snapshots: o.Snapshots, log: o.Log,
-		refused: make(map[string]*refusal)}
+		damaged: o.damaged, refused: make(map[string]*refusal)}
 	for key, to := range map[string]*string{string(keyIncarnation): &y.incarnation, string(keyGroup): &y.group} {
 		is, err := o.Stable.Get([]byte(key))
 		if err != nil && err.Error() != "not found" {

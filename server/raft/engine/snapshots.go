@@ -3,7 +3,9 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"hash/crc64"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -12,6 +14,7 @@ import (
 
 	hraft "github.com/hashicorp/raft"
 
+	"lockserver/persistence"
 	"lockserver/server/raft"
 )
 
@@ -50,7 +53,13 @@ type tidySink struct {
 }
 
 // Close implements hraft.SnapshotSink.
-func (s *tidySink) Close() error { return s.tidy(s.SnapshotSink.Close()) }
+func (s *tidySink) Close() error {
+	err := s.tidy(s.SnapshotSink.Close())
+	if err == nil {
+		err = writeMetaSum(filepath.Join(s.dir, "snapshots", s.ID()))
+	}
+	return err
+}
 
 // Cancel implements hraft.SnapshotSink.
 func (s *tidySink) Cancel() error { return s.tidy(s.SnapshotSink.Cancel()) }
@@ -60,6 +69,30 @@ func (s *tidySink) tidy(err error) error {
 		err = errors.Join(err, clearUnfinished(s.dir, s.ID()))
 	}
 	return err
+}
+
+// metaSumFile of a snapshot has the checksum of its description, which the library writes without one. Its
+// format, do not change: a CRC-64 with 16 hexadecimal digits, and a newline. A version without the file has
+// written the snapshot, or the process ended just before it was written.
+const metaSumFile = "meta.sum"
+
+func metaSum(text []byte) string {
+	return fmt.Sprintf("%016x\n", crc64.Checksum(text, crc64.MakeTable(crc64.ECMA)))
+}
+
+// writeMetaSum writes the checksum of the description of a snapshot.
+func writeMetaSum(dir string) error {
+	text, err := os.ReadFile(filepath.Join(dir, "meta.json"))
+	if errors.Is(err, fs.ErrNotExist) { // the machine has closed it already, and a newer one took its place
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return persistence.ReplaceFile(filepath.Join(dir, metaSumFile), 0o600, func(w io.Writer) error {
+		_, err := io.WriteString(w, metaSum(text))
+		return err
+	})
 }
 
 // openSnapshots opens the snapshots of a member's directory.

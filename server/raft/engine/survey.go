@@ -140,7 +140,7 @@ func (r *running) hasEnded() bool {
 // observe records the answers of the others, and adds how this member is.
 func (r *running) observe(found []heardOf, now time.Time) {
 	o := &r.of.options
-	self := raft.Observation{ID: o.ID, Incarnation: o.Identity.incarnation, Reachable: true, Version: o.Version, Reported: true, Report: r.report()}
+	self := raft.Observation{ID: o.ID, Incarnation: o.Identity.incarnation, Reachable: true, Version: o.Version, Damaged: o.damaged.is(), Reported: true, Report: r.report()}
 	all := []raft.Observation{self}
 	commit := self.Commit
 	r.surveying.mu.Lock()
@@ -151,6 +151,7 @@ func (r *running) observe(found []heardOf, now time.Time) {
 		is := raft.Observation{ID: id, Incarnation: h.peer.Incarnation, Why: whyUnreachable(h)}
 		if is.Why == "" {
 			is.Reachable, is.Version, is.Reported, is.Report, is.SkewMS = true, h.Version, h.Reported, h.Report, h.skewMS()
+			is.Damaged = h.Damaged
 			if !h.Reported {
 				is.Report = raft.NoReport()
 			}

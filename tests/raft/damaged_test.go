@@ -1,0 +1,148 @@
+package raft
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/server"
+	"lockserver/server/raft/engine"
+)
+
+// onDisks is a group whose members have directories.
+type onDisks struct {
+	*group
+	dirs    map[string]string
+	release map[string]func() error
+	acked   int
+}
+
+func newOnDisks(t *testing.T) *onDisks {
+	d := &onDisks{dirs: map[string]string{}, release: map[string]func() error{}}
+	top := t.TempDir()
+	d.group = newGroup(t, 3, func(eo *engine.Options, so *server.Options) {
+		eo.Log, eo.MoveDamaged = so.Log, true
+		d.dirs[eo.ID] = filepath.Join(top, eo.ID)
+		require.NoError(t, engine.KeepIn(d.dirs[eo.ID], "disks", eo))
+		d.release[eo.ID] = eo.Release
+	})
+	t.Cleanup(func() {
+		for _, m := range d.all {
+			d.end(m)
+		}
+	})
+	return d
+}
+
+// end ends a member, which lets go of its directory.
+func (d *onDisks) end(m *member) {
+	m.stop()
+	if release := d.release[m.peer.ID]; release != nil {
+		delete(d.release, m.peer.ID)
+		require.NoError(d.t, release())
+	}
+}
+
+// write has so many writes acknowledged.
+func (d *onDisks) write(n int) {
+	d.t.Helper()
+	for range n {
+		require.Equal(d.t, "OK", d.do("SET", fmt.Sprint("key", d.acked), fmt.Sprint("value", d.acked)).Str)
+		d.acked++
+	}
+}
+
+// has looks for all that was acknowledged.
+func (d *onDisks) has() {
+	d.t.Helper()
+	for i := range d.acked {
+		require.Equal(d.t, fmt.Sprint("value", i), d.do("GET", fmt.Sprint("key", i)).Str)
+	}
+}
+
+// logs are the files of a member's log.
+func (d *onDisks) logs(m *member) []string {
+	all, err := filepath.Glob(filepath.Join(d.dirs[m.peer.ID], "wal", "*.wal"))
+	require.NoError(d.t, err)
+	require.NotEmpty(d.t, all)
+	return all
+}
+
+// TestFlippedEntry: a bit of a value is another in one member's log. The member does not answer with it, and
+// has no vote until it has everything from the leader; all members say what was found.
+func TestFlippedEntry(t *testing.T) {
+	t.Parallel()
+	d := newOnDisks(t)
+	d.write(20)
+	require.Equal(t, "OK", d.do("SET", "pay", "order-4711").Str)
+	d.same()
+	c := d.others(d.leader())[0]
+	d.end(c)
+	path := d.logs(c)[0]
+	is, err := os.ReadFile(path)
+	require.NoError(t, err)
+	at := bytes.Index(is, []byte("order-4711"))
+	require.Positive(t, at)
+	is[at+9] ^= 1
+	require.NoError(t, os.WriteFile(path, is, 0o600))
+	before := d.leader().field("raft_incarnation")
+	c.start()
+	eventually(t, "it has everything again, and a vote", func() bool {
+		d.leader().ask("RAFT", "TRANSFER", c.peer.ID)
+		return c.field("raft_role") == "leader"
+	})
+	require.NotEqual(t, before, c.field("raft_incarnation"))
+	require.Equal(t, "order-4711", d.do("GET", "pay").Str)
+	d.has()
+	d.same()
+	for _, m := range d.all {
+		eventually(t, "each member says which file, which place and why", func() bool {
+			alarm := m.field("raft_alarm")
+			return strings.Contains(alarm, filepath.Base(path)) && strings.Contains(alarm, "damaged at the offset ") && strings.Contains(alarm, "checksum")
+		})
+	}
+	require.Contains(t, c.ask("RAFT", "MEMBERS").String(), filepath.Base(path))
+	kept, err := filepath.Glob(filepath.Join(d.dirs[c.peer.ID], "damaged-*", "wal", filepath.Base(path)))
+	require.NoError(t, err)
+	require.Len(t, kept, 1, "nothing is deleted")
+	require.NoError(t, os.RemoveAll(filepath.Dir(filepath.Dir(kept[0]))))
+	eventually(t, "the alarm ends when the files are removed", func() bool { return !strings.Contains(c.field("raft_alarm"), "damaged") })
+}
+
+// TestLostLogBesideASnapshot: two members acknowledge writes while the third is away, and one of the two loses
+// its log, but not its snapshot. It does not elect the third one, which has never heard of the writes.
+func TestLostLogBesideASnapshot(t *testing.T) {
+	t.Parallel()
+	d := newOnDisks(t)
+	d.write(20)
+	for _, m := range d.all {
+		require.Equal(t, "OK", m.ask("RAFT", "SNAPSHOT").Str)
+	}
+	a := d.leader()
+	b, c := d.others(a)[0], d.others(a)[1]
+	d.end(c)
+	d.write(20)
+	d.end(a)
+	d.end(b)
+	for _, path := range d.logs(b) {
+		require.NoError(t, os.Remove(path))
+	}
+	b.start()
+	c.start()
+	eventually(t, "it says that its disk is damaged", func() bool { return strings.Contains(b.field("raft_alarm"), "was damaged") })
+	for range 20 { // elections of the third one, which may not get its vote
+		before := c.number("raft_term")
+		require.NotEqual(t, "leader", c.field("raft_role"))
+		require.NotEqual(t, "leader", b.field("raft_role"))
+		require.Equal(t, before, c.number("raft_term"))
+		require.NotEqual(t, "OK", c.ask("SET", "unknown", "value").Str)
+	}
+	a.start()
+	d.has()
+	d.same()
+}
