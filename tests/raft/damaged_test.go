@@ -14,7 +14,7 @@ import (
 	"lockserver/server/raft/engine"
 )
 
-// onDisks is a group whose members have directories.
+// onDisks is a group of members with directories.
 type onDisks struct {
 	*group
 	dirs    map[string]string

@@ -46,7 +46,7 @@ type smallDisk struct{ system }
 
 func (smallDisk) fileBytes() int { return 2 << 10 }
 
-// newDisky makes a directory with a snapshot and a log of several files, of which an end was replaced.
+// newDisky makes a directory with a snapshot and a log of several files. The log's end was replaced once.
 func newDisky(t *testing.T) *disky {
 	d := &disky{t: t, dir: filepath.Join(t.TempDir(), "raft"), whole: map[string][]byte{}}
 	o, err := keepSmall(d.dir, true)
@@ -304,8 +304,7 @@ func TestOthersMoveNothing(t *testing.T) {
 	require.DirExists(t, filepath.Join(d.dir, "wal"))
 }
 
-// TestNoGroupOfDamagedDisks: members whose disks were damaged form no new group, and none is formed with
-// them.
+// TestNoGroupOfDamagedDisks: members with damaged disks form no new group, and others form none with them.
 func TestNoGroupOfDamagedDisks(t *testing.T) {
 	d := newDisky(t)
 	require.NoError(t, os.Remove(d.logs()[0]))

@@ -32,8 +32,8 @@ const (
 	cachedEntries = 512
 )
 
-// KeepIn makes o's stores files of a directory, which is made if it is not there, and verified. The error says
-// what is wrong with it: it is another member's, or in use, or a *Damage.
+// KeepIn makes o's stores files of a directory, which is made if it is not there, and verified. The error
+// says what is wrong with it: it is another member's, or in use, or a *Damage.
 func KeepIn(dir, group string, o *Options) (err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

@@ -73,8 +73,8 @@ type Options struct {
 	Space func() (free, size int64)
 	// NowMS is the machine's clock as others hear of it, in milliseconds since 1970; nil: the system's.
 	NowMS func() int64
-	// MoveDamaged has KeepIn move the files of a damaged disk aside, and go on with an empty one. Otherwise it
-	// returns what is wrong.
+	// MoveDamaged has KeepIn move the files of a damaged disk aside, and go on with an empty one. Otherwise
+	// it returns what is wrong.
 	MoveDamaged bool
 	// committed writes down now and then what is committed; nil: nothing does.
 	committed *committed

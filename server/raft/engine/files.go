@@ -95,7 +95,7 @@ func openFilesOn(dir string, on types.VFS, list func() types.MetaStore, size int
 		if err != nil {
 			return nil, fmt.Errorf("the list of the log's files in %s: %w", in, err)
 		}
-		// The list may have a value whose write had failed, so what it has is read again.
+		// The list may have a value although its write had failed, so it is read again.
 		meta, err := openVotes(dir, k, list())
 		if err != nil {
 			return nil, err

@@ -9,8 +9,8 @@ import (
 	hraft "github.com/hashicorp/raft"
 )
 
-// A log whose last batch is damaged, or whose newest file is lost, looks like one that ends before it: the
-// end of a process may leave a batch that was not written whole. So a member writes down, behind each sync of
+// A log with a damaged last batch, or without its newest file, looks like one that ends before it: the end
+// of a process may leave a batch that was not written whole. So a member writes down, behind each sync of
 // the log, up to which entry the log is kept. The file is not synced. What it says was true when it was
 // written, so it says too little after the machine has lost its power, and never too much: before entries at
 // the end are deleted, the file is lowered and synced.

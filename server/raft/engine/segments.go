@@ -163,8 +163,8 @@ func (v *verifying) frame(at int) (size int, kind byte) {
 	return size, kind
 }
 
-// batch verifies the batch of frames from an offset on, whose frames begin at another: the first one has the
-// file's head before it. It returns where the batch ends, and what is wrong with it.
+// batch verifies a batch. Its checksum covers what is behind from, and its frames begin at at: the first batch
+// has the file's head before them. It returns where the batch ends, and what is wrong with it.
 func (v *verifying) batch(from, at int) (end int, why string) {
 	begin := at
 	for {

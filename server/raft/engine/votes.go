@@ -23,9 +23,9 @@ import (
 // higher, which does no harm, or the log has more entries than this version has written.
 
 const (
-	// votesFile has the states, at two places. Their format, do not change: the length of what follows with 4
-	// bytes, a checksum of that with 4, and for each value the lengths of its key and of itself with 4 bytes
-	// each, the key and the value, sorted by the keys.
+	// votesFile has the states, at two places. Their format, do not change: 4 bytes with the length of the
+	// values, 4 with their checksum, and the values sorted by their keys. A value has 4 bytes with the length
+	// of its key, 4 with its own, the key, and itself.
 	votesFile   = "votes"
 	votesPlaces = 2
 	// votesBytes is the most that a state has.
@@ -109,7 +109,7 @@ func termIn(text []byte) uint64 {
 }
 
 // verifyVotes verifies the list of files and what its stable store has. known is the entry that the log
-// reached, and last its last one: if a version without this file has added entries, the list is another.
+// reached, and last its last one. If a version without this file has added entries, the list is another.
 func verifyVotes(dir string, k *kept, known, last uint64) error {
 	file, err := os.ReadFile(filepath.Join(dir, votesFile))
 	if errors.Is(err, iofs.ErrNotExist) {
