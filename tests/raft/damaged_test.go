@@ -114,8 +114,8 @@ func TestFlippedEntry(t *testing.T) {
 	eventually(t, "the alarm ends when the files are removed", func() bool { return !strings.Contains(c.field("raft_alarm"), "damaged") })
 }
 
-// TestLostLogBesideASnapshot: two members acknowledge writes while the third is away, and one of the two loses
-// its log, but not its snapshot. It does not elect the third one, which has never heard of the writes.
+// TestLostLogBesideASnapshot: two members acknowledge writes while the third is away, and one of the two
+// loses its log, but not its snapshot. It does not elect the third one, which has never heard of the writes.
 func TestLostLogBesideASnapshot(t *testing.T) {
 	t.Parallel()
 	d := newOnDisks(t)

@@ -16,8 +16,8 @@ import (
 // the end are deleted, the file is lowered and synced.
 
 const (
-	// reachedFile has the entry. Its format, do not change: the index with 20 digits, the term with 20 digits,
-	// a checksum of both and of the spaces behind them, and a newline.
+	// reachedFile has the entry. Its format, do not change: the index with 20 digits, the term with 20
+	// digits, a checksum of both and of the spaces behind them, and a newline.
 	reachedFile   = "reached"
 	reachedFormat = "%020d %020d "
 	reachedBytes  = 42 + 8 + 1

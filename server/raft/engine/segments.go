@@ -59,7 +59,8 @@ func readKept(in string) (k kept, there bool, err error) {
 }
 
 // extent is what a log was found to have: its first and its last entry, and the last one's term. Without
-// entries all are 0. torn is a batch at the end that was not written whole, or is damaged; nil: there is none.
+// entries all are 0. torn is a batch at the end that was not written whole, or is damaged; nil: there is
+// none.
 type extent struct {
 	first, last, term uint64
 	torn              *Damage
@@ -163,7 +164,7 @@ func (v *verifying) frame(at int) (size int, kind byte) {
 	return size, kind
 }
 
-// batch verifies a batch. Its checksum covers what is behind from, and its frames begin at at: the first batch
+//  batch verifies a batch. Its checksum covers what is behind from, and its frames begin at at: the first batch
 // has the file's head before them. It returns where the batch ends, and what is wrong with it.
 func (v *verifying) batch(from, at int) (end int, why string) {
 	begin := at
