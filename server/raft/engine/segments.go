@@ -164,7 +164,7 @@ func (v *verifying) frame(at int) (size int, kind byte) {
 	return size, kind
 }
 
-//  batch verifies a batch. Its checksum covers what is behind from, and its frames begin at at: the first batch
+// batch verifies a batch. Its checksum covers what is behind from, and its frames begin at at: the first one
 // has the file's head before them. It returns where the batch ends, and what is wrong with it.
 func (v *verifying) batch(from, at int) (end int, why string) {
 	begin := at
