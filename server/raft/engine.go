@@ -131,7 +131,7 @@ type Status struct {
 	// recent ones.
 	Waiting  string
 	Refusals []Refusal
-	// Damaged is what was wrong with this member's former disk, as long as its files are kept; empty: nothing.
+	// Damaged is what was wrong with this member's former disk, while its files are kept; empty: nothing.
 	Damaged string
 	// DiskError is why this member cannot write to its disk; empty: it can.
 	DiskError string
