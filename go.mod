@@ -17,7 +17,6 @@ require (
 	github.com/tidwall/btree v1.8.1
 	github.com/tidwall/redcon v1.6.2
 	github.com/youmark/pkcs8 v0.0.0-20240726163527-a2c0da244d78
-	github.com/yuin/gopher-lua v1.1.2
 	github.com/zeebo/xxh3 v1.1.0
 	go.etcd.io/bbolt v1.4.3
 	go.opentelemetry.io/otel v1.34.0

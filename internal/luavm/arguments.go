@@ -4,48 +4,15 @@ import (
 	"fmt"
 	"math"
 
-	lua "github.com/yuin/gopher-lua"
+	"lockserver/internal/lua"
 )
-
-// callerPosition is "chunk:line: " of a level of the call stack, as luaL_where counts them: 0 the
-// running Go function, 1 what called it. Empty where that is no Lua code. Beyond a protected call it
-// goes on in the thread that made it.
-func callerPosition(L *lua.LState, level int) string {
-	for {
-		depth := 0
-		for {
-			if _, ok := L.GetStack(depth); !ok {
-				break
-			}
-			depth++
-			if depth > level {
-				return positionAt(L, level)
-			}
-		}
-		caller := L.Context().(*threadContext).caller
-		if caller == nil {
-			return ""
-		}
-		// The function that protects and pcall itself, the caller's level 0, are one level.
-		level -= depth - 1
-		L = caller
-	}
-}
-
-func positionAt(L *lua.LState, level int) string {
-	frame, ok := L.GetStack(level)
-	if !ok {
-		return ""
-	}
-	if _, err := L.GetInfo("Sl", frame, lua.LNil); err != nil || frame.Source == "" {
-		return ""
-	}
-	return fmt.Sprintf("%s:%d: ", frame.Source, frame.CurrentLine)
-}
 
 // argumentError is Lua's "bad argument #1 to 'name' (...)".
 func argumentError(L *lua.LState, argument int, message string) {
-	name, method := functionName(L)
+	name, method, ok := L.FunctionName()
+	if !ok {
+		name = "?"
+	}
 	if method {
 		argument--
 		if argument == 0 {
@@ -66,23 +33,18 @@ func wrongType(L *lua.LState, argument int, wanted string) {
 
 // checkNumber is a number argument, or a string that reads as one.
 func checkNumber(L *lua.LState, argument int) float64 {
-	switch value := L.Get(argument).(type) {
-	case lua.LNumber:
-		return float64(value)
-	case lua.LString:
-		if number, ok := parseNumber(string(value)); ok {
-			return number
-		}
+	number, ok := L.At(argument).ToNumber()
+	if !ok {
+		wrongType(L, argument, "number")
 	}
-	wrongType(L, argument, "number")
-	return 0
+	return number
 }
 
 // checkInt is checkNumber as C converts it to an integer of 64 bits.
 func checkInt(L *lua.LState, argument int) int { return toInt(checkNumber(L, argument)) }
 
 func optInt(L *lua.LState, argument int, otherwise int) int {
-	if L.Get(argument) == lua.LNil {
+	if L.At(argument).IsNil() {
 		return otherwise
 	}
 	return checkInt(L, argument)
@@ -98,23 +60,24 @@ func toInt(number float64) int {
 
 // checkString is a string argument, or a number as text.
 func checkString(L *lua.LState, argument int) string {
-	switch value := L.Get(argument).(type) {
-	case lua.LString:
-		return string(value)
-	case lua.LNumber:
-		return FormatNumber(float64(value))
+	value := L.At(argument)
+	if text, ok := value.AsString(); ok {
+		return text
+	}
+	if number, ok := value.AsNumber(); ok {
+		return FormatNumber(number)
 	}
 	wrongType(L, argument, "string")
 	return ""
 }
 
-// checkTable is a table argument, protected ones as they are.
+// checkTable is a table argument.
 func checkTable(L *lua.LState, argument int) *lua.LTable {
-	if table, ok := L.Get(argument).(*lua.LTable); ok {
-		return table
+	table := L.At(argument).AsTable()
+	if table == nil {
+		wrongType(L, argument, "table")
 	}
-	wrongType(L, argument, "table")
-	return nil
+	return table
 }
 
 // checkFunction is a function argument.
@@ -128,8 +91,14 @@ func checkFunction(L *lua.LState, argument int) *lua.LFunction {
 
 // checkAny wants an argument to be there.
 func checkAny(L *lua.LState, argument int) lua.LValue {
+	wantAny(L, argument)
+	return L.Get(argument)
+}
+
+// wantAny wants an argument to be there, and returns it in the machine's form.
+func wantAny(L *lua.LState, argument int) lua.Value {
 	if argument > L.GetTop() {
 		argumentError(L, argument, "value expected")
 	}
-	return L.Get(argument)
+	return L.At(argument)
 }

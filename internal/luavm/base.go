@@ -4,7 +4,7 @@ import (
 	"math"
 	"strings"
 
-	lua "github.com/yuin/gopher-lua"
+	"lockserver/internal/lua"
 )
 
 // baseLibrary are the global functions.
@@ -38,24 +38,25 @@ func (s *State) openLibraries() {
 		s.vm.SetGlobal(name, s.vm.NewFunction(fn))
 	}
 	s.vm.SetGlobal("_VERSION", lua.LString("Lua 5.1"))
-	next := s.vm.GetGlobal("next")
+	next := s.vm.GetGlobal("next").(*lua.LFunction)
 	s.vm.SetGlobal("pairs", s.vm.NewFunction(func(L *lua.LState) int {
 		table := checkTable(L, 1)
 		L.Push(next)
 		L.Push(table)
-		L.Push(lua.LNil)
+		L.PushValue(lua.Value{})
 		return 3
 	}))
 	step := s.vm.NewFunction(ipairsStep)
+	s.vm.G.SetIterators(next, step)
 	s.vm.SetGlobal("ipairs", s.vm.NewFunction(func(L *lua.LState) int {
 		table := checkTable(L, 1)
 		L.Push(step)
 		L.Push(table)
-		L.Push(lua.LNumber(0))
+		L.PushNumber(0)
 		return 3
 	}))
 	for name, library := range s.libraries() {
-		table := newTable(0, len(library))
+		table := lua.NewTable(0, len(library))
 		for key, fn := range library {
 			table.RawSetString(key, s.vm.NewFunction(fn))
 		}
@@ -68,31 +69,33 @@ func (s *State) global(name string) *lua.LTable { return s.globals.RawGetString(
 
 func ipairsStep(L *lua.LState) int {
 	table, index := checkTable(L, 1), checkInt(L, 2)+1
-	value := item(real(table), index)
-	if value == lua.LNil {
-		L.Push(lua.LNil)
+	value := table.Item(index)
+	if value.IsNil() {
+		L.PushValue(value)
 		return 1
 	}
-	L.Push(lua.LNumber(index))
-	L.Push(value)
+	L.PushInt(index)
+	L.PushValue(value)
 	return 2
 }
 
 func baseNext(L *lua.LState) int {
 	table := checkTable(L, 1)
-	// The interpreter steps over all keys that have been removed, so this counts for some instructions.
-	FromLua(L).work(L, 20)
-	key, value := real(table).Next(L.Get(2))
-	L.Push(key)
-	if key == lua.LNil {
+	key, value, steps, ok := table.Following(L.At(2))
+	if !ok {
+		failWithin(L, "invalid key to 'next'")
+	}
+	L.Work(steps / 4)
+	L.PushValue(key)
+	if key.IsNil() {
 		return 1
 	}
-	L.Push(value)
+	L.PushValue(value)
 	return 2
 }
 
 func baseAssert(L *lua.LState) int {
-	if lua.LVAsBool(checkAny(L, 1)) {
+	if wantAny(L, 1).IsTrue() {
 		return L.GetTop()
 	}
 	message := "assertion failed!"
@@ -106,7 +109,7 @@ func baseAssert(L *lua.LState) int {
 func baseError(L *lua.LState) int {
 	value, level := L.Get(1), int32(optInt(L, 2, 1))
 	if isText(value) && level > 0 {
-		value = lua.LString(callerPosition(L, int(level)) + toText(value))
+		value = lua.LString(L.CallerPosition(int(level)) + toText(value))
 	}
 	Raise(L, value)
 	return 0
@@ -116,14 +119,13 @@ func baseError(L *lua.LState) int {
 // that is a string, and both if not.
 func basePCall(L *lua.LState) int {
 	if L.GetTop() == 0 {
-		L.Push(lua.LFalse)
-		L.Push(lua.LString("attempt to call a boolean value"))
+		L.PushBool(false)
+		L.PushString("attempt to call a boolean value")
 		return 2
 	}
 	s := FromLua(L)
-	results, raised := s.protectedCall(L, L.Get(1), 2)
-	if raised != nil {
-		L.Push(lua.LFalse)
+	if raised := s.protectedCall(L, L.GetTop()-1); raised != nil {
+		L.PushBool(false)
 		table, ok := raised.(*lua.LTable)
 		if !ok {
 			L.Push(raised)
@@ -138,61 +140,52 @@ func basePCall(L *lua.LState) int {
 		L.Push(text)
 		return 3
 	}
-	L.Insert(lua.LTrue, L.GetTop()-results+1)
-	return results + 1
+	L.Insert(lua.LTrue, 1)
+	return L.GetTop()
 }
 
 func baseXPCall(L *lua.LState) int {
 	checkAny(L, 2)
-	fn, handler := L.Get(1), L.Get(2)
 	L.SetTop(2)
+	L.PushValue(L.At(1))
 	s := FromLua(L)
-	results, raised := s.protectedCall(L, fn, 3)
+	raised := s.protectedCall(L, 0)
 	if raised == nil {
 		L.Insert(lua.LTrue, 3)
-		return results + 1
+		return L.GetTop() - 2
 	}
 	L.SetTop(2)
 	L.Push(raised)
-	results, failed := s.protectedCall(L, handler, 3)
-	L.SetTop(3 + results)
+	failed := s.protectedCall(L, 1)
+	results := L.GetTop() - 1
 	if failed != nil {
-		L.Push(lua.LFalse)
-		L.Push(lua.LString("error in error handling"))
+		L.PushBool(false)
+		L.PushString("error in error handling")
 		return 2
 	}
 	if results == 0 {
-		L.Push(lua.LNil)
+		L.PushValue(lua.Value{})
 	}
-	L.SetTop(4)
-	L.Insert(lua.LFalse, 4)
+	L.SetTop(2)
+	L.Insert(lua.LFalse, 2)
 	return 2
 }
 
 func baseRawEqual(L *lua.LState) int {
-	L.Push(lua.LBool(L.RawEqual(checkAny(L, 1), checkAny(L, 2))))
+	L.PushBool(L.RawEqual(wantAny(L, 1), wantAny(L, 2)))
 	return 1
 }
 
 func baseRawGet(L *lua.LState) int {
 	table := checkTable(L, 1)
-	L.Push(get(real(table), checkAny(L, 2)))
+	L.PushValue(table.Find(wantAny(L, 2)))
 	return 1
 }
 
 func baseRawSet(L *lua.LState) int {
 	table := checkTable(L, 1)
-	key, value := checkAny(L, 2), checkAny(L, 3)
-	writable(L, table)
-	switch k := key.(type) {
-	case *lua.LNilType:
-		failWithin(L, "table index is nil")
-	case lua.LNumber:
-		if k != k {
-			failWithin(L, "table index is NaN")
-		}
-	}
-	FromLua(L).rawSet(L, table, key, value)
+	key, value := wantAny(L, 2), wantAny(L, 3)
+	L.RawSetChecked(table, key, value)
 	L.SetTop(1)
 	return 1
 }
@@ -200,7 +193,7 @@ func baseRawSet(L *lua.LState) int {
 func baseSelect(L *lua.LState) int {
 	count := L.GetTop()
 	if text, ok := L.Get(1).(lua.LString); ok && strings.HasPrefix(string(text), "#") {
-		L.Push(lua.LNumber(count - 1))
+		L.PushInt(count - 1)
 		return 1
 	}
 	n := int(int32(checkInt(L, 1)))
@@ -219,11 +212,11 @@ func baseSelect(L *lua.LState) int {
 const maxCStack = 8000
 
 func baseUnpack(L *lua.LState) int {
-	table := real(checkTable(L, 1))
+	table := checkTable(L, 1)
 	first := int(int32(optInt(L, 2, 1)))
 	last := 0
 	if L.Get(3) == lua.LNil {
-		last = border(table)
+		last = table.Len()
 	} else {
 		last = int(int32(checkInt(L, 3)))
 	}
@@ -235,31 +228,23 @@ func baseUnpack(L *lua.LState) int {
 		fail(L, "too many results to unpack")
 	}
 	for i := first; i <= last; i++ {
-		L.Push(item(table, i))
+		L.PushValue(table.Item(i))
 	}
 	return count
 }
 
 func baseGetMetatable(L *lua.LState) int {
-	s := FromLua(L)
-	switch value := checkAny(L, 1).(type) {
-	case lua.LString:
-		L.Push(s.strings)
-	case *lua.LTable:
-		switch {
-		case value == s.view:
-			L.Push(s.viewMeta)
-		case metatable(value) == lua.LNil || guarded(value) != nil:
-			L.Push(lua.LNil)
-		default:
-			shown := metafield(L, value, "__metatable")
-			if shown == lua.LNil {
-				shown = metatable(value)
-			}
-			L.Push(shown)
-		}
-	default:
-		L.Push(lua.LNil)
+	value := wantAny(L, 1)
+	if shown := L.Metafield(value, "__metatable"); !shown.IsNil() {
+		L.PushValue(shown)
+		return 1
+	}
+	if _, ok := value.AsString(); ok {
+		L.Push(L.G.Strings)
+	} else if table := value.AsTable(); table != nil {
+		L.Push(table.Metatable())
+	} else {
+		L.PushValue(lua.Nil)
 	}
 	return 1
 }
@@ -277,38 +262,41 @@ func baseSetMetatable(L *lua.LState) int {
 		argumentError(L, 2, "nil or table expected")
 	}
 	writable(L, table)
-	if metafield(L, table, "__metatable") != lua.LNil {
+	if !L.Metafield(lua.Table(table), "__metatable").IsNil() {
 		fail(L, "cannot change a protected metatable")
 	}
-	setMetatable(table, meta)
+	table.SetMetatable(meta)
 	L.SetTop(1)
 	return 1
 }
 
 func baseType(L *lua.LState) int {
-	L.Push(lua.LString(typeName(checkAny(L, 1))))
+	L.PushString(wantAny(L, 1).Type().String())
 	return 1
 }
 
 func baseToString(L *lua.LState) int {
-	value := checkAny(L, 1)
-	if handler := metafield(L, value, "__tostring"); handler != lua.LNil {
-		L.Push(FromLua(L).callOne(L, handler, value))
+	value := wantAny(L, 1)
+	if handler := L.Metafield(value, "__tostring"); !handler.IsNil() {
+		L.PushValue(L.CallValue(handler, value))
 		return 1
 	}
-	L.Push(lua.LString(describe(value)))
+	if _, ok := value.AsString(); ok {
+		L.PushValue(value)
+		return 1
+	}
+	if number, ok := value.AsNumber(); ok {
+		L.PushString(FormatNumber(number))
+		return 1
+	}
+	L.PushString(describe(value.Boxed()))
 	return 1
 }
 
 // describe is a value as tostring shows it without a metamethod.
 func describe(value lua.LValue) string {
-	switch v := value.(type) {
-	case lua.LNumber:
-		return FormatNumber(float64(v))
-	case *lua.LUserData:
-		if isNull(v) {
-			return "userdata: (nil)"
-		}
+	if v, ok := value.(*lua.LUserData); ok && isNull(v) {
+		return "userdata: (nil)"
 	}
 	return value.String()
 }
@@ -316,22 +304,22 @@ func describe(value lua.LValue) string {
 func baseToNumber(L *lua.LState) int {
 	base := int(int32(optInt(L, 2, 10)))
 	if base == 10 {
-		number, ok := ToNumber(checkAny(L, 1))
+		number, ok := wantAny(L, 1).ToNumber()
 		if ok {
-			L.Push(lua.LNumber(number))
+			L.PushNumber(number)
 		} else {
-			L.Push(lua.LNil)
+			L.PushValue(lua.Value{})
 		}
 		return 1
 	}
-	text := cString(checkString(L, 1))
+	text := lua.CString(checkString(L, 1))
 	if base < 2 || base > 36 {
 		argumentError(L, 2, "base out of range")
 	}
-	if number, ok := parseUnsignedLong(trimSpace(text), base); ok {
-		L.Push(lua.LNumber(number))
+	if number, ok := parseUnsignedLong(lua.TrimSpace(text), base); ok {
+		L.PushNumber(number)
 	} else {
-		L.Push(lua.LNil)
+		L.PushValue(lua.Value{})
 	}
 	return 1
 }
@@ -370,7 +358,7 @@ func parseUnsignedLong(text string, base int) (float64, bool) {
 
 func digitValue(c byte) int {
 	switch {
-	case isDigit(int(c)):
+	case lua.IsDigit(int(c)):
 		return int(c - '0')
 	case c|0x20 >= 'a' && c|0x20 <= 'z':
 		return int(c|0x20-'a') + 10
@@ -408,6 +396,6 @@ func baseCollectGarbage(L *lua.LState) int {
 }
 
 func baseGCInfo(L *lua.LState) int {
-	L.Push(lua.LNumber(FromLua(L).limits.heap() / 1024))
+	L.PushInt(int(FromLua(L).limits.heap() / 1024))
 	return 1
 }

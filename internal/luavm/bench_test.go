@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	lua "github.com/yuin/gopher-lua"
+	"lockserver/internal/lua"
 
 	"lockserver/internal/luavm"
 )
@@ -26,7 +26,7 @@ func benchScript(b *testing.B, script string) {
 		Libraries: func(L *lua.LState) {
 			table := L.NewTable()
 			table.RawSetString("call", L.NewFunction(func(L *lua.LState) int {
-				L.Push(lua.LNumber(0))
+				L.PushNumber(0)
 				return 1
 			}))
 			L.SetGlobal("redis", table)

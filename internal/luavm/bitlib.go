@@ -5,7 +5,7 @@ import (
 	"math/bits"
 	"strings"
 
-	lua "github.com/yuin/gopher-lua"
+	"lockserver/internal/lua"
 )
 
 // bitLibrary is the table bit: Mike Pall's BitOp, operations on 32 bits with signed results.
@@ -33,7 +33,7 @@ func checkBits(L *lua.LState, argument int) uint32 {
 }
 
 func pushBits(L *lua.LState, value uint32) int {
-	L.Push(lua.LNumber(int32(value)))
+	L.PushNumber(float64(int32(value)))
 	return 1
 }
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	lua "github.com/yuin/gopher-lua"
+	"lockserver/internal/lua"
 )
 
 // jsonInvalid is what becomes of numbers that JSON has not.
@@ -39,7 +39,7 @@ func (s *State) newJSON(null *lua.LUserData) *lua.LTable {
 		null: null, sparseRatio: 2, sparseSafe: 10, encodeDepth: 1000, decodeDepth: 1000, precision: 14,
 		decodeInvalid: jsonAccept, keepBuffer: true,
 	}
-	table := newTable(0, 16)
+	table := lua.NewTable(0, 16)
 	for name, fn := range map[string]lua.LGFunction{
 		"encode": j.encode,
 		"decode": j.decode,
@@ -80,7 +80,7 @@ func option(L *lua.LState, argument int, setting *int, low, high int) {
 		}
 		*setting = value
 	}
-	L.Push(lua.LNumber(*setting))
+	L.PushInt(*setting)
 }
 
 func intSetting(setting *int, low, high int) lua.LGFunction {
@@ -121,7 +121,7 @@ func invalidSetting(setting *jsonInvalid, last jsonInvalid) lua.LGFunction {
 		if *setting == jsonNull {
 			return pushString(L, words[jsonNull])
 		}
-		L.Push(lua.LBool(*setting == jsonAccept))
+		L.PushBool(*setting == jsonAccept)
 		return 1
 	}
 }
@@ -131,7 +131,7 @@ func (j *json) setKeepBuffer(L *lua.LState) int {
 	if L.Get(1) != lua.LNil {
 		j.keepBuffer = choose(L, jsonAccept) == jsonAccept
 	}
-	L.Push(lua.LBool(j.keepBuffer))
+	L.PushBool(j.keepBuffer)
 	return 1
 }
 
@@ -141,7 +141,7 @@ func (j *json) setSparse(L *lua.LState) int {
 		j.sparseConvert = choose(L, jsonAccept) == jsonAccept
 	}
 	L.SetTop(3)
-	L.Push(lua.LBool(j.sparseConvert))
+	L.PushBool(j.sparseConvert)
 	option(L, 2, &j.sparseRatio, 0, math.MaxInt32)
 	option(L, 3, &j.sparseSafe, 0, math.MaxInt32)
 	return 3

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+	"unsafe"
 
-	lua "github.com/yuin/gopher-lua"
+	"lockserver/internal/lua"
 )
 
 // jsonKind is a kind of token, by the name that messages have for it.
@@ -25,35 +26,167 @@ const (
 	jsonEnd         jsonKind = "T_END"
 )
 
-// jsonToken is a token; what is none has a kind that says why.
+// jsonToken is a token, for messages; what is none has a kind that says why.
 type jsonToken struct {
-	kind  jsonKind
-	at    int // its position, or that of what is wrong
-	value lua.LValue
+	kind jsonKind
+	at   int // its position, or that of what is wrong
 }
 
 // jsonDecoder reads JSON. A zero byte ends it.
 type jsonDecoder struct {
 	*json
 	L     *lua.LState
-	s     *State
 	in    string
 	at    int
 	depth int
+	steps int         // not yet counted as work
+	items []lua.Value // of the arrays that are being read
+	chunk []byte      // space for strings
+	keys  [jsonKeys]jsonKey
+	null  lua.Value
+	wrong jsonToken // of the string that could not be read
 }
+
+// jsonKeys is how many names of fields a decoder remembers, so that equal ones share their memory.
+const jsonKeys = 64
+
+// jsonKey is the name of a field as tables take it.
+type jsonKey struct {
+	text string
+	hash uint32
+}
+
+// jsonChunk is how many bytes of strings are allocated at once. A string in use keeps its chunk in memory.
+const jsonChunk = 4 << 10
+
+// jsonSteps is how many values go by between two looks at the limits.
+const jsonSteps = 256
 
 func (j *json) decode(L *lua.LState) int {
 	oneArgument(L)
-	d := &jsonDecoder{json: j, L: L, s: FromLua(L), in: checkString(L, 1)}
+	d := &jsonDecoder{json: j, L: L, in: checkString(L, 1), null: lua.Of(j.null)}
 	if len(d.in) >= 2 && (d.in[0] == 0 || d.in[1] == 0) {
 		fail(L, "JSON parser does not support UTF-16 or UTF-32")
 	}
-	value := d.value(d.next())
-	if token := d.next(); token.kind != jsonEnd {
-		d.unexpected("the end", token)
+	value := d.value()
+	if d.skip() != 0 {
+		d.unexpected("the end", d.next())
 	}
-	L.Push(value)
+	d.work(0)
+	L.PushValue(value)
 	return 1
+}
+
+// work counts steps, and tells of them when they are many.
+func (d *jsonDecoder) work(n int) {
+	if d.steps += n; d.steps >= jsonSteps || n == 0 {
+		n, d.steps = d.steps, 0
+		d.L.Work(n)
+	}
+}
+
+// skip steps over white space and returns the byte behind it, 0 at the end.
+func (d *jsonDecoder) skip() byte {
+	for d.at < len(d.in) {
+		switch c := d.in[d.at]; c {
+		case ' ', '\t', '\n', '\r':
+			d.at++
+		default:
+			return c
+		}
+	}
+	return 0
+}
+
+// value reads a value.
+func (d *jsonDecoder) value() lua.Value {
+	d.work(1)
+	switch c := d.skip(); c {
+	case '"':
+		if value, ok := d.text(); ok {
+			return value
+		}
+		d.unexpected("value", d.wrong)
+	case '{':
+		d.at++
+		return d.object()
+	case '[':
+		d.at++
+		return d.array()
+	case 't':
+		if strings.HasPrefix(d.in[d.at:], "true") {
+			d.at += len("true")
+			return lua.Bool(true)
+		}
+	case 'f':
+		if strings.HasPrefix(d.in[d.at:], "false") {
+			d.at += len("false")
+			return lua.Bool(false)
+		}
+	case 'n':
+		if strings.HasPrefix(d.in[d.at:], "null") {
+			d.at += len("null")
+			return d.null
+		}
+		fallthrough
+	default:
+		if number, ok := d.short(); ok {
+			return lua.Number(number)
+		}
+		begin := d.at
+		if token := d.next(); token.kind == jsonNumber {
+			number, _ := lua.ParseNumber(d.in[begin:d.at])
+			return lua.Number(number)
+		}
+		d.at = begin
+	}
+	d.unexpected("value", d.next())
+	return lua.Nil
+}
+
+// exactPowers are the powers of ten that a float holds exactly.
+var exactPowers = [...]float64{
+	1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
+}
+
+// short reads a number of up to fifteen digits without exponent: its quotient by a power of ten is exact.
+func (d *jsonDecoder) short() (float64, bool) {
+	in, i := d.in, d.at
+	negative := i < len(in) && in[i] == '-'
+	if negative {
+		i++
+	}
+	begin, point := i, -1
+	var digits uint64
+	for ; i < len(in); i++ {
+		if c := in[i] - '0'; c <= 9 {
+			digits = digits*10 + uint64(c)
+		} else if in[i] == '.' && point < 0 && i > begin {
+			point = i
+		} else {
+			break
+		}
+		if i-begin > 15 {
+			return 0, false
+		}
+	}
+	switch {
+	case i == begin, i == point+1:
+		return 0, false
+	case in[begin] == '0' && i > begin+1 && point != begin+1:
+		return 0, false
+	case i < len(in) && (in[i]|0x20 >= 'a' && in[i]|0x20 <= 'z' || in[i] == '.'):
+		return 0, false
+	}
+	number := float64(digits)
+	if point >= 0 {
+		number /= exactPowers[i-point-1]
+	}
+	if negative {
+		number = -number
+	}
+	d.at = i
+	return number, true
 }
 
 // unexpected ends the decoding.
@@ -69,52 +202,37 @@ func (d *jsonDecoder) byteAt(i int) byte {
 	return 0
 }
 
-// next reads a token.
+// next reads a token for what value, object and array have not read themselves.
 func (d *jsonDecoder) next() jsonToken {
-	for {
-		switch d.byteAt(d.at) {
-		case ' ', '\t', '\n', '\r':
-			d.at++
-			continue
-		}
-		break
-	}
+	c := d.skip()
 	token := jsonToken{at: d.at}
-	switch c := d.byteAt(d.at); {
+	rest := d.in[d.at:]
+	switch {
 	case c == 0:
 		token.kind = jsonEnd
-		return token
 	case c == '"':
-		return d.text()
-	case c == '-' || isDigit(int(c)):
-		if d.decodeInvalid == jsonRefuse && invalidJSONNumber(d.in[d.at:]) {
-			token.kind = "invalid number"
-			return token
+		if _, ok := d.text(); !ok {
+			return d.wrong
 		}
-		return d.number()
-	case strings.HasPrefix(d.in[d.at:], "true"):
-		token.kind, token.value = jsonBoolean, lua.LTrue
-		d.at += len("true")
-		return token
-	case strings.HasPrefix(d.in[d.at:], "false"):
-		token.kind, token.value = jsonBoolean, lua.LFalse
-		d.at += len("false")
-		return token
-	case strings.HasPrefix(d.in[d.at:], "null"):
+		token.kind = jsonString
+	case c == '-' || lua.IsDigit(int(c)):
+		token.kind = "invalid number"
+		if d.decodeInvalid != jsonRefuse || !invalidJSONNumber(rest) {
+			token.kind = d.number()
+		}
+	case strings.HasPrefix(rest, "true"), strings.HasPrefix(rest, "false"):
+		token.kind = jsonBoolean
+	case strings.HasPrefix(rest, "null"):
 		token.kind = jsonNullToken
-		d.at += len("null")
-		return token
-	case strings.IndexByte("iInN+", c) >= 0 && d.decodeInvalid != jsonRefuse && invalidJSONNumber(d.in[d.at:]):
-		return d.number()
+	case strings.IndexByte("iInN+", c) >= 0 && d.decodeInvalid != jsonRefuse && invalidJSONNumber(rest):
+		token.kind = d.number()
 	default:
 		token.kind = punctuation(c)
 		if token.kind == "" {
 			token.kind = "invalid token"
-			return token
 		}
-		d.at++
-		return token
 	}
+	return token
 }
 
 func punctuation(c byte) jsonKind {
@@ -146,7 +264,7 @@ func invalidJSONNumber(s string) bool {
 	case s == "":
 		return false
 	case s[0] == '0':
-		return len(s) > 1 && (s[1]|0x20 == 'x' || isDigit(int(s[1])))
+		return len(s) > 1 && (s[1]|0x20 == 'x' || lua.IsDigit(int(s[1])))
 	case s[0] <= '9':
 		return false
 	default:
@@ -154,17 +272,15 @@ func invalidJSONNumber(s string) bool {
 	}
 }
 
-func (d *jsonDecoder) number() jsonToken {
-	token := jsonToken{at: d.at}
+// number steps over a number that C's strtod reads.
+func (d *jsonDecoder) number() jsonKind {
 	length := numberPrefix(d.in[d.at:])
-	number, ok := parseNumber(d.in[d.at : d.at+length])
+	_, ok := lua.ParseNumber(d.in[d.at : d.at+length])
 	if length == 0 || !ok {
-		token.kind = "invalid number"
-		return token
+		return "invalid number"
 	}
 	d.at += length
-	token.kind, token.value = jsonNumber, lua.LNumber(number)
-	return token
+	return jsonNumber
 }
 
 // numberPrefix is how much of s C's strtod reads.
@@ -179,11 +295,11 @@ func numberPrefix(s string) int {
 		}
 	}
 	if len(s)-i > 2 && s[i] == '0' && s[i+1]|0x20 == 'x' {
-		if end := mantissaEnd(s, i+2, isHexDigit); end > 0 {
+		if end := mantissaEnd(s, i+2, lua.IsHexDigit); end > 0 {
 			return exponentEnd(s, end, 'p')
 		}
 	}
-	if end := mantissaEnd(s, i, isDigit); end > 0 {
+	if end := mantissaEnd(s, i, lua.IsDigit); end > 0 {
 		return exponentEnd(s, end, 'e')
 	}
 	return 0
@@ -222,7 +338,7 @@ func exponentEnd(s string, i int, letter byte) int {
 		j++
 	}
 	begin := j
-	for j < len(s) && isDigit(int(s[j])) {
+	for j < len(s) && lua.IsDigit(int(s[j])) {
 		j++
 	}
 	if j == begin {
@@ -231,32 +347,61 @@ func exponentEnd(s string, i int, letter byte) int {
 	return j
 }
 
-// text reads a string; its quote is the next byte.
-func (d *jsonDecoder) text() jsonToken {
-	token := jsonToken{at: d.at, kind: jsonString}
-	d.at++
-	begin := d.at
-	if end := strings.IndexAny(d.in[begin:], "\"\\\x00"); end >= 0 && d.in[begin+end] == '"' {
-		d.at = begin + end + 1
-		token.value = lua.LString(d.in[begin : begin+end])
-		d.s.work(d.L, end/16)
-		return token
+// plain steps over a string without escapes; its quote is the next byte. ok is false for other strings.
+func (d *jsonDecoder) plain() (text string, ok bool) {
+	in, begin := d.in, d.at+1
+	for i := begin; i < len(in); i++ {
+		switch in[i] {
+		case '"':
+			d.at = i + 1
+			d.steps += (i - begin) / 16
+			return in[begin:i], true
+		case '\\', 0:
+			return "", false
+		}
 	}
+	return "", false
+}
+
+// keep copies a string, so that it does not keep the whole input in memory.
+func (d *jsonDecoder) keep(text string) string {
+	if len(text) > cap(d.chunk)-len(d.chunk) {
+		if len(text) > jsonChunk/4 {
+			d.L.Charge(len(text))
+			return strings.Clone(text)
+		}
+		size := min(jsonChunk, len(d.in)-d.at+len(text))
+		d.L.Charge(size)
+		d.chunk = make([]byte, 0, size)
+	}
+	begin := len(d.chunk)
+	d.chunk = append(d.chunk, text...)
+	kept := d.chunk[begin:]
+	return unsafe.String(unsafe.SliceData(kept), len(kept))
+}
+
+// text reads a string; its quote is the next byte. Where it is not ok, wrong says why.
+func (d *jsonDecoder) text() (value lua.Value, ok bool) {
+	if text, ok := d.plain(); ok {
+		return lua.String(d.keep(text)), true
+	}
+	d.at++
 	var out []byte
 	for {
 		switch c := d.byteAt(d.at); c {
 		case '"':
 			d.at++
-			token.value = lua.LString(out)
-			d.s.charge(d.L, len(out))
-			d.s.work(d.L, len(out)/16)
-			return token
+			d.L.Charge(len(out))
+			d.work(1 + len(out)/16)
+			return lua.String(string(out)), true
 		case 0:
-			return jsonToken{at: d.at, kind: "unexpected end of string"}
+			d.wrong = jsonToken{at: d.at, kind: "unexpected end of string"}
+			return lua.Nil, false
 		case '\\':
 			var wrong jsonKind
 			if out, wrong = d.escape(out); wrong != "" {
-				return jsonToken{at: d.at, kind: wrong}
+				d.wrong = jsonToken{at: d.at, kind: wrong}
+				return lua.Nil, false
 			}
 		default:
 			out = append(out, c)
@@ -309,29 +454,12 @@ func (d *jsonDecoder) hex(at int) rune {
 	var value rune
 	for i := at; i < at+4; i++ {
 		c := d.byteAt(i)
-		if !isHexDigit(int(c)) {
+		if !lua.IsHexDigit(int(c)) {
 			return -1
 		}
 		value = value<<4 | rune(digitValue(c))
 	}
 	return value
-}
-
-func (d *jsonDecoder) value(token jsonToken) lua.LValue {
-	d.s.work(d.L, 1)
-	switch token.kind {
-	case jsonString, jsonNumber, jsonBoolean:
-		return token.value
-	case jsonNullToken:
-		return d.null
-	case jsonObjectBegin:
-		return d.object()
-	case jsonArrayBegin:
-		return d.array()
-	default:
-		d.unexpected("value", token)
-		return nil
-	}
 }
 
 func (d *jsonDecoder) descend() {
@@ -341,58 +469,91 @@ func (d *jsonDecoder) descend() {
 	}
 }
 
-func (d *jsonDecoder) object() lua.LValue {
+// object reads an object; its brace has been read.
+func (d *jsonDecoder) object() lua.Value {
 	d.descend()
-	table := newTable(0, 0)
-	d.s.charge(d.L, 128)
-	token := d.next()
-	if token.kind == jsonObjectEnd {
+	table := d.L.CreateTable(0, 0)
+	size := 0
+	if d.skip() == '}' {
+		d.at++
 		d.depth--
-		return table
+		d.L.Charge(jsonTableBytes)
+		return lua.Table(table)
 	}
 	for {
-		if token.kind != jsonString {
-			d.unexpected("object key string", token)
+		key, hash := d.key()
+		if d.skip() != ':' {
+			d.unexpected("colon", d.next())
 		}
-		key := token.value.(lua.LString)
-		if token = d.next(); token.kind != jsonColon {
-			d.unexpected("colon", token)
+		d.at++
+		table.SetHashed(key, hash, d.value())
+		if grown := table.Bytes(); grown > size {
+			d.L.Charge(jsonTableBytes + grown - size)
+			size = grown
 		}
-		d.s.charge(d.L, 64)
-		table.RawSetString(string(key), d.value(d.next()))
-		switch token = d.next(); token.kind {
-		case jsonObjectEnd:
+		switch d.skip() {
+		case '}':
+			d.at++
 			d.depth--
-			return table
-		case jsonComma:
+			return lua.Table(table)
+		case ',':
+			d.at++
 		default:
-			d.unexpected("comma or object end", token)
+			d.unexpected("comma or object end", d.next())
 		}
-		token = d.next()
 	}
 }
 
-func (d *jsonDecoder) array() lua.LValue {
-	d.descend()
-	table := newTable(0, 0)
-	d.s.charge(d.L, 128)
-	token := d.next()
-	if token.kind == jsonArrayEnd {
-		d.depth--
-		return table
+// jsonTableBytes is what a table takes beside its items.
+const jsonTableBytes = 96
+
+// key reads the name of a field.
+func (d *jsonDecoder) key() (lua.Value, uint32) {
+	if d.skip() != '"' {
+		d.unexpected("object key string", d.next())
 	}
-	for i := 1; ; i++ {
-		value := d.value(token)
-		d.s.growth(d.L)
-		setItem(table, i, value)
-		switch token = d.next(); token.kind {
-		case jsonArrayEnd:
-			d.depth--
-			return table
-		case jsonComma:
-		default:
-			d.unexpected("comma or array end", token)
+	if text, ok := d.plain(); ok {
+		hash := lua.HashString(text)
+		known := &d.keys[hash%jsonKeys]
+		if known.hash != hash || known.text != text {
+			known.text, known.hash = d.keep(text), hash
 		}
-		token = d.next()
+		return lua.String(known.text), hash
+	}
+	value, ok := d.text()
+	if !ok {
+		d.unexpected("object key string", d.wrong)
+	}
+	text, _ := value.AsString()
+	return value, lua.HashString(text)
+}
+
+// array reads an array; its bracket has been read.
+func (d *jsonDecoder) array() lua.Value {
+	d.descend()
+	table := d.L.CreateTable(0, 0)
+	if d.skip() == ']' {
+		d.at++
+		d.depth--
+		d.L.Charge(jsonTableBytes)
+		return lua.Table(table)
+	}
+	begin := len(d.items)
+	for {
+		value := d.value()
+		d.items = append(d.items, value)
+		switch d.skip() {
+		case ']':
+			d.at++
+			d.depth--
+			d.L.Charge(jsonTableBytes + 32*(len(d.items)-begin))
+			table.SetItems(d.items[begin:])
+			d.items = d.items[:begin]
+			return lua.Table(table)
+		case ',':
+			d.at++
+		default:
+			d.unexpected("comma or array end", d.next())
+		}
 	}
 }

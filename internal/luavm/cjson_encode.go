@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	lua "github.com/yuin/gopher-lua"
+	"lockserver/internal/lua"
 )
 
 // jsonEncoder appends values as JSON.
@@ -13,84 +13,104 @@ type jsonEncoder struct {
 	L   *lua.LState
 	s   *State
 	out []byte
+	// steps are not counted as work yet, checked is the length of out when the limits were last asked.
+	steps, checked int
 }
 
 func (j *json) encode(L *lua.LState) int {
 	oneArgument(L)
 	s := FromLua(L)
 	e := &jsonEncoder{json: j, L: L, s: s, out: s.scratch[:0]}
-	e.value(L.Get(1), 0)
+	e.value(L.At(1), 0)
+	e.work(jsonSteps)
 	s.charge(L, len(e.out))
-	L.Push(lua.LString(e.out))
+	L.PushBytes(e.out)
 	s.keep(e.out)
 	return 1
 }
 
 // refuse ends the encoding.
-func (e *jsonEncoder) refuse(value lua.LValue, why string) {
-	fail(e.L, "Cannot serialise "+typeName(value)+": "+why)
+func (e *jsonEncoder) refuse(value lua.Value, why string) {
+	fail(e.L, "Cannot serialise "+value.Type().String()+": "+why)
 }
 
-func (e *jsonEncoder) value(v lua.LValue, depth int) {
-	e.s.work(e.L, 1)
-	switch value := v.(type) {
-	case lua.LString:
-		e.text(string(value))
-	case lua.LNumber:
-		e.number(value)
-	case lua.LBool:
-		if value {
+// work counts steps, and looks at the limits when they are many or the text has grown by much.
+func (e *jsonEncoder) work(n int) {
+	if e.steps += n; e.steps >= jsonSteps || len(e.out)-e.checked >= checkEvery {
+		n, e.steps = e.steps, 0
+		e.checked = len(e.out)
+		e.L.Work(n)
+		e.s.tooLong(e.L, len(e.out))
+	}
+}
+
+func (e *jsonEncoder) value(v lua.Value, depth int) {
+	e.work(1)
+	switch v.Type() {
+	case lua.LTString:
+		text, _ := v.AsString()
+		e.text(text)
+	case lua.LTNumber:
+		e.number(v)
+	case lua.LTBool:
+		if v.IsTrue() {
 			e.out = append(e.out, "true"...)
 		} else {
 			e.out = append(e.out, "false"...)
 		}
-	case *lua.LTable:
-		e.table(real(value), depth+1)
-	case *lua.LNilType:
+	case lua.LTTable:
+		e.table(v.AsTable(), depth+1)
+	case lua.LTNil:
 		e.out = append(e.out, "null"...)
-	case *lua.LUserData:
-		if !isNull(value) {
+	case lua.LTUserData:
+		if !isNull(v.AsUserData()) {
 			e.refuse(v, "type not supported")
 		}
 		e.out = append(e.out, "null"...)
 	default:
 		e.refuse(v, "type not supported")
 	}
-	e.s.tooLong(e.L, len(e.out))
 }
+
+// jsonEscapes is what follows the backslash for a byte that is escaped: a letter, or u for a code; 0 for a
+// byte that stands for itself.
+var jsonEscapes = func() (escapes [256]byte) {
+	for c := range byte(' ') {
+		escapes[c] = 'u'
+	}
+	escapes[0x7f] = 'u'
+	for c, letter := range map[byte]byte{
+		'"': '"', '\\': '\\', '/': '/', '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't',
+	} {
+		escapes[c] = letter
+	}
+	return escapes
+}()
 
 // text appends a string. Its bytes stay as they are, be they UTF-8 or not.
 func (e *jsonEncoder) text(text string) {
-	e.s.work(e.L, len(text)/16)
+	e.steps += len(text) / 16
 	const digits = "0123456789abcdef"
-	e.out = append(e.out, '"')
+	out := append(e.out, '"')
+	begin := 0
 	for i := 0; i < len(text); i++ {
-		switch c := text[i]; c {
-		case '"', '\\', '/':
-			e.out = append(e.out, '\\', c)
-		case '\b':
-			e.out = append(e.out, `\b`...)
-		case '\f':
-			e.out = append(e.out, `\f`...)
-		case '\n':
-			e.out = append(e.out, `\n`...)
-		case '\r':
-			e.out = append(e.out, `\r`...)
-		case '\t':
-			e.out = append(e.out, `\t`...)
-		default:
-			if c < ' ' || c == 0x7f {
-				e.out = append(e.out, '\\', 'u', '0', '0', digits[c>>4], digits[c&15])
-				continue
-			}
-			e.out = append(e.out, c)
+		letter := jsonEscapes[text[i]]
+		if letter == 0 {
+			continue
+		}
+		out = append(out, text[begin:i]...)
+		begin = i + 1
+		out = append(out, '\\', letter)
+		if letter == 'u' {
+			out = append(out, '0', '0', digits[text[i]>>4], digits[text[i]&15])
 		}
 	}
-	e.out = append(e.out, '"')
+	out = append(out, text[begin:]...)
+	e.out = append(out, '"')
 }
 
-func (e *jsonEncoder) number(value lua.LNumber) {
-	number := float64(value)
+func (e *jsonEncoder) number(value lua.Value) {
+	number, _ := value.AsNumber()
 	if math.IsNaN(number) || math.IsInf(number, 0) {
 		switch {
 		case e.encodeInvalid == jsonRefuse:
@@ -107,7 +127,7 @@ func (e *jsonEncoder) number(value lua.LNumber) {
 		e.out = AppendNumber(e.out, number)
 		return
 	}
-	e.out = appendFloat(e.out, number, 'g', e.precision)
+	e.out = lua.AppendFloat(e.out, number, 'g', e.precision)
 }
 
 func (e *jsonEncoder) table(t *lua.LTable, depth int) {
@@ -124,7 +144,7 @@ func (e *jsonEncoder) table(t *lua.LTable, depth int) {
 		if i > 1 {
 			e.out = append(e.out, ',')
 		}
-		e.value(item(t, i), depth)
+		e.value(t.Item(i), depth)
 	}
 	e.out = append(e.out, ']')
 }
@@ -132,18 +152,24 @@ func (e *jsonEncoder) table(t *lua.LTable, depth int) {
 // arrayLength is the highest index of a table with only positive integers as keys, or -1 for other tables.
 func (e *jsonEncoder) arrayLength(t *lua.LTable) int {
 	highest, items := 0.0, 0
-	for key, _ := t.Next(lua.LNil); key != lua.LNil; key, _ = t.Next(key) {
-		e.s.work(e.L, 1)
-		number, ok := key.(lua.LNumber)
-		if !ok || number < 1 || math.Floor(float64(number)) != float64(number) {
-			return -1
+	array := true
+	t.Each(func(key, _ lua.Value) bool {
+		number, ok := key.AsNumber()
+		if !ok || number < 1 || math.Floor(number) != number {
+			array = false
+			return false
 		}
-		highest = max(highest, float64(number))
+		highest = max(highest, number)
 		items++
+		return true
+	})
+	e.work(items / 4)
+	if !array {
+		return -1
 	}
 	if e.sparseRatio > 0 && highest > float64(items)*float64(e.sparseRatio) && highest > float64(e.sparseSafe) {
 		if !e.sparseConvert {
-			e.refuse(t, "excessively sparse array")
+			e.refuse(lua.Table(t), "excessively sparse array")
 		}
 		return -1
 	}
@@ -153,23 +179,23 @@ func (e *jsonEncoder) arrayLength(t *lua.LTable) int {
 func (e *jsonEncoder) object(t *lua.LTable, depth int) {
 	e.out = append(e.out, '{')
 	first := true
-	for key, value := t.Next(lua.LNil); key != lua.LNil; key, value = t.Next(key) {
+	t.Each(func(key, value lua.Value) bool {
 		if !first {
 			e.out = append(e.out, ',')
 		}
 		first = false
-		switch k := key.(type) {
-		case lua.LNumber:
+		if text, ok := key.AsString(); ok {
+			e.text(text)
+		} else if _, ok := key.AsNumber(); ok {
 			e.out = append(e.out, '"')
-			e.number(k)
+			e.number(key)
 			e.out = append(e.out, '"')
-		case lua.LString:
-			e.text(string(k))
-		default:
+		} else {
 			e.refuse(key, "table key must be a number or string")
 		}
 		e.out = append(e.out, ':')
 		e.value(value, depth)
-	}
+		return true
+	})
 	e.out = append(e.out, '}')
 }

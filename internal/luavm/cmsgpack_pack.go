@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 
-	lua "github.com/yuin/gopher-lua"
+	"lockserver/internal/lua"
 )
 
 // cmsgpackLibrary is the table cmsgpack: Redis' lua-cmsgpack 0.4.0.
@@ -34,30 +34,32 @@ func msgpackPack(L *lua.LState) int {
 	}
 	p := &packer{L: L, s: FromLua(L)}
 	for i := 1; i <= count; i++ {
-		p.value(L.Get(i), 0)
+		p.value(L.At(i), 0)
 	}
 	return pushString(L, string(p.out))
 }
 
-func (p *packer) value(v lua.LValue, depth int) {
+func (p *packer) value(v lua.Value, depth int) {
 	p.s.work(p.L, 1)
-	switch value := v.(type) {
-	case lua.LString:
-		p.text(string(value))
-	case lua.LBool:
-		if value {
+	switch v.Type() {
+	case lua.LTString:
+		text, _ := v.AsString()
+		p.text(text)
+	case lua.LTBool:
+		if v.IsTrue() {
 			p.out = append(p.out, 0xc3)
 		} else {
 			p.out = append(p.out, 0xc2)
 		}
-	case lua.LNumber:
-		p.number(float64(value))
-	case *lua.LTable:
+	case lua.LTNumber:
+		number, _ := v.AsNumber()
+		p.number(number)
+	case lua.LTTable:
 		if depth == maxPackDepth {
 			p.out = append(p.out, 0xc0)
 			return
 		}
-		p.table(real(value), depth)
+		p.table(v.AsTable(), depth)
 	default:
 		p.out = append(p.out, 0xc0)
 	}
@@ -134,25 +136,27 @@ func (p *packer) integer(n int64) {
 func (p *packer) table(t *lua.LTable, depth int) {
 	count, highest := 0, 0
 	isArray := true
-	for key, _ := t.Next(lua.LNil); key != lua.LNil; key, _ = t.Next(key) {
+	t.Each(func(key, _ lua.Value) bool {
 		count++
-		number, ok := key.(lua.LNumber)
-		if index := toInt(float64(number)); ok && float64(index) == float64(number) && index > 0 {
+		number, ok := key.AsNumber()
+		if index := toInt(number); ok && float64(index) == number && index > 0 {
 			highest = max(highest, index)
 		} else {
 			isArray = false
 		}
-	}
+		return true
+	})
 	if isArray && highest == count {
 		p.few(count, 0x90, 0xdc)
 		for i := 1; i <= count; i++ {
-			p.value(item(t, i), depth+1)
+			p.value(t.Item(i), depth+1)
 		}
 		return
 	}
 	p.few(count, 0x80, 0xde)
-	for key, value := t.Next(lua.LNil); key != lua.LNil; key, value = t.Next(key) {
+	t.Each(func(key, value lua.Value) bool {
 		p.value(key, depth+1)
 		p.value(value, depth+1)
-	}
+		return true
+	})
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	lua "github.com/yuin/gopher-lua"
+	"lockserver/internal/lua"
 )
 
 // unpackFailure is why input is not MessagePack.
@@ -71,7 +71,7 @@ func unpackFrom(L *lua.LState, limit, offset int, tell bool) int {
 		case unpackBad:
 			fail(L, "Bad data format in input.")
 		}
-		L.Push(value)
+		L.PushValue(value)
 	}
 	if all || !tell {
 		return count
@@ -106,15 +106,15 @@ func (u *unpacker) unsigned(size int) uint64 {
 	return binary.BigEndian.Uint64(buf[:])
 }
 
-func (u *unpacker) value(depth int) lua.LValue {
+func (u *unpacker) value(depth int) lua.Value {
 	u.s.work(u.L, 1)
 	head, ok := u.take(1)
 	if !ok {
-		return lua.LNil
+		return lua.Nil
 	}
 	switch code := head[0]; {
 	case code <= 0x7f:
-		return lua.LNumber(code)
+		return lua.Number(float64(code))
 	case code <= 0x8f:
 		return u.mapping(int(code&0xf), depth)
 	case code <= 0x9f:
@@ -122,37 +122,37 @@ func (u *unpacker) value(depth int) lua.LValue {
 	case code <= 0xbf:
 		return u.text(int(code & 0x1f))
 	case code >= 0xe0:
-		return lua.LNumber(int8(code))
+		return lua.Number(float64(int8(code)))
 	default:
 		return u.long(code, depth)
 	}
 }
 
 // long reads a value with a code that gives only its type.
-func (u *unpacker) long(code byte, depth int) lua.LValue {
+func (u *unpacker) long(code byte, depth int) lua.Value {
 	switch code {
 	case 0xc0:
-		return lua.LNil
+		return lua.Nil
 	case 0xc2:
-		return lua.LFalse
+		return lua.Bool(false)
 	case 0xc3:
-		return lua.LTrue
+		return lua.Bool(true)
 	case 0xca:
-		return lua.LNumber(math.Float32frombits(uint32(u.unsigned(4))))
+		return lua.Number(float64(math.Float32frombits(uint32(u.unsigned(4)))))
 	case 0xcb:
-		return lua.LNumber(math.Float64frombits(u.unsigned(8)))
+		return lua.Number(float64(math.Float64frombits(u.unsigned(8))))
 	case 0xcc, 0xcd, 0xce:
-		return lua.LNumber(u.unsigned(1 << (code - 0xcc)))
+		return lua.Number(float64(u.unsigned(1 << (code - 0xcc))))
 	case 0xcf:
-		return lua.LNumber(int64(u.unsigned(8))) // as the original on Lua 5.1
+		return lua.Number(float64(int64(u.unsigned(8)))) // as the original on Lua 5.1
 	case 0xd0:
-		return lua.LNumber(int8(u.unsigned(1)))
+		return lua.Number(float64(int8(u.unsigned(1))))
 	case 0xd1:
-		return lua.LNumber(int16(u.unsigned(2)))
+		return lua.Number(float64(int16(u.unsigned(2))))
 	case 0xd2:
-		return lua.LNumber(int32(u.unsigned(4)))
+		return lua.Number(float64(int32(u.unsigned(4))))
 	case 0xd3:
-		return lua.LNumber(int64(u.unsigned(8)))
+		return lua.Number(float64(int64(u.unsigned(8))))
 	case 0xd9, 0xda, 0xdb:
 		return u.text(int(u.unsigned(1 << (code - 0xd9))))
 	case 0xdc, 0xdd:
@@ -161,13 +161,13 @@ func (u *unpacker) long(code byte, depth int) lua.LValue {
 		return u.mapping(int(u.unsigned(2<<(code-0xde))), depth)
 	default:
 		u.failed = unpackBad
-		return lua.LNil
+		return lua.Nil
 	}
 }
 
-func (u *unpacker) text(size int) lua.LValue {
+func (u *unpacker) text(size int) lua.Value {
 	text, _ := u.take(size)
-	return lua.LString(text)
+	return lua.String(text)
 }
 
 // deep refuses what nests too deep.
@@ -177,23 +177,27 @@ func (u *unpacker) deep(depth int) {
 	}
 }
 
-func (u *unpacker) array(size, depth int) lua.LValue {
+func (u *unpacker) array(size, depth int) lua.Value {
 	u.deep(depth)
-	table := newTable(min(size, len(u.in)-u.at), 0)
+	size = max(size, 0)
+	space := min(size, len(u.in)-u.at)
+	u.s.charge(u.L, 96+16*space)
+	table := u.L.CreateTable(space, 0)
 	for i := 1; i <= size; i++ {
 		value := u.value(depth + 1)
 		if u.failed != unpackOK {
 			break
 		}
-		u.s.growth(u.L)
-		setItem(table, i, value)
+		table.SetItem(i, value)
 	}
-	return table
+	return lua.Table(table)
 }
 
-func (u *unpacker) mapping(size, depth int) lua.LValue {
+func (u *unpacker) mapping(size, depth int) lua.Value {
 	u.deep(depth)
-	table := newTable(0, min(size, len(u.in)-u.at))
+	space := min(size, len(u.in)-u.at)
+	u.s.charge(u.L, 96+80*space)
+	table := u.L.CreateTable(0, space)
 	for range size {
 		key := u.value(depth + 1)
 		if u.failed != unpackOK {
@@ -203,17 +207,7 @@ func (u *unpacker) mapping(size, depth int) lua.LValue {
 		if u.failed != unpackOK {
 			break
 		}
-		switch k := key.(type) {
-		case *lua.LNilType:
-			failWithin(u.L, "table index is nil")
-		case lua.LNumber:
-			if k != k {
-				failWithin(u.L, "table index is NaN")
-			}
-		}
-		u.s.charge(u.L, 64)
-		u.s.chargeKey(u.L, table, key)
-		put(table, key, value)
+		u.L.RawSetChecked(table, key, value)
 	}
-	return table
+	return lua.Table(table)
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	lua "github.com/yuin/gopher-lua"
+	"lockserver/internal/lua"
 )
 
 // TestConstantConditions: a loop with a body that begins with a constant condition ends, and behaves

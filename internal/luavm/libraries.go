@@ -3,7 +3,7 @@ package luavm
 import (
 	"math"
 
-	lua "github.com/yuin/gopher-lua"
+	"lockserver/internal/lua"
 )
 
 // library are the functions of a global table.
@@ -24,7 +24,6 @@ func (s *State) libraries() map[string]library {
 
 // addConstants sets what is not a function.
 func (s *State) addConstants() {
-	s.global("coroutine").RawSetString("yield", s.vm.NewFunctionFromProto(yieldFunction()))
 	s.globals.RawSetString("cjson", s.newJSON(newNull()))
 	for key, value := range map[string]string{
 		"_NAME":        "cmsgpack",
@@ -35,9 +34,9 @@ func (s *State) addConstants() {
 		s.global("cmsgpack").RawSetString(key, lua.LString(value))
 	}
 	if clock := s.options.Clock; clock != nil {
-		osTable := newTable(0, 1)
+		osTable := lua.NewTable(0, 1)
 		osTable.RawSetString("clock", s.vm.NewFunction(func(L *lua.LState) int {
-			L.Push(lua.LNumber(clock().Seconds()))
+			L.PushNumber(clock().Seconds())
 			return 1
 		}))
 		s.globals.RawSetString("os", osTable)
@@ -51,7 +50,7 @@ func (s *State) addConstants() {
 type nullMark struct{}
 
 // newNull makes a state's cjson.null: a value with which nothing can be done.
-func newNull() *lua.LUserData { return &lua.LUserData{Value: nullMark{}, Metatable: typeHandlers()} }
+func newNull() *lua.LUserData { return &lua.LUserData{Value: nullMark{}} }
 
 func isNull(v *lua.LUserData) bool {
 	_, is := v.Value.(nullMark)

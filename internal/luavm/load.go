@@ -3,7 +3,7 @@ package luavm
 import (
 	"strings"
 
-	lua "github.com/yuin/gopher-lua"
+	"lockserver/internal/lua"
 )
 
 // loadChunk compiles text for a script, and pushes the function, or nil and the error.
@@ -11,13 +11,13 @@ func loadChunk(L *lua.LState, text, name string) int {
 	s := FromLua(L)
 	s.charge(L, len(text))
 	s.work(L, len(text)/8)
-	proto, err := compile(chunkID(name, messageIDSize), chunkID(name, chunkIDSize), text)
+	proto, err := lua.Compile(chunkID(name, messageIDSize), chunkID(name, chunkIDSize), text)
 	if err != nil {
-		L.Push(lua.LNil)
-		L.Push(lua.LString(err.Error()))
+		L.PushValue(lua.Value{})
+		L.PushString(err.Error())
 		return 2
 	}
-	L.Push(&lua.LFunction{Proto: proto.proto, Env: s.globals})
+	L.Push(L.NewClosure(proto, s.globals))
 	return 1
 }
 
@@ -45,8 +45,8 @@ func baseLoad(L *lua.LState) int {
 			break
 		}
 		if !isText(piece) {
-			L.Push(lua.LNil)
-			L.Push(lua.LString(callerPosition(L, 1) + "reader function must return a string"))
+			L.PushValue(lua.Value{})
+			L.PushString(L.CallerPosition(1) + "reader function must return a string")
 			return 2
 		}
 		if toText(piece) == "" {
@@ -67,7 +67,7 @@ const (
 // chunkID is a chunk's name as messages show it: after = or @ literally, otherwise the name is source code,
 // and its first line is quoted.
 func chunkID(name string, size int) string {
-	name = cString(name)
+	name = lua.CString(name)
 	switch {
 	case strings.HasPrefix(name, "="):
 		return cut(name[1:], size-1)

@@ -3,7 +3,7 @@ package luavm
 import (
 	"math"
 
-	lua "github.com/yuin/gopher-lua"
+	"lockserver/internal/lua"
 )
 
 // mathLibrary is the table math.
@@ -17,7 +17,7 @@ func mathLibrary() library {
 		"min":        mathMin,
 		"mod":        onTwo(remainder),
 		"modf":       mathModf,
-		"pow":        onTwo(power),
+		"pow":        onTwo(lua.Power),
 		"random":     mathRandom,
 		"randomseed": mathRandomSeed,
 	}
@@ -36,36 +36,36 @@ func mathLibrary() library {
 
 func onOne(fn func(float64) float64) lua.LGFunction {
 	return func(L *lua.LState) int {
-		L.Push(lua.LNumber(fn(checkNumber(L, 1))))
+		L.PushNumber(fn(checkNumber(L, 1)))
 		return 1
 	}
 }
 
 // signed gives what has no result the sign that it has in C.
 func signed(fn func(float64) float64) func(float64) float64 {
-	return func(x float64) float64 { return invalid(fn(x), x) }
+	return func(x float64) float64 { return lua.Invalid(fn(x), x) }
 }
 
-func remainder(a, b float64) float64 { return invalid(math.Mod(a, b), a, b) }
+func remainder(a, b float64) float64 { return lua.Invalid(math.Mod(a, b), a, b) }
 
 func onTwo(fn func(a, b float64) float64) lua.LGFunction {
 	return func(L *lua.LState) int {
 		a := checkNumber(L, 1)
-		L.Push(lua.LNumber(fn(a, checkNumber(L, 2))))
+		L.PushNumber(fn(a, checkNumber(L, 2)))
 		return 1
 	}
 }
 
 func mathFrexp(L *lua.LState) int {
 	fraction, exponent := math.Frexp(checkNumber(L, 1))
-	L.Push(lua.LNumber(fraction))
-	L.Push(lua.LNumber(exponent))
+	L.PushNumber(fraction)
+	L.PushInt(exponent)
 	return 2
 }
 
 func mathLdexp(L *lua.LState) int {
 	fraction := checkNumber(L, 1)
-	L.Push(lua.LNumber(math.Ldexp(fraction, int(int32(checkInt(L, 2))))))
+	L.PushNumber(math.Ldexp(fraction, int(int32(checkInt(L, 2)))))
 	return 1
 }
 
@@ -77,8 +77,8 @@ func mathModf(L *lua.LState) int {
 	} else {
 		fraction = math.Copysign(number-whole, number)
 	}
-	L.Push(lua.LNumber(whole))
-	L.Push(lua.LNumber(fraction))
+	L.PushNumber(whole)
+	L.PushNumber(fraction)
 	return 2
 }
 
@@ -89,7 +89,7 @@ func mathMax(L *lua.LState) int {
 			best = number
 		}
 	}
-	L.Push(lua.LNumber(best))
+	L.PushNumber(best)
 	return 1
 }
 
@@ -100,7 +100,7 @@ func mathMin(L *lua.LState) int {
 			best = number
 		}
 	}
-	L.Push(lua.LNumber(best))
+	L.PushNumber(best)
 	return 1
 }
 
@@ -124,19 +124,19 @@ func mathRandom(L *lua.LState) int {
 	fraction := float64(FromLua(L).next()%randomMax) / randomMax
 	switch L.GetTop() {
 	case 0:
-		L.Push(lua.LNumber(fraction))
+		L.PushNumber(fraction)
 	case 1:
 		upper := int(int32(checkInt(L, 1)))
 		if upper < 1 {
 			argumentError(L, 1, "interval is empty")
 		}
-		L.Push(lua.LNumber(math.Floor(fraction*float64(upper)) + 1))
+		L.PushNumber(math.Floor(fraction*float64(upper)) + 1)
 	case 2:
 		lower, upper := int(int32(checkInt(L, 1))), int(int32(checkInt(L, 2)))
 		if lower > upper {
 			argumentError(L, 2, "interval is empty")
 		}
-		L.Push(lua.LNumber(math.Floor(fraction*float64(int32(upper-lower+1))) + float64(lower)))
+		L.PushNumber(math.Floor(fraction*float64(int32(upper-lower+1))) + float64(lower))
 	default:
 		fail(L, "wrong number of arguments")
 	}

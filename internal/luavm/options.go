@@ -3,7 +3,7 @@ package luavm
 import (
 	"time"
 
-	lua "github.com/yuin/gopher-lua"
+	"lockserver/internal/lua"
 )
 
 // Defaults of Options.

@@ -3,7 +3,7 @@ package luavm
 import (
 	"strings"
 
-	lua "github.com/yuin/gopher-lua"
+	"lockserver/internal/lua"
 )
 
 // Limits of patterns.
@@ -101,19 +101,19 @@ func inClass(c, class byte) bool {
 	case 'c':
 		in = c < ' ' || c == 0x7f
 	case 'd':
-		in = isDigit(int(c))
+		in = lua.IsDigit(int(c))
 	case 'l':
 		in = c >= 'a' && c <= 'z'
 	case 'p':
-		in = c > ' ' && c < 0x7f && !isLetter(c) && !isDigit(int(c))
+		in = c > ' ' && c < 0x7f && !isLetter(c) && !lua.IsDigit(int(c))
 	case 's':
-		in = isSpace(int(c))
+		in = lua.IsSpace(int(c))
 	case 'u':
 		in = c >= 'A' && c <= 'Z'
 	case 'w':
-		in = isLetter(c) || isDigit(int(c))
+		in = isLetter(c) || lua.IsDigit(int(c))
 	case 'x':
-		in = isHexDigit(int(c))
+		in = lua.IsHexDigit(int(c))
 	case 'z':
 		in = c == 0
 	default:
@@ -211,7 +211,7 @@ func (m *matcher) matchOn(i, p int) int {
 			if p, ok = m.frontier(i, p+2); !ok {
 				return noMatch
 			}
-		case c == '%' && isDigit(int(m.at(p+1))):
+		case c == '%' && lua.IsDigit(int(m.at(p+1))):
 			i = m.again(i, m.pattern[p+1])
 			p += 2
 		default:
@@ -365,7 +365,7 @@ func (m *matcher) again(i int, digit byte) int {
 }
 
 // value is a capture; the whole match, from start to end, stands for the first one where there is none.
-func (m *matcher) value(index, start, end int) lua.LValue {
+func (m *matcher) value(index, start, end int) lua.Value {
 	if index >= m.level {
 		if index != 0 {
 			fail(m.L, "invalid capture index")
@@ -375,16 +375,16 @@ func (m *matcher) value(index, start, end int) lua.LValue {
 	switch c := m.captures[index]; c.length {
 	case captureUnfinished:
 		fail(m.L, "unfinished capture")
-		return lua.LNil
+		return lua.Nil
 	case capturePosition:
-		return lua.LNumber(c.start + 1)
+		return lua.Int(c.start + 1)
 	default:
 		return m.text(c.start, c.start+c.length)
 	}
 }
 
 // text is a part of the subject. Parts share its memory.
-func (m *matcher) text(start, end int) lua.LValue { return lua.LString(m.subject[start:end]) }
+func (m *matcher) text(start, end int) lua.Value { return lua.String(m.subject[start:end]) }
 
 // push pushes all captures and returns their number; the whole match if there are none and whole is set.
 func (m *matcher) push(start, end int, whole bool) int {
@@ -393,7 +393,7 @@ func (m *matcher) push(start, end int, whole bool) int {
 		count = 1
 	}
 	for i := 0; i < count; i++ {
-		m.L.Push(m.value(i, start, end))
+		m.L.PushValue(m.value(i, start, end))
 	}
 	return count
 }

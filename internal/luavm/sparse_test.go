@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	lua "github.com/yuin/gopher-lua"
+	"lockserver/internal/lua"
 
 	"lockserver/internal/luavm"
 	"lockserver/internal/testkit"
@@ -86,18 +86,4 @@ func TestLongArrays(t *testing.T) {
 		}
 		require.Equal(t, strings.ReplaceAll(c.want, "N", strconv.Itoa(n)), runs(t, state, source), c.source)
 	}
-}
-
-// What belongs to the process, and so to other users of the interpreter in it, stays as it is.
-func TestGlobalsOfTheInterpreterAreLeftAlone(t *testing.T) {
-	read := func() []any {
-		return []any{lua.CompatVarArg, lua.FieldsPerFlush, lua.RegistrySize, lua.RegistryGrowStep, lua.CallStackSize, lua.MaxTableGetLoop,
-			lua.MaxArrayIndex, lua.LuaPath, lua.LuaPathDefault, lua.LuaOS}
-	}
-	before := read()
-	require.Equal(t, 67108864, lua.MaxArrayIndex, "as the interpreter has it")
-	state := luavm.NewState(luavm.Options{})
-	require.Equal(t, "x", runs(t, state, `local t = {} t[60000000] = 'x' local c = coroutine.wrap(function() return t[60000000] end) return c()`))
-	state.Close()
-	require.Equal(t, before, read())
 }

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	lua "github.com/yuin/gopher-lua"
+	"lockserver/internal/lua"
 )
 
 // conversion is one % of a format: C's flags, width and precision.
@@ -45,7 +45,7 @@ func stringFormat(L *lua.LState) int {
 	}
 	s.charge(L, len(result))
 	s.work(L, len(result)/64)
-	L.Push(lua.LString(result))
+	L.PushBytes(result)
 	s.keep(result)
 	return 1
 }
@@ -63,7 +63,7 @@ func parseConversion(L *lua.LState, format string, i int) (conversion, int) {
 	}
 	digits := func() int {
 		value := 0
-		for n := 0; n < 2 && i < len(format) && isDigit(int(format[i])); n++ {
+		for n := 0; n < 2 && i < len(format) && lua.IsDigit(int(format[i])); n++ {
 			value = 10*value + int(format[i]-'0')
 			i++
 		}
@@ -74,7 +74,7 @@ func parseConversion(L *lua.LState, format string, i int) (conversion, int) {
 		i++
 		c.precision = digits()
 	}
-	if i < len(format) && isDigit(int(format[i])) {
+	if i < len(format) && lua.IsDigit(int(format[i])) {
 		fail(L, "invalid format (width or precision too long)")
 	}
 	if i < len(format) {
@@ -103,7 +103,7 @@ func (c conversion) append(L *lua.LState, dst []byte, argument int) []byte {
 	switch c.verb {
 	case 'c':
 		// C's string ends at the zero byte, if that is the character.
-		return append(dst, cString(string(c.pad(nil, "", string([]byte{toChar(checkNumber(L, argument))}), false)))...)
+		return append(dst, lua.CString(string(c.pad(nil, "", string([]byte{toChar(checkNumber(L, argument))}), false)))...)
 	case 'd', 'i':
 		return c.integer(dst, int64(toInt(checkNumber(L, argument))))
 	case 'o', 'u', 'x', 'X':
@@ -117,7 +117,7 @@ func (c conversion) append(L *lua.LState, dst []byte, argument int) []byte {
 		if c.precision < 0 && len(text) >= 100 {
 			return append(dst, text...) // as Lua, which gives up the width here
 		}
-		text = cString(text)
+		text = lua.CString(text)
 		if c.precision >= 0 && len(text) > c.precision {
 			text = text[:c.precision]
 		}
@@ -224,7 +224,7 @@ func (c conversion) float(dst []byte, number float64) []byte {
 	magnitude := math.Abs(number)
 	prefix := c.sign(negative)
 	if math.IsNaN(number) || math.IsInf(number, 0) {
-		text := string(appendFloat(nil, magnitude, 'g', 6))
+		text := string(lua.AppendFloat(nil, magnitude, 'g', 6))
 		if c.verb < 'a' {
 			text = strings.ToUpper(text)
 		}

@@ -3,26 +3,29 @@ package luavm
 import (
 	"strings"
 
-	lua "github.com/yuin/gopher-lua"
+	"lockserver/internal/lua"
 )
 
 // substitution is a run of string.gsub.
 type substitution struct {
 	*matcher
-	by     lua.LValue // string, table or function
+	by     lua.Value // string, table or function
+	text   string    // that by is
 	result []byte
 }
 
 func stringGsub(L *lua.LState) int {
 	subject, pattern := checkString(L, 1), checkString(L, 2)
-	by := L.Get(3)
-	switch by.(type) {
-	case lua.LString, lua.LNumber, *lua.LTable, *lua.LFunction:
+	by, text := L.At(3), ""
+	switch by.Type() {
+	case lua.LTString, lua.LTNumber:
+		text = checkString(L, 3)
+	case lua.LTTable, lua.LTFunction:
 	default:
 		argumentError(L, 3, "string/function/table expected")
 	}
 	limit := int(int32(optInt(L, 4, len(subject)+1)))
-	sub := &substitution{matcher: newMatcher(L, subject, pattern), by: by}
+	sub := &substitution{matcher: newMatcher(L, subject, pattern), by: by, text: text}
 	start, anchored := 0, strings.HasPrefix(pattern, "^")
 	if anchored {
 		start = 1
@@ -52,39 +55,36 @@ func stringGsub(L *lua.LState) int {
 		sub.result = append(sub.result, subject[i:]...)
 	}
 	sub.s.charge(L, len(sub.result))
-	L.Push(lua.LString(sub.result))
-	L.Push(lua.LNumber(count))
+	L.PushBytes(sub.result)
+	L.PushInt(count)
 	return 2
 }
 
 // replace appends what stands for a match.
 func (sub *substitution) replace(start, end int) {
-	var value lua.LValue
-	switch by := sub.by.(type) {
-	case lua.LString, lua.LNumber:
-		sub.expand(toText(by), start, end)
-		return
-	case *lua.LTable:
-		value = sub.L.GetTable(by, sub.value(0, start, end))
-	case *lua.LFunction:
-		value = sub.callback(by, start, end)
-	}
-	switch {
-	case !lua.LVAsBool(value):
-		sub.result = append(sub.result, sub.subject[start:end]...)
-	case isText(value):
-		sub.add(toText(value))
+	var value lua.Value
+	switch sub.by.Type() {
+	case lua.LTTable:
+		value = sub.L.Index(sub.by, sub.value(0, start, end))
+	case lua.LTFunction:
+		value = sub.callback(start, end)
 	default:
-		fail(sub.L, "invalid replacement value (a "+typeName(value)+")")
+		sub.expand(sub.text, start, end)
+		return
+	}
+	if !value.IsTrue() {
+		sub.result = append(sub.result, sub.subject[start:end]...)
+	} else if text, ok := textOf(value); ok {
+		sub.add(text)
+	} else {
+		fail(sub.L, "invalid replacement value (a "+value.Type().String()+")")
 	}
 }
 
-func (sub *substitution) callback(fn *lua.LFunction, start, end int) lua.LValue {
-	sub.s.descend(sub.L)
-	sub.L.Push(fn)
+func (sub *substitution) callback(start, end int) lua.Value {
+	sub.L.PushValue(sub.by)
 	sub.L.Call(sub.push(start, end, true), 1)
-	sub.s.ascend()
-	value := sub.L.Get(-1)
+	value := sub.L.At(-1)
 	sub.L.Pop(1)
 	return value
 }
@@ -100,12 +100,13 @@ func (sub *substitution) expand(text string, start, end int) {
 		switch {
 		case i >= len(text):
 			sub.result = append(sub.result, 0)
-		case !isDigit(int(text[i])):
+		case !lua.IsDigit(int(text[i])):
 			sub.result = append(sub.result, text[i])
 		case text[i] == '0':
 			sub.add(sub.subject[start:end])
 		default:
-			sub.add(toText(sub.value(int(text[i]-'1'), start, end)))
+			text, _ := textOf(sub.value(int(text[i]-'1'), start, end))
+			sub.add(text)
 		}
 	}
 	sub.grown()

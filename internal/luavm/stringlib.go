@@ -3,7 +3,7 @@ package luavm
 import (
 	"strings"
 
-	lua "github.com/yuin/gopher-lua"
+	"lockserver/internal/lua"
 )
 
 // stringLibrary is the table string.
@@ -28,7 +28,7 @@ func stringLibrary() library {
 }
 
 func pushString(L *lua.LState, text string) int {
-	L.Push(lua.LString(text))
+	L.PushString(text)
 	return 1
 }
 
@@ -41,7 +41,7 @@ func relative(position, length int) int {
 }
 
 func stringLen(L *lua.LState) int {
-	L.Push(lua.LNumber(len(checkString(L, 1))))
+	L.PushInt(len(checkString(L, 1)))
 	return 1
 }
 
@@ -119,7 +119,7 @@ func stringByte(L *lua.LState) int {
 		fail(L, "string slice too long")
 	}
 	for _, c := range []byte(text[start-1 : end]) {
-		L.Push(lua.LNumber(c))
+		L.PushInt(int(c))
 	}
 	return count
 }
@@ -151,7 +151,7 @@ func search(L *lua.LState, find bool) int {
 	subject, pattern := checkString(L, 1), checkString(L, 2)
 	init := relative(optInt(L, 3, 1), len(subject)) - 1
 	init = min(max(init, 0), len(subject))
-	if find && (lua.LVAsBool(L.Get(4)) || !strings.ContainsAny(pattern, specials)) {
+	if find && (L.At(4).IsTrue() || !strings.ContainsAny(pattern, specials)) {
 		return findPlain(L, subject, pattern, init)
 	}
 	m := newMatcher(L, subject, pattern)
@@ -163,8 +163,8 @@ func search(L *lua.LState, find bool) int {
 		m.level = 0
 		if end := m.match(i, start); end != noMatch {
 			if find {
-				L.Push(lua.LNumber(i + 1))
-				L.Push(lua.LNumber(end))
+				L.PushInt(i + 1)
+				L.PushInt(end)
 				return m.push(i, end, false) + 2
 			}
 			return m.push(i, end, true)
@@ -173,7 +173,7 @@ func search(L *lua.LState, find bool) int {
 			break
 		}
 	}
-	L.Push(lua.LNil)
+	L.PushValue(lua.Value{})
 	return 1
 }
 
@@ -181,11 +181,11 @@ func findPlain(L *lua.LState, subject, pattern string, init int) int {
 	FromLua(L).work(L, (len(subject)-init)/16)
 	at := strings.Index(subject[init:], pattern)
 	if at < 0 {
-		L.Push(lua.LNil)
+		L.PushValue(lua.Value{})
 		return 1
 	}
-	L.Push(lua.LNumber(init + at + 1))
-	L.Push(lua.LNumber(init + at + len(pattern)))
+	L.PushInt(init + at + 1)
+	L.PushInt(init + at + len(pattern))
 	return 2
 }
 

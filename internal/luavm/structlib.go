@@ -6,7 +6,7 @@ import (
 	"math"
 	"strings"
 
-	lua "github.com/yuin/gopher-lua"
+	"lockserver/internal/lua"
 )
 
 // structLibrary is the table struct: Roberto Ierusalimschy's packing of values as C
@@ -45,11 +45,11 @@ func (l *layout) next() (option byte, size int, ok bool) {
 
 // number reads digits, if there are any.
 func (l *layout) number(otherwise int) int {
-	if l.at >= len(l.format) || !isDigit(int(l.format[l.at])) {
+	if l.at >= len(l.format) || !lua.IsDigit(int(l.format[l.at])) {
 		return otherwise
 	}
 	value := 0
-	for l.at < len(l.format) && isDigit(int(l.format[l.at])) {
+	for l.at < len(l.format) && lua.IsDigit(int(l.format[l.at])) {
 		digit := int(l.format[l.at] - '0')
 		if value > math.MaxInt32/10 || value*10 > math.MaxInt32-digit {
 			fail(l.L, "integral size overflow")
@@ -118,7 +118,7 @@ func (l *layout) control(option byte) {
 
 func structPack(L *lua.LState) int {
 	l := &layout{L: L, format: checkString(L, 1), align: 1}
-	L.Push(lua.LNil) // the original marks the end of the arguments so, and complains of a nil where one is missing
+	L.PushValue(lua.Value{}) // the original marks the end of the arguments so, and complains of a nil where one is missing
 	s := FromLua(L)
 	var result []byte
 	argument := 2
@@ -205,32 +205,32 @@ func structUnpack(L *lua.LState) int {
 		}
 		switch option {
 		case 'b', 'B', 'h', 'H', 'l', 'L', 'T', 'i', 'I':
-			L.Push(lua.LNumber(l.integer(data[position:position+size], option >= 'a')))
+			L.PushNumber(l.integer(data[position:position+size], option >= 'a'))
 		case 'x':
 		case 'f':
 			bits := l.bits(data[position : position+size])
-			L.Push(lua.LNumber(math.Float32frombits(uint32(bits))))
+			L.PushNumber(float64(math.Float32frombits(uint32(bits))))
 		case 'd':
-			L.Push(lua.LNumber(math.Float64frombits(l.bits(data[position : position+size]))))
+			L.PushNumber(math.Float64frombits(l.bits(data[position : position+size])))
 		case 'c':
 			if size == 0 {
 				size = l.previous()
 				l.need(data, position, size)
 			}
-			L.Push(lua.LString(data[position : position+size]))
+			L.PushString(data[position : position+size])
 		case 's':
 			end := strings.IndexByte(data[position:], 0)
 			if end < 0 {
 				fail(L, "unfinished string in data")
 			}
-			L.Push(lua.LString(data[position : position+end]))
+			L.PushString(data[position : position+end])
 			size = end + 1
 		default:
 			l.control(option)
 		}
 		position += size
 	}
-	L.Push(lua.LNumber(position + 1))
+	L.PushInt(position + 1)
 	return L.GetTop() - 2
 }
 
@@ -284,6 +284,6 @@ func structSize(L *lua.LState) int {
 		}
 		position += size
 	}
-	L.Push(lua.LNumber(position))
+	L.PushInt(position)
 	return 1
 }

@@ -1,9 +1,7 @@
 package luavm
 
 import (
-	"strings"
-
-	lua "github.com/yuin/gopher-lua"
+	"lockserver/internal/lua"
 )
 
 // tableLibrary is the table table.
@@ -21,14 +19,8 @@ func tableLibrary() library {
 	}
 }
 
-// item is t[i] without metamethods.
-func item(t *lua.LTable, i int) lua.LValue { return get(t, lua.LNumber(i)) }
-
-// setItem is t[i] = v without metamethods.
-func setItem(t *lua.LTable, i int, v lua.LValue) { put(t, lua.LNumber(i), v) }
-
 func tableGetn(L *lua.LState) int {
-	L.Push(lua.LNumber(border(real(checkTable(L, 1)))))
+	L.PushInt(checkTable(L, 1).Len())
 	return 1
 }
 
@@ -39,36 +31,32 @@ func tableSetn(L *lua.LState) int {
 }
 
 func tableMaxn(L *lua.LState) int {
-	highest := lua.LNumber(0)
-	real(checkTable(L, 1)).ForEach(func(key, _ lua.LValue) {
-		if n, ok := key.(lua.LNumber); ok && n > highest {
+	highest := 0.0
+	checkTable(L, 1).Each(func(key, _ lua.Value) bool {
+		if n, ok := key.AsNumber(); ok && n > highest {
 			highest = n
 		}
+		return true
 	})
-	L.Push(highest)
+	L.PushNumber(highest)
 	return 1
 }
 
 func tableInsert(L *lua.LState) int {
 	table := checkTable(L, 1)
-	s := FromLua(L)
-	end := border(real(table)) + 1
+	end := table.Len() + 1
 	switch L.GetTop() {
 	case 2:
-		writable(L, table)
-		s.growth(L)
-		setItem(table, end, L.Get(2))
+		L.RawSetChecked(table, lua.Int(end), L.At(2))
 	case 3:
 		at := int(int32(checkInt(L, 2)))
 		end = max(end, at)
 		writable(L, table)
-		s.growth(L)
-		s.chargeKey(L, table, lua.LNumber(end))
-		s.work(L, max(end-at, 0)/4)
+		L.Work(max(end-at, 0) / 4)
 		for i := end; i > at; i-- {
-			setItem(table, i, item(table, i-1))
+			L.RawSetChecked(table, lua.Int(i), table.Item(i-1))
 		}
-		setItem(table, at, L.Get(3))
+		L.RawSetChecked(table, lua.Int(at), L.At(3))
 	default:
 		fail(L, "wrong number of arguments to 'insert'")
 	}
@@ -80,24 +68,24 @@ func (s *State) growth(L *lua.LState) { s.charge(L, 32) }
 
 func tableRemove(L *lua.LState) int {
 	table := checkTable(L, 1)
-	end := border(real(table))
+	end := table.Len()
 	at := int(int32(optInt(L, 2, end)))
 	if at < 1 || at > end {
 		return 0
 	}
 	writable(L, table)
 	FromLua(L).work(L, (end-at)/4)
-	removed := item(table, at)
+	removed := table.Item(at)
 	for i := at; i < end; i++ {
-		setItem(table, i, item(table, i+1))
+		table.SetItem(i, table.Item(i+1))
 	}
-	setItem(table, end, lua.LNil)
-	L.Push(removed)
+	table.SetItem(end, lua.Nil)
+	L.PushValue(removed)
 	return 1
 }
 
 func tableConcat(L *lua.LState) int {
-	table := real(checkTable(L, 1))
+	table := checkTable(L, 1)
 	separator := ""
 	if L.Get(2) != lua.LNil {
 		separator = checkString(L, 2)
@@ -105,20 +93,20 @@ func tableConcat(L *lua.LState) int {
 	first := int(int32(optInt(L, 3, 1)))
 	last := 0
 	if L.Get(4) == lua.LNil {
-		last = border(table)
+		last = table.Len()
 	} else {
 		last = int(int32(checkInt(L, 4)))
 	}
 	s := FromLua(L)
 	buffer := s.scratch[:0]
 	for i := first; i <= last; i++ {
-		switch value := item(table, i).(type) {
-		case lua.LString:
-			buffer = append(buffer, value...)
-		case lua.LNumber:
-			buffer = AppendNumber(buffer, float64(value))
-		default:
-			fail(L, "invalid value ("+typeName(value)+") at index "+FormatNumber(float64(i))+" in table for 'concat'")
+		value := table.Item(i)
+		if text, ok := value.AsString(); ok {
+			buffer = append(buffer, text...)
+		} else if number, ok := value.AsNumber(); ok {
+			buffer = AppendNumber(buffer, number)
+		} else {
+			fail(L, "invalid value ("+value.Type().String()+") at index "+FormatNumber(float64(i))+" in table for 'concat'")
 		}
 		if i < last {
 			buffer = append(buffer, separator...)
@@ -129,7 +117,7 @@ func tableConcat(L *lua.LState) int {
 		}
 	}
 	s.charge(L, len(buffer))
-	L.Push(lua.LString(buffer))
+	L.PushBytes(buffer)
 	s.keep(buffer)
 	return 1
 }
@@ -142,26 +130,31 @@ func (s *State) tooLong(L *lua.LState, length int) {
 }
 
 func tableForeach(L *lua.LState) int {
-	table := real(checkTable(L, 1))
-	fn := checkFunction(L, 2)
-	s := FromLua(L)
-	for key, value := table.Next(lua.LNil); key != lua.LNil; key, value = table.Next(key) {
-		if result := s.callOne(L, fn, key, value); result != lua.LNil {
-			L.Push(result)
+	table := checkTable(L, 1)
+	checkFunction(L, 2)
+	for key := lua.Nil; ; {
+		following, value, _, ok := table.Following(key)
+		if !ok {
+			failWithin(L, "invalid key to 'next'")
+		}
+		if following.IsNil() {
+			return 0
+		}
+		key = following
+		if result := L.CallValue(L.At(2), key, value); !result.IsNil() {
+			L.PushValue(result)
 			return 1
 		}
 	}
-	return 0
 }
 
 func tableForeachi(L *lua.LState) int {
-	table := real(checkTable(L, 1))
-	fn := checkFunction(L, 2)
-	s := FromLua(L)
-	count := border(table)
+	table := checkTable(L, 1)
+	checkFunction(L, 2)
+	count := table.Len()
 	for i := 1; i <= count; i++ {
-		if result := s.callOne(L, fn, lua.LNumber(i), item(table, i)); result != lua.LNil {
-			L.Push(result)
+		if result := L.CallValue(L.At(2), lua.Int(i), table.Item(i)); !result.IsNil() {
+			L.PushValue(result)
 			return 1
 		}
 	}
@@ -174,14 +167,14 @@ type sorter struct {
 	L     *lua.LState
 	s     *State
 	table *lua.LTable
-	less  lua.LValue // function, or nil
+	less  lua.Value // function, or nil
 }
 
 func tableSort(L *lua.LState) int {
 	table := checkTable(L, 1)
-	count := border(real(table))
-	sort := &sorter{L: L, s: FromLua(L), table: table, less: L.Get(2)}
-	if sort.less != lua.LNil {
+	count := table.Len()
+	sort := &sorter{L: L, s: FromLua(L), table: table, less: L.At(2)}
+	if !sort.less.IsNil() {
 		checkFunction(L, 2)
 	}
 	if count > 1 {
@@ -193,40 +186,23 @@ func tableSort(L *lua.LState) int {
 }
 
 // before tells whether a comes before b.
-func (q *sorter) before(a, b lua.LValue) bool {
+func (q *sorter) before(a, b lua.Value) bool {
 	q.s.work(q.L, 1)
-	if q.less != lua.LNil {
-		return lua.LVAsBool(q.s.callOne(q.L, q.less, a, b))
+	if !q.less.IsNil() {
+		return q.L.CallValue(q.less, a, b).IsTrue()
 	}
-	switch x := a.(type) {
-	case lua.LNumber:
-		if y, ok := b.(lua.LNumber); ok {
-			return x < y
-		}
-	case lua.LString:
-		if y, ok := b.(lua.LString); ok {
-			return strings.Compare(string(x), string(y)) < 0
-		}
-	}
-	if left, right := typeName(a), typeName(b); left != right {
-		failWithin(q.L, "attempt to compare "+left+" with "+right)
-	}
-	handler := metafield(q.L, a, "__lt")
-	if handler == lua.LNil || handler != metafield(q.L, b, "__lt") {
-		failWithin(q.L, "attempt to compare two "+typeName(a)+" values")
-	}
-	return lua.LVAsBool(q.s.callOne(q.L, handler, a, b))
+	return q.L.Less(a, b)
 }
 
 func (q *sorter) swap(i, j int) {
-	a, b := item(q.table, i), item(q.table, j)
-	setItem(q.table, i, b)
-	setItem(q.table, j, a)
+	a, b := q.table.Item(i), q.table.Item(j)
+	q.table.SetItem(i, b)
+	q.table.SetItem(j, a)
 }
 
 // order swaps two items if the second belongs before the first.
 func (q *sorter) order(i, j int) {
-	if q.before(item(q.table, j), item(q.table, i)) {
+	if q.before(q.table.Item(j), q.table.Item(i)) {
 		q.swap(i, j)
 	}
 }
@@ -238,7 +214,7 @@ func (q *sorter) sort(low, high int) {
 			return
 		}
 		middle := (low + high) / 2
-		if q.before(item(q.table, middle), item(q.table, low)) {
+		if q.before(q.table.Item(middle), q.table.Item(low)) {
 			q.swap(middle, low)
 		} else {
 			q.order(middle, high)
@@ -259,16 +235,16 @@ func (q *sorter) sort(low, high int) {
 
 // partition moves what is less than the item at middle before it, and returns where that ends up.
 func (q *sorter) partition(low, high, middle int) int {
-	pivot := item(q.table, middle)
+	pivot := q.table.Item(middle)
 	q.swap(middle, high-1)
 	i, j := low, high-1
 	for {
-		for i++; q.before(item(q.table, i), pivot); i++ {
+		for i++; q.before(q.table.Item(i), pivot); i++ {
 			if i > high {
 				fail(q.L, "invalid order function for sorting")
 			}
 		}
-		for j--; q.before(pivot, item(q.table, j)); j-- {
+		for j--; q.before(pivot, q.table.Item(j)); j-- {
 			if j < low {
 				fail(q.L, "invalid order function for sorting")
 			}

@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"strings"
 
-	lua "github.com/yuin/gopher-lua"
+	"lockserver/internal/lua"
 
 	"lockserver/commands"
 	"lockserver/internal/luavm"

@@ -15,7 +15,7 @@ const (
 	// shaBytes is the length of a script's name.
 	shaBytes = 2 * sha1.Size
 	// A compiled script takes so much, and its code about as much again as its text. TestMemory measures it.
-	compiledBytes = 17 << 10
+	compiledBytes = 640
 )
 
 // scriptBytes is about what a script with so much text takes.

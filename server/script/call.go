@@ -1,7 +1,7 @@
 package script
 
 import (
-	lua "github.com/yuin/gopher-lua"
+	"lockserver/internal/lua"
 
 	"lockserver/commands"
 	"lockserver/internal/luavm"
@@ -63,7 +63,7 @@ func (vm *luaVM) tryCall(l *lua.LState) (failure *lua.LTable) {
 	if buf[0] == '-' {
 		return errorTable(l, callErrorText(string(caller.reply.line()[1:])))
 	}
-	l.Push(caller.reply.value())
+	l.PushValue(caller.reply.value())
 	if cap(buf) > maxSpareReplyBytes {
 		caller.out.Buf = nil
 	}
@@ -78,14 +78,14 @@ func (c *caller) arguments(l *lua.LState) ([][]byte, error) {
 	}
 	c.argv, c.numbers = c.argv[:0], c.numbers[:0]
 	for i := 1; i <= n; i++ {
-		switch v := l.Get(i).(type) {
-		case lua.LString:
-			c.argv = append(c.argv, viewText(string(v)))
-		case lua.LNumber:
+		v := l.At(i)
+		if text, ok := v.AsString(); ok {
+			c.argv = append(c.argv, viewText(text))
+		} else if number, ok := v.AsNumber(); ok {
 			from := len(c.numbers)
-			c.numbers = appendNumber(c.numbers, float64(v))
+			c.numbers = appendNumber(c.numbers, number)
 			c.argv = append(c.argv, c.numbers[from:len(c.numbers):len(c.numbers)])
-		default:
+		} else {
 			return nil, commands.ErrCallTypes
 		}
 	}

@@ -1,7 +1,7 @@
 package script
 
 import (
-	lua "github.com/yuin/gopher-lua"
+	"lockserver/internal/lua"
 
 	"lockserver/commands"
 	"lockserver/internal/decimal"

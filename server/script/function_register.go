@@ -3,7 +3,7 @@ package script
 import (
 	"strings"
 
-	lua "github.com/yuin/gopher-lua"
+	"lockserver/internal/lua"
 
 	"lockserver/commands"
 	"lockserver/internal/luavm"

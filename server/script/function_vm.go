@@ -1,6 +1,6 @@
 package script
 
-import lua "github.com/yuin/gopher-lua"
+import "lockserver/internal/lua"
 
 // The code of a library is run once, to call redis.register_function; what it registers is called later.
 // While it runs it sees nothing but a small table redis: neither commands nor Lua's own functions. What it
@@ -25,7 +25,7 @@ func (e *Engine) newFunctionVM() *functionVM {
 		t := l.NewTable()
 		vm.commonAPI(l, t)
 		t.RawSetString("register_function", l.NewFunction(vm.registerFunction))
-		t.Metatable = errorOnUnknown(l)
+		t.SetMetatable(errorOnUnknown(l))
 		l.SetGlobal(hidden, t)
 	})
 	l := m.state.Lua()
@@ -39,7 +39,8 @@ func (e *Engine) newFunctionVM() *functionVM {
 		return unknownGlobal(l)
 	})
 	m.environment, m.lookup = l.NewTable(), l.NewTable()
-	m.environment.Metatable = m.lookup
+	m.environment.SetMetatable(m.lookup)
+	m.environment.ReadOnly = true
 	m.restrict(false)
 	return m
 }

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	lua "github.com/yuin/gopher-lua"
+	"lockserver/internal/lua"
 
 	"lockserver/commands"
 	"lockserver/internal/luavm"

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"unsafe"
 
-	lua "github.com/yuin/gopher-lua"
+	"lockserver/internal/lua"
 
 	"lockserver/commands"
 	"lockserver/internal/decimal"
@@ -51,40 +51,40 @@ func (r *replyReader) count() int {
 }
 
 // text takes n bytes and the line end behind them. It copies: the buffer is used again.
-func (r *replyReader) text(n int) lua.LString {
-	s := lua.LString(r.buf[:n])
+func (r *replyReader) text(n int) string {
+	s := string(r.buf[:n])
 	r.buf = r.buf[n+2:]
 	return s
 }
 
 // value takes the next value. What is absent is false in version 2 and nil in version 3.
-func (r *replyReader) value() lua.LValue {
+func (r *replyReader) value() lua.Value {
 	kind := r.buf[0]
 	r.buf = r.buf[1:]
 	switch kind {
 	case '$':
 		if n := r.count(); n >= 0 {
-			return r.text(n)
+			return lua.String(r.text(n))
 		}
-		return lua.LFalse
+		return lua.Bool(false)
 	case ':':
-		return lua.LNumber(r.count())
+		return lua.Int(r.count())
 	case '*', '>':
 		return r.array()
 	case '+':
-		return r.single("ok", lua.LString(r.line()))
+		return r.single("ok", lua.String(string(r.line())))
 	case '-':
-		return r.failure(string(r.line()))
+		return lua.Table(r.failure(string(r.line())))
 	case '_':
 		r.line()
-		return lua.LNil
+		return lua.Nil
 	case '#':
-		return lua.LBool(r.line()[0] == 't')
+		return lua.Bool(r.line()[0] == 't')
 	case ',':
 		f, _ := strconv.ParseFloat(string(r.line()), 64) // the server wrote it
-		return r.single("double", lua.LNumber(f))
+		return r.single("double", lua.Number(f))
 	case '(':
-		return r.single("big_number", lua.LString(r.line()))
+		return r.single("big_number", lua.String(string(r.line())))
 	case '=':
 		return r.verbatim()
 	case '%':
@@ -100,56 +100,56 @@ func (r *replyReader) value() lua.LValue {
 	panic("script: a command has written a reply of type " + strconv.Quote(string(kind)))
 }
 
-func (r *replyReader) single(field string, v lua.LValue) lua.LValue {
+func (r *replyReader) single(field string, v lua.Value) lua.Value {
 	t := r.state.CreateTable(0, 1)
-	t.RawSetString(field, v)
-	return t
+	t.SetField(field, v)
+	return lua.Table(t)
 }
 
-func (r *replyReader) array() lua.LValue {
+func (r *replyReader) array() lua.Value {
 	n := r.count()
 	if n < 0 {
-		return lua.LFalse
+		return lua.Bool(false)
 	}
 	t := r.state.CreateTable(n, 0)
 	for i := range n {
-		t.RawSetInt(i+1, r.value())
+		t.SetItem(i+1, r.value())
 	}
-	return t
+	return lua.Table(t)
 }
 
 // pairs takes a map: {map = {key = value, ...}}. A key that Lua cannot have, which no
 // command writes, is left out.
-func (r *replyReader) pairs() lua.LValue {
+func (r *replyReader) pairs() lua.Value {
 	n := r.count()
 	inner := r.state.CreateTable(0, n)
 	for range n {
 		key, v := r.value(), r.value()
-		if key != lua.LNil {
-			luavm.Put(inner, key, v)
+		if !key.IsNil() {
+			inner.Put(key, v)
 		}
 	}
-	return r.single("map", inner)
+	return r.single("map", lua.Table(inner))
 }
 
 // set takes a set: {set = {member = true, ...}}.
-func (r *replyReader) set() lua.LValue {
+func (r *replyReader) set() lua.Value {
 	n := r.count()
 	inner := r.state.CreateTable(0, n)
 	for range n {
-		if key := r.value(); key != lua.LNil {
-			luavm.Put(inner, key, lua.LTrue)
+		if key := r.value(); !key.IsNil() {
+			inner.Put(key, lua.Bool(true))
 		}
 	}
-	return r.single("set", inner)
+	return r.single("set", lua.Table(inner))
 }
 
-func (r *replyReader) verbatim() lua.LValue {
+func (r *replyReader) verbatim() lua.Value {
 	whole := r.text(r.count())
 	inner := r.state.CreateTable(0, 2)
-	inner.RawSetString("string", whole[4:])
-	inner.RawSetString("format", whole[:3])
-	return r.single("verbatim_string", inner)
+	inner.SetField("string", lua.String(whole[4:]))
+	inner.SetField("format", lua.String(whole[:3]))
+	return r.single("verbatim_string", lua.Table(inner))
 }
 
 // failure is an error as a script sees it.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	lua "github.com/yuin/gopher-lua"
+	"lockserver/internal/lua"
 
 	"lockserver/internal/resp"
 	"lockserver/internal/testkit"
@@ -88,8 +88,7 @@ func writeRandom(r *rand.Rand, w *resp.Writer, depth int) {
 func TestRepliesForScripts(t *testing.T) {
 	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
-	state := lua.NewState(lua.Options{SkipOpenLibs: true})
-	defer state.Close()
+	state := lua.NewState()
 	for range 5000 {
 		w := resp.Writer{Proto: 2 + r.IntN(2)}
 		writeRandom(r, &w, 4)

@@ -3,7 +3,7 @@ package script
 import (
 	"time"
 
-	lua "github.com/yuin/gopher-lua"
+	"lockserver/internal/lua"
 
 	"lockserver/internal/luavm"
 	"lockserver/internal/rusage"

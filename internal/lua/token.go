@@ -1,4 +1,4 @@
-package luavm
+package lua
 
 import "fmt"
 

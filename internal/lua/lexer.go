@@ -1,4 +1,4 @@
-package luavm
+package lua
 
 import (
 	"fmt"
@@ -38,15 +38,15 @@ func (lx *lexer) fail(message string, near token) {
 	if near != noToken && near != 0 { // Lua takes a zero byte for no token
 		shown := near.String()
 		if near == tokName || near == tokString || near == tokNumber {
-			shown = cString(string(lx.buffer))
+			shown = CString(string(lx.buffer))
 		}
 		text += " near '" + shown + "'"
 	}
 	panic(&CompileError{Message: text})
 }
 
-// cString cuts s where C would see its end.
-func cString(s string) string {
+// CString cuts s where C would see its end.
+func CString(s string) string {
 	if i := strings.IndexByte(s, 0); i >= 0 {
 		return s[:i]
 	}
@@ -139,7 +139,7 @@ func (lx *lexer) scan() token {
 		case endOfSource:
 			return tokEOS
 		default:
-			if isSpace(c) {
+			if IsSpace(c) {
 				lx.advance()
 				continue
 			}
@@ -192,7 +192,7 @@ func (lx *lexer) dots() token {
 		}
 		return tokConcat
 	}
-	if !isDigit(lx.current) {
+	if !IsDigit(lx.current) {
 		return '.'
 	}
 	lx.numeral()
@@ -201,11 +201,11 @@ func (lx *lexer) dots() token {
 
 func (lx *lexer) word() token {
 	switch c := lx.current; {
-	case isDigit(c):
+	case IsDigit(c):
 		lx.numeral()
 		return tokNumber
-	case isAlpha(c):
-		for isAlpha(lx.current) || isDigit(lx.current) {
+	case IsAlpha(c):
+		for IsAlpha(lx.current) || IsDigit(lx.current) {
 			lx.keep()
 		}
 		lx.text = string(lx.buffer)
@@ -217,16 +217,16 @@ func (lx *lexer) word() token {
 }
 
 func (lx *lexer) numeral() {
-	for isDigit(lx.current) || lx.current == '.' {
+	for IsDigit(lx.current) || lx.current == '.' {
 		lx.keep()
 	}
 	if lx.accept("Ee") {
 		lx.accept("+-")
 	}
-	for isAlpha(lx.current) || isDigit(lx.current) {
+	for IsAlpha(lx.current) || IsDigit(lx.current) {
 		lx.keep()
 	}
-	number, ok := parseNumber(string(lx.buffer))
+	number, ok := ParseNumber(string(lx.buffer))
 	if !ok {
 		lx.fail("malformed number", tokNumber)
 	}
@@ -315,9 +315,9 @@ func (lx *lexer) escape() {
 	case c == '\n' || c == '\r':
 		lx.buffer = append(lx.buffer, '\n')
 		lx.newline()
-	case isDigit(c):
+	case IsDigit(c):
 		value := 0
-		for i := 0; i < 3 && isDigit(lx.current); i++ {
+		for i := 0; i < 3 && IsDigit(lx.current); i++ {
 			value = 10*value + lx.current - '0'
 			lx.advance()
 		}
@@ -335,9 +335,9 @@ func (lx *lexer) escape() {
 	}
 }
 
-func isDigit(c int) bool { return c >= '0' && c <= '9' }
+func IsDigit(c int) bool { return c >= '0' && c <= '9' }
 
-// isAlpha tells whether c may begin a name; Lua counts the underscore.
-func isAlpha(c int) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' }
+// IsAlpha tells whether c may begin a name; Lua counts the underscore.
+func IsAlpha(c int) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' }
 
-func isSpace(c int) bool { return c == ' ' || c >= '\t' && c <= '\r' }
+func IsSpace(c int) bool { return c == ' ' || c >= '\t' && c <= '\r' }

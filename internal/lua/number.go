@@ -1,4 +1,4 @@
-package luavm
+package lua
 
 import (
 	"math"
@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// parseNumber reads a number as Lua 5.1 on glibc does: strtod with white space around, so decimal,
+// ParseNumber reads a number as Lua 5.1 on glibc does: strtod with white space around, so decimal,
 // hexadecimal (with fraction and binary exponent), inf and nan. What follows a zero byte is not seen.
-func parseNumber(s string) (float64, bool) {
-	s = trimSpace(cString(s))
+func ParseNumber(s string) (float64, bool) {
+	s = TrimSpace(CString(s))
 	if value, ok := parseShort(s); ok {
 		return value, true
 	}
@@ -53,7 +53,7 @@ func parseUnsigned(s string) (float64, bool) {
 	case len(s) > 1 && s[0] == '0' && s[1]|0x20 == 'x':
 		return parseHex(s[2:])
 	}
-	if !isFloatText(s, isDigit, 'e') {
+	if !isFloatText(s, IsDigit, 'e') {
 		return 0, false
 	}
 	value, err := strconv.ParseFloat(s, 64)
@@ -75,7 +75,7 @@ func isNaNText(s string) bool {
 		return false
 	}
 	for i := 4; i < len(s)-1; i++ {
-		if c := int(s[i]); !isAlpha(c) && !isDigit(c) {
+		if c := int(s[i]); !IsAlpha(c) && !IsDigit(c) {
 			return false
 		}
 	}
@@ -83,7 +83,7 @@ func isNaNText(s string) bool {
 }
 
 func parseHex(s string) (float64, bool) {
-	if !isFloatText(s, isHexDigit, 'p') {
+	if !isFloatText(s, IsHexDigit, 'p') {
 		return 0, false
 	}
 	text := "0x" + s
@@ -115,22 +115,22 @@ func isExponent(s string) bool {
 		s = s[1:]
 	}
 	for i := 0; i < len(s); i++ {
-		if !isDigit(int(s[i])) {
+		if !IsDigit(int(s[i])) {
 			return false
 		}
 	}
 	return s != ""
 }
 
-func isHexDigit(c int) bool {
-	return isDigit(c) || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
+func IsHexDigit(c int) bool {
+	return IsDigit(c) || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 }
 
-func trimSpace(s string) string {
-	for s != "" && isSpace(int(s[0])) {
+func TrimSpace(s string) string {
+	for s != "" && IsSpace(int(s[0])) {
 		s = s[1:]
 	}
-	for s != "" && isSpace(int(s[len(s)-1])) {
+	for s != "" && IsSpace(int(s[len(s)-1])) {
 		s = s[:len(s)-1]
 	}
 	return s
@@ -149,11 +149,11 @@ func AppendNumber(dst []byte, number float64) []byte {
 			return strconv.AppendInt(dst, whole, 10)
 		}
 	}
-	return appendFloat(dst, number, 'g', 14)
+	return AppendFloat(dst, number, 'g', 14)
 }
 
-// appendFloat is FormatFloat with C's words for what is not a number.
-func appendFloat(dst []byte, number float64, verb byte, precision int) []byte {
+// AppendFloat is FormatFloat with C's words for what is not a number.
+func AppendFloat(dst []byte, number float64, verb byte, precision int) []byte {
 	switch {
 	case math.IsNaN(number):
 		if math.Signbit(number) {
@@ -170,17 +170,17 @@ func appendFloat(dst []byte, number float64, verb byte, precision int) []byte {
 	}
 }
 
-// modulo is Lua 5.1's definition of %, with the loss of precision that it has for large quotients. The
+// Modulo is Lua 5.1's definition of %, with the loss of precision that it has for large quotients. The
 // conversion keeps the compiler from fusing the multiplication with the subtraction.
-func modulo(a, b float64) float64 {
+func Modulo(a, b float64) float64 {
 	return a - float64(math.Floor(a/b)*b)
 }
 
-// power is C's pow.
-func power(a, b float64) float64 { return invalid(math.Pow(a, b), a, b) }
+// Power is C's pow.
+func Power(a, b float64) float64 { return Invalid(math.Pow(a, b), a, b) }
 
-// invalid gives a NaN that an operation made of numbers the sign that it has on amd64, and so prints with.
-func invalid(result float64, operands ...float64) float64 {
+// Invalid gives a NaN that an operation made of numbers the sign that it has on amd64, and so prints with.
+func Invalid(result float64, operands ...float64) float64 {
 	if result == result {
 		return result
 	}

@@ -1,0 +1,212 @@
+package lua
+
+import "fmt"
+
+// What functions in Go do with their arguments and results. Indices are from 1 on, negative ones from the top
+// down, as in Lua's C API.
+
+// NewTable makes a table.
+func (l *LState) NewTable() *LTable { return l.CreateTable(0, 0) }
+
+// CreateTable makes a table with space for so many items and fields.
+func (l *LState) CreateTable(items, fields int) *LTable {
+	t := newTable(items, fields)
+	t.id = l.G.newID()
+	return t
+}
+
+// NewFunction makes a function of one in Go.
+func (l *LState) NewFunction(fn LGFunction) *LFunction {
+	return &LFunction{GFunction: fn, id: l.G.newID()}
+}
+
+// NewClosure makes a function of a compiled chunk. Its global variables are the fields of env.
+func (l *LState) NewClosure(p *Proto, env *LTable) *LFunction {
+	return &LFunction{Proto: p, Env: env, id: l.G.newID()}
+}
+
+// SetIterators tells the machine which functions are next, and the step of ipairs, which loops then run
+// without calling them.
+func (g *Global) SetIterators(next, ipairs *LFunction) { g.next, g.ipairs = next, ipairs }
+
+// SetGlobal sets a global variable.
+func (l *LState) SetGlobal(name string, value LValue) { l.G.Global.RawSetString(name, value) }
+
+// GetGlobal is a global variable.
+func (l *LState) GetGlobal(name string) LValue { return l.G.Global.RawGetString(name) }
+
+// GetTop is the number of arguments, with what was pushed since.
+func (l *LState) GetTop() int { return l.top - l.frame.base }
+
+// SetTop cuts the stack, or fills it with nil.
+func (l *LState) SetTop(n int) {
+	top := l.frame.base + n
+	if top > l.top {
+		l.reserve(top - l.top)
+		clear(l.stack[l.top:top])
+	} else {
+		l.markTop()
+	}
+	l.top = top
+}
+
+// index is an index as one of the stack, -1 for one that is not there.
+func (l *LState) index(i int) int {
+	if i > 0 {
+		i += l.frame.base - 1
+	} else {
+		i += l.top
+	}
+	if i < l.frame.base || i >= l.top {
+		return -1
+	}
+	return i
+}
+
+// At is a value on the stack, nil where there is none.
+func (l *LState) At(i int) Value {
+	if at := l.frame.base + i - 1; i > 0 {
+		if at < l.top {
+			return l.stack[at]
+		}
+		return Value{}
+	}
+	if at := l.index(i); at >= 0 {
+		return l.stack[at]
+	}
+	return Value{}
+}
+
+// Get is At as an LValue.
+func (l *LState) Get(i int) LValue { return l.At(i).Boxed() }
+
+// PushValue pushes a value.
+func (l *LState) PushValue(v Value) {
+	if l.top+frameSpace >= len(l.stack) {
+		l.grow(1)
+	}
+	l.stack[l.top] = v
+	l.top++
+}
+
+// Push pushes a value.
+func (l *LState) Push(v LValue) { l.PushValue(Of(v)) }
+
+// PushNumber pushes a number.
+func (l *LState) PushNumber(f float64) { l.PushValue(Number(f)) }
+
+// PushString pushes a string.
+func (l *LState) PushString(s string) { l.PushValue(String(s)) }
+
+// PushBool pushes a boolean.
+func (l *LState) PushBool(b bool) { l.PushValue(Bool(b)) }
+
+// Pop removes n values.
+func (l *LState) Pop(n int) {
+	l.markTop()
+	l.top -= n
+}
+
+// Insert puts a value below what stands at an index.
+func (l *LState) Insert(v LValue, i int) {
+	at := l.frame.base + i - 1
+	l.PushValue(Value{})
+	copy(l.stack[at+1:l.top], l.stack[at:l.top-1])
+	l.stack[at] = Of(v)
+}
+
+// Remove takes out a value.
+func (l *LState) Remove(i int) {
+	at := l.index(i)
+	if at < 0 {
+		return
+	}
+	copy(l.stack[at:l.top-1], l.stack[at+1:l.top])
+	l.Pop(1)
+}
+
+// Replace sets what stands at an index.
+func (l *LState) Replace(i int, v LValue) {
+	if at := l.index(i); at >= 0 {
+		l.stack[at] = Of(v)
+	}
+}
+
+// GetTable is object[key].
+func (l *LState) GetTable(object, key LValue) LValue {
+	return l.indexValue(Of(object), Of(key), noOperand).Boxed()
+}
+
+// GetField is object[name].
+func (l *LState) GetField(object LValue, name string) LValue {
+	return l.indexValue(Of(object), String(name), noOperand).Boxed()
+}
+
+// SetTable sets object[key].
+func (l *LState) SetTable(object, key, value LValue) {
+	l.setValue(Of(object), Of(key), Of(value), noOperand)
+}
+
+// RawEqual is equality without metamethods.
+func (l *LState) RawEqual(a, b Value) bool { return rawEqual(a, b) }
+
+// Equal is equality with metamethods.
+func (l *LState) Equal(a, b Value) bool { return l.equal(a, b) }
+
+// Less is the operator <, which raises an error for what cannot be compared.
+func (l *LState) Less(a, b Value) bool { return l.less(a, b) }
+
+// Metafield is a field of a value's metatable.
+func (l *LState) Metafield(v Value, event string) Value {
+	if meta := l.metatable(v); meta != nil {
+		return meta.getStr(event)
+	}
+	return Value{}
+}
+
+// CallValue calls a function and returns its first result.
+func (l *LState) CallValue(fn Value, args ...Value) Value {
+	l.reserve(len(args) + 1)
+	at := l.top
+	l.stack[at] = fn
+	copy(l.stack[at+1:], args)
+	l.top += len(args) + 1
+	l.callAt(at, 1)
+	l.Pop(1)
+	return l.stack[l.top]
+}
+
+// RawSetChecked is rawset: t[key] = value without metamethods. It refuses what a script must not do.
+func (l *LState) RawSetChecked(t *LTable, key, value Value) { l.setRaw(t, key, value) }
+
+// CheckInt is a number argument as an integer; only for tests and simple functions.
+func (l *LState) CheckInt(i int) int {
+	f, ok := l.At(i).AsNumber()
+	if !ok {
+		l.RaiseError("bad argument #%d (number expected)", i)
+	}
+	return int(f)
+}
+
+// CheckTable is a table argument; only for tests and simple functions.
+func (l *LState) CheckTable(i int) *LTable {
+	t := l.At(i).AsTable()
+	if t == nil {
+		l.RaiseError("bad argument #%d (table expected)", i)
+	}
+	return t
+}
+
+// RaiseError raises a message with the position of the code that called the running function.
+func (l *LState) RaiseError(format string, args ...any) {
+	l.throw(LString(l.CallerPosition(1) + fmt.Sprintf(format, args...)))
+}
+
+// PushInt pushes an integer.
+func (l *LState) PushInt(n int) { l.PushValue(Number(float64(n))) }
+
+// PushBytes pushes a string of its own with these bytes.
+func (l *LState) PushBytes(b []byte) { l.PushValue(String(string(b))) }
+
+// Index is object[key] with metamethods.
+func (l *LState) Index(object, key Value) Value { return l.indexValue(object, key, noOperand) }

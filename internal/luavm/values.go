@@ -1,0 +1,81 @@
+package luavm
+
+import "lockserver/internal/lua"
+
+// FormatNumber is a number as Lua 5.1 prints it: C's %.14g.
+func FormatNumber(number float64) string { return lua.FormatNumber(number) }
+
+// AppendNumber appends what FormatNumber returns.
+func AppendNumber(dst []byte, number float64) []byte { return lua.AppendNumber(dst, number) }
+
+// ToNumber is a number, or a string that reads as one.
+func ToNumber(v lua.LValue) (float64, bool) {
+	switch value := v.(type) {
+	case lua.LNumber:
+		return float64(value), true
+	case lua.LString:
+		return lua.ParseNumber(string(value))
+	default:
+		return 0, false
+	}
+}
+
+// typeName is a value's type as Lua names it.
+func typeName(v lua.LValue) string { return v.Type().String() }
+
+func isText(v lua.LValue) bool {
+	switch v.(type) {
+	case lua.LString, lua.LNumber:
+		return true
+	default:
+		return false
+	}
+}
+
+// toText is a string or number as a string.
+func toText(v lua.LValue) string {
+	switch value := v.(type) {
+	case lua.LString:
+		return string(value)
+	case lua.LNumber:
+		return FormatNumber(float64(value))
+	default:
+		return ""
+	}
+}
+
+// Get is an item of an array, and Put sets an item of any table, both without metamethods.
+func Get(t *lua.LTable, i int) lua.LValue { return t.RawGetInt(i) }
+
+// Put sets an item of a table; see Get.
+func Put(t *lua.LTable, key, value lua.LValue) { t.RawSet(key, value) }
+
+// writable refuses protected tables where a library function is about to write.
+func writable(L *lua.LState, t *lua.LTable) {
+	if t.ReadOnly {
+		failWithin(L, readOnly)
+	}
+}
+
+// readOnly is Redis' text.
+const readOnly = "Attempt to modify a readonly table"
+
+// maxScratch is how large a buffer is kept for the next use.
+const maxScratch = 64 << 10
+
+func (s *State) keep(buffer []byte) {
+	if cap(buffer) <= maxScratch {
+		s.scratch = buffer[:0]
+	}
+}
+
+// textOf is a string, or a number as text.
+func textOf(v lua.Value) (text string, ok bool) {
+	if text, ok := v.AsString(); ok {
+		return text, true
+	}
+	if number, ok := v.AsNumber(); ok {
+		return FormatNumber(number), true
+	}
+	return "", false
+}
