@@ -50,6 +50,29 @@ func countOption(a *commands.Scanner) (n int64, err error) {
 	return n, a.Err()
 }
 
+// usualListed is how many holders, and how many waiters, are listed without COUNT, and mostListed with it.
+const usualListed, mostListed = 1000, 10_000
+
+// boundList returns how many of a list are shown if COUNT is most, where -1 stands for a list that is shown
+// whole.
+func boundList(most int64, lengths ...int) int64 {
+	switch {
+	case most >= 0:
+		return min(most, mostListed)
+	case slices.Max(lengths) > usualListed:
+		return usualListed
+	}
+	return -1
+}
+
+// waitersFor is how many wait for the lock at a key.
+func waitersFor(c *commands.Ctx, key []byte) int {
+	if q := sessionOf(c).executor.queues.Of(c.DB.ID(), key); q != nil {
+		return q.OfLocks()
+	}
+	return 0
+}
+
 func lockInfo(c *commands.Ctx) error {
 	a := c.Args()
 	key := a.Key()
@@ -69,6 +92,7 @@ func lockInfo(c *commands.Ctx) error {
 		c.Out.Null()
 		return nil
 	}
+	most = boundList(most, l.Shares, waitersFor(c, key))
 	if l.Shares > 0 {
 		writeShares(c, key, &l, most)
 		return nil
@@ -494,6 +518,7 @@ func writeLockFigures(out *resp.Writer, f *stats.LockFigures) {
 func writeLatch(c *commands.Ctx, key []byte, l commands.Latch, most int64) {
 	q := sessionOf(c).executor.queues.Of(c.DB.ID(), key)
 	n, fields := q.LatchWaiters(), 4
+	most = boundList(most, n)
 	if most >= 0 {
 		fields++
 	}

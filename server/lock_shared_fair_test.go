@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -96,4 +98,75 @@ func TestReadersDoNotStarveWriters(t *testing.T) {
 		}
 	}
 	require.Greater(t, entered, readers/2)
+}
+
+// TestUpgradeBesideWaiters: an upgrade goes before waiters that came earlier, and after the readers that come
+// in while it waits. When the reader's own hold ends, it waits as any writer does.
+func TestUpgradeBesideWaiters(t *testing.T) {
+	t.Parallel()
+	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
+	srv := startWith(t, Options{Clock: clock}, nil)
+	c := client(t, srv)
+	do := func(line string) string { return c.Do(strings.Fields(line)...).String() }
+	const token = `^[1-9][0-9]+$`
+	queued := func(line string) {
+		t.Helper()
+		require.Equal(t, "+QUEUED", do(line+" WAIT 0 NOTIFY"))
+	}
+	owners := func() (all []string) {
+		for _, h := range entries(t, c.Do("LOCK.INFO", "k"))["holders"].Elems {
+			all = append(all, entries(t, h)["owner"].Str+" "+entries(t, h)["mode"].Str)
+		}
+		slices.Sort(all)
+		return all
+	}
+	require.Regexp(t, token, do("LOCK k r1 SHARED PX 5000"))
+	require.Regexp(t, token, do("LOCK k r2 SHARED PX 60000"))
+	queued("LOCK k w PX 60000")
+	queued("LOCK k r3 SHARED PX 60000")
+	queued("LOCK k r2 PX 60000")
+	require.Equal(t, []string{"r1 shared", "r2 shared"}, owners())
+	require.Equal(t, "1", do("LOCK.CANCEL k w"))
+	require.Equal(t, []string{"r1 shared", "r2 shared", "r3 shared"}, owners(), "no writer waits before r3")
+	queued("LOCK k w PX 60000")
+	require.Equal(t, "1", do("UNLOCK k r1"))
+	require.Equal(t, "1", do("UNLOCK k r3"))
+	require.Equal(t, []string{"r2 exclusive"}, owners())
+	require.Equal(t, "1", do("LOCK.FORCE k"))
+	require.Equal(t, `"w"`, entries(t, c.Do("LOCK.INFO", "k"))["owner"].String())
+	require.Equal(t, "1", do("UNLOCK k w"))
+
+	require.Regexp(t, token, do("LOCK k r1 SHARED PX 5000"))
+	require.Regexp(t, token, do("LOCK k r2 SHARED PX 1000"))
+	queued("LOCK k w PX 60000")
+	queued("LOCK k r2 PX 60000")
+	clock.Advance(2 * time.Second)
+	require.Equal(t, []string{"r1 shared"}, owners(), "r2's hold has ended")
+	require.Equal(t, "1", do("UNLOCK k r1"))
+	require.Equal(t, `"w"`, entries(t, c.Do("LOCK.INFO", "k"))["owner"].String(), "it came before r2")
+}
+
+// TestListsAreBounded: without COUNT, LOCK.INFO and SEM.INFO list a thousand at most, and say how many there
+// are.
+func TestListsAreBounded(t *testing.T) {
+	t.Parallel()
+	srv := startWith(t, Options{Clock: NewManualClock(time.UnixMilli(1_750_000_000_000))}, nil)
+	c := client(t, srv)
+	c.Do("LOCK", "k", "me")
+	lines := [][]string{}
+	for i := range usualListed + 1 {
+		lines = append(lines, []string{"LOCK", "k", fmt.Sprint("w", i), "WAIT", "0", "NOTIFY"}, []string{"LOCK", "r", fmt.Sprint("r", i), "SHARED"},
+			[]string{"SEM.ACQUIRE", "s", fmt.Sprint("s", i), "LIMIT", "5000"})
+	}
+	c.Pipeline(lines[:len(lines)-3])
+	for _, key := range []string{"k", "r"} {
+		require.NotContains(t, entries(t, c.Do("LOCK.INFO", key)), "waiting")
+	}
+	c.Pipeline(lines[len(lines)-3:])
+	for _, words := range [][3]string{{"LOCK.INFO", "k", "wait"}, {"LOCK.INFO", "r", "hold"}, {"LOCK.INFO", "s", "hold"}, {"SEM.INFO", "s", "hold"}} {
+		info := entries(t, c.Do(words[0], words[1]))
+		require.EqualValues(t, usualListed+1, info[words[2]+"ing"].Int, words)
+		require.Len(t, info[words[2]+"ers"].Elems, usualListed, words)
+	}
+	require.Len(t, entries(t, c.Do("LOCK.INFO", "k", "COUNT", "1001"))["waiters"].Elems, usualListed+1)
 }

@@ -35,6 +35,7 @@ func semInfo(c *commands.Ctx) error {
 		c.Out.Null()
 		return nil
 	}
+	most = boundList(most, sem.Holders, waitersFor(c, key))
 	out := c.Out
 	fields, shown := 5, sem.Holders
 	if most >= 0 {
