@@ -2,6 +2,7 @@ package server
 
 import (
 	"lockserver/commands"
+	"lockserver/server/acl"
 	"lockserver/server/transport"
 )
 
@@ -131,4 +132,39 @@ func (s *session) leave() {
 		ex.timers.stop(&s.pulse.timer)
 	}
 	s.dropInbox()
+}
+
+// Move implements acl.Directory.
+func (h usersHost) Move(change acl.Change) {
+	ex := h.executor
+	for _, s := range ex.sortedClients() {
+		if s.user != change.Old {
+			continue
+		}
+		if change.New == nil {
+			s.denyWaits() // by what default may do they would go on
+			s.user, s.loggedIn = ex.users.Default(), false
+			h.end(s)
+			continue
+		}
+		s.user = change.New
+		switch {
+		case change.Left != nil && s.listensBeyond(change.Left):
+			h.end(s)
+		case s.keepsPlaces():
+			s.queued.judge(ex)
+		}
+	}
+	ex.leftPlaces.follow(ex, change)
+	h.session.followDefault()
+}
+
+// end ends a session that has lost its user, or channels that it listens to. If it is the session that asked,
+// it gets its reply first.
+func (h usersHost) end(s *session) {
+	if s == h.session {
+		s.closing = true
+	} else {
+		h.executor.terminate(s)
+	}
 }

@@ -163,7 +163,7 @@ func (l *leftPlaces) adopt(s *session, names [][]byte, prefixes bool) {
 		return
 	}
 	takeOver := func(w *queuedWait) {
-		if w.session.queued.gone && w.writable(s.user) {
+		if of := w.session.queued; of.gone && !of.denied && w.writable(s.user) {
 			ex.takeOver(w, s, true)
 		}
 	}
@@ -281,15 +281,15 @@ func (ws *queuedWaits) fire(ex *executor) {
 		ex.leftPlaces.looked++
 		switch s := ex.attachedFor(w); {
 		case w.Granted(): // it has an end of its own
+		case ws.denied || ws.lostRight(ex, w):
+			ex.refuseQueued(w, attach.Denied)
 		case s != nil:
 			ex.takeOver(w, s, true)
 		case ws.ending:
 			ex.refuseQueued(w, attach.Cancelled)
 		}
 	}
-	if ws.cursor == nil && ws.again {
-		ws.again, ws.cursor = false, ws.first
-	}
+	ws.turn()
 	switch {
 	case ws.cursor != nil:
 		ex.timers.set(&ws.timer, ex.store.NowMS())
@@ -344,6 +344,59 @@ func (ex *executor) detachedFrom(s *session, names [][]byte, prefixes bool) {
 	}
 }
 
+// turn begins anew at the first wait, if that is called for, when all have been looked at.
+func (ws *queuedWaits) turn() {
+	switch {
+	case ws.cursor != nil:
+	case ws.again:
+		ws.again, ws.cursor = false, ws.first
+	default:
+		ws.judges = false
+	}
+}
+
+// judge begins to look whether the user of the session may have the locks still.
+func (ws *queuedWaits) judge(ex *executor) {
+	ws.judges = true
+	ws.lookAgain(ex)
+}
+
+// lostRight reports whether the user may not have the locks of a wait any more, if that is asked.
+func (ws *queuedWaits) lostRight(ex *executor, w *queuedWait) bool {
+	return ws.judges && !w.Granted() && ex.permitQueued(w, w.words.Argv()) != nil
+}
+
+// denyWaits makes all waits end that the session keeps the places of, because its user is deleted. They go to
+// a session that has ended and is of that user.
+func (s *session) denyWaits() {
+	if !s.keepsPlaces() {
+		return
+	}
+	g := &session{executor: s.executor, dead: true, terminated: true, id: s.id, user: s.user, db: s.db, info: s.info}
+	g.queuedOf().denied = true
+	for w := s.queued.first; w != nil; w = s.queued.first {
+		s.queued.unlink(w)
+		w.session = g
+		g.queued.link(w)
+	}
+	s.executor.leavePlaces(g)
+}
+
+// follow carries a change of a user out on the waits of sessions that have ended.
+func (l *leftPlaces) follow(ex *executor, change acl.Change) {
+	for ws := l.first; ws != nil; ws = ws.newer {
+		if ws.first == nil || ws.first.session.user != change.Old {
+			continue
+		}
+		if change.New == nil {
+			ws.denied = true
+		} else {
+			ws.first.session.user, ws.judges = change.New, true
+		}
+		ws.lookAgain(ex)
+	}
+}
+
 // giveUpOne looks at the next wait of a session that has detached, and reports whether there are more.
 func (ws *queuedWaits) giveUpOne(ex *executor) (more bool) {
 	if w := ws.cursor; w != nil {
@@ -351,9 +404,7 @@ func (ws *queuedWaits) giveUpOne(ex *executor) (more bool) {
 		ex.leftPlaces.looked++
 		ws.maybeGiveUp(ex, w)
 	}
-	if ws.cursor == nil && ws.again {
-		ws.again, ws.cursor = false, ws.first
-	}
+	ws.turn()
 	if ws.cursor == nil {
 		ws.ghost = nil
 	}
@@ -364,6 +415,10 @@ func (ws *queuedWaits) giveUpOne(ex *executor) (more bool) {
 // for it. It goes to a session that has ended, and keeps the places of such waits alone.
 func (ws *queuedWaits) maybeGiveUp(ex *executor, w *queuedWait) {
 	s := w.session
+	if ws.lostRight(ex, w) {
+		ex.refuseQueued(w, attach.Denied)
+		return
+	}
 	if !w.adopted || w.Granted() || ex.watchdog.attached.AttachedBy(s, []byte(w.Owner())) {
 		return
 	}

@@ -39,6 +39,8 @@ type queuedWaits struct {
 	again   bool        // it has to be begun anew then
 	timer   timer
 	ghost   *session // has got those that the session has given up
+	judges  bool     // those that are looked at are ended if the user may not have the locks any more
+	denied  bool     // the user was deleted: all of them are to end
 	// The fields below are used after the end of the session.
 	gone         bool
 	ending       bool  // the time is over for which places are kept
@@ -244,7 +246,7 @@ func (ex *executor) tryQueued(w *queuedWait) (done bool) {
 // permitQueued reports why the user of a wait's session may not have the locks (any more).
 func (ex *executor) permitQueued(w *queuedWait, argv [][]byte) error {
 	s := w.session
-	if s.dead && ex.users.Find([]byte(s.user.Name())) != s.user {
+	if s.dead && (s.queued.denied || ex.users.Find([]byte(s.user.Name())) != s.user) {
 		return errUserGone
 	}
 	if s.user.Unrestricted || s.user.Passes(w.row, argv) {

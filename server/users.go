@@ -181,31 +181,6 @@ func (h usersHost) Asking() *acl.User { return h.session.user }
 // Lookup implements acl.Directory.
 func (h usersHost) Lookup() *commands.Table { return h.executor.table }
 
-// Move implements acl.Directory.
-func (h usersHost) Move(change acl.Change) {
-	for _, s := range h.executor.sortedClients() {
-		switch {
-		case s.user != change.Old:
-		case change.New == nil || change.Left != nil && s.listensBeyond(change.Left):
-			h.end(s)
-		default:
-			s.user = change.New
-		}
-	}
-	h.session.followDefault()
-}
-
-// end ends a session that has lost its user, or channels that it listens to. If it is the session that asked,
-// it gets its reply first.
-func (h usersHost) end(s *session) {
-	s.user, s.loggedIn = h.executor.users.Default(), false
-	if s == h.session {
-		s.closing = true
-	} else {
-		h.executor.terminate(s)
-	}
-}
-
 // listensBeyond reports whether the session listens to a channel, or a pattern, that is not allowed.
 func (s *session) listensBeyond(allowed *acl.Channels) bool {
 	if s.subs == nil {

@@ -167,7 +167,7 @@ func (w *watchdog) renewSome(of store.DueRenewals, now int64) (worked int, ok bo
 			w.doubted = append(w.doubted, d.RenewedKey())
 			return now + every
 		}
-		end := w.aliveUntilMS(sessionFor(d.Renewal.Keeper), now)
+		end := w.aliveUntilMS(sessionFor(d.Renewal.Keeper), d.DB, d.Key(), now)
 		if end < whole && w.attached.InUse() {
 			owner, _ := commands.OwnerOf(d.Ref())
 			end = w.attachedUntilMS(owner, d.DB, d.Key(), now, end)
@@ -216,7 +216,7 @@ func (w *watchdog) renewDoubted(k *store.RenewedKey, now int64) {
 		db.StopRenewing(key)
 		return
 	}
-	end := w.aliveUntilMS(sessionFor(k.Renewal.Keeper), now)
+	end := w.aliveUntilMS(sessionFor(k.Renewal.Keeper), db, k.Key, now)
 	end = w.attachedUntilMS(l.Owner, db, k.Key, now, end)
 	if end == 0 {
 		db.StopRenewing(key)
@@ -234,10 +234,14 @@ func (w *watchdog) renewNow(db *store.DB, key, owner []byte, token int64) {
 	w.renewDoubted(&store.RenewedKey{DB: db, Key: string(key), Renewal: r}, w.store.NowMS())
 }
 
-// aliveUntilMS returns until when a session's locks are renewed at now; 0: it has gone.
-func (w *watchdog) aliveUntilMS(s *session, now int64) int64 {
+// aliveUntilMS returns until when a session's lock at a key is renewed at now. It is 0 if the session has gone,
+// or its user may not write to the key any more.
+func (w *watchdog) aliveUntilMS(s *session, db *store.DB, key string, now int64) int64 {
 	// plant:ended-keeper
 	if s == nil || s.ended() {
+		return 0
+	}
+	if !s.user.Unrestricted && !s.user.MayWrite(db.ID(), []byte(key)) {
 		return 0
 	}
 	return w.lifeEndMS(s, now)

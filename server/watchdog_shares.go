@@ -263,7 +263,7 @@ func (w *watchdog) renewSharesDue(now int64, budget int) (more bool) {
 // held as it was.
 func (w *watchdog) renewShare(r *renewal, now int64) {
 	rs, db := &w.shares, w.store.DB(r.in.db)
-	end := w.attachedUntilMS(r.owner, db, r.key, now, w.aliveUntilMS(r.session, now))
+	end := w.attachedUntilMS(r.owner, db, r.key, now, w.aliveUntilMS(r.session, db, r.key, now))
 	if end == 0 {
 		rs.drop(r)
 		return
