@@ -273,21 +273,29 @@ func delayCount(c *Ctx) error {
 	if err != nil {
 		return err
 	}
-	n := 0
-	if d.set != nil {
-		n = d.set.Len()
-	}
-	c.Out.Int(int64(n))
+	c.Out.Int(int64(d.pending()))
 	return nil
+}
+
+// pending is the number of entries. A member of the set that a client has put there is none, nor is a field
+// without a member.
+func (d *delays) pending() int {
+	if d.set == nil || d.entries == nil {
+		return 0
+	}
+	return min(d.set.Len(), d.entries.Len())
 }
 
 // Delayed returns how many streams of a database have pending entries, and how many entries those are.
 func Delayed(db *store.DB) (streams int, entries int64) {
 	db.EachAlarmSet(store.DelayAlarm, func(key string) {
-		if r := db.Peek([]byte(key)); r.Kind() == store.ZSet {
-			streams++
-			entries += int64(r.ZSet().Len())
+		set, hash := db.Peek([]byte(key)), db.Peek([]byte(key+store.EntriesSuffix))
+		if set.Kind() != store.ZSet || hash.Kind() != store.Hash {
+			return
 		}
+		d := delays{set.ZSet(), hash.Hash()}
+		streams++
+		entries += int64(d.pending())
 	})
 	return streams, entries
 }

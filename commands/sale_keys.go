@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"bytes"
 	"time"
 
 	"lockserver/internal/ascii"
@@ -71,4 +72,27 @@ func idKeys(db *store.DB, args [][]byte, visit func([]byte, KeyFlags) bool) {
 func idKey(dst, name []byte, second int64) []byte {
 	dst = append(append(dst, idPrefix...), name...)
 	return time.Unix(second, 0).UTC().AppendFormat(dst, idDay)
+}
+
+// Some keys have members at which the server acts by itself later: the delayed entries of a stream, and the
+// holds of a sale. Whoever writes to such a key, by whatever command, must be allowed to use what that acts on.
+
+// ActsLater reports whether a key is one of these.
+func ActsLater(key []byte) bool {
+	if len(key) == 0 || key[0] != store.DelayedPrefix[0] && key[0] != holdsPrefix[0] {
+		return false
+	}
+	if _, ok := store.DelayedStream(key); ok {
+		return true
+	}
+	return bytes.HasPrefix(key, []byte(holdsPrefix))
+}
+
+// ActedOn calls visit for each key that such a key leads to, until visit returns false.
+func ActedOn(db *store.DB, key []byte, visit func(key []byte, use KeyFlags) bool) {
+	if stream, ok := store.DelayedStream(key); ok {
+		visit(stream, RW|Insert)
+	} else if voucher, ok := bytes.CutPrefix(key, []byte(holdsPrefix)); ok {
+		saleWrites(db, [][]byte{nil, voucher}, visit)
+	}
 }

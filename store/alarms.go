@@ -52,6 +52,15 @@ func kindOfAlarm[K string | []byte](key K) (kind Alarm, ok bool) {
 	return 0, false
 }
 
+// DelayedStream returns the stream of a key that holds delayed entries, or what they are.
+func DelayedStream(key []byte) (stream []byte, ok bool) {
+	name, _ := bytes.CutSuffix(key, []byte(EntriesSuffix))
+	if kind, ok := kindOfAlarm(name); !ok || kind != DelayAlarm {
+		return nil, false
+	}
+	return name[len(DelayedPrefix) : len(name)-len(DelayedSuffix)], true
+}
+
 // ofDelays reports whether a key holds delayed entries of a stream.
 func ofDelays(key []byte) bool {
 	key, _ = bytes.CutSuffix(key, []byte(EntriesSuffix))

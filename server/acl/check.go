@@ -218,7 +218,7 @@ func (s *selector) runs(row *commands.Row, argv [][]byte) bool {
 
 func (c *call) judgeKeys(s *selector) verdict {
 	if pos, use, ok := c.row.OnlyKey(); ok {
-		if pos < len(c.argv) && !s.allowsKey(c.argv[pos], accessOf(use)) {
+		if pos < len(c.argv) && !c.allowsUse(s, c.argv[pos], accessOf(use)) {
 			return verdict{DeniedKey, pos, c.argv[pos]}
 		}
 	} else {
@@ -228,7 +228,7 @@ func (c *call) judgeKeys(s *selector) verdict {
 			c.found = true
 		}
 		for _, ref := range c.checker.refs {
-			if !s.allowsKey(c.argv[ref.Pos], accessOf(ref.Flags)) {
+			if !c.allowsUse(s, c.argv[ref.Pos], accessOf(ref.Flags)) {
 				return verdict{DeniedKey, ref.Pos, c.argv[ref.Pos]}
 			}
 		}
@@ -237,6 +237,22 @@ func (c *call) judgeKeys(s *selector) verdict {
 		return c.judgeImplied(s)
 	}
 	return verdict{}
+}
+
+// allowsUse reports whether the selector allows a use of a key, and of what the server will act on because of
+// what is written there.
+func (c *call) allowsUse(s *selector, key []byte, need access) bool {
+	if !s.allowsKey(key, need) {
+		return false
+	}
+	ok := true
+	if need&writes != 0 && commands.ActsLater(key) {
+		commands.ActedOn(c.db, key, func(other []byte, use commands.KeyFlags) bool {
+			ok = s.allowsKey(other, accessOf(use))
+			return ok
+		})
+	}
+	return ok
 }
 
 // judgeImplied looks at the keys that the call uses without naming them.

@@ -28,7 +28,10 @@ func (u *User) Passes(row *commands.Row, argv [][]byte) bool {
 	case c.pos == 0:
 		return true
 	}
-	return int(c.pos) < len(argv) && u.rules.selectors[c.selector-1].allowsKey(argv[c.pos], c.need)
+	if int(c.pos) >= len(argv) || c.need&writes != 0 && commands.ActsLater(argv[c.pos]) {
+		return false
+	}
+	return u.rules.selectors[c.selector-1].allowsKey(argv[c.pos], c.need)
 }
 
 // prepare works the shortcuts out.
