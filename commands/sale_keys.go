@@ -75,7 +75,7 @@ func idKey(dst, name []byte, second int64) []byte {
 }
 
 // Some keys have members at which the server acts by itself later: the delayed entries of a stream, and the
-// holds of a sale. Whoever writes to such a key, by whatever command, must be allowed to use what that acts on.
+// holds of a sale. A user that writes to such a key, by any command, needs the right to what that acts on.
 
 // ActsLater reports whether a key is one of these.
 func ActsLater(key []byte) bool {

@@ -40,7 +40,7 @@ func TestWritesThatActLater(t *testing.T) {
 	require.Equal(t, denied, bob.Do("ZADD", "seckill:holds:w", "9e12", "order").String())
 }
 
-// TestMemberThatIsNoEntry: what a client puts between the delayed entries is none of them, and is not counted.
+// TestMemberThatIsNoEntry: a member that a client puts among the delayed entries is not counted as an entry.
 func TestMemberThatIsNoEntry(t *testing.T) {
 	t.Parallel()
 	srv := start(t, Options{})

@@ -234,8 +234,8 @@ func (w *watchdog) renewNow(db *store.DB, key, owner []byte, token int64) {
 	w.renewDoubted(&store.RenewedKey{DB: db, Key: string(key), Renewal: r}, w.store.NowMS())
 }
 
-// aliveUntilMS returns until when a session's lock at a key is renewed at now. It is 0 if the session has gone,
-// or its user may not write to the key any more.
+// aliveUntilMS returns until when a session's lock at a key is renewed at now. It is 0 if the session has
+// gone, or its user may not write to the key any more.
 func (w *watchdog) aliveUntilMS(s *session, db *store.DB, key string, now int64) int64 {
 	// plant:ended-keeper
 	if s == nil || s.ended() {
