@@ -94,13 +94,14 @@ func (ex *executor) infoServer(t *info.Text) {
 	t.Line("redis_git_sha1", build.Revision[:8])
 	t.Flag("redis_git_dirty", build.Modified)
 	t.Line("redis_build_id", build.Revision[:16])
-	t.Line("lockserver_version", ex.opts.Version)
+	t.Line("lockserver_release", ex.opts.Version) // clients read each field *_version as numbers
 	t.Line("redis_mode", ex.group.Mode())
 	t.Line("os", rusage.System())
 	t.Line("arch_bits", 32<<(^uint(0)>>63))
 	t.Line("monotonic_clock", "POSIX clock_gettime")
 	t.Line("multiplexing_api", ex.host.multiplexing())
-	t.Line("go_version", runtime.Version())
+	t.Line("gcc_version", "0.0.0") // as Redis says if another compiler has made it
+	t.Line("go_release", runtime.Version())
 	t.Line("process_id", os.Getpid())
 	t.Line("process_supervised", cmp.Or(ex.opts.Supervisor, "no"))
 	t.Line("run_id", ex.runID)

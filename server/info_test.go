@@ -92,3 +92,20 @@ func TestPercentilesOfLatencies(t *testing.T) {
 	require.Equal(t, "+OK", c.Do("CONFIG", "SET", "latency-tracking-info-percentiles", "").String())
 	require.Empty(t, infoField(t, c, name))
 }
+
+// TestVersionsInInfoAreNumbers: clients read each field whose name ends in _version as numbers with dots. Here
+// the server's own version is none.
+func TestVersionsInInfoAreNumbers(t *testing.T) {
+	srv := start(t, Options{Version: "dev"})
+	c := client(t, srv)
+	var versions []string
+	for line := range strings.Lines(c.Do("INFO", "everything").Str) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if strings.HasSuffix(name, "_version") {
+			require.Regexp(t, `^\d+(\.\d+)*$`, value, name)
+			versions = append(versions, name)
+		}
+	}
+	require.Equal(t, []string{"redis_version", "gcc_version"}, versions)
+	require.Contains(t, c.Do("INFO", "server").Str, "\r\nlockserver_release:dev\r\n")
+}

@@ -190,7 +190,7 @@ func (m *GroupMember) ask(ctx context.Context, o Options) error {
 		}
 		return n
 	}
-	m.Alarms, m.Version = info["raft_alarm"], cmp.Or(m.Version, info["lockserver_version"])
+	m.Alarms, m.Version = info["raft_alarm"], cmp.Or(m.Version, releaseOf(info))
 	if m.Applied, m.offset = whole("raft_applied_index"), whole("raft_history_offset"); info["raft_role"] == "leader" {
 		m.Applied = whole("raft_commit_index")
 	}

@@ -50,7 +50,7 @@ func (s *Server) lookAtServer(sample *Sample) error {
 		f, _ := strconv.ParseFloat(info[name], 64)
 		return time.Duration(f * float64(time.Second))
 	}
-	sample.Version = info["lockserver_version"]
+	sample.Version = releaseOf(info)
 	sample.Uptime = time.Duration(integer("uptime_in_seconds")) * time.Second
 	sample.Clients, sample.Blocked = integer("connected_clients"), integer("blocked_clients")
 	sample.MemoryBytes, sample.Commands = integer("used_memory"), integer("total_commands_processed")
@@ -140,4 +140,9 @@ func (s *Server) lookAtSales(sample *Sample) error {
 		sample.Sales = append(sample.Sales, sale)
 	}
 	return err
+}
+
+// releaseOf is what the fields of INFO say of the server's release. Release 0.1.0 calls the field otherwise.
+func releaseOf(info map[string]string) string {
+	return cmp.Or(info["lockserver_release"], info["lockserver_version"])
 }

@@ -17,11 +17,10 @@ import (
 // withoutMeaning are the fields of Redis' INFO that are left out, with the reason (D21).
 var withoutMeaning = map[string]string{
 	"atomicvar_api": "Go's own",
-	"gcc_version":   "go_version",
 }
 
 // ourFields are those that Redis does not have.
-var ourFields = []string{"lockserver_version", "go_version", "acl_access_denied_db", "longest_turn_usec"}
+var ourFields = []string{"lockserver_release", "go_release", "acl_access_denied_db", "longest_turn_usec"}
 
 // TestInfoFields compares the names of INFO's fields, and their order.
 func TestInfoFields(t *testing.T) {

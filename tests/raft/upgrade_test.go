@@ -3,6 +3,7 @@
 package raft
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"testing"
@@ -21,7 +22,7 @@ func TestUpgradeAndBack(t *testing.T) {
 	require.NotEmpty(t, older, "LOCKSERVER_OLD: run 'make upgrade'")
 	g := fleet.Form(t, "", older, older, older)
 	leader := g.AwaitLeader()
-	t.Logf("from %s", leader.Field("lockserver_version"))
+	t.Logf("from %s", cmp.Or(leader.Field("lockserver_release"), leader.Field("lockserver_version")))
 	require.Equal(t, "OK", leader.Try("SECKILL.CREATE", "shoe", "STOCK", "1000").Str)
 	token := leader.Try("LOCK", "door", "alice", "PX", "3600000", "ONCE").Int
 	require.Positive(t, token)

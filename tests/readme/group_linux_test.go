@@ -330,7 +330,7 @@ func (s *site) endOf(load *load, alive string) {
 	for _, name := range strings.Split("ab", "") {
 		v, err := s.ask(name, "INFO", "server")
 		require.NoError(t, err)
-		require.Contains(t, v, "lockserver_version:9.9.9", "machine %s is upgraded", name)
+		require.Contains(t, v, "lockserver_release:9.9.9", "machine %s is upgraded", name)
 	}
 	s.same(alive)
 }
