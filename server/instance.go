@@ -141,8 +141,9 @@ func (ex *executor) logUnbound(err error) {
 	ex.log.Error("Failed listening on port " + port + " (" + at.Network + "), aborting.")
 }
 
-// bind makes clients able to connect. The server is loading from then on.
-func (srv *instance) bind() error {
+// bind makes clients able to connect. The server is loading from then on. The executor stays locked, for load:
+// the first commands wait for a load that is short, and get no -LOADING. After an error it is not locked.
+func (srv *instance) bind() (err error) {
 	srv.life.Lock()
 	defer srv.life.Unlock()
 	if srv.state != stateNew {
@@ -151,10 +152,14 @@ func (srv *instance) bind() error {
 	srv.executor.startedUS = srv.executor.clock.NowUS()
 	srv.state = stateFailed // the data may be half loaded: it must be neither served nor saved
 	srv.executor.mu.Lock()
+	defer func() {
+		if err != nil {
+			srv.executor.mu.Unlock()
+		}
+	}()
 	srv.executor.story.ring.Restart(srv.executor.startedUS, "start")
 	tellRole(&srv.executor)
 	srv.executor.durable.BeginLoad(srv.executor.startedUS)
-	srv.executor.mu.Unlock()
 	if err := srv.listen(); err != nil {
 		return err
 	}

@@ -31,6 +31,7 @@ type testHost struct {
 	background sync.WaitGroup
 	ends       bool // the server is to end
 	closed     int  // calls of LogClosed
+	rests      int  // calls of Rest
 	replayed   int  // commands of a log
 }
 
@@ -180,7 +181,7 @@ var errEnds = errors.New("it ends")
 
 // Rest implements Executor.
 func (h *testHost) Rest(time.Duration) error {
-	if h.ends {
+	if h.rests++; h.ends {
 		return errEnds
 	}
 	return nil

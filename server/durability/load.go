@@ -25,6 +25,7 @@ type loading struct {
 	done       int64 // bytes
 	total      int64
 	reportedUS int64 // when progress was last reported
+	quiet      int64 // so many bytes are loaded before others get the lock for the first time
 	alone      bool  // in the middle of a command: no other goroutine may get the lock
 	ended      error // why it was broken off: the server is to end
 	pace       pace
@@ -61,8 +62,13 @@ func (s *Storage) awaitLoad() error {
 // reportLoadUS is how often a long load is reported.
 const reportLoadUS = 2_000_000
 
+// quietLoadBytes is how much is loaded at the start before clients get an answer, which is mostly -LOADING.
+// Whoever starts a server and connects at once is not told of a load that is short. Redis has the same bound
+// (loading-process-events-interval-bytes).
+const quietLoadBytes = 2 << 20
+
 // BeginLoad says that clients can come from now on, and the data is not there. Load and EndLoad follow.
-func (s *Storage) BeginLoad(nowUS int64) { s.begin(loading{startedUS: nowUS}) }
+func (s *Storage) BeginLoad(nowUS int64) { s.begin(loading{startedUS: nowUS, quiet: quietLoadBytes}) }
 
 // Load fills the empty databases with what is on disk: the append-only log if it is on, and otherwise, or if
 // there is none yet, the snapshot.
@@ -285,10 +291,12 @@ func (s *Storage) giveWay(d time.Duration) error {
 // rest lets others have the lock, and reports a load that takes long. The error says that the server is to
 // end.
 func (s *Storage) rest() error {
-	if err := s.giveWay(0); err != nil {
-		return err
-	}
 	l := s.loading
+	if l.done >= l.quiet {
+		if err := s.giveWay(0); err != nil {
+			return err
+		}
+	}
 	now := s.opts.Clock.NowUS()
 	if l.reportedUS == 0 {
 		l.reportedUS = l.startedUS

@@ -17,6 +17,9 @@ import (
 // logs is a directory with a log that is synced before anything leaves.
 func logs(c *config.Config) { c.AppendOnly, c.AppendFsync, c.DBFilename = true, "always", "" }
 
+// plain is a directory with snapshots that are as long as their data.
+func plain(c *config.Config) { c.RDBCompression = false }
+
 // eventually waits until something is so.
 func eventually(t *testing.T, is func() bool, what string) {
 	t.Helper()
@@ -232,11 +235,11 @@ func TestHowFarALoadIs(t *testing.T) {
 
 // A load that the server ends leaves the directory as it was.
 func TestEndedLoad(t *testing.T) {
-	for name, change := range map[string]func(c *config.Config){"snapshot": nil, "log": logs} {
+	for name, change := range map[string]func(c *config.Config){"snapshot": plain, "log": logs} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			h := startHost(t, dir, change)
-			h.set(new(Mark), "k", strings.Repeat("v", 3*loadSliceBytes))
+			h.set(new(Mark), "k", strings.Repeat("v", quietLoadBytes+3*loadSliceBytes))
 			if name == "snapshot" {
 				h.Do(func() { require.NoError(t, h.storage.Save()) })
 			}
@@ -246,7 +249,35 @@ func TestEndedLoad(t *testing.T) {
 			ending.ends = true
 			require.ErrorIs(t, ending.load(), errEnds)
 			require.NoFileExists(t, filepath.Join(dir, dirLockFile))
-			require.Len(t, startHost(t, dir, change).get("k"), 3*loadSliceBytes)
+			require.Len(t, startHost(t, dir, change).get("k"), quietLoadBytes+3*loadSliceBytes)
+		})
+	}
+}
+
+// TestShortLoadsLetNobodyIn: a start has the lock from its beginning to its end if what it loads is short, so
+// that no client is told of it. A long one lets others in between its slices.
+func TestShortLoadsLetNobodyIn(t *testing.T) {
+	for name, change := range map[string]func(c *config.Config){"log": logs, "snapshot": plain} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for _, keys := range []int{0, 1, 10, 60} { // of 100 KB each
+				h := startHost(t, dir, change)
+				for i := range keys {
+					h.set(new(Mark), strconv.Itoa(i), strings.Repeat("x", 100_000))
+				}
+				if h.storage.Log() == nil {
+					h.Do(func() { require.NoError(t, h.storage.Save()) })
+				}
+				h.close()
+				h = startHost(t, dir, change)
+				require.Len(t, h.get("0"), 100_000*min(keys, 1))
+				if keys <= 10 {
+					require.Zero(t, h.rests, keys)
+				} else {
+					require.Greater(t, h.rests, 10, keys)
+				}
+				h.close()
+			}
 		})
 	}
 }
