@@ -93,8 +93,8 @@ func TestPercentilesOfLatencies(t *testing.T) {
 	require.Empty(t, infoField(t, c, name))
 }
 
-// TestVersionsInInfoAreNumbers: clients read each field whose name ends in _version as numbers with dots. Here
-// the server's own version is none.
+// TestVersionsInInfoAreNumbers: clients read each field with a name that ends in _version as numbers with
+// dots. The server's own release need not be numbers.
 func TestVersionsInInfoAreNumbers(t *testing.T) {
 	srv := start(t, Options{Version: "dev"})
 	c := client(t, srv)

@@ -141,8 +141,9 @@ func (ex *executor) logUnbound(err error) {
 	ex.log.Error("Failed listening on port " + port + " (" + at.Network + "), aborting.")
 }
 
-// bind makes clients able to connect. The server is loading from then on. The executor stays locked, for load:
-// the first commands wait for a load that is short, and get no -LOADING. After an error it is not locked.
+// bind makes clients able to connect. The server is loading from then on. The executor stays locked, for
+// load: the first commands wait for a load that is short, and get no -LOADING. After an error it is not
+// locked.
 func (srv *instance) bind() (err error) {
 	srv.life.Lock()
 	defer srv.life.Unlock()

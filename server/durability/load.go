@@ -62,8 +62,8 @@ func (s *Storage) awaitLoad() error {
 // reportLoadUS is how often a long load is reported.
 const reportLoadUS = 2_000_000
 
-// quietLoadBytes is how much is loaded at the start before clients get an answer, which is mostly -LOADING.
-// Whoever starts a server and connects at once is not told of a load that is short. Redis has the same bound
+// quietLoadBytes is how much is loaded at the start before clients get an answer, which is mostly -LOADING. A
+// program that starts a server and connects at once does not notice a short load. Redis has the same bound
 // (loading-process-events-interval-bytes).
 const quietLoadBytes = 2 << 20
 

@@ -254,9 +254,9 @@ func TestEndedLoad(t *testing.T) {
 	}
 }
 
-// TestShortLoadsLetNobodyIn: a start has the lock from its beginning to its end if what it loads is short, so
-// that no client is told of it. A long one lets others in between its slices.
-func TestShortLoadsLetNobodyIn(t *testing.T) {
+// TestShortLoadsKeepTheLock: a start that loads little has the lock to its end, so that no client sees it. A
+// long load gives the lock away between its slices.
+func TestShortLoadsKeepTheLock(t *testing.T) {
 	for name, change := range map[string]func(c *config.Config){"log": logs, "snapshot": plain} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
