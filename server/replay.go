@@ -15,8 +15,8 @@ import (
 
 // How a start fills the databases: durability reads what is on disk, and the commands of a log run here.
 
-// load fills the empty databases with what is on disk. When it returns nil the server is ready. The caller has
-// locked the executor; load unlocks it.
+// load fills the empty databases with what is on disk. When it returns nil the server is ready. The caller
+// has locked the executor; load unlocks it.
 func (ex *executor) load() error {
 	defer ex.mu.Unlock()
 	ex.begin()
