@@ -179,8 +179,11 @@ func TestRequestsKeepNoProbeOut(t *testing.T) {
 	}
 	require.NoError(t, srv.Close())
 	served.Wait()
-	require.Empty(t, c.idle)
-	require.Empty(t, c.places)
+	require.Eventually(t, func() bool { // the server's goroutines report what it has closed
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return len(c.idle) == 0 && len(c.places) == 0
+	}, time.Minute, time.Millisecond, "all places come back")
 }
 
 // TestMetricsAreAskedForByNoForeignName: a page of another site, with a name that resolves to this machine,
