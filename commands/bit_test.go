@@ -63,7 +63,7 @@ func TestBitsOverdue(t *testing.T) {
 		f := newBits(t)
 		f.do("SET", "k", "\xff\xff\xff", "PX", "10")
 		f.do("SET", "o", "\x01")
-		f.nowMS += 10 // not advance, which would remove it
+		f.nowMS += 11 // not advance, which would remove it
 		f.store.SetNow(f.nowMS * 1000)
 		f.want(c.reply, strings.Fields(c.call)...)
 		require.Less(t, f.do("PTTL", "k").Int, int64(0), "%s has kept the deadline", c.call)

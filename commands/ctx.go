@@ -287,9 +287,10 @@ func CloneAll(list [][]byte) [][]byte {
 // NowMS returns the time of this unit in milliseconds since 1970; every command of a unit sees the same.
 func (c *Ctx) NowMS() int64 { return c.DB.Store().NowMS() }
 
-// LeaseStartMS is NowMS rounded up. A lease that is counted from there ends up to a millisecond late, never
-// early: deadlines are whole milliseconds. Redis' own commands count from NowMS, as Redis does.
-func (c *Ctx) LeaseStartMS() int64 { return (c.DB.Store().NowUS() + 999) / 1000 }
+// CeilNowMS is NowMS rounded up. What falls due at a time that is counted from there is up to a millisecond
+// late, never early. The deadlines of keys and fields count from NowMS: those live through the millisecond of
+// their deadline (store.Past).
+func (c *Ctx) CeilNowMS() int64 { return (c.DB.Store().NowUS() + 999) / 1000 }
 
 // Scratch returns a small empty buffer for spelling out numbers; its content is lost at the next call.
 func (c *Ctx) Scratch() []byte { return c.scratch[:0] }
@@ -399,14 +400,14 @@ func (c *Ctx) notifySet(key []byte, ttl store.TTL) {
 		return
 	}
 	c.Notify(keyevent.Generic, "expire", key)
-	if int64(ttl) <= c.NowMS() {
+	if !c.DB.Store().Comes(int64(ttl)) {
 		c.Notify(keyevent.Expired, "expired", key)
 	}
 }
 
 // notifyDeadline tells that a key was given a deadline, or, if that is past, that it died of it at once.
 func (c *Ctx) notifyDeadline(key []byte, atMS int64) {
-	if atMS <= c.NowMS() {
+	if !c.DB.Store().Comes(atMS) {
 		c.Notify(keyevent.Generic, "del", key)
 	} else {
 		c.Notify(keyevent.Generic, "expire", key)

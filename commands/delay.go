@@ -27,9 +27,9 @@ func readDue(c *Ctx, a *Scanner) (dueMS int64) {
 	n := a.IntOr(ErrDelayTime)
 	if word == "PX" {
 		if n <= maxDueMS {
-			n += c.LeaseStartMS()
+			n += c.CeilNowMS()
 		}
-		if n < c.LeaseStartMS() {
+		if n < c.CeilNowMS() {
 			n = -1
 		}
 	} else if word != "AT" {

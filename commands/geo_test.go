@@ -50,7 +50,7 @@ func TestGeoOverdue(t *testing.T) {
 		f := newGeo(t)
 		f.do("GEOADD", "g", "1", "1", "a")
 		f.do("PEXPIRE", "g", "10")
-		f.nowMS += 10 // not advance, which would remove it
+		f.nowMS += 11 // not advance, which would remove it
 		f.store.SetNow(f.nowMS * 1000)
 		f.want(c.reply, strings.Fields(c.call)...)
 		require.Less(t, f.do("PTTL", "g").Int, int64(0), "%s has kept the deadline", c.call)

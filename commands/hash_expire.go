@@ -42,7 +42,10 @@ func expireFields(c *Ctx, unitMS, baseMS int64) error {
 	if err := a.Err(); err != nil {
 		return err
 	}
-	if e.Hash() != nil {
+	if h := e.Hash(); h != nil {
+		if baseMS != 0 && atMS > baseMS && AreLeases(h) {
+			atMS = LeaseEndMS(c, atMS-baseMS)
+		}
 		e.AllowDeadlines()
 	}
 	c.Out.Array(len(fields))
@@ -142,12 +145,15 @@ func replyFieldTimes(c *Ctx, unitMS, baseMS int64) error {
 		return err
 	}
 	c.Out.Array(len(fields))
+	leases := baseMS != 0 && AreLeases(h)
 	for _, field := range fields {
 		switch {
 		case !c.hasField(h, field):
 			c.Out.Int(noField)
 		case h.Deadline(field) == 0:
 			c.Out.Int(noFieldTime)
+		case leases:
+			c.Out.Int((LeaseLeftMS(h.Deadline(field), c.DB.Store().NowUS()) + unitMS - 1) / unitMS)
 		default:
 			c.Out.Int((h.Deadline(field) - baseMS + unitMS - 1) / unitMS)
 		}

@@ -45,7 +45,7 @@ func (m *hashModel) expire() {
 	for _, db := range m.dbs {
 		for key, h := range db {
 			for name, field := range h {
-				if field.atMS != 0 && field.atMS <= m.f.nowMS {
+				if field.atMS != 0 && field.atMS < m.f.nowMS {
 					delete(h, name)
 				}
 			}

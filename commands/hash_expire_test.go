@@ -73,7 +73,7 @@ func TestHashFieldsDie(t *testing.T) {
 			f.store.SetNow(f.nowMS * 1000)
 			f.do("HLEN", "h")
 		}
-		pass(9)
+		pass(10)
 		require.Empty(t, f.effects())
 		pass(1)
 		require.Equal(t, []string{"0 HDEL h a"}, f.effects())
@@ -108,7 +108,7 @@ func TestHashFieldsOverdue(t *testing.T) {
 		f.do(fields("HSET g a 1 b 2")...)
 		f.do(fields("HPEXPIRE h 10 FIELDS 1 a")...)
 		f.do(fields("HPEXPIRE g 10 FIELDS 2 a b")...)
-		f.nowMS += 10 // not advance, which would remove them
+		f.nowMS += 11 // not advance, which would remove them
 		f.store.SetNow(f.nowMS * 1000)
 		f.want(c.reply, fields(c.call)...)
 		require.Less(t, f.do("HTTL", "h", "FIELDS", "1", "a").Elems[0].Int, int64(0), "%s has kept the deadline", c.call)
@@ -121,9 +121,9 @@ func TestHashFieldAndKeyDeadline(t *testing.T) {
 	f.do(fields("HSET h a 1 b 2")...)
 	f.do(fields("HPEXPIRE h 10 FIELDS 1 a")...)
 	f.do(fields("PEXPIRE h 20")...)
-	f.advance(10)
+	f.advance(11)
 	f.want(`["b"]`, "HKEYS", "h")
-	f.want("10", "PTTL", "h")
+	f.want("9", "PTTL", "h")
 	f.do(fields("HPEXPIRE h 1000 FIELDS 1 b")...)
 	f.advance(10)
 	f.want("0", "EXISTS", "h")
@@ -160,7 +160,7 @@ func TestHashFieldsDieInSlices(t *testing.T) {
 	f.do("HSET", "h", "stays", "v")
 	f.do("COPY", "h", "h", "DB", "1")
 	f.do("SWAPDB", "1", "2")
-	f.store.SetNow((f.nowMS + 10) * 1000)
+	f.store.SetNow((f.nowMS + 11) * 1000)
 	slices := 0
 	for more := true; more; slices++ {
 		before := f.store.Stats().ExpiredFields

@@ -38,7 +38,7 @@ func TestHashCommandsKeepTheDeadline(t *testing.T) {
 	require.True(t, f.store.DB(0).Expire([]byte("h"), f.nowMS+10))
 	f.want("2", "HINCRBY", "h", "a", "1")
 	f.want("1", "HSET", "h", "b", "1")
-	f.advance(9)
+	f.advance(10)
 	f.want("2", "HLEN", "h")
 	f.advance(1)
 	f.want("0", "HLEN", "h")

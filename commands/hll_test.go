@@ -56,7 +56,7 @@ func TestHyperLogLogsOverdue(t *testing.T) {
 		f := newHyperLogLogs(t)
 		f.do("PFADD", "k", "a", "b")
 		f.do("PEXPIRE", "k", "10")
-		f.nowMS += 10 // not advance, which would remove it
+		f.nowMS += 11 // not advance, which would remove it
 		f.store.SetNow(f.nowMS * 1000)
 		f.want(c.reply, strings.Fields(c.call)...)
 		require.Less(t, f.do("PTTL", "k").Int, int64(0), "%s has kept the deadline", c.call)

@@ -40,6 +40,9 @@ func setDeadline(c *Ctx, unitMS, baseMS int64) error {
 		return nil
 	}
 	if r.Kind() == store.Hash {
+		if baseMS != 0 && n > 0 && IsLease(r) {
+			atMS = LeaseEndMS(c, n*unitMS)
+		}
 		atMS = max(atMS, standInEndMS(r.Hash()))
 	}
 	c.DB.Expire(key, atMS)
@@ -127,6 +130,9 @@ func replyDeadline(c *Ctx, unitMS, baseMS int64) error {
 		c.Out.Int(-1)
 	default:
 		leftMS := max(r.DeadlineMS()-baseMS, 0)
+		if baseMS != 0 && IsLease(r) {
+			leftMS = LeaseLeftMS(r.DeadlineMS(), c.DB.Store().NowUS())
+		}
 		c.Out.Int(leftMS/unitMS + (leftMS%unitMS+unitMS/2)/unitMS)
 	}
 	return nil

@@ -182,7 +182,7 @@ func TestRandomkeyIsFair(t *testing.T) {
 	for i := range 5 {
 		f.do("PEXPIRE", fmt.Sprint(i), "10")
 	}
-	f.nowMS += 10
+	f.nowMS += 11
 	f.store.SetNow(f.nowMS * 1000)
 	counts := map[string]int{}
 	for range 1000 {
@@ -215,12 +215,12 @@ func TestDeadlinesMoveWithKeys(t *testing.T) {
 	f.do("COPY", "c", "c", "DB", "2")
 	f.do("SWAPDB", "1", "2")
 	f.want("+OK", "SET", "d", "v", "PX", "10")
-	f.advance(10)
+	f.advance(11)
 	f.want("1", "DBSIZE")
 	f.client(2).db = f.store.DB(2)
-	f.client(2).want("20", "PTTL", "b")
+	f.client(2).want("19", "PTTL", "b")
 	f.client(3).db = f.store.DB(1)
-	f.client(3).want("20", "PTTL", "c")
+	f.client(3).want("19", "PTTL", "c")
 	f.do("FLUSHDB")
 	f.advance(20)
 	f.client(2).want("0", "DBSIZE")

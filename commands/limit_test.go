@@ -37,11 +37,11 @@ func TestLimitTake(t *testing.T) {
 		{1, "LIMIT.TAKE k 3 10 1000 COST 0", "[1 3 1 0 200]", "", ""},
 		{0, "LIMIT.TAKE k 3 10 1000", "[1 3 0 0 300]", "0 SET k 1700000000400000000 PXAT 1700000000400", ""},
 		{0, "LIMIT.TAKE k 5 10 1000 COST 0", "[1 5 2 0 300]", "", ""}, // other terms, the same state
-		{299, "EXISTS k", "1", "", ""},
+		{300, "EXISTS k", "1", "", ""},
 		{1, "EXISTS k", "0", "0 DEL k", ""}, // idle: nothing is left
 		{0, "LIMIT.TAKE k 3 10 1000 COST 0", "[1 3 3 0 0]", "", ""},
-		{0, "LIMIT.TAKE third 3 3 1", "[1 3 2 0 1]", "0 SET third 1700000000400333333+1/3 PXAT 1700000000401", ""},
-		{0, "LIMIT.TAKE third 3 3 1 COST 2", "[1 3 0 0 1]", "0 SET third 1700000000401000000 PXAT 1700000000401", ""},
+		{0, "LIMIT.TAKE third 3 3 1", "[1 3 2 0 1]", "0 SET third 1700000000401333333+1/3 PXAT 1700000000402", ""},
+		{0, "LIMIT.TAKE third 3 3 1 COST 2", "[1 3 0 0 1]", "0 SET third 1700000000402000000 PXAT 1700000000402", ""},
 		{0, "LIMIT.TAKE third 3 3 1", "[0 3 0 1 1]", "", ""},
 		// A plan that grows. The limiter is empty, and fills at the new rate from now on.
 		{0, "LIMIT.TAKE plan 10 10 86400000 COST 10", "[1 10 0 0 86400000]", "0 SET plan 1700086400400000000 PXAT 1700086400400", ""},

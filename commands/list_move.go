@@ -51,7 +51,7 @@ func (m *moveCall) runOrNull(c *Ctx, a *Scanner) error {
 // runOrWait moves an element, or makes the client wait until it can; the timeout is still to be read from a.
 func (m *moveCall) runOrWait(c *Ctx, a *Scanner) error {
 	m.waits = true
-	deadlineMS := a.Deadline(c.NowMS())
+	deadlineMS := a.Deadline(c.CeilNowMS())
 	if err := a.Err(); err != nil {
 		return err
 	}

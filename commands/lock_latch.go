@@ -60,7 +60,7 @@ func FindLatch(c *Ctx, key []byte) (l Latch, ok bool) {
 		return l, false
 	}
 	of := LockState{DeadlineMS: r.DeadlineMS()}
-	return Latch{count, of.TTLMS(c.NowMS())}, true
+	return Latch{count, of.TTLMS(c.DB.Store().NowUS())}, true
 }
 
 // openLatch removes a latch that is closed, which opens it.

@@ -169,7 +169,7 @@ func (l *listedLock) write(c *Ctx) {
 	c.Out.BulkString("token")
 	c.Out.Int(l.holder.Token)
 	c.Out.BulkString("ttl")
-	c.Out.Int(l.holder.TTLMS(c.NowMS()))
+	c.Out.Int(l.holder.TTLMS(c.DB.Store().NowUS()))
 	if l.mode != "" {
 		c.Out.BulkString("mode")
 		c.Out.BulkString(l.mode)

@@ -33,8 +33,8 @@ func TestEffectsOfLocks(t *testing.T) {
 	f := newFixture(t, LockRows, StringRows, KeyRows, HashRows, ListRows, ZSetRows)
 	f.want(`[1 2]`, "MLOCK", "2", "a", "b", "o", "PX", "100")
 	require.Equal(t, []string{
-		"0 HSET a o 1 $token 1", "0 PEXPIREAT a 1700000000100",
-		"0 HSET b o 1 $token 2", "0 PEXPIREAT b 1700000000100",
+		"0 HSET a o 1 $token 1", "0 PEXPIREAT a 1700000000099",
+		"0 HSET b o 1 $token 2", "0 PEXPIREAT b 1700000000099",
 	}, f.effects())
 	f.want(`*nil`, "MLOCK", "2", "c", "b", "p")
 	f.want(`1`, "LOCK.FORCE", "a")
@@ -50,7 +50,7 @@ func TestEffectsOfLocks(t *testing.T) {
 	f.effects()
 	f.want(`8`, "LOCK", "k", "o", "PX", "100")
 	require.Equal(t, []string{
-		"0 HSET k o 1 $token 8", "0 PEXPIREAT k 1700000000100", "0 SET redisson_lock_token:{k} 8 KEEPTTL",
+		"0 HSET k o 1 $token 8", "0 PEXPIREAT k 1700000000099", "0 SET redisson_lock_token:{k} 8 KEEPTTL",
 		"0 LREM redisson_lock_queue:{k} 1 o", "0 ZREM redisson_lock_timeout:{k} o",
 	}, f.effects())
 	f.want(`+OK`, "GUARD", "k", "8", "SET", "x", "1")

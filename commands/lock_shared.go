@@ -192,11 +192,11 @@ func moveLease(db *store.DB, key, owner []byte, endMS int64, v lockView, edit st
 	endMS = min(endMS, MaxFieldDeadlineMS)
 	if v.owners == 0 && !v.byScript {
 		edit.Expire(endMS)
-		edit.ExpireField(owner, endMS)
+		edit.HoldUntil(owner, endMS)
 		return
 	}
 	wasMS := edit.Hash().Deadline(owner)
-	edit.ExpireField(owner, endMS)
+	edit.HoldUntil(owner, endMS)
 	keyMS := db.Peek(key).DeadlineMS()
 	alone := v.owners == 1 && v.mine.held()
 	switch {
@@ -212,7 +212,7 @@ func moveLease(db *store.DB, key, owner []byte, endMS int64, v lockView, edit st
 
 // endWithLast makes the key's deadline the latest of its fields'. No script of Redisson's holds the lock.
 func endWithLast(db *store.DB, key []byte, edit store.HashEdit) {
-	if endMS := edit.Hash().LastDeadline(); endMS > db.Store().NowMS() && endMS != db.Peek(key).DeadlineMS() {
+	if endMS := edit.Hash().LastDeadline(); endMS >= db.Store().NowMS() && endMS != db.Peek(key).DeadlineMS() {
 		edit.Expire(endMS)
 	}
 }
@@ -394,7 +394,7 @@ func dropShare(c *Ctx, key, owner []byte, v lockView, edit store.HashEdit) {
 	}
 }
 
-// extendShare is ExtendLock for one holder of several.
+// extendShare is ExtendLock for one holder of several, with the deadline of the lease.
 func extendShare(db *store.DB, owner, key []byte, token, endMS int64) (held, extended bool) {
 	v, edit, err := openAny(db, key, owner)
 	if err != nil || !v.mine.held() || token != 0 && token != v.mine.token {
@@ -407,7 +407,7 @@ func extendShare(db *store.DB, owner, key []byte, token, endMS int64) (held, ext
 	return true, extended
 }
 
-// cutShare is CutLock for one holder of several.
+// cutShare is CutLock for one holder of several, with the deadline of the lease.
 func cutShare(db *store.DB, owner, key []byte, token, endMS int64) {
 	v, edit, err := openAny(db, key, owner)
 	if err == nil && v.mine.held() && v.mine.token == token && edit.Hash().Deadline(owner) > endMS {

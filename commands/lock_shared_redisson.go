@@ -116,10 +116,10 @@ func updateShares(db *store.DB, key []byte, e store.HashEdit) {
 	}
 	if scripts > 0 && natives > 0 {
 		e.SetInt(readersField, 1)
-		e.ExpireField(readersField, nativeMS)
+		e.HoldUntil(readersField, nativeMS)
 		db.SetInt(stand, 1)
-		db.Expire(stand, nativeMS)
-		e = db.EditHash(key) // as above
+		db.Expire(stand, max(nativeMS, db.Store().NowMS()+1)) // what would end now would be gone at once
+		e = db.EditHash(key)                                  // as above
 	} else if h.Has(modeField) {
 		if e.Delete(readersField) {
 			db.Delete(stand)
@@ -131,7 +131,7 @@ func updateShares(db *store.DB, key []byte, e store.HashEdit) {
 			e.Delete(shareField)
 		}
 	}
-	if endMS := max(nativeMS, scriptMS); endMS > db.Store().NowMS() && endMS != db.Peek(key).DeadlineMS() {
+	if endMS := max(nativeMS, scriptMS); endMS >= db.Store().NowMS() && endMS != db.Peek(key).DeadlineMS() {
 		e.Expire(endMS)
 	}
 }

@@ -209,9 +209,9 @@ func (h *Holder) Mode() string {
 }
 
 // TTLMS is LockState.TTLMS for one holder.
-func (h *Holder) TTLMS(nowMS int64) int64 {
-	l := LockState{DeadlineMS: h.DeadlineMS}
-	return l.TTLMS(nowMS)
+func (h *Holder) TTLMS(nowUS int64) int64 {
+	l := LockState{DeadlineMS: h.DeadlineMS, Token: h.Token}
+	return l.TTLMS(nowUS)
 }
 
 // EachHolder visits those who hold a lock, until visit returns false.

@@ -132,12 +132,16 @@ func LockOf(db *store.DB, key, owner []byte) (l LockState, held bool) {
 	return l, held
 }
 
-// TTLMS returns how many milliseconds are left of the lease; -1: it has no end.
-func (l *LockState) TTLMS(nowMS int64) int64 {
-	if l.DeadlineMS == 0 {
+// TTLMS returns how many whole milliseconds are left of the lease at a time in microseconds since 1970; -1:
+// it has no end.
+func (l *LockState) TTLMS(nowUS int64) int64 {
+	switch {
+	case l.DeadlineMS == 0:
 		return -1
+	case l.Token == 0:
+		return max(0, l.DeadlineMS-nowUS/1000) // of Redisson's scripts, as Redis says it
 	}
-	return max(0, l.DeadlineMS-nowMS)
+	return LeaseLeftMS(l.DeadlineMS, nowUS)
 }
 
 // openLock reads the lock at key as owner sees it, ready to be changed.
@@ -293,45 +297,46 @@ func (l *lease) mark(held heldLock, edit store.HashEdit) {
 	}
 }
 
-// endMS returns when a lease that begins now ends.
+// endMS returns the deadline of a lease that begins now.
 func (l *lease) endMS(c *Ctx) (int64, error) {
-	startMS := c.LeaseStartMS()
 	if l.unit == "" {
-		return startMS + c.Settings.LockWatchdogMS, nil
+		return LeaseEndMS(c, c.Settings.LockWatchdogMS), nil
 	}
-	if l.ms <= 0 || l.ms > math.MaxInt64-startMS {
+	if l.ms <= 0 || l.ms > math.MaxInt64-c.CeilNowMS() {
 		return 0, ErrInvalidExpire(c.Row.FullName())
 	}
 	// plant:lease-end
-	return startMS + l.ms, nil
+	return LeaseEndMS(c, l.ms), nil
 }
 
-// ExtendLock makes the lease of the lock at key end at endMS (milliseconds since 1970), if owner holds it;
+// ExtendLock makes the lease of the lock at key be over at endMS (milliseconds since 1970) if owner holds it;
 // token 0 stands for any token. It never brings back a lock, and never shortens a lease; extended is false
 // if the lease ends no earlier as it is.
 func ExtendLock(db *store.DB, owner, key []byte, token, endMS int64) (held, extended bool) {
+	lastMS := endMS - 1
 	l, edit, err := openLock(db, key, owner)
 	if err != nil {
-		return extendShare(db, owner, key, token, endMS)
+		return extendShare(db, owner, key, token, lastMS)
 	}
 	if l.holds == 0 || token != 0 && token != l.token {
 		return false, false
 	}
-	if at := db.Peek(key).DeadlineMS(); at != 0 && at < endMS {
-		edit.Expire(endMS)
+	if at := db.Peek(key).DeadlineMS(); at != 0 && at < lastMS {
+		edit.Expire(lastMS)
 		extended = true
 	}
 	return true, extended
 }
 
-// CutLock makes the lease of the lock at key end at endMS, if owner holds it with
+// CutLock makes the lease of the lock at key be over at endMS, if owner holds it with
 // that token and it ends later.
 func CutLock(db *store.DB, owner, key []byte, token, endMS int64) {
+	lastMS := endMS - 1
 	l, edit, err := openLock(db, key, owner)
 	if err != nil {
-		cutShare(db, owner, key, token, endMS)
-	} else if l.holds > 0 && l.token == token && db.Peek(key).DeadlineMS() > endMS {
-		edit.Expire(endMS)
+		cutShare(db, owner, key, token, lastMS)
+	} else if l.holds > 0 && l.token == token && db.Peek(key).DeadlineMS() > lastMS {
+		edit.Expire(lastMS)
 	}
 }
 

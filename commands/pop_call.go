@@ -31,7 +31,7 @@ func popFirst(c *Ctx, kind store.Kind) error {
 func popOneOrWait(c *Ctx, kind store.Kind, last bool) error {
 	a := c.Args()
 	p := popCall{kind: kind, keys: a.Take(a.Left() - 1), last: last, waits: true}
-	deadlineMS := a.Deadline(c.NowMS())
+	deadlineMS := a.Deadline(c.CeilNowMS())
 	if err := a.Err(); err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func popFirstOrWait(c *Ctx, kind store.Kind) error {
 	if err := a.Err(); err != nil {
 		return err
 	}
-	deadlineMS := timeout.Deadline(c.NowMS())
+	deadlineMS := timeout.Deadline(c.CeilNowMS())
 	if err := timeout.Err(); err != nil {
 		return err
 	}

@@ -162,7 +162,7 @@ func (p *purchase) record(c *Ctx) {
 		key := saleKey(c, holdsPrefix, p.voucher)
 		holds := c.DB.EditZSet(key)
 		// plant:sale-hold
-		holds.Set(p.order, float64(c.LeaseStartMS()+min(p.sale.holdMS, maxHoldMS)))
+		holds.Set(p.order, float64(c.CeilNowMS()+min(p.sale.holdMS, maxHoldMS)))
 		c.Notify(keyevent.ZSet, "zadd", key)
 	}
 	key := saleKey(c, ordersPrefix, p.voucher)

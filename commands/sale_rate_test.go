@@ -22,17 +22,17 @@ func TestSaleWithRate(t *testing.T) {
 		[2]string{"1 SECKILL v ann o3", `2`},
 		[2]string{"SECKILL v ann o3", `6`},
 		[2]string{"SECKILL v ann o1", `0`},
-		[2]string{"HGETALL seckill:rates:v", `["ann" "1700000001500000000"]`},
+		[2]string{"HGETALL seckill:rates:v", `["ben" "1700000000500000000" "ann" "1700000001500000000"]`},
 		[2]string{"SECKILL.INFO v", `["state" "open" "stock" 6 "total" 9 "sold" 3 "held" 0 "confirmed" 0 "buyers" 2 "start" 0 "end" 0 "limit" 2 "hold" 0 ` +
 			`"rate" 2 "rate-period" 1000 "burst" 2 "rate-all" 0 "stream" "stream.orders" "stream-length" 3 "groups" []]`},
 	)
 	f.effects()
-	f.advance(999)
-	require.Empty(t, f.effects())
+	f.advance(1000)
+	require.Equal(t, []string{"0 HDEL seckill:rates:v ben"}, f.effects())
 	f.advance(1) // the limiter is full: no trace is left
 	require.Equal(t, []string{"0 DEL seckill:rates:v"}, f.effects())
 	require.Equal(t, "0", f.do("SECKILL", "v", "eve", "o5").String())
-	require.Equal(t, []string{"0 HSET seckill:rates:v eve 1700000002000000000", "0 HPEXPIREAT seckill:rates:v 1700000002000 FIELDS 1 eve"}, f.effects()[5:])
+	require.Equal(t, []string{"0 HSET seckill:rates:v eve 1700000002001000000", "0 HPEXPIREAT seckill:rates:v 1700000002001 FIELDS 1 eve"}, f.effects()[5:])
 	require.Equal(t, "0", f.do("SECKILL", "v", "eve", "o6").String())
 	f.effects()
 	require.Equal(t, "6", f.do("SECKILL", "v", "eve", "o7").String())

@@ -53,7 +53,7 @@ func TestSetStoreOfOverdueOperands(t *testing.T) {
 	f.want("1", "SADD", "b", "2")
 	require.True(t, f.store.DB(0).Expire([]byte("a"), f.nowMS+10))
 	f.effects()
-	f.nowMS += 10
+	f.nowMS += 11
 	f.store.SetNow(f.nowMS * 1000)
 	f.want("1", "SUNIONSTORE", "d", "a", "b")
 	require.Equal(t, []string{"0 DEL a", "0 SADD d 2"}, f.effects())

@@ -41,7 +41,7 @@ func TestSetCommandsKeepTheDeadline(t *testing.T) {
 	require.True(t, f.store.DB(0).Expire([]byte("s"), f.nowMS+10))
 	f.want("1", "SADD", "s", "c")
 	f.want("1", "SREM", "s", "a")
-	f.advance(9)
+	f.advance(10)
 	f.want("2", "SCARD", "s")
 	f.advance(1)
 	f.want("0", "SCARD", "s")

@@ -42,7 +42,7 @@ func (m *producerModel) forget() {
 	for _, db := range m.dbs {
 		for _, s := range db {
 			s.messages = slices.DeleteFunc(s.messages, func(one stream.Message) bool {
-				return one.AtMS+int64(s.limits.DurationS)*1000 <= m.f.nowMS
+				return one.AtMS+int64(s.limits.DurationS)*1000 < m.f.nowMS
 			})
 		}
 	}
@@ -256,9 +256,9 @@ func TestProducersEffects(t *testing.T) {
 	want([]string{"0 XADD s 1700000000009-5 f v"}, "XADD", "s", "1700000000009-5", "f", "v")
 	want([]string{"0 XADD s 1700000000009-6 f v", "0 XIDMPRECORD s p m 1700000000009-6 TIME 1700000000000"},
 		"XADD", "s", "IDMP", "p", "m", "*", "f", "v")
-	f.advance(6999) // by the clock, not by the entry's ID, which is ahead of it
+	f.advance(7000) // by the clock, not by the entry's ID, which is ahead of it
 	want(nil, "XADD", "s", "IDMP", "p", "m", "*", "f", "v")
 	f.advance(1)
 	require.Empty(t, messagesOf(f.store.DB(0).Find([]byte("s")).Stream().Producers()), "forgotten without a look")
-	want([]string{"0 XADD s 1700000007000-0 f v", "0 XIDMPRECORD s p m 1700000007000-0"}, "XADD", "s", "IDMP", "p", "m", "*", "f", "v")
+	want([]string{"0 XADD s 1700000007001-0 f v", "0 XIDMPRECORD s p m 1700000007001-0"}, "XADD", "s", "IDMP", "p", "m", "*", "f", "v")
 }

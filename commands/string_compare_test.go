@@ -50,7 +50,7 @@ func TestStringCompareOverdue(t *testing.T) {
 	} {
 		f := newStrings(t)
 		f.want("+OK", "SET", "k", "100", "PX", "10")
-		f.nowMS += 10 // not advance, which would remove it
+		f.nowMS += 11 // not advance, which would remove it
 		f.store.SetNow(f.nowMS * 1000)
 		f.want(c.reply, strings.Fields(c.call)...)
 	}

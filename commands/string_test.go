@@ -33,7 +33,7 @@ func TestSetDeadlines(t *testing.T) {
 		}
 	}
 	f.want("+OK", "SET", "k", "v", "PX", "10")
-	f.advance(9)
+	f.advance(10)
 	f.want(`"v"`, "GET", "k")
 	f.advance(1)
 	f.want("$nil", "GET", "k")
@@ -54,7 +54,7 @@ func TestStringsOverdue(t *testing.T) {
 		f := newStrings(t)
 		f.want("+OK", "SET", "k", "100", "PX", "10")
 		f.want("+OK", "SET", "o", "1")
-		f.nowMS += 10 // not advance, which would remove it
+		f.nowMS += 11 // not advance, which would remove it
 		f.store.SetNow(f.nowMS * 1000)
 		f.want(c.reply, strings.Fields(c.call)...)
 		require.Less(t, f.do("PTTL", "k").Int, int64(0), "%s has kept the deadline", c.call)

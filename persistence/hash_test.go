@@ -67,8 +67,8 @@ func TestFieldDeadlinesRoundTrip(t *testing.T) {
 		require.Equal(t, st.DB(0).Peek([]byte("h")).Encoding(), loaded.DB(0).Peek([]byte("h")).Encoding())
 		next, ok := loaded.NextDeadlineMS()
 		require.True(t, ok)
-		require.Equal(t, int64(nowMS+1), next)
-		loaded.SetNow((nowMS + 1) * 1000)
+		require.Equal(t, int64(nowMS+2), next)
+		loaded.SetNow((nowMS + 2) * 1000)
 		loaded.ExpireDue(100)
 		require.Equal(t, c.fields-1, loaded.DB(0).Peek([]byte("h")).Hash().Len())
 
@@ -94,7 +94,7 @@ func TestOverdueFieldsAreNotLoaded(t *testing.T) {
 	}
 	file, _ := saved(t, st)
 	loaded := newStore(512)
-	loaded.SetNow((nowMS + 10) * 1000)
+	loaded.SetNow((nowMS + 11) * 1000)
 	got, err := Load(bytes.NewReader(file), loaded, LoadOptions{})
 	require.NoError(t, err)
 	require.Equal(t, Loaded{Keys: 1, Expired: 1, Bytes: int64(len(file)), Version: 12}, got)

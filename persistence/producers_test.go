@@ -55,7 +55,7 @@ func TestProducersComeBack(t *testing.T) {
 	snap.Release()
 
 	to := payloadStore()
-	to.SetNow((payloadNowMS + 1) * 1000)
+	to.SetNow((payloadNowMS + 2) * 1000)
 	got, err := Load(bytes.NewReader(file.Bytes()), to, LoadOptions{})
 	require.NoError(t, err)
 	require.Equal(t, 5, got.Keys)
@@ -70,13 +70,13 @@ func TestProducersComeBack(t *testing.T) {
 	}
 	require.Equal(t, st.Used()-st.DB(0).Peek([]byte("dying")).Weight([]byte("dying")), to.Used())
 	for _, loaded := range []*store.Store{to, apart} {
-		loaded.SetNow((payloadNowMS + 7000 - 8) * 1000)
+		loaded.SetNow((payloadNowMS + 7000 - 7) * 1000)
 		for loaded.ExpireDue(100) {
 		}
 		producers, messages := loaded.DB(0).Peek([]byte("x700")).Stream().Producers().Tracked()
 		require.Equal(t, 3, producers)
 		require.Equal(t, 700-700/9, messages)
-		loaded.SetNow((payloadNowMS + 7000) * 1000)
+		loaded.SetNow((payloadNowMS + 7001) * 1000)
 		for loaded.ExpireDue(100) {
 		}
 		_, messages = loaded.DB(0).Peek([]byte("x9000")).Stream().Producers().Tracked()

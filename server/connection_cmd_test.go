@@ -290,7 +290,7 @@ func TestInfo(t *testing.T) {
 		require.Equal(t, "1", infoField(t, c, "expired_keys"))
 		require.Equal(t, "1", infoField(t, c, "lock_watchdogs"))
 		require.Equal(t, "1", infoField(t, c, "uptime_in_seconds"))
-		require.Equal(t, "keys=2,expires=1,avg_ttl=29000,subexpiry=0", infoField(t, c, "db0"))
+		require.Equal(t, "keys=2,expires=1,avg_ttl=28999,subexpiry=0", infoField(t, c, "db0"))
 		require.Equal(t, "1", infoField(t, c, "total_error_replies"))
 		require.Regexp(t, `^calls=1,usec=\d+,usec_per_call=\d+\.\d\d,rejected_calls=0,failed_calls=0$`, infoField(t, c, "cmdstat_lock"))
 		require.NotContains(t, c.Do("INFO").Str, "cmdstat_")

@@ -89,7 +89,7 @@ func ExampleManualClock() {
 	}
 	ask("SET session alice PX 5000")
 	ask("EXISTS session")
-	clock.Advance(5 * time.Second)
+	clock.Advance(5*time.Second + time.Millisecond) // a key lives through its last millisecond
 	ask("EXISTS session")
 	// Output:
 	// +OK

@@ -102,7 +102,7 @@ func TestEventsOfNewerCommands(t *testing.T) {
 		{"HSETEX h EX 100 FIELDS 1 e 5", "hset h,hexpire h"},
 		{"HSETEX h FIELDS 1 e 5", "hset h"},
 		{"HGETDEL h FIELDS 2 a e", "hdel h"},
-		{"+10s", "hexpired h,del h"},
+		{"+10001ms", "hexpired h,del h"},
 		{"HSET g a 1 b 2", "hset g"},
 		{"HPEXPIRE g 5 FIELDS 1 a", "hexpire g"},
 		{"+10ms", "hexpired g"},

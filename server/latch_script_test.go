@@ -56,7 +56,7 @@ var latchScripts = []struct{ name, text string }{
 		A PEXPIRE l 500 -> 1
 		A LATCH.SET m 1 -> 1
 		B LATCH.WAIT l WAIT 0 -> waits
-		+500ms
+		+501ms
 		B <- 1
 		B LATCH.WAIT m WAIT 0 -> waits
 		A RENAME m n -> +OK

@@ -48,3 +48,87 @@ func TestLeasesNeverEndEarly(t *testing.T) {
 	require.EqualValues(t, 12, c.Do("PTTL", "k").Int, "Redis' own commands are as in Redis")
 	require.EqualValues(t, 1_750_000_000_012, c.Do("PEXPIRETIME", "k").Int)
 }
+
+// parts are where in a millisecond something begins.
+var parts = []time.Duration{0, time.Microsecond, 630 * time.Microsecond, 999 * time.Microsecond}
+
+// TestDeadlinesNeverEndEarly: issue 55. A key or a field lives for as long as it was given,
+// and a millisecond longer at most. What is given as a time lives through that millisecond.
+func TestDeadlinesNeverEndEarly(t *testing.T) {
+	const life = 12 * time.Millisecond
+	for _, c := range []struct{ give, look string }{
+		{"SET k v PX 12", "EXISTS k"},
+		{"SET k v NX PX 12", "EXISTS k"},
+		{"PSETEX k 12 v", "EXISTS k"},
+		{"SET k v; PEXPIRE k 12", "EXISTS k"},
+		{"SET k v; GETEX k PX 12", "EXISTS k"},
+		{"SET k v; EVAL return(redis.call('pexpire',KEYS[1],12)) 1 k", "EXISTS k"},
+		{"SET k v PXAT 1750000000012", "EXISTS k"},
+		{"SET k v; PEXPIREAT k 1750000000012", "EXISTS k"},
+		{"HSET k f v; HPEXPIRE k 12 FIELDS 1 f", "HEXISTS k f"},
+		{"HSET k f v; HPEXPIREAT k 1750000000012 FIELDS 1 f", "HEXISTS k f"},
+		{"HSETEX k PX 12 FIELDS 1 f v", "HEXISTS k f"},
+		{"HSET k f v; HGETEX k PX 12 FIELDS 1 f", "HEXISTS k f"},
+		{"LOCK k a PX 60000; PEXPIRE k 12", "EXISTS k"},
+		{"LOCK k a PX 60000 SHARED; LOCK k b PX 60000 SHARED; HPEXPIRE k 12 FIELDS 1 a", "HEXISTS k a"},
+	} {
+		for _, into := range parts {
+			clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
+			clock.Advance(into)
+			cl := client(t, startWith(t, Options{Clock: clock}, nil))
+			for line := range strings.SplitSeq(c.give, "; ") {
+				require.False(t, cl.Do(strings.Fields(line)...).IsError(), line)
+			}
+			clock.Advance(life - time.Microsecond)
+			require.EqualValues(t, 1, cl.Do(strings.Fields(c.look)...).Int, "%s, begun %s into the millisecond", c.give, into)
+			clock.Advance(time.Millisecond + time.Microsecond)
+			require.EqualValues(t, 0, cl.Do(strings.Fields(c.look)...).Int, "%s, begun %s into the millisecond", c.give, into)
+		}
+	}
+}
+
+// TestWaitsNeverEndEarly: issue 55. A wait lasts as long as was said, and a millisecond longer at most.
+func TestWaitsNeverEndEarly(t *testing.T) {
+	for _, call := range []string{"BLPOP l 0.012", "BLMOVE l m LEFT RIGHT 0.012", "BZPOPMIN z 0.012", "XREAD BLOCK 12 STREAMS s $", "WAIT 1 12",
+		"LOCK k b WAIT 12", "LIMIT.TAKE r 1 1 60000 WAIT 12", "LATCH.WAIT c WAIT 12", "SEM.ACQUIRE p b LIMIT 1 WAIT 12"} {
+		for _, into := range parts {
+			clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
+			clock.Advance(into)
+			srv := startWith(t, Options{Clock: clock}, nil)
+			other, waits := client(t, srv), client(t, srv)
+			for _, line := range []string{"LOCK k a PX 60000", "LIMIT.TAKE r 1 1 60000", "LATCH.SET c 1", "SEM.ACQUIRE p a LIMIT 1 PX 60000"} {
+				require.False(t, other.Do(strings.Fields(line)...).IsError(), line)
+			}
+			waits.Send(strings.Fields(call)...)
+			eventually(t, func() bool { return infoNumber(t, other, "blocked_clients") == 1 }, "%s waits", call)
+			clock.Advance(12*time.Millisecond - time.Microsecond)
+			require.EqualValues(t, 1, infoNumber(t, other, "blocked_clients"), "%s, begun %s into the millisecond", call, into)
+			clock.Advance(time.Millisecond)
+			require.False(t, waits.Receive().IsError(), call)
+		}
+	}
+}
+
+// TestNoLeaseIsShownLonger: no reply shows more of a lease than was asked for, and none that has just begun
+// shows less.
+func TestNoLeaseIsShownLonger(t *testing.T) {
+	for _, into := range parts {
+		clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
+		clock.Advance(into)
+		c := client(t, startWith(t, Options{Clock: clock}, nil))
+		for _, call := range []string{"LOCK k a PX 30000", "LOCK k a", "RENEW k a PX 30000", "PEXPIRE k 30000"} {
+			require.False(t, c.Do(strings.Fields(call)...).IsError(), call)
+			require.EqualValues(t, 30000, c.Do("PTTL", "k").Int, "%s, %s", call, into)
+			require.Contains(t, c.Do("LOCK.INFO", "k").String(), `"ttl" 30000`, "%s, %s", call, into)
+		}
+		for _, call := range []string{"LOCK s a SHARED PX 30000", "SEM.ACQUIRE p a LIMIT 2 PX 30000"} {
+			require.False(t, c.Do(strings.Fields(call)...).IsError(), call)
+			key := strings.Fields(call)[1]
+			require.EqualValues(t, 30000, c.Do("PTTL", key).Int, "%s, %s", call, into)
+			require.EqualValues(t, 30000, c.Do("HPTTL", key, "FIELDS", "1", "a").Elems[0].Int, "%s, %s", call, into)
+			require.Equal(t, 2, strings.Count(c.Do("LOCK.INFO", key).String(), `"ttl" 30000`), "%s, %s", call, into)
+		}
+		c.Do("SET", "v", "x", "PX", "30000")
+		require.EqualValues(t, 30000, c.Do("PTTL", "v").Int)
+	}
+}

@@ -109,5 +109,5 @@ func TestLimitTakeInTestMode(t *testing.T) {
 	awaitParked(t, srv, 1)
 	want(t, c, [2]string{"TEST.CLOCK ADVANCE 60000", "61000"})
 	require.Equal(t, "[1 1 0 0 60000]", waiter.Receive().String())
-	want(t, c, [2]string{"TEST.CLOCK ADVANCE 60000", "121000"}, [2]string{"EXISTS k", "0"})
+	want(t, c, [2]string{"TEST.CLOCK ADVANCE 60001", "121001"}, [2]string{"EXISTS k", "0"})
 }

@@ -127,7 +127,7 @@ func lockInfo(c *commands.Ctx) error {
 	out.Int(l.Holds)
 	writeKnown(out, "token", l.Token)
 	out.BulkString("ttl")
-	out.Int(l.TTLMS(c.NowMS()))
+	out.Int(l.TTLMS(c.DB.Store().NowUS()))
 	out.BulkString("watchdog")
 	out.Bool(watched)
 	writeClient(out, holder)
@@ -176,8 +176,7 @@ func writeShares(c *commands.Ctx, key []byte, l *commands.LockState, most int64)
 	out.BulkString("mode")
 	out.BulkString(l.Mode())
 	out.BulkString("ttl")
-	whole := commands.LockState{DeadlineMS: r.DeadlineMS()}
-	out.Int(whole.TTLMS(c.NowMS()))
+	out.Int(commands.KeyLeftMS(r, c.DB.Store().NowUS()))
 	if l.Limit > 0 {
 		sem, _ := commands.FindSemaphore(c.DB, key) // it was found before
 		out.BulkString("limit")
@@ -228,7 +227,7 @@ func writeHolder(c *commands.Ctx, key []byte, h *commands.Holder, semaphore bool
 	out.Int(h.Holds())
 	writeKnown(out, "token", h.Token)
 	out.BulkString("ttl")
-	out.Int(h.TTLMS(c.NowMS()))
+	out.Int(h.TTLMS(c.DB.Store().NowUS()))
 	out.BulkString("watchdog")
 	out.Bool(watched)
 	writeClient(out, client)

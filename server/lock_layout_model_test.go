@@ -54,7 +54,7 @@ func (l *layout) text() string {
 		if h.watched {
 			value += ":w"
 		}
-		fields[name] = fmt.Sprint(value, " ", h.endMS)
+		fields[name] = fmt.Sprint(value, " ", h.endMS-1)
 	}
 	if l.shares {
 		fields["$mode"] = l.mode + " -1"
@@ -64,7 +64,7 @@ func (l *layout) text() string {
 			fields["$watchdog"] = "1 -1"
 		}
 	}
-	return layoutText(fields, l.endMS)
+	return layoutText(fields, l.endMS-1)
 }
 
 func layoutText(fields map[string]string, endMS int64) string {

@@ -139,7 +139,7 @@ var lockNativeScripts = []struct{ name, text string }{
 		A UNLOCK k b -> 1
 		A MLOCK 2 k z c -> tokens=k2,z2
 		A GET redisson_lock_token:{k} -> token:k2
-		+50ms
+		+51ms
 		A EXISTS redisson_lock_token:{k} redisson_lock_token:{z} -> 0
 		A MUNLOCK 2 k z c -> [1 1]
 		A SET redisson_lock_token:{a}k 7 -> +OK
@@ -262,7 +262,7 @@ var lockNativeScripts = []struct{ name, text string }{
 		A PEXPIRE k 2000 -> +QUEUED
 		A EXEC -> ["u:1" 1 1 1]
 		parked 1
-		+2s
+		+2001ms
 		B <- token`},
 	{"its head may take the lock natively", `
 		A RPUSH redisson_lock_queue:{k} u:1 u:2 -> 2

@@ -240,7 +240,7 @@ func extendShares(db *store.DB, byMS int64, moved func()) {
 	var all []lease
 	commands.EachLock(db, func(key string, l commands.LockState) bool {
 		if l.Shares > 0 && l.DeadlineMS > 0 && !l.Watched {
-			all = append(all, lease{[]byte(key), commands.Clone(l.Owner), l.Token, l.DeadlineMS + byMS})
+			all = append(all, lease{[]byte(key), commands.Clone(l.Owner), l.Token, l.DeadlineMS + 1 + byMS})
 		}
 		return true
 	})

@@ -90,7 +90,7 @@ func writePermits(c *commands.Ctx, key []byte, h *commands.Holder) {
 	out.Int(h.Shared)
 	writeKnown(out, "token", h.Token)
 	out.BulkString("ttl")
-	out.Int(h.TTLMS(c.NowMS()))
+	out.Int(h.TTLMS(c.DB.Store().NowUS()))
 	out.BulkString("watchdog")
 	out.Bool(watched)
 	writeClient(out, client)

@@ -35,7 +35,7 @@ func TestProducedOnce(t *testing.T) {
 	require.Equal(t, "+OK", c.Do("DEBUG", "LOADAOF").String())
 	again()
 	used := infoField(t, c, "used_memory_dataset")
-	clock.Advance(8999 * time.Millisecond)
+	clock.Advance(9000 * time.Millisecond)
 	again()
 	clock.Advance(time.Millisecond)
 	require.NotEqual(t, used, infoField(t, c, "used_memory_dataset"))

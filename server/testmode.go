@@ -187,7 +187,7 @@ func (t *testMode) delayReply(c *commands.Ctx, mark int, delayMS int64) error {
 	ex := t.executor
 	late := commands.Clone(c.Out.Buf[mark:])
 	c.Out.Rollback(mark)
-	return ex.park(c, commands.Wait{DeadlineMS: c.NowMS() + delayMS, Try: func(*commands.Ctx) (bool, error) { return false, nil },
+	return ex.park(c, commands.Wait{DeadlineMS: c.CeilNowMS() + delayMS, Try: func(*commands.Ctx) (bool, error) { return false, nil },
 		TimedOut: func(c *commands.Ctx) { c.Out.Raw(late) }})
 }
 

@@ -154,8 +154,8 @@ func TestClockAdvances(t *testing.T) {
 	waiter.Send("LOCK", "fixed", "you", "PX", "60000", "WAIT", "10000")
 	eventually(t, func() bool { return infoNumber(t, c, "blocked_clients") == 2 }, "both wait")
 
-	says(t, c, [][2]string{{"TEST.CLOCK ADVANCE 999", strconv.Itoa(begin + 999)}, {"EXISTS a", "1"}, {"TEST.CLOCK ADVANCE 1", strconv.Itoa(begin + 1000)},
-		{"EXISTS a", "0"}, {"HEXISTS h f", "1"}, {"TEST.CLOCK ADVANCE 1000", strconv.Itoa(begin + 2000)}, {"HEXISTS h f", "0"}})
+	says(t, c, [][2]string{{"TEST.CLOCK ADVANCE 1000", strconv.Itoa(begin + 1000)}, {"EXISTS a", "1"}, {"PTTL a", "0"}, {"TEST.CLOCK ADVANCE 1", strconv.Itoa(begin + 1001)},
+		{"EXISTS a", "0"}, {"HEXISTS h f", "1"}, {"TEST.CLOCK ADVANCE 999", strconv.Itoa(begin + 2000)}, {"HEXISTS h f", "0"}})
 	require.Regexp(t, `^[1-9]`, waiter.Receive().String(), "its token")
 	says(t, c, [][2]string{{"PTTL fixed", "60000"}, {"TEST.CLOCK ADVANCE 3600000", strconv.Itoa(begin + 3602000)}, {"EXISTS fixed", "0"}})
 	require.Equal(t, "*nil", popper.Receive().String())
@@ -235,8 +235,8 @@ func TestTestModeFromGo(t *testing.T) {
 	c := client(t, srv)
 	srv.TestClock().FreezeAt(time.UnixMilli(5000))
 	says(t, c, [][2]string{{"SET a 1 PX 10", "+OK"}})
-	srv.TestClock().Advance(10 * time.Millisecond)
-	says(t, c, [][2]string{{"EXISTS a", "0"}, {"TEST.CLOCK GET", "5010"}})
+	srv.TestClock().Advance(11 * time.Millisecond)
+	says(t, c, [][2]string{{"EXISTS a", "0"}, {"TEST.CLOCK GET", "5011"}})
 	popper := client(t, srv)
 	popper.Send("BLPOP", "l", "0.02")
 	eventually(t, func() bool { return infoNumber(t, c, "blocked_clients") == 1 }, "it waits")

@@ -24,16 +24,16 @@ func waitRows() []commands.Row {
 	}
 }
 
-// readWait reads how many milliseconds to wait and returns when that is over; 0: never.
-func readWait(a *commands.Scanner, nowMS int64) (deadlineMS int64) {
+// readWait reads how many milliseconds to wait from startMS on, and returns when that is over; 0: never.
+func readWait(a *commands.Scanner, startMS int64) (deadlineMS int64) {
 	ms := a.IntOr(commands.ErrTimeout)
 	switch {
 	case ms < 0:
 		a.Fail(commands.ErrTimeoutSign)
-	case ms > math.MaxInt64-nowMS:
+	case ms > math.MaxInt64-startMS:
 		a.Fail(commands.ErrTimeoutRange)
 	case ms > 0 && a.Err() == nil:
-		return nowMS + ms
+		return startMS + ms
 	}
 	return 0
 }
@@ -46,7 +46,7 @@ func waitCmd(c *commands.Ctx) error {
 	}
 	a := c.Args()
 	n := a.Int()
-	deadlineMS := readWait(a, c.NowMS())
+	deadlineMS := readWait(a, c.CeilNowMS())
 	if err := a.Err(); err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (ex *executor) acked(written int64) int64 {
 func waitaofCmd(c *commands.Ctx) error {
 	a := c.Args()
 	local, n := a.IntRange(0, 1), a.Uint()
-	deadlineMS := readWait(a, c.NowMS())
+	deadlineMS := readWait(a, c.CeilNowMS())
 	s := sessionOf(c)
 	ex := s.executor
 	log := ex.durable.Log()

@@ -175,7 +175,7 @@ func (w *watchdog) renewSome(of store.DueRenewals, now int64) (worked int, ok bo
 		if end == 0 {
 			return 0
 		}
-		if d.Extend(end) && w.settings.Events&keyevent.Generic != 0 {
+		if d.Extend(end-1) && w.settings.Events&keyevent.Generic != 0 {
 			w.renewed(d.DB, []byte(d.Key()))
 		}
 		return w.renewNextMS(end, now)

@@ -224,7 +224,7 @@ func (db *DB) Expire(key []byte, atMS int64) bool {
 	if slot < 0 {
 		return false
 	}
-	if atMS <= db.store.nowMS && !db.store.frozenTime {
+	if !db.store.Comes(atMS) {
 		db.freeingKey(db.store.lazy.Expire, key)
 		return db.remove(key)
 	}

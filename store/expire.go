@@ -25,7 +25,7 @@ type timedKey struct {
 }
 
 // NextDeadlineMS returns a time (milliseconds since 1970) before which no key and no field of a hash
-// dies and no stream forgets a message, and false if none ever does.
+// dies and no stream forgets a message, and false if none ever does. It is after the deadline: see Past.
 func (s *Store) NextDeadlineMS() (int64, bool) {
 	atMS, ok := s.soonestMS, s.soonestMS != due.Never
 	if fieldMS, has := s.fields.NextMS(); has && (!ok || fieldMS < atMS) {
@@ -34,15 +34,15 @@ func (s *Store) NextDeadlineMS() (int64, bool) {
 	if messageMS, has := s.remembered.NextMS(); has && (!ok || messageMS < atMS) {
 		atMS, ok = messageMS, true
 	}
-	return atMS, ok
+	return atMS + 1, ok
 }
 
 // ExpireDue removes at most budget keys that are due, earliest first. Then it removes fields of hashes and
 // messages of streams that are due. It reports whether there may be more.
 func (s *Store) ExpireDue(budget int) (more bool) {
-	for budget > 0 && s.soonestMS <= s.nowMS {
+	for budget > 0 && s.soonestMS <= s.pastMS() {
 		sp, atMS := s.soonest(func(sp *space) *due.Bounds { return &sp.bounds })
-		if s.soonestMS = atMS; atMS <= s.nowMS {
+		if s.soonestMS = atMS; atMS <= s.pastMS() {
 			budget -= sp.expireFirst(budget)
 		}
 	}
@@ -244,5 +244,5 @@ func (sp *space) quiet(slot int) bool {
 // fieldsDue reports whether any hash of the store may have an overdue field.
 func (s *Store) fieldsDue() bool {
 	atMS, ok := s.fields.NextMS()
-	return ok && atMS <= s.nowMS && !s.frozenTime && !s.follows
+	return ok && s.Past(atMS) && !s.follows
 }

@@ -191,8 +191,8 @@ func (e *HashEdit) DeleteHolder(field []byte) bool {
 	return true
 }
 
-// Expire makes the key die at atMS, milliseconds since 1970, which must still be to
-// come. There must be a hash.
+// Expire gives the key the deadline atMS, milliseconds since 1970, which must not have passed. There must be
+// a hash.
 func (e *HashEdit) Expire(atMS int64) {
 	e.db.setDeadline(e.slot, e.key, atMS)
 	e.fieldChanged(nil)

@@ -152,7 +152,7 @@ func (db *DB) OverdueFields(h *hash.Hash) (count int) {
 // bound: each field is removed once.
 func (db *DB) purge(slot int) (left bool) {
 	_, v := db.space.keys.At(slot)
-	if _, atMS, ok := v.hash().FirstDeadline(); !ok || atMS > db.store.nowMS {
+	if _, atMS, ok := v.hash().FirstDeadline(); !ok || atMS > db.store.pastMS() {
 		return true
 	}
 	budget := math.MaxInt
@@ -162,7 +162,7 @@ func (db *DB) purge(slot int) (left bool) {
 // expireDueFields removes at most budget fields that are due, earliest first.
 func (s *Store) expireDueFields(budget *int) {
 	for *budget > 0 {
-		d := s.fields.Peek(s.nowMS, budget)
+		d := s.fields.Peek(s.pastMS(), budget)
 		if d == nil {
 			return
 		}
@@ -183,7 +183,7 @@ func (db *DB) expireFields(slot int, budget *int) (gone bool) {
 	any := false
 	for ; *budget > 0; *budget-- {
 		field, atMS, ok := w.FirstDeadline()
-		if !ok || atMS > db.store.nowMS {
+		if !ok || atMS > db.store.pastMS() {
 			break
 		}
 		any = true
@@ -229,16 +229,29 @@ func (e *HashEdit) AllowDeadlines() {
 // ExpireField makes a field die at atMS (milliseconds since 1970), at once if that is past, and says whether
 // it is gone now. There must be such a field.
 func (e *HashEdit) ExpireField(field []byte, atMS int64) (gone bool) {
-	if atMS <= e.db.store.nowMS && !e.db.store.frozenTime {
+	if !e.db.store.Comes(atMS) {
 		return e.Delete(field)
 	}
+	e.setFieldDeadline(field, atMS)
+	return false
+}
+
+// HoldUntil is ExpireField for a lease: in the millisecond of its deadline it may still begin.
+func (e *HashEdit) HoldUntil(field []byte, atMS int64) {
+	if e.db.store.Past(atMS) {
+		e.Delete(field)
+		return
+	}
+	e.setFieldDeadline(field, atMS)
+}
+
+func (e *HashEdit) setFieldDeadline(field []byte, atMS int64) {
 	was, size := e.Hash(), e.w.Size()
 	e.w.SetDeadlineIn(field, max(atMS, 1), &e.db.store.spareTimes)
 	e.changed(was, size)
 	e.rewatch()
 	e.recordDeadline(field, atMS)
 	e.fieldChanged(field)
-	return false
 }
 
 // PlaceField gives a field of a small hash the place that it has in Redis, after a client has changed its

@@ -160,7 +160,7 @@ func (db *DB) live(r Ref) bool {
 	if db.store.overdue(r.atMS) {
 		return false
 	}
-	return r.v.tag() != Hash || !db.store.fieldsDue() || !r.v.hash().AllOverdue(db.store.nowMS)
+	return r.v.tag() != Hash || !db.store.fieldsDue() || !r.v.hash().AllOverdue(db.store.pastMS())
 }
 
 // RandomKey returns a live key, each with the same chance; false if there is none.

@@ -23,7 +23,7 @@ var (
 // server renews its lease. The key dies at atMS, milliseconds since 1970.
 func (e *HashEdit) MakeLock(owner []byte, token int64, renewed bool, atMS int64) {
 	s := e.db.store
-	if lim := s.limits.Hash; lim.Entries < 3 || lim.Value < max(len(owner), len(WatchdogField), decimal.MaxIntLen) || atMS <= s.nowMS { // it is a table, or gone
+	if lim := s.limits.Hash; lim.Entries < 3 || lim.Value < max(len(owner), len(WatchdogField), decimal.MaxIntLen) || s.Past(atMS) { // it is a table, or gone
 		e.SetInt(owner, 1)
 		if renewed {
 			e.Update(watchdogField, one)

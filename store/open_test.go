@@ -45,7 +45,7 @@ func TestOpenRemovesAnOverdueKeyOfAnotherKind(t *testing.T) {
 	e := db.EditSet([]byte("k"))
 	e.Add([]byte("m"))
 	require.True(t, db.Expire([]byte("k"), 2000))
-	s.SetNow(2_000_000)
+	s.SetNow(2_001_000)
 	h, ok := db.OpenHash([]byte("k"))
 	require.True(t, ok)
 	require.Nil(t, h.Hash())

@@ -49,12 +49,15 @@ func (sp *space) forgetOwn() {
 }
 
 // NextOwnMS is NextDeadlineMS for the keys that have their deadlines from clients of a writable replica.
-func (s *Store) NextOwnMS() (int64, bool) { return s.own.NextMS() }
+func (s *Store) NextOwnMS() (int64, bool) {
+	atMS, ok := s.own.NextMS()
+	return atMS + 1, ok
+}
 
 // ExpireOwn is ExpireDue for the keys that have their deadlines from clients of a writable replica.
 func (s *Store) ExpireOwn(budget int) (more bool) {
 	for budget > 0 {
-		it := s.own.Pop(s.nowMS, &budget)
+		it := s.own.Pop(s.pastMS(), &budget)
 		if it == nil {
 			break
 		}
@@ -70,7 +73,7 @@ func (s *Store) ExpireOwn(budget int) (more bool) {
 		}
 		switch atMS := sp.keys.Side(slot); {
 		case atMS == 0:
-		case atMS > s.nowMS: // it was put off
+		case atMS > s.pastMS(): // it was put off
 			sp.ownKeys[key] = it
 			s.own.Set(it, atMS)
 		default:

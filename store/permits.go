@@ -33,12 +33,12 @@ var afterHolder = listpack.New().Append(shareField).Append(semaphoreMode).Append
 // owner's field, with that token. The key and the field die at atMS, milliseconds since 1970.
 func (e *HashEdit) MakeSemaphore(owner, text []byte, token, limit, atMS int64) {
 	s := e.db.store
-	if lim := s.limits.Hash; lim.Entries < 3 || max(len(owner), len(text), len(LimitField)) > lim.Value || atMS <= s.nowMS { // it is a table, or gone
+	if lim := s.limits.Hash; lim.Entries < 3 || max(len(owner), len(text), len(LimitField)) > lim.Value || s.Past(atMS) { // it is a table, or gone
 		e.Update(owner, text)
 		e.Update(shareField, semaphoreMode)
 		e.SetInt(limitField, limit)
 		e.Expire(atMS)
-		e.ExpireField(owner, atMS)
+		e.HoldUntil(owner, atMS)
 		return
 	}
 	e.w.Hash = hash.NewTimed(s.hashes, owner, text, atMS, afterHolder, limit, &s.spareTimes)

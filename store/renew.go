@@ -202,7 +202,7 @@ func (s *Store) RenewDue(of DueRenewals, visit func(d *Due) (nextMS int64)) (wor
 		if of.InTime {
 			asOfMS = r.AtMS
 		}
-		if atMS := first.keys.Side(slot); atMS != 0 && atMS <= asOfMS && !s.frozenTime {
+		if atMS := first.keys.Side(slot); atMS != 0 && atMS < asOfMS && !s.frozenTime {
 			return 0
 		}
 		d.slot, d.Renewal = slot, r

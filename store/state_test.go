@@ -58,9 +58,11 @@ func TestStatesAreOverwritten(t *testing.T) {
 	require.Equal(t, "5", read("k"))
 	db.Append([]byte("copy"), []byte("x"))
 	require.Equal(t, third+"x", read("copy"))
-	s.SetNow(7_500_000)
-	require.False(t, db.Peek([]byte("k")).OK(), "it dies at its deadline")
-	require.Equal(t, int64(7500), s.NowMS())
+	s.SetNow(7_500_999)
+	require.True(t, db.Peek([]byte("k")).OK(), "it lives through the millisecond of its deadline")
+	s.SetNow(7_501_000)
+	require.False(t, db.Peek([]byte("k")).OK())
+	require.Equal(t, int64(7501), s.NowMS())
 }
 
 // TestStatesAreAsStrings: whatever else happens, a store of states is the same as one of strings: values,

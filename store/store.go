@@ -210,9 +210,17 @@ func (s *Store) SetFrozenTime(on bool) { s.frozenTime = on }
 // On a replica only the master's commands remove them; under CLIENT PAUSE nothing does.
 func (s *Store) SetFollows(on bool) { s.follows = on }
 
-// Past reports whether a deadline has passed: what has one that has is gone. While time is frozen nothing
-// is.
-func (s *Store) Past(atMS int64) bool { return atMS <= s.nowMS && !s.frozenTime }
+// Past reports whether a deadline has passed: a key, or a field, with such a deadline is gone. As in Redis it
+// lives through the millisecond of its deadline, so that it never lives for less time than it was given.
+// While time is frozen no deadline passes.
+func (s *Store) Past(atMS int64) bool { return atMS < s.nowMS && !s.frozenTime }
+
+// Comes reports whether a deadline is later than the present millisecond. As in Redis, a key or a field that is
+// given any other deadline is removed at once. While time is frozen every deadline may be given.
+func (s *Store) Comes(atMS int64) bool { return atMS > s.nowMS || s.frozenTime }
+
+// pastMS is the latest deadline that has passed: see Past.
+func (s *Store) pastMS() int64 { return s.nowMS - 1 }
 
 // Stats returns the counts since the last ResetStats.
 func (s *Store) Stats() Stats { return s.stats }

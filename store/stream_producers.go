@@ -49,7 +49,7 @@ func (sp *space) unwatchProducers(s *stream.Stream) {
 // forgetDue forgets at most budget messages that are due, the earliest first.
 func (s *Store) forgetDue(budget *int) {
 	for *budget > 0 {
-		d := s.remembered.Peek(s.nowMS, budget)
+		d := s.remembered.Peek(s.pastMS(), budget)
 		if d == nil {
 			return
 		}
@@ -59,7 +59,7 @@ func (s *Store) forgetDue(budget *int) {
 		v.own(s, nil)
 		p := v.stream().Producers()
 		was := p.Size()
-		for endMS, ok := p.FirstEndMS(); ok && endMS <= s.nowMS && *budget > 0; endMS, ok = p.FirstEndMS() {
+		for endMS, ok := p.FirstEndMS(); ok && endMS <= s.pastMS() && *budget > 0; endMS, ok = p.FirstEndMS() {
 			p.ForgetFirst()
 			*budget--
 		}

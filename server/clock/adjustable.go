@@ -38,8 +38,8 @@ func (c *Adjustable) Attach(w Watcher) { Attach(&c.stepped, w) }
 // Detach ends what Attach began.
 func (c *Adjustable) Detach(w Watcher) { Detach(&c.stepped, w) }
 
-// Freeze makes it stand still at the next whole millisecond. A lease that begins then ends exactly when its
-// time has passed: between milliseconds its end would be rounded up.
+// Freeze makes it stand still at the next whole millisecond. A lease of a lock that begins then ends exactly
+// when its time has passed: between milliseconds its end would be rounded up.
 func (c *Adjustable) Freeze() {
 	c.change.Lock()
 	defer c.change.Unlock()

@@ -117,15 +117,15 @@ func (h *Hash) LastDeadline() int64 {
 	return e.atMS
 }
 
-// AllOverdue reports whether every field has a deadline that is at or before nowMS. It is not
+// AllOverdue reports whether every field has a deadline that is at or before pastMS. It is not
 // for headers that a snapshot holds.
-func (h *Hash) AllOverdue(nowMS int64) bool {
+func (h *Hash) AllOverdue(pastMS int64) bool {
 	t := h.times()
 	if t == nil || t.len() < h.Len() {
 		return false
 	}
 	e, ok := t.latest()
-	return ok && e.atMS <= nowMS
+	return ok && e.atMS <= pastMS
 }
 
 // EachTimed is Each with the field's deadline, 0 if it has none.

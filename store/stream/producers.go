@@ -153,13 +153,13 @@ func (p *Producers) Tracked() (producers, messages int) {
 // Find returns the entry that a message became, if that is remembered and not overdue.
 func (p *Producers) Find(producer, name []byte, nowMS int64) (id ID, ok bool) {
 	m, ok := treesOf(p).byName.Get(&remembered{Message: Message{Producer: string(producer), Name: string(name)}})
-	if !ok || p.endMS(m) <= nowMS {
+	if !ok || p.endMS(m) < nowMS {
 		return ID{}, false
 	}
 	return m.ID, true
 }
 
-// endMS is when a message is forgotten.
+// endMS is the last millisecond in which a message is remembered.
 func (p *Producers) endMS(m *remembered) int64 { return m.AtMS + int64(p.limits.DurationS)*1000 }
 
 // Added counts a message and remembers it, whatever was remembered of that name. Of a producer with too many
@@ -216,7 +216,7 @@ func (p *Producers) forget(r *remembered) {
 	p.bytes -= len(r.Producer)
 }
 
-// FirstEndMS returns when the first message is to be forgotten, false if none is remembered.
+// FirstEndMS returns the last millisecond in which the first message is remembered, false if there is none.
 func (p *Producers) FirstEndMS() (int64, bool) {
 	first, ok := treesOf(p).byAge.Min()
 	if !ok {

@@ -98,7 +98,7 @@ func (n *native) recreate(o observation) {
 			owner, holds, _ := strings.Cut(field, "=")
 			n.Do("HSET", key, owner, holds)
 		}
-		n.Do("PEXPIRE", key, strconv.FormatInt(o.leaseMS, 10))
+		n.Do("PEXPIRE", key, strconv.FormatInt(o.leaseMS-1, 10)) // a key lives through its last millisecond
 	}
 	if o.token != 0 {
 		n.Do("SET", tokenKey, strconv.FormatInt(o.token, 10))

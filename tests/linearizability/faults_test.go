@@ -45,9 +45,9 @@ var faults = []plant.Fault{
 	plant.New("a dead connection is granted a lock",
 		plant.And("leave-queue", "false"), plant.And("peer-gone", "false"), plant.Insert("undo-grant", `return`)),
 	plant.New("a lease ends 2 ms early", plant.Insert("lease-end", `if l.ms > 2 {
-		return startMS + l.ms - 2, nil
+		return LeaseEndMS(c, l.ms-2), nil
 	}`)),
-	plant.New("a lease ends 2 ms late", plant.Insert("lease-end", `return startMS + l.ms + 2, nil`)),
+	plant.New("a lease ends 2 ms late", plant.Insert("lease-end", `return LeaseEndMS(c, l.ms+2), nil`)),
 	plant.New("the watchdog outlives its connection", plant.Omit("leave-renewals"), plant.And("ended-keeper", "s == nil")),
 	plant.New("the watchdog sleeps", plant.Insert("renew-due", `return 0`)),
 	plant.New("RENEW with a time keeps the watchdog", plant.And("renew-watchdog", "false")),

@@ -216,9 +216,9 @@ func TestModel(t *testing.T) {
 		{"seen another", false, []operation{locked(0, 0, 1, 50, 7), looked(1, 1, 2, 1, 7)}},
 		{"seen another token", false, []operation{locked(0, 0, 1, 50, 7), looked(1, 1, 1, 1, 8)}},
 		{"a lease that is too long", false, []operation{locked(0, 0, 1, 50, 7), left(10, 10, 41)}},
-		{"a lease that was read", false, []operation{locked(0, 20, 1, 50, 7), left(20, 20, 40), refused(60, 60, 2)}},
+		{"a lease that was read", false, []operation{locked(0, 20, 1, 50, 7), left(20, 20, 40), refused(61, 61, 2)}},
 		{"a watched lease", true, []operation{locked(0, 0, 1, 0, 7), left(100, 100, 59)}},
-		{"a watched lease that is too short", false, []operation{locked(0, 0, 1, 0, 7), left(100, 100, 58)}},
+		{"a watched lease that is too short", false, []operation{locked(0, 0, 1, 0, 7), left(100, 100, 57)}},
 		{"a watched lease that is too long", false, []operation{locked(0, 0, 1, 0, 7), left(100, 100, 91)}},
 
 		{"removed", true, []operation{locked(0, 0, 1, 50, 7), at(1, 1, operation{kind: remove, values: []int64{1}}), locked(2, 2, 2, 50, 8)}},

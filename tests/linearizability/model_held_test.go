@@ -93,7 +93,7 @@ func (m *model) look(after []state, s state, op *operation) []state {
 	return append(after, s)
 }
 
-// ttl is PTTL: it says exactly when the last lease ends, if only one knew when it was asked.
+// ttl is PTTL: it says how many whole milliseconds the last lease has left. A part of one is not shown.
 func (m *model) ttl(after []state, s state, op *operation, sp span) []state {
 	l := s.locks[op.keys[0]]
 	if op.unknown {
@@ -114,12 +114,12 @@ func (m *model) ttl(after []state, s state, op *operation, sp span) []state {
 		from, to := m.nowEnds(&s, &l[i], sp)
 		low, high = max(low, from), max(high, to)
 	}
-	if sp.toMS+left < low || sp.fromMS+left > high {
+	if sp.toMS+left+1 < low || sp.fromMS+left > high {
 		return after
 	}
 	for i := range l {
 		if h := &l[i]; h.watch == 0 {
-			h.endHigh = min(h.endHigh, sp.toMS+left)
+			h.endHigh = min(h.endHigh, sp.toMS+left+1)
 			if len(l) == 1 {
 				h.endLow = max(h.endLow, sp.fromMS+left)
 			}

@@ -15,7 +15,7 @@ var faults = []plant.Fault{
 	plant.New("an order of somebody else is taken for a retry", plant.And("order-user", "false")),
 	plant.New("the limit is forgotten", plant.And("sale-limit", "p.sale.sold%4 != 3")),
 	plant.New("a hold is a millisecond too long", plant.Instead("sale-hold",
-		`holds.Set(p.order, float64(c.LeaseStartMS()+min(p.sale.holdMS, maxHoldMS)+1))`)),
+		`holds.Set(p.order, float64(c.CeilNowMS()+min(p.sale.holdMS, maxHoldMS)+1))`)),
 	plant.New("a confirmed order is taken back all the same",
 		plant.And("expire-hold", "false"), plant.Instead("finish-hold", `if state != orderPaid {
 		dropHold(c, t.voucher, t.order)

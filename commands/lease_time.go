@@ -1,0 +1,36 @@
+package commands
+
+import (
+	"lockserver/store"
+	"lockserver/store/hash"
+)
+
+// A lease ends in the millisecond behind its deadline, as every key does. So it is counted from CeilNowMS,
+// less one: it is over once all of its time has passed, and no reply shows more of it than was asked for.
+
+// LeaseEndMS is the deadline of a lease of so many milliseconds that begins now.
+func LeaseEndMS(c *Ctx, ms int64) int64 { return c.CeilNowMS() - 1 + ms }
+
+// LeaseLeftMS is how many whole milliseconds a lease with this deadline has left.
+func LeaseLeftMS(deadlineMS, nowUS int64) int64 { return max(0, deadlineMS+1-(nowUS+999)/1000) }
+
+// KeyLeftMS is how many whole milliseconds the key of a lock has left; -1: it has no deadline.
+func KeyLeftMS(r store.Ref, nowUS int64) int64 {
+	switch {
+	case r.DeadlineMS() == 0:
+		return -1
+	case IsLease(r):
+		return LeaseLeftMS(r.DeadlineMS(), nowUS)
+	}
+	return max(0, r.DeadlineMS()-nowUS/1000)
+}
+
+// IsLease reports whether the deadline of a key is the lease of a lock or a semaphore of ours.
+func IsLease(r store.Ref) bool {
+	return r.Kind() == store.Hash && (r.Hash().Has([]byte(store.TokenField)) || r.Hash().Has([]byte(store.ShareField)))
+}
+
+// AreLeases reports whether the deadlines of a hash's fields are the leases of holders.
+func AreLeases(h *hash.Hash) bool {
+	return h != nil && h.Timed() > 0 && h.Has([]byte(store.ShareField))
+}
