@@ -163,15 +163,37 @@ func (db *DB) live(r Ref) bool {
 	return r.v.tag() != Hash || !db.store.fieldsDue() || !r.v.hash().AllOverdue(db.store.pastMS())
 }
 
-// RandomKey returns a live key, each with the same chance; false if there is none.
-// intN returns a number in [0, n).
+// RandomKey returns a live key, each with the same chance; false if there is none. intN returns a number in
+// [0, n). Where overdue keys are kept (SetFollows) it may be an overdue one, as in Redis, if all keys have
+// deadlines.
 func (db *DB) RandomKey(intN func(n int) int) (string, bool) {
-	for db.Len() > 0 {
-		key, r := db.space.entry(intN(db.Len()))
-		if db.live(r) {
+	for tries := 0; db.Len() > 0; tries++ {
+		slot := intN(db.Len())
+		key, r := db.space.entry(slot)
+		switch {
+		case db.live(r):
 			return key, true
+		case !db.store.follows:
+			db.find([]byte(key)) // removes it
+		case tries == mostTries:
+			return db.untimedFrom(slot), true
 		}
-		db.find([]byte(key)) // removes it
 	}
 	return "", false
+}
+
+// mostTries is how many overdue keys RandomKey passes over that it cannot remove.
+const mostTries = 100
+
+// untimedFrom returns the first key without a deadline from a slot on, and around. If all keys have deadlines
+// it returns the key of the slot.
+func (db *DB) untimedFrom(slot int) string {
+	keys := db.space.keys
+	if n := keys.Len(); db.space.timed < n {
+		for keys.Side(slot) != 0 {
+			slot = (slot + 1) % n
+		}
+	}
+	key, _ := keys.At(slot)
+	return key
 }

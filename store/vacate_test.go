@@ -1,6 +1,8 @@
 package store
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -68,4 +70,31 @@ func TestWhatIsOverdueGivesWay(t *testing.T) {
 			require.Zero(t, db.Len())
 		})
 	}
+}
+
+// TestRandomKeyOfOverdueKeys: issue 55. Where overdue keys are kept, RandomKey ends: with a live key if one
+// has no deadline, else with an overdue one.
+func TestRandomKeyOfOverdueKeys(t *testing.T) {
+	s := New(1, Limits{})
+	s.SetNow(1_000_000)
+	db := s.DB(0)
+	for i := range 1000 {
+		db.SetString(fmt.Append(nil, i), []byte("v"), 1500)
+	}
+	s.SetFollows(true)
+	s.SetNow(2_000_000)
+	random := rand.New(rand.NewPCG(1, 1))
+	_, ok := db.RandomKey(random.IntN)
+	require.True(t, ok)
+	require.Equal(t, 1000, db.Len())
+	db.SetString([]byte("alive"), []byte("v"), NoTTL)
+	for range 20 {
+		key, ok := db.RandomKey(random.IntN)
+		require.True(t, ok)
+		require.Equal(t, "alive", key)
+	}
+	s.SetFollows(false)
+	db.Delete([]byte("alive"))
+	_, ok = db.RandomKey(random.IntN)
+	require.False(t, ok)
 }
