@@ -215,8 +215,8 @@ func (s *Store) SetFollows(on bool) { s.follows = on }
 // While time is frozen no deadline passes.
 func (s *Store) Past(atMS int64) bool { return atMS < s.nowMS && !s.frozenTime }
 
-// Comes reports whether a deadline is later than the present millisecond. As in Redis, a key or a field that is
-// given any other deadline is removed at once. While time is frozen every deadline may be given.
+// Comes reports whether a deadline is later than the present millisecond. As in Redis, a key or a field that
+// is given any other deadline is removed at once. While time is frozen every deadline may be given.
 func (s *Store) Comes(atMS int64) bool { return atMS > s.nowMS || s.frozenTime }
 
 // pastMS is the latest deadline that has passed: see Past.
