@@ -44,13 +44,14 @@ func TestLimitTake(t *testing.T) {
 		{0, "LIMIT.TAKE third 3 3 1 COST 2", "[1 3 0 0 1]", "0 SET third 1700000000402000000 PXAT 1700000000402", ""},
 		{0, "LIMIT.TAKE third 3 3 1", "[0 3 0 1 1]", "", ""},
 		// A plan that grows. The limiter is empty, and fills at the new rate from now on.
-		{0, "LIMIT.TAKE plan 10 10 86400000 COST 10", "[1 10 0 0 86400000]", "0 SET plan 1700086400400000000 PXAT 1700086400400", ""},
+		{0, "LIMIT.TAKE plan 10 10 86400000 COST 10", "[1 10 0 0 86400000]", "0 SET plan 1700086400401000000 PXAT 1700086400401", ""},
 		{0, "LIMIT.TAKE plan 1000 1000 1000 COST 0", "[1 1000 0 0 1000]", "", ""},
-		{0, "LIMIT.TAKE plan 1000 1000 1000", "[0 1000 0 1 1000]", "0 SET plan 1700000001400000000 PXAT 1700000001400", ""},
+		{0, "LIMIT.TAKE plan 1000 1000 1000", "[0 1000 0 1 1000]", "0 SET plan 1700000001401000000 PXAT 1700000001401", ""},
 		{0, "LIMIT.TAKE plan 1000 1000 1000", "[0 1000 0 1 1000]", "", ""},
+		{1, "EXISTS third", "1", "", ""},
+		{0, "LIMIT.TAKE plan 1000 1000 1000", "[1 1000 0 0 1000]", "0 SET plan 1700000001402000000 PXAT 1700000001402", ""},
 		{1, "EXISTS third", "0", "0 DEL third", ""},
-		{0, "LIMIT.TAKE plan 1000 1000 1000", "[1 1000 0 0 1000]", "0 SET plan 1700000001401000000 PXAT 1700000001401", ""},
-		{999, "LIMIT.TAKE plan 1000 1000 1000 COST 999", "[1 1000 0 0 1000]", "0 SET plan 1700000002400000000 PXAT 1700000002400", ""},
+		{998, "LIMIT.TAKE plan 1000 1000 1000 COST 999", "[1 1000 0 0 1000]", "0 SET plan 1700000002401000000 PXAT 1700000002401", ""},
 	} {
 		f.pastBy(step.afterMS)
 		require.Equal(t, step.reply, f.do(splitWords(t, step.words)...).String(), step.words)
