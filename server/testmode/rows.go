@@ -35,7 +35,7 @@ type Controls interface {
 
 // Rows are the commands of this package, for the tables of servers in test mode.
 func Rows(of func(c *commands.Ctx) Controls) []commands.Row {
-	const flags = commands.NoScript | commands.NoMulti | commands.Loading | commands.Stale | commands.SkipSlowlog
+	const flags = commands.Admin | commands.NoScript | commands.NoMulti | commands.Loading | commands.Stale | commands.SkipSlowlog
 	row := func(name, summary string, run func(h Controls, c *commands.Ctx) error, args ...commands.Arg) commands.Row {
 		return commands.Row{Name: name, Group: commands.Server, Since: "0.1.0", Flags: flags, Summary: summary, Complexity: "O(1)", Args: args,
 			Run: func(c *commands.Ctx) error { return run(of(c), c) }}
