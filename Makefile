@@ -27,7 +27,7 @@ export ORACLE
 ORACLE_TLS = $(ORACLE_CACHE)/$(notdir $(ORACLE_TARBALL:.tar.gz=))-tls/src/redis-server
 # ONLY makes bench measure a part, a command or a section, and write nothing. QUICK=1 makes it do little work.
 # BEFORE is another build of lockserver, which bench ONLY=cpu then measures beside instead of Redis.
-# PART=replbench or raftbench makes bench measure one of those alone, and put its chapter into docs/BENCHMARKS.md (so does
+# PART=replbench, raftbench or luabench makes bench measure one of those alone, and put its chapter into docs/BENCHMARKS.md (so does
 # PART with another suite of `make bench-list`).
 ONLY ?=
 PART ?=
@@ -43,7 +43,7 @@ GOTESTFLAGS ?=
 # PKGS narrows test, race and invariants down: make race PKGS=./server/...
 PKGS ?= ./...
 
-.PHONY: help build run demo test race busy planted planted-long invariants fmt vet cross lint tidy deps diff snapshots linearizability vanish unauthenticated sessions crash hostile bench bench-list bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft hazelcast bench-permits bench-testing oracle oracle-tls replication replication-versions upgrade simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check test-docs test-time test-clock race-all flaky bench-check profile lock-path rename rename-check workflows vulnerabilities ci ci-full
+.PHONY: help build run demo test race busy planted planted-long invariants fmt vet cross lint tidy deps diff snapshots linearizability vanish unauthenticated sessions crash hostile bench bench-list bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft hazelcast bench-permits bench-testing bench-lua oracle oracle-tls replication replication-versions upgrade simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check test-docs test-time test-clock race-all flaky bench-check profile lock-path rename rename-check workflows vulnerabilities ci ci-full
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -577,6 +577,9 @@ bench-history: ## what classes and the history of locks cost LOCK and UNLOCK ove
 bench-testing: ## test mode beside miniredis: a thousand servers begun and ended, ten thousand small commands; what TEST.SERVER NEW costs
 	$(BENCH) -suite minibench -rounds 5 $(if $(QUICK),-quick)
 
+bench-lua: need-oracle ## ten small Lua programs and cjson beside ORACLE: processor time, and the memory of cjson; ONLY=cjson: a part
+	$(BENCH) -suite luabench -only "$(ONLY)" $(BESIDE)
+
 profile: export LOCKSERVER_PROFILES = $(CURDIR)/bin/profiles
 profile: need-oracle ## measure where the server's time goes, into cmd/lockserver/release.pgo, by which releases are built (10 minutes)
 	rm -rf bin/profiles && mkdir -p bin/profiles
@@ -587,7 +590,7 @@ profile: need-oracle ## measure where the server's time goes, into cmd/lockserve
 
 bench-check: ## vet, lint and test the benchmarks, and look whether the pages are what docs/benchmarks.json says; nothing is measured
 	cd tests/bench && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test $(GOTESTFLAGS) ./...
-	cd tests/bench && GOOS=darwin $(GO) vet ./benchkit ./costbench ./figures ./floor ./lockbench ./membench ./replbench ./salebench
+	cd tests/bench && GOOS=darwin $(GO) vet ./benchkit ./costbench ./figures ./floor ./lockbench ./luabench ./membench ./replbench ./salebench
 
 # TARGETS narrows fuzz down to the targets that match a pattern.
 TARGETS ?=

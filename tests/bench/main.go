@@ -36,6 +36,7 @@ import (
 	"lockserver/tests/bench/floor"
 	"lockserver/tests/bench/historybench"
 	"lockserver/tests/bench/lockbench"
+	"lockserver/tests/bench/luabench"
 	"lockserver/tests/bench/membench"
 	"lockserver/tests/bench/minibench"
 	"lockserver/tests/bench/permitbench"
@@ -47,7 +48,7 @@ import (
 // suites is the table, in the order of the pages.
 func suites() []benchkit.Suite {
 	return []benchkit.Suite{costbench.Suite(), lockbench.Suite(), salebench.Suite(), membench.Suite(), replbench.Suite(), raftbench.Suite(),
-		minibench.Suite(), permitbench.Suite(), historybench.Suite()}
+		minibench.Suite(), permitbench.Suite(), historybench.Suite(), luabench.Suite()}
 }
 
 // ofPages are flags of suites as they are for the pages, unless the command line says otherwise: as much work

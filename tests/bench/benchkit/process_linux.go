@@ -31,17 +31,26 @@ func ResidentBytes(pid int) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return parseResident(string(text))
+	return parseMemory(string(text), "VmRSS")
 }
 
-func parseResident(status string) (int64, error) {
+// PeakBytes is VmHWM: the most that the process has held in physical memory so far.
+func PeakBytes(pid int) (int64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	return parseMemory(string(text), "VmHWM")
+}
+
+func parseMemory(status, name string) (int64, error) {
 	for line := range strings.Lines(status) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+		if rest, ok := strings.CutPrefix(line, name+":"); ok {
 			kib, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
 			return kib << 10, err
 		}
 	}
-	return 0, fmt.Errorf("no VmRSS in %q", status)
+	return 0, fmt.Errorf("no %s in %q", name, status)
 }
 
 // CPUModel is the name of the processor, as far as the kernel knows it.

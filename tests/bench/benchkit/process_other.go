@@ -16,6 +16,9 @@ func CPUTime(int) (time.Duration, error) { return 0, errNeedsLinux }
 // ResidentBytes fails here.
 func ResidentBytes(int) (int64, error) { return 0, errNeedsLinux }
 
+// PeakBytes fails here.
+func PeakBytes(int) (int64, error) { return 0, errNeedsLinux }
+
 // CPUModel is the name of the architecture.
 func CPUModel() string { return runtime.GOARCH }
 

@@ -186,6 +186,9 @@ func (s *Server) CPU() (time.Duration, error) { return CPUTime(s.PID()) }
 // Resident is the memory of the process in bytes.
 func (s *Server) Resident() (int64, error) { return ResidentBytes(s.PID()) }
 
+// Peak is the most memory that the process has had so far, in bytes.
+func (s *Server) Peak() (int64, error) { return PeakBytes(s.PID()) }
+
 // Do asks on a connection of its own; the reply is as Conn.Do returns it.
 func (s *Server) Do(args ...string) (string, error) {
 	c, err := Dial(s.Addr)
