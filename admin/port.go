@@ -30,8 +30,9 @@ type Source interface {
 	Figures() server.Figures
 	// EachSale visits the sales, until visit returns false.
 	EachSale(visit func(db int, s *commands.SaleFigures) bool)
-	// Dial returns a new connection for commands, that of a client which has not logged in.
-	Dial() (net.Conn, error)
+	// DialAudited returns a new connection for commands, that of a client which has not logged in. The caller
+	// audits what it does.
+	DialAudited() (net.Conn, error)
 	// Permits reports whether a user of the ACL may run a command.
 	Permits(user string, command ...string) bool
 }

@@ -29,7 +29,7 @@ func (f *fakeSource) Ready() error                                   { return f.
 func (f *fakeSource) Alarms() []raft.Alarm                           { return nil }
 func (f *fakeSource) Figures() server.Figures                        { return server.Figures{} }
 func (f *fakeSource) EachSale(func(int, *commands.SaleFigures) bool) {}
-func (f *fakeSource) Dial() (net.Conn, error)                        { return nil, errors.New("no server") }
+func (f *fakeSource) DialAudited() (net.Conn, error)                 { return nil, errors.New("no server") }
 func (f *fakeSource) Permits(string, ...string) bool                 { return false }
 
 func open(t *testing.T, source Source) *Port {

@@ -58,7 +58,7 @@ func TestAudit(t *testing.T) {
 	srv, log := auditedServer(t, slog.LevelInfo)
 	c := client(t, srv)
 	c.Do("ACL", "SETUSER", "ops", "on", ">hush1", "~*", "+@all")
-	require.Contains(t, log.take(), `command="ACL SETUSER ops (redacted)" user=default`)
+	require.Contains(t, log.take(), `command="ACL SETUSER ops on >(redacted) ~* +@all" user=default`)
 	c.Do("AUTH", "ops", "hush1")
 	c.Do("CLIENT", "SETNAME", "console")
 	c.Do("LOCK", "door", "alice", "PX", "60000")

@@ -36,7 +36,7 @@ func (ex *executor) open(c transport.Conn, p transport.Peer) (s *session, refusa
 	ex.lastID++
 	now := ex.clock.NowUS()
 	s = &session{executor: ex, conn: c, id: ex.lastID, db: ex.store.DB(0)}
-	s.info = clientInfo{addr: peerText(p.Local, p.Remote), localAddr: addrText(p.Local), fd: p.FD, createdUS: now, unauthSinceUS: now, lastUS: now}
+	s.info = clientInfo{addr: peerText(p.Local, p.Remote), localAddr: addrText(p.Local), fd: p.FD, createdUS: now, unauthSinceUS: now, lastUS: now, apart: p.Audited}
 	s.place = ex.group.PlaceOf(p.Local)
 	s.out.Proto = 2
 	c.Attach(s)

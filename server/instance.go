@@ -228,6 +228,15 @@ func (srv *instance) Dial() (net.Conn, error) {
 	return conn, nil
 }
 
+// DialAudited is Server.DialAudited.
+func (srv *instance) DialAudited() (net.Conn, error) {
+	conn, err := srv.endpoint.DialAudited()
+	if err != nil {
+		return nil, errNotRunning
+	}
+	return conn, nil
+}
+
 // The reasons for which a server is not ready.
 var (
 	errLoading  = errors.New("loading the data")
@@ -332,6 +341,7 @@ func (srv *instance) tearDown() {
 	srv.group.Wait()
 	srv.executor.dump.Targets.Close()
 	srv.executor.mu.Lock()
+	srv.executor.audit.CountAttempts()
 	end := srv.executor.durable.Close()
 	srv.executor.mu.Unlock()
 	end()

@@ -256,7 +256,7 @@ func (ex *executor) permitQueued(w *queuedWait, argv [][]byte) error {
 	if d.Reason == acl.Allowed {
 		return nil
 	}
-	ex.users.Refuse(s.user, &d, acl.TopLevel, ex.store.NowMS(), s.line)
+	recordDenial(s, &d, acl.TopLevel)
 	return d.Error(s.user)
 }
 

@@ -44,6 +44,7 @@ type running interface {
 	Addr() net.Addr
 	SecureAddr() net.Addr
 	Dial() (net.Conn, error)
+	DialAudited() (net.Conn, error)
 	Ready() error
 	Done() <-chan struct{}
 	ExitCode() int
@@ -85,6 +86,10 @@ func (srv *Server) SecureAddr() net.Addr { return srv.in.SecureAddr() }
 // Dial returns a new connection to the server that needs no port; it fails before Start and after Close. It
 // fits go-redis' Dialer option.
 func (srv *Server) Dial() (net.Conn, error) { return srv.in.Dial() }
+
+// DialAudited is Dial for a caller that logs by itself what its client does, as the console does. Neither the
+// log nor Options.Audit tells of the client's logins, commands and refusals.
+func (srv *Server) DialAudited() (net.Conn, error) { return srv.in.DialAudited() }
 
 // Ready returns nil if clients are served. Otherwise it says why not, in one line: the data is still being
 // loaded, it cannot be kept on disk, one command takes very long, or the server ends. It waits for a second

@@ -151,6 +151,7 @@ type clientInfo struct {
 	createdUS                 int64
 	unauthSinceUS             int64 // since when it is not logged in
 	lastUS                    int64 // when its last batch ran
+	apart                     bool  // see transport.Peer.Audited
 }
 
 func (s *session) setAuthenticated(ok bool) {

@@ -274,6 +274,7 @@ func (t *ticker) keepHouse() {
 	if ex.debug.housePaused {
 		return
 	}
+	ex.audit.CountAttempts()
 	ex.durable.Tick()
 	ex.replication.Tick()
 	ex.dump.Targets.Tick()

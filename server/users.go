@@ -30,7 +30,7 @@ func (s *session) permit(row *commands.Row, argv [][]byte, where acl.Context) er
 	if d.Reason == acl.Allowed {
 		return nil
 	}
-	ex.users.Refuse(s.user, &d, where, ex.store.NowMS(), s.line)
+	recordDenial(s, &d, where)
 	return d.Error(s.user)
 }
 
@@ -44,8 +44,17 @@ func (s *session) permitQueued(q queuedCommand) error {
 	if d.Reason == acl.Allowed {
 		return nil
 	}
-	ex.users.Refuse(s.user, &d, acl.InMulti, ex.store.NowMS(), s.line)
+	recordDenial(s, &d, acl.InMulti)
 	return commands.ErrExecDenied(d.Lost())
+}
+
+// recordDenial logs that the session's user may not run a command.
+func recordDenial(s *session, d *acl.Denial, where acl.Context) {
+	ex := s.executor
+	ex.users.Refuse(s.user, d, where, ex.store.NowMS(), s.line)
+	if audited(s) {
+		ex.audit.Refused(s.auditClient(), audit.Refusal{Command: d.Row.FullName(), Reason: d.Reason.String(), Context: where.String(), Object: d.Object})
+	}
 }
 
 // line is the session's line of CLIENT LIST.
@@ -68,8 +77,7 @@ func (s *session) believe(name string) {
 		return
 	}
 	if u := s.executor.users.ByCertificate(name); u != nil {
-		s.user, s.loggedIn = u, true
-		s.setAuthenticated(true)
+		become(s, u, "certificate")
 	}
 }
 
@@ -91,12 +99,22 @@ func (s *session) logIn(name, password, command []byte) error {
 			where = acl.InMulti
 		}
 		ex.users.RefuseLogin(name, command, where, ex.store.NowMS(), s.line)
-		s.executor.audit.FailedLogin(s.auditClient(), name)
+		if audited(s) {
+			ex.audit.FailedLogin(s.auditClient(), name)
+		}
 		return commands.ErrWrongPass
 	}
+	become(s, u, "password")
+	return nil
+}
+
+// become makes the session that of a user, and logs it. by is "password" or "certificate".
+func become(s *session, u *acl.User, by string) {
 	s.user, s.loggedIn = u, true
 	s.setAuthenticated(true)
-	return nil
+	if audited(s) {
+		s.executor.audit.Login(s.auditClient(), by)
+	}
 }
 
 // loadUsers makes the users that the configuration names, or the ACL file.
@@ -237,13 +255,17 @@ func (h usersHost) WriteFile(text string) error {
 // auditedClient is the client that a command is logged for: see audit.Find.
 func auditedClient(c *commands.Ctx) (l *audit.Log, client audit.Client, logged bool) {
 	s, ok := c.Session.(*session)
-	if !ok || s.isMaster {
-		return nil, client, false
-	}
-	if _, replayed := s.conn.(noConn); replayed {
+	if !ok || !audited(s) {
 		return nil, client, false
 	}
 	return &s.executor.audit, s.auditClient(), true
+}
+
+// audited reports whether the log has lines of the session. Sessions of the console have none, because the
+// console writes its own lines.
+func audited(s *session) bool {
+	_, replayed := s.conn.(noConn)
+	return !replayed && !s.isMaster && !s.info.apart
 }
 
 // auditClient is what the log tells of the session.

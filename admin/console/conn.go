@@ -12,7 +12,7 @@ import (
 const replyTimeout = 10 * time.Second
 
 func connect(b Backend) (*call.Conn, error) {
-	nc, err := b.Dial()
+	nc, err := b.DialAudited()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", call.ErrLost, err)
 	}

@@ -28,8 +28,9 @@ var static embed.FS
 
 // Backend is the server that a console shows. *server.Server is one.
 type Backend interface {
-	// Dial returns a new connection for commands, that of a client which has not logged in.
-	Dial() (net.Conn, error)
+	// DialAudited returns a new connection for commands, that of a client which has not logged in. The caller
+	// audits what it does.
+	DialAudited() (net.Conn, error)
 	// Permits reports whether a user of the ACL may run a command.
 	Permits(user string, command ...string) bool
 }

@@ -38,7 +38,13 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	srv, err := server.New(server.Options{})
+	return worldOf(t, server.Options{})
+}
+
+// worldOf is newWorld with a server of such options.
+func worldOf(t *testing.T, o server.Options) *world {
+	t.Helper()
+	srv, err := server.New(o)
 	require.NoError(t, err)
 	require.NoError(t, srv.Start())
 	t.Cleanup(func() { _ = srv.Close() })
@@ -350,9 +356,9 @@ type waitingBackend struct {
 	before func()
 }
 
-func (b waitingBackend) Dial() (net.Conn, error) {
+func (b waitingBackend) DialAudited() (net.Conn, error) {
 	b.before()
-	return b.Backend.Dial()
+	return b.Backend.DialAudited()
 }
 
 func TestSessionsHaveLimits(t *testing.T) {

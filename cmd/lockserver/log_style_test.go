@@ -139,9 +139,11 @@ func TestHistoryOfAProgram(t *testing.T) {
 		var e struct{ Time, Event, Command, Call, User string }
 		require.NoError(t, json.Unmarshal([]byte(line), &e), line)
 		require.NotEmpty(t, e.Time)
-		events = append(events, strings.TrimSpace(e.Event+" "+e.User+" "+e.Call))
+		if event := strings.TrimSpace(e.Event + " " + e.User + " " + e.Call); event != "login default" || len(events) < 2 { // the inspections log in, too
+			events = append(events, event)
+		}
 	}
-	require.Equal(t, []string{"failed-login default", "command default CONFIG SET requirepass (redacted)", "command default ACL SETUSER u (redacted)",
+	require.Equal(t, []string{"failed-login default", "login default", "command default CONFIG SET requirepass (redacted)", "command default ACL SETUSER u on >(redacted) ~*",
 		"command default LOCK.FORCE order:1"}, events)
 	for _, secret := range []string{"sesame", "hidden", "wrong"} {
 		require.NotContains(t, audit, secret)

@@ -16,6 +16,12 @@ var contextNames = [...]string{TopLevel: "toplevel", InMulti: "multi", InScript:
 
 var reasonNames = [...]string{DeniedCommand: "command", DeniedKey: "key", DeniedAuth: "auth", DeniedChannel: "channel", DeniedDatabase: "database"}
 
+// String returns the name of the context in ACL LOG.
+func (c Context) String() string { return contextNames[c] }
+
+// String returns the name of the reason in ACL LOG.
+func (r Reason) String() string { return reasonNames[r] }
+
 // logEntry is something that was refused, once or several times within a minute.
 type logEntry struct {
 	reason  Reason

@@ -1,5 +1,6 @@
 // Package audit logs what operators do: the commands that change the server, its users, its code or much
-// data, and refused passwords, at notice. The ends of leases are logged at verbose. No line has a password.
+// data, refused passwords and what ACL refuses, at notice. Logins and the ends of leases are logged at
+// verbose. No line has a password.
 //
 // It owns the list of these commands, the text of a line, and how many lines of a kind a second may have.
 // What it knows of a client is Client. It must not know a session or the network.
@@ -74,6 +75,8 @@ const (
 	mostFileLines = 1000
 	// mostText bounds the words of a call, and a name that a client has given, in bytes.
 	mostText = 256
+	// mostRules bounds the words of ACL SETUSER, so that no padding hides a rule that follows.
+	mostRules = 16 << 10
 )
 
 // LineLimit bounds how many lines of a kind the log gets in a second.
@@ -115,8 +118,9 @@ func (c *Client) attrs(suppressed int) []any {
 // Log writes the lines of one server. Nothing here locks; its owner does.
 type Log struct {
 	// Server is the server's log. Operators is a log of what operators do alone; nil: there is none.
-	Server, Operators              *slog.Logger
-	commands, logins, leases, file LineLimit
+	Server, Operators                                 *slog.Logger
+	commands, logins, leases, file, refusals, entries LineLimit
+	attempts                                          attempts
 }
 
 // Find finds the log of the server that runs a command, and the client that sent it. logged is false if a
@@ -190,9 +194,11 @@ func callText(c *commands.Ctx, name string, secrets findSecrets) string {
 			argv[i] = []byte("(redacted)")
 		}
 	}
+	most := mostText
 	switch last := len(argv) - 1; {
-	case name == "acl|setuser" && len(argv) > 3: // rules may hold passwords
-		argv = [][]byte{argv[0], argv[1], argv[2], []byte("(redacted)")}
+	case name == "acl|setuser":
+		most = mostRules
+		hidePasswords(argv[3:])
 	case name == "function|load": // its first line names the library
 		argv[last], _, _ = bytes.Cut(argv[last], []byte("\n"))
 	case name == "function|restore":
@@ -203,13 +209,22 @@ func callText(c *commands.Ctx, name string, secrets findSecrets) string {
 		if i > 0 {
 			b.WriteByte(' ')
 		}
-		if b.Len() > mostText {
+		if b.Len() > most {
 			b.WriteString("...")
 			break
 		}
 		b.WriteString(cutText(word))
 	}
 	return b.String()
+}
+
+// hidePasswords replaces passwords and hashes of passwords in rules of a user. Their first letter stays.
+func hidePasswords(rules [][]byte) {
+	for i, rule := range rules {
+		if len(rule) > 0 && strings.IndexByte("><#!", rule[0]) >= 0 {
+			rules[i] = append(rule[:1:1], "(redacted)"...)
+		}
+	}
 }
 
 // cutText is a client's text as far as the log takes it.

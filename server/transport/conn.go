@@ -29,6 +29,8 @@ type Peer struct {
 	FD int
 	// Certificate is the common name in the certificate that authenticates the peer; empty: there is none.
 	Certificate string
+	// Audited: the code that made the connection audits what its client does. It runs in this process.
+	Audited bool
 }
 
 // Session takes a connection's bytes. All methods but Lost are the owner's to call: that of the loop or

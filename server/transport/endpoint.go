@@ -73,8 +73,14 @@ func (e *Endpoint) SecureAddr() net.Addr {
 
 // Dial returns the client's end of a new connection inside the process; the error is net.ErrClosed
 // unless the endpoint is open.
-func (e *Endpoint) Dial() (net.Conn, error) {
+func (e *Endpoint) Dial() (net.Conn, error) { return e.dial(false) }
+
+// DialAudited is Dial for a caller that audits by itself what its client does: see Peer.Audited.
+func (e *Endpoint) DialAudited() (net.Conn, error) { return e.dial(true) }
+
+func (e *Endpoint) dial(audited bool) (net.Conn, error) {
 	client, end := pipe()
+	end.audited = audited
 	if !e.serve(end) {
 		return nil, net.ErrClosed
 	}

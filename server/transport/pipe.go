@@ -17,7 +17,7 @@ const mostPiped = 1 << 20
 // pipe returns the two ends of an in-process connection. Unlike net.Pipe a write does not wait for the
 // reader, so a client may send a long pipeline before it reads the first reply, as it may over TCP. How much
 // may be under way to the client is bounded by the server's limits, and how much to the server by mostPiped.
-func pipe() (client, server net.Conn) {
+func pipe() (client, server *pipeEnd) {
 	a, b := newPipeBuffer(math.MaxInt), newPipeBuffer(mostPiped)
 	return &pipeEnd{in: a, out: b, local: "client"}, &pipeEnd{in: b, out: a, local: "server"}
 }
@@ -196,6 +196,7 @@ func (b *pipeBuffer) isClosed() bool {
 type pipeEnd struct {
 	in, out *pipeBuffer
 	local   pipeAddr
+	audited bool // see Peer.Audited
 }
 
 func (e *pipeEnd) Read(p []byte) (int, error) { return e.in.read(p) }

@@ -49,7 +49,9 @@ type streamConn struct {
 func (e *Endpoint) serveConn(nc net.Conn) {
 	t := &streamConn{conn: nc, stop: e.stop, scratch: e.host.NewScratch(false),
 		signal: make(chan struct{}, 1), notFull: make(chan struct{}, 1)}
-	refusal, accepted := e.host.Open(t, Peer{Local: nc.LocalAddr(), Remote: nc.RemoteAddr(), FD: -1, Certificate: certificateName(nc)})
+	end, piped := nc.(*pipeEnd)
+	refusal, accepted := e.host.Open(t, Peer{Local: nc.LocalAddr(), Remote: nc.RemoteAddr(), FD: -1, Certificate: certificateName(nc),
+		Audited: piped && end.audited})
 	if !accepted {
 		if refusal != "" { // a pipe delivers even an empty write only to a reader
 			_, _ = nc.Write([]byte(refusal))
