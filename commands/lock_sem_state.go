@@ -15,29 +15,37 @@ var (
 // MostPermits is the highest limit of a semaphore.
 const MostPermits = 1_000_000_000
 
-// viewSemaphore reads a hash that says to be a semaphore, as an owner sees it. owners is 0 if only the limit
-// is left of it.
+// viewSemaphore reads a hash that says to be a semaphore, as an owner sees it. owners is 0 if no holder is
+// left of it. A field whose value is no holder's was written by hand, and is nobody's. Without a holder such a
+// field makes the hash another thing than a semaphore.
 func viewSemaphore(h *hash.Hash, owner []byte) (v lockView, err error) {
 	limit, isInt, _ := h.GetInt(permitsField)
 	if !isInt || limit < 1 || limit > MostPermits {
 		return v, ErrWrongType
 	}
-	v.limit, v.owners = limit, h.Len()-2
+	v.limit, v.owners = limit, store.PermitHolders(h)
 	var value []byte
 	ok := false
 	if v.owners > 0 && len(owner) > 0 {
 		value, ok = h.Get(nil, owner)
 	}
-	if alone := ok && v.owners == 1; !alone && h.Has(modeField) {
+	const withOneField = 3 // the owner's, the mode and the limit
+	switch alone := ok && h.Len() == withOneField; {
+	case !alone && h.Has(modeField), v.owners == 0 && h.Len() >= withOneField:
 		return lockView{}, ErrWrongType
 	}
-	if !ok {
-		return v, nil
-	}
-	if v.mine, ok = parseShare(value); !ok || v.mine.exclusive > 0 {
-		return lockView{}, ErrWrongType
+	if ok {
+		v.mine, _ = parsePermits(value)
 	}
 	return v, nil
+}
+
+// parsePermits reads the value of a holder's field; ok false, and no hold: it is no such value.
+func parsePermits(value []byte) (s share, ok bool) {
+	if s, ok = parseShare(value); !ok || s.exclusive > 0 {
+		return share{}, false
+	}
+	return s, true
 }
 
 // openSemaphore reads the semaphore at key as owner sees it into v, and edit is to change it. Both are empty
@@ -52,12 +60,10 @@ func openSemaphore(db *store.DB, key, owner []byte, v *lockView, edit *store.Has
 		return nil
 	}
 	if mine, value, limit, alone := store.OneHolder(h); alone && string(mine) == string(owner) && limit >= 1 && limit <= MostPermits {
-		mine, ok := parseShare(value)
-		if !ok || mine.exclusive > 0 {
-			return ErrWrongType
+		if mine, ok := parsePermits(value); ok {
+			v.mine, v.limit, v.owners = mine, limit, 1
+			return nil
 		}
-		v.mine, v.limit, v.owners = mine, limit, 1
-		return nil
 	}
 	if mode, native := h.Get(nil, shareField); native && string(mode) == store.SemaphoreMode { // as nearly always
 		*v, err = viewSemaphore(h, owner)

@@ -220,7 +220,8 @@ func EachHolder(r store.Ref, visit func(h Holder) bool) {
 	if h == nil {
 		return
 	}
-	if l, err := lockAt(r); err == nil && l.Shares == 0 {
+	l, err := lockAt(r)
+	if err == nil && l.Shares == 0 {
 		if l.Holds > 0 {
 			visit(Holder{Owner: l.Owner, Exclusive: l.Holds, Token: l.Token, DeadlineMS: l.DeadlineMS})
 		}
@@ -234,9 +235,13 @@ func EachHolder(r store.Ref, visit func(h Holder) bool) {
 		if atMS == 0 {
 			holder.DeadlineMS = r.DeadlineMS()
 		}
-		if s, ok := parseShare(value); ok {
+		s, ok := parseShare(value)
+		if l.Limit > 0 {
+			s, ok = parsePermits(value)
+		}
+		if ok {
 			holder.Shared, holder.Exclusive, holder.Token, holder.Watched = s.shared, s.exclusive, s.token, s.watched
-		} else if n, ok := decimal.ParseInt(value); ok {
+		} else if n, ok := decimal.ParseInt(value); ok && l.Limit == 0 {
 			holder.readScript(field, n)
 		}
 		return holder.Holds() <= 0 || visit(holder)

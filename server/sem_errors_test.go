@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -131,6 +132,73 @@ func TestSemaphoreErrors(t *testing.T) {
 		require.Equal(t, "1", do("DBSIZE"), e.command)
 	}
 	checkParking(t, srv)
+}
+
+// TestSemaphoreForeignFields: a field that was written by hand, and is no holder's, is ignored by all commands.
+func TestSemaphoreForeignFields(t *testing.T) {
+	t.Parallel()
+	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
+	srv := startWith(t, Options{Clock: clock}, nil)
+	c := client(t, srv)
+	do := func(command string) string { return c.Do(strings.Fields(command)...).String() }
+	const token = `^[1-9][0-9]+$`
+	replies := func(commands ...string) (all []string) {
+		for _, command := range commands {
+			all = append(all, do(command))
+		}
+		return all
+	}
+	for _, many := range []int{0, 40} { // few holders, and so many that the semaphore keeps a tally
+		for _, value := range []string{"1", "x", "$0:1:0", "$5:0:0", "$5:0:1", "$5:1:1", "$5:1:x", "$5:1", "$9007199254740991:1:0"} {
+			require.Regexp(t, token, do("SEM.ACQUIRE s a LIMIT 50 PX 60000"))
+			for i := range many {
+				require.Regexp(t, token, do(fmt.Sprintf("SEM.ACQUIRE s other:%d PX 50000", i)))
+			}
+			shown := []string{"SEM.INFO s", "LOCK.INFO s", "SEM.INFO s COUNT 100", "LOCK.INFO s COUNT 100", "LOCK.LIST", "SEM.RELEASE s zed", "SEM.RENEW s zed PX 1000",
+				"SEM.RENEW s a PX 60000", "LOCK.FORCE s OWNER zed"}
+			before := replies(shown...)
+			require.Equal(t, "1", do("HSET s zed "+value))
+			require.Equal(t, before, replies(shown...), value)
+			require.Equal(t, "$nil", before[5])
+			require.Equal(t, "0", before[6])
+			require.Equal(t, fmt.Sprintf("%q", value), do("HGET s zed"))
+
+			require.Regexp(t, token, do("SEM.ACQUIRE s zed PX 1000"), "%s: it becomes a holder's", value)
+			require.EqualValues(t, many+2, entries(t, c.Do("SEM.INFO", "s", "COUNT", "1"))["holding"].Int, value)
+			require.EqualValues(t, many+2, entries(t, c.Do("SEM.INFO", "s"))["used"].Int, value)
+			require.Equal(t, "0", do("SEM.RELEASE s zed"))
+
+			require.Equal(t, "1", do("HSET s zed "+value))
+			for i := range many {
+				require.Equal(t, "0", do(fmt.Sprintf("SEM.RELEASE s other:%d", i)))
+			}
+			require.Equal(t, "0", do("SEM.RELEASE s a"))
+			require.Equal(t, "0", do("EXISTS s"), "it goes with the last holder")
+
+			require.Regexp(t, token, do("SEM.ACQUIRE s a LIMIT 1 PX 1000"))
+			require.Equal(t, "1", do("HSET s zed "+value))
+			require.Equal(t, "+QUEUED", do("SEM.ACQUIRE s b LIMIT 1 PX 60000 WAIT 0 NOTIFY"))
+			clock.Advance(2 * time.Second)
+			require.Equal(t, "0", do("SEM.RELEASE s b"), "it goes with the last lease")
+			require.Equal(t, "0", do("EXISTS s"))
+		}
+	}
+	checkParking(t, srv)
+}
+
+// TestSemaphorePersistedHolder: a holder whose field has no deadline any more still holds its permits.
+func TestSemaphorePersistedHolder(t *testing.T) {
+	t.Parallel()
+	srv := startWith(t, Options{Clock: NewManualClock(time.UnixMilli(1_750_000_000_000))}, nil)
+	c := client(t, srv)
+	do := func(command string) string { return c.Do(strings.Fields(command)...).String() }
+	const token = `^[1-9][0-9]+$`
+	require.Regexp(t, token, do("SEM.ACQUIRE s a LIMIT 1 PX 60000"))
+	require.Equal(t, "[1]", do("HPERSIST s FIELDS 1 a"))
+	require.Equal(t, "$nil", do("SEM.ACQUIRE s b PX 60000"))
+	require.EqualValues(t, 1, entries(t, c.Do("SEM.INFO", "s", "COUNT", "1"))["holding"].Int)
+	require.Equal(t, "0", do("SEM.RELEASE s a"))
+	require.Regexp(t, token, do("SEM.ACQUIRE s b LIMIT 1 PX 60000"))
 }
 
 // TestSemaphoreOtherLimits: programs with different limits, and a change of the limit while they run. Some of

@@ -63,14 +63,15 @@ func OneHolder(h *hash.Hash) (owner, value []byte, limit int64, ok bool) {
 	return h.FirstBefore(afterHolder)
 }
 
-// SharePermits returns how many shared holds the value of a holder's field counts; 0: it is no such value.
+// SharePermits returns how many permits the value of a holder's field counts; 0: it is no such value. A value
+// with exclusive holds is none.
 func SharePermits(value []byte) int64 {
-	_, rest, ok := ShareToken(value)
-	if !ok {
+	token, rest, ok := ShareToken(value)
+	if !ok || token >= MaxToken {
 		return 0
 	}
-	number, _, ok := bytes.Cut(rest, []byte{':'})
-	if !ok {
+	number, rest, ok := bytes.Cut(rest, []byte{':'})
+	if !ok || string(rest) != "0" && string(rest) != "0:w" {
 		return 0
 	}
 	n, ok := decimal.ParseInt(number)
@@ -88,19 +89,44 @@ func Permits(h *hash.Hash) int64 {
 	return tallyOf(h).Sum
 }
 
-func countPermits(h *hash.Hash) (sum int64) {
+// PermitHolders returns how many holders a semaphore has. Fields that were written by hand do not count. They
+// have no deadline, so a semaphore whose other fields have deadlines has no such field.
+func PermitHolders(h *hash.Hash) int {
+	const others = 2 // the mode and the limit
+	fields := h.Len() - others
+	switch {
+	case fields == h.Timed():
+		return fields
+	case h.Timed() <= fewPermits:
+		_, holders := countHolders(h)
+		return holders
+	}
+	return tallyOf(h).Holders
+}
+
+func countPermits(h *hash.Hash) int64 {
+	sum, _ := countHolders(h)
+	return sum
+}
+
+// countHolders returns how many permits the values of a hash count, and how many of the values count some.
+func countHolders(h *hash.Hash) (sum int64, holders int) {
 	h.Each(func(_, value []byte) bool {
-		sum += SharePermits(value)
+		if n := SharePermits(value); n > 0 {
+			sum += n
+			holders++
+		}
 		return true
 	})
-	return sum
+	return sum, holders
 }
 
 // tallyOf returns the tally of a hash, which it makes if there is none.
 func tallyOf(h *hash.Hash) *hash.Tally {
 	t := h.Tally()
 	if t == nil {
-		t = &hash.Tally{Sum: countPermits(h)}
+		t = &hash.Tally{}
+		t.Sum, t.Holders = countHolders(h)
 		h.SetTally(t)
 	}
 	return t
@@ -130,6 +156,14 @@ func OwnerOfToken(h *hash.Hash, token int64) (owner string) {
 	return t.Fields[token]
 }
 
+// addPermits adds a holder's value to a tally; sign -1: takes it out.
+func addPermits(t *hash.Tally, value []byte, sign int) {
+	if n := SharePermits(value); n > 0 {
+		t.Sum += int64(sign) * n
+		t.Holders += sign
+	}
+}
+
 // without takes a field, which is about to change, out of the tally of a hash, and returns the tally; nil if
 // there is none.
 func without(h *hash.Hash, field []byte) *hash.Tally {
@@ -139,7 +173,7 @@ func without(h *hash.Hash, field []byte) *hash.Tally {
 	}
 	if value, ok := h.Get(nil, field); ok {
 		// plant:tally
-		t.Sum -= SharePermits(value)
+		addPermits(t, value, -1)
 		if t.Fields != nil {
 			if token, _, ok := ShareToken(value); ok {
 				delete(t.Fields, token)
@@ -152,7 +186,7 @@ func without(h *hash.Hash, field []byte) *hash.Tally {
 // with attaches what without returned again, to which a field with its new value is added.
 func with(h *hash.Hash, t *hash.Tally, field, value []byte) {
 	if len(value) > 0 {
-		t.Sum += SharePermits(value)
+		addPermits(t, value, 1)
 		if t.Fields != nil {
 			if token, _, ok := ShareToken(value); ok {
 				t.Fields[token] = string(field)

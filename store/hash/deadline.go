@@ -194,6 +194,8 @@ func viewOf(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b))
 type Tally struct {
 	// Sum is the sum of the numbers that the values count.
 	Sum int64
+	// Holders is how many values add to Sum.
+	Holders int
 	// Fields are the fields by a number that their values hold; nil: nothing has been looked up yet.
 	Fields map[int64]string
 }
