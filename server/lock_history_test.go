@@ -421,6 +421,25 @@ func (r *historyRun) step() {
 	r.hearEnds()
 }
 
+// TestHeldInMicroseconds: a hold's length is measured from its token. Of two grants in one microsecond the
+// second has the next token.
+func TestHeldInMicroseconds(t *testing.T) {
+	t.Parallel()
+	clock := NewManualClock(time.UnixMilli(historyStartMS))
+	c := client(t, startWith(t, Options{Clock: clock}, nil))
+	for _, key := range []string{"k", "l"} {
+		c.Do("LOCK", key, "a", "PX", "1000")
+	}
+	clock.Advance(2 * time.Second)
+	for key, held := range map[string]string{"k": "1000", "l": "999.999"} {
+		events := entries(t, c.Do("LOCK.HISTORY", "KEY", key))["events"].Elems
+		require.Len(t, events, 2)
+		expired := entries(t, events[1])
+		require.Equal(t, "expired", expired["event"].Str)
+		require.Equal(t, held, expired["held"].Str, key)
+	}
+}
+
 // TestLockHistoryIsTrue: over random histories the server tells of each key exactly what a record by hand
 // has.
 func TestLockHistoryIsTrue(t *testing.T) {
