@@ -16,8 +16,8 @@ var (
 const MostPermits = 1_000_000_000
 
 // viewSemaphore reads a hash that says to be a semaphore, as an owner sees it. owners is 0 if no holder is
-// left of it. A field whose value is no holder's was written by hand, and is nobody's. Without a holder such a
-// field makes the hash another thing than a semaphore.
+// left of it. A field with any other value was written by hand, and does not count. A hash with such a field
+// and no holder is no semaphore.
 func viewSemaphore(h *hash.Hash, owner []byte) (v lockView, err error) {
 	limit, isInt, _ := h.GetInt(permitsField)
 	if !isInt || limit < 1 || limit > MostPermits {

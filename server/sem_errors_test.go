@@ -134,7 +134,7 @@ func TestSemaphoreErrors(t *testing.T) {
 	checkParking(t, srv)
 }
 
-// TestSemaphoreForeignFields: a field that was written by hand, and is no holder's, is ignored by all commands.
+// TestSemaphoreForeignFields: all commands ignore a field of HSET, unless its value is a holder's.
 func TestSemaphoreForeignFields(t *testing.T) {
 	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
@@ -186,7 +186,7 @@ func TestSemaphoreForeignFields(t *testing.T) {
 	checkParking(t, srv)
 }
 
-// TestSemaphorePersistedHolder: a holder whose field has no deadline any more still holds its permits.
+// TestSemaphorePersistedHolder: a holder keeps its permits after HPERSIST.
 func TestSemaphorePersistedHolder(t *testing.T) {
 	t.Parallel()
 	srv := startWith(t, Options{Clock: NewManualClock(time.UnixMilli(1_750_000_000_000))}, nil)

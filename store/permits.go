@@ -63,8 +63,8 @@ func OneHolder(h *hash.Hash) (owner, value []byte, limit int64, ok bool) {
 	return h.FirstBefore(afterHolder)
 }
 
-// SharePermits returns how many permits the value of a holder's field counts; 0: it is no such value. A value
-// with exclusive holds is none.
+// SharePermits returns how many permits the value of a holder's field counts; 0: the field is no holder's. A
+// value with exclusive holds counts no permits.
 func SharePermits(value []byte) int64 {
 	token, rest, ok := ShareToken(value)
 	if !ok || token >= MaxToken {
@@ -90,7 +90,7 @@ func Permits(h *hash.Hash) int64 {
 }
 
 // PermitHolders returns how many holders a semaphore has. Fields that were written by hand do not count. They
-// have no deadline, so a semaphore whose other fields have deadlines has no such field.
+// have no deadline, so there are none if each other field has a deadline.
 func PermitHolders(h *hash.Hash) int {
 	const others = 2 // the mode and the limit
 	fields := h.Len() - others
@@ -109,7 +109,7 @@ func countPermits(h *hash.Hash) int64 {
 	return sum
 }
 
-// countHolders returns how many permits the values of a hash count, and how many of the values count some.
+// countHolders returns the sum of the permits in the values of a hash, and the number of its holders.
 func countHolders(h *hash.Hash) (sum int64, holders int) {
 	h.Each(func(_, value []byte) bool {
 		if n := SharePermits(value); n > 0 {
