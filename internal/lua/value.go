@@ -31,10 +31,11 @@ const (
 	firstNumber = 1 << 50
 )
 
-// Number makes a Value of a number. A NaN loses its payload, which would look like a tag.
+// Number makes a Value of a number. A NaN becomes a quiet one and loses its payload, which would look like a
+// tag.
 func Number(f float64) Value {
 	if f != f {
-		f = math.Float64frombits(math.Float64bits(f) & 0xfff8000000000000)
+		f = math.Float64frombits(math.Float64bits(f)&(1<<63) | 0x7ff8000000000000)
 	}
 	return Value{n: ^math.Float64bits(f)}
 }
