@@ -336,7 +336,7 @@ func (ex *executor) sampleRates() {
 // endBatch counts a batch, and looks whether the commands of it that were not timed took long.
 func (ex *executor) endBatch(s *session, batch [][][]byte) {
 	g := &ex.gauge
-	us := ex.clock.NowUS() - ex.store.NowUS()
+	us := ex.tookUS()
 	ex.stats.Traffic.Batch(us)
 	if s.mostInput >= g.RequestBytes {
 		ex.logRequests(s, batch)

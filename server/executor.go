@@ -171,13 +171,27 @@ type hook interface {
 	answered(w *parkedCall, mark int)
 }
 
-// begin opens a slice: the caller holds mu. Every unit of the slice sees the same time.
+// begin opens a slice: the caller holds mu. Its units see the same time until one serves waiters.
 func (ex *executor) begin() {
-	ex.store.SetNow(ex.clock.NowUS())
+	ex.waits.sliceUS = ex.clock.NowUS()
+	ex.store.SetNow(ex.waits.sliceUS)
 	if ex.pausing.untilMS == 0 && ex.watchdog.late() {
 		ex.watchdog.catchUp()
 	}
 }
+
+// readClock sets the time for waiters that are about to be served. A unit sees its beginning as its time, and
+// may have taken long: a script, or MULTI. As in Redis its waiters see the time at its end. So they find
+// nothing that is over by then, and their leases begin when they are granted.
+func (ex *executor) readClock() {
+	ex.store.SetNow(ex.clock.NowUS())
+	if ex.pausing.untilMS == 0 && ex.watchdog.late() {
+		ex.watchdog.renewLate()
+	}
+}
+
+// tookUS is for how long the slice has gone on, in microseconds.
+func (ex *executor) tookUS() int64 { return ex.clock.NowUS() - ex.waits.sliceUS }
 
 // end closes a slice. It returns the sessions that the caller must wake after it has unlocked.
 func (ex *executor) end() []*session {
@@ -280,7 +294,7 @@ func (ex *executor) unlockUnit(f func()) {
 	f()
 	ex.endUnit()
 	touched := ex.end()
-	ex.stats.Traffic.Turn(ex.clock.NowUS() - ex.store.NowUS())
+	ex.stats.Traffic.Turn(ex.tookUS())
 	ex.mu.Unlock()
 	wakeAll(touched, nil)
 }

@@ -154,6 +154,8 @@ type waits struct {
 	text  []byte
 	keys  []string
 	push  []byte // buffer for a push about a lock
+	// sliceUS is when the present slice began. Units that serve waiters set the store to a later time.
+	sliceUS int64
 }
 
 // keysOf returns the keys that a call waits, or has waited, for. They are valid until the next call.
@@ -299,6 +301,7 @@ func (ex *executor) answered(w *parkedCall, mark int, granted bool) {
 // served.
 func (ex *executor) serve() {
 	defer ex.damaging()
+	ex.readClock()
 	unit := waiting.Unit{Most: ex.alarm.mostServed()}
 	// No waiter is served while the log cannot be written: what a waiter takes is a write.
 	// plant:may-serve

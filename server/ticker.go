@@ -62,7 +62,7 @@ func (t *ticker) RunDue() {
 		ex.begin()
 		more := t.dueSlice()
 		touched := ex.end()
-		ex.stats.Traffic.Turn(ex.clock.NowUS() - ex.store.NowUS())
+		ex.stats.Traffic.Turn(ex.tookUS())
 		awaited := ex.mu.awaited()
 		ex.mu.Unlock()
 		wakeAll(touched, nil)

@@ -289,12 +289,17 @@ func (w *watchdog) late() bool {
 // have not gone as far as the server knows. A command that ran first would find the leases over. Each renewal
 // is done as of its own time, but its new lease begins now.
 func (w *watchdog) catchUp() {
+	w.renewLate()
+	w.endUnit()
+}
+
+// renewLate is catchUp as a part of the unit that runs.
+func (w *watchdog) renewLate() {
 	nowMS, lateMS := w.store.NowMS(), w.tooLateMS()
 	for ok := true; ok; {
 		_, ok = w.renewSome(store.DueRenewals{DueMS: lateMS, TogetherMS: lateMS, InTime: true}, nowMS)
 	}
 	w.catchUpShares(lateMS)
-	w.endUnit()
 }
 
 // KeyMoved implements store.Follower: a lock with shared holders is renewed wherever RENAME or MOVE takes
