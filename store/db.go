@@ -208,9 +208,10 @@ func (db *DB) replace(key []byte, v value) {
 func (db *DB) Delete(key []byte) bool { return db.Unlink(key, db.store.lazy.ServerDel) }
 
 // Unlink is Delete for who asks for a key's removal. lazy says that a large value counts as freed beside the
-// commands; the collector does so with all of them.
+// commands; the collector does so with all of them. As in Redis there also was an overdue key if overdue keys
+// are kept (SetFollows): a writable replica removes it.
 func (db *DB) Unlink(key []byte, lazy bool) bool {
-	if db.find(key) < 0 {
+	if db.find(key) < 0 && !db.store.follows {
 		return false
 	}
 	db.freeingKey(lazy, key)

@@ -48,6 +48,31 @@ func TestOverdueFields(t *testing.T) {
 	}
 }
 
+// TestOverdueKeysAreDeleted: DEL of a key that has had its time, on a writable replica, removes and counts it
+// as in Redis. The masters do not look for such keys.
+func TestOverdueKeysAreDeleted(t *testing.T) {
+	redis := testkit.Oracle(t)
+	var replies []string
+	for _, replica := range []*node{startRedis(t, redis), start(t, server.Options{EventLoops: true})} {
+		require.Equal(t, "+OK", replica.do("CONFIG SET replica-read-only no"))
+		master := startRedis(t, redis)
+		require.Equal(t, "+OK", master.do("DEBUG SET-ACTIVE-EXPIRE 0"))
+		for _, key := range []string{"a", "b", "c", "d", "e"} {
+			require.Equal(t, "+OK", master.do("SET "+key+" v PX 300"))
+		}
+		replica.follow(master.addr)
+		inStep(t, master, replica)
+		require.Equal(t, "5", replica.do("DBSIZE"))
+		eventually(t, "the keys are overdue", func() bool { return replica.do("EXISTS a b c d e") == "0" })
+		all := ""
+		for _, line := range []string{"DEL a none", "DEL a", "UNLINK b c b", "SDIFFSTORE d none", "GETDEL e", "DBSIZE", "EXISTS a b c d e"} {
+			all += line + ": " + replica.do(line) + "\n"
+		}
+		replies = append(replies, all)
+	}
+	require.Equal(t, replies[0], replies[1])
+}
+
 // inOrder is a reply with its elements in order.
 func inOrder(v resp.Value) string {
 	if v.Elems == nil {
