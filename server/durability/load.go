@@ -292,12 +292,12 @@ func (s *Storage) giveWay(d time.Duration) error {
 // end.
 func (s *Storage) rest() error {
 	l := s.loading
-	if l.done >= l.quiet {
+	now := s.opts.Clock.NowUS()
+	if l.done >= l.quiet || now-l.startedUS >= reportLoadUS {
 		if err := s.giveWay(0); err != nil {
 			return err
 		}
 	}
-	now := s.opts.Clock.NowUS()
 	if l.reportedUS == 0 {
 		l.reportedUS = l.startedUS
 	}
