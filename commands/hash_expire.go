@@ -42,9 +42,10 @@ func expireFields(c *Ctx, unitMS, baseMS int64) error {
 	if err := a.Err(); err != nil {
 		return err
 	}
+	expire := e.ExpireField
 	if h := e.Hash(); h != nil {
 		if baseMS != 0 && atMS > baseMS && AreLeases(h) {
-			atMS = LeaseEndMS(c, atMS-baseMS)
+			atMS, expire = LeaseEndMS(c, atMS-baseMS), e.HoldUntil
 		}
 		e.AllowDeadlines()
 	}
@@ -56,7 +57,7 @@ func expireFields(c *Ctx, unitMS, baseMS int64) error {
 			c.Out.Int(noField)
 		case !cond.allows(h.Deadline(field), atMS):
 			c.Out.Int(notMet)
-		case e.ExpireField(field, atMS):
+		case expire(field, atMS):
 			done.deleted = true
 			c.Out.Int(fieldGone)
 		default:

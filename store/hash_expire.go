@@ -237,12 +237,12 @@ func (e *HashEdit) ExpireField(field []byte, atMS int64) (gone bool) {
 }
 
 // HoldUntil is ExpireField for a lease: in the millisecond of its deadline it may still begin.
-func (e *HashEdit) HoldUntil(field []byte, atMS int64) {
+func (e *HashEdit) HoldUntil(field []byte, atMS int64) (gone bool) {
 	if e.db.store.Past(atMS) {
-		e.Delete(field)
-		return
+		return e.Delete(field)
 	}
 	e.setFieldDeadline(field, atMS)
+	return false
 }
 
 func (e *HashEdit) setFieldDeadline(field []byte, atMS int64) {
