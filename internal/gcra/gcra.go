@@ -117,7 +117,6 @@ func (r *Rate) Take(s State, nowNS, cost int64) (a Answer) {
 	a.State = s
 	most := r.add(now, r.span)
 	if most.less(tat) {
-		// plant:gcra-empty
 		if tat = most; cost > 0 && uint64(cost) <= r.burst {
 			a.Emptied, a.State = true, r.state(most)
 		}
