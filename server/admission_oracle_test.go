@@ -4,7 +4,10 @@ package server
 
 import (
 	"flag"
+	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,4 +27,34 @@ func TestAdmissionOfRedis(t *testing.T) {
 		return
 	}
 	compareAdmission(t, got)
+}
+
+// encodeAdmission writes cells as a text. Its first part has the different replies, one a line. Behind an
+// empty line there is a line for each stance and each row of replies: the forms, and the numbers of the
+// replies to each command.
+func encodeAdmission(cells []admissionCell) string {
+	var replies, lines []string
+	forms := make(map[string][]string) // by the rest of their line
+	for i := 0; i < len(cells); {
+		c, row := cells[i], []string(nil)
+		for ; i < len(cells) && cells[i].stance == c.stance && cells[i].form == c.form; i++ {
+			at := slices.Index(replies, cells[i].reply)
+			if at < 0 {
+				at = len(replies)
+				replies = append(replies, cells[i].reply)
+			}
+			row = append(row, fmt.Sprintf("%s: %d", cells[i].command, at+1))
+		}
+		line := c.stance + " | " + strings.Join(row, ", ")
+		if forms[line] == nil {
+			lines = append(lines, line)
+		}
+		forms[line] = append(forms[line], c.form)
+	}
+	var b strings.Builder
+	b.WriteString(strings.Join(replies, "\n") + "\n\n")
+	for _, line := range lines {
+		b.WriteString(line + " | " + strings.Join(forms[line], "; ") + "\n")
+	}
+	return b.String()
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -111,10 +112,10 @@ func TestFrozenClockDoesNotHoldTheEnd(t *testing.T) {
 }
 
 // rounds counts how often a clock stops.
-type rounds struct{ n int }
+type rounds struct{ n atomic.Int64 }
 
 func (r *rounds) NextDueUS() (int64, bool) { return 0, false }
-func (r *rounds) RunDue()                  { r.n++ }
+func (r *rounds) RunDue()                  { r.n.Add(1) }
 func (r *rounds) KeepHouse(int64)          {}
 
 // The clock does not stop each second of a long time in which nothing is due. What has a time of its own
@@ -130,13 +131,13 @@ func TestClockAdvancesFar(t *testing.T) {
 		{"DELAY.ADD s PX 8640000000 ID one f v", `"one"`}})
 	require.NotContains(t, c.Do("LOCK", "k", "me", "PX", "1000000").String(), "ERR")
 	says(t, c, [][2]string{{"TEST.CLOCK ADVANCE 34560000000", "1034560000000"}})
-	require.Less(t, stops.n, 5000)
+	require.Less(t, stops.n.Load(), int64(5000))
 	says(t, c, [][2]string{{"XRANGE s - +", `[["1008640000000-0" ["f" "v"]]]`}, {"EXISTS k", "0"}})
 	_, err := idle.Next()
 	require.ErrorIs(t, err, io.EOF, "it was idle for more than a day")
-	stops.n = 0
+	stops.n.Store(0)
 	says(t, c, [][2]string{{"TEST.CLOCK ADVANCE 10000", "1034560010000"}})
-	require.GreaterOrEqual(t, stops.n, 10, "housekeeping is done each second")
+	require.GreaterOrEqual(t, stops.n.Load(), int64(10), "housekeeping is done each second")
 }
 
 // Everything that goes by time goes by the clock, and each thing happens at its own time.

@@ -63,9 +63,6 @@ func tableInsert(L *lua.LState) int {
 	return 0
 }
 
-// growth counts an item that a table gains.
-func (s *State) growth(L *lua.LState) { s.charge(L, 32) }
-
 func tableRemove(L *lua.LState) int {
 	table := checkTable(L, 1)
 	end := table.Len()

@@ -49,7 +49,6 @@ type files struct {
 	tried  time.Time // under mu; when it was last tried to open them anew
 	// reached is up to which entry the log is kept; nil: it is not written down. Under writing.
 	reached *reached
-	votes   *votes // nil: they are in the list only. Under writing
 	writing sync.Mutex
 	cause   error // under mu; why that did not work
 }
