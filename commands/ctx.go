@@ -292,6 +292,9 @@ func (c *Ctx) NowMS() int64 { return c.DB.Store().NowMS() }
 // their deadline (store.Past).
 func (c *Ctx) CeilNowMS() int64 { return (c.DB.Store().NowUS() + 999) / 1000 }
 
+// LeaseEndMS is the deadline of a lease of so many milliseconds that begins now: see LeaseLeftMS.
+func LeaseEndMS(c *Ctx, ms int64) int64 { return c.CeilNowMS() - 1 + ms }
+
 // Scratch returns a small empty buffer for spelling out numbers; its content is lost at the next call.
 func (c *Ctx) Scratch() []byte { return c.scratch[:0] }
 

@@ -5,6 +5,12 @@ import (
 	"lockserver/store/hash"
 )
 
+// A lease ends in the millisecond behind its deadline, as every key does. So it is counted from CeilNowMS,
+// less one: it is over once all of its time has passed, and no reply shows more of it than was asked for.
+
+// LeaseLeftMS is how many whole milliseconds a lease with this deadline has left.
+func LeaseLeftMS(deadlineMS, nowUS int64) int64 { return max(0, deadlineMS+1-(nowUS+999)/1000) }
+
 // KeyLeftMS is how many whole milliseconds the key of a lock has left; -1: it has no deadline.
 func KeyLeftMS(r store.Ref, nowUS int64) int64 {
 	switch {

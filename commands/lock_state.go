@@ -345,12 +345,3 @@ func reservedInShares(field []byte) bool {
 	return string(field) == store.ShareField || string(field) == store.LimitField ||
 		string(field) == string(modeField) || string(field) == string(readersField)
 }
-
-// A lease ends in the millisecond behind its deadline, as every key does. So it is counted from CeilNowMS,
-// less one: it is over once all of its time has passed, and no reply shows more of it than was asked for.
-
-// LeaseEndMS is the deadline of a lease of so many milliseconds that begins now.
-func LeaseEndMS(c *Ctx, ms int64) int64 { return c.CeilNowMS() - 1 + ms }
-
-// LeaseLeftMS is how many whole milliseconds a lease with this deadline has left.
-func LeaseLeftMS(deadlineMS, nowUS int64) int64 { return max(0, deadlineMS+1-(nowUS+999)/1000) }
