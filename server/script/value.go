@@ -119,10 +119,11 @@ func (r *replyReader) array() lua.Value {
 }
 
 // pairs takes a map: {map = {key = value, ...}}. A key that Lua cannot have, which no
-// command writes, is left out.
+// command writes, is left out. The table grows as it does in Redis, so that a loop over it has
+// the same order.
 func (r *replyReader) pairs() lua.Value {
 	n := r.count()
-	inner := r.state.CreateTable(0, n)
+	inner := r.state.CreateTable(0, 0)
 	for range n {
 		key, v := r.value(), r.value()
 		if !key.IsNil() {
@@ -135,7 +136,7 @@ func (r *replyReader) pairs() lua.Value {
 // set takes a set: {set = {member = true, ...}}.
 func (r *replyReader) set() lua.Value {
 	n := r.count()
-	inner := r.state.CreateTable(0, n)
+	inner := r.state.CreateTable(0, 0)
 	for range n {
 		if key := r.value(); !key.IsNil() {
 			inner.Put(key, lua.Bool(true))

@@ -50,8 +50,6 @@ func TestScripts(t *testing.T) {
 func TestScriptDifferences(t *testing.T) {
 	p := startPair(t, "")
 	for _, c := range []struct{ deviation, body string }{
-		{"D65", "return next({}, 'x')"},
-		{"D65", "return coroutine.yield(1)"},
 		{"D108", "getmetatable('').__index = string"},
 		{"D108", "return string.dump(function() end)"},
 	} {
