@@ -45,6 +45,7 @@ func forgeSnapshot(t *testing.T, p *fleet.Process, from, to string) {
 	text, err = json.Marshal(meta)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(about, text, 0o600))
+	require.NoError(t, os.Remove(filepath.Join(filepath.Dir(newest), "meta.sum"))) // an earlier version writes none
 }
 
 // index is that of a snapshot, with leading zeros: its directory is named by term, index, and time.
