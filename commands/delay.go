@@ -18,6 +18,7 @@ type delayCall struct {
 	stream, id []byte // id nil: it is to be generated
 	dueMS      int64
 	fields     [][]byte
+	once       delayRequest
 }
 
 // readDue reads PX or AT, and returns the time in milliseconds since 1970. A time that is counted from now
@@ -48,6 +49,8 @@ func (d *delayCall) read(c *Ctx, a *Scanner) error {
 		if d.id = a.Bytes(); len(d.id) == 0 {
 			a.Fail(ErrDelayID)
 		}
+		d.once = delayRequest{stream: d.stream, entry: d.id, letter: 'a'}
+		d.once.readOnce(a)
 	}
 	d.fields = a.Rest()
 	if len(d.fields) == 0 || len(d.fields)%2 != 0 {
@@ -71,6 +74,10 @@ func delayAdd(c *Ctx) error {
 		return err
 	}
 	if _, err := c.streamToWrite(d.stream); err != nil {
+		return err
+	}
+	if again, err := d.once.done(c); err != nil || again {
+		c.Out.Bulk(d.id)
 		return err
 	}
 	setKey, hashKey := delayKey(c, d.stream), entriesKey(c, d.stream)
@@ -103,6 +110,7 @@ func delayAdd(c *Ctx) error {
 	c.Notify(keyevent.Generic, "delay.add", d.stream)
 	c.Notify(keyevent.ZSet, "zadd", setKey)
 	c.Notify(keyevent.Hash, "hset", hashKey)
+	d.once.keep(c)
 	c.Out.Bulk(d.id)
 	return nil
 }
@@ -121,7 +129,16 @@ func (d *delays) newID(c *Ctx) []byte {
 func delayCancel(c *Ctx) error {
 	a := c.Args()
 	stream, id := a.Key(), a.Bytes()
+	once := delayRequest{stream: stream, entry: id, letter: 'c'}
+	once.readOnce(a)
+	if a.More() {
+		a.Syntax()
+	}
 	if err := a.Err(); err != nil {
+		return err
+	}
+	if again, err := once.done(c); err != nil || again {
+		c.Out.Int(1)
 		return err
 	}
 	t, ok, err := findTicket(c, stream, id)
@@ -137,6 +154,7 @@ func delayCancel(c *Ctx) error {
 	c.Notify(keyevent.Generic, "delay.cancel", stream)
 	c.NotifyTaken(keyevent.ZSet, "zrem", setKey, set.ZSet() == nil)
 	c.NotifyTaken(keyevent.Hash, "hdel", hashKey, entries.Hash() == nil)
+	once.keep(c)
 	c.Out.Int(1)
 	return nil
 }
@@ -156,10 +174,16 @@ func delayMove(c *Ctx) error {
 	a := c.Args()
 	stream, id := a.Key(), a.Bytes()
 	dueMS := readDue(c, a)
+	once := delayRequest{stream: stream, entry: id, letter: 'm'}
+	once.readOnce(a)
 	if a.More() {
 		a.Syntax()
 	}
 	if err := a.Err(); err != nil {
+		return err
+	}
+	if again, err := once.done(c); err != nil || again {
+		c.Out.Int(1)
 		return err
 	}
 	d, err := findDelays(c, stream)
@@ -188,6 +212,7 @@ func delayMove(c *Ctx) error {
 	}
 	c.Notify(keyevent.Generic, "delay.move", stream)
 	c.Notify(keyevent.ZSet, "zadd", setKey)
+	once.keep(c)
 	c.Out.Int(1)
 	return nil
 }

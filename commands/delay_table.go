@@ -6,20 +6,22 @@ import "lockserver/store"
 func DelayRows() []Row {
 	const changes = Write | Fast | TouchesArbitraryKeys
 	stream := func(use KeyFlags) Arg { return Key("stream", use) }
+	once := Opt(Str("request").After("ONCE"))
 	due := OneOf("due", Int("milliseconds").After("PX"), UnixTime("unix-time-milliseconds").After("AT"))
 	return []Row{
 		{Name: "delay.add", Group: Delay, Since: "0.1.0", Flags: changes | DenyOOM, Run: delayAdd, Implied: delayWrites,
 			Summary:    "Keeps an entry and adds it to a stream when it is due; returns its id, nil if an entry of this id is pending.",
 			Complexity: "O(log N) where N is the number of pending entries",
-			Args:       []Arg{stream(RW | Insert), due, Opt(Str("id").After("ID")), Block("data", Str("field"), Str("value")).Many()}},
+			Args: []Arg{stream(RW | Insert), due, Opt(Block("name", Str("id").After("ID"), once)),
+				Block("data", Str("field"), Str("value")).Many()}},
 		{Name: "delay.cancel", Group: Delay, Since: "0.1.0", Flags: changes, Run: delayCancel, Implied: delayWrites,
 			Summary:    "Removes a pending entry.",
 			Complexity: "O(log N) where N is the number of pending entries",
-			Args:       []Arg{stream(RW | Insert), Str("id")}},
+			Args:       []Arg{stream(RW | Insert), Str("id"), once}},
 		{Name: "delay.move", Group: Delay, Since: "0.1.0", Flags: changes, Run: delayMove, Implied: delayWrites,
 			Summary:    "Makes a pending entry due at another time.",
 			Complexity: "O(log N) where N is the number of pending entries",
-			Args:       []Arg{stream(RW | Insert), Str("id"), due}},
+			Args:       []Arg{stream(RW | Insert), Str("id"), due, once}},
 		{Name: "delay.get", Group: Delay, Since: "0.1.0", Flags: ReadOnly | Fast, Run: delayGet, Implied: delayReads,
 			Summary:    "Returns when a pending entry is due, and its fields.",
 			Complexity: "O(1)",
@@ -48,6 +50,10 @@ func delayWrites(_ *store.DB, args [][]byte, visit func([]byte, KeyFlags) bool) 
 func visitDelays(stream []byte, use KeyFlags, visit func([]byte, KeyFlags) bool) {
 	key := append(append([]byte(store.DelayedPrefix), stream...), store.DelayedSuffix...)
 	if visit(key, use) {
-		visit(append(key, store.EntriesSuffix...), use)
+		size := len(key)
+		key = append(key, store.EntriesSuffix...)
+		if visit(key, use) && use&RW != 0 {
+			visit(append(key[:size:size], store.RequestsSuffix...), use)
+		}
 	}
 }

@@ -91,6 +91,50 @@ func TestDelayedEntriesAreCancelledAndMoved(t *testing.T) {
 	f.want("1", "DBSIZE")
 }
 
+// A call with ONCE changes something once, however often it comes, also when its entry is no longer pending.
+func TestDelayRequestsAreRecognised(t *testing.T) {
+	f := newDelays(t)
+	f.settings.Events = keyevent.All
+	again := func(reply, line string) {
+		t.Helper()
+		for range 3 {
+			require.Equal(t, reply, f.do(splitWords(t, line)...).String(), line)
+		}
+	}
+	again(`"a"`, "DELAY.ADD s PX 5 ID a ONCE r1 n 1")
+	require.Equal(t, []string{"0 ZADD {s}:delayed 1700000000005 a0:a", "0 HSET {s}:delayed:entries a a0,1:n,1:1,",
+		"0 HSET {s}:delayed:requests r1 a:a", "0 HPEXPIREAT {s}:delayed:requests 1700000600000 FIELDS 1 r1"}, f.effects())
+	require.Len(t, f.fire(5, 10), 1)
+	again(`"a"`, "DELAY.ADD s PX 5 ID a ONCE r1 n 1") // it was added to the stream meanwhile
+	f.want("0", "DELAY.COUNT", "s")
+	again(`"a"`, "DELAY.ADD s PX 5 ID a ONCE r2 n 2") // another request: the id is free
+	f.want(`$nil`, "DELAY.ADD", "s", "PX", "5", "ID", "a", "ONCE", "r3", "n", "3")
+	again("1", "DELAY.MOVE s a PX 1 ONCE r4")
+	again("1", "DELAY.CANCEL s a ONCE r5")
+	f.want("0", "DELAY.CANCEL", "s", "a", "ONCE", "r6")
+	again("1", "DELAY.MOVE s a PX 1 ONCE r4")
+	again(`"a"`, "DELAY.ADD s PX 5 ID a ONCE r2 n 2")
+	f.want("1", "XLEN", "s")
+	f.want("4", "HLEN", "{s}:delayed:requests") // those that have changed something
+	f.effects()
+	for line, reply := range map[string]Error{
+		"DELAY.ADD s PX 5 ID b ONCE r1 n 1": ErrDelayRequest([]byte("r1")),
+		"DELAY.CANCEL s a ONCE r1":          ErrDelayRequest([]byte("r1")),
+		"DELAY.MOVE s a PX 1 ONCE r5":       ErrDelayRequest([]byte("r5")),
+		"DELAY.ADD s PX 5 ID b ONCE '' n 1": ErrDelayRequestEmpty,
+		"DELAY.CANCEL s a ONCE ''":          ErrDelayRequestEmpty,
+		"DELAY.CANCEL s a TWICE r1":         ErrSyntax,
+	} {
+		require.Equal(t, "-"+string(reply), f.do(splitWords(t, line)...).String(), line)
+		require.Empty(t, f.effects(), line)
+	}
+	f.do("SET", "{x}:delayed:requests", "text")
+	f.want("-"+string(ErrWrongType), "DELAY.ADD", "x", "PX", "5", "ID", "b", "ONCE", "r", "n", "1")
+	f.fire(DelayOnceMS+1, 10)
+	f.want("0", "EXISTS", "{s}:delayed:requests")
+	f.want(`"a"`, "DELAY.ADD", "s", "PX", "5", "ID", "a", "ONCE", "r1", "n", "1")
+}
+
 // Ten thousand that are due at one time come in their order, in whatever portions, and others between them.
 func TestDelayedEntriesKeepTheirOrder(t *testing.T) {
 	f := newDelays(t)
@@ -144,7 +188,7 @@ func TestDelayRefusesBadCalls(t *testing.T) {
 		"DELAY.CANCEL z a":                                      ErrWrongType.Error(),
 		"DELAY.MOVE h a PX 1":                                   ErrWrongType.Error(),
 		"DELAY.MOVE s a PX x":                                   ErrDelayTime.Error(),
-		"DELAY.MOVE s a PX 1 PX 1":                              arity("delay.move"),
+		"DELAY.MOVE s a PX 1 PX 1":                              ErrSyntax.Error(),
 		"DELAY.GET z a":                                         ErrWrongType.Error(),
 		"DELAY.LIST z":                                          ErrWrongType.Error(),
 		"DELAY.LIST s FROM x":                                   ErrDelayTime.Error(),

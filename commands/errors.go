@@ -619,6 +619,11 @@ func ErrSaleOrder(order []byte) Error {
 	return quoted("ERR seckill order '", order, "' belongs to another user")
 }
 
+// ErrDelayRequest names a request id (ONCE) that another call had.
+func ErrDelayRequest(request []byte) Error {
+	return quoted("ERR request '", request, "' was another call")
+}
+
 // ErrSaleExists names a sale that SECKILL.CREATE would overwrite.
 func ErrSaleExists(voucher []byte) Error {
 	return quoted("ERR seckill '", voucher, "' exists already, REPLACE begins it anew")
@@ -669,9 +674,10 @@ const (
 
 // The errors of delayed entries.
 const (
-	ErrDelayTime   Error = "ERR the time of a delayed entry is not an integer or out of range"
-	ErrDelayID     Error = "ERR the id of a delayed entry must not be empty"
-	ErrDelayPlaces Error = "ERR no more entries can be due at this time"
+	ErrDelayTime         Error = "ERR the time of a delayed entry is not an integer or out of range"
+	ErrDelayID           Error = "ERR the id of a delayed entry must not be empty"
+	ErrDelayRequestEmpty Error = "ERR the request id of ONCE must not be empty"
+	ErrDelayPlaces       Error = "ERR no more entries can be due at this time"
 )
 
 // The errors of limiters.

@@ -30,6 +30,8 @@ const (
 	DelayedSuffix = "}:delayed"
 	// EntriesSuffix follows the name of a list of delayed entries: the hash of what they hold.
 	EntriesSuffix = ":entries"
+	// RequestsSuffix follows the same name: the hash of the requests that are remembered.
+	RequestsSuffix = ":requests"
 )
 
 // alarms are the alarms of one kind in one space, by their keys. Each is in the store's queue.
@@ -54,17 +56,25 @@ func kindOfAlarm[K string | []byte](key K) (kind Alarm, ok bool) {
 
 // DelayedStream returns the stream of a key that holds delayed entries, or what they are.
 func DelayedStream(key []byte) (stream []byte, ok bool) {
-	name, _ := bytes.CutSuffix(key, []byte(EntriesSuffix))
+	name := delayedSet(key)
 	if kind, ok := kindOfAlarm(name); !ok || kind != DelayAlarm {
 		return nil, false
 	}
 	return name[len(DelayedPrefix) : len(name)-len(DelayedSuffix)], true
 }
 
+// delayedSet is the name of the sorted set of delayed entries that a hash belongs to, or the key itself.
+func delayedSet(key []byte) []byte {
+	if name, ok := bytes.CutSuffix(key, []byte(EntriesSuffix)); ok {
+		return name
+	}
+	name, _ := bytes.CutSuffix(key, []byte(RequestsSuffix))
+	return name
+}
+
 // ofDelays reports whether a key holds delayed entries of a stream.
 func ofDelays(key []byte) bool {
-	key, _ = bytes.CutSuffix(key, []byte(EntriesSuffix))
-	kind, ok := kindOfAlarm(key)
+	kind, ok := kindOfAlarm(delayedSet(key))
 	return ok && kind == DelayAlarm
 }
 

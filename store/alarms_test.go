@@ -220,6 +220,7 @@ func TestNamesOfAlarmSets(t *testing.T) {
 		require.Equal(t, kind, got, key)
 		require.Equal(t, kind == DelayAlarm, ofDelays([]byte(key)), key)
 		require.Equal(t, kind == DelayAlarm, ofDelays([]byte(key+EntriesSuffix)), key)
+		require.Equal(t, kind == DelayAlarm, ofDelays([]byte(key+RequestsSuffix)), key)
 	}
 	for _, key := range []string{"", "s", "{", "seckill:hold", "seckill:holdsx:v", "}:delayed", "x}:delayed", "{a:delayed", "{a}:delayed:entries", "{a}:delaye", "{a}:delayed "} {
 		_, ok := kindOfAlarm([]byte(key))
