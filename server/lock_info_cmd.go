@@ -20,7 +20,7 @@ func lockRows() []commands.Row {
 	return []commands.Row{
 		{Name: "lock.info", Group: commands.Lock, Since: "0.1.0", Flags: commands.ReadOnly, Run: lockInfo,
 			Summary:    "Tells who holds a lock, since when and for how long, and who waits for it.",
-			Complexity: "O(N) where N is the number of waiters that it shows",
+			Complexity: "O(N) where N is the number of holders and waiters that it shows, and at most 10,000 others that it looks at",
 			Args: []commands.Arg{commands.Key("key", commands.RO|commands.Access),
 				commands.Opt(commands.Int("count").After("COUNT"))}},
 		{Name: "lock.waiters", Group: commands.Lock, Since: "0.1.0", Flags: commands.ReadOnly, Run: lockWaiters,
@@ -297,18 +297,16 @@ func writeClientInfo(out *resp.Writer, id int64, info *clientInfo) {
 	out.BulkString(info.name)
 }
 
-// writeWaiters writes the first n of those that wait for a lock in a queue, in order.
+// writeWaiters writes the first n of those that wait for a lock in a queue, in the order in which they are
+// granted.
 func writeWaiters(c *commands.Ctx, q *waiting.Queue, n int) {
 	if n == 0 {
 		return
 	}
-	for pl := q.First(); n > 0; pl = pl.Next() {
-		if w := pl.Waiter(); w.OfLocks() { // the others wait for something else than a lock
-			call := parkedOf(w)
-			c.Out.Map(call.fields())
-			call.write(c.Out)
-			n--
-		}
+	for _, w := range sessionOf(c).executor.queues.InGrantOrder(q, n) {
+		call := parkedOf(w)
+		c.Out.Map(call.fields())
+		call.write(c.Out)
 	}
 }
 
@@ -332,11 +330,7 @@ func (w *parkedCall) write(out *resp.Writer) {
 		out.BulkString("permits")
 		out.Int(int64(w.Units()))
 	}
-	if w.session.ended() {
-		writeClient(out, nil)
-	} else {
-		writeClient(out, w.session)
-	}
+	w.writeWaitingClient(out)
 	writeKnown(out, "waiting-since", w.sinceUS/1000)
 	writeKnown(out, "deadline", w.deadlineMS())
 	if notifyFields(&w.Waiter) > 0 {
@@ -346,6 +340,16 @@ func (w *parkedCall) write(out *resp.Writer) {
 	if trace, ok := w.lock.Trace(w.words); ok {
 		out.BulkString("trace")
 		out.BulkString(trace.String())
+	}
+}
+
+// writeWaitingClient writes the field that tells of the connection that waits, or that keeps the place of a
+// wait with NOTIFY; null if that has ended.
+func (w *parkedCall) writeWaitingClient(out *resp.Writer) {
+	if w.session.ended() {
+		writeClient(out, nil)
+	} else {
+		writeClient(out, w.session)
 	}
 }
 
@@ -551,11 +555,7 @@ const latchWaiterFields = 4
 func (w *parkedCall) writeForLatch(c *commands.Ctx) {
 	c.Out.BulkString("owner")
 	c.Out.Null()
-	if w.session.ended() {
-		writeClient(c.Out, nil)
-	} else {
-		writeClient(c.Out, w.session)
-	}
+	w.writeWaitingClient(c.Out)
 	writeKnown(c.Out, "waiting-since", w.sinceUS/1000)
 	writeKnown(c.Out, "deadline", w.deadlineMS())
 }

@@ -13,7 +13,7 @@ func semaphoreRows() []commands.Row {
 	return []commands.Row{
 		{Name: "sem.info", Group: commands.Lock, Since: "0.1.0", Flags: commands.ReadOnly, Run: semInfo,
 			Summary:    "Tells the limit of a semaphore, how many permits are available, who holds the others, and who waits.",
-			Complexity: "O(N) where N is the number of holders and waiters that it shows",
+			Complexity: "O(N) where N is the number of holders and waiters that it shows, and at most 10,000 others that it looks at",
 			Args: []commands.Arg{commands.Key("key", commands.RO|commands.Access),
 				commands.Opt(commands.Int("count").After("COUNT"))}},
 	}
@@ -97,23 +97,20 @@ func writePermits(c *commands.Ctx, key []byte, h *commands.Holder) {
 	writeAttached(out, &w.attached, h.Owner)
 }
 
-// writePermitWaiters writes the first n of a queue that wait for permits.
+// writePermitWaiters writes the first n of a queue that wait for permits, in the order in which they are
+// granted.
 func writePermitWaiters(c *commands.Ctx, q *waiting.Queue, n int) {
 	if n == 0 {
 		return
 	}
-	for pl := q.First(); n > 0; pl = pl.Next() {
-		if !pl.Waiter().OfLocks() {
-			continue
-		}
-		n--
-		w, out := parkedOf(pl.Waiter()), c.Out
+	for _, of := range sessionOf(c).executor.queues.InGrantOrder(q, n) {
+		w, out := parkedOf(of), c.Out
 		out.Map(5)
 		out.BulkString("owner")
 		out.BulkString(w.Owner())
 		out.BulkString("permits")
 		out.Int(int64(w.Units()))
-		writeClient(out, w.session)
+		w.writeWaitingClient(out)
 		writeKnown(out, "since", w.sinceUS/1000)
 		writeKnown(out, "deadline", w.deadlineMS())
 	}

@@ -24,6 +24,7 @@
 //   - Serve calls Call.Try for each waiter in its turn. A call that can go takes what it waited for,
 //     calls Leave with granted set, and reports that it is done.
 //   - The strict waiters of a queue behind the first that cannot go do not try: there is no overtaking.
+//   - InGrantOrder foresees in which order the waiters of a queue are granted (order.go).
 //   - Awaited tells a call that does not wait whether a waiter is before it.
 //
 // A wait need not have a client that is blocked. Its grant then has to be confirmed, and Grants is the index
