@@ -105,7 +105,7 @@ func (ex *executor) infoServer(t *info.Text) {
 	t.Line("process_id", os.Getpid())
 	t.Line("process_supervised", cmp.Or(ex.opts.Supervisor, "no"))
 	t.Line("run_id", ex.runID)
-	t.Line("tcp_port", cmp.Or(c.Port, ex.host.port())) // 0: a free one
+	t.Line("tcp_port", cmp.Or(c.ClientPort(), ex.host.port())) // 0: a free one
 	t.Line("server_time_usec", nowUS)
 	t.Line("uptime_in_seconds", up)
 	t.Line("uptime_in_days", up/86400)

@@ -235,7 +235,7 @@ func (p *process) announce(bare bool) {
 	c := p.config
 	p.log.Info(fmt.Sprintf("lockserver %s is starting, PID: %d", version, os.Getpid()), "go", runtime.Version(),
 		"config", shownFile(p.configFile))
-	p.log.Info(fmt.Sprintf("Running mode=standalone, port=%d.", c.Port))
+	p.log.Info(fmt.Sprintf("Running mode=standalone, port=%d.", c.ClientPort()))
 	if !bare {
 		p.log.Info("Configuration loaded")
 	} else {

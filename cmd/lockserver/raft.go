@@ -31,7 +31,7 @@ func (p *process) joinGroup(o *server.Options) (leave func(), err error) {
 		}
 		return func() {}, refuseMembersData(p.config)
 	}
-	self, peers, err := whoIs(c, p.config.Port)
+	self, peers, err := whoIs(c, p.config.ClientPort())
 	if err != nil {
 		return nil, err
 	}
@@ -68,12 +68,15 @@ func (p *process) joinGroup(o *server.Options) (leave func(), err error) {
 }
 
 // whoIs finds the member among those that form the group. One that is added later is not among them, and
-// says itself where it is reached.
+// says itself where it is reached. port is the port of clients; 0: there is none.
 func whoIs(c *config.Raft, port int) (self raft.Peer, peers []raft.Peer, err error) {
 	if c.Group == "" || strings.ContainsAny(c.Group, " \t\r\n") {
 		return self, nil, fmt.Errorf("raft-group '%s': a name without spaces", c.Group)
 	}
 	if c.Members == "" {
+		if port == 0 {
+			return self, nil, errors.New("port and tls-port are 0: a member of a raft group needs a port for clients")
+		}
 		host, _, _ := net.SplitHostPort(c.Listen)
 		if self, err = raft.NewPeer(c.ID, c.Listen, net.JoinHostPort(host, fmt.Sprint(port))); err != nil {
 			err = fmt.Errorf("raft-id, raft-listen: %w", err)

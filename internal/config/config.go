@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"io/fs"
 	"log/slog"
 	"math"
@@ -396,6 +397,9 @@ func (c *Config) Overridden() []string { return slices.Clone(c.overridden) }
 func (c *Config) ListensTCP() bool {
 	return len(c.Bind) > 0 && (c.Port != 0 || c.UnixSocket == "" && c.TLS.Port == 0)
 }
+
+// ClientPort is the TCP port of clients: port, or tls-port where port is 0. It is 0 if neither is given.
+func (c *Config) ClientPort() int { return cmp.Or(c.Port, c.TLS.Port) }
 
 // String is the flags as the directives shutdown-on-sigint and -sigterm write them.
 func (f ShutdownFlags) String() string {

@@ -23,6 +23,7 @@ type Group struct {
 	Members []*Process
 
 	t       testing.TB
+	secure  *Secure // nil: the members let all in
 	raftAt  []string
 	members string // the directive
 }
@@ -37,10 +38,7 @@ func Form(t testing.TB, conf string, programs ...string) *Group {
 // FormSecure is Form for members that demand something.
 func FormSecure(t testing.TB, secure *Secure, conf string, programs ...string) *Group {
 	t.Helper()
-	g := Prepare(t, conf, programs...)
-	for _, p := range g.Members {
-		secure.member(p)
-	}
+	g := prepare(t, secure, conf, programs...)
 	for _, p := range g.Members {
 		p.Launch() // without the others it may answer PING that there is no leader
 	}
@@ -51,7 +49,12 @@ func FormSecure(t testing.TB, secure *Secure, conf string, programs ...string) *
 // Prepare is Form without starting them.
 func Prepare(t testing.TB, conf string, programs ...string) *Group {
 	t.Helper()
-	g := &Group{t: t}
+	return prepare(t, nil, conf, programs...)
+}
+
+func prepare(t testing.TB, secure *Secure, conf string, programs ...string) *Group {
+	t.Helper()
+	g := &Group{t: t, secure: secure}
 	var members []string
 	for i, program := range programs {
 		p := g.Add(program, conf+"include members\n")
@@ -70,6 +73,7 @@ func (g *Group) Add(program, conf string) *Process {
 	at := net.JoinHostPort("127.0.0.1", testkit.FreePort(g.t))
 	id := string(rune('a' + len(g.Members)))
 	p := NewProcess(g.t, program, "enable-debug-command yes\nraft-id "+id+"\nraft-listen "+at+"\n"+conf)
+	g.secure.member(p)
 	g.Members, g.raftAt = append(g.Members, p), append(g.raftAt, at)
 	return p
 }
