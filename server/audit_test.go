@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"log/slog"
+	"net"
 	"regexp"
 	"slices"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/config"
+	"lockserver/internal/testkit"
 	"lockserver/server/audit"
 )
 
@@ -86,6 +88,22 @@ func TestAudit(t *testing.T) {
 	c.Do("EXEC")
 	c.Do("EVAL", "return redis.call('FLUSHDB')", "0")
 	require.Equal(t, 2, strings.Count(log.take(), "an operator's command"))
+}
+
+// TestAuditOfMigrate: a MIGRATE is logged when it is over, with its result.
+func TestAuditOfMigrate(t *testing.T) {
+	srv, log := auditedServer(t, slog.LevelInfo)
+	target := startWith(t, Options{}, nil)
+	c := client(t, srv)
+	c.Do("SET", "x", "1")
+	_, port, err := net.SplitHostPort(target.Addr().String())
+	require.NoError(t, err)
+	require.True(t, c.Do("MIGRATE", "127.0.0.1", testkit.FreePort(t), "x", "0", "1000").IsError())
+	line := log.take()
+	require.NotContains(t, line, "an operator's command was run")
+	require.Contains(t, line, `msg="an operator's command has failed" command="MIGRATE 127.0.0.1`)
+	require.Equal(t, "OK", c.Do("MIGRATE", "127.0.0.1", port, "x", "0", "1000").Str)
+	require.Equal(t, 1, strings.Count(log.take(), `msg="an operator's command was run" command="MIGRATE 127.0.0.1`))
 }
 
 // TestAuditOfLogins: failed logins are logged, a few a second, and the rest is counted.

@@ -102,8 +102,9 @@ func (m movingClient) Act(f func()) {
 }
 
 // Answer implements dump.Client.
-func (m movingClient) Answer(reply func(c *commands.Ctx) error) {
+func (m movingClient) Answer(err error) {
 	s, ex := m.session, m.session.executor
+	m.waiter.over(err)
 	if s.waiter == nil || s.waiter != m.waiter {
 		return
 	}
@@ -111,7 +112,7 @@ func (m movingClient) Answer(reply func(c *commands.Ctx) error) {
 	case <-ex.host.ending(): // which may have cut the move off: that is no failure of the other server
 		ex.terminate(s)
 	default:
-		ex.answer(m.waiter, reply)
+		ex.answer(m.waiter, func(c *commands.Ctx) error { return dump.Reply(c, err) })
 	}
 }
 

@@ -49,6 +49,16 @@ type parkedExtra struct {
 type otherCall struct {
 	parkedCall
 	waits commands.Waiting
+	// audited writes the result of an operator's command to the log when its work is over, also if its client is
+	// gone; nil: the command is not logged.
+	audited func(err error)
+}
+
+// over says that the work of a command is over, and with which error.
+func (w *parkedCall) over(err error) {
+	if audited := w.Call().(*otherCall).audited; audited != nil {
+		audited(err)
+	}
 }
 
 // extras is the call's extra, which exists from now on.

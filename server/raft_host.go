@@ -360,6 +360,7 @@ func (a raftAsked) Later(c *commands.Ctx, work func() (raft.Reply, error)) error
 		ex.host.background(func() {
 			is, failed := work()
 			ex.do(func() {
+				w.over(failed)
 				if over, answer, err = true, is, failed; s.waiter == w {
 					ex.try(w)
 				}

@@ -252,8 +252,24 @@ func (h usersHost) WriteFile(text string) error {
 	return err
 }
 
-// auditedClient is the client that a command is logged for: see audit.Find.
-func auditedClient(c *commands.Ctx) (l *audit.Log, client audit.Client, logged bool) {
+// auditHost has the log of operators' commands.
+type auditHost struct{}
+
+// Later implements audit.Host.
+func (auditHost) Later(c *commands.Ctx, over func(err error)) bool {
+	s, ok := c.Session.(*session)
+	if !ok || s.waiter == nil {
+		return false
+	}
+	w, ok := s.waiter.Call().(*otherCall)
+	if ok {
+		w.audited = over
+	}
+	return ok
+}
+
+// Find implements audit.Host.
+func (auditHost) Find(c *commands.Ctx) (l *audit.Log, client audit.Client, logged bool) {
 	s, ok := c.Session.(*session)
 	if !ok || !audited(s) {
 		return nil, client, false

@@ -123,22 +123,31 @@ type Log struct {
 	attempts                                          attempts
 }
 
-// Find finds the log of the server that runs a command, and the client that sent it. logged is false if a
-// log, a master or the group brought the command.
-type Find func(c *commands.Ctx) (l *Log, client Client, logged bool)
+// Host is the server that runs a command.
+type Host interface {
+	// Find finds its log, and the client that sent the command. logged is false if a log, a master or the group
+	// brought the command.
+	Find(c *commands.Ctx) (l *Log, client Client, logged bool)
+	// Later has over called with the result of a command that waits, when its work is over. It returns false if
+	// the command does not wait.
+	Later(c *commands.Ctx, over func(err error)) bool
+}
+
+// auditor logs the commands of a host.
+type auditor struct{ host Host }
 
 // Wrap returns the rows with handlers that log the commands that are logged. opensFile reports whether CONFIG
 // SET opens a file for a directive.
-func Wrap(families [][]commands.Row, find Find, opensFile func(directive string) bool) [][]commands.Row {
-	out := make([][]commands.Row, len(families))
+func Wrap(families [][]commands.Row, host Host, opensFile func(directive string) bool) [][]commands.Row {
+	out, a := make([][]commands.Row, len(families)), auditor{host}
 	for i, rows := range families {
 		out[i] = slices.Clone(rows)
 		for j := range out[i] {
 			row := &out[i][j]
-			row.Run = find.wrapped(row.Name, row, opensFile)
+			row.Run = a.wrapped(row.Name, row, opensFile)
 			row.Sub = slices.Clone(row.Sub)
 			for k := range row.Sub {
-				row.Sub[k].Run = find.wrapped(row.Name+"|"+row.Sub[k].Name, &row.Sub[k], opensFile)
+				row.Sub[k].Run = a.wrapped(row.Name+"|"+row.Sub[k].Name, &row.Sub[k], opensFile)
 			}
 		}
 	}
@@ -146,43 +155,53 @@ func Wrap(families [][]commands.Row, find Find, opensFile func(directive string)
 }
 
 // wrapped is the row's handler, if need be with a line in the log: before it runs if it may not return, and
-// otherwise once it has succeeded.
-func (find Find) wrapped(name string, row *commands.Row, opensFile func(directive string) bool) func(*commands.Ctx) error {
+// otherwise once it has succeeded. A command that waits may fail later: its result is logged then, because it
+// may have changed something.
+func (a auditor) wrapped(name string, row *commands.Row, opensFile func(directive string) bool) func(*commands.Ctx) error {
 	run, secrets := row.Run, row.Secrets
 	if !slices.Contains(audited, name) {
 		return run
 	}
 	return func(c *commands.Ctx) error {
 		if mayNotReturn(name, c.Argv, opensFile) {
-			find.record(c, name, secrets)
+			a.called(c, name, secrets)(nil)
 			return run(c)
 		}
 		err := run(c)
-		if err == nil {
-			find.record(c, name, secrets)
+		if err != nil {
+			return err
 		}
-		return err
+		if over := a.called(c, name, secrets); !a.host.Later(c, over) {
+			over(nil)
+		}
+		return nil
 	}
 }
 
 // findSecrets finds the words of a call that are secret, as a row does.
 type findSecrets func(args [][]byte, dst []int) []int
 
-// record logs a command of a client.
-func (find Find) record(c *commands.Ctx, name string, secrets findSecrets) {
-	if onlyReads(name, c.Argv) {
-		return
+// called returns what logs a command of a client with its result.
+func (a auditor) called(c *commands.Ctx, name string, secrets findSecrets) func(err error) {
+	if !onlyReads(name, c.Argv) {
+		if l, client, logged := a.host.Find(c); logged {
+			call := callText(c, name, secrets)
+			return func(err error) { l.command(&client, name, call, err) }
+		}
 	}
-	if l, client, logged := find(c); logged {
-		l.command(&client, name, callText(c, name, secrets))
-	}
+	return func(error) {}
 }
 
-// command logs a call of a command.
-func (l *Log) command(c *Client, name, call string) {
-	l.toOperators("command", c, c.User, "command", name, "call", call)
+// command logs a call of a command, which has failed with err.
+func (l *Log) command(c *Client, name, call string, err error) {
+	event, text := "command", "an operator's command was run"
+	var cause []any
+	if err != nil {
+		event, text, cause = "failed-command", "an operator's command has failed", []any{"cause", cutText([]byte(err.Error()))}
+	}
+	l.toOperators(event, c, c.User, append([]any{"command", name, "call", call}, cause...)...)
 	if suppressed, ok := l.commands.Allow(time.Now(), mostLines); ok {
-		l.Server.Info("an operator's command was run", append([]any{"command", call}, c.attrs(suppressed)...)...)
+		l.Server.Info(text, append(append([]any{"command", call}, cause...), c.attrs(suppressed)...)...)
 	}
 }
 

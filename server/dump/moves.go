@@ -40,8 +40,8 @@ type move struct {
 type Client interface {
 	// Act runs f. What f changes is a change of this client's.
 	Act(f func())
-	// Answer ends the client's wait; it does nothing if that is over.
-	Answer(reply func(c *commands.Ctx) error)
+	// Answer ends the client's wait, if that is not over, with the error or with OK.
+	Answer(err error)
 }
 
 // movingKey is a key that a MIGRATE has sent.
@@ -123,7 +123,7 @@ func (st *State) carry(c *commands.Ctx, host Transfer, m *migration) error {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(min(m.timeoutMS, mostHeldMS))*time.Millisecond)
 		defer cancel()
 		m.send(ctx, &st.Targets)
-		return m.reply(c, st.remove(mv))
+		return Reply(c, m.result(st.remove(mv)))
 	}
 	lost := func(c *commands.Ctx) { c.Out.Error(commands.ErrMigrateRead.Error()) } // CLIENT UNBLOCK: the result is not known yet
 	if err := c.Block(commands.Wait{TimedOut: lost, Try: func(*commands.Ctx) (bool, error) { return false, nil }}); err != nil {
@@ -185,7 +185,7 @@ func (st *State) end(mv *move) {
 	}
 	kept := false
 	mv.client.Act(func() { kept = st.remove(mv) })
-	mv.client.Answer(func(c *commands.Ctx) error { return mv.reply(c, kept) })
+	mv.client.Answer(mv.result(kept))
 }
 
 // remove removes the keys that the target has, and are as they were sent. kept: some are not, or may not be
@@ -207,14 +207,18 @@ func (st *State) remove(mv *move) (kept bool) {
 	return kept
 }
 
-// reply tells the client how a MIGRATE went.
-func (m *migration) reply(c *commands.Ctx, kept bool) error {
-	switch {
-	case m.err != nil:
-		return m.err
-	case kept:
+// result is why a MIGRATE has not moved all keys; nil: it has.
+func (m *migration) result(kept bool) error {
+	if m.err == nil && kept {
 		return commands.ErrMigrateKept
 	}
-	c.Out.OK()
-	return nil
+	return m.err
+}
+
+// Reply tells a client the result of a MIGRATE.
+func Reply(c *commands.Ctx, err error) error {
+	if err == nil {
+		c.Out.OK()
+	}
+	return err
 }

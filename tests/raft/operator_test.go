@@ -187,3 +187,40 @@ func TestCommandsOnTheGroupAreAudited(t *testing.T) {
 	g.leader().ask("RAFT", "MEMBERS")
 	require.Zero(t, audited("RAFT MEMBERS"), "what only reads")
 }
+
+// TestFailedCommandsOnTheGroupAreAuditedAsFailed: a command on the group ends later than it begins. The log has
+// it as run only if it was done, and otherwise with the reason.
+func TestFailedCommandsOnTheGroupAreAuditedAsFailed(t *testing.T) {
+	t.Parallel()
+	said := &logs{of: map[string]*bytes.Buffer{}}
+	g := newSteady(t, 3, said.capture)
+	leader := g.leader()
+	other := g.others(leader)[0]
+	for _, at := range []*member{leader, other} {
+		for _, words := range []string{"RAFT ADD d 127.0.0.1:1 127.0.0.1:2", "RAFT REMOVE nosuch", "RAFT TRANSFER nosuch"} {
+			v := at.ask(strings.Fields(words)...)
+			require.True(t, v.IsError(), words)
+			require.Equal(t, 1, said.count(at, `msg="an operator's command has failed" command="`+words+`"`), words)
+			require.Positive(t, said.count(at, strings.TrimPrefix(v.Str, "ERR ")[:15]), "the reason of %s: %s", words, v.Str)
+		}
+		require.Zero(t, said.count(at, "an operator's command was run"))
+	}
+	require.Equal(t, "OK", leader.ask("RAFT", "SNAPSHOT").Str)
+	require.Equal(t, 1, said.count(leader, `msg="an operator's command was run" command="RAFT SNAPSHOT"`))
+}
+
+// TestCommandsOnTheGroupAreAuditedWithoutTheirClient: the client of a command is gone before the command ends.
+func TestCommandsOnTheGroupAreAuditedWithoutTheirClient(t *testing.T) {
+	t.Parallel()
+	said := &logs{of: map[string]*bytes.Buffer{}}
+	g := newSteady(t, 3, said.capture)
+	leader := g.leader()
+	other := g.others(leader)[0]
+	other.stop() // so REMOVE of the third asks for a while whether enough members are left
+	c := leader.dial()
+	c.Send("RAFT", "REMOVE", g.others(leader)[1].peer.ID)
+	eventually(t, "the command has begun", func() bool { return strings.Contains(leader.ask("CLIENT", "LIST").Str, "cmd=raft|remove") })
+	c.Close()
+	eventually(t, "it is audited", func() bool { return said.count(leader, "an operator's command has failed") == 1 })
+	require.Zero(t, said.count(leader, "an operator's command was run"))
+}

@@ -45,7 +45,9 @@ func TestMemberIsReplacedWhereAllIsEncrypted(t *testing.T) {
 		p.Launch()
 		eventually(t, "it waits for RAFT ADD", func() bool { return p.Field("raft_waiting") != "" })
 		require.Equal(t, "+OK", leader.TryWithin(patience, "RAFT", "ADD", g.ID(p), g.RaftAt(p), p.Addr()).String())
-		eventually(t, "it follows", func() bool { return p.Field("raft_leader_address") == leader.Addr() && p.Field("raft_role") == "follower" })
+		eventually(t, "it follows", func() bool {
+			return p.Field("raft_leader_address") == leader.Addr() && p.Field("raft_role") == "follower"
+		})
 	}
 	gone := g.Others(leader)
 	gone[0].Kill()
