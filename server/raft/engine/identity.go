@@ -294,6 +294,7 @@ func Meet(from, to *Identity, at hraft.ServerAddress) error {
 // refusal is a connection that was refused, here or by another.
 type refusal struct {
 	raft.Refusal
+	stranger     bool // the caller did not say which member it is
 	last, logged time.Time
 }
 
@@ -309,20 +310,9 @@ const (
 // refuse records a refused connection: this member refused the one that calls itself id, or the one at an
 // address refused this member.
 func (y *Identity) refuse(id, address string, why error) {
-	y.mu.Lock()
-	defer y.mu.Unlock()
-	key, now := id+" "+address+" "+why.Error(), time.Now()
-	is := y.refused[key]
-	if is == nil {
-		y.forget(now)
-		is = &refusal{Refusal: raft.Refusal{ID: id, Raft: address, Why: why.Error()}}
-		y.refused[key] = is
-	}
-	is.last = now
-	if !is.logged.IsZero() && now.Sub(is.logged) < sayRefusals {
+	if !y.record(refusal{Refusal: raft.Refusal{ID: id, Raft: address, Why: why.Error()}}) {
 		return
 	}
-	is.logged = now
 	if address == "" {
 		y.log.Error("raft: a connection is refused", "member", id, "cause", why)
 	} else {
@@ -330,13 +320,39 @@ func (y *Identity) refuse(id, address string, why error) {
 	}
 }
 
-// forget makes space for one more refusal.
+// turnedAway records a caller at a host that did not say which member it is.
+func (y *Identity) turnedAway(host string, why error) {
+	if y.record(refusal{Refusal: raft.Refusal{Raft: host, Why: why.Error()}, stranger: true}) {
+		y.log.Warn("raft: a connection is refused: the caller has not said which member it is", "address", host, "cause", why)
+	}
+}
+
+// record keeps a refusal for a time. It reports whether the log is to have it.
+func (y *Identity) record(r refusal) bool {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	key, now := fmt.Sprint(r.stranger, r.ID, " ", r.Raft, " ", r.Why), time.Now()
+	is := y.refused[key]
+	if is == nil {
+		y.forget(now)
+		is = &r
+		y.refused[key] = is
+	}
+	is.last = now
+	if !is.logged.IsZero() && now.Sub(is.logged) < sayRefusals {
+		return false
+	}
+	is.logged = now
+	return true
+}
+
+// forget makes space for one more refusal. Refusals of members stay longer than those of strangers.
 func (y *Identity) forget(now time.Time) {
 	oldest := ""
 	for key, r := range y.refused {
 		if now.Sub(r.last) > sayRefusals {
 			delete(y.refused, key)
-		} else if oldest == "" || r.last.Before(y.refused[oldest].last) {
+		} else if o := y.refused[oldest]; o == nil || r.stranger && !o.stranger || r.stranger == o.stranger && r.last.Before(o.last) {
 			oldest = key
 		}
 	}
@@ -350,7 +366,7 @@ func (y *Identity) refusals() (all []raft.Refusal) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	for _, r := range y.refused {
-		if time.Since(r.last) < rememberRefusals {
+		if !r.stranger && time.Since(r.last) < rememberRefusals {
 			all = append(all, r.Refusal)
 		}
 	}

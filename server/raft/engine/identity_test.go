@@ -107,6 +107,12 @@ func TestRefusalsAreBounded(t *testing.T) {
 		y.refuse(newID(), "", errors.New("another"))
 	}
 	require.LessOrEqual(t, len(y.refused), mostRefusals)
+	before := y.refusals()
+	for range 1000 {
+		y.turnedAway(newID(), errors.New("a scan"))
+	}
+	require.Len(t, y.refusals(), len(before)-1, "strangers take the place of each other")
+	require.LessOrEqual(t, len(y.refused), mostRefusals)
 }
 
 // TestHelloIsRead: what a server says of itself is read as it was said.

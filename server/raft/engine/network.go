@@ -135,27 +135,37 @@ func (s *stream) admit(c net.Conn) {
 	}
 	_ = c.SetDeadline(time.Now().Add(greetTimeout))
 	said, err := readLine(c)
-	if err == nil && s.isItself(said) {
+	if err != nil {
+		s.turnAway(c, err)
+		return
+	}
+	if s.isItself(said) {
 		answerItself(c)
 		return
 	}
-	if words, ok := strings.CutPrefix(said, question+" "); err == nil && ok {
+	if words, ok := strings.CutPrefix(said, question+" "); ok {
 		if err := s.network.answerHello(c, strings.Fields(words)); err != nil {
 			_, _ = fmt.Fprintf(c, "-%v\n", err)
 		}
 		_ = c.Close()
 		return
 	}
-	if words, ok := strings.CutPrefix(said, askPosition+" "); err == nil && ok {
+	if words, ok := strings.CutPrefix(said, askPosition+" "); ok {
 		s.answerPositions(c, strings.Fields(words))
 		return
 	}
-	answer := ""
-	if err == nil {
-		answer, err = s.network.judge(said)
-	}
-	if err != nil {
-		s.refuse(c, said, err)
+	from, answer, err := s.network.judge(said)
+	switch {
+	case err == nil:
+	case errors.Is(err, errTaking): // it calls again
+		_ = c.Close()
+		return
+	case from == "":
+		s.turnAway(c, err)
+		return
+	default:
+		s.network.Identity.refuse(from, "", err)
+		answerNo(c, err)
 		return
 	}
 	if _, err := fmt.Fprintf(c, "+%s\n", answer); err != nil {
@@ -170,13 +180,22 @@ func (s *stream) admit(c net.Conn) {
 	}
 }
 
-// refuse tells a caller what is wrong with it, and records that.
-func (s *stream) refuse(c net.Conn, said string, why error) {
-	from, _, _ := net.SplitHostPort(c.RemoteAddr().String()) // the port is another each time
-	if words := strings.Fields(said); len(words) > 3 && strings.HasPrefix(said, greeting[:len(greeting)-1]) {
-		from = words[3]
+// turnAway ends a connection of a caller that has not said which member it is, so it is no refusal of a member.
+// A connection that only ends, or says too little for too long, is not worth a line: a member that is killed or
+// paused leaves such connections, and so do checks of ports.
+func (s *stream) turnAway(c net.Conn, why error) {
+	var failed *net.OpError
+	if errors.Is(why, io.EOF) || errors.Is(why, io.ErrUnexpectedEOF) || errors.As(why, &failed) && failed.Op == "read" {
+		_ = c.Close()
+		return
 	}
-	s.network.Identity.refuse(from, "", why)
+	from, _, _ := net.SplitHostPort(c.RemoteAddr().String()) // the port is another each time
+	s.network.Identity.turnedAway(from, why)
+	answerNo(c, why)
+}
+
+// answerNo tells a caller what is wrong with it.
+func answerNo(c net.Conn, why error) {
 	_, _ = fmt.Fprintf(c, "-%v\n", why)
 	_ = c.Close()
 }
@@ -189,24 +208,26 @@ const (
 	greeting2 = "lockserver-raft 2"
 )
 
-// judge returns the answer to a caller, or what is wrong with it.
-func (n *Network) judge(said string) (answer string, err error) {
+// judge returns which member a caller says it is, and the answer to it, or what is wrong with it. from is empty
+// if it does not say what a member says.
+func (n *Network) judge(said string) (from, answer string, err error) {
 	words := strings.Fields(said)
 	version := strings.Join(words[:min(2, len(words))], " ")
 	if !(version == greeting && len(words) == 6 || version == greeting2 && len(words) == 9) {
-		return "", fmt.Errorf("a member begins with '%s', and not with '%.40s'", greeting, said)
+		return "", "", fmt.Errorf("a member begins with '%s', and not with '%.40s'", greeting, said)
 	}
-	if from := words[3]; from == n.ID {
-		return "", fmt.Errorf("it has the id %s of this member: an id is one server's", from)
+	from = words[3]
+	if from == n.ID {
+		return from, "", fmt.Errorf("it has the id %s of this member: an id is one server's", from)
 	}
 	if err := n.misled(words[2], words[4]); err != nil {
-		return "", err
+		return from, "", err
 	}
 	if version == greeting {
-		return "", n.Identity.judgeOlder(words[5])
+		return from, "", n.Identity.judgeOlder(words[5])
 	}
 	answer, err = n.Identity.judge(words[5:])
-	return " " + answer, err
+	return from, " " + answer, err
 }
 
 // misled says what is wrong with a caller that wants a member of a group, at an address.
