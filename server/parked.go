@@ -49,15 +49,15 @@ type parkedExtra struct {
 type otherCall struct {
 	parkedCall
 	waits commands.Waiting
-	// audited writes the result of an operator's command to the log when its work is over, also if its client is
-	// gone; nil: the command is not logged.
-	audited func(err error)
+	// logEnd logs the result of an operator's command when its work is over, also if its client is gone.
+	// It is nil if the command is not logged.
+	logEnd func(err error)
 }
 
 // over says that the work of a command is over, and with which error.
 func (w *parkedCall) over(err error) {
-	if audited := w.Call().(*otherCall).audited; audited != nil {
-		audited(err)
+	if logEnd := w.Call().(*otherCall).logEnd; logEnd != nil {
+		logEnd(err)
 	}
 }
 

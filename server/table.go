@@ -58,7 +58,7 @@ type catalogue struct {
 }
 
 func newCatalogue(more ...[]commands.Row) *catalogue {
-	table := commands.NewTable(audit.Wrap(append(append(commands.Families(), serverRows()...), more...), auditHost{}, config.OpensFile)...)
+	table := commands.NewTable(audit.Wrap(append(append(commands.Families(), serverRows()...), more...), auditRunner{}, config.OpensFile)...)
 	return &catalogue{table, plainnessOf(table), stats.NewTiming(table)}
 }
 

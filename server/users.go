@@ -252,24 +252,24 @@ func (h usersHost) WriteFile(text string) error {
 	return err
 }
 
-// auditHost has the log of operators' commands.
-type auditHost struct{}
+// auditRunner has the log of operators' commands.
+type auditRunner struct{}
 
-// Later implements audit.Host.
-func (auditHost) Later(c *commands.Ctx, over func(err error)) bool {
+// Later implements audit.Runner.
+func (auditRunner) Later(c *commands.Ctx, over func(err error)) bool {
 	s, ok := c.Session.(*session)
 	if !ok || s.waiter == nil {
 		return false
 	}
 	w, ok := s.waiter.Call().(*otherCall)
 	if ok {
-		w.audited = over
+		w.logEnd = over
 	}
 	return ok
 }
 
-// Find implements audit.Host.
-func (auditHost) Find(c *commands.Ctx) (l *audit.Log, client audit.Client, logged bool) {
+// Find implements audit.Runner.
+func (auditRunner) Find(c *commands.Ctx) (l *audit.Log, client audit.Client, logged bool) {
 	s, ok := c.Session.(*session)
 	if !ok || !audited(s) {
 		return nil, client, false

@@ -123,23 +123,23 @@ type Log struct {
 	attempts                                          attempts
 }
 
-// Host is the server that runs a command.
-type Host interface {
-	// Find finds its log, and the client that sent the command. logged is false if a log, a master or the group
-	// brought the command.
+// Runner is the server that runs a command.
+type Runner interface {
+	// Find finds its log, and the client that sent the command. logged is false if a log, a master or the
+	// group brought the command.
 	Find(c *commands.Ctx) (l *Log, client Client, logged bool)
-	// Later has over called with the result of a command that waits, when its work is over. It returns false if
-	// the command does not wait.
+	// Later has over called with the result of a command that waits, when its work is over. It returns
+	// false if the command does not wait.
 	Later(c *commands.Ctx, over func(err error)) bool
 }
 
-// auditor logs the commands of a host.
-type auditor struct{ host Host }
+// auditor logs the commands of a server.
+type auditor struct{ runner Runner }
 
 // Wrap returns the rows with handlers that log the commands that are logged. opensFile reports whether CONFIG
 // SET opens a file for a directive.
-func Wrap(families [][]commands.Row, host Host, opensFile func(directive string) bool) [][]commands.Row {
-	out, a := make([][]commands.Row, len(families)), auditor{host}
+func Wrap(families [][]commands.Row, runner Runner, opensFile func(directive string) bool) [][]commands.Row {
+	out, a := make([][]commands.Row, len(families)), auditor{runner}
 	for i, rows := range families {
 		out[i] = slices.Clone(rows)
 		for j := range out[i] {
@@ -171,7 +171,7 @@ func (a auditor) wrapped(name string, row *commands.Row, opensFile func(directiv
 		if err != nil {
 			return err
 		}
-		if over := a.called(c, name, secrets); !a.host.Later(c, over) {
+		if over := a.called(c, name, secrets); !a.runner.Later(c, over) {
 			over(nil)
 		}
 		return nil
@@ -184,7 +184,7 @@ type findSecrets func(args [][]byte, dst []int) []int
 // called returns what logs a command of a client with its result.
 func (a auditor) called(c *commands.Ctx, name string, secrets findSecrets) func(err error) {
 	if !onlyReads(name, c.Argv) {
-		if l, client, logged := a.host.Find(c); logged {
+		if l, client, logged := a.runner.Find(c); logged {
 			call := callText(c, name, secrets)
 			return func(err error) { l.command(&client, name, call, err) }
 		}

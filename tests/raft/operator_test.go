@@ -188,8 +188,8 @@ func TestCommandsOnTheGroupAreAudited(t *testing.T) {
 	require.Zero(t, audited("RAFT MEMBERS"), "what only reads")
 }
 
-// TestFailedCommandsOnTheGroupAreAuditedAsFailed: a command on the group ends later than it begins. The log has
-// it as run only if it was done, and otherwise with the reason.
+// TestFailedCommandsOnTheGroupAreAuditedAsFailed: a command on the group ends later than it begins. The log
+// has it as run only if it was done, and otherwise with the reason.
 func TestFailedCommandsOnTheGroupAreAuditedAsFailed(t *testing.T) {
 	t.Parallel()
 	said := &logs{of: map[string]*bytes.Buffer{}}
@@ -209,7 +209,8 @@ func TestFailedCommandsOnTheGroupAreAuditedAsFailed(t *testing.T) {
 	require.Equal(t, 1, said.count(leader, `msg="an operator's command was run" command="RAFT SNAPSHOT"`))
 }
 
-// TestCommandsOnTheGroupAreAuditedWithoutTheirClient: the client of a command is gone before the command ends.
+// TestCommandsOnTheGroupAreAuditedWithoutTheirClient: the client of a command is gone before the command
+// ends.
 func TestCommandsOnTheGroupAreAuditedWithoutTheirClient(t *testing.T) {
 	t.Parallel()
 	said := &logs{of: map[string]*bytes.Buffer{}}

@@ -19,8 +19,8 @@ import (
 // random.
 //
 // The incarnation is made with the disk's content. So a member that lost its disk is not mistaken for its
-// former self, with acknowledgements and votes that are forgotten. The id of the group is made when the group
-// forms. Both are in the group's configuration, and members exchange them at the beginning of each
+// former self, with acknowledgements and votes that are forgotten. The id of the group is made when the
+// group forms. Both are in the group's configuration, and members exchange them at the beginning of each
 // connection.
 //
 // An empty member takes the id of the first group that calls it by its incarnation. A group knows that only
@@ -152,8 +152,8 @@ func (y *Identity) Group() string {
 // errTaking is returned while the id of the group is being written.
 var errTaking = errors.New("this member is taking the id of a group at this moment")
 
-// learn takes the id of the group that this member is in, unless it is known already. It is not held while it
-// writes: others ask for the id meanwhile.
+// learn takes the id of the group that this member is in, unless it is known already. It is not held while
+// it writes: others ask for the id meanwhile.
 func (y *Identity) learn(group string) error {
 	y.mu.Lock()
 	if group == "" || y.group != "" {
@@ -294,7 +294,7 @@ func Meet(from, to *Identity, at hraft.ServerAddress) error {
 // refusal is a connection that was refused, here or by another.
 type refusal struct {
 	raft.Refusal
-	stranger     bool // the caller did not say which member it is
+	unnamed      bool // the caller did not say which member it is
 	last, logged time.Time
 }
 
@@ -322,7 +322,7 @@ func (y *Identity) refuse(id, address string, why error) {
 
 // turnedAway records a caller at a host that did not say which member it is.
 func (y *Identity) turnedAway(host string, why error) {
-	if y.record(refusal{Refusal: raft.Refusal{Raft: host, Why: why.Error()}, stranger: true}) {
+	if y.record(refusal{Refusal: raft.Refusal{Raft: host, Why: why.Error()}, unnamed: true}) {
 		y.log.Warn("raft: a connection is refused: the caller has not said which member it is", "address", host, "cause", why)
 	}
 }
@@ -331,7 +331,7 @@ func (y *Identity) turnedAway(host string, why error) {
 func (y *Identity) record(r refusal) bool {
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	key, now := fmt.Sprint(r.stranger, r.ID, " ", r.Raft, " ", r.Why), time.Now()
+	key, now := fmt.Sprint(r.unnamed, r.ID, " ", r.Raft, " ", r.Why), time.Now()
 	is := y.refused[key]
 	if is == nil {
 		y.forget(now)
@@ -346,13 +346,13 @@ func (y *Identity) record(r refusal) bool {
 	return true
 }
 
-// forget makes space for one more refusal. Refusals of members stay longer than those of strangers.
+// forget makes space for one more refusal. Refusals of members stay longer than those of unnamed callers.
 func (y *Identity) forget(now time.Time) {
 	oldest := ""
 	for key, r := range y.refused {
 		if now.Sub(r.last) > sayRefusals {
 			delete(y.refused, key)
-		} else if o := y.refused[oldest]; o == nil || r.stranger && !o.stranger || r.stranger == o.stranger && r.last.Before(o.last) {
+		} else if o := y.refused[oldest]; o == nil || r.unnamed && !o.unnamed || r.unnamed == o.unnamed && r.last.Before(o.last) {
 			oldest = key
 		}
 	}
@@ -366,7 +366,7 @@ func (y *Identity) refusals() (all []raft.Refusal) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	for _, r := range y.refused {
-		if !r.stranger && time.Since(r.last) < rememberRefusals {
+		if !r.unnamed && time.Since(r.last) < rememberRefusals {
 			all = append(all, r.Refusal)
 		}
 	}

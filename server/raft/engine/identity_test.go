@@ -111,7 +111,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 	for range 1000 {
 		y.turnedAway(newID(), errors.New("a scan"))
 	}
-	require.Len(t, y.refusals(), len(before)-1, "strangers take the place of each other")
+	require.Len(t, y.refusals(), len(before)-1, "unnamed callers take the place of each other")
 	require.LessOrEqual(t, len(y.refused), mostRefusals)
 }
 
@@ -143,8 +143,8 @@ type failingSink struct{ hraft.SnapshotSink }
 func (failingSink) Close() error  { return errors.New("no space left on device") }
 func (failingSink) Cancel() error { return errors.New("no space left on device") }
 
-// TestUnfinishedSnapshots: nothing is left of a snapshot that could not be written, whether that is found out
-// at its end, or the process ended.
+// TestUnfinishedSnapshots: nothing is left of a snapshot that could not be written, whether that is found
+// out at its end, or the process ended.
 func TestUnfinishedSnapshots(t *testing.T) {
 	dir := t.TempDir()
 	log := slog.New(slog.DiscardHandler)

@@ -180,9 +180,9 @@ func (s *stream) admit(c net.Conn) {
 	}
 }
 
-// turnAway ends a connection of a caller that has not said which member it is, so it is no refusal of a member.
-// A connection that only ends, or says too little for too long, is not worth a line: a member that is killed or
-// paused leaves such connections, and so do checks of ports.
+// turnAway ends a connection of a caller that has not said which member it is: no member is refused. A
+// connection that only ends, or says too little, gets no line in the log. Checks of ports make such
+// connections, and so does a member that is killed or paused.
 func (s *stream) turnAway(c net.Conn, why error) {
 	var failed *net.OpError
 	if errors.Is(why, io.EOF) || errors.Is(why, io.ErrUnexpectedEOF) || errors.As(why, &failed) && failed.Op == "read" {
@@ -208,8 +208,8 @@ const (
 	greeting2 = "lockserver-raft 2"
 )
 
-// judge returns which member a caller says it is, and the answer to it, or what is wrong with it. from is empty
-// if it does not say what a member says.
+// judge returns which member a caller says it is, and the answer to it, or what is wrong with it. from is
+// empty if it does not say what a member says.
 func (n *Network) judge(said string) (from, answer string, err error) {
 	words := strings.Fields(said)
 	version := strings.Join(words[:min(2, len(words))], " ")

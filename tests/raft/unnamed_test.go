@@ -17,8 +17,8 @@ import (
 	"lockserver/tests/fleet"
 )
 
-// TestOnlyAPeerThatSaidItsNameIsRefused: a connection that says nothing, or not enough, to the members' port is
-// no refused member. Nor is a member that is killed or paused, in the middle of whatever it says.
+// TestOnlyAPeerThatSaidItsNameIsRefused: a connection that says nothing, or not enough, to the members'
+// port is no refused member. Nor is a member that is killed or paused, in the middle of whatever it says.
 func TestOnlyAPeerThatSaidItsNameIsRefused(t *testing.T) {
 	for name, secured := range map[string]bool{"plain": false, "encrypted": true} {
 		t.Run(name, func(t *testing.T) {
@@ -32,7 +32,7 @@ func TestOnlyAPeerThatSaidItsNameIsRefused(t *testing.T) {
 				g = fleet.Form(t, "", program, program, program)
 			}
 			leader := g.AwaitLeader()
-			strangers(t, g, secured)
+			unnamed(t, g, secured)
 			follower := g.Others(leader)[0]
 			follower.Pause()
 			eventually(t, "the follower is unreachable", func() bool { return strings.Contains(leader.Field("raft_alarm"), "has not answered for") })
@@ -56,8 +56,8 @@ func TestOnlyAPeerThatSaidItsNameIsRefused(t *testing.T) {
 	}
 }
 
-// strangers connect to the members' ports and go, at different places of what a member says.
-func strangers(t *testing.T, g *fleet.Group, secured bool) {
+// unnamed connects to the members' ports and closes, at different places of what a member says.
+func unnamed(t *testing.T, g *fleet.Group, secured bool) {
 	t.Helper()
 	dial := func(at string) net.Conn {
 		conn, err := net.Dial("tcp", at)
