@@ -25,6 +25,11 @@ func (l *LState) NewClosure(p *Proto, env *LTable) *LFunction {
 	return &LFunction{Proto: p, Env: env, id: l.G.newID()}
 }
 
+// SetClosure makes a function, which nothing refers to, the one that NewClosure returns.
+func (l *LState) SetClosure(fn *LFunction, p *Proto, env *LTable) {
+	*fn = LFunction{Proto: p, Env: env, id: l.G.newID()}
+}
+
 // SetIterators tells the machine which functions are next, and the step of ipairs, which loops then run
 // without calling them.
 func (g *Global) SetIterators(next, ipairs *LFunction) { g.next, g.ipairs = next, ipairs }

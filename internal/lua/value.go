@@ -229,6 +229,9 @@ func (f *LFunction) String() string { return fmt.Sprintf("function: %p", f) }
 func (u *LUserData) String() string { return fmt.Sprintf("userdata: %p", u) }
 func (l *LState) String() string    { return fmt.Sprintf("thread: %p", l) }
 
+// String is v as an error message shows it.
+func (v Value) String() string { return v.Boxed().String() }
+
 // LVAsBool tells whether v counts as true.
 func LVAsBool(v LValue) bool { return v != LNil && v != LFalse }
 

@@ -40,7 +40,7 @@ func TestConstantConditions(t *testing.T) {
 				require.NoError(t, err, source)
 				value, err := state.Run(proto)
 				require.NoError(t, err, source)
-				require.Equal(t, lua.LNumber(3), value, source)
+				require.Equal(t, lua.LNumber(3), value.Boxed(), source)
 			}
 		}
 	}

@@ -36,7 +36,7 @@ func fuzzState(t testing.TB) *fuzzed {
 }
 
 // run runs a script that the hook has not been called for.
-func (f *fuzzed) run(proto *luavm.Proto) (lua.LValue, error) {
+func (f *fuzzed) run(proto *luavm.Proto) (lua.Value, error) {
 	f.left = 100
 	return f.Run(proto)
 }

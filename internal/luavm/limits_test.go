@@ -34,7 +34,7 @@ func stopAfter(t *testing.T, calls int, memory int64) *luavm.State {
 	return state
 }
 
-func run(t *testing.T, state *luavm.State, script string) (lua.LValue, error) {
+func run(t *testing.T, state *luavm.State, script string) (lua.Value, error) {
 	t.Helper()
 	proto, err := luavm.Compile("user_script", []byte(script))
 	require.NoError(t, err, script)
@@ -87,7 +87,7 @@ func TestEndless(t *testing.T) {
 		require.True(t, state.Usable(), script)
 		value, err := run(t, state, `local x = 1 local f = function() return x end return f() + #'ab'`)
 		require.NoError(t, err, script)
-		require.Equal(t, lua.LNumber(3), value, script)
+		require.Equal(t, lua.LNumber(3), value.Boxed(), script)
 	}
 }
 
@@ -126,7 +126,7 @@ func TestMemory(t *testing.T) {
 		require.True(t, state.Usable(), script)
 		value, err := run(t, state, `return 1`)
 		require.NoError(t, err, script)
-		require.Equal(t, lua.LNumber(1), value)
+		require.Equal(t, lua.LNumber(1), value.Boxed())
 		state.Close()
 	}
 }
@@ -206,5 +206,5 @@ func TestKill(t *testing.T) {
 	}
 	value, err := run(t, state, `return pcall(error, 'x')`)
 	require.NoError(t, err)
-	require.Equal(t, lua.LFalse, value)
+	require.Equal(t, lua.LFalse, value.Boxed())
 }

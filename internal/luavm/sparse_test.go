@@ -62,7 +62,7 @@ func TestLargeKeys(t *testing.T) {
 func TestLongArrays(t *testing.T) {
 	fill := func(L *lua.LState) int { // fill(t, from, to), for the part that is not near the limit
 		for i := L.CheckInt(2); i <= L.CheckInt(3); i++ {
-			luavm.Put(L.CheckTable(1), lua.LNumber(i), lua.LNumber(i))
+			L.CheckTable(1).RawSet(lua.LNumber(i), lua.LNumber(i))
 		}
 		return 0
 	}

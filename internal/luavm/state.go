@@ -13,7 +13,8 @@ type State struct {
 	// Attached is the embedder's: what its functions need to find from FromLua.
 	Attached any
 
-	vm      *lua.LState // the main thread
+	vm      *lua.LState    // the main thread
+	main    *lua.LFunction // of the chunk that Run runs
 	options Options
 	globals *lua.LTable
 	// collector holds the last settings of collectgarbage, which only reports them.
@@ -39,6 +40,7 @@ func NewState(o Options) *State {
 	s.collector.pause, s.collector.stepMul = 200, 200 // LUAI_GCPAUSE, LUAI_GCMUL
 	s.vm = lua.NewState()
 	s.vm.G.Owner = s
+	s.main = new(lua.LFunction)
 	s.globals = s.vm.G.Global
 	s.limits.install(s)
 	s.openLibraries()
@@ -88,12 +90,12 @@ func (s *State) array(name string, table *lua.LTable, count int) *lua.LTable {
 
 // hasMore tells whether a table has a key beside 1 to count.
 func hasMore(table *lua.LTable, count int) bool {
-	var last lua.LValue = lua.LNil
+	last := lua.Nil
 	if count > 0 {
-		last = lua.LNumber(count)
+		last = lua.Int(count)
 	}
-	key, _ := table.Next(last)
-	return key != lua.LNil
+	key, _, _, _ := table.Following(last)
+	return !key.IsNil()
 }
 
 // NewArray is a table of strings with the indices 1 to n. The items are copied.
@@ -126,7 +128,7 @@ func join(first, second [][]byte) string {
 // fill sets the items of a table to what text begins with, and returns the rest of it.
 func fill(text string, table *lua.LTable, items [][]byte) string {
 	for i, item := range items {
-		table.RawSetInt(i+1, lua.LString(text[:len(item)]))
+		table.SetItem(i+1, lua.String(text[:len(item)]))
 		text = text[len(item):]
 	}
 	return text
@@ -137,27 +139,31 @@ func fill(text string, table *lua.LTable, items [][]byte) string {
 // further.
 func (s *State) NewFunction(p *Proto, env *lua.LTable) *lua.LFunction { return s.vm.NewClosure(p, env) }
 
-// Run runs a chunk and returns its first value, nil (lua.LNil) if it has none. The error is an *Error, or the
-// very error that the hook, or Kill, ended the script with.
-func (s *State) Run(p *Proto) (lua.LValue, error) { return s.Call(s.vm.NewClosure(p, s.globals)) }
+// Run runs a chunk and returns its first value, nil if it has none. The error is an *Error, or the very error
+// that the hook, or Kill, ended the script with. The function of the chunk is the same object in every run: no
+// script can get hold of it.
+func (s *State) Run(p *Proto) (lua.Value, error) {
+	s.vm.SetClosure(s.main, p, s.globals)
+	return s.Call(s.main)
+}
 
 // Call calls a function and returns its first value, as Run does.
-func (s *State) Call(fn *lua.LFunction, args ...lua.LValue) (lua.LValue, error) {
+func (s *State) Call(fn *lua.LFunction, args ...lua.Value) (lua.Value, error) {
 	if s.broken {
-		return lua.LNil, errors.New("luavm: the state is not usable")
+		return lua.Nil, errors.New("luavm: the state is not usable")
 	}
 	L := s.vm
 	s.limits.begin(s)
 	L.PushValue(lua.Function(fn))
 	for _, arg := range args {
-		L.Push(arg)
+		L.PushValue(arg)
 	}
 	err := L.PCall(len(args), 1)
 	if err != nil {
 		L.Clean()
-		return lua.LNil, s.failed(err)
+		return lua.Nil, s.failed(err)
 	}
-	value := L.Get(-1)
+	value := L.At(-1)
 	L.Clean()
 	return value, nil
 }

@@ -44,12 +44,6 @@ func toText(v lua.LValue) string {
 	}
 }
 
-// Get is an item of an array, and Put sets an item of any table, both without metamethods.
-func Get(t *lua.LTable, i int) lua.LValue { return t.RawGetInt(i) }
-
-// Put sets an item of a table; see Get.
-func Put(t *lua.LTable, key, value lua.LValue) { t.RawSet(key, value) }
-
 // writable refuses protected tables where a library function is about to write.
 func writable(L *lua.LState, t *lua.LTable) {
 	if t.ReadOnly {

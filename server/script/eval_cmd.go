@@ -103,7 +103,7 @@ func (e *Engine) runCached(c *commands.Ctx, script *cachedScript, keys, args [][
 		e.scripts = e.newVM(evalAPI)
 	}
 	return e.run(c, invocation{vm: e.scripts, name: script.sha, flags: script.flags, eval: true,
-		readOnly: c.Row.Flags.Has(commands.ReadOnly)}, func(vm *luaVM) (lua.LValue, error) {
+		readOnly: c.Row.Flags.Has(commands.ReadOnly)}, func(vm *luaVM) (lua.Value, error) {
 		vm.state.SetArrays(keys, args)
 		return vm.state.Run(script.code)
 	})
@@ -122,7 +122,7 @@ func (e *Engine) fcall(c *commands.Ctx) error {
 		return err
 	}
 	return e.run(c, invocation{vm: e.functions.luaVM, name: f.name, flags: f.flags,
-		readOnly: c.Row.Flags.Has(commands.ReadOnly)}, func(vm *luaVM) (lua.LValue, error) {
-		return vm.state.Call(f.callback, luavm.NewArray(keys), luavm.NewArray(args))
+		readOnly: c.Row.Flags.Has(commands.ReadOnly)}, func(vm *luaVM) (lua.Value, error) {
+		return vm.state.Call(f.callback, lua.Table(luavm.NewArray(keys)), lua.Table(luavm.NewArray(args)))
 	})
 }

@@ -46,7 +46,7 @@ type invocation struct {
 }
 
 // run makes a script or function, which do starts, the one that runs, and writes what it returns.
-func (e *Engine) run(c *commands.Ctx, inv invocation, do func(vm *luaVM) (lua.LValue, error)) error {
+func (e *Engine) run(c *commands.Ctx, inv invocation, do func(vm *luaVM) (lua.Value, error)) error {
 	run, err := e.begin(c, inv)
 	if err != nil {
 		return err

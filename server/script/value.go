@@ -197,28 +197,30 @@ func (w *replyWriter) error(text string, counted bool) {
 }
 
 // value writes a value at a depth.
-func (w *replyWriter) value(v lua.LValue, depth int) {
+func (w *replyWriter) value(v lua.Value, depth int) {
 	out, proto := w.out, w.proto
 	if depth > deepestReply {
 		w.error(string(commands.ErrReplyDepth), false)
 		return
 	}
-	switch v := v.(type) {
-	case lua.LString:
-		out.BulkString(string(v))
-	case lua.LNumber:
-		out.Int(truncate(float64(v)))
-	case lua.LBool:
+	switch v.Type() {
+	case lua.LTString:
+		text, _ := v.AsString()
+		out.BulkString(text)
+	case lua.LTNumber:
+		number, _ := v.AsNumber()
+		out.Int(truncate(number))
+	case lua.LTBool:
 		switch {
 		case proto >= 3:
-			out.Bool(bool(v))
-		case bool(v):
+			out.Bool(v.IsTrue())
+		case v.IsTrue():
 			out.Int(1)
 		default:
 			out.Null()
 		}
-	case *lua.LTable:
-		w.table(v, depth)
+	case lua.LTTable:
+		w.table(v.AsTable(), depth)
 	default:
 		out.Null()
 	}
@@ -236,53 +238,55 @@ func truncate(f float64) int64 {
 // table writes a table: one of those that stand for another type, or an array up to its first nil.
 func (w *replyWriter) table(t *lua.LTable, depth int) {
 	out := w.out
-	if text, ok := t.RawGetString("err").(lua.LString); ok {
-		w.error(untilZero(string(text)), isCounted(t))
+	if text, ok := t.Field("err").AsString(); ok {
+		w.error(untilZero(text), isCounted(t))
 		return
 	}
-	if text, ok := t.RawGetString("ok").(lua.LString); ok {
-		out.Simple(untilZero(string(text)))
+	if text, ok := t.Field("ok").AsString(); ok {
+		out.Simple(untilZero(text))
 		return
 	}
-	if n, ok := t.RawGetString("double").(lua.LNumber); ok {
-		out.Double(float64(n))
+	if n, ok := t.Field("double").AsNumber(); ok {
+		out.Double(n)
 		return
 	}
-	if digits, ok := t.RawGetString("big_number").(lua.LString); ok {
-		out.BigNumber(oneLine(string(digits)))
+	if digits, ok := t.Field("big_number").AsString(); ok {
+		out.BigNumber(oneLine(digits))
 		return
 	}
-	if inner, ok := t.RawGetString("verbatim_string").(*lua.LTable); ok {
-		format, hasFormat := inner.RawGetString("format").(lua.LString)
-		text, hasText := inner.RawGetString("string").(lua.LString)
+	if inner := t.Field("verbatim_string").AsTable(); inner != nil {
+		format, hasFormat := inner.Field("format").AsString()
+		text, hasText := inner.Field("string").AsString()
 		if hasFormat && hasText {
-			out.Verbatim((untilZero(string(format)) + "   ")[:3], string(text))
+			out.Verbatim((untilZero(format) + "   ")[:3], text)
 			return
 		}
 	}
-	if inner, ok := t.RawGetString("map").(*lua.LTable); ok {
+	if inner := t.Field("map").AsTable(); inner != nil {
 		d, n := out.DeferMap(), 0
-		inner.ForEach(func(key, v lua.LValue) {
+		inner.Each(func(key, v lua.Value) bool {
 			w.value(key, depth+4)
 			w.value(v, depth+3)
 			n++
+			return true
 		})
 		out.SetMap(d, n)
 		return
 	}
-	if inner, ok := t.RawGetString("set").(*lua.LTable); ok {
+	if inner := t.Field("set").AsTable(); inner != nil {
 		d, n := out.DeferSet(), 0
-		inner.ForEach(func(key, _ lua.LValue) {
+		inner.Each(func(key, _ lua.Value) bool {
 			w.value(key, depth+3)
 			n++
+			return true
 		})
 		out.SetSet(d, n)
 		return
 	}
 	d, n := out.DeferArray(), 0
 	for {
-		v := luavm.Get(t, n+1)
-		if v == lua.LNil {
+		v := t.Item(n + 1)
+		if v.IsNil() {
 			break
 		}
 		w.value(v, depth+1)
