@@ -12,9 +12,9 @@ type jsonEncoder struct {
 	*json
 	L   *lua.LState
 	s   *State
-	out []byte
-	// steps are not counted as work yet, checked is the length of out when the limits were last asked.
-	steps, checked int
+	out []byte // the end of the text
+	pieces
+	steps int // not counted as work yet
 }
 
 func (j *json) encode(L *lua.LState) int {
@@ -23,8 +23,8 @@ func (j *json) encode(L *lua.LState) int {
 	e := &jsonEncoder{json: j, L: L, s: s, out: s.scratch[:0]}
 	e.value(L.At(1), 0)
 	e.work(jsonSteps)
-	s.charge(L, len(e.out))
-	L.PushBytes(e.out)
+	s.charge(L, e.length+len(e.out))
+	L.PushString(e.pieces.text(e.out))
 	s.keep(e.out)
 	return 1
 }
@@ -36,11 +36,13 @@ func (e *jsonEncoder) refuse(value lua.Value, why string) {
 
 // work counts steps, and looks at the limits when they are many or the text has grown by much.
 func (e *jsonEncoder) work(n int) {
-	if e.steps += n; e.steps >= jsonSteps || len(e.out)-e.checked >= checkEvery {
+	if e.steps += n; e.steps >= jsonSteps || len(e.out) >= pieceFull {
 		n, e.steps = e.steps, 0
-		e.checked = len(e.out)
+		if len(e.out) >= pieceFull {
+			e.out = e.next(e.out)
+		}
 		e.L.Work(n)
-		e.s.tooLong(e.L, len(e.out))
+		e.s.tooLong(e.L, e.length)
 	}
 }
 
@@ -49,7 +51,7 @@ func (e *jsonEncoder) value(v lua.Value, depth int) {
 	switch v.Type() {
 	case lua.LTString:
 		text, _ := v.AsString()
-		e.text(text)
+		e.quote(text)
 	case lua.LTNumber:
 		e.number(v)
 	case lua.LTBool:
@@ -87,8 +89,8 @@ var jsonEscapes = func() (escapes [256]byte) {
 	return escapes
 }()
 
-// text appends a string. Its bytes stay as they are, be they UTF-8 or not.
-func (e *jsonEncoder) text(text string) {
+// quote appends a string. Its bytes stay as they are, be they UTF-8 or not.
+func (e *jsonEncoder) quote(text string) {
 	e.steps += len(text) / 16
 	const digits = "0123456789abcdef"
 	out := append(e.out, '"')
@@ -185,7 +187,7 @@ func (e *jsonEncoder) object(t *lua.LTable, depth int) {
 		}
 		first = false
 		if text, ok := key.AsString(); ok {
-			e.text(text)
+			e.quote(text)
 		} else if _, ok := key.AsNumber(); ok {
 			e.out = append(e.out, '"')
 			e.number(key)

@@ -24,7 +24,8 @@ const maxPackDepth = 16
 type packer struct {
 	L   *lua.LState
 	s   *State
-	out []byte
+	out []byte // the end of the text
+	pieces
 }
 
 func msgpackPack(L *lua.LState) int {
@@ -32,11 +33,14 @@ func msgpackPack(L *lua.LState) int {
 	if count == 0 {
 		argumentError(L, 0, "MessagePack pack needs input.")
 	}
-	p := &packer{L: L, s: FromLua(L)}
+	s := FromLua(L)
+	p := &packer{L: L, s: s, out: s.scratch[:0]}
 	for i := 1; i <= count; i++ {
 		p.value(L.At(i), 0)
 	}
-	return pushString(L, string(p.out))
+	L.PushString(p.pieces.text(p.out))
+	s.keep(p.out)
+	return 1
 }
 
 func (p *packer) value(v lua.Value, depth int) {
@@ -44,7 +48,7 @@ func (p *packer) value(v lua.Value, depth int) {
 	switch v.Type() {
 	case lua.LTString:
 		text, _ := v.AsString()
-		p.text(text)
+		p.string(text)
 	case lua.LTBool:
 		if v.IsTrue() {
 			p.out = append(p.out, 0xc3)
@@ -63,10 +67,13 @@ func (p *packer) value(v lua.Value, depth int) {
 	default:
 		p.out = append(p.out, 0xc0)
 	}
-	p.s.tooLong(p.L, len(p.out))
+	if len(p.out) >= pieceFull {
+		p.out = p.next(p.out)
+		p.s.tooLong(p.L, p.length)
+	}
 }
 
-func (p *packer) text(text string) {
+func (p *packer) string(text string) {
 	p.s.charge(p.L, len(text))
 	switch size := len(text); {
 	case size < 32:

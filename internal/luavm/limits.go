@@ -4,6 +4,7 @@ import (
 	"errors"
 	"runtime"
 	"runtime/metrics"
+	"sync/atomic"
 
 	"lockserver/internal/lua"
 )
@@ -18,18 +19,25 @@ type limits struct {
 	base   int64 // live heap, less what the script had made by then, when it was first looked at; -1 before
 	// collectAt is the size of the heap at which a collection is forced.
 	collectAt int64
+	made      int64 // bytes that the script has made, as far as the heap has been looked at since
 	sample    []metrics.Sample
+	// wanted counts the collections that were asked for since one began; 0: collect has begun no collection
+	// that still runs.
+	wanted atomic.Int64
 }
 
 // hooksPerLook is after how many calls of the hook the heap is looked at, which takes longer than the hook.
 const hooksPerLook = 16
 
 // checkEvery is how many bytes a script may make before the heap is looked at.
-const checkEvery = 16 << 20
+const checkEvery = 8 << 20
+
+// collectBytes is how much a script makes before it causes a collection.
+const collectBytes = 16 << 20
 
 // install makes the machine ask the limits.
 func (l *limits) install(s *State) {
-	l.sample = []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	l.sample = []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/gc/heap/live:bytes"}}
 	s.vm.G.Interrupt = func(L *lua.LState) { s.limits.expired(s, L) }
 	s.vm.G.Exhausted = func(L *lua.LState) { s.limits.charged(s, L) }
 }
@@ -40,7 +48,7 @@ func (l *limits) begin(s *State) {
 	g.CurrentThread = s.vm
 	g.Restart()
 	l.killed = nil
-	l.base = -1
+	l.base, l.made = -1, 0
 }
 
 // expired asks the hook and looks at the memory.
@@ -85,14 +93,46 @@ func (l *limits) exhausted(s *State) bool {
 		l.base = max(heap-s.vm.G.Charged, 0)
 		l.collectAt = l.base + most
 	}
+	l.made += s.vm.G.Charged
 	s.vm.G.Charged = 0
 	if heap <= l.collectAt {
+		if live := int64(l.sample[1].Value.Uint64()); heap-live >= max(collectBytes, live) && l.wanted.Load() == 0 {
+			l.collect()
+		}
 		return false
 	}
 	runtime.GC()
 	heap = l.heap()
 	l.collectAt = max(l.base+most, heap+most/2)
 	return heap-l.base > most
+}
+
+// end collects what a script has left behind, if that is much: more than what lives beside it. Otherwise it
+// would wait for the collector while the next script makes as much again.
+func (l *limits) end(s *State) {
+	if made := l.made + s.vm.G.Charged; made >= collectBytes {
+		if heap := l.heap(); min(made, heap-l.base) >= max(collectBytes, heap/2) {
+			l.collect()
+		}
+	}
+}
+
+// collect begins a collection beside what runs, or one behind the collection that runs. Collections that the
+// pace of the whole process asks for come later: a server with little data would take several times its
+// memory for the garbage of a script.
+func (l *limits) collect() {
+	if l.wanted.Add(1) > 1 {
+		return
+	}
+	go func() {
+		for {
+			wanted := l.wanted.Load()
+			runtime.GC()
+			if l.wanted.CompareAndSwap(wanted, 0) {
+				return
+			}
+		}
+	}()
 }
 
 // charge tells that the script is about to make n bytes. It raises an error if that is too much.

@@ -2,8 +2,11 @@ package luavm_test
 
 import (
 	"errors"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"lockserver/internal/lua"
@@ -207,4 +210,36 @@ func TestKill(t *testing.T) {
 	value, err := run(t, state, `return pcall(error, 'x')`)
 	require.NoError(t, err)
 	require.Equal(t, lua.LFalse, value.Boxed())
+}
+
+// TestGarbageIsCollected: what a script makes much of is collected while it runs, and behind its end, whatever
+// the pace of the process. Little is not.
+func TestGarbageIsCollected(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	var m runtime.MemStats
+	collections := func() uint32 {
+		runtime.ReadMemStats(&m)
+		return m.NumGC
+	}
+	before := uint32(0)
+	state := luavm.NewState(luavm.Options{Libraries: func(L *lua.LState) {
+		L.SetGlobal("collected", L.NewFunction(func(*lua.LState) int {
+			require.Eventually(t, func() bool { return collections() > before }, time.Minute, time.Millisecond)
+			return 0
+		}))
+	}})
+	defer state.Close()
+	runtime.GC()
+	before = collections()
+	base := m.HeapAlloc
+	_, err := run(t, state, `local t = {} for i = 1, 1e3 do t[i] = string.rep('x', 1e3) .. i end`)
+	require.NoError(t, err)
+	require.Equal(t, before, collections())
+
+	_, err = run(t, state, `for i = 1, 50 do local s = string.rep('x', 1e6) end collected()`)
+	require.NoError(t, err)
+
+	_, err = run(t, state, `local t = {} for i = 1, 100 do t[i] = string.rep('x', 1e6) end`)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return collections() > before && m.HeapAlloc < base+10<<20 }, time.Minute, time.Millisecond)
 }

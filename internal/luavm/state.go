@@ -159,12 +159,15 @@ func (s *State) Call(fn *lua.LFunction, args ...lua.Value) (lua.Value, error) {
 		L.PushValue(arg)
 	}
 	err := L.PCall(len(args), 1)
+	value := lua.Nil
+	if err == nil {
+		value = L.At(-1)
+	}
+	L.Clean()
+	s.limits.end(s)
 	if err != nil {
-		L.Clean()
 		return lua.Nil, s.failed(err)
 	}
-	value := L.At(-1)
-	L.Clean()
 	return value, nil
 }
 

@@ -11,7 +11,8 @@ type substitution struct {
 	*matcher
 	by     lua.Value // string, table or function
 	text   string    // that by is
-	result []byte
+	whole  pieces
+	result []byte // the end of the text
 }
 
 func stringGsub(L *lua.LState) int {
@@ -38,6 +39,9 @@ func stringGsub(L *lua.LState) int {
 			count++
 			sub.replace(i, end)
 		}
+		if len(sub.result) >= pieceFull {
+			sub.result = sub.whole.next(sub.result)
+		}
 		switch {
 		case end != noMatch && end > i:
 			i = end
@@ -54,8 +58,8 @@ func stringGsub(L *lua.LState) int {
 	if i < len(subject) {
 		sub.result = append(sub.result, subject[i:]...)
 	}
-	sub.s.charge(L, len(sub.result))
-	L.PushBytes(sub.result)
+	sub.s.charge(L, sub.whole.length+len(sub.result))
+	L.PushString(sub.whole.text(sub.result))
 	L.PushInt(count)
 	return 2
 }
@@ -119,8 +123,6 @@ func (sub *substitution) add(text string) {
 
 // grown looks at the limits, since a short pattern can make a long result.
 func (sub *substitution) grown() {
-	if int64(len(sub.result)) > sub.s.options.MaxMemoryBytes {
-		fail(sub.L, errMemory.Error())
-	}
+	sub.s.tooLong(sub.L, sub.whole.length+len(sub.result))
 	sub.step()
 }

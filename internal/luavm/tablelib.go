@@ -95,6 +95,7 @@ func tableConcat(L *lua.LState) int {
 		last = int(int32(checkInt(L, 4)))
 	}
 	s := FromLua(L)
+	var whole pieces
 	buffer := s.scratch[:0]
 	for i := first; i <= last; i++ {
 		value := table.Item(i)
@@ -108,13 +109,16 @@ func tableConcat(L *lua.LState) int {
 		if i < last {
 			buffer = append(buffer, separator...)
 		}
-		if i&0xff == 0 || len(buffer) > checkEvery {
+		if full := len(buffer) >= pieceFull; full || i&0xff == 0 {
 			s.work(L, 0x100)
-			s.tooLong(L, len(buffer))
+			if full {
+				buffer = whole.next(buffer)
+				s.tooLong(L, whole.length)
+			}
 		}
 	}
-	s.charge(L, len(buffer))
-	L.PushBytes(buffer)
+	s.charge(L, whole.length+len(buffer))
+	L.PushString(whole.text(buffer))
 	s.keep(buffer)
 	return 1
 }
