@@ -187,7 +187,7 @@ func (b *bench) conversions(ctx context.Context) error {
 	head := []string{"processor time", "Redis", "lockserver", "ratio", "target"}
 	b.Report.Table(head, rows)
 	b.Report.Text("The most resident memory that the process has had until the end of each round. " +
-		"It holds all of the server. The two that keep nothing have no target: lockserver takes more when it is empty, and what is no longer used waits there for a collection.")
+		"It holds all of the server. The two that keep nothing have no target: lockserver takes more when it is empty, and a script makes 16 MiB before a collection.")
 	head[0] = "memory"
 	b.Report.Table(head, memory)
 	return nil
