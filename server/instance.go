@@ -19,6 +19,7 @@ import (
 	"lockserver/server/acl"
 	"lockserver/server/clock"
 	"lockserver/server/durability"
+	"lockserver/server/memory"
 	"lockserver/server/raft"
 	"lockserver/server/script"
 	"lockserver/server/transport"
@@ -437,7 +438,8 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 	ex.watching = watching.New(c.Databases)
 	ex.story.open()
 	ex.store.OnLockEnd(ex.lockEnds)
-	ex.scripts = script.New(script.Options{Host: scriptHost{ex}, Log: ex.log, Version: compatibleVersion})
+	ex.scripts = script.New(script.Options{Host: scriptHost{ex}, Log: ex.log, Version: compatibleVersion,
+		Collect: memory.NewCollector().Begin})
 	ex.busy.over = sync.NewCond(&ex.mu)
 	ex.watchdog.open(c.Databases, upkeep{store: ex.store, settings: &ex.settings, watchOver: ex.watchOver, endUnit: ex.endUnit,
 		lifeEndMS: func(s *session, nowMS int64) int64 { return s.lifeEndMS(ex, nowMS) },

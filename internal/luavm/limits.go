@@ -2,9 +2,9 @@ package luavm
 
 import (
 	"errors"
+	"math"
 	"runtime"
 	"runtime/metrics"
-	"sync/atomic"
 
 	"lockserver/internal/lua"
 )
@@ -21,9 +21,7 @@ type limits struct {
 	collectAt int64
 	made      int64 // bytes that the script has made, as far as the heap has been looked at since
 	sample    []metrics.Sample
-	// wanted counts the collections that were asked for since one began; 0: collect has begun no collection
-	// that still runs.
-	wanted atomic.Int64
+	asked     uint64 // the number of collections when Options.Collect was last called while a script ran
 }
 
 // hooksPerLook is after how many calls of the hook the heap is looked at, which takes longer than the hook.
@@ -32,12 +30,12 @@ const hooksPerLook = 16
 // checkEvery is how many bytes a script may make before the heap is looked at.
 const checkEvery = 8 << 20
 
-// collectBytes is how much a script makes before it causes a collection.
+// collectBytes is how much a script makes before it asks for a collection.
 const collectBytes = 16 << 20
 
 // install makes the machine ask the limits.
 func (l *limits) install(s *State) {
-	l.sample = []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/gc/heap/live:bytes"}}
+	l.sample = []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/gc/heap/live:bytes"}, {Name: "/gc/cycles/total:gc-cycles"}}
 	s.vm.G.Interrupt = func(L *lua.LState) { s.limits.expired(s, L) }
 	s.vm.G.Exhausted = func(L *lua.LState) { s.limits.charged(s, L) }
 }
@@ -48,7 +46,7 @@ func (l *limits) begin(s *State) {
 	g.CurrentThread = s.vm
 	g.Restart()
 	l.killed = nil
-	l.base, l.made = -1, 0
+	l.base, l.made, l.asked = -1, 0, math.MaxUint64
 }
 
 // expired asks the hook and looks at the memory.
@@ -96,9 +94,7 @@ func (l *limits) exhausted(s *State) bool {
 	l.made += s.vm.G.Charged
 	s.vm.G.Charged = 0
 	if heap <= l.collectAt {
-		if live := int64(l.sample[1].Value.Uint64()); heap-live >= max(collectBytes, live) && l.wanted.Load() == 0 {
-			l.collect()
-		}
+		l.pace(s, heap)
 		return false
 	}
 	runtime.GC()
@@ -107,32 +103,24 @@ func (l *limits) exhausted(s *State) bool {
 	return heap-l.base > most
 }
 
-// end collects what a script has left behind, if that is much: more than what lives beside it. Otherwise it
-// would wait for the collector while the next script makes as much again.
-func (l *limits) end(s *State) {
-	if made := l.made + s.vm.G.Charged; made >= collectBytes {
-		if heap := l.heap(); min(made, heap-l.base) >= max(collectBytes, heap/2) {
-			l.collect()
-		}
+// pace asks for a collection while a script runs, once the heap is twice what lived after the last one. The
+// pace of the whole process would let a server with little data take several times its memory.
+func (l *limits) pace(s *State, heap int64) {
+	live, collections := int64(l.sample[1].Value.Uint64()), l.sample[2].Value.Uint64()
+	if heap-live >= max(collectBytes, live) && collections != l.asked {
+		l.asked = collections
+		s.options.Collect()
 	}
 }
 
-// collect begins a collection beside what runs, or one behind the collection that runs. Collections that the
-// pace of the whole process asks for come later: a server with little data would take several times its
-// memory for the garbage of a script.
-func (l *limits) collect() {
-	if l.wanted.Add(1) > 1 {
-		return
-	}
-	go func() {
-		for {
-			wanted := l.wanted.Load()
-			runtime.GC()
-			if l.wanted.CompareAndSwap(wanted, 0) {
-				return
-			}
+// end asks for a collection of what a script has left behind, if that is much: half of the heap. Otherwise it
+// would wait there while the next script makes as much again.
+func (l *limits) end(s *State) {
+	if made := l.made + s.vm.G.Charged; made >= collectBytes {
+		if heap := l.heap(); min(made, heap-l.base) >= max(collectBytes, heap/2) {
+			s.options.Collect()
 		}
-	}()
+	}
 }
 
 // charge tells that the script is about to make n bytes. It raises an error if that is too much.

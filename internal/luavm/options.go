@@ -25,6 +25,9 @@ type Options struct {
 	// MaxMemoryBytes is about how much a script may hold at a time; 0 means DefaultMaxMemoryBytes. Beyond it
 	// the script gets Lua's error "not enough memory".
 	MaxMemoryBytes int64
+	// Collect is called when a script has made much garbage: while it runs, and behind its end. It begins a
+	// collection and does not wait for it. nil leaves the garbage to the pace of the process.
+	Collect func()
 	// Clock is the processor time that os.clock tells; nil means a clock that stands.
 	Clock func() time.Duration
 }

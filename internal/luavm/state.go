@@ -36,6 +36,9 @@ func NewState(o Options) *State {
 	if o.MaxMemoryBytes <= 0 {
 		o.MaxMemoryBytes = DefaultMaxMemoryBytes
 	}
+	if o.Collect == nil {
+		o.Collect = func() {}
+	}
 	s := &State{options: o}
 	s.collector.pause, s.collector.stepMul = 200, 200 // LUAI_GCPAUSE, LUAI_GCMUL
 	s.vm = lua.NewState()

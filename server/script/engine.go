@@ -16,6 +16,7 @@ type Engine struct {
 	log           *slog.Logger
 	version       string
 	versionNumber int
+	collect       func()
 
 	cache     cache
 	libraries libraries
@@ -35,11 +36,13 @@ type Options struct {
 	Log  *slog.Logger
 	// Version is the version of Redis that scripts see.
 	Version string
+	// Collect begins a collection, and does not wait for it: a script has made much garbage. It may be nil.
+	Collect func()
 }
 
 // New returns an engine without scripts and libraries. A script may run for any time until SetTimeLimit.
 func New(o Options) *Engine {
-	return &Engine{host: o.Host, log: o.Log, version: o.Version, versionNumber: versionNumber(o.Version),
+	return &Engine{host: o.Host, log: o.Log, version: o.Version, versionNumber: versionNumber(o.Version), collect: o.Collect,
 		cache: newCache(), libraries: newLibraries()}
 }
 

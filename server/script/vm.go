@@ -26,6 +26,7 @@ func (e *Engine) newVM(api func(vm *luaVM, l *lua.LState)) *luaVM {
 	vm.state = luavm.NewState(luavm.Options{
 		Libraries:      func(l *lua.LState) { api(vm, l) },
 		Hook:           vm.hook,
+		Collect:        e.collect,
 		Clock:          processTime,
 		MaxMemoryBytes: memoryBytes,
 	})
