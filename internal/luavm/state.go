@@ -143,8 +143,8 @@ func fill(text string, table *lua.LTable, items [][]byte) string {
 func (s *State) NewFunction(p *Proto, env *lua.LTable) *lua.LFunction { return s.vm.NewClosure(p, env) }
 
 // Run runs a chunk and returns its first value, nil if it has none. The error is an *Error, or the very error
-// that the hook, or Kill, ended the script with. The function of the chunk is the same object in every run: no
-// script can get hold of it.
+// that the hook, or Kill, ended the script with. The function of the chunk is the same object in every run:
+// no script can get hold of it.
 func (s *State) Run(p *Proto) (lua.Value, error) {
 	s.vm.SetClosure(s.main, p, s.globals)
 	return s.Call(s.main)
