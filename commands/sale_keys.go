@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"bytes"
 	"time"
 
 	"lockserver/internal/ascii"
@@ -21,9 +20,8 @@ func saleReads(db *store.DB, args [][]byte, visit func([]byte, KeyFlags) bool) {
 // saleWrites are those of a command that changes a sale: an order may go to the stream, or to the one of
 // those that were taken back.
 func saleWrites(db *store.DB, args [][]byte, visit func([]byte, KeyFlags) bool) {
-	key, ok := visitSale(db, args, RW|Access|Update|Insert|Delete, visit)
-	if ok && visit(key, RW|Insert) {
-		visit(append(key, cancelledSuffix...), RW|Insert)
+	if stream, ok := visitSale(db, args, RW|Access|Update|Insert|Delete, visit); ok {
+		visitStreams(stream, visit)
 	}
 }
 
@@ -43,8 +41,8 @@ func saleCreates(db *store.DB, args [][]byte, visit func([]byte, KeyFlags) bool)
 		}
 		i++ // every other option has a value
 	}
-	if _, ok := visitSale(db, args, RW|Access|Update|Insert|Delete, visit); ok && visit(stream, RW|Insert) {
-		visit(append(Clone(stream), cancelledSuffix...), RW|Insert)
+	if _, ok := visitSale(db, args, RW|Access|Update|Insert|Delete, visit); ok {
+		visitStreams(stream, visit)
 	}
 }
 
@@ -72,27 +70,4 @@ func idKeys(db *store.DB, args [][]byte, visit func([]byte, KeyFlags) bool) {
 func idKey(dst, name []byte, second int64) []byte {
 	dst = append(append(dst, idPrefix...), name...)
 	return time.Unix(second, 0).UTC().AppendFormat(dst, idDay)
-}
-
-// Some keys have members at which the server acts by itself later: the delayed entries of a stream, and the
-// holds of a sale. A user that writes to such a key, by any command, needs the right to what that acts on.
-
-// ActsLater reports whether a key is one of these.
-func ActsLater(key []byte) bool {
-	if len(key) == 0 || key[0] != store.DelayedPrefix[0] && key[0] != holdsPrefix[0] {
-		return false
-	}
-	if _, ok := store.DelayedStream(key); ok {
-		return true
-	}
-	return bytes.HasPrefix(key, []byte(holdsPrefix))
-}
-
-// ActedOn calls visit for each key that such a key leads to, until visit returns false.
-func ActedOn(db *store.DB, key []byte, visit func(key []byte, use KeyFlags) bool) {
-	if stream, ok := store.DelayedStream(key); ok {
-		visit(stream, RW|Insert)
-	} else if voucher, ok := bytes.CutPrefix(key, []byte(holdsPrefix)); ok {
-		saleWrites(db, [][]byte{nil, voucher}, visit)
-	}
 }

@@ -105,19 +105,20 @@ func (c *Checker) ReadsEverything(u *User, db *store.DB, row *commands.Row, argv
 	}
 	call := call{checker: c, db: db, row: row, argv: argv}
 	for _, s := range u.rules.selectors {
-		if s.readsEverything() && call.judge(s).reason == Allowed {
+		if s.reachesAll(reads) && call.judge(s).reason == Allowed {
 			return true
 		}
 	}
 	return false
 }
 
-func (s *selector) readsEverything() bool {
+// reachesAll reports whether the selector allows this access to every key.
+func (s *selector) reachesAll(need access) bool {
 	if s.allKeys {
 		return true
 	}
 	for i := range s.keys {
-		if k := &s.keys[i]; k.text == "*" && k.access&reads != 0 {
+		if k := &s.keys[i]; k.text == "*" && k.access&need == need {
 			return true
 		}
 	}
@@ -218,7 +219,7 @@ func (s *selector) runs(row *commands.Row, argv [][]byte) bool {
 
 func (c *call) judgeKeys(s *selector) verdict {
 	if pos, use, ok := c.row.OnlyKey(); ok {
-		if pos < len(c.argv) && !c.allowsUse(s, c.argv[pos], accessOf(use)) {
+		if pos < len(c.argv) && !c.allowsUse(s, c.argv[pos], use) {
 			return verdict{DeniedKey, pos, c.argv[pos]}
 		}
 	} else {
@@ -228,7 +229,7 @@ func (c *call) judgeKeys(s *selector) verdict {
 			c.found = true
 		}
 		for _, ref := range c.checker.refs {
-			if !c.allowsUse(s, c.argv[ref.Pos], accessOf(ref.Flags)) {
+			if !c.allowsUse(s, c.argv[ref.Pos], ref.Flags) {
 				return verdict{DeniedKey, ref.Pos, c.argv[ref.Pos]}
 			}
 		}
@@ -239,20 +240,42 @@ func (c *call) judgeKeys(s *selector) verdict {
 	return verdict{}
 }
 
-// allowsUse reports whether the selector allows a use of a key, and of what the server will act on because of
+// allowsUse reports whether the selector allows a use of a key, and of what the server will write because of
 // what is written there.
-func (c *call) allowsUse(s *selector, key []byte, need access) bool {
+func (c *call) allowsUse(s *selector, key []byte, use commands.KeyFlags) bool {
+	need := accessOf(use)
 	if !s.allowsKey(key, need) {
 		return false
 	}
-	ok := true
-	if need&writes != 0 && commands.ActsLater(key) {
-		commands.ActedOn(c.db, key, func(other []byte, use commands.KeyFlags) bool {
-			ok = s.allowsKey(other, accessOf(use))
-			return ok
-		})
+	if need&writes == 0 || !commands.ActsLater(key) {
+		return true
 	}
-	return ok
+	write := commands.KeyWrite{Row: c.row, Argv: c.argv, Key: key, Use: use}
+	if !c.allowsActs(s, &write, c.db) {
+		return false
+	}
+	if c.row.Databases.Named == nil {
+		return true
+	}
+	c.checker.named = c.row.Databases.Named(c.argv, c.checker.named[:0])
+	for _, at := range c.checker.named { // the key may be written there (MOVE, COPY)
+		if id, ok := decimal.ParseInt(c.argv[at]); ok {
+			if db := c.db.Store().DB(int(id)); db != nil && !c.allowsActs(s, &write, db) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// allowsActs reports whether the selector allows what the server will write in a database because of a write.
+func (c *call) allowsActs(s *selector, write *commands.KeyWrite, db *store.DB) bool {
+	ok := true
+	any := write.ActedOn(db, func(key []byte, use commands.KeyFlags) bool {
+		ok = s.allowsKey(key, accessOf(use))
+		return ok
+	})
+	return ok && (!any || s.reachesAll(writes))
 }
 
 // judgeImplied looks at the keys that the call uses without naming them.
