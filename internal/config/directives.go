@@ -347,7 +347,7 @@ var topics = []topic{
 			Doc: "milliseconds: the lease of a LOCK without PX or EX", Redis: notInRedis},
 		{Name: "lock-max-waiters", Default: "0", Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.LockMaxWaiters }),
 			Doc: "how many may wait for one lock; further ones get `-LOCKLIMIT`. 0: no limit", Redis: notInRedis},
-		{Name: "lock-max-waits-per-client", Default: "1000000", Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.LockMaxWaitsPerClient }),
+		{Name: "lock-max-waits-per-client", Default: "100000", Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.LockMaxWaitsPerClient }),
 			Doc: "how many waits one connection may have at a time (`NOTIFY`); further ones get `-LOCKLIMIT`. 0: no limit", Redis: notInRedis},
 		{Name: "lock-history-bytes", Default: "4mb", Kind: memory(0, 1<<36, func(c *Config) *int64 { return &c.LockHistoryBytes }),
 			Doc: "memory for the events that [LOCK.HISTORY](HISTORY.md) shows, at least 64kb; 0: it keeps none", Redis: notInRedis},

@@ -77,7 +77,7 @@ var Directives = map[string][]string{
 	"zset-max-listpack-entries": {"128", "2", "0"}, "zset-max-listpack-value": {"64", "1"}, "set-max-intset-entries": {"512", "2", "0"},
 	"set-max-listpack-entries": {"128", "2", "0"}, "list-max-listpack-size": {"-2", "1", "2", "-1"}, "list-compress-depth": {"0", "1"},
 	"stream-node-max-entries": {"100", "1", "3"}, "stream-node-max-bytes": {"4096", "1", "0"},
-	"lock-watchdog-timeout": {"30000", "3", "50"}, "lock-max-waiters": {"0", "1", "3"}, "lock-max-waits-per-client": {"1000000", "0", "2"},
+	"lock-watchdog-timeout": {"30000", "3", "50"}, "lock-max-waiters": {"0", "1", "3"}, "lock-max-waits-per-client": {"100000", "0", "2"},
 	"lock-history-bytes": {"4mb", "0", "64kb"}, "lock-class": {"", "a k* ; b ?1 ?2", "a"}, "appendfsync": {"always", "everysec", "no"}, "aof-use-rdb-preamble": {"yes", "no"},
 	"auto-aof-rewrite-percentage": {"100", "1", "0"}, "auto-aof-rewrite-min-size": {"64mb", "1kb"}, "lfu-decay-time": {"0", "1"}, "hz": {"1", "500"},
 	"io-coalesce-usec": {"0", "200", "1000"}, "tcp-keepalive": {"0", "300"}, "proto-max-bulk-len": {"1mb"}, "client-query-buffer-limit": {"1gb", "1mb"},
