@@ -342,7 +342,7 @@ func (srv *instance) tearDown() {
 	srv.group.Wait()
 	srv.executor.dump.Targets.Close()
 	srv.executor.mu.Lock()
-	srv.executor.audit.CountAttempts()
+	srv.executor.audit.Close()
 	end := srv.executor.durable.Close()
 	srv.executor.mu.Unlock()
 	end()

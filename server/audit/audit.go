@@ -118,9 +118,13 @@ func (c *Client) attrs(suppressed int) []any {
 // Log writes the lines of one server. Nothing here locks; its owner does.
 type Log struct {
 	// Server is the server's log. Operators is a log of what operators do alone; nil: there is none.
-	Server, Operators                                 *slog.Logger
+	Server, Operators *slog.Logger
+	// Now is the time by which lines are counted; nil: the system's.
+	Now func() time.Time
+
 	commands, logins, leases, file, refusals, entries LineLimit
-	attempts                                          attempts
+	// attempts have the period of a second; failures, the logins that failed, that of a minute.
+	attempts, failures attempts
 }
 
 // Runner is the server that runs a command.
@@ -200,7 +204,7 @@ func (l *Log) command(c *Client, name, call string, err error) {
 		event, text, cause = "failed-command", "an operator's command has failed", []any{"cause", cutText([]byte(err.Error()))}
 	}
 	l.toOperators(event, c, c.User, append([]any{"command", name, "call", call}, cause...)...)
-	if suppressed, ok := l.commands.Allow(time.Now(), mostLines); ok {
+	if suppressed, ok := l.commands.Allow(l.now(), mostLines); ok {
 		l.Server.Info(text, append(append([]any{"command", call}, cause...), c.attrs(suppressed)...)...)
 	}
 }
@@ -257,23 +261,12 @@ func cutText(text []byte) string {
 	return string(text)
 }
 
-// FailedLogin logs that a client could not log in by a name.
-func (l *Log) FailedLogin(c Client, name []byte) {
-	l.toOperators("failed-login", &c, cutText(name))
-	suppressed, ok := l.logins.Allow(time.Now(), mostLoginLines)
-	if !ok {
-		return
-	}
-	c.User = cutText(name)
-	l.Server.Info("a client could not log in: wrong name or password, or the user is off", c.attrs(suppressed)...)
-}
-
 // toOperators writes to the log of what operators do.
 func (l *Log) toOperators(event string, c *Client, user string, attrs ...any) {
 	if l.Operators == nil {
 		return
 	}
-	suppressed, ok := l.file.Allow(time.Now(), mostFileLines)
+	suppressed, ok := l.file.Allow(l.now(), mostFileLines)
 	if !ok {
 		return
 	}
@@ -292,7 +285,7 @@ func (l *Log) LeaseEnded(db int, key []byte) {
 	if !l.Server.Enabled(context.Background(), LevelVerbose) {
 		return
 	}
-	suppressed, ok := l.leases.Allow(time.Now(), mostLines)
+	suppressed, ok := l.leases.Allow(l.now(), mostLines)
 	if !ok {
 		return
 	}
