@@ -11,13 +11,13 @@ import (
 // to what the server will write because of it. The stream of a sale is named by the content of a key, so the
 // words of the call count, too.
 //
-// A new key of this kind goes into ActsLater and KeyWrite.ActedOn. TestWritesStayWithinRights finds one that
-// is missing.
+// A new key of this kind goes into ActsLater and KeyWrite.ActedOn. TestWritesStayWithinRights finds a
+// missing key.
 
 // directsSale are the prefixes of the keys of a sale from which the end of a hold is worked out.
 var directsSale = [...]string{holdsPrefix, ordersPrefix, piecesPrefix, salePrefix}
 
-// ActsLater reports whether a key is one of these.
+// ActsLater reports whether a key directs later writes.
 func ActsLater(key []byte) bool {
 	if len(key) == 0 || key[0] != store.DelayedPrefix[0] && key[0] != saleKeyPrefix[0] {
 		return false
@@ -51,8 +51,7 @@ type KeyWrite struct {
 }
 
 // ActedOn calls visit for each key of a database that the write leads to, until visit returns false. The keys
-// are valid during the call of visit only. any reports that the write may lead to a key that cannot be told
-// from the call.
+// are valid during the call of visit only. any reports that the write may lead to any key.
 func (w *KeyWrite) ActedOn(db *store.DB, visit func(key []byte, use KeyFlags) bool) (any bool) {
 	if stream, ok := store.DelayedStream(w.Key); ok {
 		visit(stream, RW|Insert)
@@ -64,14 +63,14 @@ func (w *KeyWrite) ActedOn(db *store.DB, visit func(key []byte, use KeyFlags) bo
 	}
 	saleWrites(db, [][]byte{nil, voucher}, visit) // of the stream that the sale has until then
 	if !bytes.HasPrefix(w.Key, []byte(salePrefix)) || w.Row.Code != NoCode {
-		return false // the commands that a script calls are looked at one by one
+		return false // the commands that a script calls each have a check of their own
 	}
 	return w.namesStream(visit)
 }
 
-// namesStream is ActedOn for the stream that a sale has after a write to its settings. HSET and its kin say
-// which. A command that replaces the key, or writes the field in another way, could bring any name. Without
-// the field, or the key, it is the usual stream.
+// namesStream is ActedOn for the stream that a sale has after a write to its settings. HSET and its kin have
+// its name among their words. A command that replaces the key, or writes the field in another way, could
+// bring any name. Without the field, or the key, it is the usual stream.
 func (w *KeyWrite) namesStream(visit func(key []byte, use KeyFlags) bool) (any bool) {
 	pairs := false
 	switch w.Row.Name {
@@ -99,7 +98,7 @@ func (w *KeyWrite) namesStream(visit func(key []byte, use KeyFlags) bool) (any b
 	return false
 }
 
-// visitStreams visits the stream of a sale with this field, and the one of orders that were taken back.
+// visitStreams visits the stream of a sale with this field, and the stream of orders that were taken back.
 func visitStreams(field []byte, visit func(key []byte, use KeyFlags) bool) bool {
 	s := sale{stream: field}
 	return visit(s.streamKey(nil), RW|Insert) && visit(append(s.streamKey(nil), cancelledSuffix...), RW|Insert)
