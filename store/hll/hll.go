@@ -130,10 +130,7 @@ func (r *Registers) Merge(b []byte) error {
 		}
 		return nil
 	}
-	return eachRun(b, func(from, n int, value uint8) {
-		if value == 0 { // mostly long runs, which raise nothing
-			return
-		}
+	return eachSetRun(b, func(from, n int, value uint8) {
 		for i := from; i < from+n; i++ {
 			r[i] = max(r[i], value)
 		}

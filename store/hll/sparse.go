@@ -70,6 +70,15 @@ func eachRun(b []byte, fn func(from, n int, value uint8)) error {
 	return nil
 }
 
+// eachSetRun is eachRun without the runs of registers that are 0, which are mostly long.
+func eachSetRun(b []byte, fn func(from, n int, value uint8)) error {
+	return eachRun(b, func(from, n int, value uint8) {
+		if value > 0 {
+			fn(from, n, value)
+		}
+	})
+}
+
 // Describe lists the opcodes of a sparse one as PFDEBUG DECODE does: z:n and Z:n are
 // n zeros, v:x,n is n times x.
 func Describe(b []byte) string {
