@@ -9,12 +9,13 @@ import (
 	"lockserver/store/hash"
 )
 
-// What an RReadWriteLock of Redisson keeps: the hash has the field "mode" with "read" or "write", and a field
-// an owner with its read holds. The field of a writer is its name with ":write" behind it. For each read hold
-// there is a string "{key}:<owner>:rwlock_timeout:<i>" that dies with its lease. Its readers and native ones
-// may be in one hash. Each of its readers that leaves computes the key's deadline anew, from those strings
-// alone, and removes the key if there is none. So the native holders, with values that its scripts take for
-// no numbers, have one reader of that kind for all of them. That is the field readersField, and its string.
+// What an RReadWriteLock of Redisson keeps: the hash has the field "mode" with "read" or "write", and a
+// field an owner with its read holds. The field of a writer is its name with ":write" behind it. For each
+// read hold there is a string "{key}:<owner>:rwlock_timeout:<i>" that dies with its lease. Its readers and
+// native ones may be in one hash. Each of its readers that leaves computes the key's deadline anew, from
+// those strings alone, and removes the key if there is none. So the native holders, with values that its
+// scripts take for no numbers, have one reader of that kind for all of them. That is the field
+// readersField, and its string.
 const (
 	rwChannel      = "redisson_rwlock"
 	writeSuffix    = ":write"
@@ -45,6 +46,22 @@ func checkScripts(h *hash.Hash, owner []byte) (err error) {
 		return err != ErrWrongType
 	})
 	return err
+}
+
+// scriptHolders returns how many owners hold a lock with the field "mode". native: native ones do, too.
+// ErrHeldByScript: the owner holds it by Redisson's scripts.
+func scriptHolders(h *hash.Hash, owner []byte, native bool) (n int, err error) {
+	n = h.Len() - 1
+	if native {
+		n--
+		if h.Has(readersField) {
+			n--
+		}
+	}
+	if n == 0 && !native {
+		return 0, ErrWrongType
+	}
+	return n, checkScripts(h, owner)
 }
 
 // readScript reads a field of Redisson's.

@@ -78,6 +78,12 @@ func parseAnyShare(value []byte) (s share, ok bool) {
 	return s, isInt[0] && isInt[1] && min(s.shared, s.exclusive) >= 0 && s.held()
 }
 
+// isShare reports whether a value is that of a holder.
+func isShare(value []byte) bool {
+	_, ok := parseShare(value)
+	return ok
+}
+
 // lockView is a lock of either layout, as an owner sees it.
 type lockView struct {
 	mine      share
@@ -122,7 +128,8 @@ func viewAny(h *hash.Hash, owner []byte, held heldLock, err error) (lockView, er
 	return v, nil
 }
 
-// viewShares is viewLock for what has not RLock's layout.
+// viewShares is viewLock for what has not RLock's layout. A field that was written by hand beside native
+// holders does not count. A hash with such a field and no holder is no lock.
 func viewShares(h *hash.Hash, owner []byte) (v lockView, err error) {
 	mode, native := h.Get(nil, shareField)
 	if native && string(mode) == store.SemaphoreMode {
@@ -142,19 +149,13 @@ func viewShares(h *hash.Hash, owner []byte) (v lockView, err error) {
 	if v.exclusive = string(mode) == "write"; !v.exclusive && string(mode) != "read" {
 		return lockView{}, ErrWrongType
 	}
-	v.owners = h.Len()
-	for _, reserved := range []bool{native, byScript, byScript && native && h.Has(readersField)} {
-		if reserved {
-			v.owners--
-		}
-	}
-	if v.owners == 0 && !native {
-		return lockView{}, ErrWrongType
-	}
 	if v.byScript = byScript; byScript {
-		if err := checkScripts(h, owner); err != nil {
-			return lockView{}, err
-		}
+		v.owners, err = scriptHolders(h, owner, native)
+	} else if v.owners = store.ShareHolders(h, isShare); v.owners == 0 && h.Len() > 1 {
+		err = ErrWrongType
+	}
+	if err != nil {
+		return lockView{}, err
 	}
 	if !native || v.owners == 0 || len(owner) == 0 {
 		return v, nil
@@ -166,8 +167,8 @@ func viewShares(h *hash.Hash, owner []byte) (v lockView, err error) {
 	if !ok {
 		return v, nil
 	}
-	if v.mine, ok = parseShare(mine); !ok {
-		return lockView{}, ErrWrongType
+	if s, ok := parseShare(mine); ok {
+		v.mine = s
 	}
 	return v, nil
 }
@@ -227,6 +228,7 @@ func EachHolder(r store.Ref, visit func(h Holder) bool) {
 		}
 		return
 	}
+	byScript := l.Limit == 0 && h.Has(modeField)
 	h.EachTimed(func(field, value []byte, atMS int64) bool {
 		if reservedInShares(field) {
 			return true
@@ -241,7 +243,7 @@ func EachHolder(r store.Ref, visit func(h Holder) bool) {
 		}
 		if ok {
 			holder.Shared, holder.Exclusive, holder.Token, holder.Watched = s.shared, s.exclusive, s.token, s.watched
-		} else if n, ok := decimal.ParseInt(value); ok && l.Limit == 0 {
+		} else if n, ok := decimal.ParseInt(value); ok && byScript {
 			holder.readScript(field, n)
 		}
 		return holder.Holds() <= 0 || visit(holder)

@@ -336,7 +336,8 @@ var lockSharedScripts = []struct{ name, text string }{
 	{"a field that no holder wrote", `
 		A LOCK k a SHARED -> token
 		A HSET k b junk -> 1
-		A LOCK k b SHARED -> -WRONGTYPE Operation against a key holding the wrong kind of value
+		A UNLOCK k b -> $nil
+		A LOCK k b SHARED -> token
 		A HSET k $mode dark -> 0
 		A LOCK k a SHARED -> -WRONGTYPE Operation against a key holding the wrong kind of value
 		A LOCK k a -> -WRONGTYPE Operation against a key holding the wrong kind of value

@@ -10,8 +10,8 @@ import (
 )
 
 // A semaphore is the hash of a lock with shared holders. The number of shared holds in a holder's value is
-// the number of its permits. How many are in use is the sum of them. With many holders the hash keeps the sum
-// as its tally, and HashEdit keeps that up to date.
+// the number of its permits. How many are in use is the sum of them. With many holders the hash keeps the
+// sum as its tally, and HashEdit keeps that up to date.
 
 const (
 	// LimitField is the field of a semaphore with the number of its permits.
@@ -89,17 +89,34 @@ func Permits(h *hash.Hash) int64 {
 	return tallyOf(h).Sum
 }
 
-// PermitHolders returns how many holders a semaphore has. Fields that were written by hand do not count. They
-// have no deadline, so there are none if each other field has a deadline.
+// PermitHolders returns how many holders a semaphore has. Fields that were written by hand do not count.
+// They have no deadline, so there are none if each other field has a deadline.
 func PermitHolders(h *hash.Hash) int {
 	const others = 2 // the mode and the limit
+	return holdersBeside(h, others, func(value []byte) bool { return SharePermits(value) > 0 })
+}
+
+// ShareHolders is PermitHolders for a lock with shared holders that no script of Redisson's holds. holds
+// reports whether a value is that of a holder, which may be an exclusive one if there are few.
+func ShareHolders(h *hash.Hash, holds func(value []byte) bool) int {
+	const others = 1 // the mode
+	return holdersBeside(h, others, holds)
+}
+
+// holdersBeside returns how many holders a hash has, beside so many fields of another kind.
+func holdersBeside(h *hash.Hash, others int, holds func(value []byte) bool) (n int) {
 	fields := h.Len() - others
 	switch {
 	case fields == h.Timed():
 		return fields
 	case h.Timed() <= fewPermits:
-		_, holders := countHolders(h)
-		return holders
+		h.Each(func(_, value []byte) bool {
+			if holds(value) {
+				n++
+			}
+			return true
+		})
+		return n
 	}
 	return tallyOf(h).Holders
 }
