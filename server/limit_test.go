@@ -111,3 +111,22 @@ func TestLimitTakeInTestMode(t *testing.T) {
 	require.Equal(t, "[1 1 0 0 60000]", waiter.Receive().String())
 	want(t, c, [2]string{"TEST.CLOCK ADVANCE 60001", "121001"}, [2]string{"EXISTS k", "0"})
 }
+
+// TestLimitTakeAboveTheBurst: a cost that could never be taken is an error, in whatever form it waits, and
+// changes nothing. COST 0 is allowed and takes nothing, also where more was taken than another burst allows.
+func TestLimitTakeAboveTheBurst(t *testing.T) {
+	t.Parallel()
+	srv, clock, c := startLimits(t, 1)
+	const tooMuch = "-ERR COST is above the burst, it could never be taken"
+	for _, form := range []string{"", " WAIT 0", " WAIT 100", " WAIT 0 NOTIFY a"} {
+		want(t, c[0], [2]string{"LIMIT.TAKE k 5 10 1000 COST 6" + form, tooMuch})
+	}
+	want(t, c[0], [2]string{"EXISTS k", "0"}, [2]string{"LIMIT.TAKE k 10 10 1000 COST 10", "[1 10 0 0 1000]"})
+	want(t, c[0], [2]string{"LIMIT.TAKE k 5 10 1000 COST 6", tooMuch}, [2]string{"LIMIT.TAKE k 10 10 1000 COST 0", "[1 10 0 0 1000]"})
+	for range 2 {
+		want(t, c[0], [2]string{"LIMIT.TAKE k 5 10 1000 COST 0", "[1 5 0 0 500]"})
+	}
+	clock.Advance(500 * time.Millisecond)
+	want(t, c[0], [2]string{"LIMIT.TAKE k 5 10 1000 COST 5", "[0 5 0 500 500]"}) // COST 0 has not begun to fill it
+	checkParking(t, srv)
+}

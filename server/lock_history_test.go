@@ -118,6 +118,19 @@ func TestLockHistory(t *testing.T) {
 	}
 }
 
+// TestHistoryOfARefusedMLOCK: the refusal is an event of each of its keys, also of the free ones.
+func TestHistoryOfARefusedMLOCK(t *testing.T) {
+	t.Parallel()
+	srv := startWith(t, Options{Clock: NewManualClock(time.UnixMilli(historyStartMS))}, nil)
+	c := client(t, srv)
+	c.Do("LOCK", "busy", "a")
+	require.True(t, c.Do("MLOCK", "3", "free", "busy", "other", "b").IsNull())
+	require.True(t, c.Do("MLOCK", "2", "free", "busy", "b", "SHARED").IsNull())
+	require.Equal(t, []string{"0 granted busy a", "0 refused busy b held", "0 refused busy b held shared"}, historyOf(t, c, "KEY", "busy"))
+	require.Equal(t, []string{"0 refused free b held", "0 refused free b held shared"}, historyOf(t, c, "KEY", "free"))
+	require.Equal(t, []string{"0 refused other b held"}, historyOf(t, c, "KEY", "other"))
+}
+
 // TestInternalFields: the fields of a lock's hash that are no owners are shown as such nowhere.
 func TestInternalFields(t *testing.T) {
 	t.Parallel()

@@ -48,6 +48,39 @@ var queueScripts = []struct{ name, text string }{
 		B <- $nil
 		C <- $nil
 		parked 0`},
+	{"an upgrade keeps its place when the owner's hold ends", `
+		A LOCK k a SHARED PX 1000 -> token
+		B LOCK k b SHARED PX 60000 -> token
+		C LOCK k c WAIT 0 -> waits
+		D LOCK k a WAIT 0 -> waits
+		E LOCK k e WAIT 0 -> waits
+		+2s
+		parked 3
+		B UNLOCK k b -> 1
+		C <- token=c
+		parked 2
+		C UNLOCK k c -> 1
+		D <- token>c
+		parked 1
+		D UNLOCK k a -> 1
+		E <- token>c`},
+	{"an MLOCK keeps its place when the owner loses a key that it held", `
+		A LOCK k a PX 1000 -> token
+		B LOCK l b -> token
+		C LOCK k c WAIT 0 -> waits
+		D MLOCK 2 k l a WAIT 0 -> waits
+		E LOCK k e WAIT 0 -> waits
+		+2s
+		C <- token
+		parked 2
+		B UNLOCK l b -> 1
+		B LOCK l b -> $nil
+		parked 2
+		C UNLOCK k c -> 1
+		D <- tokens=k,l
+		parked 1
+		D MUNLOCK 2 k l a -> [1 1]
+		E <- token`},
 	{"from a script", `
 		A LOCK k a -> token
 		B LOCK k b WAIT 0 -> waits

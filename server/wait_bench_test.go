@@ -35,6 +35,8 @@ func BenchmarkWait(b *testing.B) {
 			[][]string{{"UNLOCK", "door", "alice"}, {"UNLOCK", "door", "bob"}}},
 		{"shared", []string{"LOCK", "door", "alice", "PX", "3600000"}, []string{"LOCK", "door", "bob", "SHARED", "PX", "3600000", "WAIT", "0"},
 			[][]string{{"UNLOCK", "door", "alice"}, {"UNLOCK", "door", "bob"}}},
+		{"notify", []string{"LOCK", "door", "alice", "PX", "3600000"}, []string{"LOCK", "door", "bob", "PX", "3600000", "WAIT", "0", "NOTIFY"},
+			[][]string{{"UNLOCK", "door", "alice"}, {"UNLOCK", "door", "bob"}}},
 		{"set", nil, nil, [][]string{{"SET", "key", "value"}}},
 		{"free", nil, nil, [][]string{{"LOCK", "door", "alice", "PX", "3600000"}, {"UNLOCK", "door", "alice"}}},
 	} {
