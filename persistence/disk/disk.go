@@ -48,11 +48,18 @@ type File interface {
 	io.Reader
 	io.ReaderAt
 	io.Writer
+	// WriteAt writes at an offset, wherever the file is written to otherwise. The file must have been
+	// opened for writing.
+	io.WriterAt
 	io.Closer
 	// Size gives the file's size in bytes.
 	Size() (int64, error)
 	// Truncate cuts the file to size bytes; a file that was opened with Append is then written from there.
 	Truncate(size int64) error
+	// Allocate makes the file larger, up to size bytes, with zeros. The file system reserves the space. A
+	// sync of what is written there later is faster, because it need not make a new size durable. The error
+	// may be that the system has no such call; the file is as it was then.
+	Allocate(size int64) error
 	// Sync returns once all written bytes are durable. After an error it is unknown which bytes are. Calling
 	// it again proves nothing, because the system may have dropped what it could not write.
 	Sync() error

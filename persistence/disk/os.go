@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"runtime"
 	"sync/atomic"
@@ -12,14 +13,18 @@ import (
 )
 
 // OS is the file system of the machine.
-type OS struct{}
+type OS struct {
+	// Blocking: a sync keeps a thread of the process, and is done sooner while all processors are busy.
+	// Otherwise a worker of the system does small ones, if it can.
+	Blocking bool
+}
 
 // fileMode is that of new files, as Redis gives it.
 const fileMode = 0o644
 
 // Create implements FS.
-func (OS) Create(path string) (File, error) {
-	f, err := open(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
+func (o OS) Create(path string) (File, error) {
+	f, err := o.open(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
 	if err != nil {
 		return nil, err
 	}
@@ -27,8 +32,8 @@ func (OS) Create(path string) (File, error) {
 }
 
 // Append implements FS. It does without O_APPEND, because Windows cuts no file that was opened with it.
-func (OS) Append(path string) (File, error) {
-	f, err := open(path, os.O_WRONLY|os.O_CREATE)
+func (o OS) Append(path string) (File, error) {
+	f, err := o.open(path, os.O_WRONLY|os.O_CREATE)
 	if err != nil {
 		return nil, err
 	}
@@ -40,20 +45,20 @@ func (OS) Append(path string) (File, error) {
 }
 
 // Open implements FS.
-func (OS) Open(path string) (File, error) {
-	f, err := open(path, os.O_RDONLY)
+func (o OS) Open(path string) (File, error) {
+	f, err := o.open(path, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
 	return f, nil
 }
 
-func open(path string, flags int) (*osFile, error) {
+func (o OS) open(path string, flags int) (*osFile, error) {
 	f, err := os.OpenFile(path, flags, fileMode)
 	if err != nil {
 		return nil, err
 	}
-	return &osFile{File: f}, nil
+	return &osFile{File: f, blocking: o.Blocking}, nil
 }
 
 // Rename implements FS.
@@ -126,8 +131,9 @@ func (OS) Lock(path string) (io.Closer, error) {
 // osFile is a file of OS.
 type osFile struct {
 	*os.File
-	syncer syncer
-	fresh  atomic.Int64 // bytes written since the start of the last sync
+	syncer   syncer
+	blocking bool
+	fresh    atomic.Int64 // bytes written since the start of the last sync
 }
 
 // Write implements File.
@@ -135,6 +141,21 @@ func (f *osFile) Write(b []byte) (int, error) {
 	n, err := f.File.Write(b)
 	f.fresh.Add(int64(n))
 	return n, err
+}
+
+// WriteAt implements File.
+func (f *osFile) WriteAt(b []byte, at int64) (int, error) {
+	n, err := f.File.WriteAt(b, at)
+	f.fresh.Add(int64(n))
+	return n, err
+}
+
+// Allocate implements File.
+func (f *osFile) Allocate(size int64) error {
+	if err := allocate(f.File, size); err != nil {
+		return fmt.Errorf("allocate %s: %w", f.Name(), err)
+	}
+	return nil
 }
 
 // Size implements File.
@@ -148,7 +169,11 @@ func (f *osFile) Size() (int64, error) {
 
 // Sync implements File.
 func (f *osFile) Sync() error {
-	if err := f.syncer.sync(f.File, f.fresh.Swap(0)); err != nil {
+	fresh := f.fresh.Swap(0)
+	if f.blocking {
+		fresh = math.MaxInt64
+	}
+	if err := f.syncer.sync(f.File, fresh); err != nil {
 		return fmt.Errorf("sync %s: %w", f.Name(), err)
 	}
 	return nil

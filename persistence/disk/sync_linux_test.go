@@ -45,7 +45,7 @@ func TestSyncOften(t *testing.T) {
 
 // A sync of many bytes uses fdatasync, however often it happens.
 func TestSyncOfMuch(t *testing.T) {
-	f, err := open(filepath.Join(t.TempDir(), "log"), os.O_WRONLY|os.O_CREATE)
+	f, err := OS{}.open(filepath.Join(t.TempDir(), "log"), os.O_WRONLY|os.O_CREATE)
 	require.NoError(t, err)
 	s := &f.syncer
 	for range 2 * manySyncs {
@@ -67,7 +67,7 @@ func TestSyncOfMuch(t *testing.T) {
 
 // A sync that the kernel will not do its own way is done the common way, and so are all that follow.
 func TestSyncOftenRefused(t *testing.T) {
-	f, err := open(filepath.Join(t.TempDir(), "log"), os.O_WRONLY|os.O_CREATE)
+	f, err := OS{}.open(filepath.Join(t.TempDir(), "log"), os.O_WRONLY|os.O_CREATE)
 	require.NoError(t, err)
 	for range manySyncs + 1 {
 		require.NoError(t, f.Sync())
@@ -86,7 +86,7 @@ func TestSyncOftenRefused(t *testing.T) {
 
 // The error of a sync comes out either way.
 func TestSyncOftenFails(t *testing.T) {
-	f, err := open("/dev/full", os.O_WRONLY)
+	f, err := OS{}.open("/dev/full", os.O_WRONLY)
 	require.NoError(t, err)
 	for range 3 * manySyncs {
 		require.ErrorContains(t, f.Sync(), "/dev/full: invalid argument")

@@ -134,20 +134,21 @@ func (n *node) crash(loss Loss, chance *rand.Rand) []byte {
 		case c.cut:
 			continue
 		default:
-			c.data = torn(c.data, chance)
+			c.data = torn(c.data, max(0, int64(len(data))-c.at), chance)
 		}
 		data = c.apply(data)
 	}
 	return data
 }
 
-// torn returns a partial write: the rest is missing, or zeros.
-func torn(data []byte, chance *rand.Rand) []byte {
+// torn returns a partial write: the rest is missing, or zeros. The first bytes of it are written over others,
+// which are never zeros in between.
+func torn(data []byte, over int64, chance *rand.Rand) []byte {
 	if len(data) == 0 {
 		return data
 	}
 	n := chance.IntN(len(data))
-	if chance.IntN(2) == 0 {
+	if chance.IntN(2) == 0 || int64(n) < over {
 		return data[:n]
 	}
 	rest := make([]byte, len(data))

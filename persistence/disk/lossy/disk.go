@@ -40,6 +40,7 @@ type Op struct {
 	To   string // of Rename
 	Data []byte // of Write
 	Size int64  // of Truncate
+	At   int64  // of Write: the offset
 	node int    // the file
 	lost bool   // a Sync that failed
 }

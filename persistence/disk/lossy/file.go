@@ -24,6 +24,9 @@ func (f *file) change(op Op) error {
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()
 	op.Path, op.node = f.path, f.node
+	if n := f.d.world.nodes[f.node]; op.Kind == Write && op.At == atEnd {
+		op.At = int64(len(n.now))
+	}
 	err := fs.ErrClosed
 	switch {
 	case f.closed:
@@ -38,9 +41,15 @@ func (f *file) change(op Op) error {
 	return nil
 }
 
+// atEnd is the offset of a write at the end of a file.
+const atEnd = -1
+
 // Write implements disk.File.
-func (f *file) Write(b []byte) (int, error) {
-	err := f.change(Op{Kind: Write, Data: append([]byte(nil), b...)})
+func (f *file) Write(b []byte) (int, error) { return f.WriteAt(b, atEnd) }
+
+// WriteAt implements disk.File.
+func (f *file) WriteAt(b []byte, at int64) (int, error) {
+	err := f.change(Op{Kind: Write, Data: append([]byte(nil), b...), At: at})
 	var short *Short
 	switch {
 	case err == nil:
@@ -53,6 +62,14 @@ func (f *file) Write(b []byte) (int, error) {
 
 // Truncate implements disk.File.
 func (f *file) Truncate(size int64) error { return f.change(Op{Kind: Truncate, Size: size}) }
+
+// Allocate implements disk.File. A crash may undo it, as it may undo a Truncate.
+func (f *file) Allocate(size int64) error {
+	if is, err := f.Size(); err != nil || is >= size {
+		return err
+	}
+	return f.Truncate(size)
+}
 
 // Sync implements disk.File.
 func (f *file) Sync() error { return f.change(Op{Kind: Sync}) }

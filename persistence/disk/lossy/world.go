@@ -51,6 +51,8 @@ type change struct {
 	data []byte
 	cut  bool
 	lost bool // a sync failed after it: no later one makes it durable
+	// allocated: a later sync has made its space durable, without the bytes.
+	allocated bool
 }
 
 func newWorld() *world {
@@ -85,7 +87,7 @@ func (w *world) apply(op Op) error {
 	switch op.Kind {
 	case Write:
 		n := w.nodes[op.node]
-		n.do(change{at: int64(len(n.now)), data: op.Data})
+		n.do(change{at: op.At, data: op.Data})
 		return nil
 	case Truncate:
 		w.nodes[op.node].do(change{at: op.Size, cut: true})
@@ -165,9 +167,16 @@ func (n *node) sync(failed bool) {
 		if c.cut { // what was cut off cannot come back
 			kept = cutTo(kept, c.at)
 		}
-		if c.lost && !c.cut {
+		switch {
+		case c.lost && c.allocated:
 			kept = append(kept, c)
-			c.data = make([]byte, len(c.data)) // the space is allocated, the bytes are not
+			continue
+		case c.lost && !c.cut:
+			c.allocated = true
+			kept = append(kept, c)
+			c.data = make([]byte, len(c.data))
+		case !c.cut:
+			kept = slices.DeleteFunc(kept, c.covers) // they were written again
 		}
 		n.durable = c.apply(n.durable)
 	}
@@ -183,6 +192,11 @@ func cutTo(writes []change, size int64) (left []change) {
 		}
 	}
 	return left
+}
+
+// covers reports whether a write is over all that another one has written.
+func (c change) covers(other change) bool {
+	return c.at <= other.at && other.at+int64(len(other.data)) <= c.at+int64(len(c.data))
 }
 
 // apply gives the content after the change.
