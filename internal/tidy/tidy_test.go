@@ -153,19 +153,20 @@ var parts = map[string][]string{
 	"server/pubsub":  {"commands", "internal/glob", "internal/resp"},
 	"server/raft": {"commands", "internal/ascii", "internal/resp", "persistence", "persistence/aof", "persistence/digest", "server/gate", "server/info",
 		"server/replication", "store"},
-	"server/raft/engine": {"persistence", "persistence/aof", "persistence/disk", "persistence/rdb", "server/raft"},
-	"server/replication": {"commands", "internal/ascii", "internal/config", "internal/decimal", "internal/resp", "persistence/aof", "persistence/disk", "server/info", "store"},
-	"server/script":      {"commands", "internal/decimal", "internal/glob", "internal/lua", "internal/luavm", "internal/resp", "internal/rusage"},
-	"server/standalone":  {"commands"},
-	"server/stats":       {"commands", "internal/histogram", "server/info"},
-	"server/testmode":    {"commands", "internal/ascii", "internal/config", "internal/glob", "server/clock", "server/topology"},
-	"server/tlsconf":     {"internal/config"},
-	"server/topology":    {"commands", "internal/decimal", "internal/resp", "server/info", "store"},
-	"server/tracking":    {"commands", "internal/ascii", "internal/resp"},
-	"server/transport":   {},
-	"server/watching":    {"store"},
-
-	"server/raft/engine/failing": {}, // for tests
+	"server/raft/engine": {"persistence", "persistence/aof", "persistence/disk", "persistence/rdb", "server/raft", "server/raft/engine/older",
+		"server/raft/engine/raftlog"},
+	"server/raft/engine/older":   {"server/raft/engine/raftlog"},
+	"server/raft/engine/raftlog": {"persistence/disk"},
+	"server/replication":         {"commands", "internal/ascii", "internal/config", "internal/decimal", "internal/resp", "persistence/aof", "persistence/disk", "server/info", "store"},
+	"server/script":              {"commands", "internal/decimal", "internal/glob", "internal/lua", "internal/luavm", "internal/resp", "internal/rusage"},
+	"server/standalone":          {"commands"},
+	"server/stats":               {"commands", "internal/histogram", "server/info"},
+	"server/testmode":            {"commands", "internal/ascii", "internal/config", "internal/glob", "server/clock", "server/topology"},
+	"server/tlsconf":             {"internal/config"},
+	"server/topology":            {"commands", "internal/decimal", "internal/resp", "server/info", "store"},
+	"server/tracking":            {"commands", "internal/ascii", "internal/resp"},
+	"server/transport":           {},
+	"server/watching":            {"store"},
 }
 
 func TestPartsDoNotKnowTheServer(t *testing.T) {

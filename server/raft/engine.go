@@ -2,6 +2,7 @@ package raft
 
 import (
 	"context"
+	"errors"
 	"io"
 )
 
@@ -54,6 +55,9 @@ type Engine interface {
 	Checked(c Checksum)
 	Verdict() Verdict
 }
+
+// ErrDamaged is returned by Engine.Open when the disk was found to be damaged while the engine was open.
+var ErrDamaged = errors.New("the disk of this member is damaged")
 
 // Machine is what the log is about.
 type Machine interface {

@@ -405,7 +405,11 @@ func (m *Member) stop(cause error) {
 	if errors.As(cause, new(otherDataError)) {
 		what = "End its process, move its directory raft away, and start it: the member that leads gives it the data anew"
 	}
-	m.host.Log().Error("raft: this member has stopped, its data is not what the group has. "+what, "cause", cause)
+	reason := "its data is not what the group has"
+	if errors.Is(cause, ErrDamaged) {
+		reason, what = "its disk is damaged", "Check the disk, and start this server again: it moves the files away, and the member that leads gives it the data anew"
+	}
+	m.host.Log().Error("raft: this member has stopped, "+reason+". "+what, "cause", cause)
 	m.host.Background(m.part)
 }
 

@@ -67,7 +67,7 @@ func (d *onDisks) has() {
 
 // logs are the files of a member's log.
 func (d *onDisks) logs(m *member) []string {
-	all, err := filepath.Glob(filepath.Join(d.dirs[m.peer.ID], "wal", "*.wal"))
+	all, err := filepath.Glob(filepath.Join(d.dirs[m.peer.ID], "disk", "log", "*.log"))
 	require.NoError(d.t, err)
 	require.NotEmpty(d.t, all)
 	return all
@@ -107,10 +107,10 @@ func TestFlippedEntry(t *testing.T) {
 		})
 	}
 	require.Contains(t, c.ask("RAFT", "MEMBERS").String(), filepath.Base(path))
-	kept, err := filepath.Glob(filepath.Join(d.dirs[c.peer.ID], "damaged-*", "wal", filepath.Base(path)))
+	kept, err := filepath.Glob(filepath.Join(d.dirs[c.peer.ID], "damaged-*", "disk", "log", filepath.Base(path)))
 	require.NoError(t, err)
 	require.Len(t, kept, 1, "nothing is deleted")
-	require.NoError(t, os.RemoveAll(filepath.Dir(filepath.Dir(kept[0]))))
+	require.NoError(t, os.RemoveAll(filepath.Dir(filepath.Dir(filepath.Dir(kept[0])))))
 	eventually(t, "the alarm ends when the files are removed", func() bool { return !strings.Contains(c.field("raft_alarm"), "damaged") })
 }
 

@@ -21,7 +21,7 @@ import (
 // forgeSnapshot changes the content of the newest snapshot of a member that has ended. The checksums fit, so
 // that the member finds nothing wrong with it.
 func forgeSnapshot(t *testing.T, p *fleet.Process, from, to string) {
-	all, err := filepath.Glob(filepath.Join(p.Dir(), "raft", "snapshots", "*", "state.bin"))
+	all, err := filepath.Glob(filepath.Join(p.Dir(), "raft", "disk", "snapshots", "*", "state.bin"))
 	require.NoError(t, err)
 	require.NotEmpty(t, all)
 	newest := slices.MaxFunc(all, func(a, b string) int { return bytes.Compare(index(t, a), index(t, b)) })

@@ -2,8 +2,10 @@ package raft
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -11,9 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/persistence/disk/lossy"
 	"lockserver/server"
 	"lockserver/server/raft/engine"
-	"lockserver/server/raft/engine/failing"
 )
 
 // TestAMemberWithAFailingDisk: the disk of a member returns EIO for a while, of one that follows and of the
@@ -22,13 +24,13 @@ import (
 // a disk that fails now and then, which may lead. (tests/vanish has disks that are full.)
 func TestAMemberWithAFailingDisk(t *testing.T) {
 	t.Parallel()
-	always := func(which ...string) func(string) bool {
-		return func(op string) bool { return strings.Contains(strings.Join(which, " "), op) }
+	always := func(which ...lossy.Kind) func(lossy.Kind) bool {
+		return func(k lossy.Kind) bool { return slices.Contains(which, k) }
 	}
-	writes, syncs, all := always(failing.Write), always(failing.Sync), always(failing.Write, failing.Sync, failing.Create, failing.List)
+	writes, syncs, all := always(lossy.Write), always(lossy.Sync), always(lossy.Write, lossy.Sync, lossy.Create, lossy.Truncate, lossy.SyncDir, lossy.Remove)
 	for _, tt := range []struct {
 		name  string
-		fails func(op string) bool // nil: now and then
+		fails func(lossy.Kind) bool // nil: now and then
 		leads bool
 	}{
 		{"now and then, it follows", nil, false},
@@ -55,7 +57,7 @@ func TestAMemberWithAFailingDisk(t *testing.T) {
 type sick struct {
 	*group
 	member  *member // owner of the disk
-	disk    *failing.Disk
+	disk    *lossy.Disk
 	release func() error // lets go of its directory
 	said    *logs
 	acked   int // writes, each to a key of its own
@@ -63,7 +65,7 @@ type sick struct {
 
 // newSick makes such a group with disks that all work. The member leads or follows.
 func newSick(t *testing.T, leads bool) *sick {
-	d := &sick{disk: failing.New(), said: &logs{of: map[string]*bytes.Buffer{}}}
+	d := &sick{disk: lossy.New(), said: &logs{of: map[string]*bytes.Buffer{}}}
 	dir := t.TempDir()
 	t.Cleanup(func() { _ = d.release() })
 	d.group = newGroup(t, 3, func(eo *engine.Options, so *server.Options) {
@@ -108,9 +110,9 @@ func (d *sick) has() {
 	}
 }
 
-func (d *sick) forAWhile(fails func(op string) bool) {
+func (d *sick) forAWhile(fails func(lossy.Kind) bool) {
 	t := d.t
-	d.disk.Set(fails)
+	d.set(fails)
 	d.write(20)
 	eventually(t, "it says what to do", func() bool { return d.said.count(d.member, "mend it; it goes on by itself") > 0 })
 	eventually(t, "there is an alarm", func() bool {
@@ -139,7 +141,7 @@ func (d *sick) forAWhile(fails func(op string) bool) {
 		require.NotEqual(t, "leader", d.member.field("raft_role"))
 	}
 	eventually(t, "it tries to write", func() bool { return d.failures() > before })
-	d.disk.Set(nil)
+	d.disk.SetFaults(nil)
 	d.write(20) // which needs its disk
 	require.Positive(t, d.said.count(d.member, "can write to its log again")+d.said.count(d.member, "can write to its directory again"))
 	eventually(t, "the alarm ends", func() bool { return !strings.Contains(d.member.field("raft_alarm"), "disk") })
@@ -149,20 +151,30 @@ func (d *sick) forAWhile(fails func(op string) bool) {
 	d.cutPower()
 }
 
-// failures is how much has failed.
-func (d *sick) failures() (n int) {
-	for _, op := range []string{failing.Write, failing.Sync, failing.Create, failing.List} {
-		n += d.disk.Failed(op)
-	}
-	return n
+var errDisk = errors.New("input/output error")
+
+// set says which operations of the disk fail.
+func (d *sick) set(fails func(lossy.Kind) bool) {
+	d.disk.SetFaults(func(op lossy.Op) error {
+		if !fails(op.Kind) {
+			return nil
+		}
+		if op.Kind == lossy.Write {
+			return &lossy.Short{Bytes: len(op.Data) / 2, Err: errDisk}
+		}
+		return errDisk
+	})
 }
+
+// failures is how much has failed.
+func (d *sick) failures() int { return d.disk.Failed() }
 
 // cutPower cuts the power of the member. What the group has is there when it is back, where it is needed for
 // a majority.
 func (d *sick) cutPower() {
 	d.member.stop()
 	require.NoError(d.t, d.release())
-	require.NoError(d.t, d.disk.CutPower())
+	d.disk = d.disk.Crash(lossy.LoseAll, nil)
 	d.member.start()
 	d.same()
 	d.others(d.member)[0].stop()
@@ -183,13 +195,12 @@ func (d *sick) nowAndThen() {
 		defer mu.Unlock()
 		return r.IntN(n)
 	}
-	ops := []string{failing.Write, failing.Sync, failing.List}
+	kinds := []lossy.Kind{lossy.Write, lossy.Sync, lossy.Create, lossy.Truncate}
 	for range wholeOr(5, 2) {
-		op, oneIn, before := ops[drawn(len(ops))], 1+drawn(3), d.failures()
-		if op == failing.List { // a member has few of these to write
-			d.leader().ask("RAFT", "TRANSFER")
-		}
-		d.disk.Set(func(o string) bool { return (o == op || drawn(10) == 0) && drawn(oneIn) == 0 })
+		kind, oneIn, before := kinds[drawn(2)], 1+drawn(3), d.failures()
+		d.set(func(k lossy.Kind) bool {
+			return (k == kind || slices.Contains(kinds, k) && drawn(10) == 0) && drawn(oneIn) == 0
+		})
 		eventually(d.t, "something fails", func() bool {
 			d.write(1)
 			return d.failures() > before
@@ -198,7 +209,7 @@ func (d *sick) nowAndThen() {
 			d.leader().ask("RAFT", "TRANSFER")
 		}
 		d.write(drawn(20))
-		d.disk.Set(nil)
+		d.disk.SetFaults(nil)
 		d.write(drawn(5))
 	}
 	d.has()

@@ -56,7 +56,7 @@ func diskIsFull(t *testing.T, leads bool) {
 	dirs := tempDirs(t)
 	const full = 2
 	var resize func(int)
-	dirs[full], resize = smallDisk(t, 80) // a part of the log has 64
+	dirs[full], resize = smallDisk(t, 80) // the log takes 4 at a time
 	g := newGroup(t, dirs)
 	leader, to := g.leader(0, 1, 2), "a"
 	if leads {
@@ -94,7 +94,7 @@ func TestSnapshotOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	dirs := tempDirs(t)
 	const full = 2
-	dirs[full], _ = smallDisk(t, 100) // a part of the log has 64
+	dirs[full], _ = smallDisk(t, 100) // the log takes 4 at a time
 	g := newGroup(t, dirs)
 	g.leader(0, 1, 2)
 	noise := make([]byte, 4<<20) // which cannot be compressed
@@ -113,7 +113,7 @@ func TestSnapshotOnAFullDisk(t *testing.T) {
 	require.ErrorIs(t, err, unix.ENOSPC)
 	require.NoError(t, f.Close())
 	snapshots := func() []string {
-		all, err := filepath.Glob(filepath.Join(dirs[full], "raft", "snapshots", "*"))
+		all, err := filepath.Glob(filepath.Join(dirs[full], "raft", "disk", "snapshots", "*"))
 		require.NoError(t, err)
 		return all
 	}

@@ -57,8 +57,8 @@ type checks struct {
 func (y *Identity) readVerdict() error {
 	c := &y.checks
 	c.found, c.news = make(map[string]raft.Check), make(chan struct{}, 1)
-	is, err := y.stable.Get(keyVerdict)
-	if err != nil && err.Error() != "not found" {
+	is, err := stored(y.stable, keyVerdict)
+	if err != nil {
 		return err
 	}
 	finding, index, _ := strings.Cut(string(is), " ")
@@ -69,8 +69,8 @@ func (y *Identity) readVerdict() error {
 
 // readDiffering reads which members were found to differ before the process started.
 func (y *Identity) readDiffering() error {
-	is, err := y.stable.Get(keyDiffering)
-	if err != nil && err.Error() != "not found" {
+	is, err := stored(y.stable, keyDiffering)
+	if err != nil {
 		return err
 	}
 	c := &y.checks

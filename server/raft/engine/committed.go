@@ -36,14 +36,19 @@ func (c *committed) write(index uint64, now time.Time) {
 		return
 	}
 	c.at = now
-	f, err := os.OpenFile(c.path, os.O_WRONLY|os.O_CREATE, 0o600)
-	if err != nil {
-		return
-	}
-	if _, err = fmt.Fprintf(f, committedFormat, index, now.UnixMilli()); err == nil {
+	if writeCommitted(c.path, index, now) == nil {
 		c.index = index
 	}
-	_ = f.Close()
+}
+
+// writeCommitted writes an index at a time.
+func writeCommitted(path string, index uint64, now time.Time) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(f, committedFormat, index, now.UnixMilli())
+	return errors.Join(err, f.Close())
 }
 
 // readCommitted reads what a member of a directory has written, and when; 0: nothing.

@@ -3,52 +3,36 @@ package engine
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc64"
 	"io"
 	iofs "io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	hraft "github.com/hashicorp/raft"
+
 	"lockserver/persistence"
 	"lockserver/persistence/disk"
+	"lockserver/server/raft/engine/older"
+	"lockserver/server/raft/engine/raftlog"
 )
 
 // A member trusts no disk that it has not verified. At the start, before it answers any other member, it
-// verifies all of its log, the list of the log's files, and the newest snapshot. A batch at the end of the
-// log that was not written whole was never acknowledged, and is cut off. Anything else means that what the
-// member has acknowledged, or its votes, may be lost. Then its files are moved to a directory of their own,
-// and it is a member with a new disk: it has no vote until the leader has given it everything.
+// verifies all of its log, its votes, and the newest snapshot. An entry at the end of the log that was not
+// written whole was never acknowledged, and is cut off. Anything else means that what the member has
+// acknowledged, or its votes, may be lost. Then its files are moved to a directory of their own, and it is a
+// member with a new disk: it has no vote until the leader has given it everything.
+//
+// Each entry is verified again when it is read. If it was damaged meanwhile, the member stops, and the next
+// start moves its files.
 
 // Damage is what is wrong with the files of a member.
-type Damage struct {
-	File string
-	At   int64 // the offset in the file; below 0: it is about the whole file
-	Why  string
-}
-
-// Error implements error.
-func (d *Damage) Error() string {
-	if d.At < 0 {
-		return fmt.Sprintf("%s: damaged: %s", d.File, d.Why)
-	}
-	return fmt.Sprintf("%s: damaged at the offset %d: %s", d.File, d.At, d.Why)
-}
-
-// inFile names the file in a Damage that has none.
-func inFile(err error, path string) error {
-	var d *Damage
-	if errors.As(err, &d) && d.File == "" {
-		d.File = path
-	}
-	return err
-}
+type Damage = raftlog.Damage
 
 const (
 	// damagedPrefix begins the names of directories with damaged files. The rest is the time.
@@ -57,80 +41,96 @@ const (
 	whyFile = "why"
 	// moving is what such a directory is while files are moved to it: the next start goes on with that.
 	moving = "moving"
+	// timeFormat is that of times in names.
+	timeFormat = "20060102T150405.000Z"
 )
 
-// setAside are the files and directories that are moved. What is left says which member this is.
-var setAside = []string{committedFile, reachedFile, "snapshots", votesFile, "wal"}
+// setAside are the files and directories that are moved, those of an older version, too. What is left says
+// which member this is.
+var setAside = []string{committedFile, diskDir, older.ReachedFile, snapshotsDir, older.VotesFile, older.Dir}
 
-// verify verifies the directory of a member. The error is a *Damage if the disk is not to be trusted.
-func verify(dir string) error {
-	in := filepath.Join(dir, "wal")
-	k, there, err := readKept(in)
-	if err != nil {
-		return err
+// snapshotsDir is where the library keeps snapshots in a directory.
+const snapshotsDir = "snapshots"
+
+// logAt is where the log of a member's directory is.
+func (o *Options) logAt(dir string) (on disk.FS, in string) {
+	if o.Disk != nil {
+		return o.Disk, logDir
 	}
-	s, err := verifySnapshots(filepath.Join(dir, "snapshots"))
-	if err != nil {
-		return err
-	}
-	if !there {
-		return verifyNew(dir, in, s)
-	}
-	x, err := readLog(in, k.Segments)
-	if err != nil {
-		return err
-	}
-	if err := verifyWhole(dir, in, k, x, s); err != nil {
-		return err
-	}
-	return verifyVotes(dir, &k, readReached(dir).index, x.last)
+	return disk.OS{Blocking: true}, filepath.Join(dir, diskDir, logDir)
 }
 
-// verifyNew verifies that a directory without a list of files has nothing else, either.
-func verifyNew(dir, in string, s snapshotPlace) error {
-	logs, err := filepath.Glob(filepath.Join(in, "*.wal"))
+// openVerified verifies the directory of a member, and opens its log. The error is a *Damage if the disk is
+// not to be trusted.
+func (o *Options) openVerified(dir string) (*raftlog.Log, error) {
+	if err := (&converting{dir, o.step}).run(); err != nil {
+		return nil, err
+	}
+	on, in := o.logAt(dir)
+	err := os.MkdirAll(filepath.Join(dir, diskDir, logDir), 0o700)
+	if err == nil {
+		err = errors.Join(disk.OS{}.SyncDir(filepath.Join(dir, diskDir)), disk.OS{}.SyncDir(dir))
+	}
+	if err == nil && o.Disk != nil {
+		if _, err = on.MakeDir(in); err == nil {
+			err = on.SyncDir(".")
+		}
+	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	committed, _, err := readCommitted(dir)
-	if err == nil && (len(logs) > 0 || s.index > 0 || committed > 0 || readReached(dir).index > 0) {
-		return &Damage{File: in, At: -1, Why: "the list of the log's files is missing, which has this member's votes, too"}
+	c, _, err := verify(dir, on, in, nil)
+	if err != nil {
+		return nil, err
 	}
-	return err
+	log, err := c.Open()
+	if err == nil && o.segmentBytes > 0 {
+		log.SegmentBytes = o.segmentBytes
+	}
+	return log, err
+}
+
+// verify verifies a log, the newest snapshot, and that they fit together. visit is called with each entry;
+// nil: it is not.
+func verify(dir string, on disk.FS, in string, visit func(*hraft.Log) error) (c *raftlog.Scanned, s snapshotPlace, err error) {
+	snapshot := make(chan error, 1)
+	go func() {
+		var err error
+		s, err = verifySnapshots(filepath.Join(dir, diskDir, snapshotsDir))
+		snapshot <- err
+	}()
+	c, err = raftlog.Scan(on, in, visit)
+	if bad := <-snapshot; err == nil {
+		err = bad
+	}
+	if err != nil {
+		return nil, s, err
+	}
+	return c, s, verifyWhole(dir, in, &c.Facts, s)
 }
 
 // verifyWhole verifies that log, snapshot, term and what was acknowledged fit together.
-func verifyWhole(dir, in string, k kept, x extent, s snapshotPlace) error {
-	last := max(x.last, s.index)
-	if x.last > 0 && x.first > s.index+1 {
-		return &Damage{File: in, At: -1, Why: fmt.Sprintf("the log begins with the entry %d, and the newest snapshot ends with %d: entries are missing", x.first, s.index)}
-	}
+func verifyWhole(dir, in string, f *raftlog.Facts, s snapshotPlace) error {
 	committed, _, err := readCommitted(dir)
-	if err != nil {
+	last := max(f.Last, s.index)
+	switch {
+	case err != nil:
 		return err
+	case f.New && (s.index > 0 || committed > 0):
+		return &Damage{File: in, At: -1, Why: "it is missing, and it has this member's votes, too"}
+	case f.Last > 0 && f.First > s.index+1:
+		return &Damage{File: in, At: -1, Why: fmt.Sprintf("the log begins with the entry %d, and the newest snapshot ends with %d: entries are missing", f.First, s.index)}
+	case committed > last:
+		d := &Damage{File: in, At: -1, Why: fmt.Sprintf("the log ends with the entry %d, and was committed up to %d: entries are lost", last, committed)}
+		if f.Torn != nil {
+			d.File, d.At, d.Why = f.Torn.File, f.Torn.At, f.Torn.Why+": "+d.Why
+		}
+		return d
 	}
-	if committed > last {
-		return x.lost(in, fmt.Sprintf("the log ends with the entry %d, and was committed up to %d: entries are lost", last, committed))
-	}
-	if r := readReached(dir); r.index > last && max(x.term, s.term) <= r.term {
-		return x.lost(in, fmt.Sprintf("the log ends with the entry %d, and %d was acknowledged: entries are lost", last, r.index))
-	}
-	term := uint64(0)
-	if is := k.stable[string(keyTerm)]; len(is) == 8 {
-		term = binary.LittleEndian.Uint64(is)
-	}
-	if most := max(x.term, s.term); term < most {
-		return &Damage{File: filepath.Join(in, listFile), At: -1, Why: fmt.Sprintf("it has the term %d, and the log %d: votes are lost", term, most)}
+	if term, most := f.Uint64(keyTerm), max(f.Term, s.term); term < most {
+		return &Damage{File: in, At: -1, Why: fmt.Sprintf("this member was in the term %d, and the log has %d: votes are lost", term, most)}
 	}
 	return nil
-}
-
-// lost is the damage by which the end of the log is lost.
-func (x *extent) lost(in, what string) error {
-	if x.torn != nil {
-		return &Damage{File: x.torn.File, At: x.torn.At, Why: x.torn.Why + ": " + what}
-	}
-	return &Damage{File: in, At: -1, Why: what}
 }
 
 // snapshotPlace is the last entry in a snapshot.
@@ -227,28 +227,31 @@ func (d *damaged) is() string {
 	return d.why
 }
 
-// admit verifies the directory of a member before it is used. Damaged files are moved aside if mayMove.
-func admit(dir string, mayMove bool, log *slog.Logger) (*damaged, error) {
+// admit verifies the directory of a member, and opens its log. Damaged files are moved aside if o says so.
+func (o *Options) admit(dir string) (log *raftlog.Log, err error) {
 	begun := filepath.Join(dir, damagedPrefix+moving)
-	if _, err := os.Stat(filepath.Join(begun, whyFile)); err != nil {
+	_, err = os.Stat(filepath.Join(begun, whyFile))
+	moves := err == nil
+	if !moves {
+		log, err = o.openVerified(dir)
 		var d *Damage
-		if err := verify(dir); err != nil && (!mayMove || !errors.As(err, &d)) {
-			return nil, err
-		}
-		if d == nil {
-			return findDamaged(dir)
+		if !errors.As(err, &d) || !o.MoveDamaged {
+			if err == nil {
+				o.damaged, err = findDamaged(dir)
+			}
+			return log, err
 		}
 		if err := beginMoving(begun, d); err != nil {
 			return nil, err
 		}
 	}
-	is, err := moveAside(dir, begun)
-	if err == nil {
-		log.Error("raft: the disk of this member is damaged. It is not used: its files were moved away, and nothing of them is deleted. This member has no vote until the "+
-			"member that leads has given it all data. If no majority of members has a whole disk there is no leader: see 'A damaged disk' in docs/HA.md",
-			"cause", is.why, "moved", is.path)
+	if o.damaged, err = moveAside(dir, begun); err != nil {
+		return nil, err
 	}
-	return is, err
+	o.Log.Error("raft: the disk of this member is damaged. It is not used: its files were moved away, and nothing of them is deleted. This member has no vote until the "+
+		"member that leads has given it all data. If no majority of members has a whole disk there is no leader: see 'A damaged disk' in docs/HA.md",
+		"cause", o.damaged.why, "moved", o.damaged.path)
+	return o.openVerified(dir)
 }
 
 // beginMoving writes down what is wrong. From then on the files count no more.
@@ -276,7 +279,7 @@ func moveAside(dir, begun string) (*damaged, error) {
 	if err := errors.Join(disk.OS{}.SyncDir(begun), disk.OS{}.SyncDir(dir)); err != nil {
 		return nil, err
 	}
-	to := filepath.Join(dir, damagedPrefix+time.Now().UTC().Format("20060102T150405.000Z"))
+	to := filepath.Join(dir, damagedPrefix+time.Now().UTC().Format(timeFormat))
 	if err := os.Rename(begun, to); err != nil {
 		return nil, err
 	}

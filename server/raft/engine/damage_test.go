@@ -9,12 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	hraft "github.com/hashicorp/raft"
-	"github.com/hashicorp/raft-wal/fs"
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/testkit"
+	"lockserver/persistence/disk"
 	"lockserver/server/raft"
 )
 
@@ -37,14 +38,9 @@ type state struct {
 
 // keepSmall opens the stores of a directory, with small files of the log.
 func keepSmall(dir string, move bool) (o Options, err error) {
-	o = Options{ID: "a", Log: slog.New(slog.DiscardHandler), MoveDamaged: move, Disk: smallDisk{system{fs.New()}}}
+	o = Options{ID: "a", Log: slog.New(slog.DiscardHandler), MoveDamaged: move, segmentBytes: 2 << 10}
 	return o, KeepIn(dir, "small", &o)
 }
-
-// smallDisk is the system's, and the log's files on it are small.
-type smallDisk struct{ system }
-
-func (smallDisk) fileBytes() int { return 2 << 10 }
 
 // newDisky makes a directory with a snapshot and a log of several files. The log's end was replaced once.
 func newDisky(t *testing.T) *disky {
@@ -65,16 +61,20 @@ func newDisky(t *testing.T) *disky {
 	}
 	require.NoError(t, o.Logs.DeleteRange(39, 40))
 	store(39, 42, 2)
-	sink, err := o.Snapshots.Create(1, 8, 1, hraft.Configuration{Servers: []hraft.Server{{ID: "a", Address: "10.0.0.1:7000"}}}, 1, hollow{})
+	sink, err := o.Snapshots.Create(1, 30, 1, hraft.Configuration{Servers: []hraft.Server{{ID: "a", Address: "10.0.0.1:7000"}}}, 1, hollow{})
 	require.NoError(t, err)
 	_, err = sink.Write([]byte("the data"))
 	require.NoError(t, err)
 	require.NoError(t, sink.Close())
-	require.NoError(t, o.Logs.DeleteRange(1, 3))
+	require.NoError(t, o.Logs.DeleteRange(1, 25))
 	store(43, 43, 3)
-	o.committed.write(40, o.committed.at.Add(2*writeCommittedEvery))
+	o.committed.write(40, time.Now())
+	require.NoError(t, o.Release())
+	o, err = keepSmall(d.dir, true)
+	require.NoError(t, err)
 	d.has = d.read(&o)
-	require.Len(t, d.has.entries, 40)
+	require.NotContains(t, d.has.entries, uint64(1))
+	require.Contains(t, d.has.entries, uint64(43))
 	require.NoError(t, o.Release())
 	require.NoError(t, filepath.WalkDir(d.dir, func(path string, e os.DirEntry, err error) error {
 		if err == nil && e.Type().IsRegular() {
@@ -88,7 +88,7 @@ func newDisky(t *testing.T) *disky {
 
 // logs are the paths of the log's files.
 func (d *disky) logs() []string {
-	all, err := filepath.Glob(filepath.Join(d.dir, "wal", "*.wal"))
+	all, err := filepath.Glob(filepath.Join(d.dir, diskDir, logDir, "*.log"))
 	require.NoError(d.t, err)
 	return all
 }
@@ -154,6 +154,12 @@ func (d *disky) outcome(what string) (is *damaged) {
 	return o.damaged
 }
 
+// verify verifies the directory.
+func (d *disky) verify() error {
+	_, _, err := verify(d.dir, disk.OS{}, filepath.Join(d.dir, diskDir, logDir), nil)
+	return err
+}
+
 // strideBytes is of how many bytes one is changed in a run.
 const strideBytes = 5
 
@@ -175,7 +181,7 @@ func TestDamagedBytes(t *testing.T) {
 		f := open(path)
 		used := len(bytes.TrimRight(is, "\x00"))
 		for at := int(first); at < used; at += strideBytes {
-			if is[at] == 0 && at%(64*strideBytes) > strideBytes && (name == listFile || name == votesFile) { // most of them is empty
+			if name == "state" && is[at] == 0 && at%(64*strideBytes) > strideBytes { // most of it is empty
 				continue
 			}
 			write := func(b byte) {
@@ -183,7 +189,7 @@ func TestDamagedBytes(t *testing.T) {
 				require.NoError(t, err)
 			}
 			write(is[at] ^ 1<<(at%8))
-			err := verify(d.dir)
+			err := d.verify()
 			if err != nil || at%(8*strideBytes) > 2*strideBytes { // to open them takes longer
 				write(is[at])
 			}
@@ -204,7 +210,7 @@ func TestDamagedBytes(t *testing.T) {
 			f = open(path)
 		}
 		require.NoError(t, f.Close())
-		if filepath.Ext(name) == ".wal" || name == "meta.json" || name == "state.bin" {
+		if filepath.Ext(name) == ".log" || name == "meta.json" || name == "state.bin" {
 			require.Equal(t, (used-int(first)+strideBytes-1)/strideBytes, found[name], "each byte of %s counts", name)
 		}
 	}
@@ -215,10 +221,11 @@ func TestDamagedBytes(t *testing.T) {
 func TestDamagedFiles(t *testing.T) {
 	d := newDisky(t)
 	logs := d.logs()
-	state, err := filepath.Glob(filepath.Join(d.dir, "snapshots", "*", "state.bin"))
+	state, err := filepath.Glob(filepath.Join(d.dir, diskDir, snapshotsDir, "*", "state.bin"))
 	require.NoError(t, err)
 	meta := filepath.Join(filepath.Dir(state[0]), "meta.json")
-	list, reached := filepath.Join(d.dir, "wal", listFile), filepath.Join(d.dir, reachedFile)
+	in := filepath.Join(d.dir, diskDir, logDir)
+	votes, reached := filepath.Join(in, "state"), filepath.Join(in, "reached")
 	put := func(path string, is []byte) { require.NoError(t, os.WriteFile(path, is, 0o600)) }
 	remove := func(all ...string) {
 		for _, path := range all {
@@ -235,26 +242,32 @@ func TestDamagedFiles(t *testing.T) {
 		{"the newest file is removed", func() { remove(logs[len(logs)-1]) }, true},
 		{"all files are removed", func() { remove(logs...) }, true},
 		{"all files and what they reached are removed", func() { remove(append(logs, reached)...) }, true},
-		{"the list is removed", func() { remove(list) }, true},
-		{"the log is removed", func() { remove(filepath.Join(d.dir, "wal")) }, true},
-		{"the list is cut", func() { put(list, d.whole[list][:5000]) }, true},
-		{"the list is empty", func() { put(list, nil) }, true},
+		{"all files, what they reached and the votes are removed", func() { remove(append(logs, reached, votes)...) }, true},
+		{"the votes are removed", func() { remove(votes) }, true},
+		{"the log is removed", func() { remove(in) }, true},
+		{"everything but what is committed is removed", func() { remove(filepath.Join(d.dir, diskDir)) }, true},
+		{"everything but the snapshots is removed", func() { remove(in, filepath.Join(d.dir, committedFile)) }, true},
+		{"the votes are cut", func() { put(votes, d.whole[votes][:20]) }, true},
+		{"the votes are empty", func() { put(votes, nil) }, true},
+		{"half of the votes is cut off", func() { put(votes, d.whole[votes][:len(d.whole[votes])/2]) }, false},
+		{"what the log reached is removed", func() { remove(reached) }, true},
+		{"what the log reached is empty", func() { put(reached, nil) }, true},
+		{"what the log reached and the votes are swapped", func() { put(reached, d.whole[votes]); put(votes, d.whole[reached]) }, true},
 		{"the first file is cut", func() { put(logs[0], d.whole[logs[0]][:900]) }, true},
 		{"the newest file is cut", func() { put(logs[len(logs)-1], d.whole[logs[len(logs)-1]][:100]) }, true},
 		{"the newest file is empty", func() { put(logs[len(logs)-1], nil) }, true},
 		{"two files are swapped", func() { put(logs[0], d.whole[logs[1]]); put(logs[1], d.whole[logs[0]]) }, true},
 		{"a file is there twice", func() { put(logs[1], d.whole[logs[0]]) }, true},
+		{"a file is there once more", func() { put(filepath.Join(in, "0000000000000099.log"), d.whole[logs[0]]) }, true},
 		{"a file has a copy", func() { put(logs[0]+".copy", d.whole[logs[0]]) }, false},
 		{"the snapshot is removed", func() { remove(filepath.Dir(meta)) }, true},
-		{"all snapshots are removed", func() { remove(filepath.Join(d.dir, "snapshots")) }, true},
+		{"all snapshots are removed", func() { remove(filepath.Join(d.dir, diskDir, snapshotsDir)) }, true},
 		{"the snapshot's data is removed", func() { remove(state[0]) }, true},
 		{"the snapshot's data is cut", func() { put(state[0], []byte("the")) }, true},
 		{"the snapshot's description is removed", func() { remove(meta) }, true},
 		{"the snapshot's description is cut", func() { put(meta, d.whole[meta][:50]) }, true},
 		{"description and data are swapped", func() { put(meta, d.whole[state[0]]); put(state[0], d.whole[meta]) }, true},
 		{"what is committed is removed", func() { remove(filepath.Join(d.dir, committedFile)) }, false},
-		{"the votes are removed", func() { remove(filepath.Join(d.dir, votesFile)) }, false},
-		{"what the log reached is removed", func() { remove(reached) }, false},
 	} {
 		tt.do()
 		is := d.outcome(tt.what)
@@ -277,15 +290,16 @@ func TestDamagedFiles(t *testing.T) {
 // one moves on, wherever that was.
 func TestMovingIsInterrupted(t *testing.T) {
 	d := newDisky(t)
-	for moved := range len(setAside) + 1 {
+	aside := []string{committedFile, diskDir}
+	for moved := range len(aside) + 1 {
 		begun := filepath.Join(d.dir, damagedPrefix+moving)
 		require.NoError(t, beginMoving(begun, &Damage{File: "a file", At: 7, Why: "it was flipped"}))
-		for _, name := range setAside[:moved] {
+		for _, name := range aside[:moved] {
 			require.NoError(t, os.Rename(filepath.Join(d.dir, name), filepath.Join(begun, name)))
 		}
 		is := d.outcome(fmt.Sprint(moved, " are moved"))
 		require.Equal(t, "a file: damaged at the offset 7: it was flipped", is.is())
-		for _, name := range setAside {
+		for _, name := range aside {
 			_, err := os.Stat(filepath.Join(is.path, name))
 			require.NoError(t, err, name)
 		}
@@ -300,8 +314,8 @@ func TestOthersMoveNothing(t *testing.T) {
 	_, err := keepSmall(d.dir, false)
 	var bad *Damage
 	require.ErrorAs(t, err, &bad)
-	require.Contains(t, bad.Error(), ": damaged: it is missing")
-	require.DirExists(t, filepath.Join(d.dir, "wal"))
+	require.Contains(t, bad.Error(), ": damaged: the log begins with the entry ")
+	require.DirExists(t, filepath.Join(d.dir, diskDir))
 }
 
 // TestNoGroupOfDamagedDisks: members with damaged disks form no new group, and others form none with them.

@@ -11,7 +11,6 @@ import (
 	"syscall"
 
 	hraft "github.com/hashicorp/raft"
-	"github.com/hashicorp/raft-wal/metadb"
 
 	"lockserver/persistence"
 	"lockserver/persistence/disk"
@@ -22,8 +21,10 @@ const (
 	// space, the group's name, and a newline.
 	memberFile = "member"
 	lockFile   = "lock"
-	// listFile has the list of the log's files, the term and the vote. The name is the library's.
-	listFile = metadb.FileName
+	// diskDir has everything that a member goes on from: logDir with its log, its votes and its identity, and
+	// its snapshots.
+	diskDir = "disk"
+	logDir  = "log"
 	// charterFile has the group's charter. Its format, do not change: that, and a newline.
 	charterFile = "charter"
 	// keptSnapshots are the newest ones; the older one is there while another is made.
@@ -56,25 +57,19 @@ func KeepIn(dir, group string, o *Options) (err error) {
 	if o.Charter, err = openCharter(filepath.Join(dir, charterFile), o.Peers); err != nil {
 		return err
 	}
-	if o.damaged, err = admit(dir, o.MoveDamaged, o.Log); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Join(dir, "wal"), 0o700); err != nil {
-		return err
-	}
-	log, err := openFiles(dir, o.Disk)
+	log, err := o.admit(dir)
 	if err != nil {
 		return err
 	}
-	log.reached = &reached{path: filepath.Join(dir, reachedFile)}
 	cached, err := hraft.NewLogCache(cachedEntries, log)
 	if err == nil {
-		o.Snapshots, err = openSnapshots(dir, o.Log)
+		o.Snapshots, err = openSnapshots(filepath.Join(dir, diskDir), o.Log)
 	}
 	if err != nil {
 		return errors.Join(err, log.Close())
 	}
 	o.Logs, o.Stable = cached, log
+	o.distrust = func(d *Damage) error { return beginMoving(filepath.Join(dir, damagedPrefix+moving), d) }
 	o.committed = &committed{path: filepath.Join(dir, committedFile)}
 	o.Space = func() (free, size int64) { return spaceOf(dir) }
 	if err := o.Identify(); err != nil {

@@ -6,9 +6,10 @@
 //
 // The files:
 //   - engine.go drives the library, await.go waits for its answers.
-//   - disk.go has its directory, files.go its log, and stable.go its other values on a full disk.
-//   - damage.go verifies a directory and moves a damaged one aside; segments.go and bolt.go read the files,
-//     reached.go writes down up to which entry they were synced.
+//   - disk.go has its directory, and stable.go its log and its values on a full disk. Package raftlog keeps
+//     them.
+//   - damage.go verifies a directory and moves a damaged one aside; convert.go converts one of an older
+//     version, which package older reads.
 //   - storage.go has the place where the log goes on from a snapshot.
 //   - network.go has its connections, receive.go what comes on them, back.go the members that are back.
 //   - transport.go breaks connections off.
@@ -26,9 +27,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"math"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -36,6 +39,7 @@ import (
 
 	hraft "github.com/hashicorp/raft"
 
+	"lockserver/persistence/disk"
 	"lockserver/server/raft"
 )
 
@@ -50,8 +54,9 @@ type Options struct {
 	Trailing uint64
 	Log      *slog.Logger
 
-	// Disk is where KeepIn has the log; nil: on the system's. Tests have one that fails.
-	Disk      Disk
+	// Disk is where KeepIn has the log, in the directory "log"; nil: with the other files. Tests have one
+	// that fails.
+	Disk      disk.FS
 	Logs      hraft.LogStore
 	Stable    hraft.StableStore
 	Snapshots hraft.SnapshotStore
@@ -78,6 +83,12 @@ type Options struct {
 	MoveDamaged bool
 	// committed writes down now and then what is committed; nil: nothing does.
 	committed *committed
+	// step is called behind each step of a conversion; nil: nothing is.
+	step func() error
+	// segmentBytes is how large a file of the log gets; 0: as usual.
+	segmentBytes int64
+	// distrust writes down that the disk is damaged, for the next start; nil: nothing does.
+	distrust func(*Damage) error
 	// damaged is where the files of a damaged disk are; nil: there are none.
 	damaged *damaged
 	// Transport makes a connection to the others, whenever the engine opens. The engine closes it.
@@ -93,6 +104,9 @@ type Engine struct {
 
 	mu      sync.Mutex
 	running *running // nil: it is closed
+
+	// bad is what was found to be damaged while the engine was open; nil: nothing was.
+	bad atomic.Pointer[Damage]
 }
 
 var _ raft.Engine = (*Engine)(nil)
@@ -161,6 +175,9 @@ func (e *Engine) config(notify chan bool) *hraft.Config {
 
 // Open implements raft.Engine.
 func (e *Engine) Open(m raft.Machine) error {
+	if err := e.damage(); err != nil {
+		return err
+	}
 	if e.options.Identity == nil {
 		if err := e.options.Identify(); err != nil {
 			return err
@@ -177,7 +194,7 @@ func (e *Engine) Open(m raft.Machine) error {
 	}
 	r := &running{of: e, self: hraft.ServerID(e.options.ID), ackTransport: w, notify: make(chan bool, 16), lost: make(chan struct{}, 1), ended: make(chan struct{}),
 		interrupts: over, fsm: &fsm{of: m}, startedMS: e.startedMS}
-	log := &storage{LogStore: &reportingLog{LogStore: e.options.Logs, log: e.options.Log, fault: &r.logFault}, SnapshotStore: e.options.Snapshots, onLost: r.lost}
+	log := &storage{LogStore: &reportingLog{LogStore: e.options.Logs, log: e.options.Log, fault: &r.logFault, damaged: r.distrust}, SnapshotStore: e.options.Snapshots, onLost: r.lost}
 	if r.raft, err = e.start(r, log); err != nil {
 		return errors.Join(err, closeTransport(transport))
 	}
@@ -218,8 +235,8 @@ func (e *Engine) Open(m raft.Machine) error {
 	return nil
 }
 
-// start starts the library.
-func (e *Engine) start(r *running, log *storage) (*hraft.Raft, error) {
+// start starts the library. Its goroutine ends if an entry is damaged.
+func (e *Engine) start(r *running, log *storage) (is *hraft.Raft, err error) {
 	o := &e.options
 	stable := &retrying{o.Stable, o.Log, r.ended, &r.stableFault}
 	last, err := o.Logs.LastIndex()
@@ -227,7 +244,41 @@ func (e *Engine) start(r *running, log *storage) (*hraft.Raft, error) {
 		return nil, err
 	}
 	r.fsm.last = last
-	return hraft.NewRaft(e.config(r.notify), r.fsm, log, stable, log, r.ackTransport)
+	var starting sync.WaitGroup
+	starting.Go(func() {
+		is, err = hraft.NewRaft(e.config(r.notify), r.fsm, log, stable, log, r.ackTransport)
+	})
+	starting.Wait()
+	if is == nil && err == nil {
+		err = e.damage()
+	}
+	return is, err
+}
+
+// damage is the error of an engine with a damaged disk; nil: no damage is known.
+func (e *Engine) damage() error {
+	if d := e.bad.Load(); d != nil {
+		return fmt.Errorf("%w: %s", raft.ErrDamaged, d.Error())
+	}
+	return nil
+}
+
+// distrust ends the engine, because the disk was found to be damaged: nothing of it is applied or sent any
+// more. The member stops, and the next start moves the files away. The calling goroutine ends.
+func (r *running) distrust(d *Damage) {
+	e := r.of
+	if e.bad.CompareAndSwap(nil, d) {
+		var err error
+		if e.options.distrust != nil {
+			err = e.options.distrust(d)
+		}
+		e.options.Log.Error("raft: an entry of the log is damaged that was whole at the start: this member stops", "cause", errors.Join(d, err))
+	}
+	select {
+	case r.lost <- struct{}{}:
+	default: // it is known already
+	}
+	runtime.Goexit()
 }
 
 // members returns the members of the group, as far as this one knows.
@@ -371,7 +422,11 @@ func (e *Engine) Snapshot() error {
 func (e *Engine) Status() raft.Status {
 	r, err := e.now()
 	if err != nil {
-		return raft.Status{ID: e.options.ID, State: "shutdown", ContactMS: -1}
+		s := raft.Status{ID: e.options.ID, State: "shutdown", ContactMS: -1}
+		if d := e.bad.Load(); d != nil {
+			s.Damaged = d.Error()
+		}
+		return s
 	}
 	y := e.options.Identity
 	s := raft.Status{ID: e.options.ID, Group: y.Group(), Incarnation: y.incarnation, Waiting: r.waiting.is(), Refusals: y.refusals(),

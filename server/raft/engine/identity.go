@@ -72,14 +72,14 @@ func (o *Options) Identify() error {
 	y := &Identity{id: o.ID, founders: o.Peers, charter: o.Charter, version: o.Version, stable: o.Stable, logs: o.Logs, snapshots: o.Snapshots, log: o.Log,
 		damaged: o.damaged, refused: make(map[string]*refusal)}
 	for key, to := range map[string]*string{string(keyIncarnation): &y.incarnation, string(keyGroup): &y.group} {
-		is, err := o.Stable.Get([]byte(key))
-		if err != nil && err.Error() != "not found" {
+		is, err := stored(o.Stable, []byte(key))
+		if err != nil {
 			return err
 		}
 		*to = string(is)
 	}
-	older, err := o.Stable.Get(keyOlder)
-	if err != nil && err.Error() != "not found" {
+	older, err := stored(o.Stable, keyOlder)
+	if err != nil {
 		return err
 	}
 	y.older = len(older) > 0

@@ -112,7 +112,7 @@ func (r *Recovered) read(o *Options) (servers []hraft.Server, term uint64, err e
 		r.Last = i
 	}
 	now, err := o.Stable.GetUint64(keyTerm)
-	if err != nil && err.Error() != "not found" {
+	if err != nil {
 		return nil, 0, err
 	}
 	return servers, max(term, now), nil

@@ -84,10 +84,10 @@ func TestRecoverOfNothing(t *testing.T) {
 }
 
 // TestCheckOfADirectory: a member's directory is sound, and stays as it is. A changed byte of the log is
-// found, wherever it is; behind the last batch it is cut off.
+// found, wherever it is; behind the last entry it is cut off.
 func TestCheckOfADirectory(t *testing.T) {
 	dir := filepath.Join(memberOf(t, 10), "raft")
-	files, err := filepath.Glob(filepath.Join(dir, "wal", "*.wal"))
+	files, err := filepath.Glob(filepath.Join(dir, diskDir, logDir, "*.log"))
 	require.NoError(t, err)
 	require.Len(t, files, 1)
 	before, err := os.ReadFile(files[0])
@@ -101,15 +101,16 @@ func TestCheckOfADirectory(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(before, after))
 
-	end := len(bytes.TrimRight(before, "\x00"))
-	for at := fileHeaderBytes + frameHeaderBytes; at < end-100; at += 7 { // the last batch would be cut off
-		bad := bytes.Clone(before[:end+64])
+	end := (len(bytes.TrimRight(before, "\x00")) + 7) / 8 * 8
+	for at := 0; at < end; at += 7 {
+		bad := bytes.Clone(before)
 		bad[at] ^= 0xff
 		require.NoError(t, os.WriteFile(files[0], bad, 0o600))
 		require.Error(t, Check(dir, io.Discard), at)
 	}
-	require.NoError(t, os.WriteFile(files[0], append(bytes.Clone(before[:(end+7)/8*8]), 1, 0, 0, 0, 8, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8), 0o600))
+	copy(before[end+64:], "a write that was not finished")
+	require.NoError(t, os.WriteFile(files[0], before, 0o600))
 	out.Reset()
 	require.NoError(t, Check(dir, &out))
-	require.Contains(t, out.String(), "bytes behind the last whole batch")
+	require.Contains(t, out.String(), "is a write that was not finished, which a start cuts off")
 }

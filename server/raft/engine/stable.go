@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"log/slog"
 	"runtime"
 	"sync/atomic"
@@ -18,6 +19,15 @@ type retrying struct {
 	log    *slog.Logger
 	closed <-chan struct{}
 	fault  *fault // nil: it is not recorded
+}
+
+// stored returns a value; nil: there is none. The library's store in memory has an error for that.
+func stored(in hraft.StableStore, key []byte) ([]byte, error) {
+	is, err := in.Get(key)
+	if err != nil && err.Error() == "not found" {
+		err = nil
+	}
+	return is, err
 }
 
 // fault is why a store cannot be written to.
@@ -91,6 +101,8 @@ type reportingLog struct {
 	log     *slog.Logger
 	failing atomic.Bool
 	fault   *fault // nil: it is not recorded
+	// damaged is called when an entry is damaged; nil: nothing is. It need not return.
+	damaged func(*Damage)
 }
 
 // IsMonotonic implements hraft.MonotonicLogStore: it is as its store is.
@@ -114,6 +126,17 @@ func (t *reportingLog) StoreLogs(all []*hraft.Log) error {
 			"cause", err)
 	default:
 		t.log.Info("raft: this member can write to its log again")
+	}
+	return err
+}
+
+// GetLog implements hraft.LogStore. The library ends the process where an entry cannot be read. Here damaged
+// ends the engine instead, and the goroutine that reads.
+func (t *reportingLog) GetLog(index uint64, to *hraft.Log) error {
+	err := t.LogStore.GetLog(index, to)
+	var d *Damage
+	if t.damaged != nil && errors.As(err, &d) {
+		t.damaged(d)
 	}
 	return err
 }

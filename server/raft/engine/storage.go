@@ -26,7 +26,7 @@ import (
 //
 // Fourth, a leader's entries may have to replace others and cannot be written, because the disk is full. The
 // others are gone, but the library still believes in them, and refuses all that the leader sends. Here, too,
-// the log takes nothing more, and is opened anew.
+// the log takes nothing more, and is opened anew. So it is if entries could be deleted in part.
 type storage struct {
 	hraft.LogStore
 	hraft.SnapshotStore
@@ -92,6 +92,9 @@ func (a *storage) DeleteRange(from, to uint64) error {
 	err = a.LogStore.DeleteRange(from, to)
 	if err == nil && to >= last {
 		a.cut.Store(true)
+	}
+	if left, bad := a.LastIndex(); err != nil && (bad != nil || left != last) {
+		a.lose()
 	}
 	return err
 }

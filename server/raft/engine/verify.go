@@ -3,11 +3,9 @@ package engine
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"hash/crc64"
 	"io"
 	iofs "io/fs"
@@ -19,22 +17,19 @@ import (
 	"time"
 
 	hraft "github.com/hashicorp/raft"
-	wal "github.com/hashicorp/raft-wal"
-	"github.com/hashicorp/raft-wal/fs"
-	"github.com/hashicorp/raft-wal/metadb"
-	"github.com/hashicorp/raft-wal/segment"
-	"github.com/hashicorp/raft-wal/types"
 
 	"lockserver/persistence/aof"
 	"lockserver/persistence/disk"
 	"lockserver/persistence/rdb"
 	"lockserver/server/raft"
+	"lockserver/server/raft/engine/older"
+	"lockserver/server/raft/engine/raftlog"
 )
 
-// Check verifies the directory of a member: each batch and each entry of the log, the snapshots with their
+// Check verifies the directory of a member: each entry of the log, the snapshots with their
 // data, and that the log goes on from the newest snapshot. It writes to w what they hold. The error is what
 // would keep a member from going on with them. Nothing is changed; the member may be running, and then the
-// log may seem to end in the middle of a batch.
+// log may seem to end in the middle of an entry.
 func Check(dir string, w io.Writer) (err error) {
 	member, err := MemberOf(dir)
 	if err != nil {
@@ -50,12 +45,7 @@ func Check(dir string, w io.Writer) (err error) {
 	if err := c.snapshots(); err != nil {
 		return err
 	}
-	tmp, err := os.MkdirTemp("", "lockserver-check-")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
-	if err := c.log(tmp); err != nil {
+	if err := c.log(); err != nil {
 		return err
 	}
 	return c.failed
@@ -67,6 +57,7 @@ type checking struct {
 	out    io.Writer
 	failed error // of writing to out
 	newest *hraft.SnapshotMeta
+	older  bool // an older version has written the log
 	chain  raft.Chain
 }
 
@@ -77,7 +68,10 @@ func (c *checking) printf(format string, words ...any) {
 
 // snapshots verifies all snapshots, and begins the chain of places at the newest.
 func (c *checking) snapshots() error {
-	in := filepath.Join(c.dir, "snapshots")
+	in := filepath.Join(c.dir, diskDir, snapshotsDir)
+	if is, err := older.Exists(c.dir); err != nil || is {
+		c.older, in = is, filepath.Join(c.dir, snapshotsDir)
+	}
 	names, err := os.ReadDir(in)
 	if errors.Is(err, iofs.ErrNotExist) {
 		return nil
@@ -204,56 +198,22 @@ func timeOf(ms int64) string {
 	return "of " + time.UnixMilli(ms).UTC().Format(time.RFC3339)
 }
 
-// log verifies the log. Its list of files is read from a copy, in a directory.
-func (c *checking) log(tmp string) error {
-	in := filepath.Join(c.dir, "wal")
-	list, err := os.ReadFile(filepath.Join(in, metadb.FileName))
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(tmp, metadb.FileName), list, 0o600); err != nil {
-		return err
-	}
-	kept := &metadb.BoltMetaDB{}
-	state, err := kept.Load(tmp)
-	if err != nil {
-		return fmt.Errorf("%s: %w", filepath.Join(in, metadb.FileName), err)
-	}
-	defer func() { _ = kept.Close() }()
-	for i, s := range state.Segments {
-		torn, err := verifyFile(filepath.Join(in, segment.FileName(s)), i == len(state.Segments)-1)
-		if err != nil {
-			return err
-		}
-		if torn > 0 {
-			c.printf("  %s: %d bytes behind the last whole batch, which a start cuts off\n", segment.FileName(s), torn)
-		}
-	}
-	log, err := wal.Open(tmp, wal.WithSegmentFiler(segment.NewFiler(in, readOnly{system{fs.New()}, tmp})), wal.WithMetaStore(kept))
-	if err != nil {
-		return fmt.Errorf("%s: %w", in, err)
-	}
-	defer func() { _ = log.Close() }()
-	group, _ := log.Get(keyGroup)
-	disk, _ := log.Get(keyIncarnation)
-	c.printf("  the id of the group is '%s', and that of the disk '%s'\n", group, disk)
-	return c.entries(log, len(state.Segments))
-}
-
-// entries verifies each entry, and that the log goes on from the newest snapshot.
-func (c *checking) entries(log *wal.WAL, files int) error {
-	first, err := log.FirstIndex()
-	if err != nil {
-		return err
-	}
-	last, err := log.LastIndex()
-	if err != nil {
-		return err
-	}
-	snapshot := uint64(0)
+// log verifies the log, and that it goes on from the newest snapshot.
+func (c *checking) log() error {
+	var s snapshotPlace
 	if c.newest != nil {
-		snapshot = c.newest.Index
+		s = snapshotPlace{c.newest.Index, c.newest.Term}
 	}
+	in := filepath.Join(c.dir, diskDir, logDir)
+	e := entries{checking: c, snapshot: s.index}
+	f, err := c.read(in, s, e.take)
+	if err != nil {
+		return err
+	}
+	if f.Torn != nil {
+		c.printf("  %s: behind the offset %d is a write that was not finished, which a start cuts off\n", filepath.Base(f.Torn.File), f.Torn.At)
+	}
+	c.printf("  the id of the group is '%s', and that of the disk '%s'\n", f.Values[string(keyGroup)], f.Values[string(keyIncarnation)])
 	known, at, err := readCommitted(c.dir)
 	if err != nil {
 		return err
@@ -261,126 +221,57 @@ func (c *checking) entries(log *wal.WAL, files int) error {
 	if known > 0 {
 		c.printf("  committed up to %d at least, at %s\n", known, at.UTC().Format(time.RFC3339))
 	}
-	if known > max(last, snapshot) {
-		return fmt.Errorf("%s: the log ends with the entry %d, and was committed up to %d: entries are lost", c.dir, max(last, snapshot), known)
+	if err := verifyWhole(c.dir, in, f, s); err != nil {
+		return err
 	}
-	if last == 0 {
+	if f.Last == 0 {
 		c.printf("  the log has no entry\n")
 		return nil
 	}
-	if first > snapshot+1 {
-		return fmt.Errorf("%s: the log begins with the entry %d, and the newest snapshot ends with %d: entries are missing", c.dir, first, snapshot)
-	}
-	term, clockMS := uint64(0), int64(0)
-	for i := first; i <= last; i++ {
-		var l hraft.Log
-		if err := log.GetLog(i, &l); err != nil {
-			return fmt.Errorf("%s: the entry %d of the log: %w", c.dir, i, err)
-		}
-		if l.Index != i || l.Term < term {
-			return fmt.Errorf("%s: the entry %d of the log has the index %d and the term %d, behind the term %d", c.dir, i, l.Index, l.Term, term)
-		}
-		term = l.Term
-		switch l.Type {
-		case hraft.LogCommand:
-			e, err := raft.ReadEntry(l.Data)
-			if err != nil {
-				return fmt.Errorf("%s: the entry %d of the log: %w", c.dir, i, err)
-			}
-			if clockMS = max(clockMS, e.ClockMS); i > snapshot {
-				c.chain.Take(e)
-			}
-		case hraft.LogConfiguration:
-			c.printf("  entry %d: a change of the members\n", i)
-			c.members(hraft.DecodeConfiguration(l.Data))
-		}
-	}
-	c.printf("  log: entries %d to %d in %d files, up to term %d, the last %s\n", first, last, files, term, timeOf(clockMS))
+	c.printf("  log: entries %d to %d in %d files, up to term %d, the last %s\n", f.First, f.Last, f.Segments, f.Term, timeOf(e.clockMS))
 	if c.chain.Void > 0 {
 		c.printf("  %d entries have no effect: former leaders have left them\n", c.chain.Void)
 	}
 	return nil
 }
 
-// verifyFile verifies the checksums of a file of the log, and returns how many bytes are behind the last
-// whole batch. Only the last file may have any.
-func verifyFile(path string, last bool) (torn int64, err error) {
-	f, err := os.Open(path)
-	if errors.Is(err, iofs.ErrNotExist) && last {
-		return 0, nil // it was listed and not made yet
+// read reads and verifies the log.
+func (c *checking) read(in string, s snapshotPlace, visit func(*hraft.Log) error) (*raftlog.Facts, error) {
+	if c.older {
+		c.printf("  an older version has written the log: a start converts it\n")
+		f, err := older.Scan(c.dir, s.index, s.term, visit)
+		return &f, err
 	}
-	if err != nil {
-		return 0, err
+	if _, err := os.Stat(in); errors.Is(err, iofs.ErrNotExist) {
+		return &raftlog.Facts{New: true}, nil
 	}
-	defer func() { _ = f.Close() }()
-	from, at := int64(0), int64(fileHeaderBytes)
-	var head [frameHeaderBytes]byte
-	bad := int64(-1) // a batch with a wrong checksum
-	for {
-		if n, err := f.ReadAt(head[:], at); n < len(head) {
-			if !errors.Is(err, io.EOF) {
-				return 0, err
-			}
-			break
-		}
-		number := binary.LittleEndian.Uint32(head[4:])
-		size := (int64(number) + frameHeaderBytes - 1) / frameHeaderBytes * frameHeaderBytes
-		if head[0] == 0 {
-			break
-		}
-		if head[0] != frameEntry && head[0] != frameIndex && head[0] != frameCommit || head[1]|head[2]|head[3] != 0 || bad >= 0 {
-			return 0, fmt.Errorf("%s: offset %d: corrupt", path, max(bad, from))
-		}
-		if head[0] == frameCommit {
-			sum := crc32.New(checksums)
-			if _, err := io.Copy(sum, io.NewSectionReader(f, from, at-from)); err != nil {
-				return 0, err
-			}
-			if size = 0; sum.Sum32() != number {
-				bad = from
-			}
-		}
-		if at += frameHeaderBytes + size; head[0] == frameCommit && bad < 0 {
-			from = at
-		}
-	}
-	if (bad >= 0 || at > from && from > 0) && !last {
-		return 0, fmt.Errorf("%s: offset %d: corrupt", path, from)
-	}
-	return at - max(from, fileHeaderBytes), nil
-}
-
-// readOnly is a file system on which nothing is changed: what is made goes to another directory.
-type readOnly struct {
-	system
-	to string
-}
-
-// Create implements types.VFS.
-func (r readOnly) Create(_, name string, size uint64) (types.WritableFile, error) {
-	return r.system.Create(r.to, name, size)
-}
-
-// Delete implements types.VFS.
-func (readOnly) Delete(string, string) error { return nil }
-
-// OpenWriter implements types.VFS.
-func (r readOnly) OpenWriter(dir, name string) (types.WritableFile, error) {
-	f, err := os.Open(filepath.Join(dir, name))
+	found, err := raftlog.Scan(disk.OS{}, in, visit)
 	if err != nil {
 		return nil, err
 	}
-	return unwritable{f}, nil
+	return &found.Facts, nil
 }
 
-// unwritable is a file that is only read.
-type unwritable struct{ *os.File }
+// entries looks at each entry of a log.
+type entries struct {
+	*checking
+	snapshot uint64 // the last entry in the newest snapshot
+	clockMS  int64
+}
 
-// errReadOnly is returned for a write to a directory that is checked.
-var errReadOnly = errors.New("the directory is only read")
-
-// WriteAt implements types.WritableFile.
-func (unwritable) WriteAt([]byte, int64) (int, error) { return 0, errReadOnly }
-
-// Sync implements types.WritableFile.
-func (unwritable) Sync() error { return nil }
+func (e *entries) take(l *hraft.Log) error {
+	switch l.Type {
+	case hraft.LogCommand:
+		is, err := raft.ReadEntry(l.Data)
+		if err != nil {
+			return fmt.Errorf("%s: the entry %d of the log: %w", e.dir, l.Index, err)
+		}
+		if e.clockMS = max(e.clockMS, is.ClockMS); l.Index > e.snapshot {
+			e.chain.Take(is)
+		}
+	case hraft.LogConfiguration:
+		e.printf("  entry %d: a change of the members\n", l.Index)
+		e.members(hraft.DecodeConfiguration(l.Data))
+	}
+	return nil
+}

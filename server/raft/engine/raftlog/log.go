@@ -242,8 +242,8 @@ func (l *Log) GetLog(index uint64, to *hraft.Log) error {
 // StoreLog implements hraft.LogStore.
 func (l *Log) StoreLog(e *hraft.Log) error { return l.StoreLogs([]*hraft.Log{e}) }
 
-// StoreLogs implements hraft.LogStore. Entries follow the last one; to an empty log any may be added. After an
-// error none is stored.
+// StoreLogs implements hraft.LogStore. Entries follow the last one; to an empty log any may be added. After
+// an error none is stored.
 func (l *Log) StoreLogs(all []*hraft.Log) error {
 	if len(all) == 0 {
 		return nil

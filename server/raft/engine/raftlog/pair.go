@@ -64,8 +64,8 @@ func (p *pair) create(content []byte) error {
 	return p.fs.SyncDir(filepath.Dir(p.path))
 }
 
-// read reads the newest content. The error is a *Damage if neither place is whole, and fs.ErrNotExist if there
-// is no file.
+// read reads the newest content. The error is a *Damage if neither place is whole, and fs.ErrNotExist if
+// there is no file.
 func (p *pair) read() (content []byte, err error) {
 	text, err := readAll(p.fs, p.path)
 	if err != nil {

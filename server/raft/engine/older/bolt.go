@@ -1,9 +1,11 @@
-package engine
+package older
 
 import (
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
+
+	"lockserver/server/raft/engine/raftlog"
 )
 
 // The list of the log's files, the term and the vote are in a file of bbolt. readBolt reads one without that
@@ -33,7 +35,7 @@ type bolt struct {
 }
 
 // errBolt says at which offset a file is not as bbolt writes it.
-func errBolt(at uint64, what string) error { return &Damage{At: int64(at), Why: what} }
+func errBolt(at uint64, what string) error { return &raftlog.Damage{At: int64(at), Why: what} }
 
 // readBolt returns the values of all buckets, by the bucket's name and the key.
 func readBolt(file []byte) (all map[string]map[string][]byte, err error) {

@@ -1,4 +1,4 @@
-package engine
+package older
 
 import (
 	"encoding/binary"
@@ -9,31 +9,60 @@ import (
 	iofs "io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
-	"github.com/hashicorp/raft-wal/metadb"
-	"github.com/hashicorp/raft-wal/segment"
-	"github.com/hashicorp/raft-wal/types"
-	"go.etcd.io/bbolt"
+	hraft "github.com/hashicorp/raft"
 
-	"lockserver/persistence/disk"
+	"lockserver/server/raft/engine/raftlog"
 )
 
 // What the files of the log hold, read without the library, which verifies none of it: each batch of a file
 // has a checksum, each file has the place that the list of files says, and entries follow each other.
 
-// segmentMagic begins a file.
-const segmentMagic = 0x58eb6b0d
+// The format of a file: a header, then frames. A frame has a type, three zero bytes, and a length. A commit
+// has, instead of the length, a checksum of all that is behind the commit before it. The content of a frame
+// is padded to eight bytes.
+const (
+	segmentMagic     = 0x58eb6b0d
+	fileHeaderBytes  = 32
+	frameHeaderBytes = 8
+
+	frameEntry  = 1
+	frameCommit = 3
+)
+
+var checksums = crc32.MakeTable(crc32.Castagnoli)
+
+// list is the list of files, as raft-wal has it in JSON. The order of the fields is its, too.
+type list struct {
+	NextSegmentID uint64
+	Segments      []segment
+}
+
+// segment is a file in the list.
+type segment struct {
+	ID, BaseIndex, MinIndex, MaxIndex, Codec, IndexStart uint64
+	CreateTime, SealTime                                 time.Time
+	SizeLimit                                            uint32
+}
+
+// The names in the file of bbolt.
+const (
+	listFile     = "wal-meta.db"
+	listBucket   = "wal-meta"
+	listKey      = "m"
+	stableBucket = "stable"
+)
 
 // kept is what the list of files holds: the list, and the values of the stable store.
 type kept struct {
-	types.PersistentState
+	list
 	stable map[string][]byte
-	list   []byte // as it is written; nil: there is none yet
 }
 
 // readKept reads the list of a log's files in a directory. Without a list there is neither a log nor a value.
 func readKept(in string) (k kept, there bool, err error) {
-	path := filepath.Join(in, metadb.FileName)
+	path := filepath.Join(in, listFile)
 	file, err := os.ReadFile(path)
 	if errors.Is(err, iofs.ErrNotExist) {
 		return k, false, nil
@@ -45,15 +74,14 @@ func readKept(in string) (k kept, there bool, err error) {
 	if err != nil {
 		return k, true, inFile(err, path)
 	}
-	k.stable = all[metadb.StableBucket]
-	if text := all[metadb.MetaBucket][metadb.MetaKey]; text != nil {
-		k.list = text
-		if err := json.Unmarshal(text, &k.PersistentState); err != nil {
-			return k, true, &Damage{File: path, At: -1, Why: "the list of the log's files: " + err.Error()}
+	k.stable = all[stableBucket]
+	if text := all[listBucket][listKey]; text != nil {
+		if err := json.Unmarshal(text, &k.list); err != nil {
+			return k, true, &raftlog.Damage{File: path, At: -1, Why: "the list of the log's files: " + err.Error()}
 		}
 	}
-	if all[metadb.MetaBucket] == nil || k.stable == nil {
-		return k, true, &Damage{File: path, At: -1, Why: "it lacks a part"}
+	if all[listBucket] == nil || k.stable == nil {
+		return k, true, &raftlog.Damage{File: path, At: -1, Why: "it lacks a part"}
 	}
 	return k, true, nil
 }
@@ -63,16 +91,19 @@ func readKept(in string) (k kept, there bool, err error) {
 // none.
 type extent struct {
 	first, last, term uint64
-	torn              *Damage
+	torn              *raftlog.Damage
 }
 
 // readLog verifies the files of a log.
-func readLog(in string, files []types.SegmentInfo) (x extent, err error) {
+func readLog(in string, files []segment, visit func(*hraft.Log) error) (x extent, err error) {
 	for i := range files {
 		s, isLast := &files[i], i == len(files)-1
-		v := verifying{path: filepath.Join(in, segment.FileName(*s)), s: s, x: &x}
+		v := verifying{path: filepath.Join(in, fmt.Sprintf("%020d-%016x.wal", s.BaseIndex, s.ID)), s: s, x: &x, visit: visit}
 		if err := v.file(isLast); err != nil {
 			return x, err
+		}
+		if v.failed != nil {
+			return x, v.failed
 		}
 		if !isLast && x.last != s.MaxIndex {
 			return x, v.damage(-1, fmt.Sprintf("its entries end with %d, and by the list of files with %d", x.last, s.MaxIndex))
@@ -84,14 +115,17 @@ func readLog(in string, files []types.SegmentInfo) (x extent, err error) {
 // verifying is the verification of one file.
 type verifying struct {
 	path  string
-	s     *types.SegmentInfo
+	s     *segment
 	x     *extent
 	bytes []byte
 	next  uint64 // the index of the next entry
+	// visit is called with each entry; nil: it is not. failed is what it returned.
+	visit  func(*hraft.Log) error
+	failed error
 }
 
 func (v *verifying) damage(at int, why string) error {
-	return &Damage{File: v.path, At: int64(at), Why: why}
+	return &raftlog.Damage{File: v.path, At: int64(at), Why: why}
 }
 
 // file verifies a file. The last one may end in a batch that was not written whole.
@@ -99,7 +133,7 @@ func (v *verifying) file(isLast bool) (err error) {
 	v.bytes, err = os.ReadFile(v.path)
 	switch {
 	case errors.Is(err, iofs.ErrNotExist) && isLast && v.s.MaxIndex == 0:
-		v.x.torn = &Damage{File: v.path, At: -1, Why: "it is missing"} // or was not made yet
+		v.x.torn = &raftlog.Damage{File: v.path, At: -1, Why: "it is missing"} // or was not made yet
 		return nil
 	case errors.Is(err, iofs.ErrNotExist):
 		return v.damage(-1, "it is missing")
@@ -121,7 +155,7 @@ func (v *verifying) file(isLast bool) (err error) {
 			return v.damage(from, why)
 		}
 		if why != "" {
-			v.x.torn = &Damage{File: v.path, At: int64(from), Why: why}
+			v.x.torn = &raftlog.Damage{File: v.path, At: int64(from), Why: why}
 		}
 		return nil
 	}
@@ -220,6 +254,9 @@ func (v *verifying) entries(from, at, end int) (why string) {
 					v.x.first = index
 				}
 				v.x.last, v.x.term = index, term
+				if v.visit != nil && v.failed == nil {
+					v.failed = v.give(index, term, data[n+m:])
+				}
 			}
 		}
 		at += size
@@ -227,49 +264,23 @@ func (v *verifying) entries(from, at, end int) (why string) {
 	return ""
 }
 
-// writeList writes the list of files anew from what was read in it. After a failed sync, what can be read may
-// not be on the disk. And bbolt keeps a list of the free parts of its file, which has no checksum. A process
-// that has the old file open keeps that.
-func (k *kept) writeList(in string) (err error) {
-	made, err := os.MkdirTemp(in, "list-")
-	if err != nil {
-		return err
+// give calls visit with an entry. data follows its index and term: its type, the length of its data, and the
+// data. All of it has passed the checksum.
+func (v *verifying) give(index, term uint64, data []byte) error {
+	kind, n := binary.Uvarint(data)
+	size, m := binary.Uvarint(data[max(n, 0):])
+	if n <= 0 || m <= 0 || size > uint64(len(data)-n-m) {
+		return v.damage(-1, fmt.Sprintf("the entry %d cannot be read", index))
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(made)) }()
-	if err := k.fill(filepath.Join(made, listFile)); err != nil {
-		return err
+	data = data[n+m:]
+	l := &hraft.Log{Index: index, Term: term, Type: hraft.LogType(kind), Data: data[:size:size]}
+	rest := data[size:]
+	extra, n := binary.Uvarint(rest)
+	if n > 0 && extra == 0 && len(rest) >= n+timeBytes {
+		_ = l.AppendedAt.UnmarshalBinary(rest[n:][:timeBytes]) // a figure for operators, and no more
 	}
-	if err = os.Rename(filepath.Join(made, listFile), filepath.Join(in, listFile)); err != nil {
-		return err
-	}
-	return disk.OS{}.SyncDir(in)
+	return v.visit(l)
 }
 
-// fill makes a file of bbolt with the list and the values, and syncs it.
-func (k *kept) fill(path string) error {
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{NoSync: true, NoGrowSync: true})
-	if err != nil {
-		return err
-	}
-	err = db.Update(func(tx *bbolt.Tx) error {
-		list, err := tx.CreateBucket([]byte(metadb.MetaBucket))
-		if err != nil {
-			return err
-		}
-		stable, err := tx.CreateBucket([]byte(metadb.StableBucket))
-		if err != nil {
-			return err
-		}
-		if k.list != nil {
-			err = list.Put([]byte(metadb.MetaKey), k.list)
-		}
-		for key, value := range k.stable {
-			err = errors.Join(err, stable.Put([]byte(key), value))
-		}
-		return err
-	})
-	if err == nil {
-		err = db.Sync()
-	}
-	return errors.Join(err, db.Close())
-}
+// timeBytes is how many bytes time.Time has in its binary form.
+const timeBytes = 15
