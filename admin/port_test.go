@@ -73,6 +73,18 @@ func TestHealthAndReadiness(t *testing.T) {
 	require.Equal(t, 404, reply.StatusCode)
 }
 
+// TestProbesOfThePortNeedNoPlace: with all places of the port taken, its probes answer.
+func TestProbesOfThePortNeedNoPlace(t *testing.T) {
+	p := open(t, new(fakeSource))
+	for range cap(p.crowd.places) {
+		p.crowd.places <- struct{}{}
+	}
+	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 503} {
+		status, _ := get(t, p, path)
+		require.Equal(t, want, status, path)
+	}
+}
+
 // TestThePastIsRemembered: the data of charts are recorded without a viewer.
 func TestThePastIsRemembered(t *testing.T) {
 	p, c := served(t, server.Options{})
