@@ -127,6 +127,9 @@ func (ex *executor) loadUsers() error {
 	if err != nil {
 		return err
 	}
+	if c.RequirePassFile != "" && len(c.Users) > 0 {
+		ex.keepPasswordOfFile()
+	}
 	for _, name := range disabled {
 		ex.log.Info("a user is disabled: there is no 'on' among the rules", "user", name)
 	}
@@ -140,6 +143,15 @@ func (ex *executor) loadUsers() error {
 	}
 	_, err = ex.users.Load(c.ACLFile, text, h.PasswordSet())
 	return err
+}
+
+// keepPasswordOfFile gives the user default the password of requirepass-file, whatever line the configuration
+// has for that user. A line without a password has no other, as CONFIG REWRITE writes it.
+func (ex *executor) keepPasswordOfFile() {
+	if ex.users.HasOtherPassword(ex.config.RequirePass) {
+		ex.log.Warn("the passwords of the user default in the configuration do not count: requirepass-file has its password", "file", ex.config.RequirePassFile)
+	}
+	ex.users.SetDefaultPassword(ex.config.RequirePass)
 }
 
 // Permits is Server.Permits.
@@ -161,12 +173,20 @@ func (srv *instance) Permits(user string, command ...string) bool {
 	return ex.rights.Check(u, ex.store.DB(0), row, argv).Reason == acl.Allowed
 }
 
-// withUsers is the configuration as CONFIG REWRITE writes it: with the users, unless they have a file.
+// withUsers is the configuration as CONFIG REWRITE writes it: with the users, unless they have a file. A
+// password that is in a file stays there.
 func (ex *executor) withUsers() *config.Config {
 	c := ex.config.Clone()
 	c.Users = nil
 	if c.ACLFile == "" {
-		for _, line := range ex.users.Lines() {
+		lines := ex.users.Lines()
+		if c.RequirePassFile != "" {
+			lines = ex.users.LinesWithoutPassword()
+			if ex.users.HasOtherPassword(c.RequirePass) {
+				ex.log.Warn("CONFIG REWRITE leaves out passwords of the user default: requirepass-file has its password", "file", c.RequirePassFile)
+			}
+		}
+		for _, line := range lines {
 			c.Users = append(c.Users, strings.Split(line, " "))
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -233,6 +235,65 @@ func TestPasswordFile(t *testing.T) {
 	require.Equal(t, "OK", c.Do("CONFIG", "SET", "requirepass-file", path).Str)
 	code, _, errs = health("--addr", addr, "--pass-file", path)
 	require.Zero(t, code, "the server has read it again: %s", errs)
+}
+
+// TestPasswordFileOutlivesConfigRewrite: the file stays the source of the password after a CONFIG REWRITE,
+// which writes no hash of it, and a changed file counts at the next start.
+func TestPasswordFileOutlivesConfigRewrite(t *testing.T) {
+	dir := t.TempDir()
+	path, conf := filepath.Join(dir, "password"), filepath.Join(dir, "lock.conf")
+	put := func(file, text string) { require.NoError(t, os.WriteFile(file, []byte(text), 0o600)) }
+	put(conf, "port 0\nsave \"\"\ndir "+dir+"\nrequirepass-file "+path+"\n")
+	put(path, "first\n")
+	restart := func(c *child) (*child, string) {
+		if c != nil {
+			code, err := c.Terminate()
+			require.NoError(t, err)
+			require.Zero(t, code)
+		}
+		c = start(t, dir, conf)
+		return c, c.ready(t)
+	}
+	say := func(addr string, lines ...string) (said []string) {
+		c := testkit.Dial(t, func() (net.Conn, error) { return net.Dial("tcp", addr) })
+		defer c.Close()
+		for _, line := range lines {
+			said = append(said, c.Do(strings.Fields(line)...).String())
+		}
+		return said
+	}
+	c, addr := restart(nil)
+	require.Equal(t, []string{"+OK", "+OK", "+OK"}, say(addr, "AUTH first", "ACL SETUSER ann on >hers ~a", "CONFIG REWRITE"))
+	text, err := os.ReadFile(conf)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "requirepass-file "+path)
+	require.Contains(t, string(text), "user ann ")
+	require.NotContains(t, string(text), "user default", "nothing but its password was set")
+
+	put(path, "second\n")
+	c, addr = restart(c)
+	require.Equal(t, []string{"+OK", "+OK"}, say(addr, "AUTH second", "AUTH ann hers"))
+	require.Contains(t, say(addr, "AUTH first")[0], "WRONGPASS")
+	require.Equal(t, []string{"+OK", "+OK", "+OK"}, say(addr, "AUTH second", "ACL SETUSER default -flushall", "CONFIG REWRITE"))
+
+	put(path, "third\n")
+	c, addr = restart(c)
+	require.Contains(t, say(addr, "AUTH second")[0], "WRONGPASS")
+	said := say(addr, "AUTH third", "FLUSHALL")
+	require.Equal(t, "+OK", said[0])
+	require.Contains(t, said[1], "NOPERM", "its other rules are kept")
+	require.NotContains(t, c.Log(), "requirepass-file")
+
+	for _, passwords := range []string{">old", "nopass"} { // as an earlier version, or an operator, has written it
+		text, err = os.ReadFile(conf)
+		require.NoError(t, err)
+		put(conf, regexp.MustCompile(`(?m)^user default .*\n`).ReplaceAllString(string(text), "")+"user default on "+passwords+" ~* &* +@all\n")
+		c, addr = restart(c)
+		require.Contains(t, say(addr, "PING")[0], "NOAUTH")
+		require.Contains(t, say(addr, "AUTH old")[0], "WRONGPASS")
+		require.Equal(t, []string{"+OK"}, say(addr, "AUTH third"))
+		require.Contains(t, c.Log(), "the passwords of the user default in the configuration do not count: requirepass-file has its password")
+	}
 }
 
 // TestInspectionFollows: a member that does not lead sends on to the leader, and flags may stand behind the

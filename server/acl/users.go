@@ -68,6 +68,28 @@ func (us *Users) Lines() []string {
 	return lines
 }
 
+// LinesWithoutPassword are Lines for a configuration that has the password of the user default elsewhere: its
+// line has none. It is left out if the user is otherwise as it is from the beginning.
+func (us *Users) LinesWithoutPassword() (lines []string) {
+	plain, first := us.standard.rules.clone(), us.maker.defaultRules()
+	plain.noPass, plain.passwords, first.noPass = false, nil, false
+	for _, u := range us.sorted() {
+		switch {
+		case u != us.standard:
+			lines = append(lines, u.name+" "+u.rules.String())
+		case plain.String() != first.String():
+			lines = append(lines, u.name+" "+plain.String())
+		}
+	}
+	return lines
+}
+
+// HasOtherPassword reports whether the user default can log in with another password than this one.
+func (us *Users) HasOtherPassword(than string) bool {
+	r, hash := us.standard.rules, hashOf(than)
+	return r.noPass || slices.ContainsFunc(r.passwords, func(other string) bool { return other != hash })
+}
+
 // LogIn returns the user of that name if the password is good, or nil. It takes as long for a user that
 // there is not.
 func (us *Users) LogIn(name, password []byte) *User {
