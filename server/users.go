@@ -128,7 +128,10 @@ func (ex *executor) loadUsers() error {
 		return err
 	}
 	if c.RequirePassFile != "" && len(c.Users) > 0 {
-		ex.keepPasswordOfFile()
+		if ex.users.HasOtherPassword(c.RequirePass) { // a line of CONFIG REWRITE has none
+			ex.log.Warn("the passwords of the user default in the configuration do not count: requirepass-file has its password", "file", c.RequirePassFile)
+		}
+		ex.users.SetDefaultPassword(c.RequirePass)
 	}
 	for _, name := range disabled {
 		ex.log.Info("a user is disabled: there is no 'on' among the rules", "user", name)
@@ -143,15 +146,6 @@ func (ex *executor) loadUsers() error {
 	}
 	_, err = ex.users.Load(c.ACLFile, text, h.PasswordSet())
 	return err
-}
-
-// keepPasswordOfFile gives the user default the password of requirepass-file, whatever line the configuration
-// has for that user. A line without a password has no other, as CONFIG REWRITE writes it.
-func (ex *executor) keepPasswordOfFile() {
-	if ex.users.HasOtherPassword(ex.config.RequirePass) {
-		ex.log.Warn("the passwords of the user default in the configuration do not count: requirepass-file has its password", "file", ex.config.RequirePassFile)
-	}
-	ex.users.SetDefaultPassword(ex.config.RequirePass)
 }
 
 // Permits is Server.Permits.

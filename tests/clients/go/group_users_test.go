@@ -26,7 +26,8 @@ func workerOfThePage(t *testing.T) (directive, bySentinels, password string) {
 	return "user " + string(rules[1]), strings.ReplaceAll(string(more[1]), `\|`, "|"), string(rules[2])
 }
 
-// TestGroupByAUserWithFewRights: go-redis and rueidis find the leader of a group as a user of docs/SECURITY.md.
+// TestGroupByAUserWithFewRights: go-redis and rueidis find the leader of a group as a user of
+// docs/SECURITY.md.
 func TestGroupByAUserWithFewRights(t *testing.T) {
 	rules, more, password := workerOfThePage(t)
 	for _, form := range []string{"cluster", "sentinel"} {
