@@ -12,6 +12,7 @@ Three tests of each kind are left out: they count the sleeps of a polling loop, 
 that blocking_timeout holds, is tested below.
 """
 
+import asyncio
 import os
 import pathlib
 import subprocess
@@ -23,6 +24,7 @@ from importlib.metadata import version
 
 import pytest
 import redis
+import redis.asyncio
 
 import lockserver as package
 from server import PATIENCE, Server, eventually
@@ -96,10 +98,16 @@ def sleeps_of_the_tests(request):
     by_our_clock(request.module)
 
 
+def token_of(fields):
+    owner = next(field for field in fields if field not in (b"$token", b"$watchdog", "$token", "$watchdog"))
+    mark = b"=" if isinstance(owner, bytes) else "="
+    return owner.partition(mark)[2] or owner
+
+
 class SyncRedis(redis.Redis):
     def get(self, name):
         if self.type(name) in (b"hash", "hash"):
-            return next(field for field in self.hkeys(name) if field not in (b"$token", b"$watchdog", "$token", "$watchdog"))
+            return token_of(self.hkeys(name))
         return super().get(name)
 
     def ttl(self, name):
@@ -112,8 +120,7 @@ class SyncRedis(redis.Redis):
 class AsyncRedis(redis.asyncio.Redis):
     async def get(self, name):
         if await self.type(name) in (b"hash", "hash"):
-            return next(field for field in await self.hkeys(name)
-                        if field not in (b"$token", b"$watchdog", "$token", "$watchdog"))
+            return token_of(await self.hkeys(name))
         return await super().get(name)
 
     async def ttl(self, name):
@@ -246,7 +253,7 @@ def test_another_process_releases_by_the_token(r, server):
     assert lock.acquire(token="job-17")
     info = r.execute_command("LOCK.INFO", "foo")
     info = info if isinstance(info, dict) else dict(zip(info[::2], info[1::2]))
-    assert info[b"owner"] == b"job-17" and info[b"attached"]
+    assert info[b"owner"].startswith(b"redis-lock:") and info[b"owner"].endswith(b"=job-17") and info[b"attached"]
     with redis.Redis(port=server.port) as elsewhere:
         other = elsewhere.lock("foo", lock_class=package.Lock)
         other.local.token = b"job-17"
@@ -256,6 +263,115 @@ def test_another_process_releases_by_the_token(r, server):
         package.locks_of(elsewhere).close()
     with pytest.raises(redis.exceptions.LockNotOwnedError):
         lock.release()
+
+
+HOLDER = """
+import sys
+import redis
+import lockserver
+
+lock = redis.Redis(port=int(sys.argv[1])).lock("foo", lock_class=lockserver.Lock)
+print(lock.acquire(blocking=False, token="job-17"), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_callers_token(r, server, lockserver_processes):
+    """Two processes, and two Lock objects of one, take a lock with the same token: one has it. Any process may release it."""
+    first, second = lockserver_processes(HOLDER, server.port), lockserver_processes(HOLDER, server.port)
+    assert sorted([first.stdout.readline().strip(), second.stdout.readline().strip()]) == ["False", "True"]
+    lock = r.lock("foo", lock_class=package.Lock)
+    assert not lock.acquire(blocking=False, token="job-17")
+    lock.local.token = b"job-17"
+    assert lock.owned()
+    lock.release()
+    assert not lock.locked() and lock.acquire(blocking=False, token="job-17")
+    assert not r.lock("foo", lock_class=package.Lock).acquire(blocking=False, token="job-17")
+    assert r.lock("bar", lock_class=package.Lock).acquire(blocking=False, token="job-17"), "a token is for any number of locks"
+    assert lock.owned()
+    lock.release()
+    r.delete("bar")
+
+
+def test_callers_token_in_asyncio(server):
+    async def play():
+        async with redis.asyncio.Redis(port=server.port) as one, redis.asyncio.Redis(port=server.port) as two:
+            lock, other = one.lock("foo", lock_class=package.Lock), two.lock("foo", lock_class=package.Lock)
+            assert await lock.acquire(blocking=False, token="job-17")
+            assert not await other.acquire(blocking=False, token="job-17")
+            other.local.token = b"job-17"
+            assert await other.owned()
+            await other.release()
+            assert not await lock.owned()
+
+    asyncio.run(play())
+
+
+@pytest.fixture
+def lockserver_processes():
+    """Starts programs in Python, which end when their input does."""
+    started = []
+
+    def start(program, *args):
+        process = subprocess.Popen([sys.executable, "-c", program, *map(str, args)], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, universal_newlines=True)
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.stdin.close()
+        process.wait(PATIENCE)
+        process.stdout.close()
+
+
+def test_a_lock_that_was_not_released_takes_no_memory(r, server):
+    """Leases that have ended, and locks that were taken away, leave nothing behind."""
+    for number in range(50):
+        assert r.lock(f"foo{number}", timeout=0.2, lock_class=package.Lock).acquire()
+    forced = r.lock("forced", lock_class=package.Lock)
+    assert forced.acquire()
+    r.execute_command("LOCK.FORCE", "forced")
+    claims = package.compat._Claims.of(package.locks_of(r))
+    eventually(lambda: len(claims) == 0, "all of them are forgotten")
+
+    async def play():
+        async with redis.asyncio.Redis(port=server.port) as client:
+            for number in range(50):
+                assert await client.lock(f"foo{number}", timeout=0.2, lock_class=package.Lock).acquire()
+            claims = package.compat._Claims.of(package.async_locks_of(client))
+            while len(claims):
+                await asyncio.sleep(0.01)
+
+    asyncio.run(asyncio.wait_for(play(), PATIENCE))
+
+
+def connections(control):
+    """The connections of the package."""
+    return [client for client in control.client_list() if client["name"].startswith("redis-lock")]
+
+
+def test_a_closed_client_has_no_connections(server):
+    """They end with close and aclose. A lock with a timeout stays until that, as with redis-py; one without ends."""
+    control = redis.Redis(port=server.port)
+    with redis.Redis(port=server.port) as client:
+        assert client.lock("stays", timeout=60, lock_class=package.Lock).acquire()
+        assert client.lock("ends", lock_class=package.Lock).acquire()
+        assert connections(control)
+    eventually(lambda: not connections(control), "the connections end")
+    assert control.exists("stays") == 1 and control.exists("ends") == 0
+    control.delete("stays")
+
+    async def play():
+        async with redis.asyncio.Redis(port=server.port) as client:
+            assert await client.lock("stays", timeout=60, lock_class=package.Lock).acquire()
+            assert await client.lock("ends", lock_class=package.Lock).acquire()
+            assert connections(control)
+
+    asyncio.run(play())
+    eventually(lambda: not connections(control), "the connections end")
+    assert control.exists("stays") == 1 and control.exists("ends") == 0
+    control.close()
 
 
 def test_no_polling(r):

@@ -7,7 +7,10 @@
 
 from ._api import Cancel, Observer
 from ._plans import Outcome, Taken
-from .aio import AsyncHeld, AsyncLocks, AsyncTask
+from ._views import Holder, LockInfo, Pending, Stats, Waiter
+from .aio import (
+    AsyncAsked, AsyncDelay, AsyncHeld, AsyncLatch, AsyncLimiter, AsyncLocks, AsyncSale, AsyncSemaphore, AsyncTask,
+)
 from .compat import AsyncLock, Lock, async_locks_of, locks_of
 from .errors import (
     Cancelled,
@@ -24,12 +27,14 @@ from .errors import (
     StaleFence,
 )
 from .sql import fence
-from .sync import Held, Locks, Task, exclusive, use
+from .sync import Asked, Delay, Held, Latch, Limiter, Locks, Sale, Semaphore, Task, exclusive, use
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "AsyncHeld", "AsyncLock", "AsyncLocks", "AsyncTask", "Cancel", "Cancelled", "Closed", "Deadlock", "DeadlineExceeded",
-    "Error", "Held", "Lock", "LockLost", "LockReleased", "Locks", "NoConnection", "NotAcquired", "NotLockserver", "Observer",
-    "Outcome", "ServerError", "StaleFence", "Taken", "Task", "async_locks_of", "exclusive", "fence", "locks_of", "use",
+    "Asked", "AsyncAsked", "AsyncDelay", "AsyncHeld", "AsyncLatch", "AsyncLimiter", "AsyncLock", "AsyncLocks", "AsyncSale",
+    "AsyncSemaphore", "AsyncTask", "Cancel", "Cancelled", "Closed", "Deadlock", "DeadlineExceeded", "Delay", "Error", "Held",
+    "Holder", "Latch", "Limiter", "Lock", "LockInfo", "LockLost", "LockReleased", "Locks", "NoConnection", "NotAcquired",
+    "NotLockserver", "Observer", "Outcome", "Pending", "Sale", "Semaphore", "ServerError", "StaleFence", "Stats", "Taken", "Task",
+    "Waiter", "async_locks_of", "exclusive", "fence", "locks_of", "use",
 ]

@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, Optional, Set
 from . import errors
 from ._core import Call, Core, Event, Link
 from ._dial import Endpoint, error_of
+from ._views import Stats
 
 
 class AsyncDriver:
@@ -25,6 +26,10 @@ class AsyncDriver:
         self._due = 0.0
         self._settling = False
         self._gone: Optional["asyncio.Future[None]"] = None
+
+    def stats(self) -> Stats:
+        """What the client has now."""
+        return self.core.stats(time.monotonic())
 
     def run(self, begin: Callable[[Core, float], None]) -> None:
         """Has the core do something, and sees to what follows."""

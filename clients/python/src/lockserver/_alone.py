@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, List, Optional
 
 from . import errors
+from ._core import LEAST
 from ._plans import raised
 from ._resp import Malformed, Parser, Push, encode
 from ._wish import Command
@@ -45,7 +46,7 @@ class Alone:
         """Returns for how many seconds to wait for the next bytes."""
         if self._end is None:
             return 3600.0
-        return max(0.001, self._end - now) + self._limit
+        return max(0.001, self._end - now) + min(LEAST, self._limit)
 
     def received(self, data: bytes, now: float) -> None:
         """Bytes have come. None of them: the connection has ended."""
@@ -65,7 +66,7 @@ class Alone:
         if self._sent:
             self._reach = now + self._limit
         if self._sent and self._once or isinstance(why, errors.ServerError) or now >= self._reach \
-                or self._end is not None and now >= self._end + self._limit:
+                or self._end is not None and now >= self._end:
             self.error = why
         self._sent = False
 

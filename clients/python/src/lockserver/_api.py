@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import functools
 import inspect
 import logging
+import os
 import string
+import sys
 import threading
 import time
+import warnings
+import weakref
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Type
 
 from . import errors
-from ._core import Event, Handle
+from ._core import LEAST, Event, Handle
 from ._resp import Word
+from ._views import Stats
 from ._wish import Command, Wish, exact_milliseconds, key_of, milliseconds, wait_of, whole
 
 _log = logging.getLogger("lockserver")
 
 #: How long a call waits for answers of the server, in seconds.
 DEFAULT_TIMEOUT = 5.0
+#: How long a function that is decorated waits for its lock, in seconds, unless it says something else.
+DEFAULT_WAIT = 60.0
 
 
 class Observer:
@@ -43,6 +52,9 @@ class Observer:
     def attached(self, up: bool, why: Optional[BaseException]) -> None:
         """The connection that keeps the locks is there, or has ended."""
 
+    def follow(self, stats: Callable[[], Stats]) -> None:
+        """A client has this observer. stats tells what the client has at any time, and nothing when it is gone."""
+
 
 _REASONS: Dict[Type[BaseException], str] = {
     errors.NotAcquired: "not_acquired", errors.DeadlineExceeded: "deadline", errors.Cancelled: "cancelled",
@@ -56,8 +68,18 @@ def reason_of(error: BaseException) -> str:
 
 
 def tell(observer: Observer, event: Event) -> None:
-    """Tells an observer of an event, and a lock's own callbacks of its loss. What they raise is logged."""
-    if type(observer) is Observer and event.what != "lost":
+    """Logs losses and disconnections. Tells an observer of an event, and a lock's own callbacks of its loss.
+
+    What they raise is logged, too.
+    """
+    if event.what == "lost":
+        closed = isinstance(event.error, errors.LockLost) and event.error.reason == "closed"
+        _log.log(logging.INFO if closed else logging.WARNING, "%s", event.error)
+    elif event.what == "detached":
+        _log.warning("the connection that keeps the locks has ended: %s", event.error)
+    elif event.what == "attached":
+        _log.info("the connection that keeps the locks is there")
+    elif type(observer) is Observer:
         return
 
     def call(what: Callable[..., None], *args: Any) -> None:
@@ -78,6 +100,28 @@ def tell(observer: Observer, event: Event) -> None:
             call(callback, event.error)
     else:
         call(observer.attached, event.what == "attached", event.error)
+
+
+def followed(observer: Observer, driver: Any) -> None:
+    """Tells an observer of a client, which it does not keep alive."""
+    of = weakref.ref(driver)
+
+    def stats() -> Stats:
+        driver = of()
+        return Stats(0, 0, 0.0) if driver is None else driver.stats()
+
+    observer.follow(stats)
+
+
+def place() -> Tuple[str, int]:
+    """Returns file and line of the caller of this package."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and (frame.f_code.co_filename.startswith(_HERE) or frame.f_globals.get("__name__") == "redis.lock"):
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+_HERE = os.path.dirname(__file__) + os.sep
 
 
 class Cancel:
@@ -136,19 +180,24 @@ def many_wish(keys: Sequence[Word], wait: Optional[float], lease: Optional[float
 
 
 def permits_wish(key: Word, limit: Optional[int], permits: int, wait: Optional[float], lease: Optional[float],
-                 trace: Optional[str] = None) -> Wish:
+                 trace: Optional[str] = None, initial: bool = False) -> Wish:
     """The wish for permits of a semaphore."""
     permits = whole(permits, "a number of permits")
     limit = None if limit is None else whole(limit, "a limit")
-    if limit is not None and limit < permits:
+    if limit is not None and limit < permits and not initial:
         raise ValueError(f"{permits} permits of {limit}")
     return Wish((key_of(key),), lease=_lease(lease), tries=_tries(wait), permits=permits, limit=limit,
-                trace=_traceparent(trace))
+                initial=initial, trace=_traceparent(trace))
 
 
 def rate_wish(words: Command) -> Wish:
     """The wish for units of a limiter, with the words of LIMIT.TAKE."""
     return Wish((key_of(words[1]),), rate=tuple(words[2:]))
+
+
+def last_word(wait: float) -> float:
+    """How much of a wait is kept for the last question, in seconds."""
+    return max(min(wait / 10, 1.0), min(wait / 2, LEAST) if wait else LEAST)
 
 
 def _lease(lease: Optional[float]) -> Optional[float]:
@@ -174,11 +223,32 @@ def rate_words(key: Word, burst: int, count: int, period: float) -> Command:
     return ["LIMIT.TAKE", key_of(key), whole(burst, "a burst"), whole(count, "a count"), exact_milliseconds(period, "a period")]
 
 
+def name_of(key: bytes) -> str:
+    """Returns a key as text."""
+    return key.decode(errors="backslashreplace")
+
+
 class HeldBase:
     """What a lock that is held says of itself, without asking the server."""
 
     def __init__(self, handle: Handle) -> None:
         self._handle = handle
+        handle.place = self._place = place()
+
+    def __del__(self) -> None:
+        """A lock that its holder has forgotten stays held: that is said, with the place of its acquisition."""
+        handle = getattr(self, "_handle", None)
+        if handle is None or handle.why_over() is not None or handle.core.closing or handle.core.forked or sys.is_finalizing():
+            return
+        keys = ", ".join(repr(name_of(key)) for key in handle.keys)
+        text = f"the lock {keys} was not released, and stays held; it was acquired at {self._place[0]}:{self._place[1]}"
+        _log.warning("%s", text)
+        warnings.warn(text, ResourceWarning, source=self)
+
+    @property
+    def acquired_at(self) -> str:
+        """The place of its acquisition: file and line."""
+        return "%s:%d" % self._place
 
     @property
     def keys(self) -> Tuple[bytes, ...]:
@@ -204,6 +274,15 @@ class HeldBase:
     def owner(self) -> bytes:
         """The name by which the server knows the holder."""
         return self._handle.hold.task.owner
+
+    @property
+    def remaining(self) -> float:
+        """For how many seconds it is held for certain, as far as the client knows without asking the server; 0: it is not.
+
+        Of a fixed lease it is the rest. A lock that the server renews has this long until it counts as ``unreachable``, if
+        the server is silent from now on.
+        """
+        return 0.0 if self._why_over() is not None else self._handle.remaining(time.monotonic())
 
     @property
     def lost(self) -> Optional[errors.LockLost]:
@@ -271,6 +350,29 @@ def key_namer(pattern: str, function: Callable[..., Any]) -> Callable[[Tuple[Any
         return pattern.format(*values, **named)
 
     return name
+
+
+def kind_of(function: Callable[..., Any]) -> str:
+    """Returns what a call of a function makes: a result, a coroutine, a generator or an asynchronous generator."""
+    for candidate in (function, getattr(function, "__call__", None)):
+        if inspect.isasyncgenfunction(candidate):
+            return "asynchronous generator"
+        if inspect.iscoroutinefunction(candidate):
+            return "coroutine"
+        if inspect.isgeneratorfunction(candidate):
+            return "generator"
+    return "result"
+
+
+def finished(function: Callable[..., Any], result: Any) -> Any:
+    """Returns the result of a function that ran with a lock. Raises TypeError if its work is only to begin, or goes on."""
+    if inspect.isawaitable(result) or inspect.isgenerator(result) or inspect.isasyncgen(result) \
+            or isinstance(result, (concurrent.futures.Future, asyncio.Future)):
+        if inspect.iscoroutine(result) or inspect.isgenerator(result):
+            result.close()
+        raise TypeError(f"{function!r} has returned {type(result).__name__}: its work is not done when the lock is released. "
+                        "Take the lock where the work is done, or decorate a coroutine function with AsyncLocks.exclusive")
+    return result
 
 
 def wraps(function: Callable[..., Any], made: Callable[..., Any]) -> Callable[..., Any]:

@@ -22,6 +22,7 @@ from typing import Any, Callable, Deque, Dict, Iterator, List, NamedTuple, Optio
 
 from . import errors
 from ._resp import Malformed, Parser, Push, Word, encode, encode_word
+from ._views import Stats
 from ._wish import Command, Sent, Wish
 from .errors import ServerError
 
@@ -29,6 +30,8 @@ from .errors import ServerError
 DEFAULT_LEASE = 30.0
 #: The pause between two attempts to connect, in seconds: the first one, and the longest.
 _PAUSE, _LONGEST_PAUSE = 0.02, 1.0
+#: For how long the first answer of the server is waited for at least, in seconds, however short the caller's wait is.
+LEAST = 0.1
 
 #: Takes a reply (which may be a ServerError), or the error of a connection that has ended.
 Take = Callable[[Any, Optional[Exception]], None]
@@ -174,6 +177,10 @@ class Link:
         self._pause = _PAUSE
 
 
+def _names(keys: Sequence[bytes]) -> str:
+    return ", ".join(repr(key.decode(errors="backslashreplace")) for key in keys)
+
+
 class Call:
     """Something that a caller waits for. ``done`` is called once, with ``result`` or ``error`` set."""
 
@@ -214,19 +221,22 @@ class Loss(NamedTuple):
     key: bytes
     token: int
     reason: str
+    owner: bytes = b""
+    lease: Optional[float] = None  # of a fixed one, in seconds
 
     def error(self) -> errors.LockLost:
         """The loss as an error."""
-        return errors.LockLost(self.key, self.token, self.reason)
+        return errors.LockLost(self.key, self.token, self.reason, self.owner, self.lease)
 
 
 class Handle:
     """One acquisition. Several stand for one hold if its task took the lock again."""
 
-    __slots__ = ("core", "hold", "keys", "on_lost")
+    __slots__ = ("core", "hold", "keys", "on_lost", "place")
 
     def __init__(self, core: "Core", hold: "Hold", keys: Tuple[bytes, ...]) -> None:
         self.core, self.hold, self.keys = core, hold, keys
+        self.place: Optional[Tuple[str, int]] = None  # of the acquisition: file and line
         self.on_lost: List[Callable[[errors.LockLost], None]] = []
 
     def token(self, key: bytes) -> int:
@@ -238,7 +248,7 @@ class Handle:
         if self.hold.lost is not None:
             return self.hold.lost.error()
         if self not in self.hold.handles:
-            return errors.LockReleased("the lock was released")
+            return errors.LockReleased(f"the lock {_names(self.keys)} was released before")
         return None
 
     def expired(self, now: float) -> Optional[errors.Error]:
@@ -246,18 +256,31 @@ class Handle:
         hold = self.hold
         if hold.ends_at is None or now < hold.ends_at:
             return None
-        return Loss(hold.wish.keys[0], hold.tokens[0], "expired").error()
+        return hold.loss("expired").error()
+
+    def remaining(self, now: float) -> float:
+        """For how many seconds it is held for certain, if it is held."""
+        hold, core = self.hold, self.core
+        until = hold.ends_at if hold.ends_at is not None else core._answered + core._sure_for()
+        if hold.unsure is not None:
+            until = min(until, hold.sure_until)
+        return max(0.0, until - now)
 
     def doubtful(self, now: float) -> Optional[errors.Error]:
         """The loss of a lock that was not confirmed in time, which may be taken back; or None."""
         hold = self.hold
         if hold.unsure is None or now < hold.sure_until:
             return None
-        return Loss(hold.wish.keys[0], hold.tokens[0], "unreachable").error()
+        return hold.loss("unreachable").error()
 
 
 class Hold:
     """What a task has on the server."""
+
+    def loss(self, reason: str, key: Optional[bytes] = None, token: Optional[int] = None) -> Loss:
+        """The loss of it, at its first key or at another one."""
+        return Loss(self.wish.keys[0] if key is None else key, self.tokens[0] if token is None else token, reason,
+                    self.task.owner, self.wish.lease)
 
     lost: Optional[Loss] = None
     releasing = False
@@ -319,6 +342,11 @@ class Acquire(Call):
         self._done, self.task, self.wish = done, task, wish
         self.place = task.owner, wish.keys[0]  # what identifies it: a task has one call for a key at a time
 
+    def what(self) -> str:
+        """What is asked for, for errors."""
+        kind = "units of" if self.wish.rate else "permits of" if self.wish.permits else "the lock"
+        return f"{kind} {_names(self.wish.keys)}"
+
     def answered(self) -> bool:
         """As :meth:`Call.answered`."""
         return self.over or self.placed
@@ -379,6 +407,7 @@ class Core:
         self.watched = True  # locks that were acquired, refused or released are events
         self.moved: Optional[str] = None  # the server does not lead; the host:port of the one that does, or empty
         self.closing = False
+        self.forked = False  # it is of the parent of this process
         self.ended = False  # nothing is left to be done: the transport closes the links
         self._brief = brief
         self._passed: Tuple[Optional[bytes], float] = (None, 0.0)  # the key that was released last after a brief hold, and when
@@ -395,7 +424,6 @@ class Core:
         self._unpaid: List[Debt] = []
         self._debts: Set[Debt] = set()
         self._pending: "OrderedDict[int, Request]" = OrderedDict()
-        self._extra: Dict[bytes, int] = {}  # owners of other names, by how many use them
         self._answered = now
         self._lapsed = False
         self._resumed = False
@@ -441,8 +469,6 @@ class Core:
             return
         self._pinged = None
         link.send(["LOCK.ATTACH", "PREFIX", self.prefix], self._take_attached(now), now)
-        if self._extra:
-            link.send(["LOCK.ATTACH", *self._extra], lambda *_: None, now)
 
     def failed(self, link: Link, why: Exception, now: float) -> None:
         """A connection could not be made, or has ended."""
@@ -459,6 +485,8 @@ class Core:
             self._started(why)
             for call in list(self._calls):
                 self._finish(call, None, why, now)
+            for request in list(self._pending.values()):
+                self._end_request(request, None, why)
 
     def received(self, link: Link, data: bytes, now: float) -> None:
         """Bytes have come."""
@@ -574,7 +602,7 @@ class Core:
                 if not _is_answer(reply, error):
                     self._break(reply, error)
                 elif reply == 0 or isinstance(reply, ServerError) and str(reply).startswith(("STALETOKEN", "WRONGTYPE")):
-                    self._lose(hold, Loss(key, token, "stale"), self._now)
+                    self._lose(hold, hold.loss("stale", key, token), self._now)
 
             return take
 
@@ -623,10 +651,10 @@ class Core:
         self._lapsed = True
         for wait in list(self._waits.values()):
             if wait.placed:
-                self._withdraw(wait, self._silence(), now)
+                self._withdraw(wait, self._silence(wait), now)
         for hold in {id(hold): hold for hold in self._holds.values()}.values():
             if hold.wish.lease is None:
-                self._lose(hold, Loss(hold.wish.keys[0], hold.tokens[0], "unreachable"), now)
+                self._lose(hold, hold.loss("unreachable"), now)
 
     def _ping(self, now: float) -> None:
         if self._pinged is not None:
@@ -640,11 +668,24 @@ class Core:
 
         self.attached.send(["PING"], take, now)
 
-    def _silence(self) -> errors.NoConnection:
+    def _silence(self, call: Optional[Acquire] = None) -> errors.NoConnection:
         """The error for a server that does not answer."""
+        what = "" if call is None else call.what() + ": "
         if self._refused is None:
-            return errors.NoConnection("the server does not answer")
-        return errors.NoConnection(f"the server cannot be reached: {self._refused}")
+            return errors.NoConnection(what + "the server does not answer")
+        return errors.NoConnection(f"{what}the server cannot be reached: {self._refused}")
+
+    def _not_acquired(self, call: Acquire, now: float) -> errors.NotAcquired:
+        """The error for a lock that another owner holds, with that owner if it is one of this client's."""
+        for key in call.wish.keys:
+            for hold in self._holds.values():
+                if key in hold.wish.keys and hold.task is not call.task:
+                    at = next((handle.place for handle in hold.handles if handle.place is not None), None)
+                    lease = "renewed by the server" if hold.ends_at is None else f"ends in {max(0.0, hold.ends_at - now):.3f} s"
+                    return errors.NotAcquired(
+                        f"{call.what()}: {hold.task.owner.decode(errors='backslashreplace')} of this program holds it for "
+                        f"{now - hold.since:.3f} s ({lease})" + ("" if at is None else f", since {at[0]}:{at[1]}"), key, hold.task.owner)
+        return errors.NotAcquired(f"{call.what()}: another owner holds it", call.wish.keys[0])
 
     def _pushed(self, message: Push, now: float) -> None:
         """Takes a push: lock-lost, lock-granted or lock-refused, limit-granted or limit-refused, and so on."""
@@ -657,7 +698,7 @@ class Core:
         if message[0] == b"lock-lost" and isinstance(message[2], int):
             hold = self._holds.get(message[2])
             if hold is not None:
-                self._lose(hold, Loss(keys[0], message[2], message[3].decode()), now)
+                self._lose(hold, hold.loss(message[3].decode(), keys[0], message[2]), now)
         elif message[0] == b"lock-granted":
             tokens = tokens_of(message[2])
             if tokens is not None and len(tokens) == len(keys):
@@ -695,7 +736,7 @@ class Core:
         if deadline is not None:
             call.until = deadline if call.end is None else min(call.end, deadline)
             call.timers += self.timers.add(deadline, lambda at: self._withdraw(
-                call, errors.DeadlineExceeded("the deadline has passed"), at)),
+                call, errors.DeadlineExceeded(f"{call.what()}: the deadline has passed"), at)),
         self.start(now)
         self._begin(call, now)
 
@@ -763,18 +804,19 @@ class Core:
         return handle
 
     def _wait_over(self, call: Acquire, now: float) -> None:
-        """Ends a call whose time to wait for another holder is over.
-
-        A call that the server has not answered at all goes on, up to the limit for that: its first answer tells.
-        """
+        """Ends a call whose time to wait is over. One that the server has not answered has at least LEAST for that."""
         if call.placed or call.state == "deferred":
-            self._withdraw(call, errors.NotAcquired("another owner holds the lock"), now)
+            self._withdraw(call, self._not_acquired(call, now), now)
+        elif now < call.asked_at + LEAST:
+            call.timers += self.timers.add(call.asked_at + LEAST, lambda at: self._wait_over(call, at)),
+        elif call.state == "asked":
+            self._withdraw(call, self._silence(call), now)
 
     def _not_placed(self, call: Acquire, now: float) -> None:
         if call.state == "deferred" and self.ready:
             self.limits.add(call, now)
         elif not call.placed:
-            self._withdraw(call, self._silence(), now)
+            self._withdraw(call, self._silence(call), now)
 
     def _ask(self, call: Acquire, now: float) -> None:
         call.state, call.sent, call.sent_at = "asked", True, now
@@ -802,7 +844,7 @@ class Core:
         elif tokens is not None:
             self._hold(call, tokens, now)
         elif reply is None:
-            self._finish(call, None, errors.NotAcquired("another owner holds the lock"), now)
+            self._finish(call, None, self._not_acquired(call, now), now)
         else:
             call.state, call.placed = "queued", True
             if call.end is not None and now >= call.end:
@@ -870,7 +912,7 @@ class Core:
         """Has a lock with a fixed lease lost when that ends."""
         if hold.ends_at is not None and hold.expiry is None:
             hold.expiry = self.timers.add(hold.ends_at, lambda at: self._lose(
-                hold, Loss(hold.wish.keys[0], hold.tokens[0], "expired"), at))
+                hold, hold.loss("expired"), at))
 
     def _prove_late(self, hold: Hold, now: float) -> None:
         if now >= hold.sure_until:  # this process was stopped
@@ -882,7 +924,7 @@ class Core:
             self._prove(hold, now)
 
     def _lose_unsure(self, hold: Hold, now: float) -> None:
-        self._lose(hold, Loss(hold.wish.keys[0], hold.tokens[0], "unreachable"), now)
+        self._lose(hold, hold.loss("unreachable"), now)
 
     def _prove(self, hold: Hold, now: float) -> None:
         """Confirms a lock that its caller has already."""
@@ -898,7 +940,7 @@ class Core:
             hold.unsure = None
             self._expires(hold)
             if reply != 1:
-                self._lose(hold, Loss(key, token, "stale"), self._now)
+                self._lose(hold, hold.loss("stale", key, token), self._now)
             if isinstance(reply, ServerError):  # it may be held
                 self._owe(hold.wish.undo(hold.task.owner))
 
@@ -931,11 +973,11 @@ class Core:
             return
         error: errors.Error
         if reason == "timeout" and call.deadline is not None and (call.end is None or call.deadline < call.end):
-            error = errors.DeadlineExceeded("the deadline has passed")
+            error = errors.DeadlineExceeded(f"{call.what()}: the deadline has passed")
         elif reason in ("timeout", "cancelled"):  # or by an operator
-            error = errors.NotAcquired("another owner holds the lock")
+            error = self._not_acquired(call, now)
         elif reason == "deadlock":
-            error = errors.Deadlock(f"DEADLOCK at {key!r}")
+            error = errors.Deadlock(f"DEADLOCK {call.what()}")
         elif reason == "wrongtype":
             error = ServerError("WRONGTYPE Operation against a key holding the wrong kind of value")
         elif reason == "denied":
@@ -1047,7 +1089,7 @@ class Core:
         self._now = now
         hold = handle.hold
         if handle.expired(now) is not None:  # the timer is late
-            self._lose(hold, Loss(hold.wish.keys[0], hold.tokens[0], "expired"), now)
+            self._lose(hold, hold.loss("expired"), now)
         over = handle.why_over()
         if over is not None:
             call.finish(None, over)
@@ -1068,6 +1110,12 @@ class Core:
 
         hold.debt = Debt([hold.release()], paid)
         self._enter(hold.debt)
+
+    def stats(self, now: float) -> Stats:
+        """What is held and waited for."""
+        holds = {id(hold): hold for hold in self._holds.values() if hold.handles}
+        oldest = min((hold.since for hold in holds.values()), default=now)
+        return Stats(len(holds), len(self._calls), now - oldest)
 
     def repair(self, now: float) -> None:
         """Completes what an interrupted call has left half done: the end of a call, the release of a lock, or a debt."""
@@ -1098,7 +1146,7 @@ class Core:
         if hold.lost is None and (gone and debt.sent == 1
                                   or isinstance(reply, ServerError) and str(reply).startswith("WRONGTYPE")):
             # The first UNLOCK has found that the owner does not have it. A second one may follow one that was done.
-            hold.lost = Loss(hold.wish.keys[0], hold.tokens[0], "stale")
+            hold.lost = hold.loss("stale")
         if hold.lost is not None:
             self._report_loss(hold, hold.lost, ())
             call.finish(None, hold.lost.error())
@@ -1146,8 +1194,9 @@ class Core:
 
     def lose_stale(self, handle: Handle, key: bytes, now: float) -> errors.Error:
         """Records that the server has refused a guarded command, and returns the error for it."""
-        self._lose(handle.hold, Loss(key, handle.token(key), "stale"), now)
-        return handle.why_over() or errors.LockLost(key, handle.token(key), "stale")
+        loss = handle.hold.loss("stale", key, handle.token(key))
+        self._lose(handle.hold, loss, now)
+        return handle.why_over() or loss.error()
 
     def renewed(self, handle: Handle, lease: float, sent: float) -> None:
         """Records that the holder has renewed a fixed lease, by a command sent at a time."""
@@ -1162,22 +1211,6 @@ class Core:
         """Returns the commands that confirm what its holders have, and the server may not know yet."""
         return [["LOCK.CONFIRM", hold.wish.keys[0], hold.task.owner, hold.tokens[0]]
                 for hold in list(self._holds.values()) if hold.unsure is not None]
-
-    # Owners of other names.
-
-    def use_owner(self, owner: bytes, now: float) -> None:
-        """Attaches the connection to an owner with a name that the caller has chosen."""
-        self._extra[owner] = self._extra.get(owner, 0) + 1
-        if self._extra[owner] == 1 and self.ready:
-            self.attached.send(["LOCK.ATTACH", owner], lambda *_: None, now)
-
-    def drop_owner(self, owner: bytes, now: float) -> None:
-        """Ends use_owner."""
-        left = self._extra.get(owner, 0) - 1
-        if left > 0:
-            self._extra[owner] = left
-        elif self._extra.pop(owner, None) is not None and self.ready:
-            self.attached.send(["LOCK.DETACH", owner], lambda *_: None, now)
 
     # Debts.
 
@@ -1293,8 +1326,11 @@ class Core:
 
     # The end.
 
-    def close(self, now: float) -> None:
-        """Releases what is held, and ends the calls. After that, or after the limit, ``ended`` is set."""
+    def close(self, now: float, keep_leases: bool = False) -> None:
+        """Releases what is held, and ends the calls. After that, or after the limit, ``ended`` is set.
+
+        keep_leases: locks with a fixed lease are left alone, and end with that.
+        """
         if self.closing:
             return
         self.closing, self._now = True, now
@@ -1302,7 +1338,12 @@ class Core:
         for call in list(self._calls):
             self._withdraw(call, errors.Closed("the client was closed"), now)
         for hold in {id(hold): hold for hold in self._holds.values()}.values():
-            self._lose(hold, Loss(hold.wish.keys[0], hold.tokens[0], "closed"), now)
+            if keep_leases and hold.wish.lease is not None and not hold.releasing:
+                hold.lost = hold.loss("closed")
+                hold.handles.clear()
+                self._forget(hold)
+            else:
+                self._lose(hold, hold.loss("closed"), now)
         for request in list(self._pending.values()):
             self._end_request(request, None, errors.Closed("the client was closed"))
         self.timers.add(now + self.limit, lambda _: self._end())

@@ -16,6 +16,7 @@ from . import errors
 from ._core import Call, Core, Event, Link
 from ._dial import Endpoint, error_of
 from ._direct import Direct, Methods
+from ._views import Stats
 
 _log = logging.getLogger("lockserver")
 
@@ -174,7 +175,26 @@ class Driver:
         self._turns, self._seen = 0, 0  # how many callers have read, now and when the thread looked
         self._polls: List[_Poll] = []  # of callers who have read
         self._nudge: Optional[Tuple[socket.socket, socket.socket]] = None  # wakes the caller who reads
+        self._leaving = False
         self.gone = threading.Event()
+
+    def stats(self) -> Stats:
+        """What the client has now."""
+        with self.lock:
+            return self.core.stats(time.monotonic())
+
+    def leave(self) -> None:
+        """Has the thread close the client soon; locks with a fixed lease stay held until that ends.
+
+        The collector of garbage may call it, anywhere and in any thread, also while the interpreter ends: it takes no lock.
+        """
+        self._leaving = True
+        wake = self._wake
+        if wake is not None:
+            try:
+                wake.send(b"x")
+            except OSError:
+                pass
 
     def _after_fork(self) -> None:
         """Forgets what the parent has. The connections stay the parent's: only this process' copies are closed."""
@@ -182,7 +202,7 @@ class Driver:
         sockets = [s.socket for s in (*self._sockets.values(), *self._closed)]
         for hold in core._holds.values():
             hold.handles.clear()
-        core.closing = True
+        core.closing = core.forked = True
         self._renew()
         for s in sockets + others:
             try:
@@ -456,6 +476,8 @@ class Driver:
                 _drain(wakes)
             now = time.monotonic()
             self._take(look.sockets, readable, now)
+            if self._leaving:
+                core.close(now, keep_leases=True)
             core.tick(now)
             if self._reading is self._own and self._ended and not self._tls:
                 self._pass_on(own=True)  # those callers, or others, call again

@@ -11,9 +11,10 @@ import uuid
 from dataclasses import dataclass
 from typing import Any, Dict, Generator, List, Mapping, NamedTuple, Optional, TypeVar, Union
 
-from . import errors
+from . import _views, errors
 from ._resp import Word
-from ._wish import Command, identifier, milliseconds, whole
+from ._views import LockInfo, Pending
+from ._wish import Command, exact_milliseconds, identifier, key_of, milliseconds, number as seconds_of, whole
 
 T = TypeVar("T")
 
@@ -109,17 +110,90 @@ def when(after: Optional[float], at: Optional[float]) -> Command:
 
 
 def delay_add(stream: Word, fields: Mapping[Any, Any], at: Command, ticket: Optional[Word]) -> Plan[Optional[str]]:
-    """DELAY.ADD. An id that this makes is new: nil means that the same command was done before."""
+    """DELAY.ADD. Its request (ONCE) is known to the server if it is sent again, also when the entry has fallen due."""
     name: Word = uuid.uuid4().hex if ticket is None else ticket
     if not fields:
         raise ValueError("an entry without fields")
-    words: Command = ["DELAY.ADD", stream, *at, "ID", name]
+    words: Command = ["DELAY.ADD", key_of(stream), *at, "ID", identifier(name, "a ticket"), "ONCE", uuid.uuid4().hex]
     for field, value in fields.items():
         words += [field, value]
-    reply = yield Step(words)
-    if reply is None and ticket is not None:
+    if (yield Step(words)) is None:
         return None
-    return name.decode() if isinstance(name, bytes) else str(name)
+    return name.decode(errors="surrogateescape") if isinstance(name, bytes) else str(name)
+
+
+def delay_change(words: Command) -> Plan[bool]:
+    """DELAY.CANCEL and DELAY.MOVE. Sent again, they have the answer of the first time."""
+    identifier(words[2], "a ticket")
+    return bool((yield Step([*words, "ONCE", uuid.uuid4().hex])) == 1)
+
+
+def delay_get(stream: Word, ticket: Word, encoding: Optional[str]) -> Plan[Optional[Pending]]:
+    """DELAY.GET."""
+    reply = yield Step(["DELAY.GET", key_of(stream), identifier(ticket, "a ticket")])
+    return None if reply is None else _views.pending(ticket, reply, encoding)
+
+
+def delay_list(stream: Word, since: float, count: int, encoding: Optional[str]) -> Plan[List[Pending]]:
+    """DELAY.LIST."""
+    since, count = seconds_of(since, "a time"), whole(count, "a count")
+    if not 0 <= since <= 1e12:
+        raise ValueError(f"a time of {since} s is not between 0 and 1e12 s")
+    reply = yield Step(["DELAY.LIST", key_of(stream), "FROM", round(since * 1000), "COUNT", count])
+    return [_views.pending(name, [due, fields], encoding) for name, due, fields in reply]
+
+
+def lock_info(key: Word) -> Plan[Optional[LockInfo]]:
+    """LOCK.INFO."""
+    return _views.lock_info((yield Step(["LOCK.INFO", key_of(key)])))
+
+
+def locked(key: Word) -> Plan[bool]:
+    """Whether any owner holds a key."""
+    found = _views.lock_info((yield Step(["LOCK.INFO", key_of(key), "COUNT", 1])))
+    return found is not None and bool(found.holders)
+
+
+def force_unlock(key: Word) -> Plan[bool]:
+    """LOCK.FORCE, for each owner that is seen before. So a repetition takes nothing from an owner that came later."""
+    found = yield from lock_info(key)
+    done = False
+    for holder in found.holders if found is not None else ():
+        yield Step(["LOCK.FORCE", key_of(key), "OWNER", holder.owner])
+        done = True
+    return done
+
+
+def sale_create(voucher: Word, stock: int, start: Optional[float], end: Optional[float], limit: Optional[int],
+                hold: Optional[float], stream: Optional[Word], rate: "Optional[tuple[int, float]]", burst: Optional[int],
+                replace: bool) -> Plan[bool]:
+    """SECKILL.CREATE. A sale of the same terms that is there already is the one that was to be made."""
+    terms: Dict[bytes, Any] = {b"total": whole(stock, "a stock"), b"start": 0, b"end": 0, b"limit": 0, b"hold": 0}
+    words: Command = ["SECKILL.CREATE", identifier(voucher, "a voucher"), "STOCK", terms[b"total"]]
+    for name, option, value in ((b"start", "START", start), (b"end", "END", end), (b"hold", "HOLD", hold)):
+        if value is not None:
+            terms[name] = milliseconds(value, name.decode())
+            words += [option, terms[name]]
+    if limit is not None:
+        terms[b"limit"] = whole(limit, "a limit")
+        words += ["LIMIT", terms[b"limit"]]
+    if stream is not None:
+        terms[b"stream"] = identifier(stream, "a stream")
+        words += ["STREAM", terms[b"stream"]]
+    if rate is not None:
+        words += ["RATE", whole(rate[0], "a count"), exact_milliseconds(rate[1], "a period")]
+    if burst is not None:
+        words += ["BURST", whole(burst, "a burst")]
+    if replace:
+        words.append("REPLACE")
+    try:
+        yield Step(words, once=replace)
+    except errors.ServerError as e:
+        if "exists already" not in str(e):
+            raise
+        there = yield from sale_info(voucher)
+        return there is not None and all(there.get(name) == value for name, value in terms.items())
+    return True
 
 
 def wait_words(key: Word, wait: Optional[float]) -> Command:
@@ -138,6 +212,16 @@ def information(words: Command) -> Plan[Optional[Dict[bytes, Any]]]:
     """A command whose reply is a map, or nil."""
     reply = fields_of((yield Step(words)))
     return reply if isinstance(reply, dict) else None
+
+
+def sale_info(voucher: Word) -> Plan[Optional[Dict[bytes, Any]]]:
+    """SECKILL.INFO."""
+    try:
+        return (yield from information(["SECKILL.INFO", identifier(voucher, "a voucher")]))
+    except errors.ServerError as e:
+        if str(e).startswith("ERR no such seckill"):
+            return None
+        raise
 
 
 def guard(key: bytes, token: int, args: List[Word]) -> Plan[Any]:

@@ -74,6 +74,7 @@ class Wish:
     tries: bool = False  # it does not wait
     permits: int = 0  # of a semaphore; 0: this is a lock
     limit: Optional[int] = None  # of the semaphore
+    initial: bool = False  # the limit counts only for the call that makes the semaphore
     rate: Tuple[Word, ...] = ()  # of a limiter: the words behind the key
     trace: Optional[str] = None  # the traceparent of the call; empty: none; None: the current one, see traced
 
@@ -105,7 +106,7 @@ class Wish:
         if self.permits:
             words = ["SEM.ACQUIRE", self.keys[0], None]
             if self.limit is not None:
-                words += ["LIMIT", self.limit]
+                words += ["INITIAL" if self.initial else "LIMIT", self.limit]
             words += ["PERMITS", self.permits]
         elif self.many:
             words = ["MLOCK", len(self.keys), *self.keys, None]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import time
+import weakref
 from types import TracebackType
-from typing import Any, Awaitable, Callable, Dict, List, Mapping, Optional, Sequence, Type, TypeVar, Union, cast
+from typing import Any, Awaitable, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union, cast
 
 import redis.asyncio
 
@@ -14,12 +14,14 @@ from . import _plans, errors
 from ._adriver import AsyncDriver, connect
 from ._alone import Alone
 from ._api import (
-    DEFAULT_TIMEOUT, HeldBase, Observer, key_namer, lock_wish, many_wish, permits_wish, rate_wish, rate_words, tell, wraps,
+    DEFAULT_TIMEOUT, DEFAULT_WAIT, HeldBase, Observer, finished, followed, key_namer, kind_of, lock_wish, many_wish,
+    permits_wish, last_word, rate_wish, rate_words, tell, wraps,
 )
 from ._core import Acquire, Call, Core, Handle, Request, Task as CoreTask
 from ._dial import Endpoint, endpoint_of_client, endpoint_of_urls, error_of
 from ._plans import Outcome, Plan, Step, Taken
 from ._resp import Word, decode
+from ._views import LockInfo, Pending, Stats
 from ._wish import Command, Wish, milliseconds, number, wait_of, whole
 
 T = TypeVar("T")
@@ -43,6 +45,8 @@ class AsyncLocks:
         self._endpoint = endpoint
         watching = observer if observer is not None else Observer()
         self._driver = AsyncDriver(endpoint, name, timeout, lambda event: tell(watching, event))
+        self._owners: "weakref.WeakKeyDictionary[Any, AsyncTask]" = weakref.WeakKeyDictionary()
+        followed(watching, self._driver)
 
     @classmethod
     def from_url(cls, url: Union[str, Sequence[str]], *, name: str = "lock", timeout: float = DEFAULT_TIMEOUT,
@@ -76,22 +80,36 @@ class AsyncLocks:
         """Returns the semaphore at a key. limit: its number of permits, which the first call has to say."""
         return AsyncSemaphore(self, key, limit)
 
-    def exclusive(self, key: str, *, wait: Optional[float] = None, lease: Optional[float] = None, shared: bool = False,
+    def exclusive(self, key: str, *, wait: Optional[float] = DEFAULT_WAIT, lease: Optional[float] = None, shared: bool = False,
                   cancel_on_loss: bool = True) -> Callable[[F], F]:
-        """Decorates a coroutine function that runs with a lock: ``@locks.exclusive("bill:{0}")``."""
+        """Decorates a coroutine function that runs with a lock: ``@locks.exclusive("bill:{0}")``.
+
+        The owner is the task of asyncio: a function may call another one with the same key, and two tasks that wait for each
+        other's locks have :class:`Deadlock`. wait: in seconds, None without an end.
+        """
+        wait_of(wait)
+
         def decorate(function: F) -> F:
-            if not inspect.iscoroutinefunction(function):
+            if kind_of(function) != "coroutine":
                 raise TypeError(f"{function!r} is no coroutine function")
             name = key_namer(key, function)
 
             async def call(*args: Any, **keywords: Any) -> Any:
-                async with self.lock(name(args, keywords), wait=wait, lease=lease, shared=shared,
-                                     cancel_on_loss=cancel_on_loss):
-                    return await function(*args, **keywords)
+                async with self._current().lock(name(args, keywords), wait=wait, lease=lease, shared=shared,
+                                                cancel_on_loss=cancel_on_loss):
+                    return finished(function, await function(*args, **keywords))
 
             return cast(F, wraps(function, call))
 
         return decorate
+
+    def _current(self) -> "AsyncTask":
+        """The owner of the task of asyncio that calls."""
+        current = asyncio.current_task()
+        task = self._owners.get(current)
+        if task is None:
+            task = self._owners[current] = AsyncTask(self)
+        return task
 
     async def campaign(self, key: Word, lead: Callable[["AsyncHeld"], Awaitable[T]]) -> T:
         """Runs lead while this is the only one that holds the lock: the leader. Returns what lead returns.
@@ -160,10 +178,14 @@ class AsyncLocks:
 
     async def close(self) -> None:
         """As :meth:`lockserver.Locks.close`."""
+        await self._close(False)
+
+    async def _close(self, keep_leases: bool) -> None:
+        """As :meth:`lockserver.Locks._close`."""
         if not self._driver.started:
             self._driver.core.close(time.monotonic())
             return
-        self._driver.run(lambda core, now: core.close(now))
+        self._driver.run(lambda core, now: core.close(now, keep_leases))
         await self._driver.gone(self.timeout + 5)
 
     async def __aenter__(self) -> "AsyncLocks":
@@ -171,6 +193,24 @@ class AsyncLocks:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+    # What is there.
+
+    async def locked(self, key: Word) -> bool:
+        """Returns whether any owner of any client holds a key."""
+        return await self._do(_plans.locked(key))
+
+    async def info(self, key: Word) -> Optional[LockInfo]:
+        """Returns the holders of a key and those that wait for it, or None if it is free."""
+        return await self._do(_plans.lock_info(key))
+
+    async def force_unlock(self, key: Word) -> bool:
+        """Releases a key for whoever holds it, for operators: the holders lose it, as ``forced``. False: it was free."""
+        return await self._do(_plans.force_unlock(key))
+
+    def stats(self) -> Stats:
+        """Returns how many locks this client holds, how many calls wait, and the age of the oldest hold. It asks no server."""
+        return self._driver.stats()
 
     # How calls are made.
 
@@ -193,24 +233,24 @@ class AsyncLocks:
         self._driver.run(lambda core, now: core.release(handle, call, now))
         await self._driver.wait(call, future, lambda core, error, now: None)
 
-    async def _ask(self, words: Command, once: bool) -> Any:
+    async def _ask(self, words: Command, once: bool, limit: Optional[float] = None) -> Any:
         """Sends a command, and returns its reply. An error reply is raised."""
         future, end = self._driver.done()
         request = Request(words, once, end)
-        self._driver.run(lambda core, now: core.request(request, now + self.timeout, now))
+        self._driver.run(lambda core, now: core.request(request, now + (self.timeout if limit is None else min(limit, self.timeout)), now))
         reply = await self._driver.wait(request, future, lambda core, error, now: core.end_request(request, error))
         error = _plans.raised(reply)
         if error is not None:
             raise error
         return reply
 
-    async def _do(self, plan: Plan[T]) -> T:
+    async def _do(self, plan: Plan[T], limit: Optional[float] = None) -> T:
         """Carries out a plan."""
         try:
             step: Step = next(plan)
             while True:
                 try:
-                    reply = await self._ask(step.words, step.once)
+                    reply = await self._ask(step.words, step.once, limit)
                 except errors.Error as e:
                     step = plan.throw(e)
                 else:
@@ -223,7 +263,7 @@ class AsyncLocks:
         alone = Alone(words, wait, once, self.timeout, time.monotonic())
         while not alone.over:
             try:
-                reader, writer = await connect(self._endpoint, self.name, min(self.timeout, 5.0))
+                reader, writer = await connect(self._endpoint, self.name, min(self.timeout, 5.0, alone.patience(time.monotonic())))
             except Exception as e:
                 alone.failed(error_of(e), time.monotonic())
                 await asyncio.sleep(alone.pause)
@@ -385,13 +425,17 @@ class AsyncTask:
 class AsyncSemaphore:
     """As :class:`lockserver.Semaphore`."""
 
-    def __init__(self, locks: AsyncLocks, key: Word, limit: Optional[int]) -> None:
-        self._locks, self._key, self._limit = locks, key, limit
+    def __init__(self, locks: AsyncLocks, key: Word, limit: Optional[int], initial: bool = False) -> None:
+        self._locks, self._key, self._limit, self._initial = locks, key, limit, initial
+
+    def initial(self, limit: int) -> "AsyncSemaphore":
+        """As :meth:`lockserver.Semaphore.initial`."""
+        return AsyncSemaphore(self._locks, self._key, whole(limit, "a limit"), True)
 
     def permits(self, count: int = 1, *, wait: Optional[float] = None, lease: Optional[float] = None,
                 deadline: Optional[float] = None, cancel_on_loss: bool = False, trace: Optional[str] = None) -> AsyncAsked:
         """Returns permits to be acquired: ``async with semaphore.permits(2, wait=5):``."""
-        wish = permits_wish(self._key, self._limit, count, wait, lease, trace)
+        wish = permits_wish(self._key, self._limit, count, wait, lease, trace, self._initial)
         return AsyncAsked(self._locks, None, wish, wait, deadline, cancel_on_loss)
 
     async def acquire(self, count: int = 1, *, wait: Optional[float] = None, lease: Optional[float] = None) -> AsyncHeld:
@@ -412,6 +456,21 @@ class AsyncSale:
 
     def __init__(self, locks: AsyncLocks, voucher: Word) -> None:
         self._locks, self._voucher = locks, voucher
+
+    async def create(self, stock: int, *, start: Optional[float] = None, end: Optional[float] = None, limit: Optional[int] = None,
+               hold: Optional[float] = None, stream: Optional[Word] = None, rate: Optional[Tuple[int, float]] = None,
+               burst: Optional[int] = None, replace: bool = False) -> bool:
+        """Makes the sale. False: there is another one, of other terms. One of the same terms is left as it is.
+
+        stock: pieces. start, end: Unix times in seconds. limit: pieces for a user. hold: for how many seconds an order may
+        wait to be confirmed. stream: of the orders. rate: so many calls of a user in so many seconds, and burst at once.
+        replace: begins a sale that is there anew; it is sent once.
+        """
+        return await self._locks._do(_plans.sale_create(self._voucher, stock, start, end, limit, hold, stream, rate, burst, replace))
+
+    async def info(self) -> Optional[Dict[bytes, Any]]:
+        """Returns the reply of SECKILL.INFO: state, stock, sold, held, confirmed and so on; None if there is no such sale."""
+        return await self._locks._do(_plans.sale_info(self._voucher))
 
     async def buy(self, user: Word, order: Word, pieces: int = 1) -> Outcome:
         """Orders pieces for a user. The same order gets the same answer, however often it is asked."""
@@ -463,12 +522,15 @@ class AsyncLimiter:
         """As :meth:`lockserver.Limiter.take`."""
         cost, wait = whole(cost, "a cost", 0), 0.0 if wait is None else wait_of(wait)
         words = self._words if cost == 1 else [*self._words, "COST", cost]
+        limit: Optional[float] = None
         if wait is None or wait > 0:
+            end = None if wait is None else time.monotonic() + wait
             try:
-                return _plans.taken(await self._locks._request(None, rate_wish(words), wait, None))
-            except errors.NotAcquired:
-                pass
-        return await self._locks._do(_plans.take(words))
+                queued = None if wait is None else wait - last_word(wait)
+                return _plans.taken(await self._locks._request(None, rate_wish(words), queued, None))
+            except errors.NotAcquired:  # the next command says what the limiter has now, and takes the units if they have just come
+                limit = None if end is None else max(last_word(0), end - time.monotonic())
+        return await self._locks._do(_plans.take(words), limit)
 
 
 class AsyncDelay:
@@ -484,11 +546,19 @@ class AsyncDelay:
 
     async def cancel(self, ticket: Word) -> bool:
         """Takes an entry back. False: it is not pending."""
-        return await self._locks._do(_plans.number(["DELAY.CANCEL", self._stream, ticket])) == 1
+        return await self._locks._do(_plans.delay_change(["DELAY.CANCEL", self._stream, ticket]))
 
     async def move(self, ticket: Word, *, after: Optional[float] = None, at: Optional[float] = None) -> bool:
         """Gives an entry another time. False: it is not pending."""
-        return await self._locks._do(_plans.number(["DELAY.MOVE", self._stream, ticket, *_plans.when(after, at)])) == 1
+        return await self._locks._do(_plans.delay_change(["DELAY.MOVE", self._stream, ticket, *_plans.when(after, at)]))
+
+    async def get(self, ticket: Word) -> Optional[Pending]:
+        """Returns an entry that is pending, or None."""
+        return await self._locks._do(_plans.delay_get(self._stream, ticket, self._locks._endpoint.encoding))
+
+    async def list(self, *, since: float = 0, count: int = 100) -> List[Pending]:
+        """Returns at most count entries that are pending, in the order in which they are due, from a Unix time on."""
+        return await self._locks._do(_plans.delay_list(self._stream, since, count, self._locks._endpoint.encoding))
 
     async def count(self) -> int:
         """Returns how many entries are pending."""

@@ -19,15 +19,21 @@ import redis.asyncio.lock
 import redis.lock
 from redis.exceptions import LockError, LockNotOwnedError, ResponseError
 
-from . import errors
+from . import _plans, errors
 from ._api import lock_wish
 from ._core import Task as CoreTask
+from ._views import Holder, LockInfo
 from .aio import AsyncHeld, AsyncLocks
+from ._wish import Command, milliseconds
 from .sync import Held, Locks
 
-_guard = threading.Lock()
+_guard = threading.RLock()
 _clients: "weakref.WeakKeyDictionary[Any, Locks]" = weakref.WeakKeyDictionary()
 _async_clients: "weakref.WeakKeyDictionary[Any, Tuple[Any, AsyncLocks]]" = weakref.WeakKeyDictionary()
+
+#: Begins the owners' names. An owner of a caller's token is ``redis-lock:<random>:<number>=<token>``: two acquisitions
+#: with one token are two owners, so that one of them waits.
+_NAME = "redis-lock"
 
 
 def _pool_of(client: Any) -> Any:
@@ -36,14 +42,16 @@ def _pool_of(client: Any) -> Any:
 
 
 def locks_of(client: Any) -> Locks:
-    """Returns the :class:`Locks` that belongs to a client of redis-py, or to its pool. Close it to end its connections."""
+    """Returns the :class:`Locks` that belongs to a client of redis-py, or to its pool. It ends when that is closed."""
     pool = _pool_of(client)
     with _guard:
         locks = _clients.get(pool)
         if locks is None:
-            locks = _clients[pool] = Locks(client, name="redis-lock")
+            locks = _clients[pool] = Locks(client, name=_NAME)
             weakref.finalize(pool, _end, locks)
-        return locks
+    if "close" not in vars(client) and getattr(client, "auto_close_connection_pool", True):
+        _end_with(client)
+    return locks
 
 
 def async_locks_of(client: Any) -> AsyncLocks:
@@ -51,31 +59,97 @@ def async_locks_of(client: Any) -> AsyncLocks:
     pool, loop = _pool_of(client), asyncio.get_running_loop()
     known = _async_clients.get(pool)
     if known is None or known[0] is not loop:
-        known = _async_clients[pool] = (loop, AsyncLocks(client, name="redis-lock"))
+        known = _async_clients[pool] = (loop, AsyncLocks(client, name=_NAME))
+    if "aclose" not in vars(client) and getattr(client, "auto_close_connection_pool", True):
+        _async_end_with(client)
     return known[1]
 
 
 def _end(locks: Locks) -> None:
-    locks._driver.run(lambda core, now: core.close(now))
+    locks._driver.leave()
+
+
+# The close of a client of redis-py ends its locks' connections, too. Locks with a timeout stay until that.
+
+
+def _end_with(client: Any) -> None:
+    of, close = weakref.ref(client), type(client).close
+
+    def both() -> None:
+        client = of()
+        if client is None:
+            return
+        locks = _clients.pop(_pool_of(client), None)
+        if locks is not None:
+            _end(locks)
+        close(client)
+
+    client.close = both
+
+
+def _async_end_with(client: Any) -> None:
+    of, close = weakref.ref(client), type(client).aclose
+
+    async def both(*args: Any, **keywords: Any) -> None:
+        client = of()
+        if client is None:
+            return
+        known = _async_clients.pop(_pool_of(client), None)
+        if known is not None and known[0] is asyncio.get_running_loop():
+            await known[1]._close(keep_leases=True)
+        await close(client, *args, **keywords)
+
+    client.aclose = both
 
 
 class _Claims:
-    """What the process holds by the owners' names, so that any Lock object with the token can release it."""
+    """What a client holds by the names and tokens of its locks, so that any Lock object with the token can release it.
+
+    It is kept at the client. What is lost goes by itself.
+    """
 
     def __init__(self) -> None:
-        self._held: "weakref.WeakKeyDictionary[Any, Dict[bytes, Any]]" = weakref.WeakKeyDictionary()
+        self._held: Dict[Tuple[bytes, bytes], Any] = {}
 
-    def add(self, locks: Any, token: bytes, held: Any) -> None:
-        self._held.setdefault(locks, {})[token] = held
+    @staticmethod
+    def of(locks: Any) -> "_Claims":
+        """Those of a client."""
+        claims: _Claims = vars(locks).setdefault("_claims", _Claims())
+        return claims
 
-    def get(self, locks: Any, token: bytes) -> Any:
-        return self._held.get(locks, {}).get(token)
+    def add(self, name: bytes, token: bytes, held: Any) -> None:
+        place = name, token
+        self._held[place] = held
 
-    def drop(self, locks: Any, token: bytes) -> None:
-        self._held.get(locks, {}).pop(token, None)
+        def drop(_: errors.LockLost) -> None:
+            if self._held.get(place) is held:
+                del self._held[place]
+
+        held.on_lost(drop)
+
+    def get(self, name: bytes, token: bytes) -> Any:
+        return self._held.get((name, token))
+
+    def drop(self, name: bytes, token: bytes) -> None:
+        self._held.pop((name, token), None)
+
+    def __len__(self) -> int:
+        return len(self._held)
 
 
-_claims = _Claims()
+def _owner(core: Any, token: bytes) -> bytes:
+    """Returns a new owner for a token of the caller's."""
+    owner: bytes = core.new_owner() + b"=" + token
+    return owner
+
+
+def _holder(found: Optional[LockInfo], token: bytes) -> Optional[Holder]:
+    """Returns the holder of a token, by whichever process it has acquired the lock; None: another one holds it, or none."""
+    for holder in found.holders if found is not None else ():
+        ours = holder.owner.startswith(_NAME.encode() + b":")
+        if holder.owner == token or ours and holder.owner.partition(b"=")[2] == token:
+            return holder
+    return None
 
 
 def _encoded(token: Union[str, bytes]) -> bytes:
@@ -110,7 +184,7 @@ class Lock(redis.lock.Lock):
                 blocking_timeout: Optional[float] = None, token: Union[str, bytes, None] = None) -> bool:
         """Takes the lock. False: another owner has it, or had it for all of the blocking_timeout.
 
-        token: a name for the owner, by which any process may release the lock. It must be one that no other holder uses.
+        token: a name by which any process may release the lock. Of two calls with the same token one has it, as with redis-py.
         """
         sleep = self.sleep if sleep is None else sleep
         if blocking is None:
@@ -133,21 +207,16 @@ class Lock(redis.lock.Lock):
             time.sleep(sleep)
 
     def _take(self, wait: Optional[float], token: Union[str, bytes, None]) -> bytes:
-        locks = locks_of(self.redis)
-        wish = lock_wish(self.name, wait, self.timeout or None, False)
+        locks, name = locks_of(self.redis), _name(self.name)
+        wish = lock_wish(name, wait, self.timeout or None, False)
         if token is None:
             held = locks._acquire(None, wish, wait, None, None)
-            owner = held.owner
+            known = held.owner
         else:
-            owner = _encoded(token)
-            locks._driver.run(lambda core, now: core.use_owner(owner, now))
-            try:
-                held = locks._acquire(CoreTask(owner), wish, wait, None, None)
-            except BaseException:
-                locks._driver.run(lambda core, now: core.drop_owner(owner, now))
-                raise
-        _claims.add(locks, owner, held)
-        return owner
+            known = _encoded(token)
+            held = locks._acquire(CoreTask(_owner(locks._driver.core, known)), wish, wait, None, None)
+        _Claims.of(locks).add(name, known, held)
+        return known
 
     def locked(self) -> bool:
         """Returns whether any owner has the lock."""
@@ -155,28 +224,33 @@ class Lock(redis.lock.Lock):
 
     def owned(self) -> bool:
         """Returns whether this object, or this thread of it, has the lock."""
-        if self.local.token is None:
-            return False
+        return self.local.token is not None and self._find(_encoded(self.local.token)) is not None
+
+    def _find(self, token: bytes) -> Optional[Holder]:
+        """Asks the server for the holder of a token."""
         try:
-            return bool(self.redis.hexists(self.name, self.local.token))
-        except ResponseError:
-            return False
+            return _holder(locks_of(self.redis)._do(_plans.lock_info(_name(self.name))), token)
+        except errors.ServerError as e:
+            if _foreign(e):
+                return None
+            raise
 
     def do_release(self, expected_token: Any) -> None:
         """Releases the lock of an owner."""
-        locks, token = locks_of(self.redis), _encoded(expected_token)
-        held: Optional[Held] = _claims.get(locks, token)
+        locks, name, token = locks_of(self.redis), _name(self.name), _encoded(expected_token)
+        claims = _Claims.of(locks)
+        held: Optional[Held] = claims.get(name, token)
         try:
             if held is not None:
                 held.release()
-            elif not locks._ask(["UNLOCK", self.name, token], False):
+                return
+            found = self._find(token)
+            if found is None or locks._ask(["UNLOCK", name, found.owner, "TOKEN", found.token], False) is None:
                 raise _not_owned("release", self.name)
         except (errors.LockLost, errors.LockReleased, errors.ServerError) as e:
             raise _not_owned("release", self.name) from e
         finally:
-            if held is not None:
-                _claims.drop(locks, token)
-                locks._driver.run(lambda core, now: core.drop_owner(token, now))
+            claims.drop(name, token)
 
     def do_extend(self, additional_time: Any, replace_ttl: bool) -> Any:
         """Adds to what is left of the lease, or replaces it."""
@@ -193,12 +267,14 @@ class Lock(redis.lock.Lock):
         return self._renew(float(self.timeout or 0), "reacquire")
 
     def _renew(self, lease: float, doing: str) -> bool:
-        locks, token = locks_of(self.redis), _encoded(self.local.token)
-        held: Optional[Held] = _claims.get(locks, token)
+        locks, name, token = locks_of(self.redis), _name(self.name), _encoded(self.local.token)
+        held: Optional[Held] = _Claims.of(locks).get(name, token)
         try:
             if held is not None:
                 held.renew(lease)
-            elif not locks._ask(["RENEW", self.name, token, "PX", round(lease * 1000)], False):
+                return True
+            found = self._find(token)
+            if found is None or not locks._ask(_renewal(name, found, lease), False):
                 raise _not_owned(doing, self.name)
         except (errors.LockLost, errors.LockReleased, errors.ServerError) as e:
             raise _not_owned(doing, self.name) from e
@@ -234,21 +310,16 @@ class AsyncLock(redis.asyncio.lock.Lock):
             await asyncio.sleep(self.sleep)
 
     async def _take(self, wait: Optional[float], token: Union[str, bytes, None]) -> bytes:
-        locks = async_locks_of(self.redis)
-        wish = lock_wish(_name(self.name), wait, self.timeout or None, False)
+        locks, name = async_locks_of(self.redis), _name(self.name)
+        wish = lock_wish(name, wait, self.timeout or None, False)
         if token is None:
             held = await locks._acquire(None, wish, wait, None)
-            owner = held.owner
+            known = held.owner
         else:
-            owner = _encoded(token)
-            locks._driver.run(lambda core, now: core.use_owner(owner, now))
-            try:
-                held = await locks._acquire(CoreTask(owner), wish, wait, None)
-            except BaseException:
-                locks._driver.run(lambda core, now: core.drop_owner(owner, now))
-                raise
-        _claims.add(locks, owner, held)
-        return owner
+            known = _encoded(token)
+            held = await locks._acquire(CoreTask(_owner(locks._driver.core, known)), wish, wait, None)
+        _Claims.of(locks).add(name, known, held)
+        return known
 
     async def locked(self) -> bool:
         """Returns whether any owner has the lock."""
@@ -256,28 +327,33 @@ class AsyncLock(redis.asyncio.lock.Lock):
 
     async def owned(self) -> bool:
         """Returns whether this object, or this thread of it, has the lock."""
-        if self.local.token is None:
-            return False
+        return self.local.token is not None and await self._find(_encoded(self.local.token)) is not None
+
+    async def _find(self, token: bytes) -> Optional[Holder]:
+        """Asks the server for the holder of a token."""
         try:
-            return bool(await self.redis.execute_command("HEXISTS", self.name, self.local.token))
-        except ResponseError:
-            return False
+            return _holder(await async_locks_of(self.redis)._do(_plans.lock_info(_name(self.name))), token)
+        except errors.ServerError as e:
+            if _foreign(e):
+                return None
+            raise
 
     async def do_release(self, expected_token: Any) -> None:
         """Releases the lock of an owner."""
-        locks, token = async_locks_of(self.redis), _encoded(expected_token)
-        held: Optional[AsyncHeld] = _claims.get(locks, token)
+        locks, name, token = async_locks_of(self.redis), _name(self.name), _encoded(expected_token)
+        claims = _Claims.of(locks)
+        held: Optional[AsyncHeld] = claims.get(name, token)
         try:
             if held is not None:
                 await held.release()
-            elif not await locks._ask(["UNLOCK", _name(self.name), token], False):
+                return
+            found = await self._find(token)
+            if found is None or await locks._ask(["UNLOCK", name, found.owner, "TOKEN", found.token], False) is None:
                 raise _not_owned("release", self.name)
         except (errors.LockLost, errors.LockReleased, errors.ServerError) as e:
             raise _not_owned("release", self.name) from e
         finally:
-            if held is not None:
-                _claims.drop(locks, token)
-                locks._driver.run(lambda core, now: core.drop_owner(token, now))
+            claims.drop(name, token)
 
     async def do_extend(self, additional_time: Any, replace_ttl: bool) -> Any:
         """Adds to what is left of the lease, or replaces it."""
@@ -294,16 +370,22 @@ class AsyncLock(redis.asyncio.lock.Lock):
         return await self._renew(float(self.timeout or 0), "reacquire")
 
     async def _renew(self, lease: float, doing: str) -> bool:
-        locks, token = async_locks_of(self.redis), _encoded(self.local.token)
-        held: Optional[AsyncHeld] = _claims.get(locks, token)
+        locks, name, token = async_locks_of(self.redis), _name(self.name), _encoded(self.local.token)
+        held: Optional[AsyncHeld] = _Claims.of(locks).get(name, token)
         try:
             if held is not None:
                 await held.renew(lease)
-            elif not await locks._ask(["RENEW", _name(self.name), token, "PX", round(lease * 1000)], False):
+                return True
+            found = await self._find(token)
+            if found is None or not await locks._ask(_renewal(name, found, lease), False):
                 raise _not_owned(doing, self.name)
         except (errors.LockLost, errors.LockReleased, errors.ServerError) as e:
             raise _not_owned(doing, self.name) from e
         return True
+
+
+def _renewal(name: bytes, holder: Holder, lease: float) -> Command:
+    return ["RENEW", name, holder.owner, "PX", milliseconds(lease, "a timeout"), "TOKEN", holder.token]
 
 
 def _name(name: Any) -> bytes:

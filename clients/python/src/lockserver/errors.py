@@ -6,7 +6,7 @@ Five things can end a call for a lock, and each has its own class: :class:`NotAc
 
 from __future__ import annotations
 
-from typing import Any, Tuple, Type
+from typing import Any, Optional, Tuple, Type
 
 import redis.exceptions
 
@@ -16,7 +16,15 @@ class Error(Exception):
 
 
 class NotAcquired(Error):
-    """Another owner holds the lock, or still did when the time to wait was over."""
+    """Another owner holds the lock, or still did when the time to wait was over.
+
+    ``key`` is the lock's. ``owner`` is the holder's name if it is one of the same program, and None otherwise:
+    :meth:`lockserver.Locks.info` asks the server.
+    """
+
+    def __init__(self, text: str = "another owner holds the lock", key: Optional[bytes] = None, owner: Optional[bytes] = None) -> None:
+        super().__init__(text)
+        self.key, self.owner = key, owner
 
 
 class DeadlineExceeded(Error, TimeoutError):
@@ -52,18 +60,22 @@ class LockLost(Error):
 
     ``reason`` is ``expired``, ``forced`` (LOCK.FORCE), ``deleted``, ``overwritten``, ``stale`` (the server says that
     another owner holds it, or none), ``unreachable`` (the server was silent for so long that the lease may
-    end) or ``closed`` (by ``close()``). ``key`` is the lock's, and ``token`` the fencing token that it had.
+    end) or ``closed`` (by ``close()``). ``key`` is the lock's, ``token`` the fencing token that it had, ``owner`` its
+    holder, and ``lease`` the fixed one in seconds, or None if the server renewed it.
     """
 
-    def __init__(self, key: bytes, token: int, reason: str) -> None:
-        super().__init__(key, token, reason)
+    def __init__(self, key: bytes, token: int, reason: str, owner: bytes = b"", lease: Optional[float] = None) -> None:
+        super().__init__(key, token, reason, owner, lease)
         self.key = key
         self.token = token
         self.reason = reason
+        self.owner = owner
+        self.lease = lease
 
     def __str__(self) -> str:
-        key = self.key.decode(errors="backslashreplace")
-        return f"the lock {key!r} is lost: {self.reason} (token {self.token})"
+        key, owner = self.key.decode(errors="backslashreplace"), self.owner.decode(errors="backslashreplace")
+        lease = "renewed by the server" if self.lease is None else f"lease of {self.lease:g} s"
+        return f"the lock {key!r} is lost: {self.reason} (token {self.token}, owner {owner}, {lease})"
 
 
 class StaleFence(Error):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Callable, List, Optional
 
 import prometheus_client
 
 from . import errors
 from ._api import Observer, reason_of
+from ._views import Stats
 
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 
@@ -17,8 +18,9 @@ class Prometheus(Observer):
 
     ``lockserver_client_acquired_total``, ``lockserver_client_refused_total{reason}``,
     ``lockserver_client_lost_total{reason}``, the histograms ``lockserver_client_wait_seconds`` and
-    ``lockserver_client_hold_seconds``, and the gauges ``lockserver_client_held`` and ``lockserver_client_attached``. Keys are
-    no labels: there may be any number of them.
+    ``lockserver_client_hold_seconds``, and the gauges ``lockserver_client_held``, ``lockserver_client_attached`` and
+    ``lockserver_client_oldest_hold_seconds``: a lock that its holder has forgotten makes the last one grow. Keys are no labels:
+    there may be any number of them.
     """
 
     def __init__(self, registry: Optional[Any] = None) -> None:
@@ -33,7 +35,12 @@ class Prometheus(Observer):
         self._hold = histogram(name + "hold_seconds", "How long locks were held.", buckets=_BUCKETS, registry=to)
         self._held = gauge(name + "held", "Locks that are held now.", registry=to)
         self._attached = gauge(name + "attached", "Connections that keep locks now.", registry=to)
-        self._up = 0
+        self._stats: List[Callable[[], Stats]] = []
+        gauge(name + "oldest_hold_seconds", "Age of the oldest lock that is held.", registry=to).set_function(
+            lambda: max((stats().oldest for stats in self._stats), default=0.0))
+
+    def follow(self, stats: Callable[[], Stats]) -> None:
+        self._stats.append(stats)
 
     def acquired(self, key: bytes, waited: float) -> None:
         self._acquired.inc()

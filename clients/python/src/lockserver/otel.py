@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from opentelemetry import metrics
 
 from . import errors
 from ._api import Observer, reason_of
+from ._views import Stats
 
 _NAME = "lockserver.client."
 
@@ -18,9 +19,9 @@ class OpenTelemetry(Observer):
 
     The counters ``lockserver.client.lock.acquired``, ``lockserver.client.lock.refused`` (attribute ``error.type``) and
     ``lockserver.client.lock.lost`` (attribute ``reason``); the histograms ``lockserver.client.lock.wait.duration`` and
-    ``lockserver.client.lock.hold.duration``, in seconds; the gauges ``lockserver.client.lock.held`` and
-    ``lockserver.client.attached``. They are those of the package for Node. Keys are no attributes: there may be any number
-    of them.
+    ``lockserver.client.lock.hold.duration``, in seconds; the gauges ``lockserver.client.lock.held``,
+    ``lockserver.client.attached`` and ``lockserver.client.lock.oldest_hold.age`` (in seconds). Keys are no attributes: there may
+    be any number of them.
     """
 
     def __init__(self, meter: Optional[Any] = None, attributes: Optional[Mapping[str, str]] = None) -> None:
@@ -38,8 +39,14 @@ class OpenTelemetry(Observer):
         of.create_observable_gauge(lock + "held", [lambda _: [self._observation(self._held)]], "{lock}", "Locks that are held")
         of.create_observable_gauge(_NAME + "attached", [lambda _: [self._observation(self._up)]], "{connection}",
                                    "Connections that keep locks")
+        self._stats: List[Callable[[], Stats]] = []
+        of.create_observable_gauge(lock + "oldest_hold.age", [lambda _: [self._observation(
+            max((stats().oldest for stats in self._stats), default=0.0))]], "s", "Age of the oldest lock that is held")
 
-    def _observation(self, value: int) -> Any:
+    def follow(self, stats: Callable[[], Stats]) -> None:
+        self._stats.append(stats)
+
+    def _observation(self, value: float) -> Any:
         return metrics.Observation(value, self._attributes)
 
     def _add(self, held: int, up: int = 0) -> None:

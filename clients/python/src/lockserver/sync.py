@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from types import TracebackType
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Type, TypeVar, Union, cast
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union, cast
 
 import redis
 import redis.connection
@@ -13,14 +13,15 @@ import redis.connection
 from . import _plans, errors
 from ._alone import Alone
 from ._api import (
-    DEFAULT_TIMEOUT, Cancel, HeldBase, Observer, key_namer, lock_wish, many_wish, permits_wish, rate_wish, rate_words, tell,
-    wraps,
+    DEFAULT_TIMEOUT, DEFAULT_WAIT, Cancel, HeldBase, Observer, finished, followed, key_namer, kind_of, lock_wish, many_wish,
+    permits_wish, last_word, rate_wish, rate_words, tell, wraps,
 )
 from ._core import Acquire, Call, Core, Handle, Request, Task as CoreTask
 from ._dial import Endpoint, endpoint_of_client, endpoint_of_urls, error_of
 from ._driver import Driver, Turn, connect
 from ._plans import Outcome, Plan, Step, Taken
 from ._resp import Word, decode
+from ._views import LockInfo, Pending, Stats
 from ._wish import Command, Wish, key_of, milliseconds, number, wait_of, whole
 
 T = TypeVar("T")
@@ -49,6 +50,8 @@ class Locks:
         self._endpoint = endpoint
         watching = observer if observer is not None else Observer()
         self._driver = Driver(endpoint, name, timeout, lambda event: tell(watching, event), type(watching) is not Observer)
+        self._owners = threading.local()
+        followed(watching, self._driver)
 
     @classmethod
     def from_url(cls, url: Union[str, Sequence[str]], *, name: str = "lock", timeout: float = DEFAULT_TIMEOUT,
@@ -85,10 +88,13 @@ class Locks:
         return Task(self)
 
     def semaphore(self, key: Word, limit: Optional[int] = None) -> "Semaphore":
-        """Returns the semaphore at a key. limit: its number of permits, which the first call has to say."""
+        """Returns the semaphore at a key. limit: its number of permits, which the first call has to say.
+
+        A program with another limit is refused; see :meth:`Semaphore.initial`.
+        """
         return Semaphore(self, key, limit)
 
-    def exclusive(self, key: str, *, wait: Optional[float] = None, lease: Optional[float] = None,
+    def exclusive(self, key: str, *, wait: Optional[float] = DEFAULT_WAIT, lease: Optional[float] = None,
                   shared: bool = False) -> Callable[[F], F]:
         """Decorates a function that runs with a lock: ``@locks.exclusive("bill:{0}")``. See :func:`exclusive`."""
         return exclusive(key, locks=self, wait=wait, lease=lease, shared=shared)
@@ -163,11 +169,19 @@ class Locks:
 
         It returns within the timeout. A lock that the server has not answered for by then ends with its lease.
         """
+        self._close(False)
+
+    def _close(self, keep_leases: bool) -> None:
+        """keep_leases: locks with a fixed lease stay held until that ends."""
         driver = self._driver
         with driver.lock:
             started = driver._thread is not None
-        driver.run(lambda core, now: core.close(now)) if started else _end(driver)
-        if started and threading.current_thread() is not driver._thread:
+        if not started:
+            with driver.lock:
+                driver.core.close(time.monotonic())
+            return
+        driver.run(lambda core, now: core.close(now, keep_leases))
+        if threading.current_thread() is not driver._thread:
             driver.gone.wait(self.timeout + 5)
 
     def __enter__(self) -> "Locks":
@@ -176,7 +190,33 @@ class Locks:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    # What is there.
+
+    def locked(self, key: Word) -> bool:
+        """Returns whether any owner of any client holds a key."""
+        return self._do(_plans.locked(key))
+
+    def info(self, key: Word) -> Optional[LockInfo]:
+        """Returns the holders of a key and those that wait for it, or None if it is free."""
+        return self._do(_plans.lock_info(key))
+
+    def force_unlock(self, key: Word) -> bool:
+        """Releases a key for whoever holds it, for operators: the holders lose it, as ``forced``. False: it was free."""
+        return self._do(_plans.force_unlock(key))
+
+    def stats(self) -> Stats:
+        """Returns how many locks this client holds, how many calls wait, and the age of the oldest hold. It asks no server."""
+        return self._driver.stats()
+
     # How calls are made.
+
+    def _thread(self) -> "Task":
+        """The owner of the thread that calls."""
+        try:
+            task: Task = self._owners.task
+        except AttributeError:
+            task = self._owners.task = Task(self)
+        return task
 
     def _acquire(self, task: Optional[CoreTask], wish: Wish, wait: Optional[float], deadline: Optional[float],
                  cancel: Optional[Cancel]) -> "Held":
@@ -218,24 +258,24 @@ class Locks:
         self._driver.wait(lambda core, now: core.release(handle, call, now), call, done, self.timeout,
                           lambda core, error, now: None)
 
-    def _ask(self, words: Command, once: bool) -> Any:
+    def _ask(self, words: Command, once: bool, limit: Optional[float] = None) -> Any:
         """Sends a command, and returns its reply. An error reply is raised."""
         done = Turn()
         request = Request(words, once, self._driver.ends(done))
-        reply = self._driver.wait(lambda core, now: core.request(request, now + self.timeout, now), request, done,
-                                  self.timeout, lambda core, error, now: core.end_request(request, error))
+        limit = self.timeout if limit is None else min(limit, self.timeout)
+        reply = self._driver.wait(lambda core, now: core.request(request, now + limit, now), request, done, limit, lambda core, error, now: core.end_request(request, error))
         error = _plans.raised(reply)
         if error is not None:
             raise error
         return reply
 
-    def _do(self, plan: Plan[T]) -> T:
+    def _do(self, plan: Plan[T], limit: Optional[float] = None) -> T:
         """Carries out a plan."""
         try:
             step: Step = next(plan)
             while True:
                 try:
-                    reply = self._ask(step.words, step.once)
+                    reply = self._ask(step.words, step.once, limit)
                 except errors.Error as e:
                     step = plan.throw(e)
                 else:
@@ -248,7 +288,7 @@ class Locks:
         alone = Alone(words, wait, once, self.timeout, time.monotonic())
         while not alone.over:
             try:
-                s = connect(self._endpoint, self.name, min(self.timeout, 5.0))
+                s = connect(self._endpoint, self.name, min(self.timeout, 5.0, alone.patience(time.monotonic())))
             except Exception as e:
                 alone.failed(error_of(e), time.monotonic())
                 time.sleep(alone.pause)
@@ -266,11 +306,6 @@ class Locks:
 
     def _decoded(self, reply: Any) -> Any:
         return decode(reply, self._endpoint.encoding)
-
-
-def _end(driver: Driver) -> None:
-    with driver.lock:
-        driver.core.close(time.monotonic())
 
 
 def _quietly(held: "Held") -> None:
@@ -411,13 +446,20 @@ class Task:
 class Semaphore:
     """A number of permits that many owners share."""
 
-    def __init__(self, locks: Locks, key: Word, limit: Optional[int]) -> None:
-        self._locks, self._key, self._limit = locks, key, limit
+    def __init__(self, locks: Locks, key: Word, limit: Optional[int], initial: bool = False) -> None:
+        self._locks, self._key, self._limit, self._initial = locks, key, limit, initial
+
+    def initial(self, limit: int) -> "Semaphore":
+        """Returns the semaphore with a limit that counts only for the call that makes it.
+
+        So programs with different limits share it, while they are replaced one by one.
+        """
+        return Semaphore(self._locks, self._key, whole(limit, "a limit"), True)
 
     def permits(self, count: int = 1, *, wait: Optional[float] = None, lease: Optional[float] = None,
                 deadline: Optional[float] = None, cancel: Optional[Cancel] = None, trace: Optional[str] = None) -> Asked:
         """Returns permits to be acquired: ``with semaphore.permits(2, wait=5):``. The options are those of a lock."""
-        wish = permits_wish(self._key, self._limit, count, wait, lease, trace)
+        wish = permits_wish(self._key, self._limit, count, wait, lease, trace, self._initial)
         return Asked(self._locks, None, wish, wait, deadline, cancel)
 
     def acquire(self, count: int = 1, *, wait: Optional[float] = None, lease: Optional[float] = None) -> Held:
@@ -438,6 +480,21 @@ class Sale:
 
     def __init__(self, locks: Locks, voucher: Word) -> None:
         self._locks, self._voucher = locks, voucher
+
+    def create(self, stock: int, *, start: Optional[float] = None, end: Optional[float] = None, limit: Optional[int] = None,
+               hold: Optional[float] = None, stream: Optional[Word] = None, rate: Optional[Tuple[int, float]] = None,
+               burst: Optional[int] = None, replace: bool = False) -> bool:
+        """Makes the sale. False: there is another one, of other terms. One of the same terms is left as it is.
+
+        stock: pieces. start, end: Unix times in seconds. limit: pieces for a user. hold: for how many seconds an order may
+        wait to be confirmed. stream: of the orders. rate: so many calls of a user in so many seconds, and burst at once.
+        replace: begins a sale that is there anew; it is sent once.
+        """
+        return self._locks._do(_plans.sale_create(self._voucher, stock, start, end, limit, hold, stream, rate, burst, replace))
+
+    def info(self) -> Optional[Dict[bytes, Any]]:
+        """Returns the reply of SECKILL.INFO: state, stock, sold, held, confirmed and so on; None if there is no such sale."""
+        return self._locks._do(_plans.sale_info(self._voucher))
 
     def buy(self, user: Word, order: Word, pieces: int = 1) -> Outcome:
         """Orders pieces for a user. The same order gets the same answer, however often it is asked."""
@@ -494,12 +551,15 @@ class Limiter:
         """
         cost, wait = whole(cost, "a cost", 0), 0.0 if wait is None else wait_of(wait)
         words = self._words if cost == 1 else [*self._words, "COST", cost]
+        limit: Optional[float] = None
         if wait is None or wait > 0:
+            end = None if wait is None else time.monotonic() + wait
             try:
-                return _plans.taken(self._locks._request(None, rate_wish(words), wait, None, None))
-            except errors.NotAcquired:
-                pass  # the next command says what the limiter has now, and takes the units if they have just come
-        return self._locks._do(_plans.take(words))
+                queued = None if wait is None else wait - last_word(wait)
+                return _plans.taken(self._locks._request(None, rate_wish(words), queued, None, None))
+            except errors.NotAcquired:  # the next command says what the limiter has now, and takes the units if they have just come
+                limit = None if end is None else max(last_word(0), end - time.monotonic())
+        return self._locks._do(_plans.take(words), limit)
 
 
 class Delay:
@@ -518,11 +578,19 @@ class Delay:
 
     def cancel(self, ticket: Word) -> bool:
         """Takes an entry back. False: it is not pending."""
-        return self._locks._do(_plans.number(["DELAY.CANCEL", self._stream, ticket])) == 1
+        return self._locks._do(_plans.delay_change(["DELAY.CANCEL", self._stream, ticket]))
 
     def move(self, ticket: Word, *, after: Optional[float] = None, at: Optional[float] = None) -> bool:
         """Gives an entry another time. False: it is not pending."""
-        return self._locks._do(_plans.number(["DELAY.MOVE", self._stream, ticket, *_plans.when(after, at)])) == 1
+        return self._locks._do(_plans.delay_change(["DELAY.MOVE", self._stream, ticket, *_plans.when(after, at)]))
+
+    def get(self, ticket: Word) -> Optional[Pending]:
+        """Returns an entry that is pending, or None."""
+        return self._locks._do(_plans.delay_get(self._stream, ticket, self._locks._endpoint.encoding))
+
+    def list(self, *, since: float = 0, count: int = 100) -> List[Pending]:
+        """Returns at most count entries that are pending, in the order in which they are due, from a Unix time on."""
+        return self._locks._do(_plans.delay_list(self._stream, since, count, self._locks._endpoint.encoding))
 
     def count(self) -> int:
         """Returns how many entries are pending."""
@@ -537,26 +605,44 @@ def use(locks: Locks) -> None:
     _default[:] = [locks]
 
 
-def exclusive(key: str, *, locks: Union[Locks, Callable[[], Locks], None] = None, wait: Optional[float] = None,
+def exclusive(key: str, *, locks: Union[Locks, Callable[[], Locks], None] = None, wait: Optional[float] = DEFAULT_WAIT,
               lease: Optional[float] = None, shared: bool = False) -> Callable[[F], F]:
     """Decorates a function that runs with a lock at a key that its arguments name.
 
     ``@exclusive("bill:{0}")`` is the first argument, ``@exclusive("bill:{number}")`` the one of that name. locks: a client,
-    or what returns one; without it, the one of :func:`use`. A lock that was lost meanwhile raises
-    :class:`LockLost` when the function has returned.
+    or what returns one; without it, the one of :func:`use`. wait: in seconds, None without an end. A lock that was lost
+    meanwhile raises :class:`LockLost` when the function has returned.
+
+    The owner is the thread: a function may call another one with the same key, and two threads that wait for each other's
+    locks have :class:`Deadlock`. A generator holds the lock from its first value until it is exhausted or closed, and has an
+    owner of its own. A function whose work is not done when it returns raises TypeError: a coroutine function or an
+    asynchronous generator where it is decorated, and one that returns a future, a coroutine or a generator when it does.
     """
+    wait_of(wait)
+
     def decorate(function: F) -> F:
+        kind = kind_of(function)
+        if kind in ("coroutine", "asynchronous generator"):
+            raise TypeError(f"{function!r} makes a {kind}: the lock would be released before its work. " + (
+                "Use AsyncLocks.exclusive" if kind == "coroutine" else "Take the lock inside of it, with AsyncLocks.lock"))
         name = key_namer(key, function)
 
-        def call(*args: Any, **keywords: Any) -> Any:
-            client = locks() if callable(locks) else locks
-            if client is None:
+        def client() -> Locks:
+            found = locks() if callable(locks) else locks
+            if found is None:
                 if not _default:
                     raise errors.Error("@exclusive has no client: give it locks, or call lockserver.use")
-                client = _default[0]
-            with client.lock(name(args, keywords), wait=wait, lease=lease, shared=shared):
-                return function(*args, **keywords)
+                found = _default[0]
+            return found
 
-        return cast(F, wraps(function, call))
+        def call(*args: Any, **keywords: Any) -> Any:
+            with client()._thread().lock(name(args, keywords), wait=wait, lease=lease, shared=shared):
+                return finished(function, function(*args, **keywords))
+
+        def values(*args: Any, **keywords: Any) -> Any:
+            with client().lock(name(args, keywords), wait=wait, lease=lease, shared=shared).acquire():
+                return (yield from function(*args, **keywords))
+
+        return cast(F, wraps(function, values if kind == "generator" else call))
 
     return decorate
