@@ -94,9 +94,18 @@ func pythonCalls(text string) callsOf {
 		if !ok {
 			return has(text, `(?m)^def %\(`, name)
 		}
-		threads, tasks := block(text, `(?m)^class %\b`, of, "\nclass "), block(text, `(?m)^class %\b`, "Async"+of, "\nclass ")
+		threads, tasks := pythonClass(text, of), pythonClass(text, "Async"+of)
 		return has(threads, `\n    def %\(`, method) && has(tasks, `\n    (?:async )?def %\(`, method)
 	}
+}
+
+// pythonClass returns the text of a class and of the class that it extends.
+func pythonClass(text, name string) string {
+	body := block(text, `(?m)^class %\b`, name, "\nclass ")
+	if base := regexp.MustCompile(`^\((\w+)\):`).FindStringSubmatch(body); base != nil {
+		body += block(text, `(?m)^class %\b`, base[1], "\nclass ")
+	}
+	return body
 }
 
 // block returns the text from what begins with a pattern to an end, or nothing.
