@@ -81,6 +81,18 @@ func (h raftHost) Records(on bool) {
 	}
 }
 
+// BeginUndo implements raft.MemberServer.
+func (h raftHost) BeginUndo() { h.store.BeginUndo() }
+
+// AdvanceUndo implements raft.MemberServer.
+func (h raftHost) AdvanceUndo() { h.store.AdvanceUndo() }
+
+// Undo implements raft.MemberServer.
+func (h raftHost) Undo(both bool) bool { return h.store.Undo(both) }
+
+// EndUndo implements raft.MemberServer.
+func (h raftHost) EndUndo() { h.store.EndUndo() }
+
 // Replace implements raft.MemberServer.
 func (h raftHost) Replace(from io.Reader) (at persistence.History, err error) {
 	h.Slice(func() {

@@ -32,7 +32,7 @@ func (e *BloomEdit) Filter() *bloom.Filter { return e.f }
 
 // Reserve makes the filter, which there is not yet. The error is bloom.ErrTooLarge.
 func (e *BloomEdit) Reserve(p bloom.Params) error {
-	f, err := bloom.New(e.db.store.epoch, p)
+	f, err := bloom.New(e.db.store.values, p)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (e *BloomEdit) Add(element []byte) (added bool, err error) {
 
 // LoadHeader makes the filter, which there is not yet, from the header of a dump. The error is bloom.ErrData.
 func (e *BloomEdit) LoadHeader(b []byte) error {
-	f, err := bloom.FromHeader(e.db.store.epoch, b)
+	f, err := bloom.FromHeader(e.db.store.values, b)
 	if err != nil {
 		return err
 	}

@@ -270,6 +270,7 @@ func (db *DB) Flush() int {
 
 // drop empties the database without recording it.
 func (db *DB) drop() int {
+	db.store.cannotUndo()
 	db.endAllLocks(false)
 	old := db.space
 	n := old.keys.Len()
@@ -315,8 +316,9 @@ func (db *DB) open(key []byte, k Kind) (v *value, slot int, ok bool) {
 // own returns the value of a slot for writing, its container included. The slot's key is key.
 func (sp *space) own(slot int, key []byte) *value {
 	v := sp.keys.Mut(slot)
-	was := v.ptr
-	if v.own(sp.store, key); v.ptr != was {
+	was := *v
+	if v.own(sp.store, key); v.ptr != was.ptr {
+		sp.beforeOwned(slot, was)
 		if name := v.name(); name != nil {
 			sp.keys.Rekey(slot, name)
 		}

@@ -99,6 +99,7 @@ func (s *Store) GiveBackEffects() {
 // of the FUNCTION commands of the list. It counts as a change of the data.
 func (s *Store) RecordFunctions(args ...[]byte) {
 	s.dirty++
+	s.cannotUndo()
 	s.record(s.DB(0), "FUNCTION", args...)
 }
 

@@ -91,9 +91,11 @@ func (sp *space) setDeadline(slot int, atMS int64) {
 		sp.addOwn(slot, atMS)
 	}
 	wasMS := sp.keys.Side(slot)
-	switch {
-	case wasMS == atMS:
+	if wasMS == atMS {
 		return
+	}
+	sp.before(slot)
+	switch {
 	case wasMS > 0 && wasMS < atMS && !sp.quiet(slot):
 		sp.postpone(slot, wasMS, atMS)
 		return

@@ -203,7 +203,7 @@ func (e *HashEdit) Remove() {
 	h := e.Hash()
 	e.db.loseAt(e.keySum(), e.slot, e.key)
 	e.db.store.dirty++
-	if e.db.store.epoch.Active() == 0 {
+	if e.db.store.values.Active() == 0 {
 		e.db.store.spareTimes.Keep(h)
 	}
 	e.w.Hash = nil
@@ -227,7 +227,7 @@ func (e *HashEdit) Open(db *DB, key []byte) (ok bool) {
 			return false
 		}
 		v := r.v
-		if db.store.epoch.Active() > 0 {
+		if db.store.values.Active() > 0 {
 			v = db.space.own(slot, key)
 		}
 		db.store.touch(v)

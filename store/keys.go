@@ -117,13 +117,13 @@ func (v *value) copy(s *Store, key []byte) (c value) {
 	case state:
 		c.setString(append([]byte(nil), v.bytes()...))
 	case buffer:
-		c.setBuffer(&growable{b: append([]byte(nil), v.bytes()...), stamp: s.epoch.Now()})
+		c.setBuffer(&growable{b: append([]byte(nil), v.bytes()...), stamp: s.values.Now()})
 	case Hash:
 		c.setHash(v.hash().Copy(s.hashes, key, s.limits.Hash))
 	case Set:
 		c.setSet(v.set().Copy(s.sets, key))
 	case List:
-		c.setList(v.list().Copy(s.epoch, key))
+		c.setList(v.list().Copy(s.values, key))
 	case ZSet:
 		c.setZSet(v.zset().Copy(s.zsets, key))
 	case Stream:

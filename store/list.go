@@ -53,7 +53,7 @@ const mostExpected = 4096
 // The elements must not alias the list.
 func (e *ListEdit) Push(side list.Side, elements ...[]byte) {
 	if e.List() == nil {
-		e.w = list.NewSize(e.db.store.epoch, e.key, min(list.ElementsBytes(elements), mostExpected))
+		e.w = list.NewSize(e.db.store.values, e.key, min(list.ElementsBytes(elements), mostExpected))
 		var v value
 		v.setList(e.w.List)
 		_, e.slot = e.db.put(e.key, v)
@@ -252,7 +252,7 @@ func (db *DB) OpenList(key []byte) (e ListEdit, ok bool) {
 	if !ok {
 		return e, false
 	}
-	e = ListEdit{db: db, key: key, slot: slot, w: list.EditOf(db.store.epoch, key, nil)}
+	e = ListEdit{db: db, key: key, slot: slot, w: list.EditOf(db.store.values, key, nil)}
 	if v != nil {
 		e.w.List = v.list()
 	}

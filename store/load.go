@@ -120,13 +120,13 @@ func (s *Store) NewHash(key []byte) hash.Edit { return hash.New(s.hashes, key, 0
 func (s *Store) NewSet(key []byte) set.Edit { return set.New(s.sets, key) }
 
 // NewList returns an empty list that belongs to this store, to write to: see NewHash.
-func (s *Store) NewList(key []byte) list.Edit { return list.New(s.epoch, key) }
+func (s *Store) NewList(key []byte) list.Edit { return list.New(s.values, key) }
 
 // NewStream returns an empty stream that belongs to this store.
-func (s *Store) NewStream() *stream.Stream { return stream.New(s.epoch) }
+func (s *Store) NewStream() *stream.Stream { return stream.New(s.values) }
 
 // NewBloom returns the Bloom filter of these parts, which belongs to this store. The error is bloom.ErrData.
-func (s *Store) NewBloom(p bloom.Parts) (*bloom.Filter, error) { return bloom.FromParts(s.epoch, p) }
+func (s *Store) NewBloom(p bloom.Parts) (*bloom.Filter, error) { return bloom.FromParts(s.values, p) }
 
 // Limits returns the sizes up to which containers stay compact.
 func (s *Store) Limits() Limits { return s.limits }

@@ -80,10 +80,10 @@ func TestKeysInPieces(t *testing.T) {
 			require.Equal(t, want[at] != nil, db.Delete(key))
 			delete(want, at)
 		case 4:
-			if s.epoch.Active() > 0 {
-				s.epoch.Release()
+			if s.values.Active() > 0 {
+				s.values.Release()
 			} else {
-				s.epoch.Cut()
+				s.values.Cut()
 				cuts++
 			}
 		default:

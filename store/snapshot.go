@@ -17,6 +17,7 @@ type Snapshot struct {
 // with Release, on the executor.
 func (s *Store) Cut() *Snapshot {
 	s.epoch.Cut()
+	s.values.Cut()
 	snap := &Snapshot{store: s, fieldTimes: s.anyTimedHash(), uses: s.uses()}
 	for _, db := range s.dbs {
 		snap.views = append(snap.views, db.space.keys.View())
@@ -29,6 +30,7 @@ func (s *Store) Cut() *Snapshot {
 func (n *Snapshot) Release() {
 	n.views = nil
 	n.store.epoch.Release()
+	n.store.values.Release()
 	for _, db := range n.store.dbs { // a database that was flushed meanwhile is gone with what it kept
 		db.space.keys.EndView()
 	}

@@ -40,7 +40,7 @@ func (db *DB) PutState(slot int, key, text []byte, atMS int64) {
 // so, and nothing has changed.
 func (db *DB) overwrite(slot int, text []byte, atMS int64) bool {
 	sp := db.space
-	if db.store.epoch.Active() > 0 || sp.ownKeys != nil || db.store.ownDeadlines {
+	if db.store.values.Active() > 0 || sp.ownKeys != nil || db.store.ownDeadlines {
 		return false
 	}
 	v, deadlineMS := sp.keys.MutSided(slot)

@@ -78,7 +78,9 @@ type Store struct {
 	spareTimes  hash.Spare                      // of hashes that have gone
 	alarms      [alarmKinds]due.Queue[timedKey] // sorted sets, by their first member: see alarms.go
 	remembered  due.Queue[timedKey]             // streams, by what they are to forget first of their producers
-	epoch       *cow.Epoch
+	epoch       *cow.Epoch                      // of the keyspace
+	values      *cow.Epoch                      // of the values: all cuts share these, too, and so does undo
+	undo        *undo                           // nil: it is off
 	seed        maphash.Seed
 	hashes      *hash.Common
 	sets        *set.Common
@@ -111,10 +113,10 @@ type Store struct {
 
 // New returns an empty store of n databases (at least 1).
 func New(n int, limits Limits) *Store {
-	s := &Store{seed: maphash.MakeSeed(), limits: limits, epoch: new(cow.Epoch), soonestMS: due.Never, renewMS: due.Never}
-	s.hashes = &hash.Common{Epoch: s.epoch, Seed: s.seed}
-	s.sets = &set.Common{Epoch: s.epoch, Seed: s.seed}
-	s.zsets = &zset.Common{Epoch: s.epoch, Seed: s.seed}
+	s := &Store{seed: maphash.MakeSeed(), limits: limits, epoch: new(cow.Epoch), values: new(cow.Epoch), soonestMS: due.Never, renewMS: due.Never}
+	s.hashes = &hash.Common{Epoch: s.values, Seed: s.seed}
+	s.sets = &set.Common{Epoch: s.values, Seed: s.seed}
+	s.zsets = &zset.Common{Epoch: s.values, Seed: s.seed}
 	s.fill(n)
 	return s
 }
@@ -255,6 +257,10 @@ func (s *Store) SwapDB(a, b *DB) {
 	sa, sb := a.space, b.space
 	a.attach(sb)
 	b.attach(sa)
+	if s.undo != nil {
+		now := &s.undo.periods[1]
+		now.swaps = append(now.swaps, [2]*DB{a, b})
+	}
 	s.record(a, "SWAPDB", appendInt(nil, int64(a.id)), appendInt(nil, int64(b.id)))
 	if s.follower != nil {
 		s.follower.DatabasesSwapped(a.id, b.id)

@@ -18,9 +18,7 @@ type StreamEdit struct {
 func (db *DB) EditStream(key []byte) (e StreamEdit) {
 	e.db, e.key = db, key
 	if slot := db.find(key); slot >= 0 {
-		v := db.space.keys.Mut(slot)
-		v.own(db.store, nil)
-		e.s = v.stream()
+		e.s = db.space.own(slot, nil).stream()
 	}
 	return e
 }

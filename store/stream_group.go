@@ -28,7 +28,7 @@ func (e *StreamEdit) Create() {
 	if e.s != nil {
 		return
 	}
-	e.s = stream.New(e.db.store.epoch)
+	e.s = stream.New(e.db.store.values)
 	var v value
 	v.setStream(e.s)
 	e.db.put(e.key, v)

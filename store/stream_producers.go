@@ -55,8 +55,7 @@ func (s *Store) forgetDue(budget *int) {
 		}
 		sp := d.Of.space
 		slot := sp.keys.FindString(sp.keys.HashString(d.Of.key), d.Of.key)
-		v := sp.keys.Mut(slot)
-		v.own(s, nil)
+		v := sp.own(slot, nil)
 		p := v.stream().Producers()
 		was := p.Size()
 		for endMS, ok := p.FirstEndMS(); ok && endMS <= s.pastMS() && *budget > 0; endMS, ok = p.FirstEndMS() {
@@ -155,8 +154,7 @@ type LoadedProducers struct {
 func (db *DB) LoadProducers(key []byte, l LoadedProducers) {
 	slot := db.space.keys.Find(db.space.keys.Hash(key), key)
 	name, _ := db.space.keys.At(slot)
-	v := db.space.keys.Mut(slot)
-	v.own(db.store, nil)
+	v := db.space.own(slot, nil)
 	s := v.stream()
 	was := s.Producers().Size()
 	s.LimitProducers(l.Limits)

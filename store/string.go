@@ -52,6 +52,7 @@ func (db *DB) setOwned(key, val []byte, ttl TTL, use bool) (slot int) {
 		v.access = db.store.born()
 		db.made(key)
 	} else {
+		db.space.before(slot)
 		v = keys.Mut(slot)
 		if use {
 			db.store.touch(v)
@@ -101,7 +102,7 @@ func (db *DB) PutBuffer(key, val []byte) {
 	slot := keys.Find(keys.Hash(key), key)
 	v := keys.Mut(slot)
 	was := v.size()
-	v.setBuffer(&growable{b: val, stamp: db.store.epoch.Now()})
+	v.setBuffer(&growable{b: val, stamp: db.store.values.Now()})
 	db.space.charge(v.size() - was)
 }
 
@@ -127,18 +128,19 @@ func (db *DB) SetInt(key []byte, n int64) {
 func (db *DB) writableBuffer(key []byte, extra int) *growable {
 	slot := db.find(key)
 	if slot < 0 {
-		g := &growable{b: make([]byte, 0, extra), stamp: db.store.epoch.Now()}
+		g := &growable{b: make([]byte, 0, extra), stamp: db.store.values.Now()}
 		var v value
 		v.setBuffer(g)
 		db.put(key, v)
 		return g
 	}
 	v := db.space.keys.Mut(slot)
-	if v.tag() == buffer && !db.store.epoch.Shared(v.growable().stamp) {
+	if v.tag() == buffer && !db.store.values.Shared(v.growable().stamp) {
 		return v.growable()
 	}
+	db.space.before(slot)
 	old := v.bytes()
-	g := &growable{b: append(make([]byte, 0, len(old)+extra), old...), stamp: db.store.epoch.Now()}
+	g := &growable{b: append(make([]byte, 0, len(old)+extra), old...), stamp: db.store.values.Now()}
 	was := v.size()
 	v.setBuffer(g)
 	db.space.charge(g.size() - was)

@@ -55,6 +55,7 @@ func (sp *space) insert(h uint64, key []byte, v value) (slot int) {
 	if isStock(key) {
 		sp.stocks.Add(slot)
 	}
+	sp.absent(slot)
 	return slot
 }
 
@@ -64,6 +65,7 @@ func isStock(key []byte) bool {
 
 // delete takes the key of a slot out of the space.
 func (sp *space) delete(h uint64, slot int) {
+	sp.before(slot)
 	name, v := sp.keys.At(slot)
 	sp.charge(-keyBytes - named(len(name)) - v.size())
 	if len(name) > 0 && name[0] == CompanionPrefix[0] && IsCompanion([]byte(name)) {

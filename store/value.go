@@ -190,31 +190,34 @@ func (v *value) name() *dict.Key {
 	return nil
 }
 
+// bare is the value without how it has been used: equal for the same memory.
+func (v *value) bare() value { return value{ptr: v.ptr, meta: v.meta} }
+
 // own makes the container at key writable. If a cut still reads its header, a clone replaces it.
 func (v *value) own(s *Store, key []byte) {
 	switch v.tag() {
 	case Hash:
-		if s.epoch.Shared(v.hash().Stamp()) {
+		if s.values.Shared(v.hash().Stamp()) {
 			v.setHash(v.hash().Clone(s.hashes, key))
 		}
 	case Set:
-		if s.epoch.Shared(v.set().Stamp()) {
+		if s.values.Shared(v.set().Stamp()) {
 			v.setSet(v.set().Clone(s.sets, key))
 		}
 	case List:
-		if s.epoch.Shared(v.list().Stamp()) {
-			v.setList(v.list().Clone(s.epoch, key))
+		if s.values.Shared(v.list().Stamp()) {
+			v.setList(v.list().Clone(s.values, key))
 		}
 	case ZSet:
-		if s.epoch.Shared(v.zset().Stamp()) {
+		if s.values.Shared(v.zset().Stamp()) {
 			v.setZSet(v.zset().Clone(s.zsets, key))
 		}
 	case Stream:
-		if s.epoch.Shared(v.stream().Stamp()) {
+		if s.values.Shared(v.stream().Stamp()) {
 			v.setStream(v.stream().Clone())
 		}
 	case Bloom:
-		if s.epoch.Shared(v.bloom().Stamp()) {
+		if s.values.Shared(v.bloom().Stamp()) {
 			v.setBloom(v.bloom().Clone())
 		}
 	}

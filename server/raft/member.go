@@ -68,6 +68,7 @@ type Member struct {
 	offset  int64
 	encoder aof.Encoder
 	unproposed
+	undo     undoing
 	messages []byte // of the running unit
 	snapping bool   // a snapshot is being made
 	holding  bool   // writes are held for it, or all clients for a transfer
@@ -123,7 +124,7 @@ type unproposed struct {
 }
 
 // counts are shown by INFO.
-type counts struct{ entries, proofs, rebuilds, elections, snapshots, failedSnapshots, checks int64 }
+type counts struct{ entries, proofs, rebuilds, undone, elections, snapshots, failedSnapshots, checks int64 }
 
 // New makes a member of a group. It does nothing before Start.
 func New(engine Engine, o Options) *Member {
@@ -319,17 +320,24 @@ func (m *Member) ahead() bool {
 }
 
 // depose makes a leader a follower: another member leads, or none. What it has done and is not committed may
-// be lost. Then all data is thrown away, and built again from the log. The caller ends the unit.
+// be lost. That is undone. If it cannot be, all data is thrown away, and built again from the log. The caller ends
+// the unit.
 func (m *Member) depose(why string) {
 	if m.state != leading {
 		return
 	}
 	if ahead := m.giveWay(); !ahead {
+		m.host.EndUndo()
 		m.host.Log().Info("raft: this member leads no more", "why", why)
 		return
 	}
-	m.host.Log().Warn("raft: this member leads no more, and has done what is not committed: all data is built anew", "why", why)
 	m.host.DropClients()
+	if m.takeBack() {
+		m.counts.undone++
+		m.host.Log().Warn("raft: this member leads no more, and has done what is not committed: that is undone", "why", why)
+		return
+	}
+	m.host.Log().Warn("raft: this member leads no more, and has done what is not committed: all data is built anew", "why", why)
 	m.rebuild()
 }
 
@@ -370,6 +378,7 @@ func (m *Member) selected() int {
 
 // rebuild throws the data away and builds it again. What comes for the old machine is ignored from now on.
 func (m *Member) rebuild() {
+	m.host.EndUndo()
 	m.distance = newDistance()
 	m.become(rebuilding)
 	m.run++
@@ -395,6 +404,7 @@ func (m *Member) stop(cause error) {
 	}
 	if m.state == leading {
 		m.giveWay()
+		m.host.EndUndo()
 	}
 	m.failed = cause
 	m.become(stopped)

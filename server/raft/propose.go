@@ -89,6 +89,7 @@ func (m *Member) Wanted() bool { return m.wanted }
 // EndSlice is called at the end of each slice in which something was done or replied.
 func (m *Member) EndSlice() {
 	m.wanted = false
+	m.advanceUndo()
 	m.callAgree()
 }
 
@@ -199,9 +200,12 @@ func (m *Member) begin() (f flight, entries [][]byte) {
 		e.clockMS = m.takeover.clockMS(e.end(), m.host.NowMS())
 		// plant:raft-entry
 		rest = rest[len(e.bytes):]
-		entries = append(entries, e.appendTo(make([]byte, 0, len(e.bytes)+128)))
+		made := e.appendTo(make([]byte, 0, len(e.bytes)+128))
+		m.undo.keep(e.after.offset, made[len(made)-len(e.bytes):])
+		entries = append(entries, made)
 		m.after = e.end()
 	}
+	m.undo.rounds++
 	m.counts.entries += int64(len(entries))
 	if m.bytes = m.bytes[:0]; cap(m.bytes) > mostSpareBytes {
 		m.bytes = nil
@@ -231,8 +235,8 @@ func (m *Member) fail(f flight, cause error) {
 			return
 		}
 		m.depose(cause.Error())
-		if m.state == following && m.engine.Leads() { // the engine must give way, too
-			m.rebuild()
+		if m.state == following && m.engine.Leads() { // it leads on, from what is committed
+			m.host.Background(func() { m.lead(f.run) })
 		}
 		m.host.EndUnit()
 	})

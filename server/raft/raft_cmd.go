@@ -223,6 +223,7 @@ func (m *Member) WriteInfo(t *info.Text) {
 	t.Line("raft_entries", m.counts.entries)
 	t.Line("raft_read_proofs", m.counts.proofs)
 	t.Line("raft_rebuilds", m.counts.rebuilds)
+	t.Line("raft_undone", m.counts.undone)
 	t.Line("raft_elections_won", m.counts.elections)
 	t.Line("raft_snapshots", m.counts.snapshots)
 	m.writeChecks(t, &s)

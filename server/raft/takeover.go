@@ -90,6 +90,7 @@ func (m *Member) lead(run int) {
 		m.counts.elections++
 		m.host.SeeToken(m.token)
 		m.host.Records(true)
+		m.beginUndo()
 		m.host.Followed(false)
 		// plant:raft-extend-leases
 		m.host.ExtendLeases(gap)

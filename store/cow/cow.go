@@ -32,6 +32,15 @@ func (e *Epoch) Cut() {
 	e.active++
 }
 
+// Advance makes shared what exists now, for the snapshots that are active. There must be one.
+func (e *Epoch) Advance() {
+	if e.active == 0 {
+		panic("cow: Advance without Cut")
+	}
+	e.now++
+	e.floor = e.now
+}
+
 // Release ends one snapshot; its views must not be read any more. While several
 // are active sharing goes on, up to the latest cut, until the last one ends:
 // that a view outlives its use costs copies, the reverse would cost data.

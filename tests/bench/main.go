@@ -47,7 +47,7 @@ import (
 
 // suites is the table, in the order of the pages.
 func suites() []benchkit.Suite {
-	return []benchkit.Suite{costbench.Suite(), lockbench.Suite(), salebench.Suite(), membench.Suite(), replbench.Suite(), raftbench.Suite(),
+	return []benchkit.Suite{costbench.Suite(), lockbench.Suite(), salebench.Suite(), membench.Suite(), replbench.Suite(), raftbench.Suite(), raftbench.Outages(),
 		minibench.Suite(), permitbench.Suite(), historybench.Suite(), luabench.Suite()}
 }
 

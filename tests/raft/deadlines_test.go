@@ -295,5 +295,6 @@ func TestLeadIsLostWhileDeadlinesAreMoved(t *testing.T) {
 	g.same()
 	for _, m := range g.all {
 		require.Equal(t, "0", m.field("raft_rebuilds"), m.peer.ID)
+		require.Equal(t, "0", m.field("raft_undone"), m.peer.ID)
 	}
 }

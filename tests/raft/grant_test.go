@@ -86,6 +86,7 @@ func deposedWithAGrant(t *testing.T) (answered bool) {
 	hear()
 	g.same()
 	require.Equal(t, "0", leader.field("raft_rebuilds"), "what it had done was committed")
+	require.Equal(t, "0", leader.field("raft_undone"), "what it had done was committed")
 	require.Contains(t, g.do("LOCK.INFO", "door").String(), "bob")
 	return err == nil
 }

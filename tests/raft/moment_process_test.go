@@ -105,6 +105,7 @@ func TestTransfersOfProcesses(t *testing.T) {
 	g.Same(g.AwaitLeader())
 	for _, p := range g.Members {
 		require.Equal(t, "0", p.Field("raft_rebuilds"))
+		require.Equal(t, "0", p.Field("raft_undone"))
 	}
 }
 

@@ -200,6 +200,7 @@ func TestTransferLosesNoRequest(t *testing.T) {
 	})
 	for _, m := range g.all {
 		require.Equal(t, "0", m.field("raft_rebuilds"))
+		require.Equal(t, "0", m.field("raft_undone"))
 	}
 	g.same()
 }
@@ -296,6 +297,7 @@ func TestTransferWhileMembersLag(t *testing.T) {
 	n.clients.Wait()
 	for _, m := range g.all {
 		require.Equal(t, "0", m.field("raft_rebuilds"))
+		require.Equal(t, "0", m.field("raft_undone"))
 	}
 	g.same()
 }

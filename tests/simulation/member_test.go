@@ -165,16 +165,16 @@ func (m *member) fields() map[string]string {
 
 // group is the members, and what is between them.
 type group struct {
-	seed              uint64
-	network           *network
-	log               *slog.Logger
-	all               []*member
-	founders          []raft.Peer
-	trailing          uint64
-	snapshotBytes     int64
-	mu                sync.Mutex
-	dying             []chan struct{} // under mu
-	leaders, rebuilds int             // elections won, and data built anew, in the lives that saw the end of the run
+	seed                      uint64
+	network                   *network
+	log                       *slog.Logger
+	all                       []*member
+	founders                  []raft.Peer
+	trailing                  uint64
+	snapshotBytes             int64
+	mu                        sync.Mutex
+	dying                     []chan struct{} // under mu
+	leaders, undone, rebuilds int             // elections won, and what was undone or built anew, in the lives that saw the end of the run
 }
 
 // newGroup makes a group without running members, and spare servers outside of it.
@@ -199,7 +199,8 @@ func (g *group) count(m *member) {
 	f := m.fields()
 	won, _ := strconv.Atoi(f["raft_elections_won"])
 	anew, _ := strconv.Atoi(f["raft_rebuilds"])
-	g.leaders, g.rebuilds = g.leaders+won, g.rebuilds+anew
+	undone, _ := strconv.Atoi(f["raft_undone"])
+	g.leaders, g.undone, g.rebuilds = g.leaders+won, g.undone+undone, g.rebuilds+anew
 }
 
 // add makes one more server, which is in no group yet.

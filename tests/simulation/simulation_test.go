@@ -43,13 +43,14 @@ func TestSimulation(t *testing.T) {
 }
 
 // counts are what runs were like.
-type counts struct{ runs, operations, unknown, undecided, leaders, rebuilds, failed int }
+type counts struct{ runs, operations, unknown, undecided, leaders, undone, rebuilds, failed int }
 
 func (n *counts) add(w *world) {
 	n.runs++
 	n.operations += len(w.all)
 	n.undecided += w.undecided
 	n.leaders += w.group.leaders
+	n.undone += w.group.undone
 	n.rebuilds += w.group.rebuilds
 	for _, m := range w.group.all {
 		n.failed += m.disk.failed
@@ -60,6 +61,6 @@ func (n *counts) add(w *world) {
 }
 
 func (n counts) String() string {
-	return fmt.Sprintf("%d runs: %d operations, %d of unknown outcome; %d elections won, %d times data was built anew, %d writes to disks that failed; "+
-		"%d histories undecided", n.runs, n.operations, n.unknown, n.leaders, n.rebuilds, n.failed, n.undecided)
+	return fmt.Sprintf("%d runs: %d operations, %d of unknown outcome; %d elections won, %d times something was undone, %d times data was built anew, %d writes to disks that failed; "+
+		"%d histories undecided", n.runs, n.operations, n.unknown, n.leaders, n.undone, n.rebuilds, n.failed, n.undecided)
 }

@@ -26,15 +26,18 @@ type sizes struct {
 	writes  int // of the comparison of costs
 	missed  int // writes that a member misses
 	clients int
+	keys    int // of a group with much data
+	// pauses and takeovers are how often a leader stands still, and is killed.
+	pauses, takeovers int
 }
 
 func fullSizes() sizes {
-	return sizes{span: 10 * time.Second, warm: 2 * time.Second, kills: 50, writes: 200_000, missed: 1_000_000, clients: 50}
+	return sizes{span: 10 * time.Second, warm: 2 * time.Second, kills: 50, writes: 200_000, missed: 1_000_000, clients: 50, keys: 1_000_000, pauses: 20, takeovers: 5}
 }
 
 // quickSizes show that everything works; their figures mean little.
 func quickSizes() sizes {
-	return sizes{span: time.Second, warm: 200 * time.Millisecond, kills: 2, writes: 10_000, missed: 20_000, clients: 10}
+	return sizes{span: time.Second, warm: 200 * time.Millisecond, kills: 2, writes: 10_000, missed: 20_000, clients: 10, keys: 20_000, pauses: 2, takeovers: 2}
 }
 
 // bench is one run.

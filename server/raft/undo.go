@@ -1,0 +1,118 @@
+package raft
+
+import (
+	"lockserver/server/replication"
+)
+
+// A leader executes what is not committed yet. A leader that is deposed takes that back, and follows at once
+// with all its data. The data can go back to the beginning of one of two periods (MemberServer.BeginUndo). A
+// period is some rounds, so that few containers are cloned for it. What was committed since the
+// beginning of the period is applied again then, as a follower does: undoing.kept has the bytes of the history
+// since.
+//
+// A period begins when no unit runs, and when all of the period before the last is committed. So all that is
+// not committed is in the last two.
+
+// undoing is what a leader needs to take back what it has done.
+type undoing struct {
+	// begun are the beginnings of the two periods; those of the first are valid if two is true.
+	begun [2]beginning
+	two   bool
+	// rounds began in the last period.
+	rounds int
+	kept   []keptBytes
+}
+
+// beginning is the beginning of a period.
+type beginning struct {
+	offset int64 // in the history
+	db     int   // that the next commands of the history are for
+}
+
+// keptBytes are bytes of the history from an offset on.
+type keptBytes struct {
+	offset int64
+	bytes  []byte
+}
+
+// A period ends after so many rounds, or so many bytes of the history.
+const (
+	mostPeriodRounds = 64
+	mostPeriodBytes  = 256 << 10
+)
+
+// beginUndo begins the first period, when this member begins to lead.
+func (m *Member) beginUndo() {
+	m.undo = undoing{}
+	m.undo.begun[1] = beginning{m.offset, m.db}
+	m.host.BeginUndo()
+}
+
+// keep keeps the bytes of an entry.
+func (u *undoing) keep(offset int64, bytes []byte) { u.kept = append(u.kept, keptBytes{offset, bytes}) }
+
+// advanceUndo begins another period if the last one is long. It is called at the end of a slice.
+func (m *Member) advanceUndo() {
+	u := &m.undo
+	last := u.begun[1]
+	if u.rounds < mostPeriodRounds && m.offset-last.offset < mostPeriodBytes || m.applied.id != m.id || m.applied.offset < last.offset {
+		return
+	}
+	u.begun, u.two, u.rounds = [2]beginning{last, {m.offset, m.selected()}}, true, 0
+	gone := 0
+	for gone < len(u.kept) && u.kept[gone].offset+int64(len(u.kept[gone].bytes)) <= last.offset {
+		u.kept[gone].bytes = nil
+		gone++
+	}
+	u.kept = append(u.kept[:0], u.kept[gone:]...)
+	clear(u.kept[len(u.kept):cap(u.kept)])
+	m.host.AdvanceUndo()
+}
+
+// takeBack takes back what this member has done and is not committed, and reports whether it could. It leads
+// no more. The caller ends the unit.
+func (m *Member) takeBack() bool {
+	// plant:raft-take-back
+	u := m.undo
+	own := m.applied.id == m.id
+	from, both := u.begun[1], u.two && (!own || m.applied.offset < u.begun[1].offset)
+	if both {
+		from = u.begun[0]
+	}
+	if own == (m.applied.offset < from.offset) || !m.host.Undo(both) {
+		return false
+	}
+	m.offset, m.db = from.offset, from.db
+	if !own {
+		return true
+	}
+	m.input = replication.NewInput(from.db)
+	for _, k := range u.kept {
+		bytes := k.bytes[min(max(0, from.offset-k.offset), int64(len(k.bytes))):]
+		bytes = bytes[:min(max(0, m.applied.offset-max(from.offset, k.offset)), int64(len(bytes)))]
+		if err := m.takeAgain(bytes); err != nil {
+			m.host.Log().Error("raft: what is committed cannot be applied again", "cause", err)
+			return false
+		}
+	}
+	return true
+}
+
+// takeAgain applies bytes of the history again that this member had done itself.
+func (m *Member) takeAgain(bytes []byte) error {
+	if len(bytes) == 0 {
+		return nil
+	}
+	in := m.input
+	err := in.Take(bytes)
+	for some := in.Next(); len(some) > 0 && err == nil; some = in.Next() {
+		for i := range some {
+			if err = m.applyUnit(&some[i], true); err != nil {
+				return err
+			}
+			in.Bytes(&some[i])
+		}
+	}
+	in.Keep()
+	return err
+}

@@ -1,0 +1,220 @@
+package store
+
+// While undo is on, the store can go back to an earlier moment: the beginning of one of two periods. A caller
+// begins a period after the other (AdvanceUndo), as what it has done becomes final. Only the latest two are
+// kept.
+//
+// Before a key changes, its value and deadline are recorded with its name. A container is not copied for
+// that. At the beginning of a period all containers become shared, as with a cut (package cow), but by a
+// clock of their own (Store.values): the chunks of the keyspace are written in place. So the first write to a
+// container in a period clones it, and its former state is what was recorded. The earliest record of a key in
+// a period is therefore the key as it was at the beginning; later ones may be of values that were changed in
+// place since.
+
+// preimage is a key before it changed.
+type preimage struct {
+	space *space
+	key   string
+	was   bool // there was such a key; the rest describes it
+	v     value
+	atMS  int64
+	// cloned: a clone has taken the place of the container. What is left of it can be read from one end to the
+	// other, and no more.
+	cloned bool
+}
+
+// period is what has changed since a moment.
+type period struct {
+	keys  []preimage
+	swaps [][2]*DB
+	lost  bool // something has changed that cannot be undone
+}
+
+// mostPreimages is how many changes of keys a period has at most.
+const mostPreimages = 1 << 18
+
+// mostStamp is up to which epoch undo works. The stamps of small containers have 31 bits.
+const mostStamp = 1<<31 - 1<<16
+
+// undo is the latest two periods, the earlier one first.
+type undo struct{ periods [2]period }
+
+// BeginUndo begins the first period.
+func (s *Store) BeginUndo() {
+	s.EndUndo()
+	s.values.Cut()
+	s.undo = &undo{}
+	s.undo.periods[1].lost = s.values.Now() > mostStamp
+}
+
+// EndUndo ends undo.
+func (s *Store) EndUndo() {
+	if s.undo != nil {
+		s.undo = nil
+		s.values.Release()
+	}
+}
+
+// AdvanceUndo ends a period and begins another one. What was before the last period can be undone no more. No
+// edit may be open.
+func (s *Store) AdvanceUndo() {
+	u := s.undo
+	if u == nil {
+		return
+	}
+	spare := u.periods[0].keys
+	if cap(spare) > mostSparePreimages {
+		spare = nil
+	}
+	clear(spare)
+	u.periods[0], u.periods[1] = u.periods[1], period{keys: spare[:0], lost: s.values.Now() > mostStamp}
+	if !u.periods[1].lost {
+		s.values.Advance()
+	}
+}
+
+// mostSparePreimages is the size of the largest list that is kept for the next period.
+const mostSparePreimages = 1 << 14
+
+// Undo puts all keys back as they were at the beginning of the last period, or of the one before. Nothing is
+// recorded or reported, and tokens do not fall. It ends undo. false: something has changed that cannot be
+// undone, and nothing was done.
+func (s *Store) Undo(both bool) bool {
+	u := s.undo
+	if u == nil {
+		return false
+	}
+	undone := u.periods[1:]
+	if both {
+		undone = u.periods[:]
+	}
+	for i := range undone {
+		if undone[i].lost {
+			return false
+		}
+	}
+	s.EndUndo()
+	effects, dirty := s.effects, s.dirty
+	s.effects = nil
+	defer func() { s.effects, s.dirty = effects, dirty }()
+	for i := len(undone) - 1; i >= 0; i-- {
+		for n := len(undone[i].swaps) - 1; n >= 0; n-- {
+			a, b := undone[i].swaps[n][0], undone[i].swaps[n][1]
+			sa, sb := a.space, b.space
+			a.attach(sb)
+			b.attach(sa)
+		}
+	}
+	type place struct {
+		space *space
+		key   string
+	}
+	first, cloned := make(map[place]*preimage), make(map[value]bool)
+	var order []*preimage
+	for i := range undone {
+		for n := range undone[i].keys {
+			p := &undone[i].keys[n]
+			if p.cloned {
+				cloned[p.v.bare()] = true
+			}
+			if at := (place{p.space, p.key}); first[at] == nil {
+				first[at] = p
+				order = append(order, p)
+			}
+		}
+	}
+	for _, p := range order {
+		p.remove()
+	}
+	for _, p := range order {
+		if p.was {
+			if cloned[p.v.bare()] {
+				access := p.v.access
+				p.v = p.v.copy(s, []byte(p.key))
+				p.v.access = access
+			}
+			p.put()
+		}
+	}
+	return true
+}
+
+// remove takes the key, as it is now, out of its space.
+func (p *preimage) remove() {
+	sp := p.space
+	h := sp.keys.HashString(p.key)
+	if slot := sp.keys.FindString(h, p.key); slot >= 0 {
+		sp.forget(slot)
+		sp.delete(h, slot)
+	}
+}
+
+// put puts the key back. No queue has it.
+func (p *preimage) put() {
+	sp, key := p.space, []byte(p.key)
+	switch p.v.tag() {
+	case Hash:
+		if h := p.v.hash(); h.Timed() > 0 || alarmOf(h) != nil || h.Quiet() {
+			h.SetAlarm(nil)
+			h.SetQuiet(false)
+			h.SetTally(nil)
+		}
+	case Stream:
+		if producers := p.v.stream().Producers(); producers != nil {
+			producers.SetAlarm((*deadline)(nil))
+		}
+	}
+	slot := sp.insert(sp.keys.HashString(p.key), key, p.v)
+	sp.markToken(slot)
+	if p.atMS != 0 {
+		sp.setDeadline(slot, p.atMS)
+	}
+	sp.remember(slot)
+	sp.watchAlarm(key, &p.v)
+}
+
+// record appends a preimage to the present period.
+func (u *undo) record(p preimage) {
+	now := &u.periods[1]
+	switch {
+	case now.lost:
+	case len(now.keys) == mostPreimages:
+		now.forget()
+	default:
+		now.keys = append(now.keys, p)
+	}
+}
+
+// forget says that the period cannot be undone.
+func (p *period) forget() { *p = period{lost: true} }
+
+// before records the key of a slot before its value or its deadline changes.
+func (sp *space) before(slot int) {
+	if u := sp.store.undo; u != nil {
+		key, v, atMS := sp.keys.Sided(slot)
+		u.record(preimage{space: sp, key: key, was: true, v: *v, atMS: atMS})
+	}
+}
+
+// beforeOwned is before for a slot with a container that has just been cloned.
+func (sp *space) beforeOwned(slot int, was value) {
+	if u := sp.store.undo; u != nil {
+		key, _, atMS := sp.keys.Sided(slot)
+		u.record(preimage{space: sp, key: key, was: true, v: was, atMS: atMS, cloned: true})
+	}
+}
+
+// absent records that the key of a slot was not there before.
+func (sp *space) absent(slot int) {
+	if u := sp.store.undo; u != nil {
+		key, _ := sp.keys.At(slot)
+		u.record(preimage{space: sp, key: key})
+	}
+}
+
+// cannotUndo says that something changes that is not recorded.
+func (s *Store) cannotUndo() {
+	if s.undo != nil {
+		s.undo.periods[1].forget()
+	}
+}

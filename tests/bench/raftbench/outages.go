@@ -1,0 +1,304 @@
+package raftbench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"lockserver/tests/bench/benchkit"
+)
+
+// Outages is a suite of its own: how long a large group acknowledges nothing when its leader stands still, and
+// what a new leader does before it serves.
+func Outages() benchkit.Suite {
+	b := &bench{}
+	return benchkit.Suite{
+		Name: "outages", Asks: "how long does a group with much data acknowledge nothing?", Written: benchkit.Apart,
+		Prepare: func(_ context.Context, r benchkit.Run) ([]string, error) {
+			b.Run, b.sizes = r, fullSizes()
+			if r.Quick {
+				b.sizes = quickSizes()
+			}
+			return []string{"- All servers are on the same disk"}, nil
+		},
+		Sections: []benchkit.Section{
+			{Name: "pauses", Measures: "a leader that stands still again and again, under load", Run: b.pauses},
+			{Name: "takeover", Measures: "a leader that is killed, with many deadlines", Run: b.takeovers},
+		},
+	}
+}
+
+const (
+	// pause is how long a leader stands still.
+	pause = 2 * time.Second
+	// answerLimit is how long a writer waits for an answer before it asks the next member.
+	answerLimit = 250 * time.Millisecond
+	// mostToServe is how long a new leader may take from its election until it serves.
+	mostToServe = 2000.0 // ms
+)
+
+// pauses stops the leader again and again while clients write.
+func (b *bench) pauses(ctx context.Context) error {
+	b.Report.Text(fmt.Sprintf("## A leader that stands still\n\nA group with %s keys of 64 bytes. %d clients write to it all the time, each with one request under way, and ask the next member after an error, or after %v without an answer. "+
+		"The leader is stopped (SIGSTOP) for %v, and goes on. An outage is the longest time without an acknowledged write, of all clients together, from the stop until all members have everything. "+
+		"The time until the former leader is back is from its going on until it has everything.",
+		benchkit.Grouped(float64(b.sizes.keys)), b.sizes.clients, answerLimit, pause))
+	g, leader, err := b.startGroup(ctx)
+	if err != nil {
+		return err
+	}
+	defer g.kill()
+	if err := b.fillGroup(ctx, g.clients[leader], "0"); err != nil {
+		return err
+	}
+	w := startWriters(ctx, g.clients, b.sizes.clients)
+	defer w.end()
+	var outages, backs []time.Duration
+	for n := range b.sizes.pauses {
+		if leader, err = g.leader(ctx); err != nil {
+			return err
+		}
+		if err := benchkit.Rest(ctx, time.Second); err != nil {
+			return err
+		}
+		w.begin()
+		if err := g.processes[leader].cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+			return err
+		}
+		err := benchkit.Rest(ctx, pause)
+		goneOn := time.Now()
+		if failed := g.processes[leader].cmd.Process.Signal(syscall.SIGCONT); failed != nil || err != nil {
+			return fmt.Errorf("%w: %w", err, failed)
+		}
+		if err := g.allThere(ctx); err != nil {
+			return err
+		}
+		back := time.Since(goneOn)
+		outage := w.longest()
+		b.Say("pauses: %d: %.2f s without an acknowledged write, the former leader is back after %.2f s", n+1, outage.Seconds(), back.Seconds())
+		outages, backs = append(outages, outage), append(backs, back)
+	}
+	slices.Sort(outages)
+	slices.Sort(backs)
+	median, longest := benchkit.InMS(benchkit.Percentile(outages, 0.5)), benchkit.InMS(outages[len(outages)-1])
+	b.Report.Table([]string{"pauses", "least", "median", "target", "longest", "target", "former leader back, median", "longest"}, [][]string{{
+		fmt.Sprint(len(outages)), benchkit.Milliseconds(benchkit.InMS(outages[0])),
+		benchkit.Milliseconds(median), b.Report.AtMost("without an acknowledged write while a leader stands still, median", median, mostWithout, benchkit.Milliseconds),
+		benchkit.Milliseconds(longest), b.Report.AtMost("without an acknowledged write while a leader stands still, longest", longest, longestWithout, benchkit.Milliseconds),
+		benchkit.Milliseconds(benchkit.InMS(benchkit.Percentile(backs, 0.5))), benchkit.Milliseconds(benchkit.InMS(backs[len(backs)-1]))}})
+	return nil
+}
+
+// takeovers kills the leader of a group with many deadlines.
+func (b *bench) takeovers(ctx context.Context) error {
+	b.Report.Text(fmt.Sprintf("## A new leader with many deadlines\n\nA group with %s keys, each with a deadline. The leader is killed (`kill -9`) two seconds after it was elected, and starts again in between. "+
+		"From the election of the next one until it serves, as its log says, and from the kill until the next `LOCK` is acknowledged.", benchkit.Grouped(float64(b.sizes.keys))))
+	g, leader, err := b.startGroup(ctx)
+	if err != nil {
+		return err
+	}
+	defer g.kill()
+	if err := b.fillGroup(ctx, g.clients[leader], "36000000"); err != nil {
+		return err
+	}
+	var serving, without []time.Duration
+	for n := range b.sizes.takeovers {
+		if err := benchkit.Rest(ctx, 2*time.Second); err != nil {
+			return err
+		}
+		begun := time.Now()
+		g.processes[leader].end(syscall.SIGKILL)
+		all := &asker{addresses: g.clients}
+		if _, err := take(ctx, all.lock, fmt.Sprint("lock:", n)); err != nil {
+			return err
+		}
+		without = append(without, time.Since(begun))
+		next, err := g.leader(ctx)
+		if err != nil {
+			return err
+		}
+		took, err := g.processes[next].servedAfter()
+		if err != nil {
+			return err
+		}
+		serving = append(serving, took)
+		b.Say("takeover: %d: serves %.2f s after its election; %.2f s without a lock", n+1, took.Seconds(), without[n].Seconds())
+		if leader, err = b.back(ctx, g, leader); err != nil {
+			return err
+		}
+	}
+	slices.Sort(serving)
+	slices.Sort(without)
+	median, longest := benchkit.InMS(benchkit.Percentile(serving, 0.5)), benchkit.InMS(serving[len(serving)-1])
+	b.Report.Table([]string{"elections", "until it serves, median", "longest", "target", "kill until a LOCK, median", "longest"}, [][]string{{
+		fmt.Sprint(len(serving)), benchkit.Milliseconds(median),
+		benchkit.Milliseconds(longest), b.Report.AtMost("from an election until the leader serves, with many deadlines", longest, mostToServe, benchkit.Milliseconds),
+		benchkit.Milliseconds(benchkit.InMS(benchkit.Percentile(without, 0.5))), benchkit.Milliseconds(benchkit.InMS(without[len(without)-1]))}})
+	return nil
+}
+
+// fillGroup writes the keys to the leader, with a time to live in milliseconds; 0: without.
+func (b *bench) fillGroup(ctx context.Context, address, liveMS string) error {
+	fleet, err := benchkit.DialFleet(address, 10)
+	if err != nil {
+		return err
+	}
+	defer fleet.Close()
+	value := fmt.Sprintf("%064d", 1)
+	_, err = fleet.Send(ctx, benchkit.Traffic{Want: benchkit.Always("+OK"), Append: func(out []byte, n int) []byte {
+		if liveMS == "0" {
+			return benchkit.Command(out, 3).Arg("SET").Numbered("key:", n, "").Arg(value)
+		}
+		return benchkit.Command(out, 5).Arg("SET").Numbered("key:", n, "").Arg(value).Arg("PX").Arg(liveMS)
+	}}, b.sizes.keys, 100)
+	return err
+}
+
+// servedAfter returns how long the member, which leads, took from its last election until it served.
+func (p *process) servedAfter() (time.Duration, error) {
+	const serves, caughtUp, moved = "raft: this member leads", "caught-up-in-ms=", "served-after-ms="
+	text, err := os.ReadFile(p.log)
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text[max(0, strings.LastIndex(string(text), serves)):])) {
+		for _, field := range []string{moved, caughtUp} {
+			if _, after, ok := strings.Cut(line, field); ok {
+				ms, err := strconv.ParseFloat(strings.Fields(after)[0], 64)
+				return time.Duration(ms * float64(time.Millisecond)), err
+			}
+		}
+		break
+	}
+	return 0, fmt.Errorf("%s does not lead, for all that its log says\n%s", p.name, p.logTail())
+}
+
+// backLimit is how long members may take until all have everything.
+const backLimit = 3 * time.Minute
+
+// allThere waits until all members have what the leader has.
+func (g *group) allThere(ctx context.Context) error {
+	for end := time.Now().Add(backLimit); time.Now().Before(end); {
+		if g.isThere() {
+			return nil
+		}
+		if err := benchkit.Rest(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("the members do not get together\n%s", g.processes[0].logTail())
+}
+
+// isThere reports whether one member leads, and all others follow and have what it had committed before.
+func (g *group) isThere() bool {
+	commit := -1
+	for i := range g.processes {
+		if g.field(i, "raft_role") == "leader" {
+			commit, _ = strconv.Atoi(g.field(i, "raft_commit_index"))
+		}
+	}
+	if commit < 0 {
+		return false
+	}
+	for i := range g.processes {
+		role := g.field(i, "raft_role")
+		has, _ := strconv.Atoi(g.field(i, "raft_applied_index"))
+		if role != "leader" && role != "follower" || has < commit {
+			return false
+		}
+	}
+	return true
+}
+
+// writers are clients that write all the time.
+type writers struct {
+	stop context.CancelFunc
+	all  sync.WaitGroup
+
+	mu   sync.Mutex
+	last time.Time // of an acknowledged write, or when the round began
+	gap  time.Duration
+}
+
+// startWriters starts clients, each at another member first.
+func startWriters(ctx context.Context, addresses []string, n int) *writers {
+	ctx, stop := context.WithCancel(ctx)
+	w := &writers{stop: stop, last: time.Now()}
+	for i := range n {
+		w.all.Go(func() { w.write(ctx, addresses, i) })
+	}
+	return w
+}
+
+// end ends the clients.
+func (w *writers) end() {
+	w.stop()
+	w.all.Wait()
+}
+
+// begin begins a round.
+func (w *writers) begin() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last, w.gap = time.Now(), 0
+}
+
+// longest is the longest time without an acknowledged write since begin.
+func (w *writers) longest() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return max(w.gap, time.Since(w.last))
+}
+
+// acknowledged is called for each acknowledged write.
+func (w *writers) acknowledged() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	w.gap, w.last = max(w.gap, now.Sub(w.last)), now
+}
+
+// write writes one key after the other.
+func (w *writers) write(ctx context.Context, addresses []string, client int) {
+	value, at := fmt.Sprintf("%064d", client), client
+	var c *benchkit.Conn
+	next := func() {
+		if c != nil {
+			c.Close()
+		}
+		c, at = nil, at+1
+	}
+	defer func() {
+		if c != nil {
+			c.Close()
+		}
+	}()
+	for n := 0; ctx.Err() == nil; n++ {
+		if c == nil {
+			var err error
+			if c, err = benchkit.Dial(addresses[at%len(addresses)]); err != nil {
+				c, at = nil, at+1
+				_ = benchkit.Rest(ctx, 10*time.Millisecond)
+				continue
+			}
+		}
+		_ = c.SetDeadline(time.Now().Add(answerLimit))
+		request := benchkit.Command(nil, 3).Arg("SET").Numbered(fmt.Sprint("written:", client, ":"), n%1000, "").Arg(value)
+		err := c.Write(request)
+		if err == nil {
+			err = c.Expect("+OK")
+		}
+		if err != nil {
+			next()
+			_ = benchkit.Rest(ctx, 10*time.Millisecond)
+			continue
+		}
+		w.acknowledged()
+	}
+}
