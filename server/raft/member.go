@@ -320,8 +320,8 @@ func (m *Member) ahead() bool {
 }
 
 // depose makes a leader a follower: another member leads, or none. What it has done and is not committed may
-// be lost. That is undone. If it cannot be, all data is thrown away, and built again from the log. The caller ends
-// the unit.
+// be lost. That is undone. If it cannot be, all data is thrown away, and built again from the log. The caller
+// ends the unit.
 func (m *Member) depose(why string) {
 	if m.state != leading {
 		return
