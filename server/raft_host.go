@@ -205,6 +205,28 @@ func (h raftHost) MovedOn(from raft.Cursor, byMS int64, all bool) (units []raft.
 	return units, next
 }
 
+// MoveDeadlines implements raft.MemberServer.
+func (h raftHost) MoveDeadlines(from raft.Cursor, byMS int64, all bool) raft.Cursor {
+	h.store.SetFrozenTime(true) // what has ended by this machine's clock is moved, too
+	defer h.store.SetFrozenTime(false)
+	return h.eachMoved(from, movedPerSlice, all, moveBy(byMS))
+}
+
+// movedPerSlice is how many deadlines MoveDeadlines moves at most while others wait.
+const movedPerSlice = 20_000
+
+// moveBy returns a visitor of eachMoved that moves a deadline on.
+func moveBy(byMS int64) func(db *store.DB, key, field []byte, atMS int64) {
+	return func(db *store.DB, key, field []byte, atMS int64) {
+		if field == nil {
+			db.Expire(key, atMS+byMS)
+			return
+		}
+		e := db.EditHash(key)
+		e.ExpireField(field, atMS+byMS)
+	}
+}
+
 // ExtendLeases implements raft.MemberServer. Leases that the server renews have begun anew (promoted). Buyers
 // could not pay while there was no leader, as no client could renew a lease.
 func (h raftHost) ExtendLeases(g raft.Gap) {
@@ -222,13 +244,9 @@ func (h raftHost) ExtendLeases(g raft.Gap) {
 	if byMS := g.MS - g.MovedMS; byMS > 0 {
 		var from raft.Cursor
 		for !from.AtEnd() {
+			move := moveBy(byMS)
 			from = h.eachMoved(from, movedPerUnit, g.All, func(db *store.DB, key, field []byte, atMS int64) {
-				if field == nil {
-					db.Expire(key, atMS+byMS)
-				} else {
-					e := db.EditHash(key)
-					e.ExpireField(field, atMS+byMS)
-				}
+				move(db, key, field, atMS)
 				count()
 			})
 		}

@@ -77,6 +77,16 @@ func (a openedMember) follow(e *entry, in *replication.Input, again bool) error 
 	m := a.member
 	err := in.Take(e.bytes)
 	for some := in.Next(); len(some) > 0 && err == nil; some = in.Next() {
+		if len(some) == 1 && len(some[0].Commands) == 1 {
+			byMS, all, ok, bad := parseMove(some[0].Commands[0].Argv)
+			if err = bad; ok {
+				if err == nil {
+					err = a.moveDeadlines(byMS, all)
+				}
+				in.Bytes(&some[0])
+				continue
+			}
+		}
 		m.host.Slice(func() {
 			for i := range some {
 				if err = m.applyUnit(&some[i], again); err != nil {
@@ -135,7 +145,7 @@ func (a openedMember) Cut() (cut Cut, err error) {
 				return
 			}
 			m.db = m.selected()
-		case m.input != nil && !m.input.Whole():
+		case m.input != nil && !m.input.Whole(), m.partly:
 			err = errNotNow
 		}
 		if err != nil {

@@ -60,6 +60,7 @@ type Member struct {
 	index          uint64 // of the newest entry that the machine got
 	clockMS, token int64
 	logBytes       int64
+	partly         bool // an entry that moves deadlines is applied in part
 	input          *replication.Input
 	db             int // that the next commands of the history are for
 
@@ -164,7 +165,7 @@ func (m *Member) open() error {
 	m.host.Locked(func() {
 		m.run++
 		run = m.run
-		m.applied, m.index, m.input, m.db, m.logBytes, m.distance = place{}, 0, nil, 0, 0, newDistance()
+		m.applied, m.index, m.input, m.db, m.logBytes, m.partly, m.distance = place{}, 0, nil, 0, 0, false, newDistance()
 	})
 	if err := m.engine.Open(openedMember{m, run}); err != nil {
 		return err

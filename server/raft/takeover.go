@@ -9,8 +9,9 @@ import (
 // A new leader moves deadlines on by the time without a leader, because no client could renew anything. A few
 // are moved in the unit in which it begins to lead. There may be a million. They are moved before that, by
 // entries of the log that a follower would apply. So this member has done nothing that is not committed: if
-// another one leads in the middle, no data is built anew. Pieces are small, and the lock is free between
-// them.
+// another one leads in the middle, nothing has to be undone. One entry moves all (move.go), if all members can
+// apply that. Otherwise there are entries with the new deadlines, in small pieces. The lock is free between
+// pieces.
 
 // Gap is a time without a leader.
 type Gap struct {
@@ -38,6 +39,8 @@ const (
 	// While deadlines are moved, time passes in which no member serves. They are moved on by what that takes
 	// at most, as a guess: movingMS, and movingUS for each. If it takes longer, they are moved once more.
 	movingMS, movingUS = 1000, 5
+	// atOnceUS is movingUS if one entry moves all.
+	atOnceUS = 1
 )
 
 // takeover is what a new leader does before it serves: it moves deadlines on by the time without a leader.
@@ -99,7 +102,7 @@ func (m *Member) lead(run int) {
 		m.changed()
 		m.tick, m.echo = true, true // an entry that names the history that goes on here
 		m.EndSlice()
-		m.host.Log().Info("raft: this member leads", "id", m.engine.Status().ID, "leases-extended-by-ms", max(gap.MS, gap.MovedMS), "caught-up-in-ms", inMS(caughtUp))
+		m.host.Log().Info("raft: this member leads", "served-after-ms", inMS(time.Since(begun)), "id", m.engine.Status().ID, "leases-extended-by-ms", max(gap.MS, gap.MovedMS), "caught-up-in-ms", inMS(caughtUp))
 	})
 }
 
@@ -137,8 +140,12 @@ func (m *Member) moveOn(run int) (g Gap, err error) {
 		if count <= mostAtOnce || g.MS <= g.MovedMS {
 			break
 		}
-		byMS := g.MS - g.MovedMS + times*(movingMS+int64(count)*movingUS/1000)
-		if err = m.proposeMoves(run, byMS, g.All); err == nil {
+		each, propose := int64(movingUS), m.proposeMoves
+		if m.allMove() {
+			each, propose = atOnceUS, m.proposeMove
+		}
+		byMS := g.MS - g.MovedMS + times*(movingMS+int64(count)*each/1000)
+		if err = propose(run, byMS, g.All); err == nil {
 			g.MovedMS += byMS
 			m.host.Log().Info("raft: deadlines were moved on by the time without a leader", "deadlines", count, "by-ms", byMS)
 		}

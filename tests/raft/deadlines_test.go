@@ -47,6 +47,75 @@ func (g *group) leastLeft(keys int) int64 {
 	return g.do("EVAL", script, "0", strconv.Itoa(keys)).Int
 }
 
+// unsaid is an engine that knows of no other member which form of the history it can apply, as of members of an
+// older version.
+type unsaid struct{ raft.Engine }
+
+// Status implements raft.Engine.
+func (o unsaid) Status() raft.Status {
+	s := o.Engine.Status()
+	s.Observed = slices.Clone(s.Observed)
+	for i := range s.Observed {
+		s.Observed[i].History = 0
+	}
+	return s
+}
+
+// TestDeadlinesAreMovedByOneEntry: if all members can apply it, one entry moves all deadlines, of keys and of
+// fields. Every member moves the same: also one that was away, and one that begins anew.
+func TestDeadlinesAreMovedByOneEntry(t *testing.T) {
+	t.Parallel()
+	const keys, fields = 30_000, 200 // more than are moved at once
+	g := prepare(t, 3, calm)
+	spies := map[string]*spy{}
+	g.wrap = func(id string, e raft.Engine) raft.Engine {
+		spies[id] = &spy{Engine: e}
+		return spies[id]
+	}
+	for _, m := range g.all {
+		m.start()
+	}
+	g.elect()
+	g.fillTimed(keys)
+	const script = `for i = 1, ARGV[1] do redis.call('HSET', 'hash', i, i) redis.call('HPEXPIRE', 'hash', ARGV[2], 'FIELDS', 1, i) end return 1`
+	require.EqualValues(t, 1, g.do("EVAL", script, "0", strconv.Itoa(fields), strconv.Itoa(longLifeMS)).Int)
+	require.Positive(t, g.do("LOCK", "leased", "alice", "PX", strconv.Itoa(longLifeMS)).Int)
+	require.Positive(t, g.do("LOCK", "renewed", "alice").Int)
+	g.same()
+	for _, m := range g.all {
+		eventually(t, "it knows the others", func() bool {
+			known := 0
+			for _, o := range spies[m.peer.ID].Status().Observed {
+				known += int(o.History)
+			}
+			return known == len(g.all)
+		})
+	}
+	old := g.leader()
+	for _, m := range g.others(old) {
+		m.clock.byUS.Store(farAheadMS * 1000)
+		spies[m.peer.ID].forget()
+	}
+	require.Equal(t, "OK", old.ask("RAFT", "TRANSFER").Str)
+	require.Greater(t, g.leastLeft(keys), int64(leastLeftMS))
+	next := g.leader()
+	for _, key := range []string{"hash", "leased"} {
+		left := g.do("PTTL", key).Int
+		if key == "hash" {
+			const least = `local least = 1e9 for i = 1, ARGV[1] do least = math.min(least, redis.call('HPTTL', 'hash', 'FIELDS', 1, i)[1]) end return least`
+			left = g.do("EVAL", least, "0", strconv.Itoa(fields)).Int
+		}
+		require.Greater(t, left, int64(leastLeftMS), key)
+	}
+	moved, _, _ := spies[next.peer.ID].moved()
+	require.Less(t, moved, 10, "no entry moves single keys: only a lease is renewed")
+	g.same()
+	away := g.others(next)[0]
+	away.stop()
+	away.start() // applies its log again
+	g.same()
+}
+
 // TestManyDeadlines: there is no bound above which deadlines are not moved on. Each is moved as often as all
 // others, once on a machine that is not busy. The pieces have a bounded size, few are under way at once, and
 // the member answers between them.
@@ -56,7 +125,7 @@ func TestManyDeadlines(t *testing.T) {
 	g := prepare(t, 3, calm)
 	spies := map[string]*spy{}
 	g.wrap = func(id string, e raft.Engine) raft.Engine {
-		spies[id] = &spy{Engine: e}
+		spies[id] = &spy{Engine: unsaid{e}}
 		return spies[id]
 	}
 	for _, m := range g.all {
@@ -178,7 +247,7 @@ func TestLeaderDiesWhileItMovesDeadlines(t *testing.T) {
 	var once sync.Once
 	through, end := make(chan struct{}), make(chan struct{})
 	g := prepare(t, 3, calm)
-	g.wrap = func(_ string, e raft.Engine) raft.Engine { return &stingy{e, &armed, through, end, &once} }
+	g.wrap = func(_ string, e raft.Engine) raft.Engine { return &stingy{unsaid{e}, &armed, through, end, &once} }
 	for _, m := range g.all {
 		m.start()
 	}
@@ -257,7 +326,7 @@ func TestLeadIsLostWhileDeadlinesAreMoved(t *testing.T) {
 	var armed atomic.Bool
 	through, end := make(chan string, 1), make(chan struct{})
 	g := prepare(t, 3, calm)
-	g.wrap = func(id string, e raft.Engine) raft.Engine { return &onlyOne{e, id, &armed, through, end} }
+	g.wrap = func(id string, e raft.Engine) raft.Engine { return &onlyOne{unsaid{e}, id, &armed, through, end} }
 	for _, m := range g.all {
 		m.start()
 	}
