@@ -18,8 +18,8 @@ type preimage struct {
 	was   bool // there was such a key; the rest describes it
 	v     value
 	atMS  int64
-	// cloned: a clone has taken the place of the container. What is left of it can be read from one end to the
-	// other, and no more.
+	// cloned: a clone has taken the place of the container. What is left of it can be read from one end to
+	// the other, and no more.
 	cloned bool
 }
 

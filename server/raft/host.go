@@ -69,8 +69,8 @@ type MemberServer interface {
 	// is about how many there are.
 	MovedOn(from Cursor, byMS int64, all bool) (units []Effects, next Cursor)
 	Deadlines(all bool) int
-	// MoveDeadlines moves deadlines on by a time, whatever the clock shows, and records nothing. It looks at a
-	// bounded number of keys from a cursor on, and returns the next cursor.
+	// MoveDeadlines moves deadlines on by a time, whatever the clock shows, and records nothing. It looks at
+	// a bounded number of keys from a cursor on, and returns the next cursor.
 	MoveDeadlines(from Cursor, byMS int64, all bool) (next Cursor)
 	// HasLeases reports whether there are locks, orders that are held, or keys or fields with a deadline.
 	HasLeases() bool

@@ -45,7 +45,7 @@ func parseMove(argv [][]byte) (byMS int64, all, ok bool, err error) {
 	return byMS, all, true, err
 }
 
-// allMove reports whether all members can apply an entry that moves all deadlines, for all that they have said.
+// allMove reports whether all members have said that they can apply an entry that moves all deadlines.
 func (m *Member) allMove() bool {
 	s := m.engine.Status()
 	for _, p := range s.Peers {

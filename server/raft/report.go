@@ -22,7 +22,7 @@ type Report struct {
 	Snapshot  SnapshotAttempt
 	// DiskFree and DiskSize are those of the file system with its directory, in bytes; -1: not known.
 	DiskFree, DiskSize int64
-	// History is the newest form of the history that it can apply: see historyMoves. Older versions do not say.
+	// History is the newest form of the history that it can apply: see historyMoves. Older versions say 0.
 	History int64
 	// Members are the ids of all members, if this one leads; nil: it does not, or its version does not say.
 	Members []string

@@ -9,9 +9,9 @@ import (
 // A new leader moves deadlines on by the time without a leader, because no client could renew anything. A few
 // are moved in the unit in which it begins to lead. There may be a million. They are moved before that, by
 // entries of the log that a follower would apply. So this member has done nothing that is not committed: if
-// another one leads in the middle, nothing has to be undone. One entry moves all (move.go), if all members can
-// apply that. Otherwise there are entries with the new deadlines, in small pieces. The lock is free between
-// pieces.
+// another one leads in the middle, nothing has to be undone. One entry moves all (move.go), if all members
+// can apply that. Otherwise there are entries with the new deadlines, in small pieces. The lock is free
+// between pieces.
 
 // Gap is a time without a leader.
 type Gap struct {

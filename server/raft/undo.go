@@ -6,9 +6,8 @@ import (
 
 // A leader executes what is not committed yet. A leader that is deposed takes that back, and follows at once
 // with all its data. The data can go back to the beginning of one of two periods (MemberServer.BeginUndo). A
-// period is some rounds, so that few containers are cloned for it. What was committed since the
-// beginning of the period is applied again then, as a follower does: undoing.kept has the bytes of the history
-// since.
+// period is some rounds, so that few containers are cloned for it. What was committed since the beginning of
+// the period is applied again then, as a follower does: undoing.kept has those bytes of the history.
 //
 // A period begins when no unit runs, and when all of the period before the last is committed. So all that is
 // not committed is in the last two.

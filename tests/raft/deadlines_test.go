@@ -47,8 +47,8 @@ func (g *group) leastLeft(keys int) int64 {
 	return g.do("EVAL", script, "0", strconv.Itoa(keys)).Int
 }
 
-// unsaid is an engine that knows of no other member which form of the history it can apply, as of members of an
-// older version.
+// unsaid is an engine that knows of no other member which form of the history it can apply, as of members of
+// an older version.
 type unsaid struct{ raft.Engine }
 
 // Status implements raft.Engine.

@@ -2,6 +2,7 @@ package raftbench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -14,8 +15,8 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// Outages is a suite of its own: how long a large group acknowledges nothing when its leader stands still, and
-// what a new leader does before it serves.
+// Outages is a suite of its own: how long a large group acknowledges nothing when its leader stands still,
+// and how long a new leader takes to serve.
 func Outages() benchkit.Suite {
 	b := &bench{}
 	return benchkit.Suite{
@@ -39,6 +40,8 @@ const (
 	pause = 2 * time.Second
 	// answerLimit is how long a writer waits for an answer before it asks the next member.
 	answerLimit = 250 * time.Millisecond
+	// knownAfter is after what time members know each other's versions.
+	knownAfter = 10 * time.Second
 	// mostToServe is how long a new leader may take from its election until it serves.
 	mostToServe = 2000.0 // ms
 )
@@ -97,8 +100,9 @@ func (b *bench) pauses(ctx context.Context) error {
 
 // takeovers kills the leader of a group with many deadlines.
 func (b *bench) takeovers(ctx context.Context) error {
-	b.Report.Text(fmt.Sprintf("## A new leader with many deadlines\n\nA group with %s keys, each with a deadline. The leader is killed (`kill -9`) two seconds after it was elected, and starts again in between. "+
-		"From the election of the next one until it serves, as its log says, and from the kill until the next `LOCK` is acknowledged.", benchkit.Grouped(float64(b.sizes.keys))))
+	b.Report.Text(fmt.Sprintf("## A new leader with many deadlines\n\nA group with %s keys, each with a deadline. All members are there for some seconds. Then both followers are stopped (SIGSTOP), the leader is killed (`kill -9`) %v later, "+
+		"and they go on: all deadlines are moved on after such a time without a leader. From the election of the next one until it serves, as its log says. "+
+		"From the kill until the next `LOCK` is acknowledged. The member that was killed starts again in between.", benchkit.Grouped(float64(b.sizes.keys)), pause))
 	g, leader, err := b.startGroup(ctx)
 	if err != nil {
 		return err
@@ -109,11 +113,13 @@ func (b *bench) takeovers(ctx context.Context) error {
 	}
 	var serving, without []time.Duration
 	for n := range b.sizes.takeovers {
-		if err := benchkit.Rest(ctx, 2*time.Second); err != nil {
+		if err := benchkit.Rest(ctx, knownAfter); err != nil {
 			return err
 		}
-		begun := time.Now()
-		g.processes[leader].end(syscall.SIGKILL)
+		begun, err := g.beheaded(ctx, leader)
+		if err != nil {
+			return err
+		}
 		all := &asker{addresses: g.clients}
 		if _, err := take(ctx, all.lock, fmt.Sprint("lock:", n)); err != nil {
 			return err
@@ -141,6 +147,23 @@ func (b *bench) takeovers(ctx context.Context) error {
 		benchkit.Milliseconds(longest), b.Report.AtMost("from an election until the leader serves, with many deadlines", longest, mostToServe, benchkit.Milliseconds),
 		benchkit.Milliseconds(benchkit.InMS(benchkit.Percentile(without, 0.5))), benchkit.Milliseconds(benchkit.InMS(without[len(without)-1]))}})
 	return nil
+}
+
+// beheaded kills the leader after a time in which it could tell the others nothing, and returns when.
+func (g *group) beheaded(ctx context.Context, leader int) (at time.Time, err error) {
+	signal := func(s syscall.Signal) {
+		for i, p := range g.processes {
+			if i != leader {
+				err = errors.Join(err, p.cmd.Process.Signal(s))
+			}
+		}
+	}
+	signal(syscall.SIGSTOP)
+	err = errors.Join(err, benchkit.Rest(ctx, pause))
+	at = time.Now()
+	g.processes[leader].end(syscall.SIGKILL)
+	signal(syscall.SIGCONT)
+	return at, err
 }
 
 // fillGroup writes the keys to the leader, with a time to live in milliseconds; 0: without.
