@@ -276,11 +276,18 @@ func (ex *executor) nested(c *commands.Ctx, row *commands.Row, argv [][]byte) er
 
 // Measuring: stats.Gauge says what is measured, and how.
 
+// longCommand is how long a measured command takes that ends its slice. As in Redis the client's next command
+// in the same pipeline sees the time at which it begins. Others, which are short, see the time of their slice.
+const longCommand = time.Millisecond
+
 // measure runs a command that is timed.
 func (ex *executor) measure(row *commands.Row, run func() error) (took time.Duration, err error) {
 	start := time.Now()
 	err = run()
 	took = time.Since(start)
+	if took >= longCommand {
+		ex.waits.mostOutcomes = 0
+	}
 	ex.gauge.Took(row, took.Microseconds())
 	event := "command"
 	if row.Flags.Has(commands.Fast) {

@@ -339,13 +339,13 @@ func (s *session) runBetween(ex *executor, b *batch, todo [][][]byte) (ran int) 
 	return ran
 }
 
-// runAll runs commands until one waits, the connection is to be closed, the output is large, or many waits
-// have ended; it returns how many it ran.
+// runAll runs commands until one waits or takes long, the connection is to be closed, the output is large, or
+// many waits have ended; it returns how many it ran.
 func (s *session) runAll(ex *executor, b *batch, todo [][][]byte) int {
 	todo = todo[:min(len(todo), batchCommands)]
 	rows := b.rows[:len(todo)]
 	b.ahead = false
-	most := ex.waits.outcomes + sliceOutcomes
+	ex.waits.mostOutcomes = ex.waits.outcomes + sliceOutcomes
 	next := 0 // in b.slots
 	if len(todo) >= prefetchLeast && !s.noLookAhead && !ex.busy.on {
 		b.lookAhead(ex, s, todo)
@@ -355,7 +355,7 @@ func (s *session) runAll(ex *executor, b *batch, todo [][][]byte) int {
 	ex.fastPath = s.takesFastPath()
 	ex.plainSlice = ex.fastPath && !ex.tracking.InUse()
 	for i, argv := range todo {
-		if s.waiter != nil || s.closing || len(s.out.Buf) >= batchOutput || ex.waits.outcomes >= most || ex.failed != nil {
+		if s.waiter != nil || s.closing || len(s.out.Buf) >= batchOutput || ex.waits.outcomes >= ex.waits.mostOutcomes || ex.failed != nil {
 			s.closing = s.closing || ex.failed != nil
 			return i
 		}

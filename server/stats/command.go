@@ -178,11 +178,11 @@ func (g *Gauge) ConfigureLogs(requestBytes, replyBytes, lockWaitUS int64) {
 
 // Timing says which commands of a table are measured for themselves, in each of the ways of Gauge. It never
 // changes: all servers with that table have one.
-type Timing struct{ none, long, all []bool }
+type Timing struct{ long, all []bool }
 
 // NewTiming looks at the rows of a table.
 func NewTiming(table *commands.Table) *Timing {
-	t := &Timing{make([]bool, table.Size()), make([]bool, table.Size()), make([]bool, table.Size())}
+	t := &Timing{make([]bool, table.Size()), make([]bool, table.Size())}
 	for _, row := range table.Rows() {
 		t.long[row.Index()] = !isShort(row)
 		for _, sub := range row.Subcommands() {
@@ -204,13 +204,9 @@ func (g *Gauge) Configure(slowUS, latencyMS int64) {
 	}
 	all := latencyMS > 0 || g.SlowUS < exactBelowUS
 	g.Together = !all && slowUS >= 0
-	switch {
-	case all:
+	g.Timed = t.long
+	if all {
 		g.Timed = t.all
-	case g.Together:
-		g.Timed = t.long
-	default:
-		g.Timed = t.none
 	}
 }
 
