@@ -146,13 +146,16 @@ func replyFieldTimes(c *Ctx, unitMS, baseMS int64) error {
 		return err
 	}
 	c.Out.Array(len(fields))
-	leases := baseMS != 0 && AreLeases(h)
+	areLeases := AreLeases(h)
+	leases := baseMS != 0 && areLeases
 	for _, field := range fields {
 		switch {
 		case !c.hasField(h, field):
 			c.Out.Int(noField)
 		case h.Deadline(field) == 0:
 			c.Out.Int(noFieldTime)
+		case !areLeases && h.Encoding() == "listpackex" && !c.DB.Store().Comes(h.Deadline(field)):
+			c.Out.Int(noField) // as in Redis, although the field lives through the millisecond of its deadline
 		case leases:
 			c.Out.Int((LeaseLeftMS(h.Deadline(field), c.DB.Store().NowUS()) + unitMS - 1) / unitMS)
 		default:

@@ -22,9 +22,14 @@ func KeyLeftMS(r store.Ref, nowUS int64) int64 {
 	return max(0, r.DeadlineMS()-nowUS/1000)
 }
 
-// IsLease reports whether the deadline of a key is the lease of a lock or a semaphore of ours.
+// IsLease reports whether the deadline of a key is the lease of a lock or a semaphore of ours. That of a lock
+// that is shared with Redisson's readers is not: their scripts have given it, and count as Redis does.
 func IsLease(r store.Ref) bool {
-	return r.Kind() == store.Hash && (r.Hash().Has([]byte(store.TokenField)) || r.Hash().Has([]byte(store.ShareField)))
+	if r.Kind() != store.Hash {
+		return false
+	}
+	h := r.Hash()
+	return h.Has([]byte(store.TokenField)) || h.Has([]byte(store.ShareField)) && !h.Has(modeField)
 }
 
 // AreLeases reports whether the deadlines of a hash's fields are the leases of holders.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -8,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLeasesNeverEndEarly: issue 35. A lease that begins within a millisecond lasts at least as long as was
+// TestLeasesNeverEndEarly: a lease that begins within a millisecond lasts at least as long as was
 // said, and a millisecond longer at most.
 func TestLeasesNeverEndEarly(t *testing.T) {
 	const lease = 12 * time.Millisecond
@@ -52,7 +53,7 @@ func TestLeasesNeverEndEarly(t *testing.T) {
 // parts are where in a millisecond something begins.
 var parts = []time.Duration{0, time.Microsecond, 630 * time.Microsecond, 999 * time.Microsecond}
 
-// TestDeadlinesNeverEndEarly: issue 55. A key or a field lives for as long as it was given,
+// TestDeadlinesNeverEndEarly: a key or a field lives for as long as it was given,
 // and a millisecond longer at most. What is given as a time lives through that millisecond.
 func TestDeadlinesNeverEndEarly(t *testing.T) {
 	const life = 12 * time.Millisecond
@@ -87,7 +88,7 @@ func TestDeadlinesNeverEndEarly(t *testing.T) {
 	}
 }
 
-// TestWaitsNeverEndEarly: issue 55. A wait lasts as long as was said, and a millisecond longer at most.
+// TestWaitsNeverEndEarly: a wait lasts as long as was said, and a millisecond longer at most.
 func TestWaitsNeverEndEarly(t *testing.T) {
 	for _, call := range []string{"BLPOP l 0.012", "BLMOVE l m LEFT RIGHT 0.012", "BZPOPMIN z 0.012", "XREAD BLOCK 12 STREAMS s $", "WAIT 1 12",
 		"LOCK k b WAIT 12", "LIMIT.TAKE r 1 1 60000 WAIT 12", "LATCH.WAIT c WAIT 12", "SEM.ACQUIRE p b LIMIT 1 WAIT 12"} {
@@ -116,9 +117,16 @@ func TestNoLeaseIsShownLonger(t *testing.T) {
 		clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 		clock.Advance(into)
 		c := client(t, startWith(t, Options{Clock: clock}, nil))
+		last := int64(1_750_000_030_000) // the last millisecond of the lease
+		if into == 0 {
+			last--
+		}
 		for _, call := range []string{"LOCK k a PX 30000", "LOCK k a", "RENEW k a PX 30000", "PEXPIRE k 30000"} {
 			require.False(t, c.Do(strings.Fields(call)...).IsError(), call)
 			require.EqualValues(t, 30000, c.Do("PTTL", "k").Int, "%s, %s", call, into)
+			require.Equal(t, last, c.Do("PEXPIRETIME", "k").Int, "%s, %s", call, into)
+			c.Do("PEXPIREAT", "k", fmt.Sprint(last))
+			require.Equal(t, last, c.Do("PEXPIRETIME", "k").Int, "%s, %s", call, into)
 			require.Contains(t, c.Do("LOCK.INFO", "k").String(), `"ttl" 30000`, "%s, %s", call, into)
 		}
 		for _, call := range []string{"LOCK s a SHARED PX 30000", "SEM.ACQUIRE p a LIMIT 2 PX 30000"} {
@@ -130,5 +138,10 @@ func TestNoLeaseIsShownLonger(t *testing.T) {
 		}
 		c.Do("SET", "v", "x", "PX", "30000")
 		require.EqualValues(t, 30000, c.Do("PTTL", "v").Int)
+		for _, call := range []string{"HSET r mode read u:1 1", "SET {r}:u:1:rwlock_timeout:1 1 PX 30000", "PEXPIRE r 30000", "LOCK r a SHARED PX 20000"} { // beside Redisson's reader
+			require.False(t, c.Do(strings.Fields(call)...).IsError(), call)
+			require.LessOrEqual(t, c.Do("PTTL", "r").Int, int64(30000), "%s, %s", call, into)
+			require.NotContains(t, c.Do("LOCK.INFO", "r").String(), `"ttl" 30001`, "%s, %s", call, into)
+		}
 	}
 }

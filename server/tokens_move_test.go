@@ -207,7 +207,7 @@ func (m *mover) take(i int, key, way string) {
 	m.highest = token
 }
 
-// TestNoTokenFallsWhateverWayItCame: issue 35. Each way once, from the server that is ahead.
+// TestNoTokenFallsWhateverWayItCame: each way once, from the server that is ahead.
 func TestNoTokenFallsWhateverWayItCame(t *testing.T) {
 	for _, way := range tokenWays() {
 		t.Run(way.name, func(t *testing.T) {

@@ -45,7 +45,7 @@ func longUnit(c *testkit.Client, calls string) string {
 	return c.Do("EVAL", body+"redis.log(redis.LOG_WARNING, 'time passes')", "0").String()
 }
 
-// TestWaitersSeeTheEndOfTheUnit: issue 55. Waiters do not find keys of a unit that are past their deadline
+// TestWaitersSeeTheEndOfTheUnit: waiters do not find keys of a unit that are past their deadline
 // when it ends, and are served by the next unit.
 func TestWaitersSeeTheEndOfTheUnit(t *testing.T) {
 	t.Parallel()

@@ -72,7 +72,7 @@ func TestWhatIsOverdueGivesWay(t *testing.T) {
 	}
 }
 
-// TestRandomKeyOfOverdueKeys: issue 55. Where overdue keys are kept, RandomKey ends: with a live key if one
+// TestRandomKeyOfOverdueKeys: where overdue keys are kept, RandomKey ends: with a live key if one
 // has no deadline, else with an overdue one.
 func TestRandomKeyOfOverdueKeys(t *testing.T) {
 	s := New(1, Limits{})

@@ -45,7 +45,7 @@ func says(t *testing.T, conn net.Conn, line, want string) {
 
 var allowed = map[string]string{"enable-debug-command": "yes"}
 
-// TestDigestsOfScores: issue 35. The digests are those of Redis 7.4.1.
+// TestDigestsOfScores: the digests are those of Redis 7.4.1.
 func TestDigestsOfScores(t *testing.T) {
 	c := open(t, allowed)
 	for _, of := range []struct{ score, digest string }{
