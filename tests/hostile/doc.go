@@ -12,6 +12,9 @@
 // plays again. The same seed gives the same scenarios. How the connections' commands meet is up to the
 // scheduler, so one that needs a race may have to be played more than once.
 //
+// Beside the scenarios, every row is called where keys that are past their deadlines are kept
+// (overdue_test.go), and by users with few rights (rights_test.go).
+//
 //	go test ./tests/hostile                                 3 s of it, and faults that are planted and must be found
 //	make hostile MINUTES=120 SEED=7
 //	go test ./tests/hostile -run Script -script failure.txt

@@ -1,0 +1,225 @@
+package hostile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/commands"
+	"lockserver/internal/resp"
+	"lockserver/internal/testkit"
+	"lockserver/server"
+	"lockserver/tests/grammar"
+)
+
+// Where keys that are past their deadlines are kept, no command may rely on removing them. Servers whose keys
+// are all overdue get every row of the command table, and answer. A command that does not end keeps the
+// executor, so its client, and every other client, waits until the time limit of testkit.Client.
+
+// overdueCalls is how many calls of each row are made in each state.
+const overdueCalls = 3
+
+// overdueStates are the ways in which a server keeps overdue keys. enter is called when the keys are there and
+// alive; end lets the server remove them again.
+var overdueStates = []struct {
+	name       string
+	readOnly   bool // commands that write are refused, and not held
+	enter, end func(o *overdueServer)
+}{
+	{"a replica", true, (*overdueServer).becomeReplica, func(o *overdueServer) { o.do("REPLICAOF NO ONE") }},
+	{"CLIENT PAUSE WRITE", false, func(o *overdueServer) { o.do("CLIENT PAUSE 86400000 WRITE") }, func(o *overdueServer) { o.do("CLIENT UNPAUSE") }},
+	{"FAILOVER", false, (*overdueServer).failOver, func(o *overdueServer) { o.do("FAILOVER ABORT") }},
+}
+
+// overdueServer is a server that owns its clock.
+type overdueServer struct {
+	t      *testing.T
+	srv    *server.Server
+	clock  *server.ManualClock
+	admin  *testkit.Client
+	fields bool // see fill
+}
+
+func startOverdue(t *testing.T, clock *server.ManualClock) *overdueServer {
+	directives := map[string]string{"enable-debug-command": "yes", "repl-diskless-sync-delay": "0", "proto-max-bulk-len": "1mb"}
+	opts := server.Options{Seed: 7, Directives: directives}
+	if clock != nil {
+		opts.Clock = clock
+	}
+	srv, err := server.New(opts)
+	require.NoError(t, err)
+	require.NoError(t, srv.Start())
+	t.Cleanup(func() { _ = srv.Close() })
+	return &overdueServer{t, srv, clock, testkit.Dial(t, srv.Dial), false}
+}
+
+// do runs a command that succeeds.
+func (o *overdueServer) do(line string) resp.Value {
+	o.t.Helper()
+	return o.call(strings.Fields(line)...)
+}
+
+func (o *overdueServer) call(words ...string) resp.Value {
+	o.t.Helper()
+	v := o.admin.Do(words...)
+	require.NotEqual(o.t, resp.Error, v.Kind, "%s: %s", testkit.Line(words), v)
+	return v
+}
+
+// lifeMS is how long the keys of an overdueServer live.
+const lifeMS = "2000000"
+
+// fill makes keys of every kind, all with deadlines. If fields is set, hashes have them on their fields
+// alone.
+func (o *overdueServer) fill(fields bool) {
+	for _, words := range grammar.Furniture() {
+		o.call(words...)
+	}
+	for _, line := range []string{"LOCK k3 o3 SHARED", "LOCK k3 o4 SHARED PX 5000", "SEM.ACQUIRE k4 o1 LIMIT 3 PERMITS 2 PX 5000", "SECKILL v2 ann o1",
+		"DELAY.ADD x1 PX 1000 f v", "DELAY.ADD x2 PX 60000 f v", "LIMIT.TAKE r1 5 10 60000", "LATCH.SET r2 3"} {
+		o.do(line)
+	}
+	for _, key := range o.do("KEYS *").Elems {
+		if fields && o.call("TYPE", key.Str).Str == "hash" {
+			names := o.call("HKEYS", key.Str).Elems
+			words := []string{"HPEXPIRE", key.Str, lifeMS, "FIELDS", fmt.Sprint(len(names))}
+			for _, name := range names {
+				words = append(words, name.Str)
+			}
+			o.call(words...)
+			o.call("PERSIST", key.Str)
+			continue
+		}
+		require.EqualValues(o.t, 1, o.call("PEXPIRE", key.Str, lifeMS).Int, key.Str)
+	}
+}
+
+// becomeReplica gives the data to another server, of which this one becomes a replica. Time there is as
+// everywhere.
+func (o *overdueServer) becomeReplica() {
+	master := startOverdue(o.t, nil)
+	master.fill(o.fields)
+	host, port, err := net.SplitHostPort(master.srv.Addr().String())
+	require.NoError(o.t, err)
+	o.do("REPLICAOF " + host + " " + port)
+	o.comesTo("master_link_status:up")
+}
+
+// comesTo lets time go on until INFO says something of replication.
+func (o *overdueServer) comesTo(text string) {
+	o.t.Helper()
+	for end := time.Now().Add(20 * time.Second); !strings.Contains(o.do("INFO replication").Str, text); time.Sleep(time.Millisecond) {
+		require.True(o.t, time.Now().Before(end), "it does not come to %s: %s", text, o.do("INFO replication").Str)
+		o.clock.Advance(100 * time.Millisecond)
+	}
+}
+
+// failOver makes the server wait for a replica that never acknowledges what it has got.
+func (o *overdueServer) failOver() {
+	conn, err := net.Dial("tcp", o.srv.Addr().String())
+	require.NoError(o.t, err)
+	replica := testkit.NewClient(o.t, conn)
+	require.Equal(o.t, "+OK", replica.Do("REPLCONF", "listening-port", "1").String())
+	require.Equal(o.t, "+OK", replica.Do("REPLCONF", "capa", "eof", "capa", "psync2").String())
+	require.NoError(o.t, replica.Ask("PSYNC", "?", "-1"))
+	go func() { _, _ = io.Copy(io.Discard, conn) }()
+	go func() {
+		for err := error(nil); err == nil; time.Sleep(5 * time.Millisecond) { // before the snapshot has ended an ACK says nothing
+			_, err = io.WriteString(conn, "REPLCONF ACK 0\r\n")
+		}
+	}()
+	o.comesTo("state=online")
+	o.do("SET last v PX " + lifeMS) // behind what is acknowledged
+	o.do("FAILOVER")
+	require.Contains(o.t, o.do("INFO replication").Str, "master_failover_state:waiting-for-sync")
+}
+
+// notPlayedOverdue are rows that end the state, or have no reply.
+var notPlayedOverdue = map[string]string{
+	"shutdown": "ends the server", "psync": "what follows are no replies", "sync": "as psync", "client|reply": "has no reply",
+	"replicaof": "makes a replica a master", "slaveof": "as replicaof", "client|unpause": "ends the pause", "failover": "ends the failover",
+	"client|pause": "does not end, as the clock stands", "client|kill": "ends connections of the test", "config|set": "may make the replica writable", "debug": "is said by name",
+}
+
+// TestOverdue: each command answers where all keys are overdue and kept, and the keys go when they may.
+func TestOverdue(t *testing.T) {
+	g := grammar.New()
+	g.Begin(rand.New(rand.NewPCG(testkit.Seed(t), 1)))
+	values, err := payloads()
+	require.NoError(t, err)
+	g.SetPayloads(values)
+	var rows []*commands.Row
+	for _, r := range server.Table().Rows() {
+		for _, r := range append([]*commands.Row{r}, r.Subcommands()...) {
+			if notPlayedOverdue[r.FullName()] == "" {
+				rows = append(rows, r)
+			}
+		}
+	}
+	for _, state := range overdueStates {
+		for _, fields := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s fields=%v", state.name, fields), func(t *testing.T) {
+				o := startOverdue(t, server.NewManualClock(time.UnixMilli(time.Now().UnixMilli())))
+				o.fields = fields
+				if !state.readOnly {
+					o.fill(fields)
+				}
+				state.enter(o)
+				keys := o.do("DBSIZE").Int
+				o.clock.Set(time.UnixMicro(o.clock.NowUS()).Add(time.Hour))
+				for _, row := range rows {
+					for range overdueCalls {
+						o.ask(row, g.Command(row), state.readOnly)
+					}
+				}
+				for _, line := range []string{"DEBUG DIGEST", "DEBUG SET-ACTIVE-EXPIRE 0", "DEBUG SET-ACTIVE-EXPIRE 1", "SCRIPT FLUSH", "FUNCTION DUMP", "KEYS *", "SCAN 0 COUNT 1000", "RANDOMKEY"} {
+					o.do(line)
+				}
+				require.Equal(t, keys, o.do("DBSIZE").Int, "the keys were not kept")
+				state.end(o)
+				o.clock.Advance(time.Second)
+				require.Zero(t, o.do("DBSIZE").Int-int64(len(o.do("KEYS *").Elems)))
+			})
+		}
+	}
+}
+
+// hangMS is after how many milliseconds a call counts as one that does not end.
+const hangMS = 20_000
+
+// mayHold are the rows that run other commands, which may write.
+var mayHold = []string{"eval", "evalsha", "fcall", "eval_ro", "evalsha_ro", "fcall_ro", "guard"}
+
+// ask sends a call on a connection of its own. If it may be held, or wait, another client is answered.
+func (o *overdueServer) ask(row *commands.Row, words []string, readOnly bool) {
+	o.t.Helper()
+	conn, err := o.srv.Dial()
+	require.NoError(o.t, err)
+	c := testkit.Connect(conn)
+	c.Timeout, o.admin.Timeout = hangMS*time.Millisecond, hangMS*time.Millisecond
+	defer c.Close()
+	const holds = commands.Write | commands.MayReplicate
+	if row.Flags.Has(commands.Blocking) || !readOnly && (row.Flags&holds != 0 || slices.Contains(mayHold, row.Name)) {
+		require.NoError(o.t, c.Ask(words...))
+	} else if _, err = c.Call(words...); errors.Is(err, os.ErrDeadlineExceeded) {
+		hangs(o.t, testkit.Line(words)+" has no answer")
+	}
+	if _, err = o.admin.Call("PING"); err != nil {
+		hangs(o.t, "the server does not answer behind "+testkit.Line(words)+": "+err.Error())
+	}
+}
+
+// hangs ends the process: a server that hangs cannot be closed at the end of the test.
+func hangs(t *testing.T, what string) {
+	fmt.Println("--- FAIL: " + t.Name() + ": " + what)
+	os.Exit(1)
+}
