@@ -255,6 +255,9 @@ func (ex *executor) evictClients() {
 	ex.begin()
 	for m.clients >= m.clientLimit && len(ex.clients) > m.exempt {
 		s := ex.largestClient()
+		if s == nil { // replicas are left
+			break
+		}
 		ex.log.Info("Evicting client: " + s.line())
 		ex.counts.evicted++
 		ex.terminate(s)
@@ -266,7 +269,7 @@ func (ex *executor) evictClients() {
 	ex.endUnit()
 }
 
-// largestClient returns the session that takes most of those that may be evicted; there must be one. Of
+// largestClient returns the session that takes most of those that may be evicted; nil: there is none. Of
 // several the oldest goes.
 func (ex *executor) largestClient() *session {
 	var largest *session
