@@ -277,7 +277,7 @@ func (ex *executor) nested(c *commands.Ctx, row *commands.Row, argv [][]byte) er
 // Measuring: stats.Gauge says what is measured, and how.
 
 // longCommand is how long a measured command takes that ends its slice. As in Redis the client's next command
-// in the same pipeline sees the time at which it begins. Others, which are short, see the time of their slice.
+// in the same pipeline sees its own time. Short commands see the time of their slice.
 const longCommand = time.Millisecond
 
 // measure runs a command that is timed.

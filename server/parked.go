@@ -157,8 +157,8 @@ type waits struct {
 	// outcomes counts, since the start, the waits that ended, the grants that were given back, and the lost
 	// locks that were reported. It bounds slices and turns: see outcomeCost.
 	outcomes int
-	// mostOutcomes is the value of outcomes at which the present slice ends. A command that took long sets it to
-	// 0: see longCommand.
+	// mostOutcomes is the value of outcomes at which the present slice ends. A command that took long sets it
+	// to 0: see longCommand.
 	mostOutcomes int
 	most         int // of them that one unit serves before it puts off waiters for locks
 	// words and text are the memory of keysOf, and keys that of an outcome. If each of 100,000 waits that end

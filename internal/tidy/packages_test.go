@@ -24,7 +24,7 @@ func TestLocksAndSalesAreSeparate(t *testing.T) {
 	// In addition to the tables: what scripts of Redisson's read-write lock read of a hash and a deadline
 	// (D143); and the state of a waiter for a lock, which Wait holds by value, so that a waiter needs no
 	// separate allocation.
-	doors := []string{"LockRows", "SemaphoreRows", "LatchRows", "SaleRows", "lockMode", "adoptReader", "standInEndMS", "WaitingLock", "waitingUnits", "CheckOwner"}
+	doors := []string{"LockRows", "SemaphoreRows", "LatchRows", "SaleRows", "lockMode", "adoptReader", "standInEndMS", "modeField", "WaitingLock", "waitingUnits", "CheckOwner"}
 	part := func(file string) string {
 		switch name := path.Base(file); {
 		case strings.HasPrefix(name, "lock"):

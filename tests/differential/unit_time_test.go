@@ -92,8 +92,8 @@ func TestAtTheDeadline(t *testing.T) {
 	}
 }
 
-// TestTimeWithinAPipeline: commands that are sent together see the time at which each begins, behind whatever
-// took long. The key's deadline passes in the middle of the pipeline.
+// TestTimeWithinAPipeline: commands that are sent together see the time at which each begins, also behind a
+// command that took long. The key's deadline passes in the middle of the pipeline.
 func TestTimeWithinAPipeline(t *testing.T) {
 	conf := configOf("")
 	conf.EnableDebugCommand = "yes"

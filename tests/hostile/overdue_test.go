@@ -21,15 +21,15 @@ import (
 	"lockserver/tests/grammar"
 )
 
-// Where keys that are past their deadlines are kept, no command may rely on removing them. Servers whose keys
-// are all overdue get every row of the command table, and answer. A command that does not end keeps the
+// Where keys that are past their deadlines are kept, no command may rely on removing them. Servers that have
+// overdue keys only get every row of the command table, and answer. A command that does not end keeps the
 // executor, so its client, and every other client, waits until the time limit of testkit.Client.
 
 // overdueCalls is how many calls of each row are made in each state.
 const overdueCalls = 3
 
-// overdueStates are the ways in which a server keeps overdue keys. enter is called when the keys are there and
-// alive; end lets the server remove them again.
+// overdueStates are the ways in which a server keeps overdue keys. enter is called while the keys are
+// alive. end lets the server remove them again.
 var overdueStates = []struct {
 	name       string
 	readOnly   bool // commands that write are refused, and not held
@@ -103,8 +103,8 @@ func (o *overdueServer) fill(fields bool) {
 	}
 }
 
-// becomeReplica gives the data to another server, of which this one becomes a replica. Time there is as
-// everywhere.
+// becomeReplica gives the data to another server, and makes this one its replica. Both servers have the same
+// time.
 func (o *overdueServer) becomeReplica() {
 	master := startOverdue(o.t, nil)
 	master.fill(o.fields)
