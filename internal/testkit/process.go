@@ -23,7 +23,8 @@ import (
 )
 
 const (
-	// readyWithin bounds the start of a program on a busy machine, endWithin its end.
+	// readyWithin bounds the start of a program on a busy machine, endWithin the time until its end in which it
+	// writes nothing.
 	readyWithin = 60 * time.Second
 	endWithin   = 60 * time.Second
 	// outputWithin is how long the output of a program may stay open after its end: a child may have it.
@@ -274,13 +275,28 @@ func (p *Process) Terminate() (int, error) {
 	return p.Wait()
 }
 
-// Wait waits for the end of the program, for a bounded time, and returns its exit code.
+// Wait waits for the end of the program, as long as the program goes on writing, and returns its exit code.
 func (p *Process) Wait() (int, error) {
-	select {
-	case <-p.exited:
-		return p.ExitCode(), nil
-	case <-time.After(endWithin):
-		return 0, fmt.Errorf("%s does not end in %v:\n%s", p.Program, endWithin, tail(p.sinceStart()))
+	if !endsWhileWriting(p.exited, func() int { return len(p.sinceStart()) }, endWithin) {
+		return 0, fmt.Errorf("%s neither ends nor writes in %v:\n%s", p.Program, endWithin, tail(p.sinceStart()))
+	}
+	return p.ExitCode(), nil
+}
+
+// endsWhileWriting waits until exited is closed. It gives up when the number of bytes written has stayed the
+// same for some time: a slow machine takes any time for work that goes on.
+func endsWhileWriting(exited <-chan struct{}, written func() int, within time.Duration) bool {
+	for before := written(); ; {
+		select {
+		case <-exited:
+			return true
+		case <-time.After(within):
+		}
+		now := written()
+		if now == before {
+			return false
+		}
+		before = now
 	}
 }
 

@@ -96,6 +96,18 @@ func TestPausedProcess(t *testing.T) {
 	p.Kill()
 }
 
+// TestEndsWhileWriting: a program that writes is waited for, however long it takes.
+func TestEndsWhileWriting(t *testing.T) {
+	exited, bytes := make(chan struct{}), 0
+	require.True(t, endsWhileWriting(exited, func() int {
+		if bytes++; bytes == 5 {
+			close(exited)
+		}
+		return bytes
+	}, time.Millisecond))
+	require.False(t, endsWhileWriting(make(chan struct{}), func() int { return bytes }, time.Millisecond))
+}
+
 func TestStacks(t *testing.T) {
 	p := StartLockserver(t, "", "--save", "")
 	p.Stacks()
