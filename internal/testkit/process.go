@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// readyWithin bounds the start of a program on a busy machine, endWithin the time until its end in which it
-	// writes nothing.
+	// readyWithin bounds the start of a program on a busy machine, endWithin the time until its end in which
+	// it writes nothing.
 	readyWithin = 60 * time.Second
 	endWithin   = 60 * time.Second
 	// outputWithin is how long the output of a program may stay open after its end: a child may have it.
