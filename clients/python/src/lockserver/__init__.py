@@ -7,9 +7,11 @@
 
 from ._api import Cancel, Observer
 from ._plans import Outcome, Taken
+from ._work import AsyncEntry, Entry
 from ._views import Holder, LockInfo, Pending, Stats, Waiter
 from .aio import (
     AsyncAsked, AsyncDelay, AsyncHeld, AsyncLatch, AsyncLimiter, AsyncLocks, AsyncSale, AsyncSemaphore, AsyncTask,
+    AsyncWorker,
 )
 from .compat import AsyncLock, Lock, async_locks_of, locks_of
 from .errors import (
@@ -26,15 +28,15 @@ from .errors import (
     ServerError,
     StaleFence,
 )
-from .sql import fence
-from .sync import Asked, Delay, Held, Latch, Limiter, Locks, Sale, Semaphore, Task, exclusive, use
+from .sql import async_fence, fence
+from .sync import Asked, Delay, Held, Latch, Limiter, Locks, Sale, Semaphore, Task, Worker, exclusive, use
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Asked", "AsyncAsked", "AsyncDelay", "AsyncHeld", "AsyncLatch", "AsyncLimiter", "AsyncLock", "AsyncLocks", "AsyncSale",
-    "AsyncSemaphore", "AsyncTask", "Cancel", "Cancelled", "Closed", "Deadlock", "DeadlineExceeded", "Delay", "Error", "Held",
+    "AsyncSemaphore", "AsyncEntry", "AsyncTask", "AsyncWorker", "Cancel", "Cancelled", "Closed", "Deadlock", "DeadlineExceeded", "Delay", "Entry", "Error", "Held",
     "Holder", "Latch", "Limiter", "Lock", "LockInfo", "LockLost", "LockReleased", "Locks", "NoConnection", "NotAcquired",
     "NotLockserver", "Observer", "Outcome", "Pending", "Sale", "Semaphore", "ServerError", "StaleFence", "Stats", "Taken", "Task",
-    "Waiter", "async_locks_of", "exclusive", "fence", "locks_of", "use",
+    "Waiter", "Worker", "async_fence", "async_locks_of", "exclusive", "fence", "locks_of", "use",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 import weakref
 from types import TracebackType
@@ -22,7 +23,10 @@ from ._dial import Endpoint, endpoint_of_client, endpoint_of_urls, error_of
 from ._plans import Outcome, Plan, Step, Taken
 from ._resp import Word, decode
 from ._views import LockInfo, Pending, Stats
+from ._work import BLOCK, AsyncEntry, Found, Work
 from ._wish import Command, Wish, milliseconds, number, wait_of, whole
+
+_log = logging.getLogger("lockserver")
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Awaitable[Any]])
@@ -159,6 +163,17 @@ class AsyncLocks:
     def delay(self, stream: Word) -> "AsyncDelay":
         """Returns the entries that are to be added to a stream later."""
         return AsyncDelay(self, stream)
+
+    def worker(self, stream: Word, group: Word, handler: Callable[[AsyncEntry], Awaitable[Any]], *, attempts: int = 5, claim_after: float = 30.0,
+               dead: Optional[Word] = None, parallel: int = 1, name: Optional[Word] = None) -> "AsyncWorker":
+        """Returns a worker, whose ``run()`` awaits handler for each entry of a stream, as one of a consumer group.
+
+        The group is made if it is not there. An entry whose handler returns is acknowledged. One whose handler raises comes
+        again after a second, then two, four and so on, at most claim_after; after so many attempts it is moved to the stream
+        dead (``<stream>:dead``). Entries of a worker that gives no sign of life for claim_after seconds go to another one.
+        parallel: how many handlers run at a time. name: the consumer's, which is unique by default.
+        """
+        return AsyncWorker(self, Work(stream, group, attempts, claim_after, dead, parallel, name), handler)
 
     async def execute(self, *words: Word) -> Any:
         """As :meth:`lockserver.Locks.execute`."""
@@ -563,6 +578,78 @@ class AsyncDelay:
     async def count(self) -> int:
         """Returns how many entries are pending."""
         return await self._locks._do(_plans.number(["DELAY.COUNT", self._stream]))
+
+
+class AsyncWorker:
+    """As :class:`lockserver.Worker`."""
+
+    def __init__(self, locks: AsyncLocks, work: Work, handler: Callable[[AsyncEntry], Awaitable[Any]]) -> None:
+        self._locks, self._work, self._handler = locks, work, handler
+        self._stopped = False
+        self._encoding = locks._endpoint.encoding
+
+    def stop(self) -> None:
+        """Has :meth:`run` return when the handlers that run have ended."""
+        self._stopped = True
+
+    async def run(self) -> None:
+        """As :meth:`lockserver.Worker.run`. A task that is cancelled leaves its entries to another worker."""
+        work, locks = self._work, self._locks
+        await self._until_answered(work.start)
+        alive = asyncio.ensure_future(self._keep())
+        try:
+            while not self._stopped:
+                try:
+                    found = await locks._do(work.claim()) or work.took(
+                        await locks._wait_alone(lambda _: work.read(), BLOCK + locks.timeout, True))
+                except errors.NoConnection:
+                    await asyncio.sleep(0.2)
+                    continue
+                if self._stopped:
+                    for entry in found:
+                        await self._settle(work.give_back(entry))
+                else:
+                    await asyncio.gather(*(self._handle(entry) for entry in found))
+        finally:
+            alive.cancel()
+        await self._settle(work.leave())
+
+    async def _handle(self, found: Found) -> None:
+        work, error = self._work, "the worker has ended abnormally"
+        entry = AsyncEntry(*work.values(found, self._encoding))
+        if not work.spent(found):
+            try:
+                await self._handler(entry)
+            except Exception as e:
+                _log.exception("the handler of entry %s of %r has failed (attempt %d)", entry.id, entry.stream, entry.attempt)
+                error = f"{type(e).__name__}: {e}"
+            else:
+                await self._settle(work.done(found))
+                return
+        if await self._settle(work.failed(found, error)):
+            _log.error("entry %s of %r is in the dead letter stream: %s", entry.id, entry.stream, error)
+
+    async def _settle(self, plan: Plan[T]) -> Optional[T]:
+        try:
+            return await self._locks._do(plan)
+        except errors.Error as e:
+            _log.warning("an entry of %r will come again: %s", self._work.stream, e)
+            return None
+
+    async def _until_answered(self, plan: Callable[[], Plan[None]]) -> None:
+        while not self._stopped:
+            try:
+                return await self._locks._do(plan())
+            except errors.NoConnection:
+                await asyncio.sleep(0.2)
+
+    async def _keep(self) -> None:
+        while True:
+            await asyncio.sleep(self._work.claim_ms / 3000)
+            try:
+                await self._locks._do(self._work.keep())
+            except errors.Error:
+                pass  # the next sign of life comes soon
 
 
 Locks = AsyncLocks

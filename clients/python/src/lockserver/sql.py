@@ -2,46 +2,179 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
-from typing import Any, Optional
+from typing import Any, Callable, Generator, Tuple, TypeVar, cast
 
 from . import errors
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?")
 #: Drivers of databases that count changed rows, and not those that were found.
-_MYSQL = ("pymysql", "MySQLdb", "mysql", "mariadb")
+_MYSQL = ("pymysql", "MySQLdb", "mysql", "mariadb", "aiomysql", "asyncmy")
+#: Stands for a parameter, which drivers mark in their own ways.
+_MARK = "\0"
+
+T = TypeVar("T")
+#: Statements with their parameters. It is sent the number of changed rows, or the first row of a SELECT.
+Plan = Generator[Tuple[str, Tuple[Any, ...]], Any, T]
 
 
 def fence(connection: Any, table: str, row: Any, token: int, *, key: str = "id", column: str = "fence") -> None:
     """Raises the fence of a row to a token. Do this in the transaction that follows, **before** reading the row.
 
-    connection: one of a DB-API 2.0 driver (sqlite3, psycopg, PyMySQL, mariadb ...). table, key, column: the names of the
-    table, of its key's column and of the fence's, which is a BIGINT with the default 0. row: the key's value.
+    connection: one of a DB-API 2.0 driver (sqlite3, psycopg, PyMySQL, mariadb ...), Django's ``connection``, SQLAlchemy's
+    ``Connection`` or ``Session``, or its ``conn.connection``. table, key, column: the names of the table, of its key's column
+    and of the fence's, which is a BIGINT with the default 0. row: the key's value.
 
     Raises :class:`StaleFence` if a later holder was here, LookupError if there is no such row, ValueError for a name
-    that is no identifier. It does not commit.
+    that is no identifier, TypeError for an asynchronous connection (:func:`async_fence`), and :class:`Error` for Django's
+    connection outside of ``transaction.atomic()``. It does not commit.
     """
+    carry_out(connection, lambda mysql: _fence(table, row, token, key, column, mysql), "lockserver.async_fence")
+
+
+async def async_fence(connection: Any, table: str, row: Any, token: int, *, key: str = "id", column: str = "fence") -> None:
+    """:func:`fence` for an asynchronous connection: psycopg's ``AsyncConnection``, one of aiosqlite or asyncpg, or SQLAlchemy's
+    ``AsyncConnection`` or ``AsyncSession``."""
+    await carry_out_async(connection, lambda mysql: _fence(table, row, token, key, column, mysql))
+
+
+def carry_out(connection: Any, plan_for: Callable[[bool], Plan[T]], instead: str) -> T:
+    """Carries out a plan on a connection. plan_for: is told whether it is MySQL or MariaDB. instead: for asynchronous ones."""
+    connection = _unwrapped(connection)
+    if _is_async(connection):
+        raise TypeError(f"an asynchronous connection: await {instead}(...)")
+    plan = plan_for(_is_mysql(connection))
+    run = _of_alchemy if _is_alchemy(connection) else _of_driver(connection)
+    try:
+        sql, values = next(plan)
+        while True:
+            sql, values = plan.send(run(connection, sql, values))
+    except StopIteration as end:
+        return cast(T, end.value)
+
+
+async def carry_out_async(connection: Any, plan_for: Callable[[bool], Plan[T]]) -> T:
+    """As carry_out, on an asynchronous connection."""
+    connection = _unwrapped(connection)
+    if not _is_async(connection):
+        raise TypeError(f"no asynchronous connection: {connection!r}")
+    plan = plan_for(_is_mysql(connection))
+    try:
+        sql, values = next(plan)
+        while True:
+            sql, values = plan.send(await _of_async(connection, sql, values))
+    except StopIteration as end:
+        return cast(T, end.value)
+
+
+def once(stream: str, worker: str, entry: str, mysql: bool) -> Plan[bool]:
+    """Records that a worker applies an entry, in the table lockserver_entries. False: it was applied before."""
+    insert = "INSERT IGNORE" if mysql else "INSERT"
+    added = yield (f"{insert} INTO lockserver_entries (stream, worker, entry) VALUES ({_MARK}, {_MARK}, {_MARK})"
+                   + ("" if mysql else " ON CONFLICT DO NOTHING"), (stream, worker, entry))
+    return bool(added > 0)
+
+
+def _fence(table: str, row: Any, token: int, key: str, column: str, mysql: bool) -> Plan[None]:
     for name in (table, key, column):
         if not _NAME.fullmatch(name):
             raise ValueError(f"{name!r} is no name of a table or column")
-    driver = type(connection).__module__.split(".")[0]
-    mark = "?" if _paramstyle(driver) == "qmark" else "%s"
-    cursor = connection.cursor()
-    try:
-        cursor.execute(f"UPDATE {table} SET {column} = {mark} WHERE {key} = {mark} AND {column} <= {mark}", (token, row, token))
-        if cursor.rowcount > 0:
-            return
-        mysql = driver in _MYSQL
-        cursor.execute(f"SELECT {column} FROM {table} WHERE {key} = {mark}" + (" FOR UPDATE" if mysql else ""), (row,))
-        found: Optional[Any] = cursor.fetchone()
-    finally:
-        cursor.close()
+    changed = yield (f"UPDATE {table} SET {column} = {_MARK} WHERE {key} = {_MARK} AND {column} <= {_MARK}", (token, row, token))
+    if changed > 0:
+        return
+    found = yield (f"SELECT {column} FROM {table} WHERE {key} = {_MARK}" + (" FOR UPDATE" if mysql else ""), (row,))
     if found is None:
         raise LookupError(f"{table} has no row with {key} = {row!r}")
     stored = next(iter(found.values())) if isinstance(found, dict) else found[0]
     if not (mysql and stored == token):  # such a database does not count a row that has the token already
         raise errors.StaleFence(f"{table} {key} = {row!r}: a later holder, of token {stored}, was here; ours is {token}")
+
+
+def _module(connection: Any) -> str:
+    return type(connection).__module__.split(".")[0]
+
+
+def _unwrapped(connection: Any) -> Any:
+    """Returns the driver's connection of SQLAlchemy's ``conn.connection``, and others as they are."""
+    if _module(connection) == "sqlalchemy" and not hasattr(type(connection), "execute"):
+        return getattr(connection, "dbapi_connection", None) or connection
+    return connection
+
+
+def _is_alchemy(connection: Any) -> bool:
+    return _module(connection) in ("sqlalchemy", "sqlmodel")
+
+
+def _is_async(connection: Any) -> bool:
+    if _module(connection) in ("aiosqlite", "asyncpg"):
+        return True
+    return inspect.iscoroutinefunction(getattr(type(connection), "execute", None))
+
+
+def _is_mysql(connection: Any) -> bool:
+    if _is_alchemy(connection):
+        dialect = getattr(connection, "dialect", None) or connection.get_bind().dialect
+        return dialect.name in ("mysql", "mariadb")
+    return _module(connection) in _MYSQL or _is_django(connection) and connection.vendor == "mysql"
+
+
+def _is_django(connection: Any) -> bool:
+    return hasattr(connection, "vendor") and hasattr(connection, "in_atomic_block")
+
+
+def _of_driver(connection: Any) -> Callable[[Any, str, Tuple[Any, ...]], Any]:
+    """Returns what runs a statement on a connection of a driver, or of Django."""
+    if _is_django(connection):
+        if not connection.in_atomic_block and connection.get_autocommit():
+            raise errors.Error("a fence outside of a transaction protects nothing: use transaction.atomic()")
+        mark = "%s"
+    else:
+        mark = "?" if _paramstyle(_module(connection)) == "qmark" else "%s"
+
+    def run(connection: Any, sql: str, values: Tuple[Any, ...]) -> Any:
+        cursor = connection.cursor()
+        try:
+            cursor.execute(sql.replace(_MARK, mark), values)
+            return cursor.fetchone() if sql.startswith("SELECT") else cursor.rowcount
+        finally:
+            cursor.close()
+
+    return run
+
+
+def _named(sql: str, values: Tuple[Any, ...]) -> Tuple[Any, Any]:
+    """Returns a statement and its parameters as SQLAlchemy has them."""
+    import sqlalchemy
+    names = [f"p{number}" for number in range(len(values))]
+    for name in names:
+        sql = sql.replace(_MARK, ":" + name, 1)
+    return sqlalchemy.text(sql), dict(zip(names, values))
+
+
+def _of_alchemy(connection: Any, sql: str, values: Tuple[Any, ...]) -> Any:
+    result = connection.execute(*_named(sql, values))
+    return result.fetchone() if sql.startswith("SELECT") else result.rowcount
+
+
+async def _of_async(connection: Any, sql: str, values: Tuple[Any, ...]) -> Any:
+    change = not sql.startswith("SELECT")
+    if _is_alchemy(connection):
+        result = await connection.execute(*_named(sql, values))
+        return result.rowcount if change else result.fetchone()
+    if _module(connection) == "asyncpg":
+        for number in range(len(values)):
+            sql = sql.replace(_MARK, f"${number + 1}", 1)
+        if change:
+            return int((await connection.execute(sql, *values)).split()[-1])
+        return await connection.fetchrow(sql, *values)
+    mark = "?" if _module(connection) == "aiosqlite" else "%s"
+    cursor = await connection.execute(sql.replace(_MARK, mark), values)
+    try:
+        return cursor.rowcount if change else await cursor.fetchone()
+    finally:
+        await cursor.close()
 
 
 def _paramstyle(driver: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+import logging
 import threading
 import time
 from types import TracebackType
@@ -22,7 +24,10 @@ from ._driver import Driver, Turn, connect
 from ._plans import Outcome, Plan, Step, Taken
 from ._resp import Word, decode
 from ._views import LockInfo, Pending, Stats
+from ._work import BLOCK, Entry, Found, Work
 from ._wish import Command, Wish, key_of, milliseconds, number, wait_of, whole
+
+_log = logging.getLogger("lockserver")
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -144,6 +149,17 @@ class Locks:
     def delay(self, stream: Word) -> "Delay":
         """Returns the entries that are to be added to a stream later."""
         return Delay(self, stream)
+
+    def worker(self, stream: Word, group: Word, handler: Callable[[Entry], Any], *, attempts: int = 5, claim_after: float = 30.0,
+               dead: Optional[Word] = None, parallel: int = 1, name: Optional[Word] = None) -> "Worker":
+        """Returns a worker, whose ``run()`` calls handler for each entry of a stream, as one of a consumer group.
+
+        The group is made if it is not there. An entry whose handler returns is acknowledged. One whose handler raises comes
+        again after a second, then two, four and so on, at most claim_after; after so many attempts it is moved to the stream
+        dead (``<stream>:dead``). Entries of a worker that gives no sign of life for claim_after seconds go to another one.
+        parallel: how many handlers run at a time. name: the consumer's, which is unique by default.
+        """
+        return Worker(self, Work(stream, group, attempts, claim_after, dead, parallel, name), handler)
 
     def execute(self, *words: Word) -> Any:
         """Sends a command that does not wait, over a connection of this client. It is sent once.
@@ -595,6 +611,85 @@ class Delay:
     def count(self) -> int:
         """Returns how many entries are pending."""
         return self._locks._do(_plans.number(["DELAY.COUNT", self._stream]))
+
+
+class Worker:
+    """Works off a stream for a consumer group: see :meth:`Locks.worker`."""
+
+    def __init__(self, locks: Locks, work: Work, handler: Callable[[Entry], Any]) -> None:
+        self._locks, self._work, self._handler = locks, work, handler
+        self._stopped = threading.Event()
+        self._encoding = locks._endpoint.encoding
+
+    def stop(self) -> None:
+        """Has :meth:`run` return when the handlers that run have ended. Any thread may call it, also a signal's handler."""
+        self._stopped.set()
+
+    def run(self) -> None:
+        """Works until :meth:`stop`. It goes on when the server could not be reached meanwhile.
+
+        Raises :class:`Closed` if the client is closed, and :class:`ServerError` or :class:`NotLockserver` if the server refuses.
+        """
+        work, locks = self._work, self._locks
+        self._until_answered(work.start)
+        ended = threading.Event()
+        alive = threading.Thread(target=self._keep, args=(ended,), name="lockserver-worker", daemon=True)
+        alive.start()
+        try:
+            with concurrent.futures.ThreadPoolExecutor(work.parallel) as pool:
+                while not self._stopped.is_set():
+                    try:
+                        found = locks._do(work.claim()) or work.took(
+                            locks._wait_alone(lambda _: work.read(), BLOCK + locks.timeout, True))
+                    except errors.NoConnection:
+                        self._stopped.wait(0.2)
+                        continue
+                    if self._stopped.is_set():
+                        for entry in found:
+                            self._settle(lambda: work.give_back(entry))
+                    else:
+                        list(pool.map(self._handle, found))
+        finally:
+            ended.set()
+            alive.join()
+            self._settle(work.leave)
+
+    def _handle(self, found: Found) -> None:
+        work, error = self._work, "the worker has ended abnormally"
+        entry = Entry(*work.values(found, self._encoding))
+        if not work.spent(found):
+            try:
+                self._handler(entry)
+            except Exception as e:
+                _log.exception("the handler of entry %s of %r has failed (attempt %d)", entry.id, entry.stream, entry.attempt)
+                error = f"{type(e).__name__}: {e}"
+            else:
+                self._settle(lambda: work.done(found))
+                return
+        if self._settle(lambda: work.failed(found, error)):
+            _log.error("entry %s of %r is in the dead letter stream: %s", entry.id, entry.stream, error)
+
+    def _settle(self, plan: Callable[[], Plan[T]]) -> Optional[T]:
+        """Carries out what is lost otherwise: without it the entry comes again after a while."""
+        try:
+            return self._locks._do(plan())
+        except errors.Error as e:
+            _log.warning("an entry of %r will come again: %s", self._work.stream, e)
+            return None
+
+    def _until_answered(self, plan: Callable[[], Plan[None]]) -> None:
+        while not self._stopped.is_set():
+            try:
+                return self._locks._do(plan())
+            except errors.NoConnection:
+                self._stopped.wait(0.2)
+
+    def _keep(self, ended: threading.Event) -> None:
+        while not ended.wait(self._work.claim_ms / 3000):
+            try:
+                self._locks._do(self._work.keep())
+            except errors.Error:
+                pass  # the next sign of life comes soon
 
 
 _default: List[Locks] = []
