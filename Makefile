@@ -43,7 +43,7 @@ GOTESTFLAGS ?=
 # PKGS narrows test, race and invariants down: make race PKGS=./server/...
 PKGS ?= ./...
 
-.PHONY: help build run demo test race busy planted planted-long invariants fmt vet cross lint tidy deps diff snapshots linearizability vanish unauthenticated sessions crash hostile bench bench-list bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft hazelcast bench-permits bench-testing bench-lua oracle oracle-tls replication replication-versions upgrade simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check test-docs test-time test-clock race-all flaky bench-check profile lock-path rename rename-check workflows vulnerabilities ci ci-full
+.PHONY: help build run demo test race busy planted planted-long invariants fmt vet cross lint tidy deps diff snapshots linearizability vanish unauthenticated sessions crash hostile bench bench-list bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft outages hazelcast bench-permits bench-testing bench-lua oracle oracle-tls replication replication-versions upgrade simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check test-docs test-time test-clock race-all flaky bench-check profile lock-path rename rename-check workflows vulnerabilities ci ci-full
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -567,6 +567,9 @@ hazelcast: need-java ## compile the Hazelcast that bench-raft measures beside, w
 
 bench-raft: hazelcast ## a group of three beside three etcd and three Hazelcast: locks, a leader that is killed, what a write costs, a member that was away; ONLY=failover: a part
 	$(BENCH) -suite raftbench -hazelcast raftbench/hazelcast -only "$(ONLY)" $(if $(QUICK),-quick)
+
+outages: ## a group of three with 1,000,000 keys: how long nothing is acknowledged when the leader stands still for 2 s, 20 times under load, and how long a new leader takes to serve; ONLY=pauses: a part
+	$(BENCH) -suite outages -only "$(ONLY)" $(if $(QUICK),-quick)
 
 bench-permits: ## semaphores beside LOCK and Redisson's, limiters beside INCR, a million delayed entries
 	$(BENCH) -suite permitbench $(BESIDE)

@@ -204,6 +204,7 @@ func (db *DB) TimedFrom(cursor, most int, visit func(key string, r Ref)) (next i
 	for slot := cursor; slot < end && most > 0; slot++ {
 		key, r := sp.entry(slot)
 		if cursor = slot + 1; r.atMS != 0 || r.v.tag() == Hash && r.v.hash().Timed() > 0 {
+			sp.recent = slot // visit looks the key up
 			visit(key, r)
 			most--
 		}
