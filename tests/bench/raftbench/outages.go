@@ -57,7 +57,7 @@ func (b *bench) pauses(ctx context.Context) error {
 		return err
 	}
 	defer g.kill()
-	if err := b.fillGroup(ctx, g.clients[leader], "0"); err != nil {
+	if err := b.fillGroup(ctx, g, "0"); err != nil {
 		return err
 	}
 	w := startWriters(ctx, g.clients, b.sizes.clients)
@@ -108,7 +108,10 @@ func (b *bench) takeovers(ctx context.Context) error {
 		return err
 	}
 	defer g.kill()
-	if err := b.fillGroup(ctx, g.clients[leader], "36000000"); err != nil {
+	if err := b.fillGroup(ctx, g, "36000000"); err != nil {
+		return err
+	}
+	if leader, err = g.leader(ctx); err != nil {
 		return err
 	}
 	var serving, without []time.Duration
@@ -166,8 +169,26 @@ func (g *group) beheaded(ctx context.Context, leader int) (at time.Time, err err
 	return at, err
 }
 
-// fillGroup writes the keys to the leader, with a time to live in milliseconds; 0: without.
-func (b *bench) fillGroup(ctx context.Context, address, liveMS string) error {
+// mostFills is how often keys are written anew because the leader has lost its lead meanwhile.
+const mostFills = 3
+
+// fillGroup writes the keys, with a time to live in milliseconds; 0: without.
+func (b *bench) fillGroup(ctx context.Context, g *group, liveMS string) error {
+	var failed error
+	for range mostFills {
+		leader, err := g.leader(ctx)
+		if err != nil {
+			return err
+		}
+		if failed = b.fill(ctx, g.clients[leader], liveMS); failed == nil {
+			return nil
+		}
+	}
+	return failed
+}
+
+// fill writes the keys to the leader.
+func (b *bench) fill(ctx context.Context, address, liveMS string) error {
 	fleet, err := benchkit.DialFleet(address, 10)
 	if err != nil {
 		return err
