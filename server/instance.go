@@ -1,6 +1,7 @@
 package server
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -199,7 +200,7 @@ func (ex *executor) secure(c *config.Config) *transport.Secure {
 	if c.TLS.Port == 0 {
 		return nil
 	}
-	return &transport.Secure{Bind: c.Bind, Port: c.TLS.Port, Config: ex.encryption.Config}
+	return &transport.Secure{Bind: c.Bind, Port: c.TLS.Port, Config: func() *tls.Config { return ex.encryption.Fresh(ex.log) }}
 }
 
 // startTime lets deadlines fall due: on a goroutine, or when the test moves its clock.

@@ -146,8 +146,7 @@ func (p *process) encrypt(n *engine.Network) (ends func() time.Time, err error) 
 	}
 	t := &memberTLS{config: p.config.TLS, log: p.log}
 	t.config.AuthClients = "yes" // of members, whatever clients of the data need
-	t.read = t.stamp()
-	if err := t.load(); err != nil {
+	if err := t.files.Load(&t.config, t.load); err != nil {
 		return nil, fmt.Errorf("raft-tls: %w", err)
 	}
 	n.Accept = func(conn net.Conn) net.Conn {
@@ -169,32 +168,15 @@ type memberTLS struct {
 	source tlsconf.Source
 
 	mu sync.Mutex
-	// Under mu: the stamp of the files that were read last, what this member dials with, and when it was last
-	// logged that the certificate has ended.
-	read      string
+	// Under mu: the files that were read last, what this member dials with, and when it was last logged that
+	// the certificate has ended.
+	files     tlsconf.Files
 	dial      *tls.Config
 	saidEnded time.Time
 }
 
 // sayEndedEvery is how often it is logged that a certificate has ended.
 const sayEndedEvery = 10 * time.Minute
-
-// stamp tells whether a file has changed.
-func (t *memberTLS) stamp() (s string) {
-	c := &t.config
-	names := []string{c.CertFile, c.KeyFile, c.ClientCertFile, c.ClientKeyFile, c.CACertFile, c.CACertDir}
-	if entries, err := os.ReadDir(c.CACertDir); c.CACertDir != "" && err == nil {
-		for _, e := range entries {
-			names = append(names, filepath.Join(c.CACertDir, e.Name()))
-		}
-	}
-	for _, name := range names {
-		if st, err := os.Stat(name); name != "" && err == nil {
-			s += fmt.Sprint(st.ModTime().UnixNano(), " ", st.Size(), " ")
-		}
-	}
-	return s
-}
 
 // load reads the files. After an error everything is as it was.
 func (t *memberTLS) load() error {
@@ -209,19 +191,12 @@ func (t *memberTLS) load() error {
 	return nil
 }
 
-// current is what the next connection is encrypted by, of a caller and to another member. A certificate
-// without its key, because only one of two files was replaced yet, leaves both as they are.
+// current is what the next connection is encrypted by, of a caller and to another member.
 func (t *memberTLS) current() (accept, dial *tls.Config) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if now := t.stamp(); now != t.read {
-		t.read = now
-		if err := t.load(); err != nil {
-			t.log.Error("raft-tls: a certificate has changed, and cannot be used: the one before stays", "cause", err)
-		} else {
-			t.saidEnded = time.Time{}
-			t.log.Info("raft-tls: the certificates have changed, and are used from now on", "end", t.source.Ends())
-		}
+	if t.files.Refresh(&t.config, t.log, "raft-tls", t.load) {
+		t.saidEnded = time.Time{}
 	}
 	if ends := t.source.Ends(); time.Now().After(ends) && time.Since(t.saidEnded) > sayEndedEvery {
 		t.saidEnded = time.Now()

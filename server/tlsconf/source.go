@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,11 +21,33 @@ import (
 type Source struct {
 	current atomic.Pointer[tls.Config]
 	ends    atomic.Pointer[time.Time]
+
+	mu     sync.Mutex
+	config config.TLS // under mu: of the last Configure
+	files  Files      // under mu
 }
 
 // Configure reads the files that the directives name. After an error, which says in a line what is wrong, and
 // with which file, everything is as it was.
 func (s *Source) Configure(c *config.TLS) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.files.Load(c, func() error { return s.read(c) })
+	if err == nil {
+		s.config = *c
+	}
+	return err
+}
+
+// Fresh is Config, of files that are read again if they have changed.
+func (s *Source) Fresh(log *slog.Logger) *tls.Config {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.files.Refresh(&s.config, log, "tls-port", func() error { return s.read(&s.config) })
+	return s.Config()
+}
+
+func (s *Source) read(c *config.TLS) error {
 	next, err := build(c)
 	if err != nil {
 		return err
