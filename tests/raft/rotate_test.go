@@ -46,7 +46,9 @@ func (p *certified) use(i testkit.Issued) {
 	p.t.Helper()
 	before := p.changes()
 	putFile(p.t, p.cert, fileText(p.t, i.CertFile))
-	eventually(p.t, "half a change is refused", func() bool { return strings.Contains(p.Log(), "raft-tls: a certificate has changed, and cannot be used: the one before stays") })
+	eventually(p.t, "half a change is refused", func() bool {
+		return strings.Contains(p.Log(), "raft-tls: a certificate has changed, and cannot be used: the one before stays")
+	})
 	putFile(p.t, p.key, fileText(p.t, i.KeyFile))
 	p.taken(before)
 }
