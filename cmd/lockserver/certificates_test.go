@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/tls"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,7 +38,13 @@ func TestCertificatesOfClientsAreReadAgain(t *testing.T) {
 	put("ca.crt", old.File)
 	port := testkit.FreePort(t)
 	c := start(t, dir, "--port", "0", "--save", "", "--tls-port", port, "--tls-cert-file", path("own.crt"), "--tls-key-file", path("own.key"), "--tls-ca-cert-file", path("ca.crt"))
-	c.eventually(t, func() bool { return strings.Contains(c.Log(), "Ready to accept connections tls") }, "the port for TLS is open")
+	c.eventually(t, func() bool {
+		conn, err := net.Dial("tcp", "127.0.0.1:"+port)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	}, "the port for TLS is open")
 	// greeted says which certificate the server shows to a client with one of an authority, and whether it
 	// lets the client in.
 	greeted := func(by *testkit.Authority) (name string, err error) {
