@@ -68,16 +68,36 @@ final class Commands implements AutoCloseable {
      * @throws NoConnectionException if it is not known whether the command was done
      */
     Object once(String... words) {
-        return send(false, words);
+        return send(false, deadline(), words);
+    }
+
+    /** The same, up to a moment of System.nanoTime. */
+    Object once(long end, String... words) {
+        return send(false, end, words);
     }
 
     /** Sends a command that may be done twice until it is answered, or the limit is over. The errors are those of once. */
     Object again(String... words) {
-        return send(true, words);
+        return send(true, deadline(), words);
     }
 
-    private Object send(boolean again, String... words) {
-        long end = System.nanoTime() + limit.toNanos();
+    /** The same, up to a moment of System.nanoTime: a call that sends several commands has one limit. */
+    Object again(long end, String... words) {
+        return send(true, end, words);
+    }
+
+    /** When a call that begins now gives up, by System.nanoTime. */
+    long deadline() {
+        return System.nanoTime() + limit.toNanos();
+    }
+
+    /** The same for a call that waits no longer than its caller wants; a short while for an answer it has in any case. */
+    long deadline(Duration wait) {
+        return System.nanoTime() + Math.min(limit.toNanos(), Waits.saturated(wait) + Waits.GRACE_NS);
+    }
+
+    private Object send(boolean again, long end, String... words) {
+        long began = System.nanoTime();
         for (int attempt = 0;; attempt++) {
             RuntimeException failure = null;
             boolean done = false; // perhaps
@@ -105,13 +125,31 @@ final class Commands implements AutoCloseable {
             } catch (BrokenException e) {
                 failure = e;
             } catch (TimeoutException e) {
-                throw new NoConnectionException("the server has not answered " + words[0] + " within " + limit, e);
+                throw new NoConnectionException("the server has not answered " + what(words) + " within " + Duration.ofNanos(System.nanoTime() - began), e);
             }
             long pause = TimeUnit.MILLISECONDS.toNanos(PAUSES_MS[Math.min(attempt, PAUSES_MS.length - 1)]);
             if (done && !again || System.nanoTime() + pause > end) {
-                throw new NoConnectionException("the server has not answered " + words[0] + ": " + failure.getMessage(), failure);
+                throw new NoConnectionException("the server has not answered " + what(words) + ": " + failure.getMessage(), failure);
             }
-            java.util.concurrent.locks.LockSupport.parkNanos(pause);
+            pause(pause);
+        }
+    }
+
+    /** The command and its key, for errors. */
+    private static String what(String[] words) {
+        return words.length == 1 ? words[0] : words[0] + " \"" + words[1] + "\"";
+    }
+
+    /** Sleeps; an interrupt, which would end each sleep at once, is kept for later. */
+    private static void pause(long ns) {
+        boolean interrupted = Thread.interrupted();
+        long end = System.nanoTime() + ns;
+        for (long left = ns; left > 0; left = end - System.nanoTime()) {
+            java.util.concurrent.locks.LockSupport.parkNanos(left);
+            interrupted |= Thread.interrupted();
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
         }
     }
 

@@ -1,35 +1,106 @@
 package io.lockserver.client;
 
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.UUID;
 
-/** Entries that the server adds to a stream when they are due. All calls are safe to repeat: an entry has an id. */
+/** Entries that the server adds to a stream when they are due. A call whose answer was lost is sent again, and the server
+ * knows it by its request ({@code ONCE}), also if the entry was added to the stream meanwhile. */
 public final class DelayedEntries {
+    /** The server takes times up to the year 37,000. */
+    private static final Instant LATEST = Instant.parse("+30000-01-01T00:00:00Z");
+
+    /**
+     * A delayed entry that is pending.
+     *
+     * @param due when it is added to the stream, by the server's clock
+     */
+    public record Pending(String id, Instant due, Map<String, String> fields) {
+    }
+
     private final Commands commands;
     private final String stream;
 
     DelayedEntries(Commands commands, String stream) {
         this.commands = commands;
-        this.stream = stream;
+        this.stream = Values.name(stream, "a stream");
     }
 
     /** Has an entry added after so long; false: an entry of this id is pending already, and nothing has changed. */
     public boolean add(String id, Duration delay, Map<String, String> fields) {
-        List<String> words = new ArrayList<>(List.of("DELAY.ADD", stream, "PX", Long.toString(delay.toMillis()), "ID", id));
-        fields.forEach((field, value) -> words.addAll(List.of(field, value)));
+        return add(id, "PX", Values.delay(delay, "a delay").toMillis(), fields);
+    }
+
+    /** Has an entry added at a time, by the server's clock; a time that has passed: now. False: as {@link #add}. */
+    public boolean addAt(String id, Instant due, Map<String, String> fields) {
+        return add(id, "AT", unixMS(due), fields);
+    }
+
+    private boolean add(String id, String when, long ms, Map<String, String> fields) {
+        List<String> words = new ArrayList<>(List.of("DELAY.ADD", stream, when, Long.toString(ms), "ID", Values.name(id, "an id"),
+                "ONCE", request()));
+        if (Objects.requireNonNull(fields, "the fields are null").isEmpty()) {
+            throw new IllegalArgumentException("an entry without fields");
+        }
+        fields.forEach((field, value) -> {
+            words.add(Values.text(field, "the name of a field"));
+            words.add(Values.text(value, "a field"));
+        });
         return commands.again(words.toArray(String[]::new)) != null;
+    }
+
+    /** Names a call, so that the server knows its repetition. */
+    private static String request() {
+        return UUID.randomUUID().toString();
+    }
+
+    /** Milliseconds since 1970, in the years that the server knows. */
+    private static long unixMS(Instant time) {
+        if (Objects.requireNonNull(time, "the time is null").isBefore(Instant.EPOCH) || time.isAfter(LATEST)) {
+            throw new IllegalArgumentException(time + " is before 1970, or after " + LATEST);
+        }
+        return time.toEpochMilli();
     }
 
     /** Gives an entry up; false: there is none of this id. */
     public boolean cancel(String id) {
-        return Long.valueOf(1).equals(commands.again("DELAY.CANCEL", stream, id));
+        return Long.valueOf(1).equals(commands.again("DELAY.CANCEL", stream, Values.name(id, "an id"), "ONCE", request()));
     }
 
     /** Has an entry added so long from now; false: there is none of this id. */
     public boolean move(String id, Duration delay) {
-        return Long.valueOf(1).equals(commands.again("DELAY.MOVE", stream, id, "PX", Long.toString(delay.toMillis())));
+        return Long.valueOf(1).equals(commands.again("DELAY.MOVE", stream, Values.name(id, "an id"), "PX",
+                Long.toString(Values.delay(delay, "a delay").toMillis()), "ONCE", request()));
+    }
+
+    /** An entry that is pending; empty: there is none of this id. */
+    public Optional<Pending> get(String id) {
+        return commands.again("DELAY.GET", stream, Values.name(id, "an id")) instanceof List<?> entry
+                ? Optional.of(pending(id, entry.get(0), entry.get(1))) : Optional.empty();
+    }
+
+    /** The pending entries that are due at a time or later, at most so many, in the order in which they are due. */
+    public List<Pending> list(Instant from, int count) {
+        Object reply = commands.again("DELAY.LIST", stream, "FROM", Long.toString(unixMS(from)), "COUNT",
+                Long.toString(Values.number(count, 1, "a count")));
+        return ((List<?>) reply).stream().map(each -> (List<?>) each)
+                .map(entry -> pending(String.valueOf(entry.get(0)), entry.get(1), entry.get(2))).toList();
+    }
+
+    private static Pending pending(String id, Object due, Object fields) {
+        Map<String, String> named = new LinkedHashMap<>();
+        for (Iterator<?> each = ((List<?>) fields).iterator(); each.hasNext();) {
+            named.put(String.valueOf(each.next()), String.valueOf(each.next()));
+        }
+        return new Pending(id, Instant.ofEpochMilli((Long) due), Collections.unmodifiableMap(named));
     }
 
     /** How many entries are pending. */

@@ -86,7 +86,7 @@ public final class HeldLock implements AutoCloseable {
      * server cannot be reached it is called before the lease can end, so before there can be another holder.
      */
     public HeldLock onLost(Consumer<LockLostException> listener) {
-        Objects.requireNonNull(listener);
+        Objects.requireNonNull(listener, "the listener is null");
         keeper.mu.lock();
         try {
             if (loss == null) {
@@ -113,8 +113,9 @@ public final class HeldLock implements AutoCloseable {
         if (lease != null && end - System.nanoTime() <= 0) {
             loseNow(0, LossReason.EXPIRED);
         } else if (lease == null && (!keeper.isSure() || isInDoubt())) {
+            long until = keeper.commands().deadline();
             for (int i = 0; i < tokens.length; i++) {
-                if (isGone(keeper.commands().again(wish.check(i, owner.name, tokens, false)))) {
+                if (isGone(keeper.commands().again(until, wish.check(i, owner.name, tokens, false)))) {
                     loseNow(i, LossReason.STALE);
                 }
             }
@@ -146,9 +147,7 @@ public final class HeldLock implements AutoCloseable {
         if (tokens.length > 1) {
             throw new IllegalStateException("a lock of " + tokens.length + " keys cannot guard a command");
         }
-        if (command.length == 0) {
-            throw new IllegalArgumentException("there is no command to guard");
-        }
+        Values.command(command);
         throwIfOver();
         List<String> words = new ArrayList<>(List.of("GUARD", key(), Long.toString(token())));
         words.addAll(Arrays.asList(command));
@@ -188,13 +187,12 @@ public final class HeldLock implements AutoCloseable {
      * @throws LockLostException if the lock is lost
      */
     public void renew(Duration length) {
-        if (length.toMillis() < 1) {
-            throw new IllegalArgumentException("a lease of " + length + " is shorter than a millisecond");
-        }
+        Values.time(length, "a lease");
         throwIfOver();
+        long until = keeper.commands().deadline();
         for (int i = 0; i < tokens.length; i++) {
             long began = System.nanoTime();
-            if (isGone(keeper.commands().again(wish.renewal(i, owner.name, tokens, length)))) {
+            if (isGone(keeper.commands().again(until, wish.renewal(i, owner.name, tokens, length)))) {
                 loseNow(i, LossReason.EXPIRED);
                 throwIfOver();
             }
@@ -230,7 +228,7 @@ public final class HeldLock implements AutoCloseable {
         if (tokens.length > 1) {
             throw new IllegalStateException("this is for a lock of one key");
         }
-        if (length.toMillis() < 1) {
+        if (Values.delay(length, "a lease").toMillis() < 1) {
             unlock();
         } else {
             release(wish.renewal(0, owner.name, tokens, length));
@@ -310,6 +308,11 @@ public final class HeldLock implements AutoCloseable {
 
     Owner ownerOf() {
         return owner;
+    }
+
+    /** Whether a client's keeper has it. */
+    boolean isOf(Keeper other) {
+        return keeper == other;
     }
 
     boolean isRenewedByServer() {

@@ -439,12 +439,12 @@ final class Keeper implements AutoCloseable {
         return new Owner(prefix + made.incrementAndGet());
     }
 
-    /** The error of a call that was not answered in time. */
-    NoConnectionException silence() {
+    /** The error of a call for something that was not answered in time. */
+    NoConnectionException silence(String what) {
         mu.lock();
         try {
             String why = refused == null ? "" : ": " + refused.getMessage();
-            return new NoConnectionException("the server does not answer" + why, refused);
+            return new NoConnectionException(what + ": the server does not answer" + why, refused);
         } finally {
             mu.unlock();
         }

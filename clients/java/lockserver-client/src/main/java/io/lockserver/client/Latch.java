@@ -11,12 +11,12 @@ public final class Latch {
     Latch(Commands commands, LatchWaits waits, String key) {
         this.commands = commands;
         this.waits = waits;
-        this.key = key;
+        this.key = Values.name(key, "a key");
     }
 
-    /** Closes the latch with a count; false: there is one already, and nothing has changed. It is sent once. */
+    /** Closes the latch with a count; false: there is one already, and nothing has changed. */
     public boolean set(long count) {
-        return Long.valueOf(1).equals(commands.once("LATCH.SET", key, Long.toString(count)));
+        return Long.valueOf(1).equals(commands.again("LATCH.SET", key, Long.toString(Values.number(count, 1, "a count"))));
     }
 
     /** Counts down by one and returns what is left. It is sent once: after {@link NoConnectionException} it may have been done. */
@@ -36,12 +36,14 @@ public final class Latch {
      * @throws NoConnectionException if the server does not answer
      */
     public boolean await(Duration limit) throws InterruptedException {
+        Values.wait(limit, "a wait");
         if (Thread.interrupted()) {
             throw new InterruptedException();
         }
-        if (count() == 0) {
+        long end = System.nanoTime() + Waits.saturated(limit);
+        if ((Long) commands.again(commands.deadline(limit), "LATCH.GET", key) == 0) {
             return true;
         }
-        return limit.compareTo(Duration.ZERO) > 0 && waits.await(key, limit);
+        return end - System.nanoTime() > 0 && waits.await(key, Duration.ofNanos(end - System.nanoTime()));
     }
 }

@@ -56,7 +56,7 @@ final class LatchWaits {
                     return true;
                 } catch (TimeoutException e) {
                     if (System.nanoTime() - watch.heard > keeper.limit.plus(PAUSE).toNanos()) {
-                        throw keeper.silence();
+                        throw keeper.silence("the latch " + key);
                     }
                 }
             }

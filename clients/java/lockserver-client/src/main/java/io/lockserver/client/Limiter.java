@@ -15,16 +15,23 @@ public final class Limiter {
      * @param resetAfter after how long the limiter is full again
      */
     public record Decision(boolean allowed, long limit, long remaining, Duration retryAfter, Duration resetAfter) {
+        /** The same, refused. */
+        private Decision refused() {
+            return new Decision(false, limit, remaining, retryAfter, resetAfter);
+        }
     }
 
     private final Commands commands;
     private final RateWaits waits;
     private final String[] words;
+    private final long burst;
 
     Limiter(Commands commands, RateWaits waits, String key, long burst, long count, Duration period) {
         this.commands = commands;
         this.waits = waits;
-        words = new String[] {"LIMIT.TAKE", key, Long.toString(burst), Long.toString(count), Long.toString(period.toMillis()), "COST", "1"};
+        this.burst = Values.number(burst, 1, "a burst");
+        words = new String[] {"LIMIT.TAKE", Values.name(key, "a key"), Long.toString(burst),
+            Long.toString(Values.number(count, 1, "a count")), Long.toString(Values.exactMS(period, "a period")), "COST", "1"};
     }
 
     /** Takes one unit if it is there. */
@@ -32,12 +39,15 @@ public final class Limiter {
         return take(1);
     }
 
-    /** Takes units if all are there; 0 only looks. A call whose answer was lost is sent again, and then takes them twice. */
+    /** Takes units if all are there; 0 only looks. It is sent once: after {@link NoConnectionException} they may be taken. */
     public Decision take(long cost) {
-        return decision((List<?>) commands.again(call(cost)));
+        return decision((List<?>) commands.once(call(cost)));
     }
 
     private String[] call(long cost) {
+        if (Values.number(cost, 0, "a cost") > burst) {
+            throw new IllegalArgumentException("a cost of " + cost + " is more than the burst of " + burst);
+        }
         String[] call = words.clone();
         call[6] = Long.toString(cost);
         return call;
@@ -61,14 +71,24 @@ public final class Limiter {
      * @throws NoConnectionException if the server does not answer
      */
     public Decision take(long cost, Duration wait) throws InterruptedException {
+        Values.wait(wait, "a wait");
+        String[] call = call(cost);
         if (Thread.interrupted()) {
             throw new InterruptedException();
         }
-        Decision first = take(cost);
+        long end = System.nanoTime() + Waits.saturated(wait);
+        Decision first = decision((List<?>) commands.once(commands.deadline(wait), call));
         if (first.allowed() || first.retryAfter().compareTo(wait) > 0) {
             return first;
         }
-        List<?> reply = waits.take(call(cost), wait);
-        return reply == null ? take(cost) : decision(reply);
+        List<?> reply = waits.take(call, Duration.ofNanos(Math.max(end - System.nanoTime(), 0)));
+        if (reply != null) {
+            return decision(reply);
+        }
+        try { // the numbers of now
+            return decision((List<?>) commands.again(commands.deadline(Duration.ZERO), call(0))).refused();
+        } catch (NoConnectionException e) {
+            return first;
+        }
     }
 }

@@ -137,19 +137,13 @@ public final class LockClient implements AutoCloseable {
 
         /** Bounds how long a call waits for answers of the server, all attempts together. Without it: 5 seconds. */
         public Builder timeout(Duration limit) {
-            if (limit.isNegative() || limit.isZero()) {
-                throw new IllegalArgumentException("a timeout of " + limit + " is no time");
-            }
-            timeout = limit;
+            timeout = Values.time(limit, "a timeout");
             return this;
         }
 
         /** Bounds how long the first connection may take. Without it: 10 seconds. */
         public Builder connectTimeout(Duration limit) {
-            if (limit.isNegative() || limit.isZero()) {
-                throw new IllegalArgumentException("a timeout of " + limit + " is no time");
-            }
-            connectTimeout = limit;
+            connectTimeout = Values.time(limit, "a timeout");
             return this;
         }
 
@@ -183,7 +177,7 @@ public final class LockClient implements AutoCloseable {
 
     /** Takes a lock. */
     public HeldLock lock(String key, LockOptions options) throws InterruptedException {
-        return acquire(owner(options), Wish.lock(key, options.shared(), options.lease()).in(options.trace()), options.waitLimit());
+        return acquire(owner(options), Wish.lock(Values.name(key, "a key"), options.shared(), options.lease()).in(options.trace()), options.waitLimit());
     }
 
     /** Takes a lock if it is free, without waiting for another holder; empty: it is not free. */
@@ -202,11 +196,13 @@ public final class LockClient implements AutoCloseable {
 
     /** Takes several locks in one moment, or none of them. While it waits it holds none, so the order of the keys is of no matter. */
     public HeldLock acquireAll(Collection<String> keys, LockOptions options) throws InterruptedException {
-        List<String> sorted = keys.stream().distinct().sorted().toList();
+        Objects.requireNonNull(keys, "the keys are null");
+        Owner owner = owner(options);
+        List<String> sorted = keys.stream().map(key -> Values.name(key, "a key")).distinct().sorted().toList();
         if (sorted.isEmpty()) {
             throw new IllegalArgumentException("there is no key to lock");
         }
-        return acquire(owner(options), Wish.all(sorted, options.shared(), options.lease()).in(options.trace()), options.waitLimit());
+        return acquire(owner, Wish.all(sorted, options.shared(), options.lease()).in(options.trace()), options.waitLimit());
     }
 
     /**
@@ -220,7 +216,7 @@ public final class LockClient implements AutoCloseable {
 
     /** The same with a fixed lease: the lock is lost when it ends. */
     public Lock asLock(String key, Duration lease) {
-        return threadLocks.lock(key, false, lease);
+        return threadLocks.lock(key, false, Values.time(lease, "a lease"));
     }
 
     /**
@@ -233,7 +229,31 @@ public final class LockClient implements AutoCloseable {
 
     /** What the calling thread holds by {@link #asLock} or a write lock: its token, {@code guard} and so on. */
     public Optional<HeldLock> heldByThread(String key) {
-        return Optional.ofNullable(threadLocks.held(key, false));
+        return Optional.ofNullable(threadLocks.held(Values.name(key, "a key"), false));
+    }
+
+    /**
+     * Takes a lock for the calling thread, as {@link #asLock} does, with the wait, the lease and the mode of options: a thread that
+     * holds it already has it at once, and the server sees deadlocks with the thread's other locks. Each call needs one of
+     * {@link #unlockByThread}.
+     *
+     * @throws DeadlockException if the thread holds it shared and wants it for itself
+     */
+    public HeldLock lockByThread(String key, LockOptions options) throws InterruptedException {
+        if (Objects.requireNonNull(options, "the options are null").owner() != null) {
+            throw new IllegalArgumentException("the owner is the thread's own");
+        }
+        return threadLocks.acquire(key, options);
+    }
+
+    /**
+     * Releases what {@link #lockByThread} took; after nested calls the last one does.
+     *
+     * @throws IllegalMonitorStateException if the thread does not hold it
+     * @throws LockLostException if the lock was lost
+     */
+    public void unlockByThread(String key, boolean shared) {
+        threadLocks.release(key, shared);
     }
 
     /** A semaphore of so many permits. */
@@ -270,12 +290,12 @@ public final class LockClient implements AutoCloseable {
      * @throws ClientClosedException if the client was closed
      */
     public void campaign(String key, Campaign.Task task) throws Exception {
-        new Campaign(this, key).run(task);
+        new Campaign(this, Values.name(key, "a key")).run(Objects.requireNonNull(task, "the task is null"));
     }
 
     /** Sends any other command over the second connection, once; a reply is a Long, a String, a Double, a Boolean, null, or a List. */
     public Object command(String... words) {
-        return commands.once(words);
+        return commands.once(Values.command(words));
     }
 
     /** Whether the attached connection is there now. Locks outlive a short break of it. */
@@ -314,7 +334,14 @@ public final class LockClient implements AutoCloseable {
     }
 
     private Owner owner(LockOptions options) {
-        return options.owner() == null ? newOwner() : options.owner().ownerOf();
+        HeldLock same = Objects.requireNonNull(options, "the options are null").owner();
+        if (same == null) {
+            return newOwner();
+        }
+        if (!same.isOf(keeper)) {
+            throw new IllegalArgumentException(same + " is held by another client, and this one's connection would not hear of the grant");
+        }
+        return same.ownerOf();
     }
 
     Owner newOwner() {

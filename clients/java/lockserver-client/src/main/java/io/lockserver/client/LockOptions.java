@@ -18,11 +18,14 @@ public record LockOptions(Duration waitLimit, Duration lease, boolean shared, He
 
     /** Checks the values. */
     public LockOptions {
-        if (waitLimit != null && waitLimit.isNegative()) {
-            throw new IllegalArgumentException("a wait of " + waitLimit + " is negative");
+        if (waitLimit != null) {
+            Values.wait(waitLimit, "a wait");
         }
-        if (lease != null && lease.toMillis() < 1) {
-            throw new IllegalArgumentException("a lease of " + lease + " is shorter than a millisecond");
+        if (lease != null) {
+            Values.time(lease, "a lease");
+        }
+        if (trace != null) {
+            Values.text(trace, "a trace");
         }
     }
 
@@ -33,12 +36,12 @@ public record LockOptions(Duration waitLimit, Duration lease, boolean shared, He
 
     /** Waits at most so long; zero: it does not wait. */
     public LockOptions withWait(Duration limit) {
-        return new LockOptions(Objects.requireNonNull(limit), lease, shared, owner, trace);
+        return new LockOptions(Values.wait(limit, "a wait"), lease, shared, owner, trace);
     }
 
     /** The lock ends after so long, a millisecond at least, whatever becomes of the program. The server does not renew it. */
     public LockOptions withLease(Duration length) {
-        return new LockOptions(waitLimit, Objects.requireNonNull(length), shared, owner, trace);
+        return new LockOptions(waitLimit, Values.time(length, "a lease"), shared, owner, trace);
     }
 
     /** The lock is held together with other shared holders, and with no exclusive one. */
@@ -48,7 +51,7 @@ public record LockOptions(Duration waitLimit, Duration lease, boolean shared, He
 
     /** The owner is that of another lock, so that the server sees deadlock cycles that go through both. */
     public LockOptions sameOwnerAs(HeldLock other) {
-        return new LockOptions(waitLimit, lease, shared, Objects.requireNonNull(other), trace);
+        return new LockOptions(waitLimit, lease, shared, Objects.requireNonNull(other, "the lock is null"), trace);
     }
 
     /**
@@ -57,6 +60,6 @@ public record LockOptions(Duration waitLimit, Duration lease, boolean shared, He
      * program has {@code opentelemetry-api}.
      */
     public LockOptions withTrace(String traceparent) {
-        return new LockOptions(waitLimit, lease, shared, owner, Objects.requireNonNull(traceparent));
+        return new LockOptions(waitLimit, lease, shared, owner, Values.text(traceparent, "a trace"));
     }
 }

@@ -9,12 +9,9 @@ public final class LockSemaphore {
     private final int limit;
 
     LockSemaphore(LockClient client, String key, int limit) {
-        if (limit < 1) {
-            throw new IllegalArgumentException("a semaphore of " + limit + " permits");
-        }
         this.client = client;
-        this.key = key;
-        this.limit = limit;
+        this.key = Values.name(key, "a key");
+        this.limit = Math.toIntExact(Values.number(limit, 1, "a limit"));
     }
 
     /** Takes a permit, waiting for it without end. The errors are those of {@link LockClient}. */

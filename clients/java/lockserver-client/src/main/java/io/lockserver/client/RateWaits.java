@@ -18,7 +18,7 @@ import java.util.concurrent.TimeoutException;
  */
 final class RateWaits {
     /** How much later than the caller's clock the server's may end a wait. */
-    private static final long GRACE_NS = TimeUnit.MILLISECONDS.toNanos(250);
+    private static final long GRACE_NS = Waits.GRACE_NS;
 
     private static final class Request {
         final String owner;
@@ -89,7 +89,7 @@ final class RateWaits {
                 return asked.result.get(keeper.limit.toNanos(), TimeUnit.NANOSECONDS);
             } catch (TimeoutException e) {
                 if (!asked.placed) {
-                    throw keeper.silence();
+                    throw keeper.silence("units of " + asked.command[1]);
                 }
             }
         }
@@ -190,7 +190,7 @@ final class RateWaits {
     void endQueued() {
         for (Request asked : new ArrayList<>(requests.values())) {
             if (asked.placed) {
-                asked.result.completeExceptionally(keeper.silence()); // the caller leaves
+                asked.result.completeExceptionally(keeper.silence("units of " + asked.command[1])); // the caller leaves
             }
         }
     }

@@ -25,7 +25,7 @@ public final class Sale {
 
     Sale(Commands commands, String voucher) {
         this.commands = commands;
-        this.voucher = voucher;
+        this.voucher = Values.name(voucher, "a voucher");
     }
 
     /** Orders one piece for a user. */
@@ -35,7 +35,8 @@ public final class Sale {
 
     /** Orders pieces for a user. The same order gets the same answer, however often it is asked. */
     public Outcome buy(String user, String order, int pieces) {
-        return Outcome.values()[Math.toIntExact((Long) commands.again("SECKILL", voucher, user, order, "QTY", Integer.toString(pieces)))];
+        return Outcome.values()[Math.toIntExact((Long) commands.again("SECKILL", voucher, Values.name(user, "a user"),
+                Values.name(order, "an order"), "QTY", Long.toString(Values.number(pieces, 1, "a number of pieces"))))];
     }
 
     /** Says that an order was paid, which keeps it. True: it is confirmed, by this call or an earlier one. */
@@ -50,10 +51,11 @@ public final class Sale {
 
     /** A reply of 0 may be that to a second sending, so the record of the order is looked at: "paid 2 ann". */
     private boolean settle(String command, String user, String order, String state) {
-        if (Long.valueOf(1).equals(commands.again(command, voucher, user, order))) {
+        long end = commands.deadline();
+        if (Long.valueOf(1).equals(commands.again(end, command, voucher, Values.name(user, "a user"), Values.name(order, "an order")))) {
             return true;
         }
-        Object record = commands.again("HGET", "seckill:orders:" + voucher, order);
+        Object record = commands.again(end, "HGET", "seckill:orders:" + voucher, order);
         return record instanceof String text && text.startsWith(state + " ");
     }
 }

@@ -3,7 +3,6 @@ package io.lockserver.client;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.Lock;
@@ -23,6 +22,8 @@ final class ThreadLocks {
     private static final class Hold {
         final HeldLock lock;
         int count = 1;
+        /** A call of the thread has thrown because the lock is lost. So the next one begins anew, whoever has forgotten to unlock. */
+        boolean toldOfLoss;
 
         Hold(HeldLock lock) {
             this.lock = lock;
@@ -30,14 +31,15 @@ final class ThreadLocks {
     }
 
     private final LockClient client;
-    private final Map<Thread, Holdings> threads = new ConcurrentHashMap<>();
+    /** What a thread has is forgotten with the thread. */
+    private final ThreadLocal<Holdings> holdings = new ThreadLocal<>();
 
     ThreadLocks(LockClient client) {
         this.client = client;
     }
 
     Lock lock(String key, boolean shared, Duration lease) {
-        return new OfThread(new Mode(key, shared), lease);
+        return new OfThread(new Mode(Values.name(key, "a key"), shared), lease);
     }
 
     ReadWriteLock readWrite(String key, Duration lease) {
@@ -58,14 +60,74 @@ final class ThreadLocks {
 
     /** What this thread holds of a key, exclusively or else shared; null: nothing. */
     HeldLock held(String key, boolean shared) {
-        Holdings mine = threads.get(Thread.currentThread());
+        Holdings mine = holdings.get();
         Hold hold = mine == null ? null : mine.holds.get(new Mode(key, shared));
         return hold == null ? null : hold.lock;
     }
 
-    /** How many threads hold anything. */
-    int threads() {
-        return threads.size();
+    /** Takes a lock for this thread, or once more. What it took has to be released as often. */
+    HeldLock acquire(String key, LockOptions options) throws InterruptedException {
+        return acquire(new Mode(Values.name(key, "a key"), options.shared()), options.lease(), options.trace(), options.waitLimit());
+    }
+
+    private HeldLock acquire(Mode mode, Duration lease, String trace, Duration wait) throws InterruptedException {
+        Holdings mine = holdings.get();
+        if (mine == null) {
+            mine = new Holdings();
+            holdings.set(mine);
+        }
+        try {
+            Hold hold = mine.holds.get(mode);
+            if (hold != null && !hold.toldOfLoss) {
+                try {
+                    hold.lock.ensureHeld();
+                } catch (LockLostException | LockReleasedException e) {
+                    hold.toldOfLoss = true;
+                    throw e;
+                }
+                hold.count++;
+                return hold.lock;
+            }
+            if (!mode.shared && mine.holds.containsKey(new Mode(mode.key, true))) {
+                throw new DeadlockException("this thread holds \"" + mode.key + "\" shared, release that first");
+            }
+            if (mine.owner == null || mine.owner.spoiled) {
+                mine.owner = client.newOwner();
+            }
+            HeldLock lock = client.acquire(mine.owner, Wish.lock(mode.key, mode.shared, lease).in(trace), wait);
+            mine.holds.put(mode, new Hold(lock));
+            return lock;
+        } finally {
+            forgetIfIdle(mine);
+        }
+    }
+
+    private void forgetIfIdle(Holdings mine) {
+        if (mine.holds.isEmpty()) {
+            holdings.remove();
+        }
+    }
+
+    /** Releases what this thread has taken, once; the last time on the server. */
+    void release(String key, boolean shared) {
+        release(new Mode(key, shared));
+    }
+
+    private void release(Mode mode) {
+        Holdings mine = holdings.get();
+        Hold hold = mine == null ? null : mine.holds.get(mode);
+        if (hold == null) {
+            throw new IllegalMonitorStateException("this thread does not hold \"" + mode.key + "\"");
+        }
+        if (--hold.count > 0) {
+            return;
+        }
+        mine.holds.remove(mode);
+        try {
+            hold.lock.unlock();
+        } finally {
+            forgetIfIdle(mine);
+        }
     }
 
     /** A lock that is reentrant by thread. */
@@ -79,31 +141,7 @@ final class ThreadLocks {
         }
 
         private void acquire(Duration wait) throws InterruptedException {
-            Thread me = Thread.currentThread();
-            Holdings mine = threads.computeIfAbsent(me, t -> new Holdings());
-            try {
-                Hold hold = mine.holds.get(mode);
-                if (hold != null) {
-                    hold.lock.ensureHeld();
-                    hold.count++;
-                    return;
-                }
-                if (!mode.shared && mine.holds.containsKey(new Mode(mode.key, true))) {
-                    throw new DeadlockException("this thread holds \"" + mode.key + "\" shared, release that first");
-                }
-                if (mine.owner == null || mine.owner.spoiled) {
-                    mine.owner = client.newOwner();
-                }
-                mine.holds.put(mode, new Hold(client.acquire(mine.owner, Wish.lock(mode.key, mode.shared, lease).in(null), wait)));
-            } finally {
-                forgetIfIdle(me, mine);
-            }
-        }
-
-        private void forgetIfIdle(Thread me, Holdings mine) {
-            if (mine.holds.isEmpty()) {
-                threads.remove(me);
-            }
+            ThreadLocks.this.acquire(mode, lease, null, wait);
         }
 
         @Override
@@ -172,21 +210,7 @@ final class ThreadLocks {
 
         @Override
         public void unlock() {
-            Thread me = Thread.currentThread();
-            Holdings mine = threads.get(me);
-            Hold hold = mine == null ? null : mine.holds.get(mode);
-            if (hold == null) {
-                throw new IllegalMonitorStateException("this thread does not hold \"" + mode.key + "\"");
-            }
-            if (--hold.count > 0) {
-                return;
-            }
-            mine.holds.remove(mode);
-            try {
-                hold.lock.unlock();
-            } finally {
-                forgetIfIdle(me, mine);
-            }
+            release(mode);
         }
 
         @Override

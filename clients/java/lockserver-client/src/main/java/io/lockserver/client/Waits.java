@@ -20,7 +20,7 @@ import java.util.concurrent.locks.LockSupport;
  */
 final class Waits {
     /** How much later than the caller's clock the server's may end a wait. */
-    private static final long GRACE_NS = TimeUnit.MILLISECONDS.toNanos(250);
+    static final long GRACE_NS = TimeUnit.MILLISECONDS.toNanos(250);
     /** How much earlier the server's may end it: it counts whole milliseconds. */
     private static final long CLOCK_NS = TimeUnit.MILLISECONDS.toNanos(2);
 
@@ -106,26 +106,18 @@ final class Waits {
     }
 
     /**
-     * Waits until the server has answered, for as long as the client's limit, and no longer than the wait if the caller has a
-     * place in the queue. A place wakes no thread. Null: the caller has one.
+     * Waits until the server has answered, for as long as the client's limit, and no longer than the wait. A place in the queue
+     * wakes no thread. Null: the caller has one.
      */
     private HeldLock awaitPlace(Wait wait) throws InterruptedException, ExecutionException {
-        long until = System.nanoTime() + keeper.limit.toNanos();
         long left = keeper.limit.toNanos();
         if (wait.patience == Wait.Patience.LIMITED) {
             left = Math.min(left, Math.max(wait.end + GRACE_NS - System.nanoTime(), 0));
         }
-        for (;; left = until - System.nanoTime()) {
-            try {
-                return wait.result.get(left, TimeUnit.NANOSECONDS);
-            } catch (TimeoutException e) {
-                if (wait.placed) {
-                    return null;
-                }
-                if (until - System.nanoTime() <= 0) {
-                    return withdraw(wait, keeper.silence());
-                }
-            }
+        try {
+            return wait.result.get(left, TimeUnit.NANOSECONDS);
+        } catch (TimeoutException e) {
+            return wait.placed ? null : withdraw(wait, keeper.silence(wait.wish.what()));
         }
     }
 
@@ -185,7 +177,7 @@ final class Waits {
      */
     private HeldLock succeed(Wait wait, long[] tokens, long sureUntil) {
         if (keeper.isLapsed() && wait.wish.lease() == null) { // it may have been granted long ago, and its lease be over
-            fail(wait, keeper.silence());
+            fail(wait, keeper.silence(wait.wish.what()));
             undo(wait);
             return null;
         }
@@ -357,7 +349,7 @@ final class Waits {
     void endQueued() {
         for (Wait wait : new ArrayList<>(waits.values())) {
             if (wait.placed) {
-                fail(wait, keeper.silence());
+                fail(wait, keeper.silence(wait.wish.what()));
                 undo(wait);
             }
         }

@@ -54,7 +54,11 @@ final class Wire {
             super.complete();
             if (awaited.remove(this)) {
                 String refusal = getOutput().getError();
-                take.accept(refusal == null ? getOutput().get() : null, refusal == null ? null : new ServerException(refusal));
+                try {
+                    take.accept(refusal == null ? getOutput().get() : null, refusal == null ? null : new ServerException(refusal));
+                } catch (RuntimeException e) { // the reply is of no use, and nobody else would hear of it
+                    close(new BrokenException("the answer of " + address + " to " + getType() + " cannot be used", e));
+                }
             }
         }
 

@@ -41,6 +41,11 @@ record Wish(Kind kind, List<String> keys, boolean shared, Duration lease, int li
         return new Wish(kind, keys, shared, lease, limit, permits, traceparent == null ? Traces.current() : traceparent);
     }
 
+    /** What is asked for, for errors. */
+    String what() {
+        return (kind == Kind.PERMITS ? "permits of " : "the lock ") + String.join(", ", keys);
+    }
+
     String key() {
         return keys.get(0);
     }

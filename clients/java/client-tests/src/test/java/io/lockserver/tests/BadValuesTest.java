@@ -1,0 +1,174 @@
+package io.lockserver.tests;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+import org.junit.jupiter.api.Test;
+
+import io.lockserver.client.HeldLock;
+import io.lockserver.client.LockClient;
+import io.lockserver.client.LockOptions;
+import io.lockserver.test.LockserverTest;
+import io.lockserver.test.TestServer;
+
+/** Values that no call can use. The call that they are given to refuses them, and nothing else changes. */
+@LockserverTest
+class BadValuesTest {
+    private static final Duration FOREVER = Duration.ofSeconds(Long.MAX_VALUE);
+    private static final Duration SECOND = Duration.ofSeconds(1);
+    /** Half of a surrogate pair: in UTF-8 it would become the same "?" as any other. */
+    private static final String HALF = "k\ud800";
+    private static final String[] TEXTS = {null, "", HALF};
+    private static final Duration[] TIMES = {null, Duration.ofMillis(-1), Duration.ofNanos(1), Duration.ofDays(365L * 400), FOREVER};
+
+    /** What a test gives a bad value to. */
+    private interface Use {
+        void run() throws Exception;
+    }
+
+    private final Map<String, Use> calls = new LinkedHashMap<>();
+
+    private void bad(String call, Object value, Use use) {
+        assertTrue(calls.put(call + " " + value, use) == null, () -> call + " is there twice");
+    }
+
+    private static Map<String, String> fields(String name, String value) {
+        Map<String, String> fields = new HashMap<>();
+        fields.put(name, value);
+        return fields;
+    }
+
+    @Test
+    void areRefusedByTheCallTheyAreGivenTo(LockClient locks, TestServer server) throws Exception {
+        LockOptions options = LockOptions.defaults().withWait(Duration.ZERO);
+        HeldLock held = locks.lock("held");
+        for (String text : TEXTS) {
+            bad("lock", text, () -> locks.lock(text));
+            bad("tryLock", text, () -> locks.tryLock(text));
+            bad("asLock", text, () -> locks.asLock(text));
+            bad("readWrite", text, () -> locks.readWrite(text));
+            bad("heldByThread", text, () -> locks.heldByThread(text));
+            bad("acquireAll", text, () -> locks.acquireAll(Arrays.asList("a", text), options));
+            bad("semaphore", text, () -> locks.semaphore(text, 1));
+            bad("latch", text, () -> locks.latch(text));
+            bad("limiter", text, () -> locks.limiter(text, 1, 1, SECOND));
+            bad("delay", text, () -> locks.delay(text));
+            bad("sale", text, () -> locks.sale(text));
+            bad("campaign", text, () -> locks.campaign(text, lead -> { }));
+            bad("buy: user", text, () -> locks.sale("s").buy(text, "o"));
+            bad("buy: order", text, () -> locks.sale("s").buy("u", text));
+            bad("confirm: user", text, () -> locks.sale("s").confirm(text, "o"));
+            bad("confirm: order", text, () -> locks.sale("s").confirm("u", text));
+            bad("cancel: user", text, () -> locks.sale("s").cancel(text, "o"));
+            bad("cancel: order", text, () -> locks.sale("s").cancel("u", text));
+            bad("add: id", text, () -> locks.delay("d").add(text, SECOND, Map.of("a", "b")));
+            bad("cancel: id", text, () -> locks.delay("d").cancel(text));
+            bad("move: id", text, () -> locks.delay("d").move(text, SECOND));
+            bad("command", text, () -> locks.command(text));
+            bad("guard", text, () -> held.guard(text, "x"));
+        }
+        for (String text : new String[] {null, HALF}) {
+            bad("add: a name", text, () -> locks.delay("d").add("i", SECOND, fields(text, "x")));
+            bad("add: a value", text, () -> locks.delay("d").add("i", SECOND, fields("x", text)));
+            bad("command: an argument", text, () -> locks.command("ECHO", text));
+            bad("guard: an argument", text, () -> held.guard("SET", "x", text));
+            bad("withTrace", text, () -> options.withTrace(text));
+        }
+        for (Duration time : TIMES) {
+            bad("withLease", time, () -> options.withLease(time));
+            bad("asLock: lease", time, () -> locks.asLock("k", time));
+            bad("renew", time, () -> held.renew(time));
+            bad("limiter: period", time, () -> locks.limiter("l", 1, 1, time));
+            bad("timeout", time, () -> LockClient.builder(server.uri()).timeout(time));
+            bad("connectTimeout", time, () -> LockClient.builder(server.uri()).connectTimeout(time));
+        }
+        for (Duration time : new Duration[] {null, Duration.ofMillis(-1)}) {
+            bad("withWait", time, () -> options.withWait(time));
+            bad("limiter: wait", time, () -> locks.limiter("l", 1, 1, SECOND).take(1, time));
+            bad("latch: wait", time, () -> locks.latch("l").await(time));
+        }
+        for (Duration time : new Duration[] {null, Duration.ofMillis(-1), FOREVER}) {
+            bad("add: delay", time, () -> locks.delay("d").add("i", time, Map.of("a", "b")));
+            bad("move: delay", time, () -> locks.delay("d").move("i", time));
+            bad("releaseAfter", time, () -> held.releaseAfter(time));
+        }
+        bad("limiter: period", "3.33 ms", () -> locks.limiter("l", 1, 300, SECOND.dividedBy(300)));
+        bad("add: fields", null, () -> locks.delay("d").add("i", SECOND, null));
+        bad("add: fields", "none", () -> locks.delay("d").add("i", SECOND, Map.of()));
+        bad("acquireAll", "none", () -> locks.acquireAll(List.of(), options));
+        bad("acquireAll: keys", null, () -> locks.acquireAll(null, options));
+        bad("acquireAll: options", null, () -> locks.acquireAll(List.of("a"), null));
+        bad("lock: options", null, () -> locks.lock("k", (LockOptions) null));
+        bad("tryLock: options", null, () -> locks.tryLock("k", null));
+        bad("campaign: task", null, () -> locks.campaign("k", null));
+        bad("onLost", null, () -> held.onLost(null));
+        bad("command", "none", () -> locks.command());
+        bad("guard", "none", () -> held.guard());
+        bad("sameOwnerAs", null, () -> options.sameOwnerAs(null));
+        for (int number : new int[] {-1, 0}) {
+            bad("semaphore", number, () -> locks.semaphore("s", number));
+            bad("permits", number, () -> locks.semaphore("s", 1).acquire(number, options));
+            bad("pieces", number, () -> locks.sale("s").buy("u", "o", number));
+            bad("burst", number, () -> locks.limiter("l", number, 1, SECOND));
+            bad("count", number, () -> locks.limiter("l", 1, number, SECOND));
+            bad("latch", number, () -> locks.latch("l").set(number));
+        }
+        bad("cost", -1, () -> locks.limiter("l", 1, 1, SECOND).take(-1));
+        bad("cost", 2, () -> locks.limiter("l", 1, 1, SECOND).take(2));
+        bad("cost: wait", 2, () -> locks.limiter("l", 1, 1, SECOND).take(2, SECOND));
+        bad("permits", 2, () -> locks.semaphore("s", 1).acquire(2, options));
+        try (LockClient other = Clients.create(server.uri())) {
+            HeldLock foreign = other.lock("foreign");
+            bad("sameOwnerAs", "a lock of another client", () -> locks.lock("k", options.sameOwnerAs(foreign).withWait(Duration.ZERO)));
+            refused(server);
+        }
+        assertTrue(held.isHeld());
+        held.unlock();
+        assertEquals(List.of(), server.call("KEYS", "*"));
+    }
+
+    private void refused(TestServer server) {
+        List<String> accepted = new ArrayList<>();
+        Object before = server.call("KEYS", "*");
+        calls.forEach((call, use) -> {
+            try {
+                Call.of(() -> {
+                    use.run();
+                    return null;
+                }).get();
+                accepted.add(call);
+            } catch (IllegalArgumentException | NullPointerException e) {
+                if (e.getMessage() == null) {
+                    accepted.add(call + ": without a word");
+                }
+            } catch (Throwable e) {
+                accepted.add(call + ": " + e);
+            }
+        });
+        assertEquals(List.of(), accepted);
+        assertEquals(before, server.call("KEYS", "*"));
+    }
+
+    /** A very long wait is one without end, and a long lease is kept by the server. */
+    @Test
+    void longTimesAreTimes(LockClient locks, TestServer server) throws Exception {
+        HeldLock long1 = locks.lock("k", LockOptions.defaults().withWait(FOREVER).withLease(Duration.ofDays(36_500)));
+        assertTrue(long1.isHeld());
+        Call<HeldLock> waits = Call.of(() -> locks.lock("k", FOREVER));
+        Await.until("it waits", () -> LockTest.waiters(server, "k") == 1);
+        long1.unlock();
+        assertNotNull(waits.get());
+        waits.get().unlock();
+        assertThrows(IllegalArgumentException.class, () -> LockOptions.defaults().withLease(Duration.ofDays(365L * 400)));
+    }
+}
