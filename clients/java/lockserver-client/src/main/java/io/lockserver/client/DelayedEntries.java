@@ -63,7 +63,7 @@ public final class DelayedEntries {
     }
 
     /** Milliseconds since 1970, in the years that the server knows. */
-    private static long unixMS(Instant time) {
+    static long unixMS(Instant time) {
         if (Objects.requireNonNull(time, "the time is null").isBefore(Instant.EPOCH) || time.isAfter(LATEST)) {
             throw new IllegalArgumentException(time + " is before 1970, or after " + LATEST);
         }

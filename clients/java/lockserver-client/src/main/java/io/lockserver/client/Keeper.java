@@ -53,7 +53,7 @@ final class Keeper implements AutoCloseable {
     /** The server has said how long a lease is. */
     private volatile boolean leaseKnown;
     private Wire wire;
-    private final Map<Place, List<HeldLock>> held = new HashMap<>();
+    private final Map<Place, List<Hold>> held = new HashMap<>();
     private boolean closing;
     /** When the last request was sent that the server has answered, by System.nanoTime. */
     private long answered;
@@ -135,7 +135,7 @@ final class Keeper implements AutoCloseable {
         try {
             wire = next; // from here on calls send by this connection
             debts.use(next);
-            for (HeldLock lock : heldNow()) {
+            for (Hold lock : heldNow()) {
                 lock.check(next, checks);
             }
             waits.sendAll(next); // behind the checks: very many replies may take longer than the checks have time
@@ -171,6 +171,9 @@ final class Keeper implements AutoCloseable {
                 Wire now = wire();
                 if (now != null) {
                     watch(now);
+                    if (ended.getCount() > 0) {
+                        Log.detached(now.address, now.reason());
+                    }
                     tell(() -> observer.detached(now.reason()));
                     mu.lock();
                     wire = null;
@@ -189,6 +192,7 @@ final class Keeper implements AutoCloseable {
         for (long pause = PAUSE_MS; !ended.await(pause, TimeUnit.MILLISECONDS); pause = Math.min(2 * pause, longestPause())) {
             try {
                 connect(login.now());
+                Log.attachedAgain(wire().address);
                 tell(observer::attached);
                 return;
             } catch (RuntimeException e) { // of the server, the network, or Lettuce; this thread must not end by it
@@ -256,7 +260,7 @@ final class Keeper implements AutoCloseable {
             lapsed = true;
             waits.endQueued();
             rates.endQueued();
-            for (HeldLock lock : heldNow()) {
+            for (Hold lock : heldNow()) {
                 if (lock.isRenewedByServer()) {
                     lock.lose(0, LossReason.UNREACHABLE, losses);
                 }
@@ -265,6 +269,26 @@ final class Keeper implements AutoCloseable {
             mu.unlock();
         }
         losses.forEach(Runnable::run);
+    }
+
+    /** For how long from now a lease that the server renews lasts for certain, in nanoseconds. */
+    long sureFor(long now) {
+        mu.lock();
+        try {
+            return lapsed ? 0 : answered + sureNS() - now;
+        } finally {
+            mu.unlock();
+        }
+    }
+
+    /** The age of the oldest hold; zero: there is none. */
+    Duration oldestHold() {
+        mu.lock();
+        try {
+            return heldNow().stream().map(Hold::heldFor).max(Duration::compareTo).orElse(Duration.ZERO);
+        } finally {
+            mu.unlock();
+        }
     }
 
     /** Whether the server has answered so recently that a lease which it renews cannot have ended. */
@@ -334,7 +358,7 @@ final class Keeper implements AutoCloseable {
         List<Runnable> losses = new ArrayList<>();
         mu.lock();
         try {
-            for (HeldLock lock : List.copyOf(held.getOrDefault(place, List.of()))) {
+            for (Hold lock : List.copyOf(held.getOrDefault(place, List.of()))) {
                 int i = lock.indexOf(place.key(), token);
                 if (i >= 0) {
                     lock.lose(i, reason, losses);
@@ -347,8 +371,8 @@ final class Keeper implements AutoCloseable {
     }
 
     /** Records what the server has given; the caller holds mu. */
-    HeldLock keep(Owner owner, Wish wish, long[] tokens, long began) {
-        HeldLock lock = new HeldLock(this, owner, wish, tokens);
+    Hold keep(Owner owner, Wish wish, long[] tokens, long began) {
+        Hold lock = new Hold(this, owner, wish, tokens);
         for (String key : wish.keys()) {
             held.computeIfAbsent(new Place(owner.name, key), k -> new ArrayList<>(1)).add(lock);
         }
@@ -359,7 +383,7 @@ final class Keeper implements AutoCloseable {
     }
 
     /** The opposite of keep; the caller holds mu. */
-    void forget(HeldLock lock) {
+    void forget(Hold lock) {
         for (String key : lock.wish().keys()) {
             held.computeIfPresent(new Place(lock.owner(), key), (place, list) -> {
                 list.remove(lock);
@@ -373,7 +397,7 @@ final class Keeper implements AutoCloseable {
         return held.getOrDefault(place, List.of()).stream().anyMatch(lock -> wish == null || lock.wish().shared() == wish.shared());
     }
 
-    private List<HeldLock> heldNow() {
+    private List<Hold> heldNow() {
         return held.values().stream().flatMap(List::stream).distinct().toList();
     }
 
@@ -470,7 +494,7 @@ final class Keeper implements AutoCloseable {
                 return;
             }
             closing = true;
-            for (HeldLock lock : heldNow()) {
+            for (Hold lock : heldNow()) {
                 lock.lose(0, LossReason.CLOSED, losses);
             }
             waits.endAll();

@@ -258,7 +258,7 @@ public final class LockClient implements AutoCloseable {
 
     /** A semaphore of so many permits. */
     public LockSemaphore semaphore(String key, int limit) {
-        return new LockSemaphore(this, key, limit);
+        return new LockSemaphore(this, commands, key, limit, false);
     }
 
     /** A latch: a count that goes down once. */
@@ -308,6 +308,46 @@ public final class LockClient implements AutoCloseable {
         return keeper.heldCount();
     }
 
+    /**
+     * What a client has now.
+     *
+     * @param held acquisitions that are held; several locks that were taken together count once
+     * @param waiting calls that wait for a lock or for permits
+     * @param oldest the age of the oldest hold; zero: there is none
+     */
+    public record Stats(int held, int waiting, Duration oldest) {
+    }
+
+    /** What this client has now. An old hold may be one that was forgotten. */
+    public Stats stats() {
+        return new Stats(keeper.heldCount(), keeper.waitingCount(), keeper.oldestHold());
+    }
+
+    /** Whether any owner holds a key, of any client. */
+    public boolean isLocked(String key) {
+        return LockInfo.of(commands.again("LOCK.INFO", Values.name(key, "a key"), "COUNT", "1")).filter(info -> !info.holders().isEmpty())
+                .isPresent();
+    }
+
+    /** The holders and the waiters of a key; empty: it is free. */
+    public Optional<LockInfo> info(String key) {
+        return LockInfo.of(commands.again("LOCK.INFO", Values.name(key, "a key")));
+    }
+
+    /**
+     * Releases a lock of any owner, who hears of the loss as {@link LossReason#FORCED}. False: it was free. It names the owners that it
+     * has seen, so a later one keeps the lock also if an answer was lost.
+     */
+    public boolean forceUnlock(String key) {
+        long end = commands.deadline();
+        List<LockInfo.Holder> holders = LockInfo.of(commands.again(end, "LOCK.INFO", Values.name(key, "a key")))
+                .map(LockInfo::holders).orElse(List.of());
+        for (LockInfo.Holder holder : holders) {
+            commands.again(end, "LOCK.FORCE", key, "OWNER", holder.owner());
+        }
+        return !holders.isEmpty();
+    }
+
     /** How many calls wait for a lock now. */
     public int waitingCount() {
         return keeper.waitingCount();
@@ -338,10 +378,10 @@ public final class LockClient implements AutoCloseable {
         if (same == null) {
             return newOwner();
         }
-        if (!same.isOf(keeper)) {
+        if (!same.hold().isOf(keeper)) {
             throw new IllegalArgumentException(same + " is held by another client, and this one's connection would not hear of the grant");
         }
-        return same.ownerOf();
+        return same.hold().ownerOf();
     }
 
     Owner newOwner() {
@@ -351,7 +391,7 @@ public final class LockClient implements AutoCloseable {
     HeldLock acquire(Owner owner, Wish wish, Duration wait) throws InterruptedException {
         long began = System.nanoTime();
         try {
-            HeldLock lock = keeper.waits.request(owner, wish, wait);
+            HeldLock lock = new HeldLock(keeper.waits.request(owner, wish, wait));
             tell(() -> wish.keys().forEach(key -> observer.acquired(key, Duration.ofNanos(System.nanoTime() - began))));
             return lock;
         } catch (LockException | InterruptedException e) {

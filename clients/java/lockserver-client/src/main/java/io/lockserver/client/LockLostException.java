@@ -5,14 +5,22 @@ public class LockLostException extends LockException {
     private static final long serialVersionUID = 1L;
 
     private final String key;
+    private final String how;
     private final long token;
     private final LossReason reason;
 
-    LockLostException(String key, long token, LossReason reason) {
-        super("the lock \"" + key + "\" is lost: " + reason + " (token " + token + ")");
+    /** how: the holder, its token and its lease, as text. */
+    LockLostException(String key, long token, LossReason reason, String how) {
+        super("the lock \"" + key + "\" is lost: " + reason + " (" + how + ")");
+        this.how = how;
         this.key = key;
         this.token = token;
         this.reason = reason;
+    }
+
+    /** The same loss for another call, which has a place of its own. */
+    LockLostException again() {
+        return new LockLostException(key, token, reason, how);
     }
 
     /** The key of the lock. */

@@ -1,17 +1,56 @@
 package io.lockserver.client;
 
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 
 /** At most so many permits are held at the same time, over all machines. What a dead holder had comes back with its lease. */
 public final class LockSemaphore {
+    /**
+     * A semaphore that has holders.
+     *
+     * @param limit all permits
+     * @param available those that can be acquired
+     * @param used those that are held
+     */
+    public record Info(long limit, long available, long used, List<LockInfo.Holder> holders, List<LockInfo.Waiter> waiters) {
+    }
+
     private final LockClient client;
+    private final Commands commands;
+    /** The limit counts only for the call that makes the semaphore. */
+    private final boolean initial;
     private final String key;
     private final int limit;
 
-    LockSemaphore(LockClient client, String key, int limit) {
+    LockSemaphore(LockClient client, Commands commands, String key, int limit, boolean initial) {
         this.client = client;
+        this.commands = commands;
+        this.initial = initial;
         this.key = Values.name(key, "a key");
         this.limit = Math.toIntExact(Values.number(limit, 1, "a limit"));
+    }
+
+    /**
+     * The same semaphore with a limit that counts only for the call that makes it. So programs with different limits share it, while
+     * they are replaced one by one; {@link #resize} changes the limit.
+     */
+    public LockSemaphore initial(int permits) {
+        return new LockSemaphore(client, commands, key, permits, true);
+    }
+
+    /** Sets the number of permits; nothing is taken from holders. False: there is no such semaphore now. */
+    public boolean resize(int permits) {
+        return Long.valueOf(1).equals(commands.again("SEM.RESIZE", key, Long.toString(Values.number(permits, 1, "a limit"))));
+    }
+
+    /** The permits with their holders and waiters; empty: no owner holds a permit. */
+    public Optional<Info> info() {
+        Object reply = commands.again("SEM.INFO", key);
+        Map<String, Object> fields = LockInfo.map(reply);
+        return LockInfo.of(reply).map(info -> new Info(LockInfo.number(fields.get("limit"), 0), LockInfo.number(fields.get("available"), 0),
+                LockInfo.number(fields.get("used"), 0), info.holders(), info.waiters()));
     }
 
     /** Takes a permit, waiting for it without end. The errors are those of {@link LockClient}. */
@@ -21,13 +60,13 @@ public final class LockSemaphore {
 
     /** Takes several permits in one moment, or none. If the semaphore has another limit: {@link ServerException} LIMITMISMATCH. */
     public HeldLock acquire(int permits, LockOptions options) throws InterruptedException {
-        if (permits < 1 || permits > limit) {
+        if (permits < 1 || !initial && permits > limit) {
             throw new IllegalArgumentException(permits + " permits of " + limit);
         }
-        if (options.shared() || options.owner() != null) {
+        if (Objects.requireNonNull(options, "the options are null").shared() || options.owner() != null) {
             throw new IllegalArgumentException("permits are not shared, and have an owner of their own");
         }
-        return client.acquire(client.newOwner(), Wish.permits(key, limit, permits, options.lease()).in(options.trace()), options.waitLimit());
+        return client.acquire(client.newOwner(), Wish.permits(key, limit, permits, options.lease(), initial).in(options.trace()), options.waitLimit());
     }
 
     /** Takes permits; empty: so many were not available until the time to wait was over. */

@@ -18,7 +18,7 @@ final class Unconfirmed {
     private static final long PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(100);
 
     private final Keeper keeper;
-    private final List<HeldLock> locks = new ArrayList<>();
+    private final List<Hold> locks = new ArrayList<>();
     private boolean scheduled;
     /** When the next look is due, by System.nanoTime. */
     private long due;
@@ -43,7 +43,7 @@ final class Unconfirmed {
     }
 
     /** Looks after a lock of which the caller is sure until then. */
-    void add(HeldLock lock, long sureUntil) {
+    void add(Hold lock, long sureUntil) {
         lock.inDoubtFrom = sureUntil;
         locks.add(lock);
         schedule();
@@ -67,8 +67,8 @@ final class Unconfirmed {
                 patientUntil = now + keeper.lease().toNanos() / 6;
             }
             Wire wire = keeper.wire();
-            for (Iterator<HeldLock> each = locks.iterator(); each.hasNext();) {
-                HeldLock lock = each.next();
+            for (Iterator<Hold> each = locks.iterator(); each.hasNext();) {
+                Hold lock = each.next();
                 if (!lock.isHeld() || lock.inDoubtFrom == 0) {
                     each.remove();
                 } else if (now - lock.inDoubtFrom > 0 && now - patientUntil >= 0) {
@@ -88,7 +88,7 @@ final class Unconfirmed {
         losses.forEach(Runnable::run);
     }
 
-    private void confirmed(HeldLock lock, Wire wire, Object value, RuntimeException error) {
+    private void confirmed(Hold lock, Wire wire, Object value, RuntimeException error) {
         if (!Errors.isReply(error)) { // the next connection asks for the lock, which confirms it
             wire.close(error);
             return;
@@ -111,8 +111,8 @@ final class Unconfirmed {
     }
 
     /** Takes the push that a grant was taken back. Called with mu held. */
-    void takenBack(List<HeldLock> held, List<Runnable> losses) {
-        for (HeldLock lock : held) {
+    void takenBack(List<Hold> held, List<Runnable> losses) {
+        for (Hold lock : held) {
             if (lock.inDoubtFrom != 0) {
                 lock.lose(0, LossReason.EXPIRED, losses);
             }

@@ -23,7 +23,7 @@ final class Wait {
     final Patience patience;
     /** The server has queued it, once at least. */
     volatile boolean placed;
-    final CompletableFuture<HeldLock> result = new CompletableFuture<>();
+    final CompletableFuture<Hold> result = new CompletableFuture<>();
 
     State state = State.ASKED;
     /** The connection that it was sent by; null: the next one will. */

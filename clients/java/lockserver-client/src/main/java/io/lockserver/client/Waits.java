@@ -37,7 +37,7 @@ final class Waits {
      *
      * @param wait null: without end; zero: it does not wait
      */
-    HeldLock request(Owner owner, Wish wish, Duration wait) throws InterruptedException {
+    Hold request(Owner owner, Wish wish, Duration wait) throws InterruptedException {
         Wait.Patience patience = wait == null ? Wait.Patience.ENDLESS : wait.isZero() ? Wait.Patience.NONE : Wait.Patience.LIMITED;
         Wait asked = new Wait(owner, wish, patience, System.nanoTime() + (wait == null ? 0 : saturated(wait)));
         keeper.mu.lock();
@@ -65,9 +65,9 @@ final class Waits {
         return wait.compareTo(Duration.ofDays(10_000)) > 0 ? TimeUnit.DAYS.toNanos(10_000) : wait.toNanos();
     }
 
-    private HeldLock await(Wait wait) throws InterruptedException {
+    private Hold await(Wait wait) throws InterruptedException {
         try {
-            HeldLock early = awaitPlace(wait);
+            Hold early = awaitPlace(wait);
             if (early != null) {
                 return early;
             }
@@ -79,7 +79,7 @@ final class Waits {
             return withdraw(wait, new WaitTimeoutException(timeout(wait)));
         } catch (InterruptedException e) {
             try {
-                HeldLock lock = withdraw(wait, null);
+                Hold lock = withdraw(wait, null);
                 if (lock == null) {
                     throw e;
                 }
@@ -109,7 +109,7 @@ final class Waits {
      * Waits until the server has answered, for as long as the client's limit, and no longer than the wait. A place in the queue
      * wakes no thread. Null: the caller has one.
      */
-    private HeldLock awaitPlace(Wait wait) throws InterruptedException, ExecutionException {
+    private Hold awaitPlace(Wait wait) throws InterruptedException, ExecutionException {
         long left = keeper.limit.toNanos();
         if (wait.patience == Wait.Patience.LIMITED) {
             left = Math.min(left, Math.max(wait.end + GRACE_NS - System.nanoTime(), 0));
@@ -133,7 +133,7 @@ final class Waits {
     }
 
     /** Ends a wait because its caller goes, unless it is over. What it may have been granted is released. */
-    private HeldLock withdraw(Wait wait, LockException why) {
+    private Hold withdraw(Wait wait, LockException why) {
         keeper.mu.lock();
         try {
             if (wait.state != Wait.State.OVER) {
@@ -175,14 +175,14 @@ final class Waits {
      * Records that a lock was acquired, and returns it for {@link #deliver}, or null if it was not in time. sureUntil: see
      * Unconfirmed; 0: the server knows that the owner knows.
      */
-    private HeldLock succeed(Wait wait, long[] tokens, long sureUntil) {
+    private Hold succeed(Wait wait, long[] tokens, long sureUntil) {
         if (keeper.isLapsed() && wait.wish.lease() == null) { // it may have been granted long ago, and its lease be over
             fail(wait, keeper.silence(wait.wish.what()));
             undo(wait);
             return null;
         }
         leave(wait);
-        HeldLock lock = keeper.keep(wait.owner, wait.wish, tokens, wait.began);
+        Hold lock = keeper.keep(wait.owner, wait.wish, tokens, wait.began);
         if (sureUntil != 0) {
             keeper.unconfirmed.add(lock, sureUntil);
         }
@@ -190,7 +190,7 @@ final class Waits {
     }
 
     /** Wakes the caller. Called without mu, which the caller wants next. */
-    private static void deliver(Wait wait, HeldLock lock) {
+    private static void deliver(Wait wait, Hold lock) {
         if (lock != null) {
             wait.result.complete(lock);
         }
@@ -218,7 +218,7 @@ final class Waits {
             wire.close(error);
             return;
         }
-        HeldLock lock = null;
+        Hold lock = null;
         keeper.mu.lock();
         try {
             if (wait.by != wire || wait.state != Wait.State.ASKED) {
@@ -262,7 +262,7 @@ final class Waits {
     /** Takes the push that a lock was granted, and confirms it, or has that done later. */
     void granted(Wire wire, Place place, long[] tokens) {
         Wait wait;
-        HeldLock lock = null;
+        Hold lock = null;
         keeper.mu.lock();
         try {
             wait = waits.get(place);
@@ -297,7 +297,7 @@ final class Waits {
             wire.close(error);
             return;
         }
-        HeldLock lock = null;
+        Hold lock = null;
         keeper.mu.lock();
         try {
             if (wait.by != wire || wait.state != Wait.State.GRANTED) {
@@ -313,7 +313,7 @@ final class Waits {
             } else if (wait.wish.lease() == null && wait.wish.kind() != Wish.Kind.ALL) { // it was too late: once more
                 send(wait, wire);
             } else {
-                fail(wait, new LockLostException(wait.wish.key(), wait.tokens[0], LossReason.EXPIRED));
+                fail(wait, new LockLostException(wait.wish.key(), wait.tokens[0], LossReason.EXPIRED, wait.owner.name + ", token " + wait.tokens[0]));
                 undo(wait);
             }
         } finally {

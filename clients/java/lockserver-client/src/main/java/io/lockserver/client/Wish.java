@@ -11,10 +11,11 @@ import java.util.List;
  * @param keys of ALL sorted, otherwise one
  * @param lease null: the server renews it
  * @param limit of PERMITS: how many the semaphore has
+ * @param initial of PERMITS: the limit counts only for the call that makes the semaphore
  * @param permits of PERMITS: how many are wanted
  * @param trace the traceparent of the call; null or empty: none
  */
-record Wish(Kind kind, List<String> keys, boolean shared, Duration lease, int limit, int permits, String trace) {
+record Wish(Kind kind, List<String> keys, boolean shared, Duration lease, int limit, boolean initial, int permits, String trace) {
     enum Kind {
         /** One lock: {@code LOCK}. */
         LOCK,
@@ -25,20 +26,20 @@ record Wish(Kind kind, List<String> keys, boolean shared, Duration lease, int li
     }
 
     static Wish lock(String key, boolean shared, Duration lease) {
-        return new Wish(Kind.LOCK, List.of(key), shared, lease, 0, 0, null);
+        return new Wish(Kind.LOCK, List.of(key), shared, lease, 0, false, 0, null);
     }
 
     static Wish all(List<String> keys, boolean shared, Duration lease) {
-        return new Wish(Kind.ALL, keys, shared, lease, 0, 0, null);
+        return new Wish(Kind.ALL, keys, shared, lease, 0, false, 0, null);
     }
 
-    static Wish permits(String key, int limit, int permits, Duration lease) {
-        return new Wish(Kind.PERMITS, List.of(key), false, lease, limit, permits, null);
+    static Wish permits(String key, int limit, int permits, Duration lease, boolean initial) {
+        return new Wish(Kind.PERMITS, List.of(key), false, lease, limit, initial, permits, null);
     }
 
     /** The same in a trace; null: in that of the caller. */
     Wish in(String traceparent) {
-        return new Wish(kind, keys, shared, lease, limit, permits, traceparent == null ? Traces.current() : traceparent);
+        return new Wish(kind, keys, shared, lease, limit, initial, permits, traceparent == null ? Traces.current() : traceparent);
     }
 
     /** What is asked for, for errors. */
@@ -60,7 +61,7 @@ record Wish(Kind kind, List<String> keys, boolean shared, Duration lease, int li
                 words.addAll(keys);
                 words.add(owner);
             }
-            case PERMITS -> words.addAll(List.of("SEM.ACQUIRE", key(), owner, "LIMIT", Integer.toString(limit),
+            case PERMITS -> words.addAll(List.of("SEM.ACQUIRE", key(), owner, initial ? "INITIAL" : "LIMIT", Integer.toString(limit),
                     "PERMITS", Integer.toString(permits)));
         }
         if (shared) {
