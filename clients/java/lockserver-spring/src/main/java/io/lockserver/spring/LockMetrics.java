@@ -1,6 +1,7 @@
 package io.lockserver.spring;
 
 import java.time.Duration;
+import java.util.concurrent.TimeUnit;
 
 import io.lockserver.client.DeadlockException;
 import io.lockserver.client.LockClient;
@@ -11,6 +12,7 @@ import io.lockserver.client.NotAcquiredException;
 import io.lockserver.client.WaitTimeoutException;
 import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.TimeGauge;
 import io.micrometer.core.instrument.Timer;
 
 /**
@@ -22,6 +24,7 @@ import io.micrometer.core.instrument.Timer;
  * no_connection, interrupted, error</td></tr>
  * <tr><td>lockserver.hold</td><td>timer of locks that are over; tag {@code outcome}: released, or the reason of a loss</td></tr>
  * <tr><td>lockserver.held, lockserver.waiting, lockserver.attached</td><td>gauges</td></tr>
+ * <tr><td>lockserver.client.oldest.hold</td><td>gauge of a time; a lock that was forgotten makes it grow</td></tr>
  * </table>
  */
 public final class LockMetrics implements LockObserver {
@@ -36,6 +39,8 @@ public final class LockMetrics implements LockObserver {
     public void bindTo(LockClient client) {
         Gauge.builder("lockserver.held", client, LockClient::heldCount).description("locks that are held now").register(registry);
         Gauge.builder("lockserver.waiting", client, LockClient::waitingCount).description("calls that wait now").register(registry);
+        TimeGauge.builder("lockserver.client.oldest.hold", client, TimeUnit.NANOSECONDS, c -> c.stats().oldest().toNanos())
+                .description("the age of the oldest lock that is held now").register(registry);
         Gauge.builder("lockserver.attached", client, c -> c.isAttached() ? 1 : 0).description("1 if the connection is there")
                 .register(registry);
     }

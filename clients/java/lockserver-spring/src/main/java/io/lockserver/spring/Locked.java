@@ -8,7 +8,16 @@ import java.lang.annotation.Target;
 
 /**
  * Runs a method while a lock is held. The lock is taken before a transaction of the method begins, and released after it
- * has ended. Inside, {@link CurrentLock#get()} is the lock. If the lock was lost meanwhile, the call throws
+ * has ended. If the caller is in a transaction already, the lock is kept until that has ended, and a loss before the commit
+ * rolls it back.
+ *
+ * <p>The owner is the thread: a nested call for the same key has the lock at once, and two threads that take two keys in opposite
+ * order get a {@code DeadlockException}. A method that returns a {@code CompletionStage} holds the lock until that is completed;
+ * the owner is then the call, and one for a key that its thread holds throws {@code IllegalStateException}. Methods whose work goes
+ * on in another way are refused when the bean is made: {@code @Async}, a {@code Future}, a {@code Publisher} ({@code Mono},
+ * {@code Flux}), a {@code Stream}, an {@code Iterator}.
+ *
+ * <p>Inside, {@link CurrentLock#get()} is the lock. If the lock was lost meanwhile, the call throws
  * {@code LockLostException} although the method has returned. If it cannot be acquired, the method is not run, and the call
  * throws what {@code LockClient} throws; an interrupt becomes a {@code LockException}.
  */
@@ -16,10 +25,12 @@ import java.lang.annotation.Target;
 @Retention(RetentionPolicy.RUNTIME)
 @Documented
 public @interface Locked {
-    /** A SpEL expression over the parameters for the key: {@code "'order:' + #id"}. An expression of null is an error. */
+    /** A SpEL expression over the parameters for the key: {@code "'order:' + #id"}. A parameter
+     * that there is not, or whose name the compiler has not kept ({@code -parameters}), is refused when the bean is made. Null is
+     * an error, also of a parameter that is added to a text. */
     String key();
 
-    /** How long to wait: {@code "5s"}, {@code "200ms"}, an ISO-8601 duration, or a placeholder. Empty: without end. */
+    /** How long to wait: {@code "5s"}, {@code "200ms"}, an ISO-8601 duration, or a placeholder. Empty: 30 seconds. */
     String waitFor() default "";
 
     /** The length of a fixed lease, in the same form. Empty: the server renews the lease for as long as the program lives. */

@@ -1,10 +1,19 @@
 package io.lockserver.spring;
 
+import java.lang.reflect.AnnotatedElement;
 import java.lang.reflect.Method;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Future;
 import java.util.function.Supplier;
+import java.util.stream.BaseStream;
 
 import org.aopalliance.intercept.MethodInterceptor;
 import org.aopalliance.intercept.MethodInvocation;
@@ -13,11 +22,17 @@ import org.springframework.beans.factory.config.ConfigurableBeanFactory;
 import org.springframework.context.expression.BeanFactoryResolver;
 import org.springframework.context.expression.MethodBasedEvaluationContext;
 import org.springframework.core.DefaultParameterNameDiscoverer;
+import org.springframework.core.ReactiveAdapterRegistry;
 import org.springframework.core.annotation.AnnotatedElementUtils;
 import org.springframework.expression.Expression;
+import org.springframework.expression.spel.SpelNode;
+import org.springframework.expression.spel.ast.OpPlus;
+import org.springframework.expression.spel.ast.VariableReference;
+import org.springframework.expression.spel.standard.SpelExpression;
 import org.springframework.expression.spel.standard.SpelExpressionParser;
 import org.springframework.format.annotation.DurationFormat;
 import org.springframework.format.datetime.standard.DurationFormatterUtils;
+import org.springframework.scheduling.annotation.Async;
 
 import io.lockserver.client.HeldLock;
 import io.lockserver.client.LockClient;
@@ -30,9 +45,17 @@ final class LockedInterceptor implements MethodInterceptor {
     private final ConfigurableBeanFactory beans;
     private final SpelExpressionParser parser = new SpelExpressionParser();
     private final DefaultParameterNameDiscoverer names = new DefaultParameterNameDiscoverer();
+    /** How long a method waits that does not say it. */
+    private static final Duration WAIT = Duration.ofSeconds(30);
+
     private final Map<Method, Plan> plans = new ConcurrentHashMap<>();
 
-    private record Plan(Expression key, LockOptions options) {
+    /**
+     * How a method is locked.
+     *
+     * @param added the variables that the key adds to a text, where null would become the text "null"
+     */
+    private record Plan(Expression key, List<String> added, LockOptions options, boolean completes) {
     }
 
     LockedInterceptor(Supplier<LockClient> client, ConfigurableBeanFactory beans) {
@@ -44,36 +67,151 @@ final class LockedInterceptor implements MethodInterceptor {
     public Object invoke(MethodInvocation call) throws Throwable {
         Class<?> type = call.getThis() == null ? call.getMethod().getDeclaringClass() : AopUtils.getTargetClass(call.getThis());
         Method method = AopUtils.getMostSpecificMethod(call.getMethod(), type);
-        Plan plan = plans.computeIfAbsent(method, this::plan);
-        try (HeldLock lock = acquire(key(plan, call, method), plan.options)) {
-            HeldLock before = CurrentLock.set(lock);
-            try {
-                return call.proceed();
-            } finally {
-                CurrentLock.set(before);
+        Plan plan = plan(method);
+        String key = key(plan, call, method);
+        return plan.completes ? untilCompleted(call, key, plan.options) : inThread(call, key, plan.options);
+    }
+
+    private Object inThread(MethodInvocation call, String key, LockOptions options) throws Throwable {
+        LockClient locks = client.get();
+        HeldLock lock = acquire(key, () -> locks.lockByThread(key, options));
+        Runnable release = () -> release(locks, lock, options.shared());
+        Throwable thrown = null;
+        boolean later = false;
+        HeldLock before = CurrentLock.set(lock);
+        try {
+            if (Transactions.isActive()) {
+                Transactions.releaseAfter(lock, release);
+                later = true;
+            }
+            return call.proceed();
+        } catch (Throwable e) {
+            thrown = e;
+            throw e;
+        } finally {
+            CurrentLock.set(before);
+            if (!later) {
+                end(release, thrown);
             }
         }
     }
 
-    private HeldLock acquire(String key, LockOptions options) {
+    private static void release(LockClient locks, HeldLock lock, boolean shared) {
         try {
-            return client.get().lock(key, options);
+            locks.unlockByThread(lock.key(), shared);
+        } catch (IllegalMonitorStateException e) { // the transaction has ended in another thread
+            lock.close();
+        }
+    }
+
+    /** Releases; if the method has thrown, an error of the release is added to that. */
+    private static void end(Runnable release, Throwable thrown) {
+        try {
+            release.run();
+        } catch (RuntimeException e) {
+            if (thrown == null) {
+                throw e;
+            }
+            thrown.addSuppressed(e);
+        }
+    }
+
+    private Object untilCompleted(MethodInvocation call, String key, LockOptions options) throws Throwable {
+        LockClient locks = client.get();
+        if (locks.heldByThread(key).isPresent()) {
+            throw new IllegalStateException("this thread holds the lock \"" + key + "\", which the call would wait for: its own owner holds it until its end");
+        }
+        HeldLock lock = acquire(key, () -> locks.lock(key, options));
+        HeldLock before = CurrentLock.set(lock);
+        CompletionStage<?> result;
+        try {
+            result = (CompletionStage<?>) call.proceed();
+        } catch (Throwable e) {
+            end(lock::close, e);
+            throw e;
+        } finally {
+            CurrentLock.set(before);
+        }
+        if (result == null) {
+            lock.close();
+            return null;
+        }
+        return result.whenComplete((value, error) -> lock.close());
+    }
+
+    /** Takes a lock. */
+    private interface Acquisition {
+        HeldLock acquire() throws InterruptedException;
+    }
+
+    private static HeldLock acquire(String key, Acquisition acquisition) {
+        try {
+            return acquisition.acquire();
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new LockException("interrupted while waiting for the lock \"" + key + "\"", e);
         }
     }
 
-    private Plan plan(Method method) {
+    /** How a method is locked. It throws IllegalStateException for a method that a lock would not protect. */
+    Plan plan(Method method) {
+        return plans.computeIfAbsent(method, this::made);
+    }
+
+    private Plan made(Method method) {
         Locked locked = AnnotatedElementUtils.findMergedAnnotation(method, Locked.class);
-        LockOptions options = LockOptions.defaults();
-        if (!locked.waitFor().isEmpty()) {
-            options = options.withWait(duration(locked.waitFor()));
-        }
+        boolean completes = CompletionStage.class.isAssignableFrom(method.getReturnType());
+        refuse(method, completes);
+        LockOptions options = LockOptions.defaults().withWait(locked.waitFor().isEmpty() ? WAIT : duration(locked.waitFor()));
         if (!locked.lease().isEmpty()) {
             options = options.withLease(duration(locked.lease()));
         }
-        return new Plan(parser.parseExpression(locked.key()), locked.shared() ? options.asShared() : options);
+        SpelExpression key = parser.parseRaw(locked.key());
+        List<String> added = new ArrayList<>();
+        look(key.getAST(), method, false, added);
+        return new Plan(key, added, locked.shared() ? options.asShared() : options, completes);
+    }
+
+    private static void refuse(Method method, boolean completes) {
+        boolean async = false;
+        for (AnnotatedElement element : List.of(method, method.getDeclaringClass())) {
+            async |= AnnotatedElementUtils.hasAnnotation(element, Async.class);
+        }
+        if (async) {
+            throw new IllegalStateException("@Locked at " + method + " would end before its work, which is @Async: lock a method that it calls");
+        }
+        Class<?> type = method.getReturnType();
+        boolean suspends = Arrays.stream(method.getParameterTypes()).anyMatch(each -> each.getName().equals("kotlin.coroutines.Continuation"));
+        if (!completes && (suspends || ReactiveAdapterRegistry.getSharedInstance().getAdapter(type) != null || Future.class.isAssignableFrom(type) || BaseStream.class.isAssignableFrom(type)
+                || Iterator.class.isAssignableFrom(type) || Callable.class.isAssignableFrom(type))) {
+            throw new IllegalStateException("@Locked at " + method + " would end before its work, which goes on behind a " + type.getSimpleName()
+                    + ": return what is done, or a CompletionStage");
+        }
+    }
+
+    /** Looks for variables that there are not, and for those that are added to a text. */
+    private void look(SpelNode node, Method method, boolean isAdded, List<String> added) {
+        if (node instanceof VariableReference) {
+            String name = node.toStringAST().substring(1);
+            if (!isVariable(name, method)) {
+                throw new IllegalStateException("the key of @Locked at " + method + " has #" + name
+                        + ", which is no parameter that is known by its name: compile with -parameters, or say #p0");
+            }
+            if (isAdded) {
+                added.add(name);
+            }
+        }
+        for (int i = 0; i < node.getChildCount(); i++) {
+            look(node.getChild(i), method, node instanceof OpPlus, added);
+        }
+    }
+
+    private boolean isVariable(String name, Method method) {
+        String[] known = names.getParameterNames(method);
+        if (name.equals("root") || name.equals("this") || known != null && List.of(known).contains(name)) {
+            return true;
+        }
+        return name.matches("[ap]\\d{1,3}") && Integer.parseInt(name.substring(1)) < method.getParameterCount();
     }
 
     private Duration duration(String text) {
@@ -84,6 +222,11 @@ final class LockedInterceptor implements MethodInterceptor {
     private String key(Plan plan, MethodInvocation call, Method method) {
         MethodBasedEvaluationContext context = new MethodBasedEvaluationContext(call.getThis(), method, call.getArguments(), names);
         context.setBeanResolver(new BeanFactoryResolver(beans));
+        for (String name : plan.added) {
+            if (context.lookupVariable(name) == null) {
+                throw new IllegalArgumentException("the key of @Locked at " + method + " has #" + name + ", which is null");
+            }
+        }
         Object key = plan.key.getValue(context);
         if (key == null) {
             throw new IllegalArgumentException("the key of @Locked at " + method + " is null");

@@ -46,17 +46,17 @@ public class LockserverAutoConfiguration {
         if (!bundle.isEmpty()) {
             builder.clientOptions(ClientOptions.builder().sslOptions(ssl(bundles.getObject().getBundle(bundle))).build());
         }
-        LockObserver observer = observers.getIfAvailable();
-        if (observer != null) {
-            builder.observer(observer);
+        List<LockObserver> all = observers.orderedStream().toList();
+        if (!all.isEmpty()) {
+            builder.observer(all.size() == 1 ? all.get(0) : new Observers(all));
         }
         LockClient client = builder.build();
-        bindGauges(observer, client);
+        all.forEach(observer -> bindGauges(observer, client));
         return client;
     }
 
     private static void bindGauges(LockObserver observer, LockClient client) {
-        if (observer != null && observer.getClass().getSimpleName().equals("LockMetrics")) { // its class may be missing
+        if (observer.getClass().getSimpleName().equals("LockMetrics")) { // its class may be missing
             ((LockMetrics) observer).bindTo(client);
         }
     }
@@ -90,7 +90,7 @@ public class LockserverAutoConfiguration {
     @ConditionalOnClass(MeterRegistry.class)
     static class Metrics {
         @Bean
-        @ConditionalOnMissingBean(LockObserver.class)
+        @ConditionalOnMissingBean(name = "lockserverMetrics")
         LockObserver lockserverMetrics(ObjectProvider<MeterRegistry> registry) {
             MeterRegistry meters = registry.getIfAvailable();
             return meters == null ? new LockObserver() {

@@ -19,6 +19,7 @@ import org.springframework.integration.support.locks.LockRegistry;
 
 import io.lockserver.client.HeldLock;
 import io.lockserver.client.LockClient;
+import io.lockserver.client.LockObserver;
 import io.lockserver.spring.CurrentLock;
 import io.lockserver.spring.Locked;
 import io.lockserver.test.Lockserver;
@@ -53,8 +54,36 @@ class StarterTest {
         }
     }
 
-    private static ConfigurableApplicationContext run(Map<String, Object> properties) {
+    /** An application that hears of locks by itself. */
+    @Configuration(proxyBeanMethods = false)
+    static class Listening {
+        final java.util.concurrent.atomic.AtomicInteger acquired = new java.util.concurrent.atomic.AtomicInteger();
+
+        @Bean
+        LockObserver mine() {
+            return new LockObserver() {
+                @Override
+                public void acquired(String key, java.time.Duration waited) {
+                    acquired.incrementAndGet();
+                }
+            };
+        }
+    }
+
+    @Test
+    void anObserverOfTheApplicationIsBesideTheMeters(TestServer server) throws Exception {
+        try (ConfigurableApplicationContext context = run(Map.of("lockserver.uris", server.uri()), Listening.class)) {
+            context.getBean(LockClient.class).lock("k").unlock();
+            assertEquals(1, context.getBean(Listening.class).acquired.get());
+            MeterRegistry meters = context.getBean(MeterRegistry.class);
+            assertEquals(1, meters.get("lockserver.wait").tag("outcome", "acquired").timer().count());
+            assertEquals(0, meters.get("lockserver.client.oldest.hold").timeGauge().value());
+        }
+    }
+
+    private static ConfigurableApplicationContext run(Map<String, Object> properties, Class<?>... more) {
         SpringApplication application = new SpringApplication(App.class);
+        application.addPrimarySources(java.util.List.of(more));
         application.setLogStartupInfo(false);
         Map<String, Object> all = new HashMap<>(Map.of("lockserver.timeout", "60s", "lockserver.connect-timeout", "60s")); // a busy machine
         all.putAll(properties);
