@@ -151,7 +151,7 @@ public final class HeldLock implements AutoCloseable {
     }
 
     /**
-     * Gives the lock up, but has the server keep it for so long, counted from now. Then it is free, whatever becomes of this
+     * Gives the lock up, but has the server keep it for so long, counted from now; zero or less: not at all. Then it is free, whatever becomes of this
      * client. The errors are those of {@link #unlock()}.
      */
     public void releaseAfter(Duration length) {

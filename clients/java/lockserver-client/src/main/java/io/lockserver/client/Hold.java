@@ -173,7 +173,7 @@ final class Hold {
         if (tokens.length > 1) {
             throw new IllegalStateException("this is for a lock of one key");
         }
-        if (Values.delay(length, "a lease").toMillis() < 1) {
+        if (Objects.requireNonNull(length, "a lease is null").isNegative() || Values.delay(length, "a lease").toMillis() < 1) {
             unlock();
         } else {
             release(wish.renewal(0, owner.name, tokens, length));
