@@ -173,6 +173,7 @@ func (db *DB) RandomKey(intN func(n int) int) (string, bool) {
 		switch {
 		case db.live(r):
 			return key, true
+		// plant:random-key-overdue
 		case !db.store.follows:
 			db.find([]byte(key)) // removes it
 		case tries == mostTries:

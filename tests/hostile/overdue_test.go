@@ -15,9 +15,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/commands"
+	"lockserver/internal/plant"
 	"lockserver/internal/resp"
 	"lockserver/internal/testkit"
 	"lockserver/server"
+	"lockserver/server/raft"
 	"lockserver/tests/grammar"
 )
 
@@ -32,12 +34,14 @@ const overdueCalls = 3
 // alive. end lets the server remove them again.
 var overdueStates = []struct {
 	name       string
+	start      func(t *testing.T, clock *server.ManualClock) *overdueServer
 	readOnly   bool // commands that write are refused, and not held
 	enter, end func(o *overdueServer)
 }{
-	{"a replica", true, (*overdueServer).becomeReplica, func(o *overdueServer) { o.do("REPLICAOF NO ONE") }},
-	{"CLIENT PAUSE WRITE", false, func(o *overdueServer) { o.do("CLIENT PAUSE 86400000 WRITE") }, func(o *overdueServer) { o.do("CLIENT UNPAUSE") }},
-	{"FAILOVER", false, (*overdueServer).failOver, func(o *overdueServer) { o.do("FAILOVER ABORT") }},
+	{"a replica", startOverdue, true, (*overdueServer).becomeReplica, func(o *overdueServer) { o.do("REPLICAOF NO ONE") }},
+	{"a member that follows", startFollower, true, (*overdueServer).takeFromLeader, (*overdueServer).leaderRemoves},
+	{"CLIENT PAUSE WRITE", startOverdue, false, func(o *overdueServer) { o.do("CLIENT PAUSE 86400000 WRITE") }, func(o *overdueServer) { o.do("CLIENT UNPAUSE") }},
+	{"FAILOVER", startOverdue, false, (*overdueServer).failOver, func(o *overdueServer) { o.do("FAILOVER ABORT") }},
 }
 
 // overdueServer is a server that owns its clock.
@@ -46,20 +50,24 @@ type overdueServer struct {
 	srv    *server.Server
 	clock  *server.ManualClock
 	admin  *testkit.Client
-	fields bool // see fill
+	fields bool           // see fill
+	leader *overdueServer // which it follows; nil: it is in no raft group
+	at     raft.Peer      // as a member
 }
 
 func startOverdue(t *testing.T, clock *server.ManualClock) *overdueServer {
-	directives := map[string]string{"enable-debug-command": "yes", "repl-diskless-sync-delay": "0", "proto-max-bulk-len": "1mb"}
-	opts := server.Options{Seed: 7, Directives: directives}
-	if clock != nil {
-		opts.Clock = clock
-	}
+	return startWith(t, server.Options{}, clock)
+}
+
+func startWith(t *testing.T, opts server.Options, clock *server.ManualClock) *overdueServer {
+	opts.Seed = 7
+	opts.Directives = map[string]string{"enable-debug-command": "yes", "repl-diskless-sync-delay": "0", "proto-max-bulk-len": "1mb"}
+	opts.Clock = clock
 	srv, err := server.New(opts)
 	require.NoError(t, err)
 	require.NoError(t, srv.Start())
 	t.Cleanup(func() { _ = srv.Close() })
-	return &overdueServer{t, srv, clock, testkit.Dial(t, srv.Dial), false}
+	return &overdueServer{t: t, srv: srv, clock: clock, admin: testkit.Dial(t, srv.Dial)}
 }
 
 // do runs a command that succeeds.
@@ -103,10 +111,10 @@ func (o *overdueServer) fill(fields bool) {
 	}
 }
 
-// becomeReplica gives the data to another server, and makes this one its replica. Both servers have the same
-// time.
+// becomeReplica gives the data to another server, of which this one becomes a replica. Time stands still
+// there.
 func (o *overdueServer) becomeReplica() {
-	master := startOverdue(o.t, nil)
+	master := startOverdue(o.t, server.NewManualClock(time.UnixMicro(o.clock.NowUS())))
 	master.fill(o.fields)
 	host, port, err := net.SplitHostPort(master.srv.Addr().String())
 	require.NoError(o.t, err)
@@ -152,11 +160,9 @@ var notPlayedOverdue = map[string]string{
 
 // TestOverdue: each command answers where all keys are overdue and kept, and the keys go when they may.
 func TestOverdue(t *testing.T) {
-	g := grammar.New()
-	g.Begin(rand.New(rand.NewPCG(testkit.Seed(t), 1)))
+	seed := testkit.Seed(t)
 	values, err := payloads()
 	require.NoError(t, err)
-	g.SetPayloads(values)
 	var rows []*commands.Row
 	for _, r := range server.Table().Rows() {
 		for _, r := range append([]*commands.Row{r}, r.Subcommands()...) {
@@ -168,7 +174,11 @@ func TestOverdue(t *testing.T) {
 	for _, state := range overdueStates {
 		for _, fields := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s fields=%v", state.name, fields), func(t *testing.T) {
-				o := startOverdue(t, server.NewManualClock(time.UnixMilli(time.Now().UnixMilli())))
+				t.Parallel()
+				g := grammar.New()
+				g.Begin(rand.New(rand.NewPCG(seed, 1)))
+				g.SetPayloads(values)
+				o := state.start(t, server.NewManualClock(time.UnixMilli(time.Now().UnixMilli())))
 				o.fields = fields
 				if !state.readOnly {
 					o.fill(fields)
@@ -193,6 +203,32 @@ func TestOverdue(t *testing.T) {
 	}
 }
 
+// overdueFaults are mistakes that only show where overdue keys are kept.
+var overdueFaults = []plant.Fault{plant.New("RANDOMKEY relies on removing overdue keys", plant.Or("random-key-overdue", "true"))}
+
+// TestPlantedFaultsOfOverdueKeys: TestOverdue finds them in each state.
+func TestPlantedFaultsOfOverdueKeys(t *testing.T) {
+	if !plant.Wanted(t, "../..", overdueFaults) {
+		return
+	}
+	program := plant.Build(t, "../..", overdueFaults)
+	run := func(fault, state string) ([]byte, error) {
+		return plant.Command(program, fault, "-test.run", "^TestOverdue$/^"+strings.ReplaceAll(state, " ", "_"), "-test.timeout", "120s").CombinedOutput()
+	}
+	out, err := run(plant.None, "")
+	require.NoError(t, err, "%s", out)
+	for _, f := range overdueFaults {
+		for _, state := range overdueStates {
+			t.Run(f.Name+"/"+state.name, func(t *testing.T) {
+				t.Parallel()
+				out, err := run(f.Name, state.name)
+				require.Error(t, err, "%s", out)
+				require.Contains(t, string(out), "--- FAIL: TestOverdue/", "it does not say what hangs")
+			})
+		}
+	}
+}
+
 // hangMS is after how many milliseconds a call counts as one that does not end.
 const hangMS = 20_000
 
@@ -207,6 +243,10 @@ func (o *overdueServer) ask(row *commands.Row, words []string, readOnly bool) {
 	c := testkit.Connect(conn)
 	c.Timeout, o.admin.Timeout = hangMS*time.Millisecond, hangMS*time.Millisecond
 	defer c.Close()
+	if o.leader != nil {
+		_, err = c.Call("READONLY")
+		require.NoError(o.t, err)
+	}
 	const holds = commands.Write | commands.MayReplicate
 	if row.Flags.Has(commands.Blocking) || !readOnly && (row.Flags&holds != 0 || slices.Contains(mayHold, row.Name)) {
 		require.NoError(o.t, c.Ask(words...))

@@ -1,0 +1,91 @@
+package hostile
+
+import (
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	hraft "github.com/hashicorp/raft"
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
+	"lockserver/server"
+	"lockserver/server/raft"
+	"lockserver/server/raft/engine"
+	"lockserver/server/topology"
+)
+
+// startFollower starts two servers of a raft group. The first one forms it alone, so nothing takes the lead
+// from it. The other, with the clock, becomes a member that follows, and answers reads.
+func startFollower(t *testing.T, clock *server.ManualClock) *overdueServer {
+	start := func(id string, clock *server.ManualClock) *overdueServer {
+		p, err := raft.NewPeer(id, "127.0.0.1:"+testkit.FreePort(t), id+":1")
+		require.NoError(t, err)
+		node := topology.NodeID(id)
+		o := startWith(t, server.Options{Raft: newEngine(t, p, id == "leader"), RaftOptions: raft.Options{ReadsMaxLag: 24 * time.Hour},
+			Group: topology.New(topology.Options{Form: topology.Cluster, Self: func(net.Addr) string { return node }})}, clock)
+		o.at = p
+		return o
+	}
+	o := start("follower", clock)
+	o.do("READONLY")
+	o.leader = start("leader", server.NewManualClock(time.UnixMicro(clock.NowUS())))
+	o.leader.awaitGroup("raft_role:leader")
+	return o
+}
+
+// newEngine makes the engine of a member, with its log in memory. The member forms a group alone, or waits
+// until it is added to one.
+func newEngine(t *testing.T, self raft.Peer, alone bool) *engine.Engine {
+	logs, quiet := hraft.NewInmemStore(), slog.New(slog.DiscardHandler)
+	n := &engine.Network{ID: self.ID, Group: "overdue", Listen: self.Raft, Self: engine.Address(self), Log: quiet}
+	eo := engine.Options{ID: self.ID, ElectionMS: 200, Log: quiet, Logs: logs, Stable: logs, Snapshots: hraft.NewInmemSnapshotStore(),
+		Hello: n.Hello, Position: n.AskPosition, Transport: n.Transport}
+	if alone {
+		eo.Peers = []raft.Peer{self}
+	} else {
+		eo.ElectionMS = 600_000 // it never stands for election
+	}
+	require.NoError(t, eo.Identify())
+	n.Identity = eo.Identity
+	e := engine.New(eo)
+	n.Position = e.Position
+	return e
+}
+
+// awaitGroup waits until INFO says something of the raft group.
+func (o *overdueServer) awaitGroup(text string) {
+	o.t.Helper()
+	said := ""
+	o.until(func() bool { said = o.do("INFO raft").Str; return strings.Contains(said, text) }, func() string { return text + " is not in " + said })
+}
+
+// until waits for a condition; otherwise says what is so instead.
+func (o *overdueServer) until(ok func() bool, otherwise func() string) {
+	o.t.Helper()
+	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			require.FailNow(o.t, otherwise())
+		}
+	}
+}
+
+// takeFromLeader fills the leader, makes this server a member, and waits until it has the data.
+func (o *overdueServer) takeFromLeader() {
+	o.leader.fill(o.fields)
+	o.leader.do("RAFT ADD " + o.at.ID + " " + o.at.Raft + " " + o.at.Client)
+	o.awaitGroup("raft_lag_entries:0\r\n")
+	require.Equal(o.t, o.leader.do("DBSIZE").Int, o.do("DBSIZE").Int)
+}
+
+// leaderRemoves lets the keys be overdue on the leader, and waits until the follower has no overdue key any
+// more. The leader renews the leases of its clients.
+func (o *overdueServer) leaderRemoves() {
+	o.leader.clock.Set(time.UnixMicro(o.clock.NowUS()))
+	o.until(func() bool { return o.do("DBSIZE").Int == int64(len(o.do("KEYS *").Elems)) },
+		func() string {
+			return "of " + o.do("DBSIZE").String() + " keys these are live: " + o.do("KEYS *").String()
+		})
+}
