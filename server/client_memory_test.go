@@ -59,12 +59,16 @@ func checkClientSum(t *testing.T, srv *instance) {
 	ex := &srv.executor
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
-	sum := 0
+	sum, replicas := 0, 0
 	for _, s := range ex.clients {
 		require.Equal(t, s.memory.counted, s.bytes(), "client %d", s.id)
 		sum += s.memory.counted
+		if s.replica.Is() {
+			replicas += s.memory.counted
+		}
 	}
 	require.Equal(t, sum, ex.memory.clients)
+	require.Equal(t, replicas, ex.memory.replicas)
 }
 
 // TestClientMemory: CLIENT LIST says who takes the memory, and by what; it is gone when that is over.
@@ -191,6 +195,50 @@ func TestClientEviction(t *testing.T) {
 		require.Equal(t, "+PONG", testkit.Dial(t, dial).Do("PING").String())
 		checkClientSum(t, srv)
 	})
+}
+
+// TestReplicasAreNotEvicted: what replicas take counts for no eviction of clients, as in Redis, and an eviction
+// that finds replicas and exempt clients alone ends.
+func TestReplicasAreNotEvicted(t *testing.T) {
+	t.Parallel()
+	srv := startWith(t, Options{}, nil)
+	see, replica, exempt := client(t, srv), client(t, srv), client(t, srv)
+	require.Equal(t, "+OK", replica.Do("REPLCONF", "listening-port", "1").String())
+	replica.Send("PSYNC", "?", "-1")
+	eventually(t, func() bool { return infoNumber(t, see, "connected_slaves") == 1 }, "it follows")
+	hoard := func(c *testkit.Client, bytes int) {
+		before := clientBytes(srv)
+		sendRaw(t, c, fmt.Sprintf("*2\r\n$4\r\nECHO\r\n$%d\r\n%s", bytes+10, strings.Repeat("v", bytes)))
+		eventually(t, func() bool { return clientBytes(srv) > before+bytes-50_000 }, "all has arrived")
+	}
+	require.Equal(t, "+OK", see.Do("CONFIG", "SET", "maxmemory-clients", "300000").String())
+	hoard(replica, 400_000)
+	require.Equal(t, "+PONG", see.Do("PING").String())
+	require.Zero(t, infoNumber(t, see, "evicted_clients"))
+	checkClientSum(t, srv)
+
+	require.Equal(t, "+OK", exempt.Do("CLIENT", "NO-EVICT", "ON").String())
+	hoard(exempt, 400_000)
+	requireClosed(t, see)
+	other := client(t, srv)
+	other.Send("PING")
+	requireClosed(t, other)
+	exempt.Close()
+	eventually(t, func() bool { return clientBytes(srv) < 500_000 }, "it has gone")
+	see = client(t, srv)
+	require.EqualValues(t, 2, infoNumber(t, see, "evicted_clients"))
+	require.EqualValues(t, 1, infoNumber(t, see, "connected_slaves"))
+	replica.Close()
+	eventually(t, func() bool { return infoNumber(t, see, "connected_slaves") == 0 }, "it has gone")
+	checkClientSum(t, srv)
+}
+
+// clientBytes is what all clients take.
+func clientBytes(srv *instance) int {
+	ex := &srv.executor
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	return ex.memory.clients
 }
 
 // TestPrefixesAreClientMemory: prefixes of CLIENT TRACKING and names count. The client with too many goes.

@@ -20,7 +20,9 @@ import (
 // memoryUse is what the executor keeps of that.
 type memoryUse struct {
 	clients int // what all sessions take together: the sum of sessionMemory.counted
-	others  int // what all else takes, as of the last slice that was not plain
+	// replicas is the part of clients that sessions of replicas take. It counts for no eviction of clients.
+	replicas int
+	others   int // what all else takes, as of the last slice that was not plain
 	// inTransit is the part of clients that connections were given last, and may not have tried to send yet.
 	// It makes no key go: most of it is gone in a moment, and an eviction that clients hear of would be the
 	// reason for the next one.
@@ -73,19 +75,30 @@ func (s *session) recount() {
 	}
 	m.input, m.capacity = s.decoder.Pending(), s.decoder.Held()
 	n := s.bytes()
-	s.executor.memory.clients += n - m.counted
+	all := &s.executor.memory
+	all.clients += n - m.counted
+	if s.replica.Is() {
+		if !m.replica {
+			m.replica = true
+			all.replicas += m.counted
+		}
+		all.replicas += n - m.counted
+	}
 	m.counted = n
-	s.executor.memory.inTransit += m.fresh - m.inTransit
+	all.inTransit += m.fresh - m.inTransit
 	m.inTransit = m.fresh
 	if m.unsent > 0 && !m.unsentListed {
 		m.unsentListed = true
-		s.executor.memory.unsent = append(s.executor.memory.unsent, s)
+		all.unsent = append(all.unsent, s)
 	}
 }
 
 // uncount takes out of the sum what a session takes that ends.
 func (s *session) uncount() {
 	s.executor.memory.clients -= s.memory.counted
+	if s.memory.replica {
+		s.executor.memory.replicas -= s.memory.counted
+	}
 	s.memory.counted = 0
 	s.executor.memory.inTransit -= s.memory.inTransit
 	s.memory.inTransit = 0
@@ -248,21 +261,21 @@ func (s *session) exemptFromEviction(yes bool) {
 // evictClients closes the clients that take most, until all together take less than they may.
 func (ex *executor) evictClients() {
 	m := &ex.memory
-	if m.clientLimit == 0 || m.clients < m.clientLimit || ex.busy.on {
+	if m.clientLimit == 0 || m.clients-m.replicas < m.clientLimit || ex.busy.on {
 		m.overLimit = false
 		return
 	}
 	ex.begin()
-	for m.clients >= m.clientLimit && len(ex.clients) > m.exempt {
+	for m.clients-m.replicas >= m.clientLimit && len(ex.clients) > m.exempt {
 		s := ex.largestClient()
-		if s == nil { // replicas are left
+		if s == nil { // replicas and exempt clients are left
 			break
 		}
 		ex.log.Info("Evicting client: " + s.line())
 		ex.counts.evicted++
 		ex.terminate(s)
 	}
-	if m.clients >= m.clientLimit && !m.overLimit {
+	if m.clients-m.replicas >= m.clientLimit && !m.overLimit {
 		m.overLimit = true
 		ex.log.Warn("Over client maxmemory after evicting all evictable clients")
 	}

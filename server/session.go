@@ -413,6 +413,7 @@ type sessionMemory struct {
 	// in memoryUse.inTransit.
 	fresh, inTransit int
 	unsentListed     bool // the session is in memoryUse.unsent
+	replica          bool // counted is part of memoryUse.replicas, too
 	ends             bool // the slice was over because of the waits that its commands ended
 }
 
