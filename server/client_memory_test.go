@@ -197,8 +197,8 @@ func TestClientEviction(t *testing.T) {
 	})
 }
 
-// TestReplicasAreNotEvicted: what replicas take counts for no eviction of clients, as in Redis, and an eviction
-// that finds replicas and exempt clients alone ends.
+// TestReplicasAreNotEvicted: what replicas take counts for no eviction of clients, as in Redis. An eviction
+// ends if it finds only replicas and exempt clients.
 func TestReplicasAreNotEvicted(t *testing.T) {
 	t.Parallel()
 	srv := startWith(t, Options{}, nil)

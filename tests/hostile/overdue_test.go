@@ -111,8 +111,7 @@ func (o *overdueServer) fill(fields bool) {
 	}
 }
 
-// becomeReplica gives the data to another server, of which this one becomes a replica. Time stands still
-// there.
+// becomeReplica gives the data to another server, and makes this one its replica. Time stands still there.
 func (o *overdueServer) becomeReplica() {
 	master := startOverdue(o.t, server.NewManualClock(time.UnixMicro(o.clock.NowUS())))
 	master.fill(o.fields)
