@@ -146,3 +146,49 @@ func TestLostLogBesideASnapshot(t *testing.T) {
 	d.has()
 	d.same()
 }
+
+// TestDamagedWhileRunning: an entry is damaged after the start of the member that leads, and another one needs
+// it. It is not sent. The member stops and says why, and the others go on. Its next start moves the files away,
+// and it is a voter again.
+func TestDamagedWhileRunning(t *testing.T) {
+	t.Parallel()
+	d := newOnDisks(t)
+	d.write(10)
+	d.same()
+	a := d.leader()
+	c := d.others(a)[0]
+	d.end(c)
+	require.Equal(t, "OK", d.do("SET", "pay", "order-4711").Str)
+	d.write(700) // the newest 512 entries are in memory
+	path := d.logs(a)[0]
+	is, err := os.ReadFile(path)
+	require.NoError(t, err)
+	at := bytes.Index(is, []byte("order-4711"))
+	require.Positive(t, at)
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = f.WriteAt([]byte{is[at+9] ^ 1}, int64(at+9))
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	c.start()
+	eventually(t, "the member stops", func() bool { return a.field("raft_role") == "stopped" })
+	eventually(t, "it says why", func() bool {
+		alarm := a.field("raft_alarm")
+		return strings.Contains(alarm, filepath.Base(path)) && strings.Contains(alarm, "the checksum of the entry ")
+	})
+	eventually(t, "the others go on", func() bool { return d.leader() != a })
+	require.Equal(t, "order-4711", d.do("GET", "pay").Str)
+	eventually(t, "the third one has everything", func() bool {
+		return c.ask("DEBUG", "DIGEST").Str == d.leader().ask("DEBUG", "DIGEST").Str
+	})
+	d.end(a)
+	a.start()
+	eventually(t, "it has everything again, and a vote", func() bool {
+		d.leader().ask("RAFT", "TRANSFER", a.peer.ID)
+		return a.field("raft_role") == "leader"
+	})
+	require.Contains(t, a.field("raft_alarm"), filepath.Base(path))
+	require.Equal(t, "order-4711", d.do("GET", "pay").Str)
+	d.has()
+	d.same()
+}

@@ -31,7 +31,6 @@ import (
 	"io"
 	"log/slog"
 	"math"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -130,6 +129,7 @@ type running struct {
 	startedMS  int64 // when the engine was made, in milliseconds since 1970
 	surveying  surveying
 	removed    atomic.Bool // the leader says that this is no member any more
+	started    atomic.Bool // the library has read what it goes on from
 	// logFault and stableFault are why the stores cannot be written to.
 	logFault, stableFault fault
 	// mark and asked are tend's: what it found the last time, and when it asked silent members.
@@ -235,23 +235,24 @@ func (e *Engine) Open(m raft.Machine) error {
 	return nil
 }
 
-// start starts the library. Its goroutine ends if an entry is damaged.
+// start starts the library.
 func (e *Engine) start(r *running, log *storage) (is *hraft.Raft, err error) {
+	defer func() { // the library panics where it cannot read an entry
+		if bad := recover(); bad != nil {
+			if err = e.damage(); err == nil {
+				panic(bad)
+			}
+		}
+	}()
 	o := &e.options
 	stable := &retrying{o.Stable, o.Log, r.ended, &r.stableFault}
 	last, err := o.Logs.LastIndex()
 	if err != nil {
 		return nil, err
 	}
-	r.fsm.last = last
-	var starting sync.WaitGroup
-	starting.Go(func() {
-		is, err = hraft.NewRaft(e.config(r.notify), r.fsm, log, stable, log, r.ackTransport)
-	})
-	starting.Wait()
-	if is == nil && err == nil {
-		err = e.damage()
-	}
+	r.fsm.last, r.fsm.damage = last, e.damage
+	is, err = hraft.NewRaft(e.config(r.notify), r.fsm, log, stable, log, r.ackTransport)
+	r.started.Store(true)
 	return is, err
 }
 
@@ -263,9 +264,9 @@ func (e *Engine) damage() error {
 	return nil
 }
 
-// distrust ends the engine, because the disk was found to be damaged: nothing of it is applied or sent any
-// more. The member stops, and the next start moves the files away. The calling goroutine ends.
-func (r *running) distrust(d *Damage) {
+// distrust has the engine closed, because the disk was found to be damaged. Nothing of it is applied or sent
+// any more. The member stops, and the next start moves the files away. It reports whether the library runs.
+func (r *running) distrust(d *Damage) bool {
 	e := r.of
 	if e.bad.CompareAndSwap(nil, d) {
 		var err error
@@ -278,7 +279,7 @@ func (r *running) distrust(d *Damage) {
 	case r.lost <- struct{}{}:
 	default: // it is known already
 	}
-	runtime.Goexit()
+	return r.started.Load()
 }
 
 // members returns the members of the group, as far as this one knows.
@@ -457,6 +458,8 @@ func (e *Engine) Status() raft.Status {
 type fsm struct {
 	of   raft.Machine
 	last uint64 // the newest entry of the log when the engine was opened
+	// damage is why nothing is applied any more; nil: it is.
+	damage func() error
 	// done is the newest entry that the machine was given and is done with. busy says that it is at one.
 	done atomic.Uint64
 	busy atomic.Bool
@@ -466,6 +469,9 @@ var _ hraft.FSM = (*fsm)(nil)
 
 // Apply implements hraft.FSM.
 func (m *fsm) Apply(l *hraft.Log) any {
+	if err := m.damage(); err != nil {
+		return err
+	}
 	m.busy.Store(true)
 	defer func() {
 		m.done.Store(l.Index)
@@ -479,6 +485,9 @@ func (m *fsm) Apply(l *hraft.Log) any {
 
 // Snapshot implements hraft.FSM.
 func (m *fsm) Snapshot() (hraft.FSMSnapshot, error) {
+	if err := m.damage(); err != nil {
+		return nil, err
+	}
 	cut, err := m.of.Cut()
 	if err != nil {
 		return nil, err

@@ -101,8 +101,8 @@ type reportingLog struct {
 	log     *slog.Logger
 	failing atomic.Bool
 	fault   *fault // nil: it is not recorded
-	// damaged is called when an entry is damaged; nil: nothing is. It need not return.
-	damaged func(*Damage)
+	// damaged is called when an entry is damaged; nil: nothing is. It reports whether the library runs.
+	damaged func(*Damage) bool
 }
 
 // IsMonotonic implements hraft.MonotonicLogStore: it is as its store is.
@@ -130,13 +130,17 @@ func (t *reportingLog) StoreLogs(all []*hraft.Log) error {
 	return err
 }
 
-// GetLog implements hraft.LogStore. The library ends the process where an entry cannot be read. Here damaged
-// ends the engine instead, and the goroutine that reads.
+// damagedMark is in an entry that stands for a damaged one. It must not be sent to other members.
+var damagedMark = []byte("damaged")
+
+// GetLog implements hraft.LogStore. The library ends the process where it cannot read an entry that is to be
+// applied. So it gets one that does nothing, and the engine is closed.
 func (t *reportingLog) GetLog(index uint64, to *hraft.Log) error {
 	err := t.LogStore.GetLog(index, to)
 	var d *Damage
-	if t.damaged != nil && errors.As(err, &d) {
-		t.damaged(d)
+	if t.damaged != nil && errors.As(err, &d) && t.damaged(d) {
+		*to = hraft.Log{Index: index, Type: hraft.LogNoop, Extensions: damagedMark}
+		return nil
 	}
 	return err
 }

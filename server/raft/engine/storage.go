@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 
 	hraft "github.com/hashicorp/raft"
+
+	"lockserver/server/raft"
 )
 
 // storage is a log, and the snapshots that it goes on from. It knows how they fit together. The library
@@ -155,6 +157,9 @@ func sendable(q *hraft.AppendEntriesRequest) error {
 	for _, e := range q.Entries {
 		if e.Type == anchor {
 			return errLogStart
+		}
+		if len(e.Extensions) > 0 { // it stands for a damaged one
+			return raft.ErrDamaged
 		}
 	}
 	return nil
