@@ -147,9 +147,9 @@ func TestLostLogBesideASnapshot(t *testing.T) {
 	d.same()
 }
 
-// TestDamagedWhileRunning: an entry is damaged after the start of the member that leads, and another one needs
-// it. It is not sent. The member stops and says why, and the others go on. Its next start moves the files away,
-// and it is a voter again.
+// TestDamagedWhileRunning: an entry is damaged after the start of the member that leads, and another one
+// needs it. It is not sent. The member stops and says why, and the others go on. Its next start moves the
+// files away, and it is a voter again.
 func TestDamagedWhileRunning(t *testing.T) {
 	t.Parallel()
 	d := newOnDisks(t)
