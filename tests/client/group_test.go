@@ -106,7 +106,7 @@ func TestNewCluster(t *testing.T) {
 	require.NoError(t, err)
 	next := make(chan *client.Lock, 1)
 	go func() {
-		l, err := c.Lock(ctx, "door", client.Wait(time.Minute))
+		l, err := c.Lock(ctx, "door", client.Wait(time.Hour))
 		if err != nil {
 			t.Error(err)
 		}
@@ -117,9 +117,9 @@ func TestNewCluster(t *testing.T) {
 		require.Eventually(t, func() bool {
 			reply, err := held.Guard(ctx, "SET", "n", 1)
 			return err == nil && reply == "OK"
-		}, 20*time.Second, 10*time.Millisecond)
+		}, 2*time.Minute, 10*time.Millisecond)
 		require.Eventually(t, func() bool { return strings.Contains(srv.Do("INFO", "locks"), "lock_waiters_notify:1") },
-			20*time.Second, 10*time.Millisecond, "it waits again")
+			2*time.Minute, 10*time.Millisecond, "it waits again")
 		require.NoError(t, held.Context().Err())
 	}
 	require.NoError(t, held.Unlock(ctx))

@@ -59,8 +59,9 @@ func TestReplicaHasWhatItsMasterHas(t *testing.T) {
 // otherwise; a lease that the master renews lasts.
 func TestNothingEndsByItself(t *testing.T) {
 	t.Parallel()
-	clock := server.NewManualClock(time.Now())
-	master := start(t, server.Options{})
+	begin := time.Now()
+	clock := server.NewManualClock(begin)
+	master := start(t, server.Options{Clock: server.NewManualClock(begin)}) // no time passes there
 	replica := start(t, server.Options{Clock: clock})
 	replica.follow(master.addr)
 	inStep(t, master, replica)

@@ -25,7 +25,7 @@ const (
 	phases  = 5
 	users   = 9
 	// patience is how long the checker may look for an order; it needs milliseconds.
-	patience = 2 * time.Second
+	patience = 20 * time.Second
 	// soon is how long it may take until a connection that was cut is gone.
 	soon = time.Minute
 )
