@@ -96,14 +96,6 @@ func (s *session) mayRead(row *commands.Row, flags commands.Flags) bool {
 	return ex.member != nil && s.place.ReadOnly && ex.group.IsCluster() && flags.Has(commands.ReadOnly) && (flags|row.Flags)&changes == 0 && row.Group != commands.Lock
 }
 
-// redirectInScript is redirect for a command that a script calls.
-func (s *session) redirectInScript(row *commands.Row, argv [][]byte) error {
-	if s.executor.group == nil {
-		return nil
-	}
-	return topology.InScript(s.redirect(row, argv, row.Flags))
-}
-
 // callOf is a command as the group looks at it.
 func (s *session) callOf(row *commands.Row, argv [][]byte, flags commands.Flags) (call topology.Call) {
 	call.Write, call.Reads = flags.Has(commands.Write), flags.Has(commands.ReadOnly)

@@ -10,6 +10,7 @@ import (
 	"lockserver/server/acl"
 	"lockserver/server/debug"
 	"lockserver/server/script"
+	"lockserver/server/topology"
 )
 
 // This file is script.Caller, the whole of it: what scripts ask of the server.
@@ -60,7 +61,7 @@ func (h scriptHost) Permit(c *commands.Ctx, row *commands.Row, argv [][]byte) er
 	s := sessionOf(c)
 	err := s.permit(row, argv, acl.InScript)
 	if err == nil {
-		return s.redirectInScript(row, argv)
+		return nil
 	}
 	return commands.ErrScriptDenied(strings.TrimPrefix(err.Error(), "NOPERM "))
 }
@@ -69,6 +70,14 @@ func (h scriptHost) Permit(c *commands.Ctx, row *commands.Row, argv [][]byte) er
 func (h scriptHost) Permitted(c *commands.Ctx, row *commands.Row, argv [][]byte) bool {
 	s := sessionOf(c)
 	return h.executor.rights.Check(s.user, s.db, row, argv).Reason == acl.Allowed
+}
+
+// Redirect implements script.Caller.
+func (h scriptHost) Redirect(c *commands.Ctx, row *commands.Row, argv [][]byte) error {
+	if h.executor.group == nil {
+		return nil
+	}
+	return topology.InScript(sessionOf(c).redirect(row, argv, row.Flags))
 }
 
 // End implements script.Caller.
@@ -89,7 +98,12 @@ func (h scriptHost) Lifts(row *commands.Row, argv [][]byte) bool {
 }
 
 // RefusesWrites implements script.Caller.
-func (h scriptHost) RefusesWrites() error { return standing{h.executor}.refusesWriteInScript() }
+func (h scriptHost) RefusesWrites(c *commands.Ctx) error {
+	if group := h.executor.group; group != nil && group.Follows(&sessionOf(c).place) {
+		return commands.ErrReadOnly
+	}
+	return standing{h.executor}.refusesWriteInScript()
+}
 
 // Stale implements script.Caller.
 func (h scriptHost) Stale() bool { return standing{h.executor}.stale() }

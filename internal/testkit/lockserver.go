@@ -182,3 +182,26 @@ func FreePort(t testing.TB) string {
 	require.Fail(t, "there is no free port")
 	return ""
 }
+
+// ClusterPort is a free port. The port that is 10,000 higher is free, too: a Redis Cluster takes both. Both
+// lie below the ports that the system gives to connections, and no other test gets them.
+func ClusterPort(t testing.TB) int {
+	t.Helper()
+	for {
+		port, err := strconv.Atoi(FreePort(t))
+		require.NoError(t, err)
+		if port >= 22_000 {
+			continue
+		}
+		bus := "127.0.0.1:" + strconv.Itoa(port+10_000)
+		reserved, err := net.ListenPacket("udp", bus)
+		if err != nil {
+			continue
+		}
+		t.Cleanup(func() { _ = reserved.Close() })
+		if l, err := net.Listen("tcp", bus); err == nil {
+			require.NoError(t, l.Close())
+			return port
+		}
+	}
+}

@@ -137,7 +137,10 @@ func (e *Engine) admitCall(c *commands.Ctx, row *commands.Row, argv [][]byte) er
 	if err := e.host.Permit(c, row, argv); err != nil {
 		return err
 	}
-	return e.admitEffect(row)
+	if err := e.admitEffect(row); err != nil {
+		return err
+	}
+	return e.host.Redirect(c, row, argv)
 }
 
 // rowOf returns the row of a command, nil if there is no such command.

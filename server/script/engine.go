@@ -109,7 +109,7 @@ func (e *Engine) admitEffect(row *commands.Row) error {
 		return nil
 	}
 	if flags&commands.Write != 0 && !run.obeyed {
-		if err := e.host.RefusesWrites(); err != nil {
+		if err := e.host.RefusesWrites(&e.caller.ctx); err != nil {
 			return err
 		}
 	}

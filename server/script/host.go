@@ -28,13 +28,16 @@ type Caller interface {
 	Permit(c *commands.Ctx, row *commands.Row, argv [][]byte) error
 	// Permitted reports whether it may, and logs nothing.
 	Permitted(c *commands.Ctx, row *commands.Row, argv [][]byte) bool
+	// Redirect returns the error that the script gets if another member of the group is the one to ask for
+	// what a call touches.
+	Redirect(c *commands.Ctx, row *commands.Row, argv [][]byte) error
 
 	// Lifts reports whether scripts may, for now, call a command that its row forbids to scripts.
 	Lifts(row *commands.Row, argv [][]byte) bool
 
-	// RefusesWrites returns why no client may write, nil if clients may: ErrReadOnly, a disk error,
+	// RefusesWrites returns why the client may not write, nil if it may: ErrReadOnly, a disk error,
 	// ErrNoReplicas or ErrLoading, the first of them that is true.
-	RefusesWrites() error
+	RefusesWrites(c *commands.Ctx) error
 	// Stale reports whether only commands with the flag Stale may run: there is no link to the master.
 	Stale() bool
 	// Obeys reports whether the command comes from the master or from a log. Then the state of this server

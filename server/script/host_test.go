@@ -80,6 +80,9 @@ func (h *testHost) End(_ *commands.Ctx, stopped bool) {
 // Permit implements Caller.
 func (h *testHost) Permit(*commands.Ctx, *commands.Row, [][]byte) error { return nil }
 
+// Redirect implements Caller.
+func (h *testHost) Redirect(*commands.Ctx, *commands.Row, [][]byte) error { return nil }
+
 // Permitted implements Caller.
 func (h *testHost) Permitted(*commands.Ctx, *commands.Row, [][]byte) bool { return true }
 
@@ -87,7 +90,7 @@ func (h *testHost) Permitted(*commands.Ctx, *commands.Row, [][]byte) bool { retu
 func (*testHost) Lifts(*commands.Row, [][]byte) bool { return false }
 
 // RefusesWrites implements Caller.
-func (h *testHost) RefusesWrites() error { return h.refusal }
+func (h *testHost) RefusesWrites(*commands.Ctx) error { return h.refusal }
 
 // Stale implements Caller.
 func (h *testHost) Stale() bool { return false }

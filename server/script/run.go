@@ -79,7 +79,7 @@ func (e *Engine) begin(c *commands.Ctx, inv invocation) (*execution, error) {
 	obeyed := e.host.Obeys(c)
 	full := !obeyed && e.host.Full()
 	if !obeyed {
-		if err := e.mayBegin(inv, full); err != nil {
+		if err := e.mayBegin(c, inv, full); err != nil {
 			return nil, err
 		}
 	}
@@ -98,7 +98,7 @@ func (e *Engine) begin(c *commands.Ctx, inv invocation) (*execution, error) {
 
 // mayBegin is what speaks against a script before it runs. Most of it is about a script that says with its
 // first line what it does: each call of another one is checked.
-func (e *Engine) mayBegin(inv invocation, full bool) error {
+func (e *Engine) mayBegin(c *commands.Ctx, inv invocation, full bool) error {
 	stale := e.host.Stale()
 	switch {
 	case inv.flags&noShebang != 0:
@@ -111,7 +111,7 @@ func (e *Engine) mayBegin(inv invocation, full bool) error {
 	case inv.flags&noWrites != 0:
 		return nil
 	}
-	err := e.host.RefusesWrites()
+	err := e.host.RefusesWrites(c)
 	switch {
 	case err == commands.ErrReadOnly:
 		return commands.ErrScriptOnReplica

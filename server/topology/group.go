@@ -178,5 +178,11 @@ func (g *Group) Leads(p *Place) bool {
 	return leader != nil && leader.ID == p.Self
 }
 
+// Follows reports whether another member leads than the one that a connection has come to.
+func (g *Group) Follows(p *Place) bool {
+	leader := g.seen.Load().leader
+	return leader != nil && leader.ID != p.Self
+}
+
 // Of returns the group and the place of the client that runs a command.
 type Of func(c *commands.Ctx) (*Group, *Place)

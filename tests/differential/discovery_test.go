@@ -21,29 +21,6 @@ import (
 	"lockserver/server/topology"
 )
 
-// clusterPort is a free port. A cluster also wants the one that is 10,000 higher: both lie below those that
-// the system gives to connections, and no other test gets them (testkit.FreePort).
-func clusterPort(t *testing.T) int {
-	t.Helper()
-	for {
-		port, err := strconv.Atoi(testkit.FreePort(t))
-		require.NoError(t, err)
-		if port >= 22_000 {
-			continue
-		}
-		bus := "127.0.0.1:" + strconv.Itoa(port+10_000)
-		reserved, err := net.ListenPacket("udp", bus)
-		if err != nil {
-			continue
-		}
-		t.Cleanup(func() { _ = reserved.Close() })
-		if l, err := net.Listen("tcp", bus); err == nil {
-			require.NoError(t, l.Close())
-			return port
-		}
-	}
-}
-
 // await waits until a condition holds.
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
@@ -84,7 +61,7 @@ var clusterQuestions = []string{
 func TestClusterDiscovery(t *testing.T) {
 	var nodes [2]*testkit.Redis
 	var asks [2]*testkit.Client
-	ports := [2]int{clusterPort(t), clusterPort(t)}
+	ports := [2]int{testkit.ClusterPort(t), testkit.ClusterPort(t)}
 	for i := range nodes {
 		nodes[i] = testkit.StartRedis(t, "--cluster-enabled", "yes", "--port", strconv.Itoa(ports[i]), "--bind", "127.0.0.1",
 			"--repl-diskless-sync-delay", "0")
@@ -172,7 +149,7 @@ var sentinelQuestions = []string{
 
 // A member of a group says of it what a real Sentinel says of a master and its replica.
 func TestSentinelDiscovery(t *testing.T) {
-	ports := [2]int{clusterPort(t), clusterPort(t)}
+	ports := [2]int{testkit.ClusterPort(t), testkit.ClusterPort(t)}
 	master := testkit.StartRedis(t, "--port", strconv.Itoa(ports[0]), "--bind", "127.0.0.1", "--repl-diskless-sync-delay", "0")
 	replica := testkit.StartRedis(t, "--port", strconv.Itoa(ports[1]), "--bind", "127.0.0.1", "--replicaof", "127.0.0.1 "+strconv.Itoa(ports[0]))
 	var sentinels [2]*testkit.Client
@@ -180,7 +157,7 @@ func TestSentinelDiscovery(t *testing.T) {
 		dir := t.TempDir()
 		conf := filepath.Join(dir, "sentinel.conf")
 		require.NoError(t, os.WriteFile(conf, []byte("sentinel monitor it 127.0.0.1 "+strconv.Itoa(ports[0])+" 2\n"), 0o644))
-		s := testkit.StartSentinel(t, conf, clusterPort(t))
+		s := testkit.StartSentinel(t, conf, testkit.ClusterPort(t))
 		sentinels[i] = s.Client(t)
 		require.Equal(t, "+OK", sentinels[i].Do("SENTINEL", "DEBUG", "info-period", "100", "publish-period", "100").String())
 	}
