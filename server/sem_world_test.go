@@ -120,9 +120,9 @@ func (w *permitWorld) take(c *permitCall) {
 		switch {
 		case c.permits > 0:
 			h.shared += k.lacks(c)
-		case c.shared:
+		case c.shared && (h.shared == 0 || !c.once):
 			h.shared++
-		default:
+		case !c.shared && (h.exclusive == 0 || !c.once):
 			h.exclusive++
 		}
 		h.endMS = w.nowMS + c.leaseMS
@@ -133,40 +133,126 @@ func (w *permitWorld) waits(owner string) bool {
 	return slices.ContainsFunc(w.waiters, func(c *permitCall) bool { return c.owner == owner })
 }
 
-// release gives back one hold of a lock, or so many permits.
+// release gives back so many permits.
 func (w *permitWorld) release(key, owner string, permits int64) {
 	k := w.keys[key]
 	h := k.holds[owner]
-	switch {
-	case k.limit > 0:
-		h.shared -= permits
-	case h.exclusive > 0:
-		h.exclusive--
-	default:
-		h.shared--
-	}
-	if h.exclusive == 0 && h.shared == 0 {
+	if h.shared -= permits; h.shared == 0 {
 		delete(k.holds, owner)
 	}
 }
 
-// serve lets everyone go that can, in the order of arrival.
-func (w *permitWorld) serve() (granted, failed []int) {
-	for i := 0; i < len(w.waiters); i++ {
-		c := w.waiters[i]
+// unlock gives back one hold of a lock, an exclusive one first, or a shared one if that is meant. It returns
+// the reply.
+func (w *permitWorld) unlock(key, owner string, shared bool) (reply string) {
+	k := w.keys[key]
+	h := k.holds[owner]
+	switch {
+	case h == nil, shared && h.shared == 0:
+		return "$nil"
+	case shared, h.exclusive == 0:
+		h.shared--
+	default:
+		h.exclusive--
+	}
+	if h.exclusive > 0 || h.shared > 0 {
+		return "0"
+	}
+	delete(k.holds, owner)
+	return "1"
+}
+
+// outcome is the clients with a wait that has ended, and how.
+type outcome struct{ granted, failed, refused []int }
+
+// serve lets calls go until none can, and returns the world in which the calls ended as the server's did; nil:
+// no order leads there. The first call that can go does, if that is possible. Between keys the order is left
+// open: an upgrade goes before waiters that came earlier, and with MLOCK both may have a turn in one unit. A
+// refused call must be one that can never go. seen counts the calls by what they got.
+func (w *permitWorld) serve(got outcome, seen map[string]int) *permitWorld {
+	free := false
+	for i, c := range w.waiters {
 		if !w.canGo(c, w.waiters[:i]) {
 			continue
 		}
-		if w.fails(c) {
-			failed = append(failed, c.client)
-		} else {
-			granted = append(granted, c.client)
+		free = true
+		rest, ended := got.without(c.client, w.fails(c))
+		if !ended {
+			continue
 		}
-		w.take(c)
-		w.waiters = slices.Delete(w.waiters, i, i+1)
-		i = -1
+		next := w.clone()
+		next.take(c)
+		next.waiters = slices.Delete(next.waiters, i, i+1)
+		if after := next.serve(rest, seen); after != nil {
+			w.count(c, w.waiters[:i], seen)
+			return after
+		}
 	}
-	return granted, failed
+	switch left := w.stuck(); {
+	case free:
+		return nil
+	case len(got.refused) == 0:
+		if len(got.granted)+len(got.failed) > 0 || len(w.stuckNow()) > 0 {
+			return nil
+		}
+		return w
+	default:
+		return w.refuse(left, got, seen)
+	}
+}
+
+// refuse is serve when no call can go and some were refused; left can never go.
+func (w *permitWorld) refuse(left []*permitCall, got outcome, seen map[string]int) *permitWorld {
+	for i, c := range slices.Backward(w.waiters) {
+		at := slices.Index(got.refused, c.client)
+		if at < 0 || !slices.Contains(left, c) {
+			continue
+		}
+		next, rest := w.clone(), got
+		next.waiters = slices.Delete(next.waiters, i, i+1)
+		rest.refused = slices.Delete(slices.Clone(got.refused), at, at+1)
+		if after := next.serve(rest, seen); after != nil {
+			return after
+		}
+	}
+	return nil
+}
+
+// without is the outcome of the other clients; false: the wait of this one did not end so.
+func (o outcome) without(client int, fails bool) (rest outcome, ok bool) {
+	of := &o.granted
+	if fails {
+		of = &o.failed
+	}
+	at := slices.Index(*of, client)
+	if at < 0 {
+		return o, false
+	}
+	*of = slices.Delete(slices.Clone(*of), at, at+1)
+	return o, true
+}
+
+// count is what serve counts. before are the waiters that came earlier.
+func (w *permitWorld) count(c *permitCall, before []*permitCall, seen map[string]int) {
+	kind := "exclusive"
+	switch upgraded := slices.IndexFunc(c.keys, func(key string) bool {
+		h := w.keys[key].holds[c.owner]
+		return h != nil && h.exclusive == 0
+	}); {
+	case c.permits > 0:
+		kind = "permits"
+	case c.shared:
+		kind = "shared"
+	case upgraded >= 0:
+		kind = "upgrade"
+		if slices.ContainsFunc(before, func(b *permitCall) bool { return slices.Contains(b.keys, c.keys[upgraded]) }) {
+			seen["upgrade before others"]++
+		}
+	}
+	if len(c.keys) > 1 {
+		kind = "MLOCK " + kind
+	}
+	seen[kind]++
 }
 
 // stuck returns the waiters that can never go, in whatever order the others do.
@@ -174,6 +260,22 @@ func (w *permitWorld) stuck() []*permitCall {
 	gone := map[*permitCall]bool{}
 	w.clone().play(gone, map[string]bool{})
 	return slices.DeleteFunc(slices.Clone(w.waiters), func(c *permitCall) bool { return gone[c] })
+}
+
+// stuckNow returns the waiters that can never go, if every call for a lock can go for which its owner has an
+// earlier one in the same queue. It is left open whether such a call comes before those that stand between
+// the two, so a deadlock of it is there when the earlier one has gone.
+func (w *permitWorld) stuckNow() []*permitCall {
+	firsts := w.clone()
+	firsts.waiters = firsts.waiters[:0]
+	for i, c := range w.waiters {
+		if c.permits > 0 || !slices.ContainsFunc(w.waiters[:i], func(b *permitCall) bool {
+			return b.owner == c.owner && slices.ContainsFunc(b.keys, func(key string) bool { return slices.Contains(c.keys, key) })
+		}) {
+			firsts.waiters = append(firsts.waiters, c)
+		}
+	}
+	return firsts.stuck()
 }
 
 // play tries all orders. An owner that waits for nothing releases all it has.
