@@ -157,14 +157,14 @@ func (l *takeCall) take(c *Ctx) (gcra.Answer, error) {
 	return takeFrom(c, l.key, l.rate, l.cost)
 }
 
-// refused is the answer to a call that takes nothing, whatever the limiter has.
+// refused is the answer to a call that takes nothing and changes nothing, whatever the limiter has.
 func (l *takeCall) refused(c *Ctx) (gcra.Answer, error) {
 	_, s, nowNS, err := findLimiter(c, l.key)
-	a := l.rate.Take(s, nowNS, l.cost)
-	if a.Allowed { // the figures are those before the take
-		a = l.rate.Take(s, nowNS, 0)
-		a.Allowed, a.RetryNS = false, 1_000_000 // at least: how long the others wait is not known
+	a, retryNS := l.rate.Take(s, nowNS, 0), int64(1_000_000) // at least: how long the others wait is not known
+	if would := l.rate.Take(s, nowNS, l.cost); !would.Allowed {
+		retryNS = would.RetryNS + a.ResetNS - would.ResetNS // it stays as far from full as it is
 	}
+	a.Allowed, a.RetryNS = false, retryNS
 	return a, err
 }
 

@@ -31,10 +31,8 @@ func (m *limiterModel) take(nowNS, cost int64) (allowed bool, remaining, retry, 
 	}
 	next := new(big.Rat).Add(tat, new(big.Rat).Mul(m.interval, big.NewRat(cost, 1)))
 	most := new(big.Rat).Add(now, new(big.Rat).Mul(m.interval, m.burst))
-	if tat.Cmp(most) > 0 { // other terms, or a clock that was set back: it is empty, and no more than that
-		if tat = most; cost > 0 {
-			m.tat = most
-		}
+	if tat.Cmp(most) > 0 && cost > 0 { // other terms, or a clock that was set back: it is empty, and no more than that
+		tat, m.tat = most, most
 		next = new(big.Rat).Add(tat, new(big.Rat).Mul(m.interval, big.NewRat(cost, 1)))
 	}
 	switch {
@@ -135,6 +133,7 @@ func TestLimiterWithAnotherRate(t *testing.T) {
 	a = small.Take(s, testNow, 0)
 	require.False(t, a.Emptied, "COST 0 only looks")
 	require.Equal(t, s, a.State)
+	require.Equal(t, int64(666_667), a.ResetNS, "it is as far from full as before")
 }
 
 func TestLimiterBounds(t *testing.T) {

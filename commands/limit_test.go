@@ -45,7 +45,7 @@ func TestLimitTake(t *testing.T) {
 		{0, "LIMIT.TAKE third 3 3 1", "[0 3 0 1 1]", "", ""},
 		// A plan that grows. The limiter is empty, and fills at the new rate from now on.
 		{0, "LIMIT.TAKE plan 10 10 86400000 COST 10", "[1 10 0 0 86400000]", "0 SET plan 1700086400401000000 PXAT 1700086400401", ""},
-		{0, "LIMIT.TAKE plan 1000 1000 1000 COST 0", "[1 1000 0 0 1000]", "", ""},
+		{0, "LIMIT.TAKE plan 1000 1000 1000 COST 0", "[1 1000 0 0 86400000]", "", ""},
 		{0, "LIMIT.TAKE plan 1000 1000 1000", "[0 1000 0 1 1000]", "0 SET plan 1700000001401000000 PXAT 1700000001401", ""},
 		{0, "LIMIT.TAKE plan 1000 1000 1000", "[0 1000 0 1 1000]", "", ""},
 		{1, "EXISTS third", "1", "", ""},

@@ -132,6 +132,7 @@ func TestCreatedSale(t *testing.T) {
 		[2]string{"1 SECKILL v ann o1", `0`},
 		[2]string{"SECKILL v ann o1", `0`}, // a retry
 		[2]string{"SECKILL v ann o1 QTY 3", `0`},
+		[2]string{"SECKILL v ann o1 QTY 4", `0`}, // the server knows the order, so QTY is not compared
 		[2]string{"SECKILL v ben o1", `-ERR seckill order 'o1' belongs to another user`},
 		[2]string{"SECKILL.CONFIRM v ben o1", `-ERR seckill order 'o1' belongs to another user`},
 		[2]string{"SECKILL.CANCEL v ben o1", `-ERR seckill order 'o1' belongs to another user`},
@@ -139,10 +140,13 @@ func TestCreatedSale(t *testing.T) {
 		[2]string{"SECKILL v ann o2 QTY 4", `-ERR seckill QTY is above the limit of 3 per user`},
 		[2]string{"SECKILL v ann o2 QTY 2", `0`},
 		[2]string{"SECKILL v ann o3", `2`},
+		[2]string{"SECKILL v ann o3 QTY 3", `1`}, // 2 applies, too, but there are fewer pieces
 		[2]string{"SECKILL v ben o4 QTY 3", `1`},
 		[2]string{"SECKILL v ben o4 QTY 2", `0`},
 		[2]string{"SECKILL v ben o5", `1`},
+		[2]string{"SECKILL v ann o5", `1`}, // 2 applies, too, but nothing is left
 		[2]string{"SECKILL v ben o4", `0`},
+		[2]string{"SECKILL v ben o4 QTY 1", `0`},
 		[2]string{"SECKILL.INFO v", fmt.Sprintf(`["state" "soldout" "stock" 0 "total" 5 "sold" 5 "held" 0 "confirmed" 0 "buyers" 2 "start" %d "end" %d "limit" 3 "hold" 0 "stream" "stream.orders" "stream-length" 3 "groups" []]`, now+10, now+100)},
 		[2]string{"SECKILL.CONFIRM v ann o1", `1`},
 		[2]string{"SECKILL.CONFIRM v ann o1", `0`},

@@ -124,9 +124,26 @@ func TestLimitTakeAboveTheBurst(t *testing.T) {
 	want(t, c[0], [2]string{"EXISTS k", "0"}, [2]string{"LIMIT.TAKE k 10 10 1000 COST 10", "[1 10 0 0 1000]"})
 	want(t, c[0], [2]string{"LIMIT.TAKE k 5 10 1000 COST 6", tooMuch}, [2]string{"LIMIT.TAKE k 10 10 1000 COST 0", "[1 10 0 0 1000]"})
 	for range 2 {
-		want(t, c[0], [2]string{"LIMIT.TAKE k 5 10 1000 COST 0", "[1 5 0 0 500]"})
+		want(t, c[0], [2]string{"LIMIT.TAKE k 5 10 1000 COST 0", "[1 5 0 0 1000]"})
 	}
 	clock.Advance(500 * time.Millisecond)
+	want(t, c[0], [2]string{"LIMIT.TAKE k 5 10 1000 COST 0", "[1 5 0 0 500]"})
 	want(t, c[0], [2]string{"LIMIT.TAKE k 5 10 1000 COST 5", "[0 5 0 500 500]"}) // COST 0 has not begun to fill it
+	clock.Advance(500 * time.Millisecond)
+	want(t, c[0], [2]string{"LIMIT.TAKE k 5 10 1000 COST 5", "[1 5 0 0 500]"})
+	checkParking(t, srv)
+}
+
+// TestLimitRefusalForWaitersIsTrue: a call that is refused because others wait changes nothing, so its figures
+// are those of the limiter as it stays, also where more is in use than the burst of the call.
+func TestLimitRefusalForWaitersIsTrue(t *testing.T) {
+	t.Parallel()
+	srv, clock, c := startLimits(t, 2)
+	want(t, c[0], [2]string{"LIMIT.TAKE k 10 10 1000 COST 10", "[1 10 0 0 1000]"})
+	c[1].Send("LIMIT.TAKE", "k", "10", "10", "1000", "WAIT", "300")
+	awaitParked(t, srv, 1)
+	want(t, c[0], [2]string{"LIMIT.TAKE k 5 10 1000 COST 2", "[0 5 0 700 1000]"}, [2]string{"LIMIT.TAKE k 20 10 1000 COST 2", "[0 20 10 1 1000]"})
+	clock.Advance(100 * time.Millisecond)
+	require.Equal(t, "[1 10 0 0 1000]", c[1].Receive().String())
 	checkParking(t, srv)
 }

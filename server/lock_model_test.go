@@ -51,8 +51,8 @@ func (r *modelRun) hear(client int) (resp.Value, bool) {
 	return v, true
 }
 
-// TestLocksAgainstAModel: of shared and exclusive locks, with upgrades, downgrades and MLOCK, the clients that
-// are granted, that wait and that are refused are those of the model.
+// TestLocksAgainstAModel: of shared and exclusive locks, with upgrades, downgrades and MLOCK, the clients
+// that are granted, that wait and that are refused are those of the model.
 func TestLocksAgainstAModel(t *testing.T) {
 	t.Parallel()
 	runPermits(t, testkit.Steps(16, 400), permitShape{locks: 4, owners: 5})

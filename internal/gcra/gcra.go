@@ -106,7 +106,8 @@ type Answer struct {
 	Emptied bool
 }
 
-// Take takes cost units (0 or more; 0 only looks) at a time of NowNS from a limiter in some state.
+// Take takes cost units (0 or more; 0 only looks) at a time of NowNS from a limiter in some state. A look
+// does not empty the limiter, so ResetNS can then be more than the burst is worth.
 func (r *Rate) Take(s State, nowNS, cost int64) (a Answer) {
 	now := moment{ns: uint64(nowNS)}
 	tat := s.at(r)
@@ -116,8 +117,8 @@ func (r *Rate) Take(s State, nowNS, cost int64) (a Answer) {
 	}
 	a.State = s
 	most := r.add(now, r.span)
-	if most.less(tat) {
-		if tat = most; cost > 0 && uint64(cost) <= r.burst {
+	if cost > 0 && most.less(tat) {
+		if tat = most; uint64(cost) <= r.burst {
 			a.Emptied, a.State = true, r.state(most)
 		}
 	}
