@@ -134,7 +134,7 @@ func TestLimitTakeAboveTheBurst(t *testing.T) {
 	checkParking(t, srv)
 }
 
-// TestLimitRefusalForWaitersIsTrue: a call that is refused because others wait changes nothing, so its
+// TestLimitRefusalForWaitersIsTrue: a call that is refused because others wait changes nothing. Its
 // figures are those of the limiter as it stays, also where more is in use than the burst of the call.
 func TestLimitRefusalForWaitersIsTrue(t *testing.T) {
 	t.Parallel()

@@ -402,7 +402,8 @@ func (r *permitRun) drain() {
 	}
 }
 
-// runPermits plays so many rounds of random commands. At the end of each the server has forgotten its clients.
+// runPermits plays so many rounds of random commands. At the end of each round the server has forgotten its
+// clients.
 func runPermits(t *testing.T, rounds int, shape permitShape) {
 	seed := testkit.Seed(t)
 	cycles, refused, seen := 0, 0, map[string]int{}

@@ -165,10 +165,10 @@ func (w *permitWorld) unlock(key, owner string, shared bool) (reply string) {
 // outcome is the clients with a wait that has ended, and how.
 type outcome struct{ granted, failed, refused []int }
 
-// serve lets calls go until none can, and returns the world in which the calls ended as the server's did; nil:
-// no order leads there. The first call that can go does, if that is possible. Between keys the order is left
-// open: an upgrade goes before waiters that came earlier, and with MLOCK both may have a turn in one unit. A
-// refused call must be one that can never go. seen counts the calls by what they got.
+// serve lets calls go until none can. It returns the world in which the calls ended as the server's did,
+// and nil if no order leads there. The first call that can go does, if that is possible. Between keys the
+// order is left open: an upgrade goes before waiters that came earlier, and with MLOCK both may have a
+// turn in one unit. A refused call must be one that can never go. seen counts the calls by what they got.
 func (w *permitWorld) serve(got outcome, seen map[string]int) *permitWorld {
 	free := false
 	for i, c := range w.waiters {
