@@ -19,6 +19,7 @@ import (
 var faults = []plant.Fault{
 	plant.New("a reply before the commit", plant.Or("raft-due", "true")),
 	plant.New("a deposed leader keeps its data", plant.And("raft-ahead", "false")),
+	plant.New("a deposed leader takes back nothing", plant.Insert("raft-take-back", "return true")),
 	plant.New("a lease ends by the new leader's clock", plant.Omit("raft-extend-leases")),
 	plant.New("a hold ends by the new leader's clock", plant.Omit("raft-extend-holds")),
 	plant.New("followers answer", plant.Or("raft-serves", "m.state == following")),
