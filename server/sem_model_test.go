@@ -333,6 +333,7 @@ func (r *permitRun) compare() {
 	after := r.world.serve(got, r.seen)
 	if after == nil {
 		r.fail("no order of the waiters leads to %+v", got)
+		return
 	}
 	r.refused += len(got.refused)
 	w := r.world

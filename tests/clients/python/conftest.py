@@ -15,7 +15,7 @@ ONCE = {} if EARLIER else {"retry": None}
 
 collect_ignore = ["test_native.py", "test_broken.py", "test_clients_page.py", "test_sentinel.py"] if IS_REDIS else []
 if EARLIER:
-    collect_ignore += ["test_async.py", "test_broken.py", "test_cache.py", "test_redis.py", "test_rq.py", "test_sentinel.py", "test_tls.py", "test_users.py"]
+    collect_ignore += ["test_async.py", "test_broken.py", "test_cache.py", "test_group_users.py", "test_redis.py", "test_rq.py", "test_sentinel.py", "test_tls.py", "test_users.py"]
 
 
 def pytest_report_header():
