@@ -77,7 +77,7 @@ func (s *session) recount() {
 	n := s.bytes()
 	all := &s.executor.memory
 	all.clients += n - m.counted
-	if s.replica.Is() {
+	if s.replica != nil && s.replica.Is() {
 		if !m.replica {
 			m.replica = true
 			all.replicas += m.counted

@@ -164,6 +164,27 @@ type space struct {
 	ownKeys     map[string]*deadline // the keys that stand in the store's queue own; nil: none
 }
 
+// before records the key of a slot for an undo, before its value or its deadline changes.
+func (sp *space) before(slot int) {
+	if u := sp.store.undo; u != nil {
+		u.keep(sp, slot)
+	}
+}
+
+// beforeOwned is before for a slot with a container that has just been cloned.
+func (sp *space) beforeOwned(slot int, was value) {
+	if u := sp.store.undo; u != nil {
+		u.keepOwned(sp, slot, was)
+	}
+}
+
+// absent records for an undo that the key of a slot was not there before.
+func (sp *space) absent(slot int) {
+	if u := sp.store.undo; u != nil {
+		u.keepAbsent(sp, slot)
+	}
+}
+
 func (s *Store) newSpace() *space {
 	return &space{store: s, keys: dict.New[value](s.epoch, s.seed)}
 }

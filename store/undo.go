@@ -188,28 +188,22 @@ func (u *undo) record(p preimage) {
 // forget says that the period cannot be undone.
 func (p *period) forget() { *p = period{lost: true} }
 
-// before records the key of a slot before its value or its deadline changes.
-func (sp *space) before(slot int) {
-	if u := sp.store.undo; u != nil {
-		key, v, atMS := sp.keys.Sided(slot)
-		u.record(preimage{space: sp, key: key, was: true, v: *v, atMS: atMS})
-	}
+// keep records the key of a slot that has a value.
+func (u *undo) keep(sp *space, slot int) {
+	key, v, atMS := sp.keys.Sided(slot)
+	u.record(preimage{space: sp, key: key, was: true, v: *v, atMS: atMS})
 }
 
-// beforeOwned is before for a slot with a container that has just been cloned.
-func (sp *space) beforeOwned(slot int, was value) {
-	if u := sp.store.undo; u != nil {
-		key, _, atMS := sp.keys.Sided(slot)
-		u.record(preimage{space: sp, key: key, was: true, v: was, atMS: atMS, cloned: true})
-	}
+// keepOwned is keep for a slot with a container that has just been cloned.
+func (u *undo) keepOwned(sp *space, slot int, was value) {
+	key, _, atMS := sp.keys.Sided(slot)
+	u.record(preimage{space: sp, key: key, was: true, v: was, atMS: atMS, cloned: true})
 }
 
-// absent records that the key of a slot was not there before.
-func (sp *space) absent(slot int) {
-	if u := sp.store.undo; u != nil {
-		key, _ := sp.keys.At(slot)
-		u.record(preimage{space: sp, key: key})
-	}
+// keepAbsent records that the key of a slot was not there.
+func (u *undo) keepAbsent(sp *space, slot int) {
+	key, _ := sp.keys.At(slot)
+	u.record(preimage{space: sp, key: key})
 }
 
 // cannotUndo says that something changes that is not recorded.
