@@ -159,7 +159,7 @@ func TestReadersAndWritersExcludeEachOther(t *testing.T) {
 	rw.script("0", readUnlock, "r")
 	rw.script("0", readUnlock, "r")
 	rw.script(none, readUnlock, "r")
-	// Where Redisson's field is, time is counted as by Redis. A native lease ends a millisecond before the key.
+	// Beside Redisson's field time is counted as by Redis. A native lease ends a millisecond before its key.
 	rw.script("4999", writeLock, "w")
 	rw.says("$nil", "LOCK K x")
 	rw.says("1", "UNLOCK K n")
