@@ -18,12 +18,6 @@ func TestSharedLockForeignFields(t *testing.T) {
 	c := client(t, srv)
 	do := func(command string) string { return c.Do(strings.Fields(command)...).String() }
 	const token = `^[1-9][0-9]+$`
-	replies := func(commands ...string) (all []string) {
-		for _, command := range commands {
-			all = append(all, do(command))
-		}
-		return all
-	}
 	for _, many := range []int{0, 40} { // few holders, and so many that there is a tally
 		for _, value := range []string{"1", "x", "$0:1:0", "$5:0:0", "$5:1:x", "$5:1", "$9007199254740991:1:0"} {
 			require.Regexp(t, token, do("LOCK s a SHARED PX 60000"))
@@ -32,9 +26,9 @@ func TestSharedLockForeignFields(t *testing.T) {
 			}
 			shown := []string{"LOCK.INFO s", "LOCK.INFO s COUNT 100", "LOCK.LIST", "UNLOCK s zed", "UNLOCK s zed SHARED", "RENEW s zed PX 1000", "RENEW s a PX 60000",
 				"LOCK.FORCE s OWNER zed", "LOCK s b", "SEM.RELEASE s zed"}
-			before := replies(shown...)
+			before := repliesTo(c, shown)
 			require.Equal(t, "1", do("HSET s zed "+value))
-			require.Equal(t, before, replies(shown...), value)
+			require.Equal(t, before, repliesTo(c, shown), value)
 			require.Equal(t, fmt.Sprintf("%q", value), do("HGET s zed"))
 
 			require.Regexp(t, token, do("LOCK s zed SHARED PX 1000"), "%s: it becomes a holder's", value)

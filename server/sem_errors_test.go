@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 const (
@@ -142,12 +144,6 @@ func TestSemaphoreForeignFields(t *testing.T) {
 	c := client(t, srv)
 	do := func(command string) string { return c.Do(strings.Fields(command)...).String() }
 	const token = `^[1-9][0-9]+$`
-	replies := func(commands ...string) (all []string) {
-		for _, command := range commands {
-			all = append(all, do(command))
-		}
-		return all
-	}
 	for _, many := range []int{0, 40} { // few holders, and so many that the semaphore keeps a tally
 		for _, value := range []string{"1", "x", "$0:1:0", "$5:0:0", "$5:0:1", "$5:1:1", "$5:1:x", "$5:1", "$9007199254740991:1:0"} {
 			require.Regexp(t, token, do("SEM.ACQUIRE s a LIMIT 50 PX 60000"))
@@ -156,9 +152,9 @@ func TestSemaphoreForeignFields(t *testing.T) {
 			}
 			shown := []string{"SEM.INFO s", "LOCK.INFO s", "SEM.INFO s COUNT 100", "LOCK.INFO s COUNT 100", "LOCK.LIST", "SEM.RELEASE s zed", "SEM.RENEW s zed PX 1000",
 				"SEM.RENEW s a PX 60000", "LOCK.FORCE s OWNER zed"}
-			before := replies(shown...)
+			before := repliesTo(c, shown)
 			require.Equal(t, "1", do("HSET s zed "+value))
-			require.Equal(t, before, replies(shown...), value)
+			require.Equal(t, before, repliesTo(c, shown), value)
 			require.Equal(t, "$nil", before[5])
 			require.Equal(t, "0", before[6])
 			require.Equal(t, fmt.Sprintf("%q", value), do("HGET s zed"))
@@ -274,4 +270,12 @@ func TestSemaphoreTypes(t *testing.T) {
 	require.NotContains(t, do("LOCK k a PX 1000"), "-")
 	require.Equal(t, "2", do("HLEN k"))
 	checkParking(t, srv)
+}
+
+// repliesTo returns the replies to commands, as texts.
+func repliesTo(c *testkit.Client, commands []string) (all []string) {
+	for _, command := range commands {
+		all = append(all, c.Do(strings.Fields(command)...).String())
+	}
+	return all
 }
