@@ -14,14 +14,8 @@ func (c *Client) acquire(ctx context.Context, w wish, options []Option) (*Lock, 
 	for _, o := range options {
 		o(&w)
 	}
-	if w.lease < 0 || w.lease > 0 && w.lease < time.Millisecond {
-		return nil, fmt.Errorf("a lease of %v is too short", w.lease)
-	}
-	switch {
-	case !w.semaphore && w.permits != 0:
-		return nil, errNoPermits
-	case w.semaphore && w.permits < 1:
-		return nil, fmt.Errorf("%d permits cannot be acquired", w.permits)
+	if err := w.check(); err != nil {
+		return nil, err
 	}
 	began := time.Now()
 	l, err := c.try(ctx, w)
@@ -34,6 +28,27 @@ func (c *Client) acquire(ctx context.Context, w wish, options []Option) (*Lock, 
 		}
 	}
 	return l, err
+}
+
+// check refuses values that cannot be.
+func (w *wish) check() error {
+	if w.bad != nil {
+		return w.bad
+	}
+	for _, key := range w.keys {
+		if err := named("a key", key); err != nil {
+			return err
+		}
+	}
+	switch {
+	case w.semaphore && w.limit < 0:
+		return bad("a semaphore of %d permits", w.limit)
+	case w.semaphore && w.limit > 0 && w.permits > w.limit:
+		return bad("%d permits of %d", w.permits, w.limit)
+	case !w.semaphore && w.permits != 0:
+		return errNoPermits
+	}
+	return nil
 }
 
 // try takes the lock for the task that ctx belongs to.
@@ -51,7 +66,7 @@ func (c *Client) try(ctx context.Context, w wish) (*Lock, error) {
 	if w.wait <= 0 {
 		return c.tryFor(ctx, limited, w)
 	}
-	waits, stop := context.WithTimeoutCause(limited, w.wait, ErrNotAcquired)
+	waits, stop := context.WithTimeoutCause(limited, min(w.wait, longest), ErrNotAcquired)
 	defer stop()
 	return c.tryFor(ctx, waits, w)
 }

@@ -13,6 +13,9 @@ import (
 // ctx's end, or [ErrClosed] after [Client.Close]. A server that does not answer is asked again until then.
 // A panic in lead releases the lock and goes on to the caller.
 func (c *Client) Campaign(ctx context.Context, key string, lead func(ctx context.Context) error) error {
+	if lead == nil {
+		return bad("no function to lead with")
+	}
 	for attempt := 0; ; attempt++ {
 		l, err := c.Lock(ctx, key)
 		switch {
@@ -21,7 +24,7 @@ func (c *Client) Campaign(ctx context.Context, key string, lead func(ctx context
 				_ = l.Unlock(context.WithoutCancel(ctx))
 			}
 			return context.Cause(ctx)
-		case errors.Is(err, ErrClosed), err != nil && isReply(err) && !errors.Is(err, ErrLost):
+		case errors.Is(err, ErrClosed), errors.Is(err, ErrValue), err != nil && isReply(err) && !errors.Is(err, ErrLost):
 			return err
 		case err != nil: // the server cannot be reached
 			select {

@@ -63,6 +63,9 @@ func Observe(hooks Hooks) Setting { return func(c *Client) { c.hooks = hooks } }
 // New returns a client that speaks through rdb, which stays the caller's, and says at once if the server
 // lacks the native commands ([ErrNotLockserver]) or cannot be reached. It returns within [Timeout].
 func New(rdb *redis.Client, settings ...Setting) (*Client, error) {
+	if rdb == nil {
+		return nil, bad("no client of go-redis")
+	}
 	return NewWith(goRedis{rdb}, settings...)
 }
 
@@ -71,18 +74,28 @@ func New(rdb *redis.Client, settings ...Setting) (*Client, error) {
 // member that is asked before there is one does not answer: the call returns an error, and the caller asks
 // again.
 func NewCluster(rdb *redis.ClusterClient, settings ...Setting) (*Client, error) {
+	if rdb == nil {
+		return nil, bad("no client of go-redis")
+	}
 	return NewWith(goCluster{rdb}, settings...)
 }
 
 // NewWith is [New] for any client library.
 func NewWith(server Server, settings ...Setting) (*Client, error) {
+	if server == nil {
+		return nil, bad("no server")
+	}
 	c := &Client{server: server, name: "lock", limit: defaultLimit}
 	for _, set := range settings {
 		set(c)
 	}
-	if c.limit <= 0 {
-		return nil, fmt.Errorf("a timeout of %v is no time", c.limit)
+	switch {
+	case c.limit <= 0:
+		return nil, bad("a timeout of %v is no time", c.limit)
+	case c.name == "":
+		return nil, bad("a name is empty")
 	}
+	c.limit = min(c.limit, longest)
 	c.name += ":" + strings.ToLower(rand.Text()[:16])
 	k, err := newKeeper(c)
 	if err != nil {

@@ -1,9 +1,9 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -24,17 +24,34 @@ func (c *Client) Delay(stream string) Delay { return Delay{c, stream} }
 type Due struct {
 	option string
 	ms     int64
+	bad    error
 }
 
-// After is so much later than the server takes the command, rounded up to a millisecond.
+// After is so much later than the server takes the command, rounded up to a millisecond. A negative time is
+// refused with [ErrValue].
 func After(d time.Duration) Due {
-	return Due{"PX", max(0, (d + time.Millisecond - 1).Milliseconds())}
+	if d < 0 {
+		return Due{bad: bad("a delay of %v; At takes a time that is past", d)}
+	}
+	return Due{option: "PX", ms: ceilMS(d)}
 }
 
-// At is a time, to the millisecond. One that is past is now.
-func At(t time.Time) Due { return Due{"AT", max(0, t.UnixMilli())} }
+// At is a time, to the millisecond. One that is past is now. The zero time is refused with [ErrValue].
+func At(t time.Time) Due {
+	if t.IsZero() {
+		return Due{bad: bad("a time that was not set")}
+	}
+	ms, err := unixMS("a time", t)
+	return Due{option: "AT", ms: ms, bad: err}
+}
 
-func (d Due) words() []string { return []string{d.option, strconv.FormatInt(d.ms, 10)} }
+// words are those of a command; the error is that of a value that cannot be.
+func (d Due) words() ([]string, error) {
+	if d.option == "" && d.bad == nil {
+		return nil, bad("no time: use After or At")
+	}
+	return []string{d.option, decimal(d.ms)}, d.bad
+}
 
 // Entry is an entry that is pending.
 type Entry struct {
@@ -43,7 +60,7 @@ type Entry struct {
 	Fields []string // fields and values in turn
 }
 
-var errFields = errors.New("an entry has fields and values in turn, one pair at least")
+var errFields = bad("an entry has fields and values in turn, one pair at least")
 
 // Add keeps an entry until it is due. fields are fields and values in turn. The id is the name by which it
 // is cancelled or moved; with an empty one the client makes one, and returns it.
@@ -52,13 +69,17 @@ var errFields = errors.New("an entry has fields and values in turn, one pair at 
 // adds one entry. An entry that is due within [Timeout] may have fired by then, and is added once more. So
 // give workers something to recognise it by.
 func (d Delay) Add(ctx context.Context, id string, due Due, fields ...string) (entry string, added bool, err error) {
+	when, err := due.words()
+	if err = cmp.Or(named("a stream", d.stream), err); err != nil {
+		return "", false, err
+	}
 	if len(fields) == 0 || len(fields)%2 != 0 {
 		return "", false, errFields
 	}
 	if id == "" {
 		id = strings.ToLower(rand.Text())
 	}
-	words := append([]string{"DELAY.ADD", d.stream}, due.words()...)
+	words := append([]string{"DELAY.ADD", d.stream}, when...)
 	words = append(append(words, "ID", id), fields...)
 	reply, err := d.client.again(ctx, words)
 	return id, reply != nil, err
@@ -68,18 +89,28 @@ func (d Delay) Add(ctx context.Context, id string, due Due, fields ...string) (e
 // stream, or cancelled before. If the connection broke, an earlier attempt of this call may have cancelled
 // it.
 func (d Delay) Cancel(ctx context.Context, id string) (done bool, err error) {
+	if err := d.check(id); err != nil {
+		return false, err
+	}
 	n, err := d.client.number(ctx, []string{"DELAY.CANCEL", d.stream, id})
 	return n == 1, err
 }
 
 // Move makes a pending entry due at another time; done: false says that none of this id is pending.
 func (d Delay) Move(ctx context.Context, id string, due Due) (done bool, err error) {
-	n, err := d.client.number(ctx, append([]string{"DELAY.MOVE", d.stream, id}, due.words()...))
+	when, err := due.words()
+	if err = cmp.Or(d.check(id), err); err != nil {
+		return false, err
+	}
+	n, err := d.client.number(ctx, append([]string{"DELAY.MOVE", d.stream, id}, when...))
 	return n == 1, err
 }
 
 // Get returns a pending entry; ok: false says that none of this id is pending.
 func (d Delay) Get(ctx context.Context, id string) (e Entry, ok bool, err error) {
+	if err := d.check(id); err != nil {
+		return Entry{}, false, err
+	}
 	reply, err := d.client.again(ctx, []string{"DELAY.GET", d.stream, id})
 	if reply == nil || err != nil {
 		return Entry{}, false, err
@@ -96,10 +127,11 @@ func (d Delay) Get(ctx context.Context, id string) (e Entry, ok bool, err error)
 // List returns pending entries in the order in which they are due, from a time on. It returns at most count,
 // and at most 100 if count is 0. The zero time is the beginning.
 func (d Delay) List(ctx context.Context, from time.Time, count int) ([]Entry, error) {
-	words := []string{"DELAY.LIST", d.stream}
-	if !from.IsZero() {
-		words = append(words, "FROM", strconv.FormatInt(max(0, from.UnixMilli()), 10))
+	since, err := unixMS("a time", from)
+	if err = cmp.Or(named("a stream", d.stream), atLeast(0, "a count", count), err); err != nil {
+		return nil, err
 	}
+	words := []string{"DELAY.LIST", d.stream, "FROM", decimal(since)}
 	if count != 0 {
 		words = append(words, "COUNT", strconv.Itoa(count))
 	}
@@ -122,8 +154,16 @@ func (d Delay) List(ctx context.Context, from time.Time, count int) ([]Entry, er
 	return entries, nil
 }
 
+// check refuses empty names.
+func (d Delay) check(id string) error {
+	return cmp.Or(named("a stream", d.stream), named("the id of an entry", id))
+}
+
 // Count is how many entries of the stream are pending.
 func (d Delay) Count(ctx context.Context) (int, error) {
+	if err := named("a stream", d.stream); err != nil {
+		return 0, err
+	}
 	n, err := d.client.number(ctx, []string{"DELAY.COUNT", d.stream})
 	return int(max(n, 0)), err
 }

@@ -31,6 +31,9 @@
 // sale and a delayed entry have their ids. A command under a guard and LATCH.DOWN need not be, and are sent
 // once.
 //
+// A value that cannot be is refused by the call that it is given to, with [ErrValue], before anything is
+// sent. Such are an empty key or id, a lease of 0, and a period that is no whole number of milliseconds.
+//
 // The package owns owners, their connection, and what becomes of calls without an answer. It must not
 // know the server's packages: it speaks to a server of another machine. It works with go-redis ([New]), and
 // with any other client library by the two methods of [Server] ([NewWith]).

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,12 +21,18 @@ func (c *Client) Latch(key string) Latch { return Latch{c, key} }
 // Set closes the latch with a count. done is false if it was closed already. If the connection broke, an
 // earlier attempt of this call may have closed it.
 func (l Latch) Set(ctx context.Context, count int) (done bool, err error) {
+	if err := cmp.Or(named("a key", l.key), atLeast(1, "a count", count)); err != nil {
+		return false, err
+	}
 	n, err := l.client.number(ctx, []string{"LATCH.SET", l.key, strconv.Itoa(count)})
 	return n == 1, err
 }
 
 // Count is what is left; 0: the latch is open.
 func (l Latch) Count(ctx context.Context) (int, error) {
+	if err := named("a key", l.key); err != nil {
+		return 0, err
+	}
 	n, err := l.client.number(ctx, []string{"LATCH.GET", l.key})
 	return int(max(n, 0)), err
 }
@@ -34,14 +41,11 @@ func (l Latch) Count(ctx context.Context) (int, error) {
 // client's own connection: after an error of the connection it may have been done or not. It returns at the
 // end of ctx, and within [Timeout] in any case.
 func (l Latch) Down(ctx context.Context, by ...int) (left int, err error) {
-	sum := 0
-	for _, n := range by {
-		sum += n
+	count, err := one("a count", 1, 1, by)
+	if err = cmp.Or(named("a key", l.key), err); err != nil {
+		return 0, err
 	}
-	words := []string{"LATCH.DOWN", l.key}
-	if len(by) > 0 {
-		words = append(words, strconv.Itoa(sum))
-	}
+	words := []string{"LATCH.DOWN", l.key, strconv.Itoa(count)}
 	limited, cancel := context.WithTimeoutCause(ctx, l.client.limit, ErrNoAnswer)
 	defer cancel()
 	reply, err := l.client.keeper.sendOnce(limited, words)
@@ -59,6 +63,9 @@ func (l Latch) Down(ctx context.Context, by ...int) (left int, err error) {
 // after [Client.Close], or what the server replied. While the server is away it waits. All calls of a client
 // that wait for one latch share a connection, beside the client's own.
 func (l Latch) Wait(ctx context.Context) error {
+	if err := named("a key", l.key); err != nil {
+		return err
+	}
 	k := l.client.keeper
 	if ctx.Err() != nil {
 		return ended(ctx)

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +40,7 @@ type Taken struct {
 // takenNumbers is how many numbers the server answers with.
 const takenNumbers = 5
 
-// Take takes one unit, or as many as are given, if the rate allows it now. A cost of 0 only looks. If the
+// Take takes one unit, or as many as cost says, if the rate allows it now. A cost of 0 only looks. If the
 // connection breaks it is sent again, and may take the cost twice: never more than the rate is allowed. It
 // returns at the end of ctx, and within [Timeout] in any case.
 func (l Limiter) Take(ctx context.Context, cost ...int) (Taken, error) {
@@ -54,7 +55,7 @@ func (l Limiter) Take(ctx context.Context, cost ...int) (Taken, error) {
 	return taken(tokensOf(reply))
 }
 
-// Wait takes one unit, or as many as are given, and waits for them as long as ctx allows: first come, first
+// Wait takes one unit, or as many as cost says, and waits for them as long as ctx allows: first come, first
 // served. If the connection breaks it asks again with its place in the queue kept. Where the answer was lost
 // it takes the cost once more. Its errors are those of [Client.Lock]; a wait that an operator has ended is
 // [ErrNotAcquired].
@@ -90,17 +91,17 @@ func (l Limiter) Wait(ctx context.Context, cost ...int) (Taken, error) {
 
 // words are those of LIMIT.TAKE behind the key.
 func (l Limiter) words(cost []int) ([]string, error) {
-	period := l.rate.Period.Milliseconds()
-	if l.rate.Period%time.Millisecond != 0 {
-		return nil, fmt.Errorf("a period of %v is not a whole number of milliseconds", l.rate.Period)
+	period, wrong := wholeMS("a period", l.rate.Period)
+	units, odd := one("a cost", 0, 1, cost)
+	if err := cmp.Or(named("a key", l.key), atLeast(1, "a burst", l.rate.Burst), atLeast(1, "a count", l.rate.Count), wrong, odd); err != nil {
+		return nil, err
 	}
-	words := []string{strconv.Itoa(l.rate.Burst), strconv.Itoa(l.rate.Count), strconv.FormatInt(period, 10)}
-	sum := 0
-	for _, n := range cost {
-		sum += n
+	if units > l.rate.Burst {
+		return nil, bad("a cost of %d is more than the burst of %d", units, l.rate.Burst)
 	}
-	if len(cost) > 0 {
-		words = append(words, "COST", strconv.Itoa(sum))
+	words := []string{strconv.Itoa(l.rate.Burst), strconv.Itoa(l.rate.Count), decimal(period)}
+	if units != 1 {
+		words = append(words, "COST", strconv.Itoa(units))
 	}
 	return words, nil
 }

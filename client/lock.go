@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -19,9 +18,15 @@ func Wait(d time.Duration) Option {
 	return func(w *wish) { w.wait, w.tries = d, w.tries || d <= 0 }
 }
 
-// Lease has the lock end after d, a millisecond at least, whatever becomes of the program, instead of being
-// renewed. Its context ends no later.
-func Lease(d time.Duration) Option { return func(w *wish) { w.lease = d } }
+// Lease has the lock end after d, whatever becomes of the program, instead of being renewed. Its context ends
+// no later. Parts of a millisecond are cut off. Less than one is refused with [ErrValue].
+func Lease(d time.Duration) Option {
+	return func(w *wish) {
+		if w.lease = d.Truncate(time.Millisecond); w.lease <= 0 {
+			w.bad = bad("a lease of %v is less than a millisecond", d)
+		}
+	}
+}
 
 // Trace names the trace that the call belongs to: traceparent is the header of W3C Trace Context, as a
 // propagator of OpenTelemetry writes it. LOCK.INFO and the history of locks show it, and a server with a
@@ -31,6 +36,7 @@ func Trace(traceparent string) Option { return func(w *wish) { w.trace = tracepa
 
 // wish is a lock that is asked for.
 type wish struct {
+	bad    error // why it cannot be asked for: a value of an option
 	keys   []string
 	many   bool // by MLOCK
 	shared bool
@@ -74,7 +80,7 @@ func (c *Client) RLock(ctx context.Context, key string, options ...Option) (*Loc
 // MLock takes the locks at all of the keys, or none. It is bounded as [Client.Lock] is.
 func (c *Client) MLock(ctx context.Context, keys []string, options ...Option) (*Lock, error) {
 	if len(keys) == 0 {
-		return nil, errors.New("no keys to lock")
+		return nil, bad("no keys to lock")
 	}
 	keys = slices.Clone(keys)
 	slices.Sort(keys)
@@ -139,8 +145,13 @@ const guard = "GUARD"
 // reply is that of [Server.Do]. The lock must be one of one key: where several were taken together,
 // Lock(lock.Context(), key) is that of one of them.
 func (l *Lock) Guard(ctx context.Context, args ...any) (any, error) {
-	if len(l.keys) > 1 {
-		return nil, fmt.Errorf("a lock of %d keys cannot guard a command", len(l.keys))
+	switch {
+	case len(l.keys) > 1:
+		return nil, bad("a lock of %d keys cannot guard a command", len(l.keys))
+	case len(args) == 0:
+		return nil, bad("no command to guard")
+	case slices.Contains(args, nil):
+		return nil, bad("nil in a command to guard")
 	}
 	if err := l.over(); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -43,12 +44,21 @@ func (c *Client) Sale(voucher string) Sale { return Sale{c, voucher} }
 // Buy orders one piece for a user, or as many as are given. The same order gets the same answer, however
 // often it is asked.
 func (s Sale) Buy(ctx context.Context, user, order string, pieces ...int) (Outcome, error) {
+	n, err := one("a number of pieces", 1, 1, pieces)
+	if err = cmp.Or(s.check(user, order), err); err != nil {
+		return 0, err
+	}
 	words := []string{"SECKILL", s.voucher, user, order}
-	for _, n := range pieces {
+	if n != 1 {
 		words = append(words, "QTY", strconv.Itoa(n))
 	}
-	n, err := s.client.number(ctx, words)
-	return Outcome(n), err
+	outcome, err := s.client.number(ctx, words)
+	return Outcome(outcome), err
+}
+
+// check refuses empty ids.
+func (s Sale) check(user, order string) error {
+	return cmp.Or(named("a voucher", s.voucher), named("a user", user), named("an order", order))
 }
 
 // Confirm says that an order was paid, which keeps it. done: it is confirmed, by this call or an earlier
@@ -66,6 +76,9 @@ func (s Sale) Cancel(ctx context.Context, user, order string) (done bool, err er
 // finish sends a command that replies 1 or, when there is nothing left to do, 0. In that case the same
 // command may have done it before, and its answer was lost. So finish looks at the order's record.
 func (s Sale) finish(ctx context.Context, command, user, order, state string) (bool, error) {
+	if err := s.check(user, order); err != nil {
+		return false, err
+	}
 	n, err := s.client.number(ctx, []string{command, s.voucher, user, order})
 	if n != 0 || err != nil {
 		return n == 1, err

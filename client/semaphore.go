@@ -1,8 +1,8 @@
 package client
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 )
@@ -22,9 +22,16 @@ func (c *Client) Semaphore(key string, limit int) Semaphore { return Semaphore{c
 
 // Permits is how many permits [Semaphore.Acquire] takes: 1 without it. All are granted in one moment, or
 // none.
-func Permits(n int) Option { return func(w *wish) { w.permits = n } }
+func Permits(n int) Option {
+	return func(w *wish) {
+		w.permits = n
+		if err := atLeast(1, "a number of permits", n); err != nil {
+			w.bad = err
+		}
+	}
+}
 
-var errNoPermits = errors.New("Permits is an option of a semaphore, and not of a lock")
+var errNoPermits = bad("Permits is an option of a semaphore, and not of a lock")
 
 // Acquire takes permits, waiting for them as long as ctx and [Wait] allow. The queue is strict: a large
 // request at its head is not overtaken by small ones. [Lease] has the permits come back after that time.
@@ -45,9 +52,6 @@ func (s Semaphore) TryAcquire(ctx context.Context, options ...Option) (*Permit, 
 }
 
 func (s Semaphore) acquire(ctx context.Context, w wish, options []Option) (*Permit, error) {
-	if s.limit < 0 {
-		return nil, fmt.Errorf("a semaphore of %d permits cannot be", s.limit)
-	}
 	l, err := s.client.acquire(ctx, w, options)
 	if err != nil {
 		return nil, err
@@ -59,6 +63,9 @@ func (s Semaphore) acquire(ctx context.Context, w wish, options []Option) (*Perm
 // semaphore; otherwise the limit of the next Acquire counts. Programs that still give the old limit are
 // refused.
 func (s Semaphore) Resize(ctx context.Context, limit int) (changed bool, err error) {
+	if err := cmp.Or(named("a key", s.key), atLeast(1, "a limit", limit)); err != nil {
+		return false, err
+	}
 	n, err := s.client.number(ctx, []string{"SEM.RESIZE", s.key, strconv.Itoa(limit)})
 	return n == 1, err
 }

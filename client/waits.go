@@ -130,7 +130,7 @@ func (wt *wait) words() []string {
 	}
 	ms := int64(0)
 	if !wt.end.IsZero() {
-		ms = max(1, (time.Until(wt.end) + time.Millisecond - 1).Milliseconds())
+		ms = max(1, ceilMS(time.Until(wt.end)))
 	}
 	words = append(words, "WAIT", strconv.FormatInt(ms, 10), "NOTIFY")
 	if wt.wish.rate != nil {

@@ -119,7 +119,7 @@ func TestLimiter(t *testing.T) {
 		require.NoError(t, err)
 		require.Zero(t, a.Remaining)
 		_, err = l.Take(ctx, 3)
-		require.ErrorContains(t, err, "COST")
+		require.ErrorIs(t, err, client.ErrValue)
 		_, err = c.Limiter("api", client.Rate{Burst: 1, Count: 1, Period: time.Microsecond}).Take(ctx)
 		require.ErrorContains(t, err, "milliseconds")
 
