@@ -1,10 +1,15 @@
 // The connection for commands, which is made anew when it breaks.
 
 import { now, rest, Timer } from './clock.js';
-import { BrokenError, ClosedError, isElsewhere, isReply, NoAnswerError } from './errors.js';
-import { texts, type Raw, type Reply, type Word } from './resp.js';
+import { abortedBy, BrokenError, ClosedError, isElsewhere, isReply, NoAnswerError } from './errors.js';
+import { exactTexts, type Raw, type Reply, type Word } from './resp.js';
 import type { Route } from './route.js';
 import type { Endpoint, Wire } from './wire.js';
+
+/** How much of a wait is kept for the last question, in milliseconds. */
+export function lastWord(wait: number): number {
+  return wait === Infinity ? 0 : Math.min(1000, Math.max(wait / 10, Math.min(wait / 2, 50)));
+}
 
 /** Between the attempts of a command that may be sent twice, in milliseconds; the last one repeats. */
 export const PAUSES = [10, 50, 200, 500];
@@ -31,22 +36,37 @@ export class Channel {
 
   /**
    * Sends a command once. Errors: NoAnswerError, BrokenError (it may have been done), ReplyError. One that was not
-   * sent within the limit is not sent later.
+   * sent within the limit is not sent later. If `signal` is aborted first it rejects with that.
    */
-  raw(words: readonly Word[], limit = this.limit): Promise<Raw> {
-    return new Promise((resolve, reject) => {
+  raw(words: readonly Word[], limit = this.limit, signal?: AbortSignal): Promise<Raw> {
+    if (signal?.aborted) return Promise.reject(abortedBy(signal));
+    return new Promise((done, fail) => {
       let over = false;
       let by: Wire | undefined;
-      const timer = new Timer(limit, () => {
+      const end = () => {
         over = true;
-        by?.close(new NoAnswerError()); // the server stands still: the next command asks who leads
+        timer.stop();
+        signal?.removeEventListener('abort', aborted);
+      };
+      const resolve = (reply: Raw) => {
+        end();
+        done(reply);
+      };
+      const reject = (error: Error) => {
+        end();
+        fail(error);
+      };
+      const aborted = () => reject(abortedBy(signal!));
+      signal?.addEventListener('abort', aborted, { once: true });
+      const timer = new Timer(limit, () => {
+        // The server stands still: the next command asks who leads. A caller with little time does not know that.
+        if (limit >= this.limit) by?.close(new NoAnswerError());
         reject(new NoAnswerError());
       }, true);
       this.connect().then((wire) => {
         if (over) return;
         by = wire;
         wire.send(words, (error, reply) => {
-          timer.stop();
           if (isElsewhere(error)) {
             this.route.movedTo(error);
             wire.close(error!);
@@ -54,16 +74,13 @@ export class Channel {
           if (error) reject(error);
           else resolve(reply);
         });
-      }).catch((error: unknown) => {
-        timer.stop();
-        reject(error as Error);
-      });
+      }).catch((error: unknown) => reject(error as Error));
     });
   }
 
-  /** raw() with bytes as text. */
-  async once(words: readonly Word[], limit?: number): Promise<Reply> {
-    return texts(await this.raw(words, limit));
+  /** raw() with bytes as exactText. */
+  async once(words: readonly Word[], limit?: number, signal?: AbortSignal): Promise<Reply> {
+    return exactTexts(await this.raw(words, limit, signal));
   }
 
   /**

@@ -1,6 +1,7 @@
 // A fence for data in SQL: a column with the highest token of the holders that have read or written a row.
 
 import { FenceError } from './errors.js';
+import * as values from './values.js';
 
 /** The parts of SQLite's drivers that are used: node:sqlite and better-sqlite3. */
 export interface SqliteDatabase {
@@ -40,9 +41,11 @@ export async function fence(db: Database, table: string, id: FenceRow['id'], tok
 
 export async function raiseFence(db: Database, { table, id, idColumn = 'id', column = 'fence', token }: FenceRow & { token: number }): Promise<void> {
   for (const name of [table, idColumn, column]) {
+    values.text(name, 'a name in SQL');
     if (!/^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$/.test(name)) throw new TypeError(`${JSON.stringify(name)} is no name that can go into SQL unquoted`);
   }
-  if (!Number.isSafeInteger(token) || token < 1) throw new RangeError(`${token} is no token`);
+  values.whole(token, 'a token');
+  if (typeof id === 'boolean' || values.word(id, 'the id of a row') === '') throw new RangeError('the id of a row is empty');
   const sql = dialectOf(db);
   const raised = await sql.change(`UPDATE ${table} SET ${column} = ${sql.mark(1)} WHERE ${idColumn} = ${sql.mark(2)} AND ${column} <= ${sql.mark(3)}`,
     [token, id, token]);

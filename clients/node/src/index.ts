@@ -5,11 +5,12 @@ export type { Lock } from './lock.js';
 export type { Semaphore, SemaphoreOptions } from './semaphore.js';
 export type { Latch } from './latch.js';
 export type { Limiter, Rate, Taken } from './limiter.js';
-export type { Delayed, Due, Pending } from './delay.js';
+export type { Delayed, Due, FieldValue, Pending } from './delay.js';
 export type { Outcome, Sale } from './sale.js';
 export { fence, type Database, type FenceRow, type MysqlDatabase, type PgDatabase, type SqliteDatabase } from './fence.js';
 export { reasonOf, type Observer, type Stats } from './observer.js';
 export { targetOf, type Credentials, type IoredisClient, type NodeRedisClient, type NodeRedisSentinelOptions, type Source, type Target } from './target.js';
+export type { Key } from './values.js';
 export type { Endpoint } from './wire.js';
 export type { Raw, Reply, Word } from './resp.js';
 export {

@@ -2,10 +2,11 @@
 
 import { setMaxListeners } from 'node:events';
 import type { Blocking } from './blocking.js';
-import { PAUSES } from './channel.js';
+import { lastWord, PAUSES } from './channel.js';
 import { now, rest, Timer } from './clock.js';
 import { abortedBy, ClosedError, isReply, NoAnswerError, translated } from './errors.js';
 import type { Locks } from './locks.js';
+import * as values from './values.js';
 
 export class Latch {
   /** @internal */
@@ -13,7 +14,7 @@ export class Latch {
 
   /** Closes the latch with a count. false: there is a latch already, and nothing has changed. */
   async set(count: number): Promise<boolean> {
-    return await this.once(['LATCH.SET', this.key, count]) === 1;
+    return await this.once(['LATCH.SET', this.key, values.whole(count, 'a count')]) === 1;
   }
 
   /**
@@ -21,12 +22,12 @@ export class Latch {
    * been done.
    */
   async down(n = 1): Promise<number> {
-    return Number(await this.once(['LATCH.DOWN', this.key, n]));
+    return Number(await this.once(['LATCH.DOWN', this.key, values.whole(n, 'a count')]));
   }
 
   /** What is left; 0: the latch is open. */
   async count(): Promise<number> {
-    return Number(await this.locks.keeper.channel.again(['LATCH.GET', this.key]).catch((error: unknown) => { throw translated(error); }));
+    return this.countWithin();
   }
 
   private once(words: Array<string | number>) {
@@ -39,30 +40,42 @@ export class Latch {
    * ReplyError.
    */
   async wait(options: { wait?: number; signal?: AbortSignal } = {}): Promise<boolean> {
-    const { wait, signal } = options;
-    if (wait !== undefined && !(wait >= 0)) throw new RangeError(`a wait of ${wait} ms is not a number from 0`);
+    values.options(options, 'wait()', 'wait', 'signal');
+    const [wait, signal] = [values.wait(options.wait), values.signal(options.signal)];
     if (signal?.aborted) throw abortedBy(signal);
     if (wait === 0) return await this.count() === 0;
     if (signal) setMaxListeners(0, signal);
     return new Promise((resolve, reject) => {
+      let over = false;
       const end = () => {
+        over = true;
         timer?.stop();
         signal?.removeEventListener('abort', aborted);
         this.watches.leave(this.key, waiter);
       };
       const waiter: Waiter = (error) => {
+        if (over) return;
         end();
         if (error) reject(error);
         else resolve(true);
       };
       const aborted = () => waiter(abortedBy(signal!));
-      const timer = wait === undefined ? undefined : new Timer(wait, () => {
-        end();
-        resolve(false);
+      const last = wait === undefined ? 0 : lastWord(wait);
+      // A server that is silent has not said that the latch is closed: it is asked once more.
+      const timer = wait === undefined ? undefined : new Timer(wait - last, () => {
+        this.countWithin(last).then((left) => {
+          if (over) return;
+          end();
+          resolve(left === 0);
+        }, waiter);
       }, true);
       signal?.addEventListener('abort', aborted, { once: true });
       this.watches.join(this.key, waiter);
     });
+  }
+
+  private async countWithin(limit?: number): Promise<number> {
+    return Number(await this.locks.keeper.channel.again(['LATCH.GET', this.key], limit).catch((error: unknown) => { throw translated(error); }));
   }
 }
 

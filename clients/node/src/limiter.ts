@@ -1,8 +1,11 @@
 // Rates: at most so many calls in a time, on any number of machines.
 
+import { lastWord } from './channel.js';
+import { now } from './clock.js';
 import { ReplyError, translated } from './errors.js';
 import type { Locks } from './locks.js';
 import type { Reply, Word } from './resp.js';
+import * as values from './values.js';
 
 /** At most `count` units in each `period` (milliseconds), and `burst` at once. */
 export interface Rate {
@@ -27,8 +30,16 @@ export interface Taken {
 }
 
 export class Limiter {
+  readonly rate: Readonly<Required<Rate>>;
+
   /** @internal */
-  constructor(private readonly locks: Locks, readonly key: string, readonly rate: Rate) {}
+  constructor(private readonly locks: Locks, readonly key: string, rate: Rate) {
+    const { count, period, burst = count } = values.options(rate, 'a rate', 'count', 'period', 'burst');
+    values.whole(count, 'a count');
+    values.time(period, 'a period');
+    values.whole(burst, 'a burst');
+    this.rate = { count, period, burst };
+  }
 
   /**
    * Takes units: 1, or `cost`; 0 only looks. With `wait` (milliseconds) the server answers when the units are there,
@@ -38,15 +49,22 @@ export class Limiter {
    * DeadlineError or CancelledError (by `signal`), NoAnswerError, ReplyError.
    */
   async take(options: { cost?: number; wait?: number; signal?: AbortSignal } = {}): Promise<Taken> {
-    const { cost = 1, wait = 0, signal } = options;
-    const rate: Word[] = [this.rate.burst ?? this.rate.count, this.rate.count, this.rate.period, 'COST', cost];
-    const fail = (error: unknown): never => { throw translated(error); };
+    const { cost = 1 } = values.options(options, 'take()', 'cost', 'wait', 'signal');
+    const wait = options.wait === undefined ? 0 : values.wait(options.wait) ?? Infinity;
+    const signal = values.signal(options.signal);
+    const { count, period, burst } = this.rate;
+    const rate: Word[] = [burst, count, period, 'COST', values.whole(cost, 'a cost', 0, burst)];
+    const { channel } = this.locks.keeper;
+    let limit = channel.limit;
     if (wait > 0) {
-      const numbers = await this.locks.units(this.key, rate, wait, signal);
+      const end = now() + wait;
+      const numbers = await this.locks.units(this.key, rate, wait - lastWord(wait), signal);
       if (numbers) return takenOf(numbers);
+      limit = Math.min(limit, Math.max(1, end - now()));
     }
     // At the end of a wait this says what the limiter has now, and takes the units if they have just come.
-    return takenOf(await this.locks.keeper.channel.once(['LIMIT.TAKE', this.key, ...rate]).catch(fail));
+    const reply = await channel.once(['LIMIT.TAKE', this.key, ...rate], limit, signal).catch((error: unknown) => { throw translated(error); });
+    return takenOf(reply);
   }
 }
 

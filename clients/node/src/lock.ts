@@ -6,14 +6,20 @@ import { now } from './clock.js';
 import { isReply, isStale, isWrongType, LockLostError, LockReleasedError, translated, type LockserverError } from './errors.js';
 import { raiseFence, type Database, type FenceRow } from './fence.js';
 import type { Hold } from './hold.js';
-import { texts, type Raw, type Reply, type Word } from './resp.js';
+import { exactBytes, texts, type Raw, type Reply, type Word } from './resp.js';
+import * as values from './values.js';
 import { renewWords } from './wish.js';
 
 export class Lock {
   /** The keys, in order. */
   readonly keys: readonly string[];
+  /** The keys as bytes. In `keys`, bytes that are no UTF-8 are halves of surrogate pairs, U+DC80 to U+DCFF. */
+  get binaryKeys(): readonly Buffer[] { return this.keys.map(exactBytes); }
+
   private readonly controller = new AbortController();
   private readonly outer: AbortSignal | undefined;
+  private told = false; // the holder has seen that the lock is lost
+  private watched = false;
   private readonly cancelled = () => this.controller.abort(this.outer!.reason);
 
   /** @internal */
@@ -29,7 +35,17 @@ export class Lock {
    * Aborted when the lock is lost (the reason is a LockLostError), when it is released (a LockReleasedError), and when
    * the signal is aborted that it was acquired with (that one's reason; the lock is held until it is released).
    */
-  get signal(): AbortSignal { return this.controller.signal; }
+  get signal(): AbortSignal {
+    const { signal } = this.controller;
+    if (!this.watched) {
+      this.watched = true;
+      const tell = () => { this.told ||= this.its.lost !== undefined; };
+      const reason = Object.getOwnPropertyDescriptor(AbortSignal.prototype, 'reason')!.get!;
+      Object.defineProperty(signal, 'reason', { configurable: true, get: () => { tell(); return reason.call(signal) as unknown; } });
+      Object.defineProperty(signal, 'throwIfAborted', { configurable: true, value: () => { tell(); AbortSignal.prototype.throwIfAborted.call(signal); } });
+    }
+    return signal;
+  }
 
   /** The fencing token, an integer below 2^53: a later holder's is higher. Of several keys it is that of the first. */
   get token(): number { return this.tokenOf(this.keys[0]!); }
@@ -45,7 +61,9 @@ export class Lock {
 
   /** Why the lock is not held any more; undefined: it is held, as far as is known. */
   get ended(): LockLostError | LockReleasedError | undefined {
-    return this.hold.ended(this) as LockLostError | LockReleasedError | undefined;
+    const ended = this.hold.ended(this) as LockLostError | LockReleasedError | undefined;
+    if (ended instanceof LockLostError) this.told = true;
+    return ended;
   }
 
   private tokenOf(key: string): number { return this.hold.tokens[this.hold.wish.keys.indexOf(key)]!; }
@@ -70,10 +88,11 @@ export class Lock {
 
   /** guard() with bytes as Buffers. */
   async guardRaw(command: string, ...args: Word[]): Promise<Raw> {
+    const words = values.command([command, ...args]);
     if (this.keys.length > 1) throw new TypeError(`a lock of ${this.keys.length} keys cannot guard a command: acquire one within it`);
     this.throwIfEnded();
     try {
-      return await this.hold.keeper.channel.raw(['GUARD', this.keys[0]!, this.token, command, ...args]);
+      return await this.hold.keeper.channel.raw(['GUARD', this.keys[0]!, this.token, ...words]);
     } catch (error) {
       if (!isStale(error)) throw translated(error);
       this.hold.lose(this.keys[0]!, this.token, 'stale');
@@ -114,7 +133,7 @@ export class Lock {
   async renew(ms: number): Promise<void> {
     const { hold } = this;
     if (hold.wish.lease === 0) throw new TypeError('the server renews this lock');
-    if (!Number.isSafeInteger(ms) || ms < 1) throw new RangeError(`a lease of ${ms} ms is not a whole number from 1`);
+    values.time(ms, 'a lease');
     this.throwIfEnded();
     const began = now();
     await this.renewAll(renewWords(hold.wish, hold.task.owner, hold.tokens, ms));
@@ -149,9 +168,13 @@ export class Lock {
     }
   }
 
-  /** Releases the lock at the end of its block: await using. A lock that was released by hand is left alone. */
+  /**
+   * Releases the lock at the end of its block: await using. A lock that was released by hand is left alone. A loss is thrown
+   * unless the block has seen it: its own error would be hidden in a SuppressedError.
+   */
   async [asyncDispose](): Promise<void> {
-    if (this.ended instanceof LockReleasedError) return;
+    const ended = this.hold.ended(this);
+    if (ended instanceof LockReleasedError || (ended && this.told)) return;
     await this.release();
   }
 

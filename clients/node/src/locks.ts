@@ -21,6 +21,8 @@ import { Semaphore } from './semaphore.js';
 import { targetOf, type Source } from './target.js';
 import { Task } from './task.js';
 import { currentTrace } from './trace.js';
+import * as values from './values.js';
+import type { Key } from './values.js';
 import { undoWords, type Wish } from './wish.js';
 
 /** How a client is. */
@@ -66,7 +68,8 @@ export interface LockOptions {
 
 export type LockTask<T> = (lock: Lock) => T | Promise<T>;
 
-const defined = <T extends object>(options: T | undefined): T => options ?? ({} as T);
+/** The options of calls that acquire. */
+const ACQUIRE = ['wait', 'signal', 'lease', 'shared', 'within', 'trace'];
 
 export class Locks {
   /** Begins the names of this client's owners. It is unlike that of any other client. */
@@ -84,9 +87,13 @@ export class Locks {
    * (which stays its own, and is never used), the options of createSentinel, or a URL.
    */
   constructor(source: Source, options: LocksOptions = {}) {
-    const { name = 'locks', id = randomBytes(10).toString('hex'), timeout = 5000, observers = [] } = options;
-    if (!(timeout > 0)) throw new RangeError(`a timeout of ${timeout} ms is not a number above 0`);
-    if (/\s/.test(name + id)) throw new TypeError('the name has blanks');
+    const { name = 'locks', id = randomBytes(10).toString('hex'), timeout = 5000, observers = [] } =
+      values.options(options, 'Locks', 'name', 'timeout', 'id', 'observers');
+    values.time(timeout, 'a timeout');
+    for (const it of [values.name(name, 'a name'), values.name(id, 'an id')]) {
+      if (!/^[!-~]+$/.test(it)) throw new TypeError(`the name ${JSON.stringify(it)} has blanks, or letters beyond ASCII, which a connection's name may not`);
+    }
+    if (!Array.isArray(observers)) throw new TypeError('observers are an array');
     this.name = `${name}:${id}`;
     const route = new Route(targetOf(source), this.name);
     this.keeper = new Keeper(route, this.name, timeout, observers);
@@ -133,12 +140,14 @@ export class Locks {
    * ReplyError. Without `wait` it ends with NoAnswerError if the server has not answered at all for about two thirds
    * of the lease of a renewed lock (18.5 s by default), or has not taken the request within the timeout.
    */
-  acquire(key: string, options?: LockOptions): Promise<Lock> {
-    return this.take({ ...wishOf(options), kind: 'lock', keys: [key] }, options);
+  async acquire(key: Key, options?: LockOptions): Promise<Lock> {
+    values.options(options, 'acquire()', ...ACQUIRE);
+    return this.take({ ...wishOf(options), kind: 'lock', keys: [values.key(key)] }, options);
   }
 
   /** acquire() without waiting, and undefined instead of a NotAcquiredError. */
-  async tryAcquire(key: string, options?: Omit<LockOptions, 'wait'>): Promise<Lock | undefined> {
+  async tryAcquire(key: Key, options?: Omit<LockOptions, 'wait'>): Promise<Lock | undefined> {
+    values.options(options, 'tryAcquire()', ...ACQUIRE.slice(1));
     try {
       return await this.acquire(key, { ...options, wait: 0 });
     } catch (error) {
@@ -148,14 +157,14 @@ export class Locks {
   }
 
   /** Acquires the locks at all of the keys, or none. Errors: those of acquire(). */
-  acquireAll(keys: readonly string[], options?: LockOptions): Promise<Lock> {
-    if (keys.length === 0) return Promise.reject(new TypeError('no keys to lock'));
-    return this.take({ ...wishOf(options), kind: 'all', keys: [...new Set(keys)].sort() }, options);
+  async acquireAll(keys: readonly Key[], options?: LockOptions): Promise<Lock> {
+    values.options(options, 'acquireAll()', ...ACQUIRE);
+    return this.take({ ...wishOf(options), kind: 'all', keys: values.keys(keys) }, options);
   }
 
   /** @internal Acquires by an owner with this name, for redlock. */
   acquireAs(owner: string, keys: readonly string[], wait: number | undefined, lease: number): Promise<Lock> {
-    const wish: Wish = { kind: 'all', keys: [...new Set(keys)].sort(), shared: false, lease, tries: false };
+    const wish: Wish = { kind: 'all', keys: values.keys(keys), shared: false, lease, tries: false };
     return this.take(wish, wait === undefined ? { lease } : { wait, lease }, owner);
   }
 
@@ -164,28 +173,28 @@ export class Locks {
    * why the lock was not acquired; or with a LockLostError if the lock was lost meanwhile. The task is given the lock:
    * `lock.signal` tells it of a loss.
    */
-  using<T>(key: string | readonly string[], task: LockTask<T>): Promise<T>;
-  using<T>(key: string | readonly string[], options: LockOptions, task: LockTask<T>): Promise<T>;
-  async using<T>(key: string | readonly string[], second: LockOptions | LockTask<T>, third?: LockTask<T>): Promise<T> {
+  using<T>(key: Key | readonly Key[], task: LockTask<T>): Promise<T>;
+  using<T>(key: Key | readonly Key[], options: LockOptions, task: LockTask<T>): Promise<T>;
+  async using<T>(key: Key | readonly Key[], second: LockOptions | LockTask<T>, third?: LockTask<T>): Promise<T> {
     const [options, task] = typeof second === 'function' ? [{}, second] : [second, third];
-    if (typeof task !== 'function') throw new TypeError('using() needs a function');
-    return during(typeof key === 'string' ? this.acquire(key, options) : this.acquireAll(key, options), task);
+    values.task(task, 'using()');
+    return during(Array.isArray(key) ? this.acquireAll(key as Key[], options) : this.acquire(key as Key, options), task!);
   }
 
   /** A semaphore with so many permits. The first acquisition makes it. */
-  semaphore(key: string, limit: number): Semaphore { return new Semaphore(this, key, limit); }
+  semaphore(key: Key, limit: number): Semaphore { return new Semaphore(this, values.key(key), limit); }
 
   /** A count that goes down once, and the wait for that. */
-  latch(key: string): Latch { return new Latch(this, this.watches, key); }
+  latch(key: Key): Latch { return new Latch(this, this.watches, values.key(key)); }
 
   /** At most `count` calls a `period` (milliseconds), with bursts of `burst`. */
-  limiter(key: string, rate: Rate): Limiter { return new Limiter(this, key, rate); }
+  limiter(key: Key, rate: Rate): Limiter { return new Limiter(this, values.key(key), rate); }
 
   /** Entries that are added to a stream later. */
-  delayed(stream: string): Delayed { return new Delayed(this, stream); }
+  delayed(stream: Key): Delayed { return new Delayed(this, values.key(stream, 'a stream')); }
 
   /** A flash sale. */
-  sale(voucher: string): Sale { return new Sale(this, voucher); }
+  sale(voucher: Key): Sale { return new Sale(this, values.key(voucher, 'a voucher')); }
 
   /**
    * Runs `lead` while this process is the only one that holds the lock: the leader. It waits until it is, however long
@@ -193,10 +202,11 @@ export class Locks {
    * Resolves to what lead() returns while it leads. Rejects with lead()'s error, with the abort of `signal`, or with
    * ClosedError. A server that does not answer is asked again until then.
    */
-  campaign<T>(key: string, lead: LockTask<T>): Promise<T>;
-  campaign<T>(key: string, options: { signal?: AbortSignal }, lead: LockTask<T>): Promise<T>;
-  campaign<T>(key: string, second: { signal?: AbortSignal } | LockTask<T>, third?: LockTask<T>): Promise<T> {
-    return typeof second === 'function' ? campaign(this, key, {}, second) : campaign(this, key, second, third!);
+  campaign<T>(key: Key, lead: LockTask<T>): Promise<T>;
+  campaign<T>(key: Key, options: { signal?: AbortSignal }, lead: LockTask<T>): Promise<T>;
+  async campaign<T>(key: Key, second: { signal?: AbortSignal } | LockTask<T>, third?: LockTask<T>): Promise<T> {
+    if (typeof second === 'function') return campaign(this, key, {}, second);
+    return campaign(this, key, values.options(second, 'campaign()', 'signal'), values.task(third!, 'campaign()'));
   }
 
   /**
@@ -217,13 +227,10 @@ export class Locks {
 
   /** @internal */
   async take(wish: Wish, options: LockOptions | undefined, owner = this.keeper.newOwner()): Promise<Lock> {
-    const { wait, signal, within, trace = currentTrace() } = defined(options);
-    if (wait !== undefined && !(wait >= 0)) throw new RangeError(`a wait of ${wait} ms is not a number from 0`);
-    if (!Number.isSafeInteger(wish.lease) || wish.lease < 0 || (options?.lease !== undefined && wish.lease < 1)) {
-      throw new RangeError(`a lease of ${options?.lease} ms is not a whole number from 1`);
-    }
-    for (const key of wish.keys) if (typeof key !== 'string') throw new TypeError('a key is a string');
-    if (typeof trace !== 'string') throw new TypeError('a trace is a traceparent: a string');
+    const { within, trace = currentTrace() } = options ?? {};
+    const [wait, signal] = [values.wait(options?.wait), values.signal(options?.signal)];
+    values.text(trace, 'a trace');
+    if (within !== undefined && !(within instanceof Lock && within.its.keeper === this.keeper)) throw new TypeError('within is a lock of the same client');
     const began = now();
     try {
       const lock = await this.call(signal, (limited) => {
@@ -265,9 +272,10 @@ export class Locks {
     const task = new Task(this.keeper.newOwner());
     const wish: Wish = { kind: 'limiter', keys: [key], shared: false, lease: 0, tries: false, rate };
     return this.call(signal, async (limited) => {
-      const timer = new Timer(wait, () => limited.abort(new NotAcquiredError(wish.keys)), true);
-      const { tokens, error, doubtful } = await this.keeper.waits.request(task, wish, now() + wait, limited.signal);
-      timer.stop();
+      const end = wait === Infinity ? undefined : now() + wait;
+      const timer = end === undefined ? undefined : new Timer(wait, () => limited.abort(new NotAcquiredError(wish.keys)), true);
+      const { tokens, error, doubtful } = await this.keeper.waits.request(task, wish, end, limited.signal);
+      timer?.stop();
       if (tokens) return tokens;
       if (doubtful) this.keeper.owe(undoWords(wish, task.owner));
       if (error instanceof NotAcquiredError) return undefined;
@@ -334,8 +342,11 @@ export class Locks {
   }
 }
 
-function wishOf(options: LockOptions | undefined): Omit<Wish, 'kind' | 'keys'> {
-  return { shared: options?.shared ?? false, lease: options?.lease ?? 0, tries: false };
+/** What the options of a call ask for. Their values are checked. */
+export function wishOf(options: LockOptions | undefined): Omit<Wish, 'kind' | 'keys'> {
+  const { lease, shared = false } = options ?? {};
+  if (typeof shared !== 'boolean') throw new TypeError('shared is true or false');
+  return { shared, lease: lease === undefined ? 0 : values.time(lease, 'a lease'), tries: false };
 }
 
 /** Runs a task while a lock is held. */
@@ -343,7 +354,7 @@ export async function during<T>(acquired: Promise<Lock>, task: LockTask<T>): Pro
   const lock = await acquired;
   let result: T;
   try {
-    result = await task(lock);
+    result = values.finished(await task(lock));
   } catch (error) {
     await lock.release().catch(() => {}); // the task's error says more
     throw error;

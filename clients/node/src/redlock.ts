@@ -8,6 +8,7 @@ import { rest } from './clock.js';
 import { isWrongType, LockLostError, LockReleasedError, NotAcquiredError } from './errors.js';
 import type { Lock as Held } from './lock.js';
 import { Locks } from './locks.js';
+import * as values from './values.js';
 import { targetOf, type IoredisClient, type NodeRedisClient } from './target.js';
 
 /** A client of ioredis or node-redis. */
@@ -102,6 +103,7 @@ const numberOr = (value: unknown, fallback: number): number => (typeof value ===
 
 function whole(duration: number): void {
   if (Math.floor(duration) !== duration) throw new Error('Duration must be an integer value in milliseconds.');
+  values.time(duration, 'a duration');
 }
 
 export class Redlock extends EventEmitter {
@@ -154,6 +156,7 @@ export class Redlock extends EventEmitter {
   /** Acquires all of the resources for `duration` milliseconds, or rejects with an ExecutionError. */
   public async acquire(resources: string[], duration: number, settings?: Partial<Settings>): Promise<Lock> {
     whole(duration);
+    values.keys(resources);
     const own = { ...this.settings, ...settings };
     const value = `redlock:${this.id}:${++this.made}`;
     const held = new Map<Client, Held>();

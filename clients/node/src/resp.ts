@@ -36,8 +36,46 @@ export function texts(value: Raw): Reply {
   return value;
 }
 
+/**
+ * Returns bytes as text from which encode() makes the same bytes: each byte that is no UTF-8 is half of a surrogate pair,
+ * U+DC80 to U+DCFF. A text of a caller has no such halves.
+ */
+export function exactText(bytes: Buffer): string {
+  const whole = bytes.toString();
+  if (!whole.includes('\ufffd') || Buffer.from(whole).equals(bytes)) return whole;
+  let text = '';
+  for (let at = 0; at < bytes.length;) {
+    const lead = bytes[at]!;
+    const piece = bytes.subarray(at, at + (lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4));
+    const one = piece.toString();
+    if (Buffer.from(one).equals(piece)) {
+      text += one;
+      at += piece.length;
+    } else {
+      text += String.fromCharCode(0xdc00 + lead);
+      at++;
+    }
+  }
+  return text;
+}
+
+/** Returns the bytes of a text: see exactText. */
+export function exactBytes(text: string): Buffer {
+  return Buffer.concat(text.split(/([\udc80-\udcff])/u).map((piece, i) => (i % 2 ? Buffer.from([piece.charCodeAt(0) - 0xdc00]) : Buffer.from(piece))));
+}
+
+/** Returns a reply with bytes as exactText. */
+export function exactTexts(value: Raw): Reply {
+  if (Buffer.isBuffer(value)) return exactText(value);
+  if (Array.isArray(value)) return value.map(exactTexts);
+  return value;
+}
+
+const isPlain = (word: Word): boolean => typeof word !== 'string' || (word as string & { isWellFormed(): boolean }).isWellFormed();
+
 /** Returns the bytes of a command. */
-export function encode(words: readonly Word[]): Buffer | string {
+export function encode(given: readonly Word[]): Buffer | string {
+  const words = given.every(isPlain) ? given : given.map((word) => (isPlain(word) ? word : exactBytes(word as string)));
   if (!words.some(Buffer.isBuffer)) {
     let text = `*${words.length}\r\n`;
     for (const word of words) {
@@ -162,7 +200,7 @@ export class Decoder {
       items.push(item as Raw);
     }
     if (kind === '|') return this.read(depth, begin); // attributes of the reply that follows
-    return kind === '>' ? new Push(items.map(texts)) : items;
+    return kind === '>' ? new Push(items.map(exactTexts)) : items;
   }
 }
 

@@ -3,6 +3,7 @@
 import { ReplyError, translated } from './errors.js';
 import type { Locks } from './locks.js';
 import type { Word } from './resp.js';
+import * as values from './values.js';
 
 /** What came of an order. */
 export type Outcome =
@@ -21,6 +22,8 @@ export type Outcome =
 
 const OUTCOMES: readonly Outcome[] = ['sold', 'sold out', 'bought already', 'not started', 'over', 'taken back', 'too fast'];
 
+const idsOf = (user: string, order: string): Word[] => [values.name(user, 'a user'), values.name(order, 'an order')];
+
 export class Sale {
   /** @internal */
   constructor(private readonly locks: Locks, readonly voucher: string) {}
@@ -33,7 +36,8 @@ export class Sale {
 
   /** Orders pieces for a user: 1 by default. The same order gets the same answer, however often it is asked. */
   async buy(user: string, order: string, pieces?: number): Promise<Outcome> {
-    const n = await this.number(['SECKILL', this.voucher, user, order, ...(pieces === undefined ? [] : ['QTY', pieces])]);
+    const quantity = pieces === undefined ? [] : ['QTY', values.whole(pieces, 'a number of pieces')];
+    const n = await this.number(['SECKILL', this.voucher, ...idsOf(user, order), ...quantity]);
     return OUTCOMES[n] ?? (() => { throw new ReplyError(`ERR SECKILL: an outcome of ${n}`); })();
   }
 
@@ -54,7 +58,7 @@ export class Sale {
    * sent before, with an answer that was lost. So the order's record is looked at.
    */
   private async decide(command: string, user: string, order: string, state: string): Promise<boolean> {
-    if (await this.number([command, this.voucher, user, order]) !== 0) return true;
+    if (await this.number([command, this.voucher, ...idsOf(user, order)]) !== 0) return true;
     const record = await this.locks.keeper.channel.again(['HGET', `seckill:orders:${this.voucher}`, order])
       .catch((error: unknown) => { throw translated(error); });
     return typeof record === 'string' && record.startsWith(`${state} `); // "paid 2 ann": state, pieces, user

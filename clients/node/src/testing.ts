@@ -4,6 +4,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { Locks, type LocksOptions } from './locks.js';
 import type { Reply, Word } from './resp.js';
+import * as values from './values.js';
 import { Wire } from './wire.js';
 
 export interface TestServerOptions {
@@ -50,7 +51,7 @@ export class TestServer {
   get url(): string { return `redis://${this.host}:${this.port}`; }
 
   /** Runs a command. */
-  call(...words: Word[]): Promise<Reply> { return this.control.call(words, LIMIT); }
+  async call(...words: Word[]): Promise<Reply> { return this.control.call(values.command(words), LIMIT); }
 
   /** Starts a further server in the same process, with data, time and faults of its own. It takes a millisecond. */
   async another(): Promise<TestServer> {

@@ -32,7 +32,6 @@ export class Wait {
   tokens: number[] = [];
   left = 0; // replies to come that confirm a grant
   placed = false; // the server has answered
-  late: NotAcquiredError | undefined; // the caller's patience was over before that
   first: Timer | undefined; // until it has
 
   constructor(
@@ -88,11 +87,9 @@ export class Waits {
 
   /** Ends a wait because its caller goes. */
   private withdraw(wait: Wait, error: unknown): void {
-    if (error instanceof NotAcquiredError && !wait.placed) {
-      wait.late = error; // the server has not said that there is a holder: its first answer tells, within the timeout
-      return;
-    }
-    this.finish(wait, { error, doubtful: true, began: wait.began });
+    // The wait of the call is over: without an answer the server has not said that there is another holder.
+    const unknown = error instanceof NotAcquiredError && !wait.placed;
+    this.finish(wait, { error: unknown ? this.keeper.silence() : error, doubtful: true, began: wait.began });
   }
 
   private finish(wait: Wait, outcome: Outcome): void {
@@ -131,7 +128,6 @@ export class Waits {
       wait.state = 'queued';
       wait.placed = true;
       wait.first?.stop();
-      if (wait.late) this.withdraw(wait, wait.late);
     }
   }
 
