@@ -1,14 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -39,8 +42,8 @@ func (p *process) joinGroup(o *server.Options) (leave func(), err error) {
 	if err := refuseOldData(p.config, dir); err != nil {
 		return nil, err
 	}
-	n := &engine.Network{ID: c.ID, Group: c.Group, Listen: c.Listen, Self: engine.Address(self), Log: p.log}
-	ends, err := p.encrypt(n)
+	n := &engine.Network{ID: c.ID, Group: c.Group, Listen: c.Listen, Self: engine.Address(self), Log: p.log, Names: strings.Fields(c.TLSNames)}
+	ends, err := p.encrypt(n, self.Raft)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +59,7 @@ func (p *process) joinGroup(o *server.Options) (leave func(), err error) {
 	}
 	id := topology.NodeID(c.ID)
 	e := engine.New(eo)
-	n.Position = e.Position
+	n.Position, n.Addresses = e.Position, e.Addresses
 	o.Raft, o.RaftOptions = e, raft.Options{SnapshotBytes: c.SnapshotBytes, LeaseReads: c.Reads == "lease",
 		CheckEvery: time.Duration(c.CheckEveryS) * time.Second, ReadsMaxLag: time.Duration(c.ReadsMaxLagMS) * time.Millisecond, CertificateEnds: ends}
 	o.Group = topology.New(topology.Options{Form: form, Self: func(net.Addr) string { return id }})
@@ -128,10 +131,10 @@ func refuseMembersData(c *config.Config) error {
 		"give it its raft-id, or move the directory away", dir, member)
 }
 
-// encrypt makes the connections between members encrypted ones, if raft-tls says so. ends is when the first
-// certificate for them ends; nil: there is none. The error says that raft-tls has to be stated for an address
-// that other machines reach.
-func (p *process) encrypt(n *engine.Network) (ends func() time.Time, err error) {
+// encrypt makes the connections between members encrypted ones, if raft-tls says so. at is where the others
+// reach this member. ends is when the first certificate for them ends; nil: there is none. The error says
+// that raft-tls has to be stated for an address that other machines reach.
+func (p *process) encrypt(n *engine.Network, at string) (ends func() time.Time, err error) {
 	if how := p.config.Raft.TLS; how != "yes" {
 		switch {
 		case onLoopback(n.Listen):
@@ -146,6 +149,13 @@ func (p *process) encrypt(n *engine.Network) (ends func() time.Time, err error) 
 	}
 	t := &memberTLS{config: p.config.TLS, log: p.log}
 	t.config.AuthClients = "yes" // of members, whatever clients of the data need
+	if own := p.config.Raft.TLSCACertFile; own != "" {
+		t.config.CACertFile, t.config.CACertDir, t.config.CADirective = own, "", "raft-tls-ca-cert-file"
+	}
+	if slices.Contains(n.Names, engine.AnyName) {
+		p.log.Warn("raft: raft-tls-names is *: a process with any certificate of the members' authorities can pose as a member", "authorities", t.config.CACertFile)
+	}
+	t.source.Check = func(cert *x509.Certificate) error { return engine.CheckOwnCertificate(cert, at, n.Names) }
 	if err := t.files.Load(&t.config, t.load); err != nil {
 		return nil, fmt.Errorf("raft-tls: %w", err)
 	}
@@ -183,6 +193,9 @@ func (t *memberTLS) load() error {
 	dial, err := tlsconf.Dialling(&t.config)
 	if err != nil {
 		return err
+	}
+	if err := t.source.Check(dial.Certificates[0].Leaf); err != nil {
+		return fmt.Errorf("%s: %w", cmp.Or(t.config.ClientCertFile, t.config.CertFile), err)
 	}
 	if err := t.source.Configure(&t.config); err != nil {
 		return err

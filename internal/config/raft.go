@@ -25,6 +25,10 @@ type Raft struct {
 	// TLS says whether what members send each other is encrypted: "yes", "no", or "loopback". The last is
 	// "no" on loopback addresses, and refused on others.
 	TLS string
+	// TLSCACertFile holds the certificates of the authorities of members; empty: they are those of TLS.
+	// TLSNames are names with spaces between them. A member's certificate may have one in place of its
+	// address.
+	TLSCACertFile, TLSNames string
 }
 
 // raftTopic are the rows of raft groups.
@@ -58,4 +62,8 @@ var raftTopic = topic{"A raft group", []directive{
 	{Name: "raft-tls", Default: "loopback", When: atStart, Redis: notInRedis,
 		Kind: enum(func(c *Config) *string { return &c.Raft.TLS }, "yes", "no", "loopback"),
 		Doc:  "`yes`: encrypt what members send each other, with the certificates of `tls-*`; `no`: do not, with a warning in the log; `loopback`: do not, and refuse another address in `raft-listen`"},
+	{Name: "raft-tls-ca-cert-file", Opens: true, When: atStart, Redis: notInRedis, Kind: text(func(c *Config) *string { return &c.Raft.TLSCACertFile }),
+		Doc: "certificates in PEM of the authorities that sign members' certificates; empty: `tls-ca-cert-file` and `tls-ca-cert-dir`. With a file of its own no certificate of a client is a member's"},
+	{Name: "raft-tls-names", When: atStart, Redis: notInRedis, Kind: text(func(c *Config) *string { return &c.Raft.TLSNames }),
+		Doc: "a member's certificate has to be for the host of its raft address. It may have one of these names in place of that, as an alternative name or as the common name; spaces between them; `*`: any certificate of the authorities is a member's"},
 }}

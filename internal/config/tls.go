@@ -12,8 +12,9 @@ type TLS struct {
 	// ClientCertFile, ClientKeyFile and ClientKeyFilePass are the same for connections that the server
 	// makes; empty: those of the server.
 	ClientCertFile, ClientKeyFile, ClientKeyFilePass string
-	// CACertFile and CACertDir hold the certificates of those who sign clients' certificates.
-	CACertFile, CACertDir string
+	// CACertFile and CACertDir hold the certificates of those who sign clients' certificates. CADirective is
+	// the directive that names CACertFile; empty: tls-ca-cert-file.
+	CACertFile, CACertDir, CADirective string
 	// AuthClients says whether clients need a certificate: "yes", "no", or "optional", where one that is
 	// shown has to be good.
 	AuthClients string

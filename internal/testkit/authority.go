@@ -63,11 +63,23 @@ func (a *Authority) Pool() *x509.CertPool {
 // time that may be over.
 func (a *Authority) Issue(name string, end time.Time) Issued {
 	a.t.Helper()
+	return a.IssueFor(name, end, "localhost", "127.0.0.1")
+}
+
+// IssueFor is Issue for these hosts, names or addresses; there may be none.
+func (a *Authority) IssueFor(name string, end time.Time, hosts ...string) Issued {
+	a.t.Helper()
 	key := newKey(a.t)
 	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
 		NotBefore: end.Add(-24 * time.Hour), NotAfter: end, KeyUsage: x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-		DNSNames:    []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
+	for _, host := range hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+		} else {
+			template.DNSNames = append(template.DNSNames, host)
+		}
+	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
 	require.NoError(a.t, err)
 	keyDER, err := x509.MarshalPKCS8PrivateKey(key)

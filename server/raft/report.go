@@ -26,6 +26,9 @@ type Report struct {
 	History int64
 	// Members are the ids of all members, if this one leads; nil: it does not, or its version does not say.
 	Members []string
+	// Addresses are the members as this one knows them, each as id=raft-address; nil: its version does not
+	// say.
+	Addresses []string
 }
 
 // NoReport is the report of a member that has sent none.

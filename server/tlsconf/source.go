@@ -1,6 +1,7 @@
 package tlsconf
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/binary"
@@ -19,6 +20,9 @@ import (
 
 // Source has what connections are encrypted by. The zero value has nothing until Configure.
 type Source struct {
+	// Check says what is wrong with the certificate that others are shown; nil: nothing is looked at.
+	Check func(*x509.Certificate) error
+
 	current atomic.Pointer[tls.Config]
 	ends    atomic.Pointer[time.Time]
 
@@ -51,6 +55,11 @@ func (s *Source) read(c *config.TLS) error {
 	next, err := build(c)
 	if err != nil {
 		return err
+	}
+	if s.Check != nil {
+		if err := s.Check(next.Certificates[0].Leaf); err != nil {
+			return fmt.Errorf("tls-cert-file %s: %w", c.CertFile, err)
+		}
 	}
 	ends := firstEnd(next.Certificates)
 	s.current.Store(next)
@@ -122,12 +131,13 @@ func readAuthorities(c *config.TLS) (*x509.CertPool, error) {
 	}
 	pool := x509.NewCertPool()
 	if c.CACertFile != "" {
+		name := cmp.Or(c.CADirective, "tls-ca-cert-file")
 		pem, err := config.ReadRegular(c.CACertFile, config.MostPEMBytes)
 		if err != nil {
-			return nil, fmt.Errorf("tls-ca-cert-file: %w", err)
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		if !pool.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("tls-ca-cert-file %s: there is no certificate in it", c.CACertFile)
+			return nil, fmt.Errorf("%s %s: there is no certificate in it", name, c.CACertFile)
 		}
 	}
 	if c.CACertDir != "" {

@@ -34,7 +34,7 @@ func TestEncryptedMembers(t *testing.T) {
 	g.Same(g.AwaitLeader())
 
 	to := g.RaftAt(next)
-	greeting := fmt.Sprintf("lockserver-raft 2 lockserver z %s - %s z %s\n", to, next.Field("raft_group_id"), next.Field("raft_incarnation"))
+	greeting := greetingOf(g, leader, next) + "\n"
 	greet := func(conn net.Conn, err error) string {
 		require.NoError(t, err)
 		defer func() { _ = conn.Close() }()

@@ -12,6 +12,7 @@
 //     version, which package older reads.
 //   - storage.go has the place where the log goes on from a snapshot.
 //   - network.go has its connections, receive.go what comes on them, back.go the members that are back.
+//   - certificate.go decides which certificates are members'.
 //   - transport.go breaks connections off.
 //   - vote.go decides which votes count, charter.go which group this is.
 //   - position.go asks the leader how far the history goes.
@@ -103,6 +104,7 @@ type Engine struct {
 
 	mu      sync.Mutex
 	running *running // nil: it is closed
+	book    addressBook
 
 	// bad is what was found to be damaged while the engine was open; nil: nothing was.
 	bad atomic.Pointer[Damage]

@@ -50,6 +50,7 @@ func (e *Engine) ask(ctx context.Context, peers []raft.Peer) []heardOf {
 		})
 	}
 	asking.Wait()
+	e.book.hear(all)
 	return all
 }
 
@@ -78,13 +79,7 @@ func (r *running) form(ctx context.Context) {
 		r.wait(raft.AwaitsAdd)
 		return
 	}
-	var others []raft.Peer
-	for _, p := range o.Peers {
-		if p.ID != o.ID {
-			others = append(others, p)
-		}
-	}
-	all := r.of.ask(ctx, others)
+	all := r.of.ask(ctx, except(o.Peers, o.ID))
 	var missing []string
 	data := false
 	for i := range all {

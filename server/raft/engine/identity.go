@@ -320,6 +320,13 @@ func (y *Identity) refuse(id, address string, why error) {
 	}
 }
 
+// refusedBy records that another member refuses this one.
+func (y *Identity) refusedBy(id, why string) {
+	if y.record(refusal{Refusal: raft.Refusal{ID: id, Why: "it refuses this member: " + why}}) {
+		y.log.Error("raft: another member refuses this one", "member", id, "cause", why)
+	}
+}
+
 // turnedAway records a caller at a host that did not say which member it is.
 func (y *Identity) turnedAway(host string, why error) {
 	if y.record(refusal{Refusal: raft.Refusal{Raft: host, Why: why.Error()}, unnamed: true}) {

@@ -29,6 +29,10 @@ type Network struct {
 	// Accept makes a connection that was accepted an encrypted one, and Dial connects; nil: not encrypted.
 	Accept func(net.Conn) net.Conn
 	Dial   func(ctx context.Context, address string) (net.Conn, error)
+	// Names are names (AnyName). A member's certificate may have one in place of its address.
+	Names []string
+	// Addresses is Engine.Addresses; nil: certificates are for any address.
+	Addresses func(ctx context.Context, id string, ask bool) (at []string, others bool, err error)
 	// Position is what this member answers others if it leads; nil: nothing.
 	Position func() (raft.Position, error)
 
@@ -150,11 +154,15 @@ func (s *stream) admit(c net.Conn) {
 		_ = c.Close()
 		return
 	}
+	if words, ok := strings.CutPrefix(said, refusing+" "); ok {
+		s.isRefused(c, words)
+		return
+	}
 	if words, ok := strings.CutPrefix(said, askPosition+" "); ok {
 		s.answerPositions(c, strings.Fields(words))
 		return
 	}
-	from, answer, err := s.network.judge(said)
+	from, answer, err := s.network.judge(c, said)
 	switch {
 	case err == nil:
 	case errors.Is(err, errTaking): // it calls again
@@ -210,7 +218,7 @@ const (
 
 // judge returns which member a caller says it is, and the answer to it, or what is wrong with it. from is
 // empty if it does not say what a member says.
-func (n *Network) judge(said string) (from, answer string, err error) {
+func (n *Network) judge(c net.Conn, said string) (from, answer string, err error) {
 	words := strings.Fields(said)
 	version := strings.Join(words[:min(2, len(words))], " ")
 	if !(version == greeting && len(words) == 6 || version == greeting2 && len(words) == 9) {
@@ -221,6 +229,9 @@ func (n *Network) judge(said string) (from, answer string, err error) {
 		return from, "", fmt.Errorf("it has the id %s of this member: an id is one server's", from)
 	}
 	if err := n.misled(words[2], words[4]); err != nil {
+		return from, "", err
+	}
+	if err := n.checkCaller(c, from); err != nil {
 		return from, "", err
 	}
 	if version == greeting {

@@ -74,6 +74,7 @@ func (n *Network) AskPosition(ctx context.Context, address string) (p raft.Posit
 	text, ok := strings.CutPrefix(answer, "+")
 	if !ok {
 		a.close()
+		n.hearRefusal(address, answer)
 		return p, fmt.Errorf("%w: %s", raft.ErrNoPosition, strings.TrimPrefix(answer, "-"))
 	}
 	return raft.ParsePosition(text)
@@ -150,6 +151,9 @@ func (n *Network) answerPosition(c net.Conn, words []string) (err error) {
 		err = raft.ErrCannotAsk
 	default:
 		if err = n.misled(words[0], words[2]); err == nil {
+			err = n.checkCaller(c, words[1])
+		}
+		if err == nil {
 			p, err = n.Position()
 		}
 	}

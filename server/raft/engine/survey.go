@@ -260,8 +260,10 @@ func (r *running) report() raft.Report {
 	if space := r.of.options.Space; space != nil {
 		p.DiskFree, p.DiskSize = space()
 	}
+	members := r.members()
+	p.Addresses = addresses(members)
 	if r.raft.State() == hraft.Leader {
-		for _, s := range r.members() {
+		for _, s := range members {
 			p.Members = append(p.Members, string(s.ID))
 		}
 	}
@@ -293,7 +295,7 @@ func (r *running) applied() (index, snapshot uint64) {
 func encodeReport(v url.Values, p *raft.Report) {
 	v.Set("role", p.Role)
 	v.Set("snapshot-error", shortened(p.Snapshot.Error))
-	v["member"] = p.Members
+	v["member"], v["address"] = p.Members, p.Addresses
 	for name, n := range reportNumbers(p) {
 		v.Set(name, strconv.FormatInt(*n, 10))
 	}
@@ -309,7 +311,7 @@ func decodeReport(v url.Values) (p raft.Report, ok bool) {
 	}
 	p = raft.Report{Role: v.Get("role"), ContactMS: -1, DiskFree: -1, DiskSize: -1}
 	p.Snapshot.Error = v.Get("snapshot-error")
-	p.Members = v["member"]
+	p.Members, p.Addresses = v["member"], v["address"]
 	for name, n := range reportNumbers(&p) {
 		if is, err := strconv.ParseInt(v.Get(name), 10, 64); err == nil {
 			*n = is

@@ -36,7 +36,7 @@ func TestBehind(t *testing.T) {
 
 // TestReportIsSent: a report arrives as it was.
 func TestReportIsSent(t *testing.T) {
-	is := raft.Report{Role: "follower", SinceMS: 1, StartedMS: 2, NowMS: 3, Last: 4, Commit: 5, Applied: 1 << 63, ContactMS: -1, DiskFree: -1, DiskSize: 9,
+	is := raft.Report{Role: "follower", SinceMS: 1, StartedMS: 2, NowMS: 3, Last: 4, Commit: 5, Applied: 1 << 63, ContactMS: -1, DiskFree: -1, DiskSize: 9, Addresses: []string{"a=h:1", "b=[::1]:2"},
 		Snapshot: raft.SnapshotAttempt{AtMS: 6, Bytes: 7, Index: 8, Error: "no space & more"}}
 	v := url.Values{}
 	encodeReport(v, &is)

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -78,10 +79,17 @@ func answerItself(c net.Conn) {
 	_ = c.Close()
 }
 
-// dial connects to an address, encrypted if members are.
+// dial connects to an address, encrypted if members are. The certificate that is shown there is a member's.
 func (n *Network) dial(ctx context.Context, address string) (net.Conn, error) {
-	if n.Dial != nil {
-		return n.Dial(ctx, address)
+	if n.Dial == nil {
+		return new(net.Dialer).DialContext(ctx, "tcp", address)
 	}
-	return new(net.Dialer).DialContext(ctx, "tcp", address)
+	c, err := n.Dial(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	if err := n.checkCalled(ctx, c, address); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
 }
