@@ -19,6 +19,9 @@ func (c *Client) acquire(ctx context.Context, w wish, options []Option) (*Lock, 
 	}
 	began := time.Now()
 	l, err := c.try(ctx, w)
+	if err != nil {
+		err = c.refusal(&w, err)
+	}
 	for _, key := range w.keys {
 		switch {
 		case err == nil && c.hooks.Acquired != nil:
@@ -73,7 +76,12 @@ func (c *Client) try(ctx context.Context, w wish) (*Lock, error) {
 
 // tryFor waits for the lock as long as limited; the lock has ctx.
 func (c *Client) tryFor(ctx, limited context.Context, w wish) (*Lock, error) {
-	t := c.taskOf(ctx)
+	t, shared := c.taskOf(ctx)
+	if !shared {
+		if err := c.waitsForItself(ctx, &w); err != nil {
+			return nil, err
+		}
+	}
 	if w.permits > 0 {
 		t = t.enterApart(w.keys)
 	} else if err := t.enter(limited, w.keys); err != nil {
@@ -122,7 +130,7 @@ func (t *task) has(w wish) (*hold, error) {
 
 // hold records what the server has given.
 func (t *task) hold(ctx context.Context, w wish, tokens []int64, began time.Time) (*Lock, error) {
-	h := &hold{task: t, keys: w.keys, many: w.many, shared: w.shared, lease: w.lease, permits: w.permits, tokens: tokens, since: time.Now(), locks: make(map[*Lock]bool)}
+	h := &hold{task: t, keys: w.keys, many: w.many, shared: w.shared, lease: w.lease, permits: w.permits, tokens: tokens, since: time.Now(), site: callers(), locks: make(map[*held]bool)}
 	l := h.take(ctx, w.keys)
 	t.mu.Lock()
 	for _, key := range w.keys {

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -17,6 +18,7 @@ type Client struct {
 	server Server
 	name   string // begins the owners' names; unlike that of any other client
 	hooks  Hooks
+	logger *slog.Logger  // nil: the default one
 	limit  time.Duration // of a call that waits for an answer and not for a lock
 	keeper *keeper
 }
@@ -49,12 +51,6 @@ type Hooks struct {
 	// Connected: the client's own connection is there (nil), or was lost (why), at last by Close
 	// ([ErrClosed]).
 	Connected func(err error)
-}
-
-func (h *Hooks) connected(err error) {
-	if h.Connected != nil {
-		h.Connected(err)
-	}
 }
 
 // Observe sets the hooks.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 var (
@@ -16,10 +17,11 @@ var (
 	// second Unlock return.
 	ErrReleased = errors.New("the lock was released")
 	// ErrDeadlock says that waiting would have closed a cycle of owners that wait for each other. The error's
-	// text has it, unless the cycle was closed by something else than this wait.
+	// text has it, unless the cycle was closed by something else than this wait. A call that waits with a
+	// lock's own context for that lock is such a cycle, too.
 	ErrDeadlock = errors.New("waiting for the lock would never end")
-	// ErrHeldOtherwise says that a task holds some of the keys that it asks for in another way: shared,
-	// alone or with others.
+	// ErrHeldOtherwise says that a task ([Client.Task]) holds some of the keys that it asks for in another
+	// way: shared, alone or with others.
 	ErrHeldOtherwise = errors.New("some of the keys are held by the same task in another way")
 	// ErrNotLockserver says that the server lacks the native commands, as Redis does.
 	ErrNotLockserver = errors.New("the server has no LOCK.ATTACH: it is no lockserver, or one of another version")
@@ -45,10 +47,12 @@ type LostError struct {
 	// "unreachable" if the server did not answer until a moment at which the lease may have ended. It is
 	// "stale" if the server says that the lock has another holder by now, and "closed" after [Client.Close].
 	Reason string
+	Owner  string        // the name that the server knew the holder by
+	Lease  time.Duration // 0: the server renewed it
 }
 
 func (e *LostError) Error() string {
-	return fmt.Sprintf("the lock %q is lost: %s (token %d)", e.Key, e.Reason, e.Token)
+	return fmt.Sprintf("the lock %q is lost: %s (token %d, owner %s, %s)", e.Key, e.Reason, e.Token, e.Owner, leaseText(e.Lease))
 }
 
 // Is implements the interface of errors.Is.

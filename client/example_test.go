@@ -41,14 +41,14 @@ func Example() {
 		log.Fatal(err)
 	}
 	_, err = c.TryLock(ctx, "order:42")
-	fmt.Println("another client:", err)
+	fmt.Println("another call has it:", !errors.Is(err, client.ErrNotAcquired))
 
 	// Work with lock.Context(): it ends the moment the lock is lost, or released.
 	fmt.Println("held:", lock.Context().Err() == nil)
 	fmt.Println("unlocked:", lock.Unlock(ctx) == nil)
 	fmt.Println("why its context ended:", context.Cause(lock.Context()))
 	// Output:
-	// another client: another owner holds the lock
+	// another call has it: false
 	// held: true
 	// unlocked: true
 	// why its context ended: the lock was released
@@ -77,7 +77,9 @@ func ExampleLock_Context() {
 func ExampleObserve() {
 	c, _, end := connect(client.Name("billing"), client.Observe(client.Hooks{
 		Acquired: func(key string, waited time.Duration) { fmt.Println("acquired", key, waited < time.Second) },
-		Refused:  func(key string, waited time.Duration, err error) { fmt.Println("refused", key, err) },
+		Refused: func(key string, waited time.Duration, err error) {
+			fmt.Println("refused", key, errors.Is(err, client.ErrNotAcquired))
+		},
 		Released: func(key string, held time.Duration) { fmt.Println("released", key, held > 0) },
 		Lost:     func(lost *client.LostError) { fmt.Println("lost", lost.Key, lost.Reason) },
 	}))
@@ -91,7 +93,7 @@ func ExampleObserve() {
 	_ = lock.Unlock(ctx)
 	// Output:
 	// acquired invoice:7 true
-	// refused invoice:7 another owner holds the lock
+	// refused invoice:7 true
 	// released invoice:7 true
 }
 
@@ -161,10 +163,10 @@ func ExampleClient_RLock() {
 		log.Fatal(err)
 	}
 	_, err = c.TryLock(ctx, "config")
-	fmt.Println("a writer beside readers:", err)
+	fmt.Println("a writer beside readers:", !errors.Is(err, client.ErrNotAcquired))
 	fmt.Println(one.Unlock(ctx), two.Unlock(ctx))
 	// Output:
-	// a writer beside readers: another owner holds the lock
+	// a writer beside readers: false
 	// <nil> <nil>
 }
 

@@ -25,6 +25,7 @@ type keeper struct {
 	waits    map[place]*wait       // requests for locks that are not over
 	latches  map[string]*latchWait // latches that are awaited, by key
 	holds    map[int64]*hold       // by token
+	byKey    map[string]*hold      // the latest one of each key
 	strays   map[int64]string      // losses of tokens that no hold is registered for yet, by their reason
 	unpaid   []debt                // commands that have to be done and were not answered
 	debts    int                   // unpaid and sent
@@ -49,7 +50,7 @@ const (
 
 func newKeeper(c *Client) (*keeper, error) {
 	k := &keeper{client: c, lease: defaultLease, gone: make(chan struct{}), waits: make(map[place]*wait), latches: make(map[string]*latchWait),
-		holds: make(map[int64]*hold), strays: make(map[int64]string)}
+		holds: make(map[int64]*hold), byKey: make(map[string]*hold), strays: make(map[int64]string)}
 	k.closing, k.shut = context.WithCancel(context.Background())
 	k.leaving, k.leave = context.WithCancel(context.Background())
 	k.ended, k.end = context.WithCancel(context.Background())
@@ -71,7 +72,7 @@ func newKeeper(c *Client) (*keeper, error) {
 	k.mu.Lock()
 	k.patience = time.AfterFunc(k.sureFor(), k.giveUp)
 	k.mu.Unlock()
-	c.hooks.connected(nil)
+	c.connected(nil, true)
 	go k.run(w)
 	return k, nil
 }
@@ -137,7 +138,7 @@ func (k *keeper) run(w *wire) {
 		k.mu.Lock()
 		k.wire = nil
 		k.mu.Unlock()
-		k.client.hooks.connected(w.reason())
+		k.client.connected(w.reason(), false)
 		if time.Since(made) < longestPause {
 			k.rest(pause)
 		}
@@ -162,7 +163,7 @@ func (k *keeper) reconnect() *wire {
 	for wait := pause; k.ended.Err() == nil; wait = min(2*wait, longestPause, k.lease/10) {
 		w, err := k.connect(k.ended)
 		if err == nil {
-			k.client.hooks.connected(nil)
+			k.client.connected(nil, false)
 			return w
 		}
 		k.rest(wait)
@@ -322,8 +323,9 @@ func (k *keeper) keep(h *hold) (reason string, ok bool) {
 			return reason, false
 		}
 	}
-	for _, token := range h.tokens {
+	for i, token := range h.tokens {
 		k.holds[token] = h
+		k.byKey[h.keys[i]] = h
 	}
 	return "", true
 }
@@ -332,9 +334,12 @@ func (k *keeper) keep(h *hold) (reason string, ok bool) {
 func (k *keeper) forget(h *hold) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for _, token := range h.tokens {
+	for i, token := range h.tokens {
 		if k.holds[token] == h {
 			delete(k.holds, token)
+		}
+		if key := h.keys[i]; k.byKey[key] == h {
+			delete(k.byKey, key)
 		}
 	}
 }

@@ -194,7 +194,9 @@ func (k *keeper) sendOnce(ctx context.Context, words []string) (any, error) {
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return nil, ended(ctx)
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			return nil, k.whyEnded(ctx)
 		}
 	}
 }

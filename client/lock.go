@@ -51,9 +51,8 @@ type wish struct {
 	rate []string
 }
 
-// Lock takes the lock at key, waiting for it as long as ctx and [Wait] allow. A ctx that comes from
-// [Lock.Context] of another lock makes both locks those of one owner. To take a lock again that it holds
-// succeeds at once, and each time must be unlocked.
+// Lock takes the lock at key, waiting for it as long as ctx and [Wait] allow. It is not reentrant, unless ctx
+// is that of a task ([Client.Task]).
 //
 // Without a deadline and without [Wait] it waits as long as there is another holder. It ends earlier, with
 // [ErrNoAnswer], if the server has not taken the request within [Timeout]. So it does if the server has not
@@ -89,12 +88,10 @@ func (c *Client) MLock(ctx context.Context, keys []string, options ...Option) (*
 
 // Lock is a lock that is held, or several that were taken together. Its methods may be called from any
 // goroutine.
-type Lock struct {
-	hold   *hold
-	keys   []string // of the hold's
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-}
+//
+// A Lock that a program has forgotten stays held as long as the client lives. The log says so, with the place
+// of its acquisition, when Go's collector finds it.
+type Lock struct{ held *held }
 
 // hold is what a task has on the server. Several Locks stand for it when it was taken again.
 type hold struct {
@@ -107,26 +104,30 @@ type hold struct {
 	// permits: how many of a semaphore; 0: it is a lock.
 	permits int
 	since   time.Time
+	site    []uintptr   // where it was acquired: see held
 	expiry  *time.Timer // nil: the server renews it
 
 	mu    sync.Mutex
-	locks map[*Lock]bool
+	locks map[*held]bool
 	lost  *LostError
 	over  bool // the task does not have it any more
 }
 
 // Context is the context that the lock was taken with, and ends when the lock is lost or released:
 // context.Cause is a [*LostError] or [ErrReleased] then.
-func (l *Lock) Context() context.Context { return l.ctx }
+//
+// Goroutines may share it. A lock that is asked for with it has an owner of its own, unless the context comes
+// from [Client.Task]. To wait for the very lock that the context is of is [ErrDeadlock].
+func (l *Lock) Context() context.Context { return l.held.ctx }
 
 // Token is the fencing token: a later holder's is higher. Of several keys it is that of the first in order.
-func (l *Lock) Token() int64 { return l.hold.token(l.keys[0]) }
+func (l *Lock) Token() int64 { return l.held.hold.token(l.held.keys[0]) }
 
 // Tokens are the fencing tokens by key.
 func (l *Lock) Tokens() map[string]int64 {
-	tokens := make(map[string]int64, len(l.keys))
-	for _, key := range l.keys {
-		tokens[key] = l.hold.token(key)
+	tokens := make(map[string]int64, len(l.held.keys))
+	for _, key := range l.held.keys {
+		tokens[key] = l.held.hold.token(key)
 	}
 	return tokens
 }
@@ -134,7 +135,7 @@ func (l *Lock) Tokens() map[string]int64 {
 func (h *hold) token(key string) int64 { return h.tokens[slices.Index(h.keys, key)] }
 
 // Owner is the name that the server knows the holder by.
-func (l *Lock) Owner() string { return l.hold.task.owner }
+func (l *Lock) Owner() string { return l.held.hold.task.owner }
 
 // guard is the command that is sent once.
 const guard = "GUARD"
@@ -142,47 +143,51 @@ const guard = "GUARD"
 // Guard runs a command only if the lock is still held at that moment, and fails with a [*LostError] if the
 // lock is lost, with [ErrReleased] after Unlock. It is sent once: after an error of the connection the
 // command may have been done or not. It returns at the end of ctx, and within [Timeout] in any case. The
-// reply is that of [Server.Do]. The lock must be one of one key: where several were taken together,
+// reply is that of [Server.Do]. The lock must be one of one key. Where a task has taken several together,
 // Lock(lock.Context(), key) is that of one of them.
 func (l *Lock) Guard(ctx context.Context, args ...any) (any, error) {
+	h := l.held.hold
 	switch {
-	case len(l.keys) > 1:
-		return nil, bad("a lock of %d keys cannot guard a command", len(l.keys))
+	case len(l.held.keys) > 1:
+		return nil, bad("a lock of %d keys cannot guard a command", len(l.held.keys))
 	case len(args) == 0:
 		return nil, bad("no command to guard")
 	case slices.Contains(args, nil):
 		return nil, bad("nil in a command to guard")
 	}
-	if err := l.over(); err != nil {
+	if err := l.held.over(); err != nil {
 		return nil, err
 	}
-	c := l.hold.task.client
+	c, key := h.task.client, l.held.keys[0]
 	limited, cancel := context.WithTimeoutCause(ctx, c.limit, ErrNoAnswer)
 	defer cancel()
-	words := []any{guard, l.keys[0], l.Token()}
+	words := []any{guard, key, l.Token()}
 	reply, err := c.once(limited, append(words, args...))
 	if !isStale(err) {
 		return reply, replied(err)
 	}
-	l.hold.lose(l.keys[0], l.Token(), stale)
-	if over := l.over(); over != nil {
+	h.lose(key, l.Token(), stale)
+	if over := l.held.over(); over != nil {
 		return nil, over
 	}
-	return nil, &LostError{l.keys[0], l.Token(), stale}
+	return nil, h.lossOf(key, l.Token(), stale)
 }
 
 // over is why the lock is not held any more; nil: it is held, as far as is known.
-func (l *Lock) over() error {
+func (l *held) over() error {
 	l.hold.mu.Lock()
 	defer l.hold.mu.Unlock()
 	switch {
 	case l.hold.lost != nil:
 		return l.hold.lost
 	case !l.hold.locks[l]:
-		return ErrReleased
+		return l.released()
 	}
 	return nil
 }
+
+// released is the error of what was done with a lock that was unlocked.
+func (l *held) released() error { return fmt.Errorf("%q: %w", l.keys, ErrReleased) }
 
 // Unlock releases the lock, once for each time that it was taken. It fails with a [*LostError] if the lock
 // was lost before, and with [ErrReleased], having done nothing, if Unlock was called for this Lock before. It
@@ -190,10 +195,20 @@ func (l *Lock) over() error {
 // server can be reached. It returns at the end of ctx. Without a deadline it waits for other calls of the
 // same owner for the same key, which are bounded themselves, and then for up to [Timeout].
 func (l *Lock) Unlock(ctx context.Context) error {
-	h := l.hold
+	one, h := l.held, l.held.hold
 	if err := h.task.enter(ctx, h.keys); err != nil {
+		go func() { // the caller goes, and the lock is still to be released
+			_ = h.task.enter(context.Background(), h.keys)
+			_ = one.unlock(ctx)
+		}()
 		return err
 	}
+	return one.unlock(ctx)
+}
+
+// unlock releases the lock; the task has been entered for its keys.
+func (l *held) unlock(ctx context.Context) error {
+	h := l.hold
 	defer h.task.exit(h.keys)
 	h.mu.Lock()
 	if !h.locks[l] {
@@ -202,7 +217,7 @@ func (l *Lock) Unlock(ctx context.Context) error {
 		if lost != nil {
 			return lost
 		}
-		return ErrReleased
+		return l.released()
 	}
 	delete(h.locks, l)
 	last := len(h.locks) == 0
@@ -307,7 +322,7 @@ func (h *hold) markLost(key string, token int64, reason string) bool {
 	// A lock that is being released may be gone because an UNLOCK was done and its answer was lost. Then
 	// only a push of the server is a loss.
 	if h.lost == nil && !(releasing && (reason == stale || reason == unreachable || reason == closed)) {
-		h.lost = &LostError{key, token, reason}
+		h.lost = h.lossOf(key, token, reason)
 	}
 	locks := h.locks
 	h.locks = nil
@@ -318,10 +333,13 @@ func (h *hold) markLost(key string, token int64, reason string) bool {
 	for l := range locks {
 		l.cancel(h.lost)
 	}
-	if onLost := h.task.client.hooks.Lost; onLost != nil {
-		onLost(h.lost)
-	}
+	h.task.client.wasLost(h, h.lost)
 	return true
+}
+
+// lossOf is the error of a loss.
+func (h *hold) lossOf(key string, token int64, reason string) *LostError {
+	return &LostError{Key: key, Token: token, Reason: reason, Owner: h.task.owner, Lease: h.lease}
 }
 
 // abandon releases what is left of a hold that is lost: other keys, or a lock in an unknown state.
@@ -378,20 +396,7 @@ func (c check) wait(ctx context.Context) error {
 	}
 }
 
-// take adds a Lock for some of its keys to the hold; nil: it is over.
-func (h *hold) take(ctx context.Context, keys []string) *Lock {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.locks == nil || h.over {
-		return nil
-	}
-	l := &Lock{hold: h, keys: keys}
-	l.ctx, l.cancel = context.WithCancelCause(context.WithValue(ctx, taskKey{h.task.client}, h.task.caller()))
-	h.locks[l] = true
-	return l
-}
-
 // String is for logs.
 func (l *Lock) String() string {
-	return fmt.Sprintf("lock %q of %s (token %d)", l.keys, l.Owner(), l.Token())
+	return fmt.Sprintf("lock %q of %s (token %d)", l.held.keys, l.Owner(), l.Token())
 }

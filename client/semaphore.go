@@ -36,9 +36,8 @@ var errNoPermits = bad("Permits is an option of a semaphore, and not of a lock")
 // Acquire takes permits, waiting for them as long as ctx and [Wait] allow. The queue is strict: a large
 // request at its head is not overtaken by small ones. [Lease] has the permits come back after that time.
 //
-// Calls with the context of a lock, or of permits that are held, belong to the same task. The server finds
-// deadlocks between a task's locks and its first permits of each semaphore. Each call takes permits of its
-// own: a semaphore is not reentrant.
+// Each call takes permits of its own: a semaphore is not reentrant. The server finds deadlocks between the
+// locks of a task ([Client.Task]) and its first permits of each semaphore.
 //
 // Errors are those of [Client.Lock]. A semaphore that has another limit is a [ReplyError] that begins with
 // LIMITMISMATCH.
@@ -93,7 +92,7 @@ func (p *Permit) Release(ctx context.Context) error { return p.lock.Unlock(ctx) 
 
 // String is for logs.
 func (p *Permit) String() string {
-	return fmt.Sprintf("%d permits of %q of %s (token %d)", p.lock.hold.permits, p.lock.keys[0], p.Owner(), p.Token())
+	return fmt.Sprintf("%d permits of %q of %s (token %d)", p.lock.held.hold.permits, p.lock.held.keys[0], p.Owner(), p.Token())
 }
 
 // releaseWords is the command that gives all permits of a holder back, however often it is sent.

@@ -2,15 +2,15 @@ package client
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"sync"
 )
 
-// task is who holds locks: an owner. Locks that are asked for with the context of another lock have its
-// owner: they are reentrant, and the server finds deadlock cycles between owners.
+// task is who holds locks: an owner.
 type task struct {
 	client *Client
 	owner  string
-	parent *task // of a task that only has permits; nil: it is one of its own
 
 	mu    sync.Mutex
 	holds map[string]*hold         // by key
@@ -19,25 +19,47 @@ type task struct {
 
 type taskKey struct{ client *Client }
 
-// taskOf returns the task that a context belongs to, or a new one.
-func (c *Client) taskOf(ctx context.Context) *task {
-	t, _ := ctx.Value(taskKey{c}).(*task)
-	if t == nil {
-		t = c.newTask()
+// Task returns a context that makes all locks that are asked for with it, or with a context that comes from
+// it, those of one owner. To take a lock again that the task holds succeeds at once, and each time must be
+// unlocked. The server finds deadlocks between tasks ([ErrDeadlock]): a task that waits for what another one
+// holds, which waits for what this one holds.
+//
+// A TASK IS FOR ONE GOROUTINE. GOROUTINES THAT SHARE A TASK ARE INSIDE OF A LOCK AT THE SAME TIME: for the
+// server they are one owner. A context that goes to other goroutines must come from a task of each of them,
+// or from none.
+//
+//	ctx = locks.Task(ctx)
+//	outer, err := locks.Lock(ctx, "account:1") // and a function that is called with ctx may lock it again
+func (c *Client) Task(ctx context.Context) context.Context {
+	return context.WithValue(ctx, taskKey{c}, c.newTask())
+}
+
+// taskOf returns the task that a context belongs to, or a new one, which is an acquisition's own.
+func (c *Client) taskOf(ctx context.Context) (t *task, shared bool) {
+	if t, shared = ctx.Value(taskKey{c}).(*task); shared {
+		return t, true
 	}
-	return t
+	return c.newTask(), false
+}
+
+// waitsForItself reports whether a call would wait, with the context of a lock, for that lock, which is held
+// as long as the context lives.
+func (c *Client) waitsForItself(ctx context.Context, w *wish) error {
+	if w.tries || w.permits > 0 {
+		return nil
+	}
+	for h := c.heldOf(ctx); h != nil; h = h.outer {
+		for _, key := range h.keys {
+			if slices.Contains(w.keys, key) && h.hold.permits == 0 && !(h.hold.shared && w.shared) && h.isHeld() {
+				return fmt.Errorf("%w: %q is held by the lock that this context is of, and only a task takes it again: see Client.Task", ErrDeadlock, key)
+			}
+		}
+	}
+	return nil
 }
 
 func (c *Client) newTask() *task {
 	return &task{client: c, owner: c.keeper.newOwner(), holds: make(map[string]*hold), busy: make(map[string]chan struct{})}
-}
-
-// caller is the task that calls with the context of a hold belong to.
-func (t *task) caller() *task {
-	if t.parent != nil {
-		return t.parent
-	}
-	return t
 }
 
 // enterApart begins a call for permits. Calls of one task for the same semaphore do not wait for each other:
@@ -47,7 +69,6 @@ func (t *task) enterApart(keys []string) *task {
 		return t
 	}
 	apart := t.client.newTask()
-	apart.parent = t
 	apart.enterIdle(keys)
 	return apart
 }

@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -87,11 +88,16 @@ func (k *keeper) withdraw(wt *wait, ctx context.Context) outcome {
 		return <-wt.result
 	}
 	k.leaveQueue(wt)
+	return outcome{err: k.whyEnded(ctx), doubtful: true}
+}
+
+// whyEnded is why a context has ended, and why there is no connection if that was it; the caller holds mu.
+func (k *keeper) whyEnded(ctx context.Context) error {
 	err := ended(ctx)
 	if err == ErrNoAnswer {
 		err = k.silence()
 	}
-	return outcome{err: err, doubtful: true}
+	return err
 }
 
 // leaveQueue ends a wait; the caller holds mu.
@@ -247,7 +253,8 @@ func (k *keeper) wasConfirmed(wt *wait, w *wire, i int, a answer) {
 	case wt.wish.lease == 0 && !wt.wish.many: // it was too late, or the lock was released
 		k.ask(wt, w)
 	default:
-		k.finish(wt, outcome{err: &LostError{wt.wish.keys[i], wt.tokens[i], expired}, doubtful: true})
+		lost := &LostError{Key: wt.wish.keys[i], Token: wt.tokens[i], Reason: expired, Owner: wt.task.owner, Lease: wt.wish.lease}
+		k.finish(wt, outcome{err: lost, doubtful: true})
 	}
 }
 
@@ -288,10 +295,13 @@ func (k *keeper) endWaits() {
 }
 
 // silence is ErrNoAnswer, with the text of why there is no connection; the caller holds mu. An error of the
-// server's is not wrapped: it may be over when it is asked again.
+// server's is not wrapped: it may be over when it is asked again. That it is no lockserver will not be.
 func (k *keeper) silence() error {
-	if k.refused == nil {
+	switch why := replied(k.refused); {
+	case why == nil:
 		return ErrNoAnswer
+	case errors.Is(why, ErrNotLockserver):
+		return fmt.Errorf("%w: %w", ErrNoAnswer, why)
 	}
 	return fmt.Errorf("%w: %v", ErrNoAnswer, k.refused)
 }

@@ -23,7 +23,7 @@ import (
 func TestGuardAfterUnlock(t *testing.T) {
 	srv, n := start(t, time.Minute)
 	c, op := n.client(t), operator(t, srv)
-	outer, err := c.Lock(ctx, "k")
+	outer, err := c.Lock(c.Task(ctx), "k")
 	require.NoError(t, err)
 	inner, err := c.Lock(outer.Context(), "k")
 	require.NoError(t, err)
@@ -42,7 +42,7 @@ func TestGuardAfterUnlock(t *testing.T) {
 	op.Do("LOCK.FORCE", "k")
 	ends(t, lost)
 	_, err = lost.Guard(ctx, "SET", "data", "lost")
-	require.Equal(t, lostError("k", lost.Token(), "forced"), err)
+	isLoss(t, err, "k", lost.Token(), "forced")
 	require.Equal(t, err, lost.Unlock(ctx))
 	_, err = lost.Guard(ctx, "SET", "data", "lost")
 	require.ErrorIs(t, err, client.ErrLost)
@@ -282,7 +282,7 @@ func TestStoppedWhileWaiting(t *testing.T) {
 // same task has taken since.
 func TestLateAnswer(t *testing.T) {
 	inBubble(t, func(t *testing.T, n *network, c *client.Client, op *testkit.Client) {
-		l, err := c.Lock(ctx, "k")
+		l, err := c.Lock(c.Task(ctx), "k")
 		require.NoError(t, err)
 		n.delay(time.Second)
 		limited, cancel := context.WithTimeout(l.Context(), 500*time.Millisecond)

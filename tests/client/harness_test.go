@@ -228,7 +228,10 @@ func ends(t *testing.T, l *client.Lock) error {
 	return context.Cause(l.Context())
 }
 
-// lostError is the error of a lock that was lost.
-func lostError(key string, token int64, reason string) *client.LostError {
-	return &client.LostError{Key: key, Token: token, Reason: reason}
+// isLoss fails unless an error is the loss of a lock for that reason.
+func isLoss(t *testing.T, err error, key string, token int64, reason string) {
+	t.Helper()
+	lost := lossOf(t, err)
+	require.Equal(t, []any{key, token, reason}, []any{lost.Key, lost.Token, lost.Reason})
+	require.NotEmpty(t, lost.Owner)
 }

@@ -86,7 +86,7 @@ func TestLoss(t *testing.T) {
 			operator(t, srv).Do(command...)
 			cause := ends(t, l)
 			require.ErrorIs(t, cause, client.ErrLost)
-			require.Equal(t, lostError("k", l.Token(), reason), cause)
+			isLoss(t, cause, "k", l.Token(), reason)
 			require.Equal(t, cause, l.Unlock(ctx))
 			require.Equal(t, cause, <-reported)
 			require.Empty(t, reported)
@@ -94,11 +94,11 @@ func TestLoss(t *testing.T) {
 	}
 }
 
-// TestReentrance: the context of a lock carries its owner.
+// TestReentrance: a task takes its locks again.
 func TestReentrance(t *testing.T) {
 	srv, n := start(t, time.Minute)
 	c := n.client(t)
-	outer, err := c.Lock(ctx, "k")
+	outer, err := c.Lock(c.Task(ctx), "k")
 	require.NoError(t, err)
 	inner, err := c.Lock(outer.Context(), "k")
 	require.NoError(t, err)
@@ -119,9 +119,9 @@ func TestReentrance(t *testing.T) {
 func TestDeadlock(t *testing.T) {
 	srv, n := start(t, time.Minute)
 	c := n.client(t)
-	a, err := c.Lock(ctx, "a")
+	a, err := c.Lock(c.Task(ctx), "a")
 	require.NoError(t, err)
-	b, err := c.Lock(ctx, "b")
+	b, err := c.Lock(c.Task(ctx), "b")
 	require.NoError(t, err)
 	got := make(chan error)
 	go func() {
@@ -143,7 +143,7 @@ func TestDeadlock(t *testing.T) {
 func TestMLock(t *testing.T) {
 	srv, n := start(t, time.Minute)
 	c := n.client(t)
-	l, err := c.MLock(ctx, []string{"b", "a", "b"})
+	l, err := c.MLock(c.Task(ctx), []string{"b", "a", "b"})
 	require.NoError(t, err)
 	tokens := l.Tokens()
 	require.Len(t, tokens, 2)

@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"log/slog"
 	"os"
 	"testing"
 
@@ -9,5 +10,6 @@ import (
 
 func TestMain(m *testing.M) {
 	testkit.ManyAtOnce()
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // tests of what is logged have a logger of their own
 	os.Exit(m.Run())
 }

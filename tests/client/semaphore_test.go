@@ -63,7 +63,7 @@ func TestSemaphore(t *testing.T) {
 // TestSemaphoreRefuses: what the server or the client refuses changes nothing.
 func TestSemaphoreRefuses(t *testing.T) {
 	inBubble(t, func(t *testing.T, n *network, c *client.Client, op *testkit.Client) {
-		held, err := c.Semaphore("s", 2).Acquire(ctx)
+		held, err := c.Semaphore("s", 2).Acquire(c.Task(ctx))
 		require.NoError(t, err)
 		_, err = c.Semaphore("s", 5).Acquire(ctx)
 		require.EqualError(t, err, "LIMITMISMATCH semaphore 's' has limit 2, not 5")
@@ -123,7 +123,7 @@ func TestPermitsAreLeases(t *testing.T) {
 		require.Equal(t, "OK", reply)
 		op.Do("LOCK.FORCE", "s", "OWNER", p.Owner())
 		<-p.Context().Done()
-		require.Equal(t, lostError("s", p.Token(), "forced"), context.Cause(p.Context()))
+		isLoss(t, context.Cause(p.Context()), "s", p.Token(), "forced")
 		_, err = p.Guard(ctx, "SET", "x", "2")
 		require.ErrorIs(t, err, client.ErrLost)
 	})
@@ -134,9 +134,9 @@ func TestPermitsAreLeases(t *testing.T) {
 func TestPermitsAndLocks(t *testing.T) {
 	inBubble(t, func(t *testing.T, n *network, c *client.Client, op *testkit.Client) {
 		sem := c.Semaphore("s", 1)
-		lock, err := c.Lock(ctx, "l")
+		lock, err := c.Lock(c.Task(ctx), "l")
 		require.NoError(t, err)
-		p, err := sem.Acquire(ctx)
+		p, err := sem.Acquire(c.Task(ctx))
 		require.NoError(t, err)
 		waits := make(chan error, 1)
 		go func() {

@@ -333,7 +333,7 @@ func TestRefusals(t *testing.T) {
 		require.ErrorAs(t, refused(func(string) { op.Do("SET", "k", "v") }), &reply)
 		require.Contains(t, string(reply), "WRONGTYPE")
 
-		held, err := c.Lock(ctx, "held")
+		held, err := c.Lock(c.Task(ctx), "held")
 		require.NoError(t, err)
 		op.Do("LOCK", "k", "operator", "PX", "3600000")
 		came := lockLater(held.Context(), c, "k")

@@ -48,6 +48,7 @@ type agent struct {
 
 	mu    sync.Mutex
 	locks *client.Client
+	tasks map[string]context.Context
 	named map[string]*client.Lock
 	waits map[string]context.CancelFunc
 
@@ -163,7 +164,7 @@ func (a *agent) connect(q scenarios.Request) (err error) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.locks = c
+	a.locks, a.tasks = c, make(map[string]context.Context)
 	return err
 }
 
@@ -178,16 +179,26 @@ func options(q scenarios.Request) (list []client.Option) {
 	return list
 }
 
+// task is the context of the locks that have one owner, by the name that the runner has for it.
+func (a *agent) task(name string) context.Context {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case name == "":
+		return context.Background()
+	case a.tasks[name] == nil:
+		a.tasks[name] = a.locks.Task(context.Background())
+	}
+	return a.tasks[name]
+}
+
 func (a *agent) acquire(q scenarios.Request) scenarios.Answer {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(a.task(q.Task))
 	if q.DeadlineMS > 0 {
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(q.DeadlineMS)*time.Millisecond)
 	}
 	a.mu.Lock()
 	a.waits[q.As] = cancel
-	if other := a.named[q.Task]; other != nil { // a lock that is held by the same owner
-		ctx = other.Context()
-	}
 	a.mu.Unlock()
 	l, err := a.client().Lock(ctx, q.Key, options(q)...)
 	if err != nil {
@@ -197,9 +208,6 @@ func (a *agent) acquire(q scenarios.Request) scenarios.Answer {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.named[q.As] = l
-	if q.Task != "" {
-		a.named[q.Task] = l
-	}
 	return scenarios.Answer{Token: l.Token()}
 }
 

@@ -1,0 +1,117 @@
+package client
+
+import (
+	"context"
+	"log/slog"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// held is what a [Lock] stands for. It is apart from the Lock, so that the package can see that a program has
+// forgotten a Lock: nothing here refers to it.
+type held struct {
+	hold   *hold
+	keys   []string // of the hold's
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	outer  *held     // the one with the context that this one was asked for with; nil: none
+	site   []uintptr // where it was acquired: the callers, the innermost first
+}
+
+// heldKey is the key of a context's value: the *held that it belongs to.
+type heldKey struct{ client *Client }
+
+// heldOf is the lock with the context that ctx is, or comes from; nil: none.
+func (c *Client) heldOf(ctx context.Context) *held {
+	h, _ := ctx.Value(heldKey{c}).(*held)
+	return h
+}
+
+// take adds a Lock for some of its keys to the hold; nil: it is over.
+func (h *hold) take(ctx context.Context, keys []string) *Lock {
+	c := h.task.client
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.locks == nil || h.over {
+		return nil
+	}
+	one := &held{hold: h, keys: keys, outer: c.heldOf(ctx), site: callers()}
+	one.ctx, one.cancel = context.WithCancelCause(context.WithValue(ctx, heldKey{c}, one))
+	h.locks[one] = true
+	l := &Lock{one}
+	runtime.AddCleanup(l, (*held).forgotten, one)
+	return l
+}
+
+// isHeld reports whether the lock is held, as far as is known.
+func (l *held) isHeld() bool {
+	l.hold.mu.Lock()
+	defer l.hold.mu.Unlock()
+	return l.hold.locks[l]
+}
+
+// forgotten is called when the program has no reference to a Lock any more.
+func (l *held) forgotten() {
+	if c := l.hold.task.client; l.isHeld() && !c.keeper.isClosed() {
+		go c.log(slog.LevelWarn, "a lock was not released, and stays held", append(l.hold.attributes(l.keys[0]), "acquired", siteOf(l.site))...)
+	}
+}
+
+// attributes are those of a hold for the log.
+func (h *hold) attributes(key string) []any {
+	return []any{"key", key, "owner", h.task.owner, "token", h.token(key), "lease", leaseText(h.lease)}
+}
+
+// leaseText says how long a lease lasts.
+func leaseText(lease time.Duration) string {
+	if lease == 0 {
+		return "renewed by the server"
+	}
+	return "lease of " + lease.String()
+}
+
+// here is the path of this package.
+var here = reflect.TypeFor[Client]().PkgPath()
+
+// callers are the callers of this package and the functions in it, the innermost first.
+func callers() []uintptr {
+	var pcs [12]uintptr
+	return slices.Clone(pcs[:runtime.Callers(3, pcs[:])])
+}
+
+// siteOf is the file and line of the first of these callers that is not of this package.
+func siteOf(pcs []uintptr) string {
+	for frames := runtime.CallersFrames(pcs); ; {
+		frame, more := frames.Next()
+		inside := strings.HasPrefix(frame.Function, here+".") || strings.HasPrefix(frame.Function, here+"/")
+		if !inside || !more {
+			return frame.File + ":" + decimal(int64(frame.Line))
+		}
+	}
+}
+
+// Stats are figures of a client.
+type Stats struct {
+	Held    int           // acquisitions that are held; locks that were taken together count once
+	Waiting int           // calls for locks, permits or units that are not over
+	Oldest  time.Duration // the age of the oldest hold; 0: there is none
+}
+
+// Stats returns the client's present figures. An age of the oldest hold that only rises is that of a lock
+// that the program has forgotten.
+func (c *Client) Stats() Stats {
+	k := c.keeper
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s := Stats{Waiting: len(k.waits)}
+	for token, h := range k.holds {
+		if token == h.tokens[0] { // one of several keys comes more than once
+			s.Held++
+			s.Oldest = max(s.Oldest, time.Since(h.since))
+		}
+	}
+	return s
+}
