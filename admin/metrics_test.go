@@ -126,7 +126,7 @@ func TestOldestWait(t *testing.T) {
 	require.Contains(t, metricsOf(t, p), "\nlockserver_lock_oldest_wait_seconds 0\n")
 	c.Do("LOCK", "k", "a", "PX", "86400000")
 	waits.Send("LOCK", "k", "b", "WAIT", "0")
-	require.Eventually(t, func() bool { return len(c.Do("LOCK.WAITERS").Elems) > 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(c.Do("LOCK.WAITERS").Elems) > 0 }, time.Minute, time.Millisecond)
 	clock.Advance(10 * time.Minute)
 	require.Contains(t, metricsOf(t, p), "\nlockserver_lock_oldest_wait_seconds 600\n")
 	c.Do("UNLOCK", "k", "a")

@@ -55,7 +55,7 @@ func (c *child) ready(t *testing.T) string {
 
 func (c *child) eventually(t *testing.T, ok func() bool, what string) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
 		require.True(t, time.Now().Before(end), "waited too long for: %s", what)
 		if c.Ended() {
 			require.True(t, ok(), "the program has ended without: %s", what)

@@ -28,7 +28,7 @@ func TestLoadProgressOnStderr(t *testing.T) {
 			defer snapshot.Close()
 			_, err = snapshot.WriteString("REDIS0011" + "\x00\x01k\x80\x00\x0f\x00\x00") // a value of nearly a megabyte
 			require.NoError(t, err)
-			for end := time.Now().Add(20 * time.Second); !strings.Contains(c.Stderr.String(), "\n"); time.Sleep(10 * time.Millisecond) {
+			for end := time.Now().Add(time.Minute); !strings.Contains(c.Stderr.String(), "\n"); time.Sleep(10 * time.Millisecond) {
 				require.True(t, time.Now().Before(end), "nothing is reported")
 				_, err = snapshot.WriteString("x")
 				require.NoError(t, err)

@@ -47,7 +47,7 @@ func startStock(t *testing.T, program, file string) *stockRun {
 		}
 		return err == nil && run.pid != 0
 	}
-	for end := time.Now().Add(20 * time.Second); !ready(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !ready(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			require.Fail(t, "it does not start", "%s by %s", program, file)
 		}
@@ -65,7 +65,7 @@ func (run *stockRun) stop(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := os.Stat(filepath.Join(run.dir, "pid"))
 		return os.IsNotExist(err)
-	}, 20*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 	run.pid = 0
 	require.FileExists(t, filepath.Join(run.dir, "dump.rdb"))
 }

@@ -101,7 +101,7 @@ func TestSessionFollows(t *testing.T) {
 	require.Eventually(t, func() bool {
 		v, err = s.do(t.Context(), c.renew(token)...)
 		return err == nil
-	}, 20*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	require.EqualValues(t, 1, v.Int)
 	s.hangUp(context.Canceled)
 }
@@ -148,7 +148,7 @@ func TestSessionHearsOfALoss(t *testing.T) {
 	select {
 	case token := <-lost:
 		require.Equal(t, v.Int, token)
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		require.Fail(t, "no push")
 	}
 	_, err = s.do(t.Context(), "NONSENSE")

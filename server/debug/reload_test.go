@@ -45,7 +45,7 @@ func (p *place) dial() (net.Conn, *bufio.Reader) {
 	conn, err := p.srv.Dial()
 	require.NoError(p.t, err)
 	p.t.Cleanup(func() { _ = conn.Close() })
-	require.NoError(p.t, conn.SetDeadline(time.Now().Add(20*time.Second)))
+	require.NoError(p.t, conn.SetDeadline(time.Now().Add(time.Minute)))
 	return conn, bufio.NewReader(conn)
 }
 

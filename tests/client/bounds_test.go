@@ -108,7 +108,7 @@ func TestCloseReleases(t *testing.T) {
 		_, err := c.Lock(ctx, "one")
 		waiting <- err
 	}()
-	require.Eventually(t, func() bool { return len(op.Do("LOCK.WAITERS").Elems) > 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(op.Do("LOCK.WAITERS").Elems) > 0 }, time.Minute, time.Millisecond)
 	c.Close()
 	require.Equal(t, int64(0), op.Do("EXISTS", "one", "a", "b", "leased", "shared").Int)
 	for _, l := range []*client.Lock{one, many, leased, shared} {
@@ -119,7 +119,7 @@ func TestCloseReleases(t *testing.T) {
 	_, err = one.Guard(ctx, "SET", "data", "v")
 	require.ErrorIs(t, err, client.ErrClosed)
 	require.ErrorIs(t, <-waiting, client.ErrClosed)
-	require.Eventually(t, func() bool { return op.Do("DBSIZE").Int == 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return op.Do("DBSIZE").Int == 0 }, time.Minute, time.Millisecond)
 }
 
 func lossOf(t *testing.T, err error) *client.LostError {
@@ -153,7 +153,7 @@ func TestCloseWhileLocking(t *testing.T) {
 		time.Sleep(time.Duration(i) * 100 * time.Microsecond)
 		c.Close()
 		require.ErrorIs(t, <-over, client.ErrClosed)
-		require.Eventually(t, func() bool { return op.Do("EXISTS", "k").Int == 0 }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return op.Do("EXISTS", "k").Int == 0 }, time.Minute, time.Millisecond)
 	}
 }
 
@@ -376,7 +376,7 @@ func TestPoolOfOneOverBreaks(t *testing.T) {
 	close(done)
 	breaker.Wait()
 	op := operator(t, srv)
-	require.Eventually(t, func() bool { return op.Do("EXISTS", "k").Int == 0 && waiters(op) == 0 }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return op.Do("EXISTS", "k").Int == 0 && waiters(op) == 0 }, time.Minute, 10*time.Millisecond)
 }
 
 // TestBusyPool: locks do not need the library's connections. A call that does waits for one no longer than
@@ -401,22 +401,21 @@ func TestBusyPool(t *testing.T) {
 	_, err = l.Guard(ctx, "SET", "data", "v")
 	require.ErrorIs(t, err, client.ErrNoAnswer)
 	require.ErrorIs(t, l.Unlock(ctx), client.ErrNoAnswer)
-	require.Eventually(t, func() bool { return op.Do("EXISTS", "k").Int == 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return op.Do("EXISTS", "k").Int == 0 }, time.Minute, time.Millisecond)
 	op.Do("RPUSH", "list", "v")
 	require.NoError(t, <-busy)
 }
 
-// TestNewIsBounded: a listener that never answers is no server, and New says so in time.
+// TestNewIsBounded: a listener that never answers is no server, and New says so in time. Nothing else
+// would end the call.
 func TestNewIsBounded(t *testing.T) {
 	deaf, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = deaf.Close() })
-	rdb := redis.NewClient(&redis.Options{Addr: deaf.Addr().String()})
+	rdb := redis.NewClient(&redis.Options{Addr: deaf.Addr().String(), ReadTimeout: time.Hour, MaxRetries: -1})
 	t.Cleanup(func() { _ = rdb.Close() })
-	began := time.Now()
 	_, err = client.New(rdb, client.Timeout(200*time.Millisecond))
 	require.ErrorIs(t, err, client.ErrNoAnswer)
-	require.Less(t, time.Since(began), 3*time.Second)
 	_, err = client.New(rdb, client.Timeout(0))
 	require.ErrorContains(t, err, "is no time")
 }

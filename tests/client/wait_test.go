@@ -118,7 +118,7 @@ func TestCancelRacesGrant(t *testing.T) {
 		require.NoError(t, err)
 		limited, cancel := context.WithCancel(ctx)
 		came := lockLater(limited, c, "k")
-		require.Eventually(t, func() bool { return waiters(op) == 1 }, 20*time.Second, 100*time.Microsecond)
+		require.Eventually(t, func() bool { return waiters(op) == 1 }, time.Minute, 100*time.Microsecond)
 		var group sync.WaitGroup
 		group.Go(func() {
 			for range rand.IntN(1 + i*100) { // not always at once
@@ -139,7 +139,7 @@ func TestCancelRacesGrant(t *testing.T) {
 		require.NoError(t, last.Unlock(ctx))
 	}
 	t.Logf("%d had the lock, %d did not", taken, left)
-	require.Eventually(t, func() bool { return op.Do("DBSIZE").Int == 0 && waiters(op) == 0 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return op.Do("DBSIZE").Int == 0 && waiters(op) == 0 }, time.Minute, time.Millisecond)
 }
 
 // TestTimeoutRacesGrant: the lock is released in the moment in which the wait ends.
@@ -358,11 +358,11 @@ func TestDemoted(t *testing.T) {
 	c, op := n.client(t), operator(t, srv)
 	op.Do("LOCK", "k", "operator", "PX", "3600000")
 	came := lockLater(ctx, c, "k")
-	require.Eventually(t, func() bool { return waiters(op) == 1 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return waiters(op) == 1 }, time.Minute, time.Millisecond)
 	require.Equal(t, "+OK", op.Do("REPLICAOF", "127.0.0.1", "1").String())
-	require.Eventually(t, func() bool { return waiters(op) == 0 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return waiters(op) == 0 }, time.Minute, time.Millisecond)
 	require.Equal(t, "+OK", op.Do("REPLICAOF", "NO", "ONE").String())
-	require.Eventually(t, func() bool { return waiters(op) == 1 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return waiters(op) == 1 }, time.Minute, time.Millisecond)
 	op.Do("UNLOCK", "k", "operator")
 	next := <-came
 	require.NoError(t, next.err)

@@ -140,7 +140,7 @@ type died struct {
 
 // await returns when something has happened that the server may need a moment for.
 func (s *talkSide) await(happened func() bool) {
-	for until := time.Now().Add(10 * time.Second); !happened(); s.fence() {
+	for until := time.Now().Add(time.Minute); !happened(); s.fence() {
 		if time.Now().After(until) {
 			panic("it does not happen on " + s.socket)
 		}

@@ -112,7 +112,7 @@ func TestOrderOfRefusals(t *testing.T) {
 // awaitStatus waits until a background save has ended so.
 func awaitStatus(t *testing.T, c *testkit.Client, status string) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		info := c.Do("INFO", "persistence").Str
 		if strings.Contains(info, "rdb_bgsave_in_progress:0\r\n") && strings.Contains(info, "rdb_last_bgsave_status:"+status+"\r\n") {
 			return

@@ -65,7 +65,7 @@ func (o *overdueServer) awaitGroup(text string) {
 // until waits for a condition; otherwise says what is so instead.
 func (o *overdueServer) until(ok func() bool, otherwise func() string) {
 	o.t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
 			require.FailNow(o.t, otherwise())
 		}

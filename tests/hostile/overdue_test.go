@@ -124,7 +124,7 @@ func (o *overdueServer) becomeReplica() {
 // comesTo lets time go on until INFO says something of replication.
 func (o *overdueServer) comesTo(text string) {
 	o.t.Helper()
-	for end := time.Now().Add(20 * time.Second); !strings.Contains(o.do("INFO replication").Str, text); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !strings.Contains(o.do("INFO replication").Str, text); time.Sleep(time.Millisecond) {
 		require.True(o.t, time.Now().Before(end), "it does not come to %s: %s", text, o.do("INFO replication").Str)
 		o.clock.Advance(100 * time.Millisecond)
 	}

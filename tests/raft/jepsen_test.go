@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -323,10 +322,8 @@ func oneMemberLess(t *testing.T, g *group) {
 	leader := g.leader()
 	g.others(leader)[0].stop()
 	for i := range 200 {
-		begun := time.Now()
 		require.Equal(t, "OK", leader.ask("SET", "x", fmt.Sprint(i)).Str)
 		require.Equal(t, fmt.Sprint(i), leader.ask("GET", "x").Str)
-		require.Less(t, time.Since(begun), 4*time.Second, "as long as an election takes")
 	}
 	require.Equal(t, 1, leader.number("raft_elections_won"))
 }

@@ -88,13 +88,13 @@ func TestShutdownDoesNotWaitForEver(t *testing.T) {
 	for _, c := range []struct {
 		name, timeout, words string
 		follows              bool
-		least, most          time.Duration
+		least                time.Duration
 	}{
-		{"timeout", "1", "SHUTDOWN NOSAVE", true, 900 * time.Millisecond, patience},
-		{"now", "1000", "SHUTDOWN NOW NOSAVE", true, 0, patience},
-		{"no timeout", "0", "SHUTDOWN NOSAVE FORCE", true, 0, patience},
-		{"nobody", "1000", "SHUTDOWN NOSAVE", false, 0, patience},
-		{"gone", "1000", "SHUTDOWN NOSAVE", true, 0, patience},
+		{"timeout", "1", "SHUTDOWN NOSAVE", true, 900 * time.Millisecond},
+		{"now", "1000", "SHUTDOWN NOW NOSAVE", true, 0},
+		{"no timeout", "0", "SHUTDOWN NOSAVE FORCE", true, 0},
+		{"nobody", "1000", "SHUTDOWN NOSAVE", false, 0},
+		{"gone", "1000", "SHUTDOWN NOSAVE", true, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			eachMaster(t, func(t *testing.T, master *node) {
@@ -114,7 +114,6 @@ func TestShutdownDoesNotWaitForEver(t *testing.T) {
 				}
 				ends(t, quitter)
 				require.GreaterOrEqual(t, time.Since(begun), c.least)
-				require.Less(t, time.Since(begun), c.most)
 			})
 		})
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"log/slog"
 	"net"
+	"os"
 	"testing"
 	"time"
 
@@ -36,7 +37,7 @@ func ends(t *testing.T, under <-chan error) error {
 	select {
 	case err := <-under:
 		return err
-	case <-time.After(20 * time.Second): // less than sendTimeout would do, were it not for busy machines
+	case <-time.After(time.Minute):
 		require.Fail(t, "it goes on")
 		return nil
 	}
@@ -130,12 +131,12 @@ func TestHangUp(t *testing.T) {
 		under <- a.AppendEntries("b", b.stream.network.Self, &hraft.AppendEntriesRequest{Term: 1}, new(hraft.AppendEntriesResponse))
 	}()
 	<-asked
-	begun := time.Now()
 	w, err := newAckTransport(a, newInterrupts())
 	require.NoError(t, err)
 	w.hangUp()
-	require.Error(t, ends(t, under))
-	require.Less(t, time.Since(begun), sendTimeout)
+	err = ends(t, under)
+	require.Error(t, err)
+	require.NotContains(t, err.Error(), os.ErrDeadlineExceeded.Error(), "it waits until sendTimeout is over")
 	_, err = w.AppendEntriesPipeline("b", b.stream.network.Self)
 	require.Error(t, err)
 	require.Error(t, a.RequestVote("b", b.stream.network.Self, new(hraft.RequestVoteRequest), new(hraft.RequestVoteResponse)))

