@@ -62,6 +62,7 @@ const (
 	ErrMigrateRead    Error = "IOERR error or timeout reading to target instance"
 	ErrMigrateKept    Error = "ERR the target has got all keys, but some changed meanwhile or could not be removed: they are here as well, and newer"
 	ErrMigrateHeld    Error = "ERR MIGRATE cannot be part of a transaction or a script in a raft group"
+	ErrUsersHeld      Error = "ERR users of a raft group cannot be changed in a transaction"
 	ErrMigrateNotSent Error = "ERR nothing was sent: this server does not lead any more"
 
 	// Numbers in values.

@@ -24,6 +24,8 @@ type Loaded struct {
 	TokenLimit int64
 	// History is SaveOptions'; no ID: the file does not state it.
 	History History
+	// Users is SaveOptions'; empty: the file does not state it.
+	Users string
 }
 
 // LoadOptions say how a snapshot is read.
@@ -121,6 +123,8 @@ func (l *loader) aux() error {
 				return fmt.Errorf("%s is %.40q", a.Name, a.Value)
 			}
 			l.got.TokenLimit = n
+		case rdb.AuxUsers:
+			l.got.Users = a.Value
 		case rdb.AuxHistoryID:
 			h.ID = a.Value
 		case rdb.AuxHistoryOffset:

@@ -27,6 +27,8 @@ type SaveOptions struct {
 	TokenLimit int64
 	// History, unless its ID is empty, is the replication history of the data and their position in it.
 	History History
+	// Users is the text of a raft group about its users; empty: it is not stated.
+	Users string
 	// Base says that a log follows: the snapshot is the base of an append-only file.
 	Base bool
 	// EachKey, if not nil, is called after each key.
@@ -117,6 +119,9 @@ func begin(w io.Writer, version int, o SaveOptions) *rdb.Writer {
 	out.AuxInt("aof-base", base)
 	if o.TokenLimit > 0 {
 		out.AuxInt(rdb.AuxTokenLimit, o.TokenLimit)
+	}
+	if o.Users != "" {
+		out.Aux(rdb.AuxUsers, o.Users)
 	}
 	for _, code := range o.Functions {
 		out.Function(code)

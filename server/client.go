@@ -156,13 +156,15 @@ func (h usersHost) Move(change acl.Change) {
 		}
 	}
 	ex.leftPlaces.follow(ex, change)
-	h.session.followDefault()
+	if h.session != nil {
+		h.session.followDefault()
+	}
 }
 
-// end ends a session that has lost its user, or channels that it listens to. If it is the session that asked,
+// end ends a session that has lost its user, or channels that it listens to. If it is a session that asked,
 // it gets its reply first.
 func (h usersHost) end(s *session) {
-	if s == h.session {
+	if s == h.session || agreesOnUsers(s) {
 		s.closing = true
 	} else {
 		h.executor.terminate(s)

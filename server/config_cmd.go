@@ -9,6 +9,7 @@ import (
 	"lockserver/commands"
 	"lockserver/internal/config"
 	"lockserver/internal/rusage"
+	"lockserver/server/acl"
 	"lockserver/server/stats"
 	"lockserver/server/transport"
 	"lockserver/store"
@@ -91,6 +92,9 @@ func configSet(c *commands.Ctx) error {
 	if err == nil {
 		err = ex.keptByGroup(names)
 	}
+	if err == nil && slices.Contains(names, "requirepass") && usersOf(c).Shared() && next.RequirePassFile == "" {
+		return agreeOnPassword(c, next.RequirePass, names)
+	}
 	if err == nil {
 		err = ex.encryptAnew(next, names)
 	}
@@ -107,6 +111,31 @@ func configSet(c *commands.Ctx) error {
 	}
 	c.Out.OK()
 	return nil
+}
+
+// agreeOnPassword is CONFIG SET requirepass in a raft group that has its users in its log.
+func agreeOnPassword(c *commands.Ctx, password string, names []string) error {
+	if len(names) > 1 {
+		return configError(&config.SetError{Name: "requirepass", Reason: "it goes to all members of the raft group: give it alone"})
+	}
+	s := sessionOf(c)
+	return usersOf(c).Agree(c, func(draft *acl.Users) error {
+		draft.SetDefaultPassword(password)
+		return nil
+	}, func(c *commands.Ctx) {
+		setRequirePass(s.executor, password)
+		s.followDefault()
+		c.Out.OK()
+	})
+}
+
+// setRequirePass changes what CONFIG GET shows of the password.
+func setRequirePass(ex *executor, password string) {
+	next := ex.config.Clone()
+	next.RequirePass = password
+	if err := ex.reconfigure(next, next, nil); err != nil {
+		ex.log.Error("requirepass is shown as it was", "cause", err)
+	}
 }
 
 // fixedInLoad reports whether a directive stays as it is while data is loaded: a load goes by it.

@@ -103,6 +103,9 @@ func (srv *instance) Start() error {
 	if err := srv.executor.loadUsers(); err != nil {
 		return err
 	}
+	if m := srv.executor.member; m != nil {
+		m.ShowKeptUsers()
+	}
 	if err := srv.bind(); err != nil {
 		srv.executor.logUnbound(err)
 		return err

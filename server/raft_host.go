@@ -8,11 +8,13 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"lockserver/commands"
 	"lockserver/internal/config"
 	"lockserver/persistence"
+	"lockserver/server/acl"
 	"lockserver/server/durability"
 	"lockserver/server/gate"
 	"lockserver/server/pubsub"
@@ -94,21 +96,27 @@ func (h raftHost) Undo(both bool) bool { return h.store.Undo(both) }
 func (h raftHost) EndUndo() { h.store.EndUndo() }
 
 // Replace implements raft.MemberServer.
-func (h raftHost) Replace(from io.Reader) (at persistence.History, err error) {
+func (h raftHost) Replace(from io.Reader) (at persistence.History, users string, err error) {
 	h.Slice(func() {
 		if from == nil {
 			h.durable.Forget()
 		} else {
-			at, err = h.durable.Receive(durability.Incoming{From: from})
+			var got persistence.Loaded
+			got, err = h.durable.Receive(durability.Incoming{From: from})
+			at, users = got.History, got.Users
 			h.begin() // time has passed
 		}
 		h.endUnit()
 	})
-	return at, err
+	return at, users, err
 }
 
 // Cut implements raft.MemberServer.
-func (h raftHost) Cut(at persistence.History) raft.DataCut { return h.durable.Copy(at, true, true) }
+func (h raftHost) Cut(at persistence.History, users string) raft.DataCut {
+	c := h.durable.Copy(at, true, true)
+	c.TellUsers(users)
+	return c
+}
 
 // Followed implements raft.MemberServer.
 func (h raftHost) Followed(follows bool) {
@@ -400,6 +408,92 @@ func (a raftAsked) Later(c *commands.Ctx, work func() (raft.Reply, error)) error
 	return cause
 }
 
+// The users of a raft group: package raft has them in its log, and package acl knows what a change means.
+
+// Shared implements acl.Directory.
+func (h usersHost) Shared() bool {
+	m := h.executor.member
+	return m != nil && m.SharesUsers()
+}
+
+// Agree implements acl.Directory. The client that asks must be allowed to still when the change is made once
+// more, because another one came first.
+func (h usersHost) Agree(c *commands.Ctx, change func(draft *acl.Users) error, reply func(c *commands.Ctx)) error {
+	s, ex := h.session, h.executor
+	if err := change(ex.users.Draft()); err != nil {
+		return err
+	}
+	if !ex.member.Serves() {
+		if ex.group != nil {
+			if err := ex.group.Redirect(&s.place, &topology.Call{Reads: true}); err != nil {
+				return err
+			}
+		}
+		return notLeading(ex)
+	}
+	if !c.MayBlock {
+		return commands.ErrUsersHeld
+	}
+	row, argv := c.Row, commands.CloneAll(c.Argv)
+	return raftAsked{s}.Later(c, func() (raft.Reply, error) {
+		err := ex.member.ChangeUsers(func() ([]string, error) {
+			if err := s.permit(row, argv, acl.TopLevel); err != nil {
+				return nil, err
+			}
+			draft := ex.users.Draft()
+			if err := change(draft); err != nil {
+				return nil, err
+			}
+			return draft.Lines(), nil
+		})
+		return reply, err
+	})
+}
+
+// SetUsers implements raft.MemberServer. The password of the user default stays that of requirepass-file, and
+// a password in requirepass that does not count any more is forgotten.
+func (h raftHost) SetUsers(lines []string, late bool) {
+	ex := h.executor
+	before := ex.users.Lines()
+	changes, faults := ex.users.Adopt(lines)
+	for _, fault := range faults {
+		ex.log.Error("a user of the raft group is off on this member, which does not know all rules of the user", "cause", fault)
+	}
+	c := ex.config
+	switch {
+	case c.RequirePassFile != "":
+		ex.users.SetDefaultPassword(c.RequirePass)
+	case c.RequirePass != "" && ex.users.HasOtherPassword(c.RequirePass):
+		setRequirePass(ex, "")
+	}
+	if late && (len(c.Users) > 0 || c.RequirePass != "") {
+		warnOfOtherUsers(ex, before)
+	}
+	var moves acl.Directory = usersHost{executor: ex}
+	for _, change := range changes {
+		moves.Move(change)
+	}
+}
+
+// warnOfOtherUsers logs which users of the configuration do not count, because the group has others.
+func warnOfOtherUsers(ex *executor, configured []string) {
+	var names []string
+	now := ex.users.Lines()
+	for _, line := range configured {
+		if name, _, _ := strings.Cut(line, " "); !slices.Contains(now, line) {
+			names = append(names, name)
+		}
+	}
+	if len(names) > 0 {
+		ex.log.Warn("users of the configuration do not count: they are others than those of the raft group", "users", strings.Join(names, " "))
+	}
+}
+
+// agreesOnUsers reports whether the session waits for the group to agree on users.
+func agreesOnUsers(s *session) bool {
+	return s.waiter != nil && slices.Contains([]string{"acl|setuser", "acl|deluser", "config|set"}, s.waiter.row.FullName())
+}
+
 // Errors of a server that is in a group.
 const (
 	errNoLeader topology.Redirection = "CLUSTERDOWN The raft group has no leader that a majority of its members knows"
@@ -433,7 +527,12 @@ func (s *session) refusedByGroup(row *commands.Row, flags commands.Flags) error 
 	if err := ex.waitsForGroup(); err != nil {
 		return err
 	}
-	leader, ok := m.Leader()
+	return notLeading(ex)
+}
+
+// notLeading is the error of a member that does not lead, for a client that is not sent on.
+func notLeading(ex *executor) error {
+	leader, ok := ex.member.Leader()
 	switch { // or this one was elected and does not serve yet
 	case !ok && ex.group.IsSentinel():
 		return commands.ErrMasterDown
@@ -480,6 +579,7 @@ func (ex *executor) notInTouch() error {
 func (ex *executor) raftOptions() raft.Options {
 	o := ex.opts.RaftOptions
 	o.Group, o.CertificateEnds = ex.config.Raft.Group, ex.certificateEnds
+	o.OwnUsers = ex.config.ACLFile != "" || ex.config.Raft.Users == "own"
 	return o
 }
 

@@ -131,9 +131,9 @@ func (h replicationHost) LogSynced(position int64) bool { return h.durable.Log()
 // Replace implements replication.NodeServer.
 func (h replicationHost) Replace(in replication.Replacement) (db int, err error) {
 	h.Slice(func() {
-		var history persistence.History
-		history, err = h.durable.Receive(durability.Incoming(in))
-		db = history.DB
+		var got persistence.Loaded
+		got, err = h.durable.Receive(durability.Incoming(in))
+		db = got.History.DB
 		h.begin()   // time has passed
 		h.endUnit() // who waits may find what he waits for
 	})

@@ -29,6 +29,8 @@ type Raft struct {
 	// TLSNames are names with spaces between them. A member's certificate may have one in place of its
 	// address.
 	TLSCACertFile, TLSNames string
+	// Users says which users there are: those of the "group", or the member's "own".
+	Users string
 }
 
 // raftTopic are the rows of raft groups.
@@ -59,6 +61,9 @@ var raftTopic = topic{"A raft group", []directive{
 	{Name: "raft-follower-reads-max-lag", Default: "1000", When: atStart, Redis: notInRedis,
 		Kind: integer(0, 60_000, func(c *Config) *int64 { return &c.Raft.ReadsMaxLagMS }),
 		Doc:  "milliseconds. After `READONLY` a member that does not lead answers reads from its own data, if that is at most so old. Otherwise it answers `-MOVED`; 0: always"},
+	{Name: "raft-users", Default: "group", When: atStart, Redis: notInRedis,
+		Kind: enum(func(c *Config) *string { return &c.Raft.Users }, "group", "own"),
+		Doc:  "`group`: changes of users, and of `requirepass` by `CONFIG SET`, hold on all members and over restarts (see [HA.md](HA.md#users)); `own`: each member has users of its own. So it is with `aclfile`, too"},
 	{Name: "raft-tls", Default: "loopback", When: atStart, Redis: notInRedis,
 		Kind: enum(func(c *Config) *string { return &c.Raft.TLS }, "yes", "no", "loopback"),
 		Doc:  "`yes`: encrypt what members send each other, with the certificates of `tls-*`; `no`: do not, with a warning in the log; `loopback`: do not, and refuse another address in `raft-listen`"},

@@ -47,6 +47,10 @@ type Entry struct {
 // written. It is ours (format, do not change); Redis passes over fields that it does not know.
 const AuxTokenLimit = "lockserver-token-limit"
 
+// AuxUsers is the AUX field with the users of a raft group, in the text of package raft. It is ours (format,
+// do not change).
+const AuxUsers = "lockserver-users"
+
 // The AUX fields with the position of the data in a replication history. They are the name of the history,
 // the number of its bytes before this position, and the database of the commands that follow.
 const (

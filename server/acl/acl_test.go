@@ -43,13 +43,17 @@ func newHouse() *house {
 	return h
 }
 
-func (h *house) Users() *Users             { return h.users }
-func (h *house) Checker() *Checker         { return h.checker }
-func (h *house) Asking() *User             { return h.asking }
-func (h *house) Move(c Change)             { h.moved = append(h.moved, c) }
-func (h *house) Lookup() *commands.Table   { return h.table }
-func (h *house) File() string              { return h.path }
-func (h *house) PasswordSet() bool         { return false }
+func (h *house) Users() *Users           { return h.users }
+func (h *house) Checker() *Checker       { return h.checker }
+func (h *house) Asking() *User           { return h.asking }
+func (h *house) Move(c Change)           { h.moved = append(h.moved, c) }
+func (h *house) Lookup() *commands.Table { return h.table }
+func (h *house) File() string            { return h.path }
+func (h *house) PasswordSet() bool       { return false }
+func (h *house) Shared() bool            { return false }
+func (h *house) Agree(*commands.Ctx, func(*Users) error, func(*commands.Ctx)) error {
+	panic("the users are no group's")
+}
 func (h *house) ReadFile() (string, error) { return h.file, h.fault }
 func (h *house) WriteFile(s string) error {
 	if h.fault == nil {

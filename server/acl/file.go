@@ -53,6 +53,54 @@ func (us *Users) Load(path, text string, passwordSet bool) ([]Change, error) {
 	return changes, nil
 }
 
+// Draft returns a copy that can be changed. No connection belongs to its users, and its log is empty.
+func (us *Users) Draft() *Users {
+	d := &Users{maker: us.maker, named: make(map[string]*User, len(us.named))}
+	for name, u := range us.named {
+		own := *u
+		d.named[name] = &own
+	}
+	d.standard = d.named[DefaultName]
+	return d
+}
+
+// Adopt makes the users be those of lines, as Lines has them. Users that are the same stay as they are. A
+// line with rules that cannot be read makes a user who is off. The changes are for the connections that are
+// there.
+func (us *Users) Adopt(lines []string) (changes []Change, faults []error) {
+	listed := map[string]bool{DefaultName: true}
+	for _, line := range lines {
+		name, text, _ := strings.Cut(line, " ")
+		listed[name] = true
+		u := us.named[name]
+		if u != nil && u.rules.String() == text {
+			continue
+		}
+		r := us.maker.newRules()
+		if fault := us.readRules(r, "user "+name, strings.Split(text, " ")); fault != "" {
+			faults = append(faults, errors.New(strings.TrimSpace(fault)))
+			r = us.maker.newRules()
+		}
+		change := Change{Old: u, New: u}
+		if u == nil {
+			u = &User{name: name}
+			us.named[name] = u
+		} else {
+			change.Left = remaining(u.rules, r)
+		}
+		if u.obey(r, us.maker.table); change.Old != nil {
+			changes = append(changes, change)
+		}
+	}
+	for _, u := range us.sorted() {
+		if !listed[u.name] {
+			delete(us.named, u.name)
+			changes = append(changes, Change{Old: u})
+		}
+	}
+	return changes, faults
+}
+
 // readLines reads the lines of an ACL file. faults is all that is wrong with them, one sentence after the
 // other.
 func (us *Users) readLines(path, text string) (named map[string]*rules, faults string) {

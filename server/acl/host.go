@@ -12,6 +12,10 @@ type Directory interface {
 	Asking() *User
 	// Move carries a change out on the connections that are there.
 	Move(Change)
+	// Shared reports whether the users are those of a raft group. Then Agree changes them: it has the group
+	// agree on what change makes of a draft, and lets the client wait for that. change may be called again.
+	Shared() bool
+	Agree(c *commands.Ctx, change func(draft *Users) error, reply func(c *commands.Ctx)) error
 	// Lookup is the table of commands by the names that clients know them by.
 	Lookup() *commands.Table
 

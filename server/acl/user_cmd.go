@@ -17,6 +17,13 @@ func setUser(c *commands.Ctx, h Directory) error {
 	for _, w := range c.Argv[3:] {
 		words = append(words, string(w))
 	}
+	if h.Shared() {
+		name = commands.Clone(name)
+		return h.Agree(c, func(us *Users) error {
+			_, _, err := us.set(name, words)
+			return err
+		}, func(c *commands.Ctx) { c.Out.OK() })
+	}
 	u, left, err := h.Users().set(name, words)
 	if err != nil {
 		return err
@@ -32,6 +39,18 @@ func delUser(c *commands.Ctx, h Directory) error {
 		return commands.ErrDefaultUser
 	}
 	n := int64(0)
+	if h.Shared() {
+		names = commands.CloneAll(names)
+		return h.Agree(c, func(us *Users) error {
+			n = 0
+			for _, name := range names {
+				if us.remove(name) != nil {
+					n++
+				}
+			}
+			return nil
+		}, func(c *commands.Ctx) { c.Out.Int(n) })
+	}
 	for _, name := range names {
 		if u := h.Users().remove(name); u != nil {
 			h.Move(Change{Old: u})

@@ -30,6 +30,9 @@ func (s *Storage) Copy(at persistence.History, keys, functions bool) *Copy {
 	return c
 }
 
+// TellUsers adds the text of a raft group about its users.
+func (c *Copy) TellUsers(text string) { c.options.Users = text }
+
 // Write writes it out, once. It needs no lock, and gives way to what cannot wait.
 func (c *Copy) Write(w io.Writer) error {
 	bg := newBackgroundSave(c.snap)
@@ -85,9 +88,9 @@ func (in *Incoming) gone() error {
 //
 // Another load may go on: a link that has been ended may be in the middle of its snapshot. Two
 // loads at a time would mix their data, so Receive waits for the end of the other one.
-func (s *Storage) Receive(in Incoming) (at persistence.History, err error) {
+func (s *Storage) Receive(in Incoming) (got persistence.Loaded, err error) {
 	if err := s.awaitLoad(); err != nil {
-		return at, err
+		return got, err
 	}
 	s.endBackgroundSave() // it would put the data from before in the place of what is kept now
 	unsaved := s.store.Dirty() - s.snapshots.dirtyAtSave
@@ -103,14 +106,14 @@ func (s *Storage) Receive(in Incoming) (at persistence.History, err error) {
 		return s.receiveAside(&in)
 	}
 	if err := in.gone(); err != nil {
-		return persistence.History{}, err
+		return got, err
 	}
 	s.host.HandOn()
 	s.store.Record(false)
 	defer func() { s.store.Record(s.Records()) }()
 	s.forgetAll()
 	s.store.SetFrozenTime(true) // the sender may extend what is overdue in what follows
-	got, err := persistence.Load(&unlockedReader{in.From, s}, s.store, s.loadOptions(true))
+	got, err = persistence.Load(&unlockedReader{in.From, s}, s.store, s.loadOptions(true))
 	s.store.SetFrozenTime(false)
 	if err != nil {
 		s.forgetAll()
@@ -118,7 +121,7 @@ func (s *Storage) Receive(in Incoming) (at persistence.History, err error) {
 		s.keep(&in)
 	}
 	s.received(got, err)
-	return got.History, err
+	return got, err
 }
 
 // KeepsReceived reports whether the file of what another server sends becomes the server's own snapshot.
@@ -145,7 +148,7 @@ func (s *Storage) keep(in *Incoming) {
 }
 
 // receiveAside is Receive for what is loaded aside. Until it is whole, nothing has changed.
-func (s *Storage) receiveAside(in *Incoming) (persistence.History, error) {
+func (s *Storage) receiveAside(in *Incoming) (persistence.Loaded, error) {
 	aside := s.store.Aside()
 	aside.SetFrozenTime(true)
 	s.loading.aside = aside
@@ -161,14 +164,14 @@ func (s *Storage) receiveAside(in *Incoming) (persistence.History, error) {
 	}
 	got, err := persistence.Load(&unlockedReader{in.From, s}, aside, o)
 	if err != nil {
-		return got.History, err
+		return got, err
 	}
 	s.host.AwaitIdle() // a script may be in the middle of the data
 	if err := in.gone(); err != nil {
-		return got.History, err
+		return got, err
 	}
 	if err := s.host.ReplaceLibraries(libraries); err != nil {
-		return got.History, &libraryError{err}
+		return got, &libraryError{err}
 	}
 	s.host.HandOn()
 	s.store.Record(false)
@@ -176,7 +179,7 @@ func (s *Storage) receiveAside(in *Incoming) (persistence.History, error) {
 	s.store.CountFreed(s.store.Adopt(aside))
 	s.loading.aside, s.loading.adopted = nil, true
 	s.received(got, nil)
-	return got.History, nil
+	return got, nil
 }
 
 // received is the end of a load, with what it has come to.

@@ -26,6 +26,7 @@ func (a openedMember) Apply(index uint64, b []byte, again bool) (err error) {
 	m := a.member
 	e, bad := parseEntry(b)
 	var in *replication.Input
+	users := false
 	m.host.Slice(func() {
 		switch {
 		case m.run != a.run || m.state == stopped:
@@ -40,6 +41,10 @@ func (a openedMember) Apply(index uint64, b []byte, again bool) (err error) {
 		m.index = index
 		if at, ok := e.marks(); ok {
 			a.meetMark(index, at, again)
+			return
+		}
+		if e.isUsers() {
+			users, err = true, m.meetUsers(index, &e)
 			return
 		}
 		// plant:raft-entry-place
@@ -65,6 +70,9 @@ func (a openedMember) Apply(index uint64, b []byte, again bool) (err error) {
 		}
 		in = m.input
 	})
+	if users {
+		m.keepUsers()
+	}
 	if in == nil {
 		return err
 	}
@@ -153,7 +161,7 @@ func (a openedMember) Cut() (cut Cut, err error) {
 		}
 		at := persistence.History{ID: m.applied.id, Offset: m.applied.offset, DB: m.db}
 		// plant:raft-snapshot
-		cut = &headedCut{m.host.Cut(at), m.host, m.clockMS, max(m.token, m.host.LastToken())}
+		cut = &headedCut{m.host.Cut(at, m.users.usersText()), m.host, m.clockMS, max(m.token, m.host.LastToken())}
 		m.logBytes = 0
 		m.release()
 		m.host.EndUnit()
@@ -204,9 +212,13 @@ func (a openedMember) Restore(r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	at, err := m.host.Replace(from)
+	at, text, err := m.host.Replace(from)
 	if err == nil && at.ID == "" {
 		err = errors.New("a snapshot of the group has no position in the history")
+	}
+	var users groupUsers
+	if err == nil {
+		users, err = parseUsers(text)
 	}
 	m.host.Slice(func() {
 		switch {
@@ -221,7 +233,11 @@ func (a openedMember) Restore(r io.Reader) error {
 		m.applied, m.db, m.input = place{at.ID, at.Offset}, max(0, at.DB), nil
 		m.clockMS, m.token = max(m.clockMS, clockMS), max(m.token, token)
 		m.logBytes = 0
+		if err == nil {
+			m.restoreUsers(users)
+		}
 	})
+	m.keepUsers()
 	return err
 }
 

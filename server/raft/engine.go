@@ -54,6 +54,11 @@ type Engine interface {
 	// the machine. Verdict returns the last finding, also after a restart.
 	Checked(c Checksum)
 	Verdict() Verdict
+
+	// KeepUsers writes down the group's users, and KeptUsers returns what was written last, also after a
+	// restart; empty: nothing was.
+	KeepUsers(text string) error
+	KeptUsers() string
 }
 
 // ErrDamaged is returned by Engine.Open when the disk was found to be damaged while the engine was open.

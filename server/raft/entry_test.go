@@ -42,6 +42,29 @@ func TestMarkFormat(t *testing.T) {
 	require.False(t, ok)
 }
 
+// TestUsersFormat: the format of entries with users, and of the text in snapshots and on the disk, does not
+// change. A version that knows no such entries takes one for void.
+func TestUsersFormat(t *testing.T) {
+	lines := []string{"alice on #00 ~* +@all", "default off"}
+	b := usersEntry(258, lines, 3, 4).appendTo(nil)
+	require.Equal(t, "\x01\x05users\x00\x02\x01\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00alice on #00 ~* +@all\ndefault off\n", string(b))
+	e, err := parseEntry(b)
+	require.NoError(t, err)
+	require.True(t, e.isUsers())
+	require.Equal(t, lines, linesOf(string(e.bytes)))
+	u := groupUsers{259, lines}
+	text := u.usersText()
+	require.Equal(t, "259\nalice on #00 ~* +@all\ndefault off\n", text)
+	got, err := parseUsers(text)
+	require.NoError(t, err)
+	require.Equal(t, u, got)
+	require.Empty(t, new(groupUsers).usersText())
+	for _, bad := range []string{"x\n", "0\n", "-1\nalice on\n", text[:len(text)-1]} {
+		_, err := parseUsers(bad)
+		require.Error(t, err, "%q", bad)
+	}
+}
+
 // TestSnapshotHead: the format of snapshots does not change, and damage is found.
 func TestSnapshotHead(t *testing.T) {
 	var w bytes.Buffer

@@ -25,8 +25,9 @@ type MemberServer interface {
 	// Background runs f beside everything else. The server does not end before f has.
 	Background(f func())
 	// Replace removes all data and loads a snapshot in its place. Others get the lock meanwhile, and clients
-	// get -LOADING. nil: nothing is loaded. After an error there is no data. Without the lock.
-	Replace(read io.Reader) (persistence.History, error)
+	// get -LOADING. nil: nothing is loaded. users is the text that the snapshot has of the group's users.
+	// After an error there is no data. Without the lock.
+	Replace(read io.Reader) (at persistence.History, users string, err error)
 
 	Log() *slog.Logger
 	NewID() string
@@ -51,8 +52,11 @@ type MemberServer interface {
 	// server is about to end.
 	Apply(db int, argv [][]byte) error
 	EndUnit()
-	// Cut takes the data, at a place of the history.
-	Cut(at persistence.History) DataCut
+	// Cut takes the data, at a place of the history, with the text about the group's users.
+	Cut(at persistence.History, users string) DataCut
+	// SetUsers makes the users be these, each a name and its rules, and acts on the connections of those that
+	// have changed. late says that this member may have other users in its configuration.
+	SetUsers(lines []string, late bool)
 	// Followed is called when this member begins to follow, and does nothing by itself, or to lead.
 	Followed(follows bool)
 	// HoldWrites makes clients that write wait, and ends nothing, or goes on with that.

@@ -39,6 +39,8 @@ type Options struct {
 	CertificateEnds func() time.Time
 	// ReadsMaxLag is how old the data of a follower may be from which it answers reads; 0: it answers none.
 	ReadsMaxLag time.Duration
+	// OwnUsers says that the users of this member are its own, and not those of the group.
+	OwnUsers bool
 }
 
 // Member is a server that is one of a group. Make it with New. Its methods are called under the host's lock,
@@ -63,6 +65,14 @@ type Member struct {
 	partly         bool // an entry that moves deadlines is applied in part
 	input          *replication.Input
 	db             int // that the next commands of the history are for
+
+	// users are those that the log has come to, and usersIndex is the entry with the last change; 0: not
+	// known. shownUsers are the host's, which never go back, and keptUsers is how many changes those on the
+	// disk have. tellingUsers: an entry for members that have missed a change is under way.
+	users, shownUsers groupUsers
+	usersIndex        uint64
+	keptUsers         int64
+	tellingUsers      bool
 
 	// A leader's: the name of its history, how far that goes, and what of it no entry has yet.
 	id      string
@@ -166,6 +176,7 @@ func (m *Member) open() error {
 		m.run++
 		run = m.run
 		m.applied, m.index, m.input, m.db, m.logBytes, m.partly, m.distance = place{}, 0, nil, 0, 0, false, newDistance()
+		m.users, m.usersIndex = groupUsers{}, 0
 	})
 	if err := m.engine.Open(openedMember{m, run}); err != nil {
 		return err
@@ -387,7 +398,7 @@ func (m *Member) rebuild() {
 	m.host.Background(func() {
 		err := m.engine.Close()
 		if err == nil && !m.ending() {
-			_, err = m.host.Replace(nil)
+			_, _, err = m.host.Replace(nil)
 		}
 		if err == nil && !m.ending() {
 			err = m.open()

@@ -109,6 +109,7 @@ func (m *Member) Tick() {
 		m.EndSlice()
 	}
 	m.checkNow()
+	m.tellUsers()
 	m.closeIdleBackups()
 	if (m.state == leading || m.state == following) && m.logBytes > m.options.SnapshotBytes {
 		m.Snapshot()

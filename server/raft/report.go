@@ -24,6 +24,8 @@ type Report struct {
 	DiskFree, DiskSize int64
 	// History is the newest form of the history that it can apply: see historyMoves. Older versions say 0.
 	History int64
+	// Users is how many changes of the group's users this member has heard of.
+	Users int64
 	// Members are the ids of all members, if this one leads; nil: it does not, or its version does not say.
 	Members []string
 	// Addresses are the members as this one knows them, each as id=raft-address; nil: its version does not
@@ -74,6 +76,7 @@ type Condition struct {
 	Role     string
 	SinceMS  int64
 	Snapshot SnapshotAttempt
+	Users    int64 // as in Report
 }
 
 // Stopped reports whether the member has stopped for good.
@@ -88,7 +91,7 @@ func (m *Member) become(s state) {
 
 // show makes the member's condition visible without the lock.
 func (m *Member) show() {
-	is := Condition{Role: m.state.String(), SinceMS: time.Now().UnixMilli(), Snapshot: m.attempt}
+	is := Condition{Role: m.state.String(), SinceMS: time.Now().UnixMilli(), Snapshot: m.attempt, Users: m.shownUsers.changes}
 	if was := m.condition.Load(); was != nil && was.Role == is.Role {
 		is.SinceMS = was.SinceMS
 	}

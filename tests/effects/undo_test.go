@@ -237,6 +237,12 @@ func (e *logged) Checked(c raft.Checksum) { e.sums <- c }
 // Verdict implements raft.Engine.
 func (e *logged) Verdict() raft.Verdict { return raft.Verdict{} }
 
+// KeepUsers implements raft.Engine.
+func (e *logged) KeepUsers(string) error { return nil }
+
+// KeptUsers implements raft.Engine.
+func (e *logged) KeptUsers() string { return "" }
+
 // pair is two servers with a log.
 type pair struct {
 	t       *testing.T

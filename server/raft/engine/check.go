@@ -41,6 +41,29 @@ var keyVerdict = []byte("lockserver/verdict")
 // checksum and finding, with spaces between them.
 var keyDiffering = []byte("lockserver/differing")
 
+// keyUsers of the stable store has the group's users, as the machine writes them. Do not change the key.
+var keyUsers = []byte("lockserver/users")
+
+// KeepUsers implements raft.Engine.
+func (e *Engine) KeepUsers(text string) error {
+	if e.options.Identity == nil {
+		return nil
+	}
+	return e.options.Identity.stable.Set(keyUsers, []byte(text))
+}
+
+// KeptUsers implements raft.Engine.
+func (e *Engine) KeptUsers() string {
+	if e.options.Identity == nil {
+		return ""
+	}
+	text, err := stored(e.options.Identity.stable, keyUsers)
+	if err != nil {
+		e.options.Log.Error("raft: the users that this member has kept cannot be read", "cause", err)
+	}
+	return string(text)
+}
+
 // checks are what a member knows of its own data and that of the others.
 type checks struct {
 	mu       sync.Mutex

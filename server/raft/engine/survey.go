@@ -254,7 +254,7 @@ func (e *Engine) Survey() raft.Status {
 // report is how this member is.
 func (r *running) report() raft.Report {
 	is := r.fsm.of.Condition()
-	p := raft.Report{History: raft.HistoryVersion, Role: is.Role, SinceMS: is.SinceMS, Snapshot: is.Snapshot, StartedMS: r.startedMS, NowMS: r.of.options.nowMS(),
+	p := raft.Report{History: raft.HistoryVersion, Users: is.Users, Role: is.Role, SinceMS: is.SinceMS, Snapshot: is.Snapshot, StartedMS: r.startedMS, NowMS: r.of.options.nowMS(),
 		Last: r.raft.LastIndex(), Commit: r.raft.CommitIndex(), ContactMS: r.contactMS(), DiskFree: -1, DiskSize: -1}
 	p.Applied, _ = r.applied()
 	if space := r.of.options.Space; space != nil {
@@ -326,7 +326,7 @@ func decodeReport(v url.Values) (p raft.Report, ok bool) {
 // reportNumbers and reportIndexes are the numbers of a report by their names in an answer, do not change.
 func reportNumbers(p *raft.Report) map[string]*int64 {
 	return map[string]*int64{"since": &p.SinceMS, "started": &p.StartedMS, "now": &p.NowMS, "contact": &p.ContactMS, "disk-free": &p.DiskFree,
-		"disk-size": &p.DiskSize, "snapshot-at": &p.Snapshot.AtMS, "snapshot-bytes": &p.Snapshot.Bytes, "history": &p.History}
+		"disk-size": &p.DiskSize, "snapshot-at": &p.Snapshot.AtMS, "snapshot-bytes": &p.Snapshot.Bytes, "history": &p.History, "users": &p.Users}
 }
 
 func reportIndexes(p *raft.Report) map[string]*uint64 {

@@ -1,0 +1,208 @@
+package raft
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"lockserver/commands"
+)
+
+// The users of a group are in its log. An entry has all users, as lines of an ACL file have them: passwords
+// are there as hashes alone. It changes nothing of the history. Each member, the leader too, makes the users
+// its own when the entry is committed. So nothing has to be undone when a leader is deposed.
+//
+// Changes are counted. An entry names the count that it goes on from, and is void if another change was
+// committed before: the leader makes a new one then. It is an entry of version 1 that goes on from a history
+// that cannot exist, so that it is void for a lockserver that knows no such entries. Its format, do not
+// change: the name of that history is usersID, offset is the count, id is empty, the bytes are the lines.
+const usersID = "users"
+
+// historyUsers is the form of the history that has such entries.
+const historyUsers = 2
+
+// groupUsers are the users of a group. The zero value is that of a group that has not changed any: the users
+// of each member are those of its configuration.
+type groupUsers struct {
+	changes int64
+	lines   []string // each as Lines of package acl has it
+}
+
+// usersText is how snapshots and the stable store keep users, do not change: the number of changes and the
+// lines, each with a line end. It is empty for the zero value.
+func (u *groupUsers) usersText() string {
+	if u.changes == 0 {
+		return ""
+	}
+	return strings.Join(append([]string{strconv.FormatInt(u.changes, 10)}, u.lines...), "\n") + "\n"
+}
+
+// parseUsers reads a usersText.
+func parseUsers(text string) (u groupUsers, err error) {
+	if text == "" {
+		return u, nil
+	}
+	number, rest, _ := strings.Cut(text, "\n")
+	u.changes, err = strconv.ParseInt(number, 10, 64)
+	if err != nil || u.changes <= 0 || !strings.HasSuffix(text, "\n") {
+		return groupUsers{}, errors.New("the users of the group are damaged")
+	}
+	u.lines = linesOf(rest)
+	return u, nil
+}
+
+// linesOf are lines without their ends.
+func linesOf(text string) (lines []string) {
+	for line := range strings.Lines(text) {
+		lines = append(lines, strings.TrimSuffix(line, "\n"))
+	}
+	return lines
+}
+
+// isUsers reports whether the entry has users.
+func (e *entry) isUsers() bool { return e.after.id == usersID }
+
+// usersEntry makes the entry that follows a number of changes.
+func usersEntry(changes int64, lines []string, clockMS, token int64) *entry {
+	return &entry{after: place{usersID, changes}, clockMS: clockMS, token: token, bytes: []byte(strings.Join(slices.Concat(lines, []string{""}), "\n"))}
+}
+
+// meetUsers is given an entry with users. A member that has missed a change, because its version did not know
+// such entries, has a lower count, and takes the next one. Under the host's lock.
+func (m *Member) meetUsers(index uint64, e *entry) error {
+	if e.after.offset < m.users.changes {
+		return errVoid
+	}
+	m.users, m.usersIndex = groupUsers{e.after.offset + 1, linesOf(string(e.bytes))}, index
+	m.showUsers()
+	return nil
+}
+
+// restoreUsers makes the users be those of a snapshot.
+func (m *Member) restoreUsers(u groupUsers) {
+	m.users, m.usersIndex = u, 0
+	m.showUsers()
+}
+
+// showUsers makes the users of the group those of the host, unless that has newer ones already: while the log
+// is read again, no user comes back that was deleted.
+func (m *Member) showUsers() {
+	if m.users.changes <= m.shownUsers.changes {
+		return
+	}
+	first := m.shownUsers.changes == 0 && m.users.changes > 1 // others have changed users before this member heard of it
+	m.shownUsers = m.users
+	m.show()
+	if !m.options.OwnUsers {
+		m.host.SetUsers(slices.Clone(m.users.lines), first)
+	}
+}
+
+// keepUsers keeps the newest users on the disk, for the time between the next start and the moment when the
+// log was read. Without the lock.
+func (m *Member) keepUsers() {
+	var text string
+	m.host.Locked(func() {
+		if m.shownUsers.changes > m.keptUsers {
+			text, m.keptUsers = m.shownUsers.usersText(), m.shownUsers.changes
+		}
+	})
+	if text == "" {
+		return
+	}
+	if err := m.engine.KeepUsers(text); err != nil {
+		m.host.Log().Warn("raft: the users of the group could not be kept for the next start", "cause", err)
+	}
+}
+
+// ShowKeptUsers makes the users that the group had when this member ended those of the host: before a client
+// can connect.
+func (m *Member) ShowKeptUsers() {
+	u, err := parseUsers(m.engine.KeptUsers())
+	if err != nil {
+		m.host.Log().Error("raft: the users that this member has kept cannot be read. Until it has read the log, those of its configuration count", "cause", err)
+		return
+	}
+	m.host.Locked(func() {
+		m.shownUsers, m.keptUsers = u, u.changes
+		if u.changes > 0 && !m.options.OwnUsers {
+			m.host.SetUsers(u.lines, true)
+		}
+	})
+}
+
+// SharesUsers reports whether the users are those of the group.
+func (m *Member) SharesUsers() bool { return !m.options.OwnUsers }
+
+// ChangeUsers has the group agree on other users. next returns all of them, as lines; it is called under the
+// lock, and once more if another change came before. ChangeUsers returns when a majority has them on disk,
+// and this member goes by them. Without the lock.
+func (m *Member) ChangeUsers(next func() ([]string, error)) error {
+	for {
+		m.await(func() bool { return m.state != leading || !m.quiet && !m.unseen })
+		var made []byte
+		var err error
+		m.host.Slice(func() {
+			var lines []string
+			if err = m.knowUsers(); err == nil {
+				lines, err = next()
+			}
+			if err == nil {
+				made = usersEntry(m.users.changes, lines, m.clockMS, m.token).appendTo(nil)
+				m.counts.entries++
+			}
+		})
+		if err != nil {
+			return err
+		}
+		if err = m.engine.Propose(made)(); err == nil {
+			return nil
+		}
+		if !errors.Is(err, errVoid) {
+			return commands.Error("ERR the group has not confirmed the change of users, which may take effect nevertheless: " + oneLineOf(err.Error()))
+		}
+	}
+}
+
+// knowUsers is why users cannot be changed now; nil: they can. A member that was not heard of is no reason.
+// Under the host's lock.
+func (m *Member) knowUsers() error {
+	if m.state != leading {
+		return m.errNotHere()
+	}
+	s := m.engine.Status()
+	for _, p := range s.Peers {
+		o := s.observation(p)
+		if p.ID != s.ID && (o.Reported || o.Version != "") && o.History < historyUsers {
+			return commands.Error(fmt.Sprintf("ERR users cannot be changed while member '%s' runs an older version (%s), which does not know users of the group", p.ID, o.Version))
+		}
+	}
+	return nil
+}
+
+// tellUsers makes the users known to members that have missed a change, because they ran an older version. It
+// is called about once a second.
+func (m *Member) tellUsers() {
+	if m.state != leading || m.quiet || m.unseen || m.users.changes == 0 || m.tellingUsers {
+		return
+	}
+	s := m.engine.Status()
+	if m.usersIndex == 0 {
+		m.usersIndex = s.AppliedIndex
+	}
+	for _, p := range s.Peers {
+		o := s.observation(p)
+		if p.ID == s.ID || !o.Reachable || o.History < historyUsers || o.Users >= m.users.changes || o.Applied < m.usersIndex {
+			continue
+		}
+		m.tellingUsers = true
+		made := usersEntry(m.users.changes, m.users.lines, m.clockMS, m.token).appendTo(nil)
+		m.host.Background(func() {
+			_ = m.engine.Propose(made)()
+			m.host.Locked(func() { m.tellingUsers = false })
+		})
+		return
+	}
+}
