@@ -403,14 +403,14 @@ func (c *Ctx) notifySet(key []byte, ttl store.TTL) {
 		return
 	}
 	c.Notify(keyevent.Generic, "expire", key)
-	if !c.DB.Store().Comes(int64(ttl)) {
+	if !c.DB.Store().Takes(int64(ttl)) {
 		c.Notify(keyevent.Expired, "expired", key)
 	}
 }
 
 // notifyDeadline tells that a key was given a deadline, or, if that is past, that it died of it at once.
 func (c *Ctx) notifyDeadline(key []byte, atMS int64) {
-	if !c.DB.Store().Comes(atMS) {
+	if !c.DB.Store().Takes(atMS) {
 		c.Notify(keyevent.Generic, "del", key)
 	} else {
 		c.Notify(keyevent.Generic, "expire", key)

@@ -179,8 +179,8 @@ func hpersist(c *Ctx) error {
 	was := c.DB.Store().Dirty()
 	var done fieldEvents
 	for _, field := range fields {
-		switch h := e.Hash(); {
-		case h == nil || !h.Has(field):
+		switch {
+		case !c.hasField(e.Hash(), field):
 			c.Out.Int(noField)
 		case e.PersistField(field):
 			done.persisted = true
@@ -246,7 +246,7 @@ func hgetex(c *Ctx) error {
 	var done fieldEvents
 	for _, field := range fields {
 		writeField(c, e.Hash(), field)
-		if h := e.Hash(); h == nil || !h.Has(field) {
+		if !c.hasField(e.Hash(), field) {
 			continue
 		}
 		switch {
@@ -278,7 +278,7 @@ func hgetdel(c *Ctx) error {
 	var done fieldEvents
 	for _, field := range fields {
 		writeField(c, e.Hash(), field)
-		if e.Delete(field) {
+		if c.hasField(e.Hash(), field) && e.Delete(field) {
 			done.deleted = true
 		}
 	}
@@ -353,8 +353,7 @@ func hsetex(c *Ctx) error {
 	}
 	if s.cond != "" {
 		for i := 0; i < len(s.pairs); i += 2 {
-			has := e.Hash() != nil && e.Hash().Has(s.pairs[i])
-			if has != (s.cond == "FXX") {
+			if c.hasField(e.Hash(), s.pairs[i]) != (s.cond == "FXX") {
 				c.Out.Int(0)
 				return nil
 			}

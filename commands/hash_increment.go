@@ -18,10 +18,12 @@ func hincrby(c *Ctx) error {
 	var n int64
 	if h := e.Hash(); h != nil {
 		old, isInt, found := h.GetInt(field)
-		if found && !isInt {
+		switch found = found && !c.DB.Overdue(h, field); {
+		case found && !isInt:
 			return ErrHashInteger
+		case found:
+			n = old
 		}
-		n = old
 	}
 	sum, ok := addInts(n, by)
 	if !ok {
@@ -54,7 +56,7 @@ func hincrbyfloat(c *Ctx) error {
 	}
 	var n resp.LongDouble
 	if h := e.Hash(); h != nil {
-		if old, found := h.Get(c.Scratch(), field); found {
+		if old, found := h.Get(c.Scratch(), field); found && !c.DB.Overdue(h, field) {
 			if n, ok = resp.ParseLongDouble(old); !ok {
 				return ErrHashFloat
 			}

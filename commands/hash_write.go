@@ -55,7 +55,7 @@ func hsetnx(c *Ctx) error {
 	if !ok {
 		return ErrWrongType
 	}
-	if h := e.Hash(); h != nil && h.Has(field) {
+	if c.hasField(e.Hash(), field) {
 		c.Out.Int(0)
 		return nil
 	}

@@ -42,7 +42,7 @@ func sortElements(c *Ctx) error {
 		e := c.DB.EditZSet(s.key)
 		e.Expand() // for good, as Redis
 		r = c.DB.Peek(s.key)
-	} else {
+	} else if r.OK() {
 		c.DB.FindToWrite(s.key) // EditZSet is a use, too
 	}
 	switch r.Kind() {

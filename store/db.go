@@ -185,6 +185,14 @@ func (db *DB) vacate(key []byte) {
 	}
 }
 
+// vacateToWrite is vacate for a client's command that writes and has not found the key. As in Redis a replica
+// removes an overdue key then. A pause removes nothing.
+func (db *DB) vacateToWrite(key []byte) {
+	if db.store.ownDeadlines {
+		db.vacate(key)
+	}
+}
+
 // replace puts v in the place of whatever key holds, without a deadline. That is a use of the key, which is
 // as often used as it was.
 func (db *DB) replace(key []byte, v value) {
@@ -225,7 +233,7 @@ func (db *DB) Expire(key []byte, atMS int64) bool {
 	if slot < 0 {
 		return false
 	}
-	if !db.store.Comes(atMS) {
+	if !db.store.Takes(atMS) {
 		db.freeingKey(db.store.lazy.Expire, key)
 		return db.remove(key)
 	}
@@ -302,6 +310,7 @@ func (db *DB) drop() int {
 func (db *DB) open(key []byte, k Kind) (v *value, slot int, ok bool) {
 	slot = db.find(key)
 	if slot < 0 {
+		db.vacateToWrite(key)
 		return nil, slot, true
 	}
 	if _, v = db.space.keys.At(slot); v.kind() != k {

@@ -232,6 +232,8 @@ func (e *HashEdit) Open(db *DB, key []byte) (ok bool) {
 		}
 		db.store.touch(v)
 		h = v.hash()
+	} else {
+		db.vacateToWrite(key)
 	}
 	e.db, e.key, e.slot, e.w = db, key, slot, hash.EditOf(db.store.hashes, key, h)
 	return true

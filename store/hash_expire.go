@@ -229,7 +229,7 @@ func (e *HashEdit) AllowDeadlines() {
 // ExpireField makes a field die at atMS (milliseconds since 1970), at once if that is past, and says whether
 // it is gone now. There must be such a field.
 func (e *HashEdit) ExpireField(field []byte, atMS int64) (gone bool) {
-	if !e.db.store.Comes(atMS) {
+	if !e.db.store.Takes(atMS) {
 		return e.Delete(field)
 	}
 	e.setFieldDeadline(field, atMS)

@@ -23,7 +23,11 @@ func (db *DB) Rename(key, newKey []byte) {
 // Move gives key's value and deadline to the same key of another database and says whether it did: not if
 // key is missing here or present there.
 func (db *DB) Move(key []byte, to *DB) bool {
-	if db.find(key) < 0 || to.find(key) >= 0 {
+	if db.find(key) < 0 {
+		db.vacateToWrite(key)
+		return false
+	}
+	if to.find(key) >= 0 {
 		return false
 	}
 	to.vacate(key)

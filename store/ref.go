@@ -33,9 +33,11 @@ func (db *DB) Find(key []byte) Ref {
 // but neither a hit nor a miss.
 func (db *DB) FindToWrite(key []byte) Ref {
 	r := db.Peek(key)
-	if r.v != nil {
-		db.store.touch(r.v)
+	if r.v == nil {
+		db.vacateToWrite(key)
+		return r
 	}
+	db.store.touch(r.v)
 	return r
 }
 

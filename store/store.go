@@ -239,8 +239,14 @@ func (s *Store) SetFollows(on bool) { s.follows = on }
 func (s *Store) Past(atMS int64) bool { return atMS < s.nowMS && !s.frozenTime }
 
 // Comes reports whether a deadline is later than the present millisecond. As in Redis, a key or a field that
-// is given any other deadline is removed at once. While time is frozen every deadline may be given.
+// is given any other deadline is removed at once (but see Takes). While time is frozen every deadline may be
+// given.
 func (s *Store) Comes(atMS int64) bool { return atMS > s.nowMS || s.frozenTime }
+
+// Takes reports whether a key or a field keeps a deadline that it is given. On a replica any deadline stays
+// that a client gives: as in Redis, one that has passed removes nothing. The key, or the field, is overdue
+// then.
+func (s *Store) Takes(atMS int64) bool { return s.Comes(atMS) || s.ownDeadlines }
 
 // pastMS is the latest deadline that has passed: see Past.
 func (s *Store) pastMS() int64 { return s.nowMS - 1 }

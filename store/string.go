@@ -21,7 +21,7 @@ func (db *DB) UpdateString(key, val []byte, ttl TTL) { db.setCopy(key, val, ttl,
 
 // setCopy returns the key's slot; -1: the key is gone.
 func (db *DB) setCopy(key, val []byte, ttl TTL, use bool) (slot int) {
-	if ttl > 0 && !db.store.Comes(int64(ttl)) {
+	if ttl > 0 && !db.store.Takes(int64(ttl)) {
 		if !db.Delete(key) {
 			db.made(key) // and is gone again
 			db.changed(key)

@@ -198,7 +198,7 @@ func restore(c *commands.Ctx, host Transfer) error {
 		return commands.ErrDumpFormat
 	}
 	c.Out.OK()
-	if value == nil || atMS != 0 && c.DB.Store().Past(atMS) { // it has died already
+	if value == nil || atMS != 0 && !c.DB.Store().Takes(atMS) && c.DB.Store().Past(atMS) { // it has died already
 		if r.replace && c.DB.Delete(r.key) {
 			c.Notify(keyevent.Generic, "del", r.key)
 		}

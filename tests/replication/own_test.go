@@ -39,3 +39,28 @@ func TestOwnKeysExpire(t *testing.T) {
 	require.Equal(t, "+OK", master.do("DEBUG SET-ACTIVE-EXPIRE 1"))
 	eventually(t, "the master has removed them", func() bool { return keys() == "2" })
 }
+
+// TestFieldCommandsOnOverdue: for HGETEX, HGETDEL and HSETEX, which Redis 7.4 has not, an overdue field of a
+// writable replica is absent, too, and stays.
+func TestFieldCommandsOnOverdue(t *testing.T) {
+	replica, master := start(t, server.Options{EventLoops: true}), start(t, server.Options{EventLoops: true})
+	require.Equal(t, "+OK", replica.do("CONFIG SET replica-read-only no"))
+	require.Equal(t, "2", master.do("HSET h a 5 b 7"))
+	replica.follow(master.addr)
+	inStep(t, master, replica)
+	require.Equal(t, "[1]", replica.do("HPEXPIREAT h 1 FIELDS 1 a"))
+	for _, c := range [][2]string{
+		{"HGETEX h EX 1000 FIELDS 2 a b", `[$nil "7"]`},
+		{"HTTL h FIELDS 2 a b", "[-2 1000]"},
+		{"HGETEX h PERSIST FIELDS 2 a b", `[$nil "7"]`},
+		{"HTTL h FIELDS 2 a b", "[-2 -1]"},
+		{"HGETDEL h FIELDS 1 a", "[$nil]"},
+		{"HLEN h", "2"},
+		{"HSETEX h FXX FIELDS 1 a 1", "0"},
+		{"HGET h a", "$nil"},
+		{"HSETEX h FNX FIELDS 1 a 1", "1"},
+		{"HGET h a", `"1"`},
+	} {
+		require.Equal(t, c[1], replica.do(c[0]), c[0])
+	}
+}
