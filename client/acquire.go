@@ -44,8 +44,8 @@ func (w *wish) check() error {
 		}
 	}
 	switch {
-	case w.semaphore && w.limit < 0:
-		return bad("a semaphore of %d permits", w.limit)
+	case w.semaphore && min(w.limit, w.initial) < 0:
+		return bad("a semaphore of %d permits", min(w.limit, w.initial))
 	case w.semaphore && w.limit > 0 && w.permits > w.limit:
 		return bad("%d permits of %d", w.permits, w.limit)
 	case !w.semaphore && w.permits != 0:
@@ -144,9 +144,7 @@ func (t *task) hold(ctx context.Context, w wish, tokens []int64, began time.Time
 		return nil, h.loss()
 	}
 	if w.lease != 0 { // it began no earlier than the call
-		h.mu.Lock()
-		h.expiry = time.AfterFunc(time.Until(began.Add(w.lease)), func() { h.lose(w.keys[0], tokens[0], expired) })
-		h.mu.Unlock()
+		h.expires(began.Add(w.lease))
 	}
 	return l, nil
 }
@@ -159,7 +157,10 @@ func (w *wish) words(owner string) []string {
 		return append([]string{"LIMIT.TAKE", w.keys[0]}, w.rate...)
 	case w.permits > 0:
 		words = []string{"SEM.ACQUIRE", w.keys[0], owner, "PERMITS", strconv.Itoa(w.permits)}
-		if w.limit > 0 {
+		switch {
+		case w.initial > 0:
+			words = append(words, "INITIAL", strconv.Itoa(w.initial))
+		case w.limit > 0:
 			words = append(words, "LIMIT", strconv.Itoa(w.limit))
 		}
 	case w.many:

@@ -11,7 +11,8 @@ import (
 // until it is, however long that takes, and campaigns again when the lead was lost, which ends the context
 // that lead was given; lead must return then. Campaign returns what lead does while it leads, the cause of
 // ctx's end, or [ErrClosed] after [Client.Close]. A server that does not answer is asked again until then.
-// A panic in lead releases the lock and goes on to the caller.
+// A panic in lead releases the lock and goes on to the caller. After the end of ctx the lock is released
+// without waiting for the answer.
 func (c *Client) Campaign(ctx context.Context, key string, lead func(ctx context.Context) error) error {
 	if lead == nil {
 		return bad("no function to lead with")
@@ -21,7 +22,7 @@ func (c *Client) Campaign(ctx context.Context, key string, lead func(ctx context
 		switch {
 		case ctx.Err() != nil:
 			if err == nil {
-				_ = l.Unlock(context.WithoutCancel(ctx))
+				_ = l.Unlock(ctx)
 			}
 			return context.Cause(ctx)
 		case errors.Is(err, ErrClosed), errors.Is(err, ErrValue), err != nil && isReply(err) && !errors.Is(err, ErrLost):
@@ -46,7 +47,7 @@ func (c *Client) Campaign(ctx context.Context, key string, lead func(ctx context
 func (l *Lock) lead(ctx context.Context, lead func(ctx context.Context) error) (lost bool, err error) {
 	defer func() {
 		lost = errors.Is(context.Cause(l.Context()), ErrLost)
-		_ = l.Unlock(context.WithoutCancel(ctx)) // a command without an answer is sent again later
+		_ = l.Unlock(ctx) // a command without an answer is sent again later, after the end of ctx as well
 	}()
 	return false, lead(l.Context())
 }

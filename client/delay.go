@@ -53,8 +53,8 @@ func (d Due) words() ([]string, error) {
 	return []string{d.option, decimal(d.ms)}, d.bad
 }
 
-// Entry is an entry that is pending.
-type Entry struct {
+// Pending is an entry that is pending.
+type Pending struct {
 	ID     string
 	Due    time.Time
 	Fields []string // fields and values in turn
@@ -65,9 +65,9 @@ var errFields = bad("an entry has fields and values in turn, one pair at least")
 // Add keeps an entry until it is due. fields are fields and values in turn. The id is the name by which it
 // is cancelled or moved; with an empty one the client makes one, and returns it.
 //
-// added is false if an entry of this id was pending: nothing has changed then. So a call that is sent again
-// adds one entry. An entry that is due within [Timeout] may have fired by then, and is added once more. So
-// give workers something to recognise it by.
+// added is false if an entry of this id was pending: nothing has changed then. The call is sent again if
+// its answer was lost. The server knows it by an id of its own for ten minutes (ONCE), so one entry is
+// added, also if it has fallen due meanwhile.
 func (d Delay) Add(ctx context.Context, id string, due Due, fields ...string) (entry string, added bool, err error) {
 	when, err := due.words()
 	if err = cmp.Or(named("a stream", d.stream), err); err != nil {
@@ -77,56 +77,59 @@ func (d Delay) Add(ctx context.Context, id string, due Due, fields ...string) (e
 		return "", false, errFields
 	}
 	if id == "" {
-		id = strings.ToLower(rand.Text())
+		id = request()
 	}
 	words := append([]string{"DELAY.ADD", d.stream}, when...)
-	words = append(append(words, "ID", id), fields...)
+	words = append(append(words, "ID", id, "ONCE", request()), fields...)
 	reply, err := d.client.again(ctx, words)
 	return id, reply != nil, err
 }
 
+// request is the id of a call, by which the server knows it when it is sent again.
+func request() string { return strings.ToLower(rand.Text()) }
+
 // Cancel takes a pending entry out. done is false if no entry of this id is pending: it was added to the
-// stream, or cancelled before. If the connection broke, an earlier attempt of this call may have cancelled
-// it.
+// stream, or cancelled before. A call that is sent again has the answer of the first time.
 func (d Delay) Cancel(ctx context.Context, id string) (done bool, err error) {
 	if err := d.check(id); err != nil {
 		return false, err
 	}
-	n, err := d.client.number(ctx, []string{"DELAY.CANCEL", d.stream, id})
+	n, err := d.client.number(ctx, []string{"DELAY.CANCEL", d.stream, id, "ONCE", request()})
 	return n == 1, err
 }
 
-// Move makes a pending entry due at another time; done: false says that none of this id is pending.
+// Move makes a pending entry due at another time; done: false says that none of this id is pending. A call
+// that is sent again has the answer of the first time.
 func (d Delay) Move(ctx context.Context, id string, due Due) (done bool, err error) {
 	when, err := due.words()
 	if err = cmp.Or(d.check(id), err); err != nil {
 		return false, err
 	}
-	n, err := d.client.number(ctx, append([]string{"DELAY.MOVE", d.stream, id}, when...))
+	n, err := d.client.number(ctx, append(append([]string{"DELAY.MOVE", d.stream, id}, when...), "ONCE", request()))
 	return n == 1, err
 }
 
 // Get returns a pending entry; ok: false says that none of this id is pending.
-func (d Delay) Get(ctx context.Context, id string) (e Entry, ok bool, err error) {
+func (d Delay) Get(ctx context.Context, id string) (e Pending, ok bool, err error) {
 	if err := d.check(id); err != nil {
-		return Entry{}, false, err
+		return Pending{}, false, err
 	}
 	reply, err := d.client.again(ctx, []string{"DELAY.GET", d.stream, id})
 	if reply == nil || err != nil {
-		return Entry{}, false, err
+		return Pending{}, false, err
 	}
 	list, _ := reply.([]any)
 	if len(list) != 2 {
-		return Entry{}, false, fmt.Errorf("DELAY.GET: the reply is %v", reply)
+		return Pending{}, false, fmt.Errorf("DELAY.GET: the reply is %v", reply)
 	}
 	ms, _ := list[0].(int64)
 	fields, _ := textsOf(list[1])
-	return Entry{id, time.UnixMilli(ms), fields}, true, nil
+	return Pending{id, time.UnixMilli(ms), fields}, true, nil
 }
 
 // List returns pending entries in the order in which they are due, from a time on. It returns at most count,
 // and at most 100 if count is 0. The zero time is the beginning.
-func (d Delay) List(ctx context.Context, from time.Time, count int) ([]Entry, error) {
+func (d Delay) List(ctx context.Context, from time.Time, count int) ([]Pending, error) {
 	since, err := unixMS("a time", from)
 	if err = cmp.Or(named("a stream", d.stream), atLeast(0, "a count", count), err); err != nil {
 		return nil, err
@@ -140,7 +143,7 @@ func (d Delay) List(ctx context.Context, from time.Time, count int) ([]Entry, er
 		return nil, err
 	}
 	list, _ := reply.([]any)
-	entries := make([]Entry, 0, len(list))
+	entries := make([]Pending, 0, len(list))
 	for _, each := range list {
 		parts, _ := each.([]any)
 		if len(parts) != 3 {
@@ -149,7 +152,7 @@ func (d Delay) List(ctx context.Context, from time.Time, count int) ([]Entry, er
 		id, _ := parts[0].(string)
 		ms, _ := parts[1].(int64)
 		fields, _ := textsOf(parts[2])
-		entries = append(entries, Entry{id, time.UnixMilli(ms), fields})
+		entries = append(entries, Pending{id, time.UnixMilli(ms), fields})
 	}
 	return entries, nil
 }

@@ -27,9 +27,9 @@
 // limiter ([Client.Limiter]) share the connection as well. Those for a latch ([Client.Latch]) have one for
 // each latch.
 //
-// Every command is one that may be sent twice. LOCK says ONCE, and UNLOCK names the token. An order of a
-// sale and a delayed entry have their ids. A command under a guard and LATCH.DOWN need not be, and are sent
-// once.
+// Commands may be sent twice, as their answers may be lost. LOCK says ONCE, and UNLOCK names the token. An
+// order of a sale has its id, and a call for a delayed entry one of its own. What cannot be recognised is
+// sent once: a command under a guard, LATCH.DOWN, and LIMIT.TAKE that does not wait.
 //
 // A value that cannot be is refused by the call that it is given to, with [ErrValue], before anything is
 // sent. Such are an empty key or id, a lease of 0, and a period that is no whole number of milliseconds.

@@ -186,14 +186,15 @@ func ExampleClient_Campaign() {
 
 // An order is known by its id: to ask again is safe.
 func ExampleSale() {
-	c, rdb, end := connect()
+	c, _, end := connect()
 	defer end()
 	ctx := context.Background()
-	err := rdb.Do(ctx, "SECKILL.CREATE", "concert", "STOCK", 100, "HOLD", 600_000).Err()
+	sale := c.Sale("concert")
+	made, err := sale.Create(ctx, client.Terms{Stock: 100, Hold: 10 * time.Minute})
 	if err != nil {
 		log.Fatal(err)
 	}
-	sale := c.Sale("concert")
+	fmt.Println("made:", made)
 	for range 2 {
 		outcome, err := sale.Buy(ctx, "ann", "order-1")
 		fmt.Println(outcome, err)
@@ -201,6 +202,7 @@ func ExampleSale() {
 	done, err := sale.Confirm(ctx, "ann", "order-1")
 	fmt.Println("paid:", done, err)
 	// Output:
+	// made: true
 	// sold <nil>
 	// sold <nil>
 	// paid: true <nil>

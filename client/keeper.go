@@ -32,7 +32,7 @@ type keeper struct {
 	free     chan struct{}         // not nil: closed when there are no debts
 	made     uint64                // owners so far
 	asked    uint64                // requests so far
-	answered time.Time             // when the server has answered for the last time
+	answered time.Time             // when the last command that the server has answered was sent
 	patience *time.Timer           // runs out when the server has not answered for as long as leases are sure to last
 	lapsed   bool                  // it has, and the server has not answered since
 	resumed  bool                  // this process was stopped until now, and the server has not answered since
@@ -103,10 +103,11 @@ func (k *keeper) connect(ctx context.Context) (*wire, error) {
 func (k *keeper) takeUp(ctx context.Context, w *wire) error {
 	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
 	defer cancel()
+	sent := time.Now()
 	if _, err := w.do(ctx, "LOCK.ATTACH", "PREFIX", k.client.name+":"); err != nil {
 		return err
 	}
-	k.hear()
+	k.hear(sent)
 	k.mu.Lock()
 	k.wire = w // from here on calls send by this connection
 	unpaid := k.unpaid
@@ -154,8 +155,8 @@ func (k *keeper) rest(d time.Duration) {
 	}
 }
 
-// sureFor is how long leases that the server renews last at least behind its last answer. It renews one when
-// a third of it is over.
+// sureFor is how long leases that the server renews last at least behind the sending of what it has answered
+// last. It renews one when a third of it is over.
 func (k *keeper) sureFor() time.Duration { return k.lease*2/3 - k.lease/20 }
 
 // reconnect returns the next connection, or nil if the keeper ends first.
@@ -215,7 +216,6 @@ func (k *keeper) heldLocked() []*hold {
 
 // watch asks the server for a sign of life now and then, until it gives none.
 func (k *keeper) watch(w *wire) {
-	k.hear()
 	tick := time.NewTicker(k.lease / 6)
 	defer tick.Stop()
 	for {
@@ -227,17 +227,17 @@ func (k *keeper) watch(w *wire) {
 			return
 		case <-tick.C:
 		}
-		if w.alive(k.ended, k.lease/6) {
-			k.hear()
+		if sent := time.Now(); w.alive(k.ended, k.lease/6) {
+			k.hear(sent)
 		}
 	}
 }
 
-// hear records that the server has answered.
-func (k *keeper) hear() {
+// hear records that the server has answered what was sent at a time.
+func (k *keeper) hear(sent time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.answered, k.resumed = time.Now(), false
+	k.answered, k.resumed = sent, false
 	if k.lapsed {
 		k.lapsed = false
 		k.patience.Reset(k.sureFor())

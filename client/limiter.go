@@ -40,17 +40,19 @@ type Taken struct {
 // takenNumbers is how many numbers the server answers with.
 const takenNumbers = 5
 
-// Take takes one unit, or as many as cost says, if the rate allows it now. A cost of 0 only looks. If the
-// connection breaks it is sent again, and may take the cost twice: never more than the rate is allowed. It
-// returns at the end of ctx, and within [Timeout] in any case.
+// Take takes one unit, or as many as cost says, if the rate allows it now. A cost of 0 only looks. It is
+// sent once, over the client's own connection: after an error of the connection the cost may have been
+// taken or not. It returns at the end of ctx, and within [Timeout] in any case.
 func (l Limiter) Take(ctx context.Context, cost ...int) (Taken, error) {
 	words, err := l.words(cost)
 	if err != nil {
 		return Taken{}, err
 	}
-	reply, err := l.client.again(ctx, append([]string{"LIMIT.TAKE", l.key}, words...))
+	limited, cancel := context.WithTimeoutCause(ctx, l.client.limit, ErrNoAnswer)
+	defer cancel()
+	reply, err := l.client.keeper.sendOnce(limited, append([]string{"LIMIT.TAKE", l.key}, words...))
 	if err != nil {
-		return Taken{}, err
+		return Taken{}, replied(err)
 	}
 	return taken(tokensOf(reply))
 }

@@ -47,6 +47,7 @@ type wish struct {
 	// permits are asked of a semaphore that has limit of them, or as many as it has now if limit is 0.
 	semaphore      bool
 	permits, limit int
+	initial        int // the limit if this call makes the semaphore; 0: limit counts
 	// rate is the words of a limiter from which units are asked for; nil: a lock or a semaphore.
 	rate []string
 }
@@ -106,6 +107,7 @@ type hold struct {
 	since   time.Time
 	site    []uintptr   // where it was acquired: see held
 	expiry  *time.Timer // nil: the server renews it
+	until   time.Time   // when a lease of its own ends; guarded by mu, as expiry is
 
 	mu    sync.Mutex
 	locks map[*held]bool
@@ -197,32 +199,22 @@ func (l *held) released() error { return fmt.Errorf("%q: %w", l.keys, ErrRelease
 func (l *Lock) Unlock(ctx context.Context) error {
 	one, h := l.held, l.held.hold
 	if err := h.task.enter(ctx, h.keys); err != nil {
-		go func() { // the caller goes, and the lock is still to be released
-			_ = h.task.enter(context.Background(), h.keys)
-			_ = one.unlock(ctx)
-		}()
 		return err
 	}
-	return one.unlock(ctx)
-}
-
-// unlock releases the lock; the task has been entered for its keys.
-func (l *held) unlock(ctx context.Context) error {
-	h := l.hold
 	defer h.task.exit(h.keys)
 	h.mu.Lock()
-	if !h.locks[l] {
+	if !h.locks[one] {
 		lost := h.lost
 		h.mu.Unlock()
 		if lost != nil {
 			return lost
 		}
-		return l.released()
+		return one.released()
 	}
-	delete(h.locks, l)
+	delete(h.locks, one)
 	last := len(h.locks) == 0
 	h.mu.Unlock()
-	l.cancel(ErrReleased)
+	one.cancel(ErrReleased)
 	if !last {
 		return nil
 	}

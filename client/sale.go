@@ -19,9 +19,10 @@ const (
 	NotStarted                   // the sale is not open yet
 	Over                         // it is not open any more
 	TakenBack                    // this order was cancelled, or not confirmed in time: a new one needs a new id
+	TooFast                      // the rate of the sale does not allow the call now
 )
 
-var outcomes = [...]string{"sold", "sold out", "bought already", "not started", "over", "taken back"}
+var outcomes = [...]string{"sold", "sold out", "bought already", "not started", "over", "taken back", "too fast"}
 
 func (o Outcome) String() string {
 	if o < 0 || int(o) >= len(outcomes) {
@@ -30,7 +31,7 @@ func (o Outcome) String() string {
 	return outcomes[o]
 }
 
-// Sale is a flash sale, made with SECKILL.CREATE. What asks it may be sent again: the server knows an order
+// Sale is a flash sale, made with [Sale.Create]. What asks it may be sent again: the server knows an order
 // by its id. Each call returns at the end of its context, and within [Timeout] for each command that it
 // sends: one for Buy, two for Confirm and Cancel.
 type Sale struct {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 )
 
 // Semaphore is a number of permits on the server. It lets so many holders work at the same time, over all
@@ -13,12 +14,27 @@ type Semaphore struct {
 	client *Client
 	key    string
 	limit  int
+	// initial is the limit if the first Acquire makes the semaphore; 0: limit counts.
+	initial int
 }
 
 // Semaphore returns the semaphore at key, which has limit permits. Nothing is sent: the first Acquire makes
 // it, and it is gone when no permit is held. All programs give the same limit. With limit 0 the one counts
 // that the semaphore has.
-func (c *Client) Semaphore(key string, limit int) Semaphore { return Semaphore{c, key, limit} }
+func (c *Client) Semaphore(key string, limit int) Semaphore {
+	return Semaphore{client: c, key: key, limit: limit}
+}
+
+// Initial returns the semaphore with a limit that counts only for the call that makes it (INITIAL): one
+// that is there already keeps its own. So programs with different limits work together while they are
+// replaced one by one.
+func (s Semaphore) Initial(limit int) Semaphore {
+	s.limit, s.initial = 0, limit
+	if limit == 0 {
+		s.initial = -1 // which is refused
+	}
+	return s
+}
 
 // Permits is how many permits [Semaphore.Acquire] takes: 1 without it. All are granted in one moment, or
 // none.
@@ -42,12 +58,18 @@ var errNoPermits = bad("Permits is an option of a semaphore, and not of a lock")
 // Errors are those of [Client.Lock]. A semaphore that has another limit is a [ReplyError] that begins with
 // LIMITMISMATCH.
 func (s Semaphore) Acquire(ctx context.Context, options ...Option) (*Permit, error) {
-	return s.acquire(ctx, wish{keys: []string{s.key}, semaphore: true, permits: 1, limit: s.limit}, options)
+	return s.acquire(ctx, s.wish(), options)
 }
 
 // TryAcquire is [Semaphore.Acquire] without waiting.
 func (s Semaphore) TryAcquire(ctx context.Context, options ...Option) (*Permit, error) {
-	return s.acquire(ctx, wish{keys: []string{s.key}, semaphore: true, permits: 1, limit: s.limit, tries: true}, options)
+	w := s.wish()
+	w.tries = true
+	return s.acquire(ctx, w, options)
+}
+
+func (s Semaphore) wish() wish {
+	return wish{keys: []string{s.key}, semaphore: true, permits: 1, limit: s.limit, initial: s.initial}
 }
 
 func (s Semaphore) acquire(ctx context.Context, w wish, options []Option) (*Permit, error) {
@@ -60,7 +82,7 @@ func (s Semaphore) acquire(ctx context.Context, w wish, options []Option) (*Perm
 
 // Resize sets how many permits the semaphore has. Holders keep what they have. changed: there is a
 // semaphore; otherwise the limit of the next Acquire counts. Programs that still give the old limit are
-// refused.
+// refused, unless they give it by [Semaphore.Initial].
 func (s Semaphore) Resize(ctx context.Context, limit int) (changed bool, err error) {
 	if err := cmp.Or(named("a key", s.key), atLeast(1, "a limit", limit)); err != nil {
 		return false, err
@@ -86,6 +108,12 @@ func (p *Permit) Owner() string { return p.lock.Owner() }
 func (p *Permit) Guard(ctx context.Context, args ...any) (any, error) {
 	return p.lock.Guard(ctx, args...)
 }
+
+// Renew has permits with a [Lease] end in d from now: see [Lock.Renew].
+func (p *Permit) Renew(ctx context.Context, d time.Duration) error { return p.lock.Renew(ctx, d) }
+
+// Remaining is for how long the client knows that the permits are held: see [Lock.Remaining].
+func (p *Permit) Remaining() time.Duration { return p.lock.Remaining() }
 
 // Release gives the permits back. Its errors and limits are those of [Lock.Unlock].
 func (p *Permit) Release(ctx context.Context) error { return p.lock.Unlock(ctx) }

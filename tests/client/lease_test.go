@@ -14,17 +14,18 @@ import (
 
 	"lockserver/client"
 	"lockserver/internal/testkit"
+	"lockserver/server"
 )
 
 // In these tests time is that of a bubble of testing/synctest: the server's, too. It passes when every
 // goroutine waits, and an hour takes as long as what happens in it.
 
 // inBubble runs a test with a server with leases of half a minute, the default.
-func inBubble(t *testing.T, test func(t *testing.T, n *network, c *client.Client, op *testkit.Client)) {
+func inBubble(t *testing.T, test func(t *testing.T, n *network, c *client.Client, op *testkit.Client), change ...func(*server.Options)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		t.Cleanup(func() { time.Sleep(time.Minute) }) // what Close has left is tried once more
-		srv, n := start(t, lease)
+		srv, n := start(t, lease, change...)
 		test(t, n, n.client(t), operator(t, srv))
 	})
 }
