@@ -1,7 +1,7 @@
 // The connection for commands, which is made anew when it breaks.
 
 import { now, rest, Timer } from './clock.js';
-import { abortedBy, BrokenError, ClosedError, isElsewhere, isReply, NoAnswerError } from './errors.js';
+import { abortedBy, BrokenError, ClosedError, isElsewhere, isReply, NoAnswerError, translated } from './errors.js';
 import { exactTexts, type Raw, type Reply, type Word } from './resp.js';
 import type { Route } from './route.js';
 import type { Endpoint, Wire } from './wire.js';
@@ -101,6 +101,15 @@ export class Channel {
       const pause = PAUSES[Math.min(attempt, PAUSES.length - 1)]!;
       if (now() + pause >= end) throw failed instanceof NoAnswerError ? failed : new NoAnswerError(failed);
       await rest(pause);
+    }
+  }
+
+  /** again(), with errors as this package has them. */
+  async ask(words: readonly Word[], limit?: number): Promise<Reply> {
+    try {
+      return await this.again(words, limit);
+    } catch (error) {
+      throw translated(error);
     }
   }
 

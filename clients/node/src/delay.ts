@@ -1,7 +1,7 @@
 // Entries that are added to a stream later.
 
 import { randomUUID } from 'node:crypto';
-import { translated } from './errors.js';
+import { fieldsOf } from './info.js';
 import type { Locks } from './locks.js';
 import type { Reply, Word } from './resp.js';
 import * as values from './values.js';
@@ -26,20 +26,13 @@ function dueWords(due: Due): Word[] {
   return at === undefined ? ['PX', values.time(delay, 'a delay', 0)] : ['AT', values.time(at instanceof Date ? at.getTime() : at, 'a time', 0)];
 }
 
-function fieldsOf(list: Reply): Record<string, string> {
-  const fields: Record<string, string> = {};
-  const items = Array.isArray(list) ? list : [];
-  for (let i = 0; i + 1 < items.length; i += 2) fields[String(items[i])] = String(items[i + 1]);
-  return fields;
-}
+const textsOf = (reply: Reply): Record<string, string> => Object.fromEntries(Object.entries(fieldsOf(reply)).map(([name, it]) => [name, String(it)]));
 
 export class Delayed {
   /** @internal */
   constructor(private readonly locks: Locks, readonly stream: string) {}
 
-  private again(words: Word[]): Promise<Reply> {
-    return this.locks.keeper.channel.again(words).catch((error: unknown) => { throw translated(error); });
-  }
+  private again(words: Word[]): Promise<Reply> { return this.locks.keeper.channel.ask(words); }
 
   /**
    * Has an entry be added when it is due, and resolves to its id. With an `id` that is pending already nothing changes:
@@ -64,7 +57,7 @@ export class Delayed {
 
   async get(id: string): Promise<Pending | undefined> {
     const reply = await this.again(['DELAY.GET', this.stream, values.name(id, 'an id')]);
-    return Array.isArray(reply) ? { id, at: Number(reply[0]), fields: fieldsOf(reply[1]!) } : undefined;
+    return Array.isArray(reply) ? { id, at: Number(reply[0]), fields: textsOf(reply[1]!) } : undefined;
   }
 
   /** Entries in the order in which they are due, from a time on (milliseconds since 1970): 100, or `count`. */
@@ -76,7 +69,7 @@ export class Delayed {
     const reply = await this.again(words);
     return (Array.isArray(reply) ? reply : []).map((it) => {
       const [id, at, fields] = it as [Reply, Reply, Reply];
-      return { id: String(id), at: Number(at), fields: fieldsOf(fields) };
+      return { id: String(id), at: Number(at), fields: textsOf(fields) };
     });
   }
 

@@ -17,6 +17,9 @@ export type LossReason =
   /** Locks.close() was called. */
   | 'closed';
 
+const quoted = (keys: readonly string[]): string => keys.map((key) => JSON.stringify(key)).join(', ');
+const of = (keys: readonly string[]): string => (keys.length === 0 ? '' : `, for ${quoted(keys)}`);
+
 /** The base of all errors of this package. */
 export class LockserverError extends Error {
   /** A stable name: ERR_LOCK_... */
@@ -32,24 +35,33 @@ export class LockserverError extends Error {
 /** Another owner holds the lock, or still held it when `wait` was over. */
 export class NotAcquiredError extends LockserverError {
   readonly keys: readonly string[];
+  /** The owner, if it is one of the same client. Locks.info() asks the server for others. */
+  readonly owner: string | undefined;
 
-  constructor(keys: readonly string[]) {
-    super('ERR_LOCK_NOT_ACQUIRED', `another owner holds ${keys.map((key) => JSON.stringify(key)).join(', ')}`);
+  constructor(keys: readonly string[], owner?: string, lease?: string) {
+    super('ERR_LOCK_NOT_ACQUIRED', `another owner holds ${quoted(keys)}${owner === undefined ? '' : `: ${owner} of this client, ${lease}`}`);
     this.keys = keys;
+    this.owner = owner;
   }
 }
 
 /** The caller's signal ended the wait by its time limit (AbortSignal.timeout). `cause` is the signal's reason. */
 export class DeadlineError extends LockserverError {
-  constructor(cause: unknown) {
-    super('ERR_LOCK_DEADLINE', "the deadline of the caller's signal is over", { cause });
+  readonly keys: readonly string[];
+
+  constructor(cause: unknown, keys: readonly string[] = []) {
+    super('ERR_LOCK_DEADLINE', `the deadline of the caller's signal is over${of(keys)}`, { cause });
+    this.keys = keys;
   }
 }
 
 /** The caller's signal was aborted. `cause` is the signal's reason. */
 export class CancelledError extends LockserverError {
-  constructor(cause: unknown) {
-    super('ERR_LOCK_CANCELLED', 'the call was cancelled by its signal', { cause });
+  readonly keys: readonly string[];
+
+  constructor(cause: unknown, keys: readonly string[] = []) {
+    super('ERR_LOCK_CANCELLED', `the call was cancelled by its signal${of(keys)}`, { cause });
+    this.keys = keys;
   }
 }
 
@@ -66,9 +78,12 @@ export class DeadlockError extends LockserverError {
 
 /** The server has not answered in time, or its connection broke before it did. What it was asked may have been done. */
 export class NoAnswerError extends LockserverError {
-  constructor(cause?: unknown) {
+  readonly keys: readonly string[];
+
+  constructor(cause?: unknown, keys: readonly string[] = []) {
     const why = cause instanceof Error ? `: ${cause.message || (cause as { code?: string }).code || cause.name}` : '';
-    super('ERR_LOCK_NO_ANSWER', `the server does not answer${why}`, cause === undefined ? undefined : { cause });
+    super('ERR_LOCK_NO_ANSWER', `the server does not answer${of(keys)}${why}`, cause === undefined ? undefined : { cause });
+    this.keys = keys;
   }
 }
 
@@ -77,12 +92,19 @@ export class LockLostError extends LockserverError {
   readonly key: string;
   readonly token: number;
   readonly reason: LossReason;
+  /** Its holder. */
+  readonly owner: string;
+  /** The fixed lease in milliseconds; 0: the server renewed it. */
+  readonly lease: number;
 
-  constructor(key: string, token: number, reason: LossReason) {
-    super('ERR_LOCK_LOST', `the lock ${JSON.stringify(key)} is lost: ${reason} (token ${token})`);
+  constructor(key: string, token: number, reason: LossReason, owner: string, lease: number) {
+    const length = lease > 0 ? `lease of ${lease} ms` : 'renewed by the server';
+    super('ERR_LOCK_LOST', `the lock ${JSON.stringify(key)} is lost: ${reason} (token ${token}, owner ${owner}, ${length})`);
     this.key = key;
     this.token = token;
     this.reason = reason;
+    this.owner = owner;
+    this.lease = lease;
   }
 }
 
@@ -172,6 +194,14 @@ export function translated(error: unknown): unknown {
   if (!(error instanceof ReplyError)) return error;
   if (error.word === 'DEADLOCK') return new DeadlockError(error.message.slice('DEADLOCK '.length));
   if (/^ERR unknown command/i.test(error.message)) return new NotLockserverError(error);
+  return error;
+}
+
+/** Returns an error with the keys of the call that it has ended. */
+export function about(error: unknown, keys: readonly string[]): unknown {
+  if (error instanceof NoAnswerError) return new NoAnswerError(error.cause, keys);
+  if (error instanceof DeadlineError) return new DeadlineError(error.cause, keys);
+  if (error instanceof CancelledError) return new CancelledError(error.cause, keys);
   return error;
 }
 

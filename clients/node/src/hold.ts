@@ -1,18 +1,18 @@
-// What an owner has on the server, and the locks that stand for it: several, if it was acquired again within another
+// What an owner has on the server, and the claims that stand for it: several, if it was acquired again within another
 // lock of the same owner.
 
 import { now, Timer } from './clock.js';
 import { isReply, LockLostError, LockReleasedError, translated, type LossReason, type LockserverError } from './errors.js';
 import type { Keeper } from './keeper.js';
-import type { Lock } from './lock.js';
+import type { Claim } from './claim.js';
 import type { Task } from './task.js';
 import { checkWords, releaseWords, type Wish } from './wish.js';
 
 export class Hold {
   lost: LockLostError | undefined;
   readonly since = now();
-  /** The locks that stand for it; undefined: it is lost. */
-  locks: Set<Lock> | undefined = new Set();
+  /** What stands for it; undefined: it is lost. */
+  claims: Set<Claim> | undefined = new Set();
   private over = false; // the task does not have it any more
   private expiry: Timer | undefined; // of a fixed lease
   deadline = Infinity; // the moment at which a fixed lease ends
@@ -29,11 +29,22 @@ export class Hold {
     this.expiry = new Timer(this.deadline - now(), () => this.lose(this.key, this.token, 'expired'));
   }
 
+  /** How long it is held for certain, as far as the client knows without asking, in milliseconds. */
+  get remaining(): number {
+    if (this.lost || this.over) return 0;
+    return Math.max(0, this.wish.lease > 0 ? this.deadline - now() : this.keeper.sureUntil - now());
+  }
+
+  /** What is known of its lease, in words. */
+  get leaseInWords(): string {
+    return this.wish.lease > 0 ? `with a lease that ends in ${Math.ceil(this.remaining)} ms` : `renewed by the server, held for ${Math.round(now() - this.since)} ms`;
+  }
+
   /** Why a lock is not held any more, as far as is known; undefined: it is held. */
-  ended(lock: Lock): LockserverError | undefined {
+  ended(claim: Claim): LockserverError | undefined {
     if (now() >= this.deadline) this.lose(this.key, this.token, 'expired'); // the timer is late
     if (this.lost) return this.lost;
-    return this.locks?.has(lock) ? undefined : new LockReleasedError(this.key);
+    return this.claims?.has(claim) ? undefined : new LockReleasedError(this.key);
   }
 
   /** Notes that the lock at one of the keys is lost, and lets go of the rest. */
@@ -43,16 +54,17 @@ export class Hold {
 
   /** Notes that the lock at one of the keys is lost, and reports whether it was held until now. */
   markLost(key: string, token: number, reason: LossReason): boolean {
-    const releasing = !this.locks || this.locks.size === 0;
+    const releasing = !this.claims || this.claims.size === 0;
     // What is being released may be gone because an UNLOCK was done and its answer was lost: then only what the
     // server tells by itself is a loss.
     if (!this.lost && !(releasing && (reason === 'stale' || reason === 'unreachable' || reason === 'closed'))) {
-      this.lost = new LockLostError(key, token, reason);
+      this.lost = new LockLostError(key, token, reason, this.task.owner, this.wish.lease);
     }
-    const locks = this.locks;
-    this.locks = undefined;
+    const { claims } = this;
+    this.claims = undefined;
     if (releasing) return false;
-    for (const lock of locks!) lock.end(this.lost!);
+    for (const claim of claims!) claim.end(this.lost!);
+    this.keeper.log.lost(this.lost!, now() - this.since);
     this.keeper.observe('lost', this.lost!);
     return true;
   }
@@ -97,5 +109,5 @@ export class Hold {
   }
 
   /** Whether another lock may stand for it. */
-  get lasts(): boolean { return this.locks !== undefined && !this.over; }
+  get lasts(): boolean { return this.claims !== undefined && !this.over; }
 }

@@ -3,11 +3,12 @@
 
 import { deferred, Gate, now, rest, Timer } from './clock.js';
 import { Channel } from './channel.js';
-import { ClosedError, isReply, isWrongType, NoAnswerError, NotLockserverError, ReplyError, translated, type LossReason } from './errors.js';
+import { ClosedError, isReply, isWrongType, NoAnswerError, NotAcquiredError, NotLockserverError, ReplyError, translated, type LossReason } from './errors.js';
 import type { Hold } from './hold.js';
+import { Log, type Logger } from './log.js';
 import type { Observer } from './observer.js';
 import type { Push, Reply, Word } from './resp.js';
-import type { Route } from './route.js';
+import { addressOf, type Route } from './route.js';
 import { tokensOf } from './wish.js';
 import { Waits } from './waits.js';
 import type { Wire } from './wire.js';
@@ -32,9 +33,11 @@ export class Keeper {
   readonly waits: Waits = new Waits(this);
   readonly channel: Channel;
   readonly ready = deferred<void>(); // of the first connection
+  readonly log: Log;
   private readonly ended = new Gate();
   private closing = false;
   private readonly holds = new Map<number, Hold>();
+  private readonly byKey = new Map<string, Hold>(); // the last one of each key
   private readonly strays = new Map<number, LossReason>();
   private readonly timers = new Set<Timer>();
   private unpaid: Debt[] = [];
@@ -48,7 +51,8 @@ export class Keeper {
   private failure: unknown; // why the last attempt to connect has failed
   private readonly running: Promise<void>;
 
-  constructor(private readonly route: Route, readonly name: string, readonly limit: number, private readonly observers: readonly Observer[]) {
+  constructor(private readonly route: Route, readonly name: string, readonly limit: number, private readonly observers: readonly Observer[], logger: Logger | false | undefined) {
+    this.log = new Log(logger, name);
     this.channel = new Channel(route, limit, () => this.opening);
     this.running = this.run();
   }
@@ -59,6 +63,21 @@ export class Keeper {
   get isClosing(): boolean { return this.closing; }
   get held(): number { return this.holds.size; }
   get owed(): number { return this.debts; }
+
+  /** Until when leases that the server renews last at least. */
+  get sureUntil(): number { return this.answered + this.sureFor; }
+
+  /** The age of the oldest hold, in milliseconds. */
+  get oldest(): number {
+    const [first] = this.holds.values(); // they are in the order of their beginnings
+    return first ? now() - first.since : 0;
+  }
+
+  /** Returns why a lock was not acquired, with the holder if it is one of this client. */
+  refusal(keys: readonly string[]): NotAcquiredError {
+    const hold = keys.map((key) => this.byKey.get(key)).find((it) => it !== undefined);
+    return hold ? new NotAcquiredError(keys, hold.task.owner, hold.leaseInWords) : new NotAcquiredError(keys);
+  }
 
   /** Tells the observers. What they throw is theirs. */
   observe<K extends keyof Observer>(event: K, ...args: Parameters<NonNullable<Observer[K]>>): void {
@@ -79,6 +98,7 @@ export class Keeper {
       const began = now();
       try {
         const wire = await this.connect();
+        this.log.attached(addressOf(wire.endpoint));
         this.observe('connected', undefined);
         this.ready.resolve();
         pause = PAUSE;
@@ -86,6 +106,7 @@ export class Keeper {
         if (this.wire === wire) this.wire = undefined;
         // A server that is silent, by one connection, does not answer by the other either.
         if (wire.error instanceof NoAnswerError) this.channel.drop(wire.error);
+        if (!this.ended.open) this.log.detached(addressOf(wire.endpoint), wire.error);
         this.observe('connected', wire.error);
         if (now() - began > LONGEST_PAUSE) continue;
       } catch (error) {
@@ -100,6 +121,7 @@ export class Keeper {
   private failed(error: unknown): void {
     const said = translated(error);
     this.failure = said;
+    if (!this.ended.open) this.log.detached('the server', said);
     if (!(said instanceof NotLockserverError) && !(said instanceof ReplyError && isReply(said))) return;
     this.ready.reject(said);
     this.waits.endAll(said);
@@ -244,11 +266,13 @@ export class Keeper {
       if (reason) return reason;
     }
     for (const token of hold.tokens) this.holds.set(token, hold);
+    for (const key of hold.wish.keys) this.byKey.set(key, hold);
     return undefined;
   }
 
   forget(hold: Hold): void {
     for (const token of hold.tokens) if (this.holds.get(token) === hold) this.holds.delete(token);
+    for (const key of hold.wish.keys) if (this.byKey.get(key) === hold) this.byKey.delete(key);
   }
 
   /** NoAnswerError, with why there is no connection. */

@@ -4,7 +4,7 @@ import { setMaxListeners } from 'node:events';
 import type { Blocking } from './blocking.js';
 import { lastWord, PAUSES } from './channel.js';
 import { now, rest, Timer } from './clock.js';
-import { abortedBy, ClosedError, isReply, NoAnswerError, translated } from './errors.js';
+import { about, abortedBy, ClosedError, isReply, NoAnswerError, translated } from './errors.js';
 import type { Locks } from './locks.js';
 import * as values from './values.js';
 
@@ -59,7 +59,7 @@ export class Latch {
         if (error) reject(error);
         else resolve(true);
       };
-      const aborted = () => waiter(abortedBy(signal!));
+      const aborted = () => waiter(about(abortedBy(signal!), [this.key]) as Error);
       const last = wait === undefined ? 0 : lastWord(wait);
       // A server that is silent has not said that the latch is closed: it is asked once more.
       const timer = wait === undefined ? undefined : new Timer(wait - last, () => {
@@ -75,7 +75,7 @@ export class Latch {
   }
 
   private async countWithin(limit?: number): Promise<number> {
-    return Number(await this.locks.keeper.channel.again(['LATCH.GET', this.key], limit).catch((error: unknown) => { throw translated(error); }));
+    return Number(await this.locks.keeper.channel.ask(['LATCH.GET', this.key], limit));
   }
 }
 

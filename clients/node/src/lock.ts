@@ -1,9 +1,9 @@
 // A lock that is held, or several that were acquired together, or permits of a semaphore.
 
-import { setMaxListeners } from 'node:events';
 import { asyncDispose } from './dispose.js';
+import { unwatch, watch, type Claim } from './claim.js';
 import { now } from './clock.js';
-import { isReply, isStale, isWrongType, LockLostError, LockReleasedError, translated, type LockserverError } from './errors.js';
+import { isReply, isStale, isWrongType, LockLostError, LockReleasedError, translated } from './errors.js';
 import { raiseFence, type Database, type FenceRow } from './fence.js';
 import type { Hold } from './hold.js';
 import { exactBytes, texts, type Raw, type Reply, type Word } from './resp.js';
@@ -16,19 +16,13 @@ export class Lock {
   /** The keys as bytes. In `keys`, bytes that are no UTF-8 are halves of surrogate pairs, U+DC80 to U+DCFF. */
   get binaryKeys(): readonly Buffer[] { return this.keys.map(exactBytes); }
 
-  private readonly controller = new AbortController();
-  private readonly outer: AbortSignal | undefined;
   private told = false; // the holder has seen that the lock is lost
   private watched = false;
-  private readonly cancelled = () => this.controller.abort(this.outer!.reason);
 
   /** @internal */
-  constructor(private readonly hold: Hold, keys: readonly string[], outer: AbortSignal | undefined) {
-    this.keys = keys;
-    this.outer = outer;
-    setMaxListeners(0, this.controller.signal);
-    if (outer?.aborted) this.cancelled();
-    else outer?.addEventListener('abort', this.cancelled, { once: true });
+  constructor(private readonly claim: Claim) {
+    this.keys = claim.keys;
+    watch(this, claim);
   }
 
   /**
@@ -36,7 +30,7 @@ export class Lock {
    * the signal is aborted that it was acquired with (that one's reason; the lock is held until it is released).
    */
   get signal(): AbortSignal {
-    const { signal } = this.controller;
+    const { signal } = this.claim.controller;
     if (!this.watched) {
       this.watched = true;
       const tell = () => { this.told ||= this.its.lost !== undefined; };
@@ -56,12 +50,19 @@ export class Lock {
   /** The name that the server knows the holder by. */
   get owner(): string { return this.hold.task.owner; }
 
-  /** Milliseconds until a fixed lease ends; Infinity if the server renews it. */
-  get remaining(): number { return this.hold.deadline - now(); }
+  /**
+   * For how many milliseconds it is held for certain, as far as the client knows without asking the server; 0: it is not. Of a
+   * fixed lease it is the rest. A lock that the server renews has this long until it is lost as "unreachable", if the server
+   * is silent from now on.
+   */
+  get remaining(): number { return this.claim.ended ? 0 : this.hold.remaining; }
+
+  /** Where it was acquired: file, line and column. */
+  get acquiredAt(): string { return this.claim.place; }
 
   /** Why the lock is not held any more; undefined: it is held, as far as is known. */
   get ended(): LockLostError | LockReleasedError | undefined {
-    const ended = this.hold.ended(this) as LockLostError | LockReleasedError | undefined;
+    const ended = this.claim.ended as LockLostError | LockReleasedError | undefined;
     if (ended instanceof LockLostError) this.told = true;
     return ended;
   }
@@ -69,13 +70,9 @@ export class Lock {
   private tokenOf(key: string): number { return this.hold.tokens[this.hold.wish.keys.indexOf(key)]!; }
 
   /** @internal */
-  end(reason: LockserverError): void {
-    this.outer?.removeEventListener('abort', this.cancelled);
-    this.controller.abort(reason);
-  }
+  get its(): Hold { return this.claim.hold; }
 
-  /** @internal */
-  get its(): Hold { return this.hold; }
+  private get hold(): Hold { return this.claim.hold; }
 
   /**
    * Runs a command only if the lock is still held at that moment, and resolves to its reply, with bytes as text. It is
@@ -96,7 +93,7 @@ export class Lock {
     } catch (error) {
       if (!isStale(error)) throw translated(error);
       this.hold.lose(this.keys[0]!, this.token, 'stale');
-      throw this.ended ?? new LockLostError(this.keys[0]!, this.token, 'stale');
+      throw this.ended!;
     }
   }
 
@@ -122,7 +119,7 @@ export class Lock {
       });
       if (reply === 1) continue;
       hold.lose(hold.wish.keys[i]!, hold.tokens[i]!, 'stale');
-      throw this.ended ?? new LockLostError(hold.wish.keys[i]!, hold.tokens[i]!, 'stale');
+      throw this.ended!;
     }
   }
 
@@ -160,9 +157,10 @@ export class Lock {
     try {
       const { ended } = this;
       if (ended) throw ended;
-      hold.locks!.delete(this);
-      this.end(new LockReleasedError(this.keys[0]!));
-      if (hold.locks!.size === 0) await hold.release();
+      hold.claims!.delete(this.claim);
+      unwatch(this.claim);
+      this.claim.end(new LockReleasedError(this.keys[0]!));
+      if (hold.claims!.size === 0) await hold.release();
     } finally {
       task.exit(wish.keys);
     }
@@ -173,7 +171,7 @@ export class Lock {
    * unless the block has seen it: its own error would be hidden in a SuppressedError.
    */
   async [asyncDispose](): Promise<void> {
-    const ended = this.hold.ended(this);
+    const { ended } = this.claim;
     if (ended instanceof LockReleasedError || (ended && this.told)) return;
     await this.release();
   }

@@ -5,14 +5,17 @@ import { setMaxListeners } from 'node:events';
 import { asyncDispose } from './dispose.js';
 import { Blocking } from './blocking.js';
 import { now, Timer } from './clock.js';
+import { callerOf, Claim } from './claim.js';
 import { campaign } from './campaign.js';
 import { Delayed } from './delay.js';
-import { abortedBy, ClosedError, HeldOtherwiseError, isReply, LockLostError, NotAcquiredError } from './errors.js';
+import { about, abortedBy, ClosedError, HeldOtherwiseError, isReply, LockLostError, NotAcquiredError } from './errors.js';
 import { Hold } from './hold.js';
+import { lockInfoOf, type LockInfo } from './info.js';
 import { Keeper } from './keeper.js';
 import { Latch, Watches } from './latch.js';
 import { Limiter, type Rate } from './limiter.js';
 import { Lock } from './lock.js';
+import type { Logger } from './log.js';
 import type { Observer, Stats } from './observer.js';
 import type { Word } from './resp.js';
 import { Route } from './route.js';
@@ -38,6 +41,11 @@ export interface LocksOptions {
   id?: string;
   /** Hear what becomes of locks: metrics, logs. */
   observers?: readonly Observer[];
+  /**
+   * Hears of lost locks, lost connections and forgotten locks, such as console or a logger of pino. Without it warnings go to
+   * stderr. false: nothing is written.
+   */
+  logger?: Logger | false;
 }
 
 /** How a lock is acquired. */
@@ -87,16 +95,17 @@ export class Locks {
    * (which stays its own, and is never used), the options of createSentinel, or a URL.
    */
   constructor(source: Source, options: LocksOptions = {}) {
-    const { name = 'locks', id = randomBytes(10).toString('hex'), timeout = 5000, observers = [] } =
-      values.options(options, 'Locks', 'name', 'timeout', 'id', 'observers');
+    const { name = 'locks', id = randomBytes(10).toString('hex'), timeout = 5000, observers = [], logger } =
+      values.options(options, 'Locks', 'name', 'timeout', 'id', 'observers', 'logger');
     values.time(timeout, 'a timeout');
     for (const it of [values.name(name, 'a name'), values.name(id, 'an id')]) {
       if (!/^[!-~]+$/.test(it)) throw new TypeError(`the name ${JSON.stringify(it)} has blanks, or letters beyond ASCII, which a connection's name may not`);
     }
     if (!Array.isArray(observers)) throw new TypeError('observers are an array');
+    if (logger !== undefined && logger !== false && typeof (logger as Logger | null)?.warn !== 'function') throw new TypeError('a logger has a method warn');
     this.name = `${name}:${id}`;
     const route = new Route(targetOf(source), this.name);
-    this.keeper = new Keeper(route, this.name, timeout, observers);
+    this.keeper = new Keeper(route, this.name, timeout, observers, logger);
     this.blocking = new Blocking(route, timeout);
     this.watches = new Watches(this.blocking);
   }
@@ -131,7 +140,7 @@ export class Locks {
 
   /** Figures of this moment, for gauges. */
   stats(): Stats {
-    return { held: this.keeper.held, waiting: this.keeper.waits.size, owed: this.keeper.owed, attached: this.keeper.wire !== undefined };
+    return { held: this.keeper.held, waiting: this.keeper.waits.size, owed: this.keeper.owed, oldest: this.keeper.oldest, attached: this.keeper.wire !== undefined };
   }
 
   /**
@@ -141,15 +150,14 @@ export class Locks {
    * of the lease of a renewed lock (18.5 s by default), or has not taken the request within the timeout.
    */
   async acquire(key: Key, options?: LockOptions): Promise<Lock> {
-    values.options(options, 'acquire()', ...ACQUIRE);
-    return this.take({ ...wishOf(options), kind: 'lock', keys: [values.key(key)] }, options);
+    return this.one(key, options, ACQUIRE, 'acquire()', callerOf(this.acquire));
   }
 
   /** acquire() without waiting, and undefined instead of a NotAcquiredError. */
   async tryAcquire(key: Key, options?: Omit<LockOptions, 'wait'>): Promise<Lock | undefined> {
-    values.options(options, 'tryAcquire()', ...ACQUIRE.slice(1));
+    const known = values.options(options, 'tryAcquire()', ...ACQUIRE.slice(1));
     try {
-      return await this.acquire(key, { ...options, wait: 0 });
+      return await this.one(key, { ...known, wait: 0 }, ACQUIRE, 'tryAcquire()', callerOf(this.tryAcquire));
     } catch (error) {
       if (error instanceof NotAcquiredError) return undefined;
       throw error;
@@ -158,14 +166,23 @@ export class Locks {
 
   /** Acquires the locks at all of the keys, or none. Errors: those of acquire(). */
   async acquireAll(keys: readonly Key[], options?: LockOptions): Promise<Lock> {
-    values.options(options, 'acquireAll()', ...ACQUIRE);
-    return this.take({ ...wishOf(options), kind: 'all', keys: values.keys(keys) }, options);
+    return this.all(keys, options, 'acquireAll()', callerOf(this.acquireAll));
+  }
+
+  private async one(key: Key, options: LockOptions | undefined, known: string[], call: string, place: string): Promise<Lock> {
+    values.options(options, call, ...known);
+    return this.take({ ...wishOf(options), kind: 'lock', keys: [values.key(key)] }, options, place);
+  }
+
+  private async all(keys: readonly Key[], options: LockOptions | undefined, call: string, place: string): Promise<Lock> {
+    values.options(options, call, ...ACQUIRE);
+    return this.take({ ...wishOf(options), kind: 'all', keys: values.keys(keys) }, options, place);
   }
 
   /** @internal Acquires by an owner with this name, for redlock. */
-  acquireAs(owner: string, keys: readonly string[], wait: number | undefined, lease: number): Promise<Lock> {
+  acquireAs(owner: string, keys: readonly string[], wait: number | undefined, lease: number, place: string): Promise<Lock> {
     const wish: Wish = { kind: 'all', keys: values.keys(keys), shared: false, lease, tries: false };
-    return this.take(wish, wait === undefined ? { lease } : { wait, lease }, owner);
+    return this.take(wish, wait === undefined ? { lease } : { wait, lease }, place, owner);
   }
 
   /**
@@ -178,11 +195,34 @@ export class Locks {
   async using<T>(key: Key | readonly Key[], second: LockOptions | LockTask<T>, third?: LockTask<T>): Promise<T> {
     const [options, task] = typeof second === 'function' ? [{}, second] : [second, third];
     values.task(task, 'using()');
-    return during(Array.isArray(key) ? this.acquireAll(key as Key[], options) : this.acquire(key as Key, options), task!);
+    const place = callerOf(this.using);
+    return during(Array.isArray(key) ? this.all(key as Key[], options, 'using()', place) : this.one(key as Key, options, ACQUIRE, 'using()', place), task!);
   }
 
-  /** A semaphore with so many permits. The first acquisition makes it. */
-  semaphore(key: Key, limit: number): Semaphore { return new Semaphore(this, values.key(key), limit); }
+  /** Whether any owner holds a key, exclusively or shared, or permits of it. */
+  async locked(key: Key): Promise<boolean> {
+    const found = lockInfoOf(await this.keeper.channel.ask(['LOCK.INFO', values.key(key), 'COUNT', 1]));
+    return found !== undefined && found.holders.length > 0;
+  }
+
+  /** The holders and the waiters of a key; undefined: it is free. */
+  async info(key: Key): Promise<LockInfo | undefined> { return lockInfoOf(await this.keeper.channel.ask(['LOCK.INFO', values.key(key)])); }
+
+  /**
+   * Releases a key for any owner, as operators do: the holder hears of the loss as "forced". false: it was free. It names the
+   * owners that it has seen, so that a repetition takes nothing from a later one.
+   */
+  async forceUnlock(key: Key): Promise<boolean> {
+    const holders = (await this.info(key))?.holders ?? [];
+    for (const { owner } of holders) await this.keeper.channel.ask(['LOCK.FORCE', values.key(key), 'OWNER', owner]);
+    return holders.length > 0;
+  }
+
+  /**
+   * A semaphore with so many permits. The first acquisition makes it. Without a limit it is one that exists, or has the limit
+   * of Semaphore.initial().
+   */
+  semaphore(key: Key, limit?: number): Semaphore { return new Semaphore(this, values.key(key), limit); }
 
   /** A count that goes down once, and the wait for that. */
   latch(key: Key): Latch { return new Latch(this, this.watches, values.key(key)); }
@@ -226,7 +266,7 @@ export class Locks {
   async [asyncDispose](): Promise<void> { await this.close(); }
 
   /** @internal */
-  async take(wish: Wish, options: LockOptions | undefined, owner = this.keeper.newOwner()): Promise<Lock> {
+  async take(wish: Wish, options: LockOptions | undefined, place: string, owner = this.keeper.newOwner()): Promise<Lock> {
     const { within, trace = currentTrace() } = options ?? {};
     const [wait, signal] = [values.wait(options?.wait), values.signal(options?.signal)];
     values.text(trace, 'a trace');
@@ -235,11 +275,12 @@ export class Locks {
     try {
       const lock = await this.call(signal, (limited) => {
         const task = within ? within.its.task : new Task(owner);
-        return this.takeFor(task, { ...wish, tries: wait === 0, trace }, wait, signal, limited);
+        return this.takeFor(task, { ...wish, tries: wait === 0, trace }, wait, signal, limited, place);
       });
       for (const key of wish.keys) this.keeper.observe('acquired', key, now() - began);
       return lock;
-    } catch (error) {
+    } catch (failure) {
+      const error = about(failure, wish.keys);
       for (const key of wish.keys) this.keeper.observe('refused', key, now() - began, error as Error);
       throw error;
     }
@@ -273,22 +314,22 @@ export class Locks {
     const wish: Wish = { kind: 'limiter', keys: [key], shared: false, lease: 0, tries: false, rate };
     return this.call(signal, async (limited) => {
       const end = wait === Infinity ? undefined : now() + wait;
-      const timer = end === undefined ? undefined : new Timer(wait, () => limited.abort(new NotAcquiredError(wish.keys)), true);
+      const timer = end === undefined ? undefined : new Timer(wait, () => limited.abort(this.keeper.refusal(wish.keys)), true);
       const { tokens, error, doubtful } = await this.keeper.waits.request(task, wish, end, limited.signal);
       timer?.stop();
       if (tokens) return tokens;
       if (doubtful) this.keeper.owe(undoWords(wish, task.owner));
       if (error instanceof NotAcquiredError) return undefined;
       throw error;
-    });
+    }).catch((error: unknown) => { throw about(error, wish.keys); });
   }
 
-  private async takeFor(task: Task, wish: Wish, wait: number | undefined, signal: AbortSignal | undefined, limited: AbortController): Promise<Lock> {
+  private async takeFor(task: Task, wish: Wish, wait: number | undefined, signal: AbortSignal | undefined, limited: AbortController, place: string): Promise<Lock> {
     const end = wait === undefined || wait === 0 ? undefined : now() + wait;
-    const timer = end === undefined ? undefined : new Timer(wait!, () => limited.abort(new NotAcquiredError(wish.keys)), true);
+    const timer = end === undefined ? undefined : new Timer(wait!, () => limited.abort(this.keeper.refusal(wish.keys)), true);
     try {
       await task.enter(wish.keys, limited.signal);
-      const again = this.again(task, wish, signal);
+      const again = this.again(task, wish, signal, place);
       if (again) {
         task.exit(wish.keys);
         return again;
@@ -301,7 +342,7 @@ export class Locks {
     timer?.stop();
     if (outcome.tokens) {
       try {
-        return this.hold(task, wish, outcome.tokens, outcome.began, signal);
+        return this.hold(task, wish, outcome.tokens, outcome.began, signal, place);
       } finally {
         task.exit(wish.keys);
       }
@@ -313,7 +354,7 @@ export class Locks {
   }
 
   /** Returns a lock for what the owner holds already; undefined: it holds none of the keys. */
-  private again(task: Task, wish: Wish, signal: AbortSignal | undefined): Lock | undefined {
+  private again(task: Task, wish: Wish, signal: AbortSignal | undefined, place: string): Lock | undefined {
     const hold = task.holds.get(wish.keys[0]!);
     const other = wish.keys.some((key) => task.holds.get(key) !== hold);
     if (other || (hold && (wish.kind === 'semaphore' || hold.wish.kind === 'semaphore' || (hold.wish.shared && !wish.shared)))) {
@@ -321,16 +362,13 @@ export class Locks {
       throw new HeldOtherwiseError(wish.keys);
     }
     if (!hold?.lasts) return undefined;
-    const lock = new Lock(hold, wish.keys, signal);
-    hold.locks!.add(lock);
-    return lock;
+    return new Lock(new Claim(hold, wish.keys, signal, place));
   }
 
   /** Notes what the server has given. */
-  private hold(task: Task, wish: Wish, tokens: number[], began: number, signal: AbortSignal | undefined): Lock {
+  private hold(task: Task, wish: Wish, tokens: number[], began: number, signal: AbortSignal | undefined, place: string): Lock {
     const hold = new Hold(this.keeper, task, wish, tokens);
-    const lock = new Lock(hold, wish.keys, signal);
-    hold.locks!.add(lock);
+    const lock = new Lock(new Claim(hold, wish.keys, signal, place));
     for (const key of wish.keys) task.holds.set(key, hold);
     const lost = this.keeper.keep(hold);
     if (lost) {

@@ -27,6 +27,8 @@ export interface Stats {
   waiting: number;
   /** Releases that the server has not answered yet. */
   owed: number;
+  /** The age of the oldest hold, in milliseconds; 0: there is none. */
+  oldest: number;
   /** Whether the attached connection is there. */
   attached: boolean;
 }

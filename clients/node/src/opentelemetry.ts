@@ -35,6 +35,7 @@ export function otelObserver(meter: Meter, attributes: Record<string, string> = 
         meter.createObservableGauge(name(it), options).addCallback((result: { observe(n: number, of: object): void }) => result.observe(value(), attributes));
       gauge('lock.held', { unit: '{lock}', description: 'Locks that are held' }, () => locks.stats().held);
       gauge('lock.waiting', { unit: '{call}', description: 'Calls that wait for a lock' }, () => locks.stats().waiting);
+      gauge('oldest_hold', { unit: 's', description: 'Age of the oldest lock that is held' }, () => locks.stats().oldest / 1000);
       gauge('attached', { description: 'Whether the attached connection is there' }, () => Number(locks.stats().attached));
     },
   };

@@ -57,6 +57,7 @@ export function promObserver(prom: PromClient, options: PromOptions = {}): Obser
       });
       gauge('locks_held', 'Locks that are held', () => locks.stats().held);
       gauge('locks_waiting', 'Calls that wait for a lock', () => locks.stats().waiting);
+      gauge('oldest_hold_seconds', 'Age of the oldest lock that is held', () => locks.stats().oldest / 1000);
       gauge('attached', 'Whether the attached connection is there', () => Number(locks.stats().attached));
     },
   };

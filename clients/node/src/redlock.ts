@@ -4,10 +4,12 @@
 
 import { randomBytes } from 'node:crypto';
 import { EventEmitter } from 'node:events';
+import { callerOf } from './claim.js';
 import { rest } from './clock.js';
 import { isWrongType, LockLostError, LockReleasedError, NotAcquiredError } from './errors.js';
 import type { Lock as Held } from './lock.js';
 import { Locks } from './locks.js';
+import type { Word } from './resp.js';
 import * as values from './values.js';
 import { targetOf, type IoredisClient, type NodeRedisClient } from './target.js';
 
@@ -157,13 +159,14 @@ export class Redlock extends EventEmitter {
   public async acquire(resources: string[], duration: number, settings?: Partial<Settings>): Promise<Lock> {
     whole(duration);
     values.keys(resources);
+    const place = callerOf(this.acquire);
     const own = { ...this.settings, ...settings };
     const value = `redlock:${this.id}:${++this.made}`;
     const held = new Map<Client, Held>();
     const alone = this.clients.size === 1; // then the server's queue is the retry
     const window = own.retryCount === -1 ? undefined : own.retryCount * own.retryDelay;
     const run = async (client: Client) => {
-      held.set(client, await this.locksOf(client).acquireAs(value, resources, alone ? window : 0, duration));
+      held.set(client, await this.locksOf(client).acquireAs(value, prefixed(client, resources), alone ? window : 0, duration, place));
     };
     const undo = async () => { // a minority that is kept would keep all others from a majority
       await Promise.all([...held.values()].map((lock) => lock.release().catch(() => {})));
@@ -181,9 +184,17 @@ export class Redlock extends EventEmitter {
     lock.expiration = 0;
     return this.execute(lock.resources.length, { ...this.settings, ...settings }, false, async (client) => {
       const held = lock.held.get(client);
-      if (!held) throw new NotAcquiredError(lock.resources);
-      await held.release();
+      if (held) return held.release();
+      // The lock of another process, which has passed its value on.
+      await this.done(client, lock, ['MUNLOCK', lock.resources.length, ...prefixed(client, lock.resources), lock.value]);
     });
+  }
+
+  /** Has a command for a lock of another process done. The owner's name is the lock's value, which no other lock has. */
+  private async done(client: Client, lock: Lock, words: Word[]): Promise<void> {
+    if (lock.held.size > 0) throw new NotAcquiredError(lock.resources); // this client was not in favour
+    const reply = await this.locksOf(client).keeper.channel.ask(words);
+    if (reply === 0 || (Array.isArray(reply) && reply.includes(null))) throw new NotAcquiredError(lock.resources);
   }
 
   /** Has a lock last for `duration` milliseconds from now. The lock that was given is of no use then. */
@@ -193,8 +204,8 @@ export class Redlock extends EventEmitter {
     const own = { ...this.settings, ...settings };
     const { attempts, start } = await this.execute(existing.resources.length, own, false, async (client) => {
       const held = existing.held.get(client);
-      if (!held) throw new NotAcquiredError(existing.resources);
-      await held.renew(duration);
+      if (held) return held.renew(duration);
+      for (const key of prefixed(client, existing.resources)) await this.done(client, existing, ['RENEW', key, existing.value, 'PX', duration]);
     });
     existing.expiration = 0;
     const lock = new Lock(this, existing.resources, existing.value, attempts, start + duration - driftOf(own, duration), settings);
@@ -329,6 +340,12 @@ class Extending {
     await this.extension;
     await this.context.lock.release();
   }
+}
+
+/** Returns keys as the client of ioredis sends them: with its keyPrefix. */
+function prefixed(client: Client, keys: readonly string[]): string[] {
+  const { keyPrefix } = ((client as { options?: object }).options ?? {}) as { keyPrefix?: unknown };
+  return typeof keyPrefix === 'string' ? keys.map((key) => keyPrefix + key) : [...keys];
 }
 
 function driftOf(own: Required<Settings>, duration: number): number {

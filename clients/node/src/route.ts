@@ -5,7 +5,7 @@ import type { Push } from './resp.js';
 import type { Target } from './target.js';
 import { Wire, type Endpoint } from './wire.js';
 
-const addressOf = ({ host, port, path }: Endpoint): string => path ?? `${host}:${port}`;
+export const addressOf = ({ host, port, path }: Endpoint): string => path ?? `${host}:${port}`;
 
 export class Route {
   /** Members of a group that are known, by address. */

@@ -1,9 +1,12 @@
-// Flash sales, made with SECKILL.CREATE. What is asked may be sent again: the server knows an order by its id.
+// Flash sales. What is asked may be sent again: the server knows an order by its id.
 
 import { ReplyError, translated } from './errors.js';
+import { fieldsOf, type Fields } from './info.js';
+import { Limiter, type Rate } from './limiter.js';
 import type { Locks } from './locks.js';
 import type { Word } from './resp.js';
 import * as values from './values.js';
+import type { Key } from './values.js';
 
 /** What came of an order. */
 export type Outcome =
@@ -22,6 +25,42 @@ export type Outcome =
 
 const OUTCOMES: readonly Outcome[] = ['sold', 'sold out', 'bought already', 'not started', 'over', 'taken back', 'too fast'];
 
+/** The terms of a sale. Times are milliseconds since 1970, or a Date. */
+export interface SaleTerms {
+  /** How many pieces there are. */
+  stock: number;
+  /** When it opens: at once without it. */
+  start?: number | Date;
+  /** When it closes: when it is sold out without it. */
+  end?: number | Date;
+  /** How many pieces a user gets: 1 by default. */
+  limit?: number;
+  /** How many milliseconds an order waits for confirm(): it needs none without it. */
+  hold?: number;
+  /** The stream of the orders: "stream.orders" by default. */
+  stream?: Key;
+  /** At most so many calls in a period, with bursts. */
+  rate?: Rate;
+  /** Replaces a sale that is there, with all that it knows. */
+  replace?: boolean;
+}
+
+/** A sale at a moment. `fields` has all that SECKILL.INFO says. */
+export interface SaleInfo {
+  /** "open" and so on, in the server's words. */
+  state: string;
+  /** Pieces that are left. */
+  stock: number;
+  total: number;
+  sold: number;
+  held: number;
+  confirmed: number;
+  buyers: number;
+  fields: Readonly<Fields>;
+}
+
+const dateOf = (it: number | Date | undefined): number | undefined => (it instanceof Date ? it.getTime() : it);
+
 const idsOf = (user: string, order: string): Word[] => [values.name(user, 'a user'), values.name(order, 'an order')];
 
 export class Sale {
@@ -29,9 +68,63 @@ export class Sale {
   constructor(private readonly locks: Locks, readonly voucher: string) {}
 
   private async number(words: Word[]): Promise<number> {
-    const reply = await this.locks.keeper.channel.again(words).catch((error: unknown) => { throw translated(error); });
+    const reply = await this.locks.keeper.channel.ask(words);
     if (typeof reply !== 'number') throw new ReplyError(`ERR the reply of ${String(words[0])} is no number`);
     return reply;
+  }
+
+  /**
+   * Makes the sale. true: it was made, or there is one with these terms, as after a call whose answer was lost. false: there is
+   * another one, which is left alone. With `replace` it is sent once.
+   */
+  async create(terms: SaleTerms): Promise<boolean> {
+    const given = values.options(terms, 'create()', 'stock', 'start', 'end', 'limit', 'hold', 'stream', 'rate', 'replace');
+    const { replace = false, stream, rate } = given;
+    if (typeof replace !== 'boolean') throw new TypeError('replace is true or false');
+    const same: Fields = { total: values.whole(given.stock, 'a stock'), start: 0, end: 0, limit: 1, hold: 0 };
+    const words: Word[] = ['SECKILL.CREATE', this.voucher, 'STOCK', given.stock];
+    const put = (name: string, value: number | undefined) => {
+      if (value === undefined) return;
+      same[name] = value;
+      words.push(name.toUpperCase(), value);
+    };
+    put('start', given.start === undefined ? undefined : values.time(dateOf(given.start), 'a start'));
+    put('end', given.end === undefined ? undefined : values.time(dateOf(given.end), 'an end'));
+    put('limit', given.limit === undefined ? undefined : values.whole(given.limit, 'a limit'));
+    put('hold', given.hold === undefined ? undefined : values.time(given.hold, 'a hold'));
+    if (stream !== undefined) {
+      same['stream'] = values.key(stream, 'a stream');
+      words.push('STREAM', same['stream']);
+    }
+    if (rate !== undefined) {
+      const { count, period, burst } = new Limiter(this.locks, this.voucher, rate).rate;
+      words.push('RATE', count, period, 'BURST', burst);
+    }
+    const { channel } = this.locks.keeper;
+    try {
+      if (replace) await channel.once([...words, 'REPLACE']);
+      else await channel.again(words);
+      return true;
+    } catch (error) {
+      if (!(error instanceof ReplyError && error.message.includes('exists already'))) throw translated(error);
+      const there = (await this.info())?.fields;
+      return there !== undefined && Object.entries(same).every(([name, value]) => there[name] === value);
+    }
+  }
+
+  /** The state of the sale; undefined: there is none. */
+  async info(): Promise<SaleInfo | undefined> {
+    try {
+      const fields = fieldsOf(await this.locks.keeper.channel.ask(['SECKILL.INFO', this.voucher]));
+      const number = (name: string) => Number(fields[name] ?? 0);
+      return {
+        state: String(fields['state']), stock: number('stock'), total: number('total'), sold: number('sold'), held: number('held'),
+        confirmed: number('confirmed'), buyers: number('buyers'), fields,
+      };
+    } catch (error) {
+      if (error instanceof ReplyError && error.message.startsWith('ERR no such seckill')) return undefined;
+      throw error;
+    }
   }
 
   /** Orders pieces for a user: 1 by default. The same order gets the same answer, however often it is asked. */
@@ -59,8 +152,7 @@ export class Sale {
    */
   private async decide(command: string, user: string, order: string, state: string): Promise<boolean> {
     if (await this.number([command, this.voucher, ...idsOf(user, order)]) !== 0) return true;
-    const record = await this.locks.keeper.channel.again(['HGET', `seckill:orders:${this.voucher}`, order])
-      .catch((error: unknown) => { throw translated(error); });
+    const record = await this.locks.keeper.channel.ask(['HGET', `seckill:orders:${this.voucher}`, order]);
     return typeof record === 'string' && record.startsWith(`${state} `); // "paid 2 ann": state, pieces, user
   }
 }

@@ -8,7 +8,7 @@ import { exactText, type Word } from './resp.js';
 export type Key = string | Uint8Array;
 
 /** The longest time, in milliseconds: the server adds it to the date. */
-const LONGEST = 1e15;
+const LONGEST = 9e15;
 
 const show = (value: unknown): string => inspect(value, { depth: 0, breakLength: Infinity, maxStringLength: 50 });
 

@@ -123,7 +123,7 @@ export class Waits {
     const tokens = tokensOf(reply);
     if (error) this.finish(wait, { error: translated(error), began });
     else if (tokens) this.finish(wait, { tokens, began });
-    else if (reply === null) this.finish(wait, { error: new NotAcquiredError(wait.wish.keys), began });
+    else if (reply === null) this.finish(wait, { error: this.keeper.refusal(wait.wish.keys), began });
     else { // QUEUED
       wait.state = 'queued';
       wait.placed = true;
@@ -171,7 +171,7 @@ export class Waits {
     else if (reply === 1) {
       if (--wait.left === 0) this.finish(wait, { tokens, began });
     } else if (wish.lease === 0 && wish.kind !== 'all') this.ask(wait, wire); // too late, or an operator has released it
-    else this.finish(wait, { error: new LockLostError(wish.keys[i]!, tokens[i]!, 'expired'), doubtful: true, began });
+    else this.finish(wait, { error: new LockLostError(wish.keys[i]!, tokens[i]!, 'expired', wait.task.owner, wish.lease), doubtful: true, began });
   }
 
   /** Takes the push that a wait has ended without the lock. */
@@ -186,7 +186,7 @@ export class Waits {
         break;
       case 'timeout':
       case 'cancelled': // or by an operator
-        fail(new NotAcquiredError(wait.wish.keys));
+        fail(this.keeper.refusal(wait.wish.keys));
         break;
       case 'deadlock':
         fail(new DeadlockError(key));

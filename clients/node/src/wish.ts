@@ -14,6 +14,8 @@ export interface Wish {
   trace?: string | undefined;
   /** Of a semaphore. */
   limit?: number | undefined;
+  /** The limit counts only for the call that makes the semaphore. */
+  isInitial?: boolean;
   permits?: number | undefined;
   /** Of a limiter: the words behind the key. */
   rate?: readonly Word[] | undefined;
@@ -26,7 +28,7 @@ export function askWords(w: Wish, owner: string): Word[] {
     ? ['MLOCK', w.keys.length, ...w.keys, owner]
     : [w.kind === 'lock' ? 'LOCK' : 'SEM.ACQUIRE', w.keys[0]!, owner];
   if (w.shared) words.push('SHARED');
-  if (w.limit !== undefined) words.push('LIMIT', w.limit);
+  if (w.limit !== undefined) words.push(w.isInitial ? 'INITIAL' : 'LIMIT', w.limit);
   if (w.permits !== undefined) words.push('PERMITS', w.permits);
   if (w.lease > 0) words.push('PX', w.lease);
   if (w.trace) words.push('TRACE', w.trace);

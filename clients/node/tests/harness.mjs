@@ -270,7 +270,7 @@ export async function locksOf(source, options = {}) {
   const observer = {
     lost: (error) => told.push(error),
   };
-  const locks = await Locks.connect(source, { ...options, observers: [observer, ...(options.observers ?? [])] });
+  const locks = await Locks.connect(source, { logger: false, ...options, observers: [observer, ...(options.observers ?? [])] });
   return Object.assign(locks, { told });
 }
 

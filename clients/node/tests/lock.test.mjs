@@ -174,7 +174,7 @@ test('a fixed lease ends by itself, and can be renewed', async (t) => {
   await long.release();
   await (await waits).release();
   const renewed = await locks.acquire('k');
-  assert.equal(renewed.remaining, Infinity);
+  assert.ok(renewed.remaining > 0 && renewed.remaining < 30_000);
   await assert.rejects(renewed.renew(10), TypeError);
   await renewed.release();
 });

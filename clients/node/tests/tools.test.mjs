@@ -235,7 +235,9 @@ test('observers hear what becomes of locks', async (t) => {
   await endOf(lost);
   await locks.acquire('c');
   await rejection(locks.acquire('c', { wait: 0 }));
-  assert.deepEqual(locks.stats(), { held: 1, waiting: 0, owed: 0, attached: true });
+  const { oldest, ...figures } = locks.stats();
+  assert.deepEqual(figures, { held: 1, waiting: 0, owed: 0, attached: true });
+  assert.ok(oldest > 0);
   const text = await register.metrics();
   for (const line of [
     'lockserver_client_locks_acquired_total{client="billing"} 3',
@@ -246,6 +248,7 @@ test('observers hear what becomes of locks', async (t) => {
     'lockserver_client_locks_held{client="billing"} 1',
     'lockserver_client_locks_waiting{client="billing"} 0',
     'lockserver_client_attached{client="billing"} 1',
+    'lockserver_client_oldest_hold_seconds{client="billing"} ',
   ]) assert.ok(text.includes(line), `${line}\n${text}`);
   const { resourceMetrics } = await reader.collect();
   const found = Object.fromEntries(resourceMetrics.scopeMetrics[0].metrics.map((it) => [it.descriptor.name, it.dataPoints]));

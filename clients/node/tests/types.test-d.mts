@@ -1,7 +1,10 @@
 // What the types of the package must accept, and refuse. It is compiled, and not run.
 
 import { Cluster, Redis } from 'ioredis';
-import { Locks, LockLostError, type Lock, type LossReason, type Outcome } from 'lockserver';
+import {
+  Locks, LockLostError, type Delayed, type Latch, type Limiter, type Lock, type LockInfo, type Logger, type LossReason, type Outcome, type Sale,
+  type Semaphore, type SemaphoreInfo,
+} from 'lockserver';
 import Redlock, { ResourceLockedError, type Settings } from 'lockserver/redlock';
 import { TestServer } from 'lockserver/testing';
 import { createClient, createCluster } from 'redis';
@@ -23,6 +26,12 @@ export async function accepted(url: string): Promise<void> {
     const reason: LossReason = held.signal.reason.reason;
     void reason;
   }
+  const tools: [Semaphore, Latch, Limiter, Delayed, Sale] = [
+    locks.semaphore(Buffer.from('s')).initial(2), locks.latch('l'), locks.limiter('a', { count: 1, period: 1000 }), locks.delayed('d'), locks.sale('shoe'),
+  ];
+  const seen: [LockInfo | undefined, SemaphoreInfo | undefined] = [await locks.info('k'), await tools[0].info()];
+  const logger: Logger = console;
+  void [seen, new Locks(url, { logger }), new Locks(url, { logger: false })];
   const settings: Settings = { retryCount: 5 };
   const redlock = new Redlock([new Redis(url)], settings);
   await redlock.using(['a'], 5000, { retryCount: 1 }, async (signal, { extensions }) => {
@@ -39,6 +48,10 @@ export async function refused(locks: Locks): Promise<void> {
   await locks.acquire('k', { ttl: 5 });
   // @ts-expect-error nothing has a host here
   new Locks({ host: 'a' });
+  // @ts-expect-error an object is no value of a field
+  await locks.delayed('d').add({ a: { b: 1 } }, { delay: 1 });
+  // @ts-expect-error nothing is no user
+  await locks.sale('shoe').buy(undefined);
   // @ts-expect-error it is internal
   locks.keeper;
 }

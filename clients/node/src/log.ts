@@ -1,0 +1,55 @@
+// What operators are told if nobody listens: lost locks, lost connections, forgotten locks.
+
+import type { Claim } from './claim.js';
+import type { LockLostError } from './errors.js';
+
+/** Where a client writes: console, pino, winston and others are such objects. */
+export interface Logger {
+  warn(text: string): void;
+  info?(text: string): void;
+  debug?(text: string): void;
+}
+
+/** Without a logger of the program only what is wrong is written, to stderr. */
+const STDERR: Logger = { warn: (text) => console.warn(text) };
+
+export class Log {
+  private readonly logger: Logger | undefined;
+  private away = false; // said that there is no connection
+
+  constructor(logger: Logger | false | undefined, private readonly name: string) {
+    this.logger = logger === false ? undefined : logger ?? STDERR;
+  }
+
+  /** What a logger throws is its own. */
+  private say(level: 'warn' | 'info' | 'debug', text: string): void {
+    try {
+      this.logger?.[level]?.(`lockserver ${this.name}: ${text}`);
+    } catch {
+      // a logger that fails ends no lock
+    }
+  }
+
+  /** A lock was lost, after so many milliseconds. A client that is closed releases on purpose. */
+  lost(error: LockLostError, held: number): void {
+    this.say(error.reason === 'closed' ? 'debug' : 'warn', `${error.message}, after ${Math.round(held)} ms`);
+  }
+
+  /** A connection was lost, or could not be made. Each outage is told once. */
+  detached(address: string, why: unknown): void {
+    if (this.away) return;
+    this.away = true;
+    this.say('warn', `no connection to ${address}, which is tried again: ${why instanceof Error ? why.message : String(why)}`);
+  }
+
+  attached(address: string): void {
+    if (this.away) this.say('info', `connected to ${address} again`);
+    this.away = false;
+  }
+
+  forgotten({ hold, keys, place }: Claim): void {
+    const names = keys.map((key) => JSON.stringify(key)).join(', ');
+    const lease = hold.wish.lease > 0 ? 'until its lease ends' : 'as long as the client lives';
+    this.say(hold.wish.lease > 0 ? 'info' : 'warn', `the lock ${names} was not released, and stays held ${lease}; it was acquired at ${place}`);
+  }
+}
