@@ -16,17 +16,14 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// notWalked are the directives that the tests below leave out, and why.
+// notWalked are the directives that the tests leave out, and why. Those of scenes are not among them.
 var notWalked = map[string]string{
-	"port": "how the test reaches the server", "unixsocket": "the same", "unixsocketperm": "the same", "dir": "the same",
-	"pidfile": "the same", "logfile": "the same", "bind": "the machine may not have a second address",
-	"daemonize": "the test would lose the process", "supervised": "the same",
-	"requirepass": "locks the test out", "requirepass-file": "needs a file", "masterauth-file": "the same", "aclfile": "the same",
-	"tls-port": "needs a certificate", "admin-port": "needs a free port", "syslog-enabled": "writes to the system's log",
-	"test-mode": "refused beside persistence", "test-topology": "the same", "raft-id": "needs a group", "raft-listen": "the same",
-	"raft-members": "the same", "replicaof": "needs a master",
-	"cluster-enabled": "has one value", "tls-dh-params-file": "the same", "tls-cluster": "the same", "socket-mark-id": "the same",
-	"maxclients": "goes by the limit of open files", "exit-with-parent": "ends the process",
+	"daemonize":          "The process that the test has started would end, and the test could not end the other.",
+	"syslog-enabled":     "The lines would go to the log of the machine on which the tests run.",
+	"cluster-enabled":    "The only value is no: a group of members is no cluster of slots.",
+	"tls-cluster":        "The only value is no: there is no bus of a cluster.",
+	"socket-mark-id":     "The only value is 0: sockets are not marked.",
+	"tls-dh-params-file": "The only value is empty: there is no key exchange by DHE.",
 }
 
 // walkedValues are the values of directives for which none of likelyValues is another valid one, or a useful
@@ -47,7 +44,7 @@ var likelyValues = []string{"no", "yes", "17", "2", "64", "1024", "1048576"}
 func anotherValue(t *testing.T, e config.Entry) (value string, ok bool) {
 	t.Helper()
 	name := e.Names[0]
-	if notWalked[name] != "" || config.Default().Get(name) == nil { // CONFIG does not know those of lines of their own
+	if notWalked[name] != "" || inScenes[name] || config.Default().Get(name) == nil { // CONFIG does not know those of lines of their own
 		return "", false
 	}
 	was := config.Default().Get(name)
@@ -84,20 +81,30 @@ func walked(t *testing.T) (pairs [][2]string) {
 // kept is one way of a program's directives: where it runs, and how it is started again.
 type kept struct {
 	program, dir string
+	scene        scene
 	*child
 	*testkit.Client
 }
 
 func (k *kept) in(name string) string { return filepath.Join(k.dir, name) }
 
-// run starts the program with the file redis.conf, in which these lines are, and connects to it.
+// run starts the program with the file redis.conf and these arguments, and connects to it.
 func (k *kept) run(t *testing.T, args ...string) {
 	t.Helper()
-	at := []string{"redis.conf", "--port", "0", "--unixsocket", k.in("s"), "--dir", k.dir, "--pidfile", k.in("pid"), "--logfile", k.in("log")}
-	k.child = runChild(t, testkit.Command{Program: k.program, Dir: k.dir, LogFile: k.in("log"), Addr: k.in("s"), Args: append(at, args...)})
+	all := []string{"redis.conf"}
+	for _, arg := range args {
+		all = append(all, k.here(arg))
+	}
+	k.child = runChild(t, testkit.Command{Program: k.program, Dir: k.dir, LogFile: k.in("log"), Addr: k.in("s"), Args: all})
 	require.NoError(t, k.AwaitReady())
 	k.Client = k.child.Client(t)
+	if k.scene.password != "" {
+		k.Do("AUTH", k.scene.password) // an error if there is none yet
+	}
 }
+
+// here is a value in which $DIR is the directory.
+func (k *kept) here(value string) string { return strings.ReplaceAll(value, "$DIR", k.dir) }
 
 // end kills the program.
 func (k *kept) end(t *testing.T) {
@@ -112,17 +119,20 @@ func (k *kept) values(pairs [][2]string) map[string]string {
 	all := make(map[string]string)
 	for _, pair := range pairs {
 		if shown := k.Do("CONFIG", "GET", pair[0]); len(shown.Elems) == 2 {
-			all[pair[0]] = shown.Elems[1].Str
+			all[pair[0]] = strings.ReplaceAll(shown.Elems[1].Str, k.dir, "$DIR")
 		}
 	}
 	return all
 }
 
-// newKept makes a directory with a file of these lines.
-func newKept(t *testing.T, program, lines string) *kept {
+// newKept makes a directory with the files of a scene, and one of these lines.
+func newKept(t *testing.T, program string, s scene, lines string) *kept {
 	t.Helper()
-	k := &kept{program: program, dir: socketDir(t)}
-	require.NoError(t, os.WriteFile(k.in("redis.conf"), []byte(lines), 0o600))
+	k := &kept{program: program, dir: socketDir(t), scene: s}
+	for name, text := range s.files {
+		require.NoError(t, os.WriteFile(k.in(name), []byte(text), 0o600))
+	}
+	require.NoError(t, os.WriteFile(k.in("redis.conf"), []byte(k.here(lines)), 0o600))
 	return k
 }
 
@@ -131,7 +141,7 @@ func (k *kept) file(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(k.in("redis.conf"))
 	require.NoError(t, err)
-	return string(text)
+	return strings.ReplaceAll(string(text), k.dir, "$DIR")
 }
 
 // configLines are the pairs as lines of a file.
@@ -153,47 +163,53 @@ func quoted(value string) string {
 
 // ways are what CONFIG GET shows after each way in which directives can be given.
 type ways struct {
-	File, FileAgain, Line, Set, SetAgain map[string]string
-	Rewritten                            string   // the file after CONFIG REWRITE
-	Refused                              []string // what CONFIG SET did not take
+	File, FileAgain, Line, Before, Set, SetAgain map[string]string
+	Rewritten                                    string   // the file after CONFIG REWRITE
+	Refused                                      []string // what CONFIG SET did not take
 }
 
-// walk takes the directives through the file and CONFIG REWRITE, the command line, and CONFIG SET and CONFIG
-// REWRITE, each with a restart.
-func walk(t *testing.T, program string, pairs [][2]string) (w ways) {
+// walk takes the directives of a scene through the file and CONFIG REWRITE, the command line, and CONFIG
+// SET and CONFIG REWRITE, each with a restart.
+func walk(t *testing.T, program string, s scene) (w ways) {
 	t.Helper()
-	k := newKept(t, program, configLines(pairs))
-	k.run(t)
-	w.File = k.values(pairs)
+	with := reachable
+	if s.places {
+		with = nil
+	}
+	with = append(slices.Clone(with), s.with...)
+	k := newKept(t, program, s, configLines(s.pairs))
+	k.run(t, with...)
+	w.File = k.values(s.pairs)
 	require.Equal(t, "+OK", k.Do("CONFIG", "REWRITE").String())
 	k.end(t)
 	w.Rewritten = k.file(t)
-	k.run(t)
-	w.FileAgain = k.values(pairs)
+	k.run(t, with...)
+	w.FileAgain = k.values(s.pairs)
 	k.end(t)
 
-	k = newKept(t, program, "")
-	var args []string
-	for _, pair := range pairs {
+	k = newKept(t, program, s, "")
+	args := with
+	for _, pair := range s.pairs {
 		args = append(args, "--"+pair[0], pair[1])
 	}
 	k.run(t, args...)
-	w.Line = k.values(pairs)
+	w.Line = k.values(s.pairs)
 	k.end(t)
 
-	k = newKept(t, program, "enable-protected-configs yes\n")
-	k.run(t)
-	for _, pair := range pairs {
-		if reply := k.Do("CONFIG", "SET", pair[0], pair[1]); reply.IsError() {
+	k = newKept(t, program, s, "enable-protected-configs yes\n")
+	k.run(t, append(slices.Clone(reachable), s.with...)...)
+	w.Before = k.values(s.pairs)
+	for _, pair := range s.pairs {
+		if reply := k.Do("CONFIG", "SET", pair[0], k.here(pair[1])); reply.IsError() {
 			require.Contains(t, reply.Str, "can't set immutable config", pair)
 			w.Refused = append(w.Refused, pair[0])
 		}
 	}
-	w.Set = k.values(pairs)
+	w.Set = k.values(s.pairs)
 	require.Equal(t, "+OK", k.Do("CONFIG", "REWRITE").String())
 	k.end(t)
-	k.run(t)
-	w.SetAgain = k.values(pairs)
+	k.run(t, with...)
+	w.SetAgain = k.values(s.pairs)
 	k.end(t)
 	return w
 }
@@ -204,7 +220,7 @@ func TestDirectivesAreKept(t *testing.T) {
 	t.Parallel()
 	pairs := walked(t)
 	want, wantSet := make(map[string]string), make(map[string]string)
-	w := walk(t, testkit.Lockserver(t), pairs)
+	w := walk(t, testkit.Lockserver(t), scene{pairs: pairs})
 	for _, pair := range pairs {
 		c := config.Default()
 		require.NoError(t, c.Assign(map[string]string{pair[0]: pair[1]}))
