@@ -52,7 +52,7 @@ type executor struct {
 	plain    []plainness     // by commands.Row.Index(); only to be read
 	runID    string
 
-	startedUS int64 // set by Start
+	uptime clock.Stopwatch // started by Start
 
 	store        *store.Store
 	config       *config.Config

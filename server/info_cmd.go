@@ -87,7 +87,7 @@ func (ex *executor) infoSections(at *topology.Place) []info.Section {
 
 func (ex *executor) infoServer(t *info.Text) {
 	c, nowUS := ex.config, ex.store.NowUS()
-	up := (nowUS - ex.startedUS) / 1_000_000
+	up := ex.uptime.PassedUS() / 1_000_000
 	build := info.ReadBuild()
 	executable, _ := os.Executable()
 	t.Line("redis_version", compatibleVersion)

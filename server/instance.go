@@ -155,7 +155,8 @@ func (srv *instance) bind() (err error) {
 	if srv.state != stateNew {
 		return errClosed
 	}
-	srv.executor.startedUS = srv.executor.clock.NowUS()
+	nowUS := srv.executor.clock.NowUS()
+	srv.executor.uptime = clock.Start(srv.executor.opts.Clock)
 	srv.state = stateFailed // the data may be half loaded: it must be neither served nor saved
 	srv.executor.mu.Lock()
 	defer func() {
@@ -163,9 +164,9 @@ func (srv *instance) bind() (err error) {
 			srv.executor.mu.Unlock()
 		}
 	}()
-	srv.executor.story.ring.Restart(srv.executor.startedUS, "start")
+	srv.executor.story.ring.Restart(nowUS, "start")
 	tellRole(&srv.executor)
-	srv.executor.durable.BeginLoad(srv.executor.startedUS)
+	srv.executor.durable.BeginLoad(nowUS)
 	if err := srv.listen(); err != nil {
 		return err
 	}
@@ -404,6 +405,7 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 	}
 	c.Dir = dir // the process may go to another directory
 	ex.clock, ex.log, ex.opts, ex.host, ex.config = o.Clock, o.Log, o, h, c
+	ex.uptime = clock.Start(o.Clock)
 	ex.audit.Server, ex.audit.Operators = o.Log, o.Audit
 	ex.clients = make(map[int64]*session)
 	ex.joinGroup(o.Group)

@@ -50,6 +50,9 @@ func (h raftHost) NewID() string { return h.newID() }
 // NowMS implements raft.MemberServer.
 func (h raftHost) NowMS() int64 { return h.store.NowMS() }
 
+// MachineMS implements raft.MemberServer.
+func (h raftHost) MachineMS() int64 { return h.opts.Clock.NowUS() / 1000 }
+
 // HandOn implements raft.MemberServer.
 func (h raftHost) HandOn() { h.handOn() }
 

@@ -345,7 +345,7 @@ func (t *testMode) Reset() (err error) {
 	ex := t.executor
 	ex.do(func() {
 		now := ex.store.NowUS()
-		ex.startedUS = now
+		ex.uptime = clock.Start(ex.opts.Clock)
 		ex.story.restart(now, "reset")
 		for _, s := range ex.clients {
 			s.info.createdUS, s.info.unauthSinceUS, s.info.lastUS = now, now, now

@@ -75,7 +75,7 @@ func inspections() []inspection {
 				if asJSON {
 					return reason.PrintJSON(stdout)
 				}
-				reason.Print(stdout, time.Now())
+				reason.Print(stdout)
 				return nil
 			}},
 		historyInspection(),

@@ -53,6 +53,7 @@ type GroupMember struct {
 	SnapshotError string `json:"last_snapshot_error,omitempty"`
 	Alarms        string `json:"alarms,omitempty"` // as it says itself
 	offset        int64
+	clockMS       int64 // what its clock showed when it was asked; -1: not known
 }
 
 // groupPatience is how long a member has to answer.
@@ -126,7 +127,7 @@ func memberOf(f call.Fields) GroupMember {
 	return GroupMember{ID: f.Text("id"), Client: f.Text("client-address"), Raft: f.Text("raft-address"), Role: f.Text("role"), Learner: f.Int("learner") > 0,
 		Reachable: f.Int("reachable") > 0, Unreachable: f.Text("unreachable"), Version: f.Text("version"), Applied: whole("applied-index"),
 		LagEntries: whole("lag"), LagMS: whole("lag-ms"), ContactMS: whole("last-contact-ms"), SinceMS: whole("since-ms"), DiskFree: whole("disk-free"),
-		SnapshotMS: whole("last-snapshot-ms"), SnapshotError: f.Text("last-snapshot-error")}
+		SnapshotMS: whole("last-snapshot-ms"), SnapshotError: f.Text("last-snapshot-error"), clockMS: whole("clock-ms")}
 }
 
 // dialMember connects to a server and logs in, and follows no redirection.
@@ -279,9 +280,8 @@ func (g *Group) PrintJSON(w io.Writer) error {
 func (g *Group) Print(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(table, "ID\tROLE\tCLIENTS\tREACHABLE\tAPPLIED\tLAG\tCONTACT\tVERSION\tSINCE\tDISK FREE\tSNAPSHOT")
-	now := time.Now()
 	for i := range g.Members {
-		fmt.Fprintln(table, strings.Join(g.Members[i].cells(now), "\t"))
+		fmt.Fprintln(table, strings.Join(g.Members[i].cells(), "\t"))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -297,8 +297,12 @@ func (g *Group) Print(w io.Writer) error {
 	return nil
 }
 
-// cells are the row of a member.
-func (m *GroupMember) cells(now time.Time) []string {
+// cells are the row of a member. The times of a member that is reachable are by its own clock.
+func (m *GroupMember) cells() []string {
+	now := time.Now()
+	if m.Reachable && m.clockMS > 0 {
+		now = time.UnixMilli(m.clockMS)
+	}
 	known := func(n int64, text string) string {
 		if n < 0 {
 			return ""

@@ -120,7 +120,7 @@ func (s *screen) writeSales(line func(string), lines int) {
 			lag = count(sale.Lag)
 		}
 		if sale.EndMS > 0 {
-			ends = millis(sale.EndMS - s.sample.At.UnixMilli())
+			ends = millis(sale.EndMS - s.sample.Now.UnixMilli())
 		}
 		line(row(columns, []string{printable(sale.Voucher), sale.State, count(sale.Stock), count(sale.Sold), rate(r.Sold[sale.Voucher]),
 			count(sale.Held), lag, ends}))
@@ -146,7 +146,7 @@ func (s *screen) writeReason(line func(string)) {
 		line("looking ...")
 	default:
 		var b strings.Builder
-		s.reason.Print(&b, s.sample.At)
+		s.reason.Print(&b)
 		for text := range strings.Lines(b.String()) {
 			line(strings.TrimRight(text, "\n"))
 		}

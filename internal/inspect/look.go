@@ -51,6 +51,7 @@ func (s *Server) lookAtServer(sample *Sample) error {
 		return time.Duration(f * float64(time.Second))
 	}
 	sample.Version = releaseOf(info)
+	sample.Now = serverTime(info["server_time_usec"])
 	sample.Uptime = time.Duration(integer("uptime_in_seconds")) * time.Second
 	sample.Clients, sample.Blocked = integer("connected_clients"), integer("blocked_clients")
 	sample.MemoryBytes, sample.Commands = integer("used_memory"), integer("total_commands_processed")

@@ -4,7 +4,8 @@ import "time"
 
 // Sample is what `top` sees at one look.
 type Sample struct {
-	At      time.Time
+	At      time.Time // by this machine's clock
+	Now     time.Time // by the server's, as Server.now
 	Addr    string
 	Version string // of lockserver
 	Uptime  time.Duration

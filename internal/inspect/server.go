@@ -67,6 +67,22 @@ func (s *Server) process() string {
 	return id
 }
 
+// now is the time of the server's data: moments in its replies are by that, and not by this machine's clock.
+// It is this machine's time if the user may not ask the server.
+func (s *Server) now() time.Time {
+	v, _ := s.conn.Do("INFO", "server")
+	us, _ := Field(v.Str, "server_time_usec")
+	return serverTime(us)
+}
+
+// serverTime reads the field server_time_usec of INFO.
+func serverTime(us string) time.Time {
+	if n, err := strconv.ParseInt(us, 10, 64); err == nil && n > 0 {
+		return time.UnixMicro(n)
+	}
+	return time.Now()
+}
+
 // mostHops is how many servers in a row may send on to another.
 const mostHops = 3
 

@@ -14,6 +14,7 @@ import (
 
 	"lockserver/internal/testkit"
 	"lockserver/server"
+	serverclock "lockserver/server/clock"
 )
 
 // world is a server, what looks at it, and a client that makes it worth it.
@@ -62,6 +63,28 @@ func (w world) waiting(t *testing.T) int64 {
 	return sample.Stats.Waiting
 }
 
+// TestTimesAreTheServers: moments in replies are by the time of the server's data. It may be far from this
+// machine's clock: a group goes on from the time of a leader with a clock that was ahead.
+func TestTimesAreTheServers(t *testing.T) {
+	srv, err := server.New(server.Options{Clock: serverclock.NewManual(time.Now().Add(time.Hour).Truncate(time.Second))})
+	require.NoError(t, err)
+	require.NoError(t, srv.Start())
+	t.Cleanup(func() { _ = srv.Close() })
+	w := world{srv, connect(t, srv, "", ""), client(t, srv)}
+	w.Do("LOCK", "order:1", "alice")
+	w.wait(t, "order:1", "carol", "3000")
+	w.Do("SECKILL.CREATE", "v", "STOCK", "7", "END", fmt.Sprint(w.seen.now().Add(90*time.Second).UnixMilli()))
+	reason, err := w.seen.Why("order:1")
+	require.NoError(t, err)
+	var out strings.Builder
+	reason.Print(&out)
+	require.Regexp(t, `since     20\S+Z \(0ms\)`, out.String())
+	require.Regexp(t, `carol, for 0ms, gives up in 3.0s`, out.String())
+	sample, err := w.seen.Sample()
+	require.NoError(t, err)
+	require.EqualValues(t, 90_000, sample.Sales[0].EndMS-sample.Now.UnixMilli())
+}
+
 // TestWhy follows a holder that waits for another one.
 func TestWhy(t *testing.T) {
 	w := newWorld(t)
@@ -74,7 +97,7 @@ func TestWhy(t *testing.T) {
 	reason, err := w.seen.Why("order:1")
 	require.NoError(t, err)
 	var out strings.Builder
-	reason.Print(&out, time.Now())
+	reason.Print(&out)
 	require.Regexp(t, `^order:1 is held by alice, 2 times
   client    till at \S+ \(id \d+\)
   since     20\S+Z \(\d+m?s\)
@@ -101,7 +124,7 @@ $`, out.String())
 	free, err := w.seen.Why("nobody\x1b's")
 	require.NoError(t, err)
 	out.Reset()
-	free.Print(&out, time.Now())
+	free.Print(&out)
 	require.Equal(t, `nobody\x1b's is free`+"\n", out.String())
 
 	w.Do("SET", "text", "1")
@@ -120,7 +143,7 @@ func TestWhyOfNotify(t *testing.T) {
 	reason, err := w.seen.Why("door")
 	require.NoError(t, err)
 	var out strings.Builder
-	reason.Print(&out, time.Now())
+	reason.Print(&out)
 	require.Regexp(t, `^door is held by bob
   client    \S+ \(id \d+\)
   since     \S+ \(\S+\)
@@ -142,7 +165,7 @@ func TestWhyOfASemaphore(t *testing.T) {
 	reason, err := w.seen.Why("pool")
 	require.NoError(t, err)
 	var out strings.Builder
-	reason.Print(&out, time.Now())
+	reason.Print(&out)
 	require.Regexp(t, `^pool is held by (alice, bob|bob, alice), 4 permits
   permits   5, 1 available, 2 holders
   lease     \S+ left

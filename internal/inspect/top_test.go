@@ -145,7 +145,7 @@ func TestALatchIsShown(t *testing.T) {
 	require.JSONEq(t, `{"key":"batch:7","owner":"","holds":3,"token":0,"ttl_ms":-1,"latch":true}`, asJSON.String())
 	reason, err := w.seen.Why("batch:7")
 	require.NoError(t, err)
-	reason.Print(&why, time.Now())
+	reason.Print(&why)
 	require.Regexp(t, `^batch:7 is a latch, its count is 3\n  waiting   1\n     1\. a client, for \S+, without limit, coordinator at `, why.String())
 	require.NotContains(t, why.String(), "lease")
 }

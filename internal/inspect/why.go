@@ -15,12 +15,17 @@ type Reason struct {
 	Lock   *Lock    `json:"lock"` // nil: the lock is free
 	Key    string   `json:"key"`
 	Behind []Reason `json:"holder_waits_for,omitempty"`
+	// now is when the server was asked, by its time.
+	now time.Time
 }
 
 // Why finds out why a lock is not free: who holds it, who waits, and what the holder waits for, and so on.
 func (s *Server) Why(key string) (*Reason, error) {
-	seen := map[string]bool{}
-	return s.reason(key, seen)
+	r, err := s.reason(key, map[string]bool{})
+	if err == nil {
+		r.now = s.now()
+	}
+	return r, err
 }
 
 func (s *Server) reason(key string, seen map[string]bool) (*Reason, error) {
@@ -62,8 +67,8 @@ func (r *Reason) PrintJSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// Print writes the reason for a person to read; ages are relative to now.
-func (r *Reason) Print(w io.Writer, now time.Time) { r.print(w, now, "") }
+// Print writes the reason for a person to read. Ages are by the server's time.
+func (r *Reason) Print(w io.Writer) { r.print(w, r.now, "") }
 
 func (r *Reason) print(w io.Writer, now time.Time, indent string) {
 	l := r.Lock

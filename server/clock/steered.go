@@ -23,12 +23,30 @@ type Measuring interface {
 	SinceUS() int64
 }
 
+// Since returns what measures durations by a clock, in microseconds since a fixed moment: its SinceUS, or the
+// time that it shows if it is not Measuring.
+func Since(of Clock) func() int64 {
+	if m, ok := of.(Measuring); ok {
+		return m.SinceUS
+	}
+	return of.NowUS
+}
+
+// Stopwatch measures the time since it was started, whatever happens to the time that its clock shows.
+type Stopwatch struct {
+	since func() int64
+	began int64
+}
+
+// Start starts a stopwatch.
+func Start(of Clock) Stopwatch { return Stopwatch{Since(of), Since(of)()} }
+
+// PassedUS is how long ago it was started, in microseconds.
+func (s *Stopwatch) PassedUS() int64 { return s.since() - s.began }
+
 // NewSteered returns a clock that begins with what of shows.
 func NewSteered(of Clock) *Steered {
-	c := &Steered{wall: of.NowUS, since: of.NowUS}
-	if m, ok := of.(Measuring); ok {
-		c.since = m.SinceUS
-	}
+	c := &Steered{wall: of.NowUS, since: Since(of)}
 	c.Set(0)
 	return c
 }

@@ -179,7 +179,7 @@ func (m *Member) ownAlarms(s *Status, add func(k Kind, format string, args ...an
 		add(AlarmBehind, "this member does not have what was committed in the last %v", lag.Truncate(time.Second))
 	}
 	if skew := time.Duration(m.distance.skewMS) * time.Millisecond; m.state == following && skew.Abs() >= mostBehind {
-		add(AlarmClock, "the clock of this machine is %s the time of the group: %s", apart(skew), setClocks)
+		add(AlarmClock, "the clock of this machine is %s that of the member that leads: %s", apart(skew), setClocks)
 	}
 	if m.options.CertificateEnds != nil {
 		if ends := m.options.CertificateEnds(); !ends.IsZero() && time.Until(ends) < endsWithin {

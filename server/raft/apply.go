@@ -59,7 +59,7 @@ func (a openedMember) Apply(index uint64, b []byte, again bool) (err error) {
 			return
 		}
 		m.depose("another member leads")
-		m.lookAtClock(e.clockMS)
+		m.lookAtEntry(e.clockMS)
 		if m.run != a.run {
 			err = errForeign
 			m.host.EndUnit()

@@ -29,6 +29,7 @@ func (s *plainServer) Slice(f func())     { s.Locked(f) }
 func (s *plainServer) Log() *slog.Logger  { return slog.New(slog.DiscardHandler) }
 func (s *plainServer) Gate() *gate.Gate   { return &s.gate }
 func (s *plainServer) NowMS() int64       { return 1 }
+func (s *plainServer) MachineMS() int64   { return 1 }
 func (s *plainServer) LastToken() int64   { return 1 }
 func (s *plainServer) EndUnit()           {}
 func (s *plainServer) HoldWrites(on bool) { s.held = on }

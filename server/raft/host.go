@@ -35,6 +35,9 @@ type MemberServer interface {
 	Gate() *gate.Gate
 	// NowMS is the time of the running unit, in milliseconds since 1970.
 	NowMS() int64
+	// MachineMS is the clock of the machine, in milliseconds since 1970. Its time is not the time of the data
+	// if a clock was wrong.
+	MachineMS() int64
 	// SetTime makes the time go on from that of the machine, or from this one if that is later.
 	SetTime(leastMS int64)
 	// HandOn gives Member.Append the effects of what has been done since the last call. Records says whether

@@ -116,12 +116,12 @@ type Member struct {
 	// freed is the newest round that is over.
 	freed  int64
 	counts counts
-	// saidBehind is when the warning was last logged that this clock is behind. saidOut says that the log has
-	// the warning that this server is no member any more.
-	saidBehind time.Time
-	saidOut    bool
-	check      checking
-	distance   distance
+	// saidClock is when a warning about clocks was last logged. saidOut says that the log has the warning
+	// that this server is no member any more.
+	saidClock time.Time
+	saidOut   bool
+	check     checking
+	distance  distance
 
 	closing sync.Once
 	closed  chan struct{}

@@ -14,20 +14,26 @@ import (
 // question came. When the follower has come to that place, it has all that any client had been answered when
 // it asked. The time is that of the follower's own clock, so clocks that differ do not matter.
 
-// Position is how far the leader's history goes, and its clock.
+// Position is how far the leader's history goes, and what its clocks show.
 type Position struct {
-	Offset  int64  // in bytes: all of it is committed
-	Commit  uint64 // the index of the newest entry that is committed
-	ClockMS int64  // in milliseconds since 1970
+	Offset int64  // in bytes: all of it is committed
+	Commit uint64 // the index of the newest entry that is committed
+	// ClockMS is the clock of the leader's machine, and TimeMS the group's time, in milliseconds since 1970.
+	// A leader of an older version says the group's time in place of both: TimeMS is 0 then.
+	ClockMS, TimeMS int64
 }
 
 // Text is the form in which members send it, do not change. Words may be added.
-func (p Position) Text() string { return fmt.Sprint(p.Offset, " ", p.Commit, " ", p.ClockMS) }
+func (p Position) Text() string {
+	return fmt.Sprint(p.Offset, " ", p.Commit, " ", p.ClockMS, " ", p.TimeMS)
+}
 
 // ParsePosition reads Position.Text.
 func ParsePosition(text string) (p Position, err error) {
-	_, err = fmt.Sscan(text, &p.Offset, &p.Commit, &p.ClockMS)
-	return p, err
+	if n, err := fmt.Sscan(text, &p.Offset, &p.Commit, &p.ClockMS, &p.TimeMS); n < 3 {
+		return p, err
+	}
+	return p, nil
 }
 
 var (
@@ -57,7 +63,7 @@ func (a openedMember) Position() (p Position, err error) {
 	err = ErrNoPosition
 	m.host.Slice(func() {
 		if m.run == a.run && m.state == leading && m.term == term {
-			p, err = Position{Offset: m.applied.offset, Commit: commit, ClockMS: m.host.NowMS()}, nil
+			p, err = Position{Offset: m.applied.offset, Commit: commit, ClockMS: m.host.MachineMS(), TimeMS: m.host.NowMS()}, nil
 		}
 	})
 	return p, err
@@ -71,10 +77,11 @@ type distance struct {
 	// ahead are answers that this member has not come to yet, oldest first.
 	ahead []answered
 	// commit and skewMS are of the newest answer, which came at heard. commit is the newest committed entry.
-	// skewMS is how far this machine's clock is ahead of the leader's, at least.
-	commit uint64
-	skewMS int64
-	heard  time.Time
+	// skewMS is how far this machine's clock is ahead of that of the leader's machine, at least. aheadMS is
+	// how far the group's time is ahead of that.
+	commit          uint64
+	skewMS, aheadMS int64
+	heard           time.Time
 	// failed is why the newest question was not answered; nil: it was.
 	failed error
 }
@@ -97,7 +104,10 @@ func (d *distance) learn(p Position, asked, heard time.Time, nowMS int64) {
 		d.ahead = append(d.ahead, answered{asked, p.Offset})
 	}
 	// The leader has read its clock between asked and heard.
-	d.commit, d.heard, d.failed, d.skewMS = p.Commit, heard, nil, 0
+	d.commit, d.heard, d.failed, d.skewMS, d.aheadMS = p.Commit, heard, nil, 0, 0
+	if p.TimeMS != 0 {
+		d.aheadMS = p.TimeMS - p.ClockMS
+	}
 	took := heard.Sub(asked).Milliseconds()
 	switch least, most := nowMS-took-p.ClockMS, nowMS-p.ClockMS; {
 	case least > 0:
@@ -149,6 +159,7 @@ func (m *Member) writeDistance(t *info.Text, s *Status) {
 	t.Line("raft_lag_ms", m.lag().Milliseconds())
 	t.Line("raft_lag_entries", entries)
 	t.Line("raft_clock_skew_ms", m.distance.skewMS)
+	t.Line("raft_time_ahead_ms", m.timeAhead().Milliseconds())
 	self, away := s.observation(Peer{ID: s.ID, Incarnation: s.Incarnation}), 0
 	for i := range s.Observed {
 		if o := &s.Observed[i]; o.ID != s.ID && !o.Reachable {
@@ -237,8 +248,9 @@ func (m *Member) measureOnce(ctx context.Context) {
 			return
 		}
 		if m.distance.failed = err; err == nil {
-			m.distance.learn(p, asked, time.Now(), m.host.NowMS())
+			m.distance.learn(p, asked, time.Now(), m.host.MachineMS())
 			m.distance.come(m.applied.offset)
+			m.lookAtClocks()
 		}
 	})
 }

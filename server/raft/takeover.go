@@ -102,6 +102,7 @@ func (m *Member) lead(run int) {
 		m.changed()
 		m.tick, m.echo = true, true // an entry that names the history that goes on here
 		m.EndSlice()
+		m.sayAhead()
 		m.host.Log().Info("raft: this member leads", "served-after-ms", inMS(time.Since(begun)), "id", m.engine.Status().ID, "leases-extended-by-ms", max(gap.MS, gap.MovedMS), "caught-up-in-ms", inMS(caughtUp))
 	})
 }

@@ -82,7 +82,7 @@ func TestAlarmsOfMachines(t *testing.T) {
 
 	wrong := g.all[2]
 	wrong.clock.byUS.Store(-time.Minute.Microseconds())
-	wrong.alarmed(raft.AlarmClock, "behind the time of the group")
+	wrong.alarmed(raft.AlarmClock, "behind that of the member that leads: set the clocks of all members")
 	leader := g.all[0]
 	leader.alarmed(raft.AlarmClock, "behind that of this member, which leads: set the clocks of all members")
 	require.Contains(t, leader.field("raft_alarm"), "the clock of 'c' is ")
@@ -93,5 +93,5 @@ func TestAlarmsOfMachines(t *testing.T) {
 	eventually(t, "the leader knows that it is right", func() bool { return leader.field("raft_members_clock_skew_ms") == "0" })
 	eventually(t, "the clock is right again", func() bool { return !strings.Contains(wrong.field("raft_alarm"), "clock") })
 	wrong.clock.byUS.Store(time.Minute.Microseconds())
-	wrong.alarmed(raft.AlarmClock, "ahead of the time of the group")
+	wrong.alarmed(raft.AlarmClock, "ahead of that of the member that leads")
 }

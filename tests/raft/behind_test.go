@@ -3,8 +3,10 @@ package raft
 import (
 	"bytes"
 	"log/slog"
+	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -51,7 +53,7 @@ func (l *logs) count(m *member, what string) int {
 // others do. It is said once a minute, and never where clocks are right.
 func TestAClockThatIsWrong(t *testing.T) {
 	t.Parallel()
-	const line = "clock is behind the group's time"
+	const line = "this machine's clock is behind that of the member that leads"
 	l := &logs{of: map[string]*bytes.Buffer{}}
 	g := newGroup(t, 3, l.capture)
 	first := g.leader()
@@ -83,4 +85,51 @@ func TestAClockThatIsWrong(t *testing.T) {
 	require.Greater(t, left, int64(15_000), "no lease ends early for it")
 	require.LessOrEqual(t, left, int64(40_000+3_600_000))
 	g.same()
+}
+
+// TestTimeOfTheGroupIsAhead: the clock of a member that led was ahead, and all clocks are right now. No clock
+// is blamed: the log says that the group's time is ahead, and that nothing has to be done. The server
+// has not been up for longer.
+func TestTimeOfTheGroupIsAhead(t *testing.T) {
+	t.Parallel()
+	const ahead = "the group's time is ahead of the clock of the member that leads"
+	l := &logs{of: map[string]*bytes.Buffer{}}
+	g := newGroup(t, 3, l.capture)
+	first := g.leader()
+	wrong := g.others(first)[0]
+	wrong.stop()
+	wrong.clock.byUS.Store(time.Hour.Microseconds())
+	wrong.start()
+	lead := func(m *member) {
+		t.Helper()
+		eventually(t, "it leads", func() bool {
+			g.leader().ask("RAFT", "TRANSFER", m.peer.ID)
+			return m.ask("SET", "x", "1").Str == "OK"
+		})
+	}
+	lead(wrong)
+	wrong.clock.byUS.Store(0)
+	lead(first)
+	behind := func() (n int) {
+		for _, m := range g.all {
+			n += l.count(m, "clock is behind")
+		}
+		return n
+	}
+	for _, m := range g.all {
+		eventually(t, "each member says it", func() bool { return l.count(m, ahead) > 0 })
+		eventually(t, "its fields are right", func() bool { return m.number("raft_time_ahead_ms") > 3_000_000 && m.field("raft_clock_skew_ms") == "0" })
+	}
+	said := behind() // while the wrong clock led
+	for range 5 {
+		require.Equal(t, "OK", g.do("SET", "x", "2").Str)
+	}
+	g.same()
+	require.Equal(t, said, behind())
+	for _, m := range g.all {
+		require.NotContains(t, m.field("raft_alarm"), "clock")
+		up, err := strconv.Atoi(m.info("server", "uptime_in_seconds"))
+		require.NoError(t, err)
+		require.Less(t, up, 3000)
+	}
 }

@@ -185,7 +185,10 @@ type member struct {
 // skewed is a machine's clock that is wrong.
 type skewed struct{ byUS atomic.Int64 }
 
+var started = time.Now()
+
 func (c *skewed) NowUS() int64 { return time.Now().UnixMicro() + c.byUS.Load() }
+func (*skewed) SinceUS() int64 { return time.Since(started).Microseconds() }
 
 // group is three servers, or more, and what is between them.
 type group struct {
