@@ -56,7 +56,15 @@ export async function raiseFence(db: Database, { table, id, idColumn = 'id', col
   throw new FenceError(`row ${String(id)} of ${table} has the fence ${found}, which is above the token ${token}`);
 }
 
+/** Records that a worker applies an entry, in the table lockserver_entries. false: it was applied before. */
+export async function recordOnce(db: Database, stream: string, worker: string, entry: string): Promise<boolean> {
+  const sql = dialectOf(db);
+  const into = `INTO lockserver_entries (stream, worker, entry) VALUES (${sql.mark(1)}, ${sql.mark(2)}, ${sql.mark(3)})`;
+  return await sql.change(sql.isMysql ? `INSERT IGNORE ${into}` : `INSERT ${into} ON CONFLICT DO NOTHING`, [stream, worker, entry]) > 0;
+}
+
 interface Dialect {
+  isMysql?: boolean;
   mark(n: number): string;
   /** Runs an UPDATE and returns how many rows it has found. */
   change(sql: string, args: unknown[]): Promise<number>;
@@ -71,6 +79,7 @@ function fenceOf(row: { fence: string | number | bigint } | undefined | null): b
 function dialectOf(db: Database): Dialect {
   if ('execute' in db && typeof db.execute === 'function') {
     return {
+      isMysql: true,
       mark: () => '?',
       change: async (sql, args) => Number((await db.execute(sql, args))[0].affectedRows),
       value: async (sql, args) => fenceOf((await db.execute(sql, args))[0][0]),

@@ -14,6 +14,7 @@ export { reasonOf, type Observer, type Stats } from './observer.js';
 export { targetOf, type Credentials, type IoredisClient, type NodeRedisClient, type NodeRedisSentinelOptions, type Source, type Target } from './target.js';
 export type { Key } from './values.js';
 export type { Endpoint } from './wire.js';
+export type { Entry, EntryHandler, Worker, WorkerOptions } from './worker.js';
 export type { Raw, Reply, Word } from './resp.js';
 export {
   CancelledError, ClosedError, DeadlineError, DeadlockError, FenceError, HeldOtherwiseError, LockLostError,

@@ -27,6 +27,7 @@ import { currentTrace } from './trace.js';
 import * as values from './values.js';
 import type { Key } from './values.js';
 import { undoWords, type Wish } from './wish.js';
+import { Worker, type EntryHandler, type WorkerOptions } from './worker.js';
 
 /** How a client is. */
 export interface LocksOptions {
@@ -232,6 +233,16 @@ export class Locks {
 
   /** Entries that are added to a stream later. */
   delayed(stream: Key): Delayed { return new Delayed(this, values.key(stream, 'a stream')); }
+
+  /**
+   * Works off a stream for a consumer group: `worker.run()` calls the handler for each entry, and acknowledges it when that
+   * has returned. A handler that fails gets the entry again after a pause. After its last attempt, and after the death of the
+   * worker in the last one, the entry is in the dead letter stream. What a dead worker had in hand goes to another one.
+   * Entries may come more than once, so what they do in SQL is done by `entry.once(db)`. The group is made if it is not there.
+   */
+  worker(stream: Key, group: string, handler: EntryHandler, options?: WorkerOptions): Worker {
+    return new Worker(this, this.blocking, values.key(stream, 'a stream'), group, handler, options);
+  }
 
   /** A flash sale. */
   sale(voucher: Key): Sale { return new Sale(this, values.key(voucher, 'a voucher')); }

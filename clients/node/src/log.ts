@@ -47,6 +47,19 @@ export class Log {
     this.away = false;
   }
 
+  /** A handler of a worker has failed. */
+  failed(stream: string, id: string, attempt: number, error: string): void {
+    this.say('warn', `the handler of entry ${id} of ${JSON.stringify(stream)} has failed (attempt ${attempt}): ${error}`);
+  }
+
+  buried(stream: string, id: string, dead: string, error: string): void {
+    this.say('warn', `entry ${id} of ${JSON.stringify(stream)} is in ${JSON.stringify(dead)} now: ${error}`);
+  }
+
+  unsettled(stream: string, what: string, error: unknown): void {
+    this.say('warn', `${what} of ${JSON.stringify(stream)} was not settled, and comes again: ${error instanceof Error ? error.message : String(error)}`);
+  }
+
   forgotten({ hold, keys, place }: Claim): void {
     const names = keys.map((key) => JSON.stringify(key)).join(', ');
     const lease = hold.wish.lease > 0 ? 'until its lease ends' : 'as long as the client lives';

@@ -4,7 +4,7 @@ import * as net from 'node:net';
 import * as tls from 'node:tls';
 import { Gate, Timer } from './clock.js';
 import { BrokenError, NoAnswerError, ReplyError } from './errors.js';
-import { Decoder, encode, Push, texts, type Raw, type Reply, type Word } from './resp.js';
+import { Decoder, encode, exactTexts, Push, type Raw, type Reply, type Word } from './resp.js';
 
 /** Where a server listens: a port of a host, or a unix socket. */
 export interface Endpoint {
@@ -136,11 +136,11 @@ export class Wire {
   }
 
   /**
-   * Sends a command and resolves to its reply, with bytes as text. If the limit (milliseconds) is over first, the
+   * Sends a command and resolves to its reply, with bytes as exactText. If the limit (milliseconds) is over first, the
    * connection is closed: the server gives up what it was doing for it.
    */
   async call(words: readonly Word[], limit?: number): Promise<Reply> {
-    return texts(await this.raw(words, limit));
+    return exactTexts(await this.raw(words, limit));
   }
 
   /** call() with bytes as Buffers. */
