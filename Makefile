@@ -342,8 +342,9 @@ clients-node-sql: build need-mariadb clients-node-build $(PACKAGE_VENV)/ready ##
 clients-node-tarball: clients-node-build ## the package for Node, in bin/packages/node
 	rm -rf bin/packages/node && mkdir -p bin/packages/node && cd $(NODE_CLIENT) && npm pack --silent --pack-destination ../../bin/packages/node
 
-clients-node-package: build clients-node-tarball ## that package, installed into empty projects
+clients-node-package: build clients-node-tarball ## that package, installed into empty projects; and the lines of its README
 	cd $(NODE_CLIENT) && node tests/package.mjs ../../bin/packages/node/lockserver-$$(node -p 'require("./package.json").version').tgz
+	cd $(NODE_CLIENT) && node tests/install.mjs
 
 VENV = bin/clients-venv
 EARLIER_VENV = bin/clients-venv-3.5
