@@ -68,7 +68,13 @@ var (
 	delayLate     = metric{"lockserver_delayed_late_seconds", dto.MetricType_HISTOGRAM, "How late delayed entries were added to their streams.", nil}
 	certificate   = gauge("lockserver_tls_certificate_end_seconds", "When the first of the server's certificates ends, in seconds since 1970.")
 	alarms        = gauge("lockserver_raft_alarm", "What an operator has to look at, by kind: docs/RUNBOOK.md has a paragraph for each.", groupLabel, "kind")
-	syncSeconds   = metric{"lockserver_aof_sync_seconds", dto.MetricType_HISTOGRAM, "How long syncs of the append-only log took.", nil}
+	logSyncs      = metric{"lockserver_raft_log_sync_seconds", dto.MetricType_HISTOGRAM, "How long syncs of the group's log took on this member.", []string{groupLabel}}
+	commits       = metric{"lockserver_raft_commit_seconds", dto.MetricType_HISTOGRAM,
+		"How long it took from the proposal of an entry by this leader until it was committed and applied.", []string{groupLabel}}
+	roundTrips = metric{"lockserver_raft_member_round_trip_seconds", dto.MetricType_HISTOGRAM,
+		"How long members took to answer heartbeats of this leader, which wait for no disk.", []string{groupLabel, "member"}}
+	memberLag   = gauge("lockserver_raft_member_lag_entries", "Committed entries that a member has not applied, as far as this one knows.", groupLabel, "member")
+	syncSeconds = metric{"lockserver_aof_sync_seconds", dto.MetricType_HISTOGRAM, "How long syncs of the append-only log took.", nil}
 )
 
 func nativeMetrics() []*metric {
@@ -76,7 +82,7 @@ func nativeMetrics() []*metric {
 		&limitRefusals, &watchdogs, &classWaits, &classHolds, &classGrants, &classRefusals, &classTimeouts, &classDeadlocks, &classLosses, &classWaiting,
 		&permitGrants, &permitWaiting, &latchKeys, &latchWaiters, &historyBytes, &spansSent, &spansDropped, &salesCount,
 		&saleStock, &saleSold, &saleReturned, &saleHeld, &saleConfirmed, &saleLag, &salePending,
-		&delayPending, &delayFired, &delayLate, &syncSeconds, &certificate, &alarms}
+		&delayPending, &delayFired, &delayLate, &syncSeconds, &certificate, &alarms, &logSyncs, &commits, &roundTrips, &memberLag}
 }
 
 // member sends the alarms of a member of a raft group, and when the first certificate ends.
@@ -93,6 +99,20 @@ func (s *scrape) member(f *server.Figures, group string) {
 	}
 	for _, k := range raft.Kinds {
 		s.send(&alarms, float64(of[k]), group, string(k))
+	}
+	s.raftTimes(f, group)
+}
+
+// raftTimes sends how long things took in a raft group, and how far members are behind.
+func (s *scrape) raftTimes(f *server.Figures, group string) {
+	t := &f.RaftTimes
+	s.sendTimes(&logSyncs, &t.Sync.All, group)
+	s.sendTimes(&commits, &t.Commit.All, group)
+	for i := range t.Trips {
+		s.sendTimes(&roundTrips, &t.Trips[i].All, group, t.Trips[i].ID)
+	}
+	for _, l := range f.RaftLags {
+		s.send(&memberLag, float64(l.Entries), group, l.ID)
 	}
 }
 

@@ -355,6 +355,9 @@ type Figures struct {
 	// Alarms are those of the member of a raft group, and InGroup says that the server is one.
 	Alarms  []raft.Alarm
 	InGroup bool
+	// RaftTimes are how long things took in the group, and RaftLags how far members are behind.
+	RaftTimes raft.Times
+	RaftLags  []raft.MemberLag
 }
 
 // Event is what LATENCY LATEST tells of an event.
@@ -381,7 +384,7 @@ func (srv *instance) Figures() (f Figures) {
 			f.LockClasses = append(f.LockClasses, *class)
 		}
 		if f.CertificateEnds = ex.certificateEnds(); ex.member != nil {
-			f.InGroup, f.Alarms = true, ex.member.Alarms()
+			f.InGroup, f.Alarms, f.RaftTimes, f.RaftLags = true, ex.member.Alarms(), ex.member.Times(), ex.member.MemberLags()
 		}
 		for id := range ex.store.Len() {
 			f.Sales += ex.store.DB(id).Stocks()

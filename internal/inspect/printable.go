@@ -52,6 +52,9 @@ func span(d time.Duration) string {
 // millis is span of milliseconds.
 func millis(ms int64) string { return span(time.Duration(ms) * time.Millisecond) }
 
+// micros is a time in microseconds, in milliseconds.
+func micros(us int64) string { return fmt.Sprintf("%.2fms", float64(us)/1000) }
+
 // count is an integer with its thousands apart.
 func count(n int64) string {
 	if n < 0 {

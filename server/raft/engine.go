@@ -50,6 +50,9 @@ type Engine interface {
 	Transfer(id string) error
 	Successor(id string) (string, error)
 
+	// Times are how long things took since the process started.
+	Times() Times
+
 	// Checked compares a checksum of this member's data with those of the others, and reports the finding to
 	// the machine. Verdict returns the last finding, also after a restart.
 	Checked(c Checksum)

@@ -211,6 +211,7 @@ func (m *Member) WriteInfo(t *info.Text) {
 	t.Line("raft_snapshot_index", s.SnapshotIndex)
 	t.Line("raft_last_contact_ms", s.ContactMS)
 	m.writeDistance(t, &s)
+	m.writeTimes(t, &s)
 	t.Line("raft_history_id", m.applied.id)
 	t.Line("raft_history_offset", m.applied.offset)
 	ahead := int64(0)

@@ -136,14 +136,15 @@ func (m *Member) Members() (Reply, error) {
 	s := m.engine.Survey()
 	return func(c *commands.Ctx) {
 		c.Out.Array(len(s.Peers))
+		times := m.engine.Times()
 		for _, p := range s.Peers {
-			s.writeMember(c.Out, p)
+			s.writeMember(c.Out, p, times.tripUS(p.ID))
 		}
 	}, nil
 }
 
-// writeMember writes what is known of a member.
-func (s *Status) writeMember(out *resp.Writer, p Peer) {
+// writeMember writes what is known of a member. tripUS is the round trip to it; -1: not known.
+func (s *Status) writeMember(out *resp.Writer, p Peer, tripUS int64) {
 	o := s.observation(p)
 	since := o.Report.SinceMS
 	if !o.Reachable {
@@ -162,6 +163,7 @@ func (s *Status) writeMember(out *resp.Writer, p Peer) {
 		{"leader-contact-ms", o.ContactMS}, {"since-ms", since}, {"started-ms", o.StartedMS}, {"clock-ms", o.NowMS},
 		{"disk-free", o.DiskFree}, {"disk-size", o.DiskSize}, {"last-snapshot-index", int64(o.Snapshot.Index)},
 		{"last-snapshot-ms", o.Snapshot.AtMS}, {"last-snapshot-bytes", o.Snapshot.Bytes}, {"clock-skew-ms", o.SkewMS},
+		{"round-trip-p99-us", tripUS},
 	}
 	out.Map((len(words)+len(more))/2 + len(numbers) + checkFields)
 	for _, w := range words {

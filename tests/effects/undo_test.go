@@ -237,6 +237,9 @@ func (e *logged) Checked(c raft.Checksum) { e.sums <- c }
 // Verdict implements raft.Engine.
 func (e *logged) Verdict() raft.Verdict { return raft.Verdict{} }
 
+// Times implements raft.Engine.
+func (e *logged) Times() (t raft.Times) { return t }
+
 // KeepUsers implements raft.Engine.
 func (e *logged) KeepUsers(string) error { return nil }
 

@@ -1,6 +1,7 @@
 package raft
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -31,12 +32,23 @@ func TestMemberSeenFromOutside(t *testing.T) {
 	}
 	require.Equal(t, "OK", g.do("SET", "x", "1").Str)
 	g.same()
+	for i := range 2 {
+		eventually(t, "the leader knows how far the others are away", func() bool {
+			is := leader.field(fmt.Sprint("raft_member", i))
+			return is != "" && !strings.Contains(is, "=-1")
+		})
+	}
 	for _, m := range g.all {
 		_, text := get(m, "/metrics")
 		for _, d := range admin.Metrics() {
-			if strings.HasPrefix(d.Name, "lockserver_raft_") {
-				require.Contains(t, text, "\n"+d.Name+"{group=\"lockserver\"")
+			if !strings.HasPrefix(d.Name, "lockserver_raft_") || strings.Contains(d.Name, "round_trip") && m != leader {
+				continue
 			}
+			name := d.Name
+			if d.Type == "histogram" {
+				name += "_count"
+			}
+			require.Contains(t, text, "\n"+name+"{group=\"lockserver\"")
 		}
 		require.Contains(t, text, "\nlockserver_raft_has_leader{group=\"lockserver\"} 1\n")
 		require.Contains(t, text, "\nlockserver_raft_members{group=\"lockserver\"} 3\n")

@@ -74,6 +74,9 @@ func TestStatusOfAGroup(t *testing.T) {
 	out, ok = ran(t, "status", "--addr", addrs[0], "--json")
 	require.True(t, ok, out)
 	require.Contains(t, out, `"role": "leader"`)
+	require.Regexp(t, `"log_sync_p99_us": [0-9]`, out)
+	require.Regexp(t, `"commit_p99_us": [0-9]`, out)
+	require.Regexp(t, `"round_trip_p99_us": [0-9]`, out)
 
 	alone := fleet.NewProcess(t, program, "")
 	alone.Start()

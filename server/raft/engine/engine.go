@@ -17,8 +17,9 @@
 //   - vote.go decides which votes count, charter.go which group this is.
 //   - position.go asks the leader how far the history goes.
 //   - check.go compares data, handover.go transfers leadership.
-//   - survey.go asks the members how they are.
+//   - survey.go asks the members how they are, and times.go counts how long things take.
 //   - restore.go makes a member from a backup, recover.go a group from one member.
+//   - times.go counts how long things take, syncs.go measures a disk.
 //   - verify.go reads a directory, committed.go writes down what is committed.
 //
 // In tests transport and stores are the library's own, in memory.
@@ -102,6 +103,7 @@ type Engine struct {
 	options   Options
 	startedMS int64
 
+	times   times
 	mu      sync.Mutex
 	running *running // nil: it is closed
 	book    addressBook
@@ -140,7 +142,13 @@ type running struct {
 }
 
 // New makes an engine, which does nothing before Open.
-func New(o Options) *Engine { return &Engine{options: o, startedMS: o.nowMS()} }
+func New(o Options) *Engine {
+	e := &Engine{options: o, startedMS: o.nowMS()}
+	if l, ok := o.Stable.(syncing); ok {
+		l.OnSync(func(took time.Duration) { e.times.syncs.add(took, time.Now()) })
+	}
+	return e
+}
 
 // nowMS is the time by the machine's clock, in milliseconds since 1970.
 func (o *Options) nowMS() int64 {
@@ -194,6 +202,7 @@ func (e *Engine) Open(m raft.Machine) error {
 	if err != nil {
 		return errors.Join(err, closeTransport(transport))
 	}
+	w.times = &e.times
 	r := &running{of: e, self: hraft.ServerID(e.options.ID), ackTransport: w, notify: make(chan bool, 16), lost: make(chan struct{}, 1), ended: make(chan struct{}),
 		interrupts: over, fsm: &fsm{of: m}, startedMS: e.startedMS}
 	log := &storage{LogStore: &reportingLog{LogStore: e.options.Logs, log: e.options.Log, fault: &r.logFault, damaged: r.distrust}, SnapshotStore: e.options.Snapshots, onLost: r.lost}
@@ -362,12 +371,15 @@ func (e *Engine) Propose(entry []byte) (wait func() error) {
 	if err != nil {
 		return func() error { return err }
 	}
+	begun := time.Now()
 	f := r.raft.Apply(entry, 0)
 	answered := r.await(f)
 	return func() error {
 		if err := answered(); err != nil {
 			return err
 		}
+		at := time.Now()
+		e.times.commits.add(at.Sub(begun), at)
 		err, _ := f.Response().(error)
 		return err
 	}

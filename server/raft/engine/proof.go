@@ -36,6 +36,7 @@ type ackTransport struct {
 	interrupts *interrupts  // ends what waits for a member that is away
 	standing   func() error // why this member does not stand for election
 	handedOnAt atomic.Int64 // see handsOn, in nanoseconds since 1970; 0: never
+	times      *times       // of the engine; nil: nothing is counted
 }
 
 var (
@@ -146,8 +147,12 @@ func (w *ackTransport) AppendEntries(id hraft.ServerID, to hraft.ServerAddress, 
 
 // send sends a request that has a number, and records the answer.
 func (w *ackTransport) send(id hraft.ServerID, to hraft.ServerAddress, q *hraft.AppendEntriesRequest, a *hraft.AppendEntriesResponse, number uint64) error {
+	begun := time.Now()
 	err := w.Transport.AppendEntries(id, to, q, a)
 	if err == nil {
+		if at := time.Now(); w.times != nil && isHeartbeat(q) {
+			w.times.trip(id, at.Sub(begun), at)
+		}
 		w.record(id, q.Term, a.Term, number)
 		w.see(to, q, a)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	hraft "github.com/hashicorp/raft"
 
@@ -35,6 +36,7 @@ type Log struct {
 	// SegmentBytes is how large a segment gets: another begins behind that. It must not change while entries
 	// are stored.
 	SegmentBytes int64
+	onSync       func(took time.Duration) // nil: there is none
 
 	valuesMu  sync.Mutex
 	state     pair                              // under valuesMu
@@ -100,6 +102,9 @@ func (c *Scanned) Open() (l *Log, err error) {
 	l.synced = last.end()
 	return l, l.writeAnew(last, c)
 }
+
+// OnSync has f called with how long each sync of entries took. It is to be called before entries are stored.
+func (l *Log) OnSync(f func(took time.Duration)) { l.onSync = f }
 
 // clear removes files that were being made.
 func (l *Log) clear() error {
@@ -282,8 +287,12 @@ func (l *Log) StoreLogs(all []*hraft.Log) error {
 	if _, err := l.tail.WriteAt(l.buf, at); err != nil {
 		return err
 	}
+	begun := time.Now()
 	if err := l.tail.Sync(); err != nil {
 		return err
+	}
+	if l.onSync != nil {
+		l.onSync(time.Since(begun))
 	}
 	last := all[len(all)-1]
 	if err := l.reached.put(binary.LittleEndian.AppendUint64(nil, last.Index)); err != nil {

@@ -1,0 +1,82 @@
+package raft
+
+import (
+	"strconv"
+
+	"lockserver/internal/histogram"
+	"lockserver/server/info"
+)
+
+// Series is how long a thing took, each time: since the process started, and in the last minute or two.
+type Series struct{ All, Recent histogram.Histogram }
+
+// p99US is a time in microseconds that 99 of 100 did not exceed in the last minute or two; -1: there was
+// none.
+func (s *Series) p99US() int64 {
+	if s.Recent.Count == 0 {
+		return -1
+	}
+	return s.Recent.Percentile(99)
+}
+
+// Times are how long things take that a group depends on.
+type Times struct {
+	// Sync is about syncs of the log, and Commit about entries of this member as the leader, from the
+	// proposal until they are committed and applied.
+	Sync, Commit Series
+	// Trips are the round trips of this leader's heartbeats, which wait for no disk.
+	Trips []Trip
+}
+
+// Trip is about the round trips to a member.
+type Trip struct {
+	ID string
+	Series
+}
+
+// MemberLag is how many committed entries a member does not have.
+type MemberLag struct {
+	ID      string
+	Entries uint64
+}
+
+// Times are how long things took. Any goroutine may call it.
+func (m *Member) Times() Times { return m.engine.Times() }
+
+// MemberLags are the lags of the members that have said how far they are. Any goroutine may call it.
+func (m *Member) MemberLags() (all []MemberLag) {
+	s := m.engine.Status()
+	for _, o := range s.Observed {
+		if o.Reported {
+			all = append(all, MemberLag{o.ID, o.Lag})
+		}
+	}
+	return all
+}
+
+// writeTimes writes the fields of INFO about times, in microseconds; -1: not known.
+func (m *Member) writeTimes(t *info.Text, s *Status) {
+	times := m.engine.Times()
+	t.Line("raft_log_syncs", times.Sync.All.Count)
+	t.Line("raft_log_sync_p99_usec", times.Sync.p99US())
+	t.Line("raft_log_sync_max_usec", times.Sync.All.MaxUS)
+	t.Line("raft_commit_p99_usec", times.Commit.p99US())
+	t.Line("raft_commit_max_usec", times.Commit.All.MaxUS)
+	number := 0
+	for i := range s.Observed {
+		if o := &s.Observed[i]; o.ID != s.ID {
+			t.Line("raft_member"+strconv.Itoa(number), "id="+o.ID+",round_trip_p99_usec="+strconv.FormatInt(times.tripUS(o.ID), 10)+",lag_entries="+strconv.FormatUint(o.Lag, 10))
+			number++
+		}
+	}
+}
+
+// tripUS is the round trip to a member that 99 of 100 did not exceed; -1: not known.
+func (t *Times) tripUS(id string) int64 {
+	for i := range t.Trips {
+		if t.Trips[i].ID == id {
+			return t.Trips[i].p99US()
+		}
+	}
+	return -1
+}

@@ -1,0 +1,45 @@
+package raft
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/persistence/disk/lossy"
+)
+
+// TestTimesOfAGroup: a member shows how long syncs of its log take. A leader shows how long entries take, and
+// how far each member is away. A slow disk is seen in the first two.
+func TestTimesOfAGroup(t *testing.T) {
+	t.Parallel()
+	const slow = 20 * time.Millisecond
+	d := newSick(t, true)
+	require.Positive(t, d.member.number("raft_log_syncs"))
+	before := d.member.number("raft_log_syncs")
+	d.disk.SetFaults(func(op lossy.Op) error {
+		if op.Kind == lossy.Sync {
+			time.Sleep(slow)
+		}
+		return nil
+	})
+	d.write(20)
+	require.Greater(t, d.member.number("raft_log_syncs"), before)
+	for _, field := range []string{"raft_log_sync_p99_usec", "raft_log_sync_max_usec", "raft_commit_p99_usec", "raft_commit_max_usec"} {
+		require.GreaterOrEqual(t, d.member.number(field), int(slow.Microseconds()), field)
+	}
+	d.disk.SetFaults(nil)
+	eventually(t, "the leader knows how far the others are away", func() bool {
+		for i, id := range []string{"a", "b"} {
+			is := d.member.field(fmt.Sprint("raft_member", i))
+			if !strings.HasPrefix(is, "id="+id+",round_trip_p99_usec=") || strings.Contains(is, "=-1") || !strings.Contains(is, ",lag_entries=") {
+				return false
+			}
+		}
+		return true
+	})
+	row := d.member.ask("RAFT", "MEMBERS").Elems[0].String()
+	require.Regexp(t, `"round-trip-p99-us" [0-9]`, row)
+}
