@@ -258,6 +258,17 @@ func TestRunbook(t *testing.T) {
 		require.Regexp(t, `(?m)^### `+a[1]+"\n\n\\S", text)
 	}
 	require.Equal(t, len(alerts), strings.Count(text, "\n### "), "a section for each alert")
+	links := regexp.MustCompile(`(?m)- alert: (\S+)[^\0]*?^          runbook_url: "file://(\S+)#(\S+)"$`).FindAllStringSubmatch(string(rules), -1)
+	require.Len(t, links, len(alerts), "each alert has a runbook_url")
+	packed, err := os.ReadFile(filepath.Join(root, "packaging", "nfpm.yaml"))
+	require.NoError(t, err)
+	sections := anchors(t, "docs/RUNBOOK.md")
+	for i, l := range links {
+		require.Equal(t, alerts[i][1], l[1])
+		require.Equal(t, anchor(l[1]), l[3], "the section of %s", l[1])
+		require.True(t, sections[l[3]], "%s is no section", l[3])
+		require.Contains(t, string(packed), "{src: docs/RUNBOOK.md, dst: "+l[2]+",", "the package has the file")
+	}
 	for _, k := range raft.Kinds {
 		require.Contains(t, text, "\n| `"+string(k)+"` | ")
 	}
