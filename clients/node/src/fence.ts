@@ -13,12 +13,22 @@ export interface PgDatabase {
   query(sql: string, values: any[]): Promise<{ rowCount: number | null; rows: any[] }>; // eslint-disable-line @typescript-eslint/no-explicit-any
 }
 
-/** The part of mysql2/promise that is used: a Connection or a Pool. */
+/** The part of postgres (postgres.js) that is used: `sql`, or the one of `sql.begin`. */
+export interface PostgresDatabase {
+  unsafe(sql: string, values: any[]): PromiseLike<ReadonlyArray<any> & { count: number }>; // eslint-disable-line @typescript-eslint/no-explicit-any
+}
+
+/** The part of mysql2 that is used: a Connection or a Pool of mysql2 or mysql2/promise. */
 export interface MysqlDatabase {
   execute(sql: string, values: any[]): Promise<[any, ...any[]]>; // eslint-disable-line @typescript-eslint/no-explicit-any
 }
 
-export type Database = SqliteDatabase | PgDatabase | MysqlDatabase;
+/** A connection or a pool of mysql2 with callbacks. */
+export interface MysqlCallbackDatabase {
+  promise(): MysqlDatabase;
+}
+
+export type Database = SqliteDatabase | PgDatabase | PostgresDatabase | MysqlDatabase | MysqlCallbackDatabase;
 
 /** A row that has a fence. Names are not quoted: letters, digits and underscores, with dots between them. */
 export interface FenceRow {
@@ -39,66 +49,144 @@ export async function fence(db: Database, table: string, id: FenceRow['id'], tok
   await raiseFence(db, { table, id, ...columns, token });
 }
 
-export async function raiseFence(db: Database, { table, id, idColumn = 'id', column = 'fence', token }: FenceRow & { token: number }): Promise<void> {
+/** fence() for better-sqlite3 and node:sqlite, at once: for `db.transaction(() => { ... })`, where no promise is awaited. */
+export function fenceSync(db: SqliteDatabase, table: string, id: FenceRow['id'], token: number, columns: { idColumn?: string; column?: string } = {}): void {
+  raiseFenceSync(db, { table, id, ...columns, token });
+}
+
+type TokenRow = FenceRow & { token: number };
+
+export async function raiseFence(db: Database, row: TokenRow): Promise<void> {
+  await carryOut(db, (dialect) => raising(dialect, row));
+}
+
+export function raiseFenceSync(db: SqliteDatabase, row: TokenRow): void {
+  carryOutSync(db, (dialect) => raising(dialect, row));
+}
+
+/** Records that a worker applies an entry, in the table lockserver_entries. false: it was applied before. */
+export function recordOnce(db: Database, stream: string, worker: string, entry: string): Promise<boolean> {
+  return carryOut(db, (dialect) => recording(dialect, [stream, worker, entry]));
+}
+
+export function recordOnceSync(db: SqliteDatabase, stream: string, worker: string, entry: string): boolean {
+  return carryOutSync(db, (dialect) => recording(dialect, [stream, worker, entry]));
+}
+
+/** A statement, and the number of rows that it has changed, or the column "fence" of the row that it has found. */
+interface Statement {
+  kind: 'change' | 'value';
+  sql: string;
+  args: unknown[];
+}
+
+/** What is done, whether or not the driver answers with promises. */
+type Plan<T> = Generator<Statement, T, number | bigint | undefined>;
+
+function* raising({ mark }: Dialect, { table, id, idColumn = 'id', column = 'fence', token }: TokenRow): Plan<void> {
   for (const name of [table, idColumn, column]) {
     values.text(name, 'a name in SQL');
     if (!/^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$/.test(name)) throw new TypeError(`${JSON.stringify(name)} is no name that can go into SQL unquoted`);
   }
   values.whole(token, 'a token');
-  if (typeof id === 'boolean' || values.word(id, 'the id of a row') === '') throw new RangeError('the id of a row is empty');
-  const sql = dialectOf(db);
-  const raised = await sql.change(`UPDATE ${table} SET ${column} = ${sql.mark(1)} WHERE ${idColumn} = ${sql.mark(2)} AND ${column} <= ${sql.mark(3)}`,
-    [token, id, token]);
-  if (raised > 0) return;
-  const found = await sql.value(`SELECT ${column} AS fence FROM ${table} WHERE ${idColumn} = ${sql.mark(1)}`, [id]);
+  if (values.word(id, 'the id of a row') === '') throw new RangeError('the id of a row is empty');
+  const raised = yield {
+    kind: 'change', args: [token, id, token],
+    sql: `UPDATE ${table} SET ${column} = ${mark(1)} WHERE ${idColumn} = ${mark(2)} AND ${column} <= ${mark(3)}`,
+  };
+  if (Number(raised) > 0) return;
+  const found = yield { kind: 'value', sql: `SELECT ${column} AS fence FROM ${table} WHERE ${idColumn} = ${mark(1)}`, args: [id] };
   if (found === undefined) throw new FenceError(`there is no row ${String(id)} in ${table}`);
   if (found === BigInt(token)) return; // some drivers count only rows that have changed
   throw new FenceError(`row ${String(id)} of ${table} has the fence ${found}, which is above the token ${token}`);
 }
 
-/** Records that a worker applies an entry, in the table lockserver_entries. false: it was applied before. */
-export async function recordOnce(db: Database, stream: string, worker: string, entry: string): Promise<boolean> {
-  const sql = dialectOf(db);
-  const into = `INTO lockserver_entries (stream, worker, entry) VALUES (${sql.mark(1)}, ${sql.mark(2)}, ${sql.mark(3)})`;
-  return await sql.change(sql.isMysql ? `INSERT IGNORE ${into}` : `INSERT ${into} ON CONFLICT DO NOTHING`, [stream, worker, entry]) > 0;
+function* recording({ mark, isMysql }: Dialect, args: string[]): Plan<boolean> {
+  const into = `INTO lockserver_entries (stream, worker, entry) VALUES (${mark(1)}, ${mark(2)}, ${mark(3)})`;
+  return Number(yield { kind: 'change', sql: isMysql ? `INSERT IGNORE ${into}` : `INSERT ${into} ON CONFLICT DO NOTHING`, args }) > 0;
+}
+
+async function carryOut<T>(db: Database, plan: (dialect: Dialect) => Plan<T>): Promise<T> {
+  const dialect = dialectOf(db);
+  const steps = plan(dialect);
+  let step = steps.next();
+  while (!step.done) step = steps.next(numberOf(step.value, await dialect.run(step.value)));
+  return step.value;
+}
+
+function carryOutSync<T>(db: SqliteDatabase, plan: (dialect: Dialect) => Plan<T>): T {
+  const dialect = sqliteOf(db);
+  if (!dialect) throw new TypeError('a database of node:sqlite or better-sqlite3 is needed: others answer later');
+  const steps = plan(dialect);
+  let step = steps.next();
+  while (!step.done) step = steps.next(numberOf(step.value, dialect.run(step.value) as Answer));
+  return step.value;
+}
+
+/** The number of changed rows, and the first row. */
+interface Answer {
+  changed: unknown;
+  row: { fence: string | number | bigint } | undefined | null;
+}
+
+function numberOf({ kind }: Statement, { changed, row }: Answer): number | bigint | undefined {
+  if (kind === 'value') return row ? BigInt(row.fence) : undefined;
+  if (typeof changed !== 'number' && typeof changed !== 'bigint') throw new TypeError('the database did not say how many rows have changed: it is none of those that fence() knows');
+  return changed;
 }
 
 interface Dialect {
   isMysql?: boolean;
   mark(n: number): string;
-  /** Runs an UPDATE and returns how many rows it has found. */
-  change(sql: string, args: unknown[]): Promise<number>;
-  /** Returns the column "fence" of the first row; undefined: there is none. */
-  value(sql: string, args: unknown[]): Promise<bigint | undefined>;
+  run(statement: Statement): Answer | Promise<Answer>;
 }
 
-function fenceOf(row: { fence: string | number | bigint } | undefined | null): bigint | undefined {
-  return row ? BigInt(row.fence) : undefined;
+const has = (db: unknown, method: string): boolean => typeof (db as Record<string, unknown> | null | undefined)?.[method] === 'function';
+
+function sqliteOf(db: unknown): Dialect | undefined {
+  if (!has(db, 'prepare') || has(db, 'execute') || has(db, 'query')) return undefined;
+  const whole = (args: unknown[]) => args.map((arg) => (typeof arg === 'number' && Number.isSafeInteger(arg) ? BigInt(arg) : arg));
+  return {
+    mark: () => '?',
+    run: ({ kind, sql, args }) => {
+      const statement = (db as SqliteDatabase).prepare(sql);
+      if (kind === 'value') return { changed: undefined, row: statement.get(...whole(args)) };
+      return { changed: statement.run(...whole(args)).changes, row: undefined };
+    },
+  };
 }
 
 function dialectOf(db: Database): Dialect {
-  if ('execute' in db && typeof db.execute === 'function') {
+  if (has(db, 'promise')) return dialectOf((db as MysqlCallbackDatabase).promise());
+  if (has(db, 'execute')) {
     return {
       isMysql: true,
       mark: () => '?',
-      change: async (sql, args) => Number((await db.execute(sql, args))[0].affectedRows),
-      value: async (sql, args) => fenceOf((await db.execute(sql, args))[0][0]),
+      run: async ({ kind, sql, args }) => {
+        const [result] = await (db as MysqlDatabase).execute(sql, args);
+        return kind === 'value' ? { changed: undefined, row: result[0] } : { changed: result.affectedRows, row: undefined };
+      },
     };
   }
-  if ('query' in db && typeof db.query === 'function') {
+  if (has(db, 'query')) {
     return {
       mark: (n) => `$${n}`,
-      change: async (sql, args) => (await db.query(sql, args)).rowCount ?? 0,
-      value: async (sql, args) => fenceOf((await db.query(sql, args)).rows[0]),
+      run: async ({ sql, args }) => {
+        const { rowCount, rows = [] } = await (db as PgDatabase).query(sql, args);
+        return { changed: rowCount, row: rows[0] };
+      },
     };
   }
-  if ('prepare' in db && typeof db.prepare === 'function') {
-    const whole = (args: unknown[]) => args.map((arg) => (typeof arg === 'number' && Number.isSafeInteger(arg) ? BigInt(arg) : arg));
+  if (has(db, 'unsafe')) {
     return {
-      mark: () => '?',
-      change: async (sql, args) => Number(db.prepare(sql).run(...whole(args)).changes),
-      value: async (sql, args) => fenceOf(db.prepare(sql).get(...whole(args))),
+      mark: (n) => `$${n}`,
+      run: async ({ sql, args }) => {
+        const rows = await (db as PostgresDatabase).unsafe(sql, args);
+        return { changed: rows.count, row: rows[0] };
+      },
     };
   }
-  throw new TypeError('a database of pg, mysql2/promise, node:sqlite or better-sqlite3 is needed');
+  const sqlite = sqliteOf(db);
+  if (sqlite) return sqlite;
+  throw new TypeError('a database of pg, postgres, mysql2, node:sqlite or better-sqlite3 is needed');
 }

@@ -8,7 +8,9 @@ export type { Limiter, Rate, Taken } from './limiter.js';
 export type { Delayed, Due, FieldValue, Pending } from './delay.js';
 export type { Outcome, Sale, SaleInfo, SaleTerms } from './sale.js';
 export type { Fields, Holder, LockInfo, SemaphoreInfo, Waiter } from './info.js';
-export { fence, type Database, type FenceRow, type MysqlDatabase, type PgDatabase, type SqliteDatabase } from './fence.js';
+export {
+  fence, fenceSync, type Database, type FenceRow, type MysqlCallbackDatabase, type MysqlDatabase, type PgDatabase, type PostgresDatabase, type SqliteDatabase,
+} from './fence.js';
 export type { Logger } from './log.js';
 export { reasonOf, type Observer, type Stats } from './observer.js';
 export { targetOf, type Credentials, type IoredisClient, type NodeRedisClient, type NodeRedisSentinelOptions, type Source, type Target } from './target.js';

@@ -4,11 +4,13 @@ import { asyncDispose } from './dispose.js';
 import { unwatch, watch, type Claim } from './claim.js';
 import { now } from './clock.js';
 import { isReply, isStale, isWrongType, LockLostError, LockReleasedError, translated } from './errors.js';
-import { raiseFence, type Database, type FenceRow } from './fence.js';
+import { raiseFence, raiseFenceSync, type Database, type FenceRow, type SqliteDatabase } from './fence.js';
 import type { Hold } from './hold.js';
 import { exactBytes, texts, type Raw, type Reply, type Word } from './resp.js';
 import * as values from './values.js';
 import { renewWords } from './wish.js';
+
+const FENCE = ['table', 'id', 'idColumn', 'column'];
 
 export class Lock {
   /** The keys, in order. */
@@ -143,7 +145,13 @@ export class Lock {
    */
   async fence(db: Database, row: FenceRow): Promise<void> {
     this.throwIfEnded();
-    await raiseFence(db, { ...row, token: this.token });
+    await raiseFence(db, { ...values.options(row, 'fence()', ...FENCE), token: this.token });
+  }
+
+  /** fence() for better-sqlite3 and node:sqlite, at once: for `db.transaction(() => { ... })`, where no promise is awaited. */
+  fenceSync(db: SqliteDatabase, row: FenceRow): void {
+    this.throwIfEnded();
+    raiseFenceSync(db, { ...values.options(row, 'fenceSync()', ...FENCE), token: this.token });
   }
 
   /**

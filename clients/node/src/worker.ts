@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import type { Blocking } from './blocking.js';
 import { Gate, now, rest } from './clock.js';
 import { ClosedError, isReply, NoAnswerError, ReplyError, translated } from './errors.js';
-import { recordOnce, type Database } from './fence.js';
+import { recordOnce, recordOnceSync, type Database, type SqliteDatabase } from './fence.js';
 import type { Locks } from './locks.js';
 import { exactBytes, type Reply, type Word } from './resp.js';
 import * as values from './values.js';
@@ -97,6 +97,9 @@ export class Entry {
    * `lockserver_entries`, with the columns stream, worker and entry, which are its key.
    */
   once(db: Database): Promise<boolean> { return recordOnce(db, this.stream, this.group, this.id); }
+
+  /** once() for better-sqlite3 and node:sqlite, at once: for `db.transaction(() => { ... })`, where no promise is awaited. */
+  onceSync(db: SqliteDatabase): boolean { return recordOnceSync(db, this.stream, this.group, this.id); }
 }
 
 const entriesOf = (reply: Reply | undefined): Array<[string, string[], number]> =>

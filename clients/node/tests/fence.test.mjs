@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FenceError, fence, LockLostError } from 'lockserver';
+import { FenceError, fence, fenceSync, LockLostError } from 'lockserver';
 import { lockserver } from 'lockserver/node-test';
 
 import { cleanup, rejection } from './harness.mjs';
@@ -32,6 +32,13 @@ const databases = {
     return { db, run: async (sql, ...args) => (/^SELECT/.test(sql) ? db.prepare(sql).get(...args) : db.prepare(sql).run(...args).changes), mark: () => '?' };
   },
 };
+if (process.env.BETTER_SQLITE3) { // the folder of the package, which has to be compiled
+  databases['SQLite, better-sqlite3'] = async (end) => {
+    const { default: Database } = await import(process.env.BETTER_SQLITE3);
+    const db = end(new Database(':memory:'));
+    return { db, run: async (sql, ...args) => (/^SELECT/.test(sql) ? db.prepare(sql).get(...args) : db.prepare(sql).run(...args).changes), mark: () => '?' };
+  };
+}
 if (process.env.POSTGRES) {
   databases.PostgreSQL = async (end) => {
     const { default: pg } = await import('pg');
@@ -44,7 +51,29 @@ if (process.env.POSTGRES) {
     }, mark: (n) => `$${n}` };
   };
 }
+if (process.env.POSTGRES) {
+  databases['PostgreSQL, postgres.js'] = async (end) => {
+    const { default: postgres } = await import('postgres');
+    const { parse } = (await import('pg-connection-string')).default; // the URL may name a folder of a socket
+    const { host, port, user, password, database } = parse(process.env.POSTGRES);
+    const db = postgres({ host, port: Number(port) || 5432, user, password, database, max: 1, onnotice: () => {} });
+    end(db, () => db.end());
+    return { db, run: async (sql, ...args) => {
+      const it = await db.unsafe(sql, args);
+      return it[0] ?? it.count;
+    }, mark: (n) => `$${n}` };
+  };
+}
 if (process.env.MYSQL) {
+  databases['MySQL, with callbacks'] = async (end) => {
+    const { createConnection } = await import('mysql2');
+    const db = createConnection(process.env.MYSQL);
+    end(db, () => db.promise().end());
+    return { db, run: async (sql, ...args) => {
+      const [it] = await db.promise().execute(sql, args);
+      return Array.isArray(it) ? it[0] : it.affectedRows;
+    }, mark: () => '?' };
+  };
   databases.MySQL = async (end) => {
     const { createConnection } = await import('mysql2/promise');
     const db = await createConnection(process.env.MYSQL);
@@ -82,9 +111,31 @@ for (const [name, connect] of Object.entries(databases)) {
     await assert.rejects(fence(db, 'prices', 'hat', b.token), /no row/);
     await assert.rejects(fence(db, 'prices; DROP TABLE prices', 'shoe', b.token), TypeError);
     await assert.rejects(fence(db, 'prices', 'shoe', 0), RangeError);
+    if (name.startsWith('SQLite')) {
+      await run('UPDATE prices SET fence = 0');
+      b.fenceSync(db, row);
+      assert.equal(Number((await run("SELECT fence FROM prices WHERE id = 'shoe'")).fence), b.token);
+      assert.throws(() => fenceSync(db, 'prices', 'shoe', a.token), FenceError);
+      assert.throws(() => a.fenceSync(db, row), LockLostError);
+    } else assert.throws(() => fenceSync(db, 'prices', 'shoe', b.token), TypeError);
     await b.release();
+    await run('CREATE TEMPORARY TABLE lockserver_entries (stream VARCHAR(255) NOT NULL, worker VARCHAR(255) NOT NULL, entry VARCHAR(64) NOT NULL, PRIMARY KEY (stream, worker, entry))');
+    const recorded = [];
+    await server.call('XADD', 'orders', '*', 'n', 1);
+    const worker = locks.worker('orders', 'billing', async (entry) => {
+      recorded.push(await entry.once(db), await entry.once(db));
+      if (name.startsWith('SQLite')) recorded.push(entry.onceSync(db));
+      void worker.stop();
+    });
+    await worker.run();
+    assert.deepEqual(recorded, name.startsWith('SQLite') ? [true, false, false] : [true, false]);
   });
 }
+
+test('a database that does not answer as those that are known is refused', async () => {
+  await assert.rejects(fence({ query: async () => [[], 1] }, 'prices', 'shoe', 1), /did not say how many rows/);
+  await assert.rejects(fence({ execute: async () => [{}] }, 'prices', 'shoe', 1), /did not say how many rows/);
+});
 
 test('a database that is none is refused', async () => {
   await assert.rejects(fence({}, 'prices', 'shoe', 1), TypeError);
