@@ -38,6 +38,10 @@ func (p *process) joinGroup(o *server.Options) (leave func(), err error) {
 	if err != nil {
 		return nil, err
 	}
+	if elsewhere(c.Listen, self.Raft) {
+		p.log.Warn("raft: raft-listen is another address than that of this member in raft-members, where the others call it: correct one of the two, unless the second leads to the first",
+			"raft-listen", c.Listen, "raft-members", self.Raft)
+	}
 	dir := filepath.Join(p.config.Dir, "raft")
 	if err := refuseOldData(p.config, dir); err != nil {
 		return nil, err
@@ -102,6 +106,27 @@ func whoIs(c *config.Raft, port int) (self raft.Peer, peers []raft.Peer, err err
 		}
 	}
 	return self, peers, nil
+}
+
+// elsewhere reports whether a server that listens at an address cannot be reached at another one without a
+// mapping of ports, as far as the words say. A name and an address may be the same machine.
+func elsewhere(listen, address string) bool {
+	at, port, err := net.SplitHostPort(listen)
+	host, known, err2 := net.SplitHostPort(address)
+	switch {
+	case err != nil || err2 != nil:
+		return false
+	case port != known:
+		return true
+	}
+	a, b := net.ParseIP(at), net.ParseIP(host)
+	switch {
+	case at == "" || a != nil && a.IsUnspecified():
+		return false
+	case a != nil && b != nil:
+		return !a.Equal(b)
+	}
+	return a == nil && b == nil && !strings.EqualFold(strings.TrimSuffix(at, "."), strings.TrimSuffix(host, "."))
 }
 
 // refuseOldData keeps a group from being formed beside data that it would not have.

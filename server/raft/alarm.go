@@ -26,11 +26,13 @@ const (
 	AlarmBehind      Kind = "behind"      // a member does not have what is committed
 	AlarmClock       Kind = "clock"       // the clocks of members differ
 	AlarmCertificate Kind = "certificate" // a certificate ends soon
+	// AlarmClientAddress: no server answers at the client address of a member
+	AlarmClientAddress Kind = "client-address"
 )
 
 // Kinds are all kinds.
 var Kinds = []Kind{AlarmStopped, AlarmWaiting, AlarmNoLeader, AlarmDiffers, AlarmRefused, AlarmDisk, AlarmDamaged, AlarmSnapshot, AlarmUnreachable, AlarmBehind, AlarmClock,
-	AlarmCertificate}
+	AlarmCertificate, AlarmClientAddress}
 
 // Alarm is something that an operator has to look at, in one line.
 type Alarm struct {
@@ -111,6 +113,9 @@ func (m *Member) othersAlarms(s *Status, add func(k Kind, format string, args ..
 	for i := range s.Observed {
 		o := &s.Observed[i]
 		silent := time.Duration(o.HeardMS) * time.Millisecond
+		if o.ClientFault != "" {
+			add(AlarmClientAddress, "no server for clients answers at the client address of '%s': %s", o.ID, o.ClientFault)
+		}
 		if o.Damaged != "" && o.ID != s.ID {
 			add(AlarmDamaged, "the disk of '%s' was damaged: %s", o.ID, o.Damaged)
 		}

@@ -88,6 +88,10 @@ func TestEachKindOfAlarm(t *testing.T) {
 			s.Observed[1].SkewMS = -5000
 			return "the clock of 'b' is 5s behind that of this member, which leads: " + setClocks
 		},
+		AlarmClientAddress: func(_ *Member, s *Status) string {
+			s.Observed[1].ClientFault = "b:2: connection refused"
+			return "no server for clients answers at the client address of 'b': b:2: connection refused"
+		},
 		AlarmCertificate: func(m *Member, _ *Status) string {
 			ends := time.Now().Add(-time.Hour)
 			m.options.CertificateEnds = func() time.Time { return ends }

@@ -28,8 +28,8 @@ type Report struct {
 	Users int64
 	// Members are the ids of all members, if this one leads; nil: it does not, or its version does not say.
 	Members []string
-	// Addresses are the members as this one knows them, each as id=raft-address; nil: its version does not
-	// say.
+	// Addresses are the members as this one knows them, each with its id, its addresses and its disk; nil:
+	// its version does not say.
 	Addresses []string
 }
 
@@ -57,6 +57,9 @@ type Observation struct {
 	Version string
 	// Damaged is what was wrong with the member's former disk, as long as its files are kept; empty: nothing.
 	Damaged string
+	// ClientFault is why no server for clients answers at the member's client address, as the leader finds
+	// it; empty: one does, or that is not known.
+	ClientFault string
 	// Reported says that the member has sent a Report, which older versions do not.
 	Reported bool
 	Report

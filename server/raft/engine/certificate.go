@@ -218,9 +218,9 @@ func (t *addressBook) hear(found []heardOf) {
 	for i := range found {
 		if h := &found[i]; h.err == nil && h.ID == h.peer.ID && len(h.Addresses) > 0 {
 			heard = true
-			for _, word := range h.Addresses {
-				if id, address, ok := strings.Cut(word, "="); ok && !slices.Contains(at[id], address) {
-					at[id] = append(at[id], address)
+			for _, p := range h.members() {
+				if !slices.Contains(at[p.ID], p.Raft) {
+					at[p.ID] = append(at[p.ID], p.Raft)
 				}
 			}
 		}
@@ -286,11 +286,22 @@ func (r *running) known() (all []raft.Peer) {
 	return all
 }
 
-// addresses are those of the group's members, as other members hear of them.
+// addresses are those of the group's members, as other members hear of them. The form, do not change: the id,
+// an equals sign, and the address in the configuration without the id of the group.
 func addresses(members []hraft.Server) (all []string) {
 	for _, s := range members {
 		p := peerOf(s.ID, s.Address)
-		all = append(all, p.ID+"="+p.Raft)
+		all = append(all, p.ID+"="+string(Address(p))+"/"+p.Incarnation)
+	}
+	return all
+}
+
+// members reads what addresses has written.
+func (h *Hello) members() (all []raft.Peer) {
+	for _, word := range h.Addresses {
+		if id, at, ok := strings.Cut(word, "="); ok {
+			all = append(all, peerOf(hraft.ServerID(id), hraft.ServerAddress(at)))
+		}
 	}
 	return all
 }

@@ -74,7 +74,7 @@ func TestMemberAsksWhereAnotherOneIs(t *testing.T) {
 		if at == "c:1" {
 			return Hello{}, io.EOF
 		}
-		return Hello{Peer: raft.Peer{ID: "b"}, Reported: true, Report: raft.Report{Addresses: []string{"a=a:1", "b=b:1", "c=c:2", "d=d:1", "bad"}}}, nil
+		return Hello{Peer: raft.Peer{ID: "b"}, Reported: true, Report: raft.Report{Addresses: []string{"a=a:1/a:2/x", "b=b:1/b:2/x", "c=c:2/c:3/x", "d=d:1/d:2/x", "bad"}}}, nil
 	}
 	is := func(id string, ask bool, want ...string) {
 		t.Helper()

@@ -17,7 +17,7 @@
 //   - vote.go decides which votes count, charter.go which group this is.
 //   - position.go asks the leader how far the history goes.
 //   - check.go compares data, handover.go transfers leadership.
-//   - survey.go asks the members how they are, and times.go counts how long things take.
+//   - survey.go asks the members how they are, clients.go looks at their addresses for clients.
 //   - restore.go makes a member from a backup, recover.go a group from one member.
 //   - times.go counts how long things take, syncs.go measures a disk.
 //   - verify.go reads a directory, committed.go writes down what is committed.
@@ -132,6 +132,7 @@ type running struct {
 	fsm        *fsm
 	startedMS  int64 // when the engine was made, in milliseconds since 1970
 	surveying  surveying
+	clients    clientAddresses
 	removed    atomic.Bool // the leader says that this is no member any more
 	started    atomic.Bool // the library has read what it goes on from
 	// logFault and stableFault are why the stores cannot be written to.
@@ -242,6 +243,7 @@ func (e *Engine) Open(m raft.Machine) error {
 	e.options.Identity.reports(r.report)
 	r.watching.Go(r.tend)
 	r.watching.Go(r.survey)
+	r.watching.Go(r.lookAtClientAddresses)
 	r.watching.Go(func() { r.compare(m) })
 	return nil
 }

@@ -83,7 +83,13 @@ func (r *running) form(ctx context.Context) {
 	var missing []string
 	data := false
 	for i := range all {
-		data = data || all[i].hasData() || all[i].Damaged != ""
+		if all[i].formedWith(o) {
+			r.wait(all[i].ID + " has formed a group with this member (id " + all[i].Group + "), and its leader calls this member soon")
+			return
+		}
+	}
+	for i := range all {
+		data = data || all[i].err == nil && !all[i].Empty || all[i].Damaged != ""
 		if why := all[i].unfit(o.Peers); why != "" {
 			missing = append(missing, why)
 		}
@@ -103,6 +109,16 @@ func (r *running) form(ctx context.Context) {
 	}
 }
 
+// formedWith reports whether a server is in a group that knows this member by the disk that it has. The group
+// has just been formed then, and nothing was lost.
+func (h *heardOf) formedWith(o *Options) bool {
+	if !h.hasData() || h.Damaged != "" || charterOf(h.Founders) != charterOf(o.Peers) {
+		return false
+	}
+	self, known := raft.Find(h.members(), o.ID)
+	return known && self.Incarnation == o.Identity.incarnation
+}
+
 // hasData reports whether a server is in a group.
 func (h *heardOf) hasData() bool { return h.err == nil && (h.Group != "" || !h.Empty) }
 
@@ -113,6 +129,8 @@ func (h *heardOf) unfit(founders []raft.Peer) string {
 		return name + " does not say who it is: " + h.err.Error()
 	case h.ID != h.peer.ID:
 		return "at " + h.peer.Raft + " is " + h.ID + ", and not " + h.peer.ID
+	case h.Empty && h.Group != "":
+		return name + " was called by a group (id " + h.Group + ") and has none of its data yet"
 	case h.hasData():
 		return fmt.Sprintf("%s has the data of a group (id %s). If this member's disk was lost nothing has to be done: the member that leads that group makes this one "+
 			"a member again, and until there is one no disk may be removed; if the group is another, give this one a name of its own (raft-group)", name, said(h.Group))

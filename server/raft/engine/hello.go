@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"syscall"
 
 	hraft "github.com/hashicorp/raft"
 
@@ -201,7 +202,7 @@ func (n *Network) ReachClient(ctx context.Context, address string) error {
 	if strings.Contains(answer, "a member begins with '"+greeting) {
 		return errors.New("what answers there is the raft port of a lockserver: are the two addresses swapped?")
 	}
-	if errors.Is(err, io.EOF) || err == nil { // a port for TLS closes
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || err == nil { // a port for TLS closes
 		return nil
 	}
 	return fmt.Errorf("what answers there is not the port of a lockserver for clients: %w", err)

@@ -58,7 +58,7 @@ func (e *Engine) Add(p raft.Peer) error {
 		return r.awaitVoter(p.ID)
 	case is && known.ID == r.self:
 		return errIsLeader
-	case is && r.reachable(known):
+	case is && at.Raft != p.Raft && r.reachable(known): // another address for clients does not move it
 		return fmt.Errorf("member '%s' is there already, and answers at %s (clients at %s): to move it stop it, start it at its new address, and add it there", p.ID, at.Raft, at.Client)
 	}
 	h, err := e.check(r, p)

@@ -238,6 +238,7 @@ func (r *running) observed(peers []hraft.Server) (all []raft.Observation) {
 			is.HeardMS = now.Sub(at).Milliseconds()
 			is.SinceMS = at.UnixMilli()
 		}
+		is.ClientFault = r.clients.fault(id)
 		all = append(all, is)
 	}
 	return all
