@@ -1,0 +1,58 @@
+package server
+
+import (
+	"fmt"
+	"testing"
+)
+
+// BenchmarkUndo measures commands that write, pipelined by 16, on a store that can go back, as a leader's can,
+// and on one that cannot. A period is as long as a leader's, about 256 KB of effects. Each key of a container
+// has a hundred elements.
+func BenchmarkUndo(b *testing.B) {
+	const pipeline, keys, period = 16, 4096, 4096
+	for _, c := range []struct {
+		name  string
+		fill  func(i, j int) []string
+		words func(i int) []string
+	}{
+		{"set", nil, func(i int) []string { return []string{"SET", fmt.Sprint("key:", i), "a value"} }},
+		{"incr", nil, func(i int) []string { return []string{"INCR", fmt.Sprint("counter:", i)} }},
+		{"lock", nil, func(i int) []string {
+			return []string{[]string{"LOCK", "UNLOCK"}[i%2], fmt.Sprint("lock:", i/2), "me"}
+		}},
+		{"hset", func(i, j int) []string { return []string{"HSET", fmt.Sprint("hash:", i), fmt.Sprint("field:", j), "a value"} },
+			func(i int) []string { return []string{"HSET", fmt.Sprint("hash:", i), "field:7", "another"} }},
+	} {
+		for _, on := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%s/undo=%t", c.name, on), func(b *testing.B) {
+				s := toNowhere(b)
+				var scratch batch
+				var requests [][]byte
+				for i := 0; i < keys; i += pipeline {
+					var request []byte
+					for j := range pipeline {
+						request = appendCommand(request, c.words(i+j)...)
+						for k := range 100 {
+							if c.fill != nil {
+								s.Feed(appendCommand(nil, c.fill(i+j, k)...), &scratch, nil)
+							}
+						}
+					}
+					requests = append(requests, request)
+				}
+				st := s.executor.store
+				if on {
+					st.BeginUndo()
+				}
+				b.ReportAllocs()
+				b.ResetTimer()
+				for i := 0; i < b.N; i += pipeline {
+					s.Feed(requests[i/pipeline%len(requests)], &scratch, nil)
+					if i%period == 0 {
+						st.AdvanceUndo()
+					}
+				}
+			})
+		}
+	}
+}
