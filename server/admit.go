@@ -182,16 +182,16 @@ func (p *pausing) begin(untilMS int64, all bool) {
 	p.all = p.all || all
 	ex.store.SetFollows(true)
 	p.timer.Of = p
-	ex.timers.set(&p.timer, p.untilMS)
+	ex.timers.Set(&p.timer, p.untilMS)
 }
 
-// fire implements firer: the pause is over.
-func (p *pausing) fire(*executor) { p.end() }
+// Fire implements due.Firer: the pause is over.
+func (p *pausing) Fire() { p.end() }
 
 // end lets everyone go on.
 func (p *pausing) end() {
 	ex := p.executor
-	ex.timers.stop(&p.timer)
+	ex.timers.Remove(&p.timer)
 	p.untilMS, p.all = 0, false
 	if p.failover || p.shutdown {
 		p.untilMS = math.MaxInt64

@@ -123,13 +123,13 @@ func (s *session) leave() {
 	ex.tracking.leave(s)
 	s.stopMonitoring()
 	ex.pausing.resume(s)
-	ex.timers.stop(&s.soft.timer)
+	ex.timers.Remove(&s.soft.timer)
 	ex.detachAll(s)
 	ex.leavePlaces(s)
 	// plant:leave-renewals
 	ex.depart(s)
 	if s.pulse != nil {
-		ex.timers.stop(&s.pulse.timer)
+		ex.timers.Remove(&s.pulse.timer)
 	}
 	s.dropInbox()
 }

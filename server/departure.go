@@ -8,6 +8,7 @@ import (
 	"lockserver/server/acl"
 	"lockserver/server/attach"
 	"lockserver/store"
+	"lockserver/store/due"
 	"lockserver/store/renewals"
 )
 
@@ -21,7 +22,7 @@ import (
 type departure struct {
 	session *session
 	cutMS   int64 // when the leases of its locks end at the latest; 0: they end by themselves
-	timer   timer
+	timer   due.Timer
 }
 
 // depart begins it. It may be called more than once.
@@ -37,14 +38,15 @@ func (ex *executor) depart(s *session) {
 		d.cutMS = ex.cutMS(s)
 	}
 	if d.forget(ex, dueBudget) {
-		ex.timers.set(&d.timer, ex.store.NowMS())
+		ex.timers.Set(&d.timer, ex.store.NowMS())
 	}
 }
 
-// fire implements firer.
-func (d *departure) fire(ex *executor) {
+// Fire implements due.Firer.
+func (d *departure) Fire() {
+	ex := d.session.executor
 	if d.forget(ex, 1) {
-		ex.timers.set(&d.timer, ex.store.NowMS())
+		ex.timers.Set(&d.timer, ex.store.NowMS())
 	}
 }
 
@@ -92,23 +94,24 @@ func (d *departure) cut(ex *executor, most int) {
 // forgetAttached makes the table of attached sessions forget what it need not know any more.
 func (ex *executor) forgetAttached(most int) {
 	if w := &ex.watchdog; w.attached.Forget(most) {
-		w.forgetting.Of = (*forgetting)(w)
-		ex.timers.set(&w.forgetting, ex.store.NowMS())
+		w.forgetting.Of = forgetting{ex}
+		ex.timers.Set(&w.forgetting, ex.store.NowMS())
 	}
 }
 
 // forgetting is what falls due while there is more to forget.
-type forgetting watchdog
+type forgetting struct{ *executor }
 
-// fire implements firer.
-func (*forgetting) fire(ex *executor) { ex.forgetAttached(1) }
+// Fire implements due.Firer.
+func (f forgetting) Fire() { f.forgetAttached(1) }
 
 // leftPlaces are the waits of sessions that have ended, as long as places are kept.
 type leftPlaces struct {
+	executor    *executor // set with the timer
 	first, last *queuedWaits
 	cursor      *queuedWaits // the next ones to look for sessions anew
 	again       bool         // all of them have to then, once more
-	timer       timer
+	timer       due.Timer
 	looked      int // how many waits were looked at for a session that attached, detached or ended
 }
 
@@ -120,7 +123,7 @@ func (ex *executor) leavePlaces(s *session) {
 		ws.gone, ws.untilMS = true, ex.store.NowMS()+ex.renewEveryMS()
 		ws.cursor, ws.again = ws.first, false
 		ex.leftPlaces.add(ws)
-		ex.timers.set(&ws.timer, ex.store.NowMS())
+		ex.timers.Set(&ws.timer, ex.store.NowMS())
 	}
 }
 
@@ -212,12 +215,13 @@ func (l *leftPlaces) lookAgain(ex *executor) {
 		l.again = true
 		return
 	}
-	l.cursor, l.timer.Of = l.first, l
-	ex.timers.set(&l.timer, ex.store.NowMS())
+	l.cursor, l.timer.Of, l.executor = l.first, l, ex
+	ex.timers.Set(&l.timer, ex.store.NowMS())
 }
 
-// fire implements firer.
-func (l *leftPlaces) fire(ex *executor) {
+// Fire implements due.Firer.
+func (l *leftPlaces) Fire() {
+	ex := l.executor
 	if ws := l.cursor; ws != nil {
 		l.cursor = ws.newer
 		ws.lookAgain(ex)
@@ -226,7 +230,7 @@ func (l *leftPlaces) fire(ex *executor) {
 		l.again, l.cursor = false, l.first
 	}
 	if l.cursor != nil {
-		ex.timers.set(&l.timer, ex.store.NowMS())
+		ex.timers.Set(&l.timer, ex.store.NowMS())
 	}
 }
 
@@ -260,16 +264,17 @@ func (ws *queuedWaits) lookAgain(ex *executor) {
 		ws.again = true
 	case ws.first != nil:
 		ws.cursor = ws.first
-		ex.timers.set(&ws.timer, ex.store.NowMS())
+		ex.timers.Set(&ws.timer, ex.store.NowMS())
 	}
 }
 
-// fire implements firer. Right after the end of the session its waits go to attached sessions, as many as
-// have one. The others wait for one until their time is over, or for their owner to ask again.
-func (ws *queuedWaits) fire(ex *executor) {
+// Fire implements due.Firer. Right after the end of the session its waits go to attached sessions, as many
+// as have one. The others wait for one until their time is over, or for their owner to ask again.
+func (ws *queuedWaits) Fire() {
+	ex := ws.executor
 	if !ws.gone {
 		if ws.giveUpOne(ex) {
-			ex.timers.set(&ws.timer, ex.store.NowMS())
+			ex.timers.Set(&ws.timer, ex.store.NowMS())
 		}
 		return
 	}
@@ -292,9 +297,9 @@ func (ws *queuedWaits) fire(ex *executor) {
 	ws.turn()
 	switch {
 	case ws.cursor != nil:
-		ex.timers.set(&ws.timer, ex.store.NowMS())
+		ex.timers.Set(&ws.timer, ex.store.NowMS())
 	case ws.count > 0 && !ws.ending:
-		ex.timers.set(&ws.timer, ws.untilMS)
+		ex.timers.Set(&ws.timer, ws.untilMS)
 	default:
 		ex.leftPlaces.remove(ws)
 	}
@@ -338,7 +343,7 @@ func (ex *executor) detachedFrom(s *session, names [][]byte, prefixes bool) {
 	ws.lookAgain(ex)
 	for range dueBudget {
 		if !ws.giveUpOne(ex) {
-			ex.timers.stop(&ws.timer)
+			ex.timers.Remove(&ws.timer)
 			return
 		}
 	}

@@ -74,7 +74,7 @@ type executor struct {
 	leftPlaces   leftPlaces     // of sessions that have ended
 	audience     []*session     // buffer for those that get an outcome
 	waits        waits
-	goOn         timer // for suspects of a deadlock that a unit had no time for
+	goOn         due.Timer // for suspects of a deadlock that a unit had no time for
 	refused      refusals
 	story        story
 	watching     watching.Table
@@ -83,7 +83,7 @@ type executor struct {
 	tracking     trackers
 	events       keyEvents
 	monitors     monitor.List[*session]
-	timers       timers
+	timers       due.Timers
 	alarm        alarm
 	pausing      pausing
 	shutdown     shutdown
@@ -395,42 +395,6 @@ const (
 	plainWrite           // nothing, and a disk that failed speaks against it
 )
 
-// firer is what happens at a time unless it is stopped first: a waiter's deadline, a watchdog's renewal.
-type firer interface {
-	// fire runs under the executor.
-	fire(ex *executor)
-}
-
-// timer is a firer's place in time.
-type timer = due.Item[firer]
-
-// timers is the ordered index of all timers. It is only touched under the executor.
-type timers struct{ queue due.Queue[firer] }
-
-// set makes t fire at atMS, moving it if it is set already.
-func (ts *timers) set(t *timer, atMS int64) { ts.queue.Set(t, atMS) }
-
-// stop takes t back; it does nothing if t is not set.
-func (ts *timers) stop(t *timer) { ts.queue.Remove(t) }
-
-// nextMS returns a time before which no timer fires.
-func (ts *timers) nextMS() (int64, bool) { return ts.queue.NextMS() }
-
-// fireDue fires the timers that are due, earliest first, and says whether there may be more. budget bounds
-// the work: a timer counts as 1, and the end of a wait as outcomeCost.
-func (ts *timers) fireDue(ex *executor, nowMS int64, budget int) (more bool) {
-	for budget > 0 {
-		t := ts.queue.Pop(nowMS, &budget)
-		if t == nil {
-			break
-		}
-		outcomes := ex.waits.outcomes
-		t.Of.fire(ex)
-		budget -= 1 + outcomeCost*(ex.waits.outcomes-outcomes)
-	}
-	return budget <= 0
-}
-
 // withoutLock lets go of the executor's lock while f runs.
 func (ex *executor) withoutLock(f func()) {
 	ex.mu.Unlock()
@@ -464,7 +428,7 @@ type pausing struct {
 	failover, shutdown bool
 	held               []*session
 	after              []func() // units that wait for the end
-	timer              timer
+	timer              due.Timer
 }
 
 // delayed counts the delayed entries that were added to their streams.
@@ -477,8 +441,9 @@ type delayed struct {
 // replica. There may be a hundred thousand of them. So it ends a slice of them at once, and then one at a
 // time as they are due, and other units run in between. A wait that gets a turn before that ends then.
 type demotion struct {
-	timer timer
-	until uint64 // the number of the last wait
+	executor *executor // set with the timer
+	timer    due.Timer
+	until    uint64 // the number of the last wait
 }
 
 // newID is a random name of 40 hexadecimal digits.

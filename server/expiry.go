@@ -86,11 +86,11 @@ func (ex *executor) expireDue(budget int) (more bool) {
 		if ex.queues.Len() > 0 {
 			step = min(step, expiryStep)
 		}
-		start, outcomes := time.Now(), ex.waits.outcomes
+		start, spent := time.Now(), ex.waits.spent()
 		more = ex.store.ExpireDue(step)
 		took += time.Since(start)
 		ex.endUnit()
-		budget -= step + outcomeCost*(ex.waits.outcomes-outcomes)
+		budget -= step + ex.waits.spent() - spent
 	}
 	ex.counts.expiry += took
 	if more {

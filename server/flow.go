@@ -91,7 +91,7 @@ func (s *session) passesLimit(limit *outputLimit, bytes int64) bool {
 	if s.soft.sinceMS == 0 {
 		s.soft.sinceMS = nowMS
 		s.soft.timer.Of = s
-		ex.timers.set(&s.soft.timer, nowMS+limit.SoftMS)
+		ex.timers.Set(&s.soft.timer, nowMS+limit.SoftMS)
 		return false
 	}
 	return nowMS-s.soft.sinceMS >= limit.SoftMS
@@ -140,9 +140,9 @@ func (s *session) measureOutput(given int) {
 	wakeAll(touched, nil)
 }
 
-// fire implements firer: the output has been above the soft limit for its time. What the connection still
-// holds only the session's owner can tell, so it is sent for.
-func (s *session) fire(ex *executor) { ex.touch(s) }
+// Fire implements due.Firer: the output has been above the soft limit for its time. Only the owner of the
+// session can tell what the connection still holds, so it is woken.
+func (s *session) Fire() { s.executor.touch(s) }
 
 // judgeSoftLimit closes a client with output that has been above its soft limit for too long. It starts the
 // time anew for a client that has read. The owner calls it after it has asked its connection for the size of
@@ -154,7 +154,7 @@ func (s *session) judgeSoftLimit() {
 	bytes := int64(s.outputBytes()) // with what this batch is going to send
 	if limit.SoftBytes == 0 || bytes <= limit.SoftBytes {
 		s.soft.sinceMS = 0
-		ex.timers.stop(&s.soft.timer)
+		ex.timers.Remove(&s.soft.timer)
 		return
 	}
 	if s.passesLimit(limit, bytes) {

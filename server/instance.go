@@ -434,7 +434,7 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 		Place: func() persistence.History { return persistence.History(ex.replication.Place()) }})
 	ex.syncing.waiters = make(map[*parkedCall]struct{})
 	ex.queues = waiting.New(c.Databases, commands.QueuedLocks(ex.store))
-	ex.goOn.Of = deadlockSearch{}
+	ex.goOn.Of = deadlockSearch{ex.queues}
 	ex.waits.most = servedPerUnit
 	if _, manual := ex.clock.(*clock.Manual); manual {
 		ex.waits.most = math.MaxInt // nothing happens by itself, so there is no later

@@ -18,7 +18,7 @@ var notifyFaults = []plant.Fault{
 	return`)),
 	plant.New("a grant that is not confirmed is not passed on", plant.Omit("pass-on")),
 	plant.New("places are lost when the connection ends", plant.Insert("leave-places", `ws.untilMS, ws.gone = 0, true
-		ex.timers.set(&ws.timer, ex.store.NowMS())
+		ex.timers.Set(&ws.timer, ex.store.NowMS())
 		return`)),
 	plant.New("waits stay in the queue of a server that has become a replica", plant.Insert("demotion", "return false")),
 	plant.New("asked again the place is lost", plant.Insert("same-wait", `if old := ex.queues.Find(c.DB.ID(), wait.Keys[0], wait.Owner, nil); old != nil {

@@ -9,6 +9,7 @@ import (
 	"lockserver/internal/waiting"
 	"lockserver/server/acl"
 	"lockserver/server/attach"
+	"lockserver/store/due"
 )
 
 // How a client's command waits. A handler that cannot answer yet calls Ctx.Block, which leads to park: the
@@ -42,7 +43,7 @@ var _ waiting.Call = (*parkedCall)(nil)
 
 // parkedExtra is what a waiter does not have without a deadline.
 type parkedExtra struct {
-	timer timer // of its deadline
+	timer due.Timer // of its deadline
 }
 
 // otherCall is a parkedCall that does not wait for locks.
@@ -127,7 +128,7 @@ func (ex *executor) park(c *commands.Ctx, wait commands.Wait) error {
 		r.Name = w.textOf(wait.Owner)
 	}
 	if wait.DeadlineMS != 0 {
-		ex.timers.set(&w.extras().timer, wait.DeadlineMS)
+		ex.timers.Set(&w.extras().timer, wait.DeadlineMS)
 	}
 	ex.queues.Enter(&w.Waiter, call, &r)
 	if cycle := ex.queues.Deadlock(&w.Waiter); cycle != nil {
@@ -170,6 +171,9 @@ type waits struct {
 	// sliceUS is when the present slice began. Units that serve waiters set the store to a later time.
 	sliceUS int64
 }
+
+// spent is what all outcomes have counted as so far, in steps of a budget.
+func (w *waits) spent() int { return outcomeCost * w.outcomes }
 
 // keysOf returns the keys that a call waits, or has waited, for. They are valid until the next call.
 func (n *waits) keysOf(w *parkedCall) [][]byte {
@@ -225,7 +229,7 @@ func (ex *executor) keysThatEnd() (n int) {
 // stopTimer makes the wait have no end in time any more.
 func (w *parkedCall) stopTimer(ex *executor) {
 	if w.extra != nil {
-		ex.timers.stop(&w.extra.timer)
+		ex.timers.Remove(&w.extra.timer)
 	}
 }
 
@@ -265,8 +269,8 @@ func (ex *executor) countLockWait(w *parkedCall) {
 	}
 }
 
-// fire implements firer: the waiter's time is up.
-func (w *parkedCall) fire(ex *executor) { ex.timeOut(w) }
+// Fire implements due.Firer: the waiter's time is up.
+func (w *parkedCall) Fire() { w.session.executor.timeOut(w) }
 
 // timeOut answers a waiter at its deadline.
 func (ex *executor) timeOut(w *parkedCall) {
@@ -331,7 +335,7 @@ func (ex *executor) serve() {
 		case len(ex.terminated) > 0: // it may have found a lock with a lease that has ended
 		default:
 			if ex.queues.Suspects() > 0 {
-				ex.timers.set(&ex.goOn, ex.store.NowMS())
+				ex.timers.Set(&ex.goOn, ex.store.NowMS())
 			}
 			return
 		}
@@ -339,10 +343,10 @@ func (ex *executor) serve() {
 }
 
 // deadlockSearch is what falls due when the last unit had no time for all suspects.
-type deadlockSearch struct{}
+type deadlockSearch struct{ queues *waiting.Queues }
 
-// fire implements firer.
-func (deadlockSearch) fire(ex *executor) { ex.queues.GoOn() }
+// Fire implements due.Firer.
+func (d deadlockSearch) Fire() { d.queues.GoOn() }
 
 // Try implements waiting.Call.
 func (w *parkedCall) Try() (done, stop bool) {
@@ -484,14 +488,14 @@ func (ex *executor) spareCtx(c *waiterCtx) {
 type retry struct {
 	queue    *waiting.Queue
 	executor *executor
-	timer    timer
+	timer    due.Timer
 }
 
 // QueueEnded implements waiting.Attachment.
-func (r *retry) QueueEnded() { r.executor.timers.stop(&r.timer) }
+func (r *retry) QueueEnded() { r.executor.timers.Remove(&r.timer) }
 
-// fire implements firer: the queue has its turn.
-func (r *retry) fire(ex *executor) { ex.queues.MakeReady(r.queue) }
+// Fire implements due.Firer: the queue has its turn.
+func (r *retry) Fire() { r.executor.queues.MakeReady(r.queue) }
 
 // tryAgainAt makes the queue of a key ready at a time, or before, if another waiter has asked for that.
 func (ex *executor) tryAgainAt(c *commands.Ctx, key []byte, atMS int64) {
@@ -506,7 +510,7 @@ func (ex *executor) tryAgainAt(c *commands.Ctx, key []byte, atMS int64) {
 		q.Attach(r)
 	}
 	if t := &r.timer; !t.Queued() || atMS < t.AtMS() {
-		ex.timers.set(t, atMS)
+		ex.timers.Set(t, atMS)
 	}
 }
 

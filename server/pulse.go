@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"lockserver/server/transport"
+	"lockserver/store/due"
 )
 
 // A host can vanish without closing its connections: the power, the cable. They stay open here until the
@@ -45,8 +46,8 @@ const (
 // pulse watches over one session's client. It is only touched under the executor. Each who waits has one, so
 // it is kept small: what can stand in the session does.
 type pulse struct {
-	timer   timer // of the session, as a watched
-	askedMS int64 // when the last sign of life was looked up
+	timer   due.Timer // of the session, as a watched
+	askedMS int64     // when the last sign of life was looked up
 	// silentMS is how long before that it was, or notKnown; leaseMS by which the peer is probed. Both fit:
 	// a lease is at most of so many milliseconds (lock-watchdog-timeout).
 	silentMS, leaseMS int32
@@ -89,7 +90,7 @@ func (ex *executor) watchOver(s *session) {
 		p.ask(ex, s, ex.store.NowMS())
 	}
 	if p.known() && !p.timer.Queued() {
-		ex.timers.set(&p.timer, ex.store.NowMS()+ex.settings.LockWatchdogMS/renewalsPerLease)
+		ex.timers.Set(&p.timer, ex.store.NowMS()+ex.settings.LockWatchdogMS/renewalsPerLease)
 	}
 }
 
@@ -105,7 +106,7 @@ func (ex *executor) watchGrant(s *session) {
 	s.unsure.atMS = ex.store.NowMS() // whether the one before was answered is still to be known
 	at := s.unsure.atMS + confirmMS(ex.settings.LockWatchdogMS)/looksPerConfirm
 	if !p.timer.Queued() || p.timer.AtMS() > at {
-		ex.timers.set(&p.timer, at)
+		ex.timers.Set(&p.timer, at)
 	}
 }
 
@@ -138,9 +139,11 @@ func (s *session) lifeEndMS(ex *executor, now int64) int64 {
 	return min(now+lease, p.heardMS()+silenceMS(lease))
 }
 
-// fire implements firer: it is time to look whether the client lives.
-func (of *watched) fire(ex *executor) {
-	s, lease, now := (*session)(of), ex.settings.LockWatchdogMS, ex.store.NowMS()
+// Fire implements due.Firer: it is time to look whether the client lives.
+func (of *watched) Fire() {
+	s := (*session)(of)
+	ex := s.executor
+	lease, now := ex.settings.LockWatchdogMS, ex.store.NowMS()
 	waits := s.waiter != nil && s.waiter.Strict() || s.keepsPlaces()
 	if s.dead || s.terminated || !waits && !s.keeps() && s.attachments.Len() == 0 && s.unsure == nil {
 		return // no other client depends on it
@@ -168,7 +171,7 @@ func (of *watched) fire(ex *executor) {
 		ex.lose(s)
 		return
 	}
-	ex.timers.set(&p.timer, now+max(min(next, left), leastPulseMS))
+	ex.timers.Set(&p.timer, now+max(min(next, left), leastPulseMS))
 }
 
 // unansweredFor returns for how long something has been unanswered, as far as looks have seen, and

@@ -10,6 +10,7 @@ import (
 	"lockserver/server/acl"
 	"lockserver/server/attach"
 	"lockserver/store"
+	"lockserver/store/due"
 )
 
 // How a command waits without blocking its client (NOTIFY). The wait is in the queues like that of a parked
@@ -31,16 +32,17 @@ var _ waiting.Call = (*queuedWait)(nil)
 
 // queuedWaits are the waits that a session keeps the places of. After its end they stay here for a while.
 type queuedWaits struct {
-	first   *queuedWait
-	count   int
-	adopted int // how many of them the session did not ask for
-	bytes   int
-	cursor  *queuedWait // the next one to be looked at: see fire
-	again   bool        // it has to be begun anew then
-	timer   timer
-	ghost   *session // has got those that the session has given up
-	judges  bool     // those that are looked at are ended if the user may not have the locks any more
-	denied  bool     // the user was deleted: all of them are to end
+	executor *executor
+	first    *queuedWait
+	count    int
+	adopted  int // how many of them the session did not ask for
+	bytes    int
+	cursor   *queuedWait // the next one to be looked at: see fire
+	again    bool        // it has to be begun anew then
+	timer    due.Timer
+	ghost    *session // has got those that the session has given up
+	judges   bool     // those that are looked at are ended if the user may not have the locks any more
+	denied   bool     // the user was deleted: all of them are to end
 	// The fields below are used after the end of the session.
 	gone         bool
 	ending       bool  // the time is over for which places are kept
@@ -93,7 +95,7 @@ func (ws *queuedWaits) unlink(w *queuedWait) {
 // queuedOf are the waits of a session, which can have some from now on.
 func (s *session) queuedOf() *queuedWaits {
 	if s.queued == nil {
-		s.queued = &queuedWaits{}
+		s.queued = &queuedWaits{executor: s.executor}
 		s.queued.timer.Of = s.queued
 	}
 	return s.queued
@@ -158,7 +160,7 @@ func (ex *executor) setDeadline(w *queuedWait, atMS int64) {
 	}
 	t := &w.extras().timer
 	t.Of = w
-	ex.timers.set(t, atMS)
+	ex.timers.Set(t, atMS)
 }
 
 // sameWait is the wait of an owner with NOTIFY for the same locks in the same way; nil: there is none.
@@ -188,8 +190,9 @@ func (w *queuedWait) Refuse(cycle waiting.Cycle) {
 	ex.refuseQueued(w, attach.Deadlock)
 }
 
-// fire implements firer: the time to wait, or to confirm, is over.
-func (w *queuedWait) fire(ex *executor) {
+// Fire implements due.Firer: the time to wait, or to confirm, is over.
+func (w *queuedWait) Fire() {
+	ex := w.session.executor
 	if !w.Granted() {
 		ex.refuseQueued(w, attach.Timeout)
 		return
@@ -295,7 +298,7 @@ func (ex *executor) grantQueued(w *queuedWait, keys [][]byte) {
 	}
 	t := &w.extras().timer
 	t.Of = w
-	ex.timers.set(t, atMS)
+	ex.timers.Set(t, atMS)
 	ex.tellOutcome(w, w.granted(g))
 }
 

@@ -261,19 +261,20 @@ func (ex *executor) beginLeasesAnew() {
 // endQueuedLater begins it.
 func (ex *executor) endQueuedLater() {
 	d := &ex.demotion
-	d.timer.Of, d.until = d, ex.queues.Entered()
+	d.timer.Of, d.executor, d.until = d, ex, ex.queues.Entered()
 	for range dueBudget {
 		if !d.endOne(ex) {
 			return
 		}
 	}
-	ex.timers.set(&d.timer, ex.store.NowMS())
+	ex.timers.Set(&d.timer, ex.store.NowMS())
 }
 
-// fire implements firer.
-func (d *demotion) fire(ex *executor) {
+// Fire implements due.Firer.
+func (d *demotion) Fire() {
+	ex := d.executor
 	if d.endOne(ex) {
-		ex.timers.set(&d.timer, ex.store.NowMS())
+		ex.timers.Set(&d.timer, ex.store.NowMS())
 	}
 }
 

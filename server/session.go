@@ -264,8 +264,8 @@ func (s *session) dropInbox() {
 
 // softLimit is since when a session's output has been above its soft limit.
 type softLimit struct {
-	sinceMS int64 // 0: it is not
-	timer   timer // when it will have been for too long
+	sinceMS int64     // 0: it is not
+	timer   due.Timer // when it will have been for too long
 }
 
 // renewal renews the lease of one of the shared holders of a lock. It does so while the session that acquired

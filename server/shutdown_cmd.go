@@ -7,6 +7,7 @@ import (
 
 	"lockserver/commands"
 	"lockserver/persistence"
+	"lockserver/store/due"
 )
 
 // How a server ends on request: it waits for its replicas (shutdown-timeout) while writes are held, saves
@@ -21,7 +22,7 @@ type shutdown struct {
 	waits   bool
 	options ShutdownOptions
 	endMS   int64 // when the replicas have had their time
-	timer   timer
+	timer   due.Timer
 	// These functions get the result, for the callers that asked for the shutdown; nil: the server ends.
 	callbacks []func(err error)
 	// refused counts the shutdowns that failed or were called off. Clients that have waited since before get
@@ -127,7 +128,7 @@ func (sd *shutdown) begin(o ShutdownOptions, tell func(err error)) (waits bool, 
 		}
 		sd.waits, sd.options, sd.endMS, sd.callbacks = true, o, ex.store.NowMS()+ex.config.ShutdownTimeoutMS, nil
 		sd.timer.Of = sd
-		ex.timers.set(&sd.timer, sd.endMS)
+		ex.timers.Set(&sd.timer, sd.endMS)
 		if leads {
 			sd.handOver()
 		} else {
@@ -158,8 +159,8 @@ func (sd *shutdown) handOver() {
 	})
 }
 
-// fire implements firer: the replicas have had their time.
-func (sd *shutdown) fire(*executor) { sd.endWaiting() }
+// Fire implements due.Firer: the replicas have had their time.
+func (sd *shutdown) Fire() { sd.endWaiting() }
 
 // goOn ends a server that waits for replicas, if they have everything.
 func (sd *shutdown) goOn() {
@@ -174,7 +175,7 @@ func (sd *shutdown) endWaiting() {
 		sd.stay(err)
 		return
 	}
-	sd.executor.timers.stop(&sd.timer)
+	sd.executor.timers.Remove(&sd.timer)
 	callbacks := sd.callbacks
 	sd.waits, sd.callbacks = false, nil
 	for _, tell := range callbacks {
@@ -185,7 +186,7 @@ func (sd *shutdown) endWaiting() {
 // stay calls a shutdown off that has waited for replicas.
 func (sd *shutdown) stay(err error) {
 	ex := sd.executor
-	ex.timers.stop(&sd.timer)
+	ex.timers.Remove(&sd.timer)
 	callbacks := slices.Clone(sd.callbacks)
 	sd.waits, sd.options, sd.endMS, sd.callbacks = false, ShutdownOptions{}, 0, nil
 	sd.refused++

@@ -7,6 +7,7 @@ import (
 
 	"lockserver/internal/background"
 	"lockserver/store"
+	"lockserver/store/due"
 )
 
 const (
@@ -28,7 +29,7 @@ type ticker struct {
 	executor     *executor
 	armedMS      int64         // when the goroutine will wake by itself; 0: when poked
 	poke         chan struct{} // wakes it
-	housekeeping timer
+	housekeeping due.Timer
 	housekeptMS  int64 // when that was last done
 	apartMS      int64 // between two rounds of it; 0: housekeepingMS
 }
@@ -108,7 +109,7 @@ func (t *ticker) dueSlice() (more bool) {
 	if t.serveOn() { // what is free already goes to those that wait, before their time can be over
 		return true
 	}
-	more = ex.timers.fireDue(ex, now, dueBudget) || more
+	more = due.FireDue(&ex.timers, now, dueBudget, ex.waits.spent) || more
 	ex.endUnit()
 	more = ex.endHolds() || more
 	more = ex.fireDelayed() || more
@@ -202,7 +203,7 @@ func (t *ticker) nextMS() (int64, bool) {
 	if t.servesOn() {
 		return ex.store.NowMS(), true
 	}
-	at, ok := ex.timers.nextMS()
+	at, ok := ex.timers.NextMS()
 	if renewal, has := ex.watchdog.nextRenewalMS(); has && (!ok || renewal < at) && ex.pausing.untilMS == 0 {
 		at, ok = renewal, true
 	}
@@ -245,12 +246,12 @@ func (t *ticker) arm() {
 // housekeepingMS is how often save points, idle clients and the token reservation are looked at.
 const housekeepingMS = 1000
 
-// fire implements firer.
-func (t *ticker) fire(*executor) { t.keepHouse() }
+// Fire implements due.Firer.
+func (t *ticker) Fire() { t.keepHouse() }
 
 // planHousekeeping sets the timer of the next round.
 func (t *ticker) planHousekeeping() {
-	t.executor.timers.set(&t.housekeeping, t.housekeptMS+max(t.apartMS, housekeepingMS))
+	t.executor.timers.Set(&t.housekeeping, t.housekeptMS+max(t.apartMS, housekeepingMS))
 }
 
 // KeepHouse implements clock.Watcher.

@@ -3,6 +3,7 @@ package server
 import (
 	"lockserver/commands"
 	"lockserver/server/tracking"
+	"lockserver/store/due"
 )
 
 // CLIENT TRACKING: the clients that track, and tracking.Caller, the whole of it. Package tracking has the
@@ -11,7 +12,7 @@ import (
 // trackers are the clients that track (CLIENT TRACKING). It is only touched under the executor.
 type trackers struct {
 	tracking.News[*session]
-	sweep timer
+	sweep due.Timer
 }
 
 // open connects the trackers with the server.
@@ -25,12 +26,12 @@ func (t *trackers) open(ex *executor) {
 		Listens: func(s *session) bool { return s.subs != nil },
 		Deliver: func(to *session, message []byte) { ex.deliver(to, message, false) }, Chance: func(n int) int { return ex.rand.IntN(n) }, Commands: ex.table,
 		Later:     func() bool { return len(ex.monitors) > 0 }, // they get the command first
-		SweepSoon: func() { ex.timers.set(&t.sweep, ex.store.NowMS()+1) },
+		SweepSoon: func() { ex.timers.Set(&t.sweep, ex.store.NowMS()+1) },
 	})
 }
 
-// fire implements firer.
-func (t *trackers) fire(*executor) { t.SweepSome() }
+// Fire implements due.Firer.
+func (t *trackers) Fire() { t.SweepSome() }
 
 // leave ends for good that a session tracks: it goes, and what it has read is forgotten.
 func (t *trackers) leave(s *session) {
@@ -40,7 +41,7 @@ func (t *trackers) leave(s *session) {
 	trackingCaller{s}.Stop()
 	t.LeaveFor(s)
 	if !t.InUse() {
-		s.executor.timers.stop(&t.sweep)
+		s.executor.timers.Remove(&t.sweep)
 		s.executor.observe()
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// BenchmarkUndo measures commands that write, pipelined by 16, on a store that can go back, as a leader's can,
-// and on one that cannot. A period is as long as a leader's, about 256 KB of effects. Each key of a container
-// has a hundred elements.
+// BenchmarkUndo measures commands that write, pipelined by 16, on a store that can go back, as the store of a
+// leader can, and on one that cannot. A period has about 256 KB of effects, as it has there. Each hash
+// has a hundred fields.
 func BenchmarkUndo(b *testing.B) {
 	const pipeline, keys, period = 16, 4096, 4096
 	for _, c := range []struct {
@@ -20,7 +20,9 @@ func BenchmarkUndo(b *testing.B) {
 		{"lock", nil, func(i int) []string {
 			return []string{[]string{"LOCK", "UNLOCK"}[i%2], fmt.Sprint("lock:", i/2), "me"}
 		}},
-		{"hset", func(i, j int) []string { return []string{"HSET", fmt.Sprint("hash:", i), fmt.Sprint("field:", j), "a value"} },
+		{"hset", func(i, j int) []string {
+			return []string{"HSET", fmt.Sprint("hash:", i), fmt.Sprint("field:", j), "a value"}
+		},
 			func(i int) []string { return []string{"HSET", fmt.Sprint("hash:", i), "field:7", "another"} }},
 	} {
 		for _, on := range []bool{false, true} {

@@ -28,7 +28,7 @@ type watchdog struct {
 	shares   shareRenewals
 	attached attach.Table[*session]
 	// forgetting is of what attached is to forget.
-	forgetting timer
+	forgetting due.Timer
 }
 
 // upkeep is what the watchdog needs of the server around it.
