@@ -38,7 +38,8 @@ export class Keeper {
   private closing = false;
   private readonly holds = new Map<number, Hold>();
   private readonly byKey = new Map<string, Hold>(); // the last one of each key
-  private readonly strays = new Map<number, LossReason>();
+  private readonly strays = new Map<number, LossReason>(); // losses of locks that a call may be about to register
+  private calls = 0; // that may register a hold
   private readonly timers = new Set<Timer>();
   private unpaid: Debt[] = [];
   private debts = 0; // unpaid and sent
@@ -251,8 +252,16 @@ export class Keeper {
       hold.lose(key, token, reason);
       return;
     }
+    if (this.calls === 0) return;
     if (this.strays.size >= MOST_STRAYS) this.strays.clear();
     this.strays.set(token, reason);
+  }
+
+  /** A call for a lock begins. */
+  callBegins(): void { this.calls++; }
+
+  callEnds(): void {
+    if (--this.calls === 0) this.strays.clear();
   }
 
   holdOf(token: number): Hold | undefined { return this.holds.get(token); }

@@ -310,11 +310,13 @@ export class Locks {
       signal.addEventListener('abort', ended, { once: true });
     }
     this.calls.add(limited);
+    this.keeper.callBegins();
     try {
       return await run(limited);
     } finally {
       signal?.removeEventListener('abort', ended);
       this.calls.delete(limited);
+      this.keeper.callEnds();
       if (this.calls.size === 0) for (const call of this.idle.splice(0)) call();
     }
   }

@@ -64,7 +64,11 @@ export class Route {
   /** Takes the members of the group from one of them. */
   private learn(wire: Wire): void {
     wire.call(['CLUSTER', 'SLOTS']).then((reply) => {
-      for (const range of Array.isArray(reply) ? reply : []) {
+      if (!Array.isArray(reply) || reply.length === 0) return;
+      // Members that are gone have had other addresses: only those of the program stay.
+      this.known.clear();
+      for (const endpoint of [...this.target.endpoints, wire.endpoint]) this.known.set(addressOf(endpoint), endpoint);
+      for (const range of reply) {
         for (const node of Array.isArray(range) ? range.slice(2) : []) {
           if (!Array.isArray(node)) continue;
           this.note(String(node[0] || wire.endpoint.host), Number(node[1]));
