@@ -46,6 +46,8 @@ type Options struct {
 	// AutoLogin logs requests of this machine in to the console as the user default, if that has no password.
 	// It has an effect only while the port listens on a loopback address.
 	AutoLogin bool
+	// Debug has what is served under /debug; nil: nothing is.
+	Debug *Debug
 	// Hosts are names by which /metrics may be asked for, beside addresses and names without a dot; "*": any.
 	Hosts []string
 }
@@ -119,6 +121,9 @@ func (p *Port) routes() http.Handler {
 	others := http.NewServeMux()
 	others.Handle("/", p.console())
 	others.Handle("GET /metrics", p.asked(metricsHandler(p.source, p.log)))
+	if d := p.options.Debug; d != nil {
+		others.Handle("GET /debug/", p.asked(p.debug(d)))
+	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /healthz", p.crowd.probe(p.healthz))
 	mux.Handle("GET /readyz", p.crowd.probe(p.readyz))

@@ -17,7 +17,7 @@ func (p *process) openAdmin(srv *server.Server) (closePort func(), err error) {
 		return func() {}, nil
 	}
 	port, err := admin.Open(srv, admin.Options{Addr: net.JoinHostPort(c.AdminBind, strconv.Itoa(c.AdminPort)), Log: p.log, Audit: p.audit,
-		AutoLogin: c.ConsoleAutoLogin, Hosts: strings.Fields(c.AdminHosts)})
+		AutoLogin: c.ConsoleAutoLogin, Hosts: strings.Fields(c.AdminHosts), Debug: p.debug})
 	if err != nil {
 		return nil, err
 	}

@@ -28,29 +28,10 @@ func main() {
 // logfile is configured, as redis-server's does; what keeps the server from starting, or
 // makes it take long, goes to stderr.
 func run(args []string, stdout, stderr io.Writer) int {
-	if len(args) > 0 && args[0] == "demo" { // a configuration file of that name is ./demo
-		return runDemo(args[1:], stdout, stderr)
-	}
-	if len(args) > 0 && args[0] == "check" {
-		return runCheck(args[1:], stdout, stderr)
-	}
-	if len(args) > 0 && args[0] == "check-history" {
-		return runCheckHistory(args[1:], os.Stdin, stdout, stderr)
-	}
-	if len(args) > 0 && args[0] == "health" {
-		return runHealth(args[1:], stdout, stderr)
-	}
-	if len(args) > 0 && args[0] == "status" {
-		return runStatus(args[1:], stdout, stderr)
-	}
-	if len(args) > 0 && args[0] == "snapshot" {
-		return runSnapshot(args[1:], stdout, stderr)
-	}
-	if len(args) > 0 && args[0] == "recover" {
-		return runRecover(args[1:], stdout, stderr)
-	}
-	if len(args) > 0 && args[0] == "run" {
-		return runJob(args[1:], stdout, stderr)
+	if len(args) > 0 {
+		if program := programOf(args[0]); program != nil {
+			return program(args[1:], stdout, stderr)
+		}
 	}
 	if i, ok := findInspection(args); ok {
 		return i.start(args[1:], stdout, stderr)
@@ -97,6 +78,34 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return p.serve(stderr, len(args) == 0)
 }
 
+// programOf is what the first word of a command line runs in place of a server; nil: nothing. A configuration
+// file of that name is ./demo.
+func programOf(word string) func(args []string, stdout, stderr io.Writer) int {
+	switch word {
+	case "demo":
+		return runDemo
+	case "check":
+		return runCheck
+	case "check-history":
+		return func(args []string, stdout, stderr io.Writer) int {
+			return runCheckHistory(args, os.Stdin, stdout, stderr)
+		}
+	case "health":
+		return runHealth
+	case "status":
+		return runStatus
+	case "snapshot":
+		return runSnapshot
+	case "debug":
+		return runDebug
+	case "recover":
+		return runRecover
+	case "run":
+		return runJob
+	}
+	return nil
+}
+
 // refuse says why the configuration cannot be used.
 func refuse(stderr io.Writer, err error) int {
 	fmt.Fprintf(stderr, "\n*** FATAL CONFIG FILE ERROR (lockserver %s) ***\n%s\n", version, err)
@@ -134,6 +143,7 @@ A Redis-protocol server with native locks (LOCK, UNLOCK, RENEW) and flash sales 
   lockserver demo                     play a flash sale; see lockserver demo --help
   lockserver check PATH ...           verify snapshots, append-only files and raft directories; see lockserver check --help
   lockserver snapshot save FILE       back a raft group up, and restore it; see lockserver snapshot --help
+  lockserver debug bundle FILE        what helps to find a fault, of all members, in one file; see lockserver debug --help
   lockserver recover --dir DIR        go on without a majority of a raft group; see lockserver recover --help
   lockserver top                      what a running server does, once a second; see lockserver top --help
   lockserver locks                    the locks that are held; see lockserver locks --help

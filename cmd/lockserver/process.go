@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"lockserver/admin"
 	"lockserver/internal/config"
 	"lockserver/server"
 )
@@ -29,6 +30,7 @@ type process struct {
 	level      *slog.LevelVar
 	log        *slog.Logger
 	audit      *slog.Logger // of what operators do; nil: there is none
+	debug      *admin.Debug // what admin-debug shows; nil: nothing
 	place      place        // of the server, for the log
 	launcher   *launcher
 	supervisor supervisor
@@ -70,6 +72,10 @@ func newProcess(cmd config.Command, stdout io.Writer) (*process, error) {
 			return nil, fmt.Errorf("logfile '%s': %w", name, err)
 		}
 		out = reopened(path)
+	}
+	if p.config.AdminDebug && p.config.AdminPort != 0 {
+		tail := &logTail{to: out, most: logTailBytes}
+		out, p.debug = tail, &admin.Debug{Log: tail.Lines}
 	}
 	p.place.member = p.config.Raft.ID
 	handler := newLog(&lockedWriter{w: out}, p.level, p.config, &p.place)

@@ -47,6 +47,8 @@ type Config struct {
 	AdminBind string
 	// AdminHosts are names by which its metrics may be asked for, separated by spaces.
 	AdminHosts string
+	// AdminDebug serves profiles and the last lines of the log on the admin port.
+	AdminDebug bool
 	// ConsoleAutoLogin logs requests of this machine in to the console.
 	ConsoleAutoLogin bool
 

@@ -99,6 +99,9 @@ var topics = []topic{
 		{Name: "admin-hosts", When: atStart, Kind: text(func(c *Config) *string { return &c.AdminHosts }),
 			Doc: "names with a dot by which `/metrics` may be asked for, with spaces between them; `*`: any. Addresses, and names " +
 				"without a dot, always may", Redis: notInRedis},
+		{Name: "admin-debug", Default: "no", When: atStart, Kind: boolean(func(c *Config) *bool { return &c.AdminDebug }),
+			Doc: "serve profiles of heap, goroutines and processor under `/debug/pprof` and the last lines of the log under `/debug/log`, without a " +
+				"password, for `lockserver debug bundle` and `go tool pprof`", Redis: notInRedis},
 		{Name: "console-auto-login", Default: "yes", When: atStart, Kind: boolean(func(c *Config) *bool { return &c.ConsoleAutoLogin }),
 			Doc: "requests of this machine are logged in to the [console](CONSOLE.md) as the user `default` if that has no password; always " +
 				"`no` while `admin-bind` is no loopback address. Say `no` if a proxy runs on this machine", Redis: notInRedis},

@@ -34,6 +34,9 @@ func IsSecret(name string) bool {
 	return d != nil && d.Secret
 }
 
+// IsKnown reports whether there is a directive of this name, in any case.
+func IsKnown(name string) bool { return lookup(name) != nil }
+
 // holdsSecret reports whether the words behind this one may be a secret: the word is the name of a secret
 // directive, or part of an unknown one (sentinel auth-pass).
 func holdsSecret(word string) bool {

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"slices"
+	"sync"
+)
+
+// logTailBytes bounds how much of the log is kept in memory for admin-debug.
+const logTailBytes = 256 << 10
+
+// logTail writes a log on, and keeps its last lines.
+type logTail struct {
+	to   io.Writer
+	most int
+
+	mu   sync.Mutex
+	last []byte
+}
+
+// Write implements io.Writer. It gets whole lines.
+func (t *logTail) Write(line []byte) (int, error) {
+	t.mu.Lock()
+	t.last = append(t.last, line...)
+	if over := len(t.last) - t.most; over > 0 {
+		cut := len(t.last) // a longer line than all that is kept
+		if end := bytes.IndexByte(t.last[over-1:], '\n'); end >= 0 {
+			cut = over + end
+		}
+		t.last = append(t.last[:0], t.last[cut:]...)
+	}
+	t.mu.Unlock()
+	return t.to.Write(line)
+}
+
+// Lines are the last lines.
+func (t *logTail) Lines() []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.last)
+}
