@@ -28,6 +28,7 @@ var readyTexts = map[string]string{
 // starters are the tests that may start a program by os/exec that runs beside the test. None but those of
 // modules without testkit start a server.
 var starters = map[string]string{
+	"examples/locks/client_sql_test.go":     "workers, which are this test, to be killed",
 	"client/main_test.go":                   "a server for the examples, in a module that does not import the root",
 	"examples/flashsale/worker_test.go":     "the example itself, in a process that is killed",
 	"examples/reminders/reminders_test.go":  "the example itself, in a process that is killed",

@@ -1,0 +1,125 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// ErrStaleFence says that a later holder has used the row already. Nothing was written.
+var ErrStaleFence = errors.New("a later holder was here")
+
+// Tx is a transaction in SQL: a *sql.Tx, or one of a library that is built on it. PostgreSQL, SQLite and
+// CockroachDB work as they are; for MySQL and MariaDB see [MySQL].
+type Tx interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+	Commit() error // never called; a *sql.DB has none, and outside of a transaction a fence protects nothing
+}
+
+// mySQL is a transaction of MySQL or MariaDB.
+type mySQL struct{ Tx }
+
+// MySQL says that a transaction is one of MySQL or MariaDB: lock.Fence(ctx, client.MySQL(tx), row).
+func MySQL(tx Tx) Tx { return mySQL{tx} }
+
+// Row is a row with a fence: the highest token of the holders that have used it.
+type Row struct {
+	Table  string
+	ID     any    // of the row
+	Key    string // the column with the ID; empty: "id"
+	Column string // the one of the fence, a BIGINT with the default 0; empty: "fence"
+}
+
+var sqlName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?$`)
+
+// Fence raises the fence of a row to the lock's token. Do this in the transaction that writes, before the row
+// is read: a holder that was paused past its lease then cannot write over what a later one has read. It does
+// not commit.
+//
+// It fails with [ErrStaleFence] if a later holder was here, and with sql.ErrNoRows if there is no such
+// row. It fails with a [*LostError] if the lock is lost, and with [ErrReleased] after Unlock. The lock
+// must be one of one key.
+func (l *Lock) Fence(ctx context.Context, tx Tx, row Row) error {
+	key, column := cmp.Or(row.Key, "id"), cmp.Or(row.Column, "fence")
+	for _, name := range []string{row.Table, key, column} {
+		if !sqlName.MatchString(name) {
+			return bad("%q is no name of a table or column", name)
+		}
+	}
+	switch {
+	case tx == nil:
+		return bad("no transaction")
+	case row.ID == nil:
+		return bad("no id of a row")
+	case len(l.held.keys) > 1:
+		return bad("a lock of %d keys has no one token", len(l.held.keys))
+	}
+	if err := l.held.over(); err != nil {
+		return err
+	}
+	token := l.Token()
+	changed, err := change(ctx, tx, "UPDATE "+row.Table+" SET "+column+" = ? WHERE "+key+" = ? AND "+column+" <= ?", token, row.ID, token)
+	if changed || err != nil {
+		return err
+	}
+	query := "SELECT " + column + " FROM " + row.Table + " WHERE " + key + " = ?"
+	_, my := tx.(mySQL)
+	if my {
+		query += " FOR UPDATE"
+	}
+	var stored int64
+	switch err := tx.QueryRowContext(ctx, marked(tx, query), row.ID).Scan(&stored); {
+	case err != nil:
+		return fmt.Errorf("the fence of %s with %s = %v: %w", row.Table, key, row.ID, err)
+	case my && stored == token: // such a database does not count a row that has the token already
+		return nil
+	}
+	return fmt.Errorf("%w: %s with %s = %v has the token %d, ours is %d", ErrStaleFence, row.Table, key, row.ID, stored, token)
+}
+
+// change runs a statement, and reports whether it has changed a row.
+func change(ctx context.Context, tx Tx, query string, args ...any) (bool, error) {
+	result, err := tx.ExecContext(ctx, marked(tx, query), args...)
+	if err != nil {
+		return false, err
+	}
+	n, err := result.RowsAffected()
+	return n > 0, err
+}
+
+// marked has the parameters marked as the database wants them.
+func marked(tx Tx, query string) string {
+	if _, my := tx.(mySQL); my {
+		return query
+	}
+	var b strings.Builder
+	for i, part := range strings.Split(query, "?") {
+		if i > 0 {
+			fmt.Fprintf(&b, "$%d", i)
+		}
+		b.WriteString(part)
+	}
+	return b.String()
+}
+
+// Once records, in the caller's transaction, that the entry is applied. first is false if it was applied
+// before: change nothing then. So an entry that comes twice changes the database once, also by a worker that
+// was paused while another one did it. A row of the table may go when the entry has left the stream:
+//
+//	CREATE TABLE lockserver_entries (stream VARCHAR(255) NOT NULL, worker VARCHAR(255) NOT NULL,
+//	                                 entry VARCHAR(64) NOT NULL, PRIMARY KEY (stream, worker, entry));
+func (e Entry) Once(ctx context.Context, tx Tx) (first bool, err error) {
+	if tx == nil {
+		return false, bad("no transaction")
+	}
+	insert := "INSERT INTO lockserver_entries (stream, worker, entry) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+	if _, my := tx.(mySQL); my {
+		insert = "INSERT IGNORE INTO lockserver_entries (stream, worker, entry) VALUES (?, ?, ?)"
+	}
+	return change(ctx, tx, insert, e.Stream, e.Group, e.ID)
+}

@@ -1,0 +1,400 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Work is what a [Worker] does.
+type Work struct {
+	Stream, Group string
+	// Handle works off an entry. One that returns nil is acknowledged. One that fails, or panics, comes again
+	// after a pause, maybe to another worker: after a second at first, twice as long each time, and at most
+	// after ClaimAfter. ctx ends, by ErrLost, if another worker has the entry meanwhile, and not with that of
+	// Run.
+	Handle func(ctx context.Context, e Entry) error
+	// Attempts is how often an entry is tried before it goes to the stream Dead; 0: 5 times.
+	Attempts int
+	// ClaimAfter is after which time without a sign of life a worker counts as dead; 0: 30 s.
+	ClaimAfter time.Duration
+	// Parallel is how many handlers run at a time; 0: 1.
+	Parallel int
+	// Dead is the dead letter stream; empty: that of the name of Stream with ":dead" behind it.
+	Dead string
+	// Name is the consumer's, which no other worker may have; empty: one that is made up.
+	Name string
+}
+
+// Entry is an entry of a stream that a worker has in hand.
+type Entry struct {
+	Stream, Group string
+	ID            string   // by which the stream knows it
+	Fields        []string // fields and values in turn
+	Attempt       int      // 1 for the first one
+}
+
+// Field returns the value of a field; empty: there is none.
+func (e Entry) Field(name string) string {
+	for i := 0; i+1 < len(e.Fields); i += 2 {
+		if e.Fields[i] == name {
+			return e.Fields[i+1]
+		}
+	}
+	return ""
+}
+
+// Worker works off a stream for a consumer group.
+type Worker struct {
+	client  *Client
+	work    Work
+	cursor  string // of XAUTOCLAIM
+	claimMS string
+
+	mu   sync.Mutex
+	hand map[string]context.CancelCauseFunc // entries in hand by their ids
+}
+
+// Worker returns a worker for a stream, such as that behind a sale or of delayed entries. Nothing is sent
+// before [Worker.Run].
+func (c *Client) Worker(w Work) (*Worker, error) {
+	w.Attempts, w.Parallel = cmp.Or(w.Attempts, 5), cmp.Or(w.Parallel, 1)
+	w.ClaimAfter = cmp.Or(w.ClaimAfter, 30*time.Second)
+	w.Dead, w.Name = cmp.Or(w.Dead, w.Stream+":dead"), cmp.Or(w.Name, request())
+	ms, odd := wholeMS("a time to claim after", w.ClaimAfter)
+	if err := cmp.Or(named("a stream", w.Stream), named("a group", w.Group), atLeast(1, "a number of attempts", w.Attempts),
+		atLeast(1, "a number of handlers", w.Parallel), odd); err != nil {
+		return nil, err
+	}
+	if w.Handle == nil {
+		return nil, bad("no handler")
+	}
+	return &Worker{client: c, work: w, cursor: "0-0", claimMS: decimal(ms), hand: make(map[string]context.CancelCauseFunc)}, nil
+}
+
+// The scripts act only on entries that the consumer still has: another worker may have taken them over.
+const (
+	mine = "local function mine(id) return #redis.call('XPENDING', KEYS[1], ARGV[1], id, id, 1, ARGV[2]) == 1 end\n"
+	// signOfLife keeps the entries in hand, and returns those that another worker has.
+	signOfLife = mine + `
+local gone = {}
+for n = 3, #ARGV do
+  if mine(ARGV[n]) then redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, ARGV[n], 'JUSTID')
+  else gone[#gone + 1] = ARGV[n] end
+end
+return gone`
+	// comeAgain has an entry count as idle for ARGV[4] ms, with so many deliveries.
+	comeAgain = mine + `
+if not mine(ARGV[3]) then return 0 end
+redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, ARGV[3], 'IDLE', ARGV[4], 'RETRYCOUNT', ARGV[5], 'JUSTID')
+return 1`
+	// bury moves an entry to the dead letter stream.
+	bury = mine + `
+if not mine(ARGV[3]) or redis.call('XACK', KEYS[1], ARGV[1], ARGV[3]) == 0 then return 0 end
+redis.call('XADD', KEYS[2], '*', unpack(ARGV, 4))
+return 1`
+	// takeOver claims entries without a sign of life, with the numbers of their deliveries.
+	takeOver = `
+local found = redis.call('XAUTOCLAIM', KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4], 'COUNT', ARGV[5])
+local entries = {}
+for _, entry in ipairs(found[2]) do
+  local pending = redis.call('XPENDING', KEYS[1], ARGV[1], entry[1], entry[1], 1)
+  entries[#entries + 1] = {entry[1], entry[2], pending[1] and pending[1][4] or 1}
+end
+return {found[1], entries}`
+	// leave removes a consumer that has nothing in hand.
+	leave = `
+if #redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, ARGV[2]) == 0 then redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], ARGV[2]) end
+return 1`
+)
+
+const (
+	// readFor is how long one reading waits for new entries.
+	readFor = time.Second
+	// workPause lies between attempts to reach the server.
+	workPause = 200 * time.Millisecond
+)
+
+// Run makes the group, from the stream's first entry on, unless it is there, and works until the end of ctx.
+// It then waits for the handlers that run, gives back what was not begun, and returns nil. It goes on when
+// the server could not be reached meanwhile, and returns [ErrClosed] after [Client.Close], or what the server
+// refuses.
+func (w *Worker) Run(ctx context.Context) error {
+	if err := w.start(ctx); err != nil || ctx.Err() != nil {
+		return err
+	}
+	var handlers sync.WaitGroup
+	over, end := context.WithCancel(context.Background())
+	read, ended := &reading{worker: w}, make(chan struct{})
+	go func() {
+		defer close(ended)
+		w.live(over)
+	}()
+	defer func() {
+		handlers.Wait()
+		end()
+		<-ended
+		read.close()
+		w.report(w.script(leave, nil))
+	}()
+	free := make(chan struct{}, w.work.Parallel)
+	for range w.work.Parallel {
+		free <- struct{}{}
+	}
+	for {
+		select {
+		case <-free:
+		case <-ctx.Done():
+			return nil
+		}
+		found, err := w.next(ctx, read, 1+len(free))
+		if err != nil && (errors.Is(err, ErrClosed) || isReply(err)) {
+			return err
+		}
+		free <- struct{}{}
+		for _, entry := range found {
+			if ctx.Err() != nil {
+				w.giveBack(entry)
+				continue
+			}
+			<-free
+			handlers.Add(1)
+			go func() {
+				defer handlers.Done()
+				w.handle(entry)
+				free <- struct{}{}
+			}()
+		}
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			select {
+			case <-time.After(workPause):
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
+// start makes the group.
+func (w *Worker) start(ctx context.Context) error {
+	for ctx.Err() == nil {
+		_, err := w.client.again(ctx, []string{"XGROUP", "CREATE", w.work.Stream, w.work.Group, "0", "MKSTREAM"})
+		var refused ReplyError
+		switch {
+		case err == nil, errors.As(err, &refused) && strings.HasPrefix(string(refused), "BUSYGROUP"):
+			return nil
+		case errors.Is(err, ErrClosed), isReply(err):
+			return err
+		}
+		select {
+		case <-time.After(workPause):
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// next returns up to count entries: those of workers that have died first, then new ones.
+func (w *Worker) next(ctx context.Context, read *reading, count int) ([]Entry, error) {
+	for {
+		reply, err := w.client.again(ctx, w.script(takeOver, []string{w.claimMS, w.cursor, strconv.Itoa(count)}))
+		if err != nil {
+			return nil, err
+		}
+		parts, _ := reply.([]any)
+		if len(parts) != 2 {
+			return nil, fmt.Errorf("XAUTOCLAIM: the reply is %v", reply)
+		}
+		w.cursor, _ = parts[0].(string)
+		found := w.entries(parts[1])
+		switch {
+		case len(found) > 0:
+			return found, nil
+		case ctx.Err() != nil:
+			return nil, nil
+		case w.cursor == "0-0":
+			return read.next(ctx, count)
+		}
+	}
+}
+
+// entries takes the entries of a reply in hand: each has an id, its fields, and maybe its deliveries.
+func (w *Worker) entries(reply any) (found []Entry) {
+	list, _ := reply.([]any)
+	for _, item := range list {
+		parts, _ := item.([]any)
+		if len(parts) < 2 {
+			continue
+		}
+		e := Entry{Stream: w.work.Stream, Group: w.work.Group, Attempt: 1}
+		e.ID, _ = parts[0].(string)
+		e.Fields, _ = textsOf(parts[1])
+		if len(parts) > 2 {
+			n, _ := parts[2].(int64)
+			e.Attempt = int(n)
+		}
+		found = append(found, e)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, e := range found {
+		w.hand[e.ID] = func(error) {}
+	}
+	return found
+}
+
+// handle has an entry worked off, and tells the server what came of it.
+func (w *Worker) handle(e Entry) {
+	err := errors.New("the worker has ended abnormally")
+	if e.Attempt <= w.work.Attempts { // else its last worker has died with it
+		if err = w.call(e); err == nil {
+			w.drop(e)
+			w.report([]string{"XACK", e.Stream, e.Group, e.ID})
+			return
+		}
+		w.client.log(slog.LevelWarn, "a handler has failed", "stream", e.Stream, "entry", e.ID, "attempt", e.Attempt, "error", err)
+	}
+	w.drop(e)
+	if e.Attempt < w.work.Attempts {
+		pause := min(w.work.ClaimAfter, time.Second<<min(e.Attempt-1, 30))
+		w.report(w.script(comeAgain, []string{e.ID, decimal((w.work.ClaimAfter - pause).Milliseconds()), strconv.Itoa(e.Attempt)}))
+		return
+	}
+	words := append([]string{e.ID}, e.Fields...)
+	words = append(words, "entry-id", e.ID, "entry-error", err.Error(), "entry-attempts", strconv.Itoa(e.Attempt))
+	if w.report(w.script(bury, words, w.work.Dead)) == int64(1) {
+		w.client.log(slog.LevelError, "an entry is in the dead letter stream", "stream", w.work.Dead, "entry", e.ID, "error", err)
+	}
+}
+
+// call calls the handler. One that panics, or ends its goroutine, has failed.
+func (w *Worker) call(e Entry) (err error) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	w.mu.Lock()
+	w.hand[e.ID] = cancel
+	w.mu.Unlock()
+	ended := make(chan error, 1)
+	go func() {
+		result := errors.New("the handler has ended its goroutine")
+		defer func() {
+			if p := recover(); p != nil {
+				result = fmt.Errorf("panic: %v", p)
+				w.client.log(slog.LevelError, "a handler has panicked", "stream", e.Stream, "entry", e.ID, "stack", string(debug.Stack()))
+			}
+			ended <- result
+		}()
+		result = w.work.Handle(ctx, e)
+	}()
+	return <-ended
+}
+
+// drop takes an entry out of the hand.
+func (w *Worker) drop(e Entry) {
+	w.mu.Lock()
+	delete(w.hand, e.ID)
+	w.mu.Unlock()
+}
+
+// giveBack lets another worker have an entry at once that was not begun.
+func (w *Worker) giveBack(e Entry) {
+	w.drop(e)
+	w.report(w.script(comeAgain, []string{e.ID, w.claimMS, strconv.Itoa(e.Attempt - 1)}))
+}
+
+// live gives signs of life for the entries in hand, until the end of ctx.
+func (w *Worker) live(ctx context.Context) {
+	tick := time.NewTicker(max(w.work.ClaimAfter/3, time.Millisecond))
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		w.mu.Lock()
+		ids := make([]string, 0, len(w.hand))
+		for id := range w.hand {
+			ids = append(ids, id)
+		}
+		w.mu.Unlock()
+		if len(ids) == 0 {
+			continue
+		}
+		reply, err := w.client.again(ctx, w.script(signOfLife, ids))
+		if err != nil {
+			continue // the next sign of life comes soon
+		}
+		gone, _ := textsOf(reply)
+		w.mu.Lock()
+		for _, id := range gone {
+			if cancel := w.hand[id]; cancel != nil {
+				cancel(fmt.Errorf("%w: another worker has the entry %s", ErrLost, id))
+			}
+		}
+		w.mu.Unlock()
+	}
+}
+
+// report tells the server what would only be late without it: the entry comes again after a while.
+func (w *Worker) report(words []string) any {
+	reply, err := w.client.again(context.Background(), words)
+	if err != nil {
+		w.client.log(slog.LevelWarn, "an entry will come again", "stream", w.work.Stream, "error", err)
+	}
+	return reply
+}
+
+// script is a command that runs a script.
+func (w *Worker) script(text string, args []string, keys ...string) []string {
+	words := append([]string{"EVAL", text, strconv.Itoa(1 + len(keys)), w.work.Stream}, keys...)
+	return append(append(words, w.work.Group, w.work.Name), args...)
+}
+
+// reading is the connection by which a worker waits for new entries.
+type reading struct {
+	worker *Worker
+	wire   *wire // nil: there is none
+}
+
+// next waits a while for new entries. At the end of ctx it waits for the answer, which may have some.
+func (r *reading) next(ctx context.Context, count int) ([]Entry, error) {
+	w, c := r.worker, r.worker.client
+	limited, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), readFor+c.limit, ErrNoAnswer)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(readFor, cancel) })()
+	if r.wire == nil {
+		wire, err := dialWire(limited, c.server, c.name, func(*wire, push) {})
+		if err != nil {
+			return nil, err
+		}
+		r.wire = wire
+	}
+	reply, err := r.wire.do(limited, "XREADGROUP", "GROUP", w.work.Group, w.work.Name, "COUNT", strconv.Itoa(count),
+		"BLOCK", decimal(readFor.Milliseconds()), "STREAMS", w.work.Stream, ">")
+	if err != nil {
+		r.close()
+		return nil, replied(err)
+	}
+	streams, _ := reply.([]any) // a map of one name
+	if len(streams) != 2 {
+		return nil, nil
+	}
+	return w.entries(streams[1]), nil
+}
+
+func (r *reading) close() {
+	if r.wire != nil {
+		r.wire.close(ErrClosed)
+		r.wire = nil
+	}
+}
