@@ -1,6 +1,7 @@
 package server
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/config"
+	"lockserver/internal/resp"
 )
 
 // TestLockStats: what happens to locks is counted, by database and in all.
@@ -78,10 +80,11 @@ func TestLockStats(t *testing.T) {
 	for _, slow := range asks.Do("SLOWLOG", "GET", "-1").Elems { // a busy machine may have some
 		require.Less(t, slow.Elems[2].Int, int64(1_000_000), "a wait is not slow to run")
 	}
-	latest := asks.Do("LATENCY", "LATEST").Elems
-	require.Len(t, latest, 1)
-	require.Equal(t, "lock-wait", latest[0].Elems[0].Str)
-	require.EqualValues(t, 3000, latest[0].Elems[2].Int)
+	waits := slices.DeleteFunc(asks.Do("LATENCY", "LATEST").Elems, func(event resp.Value) bool {
+		return event.Elems[0].Str != "lock-wait" // a busy machine may have had others
+	})
+	require.Len(t, waits, 1)
+	require.EqualValues(t, 3000, waits[0].Elems[2].Int)
 	require.Contains(t, asks.Do("LATENCY", "DOCTOR").Str, "lock-wait: 1 samples")
 
 	asks.Do("CONFIG", "RESETSTAT")
