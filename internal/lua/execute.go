@@ -53,9 +53,7 @@ frames:
 					r[a] = *slot
 					continue
 				}
-				v := l.indexValue(Table(fn.Env), k[bx], noOperand)
-				r = (*[frameSpace]Value)(l.stack[base:])
-				r[a] = v
+				r = l.put(base, a, l.indexValue(Table(fn.Env), k[bx], noOperand))
 			case opSetGlobal:
 				l.setValue(Table(fn.Env), k[i>>shiftC], r[a], noOperand)
 				r = (*[frameSpace]Value)(l.stack[base:])
@@ -84,9 +82,7 @@ frames:
 						}
 					}
 				}
-				v := l.indexValue(object, l.operand(r, k, argC(i)), argB(i))
-				r = (*[frameSpace]Value)(l.stack[base:])
-				r[a] = v
+				r = l.put(base, a, l.indexValue(object, l.operand(r, k, argC(i)), argB(i)))
 			case opSetTable:
 				value := l.operand(r, k, argC(i))
 				if r[a].n == tagTable {
@@ -119,54 +115,28 @@ frames:
 				object := r[uint8(i>>shiftB)]
 				key := l.operand(r, k, argC(i))
 				r[a+1] = object
-				v := l.indexValue(object, key, argB(i))
-				r = (*[frameSpace]Value)(l.stack[base:])
-				r[a] = v
+				r = l.put(base, a, l.indexValue(object, key, argB(i)))
 			case opAdd:
-				x, y := &r[uint8(i>>shiftB)], &r[uint8(i>>shiftC)]
-				if i&rkBitB != 0 {
-					x = &k[i>>shiftB&0xff]
-				}
-				if i&rkBitC != 0 {
-					y = &k[i>>shiftC&0xff]
-				}
+				x, y := operands(r, k, i)
 				if x.n >= firstNumber && y.n >= firstNumber {
 					r[a].setNumber(x.float() + y.float())
 					continue
 				}
-				v := l.arithmeticOn(opAdd, *x, *y, i)
-				r = (*[frameSpace]Value)(l.stack[base:])
-				r[a] = v
+				r = l.put(base, a, l.arithmeticOn(opAdd, *x, *y, i))
 			case opSub:
-				x, y := &r[uint8(i>>shiftB)], &r[uint8(i>>shiftC)]
-				if i&rkBitB != 0 {
-					x = &k[i>>shiftB&0xff]
-				}
-				if i&rkBitC != 0 {
-					y = &k[i>>shiftC&0xff]
-				}
+				x, y := operands(r, k, i)
 				if x.n >= firstNumber && y.n >= firstNumber {
 					r[a].setNumber(x.float() - y.float())
 					continue
 				}
-				v := l.arithmeticOn(opSub, *x, *y, i)
-				r = (*[frameSpace]Value)(l.stack[base:])
-				r[a] = v
+				r = l.put(base, a, l.arithmeticOn(opSub, *x, *y, i))
 			case opMul:
-				x, y := &r[uint8(i>>shiftB)], &r[uint8(i>>shiftC)]
-				if i&rkBitB != 0 {
-					x = &k[i>>shiftB&0xff]
-				}
-				if i&rkBitC != 0 {
-					y = &k[i>>shiftC&0xff]
-				}
+				x, y := operands(r, k, i)
 				if x.n >= firstNumber && y.n >= firstNumber {
 					r[a].setNumber(x.float() * y.float())
 					continue
 				}
-				v := l.arithmeticOn(opMul, *x, *y, i)
-				r = (*[frameSpace]Value)(l.stack[base:])
-				r[a] = v
+				r = l.put(base, a, l.arithmeticOn(opMul, *x, *y, i))
 			case opDiv, opMod, opPow, opUnm:
 				x := l.operand(r, k, argB(i))
 				y := x
@@ -177,9 +147,7 @@ frames:
 					r[a].setNumber(arithmetic(int(i&0x3f), x.float(), y.float()))
 					continue
 				}
-				v := l.arithmeticOn(int(i&0x3f), x, y, i)
-				r = (*[frameSpace]Value)(l.stack[base:])
-				r[a] = v
+				r = l.put(base, a, l.arithmeticOn(int(i&0x3f), x, y, i))
 			case opNot:
 				r[a] = Bool(!r[uint8(i>>shiftB)].isTrue())
 			case opLen:
@@ -190,9 +158,7 @@ frames:
 				case object.isString():
 					r[a].setNumber(float64(len(object.str())))
 				default:
-					v := l.lengthOf(object, argB(i))
-					r = (*[frameSpace]Value)(l.stack[base:])
-					r[a] = v
+					r = l.put(base, a, l.lengthOf(object, argB(i)))
 				}
 			case opConcat:
 				b, c := argB(i), argC(i)
@@ -363,6 +329,26 @@ frames:
 			}
 		}
 	}
+}
+
+// put sets a register of the running function to what other code has returned, and returns the registers,
+// which that code may have moved.
+func (l *LState) put(base int, a uint8, v Value) *[frameSpace]Value {
+	r := (*[frameSpace]Value)(l.stack[base:])
+	r[a] = v
+	return r
+}
+
+// operands are both of an instruction, each a register or a constant.
+func operands(r *[frameSpace]Value, k []Value, i instruction) (x, y *Value) {
+	x, y = &r[uint8(i>>shiftB)], &r[uint8(i>>shiftC)]
+	if i&rkBitB != 0 {
+		x = &k[i>>shiftB&0xff]
+	}
+	if i&rkBitC != 0 {
+		y = &k[i>>shiftC&0xff]
+	}
+	return x, y
 }
 
 // operand is a register or a constant.

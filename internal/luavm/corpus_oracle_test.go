@@ -44,6 +44,9 @@ func TestCorpusOracle(t *testing.T) {
 	}
 }
 
+// withoutAddresses keeps scripts from comparing addresses, which differ.
+const withoutAddresses = `local say = tostring local tostring = function(v) return type(v) == 'table' and 'table' or say(v) end`
+
 // TestRandomOracle runs random scripts here and in a real Redis. What differs becomes a line of the corpus.
 func TestRandomOracle(t *testing.T) {
 	client := testkit.StartRedis(t).Client(t)
@@ -61,7 +64,7 @@ func TestRandomOracle(t *testing.T) {
 	}
 	for range 2000 {
 		script := randomScript(random, 1+random.Intn(3)) + "return a, b, c, d"
-		script = "local a, b, c, d = 1, 'b', {1}, nil\n" + strings.ReplaceAll(script, "ARGV", "{4, 5}")
+		script = "local a, b, c, d = 1, 'b', {1}, nil " + withoutAddresses + "\n" + strings.NewReplacer("ARGV", "{4, 5}", " ^ ", " - ").Replace(script) // D65: last digits of ^
 		state.SetArrays(nil, [][]byte{[]byte(script)})
 		value, err := state.Run(runner)
 		require.NoError(t, err, script)

@@ -166,7 +166,7 @@ func randomStatement(random *rand.Rand, depth int) string {
 		return fmt.Sprintf("local %s = %s", name, value)
 	}
 	body := randomScript(random, depth-1)
-	switch random.Intn(9) {
+	switch random.Intn(10 + len(programs)) {
 	case 0:
 		return fmt.Sprintf("for %s = 1, %d do %s end", name, random.Intn(5), body)
 	case 1:
@@ -183,9 +183,49 @@ func randomStatement(random *rand.Rand, depth int) string {
 		return fmt.Sprintf("repeat local %s = %s %s until true", name, value, body)
 	case 7:
 		return fmt.Sprintf("for %s, d in pairs({%s, %s}) do %s if d then break end end", name, value, value, body)
-	default:
+	case 8:
 		return fmt.Sprintf("local %s = %s", name, value)
+	case 9:
+		return fmt.Sprintf("do local n = 0 while n < %d do n = n + 1 %s if %s then break end end end", random.Intn(5), body, value)
+	default:
+		return strings.NewReplacer("NAME", name, "VALUE", value, "OTHER", randomExpression(random, depth-1), "BODY", body).Replace(
+			programs[random.Intn(len(programs))])
 	}
+}
+
+// programs are statements about more than one thing: closures, metatables, varargs, coroutines, and the
+// order of evaluation.
+var programs = []string{
+	"do local fs = {} for i = 1, 3 do local v = i fs[i] = function(x) v = v + (x or 1) return v, i end end NAME = {fs[1](), fs[2](5), fs[1]()} end",
+	"do local up = VALUE local function set(x) up = x BODY return up end local function get() return up end set(OTHER) NAME = {get(), up} end",
+	`do local m = setmetatable({VALUE}, {__index = function(t, k) return k end, __add = function(x, y) return type(x) .. type(y) end,
+		__concat = function(x, y) return type(y) end, __eq = function() return true end, __lt = function() return OTHER end,
+		__le = function() return false end, __call = function(self, ...) return select('#', ...), ... end, __unm = function() return VALUE end,
+		__newindex = function(t, k, v) rawset(t, k, {v}) end, __len = function() return 7 end})
+		m.q = OTHER
+		NAME = {m.foo, m[1], rawget(m, 'q'), m(VALUE, nil), (select(2, pcall(function() return m + VALUE, VALUE + m end)))}
+		NAME = {NAME, select(2, pcall(function() return VALUE .. m end)), m == setmetatable({}, getmetatable(m)), m < m, m <= m, m > m, -m} end`,
+	"do local function f(...) local x, y = ... BODY return select('#', ...), y, x, ... end NAME = {f(VALUE, nil, OTHER)} end",
+	"do local function f(...) local t = {OTHER, ...} return unpack(t, 1, 3) end NAME = {(f(VALUE)), f(f(VALUE, 2))} end",
+	"do local co = coroutine.wrap(function(x) local y = coroutine.yield(x, VALUE) BODY return y, OTHER end) NAME = {co(1), pcall(co, 2), pcall(co)} end",
+	`do local co = coroutine.create(function(...) for i = 1, select('#', ...) do coroutine.yield((select(i, ...))) end error(VALUE) end)
+		NAME = {} for i = 1, 5 do NAME[i] = {coroutine.resume(co, VALUE, OTHER, 3)} end NAME.status = coroutine.status(co) end`,
+	"NAME = {} for i = 3, -2, -1.25 do NAME[#NAME + 1] = i BODY end",
+	"NAME = {pcall(function() for i = VALUE, OTHER do BODY return i end end)}",
+	"do local o = {n = 1} function o:add(x) self.n = self.n .. tostring(x == nil) BODY return self end NAME = o:add(VALUE):add(OTHER).n end",
+	"do local t, i = {1, 2, 3}, 1 i, t[i], t[i + 1] = i + 1, VALUE, OTHER NAME = {i, t[1], t[2], t[3]} end",
+	"do local function fib(n) if n < 2 then return n end return fib(n - 1) + fib(n - 2) end NAME = fib(9) end",
+	"do local function loop(n, x) if n == 0 then return x end return loop(n - 1, VALUE) end NAME = loop(50) end",
+	"do local t = {5, 3, 8, 1, 9, 2} table.sort(t, function(x, y) return x > y end) table.insert(t, 2, VALUE) NAME = {table.remove(t, 3), t} end",
+	"NAME = {pcall(string.rep, VALUE, 2)}",
+	"NAME = {pcall(string.format, '%s %d', VALUE, OTHER)}",
+	"NAME = VALUE and OTHER or VALUE == OTHER",
+	"NAME = {xpcall(function() local x = VALUE return x.y.z end, function(e) return {e} end)}",
+	"NAME = {next({VALUE}), type(next), rawequal(VALUE, OTHER), select(-1, VALUE, OTHER)}",
+	"NAME = (function(...) local x, y = (...) return y, x, ... end)(VALUE, OTHER)",
+	"do local t = {} t.x, t.y = VALUE t.x, t.z = (function() return OTHER, VALUE end)() NAME = t end",
+	"for k, v in ipairs({VALUE, 2, OTHER}) do NAME = {k, v} BODY end",
+	"for k in string.gmatch('a1 b2 c3', '%a%d') do NAME = k .. tostring(NAME == k) end",
 }
 
 func randomExpression(random *rand.Rand, depth int) string {
