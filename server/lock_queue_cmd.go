@@ -65,6 +65,7 @@ func lockCancel(c *commands.Ctx) error {
 			break
 		}
 		found = 1
+		// plant:cancel
 		if of, ok := w.Call().(*queuedWait); ok {
 			ex.refuseQueued(of, attach.Cancelled)
 		} else {

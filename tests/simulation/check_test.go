@@ -45,7 +45,29 @@ func (w *world) check() error {
 			w.say("undecided: %s, %d operations", about, len(ops))
 		}
 	}
+	if err := w.checkCancels(); err != nil {
+		return err
+	}
 	return w.checkTokens()
+}
+
+// checkCancels: a wait that was cancelled is not granted. LOCK.CANCEL says that it has ended a wait of an
+// owner. An owner has one command at a time. So a LOCK of that owner that was under way was refused, or
+// its outcome is unknown.
+func (w *world) checkCancels() error {
+	for _, o := range w.all {
+		if o.what != "end waits" || o.unknown || o.reply.Int == 0 {
+			continue
+		}
+		ended := slices.ContainsFunc(w.all, func(p *operation) bool {
+			return p.about == o.about && p.owner == o.waiter && p.acquires() && p.waits() &&
+				p.call.event < o.ret.event && p.ret.event > o.call.event && (p.unknown || p.reply.IsNull())
+		})
+		if !ended {
+			return fmt.Errorf("seed %d: no wait has ended that was cancelled:\n%s\n%s", w.seed, o, w.report(nil))
+		}
+	}
+	return nil
 }
 
 // model is a sequential as the checker takes it.
@@ -73,7 +95,7 @@ func (w *world) checkTokens() error {
 	var answered []*operation
 	first := map[int64]*operation{}
 	for _, o := range w.all {
-		if (o.what == "lock" || o.what == "share") && !o.unknown && o.reply.Int > 0 {
+		if o.acquires() && !o.unknown && o.reply.Int > 0 {
 			if f := first[o.reply.Int]; f == nil || o.ret.event < f.ret.event {
 				first[o.reply.Int] = o
 			}
@@ -105,6 +127,6 @@ func (w *world) checkTokens() error {
 // may be from then.
 func (w *world) asked(o *operation) bool {
 	return slices.ContainsFunc(w.all, func(p *operation) bool {
-		return p.unknown && p.about == o.about && p.owner == o.owner && p.call.event < o.call.event && (p.what == "lock" || p.what == "share")
+		return p.unknown && p.about == o.about && p.owner == o.owner && p.call.event < o.call.event && p.acquires()
 	})
 }

@@ -64,7 +64,10 @@ func (c *client) do(o *operation) {
 			continue
 		}
 		o.client, o.member, o.call = c.number, c.world.group.all[c.at].peer.ID, c.world.now()
-		if o.lease == 0 && (o.what == "lock" || o.what == "share") {
+		if o.asked == 0 {
+			o.asked = o.call.event
+		}
+		if o.lease == 0 && o.acquires() {
 			o.broke = c.broke
 		}
 		c.delay()
@@ -78,7 +81,7 @@ func (c *client) do(o *operation) {
 		case err != nil:
 			o.unknown, o.ret = true, moment{never, 1 << 62}
 			c.leave()
-			c.world.record(o)
+			c.record(o)
 			return
 		case elsewhere(v):
 			c.leave()
@@ -87,13 +90,33 @@ func (c *client) do(o *operation) {
 			continue
 		}
 		o.reply = v
-		if o.owner > 0 && v.Kind == resp.Integer && (o.what == "lock" || o.what == "share") {
+		c.record(o)
+		return
+	}
+}
+
+// record adds an operation to the history, and what it got to the client's tokens. An MLOCK is one
+// operation on each of its locks, all at the same time.
+func (c *client) record(o *operation) {
+	all := []*operation{o}
+	if o.locks != nil {
+		all = all[:0]
+		for i, n := range o.locks {
+			one := *o
+			one.about, one.part = aboutLock(n), true
+			if len(o.reply.Elems) == len(o.locks) {
+				one.reply = o.reply.Elems[i]
+			}
+			all = append(all, &one)
+		}
+	}
+	for _, o := range all {
+		if o.owner > 0 && o.reply.Kind == resp.Integer && o.acquires() {
 			var n int
 			_, _ = fmt.Sscanf(o.about, "lock %d", &n)
-			c.tokens[n] = v.Int
+			c.tokens[n] = o.reply.Int
 		}
 		c.world.record(o)
-		return
 	}
 }
 

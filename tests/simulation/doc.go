@@ -9,11 +9,12 @@
 // begin another life, hand the lead on, make snapshots (chaos_test.go). Clients do what clients do
 // (client_test.go), and without an answer the result is unknown.
 //
-// Each thing that they used has its history checked by porcupine against a sequential model. There are models
-// of locks alone and shared with leases, tokens and writes under GUARD (lock_test.go). There are some of
-// registers, counters, sets and streams (data_test.go), of a sale, and of one with holds (sale_test.go). A
-// lease or a hold lasts for as long as it says by the time of the run, whatever clocks show; how much longer
-// is not said. When a run is over everything is mended, and all members must be at one place of the history
+// Each thing that they used has its history checked by porcupine against a sequential model. There are
+// models of locks alone, shared and upgraded, one or several at once, with leases, tokens and writes
+// under GUARD; a wait that is cancelled is not granted (lock_test.go). There are some of registers,
+// counters, sets and streams (data_test.go), of a sale, and of one with holds (sale_test.go). A lease or
+// a hold lasts for as long as it says by the time of the run, whatever clocks show; how much longer is
+// not said. When a run is over everything is mended, and all members must be at one place of the history
 // with the same data (heal), within a minute of their time.
 //
 // What a seed owns: which members there are, what clients ask and when, what each message and each write

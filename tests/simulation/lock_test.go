@@ -37,15 +37,19 @@ func leaseSlack(lease time.Duration) time.Duration { return lease/1000 + 5*time.
 
 func lockFamily() family {
 	key := func(n int) string { return fmt.Sprint("lock:", n) }
-	about := func(n int) string { return fmt.Sprint("lock ", n) }
-	return family{name: "lock", keys: 3, model: func() sequential { return lock{} },
+	about := aboutLock
+	return family{name: "lock", keys: lockKeys, model: func() sequential { return lock{} }, prune: pruneLock,
 		final: func(n int) *operation { return op(about(n), "read", "GET", key(n)+":data") },
 		draw: func(c *client, n int) *operation {
 			owner := fmt.Sprint("owner", c.number)
 			var o *operation
-			switch token := c.tokens[n]; c.chance.below(10) {
+			switch token := c.tokens[n]; c.chance.below(12) {
 			case 0, 1, 2, 3:
-				o = drawLock(c, about(n), key(n), owner)
+				o = drawLock(c, n, key, owner)
+			case 10, 11:
+				o = op(about(n), "end waits", "LOCK.CANCEL", key(n), "")
+				o.waiter = 1 + c.chance.below(5) // there are three to five clients
+				o.words[2] = fmt.Sprint("owner", o.waiter)
 			case 4, 5:
 				o = op(about(n), "unlock", "UNLOCK", key(n), owner)
 			case 6:
@@ -65,14 +69,47 @@ func lockFamily() family {
 		}}
 }
 
+// pruneLock leaves out what says nothing about a lock alone. Waits that are cancelled have checkCancels.
+// An MLOCK may have been refused because of another lock. A LOCK may have been refused while the MLOCK of
+// another owner waited, because that keeps its place in the queue of a lock that is free.
+func pruneLock(ops []*operation) []*operation {
+	var several []*operation
+	for _, o := range ops {
+		if o.part && o.waits() {
+			several = append(several, o)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(ops), func(o *operation) bool {
+		refused := o.acquires() && !o.unknown && o.reply.Kind != resp.Integer
+		return o.what == "end waits" || refused && (o.part || slices.ContainsFunc(several, func(p *operation) bool {
+			return p.owner != o.owner && p.asked < o.ret.event && p.ret.event > o.call.event
+		}))
+	})
+}
+
 func drawOwned(o *operation, c *client) *operation {
 	o.owner = c.number
 	return o
 }
 
-// drawLock is a LOCK of one kind or another. ONCE makes it safe to be asked again.
-func drawLock(c *client, about, key, owner string) *operation {
-	o := op(about, "lock", "LOCK", key, owner, "ONCE")
+// lockKeys is how many locks there are.
+const lockKeys = 3
+
+func aboutLock(n int) string { return fmt.Sprint("lock ", n) }
+
+// acquires reports whether it is a LOCK, or an MLOCK.
+func (op *operation) acquires() bool { return op.what == "lock" || op.what == "share" }
+
+// waits reports whether it may wait.
+func (op *operation) waits() bool { return slices.Contains(op.words, "WAIT") }
+
+// drawLock is a LOCK or an MLOCK of one kind or another. ONCE makes it safe to be asked again.
+func drawLock(c *client, n int, key func(n int) string, owner string) *operation {
+	o := op(aboutLock(n), "lock", "LOCK", key(n), owner, "ONCE")
+	if c.chance.oneIn(4) {
+		o.locks = []int{n, (n + 1 + c.chance.below(lockKeys-1)) % lockKeys}
+		o.words = []string{"MLOCK", "2", key(o.locks[0]), key(o.locks[1]), owner, "ONCE"}
+	}
 	if c.chance.oneIn(3) {
 		o.what = "share"
 		o.words = append(o.words, "SHARED")
@@ -139,7 +176,7 @@ func (l lock) with(h holder) lock {
 // taken back.
 func (op *operation) ends() time.Duration {
 	switch {
-	case op.unknown && slices.Contains(op.words, "WAIT"):
+	case op.unknown && op.waits():
 		return 0
 	case op.lease == 0:
 		return op.broke.after - watchdogMS*time.Millisecond/2

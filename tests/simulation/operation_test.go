@@ -26,8 +26,12 @@ type operation struct {
 	lease  time.Duration // of a lock; 0: as long as the connection lives
 	value  string        // that is written
 	token  int64         // of GUARD
+	locks  []int         // of MLOCK: which. It is recorded as an operation on each
+	part   bool          // of an MLOCK: that it was refused may be due to another lock
+	waiter int           // of LOCK.CANCEL: the owner that waits
 	member string        // that answered, or did not
 
+	asked     int64 // when a member was first asked for it: the event
 	call, ret moment
 	unknown   bool // the connection broke, or no answer came in time
 	reply     resp.Value

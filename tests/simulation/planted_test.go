@@ -33,6 +33,9 @@ var faults = []plant.Fault{
 		m.cutAt(at)
 		return f, append([][]byte{markOf(at, 0, 0).appendTo(nil)}, entries...)
 	}`)),
+	plant.New("an upgrade does not wait for the other readers", plant.Or("share-upgrade", "true")),
+	plant.New("a shared MLOCK goes in beside a writer", plant.And("mlock-all", "!(l.many && l.shared)")),
+	plant.New("a cancelled wait goes on", plant.Insert("cancel", "break")),
 	plant.New("neither time nor the limit of tokens is logged", plant.Insert("raft-entry", `e.clockMS, e.token = 0, 0`)),
 }
 
@@ -40,7 +43,7 @@ var faults = []plant.Fault{
 // data. A scene finds each.
 var lostFaults = []plant.Fault{
 	plant.New("a member whose disk is new votes", plant.Or("called-disk", "true"), plant.And("answered-disk", "false")),
-	plant.New("a majority forms a group", plant.And("form-missing", "len(missing) > len(others)/2")),
+	plant.New("a majority forms a group", plant.And("form-missing", "len(missing) > len(all)/2")),
 	plant.New("a member is removed that the others need", plant.Or("remove-check", "true")),
 	plant.New("a learner votes that has nothing", plant.And("promote-behind", "s.Suffrage == hraft.Voter")),
 	plant.New("a member that has other data goes on", plant.And("check-judge", "false")),
@@ -56,12 +59,11 @@ const plantedRuns = "1000"
 
 // TestPlantedFaults: runs find each mistake, and nothing where there is none.
 func TestPlantedFaults(t *testing.T) {
-	t.Setenv("GOFLAGS", "-tags=simulation")
 	all, root := slices.Concat(lostFaults, faults), filepath.Join("..", "..")
 	if !plant.Wanted(t, root, all) {
 		return
 	}
-	program := plant.Build(t, root, all)
+	program := plant.Build(t, root, all, "simulation")
 	run := func(fault, tests, runs string) ([]byte, error) {
 		return plant.Command(program, fault, "-test.run", tests, "-test.failfast", "-runs", runs, "-test.timeout", "20m").CombinedOutput()
 	}
