@@ -450,10 +450,15 @@ $(EXAMPLES)/node/node_modules/.package-lock.json: $(EXAMPLES)/node/package-lock.
 	@touch $@
 
 clients-examples: export LOCKSERVER = $(CURDIR)/bin/lockserver
-clients-examples: build need-node need-python need-java $(VENV)/ready $(EXAMPLES)/node/node_modules/.package-lock.json ## tests of a shop in test mode, as programs in Java, JavaScript, Python and Go would have them
+examples/express/node_modules/.package-lock.json: examples/express/package-lock.json | need-node
+	cd examples/express && npm ci --no-audit --no-fund --ignore-scripts
+	@touch $@
+
+clients-examples: build fleet need-node need-python need-java $(VENV)/ready clients-node-build $(EXAMPLES)/node/node_modules/.package-lock.json examples/express/node_modules/.package-lock.json ## tests of a shop in test mode, as programs in Java, JavaScript, Python and Go would have them
 	cd $(EXAMPLES)/go && $(GO) test -count=1 .
 	cd $(EXAMPLES)/python && $(call pytest,$(VENV))
 	cd $(EXAMPLES)/node && npm test
+	cd examples/express && npm test
 	cd $(EXAMPLES)/java && mvn -B -ntp test
 	cd $(EXAMPLES)/spring && mvn -B -ntp test
 	cd $(EXAMPLES)/testcontainers && mvn -B -ntp test

@@ -37,6 +37,7 @@ function compile(code) {
   const options = {
     target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.Node16, moduleResolution: ts.ModuleResolutionKind.Node16, strict: true, noImplicitAny: false,
     noEmit: true, skipLibCheck: true, lib: ['lib.es2023.d.ts', 'lib.esnext.disposable.d.ts'], types: ['node'],
+    typeRoots: [path.join(ROOT, 'clients', 'node', 'node_modules', '@types')],
   };
   const here = path.join(ROOT, 'clients', 'node', 'tests');
   const files = new Map([[path.join(here, 'docs-globals.d.mts'), GLOBALS]]);
