@@ -262,7 +262,7 @@ func TestRunbook(t *testing.T) {
 	require.Len(t, links, len(alerts), "each alert has a runbook_url")
 	packed, err := os.ReadFile(filepath.Join(root, "packaging", "nfpm.yaml"))
 	require.NoError(t, err)
-	sections := anchors(t, "docs/RUNBOOK.md")
+	sections := anchors(t, filepath.Join(root, "docs", "RUNBOOK.md"))
 	for i, l := range links {
 		require.Equal(t, alerts[i][1], l[1])
 		require.Equal(t, anchor(l[1]), l[3], "the section of %s", l[1])
