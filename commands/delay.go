@@ -277,13 +277,11 @@ func delayList(c *Ctx) error {
 	if z := d.set; z != nil {
 		from, _ := z.ByScore(zset.ScoreRange{Min: float64(fromMS), Max: math.Inf(1)})
 		z.Range(from, z.Len(), func(member []byte, _ float64) bool {
-			if _, id, ok := parseMember(member); ok {
-				if t, ok := d.find(id); ok && string(member) == string(appendMember(nil, t.place, id)) {
-					c.Out.Array(3)
-					c.Out.Bulk(id)
-					t.write(c)
-					n++
-				}
+			if t, id, ok := d.entryOf(member); ok {
+				c.Out.Array(3)
+				c.Out.Bulk(id)
+				t.write(c)
+				n++
 			}
 			return int64(n) < count
 		})
@@ -302,13 +300,36 @@ func delayCount(c *Ctx) error {
 	return nil
 }
 
-// pending is the number of entries. A member of the set that a client has put there is none, nor is a field
-// without a member.
-func (d *delays) pending() int {
+// atMost is the number of fields or members, the fewer of them. A client may have put some there by hand.
+func (d *delays) atMost() int {
 	if d.set == nil || d.entries == nil {
 		return 0
 	}
 	return min(d.set.Len(), d.entries.Len())
+}
+
+// pending is the number of entries. A member of the set that a client has put there is none, nor is a field
+// without a member, or with a value of another form. If there may be more than mostListed, pending is atMost.
+func (d *delays) pending() (n int) {
+	if most := d.atMost(); most == 0 || most > mostListed {
+		return most
+	}
+	d.set.Range(0, d.set.Len(), func(member []byte, _ float64) bool {
+		if _, _, ok := d.entryOf(member); ok {
+			n++
+		}
+		return true
+	})
+	return n
+}
+
+// entryOf returns the entry of a member of the set, and its id; false: it has none.
+func (d *delays) entryOf(member []byte) (t ticket, id []byte, ok bool) {
+	if _, id, ok = parseMember(member); !ok {
+		return t, nil, false
+	}
+	t, ok = d.find(id)
+	return t, id, ok && string(member) == string(appendMember(nil, t.place, id))
 }
 
 // Delayed returns how many streams of a database have pending entries, and how many entries those are.
@@ -320,7 +341,7 @@ func Delayed(db *store.DB) (streams int, entries int64) {
 		}
 		d := delays{set.ZSet(), hash.Hash()}
 		streams++
-		entries += int64(d.pending())
+		entries += int64(d.atMost())
 	})
 	return streams, entries
 }

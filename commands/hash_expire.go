@@ -66,6 +66,7 @@ func expireFields(c *Ctx, unitMS, baseMS int64) error {
 			c.Out.Int(timeSet)
 		}
 	}
+	e.SetMixed()
 	done.notify(c, c.Argv[1], e.Hash() == nil)
 	return nil
 }
@@ -260,6 +261,7 @@ func hgetex(c *Ctx) error {
 			done.persisted = true
 		}
 	}
+	e.SetMixed()
 	done.notify(c, c.Argv[1], e.Hash() == nil)
 	return nil
 }
@@ -377,6 +379,7 @@ func hsetex(c *Ctx) error {
 			done.deleted, done.timed = done.deleted || gone, done.timed || !gone
 		}
 	}
+	e.SetMixed()
 	done.notify(c, s.key, e.Hash() == nil)
 	c.Out.Int(1)
 	return nil

@@ -25,43 +25,33 @@ const (
 )
 
 var (
-	readersField = []byte("$readers")
+	readersField = []byte(store.ReadersField)
 	// What RReadWriteLock's clients hear: one of those that wait may try, or all.
 	tellOne, tellAll = unlockMessage, []byte("1")
 )
 
-// checkScripts looks whether a hash with the field "mode" is a lock of an RReadWriteLock.
-func checkScripts(h *hash.Hash, owner []byte) (err error) {
-	native := h.Has(shareField)
+// scriptHolders returns how many owners hold a lock with the field "mode". native: native ones do, too.
+// ErrHeldByScript: the owner holds it by Redisson's scripts. ErrWrongType: it is no such lock.
+func scriptHolders(h *hash.Hash, owner []byte, native bool) (n int, err error) {
 	h.Each(func(field, value []byte) bool {
-		n, isInt := decimal.ParseInt(value)
+		holds, isInt := decimal.ParseInt(value)
 		_, isShare := parseShare(value)
 		switch {
-		case reservedInShares(field), native && isShare:
-		case !isInt || n <= 0 || n >= mostScriptHold:
+		case store.ReservedField(field):
+			return true
+		case native && isShare:
+		case !isInt || holds <= 0 || holds >= mostScriptHold:
 			err = ErrWrongType
 		case len(owner) > 0 && bytes.Equal(bytes.TrimSuffix(field, []byte(writeSuffix)), owner):
 			err = ErrHeldByScript
 		}
+		n++
 		return err != ErrWrongType
 	})
-	return err
-}
-
-// scriptHolders returns how many owners hold a lock with the field "mode". native: native ones do, too.
-// ErrHeldByScript: the owner holds it by Redisson's scripts.
-func scriptHolders(h *hash.Hash, owner []byte, native bool) (n int, err error) {
-	n = h.Len() - 1
-	if native {
-		n--
-		if h.Has(readersField) {
-			n--
-		}
-	}
 	if n == 0 && !native {
-		return 0, ErrWrongType
+		err = ErrWrongType
 	}
-	return n, checkScripts(h, owner)
+	return n, err
 }
 
 // readScript reads a field of Redisson's.
@@ -114,7 +104,7 @@ func updateShares(db *store.DB, key []byte, e store.HashEdit) {
 	var nativeMS, scriptMS int64
 	natives, scripts := 0, 0
 	h.EachTimed(func(field, value []byte, atMS int64) bool {
-		if reservedInShares(field) {
+		if store.ReservedField(field) {
 			return true
 		}
 		if _, ok := parseShare(value); ok {

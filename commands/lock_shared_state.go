@@ -230,7 +230,7 @@ func EachHolder(r store.Ref, visit func(h Holder) bool) {
 	}
 	byScript := l.Limit == 0 && h.Has(modeField)
 	h.EachTimed(func(field, value []byte, atMS int64) bool {
-		if reservedInShares(field) {
+		if store.ReservedField(field) {
 			return true
 		}
 		holder := Holder{Owner: field, DeadlineMS: atMS}

@@ -15,7 +15,7 @@ var (
 	tokenField    = []byte(store.TokenField)
 	watchdogField = []byte(store.WatchdogField)
 	// modeField marks Redisson's read-write lock; its other fields have other meanings.
-	modeField = []byte("mode")
+	modeField = []byte(store.ModeField)
 	oneText   = []byte("1") // of watchdogField
 )
 
@@ -256,7 +256,7 @@ func CheckOwner(owner []byte) error {
 	switch {
 	case len(owner) == 0:
 		return ErrOwnerEmpty
-	case string(owner) == string(tokenField), string(owner) == string(watchdogField), reservedInShares(owner):
+	case store.ReservedField(owner):
 		return ErrOwnerReserved
 	}
 	return nil
@@ -338,10 +338,4 @@ func CutLock(db *store.DB, owner, key []byte, token, endMS int64) {
 	} else if l.holds > 0 && l.token == token && db.Peek(key).DeadlineMS() > lastMS {
 		edit.Expire(lastMS)
 	}
-}
-
-// reservedInShares reports whether a field does not belong to an owner.
-func reservedInShares(field []byte) bool {
-	return string(field) == store.ShareField || string(field) == store.LimitField ||
-		string(field) == string(modeField) || string(field) == string(readersField)
 }

@@ -254,6 +254,14 @@ func (e *HashEdit) setFieldDeadline(field []byte, atMS int64) {
 	e.fieldChanged(field)
 }
 
+// SetMixed records that a client wrote a field that has a deadline, or gave a field its deadline. In a lock
+// the value may be no holder's.
+func (e *HashEdit) SetMixed() {
+	if e.w.Hash != nil {
+		e.w.SetMixed()
+	}
+}
+
 // PlaceField gives a field of a small hash the place that it has in Redis, after a client has changed its
 // deadline. It does nothing in a lock or a semaphore: there the fields are in an order of their own.
 func (e *HashEdit) PlaceField(field []byte) {

@@ -18,6 +18,10 @@ const (
 	LimitField = "$limit"
 	// SemaphoreMode is the value of ShareField in a semaphore.
 	SemaphoreMode = "sem"
+	// ModeField is the field by which a lock is one of Redisson's RReadWriteLock.
+	ModeField = "mode"
+	// ReadersField is the field that stands for all native holders of such a lock.
+	ReadersField = "$readers"
 	// fewPermits is up to how many holders are counted each time.
 	fewPermits = 24
 )
@@ -63,6 +67,18 @@ func OneHolder(h *hash.Hash) (owner, value []byte, limit int64, ok bool) {
 	return h.FirstBefore(afterHolder)
 }
 
+// ReservedField reports whether a field of a lock or a semaphore cannot be an owner's, whatever its value.
+func ReservedField(field []byte) bool {
+	if len(field) > 0 && field[0] != '$' {
+		return string(field) == ModeField
+	}
+	switch string(field) {
+	case TokenField, WatchdogField, ShareField, LimitField, ReadersField:
+		return true
+	}
+	return false
+}
+
 // SharePermits returns how many permits the value of a holder's field counts; 0: the field is no holder's. A
 // value with exclusive holds counts no permits.
 func SharePermits(value []byte) int64 {
@@ -90,7 +106,7 @@ func Permits(h *hash.Hash) int64 {
 }
 
 // PermitHolders returns how many holders a semaphore has. Fields that were written by hand do not count.
-// They have no deadline, so there are none if each other field has a deadline.
+// There are none if each other field has a deadline, and no deadline was given by hand.
 func PermitHolders(h *hash.Hash) int {
 	const others = 2 // the mode and the limit
 	return holdersBeside(h, others, func(value []byte) bool { return SharePermits(value) > 0 })
@@ -107,11 +123,11 @@ func ShareHolders(h *hash.Hash, holds func(value []byte) bool) int {
 func holdersBeside(h *hash.Hash, others int, holds func(value []byte) bool) (n int) {
 	fields := h.Len() - others
 	switch {
-	case fields == h.Timed():
+	case fields == h.Timed() && !h.Mixed():
 		return fields
 	case h.Timed() <= fewPermits:
-		h.Each(func(_, value []byte) bool {
-			if holds(value) {
+		h.Each(func(field, value []byte) bool {
+			if holds(value) && !ReservedField(field) {
 				n++
 			}
 			return true
@@ -128,8 +144,8 @@ func countPermits(h *hash.Hash) int64 {
 
 // countHolders returns the sum of the permits in the values of a hash, and the number of its holders.
 func countHolders(h *hash.Hash) (sum int64, holders int) {
-	h.Each(func(_, value []byte) bool {
-		if n := SharePermits(value); n > 0 {
+	h.Each(func(field, value []byte) bool {
+		if n := SharePermits(value); n > 0 && !ReservedField(field) {
 			sum += n
 			holders++
 		}
@@ -153,7 +169,7 @@ func tallyOf(h *hash.Hash) *hash.Tally {
 func OwnerOfToken(h *hash.Hash, token int64) (owner string) {
 	if h.Timed() <= fewPermits {
 		h.Each(func(field, value []byte) bool {
-			if of, _, ok := ShareToken(value); ok && of == token {
+			if of, _, ok := ShareToken(value); ok && of == token && !ReservedField(field) {
 				owner = string(field)
 			}
 			return owner == ""
@@ -164,7 +180,7 @@ func OwnerOfToken(h *hash.Hash, token int64) (owner string) {
 	if t.Fields == nil {
 		t.Fields = make(map[int64]string, h.Len())
 		h.Each(func(field, value []byte) bool {
-			if of, _, ok := ShareToken(value); ok {
+			if of, _, ok := ShareToken(value); ok && !ReservedField(field) {
 				t.Fields[of] = string(field)
 			}
 			return true
@@ -188,7 +204,7 @@ func without(h *hash.Hash, field []byte) *hash.Tally {
 	if t == nil {
 		return nil
 	}
-	if value, ok := h.Get(nil, field); ok {
+	if value, ok := h.Get(nil, field); ok && !ReservedField(field) {
 		// plant:tally
 		addPermits(t, value, -1)
 		if t.Fields != nil {
@@ -202,7 +218,7 @@ func without(h *hash.Hash, field []byte) *hash.Tally {
 
 // with attaches what without returned again, to which a field with its new value is added.
 func with(h *hash.Hash, t *hash.Tally, field, value []byte) {
-	if len(value) > 0 {
+	if len(value) > 0 && !ReservedField(field) {
 		addPermits(t, value, 1)
 		if t.Fields != nil {
 			if token, _, ok := ShareToken(value); ok {

@@ -21,10 +21,18 @@ func (h *Hash) Deadline(field []byte) int64 {
 	return 0
 }
 
-// SetDeadline makes a field die at atMS and reports whether there is such a field.
-func (e *Edit) SetDeadline(field []byte, atMS int64) bool { return e.SetDeadlineIn(field, atMS, nil) }
+// SetDeadline makes a field die at atMS and reports whether there is such a field. Of the value of the field
+// nothing is known: see Mixed.
+func (e *Edit) SetDeadline(field []byte, atMS int64) bool {
+	ok := e.SetDeadlineIn(field, atMS, nil)
+	if ok {
+		e.SetMixed()
+	}
+	return ok
+}
 
-// SetDeadlineIn is SetDeadline that takes what it needs from what others have left; nil: nothing is.
+// SetDeadlineIn is SetDeadline for a field that the owner of the hash knows. It takes what it needs from what
+// others have left; nil: nothing is.
 func (e *Edit) SetDeadlineIn(field []byte, atMS int64, spare *Spare) bool {
 	e.mustOwn()
 	name := ""
@@ -185,6 +193,19 @@ func (h *Hash) Quiet() bool {
 
 // SetQuiet records for the owner that the deadlines need no alarm. It may be called as SetAlarm may.
 func (h *Hash) SetQuiet(on bool) { h.times().quiet = on }
+
+// Mixed reports whether a field with a deadline may hold a value that the owner of the hash has not written.
+func (h *Hash) Mixed() bool {
+	t := h.times()
+	return t != nil && t.mixed
+}
+
+// SetMixed records that a field with a deadline was written by hand. A hash without deadlines has none.
+func (e *Edit) SetMixed() {
+	if t := e.times(); t != nil {
+		t.mixed = true
+	}
+}
 
 // viewOf returns b as a string that is only read while b stays as it is.
 func viewOf(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

@@ -24,6 +24,7 @@ type times struct {
 	alarm any
 	large *large // nil: it has nothing that only hashes with many deadlines have
 	quiet bool   // SetQuiet
+	mixed bool   // SetMixed
 	// one is the storage of few for a single deadline, the most frequent case. name is the name of its
 	// field, which is written once.
 	one  [1]fieldTime
@@ -119,7 +120,7 @@ func (s *Spare) Keep(h *Hash) {
 	if t == nil || h.table() != nil || t.alarm != nil || t.large != nil || cap(t.few) > len(t.one) || len(s.of) >= mostSpare {
 		return
 	}
-	t.few, t.quiet = t.few[:0], false
+	t.few, t.quiet, t.mixed = t.few[:0], false, false
 	s.of = append(s.of, h.full())
 }
 
@@ -277,7 +278,7 @@ func (t *times) each(fn func(field string, atMS int64)) {
 
 // clone returns the times for writing; t remains for a snapshot.
 func (t *times) clone() *times {
-	c := &times{few: slices.Clone(t.few), alarm: t.alarm, quiet: t.quiet}
+	c := &times{few: slices.Clone(t.few), alarm: t.alarm, quiet: t.quiet, mixed: t.mixed}
 	if t.large != nil {
 		c.large = &large{tally: t.large.tally}
 	}

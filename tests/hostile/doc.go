@@ -13,7 +13,8 @@
 // scheduler, so one that needs a race may have to be played more than once.
 //
 // Beside the scenarios, every row is called where keys that are past their deadlines are kept
-// (overdue_test.go), and by users with few rights (rights_test.go).
+// (overdue_test.go), and by users with few rights (rights_test.go). Native commands are called where a client
+// has written into their keys by hand (foreign_test.go).
 //
 //	go test ./tests/hostile                                 3 s of it, and faults that are planted and must be found
 //	make hostile MINUTES=120 SEED=7
