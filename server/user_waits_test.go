@@ -26,6 +26,40 @@ var userWaitsScripts = []struct{ name, text string }{
 		A UNLOCK k a -> 1
 		A EXISTS k -> 1
 		F <- granted k x f`},
+	{"a deleted user's wait behind another one, of a connection that has gone", `
+		F LOCK k f WAIT 0 NOTIFY -> +QUEUED
+		E AUTH ann x -> +OK
+		E LOCK k e WAIT 0 NOTIFY -> +QUEUED
+		close E
+		+1ms
+		parked 2
+		A ACL DELUSER ann -> 1
+		B <- closed
+		+1ms
+		parked 1`},
+	{"a user loses the key of a wait behind another one, of a connection that has gone", `
+		F LOCK k f WAIT 0 NOTIFY -> +QUEUED
+		E AUTH ann x -> +OK
+		E LOCK k e WAIT 0 NOTIFY -> +QUEUED
+		close E
+		+1ms
+		parked 2
+		A ACL SETUSER ann resetkeys ~other -> +OK
+		+1ms
+		parked 1`},
+	{"the turn of a wait comes in the transaction that deletes its user", `
+		E AUTH ann x -> +OK
+		E LOCK k e WAIT 0 NOTIFY -> +QUEUED
+		close E
+		+1ms
+		parked 1
+		A MULTI -> +OK
+		A ACL DELUSER ann -> +QUEUED
+		A UNLOCK k a -> +QUEUED
+		A EXEC -> [1 1]
+		B <- closed
+		A EXISTS k -> 0
+		parked 0`},
 	{"a user deletes itself in a transaction", `
 		B LOCK k b WAIT 0 NOTIFY -> +QUEUED
 		B MULTI -> +OK
