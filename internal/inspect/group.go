@@ -249,6 +249,21 @@ func (g *Group) unready(target position) error {
 	return nil
 }
 
+// stillVote lists the members again after each member has said how it is. The leader may have made a voter a
+// learner meanwhile. The role of that member is still "follower".
+func (g *Group) stillVote(ctx context.Context, o Options) error {
+	now, err := listGroup(ctx, o, g.AskedAt)
+	if err != nil {
+		return err
+	}
+	for i := range now.Members {
+		if m := &now.Members[i]; m.Learner {
+			return fmt.Errorf("'%s' is a learner, and has no vote yet", m.ID)
+		}
+	}
+	return nil
+}
+
 // AwaitGroup looks at a group until all members are there and have what the leader had committed at the
 // first look at it, or until ctx ends. The error says what is missing then.
 func AwaitGroup(ctx context.Context, o Options, addrs []string) (g *Group, err error) {
@@ -261,6 +276,9 @@ func AwaitGroup(ctx context.Context, o Options, addrs []string) (g *Group, err e
 				target = position{leads.Applied, leads.offset}
 			}
 			if err = g.unready(target); err == nil {
+				err = g.stillVote(ctx, o)
+			}
+			if err == nil {
 				return g, nil
 			}
 		} else if ctx.Err() == nil || err == nil {
