@@ -22,7 +22,7 @@ type onDisks struct {
 	acked   int
 }
 
-func newOnDisks(t *testing.T) *onDisks {
+func newOnDisks(t *testing.T, change ...func(*engine.Options)) *onDisks {
 	d := &onDisks{dirs: map[string]string{}, release: map[string]func() error{}}
 	top := t.TempDir()
 	d.group = newGroup(t, 3, func(eo *engine.Options, so *server.Options) {
@@ -30,6 +30,9 @@ func newOnDisks(t *testing.T) *onDisks {
 		d.dirs[eo.ID] = filepath.Join(top, eo.ID)
 		require.NoError(t, engine.KeepIn(d.dirs[eo.ID], "disks", eo))
 		d.release[eo.ID] = eo.Release
+		for _, f := range change {
+			f(eo)
+		}
 	})
 	t.Cleanup(func() {
 		for _, m := range d.all {
@@ -175,6 +178,43 @@ func TestDamagedWhileRunning(t *testing.T) {
 	})
 	require.Contains(t, a.field("raft_alarm"), filepath.Base(path))
 	require.Equal(t, "order-4711", d.do("GET", "pay").Str)
+	d.has()
+	d.same()
+}
+
+// TestSnapshotDamagedWhileRunning: the snapshot of the leader is damaged, and a member that was away needs
+// it. The leader stops and says which file it is, and the others go on, with the third one.
+func TestSnapshotDamagedWhileRunning(t *testing.T) {
+	t.Parallel()
+	d := newOnDisks(t, func(eo *engine.Options) { eo.Trailing = 1 })
+	d.write(30)
+	d.same()
+	a := d.leader()
+	c := d.others(a)[0]
+	d.end(c)
+	d.write(30)
+	require.Equal(t, "OK", a.askWithin(patience, "RAFT", "SNAPSHOT").Str)
+	all, err := filepath.Glob(filepath.Join(d.dirs[a.peer.ID], "disk", "snapshots", "*", "state.bin"))
+	require.NoError(t, err)
+	require.NotEmpty(t, all)
+	for _, path := range all {
+		is, err := os.ReadFile(path)
+		require.NoError(t, err)
+		is[len(is)/2] ^= 1
+		require.NoError(t, os.WriteFile(path, is, 0o600))
+	}
+	c.start()
+	eventually(t, "it stops, unless another member has come to lead", func() bool {
+		return a.field("raft_role") == "stopped" || c.field("raft_last_index") == a.field("raft_last_index")
+	})
+	if a.field("raft_role") == "stopped" {
+		require.Contains(t, a.field("raft_alarm"), "state.bin: damaged: its checksum is wrong")
+		d.end(a)
+		a.start()
+	}
+	eventually(t, "the third one has everything", func() bool {
+		return c.ask("DEBUG", "DIGEST").Str == d.leader().ask("DEBUG", "DIGEST").Str
+	})
 	d.has()
 	d.same()
 }

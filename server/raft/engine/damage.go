@@ -164,6 +164,19 @@ func verifySnapshots(in string) (p snapshotPlace, err error) {
 	return has, verifySnapshot(filepath.Join(in, newest), newest, has)
 }
 
+// verifyAgain verifies the newest snapshot while the member runs, and that the log goes on from it.
+func verifyAgain(in string, log hraft.LogStore) error {
+	s, err := verifySnapshots(in)
+	if err != nil {
+		return err
+	}
+	first, err := log.FirstIndex()
+	if err == nil && first > s.index+1 {
+		return &Damage{File: in, At: -1, Why: fmt.Sprintf("the log begins with the entry %d, and the newest snapshot ends with %d: entries are missing", first, s.index)}
+	}
+	return err
+}
+
 // verifySnapshot verifies a snapshot by the checksums of its description and its data.
 func verifySnapshot(dir, name string, is snapshotPlace) error {
 	path := filepath.Join(dir, "meta.json")

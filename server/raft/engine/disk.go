@@ -70,6 +70,7 @@ func KeepIn(dir, group string, o *Options) (err error) {
 	}
 	o.Logs, o.Stable = cached, log
 	o.distrust = func(d *Damage) error { return beginMoving(filepath.Join(dir, damagedPrefix+moving), d) }
+	o.verifySnapshots = func() error { return verifyAgain(filepath.Join(dir, diskDir, snapshotsDir), o.Logs) }
 	o.committed = &committed{path: filepath.Join(dir, committedFile)}
 	o.Space = func() (free, size int64) { return spaceOf(dir) }
 	if err := o.Identify(); err != nil {

@@ -90,6 +90,8 @@ type Options struct {
 	segmentBytes int64
 	// distrust writes down that the disk is damaged, for the next start; nil: nothing does.
 	distrust func(*Damage) error
+	// verifySnapshots verifies the newest snapshot; nil: nothing does.
+	verifySnapshots func() error
 	// damaged is where the files of a damaged disk are; nil: there are none.
 	damaged *damaged
 	// Transport makes a connection to the others, whenever the engine opens. The engine closes it.
@@ -107,6 +109,7 @@ type Engine struct {
 	mu      sync.Mutex
 	running *running // nil: it is closed
 	book    addressBook
+	opened  bool // it was open before
 
 	// bad is what was found to be damaged while the engine was open; nil: nothing was.
 	bad atomic.Pointer[Damage]
@@ -206,7 +209,7 @@ func (e *Engine) Open(m raft.Machine) error {
 	w.times = &e.times
 	r := &running{of: e, self: hraft.ServerID(e.options.ID), ackTransport: w, notify: make(chan bool, 16), lost: make(chan struct{}, 1), ended: make(chan struct{}),
 		interrupts: over, fsm: &fsm{of: m}, startedMS: e.startedMS}
-	log := &storage{LogStore: &reportingLog{LogStore: e.options.Logs, log: e.options.Log, fault: &r.logFault, damaged: r.distrust}, SnapshotStore: e.options.Snapshots, onLost: r.lost}
+	log := &storage{LogStore: &reportingLog{LogStore: e.options.Logs, log: e.options.Log, fault: &r.logFault, damaged: r.distrust}, SnapshotStore: &verifying{e.options.Snapshots, r.verifySnapshots}, onLost: r.lost}
 	if r.raft, err = e.start(r, log); err != nil {
 		return errors.Join(err, closeTransport(transport))
 	}
@@ -258,6 +261,12 @@ func (e *Engine) start(r *running, log *storage) (is *hraft.Raft, err error) {
 		}
 	}()
 	o := &e.options
+	if e.opened { // at the first time the whole disk was verified a moment ago
+		if err := r.verifySnapshots(); err != nil {
+			return nil, err
+		}
+	}
+	e.opened = true
 	stable := &retrying{o.Stable, o.Log, r.ended, &r.stableFault}
 	last, err := o.Logs.LastIndex()
 	if err != nil {
@@ -266,6 +275,9 @@ func (e *Engine) start(r *running, log *storage) (is *hraft.Raft, err error) {
 	r.fsm.last, r.fsm.damage = last, e.damage
 	is, err = hraft.NewRaft(e.config(r.notify), r.fsm, log, stable, log, r.ackTransport)
 	r.started.Store(true)
+	if err != nil {
+		err = cmp.Or(e.damage(), err)
+	}
 	return is, err
 }
 
@@ -286,7 +298,8 @@ func (r *running) distrust(d *Damage) bool {
 		if e.options.distrust != nil {
 			err = e.options.distrust(d)
 		}
-		e.options.Log.Error("raft: an entry of the log is damaged that was whole at the start: this member stops", "cause", errors.Join(d, err))
+		e.options.Log.Error("raft: a file of this member is damaged that was whole at the start: this member stops, and its next start moves its files away. "+
+			"See 'A damaged disk' in docs/HA.md", "cause", errors.Join(d, err))
 	}
 	select {
 	case r.lost <- struct{}{}:

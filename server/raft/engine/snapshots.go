@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/crc64"
@@ -107,6 +108,38 @@ func openSnapshots(dir string, log *slog.Logger) (hraft.SnapshotStore, error) {
 	return &tidied{kept, dir}, nil
 }
 
+// verifying is a store of snapshots that says which file is damaged if a snapshot cannot be opened.
+type verifying struct {
+	hraft.SnapshotStore
+	verify func() error
+}
+
+// Open implements hraft.SnapshotStore.
+func (v *verifying) Open(id string) (*hraft.SnapshotMeta, io.ReadCloser, error) {
+	meta, from, err := v.SnapshotStore.Open(id)
+	if err != nil {
+		if bad := v.verify(); bad != nil {
+			err = bad
+		}
+	}
+	return meta, from, err
+}
+
+// verifySnapshots verifies the newest snapshot and its place in the log again. A damaged one makes the disk a
+// damaged disk.
+func (r *running) verifySnapshots() error {
+	e := r.of
+	if e.options.verifySnapshots == nil {
+		return nil
+	}
+	err := e.options.verifySnapshots()
+	if d := (*Damage)(nil); errors.As(err, &d) {
+		r.distrust(d)
+		return e.damage()
+	}
+	return err
+}
+
 // NewestSnapshot implements raft.Engine.
 func (e *Engine) NewestSnapshot() raft.SnapshotInfo {
 	kept, err := e.options.Snapshots.List()
@@ -130,6 +163,9 @@ func (e *Engine) OpenSnapshot() (i raft.SnapshotInfo, from io.ReadCloser, err er
 	}
 	s, from, err := e.options.Snapshots.Open(kept[0].ID)
 	if err != nil {
+		if r, closed := e.now(); closed == nil {
+			err = cmp.Or(r.verifySnapshots(), err)
+		}
 		return i, nil, err
 	}
 	i = infoOf(s)
