@@ -205,6 +205,13 @@ func restoreSnapshot(args []string, stdout io.Writer) error {
 	f.StringVar(&members, "raft-members", "", "")
 	f.StringVar(&o.Name, "raft-group", "lockserver", "")
 	f.StringVar(&o.GroupID, "group-id", "", "")
+	f.Func("token-floor", "", func(word string) (err error) {
+		o.TokenFloor, err = strconv.ParseInt(word, 10, 64)
+		if err != nil || o.TokenFloor <= 0 || o.TokenFloor >= raft.MaxToken {
+			return fmt.Errorf("a fencing token is a whole number from 1 to %d", int64(raft.MaxToken)-1)
+		}
+		return nil
+	})
 	f.StringVar(&listen, "raft-listen", "", "") // so that a member's words can be copied
 	var err error
 	if o.File, err = parseFile(f, args); err != nil {
@@ -239,7 +246,7 @@ func restoreSnapshot(args []string, stdout io.Writer) error {
 
 const snapshotUsage = `Usage: lockserver snapshot save FILE [--addr host:port ...]
        lockserver snapshot status FILE
-       lockserver snapshot restore FILE --dir DIR --raft-id ID --raft-members LIST
+       lockserver snapshot restore FILE --dir DIR --raft-id ID --raft-members LIST [--token-floor N]
 
 Saves a backup of a raft group, tells what a backup holds, and makes a new group from one. See docs/HA.md.
 
@@ -256,4 +263,6 @@ the same FILE and the same members. Members of the old group cannot join. FILE m
   --raft-members LIST   the members of the new group, as in the configuration: "a=raft-address/client-address b=..."
   --raft-group NAME     the group's name, if it is not lockserver
   --group-id ID         the id of the new group, the same for all; it is needed if FILE was restored for these members before
+  --token-floor N       the fencing tokens of the new group are above N, the same for all; lockserver status shows the
+                        highest token of a group
 ` + remoteUsage

@@ -168,6 +168,44 @@ func TestRestoreWithAnID(t *testing.T) {
 	require.Equal(t, "OK", o.do(t, "SET k w"))
 }
 
+// TestRestoreAboveAToken: the clock of a leader was ahead after the backup. The status of the group shows its
+// highest token, and the tokens of a group that is restored are above what the operator gives.
+func TestRestoreAboveAToken(t *testing.T) {
+	t.Parallel()
+	o := newOne(t)
+	o.start(t)
+	file := filepath.Join(t.TempDir(), "backup.rdb")
+	code, _, errs := tool("snapshot", "save", file, "--addr", o.addr)
+	require.Zero(t, code, errs)
+	token := number(t, o.do(t, "LOCK door alice PX 600000"))
+	var status bytes.Buffer
+	require.Zero(t, runStatus([]string{"--addr", o.addr}, &status, &status), status.String())
+	require.Contains(t, status.String(), fmt.Sprintf("highest fencing token: %d\n", token))
+	status.Reset()
+	require.Zero(t, runStatus([]string{"--addr", o.addr, "--json"}, &status, &status))
+	require.Contains(t, status.String(), fmt.Sprintf(`"highest_token": %d`, token))
+	require.Contains(t, o.do(t, "RAFT INFO"), fmt.Sprintf("raft_highest_token:%d\r", token))
+	o.stop(t)
+
+	floor := token + 48*3_600_000_000
+	restore := func(words ...string) (code int, out, errs string) {
+		o.dir = t.TempDir()
+		return tool(append([]string{"snapshot", "restore", file, "--dir", o.dir, "--raft-id", "a", "--raft-members", o.members}, words...)...)
+	}
+	for _, bad := range []string{"x", "0", "-1", "9007199254740991", "99999999999999999999"} {
+		code, _, errs = restore("--token-floor", bad)
+		require.Equal(t, 1, code, bad)
+		require.Contains(t, errs, "a fencing token is a whole number from 1 to 9007199254740990", bad)
+		require.NoDirExists(t, filepath.Join(o.dir, "raft"))
+	}
+	_, without, _ := restore()
+	code, out, errs := restore("--token-floor", fmt.Sprint(floor))
+	require.Zero(t, code, errs)
+	require.NotEqual(t, field(without, "new group"), field(out, "new group"), "members without it form no group with it")
+	o.start(t)
+	require.Greater(t, number(t, o.do(t, "LOCK door bob PX 600000")), floor)
+}
+
 // TestRestoreOfADump: an RDB file that is no backup of a group is restored, too.
 func TestRestoreOfADump(t *testing.T) {
 	t.Parallel()

@@ -22,6 +22,8 @@ type Group struct {
 	Leader  string        `json:"leader"`  // an ID; empty: there is none
 	AskedAt string        `json:"address"` // of the member that has listed the others
 	Members []GroupMember `json:"members"`
+	// Token is the highest fencing token so far, as far as that member knows; 0: that is not known.
+	Token int64 `json:"highest_token"`
 }
 
 // position is a place in the history of a group.
@@ -107,8 +109,13 @@ func listGroup(ctx context.Context, o Options, addr string) (*Group, error) {
 		if other, err := dialMember(ctx, o); err == nil {
 			c.Close()
 			c, g.AskedAt = other, leader
+			if info, err = c.Do("RAFT", "INFO"); err != nil {
+				return nil, err
+			}
 		}
 	}
+	token, _ := Field(info.Str, "raft_highest_token")
+	g.Token, _ = strconv.ParseInt(token, 10, 64)
 	members, err := c.Do("RAFT", "MEMBERS")
 	if err != nil {
 		return nil, err
@@ -311,6 +318,9 @@ func (g *Group) Print(w io.Writer) error {
 	}
 	if err := table.Flush(); err != nil {
 		return err
+	}
+	if g.Token > 0 {
+		fmt.Fprintf(w, "highest fencing token: %d\n", g.Token)
 	}
 	for i := range g.Members {
 		m := &g.Members[i]

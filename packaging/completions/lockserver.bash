@@ -7,7 +7,7 @@ _lockserver() {
 	case $command in
 	demo) options='--stock --users --connections --workers --seed --addr --password --keep --help' ;;
 	check) options='--help' ;;
-	snapshot) options='--dir --raft-id --raft-members --raft-group --group-id --addr --user --pass-file --password -n --tls --cacert --cert --key --sni --insecure --help' ;;
+	snapshot) options='--dir --raft-id --raft-members --raft-group --group-id --token-floor --addr --user --pass-file --password -n --tls --cacert --cert --key --sni --insecure --help' ;;
 	debug) options='--seconds --addr --user --pass-file --password -n --tls --cacert --cert --key --sni --insecure --help' ;;
 	recover) options='--dir --i-accept-data-loss --help' ;;
 	top) options='--interval --once --addr --user --pass-file --password -n --tls --cacert --cert --key --sni --insecure --help' ;;

@@ -19,6 +19,7 @@ complete -c lockserver -n '__fish_seen_subcommand_from snapshot' -l raft-id -x -
 complete -c lockserver -n '__fish_seen_subcommand_from snapshot' -l raft-members -x -d 'the members of the new group, as in the configuration'
 complete -c lockserver -n '__fish_seen_subcommand_from snapshot' -l raft-group -x -d 'the group\'s name, if it is not lockserver'
 complete -c lockserver -n '__fish_seen_subcommand_from snapshot' -l group-id -x -d 'the id of the new group, the same for all'
+complete -c lockserver -n '__fish_seen_subcommand_from snapshot' -l token-floor -x -d 'the fencing tokens of the new group are above N, the same for all'
 complete -c lockserver -n '__fish_seen_subcommand_from snapshot' -l addr -x -d '127.0.0.1:6379, or the path of a unix socket'
 complete -c lockserver -n '__fish_seen_subcommand_from snapshot' -l user -x -d 'log in as a user'
 complete -c lockserver -n '__fish_seen_subcommand_from snapshot' -l pass-file -x -d 'the password is in a file'

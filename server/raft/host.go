@@ -14,6 +14,9 @@ import (
 // ErrEnding says that nothing is applied any more because the server is about to end.
 var ErrEnding = errors.New("the server ends")
 
+// MaxToken is above every fencing token.
+const MaxToken = store.MaxToken
+
 // MemberServer is the server that has the data. The methods listed after Slice are called under its lock,
 // unless their comments say otherwise.
 type MemberServer interface {

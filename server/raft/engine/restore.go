@@ -141,11 +141,14 @@ type Restoring struct {
 	// GroupID is the id of the new group, which all of its members must have; empty: it is made of the file's
 	// checksum, the name and the members.
 	GroupID string
-	Log     *slog.Logger
+	// TokenFloor is a number that the fencing tokens of the new group are above; 0: none is given.
+	TokenFloor int64
+	Log        *slog.Logger
 }
 
 // tokenLeap is how far the tokens of a new group are above those of the backup, in microseconds. Tokens that
-// were given out after the backup are below the time of day, or ahead of it by up to an hour.
+// were given out after the backup are below the time of day, or ahead of it by up to an hour. If the clock of
+// a leader was ahead, they may be higher: that is what Restoring.TokenFloor is for.
 const tokenLeap = 3_600_000_000
 
 // Restore makes the files of a member of a new group with the data of a backup. All members have to be made
@@ -163,6 +166,7 @@ func (o *Restoring) Restore() (b BackupFile, err error) {
 	if b.Token > 0 {
 		b.Token += tokenLeap
 	}
+	b.Token = max(b.Token, o.TokenFloor)
 	if o.GroupID == "" {
 		o.GroupID = o.derivedID(b.Sum)
 	}
@@ -198,6 +202,9 @@ func (o *Restoring) derivedID(sum string) string {
 		words = append(words, p.ID+"="+string(Address(p)))
 	}
 	slices.Sort(words[3:])
+	if o.TokenFloor > 0 { // members without it would give out lower tokens
+		words = append(words, fmt.Sprint("token-floor ", o.TokenFloor))
+	}
 	id := sha256.Sum256([]byte(strings.Join(words, "\n")))
 	return fmt.Sprintf("%x", id[:8])
 }
