@@ -67,18 +67,6 @@ func OneHolder(h *hash.Hash) (owner, value []byte, limit int64, ok bool) {
 	return h.FirstBefore(afterHolder)
 }
 
-// ReservedField reports whether a field of a lock or a semaphore cannot be an owner's, whatever its value.
-func ReservedField(field []byte) bool {
-	if len(field) > 0 && field[0] != '$' {
-		return string(field) == ModeField
-	}
-	switch string(field) {
-	case TokenField, WatchdogField, ShareField, LimitField, ReadersField:
-		return true
-	}
-	return false
-}
-
 // SharePermits returns how many permits the value of a holder's field counts; 0: the field is no holder's. A
 // value with exclusive holds counts no permits.
 func SharePermits(value []byte) int64 {

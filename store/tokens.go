@@ -275,3 +275,15 @@ func (db *DB) addLease(slot int) {
 // LeasesExpired returns how many holders of locks with a token lost them because their time had come: since
 // the start, or the last ResetStats.
 func (db *DB) LeasesExpired() int64 { return db.leasesExpired }
+
+// ReservedField reports whether a field of a lock or a semaphore cannot be an owner's, whatever its value.
+func ReservedField(field []byte) bool {
+	if len(field) > 0 && field[0] != '$' {
+		return string(field) == ModeField
+	}
+	switch string(field) {
+	case TokenField, WatchdogField, ShareField, LimitField, ReadersField:
+		return true
+	}
+	return false
+}
