@@ -3,19 +3,24 @@ package io.lockserver.tests;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIfEnvironmentVariable;
 
+import io.lockserver.client.Entry;
 import io.lockserver.client.HeldLock;
 import io.lockserver.client.LockClient;
 import io.lockserver.client.LockLostException;
 import io.lockserver.client.LossReason;
+import io.lockserver.client.Worker;
 import io.lockserver.test.LockserverTest;
 import io.lockserver.test.TestServer;
 
@@ -25,6 +30,10 @@ import io.lockserver.test.TestServer;
  */
 @LockserverTest
 class FenceTest {
+    /** The table of docs/CLIENTS.md. */
+    static final String ENTRIES = "CREATE TABLE lockserver_entries (stream VARCHAR(255) NOT NULL, worker VARCHAR(255) NOT NULL, "
+            + "entry VARCHAR(64) NOT NULL, PRIMARY KEY (stream, worker, entry))";
+
     @Test
     void fences(LockClient locks, TestServer server) throws Exception {
         String url = System.getenv().getOrDefault("FENCE_DATABASE", "jdbc:sqlite::memory:");
@@ -70,6 +79,36 @@ class FenceTest {
             assertThrows(IllegalArgumentException.class, () -> unaware.fence(database, "account; DROP TABLE account", 1L));
             assertThrows(SQLException.class, () -> unaware.fence(database, "nothing", 1L));
             statement.execute("DROP TABLE account");
+        }
+        appliesOnce(database, locks, server);
+    }
+
+    /** An entry is applied once, and the caller's transaction goes on when it was applied before. */
+    private static void appliesOnce(Connection database, LockClient locks, TestServer server) throws Exception {
+        CompletableFuture<Entry> came = new CompletableFuture<>();
+        Worker worker = locks.worker("s", "g", came::complete);
+        Call<Void> running = Call.of(() -> {
+            worker.run();
+            return null;
+        });
+        server.call("XADD", "s", "*", "n", "1");
+        Entry entry = came.get(60, TimeUnit.SECONDS);
+        worker.stop();
+        running.get();
+        try (Statement statement = database.createStatement()) {
+            statement.execute(ENTRIES);
+            statement.execute("CREATE TABLE sums (sum BIGINT NOT NULL)");
+            database.setAutoCommit(false);
+            assertTrue(entry.once(database));
+            database.rollback();
+            assertTrue(entry.once(database), "what was rolled back is not applied");
+            database.commit();
+            assertFalse(entry.once(database));
+            assertEquals(1, statement.executeUpdate("INSERT INTO sums VALUES (1)"));
+            database.commit();
+            database.setAutoCommit(true);
+            statement.execute("DROP TABLE sums");
+            statement.execute("DROP TABLE lockserver_entries");
         }
     }
 

@@ -10,6 +10,8 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
+import io.lettuce.core.codec.StringCodec;
+
 /** The second connection, which carries what is not about a wait or a release. All threads share it. */
 final class Commands implements AutoCloseable {
     private static final long[] PAUSES_MS = {10, 50, 200, 500};
@@ -37,21 +39,37 @@ final class Commands implements AutoCloseable {
         return opening;
     }
 
-    private Wire dial() {
+    /** How long a call waits for an answer. */
+    Duration limit() {
+        return limit;
+    }
+
+    /**
+     * Opens a connection, as one that is not for commands of others needs.
+     *
+     * @throws BrokenException if there is none now
+     */
+    Wire open() throws InterruptedException {
         try {
             Wire wire = dialer.dial(login.now(), this::leads);
             login.ended(null);
             return wire;
-        } catch (InterruptedException e) {
-            throw new CancellationException();
         } catch (RuntimeException e) {
             login.ended(e);
             throw e;
         }
     }
 
+    private Wire dial() {
+        try {
+            return open();
+        } catch (InterruptedException e) {
+            throw new CancellationException();
+        }
+    }
+
     /** Has a server that does not lead say so. */
-    private void leads(Wire wire, Duration within) throws InterruptedException {
+    void leads(Wire wire, Duration within) throws InterruptedException {
         try {
             wire.ask(within, "EXISTS", "lockserver");
         } catch (ServerException e) {
@@ -68,22 +86,27 @@ final class Commands implements AutoCloseable {
      * @throws NoConnectionException if it is not known whether the command was done
      */
     Object once(String... words) {
-        return send(false, deadline(), words);
+        return send(StringCodec.UTF8, false, deadline(), words);
     }
 
     /** The same, up to a moment of System.nanoTime. */
     Object once(long end, String... words) {
-        return send(false, end, words);
+        return send(StringCodec.UTF8, false, end, words);
     }
 
     /** Sends a command that may be done twice until it is answered, or the limit is over. The errors are those of once. */
     Object again(String... words) {
-        return send(true, deadline(), words);
+        return send(StringCodec.UTF8, true, deadline(), words);
     }
 
     /** The same, up to a moment of System.nanoTime: a call that sends several commands has one limit. */
     Object again(long end, String... words) {
-        return send(true, end, words);
+        return send(StringCodec.UTF8, true, end, words);
+    }
+
+    /** The same with words and a reply of {@link Bytes}. */
+    Object exactly(String... words) {
+        return send(Bytes.CODEC, true, deadline(), words);
     }
 
     /** When a call that begins now gives up, by System.nanoTime. */
@@ -96,7 +119,7 @@ final class Commands implements AutoCloseable {
         return System.nanoTime() + Math.min(limit.toNanos(), Waits.saturated(wait) + Waits.GRACE_NS);
     }
 
-    private Object send(boolean again, long end, String... words) {
+    private Object send(StringCodec codec, boolean again, long end, String... words) {
         long began = System.nanoTime();
         for (int attempt = 0;; attempt++) {
             RuntimeException failure = null;
@@ -105,7 +128,7 @@ final class Commands implements AutoCloseable {
                 Wire wire = await(wire(), end);
                 done = true;
                 try {
-                    return await(wire.send(words), end);
+                    return await(wire.send(codec, words), end);
                 } catch (TimeoutException e) {
                     wire.close(new BrokenException("no answer of " + wire.address, e));
                     throw e;
@@ -137,7 +160,8 @@ final class Commands implements AutoCloseable {
 
     /** The command and its key, for errors. */
     private static String what(String[] words) {
-        return words.length == 1 ? words[0] : words[0] + " \"" + words[1] + "\"";
+        int key = words[0].equals("EVAL") ? 3 : 1;
+        return words.length <= key ? words[0] : words[0] + " \"" + words[key] + "\"";
     }
 
     /** Sleeps; an interrupt, which would end each sleep at once, is kept for later. */

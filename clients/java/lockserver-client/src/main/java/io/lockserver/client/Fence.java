@@ -13,6 +13,28 @@ final class Fence {
     private Fence() {
     }
 
+    /** Records that a worker applies an entry, in the table lockserver_entries; false: that was recorded before. */
+    static boolean once(Connection connection, String stream, String group, String entry) throws SQLException {
+        if (connection.getAutoCommit()) {
+            throw new IllegalStateException("the connection commits each statement: begin a transaction, as by setAutoCommit(false)");
+        }
+        String insert = "INSERT INTO lockserver_entries (stream, worker, entry) VALUES (?, ?, ?)";
+        String database = connection.getMetaData().getDatabaseProductName();
+        // In PostgreSQL and what speaks its protocol an error would end the transaction; SQLite's driver has no codes for errors.
+        boolean silent = database.contains("PostgreSQL") || database.contains("SQLite");
+        try (PreparedStatement add = connection.prepareStatement(silent ? insert + " ON CONFLICT DO NOTHING" : insert)) {
+            add.setString(1, stream);
+            add.setString(2, group);
+            add.setString(3, entry);
+            return add.executeUpdate() > 0;
+        } catch (SQLException e) {
+            if (!silent && e.getSQLState() != null && e.getSQLState().startsWith("23")) { // a row with this key is there
+                return false;
+            }
+            throw e;
+        }
+    }
+
     /** Raises the fence of a row; false: it is higher already. */
     static boolean raise(Connection connection, String table, Object id, long token) throws SQLException {
         if (!NAME.matcher(table).matches()) {

@@ -80,7 +80,7 @@ public final class LockClient implements AutoCloseable {
         return text.toString();
     }
 
-    private static ThreadFactory daemons(String name) {
+    static ThreadFactory daemons(String name) {
         AtomicInteger number = new AtomicInteger();
         return task -> {
             Thread thread = new Thread(task, name + "-" + number.incrementAndGet());
@@ -274,6 +274,19 @@ public final class LockClient implements AutoCloseable {
     /** Entries that the server adds to a stream later. */
     public DelayedEntries delay(String stream) {
         return new DelayedEntries(commands, stream);
+    }
+
+    /**
+     * A worker for a stream, such as that behind a sale or of delayed entries. It is one consumer of a group, and calls a handler for
+     * each entry. It does nothing before {@link Worker#run}.
+     */
+    public Worker worker(String stream, String group, Worker.Handler handler) {
+        return worker(stream, group, WorkerOptions.defaults(), handler);
+    }
+
+    /** The same with options. */
+    public Worker worker(String stream, String group, WorkerOptions options, Worker.Handler handler) {
+        return new Worker(commands, stream, group, options, handler);
     }
 
     /** The flash sale of a voucher. */

@@ -90,6 +90,21 @@ final class Log {
         SINK.info("connected to " + address + " again");
     }
 
+    /** A handler of a worker has failed. */
+    static void failed(Entry entry, String error) {
+        SINK.warn("a handler has failed: entry " + entry.id() + " of \"" + entry.stream() + "\", attempt " + entry.attempt() + ": " + error);
+    }
+
+    /** An entry has had its last attempt. */
+    static void buried(Entry entry, String dead, String error) {
+        SINK.warn("entry " + entry.id() + " of \"" + entry.stream() + "\" is in the dead letter stream \"" + dead + "\": " + error);
+    }
+
+    /** The server was not told what came of an entry. */
+    static void unsettled(String stream, RuntimeException error) {
+        SINK.warn("an entry of \"" + stream + "\" will come again: " + error.getMessage());
+    }
+
     /** The program has forgotten a lock. One with a fixed lease ends by itself. */
     static void forgotten(Hold hold, String place) {
         String text = hold + " was forgotten, and is still held after " + hold.heldFor().toMillis() + " ms: it was acquired at " + place;

@@ -28,8 +28,8 @@ final class Reply extends CommandOutput<String, String, Object> {
         }
     }
 
-    Reply() {
-        super(StringCodec.UTF8, QUEUED);
+    Reply(StringCodec codec) {
+        super(codec, QUEUED);
     }
 
     private void add(Object value) {

@@ -43,9 +43,8 @@ final class Wire {
     private final class Sent extends Command<String, String, Object> {
         final BiConsumer<Object, RuntimeException> take;
 
-        Sent(BiConsumer<Object, RuntimeException> take, String[] words) {
-            super(new Keyword(words[0]), new Reply(),
-                    new CommandArgs<>(StringCodec.UTF8).addValues(Arrays.asList(words).subList(1, words.length)));
+        Sent(StringCodec codec, BiConsumer<Object, RuntimeException> take, String[] words) {
+            super(new Keyword(words[0]), new Reply(codec), new CommandArgs<>(codec).addValues(Arrays.asList(words).subList(1, words.length)));
             this.take = take;
         }
 
@@ -124,7 +123,11 @@ final class Wire {
      * and pushes; anything else by a thread of the executor.
      */
     void then(BiConsumer<Object, RuntimeException> take, String... words) {
-        Sent sent = new Sent(take, words);
+        then(StringCodec.UTF8, take, words);
+    }
+
+    private void then(StringCodec codec, BiConsumer<Object, RuntimeException> take, String... words) {
+        Sent sent = new Sent(codec, take, words);
         awaited.add(sent);
         if (reason != null) {
             fail(sent);
@@ -145,8 +148,13 @@ final class Wire {
 
     /** Sends a command and returns what will be its reply. */
     CompletableFuture<Object> send(String... words) {
+        return send(StringCodec.UTF8, words);
+    }
+
+    /** The same with words and a reply of another form, such as {@link Bytes#CODEC}. */
+    CompletableFuture<Object> send(StringCodec codec, String... words) {
         CompletableFuture<Object> came = new CompletableFuture<>();
-        then((value, error) -> {
+        then(codec, (value, error) -> {
             if (error == null) {
                 came.complete(value);
             } else {
