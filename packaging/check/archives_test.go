@@ -112,7 +112,7 @@ func TestArchives(t *testing.T) {
 		if m[1] == "windows" {
 			binary += ".exe"
 		}
-		for _, name := range []string{binary, "README.md", "LICENSE", "CHANGELOG.md", "lockserver.conf", "lockserver.service", "man/man1/lockserver.1",
+		for _, name := range []string{binary, "README.md", "LICENSE", "CHANGELOG.md", "lockserver.conf", "lockserver.service", "docs/RUNBOOK.md", "docs/grafana/alerts.yml", "docs/grafana/lockserver.json", "man/man1/lockserver.1",
 			"man/man5/lockserver.conf.5", "completions/_lockserver", "completions/lockserver.bash", "completions/lockserver.fish"} {
 			require.NotEmpty(t, files[name], "%s: %s", e.Name(), name)
 			delete(files, name)

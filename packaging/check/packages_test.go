@@ -59,6 +59,9 @@ func (s *system) installed() {
 	require.Equal(s.t, "lockserver:lockserver 640", s.ownerOf(configFile))
 	require.Equal(s.t, "lockserver:lockserver 750", s.ownerOf(dataDir))
 	require.Equal(s.t, "root:root 755", s.ownerOf("/usr/bin/lockserver"))
+	for _, name := range []string{"RUNBOOK.md", "grafana/alerts.yml", "grafana/lockserver.json"} {
+		require.Equal(s.t, "root:root 644", s.ownerOf("/usr/share/doc/lockserver/"+name))
+	}
 	require.Contains(s.t, s.run("man", "-P", "cat", "lockserver"), "LOCKSERVER(1)")
 	require.Contains(s.t, s.run("man", "-P", "cat", "lockserver.conf"), "LOCKSERVER.CONF(5)")
 }

@@ -14,6 +14,12 @@ import (
 // manuals are the manual pages, in packaging/man.
 func manuals() []string { return []string{"lockserver.1", "lockserver.conf.5"} }
 
+// guides are what an operator needs beside a server, in docs: the runbook with the pages that it links to,
+// the alerts and the dashboard.
+func guides() []string {
+	return []string{"RUNBOOK.md", "HA.md", "DURABILITY.md", "HISTORY.md", "MEMORY.md", "METRICS.md", "grafana/alerts.yml", "grafana/lockserver.json"}
+}
+
 // pages lays the manual pages into the stage, with date and version, also compressed as packages have them.
 func (r *release) pages() error {
 	fill := strings.NewReplacer("@DATE@", r.date.Format("2006-01-02"), "@VERSION@", r.version)
@@ -61,6 +67,9 @@ func (r *release) members(binary string) []member {
 	for _, name := range []string{"lockserver.conf", "lockserver.service", "completions/_lockserver", "completions/lockserver.bash",
 		"completions/lockserver.fish"} {
 		list = append(list, member{name, filepath.Join(r.root, "packaging", filepath.FromSlash(name)), 0o644})
+	}
+	for _, name := range guides() {
+		list = append(list, member{"docs/" + name, filepath.Join(r.root, "docs", filepath.FromSlash(name)), 0o644})
 	}
 	for _, name := range manuals() {
 		list = append(list, member{"man/man" + filepath.Ext(name)[1:] + "/" + name, filepath.Join(r.stage, name), 0o644})
