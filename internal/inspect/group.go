@@ -137,7 +137,7 @@ func memberOf(f call.Fields) GroupMember {
 		}
 		return -1
 	}
-	return GroupMember{ID: f.Text("id"), Client: f.Text("client-address"), Raft: f.Text("raft-address"), Role: f.Text("role"), Learner: f.Int("learner") > 0,
+	return GroupMember{ID: f.Text("id"), Client: f.Text("client-address"), Raft: f.Text("raft-address"), Role: f.Text("role"), Learner: whole("voter") == 0,
 		Reachable: f.Int("reachable") > 0, Unreachable: f.Text("unreachable"), Version: f.Text("version"), Applied: whole("applied-index"),
 		LagEntries: whole("lag"), LagMS: whole("lag-ms"), ContactMS: whole("last-contact-ms"), SinceMS: whole("since-ms"), DiskFree: whole("disk-free"), SyncUS: -1, CommitUS: -1,
 		RoundTripUS: whole("round-trip-p99-us"),

@@ -40,11 +40,11 @@ func TestLearnerIsNotReady(t *testing.T) {
 					listed++
 					c.WriteArray(len(addrs))
 					for i, addr := range addrs {
-						learner := 0
+						voter := 1
 						if i == 1 && listed > 1 && listed < 4 { // it lost its disk, as the leader finds after the first list
-							learner = 1
+							voter = 0
 						}
-						c.WriteRaw(fmt.Appendf(nil, "%%4\r\n+id\r\n+%s\r\n+client-address\r\n+%s\r\n+reachable\r\n:1\r\n+learner\r\n:%d\r\n", string(rune('a'+i)), addr, learner))
+						c.WriteRaw(fmt.Appendf(nil, "%%4\r\n+id\r\n+%s\r\n+client-address\r\n+%s\r\n+reachable\r\n:1\r\n+voter\r\n:%d\r\n", string(rune('a'+i)), addr, voter))
 					}
 				}
 			}, nil, nil)
