@@ -105,10 +105,14 @@ type delays struct {
 	entries *hash.Hash // the same
 }
 
-// findDelays looks the keys of a stream up.
+// findDelays looks the keys of a stream up. A command that reads removes no overdue key on a replica.
 func findDelays(c *Ctx, stream []byte) (d delays, err error) {
-	c.DB.FindToWrite(delayKey(c, stream))
-	entries := c.DB.FindToWrite(entriesKey(c, stream))
+	find := c.DB.Peek
+	if c.Row == nil || c.Row.Flags.Has(Write) {
+		find = c.DB.FindToWrite
+	}
+	find(delayKey(c, stream))
+	entries := find(entriesKey(c, stream))
 	set := c.DB.Peek(delayKey(c, stream)) // not before: the second look-up may have removed an overdue key
 	if !set.Is(store.ZSet) || !entries.Is(store.Hash) {
 		return d, ErrWrongType

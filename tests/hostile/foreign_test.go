@@ -293,7 +293,8 @@ func (f *foreignTest) release() {
 		if len(list) == 0 {
 			return
 		}
-		m, answer := entries(list[0]), resp.Value{}
+		m := entries(list[0])
+		var answer resp.Value
 		owner := m["owner"].Str
 		switch {
 		case m["token"].Int == 0 || m["holds"].Int > 20: // by a script, which alone releases it otherwise

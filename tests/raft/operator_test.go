@@ -112,7 +112,7 @@ func TestWrongWordsOfOperators(t *testing.T) {
 		require.Contains(t, help, word)
 	}
 	for _, m := range g.all {
-		require.Contains(t, leader.ask("RAFT", "ADD", m.peer.ID, m.peer.Raft, "elsewhere:1").Str, "to move it", "it is there")
+		require.Contains(t, leader.ask("RAFT", "ADD", m.peer.ID, "elsewhere:1", m.peer.Client).Str, "to move it", "it is there")
 	}
 	require.Equal(t, members, identities(leader.ask("RAFT", "MEMBERS")))
 	require.Equal(t, "OK", leader.ask("RAFT", "ADD", other.peer.ID, other.peer.Raft, other.peer.Client).Str, "it is there already")

@@ -16,7 +16,7 @@ func TestGoLines(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "CLIENTS.md"))
 	require.NoError(t, err)
-	_, lines, ok := strings.Cut(string(text), "```sh\ngo mod init")
+	_, lines, ok := strings.Cut(string(text), "```sh modules\ngo mod init")
 	require.True(t, ok)
 	lines, _, _ = strings.Cut("go mod init"+lines, "```")
 	dir := t.TempDir()
