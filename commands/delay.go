@@ -141,7 +141,7 @@ func delayCancel(c *Ctx) error {
 		c.Out.Int(1)
 		return err
 	}
-	t, ok, err := findTicket(c, stream, id)
+	t, ok, err := findTicket(c, stream, id, c.DB.FindToWrite)
 	if err != nil || !ok {
 		c.Out.Int(0)
 		return err
@@ -159,9 +159,9 @@ func delayCancel(c *Ctx) error {
 	return nil
 }
 
-// findTicket is delays.find for a stream.
-func findTicket(c *Ctx, stream, id []byte) (t ticket, ok bool, err error) {
-	d, err := findDelays(c, stream)
+// findTicket is delays.find for a stream, after findDelays.
+func findTicket(c *Ctx, stream, id []byte, find func(key []byte) store.Ref) (t ticket, ok bool, err error) {
+	d, err := findDelays(c, stream, find)
 	if err != nil {
 		return t, false, err
 	}
@@ -186,7 +186,7 @@ func delayMove(c *Ctx) error {
 		c.Out.Int(1)
 		return err
 	}
-	d, err := findDelays(c, stream)
+	d, err := findDelays(c, stream, c.DB.FindToWrite)
 	if err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ func delayGet(c *Ctx) error {
 	if err := a.Err(); err != nil {
 		return err
 	}
-	t, ok, err := findTicket(c, stream, id)
+	t, ok, err := findTicket(c, stream, id, c.DB.Peek)
 	if err != nil {
 		return err
 	}
@@ -269,7 +269,7 @@ func delayList(c *Ctx) error {
 	if err := a.Err(); err != nil {
 		return err
 	}
-	d, err := findDelays(c, stream)
+	d, err := findDelays(c, stream, c.DB.Peek)
 	if err != nil {
 		return err
 	}
@@ -292,7 +292,7 @@ func delayList(c *Ctx) error {
 
 // delayCount replies with the number of entries that are pending.
 func delayCount(c *Ctx) error {
-	d, err := findDelays(c, c.Args().Key())
+	d, err := findDelays(c, c.Args().Key(), c.DB.Peek)
 	if err != nil {
 		return err
 	}
@@ -325,11 +325,12 @@ func (d *delays) pending() (n int) {
 
 // entryOf returns the entry of a member of the set, and its id; false: it has none.
 func (d *delays) entryOf(member []byte) (t ticket, id []byte, ok bool) {
-	if _, id, ok = parseMember(member); !ok {
+	place, id, ok := parseMember(member)
+	if !ok {
 		return t, nil, false
 	}
 	t, ok = d.find(id)
-	return t, id, ok && string(member) == string(appendMember(nil, t.place, id))
+	return t, id, ok && place == t.place
 }
 
 // Delayed returns how many streams of a database have pending entries, and how many entries those are.

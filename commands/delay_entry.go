@@ -105,12 +105,9 @@ type delays struct {
 	entries *hash.Hash // the same
 }
 
-// findDelays looks the keys of a stream up. A command that reads removes no overdue key on a replica.
-func findDelays(c *Ctx, stream []byte) (d delays, err error) {
-	find := c.DB.Peek
-	if c.Row == nil || c.Row.Flags.Has(Write) {
-		find = c.DB.FindToWrite
-	}
+// findDelays looks the keys of a stream up by find: DB.Peek to read, or DB.FindToWrite, which removes a key
+// that is overdue.
+func findDelays(c *Ctx, stream []byte, find func(key []byte) store.Ref) (d delays, err error) {
 	find(delayKey(c, stream))
 	entries := find(entriesKey(c, stream))
 	set := c.DB.Peek(delayKey(c, stream)) // not before: the second look-up may have removed an overdue key

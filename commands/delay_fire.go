@@ -50,7 +50,7 @@ func fireAt(c *Ctx, key []byte, budget int, fired func(dueMS int64)) (n int) {
 // fire adds the entries to the stream; false: something is in the way.
 func (b *batch) fire(c *Ctx, budget int) bool {
 	streamKey := delayedStream(b.key)
-	d, err := findDelays(c, streamKey)
+	d, err := findDelays(c, streamKey, c.DB.FindToWrite)
 	if err != nil || d.set == nil || d.entries == nil {
 		return false
 	}
