@@ -256,19 +256,14 @@ func (g *Group) unready(target position) error {
 	return nil
 }
 
-// stillVote lists the members again after each member has said how it is. The leader may have made a voter a
+// stillReady lists the members again after each member has said how it is. The leader may have made a voter a
 // learner meanwhile. The role of that member is still "follower".
-func (g *Group) stillVote(ctx context.Context, o Options) error {
-	now, err := listGroup(ctx, o, g.AskedAt)
+func stillReady(ctx context.Context, o Options, askedAt string) error {
+	now, err := listGroup(ctx, o, askedAt)
 	if err != nil {
 		return err
 	}
-	for i := range now.Members {
-		if m := &now.Members[i]; m.Learner {
-			return fmt.Errorf("'%s' is a learner, and has no vote yet", m.ID)
-		}
-	}
-	return nil
+	return now.unready(position{})
 }
 
 // AwaitGroup looks at a group until all members are there and have what the leader had committed at the
@@ -283,7 +278,7 @@ func AwaitGroup(ctx context.Context, o Options, addrs []string) (g *Group, err e
 				target = position{leads.Applied, leads.offset}
 			}
 			if err = g.unready(target); err == nil {
-				err = g.stillVote(ctx, o)
+				err = stillReady(ctx, o, g.AskedAt)
 			}
 			if err == nil {
 				return g, nil

@@ -44,7 +44,11 @@ func TestLearnerIsNotReady(t *testing.T) {
 						if i == 1 && listed > 1 && listed < 4 { // it lost its disk, as the leader finds after the first list
 							voter = 0
 						}
-						c.WriteRaw(fmt.Appendf(nil, "%%4\r\n+id\r\n+%s\r\n+client-address\r\n+%s\r\n+reachable\r\n:1\r\n+voter\r\n:%d\r\n", string(rune('a'+i)), addr, voter))
+						role := "follower"
+						if i == 0 {
+							role = "leader"
+						}
+						c.WriteRaw(fmt.Appendf(nil, "%%5\r\n+id\r\n+%s\r\n+client-address\r\n+%s\r\n+role\r\n+%s\r\n+reachable\r\n:1\r\n+voter\r\n:%d\r\n", string(rune('a'+i)), addr, role, voter))
 					}
 				}
 			}, nil, nil)
