@@ -37,7 +37,7 @@ type queuedWaits struct {
 	count    int
 	adopted  int // how many of them the session did not ask for
 	bytes    int
-	cursor   *queuedWait // the next one to be looked at: see fire
+	cursor   *queuedWait // the next one to be looked at: see Fire
 	again    bool        // it has to be begun anew then
 	timer    due.Timer
 	ghost    *session // has got those that the session has given up

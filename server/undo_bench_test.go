@@ -9,7 +9,7 @@ import (
 // leader can, and on one that cannot. A period has about 256 KB of effects, as it has there. Each hash
 // has a hundred fields.
 func BenchmarkUndo(b *testing.B) {
-	const pipeline, keys, period = 16, 4096, 4096
+	const pipeline, keys, fields, period = 16, 4096, 100, 4096
 	for _, c := range []struct {
 		name  string
 		fill  func(i, j int) []string
@@ -25,22 +25,15 @@ func BenchmarkUndo(b *testing.B) {
 		},
 			func(i int) []string { return []string{"HSET", fmt.Sprint("hash:", i), "field:7", "another"} }},
 	} {
+		requests := undoRequests(keys, pipeline, c.words)
 		for _, on := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%s/undo=%t", c.name, on), func(b *testing.B) {
 				s := toNowhere(b)
 				var scratch batch
-				var requests [][]byte
-				for i := 0; i < keys; i += pipeline {
-					var request []byte
-					for j := range pipeline {
-						request = appendCommand(request, c.words(i+j)...)
-						for k := range 100 {
-							if c.fill != nil {
-								s.Feed(appendCommand(nil, c.fill(i+j, k)...), &scratch, nil)
-							}
-						}
+				for i := range keys * fields {
+					if c.fill != nil {
+						s.Feed(appendCommand(nil, c.fill(i/fields, i%fields)...), &scratch, nil)
 					}
-					requests = append(requests, request)
 				}
 				st := s.executor.store
 				if on {
@@ -57,4 +50,16 @@ func BenchmarkUndo(b *testing.B) {
 			})
 		}
 	}
+}
+
+// undoRequests returns n commands in requests of inOne commands each.
+func undoRequests(n, inOne int, words func(i int) []string) (requests [][]byte) {
+	for i := 0; i < n; i += inOne {
+		var request []byte
+		for j := range inOne {
+			request = appendCommand(request, words(i+j)...)
+		}
+		requests = append(requests, request)
+	}
+	return requests
 }
