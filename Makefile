@@ -45,8 +45,11 @@ PKGS ?= ./...
 
 .PHONY: help build run demo test race busy planted planted-long invariants fmt vet cross lint tidy deps diff snapshots linearizability vanish unauthenticated sessions crash hostile bench bench-list bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft outages hazelcast bench-permits bench-testing bench-lua oracle oracle-tls replication replication-versions upgrade damage simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check test-docs test-time test-clock race-all flaky bench-check profile lock-path rename rename-check workflows vulnerabilities ci ci-full
 
+##@ Begin here
 help: ## list the targets
-	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@awk -F ':.*## ' '/^##@/ {group = substr($$0, 5)} \
+		/^[a-z-]+:.*## / {if (!(group in lines)) order[++n] = group; lines[group] = lines[group] sprintf("  %-24s%s\n", $$1, $$2)} \
+		END {for (i = 1; i <= n; i++) printf "%s%s\n%s", (i > 1 ? "\n" : ""), order[i], lines[order[i]]}' $(MAKEFILE_LIST)
 
 # PGO is the profile by which the compiler chooses what to inline: see `make profile`. PGO=off builds without it, which
 # needs nothing to be compiled that the tests do not need.
@@ -60,6 +63,7 @@ run: ## start the server on 127.0.0.1:6379
 demo: ## play a flash sale on a server of its own, and check what is left of it
 	$(GO) run ./cmd/lockserver demo
 
+##@ Tests that need nothing but Go
 test: ## the tests; they need nothing but Go
 	$(GO) test $(PKGS)
 	$(if $(filter ./...,$(PKGS)),cd client && $(GO) test ./...)
@@ -67,6 +71,7 @@ test: ## the tests; they need nothing but Go
 test-docs: ## the tests of what the pages say and show
 	$(GO) test ./tests/readme ./internal/tidy ./internal/gendocs
 
+##@ The same tests in harder forms
 # RACE are the packages in which things happen at the same time. The costly self-checks run in the same programs.
 RACE = ./server/... ./tests/client ./persistence/... ./admin/... ./lockservertest/...
 race: ## the server's tests under the race detector, with costly self-checks on
@@ -78,6 +83,7 @@ race-all: ## all tests under the race detector, but for those of busy
 	$(GO) test -race -timeout 30m $(GOTESTFLAGS) $(filter-out $(BUSY) $(SEQUENTIAL),$(ALL))
 	$(GO) test -race -run '^($(CONCURRENT))$$' $(GOTESTFLAGS) $(SEQUENTIAL)
 
+##@ The structure of the code
 # MODULE is the new path of the module.
 rename: ## rename the module everywhere (MODULE=github.com/you/lockserver)
 	bash .ci/rename $(if $(MODULE),$(MODULE),$(error MODULE is the new path of the module))
@@ -91,6 +97,7 @@ lock-path: ## the files that LOCK, UNLOCK, SET, GET and XADD pass and their call
 rename-check: ## rename a clone, build it, and import it from another program by go get from a local proxy
 	bash .ci/rename-check
 
+##@ The same tests in harder forms
 # FLAKY is how often make flaky runs the tests of a package, HOGS how many busy processes run beside them, and JOBS how
 # many packages at a time. FORMS are the ways in which they run: plain, on a clock of another speed, with so many threads,
 # or with a quarter of the machine. See .ci/flaky.
@@ -132,6 +139,7 @@ test-time: ## the tests from a fresh clone: at most 5 minutes on two cores, then
 invariants: ## the tests with costly self-checks on
 	$(GO) test -tags invariants $(GOTESTFLAGS) $(PKGS)
 
+##@ The form of the code
 fmt: ## fail if gofmt would change a file
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt would change:"; echo "$$files"; exit 1; fi
 
@@ -165,6 +173,7 @@ tidy: ## fail if go mod tidy would change go.mod or go.sum
 	$(GO) mod tidy -diff
 	cd client && $(GO) mod tidy -diff
 
+##@ What other targets need
 deps: ## install what the targets below need: redis-server 7.0 and its tools, strace, openssl, ip, Node 20, Python 3, a JDK, Maven, rpm, zsh, fish, mandoc, systemd, buildah, Chromium, Prometheus and redis_exporter, PostgreSQL, MariaDB (Debian, Ubuntu), Python 3.14; build Redis 7.4.1 from ORACLE_TARBALL
 	@missing=; for p in $(PROGRAMS)$(if $(wildcard $(ORACLE_TARBALL)), $(COMPILER)); do command -v $${p%:*} >/dev/null || missing="$$missing $${p#*:}"; done; \
 	python3 -c 'import venv, ensurepip' 2>/dev/null || missing="$$missing python3-venv"; \
@@ -216,15 +225,18 @@ need-strace:
 need-oracle:
 	@command -v "$(ORACLE)" >/dev/null || { echo "$(ORACLE) is missing: run 'make deps', or name another redis-server (ORACLE=path)"; exit 1; }
 
+##@ Beside Redis
 diff: need-oracle ## the same commands to lockserver and to ORACLE, replies compared, and the same configuration files (SEED=n N=n ORACLE=path)
 	$(GO) test -tags oracle -count=1 -v -timeout 0 $(GOTESTFLAGS) ./tests/differential $(if $(SEED),-seed $(SEED)) $(if $(N),-commands $(N))
 	$(GO) test -tags oracle -count=1 $(GOTESTFLAGS) ./server -run AdmissionOfRedis
 	$(GO) test -tags oracle -count=1 $(GOTESTFLAGS) ./cmd/lockserver -run "StockFiles|KeptAsByRedis"
 
+##@ What other targets need
 .PHONY: fleet
 fleet: ## build bin/fleet, which starts servers and Sentinels for the tests of client libraries
 	$(GO) build -o bin/fleet ./tests/fleet/serve
 
+##@ Clients: libraries of other projects and the packages of this one
 # The tests of client libraries start bin/lockserver, or what LOCKSERVER names. LOCKSERVER=redis-server stands for ORACLE:
 # there all but the tests of native commands are expected to be the same.
 ifeq ($(LOCKSERVER),redis-server)
@@ -277,6 +289,7 @@ clients-java-bench: build need-oracle need-java ## hand-offs and costs of the Ja
 		org.apache.maven.plugins:maven-dependency-plugin:3.8.1:build-classpath -Dmdep.outputFile=$(CURDIR)/bin/java-bench.classpath -Dmdep.includeScope=runtime
 	java -XX:+UseSerialGC -cp clients/java/bench/target/classes:$$(cat bin/java-bench.classpath) io.lockserver.bench.Main $(abspath $(ORACLE)) $(or $(SECONDS),5)
 
+##@ Examples
 # The shop is built with the modules of clients/java that it needs, so always with what is there.
 .PHONY: shop shop-figures
 SHOP = cd clients/java && mvn -B -ntp -Pshop -pl lockserver-client,lockserver-test,../../examples/shop
@@ -293,6 +306,7 @@ reminders: export LOCKSERVER := $(CURDIR)/bin/lockserver
 reminders: build need-java ## the reminders of examples/reminders in Java: timers, retries, dead letters, workers that are killed (LONG=1: more of them)
 	cd clients/java && mvn -B -ntp -Preminders -pl lockserver-client,lockserver-test,../../examples/reminders/java test
 
+##@ Clients: libraries of other projects and the packages of this one
 clients-java-package: export LOCKSERVER := $(CURDIR)/bin/lockserver
 clients-java-package: build need-java ## jars, sources, javadoc and POMs of clients/java as a Maven repository in bin/packages/java, checked, and used by an empty project
 	bash clients/java/package.sh bin/packages/java
@@ -469,12 +483,14 @@ clients-cli: build need-redis need-python need-openssl $(VENV)/ready ## redis-cl
 # WITH_ORACLE are the packages beside tests/ that have tests with a real Redis.
 WITH_ORACLE = $(addprefix ./,$(sort $(dir $(shell grep -rlE '^//go:build.*oracle' --include='*_test.go' commands internal persistence tests/client))))
 
+##@ Beside Redis
 snapshots: need-redis need-oracle ## snapshots both ways with ORACLE and with the redis-server in PATH (SEED=n), and the README by a real redis-cli
 	$(GO) test -tags oracle -count=1 $(GOTESTFLAGS) ./tests/snapshots $(if $(SEED),-seed $(SEED))
 	$(GO) test -tags oracle -count=1 $(GOTESTFLAGS) $(WITH_ORACLE) ./tests/effects ./tests/interop ./tests/readme
 	$(GO) test -count=1 $(GOTESTFLAGS) ./store/listpack -oracle "$(ORACLE)"
 	$(GO) test -count=1 $(GOTESTFLAGS) ./store/stream -oracle "$$(command -v redis-server)"
 
+##@ Replicas and raft groups
 # Without MINUTES all of it runs once, with it what is random, again and again.
 replication: need-redis need-oracle ## lockservers and real Redis servers that follow one another, over links that break, killed, and under Sentinels (SEED=n FAILOVERS=n; MINUTES=n)
 	SEED=$(SEED) FAILOVERS=$(FAILOVERS) $(if $(filter file,$(origin MINUTES)),,MINUTES=$(MINUTES)) $(GO) test -tags oracle -count=1 -timeout 0 $(GOTESTFLAGS) \
@@ -513,6 +529,7 @@ migration: build need-redis need-oracle need-java ## what docs/MIGRATION.md says
 	cd tests/migration/redisson && mvn -B -ntp -q compile dependency:build-classpath
 	$(GO) test -tags oracle -count=1 -v $(GOTESTFLAGS) ./tests/migration
 
+##@ Histories and attacks
 linearizability: ## histories of random clients, checked against a model of the lock (MINUTES=n SEED=n)
 	$(GO) test -count=1 -timeout 0 -v -run Histories ./tests/linearizability -minutes $(MINUTES) -seed $(or $(SEED),0)
 
@@ -550,6 +567,7 @@ NEEDS_TLS = $(if $(wildcard $(ORACLE_TARBALL)),$(if $(ONLY),$(if $(findstring tl
 BENCH = cd tests/bench && $(GO) run .
 BESIDE = -oracle "$(if $(findstring /,$(ORACLE)),$(abspath $(ORACLE)),$(ORACLE))" $(if $(QUICK),-quick)
 
+##@ Measurements, into docs/BENCHMARKS.md
 bench: need-oracle $(NEEDS_TLS) $(if $(filter raftbench,$(PART)),hazelcast) ## all figures in one run beside ORACLE, into docs/BENCHMARKS.md, its picture, docs/MEMORY.md and the README (25 minutes); ONLY=memory: a part, printed; KEYS=10000000: with so many keys, in ONLY=memory,snapshot,bgsave,log-start,log-rewrite; QUICK=1: little work
 	$(BENCH) $(if $(ONLY),-suite costbench -only "$(ONLY)" $(if $(KEYS),-keys "$(KEYS)") $(if $(BEFORE),-before "$(abspath $(BEFORE))"),-write $(if $(PART),-suite $(PART)) $(if $(filter raftbench,$(PART)),-hazelcast raftbench/hazelcast)) $(BESIDE)
 
@@ -604,11 +622,13 @@ bench-check: ## vet, lint and test the benchmarks, and look whether the pages ar
 	cd tests/bench && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test $(GOTESTFLAGS) ./...
 	cd tests/bench && GOOS=darwin $(GO) vet ./benchkit ./costbench ./figures ./floor ./lockbench ./luabench ./membench ./replbench ./salebench
 
+##@ Histories and attacks
 # TARGETS narrows fuzz down to the targets that match a pattern.
 TARGETS ?=
 fuzz: ## every fuzz target, FUZZTIME (60s) each, FUZZJOBS (2) at a time (TARGETS=pattern)
 	@bash .ci/fuzz $(FUZZTIME) $(FUZZJOBS) $(TARGETS)
 
+##@ Pages, console, figures
 docs: ## write what follows from tables and data: docs/commands.md, the directives in docs/CONFIGURATION.md, docs/METRICS.md, manual pages and completions, docs/BENCHMARKS.md, the tables in docs/MEMORY.md
 	$(GO) run ./internal/gendocs
 	cd tests/bench && $(GO) run . -render
@@ -626,6 +646,7 @@ need-prometheus:
 metrics: build need-oracle need-prometheus ## what redis_exporter finds here and at ORACLE, the dashboard and the rules in a real Prometheus, the time of a scrape
 	$(GO) test -tags oracle -count=1 -v $(GOTESTFLAGS) ./tests/metrics
 
+##@ Examples
 examples: ## vet, lint and test the programs in examples/, which are a module of their own
 	cd examples && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test -race ./...
 
@@ -635,10 +656,12 @@ fence-postgres: ## the SQL fence of examples/locks on PostgreSQL (POSTGRES=postg
 	@test -n "$(POSTGRES)" || { echo "fence-postgres: say which database: POSTGRES=postgresql://..." >&2; exit 1; }
 	psql -X -q "$(POSTGRES)" -f examples/locks/fenced_postgres.sql
 
+##@ Measurements, into docs/BENCHMARKS.md
 comparison: build ## redsync, redislock, rueidislock, etcd and client, stopped, cut off and restarted: is the table in docs/LOCKS.md true? (LOCKSERVER=program)
 	cd tests/comparison && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...
 	cd tests/comparison && $(GO) test -count=1 -v -parallel 15 $(if $(findstring redis-server,$(LOCKSERVER)),-skip 'TestComparison/^client$$') .
 
+##@ Releases
 # PLATFORMS release makes files for; empty: for all.
 PLATFORMS ?=
 # CLIENTS=no leaves the packages for other languages out of release, which then needs nothing but Go and git.
@@ -668,6 +691,7 @@ release-check: need-packages ## what release has made, installed and run in a ro
 	cd packaging && $(GO) test -count=1 -v -exec 'unshare --mount --net --pid --fork --kill-child --mount-proc' ./check
 	cd packaging && $(GO) test -count=1 ./chart
 
+##@ The form of the code
 ACTIONLINT = github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 workflows: ## check the workflow files of GitHub Actions
 	$(GO) run $(ACTIONLINT)
@@ -677,6 +701,7 @@ GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.1.4
 vulnerabilities: ## look for known vulnerabilities in what the program is built from
 	$(GO) run $(GOVULNCHECK) ./...
 
+##@ Continuous integration
 ci: ## what continuous integration runs for a change: what every change runs, what it touches, a share of the rest (BASE=commit)
 	bash .ci/run
 
