@@ -1,5 +1,5 @@
-// Package ascii compares words of the protocol without regard to case: those of ASCII alone, as Redis does,
-// whatever else the bytes may mean in other encodings. It knows no word itself.
+// Package ascii compares words of the protocol without regard to case. Only ASCII letters have a case here,
+// as in Redis, whatever the bytes mean in other encodings. The package knows no word itself.
 package ascii
 
 // Lower is c in lower case.
@@ -10,7 +10,7 @@ func Lower(c byte) byte {
 	return c
 }
 
-// EqualFold reports whether b is the word, in any case. word may be in either case itself.
+// EqualFold reports whether b spells word. The case of both is ignored.
 func EqualFold(b []byte, word string) bool {
 	if len(b) != len(word) {
 		return false

@@ -7,18 +7,18 @@ import (
 )
 
 const (
-	// niceness is that of work that may take as long as it likes.
+	// niceness is the priority of work without a deadline: the lowest.
 	niceness = 10
-	// breathNS is how long such work sleeps now and then. Niceness alone decides who runs next, not when: a
-	// thread keeps a processor for its slice of some milliseconds, unless it lets go by itself.
+	// breathNS is how long work without a deadline sleeps now and then. Niceness alone decides which thread
+	// runs next, not when: a thread keeps a processor for its slice of some milliseconds, unless it yields.
 	breathNS = 100_000
-	// shortBreathNS is that of work that a client waits for.
+	// shortBreathNS is the sleep for work that a client waits for.
 	shortBreathNS = 20_000
 )
 
-// Enter makes the calling goroutine's thread give way to all others on the machine's processors, so that
-// writing a snapshot does not take the event loop's. The thread ends with the goroutine, which must not do
-// anything else.
+// Enter gives the calling goroutine's thread the lowest priority of all on the machine, so that writing a
+// snapshot does not slow down the event loop. The thread ends with the goroutine, so the goroutine must do
+// nothing else.
 func Enter() {
 	runtime.LockOSThread() // never unlocked: an ending goroutine takes its thread along
 	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), niceness)
@@ -31,14 +31,13 @@ func EnterPromptly() {
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 }
 
-// BreatheShortly is Breathe for work that a client waits for.
+// BreatheShortly yields like Breathe, with shorter sleeps, for work that a client waits for.
 func BreatheShortly() {
 	runtime.Gosched()
 	_ = unix.Nanosleep(&unix.Timespec{Nsec: shortBreathNS}, nil)
 }
 
-// Breathe gives the processor away for a moment: to a goroutine that waits for its turn, and to other
-// threads.
+// Breathe yields the processor for a moment, to waiting goroutines and to other threads.
 func Breathe() {
 	runtime.Gosched()
 	_ = unix.Nanosleep(&unix.Timespec{Nsec: breathNS}, nil)

@@ -7,10 +7,10 @@ import "time"
 // Enter does nothing where threads have no priority of their own.
 func Enter() {}
 
-// EnterPromptly does nothing either.
+// EnterPromptly does nothing, like Enter.
 func EnterPromptly() {}
 
-// BreatheShortly is Breathe for work that a client waits for.
+// BreatheShortly yields like Breathe, with shorter sleeps, for work that a client waits for.
 func BreatheShortly() { time.Sleep(20 * time.Microsecond) }
 
 // Breathe gives the processor away for a moment.

@@ -2,9 +2,9 @@
 // part of a client library that the program's own clients need (`lockserver top`, the console). A library
 // with a method for each command of Redis would make the program larger by half.
 //
-// It owns the exchange: one caller at a time, many commands in one go, a bound on how long an answer may
-// take. It must not know what the commands mean, how a connection is made, or the server. What a reply can be
-// read as is added to Fields.
+// It owns the exchange: one caller at a time, many commands in one batch, a limit on the time of an answer.
+// It must not know what the commands mean, how a connection is made, or the server. A new way to read a reply
+// is a method of Fields.
 package call
 
 import (
@@ -18,8 +18,8 @@ import (
 	"lockserver/internal/resp"
 )
 
-// ErrLost says that a connection is of no use any more: it broke, the server took too long, or what it sent
-// was no reply.
+// ErrLost says that the connection cannot be used any more: it broke, the server took too long, or the server
+// sent bytes that are no reply.
 var ErrLost = errors.New("the connection to the server is lost")
 
 // Error is an error reply of the server, with its exact text.
@@ -27,7 +27,7 @@ type Error string
 
 func (e Error) Error() string { return string(e) }
 
-// Conn is a connection for commands. Each call has it for itself.
+// Conn is a connection for commands. Calls take turns: each call uses the connection alone.
 type Conn struct {
 	timeout time.Duration
 	mu      sync.Mutex
@@ -42,10 +42,11 @@ func New(nc net.Conn, timeout time.Duration) *Conn {
 	return &Conn{timeout: timeout, nc: nc, in: bufio.NewReader(nc)}
 }
 
-// Close ends the connection, and a call that is under way.
+// Close ends the connection, and a running call.
 func (c *Conn) Close() { _ = c.nc.Close() }
 
-// All sends commands together and returns their replies, errors among them. Its own error wraps ErrLost.
+// All sends the commands together and returns their replies, including error replies. Its own error wraps
+// ErrLost.
 func (c *Conn) All(commands ...[]string) ([]resp.Value, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,7 +82,7 @@ func (c *Conn) exchange(commands [][]string) ([]resp.Value, error) {
 	for range commands {
 		v, err := resp.ReadValue(c.in)
 		if err != nil {
-			c.Close() // which ends the write
+			c.Close() // this ends the write
 			<-sent
 			return nil, err
 		}
@@ -90,7 +91,7 @@ func (c *Conn) exchange(commands [][]string) ([]resp.Value, error) {
 	return replies, <-sent
 }
 
-// Do is All for one command. It also returns the error reply, as an Error.
+// Do sends one command, as All does. It returns an error reply as an Error.
 func (c *Conn) Do(words ...string) (resp.Value, error) {
 	replies, err := c.All(words)
 	if err != nil {
@@ -99,7 +100,7 @@ func (c *Conn) Do(words ...string) (resp.Value, error) {
 	return replies[0], Failure(replies...)
 }
 
-// Failure returns the first of the replies that is an error; nil: none is.
+// Failure returns the first error among the replies, or nil.
 func Failure(replies ...resp.Value) error {
 	for _, v := range replies {
 		if v.IsError() {

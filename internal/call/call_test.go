@@ -32,7 +32,7 @@ func TestCalls(t *testing.T) {
 	require.Equal(t, "PONG", v.Str)
 	_, err = c.Do("GET")
 	require.Equal(t, Error("ERR wrong number of arguments for 'get' command"), err)
-	// More than a socket holds, both ways: neither side waits for the other.
+	// The text is larger than the socket's buffers in both directions: neither side waits for the other.
 	large := strings.Repeat("x", 4<<20)
 	replies, err := c.All([]string{"ECHO", large}, []string{"NONSENSE"}, []string{"ECHO", large})
 	require.NoError(t, err)
@@ -68,7 +68,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// TestLost: a connection that breaks, or answers too late or nonsense, is of no use any more.
+// TestLost: a connection that breaks, answers too late or sends nonsense cannot be used any more.
 func TestLost(t *testing.T) {
 	for name, behave := range map[string]func(net.Conn){
 		"it closes":    func(nc net.Conn) { _ = nc.Close() },

@@ -6,10 +6,10 @@ import (
 	"lockserver/internal/resp"
 )
 
-// Fields is a map of a reply. What is missing or null is the zero value.
+// Fields is a reply that is a map. A missing or null field reads as the zero value.
 type Fields map[string]resp.Value
 
-// FieldsOf returns the map that a value is, in either version of the protocol; of anything else it is empty.
+// FieldsOf returns v as a map, in either version of the protocol. It is empty if v is not a map.
 func FieldsOf(v resp.Value) Fields {
 	f := make(Fields, len(v.Elems)/2)
 	for i := 0; i+1 < len(v.Elems); i += 2 {
@@ -33,7 +33,7 @@ func (f Fields) Flag(name string) bool { return f[name].Bool }
 // List is a field that is an array.
 func (f Fields) List(name string) []resp.Value { return f[name].Elems }
 
-// Moment is a time in milliseconds since 1970; nil: it is not known.
+// Moment is a field that is a time in milliseconds since 1970. It returns nil if the time is not known.
 func (f Fields) Moment(name string) *time.Time {
 	v := f[name]
 	if v.Kind != resp.Integer {
@@ -43,7 +43,7 @@ func (f Fields) Moment(name string) *time.Time {
 	return &t
 }
 
-// Piece takes a reply in the form of SCAN's apart: the next cursor, "0" at the end, and what was found.
+// Piece splits a reply of the form that SCAN has: the next cursor ("0" at the end) and the elements found.
 func Piece(v resp.Value) (next string, found []resp.Value) {
 	if len(v.Elems) != 2 {
 		return "0", nil

@@ -15,20 +15,20 @@ type Hold struct {
 	FromMS int64
 }
 
-// Overlap is two owners that hold a lock at the same time, at least one of them exclusively.
+// Overlap is a pair of owners that hold a lock at the same time, at least one of them exclusively.
 type Overlap struct {
 	Key           string
 	First, Second Hold // in the order of their grants
 }
 
-// Fallen is a token that is not higher than one that was granted before it.
+// Fallen is a token that is not higher than an earlier token of the same lock.
 type Fallen struct {
 	Key          string
 	AtMS         int64
 	Before, Then int64
 }
 
-// StaleWrite is a write with a token that was not the latest one of its lock any more.
+// StaleWrite is a write with a token after a later token of the same lock was granted or used.
 type StaleWrite struct {
 	Key           string
 	AtMS          int64
@@ -41,7 +41,7 @@ type Wait struct {
 	Key, Owner string
 	EndMS      int64
 	WaitedMS   float64
-	Event      string // that ended it
+	Event      string // the event that ended the wait
 }
 
 // Report is what a history shows.
@@ -50,7 +50,7 @@ type Report struct {
 	Overlaps               []Overlap
 	Fallen                 []Fallen
 	StaleWrites            []StaleWrite
-	// Unknown is how many writes have a token that the history does not know: it was granted before the
+	// Unknown counts the writes with a token that the history does not know: the token was granted before the
 	// history begins, or never.
 	Unknown     int
 	Gaps        int // places before which events are missing
@@ -61,12 +61,12 @@ type Report struct {
 // OK reports whether the history shows no fault.
 func (r *Report) OK() bool { return len(r.Overlaps)+len(r.Fallen)+len(r.StaleWrites) == 0 }
 
-// lock is one lock while the history is read.
+// lock is the state of one lock while the history is read.
 type lock struct {
 	holds  []Hold
-	grants []Hold // all, in the order of the history
+	grants []Hold // all grants, in the order of the history
 	top    int64  // the highest token
-	// again has the first grants, as many as it has, for a recording that is started again.
+	// again holds the grants at the beginning of the history, for a recording that is started again.
 	again map[Hold]bool
 }
 
@@ -81,7 +81,7 @@ type Checker struct {
 	locks  map[string]*lock
 	writes []Line
 	// latestMS is the time of the latest event. Events up to againUntilMS may be there twice: a recording
-	// that is started again begins with events that the one before it has.
+	// that is started again repeats the last events of the recording before it.
 	latestMS, againUntilMS int64
 }
 
@@ -97,7 +97,7 @@ func (c *Checker) at(key string) *lock {
 	return l
 }
 
-// Add takes the next line.
+// Add reads the next line.
 func (c *Checker) Add(l *Line) {
 	switch l.Event {
 	case Began:
@@ -132,23 +132,23 @@ func (c *Checker) Add(l *Line) {
 	}
 }
 
-// forget ends all holds: whether they go on is not known.
+// forget drops all holds, because it is not known whether they still exist.
 func (c *Checker) forget() {
 	for _, of := range c.locks {
 		of.holds = nil
 	}
 }
 
-// granted checks a grant against the holds of the moment.
+// granted checks a new grant against the current holds.
 func (c *Checker) granted(of *lock, l *Line) {
 	h := Hold{Owner: l.Owner, Token: l.Token, Mode: l.Mode, FromMS: l.TimeMS}
 	if i := slices.IndexFunc(of.holds, func(other Hold) bool { return other.Token == h.Token }); i >= 0 {
 		if h.Mode == lockhistory.Exclusive.String() {
 			of.holds[i].Mode = h.Mode
 		}
-		return // one hold more
+		return // the owner took its lock once more
 	}
-	if l.Reason == lockhistory.Again.String() { // it was granted before the history begins
+	if l.Reason == lockhistory.Again.String() { // the grant is older than the history
 		of.holds = append(of.holds, h)
 		return
 	}
@@ -170,7 +170,7 @@ func (c *Checker) granted(of *lock, l *Line) {
 	of.grants = append(of.grants, h)
 }
 
-// isAgain reports whether the history has a grant already.
+// isAgain reports whether the history already contains a grant.
 func (c *Checker) isAgain(of *lock, h Hold) bool {
 	if of.again == nil {
 		of.again = make(map[Hold]bool)
@@ -182,7 +182,7 @@ func (c *Checker) isAgain(of *lock, h Hold) bool {
 	return of.again[h]
 }
 
-// longest keeps the longest wait and the longest hold.
+// longest updates the longest wait and the longest hold.
 func (c *Checker) longest(l *Line) {
 	keep := func(to **Wait, ms *float64) {
 		if ms != nil && *ms > 0 && (*to == nil || *ms > (*to).WaitedMS) {
@@ -193,8 +193,8 @@ func (c *Checker) longest(l *Line) {
 	keep(&c.report.LongestHold, l.HeldMS)
 }
 
-// Report checks the writes and returns what was found. Nothing may be added after it. It takes O(n log n)
-// for n lines.
+// Report checks the writes and returns all faults. No line may be added after it. It takes O(n log n) for n
+// lines.
 func (c *Checker) Report() *Report {
 	slices.SortStableFunc(c.writes, func(a, b Line) int { return c.compare(a.TimeMS, b.TimeMS) })
 	wrote := make(map[string]Line) // the write with the highest token so far, by key
@@ -231,9 +231,9 @@ func (c *Checker) Report() *Report {
 
 // grantIndex finds the grants of one lock by their tokens.
 type grantIndex struct {
-	tokens []int64 // of all grants, sorted
-	// higher has, by time, the exclusive grants with a higher token than all exclusive grants before. So the
-	// earliest grant with more than a given token is among them, and their tokens rise.
+	tokens []int64 // the tokens of all grants, sorted
+	// higher lists, by time, the exclusive grants with a higher token than every exclusive grant before them.
+	// The earliest grant with more than a given token is therefore in this list, and the tokens in it rise.
 	higher []Hold
 }
 

@@ -12,7 +12,7 @@ import (
 type Line struct {
 	ID     int64  `json:"id,omitempty"`
 	TimeMS int64  `json:"time_ms"` // since 1970
-	Event  string `json:"event"`   // of LOCK.HISTORY, or Began, or Write
+	Event  string `json:"event"`   // an event of LOCK.HISTORY, or Began, or Write
 	Reason string `json:"reason,omitempty"`
 	// Key is empty if the event is about all locks of the database.
 	Key     string `json:"key,omitempty"`
@@ -23,26 +23,27 @@ type Line struct {
 
 	ClientID      int64  `json:"client_id,omitempty"`
 	ClientAddress string `json:"client_address,omitempty"`
-	// MissingFromMS, of Began, is the time from which on events may be missing; 0: not known.
+	// MissingFromMS belongs to Began: events after this time may be missing. 0 means that the time is not
+	// known.
 	MissingFromMS int64    `json:"missing_from_ms,omitempty"`
 	Trace         string   `json:"trace,omitempty"` // the traceparent of the owner's call
 	HeldMS        *float64 `json:"held_ms,omitempty"`
 	WaitedMS      *float64 `json:"waited_ms,omitempty"`
 }
 
-// Events of lines that are not events of the server.
+// Events that do not come from the server.
 const (
-	// Began says that events before it are not known: the server started, another one leads, or events were
+	// Began says that earlier events are not known: the server started, another server leads, or events were
 	// dropped.
 	Began = "began"
-	// Write is a write of the application under a lock, with the token that it had.
+	// Write is a write of the application under a lock, with the lock's token.
 	Write = "write"
 )
 
-// mostLine bounds a line, in bytes.
+// mostLine limits the length of a line, in bytes.
 const mostLine = 1 << 20
 
-// Read reads lines until the end and gives them to f. The error names the line that is not one.
+// Read gives each line to f until the input ends. The error names the line that cannot be read.
 func Read(r io.Reader, f func(l *Line)) error {
 	scanner := bufio.NewScanner(r)
 	scanner.Buffer(nil, mostLine)

@@ -7,8 +7,8 @@ import (
 
 // History is a reply of LOCK.HISTORY.
 type History struct {
-	// SinceMS is the time from which on events are known, in milliseconds since 1970. Reason says why not
-	// from an earlier one; "off": the server keeps no events.
+	// SinceMS is the time of the first known event, in milliseconds since 1970. Reason says why earlier
+	// events are not known; "off" means that the server keeps no events.
 	SinceMS int64
 	Reason  string
 	LastID  int64 // the number of the latest event of any lock
@@ -41,5 +41,5 @@ func lineOf(f call.Fields) Line {
 	return l
 }
 
-// Began returns the line that says since when events are known.
+// Began returns the line that says from which time on events are known.
 func (h *History) Began() Line { return Line{TimeMS: h.SinceMS, Event: Began, Reason: h.Reason} }

@@ -6,17 +6,17 @@ import (
 	"lockserver/internal/lockhistory"
 )
 
-// Span is an owner that held a lock, or waited for it.
+// Span is the time during which an owner held a lock, or waited for it.
 type Span struct {
 	Owner   string `json:"owner"`
 	Token   int64  `json:"token,omitempty"`
 	Mode    string `json:"mode,omitempty"`
 	Permits int64  `json:"permits,omitempty"`
 	FromMS  int64  `json:"from_ms,omitempty"` // since 1970; 0: before the history begins
-	ToMS    int64  `json:"to_ms,omitempty"`   // 0: it goes on
-	// End is the event that ended it, with the reason; empty: it goes on.
+	ToMS    int64  `json:"to_ms,omitempty"`   // 0: the span has not ended
+	// End is the event that ended the span, with its reason. It is empty while the span has not ended.
 	End string `json:"end,omitempty"`
-	// ClientID and ClientAddress are of the event that began it; 0: not known.
+	// ClientID and ClientAddress come from the event that began the span. 0 means that they are not known.
 	ClientID      int64  `json:"client_id,omitempty"`
 	ClientAddress string `json:"client_address,omitempty"`
 	Trace         string `json:"trace,omitempty"`
@@ -25,10 +25,10 @@ type Span struct {
 // Covers reports whether the span includes a time.
 func (s *Span) Covers(ms int64) bool { return s.FromMS <= ms && (s.ToMS == 0 || s.ToMS > ms) }
 
-// Spans is each hold of one lock, and each wait for it, in the order of their first events.
+// Spans lists the holds of one lock and the waits for it, each in the order of their first events.
 type Spans struct{ Holds, Waits []*Span }
 
-// SpansOf reads the events of one lock, the oldest first.
+// SpansOf reads the events of one lock, with the oldest event first.
 func SpansOf(lines []Line) *Spans {
 	s := &Spans{}
 	for i := range lines {
@@ -38,7 +38,7 @@ func SpansOf(lines []Line) *Spans {
 }
 
 func (s *Spans) add(l *Line) {
-	if l.Key == "" { // all locks of the database
+	if l.Key == "" { // the event concerns all locks of the database
 		for _, p := range s.Holds {
 			if p.ToMS == 0 {
 				p.end(l)
@@ -60,7 +60,7 @@ func (s *Spans) add(l *Line) {
 	case !lockhistory.EndsHold(l.Event, l.Reason):
 	case hold != nil && hold.ToMS == 0:
 		hold.end(l)
-	case hold == nil: // it was granted before the history begins
+	case hold == nil: // the grant is older than the history
 		p := begin(l, before(l, l.HeldMS))
 		p.ClientID, p.ClientAddress = 0, ""
 		p.end(l)
@@ -68,7 +68,8 @@ func (s *Spans) add(l *Line) {
 	}
 }
 
-// endWait ends the wait of an owner. One that the history does not know began when the event says.
+// endWait ends the wait of an owner. If the history does not know the wait, the event says when the wait
+// began.
 func (s *Spans) endWait(l *Line) {
 	wait := latest(s.Waits, func(p *Span) bool { return p.Owner == l.Owner && p.ToMS == 0 })
 	if wait == nil && l.WaitedMS != nil && *l.WaitedMS > 0 {
@@ -80,12 +81,12 @@ func (s *Spans) endWait(l *Line) {
 	}
 }
 
-// HoldOf returns the hold with a token; nil: there is none.
+// HoldOf returns the hold with a token, or nil.
 func (s *Spans) HoldOf(token int64) *Span {
 	return latest(s.Holds, func(p *Span) bool { return p.Token == token && token != 0 })
 }
 
-// before is the time of an event less a span in milliseconds; 0: the span is not known.
+// before returns the time of the event minus ms. It is 0 if ms is not known.
 func before(l *Line, ms *float64) int64 {
 	if ms == nil {
 		return 0

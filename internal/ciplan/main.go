@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// session is how far the commits of one change lie apart at most, and how long one turn of the
-// rotation lasts.
+// session is the longest time between two commits of one change. It is also the length of one turn of the
+// rotation.
 const session = 3 * time.Hour
 
 func main() {
@@ -42,13 +42,13 @@ func main() {
 	}
 }
 
-// changeOf asks git what the checkout changed since base, and which turns of the rotation it has.
+// changeOf asks git for the files that changed since base, and for the turns of the rotation.
 func changeOf(base, turn string) (c change, err error) {
 	dates, err := commits()
 	if err != nil {
 		return c, err
 	}
-	if strings.Trim(base, "0") == "" { // unknown, or what GitHub says of a new branch
+	if strings.Trim(base, "0") == "" { // the base is unknown, or GitHub reports a new branch
 		base = dates.before(session)
 	}
 	if base != "" {
@@ -76,7 +76,7 @@ type commit struct {
 	at int64 // in seconds since 1970
 }
 
-// history is the commits of the branch, the newest first.
+// history lists the commits of the branch, the newest first.
 type history []commit
 
 // commits reads the history of the checkout.
@@ -96,7 +96,7 @@ func commits() (h history, err error) {
 	return h, nil
 }
 
-// before returns the newest commit that is at least d older than the newest of all, or "".
+// before returns the newest commit that is at least d older than the newest commit of the branch, or "".
 func (h history) before(d time.Duration) string {
 	for _, c := range h {
 		if h[0].at-c.at >= int64(d/time.Second) {
@@ -106,9 +106,9 @@ func (h history) before(d time.Duration) string {
 	return ""
 }
 
-// turnsSince returns the turns of the commits after base. A turn is a period of some hours that has
-// commits, and turns are counted from the first commit on. So two changes that lie apart have turns
-// that follow each other, and no turn is left out between them.
+// turnsSince returns the turns of the commits after base. A turn is a period of some hours with at least one
+// commit. Turns are numbered from the first commit on, so the turns of two changes follow each other without
+// a gap.
 func (h history) turnsSince(base string) (turns []int) {
 	turn, last, counting := 0, int64(-1), base == ""
 	for _, c := range slices.Backward(h) {

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// shares is how many consecutive runs of the fast tier take to run every suite at least once.
+// shares is the number of consecutive runs of the fast tier that together run every suite.
 const shares = 5
 
-// budget bounds the fast tier: about how many seconds it takes on two cores. A change that touches more
-// suites than fit leaves the last ones of the table to the full tier.
+// budget limits the fast tier, in seconds on two cores. A change that touches more suites than fit leaves the
+// last suites of the table to the full tier.
 const budget = 1800
 
 // job is one command of a run.
@@ -17,10 +17,10 @@ type job struct {
 	name, command string
 	alone         bool
 	why           string
-	left          bool // it does not fit into the budget, and does not run
+	left          bool // the suite does not fit into the budget, and does not run
 }
 
-// cost is about how many seconds a suite takes of a run: two run at a time, unless it runs alone.
+// cost is about how many seconds a suite adds to a run. Two suites run at a time, unless a suite runs alone.
 func (s *suite) cost() int {
 	if s.alone {
 		return s.seconds
@@ -28,10 +28,10 @@ func (s *suite) cost() int {
 	return (s.seconds + 1) / 2
 }
 
-// change is what a run is for.
+// change is the input of a plan.
 type change struct {
-	files []string // that differ from the base; nil means unknown, and then every path counts as touched
-	turns []int    // which turns of the rotation this run has
+	files []string // files that differ from the base. nil means unknown: then every path counts as touched
+	turns []int    // the turns of the rotation that this run takes
 	full  bool
 }
 
@@ -80,13 +80,13 @@ func plan(suites []suite, c change) (jobs []job) {
 	return jobs
 }
 
-// hasTurn reports whether a suite belongs to the share of one of the turns.
+// hasTurn reports whether the suite's share belongs to one of the turns.
 func hasTurn(share map[string]int, name string, turns []int) bool {
 	of, rotated := share[name]
 	return rotated && slices.ContainsFunc(turns, func(turn int) bool { return turn%shares == of })
 }
 
-// isCode reports whether a change of the file can change what a program does. Pages and pictures cannot.
+// isCode reports whether the file can change what a program does. Pages and pictures cannot.
 func isCode(file string) bool {
 	if strings.HasPrefix(file, ".github/") {
 		return true
@@ -111,8 +111,8 @@ func touches(paths, files []string) bool {
 	return false
 }
 
-// deal divides the suites that do not always run among the shares, the longest first, each to the
-// share that is the shortest so far.
+// deal divides the suites that do not always run among the shares. The longest suite goes first, and each
+// suite goes to the share that is the shortest so far.
 func deal(suites []suite) map[string]int {
 	rotated := slices.DeleteFunc(slices.Clone(suites), func(s suite) bool { return s.always || s.docs || s.fast == "" })
 	slices.SortStableFunc(rotated, func(a, b suite) int { return b.seconds - a.seconds })

@@ -46,8 +46,8 @@ func TestPlanOfAChange(t *testing.T) {
 	require.Contains(t, names(plan(table(), change{})), "migration", "with nothing known of the change everything runs")
 }
 
-// TestBudget: a change of everything does not run everything. What does not fit is named, and it is never
-// what every change runs.
+// TestBudget: a change of everything does not run every suite. The plan names the suites that do not fit, and
+// a suite that every change runs always fits.
 func TestBudget(t *testing.T) {
 	spent, left := 0, 0
 	of := map[string]suite{}
@@ -71,8 +71,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestFiveRunsCoverEverySuite: whichever five turns follow each other, each suite of the fast tier has
-// its turn.
+// TestFiveRunsCoverEverySuite: any five turns in a row run every suite of the fast tier.
 func TestFiveRunsCoverEverySuite(t *testing.T) {
 	for first := range 12 {
 		var ran []string
@@ -102,8 +101,8 @@ func TestSharesAreBalanced(t *testing.T) {
 	require.Less(t, slices.Max(total[:]), 2*slices.Min(total[:]), "%v", total)
 }
 
-// TestTurnsLeaveNothingOut: changes at random distances, each with commits over up to three hours,
-// have turns that follow each other without a gap.
+// TestTurnsLeaveNothingOut: turns of changes follow each other without a gap. The changes are at random
+// distances, each with commits over up to three hours.
 func TestTurnsLeaveNothingOut(t *testing.T) {
 	h := history{{id: "first", at: 1_790_000_000}}
 	last := h.turnsSince("")
@@ -161,22 +160,22 @@ func TestEveryPackageHasASuite(t *testing.T) {
 	}
 }
 
-// notSuites are the targets of the Makefile that check nothing, or that a suite of another name includes.
+// notSuites lists the targets of the Makefile that check nothing, or that another suite includes.
 var notSuites = []string{
-	"help", "run", "demo", "deps", "oracle", "oracle-tls", "docs", "hazelcast", "fleet", "rename", "ci", "ci-full", // nothing is checked
+	"help", "run", "demo", "deps", "oracle", "oracle-tls", "docs", "hazelcast", "fleet", "rename", "ci", "ci-full", // these check nothing
 	"release", "clients", // parts of release-check; all of clients-*
-	"race-all",           // in the full form of race
-	"flaky", "test-time", // by hand
-	"fence-postgres", "clients-java-container", // need a PostgreSQL server, Docker or Podman: by hand
+	"race-all",           // the full form of race runs it
+	"flaky", "test-time", // started by hand
+	"fence-postgres", "clients-java-container", // started by hand: they need a PostgreSQL server, Docker or Podman
 	"clients-java-build", "clients-node-tarball", // part of clients-*-package
 	"clients-python-build", "clients-python-oldest", "clients-python-sql", "clients-node-sql", "clients-python-versions", // part of the packages' own suites; need Pythons, databases
-	"vulnerabilities", // asks a database on the network: every night, elsewhere
+	"vulnerabilities", // asks a database on the network: a workflow runs it every night
 	"bench", "bench-list", "bench-aof", "bench-locks", "bench-sales", "bench-memory", "bench-replication", "bench-raft", "outages", "bench-permits", "bench-history", "bench-testing", "bench-lua", "profile",
 	"clients-java-bench", "clients-python-bench", "shop-figures",
 }
 
-// TestEverySuiteIsInTheTable: each target of the Makefile that has a description is a suite, or is
-// listed as none.
+// TestEverySuiteIsInTheTable: each target of the Makefile that has a description is in the table of suites or
+// in notSuites.
 func TestEverySuiteIsInTheTable(t *testing.T) {
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
 	require.NoError(t, err)

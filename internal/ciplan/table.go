@@ -5,14 +5,16 @@ import "slices"
 // suite is a command of continuous integration.
 type suite struct {
 	name string // a target of the Makefile
-	// fast is the command of the fast tier, full that of the full tier. An empty full is the same as
-	// fast. An empty fast is a suite of the full tier alone.
+	// fast is the command of the fast tier, full the command of the full tier. If full is empty, both tiers
+	// run fast. If fast is empty, only the full tier runs the suite.
 	fast, full string
-	// always says that the fast tier runs it for every change of code.
+	// always says that the fast tier runs the suite for every change of code.
 	always bool
-	// docs says that the fast tier runs it if only documentation has changed, and then nothing else.
+	// docs says that the fast tier runs the suite if only documentation has changed. A change of code does
+	// not run it.
 	docs bool
-	// alone says that nothing runs beside it: it measures time, or it uses both processors itself.
+	// alone says that no other suite runs at the same time: the suite measures time, or uses both processors
+	// itself.
 	alone bool
 	// seconds is about how long the fast form takes on two cores. It balances the shares of the rotation.
 	seconds int
@@ -21,19 +23,19 @@ type suite struct {
 	paths []string
 }
 
-// core is what nearly every suite over the wire depends on.
+// core lists the directories that nearly every suite over the wire depends on.
 var core = [...]string{"server/", "commands/", "store/", "internal/resp/"}
 
 // with returns the paths and those of core.
 func with(paths ...string) []string { return append(paths, core[:]...) }
 
-// table returns all suites, in the order in which they run. The quickest answers stand first, then
-// what needs the machine for itself, then the longest.
+// table returns all suites in the order in which they run: first the quickest suites, then the suites that
+// need the machine for themselves, then the longest suites.
 func table() []suite {
 	return slices.Concat(checks(), waits(), others())
 }
 
-// checks returns the suites that look at the code, and those that need both processors.
+// checks returns the suites that read the code, and the suites that need both processors.
 func checks() []suite {
 	return []suite{
 		{name: "fmt", fast: "make fmt", always: true, docs: true, alone: true, seconds: 2},
@@ -122,7 +124,7 @@ func waits() []suite {
 	}
 }
 
-// others returns the suites of single parts and of programs around the server.
+// others returns the suites for single parts, and for programs around the server.
 func others() []suite {
 	return []suite{
 		{name: "migration", fast: "make migration", seconds: 90,

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAppend: the digits are those of strconv, whatever the number and the space in the slice.
+// TestAppend: the digits equal the digits of strconv, for any number and any space in the slice.
 func TestAppend(t *testing.T) {
 	check := func(n uint64) {
 		t.Helper()

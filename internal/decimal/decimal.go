@@ -2,8 +2,8 @@
 // leading zeroes or "-0". So accepted text prints back as the same bytes. It also writes floating point
 // numbers, with as many digits as they need.
 //
-// It owns those rules alone, which arguments, replies and values of the store share; whence the bytes come
-// and what an error is called, it does not know. Floating point numbers are read in internal/resp.
+// It owns only these rules, which arguments, replies and values of the store share. It must not know where
+// the bytes come from, or the text of an error. Floating point numbers are read in internal/resp.
 package decimal
 
 import (
@@ -13,7 +13,7 @@ import (
 	"slices"
 )
 
-// MaxIntLen is the longest spelling of a 64-bit integer, with its sign.
+// MaxIntLen is the length of the longest spelling of a 64-bit integer, with its sign.
 const MaxIntLen = len("-9223372036854775808")
 
 // ParseInt returns the signed 64-bit integer that b spells. It does not allocate.
@@ -49,8 +49,9 @@ func ParseInt(b []byte) (int64, bool) {
 	return int64(n), n <= math.MaxInt64
 }
 
-// parseEight returns the number that eight digits spell, the first in the lowest byte; false if any is none.
-// It adds digits, pairs and fours in parallel (D. Lemire, "Quickly parsing eight digits", 2018).
+// parseEight returns the number that eight digits spell, with the first digit in the lowest byte. It returns
+// false if a byte is not a digit. It adds digits, pairs and fours in parallel (D. Lemire, "Quickly parsing
+// eight digits", 2018).
 func parseEight(text uint64) (n uint64, ok bool) {
 	const (
 		zeros, sixes, high = 0x3030303030303030, 0x0606060606060606, 0xf0f0f0f0f0f0f0f0
@@ -64,7 +65,7 @@ func parseEight(text uint64) (n uint64, ok bool) {
 	return (text&pairs*(100+1_000_000<<32) + text>>16&pairs*(1+10_000<<32)) >> 32, true
 }
 
-// ParseUint is ParseInt for unsigned 64-bit integers, without a sign.
+// ParseUint reads an unsigned 64-bit integer, as ParseInt reads a signed integer.
 func ParseUint(b []byte) (uint64, bool) {
 	if len(b) == 0 || len(b) > 20 || b[0] == '0' && len(b) > 1 {
 		return 0, false
@@ -83,7 +84,7 @@ func ParseUint(b []byte) (uint64, bool) {
 	return n, true
 }
 
-// pairs are the two digits of the numbers below 100, the first one in the low byte.
+// pairs holds the two digits of each number below 100, with the first digit in the low byte.
 var pairs = func() (all [128]uint16) {
 	for n := range uint16(100) {
 		all[n] = '0' + n/10 | ('0'+n%10)<<8
@@ -91,11 +92,11 @@ var pairs = func() (all [128]uint16) {
 	return all
 }()
 
-// tens are the powers of ten that a uint64 holds.
+// tens lists the powers of ten that fit a uint64.
 var tens = [20]uint64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19}
 
-// AppendInt appends the digits of n as strconv.AppendInt does, in two thirds of its time: it writes them
-// where they stay.
+// AppendInt appends the digits of n, as strconv.AppendInt does, in two thirds of the time: it writes each
+// digit directly to its final place.
 func AppendInt(dst []byte, n int64) []byte {
 	if n < 0 {
 		return AppendUint(append(dst, '-'), -uint64(n))
@@ -103,18 +104,18 @@ func AppendInt(dst []byte, n int64) []byte {
 	return AppendUint(dst, uint64(n))
 }
 
-// AppendUint is AppendInt for a number that has no sign.
+// AppendUint appends the digits of an unsigned number, as AppendInt does for a signed number.
 func AppendUint(dst []byte, n uint64) []byte {
 	if n < 10 {
 		return append(dst, '0'+byte(n))
 	}
-	digits := bits.Len64(n) * 1233 >> 12 // of n, or one less
+	digits := bits.Len64(n) * 1233 >> 12 // the number of digits of n, or one less
 	if n >= tens[digits] {
 		digits++
 	}
 	dst = slices.Grow(dst, digits)[:len(dst)+digits]
 	b := dst[len(dst)-digits:]
-	for len(b) > 8 { // the four pairs of eight digits do not wait for each other
+	for len(b) > 8 { // the four pairs of eight digits do not depend on each other
 		high := n / 1e8
 		eight := uint32(n - high*1e8)
 		n = high

@@ -5,10 +5,10 @@ import (
 	"strconv"
 )
 
-// maxWhole bounds the numbers that are written as integers: half of the range of int64, Redis' bound.
+// maxWhole limits the numbers that are written as integers. Half of the range of int64 is Redis' limit.
 const maxWhole = math.MaxInt64 / 2
 
-// WholeNumber returns a floating point number that is an integer of up to 62 bits; -0 is 0.
+// WholeNumber returns f as an integer of up to 62 bits, if f is an integer; -0 becomes 0.
 func WholeNumber(f float64) (int64, bool) {
 	if f < -maxWhole || f > maxWhole {
 		return 0, false
@@ -17,8 +17,8 @@ func WholeNumber(f float64) (int64, bool) {
 	return n, float64(n) == f
 }
 
-// AppendFloat appends a finite f with digits that read back as f, mostly the fewest, as Redis does. An
-// integer has no point. Other numbers have no exponent as long as that costs few zeros.
+// AppendFloat appends a finite f with digits that read back as f, in most cases the fewest possible, as Redis
+// does. An integer has no point. Other numbers have no exponent if few zeros are needed without it.
 func AppendFloat(dst []byte, f float64) []byte {
 	if n, ok := WholeNumber(f); ok && (n != 0 || !math.Signbit(f)) {
 		return strconv.AppendInt(dst, n, 10)
@@ -26,7 +26,7 @@ func AppendFloat(dst []byte, f float64) []byte {
 	return AppendShortest(dst, f)
 }
 
-// AppendShortest is AppendFloat that treats an integer like any other number: 5000000000 is 5e+9.
+// AppendShortest is AppendFloat without the special form of integers: 5000000000 is written as 5e+9.
 func AppendShortest(dst []byte, f float64) []byte {
 	if math.Signbit(f) {
 		dst = append(dst, '-')
@@ -59,7 +59,7 @@ func AppendShortest(dst []byte, f float64) []byte {
 }
 
 const (
-	// maxDigits is more than a number can have: 17, and one that Grisu may begin with.
+	// maxDigits is more digits than a number can have: 17, and one more that Grisu may begin with.
 	maxDigits = 20
 	zeros     = "0000000"
 	zeroPoint = "0.0000000"

@@ -11,7 +11,7 @@ import (
 	"lockserver/internal/decimal"
 )
 
-// TestAppendFloat: what ZSCORE of a redis-server 7.4.1 answers.
+// TestAppendFloat: the digits equal the answers to ZSCORE of a redis-server 7.4.1.
 func TestAppendFloat(t *testing.T) {
 	for f, want := range map[float64]string{
 		0: "0", 1: "1", -7: "-7", 0.1: "0.1", 6.6: "6.6", 2.5: "2.5", -0.125: "-0.125", 1e5: "100000", 123456.789: "123456.789",
@@ -19,7 +19,7 @@ func TestAppendFloat(t *testing.T) {
 		5e-324: "5e-324", math.MaxFloat64: "1.7976931348623157e+308", 1e17: "100000000000000000", 1e18: "1000000000000000000",
 		1e19: "1e+19", 1 << 62: "4611686018427387904", 1 << 63: "9223372036854776000", -1 << 63: "-9223372036854776000",
 		1 << 64: "18446744073709552000", 3.3e300: "3.3e+300", 2.2250738585072014e-308: "2.2250738585072014e-308",
-		// Grisu2 finds other digits than the fewest, or the nearest.
+		// For these numbers the digits of Grisu2 are not the fewest, or not the nearest.
 		499.7246896801378: "499.72468968013783", 2.34228203192923e-8: "2.3422820319292302e-8", 163306709662204.62: "163306709662204.63",
 	} {
 		require.Equal(t, "x"+want, string(decimal.AppendFloat([]byte("x"), f)))
@@ -37,7 +37,7 @@ func TestFloatsReadBack(t *testing.T) {
 		case 1:
 			f = r.NormFloat64() * 1000
 		case 2:
-			f = math.Float64frombits(r.Uint64() >> (12 + r.IntN(52))) // subnormal
+			f = math.Float64frombits(r.Uint64() >> (12 + r.IntN(52))) // a subnormal number
 		}
 		if math.IsNaN(f) || math.IsInf(f, 0) {
 			continue

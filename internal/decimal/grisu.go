@@ -7,10 +7,11 @@ import (
 )
 
 // The digits of a floating point number, by Grisu2 (Florian Loitsch: Printing Floating-Point Numbers Quickly
-// and Accurately with Integers, 2010). Redis uses it, too. For about one number in a thousand its digits are
-// not the fewest or not the nearest, unlike those of strconv. They still read back as the same number.
+// and Accurately with Integers, 2010). Redis uses Grisu2, too. For about one number in a thousand the digits
+// of Grisu2 are not the fewest or not the nearest, unlike the digits of strconv. They still read back as the
+// same number.
 
-// float is f × 2^exp.
+// float is the number f × 2^exp.
 type float struct {
 	f   uint64
 	exp int
@@ -21,21 +22,21 @@ func (x float) normalized() float {
 	return float{x.f << shift, x.exp - shift}
 }
 
-// times is the product, rounded to 64 bits.
+// times returns the product, rounded to 64 bits.
 func (x float) times(y float) float {
 	high, low := bits.Mul64(x.f, y.f)
 	return float{high + low>>63, x.exp + y.exp + 64}
 }
 
 const (
-	leastPower, greatestPower = -348, 340 // of ten, in steps of powerStep
+	leastPower, greatestPower = -348, 340 // exponents of ten, in steps of powerStep
 	powerStep                 = 8
-	// minScaled and maxScaled bound the exponent of what has been scaled by a power of ten: its integral part
-	// has 32 bits then.
+	// minScaled and maxScaled limit the exponent of a number after it is scaled by a power of ten: its
+	// integral part then has 32 bits.
 	minScaled, maxScaled = -60, -32
 )
 
-// powers are powers of ten, rounded to 64 bits.
+// powers holds powers of ten, rounded to 64 bits.
 var powers = powersOfTen()
 
 func powersOfTen() (all [(greatestPower-leastPower)/powerStep + 1]float) {
@@ -53,7 +54,7 @@ func powersOfTen() (all [(greatestPower-leastPower)/powerStep + 1]float) {
 	return all
 }
 
-// scaling returns a power of ten, and its exponent, that brings a number with this binary exponent to one
+// scaling returns a power of ten and its exponent. The power brings a number with this binary exponent
 // between minScaled and maxScaled.
 func scaling(exp int) (float, int) {
 	const log2 = 0.30102999566398114 // to the base of ten
@@ -70,7 +71,7 @@ func scaling(exp int) (float, int) {
 	}
 }
 
-// shortest appends digits of a positive number, and returns the power of ten of the last one.
+// shortest appends the digits of a positive number, and returns the power of ten of the last digit.
 func shortest(dst []byte, number float64) (digits []byte, power int) {
 	const hidden = 1 << 52
 	b := math.Float64bits(number)
@@ -80,7 +81,7 @@ func shortest(dst []byte, number float64) (digits []byte, power int) {
 	} else {
 		value.f |= hidden
 	}
-	// Everything strictly between lower and upper reads back as the number.
+	// Every number strictly between lower and upper reads back as number.
 	upper := float{value.f<<1 + 1, value.exp - 1}.normalized()
 	lower := float{value.f<<1 - 1, value.exp - 1}
 	if value.f == hidden {
@@ -95,8 +96,8 @@ func shortest(dst []byte, number float64) (digits []byte, power int) {
 	return digits, kappa - k
 }
 
-// generate appends the fewest digits of a number between lower and upper, and moves the last one towards
-// value. The numbers are fixed point, with this many bits behind the point.
+// generate appends the fewest digits of a number between lower and upper, and moves the last digit towards
+// value. The numbers are fixed point, with point bits behind the point.
 func generate(dst []byte, value, upper, lower uint64, point int) (digits []byte, power int) {
 	start := len(dst)
 	whole, fraction := upper>>point, upper&(1<<point-1)
@@ -129,8 +130,9 @@ func generate(dst []byte, value, upper, lower uint64, point int) (digits []byte,
 	}
 }
 
-// approach lowers the last digit, each time by unit, as long as that leads nearer to what is distance below
-// the upper end, and not out of width. rest is how far below the upper end the digits are.
+// approach lowers the last digit in steps of unit while that brings the digits nearer to the value, which
+// lies distance below the upper end. It stays inside of width. rest is how far the digits are below the upper
+// end.
 func approach(digits []byte, distance, width, rest, unit uint64) {
 	for rest < distance && width-rest >= unit && (rest+unit < distance || distance-rest > rest+unit-distance) {
 		digits[len(digits)-1]--

@@ -10,11 +10,11 @@ const Longest = 100 * 365 * 24 * 60 * 60 * 1_000_000_000
 
 const nsPerMS = 1_000_000
 
-// Rate is what a limiter allows: count units a period, and burst units at once.
+// Rate is the limit: count units in each period, and burst units at once.
 type Rate struct {
 	burst, count, periodNS uint64
 	span                   moment // burst*period/count: how far the TAT may be ahead of the time
-	one                    moment // period/count: what a unit moves it on
+	one                    moment // period/count: how far one unit moves the TAT
 }
 
 // moment is a time or a span in nanoseconds with a fraction: ns + part/count of the rate, part < count.
@@ -38,12 +38,12 @@ func NewRate(burst, count, periodMS int64) (r Rate, ok bool) {
 		return r, false
 	}
 	r = Rate{burst: uint64(burst), count: uint64(count), periodNS: uint64(periodMS) * nsPerMS}
-	r.one, _ = r.of(1) // at most the span
+	r.one, _ = r.of(1) // NewRate has checked that one unit takes no longer than the span
 	r.span, ok = r.of(r.burst)
 	return r, ok
 }
 
-// of returns how long it takes until so many units come back; false if that is longer than Longest.
+// of returns the time until the given units come back, or false if the time is longer than Longest.
 func (r *Rate) of(units uint64) (moment, bool) {
 	hi, lo := bits.Mul64(units, r.periodNS)
 	if hi >= r.count {
@@ -62,7 +62,7 @@ func (r *Rate) add(a, b moment) moment {
 	return sum
 }
 
-// minus is a-b, where b is not above a.
+// minus returns a-b; b is not above a.
 func (r *Rate) minus(a, b moment) moment {
 	if a.part < b.part {
 		a.ns, a.part = a.ns-1, a.part+r.count
@@ -70,7 +70,7 @@ func (r *Rate) minus(a, b moment) moment {
 	return moment{a.ns - b.ns, a.part - b.part}
 }
 
-// units is how many whole units come back in a span, which is at most the rate's own.
+// units returns how many whole units come back during m, which is at most the span of the rate.
 func (r *Rate) units(m moment) int64 {
 	hi, lo := bits.Mul64(m.ns, r.count)
 	lo, carry := bits.Add64(lo, m.part, 0)
@@ -81,33 +81,34 @@ func (r *Rate) units(m moment) int64 {
 // Burst is how many units can be taken at once.
 func (r *Rate) Burst() int64 { return int64(r.burst) }
 
-// NowNS returns a time in microseconds since 1970 in nanoseconds. ok is false if a limiter cannot hold it:
-// before 1970, or after about 2160.
+// NowNS converts a time in microseconds since 1970 to nanoseconds. ok is false if a limiter cannot hold the
+// time: it is before 1970, or after about 2160.
 func NowNS(us int64) (ns int64, ok bool) {
 	return us * 1000, us >= 0 && us <= (math.MaxInt64-Longest-1)/1000
 }
 
-// Answer is what became of a take.
+// Answer is the result of Take.
 type Answer struct {
 	Allowed bool
 	// Never: the cost is above the burst.
 	Never bool
 	// Remaining is how many units could be taken now.
 	Remaining int64
-	// RetryNS is after how many nanoseconds the cost could be taken; 0 if it is allowed or never will be.
+	// RetryNS is the time until the cost can be taken, in nanoseconds. It is 0 if the take was allowed, or if
+	// the cost can never be taken.
 	RetryNS int64
-	// ResetNS is after how many nanoseconds the limiter is full.
+	// ResetNS is the time until the limiter is full, in nanoseconds.
 	ResetNS int64
-	// State is the state after the take. It has only changed if the take costs something, and is allowed or
-	// Emptied.
+	// State is the state after the take. It differs from the state before only if a take with a cost was
+	// allowed, or if Emptied is set.
 	State State
-	// Emptied: the TAT was further ahead than the burst is worth, and State is that of an empty limiter. It
-	// has to be kept also if the take is refused: from then on units come back.
+	// Emptied: the TAT was further ahead than the burst allows, so State is the state of an empty limiter.
+	// The caller must keep State even if the take is refused, because units come back from this time on.
 	Emptied bool
 }
 
-// Take takes cost units (0 or more; 0 only looks) at a time of NowNS from a limiter in some state. A look
-// does not empty the limiter, so ResetNS can then be more than the burst is worth.
+// Take takes cost units at a time that NowNS returned. A cost of 0 only looks at the limiter. A look does not
+// empty the limiter, so ResetNS can then be more than the burst is worth.
 func (r *Rate) Take(s State, nowNS, cost int64) (a Answer) {
 	now := moment{ns: uint64(nowNS)}
 	tat := s.at(r)
@@ -129,7 +130,7 @@ func (r *Rate) Take(s State, nowNS, cost int64) (a Answer) {
 	} else {
 		step := r.one
 		if cost > 1 {
-			step, _ = r.of(uint64(cost)) // at most the span
+			step, _ = r.of(uint64(cost)) // NewRate has checked the range: at most the span
 		}
 		next := r.add(tat, step)
 		if most.less(next) {
@@ -147,7 +148,7 @@ func (r *Rate) Take(s State, nowNS, cost int64) (a Answer) {
 	return a
 }
 
-// state is the state of a limiter that is full again at a moment.
+// state returns the state of a limiter that is full at the time tat.
 func (r *Rate) state(tat moment) State {
 	s := State{ns: int64(tat.ns), part: tat.part}
 	if tat.part > 0 {
@@ -158,7 +159,7 @@ func (r *Rate) state(tat moment) State {
 
 func toInt(ns uint64) int64 { return int64(min(ns, math.MaxInt64)) }
 
-// CeilMS is a number of nanoseconds in milliseconds, rounded up.
+// CeilMS converts nanoseconds to milliseconds, rounded up.
 func CeilMS(ns int64) int64 {
 	ms := ns / nsPerMS
 	if ns%nsPerMS > 0 {

@@ -7,13 +7,13 @@ import (
 	"lockserver/internal/decimal"
 )
 
-// State is the TAT of a limiter. The zero State is that of a limiter that is full.
+// State is the TAT of a limiter. The zero State is a full limiter.
 type State struct {
 	ns          int64
-	part, count uint64 // a fraction of a nanosecond; part 0: none
+	part, count uint64 // a fraction of a nanosecond: part/count; part is 0 if there is no fraction
 }
 
-// at is the state in fractions of a rate, rounded up if it has those of another one.
+// at converts the state to fractions of the rate r. It rounds up if the fractions belong to another rate.
 func (s State) at(r *Rate) moment {
 	m := moment{uint64(s.ns), s.part}
 	if s.part == 0 || s.count == r.count {
@@ -30,7 +30,7 @@ func (s State) at(r *Rate) moment {
 	return m
 }
 
-// EndMS is when a limiter is full again, in milliseconds since 1970, rounded up.
+// EndMS returns when the limiter is full again, in milliseconds since 1970, rounded up.
 func (s State) EndMS() int64 {
 	ms := CeilMS(s.ns)
 	if s.part > 0 && s.ns%nsPerMS == 0 {
@@ -40,7 +40,7 @@ func (s State) EndMS() int64 {
 }
 
 // AppendTo appends the text of the state: the TAT in nanoseconds since 1970, as the module redis-cell writes
-// it, and behind it a fraction if there is one: "1700000000333333333+1/3". Format, do not change.
+// it. A fraction, if there is one, follows: "1700000000333333333+1/3". Format, do not change.
 func (s State) AppendTo(dst []byte) []byte {
 	dst = decimal.AppendInt(dst, s.ns)
 	if s.part == 0 {
@@ -50,9 +50,9 @@ func (s State) AppendTo(dst []byte) []byte {
 	return decimal.AppendUint(append(dst, '/'), s.count)
 }
 
-// Parse reads the text of a state; false if it is none.
+// Parse reads the text of a state. It returns false if the text is not a state.
 func Parse(text []byte) (s State, ok bool) {
-	if s.ns, ok = decimal.ParseInt(text); ok { // without a fraction, as most are
+	if s.ns, ok = decimal.ParseInt(text); ok { // most states have no fraction
 		return s, s.ns >= 0
 	}
 	whole, fraction, has := bytes.Cut(text, []byte{'+'})

@@ -1,8 +1,8 @@
-// Package histogram counts how long things took, in steps that suit both a disk and a person: from 50
-// microseconds to five minutes.
+// Package histogram counts durations, in steps that suit both a disk and a person: from 50 microseconds to
+// five minutes.
 //
-// It owns the bounds of the steps, which are round figures because people write them into alert rules: do not
-// change them. It must not know a clock, nor what took the time. Nothing here locks or allocates. To add a
+// It owns the bounds of the steps. They are round figures, because people write them into alert rules: do not
+// change them. It must not know a clock, or what was measured. Nothing here locks or allocates. To add a
 // step, add a bound; nothing is kept on disk.
 package histogram
 
@@ -12,18 +12,17 @@ import (
 	"slices"
 )
 
-// boundsUS are the longest times of the steps, in microseconds.
+// boundsUS lists the longest duration of each step, in microseconds.
 var boundsUS = [...]int64{50, 100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000,
 	5_000_000, 10_000_000, 30_000_000, 60_000_000, 300_000_000}
 
-// Histogram is how many times there were, and how they are spread. The zero value is empty; a copy of it is
-// one of its own.
+// Histogram counts durations by step. The zero value is empty, and a copy is independent of the original.
 type Histogram struct {
 	Count, SumUS, MaxUS int64
-	steps               [len(boundsUS)]int64 // each without those before it; what is longer is only in Count
+	steps               [len(boundsUS)]int64 // the counts of each step alone; a duration above the last bound is only in Count
 }
 
-// Add counts one that took so many microseconds; fewer than 0 counts as 0.
+// Add counts one duration in microseconds. A negative duration counts as 0.
 func (h *Histogram) Add(us int64) {
 	us = max(us, 0)
 	h.Count++
@@ -38,7 +37,7 @@ func (h *Histogram) Add(us int64) {
 	}
 }
 
-// firstStep is the first step that a time with so many binary digits can be in.
+// firstStep is, by the number of binary digits of a duration, the first step that the duration can be in.
 var firstStep = func() (first [65]uint8) {
 	for digits := range first {
 		least := int64(0)
@@ -51,8 +50,8 @@ var firstStep = func() (first [65]uint8) {
 	return first
 }()
 
-// Percentile returns a time in microseconds that at least so many of a hundred times did not exceed. It is
-// the bound of a step, or the longest time; 0: there was none.
+// Percentile returns a duration in microseconds that at least p percent of the durations did not exceed. The
+// result is the bound of a step, or the longest duration. It is 0 for an empty histogram.
 func (h *Histogram) Percentile(p float64) int64 {
 	wanted, sum := int64(math.Ceil(float64(h.Count)*p/100)), int64(0)
 	for i, n := range h.steps {
@@ -63,7 +62,7 @@ func (h *Histogram) Percentile(p float64) int64 {
 	return h.MaxUS
 }
 
-// Merge adds all that another has counted.
+// Merge adds the counts of another histogram.
 func (h *Histogram) Merge(o *Histogram) {
 	h.Count += o.Count
 	h.SumUS += o.SumUS
@@ -73,7 +72,7 @@ func (h *Histogram) Merge(o *Histogram) {
 	}
 }
 
-// Each visits the steps, shortest first: a bound in microseconds, and how many took no longer than that.
+// Each visits the steps, the shortest first: the bound in microseconds, and the number of durations up to it.
 func (h *Histogram) Each(visit func(boundUS, count int64)) {
 	sum := int64(0)
 	for i, n := range h.steps {

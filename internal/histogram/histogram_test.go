@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// counts are the steps of a histogram by their bounds.
+// counts returns the counts of a histogram by the bound of the step.
 func counts(h *Histogram) map[int64]int64 {
 	m := make(map[int64]int64)
 	h.Each(func(bound, n int64) { m[bound] = n })

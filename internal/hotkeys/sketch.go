@@ -9,60 +9,61 @@ import (
 const (
 	// Counters is how many keys of each measure survive when the table is full.
 	Counters = 1024
-	most     = 2 * Measures * Counters // keys at a time
-	places   = 2 * most                // of the table, a power of two
-	// mostText is how many bytes of a key are kept.
+	most     = 2 * Measures * Counters // limit of keys in the table
+	places   = 2 * most                // entries of the table, a power of two
+	// mostText is the limit of the bytes that are kept of a key.
 	mostText = 256
 
-	// Measures is how many sums each key has.
+	// Measures is the number of sums of each key.
 	Measures = 2
 )
 
 // Sums is a number for each measure.
 type Sums [Measures]int64
 
-// Sketch is the sums of the heaviest keys. The zero value is empty.
+// Sketch holds the sums of the heaviest keys. The zero value is empty.
 type Sketch struct {
 	// Total is the sum of all weights.
 	Total Sums
-	// Error is the most by which a sum can be too low, apart from Margin.
+	// Error is the most that a sum can be too low by, without the error that Margin returns.
 	Error Sums
 
 	table   []counter // open addressing by hash
-	names   []name    // by place in the table
+	names   []name    // the keys, by index in the table
 	used    int
 	scratch []int64
 	left    []entry
 	chance  uint64
 	seen    int64
-	skip    [len(levels)]int64 // so many small weights are not looked at
-	spread  Sums               // the largest product of a sampled weight and of how many it stands for
+	skip    [len(levels)]int64 // by level: how many small weights are skipped before the next sample
+	spread  Sums               // the largest product of a sampled weight and the number of weights that it represents
 	quick   quick
 }
 
-// quick is what Skips needs: weights up to most are small on a level, and change nothing but Total and the
-// counts, so long as left is not 0. left is taken from skip[level].
+// quick holds the fields that Skips needs. While left is not 0, a weight up to most is small on this level,
+// and only changes Total and the counts. left is taken from skip[level].
 type quick struct {
 	most  Sums
 	left  int64
 	level int
 }
 
-// levels are how small weights are sampled. A weight is small if it is at most a part (a power of two) of the
-// sum of all weights, and as many events were seen. Of events with small weights only, one of so many counts,
-// with so many times its weight. Both levels change a sum of a 1024th of the total by about as much.
+// levels says how small weights are sampled. A weight is small on a level if it is at most 1/2^part of the
+// sum of all weights, and if at least 2^part events were seen. Of the events with small weights only one of
+// every few counts, with its weight multiplied. The error of both levels is about the same, for a sum of a
+// 1024th of the total.
 var levels = [2]struct {
 	part uint
 	of   int64
 }{{16, 16}, {20, 64}}
 
-// counter is what each weight needs. It is free if sums is zero.
+// counter holds the fields that every weight needs. The counter is free if sums is zero.
 type counter struct {
 	hash uint64
 	sums Sums
 }
 
-// name is the key of a counter; empty: the key was seen once only.
+// name is the key of a counter. It is empty if the key was seen only once.
 type name struct {
 	db  int
 	key []byte
@@ -74,17 +75,17 @@ type entry struct {
 	name
 }
 
-// Add adds weights of a key of a database; hash is a hash of the key. Weights that are not positive are
+// Add adds weights for a key of a database; hash is a hash of the key. Weights that are not positive are
 // ignored. The key is copied when it is seen for the second time, or if a weight is large. Most keys of a
-// long stream are never seen again before they leave the table.
+// long stream leave the table before they are seen again.
 func (s *Sketch) Add(hash uint64, db int, key []byte, weights Sums) {
 	if s.Takes(&weights) {
 		s.Put(hash, db, key, weights)
 	}
 }
 
-// Takes counts weights, and reports whether Put is to be called with them. It changes the weights to those
-// that Put takes. Before that the caller needs no hash.
+// Takes counts weights, and reports whether the caller must call Put. It replaces the weights by those that
+// Put expects. The caller does not need the hash for Takes.
 func (s *Sketch) Takes(weights *Sums) bool {
 	s.takeBack()
 	takes := s.takes(weights)
@@ -92,8 +93,8 @@ func (s *Sketch) Takes(weights *Sums) bool {
 	return takes
 }
 
-// Skips counts weights, if they are small and not looked at, as almost all are. If it returns false, it has
-// done nothing, and Takes must be called. It takes few instructions.
+// Skips counts weights that are small and not sampled, which is the case for almost all events. If it returns
+// false, it has done nothing, and the caller must call Takes. Skips takes few instructions.
 func (s *Sketch) Skips(w0, w1 int64) bool {
 	if s.quick.left == 0 || uint64(w0) > uint64(s.quick.most[0]) || uint64(w1) > uint64(s.quick.most[1]) {
 		return false
@@ -105,13 +106,13 @@ func (s *Sketch) Skips(w0, w1 int64) bool {
 	return true
 }
 
-// takeBack takes back what Skips has left.
+// takeBack adds quick.left back to the counter in skip that it was taken from.
 func (s *Sketch) takeBack() {
 	s.skip[s.quick.level] += s.quick.left
 	s.quick.left = 0
 }
 
-// ready lets Skips take from the level that most weights are on.
+// ready gives Skips the part of skip that belongs to the level of most weights.
 func (s *Sketch) ready() {
 	if s.seen>>levels[0].part == 0 {
 		return
@@ -121,7 +122,7 @@ func (s *Sketch) ready() {
 		q.level = 1
 	}
 	q.left = max(s.skip[q.level], 0)
-	if q.level == 0 { // so many are left before the other level begins
+	if q.level == 0 { // so many events are left before the other level begins
 		q.left = min(q.left, 1<<levels[1].part-1-s.seen)
 	}
 	s.skip[q.level] -= q.left
@@ -130,12 +131,12 @@ func (s *Sketch) ready() {
 	}
 }
 
-// takes is Takes while nothing is left to Skips.
+// takes is the part of Takes that runs when Skips has nothing left.
 func (s *Sketch) takes(weights *Sums) bool {
 	w0, w1 := max(weights[0], 0), max(weights[1], 0)
 	s.Total[0] += w0
 	s.Total[1] += w1
-	// 0 is small, too: many holds end in the microsecond in which they begin.
+	// 0 is a small weight, too: many holds end in the microsecond in which they begin.
 	if s.seen++; s.seen>>levels[0].part > 0 && w0 <= s.Total[0]>>levels[0].part && w1 <= s.Total[1]>>levels[0].part {
 		level := 0
 		if s.seen>>levels[1].part > 0 && w0 <= s.Total[0]>>levels[1].part && w1 <= s.Total[1]>>levels[1].part {
@@ -154,7 +155,7 @@ func (s *Sketch) takes(weights *Sums) bool {
 	return w0|w1 != 0
 }
 
-// Put adds weights that Takes has returned.
+// Put adds the weights that Takes has left.
 func (s *Sketch) Put(hash uint64, db int, key []byte, weights Sums) {
 	if s.table == nil {
 		s.table, s.names = make([]counter, places), make([]name, places)
@@ -183,13 +184,13 @@ func (s *Sketch) Put(hash uint64, db int, key []byte, weights Sums) {
 	}
 }
 
-// Margin returns by how much a sum can be wrong in either direction, because not all small weights were
-// looked at: four standard deviations at most. It is 0 until there are some 65,000 weights.
+// Margin returns how far a sum can be wrong in either direction because small weights are sampled: at most
+// four standard deviations. It is 0 for the first 65,000 weights, about.
 func (s *Sketch) Margin(measure int, sum int64) int64 {
 	return int64(4 * math.Sqrt(float64(sum)*float64(s.spread[measure])))
 }
 
-// shrink takes as much off all sums of a measure as leaves no more than Counters of them.
+// shrink subtracts a number from all sums of a measure, so that at most Counters of them stay positive.
 func (s *Sketch) shrink() {
 	var off Sums
 	for j := range off {
@@ -258,15 +259,15 @@ func kth(a []int64, k int) int64 {
 	}
 }
 
-// Key is a key with its sum, which is at most Sketch.Error too low.
+// Key is a key with its sum. The sum is too low by at most Sketch.Error.
 type Key struct {
 	DB  int
 	Key []byte // valid until the next Add; cut after 256 bytes
 	Sum int64
 }
 
-// Top returns the keys with the largest sums of a measure, the largest first. Keys that were seen once only,
-// with a weight far below the error, are left out.
+// Top returns the keys with the largest sums of a measure, the largest first. It leaves out a key that was
+// seen only once, with a weight far below the error.
 func (s *Sketch) Top(measure int) []Key {
 	var top []Key
 	for i := range s.table {

@@ -16,8 +16,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// TestSketchBound: no sum is too high, none is lower than the error says, and the error is at most 1/1024 of
-// the total, for streams of all shapes.
+// TestSketchBound: for streams of all shapes, no sum is too high, and no sum is too low by more than the
+// error. The error is at most 1/1024 of the total.
 func TestSketchBound(t *testing.T) {
 	t.Parallel()
 	seed := maphash.MakeSeed()
@@ -103,7 +103,7 @@ func TestSketchOfNothing(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(1000, func() { s.Add(1, 0, []byte("k"), Sums{3, 1}) }))
 }
 
-// TestSampling: nothing is sampled before so many events, and a large weight never is.
+// TestSampling: sampling does not begin before 65,536 events, and a large weight is never sampled.
 func TestSampling(t *testing.T) {
 	var s Sketch
 	weights := func(a, b int64) *Sums { return &Sums{a, b} }
@@ -128,13 +128,14 @@ func TestSampling(t *testing.T) {
 	require.InDelta(t, 4*math.Sqrt(float64(100*(levels[0].of-1))), s.Margin(0, 100), 1, "four standard deviations")
 }
 
-// lengthUS is how long a hold lasts by a clock of whole microseconds. A short hold may end in the next one.
+// lengthUS returns the length of a hold by a clock of whole microseconds. A short hold may end in the next
+// microsecond.
 func lengthUS(random *rand.Rand, meanUS float64) int64 {
 	return int64(random.Float64() + random.ExpFloat64()*meanUS)
 }
 
-// TestWorkIsBounded: how many events are not sampled does not depend on how long holds last, so it does not
-// depend on the speed of the machine. On a fast machine almost all lengths are 0.
+// TestWorkIsBounded: the number of events that are not sampled does not depend on the length of the holds. So
+// it does not depend on the speed of the machine either. On a fast machine almost all lengths are 0.
 func TestWorkIsBounded(t *testing.T) {
 	t.Parallel()
 	for _, meanUS := range []float64{0, 0.001, 0.05, 0.5, 1, 20, 10_000} {
@@ -163,8 +164,8 @@ func TestWorkIsBounded(t *testing.T) {
 	}
 }
 
-// BenchmarkAdd measures an event of a long stream: what a release costs, by the mean length of holds. The
-// figure includes the first million events, when sampling begins.
+// BenchmarkAdd measures an event of a long stream: the cost of a release, by the mean length of holds. The
+// result includes the first million events, when sampling begins.
 func BenchmarkAdd(b *testing.B) {
 	for _, meanUS := range []float64{0, 0.05, 0.5, 50} {
 		b.Run(fmt.Sprintf("mean=%v us", meanUS), func(b *testing.B) {
@@ -187,7 +188,7 @@ func BenchmarkAdd(b *testing.B) {
 	}
 }
 
-// TestSkips: a sketch that is asked with Skips first has the same figures as one that is not.
+// TestSkips: a sketch has the same figures whether the caller asks Skips first or not.
 func TestSkips(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(2, 7))
@@ -221,7 +222,7 @@ func TestSkips(t *testing.T) {
 	require.False(t, with.Skips(-1, 1), "an unknown length counts nothing")
 }
 
-// TestKth: the element at an index, as if they were sorted.
+// TestKth: kth returns the element that sorting would put at the index.
 func TestKth(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 9))
 	for range 2000 {
@@ -248,7 +249,7 @@ func TestLongKeys(t *testing.T) {
 	require.Equal(t, []Key{{1, []byte("k"), 6}, {0, long[:mostText], 5}}, s.Top(0))
 }
 
-// FuzzSketch: TestSketchBound for any stream. Each five bytes are a range of keys, and their weights.
+// FuzzSketch runs TestSketchBound for any stream. Five bytes give a range of keys, and their weights.
 func FuzzSketch(f *testing.F) {
 	f.Add([]byte("\x00\x01\xff\x05\x01\x10\x00\xff\x01\x00\x20\x00\xff\x07\x03"))
 	f.Add(bytes.Repeat([]byte("\x00\x00\xff\xff\x00\x40\x00\xff\x01\x01\x80\x00\xff\x02\x02"), 20))

@@ -1,17 +1,17 @@
 // Package keyevent names the classes of events that a server may publish about its keys, as the directive
-// notify-keyspace-events spells them. It knows neither who publishes nor which events belong to a class:
-// handlers say that where they act (commands.Ctx.Notify). A new class is a constant, a letter in the table
-// below, and a word in the text of the error.
+// notify-keyspace-events spells them. It must not know which code publishes an event, or the class of an
+// event: the handlers of commands name the class (commands.Ctx.Notify). To add a class, add a constant, a
+// letter in the table below, and a word in the text of the error.
 package keyevent
 
 // Class is a set of classes of events, and of the two forms in which they are published.
 type Class uint16
 
-// The classes and, first, the forms. New and Miss are no part of All, as in Redis.
+// First the forms, then the classes. New and Miss do not belong to All, as in Redis.
 const (
 	Keyspace Class = 1 << iota // __keyspace@<db>__:<key> <event>
 	Keyevent                   // __keyevent@<db>__:<event> <key>
-	Generic                    // what any key can go through: del, expire, rename_to, lock ...
+	Generic                    // events of keys of any type: del, expire, rename_to, lock ...
 	String
 	List
 	Set
@@ -22,12 +22,12 @@ const (
 	Stream
 	Module
 	New  // a key was made
-	Miss // a key was looked for and not there
+	Miss // a command looked for a key that does not exist
 
 	All = Generic | String | List | Set | Hash | ZSet | Expired | Evicted | Stream | Module
 )
 
-// letters are the classes in the order in which Redis writes them.
+// letters lists the classes in the order in which Redis writes them.
 var letters = [...]struct {
 	letter byte
 	class  Class
@@ -36,7 +36,7 @@ var letters = [...]struct {
 	{'t', Stream}, {'d', Module}, {'n', New}, {'K', Keyspace}, {'E', Keyevent}, {'m', Miss},
 }
 
-// Parse reads a string of letters, in which A stands for All; false: it contains another one.
+// Parse reads a string of letters; A means All. It returns false for a string with any other letter.
 func Parse(text string) (c Class, ok bool) {
 	for i := range len(text) {
 		bit := Class(0)
@@ -56,7 +56,7 @@ func Parse(text string) (c Class, ok bool) {
 	return c, true
 }
 
-// String writes what Parse reads, in Redis' order.
+// String returns the text that Parse reads, in Redis' order.
 func (c Class) String() string {
 	var b []byte
 	if c&All == All {
@@ -70,7 +70,7 @@ func (c Class) String() string {
 	return string(b)
 }
 
-// Effective is c, or nothing if events of c would be published in no form.
+// Effective returns c, or 0 if c contains no form: then no event would be published.
 func (c Class) Effective() Class {
 	if c&(Keyspace|Keyevent) == 0 {
 		return 0

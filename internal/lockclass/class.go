@@ -51,26 +51,26 @@ func (f *Figures) LostSum() (n int64) {
 
 const cacheSize = 1 << 12 // a power of two
 
-// Table is all classes. Use New.
+// Table holds all classes. Use New.
 type Table struct {
-	classes  []*Figures // the last one is Other
+	classes  []*Figures // the last is Other
 	patterns [][][]byte // by class
 	prefixes []prefix   // the patterns, if all are simple and few; then the cache is not used
-	cache    []uint64   // by hash: the hash, with the number of the class in its lowest bits; 0: none
+	cache    []uint64   // by hash of the key: the hash, with the number of the class in its lowest bits; 0: free
 	rest     *Figures   // Other; nil: the cache is used
 }
 
-// classBits is how many bits a number of a class takes.
+// classBits is the number of bits of a class number.
 const classBits = 7
 
-// New returns a table without classes besides Other.
+// New returns a table with Other as its only class.
 func New() *Table {
 	t := &Table{}
 	t.Define(nil)
 	return t
 }
 
-// Define makes new classes: each line has a name, and then patterns. All figures begin at zero.
+// Define makes new classes: each line is a name, followed by patterns. All figures begin at zero.
 func (t *Table) Define(lines [][]string) {
 	*t = Table{}
 	for _, words := range lines {
@@ -89,7 +89,8 @@ func (t *Table) Define(lines [][]string) {
 	}
 }
 
-// Quick is Of for the keys with a class that the first eight bytes decide; nil: Of must be asked.
+// Quick returns the class of a key if the first eight bytes decide it. If it returns nil, the caller must
+// call Of.
 func (t *Table) Quick(key []byte) *Figures {
 	if len(key) < 8 {
 		return nil
@@ -106,7 +107,7 @@ func (t *Table) Quick(key []byte) *Figures {
 // NeedsHash reports whether Of needs a hash.
 func (t *Table) NeedsHash() bool { return len(t.cache) > 0 }
 
-// Of returns the class of a key; hash is a hash of the key, if NeedsHash says so.
+// Of returns the class of a key. hash is a hash of the key; it is only used if NeedsHash returns true.
 func (t *Table) Of(hash uint64, key []byte) *Figures {
 	if len(t.cache) == 0 {
 		return t.classes[t.matchPrefix(key)]
@@ -135,7 +136,7 @@ func (t *Table) match(key []byte) int {
 // All returns the figures of all classes, Other last.
 func (t *Table) All() []*Figures { return t.classes }
 
-// Reset sets all figures to zero, except those of the moment.
+// Reset sets all figures to zero, except the numbers of current grants and waiters.
 func (t *Table) Reset() {
 	for _, f := range t.classes {
 		*f = Figures{Name: f.Name, Waiting: f.Waiting, PermitWaiting: f.PermitWaiting}

@@ -12,7 +12,7 @@ import (
 	"lockserver/internal/glob"
 )
 
-// naive returns the name of a key's class without prefixes and without a cache.
+// naive finds the name of a key's class without prefixes and without a cache.
 func naive(lines [][]string, key []byte) string {
 	for _, words := range lines {
 		for _, p := range words[1:] {
@@ -24,7 +24,7 @@ func naive(lines [][]string, key []byte) string {
 	return Other
 }
 
-// classOf is the name of a key's class. Quick says the same as Of, or nothing.
+// classOf returns the name of a key's class. It requires that Quick returns the same class as Of, or nil.
 func classOf(t *testing.T, table *Table, hash uint64, key []byte) string {
 	t.Helper()
 	of, quick := table.Of(hash, key), table.Quick(key)
@@ -32,7 +32,7 @@ func classOf(t *testing.T, table *Table, hash uint64, key []byte) string {
 	return of.Name
 }
 
-// TestQuick: which keys need no more than a look at their first eight bytes.
+// TestQuick: these keys need only a look at their first eight bytes.
 func TestQuick(t *testing.T) {
 	table := New()
 	require.Equal(t, table.All()[0], table.Quick([]byte("order:12")))
@@ -50,7 +50,7 @@ func TestQuick(t *testing.T) {
 	require.Equal(t, Other, table.Quick([]byte("order:12")).Name)
 }
 
-// TestTable: the first class that matches counts, whether the cache knows the key or not.
+// TestTable: the first matching class counts, whether the cache knows the key or not.
 func TestTable(t *testing.T) {
 	seed := maphash.MakeSeed()
 	table := New()
@@ -72,7 +72,7 @@ func TestTable(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, func() { table.Of(5, []byte("x")) }))
 }
 
-// TestReset: all figures become zero, except those of the moment.
+// TestReset: all figures become zero, except the numbers of current grants and waiters.
 func TestReset(t *testing.T) {
 	table := New()
 	table.Define([][]string{{"mail", "mail*"}})
@@ -87,7 +87,7 @@ func TestReset(t *testing.T) {
 	require.Equal(t, Figures{Name: Other}, *table.All()[1])
 }
 
-// TestPatterns: which patterns are compared as prefixes, and what they match.
+// TestPatterns: these patterns are compared as prefixes, and match these keys.
 func TestPatterns(t *testing.T) {
 	for _, c := range []struct {
 		pattern string
@@ -127,7 +127,7 @@ func TestPatterns(t *testing.T) {
 	require.True(t, table.NeedsHash(), "too many to be compared")
 }
 
-// TestMostClasses: as many classes as there can be are kept separate, also by the cache.
+// TestMostClasses: the largest allowed number of classes is kept separate, also in the cache.
 func TestMostClasses(t *testing.T) {
 	var lines [][]string
 	for i := range Most {
@@ -146,7 +146,7 @@ func TestMostClasses(t *testing.T) {
 	}
 }
 
-// TestAgainstGlob: random classes choose what glob.Match does, whether they are compared as prefixes or not.
+// TestAgainstGlob: random classes match as glob.Match does, whether they are compared as prefixes or not.
 func TestAgainstGlob(t *testing.T) {
 	t.Parallel()
 	random, seed := rand.New(rand.NewPCG(5, 5)), maphash.MakeSeed()
@@ -179,7 +179,7 @@ func TestAgainstGlob(t *testing.T) {
 			if want != Other {
 				matched++
 			}
-			for range 2 { // the second time the cache may know it
+			for range 2 { // the cache may know the key the second time
 				require.Equal(t, want, classOf(t, table, maphash.Bytes(seed, key), key), "%q of %q", key, lines)
 			}
 		}
@@ -189,7 +189,7 @@ func TestAgainstGlob(t *testing.T) {
 	require.Less(t, simple, 2500)
 }
 
-// FuzzOf: as TestAgainstGlob, for any patterns, one a line, and any key.
+// FuzzOf does what TestAgainstGlob does, for any patterns, one on each line, and any key.
 func FuzzOf(f *testing.F) {
 	for _, c := range [][2]string{{"order:*\ncart:?", "order:1"}, {"a*\n*", ""}, {"order:12345*", "order:1234"}, {"[a-", "a"}, {"\\", "\\"}, {"", ""}} {
 		f.Add(c[0], []byte(c[1]))

@@ -5,21 +5,22 @@ import (
 	"encoding/binary"
 )
 
-// mostPrefixes is how many simple patterns are compared one after the other. That costs about a nanosecond
-// each, and the cache of classes more than that.
+// mostPrefixes limits the simple patterns that are compared one after the other. A comparison takes about a
+// nanosecond, and a look into the cache of classes takes longer.
 const mostPrefixes = 8
 
 // prefix is a pattern without special characters, apart from a '*' at its end.
 type prefix struct {
-	want, mask uint64   // of the first eight bytes
-	sure       *Figures // the class of a key of eight bytes or more that has them; nil: it depends on the rest
-	rest       []byte   // behind them
-	length     int      // of the text before the '*'
-	whole      bool     // there is no '*': the key has no more than that
+	want, mask uint64   // the first eight bytes
+	sure       *Figures // the class of a key of at least eight bytes that match; nil: the class depends on the rest
+	rest       []byte   // the text after the first eight bytes
+	length     int      // length of the text before the '*'
+	whole      bool     // the pattern has no '*': it matches only its own text
 	class      int
 }
 
-// prefixesOf returns the patterns of all classes, in order; nil: they are not all simple, or too many.
+// prefixesOf returns the patterns of all classes in order. It returns nil if one is not simple, or if there
+// are too many.
 func prefixesOf(patterns [][][]byte, classes []*Figures) (list []prefix) {
 	for class, of := range patterns {
 		for _, p := range of {
@@ -42,7 +43,7 @@ func prefixesOf(patterns [][][]byte, classes []*Figures) (list []prefix) {
 	return list
 }
 
-// first returns the first eight bytes of a text, with zeros behind a shorter one.
+// first returns the first eight bytes of a text. A shorter text is filled up with zeros.
 func first(text []byte) uint64 {
 	if len(text) >= 8 {
 		return binary.LittleEndian.Uint64(text)
@@ -52,7 +53,7 @@ func first(text []byte) uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// matchPrefix is match for prefixes.
+// matchPrefix does what match does, with prefixes.
 func (t *Table) matchPrefix(key []byte) int {
 	if len(t.prefixes) == 0 {
 		return len(t.patterns)

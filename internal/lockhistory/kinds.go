@@ -1,20 +1,20 @@
 package lockhistory
 
-// Kind is what happened.
+// Kind is the kind of an event.
 type Kind uint8
 
 const (
 	Queued      Kind = iota + 1 // an owner began to wait
 	Granted                     // an owner got a lock, or permits
-	Released                    // the owner gave it back
+	Released                    // an owner gave the lock or the permits back
 	Renewed                     // a client started the lease anew
 	Expired                     // the lease ended
-	Forced                      // LOCK.FORCE took it away
+	Forced                      // LOCK.FORCE took the lock away
 	Lost                        // the key was deleted or overwritten
 	Refused                     // a call ended without the lock
 	Deadlock                    // a wait ended because it closed a deadlock cycle
 	Confirmed                   // the owner confirmed a grant after a wait with NOTIFY
-	Unconfirmed                 // such a grant was not confirmed in time
+	Unconfirmed                 // the owner did not confirm such a grant in time
 	kinds
 )
 
@@ -30,25 +30,25 @@ type Reason uint8
 const (
 	None Reason = iota
 
-	Again    // Granted: one more hold, or more permits, of an owner that holds the lock
-	Upgraded // Granted: an exclusive hold of a shared holder. Released: the shared hold that it replaces
+	Again    // Granted: an owner that holds the lock got one more hold, or more permits
+	Upgraded // Granted: a shared holder got an exclusive hold. Released: the shared hold that the exclusive hold replaces
 
 	Partly     // Released: one of several holds, or some permits. The owner still holds the lock
 	Downgraded // Released: the last exclusive hold. The owner still holds the lock shared
 	Undone     // Released: the client did not get the reply, or did not confirm the grant
-	ByScript   // Released: a script did it that was called with the name of the owner
+	ByScript   // Released: by a script that ran with the name of the owner
 
-	Once // Renewed: LOCK ... ONCE of an owner that holds the lock
+	Once // Renewed: by LOCK ... ONCE of an owner that holds the lock
 
 	Deleted     // Lost
 	Overwritten // Lost
 	Renamed     // Lost at the old key, Granted at the new key
 	Flushed     // Lost: all locks of the database. The event has no key
-	Swapped     // Lost: as Flushed, by SWAPDB
+	Swapped     // Lost: all locks of the database, by SWAPDB. The event has no key
 
-	Held         // Refused: a call without WAIT
-	Timeout      // Refused: the time to wait was over
-	Cancelled    // Refused: LOCK.CANCEL, or no connection kept the place in the queue
+	Held         // Refused: the lock was held, and the call had no WAIT
+	Timeout      // Timeout: the time to wait has ended
+	Cancelled    // Refused: by LOCK.CANCEL, or because no connection kept the place in the queue
 	Disconnected // Refused: the connection closed
 	Unblocked    // Refused: CLIENT UNBLOCK
 	Limited      // Refused: -LOCKLIMIT
@@ -67,7 +67,7 @@ var reasonNames = [reasons]string{Again: "again", Upgraded: "upgraded", Partly: 
 // String returns the name of the reason on the wire; empty: None.
 func (r Reason) String() string { return reasonNames[r] }
 
-// Mode is how a lock is held or wanted.
+// Mode is the way in which a lock is held or requested.
 type Mode uint8
 
 const (
@@ -81,7 +81,7 @@ var modeNames = [...]string{Exclusive: "exclusive", Shared: "shared", Semaphore:
 // String returns the name of the mode on the wire.
 func (m Mode) String() string { return modeNames[m] }
 
-// EndsHold reports whether an owner holds the lock no more after an event. names are those on the wire.
+// EndsHold reports whether the event ends a hold of the lock. kind and reason are names on the wire.
 func EndsHold(kind, reason string) bool {
 	switch kind {
 	case kindNames[Released]:
@@ -92,7 +92,7 @@ func EndsHold(kind, reason string) bool {
 	return false
 }
 
-// EndsWait reports whether an owner waits no more after an event.
+// EndsWait reports whether the event ends a wait.
 func EndsWait(kind string) bool {
 	return kind == kindNames[Granted] || kind == kindNames[Refused] || kind == kindNames[Deadlock]
 }

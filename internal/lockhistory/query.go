@@ -1,17 +1,17 @@
 package lockhistory
 
-// Query says which events are wanted.
+// Query selects events.
 type Query struct {
 	DB         int
-	Key, Owner []byte // nil: any. An event about all locks of the database fits any key and any owner
-	// SinceUS and UntilUS bound the time, both included, in microseconds since 1970; 0: no bound.
+	Key, Owner []byte // nil matches every key or owner. An event about all locks of a database matches any key and owner
+	// SinceUS and UntilUS are the first and last time, in microseconds since 1970. 0 means no limit.
 	SinceUS, UntilUS int64
-	// After is a number: only events with higher numbers fit.
+	// After limits the query to events with numbers above After.
 	After int64
 }
 
-// Latest visits the events that fit, the latest first, until visit returns false. The event is valid during
-// the visit only.
+// Latest visits the matching events, the latest first, until visit returns false. An event is valid only
+// during the visit.
 func (r *Ring) Latest(q Query, visit func(e *Event) bool) {
 	var starts []int
 	for i := len(r.chunks) - 1; i >= 0; i-- {
@@ -29,7 +29,7 @@ func (r *Ring) Latest(q Query, visit func(e *Event) bool) {
 	}
 }
 
-// Oldest is Latest with the oldest event first.
+// Oldest visits the same events as Latest, the oldest first.
 func (r *Ring) Oldest(q Query, visit func(e *Event) bool) {
 	for i := range r.chunks {
 		c := &r.chunks[i]
@@ -45,7 +45,7 @@ func (r *Ring) Oldest(q Query, visit func(e *Event) bool) {
 	}
 }
 
-// appendStarts appends where each event of the chunk begins.
+// appendStarts appends the offset of each event of the chunk.
 func (c *chunk) appendStarts(to []int) []int {
 	for at := 0; at < c.end; at = c.next(at) {
 		to = append(to, at)
@@ -53,18 +53,18 @@ func (c *chunk) appendStarts(to []int) []int {
 	return to
 }
 
-// matcher looks at the events of one chunk. The same names can be in a chunk more than once.
+// matcher compares the events of one chunk with a query. The same names can be in a chunk more than once.
 type matcher struct {
 	q     Query
 	chunk *chunk
-	// names and fit are the latest answer: neighbouring events often have the same names.
+	// names and fit are the last answer of named: neighbouring events often have the same names.
 	names uint32
 	fit   bool
 	asked bool
 	e     Event
 }
 
-// named reports whether the key and the owner of an event are wanted.
+// named reports whether the key and the owner at the offset names match the query.
 func (m *matcher) named(names uint32) bool {
 	if names == noKey || m.q.Key == nil && m.q.Owner == nil {
 		return true
@@ -77,8 +77,8 @@ func (m *matcher) named(names uint32) bool {
 	return m.fit
 }
 
-// fits reports whether an event is wanted, and reads it into m.e if so. It is the one with the number
-// firstID+i, and begins at an offset.
+// fits reports whether the event with the number firstID+i matches the query. If so, it reads the event,
+// which begins at the offset at, into m.e.
 func (m *matcher) fits(i, at int) bool {
 	head := m.chunk.buf[at : at+headBytes]
 	flags, names, client := load32(head), load32(head[16:]), load32(head[20:])

@@ -15,10 +15,11 @@ import (
 //	names   uint32 offset of the names; noKey: the event is about all locks of the database
 //	client  uint32 offset of the client; noClient: none
 //
-// Then the parts that the flags tell of: the time, the token and the time that it took, as int64, if they do
-// not fit above. Permits and database follow as int32 if they are not 0, and then the trace. Last are the
-// names and the client, if they were not written shortly before. Names are the lengths of key and owner as
-// uint16, and both. A client is its number as int64, the length of its address as uint16, and the address.
+// Then follow the parts that have a flag. The first are the time, the token and the duration, as int64, if
+// they do not fit above. Next are permits and database as int32, if they are not 0, and then the trace. Last
+// are the names and the client, if they were not written shortly before. Names are the lengths of key and
+// owner as uint16, and both texts. A client is its number as int64, the length of its address as uint16, and
+// the address.
 const (
 	headBytes   = 24
 	traceBytes  = 16 + 8 + 1
@@ -26,14 +27,14 @@ const (
 	clientHead  = 8 + 2
 	longBytes   = 8
 	numberBytes = 4
-	// mostRecord is the most that an event takes besides its texts, with a window for its names.
+	// mostRecord is the largest size of an event without its texts, including a window for its names.
 	mostRecord = headBytes + 3*longBytes + 2*numberBytes + traceBytes + windowBytes + clientHead
 
-	// windowBytes is where names of 8 to 16 bytes fit. Most names are such. They are compared and copied by
-	// pairs of words that may overlap, without a call of the runtime.
+	// windowBytes is the space for two names of 8 to 16 bytes, the length of most names. Such names are
+	// compared and copied by pairs of words that may overlap, without a call of the runtime.
 	windowBytes = 40
 
-	// noKey and noClient stand for offsets.
+	// noKey and noClient replace an offset if the event has no key or no client.
 	noKey, noClient = ^uint32(0), ^uint32(0)
 )
 
@@ -52,7 +53,7 @@ const (
 	partByte                          = partShift / 8
 )
 
-// partBytes is how many bytes the parts between head and names take, by the lower six of the flags for parts.
+// partBytes is the size of the parts between head and names, by the lower six bits of the flags for parts.
 var partBytes = func() (size [hasNames >> partShift]uint8) {
 	for flags := range size {
 		for i, n := range [...]uint8{longBytes, longBytes, longBytes, numberBytes, numberBytes, traceBytes} {
@@ -70,7 +71,7 @@ func load16(b []byte) int    { return int(binary.LittleEndian.Uint16(b)) }
 
 func cut(text []byte) []byte { return text[:min(len(text), mostText)] }
 
-// write writes an event behind the others of a chunk, which has space for it.
+// write appends an event to a chunk that has space for it.
 func (r *Ring) write(c *chunk, e *Event) {
 	flags := Brief(e.Kind, e.Reason, e.Mode)
 	since, token, took := e.AtUS-c.baseUS, e.Token-e.AtUS, e.TookUS
@@ -113,8 +114,8 @@ func (r *Ring) write(c *chunk, e *Event) {
 	c.end = end
 }
 
-// writeParts writes the parts of an event that most events do not have, from an offset on. It returns their
-// flags and their end.
+// writeParts writes the parts that most events do not have, from the offset end on. It returns their flags
+// and their end.
 func (c *chunk) writeParts(end int, e *Event) (flags uint32, _ int) {
 	long := func(flag uint32, value int64) {
 		flags |= flag
@@ -152,7 +153,7 @@ func (c *chunk) writeParts(end int, e *Event) (flags uint32, _ int) {
 	return flags, end
 }
 
-// has reports whether names stand at an offset; 0: no.
+// has reports whether the given names are at an offset. The offset 0 means that there are no names.
 func (c *chunk) has(offset uint32, names *Names) bool {
 	if offset == 0 {
 		return false
@@ -168,7 +169,7 @@ func (c *chunk) has(offset uint32, names *Names) bool {
 		load64(w[(n+4)&31:]) == load64(owner) && load64(w[(n+m-4)&31:]) == load64(owner[m-8:])
 }
 
-// lengths is what stands before names of a key and an owner with so many bytes.
+// lengths returns the word in front of names: the lengths of key and owner.
 func lengths(key, owner int) uint32 { return uint32(key) | uint32(owner)<<16 }
 
 func (c *chunk) writeNames(at int, names *Names) (end int) {
@@ -196,7 +197,7 @@ func (c *chunk) writeClient(at int, e *Event) (end int) {
 	return at + clientHead + copy(b[clientHead:], address)
 }
 
-// next returns where the event behind the one at an offset begins.
+// next returns the offset of the event that follows the event at the given offset.
 func (c *chunk) next(at int) int {
 	flags := load32(c.buf[at:])
 	at += headBytes + int(partBytes[flags>>partShift&(hasNames>>partShift-1)])
@@ -209,7 +210,7 @@ func (c *chunk) next(at int) int {
 	return at
 }
 
-// namesAt returns names with their offset.
+// namesAt returns the names at an offset.
 func (c *chunk) namesAt(offset uint32) (key, owner []byte) {
 	b := c.buf[offset:]
 	n, m := load16(b), load16(b[2:])
@@ -217,13 +218,13 @@ func (c *chunk) namesAt(offset uint32) (key, owner []byte) {
 	return b[:n:n], b[n : n+m : n+m]
 }
 
-// clientAt returns a client with its offset.
+// clientAt returns the client at an offset.
 func (c *chunk) clientAt(offset uint32) (number int64, address string) {
 	b := c.buf[offset:]
 	return int64(load64(b)), string(b[clientHead : clientHead+load16(b[8:])])
 }
 
-// parts are what the flags of an event tell of, apart from names and client.
+// parts holds the parts of an event that have flags, except the names and the client.
 type parts struct {
 	atUS, token, tookUS int64
 	permits             int32

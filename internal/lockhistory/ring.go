@@ -14,24 +14,23 @@ type Names struct{ Key, Owner []byte }
 
 // Event is one event of one lock.
 type Event struct {
-	ID     int64 // rises by one with each event since the ring was made
+	ID     int64 // the number of the event: one higher than that of the event before it, since the ring was made
 	AtUS   int64 // microseconds since 1970
 	DB     int
 	Kind   Kind
 	Reason Reason
 	Mode   Mode
-	// Permits is the number of permits of a semaphore that the event is about; 0: it is about a lock.
+	// Permits is the number of a semaphore's permits that the event is about. It is 0 for a lock.
 	Permits int32
 	// Key and Owner are valid until the next Add or AddBrief. Key is nil if the event is about all locks of
 	// the database.
 	Key, Owner []byte
-	Token      int64 // 0: there is none
-	Client     int64 // the number of the connection; 0: none
+	Token      int64 // 0: the event has no token
+	Client     int64 // the number of the connection; 0: no client
 	Address    string
-	// TookUS is how long the lock was held if the event ended a hold, and how long the owner had waited if it
-	// ended a wait; Unknown: not known.
+	// TookUS is the length of the hold or the wait that the event ended, in microseconds, or Unknown.
 	TookUS int64
-	// Trace is the trace that the owner's call belonged to; nil: none. Add copies it.
+	// Trace is the trace of the owner's call, or nil. Add copies it.
 	Trace *tracecontext.Context
 }
 
@@ -39,33 +38,34 @@ const (
 	// MinBytes is the smallest size of a ring.
 	MinBytes = 64 << 10
 	chunks   = 16
-	// mostText is how many bytes of a key, of an owner or of an address are kept.
+	// mostText is the limit of the bytes that are kept of a key, an owner or an address.
 	mostText = 1 << 10
-	// tokens and clients are how many grants and how many clients the ring remembers. They are powers of two.
+	// tokens and clients are the numbers of grants and of clients that the ring remembers. They are powers of
+	// two.
 	tokens, clients = 1024, 256
 )
 
-// Ring holds the latest events. The zero value is a ring of no bytes, which keeps nothing.
+// Ring holds the latest events. The zero value has no bytes and keeps no event.
 type Ring struct {
 	size   int     // bytes
 	chunks []chunk // oldest first
-	last   *chunk  // of chunks, which is written to; nil: there is none
+	last   *chunk  // the chunk that is being written, one of chunks; nil: there is no chunk yet
 	nextID int64
 	// startID is the number of the first event since the ring was emptied.
 	startID int64
-	// sinceUS is the time from which on no event is missing, apart from those that were dropped for lack of
-	// space.
+	// sinceUS: no event after this time is missing, apart from events that were dropped for lack of space.
 	sinceUS int64
 	why     string
-	// named says where the last chunk has the names of the latest events with tokens, by the lowest bits of
-	// the token; 0: not known. Most holds are short: their ends find the names that their beginnings have
-	// written. latest are the latest clients in the last chunk, by the lowest bits of their numbers. A grant
-	// leaves no names there: the client's next grant is mostly of another lock.
+	// named holds the offset of names in the last chunk, for the latest events with tokens, by the lowest
+	// bits of the token; 0: not known. Most holds are short, so the end of a hold finds the names that its
+	// grant has written. latest holds the latest clients in the last chunk, by the lowest bits of their
+	// numbers. A grant leaves no names in latest: the next grant of the client is mostly of another lock.
 	named  [tokens]uint32
 	latest [clients]place
 }
 
-// place is where the last chunk has a client, and the names of the client's latest event; 0: not known.
+// place holds two offsets in the last chunk: a client, and the names of the client's latest event; 0: not
+// known.
 type place struct {
 	number int64
 	offset uint32
@@ -75,17 +75,17 @@ type place struct {
 // chunk is a part of the ring. Its events follow each other in buf from the front.
 type chunk struct {
 	buf     []byte
-	end     int // of the latest event
+	end     int // the end of the latest event
 	firstID int64
-	count   int   // of events
+	count   int   // the number of events
 	baseUS  int64 // the time of the first event
 }
 
 // New returns a ring of no bytes.
 func New() *Ring { return &Ring{nextID: 1, startID: 1} }
 
-// Resize gives the ring a size in bytes; 0 turns it off. Another size than before empties it. nowUS is the
-// time from which on events are kept.
+// Resize sets the size of the ring in bytes; 0 turns the ring off. A change of the size empties the ring.
+// nowUS is the time from which events are kept.
 func (r *Ring) Resize(bytes int, nowUS int64, why string) {
 	if bytes != r.size {
 		r.size = bytes
@@ -93,7 +93,7 @@ func (r *Ring) Resize(bytes int, nowUS int64, why string) {
 	}
 }
 
-// Restart forgets all events. why says why events before nowUS are not known.
+// Restart drops all events. why says why events before nowUS are not known.
 func (r *Ring) Restart(nowUS int64, why string) {
 	r.chunks, r.last, r.startID, r.sinceUS, r.why = nil, nil, r.nextID, nowUS, why
 }
@@ -104,8 +104,8 @@ func (r *Ring) On() bool { return r.size > 0 }
 // Bytes returns the memory that the ring takes.
 func (r *Ring) Bytes() int { return len(r.chunks) * (r.size / chunks) }
 
-// Since returns the time from which on the ring has all events, in microseconds since 1970. why says why not
-// from an earlier one on: what Resize or Restart was given, or "full" if older events were dropped.
+// Since returns the time from which on the ring has all events, in microseconds since 1970. why says why
+// earlier events are missing: the text given to Resize or Restart, or "full" if older events were dropped.
 func (r *Ring) Since() (us int64, why string) {
 	if len(r.chunks) > 0 && r.chunks[0].firstID > r.startID {
 		return max(r.sinceUS, r.chunks[0].baseUS), "full"
@@ -113,10 +113,10 @@ func (r *Ring) Since() (us int64, why string) {
 	return r.sinceUS, r.why
 }
 
-// LastID returns the number of the latest event; 0: there was none.
+// LastID returns the number of the latest event, or 0 if there was no event.
 func (r *Ring) LastID() int64 { return r.nextID - 1 }
 
-// Add adds an event. ID is ignored.
+// Add adds an event. It sets the ID itself.
 func (r *Ring) Add(e *Event) {
 	if r.size == 0 {
 		return
@@ -131,14 +131,14 @@ func (r *Ring) Add(e *Event) {
 	r.nextID++
 }
 
-// Brief is the kind, the reason and the mode of an event for AddBrief.
+// Brief packs the kind, the reason and the mode of an event for AddBrief.
 func Brief(kind Kind, reason Reason, mode Mode) uint32 {
 	return uint32(kind) | uint32(reason)<<reasonShift | uint32(mode)<<modeShift
 }
 
-// AddBrief adds an event of one lock of database 0 that has no trace. what is made by Brief, and permits are
-// those of the event. If it returns false, it has added nothing, and Add must be called: for instance, the
-// client is not known yet. Almost all events are added in this way, which takes few instructions.
+// AddBrief adds an event of one lock of database 0 that has no trace. what is a result of Brief. If AddBrief
+// returns false, it has added nothing, and the caller must call Add: for instance, the client is not known
+// yet. Almost all events are added by AddBrief, which takes few instructions.
 func (r *Ring) AddBrief(what uint32, permits int32, atUS, token, tookUS, client int64, n *Names) bool {
 	c := r.last
 	if c == nil {
@@ -176,7 +176,7 @@ func (r *Ring) AddBrief(what uint32, permits int32, atUS, token, tookUS, client 
 	return true
 }
 
-// turn makes an empty chunk the last one: a new one, or the oldest.
+// turn makes an empty chunk the last chunk: a new chunk, or the oldest chunk without its events.
 func (r *Ring) turn(nowUS int64) {
 	if n := len(r.chunks); n < chunks {
 		r.chunks = append(r.chunks, chunk{buf: make([]byte, r.size/chunks)})
@@ -190,5 +190,5 @@ func (r *Ring) turn(nowUS int64) {
 	r.last = c
 	clear(r.named[:])
 	clear(r.latest[:])
-	r.latest[0].number = -1 // there is no such client
+	r.latest[0].number = -1 // no client has this number
 }

@@ -13,10 +13,10 @@ import (
 	"lockserver/internal/tracecontext"
 )
 
-// record keeps events as they are, and is what a ring is compared with.
+// record keeps every event as it is. The tests compare a ring with it.
 type record struct {
 	events []Event
-	briefs int // of them were added with AddBrief
+	briefs int // how many of them were added with AddBrief
 }
 
 // brief reports whether AddBrief may be called with an event.
@@ -36,7 +36,7 @@ func (r *record) add(ring *Ring, e Event) {
 	r.events = append(r.events, e)
 }
 
-// wanted are the events from a number on that fit, the oldest first.
+// wanted returns the matching events from the number first on, the oldest first.
 func (r *record) wanted(first int64, q Query) (list []Event) {
 	for _, e := range r.events {
 		all := e.Key == nil
@@ -58,7 +58,7 @@ func collect(visit func(q Query, f func(e *Event) bool), q Query) (list []Event)
 	return list
 }
 
-// source makes events and queries of bytes. Without bytes all its numbers are zero.
+// source makes events and queries from bytes. When the bytes have run out, all its numbers are zero.
 type source struct{ data []byte }
 
 func (s *source) byte() int {
@@ -70,7 +70,7 @@ func (s *source) byte() int {
 	return int(b)
 }
 
-// long is a number: small, near a time, or an extreme one.
+// long returns a number: a small one, a time near the given one, or an extreme one.
 func (s *source) long(near int64) int64 {
 	switch n := int64(s.byte()); s.byte() % 8 {
 	case 0, 1:
@@ -104,7 +104,7 @@ func (s *source) event(nowUS int64) Event {
 	if len(e.Owner) == 0 {
 		e.Owner = nil
 	}
-	if rare >= 128 { // as most events are
+	if rare >= 128 { // most events have no such parts
 		e.Client = int64(rare % 4)
 		e.Address = fmt.Sprint("10.0.0.1:", e.Client)
 		if e.Token = nowUS - int64(rare%16); e.Client == 0 {
@@ -155,15 +155,15 @@ func (s *source) query(r *Ring, nowUS int64) Query {
 	return q
 }
 
-// checkRing adds events that are made of bytes to a ring, and compares the ring with a record of all. It
-// returns how many events the ring has dropped.
+// checkRing adds events that are made from bytes to a ring, and compares the ring with a record of all
+// events. It returns how many events the ring has dropped.
 func checkRing(t *testing.T, data []byte) (dropped int64) {
 	t.Helper()
 	s, ring, all, nowUS := &source{data}, New(), record{}, int64(1<<50)
 	ring.Resize(MinBytes, 5, "start")
 	for len(s.data) > 40 {
 		switch by := int64(s.byte()); by {
-		case 0: // another clock
+		case 0: // the clock changes
 			nowUS = s.long(nowUS)
 		case 1:
 			nowUS += int64(s.byte()) << 26
@@ -211,8 +211,7 @@ func checkRing(t *testing.T, data []byte) (dropped int64) {
 	return first - 1
 }
 
-// TestRingAgainstRecord: a ring tells the latest of all events, whatever they are, and of each query those
-// that fit.
+// TestRingAgainstRecord: a ring returns the latest of all events, and for each query the matching events.
 func TestRingAgainstRecord(t *testing.T) {
 	t.Parallel()
 	dropped := 0
@@ -229,7 +228,7 @@ func TestRingAgainstRecord(t *testing.T) {
 	require.Greater(t, dropped, 20, "most rings are full")
 }
 
-// FuzzRing: as TestRingAgainstRecord, for any bytes.
+// FuzzRing does what TestRingAgainstRecord does, for any bytes.
 func FuzzRing(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if len(data) < 1<<16 {
@@ -238,7 +237,7 @@ func FuzzRing(f *testing.F) {
 	})
 }
 
-// TestRingKeeps: each kind of value is kept as it is, and takes no more memory than it has to.
+// TestRingKeeps: each kind of value comes back unchanged, and takes no more memory than necessary.
 func TestRingKeeps(t *testing.T) {
 	const nowUS = 1 << 50
 	usual := Event{AtUS: nowUS, Kind: Granted, Key: []byte("order:1"), Owner: []byte("worker"), Token: nowUS, Client: 7, Address: "10.0.0.1:1"}
@@ -273,7 +272,7 @@ func TestRingKeeps(t *testing.T) {
 		ring.Add(&usual)
 		e := usual
 		c.change(&e)
-		ring.Add(&e) // it writes its names
+		ring.Add(&e) // this event writes its names
 		end := ring.chunks[0].end
 		ring.Add(&e)
 		require.Equal(t, c.bytes, ring.chunks[0].end-end, name)
@@ -286,8 +285,8 @@ func TestRingKeeps(t *testing.T) {
 	}
 }
 
-// TestRingWritesNamesOnce: the end of a hold finds the names of its beginning, and the next hold of the same
-// client those of the end. A copy of a lock, which has the token of another key, is no such hold.
+// TestRingWritesNamesOnce: the end of a hold refers to the names of its grant, and the next hold of the same
+// client refers to the names of the end. A copied lock has the token of another key: it does not share names.
 func TestRingWritesNamesOnce(t *testing.T) {
 	ring := New()
 	ring.Resize(4<<20, 0, "start")
@@ -325,7 +324,7 @@ func TestRingWritesNamesOnce(t *testing.T) {
 	}
 }
 
-// TestNamesAreCompared: names of any length are found as they are, and not if one byte is another.
+// TestNamesAreCompared: names of any length are found, and not found if one byte differs.
 func TestNamesAreCompared(t *testing.T) {
 	for n := range 20 {
 		for m := range 20 {
@@ -347,8 +346,8 @@ func TestNamesAreCompared(t *testing.T) {
 	}
 }
 
-// TestRingBytes: an event takes at most 64 bytes if its texts are there already, and the ring never more than
-// it may.
+// TestRingBytes: an event takes at most 64 bytes if its texts are in the chunk already, and the ring never
+// exceeds its size.
 func TestRingBytes(t *testing.T) {
 	const size = 1 << 20
 	ring := New()
@@ -419,7 +418,7 @@ func TestRingOff(t *testing.T) {
 	require.Empty(t, collect(ring.Oldest, Query{}))
 }
 
-// TestVisitEnds: a visit ends when it says so.
+// TestVisitEnds: a search ends when visit returns false.
 func TestVisitEnds(t *testing.T) {
 	ring := New()
 	ring.Resize(MinBytes, 0, "start")
@@ -456,7 +455,7 @@ func TestNames(t *testing.T) {
 	require.Empty(t, None.String())
 }
 
-// TestEnds: which events end a hold, and which a wait.
+// TestEnds: the events that end a hold, and the events that end a wait.
 func TestEnds(t *testing.T) {
 	for _, c := range []struct {
 		kind       Kind

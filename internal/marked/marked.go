@@ -1,7 +1,8 @@
 // Package marked replaces the part of a page that a program writes.
 //
-// It owns the marks: "<!-- name:begin -->" and "<!-- name:end -->" stand once each, in that order, and what
-// lies between them is the program's. It must not know what the part is about, nor touch a file.
+// It owns the marks "<!-- name:begin -->" and "<!-- name:end -->". Each mark stands once in a page, in that
+// order, and the program owns the text between them. The package must not know what the part is about, or
+// touch a file.
 package marked
 
 import (
@@ -9,7 +10,7 @@ import (
 	"strings"
 )
 
-// marks are the two lines around the part of that name.
+// marks returns the two lines around the part with a name.
 func marks(name string) (begin, end string) {
 	return "<!-- " + name + ":begin -->", "<!-- " + name + ":end -->"
 }
@@ -24,8 +25,8 @@ func Between(text, name string) (string, error) {
 	return strings.TrimSpace(text[from:to]), nil
 }
 
-// Replace returns text with another part between the marks, set off by blank lines. The
-// error says which mark is missing.
+// Replace returns text with the part between the marks replaced and set off by blank lines. The error says
+// which mark is missing.
 func Replace(text, name, part string) (string, error) {
 	from, to, err := find(text, name)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// kind is what a change does.
+// kind is the operation of a change.
 type kind int
 
 const (
@@ -22,16 +22,16 @@ const (
 	and
 )
 
-// span is a piece of a file, and what is put around it.
+// span is a piece of a file, with the code that is put before and after it.
 type span struct {
 	start, end    int
 	before, after string
 }
 
-// Apply returns the files that have faults, by their paths from the module's root, as they are with all of
-// them.
+// Apply returns the changed copy of each file that has faults, with all faults in it. The keys are paths from
+// the module's root.
 func Apply(m *Marked, faults []Fault) (map[string]string, error) {
-	spans := map[string]map[[2]int]*span{} // by file, and where they are
+	spans := map[string]map[[2]int]*span{} // by file, and by begin and end
 	for _, f := range faults {
 		for _, c := range f.Changes {
 			p, ok := m.places[c.marker]
@@ -61,7 +61,8 @@ func Apply(m *Marked, faults []Fault) (map[string]string, error) {
 	return files, nil
 }
 
-// around returns what a change, in the fault of a quoted name, puts before and after which node.
+// around returns the node that a change affects, and the code before and after it. name is the quoted name of
+// the fault.
 func (c Change) around(p place, name string) (node ast.Node, before, after string, err error) {
 	on := "planted(" + name + ")"
 	if c.kind == or || c.kind == and {
@@ -97,7 +98,7 @@ func (c Change) around(p place, name string) (node ast.Node, before, after strin
 	return p.statement, before, after, nil
 }
 
-// condition is what Or and And change of a statement; nil: it has none.
+// condition returns the expression of a statement that Or and And change, or nil.
 func condition(statement ast.Node) ast.Node {
 	var found ast.Expr
 	switch s := statement.(type) {
@@ -124,10 +125,10 @@ func condition(statement ast.Node) ast.Node {
 	return found
 }
 
-// join is a text with what is put around its spans, which lie side by side or in each other.
+// join returns the text with the code around its spans. Spans lie side by side, or one inside another.
 func join(text string, spans map[[2]int]*span) string {
 	type edge struct {
-		at, other int // other is where the span's other edge is
+		at, other int // other is the position of the span's other edge
 		opens     bool
 		text      string
 	}
@@ -141,11 +142,11 @@ func join(text string, spans map[[2]int]*span) string {
 		case a.at != b.at:
 			return cmp.Compare(a.at, b.at)
 		case a.opens != b.opens && a.opens:
-			return 1 // what ends here was before
+			return 1 // a span that ends here goes before a span that begins here
 		case a.opens != b.opens:
 			return -1
 		}
-		return cmp.Compare(b.other, a.other) // the outer one begins first, and ends last
+		return cmp.Compare(b.other, a.other) // the outer span begins first, and ends last
 	})
 	var out strings.Builder
 	from := 0

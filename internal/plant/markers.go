@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// Marked is the sources with markers: each marker's place.
+// Marked holds the place of each marker in the sources.
 type Marked struct {
 	places map[string]place // by marker
 	texts  map[string]string
@@ -28,10 +28,10 @@ type place struct {
 	base      int  // the position of the file's first byte
 }
 
-// markerText is what a whole comment must be to be a marker.
+// markerText matches a comment that is a marker.
 var markerText = regexp.MustCompile(`^// plant:([a-z0-9-]+)$`)
 
-// Find finds the markers in the module at root. Tests have none.
+// Find finds the markers in the module at root. Test files have no markers.
 func Find(root string) (*Marked, error) {
 	m := &Marked{map[string]place{}, map[string]string{}}
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
@@ -85,7 +85,7 @@ func (m *Marked) add(file string, text []byte) error {
 			at := set.Position(c.Pos())
 			line := at.Line
 			if before := text[:at.Offset]; len(bytes.TrimSpace(before[bytes.LastIndexByte(before, '\n')+1:])) == 0 {
-				line++ // the comment has a line of its own
+				line++ // the marker has its own line, so the statement is on the next
 			}
 			was, twice := m.places[said[1]]
 			switch {
@@ -100,8 +100,8 @@ func (m *Marked) add(file string, text []byte) error {
 	return nil
 }
 
-// statements returns the first statement, and the outermost, that begins on each line, and those that follow
-// an else.
+// statements returns, by line, the outermost statement that begins first on the line, and the set of
+// statements that follow an else.
 func statements(set *token.FileSet, file *ast.File) (first map[int]ast.Node, elseIfs map[ast.Node]bool) {
 	first, elseIfs = map[int]ast.Node{}, map[ast.Node]bool{}
 	ast.Inspect(file, func(n ast.Node) bool {

@@ -1,19 +1,19 @@
 // Package plant shows that a test would find a fault. It builds the tests of a package again with faults
 // planted in the server's sources, and runs them with one fault switched on.
 //
-// It owns the way of doing that. The real source has markers, comments such as
+// It owns the technique. The real source has markers, comments such as
 //
 //	// plant:unlock-owner
 //
 // A Fault names markers and says what happens there: five operations (Insert, Omit, Instead, Or, And) change
-// the statement at a marker. The -overlay of go build puts the changed files in the place of the real ones.
-// Each change is behind a switch that only the changed copy has. So the tested code is the real one but for
-// the one mistake, and the real program has no trace of it. This package must not know any mistake: a table
-// of faults is beside the test that finds them.
+// the statement at a marker. The -overlay of go build replaces the files by changed copies. Each change is
+// behind a switch that only the changed copy has. So the tested code is the real code except for one fault,
+// and the real program has no trace of the faults. This package must not know a single fault: the tables of
+// faults are beside the tests that find them.
 //
-// To plant one, put a marker on the line above a statement, or behind the first line of one. Write a Fault
-// that names it into the table beside the test, and run that test. A marker may have several faults. A test
-// of this package fails when a marker is lost or no longer used.
+// To plant a fault, put a marker on the line above a statement, or behind the first line of a statement.
+// Write a Fault that names the marker into the table beside the test, and run that test. A marker may have
+// several faults. A test of this package fails when a marker is lost or no longer used.
 package plant
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Fault is a mistake that is planted.
+// Fault is a planted mistake.
 type Fault struct {
 	Name    string
 	Changes []Change
@@ -49,24 +49,26 @@ func Insert(marker, code string) Change { return Change{insert, marker, code} }
 // Omit leaves the marked statement out.
 func Omit(marker string) Change { return Change{omit, marker, ""} }
 
-// Instead runs code, and not the marked statement.
+// Instead runs code in place of the marked statement.
 func Instead(marker, code string) Change { return Change{instead, marker, code} }
 
-// Or makes the marked condition also hold where an expression holds. The expression is evaluated first: with
-// "true" the condition itself is not evaluated. A condition is that of an if, a for or a case, the first
+// Or makes the marked condition also true where an expression is true. The expression is evaluated first:
+// with "true" the condition itself is not evaluated. A condition is that of an if, a for or a case, the first
 // value of a return, or an assigned value.
 func Or(marker, expression string) Change { return Change{or, marker, expression} }
 
-// And makes the marked condition hold only where an expression also holds, which is evaluated first.
+// And makes the marked condition true only where an expression is also true. The expression is evaluated
+// first.
 func And(marker, expression string) Change { return Change{and, marker, expression} }
 
-// None is the fault of a patched program in which none is switched on.
+// None selects no fault in a patched program.
 const None = "none"
 
-// variable names the fault that is switched on.
+// variable is the environment variable that names the active fault.
 const variable = "LOCKSERVER_PLANTED_FAULT"
 
-// switchText is the switch, added to each package that has a fault. It is read once: a process has one fault.
+// switchText is the switch, added to each package that has a fault. It is read once, because a process has
+// one fault.
 const switchText = `
 import "os"
 
@@ -75,8 +77,8 @@ var plantedFault = os.Getenv("` + variable + `")
 func planted(name string) bool { return plantedFault == name }
 `
 
-// Build compiles the tests of the package in the current directory with all faults planted and returns the
-// program. root is the module's, and tags are build tags. It fails the test if a fault cannot be planted.
+// Build compiles the tests of the package in the current directory with all faults planted, and returns the
+// path of the program. root is the module's root. It fails the test if a fault cannot be planted.
 func Build(t testing.TB, root string, faults []Fault, tags ...string) string {
 	t.Helper()
 	root, err := filepath.Abs(root)
@@ -87,7 +89,7 @@ func Build(t testing.TB, root string, faults []Fault, tags ...string) string {
 		pkg := path.Dir(file)
 		files[pkg+"/planted_switch.go"] = "package " + path.Base(pkg) + "\n" + switchText
 	}
-	replaced := map[string]string{} // by the original's path
+	replaced := map[string]string{} // by the path of the original
 	for file, text := range files {
 		copied := filepath.Join(dir, strings.ReplaceAll(file, "/", "_"))
 		require.NoError(t, os.WriteFile(copied, []byte(text), 0o600))
@@ -102,7 +104,7 @@ func Build(t testing.TB, root string, faults []Fault, tags ...string) string {
 	return program
 }
 
-// patched returns the sources that have faults, as they are with all of them, by their paths from root.
+// patched returns the changed copy of each file that has faults, by the path from root.
 func patched(t testing.TB, root string, faults []Fault) map[string]string {
 	t.Helper()
 	marked, err := Find(root)
@@ -112,7 +114,7 @@ func patched(t testing.TB, root string, faults []Fault) map[string]string {
 	return files
 }
 
-// Command is a program that Build has built, with a fault switched on.
+// Command returns the command that runs a program of Build with a fault switched on.
 func Command(program, fault string, args ...string) *exec.Cmd {
 	cmd := exec.Command(program, args...)
 	cmd.Env = append(os.Environ(), variable+"="+fault)

@@ -17,7 +17,7 @@ import (
 
 const root = "../.."
 
-// ownFaults break the package that plants them.
+// ownFaults are faults in package plant itself.
 var ownFaults = []Fault{New("all is lost", Insert("plant-join", `spans, text = nil, ""`))}
 
 func TestFaultIsSwitchedOn(t *testing.T) {
@@ -88,8 +88,9 @@ func TestApply(t *testing.T) {
 	require.ErrorContains(t, m.add("q.go", []byte("package p\n\nfunc f() {\n\tf()\n\t// plant:last\n}\n")), "no statement begins at the marker last")
 }
 
-// TestMarkers checks all markers in the sources and all tables of faults, also those behind build tags. Each
-// marker has a fault. Each fault names markers, fits the statements there, and the results can be parsed.
+// TestMarkers checks all markers in the sources and all tables of faults, including files behind build tags.
+// Each marker has a fault. Each fault names markers, fits the statements there, and the results can be
+// parsed.
 func TestMarkers(t *testing.T) {
 	m, err := Find(root)
 	require.NoError(t, err)
@@ -115,7 +116,7 @@ func TestMarkers(t *testing.T) {
 	}
 }
 
-// faultsOf reads the tables of faults, by the files that they are in.
+// faultsOf reads the tables of faults, by the file of the table.
 func faultsOf(t *testing.T, root string) map[string][]Fault {
 	t.Helper()
 	tables := map[string][]Fault{}
@@ -144,7 +145,7 @@ func faultsOf(t *testing.T, root string) map[string][]Fault {
 	return tables
 }
 
-// called is the name of the function of package plant that is called.
+// called returns the name of the function of package plant that an expression calls.
 func called(e ast.Expr) string {
 	call, ok := e.(*ast.CallExpr)
 	if !ok {

@@ -6,30 +6,31 @@ import (
 	"slices"
 )
 
-// A wait can be queued: no connection is blocked by it, and its owner may be out of reach when it is granted.
-// Such a grant has to be confirmed. Until it is, the caller keeps it here, and takes it back when the time
-// for that is over. For the queues a queued wait is a wait like any other.
+// A wait can be queued: it blocks no connection, and its owner may be out of reach when it is granted. The
+// owner then has to confirm the grant. Until then the caller keeps the grant here, and takes it back when the
+// time to confirm has ended. For the queues a queued wait is a wait like any other.
 
-// Grant is what a waiter was given and its owner has not confirmed.
+// Grant is a grant that its owner has not confirmed yet.
 type Grant struct {
 	Waiter *Waiter
-	// Keys are those of the locks, with their tokens in the same order. A key may be named more than once.
+	// Keys lists the locks, and Tokens their tokens in the same order. A key may be named more than once.
 	Keys   []string
 	Tokens []int64
-	// key and token are the memory of both slices, if there is one lock. at is the entry of the first key.
+	// key and token are the memory of Keys and Tokens if there is one lock. at is the index entry of the
+	// first key.
 	key   [1]string
 	token [1]int64
 	at    grantEntry
 }
 
-// NewGrant returns a grant of no lock so far. Keys and tokens are appended to its slices.
+// NewGrant returns a grant without locks. The caller appends to Keys and Tokens.
 func NewGrant(w *Waiter) *Grant {
 	g := &Grant{Waiter: w}
 	g.Keys, g.Tokens = g.key[:0], g.token[:0]
 	return g
 }
 
-// Token is the token of the lock at a key; 0: the grant has no lock there.
+// Token returns the token of the lock at a key, or 0 if the grant has no lock there.
 func (g *Grant) Token(key string) int64 {
 	if i := slices.Index(g.Keys, key); i >= 0 {
 		return g.Tokens[i]
@@ -37,29 +38,29 @@ func (g *Grant) Token(key string) int64 {
 	return 0
 }
 
-// grantEntry is a grant in the index, by one of its keys.
+// grantEntry is an entry of the index: a grant, by one of its keys.
 type grantEntry struct {
 	grant *Grant
 	key   string
-	next  *grantEntry // has the same hash; the oldest comes first
+	next  *grantEntry // the next entry with the same hash; the oldest comes first
 }
 
-// is reports whether the entry is that of an owner's grant of a lock.
+// is reports whether the entry belongs to a grant of this lock to this owner.
 func (e *grantEntry) is(db int, key, owner []byte) bool {
 	return e.key == string(key) && e.grant.Waiter.name == string(owner) && int(e.grant.Waiter.db) == db
 }
 
-// Grants are all grants that are not confirmed. The zero value is empty.
+// Grants holds all grants that are not confirmed. The zero value is empty.
 //
 // The index is by a hash of the lock and the owner. A map by their names would take four times the memory,
-// and leave as much to the collector when 100,000 waits are granted at once.
+// and cost the garbage collector as much, when 100,000 waits are granted at once.
 type Grants struct {
 	of    map[uint64]*grantEntry
 	seed  maphash.Seed
 	count int
 }
 
-// hash is that of a lock and an owner, with a secret seed.
+// hash returns the hash of a lock and an owner, with a secret seed.
 func (gs *Grants) hash(db int, key, owner []byte) uint64 {
 	return bits.RotateLeft64(maphash.Bytes(gs.seed, key), 32) ^ maphash.Bytes(gs.seed, owner) ^ uint64(db)
 }
@@ -94,7 +95,7 @@ func (gs *Grants) Add(g *Grant) {
 	}
 }
 
-// Remove forgets a grant: it is confirmed, or was taken back.
+// Remove drops a grant: it was confirmed, or taken back.
 func (gs *Grants) Remove(g *Grant) {
 	gs.count--
 	for i, key := range g.Keys {
@@ -104,7 +105,7 @@ func (gs *Grants) Remove(g *Grant) {
 	}
 }
 
-// unlink takes the entry of a grant by a key out of the index.
+// unlink removes the entry of a grant and a key from the index.
 func (gs *Grants) unlink(hash uint64, g *Grant, key string) {
 	first := gs.of[hash]
 	at := &first
@@ -119,7 +120,7 @@ func (gs *Grants) unlink(hash uint64, g *Grant, key string) {
 	}
 }
 
-// Of returns the grants of an owner that have a lock at a key, the oldest first.
+// Of returns the owner's grants that include the lock at a key, the oldest first.
 func (gs *Grants) Of(db int, key, owner []byte) (found []*Grant) {
 	if gs.count == 0 {
 		return nil
@@ -132,7 +133,7 @@ func (gs *Grants) Of(db int, key, owner []byte) (found []*Grant) {
 	return found
 }
 
-// OfWaiter returns the grant of a waiter, which has a lock at a key; nil: there is none.
+// OfWaiter returns the grant of a waiter that includes the lock at a key, or nil.
 func (gs *Grants) OfWaiter(w *Waiter, key []byte) *Grant {
 	if gs.count == 0 {
 		return nil
@@ -145,7 +146,7 @@ func (gs *Grants) OfWaiter(w *Waiter, key []byte) *Grant {
 	return nil
 }
 
-// Any is one of the grants; nil: there is none.
+// Any returns some grant, or nil if there is no grant.
 func (gs *Grants) Any() (any *Grant) {
 	gs.Each(func(g *Grant) bool {
 		any = g

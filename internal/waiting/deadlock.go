@@ -3,67 +3,66 @@ package waiting
 import "slices"
 
 // A deadlock is a set of owners that wait for each other, so that none of them can ever go on. An owner is a
-// name: whatever calls use it hold and wait together. It can go on when each of its waiters can. A waiter can
-// go when at each of its keys
+// name: all calls that use the name hold and wait together. An owner can go on when each of its waiters can
+// go. A waiter can go when at each of its keys
 //
-//   - there are as many units as it lacks, not counting those that are held by owners that cannot go on; and
-//   - each strict waiter before it can go first, and leaves enough units: all that it takes, unless its owner
-//     can go on, which releases them.
+//   - there are as many units as it lacks, without the units held by owners that cannot go on; and
+//   - each strict waiter before it can go first, and leaves enough units. Such a waiter keeps all units that
+//     it takes, unless its owner can go on and releases them.
 //
 // An owner need not queue for a lock that it holds, if the wait is reentrant. If it has several such waiters
-// in one queue, only the first one queues: the others can go when that one has gone. Whether they then come
-// before those that stand between them is left open. A deadlock that depends on it is found when it is there.
-// A wait for which the owner's holds only count queues for what it lacks. It can go at once when the owner
+// in one queue, only the first waiter queues: the others can go when the first has gone. It is left open
+// whether they then come before the waiters between them. A deadlock that depends on this is found when it
+// exists. A wait with Counts queues for the units that its owner lacks. It can go at once when the owner
 // holds enough. A waiter for more units than there are ends with an error when its turn comes, so it can go.
 //
 // So for locks that are held exclusively a deadlock is a cycle of owners. For semaphores it need not be: a
-// holder that is stuck does no harm where the permits of the others are enough. The search is in two steps:
+// holder that is stuck does no harm if the permits of the other holders are enough. The search has two steps:
 //
-//  1. Follow the owners that a waiter may have to wait for, from owner to owner, back to where it began.
-//     If none of these owners waits, which is nearly always, that is all. A cycle is a deadlock if each
-//     owner in it blocks the one before it alone, by the units that it has or asks for.
-//  2. If there are only cycles in which that is not sure, find out which of the owners that were met can go
-//     on: assume that none can, and take out the ones that can until nothing changes. Those that are left
-//     are stuck. If the target is among them the shortest cycle through stuck owners is shown.
+//  1. Follow the owners that a waiter may have to wait for, from owner to owner, back to the beginning. If
+//     none of these owners waits, which is nearly always the case, the search ends. A cycle is a deadlock if
+//     each owner in it blocks the owner before it alone, by the units that it has or asks for.
+//  2. If all cycles are uncertain, find out which of the visited owners can go on: assume that none can, and
+//     remove the owners that can until nothing changes. The owners that are left are stuck. If the target is
+//     among them, the shortest cycle through stuck owners is shown.
 //
 // In all, a search looks at no more than SearchLimit places. A larger deadlock is not found, and ends with
 // the deadline of a wait or with a lease.
 
-// SearchLimit bounds the places that one search looks at: about a millisecond.
+// SearchLimit limits the places that one search looks at: about a millisecond.
 const SearchLimit = 10_000
 
-// Link is a part of a cycle: a waiter, and the key at which it waits for the owner of the next link's waiter.
+// Link is a part of a cycle: a waiter, and the key at which it waits for the owner of the next waiter.
 type Link struct {
 	Waiter *Waiter
 	Key    string
 }
 
-// Cycle is owners that wait for each other, beginning with the one that began to wait last. The last link
-// waits for the first.
+// Cycle lists owners that wait for each other, beginning with the owner that began to wait last. The last
+// link waits for the first.
 type Cycle []Link
 
-// search looks for a deadlock with one owner in it.
+// search looks for a deadlock that includes one owner.
 type search struct {
 	qs      *Queues
 	target  *Owner
 	reached map[*Owner]edge
 	todo    []*Owner
 	looked  int
-	show    bool // only what is stuck is followed
-	unsure  bool // an owner was met that does not block alone
-	// stuck are the waiters that cannot go, and stuckOf how many of them an owner has, in the steps that
-	// need it.
+	show    bool // only stuck waiters are followed
+	unsure  bool // an owner on the way does not block alone
+	// stuck holds the waiters that cannot go, and stuckOf counts them by owner. Only step 2 needs them.
 	stuck   map[*Waiter]bool
 	stuckOf map[*Owner]int
 }
 
-// edge is how an owner was reached.
+// edge is the way on which an owner was reached.
 type edge struct {
 	link  Link
-	alone bool // the owner that was reached blocks the link's waiter alone
+	alone bool // the reached owner blocks the link's waiter alone
 }
 
-// Deadlock returns the cycle that a waiter closes, which has just entered; nil: it closes none.
+// Deadlock returns the cycle that a waiter closes, or nil. The waiter has just entered.
 func (qs *Queues) Deadlock(w *Waiter) Cycle {
 	if w.owner == nil {
 		return nil
@@ -72,8 +71,8 @@ func (qs *Queues) Deadlock(w *Waiter) Cycle {
 	return cycle
 }
 
-// refuseOne looks for a deadlock among the suspects and refuses the youngest wait of it. True: there was one.
-// The waiters behind it have their turn before it is called again.
+// refuseOne looks for a deadlock among the suspects and refuses its youngest wait. It returns true if there
+// was a deadlock. The waiters behind the refused wait have their turn before the next call.
 func (qs *Queues) refuseOne(looked *int) bool {
 	for len(qs.suspects) > 0 && *looked < SearchLimit {
 		last := len(qs.suspects) - 1
@@ -82,7 +81,7 @@ func (qs *Queues) refuseOne(looked *int) bool {
 		*looked += 1 + n
 		if cycle != nil {
 			cycle[0].Waiter.call.Refuse(cycle)
-			return true // the suspect may be in another one
+			return true // the suspect may be in another deadlock
 		}
 		qs.suspects[last], qs.suspects = nil, qs.suspects[:last]
 		o.suspected = false
@@ -90,16 +89,17 @@ func (qs *Queues) refuseOne(looked *int) bool {
 	return false
 }
 
-// find looks for a deadlock with an owner in it: see run. looked is the number of places that were looked at.
+// find looks for a deadlock that includes the owner target, as run does. looked is the number of places it
+// looked at.
 func (qs *Queues) find(target *Owner, from *Waiter) (c Cycle, looked int) {
-	s := &qs.search // a new one would cost each wait an allocation
+	s := &qs.search // a new search would cost each wait an allocation
 	*s = search{qs: qs, target: target}
 	c, looked = s.run(from), s.looked
 	*s = search{}
 	return c, looked
 }
 
-// run is the search from one waiter of the target, or, if that is nil, from all of them.
+// run searches from one waiter of the target, or from all of them if from is nil.
 func (s *search) run(from *Waiter) Cycle {
 	if cycle := s.walk(from); cycle != nil || !s.unsure || s.looked > SearchLimit {
 		return cycle
@@ -114,8 +114,8 @@ func (s *search) run(from *Waiter) Cycle {
 	return s.walk(from)
 }
 
-// walk follows owners until the target is reached for sure, and returns the way. Those that were reached
-// first are followed first, so it is a shortest one.
+// walk follows owners until it surely reaches the target, and returns the way. It goes breadth first, so the
+// way is a shortest way.
 func (s *search) walk(from *Waiter) Cycle {
 	if from != nil {
 		if s.follow(from) {
@@ -143,7 +143,7 @@ func (s *search) walkOwner(o *Owner) (end bool) {
 	return false
 }
 
-// follow goes to every owner that a waiter may have to wait for. True: the search is over.
+// follow goes to every owner that a waiter may have to wait for. It returns true if the search is over.
 func (s *search) follow(w *Waiter) bool {
 	for pl := w.First(); pl != nil; pl = pl.Sibling() {
 		if s.looked++; s.looked > SearchLimit {
@@ -172,7 +172,7 @@ func (s *search) follow(w *Waiter) bool {
 	return false
 }
 
-// lacks is how many units of a lock with several holders a waiter lacks, and how many its owner holds.
+// lacks returns how many units a waiter lacks of a lock with several holders, and how many its owner holds.
 func (s *search) lacks(w *Waiter, pl *Place) (lacking, held int32) {
 	held = s.qs.locks.Held(int(w.db), pl.key, w.name)
 	if w.counts {
@@ -184,11 +184,11 @@ func (s *search) lacks(w *Waiter, pl *Place) (lacking, held int32) {
 // tooMuch reports whether a waiter asks for more units than a lock with several holders has.
 func tooMuch(w *Waiter, l *Lock) bool { return l.Holders > 0 && w.units > l.Limit }
 
-// followHolders goes to the holders of a lock with several ones. queues: the waiter also waits for those that
-// stand before it.
+// followHolders goes to the holders of a lock with several holders. queues says that the waiter also waits
+// for the waiters before it.
 func (s *search) followHolders(w *Waiter, pl *Place, l *Lock) (end, queues bool) {
 	lacking, held := s.lacks(w, pl)
-	fails := tooMuch(w, l) // then it waits for its turn alone
+	fails := tooMuch(w, l) // then w only waits for its turn
 	if lacking == 0 {
 		return false, false
 	}
@@ -196,7 +196,7 @@ func (s *search) followHolders(w *Waiter, pl *Place, l *Lock) (end, queues bool)
 		s.looked++
 		if o != w.owner {
 			end = s.reach(o, w, pl, !fails && l.Limit-held-units < lacking)
-		} else if !w.reentrant { // w, or one that stands before it, may lack what only w's owner can release
+		} else if !w.reentrant { // w, or a waiter before it, may lack units that only w's owner can release
 			end = s.reach(o, w, pl, !fails && l.Limit-held < lacking)
 		}
 		return !end && s.looked < SearchLimit
@@ -204,7 +204,7 @@ func (s *search) followHolders(w *Waiter, pl *Place, l *Lock) (end, queues bool)
 	return end, held == 0 || !w.reentrant
 }
 
-// followBefore goes to the owners that stand before a waiter. Only branching ones matter: see branch.
+// followBefore goes to the owners of the waiters before w. Only places that branch matter: see branch.
 func (s *search) followBefore(w *Waiter, pl *Place, l *Lock) (end bool) {
 	limit := l.Limit
 	if l.Holders == 0 {
@@ -234,7 +234,7 @@ func (s *search) followBefore(w *Waiter, pl *Place, l *Lock) (end bool) {
 	return false
 }
 
-// firstIn returns the waiter of an owner that came first of those in a queue, if one of them is enough.
+// firstIn returns the first waiter of w's owner in a queue, if that waiter is enough to look at.
 func (s *search) firstIn(q *Queue, w *Waiter) *Waiter {
 	if !w.reentrant {
 		return w
@@ -247,8 +247,8 @@ func (s *search) firstIn(q *Queue, w *Waiter) *Waiter {
 	return w
 }
 
-// reach records that a waiter may have to wait for an owner at a place. alone: that owner blocks it alone.
-// True: the search is over.
+// reach records that a waiter may have to wait for an owner at a place. alone says that the owner blocks the
+// waiter alone. It returns true if the search is over.
 func (s *search) reach(o *Owner, w *Waiter, pl *Place, alone bool) bool {
 	if s.show && s.stuckOf[o] == 0 {
 		return false
@@ -267,7 +267,7 @@ func (s *search) reach(o *Owner, w *Waiter, pl *Place, alone bool) bool {
 	return o == s.target && s.sure()
 }
 
-// sure reports whether each owner on the way to the target blocks the one before it alone.
+// sure reports whether each owner on the way to the target blocks the owner before it alone.
 func (s *search) sure() bool {
 	for o := s.target; ; {
 		e := s.reached[o]
@@ -280,7 +280,7 @@ func (s *search) sure() bool {
 	}
 }
 
-// cycle is how the target was reached, beginning with the youngest waiter on the way.
+// cycle returns the way to the target, beginning with the youngest waiter on the way.
 func (s *search) cycle() (c Cycle) {
 	youngest := 0
 	for o := s.target; ; {
@@ -298,8 +298,8 @@ func (s *search) cycle() (c Cycle) {
 	return slices.Concat(c[youngest:], c[:youngest])
 }
 
-// reduce finds the waiters that can never go, of all owners that were reached. It reports whether one of the
-// target's is among them: from, if that is not nil.
+// reduce finds the waiters of the reached owners that can never go. It reports whether a waiter of the target
+// is stuck: the waiter from, if from is not nil.
 func (s *search) reduce(from *Waiter) bool {
 	s.stuck, s.stuckOf = make(map[*Waiter]bool), make(map[*Owner]int)
 	for o := range s.reached {
@@ -316,7 +316,7 @@ func (s *search) reduce(from *Waiter) bool {
 	return from != nil && s.stuck[from] || from == nil && s.stuckOf[s.target] > 0
 }
 
-// takeOut takes the waiters out of stuck that can go, and reports whether there were any.
+// takeOut removes from stuck the waiters that can go, and reports whether there were any.
 func (s *search) takeOut() (any bool) {
 	for w := range s.stuck {
 		if s.canGo(w) {
@@ -331,8 +331,8 @@ func (s *search) takeOut() (any bool) {
 	return any
 }
 
-// canGo reports whether a waiter can go when all those have gone, and have released what they can, that are
-// not stuck.
+// canGo reports whether a waiter can go after all waiters outside of stuck have gone and their owners have
+// released what they can.
 func (s *search) canGo(w *Waiter) bool {
 	for pl := w.First(); pl != nil; pl = pl.Sibling() {
 		if !s.canGoAt(w, pl) {
@@ -371,7 +371,7 @@ func (s *search) canGoAt(w *Waiter, pl *Place) bool {
 			return false
 		}
 	}
-	if w.reentrant && held > 0 { // it need not queue
+	if w.reentrant && held > 0 { // the owner need not queue
 		return free >= int64(lacking)
 	}
 	if w.counts && !w.reentrant {
@@ -384,8 +384,8 @@ func (s *search) canGoAt(w *Waiter, pl *Place) bool {
 	return s.queueMoves(w, pl, &l, free, lacking)
 }
 
-// hasBefore is how many units the owner of a waiter has when its older waiters in the same queue have gone;
-// it holds held now. with is the one with which it has enough, and the waiter can go; nil: there is none.
+// hasBefore returns how many units the owner of w has after its older waiters in the same queue have gone; it
+// holds held now. with is the waiter after which the owner has enough for w, or nil.
 func (s *search) hasBefore(q *Queue, w *Waiter, held int32) (has int32, with *Waiter) {
 	has = held
 	for older := w.owner.first; older != w && s.looked < SearchLimit; older = older.Younger() {
@@ -404,7 +404,7 @@ func (s *search) hasBefore(q *Queue, w *Waiter, held int32) (has int32, with *Wa
 	return has, nil
 }
 
-// queueMoves is canGoAt for a waiter that queues for what it lacks, where so many units are free or will be.
+// queueMoves is canGoAt for a waiter that queues for the units it lacks. free units are free, or will be.
 func (s *search) queueMoves(w *Waiter, pl *Place, l *Lock, free int64, lacking int32) bool {
 	first := s.firstIn(pl.queue, w)
 	at := pl.queue.first
@@ -425,13 +425,13 @@ func (s *search) queueMoves(w *Waiter, pl *Place, l *Lock, free int64, lacking i
 	if first == w {
 		return lacking == 0 || free >= int64(lacking)
 	}
-	// When the first one has gone, w need not queue.
+	// When first has gone, w need not queue.
 	free, lacking = free-int64(first.units), max(0, w.units-first.units)
 	return !s.stuck[first] && free >= int64(lacking)
 }
 
-// wouldTake is how many units a waiter takes when it goes, beside those that its owner has by then. queues:
-// it queues for them.
+// wouldTake returns how many units a waiter takes when it goes, besides those that its owner then has. queues
+// says that the waiter queues for them.
 func (s *search) wouldTake(q *Queue, l *Lock, w *Waiter) (queues bool, units int32) {
 	if tooMuch(w, l) {
 		return true, 0

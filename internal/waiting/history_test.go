@@ -12,17 +12,17 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// history is a random history of a table, and what a model that looks at everything says of it.
+// history is a random history of a table, together with the judgement of a model that looks at everything.
 type history struct {
 	*testing.T
 	table   *table
 	random  *rand.Rand
 	log     []string
-	refused int // waits that had begun
-	cycles  int // waits that would have closed one
+	refused int // waits that were refused after they had begun
+	cycles  int // waits that would have closed a cycle
 }
 
-// future is what a history can still become: who holds what, and which calls are left.
+// future is what can still happen in a history: the holds, and the calls that are left.
 type future struct {
 	*table
 	left []*call
@@ -41,12 +41,12 @@ func (f *future) clone() *future {
 	return &future{&table{keys: keys, qs: f.qs}, slices.Clone(f.left)}
 }
 
-// waits reports whether an owner has a call that is left.
+// waits reports whether an owner has a call in the future.
 func (f *future) waits(owner string) bool {
 	return slices.ContainsFunc(f.left, func(c *call) bool { return c.owner == owner })
 }
 
-// play lets all calls go that can. Owners that do not wait release what they have. A call goes if its owner
+// play lets all calls go that can. Owners that do not wait release all their holds. A call goes if its owner
 // waits for nothing else: that harms no other call. The other calls that can go are tried in every order.
 // gone is called with each call that goes.
 func (f *future) play(gone map[*call]bool, seen map[string]bool) {
@@ -85,7 +85,7 @@ func (f *future) play(gone map[*call]bool, seen map[string]bool) {
 
 func (f *future) canGo(i int) bool { return canGo(f.table, f.left[i], f.left[:i]) }
 
-// stuck returns the calls for locks that can never go, whatever happens.
+// stuck returns the calls for locks that can never go, whatever the owners do.
 func (h *history) stuck(calls []*call) []*call {
 	all := &future{h.table, slices.DeleteFunc(slices.Clone(calls), func(c *call) bool { return c.owner == "" })}
 	f := all.clone()
@@ -95,7 +95,7 @@ func (h *history) stuck(calls []*call) []*call {
 	return slices.DeleteFunc(all.left, func(c *call) bool { return gone[c] })
 }
 
-// canGo reports whether a call that stands behind others can have what it waits for.
+// canGo reports whether a call that stands behind others can have its locks.
 func canGo(t *table, c *call, before []*call) bool {
 	for _, key := range c.keys {
 		ok, ahead := t.at(key).admits(c)
@@ -152,7 +152,7 @@ func (h *history) wait(c *call) {
 	}
 }
 
-// serveWaiters serves the waiters. Then no waiter is left that could go, and none that could never go.
+// serveWaiters serves the waiters. Afterwards every waiter that is left cannot go now, but could go later.
 func (h *history) serveWaiters() {
 	h.log = append(h.log, h.table.endUnit()...)
 	h.table.check(h.fail)
@@ -174,9 +174,9 @@ func (h *history) serveWaiters() {
 
 func (h *history) pick(names string, n int) string { return fmt.Sprint(names, h.random.IntN(n)) }
 
-// open reports whether a waiting owner has, or waits for, a lock shared that it also waits for exclusively.
-// What becomes of it depends on who comes first of those that may share it meanwhile. If that leads into a
-// deadlock it is refused then.
+// open reports whether an owner both waits for a lock exclusively, and holds it or waits for it shared. The
+// result depends on the order in which the shared waiters are granted meanwhile. If that order leads to a
+// deadlock, the wait is refused then.
 func (h *history) open() bool {
 	for _, c := range h.table.calls {
 		for _, key := range c.keys {
@@ -195,8 +195,8 @@ func (h *history) open() bool {
 	return false
 }
 
-// drain lets every owner that does not wait release what it has, until nothing changes: then there are no
-// waiters.
+// drain lets every owner that does not wait release all its holds, until nothing changes. Then no waiter is
+// left.
 func (h *history) drain() {
 	t := h.table
 	for again := true; again; {
@@ -235,8 +235,8 @@ func (h *history) cancel(owner, key string) {
 	}
 }
 
-// endGrant confirms the grants of an owner that have a lock at a key, or gives the oldest of them back. It
-// requires that the index has those that a look at all grants finds.
+// endGrant confirms the grants of an owner that include the lock at a key, or gives the oldest of them back.
+// It requires that the index returns the same grants as a search through all grants.
 func (h *history) endGrant(owner, key string) {
 	t := h.table
 	var want []*Grant
@@ -261,7 +261,7 @@ func (h *history) endGrant(owner, key string) {
 	}
 }
 
-// step does one thing, or in one unit a few.
+// step makes one random change, or a few changes in one unit.
 func (h *history) step(owners, number int, semaphores bool) {
 	t := h.table
 	kinds := 12
@@ -341,7 +341,8 @@ func (h *history) step(owners, number int, semaphores bool) {
 }
 
 // TestHistories: in random histories of locks, shared locks, semaphores and lists every refusal is a real
-// deadlock and every deadlock is refused. Each waiter that can go goes, and in the end none waits for ever.
+// deadlock and every deadlock is refused. Each waiter that can go goes, and in the end no waiter waits for
+// ever.
 func TestHistories(t *testing.T) {
 	seed := testkit.Seed(t)
 	var sum history

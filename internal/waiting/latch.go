@@ -5,31 +5,31 @@ import (
 	"slices"
 )
 
-// A latch is a key that clients wait for without an owner. The data does not say that a key is one, so its
-// waiters do (Request.Latch). The queues with such waiters are listed by database, so that an operator can
-// look at them however many other queues there are.
+// A latch is a key that clients wait for without an owner. The data does not say that a key is a latch, so
+// its waiters do (Request.Latch). The queues with such waiters are listed by database, so that an operator
+// can look at them however many other queues there are.
 
-// latches are the queues of a database with waiters for a latch.
+// latches lists the queues of a database that have waiters for a latch.
 type latches struct {
 	list    []latchEntry // sorted by number
-	left    int          // entries with a queue
-	last    uint64       // number that was given to an entry
+	left    int          // the number of entries with a queue
+	last    uint64       // the number that was given to the last entry
 	waiters int
 }
 
-// latchEntry is a queue with waiters for a latch; nil: they have left.
+// latchEntry is a queue with waiters for a latch; its queue is nil after the last of these waiters has left.
 type latchEntry struct {
 	number uint64
 	queue  *Queue
 }
 
-// latchQueue is what such a queue has.
+// latchQueue holds the fields of a queue with waiters for a latch.
 type latchQueue struct {
-	number  uint64 // of its entry
+	number  uint64 // the number of its entry
 	waiters int
 }
 
-// LatchWaiters is the number of its waiters that wait for a latch.
+// LatchWaiters returns the number of its waiters that wait for a latch.
 func (q *Queue) LatchWaiters() int {
 	if q.extra == nil {
 		return 0
@@ -37,15 +37,15 @@ func (q *Queue) LatchWaiters() int {
 	return q.extra.latch.waiters
 }
 
-// ForLatch reports whether it waits for a latch.
+// ForLatch reports whether the waiter waits for a latch.
 func (w *Waiter) ForLatch() bool { return w.latch }
 
-// LatchKeys is the number of keys of a database with waiters for a latch, and LatchWaiters that of these
-// waiters.
+// LatchKeys returns the number of keys of a database with waiters for a latch. LatchWaiters returns the
+// number of these waiters.
 func (qs *Queues) LatchKeys(db int) int    { return qs.latches[db].left }
 func (qs *Queues) LatchWaiters(db int) int { return qs.latches[db].waiters }
 
-// LatchAwaited is the number of waiters for the latch at a key.
+// LatchAwaited returns the number of waiters for the latch at a key.
 func (qs *Queues) LatchAwaited(db int, key []byte) int {
 	if q := qs.Of(db, key); q != nil {
 		return q.LatchWaiters()
@@ -53,8 +53,9 @@ func (qs *Queues) LatchAwaited(db int, key []byte) int {
 	return 0
 }
 
-// LatchesBelow visits at most most queues with waiters for a latch, the latest first, that have a number
-// below a cursor; 0: all have. It returns the cursor for those that follow; 0: there are none.
+// LatchesBelow visits up to most queues with waiters for a latch, the latest first, with numbers below
+// cursor; a cursor of 0 begins with the latest. It returns the cursor for the following queues, or 0 at the
+// end.
 func (qs *Queues) LatchesBelow(db int, cursor uint64, most int, visit func(q *Queue)) (next uint64) {
 	l := &qs.latches[db]
 	at := len(l.list)
@@ -76,7 +77,7 @@ func (qs *Queues) LatchesBelow(db int, cursor uint64, most int, visit func(q *Qu
 	return 0
 }
 
-// find returns where the entry with a number is, or would be.
+// find returns the index of the entry with a number, or the index where it would be.
 func (l *latches) find(number uint64) int {
 	at, _ := slices.BinarySearchFunc(l.list, number, func(e latchEntry, number uint64) int { return cmp.Compare(e.number, number) })
 	return at
@@ -94,7 +95,7 @@ func (l *latches) enter(q *Queue) {
 	l.waiters++
 }
 
-// leave is the opposite of enter. Entries without a queue are removed when they are the most.
+// leave is the opposite of enter. It removes the entries without a queue when they are more than half.
 func (l *latches) leave(q *Queue) {
 	l.waiters--
 	of := &q.extra.latch

@@ -11,14 +11,14 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// idle is a call that nothing happens to.
+// idle is a call that is never tried.
 type idle struct{ Waiter }
 
 func (*idle) Try() (done, stop bool) { return false, false }
 func (*idle) Refuse(Cycle)           {}
 
-// TestLatchQueues: whatever enters and leaves, the queues with waiters for a latch are listed, the latest
-// first and each once, and no others.
+// TestLatchQueues: after any waiters enter and leave, the list has exactly the queues with waiters for a
+// latch, the latest first and each once.
 func TestLatchQueues(t *testing.T) {
 	for seed := range uint64(testkit.Steps(60, 200)) {
 		r := rand.New(rand.NewPCG(seed, 0))
@@ -59,7 +59,7 @@ func TestLatchQueues(t *testing.T) {
 	}
 }
 
-// checkLatches compares the list, read in pieces, with what is expected.
+// checkLatches reads the list in pieces, and compares it with the expected order.
 func checkLatches(t *testing.T, qs *Queues, order []string, waiters map[string]int, piece int) {
 	t.Helper()
 	total := 0

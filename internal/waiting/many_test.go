@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Where a hundred thousand owners have permits, a wait, a search for a deadlock and a grant look at the
+// When a hundred thousand owners have permits, a wait, a search for a deadlock and a grant look only at the
 // owners that wait, and never at all holders.
 func TestManyHoldersAreNotVisited(t *testing.T) {
 	const holders, waiters = 100_000, 8
@@ -31,7 +31,7 @@ func TestManyHoldersAreNotVisited(t *testing.T) {
 		pool.holds[fmt.Sprint("owner", i)] = &hold{permits: 1}
 	}
 	for i := range waiters {
-		owner := fmt.Sprint("owner", i) // it has a permit, and wants one more
+		owner := fmt.Sprint("owner", i) // the owner has a permit, and wants one more
 		require.Equal(t, "waits", w.begin(&call{name: owner, keys: []string{"pool"}, owner: owner, permits: 1}))
 	}
 	require.Empty(t, w.endUnit())
@@ -41,6 +41,6 @@ func TestManyHoldersAreNotVisited(t *testing.T) {
 	}
 	require.Zero(t, visited, "holders")
 	require.Positive(t, asked)
-	// Each waiter asks for each owner that waits, each time that anything changes.
+	// After each change, each waiter asks about each waiting owner.
 	require.LessOrEqual(t, asked, 10*waiters*waiters*waiters)
 }

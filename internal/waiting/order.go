@@ -2,17 +2,17 @@ package waiting
 
 // The order of grants. Serve goes through a queue from its head, so waiters are granted in the order of
 // arrival, with one exception: the waiter of an owner that holds the lock by then passes the others
-// (serveHolders). InGrantOrder foresees these grants in rounds. In each round those waiters at the head come
-// in for which the lock has units. The waiters of owners that hold the lock by then follow. Then all holders
-// release.
+// (serveHolders). InGrantOrder foresees these grants in rounds. A round begins with the waiters at the head,
+// as far as the lock has units for them. The waiters of owners that hold the lock by then follow. Then all
+// holders release.
 
 // InGrantOrder returns the first waiters for locks of a queue, at most most of them, in the order in which
-// they are granted. It assumes that no waiter comes, or leaves without the lock. A waiter for several keys
-// is taken for a waiter for this key alone. Holders that wait in the queue themselves do not release
-// before.
+// they are granted. It assumes that no waiter comes, or leaves without the lock. It assumes that a waiter for
+// several keys waits for this key alone. Holders that wait in the queue themselves do not release before
+// their own grant.
 //
-// Beside the waiters that it returns it looks at no more than SearchLimit holders and waiters. The owners
-// that it did not look at are taken for owners that hold nothing.
+// Besides the waiters that it returns it looks at no more than SearchLimit holders and waiters. It assumes
+// that the other owners hold nothing.
 func (qs *Queues) InGrantOrder(q *Queue, most int) []*Waiter {
 	f := forecast{qs: qs, q: q, order: make([]*Waiter, 0, min(most, q.OfLocks())), most: most}
 	f.now()
@@ -32,24 +32,24 @@ type forecast struct {
 	order  []*Waiter
 	most   int
 	limit  int64 // units of the lock
-	used   int64 // units that are held
-	owners int   // that hold them
-	// holders are those of these owners that may have more waiters in the queue, and index says where in it
-	// an owner is.
+	used   int64 // units held in total
+	owners int   // number of owners that hold units
+	// holders lists the holders that may have more waiters in the queue. index is the position of an owner in
+	// holders.
 	holders []heldBy
 	index   map[*Owner]int
-	// granted are the waiters in order of owners that were in holders.
+	// granted holds the granted waiters of owners in holders.
 	granted map[*Waiter]bool
 	looked  int
 }
 
-// heldBy is how many units an owner holds.
+// heldBy is an owner with the units that it holds.
 type heldBy struct {
 	owner *Owner
 	units int32
 }
 
-// now takes in who holds the lock at present.
+// now reads the present holders of the lock.
 func (f *forecast) now() {
 	db, key := f.q.db(), f.q.key()
 	l := f.qs.locks.Find(db, key)
@@ -87,7 +87,7 @@ func (f *forecast) now() {
 	}
 }
 
-// hold records that an owner with waiters holds units; nil: it has no waiters.
+// hold records the units of an owner. o is nil if the owner has no waiters.
 func (f *forecast) hold(o *Owner, units int32) {
 	if o == nil {
 		return
@@ -102,14 +102,14 @@ func (f *forecast) hold(o *Owner, units int32) {
 	f.holders = append(f.holders, heldBy{o, units})
 }
 
-// release is the end of a round: all holders release.
+// release ends a round: all holders release.
 func (f *forecast) release() {
 	f.used, f.owners, f.holders = 0, 0, f.holders[:0]
 	clear(f.index)
 }
 
-// enter lets waiters in from a place on, up to the first for which the lock has too few units. It returns
-// the place of that waiter; nil: there is none.
+// enter grants waiters from a place on, up to the first waiter for which the lock has too few units. It
+// returns the place of that waiter, or nil.
 func (f *forecast) enter(pl *Place) *Place {
 	for ; pl != nil && len(f.order) < f.most; pl = pl.next {
 		w := pl.waiter
@@ -128,7 +128,7 @@ func (f *forecast) enter(pl *Place) *Place {
 	return pl
 }
 
-// grant adds a waiter, which gets so many units more.
+// grant adds a waiter to the order. Its owner gets more units.
 func (f *forecast) grant(w *Waiter, more int32) {
 	f.order = append(f.order, w)
 	f.used += int64(more)
@@ -148,8 +148,8 @@ func (f *forecast) grant(w *Waiter, more int32) {
 	}
 }
 
-// pass adds the waiters of owners that hold the lock: first those for which the owner holds enough, then
-// those that need the owner to be the only holder.
+// pass adds the waiters of owners that hold the lock: first the waiters for which the owner holds enough,
+// then the waiters that need the owner to be the only holder.
 func (f *forecast) pass() {
 	for _, alone := range []bool{f.owners == 1, true} {
 		for at := range f.holders {
@@ -158,7 +158,7 @@ func (f *forecast) pass() {
 	}
 }
 
-// passOwner is pass for one owner. alone: it is the only holder.
+// passOwner does the work of pass for one owner. alone says that it is the only holder.
 func (f *forecast) passOwner(at int, alone bool) {
 	for w := f.holders[at].owner.first; w != nil && len(f.order) < f.most && f.looked < SearchLimit; w = w.Younger() {
 		f.looked++

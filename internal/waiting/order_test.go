@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// names are the names of the waits in the order in which they are foreseen.
+// names returns the names of the waits in the order that InGrantOrder foresees.
 func (t *table) names(key string, most int) (names []string) {
 	for _, w := range t.qs.InGrantOrder(t.qs.Of(0, []byte(key)), most) {
 		names = append(names, w.Call().(*call).name)
@@ -47,8 +47,8 @@ func TestPermitsInGrantOrder(t *testing.T) {
 	require.Equal(t, list, granted)
 }
 
-// TestGrantOrderIsBounded: where a lock has very many readers and waiters, the list looks at some of them.
-// Of a short queue, and of few holders, it looks at all.
+// TestGrantOrderIsBounded: if a lock has very many readers and waiters, the list looks at some of them. With
+// a short queue or few holders it looks at all of them.
 func TestGrantOrderIsBounded(t *testing.T) {
 	for _, many := range []struct{ readers, waiters, looks int }{
 		{20_000, 12_000, SearchLimit}, {12_000, 20_000, SearchLimit}, {20_000, 9, 10}, {9, 20_000, 9},

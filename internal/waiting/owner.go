@@ -2,24 +2,24 @@ package waiting
 
 import "strings"
 
-// Owner is an owner with waiters. One without waiters does not exist.
+// Owner is an owner with at least one waiter. It is removed with its last waiter.
 type Owner struct {
 	link *Owner // hashindex.Index's
-	// first is the oldest of its waiters and last the youngest; nil: none is left.
+	// first is the oldest of its waiters and last the youngest. They are nil after all waiters have left.
 	first, last *Waiter
 	hash        uint32 // of the name
 	suspected   bool   // invariant: it is in Queues.suspects
 }
 
-// Link, Hash and HasKey make it a hashindex.Entry.
+// Link, Hash and HasKey implement hashindex.Entry.
 func (o *Owner) Link() **Owner           { return &o.link }
 func (o *Owner) Hash() uint32            { return o.hash }
 func (o *Owner) HasKey(name []byte) bool { return o.first.name == string(name) }
 
-// First is the oldest of its waiters.
+// First returns the oldest of its waiters.
 func (o *Owner) First() *Waiter { return o.first }
 
-// Owner returns an owner that waits; nil: it does not.
+// Owner returns the owner with a name, or nil if the owner does not wait.
 func (qs *Queues) Owner(name []byte) *Owner {
 	if qs.owners.Len() == 0 {
 		return nil
@@ -27,9 +27,9 @@ func (qs *Queues) Owner(name []byte) *Owner {
 	return qs.owners.Find(qs.hash(name), name)
 }
 
-// Find returns the oldest waiter of an owner in the queue of a key that fits; nil: there is none. Without
-// fits all do. It walks through the owner's waiters and the queue at the same time, so it looks at no more
-// than twice the shorter of the two.
+// Find returns the owner's oldest waiter in the queue of a key that fits accepts, or nil. If fits is nil,
+// every waiter fits. It walks through the owner's waiters and the queue at the same time, so it looks at no
+// more than twice the shorter of the two.
 func (qs *Queues) Find(db int, key, owner []byte, fits func(w *Waiter) bool) *Waiter {
 	q, o := qs.Of(db, key), qs.Owner(owner)
 	if q == nil || o == nil {
@@ -119,13 +119,13 @@ func (qs *Queues) disown(w *Waiter) {
 }
 
 // branch is a place that branches: its waiter waits for more than one key, or its owner has another waiter.
-// From a place that does not branch a search reaches nothing but what it reaches from the places behind it.
+// From any other place a search only reaches owners that it also reaches from the places behind it.
 type branch struct {
 	place      *Place
 	prev, next *branch
 }
 
-// branches is the first of the places of a queue that branch.
+// branches returns the first place of the queue that branches.
 func (q *Queue) branches() *branch {
 	if q.extra == nil {
 		return nil
@@ -133,7 +133,7 @@ func (q *Queue) branches() *branch {
 	return q.extra.branches
 }
 
-// addBranches records that the places of a waiter branch.
+// addBranches marks the places of a waiter as branching.
 func (w *Waiter) addBranches() {
 	for pl := w.First(); pl != nil; pl = pl.Sibling() {
 		own, of := pl.extras(), pl.queue.extras()
@@ -164,7 +164,7 @@ func (pl *Place) removeBranch() {
 	pl.extra.branch = nil
 }
 
-// holder is queueExtra.holder; empty: there is none.
+// holder returns queueExtra.holder. It is empty if there is no holder.
 func (q *Queue) holder() string {
 	if q.extra == nil {
 		return ""
@@ -172,7 +172,7 @@ func (q *Queue) holder() string {
 	return q.extra.holder
 }
 
-// setHolder records that an owner holds the lock of a queue in which it waits.
+// setHolder records the holder of the lock, if the holder waits in this queue.
 func (q *Queue) setHolder(name string) {
 	if q.holder() != name {
 		q.extras().holder = strings.Clone(name)

@@ -13,114 +13,116 @@ import (
 // asks for All, and one for a shared hold asks for 1.
 const All = math.MaxInt32
 
-// Call is what waits. The methods run under the same lock as the Queues.
+// Call is a waiting command. The methods run under the same lock as the Queues.
 type Call interface {
-	// Try takes what the call waits for, if that is possible now. done: it is, or the call ended with an
-	// error; Leave was called. stop: other waiters have to leave before any waiter tries. The queue stays
-	// ready.
+	// Try takes what the call waits for, if that is possible now. done means that the call has ended, with
+	// success or with an error, and has called Leave. stop means that other waiters have to leave before any
+	// waiter tries. The queue stays ready.
 	Try() (done, stop bool)
-	// Refuse ends the wait, which is a part of a deadlock: it calls Leave.
+	// Refuse ends a wait that is part of a deadlock. It calls Leave.
 	Refuse(c Cycle)
 }
 
-// Locks is what the queues ask about the locks at their keys.
+// Locks holds the functions that the queues call to learn about the locks at their keys.
 type Locks struct {
-	// Find returns how the lock at a key is held.
+	// Find returns the state of the lock at a key.
 	Find func(db int, key string) Lock
-	// Held returns how many units of it an owner holds; 0: none. It is only asked if Lock.Holders is
-	// positive.
+	// Held returns how many units of the lock an owner holds. It is only called if Lock.Holders is positive.
 	Held func(db int, key, owner string) int32
-	// EachHolder visits the holders of such a lock until visit returns false. The owner's name is valid
-	// during the visit only.
+	// EachHolder visits the holders of such a lock until visit returns false. The owner's name is valid only
+	// during the visit.
 	EachHolder func(db int, key string, visit func(owner []byte, units int32) bool)
 	// Kind returns the kind of the value at a key: see Request.Kind.
 	Kind func(db int, key string) uint8
 }
 
-// Lock is how a lock is held.
+// Lock is the state of a lock.
 type Lock struct {
-	// Owner holds all units; nil: there is none, or Holders is positive. It is valid until the next change.
+	// Owner holds all units. It is nil if the lock is free, or if Holders is positive. It is valid until the
+	// next change.
 	Owner []byte
-	// Holders is the number of owners of a lock that several owners can hold; 0: it is none, or is not held.
+	// Holders is the number of owners of a lock that several owners can hold. It is 0 for other locks and
+	// free locks.
 	Holders int
 	// Limit is the number of units of such a lock.
 	Limit int32
 }
 
-// Request is what a wait asks for.
+// Request describes a wait.
 type Request struct {
-	DB    int      // in which all keys are
-	Keys  [][]byte // each is awaited; a call that waits for all of them at once has a place in each queue
-	Owner []byte   // that waits for locks; nil: it does not wait for locks
-	// First is the text of Keys[0] and Name that of Owner, in memory that lives as long as the wait.
+	DB    int      // the database of all keys
+	Keys  [][]byte // the keys to wait for; a call that waits for all of them at once has a place in each queue
+	Owner []byte   // the owner that waits for locks; nil: the call does not wait for locks
+	// First is the text of Keys[0], and Name the text of Owner, in memory that lives as long as the wait.
 	First, Name string
-	// Units is how many units of each lock the owner wants.
+	// Units is the number of units of each lock that the owner wants.
 	Units int32
-	// Reentrant: what the owner holds of a lock counts, and an owner that holds a part does not queue for
-	// more.
+	// Reentrant: the units that the owner holds already count, and an owner that holds some units does not
+	// queue for more.
 	Reentrant bool
-	// Counts: what the owner holds of a lock counts. An owner that holds enough does not queue. One that
-	// holds less queues for the rest. Reentrant implies it.
+	// Counts: the units that the owner holds already count. An owner that holds enough does not queue. An
+	// owner that holds less queues for the rest. Reentrant implies Counts.
 	Counts bool
-	// Strict waiters of a queue are served strictly in order: behind one that cannot go none of them tries.
+	// Strict waiters are served strictly in order: when a strict waiter cannot go, those behind it do not
+	// try.
 	Strict bool
-	// Latch: it waits for a latch, without an owner.
+	// Latch: the call waits for a latch, without an owner.
 	Latch bool
-	// Kind is the kind of value that a key must have for Try to have a chance; 0: any.
+	// Kind is the kind of value that a key must have before Try can succeed; 0 means any kind.
 	Kind uint8
 }
 
-// Waiter is one wait. Its memory belongs to the caller, and there may be a hundred thousand of them, so it is
-// kept small: what few waiters have is in extras. The zero Waiter waits for nothing.
+// Waiter is one wait. Its memory belongs to the caller. There may be a hundred thousand waiters, so a Waiter
+// is kept small: fields that few waiters need are in other structs. The zero Waiter waits for nothing.
 type Waiter struct {
 	call  Call
-	name  string // of the owner, if it has one
-	owner *Owner // nil: it does not wait for locks. It stays when the waiter leaves
-	place Place  // in the queue of its first key; the others follow it
+	name  string // name of the owner, if the wait has an owner
+	owner *Owner // nil: the waiter does not wait for locks. The field stays set when the waiter leaves
+	place Place  // the place in the queue of the first key; the other places follow as siblings
 	// earlier and later are the neighbours in the list of all waiters for locks, by number.
 	earlier, later *Waiter
-	pair           *siblings // nil: it is its owner's only waiter
-	number         uint64    // rises from waiter to waiter
+	pair           *siblings // nil: the owner has no other waiter
+	number         uint64    // higher than the number of each earlier waiter
 	db, units      int32
 	kind           uint8
 	reentrant      bool
 	counts         bool
 	strict         bool
 	latch          bool
-	granted        bool // it left its queues because it got what it waited for
+	granted        bool // it left its queues because it was granted
 }
 
-// siblings are the waiters of the same owner that began before and after a waiter.
+// siblings holds the waiters of the same owner that began before and after a waiter.
 type siblings struct{ older, younger *Waiter }
 
-// Call is what waits.
+// Call returns the call that waits.
 func (w *Waiter) Call() Call { return w.call }
 
-// Owner is the name of the owner that waits; empty: it does not wait for locks.
+// Owner returns the name of the owner. It is empty if the waiter does not wait for locks.
 func (w *Waiter) Owner() string { return w.name }
 
-// OfLocks reports whether it waits, or has waited, for locks.
+// OfLocks reports whether the waiter waits, or has waited, for locks.
 func (w *Waiter) OfLocks() bool { return w.owner != nil }
 
-// Granted reports whether it left its queues because it got what it waited for.
+// Granted reports whether the waiter left its queues because it was granted.
 func (w *Waiter) Granted() bool { return w.granted }
 
-// DB is the number of the database of its keys.
+// DB returns the number of the database of its keys.
 func (w *Waiter) DB() int { return int(w.db) }
 
-// Units is Request.Units.
+// Units returns Request.Units.
 func (w *Waiter) Units() int32 { return w.units }
 
-// Strict is Request.Strict.
+// Strict returns Request.Strict.
 func (w *Waiter) Strict() bool { return w.strict }
 
-// Number rises from waiter to waiter.
+// Number returns the waiter's number, which is higher than that of each earlier waiter.
 func (w *Waiter) Number() uint64 { return w.number }
 
-// Later is the waiter for locks that began next; nil: there is none.
+// Later returns the next waiter for locks in the order of their beginnings, or nil.
 func (w *Waiter) Later() *Waiter { return w.later }
 
-// older and Younger are the waiters beside it of the same owner; nil: there is none.
+// older returns the waiter of the same owner that began just before this waiter, or nil.
 func (w *Waiter) older() *Waiter {
 	if w.pair == nil {
 		return nil
@@ -128,7 +130,7 @@ func (w *Waiter) older() *Waiter {
 	return w.pair.older
 }
 
-// Younger is the waiter of the same owner that began next; nil: there is none.
+// Younger returns the waiter of the same owner that began just after this waiter, or nil.
 func (w *Waiter) Younger() *Waiter {
 	if w.pair == nil {
 		return nil
@@ -136,7 +138,7 @@ func (w *Waiter) Younger() *Waiter {
 	return w.pair.younger
 }
 
-// siblings is the waiter's pair, which exists from now on.
+// siblings returns the waiter's pair, and makes it if necessary.
 func (w *Waiter) siblings() *siblings {
 	if w.pair == nil {
 		w.pair = &siblings{}
@@ -144,7 +146,7 @@ func (w *Waiter) siblings() *siblings {
 	return w.pair
 }
 
-// First is the place in the queue of its first key; nil: it is in no queue.
+// First returns the place in the queue of its first key, or nil if the waiter is in no queue.
 func (w *Waiter) First() *Place {
 	if w.place.queue == nil {
 		return nil
@@ -152,7 +154,7 @@ func (w *Waiter) First() *Place {
 	return &w.place
 }
 
-// Places is the number of keys that it waits for.
+// Places returns the number of keys that the waiter waits for.
 func (w *Waiter) Places() (n int) {
 	for pl := w.First(); pl != nil; pl = pl.Sibling() {
 		n++
@@ -160,7 +162,7 @@ func (w *Waiter) Places() (n int) {
 	return n
 }
 
-// WaitsFor reports whether it waits for these keys and no other, in whatever order.
+// WaitsFor reports whether the waiter waits for exactly these keys, in any order.
 func (w *Waiter) WaitsFor(keys [][]byte) bool {
 	left := w.Places()
 	for i, key := range keys {
@@ -179,7 +181,7 @@ func (w *Waiter) WaitsFor(keys [][]byte) bool {
 	return left == 0
 }
 
-// standsIn reports whether one of its places is in a queue.
+// standsIn reports whether one of the waiter's places is in q.
 func (w *Waiter) standsIn(q *Queue) bool {
 	for pl := w.First(); pl != nil; pl = pl.Sibling() {
 		if pl.queue == q {
@@ -192,20 +194,20 @@ func (w *Waiter) standsIn(q *Queue) bool {
 // Place is a waiter's place in the queue of one key.
 type Place struct {
 	waiter     *Waiter
-	queue      *Queue // nil: it has left
+	queue      *Queue // nil: the waiter has left
 	prev, next *Place
 	key        string
-	extra      *placeExtra // nil: it has none
+	extra      *placeExtra // nil: no field of placeExtra is needed
 }
 
 // placeExtra holds the fields of a place that exist only if its waiter waits for several keys or its owner
 // has several waiters.
 type placeExtra struct {
-	sibling *Place  // of the same waiter, in the order of its keys
-	branch  *branch // nil: it does not branch
+	sibling *Place  // the next place of the same waiter, in the order of its keys
+	branch  *branch // nil: the place does not branch
 }
 
-// extras is the place's extra, which exists from now on.
+// extras returns the place's extra, and makes it if necessary.
 func (pl *Place) extras() *placeExtra {
 	if pl.extra == nil {
 		pl.extra = &placeExtra{}
@@ -213,10 +215,10 @@ func (pl *Place) extras() *placeExtra {
 	return pl.extra
 }
 
-// Key is the key. It is no copy: it is valid as long as the waiter waits.
+// Key returns the key without a copy: the text is valid as long as the waiter waits.
 func (pl *Place) Key() string { return pl.key }
 
-// ExtraBytes is the memory that the place takes beside itself.
+// ExtraBytes returns the memory of the place's extra, in bytes.
 func (pl *Place) ExtraBytes() int {
 	if pl.extra == nil {
 		return 0
@@ -224,13 +226,13 @@ func (pl *Place) ExtraBytes() int {
 	return int(unsafe.Sizeof(placeExtra{}) + unsafe.Sizeof(branch{}))
 }
 
-// Waiter is the waiter that has this place.
+// Waiter returns the waiter at this place.
 func (pl *Place) Waiter() *Waiter { return pl.waiter }
 
-// Next is the place behind it in the queue; nil: it is the last.
+// Next returns the place behind this place in the queue, or nil.
 func (pl *Place) Next() *Place { return pl.next }
 
-// Sibling is the next place of the same waiter; nil: there is none.
+// Sibling returns the next place of the same waiter, or nil.
 func (pl *Place) Sibling() *Place {
 	if pl.extra == nil {
 		return nil
@@ -238,34 +240,34 @@ func (pl *Place) Sibling() *Place {
 	return pl.extra.sibling
 }
 
-// Queue is the waiters for one key, the oldest first. A queue without waiters does not exist.
+// Queue holds the waiters for one key, the oldest first. It has at least one waiter.
 type Queue struct {
 	link        *Queue // hashindex.Index's
 	first, last *Place
-	extra       *queueExtra // nil: it has none
-	hash        uint32      // of the key
-	ofLocks     int32       // how many of its waiters wait for a lock
-	loose       int32       // how many of them are not strict
-	several     bool        // the lock had several holders when it was last looked at
+	extra       *queueExtra // nil: no field of queueExtra is needed
+	hash        uint32      // hash of the key
+	ofLocks     int32       // number of its waiters that wait for a lock
+	loose       int32       // number of its waiters that are not strict
+	several     bool        // the lock had several holders at the last look
 	ready       bool        // invariant: it is in Queues.ready
 	off         bool        // invariant: it is in Queues.off
 }
 
-// Link, Hash and HasKey make it a hashindex.Entry.
+// Link, Hash and HasKey implement hashindex.Entry.
 func (q *Queue) Link() **Queue          { return &q.link }
 func (q *Queue) Hash() uint32           { return q.hash }
 func (q *Queue) HasKey(key []byte) bool { return q.first.key == string(key) }
 
-// First is its first place.
+// First returns the first place of the queue.
 func (q *Queue) First() *Place { return q.first }
 
-// OfLocks is the number of its waiters that wait for a lock.
+// OfLocks returns the number of its waiters that wait for a lock.
 func (q *Queue) OfLocks() int { return int(q.ofLocks) }
 
-// Key is the key that is awaited.
+// Key returns the key of the queue.
 func (q *Queue) Key() string { return q.key() }
 
-// key and db are those of its waiters. There is at least one.
+// The key and the database are read from the first waiter: a queue has at least one.
 func (q *Queue) key() string { return q.first.key }
 func (q *Queue) db() int     { return int(q.first.waiter.db) }
 
@@ -275,15 +277,15 @@ type Attachment interface {
 	QueueEnded()
 }
 
-// queueExtra is what few queues have.
+// queueExtra holds the fields that few queues need.
 type queueExtra struct {
 	branches   *branch // the places that branch, in no order
-	holder     string  // the owner that held the lock when it was last looked at, if it also waits here
+	holder     string  // the lock's owner at the last look, if that owner also waits here
 	attachment Attachment
 	latch      latchQueue
 }
 
-// extras is the queue's extra, which exists from now on.
+// extras returns the queue's extra, and makes it if necessary.
 func (q *Queue) extras() *queueExtra {
 	if q.extra == nil {
 		q.extra = &queueExtra{}
@@ -291,7 +293,7 @@ func (q *Queue) extras() *queueExtra {
 	return q.extra
 }
 
-// Attached is what was attached to the queue; nil: nothing.
+// Attached returns the attachment of the queue, or nil.
 func (q *Queue) Attached() Attachment {
 	if q.extra == nil {
 		return nil
@@ -299,48 +301,48 @@ func (q *Queue) Attached() Attachment {
 	return q.extra.attachment
 }
 
-// Attach attaches something to the queue.
+// Attach sets the attachment of the queue.
 func (q *Queue) Attach(a Attachment) { q.extras().attachment = a }
 
 // Queues holds every waiter. It is not safe for concurrent use.
 type Queues struct {
 	locks  Locks
-	queues []hashindex.Index[Queue, *Queue] // a database each
+	queues []hashindex.Index[Queue, *Queue] // one for each database
 	owners hashindex.Index[Owner, *Owner]
-	seed   maphash.Seed // of both
+	seed   maphash.Seed // of queues and owners
 	count  int
-	// ofLocks is how many waiters wait for locks, by database.
+	// ofLocks is the number of waiters for locks, by database.
 	ofLocks []int
 	latches []latches // by database
 	// oldest and newest are the ends of the list of waiters for locks, by number.
 	oldest, newest *Waiter
-	entered        uint64 // how many have ever entered
+	entered        uint64 // the number of waiters that have ever entered
 	ready          []*Queue
-	served         int      // ready[:served] have had their turn
-	off            []*Queue // were put off to later units, the first first
+	served         int      // ready[:served] have had their turn in this unit
+	off            []*Queue // put off to later units, in this order
 	resumed        int      // off[:resumed] are ready again
 	sweep          sweep
-	loose          int      // how many waiters are not strict, or wait for no locks
+	loose          int      // the number of waiters that are not strict, or do not wait for locks
 	trying         *Waiter  // the waiter that tries now
-	suspects       []*Owner // may be in a deadlock since the last change
-	search         search   // the one that runs
+	suspects       []*Owner // owners that may be in a deadlock since the last change
+	search         search   // the running search
 }
 
-// New makes the queues of so many databases.
+// New returns the queues of a number of databases.
 func New(databases int, locks Locks) *Queues {
 	return &Queues{locks: locks, queues: make([]hashindex.Index[Queue, *Queue], databases), ofLocks: make([]int, databases), latches: make([]latches, databases), seed: maphash.MakeSeed()}
 }
 
-// Entered is the number of the last waiter that has entered.
+// Entered returns the number of the last waiter that has entered.
 func (qs *Queues) Entered() uint64 { return qs.entered }
 
-// Len is the number of waiters.
+// Len returns the number of waiters.
 func (qs *Queues) Len() int { return qs.count }
 
-// LenOfLocks is the number of waiters for locks of a database.
+// LenOfLocks returns the number of waiters for locks of a database.
 func (qs *Queues) LenOfLocks(db int) int { return qs.ofLocks[db] }
 
-// LenAllLocks is the number of waiters for locks.
+// LenAllLocks returns the number of waiters for locks in all databases.
 func (qs *Queues) LenAllLocks() (n int) {
 	for _, of := range qs.ofLocks {
 		n += of
@@ -348,7 +350,7 @@ func (qs *Queues) LenAllLocks() (n int) {
 	return n
 }
 
-// LenQueues is the number of keys that are awaited.
+// LenQueues returns the number of keys that have waiters.
 func (qs *Queues) LenQueues() (n int) {
 	for db := range qs.queues {
 		n += qs.queues[db].Len()
@@ -356,16 +358,16 @@ func (qs *Queues) LenQueues() (n int) {
 	return n
 }
 
-// LenOwners is the number of owners that wait.
+// LenOwners returns the number of owners that wait.
 func (qs *Queues) LenOwners() int { return qs.owners.Len() }
 
-// Oldest is the waiter for locks that has waited longest; nil: there is none.
+// Oldest returns the waiter for locks that has waited longest, or nil.
 func (qs *Queues) Oldest() *Waiter { return qs.oldest }
 
 // hash is the hash of a key or an owner.
 func (qs *Queues) hash(text []byte) uint32 { return uint32(maphash.Bytes(qs.seed, text)) }
 
-// Of returns the queue of a key; nil: it has no waiters.
+// Of returns the queue of a key, or nil if the key has no waiters.
 func (qs *Queues) Of(db int, key []byte) *Queue {
 	if qs.queues[db].Len() == 0 {
 		return nil
@@ -395,7 +397,7 @@ func (qs *Queues) Enter(w *Waiter, call Call, r *Request) {
 		if q == nil {
 			q = &Queue{hash: hash}
 		} else if q.last.waiter == w {
-			continue // the same key twice in one request
+			continue // the request names the same key twice
 		}
 		pl := &w.place
 		if last == nil {
@@ -432,7 +434,7 @@ func (qs *Queues) Enter(w *Waiter, call Call, r *Request) {
 	}
 }
 
-// Leave takes a waiter out of all its queues. granted: it got what it waited for.
+// Leave takes a waiter out of all its queues. granted says that the waiter got its locks or its element.
 func (qs *Queues) Leave(w *Waiter, granted bool) {
 	w.granted = granted
 	if w.owner != nil {
@@ -466,7 +468,7 @@ func (qs *Queues) Leave(w *Waiter, granted bool) {
 				a.QueueEnded()
 			}
 		} else if pl.prev == nil && w.strict {
-			qs.MakeReady(q) // a new head: it may be able to go where the old one was not
+			qs.MakeReady(q) // the queue has a new head, which may be able to go although the old head was not
 		}
 	}
 	w.place = Place{}
@@ -476,7 +478,7 @@ func (qs *Queues) Leave(w *Waiter, granted bool) {
 	qs.count--
 }
 
-// Changed makes the queue of a key ready, if there is one.
+// Changed makes the queue of a key ready, if the key has a queue.
 func (qs *Queues) Changed(db int, key []byte) {
 	// plant:wake-queue
 	if q := qs.Of(db, key); q != nil {
@@ -484,7 +486,7 @@ func (qs *Queues) Changed(db int, key []byte) {
 	}
 }
 
-// DatabaseChanged is Changed for every key of a database.
+// DatabaseChanged calls Changed for every key of a database.
 func (qs *Queues) DatabaseChanged(db int) {
 	if qs.ofLocks[db] == 0 && qs.queues[db].Len() == 0 {
 		return
@@ -499,7 +501,7 @@ func (qs *Queues) DatabaseChanged(db int) {
 	})
 }
 
-// PutOff is how much was put off: the number of queues, and one more if there may be others.
+// PutOff returns the number of queues that were put off, and one more if a sweep may add others.
 func (qs *Queues) PutOff() (n int) {
 	if n = len(qs.off) - qs.resumed; qs.sweep.more() {
 		n++
@@ -507,10 +509,10 @@ func (qs *Queues) PutOff() (n int) {
 	return n
 }
 
-// more reports whether the sweep has anything to do.
+// more reports whether the sweep has work left.
 func (s *sweep) more() bool { return s.next != nil || s.again }
 
-// MakeReady gives the waiters of a queue their turn at the next Serve, or later if they were put off.
+// MakeReady gives the waiters of a queue their turn at the next Serve, or later if the queue was put off.
 func (qs *Queues) MakeReady(q *Queue) {
 	if !q.ready && (!q.off || q.loose > 0) {
 		q.ready = true
@@ -518,7 +520,7 @@ func (qs *Queues) MakeReady(q *Queue) {
 	}
 }
 
-// Ready is the number of queues that are ready, or were until Serve looked at them; 0: none is.
+// Ready returns the number of queues that are ready, including those that Serve has looked at in this unit.
 func (qs *Queues) Ready() int {
 	if qs.sweep.on {
 		return len(qs.ready) + 1
@@ -526,8 +528,8 @@ func (qs *Queues) Ready() int {
 	return len(qs.ready)
 }
 
-// Awaited reports whether a strict waiter is in the queue of a key before the one that asks. That is the one
-// that tries now, or a call that does not wait and so comes after all.
+// Awaited reports whether a strict waiter is in the queue of a key before the calling command. The command is
+// the waiter that tries now, or a call that does not wait and therefore comes after all waiters.
 func (qs *Queues) Awaited(db int, key []byte) bool {
 	if qs.count == 0 {
 		return false

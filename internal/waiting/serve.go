@@ -1,27 +1,27 @@
 package waiting
 
-// Unit is what the queues have done in one unit of the caller's work, and bounds it.
+// Unit counts and limits the work of the queues in one unit of the caller.
 type Unit struct {
-	// Most is after how many waiters that are served the others are put off to later units (Resume).
+	// Most limits the waiters that are served in the unit: the others are put off to later units (Resume).
 	Most   int
 	served int
-	tried  int // waiters that had a turn, or were looked at for it
-	looked int // places, in the search for deadlocks
+	tried  int // waiters that had a turn, or were considered for a turn
+	looked int // places that the search for deadlocks looked at
 }
 
-// triesPerServed is how many attempts cost about as much as a grant.
+// triesPerServed is the number of attempts that cost about as much as a grant.
 const triesPerServed = 8
 
 // over reports whether the unit has done enough.
 func (u *Unit) over() bool { return u.served >= u.Most || u.tried/triesPerServed >= u.Most }
 
-// Serve lets the waiters of one ready queue try. If none is ready, it looks for deadlocks among the suspects,
-// and refuses the youngest wait of one. more: the caller is to call it again.
+// Serve lets the waiters of one ready queue try. If no queue is ready, it looks for deadlocks among the
+// suspects, and refuses the youngest wait of a deadlock. If more is true, the caller calls Serve again.
 //
 // One change may make very many waiters ready: readers of one lock, or waiters for all locks of a database
 // that is emptied. Then only some of them are served in the unit. The others are put off, if all waiters of
-// the queue are strict. No call comes before them meanwhile, because they are awaited. A waiter that is not
-// strict is served in the unit: another client may take what it waits for.
+// the queue are strict. No call overtakes them meanwhile, because Awaited reports them. A waiter that is not
+// strict is served in the unit: otherwise another client might take its element.
 func (qs *Queues) Serve(u *Unit) (more bool) {
 	if qs.served == len(qs.ready) {
 		qs.ready, qs.served = qs.ready[:0], 0
@@ -29,7 +29,7 @@ func (qs *Queues) Serve(u *Unit) (more bool) {
 			qs.sweepOn(u)
 			return true
 		}
-		if qs.refuseOne(&u.looked) || len(qs.ready) > 0 { // to ask about a lock may have ended its lease
+		if qs.refuseOne(&u.looked) || len(qs.ready) > 0 { // a question about a lock may have ended its lease
 			return true
 		}
 		qs.sweep.on = false
@@ -51,7 +51,7 @@ func (qs *Queues) Serve(u *Unit) (more bool) {
 	return true
 }
 
-// putOff gives the waiters of a queue their turn after a Resume.
+// putOff puts the waiters of a queue off until Resume.
 func (qs *Queues) putOff(q *Queue) {
 	if !q.off {
 		q.off = true
@@ -59,17 +59,17 @@ func (qs *Queues) putOff(q *Queue) {
 	}
 }
 
-// sweep goes through the waiters for locks, the oldest first, after changes of whole databases. To make
-// 100,000 queues ready takes longer than a unit should.
+// sweep goes through the waiters for locks, the oldest first, after changes of whole databases. It is spread
+// over units, because 100,000 queues take longer than a unit should.
 type sweep struct {
-	next  *Waiter // nil: there is nothing to do
-	until uint64  // the number of the last one
-	of    []bool  // by database: it has changed
-	again bool    // one has changed since it began
-	on    bool    // this unit may go on with it
+	next  *Waiter // nil: no waiter is left
+	until uint64  // the number of the last waiter
+	of    []bool  // by database: the database has changed
+	again bool    // another database has changed since the sweep began
+	on    bool    // this unit may continue the sweep
 }
 
-// beginSweep makes all waiters for locks of a database ready, in time.
+// beginSweep makes all waiters for locks of a database ready, in this unit and later units.
 func (qs *Queues) beginSweep(db int) {
 	s := &qs.sweep
 	if s.of == nil {
@@ -83,7 +83,7 @@ func (qs *Queues) beginSweep(db int) {
 	s.next, s.until = qs.oldest, qs.entered
 }
 
-// sweepOn makes the next queues ready.
+// sweepOn makes the next queues of the sweep ready.
 func (qs *Queues) sweepOn(u *Unit) {
 	const several = 16
 	s := &qs.sweep
@@ -107,7 +107,8 @@ func (qs *Queues) sweepOn(u *Unit) {
 	}
 }
 
-// Resume gives so many of the queues their turn that were put off, in the order in which that was.
+// Resume gives up to most of the queues that were put off their turn, in the order in which they were put
+// off.
 func (qs *Queues) Resume(most int) {
 	qs.sweep.on = qs.sweep.more()
 	for ; most > 0 && qs.resumed < len(qs.off); most-- {
@@ -122,11 +123,11 @@ func (qs *Queues) Resume(most int) {
 	}
 }
 
-// unknownKind stands for the kind of a value that was not looked at since it may have changed.
+// unknownKind is the kind of a value that may have changed since the last look.
 const unknownKind = -1
 
-// serveQueue lets the waiters of one key try, the oldest first. Of the strict ones those try up to the first
-// that cannot go, and then the waiters of owners that hold the lock by now.
+// serveQueue lets the waiters of one key try, the oldest first. The strict waiters try up to the first that
+// cannot go, and then the waiters of owners that hold the lock by now.
 func (qs *Queues) serveQueue(q *Queue, u *Unit) {
 	// plant:serve-queue
 	var head *Waiter // the strict waiter that could not go
@@ -137,7 +138,7 @@ func (qs *Queues) serveQueue(q *Queue, u *Unit) {
 			if kind == unknownKind {
 				kind = int(qs.locks.Kind(int(w.db), pl.key))
 			}
-			if kind != int(w.kind) { // another key of its may be ready, and then has its own turn
+			if kind != int(w.kind) { // another of its keys may be ready, and then has its own turn
 				pl = next
 				continue
 			}
@@ -151,7 +152,7 @@ func (qs *Queues) serveQueue(q *Queue, u *Unit) {
 			} else if w.strict {
 				head = w
 			}
-			if stop { // perhaps one of those that are left is to leave
+			if stop { // one of the waiters that are left may have to leave
 				qs.MakeReady(q)
 				return
 			}
@@ -170,7 +171,7 @@ func (qs *Queues) serveQueue(q *Queue, u *Unit) {
 	}
 }
 
-// try lets a waiter try.
+// try gives a waiter its turn.
 func (qs *Queues) try(w *Waiter) (done, stop bool) {
 	qs.trying = w
 	done, stop = w.call.Try()
@@ -179,7 +180,7 @@ func (qs *Queues) try(w *Waiter) (done, stop bool) {
 }
 
 // serveHolders is the end of serveQueue: an owner that holds the lock need not queue for it, if its wait is
-// reentrant. head has tried. The owners that the change of the lock may have brought into a deadlock become
+// reentrant. head has tried. Owners that the change of the lock may have brought into a deadlock become
 // suspects.
 func (qs *Queues) serveHolders(q *Queue, head *Waiter) {
 	l := qs.locks.Find(q.db(), q.key())
@@ -207,8 +208,8 @@ func (qs *Queues) serveHolders(q *Queue, head *Waiter) {
 	}
 }
 
-// serveOwner lets the waiters of an owner in a queue try for which its holds count, but for the head. False:
-// they were stopped, and it is to be done again.
+// serveOwner lets the waiters of an owner in a queue try, except the head, if the units of the owner count
+// for them. It returns false if a waiter stopped it: then the caller must repeat it.
 func (qs *Queues) serveOwner(q *Queue, head *Waiter, o *Owner) bool {
 	for w := o.first; w != nil; {
 		next := w.Younger()
@@ -223,7 +224,7 @@ func (qs *Queues) serveOwner(q *Queue, head *Waiter, o *Owner) bool {
 	return true
 }
 
-// holderOf returns the only holder of a lock, if it waits for something itself.
+// holderOf returns the only holder of a lock, if the holder waits for something itself.
 func (qs *Queues) holderOf(l *Lock) *Owner {
 	if l.Owner == nil {
 		return nil
@@ -248,16 +249,16 @@ func (qs *Queues) eachWaitingHolder(q *Queue, l *Lock, visit func(o *Owner, unit
 	})
 }
 
-// Suspects: no deadlock outlives the unit in which it arose. One that arises without a new wait leads
+// Suspects: no deadlock outlives the unit in which it arose. A deadlock that arises without a new wait leads
 // through a suspect. The waiters of suspects are followed at the end of the unit:
 //
-//   - The lock has another holder, for whatever reason. All waiters in its queue wait for that one now.
-//   - The former holder has a waiter in the queue. It did not have to queue, and now waits for those before
-//     it.
-//   - A waiter left without its lock, and its owner has another one in the same queue, which counts now.
+//   - The lock has another holder, for whatever reason. All waiters in its queue now wait for that holder.
+//   - The former holder has a waiter in the queue. It did not have to queue before, and now waits for the
+//     waiters before it.
+//   - A waiter left without its lock, and its owner has another waiter in the same queue, which counts now.
 //
-// Of a lock with several holders all that wait become suspects at each change, and all owners with places in
-// its queue that branch.
+// Of a lock with several holders, all owners that wait for something become suspects at each change. So do
+// all owners with places in its queue that branch.
 
 // suspect makes an owner a suspect.
 func (qs *Queues) suspect(o *Owner) {
@@ -267,8 +268,8 @@ func (qs *Queues) suspect(o *Owner) {
 	}
 }
 
-// suspectHolder makes suspects of the owners that depend on who holds a lock. o is the holder, if it waits.
-// same: it is the holder that was recorded.
+// suspectHolder makes suspects of the owners that depend on the holder of a lock. o is the holder, if it
+// waits. same says that the holder is the one recorded before.
 func (qs *Queues) suspectHolder(q *Queue, same bool, o *Owner) {
 	if was := q.holder(); was != "" && !same {
 		qs.suspect(qs.Owner([]byte(was)))
@@ -292,26 +293,26 @@ func (qs *Queues) suspectBranches(q *Queue) {
 	}
 }
 
-// leftBehind makes a suspect of the owner of a waiter that leaves without the lock, if a younger one of its
-// waiters is in one of the same queues.
+// leftBehind makes a suspect of the owner of a waiter that leaves without the lock, if a younger waiter of
+// the owner is in one of the same queues.
 func (qs *Queues) leftBehind(w *Waiter) {
 	for other, looked := w.Younger(), 0; other != nil && looked < SearchLimit; other = other.Younger() {
 		looked += other.Places()
 		for pl := w.First(); pl != nil; pl = pl.Sibling() {
 			if other.standsIn(pl.queue) {
 				qs.suspect(w.owner)
-				qs.MakeReady(pl.queue) // the end of the unit looks for deadlocks then
+				qs.MakeReady(pl.queue) // so that the end of the unit looks for deadlocks
 				return
 			}
 		}
 	}
 }
 
-// Suspects is the number of suspects that are left: the last unit had no time for them. A later unit goes on
-// after GoOn.
+// Suspects returns the number of suspects that are left, because the last unit had no time for them. GoOn
+// makes a later unit look at them.
 func (qs *Queues) Suspects() int { return len(qs.suspects) }
 
-// GoOn makes the end of this unit go on with the suspects that are left.
+// GoOn makes the end of this unit look at the suspects that are left.
 func (qs *Queues) GoOn() {
 	for _, o := range qs.suspects {
 		if o.first != nil {
@@ -319,5 +320,5 @@ func (qs *Queues) GoOn() {
 			return
 		}
 	}
-	qs.suspects = qs.suspects[:0] // none of them waits any more
+	qs.suspects = qs.suspects[:0] // no suspect waits any more
 }

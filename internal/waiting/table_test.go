@@ -8,28 +8,28 @@ import (
 	"strings"
 )
 
-// table is locks, semaphores and lists as simple as can be, with the queues in front of them. It stands for
-// the server: the calls that wait are its own.
+// table is a simple model of locks, semaphores and lists, with the queues in front of them. It replaces the
+// server, and has calls of its own that wait.
 type table struct {
 	qs     *Queues
 	keys   map[string]*value
-	calls  []*call // those that wait, in the order in which they began
+	calls  []*call // the calls that wait, in the order in which they began
 	events []string
-	// grants are those that are not confirmed, and tokens the last one of each.
+	// grants holds the grants that are not confirmed. tokens holds the last token of each lock.
 	grants Grants
 	tokens int64
-	// refused is called before a wait is refused that had begun.
+	// refused is called before a wait that had begun is refused.
 	refused func(c *call)
 }
 
-// value is what is at a key.
+// value is the value at a key.
 type value struct {
-	limit    int32 // of a semaphore; 0: it is none
+	limit    int32 // of a semaphore; 0: the value is not a semaphore
 	holds    map[string]*hold
 	elements int // of a list
 }
 
-// hold is what an owner has of a lock.
+// hold counts an owner's holds of a lock.
 type hold struct{ exclusive, shared, permits int32 }
 
 func (h *hold) units() int32 {
@@ -50,15 +50,15 @@ type call struct {
 	t       *table
 	name    string // of the wait
 	keys    []string
-	owner   string // empty: it waits for an element of a list
+	owner   string // empty: the call waits for an element of a list
 	shared  bool
-	permits int32 // 0: it wants locks
-	once    bool  // what the owner has of a semaphore counts
-	notify  bool  // its grant is to be confirmed
+	permits int32 // 0: the call wants locks
+	once    bool  // the permits that the owner has already count
+	notify  bool  // the grant must be confirmed
 	grant   *Grant
 }
 
-// fails reports whether a call asks a semaphore for more than it has: it ends when its turn comes.
+// fails reports whether a call asks for more permits than the semaphore has: it ends when its turn comes.
 func (t *table) fails(c *call) bool {
 	v := t.at(c.keys[0])
 	return c.permits > v.limit && v.lacks(c) > 0
@@ -72,7 +72,7 @@ func (v *value) lacks(c *call) int32 {
 	return c.permits
 }
 
-// finish is the turn of a call that can go.
+// finish runs the turn of a call that can go.
 func (t *table) finish(c *call) {
 	if !t.fails(c) {
 		t.give(c)
@@ -128,7 +128,7 @@ func (t *table) eachHolder(_ int, key string, visit func(owner []byte, units int
 	}
 }
 
-// kindList is the kind of a list that has elements.
+// kindList is the kind of a list with elements.
 const kindList = 1
 
 func (t *table) kind(_ int, key string) uint8 {
@@ -138,7 +138,8 @@ func (t *table) kind(_ int, key string) uint8 {
 	return 0
 }
 
-// admits reports whether a lock's units are there for a call, but for the queue; ahead: it need not queue.
+// admits reports whether a lock has the units for a call, without regard to the queue. ahead says that the
+// call need not queue.
 func (v *value) admits(c *call) (ok, ahead bool) {
 	if c.permits > 0 {
 		free, lacks := v.limit, v.lacks(c)
@@ -162,7 +163,7 @@ func (v *value) admits(c *call) (ok, ahead bool) {
 	return true, false
 }
 
-// take lets a call take what it wants, if that is possible now.
+// take lets a call take its locks or element, if that is possible now.
 func (t *table) take(c *call) bool {
 	if c.owner == "" {
 		for _, key := range c.keys {
@@ -248,7 +249,8 @@ func (c *call) Try() (done, stop bool) {
 	return true, false
 }
 
-// confirm confirms the grants of an owner that have a lock at a key, and returns the names of their waits.
+// confirm confirms the grants of an owner that include the lock at a key, and returns the names of their
+// waits.
 func (t *table) confirm(key, owner string) (names []string) {
 	for _, g := range t.grants.Of(0, []byte(key), []byte(owner)) {
 		t.grants.Remove(g)
@@ -288,7 +290,7 @@ func (c Cycle) String() string {
 	return b.String() + c[0].Waiter.Owner()
 }
 
-// request is what a call asks the queues for.
+// request returns the Request of a call.
 func (c *call) request() Request {
 	r := Request{First: c.keys[0], Units: c.permits, Reentrant: true, Strict: c.owner != ""}
 	for _, key := range c.keys {
@@ -309,7 +311,7 @@ func (c *call) request() Request {
 	return r
 }
 
-// begin runs a call; without a name it does not wait. It returns what became of it.
+// begin runs a call. A call without a name does not wait. It returns the outcome.
 func (t *table) begin(c *call) string {
 	c.t = t
 	if t.fails(c) {
@@ -375,7 +377,7 @@ func (t *table) String() string {
 	return b.String()
 }
 
-// check fails unless the queues are as they should be: their invariants hold, and they have those that wait.
+// check fails unless the invariants of the queues hold, and the queues contain exactly the waiting calls.
 func (t *table) check(fail func(format string, args ...any)) {
 	qs := t.qs
 	if qs.count != len(t.calls) || qs.served != 0 || len(qs.ready) != 0 {
