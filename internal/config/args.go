@@ -4,15 +4,16 @@ import (
 	"strings"
 )
 
-// Command is what a command line asks for.
+// Command is the parsed command line.
 type Command struct {
-	// Config is what was configured; nil with Help and Version.
+	// Config is the configuration; nil with Help and Version.
 	Config *Config
-	// File is the configuration file as it was named; empty if none was.
+	// File is the path of the configuration file as the command line spells it; empty if there is no file.
 	File string
-	// Help and Version ask for that text instead of a server.
+	// Help and Version say that the program prints that text and does not start a server.
 	Help, Version bool
-	// TestMemory and CheckSystem ask for what redis-server does under these words instead of serving.
+	// TestMemory and CheckSystem ask for the checks that redis-server runs under these words, in place of a
+	// server.
 	TestMemory, CheckSystem bool
 }
 
@@ -22,10 +23,10 @@ type Command struct {
 //
 // The file is read first, then standard input if the first or last word is "-", then the options. Later lines
 // win, even over a line of a file that would be refused: --cluster-enabled no starts with a file that says
-// yes. The word behind an option is always its value, and so are further words up to the next one that starts
-// with "--". "--port 7000" may be one word, and "--save" without a value means "". -v, --version, -h and
-// --help are recognised alone, --test-memory and --check-system as the first word. The error is a *LineError,
-// or that of Files.Read.
+// yes. The word behind an option is always its value. Further words are values too, up to the next word that
+// starts with "--". "--port 7000" may be one word, and "--save" without a value means "". -v, --version, -h
+// and --help are recognised if they stand alone, --test-memory and --check-system as the first word. The
+// error is a *LineError, or the error of Files.Read.
 func ParseArgs(args []string, files Files) (Command, error) {
 	if len(args) == 1 {
 		switch args[0] {
@@ -87,8 +88,8 @@ func ParseArgs(args []string, files Files) (Command, error) {
 	return cmd, nil
 }
 
-// replacing counts the options of each directive that leave nothing of what was said of it before, as those
-// of lists do that several lines make up.
+// replacing counts, by directive, the options that replace all earlier values. An option of a list that
+// several lines make up adds to the earlier values, so it does not count.
 func replacing(options []option) map[*directive]int {
 	n := make(map[*directive]int)
 	for _, o := range options {
@@ -102,12 +103,12 @@ func replacing(options []option) map[*directive]int {
 // option is one directive of the command line.
 type option struct {
 	words []string // name and values
-	text  string   // as it was typed, for errors
+	text  string   // the text as typed, for errors
 }
 
 // splitOptions groups the words of a command line. first says that args[0] is the command line's first word.
 func splitOptions(args []string, first bool) (options []option, fromStdin bool, err error) {
-	open := false // the last option still has no value, so that the next word is one
+	open := false // the last option has no value yet, so the next word is its value
 	for i, a := range args {
 		switch {
 		case a == "-" && !open && (i == 0 && first || i == len(args)-1):
@@ -137,7 +138,7 @@ func splitOptions(args []string, first bool) (options []option, fromStdin bool, 
 	return options, fromStdin, nil
 }
 
-// shown is a word of the command line as an error repeats it: quoted only if it needs to be.
+// shown returns a word of the command line as an error repeats it: quoted only if necessary.
 func shown(word string) string {
 	if q := quote(word); word == "" || strings.ContainsAny(word, " ") || len(q) != len(word)+2 {
 		return q

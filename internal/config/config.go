@@ -18,62 +18,64 @@ import (
 type Config struct {
 	// Port is the TCP port; 0 picks a free one (see ListensTCP for the exception).
 	Port int
-	// Bind holds the addresses to listen on. A leading '-' marks an address that may be unavailable;
-	// "*" is every IPv4 address and "::*" every IPv6 one. Empty: no TCP at all.
+	// Bind lists the addresses to listen on. A leading '-' marks an address that may be unavailable; "*" is
+	// every IPv4 address and "::*" every IPv6 address. If it is empty, the server does not listen on TCP.
 	Bind []string
-	// UnixSocket is the path of a unix socket to listen on too; empty for none.
+	// UnixSocket is the path of a unix socket that the server also listens on; empty for no socket.
 	UnixSocket string
-	// UnixSocketPerm is the mode of that socket; 0 leaves what the umask gives.
+	// UnixSocketPerm is the mode of that socket; 0 leaves the mode to the umask.
 	UnixSocketPerm fs.FileMode
 	// ProtectedMode refuses clients from other machines as long as there is no password.
 	ProtectedMode bool
-	// TCPBacklog is the length of the queue of connections that were not accepted yet.
+	// TCPBacklog is the length of the queue of connections that are not accepted yet.
 	TCPBacklog int
 	// TCPKeepaliveMS is the idle time before a keepalive probe; 0 turns probes off.
 	TCPKeepaliveMS int64
-	// TimeoutMS closes a client that was idle so long; 0 never.
+	// TimeoutMS is the idle time after which a client is closed; 0 means never.
 	TimeoutMS int64
-	// AuthTimeoutMS closes a client that has not logged in for so long although it has to; 0 never.
+	// AuthTimeoutMS is the time after which a client that must log in and has not is closed; 0 means never.
 	AuthTimeoutMS int64
-	// MaxClients is the number of clients that may be connected at once.
+	// MaxClients is the limit of connected clients.
 	MaxClients int
 	// IOThreads is the number of event loops.
 	IOThreads int
-	// IOCoalesceUS is for how long a busy event loop lets requests gather at most; 0: not at all.
+	// IOCoalesceUS is the longest time that a busy event loop waits for more requests; 0 means no wait.
 	IOCoalesceUS int64
 
-	// AdminPort is the port of HTTP for those who look after the server; 0: none. AdminBind is its address.
+	// AdminPort is the port of the HTTP pages for operators; 0 means no port. AdminBind is its address.
 	AdminPort int
 	AdminBind string
-	// AdminHosts are names by which its metrics may be asked for, separated by spaces.
+	// AdminHosts lists the host names under which the metrics are served, separated by spaces.
 	AdminHosts string
 	// AdminDebug serves profiles and the last lines of the log on the admin port.
 	AdminDebug bool
-	// ConsoleAutoLogin logs requests of this machine in to the console.
+	// ConsoleAutoLogin logs in requests from this machine to the console.
 	ConsoleAutoLogin bool
 
-	// TestMode lets clients move the clock and cause faults. ExitWithParent ends the process with its
-	// standard input.
+	// TestMode lets clients move the clock and cause faults. ExitWithParent ends the process when its
+	// standard input ends.
 	TestMode, ExitWithParent bool
-	// TestTopology is what a server in test mode looks like: "standalone", "cluster" or "sentinel".
+	// TestTopology is the topology that a server in test mode imitates: "standalone", "cluster" or
+	// "sentinel".
 	TestTopology string
 
-	// TLS says how connections are encrypted.
+	// TLS holds the directives for encryption.
 	TLS TLS
 
-	// Databases is the number of databases that SELECT knows.
+	// Databases is the number of databases that SELECT accepts.
 	Databases int
-	// Dir is the working directory: where snapshots are saved and relative paths start.
+	// Dir is the working directory: snapshots are saved there, and relative paths start there.
 	Dir string
-	// DBFilename is the snapshot's name inside Dir; empty: no snapshot is loaded.
+	// DBFilename is the snapshot's name inside Dir. If it is empty, no snapshot is loaded.
 	DBFilename string
-	// Save holds the points at which a snapshot is due; empty: never by itself, not even on shutdown.
+	// Save lists the points at which a snapshot is due. If it is empty, the server never saves by itself,
+	// even on shutdown.
 	Save []SavePoint
 	// RDBCompression compresses strings in snapshots with LZF.
 	RDBCompression bool
 	// RDBChecksum writes and checks the CRC at a snapshot's end.
 	RDBChecksum bool
-	// RDBDelSyncFiles removes the snapshot that a master has sent by a file, if there are no save points.
+	// RDBDelSyncFiles removes the snapshot file that a master has sent, if there are no save points.
 	RDBDelSyncFiles bool
 	// StopWritesOnBgsaveError refuses writes after a failed background save.
 	StopWritesOnBgsaveError bool
@@ -81,168 +83,173 @@ type Config struct {
 	AppendOnly bool
 	// AppendFsync says when that log is synced: "always", "everysec" or "no".
 	AppendFsync string
-	// AppendDirname is the log's directory inside Dir, and AppendFilename what the
-	// names of its files begin with.
+	// AppendDirname is the log's directory inside Dir. AppendFilename is the beginning of the names of its
+	// files.
 	AppendDirname  string
 	AppendFilename string
-	// AutoAOFRewritePercentage is by how much the log has grown since it was last rewritten, in percent, when
-	// it is rewritten by itself; 0: never. AutoAOFRewriteMinSize is how many bytes it has then at least.
+	// AutoAOFRewritePercentage is the growth of the log since its last rewrite, in percent, at which the
+	// server rewrites it; 0 means never. AutoAOFRewriteMinSize is the smallest log, in bytes, that the server
+	// rewrites by itself.
 	AutoAOFRewritePercentage int64
 	AutoAOFRewriteMinSize    int64
-	// AOFUseRDBPreamble writes what a rewrite begins with as a snapshot; otherwise it
-	// consists of commands, too.
+	// AOFUseRDBPreamble writes the beginning of a rewritten log as a snapshot. Without it the whole log
+	// consists of commands.
 	AOFUseRDBPreamble bool
-	// AOFLoadTruncated starts the server with a log that is cut off, without its incomplete end.
+	// AOFLoadTruncated starts the server with a log that is cut off, and drops the incomplete end.
 	AOFLoadTruncated bool
 	// AOFTimestampEnabled writes the time into the log now and then.
 	AOFTimestampEnabled bool
-	// NoAppendFsyncOnRewrite does not sync the log while it is rewritten.
+	// NoAppendFsyncOnRewrite stops syncs of the log during a rewrite.
 	NoAppendFsyncOnRewrite bool
 
-	// RequirePass is the default user's password; empty for none. RequirePassFile is the file that it was
-	// read from; empty: it was given itself.
+	// RequirePass is the default user's password; empty for no password. RequirePassFile is the file that the
+	// password was read from; empty if the password itself was given.
 	RequirePass, RequirePassFile string
-	// ACLFile is where users are kept; empty: in the configuration file.
+	// ACLFile is the file of the users; empty if the configuration file has them.
 	ACLFile string
-	// ACLPubSubDefault says what new users may listen to: "resetchannels" (nothing) or "allchannels".
+	// ACLPubSubDefault is the first rule of new users for channels: "resetchannels" (none) or "allchannels".
 	ACLPubSubDefault string
-	// ACLLogMaxLen is how many entries ACL LOG keeps.
+	// ACLLogMaxLen is the limit of entries in ACL LOG.
 	ACLLogMaxLen int64
-	// Users are the lines of the directive user: a name and rules each. Nothing has looked at the rules.
+	// Users holds the lines of the directive user: a name and rules each. The rules are not validated here.
 	Users [][]string
-	// Renames are the lines of the directive rename-command: a command, and what it is called; empty:
-	// nothing.
+	// Renames holds the lines of the directive rename-command: a command and its new name. An empty name
+	// removes the command.
 	Renames [][]string
-	// EnableDebugCommand says who may call DEBUG.
+	// EnableDebugCommand says which clients may call DEBUG.
 	EnableDebugCommand Access
-	// EnableProtectedConfigs says who may change protected directives (dir, dbfilename) at run time.
+	// EnableProtectedConfigs says which clients may change protected directives (dir, dbfilename) at run
+	// time.
 	EnableProtectedConfigs Access
 
 	// EnableModuleCommand is accepted and reported: there are no modules.
 	EnableModuleCommand Access
 
-	// Daemonize lets the program go into the background.
+	// Daemonize moves the program to the background.
 	Daemonize bool
 	// Supervised is the supervisor to notify when the server is ready: "systemd", "upstart", "auto" or "no".
 	Supervised string
 	// LogLevel is the least severity that is logged.
 	LogLevel LogLevel
-	// LogFormat is how a line of the log is written, and LogTimestamp how its time is.
+	// LogFormat is the format of a line of the log, and LogTimestamp that of its time.
 	LogFormat    LogFormat
 	LogTimestamp LogTimestamp
-	// SyslogEnabled sends the log to syslog, too, by the name SyslogIdent.
+	// SyslogEnabled also sends the log to syslog, under the name SyslogIdent.
 	SyslogEnabled               bool
 	SyslogIdent, SyslogFacility string
-	// OTLPEndpoint is the URL of a collector that takes spans of waits; empty: none are exported.
+	// OTLPEndpoint is the URL of a collector for spans of waits; empty means that no spans are exported.
 	OTLPEndpoint string
-	// AuditLog is the path of the log of what operators do; empty: there is none. A file has AuditLogMaxBytes
-	// at most, and AuditLogFiles older ones are kept.
+	// AuditLog is the path of the log of operators' actions; empty means no log. AuditLogMaxBytes limits a
+	// file, and AuditLogFiles older files are kept.
 	AuditLog         string
 	AuditLogMaxBytes int64
 	AuditLogFiles    int
-	// LogFile is the log's path; empty is standard output.
+	// LogFile is the log's path; empty means standard output.
 	LogFile string
-	// PIDFile is where the process writes its id; empty for nowhere.
+	// PIDFile is the file for the process id; empty means no file.
 	PIDFile string
-	// HZ is accepted and reported; nothing here runs on a tick.
+	// HZ is accepted and reported; it has no effect, because nothing runs on a tick.
 	HZ int
 
 	// ProtoMaxBulkLen is the longest argument that a client may send, in bytes.
 	ProtoMaxBulkLen int64
 	// ClientQueryBufferLimit is the most unprocessed input kept for a client, in bytes.
 	ClientQueryBufferLimit int64
-	// ClientOutputBufferLimit bounds the replies that wait for clients that do not read.
+	// ClientOutputBufferLimit limits the replies that wait for clients that do not read them.
 	ClientOutputBufferLimit OutputLimits
 
-	// Replication is what the directives say of masters and replicas.
+	// Replication holds the directives for masters and replicas.
 	Replication Replication
-	// Raft says which group of servers this one is a member of.
+	// Raft names the group of servers that this server belongs to.
 	Raft Raft
 
-	// HashMaxListpackEntries and HashMaxListpackValue bound what OBJECT ENCODING calls a listpack: number
-	// of fields, and bytes of the longest field or value.
+	// HashMaxListpackEntries and HashMaxListpackValue limit the hashes that OBJECT ENCODING calls a listpack:
+	// number of fields, and bytes of the longest field or value.
 	HashMaxListpackEntries int64
 	HashMaxListpackValue   int64
-	// SetMaxIntsetEntries bounds a set of integers that is called an intset.
+	// SetMaxIntsetEntries limits the sets of integers that OBJECT ENCODING calls an intset.
 	SetMaxIntsetEntries int64
-	// SetMaxListpackEntries and SetMaxListpackValue are the same bounds for other small sets.
+	// SetMaxListpackEntries and SetMaxListpackValue are the same limits for other small sets.
 	SetMaxListpackEntries int64
 	SetMaxListpackValue   int64
-	// ZSetMaxListpackEntries and ZSetMaxListpackValue are the same bounds for sorted sets.
+	// ZSetMaxListpackEntries and ZSetMaxListpackValue are the same limits for sorted sets.
 	ZSetMaxListpackEntries int64
 	ZSetMaxListpackValue   int64
-	// ListMaxListpackSize bounds a listpack of a list: the most elements, or, from -1 to -5, 4 to 64 KB.
+	// ListMaxListpackSize limits a listpack of a list: a number of elements, or from -1 to -5 a size of 4 to
+	// 64 KB.
 	ListMaxListpackSize int
 	// ListCompressDepth is accepted and reported; no node of a list is ever compressed in memory.
 	ListCompressDepth int
-	// StreamNodeMaxBytes and StreamNodeMaxEntries bound one node of a stream; 0 is no bound.
+	// StreamNodeMaxBytes and StreamNodeMaxEntries limit a node of a stream; 0 means no limit.
 	StreamNodeMaxBytes   int64
 	StreamNodeMaxEntries int64
-	// StreamIdmpDuration and StreamIdmpMaxSize are the defaults of streams: how many seconds, and how many
-	// messages of a producer, they remember.
+	// StreamIdmpDuration and StreamIdmpMaxSize are the defaults of streams: for how many seconds, and for how
+	// many messages of a producer, a stream remembers message IDs.
 	StreamIdmpDuration, StreamIdmpMaxSize int
-	// HLLSparseMaxBytes is the most that a sparse HyperLogLog takes, its header included.
+	// HLLSparseMaxBytes is the limit of a sparse HyperLogLog, including its header.
 	HLLSparseMaxBytes int64
 
-	// NotifyKeyspaceEvents are the events of keys that are published, and in which form.
+	// NotifyKeyspaceEvents is the set of published key events, and the forms in which they are published.
 	NotifyKeyspaceEvents keyevent.Class
 
-	// TrackingTableMaxKeys is how many keys the server remembers for those who cache them; 0 is no bound.
+	// TrackingTableMaxKeys limits the keys that the server remembers for caching clients; 0 means no limit.
 	TrackingTableMaxKeys int64
 
-	// SlowlogSlowerThanUS is how long a command runs at least that SLOWLOG keeps; negative: none is kept.
+	// SlowlogSlowerThanUS is the shortest running time of a command in SLOWLOG; a negative value turns
+	// SLOWLOG off.
 	SlowlogSlowerThanUS int64
-	// SlowlogMaxLen is how many of them are kept.
+	// SlowlogMaxLen is the limit of entries in SLOWLOG.
 	SlowlogMaxLen int64
-	// CommandlogRequestLargerThan and CommandlogReplyLargerThan are from how many bytes on COMMANDLOG keeps a
-	// request, or the command of a reply; negative: none. The other two are how many of each.
+	// CommandlogRequestLargerThan and CommandlogReplyLargerThan are the sizes in bytes from which COMMANDLOG
+	// keeps a command, by its request or its reply; a negative value turns that off. The other two limit the
+	// entries of each.
 	CommandlogRequestLargerThan  int64
 	CommandlogLargeRequestMaxLen int64
 	CommandlogReplyLargerThan    int64
 	CommandlogLargeReplyMaxLen   int64
-	// CommandlogLockWaitLongerThanUS is from how long on COMMANDLOG keeps a wait for a lock; negative: none.
-	// CommandlogLockWaitMaxLen is how many.
+	// CommandlogLockWaitLongerThanUS is the length from which COMMANDLOG keeps a wait for a lock; a negative
+	// value turns that off. CommandlogLockWaitMaxLen limits the entries.
 	CommandlogLockWaitLongerThanUS int64
 	CommandlogLockWaitMaxLen       int64
-	// LatencyMonitorThresholdMS is how long something takes at least that LATENCY keeps; 0: nothing is kept.
+	// LatencyMonitorThresholdMS is the shortest event that LATENCY keeps; 0 turns it off.
 	LatencyMonitorThresholdMS int64
-	// LatencyTracking tells how the calls of commands are spread over time.
+	// LatencyTracking records the distribution of the running times of each command.
 	LatencyTracking bool
-	// LatencyPercentiles are those that INFO latencystats tells.
+	// LatencyPercentiles lists the percentiles in INFO latencystats.
 	LatencyPercentiles []float64
 
-	// BusyReplyThresholdMS is how long a script runs before other clients get an error instead of waiting for
-	// it; 0: they wait.
+	// BusyReplyThresholdMS is the running time of a script after which other clients get an error. With 0
+	// they always wait for the script.
 	BusyReplyThresholdMS int64
 
-	// LockWatchdogTimeoutMS is the lease of a LOCK that names none.
+	// LockWatchdogTimeoutMS is the lease of a LOCK without a lease.
 	LockWatchdogTimeoutMS int64
-	// LockMaxWaiters bounds the waiters for one lock; 0 is no bound.
+	// LockMaxWaiters limits the waiters for one lock; 0 means no limit.
 	LockMaxWaiters int64
-	// LockMaxWaitsPerClient bounds the waits that one connection has asked for; 0 is no bound.
+	// LockMaxWaitsPerClient limits the waits of one connection; 0 means no limit.
 	LockMaxWaitsPerClient int64
 	// LockHistoryBytes is the memory of LOCK.HISTORY; 0 keeps no history.
 	LockHistoryBytes int64
-	// LockClasses are the lines of the directive lock-class: a name, and then patterns of keys.
+	// LockClasses holds the lines of the directive lock-class: a name, followed by patterns of keys.
 	LockClasses [][]string
 
-	// MaxMemory bounds what is used, in bytes; 0 is no bound.
+	// MaxMemory limits the used memory, in bytes; 0 means no limit.
 	MaxMemory int64
-	// MaxMemoryClients bounds what all clients take together, also as a percentage of MaxMemory; 0 is no
-	// bound.
+	// MaxMemoryClients limits the memory of all clients together, also as a percentage of MaxMemory; 0 means
+	// no limit.
 	MaxMemoryClients Share
-	// EvictionTenacity says how much is evicted at a time: 0 little, 100 all that has to go.
+	// EvictionTenacity says how much one eviction removes: 0 a little, 100 as much as necessary.
 	EvictionTenacity int
-	// MaxMemoryPolicy names what is evicted at that bound.
+	// MaxMemoryPolicy says which keys are evicted at that limit.
 	MaxMemoryPolicy string
-	// MaxMemorySamples is how many keys are looked at for each that is evicted.
+	// MaxMemorySamples is the number of keys that are compared for each eviction.
 	MaxMemorySamples int
-	// LFULogFactor says how slowly the count of a key's uses grows; LFUDecayMinutes after how
-	// long it falls by one, 0: never.
+	// LFULogFactor says how slowly the use count of a key grows. LFUDecayMinutes is the time after which the
+	// count falls by one; 0 means never.
 	LFULogFactor    int
 	LFUDecayMinutes int
 
-	// LazyEviction and what follows it say which values that go INFO counts as freed beside the commands.
+	// LazyEviction and the next four say which freed values INFO counts as freed in the background.
 	LazyEviction, LazyExpire, LazyServerDel, LazyUserDel, LazyUserFlush bool
 
 	// ShutdownTimeoutMS is how long a shutdown waits for replicas.
@@ -261,14 +268,15 @@ type Config struct {
 	overridden []string // see Overridden
 }
 
-// SavePoint asks for a snapshot when at least Changes writes happened and PeriodMS has passed since the last.
+// SavePoint asks for a snapshot after at least Changes writes, when PeriodMS has passed since the last
+// snapshot.
 type SavePoint struct {
 	PeriodMS int64
 	Changes  int64
 }
 
-// OutputLimit bounds one class of clients' pending output. A client is closed when it has HardBytes pending,
-// or when it has had SoftBytes pending for SoftMS without a break. A zero of bytes is no bound.
+// OutputLimit limits the pending output of one class of clients. A client is closed when it has HardBytes
+// pending, or when it has had SoftBytes pending for SoftMS without a break. 0 bytes means no limit.
 type OutputLimit struct {
 	HardBytes int64
 	SoftBytes int64
@@ -282,26 +290,27 @@ type OutputLimits struct {
 	PubSub  OutputLimit
 }
 
-// ShutdownFlags are SHUTDOWN's modifiers. The zero value is "default": save if there are save points.
+// ShutdownFlags holds SHUTDOWN's modifiers. The zero value is "default": save if there are save points.
 type ShutdownFlags struct {
 	Save   bool // save even without save points
-	NoSave bool // do not save even with them
+	NoSave bool // do not save even with save points
 	Now    bool // do not wait for replicas
 	Force  bool // exit although saving failed
 }
 
-// Access says which connections may do a thing: AccessNo, AccessYes, or AccessLocal
-// (loopback and unix socket).
+// Access says which connections have a permission: AccessNo, AccessYes, or AccessLocal (loopback and unix
+// socket).
 type Access string
 
-// The three answers of an Access.
+// The three values of Access.
 const (
 	AccessNo    Access = "no"
 	AccessYes   Access = "yes"
 	AccessLocal Access = "local"
 )
 
-// Allows reports whether a connection may, local being true for loopback, unix and in-process ones.
+// Allows reports whether a connection has the permission. local is true for loopback, unix and in-process
+// connections.
 func (a Access) Allows(local bool) bool {
 	return a == AccessYes || a == AccessLocal && local
 }
@@ -321,7 +330,7 @@ const (
 // LogFormat is how a line of the log is written.
 type LogFormat string
 
-// The formats: that of redis-server, and two for programs.
+// The formats: the format of redis-server, and two for programs.
 const (
 	LogLegacy LogFormat = "legacy"
 	LogFmt    LogFormat = "logfmt"
@@ -331,7 +340,7 @@ const (
 // LogTimestamp is how a time is written in the log.
 type LogTimestamp string
 
-// The forms of times: that of the format, ISO 8601, milliseconds since 1970.
+// The forms of times: the form of the log format, ISO 8601, milliseconds since 1970.
 const (
 	TimestampLegacy LogTimestamp = "legacy"
 	TimestampISO    LogTimestamp = "iso8601"
@@ -353,11 +362,11 @@ func (l LogLevel) SlogLevel() slog.Level {
 	return slog.LevelInfo
 }
 
-// Default is the configuration of a server without any settings.
+// Default returns the configuration of a server without any settings.
 func Default() *Config { return defaults().Clone() }
 
-// defaults is what Default copies. A test may start a server a thousand times, and a parse of all directives
-// was a third of what that took.
+// defaults is the configuration that Default copies. A test may start a server a thousand times, and parsing
+// all directives took a third of that time.
 var defaults = sync.OnceValue(func() *Config {
 	c := &Config{kept: newKept(keptRows())}
 	for i := range directives {
@@ -373,13 +382,13 @@ var defaults = sync.OnceValue(func() *Config {
 func requirePass(c *Config) *string     { return &c.RequirePass }
 func requirePassFile(c *Config) *string { return &c.RequirePassFile }
 
-// Clone is a copy that shares nothing with c.
+// Clone returns a copy that shares nothing with c.
 func (c *Config) Clone() *Config {
 	n := *c
 	n.Bind = slices.Clone(c.Bind)
 	n.Save = slices.Clone(c.Save)
 	n.LatencyPercentiles = slices.Clone(c.LatencyPercentiles)
-	n.Users, n.Renames, n.LockClasses = slices.Clone(c.Users), slices.Clone(c.Renames), slices.Clone(c.LockClasses) // their lines are never changed
+	n.Users, n.Renames, n.LockClasses = slices.Clone(c.Users), slices.Clone(c.Renames), slices.Clone(c.LockClasses) // their lines never change
 	n.kept = c.kept.clone()
 	n.ignored = slices.Clone(c.ignored)
 	n.overridden = slices.Clone(c.overridden)
@@ -387,23 +396,23 @@ func (c *Config) Clone() *Config {
 }
 
 // Ignored lists the directives that were given and accepted although they have no effect here, each once, in
-// the order met. They are only such as every stock redis.conf contains and as change no result.
+// the order of the text. Each of them is in every stock redis.conf, and changes no result.
 func (c *Config) Ignored() []string { return slices.Clone(c.ignored) }
 
-// Overridden lists the lines of files that were refused and do not count, because the command line has
-// another value for their directive: where each stands, and its text.
+// Overridden lists the refused lines of files that do not count, because the command line has another value
+// for their directive. Each entry is the position of the line and its text.
 func (c *Config) Overridden() []string { return slices.Clone(c.overridden) }
 
-// ListensTCP reports whether a plain TCP port is to be opened. "port 0" alone means a free port, but beside a
-// unixsocket or a tls-port it keeps the meaning that it has for redis-server: only those.
+// ListensTCP reports whether the server opens a plain TCP port. "port 0" alone means a free port. Together
+// with a unixsocket or a tls-port it means no plain port, as in redis-server.
 func (c *Config) ListensTCP() bool {
 	return len(c.Bind) > 0 && (c.Port != 0 || c.UnixSocket == "" && c.TLS.Port == 0)
 }
 
-// ClientPort is the TCP port of clients: port, or tls-port where port is 0. It is 0 if neither is given.
+// ClientPort is the TCP port of clients: port, or tls-port if port is 0. It is 0 if both are 0.
 func (c *Config) ClientPort() int { return cmp.Or(c.Port, c.TLS.Port) }
 
-// String is the flags as the directives shutdown-on-sigint and -sigterm write them.
+// String returns the flags as the directives shutdown-on-sigint and -sigterm write them.
 func (f ShutdownFlags) String() string {
 	var words []string
 	for i, on := range []bool{f.Save, f.NoSave, f.Now, f.Force} {

@@ -27,7 +27,7 @@ func TestDefaultsAreWhatTheTableSays(t *testing.T) {
 	require.Empty(t, c.Ignored())
 }
 
-// A value that CONFIG GET shows must be one that a file may state, whatever the type.
+// A value that CONFIG GET shows must be valid in a file, for every type.
 func TestEveryShownAndWrittenValueCanBeReadBack(t *testing.T) {
 	for i := range directives {
 		d := &directives[i]
@@ -89,7 +89,7 @@ func TestGet(t *testing.T) {
 	require.Empty(t, c.Get())
 }
 
-// What does not work yet must not be believed in.
+// The server refuses values for features that it does not have.
 func TestSetRefusesWhatDoesNotExist(t *testing.T) {
 	c := Default()
 	_, err := Parse("x", []byte("cluster-enabled yes"), Files{})
@@ -99,7 +99,7 @@ func TestSetRefusesWhatDoesNotExist(t *testing.T) {
 	require.Equal(t, Default(), c)
 }
 
-// The log's directory and files are named at the start, and have names in dir, not paths.
+// The log's directory and files are set at the start, and are names in dir, not paths.
 func TestNamesOfTheLog(t *testing.T) {
 	for text, reason := range map[string]string{
 		"appenddirname a/b":              "appenddirname can't be a path, just a dirname",
@@ -246,7 +246,8 @@ func TestParseArgsNamesWhatIsWrong(t *testing.T) {
 	require.ErrorContains(t, err, "at line 2 of b.conf\n>>> 'foo (hidden)'\nunknown directive 'foo'")
 }
 
-// A stock file must start the server once what cannot be done is taken out, with the idle lines reported.
+// A stock file must start the server when the unsupported lines are removed. The lines without effect are
+// reported.
 func TestStockFile(t *testing.T) {
 	c, err := Parse("redis.conf", []byte(`
 bind 127.0.0.1 -::1
@@ -273,8 +274,8 @@ jemalloc-bg-thread yes
 	require.Zero(t, c.ClientOutputBufferLimit.Normal)
 }
 
-// TestWholeStockFiles: the redis.conf of Debian's redis-server, without comments, is accepted. So are that of
-// Redis 7.4, which has daemonize no and three more lines, and that of 6.2, with older names.
+// TestWholeStockFiles: the server accepts the redis.conf of Debian's redis-server, without comments. It also
+// accepts that of Redis 7.4, which has daemonize no and three more lines, and that of 6.2, with older names.
 func TestWholeStockFiles(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata", "redis-7.0-debian.conf"))
 	require.NoError(t, err)
@@ -299,8 +300,8 @@ func TestWholeStockFiles(t *testing.T) {
 	require.Contains(t, string(cmd.Config.Rewrite(text)), "daemonize yes\n")
 }
 
-// TestEveryDirectiveOfRedisIsKnown: each has an effect, or may be given without one,
-// or is refused with the reason.
+// TestEveryDirectiveOfRedisIsKnown: each directive has an effect, is accepted without effect, or is refused
+// with the reason.
 func TestEveryDirectiveOfRedisIsKnown(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata", "redis-7.4-directives.txt"))
 	require.NoError(t, err)
@@ -352,8 +353,9 @@ func TestWhatIsNotThereSaysSo(t *testing.T) {
 	}
 }
 
-// TestTheCommandLineWins, D99: it wins over values of a file, over its refused lines, and over earlier lines
-// of standard input and included files. It adds to lines of a list, and a later line wins over it.
+// TestTheCommandLineWins, D99: the command line wins over values of a file, over its refused lines, and over
+// earlier lines of standard input and included files. It adds to lines of a list, and a later line wins over
+// it.
 func TestTheCommandLineWins(t *testing.T) {
 	files := fakeFiles(map[string]string{
 		"a.conf": "cluster-enabled yes\nhz 20\n", "absent.conf": "port 1\ntls-cluster yes\nsocket-mark-id 5\n",

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// when says at which time a directive may be given.
+// when says at which times a directive may be given.
 type when uint8
 
 const (
@@ -15,32 +15,31 @@ const (
 	protected                 // by CONFIG SET only where enable-protected-configs allows it
 	inFile                    // in the file and on the command line; unknown to CONFIG
 	absent                    // known, and refused unless its value turns it off
-	absentAtStart             // the same, and not by CONFIG SET
+	absentAtStart             // like absent, but CONFIG SET does not accept it
 )
 
 // directive is one row of the table.
 type directive struct {
 	Name    string
-	Aliases []string // older or other names, accepted and shown everywhere, never written
-	Default string   // as a file would state it, words separated by blanks
+	Aliases []string // older or other names: accepted and shown everywhere, never written
+	Default string   // the value as a file would state it, words separated by blanks
 	When    when
 	Kind    kind
-	// Inert says that nothing goes by its value.
+	// Inert says that the value has no effect.
 	Inert bool
-	// Secret says that its value is, or may contain, a password or half of a login. No log, error, SLOWLOG or
-	// MONITOR shows it.
+	// Secret says that the value is or may contain a password or half of a login. No log, error, SLOWLOG or
+	// MONITOR shows the value.
 	Secret bool
-	// Opens says that the value is a path, or that something is opened or made when it is set.
-	// docs/SECURITY.md has what it may be.
+	// Opens says that the value is a path, or that setting it opens or makes something. docs/SECURITY.md
+	// lists the allowed values.
 	Opens bool
-	// Doc is what it does, in the form of a cell of the table in docs/CONFIGURATION.md;
-	// empty when inert or absent.
+	// Doc is the description in docs/CONFIGURATION.md, in the form of a cell of its table. It is empty if the
+	// directive is inert or absent.
 	Doc string
-	// Redis is the default of Redis 7.4 where that is another one, in words; notInRedis
-	// where it has no such directive.
+	// Redis is the default of Redis 7.4 in words, if it differs from ours. It is notInRedis if Redis has no
+	// such directive.
 	Redis string
-	// Hidden directives are shown to who asks for them by name, and not where a pattern matches: those for
-	// tests.
+	// Hidden directives are for tests. CONFIG GET shows them only by their whole name, not by a pattern.
 	Hidden bool
 }
 
@@ -60,8 +59,8 @@ const (
 	maxInt64 = math.MaxInt64
 )
 
-// topics are the one place that states what can be configured, in the order of docs/CONFIGURATION.md. Names,
-// ranges and defaults are those of Redis 7.4 where both have the thing; the exceptions say so.
+// topics is the only place that states what can be configured, in the order of docs/CONFIGURATION.md. Names,
+// ranges and defaults are those of Redis 7.4 if Redis has the directive; the rows name the exceptions.
 var topics = []topic{
 	{"Network", []directive{
 		{Name: "port", Default: "6379", Kind: integer(0, 65535, func(c *Config) *int { return &c.Port }),
@@ -269,7 +268,7 @@ var topics = []topic{
 			Doc:  "the longest field or value of one"},
 		{Name: "set-max-intset-entries", Default: "512", Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.SetMaxIntsetEntries }),
 			Doc: "the most members of a set of numbers with the encoding `intset`"},
-		// As Redis 7.2, which brought listpack sets.
+		// The default is that of Redis 7.2, which introduced listpack sets.
 		{Name: "set-max-listpack-entries", Default: "128", Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.SetMaxListpackEntries }),
 			Doc: "the most members of a set with the encoding `listpack`"},
 		{Name: "set-max-listpack-value", Default: "64", Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.SetMaxListpackValue }),
@@ -345,7 +344,7 @@ var topics = []topic{
 			Doc:  "the same for each key that is loaded, and each command of the log"},
 	}},
 	{"Locks", []directive{
-		// Three is the least lease that can be renewed at a third of itself.
+		// Three is the shortest lease that can be renewed at a third of its length.
 		{Name: "lock-watchdog-timeout", Default: "30000", Kind: integer(3, maxInt32, func(c *Config) *int64 { return &c.LockWatchdogTimeoutMS }),
 			Doc: "milliseconds: the lease of a LOCK without PX or EX", Redis: notInRedis},
 		{Name: "lock-max-waiters", Default: "0", Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.LockMaxWaiters }),
@@ -360,7 +359,7 @@ var topics = []topic{
 	}},
 }
 
-// directives are all rows, in their order.
+// directives lists all rows in order.
 var directives = func() []directive {
 	var rows []directive
 	for _, t := range topics {
@@ -389,15 +388,16 @@ func indexNames(rows []directive) map[string]*directive {
 	return m
 }
 
-// valued reports whether a Config has a value for it that CONFIG GET shows.
+// valued reports whether a Config holds a value of the directive that CONFIG GET shows.
 func (d *directive) valued() bool {
 	return d.When == live || d.When == atStart || d.When == protected
 }
 
-// assignable reports whether a Config has a value for it that Assign takes.
+// assignable reports whether a Config holds a value of the directive that Assign accepts.
 func (d *directive) assignable() bool { return d.valued() || d.When == inFile }
 
-// shown reports whether CONFIG GET has it: what is not there is shown with the value that turns it off.
+// shown reports whether CONFIG GET shows the directive. An absent directive is shown with the value that
+// turns it off.
 func (d *directive) shown() bool {
 	if absent, ok := d.Kind.(notThereKind); ok {
 		return len(absent.off) > 0
@@ -408,7 +408,7 @@ func (d *directive) shown() bool {
 // lookup finds a directive by any of its names in any case; nil if there is none.
 func lookup(name string) *directive { return byName[strings.ToLower(name)] }
 
-// defaultWords is the default as arguments; one empty argument for an empty one.
+// defaultWords returns the default as arguments. An empty default is one empty argument.
 func (d *directive) defaultWords() []string {
 	if d.Kind.shape() != oneWord {
 		return strings.Fields(d.Default)
@@ -416,8 +416,8 @@ func (d *directive) defaultWords() []string {
 	return []string{d.Default}
 }
 
-// assign gives the directive the arguments of one line. again is true when an earlier line of the same load
-// has set it already: lists then add instead of starting anew. The error is a reason, without the name.
+// assign sets the directive to the arguments of one line. again says that an earlier line of the same load
+// has set it already: lists then add to the earlier value. The error is a reason, without the name.
 func (d *directive) assign(c *Config, args []string, again bool) error {
 	if d.Kind.shape() == oneWord {
 		if len(args) != 1 {

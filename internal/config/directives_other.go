@@ -1,10 +1,10 @@
 package config
 
-// Directives of Redis 7.4 that are refused with the reason, because a configuration that has them relies on a
+// Directives of Redis 7.4 that are refused with the reason, because a configuration with them relies on a
 // missing feature.
 
-// absentRows are the directives for missing features that change what the server does. Each may be given with
-// a value that turns it off.
+// absentRows returns the directives for missing features that change what the server does. Each may be given
+// with a value that turns the feature off.
 func absentRows() []directive {
 	rows := []directive{
 		{Name: "loadmodule", Kind: notThere("modules; what RedisBloom's Bloom filters do is built in")},

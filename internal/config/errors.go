@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// The reasons for which a value is refused. Clients see them behind CONFIG SET's prefix and users behind a
-// line of their file; where Redis has the case the words are Redis'.
+// The reasons for which a value is refused. Clients see them after CONFIG SET's prefix, and users after a
+// line of their file. If Redis has the same case, the words are those of Redis.
 var (
 	errArgCount     = errors.New("wrong number of arguments")
 	errNotBool      = errors.New("argument must be 'yes' or 'no'")
@@ -48,7 +48,7 @@ func errNoneOf[T ~string](words []T) error {
 	return errors.New(b.String())
 }
 
-// LineError says which line of a file, or which option of the command line, was refused and why.
+// LineError names the refused line of a file, or the refused option of the command line, and the reason.
 type LineError struct {
 	File   string // the file's name; "standard input"; empty for the command line
 	Line   int    // counted from 1; 0 on the command line
@@ -56,7 +56,7 @@ type LineError struct {
 	Reason string
 }
 
-// Error spreads over three lines: where, the text, the reason.
+// Error returns three lines: the position, the text, the reason.
 func (e *LineError) Error() string {
 	where := "Reading the command line"
 	if e.Line > 0 {
@@ -68,19 +68,19 @@ func (e *LineError) Error() string {
 // UnknownError is CONFIG SET's refusal of a name that is not in the table.
 type UnknownError struct{ Name string }
 
-// Error is the whole reply, as Redis words it.
+// Error returns the whole reply, in the words of Redis.
 func (e *UnknownError) Error() string {
 	return "ERR Unknown option or number of arguments for CONFIG SET - '" + e.Name + "'"
 }
 
-// SetError is CONFIG SET's refusal of a value. The server makes its own when the value is fine but applying
-// it fails (a directory that is not there, more clients than the process may have files).
+// SetError is CONFIG SET's refusal of a value. The server makes a SetError itself when the value is valid but
+// cannot be applied (a directory that does not exist, more clients than the process may have files).
 type SetError struct {
 	Name   string // the directive, by the name that was used
 	Reason string
 }
 
-// Error is the whole reply, as Redis words it.
+// Error returns the whole reply, in the words of Redis.
 func (e *SetError) Error() string {
 	return "ERR CONFIG SET failed (possibly related to argument '" + e.Name + "') - " + e.Reason
 }

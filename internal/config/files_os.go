@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// OSFiles reads the real files and standard input.
+// OSFiles returns the Files of the operating system, with standard input.
 func OSFiles() Files {
 	return Files{
 		Read:  os.ReadFile,
@@ -18,11 +18,12 @@ func OSFiles() Files {
 	}
 }
 
-// RewriteFile is CONFIG REWRITE on the file at path, which need not exist. The new text is written beside it,
-// synced and renamed over it, so that a crash leaves the old or the new one; its mode is kept.
+// RewriteFile runs CONFIG REWRITE on the file at path, which need not exist. The new text is written to a
+// file beside it, synced and renamed over it, so that after a crash either the old or the new file is there.
+// The mode is kept.
 func (c *Config) RewriteFile(path string) error { return c.rewriteFile(path, false) }
 
-// RewriteFileWhole is RewriteFile that adds what has its default, too.
+// RewriteFileWhole does what RewriteFile does, and also adds the directives that have their defaults.
 func (c *Config) RewriteFileWhole(path string) error { return c.rewriteFile(path, true) }
 
 func (c *Config) rewriteFile(path string, all bool) error {
@@ -35,27 +36,26 @@ func (c *Config) rewriteFile(path string, all bool) error {
 	if info, err := os.Stat(path); err == nil {
 		mode, keep = info.Mode().Perm(), true
 	}
-	// Through a link, so that the link stays one.
+	// If path is a link, replace the file that it points to, so that the link stays.
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
 	return replaceFile(path, c.rewrite(old, all), mode, keep)
 }
 
-// newFileMode is the mode of a file that was not there, less what the process' mask takes away.
+// newFileMode is the mode of a new file, before the umask of the process.
 const newFileMode = 0o644
 
-// ReplaceFile writes a file beside the one at path, with that mode, and renames it over the old one. A reader
-// finds the old file or the new one, also after a crash.
+// ReplaceFile writes a new file beside the file at path, with the given mode, and renames it over path. A
+// reader finds the old file or the new file, even after a crash.
 func ReplaceFile(path string, data []byte, mode fs.FileMode) error {
 	return replaceFile(path, data, mode, false)
 }
 
-// replaceFile puts a file in the place of another. keep says that it has this mode whatever the process'
-// mask.
+// replaceFile replaces the file at path. keep sets the mode exactly, without regard to the umask.
 func replaceFile(path string, data []byte, mode fs.FileMode, keep bool) (err error) {
 	name := fmt.Sprintf("%s.%d.tmp", path, os.Getpid())
-	_ = os.Remove(name) // of a process of this number that was killed
+	_ = os.Remove(name) // left by a killed process with the same number
 	tmp, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOnlyRegularFilesAreRead: a pipe without a writer, a device without an end and a directory are refused,
-// and so is a file that is too long. A link to a file is read.
+// TestOnlyRegularFilesAreRead: a pipe without a writer, a device without an end, a directory and a file that
+// is too long are refused. A link to a file is read.
 func TestOnlyRegularFilesAreRead(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
@@ -41,8 +41,8 @@ func TestOnlyRegularFilesAreRead(t *testing.T) {
 	}
 }
 
-// TestPathsOfSecretsAreProtected: CONFIG SET reads the file that is in force again, and no other one, unless
-// enable-protected-configs allows it. The reply does not tell whether there is another one.
+// TestPathsOfSecretsAreProtected: CONFIG SET may read the configured file again, but no other file, unless
+// enable-protected-configs allows it. The reply does not say whether another file exists.
 func TestPathsOfSecretsAreProtected(t *testing.T) {
 	path, other := secretFile(t, "one"), secretFile(t, "two")
 	for _, name := range []string{"requirepass-file", "masterauth-file"} {
@@ -67,8 +67,8 @@ func TestPathsOfSecretsAreProtected(t *testing.T) {
 	}
 }
 
-// TestDirectivesThatOpenFiles: a directive that is a path by its name is marked, and SECURITY.md has each
-// marked directive in its table.
+// TestDirectivesThatOpenFiles: each directive with the name of a path is marked, and the table in SECURITY.md
+// lists each marked directive.
 func TestDirectivesThatOpenFiles(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "SECURITY.md"))
 	require.NoError(t, err)

@@ -20,11 +20,11 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// The golden files hold what Redis 7.4.1 answers to the cases below. With -oracle=/path/to/redis-server they
-// are made anew; without, they are only read.
+// The golden files hold the answers of Redis 7.4.1 to the cases below. With -oracle=/path/to/redis-server
+// they are made anew; without it they are only read.
 var oracle = flag.String("oracle", "", "a redis-server to make the golden files with")
 
-// answer is what became of one case: a refusal, or the values of the directives afterwards.
+// answer is the result of one case: a refusal, or the values of the directives afterwards.
 type answer struct {
 	Case    []string
 	Refused string   `json:",omitempty"`
@@ -113,7 +113,7 @@ var fileCases = [][]string{
 	{"hash-max-ziplist-entries 5\n"}, {"include\n"}, {"include nothing-there-*.conf\n"}, {"proto-max-bulk-len 2gb\n"},
 }
 
-// argsCases are the ends of command lines.
+// argsCases are the last arguments of command lines.
 var argsCases = [][]string{
 	{"--hz"}, {"--foo", "1"}, {"--save"}, {"--save", ""}, {"--save", "--hz", "20"}, {"--save", "60", "1", "30", "2", "--hz", "20"},
 	{"--save", "60 1", "--save", "5"}, {"--save", "60 1", "--save", "5 6"}, {"--save", "5 5", "--save", ""}, {"--hz=20"}, {"--hz", "x"},
@@ -122,7 +122,7 @@ var argsCases = [][]string{
 	{"--hz", "20", "--hz", "30"}, {"--hz", "20", "-"}, {"--pidfile", "a\"b"}, {"--requirepass", ""},
 }
 
-// differs names the cases, joined by blanks, in which the answer is not Redis', and why.
+// differs lists the cases, joined by blanks, in which the answer is not that of Redis, with the reason.
 var differs = map[string]string{
 	"hz 10\n# fine\n\n  foo bar  \n": "our text names the directive",
 	"include\n":                      "our text says what is wrong with it",
@@ -189,7 +189,7 @@ func compareLoad(t *testing.T, want answer, err error, c *Config) {
 	}
 }
 
-// redisDefault is our default where it differs from Redis' in what the cases look at.
+// redisDefault returns our default configuration with the defaults of Redis for the directives of the cases.
 func redisDefault(t *testing.T) *Config {
 	t.Helper()
 	c := Default()
@@ -356,7 +356,7 @@ func (c *oracleConn) reply(t *testing.T) []string {
 	}
 }
 
-// values asks for directives, leaving out those that the oracle's own command line sets.
+// values asks for directives, without those that the oracle's own command line sets.
 func (c *oracleConn) values(t *testing.T, names []string) []string {
 	t.Helper()
 	var pairs []string

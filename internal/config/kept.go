@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// The directives that tune what only Redis has inside, or that mean nothing without a cluster. They are
-// read, checked, shown and written as Redis does it, and nothing goes by them.
+// The directives that tune internals of Redis, or that only have a meaning in a cluster. They are read,
+// checked, shown and written as in Redis, and have no effect.
 
-// keptValues are their values, those of a type together, so that a configuration is copied at once.
+// keptValues holds the values of these directives by type, so that a configuration is copied at once.
 type keptValues struct {
-	places  map[string]int // where each stands among those of its type; all copies share it
+	places  map[string]int // the index of each directive among those of its type; all copies share the map
 	flags   []bool
 	numbers []int64
 	texts   []string
 }
 
-// kept is where the value of such a directive stands: by its name among those of its type.
+// kept returns the function that finds the value of such a directive by its name.
 func kept[T bool | int64 | string](name string) func(*Config) *T {
 	return func(c *Config) *T {
 		var at any
@@ -34,7 +34,7 @@ func kept[T bool | int64 | string](name string) func(*Config) *T {
 	}
 }
 
-// newKept returns the values of all of them, each the zero of its type.
+// newKept returns the zero values of all kept directives.
 func newKept(rows []directive) keptValues {
 	values := keptValues{places: make(map[string]int)}
 	for _, d := range rows {
@@ -53,14 +53,14 @@ func newKept(rows []directive) keptValues {
 	return values
 }
 
-// clone is a copy that shares nothing that changes.
+// clone returns a copy that shares no values.
 func (v *keptValues) clone() keptValues {
 	return keptValues{v.places, slices.Clone(v.flags), slices.Clone(v.numbers), slices.Clone(v.texts)}
 }
 
-// keptTable describes them: name, an older name or "-", type, default. A type is bool, text, enum:words,
-// int:from:to, memory:from:to, or a special one. A letter may follow: s for a directive that is only given at
-// the start, h for one that CONFIG GET shows only for its whole name.
+// keptTable describes the kept directives: name, an older name or "-", type, default. A type is bool, text,
+// enum:words, int:from:to, memory:from:to, or a special type. A letter may follow: s for a directive that is
+// only given at the start, h for a directive that CONFIG GET shows only for its whole name.
 const keptTable = `
 	active-defrag-cycle-max                - int:1:99              25
 	active-defrag-cycle-min                - int:1:99              1
@@ -122,7 +122,7 @@ const keptTable = `
 	use-exit-on-panic                      - bool/h                no
 	watchdog-period                        - int:0:int/h           0`
 
-// keptRows are their rows. A comma in a default stands for a blank.
+// keptRows returns the rows of the kept directives. A comma in a default means a blank.
 func keptRows() []directive {
 	var rows []directive
 	for _, line := range strings.Split(strings.TrimSpace(keptTable), "\n") {
@@ -143,7 +143,7 @@ func keptRows() []directive {
 	return rows
 }
 
-// keptKind is the kind of a type in keptTable.
+// keptKind returns the kind for a type in keptTable.
 func keptKind(name, of string) kind {
 	parts := strings.Split(of, ":")
 	bound := func(i int) int64 {
@@ -185,7 +185,7 @@ func keptKind(name, of string) kind {
 	return text(word)
 }
 
-// Reasons of Redis for values that only it would use.
+// Reasons of Redis for refusing values that only Redis would use.
 var (
 	errTitle        = errors.New("template format is invalid or contains unknown variables")
 	errScoreValue   = errors.New("Invalid oom-score-adj-values, elements must be between -2000 and 2000.")
@@ -194,10 +194,10 @@ var (
 	errNodename     = errors.New("Announced human node name contained invalid character")
 )
 
-// titleVariable is what may stand in the title of the process.
+// titleVariable matches the variables that the title of the process may contain.
 var titleVariable = regexp.MustCompile(`\{(title|listen-addr|server-mode|port|tls-port|unixsocket|config-file)\}`)
 
-// checkTitle refuses what Redis cannot write before it knows the title: of these, some variables stay empty.
+// checkTitle refuses a title that Redis cannot write at that time, because some variables are still empty.
 func checkTitle(s string) error {
 	filled := titleVariable.ReplaceAllStringFunc(s, func(variable string) string {
 		switch variable {
@@ -232,7 +232,7 @@ func checkNodename(s string) error {
 	return nil
 }
 
-// scoresKind is oom-score-adj-values: three numbers, none below the one before.
+// scoresKind is oom-score-adj-values: three numbers, none below the number before it.
 type scoresKind struct{ field func(*Config) *string }
 
 func (k scoresKind) set(c *Config, args []string, _ bool) error {
@@ -252,18 +252,19 @@ func (k scoresKind) get(c *Config) string        { return *k.field(c) }
 func (k scoresKind) lines(c, _ *Config) []string { return []string{k.get(c)} }
 func (scoresKind) shape() shape                  { return wordList }
 
-// raisedKind is a size that CONFIG SET raises to the least that has an effect. A file may say less, as in
-// Redis, and CONFIG GET shows that.
+// raisedKind is a size that CONFIG SET raises to the smallest size with an effect. A file may have a smaller
+// size, as in Redis, and CONFIG GET shows that size.
 type raisedKind struct {
 	kind
 	least int64
 	field func(*Config) *int64
 }
 
-// raise is called after CONFIG SET.
+// raise raises the value. CONFIG SET calls it after the change.
 func (k raisedKind) raise(c *Config) { *k.field(c) = max(*k.field(c), k.least) }
 
-// aliasedKind is an enum in which the word alias means the same as another one, which is shown.
+// aliasedKind is an enum in which the word alias means the same as another word. CONFIG GET shows that other
+// word.
 type aliasedKind struct {
 	enumKind[string]
 	alias, shown string

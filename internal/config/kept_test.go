@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestWhatIsKeptIsCheckedAndWritten: nothing goes by these directives, and all else is as with the others.
+// TestWhatIsKeptIsCheckedAndWritten: these directives have no effect. They are checked and written like
+// others.
 func TestWhatIsKeptIsCheckedAndWritten(t *testing.T) {
 	c := Default()
 	names, err := c.Set([]string{"Slave-Read-Only", "no", "repl-backlog-size", "1", "oom-score-adj-values", "1 2 3", "activedefrag", "YES"}, false)

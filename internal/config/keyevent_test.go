@@ -9,7 +9,7 @@ import (
 )
 
 func TestNotificationsAreParsed(t *testing.T) {
-	for _, tt := range []struct{ in, out string }{ // as CONFIG GET of Redis 7.4 answers, but for n beside A
+	for _, tt := range []struct{ in, out string }{ // as CONFIG GET of Redis 7.4 answers, except for n beside A
 		{"", ""}, {"KEA", "AKE"}, {"AKE", "AKE"}, {"KEAm", "AKEm"}, {"KEg$lshzxetd", "AKE"}, {"E", "E"}, {"x", "x"},
 		{"Kx", "xK"}, {"KEx", "xKE"}, {"Kn", "nK"}, {"Em", "Em"}, {"KEgx", "gxKE"}, {"tgzhslKExe$dA", "AKE"},
 		{"KEAn", "AnKE"}, {"tzshl$g", "g$lshzt"}, {"KKxx", "xK"},

@@ -7,36 +7,35 @@ import (
 	"strings"
 )
 
-// kind is one type of value: how it is read, shown and written. The reasons that set returns
-// are complete sentences for users; a failed set may leave its own field half changed, which
-// is why callers work on a copy.
+// kind is one type of value: how it is read, shown and written. The reasons that set returns are complete
+// sentences for users. A failed set may leave its field half changed, so callers work on a copy.
 type kind interface {
-	// set reads the arguments of one line; a kind that is no list gets exactly one.
+	// set reads the arguments of one line. A kind that is not a list gets exactly one argument.
 	set(c *Config, args []string, again bool) error
-	// get is the value as CONFIG GET shows it.
+	// get returns the value as CONFIG GET shows it.
 	get(c *Config) string
-	// lines is the value as a file states it, without the directive's name: one entry a line. def holds the
-	// defaults, for kinds that write only what differs.
+	// lines returns the value as a file states it, without the directive's name: one entry for each line. def
+	// holds the defaults, for kinds that write only the differences.
 	lines(c, def *Config) []string
-	// shape says how many words and lines make up the value.
+	// shape returns how many words and lines form the value.
 	shape() shape
 }
 
-// shape is how a value lies in a file.
+// shape is the form of a value in a file.
 type shape uint8
 
 const (
 	oneWord    shape = iota
 	wordList         // several words on one line; CONFIG SET takes them as one argument
-	lineByLine       // a word list that several lines make up together
+	lineByLine       // a word list that consists of several lines
 )
 
-// number is what fields of whole numbers are made of.
+// number is a type of fields with whole numbers.
 type number interface{ ~int | ~int64 }
 
 type integerKind[T number] struct {
 	min, max int64
-	scale    int64 // what one unit of the directive is in the field
+	scale    int64 // the value of the field for one unit of the directive
 	field    func(*Config) *T
 }
 
@@ -69,7 +68,7 @@ func (k integerKind[T]) get(c *Config) string {
 func (k integerKind[T]) lines(c, _ *Config) []string { return []string{k.get(c)} }
 func (k integerKind[T]) shape() shape                { return oneWord }
 
-// parseInteger is strict as Redis is: no blanks, no '+', no leading zeros, no "-0".
+// parseInteger is as strict as Redis: no blanks, no '+', no leading zeros, no "-0".
 func parseInteger(s string) (int64, bool) {
 	v, err := strconv.ParseInt(s, 10, 64)
 	return v, err == nil && strconv.FormatInt(v, 10) == s
@@ -80,7 +79,7 @@ type clampedKind struct {
 	min, max int64
 }
 
-// clamped takes any number that inner takes and moves it into a range without a word, as Redis does with hz.
+// clamped takes any number that inner takes and silently moves it into a range, as Redis does with hz.
 func clamped(min, max int64, inner kind) kind { return clampedKind{inner, min, max} }
 
 func (k clampedKind) set(c *Config, args []string, again bool) error {
@@ -118,10 +117,10 @@ func (k memoryKind) lines(c, _ *Config) []string {
 }
 func (k memoryKind) shape() shape { return oneWord }
 
-// Share is a size in bytes, or, if it is below 0, so many percent of another one.
+// Share is a size in bytes. A negative value is a percentage of another size.
 type Share int64
 
-// Of returns the size, where whole is what a percentage is of.
+// Of returns the size in bytes. whole is the size that a percentage refers to.
 func (s Share) Of(whole int64) int64 {
 	if s >= 0 {
 		return int64(s)
@@ -170,8 +169,8 @@ var memoryUnits = map[string]uint64{
 	"": 1, "b": 1, "k": 1000, "kb": 1 << 10, "m": 1000 * 1000, "mb": 1 << 20, "g": 1000 * 1000 * 1000, "gb": 1 << 30,
 }
 
-// ParseMemory reads a size. As in Redis, a missing number is zero. A size beyond 64 bits, which wraps around
-// in Redis, becomes the greatest one, so that the range check refuses it.
+// ParseMemory reads a size. As in Redis, a missing number is zero. A size beyond 64 bits wraps around in
+// Redis. Here it becomes the greatest size, so that the range check refuses it.
 func ParseMemory(s string) (bytes uint64, ok bool) {
 	digits := 0
 	for digits < len(s) && s[digits] >= '0' && s[digits] <= '9' {
@@ -266,7 +265,7 @@ func (k enumKind[T]) choices() []string {
 
 type textKind struct {
 	field func(*Config) *string
-	check func(string) error // nil: anything goes
+	check func(string) error // nil: every text is allowed
 }
 
 // text is any string.

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// classLines is lock-class: each line has the name of a class and patterns of keys. In one value, a word ";"
-// stands between classes.
+// classLines is lock-class: each line has the name of a class and patterns of keys. In a single value, the
+// word ";" separates the classes.
 type classLines struct{}
 
 const (
@@ -46,7 +46,7 @@ func (classLines) set(c *Config, args []string, again bool) error {
 	return nil
 }
 
-// checkClass reports why a class cannot be added to others.
+// checkClass returns why a class cannot be added to the others, or nil.
 func checkClass(others [][]string, words []string) error {
 	switch {
 	case len(words) < 2:

@@ -10,7 +10,7 @@ type constantKind struct {
 	reason error
 }
 
-// constant is a directive that has one value and no field: users state it, programs ask for it.
+// constant is a directive with one possible value and no field: users state it, programs ask for it.
 func constant(value, reason string) kind { return constantKind{value, errors.New(reason)} }
 
 func (k constantKind) set(_ *Config, args []string, _ bool) error {
@@ -33,8 +33,8 @@ type notThereKind struct {
 	reason error
 }
 
-// notThere is a directive of Redis for a missing feature. off are the values that turn it off; the first one
-// represents all of them. Without one the directive is always refused.
+// notThere is a directive of Redis for a missing feature. off lists the values that turn it off; CONFIG GET
+// shows the first. If off is empty, the directive is always refused.
 func notThere(what string, off ...string) kind {
 	return notThereKind{off, errors.New("not implemented: " + what)}
 }
@@ -65,7 +65,7 @@ func (k notThereKind) lines(c, _ *Config) []string {
 	return []string{k.off[0]}
 }
 
-// shape is that of words: a reason is better than that there are too many of them.
+// shape is wordList, so that a refusal names the reason and not the number of words.
 func (k notThereKind) shape() shape { return wordList }
 
 // filename is a string that names a file inside the working directory, not a path.
@@ -79,7 +79,7 @@ func filename(field func(*Config) *string, name string) kind {
 	}}
 }
 
-// pathless is a name inside a directory that must not be empty; what says which kind of name it is.
+// pathless is a name inside a directory that must not be empty; what is the kind of name.
 func pathless(field func(*Config) *string, name, what string) kind {
 	errEmpty, errPath := errors.New(name+" can't be empty"), errors.New(name+" can't be a path, just a "+what)
 	return textKind{field, func(s string) error {

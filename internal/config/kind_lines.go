@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// anyWords: a line may have as many words as it likes.
+// anyWords is the limit of words for a line without a limit.
 const anyWords = 1 << 30
 
 // lineList is a directive that may occur on several lines, each a list of words (user, rename-command). Its
-// text is those lines.
+// text consists of these lines.
 type lineList struct {
 	field       func(*Config) *[][]string
 	least, most int // words on a line
@@ -31,7 +31,7 @@ func (k lineList) add(c *Config, words []string) error {
 	return nil
 }
 
-// setText takes what get returns.
+// setText sets the value from the text that get returns.
 func (k lineList) setText(c *Config, text string) error {
 	*k.field(c) = nil
 	for line := range strings.Lines(text) {

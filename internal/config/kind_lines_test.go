@@ -7,7 +7,7 @@ import (
 )
 
 // Users and renamed commands are kept line by line: in files, on the command line, by name, and when the file
-// is written anew. CONFIG does not know them.
+// is rewritten. CONFIG GET does not show them.
 func TestLinesOfTheirOwn(t *testing.T) {
 	const file = "user alice on \">a b\" (+get ~x)\nuser bob off\nrename-command FLUSHALL \"\"\nrename-command get fetch\n"
 	c, err := Parse("f", []byte(file), Files{})

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// bindLimit is how many addresses Redis listens on at most.
+// bindLimit is the limit of addresses that Redis listens on.
 const bindLimit = 16
 
-// splitBlanks cuts a list that came as one argument. Redis cuts at each single blank, so blanks in a row, in
-// front or behind leave an empty word, which the lists then refuse.
+// splitBlanks cuts a list that came as one argument. Redis cuts at every blank, so several blanks in a row,
+// and blanks at the beginning or the end, produce empty words, which the lists then refuse.
 func splitBlanks(s string) []string {
 	if s == "" {
 		return nil
@@ -40,7 +40,7 @@ func (k addresses) lines(c, _ *Config) []string {
 func (addresses) shape() shape { return wordList }
 
 // savePoints is save: pairs of seconds and changes. The first line of a load replaces the defaults, later
-// ones add, and an empty one clears.
+// lines add to it, and an empty line clears it.
 type savePoints struct{}
 
 func (savePoints) set(c *Config, args []string, again bool) error {
@@ -90,7 +90,7 @@ func (percentiles) set(c *Config, args []string, _ bool) error {
 	list := make([]float64, 0, len(args))
 	for _, arg := range args {
 		text := strings.ToLower(arg)
-		if strings.HasPrefix(text, "0x") && !strings.Contains(text, "p") { // as C reads it
+		if strings.HasPrefix(text, "0x") && !strings.Contains(text, "p") { // as C reads such a number
 			text += "p0"
 		}
 		p, err := strconv.ParseFloat(text, 64)
@@ -126,11 +126,11 @@ func PercentileText(p float64) string {
 	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(p, 'f', 6, 64), "0"), ".")
 }
 
-// outputLimits is client-output-buffer-limit: any number of class, hard, soft, seconds. A class that is not
-// named stays as it is.
+// outputLimits is client-output-buffer-limit: groups of class, hard, soft, seconds. A class that is not named
+// keeps its limits.
 type outputLimits struct{}
 
-// limitClasses are the classes as CONFIG GET names them, in its order.
+// limitClasses lists the classes with the names and in the order of CONFIG GET.
 var limitClasses = [...]string{"normal", "slave", "pubsub"}
 
 func (l *OutputLimits) class(i int) *OutputLimit {
@@ -187,7 +187,8 @@ func (outputLimits) lines(c, def *Config) []string {
 }
 func (outputLimits) shape() shape { return lineByLine }
 
-// shutdownWords are the words of shutdown-on-sigint and -sigterm; the first stands for none of the others.
+// shutdownWords lists the words of shutdown-on-sigint and -sigterm. The first means that no other word is
+// set.
 var shutdownWords = []string{"default", "save", "nosave", "now", "force"}
 
 type shutdownKind struct {

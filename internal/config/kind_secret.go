@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Passwords can be in files of their own, so that neither a command line nor the configuration has them. A
-// directive that names such a file is beside the one that has the password itself. Only one of the two is
-// given. CONFIG REWRITE writes the path, and never the password that was read from there.
+// Passwords can be in files of their own, so that neither a command line nor the configuration contains them.
+// Each directive with a password has a second directive for the path of such a file. Only one of the two may
+// be given. CONFIG REWRITE writes the path, and never the password that was read from there.
 
 var (
 	errSecretTwice    = errors.New("the password itself and a file that has it are both given: take one of them out")
@@ -19,7 +19,7 @@ var (
 	errSecretRelative = errors.New("argument must be an absolute path")
 )
 
-// secretKind is a password. path is the field of the file that it may be in.
+// secretKind is a password. path is the field with the path of its file, if it has a file.
 type secretKind struct{ value, path func(*Config) *string }
 
 func (k secretKind) set(c *Config, args []string, _ bool) error {
@@ -67,7 +67,8 @@ func (k secretFileKind) set(c *Config, args []string, _ bool) error {
 	return nil
 }
 
-// opensNothingNew reports whether a path is empty or the one in force. Its file may have a new password.
+// opensNothingNew reports whether a path is empty or the configured path. The file may contain a new
+// password.
 func (k secretFileKind) opensNothingNew(c *Config, path string) bool {
 	return path == "" || path == *k.path(c)
 }
@@ -76,7 +77,7 @@ func (k secretFileKind) get(c *Config) string        { return *k.path(c) }
 func (k secretFileKind) lines(c, _ *Config) []string { return []string{quote(k.get(c))} }
 func (k secretFileKind) shape() shape                { return oneWord }
 
-// ReadSecret reads a password from a file, without the line end behind it. It is for programs that get the
+// ReadSecret reads a password from a file, without the line end after it. It is for programs that get the
 // path from their user. The file may be a pipe.
 func ReadSecret(path string) (string, error) {
 	f, err := os.Open(path)
@@ -91,7 +92,7 @@ func ReadSecret(path string) (string, error) {
 	return secretIn(path, text)
 }
 
-// secretIn is the password in the text of a file.
+// secretIn returns the password in the text of a file.
 func secretIn(path string, text []byte) (string, error) {
 	secret := strings.TrimRight(string(text), "\r\n")
 	switch {

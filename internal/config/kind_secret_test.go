@@ -16,7 +16,8 @@ func secretFile(t *testing.T, text string) string {
 	return path
 }
 
-// TestPasswordsFromFiles: they are read once, shown like others, and never written into the configuration.
+// TestPasswordsFromFiles: a password file is read once. The password is shown like others, and never written
+// into the configuration.
 func TestPasswordsFromFiles(t *testing.T) {
 	path, master := secretFile(t, "hush hush\r\n"), secretFile(t, "other")
 	text := []byte("port 7000\nrequirepass-file " + quote(path) + "\nmasterauth-file " + quote(master) + "\n")
@@ -37,8 +38,8 @@ func TestPasswordsFromFiles(t *testing.T) {
 	require.Equal(t, "hush hush", again.RequirePass)
 }
 
-// TestAPasswordThatChanges: the path is set again, and the file is read again. The password itself cannot be
-// set meanwhile, because the next start would read the file.
+// TestAPasswordThatChanges: setting the path again reads the file again. The password itself cannot be set
+// while a file is named, because the next start would read the file.
 func TestAPasswordThatChanges(t *testing.T) {
 	path := secretFile(t, "one")
 	c := Default()
@@ -59,7 +60,7 @@ func TestAPasswordThatChanges(t *testing.T) {
 	require.Equal(t, "three", c.RequirePass)
 }
 
-// TestPasswordFilesThatAreRefused: each with the reason.
+// TestPasswordFilesThatAreRefused: each refusal names the reason.
 func TestPasswordFilesThatAreRefused(t *testing.T) {
 	for text, why := range map[string]string{"": "no password in it", "\n": "no password in it", "a\nb\n": "has one line", string(make([]byte, 5000)): "more than 4096 bytes"} {
 		err := Default().Assign(map[string]string{"requirepass-file": secretFile(t, text)})

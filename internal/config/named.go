@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Directives returns every directive by its first name, each with its value as CONFIG GET shows it. Those
-// without an effect are among them, for CONFIG GET and CONFIG REWRITE. Assign takes it back. A password that
-// is in a file is left out: the file is among them.
+// Directives returns every directive by its first name, with its value as CONFIG GET shows it. Directives
+// without an effect are included, for CONFIG GET and CONFIG REWRITE. Assign accepts the result. A password
+// from a file is left out, because the path of the file is included.
 func (c *Config) Directives() map[string]string {
 	all := make(map[string]string, len(directives))
 	for i := range directives {
@@ -22,7 +22,7 @@ func (c *Config) Directives() map[string]string {
 }
 
 // Assign sets directives as CONFIG SET would, including those that can only be given at the start. It sets
-// all, or none; then the error names the refused one.
+// all of them or none. In the second case the error names the refused directive.
 func (c *Config) Assign(values map[string]string) error {
 	next := c.Clone()
 	given := make(map[string]string)

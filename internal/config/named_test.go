@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What Directives says, Assign understands: for every directive, also with other values than the defaults.
+// Assign accepts the result of Directives: for every directive, also with values other than the defaults.
 func TestDirectivesGoThereAndBack(t *testing.T) {
 	odd, err := Parse("odd.conf", []byte(`
 bind 127.0.0.1 -::1

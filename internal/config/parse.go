@@ -7,11 +7,12 @@ import (
 	"strings"
 )
 
-// Files is how this package reads: everything it may know of the outside. OSFiles is the real thing.
+// Files holds the functions by which this package reads files and standard input. OSFiles returns the real
+// ones.
 type Files struct {
 	// Read returns a file's content.
 	Read func(name string) ([]byte, error)
-	// Glob returns the names that match a pattern, sorted; none is no error.
+	// Glob returns the names that match a pattern, sorted. It is no error if no name matches.
 	Glob func(pattern string) ([]string, error)
 	// Stdin returns everything on standard input.
 	Stdin func() ([]byte, error)
@@ -30,12 +31,12 @@ func Parse(name string, data []byte, files Files) (*Config, error) {
 	return l.c, nil
 }
 
-// loader reads any number of texts into one Config, later lines over earlier ones.
+// loader reads several texts into one Config. Later lines win over earlier lines.
 type loader struct {
 	c     *Config
 	files Files
-	seen  map[*directive]bool // set by an earlier line of this load
-	later map[*directive]int  // how many options of the command line are still to come that replace its value
+	seen  map[*directive]bool // directives that an earlier line of this load has set
+	later map[*directive]int  // the number of options of the command line that will still replace the directive's value
 }
 
 func newLoader(files Files) *loader {
@@ -74,7 +75,7 @@ func (l *loader) load(name string, data []byte, depth int) error {
 	return nil
 }
 
-// include loads the files that a pattern names; its results are those of line.
+// include loads the files that a pattern names. Its results mean the same as those of line.
 func (l *loader) include(pattern string, depth int) (reason string, err error) {
 	if depth > includeDepthLimit {
 		return errIncludeDepth.Error(), nil
@@ -97,8 +98,8 @@ func (l *loader) include(pattern string, depth int) (reason string, err error) {
 	return "", nil
 }
 
-// line obeys one line, given as its words, in a text that was included depth times. reason says why the line
-// itself is refused, or is empty; err is the refusal of a line in a file that it includes.
+// line applies one line, given as its words, in a text at the given depth of includes. reason says why the
+// line itself is refused, or is empty. err is the refusal of a line in an included file.
 func (l *loader) line(words []string, depth int) (reason string, err error) {
 	if strings.EqualFold(words[0], "include") {
 		if len(words) != 2 {

@@ -2,34 +2,35 @@ package config
 
 import "math"
 
-// Raft is what the directives say of a raft group.
+// Raft holds the directives of a raft group.
 type Raft struct {
-	// ID is the ID of the member; empty: the server is in no group. Group is the name of the group; members
-	// of other groups are refused by it.
+	// ID is the ID of the member; empty means that the server belongs to no group. Group is the name of the
+	// group. A member refuses members of groups with another name.
 	ID, Group string
-	// Listen is where the others reach it, and Members all of them when the group is formed: each
-	// id=raft-address/client-address, with spaces between them.
+	// Listen is the address for other members. Members lists all members when the group is formed: each entry
+	// is id=raft-address/client-address, with spaces between the entries.
 	Listen, Members string
 	// Clients says how clients find the leader: "cluster" or "sentinel". Reads says what a read waits for:
 	// "proved" or "lease".
 	Clients, Reads string
-	// ElectionMS is for how long a leader may be silent.
+	// ElectionMS is the time that a leader may be silent before an election.
 	ElectionMS int64
-	// SnapshotBytes is after how much of the log a snapshot is made.
+	// SnapshotBytes is the size of the log after which a member makes a snapshot.
 	SnapshotBytes int64
-	// CheckEveryS is how often members compare their data, in seconds; 0: only when they are asked to.
+	// CheckEveryS is the time between two comparisons of the members' data, in seconds; 0 means only on
+	// request.
 	CheckEveryS int64
-	// ReadsMaxLagMS is how old the data of a follower may be from which it answers reads after READONLY, in
-	// milliseconds; 0: it answers none.
+	// ReadsMaxLagMS is the largest age of the data, in milliseconds, at which a follower answers reads after
+	// READONLY; 0 means that a follower answers no reads.
 	ReadsMaxLagMS int64
-	// TLS says whether what members send each other is encrypted: "yes", "no", or "loopback". The last is
-	// "no" on loopback addresses, and refused on others.
+	// TLS says whether traffic between members is encrypted: "yes", "no", or "loopback". "loopback" means
+	// "no" on loopback addresses, and refuses other addresses.
 	TLS string
-	// TLSCACertFile holds the certificates of the authorities of members; empty: they are those of TLS.
-	// TLSNames are names with spaces between them. A member's certificate may have one in place of its
-	// address.
+	// TLSCACertFile holds the certificates of the authorities of members; if it is empty, those of TLS count.
+	// TLSNames lists names, separated by spaces, that a member's certificate may have in place of the
+	// member's address.
 	TLSCACertFile, TLSNames string
-	// Users says which users there are: those of the "group", or the member's "own".
+	// Users says which users a member has: those of the "group", or its "own".
 	Users string
 }
 

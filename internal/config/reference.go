@@ -8,25 +8,25 @@ type Section struct {
 	Entries []Entry
 }
 
-// Entry is what the page says about a directive.
+// Entry is the information of the page about a directive.
 type Entry struct {
 	Names   []string // the first is the directive's own; the others are older
-	Default string   // as a file would state it
-	Redis   string   // how Redis differs: its default, or that it has no such directive; empty: it does not
-	Changes string   // when it may be given besides the file and the command line; empty: not at all
+	Default string   // the value as a file would state it
+	Redis   string   // how Redis differs: its default, or that it has no such directive; empty: no difference
+	Changes string   // when it may be changed after the start; empty: never
 	Doc     string
-	Words   []string // what the value can be, if it is one of a few words
+	Words   []string // the possible values, if there are only a few
 	Hidden  bool     // it is for tests
 }
 
-// Reference is what the page says about all directives that there are.
+// Reference is the information of the page about all directives.
 type Reference struct {
 	Sections []Section
-	Accepted []string  // those that are accepted without effect
-	Refused  []Refusal // those that ask for what is not there
+	Accepted []string  // directives that are accepted without effect
+	Refused  []Refusal // directives for missing features
 }
 
-// Refusal is why directives are refused.
+// Refusal is the reason for refusing a group of directives.
 type Refusal struct {
 	Names  []string
 	Reason string

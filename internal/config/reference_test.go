@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every directive that has an effect says what it does, and one that is accepted without
-// effect or refused is listed apart.
+// Every directive with an effect has a description. Directives that are accepted without effect or refused
+// are listed apart.
 func TestEveryDirectiveIsExplained(t *testing.T) {
 	r := NewReference()
 	defaults := Default()
@@ -35,7 +35,7 @@ func TestEveryDirectiveIsExplained(t *testing.T) {
 	require.NotEmpty(t, r.Accepted)
 }
 
-// TestChoicesAreTaken: each of the words that a directive can be is one that it takes.
+// TestChoicesAreTaken: each directive accepts all words that the page lists for it.
 func TestChoicesAreTaken(t *testing.T) {
 	seen := 0
 	for _, s := range NewReference().Sections {

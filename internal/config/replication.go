@@ -7,53 +7,53 @@ import (
 	"strings"
 )
 
-// Replication is what the directives say of masters and replicas.
+// Replication holds the directives for masters and replicas.
 type Replication struct {
 	// MasterHost and MasterPort are the address of the master. An empty host means that there is none.
 	MasterHost string
 	MasterPort int
-	// MasterUser and MasterAuth are by what the server logs in there; an empty password: not at all.
-	// MasterAuthFile is the file that the password was read from; empty: it was given itself.
+	// MasterUser and MasterAuth are the login at the master; an empty password means no login. MasterAuthFile
+	// is the file that the password was read from; empty if the password itself was given.
 	MasterUser, MasterAuth, MasterAuthFile string
 	// TLS says that the link to the master is encrypted.
 	TLS bool
 
-	// IgnoreMaxMemory: a replica evicts nothing.
+	// IgnoreMaxMemory says that a replica evicts nothing.
 	IgnoreMaxMemory bool
-	// ReadOnly refuses writes on a replica; ServeStale answers while there is no link to the master.
+	// ReadOnly refuses writes on a replica. ServeStale answers while there is no link to the master.
 	ReadOnly, ServeStale bool
-	// TimeoutMS is for how long a link may be silent. PingPeriodMS is how often a master says something.
+	// TimeoutMS is the longest silence of a link. PingPeriodMS is the time between two pings of a master.
 	TimeoutMS, PingPeriodMS int64
-	// BacklogBytes of the stream are kept for replicas that come back, until there has been no replica for
-	// BacklogTTLS seconds; 0: for ever.
+	// BacklogBytes is the size of the stream that is kept for replicas that reconnect. It is dropped after
+	// BacklogTTLS seconds without replicas; 0 means never.
 	BacklogBytes, BacklogTTLS int64
-	// DisklessSync sends a snapshot without writing it to a file, DisklessDelayMS after a replica has asked,
-	// or as soon as DisklessMax have; 0: no number does.
+	// DisklessSync sends a snapshot without a file. Sending begins DisklessDelayMS after a replica has asked,
+	// or as soon as DisklessMax replicas have asked; 0 means that the number does not matter.
 	DisklessSync    bool
 	DisklessDelayMS int64
 	DisklessMax     int
-	// DisklessLoad says when a replica reads a snapshot without writing it to a file: "disabled",
-	// "on-empty-db" or "swapdb".
+	// DisklessLoad says when a replica reads a snapshot without a file: "disabled", "on-empty-db" or
+	// "swapdb".
 	DisklessLoad string
-	// AnnounceIP and AnnouncePort are what a replica says of where it listens; empty and 0: where it does.
+	// AnnounceIP and AnnouncePort are the address that a replica reports; empty and 0 mean its real address.
 	AnnounceIP   string
 	AnnouncePort int
-	// Announced says whether Sentinel is to show this replica, and Priority which one it is to promote: the
-	// lowest; 0: never.
+	// Announced says whether Sentinel shows this replica. Sentinel promotes the replica with the lowest
+	// Priority; 0 means never this replica.
 	Announced bool
 	Priority  int
-	// Writes are refused unless so many replicas (MinToWrite; 0: any) have been heard of within MinMaxLagMS;
-	// 0: whenever that was.
+	// MinToWrite is the number of replicas that must have been heard of within MinMaxLagMS; otherwise writes
+	// are refused. 0 turns either limit off.
 	MinToWrite  int
 	MinMaxLagMS int64
-	// MinAck is how many replicas have to acknowledge what a reply tells of before it leaves.
+	// MinAck is how many replicas must acknowledge a change before its reply is sent.
 	MinAck int
 }
 
 func masterAuth(c *Config) *string     { return &c.Replication.MasterAuth }
 func masterAuthFile(c *Config) *string { return &c.Replication.MasterAuthFile }
 
-// replicationTopic are the rows of replication.
+// replicationTopic holds the rows of replication.
 var replicationTopic = topic{"Replication", []directive{
 	{Name: "replicaof", Aliases: []string{"slaveof"}, When: atStart, Kind: masterAddress{},
 		Doc: "`host port` of the master that this server copies, or nothing. See [REPLICATION.md](REPLICATION.md)"},
@@ -116,10 +116,11 @@ var replicationTopic = topic{"Replication", []directive{
 		Doc:  "what is replied about data leaves when so many replicas have acknowledged it"},
 }}
 
-// leastBacklogBytes is what is kept of the stream at least.
+// leastBacklogBytes is the smallest backlog that is kept.
 const leastBacklogBytes = 16 << 10
 
-// KeptBacklogBytes is how many bytes of the stream are kept: BacklogBytes, or the least that is sensible.
+// KeptBacklogBytes returns how many bytes of the stream are kept: BacklogBytes, or the smallest sensible
+// size.
 func (r *Replication) KeptBacklogBytes() int64 { return max(r.BacklogBytes, leastBacklogBytes) }
 
 func backlogBytes(c *Config) *int64 { return &c.Replication.BacklogBytes }
@@ -127,7 +128,7 @@ func backlogBytes(c *Config) *int64 { return &c.Replication.BacklogBytes }
 // masterAddress is replicaof: a host and a port, or nothing.
 type masterAddress struct{}
 
-// Reasons of Redis.
+// Reasons in the words of Redis.
 var (
 	errMasterWords = errors.New("wrong number of arguments")
 	errMasterPort  = errors.New("Invalid master port")

@@ -50,7 +50,7 @@ func TestRewrite(t *testing.T) {
 				_, err := c.Set(x.set, true)
 				require.NoError(t, err)
 			}
-			// What came by the include is written out; a doubled line is made one.
+			// The value from the included file is written out; a doubled line becomes one line.
 			want := strings.NewReplacer("timeout 5\ntimeout 6\n", "timeout 6\n").Replace(old) + signature + "\nshutdown-timeout 8\n"
 			if x.want != nil {
 				want = x.want(want)
@@ -73,7 +73,7 @@ func TestRewriteOfNothing(t *testing.T) {
 	require.Equal(t, "unknown 5\n"+signature+"\ntimeout 0\nhz 20\n", string(c.Rewrite([]byte("unknown 5\n"+signature+"\ntimeout 9"))))
 }
 
-// Any configuration, written over any file, must be what is read at the next start.
+// Any configuration, written over any file, must be read back at the next start.
 func TestRewriteRoundTrip(t *testing.T) {
 	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -182,7 +182,7 @@ func FuzzParse(f *testing.F) {
 		again, err := Parse("f", text, fakeFiles(map[string]string{"a": "hz 5"}))
 		require.NoError(t, err, "%q", text)
 		if strings.Contains(strings.ToLower(string(data)), "include") {
-			return // an include below may override, here as in Redis
+			return // a later include may override the value, here as in Redis
 		}
 		require.Equal(t, c, again, "%q", text)
 	})

@@ -2,11 +2,11 @@ package config
 
 import "strings"
 
-// hidden is what an error or the log has in place of a secret.
+// hidden replaces a secret in errors and in the log.
 const hidden = "(hidden)"
 
-// withoutSecret returns a line of a configuration for errors and the log: only the name of a directive that
-// holds a secret, or is not known. A line with unbalanced quotes counts as well.
+// withoutSecret returns a line of a configuration for errors and the log. If the directive is secret or
+// unknown, only its name is returned. A line with unbalanced quotes counts as well.
 func withoutSecret(line string) string {
 	words := strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(blanks, r) })
 	for i, word := range words[:min(2, len(words))] {
@@ -21,14 +21,14 @@ func withoutSecret(line string) string {
 	return line
 }
 
-// isKnown reports whether a line that begins with a word is of a directive that the parser knows.
+// isKnown reports whether the parser knows the directive of a line, by the line's first word.
 func isKnown(word string) bool {
 	name := strings.Trim(word, `-"'`)
 	return lookup(name) != nil || strings.EqualFold(name, "include")
 }
 
-// IsSecret reports whether the value of the directive of this name, in any case, is not to be shown: its row
-// says so. An unknown name is none.
+// IsSecret reports whether the value of a directive must not be shown. The name may be in any case. It
+// returns false for an unknown name.
 func IsSecret(name string) bool {
 	d := lookup(name)
 	return d != nil && d.Secret
@@ -37,8 +37,8 @@ func IsSecret(name string) bool {
 // IsKnown reports whether there is a directive of this name, in any case.
 func IsKnown(name string) bool { return lookup(name) != nil }
 
-// holdsSecret reports whether the words behind this one may be a secret: the word is the name of a secret
-// directive, or part of an unknown one (sentinel auth-pass).
+// holdsSecret reports whether the words after this word may be a secret: the word names a secret directive,
+// or is part of an unknown directive (sentinel auth-pass).
 func holdsSecret(word string) bool {
 	name := strings.Trim(word, `-"'`)
 	return IsSecret(name) || strings.EqualFold(name, "auth-pass") || strings.EqualFold(name, "auth-user")

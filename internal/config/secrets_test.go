@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRefusedLinesHideSecrets: an error goes to the terminal and to logs, where a password must not be.
+// TestRefusedLinesHideSecrets: errors go to the terminal and to logs, so they must not contain a password.
 func TestRefusedLinesHideSecrets(t *testing.T) {
 	for line, want := range map[string]string{
 		"requirepass my hush pw":            "requirepass (hidden)",
@@ -37,7 +37,7 @@ func TestRefusedLinesHideSecrets(t *testing.T) {
 	require.NotContains(t, err.Error(), "hush")
 }
 
-// TestOverriddenLinesHideSecrets: the log tells of a bad line that an option of the command line replaces.
+// TestOverriddenLinesHideSecrets: the log names a bad line that an option of the command line replaces.
 func TestOverriddenLinesHideSecrets(t *testing.T) {
 	files := Files{Read: func(string) ([]byte, error) { return []byte("requirepass my hush\n"), nil }}
 	cmd, err := ParseArgs([]string{"a.conf", "--requirepass", "good"}, files)

@@ -7,12 +7,13 @@ import (
 	"lockserver/internal/glob"
 )
 
-// Set is CONFIG SET: pairs holds name, value, name, value ... (an even number). Either all of them are set,
-// or none; then the error names the refused one. It is an *UnknownError or a *SetError with the text of the
-// whole reply. local says that the connection counts as "local" for enable-protected-configs. The result
-// names the given directives, each once and by its first name.
+// Set runs CONFIG SET: pairs holds name, value, name, value ... (an even number). It sets all of them or
+// none. In the second case the error names the refused directive. It is an *UnknownError or a *SetError with
+// the text of the whole reply. local says that the connection counts as "local" for enable-protected-configs.
+// The result lists the given directives, each once and by its first name.
 //
-// Applying is the owner's business: Set on a Clone, apply what changed, and keep the clone if that worked.
+// The owner of the configuration applies the changes: it calls Set on a Clone, applies the changes, and keeps
+// the clone if that worked.
 func (c *Config) Set(pairs []string, local bool) (names []string, err error) {
 	if len(pairs)%2 != 0 {
 		panic("config: Set needs pairs")
@@ -31,7 +32,7 @@ func (c *Config) Set(pairs []string, local bool) (names []string, err error) {
 		case given[name]:
 			return nil, &SetError{pairs[i], errDuplicate.Error()}
 		}
-		// An old name beside the new one is no duplicate for Redis; the later one wins.
+		// For Redis an old name beside the new name is no duplicate; the later one wins.
 		given[name] = true
 		if !slices.Contains(names, d.Name) {
 			names = append(names, d.Name)
@@ -51,23 +52,23 @@ func (c *Config) Set(pairs []string, local bool) (names []string, err error) {
 	return names, nil
 }
 
-// opensNothingNew reports whether a value of a protected directive can be set by all: it names no other file
-// than the one that is named already.
+// opensNothingNew reports whether every client may set this value of a protected directive: it names the same
+// file as the present value.
 func (d *directive) opensNothingNew(c *Config, value string) bool {
 	k, is := d.Kind.(secretFileKind)
 	return is && k.opensNothingNew(c, value)
 }
 
-// OpensFile reports whether the server opens a file, or looks for one, when the directive of this name is
-// set. An unknown name does not.
+// OpensFile reports whether setting the directive opens a file, or looks for a file. It returns false for an
+// unknown name.
 func OpensFile(name string) bool {
 	d := lookup(name)
 	return d != nil && d.Opens
 }
 
-// Get is CONFIG GET: name, value, name, value ... of the directives that any of the patterns matches, each
-// once, in the table's order. Names match in any case, and one that is asked for by its whole name is shown
-// as it was spelled; old names stand beside new ones.
+// Get runs CONFIG GET: it returns name, value, name, value ... of the directives that match a pattern, each
+// once, in the table's order. Names match in any case. A directive requested by its whole name is shown as
+// the request spells it; old names stand beside new names.
 func (c *Config) Get(patterns ...string) []string {
 	var pairs []string
 	for i := range directives {
@@ -89,7 +90,7 @@ func (c *Config) Get(patterns ...string) []string {
 	return pairs
 }
 
-// answersTo reports whether a pattern of CONFIG GET asks for the directive by this name of it.
+// answersTo reports whether a pattern of CONFIG GET selects the directive under this name.
 func (d *directive) answersTo(name, pattern string) bool {
 	if !isPattern(pattern) {
 		return strings.EqualFold(name, pattern)
@@ -97,5 +98,5 @@ func (d *directive) answersTo(name, pattern string) bool {
 	return !d.Hidden && glob.Match([]byte(pattern), []byte(name), true)
 }
 
-// isPattern reports whether an argument of CONFIG GET is more than a name.
+// isPattern reports whether an argument of CONFIG GET contains pattern characters.
 func isPattern(s string) bool { return strings.ContainsAny(s, "[*?") }

@@ -4,30 +4,32 @@ import "math"
 
 // TLS holds the directives tls-*. The package server/tlsconf reads the files.
 type TLS struct {
-	// Port is the encrypted port; 0: there is none.
+	// Port is the encrypted port; 0 means no port.
 	Port int
-	// CertFile and KeyFile are the server's certificate, with those between it and its authority, and its
-	// key, in PEM; KeyFilePass is the key's password, empty if it has none.
+	// CertFile and KeyFile are the server's certificate, with the certificates between it and its authority,
+	// and its key, in PEM. KeyFilePass is the key's password; empty if the key has no password.
 	CertFile, KeyFile, KeyFilePass string
-	// ClientCertFile, ClientKeyFile and ClientKeyFilePass are the same for connections that the server
-	// makes; empty: those of the server.
+	// ClientCertFile, ClientKeyFile and ClientKeyFilePass are the same for connections that the server makes.
+	// If they are empty, the server's own certificate is used.
 	ClientCertFile, ClientKeyFile, ClientKeyFilePass string
-	// CACertFile and CACertDir hold the certificates of those who sign clients' certificates. CADirective is
-	// the directive that names CACertFile; empty: tls-ca-cert-file.
+	// CACertFile and CACertDir hold the certificates of the authorities that sign clients' certificates.
+	// CADirective is the directive that names CACertFile; empty means tls-ca-cert-file.
 	CACertFile, CACertDir, CADirective string
-	// AuthClients says whether clients need a certificate: "yes", "no", or "optional", where one that is
-	// shown has to be good.
+	// AuthClients says whether clients need a certificate: "yes", "no", or "optional". With "optional" a
+	// certificate that a client shows must be valid.
 	AuthClients string
-	// AuthClientsUser says what in a client's certificate names its user: "off", or "CN", the common name.
+	// AuthClientsUser is the field of a client's certificate that names its user: "off", or "CN", the common
+	// name.
 	AuthClientsUser string
-	// Protocols are versions of TLS, "TLSv1.2" and "TLSv1.3"; empty: both.
+	// Protocols lists versions of TLS, "TLSv1.2" and "TLSv1.3"; empty means both.
 	Protocols string
-	// Ciphers are those of TLS 1.2 in OpenSSL's form, CipherSuites those of TLS 1.3; empty: the default.
+	// Ciphers lists ciphers of TLS 1.2 in OpenSSL's form, CipherSuites those of TLS 1.3; empty means the
+	// default.
 	Ciphers, CipherSuites string
 	// PreferServerCiphers is accepted; the server always chooses.
 	PreferServerCiphers bool
 	// SessionCaching lets clients resume a session, within SessionCacheTimeoutMS. SessionCacheSize has no
-	// effect, for clients keep their sessions themselves.
+	// effect, because clients keep their sessions themselves.
 	SessionCaching        bool
 	SessionCacheSize      int
 	SessionCacheTimeoutMS int64

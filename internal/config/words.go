@@ -2,7 +2,7 @@ package config
 
 import "lockserver/internal/resp"
 
-// blanks may stand before and behind a line.
+// blanks are the characters that may stand before and after the words of a line.
 const blanks = " \t\r\n"
 
 // splitWords cuts a line into words by the rules of redis.conf; ok is false when a quote is not balanced.
@@ -14,5 +14,5 @@ func splitWords(line string) (words []string, ok bool) {
 	return words, ok
 }
 
-// quote is the inverse of splitWords for one word: always in double quotes, in printable ASCII.
+// quote is the inverse of splitWords for one word: the word in double quotes, in printable ASCII.
 func quote(s string) string { return string(resp.AppendQuoted(nil, []byte(s))) }

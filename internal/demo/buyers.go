@@ -20,21 +20,21 @@ const (
 	answerKinds
 )
 
-// selling is what the buyers have seen.
+// selling is the result that the buyers have seen.
 type selling struct {
 	answers      [answerKinds]int
-	latencies    []time.Duration // of every request that was answered, in rising order
+	latencies    []time.Duration // of every answered request, in rising order
 	elapsed      time.Duration   // from the first request to the last answer
-	answeredSold map[int32]bool  // users with the answer that they have bought
-	lost         map[int32]bool  // users who did not hear the answer to their first request
+	answeredSold map[int32]bool  // users with the answer that they have bought a piece
+	lost         map[int32]bool  // users who did not receive the answer to their first request
 	resent       int             // requests that were sent again although they had been answered
-	sameAgain    int             // those of them that got the same answer as before
+	sameAgain    int             // requests among resent with the same answer as before
 }
 
-// counter is what the progress shows while buyers and workers are at it.
+// counter holds the numbers that the progress shows while buyers and workers are running.
 type counter struct{ answered, sold, written atomic.Int64 }
 
-// buyer is one connection over which users ask one after the other.
+// buyer is one connection. Users send their requests over it one after the other.
 type buyer struct {
 	selling
 	options Options
@@ -43,7 +43,7 @@ type buyer struct {
 	c       *conn
 }
 
-// sell lets all users ask, over as many connections at a time as the options say.
+// sell runs the requests of all users. Options limits the connections at a time.
 func sell(ctx context.Context, o Options, s *sale, list []request, count *counter) (*selling, error) {
 	buyers := make([]*buyer, min(o.Connections, len(list)))
 	defer func() {
@@ -81,10 +81,10 @@ func sell(ctx context.Context, o Options, s *sale, list []request, count *counte
 	return merge(buyers, time.Since(began)), nil
 }
 
-// serve does what one user does.
+// serve sends the request of one user, and repeats it as the user's habit says.
 func (b *buyer) serve(ctx context.Context, r request) error {
 	if r.habit == losesAnswer {
-		// Whether the server gets to see what was sent is left open, as it is in real life.
+		// It is left open whether the server sees the sent request, as in real life.
 		if err := b.c.send("SECKILL", b.sale.voucher, r.name(), r.order()); err != nil {
 			return err
 		}
@@ -129,7 +129,7 @@ func (b *buyer) ask(r request) (int64, error) {
 	return answer, nil
 }
 
-// merge adds up what the buyers have seen.
+// merge combines the results of all buyers.
 func merge(buyers []*buyer, elapsed time.Duration) *selling {
 	all := &selling{elapsed: elapsed, answeredSold: make(map[int32]bool), lost: make(map[int32]bool)}
 	for _, b := range buyers {
@@ -150,7 +150,8 @@ func merge(buyers []*buyer, elapsed time.Duration) *selling {
 	return all
 }
 
-// together runs work for 0 to n-1 at once. The first error ends the context of the others and is returned.
+// together runs work for 0 to n-1 at the same time. The first error cancels the context of the others and is
+// returned.
 func together(ctx context.Context, n int, work func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -166,5 +167,5 @@ func together(ctx context.Context, n int, work func(ctx context.Context, i int) 
 	}
 	all.Wait()
 	close(errs)
-	return <-errs // nil if there is none
+	return <-errs // nil if no work failed
 }

@@ -5,14 +5,14 @@ import (
 	"maps"
 )
 
-// Check is one promise, and whether it was kept.
+// Check is one promise of a sale, and whether it was kept.
 type Check struct {
 	Holds bool
-	// Text says what was promised, with the numbers that were found.
+	// Text is the promise, with the numbers that were found.
 	Text string
 }
 
-// checks judges the facts.
+// checks compares the facts with the promises.
 func (f *facts) checks() []Check {
 	want := min(f.stock, f.users)
 	orders := len(f.orders)
@@ -42,8 +42,8 @@ func (f *facts) checks() []Check {
 	}
 }
 
-// answersAreTrue checks that the users with the answer "bought" are exactly those with an order. A user may
-// have got the answer only at a retry, because the first one was lost.
+// answersAreTrue checks that the users with the answer "bought" are exactly the users with an order. A user
+// may have received the answer only at a retry, because the first answer was lost.
 func (f *facts) answersAreTrue() Check {
 	answered, liedTo := len(f.selling.answeredSold), 0
 	for user := range f.selling.answeredSold {
@@ -57,7 +57,8 @@ func (f *facts) answersAreTrue() Check {
 			commas(answered), commas(liedTo), commas(unheard))}
 }
 
-// takenOverFromTheDead: one worker was killed, and whatever it had in its hands was delivered again.
+// takenOverFromTheDead checks that one worker was killed, and that its unacknowledged orders were delivered
+// again.
 func (f *facts) takenOverFromTheDead() Check {
 	if f.victim == nil {
 		return Check{false, "a worker was to be killed, and was not"}
@@ -66,7 +67,7 @@ func (f *facts) takenOverFromTheDead() Check {
 		f.victim.worker, commas(f.victim.pending), commas(int(f.takenOver)))}
 }
 
-// usersByOrder is the stream in the form that the ledger has.
+// usersByOrder returns the stream in the form of the ledger.
 func (f *facts) usersByOrder() map[string]string {
 	m := make(map[string]string, len(f.orders))
 	for number, o := range f.orders {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// aGoodSale is what is left of a sale of three pieces to five users in which everything went well.
+// aGoodSale returns the facts after a perfect sale of three pieces to five users.
 func aGoodSale() *facts {
 	f := &facts{stock: 3, users: 5, remembered: 3, length: 3, orders: make(map[string]order),
 		perUser: make(map[string]int), victim: &death{worker: "worker-1", written: 1, pending: 2}, takenOver: 2,
@@ -21,7 +21,7 @@ func aGoodSale() *facts {
 		f.selling.answeredSold[user] = true
 		f.ledger.insert(o)
 	}
-	f.ledger.insert(f.orders[request{user: 1}.order()]) // came again
+	f.ledger.insert(f.orders[request{user: 1}.order()]) // delivered again
 	return f
 }
 
@@ -75,7 +75,7 @@ func TestEachLieIsFoundOut(t *testing.T) {
 	}
 }
 
-// TestUserTwice: an order of a user who has one already breaks what it should.
+// TestUserTwice: a second order of a user fails the checks that it should fail.
 func TestUserTwice(t *testing.T) {
 	f := aGoodSale()
 	r := request{user: 0, second: true}

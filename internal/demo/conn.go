@@ -10,7 +10,7 @@ import (
 	"lockserver/internal/resp"
 )
 
-// patience is how long the server may take for anything.
+// patience is the time limit for each reply of the server.
 const patience = 30 * time.Second
 
 // replyError is an error that the server answered.
@@ -18,8 +18,8 @@ type replyError string
 
 func (e replyError) Error() string { return string(e) }
 
-// conn is a connection of one client, who waits for each answer before he asks again. It
-// breaks when its context ends.
+// conn is a connection of one client. The client waits for each answer before the next command. The
+// connection breaks when its context ends.
 type conn struct {
 	nc     net.Conn
 	in     *bufio.Reader
@@ -44,7 +44,7 @@ func connect(ctx context.Context, o Options) (*conn, error) {
 	return c, nil
 }
 
-// close ends the connection, whatever it is about.
+// close ends the connection at once.
 func (c *conn) close() {
 	c.unbind()
 	_ = c.nc.Close()
@@ -64,7 +64,7 @@ func (c *conn) send(args ...string) error {
 	return err
 }
 
-// do sends a command and returns its reply. The error is a replyError if the server answered one.
+// do sends a command and returns its reply. An error reply of the server is returned as a replyError.
 func (c *conn) do(args ...string) (resp.Value, error) {
 	if err := c.send(args...); err != nil {
 		return resp.Value{}, err
@@ -76,7 +76,7 @@ func (c *conn) do(args ...string) (resp.Value, error) {
 	return v, err
 }
 
-// integer is do for a command that answers a number.
+// integer sends a command that replies with an integer.
 func (c *conn) integer(args ...string) (int64, error) {
 	v, err := c.do(args...)
 	if err == nil && v.Kind != resp.Integer {

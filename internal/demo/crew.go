@@ -8,18 +8,18 @@ import (
 )
 
 const (
-	// batchSize is how many orders a worker takes at a time.
+	// batchSize is the number of orders that a worker takes at a time.
 	batchSize = 16
-	// commitTime is what writing them takes: about as long as a database needs for a transaction.
+	// commitTime is the time for writing a batch: about as long as a transaction of a database.
 	commitTime = 5 * time.Millisecond
-	// takeOverAfter is how long a worker may have an order before the others consider it dead. A slow worker
-	// loses its orders, too, which does no harm to the ledger.
+	// takeOverAfter is the time after which the other workers take over an order of a worker. A slow worker
+	// loses its orders too, which does no harm to the ledger.
 	takeOverAfter = 300 * time.Millisecond
-	// idleFor is how long a worker waits for new orders before it checks for dead workers.
+	// idleFor is the time that a worker waits for new orders before it looks for dead workers.
 	idleFor = 100 * time.Millisecond
 )
 
-// crew are the workers of one consumer group.
+// crew holds the workers of one consumer group.
 type crew struct {
 	options Options
 	sale    *sale
@@ -27,7 +27,7 @@ type crew struct {
 	count   *counter
 	// soldOut is set when no order will come any more.
 	soldOut atomic.Bool
-	// The worker who takes more than the first victimAfter orders is killed.
+	// The worker that takes an order after the first victimAfter orders is killed.
 	victimAfter int64
 	handed      atomic.Int64 // orders that workers have taken
 	victim      atomic.Pointer[death]
@@ -35,11 +35,11 @@ type crew struct {
 	redelivered atomic.Int64
 }
 
-// death is what became of the worker who was killed.
+// death describes the worker that was killed.
 type death struct {
 	worker  string
-	written int // orders that he had written and not acknowledged
-	pending int // orders in his hands, those included
+	written int // orders that it had written and not acknowledged
+	pending int // orders that it had not acknowledged, including the written ones
 }
 
 func newCrew(o Options, s *sale, count *counter, onDeath func(death)) *crew {
@@ -62,7 +62,7 @@ func (w *crew) work(ctx context.Context) error {
 	})
 }
 
-// chooses reports whether the worker that has taken a batch is to be killed.
+// chooses reports whether the worker that has taken a batch is the worker to kill.
 func (w *crew) chooses(d death) bool {
 	return w.handed.Add(int64(d.pending)) > w.victimAfter && w.victim.CompareAndSwap(nil, &d)
 }

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Run plays the sale and returns its result. It returns an error if the sale could not be completed. That is
-// so if an option is out of bounds, the server cannot be reached or has no sales, a key of the sale already
-// exists, or the context ended. Failed checks are not an error; they are in the Result. The keys of the sale
-// are always removed, unless an option keeps them.
+// Run plays the sale and returns its result. It returns an error if the sale could not be completed. That is so if an
+// option is out of bounds, the server cannot be reached or has no sales, a key of the sale already exists, or
+// the context ended. Failed checks are not an error; they are in the Result. The keys of the sale are always
+// removed, unless an option keeps them.
 func Run(ctx context.Context, o Options) (r *Result, err error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func Run(ctx context.Context, o Options) (r *Result, err error) {
 		taken: f.takenOver}, nil
 }
 
-// story is a sale while it is played.
+// story is the state of a running sale.
 type story struct {
 	options Options
 	sale    *sale
@@ -64,7 +64,7 @@ func (st *story) play(ctx context.Context) (*selling, error) {
 	go func() {
 		err := st.crew.work(ctx)
 		if err != nil {
-			cancel(err) // no need to buy what is not delivered
+			cancel(err) // without workers the orders would stay undelivered, so end the sale
 		}
 		drained <- err
 	}()
@@ -90,7 +90,7 @@ func (st *story) sell(ctx context.Context) (*selling, error) {
 	return sell(ctx, st.options, st.sale, list, &st.count)
 }
 
-// drain waits for the workers. They get as long as the orders need, and some more.
+// drain waits for the workers. The time limit grows with the number of orders.
 func (st *story) drain(ctx context.Context, cancel context.CancelCauseFunc, drained <-chan error) error {
 	total := min(st.options.Stock, st.options.Users)
 	limit := patience + time.Duration(total/batchSize+1)*10*commitTime

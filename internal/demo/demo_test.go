@@ -16,7 +16,7 @@ import (
 	"lockserver/server"
 )
 
-// small is a sale that is over in a moment, on a server of its own.
+// small returns options of a sale that ends in a moment, on its own server.
 func small(t *testing.T, so server.Options) (Options, *conn) {
 	t.Helper()
 	srv, err := server.New(so)
@@ -35,7 +35,7 @@ func small(t *testing.T, so server.Options) (Options, *conn) {
 	return o, c
 }
 
-// lockedBuffer is written to by one goroutine while another one reads.
+// lockedBuffer can be written by one goroutine and read by another.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -53,7 +53,7 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// held fails the test unless every check holds.
+// held fails the test unless every check was kept.
 func held(t *testing.T, r *Result) {
 	t.Helper()
 	var out bytes.Buffer
@@ -62,7 +62,7 @@ func held(t *testing.T, r *Result) {
 	require.Contains(t, out.String(), fmt.Sprintf("\nall %d checks hold\n", len(r.Checks)))
 }
 
-// size is how many keys there are.
+// size returns the number of keys.
 func size(t *testing.T, c *conn) int64 {
 	t.Helper()
 	n, err := c.integer("DBSIZE")
@@ -79,9 +79,9 @@ func TestEveryPromiseHolds(t *testing.T) {
 			for _, change := range []func(){
 				func() {},
 				func() { o.Seed = 2 },
-				func() { o.Stock, o.Users = 500, 40 }, // not everything is sold
-				func() { o.Stock, o.Users, o.Connections, o.Workers = 1, 1, 1, 2 },        // the least there can be
-				func() { o.Stock, o.Users, o.Connections, o.Workers = 700, 2_000, 20, 5 }, // more than a page
+				func() { o.Stock, o.Users = 500, 40 }, // more pieces than buyers
+				func() { o.Stock, o.Users, o.Connections, o.Workers = 1, 1, 1, 2 },        // the smallest sale
+				func() { o.Stock, o.Users, o.Connections, o.Workers = 700, 2_000, 20, 5 }, // more than one page
 			} {
 				change()
 				r, err := Run(t.Context(), o)
@@ -95,7 +95,7 @@ func TestEveryPromiseHolds(t *testing.T) {
 	}
 }
 
-// TestTheSameSeedAsksTheSame: what users do depends on the seed alone.
+// TestTheSameSeedAsksTheSame: the requests of the users depend only on the seed.
 func TestTheSameSeedAsksTheSame(t *testing.T) {
 	o := Defaults()
 	list := plan(o)
@@ -145,7 +145,7 @@ func TestKeysThatExistAreLeftAlone(t *testing.T) {
 		require.Equal(t, "mine", v.Str)
 		require.Zero(t, size(t, c))
 	}
-	// Another client is quicker than the sale, by a moment.
+	// Another client makes the key just before the sale does.
 	_, err = c.do("SET", s.stock, "7")
 	require.NoError(t, err)
 	require.Error(t, s.open(c, o.Stock))
@@ -184,8 +184,8 @@ func TestInterruptedSaleLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	dial, dialed := o.Dial, atomic.Int32{}
 	o.Dial = func(ctx context.Context) (net.Conn, error) {
-		// One connection is the demo's own, three are the workers', eight are the buyers': the others
-		// come in the middle of the sale.
+		// The demo itself has one connection, the workers have three and the buyers eight. The failing
+		// connections come in the middle of the sale.
 		if dialed.Add(1) == 1+3+8+10 {
 			cancel(stop)
 		}
@@ -196,7 +196,7 @@ func TestInterruptedSaleLeavesNothing(t *testing.T) {
 	require.Zero(t, size(t, c))
 }
 
-// A server that sells what it does not have is found out.
+// The demo detects a server that sells too many pieces.
 func TestOversellingIsFoundOut(t *testing.T) {
 	t.Parallel()
 	o, c := small(t, server.Options{})
@@ -243,7 +243,7 @@ func TestPassword(t *testing.T) {
 	held(t, r)
 }
 
-// answering is a server that says one thing to everything.
+// answering is a server that gives the same reply to every command.
 func answering(reply string) Dialer {
 	return func(context.Context) (net.Conn, error) {
 		client, end := net.Pipe()

@@ -7,31 +7,31 @@ import (
 	"lockserver/internal/resp"
 )
 
-// pageSize is how much is asked for at a time when everything is looked at.
+// pageSize is the number of entries in one request for the data of the sale.
 const pageSize = 500
 
-// facts are the data after the sale: on the server, in the ledger, and the answers that the users got.
+// facts holds the data after the sale: on the server, in the ledger, and the answers to the users.
 type facts struct {
 	stock, users int
 
-	left       int64            // what the key of the stock says
-	remembered int64            // how many buyers the server has
+	left       int64            // pieces left, as the key of the stock says
+	remembered int64            // number of buyers that the server remembers
 	notBuyers  int              // users with an order who are not among the buyers
-	length     int64            // of the stream
-	orders     map[string]order // those in the stream, by their number
-	perUser    map[string]int   // how many orders a user has there
+	length     int64            // length of the stream
+	orders     map[string]order // orders in the stream, by their number
+	perUser    map[string]int   // number of orders of each user in the stream
 	pending    int64            // delivered and not acknowledged
 	lag        int64            // never delivered
-	said       map[string]int64 // what SECKILL.INFO says, as far as it is numbers
+	said       map[string]int64 // the integer fields of SECKILL.INFO
 
-	victim    *death // the worker who was killed
-	takenOver int64  // orders that were taken over from him, or from one who was slow
+	victim    *death // the killed worker
+	takenOver int64  // orders taken over from the killed worker, or from a slow worker
 
 	selling *selling
 	ledger  *ledger
 }
 
-// look collects the facts.
+// look collects the facts from the server and the ledger.
 func look(c *conn, s *sale, w *crew, sold *selling) (*facts, error) {
 	f := &facts{stock: w.options.Stock, users: w.options.Users,
 		orders: make(map[string]order), perUser: make(map[string]int),
@@ -61,7 +61,7 @@ func look(c *conn, s *sale, w *crew, sold *selling) (*facts, error) {
 	return f, f.readOrders(c, s)
 }
 
-// readLag looks up how many orders the group was never given.
+// readLag reads how many orders were never delivered to the group.
 func (f *facts) readLag(c *conn, s *sale) error {
 	v, err := c.do("XINFO", "GROUPS", s.stream)
 	if err != nil {
@@ -78,7 +78,7 @@ func (f *facts) readLag(c *conn, s *sale) error {
 	return fmt.Errorf("XINFO GROUPS: answered %s", v)
 }
 
-// readInfo asks what the server itself makes of the sale.
+// readInfo reads SECKILL.INFO.
 func (f *facts) readInfo(c *conn, s *sale) error {
 	v, err := c.do("SECKILL.INFO", s.voucher)
 	if err != nil {
@@ -93,7 +93,7 @@ func (f *facts) readInfo(c *conn, s *sale) error {
 	return nil
 }
 
-// readOrders reads the whole stream, and asks for each user in it whether the sale remembers him.
+// readOrders reads the whole stream. For each user in it, it asks whether the sale remembers the user.
 func (f *facts) readOrders(c *conn, s *sale) error {
 	for from := "-"; ; {
 		v, err := c.do("XRANGE", s.stream, from, "+", "COUNT", strconv.Itoa(pageSize))

@@ -2,14 +2,14 @@ package demo
 
 import "sync"
 
-// ledger represents the database: a table of orders with the number as primary key and a unique index on the
+// ledger imitates a database: a table of orders with the number as primary key and a unique index on the
 // user.
 type ledger struct {
 	mu      sync.Mutex
 	byOrder map[string]string // order -> user
 	byUser  map[string]string // user -> order
-	// repeats are orders that were there already, as they are when an order is delivered again. clashes are
-	// those that the unique index refused: another order of a user who has one.
+	// repeats counts orders that were in the table already, because an order can be delivered twice. clashes
+	// counts orders that the unique index refused: the user has another order.
 	repeats, clashes int
 }
 
@@ -17,7 +17,7 @@ func newLedger() *ledger {
 	return &ledger{byOrder: make(map[string]string), byUser: make(map[string]string)}
 }
 
-// insert writes an order, if it is not there already, and returns how many there are.
+// insert writes an order, if it is not in the table yet, and returns the number of orders.
 func (l *ledger) insert(o order) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

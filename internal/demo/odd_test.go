@@ -17,11 +17,11 @@ type oddConn struct {
 	net.Conn
 	command string
 	reply   string
-	ready   []byte // what is to be read next
+	ready   []byte // the bytes of the next read
 }
 
 func (o *oddConn) Write(p []byte) (int, error) {
-	// The name stands behind "*3\r\n$7", or longer numbers.
+	// The name of the command stands after "*3\r\n$7", or after longer numbers.
 	if at := bytes.Index(p, []byte("\r\n"+o.command+"\r\n")); at >= 0 && at < 10 {
 		o.ready = []byte(o.reply)
 		return len(p), nil
@@ -38,8 +38,8 @@ func (o *oddConn) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestOddAnswersAreErrors: whatever a command answers that it should not, the sale is not
-// said to hold, and its keys go.
+// TestOddAnswersAreErrors: after an unexpected answer to any command, no check claims success, and the keys
+// of the sale are removed.
 func TestOddAnswersAreErrors(t *testing.T) {
 	t.Parallel()
 	const word, list, entry = "+odd\r\n", "*1\r\n:1\r\n", "*1\r\n*2\r\n$3\r\n1-1\r\n*2\r\n$1\r\na\r\n$1\r\nb\r\n"
@@ -71,7 +71,7 @@ func TestOddAnswersAreErrors(t *testing.T) {
 	}
 }
 
-// TestKeysThatCannotBeRemovedAreNamed: the user of the demo must know which keys are left.
+// TestKeysThatCannotBeRemovedAreNamed: the user of the demo must learn which keys are left.
 func TestKeysThatCannotBeRemovedAreNamed(t *testing.T) {
 	t.Parallel()
 	o, _ := small(t, server.Options{})

@@ -5,35 +5,35 @@ import (
 	"strconv"
 )
 
-// habit is how a user behaves.
+// habit is the behaviour of a user.
 type habit uint8
 
 const (
 	asksOnce    habit = iota
-	clicksTwice       // a second request with an order of its own, at the same time, over another connection
+	clicksTwice       // a second request with another order number, at the same time, over another connection
 	resends           // the same order again, although it was answered
-	losesAnswer       // the connection breaks before the answer; the same order again over a new one
+	losesAnswer       // the connection breaks before the answer; then the same order over a new connection
 )
 
-// Of a hundred users, so many have the habit; the rest ask once.
+// The percentage of users with each habit; the other users send one request.
 const (
 	percentTwice  = 10
 	percentResend = 5
 	percentLose   = 5
 )
 
-// mostLost bounds the connections that are broken, because a machine has only so many ports.
+// mostLost limits the broken connections, because a machine has a limited number of ports.
 const mostLost = 2_000
 
 // request is one order that a user places.
 type request struct {
 	user   int32
-	second bool // the second click
+	second bool // the second request of a user who clicks twice
 	habit  habit
 }
 
-// plan is who asks what, in the order in which the connections take it. The two clicks of a user stand side
-// by side, so that two connections send them in the same moment.
+// plan returns all requests in the order in which the connections take them. The two clicks of a user are
+// neighbours, so that two connections send them at the same moment.
 func plan(o Options) []request {
 	chance := rand.New(rand.NewPCG(o.Seed, 0))
 	list := make([]request, 0, o.Users+o.Users/percentTwice+1)
@@ -58,7 +58,7 @@ func plan(o Options) []request {
 	return list
 }
 
-// requests is how many answers a plan ends with. The one that was lost is asked for once more.
+// requests returns the number of answers at the end of a plan. A request with a lost answer is sent twice.
 func requests(list []request) int {
 	n := len(list)
 	for _, r := range list {
@@ -69,10 +69,10 @@ func requests(list []request) int {
 	return n
 }
 
-// name is how the sale knows a user.
+// name returns the user's name in the sale.
 func (r request) name() string { return "user-" + strconv.Itoa(int(r.user)) }
 
-// order is the order number of the request, which is unique.
+// order returns the order number of the request, which is unique.
 func (r request) order() string {
 	n := 2 * int64(r.user)
 	if r.second {

@@ -9,28 +9,28 @@ import (
 )
 
 const (
-	barWidth = 24 // so that a line fits a terminal of 80 columns
+	barWidth = 24 // a line fits a terminal of 80 columns
 	redraw   = 50 * time.Millisecond
 )
 
-// progress shows the progress of one step after the other: a terminal line that is redrawn, or a line for
-// about each quarter.
+// progress shows the progress of one stage after the other: either a terminal line that is redrawn, or a line
+// for about each quarter.
 type progress struct {
 	mu   sync.Mutex
 	out  io.Writer
 	live bool
-	open bool // the cursor stands behind a line that will be drawn again
+	open bool // the cursor is behind a line that will be redrawn
 }
 
-// stage is one of the things.
+// stage is one part of the sale with its own progress line.
 type stage struct {
 	label  string
 	total  int
 	done   func() int
-	detail func() string // what is shown behind the bar
+	detail func() string // the text behind the bar
 }
 
-// watch shows a stage until the function that it returns is called, which shows its end.
+// watch shows a stage until the caller calls end, which shows the final state.
 func (p *progress) watch(s stage) (end func()) {
 	stop := make(chan struct{})
 	var drawing sync.WaitGroup
@@ -59,7 +59,7 @@ func (p *progress) watch(s stage) (end func()) {
 	}
 }
 
-// draw shows a stage; last ends its line.
+// draw shows a stage. last ends the line.
 func (p *progress) draw(s stage, done int, last bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,7 +74,7 @@ func (p *progress) draw(s stage, done int, last bool) {
 	}
 }
 
-// say prints a line of its own.
+// say prints a separate line.
 func (p *progress) say(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -85,7 +85,7 @@ func (p *progress) say(format string, args ...any) {
 	fmt.Fprintf(p.out, format+"\n", args...)
 }
 
-// bar is how much of the whole is done, as a picture.
+// bar draws the finished part of the whole.
 func bar(done, total int) string {
 	full := min(barWidth*done/total, barWidth)
 	return strings.Repeat("█", full) + strings.Repeat("░", barWidth-full)

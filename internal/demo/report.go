@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// Result is what a run has measured and found.
+// Result holds the measurements and findings of a run.
 type Result struct {
 	Checks  []Check
 	selling *selling
 	orders  int
-	repeats int   // orders that were delivered again and were written already
+	repeats int   // orders that were delivered again after they had been written
 	taken   int64 // orders that were delivered again
 }
 
-// Holds says whether every check does.
+// Holds reports whether every check was kept.
 func (r *Result) Holds() bool { return r.failed() == 0 }
 
 func (r *Result) failed() int {
@@ -31,7 +31,7 @@ func (r *Result) failed() int {
 	return n
 }
 
-// Print writes the summary. What cannot be written is not reported: the result does not depend on it.
+// Print writes the summary. It ignores write errors, because the result does not depend on them.
 func (r *Result) Print(w io.Writer) {
 	s := r.selling
 	requests := len(s.latencies)
@@ -71,8 +71,8 @@ func (r *Result) Print(w io.Writer) {
 	fmt.Fprintf(w, "\nall %d checks hold\n", len(r.Checks))
 }
 
-// percentile is the smallest of the sorted values that at least the fraction q of them does not exceed
-// (nearest rank); 0 of none.
+// percentile returns the smallest of the sorted values that at least the fraction q of them does not exceed
+// (nearest rank). It returns 0 for an empty list.
 func percentile(sorted []time.Duration, q float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0
@@ -81,7 +81,7 @@ func percentile(sorted []time.Duration, q float64) time.Duration {
 	return sorted[min(max(rank, 1), len(sorted))-1]
 }
 
-// chartWidth is the longest bar of the histogram.
+// chartWidth is the length of the longest bar of the histogram.
 const chartWidth = 40
 
 // histogram is a chart of sorted durations: a line for each step of 1, 2, 5, 10, ...
@@ -109,13 +109,13 @@ func histogram(sorted []time.Duration) []string {
 	}
 	lines := make([]string, len(rows))
 	for i, r := range rows {
-		length := (r.count*chartWidth + most - 1) / most // whatever there is shows
+		length := (r.count*chartWidth + most - 1) / most // every count above 0 is visible
 		lines[i] = strings.TrimRight(fmt.Sprintf("<= %-7s %9s  %s", shortly(r.limit), commas(r.count), strings.Repeat("█", length)), " ")
 	}
 	return lines
 }
 
-// shortly is a duration with at most three digits that mean something.
+// shortly formats a duration with at most three significant digits.
 func shortly(d time.Duration) string {
 	n, unit := float64(d)/float64(time.Microsecond), "µs"
 	switch {
@@ -138,7 +138,7 @@ func shortly(d time.Duration) string {
 	return text + " " + unit
 }
 
-// commas is a number with a comma between thousands.
+// commas formats a number with a comma between thousands.
 func commas(n int) string {
 	text := strconv.Itoa(n)
 	digits := strings.TrimPrefix(text, "-")

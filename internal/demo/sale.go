@@ -10,21 +10,21 @@ import (
 	"lockserver/internal/resp"
 )
 
-// sale is what is sold, and where it is kept.
+// sale holds the names of a sale's keys.
 type sale struct {
 	voucher string
-	stock   string // key of what is left
-	buyers  string // key of the set of those who have bought
-	stream  string // key of the orders
-	group   string // the workers' group on it
-	// made are the keys that are there because of this sale. No other one is ever removed.
+	stock   string // key of the remaining stock
+	buyers  string // key of the set of buyers
+	stream  string // key of the stream of orders
+	group   string // the workers' consumer group of the stream
+	// made lists the keys that this sale has made. The demo never removes another key.
 	made []string
 }
 
 // errNoSales is returned by Run when the server does not know the command.
 var errNoSales = errors.New("the server has no command SECKILL.CREATE: it is no lockserver, or an old one")
 
-// newSale finds out whether the server knows sales, and refuses if one of the keys is there already.
+// newSale checks that the server knows sales, and returns an error if one of the keys already exists.
 func newSale(c *conn, o Options) (*sale, error) {
 	s := &sale{voucher: o.Name, stock: "seckill:stock:" + o.Name, buyers: "seckill:order:" + o.Name,
 		stream: o.Name + ":orders", group: "workers"}
@@ -47,7 +47,7 @@ func newSale(c *conn, o Options) (*sale, error) {
 	return s, nil
 }
 
-// keys are all that the server keeps of the sale.
+// keys lists all keys of the sale on the server.
 func (s *sale) keys() []string {
 	list := []string{s.stock, s.buyers, s.stream, s.stream + ":cancelled"}
 	for _, kept := range []string{"sale", "orders", "pieces", "holds"} {
@@ -56,8 +56,8 @@ func (s *sale) keys() []string {
 	return list
 }
 
-// open puts the pieces on sale and makes the workers' group. The server refuses if another client has opened
-// a sale of that name in the meantime.
+// open puts the pieces on sale and makes the workers' group. The server refuses if another client has
+// meanwhile opened a sale with the same name.
 func (s *sale) open(c *conn, stock int) error {
 	if _, err := c.do("SECKILL.CREATE", s.voucher, "STOCK", strconv.Itoa(stock), "STREAM", s.stream); err != nil {
 		return err
@@ -67,7 +67,7 @@ func (s *sale) open(c *conn, stock int) error {
 	return err
 }
 
-// remove takes the sale's keys away, also when everything else was interrupted, unless they are to be kept.
+// remove deletes the sale's keys, also after an interruption, unless an option keeps them.
 func (s *sale) remove(ctx context.Context, o Options) error {
 	if o.Keep || len(s.made) == 0 {
 		return nil

@@ -11,12 +11,12 @@ import (
 
 // order is an entry of the stream.
 type order struct {
-	id                    string // of the entry
+	id                    string // ID of the entry
 	user, voucher, number string
 }
 
-// worker reads orders from the stream, writes them, and then acknowledges them. In this order a worker that
-// dies in between leaves orders that are delivered again, and no order is lost.
+// worker reads orders from the stream, writes them, and then acknowledges them. If a worker dies in between,
+// its orders are delivered again, and no order is lost.
 type worker struct {
 	*crew
 	name string
@@ -26,7 +26,7 @@ type worker struct {
 // run works until nothing is left to do, or the worker is killed.
 func (w *worker) run(ctx context.Context) error {
 	for {
-		// What is not there in a read that begins after the last sale never comes.
+		// Orders that are missing in a read that begins after the last sale never come.
 		last := w.soldOut.Load()
 		batch, err := w.read()
 		if err == nil && len(batch) == 0 {
@@ -61,7 +61,8 @@ func (w *worker) run(ctx context.Context) error {
 	}
 }
 
-// cause is why something failed: the end of the context, if it has ended, because that breaks connections.
+// cause returns the reason of a failure. If the context has ended it is the context's error, because the end
+// of the context breaks connections.
 func cause(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -69,7 +70,7 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// read takes undelivered orders, and waits for them for a moment.
+// read takes undelivered orders. It waits idleFor if there are none.
 func (w *worker) read() ([]order, error) {
 	v, err := w.c.do("XREADGROUP", "GROUP", w.sale.group, w.name, "COUNT", strconv.Itoa(batchSize),
 		"BLOCK", strconv.FormatInt(idleFor.Milliseconds(), 10), "STREAMS", w.sale.stream, ">")
@@ -97,7 +98,7 @@ func (w *worker) takeOver() ([]order, error) {
 	return batch, err
 }
 
-// write is the transaction.
+// write imitates a transaction of a database.
 func (w *worker) write(ctx context.Context, batch []order) error {
 	select {
 	case <-time.After(commitTime):
@@ -110,7 +111,7 @@ func (w *worker) write(ctx context.Context, batch []order) error {
 	return nil
 }
 
-// acknowledge says that the orders need not be delivered again.
+// acknowledge tells the server that the orders need not be delivered again.
 func (w *worker) acknowledge(batch []order) error {
 	args := []string{"XACK", w.sale.stream, w.sale.group}
 	for _, o := range batch {
@@ -120,7 +121,7 @@ func (w *worker) acknowledge(batch []order) error {
 	return err
 }
 
-// pendingOrders is how many were delivered and not acknowledged.
+// pendingOrders returns how many orders were delivered and not acknowledged.
 func pendingOrders(c *conn, s *sale) (int64, error) {
 	v, err := c.do("XPENDING", s.stream, s.group)
 	if err != nil {
@@ -132,7 +133,7 @@ func pendingOrders(c *conn, s *sale) (int64, error) {
 	return v.Elems[0].Int, nil
 }
 
-// entries reads a list of a stream's entries.
+// entries parses a reply with a list of stream entries.
 func entries(v resp.Value) ([]order, error) {
 	list := make([]order, 0, len(v.Elems))
 	for _, e := range v.Elems {

@@ -8,8 +8,8 @@ import (
 	"lockserver/internal/config"
 )
 
-// packaged are the directives that the configuration file of a package states, because there it is not what
-// the program does by itself.
+// packaged returns the directives that the configuration file of a package sets to a value other than the
+// default.
 func packaged() map[string]string {
 	return map[string]string{
 		"bind": "127.0.0.1 -::1",
@@ -17,7 +17,7 @@ func packaged() map[string]string {
 	}
 }
 
-// examples are lines of directives that have no default to show.
+// examples returns example lines for directives without a default to show.
 func examples() map[string]string {
 	return map[string]string{
 		"user":           "alice on >secret ~jobs:* &* +@all",
@@ -25,8 +25,8 @@ func examples() map[string]string {
 	}
 }
 
-// configurationFile is the file that a package installs: every directive, with what it does and its default
-// behind a "#", but for those that a package states.
+// configurationFile returns the file that a package installs: every directive with its description and its
+// default behind a "#". The directives of packaged have no "#".
 func configurationFile(ref config.Reference) string {
 	var b strings.Builder
 	b.WriteString(`# Configuration of lockserver, in the format of redis.conf: see lockserver.conf(5).
@@ -59,7 +59,7 @@ func configurationFile(ref config.Reference) string {
 	return b.String()
 }
 
-// comment writes text in lines that begin with a "#" and a blank.
+// comment writes text as lines that begin with "# ".
 func comment(b *strings.Builder, text string) {
 	line := "#"
 	for _, w := range strings.Fields(text) {

@@ -8,8 +8,8 @@ import (
 	"lockserver/internal/config"
 )
 
-// directives are the tables of docs/CONFIGURATION.md: one for each section, the names that have no
-// effect, and those that are refused.
+// directives returns the tables of docs/CONFIGURATION.md: one for each section, the directives without
+// effect, and the refused directives.
 func directives(r config.Reference) string {
 	var b strings.Builder
 	for _, s := range r.Sections {
@@ -27,7 +27,7 @@ func directives(r config.Reference) string {
 	return text + refusals(r.Refused)
 }
 
-// refusals is the table of what is not there.
+// refusals returns the table of missing features.
 func refusals(list []config.Refusal) string {
 	var b strings.Builder
 	b.WriteString("### Refused, unless the value says no\n\n| directive | reason |\n|---|---|\n")
@@ -37,7 +37,7 @@ func refusals(list []config.Refusal) string {
 	return b.String()
 }
 
-// directiveName is the name, with a star if CONFIG SET changes it, and the older names.
+// directiveName returns the name, a star if CONFIG SET can change the directive, and the older names.
 func directiveName(e config.Entry) string {
 	text := "`" + e.Names[0] + "`"
 	switch e.Changes {
@@ -53,7 +53,7 @@ func directiveName(e config.Entry) string {
 	return text
 }
 
-// withRedis is the default, and Redis' if that is another one.
+// withRedis returns the default, and the default of Redis if that differs.
 func withRedis(e config.Entry) string {
 	if e.Redis == "" {
 		return e.Default

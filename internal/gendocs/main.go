@@ -43,21 +43,21 @@ const (
 	metricsMark    = "metrics"
 )
 
-// withPart is the text of a page with another part between its marks.
+// withPart returns the text of a page with the part between its marks replaced.
 func withPart(path, mark, part string) (string, error) {
 	old, err := os.ReadFile(path)
 	if err != nil {
 		return "", err
 	}
-	text := strings.ReplaceAll(string(old), "\r\n", "\n") // as Windows may check it out
+	text := strings.ReplaceAll(string(old), "\r\n", "\n") // a checkout on Windows may have such line ends
 	if text, err = marked.Replace(text, mark, part); err != nil {
 		return "", fmt.Errorf("%s: %w", path, err)
 	}
 	return text, nil
 }
 
-// parts makes the files that are generated, or generated in part, by their path from the root of the tree,
-// which has their other parts.
+// parts returns the generated files by their path from root. A file that is only generated in part is read
+// from the tree first.
 func parts(root string) (map[string]string, error) {
 	const configuration, figures = "docs/CONFIGURATION.md", "docs/METRICS.md"
 	ref := config.NewReference()

@@ -16,7 +16,7 @@ func newManual(name, section, summary string) *roff {
 	return r
 }
 
-// programManual is lockserver(1): what --help says, and what it does not say about the process.
+// programManual is lockserver(1): the text of --help, and facts about the process that --help leaves out.
 func programManual(p program) string {
 	r := newManual("lockserver", "1", "a server for locks and flash sales that speaks the Redis protocol")
 	r.macro("SH", "SYNOPSIS")
@@ -48,7 +48,7 @@ func programManual(p program) string {
 	return r.String()
 }
 
-// synopsis are the lines of all commands.
+// synopsis returns the lines of all commands.
 func (p program) synopsis() []string {
 	list := p.server.synopsis
 	for _, c := range p.commands {
@@ -105,7 +105,7 @@ const fileFormat = "Each line is a directive and its value, with blanks between 
 	"An unknown directive or a value that is not good keeps the server from starting, which names the line. The command CONFIG SET changes a directive " +
 	"while the server runs where it says so below, and CONFIG REWRITE keeps that in the file."
 
-// directiveText is what the page says about one directive.
+// directiveText returns the text of the page about one directive.
 func directiveText(e config.Entry) string {
 	text := sentence(e.Doc)
 	if e.Default == "" {
@@ -123,7 +123,7 @@ func directiveText(e config.Entry) string {
 	return text
 }
 
-// sentence begins a text that stood in a cell with a capital, and ends it.
+// sentence makes a sentence of a table cell: it begins with a capital letter and ends with a full stop.
 func sentence(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:] + "."
 }

@@ -18,8 +18,8 @@ func TestRoff(t *testing.T) {
 		"0123456789 0123456789 0123456789 0123456789 0123456789\n0123456789 0123456789 0123456789\n", r.String())
 }
 
-// TestConfigurationFile: the installed configuration has the defaults of the program, except where it says
-// so, and every line behind a "#" is valid without it.
+// TestConfigurationFile: the installed configuration has the defaults of the program, except for the
+// directives of packaged. Every line behind a "#" is valid without the "#".
 func TestConfigurationFile(t *testing.T) {
 	text := configurationFile(config.NewReference())
 	c, err := config.Parse("lockserver.conf", []byte(text), config.Files{})

@@ -7,7 +7,7 @@ import (
 	"lockserver/admin"
 )
 
-// metrics is the table of docs/METRICS.md, ours first.
+// metrics returns the table of docs/METRICS.md, with our own metrics first.
 func metrics(all []admin.Description) string {
 	var b strings.Builder
 	for _, prefix := range []string{"lockserver_", "redis_"} {

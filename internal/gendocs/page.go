@@ -29,10 +29,10 @@ To read a usage line:
 lockserver. TEST.* is there in test mode only. SENTINEL is known where clients find the leader by Sentinels.
 `
 
-// nativeGroups come first: they are what the other servers do not have.
+// nativeGroups come first: other servers do not have them.
 var nativeGroups = []commands.Group{commands.Lock, commands.Sale, commands.Limit, commands.Delay}
 
-// page is the whole document.
+// page returns the whole document.
 func page(rows []*commands.Row) []byte {
 	var b bytes.Buffer
 	b.WriteString(preamble)
@@ -81,12 +81,12 @@ func rank(g commands.Group) int {
 
 func title(g commands.Group) string { return "Group: " + g.String() }
 
-// shown is a command's name as people type it.
+// shown returns a command's name as people type it.
 func shown(r *commands.Row) string {
 	return strings.ToUpper(strings.ReplaceAll(r.FullName(), "|", " "))
 }
 
-// anchor is the name that GitHub gives a heading: small letters, no punctuation, hyphens for spaces.
+// anchor returns the name that GitHub gives a heading: small letters, no punctuation, hyphens for spaces.
 func anchor(heading string) string {
 	return strings.ReplaceAll(punctuation.ReplaceAllString(strings.ToLower(heading), ""), " ", "-")
 }

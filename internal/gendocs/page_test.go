@@ -22,7 +22,7 @@ func TestCommittedPagesAreUpToDate(t *testing.T) {
 	for name, want := range files {
 		committed, err := os.ReadFile(filepath.Join(root, name))
 		require.NoError(t, err)
-		text := strings.ReplaceAll(string(committed), "\r\n", "\n") // as Windows may check it out
+		text := strings.ReplaceAll(string(committed), "\r\n", "\n") // a checkout on Windows may have such line ends
 		require.True(t, text == want, "%s is not what its table says: run 'make docs'", name)
 	}
 }
@@ -73,7 +73,7 @@ func TestAnchor(t *testing.T) {
 	require.Equal(t, "eval_ro", anchor("EVAL_RO"))
 }
 
-// TestEveryLinkHasItsHeading: the table of contents leads to headings that exist, each of them once.
+// TestEveryLinkHasItsHeading: the table of contents leads to existing headings, each of them once.
 func TestEveryLinkHasItsHeading(t *testing.T) {
 	text := string(page(server.FullTable().Rows()))
 	headings := make(map[string]int)

@@ -15,31 +15,31 @@ import (
 	"strings"
 )
 
-// program is the command line as the program itself explains it: what --help prints is the only place that
-// states it, so that is what is read here.
+// program is the command line, read from the text of --help, because only that text states the commands and
+// options.
 type program struct {
 	server   command   // the text of lockserver --help
-	commands []command // those of lockserver COMMAND --help, in the order in which the server's text names them
+	commands []command // the texts of lockserver COMMAND --help, in the order in which the server's text names the commands
 }
 
-// command is one such text.
+// command is the help text of one command.
 type command struct {
 	name     string // empty: the server
-	summary  string // what the server's text says about it
+	summary  string // the description in the server's text
 	synopsis []string
 	blocks   []block
 }
 
-// block is a paragraph, or else a list.
+// block is either a paragraph or a list.
 type block struct {
 	paragraph string
 	items     []item
 }
 
-// item is an entry of a list: an option or a call, and what it is for.
+// item is an entry of a list: an option or a call, and its description.
 type item struct{ tag, text string }
 
-// option is what a list says about one: its name with the hyphens, whether a value follows, and what it does.
+// option is an option in a list: its name with the hyphens, whether a value follows, and its description.
 type option struct {
 	name  string
 	value bool
@@ -51,7 +51,7 @@ const (
 	callPrefix  = "lockserver "
 )
 
-// readProgram reads the texts out of the string constants of the packages in a directory.
+// readProgram reads the help texts from the string constants of the packages in a directory.
 func readProgram(dir string) (program, error) {
 	texts, err := usageTexts(dir)
 	if err != nil {
@@ -84,8 +84,8 @@ func readProgram(dir string) (program, error) {
 	return p, nil
 }
 
-// usageTexts are the string constants that begin as an explanation of the command line does. A constant may
-// be put together of literals and other constants.
+// usageTexts returns the string constants that begin like a help text. A constant may be a sum of literals
+// and other constants.
 func usageTexts(dir string) (texts []string, err error) {
 	constants := map[string]ast.Expr{}
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -115,8 +115,8 @@ func usageTexts(dir string) (texts []string, err error) {
 	return texts, err
 }
 
-// constantText is the value of an expression of string literals, constants by their names, and sums of such;
-// of anything else it is empty.
+// constantText returns the value of an expression of string literals, names of constants, and sums of them.
+// It is empty for any other expression.
 func constantText(e ast.Expr, constants map[string]ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -132,10 +132,10 @@ func constantText(e ast.Expr, constants map[string]ast.Expr) string {
 	return ""
 }
 
-// isCommand is a word that is the name of a command; commands are typed first.
+// isCommand matches the name of a command. The command is the first word of a call.
 var isCommand = regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`)
 
-// commandName is the first word of what stands behind the program's name, if it is a command's.
+// commandName returns the first word behind the program's name, if it is the name of a command.
 func commandName(words string) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(words), " ")
 	if isCommand.MatchString(first) {
@@ -144,11 +144,11 @@ func commandName(words string) string {
 	return ""
 }
 
-// isItem is a line of a list: two blanks, what is explained, and behind two blanks or more the explanation.
+// isItem matches a line of a list: two blanks, the term, two blanks or more, and the description.
 var isItem = regexp.MustCompile(`^  (\S.*?)(?: {2,}(.*))?$`)
 
-// parseUsage takes a text apart: the lines of "Usage:", then paragraphs and lists with blank lines between
-// them. What is indented further belongs to the entry above.
+// parseUsage parses a help text: the lines of "Usage:", then paragraphs and lists with blank lines between
+// them. A line that is indented further belongs to the entry above.
 func parseUsage(text string) command {
 	head, rest, _ := strings.Cut(text, "\n\n")
 	c := command{name: commandName(strings.TrimPrefix(strings.Split(head, "\n")[0], usagePrefix))}
@@ -176,7 +176,7 @@ func parseUsage(text string) command {
 	return c
 }
 
-// items are the entries of all lists.
+// items returns the entries of all lists.
 func (c *command) items() (list []item) {
 	for _, b := range c.blocks {
 		list = append(list, b.items...)
@@ -184,7 +184,7 @@ func (c *command) items() (list []item) {
 	return list
 }
 
-// options are those that the lists explain, also where a call shows them.
+// options returns the options in the lists, including options inside of a call.
 func (c *command) options() (list []option) {
 	for _, it := range c.items() {
 		tag := strings.TrimPrefix(it.tag, callPrefix)

@@ -17,7 +17,7 @@ const (
 		"                     another\n  --all              a.b\n"
 )
 
-// source writes a program that has these texts.
+// source writes a program with these help texts.
 func source(t *testing.T, texts ...string) string {
 	dir := t.TempDir()
 	code := "package x\n"

@@ -11,7 +11,7 @@ type roff struct {
 	headed bool // the last line is a heading
 }
 
-// columns is how long a line of text gets.
+// columns is the length of a line of text.
 const columns = 78
 
 // macro writes a line that begins with a dot; the arguments are text.
@@ -24,7 +24,7 @@ func (r *roff) macro(name string, args ...string) {
 	r.headed = name == "SH" || name == "SS"
 }
 
-// paragraph writes one, which a heading has begun already.
+// paragraph writes a paragraph. After a heading no macro is needed.
 func (r *roff) paragraph(words string) {
 	if !r.headed {
 		r.macro("PP")
@@ -32,7 +32,7 @@ func (r *roff) paragraph(words string) {
 	r.text(words)
 }
 
-// text writes words in lines. They may hold what cells of tables do: code in backquotes, and links.
+// text writes words in lines. The words may contain the markup of table cells: code in backquotes, and links.
 func (r *roff) text(words string) {
 	line := ""
 	for _, w := range strings.Fields(inline(words)) {
@@ -45,7 +45,7 @@ func (r *roff) text(words string) {
 	r.line(line)
 }
 
-// line keeps a line of text from being taken for a macro.
+// line writes a line of text, and escapes a beginning that roff would read as a macro.
 func (r *roff) line(text string) {
 	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {
 		text = `\&` + text
@@ -63,7 +63,7 @@ func (r *roff) item(tag, text string) {
 	r.text(text)
 }
 
-// escape keeps what roff would understand from it; a hyphen stays one that can be copied.
+// escape escapes the characters that roff would interpret. A hyphen stays a hyphen that can be copied.
 func escape(s string) string {
 	return strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(s)
 }
@@ -73,12 +73,12 @@ var (
 	isCode = regexp.MustCompile("`([^`]*)`")
 )
 
-// inline sets code in bold letters, and leaves of a link what it is called.
+// inline sets code in bold, and replaces a link by its text.
 func inline(s string) string {
 	return isCode.ReplaceAllString(isLink.ReplaceAllString(escape(s), "$1"), `\fB$1\fR`)
 }
 
-// plain is the text without marks.
+// plain returns the text without markup.
 func plain(s string) string {
 	return isCode.ReplaceAllString(isLink.ReplaceAllString(s, "$1"), "$1")
 }

@@ -6,7 +6,7 @@ import (
 	"lockserver/commands"
 )
 
-// usage is a call of the command as a pattern, in the notation of redis-cli's help.
+// usage returns the pattern of a call, in the notation of redis-cli's help.
 func usage(r *commands.Row) string {
 	words := []string{shown(r)}
 	for i := range r.Args {
@@ -15,12 +15,12 @@ func usage(r *commands.Row) string {
 	return strings.Join(words, " ")
 }
 
-// argument is one element of the grammar with its token, its repetition and its brackets.
+// argument returns one element of the grammar with its token, its repetition and its brackets.
 func argument(a *commands.Arg) string {
 	text := once(a)
 	switch {
 	case a.Multiple && a.Kind == commands.KindOneOf:
-		text += " ..." // to repeat the whole choice would make it longer, not clearer
+		text += " ..." // the whole choice again would make the text longer, not clearer
 	case a.Multiple && a.Token != "" && !a.MultipleToken:
 		text += " [" + value(a) + " ...]"
 	case a.Multiple:
@@ -32,7 +32,7 @@ func argument(a *commands.Arg) string {
 	return text
 }
 
-// once is one occurrence, with its token.
+// once returns one occurrence, with its token.
 func once(a *commands.Arg) string {
 	switch {
 	case a.Kind == commands.KindPureToken && a.Token == "":
@@ -45,13 +45,13 @@ func once(a *commands.Arg) string {
 	return value(a)
 }
 
-// value is what stands behind the token.
+// value returns the text that follows the token.
 func value(a *commands.Arg) string {
 	switch a.Kind {
 	case commands.KindOneOf:
 		choice := join(a.Args, "|")
 		if a.Optional && a.Token == "" && !a.Multiple {
-			return choice // the brackets of the option hold it together
+			return choice // the brackets of the option already group it
 		}
 		return "<" + choice + ">"
 	case commands.KindBlock:

@@ -12,8 +12,8 @@ const (
 // Distance returns the length of the great circle between two positions, in metres, by the haversine formula.
 func Distance(a, b Point) float64 { return haversine(a, b, sin, cos, asin) }
 
-// roughDistance is Distance up to some units in the last place, for what only asks
-// whether something is near enough.
+// roughDistance returns the distance up to some units in the last place. It is for callers that only compare
+// with a limit.
 func roughDistance(a, b Point) float64 { return haversine(a, b, math.Sin, math.Cos, math.Asin) }
 
 func haversine(a, b Point, sin, cos, asin func(float64) float64) float64 {
@@ -23,18 +23,18 @@ func haversine(a, b Point, sin, cos, asin func(float64) float64) float64 {
 	return 2 * earthRadius * asin(math.Sqrt(float64(u*u)+float64(float64(float64(cos(lat1)*cos(lat2))*v)*v)))
 }
 
-// Shape is an area around a position: a circle, or, with Radius 0 and a Width or
-// Height, a box. All are metres. Polygon makes one that is neither.
+// Shape is an area around a position: a circle, or, with Radius 0 and a Width or Height, a box, or a Polygon.
+// All lengths are in metres.
 type Shape struct {
 	Center Point
 	Box    bool
 	Radius float64
 	Width  float64
 	Height float64
-	// Vertices are those of a polygon, and frame is the rectangle around them.
+	// Vertices are the vertices of a polygon, and frame is the rectangle around them.
 	Vertices []Point
 	frame    area
-	// Unit is by how much the lengths above have to be multiplied to be metres.
+	// Unit is the factor that converts the lengths above to metres.
 	Unit float64
 }
 
@@ -51,7 +51,8 @@ func (s *Shape) Within(p Point) bool {
 	return !(lon > s.Width*s.Unit/2 || lat > s.Height*s.Unit/2)
 }
 
-// bounds is a rectangle of degrees around the shape. Towards the poles it is only roughly right, as in Redis.
+// bounds returns a rectangle of degrees around the shape. Near the poles it is only roughly right, as in
+// Redis.
 func (s *Shape) bounds() area {
 	height, width := s.Unit*s.Radius, s.Unit*s.Radius
 	if s.Box {
@@ -67,7 +68,7 @@ func (s *Shape) bounds() area {
 	return area{s.Center.Longitude - dLon, s.Center.Longitude + dLon, lat - dLat, lat + dLat}
 }
 
-// reach is the distance from the center to the farthest point.
+// reach returns the distance from the center to the farthest point.
 func (s *Shape) reach() float64 {
 	if !s.Box {
 		return s.Radius * s.Unit
@@ -78,7 +79,8 @@ func (s *Shape) reach() float64 {
 // Range is a range of scores from Min on, Max excluded.
 type Range struct{ Min, Max float64 }
 
-// Ranges returns the ranges of scores that cover the shape, the one of the center first, in Redis' order.
+// Ranges returns the ranges of scores that cover the shape, with the range of the center first, in Redis'
+// order.
 func (s *Shape) Ranges() []Range {
 	if s.Vertices != nil {
 		return s.polygonRanges()
@@ -98,7 +100,8 @@ func (s *Shape) Ranges() []Range {
 			continue
 		}
 		n := c.move(dx, dy)
-		// The neighbours of a large cell may be the same. The center alone does not count as the one before.
+		// Two neighbours of a large cell may be the same cell. Only a neighbour counts as the previous cell,
+		// not the center.
 		if last.step != 0 && n == last {
 			continue
 		}
@@ -111,7 +114,7 @@ func (s *Shape) Ranges() []Range {
 	return ranges
 }
 
-// step is how often the world is halved until a cell is about as large as the shape.
+// step returns how often the world is halved until a cell is about as large as the shape.
 func (s *Shape) step() uint {
 	metres := s.reach()
 	if metres == 0 {
@@ -130,7 +133,7 @@ func (s *Shape) step() uint {
 	return uint(max(1, min(maxStep, step)))
 }
 
-// outgrows reports whether the neighbours of a cell do not reach as far as the shape.
+// outgrows reports whether the shape reaches beyond the neighbours of a cell.
 func (s *Shape) outgrows(c cell, bounds area) bool {
 	return c.move(0, 1).area().north < bounds.north || c.move(0, -1).area().south > bounds.south ||
 		c.move(1, 0).area().east < bounds.east || c.move(-1, 0).area().west > bounds.west

@@ -15,7 +15,7 @@ package geohash
 
 import "math"
 
-// The limits of what can be hashed.
+// The limits of positions.
 const (
 	LongitudeMax = 180.0
 	LatitudeMax  = 85.05112878
@@ -32,7 +32,7 @@ func (p Point) Valid() bool {
 		p.Latitude >= -LatitudeMax && p.Latitude <= LatitudeMax
 }
 
-// cell is a rectangle that has been halved step times in each direction.
+// cell is a rectangle of the map that has been halved step times in each direction.
 type cell struct {
 	bits uint64
 	step uint
@@ -41,11 +41,11 @@ type cell struct {
 // area is the rectangle of a cell.
 type area struct{ west, east, south, north float64 }
 
-// Encode returns the hash of a position, which is valid.
+// Encode returns the hash of a valid position.
 func Encode(p Point) uint64 { return encode(p, LatitudeMax, maxStep).bits }
 
 // encode finds the cell of a position; latitudes reach from -latitudeMax to latitudeMax. A position on the
-// upper edge gets one bit more than others.
+// upper edge gets one bit more than other positions.
 func encode(p Point, latitudeMax float64, step uint) cell {
 	y := (p.Latitude + latitudeMax) / (2 * latitudeMax)
 	x := (p.Longitude + LongitudeMax) / (2 * LongitudeMax)
@@ -53,8 +53,8 @@ func encode(p Point, latitudeMax float64, step uint) cell {
 	return cell{spread(uint32(y*scale)) | spread(uint32(x*scale))<<1, step}
 }
 
-// Decode returns the middle of the cell that a score stands for. It takes any score, as
-// one may have been set by hand.
+// Decode returns the middle of the cell that a score represents. It accepts any score, because a client may
+// have set it by hand.
 func Decode(score float64) Point {
 	a := cell{truncate(score), maxStep}.area()
 	return Point{
@@ -63,7 +63,7 @@ func Decode(score float64) Point {
 	}
 }
 
-// truncate is the conversion to an unsigned integer as processors do it, negative and huge numbers included.
+// truncate converts to an unsigned integer as processors do it, including negative and huge numbers.
 func truncate(f float64) uint64 {
 	if f < 1<<63 {
 		return uint64(int64(f))
@@ -80,7 +80,7 @@ func (c cell) area() area {
 	return area{at(x, LongitudeMax), at(x+1, LongitudeMax), at(y, LatitudeMax), at(y+1, LatitudeMax)}
 }
 
-// spread puts the bits of x on the even places.
+// spread moves the bits of x to the even positions.
 func spread(x uint32) uint64 {
 	n := uint64(x)
 	n = (n | n<<16) & 0x0000ffff0000ffff
@@ -90,7 +90,7 @@ func spread(x uint32) uint64 {
 	return (n | n<<1) & 0x5555555555555555
 }
 
-// gather is the opposite of spread; what stands on odd places is ignored.
+// gather is the opposite of spread. It ignores the bits at odd positions.
 func gather(n uint64) uint32 {
 	n &= 0x5555555555555555
 	n = (n | n>>1) & 0x3333333333333333
@@ -101,12 +101,12 @@ func gather(n uint64) uint32 {
 }
 
 const (
-	evenBits = 0x5555555555555555 // of latitudes
-	oddBits  = 0xaaaaaaaaaaaaaaaa // of longitudes
+	evenBits = 0x5555555555555555 // the bits of latitudes
+	oddBits  = 0xaaaaaaaaaaaaaaaa // the bits of longitudes
 )
 
-// move returns the cell that lies dx to the east and dy to the north, each -1, 0
-// or 1; the world has no edges.
+// move returns the cell dx cells to the east and dy cells to the north. Both are -1, 0 or 1. The world has no
+// edges.
 func (c cell) move(dx, dy int) cell {
 	shift := 64 - 2*c.step
 	c.bits = slide(c.bits, oddBits, evenBits>>shift, oddBits>>shift, dx)
@@ -114,7 +114,7 @@ func (c cell) move(dx, dy int) cell {
 	return c
 }
 
-// slide adds d to the number that stands on the places of own, with others being the places between them.
+// slide adds d to the number in the bits of own. others are the bits between them.
 func slide(bits, own, others, within uint64, d int) uint64 {
 	n, rest := bits&own, bits&^own
 	switch d {
@@ -128,16 +128,16 @@ func slide(bits, own, others, within uint64, d int) uint64 {
 	return n&within | rest
 }
 
-// scores is the range of scores of the positions within a cell, the upper end excluded.
+// scores returns the range of scores of the positions within a cell, without the upper end.
 func (c cell) scores() (least, end uint64) {
 	shift := 2*maxStep - 2*c.step
 	return c.bits << shift, (c.bits + 1) << shift
 }
 
-// alphabet is that of base 32 as geohashes use it.
+// alphabet is the base 32 alphabet of geohashes.
 const alphabet = "0123456789bcdefghjkmnpqrstuvwxyz"
 
-// Text returns the usual geohash of a position: 11 letters, and the last one is always 0, as in Redis.
+// Text returns the usual geohash of a position: 11 letters. The last letter is always 0, as in Redis.
 func Text(p Point) string {
 	bits := encode(p, 90, maxStep).bits
 	text := []byte("00000000000")

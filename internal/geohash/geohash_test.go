@@ -30,7 +30,7 @@ func TestSicily(t *testing.T) {
 	require.InDelta(t, 166274.1516, Distance(Decode(3479099956230698), Decode(3479447370796909)), 0.00005)
 }
 
-// A hash stands for a place less than a metre away, and its order keeps cells together.
+// A hash represents a point less than a metre away, and the order of hashes keeps cells together.
 func TestRoundTrip(t *testing.T) {
 	r := newRand(t)
 	for range 20000 {
@@ -65,14 +65,14 @@ func TestNeighbours(t *testing.T) {
 	require.Equal(t, uint32(0xdeadbeef), gather(spread(0xdeadbeef)))
 }
 
-// Any score can stand in a sorted set; none may do more than give a position.
+// A sorted set can contain any score. Every score decodes to some position.
 func TestDecodeAnything(t *testing.T) {
 	for _, score := range []float64{-1, math.Inf(1), math.Inf(-1), math.NaN(), 1e300, -1e300, 1 << 52, 1 << 63, 1 << 64, 0.5} {
 		require.True(t, Decode(score).Valid(), score)
 	}
 }
 
-// The ranges of a shape hold every position within it, and none twice, away from the poles.
+// The ranges of a shape contain every position within it, each exactly once, away from the poles.
 func TestRangesCover(t *testing.T) {
 	r := newRand(t)
 	for range 3000 {
@@ -101,7 +101,7 @@ func TestRangesCover(t *testing.T) {
 	}
 }
 
-// bigSine is a sine with 200 bits.
+// bigSine computes the sine with 200 bits.
 func bigSine(x float64) *big.Float {
 	at := func(f float64) *big.Float { return new(big.Float).SetPrec(200).SetFloat64(f) }
 	term, total, x2 := at(x), at(x), at(x)
@@ -127,7 +127,7 @@ func TestSineIsRoundedCorrectly(t *testing.T) {
 	require.Zero(t, sin(0))
 }
 
-// asin returns the number with the nearest sine: neither neighbour is better.
+// asin returns the number with the nearest sine: the sines of both neighbours are not nearer.
 func TestAsinIsRoundedCorrectly(t *testing.T) {
 	r := newRand(t)
 	off := func(y, x float64) *big.Float {
@@ -164,8 +164,8 @@ func BenchmarkDistance(b *testing.B) {
 	})
 }
 
-// The ranges of a polygon miss none of the positions within it, and have none twice, wherever it is and
-// however large.
+// The ranges of a polygon contain every position within it exactly once, for any place and size of the
+// polygon.
 func TestPolygonRangesCover(t *testing.T) {
 	chance := rand.New(rand.NewPCG(5, 6))
 	for range 300 {

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Polygon returns the shape that is enclosed by straight lines, on a map of degrees, from each vertex to the
-// next and from the last to the first. Its center is where the mean of the vertices, taken as directions from
-// the middle of the earth, points to: the distances of Valkey's documentation are from there.
+// Polygon returns the shape enclosed by straight lines, on a map of degrees, from each vertex to the next and
+// from the last to the first. Its center is the direction of the mean of the vertices, taken as directions
+// from the middle of the earth. The distances in Valkey's documentation are measured from there.
 func Polygon(vertices []Point) Shape {
 	s := Shape{Vertices: vertices, Unit: 1}
 	first := vertices[0]
@@ -25,7 +25,7 @@ func Polygon(vertices []Point) Shape {
 	return s
 }
 
-// encloses reports whether a position is within the polygon: whether a line from it to the east crosses an
+// encloses reports whether a position is within the polygon: a line from the position to the east crosses an
 // odd number of sides.
 func (s *Shape) encloses(p Point) bool {
 	if p.Longitude < s.frame.west || p.Longitude > s.frame.east || p.Latitude < s.frame.south || p.Latitude > s.frame.north {
@@ -45,8 +45,8 @@ func (s *Shape) encloses(p Point) bool {
 	return inside
 }
 
-// polygonRanges is Ranges for a polygon: the cell of the center and those around it, of a size at which they
-// cover all.
+// polygonRanges returns the Ranges of a polygon: the cell of the center and the cells around it, of a size at
+// which they cover the polygon.
 func (s *Shape) polygonRanges() []Range {
 	c := encode(s.Center, LatitudeMax, maxStep)
 	for c.step > 1 && s.outgrows(c, s.frame) {

@@ -2,9 +2,9 @@ package geohash
 
 import "math"
 
-// These sines are rounded correctly, except for about one in a hundred thousand, like most of those of the C
-// library. They are the same on every machine. Those of package math are often off by a unit in the last
-// place. Clients see that: a distance around half the world multiplies it by ten thousand.
+// These sines are rounded correctly, except for about one in a hundred thousand, like most sines of the C
+// library. They are the same on every machine. The results of package math are often wrong by a unit in the
+// last place. Clients see the difference: a distance around half the world multiplies it by ten thousand.
 //
 // Source: T. J. Dekker, "A floating-point technique for extending the available precision", 1971.
 
@@ -30,8 +30,8 @@ func (a double) times(b double) double {
 	return sum(p, rest)
 }
 
-// series sums a Taylor series in x2: the terms that count for more than their own
-// precision, and after them the others.
+// series sums a Taylor series in x2. The terms of first need more than their own precision; the terms of
+// others follow them.
 func series(x2 double, first [4]double, others []float64) double {
 	rest := 0.0
 	for _, c := range others { // the last term is named first
@@ -44,8 +44,8 @@ func series(x2 double, first [4]double, others []float64) double {
 	return total
 }
 
-// sineSeries is the sine of x over x, for the square of an x of up to an eighth of a turn:
-// x^2n/(2n+1)! with signs that alternate.
+// sineSeries computes the sine of x divided by x from the square of an x of up to an eighth of a turn:
+// x^2n/(2n+1)! with alternating signs.
 func sineSeries(x2 double) double {
 	return series(x2, [4]double{{hi: 1}, {-1.0 / 6, -9.25185853854297e-18}, {1.0 / 120, 1.1564823173178714e-19},
 		{-1.0 / 5040, -1.7209558293420705e-22}}, []float64{
@@ -53,7 +53,7 @@ func sineSeries(x2 double) double {
 		-1.0 / 39916800, 1.0 / 362880})
 }
 
-// cosineSeries is the cosine in the same way: x^2n/(2n)!.
+// cosineSeries computes the cosine in the same way: x^2n/(2n)!.
 func cosineSeries(x2 double) double {
 	return series(x2, [4]double{{hi: 1}, {hi: -1.0 / 2}, {1.0 / 24, 2.3129646346357427e-18}, {-1.0 / 720, 5.300543954373577e-20}},
 		[]float64{
@@ -61,7 +61,7 @@ func cosineSeries(x2 double) double {
 			-1.0 / 87178291200, 1.0 / 479001600, -1.0 / 3628800, 1.0 / 40320})
 }
 
-// sine returns the sine of x plus so many right angles. |x| is at most some hundred.
+// sine returns the sine of x plus a number of right angles. |x| is at most some hundred.
 func sine(x float64, rightAngles int) double {
 	k := math.Round(x * (2 / math.Pi))
 	rightAngle := double{1.5707963267948966, 6.123233995736766e-17}
@@ -82,7 +82,7 @@ func sin(x float64) float64 { return sine(x, 0).hi }
 
 func cos(x float64) float64 { return sine(x, 1).hi }
 
-// asin improves on the value of package math by a step of Newton's. x is from 0 to 1.
+// asin improves the result of package math by one step of Newton's method. x is from 0 to 1.
 func asin(x float64) float64 {
 	y := math.Asin(x)
 	if x >= 1 {

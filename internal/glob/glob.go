@@ -10,18 +10,18 @@ package glob
 
 import "lockserver/internal/ascii"
 
-// maxStars is how many stars Redis follows, each in a call of its own, before it gives up.
+// maxStars is the number of stars that Redis follows, each by a recursive call, before it gives up.
 const maxStars = 1000
 
 // Match reports whether s as a whole matches pattern. With nocase, ASCII letters match in either case, except
 // behind a backslash in a class.
 //
-// The edge cases are those of Redis. Only the empty pattern matches the empty string, not even "*" does (so
+// The edge cases are those of Redis. Only the empty pattern matches the empty string; even "*" does not (so
 // KEYS and SCAN check for the pattern "*" before they match). A class without its ']' ends with the pattern.
-// Bytes from 0x80 on are below 0 in a range. The ends of a range are ordered before case is dropped.
+// Bytes from 0x80 on count as negative in a range. The ends of a range are ordered before case is dropped.
 //
-// A pattern with more than maxStars stars matches nothing that needs more of them, as in Redis; those in a
-// row are one.
+// A text that needs more than maxStars stars of the pattern does not match, as in Redis. Several stars in a
+// row count as one star.
 //
 // It takes at most len(pattern) * len(s) steps. An element other than '*' consumes exactly one byte. So the
 // elements between two stars may match at the first place that fits, and a mismatch need only go back to the
@@ -30,8 +30,8 @@ func Match(pattern, s []byte, nocase bool) bool {
 	if len(s) == 0 {
 		return len(pattern) == 0
 	}
-	star, retry := -1, 0 // the pattern behind the last star, and where in s it was last tried
-	stars := 0           // how many there were up to there
+	star, retry := -1, 0 // star is the position behind the last star in the pattern, retry the position in s where it was last tried
+	stars := 0           // the number of stars so far
 	p, i := 0, 0
 	for i < len(s) {
 		if p < len(pattern) && pattern[p] == '*' {
@@ -61,8 +61,8 @@ func Match(pattern, s []byte, nocase bool) bool {
 	return skipStars(pattern, p) == len(pattern)
 }
 
-// Literal returns the bytes that everything matching pattern begins with, and whether pattern matches nothing
-// but exactly those. Case counts. The prefix may be a view into pattern.
+// Literal returns the common prefix of all texts that match pattern. exact says that pattern matches only the
+// prefix itself. Case counts. The prefix may share memory with pattern.
 func Literal(pattern []byte) (prefix []byte, exact bool) {
 	i := 0
 	for i < len(pattern) && !special(pattern[i]) {
@@ -85,7 +85,7 @@ func Literal(pattern []byte) (prefix []byte, exact bool) {
 
 func special(c byte) bool { return c == '*' || c == '?' || c == '[' || c == '\\' }
 
-// skipStars returns the offset of the first byte at or after p that is no star.
+// skipStars returns the offset of the first byte at or after p that is not a star.
 func skipStars(pattern []byte, p int) int {
 	for p < len(pattern) && pattern[p] == '*' {
 		p++
@@ -93,8 +93,8 @@ func skipStars(pattern []byte, p int) int {
 	return p
 }
 
-// element reports whether c matches the element, other than a star, that pattern begins with, and the
-// element's size in bytes. The size means nothing when it does not match.
+// element reports whether c matches the first element of pattern, which is not a star. size is the element's
+// length in bytes; it is only valid if c matches.
 func element(pattern []byte, c byte, nocase bool) (size int, ok bool) {
 	switch {
 	case pattern[0] == '?':
@@ -108,7 +108,7 @@ func element(pattern []byte, c byte, nocase bool) (size int, ok bool) {
 	}
 }
 
-// class is element for "[...]".
+// class does what element does, for "[...]".
 func class(pattern []byte, c byte, nocase bool) (size int, ok bool) {
 	p := 1
 	negated := p < len(pattern) && pattern[p] == '^'
@@ -130,12 +130,12 @@ func class(pattern []byte, c byte, nocase bool) (size int, ok bool) {
 		}
 	}
 	if p < len(pattern) {
-		p++ // the ']'
+		p++ // skip the ']'
 	}
 	return p, found != negated
 }
 
-// between compares as C's signed char.
+// between compares bytes like C's signed char.
 func between(from, to, c byte, nocase bool) bool {
 	a, b := int8(from), int8(to)
 	if a > b {

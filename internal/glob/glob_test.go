@@ -36,7 +36,7 @@ func subjects() [][]byte {
 	return keys
 }
 
-// randomPattern is made of what decides in patterns, so that most are odd.
+// randomPattern combines the special characters of patterns, so most results are odd.
 func randomPattern(r *rand.Rand) []byte {
 	const alphabet = "aaabbc*?[]^-\\-[]*AB\x80\xff"
 	p := make([]byte, 1+r.IntN(9))
@@ -50,8 +50,8 @@ func randomPattern(r *rand.Rand) []byte {
 	return p
 }
 
-// makeGolden asks Redis' KEYS which subjects match random patterns. A line: the pattern in hexadecimal, then
-// 1 or 0 for each subject. KEYS takes "*" alone for all keys without matching, so that pattern is left out.
+// makeGolden asks Redis' KEYS which subjects match random patterns. Each line has the pattern in hexadecimal,
+// then 1 or 0 for each subject. KEYS treats the pattern "*" without matching, so it is left out.
 func makeGolden(t *testing.T) {
 	c, err := net.Dial("tcp", *oracle)
 	require.NoError(t, err)
@@ -91,7 +91,7 @@ func makeGolden(t *testing.T) {
 	require.NoError(t, os.WriteFile(golden, out.Bytes(), 0o644))
 }
 
-// TestAsRedis compares with what Redis 7.4.1 answered to KEYS.
+// TestAsRedis compares with the answers of Redis 7.4.1 to KEYS.
 func TestAsRedis(t *testing.T) {
 	if *oracle != "" {
 		makeGolden(t)
@@ -130,7 +130,7 @@ func TestMatch(t *testing.T) {
 		want       bool
 	}{
 		{"", "", false, true},
-		{"*", "", false, false}, // as Redis; KEYS * does not come here
+		{"*", "", false, false}, // as in Redis; KEYS * does not call Match
 		{"*", "x", false, true},
 		{"", "x", false, false},
 		{"h?llo", "hello", false, true},
@@ -188,7 +188,7 @@ func TestLiteral(t *testing.T) {
 	}
 }
 
-// TestLiteralLeavesThePatternAlone: the prefix of an escaped pattern is built, not written into the pattern.
+// TestLiteralLeavesThePatternAlone: Literal does not write into an escaped pattern.
 func TestLiteralLeavesThePatternAlone(t *testing.T) {
 	pattern := []byte(`ab\*cd`)
 	prefix, _ := glob.Literal(pattern)
@@ -196,7 +196,7 @@ func TestLiteralLeavesThePatternAlone(t *testing.T) {
 	require.Equal(t, `ab\*cd`, string(pattern))
 }
 
-// TestBomb: patterns on which backtracking over every star would not end within the age of the universe.
+// TestBomb: matching by backtracking over every star would not end within the age of the universe.
 func TestBomb(t *testing.T) {
 	s := bytes.Repeat([]byte("a"), 4096)
 	start := time.Now()
@@ -207,7 +207,7 @@ func TestBomb(t *testing.T) {
 	require.Less(t, time.Since(start), time.Minute)
 }
 
-// slowMatch is Match as one would first write it: a star tries every end. depth is how many stars there were.
+// slowMatch is a simple form of Match: a star tries every end. depth counts the stars so far.
 func slowMatch(pattern, s []byte, depth int) bool {
 	switch {
 	case depth > 1000:
@@ -230,7 +230,7 @@ func slowMatch(pattern, s []byte, depth int) bool {
 	return ok && slowMatch(pattern[size:], s[1:], depth)
 }
 
-// slowElement says whether what pattern begins with stands for c, and how long it is.
+// slowElement reports whether the first element of pattern matches c, and returns its length.
 func slowElement(pattern []byte, c int8) (size int, ok bool) {
 	if pattern[0] == '?' {
 		return 1, true
@@ -263,7 +263,7 @@ func slowElement(pattern []byte, c int8) (size int, ok bool) {
 	return min(p+1, len(pattern)), members[uint8(c)] != negated
 }
 
-// TestAgainstTheSlowWay compares random patterns and texts, in which stars and repetitions abound.
+// TestAgainstTheSlowWay compares random patterns and texts with many stars and repetitions.
 func TestAgainstTheSlowWay(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 41))
 	hits := 0

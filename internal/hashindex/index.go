@@ -1,10 +1,11 @@
-// Package hashindex finds entries by their keys. It is a hash table without cells of its own: an entry holds
-// the link to the next of its chain, so the index takes one pointer for each. A Go map takes about 44 bytes
-// for a string and a pointer.
+// Package hashindex finds entries by their keys. It is a hash table without cells of its own. An entry holds
+// the link to the next entry of its chain, so the index takes one pointer for each entry. A Go map takes
+// about 44 bytes for a string and a pointer.
 //
 // It grows by linear hashing (W. Litwin, Linear hashing, VLDB 1980): when there are more entries than chains,
-// one chain is divided. When there are half as many, the last chain is merged into its origin. So no call
-// takes longer because there are many entries, and the memory of removed ones is released.
+// one chain is divided. When there are half as many entries as chains, the last chain is merged into its
+// origin. So no call takes longer because there are many entries, and the memory of removed entries is
+// released.
 //
 // It owns the chains. It must not know the keys: an entry compares its key and stores its hash. The caller
 // makes the hash with a secret seed, so that clients cannot choose keys that collide.
@@ -12,23 +13,23 @@ package hashindex
 
 import "math/bits"
 
-// Entry is what an index holds.
+// Entry is the type of an index's entries.
 type Entry[E any] interface {
 	*E
-	// Link is the link to the next entry of the chain. Only the index may use it.
+	// Link returns the link to the next entry of the chain. Only the index may use it.
 	Link() **E
-	// Hash is the hash of its key. It stays the same while the thing is in the index.
+	// Hash returns the hash of the entry's key. It stays the same while the entry is in the index.
 	Hash() uint32
-	// HasKey reports whether its key is this one.
+	// HasKey reports whether key is the entry's key.
 	HasKey(key []byte) bool
 }
 
-// segmentSize is how many chains are allocated at a time.
+// segmentSize is the number of chains that are allocated together.
 const segmentSize = 64
 
 type segment[E any] [segmentSize]*E
 
-// Index holds things with different keys. The zero value is empty; it is not safe for concurrent use.
+// Index holds entries with different keys. The zero value is empty; it is not safe for concurrent use.
 //
 // Invariants (checked by check): an entry is in the chain that chainOf returns. There are no more entries
 // than chains, and no more chains than twice the entries, except for the first. There are only as many
@@ -39,10 +40,10 @@ type Index[E any, P Entry[E]] struct {
 	n        int
 }
 
-// Len is how many things there are.
+// Len returns the number of entries.
 func (x *Index[E, P]) Len() int { return x.n }
 
-// Find returns the thing with a key and its hash; nil: there is none.
+// Find returns the entry with a key and its hash, or nil.
 func (x *Index[E, P]) Find(hash uint32, key []byte) *E {
 	if x.n == 0 {
 		return nil
@@ -64,7 +65,7 @@ func (x *Index[E, P]) Add(e *E) {
 	*head = e
 }
 
-// Remove takes a thing out, which is in the index. Its key is not asked for.
+// Remove removes an entry that is in the index. It does not compare keys.
 func (x *Index[E, P]) Remove(e *E) {
 	at := x.head(x.chainOf(P(e).Hash()))
 	for *at != e {
@@ -78,7 +79,7 @@ func (x *Index[E, P]) Remove(e *E) {
 	}
 }
 
-// Each visits all things, in no order, until visit returns false. The index must not be changed meanwhile.
+// Each visits all entries, in no order, until visit returns false. The index must not be changed meanwhile.
 func (x *Index[E, P]) Each(visit func(e *E) bool) {
 	for _, s := range x.segments {
 		for _, e := range s {
@@ -91,12 +92,12 @@ func (x *Index[E, P]) Each(visit func(e *E) bool) {
 	}
 }
 
-// head is where a chain begins.
+// head returns the pointer to the first entry of a chain.
 func (x *Index[E, P]) head(chain uint32) **E {
 	return &x.segments[chain/segmentSize][chain%segmentSize]
 }
 
-// chainOf returns the chain for a hash. It uses enough bits for the number of chains, or one less if that
+// chainOf returns the chain for a hash. It uses enough bits for the number of chains, or one bit less if that
 // chain does not exist yet.
 func (x *Index[E, P]) chainOf(hash uint32) uint32 {
 	mask := uint32(1)<<bits.Len32(x.chains-1) - 1
@@ -106,10 +107,10 @@ func (x *Index[E, P]) chainOf(hash uint32) uint32 {
 	return hash & (mask >> 1)
 }
 
-// parent is the chain that another one, which is the last, was a part of.
+// parent returns the chain that the last chain was split from.
 func parent(chain uint32) uint32 { return chain &^ (1 << (bits.Len32(chain) - 1)) }
 
-// grow makes one chain more, of a part of another.
+// grow adds a chain: it splits one chain in two.
 func (x *Index[E, P]) grow() {
 	last := x.chains
 	if last%segmentSize == 0 {
@@ -131,7 +132,7 @@ func (x *Index[E, P]) grow() {
 	}
 }
 
-// shrink makes the last chain a part of the one again that it came from.
+// shrink merges the last chain into the chain that it was split from.
 func (x *Index[E, P]) shrink() {
 	last := x.chains - 1
 	from, at := x.head(last), x.head(parent(last))

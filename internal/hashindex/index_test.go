@@ -42,7 +42,7 @@ func check(t *testing.T, x *things) {
 	}
 }
 
-// TestIndex does random things to an index and to a map, with good hashes and with such as collide.
+// TestIndex makes random changes to an index and to a map, with good hashes and with colliding hashes.
 func TestIndex(t *testing.T) {
 	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -60,7 +60,7 @@ func TestIndex(t *testing.T) {
 		keys := 1 + rng.IntN(1+rng.IntN(700))
 		for step := range 3000 {
 			key := fmt.Sprint(rng.IntN(keys))
-			if step > 2000 || step%500 > 350 { // most go again
+			if step > 2000 || step%500 > 350 { // most entries are removed again
 				key = fmt.Sprint(step % keys)
 			}
 			e := x.Find(hash(key), []byte(key))
@@ -108,7 +108,7 @@ func TestEachStops(t *testing.T) {
 	require.Equal(t, 7, seen)
 }
 
-// A single entry that is added and removed again and again allocates nothing.
+// Adding and removing a single entry again and again allocates nothing.
 func TestOneAtATime(t *testing.T) {
 	var x things
 	e := &thing{key: "k", hash: 12345}

@@ -50,7 +50,7 @@ func TestSoundHistory(t *testing.T) {
 	require.Contains(t, out.String(), "no fault found")
 }
 
-// TestPlantedFaults: each fault that is put into a sound history is found, and nothing else.
+// TestPlantedFaults: the report finds each fault that is put into a sound history, and nothing else.
 func TestPlantedFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		plant string
@@ -83,7 +83,7 @@ func TestPlantedFaults(t *testing.T) {
 	require.Equal(t, 1, checkText(t, 0, sound+`{"event":"write","time_ms":39,"key":"j","token":5}`+"\n").Unknown)
 }
 
-// TestGap: what was held before a gap is no overlap with what is granted after it.
+// TestGap: a hold before a gap does not overlap with a grant after the gap.
 func TestGap(t *testing.T) {
 	r := checkText(t, 0, sound+`{"event":"began","time_ms":50,"reason":"failover"}
 {"id":1,"event":"granted","time_ms":51,"key":"k","owner":"z","token":200,"mode":"exclusive"}
@@ -121,7 +121,7 @@ func TestSpans(t *testing.T) {
 }
 
 // TestRecordingBegunAgain: a recording that was stopped and started again, into the same file, has some
-// events twice. They are no fault. What is a fault behind them is found.
+// events twice. They are no fault. A fault after them is found.
 func TestRecordingBegunAgain(t *testing.T) {
 	lines := strings.SplitAfter(sound, "\n")
 	again := sound + lines[0] + strings.Join(lines[3:], "")

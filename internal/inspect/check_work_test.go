@@ -11,7 +11,8 @@ import (
 	"lockserver/internal/checkhistory"
 )
 
-// staleNaive is the writes that Report is to find, by a comparison of each write with all grants of its key.
+// staleNaive finds the stale writes that Report must find, by comparing each write with all grants of its
+// key.
 func staleNaive(lines []checkhistory.Line, skewMS int64) (stale []checkhistory.StaleWrite, unknown int) {
 	var writes []checkhistory.Line
 	for _, l := range lines {
@@ -47,8 +48,8 @@ func staleNaive(lines []checkhistory.Line, skewMS int64) (stale []checkhistory.S
 	return stale, unknown
 }
 
-// TestReportAgainstNaive: Report finds the same writes as a comparison of all with all, whatever the order of
-// times and tokens.
+// TestReportAgainstNaive: Report finds the same writes as a comparison of all pairs, for any order of times
+// and tokens.
 func TestReportAgainstNaive(t *testing.T) {
 	t.Parallel()
 	found := 0
@@ -66,7 +67,7 @@ func TestReportAgainstNaive(t *testing.T) {
 			}
 			if l.Token = random.Int64N(40) * 2; l.Event == "granted" {
 				token += 2
-				l.Token = token + 200*random.Int64N(2) // a token is granted once
+				l.Token = token + 200*random.Int64N(2) // each token is granted once
 			}
 			lines = append(lines, l)
 		}
@@ -83,8 +84,8 @@ func TestReportAgainstNaive(t *testing.T) {
 	require.Greater(t, found, 500)
 }
 
-// stepsOf counts the work for a history of one key with n holds, each of them with a write. It is recorded
-// twice, so all of it is there again.
+// stepsOf counts the work for a history of one key with n holds and one write in each. The history is
+// recorded twice, so every event is repeated.
 func stepsOf(n int) int64 {
 	var c checkhistory.Checker
 	for range 2 {
@@ -101,7 +102,7 @@ func stepsOf(n int) int64 {
 	return c.Steps
 }
 
-// TestWorkOfReport: the work rises with n log n.
+// TestWorkOfReport: the work grows as n log n.
 func TestWorkOfReport(t *testing.T) {
 	small, large := stepsOf(1<<10), stepsOf(1<<15)
 	require.Less(t, small, int64(1<<10*150))

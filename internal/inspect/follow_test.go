@@ -23,7 +23,7 @@ func (l lineSink) Write(p []byte) (int, error) {
 	return len(p), checkhistory.Read(bytes.NewReader(p), func(line *checkhistory.Line) { l <- *line })
 }
 
-// begin starts a server at an address that it had before.
+// begin starts a server at the address of an earlier server.
 func begin(t *testing.T, o server.Options) *server.Server {
 	t.Helper()
 	var srv *server.Server
@@ -39,8 +39,8 @@ func begin(t *testing.T, o server.Options) *server.Server {
 	return srv
 }
 
-// TestFollowGoesOnAfterARestart: the server ends and begins anew, and counts its events from 1 again. Each of
-// them comes, and a line before them says what may be missing.
+// TestFollowGoesOnAfterARestart: the server restarts, and counts its events from 1 again. The follower gets
+// every event, after a line that says which events may be missing.
 func TestFollowGoesOnAfterARestart(t *testing.T) {
 	t.Parallel()
 	for _, before := range []int{1, 5} { // fewer and more events than afterwards
@@ -109,8 +109,8 @@ func TestFollowGoesOnWhenTheConnectionBreaks(t *testing.T) {
 	require.Empty(t, lines)
 }
 
-// TestFollowEndsWhenItIsRefused: a server that does not let the user in ends it. One that is away does not,
-// until a signal comes.
+// TestFollowEndsWhenItIsRefused: the follower ends if the server refuses the user. If no server answers, the
+// follower goes on until a signal comes.
 func TestFollowEndsWhenItIsRefused(t *testing.T) {
 	t.Parallel()
 	clock := server.NewManualClock(time.UnixMilli(1_750_000_000_000))

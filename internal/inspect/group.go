@@ -16,64 +16,64 @@ import (
 	"lockserver/internal/call"
 )
 
-// Group is what is known of a raft group: what its leader says of the members, and each of itself.
+// Group is the known state of a raft group: the leader's list of the members, and the answer of each member.
 type Group struct {
 	Name    string        `json:"group"`
-	Leader  string        `json:"leader"`  // an ID; empty: there is none
-	AskedAt string        `json:"address"` // of the member that has listed the others
+	Leader  string        `json:"leader"`  // an ID; empty: there is no leader
+	AskedAt string        `json:"address"` // address of the member that listed the others
 	Members []GroupMember `json:"members"`
-	// Token is the highest fencing token so far, as far as that member knows; 0: that is not known.
+	// Token is the highest fencing token that this member knows; 0 means not known.
 	Token int64 `json:"highest_token"`
 }
 
 // position is a place in the history of a group.
 type position struct{ index, offset int64 }
 
-// GroupMember is a member of a group. Numbers below 0 are not known.
+// GroupMember is a member of a group. Negative numbers mean not known.
 type GroupMember struct {
 	ID      string `json:"id"`
 	Client  string `json:"client_address"`
 	Raft    string `json:"raft_address"`
 	Role    string `json:"role"` // leader, follower, learner, rebuilding, stopped or unreachable
 	Learner bool   `json:"learner"`
-	// Reachable says that the member that was asked for the list reaches it. Otherwise Unreachable says why.
+	// Reachable says that the listing member reaches this member. Otherwise Unreachable is the reason.
 	Reachable   bool   `json:"reachable"`
 	Unreachable string `json:"unreachable,omitempty"`
-	// Problem is why it was not reached from here; empty: it was.
+	// Problem is the reason why this process did not reach the member; empty if it did.
 	Problem string `json:"problem,omitempty"`
 	Version string `json:"version"`
 	Applied int64  `json:"applied_index"`
-	// LagEntries and LagMS are how far its data is behind what is committed.
+	// LagEntries and LagMS say how far the member's data is behind the commit index.
 	LagEntries int64 `json:"lag_entries"`
 	LagMS      int64 `json:"lag_ms"`
-	ContactMS  int64 `json:"last_contact_ms"` // how long ago the one that was asked has heard of it
-	SinceMS    int64 `json:"since_ms"`        // since when it is so, in milliseconds since 1970
+	ContactMS  int64 `json:"last_contact_ms"` // time since the listing member last heard from it
+	SinceMS    int64 `json:"since_ms"`        // since when Role is true, in milliseconds since 1970
 	DiskFree   int64 `json:"disk_free"`       // in bytes
-	// SyncUS is how long syncs of its log take, CommitUS how long a leader's entries take until they are
-	// committed, RoundTripUS how long it takes to answer the leader. 99 of 100 took at most so many
-	// microseconds in the last minute or two.
+	// SyncUS is the time of syncs of its log, CommitUS the time in which a leader's entries are committed,
+	// and RoundTripUS the time in which the leader gets an answer. Each is the 99th percentile, in
+	// microseconds, of the last minute or two.
 	SyncUS      int64 `json:"log_sync_p99_us"`
 	CommitUS    int64 `json:"commit_p99_us"`
 	RoundTripUS int64 `json:"round_trip_p99_us"`
-	// SnapshotMS is when it last tried to make a snapshot, in milliseconds since 1970; SnapshotError says why
-	// it could not.
+	// SnapshotMS is the time of its last attempt to make a snapshot, in milliseconds since 1970.
+	// SnapshotError is the reason if the attempt failed.
 	SnapshotMS    int64  `json:"last_snapshot_ms"`
 	SnapshotError string `json:"last_snapshot_error,omitempty"`
-	Alarms        string `json:"alarms,omitempty"` // as it says itself
+	Alarms        string `json:"alarms,omitempty"` // the alarms that the member itself reports
 	offset        int64
-	clockMS       int64 // what its clock showed when it was asked; -1: not known
+	clockMS       int64 // the member's clock when it was asked; -1: not known
 }
 
-// groupPatience is how long a member has to answer.
+// groupPatience limits the time for a member's answer.
 const groupPatience = 3 * time.Second
 
-// errAlone is returned for a server that is in no group.
+// errAlone says that the server belongs to no group.
 var errAlone = errors.New("the server is in no raft group")
 
 var errUnknown = errors.New("the server knows no member of its group yet")
 
-// LookAtGroup asks all members of a group how they are. addrs are some of them, which are tried in order. One
-// that knows no member is passed over.
+// LookAtGroup asks all members of a group for their state. addrs are addresses of some members, tried in
+// order. A server that knows no members is skipped.
 func LookAtGroup(ctx context.Context, o Options, addrs []string) (g *Group, err error) {
 	for _, addr := range addrs {
 		g, one := listGroup(ctx, o, addr)
@@ -86,7 +86,8 @@ func LookAtGroup(ctx context.Context, o Options, addrs []string) (g *Group, err 
 	return nil, err
 }
 
-// listGroup asks a member for the others, or the leader if that knows one that answers.
+// listGroup asks a member for the list of members. If the member knows a leader that answers, the leader is
+// asked.
 func listGroup(ctx context.Context, o Options, addr string) (*Group, error) {
 	o.Addr = addr
 	c, err := dialMember(ctx, o)
@@ -129,7 +130,7 @@ func listGroup(ctx context.Context, o Options, addr string) (*Group, error) {
 	return g, nil
 }
 
-// memberOf reads an entry of RAFT MEMBERS.
+// memberOf parses an entry of RAFT MEMBERS.
 func memberOf(f call.Fields) GroupMember {
 	whole := func(name string) int64 {
 		if v, is := f[name]; is {
@@ -144,7 +145,7 @@ func memberOf(f call.Fields) GroupMember {
 		SnapshotMS:  whole("last-snapshot-ms"), SnapshotError: f.Text("last-snapshot-error"), clockMS: whole("clock-ms")}
 }
 
-// dialMember connects to a server and logs in, and follows no redirection.
+// dialMember connects to a server and logs in. It does not follow redirections.
 func dialMember(ctx context.Context, o Options) (*call.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, groupPatience)
 	defer cancel()
@@ -164,7 +165,7 @@ func dialMember(ctx context.Context, o Options) (*call.Conn, error) {
 	return c, nil
 }
 
-// askAll asks each member how it is.
+// askAll asks each member for its state.
 func (g *Group) askAll(ctx context.Context, o Options) {
 	var all sync.WaitGroup
 	for i := range g.Members {
@@ -178,7 +179,7 @@ func (g *Group) askAll(ctx context.Context, o Options) {
 	all.Wait()
 }
 
-// ask asks a member how it is.
+// ask asks a member for its state.
 func (m *GroupMember) ask(ctx context.Context, o Options) error {
 	o.Addr = m.Client
 	c, err := dialMember(ctx, o)
@@ -216,7 +217,7 @@ func (m *GroupMember) ask(ctx context.Context, o Options) error {
 	return nil
 }
 
-// leader is the member that leads; nil: none does.
+// leader returns the leading member, or nil.
 func (g *Group) leader() *GroupMember {
 	for i := range g.Members {
 		if g.Members[i].Role == "leader" {
@@ -226,7 +227,7 @@ func (g *Group) leader() *GroupMember {
 	return nil
 }
 
-// Leaderless is the error of a group that no member leads, as far as can be seen from here; nil: one does.
+// Leaderless returns an error if this process sees no leader, or nil.
 func (g *Group) Leaderless() error {
 	if g.leader() == nil {
 		return fmt.Errorf("no member of the group %s leads", printable(g.Name))
@@ -234,8 +235,8 @@ func (g *Group) Leaderless() error {
 	return nil
 }
 
-// unready is why the next member must not be stopped yet: a member is away, or lacks what the leader had
-// committed at a position. nil: all is well.
+// unready returns the reason why the next member must not be stopped yet: a member is away, or lacks an entry
+// that the leader had committed at the target position. It returns nil if the group is ready.
 func (g *Group) unready(target position) error {
 	if g.leader() == nil {
 		return errors.New("no member leads")
@@ -256,8 +257,8 @@ func (g *Group) unready(target position) error {
 	return nil
 }
 
-// stillReady lists the members again after each member has said how it is. The leader may have made a voter a
-// learner meanwhile. The role of that member is still "follower".
+// stillReady lists the members again after each member has reported its state. The leader may meanwhile have
+// made a voter a learner, and that member's own role is still "follower".
 func stillReady(ctx context.Context, o Options, askedAt string) error {
 	now, err := listGroup(ctx, o, askedAt)
 	if err != nil {
@@ -266,8 +267,8 @@ func stillReady(ctx context.Context, o Options, askedAt string) error {
 	return now.unready(position{})
 }
 
-// AwaitGroup looks at a group until all members are there and have what the leader had committed at the
-// first look at it, or until ctx ends. The error says what is missing then.
+// AwaitGroup looks at a group until all members are there and have all entries that the leader had committed
+// at the first look, or until ctx ends. In the second case the error says what is missing.
 func AwaitGroup(ctx context.Context, o Options, addrs []string) (g *Group, err error) {
 	var target position
 	for {
@@ -294,7 +295,7 @@ func AwaitGroup(ctx context.Context, o Options, addrs []string) (g *Group, err e
 	}
 }
 
-// lookEvery is how often AwaitGroup looks.
+// lookEvery is the pause between two looks of AwaitGroup.
 const lookEvery = 200 * time.Millisecond
 
 // PrintJSON writes the group as one object.
@@ -304,7 +305,7 @@ func (g *Group) PrintJSON(w io.Writer) error {
 	return e.Encode(g)
 }
 
-// Print writes the group as a table, and below it what is wrong with each member.
+// Print writes the group as a table, and below it the problems of each member.
 func (g *Group) Print(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(table, "ID\tROLE\tCLIENTS\tREACHABLE\tAPPLIED\tLAG\tCONTACT\tSYNC P99\tCOMMIT P99\tROUND TRIP P99\tVERSION\tSINCE\tDISK FREE\tSNAPSHOT")
@@ -328,7 +329,7 @@ func (g *Group) Print(w io.Writer) error {
 	return nil
 }
 
-// cells are the row of a member. The times of a member that is reachable are by its own clock.
+// cells returns the table row of a member. The times of a reachable member are by its own clock.
 func (m *GroupMember) cells() []string {
 	now := time.Now()
 	if m.Reachable && m.clockMS > 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/tidwall/redcon"
 )
 
-// TestLearnerIsNotReady: a member that loses its vote while the members are asked is not ready. It was a
-// voter in the list, and its own role is still "follower".
+// TestLearnerIsNotReady: a member that loses its vote while the members are asked is not ready. The list
+// shows it as a voter, and its own role is still "follower".
 func TestLearnerIsNotReady(t *testing.T) {
 	var mu sync.Mutex
 	listed := 0
@@ -41,7 +41,7 @@ func TestLearnerIsNotReady(t *testing.T) {
 					c.WriteArray(len(addrs))
 					for i, addr := range addrs {
 						voter := 1
-						if i == 1 && listed > 1 && listed < 4 { // it lost its disk, as the leader finds after the first list
+						if i == 1 && listed > 1 && listed < 4 { // it lost its disk, and the leader finds that out after the first list
 							voter = 0
 						}
 						role := "follower"

@@ -15,20 +15,20 @@ import (
 	"lockserver/internal/checkhistory"
 )
 
-// Events says which events of locks are asked for.
+// Events selects events of locks.
 type Events struct {
 	Key, Owner   string // empty: any
 	Since, Until time.Time
 	Count        int
-	// Lost is called when the connection is lost, before the first attempt to connect again; nil: it is not.
+	// Lost is called when the connection is lost, before the first attempt to reconnect. It may be nil.
 	Lost func(err error)
 }
 
-// eventsPiece is how many events are asked for at a time.
+// eventsPiece is the number of events in one request.
 const eventsPiece = 1000
 
-// words is the call of LOCK.HISTORY. after, if it is not negative, is the number behind which events are
-// wanted.
+// words returns the call of LOCK.HISTORY. If after is not negative, only events with higher numbers are
+// requested.
 func (e *Events) words(after int64) []string {
 	words := []string{"LOCK.HISTORY"}
 	add := func(name, value string) { words = append(words, name, value) }
@@ -51,7 +51,7 @@ func (e *Events) words(after int64) []string {
 	return words
 }
 
-// history asks for events; after as in words.
+// history requests events; after has the same meaning as in words.
 func (s *Server) history(e *Events, after int64) (checkhistory.History, error) {
 	v, err := s.conn.Do(e.words(after)...)
 	if err != nil {
@@ -60,8 +60,9 @@ func (s *Server) history(e *Events, after int64) (checkhistory.History, error) {
 	return checkhistory.FromReply(v), nil
 }
 
-// PrintHistory writes the events of locks, the oldest first: one a line, or one object of JSON a line. With
-// follow it goes on with new ones, until ctx ends: what had happened by then is still written.
+// PrintHistory writes the events of locks, the oldest first: each event is a line, or an object of JSON on a
+// line. With follow it continues with new events until ctx ends. Events that happened before that are still
+// written.
 func (s *Server) PrintHistory(ctx context.Context, w io.Writer, e Events, asJSON, follow bool) error {
 	print := func(l *checkhistory.Line) error {
 		if asJSON {
@@ -93,12 +94,13 @@ func (s *Server) PrintHistory(ctx context.Context, w io.Writer, e Events, asJSON
 	return s.follow(ctx, &e, process, &h, print)
 }
 
-// follow prints the events behind those of h, which have been printed. The process of the server gave them.
+// follow prints the events after those of h, which are printed already. process is the server process that
+// sent h.
 func (s *Server) follow(ctx context.Context, e *Events, process string, h *checkhistory.History, print func(*checkhistory.Line) error) error {
 	e.Count = eventsPiece
 	f := follower{s: s, e: e, print: print, all: e.Key == "" && e.Owner == "",
 		process: process, sinceMS: h.SinceMS, last: h.LastID, lastMS: lastTime(h, h.SinceMS)}
-	more, end := false, int64(-1) // there are more events already; the last one that is wanted
+	more, end := false, int64(-1) // more: the server has more events already. end: the number of the last event to print
 	for end < 0 || more && f.last < end {
 		if !more {
 			pause(ctx, followEvery)
@@ -124,20 +126,20 @@ func (s *Server) follow(ctx context.Context, e *Events, process string, h *check
 	return nil
 }
 
-// follower is where history --follow is.
+// follower is the state of history --follow.
 type follower struct {
 	s       *Server
 	e       *Events
 	print   func(*checkhistory.Line) error
-	all     bool   // the events of all keys and owners are wanted
-	process string // of the server
-	sinceMS int64  // from when on the server knows
-	last    int64  // the number of the last event that was read
-	lastMS  int64  // its time; without an event, sinceMS
+	all     bool   // events of all keys and owners are requested
+	process string // the server's process
+	sinceMS int64  // the server knows the events since this time
+	last    int64  // the number of the last event read
+	lastMS  int64  // the time of that event; without an event, sinceMS
 }
 
-// read returns the events behind the last one. It writes a line if some are missing before them. If the
-// connection is lost it connects again, until ctx ends: then the result is nil.
+// read returns the events after the last event read. It first writes a line if events are missing before
+// them. If the connection is lost it reconnects until ctx ends; then the result is nil.
 func (f *follower) read(ctx context.Context) (*checkhistory.History, error) {
 	next, err := f.s.history(f.e, f.last)
 	another := false
@@ -152,12 +154,12 @@ func (f *follower) read(ctx context.Context) (*checkhistory.History, error) {
 			return nil, err
 		}
 		process := f.s.process()
-		if another = another || process != f.process; another { // it counts its events anew
+		if another = another || process != f.process; another { // a new process numbers its events from 1 again
 			f.process, f.last = process, 0
 		}
 		next, err = f.s.history(f.e, f.last)
 	}
-	if !another && next.LastID < f.last { // the same, of a server that does not tell its process
+	if !another && next.LastID < f.last { // for a server that does not tell its process: the number fell, so the process is new
 		another, f.last = true, 0
 		if next, err = f.s.history(f.e, 0); err != nil {
 			return f.read(ctx)
@@ -166,8 +168,8 @@ func (f *follower) read(ctx context.Context) (*checkhistory.History, error) {
 	return &next, f.gap(&next, another)
 }
 
-// gap writes a line if events before those of next may be missing. Events of all keys have numbers without a
-// gap. If some were dropped before they were read, it is not known any more what was held.
+// gap writes a line if events before those of next may be missing. Events of all keys are numbered without
+// gaps. If events were dropped before they were read, the holds are no longer known.
 func (f *follower) gap(next *checkhistory.History, another bool) error {
 	dropped := next.Reason == "full" && f.all && len(next.Lines) > 0 && next.Lines[0].ID > f.last+1 && next.SinceMS >= f.lastMS
 	if !another && (next.SinceMS <= f.sinceMS || next.Reason == "full" && !dropped) {
@@ -179,7 +181,7 @@ func (f *follower) gap(next *checkhistory.History, another bool) error {
 	return f.print(&line)
 }
 
-// connect connects again, as often as it takes.
+// connect reconnects, with as many attempts as necessary.
 func (f *follower) connect(ctx context.Context) error {
 	for wait := followEvery; ctx.Err() == nil; wait = min(2*wait, mostPause) {
 		err := f.s.reconnect(ctx)
@@ -191,8 +193,8 @@ func (f *follower) connect(ctx context.Context) error {
 	return nil
 }
 
-// refused reports whether an error is an answer that does not change by itself. A server that loads its data,
-// or does not lead yet, answers with an error that does.
+// refused reports whether an error is a final answer. A server that loads its data, or does not lead yet,
+// answers with an error that is temporary.
 func refused(err error) bool {
 	var reply call.Error
 	if !errors.As(err, &reply) {
@@ -202,7 +204,7 @@ func refused(err error) bool {
 	return !slices.Contains([]string{"LOADING", "MASTERDOWN", "READONLY", "MOVED", "CLUSTERDOWN", "TRYAGAIN", "BUSY", "UNAVAILABLE"}, word)
 }
 
-// pause waits for a time, or until ctx ends.
+// pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
@@ -210,7 +212,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// lastTime is the time of the last event of h; before if there is none.
+// lastTime returns the time of the last event of h, or before if h has no event.
 func lastTime(h *checkhistory.History, before int64) int64 {
 	if len(h.Lines) == 0 {
 		return before
@@ -218,13 +220,13 @@ func lastTime(h *checkhistory.History, before int64) int64 {
 	return h.Lines[len(h.Lines)-1].TimeMS
 }
 
-// followEvery is how long to wait for new events when all were read.
+// followEvery is the pause before asking for new events when all events were read.
 const followEvery = 250 * time.Millisecond
 
 // mostPause is the longest time between two attempts to connect.
 const mostPause = 2 * time.Second
 
-// eventText is an event for a person to read.
+// eventText formats an event for a person.
 func eventText(l *checkhistory.Line) string {
 	at := time.UnixMilli(l.TimeMS).Format("2006-01-02 15:04:05.000")
 	if l.Event == checkhistory.Began {
@@ -270,7 +272,7 @@ func eventText(l *checkhistory.Line) string {
 	return b.String()
 }
 
-// fineMillis is span of milliseconds, which may be a part of one.
+// fineMillis formats milliseconds as span does, including fractions.
 func fineMillis(ms float64) string {
 	if ms < 10 {
 		return strconv.FormatFloat(ms, 'f', 3, 64) + "ms"
@@ -278,7 +280,7 @@ func fineMillis(ms float64) string {
 	return millis(int64(ms + 0.5))
 }
 
-// ParseMoment reads a time as a person writes it: 14:03:22 (of today), 2026-11-27 14:03:22, RFC 3339,
+// ParseMoment reads a time as people write it: 14:03:22 (of today), 2026-11-27 14:03:22, RFC 3339,
 // milliseconds since 1970, or a span before now, such as 10m. Times without a zone are local.
 func ParseMoment(text string, now time.Time) (time.Time, error) {
 	if d, err := time.ParseDuration(text); err == nil {

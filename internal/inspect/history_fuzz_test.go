@@ -18,7 +18,7 @@ import (
 	"lockserver/internal/tracecontext"
 )
 
-// readLines reads a history, and what the checker says of it.
+// readLines reads a history, and returns its lines and the checker's report.
 func readLines(text []byte) (lines []checkhistory.Line, r *checkhistory.Report, err error) {
 	var c checkhistory.Checker
 	err = checkhistory.Read(bytes.NewReader(text), func(l *checkhistory.Line) {
@@ -28,7 +28,7 @@ func readLines(text []byte) (lines []checkhistory.Line, r *checkhistory.Report, 
 	return lines, c.Report(), err
 }
 
-// written is a history with these lines, as `lockserver history --json` writes it.
+// written returns the history of these lines, as `lockserver history --json` writes it.
 func written(t *testing.T, lines []checkhistory.Line) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -38,10 +38,10 @@ func written(t *testing.T, lines []checkhistory.Line) []byte {
 	return b.Bytes()
 }
 
-// FuzzHistoryLines: no bytes panic, an error names its line, and what was read is read again as it was
-// written. The report of both is the same.
+// FuzzHistoryLines: no input panics, an error names its line, and a history that was read and written reads
+// back equal, with the same report.
 func FuzzHistoryLines(f *testing.F) {
-	for _, text := range []string{ // short ones: the fuzzer tries to shorten what it finds
+	for _, text := range []string{ // short texts, because the fuzzer tries to shorten its findings
 		`{"event":"began"}` + "\n" + `{"event":"granted","key":"k","token":1,"mode":"shared"}` + "\n" + `{"event":"write","key":"k","token":1}`,
 		`{"event":"queued","key":"k","owner":"b"}` + "\n" + `{"event":"refused","key":"k","owner":"b","waited_ms":2.5}`,
 		`{"event":"granted","key":"k","token":2}` + "\n\n" + `{"event":"released","key":"k","token":2,"held_ms":1e300}`,
@@ -66,7 +66,8 @@ func FuzzHistoryLines(f *testing.F) {
 	})
 }
 
-// checkSpans: each token has at most one hold, and there are no more spans than events begin and end.
+// checkSpans: each token has at most one hold, and the number of spans does not exceed the events that begin
+// or end a span.
 func checkSpans(t *testing.T, lines []checkhistory.Line) {
 	t.Helper()
 	s := checkhistory.SpansOf(lines)
@@ -80,7 +81,7 @@ func checkSpans(t *testing.T, lines []checkhistory.Line) {
 	}
 }
 
-// FuzzHistoryReply: no reply panics, and its events are lines of a history, apart from those without a name.
+// FuzzHistoryReply: no reply panics, and each event with a name is a line of a history.
 func FuzzHistoryReply(f *testing.F) {
 	event := func(fields string, n int) string { return fmt.Sprintf("%%%d\r\n%s", n, fields) }
 	granted := event("$2\r\nid\r\n:7\r\n$4\r\ntime\r\n:1795226239770\r\n$5\r\nevent\r\n$7\r\ngranted\r\n$3\r\nkey\r\n$4\r\ndoor\r\n"+
@@ -88,7 +89,7 @@ func FuzzHistoryReply(f *testing.F) {
 		"%2\r\n$2\r\nid\r\n:3\r\n$7\r\naddress\r\n$14\r\n127.0.0.1:4711\r\n$4\r\nheld\r\n_\r\n$6\r\nwaited\r\n,1.5\r\n", 10)
 	reply := "%4\r\n$11\r\nknown-since\r\n:1795226239000\r\n$6\r\nreason\r\n$5\r\nstart\r\n$7\r\nlast-id\r\n:7\r\n$6\r\nevents\r\n*1\r\n" + granted
 	f.Add([]byte(reply))
-	f.Add([]byte(strings.Replace(reply, "%2\r\n", "*4\r\n", 1))) // version 2 has arrays for maps
+	f.Add([]byte(strings.Replace(reply, "%2\r\n", "*4\r\n", 1))) // version 2 of the protocol has arrays in place of maps
 	f.Add([]byte("*3\r\n$6\r\nevents\r\n*2\r\n*1\r\n:1\r\n%1\r\n$5\r\nevent\r\n_\r\n$2\r\nid\r\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		v, err := resp.ReadValue(bufio.NewReader(bytes.NewReader(text)))
@@ -116,7 +117,7 @@ func FuzzHistoryReply(f *testing.F) {
 // finite reports whether a number can be written as JSON.
 func finite(ms *float64) bool { return ms == nil || *ms-*ms == 0 }
 
-// TestReplyHasTheLine: a line of the server's reply has all that the server said.
+// TestReplyHasTheLine: a line made from the server's reply has all its fields.
 func TestReplyHasTheLine(t *testing.T) {
 	text := func(s string) resp.Value { return resp.Value{Kind: resp.Bulk, Str: s} }
 	number := func(n int64) resp.Value { return resp.Value{Kind: resp.Integer, Int: n} }
@@ -132,10 +133,10 @@ func TestReplyHasTheLine(t *testing.T) {
 		Reason: lockhistory.Partly.String(), Key: "door", Owner: "alice", Token: 99, Mode: "shared", Permits: 2, ClientID: 3, ClientAddress: "a:1", Trace: "t", HeldMS: &held}}}, h)
 }
 
-// traceparent is the grammar of the recommendation, with its rules for later versions.
+// traceparent is the grammar of the W3C recommendation, with its rules for later versions.
 var traceparent = regexp.MustCompile(`^(?s)([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$`)
 
-// FuzzTraceparent: a header is accepted if the grammar says so, and what was read is written as version 00.
+// FuzzTraceparent: a header is accepted if the grammar matches, and is written back as version 00.
 func FuzzTraceparent(f *testing.F) {
 	const valid = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 	for _, text := range []string{valid, "cc" + valid[2:] + "-more", "ff" + valid[2:], valid + "-", strings.ToUpper(valid), valid[:54], ""} {

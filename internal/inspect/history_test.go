@@ -90,7 +90,7 @@ func (l lineWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// next waits for what a channel brings.
+// next waits for the next value of a channel.
 func next[T any](t *testing.T, from <-chan T) (v T) {
 	t.Helper()
 	select {
@@ -101,7 +101,7 @@ func next[T any](t *testing.T, from <-chan T) (v T) {
 	return v
 }
 
-// TestFollow: new events come, each once, until the context ends.
+// TestFollow: each new event comes exactly once, until the context ends.
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -123,7 +123,7 @@ func TestFollow(t *testing.T) {
 	require.Empty(t, lines)
 }
 
-// TestFollowToTheEnd: what happened before the context ended is written, however much it is.
+// TestFollowToTheEnd: all events before the end of the context are written, however many there are.
 func TestFollowToTheEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -140,8 +140,8 @@ func TestFollowToTheEnd(t *testing.T) {
 	require.Len(t, lines, 2*(eventsPiece+10))
 }
 
-// TestFollowWithAGap: events that were dropped before they were read leave a line that says so. Otherwise two
-// grants without the release between them would look like a fault.
+// TestFollowWithAGap: if events were dropped before they were read, a line says so. Otherwise two grants
+// without the release between them would look like a fault.
 func TestFollowWithAGap(t *testing.T) {
 	t.Parallel()
 	begin := time.UnixMilli(1_750_000_000_000)
@@ -196,7 +196,7 @@ func TestParseMoment(t *testing.T) {
 	}
 }
 
-// TestTopOfSemaphores: of a semaphore with waiters the list shows how many permits are taken.
+// TestTopOfSemaphores: for a semaphore with waiters the list shows how many permits are taken.
 func TestTopOfSemaphores(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

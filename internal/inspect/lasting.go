@@ -10,20 +10,20 @@ import (
 	"lockserver/internal/call"
 )
 
-// Lasting is a server that may restart, or the leader of a group that may change. It is connected to anew
-// when the connection breaks, or when the member at its other end leads no more.
+// Lasting is a server that may restart, or the leader of a group that may change. It reconnects when the
+// connection breaks, or when the member at the other end is no longer the leader.
 type Lasting struct {
 	ctx context.Context
 	of  Options
 
-	mu     sync.Mutex // held while a question is asked
-	server *Server    // nil: none is connected
-	// addrs are where a connection is tried, in this order: the address that the user gave, and the members
-	// of the group that were known last.
+	mu     sync.Mutex // held during each question
+	server *Server    // nil: not connected
+	// addrs are the addresses to try, in this order: the address that the user gave, and the last known
+	// members of the group.
 	addrs []string
 }
 
-// Lasting returns the server as one that is connected to again, until ctx ends. It owns the connection.
+// Lasting returns a Lasting for this server. It owns the connection, and reconnects until ctx ends.
 func (s *Server) Lasting(ctx context.Context) *Lasting {
 	l := &Lasting{ctx: ctx, of: s.options, server: s, addrs: []string{s.options.Addr}}
 	l.learn()
@@ -44,7 +44,7 @@ func (l *Lasting) drop() {
 	}
 }
 
-// Sample is Server.Sample.
+// Sample returns a sample of the connected server: see Server.Sample.
 func (l *Lasting) Sample() (sample *Sample, err error) {
 	err = l.ask(func(s *Server) error {
 		sample, err = s.Sample()
@@ -53,7 +53,7 @@ func (l *Lasting) Sample() (sample *Sample, err error) {
 	return sample, err
 }
 
-// Why is Server.Why.
+// Why explains a lock of the connected server: see Server.Why.
 func (l *Lasting) Why(key string) (reason *Reason, err error) {
 	err = l.ask(func(s *Server) error {
 		reason, err = s.Why(key)
@@ -62,7 +62,7 @@ func (l *Lasting) Why(key string) (reason *Reason, err error) {
 	return reason, err
 }
 
-// ask asks a question, and again over a new connection if the one before is of no use any more.
+// ask asks a question. If the connection is lost it asks again over a new connection.
 func (l *Lasting) ask(question func(s *Server) error) (err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,7 +80,7 @@ func (l *Lasting) ask(question func(s *Server) error) (err error) {
 	return question(l.server)
 }
 
-// isOver reports whether after an error another connection may help.
+// isOver reports whether a new connection may help after this error.
 func isOver(err error) bool {
 	var said call.Error
 	if errors.As(err, &said) {
@@ -102,13 +102,13 @@ func (l *Lasting) connect() (err error) {
 			return nil
 		}
 		if err == nil {
-			err = failed // of the address that the user knows
+			err = failed // report the failure at the address that the user knows
 		}
 	}
 	return err
 }
 
-// learn remembers the members of the server's group, if it is in one.
+// learn stores the members of the server's group, if it belongs to a group.
 func (l *Lasting) learn() {
 	members, err := l.server.conn.Do("RAFT", "MEMBERS")
 	if err != nil {

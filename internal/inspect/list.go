@@ -9,11 +9,11 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// column is one of a list.
+// column is a column of a list.
 type column struct {
 	title string
-	width int  // of the cells
-	right bool // numbers stand to the right
+	width int  // width of the cells
+	right bool // cells are aligned to the right, as numbers are
 }
 
 // row is a line of cells, each cut or filled to the width of its column.
@@ -37,7 +37,7 @@ func titles(columns []column) string {
 	return labelStyle.Render(row(columns, cells))
 }
 
-// writeLocks writes the locks, those around the chosen one, into a number of lines; less than 1: all of them.
+// writeLocks writes the locks around the chosen lock, up to a number of lines; less than 1 means all locks.
 func (s *screen) writeLocks(line func(string), width, lines int) {
 	locks := s.locks()
 	title := titleStyle.Render("Locks")
@@ -73,7 +73,7 @@ func (s *screen) writeLocks(line func(string), width, lines int) {
 	}
 }
 
-// holdsOf is how often a lock is held; of a semaphore, how many of its permits are; of a latch, its count.
+// holdsOf formats the hold count of a lock, the taken permits of a semaphore, or the count of a latch.
 func holdsOf(l *Lock) string {
 	if l.Permits == nil {
 		return count(l.Holds)
@@ -95,7 +95,7 @@ func leaseLeft(l *Lock) string {
 	return millis(l.TTLMS)
 }
 
-// writeSales writes some of the sales; those that are open come first.
+// writeSales writes some of the sales. Open sales come first.
 func (s *screen) writeSales(line func(string), lines int) {
 	if len(s.sample.Sales) == 0 {
 		return
@@ -128,7 +128,7 @@ func (s *screen) writeSales(line func(string), lines int) {
 	line("")
 }
 
-// order is what sales are sorted by: open ones first, then by name.
+// order returns the sort key of a sale: open sales first, then by name.
 func (s *Sale) order() string {
 	if s.State == "open" {
 		return "0" + s.Voucher
@@ -136,7 +136,7 @@ func (s *Sale) order() string {
 	return "1" + s.Voucher
 }
 
-// writeReason writes why the chosen lock is not free.
+// writeReason writes the reason why the chosen lock is not free.
 func (s *screen) writeReason(line func(string)) {
 	line(titleStyle.Render("Why " + printable(s.asked)))
 	switch {
@@ -153,7 +153,7 @@ func (s *screen) writeReason(line func(string)) {
 	}
 }
 
-// foot says what the keys do.
+// foot returns the help line for the keys.
 func (s *screen) foot() string {
 	switch {
 	case s.finding:

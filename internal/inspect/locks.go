@@ -8,8 +8,8 @@ import (
 	"text/tabwriter"
 )
 
-// PrintLocks lists the locks that are held: a table, or one object of JSON a line. Both are written as the
-// pieces come, so that a million locks take no memory.
+// PrintLocks lists the held locks: as a table, or as an object of JSON on each line. Both are written piece
+// by piece, so that a million locks take no memory.
 func (s *Server) PrintLocks(ctx context.Context, w io.Writer, by Filter, asJSON bool) error {
 	if asJSON {
 		e := json.NewEncoder(w)
@@ -42,7 +42,7 @@ func (s *Server) PrintLocks(ctx context.Context, w io.Writer, by Filter, asJSON 
 	return table.Flush()
 }
 
-// heldBy names the owner of a lock in a list.
+// heldBy returns the text for the owner of a lock in a list.
 func (l *Lock) heldBy() string {
 	if l.Latch {
 		return "(latch)"
@@ -50,12 +50,12 @@ func (l *Lock) heldBy() string {
 	return printable(l.Owner)
 }
 
-// listed is a lock as the list has it.
+// listed is a lock in the form of the list.
 type listed struct {
 	Key   string `json:"key"`
 	Owner string `json:"owner"`
 	Holds int64  `json:"holds"`
 	Token int64  `json:"token"`
-	TTLMS int64  `json:"ttl_ms"` // -1: without end
+	TTLMS int64  `json:"ttl_ms"` // -1: no end
 	Latch bool   `json:"latch,omitempty"`
 }

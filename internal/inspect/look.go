@@ -12,7 +12,7 @@ import (
 	"lockserver/internal/resp"
 )
 
-// Limits of `top` for one refresh: enough for a large screen, and too little to delay other clients.
+// Limits of one refresh of `top`: enough for a large screen, and too little to delay other clients.
 const (
 	waitersSeen = 1000
 	locksSeen   = 100
@@ -20,7 +20,7 @@ const (
 	queuesSeen  = 50
 )
 
-// Sample looks at the server.
+// Sample reads the figures of the server.
 func (s *Server) Sample() (*Sample, error) {
 	sample := &Sample{Addr: s.addr, At: time.Now()}
 	for _, part := range []func(*Sample) error{s.lookAtServer, s.lookAtStats, s.lookAtQueues, s.lookAtLocks, s.lookAtSales} {
@@ -68,7 +68,7 @@ func (s *Server) lookAtStats(sample *Sample) error {
 	return err
 }
 
-// lookAtQueues finds the locks that are waited for: those of the clients that have waited longest.
+// lookAtQueues finds locks with waiters: the locks of the clients that have waited longest.
 func (s *Server) lookAtQueues(sample *Sample) error {
 	waits, err := s.waits("COUNT", strconv.Itoa(waitersSeen))
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *Server) lookAtQueues(sample *Sample) error {
 	keys = keys[:min(len(keys), queuesSeen)]
 	replies, err := s.each(keys, func(key string) []string { return []string{"LOCK.INFO", key, "COUNT", "1"} })
 	for i, reply := range replies {
-		// One that is free again, or no lock any more, is left out.
+		// Leave out a key that is free again, or is not a lock any more.
 		if l := lockOf(keys[i], reply); l != nil {
 			sample.Contended = append(sample.Contended, *l)
 		}
@@ -94,7 +94,7 @@ func (s *Server) lookAtQueues(sample *Sample) error {
 	return err
 }
 
-// each sends a command for each of some names at once, and returns the replies, errors among them.
+// each sends a command for each name in one batch, and returns the replies, including error replies.
 func (s *Server) each(names []string, command func(name string) []string) ([]resp.Value, error) {
 	commands := make([][]string, len(names))
 	for i, name := range names {
@@ -103,7 +103,7 @@ func (s *Server) each(names []string, command func(name string) []string) ([]res
 	return s.conn.All(commands...)
 }
 
-// lookAtLocks takes some of the locks without waiters.
+// lookAtLocks reads some of the locks without waiters.
 func (s *Server) lookAtLocks(sample *Sample) error {
 	_, locks, err := s.lockPiece(Filter{}, "0", locksSeen)
 	for _, l := range locks {
@@ -128,7 +128,7 @@ func (s *Server) lookAtSales(sample *Sample) error {
 	replies, err := s.each(names, func(name string) []string { return []string{"SECKILL.INFO", name} })
 	for i, reply := range replies {
 		if reply.Kind != resp.Map {
-			continue // it has just been removed, or its keys are not a sale's
+			continue // the sale was just removed, or the keys do not belong to a sale
 		}
 		f := call.FieldsOf(reply)
 		sale := Sale{Voucher: names[i], State: f.Text("state"), Stock: f.Int("stock"), Sold: f.Int("sold"), Held: f.Int("held"),
@@ -143,7 +143,8 @@ func (s *Server) lookAtSales(sample *Sample) error {
 	return err
 }
 
-// releaseOf is what the fields of INFO say of the server's release. Release 0.1.0 calls the field otherwise.
+// releaseOf returns the server's release from the fields of INFO. Release 0.1.0 has another name for the
+// field.
 func releaseOf(info map[string]string) string {
 	return cmp.Or(info["lockserver_release"], info["lockserver_version"])
 }

@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// pipe is a terminal's side of a program: one writes, the other reads, and String is all that was written.
+// pipe is a terminal's side of a program: the test writes, the program reads, and String returns all that was
+// written.
 type pipe struct {
 	r   *io.PipeReader
 	w   *io.PipeWriter

@@ -13,8 +13,8 @@ import (
 	"lockserver/internal/checkhistory"
 )
 
-// soundHistory makes a random history of some locks without a fault, with writes of the holders. held are the
-// places behind which a lock is held exclusively: the index of the line, and the holder's grant.
+// soundHistory makes a random history of some locks without a fault, with writes of the holders. held lists
+// the positions after which a lock is held exclusively: the index of the line, and the holder's grant.
 func soundHistory(random *rand.Rand, lines int) (list []checkhistory.Line, held map[int]checkhistory.Line) {
 	type holding struct{ grants []checkhistory.Line }
 	locks, now, token := make(map[string]*holding), int64(1000), int64(10)
@@ -70,8 +70,8 @@ func checkLines(t *testing.T, lines []checkhistory.Line) *checkhistory.Report {
 	return checkText(t, 0, b.String())
 }
 
-// TestRandomHistoriesWithOneFault: a random sound history has no fault. With a grant to another owner, or a
-// write with an old token, put in anywhere, the report names exactly that.
+// TestRandomHistoriesWithOneFault: the report finds no fault in a random sound history. After a grant to
+// another owner or a write with an old token is inserted anywhere, the report names exactly that fault.
 func TestRandomHistoriesWithOneFault(t *testing.T) {
 	planted := 0
 	for seed := range uint64(200) {
@@ -87,7 +87,7 @@ func TestRandomHistoriesWithOneFault(t *testing.T) {
 		planted++
 		last := lines[len(lines)-1]
 		grant := checkhistory.Line{ID: 1 << 30, Event: "granted", TimeMS: lines[at].TimeMS + 1, Key: holder.Key, Owner: "thief", Token: holder.Token, Mode: "exclusive"}
-		grant.Token = 1 << 40 // it rises, so that nothing else is wrong
+		grant.Token = 1 << 40 // the token rises, so that there is no second fault
 		cut := slices.Clone(lines[:at+1])
 		r = checkLines(t, append(cut, grant))
 		require.Len(t, r.Overlaps, 1, "seed %d", seed)

@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// printable is a name as a terminal may show it: what would move its cursor, or is no text, is escaped.
+// printable returns a name as a terminal may show it: control characters and bytes that are no text are
+// escaped.
 func printable(s string) string {
 	plain := true
 	for _, r := range s {
@@ -32,7 +33,7 @@ func printable(s string) string {
 	return b.String()
 }
 
-// span is a duration in as few letters as tell it: 850ms, 12.3s, 4m05s, 3h12m, 5d02h.
+// span formats a duration with few letters: 850ms, 12.3s, 4m05s, 3h12m, 5d02h.
 func span(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -49,13 +50,13 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%dd%02dh", int(d.Hours())/24, int(d.Hours())%24)
 }
 
-// millis is span of milliseconds.
+// millis formats a span in milliseconds.
 func millis(ms int64) string { return span(time.Duration(ms) * time.Millisecond) }
 
-// micros is a time in microseconds, in milliseconds.
+// micros formats a time in microseconds as milliseconds.
 func micros(us int64) string { return fmt.Sprintf("%.2fms", float64(us)/1000) }
 
-// count is an integer with its thousands apart.
+// count formats an integer with a mark between thousands.
 func count(n int64) string {
 	if n < 0 {
 		return "-" + count(-n)
@@ -66,7 +67,7 @@ func count(n int64) string {
 	return fmt.Sprintf("%s,%03d", count(n/1000), n%1000)
 }
 
-// rate is a number of things a second.
+// rate formats a number of events in a second.
 func rate(f float64) string {
 	if f > 0 && f < 10 {
 		return fmt.Sprintf("%.1f", f)
@@ -74,7 +75,7 @@ func rate(f float64) string {
 	return count(int64(f + 0.5))
 }
 
-// size is an amount of memory.
+// size formats an amount of memory.
 func size(bytes int64) string {
 	for _, unit := range []struct {
 		of   int64

@@ -2,10 +2,10 @@ package inspect
 
 import "time"
 
-// Sample is what `top` sees at one look.
+// Sample holds the figures of one refresh of `top`.
 type Sample struct {
 	At      time.Time // by this machine's clock
-	Now     time.Time // by the server's, as Server.now
+	Now     time.Time // by the server's clock: see Server.now
 	Addr    string
 	Version string // of lockserver
 	Uptime  time.Duration
@@ -16,13 +16,13 @@ type Sample struct {
 	CPU              time.Duration // used since the start
 
 	Stats Stats
-	// Contended are locks with waiters, the longest queue first. Held are other locks, or some of them if
+	// Contended lists locks with waiters, the longest queue first. Held lists other locks, or some of them if
 	// there are many.
 	Contended, Held []Lock
 	Sales           []Sale
 }
 
-// Stats are the server's figures about its locks, those that only rise since its start.
+// Stats holds the server's figures about locks that only rise after its start.
 type Stats struct {
 	Held, Waiting                             int64
 	Handoffs, Expired, Deadlocks, StaleTokens int64
@@ -33,18 +33,18 @@ type Stats struct {
 type Sale struct {
 	Voucher, State               string
 	Stock, Sold, Held, Confirmed int64
-	EndMS                        int64 // 0: it has no end
-	Lag                          int64 // of the group that is furthest behind; -1: unknown, or no group
+	EndMS                        int64 // 0: the sale has no end
+	Lag                          int64 // lag of the slowest group; -1: unknown, or the sale has no group
 }
 
-// Rates are what happened between two samples, a second.
+// Rates holds the events in a second between two samples.
 type Rates struct {
 	Commands, CPU, Handoffs, Expired float64
 	Sold                             map[string]float64 // by voucher
 }
 
-// Since is what happened in a second, on average, between an earlier sample and this one. After a restart
-// of the server in between it is nothing.
+// Since returns the rates between an earlier sample and this sample. They are zero if the server restarted in
+// between.
 func (s *Sample) Since(before *Sample) Rates {
 	r := Rates{Sold: map[string]float64{}}
 	seconds := s.At.Sub(before.At).Seconds()

@@ -14,14 +14,14 @@ import (
 	"lockserver/internal/resp"
 )
 
-// Options are the server to inspect and the user to log in as.
+// Options describe the server to inspect and the user to log in as.
 type Options struct {
 	Addr     string // host:port, or the path of a unix socket
 	User     string // empty: the default user
 	Password string
 	DB       int
-	TLS      *tls.Config // nil: in the clear
-	// Patience is how long the connection may take, and each reply. 0: five seconds.
+	TLS      *tls.Config // nil: not encrypted
+	// Patience limits the time for the connection, and for each reply. 0 means five seconds.
 	Patience time.Duration
 }
 
@@ -29,12 +29,12 @@ type Options struct {
 type Server struct {
 	conn *call.Conn
 	addr string
-	// options are those that the caller has connected with; addr may be that of the leader instead.
+	// options are the caller's options; after a redirection addr is the address of the leader.
 	options Options
 }
 
-// Connect connects and logs in. It fails if nothing answers, if the user is refused, or if the server has no
-// locks. A member of a group that does not lead sends on to the leader, which it connects to then.
+// Connect connects and logs in. It fails if no server answers, if the user is refused, or if the server has
+// no locks. If the server is a member that does not lead, Connect follows its redirection to the leader.
 func Connect(ctx context.Context, o Options) (*Server, error) {
 	o.Patience = cmp.Or(o.Patience, 5*time.Second)
 	ctx, cancel := context.WithTimeout(ctx, o.Patience)
@@ -47,7 +47,7 @@ func Connect(ctx context.Context, o Options) (*Server, error) {
 	return s, nil
 }
 
-// reconnect connects to the server again, with the options that Connect was called with.
+// reconnect connects to the server again, with the options of Connect.
 func (s *Server) reconnect(ctx context.Context) error {
 	s.Close()
 	again, err := Connect(ctx, s.options)
@@ -57,7 +57,7 @@ func (s *Server) reconnect(ctx context.Context) error {
 	return err
 }
 
-// process identifies the process of the server; empty: the user may not know.
+// process identifies the server's process. It is empty if the user may not read it.
 func (s *Server) process() string {
 	v, err := s.conn.Do("INFO", "server")
 	if err != nil {
@@ -67,15 +67,15 @@ func (s *Server) process() string {
 	return id
 }
 
-// now is the time of the server's data: moments in its replies are by that, and not by this machine's clock.
-// It is this machine's time if the user may not ask the server.
+// now returns the time of the server's data. Times in its replies are by that clock, not by this machine's
+// clock. If the user may not ask for it, now returns this machine's time.
 func (s *Server) now() time.Time {
 	v, _ := s.conn.Do("INFO", "server")
 	us, _ := Field(v.Str, "server_time_usec")
 	return serverTime(us)
 }
 
-// serverTime reads the field server_time_usec of INFO.
+// serverTime parses the field server_time_usec of INFO.
 func serverTime(us string) time.Time {
 	if n, err := strconv.ParseInt(us, 10, 64); err == nil && n > 0 {
 		return time.UnixMicro(n)
@@ -83,7 +83,7 @@ func serverTime(us string) time.Time {
 	return time.Now()
 }
 
-// mostHops is how many servers in a row may send on to another.
+// mostHops limits the redirections in a row.
 const mostHops = 3
 
 func connectFrom(ctx context.Context, o Options, hops int) (*Server, error) {
@@ -108,19 +108,18 @@ func connectFrom(ctx context.Context, o Options, hops int) (*Server, error) {
 	return connectFrom(ctx, o, hops-1)
 }
 
-// sentOn is the address of the server that has the data, if this one does not: it is a member of a group
-// that does not lead.
+// sentOn returns the address of the server that has the data, if this server is a member that does not lead.
 func (s *Server) sentOn() string {
 	_, err := s.conn.Do("EXISTS", "lockserver-inspect")
 	if err == nil {
 		return ""
 	}
 	words := strings.Fields(err.Error())
-	if words[0] == "READONLY" { // which no replica answers to a read
+	if words[0] == "READONLY" { // no replica answers a read with a redirection after READONLY
 		return s.leader()
 	}
 	if len(words) != 3 || words[0] != "MOVED" {
-		return "" // the command that was asked for will report the error
+		return "" // the actual command will report the error
 	}
 	if port, here := strings.CutPrefix(words[2], ":"); here { // the same host
 		host, _, _ := net.SplitHostPort(s.addr)
@@ -129,8 +128,8 @@ func (s *Server) sentOn() string {
 	return words[2]
 }
 
-// leader is the address of the leader, as a member of a group says it if the clients ask Sentinels. Empty:
-// the member does not say.
+// leader returns the leader's address from a member of a group whose clients use Sentinel. It is empty if the
+// member does not know the leader.
 func (s *Server) leader() string {
 	info, err := s.conn.Do("RAFT", "INFO")
 	if err != nil {
@@ -150,7 +149,7 @@ func Field(info, name string) (value string, ok bool) {
 	return "", false
 }
 
-// Dial opens a connection as the options say, without logging in.
+// Dial opens a connection for the options, without logging in.
 func Dial(ctx context.Context, o Options) (net.Conn, error) {
 	network := "tcp"
 	if strings.Contains(o.Addr, "/") {
@@ -164,7 +163,7 @@ func Dial(ctx context.Context, o Options) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, network, o.Addr)
 }
 
-// greet logs in, and makes sure that there is something to look at.
+// greet logs in, and checks that the server has locks.
 func (s *Server) greet(o Options) error {
 	hello := []string{"HELLO", "3"}
 	if o.User != "" || o.Password != "" {
@@ -185,7 +184,7 @@ func (s *Server) greet(o Options) error {
 // Close ends the connection.
 func (s *Server) Close() { s.conn.Close() }
 
-// Client is a connection of the server's.
+// Client is a connection to the server.
 type Client struct {
 	ID      int64  `json:"id"`
 	Address string `json:"address"`
@@ -208,12 +207,12 @@ type Waiter struct {
 	Owner    string     `json:"owner"`
 	Client   *Client    `json:"client"`
 	Since    time.Time  `json:"waiting_since"`
-	Deadline *time.Time `json:"deadline"`         // nil: it waits without limit
-	Notify   bool       `json:"notify,omitempty"` // it blocks no connection
-	Trace    string     `json:"trace,omitempty"`  // the traceparent of its call
+	Deadline *time.Time `json:"deadline"`         // nil: no deadline
+	Notify   bool       `json:"notify,omitempty"` // the wait blocks no connection
+	Trace    string     `json:"trace,omitempty"`  // traceparent of its call
 }
 
-// Permits is how many permits a semaphore has.
+// Permits holds the permits of a semaphore.
 type Permits struct {
 	Limit     int64 `json:"limit"`
 	Available int64 `json:"available"`
@@ -222,23 +221,24 @@ type Permits struct {
 // Lock is a lock or a semaphore that is held, or a latch that clients wait for.
 type Lock struct {
 	Key      string     `json:"key"`
-	Owner    string     `json:"owner"` // of a shared lock: some of them, in words
+	Owner    string     `json:"owner"` // for a shared lock: the first owners, as a text
 	Holds    int64      `json:"holds"`
 	Token    int64      `json:"token"`
 	Sharers  []string   `json:"shared_by,omitempty"` // the owners that hold it together
-	Permits  *Permits   `json:"permits,omitempty"`   // of a semaphore; nil: it is a lock
-	Latch    bool       `json:"latch,omitempty"`     // it is a latch, without an owner: Holds is its count
-	TTLMS    int64      `json:"ttl_ms"`              // -1: without end
+	Permits  *Permits   `json:"permits,omitempty"`   // nil: the key is not a semaphore
+	Latch    bool       `json:"latch,omitempty"`     // the key is a latch, without an owner; Holds is its count
+	TTLMS    int64      `json:"ttl_ms"`              // -1: no end
 	Watchdog bool       `json:"watchdog"`
 	Client   *Client    `json:"client"`
 	Since    *time.Time `json:"held_since"`
-	Waiting  int64      `json:"waiting"` // how many wait; Waiters may be the first of them
+	Waiting  int64      `json:"waiting"` // number of waiters; Waiters may hold only the first of them
 	Waiters  []Waiter   `json:"waiters"`
-	// WaitsFor are the keys of locks that the owner waits for itself.
+	// WaitsFor lists the keys of the locks that the owner waits for.
 	WaitsFor []string `json:"owner_waits_for,omitempty"`
-	// ConfirmBy is when the owner must have confirmed the grant; nil: it need not.
+	// ConfirmBy is the time by which the owner must confirm the grant; nil if it need not confirm.
 	ConfirmBy *time.Time `json:"confirm_by,omitempty"`
-	// Trace is the traceparent of the owner's call; empty: it named none, or the owners are several.
+	// Trace is the traceparent of the owner's call; empty if the call had none, or if there are several
+	// owners.
 	Trace string `json:"trace,omitempty"`
 }
 
@@ -251,7 +251,7 @@ func (s *Server) Lock(key string) (*Lock, error) {
 	return lockOf(key, v), nil
 }
 
-// lockOf is the reply of LOCK.INFO; nil if the lock is free, or the reply is an error.
+// lockOf parses a reply of LOCK.INFO. It returns nil if the lock is free, or the reply is an error.
 func lockOf(key string, v resp.Value) *Lock {
 	if v.Kind != resp.Map {
 		return nil
@@ -265,14 +265,14 @@ func lockOf(key string, v resp.Value) *Lock {
 	for _, w := range f.List("waiters") {
 		l.Waiters = append(l.Waiters, waiterOf(call.FieldsOf(w)))
 	}
-	l.Waiting = max(l.Waiting, int64(len(l.Waiters))) // the reply with all waiters does not have their number
+	l.Waiting = max(l.Waiting, int64(len(l.Waiters))) // the reply with all waiters does not contain their number
 	return l
 }
 
 // latchMode is the mode of a latch in the replies of the server.
 const latchMode = "latch"
 
-// readHolders reads what a lock that has had shared holders has instead of an owner.
+// readHolders reads the fields of a lock that several owners can hold.
 func (l *Lock) readHolders(f call.Fields) {
 	if limit := f.Int("limit"); limit > 0 {
 		l.Permits = &Permits{limit, f.Int("available")}
@@ -287,8 +287,8 @@ func (l *Lock) readHolders(f call.Fields) {
 	}
 }
 
-// named names the first of some owners, and says how many more there are; all of them may be more than
-// are named.
+// named formats a list of owners: the first names, and the number of the others. all is the number of owners,
+// including those that are not in the list.
 func named(owners []string, all int) string {
 	const most = 3
 	named := owners[:min(len(owners), most)]
@@ -299,7 +299,7 @@ func named(owners []string, all int) string {
 	return text
 }
 
-// owners are the holders of the lock.
+// owners returns the holders of the lock.
 func (l *Lock) owners() []string {
 	switch {
 	case l.Latch:
@@ -310,7 +310,7 @@ func (l *Lock) owners() []string {
 	return []string{l.Owner}
 }
 
-// clientOf is the client that a map tells of; nil: it is gone, or not known.
+// clientOf returns the client in a map of a reply, or nil if it has disconnected or is not known.
 func clientOf(f call.Fields) *Client {
 	if f["client"].Kind != resp.Map {
 		return nil
@@ -333,7 +333,7 @@ type wait struct {
 	keys []string
 }
 
-// waits returns who waits for locks, as LOCK.WAITERS with some options tells of them.
+// waits returns the waits for locks from LOCK.WAITERS with the given options.
 func (s *Server) waits(options ...string) (list []wait, err error) {
 	reply, err := s.conn.Do(append([]string{"LOCK.WAITERS"}, options...)...)
 	for _, v := range reply.Elems {
@@ -349,17 +349,17 @@ func (s *Server) waits(options ...string) (list []wait, err error) {
 	return list, err
 }
 
-// Filter says which locks are listed; empty: all.
+// Filter selects locks; empty fields match all locks.
 type Filter struct {
 	Match string // a pattern of keys
 	Owner string
 }
 
-// piece is how many locks are asked for at a time, so that a long list does not delay other clients.
+// piece is the number of locks in one request, small enough not to delay other clients.
 const piece = 1000
 
-// EachLock calls f with every lock that is held, in no order, without its client and waiters, until ctx ends.
-// One that is taken or released meanwhile may be missing.
+// EachLock calls f with every held lock, in no order, without its client and waiters, until ctx ends. A lock
+// that is taken or released meanwhile may be missing.
 func (s *Server) EachLock(ctx context.Context, by Filter, f func(Lock) error) error {
 	for next := "0"; ; {
 		if err := ctx.Err(); err != nil {
@@ -381,7 +381,7 @@ func (s *Server) EachLock(ctx context.Context, by Filter, f func(Lock) error) er
 	}
 }
 
-// lockPiece returns locks of those that the server looks at from a cursor on, and the cursor behind them.
+// lockPiece returns the locks among the keys that the server looks at from a cursor on, and the next cursor.
 func (s *Server) lockPiece(by Filter, cursor string, looked int) (next string, list []Lock, err error) {
 	words := []string{"LOCK.LIST", "CURSOR", cursor, "COUNT", strconv.Itoa(looked)}
 	if by.Match != "" {

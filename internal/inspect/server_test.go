@@ -17,7 +17,7 @@ import (
 	serverclock "lockserver/server/clock"
 )
 
-// world is a server, what looks at it, and a client that makes it worth it.
+// world is a server with an inspecting connection and a client that makes the data.
 type world struct {
 	srv  *server.Server
 	seen *Server
@@ -48,7 +48,7 @@ func client(t *testing.T, srv *server.Server) *testkit.Client {
 	return c
 }
 
-// wait makes an owner wait for a lock, and returns when it does.
+// wait makes an owner wait for a lock, and returns when the owner is in the queue.
 func (w world) wait(t *testing.T, key, owner, ms string) {
 	t.Helper()
 	before := w.waiting(t)
@@ -63,8 +63,8 @@ func (w world) waiting(t *testing.T) int64 {
 	return sample.Stats.Waiting
 }
 
-// TestTimesAreTheServers: moments in replies are by the time of the server's data. It may be far from this
-// machine's clock: a group goes on from the time of a leader with a clock that was ahead.
+// TestTimesAreTheServers: times in replies are by the clock of the server's data. That clock may be far from
+// this machine's clock: a group continues from the time of a leader with a clock that was ahead.
 func TestTimesAreTheServers(t *testing.T) {
 	srv, err := server.New(server.Options{Clock: serverclock.NewManual(time.Now().Add(time.Hour).Truncate(time.Second))})
 	require.NoError(t, err)
@@ -85,7 +85,7 @@ func TestTimesAreTheServers(t *testing.T) {
 	require.EqualValues(t, 90_000, sample.Sales[0].EndMS-sample.Now.UnixMilli())
 }
 
-// TestWhy follows a holder that waits for another one.
+// TestWhy follows a holder that waits for another holder.
 func TestWhy(t *testing.T) {
 	w := newWorld(t)
 	w.Do("CLIENT", "SETNAME", "till")
@@ -132,7 +132,7 @@ $`, out.String())
 	require.ErrorContains(t, err, "WRONGTYPE")
 }
 
-// A grant that is not confirmed, and a wait that blocks no connection, are shown as such.
+// A grant that is not confirmed, and a wait that blocks no connection, are marked in the output.
 func TestWhyOfNotify(t *testing.T) {
 	w := newWorld(t)
 	w.Do("LOCK", "door", "alice")
@@ -175,7 +175,7 @@ func TestWhyOfASemaphore(t *testing.T) {
 `, out.String())
 }
 
-// TestLocks lists more locks than come at a time.
+// TestLocks lists more locks than fit in one request.
 func TestLocks(t *testing.T) {
 	w := newWorld(t)
 	var out strings.Builder
@@ -204,7 +204,7 @@ func TestLocks(t *testing.T) {
 	require.Len(t, keys, n)
 }
 
-// TestSample sees what there is to see, and what happens between two looks.
+// TestSample reads the figures, and the rates between two samples.
 func TestSample(t *testing.T) {
 	w := newWorld(t)
 	w.Do("LOCK", "quiet", "q", "PX", "60000")
@@ -238,7 +238,7 @@ func TestSample(t *testing.T) {
 	require.Zero(t, before.Since(after).Commands, "time does not run backwards")
 }
 
-// TestWhatAUserMayNotSee is not shown, and does not end the rest.
+// TestWhatAUserMayNotSee: figures that the user may not read are left out, and the others are shown.
 func TestWhatAUserMayNotSee(t *testing.T) {
 	w := newWorld(t)
 	w.Do("LOCK", "mine:1", "a")

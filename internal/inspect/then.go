@@ -13,11 +13,11 @@ import (
 	"lockserver/internal/checkhistory"
 )
 
-// Then is a lock at a time in the past.
+// Then is the state of a lock at a time in the past.
 type Then struct {
 	Key string    `json:"key"`
 	At  time.Time `json:"at"`
-	// Since is the time from which on the server knows what happened, and Reason why not from an earlier one.
+	// Since is the time of the first known event. Reason is why earlier events are not known.
 	Since   time.Time           `json:"known_since"`
 	Reason  string              `json:"known_since_reason"`
 	Holders []checkhistory.Span `json:"holders"`
@@ -25,13 +25,13 @@ type Then struct {
 	Next    []checkhistory.Line `json:"next"` // the events that follow
 }
 
-// mostOfKey is how many events before and behind a time are looked at.
+// mostOfKey limits the events before and after the time that are read.
 const (
 	mostOfKey = 10_000
 	mostNext  = 10
 )
 
-// WhyAt finds out how a lock was held at a time in the past, from the history.
+// WhyAt finds out from the history how a lock was held at a time in the past.
 func (s *Server) WhyAt(key string, at time.Time) (*Then, error) {
 	before, err := s.history(&Events{Key: key, Until: at, Count: mostOfKey}, -1)
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *Server) WhyAt(key string, at time.Time) (*Then, error) {
 	t := &Then{Key: key, At: at, Since: time.UnixMilli(before.SinceMS), Reason: before.Reason, Next: behind.Lines[:min(len(behind.Lines), mostNext)]}
 	spans := checkhistory.SpansOf(append(before.Lines, behind.Lines...))
 	if l, err := s.Lock(key); err == nil && l != nil && len(l.Sharers) == 0 && l.Since != nil && spans.HoldOf(l.Token) == nil {
-		spans.Holds = append(spans.Holds, heldNow(l)) // it was granted before the history begins
+		spans.Holds = append(spans.Holds, heldNow(l)) // the grant is older than the history
 	}
 	t.Holders, t.Waiters = covering(spans.Holds, at), covering(spans.Waits, at)
 	return t, nil
@@ -69,7 +69,7 @@ func covering(spans []*checkhistory.Span, at time.Time) []checkhistory.Span {
 	return list
 }
 
-// heldNow is the hold of the present holder.
+// heldNow returns the hold of the present holder.
 func heldNow(l *Lock) *checkhistory.Span {
 	p := &checkhistory.Span{Owner: l.Owner, Token: l.Token, Mode: "exclusive", FromMS: l.Since.UnixMilli(), Trace: l.Trace}
 	if l.Client != nil {
@@ -78,14 +78,14 @@ func heldNow(l *Lock) *checkhistory.Span {
 	return p
 }
 
-// PrintJSON writes it as one object.
+// PrintJSON writes the state as one object.
 func (t *Then) PrintJSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(t)
 }
 
-// Print writes it for a person to read.
+// Print writes the state for a person.
 func (t *Then) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s at %s\n", printable(t.Key), clock(t.At))
 	if t.At.Before(t.Since) {
@@ -109,7 +109,7 @@ func (t *Then) Print(w io.Writer) {
 	}
 }
 
-// spanText describes a span, seen from a time within it.
+// spanText describes a span, relative to a time within it.
 func spanText(p *checkhistory.Span, at time.Time) string {
 	var b strings.Builder
 	b.WriteString(printable(p.Owner))

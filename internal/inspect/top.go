@@ -21,12 +21,13 @@ func (s *Server) Top(ctx context.Context, in io.Reader, out io.Writer, interval 
 	screen := newScreen(interval, l.Sample, l.Why)
 	_, err := tea.NewProgram(screen, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithAltScreen()).Run()
 	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
-		return nil // a signal is a way to leave
+		return nil // a signal ends `top` without an error
 	}
 	return err
 }
 
-// TopOnce writes what Top shows, once, for what is no terminal. Rates are those of an interval.
+// TopOnce writes the content of Top once, for an output that is not a terminal. The rates are those of one
+// interval.
 func (s *Server) TopOnce(ctx context.Context, out io.Writer, interval time.Duration) error {
 	screen := newScreen(interval, s.Sample, nil)
 	for range 2 {
@@ -48,24 +49,24 @@ func (s *Server) TopOnce(ctx context.Context, out io.Writer, interval time.Durat
 	return err
 }
 
-// screen is what `top` shows, and what its keys do: a model of bubbletea's.
+// screen is the state of `top` and its key handling: a model of bubbletea.
 type screen struct {
 	look     func() (*Sample, error)
 	why      func(key string) (*Reason, error)
 	interval time.Duration
 
 	width, height int
-	sample        *Sample // the latest; nil: none yet
-	before        *Sample // the one before it
-	err           error   // of the latest look; the sample is older then
+	sample        *Sample // the latest sample; nil before the first
+	before        *Sample // the sample before the latest
+	err           error   // error of the latest look; the sample is then older
 	paused        bool
 
-	at        int // the line of the list of locks that is chosen
+	at        int // the chosen line in the list of locks
 	find      textinput.Model
 	finding   bool
-	reason    *Reason // of the chosen lock, as long as it is looked at
+	reason    *Reason // the reason for the chosen lock, while it is shown
 	reasonErr error
-	asked     string // the reason for this key is shown; empty: the lists are shown
+	asked     string // the key of the shown reason; empty: the lists are shown
 }
 
 func newScreen(interval time.Duration, look func() (*Sample, error), why func(string) (*Reason, error)) *screen {
@@ -77,7 +78,7 @@ func newScreen(interval time.Duration, look func() (*Sample, error), why func(st
 	return &screen{look: look, why: why, interval: interval, find: find}
 }
 
-// looked is a message: a look at the server is over.
+// looked is the message that a look at the server has ended.
 type looked struct {
 	sample *Sample
 	err    error
@@ -90,7 +91,7 @@ type explanation struct {
 	err    error
 }
 
-// due is a message: it is time to look again.
+// due is the message that it is time for the next look.
 type due struct{}
 
 func (s *screen) lookNow() tea.Msg {
@@ -98,7 +99,7 @@ func (s *screen) lookNow() tea.Msg {
 	return looked{sample, err}
 }
 
-// askWhy asks for the reason of the lock that is looked at.
+// askWhy asks for the reason of the chosen lock.
 func (s *screen) askWhy() tea.Cmd {
 	key := s.asked // commands run on goroutines of their own
 	return func() tea.Msg {
@@ -135,7 +136,7 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return s, nil
 }
 
-// take makes a sample the latest.
+// take makes a new sample the latest.
 func (s *screen) take(sample *Sample) {
 	s.before, s.sample = s.sample, sample
 	s.choose(0)
@@ -193,7 +194,7 @@ func (s *screen) press(key tea.KeyMsg) tea.Cmd {
 	return nil
 }
 
-// edit is a key while the words to be found are typed.
+// edit handles a key while the user types the search text.
 func (s *screen) edit(key tea.KeyMsg) (cmd tea.Cmd) {
 	switch key.Type {
 	case tea.KeyEsc:
@@ -209,7 +210,7 @@ func (s *screen) edit(key tea.KeyMsg) (cmd tea.Cmd) {
 	return cmd
 }
 
-// locks are those of the list: the contended ones first, and only what is looked for.
+// locks returns the locks of the list: the contended locks first, and only those that match the search text.
 func (s *screen) locks() []Lock {
 	if s.sample == nil {
 		return nil

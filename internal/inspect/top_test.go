@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// full is a sample with more of everything than fits on a small terminal.
+// full returns a sample with more locks and sales than fit on a small terminal.
 func full() *Sample {
 	s := &Sample{At: time.UnixMilli(1_700_000_000_000), Addr: "127.0.0.1:6379", Version: "0.1.0", Uptime: 90 * time.Minute,
 		Clients: 12, MemoryBytes: 5 << 20, Commands: 1000, Stats: Stats{Held: 1_000_000, Waiting: 3, Deadlocks: 1, WaitP50MS: 0.4, WaitMaxMS: 1500}}
@@ -29,7 +29,7 @@ func full() *Sample {
 	return s
 }
 
-// shown is a screen of a size on which a sample has arrived.
+// shown returns a screen of a given size that has received a sample.
 func shown(t *testing.T, width, height int) *screen {
 	t.Helper()
 	s := newScreen(time.Second, func() (*Sample, error) { return full(), nil }, func(key string) (*Reason, error) {
@@ -57,7 +57,7 @@ func press(s *screen, keys ...string) {
 	}
 }
 
-// TestNothingLeavesTheScreen: whatever the size, each line fits, and there are as many as the terminal has.
+// TestNothingLeavesTheScreen: for any size, each line fits, and the screen has as many lines as the terminal.
 func TestNothingLeavesTheScreen(t *testing.T) {
 	for _, width := range []int{1, 20, 40, 80, 200} {
 		for _, height := range []int{1, 8, 24, 100} {
@@ -97,7 +97,8 @@ func TestKeys(t *testing.T) {
 	require.Empty(t, s.asked, "there is no lock to ask about")
 }
 
-// TestALookThatFails leaves what was seen before, and says so until one succeeds.
+// TestALookThatFails: a failed look keeps the old sample on the screen, with the error, until a look
+// succeeds.
 func TestALookThatFails(t *testing.T) {
 	s := shown(t, 120, 30)
 	_, again := s.Update(looked{nil, errors.New("connection refused")})
@@ -126,7 +127,7 @@ func TestTopOnce(t *testing.T) {
 	require.Regexp(t, `(?m)^summer +open +50 +0 +0 +0 +$`, out.String())
 }
 
-// TestALatchIsShown: in the lists, and in the reason, while clients wait for it.
+// TestALatchIsShown: while clients wait for it, a latch is in the lists and in the reason.
 func TestALatchIsShown(t *testing.T) {
 	w := newWorld(t)
 	w.Do("LATCH.SET", "batch:7", "3")
@@ -150,7 +151,7 @@ func TestALatchIsShown(t *testing.T) {
 	require.NotContains(t, why.String(), "lease")
 }
 
-// TestTop runs it as at a terminal: it begins, shows, and ends when asked to.
+// TestTop runs `top` on a terminal: it starts, draws, and ends at the user's request.
 func TestTop(t *testing.T) {
 	w := newWorld(t)
 	w.Do("LOCK", "order:1", "alice")

@@ -8,8 +8,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// The styles, for terminals with a light and with a dark background. Where there are no colours, as in a
-// pipe, nothing of them is written.
+// The styles, for terminals with a light or a dark background. Without colours, as in a pipe, no codes are
+// written.
 var (
 	accent = lipgloss.AdaptiveColor{Light: "#0f766e", Dark: "#2dd4bf"}
 	alarm  = lipgloss.AdaptiveColor{Light: "#b91c1c", Dark: "#f87171"}
@@ -25,12 +25,12 @@ var (
 // View implements tea.Model.
 func (s *screen) View() string {
 	if s.width == 0 {
-		return "" // the terminal has not said yet how large it is
+		return "" // the terminal has not reported its size yet
 	}
 	return s.page(s.width, s.height)
 }
 
-// page is the screen at a width and a height; 0: as high as it takes.
+// page returns the screen of a width and a height. A height of 0 means as many lines as necessary.
 func (s *screen) page(width, height int) string {
 	var b strings.Builder
 	line := func(text string) { b.WriteString(ansi.Truncate(text, width, "…") + "\n") }
@@ -43,11 +43,11 @@ func (s *screen) page(width, height int) string {
 	for _, text := range s.head() {
 		line(text)
 	}
-	used := strings.Count(b.String(), "\n") + 1 // and the line at the foot
+	used := strings.Count(b.String(), "\n") + 1 // with the line at the foot
 	if s.asked != "" {
 		s.writeReason(line)
 	} else {
-		lines := len(s.sample.Sales) + len(s.locks()) + 4 // what both lists take with their titles
+		lines := len(s.sample.Sales) + len(s.locks()) + 4 // the height of both lists with their titles
 		if height > 0 {
 			lines = height - used
 		}
@@ -64,12 +64,12 @@ func (s *screen) page(width, height int) string {
 	return strings.Join(append(text[:height-1], ansi.Truncate(s.foot(), width, "…")), "\n")
 }
 
-// figure is a number with what it is.
+// figure formats a number with its label.
 func figure(label, value string) string {
 	return labelStyle.Render(label+" ") + valueStyle.Render(value)
 }
 
-// bad is a figure that should be 0.
+// bad formats a number that should be 0.
 func bad(label string, n int64) string {
 	if n == 0 {
 		return figure(label, "0")
@@ -77,7 +77,7 @@ func bad(label string, n int64) string {
 	return labelStyle.Render(label+" ") + alarmStyle.Render(count(n))
 }
 
-// head is the server in a few lines.
+// head returns the lines about the whole server.
 func (s *screen) head() []string {
 	now := s.sample
 	var r Rates
@@ -103,7 +103,7 @@ func (s *screen) head() []string {
 	}
 }
 
-// ms is a time in milliseconds; 0: there is none.
+// ms formats a time in milliseconds; 0 means no value.
 func ms(f float64) string {
 	switch {
 	case f == 0:

@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// chainLimit is how far `why` follows holders that wait themselves.
+// chainLimit limits how many holders `why` follows from lock to lock.
 const chainLimit = 16
 
-// Reason is a lock with those locks behind it that keep its holder waiting.
+// Reason is a lock, with the locks that its holder waits for, and so on.
 type Reason struct {
 	Lock   *Lock    `json:"lock"` // nil: the lock is free
 	Key    string   `json:"key"`
 	Behind []Reason `json:"holder_waits_for,omitempty"`
-	// now is when the server was asked, by its time.
+	// now is the time of the question, by the server's clock.
 	now time.Time
 }
 
-// Why finds out why a lock is not free: who holds it, who waits, and what the holder waits for, and so on.
+// Why finds out why a lock is not free: its holder, its waiters, and the locks that the holder waits for.
 func (s *Server) Why(key string) (*Reason, error) {
 	r, err := s.reason(key, map[string]bool{})
 	if err == nil {
@@ -67,7 +67,7 @@ func (r *Reason) PrintJSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// Print writes the reason for a person to read. Ages are by the server's time.
+// Print writes the reason for a person. Ages are by the server's time.
 func (r *Reason) Print(w io.Writer) { r.print(w, r.now, "") }
 
 func (r *Reason) print(w io.Writer, now time.Time, indent string) {
@@ -86,7 +86,7 @@ func (r *Reason) print(w io.Writer, now time.Time, indent string) {
 	case l.Latch:
 	case l.Permits != nil:
 		fmt.Fprintf(w, "%spermits   %d, %d available, %d holders\n", in, l.Permits.Limit, l.Permits.Available, len(l.Sharers))
-	case len(l.Sharers) > 0: // each has a client, a lease and a token of its own
+	case len(l.Sharers) > 0: // each holder has its own client, lease and token
 		fmt.Fprintf(w, "%sshared    by %d\n", in, len(l.Sharers))
 	case l.Client != nil:
 		fmt.Fprintf(w, "%sclient    %s\n", in, describe(l.Client))
@@ -141,7 +141,7 @@ func (r *Reason) print(w io.Writer, now time.Time, indent string) {
 	}
 }
 
-// lease says how long a lock lasts, and who sees to that.
+// lease describes the end of the lease, and whether a client renews it.
 func lease(l *Lock) string {
 	switch {
 	case l.Watchdog:
@@ -152,7 +152,7 @@ func lease(l *Lock) string {
 	return millis(l.TTLMS) + " left"
 }
 
-// holds says how often a lock is held, or how many permits of a semaphore are.
+// holds formats the hold count of a lock, or the taken permits of a semaphore.
 func holds(l *Lock) string {
 	if l.Permits != nil {
 		return fmt.Sprintf(", %d permits", l.Holds)
