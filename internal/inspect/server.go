@@ -128,7 +128,7 @@ func (s *Server) sentOn() string {
 	return words[2]
 }
 
-// leader returns the leader's address from a member of a group whose clients use Sentinel. It is empty if the
+// leader returns the leader's address from a member of a group with Sentinel clients. It is empty if the
 // member does not know the leader.
 func (s *Server) leader() string {
 	info, err := s.conn.Do("RAFT", "INFO")

@@ -2,20 +2,20 @@ package lua
 
 import "fmt"
 
-// What functions in Go do with their arguments and results. Indices are from 1 on, negative ones from the top
-// down, as in Lua's C API.
+// The functions with which Go code reads arguments and pushes results. Indices count from 1, negative indices
+// from the top down, as in Lua's C API.
 
 // NewTable makes a table.
 func (l *LState) NewTable() *LTable { return l.CreateTable(0, 0) }
 
-// CreateTable makes a table with space for so many items and fields.
+// CreateTable makes a table with space for a number of items and of fields.
 func (l *LState) CreateTable(items, fields int) *LTable {
 	t := newTable(items, fields)
 	t.id = l.G.newID()
 	return t
 }
 
-// NewFunction makes a function of one in Go.
+// NewFunction wraps a Go function as a Lua function.
 func (l *LState) NewFunction(fn LGFunction) *LFunction {
 	return &LFunction{GFunction: fn, id: l.G.newID()}
 }
@@ -25,13 +25,13 @@ func (l *LState) NewClosure(p *Proto, env *LTable) *LFunction {
 	return &LFunction{Proto: p, Env: env, id: l.G.newID()}
 }
 
-// SetClosure makes a function, which nothing refers to, the one that NewClosure returns.
+// SetClosure makes fn the function that NewClosure would return. Nothing may refer to fn yet.
 func (l *LState) SetClosure(fn *LFunction, p *Proto, env *LTable) {
 	*fn = LFunction{Proto: p, Env: env, id: l.G.newID()}
 }
 
-// SetIterators tells the machine which functions are next, and the step of ipairs, which loops then run
-// without calling them.
+// SetIterators tells the machine the function next and the step function of ipairs. Loops then run them
+// without a call.
 func (g *Global) SetIterators(next, ipairs *LFunction) { g.next, g.ipairs = next, ipairs }
 
 // SetGlobal sets a global variable.
@@ -40,7 +40,7 @@ func (l *LState) SetGlobal(name string, value LValue) { l.G.Global.RawSetString(
 // GetGlobal is a global variable.
 func (l *LState) GetGlobal(name string) LValue { return l.G.Global.RawGetString(name) }
 
-// GetTop is the number of arguments, with what was pushed since.
+// GetTop returns the number of arguments, plus the values pushed since.
 func (l *LState) GetTop() int { return l.top - l.frame.base }
 
 // SetTop cuts the stack, or fills it with nil.
@@ -55,7 +55,7 @@ func (l *LState) SetTop(n int) {
 	l.top = top
 }
 
-// index is an index as one of the stack, -1 for one that is not there.
+// index converts an index to an index of the stack; -1 if the value does not exist.
 func (l *LState) index(i int) int {
 	if i > 0 {
 		i += l.frame.base - 1
@@ -68,7 +68,7 @@ func (l *LState) index(i int) int {
 	return i
 }
 
-// At is a value on the stack, nil where there is none.
+// At returns a value on the stack; nil if it does not exist.
 func (l *LState) At(i int) Value {
 	if at := l.frame.base + i - 1; i > 0 {
 		if at < l.top {
@@ -82,7 +82,7 @@ func (l *LState) At(i int) Value {
 	return Value{}
 }
 
-// Get is At as an LValue.
+// Get returns the value of At as an LValue.
 func (l *LState) Get(i int) LValue { return l.At(i).Boxed() }
 
 // PushValue pushes a value.
@@ -112,7 +112,7 @@ func (l *LState) Pop(n int) {
 	l.top -= n
 }
 
-// Insert puts a value below what stands at an index.
+// Insert puts a value below the value at an index.
 func (l *LState) Insert(v LValue, i int) {
 	at := l.frame.base + i - 1
 	l.PushValue(Value{})
@@ -130,7 +130,7 @@ func (l *LState) Remove(i int) {
 	l.Pop(1)
 }
 
-// Replace sets what stands at an index.
+// Replace sets the value at an index.
 func (l *LState) Replace(i int, v LValue) {
 	if at := l.index(i); at >= 0 {
 		l.stack[at] = Of(v)
@@ -158,7 +158,7 @@ func (l *LState) RawEqual(a, b Value) bool { return rawEqual(a, b) }
 // Equal is equality with metamethods.
 func (l *LState) Equal(a, b Value) bool { return l.equal(a, b) }
 
-// Less is the operator <, which raises an error for what cannot be compared.
+// Less is the operator <. It raises an error for values that cannot be compared.
 func (l *LState) Less(a, b Value) bool { return l.less(a, b) }
 
 // Metafield is a field of a value's metatable.
@@ -181,7 +181,7 @@ func (l *LState) CallValue(fn Value, args ...Value) Value {
 	return l.stack[l.top]
 }
 
-// RawSetChecked is rawset: t[key] = value without metamethods. It refuses what a script must not do.
+// RawSetChecked is rawset: t[key] = value without metamethods. It refuses writes that a script may not do.
 func (l *LState) RawSetChecked(t *LTable, key, value Value) { l.setRaw(t, key, value) }
 
 // CheckInt is a number argument as an integer; only for tests and simple functions.
@@ -210,7 +210,7 @@ func (l *LState) RaiseError(format string, args ...any) {
 // PushInt pushes an integer.
 func (l *LState) PushInt(n int) { l.PushValue(Number(float64(n))) }
 
-// PushBytes pushes a string of its own with these bytes.
+// PushBytes pushes a new string with these bytes.
 func (l *LState) PushBytes(b []byte) { l.PushValue(String(string(b))) }
 
 // Index is object[key] with metamethods.

@@ -1,6 +1,6 @@
 package lua
 
-// callKind is what precall has done.
+// callKind is the result of precall.
 type callKind int
 
 const (
@@ -9,10 +9,10 @@ const (
 	calledYield                 // the function in Go has yielded
 )
 
-// minArguments is how much space a function in Go finds on its stack.
+// minArguments is the space that a Go function finds on its stack.
 const minArguments = 20
 
-// precall begins the call of the function at an index of the stack, behind which its arguments stand.
+// precall begins the call of the function at an index of the stack. The arguments are above the function.
 func (l *LState) precall(at, results int) callKind {
 	if l.stack[at].n != tagFunction {
 		l.makeCallable(at)
@@ -48,7 +48,7 @@ func (l *LState) precall(at, results int) callKind {
 	return calledLua
 }
 
-// makeCallable puts the handler of what is no function below it.
+// makeCallable inserts the __call handler of a value that is not a function below the value.
 func (l *LState) makeCallable(at int) {
 	v := l.stack[at]
 	handler := l.metafield(v, &l.G.names.call)
@@ -65,7 +65,7 @@ func (l *LState) makeCallable(at int) {
 	l.stack[at] = handler
 }
 
-// adjustVararg moves the parameters of a function behind all its arguments, and returns its base.
+// adjustVararg moves the parameters of a function above all its arguments, and returns its base.
 func (l *LState) adjustVararg(p *Proto, at int) int {
 	parameters := int(p.numParams)
 	l.reserve(2*parameters + 2)

@@ -4,7 +4,7 @@ import "math"
 
 // This file makes the instructions of expressions, as Lua 5.1's lcode.c does. See NOTICE.
 
-// expKind is where the value of an expression is while its code is made.
+// expKind says where the value of an expression is while code is generated.
 type expKind uint8
 
 const (
@@ -28,11 +28,11 @@ const (
 // noJump ends a list of jumps. As the distance of a jump it would jump to itself.
 const noJump = -1
 
-// multiple asks for all the values that there are.
+// multiple asks for all values of an expression.
 const multiple = -1
 
-// expression describes the value of an expression. trueList and falseList are the jumps that leave it when it
-// is true, or false.
+// expression describes the value of an expression. trueList and falseList are the jumps that leave the
+// expression when it is true, or false.
 type expression struct {
 	kind                expKind
 	info, aux           int
@@ -77,10 +77,10 @@ func (fs *functionState) at(e *expression) *instruction { return &fs.proto.code[
 func (fs *functionState) fixLine(line int) { fs.proto.lines[fs.pc()-1] = int32(line) }
 
 func (fs *functionState) emitNil(from, count int) {
-	if fs.pc() > fs.lastTarget { // no jump to here
+	if fs.pc() > fs.lastTarget { // no jump leads here
 		if fs.pc() == 0 {
 			if from >= len(fs.active) {
-				return // the registers are clean
+				return // the registers are still nil
 			}
 		} else {
 			previous := &fs.proto.code[fs.pc()-1]
@@ -121,7 +121,7 @@ func (fs *functionState) fixJump(pc, target int) {
 	setSBx(&fs.proto.code[pc], offset)
 }
 
-// label is the next instruction, as the target of a jump.
+// label returns the next instruction, as a target of jumps.
 func (fs *functionState) label() int {
 	fs.lastTarget = fs.pc()
 	return fs.pc()
@@ -143,7 +143,7 @@ func (fs *functionState) control(pc int) *instruction {
 	return &fs.proto.code[pc]
 }
 
-// needsValue tells whether a jump of a list does not leave the value.
+// needsValue reports whether a jump of the list does not leave a value in the register.
 func (fs *functionState) needsValue(list int) bool {
 	for ; list != noJump; list = fs.targetOf(list) {
 		if opcode(*fs.control(list)) != opTestSet {
@@ -172,7 +172,8 @@ func (fs *functionState) removeValues(list int) {
 	}
 }
 
-// patchList gives the jumps of a list a target: those that leave the value in the register, and the others.
+// patchList sets the targets of a list's jumps: withValue for jumps that leave the value in the register,
+// other for the rest.
 func (fs *functionState) patchList(list, withValue, register, other int) {
 	for list != noJump {
 		next := fs.targetOf(list)
@@ -185,7 +186,7 @@ func (fs *functionState) patchList(list, withValue, register, other int) {
 	}
 }
 
-// dischargePending gives the jumps to the next instruction their target.
+// dischargePending sets the target of the jumps to the next instruction.
 func (fs *functionState) dischargePending() {
 	list := fs.pending
 	fs.pending = noJump
@@ -205,8 +206,8 @@ func (fs *functionState) patchHere(list int) {
 	fs.pending = fs.join(fs.pending, list)
 }
 
-// join appends a list of jumps to another one. It takes as long as the first one is, so the callers put the
-// shorter one first.
+// join appends a list of jumps to another list. It walks through the first list, so callers pass the shorter
+// list first.
 func (fs *functionState) join(first, second int) int {
 	switch {
 	case second == noJump:
@@ -253,7 +254,7 @@ func (fs *functionState) freeExpression(e *expression) {
 func (fs *functionState) constant(v Value) int {
 	key := constantKey{tag: v.n}
 	if v.isNumber() && v.float() == 0 {
-		key.tag = number(0).n // as in Lua 5.1, whichever zero comes first stands for both
+		key.tag = number(0).n // as in Lua 5.1, both zeros share the constant that comes first
 	}
 	if v.isString() {
 		key = constantKey{text: v.str(), tag: tagString}
@@ -279,7 +280,7 @@ func (fs *functionState) constant(v Value) int {
 	return index
 }
 
-// setReturns says how many values an expression with many gives.
+// setReturns sets how many values a call or vararg expression gives.
 func (fs *functionState) setReturns(e *expression, count int) {
 	switch e.kind {
 	case expCall:
@@ -410,7 +411,7 @@ func (fs *functionState) toValue(e *expression) {
 	}
 }
 
-// toOperand makes the value a register or a constant that an operand can name.
+// toOperand puts the value into a register or a constant that an operand can name.
 func (fs *functionState) toOperand(e *expression) int {
 	fs.toValue(e)
 	switch e.kind {

@@ -2,10 +2,10 @@ package lua
 
 import "fmt"
 
-// Status is a coroutine's.
+// Status is the status of a coroutine.
 type Status int
 
-// What coroutine.status tells.
+// The results of coroutine.status.
 const (
 	Suspended Status = iota
 	Running
@@ -18,10 +18,10 @@ func (s Status) String() string { return [...]string{"suspended", "running", "no
 // coroutineSlots is the first size of a coroutine's stack.
 const coroutineSlots = frameSpace + 64
 
-// coroutineBytes is about what a coroutine takes.
+// coroutineBytes is about the memory of a coroutine.
 const coroutineBytes = 16*coroutineSlots + 512
 
-// NewThread makes a coroutine of a function of a script.
+// NewThread makes a coroutine that runs a function of a script.
 func (l *LState) NewThread(fn *LFunction) *LState {
 	l.Charge(coroutineBytes)
 	co := newThread(l.G, coroutineSlots)
@@ -33,8 +33,8 @@ func (l *LState) NewThread(fn *LFunction) *LState {
 // Status is a coroutine's status.
 func (l *LState) Status() Status { return l.status }
 
-// Resume continues a coroutine with the last count values on the stack of l, which what it yields or returns
-// replaces. On an error the error replaces them. failure is an internal one.
+// Resume continues a coroutine with the last count values on the stack of l. The values that it yields or
+// returns, or the error, replace them. failure is an internal error.
 func (l *LState) Resume(co *LState, count int) (ok bool, results int, failure error) {
 	g := l.G
 	if co.status != Suspended {
@@ -109,7 +109,7 @@ func (l *LState) run(count int) (raised *Raised, err error) {
 		l.execute()
 		return nil, nil
 	}
-	// The function that yielded returns the values.
+	// The results of yield replace the call of the Go function that yielded.
 	results := l.frame.results
 	l.postcall(l.top - count)
 	if results != multiple {
@@ -128,5 +128,5 @@ func (l *LState) Yield() int {
 	return yielded
 }
 
-// yielded is what a function in Go returns to yield all its arguments.
+// yielded is the result of a Go function that yields all its arguments.
 const yielded = -1

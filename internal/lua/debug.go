@@ -2,12 +2,12 @@ package lua
 
 import "fmt"
 
-// This file tells where code stands and how a script names a value, as Lua 5.1's ldebug.c does. See NOTICE.
+// This file finds the position of code and the names of values, as Lua 5.1's ldebug.c does. See NOTICE.
 
 // noOperand is the operand of a value that is in no register.
 const noOperand = -1
 
-// positionOf is "chunk:line: " of a frame, empty where that is no Lua code.
+// positionOf returns "chunk:line: " for a frame of Lua code, otherwise "".
 func (l *LState) positionOf(f *frame) string {
 	if f.function == nil || f.function.Proto == nil {
 		return ""
@@ -15,8 +15,8 @@ func (l *LState) positionOf(f *frame) string {
 	return fmt.Sprintf("%s:%d: ", f.function.Proto.Source, f.function.Proto.line(f.pc-1))
 }
 
-// CallerPosition is "chunk:line: " of a level of the calls: 0 is the running function, 1 what called it.
-// Empty where that is no Lua code, or a call that a tail call replaced.
+// CallerPosition returns "chunk:line: " for a level of the calls: 0 is the running function, 1 its caller. It
+// is empty if that is not Lua code, or if a tail call replaced the caller.
 func (l *LState) CallerPosition(level int) string {
 	f := l.frame
 	for ; level > 0 && f != &l.bottom; f = f.outer {
@@ -31,7 +31,7 @@ func (l *LState) CallerPosition(level int) string {
 	return l.positionOf(f)
 }
 
-// Where is the Lua code that runs, or that called the Go function that runs.
+// Where returns the position of the running Lua code, or of the Lua code that called the running Go function.
 func (l *LState) Where() (source string, line int) {
 	f := l.frame
 	for range 2 {
@@ -46,8 +46,8 @@ func (l *LState) Where() (source string, line int) {
 	return "=[C]", -1
 }
 
-// FunctionName is the name by which the running function in Go was called, and whether as a method. ok is
-// false if it is unknown.
+// FunctionName returns the name by which the running Go function was called. method says that it was called
+// as a method. ok is false if the name is unknown.
 func (l *LState) FunctionName() (name string, method, ok bool) {
 	caller := l.frame.outer
 	if caller == nil || caller == &l.bottom || caller.function.Proto == nil {
@@ -63,7 +63,7 @@ func (l *LState) FunctionName() (name string, method, ok bool) {
 	}
 }
 
-// localName is the local variable in a register at an instruction.
+// localName returns the name of the local variable in a register at an instruction.
 func (p *Proto) localName(register, pc int) string {
 	for _, local := range p.locals {
 		if local.from > pc {
@@ -79,7 +79,7 @@ func (p *Proto) localName(register, pc int) string {
 	return ""
 }
 
-// nameOf tells what kind of variable a register holds, and its name. Both are empty if it has none.
+// nameOf returns the kind of the variable in a register, and its name. Both are empty if it has no name.
 func (f *frame) nameOf(register int) (kind, name string) {
 	p, pc := f.function.Proto, f.pc-1
 	if name := p.localName(register, pc); name != "" {
@@ -117,8 +117,8 @@ func (p *Proto) keyName(operand int) string {
 	return "?"
 }
 
-// lastSetter is the instruction before pc that last wrote a register, -1 if none did. Jumps forward that do
-// not skip pc are followed.
+// lastSetter returns the last instruction before end that wrote a register, or -1. It follows forward jumps
+// that do not skip end.
 func (p *Proto) lastSetter(register, end int) int {
 	last := -1
 	for pc := 0; pc < end; pc++ {

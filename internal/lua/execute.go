@@ -4,17 +4,17 @@ import (
 	"math"
 )
 
-// callCost is what a call counts for, in instructions.
+// callCost is the cost of a call, in instructions.
 const callCost = 8
 
-// execute runs the function of the top frame, and those that it calls, until the frame that Go code has
-// pushed returns, or the coroutine yields.
+// execute runs the function of the top frame and its callees, until the frame that Go code has pushed
+// returns, or the coroutine yields.
 //
-// The registers of the running function are an array behind the frame's base, so that an index of eight bits
-// needs no check. The stack may move whenever other code runs: registers are taken anew behind each call of a
-// method of l that may run any.
+// The registers of the running function are an array above the frame's base, so that an index of eight bits
+// needs no check. The stack may move whenever other code runs. So the registers are read again after each
+// call of a method of l that may run other code.
 //
-// It is one function, since each instruction that left it would cost more than most of them take.
+// It is a single function, because a call for an instruction would cost more than most instructions.
 func (l *LState) execute() {
 	g := l.G
 frames:
@@ -331,15 +331,15 @@ frames:
 	}
 }
 
-// put sets a register of the running function to what other code has returned, and returns the registers,
-// which that code may have moved.
+// put sets a register of the running function to the result of other code. It returns the registers, because
+// that code may have moved them.
 func (l *LState) put(base int, a uint8, v Value) *[frameSpace]Value {
 	r := (*[frameSpace]Value)(l.stack[base:])
 	r[a] = v
 	return r
 }
 
-// operands are both of an instruction, each a register or a constant.
+// operands returns both operands of an instruction, each a register or a constant.
 func operands(r *[frameSpace]Value, k []Value, i instruction) (x, y *Value) {
 	x, y = &r[uint8(i>>shiftB)], &r[uint8(i>>shiftC)]
 	if i&rkBitB != 0 {

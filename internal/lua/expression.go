@@ -3,7 +3,7 @@ package lua
 // unaryPriority binds tighter than every binary operator but ^.
 const unaryPriority = 8
 
-// binaryPriority are the left and right priorities of an operator; 0 for what is none.
+// binaryPriority returns the left and right priorities of a binary operator; 0 for other tokens.
 func binaryPriority(t token) (left, right int) {
 	switch t {
 	case '+', '-':
@@ -25,7 +25,7 @@ func binaryPriority(t token) (left, right int) {
 	}
 }
 
-// expressions parses a list, and returns how many there are and the last one. The others are in registers.
+// expressions parses a list, and returns its length and the last expression. The others are in registers.
 func (p *parser) expressions() (count int, last expression) {
 	count, last = 1, p.expression()
 	for p.accept(',') {
@@ -155,7 +155,7 @@ func (p *parser) indexKey() expression {
 	return key
 }
 
-// arguments parses those of a call of e, which then is the call.
+// arguments parses the arguments of a call of e, and makes e the call.
 func (p *parser) arguments(e *expression) {
 	fs := p.fs
 	line := p.lx.line
@@ -229,7 +229,7 @@ func (p *parser) constructor() expression {
 	return table
 }
 
-// closeItem puts the item before into its register, and stores what is there when it is much.
+// closeItem puts the last item into its register, and stores the registers when enough items are there.
 func (p *parser) closeItem(c *constructorState) {
 	if c.last.kind == expVoid {
 		return
@@ -275,7 +275,7 @@ func (p *parser) keyedField(c *constructorState) {
 	fs.free = register
 }
 
-// floatingByte rounds a size up to what nine bits can say: eeeeexxx is 1xxx * 2^(eeeee-1).
+// floatingByte rounds a size up to a value that nine bits can represent: eeeeexxx is 1xxx * 2^(eeeee-1).
 func floatingByte(x int) int {
 	e := 0
 	for x >= 16 {
@@ -343,7 +343,7 @@ func (p *parser) parameters() {
 	fs.activate(count)
 	parameters := len(fs.active)
 	if fs.vararg {
-		parameters-- // arg is none
+		parameters-- // arg does not count as a parameter
 	}
 	fs.proto.numParams = uint8(parameters)
 	fs.reserve(len(fs.active))

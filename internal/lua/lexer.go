@@ -8,20 +8,20 @@ import (
 // endOfSource is what lexer.current holds behind the last byte.
 const endOfSource = -1
 
-// lexer cuts source into tokens as Lua 5.1's does. It stops at the first error by a panic of
-// *CompileError, which Compile recovers.
+// lexer cuts source into tokens as Lua 5.1 does. It stops at the first error by a panic with a *CompileError,
+// which Compile recovers.
 type lexer struct {
 	chunk    string // name for messages
 	source   string
 	pos      int // of the byte after current
 	current  int // byte, or endOfSource
 	line     int // of current
-	lastLine int // of the token before
+	lastLine int // of the previous token
 	buffer   []byte
 	kind     token
-	text     string // of names, strings
+	text     string // the text of names and strings
 	number   float64
-	ahead    token // noToken: none read
+	ahead    token // the token that peek has read; noToken: peek was not called
 	aheadTxt string
 	aheadNum float64
 }
@@ -32,10 +32,10 @@ func newLexer(chunk, source string) *lexer {
 	return lx
 }
 
-// fail ends the compilation. near tells which token the message names.
+// fail ends the compilation. near is the token that the message names.
 func (lx *lexer) fail(message string, near token) {
 	text := fmt.Sprintf("%s:%d: %s", lx.chunk, lx.line, message)
-	if near != noToken && near != 0 { // Lua takes a zero byte for no token
+	if near != noToken && near != 0 { // Lua does not name a zero byte
 		shown := near.String()
 		if near == tokName || near == tokString || near == tokNumber {
 			shown = CString(string(lx.buffer))
@@ -45,7 +45,7 @@ func (lx *lexer) fail(message string, near token) {
 	panic(&CompileError{Message: text})
 }
 
-// CString cuts s where C would see its end.
+// CString cuts s at the first zero byte, where C would see its end.
 func CString(s string) string {
 	if i := strings.IndexByte(s, 0); i >= 0 {
 		return s[:i]
@@ -233,8 +233,8 @@ func (lx *lexer) numeral() {
 	lx.number = number
 }
 
-// longBracket reads `[==` (or `]==`) and tells how many `=` stood before the second bracket, or a negative
-// number when none follows: -1 for a lone bracket.
+// longBracket reads `[==` (or `]==`) and returns the number of `=` before the second bracket. If no second
+// bracket follows, the result is negative: -1 for a lone bracket.
 func (lx *lexer) longBracket() int {
 	bracket, count := lx.current, 0
 	lx.keep()
@@ -311,7 +311,7 @@ func (lx *lexer) escape() {
 	const letters, values = "abfnrtv", "\a\b\f\n\r\t\v"
 	switch c := lx.current; {
 	case c == endOfSource:
-		// quoted complains
+		// the caller reports the open string
 	case c == '\n' || c == '\r':
 		lx.buffer = append(lx.buffer, '\n')
 		lx.newline()

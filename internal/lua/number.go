@@ -7,7 +7,7 @@ import (
 )
 
 // ParseNumber reads a number as Lua 5.1 on glibc does: strtod with white space around, so decimal,
-// hexadecimal (with fraction and binary exponent), inf and nan. What follows a zero byte is not seen.
+// hexadecimal (with fraction and binary exponent), inf and nan. Text after a zero byte is ignored.
 func ParseNumber(s string) (float64, bool) {
 	s = TrimSpace(CString(s))
 	if value, ok := parseShort(s); ok {
@@ -63,7 +63,7 @@ func parseUnsigned(s string) (float64, bool) {
 // positiveNaN is a NaN that prints without a minus.
 func positiveNaN() float64 { return math.Float64frombits(0x7ff8000000000000) }
 
-// isNaNText knows nan and nan(letters).
+// isNaNText reports whether s is nan or nan(letters).
 func isNaNText(s string) bool {
 	if len(s) < 3 || !strings.EqualFold(s[:3], "nan") {
 		return false
@@ -152,7 +152,7 @@ func AppendNumber(dst []byte, number float64) []byte {
 	return AppendFloat(dst, number, 'g', 14)
 }
 
-// AppendFloat is FormatFloat with C's words for what is not a number.
+// AppendFloat does what strconv.AppendFloat does, with C's words for infinities and NaN.
 func AppendFloat(dst []byte, number float64, verb byte, precision int) []byte {
 	switch {
 	case math.IsNaN(number):
@@ -179,7 +179,8 @@ func Modulo(a, b float64) float64 {
 // Power is C's pow.
 func Power(a, b float64) float64 { return Invalid(math.Pow(a, b), a, b) }
 
-// Invalid gives a NaN that an operation made of numbers the sign that it has on amd64, and so prints with.
+// Invalid gives a NaN result of an operation on numbers the sign that it has on amd64, because the sign is
+// printed.
 func Invalid(result float64, operands ...float64) float64 {
 	if result == result {
 		return result

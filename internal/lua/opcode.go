@@ -1,10 +1,10 @@
 package lua
 
-// An instruction is Lua 5.1's: 6 bits for the operation, then A (8 bits), C (9) and B (9), or Bx (18) in the
-// place of C and B. In B and C the bit rkBit says that the operand is a constant.
+// An instruction has the layout of Lua 5.1. It has 6 bits for the operation, then A (8 bits), C (9) and B (9), or Bx
+// (18) in the place of C and B. In B and C the bit rkBit says that the operand is a constant.
 type instruction = uint32
 
-// The operations. R is a register, K a constant, RK one of both, U a variable of a function around.
+// The operations. R is a register, K a constant, RK either of them, U a variable of an enclosing function.
 const (
 	opMove      = iota // R(A) := R(B)
 	opLoadK            // R(A) := K(Bx)
@@ -58,9 +58,9 @@ const (
 	rkBitB  = rkBit << shiftB
 	rkBitC  = rkBit << shiftC
 	maxRK   = rkBit - 1
-	// noRegister is an operand that stays open.
+	// noRegister is an operand that is set later.
 	noRegister = 1<<8 - 1
-	// fieldsPerFlush is how many items of a constructor are set at once.
+	// fieldsPerFlush is the number of a constructor's items that one instruction stores.
 	fieldsPerFlush = 50
 )
 
@@ -83,7 +83,7 @@ func setArgC(i *instruction, c int)  { *i = *i&^(0x1ff<<shiftC) | uint32(c)<<shi
 func setSBx(i *instruction, sbx int) { *i = *i&(1<<shiftC-1) | uint32(sbx+maxSBx)<<shiftC }
 func isConstant(operand int) bool    { return operand&rkBit != 0 }
 
-// isTest tells whether an operation is followed by a jump that it may skip.
+// isTest reports whether a jump follows the operation, which the operation may skip.
 func isTest(op int) bool {
 	switch op {
 	case opEq, opLt, opLe, opTest, opTestSet, opTForLoop:
@@ -101,14 +101,14 @@ type Proto struct {
 	constants   []Value
 	hashes      []uint32 // of the constants that are strings
 	inner       []*Proto
-	lines       []int32 // of the instructions
+	lines       []int32 // the line of each instruction
 	locals      []localInfo
-	upvalues    []string // their names
+	upvalues    []string // names of the captured variables
 	upvalueFrom []capturedFrom
 	numParams   uint8
 	maxStack    uint8
 	vararg      bool // takes any number of arguments
-	needsArg    bool // and has them in a table arg
+	needsArg    bool // the extra arguments are in a table named arg
 }
 
 // localInfo says which instructions see a local variable.
@@ -117,9 +117,9 @@ type localInfo struct {
 	from, to int
 }
 
-// capturedFrom says where a closure finds a variable of the function around it.
+// capturedFrom says where a closure finds a variable of the enclosing function.
 type capturedFrom struct {
-	local bool // a register of that function, else a variable that it has captured itself
+	local bool // it is a register of that function; otherwise that function has captured it, too
 	index uint8
 }
 

@@ -10,7 +10,7 @@ import (
 type metaname struct {
 	name Value
 	hash uint32
-	bit  uint8 // in LTable.absent; 0: not kept
+	bit  uint8 // its bit in LTable.absent; 0: it has none
 }
 
 // metanames are the events of metamethods.
@@ -45,7 +45,7 @@ func (l *LState) metatable(v Value) *LTable {
 	}
 }
 
-// handler is a metamethod of a metatable, which may be nil.
+// handler returns a metamethod from a metatable, which may be nil.
 func (t *LTable) handler(event *metaname) Value {
 	if t == nil || t.absent&event.bit != 0 {
 		return Value{}
@@ -60,7 +60,7 @@ func (t *LTable) handler(event *metaname) Value {
 
 func (l *LState) metafield(v Value, event *metaname) Value { return l.metatable(v).handler(event) }
 
-// maxHandlers is how many values may stand for each other in one access, Lua's MAXTAGLOOP.
+// maxHandlers limits the chain of __index or __newindex handlers in one access: Lua's MAXTAGLOOP.
 const maxHandlers = 100
 
 // indexValue is object[key]. operand is the register that holds the object, for messages.
@@ -134,7 +134,7 @@ func (l *LState) callHandler(handler Value, arguments ...Value) {
 	l.callAt(at, 0)
 }
 
-// checkWrite refuses what cannot be assigned to.
+// checkWrite raises an error for a table or key that cannot be assigned to.
 func (l *LState) checkWrite(t *LTable, key Value) {
 	if t.ReadOnly {
 		l.runError("Attempt to modify a readonly table")
@@ -155,7 +155,7 @@ func (l *LState) setRaw(t *LTable, key, value Value) {
 	l.setChecked(t, key, value)
 }
 
-// setChecked is setRaw for a key that was checked. It counts what the table takes.
+// setChecked does what setRaw does, for a checked key. It counts the memory that the table takes.
 func (l *LState) setChecked(t *LTable, key, value Value) {
 	before := t.bytes()
 	t.set(key, value)
@@ -184,7 +184,7 @@ func arithmetic(op int, a, b float64) float64 {
 	}
 }
 
-// ToNumber is a number, or a string that reads as one.
+// ToNumber returns the value of a number, or of a string that reads as a number.
 func (v Value) ToNumber() (float64, bool) {
 	if v.isNumber() {
 		return v.float(), true
@@ -216,7 +216,7 @@ func (l *LState) arithmeticOn(op int, a, b Value, i instruction) Value {
 	return Value{}
 }
 
-// lengthOf is the operator # for what is neither table nor string.
+// lengthOf is the operator # for values other than tables and strings.
 func (l *LState) lengthOf(v Value, operand int) Value {
 	if handler := l.metafield(v, &l.G.names.length); handler.n != tagNil {
 		return l.CallValue(handler, v, Value{})
@@ -327,7 +327,7 @@ func (l *LState) concatByHandler(left, right Value, at int) {
 
 func isText(v Value) bool { return v.n >= tagString }
 
-// textLength is at least the length of a string or number as text.
+// textLength returns an upper limit of the length of a string or number as text.
 func textLength(v Value) int {
 	if v.isString() {
 		return len(v.str())
@@ -350,7 +350,7 @@ func (l *LState) join(values []Value, size int) Value {
 	return String(unsafe.String(unsafe.SliceData(text), len(text)))
 }
 
-// Work counts steps of a library function, each about as long as an instruction.
+// Work counts steps of a library function. A step takes about as long as an instruction.
 func (l *LState) Work(steps int) {
 	if l.G.Left -= steps; l.G.Left <= 0 {
 		l.G.Interrupt(l)
@@ -404,7 +404,7 @@ func (l *LState) iterate(r *[frameSpace]Value, a uint8, results int) bool {
 	return true
 }
 
-// setList stores count values behind the table at an index of the stack as the items of a batch.
+// setList stores count values above the table at an index of the stack, as the items of a batch.
 func (l *LState) setList(t *LTable, at, count, batch int) {
 	last := (batch-1)*fieldsPerFlush + count
 	if last > len(t.array) {
@@ -421,7 +421,7 @@ func (l *LState) setList(t *LTable, at, count, batch int) {
 	}
 }
 
-// closure makes a function of the one that defines it.
+// closure makes a closure inside the function outer.
 func (l *LState) closure(outer *LFunction, p *Proto, base int) *LFunction {
 	l.Charge(64 + 32*len(p.upvalueFrom))
 	fn := &LFunction{Proto: p, Env: outer.Env, id: l.G.newID()}
@@ -438,7 +438,7 @@ func (l *LState) closure(outer *LFunction, p *Proto, base int) *LFunction {
 	return fn
 }
 
-// vararg copies the arguments beyond the parameters to an index of the stack: as many as wanted, or all.
+// vararg copies the extra arguments to an index of the stack: wanted of them, or all.
 func (l *LState) vararg(f *frame, to, wanted int) {
 	count := f.base - f.at - int(f.function.Proto.numParams) - 1
 	if wanted == multiple {
@@ -456,7 +456,7 @@ func (l *LState) vararg(f *frame, to, wanted int) {
 	}
 }
 
-// replaceFrame lets the new top frame take the place of the one below, which made a tail call.
+// replaceFrame replaces the frame that made a tail call by the new top frame.
 func (l *LState) replaceFrame() {
 	called := l.frame
 	f := called.outer

@@ -13,7 +13,7 @@ type parser struct {
 	names  map[string]string
 }
 
-// Limits of Lua 5.1 on one function.
+// Limits of Lua 5.1 for a function.
 const (
 	maxLocals   = 200
 	maxUpvalues = 60
@@ -50,16 +50,16 @@ type blockState struct {
 	loop     bool
 }
 
-// CompileError is why a source is not a chunk.
+// CompileError is the reason why a source is not a valid chunk.
 type CompileError struct {
-	// Message is Lua's: chunk name, line, what was wrong and near what.
+	// Message is Lua's message: chunk name, line, the fault, and the token near it.
 	Message string
 }
 
 func (e *CompileError) Error() string { return e.Message }
 
 // Compile compiles a source by Lua 5.1's grammar. messageName is the chunk's name in the messages of the
-// compiler, chunkName the one at run time. The error is a *CompileError with the text that Lua has for it.
+// compiler, chunkName its name at run time. The error is a *CompileError with Lua's text.
 func Compile(messageName, chunkName, source string) (p *Proto, err error) {
 	defer func() {
 		switch failure := recover().(type) {
@@ -79,7 +79,7 @@ func Compile(messageName, chunkName, source string) (p *Proto, err error) {
 	return ps.close(), nil
 }
 
-// intern is a string of its own that does not hold the source in memory, one for equal names.
+// intern returns a copy of text that does not keep the source in memory. Equal names share the copy.
 func (p *parser) intern(text string) string {
 	if known, ok := p.names[text]; ok {
 		return known
@@ -97,7 +97,7 @@ func (p *parser) open(source string, line int) {
 	}
 }
 
-// close ends the function and returns to the one around it.
+// close ends the function and returns to the enclosing function.
 func (p *parser) close() *Proto {
 	fs := p.fs
 	fs.removeLocals(0)
@@ -133,7 +133,7 @@ func (p *parser) accept(t token) bool {
 	return true
 }
 
-// expectMatch wants the token that closes what opened at line.
+// expectMatch requires the token that closes the token opened at line.
 func (p *parser) expectMatch(what, opened token, line int) {
 	if p.accept(what) {
 		return
@@ -158,7 +158,7 @@ func (p *parser) stringConstant(text string) expression {
 	return newExpression(expK, p.fs.constant(String(text)))
 }
 
-// limit refuses count things where a function may have max.
+// limit fails if count is larger than max.
 func (fs *functionState) limit(count, max int, what string) {
 	if count <= max {
 		return
@@ -180,7 +180,7 @@ func (p *parser) enter() {
 
 func (p *parser) leave() { p.levels-- }
 
-// declare adds local variables that become known by activate.
+// declare adds local variables. activate makes them visible.
 func (fs *functionState) declare(pending int, names ...string) {
 	for i, name := range names {
 		fs.limit(len(fs.active)+pending+i+1, maxLocals, "local variables")
@@ -188,7 +188,7 @@ func (fs *functionState) declare(pending int, names ...string) {
 	}
 }
 
-// activate makes the last count declared variables known.
+// activate makes the last count declared variables visible.
 func (fs *functionState) activate(count int) {
 	first := len(fs.proto.locals) - count
 	for i := range count {
@@ -204,7 +204,7 @@ func (fs *functionState) removeLocals(level int) {
 	fs.active = fs.active[:level]
 }
 
-// local is the register of a local variable, -1 if the function has none of this name.
+// local returns the register of a local variable, or -1 if the function has no variable with this name.
 func (fs *functionState) local(name string) int {
 	for i := len(fs.active) - 1; i >= 0; i-- {
 		if fs.proto.locals[fs.active[i]].name == name {
@@ -226,7 +226,7 @@ func (fs *functionState) upvalue(name string, from capturedFrom) int {
 	return len(fs.upvalues) - 1
 }
 
-// resolve tells what a name stands for. inner says that a function within fs asks.
+// resolve finds the variable of a name. inner says that a function inside fs asks.
 func (fs *functionState) resolve(name string, inner bool) expression {
 	if fs == nil {
 		return newExpression(expGlobal, noRegister)
@@ -286,7 +286,7 @@ func (p *parser) blockEnds() bool {
 	}
 }
 
-// chunk parses statements up to what closes them.
+// chunk parses statements up to the token that closes them.
 func (p *parser) chunk() {
 	p.enter()
 	for last := false; !last && !p.blockEnds(); {

@@ -7,24 +7,24 @@ import (
 
 // Limits of the machine's stacks.
 const (
-	// maxFrames is Lua 5.1's LUAI_MAXCALLS: calls within each other in a thread.
+	// maxFrames is Lua 5.1's LUAI_MAXCALLS: the limit of nested calls in a thread.
 	maxFrames = 20_000
 	// maxDepth is how deep Go code and Lua code may call each other, Lua 5.1's LUAI_MAXCCALLS.
 	maxDepth = 200
-	// frameSpace is how many values lie behind the base of every frame, so that each register of an
-	// instruction, which has eight bits, is there.
+	// frameSpace is the number of values above the base of every frame. So every register number of eight
+	// bits is valid.
 	frameSpace = 256
 	// startSlots and maxSlots are sizes of a stack in values.
 	startSlots = 2 * frameSpace
 	maxSlots   = 1 << 20
-	// keptFrames and keptSlots are how much of a stack a state keeps from one run to the next.
+	// keptFrames and keptSlots limit the part of a stack that a state keeps from one run to the next.
 	keptFrames = 64
 	keptSlots  = 8 * startSlots
 )
 
-// Global is what all threads of a state share.
+// Global holds the parts that all threads of a state share.
 type Global struct {
-	// Registry of the embedder: what its functions need to find.
+	// Owner belongs to the embedder: its Go functions find their data there.
 	Owner any
 	// Global is the table of the global variables.
 	Global *LTable
@@ -32,59 +32,59 @@ type Global struct {
 	MainThread, CurrentThread *LState
 	// Strings is the metatable of strings, or nil.
 	Strings *LTable
-	// Left is counted down about once an instruction. At zero or below the machine calls Interrupt, which
-	// sets it anew, and may raise an error. Library functions that work for long count as well.
+	// Left is decremented about once for each instruction. At zero or below the machine calls Interrupt,
+	// which sets it again, and may raise an error. Long library functions decrement it, too.
 	Left      int
 	Interrupt func(l *LState)
-	// Charged is counted up by the bytes that a script makes. At ChargeLimit the machine calls Exhausted,
-	// which sets it anew, and may raise an error.
+	// Charged grows by the bytes that a script allocates. At ChargeLimit the machine calls Exhausted, which
+	// sets it again, and may raise an error.
 	Charged, ChargeLimit int64
 	Exhausted            func(l *LState)
-	// Depth is how deep Go code and Lua code call each other.
+	// Depth is the depth of nested calls between Go code and Lua code.
 	Depth int
 
-	ids    uint32 // of tables and functions, for hashes
+	ids    uint32 // for the hashes of tables and functions
 	next   *LFunction
 	ipairs *LFunction
 	names  metanames
 }
 
-// LGFunction is a function in Go. Its arguments are l.Get(1) to l.Get(l.GetTop()). It pushes its results and
-// returns how many there are.
+// LGFunction is a Go function. Its arguments are l.Get(1) to l.Get(l.GetTop()). It pushes its results and
+// returns their number.
 type LGFunction func(l *LState) int
 
-// LFunction is a function of a script, or one in Go.
+// LFunction is a function of a script, or a Go function.
 type LFunction struct {
 	Proto     *Proto     // of a script
 	GFunction LGFunction // in Go
-	Env       *LTable    // holds the global variables that a script's function sees
+	Env       *LTable    // the global variables that a script's function sees
 	upvalues  []*upvalue
 	id        uint32
 }
 
-// IsGo tells whether a function is one in Go.
+// IsGo reports whether the function is a Go function.
 func (f *LFunction) IsGo() bool { return f.GFunction != nil }
 
-// upvalue is a local variable that closures share. It stands on the stack as long as its block runs.
+// upvalue is a local variable that closures share. It is on the stack while its block runs.
 type upvalue struct {
 	v      *Value
 	closed Value
 	index  int      // on the stack
-	next   *upvalue // the open one below
+	next   *upvalue // the next open upvalue below it
 }
 
-// frame is a call that runs.
+// frame is an active call.
 type frame struct {
 	function  *LFunction
-	at        int // of the function on the stack; its results go there
-	base      int // of its registers
-	top       int // behind its registers
+	at        int // index of the function on the stack; its results go there
+	base      int // first register
+	top       int // end of the registers
 	pc        int // the next instruction
-	results   int // how many are wanted, or multiple
+	results   int // number of wanted results, or multiple
 	tailCalls int
 	fresh     bool // Go code made the call
 	outer     *frame
-	inner     *frame // used again by the next call
+	inner     *frame // the frame object for the next call, which is reused
 }
 
 // LState is a thread: the main one or a coroutine.
@@ -99,7 +99,7 @@ type LState struct {
 	nested int   // calls from Go since the thread was resumed
 	open   *upvalue
 	status Status
-	// Coroutine tells a coroutine from the main thread.
+	// Coroutine says that the thread is a coroutine, not the main thread.
 	Coroutine bool
 	id        uint32
 }
@@ -127,10 +127,10 @@ func (g *Global) newID() uint32 {
 	return g.ids
 }
 
-// Restart begins a run: numbers of tables start anew, so that the order of keys is the same in every run.
+// Restart begins a run: table numbers start again at 0, so that the order of keys is the same in every run.
 func (g *Global) Restart() { g.ids = 0 }
 
-// Clean forgets what the stack of the main thread held. No call may be running.
+// Clean clears the stack of the main thread. No call may be running.
 func (l *LState) Clean() {
 	l.markTop()
 	l.closeUpvalues(0)
@@ -155,7 +155,7 @@ func (l *LState) Clean() {
 	}
 }
 
-// grow makes space for count values above the top, and for a frame behind them.
+// grow makes space for count values above the top, and for a frame above them.
 func (l *LState) grow(count int) {
 	need := l.top + count + frameSpace
 	if need > maxSlots {
@@ -178,7 +178,7 @@ func (l *LState) reserve(count int) {
 	}
 }
 
-// Charge counts bytes that the script is about to make.
+// Charge counts bytes that the script is about to allocate.
 func (l *LState) Charge(n int) {
 	g := l.G
 	g.Charged += int64(n)
@@ -201,7 +201,7 @@ func (l *LState) findUpvalue(index int) *upvalue {
 	return u
 }
 
-// closeUpvalues takes the variables from an index on off the stack.
+// closeUpvalues moves the variables from an index on out of the stack into their upvalues.
 func (l *LState) closeUpvalues(index int) {
 	for u := l.open; u != nil && u.index >= index; u = l.open {
 		u.closed = *u.v
@@ -231,8 +231,8 @@ func (l *LState) pushFrame(fn *LFunction, at, base, top, results int) *frame {
 	return f
 }
 
-// Call calls the function below count arguments on the stack, which its results replace: as many as wanted,
-// or all for MultRet.
+// Call calls the function below count arguments on the stack. Its results replace them: as many as wanted, or
+// all for MultRet.
 func (l *LState) Call(count, results int) {
 	at := l.top - count - 1
 	l.callAt(at, results)
@@ -262,11 +262,11 @@ func (l *LState) callAt(at, results int) {
 	g.Depth--
 }
 
-// Raised is an error of a script on its way to what catches it.
+// Raised is an error of a script that has not been caught yet.
 type Raised struct {
 	// Object is the value.
 	Object LValue
-	// Source and Line are where the Lua code stands that was at fault.
+	// Source and Line are the position of the Lua code that raised the error.
 	Source string
 	Line   int
 }
@@ -277,8 +277,8 @@ func (r *Raised) Error() string { return r.Object.String() }
 // again.
 var ErrInternal = errors.New("lua: internal failure")
 
-// PCall is Call with errors returned: a *Raised, or one that is ErrInternal. On an error the function, its
-// arguments and all above are gone.
+// PCall does what Call does, and returns errors: a *Raised, or an error that is ErrInternal. On an error the
+// function, its arguments and all values above are removed.
 func (l *LState) PCall(count, results int) (err error) {
 	g := l.G
 	at := l.top - count - 1
@@ -318,7 +318,7 @@ func (l *LState) throw(value LValue) {
 	panic(&Raised{Object: value, Source: source, Line: line})
 }
 
-// runError raises a message, with the position of the Lua function that runs, if one does.
+// runError raises a message, with the position of the running Lua function, if there is one.
 func (l *LState) runError(message string) {
 	l.throw(LString(l.positionOf(l.frame) + message))
 }

@@ -1,6 +1,6 @@
 package lua
 
-// statement parses one; last tells that none may follow in the block.
+// statement parses a statement. last says that no statement may follow it in the block.
 func (p *parser) statement() (last bool) {
 	line := p.lx.line
 	switch p.lx.kind {
@@ -38,7 +38,7 @@ func (p *parser) statement() (last bool) {
 	return false
 }
 
-// condition parses a condition and returns the jumps that leave if it is false.
+// condition parses a condition and returns the jumps that are taken if it is false.
 func (p *parser) condition() int {
 	e := p.expression()
 	if e.kind == expNil {
@@ -183,7 +183,7 @@ func (p *parser) genericFor(name string) {
 	p.forBody(base, line, names, false)
 }
 
-// forBody parses the body of a loop. Its hidden variables and its own ones are the last that were declared.
+// forBody parses the body of a loop. Its hidden variables and its own variables were declared last.
 func (p *parser) forBody(base, line, names int, numeric bool) {
 	fs := p.fs
 	fs.activateFirst(3, names)
@@ -212,7 +212,7 @@ func (p *parser) forBody(base, line, names int, numeric bool) {
 	fs.patchTo(end, prepare+1)
 }
 
-// activateFirst makes count declared variables known, behind which others were declared.
+// activateFirst makes count declared variables visible. behind other variables were declared after them.
 func (fs *functionState) activateFirst(count, behind int) {
 	first := len(fs.proto.locals) - behind - count
 	for i := range count {
@@ -334,7 +334,7 @@ func (p *parser) assignment(target *assignTarget, count int) {
 	fs.store(&target.variable, &e)
 }
 
-// resolveConflict keeps a copy of a local variable that is assigned to and used in a target before.
+// resolveConflict copies a local variable that is assigned to, if an earlier target uses it.
 func (fs *functionState) resolveConflict(target *assignTarget, local *expression) {
 	conflict := false
 	for ; target != nil; target = target.previous {
@@ -356,7 +356,7 @@ func (fs *functionState) resolveConflict(target *assignTarget, local *expression
 	}
 }
 
-// adjust makes the number of values that of the variables.
+// adjust makes the number of values equal to the number of variables.
 func (fs *functionState) adjust(variables, values int, e *expression) {
 	extra := variables - values
 	if e.hasMany() {

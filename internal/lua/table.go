@@ -5,23 +5,23 @@ import (
 	"math/bits"
 )
 
-// LTable is a table as Lua 5.1 has it: an array for the keys 1 to n, and a hash. Colliding keys are chained
-// through free nodes (Brent's variation). Sizes, hashes and the order of keys are those of the
-// original, so the length of a table with holes and the order of pairs are the same as well.
+// LTable is a table as in Lua 5.1: an array for the keys 1 to n, and a hash. Colliding keys are chained
+// through free nodes (Brent's variation). Sizes, hashes and the order of keys are those of the original, so
+// the length of a table with holes and the order of pairs are the same as well.
 type LTable struct {
 	array []Value
 	nodes []node // a power of two of them
-	// lastFree: every node from here on is in use.
+	// lastFree is an index: every node from there on is in use.
 	lastFree int
 	meta     *LTable
-	// absent has a bit for each metamethod that this table, as a metatable, is known not to have.
+	// absent has a bit for each metamethod that this table, used as a metatable, surely does not have.
 	absent uint8
-	// ReadOnly refuses the assignments of scripts. Go code may set items all the same.
+	// ReadOnly refuses assignments by scripts. Go code can still set items.
 	ReadOnly bool
 	id       uint32
 }
 
-// node is an item of a hash. Its key stays when its value becomes nil, so that an iteration can go on from
+// node is an item of a hash. Its key stays when its value becomes nil, so that an iteration can continue from
 // it.
 type node struct {
 	key, value Value
@@ -29,13 +29,13 @@ type node struct {
 	next       int32  // distance to the next node of the chain, 0 at its end
 }
 
-// noNodes is the hash of tables that have none. Nothing is ever written to it.
+// noNodes is the hash of tables without nodes. It is never written to.
 var noNodes = make([]node, 1)
 
 // maxArrayBits is the largest array's size as a power of two.
 const maxArrayBits = 26
 
-// newTable makes a table with space for so many items and fields.
+// newTable makes a table with space for a number of items and of fields.
 func newTable(items, fields int) *LTable {
 	t := &LTable{nodes: noNodes}
 	if items > 0 {
@@ -99,7 +99,7 @@ func hashOf(key Value) uint32 {
 	}
 }
 
-// mainPosition is where a key of a hash belongs.
+// mainPosition returns the node that a key's hash selects.
 func (t *LTable) mainPosition(key Value, hash uint32) int {
 	size := uint32(len(t.nodes))
 	if key.n >= firstNumber || key.n >= tagTable && key.n < tagString {
@@ -108,7 +108,7 @@ func (t *LTable) mainPosition(key Value, hash uint32) int {
 	return int(hash & (size - 1))
 }
 
-// stringSlot is the place of a string's value, nil if the table has no such key.
+// stringSlot returns the address of a string key's value, or nil.
 func (t *LTable) stringSlot(key Value, hash uint32) *Value {
 	i := int(hash & uint32(len(t.nodes)-1))
 	for {
@@ -123,7 +123,7 @@ func (t *LTable) stringSlot(key Value, hash uint32) *Value {
 	}
 }
 
-// numberSlot is the place of a number's value in the hash.
+// numberSlot returns the address of a number key's value in the hash.
 func (t *LTable) numberSlot(f float64) *Value {
 	if len(t.nodes) == 1 && t.nodes[0].key.n < firstNumber {
 		return nil
@@ -141,7 +141,7 @@ func (t *LTable) numberSlot(f float64) *Value {
 	}
 }
 
-// slot is the place of a key's value, nil if the table has no such key.
+// slot returns the address of a key's value, or nil.
 func (t *LTable) slot(key Value) *Value {
 	if key.n >= firstNumber {
 		f := key.float()
@@ -218,7 +218,7 @@ func (t *LTable) setInt(i int, value Value) {
 	t.set(number(float64(i)), value)
 }
 
-// newKey adds a key that the table does not have, and returns the place of its value.
+// newKey adds a key that the table does not have, and returns the address of its value.
 func (t *LTable) newKey(key Value, hash uint32) *Value {
 	at := t.mainPosition(key, hash)
 	main := &t.nodes[at]
@@ -230,7 +230,7 @@ func (t *LTable) newKey(key Value, hash uint32) *Value {
 		}
 		other := t.mainPosition(main.key, main.hash)
 		if other != at {
-			// The node in the way is not where it belongs: it moves to the free one.
+			// The colliding node is not at its main position: it moves to the free node.
 			for other+int(t.nodes[other].next) != at {
 				other += int(t.nodes[other].next)
 			}
@@ -255,7 +255,7 @@ func (t *LTable) newKey(key Value, hash uint32) *Value {
 	return &main.value
 }
 
-// placeOf is the place of a key's value after a rehash.
+// placeOf returns the address of a key's value after a rehash.
 func (t *LTable) placeOf(key Value, hash uint32) *Value {
 	if slot := t.slot(key); slot != nil {
 		return slot
@@ -274,7 +274,7 @@ func (t *LTable) freeNode() int {
 	return -1
 }
 
-// arrayIndex is a key as an index that an array may have, 0 for other keys.
+// arrayIndex returns a key as an index that an array may have, or 0.
 func arrayIndex(key Value) int {
 	if key.n < firstNumber {
 		return 0
@@ -288,7 +288,7 @@ func arrayIndex(key Value) int {
 	return 0
 }
 
-// rehash makes space for one more key. The array gets the largest size at which more than half of it is in
+// rehash makes space for another key. The array gets the largest size at which more than half of it is in
 // use.
 func (t *LTable) rehash(extra Value) {
 	var counts [maxArrayBits + 1]int // counts[i]: keys above 2^(i-1), up to 2^i
@@ -412,7 +412,7 @@ func (t *LTable) length() int {
 	return low
 }
 
-// indexOf is the place of a key in the order of next, -1 if the table does not have it. nil comes before all.
+// indexOf returns the position of a key in the order of next, or -1. The key nil comes before all others.
 func (t *LTable) indexOf(key Value) int {
 	if key.n == tagNil {
 		return 0
@@ -433,8 +433,8 @@ func (t *LTable) indexOf(key Value) int {
 	}
 }
 
-// next is the item behind a key, steps how many places it looked at. ok is false if the table has no such
-// key.
+// next returns the item after a key. steps is the number of visited positions. ok is false if the table does
+// not have the key.
 func (t *LTable) next(key Value) (following, value Value, steps int, ok bool) {
 	i := t.indexOf(key)
 	if i < 0 {

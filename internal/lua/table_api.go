@@ -1,8 +1,8 @@
 package lua
 
-// What Go code does with tables, without metamethods.
+// The functions by which Go code uses tables, without metamethods.
 
-// NewTable makes a table with space for so many items and fields.
+// NewTable makes a table with space for a number of items and of fields.
 func NewTable(items, fields int) *LTable { return newTable(items, fields) }
 
 // RawGet is t[key].
@@ -47,8 +47,8 @@ func (t *LTable) Len() int { return t.length() }
 // Bytes is about how much memory the items take.
 func (t *LTable) Bytes() int { return t.bytes() }
 
-// Items is the array of the table: the values of the keys from 1 on, as far as it reaches. The caller must
-// not keep it.
+// Items returns the array of the table: the values of the keys from 1 on that are in the array. The caller
+// must not keep it.
 func (t *LTable) Items() []Value { return t.array }
 
 // Metatable is the table's metatable, or LNil.
@@ -59,17 +59,17 @@ func (t *LTable) Metatable() LValue {
 	return t.meta
 }
 
-// SetMetatable gives the table another metatable, or none for LNil.
+// SetMetatable replaces the table's metatable. LNil removes it.
 func (t *LTable) SetMetatable(meta LValue) { t.meta, _ = meta.(*LTable) }
 
-// Next is the item behind a key; LNil stands before the first and behind the last one.
+// Next returns the item after a key. LNil as a key begins the iteration, and ends it as a result.
 func (t *LTable) Next(key LValue) (LValue, LValue) {
 	following, value, _, _ := t.next(Of(key))
 	return following.Boxed(), value.Boxed()
 }
 
-// Following is Next in the machine's form. steps is how many places it looked at; ok is false for a key that
-// the table does not have.
+// Following does what Next does, with Values. steps is the number of visited positions; ok is false for a key
+// that the table does not have.
 func (t *LTable) Following(key Value) (following, value Value, steps int, ok bool) {
 	return t.next(key)
 }
@@ -112,7 +112,7 @@ func (t *LTable) SetHashed(key Value, hash uint32, value Value) {
 	*slot = value
 }
 
-// SetItems makes the values the items of a table that has none. They are copied.
+// SetItems sets the items of a table without items. The values are copied.
 func (t *LTable) SetItems(values []Value) {
 	t.array = make([]Value, len(values))
 	copy(t.array, values)

@@ -2,10 +2,10 @@ package lua
 
 import "fmt"
 
-// token is a kind of token: a single character stands for itself, everything else follows firstReserved.
+// token is a kind of token. A single character is its own token; all other tokens follow firstReserved.
 type token int
 
-// The tokens of Lua 5.1. `goto` and `::` are not among them.
+// The tokens of Lua 5.1, which has neither `goto` nor `::`.
 const firstReserved token = 257
 
 const (
@@ -42,7 +42,7 @@ const (
 	tokEOS
 )
 
-// noToken asks lexer.fail not to say near what it stopped.
+// noToken asks lexer.fail to leave out the near part of the message.
 const noToken token = -1
 
 // tokenNames holds the names in the order of the constants.

@@ -8,10 +8,9 @@ import (
 
 // Value is a Lua value in two words. The zero Value is nil.
 //
-// The word n says what the value is. Numbers are stored with all bits inverted, so every n from firstNumber
-// on is a number. Below, n is a tag, and a string's n is tagString plus its length in bytes. p points at the
-// bytes of a string, or at the object of a table, function, userdata or thread. It means nothing for other
-// values.
+// The word n gives the type. Numbers are stored with all bits inverted, so every n from firstNumber on is a
+// number. Below that, n is a tag, and a string's n is tagString plus its length in bytes. p points to the
+// bytes of a string, or to a table, function, userdata or thread. It has no meaning for other values.
 type Value struct {
 	p unsafe.Pointer
 	n uint64
@@ -31,8 +30,8 @@ const (
 	firstNumber = 1 << 50
 )
 
-// Number makes a Value of a number. A NaN becomes a quiet one and loses its payload, which would look like a
-// tag.
+// Number makes a Value of a number. A NaN becomes a quiet NaN without its payload, because a payload could
+// look like a tag.
 func Number(f float64) Value {
 	if f != f {
 		f = math.Float64frombits(math.Float64bits(f)&(1<<63) | 0x7ff8000000000000)
@@ -40,7 +39,7 @@ func Number(f float64) Value {
 	return Value{n: ^math.Float64bits(f)}
 }
 
-// number is Number for results of arithmetic. Their NaN has no payload.
+// number is Number for results of arithmetic, because a NaN from arithmetic has no payload.
 func number(f float64) Value { return Value{n: ^math.Float64bits(f)} }
 
 // String makes a Value that shares the bytes of a string.
@@ -82,7 +81,7 @@ func (v Value) str() string { return unsafe.String((*byte)(v.p), int(v.n&(tagStr
 func (v Value) table() *LTable       { return (*LTable)(v.p) }
 func (v Value) function() *LFunction { return (*LFunction)(v.p) }
 
-// setNumber makes v a number. It spares the write barrier where v points nowhere already.
+// setNumber makes v a number. It avoids the write barrier if p is nil already.
 func (v *Value) setNumber(f float64) {
 	v.n = ^math.Float64bits(f)
 	if v.p != nil {
@@ -196,13 +195,13 @@ var (
 	LFalse LValue = LBool(false)
 )
 
-// LUserData is a value of the embedder, with which scripts can do nothing.
+// LUserData is a value of the embedder. Scripts cannot use it, except to pass it on.
 type LUserData struct {
 	Value any
 	id    uint32
 }
 
-// Type is part of LValue.
+// Type implements LValue.
 func (*LNilType) Type() LValueType  { return LTNil }
 func (LBool) Type() LValueType      { return LTBool }
 func (LNumber) Type() LValueType    { return LTNumber }
@@ -212,7 +211,7 @@ func (*LFunction) Type() LValueType { return LTFunction }
 func (*LUserData) Type() LValueType { return LTUserData }
 func (*LState) Type() LValueType    { return LTThread }
 
-// String is part of LValue.
+// String implements LValue.
 func (*LNilType) String() string { return "nil" }
 
 func (b LBool) String() string {
@@ -235,7 +234,7 @@ func (v Value) String() string { return v.Boxed().String() }
 // LVAsBool tells whether v counts as true.
 func LVAsBool(v LValue) bool { return v != LNil && v != LFalse }
 
-// Of is v in the machine's form.
+// Of converts an LValue to a Value.
 func Of(v LValue) Value {
 	switch x := v.(type) {
 	case LNumber:
@@ -257,7 +256,7 @@ func Of(v LValue) Value {
 	}
 }
 
-// Boxed is v as an LValue.
+// Boxed converts v to an LValue.
 func (v Value) Boxed() LValue {
 	switch {
 	case v.n >= firstNumber:

@@ -8,8 +8,8 @@ import (
 	"lockserver/internal/luavm"
 )
 
-// TestRunAllocatesNothing: what a script costs beside its work is no garbage. Only the texts of KEYS and ARGV
-// are copied, together.
+// TestRunAllocatesNothing: running a script allocates only what the script itself makes. Only the texts of
+// KEYS and ARGV are copied, together.
 func TestRunAllocatesNothing(t *testing.T) {
 	state := luavm.NewState(luavm.Options{})
 	defer state.Close()

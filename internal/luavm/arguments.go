@@ -31,7 +31,7 @@ func wrongType(L *lua.LState, argument int, wanted string) {
 	argumentError(L, argument, wanted+" expected, got "+got)
 }
 
-// checkNumber is a number argument, or a string that reads as one.
+// checkNumber returns a number argument, or the value of a string argument that reads as a number.
 func checkNumber(L *lua.LState, argument int) float64 {
 	number, ok := L.At(argument).ToNumber()
 	if !ok {
@@ -50,7 +50,8 @@ func optInt(L *lua.LState, argument int, otherwise int) int {
 	return checkInt(L, argument)
 }
 
-// toInt is a number as an integer: cut towards zero; what does not fit is the smallest one, as on amd64.
+// toInt converts a number to an integer, towards zero. Numbers out of range give the smallest integer, as on
+// amd64.
 func toInt(number float64) int {
 	if number >= -9223372036854775808.0 && number < 9223372036854775808.0 {
 		return int(number)
@@ -89,13 +90,13 @@ func checkFunction(L *lua.LState, argument int) *lua.LFunction {
 	return nil
 }
 
-// checkAny wants an argument to be there.
+// checkAny returns an argument, and raises an error if it is missing.
 func checkAny(L *lua.LState, argument int) lua.LValue {
 	wantAny(L, argument)
 	return L.Get(argument)
 }
 
-// wantAny wants an argument to be there, and returns it in the machine's form.
+// wantAny returns an argument as a Value, and raises an error if it is missing.
 func wantAny(L *lua.LState, argument int) lua.Value {
 	if argument > L.GetTop() {
 		argumentError(L, argument, "value expected")

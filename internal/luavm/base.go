@@ -32,7 +32,7 @@ func baseLibrary() map[string]lua.LGFunction {
 	}
 }
 
-// openLibraries sets the global functions and tables, unprotected as yet.
+// openLibraries sets the global functions and tables. lock protects them later.
 func (s *State) openLibraries() {
 	for name, fn := range baseLibrary() {
 		s.vm.SetGlobal(name, s.vm.NewFunction(fn))
@@ -115,8 +115,8 @@ func baseError(L *lua.LState) int {
 	return 0
 }
 
-// basePCall is Redis' pcall: of an error that is a table it returns the field err, if
-// that is a string, and both if not.
+// basePCall is Redis' pcall: if the error is a table with a string in the field err, it returns that string;
+// otherwise it returns the whole error.
 func basePCall(L *lua.LState) int {
 	if L.GetTop() == 0 {
 		L.PushBool(false)
@@ -208,7 +208,7 @@ func baseSelect(L *lua.LState) int {
 	return count - n
 }
 
-// maxCStack is how many values a function may have on its stack, Lua 5.1's LUAI_MAXCSTACK.
+// maxCStack limits the values that a function may have on its stack: Lua 5.1's LUAI_MAXCSTACK.
 const maxCStack = 8000
 
 func baseUnpack(L *lua.LState) int {
@@ -293,7 +293,7 @@ func baseToString(L *lua.LState) int {
 	return 1
 }
 
-// describe is a value as tostring shows it without a metamethod.
+// describe returns the text of tostring without a metamethod.
 func describe(value lua.LValue) string {
 	if v, ok := value.(*lua.LUserData); ok && isNull(v) {
 		return "userdata: (nil)"
@@ -324,8 +324,8 @@ func baseToNumber(L *lua.LState) int {
 	return 1
 }
 
-// parseUnsignedLong is C's strtoul: a sign may stand in front and wraps around, what is
-// too large becomes the largest.
+// parseUnsignedLong is C's strtoul: a leading minus sign wraps around, and a number out of range becomes the
+// largest.
 func parseUnsignedLong(text string, base int) (float64, bool) {
 	negative := false
 	if text != "" && (text[0] == '-' || text[0] == '+') {

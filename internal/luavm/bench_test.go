@@ -9,7 +9,7 @@ import (
 	"lockserver/internal/luavm"
 )
 
-// lockScript is shaped as what lock libraries send: test, set, expire, or tell the time to live.
+// lockScript has the form of the scripts of lock libraries: test, set, expire, or return the time to live.
 const lockScript = `
 if ((redis.call('exists', KEYS[1]) == 0) or (redis.call('hexists', KEYS[1], ARGV[2]) == 1)) then
   redis.call('hincrby', KEYS[1], ARGV[2], 1);

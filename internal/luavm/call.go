@@ -6,8 +6,8 @@ import (
 	"lockserver/internal/lua"
 )
 
-// protectedCall calls the function below the last count values of L, which its results replace. An error is
-// returned instead of raised.
+// protectedCall calls the function below the last count values of L. The results replace them. An error is
+// returned, not raised.
 func (s *State) protectedCall(L *lua.LState, count int) (raised lua.LValue) {
 	err := L.PCall(count, lua.MultRet)
 	if err == nil {
@@ -16,8 +16,8 @@ func (s *State) protectedCall(L *lua.LState, count int) (raised lua.LValue) {
 	return s.caught(L, err)
 }
 
-// caught is the value of an error that a protected call, or the resumption of a coroutine, ends. The end of
-// the script is no such error: it goes on.
+// caught returns the error value of a protected call or a resumed coroutine. An error that ends the whole
+// script is raised again.
 func (s *State) caught(L *lua.LState, err error) lua.LValue {
 	if s.limits.killed != nil {
 		L.Error(lua.LString(s.limits.killed.Error()))

@@ -7,7 +7,7 @@ import (
 	"lockserver/internal/lua"
 )
 
-// jsonInvalid is what becomes of numbers that JSON has not.
+// jsonInvalid is the setting for numbers that JSON does not have.
 type jsonInvalid int
 
 const (
@@ -16,7 +16,7 @@ const (
 	jsonNull
 )
 
-// json is an instance of cjson 2.1.0: its settings.
+// json holds the settings of an instance of cjson 2.1.0.
 type json struct {
 	null          *lua.LUserData
 	sparseConvert bool // arrays with too many holes become objects
@@ -30,7 +30,7 @@ type json struct {
 	keepBuffer    bool
 }
 
-// maxJSONDepth bounds the nesting whatever the settings; C's version is bounded by Lua's stack.
+// maxJSONDepth limits the nesting for any settings; the limit of the C version is Lua's stack.
 const maxJSONDepth = 2600
 
 // newJSON makes the table cjson, and all that cjson.new makes.
@@ -64,14 +64,14 @@ func (s *State) newJSON(null *lua.LUserData) *lua.LTable {
 	return table
 }
 
-// atMost refuses further arguments.
+// atMost raises an error for more than count arguments.
 func atMost(L *lua.LState, count int) {
 	if L.GetTop() > count {
 		argumentError(L, count+1, "found too many arguments")
 	}
 }
 
-// option sets an integer to an argument, if there is one, and pushes it.
+// option sets an integer setting to an argument, if the argument is given, and pushes the setting.
 func option(L *lua.LState, argument int, setting *int, low, high int) {
 	if L.Get(argument) != lua.LNil {
 		value := checkInt(L, argument)
@@ -91,10 +91,10 @@ func intSetting(setting *int, low, high int) lua.LGFunction {
 	}
 }
 
-// words are what a setting that is on or off may be called; the third one is not for all.
+// words lists the words for a setting that is on or off. Not every setting accepts the third.
 var words = [...]string{"off", "on", "null"}
 
-// choose is an argument that is a boolean or one of the words up to last.
+// choose returns an argument that is a boolean or one of the words up to last.
 func choose(L *lua.LState, last jsonInvalid) jsonInvalid {
 	if value, ok := L.Get(1).(lua.LBool); ok {
 		if value {
@@ -147,7 +147,7 @@ func (j *json) setSparse(L *lua.LState) int {
 	return 3
 }
 
-// oneArgument refuses none and more.
+// oneArgument raises an error unless there is exactly one argument.
 func oneArgument(L *lua.LState) {
 	if L.GetTop() != 1 {
 		argumentError(L, 1, "expected 1 argument")

@@ -9,7 +9,7 @@ import (
 	"lockserver/internal/lua"
 )
 
-// jsonKind is a kind of token, by the name that messages have for it.
+// jsonKind is a kind of token, by its name in messages.
 type jsonKind string
 
 const (
@@ -26,10 +26,10 @@ const (
 	jsonEnd         jsonKind = "T_END"
 )
 
-// jsonToken is a token, for messages; what is none has a kind that says why.
+// jsonToken is a token for messages. An invalid token has a kind that says why.
 type jsonToken struct {
 	kind jsonKind
-	at   int // its position, or that of what is wrong
+	at   int // position of the token, or of the fault
 }
 
 // jsonDecoder reads JSON. A zero byte ends it.
@@ -39,27 +39,27 @@ type jsonDecoder struct {
 	in    string
 	at    int
 	depth int
-	steps int         // not yet counted as work
+	steps int         // steps that Work has not counted yet
 	items []lua.Value // of the arrays that are being read
 	chunk []byte      // space for strings
 	keys  [jsonKeys]jsonKey
 	null  lua.Value
-	wrong jsonToken // of the string that could not be read
+	wrong jsonToken // the fault in a string
 }
 
-// jsonKeys is how many names of fields a decoder remembers, so that equal ones share their memory.
+// jsonKeys is the number of field names that a decoder remembers, so that equal names share their memory.
 const jsonKeys = 64
 
-// jsonKey is the name of a field as tables take it.
+// jsonKey is the name of a field in the form that tables take.
 type jsonKey struct {
 	text string
 	hash uint32
 }
 
-// jsonChunk is how many bytes of strings are allocated at once. A string in use keeps its chunk in memory.
+// jsonChunk is the size of an allocation for strings. A string in use keeps its chunk in memory.
 const jsonChunk = 4 << 10
 
-// jsonSteps is how many values go by between two looks at the limits.
+// jsonSteps is the number of values between two checks of the limits.
 const jsonSteps = 256
 
 func (j *json) decode(L *lua.LState) int {
@@ -77,7 +77,7 @@ func (j *json) decode(L *lua.LState) int {
 	return 1
 }
 
-// work counts steps, and tells of them when they are many.
+// work counts steps, and reports them to the machine when there are many.
 func (d *jsonDecoder) work(n int) {
 	if d.steps += n; d.steps >= jsonSteps || n == 0 {
 		n, d.steps = d.steps, 0
@@ -85,7 +85,7 @@ func (d *jsonDecoder) work(n int) {
 	}
 }
 
-// skip steps over white space and returns the byte behind it, 0 at the end.
+// skip skips white space and returns the next byte, or 0 at the end.
 func (d *jsonDecoder) skip() byte {
 	for d.at < len(d.in) {
 		switch c := d.in[d.at]; c {
@@ -149,7 +149,7 @@ var exactPowers = [...]float64{
 	1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 }
 
-// short reads a number of up to fifteen digits without exponent: its quotient by a power of ten is exact.
+// short reads a number of up to fifteen digits without exponent. The quotient by a power of ten is exact.
 func (d *jsonDecoder) short() (float64, bool) {
 	in, i := d.in, d.at
 	negative := i < len(in) && in[i] == '-'
@@ -189,7 +189,7 @@ func (d *jsonDecoder) short() (float64, bool) {
 	return number, true
 }
 
-// unexpected ends the decoding.
+// unexpected raises the error for an unexpected token.
 func (d *jsonDecoder) unexpected(wanted string, token jsonToken) {
 	fail(d.L, fmt.Sprintf("Expected %s but found %s at character %d", wanted, token.kind, token.at+1))
 }
@@ -202,7 +202,7 @@ func (d *jsonDecoder) byteAt(i int) byte {
 	return 0
 }
 
-// next reads a token for what value, object and array have not read themselves.
+// next reads a token for the cases that value, object and array have not handled.
 func (d *jsonDecoder) next() jsonToken {
 	c := d.skip()
 	token := jsonToken{at: d.at}
@@ -254,7 +254,7 @@ func punctuation(c byte) jsonKind {
 	}
 }
 
-// invalidJSONNumber knows the beginnings of numbers that C reads and JSON has not.
+// invalidJSONNumber reports whether s begins with a form of number that C reads and JSON does not have.
 func invalidJSONNumber(s string) bool {
 	if s[0] == '+' {
 		return true
@@ -272,7 +272,7 @@ func invalidJSONNumber(s string) bool {
 	}
 }
 
-// number steps over a number that C's strtod reads.
+// number skips a number that C's strtod reads.
 func (d *jsonDecoder) number() jsonKind {
 	length := numberPrefix(d.in[d.at:])
 	_, ok := lua.ParseNumber(d.in[d.at : d.at+length])
@@ -347,7 +347,7 @@ func exponentEnd(s string, i int, letter byte) int {
 	return j
 }
 
-// plain steps over a string without escapes; its quote is the next byte. ok is false for other strings.
+// plain reads a string without escapes; its quote is the next byte. ok is false for other strings.
 func (d *jsonDecoder) plain() (text string, ok bool) {
 	in, begin := d.in, d.at+1
 	for i := begin; i < len(in); i++ {
@@ -380,7 +380,7 @@ func (d *jsonDecoder) keep(text string) string {
 	return unsafe.String(unsafe.SliceData(kept), len(kept))
 }
 
-// text reads a string; its quote is the next byte. Where it is not ok, wrong says why.
+// text reads a string; its quote is the next byte. If ok is false, wrong has the reason.
 func (d *jsonDecoder) text() (value lua.Value, ok bool) {
 	if text, ok := d.plain(); ok {
 		return lua.String(d.keep(text)), true
@@ -410,7 +410,7 @@ func (d *jsonDecoder) text() (value lua.Value, ok bool) {
 	}
 }
 
-// escape reads what a backslash begins; wrong says what is wrong with it.
+// escape reads an escape after a backslash. wrong is the reason if it is invalid.
 func (d *jsonDecoder) escape(out []byte) (result []byte, wrong jsonKind) {
 	const letters, values = `"\/btnfr`, "\"\\/\b\t\n\f\r"
 	c := d.byteAt(d.at + 1)
@@ -430,7 +430,7 @@ func (d *jsonDecoder) escape(out []byte) (result []byte, wrong jsonKind) {
 	return append(out, values[i]), ""
 }
 
-// unicode reads \uXXXX, or two of them that are a pair of surrogates; the length is 0 if it is neither.
+// unicode reads \uXXXX, or a surrogate pair of two of them. The length is 0 for anything else.
 func (d *jsonDecoder) unicode() (point rune, length int) {
 	first := d.hex(d.at + 2)
 	if first < 0 || first&0xf800 != 0xd800 {

@@ -14,7 +14,7 @@ type jsonEncoder struct {
 	s   *State
 	out []byte // the end of the text
 	pieces
-	steps int // not counted as work yet
+	steps int // steps that Work has not counted yet
 }
 
 func (j *json) encode(L *lua.LState) int {
@@ -29,12 +29,12 @@ func (j *json) encode(L *lua.LState) int {
 	return 1
 }
 
-// refuse ends the encoding.
+// refuse raises the error for a value that cannot be encoded.
 func (e *jsonEncoder) refuse(value lua.Value, why string) {
 	fail(e.L, "Cannot serialise "+value.Type().String()+": "+why)
 }
 
-// work counts steps, and looks at the limits when they are many or the text has grown by much.
+// work counts steps, and checks the limits after many steps or much new text.
 func (e *jsonEncoder) work(n int) {
 	if e.steps += n; e.steps >= jsonSteps || len(e.out) >= pieceFull {
 		n, e.steps = e.steps, 0
@@ -74,8 +74,8 @@ func (e *jsonEncoder) value(v lua.Value, depth int) {
 	}
 }
 
-// jsonEscapes is what follows the backslash for a byte that is escaped: a letter, or u for a code; 0 for a
-// byte that stands for itself.
+// jsonEscapes holds, for each byte, the letter after the backslash, or u for a code; 0 for a byte that needs
+// no escape.
 var jsonEscapes = func() (escapes [256]byte) {
 	for c := range byte(' ') {
 		escapes[c] = 'u'
@@ -89,7 +89,7 @@ var jsonEscapes = func() (escapes [256]byte) {
 	return escapes
 }()
 
-// quote appends a string. Its bytes stay as they are, be they UTF-8 or not.
+// quote appends a string. Its bytes are not changed, even if they are not valid UTF-8.
 func (e *jsonEncoder) quote(text string) {
 	e.steps += len(text) / 16
 	const digits = "0123456789abcdef"
@@ -151,7 +151,7 @@ func (e *jsonEncoder) table(t *lua.LTable, depth int) {
 	e.out = append(e.out, ']')
 }
 
-// arrayLength is the highest index of a table with only positive integers as keys, or -1 for other tables.
+// arrayLength returns the highest index of a table with only positive integer keys, or -1 for other tables.
 func (e *jsonEncoder) arrayLength(t *lua.LTable) int {
 	highest, items := 0.0, 0
 	array := true

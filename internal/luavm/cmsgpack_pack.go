@@ -17,7 +17,7 @@ func cmsgpackLibrary() library {
 	}
 }
 
-// maxPackDepth is how deep tables may nest; what is deeper becomes nil.
+// maxPackDepth limits the nesting of tables; deeper tables become nil.
 const maxPackDepth = 16
 
 // packer appends values in MessagePack's format.
@@ -86,7 +86,7 @@ func (p *packer) string(text string) {
 	p.out = append(p.out, text...)
 }
 
-// size appends a length of 16 bits after code, or one of 32 after the code that follows.
+// size appends a 16-bit length after code, or a 32-bit length after the next code.
 func (p *packer) size(size int, code byte) {
 	if size <= math.MaxUint16 {
 		p.out = binary.BigEndian.AppendUint16(append(p.out, code), uint16(size))
@@ -95,7 +95,7 @@ func (p *packer) size(size int, code byte) {
 	p.out = binary.BigEndian.AppendUint32(append(p.out, code+1), uint32(size))
 }
 
-// few appends the length of an array or map: up to fifteen in the code itself.
+// few appends the length of an array or map; a length up to fifteen is part of the code.
 func (p *packer) few(size int, short, long byte) {
 	if size <= 15 {
 		p.out = append(p.out, short|byte(size))
@@ -139,7 +139,7 @@ func (p *packer) integer(n int64) {
 	}
 }
 
-// table packs what has exactly the keys 1 to n as an array, everything else as a map.
+// table packs a table with exactly the keys 1 to n as an array, and other tables as a map.
 func (p *packer) table(t *lua.LTable, depth int) {
 	count, highest := 0, 0
 	isArray := true

@@ -8,7 +8,7 @@ import (
 	"lockserver/internal/lua"
 )
 
-// unpackFailure is why input is not MessagePack.
+// unpackFailure is the reason why input is not valid MessagePack.
 type unpackFailure int
 
 const (
@@ -17,7 +17,7 @@ const (
 	unpackBad
 )
 
-// maxUnpackDepth bounds the nesting of what is read, which Redis does not: it relies on C's stack.
+// maxUnpackDepth limits the nesting of the input. Redis has no such limit: it relies on C's stack.
 const maxUnpackDepth = 1000
 
 // unpacker reads MessagePack.
@@ -42,8 +42,8 @@ func msgpackUnpackLimit(L *lua.LState) int {
 	return unpackFrom(L, limit, offset, true)
 }
 
-// unpackFrom reads up to limit values, all if it is 0. With an offset the first result is where the
-// rest begins, -1 if there is none.
+// unpackFrom reads up to limit values; 0 means all. With an offset the first result is the position of the
+// rest, or -1 at the end.
 func unpackFrom(L *lua.LState, limit, offset int, tell bool) int {
 	input := checkString(L, 1)
 	limit, offset = int(int32(limit)), int(int32(offset))
@@ -84,7 +84,7 @@ func unpackFrom(L *lua.LState, limit, offset int, tell bool) int {
 	return count + 1
 }
 
-// take is the next n bytes; nothing if there are fewer.
+// take returns the next n bytes. ok is false if there are fewer.
 func (u *unpacker) take(n int) (string, bool) {
 	if n > len(u.in)-u.at {
 		u.failed = unpackShort
@@ -128,7 +128,7 @@ func (u *unpacker) value(depth int) lua.Value {
 	}
 }
 
-// long reads a value with a code that gives only its type.
+// long reads a value with a code that gives only the type.
 func (u *unpacker) long(code byte, depth int) lua.Value {
 	switch code {
 	case 0xc0:
@@ -144,7 +144,7 @@ func (u *unpacker) long(code byte, depth int) lua.Value {
 	case 0xcc, 0xcd, 0xce:
 		return lua.Number(float64(u.unsigned(1 << (code - 0xcc))))
 	case 0xcf:
-		return lua.Number(float64(int64(u.unsigned(8)))) // as the original on Lua 5.1
+		return lua.Number(float64(int64(u.unsigned(8)))) // as the original does on Lua 5.1
 	case 0xd0:
 		return lua.Number(float64(int8(u.unsigned(1))))
 	case 0xd1:
@@ -170,7 +170,7 @@ func (u *unpacker) text(size int) lua.Value {
 	return lua.String(text)
 }
 
-// deep refuses what nests too deep.
+// deep raises an error for input that is nested too deeply.
 func (u *unpacker) deep(depth int) {
 	if depth >= maxUnpackDepth {
 		fail(u.L, "too many nested values")

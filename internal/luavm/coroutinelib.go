@@ -28,8 +28,8 @@ func coroutineCreate(L *lua.LState) int {
 	return 1
 }
 
-// resume continues a coroutine with the last count values of L, and leaves on L what it yields, returns or
-// raises.
+// resume continues a coroutine with the last count values of L. It leaves on L the values that the coroutine
+// yields, returns or raises.
 func resume(L, thread *lua.LState, count int) (ok bool, results int) {
 	ok, results, err := L.Resume(thread, count)
 	s := FromLua(L)

@@ -20,12 +20,12 @@ import (
 
 var update = flag.Bool("update", false, "write what the real Redis replies into the corpus")
 
-// TestCorpusOracle plays the corpus against a real Redis. With -update its replies become the expected ones.
+// TestCorpusOracle runs the corpus in a real Redis. With -update its replies become the expected results.
 func TestCorpusOracle(t *testing.T) {
 	client := testkit.StartRedis(t).Client(t)
 	for _, path := range corpusFiles(t) {
 		if filepath.Base(path) == "later.lua" {
-			continue // D108: what the patches behind 7.4.1 brought; it would change the other scripts there
+			continue // D108: differences that came with the patches after 7.4.1; they would change the other scripts there
 		}
 		var text strings.Builder
 		for _, c := range readCorpus(t, path) {
@@ -47,7 +47,7 @@ func TestCorpusOracle(t *testing.T) {
 // withoutAddresses keeps scripts from comparing addresses, which differ.
 const withoutAddresses = `local say = tostring local tostring = function(v) return type(v) == 'table' and 'table' or say(v) end`
 
-// TestRandomOracle runs random scripts here and in a real Redis. What differs becomes a line of the corpus.
+// TestRandomOracle runs random scripts here and in a real Redis. To keep a difference, add it to the corpus.
 func TestRandomOracle(t *testing.T) {
 	client := testkit.StartRedis(t).Client(t)
 	t.Log("seed", *randomSeed)

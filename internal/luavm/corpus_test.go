@@ -44,13 +44,13 @@ end
 return all(pcall(chunk))
 `
 
-// corpusCase is a script and what a real Redis 7.4 makes of it.
+// corpusCase is a script and its result in a real Redis 7.4.
 type corpusCase struct{ script, want string }
 
 const resultMark = "=> "
 
-// readCorpus reads a file of cases: a script of any number of lines, and a line with
-// the mark and the quoted result.
+// readCorpus reads a file of cases: a script of any number of lines, then a line with the mark and the quoted
+// result.
 func readCorpus(t *testing.T, path string) []corpusCase {
 	t.Helper()
 	file, err := os.Open(path)

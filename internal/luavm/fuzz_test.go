@@ -16,10 +16,10 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// fuzzed is a state for many scripts, which it ends soon.
+// fuzzed is a state for many scripts. Its hook ends each script soon.
 type fuzzed struct {
 	*luavm.State
-	left int // calls of the hook that the running script still has
+	left int // calls of the hook that are left for the running script
 }
 
 func fuzzState(t testing.TB) *fuzzed {
@@ -35,13 +35,13 @@ func fuzzState(t testing.TB) *fuzzed {
 	return f
 }
 
-// run runs a script that the hook has not been called for.
+// run runs a script with a fresh count of hook calls.
 func (f *fuzzed) run(proto *luavm.Proto) (lua.Value, error) {
 	f.left = 100
 	return f.Run(proto)
 }
 
-// runAny runs what may be no script at all, and wants the state to survive it.
+// runAny runs input that may not be a script, and requires that the state survives.
 func runAny(t *testing.T, state *fuzzed, source []byte) {
 	t.Helper()
 	proto, err := luavm.Compile("user_script", source)
@@ -72,7 +72,7 @@ func FuzzScript(f *testing.F) {
 			}
 		}
 	}
-	state := fuzzState(f) // for all scripts, as in a server: a new one takes longer than most of them
+	state := fuzzState(f) // shared by all scripts, as in a server: making a state takes longer than most scripts
 	f.Fuzz(func(t *testing.T, source []byte) {
 		if len(source) < 10_000 {
 			runAny(t, state, source)
@@ -100,7 +100,7 @@ func fuzzLibrary(f *testing.F, script string, seeds ...string) {
 	})
 }
 
-// What was read is written and read again: the same.
+// A value that was read, written and read again is unchanged.
 func FuzzMsgpack(f *testing.F) {
 	fuzzLibrary(f, `
 		local v = cmsgpack.unpack_one(ARGV[1])
@@ -139,8 +139,7 @@ func FuzzPattern(f *testing.F) {
 		"(%a+)", "%b()", "[^%s]-", "%f[%w]%w+", "()", "%1", "%5.2f %q")
 }
 
-// TestRandomScripts runs scripts put together from fragments, which reach further
-// than bytes changed at random.
+// TestRandomScripts runs scripts made of fragments. They reach code that randomly changed bytes do not.
 func TestRandomScripts(t *testing.T) {
 	random := rand.New(rand.NewSource(int64(testkit.Seed(t))))
 	state := fuzzState(t)
@@ -149,7 +148,7 @@ func TestRandomScripts(t *testing.T) {
 	}
 }
 
-// randomScript is a block of statements.
+// randomScript returns a block of statements.
 func randomScript(random *rand.Rand, depth int) string {
 	var text strings.Builder
 	for range 1 + random.Intn(4) {
@@ -193,7 +192,7 @@ func randomStatement(random *rand.Rand, depth int) string {
 	}
 }
 
-// programs are statements about more than one thing: closures, metatables, varargs, coroutines, and the
+// programs are statements with several features at once: closures, metatables, varargs, coroutines, and the
 // order of evaluation.
 var programs = []string{
 	"do local fs = {} for i = 1, 3 do local v = i fs[i] = function(x) v = v + (x or 1) return v, i end end NAME = {fs[1](), fs[2](5), fs[1]()} end",

@@ -6,10 +6,10 @@ import (
 	"lockserver/internal/lua"
 )
 
-// library are the functions of a global table.
+// library holds the functions of a global table.
 type library map[string]lua.LGFunction
 
-// libraries are the global tables by name.
+// libraries returns the global tables by name.
 func (s *State) libraries() map[string]library {
 	return map[string]library{
 		"math":      mathLibrary(),
@@ -22,7 +22,7 @@ func (s *State) libraries() map[string]library {
 	}
 }
 
-// addConstants sets what is not a function.
+// addConstants sets the constants of the libraries.
 func (s *State) addConstants() {
 	s.globals.RawSetString("cjson", s.newJSON(newNull()))
 	for key, value := range map[string]string{
@@ -49,7 +49,7 @@ func (s *State) addConstants() {
 // nullMark is the value inside cjson.null.
 type nullMark struct{}
 
-// newNull makes a state's cjson.null: a value with which nothing can be done.
+// newNull makes a state's cjson.null: a value that scripts can only pass on.
 func newNull() *lua.LUserData { return &lua.LUserData{Value: nullMark{}} }
 
 func isNull(v *lua.LUserData) bool {

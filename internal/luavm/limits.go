@@ -9,31 +9,32 @@ import (
 	"lockserver/internal/lua"
 )
 
-// errMemory is Lua's error when there is no memory.
+// errMemory is Lua's error when memory runs out.
 var errMemory = errors.New("not enough memory")
 
-// limits bound what one script may use. The machine counts instructions and bytes.
+// limits holds the limits for a script. The machine counts instructions and bytes.
 type limits struct {
 	hooks  uint  // calls so far
-	killed error // ends the script, uncatchable
-	base   int64 // live heap, less what the script had made by then, when it was first looked at; -1 before
-	// collectAt is the size of the heap at which a collection is forced.
+	killed error // ends the script with this error, which the script cannot catch
+	base   int64 // live heap at the first look, minus what the script had made by then; -1 before
+	// collectAt is the size of the heap at which the next collection is forced.
 	collectAt int64
-	made      int64 // bytes that the script has made, as far as the heap has been looked at since
+	made      int64 // bytes that the script has made before the last look at the heap
 	sample    []metrics.Sample
-	asked     uint64 // the number of collections when Options.Collect was last called while a script ran
+	asked     uint64 // the number of collections when Options.Collect was last called for a running script
 }
 
-// hooksPerLook is after how many calls of the hook the heap is looked at, which takes longer than the hook.
+// hooksPerLook is the number of hook calls between two looks at the heap, because a look takes longer than
+// the hook.
 const hooksPerLook = 16
 
-// checkEvery is how many bytes a script may make before the heap is looked at.
+// checkEvery is the number of bytes that a script may make between two looks at the heap.
 const checkEvery = 8 << 20
 
-// collectBytes is how much a script makes before it asks for a collection.
+// collectBytes is the number of bytes after which a script asks for a collection.
 const collectBytes = 16 << 20
 
-// install makes the machine ask the limits.
+// install connects the limits to the machine.
 func (l *limits) install(s *State) {
 	l.sample = []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/gc/heap/live:bytes"}, {Name: "/gc/cycles/total:gc-cycles"}}
 	s.vm.G.Interrupt = func(L *lua.LState) { s.limits.expired(s, L) }
@@ -49,7 +50,7 @@ func (l *limits) begin(s *State) {
 	l.base, l.made, l.asked = -1, 0, math.MaxUint64
 }
 
-// expired asks the hook and looks at the memory.
+// expired calls the hook and checks the memory.
 func (l *limits) expired(s *State, L *lua.LState) {
 	g := s.vm.G
 	g.Left = s.options.HookEvery
@@ -58,7 +59,7 @@ func (l *limits) expired(s *State, L *lua.LState) {
 		l.killed = s.options.Hook()
 	}
 	if l.killed != nil {
-		g.Left = 0 // whatever catches it meets it again
+		g.Left = 0 // code that catches the error meets it again at its next instruction
 		fail(L, l.killed.Error())
 	}
 	l.hooks++
@@ -67,7 +68,7 @@ func (l *limits) expired(s *State, L *lua.LState) {
 	}
 }
 
-// charged looks at the memory after the script has made much.
+// charged checks the memory after the script has made many bytes.
 func (l *limits) charged(s *State, L *lua.LState) {
 	g := s.vm.G
 	if g.Charged > s.options.MaxMemoryBytes || l.exhausted(s) {
@@ -76,15 +77,15 @@ func (l *limits) charged(s *State, L *lua.LState) {
 	}
 }
 
-// heap is the size of the objects on the heap, dead ones not yet swept included.
+// heap returns the size of the objects on the heap, including dead objects that are not yet swept.
 func (l *limits) heap() int64 {
 	metrics.Read(l.sample)
 	return int64(l.sample[0].Value.Uint64())
 }
 
-// exhausted tells whether the heap has grown by more than the script may hold. Only what a collection
-// leaves counts. One is forced when the growth with what is dead exceeds the limit, and again not
-// before the heap has grown by half of it.
+// exhausted reports whether the heap has grown by more than the script may hold. Only objects that survive a
+// collection count. If the growth including dead objects exceeds the limit, a collection is forced. The next
+// is not forced before the heap has grown by half of the limit.
 func (l *limits) exhausted(s *State) bool {
 	heap, most := l.heap(), s.options.MaxMemoryBytes
 	if l.base < 0 {
@@ -103,8 +104,8 @@ func (l *limits) exhausted(s *State) bool {
 	return heap-l.base > most
 }
 
-// pace asks for a collection while a script runs, once the heap is twice what lived after the last one. The
-// pace of the whole process would let a server with little data take several times its memory.
+// pace asks for a collection during a script, once the heap is twice as large as after the last collection.
+// The pace of the whole process would let a server with little data take several times its memory.
 func (l *limits) pace(s *State, heap int64) {
 	live, collections := int64(l.sample[1].Value.Uint64()), l.sample[2].Value.Uint64()
 	if heap-live >= max(collectBytes, live) && collections != l.asked {
@@ -113,8 +114,8 @@ func (l *limits) pace(s *State, heap int64) {
 	}
 }
 
-// end asks for a collection of what a script has left behind, if that is much: half of the heap. Otherwise it
-// would wait there while the next script makes as much again.
+// end asks for a collection of the garbage that a script has left, if that is half of the heap. Otherwise the
+// garbage would stay while the next script makes as much again.
 func (l *limits) end(s *State) {
 	if made := l.made + s.vm.G.Charged; made >= collectBytes {
 		if heap := l.heap(); min(made, heap-l.base) >= max(collectBytes, heap/2) {
@@ -123,14 +124,14 @@ func (l *limits) end(s *State) {
 	}
 }
 
-// charge tells that the script is about to make n bytes. It raises an error if that is too much.
+// charge counts n bytes that the script is about to make. It raises an error if the limit is exceeded.
 func (s *State) charge(L *lua.LState, n int) { L.Charge(n) }
 
-// work tells that a library function has done n steps, each about as long as an instruction.
+// work counts n steps of a library function. A step takes about as long as an instruction.
 func (s *State) work(L *lua.LState, n int) { L.Work(n) }
 
-// Kill ends the script that called the Go function now running: nothing in it can
-// catch that, and Run returns err.
+// Kill ends the script that called the running Go function. The script cannot catch that, and Run returns
+// err.
 func Kill(L *lua.LState, err error) {
 	s := FromLua(L)
 	s.limits.killed, s.vm.G.Left = err, 0

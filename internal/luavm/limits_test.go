@@ -16,7 +16,7 @@ import (
 
 var errStop = errors.New("stopped")
 
-// stopAfter returns a state that stops its scripts after a number of calls of the hook.
+// stopAfter returns a state with a hook that stops a script after a number of calls.
 func stopAfter(t *testing.T, calls int, memory int64) *luavm.State {
 	t.Helper()
 	left := calls
@@ -43,8 +43,8 @@ func run(t *testing.T, state *luavm.State, script string) (lua.Value, error) {
 	return state.Run(proto)
 }
 
-// TestEndless: whatever a script does for ever, the hook ends it, nothing in it catches that,
-// and the state serves the next. What a script prepares is small: the hook must not end it before its loop.
+// TestEndless: the hook ends every endless script, the script cannot catch that, and the state runs the next
+// script. A script's preparation is short, so the hook does not end it before its loop.
 func TestEndless(t *testing.T) {
 	for _, script := range []string{
 		`while true do end`,
@@ -93,7 +93,7 @@ func TestEndless(t *testing.T) {
 	}
 }
 
-// TestMemory: what would fill the memory is an error that names the reason.
+// TestMemory: a script that would fill the memory gets an error that names the reason.
 func TestMemory(t *testing.T) {
 	for _, script := range []string{
 		`return string.rep('x', 1e9)`,
@@ -133,7 +133,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestDepth: what nests without end is an error, never the end of the process.
+// TestDepth: endless nesting is an error, and never ends the process.
 func TestDepth(t *testing.T) {
 	for script, want := range map[string]string{
 		`local function f() return 1 + f() end return f()`:                                                                                            "stack overflow",
@@ -201,7 +201,7 @@ func TestKill(t *testing.T) {
 	} {
 		_, err := run(t, state, script)
 		if strings.HasPrefix(script, "coroutine.wrap(kill)") {
-			require.Error(t, err) // kill is no Lua function
+			require.Error(t, err) // kill is not a Lua function
 			continue
 		}
 		require.ErrorIs(t, err, errStop, script)
@@ -211,8 +211,8 @@ func TestKill(t *testing.T) {
 	require.Equal(t, lua.LFalse, value.Boxed())
 }
 
-// TestGarbageIsCollected: a script that makes much asks for a collection while it runs, and behind its end.
-// Little is left to the pace of the process.
+// TestGarbageIsCollected: a script that makes much garbage asks for a collection during its run and after its
+// end. The process need not collect by itself.
 func TestGarbageIsCollected(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	asked := 0

@@ -30,7 +30,7 @@ func baseLoadString(L *lua.LState) int {
 	return loadChunk(L, text, name)
 }
 
-// baseLoad compiles what a function returns piece by piece.
+// baseLoad compiles the text that a function returns piece by piece.
 func baseLoad(L *lua.LState) int {
 	reader := checkFunction(L, 1)
 	name := "=(load)"
@@ -58,14 +58,14 @@ func baseLoad(L *lua.LState) int {
 	return loadChunk(L, text.String(), name)
 }
 
-// How long a chunk's name may be in a message of the compiler, Lua's MAXSRC, and elsewhere, LUA_IDSIZE.
+// The longest name of a chunk in a compiler message, Lua's MAXSRC, and elsewhere, LUA_IDSIZE.
 const (
 	messageIDSize = 80
 	chunkIDSize   = 60
 )
 
-// chunkID is a chunk's name as messages show it: after = or @ literally, otherwise the name is source code,
-// and its first line is quoted.
+// chunkID returns a chunk's name as messages show it. After = or @ the name is literal. Otherwise the name is
+// source code, and its first line is quoted.
 func chunkID(name string, size int) string {
 	name = lua.CString(name)
 	switch {

@@ -37,7 +37,7 @@ func newMachine() *lua.LState {
 	return l
 }
 
-// chunkResults are what a chunk returns, or its error.
+// chunkResults returns the results of a chunk, or its error.
 func chunkResults(t *testing.T, source string) []string {
 	t.Helper()
 	l := newMachine()
@@ -54,7 +54,7 @@ func chunkResults(t *testing.T, source string) []string {
 	return all
 }
 
-// TestValues: a value keeps its type and what it holds, and no number looks like another thing.
+// TestValues: a value keeps its type and content, and no number is mistaken for another type.
 func TestValues(t *testing.T) {
 	l := lua.NewState()
 	table, function := l.NewTable(), l.NewFunction(func(*lua.LState) int { return 0 })
@@ -79,7 +79,7 @@ func TestValues(t *testing.T) {
 	require.False(t, l.RawEqual(lua.Table(table), lua.Table(l.NewTable())))
 }
 
-// TestTableAgainstMap: after random writes, a table has what a map has, and next visits each key once.
+// TestTableAgainstMap: after random writes, a table has the items of a map, and next visits each key once.
 func TestTableAgainstMap(t *testing.T) {
 	table, model := lua.NewTable(0, 0), map[string]float64{}
 	keys := map[string]lua.Value{}
@@ -150,8 +150,8 @@ func TestHoles(t *testing.T) {
 	}
 }
 
-// TestUpvalues: closures share a variable while its block runs and afterwards. Each turn of a loop has its
-// own, and they stay when the stack grows.
+// TestUpvalues: closures share a variable during its block and afterwards. Each iteration of a loop has its
+// own variables, and they stay when the stack grows.
 func TestUpvalues(t *testing.T) {
 	for source, want := range map[string]string{
 		"local n = 0 local function up() n = n + 1 return n end local function get() return n end up() up() return n, get(), up()":                                "2 2 3",
@@ -166,8 +166,8 @@ func TestUpvalues(t *testing.T) {
 	}
 }
 
-// TestErrorsAcrossCalls: an error passes through functions of Lua and of Go to the call that catches it.
-// Variables that closures share have their last values.
+// TestErrorsAcrossCalls: an error passes through Lua and Go functions to the call that catches it. Variables
+// that closures share keep their last values.
 func TestErrorsAcrossCalls(t *testing.T) {
 	for source, want := range map[string][]string{
 		"return pcall(function(...) return ... end, 1, nil, 'x')":                    {"true", "1", "nil", "x"},

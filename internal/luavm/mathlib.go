@@ -41,7 +41,7 @@ func onOne(fn func(float64) float64) lua.LGFunction {
 	}
 }
 
-// signed gives what has no result the sign that it has in C.
+// signed gives a NaN result the sign that it has in C.
 func signed(fn func(float64) float64) func(float64) float64 {
 	return func(x float64) float64 { return lua.Invalid(fn(x), x) }
 }
@@ -104,14 +104,14 @@ func mathMin(L *lua.LState) int {
 	return 1
 }
 
-// unseeded is where POSIX' lrand48 starts, and math.random of a new state: Redis does not seed it, neither at
-// its start nor, since version 7, before a script.
+// unseeded is the first state of POSIX' lrand48, and of math.random in a new state. Redis does not seed it,
+// neither at its start nor, since version 7, before a script.
 const unseeded = 0x1234abcd330e
 
-// Seed starts the sequence of math.random anew, by POSIX' srand48.
+// Seed restarts the sequence of math.random, as POSIX' srand48 does.
 func (s *State) Seed(seed int32) { s.random = uint64(uint32(seed))<<16 | 0x330e }
 
-// randomMax is what Redis divides by.
+// randomMax is the divisor that Redis uses.
 const randomMax = math.MaxInt32
 
 // next is POSIX' lrand48.

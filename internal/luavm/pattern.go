@@ -9,19 +9,19 @@ import (
 // Limits of patterns.
 const (
 	maxCaptures = 32 // Lua 5.1's LUA_MAXCAPTURES
-	// maxMatchDepth bounds the recursion of the matcher; Lua 5.2 has the same limit and message.
+	// maxMatchDepth limits the recursion of the matcher; Lua 5.2 has the same limit and message.
 	maxMatchDepth = 20_000
-	// stepsAtOnce is how many steps of a matcher go by between two looks at the limits.
+	// stepsAtOnce is the number of a matcher's steps between two checks of the limits.
 	stepsAtOnce = 1024
 )
 
-// Lengths of captures that are not closed, or are positions.
+// Special lengths of captures: not closed yet, or a position.
 const (
 	captureUnfinished = -1
 	capturePosition   = -2
 )
 
-// noMatch is what match returns when there is none.
+// noMatch is the result of match if the pattern does not match.
 const noMatch = -1
 
 type capture struct{ start, length int }
@@ -42,7 +42,7 @@ func newMatcher(L *lua.LState, subject, pattern string) *matcher {
 	return &matcher{L: L, s: FromLua(L), subject: subject, pattern: pattern}
 }
 
-// step counts work, so that a pattern that takes forever can be ended.
+// step counts work, so that a pattern that takes forever can be stopped.
 func (m *matcher) step() {
 	m.steps++
 	if m.steps >= stepsAtOnce {
@@ -51,7 +51,7 @@ func (m *matcher) step() {
 	}
 }
 
-// classEnd is the position behind the single-character class at p.
+// classEnd returns the position after the single-character class at p.
 func (m *matcher) classEnd(p int) int {
 	c := m.pattern[p]
 	p++
@@ -84,7 +84,7 @@ func (m *matcher) classEnd(p int) int {
 	}
 }
 
-// at is the pattern's byte at p, 0 behind its end.
+// at returns the pattern's byte at p, or 0 behind its end.
 func (m *matcher) at(p int) byte {
 	if p < len(m.pattern) {
 		return m.pattern[p]
@@ -92,7 +92,7 @@ func (m *matcher) at(p int) byte {
 	return 0
 }
 
-// inClass tells whether c is in the class that a letter after % names.
+// inClass reports whether c is in the class that a letter after % names.
 func inClass(c, class byte) bool {
 	var in bool
 	switch class | 0x20 {
@@ -127,7 +127,7 @@ func inClass(c, class byte) bool {
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// inSet tells whether c is in the set with its bracket at p and its end at end.
+// inSet reports whether c is in the set between the bracket at p and end.
 func (m *matcher) inSet(c byte, p, end int) bool {
 	found := true
 	p++
@@ -247,7 +247,7 @@ func (m *matcher) matchOn(i, p int) int {
 	}
 }
 
-// most matches as many repetitions as it can.
+// most matches as many repetitions as possible.
 func (m *matcher) most(i, p, end int) int {
 	count := 0
 	for m.single(i+count, p, end) {
@@ -262,7 +262,7 @@ func (m *matcher) most(i, p, end int) int {
 	return noMatch
 }
 
-// least matches as few repetitions as it can.
+// least matches as few repetitions as possible.
 func (m *matcher) least(i, p, end int) int {
 	for {
 		if result := m.match(i, end+1); result != noMatch {
@@ -348,7 +348,7 @@ func (m *matcher) frontier(i, p int) (next int, ok bool) {
 	return end, !m.inSet(before, p, end-1) && m.inSet(here, p, end-1)
 }
 
-// again matches what a capture matched.
+// again matches the text of an earlier capture.
 func (m *matcher) again(i int, digit byte) int {
 	index := int(digit) - '1'
 	if index < 0 || index >= m.level || m.captures[index].length == captureUnfinished {
@@ -364,7 +364,7 @@ func (m *matcher) again(i int, digit byte) int {
 	return noMatch
 }
 
-// value is a capture; the whole match, from start to end, stands for the first one where there is none.
+// value returns a capture. If the pattern has no captures, the first is the whole match, from start to end.
 func (m *matcher) value(index, start, end int) lua.Value {
 	if index >= m.level {
 		if index != 0 {
@@ -386,7 +386,8 @@ func (m *matcher) value(index, start, end int) lua.Value {
 // text is a part of the subject. Parts share its memory.
 func (m *matcher) text(start, end int) lua.Value { return lua.String(m.subject[start:end]) }
 
-// push pushes all captures and returns their number; the whole match if there are none and whole is set.
+// push pushes all captures and returns their number. Without captures, whole says whether to push the whole
+// match.
 func (m *matcher) push(start, end int, whole bool) int {
 	count := m.level
 	if count == 0 && whole {

@@ -2,28 +2,28 @@ package luavm
 
 import "strings"
 
-// pieces are the beginning of a text that is being made: buffers that are full. A single buffer that grows
-// leaves its former arrays to the collector, which together are several times as long as the text.
+// pieces holds the full buffers of a text that is being built. A single growing buffer would leave its former
+// arrays to the collector, which together are several times as long as the text.
 type pieces struct {
 	full   [][]byte
-	length int // of all of them
+	length int // length of all pieces
 }
 
-// pieceBytes is the size of a new buffer, and pieceFull the length at which it is full: what is appended in
-// one go has space.
+// pieceBytes is the size of a new buffer, and pieceFull the length at which it counts as full: so a single
+// append always fits.
 const (
 	pieceBytes = maxScratch
 	pieceFull  = pieceBytes * 3 / 4
 )
 
-// next takes a buffer that is full, and returns an empty one.
+// next stores a full buffer, and returns an empty buffer.
 func (p *pieces) next(buffer []byte) []byte {
 	p.full = append(p.full, buffer)
 	p.length += len(buffer)
 	return make([]byte, 0, pieceBytes)
 }
 
-// text is the whole text, which ends with what is in the buffer.
+// text returns the whole text; buffer is its end.
 func (p *pieces) text(buffer []byte) string {
 	if p.full == nil {
 		return string(buffer)

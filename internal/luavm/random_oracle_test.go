@@ -17,8 +17,7 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// randomSeed is always the same unless another is asked for: a difference in a new one
-// says nothing about a change.
+// randomSeed is constant by default: with a new seed, a difference says nothing about the change under test.
 var randomSeed = flag.Int64("random-seed", 1, "of the random scripts and library calls")
 
 // pick makes a text of up to count of the parts.
@@ -48,7 +47,7 @@ func randomNumber(random *rand.Rand) string {
 	}
 }
 
-// libraryCall is a call of a library function with arguments that tend to mean something to it.
+// libraryCall returns a call of a library function with arguments that are often valid.
 func libraryCall(random *rand.Rand) string {
 	number := func() string { return randomNumber(random) }
 	quoted := func(text string) string { return strconv.Quote(text) }

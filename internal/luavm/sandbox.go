@@ -17,7 +17,7 @@ func (s *State) lock() {
 	s.vm.G.Strings.ReadOnly = true
 }
 
-// protectAll makes a table and those within it read-only.
+// protectAll makes a table and the tables within it read-only.
 func protectAll(table *lua.LTable) {
 	if table.ReadOnly {
 		return
@@ -30,7 +30,7 @@ func protectAll(table *lua.LTable) {
 	})
 }
 
-// missingGlobal answers the reading of a global that is not there.
+// missingGlobal raises the error for reading a global that does not exist.
 func missingGlobal(L *lua.LState) int {
 	name := L.Get(2)
 	if !isText(name) {

@@ -24,8 +24,7 @@ func runs(t *testing.T, state *luavm.State, source string) string {
 	return value.String()
 }
 
-// An item with a large key takes no more than any other, however it is set, and is
-// found however it is looked for.
+// An item with a large key takes no more memory than any other item, and every way to look it up finds it.
 func TestLargeKeys(t *testing.T) {
 	state := luavm.NewState(luavm.Options{})
 	defer state.Close()
@@ -58,7 +57,7 @@ func TestLargeKeys(t *testing.T) {
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20))
 }
 
-// An array that grows item by item is one, however long it is, with items beyond its end and without.
+// An array that grows item by item stays an array at any length, with or without items beyond its end.
 func TestLongArrays(t *testing.T) {
 	fill := func(L *lua.LState) int { // fill(t, from, to), for the part that is not near the limit
 		for i := L.CheckInt(2); i <= L.CheckInt(3); i++ {
@@ -72,7 +71,7 @@ func TestLongArrays(t *testing.T) {
 	for _, c := range []struct{ source, want string }{
 		{`local t = {} fill(t, 1, 261000) for i = 261001, N do t[#t + 1] = i end for i = N, N - 9, -1 do t[i] = nil end for i = N - 9, N do t[i] = i end
 		  local n = 0 for k, v in pairs(t) do if k ~= v then return 'wrong' end n = n + 1 end return n .. ' ' .. #t`, "N N"},
-		// What lay beyond the end is met by the array as it grows.
+		// The growing array reaches items that were beyond its end.
 		{`local t = {} t[262146] = 262146 t[263000] = 263000 fill(t, 1, 261000) for i = 261001, N do t[i] = i end
 		  local n = 0 for k, v in pairs(t) do if k ~= v then return 'wrong' end n = n + 1 end return n .. ' ' .. t[262146] .. ' ' .. #t`, "N 262146 N"},
 		{`local t = {} for i = N, 1, -1 do t[i] = i end local n = 0 for k, v in pairs(t) do n = n + 1 end return n .. ' ' .. #t`, "N N"},

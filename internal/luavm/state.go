@@ -10,11 +10,11 @@ import (
 
 // State is an interpreter with the libraries and the sandbox. One goroutine at a time may use it.
 type State struct {
-	// Attached is the embedder's: what its functions need to find from FromLua.
+	// Attached belongs to the embedder: its Go functions find their data there through FromLua.
 	Attached any
 
 	vm      *lua.LState    // the main thread
-	main    *lua.LFunction // of the chunk that Run runs
+	main    *lua.LFunction // the function of the chunk that Run runs
 	options Options
 	globals *lua.LTable
 	// collector holds the last settings of collectgarbage, which only reports them.
@@ -58,10 +58,10 @@ func NewState(o Options) *State {
 // Lua is the interpreter's main thread, for making values.
 func (s *State) Lua() *lua.LState { return s.vm }
 
-// FromLua is the State that L, or the coroutine L, belongs to.
+// FromLua returns the State of L, or of the coroutine L.
 func FromLua(L *lua.LState) *State { return L.G.Owner.(*State) }
 
-// Usable tells whether the state may run further scripts. After an internal failure it may not.
+// Usable reports whether the state can run further scripts. After an internal failure it cannot.
 func (s *State) Usable() bool { return !s.broken }
 
 // Close ends the use of the state.
@@ -69,7 +69,7 @@ func (s *State) Close() {
 	s.broken = true
 }
 
-// SetGlobal sets a global variable, past the protection that scripts are under. nil as value removes it.
+// SetGlobal sets a global variable, regardless of the protection for scripts. The value nil removes it.
 func (s *State) SetGlobal(name string, value lua.LValue) { s.globals.RawSetString(name, value) }
 
 // SetArrays sets KEYS and ARGV. The tables of the previous run are used again if the script left them
@@ -81,7 +81,7 @@ func (s *State) SetArrays(keys, argv [][]byte) {
 	fill(fill(join(keys, argv), s.keys, keys), s.argv, argv)
 }
 
-// array makes a global table ready to be filled with count items: the one of the time before if it suits.
+// array returns a table for count items and makes it a global. It reuses the previous table if that fits.
 func (s *State) array(name string, table *lua.LTable, count int) *lua.LTable {
 	if table != nil && table.Metatable() == lua.LNil && table.Len() == count && !hasMore(table, count) {
 		return table
@@ -91,7 +91,7 @@ func (s *State) array(name string, table *lua.LTable, count int) *lua.LTable {
 	return table
 }
 
-// hasMore tells whether a table has a key beside 1 to count.
+// hasMore reports whether a table has a key other than 1 to count.
 func hasMore(table *lua.LTable, count int) bool {
 	last := lua.Nil
 	if count > 0 {
@@ -128,7 +128,7 @@ func join(first, second [][]byte) string {
 	return joined.String()
 }
 
-// fill sets the items of a table to what text begins with, and returns the rest of it.
+// fill sets the items of a table to parts of text, from its beginning, and returns the rest of text.
 func fill(text string, table *lua.LTable, items [][]byte) string {
 	for i, item := range items {
 		table.SetItem(i+1, lua.String(text[:len(item)]))
@@ -137,14 +137,13 @@ func fill(text string, table *lua.LTable, items [][]byte) string {
 	return text
 }
 
-// NewFunction makes a function of a chunk for State.Call. Its globals, and those of the functions that it
-// defines, are the fields of env. The embedder decides what env holds, and whether its metatable looks
-// further.
+// NewFunction makes a function of a chunk for State.Call. Its globals, and the globals of the functions that
+// it defines, are the fields of env. The embedder fills env, and may give it a metatable that looks further.
 func (s *State) NewFunction(p *Proto, env *lua.LTable) *lua.LFunction { return s.vm.NewClosure(p, env) }
 
-// Run runs a chunk and returns its first value, nil if it has none. The error is an *Error, or the very error
-// that the hook, or Kill, ended the script with. The function of the chunk is the same object in every run:
-// no script can get hold of it.
+// Run runs a chunk and returns its first value, or nil. The error is an *Error, or the error that the hook or
+// Kill ended the script with. The function of the chunk is the same object in every run, because no script
+// can get hold of it.
 func (s *State) Run(p *Proto) (lua.Value, error) {
 	s.vm.SetClosure(s.main, p, s.globals)
 	return s.Call(s.main)
@@ -174,7 +173,7 @@ func (s *State) Call(fn *lua.LFunction, args ...lua.Value) (lua.Value, error) {
 	return value, nil
 }
 
-// failed turns what ended a call into the error that its caller gets.
+// failed converts the internal error of a call to the error for the caller.
 func (s *State) failed(err error) error {
 	var raised *lua.Raised
 	if !errors.As(err, &raised) {

@@ -8,12 +8,12 @@ import (
 	"lockserver/internal/lua"
 )
 
-// conversion is one % of a format: C's flags, width and precision.
+// conversion is a single % of a format: C's flags, width and precision.
 type conversion struct {
 	minus, plus, space, sharp, zero bool
 
 	width     int
-	precision int // -1: none
+	precision int // -1: no precision
 	verb      byte
 }
 
@@ -50,7 +50,7 @@ func stringFormat(L *lua.LState) int {
 	return 1
 }
 
-// parseConversion reads what follows a %, and returns the position of its verb.
+// parseConversion reads the conversion after a %, and returns the position of its verb.
 func parseConversion(L *lua.LState, format string, i int) (conversion, int) {
 	c := conversion{precision: -1}
 	begin := i
@@ -98,11 +98,11 @@ func (c *conversion) flag(b byte) {
 	}
 }
 
-// append appends an argument as the conversion wants it.
+// append appends an argument in the form of the conversion.
 func (c conversion) append(L *lua.LState, dst []byte, argument int) []byte {
 	switch c.verb {
 	case 'c':
-		// C's string ends at the zero byte, if that is the character.
+		// C's string ends at a zero byte, even if the zero byte is the character.
 		return append(dst, lua.CString(string(c.pad(nil, "", string([]byte{toChar(checkNumber(L, argument))}), false)))...)
 	case 'd', 'i':
 		return c.integer(dst, int64(toInt(checkNumber(L, argument))))
@@ -115,7 +115,7 @@ func (c conversion) append(L *lua.LState, dst []byte, argument int) []byte {
 	case 's':
 		text := checkString(L, argument)
 		if c.precision < 0 && len(text) >= 100 {
-			return append(dst, text...) // as Lua, which gives up the width here
+			return append(dst, text...) // as in Lua, which ignores the width here
 		}
 		text = lua.CString(text)
 		if c.precision >= 0 && len(text) > c.precision {
@@ -164,7 +164,7 @@ func (c conversion) pad(dst []byte, prefix, text string, number bool) []byte {
 	return append(append(dst, prefix...), text...)
 }
 
-// sign is what stands before a number that is signed.
+// sign returns the sign or blank in front of a signed number.
 func (c conversion) sign(negative bool) string {
 	switch {
 	case negative:
@@ -186,7 +186,7 @@ func (c conversion) integer(dst []byte, number int64) []byte {
 	return c.digits(dst, c.sign(number < 0), strconv.FormatUint(magnitude, 10))
 }
 
-// digits appends an integer with as many digits as the precision wants.
+// digits appends an integer with at least as many digits as the precision.
 func (c conversion) digits(dst []byte, prefix, text string) []byte {
 	if c.precision == 0 && text == "0" && !(c.verb == 'o' && c.sharp) {
 		text = ""
@@ -255,7 +255,7 @@ func (c conversion) general(number float64, precision int) string {
 	at := strings.IndexByte(strings.ToLower(exponential), 'e')
 	exponent, err := strconv.Atoi(exponential[at+1:])
 	if err != nil {
-		panic(err) // strconv wrote it
+		panic(err) // cannot happen: strconv wrote it
 	}
 	if exponent < -4 || exponent >= precision {
 		return withPoint(exponential)
@@ -263,7 +263,7 @@ func (c conversion) general(number float64, precision int) string {
 	return withPoint(strconv.FormatFloat(number, 'f', precision-1-exponent, 64))
 }
 
-// withPoint puts a decimal point into a number that has none.
+// withPoint adds a decimal point to a number without a point.
 func withPoint(text string) string {
 	if strings.IndexByte(text, '.') >= 0 {
 		return text

@@ -10,9 +10,9 @@ import (
 type substitution struct {
 	*matcher
 	by     lua.Value // string, table or function
-	text   string    // that by is
+	text   string    // the text of by, if it is a string
 	whole  pieces
-	result []byte // the end of the text
+	result []byte // the last piece of the result
 }
 
 func stringGsub(L *lua.LState) int {
@@ -64,7 +64,7 @@ func stringGsub(L *lua.LState) int {
 	return 2
 }
 
-// replace appends what stands for a match.
+// replace appends the replacement of a match.
 func (sub *substitution) replace(start, end int) {
 	var value lua.Value
 	switch sub.by.Type() {
@@ -121,7 +121,7 @@ func (sub *substitution) add(text string) {
 	sub.grown()
 }
 
-// grown looks at the limits, since a short pattern can make a long result.
+// grown checks the limits, because a short pattern can make a long result.
 func (sub *substitution) grown() {
 	sub.s.tooLong(sub.L, sub.whole.length+len(sub.result))
 	sub.step()

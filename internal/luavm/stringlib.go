@@ -32,7 +32,7 @@ func pushString(L *lua.LState, text string) int {
 	return 1
 }
 
-// relative turns a position counted from the end into one from the start, 0 if it is before that.
+// relative converts a position from the end to a position from the start; 0 if it is before the start.
 func relative(position, length int) int {
 	if position < 0 {
 		position += length + 1
@@ -143,7 +143,7 @@ func stringDump(L *lua.LState) int {
 	return 0
 }
 
-// specials are the bytes that make a pattern more than plain text.
+// specials lists the bytes that make a pattern more than plain text.
 const specials = "^$*+?.([%-"
 
 // search is string.find and string.match.

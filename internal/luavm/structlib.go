@@ -15,12 +15,12 @@ func structLibrary() library {
 	return library{"pack": structPack, "size": structSize, "unpack": structUnpack}
 }
 
-// Sizes of C's types, and the alignment that ! alone asks for.
+// Sizes of C's types, and the alignment of "!" without a number.
 const (
 	sizeShort, sizeInt, sizeLong, sizeFloat, sizeDouble = 2, 4, 8, 4, 8
 
 	maxAlign = 8
-	// maxInteger is the largest size that i and I take.
+	// maxInteger is the largest size of the options i and I.
 	maxInteger = 32
 )
 
@@ -29,7 +29,7 @@ type layout struct {
 	L      *lua.LState
 	format string
 	at     int
-	big    bool // endian
+	big    bool // big-endian
 	align  int
 }
 
@@ -43,7 +43,7 @@ func (l *layout) next() (option byte, size int, ok bool) {
 	return option, l.size(option), true
 }
 
-// number reads digits, if there are any.
+// number reads digits, or returns otherwise if there are none.
 func (l *layout) number(otherwise int) int {
 	if l.at >= len(l.format) || !lua.IsDigit(int(l.format[l.at])) {
 		return otherwise
@@ -85,7 +85,7 @@ func (l *layout) size(option byte) int {
 	}
 }
 
-// padding is how many bytes stand before an option at a position.
+// padding returns the number of padding bytes before an option at a position.
 func (l *layout) padding(position int, option byte, size int) int {
 	if size == 0 || option == 'c' {
 		return 0
@@ -97,7 +97,7 @@ func (l *layout) padding(position int, option byte, size int) int {
 	return (size - position&(size-1)) & (size - 1)
 }
 
-// control obeys an option that has no value.
+// control applies an option without a value.
 func (l *layout) control(option byte) {
 	switch option {
 	case ' ':
@@ -118,7 +118,7 @@ func (l *layout) control(option byte) {
 
 func structPack(L *lua.LState) int {
 	l := &layout{L: L, format: checkString(L, 1), align: 1}
-	L.PushValue(lua.Value{}) // the original marks the end of the arguments so, and complains of a nil where one is missing
+	L.PushValue(lua.Value{}) // the original marks the end of the arguments with nil, so a missing argument is reported as nil
 	s := FromLua(L)
 	var result []byte
 	argument := 2
@@ -256,7 +256,7 @@ func (l *layout) bits(data string) uint64 {
 	}
 }
 
-// previous takes the number that was read last, the length of what c0 reads.
+// previous returns the last number read, which is the length for the option c0.
 func (l *layout) previous() int {
 	number, ok := l.L.Get(-1).(lua.LNumber)
 	if !ok || l.L.GetTop() <= 2 {

@@ -123,7 +123,7 @@ func tableConcat(L *lua.LState) int {
 	return 1
 }
 
-// tooLong refuses a string that is longer than all that a script may hold.
+// tooLong refuses a string that is longer than the script's memory limit.
 func (s *State) tooLong(L *lua.LState, length int) {
 	if int64(length) > s.options.MaxMemoryBytes {
 		fail(L, errMemory.Error())
@@ -162,8 +162,8 @@ func tableForeachi(L *lua.LState) int {
 	return 0
 }
 
-// sorter sorts a table by Lua 5.1's quicksort: the order of equal items, and which wrong order functions
-// are noticed, are visible to scripts.
+// sorter sorts a table by Lua 5.1's quicksort, because scripts can see the order of equal items, and which
+// invalid order functions are detected.
 type sorter struct {
 	L     *lua.LState
 	s     *State
@@ -186,7 +186,7 @@ func tableSort(L *lua.LState) int {
 	return 0
 }
 
-// before tells whether a comes before b.
+// before reports whether a comes before b.
 func (q *sorter) before(a, b lua.Value) bool {
 	q.s.work(q.L, 1)
 	if !q.less.IsNil() {
@@ -234,7 +234,8 @@ func (q *sorter) sort(low, high int) {
 	}
 }
 
-// partition moves what is less than the item at middle before it, and returns where that ends up.
+// partition moves the items that are less than the item at middle in front of it, and returns its new
+// position.
 func (q *sorter) partition(low, high, middle int) int {
 	pivot := q.table.Item(middle)
 	q.swap(middle, high-1)

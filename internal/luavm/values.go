@@ -44,17 +44,17 @@ func toText(v lua.LValue) string {
 	}
 }
 
-// writable refuses protected tables where a library function is about to write.
+// writable raises an error for a protected table that a library function is about to write to.
 func writable(L *lua.LState, t *lua.LTable) {
 	if t.ReadOnly {
 		failWithin(L, readOnly)
 	}
 }
 
-// readOnly is Redis' text.
+// readOnly is Redis' text for that error.
 const readOnly = "Attempt to modify a readonly table"
 
-// maxScratch is how large a buffer is kept for the next use.
+// maxScratch is the size of the largest buffer that is kept for reuse.
 const maxScratch = 64 << 10
 
 func (s *State) keep(buffer []byte) {
