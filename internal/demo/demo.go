@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Run plays the sale and returns its result. It returns an error if the sale could not be completed. That is so if an
-// option is out of bounds, the server cannot be reached or has no sales, a key of the sale already exists, or
-// the context ended. Failed checks are not an error; they are in the Result. The keys of the sale are always
-// removed, unless an option keeps them.
+// Run plays the sale and returns its result. It returns an error if the sale could not be completed. That is
+// so if an option is out of bounds, the server cannot be reached or has no sales, a key of the sale already
+// exists, or the context ended. Failed checks are not an error; they are in the Result. The keys of the sale
+// are always removed, unless an option keeps them.
 func Run(ctx context.Context, o Options) (r *Result, err error) {
 	if err := o.Validate(); err != nil {
 		return nil, err

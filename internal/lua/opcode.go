@@ -1,7 +1,7 @@
 package lua
 
-// An instruction has the layout of Lua 5.1. It has 6 bits for the operation, then A (8 bits), C (9) and B (9), or Bx
-// (18) in the place of C and B. In B and C the bit rkBit says that the operand is a constant.
+// An instruction has the layout of Lua 5.1. It has 6 bits for the operation, then A (8 bits), C (9) and B
+// (9), or Bx (18) in the place of C and B. In B and C the bit rkBit says that the operand is a constant.
 type instruction = uint32
 
 // The operations. R is a register, K a constant, RK either of them, U a variable of an enclosing function.

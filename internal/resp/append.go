@@ -2,7 +2,7 @@ package resp
 
 import "lockserver/internal/decimal"
 
-// AppendBulk appends a string as a request, a reply and a log have it.
+// AppendBulk appends a string in the form that requests, replies and logs share.
 func AppendBulk[T string | []byte](dst []byte, b T) []byte {
 	dst = appendHeader(dst, '$', len(b))
 	return append(append(dst, b...), '\r', '\n')
@@ -11,9 +11,9 @@ func AppendBulk[T string | []byte](dst []byte, b T) []byte {
 // AppendArray appends the header of an array of n values.
 func AppendArray(dst []byte, n int) []byte { return appendHeader(dst, '*', n) }
 
-// appendHeader appends the line that says how long something is, in bytes or values.
+// appendHeader appends the line with a length, in bytes or values.
 func appendHeader(dst []byte, kind byte, n int) []byte {
-	switch { // most are short
+	switch { // most lengths are short
 	case n < 10:
 		return append(dst, kind, '0'+byte(n), '\r', '\n')
 	case n < 100:

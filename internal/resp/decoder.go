@@ -7,35 +7,35 @@ import (
 )
 
 // Decoder splits a client's byte stream into commands. Its zero value is ready, with the default [Limits] and
-// without the small ones of a client that has yet to log in; see [Decoder.SetAuthenticated].
+// without the small limits of a client that has yet to log in; see [Decoder.SetAuthenticated].
 //
 // One read is handled as: Feed, Next until it returns false, Keep. Arguments are views into the fed bytes, so
-// a caller that stores one copies it before Keep. A caller may stop calling Next while commands are left (its
-// client is parked), call Keep, and go on with Next later, with or without another Feed.
+// a caller that stores an argument copies it before Keep. A caller may stop calling Next while commands are
+// left (its client is parked), call Keep, and go on with Next later, with or without another Feed.
 //
-// A Decoder that holds nothing keeps no buffer. It is not safe for use by several goroutines.
+// A Decoder without pending bytes keeps no buffer. It is not safe for use by several goroutines.
 type Decoder struct {
 	// data is the fed slice, borrowed, or the decoder's own buffer when own is set. data[pos:] is not yet
-	// consumed; pos only moves past whole commands, so a command that has begun starts at data[pos].
+	// consumed. pos only moves past whole commands, so an incomplete command starts at data[pos].
 	data []byte
 	pos  int
-	// part is what is known of the command at pos, nil when nothing is. Its offsets count from pos, so that
-	// moving the bytes does not disturb them. Invariant: part == nil when pos == len(data).
+	// part is the state of the incomplete command at pos, or nil. Its offsets count from pos, so they stay
+	// valid when the bytes move. Invariant: part == nil when pos == len(data).
 	part *partial
-	// err is latched: the stream has no next command after a protocol error.
+	// err stays set: after a protocol error the stream has no next command.
 	err    error
 	limits Limits
 	own    bool
-	// unauth is negative so that the zero value suits readers of logs, which do not log in.
+	// unauth is the negation of authenticated: the zero value suits readers of logs, which do not log in.
 	unauth bool
 }
 
 // partial is the state of an incomplete command. Offsets count from the command's start.
 type partial struct {
 	began bool   // the '*' header has been read
-	count int    // arguments to come, the one in bulk included
-	next  int    // where the current header line or argument begins
-	seen  int    // the current line holds no line end before here
+	count int    // number of arguments to come, including the argument in bulk
+	next  int    // offset of the current header line or argument
+	seen  int    // the current line has no line end before this offset
 	bulk  int    // the length of the argument at next, -1 while its header is awaited
 	spans []span // the arguments read so far
 }
@@ -46,18 +46,18 @@ type span struct{ from, to int }
 func (d *Decoder) SetLimits(l Limits) { d.limits = l }
 
 // SetAuthenticated(false) applies the limits for unauthenticated clients: those of Redis, 10 arguments and
-// 16384 bytes for each, and our own for the whole command. SetAuthenticated(true) lifts them, from the next
-// command on, so a large command may follow AUTH in one pipeline.
+// 16384 bytes for each, and our own limit for the whole command. SetAuthenticated(true) lifts them, from the
+// next command on, so a large command may follow AUTH in the same pipeline.
 func (d *Decoder) SetAuthenticated(yes bool) { d.unauth = !yes }
 
-// Pending returns how many bytes are held and not yet consumed.
+// Pending returns the number of held bytes that are not yet consumed.
 func (d *Decoder) Pending() int { return len(d.data) - d.pos }
 
-// Read returns how many bytes are held, with those of commands that Next has returned since the last Feed or
+// Read returns the number of held bytes, including the commands that Next has returned since the last Feed or
 // Keep.
 func (d *Decoder) Read() int { return len(d.data) }
 
-// Held returns about how much memory the decoder keeps of its own, as if Keep had been called.
+// Held returns about how much memory of its own the decoder would keep after Keep.
 func (d *Decoder) Held() int {
 	switch n := d.Pending(); {
 	case n == 0:
@@ -84,7 +84,7 @@ func (d *Decoder) Feed(data []byte) {
 // Next appends the next command's arguments to args. It returns false when the command is incomplete, and an
 // error, a [ProtocolError] or [ErrQueryTooLong], when it cannot continue. All later calls return the same
 // error. Empty commands ("*0", "*-1", blank lines) are skipped. The arguments are valid until the next Feed
-// or Keep and must not be written to.
+// or Keep. The caller must not write to them.
 func (d *Decoder) Next(args [][]byte) ([][]byte, bool, error) {
 	if d.err != nil {
 		return args, false, d.err
@@ -119,8 +119,9 @@ func (d *Decoder) Next(args [][]byte) ([][]byte, bool, error) {
 }
 
 // Keep ends the use of the fed slice: unconsumed bytes move to the decoder's own buffer, or stay there. A
-// long tail is moved only when at least as many bytes were consumed before it. So taking one command at a
-// time costs no more than taking all. Arguments that Next returned become invalid.
+// long tail moves only when at least as many bytes were consumed before it. So a caller that takes one
+// command at a time pays no more than a caller that takes all of them. Arguments that Next returned become
+// invalid.
 func (d *Decoder) Keep() {
 	tail := d.data[d.pos:]
 	switch {
@@ -138,7 +139,7 @@ func (d *Decoder) Keep() {
 	}
 }
 
-// adopt appends data to what is pending, in the decoder's own buffer.
+// adopt appends data to the pending bytes, in the decoder's own buffer.
 func (d *Decoder) adopt(data []byte) {
 	tail := d.data[d.pos:]
 	need := len(tail) + len(data)
@@ -162,8 +163,8 @@ func (d *Decoder) move(capacity int, data []byte) {
 
 // capacity returns the capacity for a buffer that must hold need bytes now. It doubles while a command is
 // arriving, but not beyond the end of the announced argument. An announcement alone never gets more than 16
-// KiB, or a client could allocate 512 MiB with a dozen bytes. Bytes behind commands that are not taken yet
-// get a quarter more, so that each byte is moved a few times at most.
+// KiB; otherwise a client could allocate 512 MiB with a dozen bytes. Bytes behind commands that are not taken
+// yet get a quarter more, so that each byte is moved only a few times.
 func (d *Decoder) capacity(need int) int {
 	switch p := d.part; {
 	case p == nil:
@@ -189,9 +190,9 @@ func (d *Decoder) fail(err error) {
 	d.data, d.pos, d.own, d.part = nil, 0, false, nil
 }
 
-// whole reads a complete command in the form that clients send. It returns the length of the command, or 0 if
-// anything is unusual: step then parses it from the start. This is the path of pipelines, so it allocates
-// nothing and keeps no state.
+// whole reads a complete command in the form that clients send. It returns the length of the command, or 0
+// for any unusual form: then step parses the command from the start. This is the path of pipelines, so it
+// allocates nothing and keeps no state.
 func (d *Decoder) whole(args [][]byte) ([][]byte, int) {
 	if d.unauth {
 		return args, 0
@@ -223,7 +224,7 @@ func (d *Decoder) whole(args [][]byte) ([][]byte, int) {
 // length reads digits and CR LF at b[i:] and returns the number and the offset after the line. The offset is
 // 0 unless it is a number of at most nine digits without leading zeros.
 func length(b []byte, i int) (n, next int) {
-	if i+2 < len(b) && b[i+1] == '\r' && b[i+2] == '\n' { // one digit, as most are
+	if i+2 < len(b) && b[i+1] == '\r' && b[i+2] == '\n' { // one digit, the most frequent case
 		n = int(b[i] - '0')
 		if n > 9 {
 			return 0, 0
@@ -254,8 +255,8 @@ func length(b []byte, i int) (n, next int) {
 	return 0, 0
 }
 
-// step goes on with the command at pos from where p stands. It returns the command's length once it is whole
-// (perhaps without arguments), 0 while bytes are missing.
+// step continues to parse the command at pos from the state p. It returns the command's length once it is
+// whole (perhaps without arguments), or 0 while bytes are missing.
 func (d *Decoder) step(p *partial, args [][]byte) ([][]byte, int, error) {
 	b := d.data[d.pos:]
 	if b[0] != '*' {
@@ -274,7 +275,7 @@ func (d *Decoder) step(p *partial, args [][]byte) ([][]byte, int, error) {
 				return args, 0, err
 			}
 		}
-		// Redis steps over the two bytes after an argument without looking at them.
+		// Redis skips the two bytes after an argument without looking at them.
 		if len(b)-p.next-2 < p.bulk {
 			return args, 0, nil
 		}
@@ -344,15 +345,15 @@ func (d *Decoder) header(p *partial, b []byte, tooBig error) (line []byte, ok bo
 	return line, true, nil
 }
 
-// lineEnd returns the offset of the byte end in the line at p.next, -1 if it has not come, and tooBig if it
-// is not within the limit. As in Redis, which searches C strings, nothing behind a NUL is found: such a line
-// can only grow too big.
+// lineEnd returns the offset of the byte end in the line at p.next, -1 if it has not arrived, and tooBig if
+// it is not within the limit. As in Redis, which searches C strings, a line end after a NUL is not found:
+// such a line can only grow too big.
 func (d *Decoder) lineEnd(p *partial, b []byte, end byte, tooBig error) (int, error) {
 	limit := d.limits.maxInline()
 	if d.unauth {
 		limit = min(limit, unauthMaxBulk)
 	}
-	to := max(p.seen, min(len(b), p.next+limit+1)) // p.seen may be beyond a limit lowered since
+	to := max(p.seen, min(len(b), p.next+limit+1)) // p.seen may be above a limit that was lowered since
 	if window := b[p.seen:to]; len(window) > 0 && window[0] != 0 {
 		i := bytes.IndexByte(window, end)
 		line := window

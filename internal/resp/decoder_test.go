@@ -16,14 +16,14 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// decoded is what came of a byte stream: its commands, each as printable text, the error and what is left.
+// decoded is the result for a byte stream: its commands as printable text, the error, and the rest.
 type decoded struct {
 	commands []string
 	err      error
 	pending  int
 }
 
-// decode feeds chunks one after the other and takes all commands after each.
+// decode feeds the chunks one by one, and takes all commands after each chunk.
 func decode(d *resp.Decoder, chunks ...[]byte) decoded {
 	var out decoded
 	var args [][]byte
@@ -39,7 +39,7 @@ func decode(d *resp.Decoder, chunks ...[]byte) decoded {
 			out.commands = append(out.commands, fmt.Sprintf("%q", args))
 		}
 		d.Keep()
-		for i := range borrowed { // what was borrowed is used no more
+		for i := range borrowed { // the decoder must not use borrowed bytes any more
 			borrowed[i] = '#'
 		}
 	}
@@ -64,7 +64,7 @@ func TestFailedStaysFailed(t *testing.T) {
 	require.Equal(t, "ERR Protocol error: invalid multibulk length", resp.ErrMultibulkLength.Reply())
 }
 
-// TestBeforeLogin: the limits of a client that has not given its password, and their end in one pipeline.
+// TestBeforeLogin: the limits before the login, and that a login in the same pipeline ends them.
 func TestBeforeLogin(t *testing.T) {
 	for _, c := range []struct {
 		in  string
@@ -127,7 +127,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestLimitsLoweredWithinALine: the part of a line that has been searched may be longer than a new limit.
+// TestLimitsLoweredWithinALine: the searched part of a line may be longer than a new limit.
 func TestLimitsLoweredWithinALine(t *testing.T) {
 	var d resp.Decoder
 	require.NoError(t, decode(&d, bytes.Repeat([]byte("a"), 1000)).err)
@@ -135,7 +135,7 @@ func TestLimitsLoweredWithinALine(t *testing.T) {
 	require.ErrorIs(t, decode(&d, []byte("a")).err, resp.ErrInlineTooBig)
 }
 
-// TestParkedTailIsBounded: a client that continues to send while its commands are not taken.
+// TestParkedTailIsBounded: a client continues to send while its commands are not taken.
 func TestParkedTailIsBounded(t *testing.T) {
 	var d resp.Decoder
 	d.SetLimits(resp.Limits{MaxQuery: 100})
@@ -150,7 +150,7 @@ func TestParkedTailIsBounded(t *testing.T) {
 }
 
 // TestStopAndGoOn takes a pipeline one command at a time with Keep in between, as a client that blocks on
-// every command does. A tail copied each time would be 250,000 * 6 MB: minutes.
+// every command does. Copying the tail each time would move 250,000 * 6 MB, which takes minutes.
 func TestStopAndGoOn(t *testing.T) {
 	const n = 250_000
 	var in []byte
@@ -181,8 +181,8 @@ func TestStopAndGoOn(t *testing.T) {
 	require.Equal(t, decoded{commands: []string{`["PING"]`}}, decode(&d, []byte("NG\r\n")))
 }
 
-// TestByteByByteIsLinear: a command of 200,000 arguments in reads of one byte. Looking at it from its
-// start for each would be 10^12 steps.
+// TestByteByByteIsLinear: a command of 200,000 arguments in reads of one byte. Parsing it from its start for
+// each byte would take 10^12 steps.
 func TestByteByByteIsLinear(t *testing.T) {
 	const n = 200000
 	in := append(fmt.Appendf(nil, "*%d\r\n", n), bytes.Repeat([]byte("$1\r\nx\r\n"), n)...)
@@ -229,7 +229,7 @@ func TestLargeArgument(t *testing.T) {
 	require.Equal(t, len("PING\r\n")-len(in), d.Pending())
 }
 
-// TestAnnouncementsAreFree: lengths cost nothing until the bytes arrive.
+// TestAnnouncementsAreFree: an announced length allocates nothing until the bytes arrive.
 func TestAnnouncementsAreFree(t *testing.T) {
 	for _, in := range []string{"*1\r\n$536870912\r\nx", "*1048576\r\n$1\r\nx"} {
 		const runs = 100
@@ -284,8 +284,8 @@ func TestNextAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestNextAppends: arguments go behind what the slice holds, which a failed or
-// unfinished command leaves alone.
+// TestNextAppends: Next appends its arguments to the slice. A failed or unfinished command leaves the slice
+// alone.
 func TestNextAppends(t *testing.T) {
 	var d resp.Decoder
 	d.Feed([]byte("*1\r\n$4\r\nPING\r\n*2\r\n$4\r\nECHO\r\n$1"))
@@ -299,8 +299,7 @@ func TestNextAppends(t *testing.T) {
 	require.Equal(t, `["before" "PING"]`, fmt.Sprintf("%q", args))
 }
 
-// TestRandomCommands: commands of random bytes, fed in random pieces with random
-// stops, come out as they were.
+// TestRandomCommands: random commands, fed in random pieces with random stops, come out unchanged.
 func TestRandomCommands(t *testing.T) {
 	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -349,8 +348,8 @@ func TestRandomCommands(t *testing.T) {
 	}
 }
 
-// FuzzDecoder: bytes of any kind never panic, and come to the same commands and the
-// same error however they are cut.
+// FuzzDecoder: no bytes panic, and the result is the same commands and the same error for any way to cut
+// them.
 func FuzzDecoder(f *testing.F) {
 	for _, c := range protocolCases {
 		if len(c.in) < 1000 {

@@ -19,16 +19,16 @@ func (d *Decoder) inline(p *partial, b []byte, args [][]byte) ([][]byte, int, er
 	case !ok:
 		return args, 0, ErrUnbalancedQuotes
 	case d.unauth && len(args)-before > unauthMaxArgs:
-		return args, 0, ErrUnauthMultibulk // D120: 16 KB of short words take many times that
+		return args, 0, ErrUnauthMultibulk // D120: 16 KB of short words take many times that memory
 	}
 	return args, end + 1, nil
 }
 
-// SplitWords appends the words of a line to words, by the rules that Redis has for inline commands
-// and for its configuration file. Words stand between white space. "..." knows \n \r \t \a \b, \xHH
-// and a backslash before any other byte for that byte; '...' knows only \'. A quote may open within
-// a word, and what closes it also ends the word. It returns false when a quote stays open or is
-// closed before anything but white space.
+// SplitWords appends the words of a line to words, by the rules that Redis has for inline commands and for
+// its configuration file. Words are separated by white space. "..." knows \n \r \t \a \b, \xHH and a
+// backslash before any other byte for that byte; '...' knows only \'. A quote may open within a word, and the
+// closing quote also ends the word. SplitWords returns false when a quote stays open or is closed before
+// anything but white space.
 //
 // Words without quotes are views into line, the others are copies.
 func SplitWords(words [][]byte, line []byte) ([][]byte, bool) {
@@ -54,8 +54,8 @@ func SplitWords(words [][]byte, line []byte) ([][]byte, bool) {
 	}
 }
 
-// quoted appends to word the string with the opening quote line[i], and returns the offset behind the closing
-// one.
+// quoted appends the string with the opening quote line[i] to word, and returns the offset behind the closing
+// quote.
 func quoted(word, line []byte, i int) ([]byte, int, bool) {
 	quote := line[i]
 	for i++; i < len(line); i++ {
@@ -80,7 +80,8 @@ func quoted(word, line []byte, i int) ([]byte, int, bool) {
 	return word, i, false
 }
 
-// unescape reads what follows a backslash within double quotes: how many bytes it took and the byte meant.
+// unescape reads an escape within double quotes. It returns the number of bytes it took, and the byte that it
+// means.
 func unescape(b []byte) (int, byte) {
 	switch b[0] {
 	case 'n':
@@ -101,10 +102,10 @@ func unescape(b []byte) (int, byte) {
 	return 1, b[0]
 }
 
-// isSpace is C's isspace: what may stand before a word and after a closing quote.
+// isSpace is C's isspace: the bytes that may stand before a word and after a closing quote.
 func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 
-// endsPlainWord has fewer: vertical tabs and form feeds may stand within a word.
+// endsPlainWord accepts fewer bytes than isSpace: vertical tabs and form feeds may be part of a word.
 func endsPlainWord(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
 // hexDigit returns the value of a hexadecimal digit, -1 for any other byte.

@@ -18,8 +18,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// TestOracleProtocol compares the table with a Redis: the same error, or else that it answers
-// as many commands as are expected.
+// TestOracleProtocol compares the table with a Redis: it gives the same error, or answers the expected number
+// of commands.
 func TestOracleProtocol(t *testing.T) {
 	redis := testkit.StartRedis(t, "--enable-debug-command", "yes")
 	for _, c := range protocolCases {
@@ -28,7 +28,7 @@ func TestOracleProtocol(t *testing.T) {
 		require.NoError(t, err)
 		_, err = io.WriteString(conn, c.in)
 		require.NoError(t, err)
-		// What was sent whole is answered before the end of what is sent is looked at.
+		// Redis answers the whole commands before it notices the end of the stream.
 		require.NoError(t, conn.(interface{ CloseWrite() error }).CloseWrite())
 		require.NoError(t, conn.SetReadDeadline(time.Now().Add(time.Minute)))
 		in, got, n := bufio.NewReader(conn), "", 0

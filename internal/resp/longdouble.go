@@ -10,19 +10,19 @@ import (
 	"lockserver/internal/decimal"
 )
 
-// LongDouble is a number in the 80-bit format of x86 processors, a 64-bit significand with exponents up to
-// 2^16383, which is what Redis adds in for INCRBYFLOAT and HINCRBYFLOAT. float64 will not do: 3.0 + 0.1
-// prints as 3.10000000000000009 with its 17 digits after the point. The zero value is 0.
+// LongDouble is a number in the 80-bit format of x86 processors: a 64-bit significand with exponents up to
+// 2^16383. Redis uses it for INCRBYFLOAT and HINCRBYFLOAT. float64 is not enough: 3.0 + 0.1 prints as
+// 3.10000000000000009 with its 17 digits after the point. The zero value is 0.
 //
-// Significands below 2^-16382 are not shortened as the processor would; no difference shows in 17 digits.
+// Significands below 2^-16382 are not shortened as on the processor; no difference shows in 17 digits.
 type LongDouble struct{ f big.Float }
 
 const (
 	longDoubleBits = 64
-	// longDoubleMaxExp: values of 2^16384 and above are infinite.
+	// longDoubleMaxExp is the limit of exponents: values of 2^16384 and above are infinite.
 	longDoubleMaxExp = 16384
-	// longDoubleTiny: half of the smallest number above zero is 2^-16446; what is not
-	// above that rounds to zero.
+	// longDoubleTiny is the exponent of half of the smallest number above zero, 2^-16446; numbers that are
+	// not above that round to zero.
 	longDoubleTiny = -16446
 	// longDoubleMaxText is the longest text Redis reads as a long double.
 	longDoubleMaxText = 5*1024 - 1
@@ -30,9 +30,9 @@ const (
 
 // The errors of [AddLongDouble].
 var (
-	// ErrNotFloat: an operand is not a number that ParseLongDouble accepts.
+	// ErrNotFloat says that an operand is not a number that ParseLongDouble accepts.
 	ErrNotFloat = errors.New("resp: not a float")
-	// ErrNaNOrInf: the sum, or an operand, is infinite.
+	// ErrNaNOrInf says that the sum, or an operand, is infinite.
 	ErrNaNOrInf = errors.New("resp: NaN or infinity")
 )
 
@@ -53,8 +53,8 @@ func AddLongDouble(a, b []byte) ([]byte, error) {
 	return sum.Append(nil), nil
 }
 
-// ParseLongDouble reads a number as C's strtold does over the whole text, with the refusals of [ParseFloat]
-// at this format's range, and of texts of 5120 bytes or more. Infinities are accepted; see IsInf.
+// ParseLongDouble reads a number as C's strtold does over the whole text. It refuses the same texts as
+// [ParseFloat], at this format's range, and texts of 5120 bytes or more. Infinities are accepted; see IsInf.
 func ParseLongDouble(b []byte) (LongDouble, bool) {
 	var x LongDouble
 	if len(b) == 0 || len(b) > longDoubleMaxText {
@@ -102,7 +102,7 @@ func (x LongDouble) Sub(y LongDouble) (LongDouble, bool) {
 // Less reports whether x is below y.
 func (x LongDouble) Less(y LongDouble) bool { return x.f.Cmp(&y.f) < 0 }
 
-// MaxLongDouble is the largest finite number, and least its opposite.
+// MaxLongDouble returns the largest finite number, and its negative.
 func MaxLongDouble() (most, least LongDouble) {
 	most.f.SetPrec(longDoubleBits).SetUint64(math.MaxUint64)
 	most.f.SetMantExp(&most.f, longDoubleMaxExp-longDoubleBits)
@@ -110,7 +110,7 @@ func MaxLongDouble() (most, least LongDouble) {
 	return most, least
 }
 
-// Append appends x with 17 digits after the point, less the zeros at the end. x is finite.
+// Append appends x with up to 17 digits after the point, without zeros at the end. x is finite.
 func (x LongDouble) Append(dst []byte) []byte {
 	if n, accuracy := x.f.Int64(); accuracy == big.Exact {
 		return strconv.AppendInt(dst, n, 10)
@@ -118,8 +118,8 @@ func (x LongDouble) Append(dst []byte) []byte {
 	return trimFixed(x.f.Append(dst, 'f', 17), len(dst))
 }
 
-// parse reads digits with at most one point, and an optional exponent: of 10 after 'e', in hexadecimal of 2
-// after 'p'.
+// parse reads digits with at most one point, and an optional exponent: a power of 10 after 'e', or in
+// hexadecimal a power of 2 after 'p'.
 func (x *LongDouble) parse(b []byte, base int) bool {
 	var space [64]byte
 	mantissa := space[:0] // the digits without the point
@@ -159,7 +159,7 @@ func (x *LongDouble) parse(b []byte, base int) bool {
 	}
 }
 
-// exponent reads the mark, a sign and digits. Far out of range, it stops counting.
+// exponent reads the mark, a sign and digits. It stops counting far out of range.
 func exponent(b []byte, base int) (int, bool) {
 	mark := byte('e')
 	if base == 16 {
@@ -183,10 +183,9 @@ func exponent(b []byte, base int) (int, bool) {
 	return exp, true
 }
 
-// scale10 sets x to mantissa * 10^exp, rounded once: the power is 5^|exp|, exact, and
-// the 2^exp only moves the point.
+// scale10 sets x to mantissa * 10^exp, rounded once: 5^|exp| is exact, and 2^exp only moves the point.
 func (x *LongDouble) scale10(mantissa []byte, exp int) bool {
-	// The value is below 10^magnitude and not below a tenth of that. Refusing early keeps the powers small.
+	// The value is below 10^magnitude and at least a tenth of that. Refusing early keeps the powers small.
 	if magnitude := len(mantissa) + exp; magnitude > 4933 || magnitude < -4950 {
 		return false
 	}
@@ -219,7 +218,7 @@ func (x *LongDouble) scale2(mantissa []byte, exp int) bool {
 	return x.shift(exp)
 }
 
-// shift multiplies x by 2^exp and reports whether the result is in range and not so small as to be zero.
+// shift multiplies x by 2^exp. It reports whether the result is in range and did not become zero.
 func (x *LongDouble) shift(exp int) bool {
 	x.f.SetMantExp(&x.f, exp)
 	var fraction big.Float
@@ -232,7 +231,7 @@ func (x *LongDouble) shift(exp int) bool {
 	return true
 }
 
-// parseBig reads digits that have been checked.
+// parseBig reads digits that were checked before.
 func parseBig(digits []byte, base int) *big.Int {
 	n, ok := new(big.Int).SetString(string(digits), base)
 	if !ok {
@@ -241,8 +240,8 @@ func parseBig(digits []byte, base int) *big.Int {
 	return n
 }
 
-// CeilThousandfold returns 1000 times x, rounded up to an integer: what a time in seconds is in milliseconds.
-// It returns false above the range of an int64; what is below is the least int64.
+// CeilThousandfold returns 1000 times x, rounded up to an integer: it converts seconds to milliseconds. It
+// returns false above the range of an int64; a result below the range becomes the least int64.
 func (x LongDouble) CeilThousandfold() (int64, bool) {
 	if x.IsInf() {
 		if x.f.Signbit() {
@@ -255,7 +254,7 @@ func (x LongDouble) CeilThousandfold() (int64, bool) {
 	n, accuracy := product.Int64()
 	switch {
 	case accuracy == big.Exact || product.Signbit():
-		return n, true // towards zero is up
+		return n, true // rounding towards zero is rounding up for a negative number
 	case n == math.MaxInt64:
 		return 0, false
 	}

@@ -8,14 +8,14 @@ import (
 	"lockserver/internal/decimal"
 )
 
-// ParseFloat reads a double as Redis does for scores and the like, which is C's strtod over the whole text.
-// It accepts decimal or hexadecimal (an exponent is optional in both), "inf" and "infinity" in any case, a
-// sign, no space. It refuses NaN, numbers out of range, and numbers so small that they would become zero.
+// ParseFloat reads a double as Redis does for scores and similar values: C's strtod over the whole text. It
+// accepts decimal or hexadecimal (an exponent is optional in both), "inf" and "infinity" in any case, a sign,
+// no space. It refuses NaN, numbers out of range, and numbers so small that they would become zero.
 func ParseFloat(b []byte) (float64, bool) {
 	if len(b) == 0 {
 		return 0, false
 	}
-	if len(b) < 16 { // integers, as most are; exact below 2^53
+	if len(b) < 16 { // integers, the most frequent case; exact below 2^53
 		if n, ok := decimal.ParseInt(b); ok && n < 1<<53 && n > -1<<53 {
 			return float64(n), true
 		}
@@ -23,7 +23,7 @@ func ParseFloat(b []byte) (float64, bool) {
 	text := string(b)
 	hex := isHex(b)
 	if hex && !bytes.ContainsAny(b, "pP") {
-		text += "p0" // C does not need the exponent, Go does
+		text += "p0" // Go requires an exponent, C does not
 	}
 	if bytes.IndexByte(b, '_') >= 0 {
 		return 0, false // C has no digit separators
@@ -49,7 +49,7 @@ func unsigned(b []byte) []byte {
 	return b
 }
 
-// isZero reports whether the number b, known to be well-formed, has no digit but 0 before its exponent.
+// isZero reports whether the well-formed number b has no digit but 0 before its exponent.
 func isZero(b []byte, hex bool) bool {
 	b = unsigned(b)
 	exponent := "eE"
@@ -62,8 +62,8 @@ func isZero(b []byte, hex bool) bool {
 	return len(bytes.Trim(b, "0.")) == 0
 }
 
-// AppendDouble appends f as Redis writes doubles since 7.2: inf, -inf, nan, or what [decimal.AppendFloat]
-// does.
+// AppendDouble appends f as Redis writes doubles since 7.2: inf, -inf, nan, or the text of
+// [decimal.AppendFloat].
 func AppendDouble(dst []byte, f float64) []byte {
 	switch {
 	case math.IsInf(f, 1):
@@ -76,7 +76,7 @@ func AppendDouble(dst []byte, f float64) []byte {
 	return decimal.AppendFloat(dst, f)
 }
 
-// trimFixed drops the zeros at the end of the number at dst[start:], which has a point, and the sign of "-0".
+// trimFixed drops the zeros at the end of the number at dst[start:], which has a point, and makes "-0" a "0".
 func trimFixed(dst []byte, start int) []byte {
 	end := len(dst)
 	for dst[end-1] == '0' {

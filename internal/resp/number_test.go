@@ -17,8 +17,8 @@ import (
 	"lockserver/internal/resp"
 )
 
-// floatTexts were all tried with Redis 7.4.1. zadd is the score that ZADD z text m stored, as ZSCORE shows
-// it; incr what INCRBYFLOAT of a new key returned. "" says "value is not a valid float".
+// floatTexts were all tried with Redis 7.4.1. zadd is the score after ZADD z text m, as ZSCORE shows it; incr
+// is the reply of INCRBYFLOAT for a new key. "" means the error "value is not a valid float".
 var floatTexts = []struct{ text, zadd, incr string }{
 	{"", "", ""},
 	{"0", "0", "0"},
@@ -73,7 +73,7 @@ var floatTexts = []struct{ text, zadd, incr string }{
 	{"InfinitY", "inf", "inf"},
 	{"3.0e-17", "3e-17", "0.00000000000000003"},
 	{"3e-18", "3e-18", "0"},
-	{"1e308", "1e+308", "9999999999999999999668587965"}, // INCRBYFLOAT's texts by their beginning
+	{"1e308", "1e+308", "9999999999999999999668587965"}, // the texts of INCRBYFLOAT are given by their beginning
 	{"1e309", "", "9999999999999999999863494245"},
 	{"1e400", "", "10000000000000000000281880683947"},
 	{"1e4932", "", "100000000000000000000601894938796389132383777425453311477378"},
@@ -161,7 +161,7 @@ const (
 	goldenDoubles = "testdata/double.golden"
 )
 
-// randomDecimal is a number as people increment by: few digits, seldom many, seldom an exponent.
+// randomDecimal returns a typical increment: few digits, seldom many, seldom an exponent.
 func randomDecimal(r *rand.Rand) string {
 	var f float64
 	switch r.IntN(6) {
@@ -181,8 +181,9 @@ func randomDecimal(r *rand.Rand) string {
 	return strconv.FormatFloat(f, 'f', -1, 64)
 }
 
-// makeGolden asks Redis for sums of decimals and for the texts of doubles. A line of sums is a, b, what
-// INCRBYFLOAT made of a key that holds a. A line of texts is the bits in hexadecimal, what ZSCORE says.
+// makeGolden asks Redis for sums of decimals and for the texts of doubles. A line of sums is a, b, and the
+// result of INCRBYFLOAT b for a key with the value a. A line of texts is the bits in hexadecimal, and the
+// reply of ZSCORE.
 func makeGolden(t *testing.T) {
 	c, err := net.Dial("tcp", *oracle)
 	require.NoError(t, err)
@@ -228,7 +229,7 @@ func makeGolden(t *testing.T) {
 	require.NoError(t, os.WriteFile(goldenDoubles, doubles.Bytes(), 0o644))
 }
 
-// TestNumbersAsRedis compares with what Redis 7.4.1 on x86-64 answered.
+// TestNumbersAsRedis compares with the answers of Redis 7.4.1 on x86-64.
 func TestNumbersAsRedis(t *testing.T) {
 	if *oracle != "" {
 		makeGolden(t)
@@ -277,7 +278,7 @@ func TestCeilThousandfold(t *testing.T) {
 	}
 }
 
-// FuzzFloats: no text panics, the two parsers agree on what a number is, and sums can be read back.
+// FuzzFloats: no text panics, the two parsers accept the same numbers, and sums can be read back.
 func FuzzFloats(f *testing.F) {
 	for _, c := range floatTexts {
 		if len(c.text) < 100 {
@@ -306,7 +307,7 @@ func BenchmarkAddLongDouble(b *testing.B) {
 	}
 }
 
-// The largest long double, and what is beyond it: as gcc's LDBL_MAX, 1.18973149535723176502e4932.
+// The largest long double is gcc's LDBL_MAX, 1.18973149535723176502e4932; larger numbers are infinite.
 func TestMaxLongDouble(t *testing.T) {
 	most, least := resp.MaxLongDouble()
 	require.Equal(t, "118973149535723176502", string(most.Append(nil)[:21]))

@@ -5,18 +5,19 @@ import (
 	"math"
 )
 
-// ProtocolError says that a client's bytes are no Redis protocol. The connection cannot go on after one:
-// there is no telling where the next command begins. Its text is Redis' without the leading "ERR ".
+// ProtocolError says that a client's bytes do not follow the protocol. The connection cannot continue
+// afterwards, because the beginning of the next command is unknown. Its text is Redis' without the leading
+// "ERR ".
 type ProtocolError string
 
 // Error returns the text without a code word, such as "Protocol error: invalid bulk length".
 func (e ProtocolError) Error() string { return string(e) }
 
-// Reply returns the text as the client is to see it, with its code word, for [Writer.Error].
+// Reply returns the text for the client, with its code word, for [Writer.Error].
 func (e ProtocolError) Reply() string { return "ERR " + string(e) }
 
-// The protocol errors with a fixed text. The one more is "Protocol error: expected '$', got 'x'", which names
-// the byte that stood in the place of an argument's '$'.
+// The protocol errors with a fixed text. The only other error is "Protocol error: expected '$', got 'x'",
+// which names the byte in the place of an argument's '$'.
 const (
 	// ErrMultibulkLength: the number after '*' is no integer as Redis writes them, or above Limits.MaxArgs.
 	ErrMultibulkLength ProtocolError = "Protocol error: invalid multibulk length"
@@ -28,7 +29,8 @@ const (
 	ErrMultibulkTooBig ProtocolError = "Protocol error: too big mbulk count string"
 	// ErrBulkTooBig: a '$' header without a line end within Limits.MaxInline bytes.
 	ErrBulkTooBig ProtocolError = "Protocol error: too big bulk count string"
-	// ErrUnbalancedQuotes: an inline command with an open quote, or one closed in the middle of a word.
+	// ErrUnbalancedQuotes: an inline command with an open quote, or with a quote closed in the middle of a
+	// word.
 	ErrUnbalancedQuotes ProtocolError = "Protocol error: unbalanced quotes in request"
 	// ErrUnauthMultibulk: more than 10 arguments before the client has logged in.
 	ErrUnauthMultibulk ProtocolError = "Protocol error: unauthenticated multibulk length"
@@ -36,19 +38,20 @@ const (
 	ErrUnauthBulk ProtocolError = "Protocol error: unauthenticated bulk length"
 )
 
-// ErrQueryTooLong says that a client holds more than Limits.MaxQuery bytes here, in one command or in
-// commands that were not taken. Redis closes such a connection without a word, so this is no [ProtocolError].
+// ErrQueryTooLong says that a client has more than Limits.MaxQuery bytes pending, in one command or in
+// commands that were not taken. Redis closes such a connection without a reply, so this is not a
+// [ProtocolError].
 var ErrQueryTooLong = errors.New("resp: query buffer limit reached")
 
 func errExpectedBulk(got byte) error {
 	return ProtocolError("Protocol error: expected '$', got '" + string([]byte{got}) + "'")
 }
 
-// What a client may announce before it has logged in, as in Redis: enough for AUTH and HELLO.
+// The limits before a client has logged in, as in Redis: enough for AUTH and HELLO.
 const (
 	unauthMaxArgs = 10
 	unauthMaxBulk = 16384
-	// unauthMaxBytes is for a whole command (D120): one argument of that length, with the headers of ten.
+	// unauthMaxBytes limits a whole command (D120): one argument of that length, with the headers of ten.
 	unauthMaxBytes = unauthMaxBulk + 512
 )
 
@@ -60,17 +63,17 @@ const (
 	DefaultMaxQuery  = 1 << 30
 )
 
-// Limits bound what one connection may make a [Decoder] hold. A zero field means its default.
+// Limits limits the memory of a [Decoder] for one connection. A zero field means its default.
 type Limits struct {
 	// MaxInline is the longest inline command, and the longest '*' or '$' header line, in bytes without
 	// the line end: 64 KiB by default.
 	MaxInline int
-	// MaxArgs is the largest number of arguments of one command: 1,048,576 by default. Redis takes up to
+	// MaxArgs is the largest number of arguments of one command: 1,048,576 by default. Redis accepts up to
 	// 2,147,483,647, which no client sends.
 	MaxArgs int
 	// MaxBulk is the longest argument in bytes (Redis' proto-max-bulk-len): 512 MiB by default.
 	MaxBulk int64
-	// MaxQuery is the most bytes that a command, or commands not yet taken, may occupy (Redis'
+	// MaxQuery is the limit in bytes of a command, or of the commands that are not taken yet (Redis'
 	// client-query-buffer-limit): 1 GiB by default.
 	MaxQuery int64
 }

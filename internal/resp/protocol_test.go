@@ -13,7 +13,7 @@ import (
 
 var oracle = flag.String("oracle", "", "host:port of a Redis 7.4, without password and data, to compare with")
 
-// protocolCases were all tried with Redis 7.4.1; TestOracleProtocol tries them again.
+// protocolCases were all tried with Redis 7.4.1; TestOracleProtocol repeats that.
 var protocolCases = []struct {
 	in       string
 	commands string // as %q prints a [][]byte, joined by spaces
@@ -68,7 +68,7 @@ var protocolCases = []struct {
 	{in: "*1\r\n$0\r\n\r\nPING\r\n", commands: `[""] ["PING"]`},
 	{in: "PING\r\n*1\r\n$4\r\nPING\r\n*1\r\n$1\r", commands: `["PING"] ["PING"]`},
 	{in: "*1\r\n$4\r\nPING\r\n*1\r\n$x\r\n*1\r\n$4\r\nPING\r\n", commands: `["PING"]`, err: "invalid bulk length"},
-	// Behind a NUL no line end is found.
+	// A line end after a NUL is not found.
 	{in: "*1\x00\r\n"},
 	{in: "*1\r\n\x00\r\n"},
 	{in: "*1\r\n$4\x00\r\nPING\r\n"},
@@ -111,7 +111,7 @@ var protocolCases = []struct {
 	{in: `ECHO "abc\"` + "\r\n", err: "unbalanced quotes in request"},
 	{in: `ECHO "abc\` + "\r\n", err: "unbalanced quotes in request"},
 	{in: `ECHO '\\'` + "\r\n", err: "unbalanced quotes in request"},
-	// Lines without an end: 64 KiB and no more.
+	// Lines without an end: at most 64 KiB.
 	{in: strings.Repeat("a", 65536)},
 	{in: strings.Repeat("a", 65537), err: "too big inline request"},
 	{in: "\x00" + strings.Repeat("a", 65535)},

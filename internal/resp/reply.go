@@ -11,11 +11,11 @@ import (
 	"lockserver/internal/decimal"
 )
 
-// ErrMalformed wraps every error of [ReadValue] that is not the reader's own: the bytes are no
-// reply, or beyond the bounds below.
+// ErrMalformed wraps every error of [ReadValue] except the errors of the reader: the bytes are not a reply,
+// or exceed the limits below.
 var ErrMalformed = errors.New("resp: malformed reply")
 
-// What ReadValue takes at most.
+// The limits of ReadValue.
 const (
 	maxReplyDepth = 128
 	maxReplyLine  = 1 << 20
@@ -23,10 +23,10 @@ const (
 	maxReplyElems = 1 << 26
 )
 
-// ReadValue reads one reply of either protocol version. It fails with io.EOF when there is
-// nothing to read, io.ErrUnexpectedEOF when the reply is cut short, and an error that wraps
-// [ErrMalformed] otherwise. What a length announces is allocated only as the bytes arrive.
-// Numbers are checked as strictly as Redis writes them.
+// ReadValue reads one reply of either protocol version. It fails with io.EOF when there is nothing to read,
+// io.ErrUnexpectedEOF when the reply is cut short, and otherwise with an error that wraps [ErrMalformed]. It
+// allocates memory only for bytes that have arrived, not for announced lengths. Numbers are checked as
+// strictly as Redis writes them.
 func ReadValue(r *bufio.Reader) (Value, error) {
 	if _, err := r.Peek(1); err != nil {
 		return Value{}, err

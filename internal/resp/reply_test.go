@@ -112,7 +112,7 @@ func TestAppendCommand(t *testing.T) {
 	require.Equal(t, fmt.Sprintf("*1\r\n$12\r\n%s\r\n", "hello world!"), string(resp.AppendCommand(nil, []byte("hello world!"))))
 }
 
-// FuzzReadValue: no bytes panic, and what was read prints and equals itself.
+// FuzzReadValue: no bytes panic, and a value that was read can be printed and equals itself.
 func FuzzReadValue(f *testing.F) {
 	for _, s := range []string{
 		"*2\r\n$1\r\na\r\n:1\r\n", "%1\r\n+a\r\n_\r\n", "|1\r\n+a\r\n#t\r\n=5\r\ntxt:x\r\n", ",nan\r\n", "~1\r\n(1\r\n", "!1\r\nx\r\n",

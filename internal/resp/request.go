@@ -1,6 +1,6 @@
 package resp
 
-// RequestSize is how many bytes a command has as an array of strings, which is how clients send it.
+// RequestSize returns the size in bytes of a command as clients send it: an array of strings.
 func RequestSize(argv [][]byte) int {
 	n := headerSize(len(argv))
 	for _, arg := range argv {
@@ -9,7 +9,7 @@ func RequestSize(argv [][]byte) int {
 	return n
 }
 
-// headerSize is how many bytes the header of n elements, or of n bytes, has.
+// headerSize returns the size of a header line with the number n.
 func headerSize(n int) int {
 	size := len("*0\r\n")
 	for ; n >= 10; n /= 10 {

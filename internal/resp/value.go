@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Kind is the type of a [Value]: the byte that begins it on the wire, or one of the two nulls of version 2.
+// Kind is the type of a [Value]: its first byte on the wire, or one of the two nulls of version 2.
 type Kind byte
 
 // The kinds.
@@ -32,15 +32,16 @@ const (
 // Value is one reply, as a tree.
 type Value struct {
 	Kind Kind
-	// Str is the text of everything that is no aggregate, null, integer or boolean. Of a verbatim string it
-	// includes the format, as in "txt:hello"; of a double it is the text as sent, which Equal compares.
+	// Str is the text of every value except aggregates, nulls, integers and booleans. For a verbatim string
+	// it includes the format, as in "txt:hello". For a double it is the text as sent, and Equal compares that
+	// text.
 	Str   string
 	Int   int64   // of an Integer
 	Float float64 // of a Double
 	Bool  bool    // of a Boolean
-	// Elems are the values of an aggregate; those of a Map alternate between keys and values.
+	// Elems holds the values of an aggregate. In a Map, keys and values alternate.
 	Elems []Value
-	// Attrs are the keys and values of the attribute that preceded the value, if any.
+	// Attrs holds the keys and values of an attribute before the value.
 	Attrs []Value
 }
 
@@ -56,9 +57,9 @@ func (v Value) Equal(w Value) bool {
 		slices.EqualFunc(v.Elems, w.Elems, Value.Equal) && slices.EqualFunc(v.Attrs, w.Attrs, Value.Equal)
 }
 
-// String returns v on one line, with the wire type where it would be ambiguous. Simple strings are "+OK",
-// errors as "-ERR ...", integers as they are, strings in quotes. Arrays are in [], maps in {}, sets in ~[],
-// pushes in >[]. Doubles are as ",1.5", booleans as "#t", nulls as "nil", "$nil" and "*nil".
+// String returns v on one line, with the wire type where the text alone would be ambiguous. Simple strings
+// are "+OK", errors "-ERR ...", integers have no mark, strings have quotes. Arrays are in [], maps in {},
+// sets in ~[], pushes in >[]. Doubles are ",1.5", booleans "#t", nulls "nil", "$nil" and "*nil".
 func (v Value) String() string {
 	var b strings.Builder
 	v.write(&b)
@@ -125,7 +126,7 @@ func writePairs(b *strings.Builder, elems []Value) {
 	b.WriteByte('}')
 }
 
-// AppendCommand appends a command as a client sends it: an array of strings.
+// AppendCommand appends a command in the form that clients send: an array of strings.
 func AppendCommand(dst []byte, args ...[]byte) []byte {
 	w := Writer{Buf: dst}
 	w.Array(len(args))

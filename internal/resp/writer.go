@@ -8,18 +8,19 @@ import (
 	"lockserver/internal/decimal"
 )
 
-// Writer appends replies to Buf. A method names what the value means; Proto picks the encoding.
-// Any Proto below 3 is version 2.
+// Writer appends replies to Buf. The name of a method is the meaning of the value; Proto selects the
+// encoding. Any Proto below 3 is version 2.
 //
-// An aggregate (Array, Map, Set, Push) is a header that says how many values follow; the caller writes them.
+// An aggregate (Array, Map, Set, Push) is a header with the number of values that follow; the caller writes
+// them.
 type Writer struct {
-	// Buf holds what has been written. The sender takes it and replaces it by an empty one.
+	// Buf holds the written bytes. The sender takes it and replaces it by an empty slice.
 	Buf []byte
-	// Proto is the protocol version the client asked for with HELLO: 2 or 3.
+	// Proto is the protocol version that the client requested with HELLO: 2 or 3.
 	Proto int
 }
 
-// Len returns how many bytes have been written.
+// Len returns the number of written bytes.
 func (w *Writer) Len() int { return len(w.Buf) }
 
 // Mark returns a position for Rollback.
@@ -58,12 +59,12 @@ func (w *Writer) Int(n int64) {
 	w.Buf = append(decimal.AppendInt(append(w.Buf, ':'), n), '\r', '\n')
 }
 
-// Digits is Int for a number with a known decimal form.
+// Digits appends a number with a known decimal form, as Int does.
 func (w *Writer) Digits(text []byte) {
 	w.Buf = append(append(append(w.Buf, ':'), text...), '\r', '\n')
 }
 
-// Bulk appends a string. A nil slice is the empty string; see Null for the absence of one.
+// Bulk appends a string. A nil slice is the empty string; Null appends a missing value.
 func (w *Writer) Bulk(b []byte) { w.Buf = AppendBulk(w.Buf, b) }
 
 // BulkString appends a string.
@@ -85,7 +86,7 @@ func (w *Writer) Null() {
 	w.Buf = redcon.AppendNull(w.Buf)
 }
 
-// NullArray appends the absence of an array, which only version 2 tells from that of a value.
+// NullArray appends a missing array. Only version 2 distinguishes it from a missing value.
 func (w *Writer) NullArray() {
 	if w.Proto >= 3 {
 		w.null3()
@@ -121,7 +122,7 @@ func (w *Writer) Set(n int) { w.aggregate('~', n) }
 // Push begins an out-of-band message of n values; in version 2 an array.
 func (w *Writer) Push(n int) { w.aggregate('>', n) }
 
-// aggregate appends the header of the RESP3 aggregate kind, or of the array that stands for it in version 2.
+// aggregate appends the header of the RESP3 aggregate kind, or of the array that replaces it in version 2.
 func (w *Writer) aggregate(kind byte, n int) {
 	kind, n = w.header(kind, n)
 	w.Buf = appendHeader(w.Buf, kind, n)
@@ -173,8 +174,8 @@ func (w *Writer) Bool(b bool) {
 	w.Buf = append(w.Buf, text...)
 }
 
-// Verbatim appends text meant to be shown as it is. format is three bytes, "txt" or "mkd". In version 2
-// it is a string without the format.
+// Verbatim appends text that is meant to be displayed unchanged. format has three bytes, "txt" or "mkd". In
+// version 2 it is a string without the format.
 func (w *Writer) Verbatim(format, text string) {
 	if len(format) != 3 {
 		panic("resp: a verbatim string's format is three bytes, not " + strconv.Quote(format))
@@ -201,8 +202,8 @@ func (w *Writer) BigNumber(digits string) {
 	w.Buf = append(w.Buf, "\r\n"...)
 }
 
-// Deferred is the place of an aggregate with a length that is known only after its values were written. It
-// ends with the matching Set method, or with a Rollback to before it. The ones within another end before it.
+// Deferred is the position of an aggregate with a length that is known only after its values were written. It
+// ends with the matching Set method, or with a Rollback to before it. Inner aggregates end before outer ones.
 type Deferred struct {
 	at   int
 	kind byte

@@ -6,17 +6,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// now is the time since the machine was started, in nanoseconds. It is the same in all processes, does not
-// step, and goes on while the machine is suspended.
+// now returns the time since the start of the machine, in nanoseconds. It is the same in all processes, does
+// not step, and continues while the machine is suspended.
 func now() int64 {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
-		panic(err) // only a kernel before 2.6.39
+		panic(err) // happens only with a kernel before 2.6.39
 	}
 	return t.Nano()
 }
 
-// alarm sends on C when now has reached a time, also right after the machine was suspended.
+// alarm sends on C when now reaches its time, also right after the machine was suspended.
 type alarm struct {
 	C    chan struct{}
 	file *os.File // a timerfd
@@ -46,7 +46,7 @@ func newAlarm() (*alarm, error) {
 
 // set replaces the time of the alarm.
 func (a *alarm) set(at int64) {
-	value := unix.NsecToTimespec(max(at, 1)) // 0 would disarm it
+	value := unix.NsecToTimespec(max(at, 1)) // 0 would disarm the timer
 	_ = unix.TimerfdSettime(a.fd, unix.TFD_TIMER_ABSTIME, &unix.ItimerSpec{Value: value}, nil)
 }
 

@@ -6,10 +6,10 @@ import "time"
 
 var started = time.Now()
 
-// now is a monotonic time in nanoseconds, of this process alone.
+// now returns a monotonic time in nanoseconds, valid only in this process.
 func now() int64 { return int64(time.Since(started)) }
 
-// alarm sends on C when now has reached a time.
+// alarm sends on C when now reaches its time.
 type alarm struct {
 	C     chan struct{}
 	timer *time.Timer

@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// hold is a command that runs under the lock.
+// hold is a command that is running under the lock.
 type hold struct {
 	*run
 	command    *process
 	supervisor *supervisor
 	alarm      *alarm
-	renewed    chan int64    // moments at which renewals were sent that the server has confirmed
+	renewed    chan int64    // send times of the renewals that the server has confirmed
 	stopKeeper func()        // ends the renewals
-	deadline   int64         // when the command has to be dead; moved by each renewal until the lock is lost
-	lost       string        // why; empty: it is held
-	killed     bool          // the group
-	ended      chan struct{} // nil when the end of the command has been seen
-	status     int           // of the command
+	deadline   int64         // the command must be dead by then; each renewal moves it until the lock is lost
+	lost       string        // the reason; empty: the lock is held
+	killed     bool          // the group was killed
+	ended      chan struct{} // nil after the end of the command was noticed
+	status     int           // exit status of the command
 }
 
 // start starts the supervisor, the command, and the renewals.
@@ -56,14 +56,15 @@ func (r *run) start(confirmed int64) (*hold, error) {
 	return h, nil
 }
 
-// deadline is when the command has to be dead if the request for the lease was sent at a time.
+// deadline returns when the command must be dead, for a lease that was requested at the time confirmed.
 func (r *run) deadline(confirmed int64) int64 { return confirmed + int64(r.Lease-r.margin()) }
 
-// softer is when the supervisor sends SIGTERM if the runner has not: it gives the runner half of the grace.
+// softer returns when the supervisor sends SIGTERM if the runner has not: the runner has half of the grace
+// for it.
 func (h *hold) softer() int64 { return h.deadline - int64(h.Grace/2) }
 
-// wait waits for the end of the command, and sees to it that the command does not outlive the lock. lost is
-// why the lock was lost, empty if it was not.
+// wait waits for the end of the command, and makes sure that the command does not outlive the lock. lost is
+// the reason if the lock was lost.
 func (h *hold) wait() (status int, lost string) {
 	h.alarm.set(h.deadline - int64(h.Grace))
 	for !h.over() {
@@ -88,18 +89,18 @@ func (h *hold) wait() (status int, lost string) {
 	return h.status, h.lost
 }
 
-// over reports whether nothing is left to wait for. When the lock is lost, the rest of the command's group
-// has time to end, too.
+// over reports whether there is nothing left to wait for. When the lock is lost, the other processes of the
+// command's group have time to end, too.
 func (h *hold) over() bool {
 	return h.ended == nil && (h.lost == "" || h.killed || !h.command.groupLives())
 }
 
-// sawEnd takes the status of the command, which has ended.
+// sawEnd records the status of the command, which has ended.
 func (h *hold) sawEnd() {
 	h.ended = nil
 	late := now() >= h.softer()
 	if h.lost == "" && !late {
-		h.supervisor.end() // before the number of the process is free for another one
+		h.supervisor.end() // before the process ID can be reused
 	}
 	h.status = exitStatus(h.command.reap())
 	if h.lost == "" && late && (h.status == statusBySignal+killSignal || h.status == statusBySignal+termSignal) {
@@ -110,7 +111,7 @@ func (h *hold) sawEnd() {
 	}
 }
 
-// renew moves the deadline, because the server has confirmed a renewal that was sent at a time.
+// renew moves the deadline: the server has confirmed a renewal that was sent at the time confirmed.
 func (h *hold) renew(confirmed int64) {
 	if h.lost != "" || now() >= h.deadline {
 		return
@@ -120,7 +121,7 @@ func (h *hold) renew(confirmed int64) {
 	h.alarm.set(h.deadline - int64(h.Grace))
 }
 
-// ring does what is due at the time of the alarm.
+// ring does the work that is due when the alarm rings.
 func (h *hold) ring() {
 	at := now()
 	switch {
@@ -134,10 +135,10 @@ func (h *hold) ring() {
 	}
 }
 
-// lookEvery is how often it is seen whether the rest of a group has ended after its leader.
+// lookEvery is the pause between checks whether the rest of a group has ended after its leader.
 const lookEvery = int64(20 * time.Millisecond)
 
-// look sets the alarm while the command has time to end.
+// look sets the alarm for the next check while the command has time to end.
 func (h *hold) look() {
 	at := h.deadline
 	if h.ended == nil {
@@ -146,7 +147,7 @@ func (h *hold) look() {
 	h.alarm.set(at)
 }
 
-// lose begins the end of the command, which has to be dead at a time.
+// lose begins to end the command, which must be dead by the deadline.
 func (h *hold) lose(reason string, deadline int64) {
 	if h.lost != "" {
 		return
@@ -176,7 +177,7 @@ func (h *hold) keep(ctx context.Context) {
 			return
 		case err == nil && v.Int == 1:
 			next = period
-			select { // the latest counts
+			select { // a newer time replaces the old one
 			case <-h.renewed:
 			default:
 			}

@@ -11,14 +11,14 @@ import (
 	"lockserver/internal/resp"
 )
 
-// link is one connection. Replies come in the order of the commands, and pushes between them go to pushed.
+// link is a connection. Replies come in the order of the commands, and pushes between them go to pushed.
 type link struct {
 	nc     net.Conn
 	pushed func(resp.Value)
 
 	mu      sync.Mutex
-	pending []chan answer // of the commands without a reply so far
-	broken  error         // nil: the connection works, as far as is known
+	pending []chan answer // commands that wait for their replies
+	broken  error         // nil: no error so far
 }
 
 type answer struct {
@@ -58,7 +58,7 @@ func (l *link) read() {
 	}
 }
 
-// close ends the connection and all calls on it.
+// close ends the connection and all calls that are waiting on it.
 func (l *link) close(why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,8 +73,8 @@ func (l *link) close(why error) {
 	l.pending = nil
 }
 
-// do sends a command and returns its reply. An error that is no [call.Error] is one of the connection, which
-// is closed then, also if ctx ends first.
+// do sends a command and returns its reply. An error that is not a [call.Error] concerns the connection,
+// which is then closed. That also happens if ctx ends first.
 func (l *link) do(ctx context.Context, words ...string) (resp.Value, error) {
 	out := resp.AppendArray(nil, len(words))
 	for _, word := range words {

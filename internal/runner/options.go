@@ -9,11 +9,11 @@ import (
 	"lockserver/internal/inspect"
 )
 
-// Exit statuses besides the command's own. The first five are those of sysexits.h, the last two are the
+// The exit statuses besides the command's own. The first five are from sysexits.h, the last two are the
 // shell's.
 const (
 	StatusUsage       = 64
-	StatusNoServer    = 69 // nothing answers, or the server refuses the request
+	StatusNoServer    = 69 // no server answers, or the server refuses the request
 	StatusBusy        = 75
 	StatusLost        = 80 // not in sysexits.h
 	StatusCannotRun   = 126
@@ -29,7 +29,7 @@ const (
 	renewalsPerLease  = 6
 	leaseOverMargin   = 10 // the margin is this fraction of the lease
 	largestMargin     = 3 * time.Second
-	patience          = 5 * time.Second // how long a connection or a reply may take
+	patience          = 5 * time.Second // limit for a connection or a reply
 	firstPause        = 50 * time.Millisecond
 	longestPause      = time.Second
 	mostRedirections  = 5
@@ -37,15 +37,15 @@ const (
 	tickRecordsSuffix = ":tick"
 )
 
-// Options are one run. [Options.Check] fills in the defaults.
+// Options describes a run. [Options.Check] fills in the defaults.
 type Options struct {
 	Key     string
-	Limit   int           // of a semaphore; 0: a lock
+	Limit   int           // for a semaphore; 0: a lock
 	Wait    time.Duration // how long to wait for the lock; 0: do not wait
 	Lease   time.Duration // 0: 30 s
 	Grace   time.Duration // between SIGTERM and SIGKILL when the lock is lost; 0: 10 s, at most a third of the lease
 	Tick    time.Duration // 0: no ticks
-	Keep    time.Duration // how long the record of a tick stays; 0: an hour, at least two ticks
+	Keep    time.Duration // life of the record of a tick; 0: an hour, at least two ticks
 	Command []string
 
 	Server inspect.Options // its Addr is not used
@@ -54,7 +54,7 @@ type Options struct {
 	Stderr io.Writer // messages
 }
 
-// Check fills in the defaults and returns what is wrong with the options.
+// Check fills in the defaults. It returns an error for invalid options.
 func (o *Options) Check() error {
 	if o.Lease == 0 {
 		o.Lease = defaultLease
@@ -90,5 +90,5 @@ func (o *Options) Check() error {
 	return nil
 }
 
-// margin is how long before the end of the lease the command is dead.
+// margin is the time before the end of the lease at which the command must be dead.
 func (o *Options) margin() time.Duration { return min(o.Lease/leaseOverMargin, largestMargin) }

@@ -4,7 +4,7 @@ package runner
 
 import "os/exec"
 
-// startProcess starts a command. On this system it is not killed when the runner dies.
+// startProcess starts a command. On this system the command survives the death of the runner.
 func startProcess(cmd *exec.Cmd) (*process, error) {
 	p := &process{cmd: cmd, ended: make(chan struct{}), reaped: make(chan struct{}), dead: make(chan struct{})}
 	p.prepare()
@@ -19,8 +19,8 @@ func startProcess(cmd *exec.Cmd) (*process, error) {
 	return p, nil
 }
 
-// supervisorCommand is nil: there is none on this system.
+// supervisorCommand returns nil: this system has no supervisor.
 func supervisorCommand() *exec.Cmd { return nil }
 
-// groupsOf is for supervisors.
+// groupsOf returns nil: only supervisors need it.
 func groupsOf(int) []int { return nil }

@@ -13,15 +13,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startProcess starts a command that is killed when the runner dies. The system binds that to the thread that
-// starts it, so the thread stays until the command has ended.
+// startProcess starts a command that is killed when the runner dies. The system ties the command's life to
+// the thread that starts it, so the thread stays until the command has ended.
 func startProcess(cmd *exec.Cmd) (*process, error) {
 	p := &process{cmd: cmd, ended: make(chan struct{}), reaped: make(chan struct{}), dead: make(chan struct{})}
 	p.prepare()
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	started := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // and never unlocks: the thread ends with the goroutine
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 		err := cmd.Start()
 		started <- err
 		if err != nil {
@@ -40,24 +40,24 @@ func startProcess(cmd *exec.Cmd) (*process, error) {
 	return p, nil
 }
 
-// supervisorCommand is this program as a supervisor, in a session of its own. It is found also if its file
-// was replaced since.
+// supervisorCommand returns this program as a supervisor, in a new session. It works even if the program's
+// file was replaced meanwhile.
 func supervisorCommand() *exec.Cmd {
 	cmd := exec.Command("/proc/self/exe", "run", supervisorArg)
 	cmd.Args[0] = os.Args[0]
-	cmd.Dir = "/" // it keeps no file system busy
+	cmd.Dir = "/" // so that it keeps no file system busy
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return cmd
 }
 
-// groupsOf finds the process groups that children of a process lead, apart from this process.
+// groupsOf returns the process groups that are led by children of a process, without this process.
 func groupsOf(parent int) (groups []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is well formed
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		end := strings.LastIndexByte(string(text), ')') // of the program's name
+		end := strings.LastIndexByte(string(text), ')') // end of the program's name
 		if err != nil || end < 0 {
-			continue // it has ended meanwhile
+			continue // the process has ended meanwhile
 		}
 		var pid, of, group int
 		var state string

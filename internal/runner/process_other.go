@@ -7,7 +7,8 @@ import (
 	"os/exec"
 )
 
-// passedOn are the signals that the command gets from the runner. Here the console sends it to both.
+// passedOn lists the signals that the runner passes to the command. Here the console sends this signal to
+// both.
 var passedOn = []os.Signal{os.Interrupt}
 
 const (
@@ -15,13 +16,13 @@ const (
 	termSignal = 15
 )
 
-// endsPrograms returns the number of a signal, and whether it is one of those that ask a program to end.
+// endsPrograms returns the number of a signal, and whether the signal asks a program to end.
 func endsPrograms(os.Signal) (number int, ends bool) { return 2, true }
 
-// process is a command. On this system there are no process groups, and a program cannot be asked to end.
+// process is the command. This system has no process groups, and cannot ask a program to end.
 type process struct {
 	cmd   *exec.Cmd
-	ended chan struct{} // closed when it has ended
+	ended chan struct{} // closed when the command has ended
 }
 
 func startProcess(cmd *exec.Cmd) (*process, error) {
@@ -47,8 +48,8 @@ func terminateGroup(int) {}
 func killGroup(int)      {}
 func killProcess(int)    {}
 
-// supervisorCommand is nil: there is none on this system.
+// supervisorCommand returns nil: this system has no supervisor.
 func supervisorCommand() *exec.Cmd { return nil }
 
-// groupsOf is for supervisors.
+// groupsOf returns nil: only supervisors need it.
 func groupsOf(int) []int { return nil }

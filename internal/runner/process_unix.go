@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// passedOn are the signals that the command gets from the runner.
+// passedOn lists the signals that the runner passes to the command.
 var passedOn = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2}
 
 const (
@@ -19,25 +19,25 @@ const (
 	termSignal = int(syscall.SIGTERM)
 )
 
-// endsPrograms returns the number of a signal, and whether it is one of those that ask a program to end.
+// endsPrograms returns the number of a signal, and whether the signal asks a program to end.
 func endsPrograms(s os.Signal) (number int, ends bool) {
 	n, _ := s.(syscall.Signal)
 	return int(n), n != syscall.SIGUSR1 && n != syscall.SIGUSR2
 }
 
-// process is a command with a process group of its own.
+// process is the command, in its own process group.
 type process struct {
 	cmd      *exec.Cmd
-	terminal bool          // its group is in the foreground of the terminal, as the runner's was
-	ended    chan struct{} // closed when it has ended. Its number is not free before reap
+	terminal bool          // the group is in the terminal's foreground, as the runner's group was
+	ended    chan struct{} // closed when the command has ended. Its process ID stays in use until reap
 	reaped   chan struct{} // closed by reap
 	dead     chan struct{} // closed when reap may return
 }
 
 func (p *process) pid() int { return p.cmd.Process.Pid }
 
-// prepare gives the command a process group of its own. If the runner's group is in the foreground of a
-// terminal, the command's takes its place: it reads, and gets the signals of, the terminal.
+// prepare gives the command its own process group. If the runner's group is in the foreground of a terminal,
+// the command's group takes its place: it reads from the terminal and gets its signals.
 func (p *process) prepare() {
 	attr := &syscall.SysProcAttr{Setpgid: true}
 	group, err := unix.IoctlGetInt(0, unix.TIOCGPGRP)
@@ -47,8 +47,8 @@ func (p *process) prepare() {
 	p.cmd.SysProcAttr = attr
 }
 
-// pass passes a signal on. Those that end programs go to the whole group, as from a terminal, so that the
-// children of a shell end with it. The others mean something to the program alone.
+// pass passes a signal on. A signal that ends programs goes to the whole group, as from a terminal, so that
+// the children of a shell end with it. Other signals go to the program alone.
 func (p *process) pass(s os.Signal) {
 	n, _ := s.(syscall.Signal)
 	if _, ends := endsPrograms(s); ends {
@@ -62,18 +62,18 @@ func (p *process) terminate()       { terminateGroup(p.pid()) }
 func (p *process) kill()            { killGroup(p.pid()) }
 func (p *process) groupLives() bool { return syscall.Kill(-p.pid(), 0) == nil }
 
-// reap returns how the command ended, and takes the terminal back.
+// reap returns how the command ended, and takes back the terminal.
 func (p *process) reap() *os.ProcessState {
 	close(p.reaped)
 	<-p.dead
 	if p.terminal {
-		signal.Ignore(syscall.SIGTTOU) // which this change would send
+		signal.Ignore(syscall.SIGTTOU) // the next change would send this signal
 		_ = unix.IoctlSetPointerInt(0, unix.TIOCSPGRP, syscall.Getpgrp())
 	}
 	return p.cmd.ProcessState
 }
 
-// terminateGroup sends SIGTERM. A stopped process must go on to take it.
+// terminateGroup sends SIGTERM. A stopped process must continue to receive it.
 func terminateGroup(group int) {
 	_ = syscall.Kill(-group, syscall.SIGTERM)
 	_ = syscall.Kill(-group, syscall.SIGCONT)

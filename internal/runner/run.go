@@ -21,18 +21,18 @@ type run struct {
 	session *session
 	path    string // of the command's program
 	signals chan os.Signal
-	losses  chan loss // the latest that the server has reported
+	losses  chan loss // the latest losses reported by the server
 	asked   bool      // the lock may be held by this owner
-	token   int64     // 0: it is not held, as far as is known
+	token   int64     // 0: the lock is not held, as far as is known
 }
 
-// loss is that the lock with a token is not held any more.
+// loss says that the lock with a token is not held any more.
 type loss struct {
 	token  int64
 	reason string
 }
 
-// refusal is the end of a run without the command's own status: it did not start, or the lock was lost.
+// refusal ends a run without the command's own status: the command did not start, or the lock was lost.
 type refusal struct {
 	status int
 	cause  error
@@ -45,7 +45,7 @@ func refuse(status int, format string, args ...any) error {
 }
 
 // Run runs a command under a lock and returns the exit status: that of the command, or one of the Status
-// constants. o has passed [Options.Check]. The command has the standard input, output and error of this
+// constants. [Options.Check] has accepted o. The command gets the standard input, output and error of this
 // process.
 func Run(o *Options) (status int) {
 	r := &run{Options: o, signals: make(chan os.Signal, 16), losses: make(chan loss, 1)}
@@ -84,8 +84,8 @@ func (r *run) lookUp() (err error) {
 	return &refusal{StatusNotFound, err}
 }
 
-// listen takes the signals that are passed on. What was ignored when the process started, as nohup does with
-// SIGHUP, stays so for the command, too.
+// listen subscribes to the signals that are passed on. A signal that was ignored when the process started, as
+// nohup does with SIGHUP, stays ignored for the command, too.
 func (r *run) listen() {
 	for _, s := range passedOn {
 		if !signal.Ignored(s) {
@@ -94,15 +94,15 @@ func (r *run) listen() {
 	}
 }
 
-// hearLoss takes a report of a loss, from any goroutine.
+// hearLoss records a reported loss, from any goroutine.
 func (r *run) hearLoss(token int64, reason string) {
-	select { // the latest counts
+	select { // a newer loss replaces the old one
 	case <-r.losses:
 	default:
 	}
 	select {
 	case r.losses <- loss{token, reason}:
-	default: // another one came at the same moment
+	default: // another loss came at the same moment
 	}
 }
 
@@ -149,12 +149,11 @@ func (r *run) interrupt(began <-chan struct{}, cancel context.CancelCauseFunc) {
 	}
 }
 
-// prepare takes the lock and the tick, and returns the moment at which the request of the last confirmed
-// lease was sent.
+// prepare takes the lock and the tick. It returns the send time of the last confirmed request for the lease.
 func (r *run) prepare(ctx context.Context) (confirmed int64, err error) {
 	end := now() + int64(r.Wait)
 	if r.Tick > 0 {
-		if err := r.askTick(ctx, end, lookAtTick); err != nil { // it need not wait for the lock
+		if err := r.askTick(ctx, end, lookAtTick); err != nil { // a tick that has run need not wait for the lock
 			return 0, err
 		}
 	}
@@ -171,8 +170,8 @@ func (r *run) prepare(ctx context.Context) (confirmed int64, err error) {
 	return confirmed, err
 }
 
-// request sends a command that may be sent twice until it is answered, or until a time has come. An attempt
-// takes at most the time that is left, and some more.
+// request sends a command again until it is answered, or until the time end. The command must be safe to
+// repeat. An attempt takes at most the time that is left, plus a little.
 func (r *run) request(ctx context.Context, end int64, words func(left time.Duration) []string) (resp.Value, error) {
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		left := max(time.Duration(end-now()), 0)
@@ -227,7 +226,7 @@ func (r *run) acquire(ctx context.Context, end int64) (confirmed int64, err erro
 		if now()-begun <= int64(r.Lease)/renewalsPerLease {
 			return begun, nil
 		}
-		// It waited: the lease began somewhere between the request and the reply.
+		// The command waited: the lease began at an unknown time between the request and the reply.
 		confirmed, err = r.renewOnce(ctx)
 		if err != nil || confirmed != 0 {
 			return confirmed, err
@@ -235,7 +234,7 @@ func (r *run) acquire(ctx context.Context, end int64) (confirmed int64, err erro
 	}
 }
 
-// renewOnce renews the lease before the command runs. 0: the lock is lost.
+// renewOnce renews the lease before the command runs. It returns 0 if the lock is lost.
 func (r *run) renewOnce(ctx context.Context) (confirmed int64, err error) {
 	v, err := r.request(ctx, now()+int64(patience), func(time.Duration) []string {
 		confirmed = now()
@@ -247,7 +246,7 @@ func (r *run) renewOnce(ctx context.Context) (confirmed int64, err error) {
 	return confirmed, err
 }
 
-// askTick looks at the present tick, or takes it.
+// askTick reads the state of the present tick, or takes the tick.
 func (r *run) askTick(ctx context.Context, end int64, mode string) error {
 	v, err := r.request(ctx, end, func(time.Duration) []string {
 		return tickCommand(r.Key, r.claim.owner, r.Tick, r.Keep, mode)
@@ -258,8 +257,8 @@ func (r *run) askTick(ctx context.Context, end int64, mode string) error {
 	return err
 }
 
-// watchServer ends the wait for the lock if the server is gone without closing the connection: another
-// connection asks for a sign of life. The result ends the watch.
+// watchServer ends the wait for the lock if the server disappears without closing the connection: another
+// connection sends pings. The result stops the watch.
 func (r *run) watchServer(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -284,8 +283,8 @@ func (r *run) watchServer(ctx context.Context) (stop func()) {
 	return func() { cancel(); <-ended }
 }
 
-// release releases the lock, if it may be held, and reports whether it was held until then, as far as can be
-// known. It tries for a while.
+// release releases the lock, if it may be held. It reports whether the lock was held until then, as far as
+// that can be known. It repeats the attempt for a while.
 func (r *run) release(within time.Duration) (held bool) {
 	if !r.asked {
 		return true
@@ -303,10 +302,10 @@ func (r *run) release(within time.Duration) (held bool) {
 		}
 		return true
 	}
-	return v.Kind == resp.Integer || attempts > 1 // an attempt without a reply may have released it
+	return v.Kind == resp.Integer || attempts > 1 // an earlier attempt without a reply may have released it
 }
 
-// exitStatus is the status of a shell for a process that has ended.
+// exitStatus returns the shell's status for a process that has ended.
 func exitStatus(state *os.ProcessState) int {
 	if w, ok := state.Sys().(syscall.WaitStatus); ok && w.Signaled() {
 		return statusBySignal + int(w.Signal())

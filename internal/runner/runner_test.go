@@ -59,8 +59,8 @@ func TestCommands(t *testing.T) {
 	require.Equal(t, []string{"SEM.RELEASE", "k", "me", "TOKEN", "7"}, permit.release(7))
 }
 
-// TestDeadline: the command is dead a margin before the lease can end, which begins when the server gets the
-// request, not before it was sent.
+// TestDeadline: the command is dead a margin before the lease can end. The lease begins when the server gets
+// the request, not before the request was sent.
 func TestDeadline(t *testing.T) {
 	r := &run{Options: &Options{Lease: 30 * time.Second}}
 	require.Equal(t, int64(1000+27*time.Second), r.deadline(1000))
@@ -69,9 +69,9 @@ func TestDeadline(t *testing.T) {
 	require.Equal(t, int64(22*time.Second), h.softer())
 }
 
-// TestWatch: what a supervisor does at which time, without processes.
+// TestWatch: the actions of a supervisor at each time, without processes.
 func TestWatch(t *testing.T) {
-	w := watch{runner: -1} // none: no signal is sent to a group that is not there
+	w := watch{runner: -1} // no process: no signal is sent to a group that does not exist
 	require.Greater(t, w.look(5), int64(1e15), "nothing is due before the first line")
 	require.NoError(t, w.hear("until 100 80"))
 	require.EqualValues(t, 100, w.look(90), "the group is not known yet")

@@ -16,20 +16,20 @@ import (
 	"lockserver/internal/resp"
 )
 
-// session sends commands to the server that leads, over connections that it makes when they are needed. One
-// goroutine uses it at a time, apart from hangUp.
+// session sends commands to the leading server, over connections that it makes when they are needed. It is
+// for one goroutine at a time, except hangUp.
 type session struct {
 	server inspect.Options
 	addrs  []string
-	owner  string // of the lock; the server reports its loss to this connection; empty: none
+	owner  string // owner of the lock; the server reports its loss on this connection; empty: no reports
 	lost   func(token int64, reason string)
 
 	leader string // the address to try first; empty: the first of addrs
 	mu     sync.Mutex
-	link   *link // nil: there is none
+	link   *link // nil: not connected
 }
 
-// errAway is a failure that another attempt may not meet: nothing answers, or the server is not ready.
+// errAway is a temporary failure: no server answers, or the server is not ready.
 type errAway struct{ cause error }
 
 func (e errAway) Error() string { return e.cause.Error() }
@@ -37,10 +37,10 @@ func (e errAway) Unwrap() error { return e.cause }
 
 func isAway(err error) bool { return errors.As(err, new(errAway)) }
 
-// notReady are the first words of replies that a server gives for a while.
+// notReady lists the code words of errors that are temporary.
 var notReady = []string{"LOADING", "CLUSTERDOWN", "MASTERDOWN", "TRYAGAIN", "READONLY", "NOREPLICAS", "MISCONF", "BUSY", "UNBLOCKED"}
 
-// do sends a command and returns its reply. It follows a group to its leader. Errors: errAway, or a
+// do sends a command and returns its reply. It follows a group to its leader. The error is an errAway, or a
 // [call.Error] of the server.
 func (s *session) do(ctx context.Context, words ...string) (resp.Value, error) {
 	for range mostRedirections {
@@ -61,7 +61,7 @@ func (s *session) do(ctx context.Context, words ...string) (resp.Value, error) {
 		switch {
 		case first == "MOVED":
 			s.follow(l, rest)
-		case first == "READONLY" && s.askLeader(ctx, l): // another attempt, there
+		case first == "READONLY" && s.askLeader(ctx, l): // try again with the new leader
 		case slices.Contains(notReady, first):
 			s.drop(l, err)
 			return v, errAway{err}
@@ -72,7 +72,7 @@ func (s *session) do(ctx context.Context, words ...string) (resp.Value, error) {
 	return resp.Value{}, errAway{errors.New("the members of the group send on to one another")}
 }
 
-// follow goes to the address in a MOVED reply: a slot, and host:port, the host empty if it is the same.
+// follow uses the address in a MOVED reply. rest is a slot and host:port; an empty host means the same host.
 func (s *session) follow(l *link, rest string) {
 	_, addr, _ := strings.Cut(rest, " ")
 	if port, here := strings.CutPrefix(addr, ":"); here {
@@ -83,7 +83,7 @@ func (s *session) follow(l *link, rest string) {
 	s.leader = addr
 }
 
-// askLeader finds the leader of a group with RAFT INFO, and reports whether there is another one.
+// askLeader finds the leader of a group with RAFT INFO, and reports whether it is another server.
 func (s *session) askLeader(ctx context.Context, l *link) bool {
 	info, err := l.do(ctx, "RAFT", "INFO")
 	if err != nil {
@@ -99,17 +99,17 @@ func (s *session) askLeader(ctx context.Context, l *link) bool {
 	return false
 }
 
-// drop closes a connection that is of no more use, and forgets the leader.
+// drop closes a useless connection, and forgets the leader.
 func (s *session) drop(l *link, why error) {
 	l.close(why)
 	s.mu.Lock()
 	s.link = nil
 	s.mu.Unlock()
 	s.leader = ""
-	s.addrs = append(s.addrs[1:len(s.addrs):len(s.addrs)], s.addrs[0]) // the next attempt begins with another one
+	s.addrs = append(s.addrs[1:len(s.addrs):len(s.addrs)], s.addrs[0]) // the next attempt begins with the next address
 }
 
-// hangUp closes the connection, which ends the command that is under way.
+// hangUp closes the connection, which ends the running command.
 func (s *session) hangUp(why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,7 +140,7 @@ func (s *session) connect(ctx context.Context) (*link, error) {
 			return l, nil
 		}
 		failures = append(failures, err)
-		if !isAway(err) { // a wrong password
+		if !isAway(err) { // for example a wrong password
 			return nil, err
 		}
 	}
@@ -165,7 +165,7 @@ func (s *session) connectTo(ctx context.Context, addr string) (*link, error) {
 	return l, nil
 }
 
-// greet logs in, and has the connection hear of a loss of the lock.
+// greet logs in, and asks the server to report the loss of the lock on this connection.
 func (s *session) greet(ctx context.Context, l *link) error {
 	hello := []string{"HELLO", "3"}
 	if s.server.User != "" || s.server.Password != "" {
@@ -185,13 +185,13 @@ func (s *session) greet(ctx context.Context, l *link) error {
 		return nil
 	}
 	_, err := l.do(ctx, "LOCK.ATTACH", s.owner)
-	if err != nil && !errors.As(err, new(call.Error)) { // refused: a loss shows at the next renewal
+	if err != nil && !errors.As(err, new(call.Error)) { // the server refused: then the next renewal shows a loss
 		return errAway{err}
 	}
 	return nil
 }
 
-// push takes what the server reports unasked: lock-lost key token reason.
+// push handles a message that the server sends by itself: lock-lost key token reason.
 func (s *session) push(v resp.Value) {
 	if len(v.Elems) < 4 || v.Elems[0].Str != "lock-lost" {
 		return

@@ -11,22 +11,23 @@ import (
 	"time"
 )
 
-// The supervisor's standard input has lines. "until K T" says when to kill the group (K) and when to send
-// SIGTERM (T, 0: not). "group N" names the command's process group. The end of the input says that the runner
-// is dead. Its standard output is one line when it is ready. The runner kills it when nothing is left to do.
+// The supervisor reads lines from its standard input. "until K T" gives the times for killing the group (K)
+// and for SIGTERM (T, 0: no SIGTERM). "group N" names the command's process group. The end of the input says
+// that the runner is dead. The supervisor writes one line when it is ready. The runner kills it when there is
+// nothing left to do.
 const (
 	supervisorReady = "ready"
 	supervisorArg   = "--supervisor"
 )
 
-// IsSupervisor reports whether the arguments of `lockserver run` are those by which it starts its supervisor.
+// IsSupervisor reports whether `lockserver run` was called to be a supervisor.
 func IsSupervisor(args []string) bool { return len(args) == 1 && args[0] == supervisorArg }
 
-// supervisor is the process that kills the command when this one cannot.
+// supervisor controls the process that kills the command when the runner cannot.
 type supervisor struct {
-	cmd              *exec.Cmd // nil: there is none on this system
+	cmd              *exec.Cmd // nil: this system has no supervisor
 	in               *os.File
-	pid              int // of the command; 0: it does not run yet
+	pid              int // of the command; 0: the command has not started
 	kills, terminate int64
 	ended            bool
 }
@@ -37,8 +38,8 @@ func startSupervisor(kills, terminate int64) (*supervisor, error) {
 	return s, s.launch()
 }
 
-// launch starts the process and waits until it is ready. What it has to know waits for it in the pipe, so
-// that it does its work even if this process is stopped meanwhile.
+// launch starts the process and waits until it is ready. The lines that it needs are already in its pipe, so
+// it does its work even if this process is stopped meanwhile.
 func (s *supervisor) launch() error {
 	cmd := supervisorCommand()
 	if cmd == nil {
@@ -73,24 +74,24 @@ func (s *supervisor) launch() error {
 
 // stop ends the process.
 func (s *supervisor) stop() {
-	_ = s.cmd.Process.Kill() // which ends it also if it is stopped
+	_ = s.cmd.Process.Kill() // also ends a stopped process
 	_ = s.in.Close()
 	_ = s.cmd.Wait()
 }
 
-// until says when the command has to be dead, and when it gets SIGTERM.
+// until tells the supervisor when the command must be dead, and when it gets SIGTERM.
 func (s *supervisor) until(kills, terminate int64) {
 	s.kills, s.terminate = kills, terminate
 	s.tell("until %d %d\n", kills, terminate)
 }
 
-// group says what is to be killed.
+// group tells the supervisor which group to kill.
 func (s *supervisor) group(pid int) {
 	s.pid = pid
 	s.tell("group %d\n", pid)
 }
 
-// end says that nothing is left to do.
+// end tells the supervisor that there is nothing left to do.
 func (s *supervisor) end() {
 	if !s.ended && s.cmd != nil {
 		s.ended = true
@@ -98,10 +99,10 @@ func (s *supervisor) end() {
 	}
 }
 
-// tellWithin is how long a line may take: the pipe holds those of hours.
+// tellWithin limits the time for writing a line. The pipe has space for the lines of hours.
 const tellWithin = time.Second
 
-// tell sends a line. If the supervisor does not take it before the deadline, another one replaces it.
+// tell sends a line. If the supervisor does not read it in time, another supervisor replaces it.
 func (s *supervisor) tell(format string, args ...any) {
 	if s.cmd == nil || s.ended {
 		return
@@ -115,9 +116,9 @@ func (s *supervisor) tell(format string, args ...any) {
 	_ = s.launch() // if it fails, the next line tries again
 }
 
-// Supervise is the supervisor's process. It returns its exit status.
+// Supervise runs the supervisor's process. It returns the exit status.
 func Supervise(in io.Reader, out io.Writer) (status int) {
-	signal.Ignore(passedOn...) // they are for the runner and the command
+	signal.Ignore(passedOn...) // these signals are for the runner and the command
 	w := watch{runner: os.Getppid()}
 	a, err := newAlarm()
 	if err == nil {
@@ -150,15 +151,15 @@ func Supervise(in io.Reader, out io.Writer) (status int) {
 	return 0
 }
 
-// watch is what a supervisor knows.
+// watch is the state of a supervisor.
 type watch struct {
-	runner           int   // its process
-	group            int   // of the command; 0: it is not known yet
-	kills, terminate int64 // when; 0: not
+	runner           int   // process ID of the runner
+	group            int   // of the command; 0: not known yet
+	kills, terminate int64 // times; 0: not set
 	over             bool
 }
 
-// hear takes a line of the runner.
+// hear handles a line from the runner.
 func (w *watch) hear(line string) error {
 	if n, _ := fmt.Sscanf(line, "until %d %d", &w.kills, &w.terminate); n == 2 {
 		return nil
@@ -169,7 +170,7 @@ func (w *watch) hear(line string) error {
 	return errors.New("not a line of the runner: " + line)
 }
 
-// look does what is due at a time, and returns when to look again.
+// look does the work that is due at a time, and returns the time of the next look.
 func (w *watch) look(at int64) (next int64) {
 	switch {
 	case w.over:
@@ -189,8 +190,8 @@ func (w *watch) look(at int64) (next int64) {
 	return w.kills
 }
 
-// kill kills the command. If the runner was stopped before it named the group, it dies, too: it must not
-// start the command any more.
+// kill kills the command. If the runner was stopped before it named the group, the runner is killed, too: it
+// must not start the command any more.
 func (w *watch) kill() {
 	switch {
 	case w.group != 0:

@@ -36,7 +36,7 @@ end
 return tick
 `
 
-// tickCommand is the command that looks at the present tick, or takes it.
+// tickCommand returns the command that reads the state of the present tick, or takes the tick.
 func tickCommand(key, owner string, tick, keep time.Duration, mode string) []string {
 	return []string{"EVAL", tickScript, "1", key + tickRecordsSuffix, strconv.FormatInt(tick.Milliseconds(), 10),
 		strconv.FormatInt(keep.Milliseconds(), 10), owner, mode}
@@ -48,7 +48,7 @@ const (
 	takeTick   = "take"
 )
 
-// errTickHasRun is the reason not to run the command.
+// errTickHasRun says that the tick has run, so the command does not run.
 type errTickHasRun struct{ tick time.Duration }
 
 func (e errTickHasRun) Error() string {

@@ -15,8 +15,8 @@ import (
 
 // schedule is a job that many machines start, each by its own clock.
 type schedule struct {
-	every, apart time.Duration // the clocks of neighbours differ by apart
-	at           time.Duration // of the job, after the multiples of every
+	every, apart time.Duration // apart is the difference between the clocks of neighbours
+	at           time.Duration // start of the job, after each multiple of every
 	tick         time.Duration
 	ticks        int
 }
@@ -39,7 +39,7 @@ func (s schedule) play(t *testing.T) {
 	srv := lockservertest.Run(t)
 	begin := time.Unix(0, 0).UTC().Add(20_000 * 24 * time.Hour)
 	c := testkit.Dial(t, srv.Dial)
-	const together = 50 // ticks in one go
+	const together = 50 // ticks in one batch
 	for first := 0; first < s.ticks; first += together {
 		var commands [][]string
 		for n := first; n < first+together; n++ {

@@ -1,3 +1,3 @@
-// Package rusage asks the operating system what this process uses and may use, and what the machine has. It
-// knows nothing of servers; another figure is a function here, in the file of each kind of system.
+// Package rusage asks the operating system for the usage and limits of this process, and for the size of the
+// machine. It must not know servers. Another figure is a function here, in the file of each kind of system.
 package rusage

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MachineBytes returns the memory that the machine has; 0 where the system does not tell.
+// MachineBytes returns the memory of the machine; 0 if the system does not report it.
 func MachineBytes() uint64 {
 	name := "hw.physmem"
 	switch runtime.GOOS {

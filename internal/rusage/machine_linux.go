@@ -2,7 +2,7 @@ package rusage
 
 import "syscall"
 
-// MachineBytes returns the memory that the machine has; 0 where the system does not tell.
+// MachineBytes returns the memory of the machine; 0 if the system does not report it.
 func MachineBytes() uint64 {
 	var s syscall.Sysinfo_t
 	if syscall.Sysinfo(&s) != nil {

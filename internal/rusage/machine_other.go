@@ -2,5 +2,5 @@
 
 package rusage
 
-// MachineBytes is not known on this system.
+// MachineBytes returns 0: this system does not report it.
 func MachineBytes() uint64 { return 0 }

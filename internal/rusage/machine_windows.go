@@ -12,7 +12,7 @@ type memoryStatus struct {
 	total, free, pageTotal, pageFree, virtualTotal, virtualFree, virtualExtended uint64
 }
 
-// MachineBytes returns the memory that the machine has; 0 where the system does not tell.
+// MachineBytes returns the memory of the machine; 0 if the system does not report it.
 func MachineBytes() uint64 {
 	ask := windows.NewLazySystemDLL("kernel32.dll").NewProc("GlobalMemoryStatusEx")
 	m := memoryStatus{length: uint32(unsafe.Sizeof(memoryStatus{}))}

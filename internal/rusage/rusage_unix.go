@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// CPU returns the CPU seconds that the process has used; 0 where the system does not tell.
+// CPU returns the CPU seconds that the process has used; 0 if the system does not report them.
 func CPU() (user, sys float64) {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
@@ -18,7 +18,7 @@ func CPU() (user, sys float64) {
 	return float64(u.Utime.Sec) + float64(u.Utime.Usec)/1e6, float64(u.Stime.Sec) + float64(u.Stime.Usec)/1e6
 }
 
-// ResidentBytes returns the memory that the process occupies; 0 where the system does not tell.
+// ResidentBytes returns the memory that the process occupies; 0 if the system does not report it.
 func ResidentBytes() uint64 {
 	b, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
@@ -32,8 +32,8 @@ func ResidentBytes() uint64 {
 	return pages * uint64(os.Getpagesize())
 }
 
-// OpenFiles returns how many descriptors the process may have open, after an attempt to make that at least
-// need. err says why there are fewer. ok is false if the system does not tell.
+// OpenFiles tries to raise the limit of open descriptors to at least need, and returns the limit. err says
+// why it is lower. ok is false if the system does not report the limit.
 func OpenFiles(need uint64) (limit uint64, ok bool, err error) {
 	var l syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {
@@ -43,7 +43,7 @@ func OpenFiles(need uint64) (limit uint64, ok bool, err error) {
 	if cur >= need {
 		return cur, true, nil
 	}
-	if err = setOpenFiles(need, max(need, hard)); err == nil { // above the hard limit root may
+	if err = setOpenFiles(need, max(need, hard)); err == nil { // root may exceed the hard limit
 		return need, true, nil
 	}
 	if cur < hard && setOpenFiles(hard, hard) == nil {

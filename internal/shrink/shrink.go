@@ -1,9 +1,8 @@
-// Package shrink makes a failure small: of the steps that lead to it, it keeps those that are needed. Random
-// tests find faults in hundreds of steps, and a reader wants to see three.
+// Package shrink makes a failure small: of the steps that lead to it, it keeps only the necessary steps.
+// Random tests find faults in hundreds of steps, and a reader wants to see three.
 //
-// It owns the search, which is delta debugging, and the limits that it keeps to. It must not know what a
-// step is, nor what it means to fail: both are the caller's. The same steps and answers always lead to the
-// same result.
+// It owns the search, which is delta debugging, and its limits. It must not know what a step is, or what a
+// failure is: the caller knows both. The same steps and answers always lead to the same result.
 //
 // The algorithm is the reducing half of ddmin in Andreas Zeller and Ralf Hildebrandt, "Simplifying and
 // Isolating Failure-Inducing Input", IEEE Transactions on Software Engineering 28 (2002).
@@ -15,11 +14,11 @@ import (
 	"time"
 )
 
-// Limits say when to be content with what has been reached.
+// Limits ends a search before the smallest result is found.
 type Limits struct {
-	// Tries is how often fails may be called; 0: 1000 times.
+	// Tries is the limit of calls of fails; 0 means 1000.
 	Tries int
-	// Time is how long it may take; 0: 10 seconds. A call of fails that has begun is not interrupted.
+	// Time is the limit of the duration; 0 means 10 seconds. A running call of fails is not interrupted.
 	Time time.Duration
 }
 
@@ -28,26 +27,27 @@ const (
 	defaultTime  = 10 * time.Second
 )
 
-// mostInPairs is how many steps may be left for pairs of them to be tried. Some steps go only together:
-// what is opened and what closes it.
+// mostInPairs is the number of steps from which on pairs of steps are tried, too. Some steps can only be left
+// out together: for example opening and closing.
 const mostInPairs = 40
 
-// Result is what is left of the steps.
+// Result is the result of a search.
 type Result[T any] struct {
-	// Steps are those that still fail, in their order.
+	// Steps lists the steps that still fail, in their order.
 	Steps []T
-	// Dropped is how many others there were.
+	// Dropped is the number of steps left out.
 	Dropped int
-	// Tries is how often fails was called.
+	// Tries is the number of calls of fails.
 	Tries int
-	// Reproduced says that all the steps together failed when they were tried again. If they did not, Steps
-	// is all of them: nothing can be learnt about them.
+	// Reproduced says that all the steps together failed again. If they did not, Steps holds all of them,
+	// because a search is impossible.
 	Reproduced bool
-	// Minimal says that no step can be left out. If not, the limits were reached before that was known.
+	// Minimal says that no step can be left out. It is false if the search reached a limit before that was
+	// known.
 	Minimal bool
 }
 
-// String is a line for the report of a failure.
+// String returns a line for the report of a failure.
 func (r Result[T]) String() string {
 	all := len(r.Steps) + r.Dropped
 	switch {
@@ -61,14 +61,14 @@ func (r Result[T]) String() string {
 		len(r.Steps), all, r.Tries)
 }
 
-// Steps returns those of the steps that are needed for a failure. fails tries a part of them, in their
-// order, and reports whether they fail. It must not change or keep the slice, and answers false where a
-// part makes no sense. steps stays as it is.
+// Steps returns the steps that are needed for a failure. fails tries a part of the steps, in their order, and
+// reports whether they fail. It must not change or keep the slice, and returns false if a part makes no
+// sense. steps is not changed.
 func Steps[T any](steps []T, fails func([]T) bool, limits Limits) []T {
 	return Search(steps, fails, limits).Steps
 }
 
-// Search is Steps with what is to be said about the result.
+// Search does what Steps does, and returns more about the result.
 func Search[T any](steps []T, fails func([]T) bool, limits Limits) Result[T] {
 	if limits.Tries == 0 {
 		limits.Tries = defaultTries
@@ -88,14 +88,14 @@ func Search[T any](steps []T, fails func([]T) bool, limits Limits) Result[T] {
 
 // search is one search under way.
 type search[T any] struct {
-	left    []T // invariant: fails said that these fail, once reduce has begun
+	left    []T // invariant: fails returned true for these, once reduce has begun
 	fails   func([]T) bool
-	tries   int // that may still be made
+	tries   int // calls that are left
 	end     time.Time
 	stopped bool // a limit was reached
 }
 
-// try asks whether a part fails. Out of tries or time, none does.
+// try reports whether a part fails. It returns false when a limit is reached.
 func (s *search[T]) try(part []T) bool {
 	if s.tries == 0 || time.Now().After(s.end) {
 		s.stopped = true
@@ -105,13 +105,14 @@ func (s *search[T]) try(part []T) bool {
 	return s.fails(part)
 }
 
-// reduce leaves out pieces, large ones first, until no single step can go, and no two.
+// reduce leaves out pieces, large ones first, until neither a single step nor a pair of steps can be left
+// out.
 func (s *search[T]) reduce() {
 	size := max(1, len(s.left)/2)
 	for !s.stopped && len(s.left) > 0 {
 		switch {
 		case s.drop(size):
-			size = max(1, min(size, len(s.left)/2)) // what is left may allow for more
+			size = max(1, min(size, len(s.left)/2)) // a shorter rest may allow smaller pieces
 		case size > 1:
 			size /= 2
 		case !s.dropPair():
@@ -120,8 +121,8 @@ func (s *search[T]) reduce() {
 	}
 }
 
-// drop leaves out every piece of so many steps that is not needed, the last ones first. It reports whether
-// there was one.
+// drop leaves out every piece of size steps that is not needed, the last pieces first. It reports whether it
+// left out a piece.
 func (s *search[T]) drop(size int) (dropped bool) {
 	for end := len(s.left); end > 0 && !s.stopped; end -= size {
 		rest := slices.Concat(s.left[:max(0, end-size)], s.left[end:])
@@ -132,7 +133,7 @@ func (s *search[T]) drop(size int) (dropped bool) {
 	return dropped
 }
 
-// dropPair leaves out two steps that stand anywhere and reports whether there were two.
+// dropPair leaves out two steps at any positions, and reports whether it found such a pair.
 func (s *search[T]) dropPair() bool {
 	if len(s.left) > mostInPairs {
 		return false

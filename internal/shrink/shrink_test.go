@@ -18,7 +18,7 @@ func numbers(n int) []int {
 	return list
 }
 
-// needs fails if all of these are there.
+// needs returns a function that fails if all of these steps are there.
 func needs(all ...int) func([]int) bool {
 	return func(part []int) bool {
 		for _, n := range all {
@@ -50,7 +50,7 @@ func TestNoneAndOne(t *testing.T) {
 	require.Equal(t, []int{1}, Steps([]int{1}, needs(1), Limits{}))
 }
 
-// What is opened and closed goes together, or not at all.
+// Opening and closing are left out together, or not at all.
 func TestPairsGo(t *testing.T) {
 	wellFormed := func(part []string) bool {
 		open := 0
@@ -73,7 +73,7 @@ func TestPairsGo(t *testing.T) {
 	require.Equal(t, []string{"BAD"}, got)
 }
 
-// Any two steps are needed: there are many smallest answers, and it is always the same one.
+// Any two steps are needed: there are many smallest results, and the search always finds the same.
 func TestTheSameAgain(t *testing.T) {
 	anyTwo := func(part []int) bool { return len(part) >= 2 }
 	want := Search(numbers(100), anyTwo, Limits{})
@@ -83,7 +83,7 @@ func TestTheSameAgain(t *testing.T) {
 	}
 }
 
-// Whatever fails means: what is left fails, and does not if a step is left out.
+// For any function fails: the remaining steps fail, and do not fail without one of them.
 func TestAnyFailure(t *testing.T) {
 	for seed := range uint64(200) {
 		chance := rand.New(rand.NewPCG(seed, 1))

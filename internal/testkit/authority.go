@@ -19,8 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Authority signs certificates for a test. Its own certificate is in a file, and so is each one that it
-// makes.
+// Authority signs certificates for a test. Its own certificate is in a file, and so is each certificate that
+// it issues.
 type Authority struct {
 	t    testing.TB
 	cert *x509.Certificate
@@ -30,7 +30,7 @@ type Authority struct {
 	File string
 }
 
-// Issued is a certificate of an authority, with the files that hold it and its key, in PEM.
+// Issued is a certificate of an authority, with the files of the certificate and its key, in PEM.
 type Issued struct {
 	tls.Certificate
 	CertFile, KeyFile string
@@ -59,14 +59,14 @@ func (a *Authority) Pool() *x509.CertPool {
 	return pool
 }
 
-// Issue makes a certificate for a server on this machine, or a client, of that common name, which ends at a
-// time that may be over.
+// Issue makes a certificate for a server on this machine, or for a client, with a common name. Its end may be
+// in the past.
 func (a *Authority) Issue(name string, end time.Time) Issued {
 	a.t.Helper()
 	return a.IssueFor(name, end, "localhost", "127.0.0.1")
 }
 
-// IssueFor is Issue for these hosts, names or addresses; there may be none.
+// IssueFor does what Issue does, for a list of host names or addresses, which may be empty.
 func (a *Authority) IssueFor(name string, end time.Time, hosts ...string) Issued {
 	a.t.Helper()
 	key := newKey(a.t)
@@ -90,7 +90,7 @@ func (a *Authority) IssueFor(name string, end time.Time, hosts ...string) Issued
 	return i
 }
 
-// write makes a file of a block of PEM.
+// write writes a block of PEM to a file.
 func (a *Authority) write(name, kind string, der []byte) string {
 	a.t.Helper()
 	path := filepath.Join(a.dir, name)

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// StartChild starts a process that is killed when the test's own ends, however that comes about. The system
-// takes the thread that started it for its parent; so all are started by one thread, which stays. A server
-// in the test's process ends threads of its own.
+// StartChild starts a process that is killed when the test's own process ends in any way. The system takes
+// the thread that started the process for its parent, so a single thread starts all of them and never ends. A
+// server in the test's process ends threads of its own.
 func StartChild(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)
@@ -33,7 +33,7 @@ var parent = sync.OnceValue(func() chan<- func() {
 	return starts
 })
 
-// AwaitStopped waits until every thread of a process that was sent SIGSTOP stands still.
+// AwaitStopped waits until every thread of a process has stopped after SIGSTOP.
 func AwaitStopped(pid int) error {
 	for end := time.Now().Add(defaultTimeout); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if stopped(pid) {
@@ -53,7 +53,7 @@ func stopped(pid int) bool {
 		if err != nil {
 			return false
 		}
-		_, state, _ := strings.Cut(string(text), ") ") // behind the program's name
+		_, state, _ := strings.Cut(string(text), ") ") // the text behind the program's name
 		if !strings.HasPrefix(state, "T") {
 			return false
 		}

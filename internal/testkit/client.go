@@ -14,14 +14,14 @@ import (
 	"lockserver/internal/resp"
 )
 
-// defaultTimeout is how long a reply may take on a busy machine before the test fails.
+// defaultTimeout is the time limit for a reply on a busy machine.
 const defaultTimeout = 60 * time.Second
 
-// Client is a connection on which a test sends commands and reads replies. Do, Send and Receive
-// fail the test when the connection breaks, so they belong to the test's goroutine; Call returns
-// the error and may be used on any one.
+// Client is a connection on which a test sends commands and reads replies. Do, Send and Receive fail the test
+// when the connection breaks, so only the test's goroutine may call them. Call returns the error and may be
+// used on any goroutine.
 type Client struct {
-	// Timeout bounds the wait for one reply.
+	// Timeout limits the wait for one reply.
 	Timeout time.Duration
 
 	t    testing.TB
@@ -30,7 +30,7 @@ type Client struct {
 	out  []byte
 }
 
-// NewClient returns a client on conn, which is closed at the end of the test if it is not before.
+// NewClient returns a client on conn, which is closed at the end of the test at the latest.
 func NewClient(t testing.TB, conn net.Conn) *Client {
 	t.Cleanup(func() { _ = conn.Close() })
 	c := Connect(conn)
@@ -38,8 +38,8 @@ func NewClient(t testing.TB, conn net.Conn) *Client {
 	return c
 }
 
-// Connect returns a client on conn for code that has no test at hand. Such a client has Call, CallPipeline,
-// Ask and Next, which return errors, and Close.
+// Connect returns a client on conn for code without a test. Such a client has Call, CallPipeline, Ask and
+// Next, which return errors, and Close.
 func Connect(conn net.Conn) *Client {
 	return &Client{Timeout: defaultTimeout, conn: conn, in: bufio.NewReader(conn)}
 }
@@ -50,7 +50,7 @@ func (c *Client) Ask(args ...string) error {
 	return c.flush()
 }
 
-// Dial returns a client on what dial connects to.
+// Dial returns a client on the connection that dial makes.
 func Dial(t testing.TB, dial func() (net.Conn, error)) *Client {
 	t.Helper()
 	conn, err := dial()
@@ -58,7 +58,7 @@ func Dial(t testing.TB, dial func() (net.Conn, error)) *Client {
 	return NewClient(t, conn)
 }
 
-// Conn is the connection, for tests that write bytes of their own.
+// Conn returns the connection, for tests that write their own bytes.
 func (c *Client) Conn() net.Conn { return c.conn }
 
 // Close closes the connection.
@@ -67,14 +67,14 @@ func (c *Client) Close() { _ = c.conn.Close() }
 // Do sends a command and returns its reply.
 func (c *Client) Do(args ...string) resp.Value {
 	v, err := c.Call(args...)
-	if err != nil { // Helper and Line are not free, and tests send a million commands
+	if err != nil { // Helper and Line cost time, and tests send a million commands
 		c.t.Helper()
 		require.NoError(c.t, err, "%s", Line(args))
 	}
 	return v
 }
 
-// Call is Do that returns the connection's error instead of failing the test. An error reply is a value.
+// Call sends a command and returns its reply, or the connection's error. An error reply is a value.
 func (c *Client) Call(args ...string) (resp.Value, error) {
 	c.queue(args)
 	if err := c.flush(); err != nil {
@@ -102,10 +102,10 @@ func (c *Client) Receive() resp.Value {
 	return v
 }
 
-// Next is Receive that returns the connection's error instead of failing the test.
+// Next returns the next reply, or the connection's error.
 func (c *Client) Next() (resp.Value, error) { return c.receive(c.Timeout) }
 
-// ReceiveWithin returns the next reply if it begins within d; false: there is none.
+// ReceiveWithin returns the next reply if it begins within d; otherwise it returns false.
 func (c *Client) ReceiveWithin(d time.Duration) (resp.Value, bool) {
 	c.t.Helper()
 	require.NoError(c.t, c.conn.SetReadDeadline(time.Now().Add(d)))
@@ -123,7 +123,7 @@ func (c *Client) Pipeline(commands [][]string) []resp.Value {
 	return replies
 }
 
-// CallPipeline is Pipeline that returns the connection's error instead of failing the test.
+// CallPipeline sends all commands at once and returns their replies, or the connection's error.
 func (c *Client) CallPipeline(commands [][]string) ([]resp.Value, error) {
 	for _, args := range commands {
 		c.queue(args)
@@ -172,7 +172,7 @@ func (c *Client) receive(within time.Duration) (resp.Value, error) {
 	return resp.ReadValue(c.in)
 }
 
-// Line is a command as redis-cli takes it, so that a report can be pasted there.
+// Line returns a command in redis-cli's form, so that a report can be pasted there.
 func Line(args []string) string {
 	var b strings.Builder
 	for i, arg := range args {

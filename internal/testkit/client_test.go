@@ -12,7 +12,8 @@ import (
 	"lockserver/internal/resp"
 )
 
-// startEcho answers every command with its last word, over a pipe; "silence" is not answered.
+// startEcho starts a server on a pipe that answers every command with its last word; it does not answer
+// "silence".
 func startEcho(t *testing.T) *Client {
 	t.Helper()
 	near, far := net.Pipe()
@@ -22,7 +23,7 @@ func startEcho(t *testing.T) *Client {
 		for {
 			v, err := resp.ReadValue(in)
 			if err != nil {
-				return // the client has gone
+				return // the client has disconnected
 			}
 			w := resp.Writer{Proto: 3}
 			if last := v.Elems[len(v.Elems)-1].Str; last == "error" {

@@ -7,7 +7,7 @@ import (
 	"lockserver/internal/resp"
 )
 
-// order is what is unspecified about the order of a reply.
+// order says which parts of a reply come in an unspecified order.
 type order int
 
 const (
@@ -20,7 +20,7 @@ const (
 	alike
 )
 
-// orderOf says which commands reply in no particular order.
+// orderOf returns the unspecified order of a command's reply.
 func orderOf(args []string) order {
 	if len(args) == 0 {
 		return fixed
@@ -52,7 +52,7 @@ func commandOrder(args []string) order {
 	return fixed
 }
 
-// Normalise puts a reply with an unspecified order into an order that can be compared.
+// Normalise sorts the parts of a reply that have an unspecified order.
 func Normalise(args []string, v resp.Value) resp.Value {
 	switch orderOf(args) {
 	case anyElements:
@@ -72,13 +72,13 @@ func Normalise(args []string, v resp.Value) resp.Value {
 	return v
 }
 
-// SameReply reports whether two servers have answered a command alike: the same types and bytes, and the
-// same order where the command has one.
+// SameReply reports whether two servers gave the same answer to a command: the same types and bytes, and the
+// same order if the command specifies an order.
 func SameReply(args []string, a, b resp.Value) bool {
 	return a.Equal(b) || Normalise(args, a).Equal(Normalise(args, b))
 }
 
-// sortGroups sorts groups of n elements by their first, and by the rest where those are the same.
+// sortGroups sorts groups of n elements by their first element, and then by the others.
 func sortGroups(elems []resp.Value, n int) []resp.Value {
 	if len(elems)%n != 0 || len(elems) == 0 {
 		return elems

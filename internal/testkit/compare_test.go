@@ -10,7 +10,7 @@ import (
 	"lockserver/internal/resp"
 )
 
-// value reads a reply as it stands on the wire.
+// value parses a reply from its bytes on the wire.
 func value(t *testing.T, wire string) resp.Value {
 	t.Helper()
 	v, err := resp.ReadValue(bufio.NewReader(strings.NewReader(strings.ReplaceAll(wire, " ", "\r\n") + "\r\n")))

@@ -19,20 +19,20 @@ type Place struct {
 	Key string
 }
 
-// Entry is what a key holds.
+// Entry is the value of a key.
 type Entry struct {
 	Type string
-	// Value is the whole value in one text that does not depend on the order in which the server keeps it.
+	// Value is the whole value as a text that does not depend on the server's internal order.
 	Value string
-	// DeadlineMS is when the key dies, in milliseconds since 1970; -1: never.
+	// DeadlineMS is when the key expires, in milliseconds since 1970; -1 means never.
 	DeadlineMS int64
 }
 
-// Dataset is everything that a server holds.
+// Dataset holds all keys of a server.
 type Dataset map[Place]Entry
 
-// ReadDataset reads all databases through a connection that it leaves in another database, and in version 2
-// or 3 of the protocol as it was. No client may write meanwhile.
+// ReadDataset reads all databases. Afterwards the connection has another database, and its old protocol
+// version. No client may write meanwhile.
 func ReadDataset(c *Client) Dataset {
 	c.t.Helper()
 	databases, err := strconv.Atoi(c.Do("CONFIG", "GET", "databases").Elems[1].Str)
@@ -63,7 +63,7 @@ func (c *Client) readDB(data Dataset, db int, keys []resp.Value) {
 	for i, k := range keys {
 		typ, deadline := facts[2*i].Str, facts[2*i+1].Int
 		if typ == "none" {
-			continue // died since
+			continue // the key has expired meanwhile
 		}
 		require.NotContains(c.t, data, Place{db, k.Str}, "KEYS lists a key twice")
 		data[Place{db, k.Str}] = Entry{typ, c.readValue(typ, k.Str), deadline}
@@ -95,25 +95,25 @@ func (c *Client) readValue(typ, key string) string {
 	return ""
 }
 
-// noProducers is what Redis 8.6 says of a stream that has never had a producer, and others do not say.
+// noProducers is the text of Redis 8.6 for a stream that never had a producer; other versions leave it out.
 const noProducers = "idmp-duration=100 idmp-maxsize=100 pids-tracked=0 iids-tracked=0 iids-added=0 "
 
-// readStream reads the entries, and what else a stream remembers, its groups included.
+// readStream reads the entries of a stream and its other state, including the groups.
 func (c *Client) readStream(key string) string {
 	c.t.Helper()
 	var b, producers strings.Builder
 	info := c.Do("XINFO", "STREAM", key)
 	require.False(c.t, info.IsError(), "XINFO STREAM %q: %s", key, info)
-	brief := false // what producers added is soon forgotten
+	brief := false // the state of producers expires soon
 	for i := 0; i+1 < len(info.Elems); i += 2 {
 		switch name := info.Elems[i].Str; name {
 		case "length", "last-generated-id", "entries-added", "max-deleted-entry-id", "groups", "recorded-first-entry-id":
 			fmt.Fprintf(&b, "%s=%s ", name, info.Elems[i+1])
-		case "idmp-duration", "idmp-maxsize", "iids-added": // the duplicates are no data
+		case "idmp-duration", "idmp-maxsize", "iids-added": // the memory of duplicates is not data
 			fmt.Fprintf(&producers, "%s=%s ", name, info.Elems[i+1])
 			brief = brief || name == "idmp-duration" && info.Elems[i+1].Int < 60
 		case "pids-tracked", "iids-tracked":
-			if !brief { // they do not change during the read
+			if !brief { // these fields do not change during the read
 				fmt.Fprintf(&producers, "%s=%s ", name, info.Elems[i+1])
 			}
 		}
@@ -125,18 +125,18 @@ func (c *Client) readStream(key string) string {
 	for _, group := range c.Do("XINFO", "GROUPS", key).Elems {
 		b.WriteString(" " + texts(group.Elems) + ":")
 		for _, p := range c.Do("XPENDING", key, group.Elems[1].Str, "-", "+", "1000000").Elems {
-			fmt.Fprintf(&b, " %s %s %s", p.Elems[0], p.Elems[1], p.Elems[3]) // without how long ago it was
+			fmt.Fprintf(&b, " %s %s %s", p.Elems[0], p.Elems[1], p.Elems[3]) // without the idle time
 		}
 	}
 	return b.String()
 }
 
-// texts writes values without the types of the lists around them, which differ between
-// the versions of the protocol.
+// texts formats values without the types of the lists around them, because these types differ between the
+// versions of the protocol.
 func texts(elems []resp.Value) string { return resp.Value{Kind: resp.Array, Elems: elems}.String() }
 
-// sameScores gives the scores in members with scores the same digits, whatever the version of Redis writes:
-// 7.0 has 17 of them. Version 3 of the protocol has pairs, and is left as it is.
+// sameScores gives scores the same digits for all versions of Redis: 7.0 writes 17 digits. Version 3 of the
+// protocol has pairs, which are not changed.
 func (c *Client) sameScores(elems []resp.Value) []resp.Value {
 	c.t.Helper()
 	for i := 1; i < len(elems) && elems[i].Kind == resp.Bulk; i += 2 {
@@ -147,7 +147,7 @@ func (c *Client) sameScores(elems []resp.Value) []resp.Value {
 	return elems
 }
 
-// Diff lists the places where two datasets differ, one line each; deadlines may be toleranceMS apart.
+// Diff lists the differences of two datasets, one on each line; deadlines may differ by toleranceMS.
 func (d Dataset) Diff(other Dataset, toleranceMS int64) []string {
 	places := slices.Collect(maps.Keys(d))
 	for p := range other {
@@ -175,10 +175,10 @@ func (d Dataset) Diff(other Dataset, toleranceMS int64) []string {
 	return lines
 }
 
-// String is the entry on one line, shortened if it is long.
+// String returns the entry on one line, shortened if it is long.
 func (e Entry) String() string { return e.from(0) }
 
-// from is String that begins shortly before a place in the value.
+// from returns the same, beginning shortly before a position in the value.
 func (e Entry) from(at int) string {
 	const before, longest = 100, 2000
 	val := e.Value
@@ -191,7 +191,7 @@ func (e Entry) from(at int) string {
 	return fmt.Sprintf("%s %s dies %d", e.Type, val, e.DeadlineMS)
 }
 
-// commonPrefix is how many bytes two texts have in common at their beginning.
+// commonPrefix returns the length of the common beginning of two texts.
 func commonPrefix(a, b string) int {
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Busy returns how many times as long as on a quiet machine something may take, from 1 to 6. It is half of
-// the load average of the last minute for each processor. Systems other than Linux do not have that, so it is
-// 1 there. Tests lengthen timeouts of the server with it, such as a group's election timeout. Waits of tests
-// do not need it: they wait for a condition.
+// Busy returns a factor from 1 to 6: how much longer an action may take than on a quiet machine. It is half
+// of the load average of the last minute for each processor. Only Linux reports that; elsewhere it is
+//  1. Tests lengthen timeouts of the server with it, such as a group's election timeout. Waits of tests do
+//     not need it: they wait for a condition.
 func Busy() float64 {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

@@ -21,12 +21,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// builtIn names, in the environment, the directory of the programs that this test binary has built. The
-// processes that it starts share it.
+// builtIn is the environment variable for the directory of the programs that this test binary has built. The
+// processes that it starts share the directory.
 const builtIn = "LOCKSERVER_TESTKIT_BUILT"
 
-// Main runs the tests of a package in which some call Lockserver: TestMain is os.Exit(testkit.Main(m.Run)).
-// It removes what they have built.
+// Main runs the tests of a package that calls Lockserver: TestMain is os.Exit(testkit.Main(m.Run)). It
+// removes the programs that the tests have built.
 func Main(run func() int) int {
 	dir, err := os.MkdirTemp("", "testkit")
 	if err == nil {
@@ -41,16 +41,16 @@ func Main(run func() int) int {
 	return run()
 }
 
-// collectLess has the collector run a quarter as often in this test binary. The binary ends before garbage
-// fills the memory. GOGC of the environment sets another percentage.
+// collectLess makes the garbage collector run a quarter as often in this test binary. The binary ends before
+// garbage fills the memory. GOGC in the environment sets another percentage.
 func collectLess() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
 	}
 }
 
-// ManyAtOnce has eight parallel tests run at a time, unless the command line says how many. It is meant for
-// packages in which tests mostly wait. The collector runs less often in them, as in those that call Main.
+// ManyAtOnce runs eight parallel tests at a time, unless the command line sets the number. It is meant for
+// packages in which tests mostly wait. The garbage collector runs less often, as in packages that call Main.
 func ManyAtOnce() {
 	collectLess()
 	flag.Parse()
@@ -61,14 +61,14 @@ func ManyAtOnce() {
 	}
 }
 
-// Lockserver is the path of the server program: the one that LOCKSERVER names, or one that the first call in
-// a test binary builds from the source.
+// Lockserver returns the path of the server program: the path in LOCKSERVER, or a program that the first call
+// in a test binary builds from the source.
 func Lockserver(t testing.TB) string {
 	t.Helper()
 	if path := os.Getenv("LOCKSERVER"); path != "" {
 		found, err := exec.LookPath(path)
 		require.NoError(t, err, "LOCKSERVER")
-		found, err = filepath.Abs(found) // it runs in another directory
+		found, err = filepath.Abs(found) // the program runs in another directory
 		require.NoError(t, err)
 		return found
 	}
@@ -93,10 +93,10 @@ var build = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// BuildLockserver builds the server program at path by go build, with flags. The program itself is in the
-// directory bin/testkit, which all test binaries of a checkout use. If the build ID of the existing file is
-// up to date, the go command does not link it again: only the first test binary waits for the linker. A later
-// build replaces the file in bin/testkit and leaves path alone.
+// BuildLockserver builds the server program with go build and flags, and puts it at path. The program itself
+// is in the directory bin/testkit, which all test binaries of a checkout use. If the build ID of the existing
+// file is up to date, the go command does not link it again: only the first test binary waits for the linker.
+// A later build replaces the file in bin/testkit, and path stays as it is.
 func BuildLockserver(path string, flags ...string) error {
 	root, err := moduleRoot()
 	if err != nil {
@@ -108,7 +108,7 @@ func BuildLockserver(path string, flags ...string) error {
 	}
 	defer inTurn(root)()
 	built := filepath.Join(shared, "lockserver"+filepath.Ext(path))
-	if len(flags) > 0 { // a program of other flags is another file
+	if len(flags) > 0 { // other flags make another file
 		sum := fnv.New32a()
 		_, _ = fmt.Fprint(sum, flags)
 		built = filepath.Join(shared, fmt.Sprintf("lockserver-%08x%s", sum.Sum32(), filepath.Ext(path)))
@@ -121,7 +121,7 @@ func BuildLockserver(path string, flags ...string) error {
 	if os.Link(built, path) == nil {
 		return nil
 	}
-	program, err := os.ReadFile(built) // the file system of temporary files is another one
+	program, err := os.ReadFile(built) // temporary files are on another file system
 	if err != nil {
 		return err
 	}
@@ -129,9 +129,9 @@ func BuildLockserver(path string, flags ...string) error {
 }
 
 // inTurn waits until no other test binary builds the program of this checkout, and returns a function that
-// lets the next one build. The lock is a UDP port that follows from the name of the checkout. A port is free
-// when the process that holds it has ended. If an unrelated program has the port, the build
-// goes on after two minutes: it may then happen twice.
+// lets the next test binary build. The lock is a UDP port that follows from the name of the checkout. A port
+// is free when the process that holds it has ended. If an unrelated program has the port, the build starts
+// after two minutes: it may then happen twice.
 func inTurn(root string) (done func()) {
 	name := fnv.New32a()
 	_, _ = name.Write([]byte(root))
@@ -144,7 +144,7 @@ func inTurn(root string) (done func()) {
 	return func() {}
 }
 
-// moduleRoot is the directory of this module, above that of the test, which may belong to another module.
+// moduleRoot returns the directory of this module. The test's own directory may belong to a nested module.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -161,9 +161,9 @@ func moduleRoot() (string, error) {
 	}
 }
 
-// FreePort is a port for a program that cannot choose one by itself, or needs the same one again. It lies
-// below the ports that the system gives to connections: none takes it while the program is down. Until the
-// test ends its UDP port is taken, so that no other test on this machine, in whatever process, gets the same.
+// FreePort returns a port for a program that cannot choose a port by itself, or needs the same port again. It
+// is below the ports that the system gives to connections, so no connection takes it while the program is
+// down. Until the test ends its UDP port is taken, so that no other test on this machine gets the same.
 func FreePort(t testing.TB) string {
 	t.Helper()
 	for range 100 {
@@ -183,8 +183,8 @@ func FreePort(t testing.TB) string {
 	return ""
 }
 
-// ClusterPort is a free port. The port that is 10,000 higher is free, too: a Redis Cluster takes both. Both
-// lie below the ports that the system gives to connections, and no other test gets them.
+// ClusterPort returns a free port, where the port that is 10,000 higher is free, too: a Redis Cluster uses
+// both. Both are below the ports that the system gives to connections, and no other test gets them.
 func ClusterPort(t testing.TB) int {
 	t.Helper()
 	for {

@@ -9,11 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Long reports whether tests do the long form of generated work. The variable LOCKSERVER_LONG of the
-// environment asks for it: make with LONG=1 sets it, and so does make ci-full.
+// Long reports whether tests do the long form of generated work. The environment variable LOCKSERVER_LONG
+// asks for it: make with LONG=1 sets it, and so does make ci-full.
 func Long() bool { return os.Getenv("LOCKSERVER_LONG") != "" }
 
-// Steps returns how much generated work a test does: short, or long if the long form is asked for.
+// Steps returns the amount of generated work for a test: short, or long in the long form.
 func Steps(short, long int) int {
 	if Long() {
 		return long
@@ -22,7 +22,7 @@ func Steps(short, long int) int {
 }
 
 // Seed returns the seed of a generated test, and logs it. It is 1, so that go test does the same work each
-// time; the long form has one by chance. The variable LOCKSERVER_SEED of the environment repeats a failure.
+// time; in the long form it is random. The environment variable LOCKSERVER_SEED repeats a failure.
 func Seed(t testing.TB) uint64 {
 	t.Helper()
 	seed := uint64(1)
@@ -37,8 +37,8 @@ func Seed(t testing.TB) uint64 {
 	return seed
 }
 
-// SeedOr returns the seed that a flag gives. If that is 0, it returns 1, or a random one if the long form is
-// asked for. The caller prints it.
+// SeedOr returns the value of a flag. If that is 0, it returns 1, or a random seed in the long form. The
+// caller prints it.
 func SeedOr(given uint64) uint64 {
 	switch {
 	case given != 0:

@@ -23,48 +23,49 @@ import (
 )
 
 const (
-	// readyWithin bounds the start of a program on a busy machine, endWithin the time until its end in which
-	// it writes nothing.
+	// readyWithin limits the start of a program on a busy machine. endWithin limits the time until its end
+	// during which it writes nothing.
 	readyWithin = 60 * time.Second
 	endWithin   = 60 * time.Second
-	// outputWithin is how long the output of a program may stay open after its end: a child may have it.
+	// outputWithin is how long the output of a program may stay open after its end, because a child may hold
+	// it.
 	outputWithin = 5 * time.Second
 	// lookEvery is how often a condition is checked.
 	lookEvery = 2 * time.Millisecond
-	// mostOfLog is how many bytes of a log a failure shows, from its end.
+	// mostOfLog is the number of bytes at the end of a log that a failure shows.
 	mostOfLog = 8000
 )
 
-// Command says how a program is started, and how to see that it is ready.
+// Command describes how to start a program, and how to see that it is ready.
 type Command struct {
 	Program string
 	Args    []string
 	Env     []string // in addition to the environment of this process
 	Dir     string   // the working directory; Prepare makes one if it is empty
-	// LogFile is the file that the program itself writes its log to, if it has one.
+	// LogFile is the file that the program writes its log to, if it has a log file.
 	LogFile string
-	// Addr is where the program listens, if that is known before the start: host:port, or the path of a unix
-	// socket. The program is then ready when it answers a PING there, but not while it loads its data. A
-	// server with a password refuses the PING in both cases.
-	// Without Addr the program must print its address: see readyLine.
+	// Addr is the address where the program listens, if it is known before the start: host:port, or the path
+	// of a unix socket. The program is then ready when it answers a PING there, but not while it loads its
+	// data. A server with a password refuses the PING in both cases. Without Addr the program must print its
+	// address: see readyLine.
 	Addr string
-	// Ready replaces both, for a program that does not speak the protocol.
+	// Ready replaces both checks, for a program that does not speak the protocol.
 	Ready func() bool
-	// Copy gets what the program prints to standard output while it runs, if it is not nil.
+	// Copy receives the standard output of the running program, if it is not nil.
 	Copy io.Writer
 }
 
-// readyLine is the line by which a program reports its address. It is in a lockserver's log, or its only
+// readyLine matches the line in which a program reports its address. It is in a lockserver's log, or its only
 // line in test mode, or a line that a test binary prints when it runs as a server.
 var readyLine = regexp.MustCompile(`(?m)(?:Ready to accept connections (?:tcp|unix) addr=|^ready )(\S+).*\n`)
 
 // Process is a program that a test starts, and may start again after its end. Its methods belong to one
-// goroutine, apart from those that only read.
+// goroutine, except the methods that only read.
 type Process struct {
 	Command
-	// Input is the standard input, which is open as long as this process and the program live.
+	// Input is the program's standard input. It stays open while this process and the program live.
 	Input io.WriteCloser
-	// Stdout and Stderr are what the program has printed, over all its starts.
+	// Stdout and Stderr hold the output of the program, over all its starts.
 	Stdout, Stderr Output
 
 	both    Output // Stdout and Stderr in the order of writing
@@ -75,7 +76,7 @@ type Process struct {
 	exited  chan struct{} // closed when cmd has ended
 }
 
-// Output is what a program has printed so far.
+// Output holds the output of a program so far.
 type Output struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -100,7 +101,7 @@ func (o *Output) String() string {
 func Prepare(t testing.TB, c Command) *Process {
 	t.Helper()
 	if c.Dir == "" {
-		dir, err := os.MkdirTemp("", "ls") // t.TempDir may be too long for the name of a socket
+		dir, err := os.MkdirTemp("", "ls") // the path of t.TempDir may be too long for the name of a socket
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = os.RemoveAll(dir) })
 		c.Dir = dir
@@ -115,7 +116,7 @@ func Prepare(t testing.TB, c Command) *Process {
 	return p
 }
 
-// Start starts a program for the length of the test and waits until it is ready.
+// Start starts a program, waits until it is ready, and kills it at the end of the test.
 func Start(t testing.TB, c Command) *Process {
 	t.Helper()
 	p := Prepare(t, c)
@@ -123,13 +124,13 @@ func Start(t testing.TB, c Command) *Process {
 	return p
 }
 
-// StartLockserver starts the server program on a port of its choice, in dir or in a directory of its own.
+// StartLockserver starts the server program on a free port, in dir. If dir is empty, it makes a directory.
 func StartLockserver(t testing.TB, dir string, args ...string) *Process {
 	t.Helper()
 	return Start(t, Command{Program: Lockserver(t), Args: append([]string{"--port", "0"}, args...), Dir: dir})
 }
 
-// Start starts the program and waits until it is ready. On Linux it does not outlive this process.
+// Start starts the program and waits until it is ready. On Linux the program ends with this process.
 func (p *Process) Start() error {
 	if err := p.Launch(); err != nil {
 		return err
@@ -165,8 +166,8 @@ func (p *Process) Launch() error {
 	return nil
 }
 
-// AwaitReady waits until the program is ready. It fails as soon as the program ends instead. A program that
-// is late is stopped, so that its log has the stacks of all goroutines.
+// AwaitReady waits until the program is ready. It fails as soon as the program ends. A program that is late
+// is stopped in such a way that its log has the stacks of all goroutines.
 func (p *Process) AwaitReady() error {
 	for end := time.Now().Add(readyWithin); ; time.Sleep(lookEvery) {
 		ended := p.Ended()
@@ -218,7 +219,7 @@ func network(addr string) string {
 	return "tcp"
 }
 
-// Address is where the program listens, once it is ready.
+// Address returns the address where the program listens, once it is ready.
 func (p *Process) Address() string {
 	if p.Addr != "" {
 		return p.Addr
@@ -235,14 +236,14 @@ func (p *Process) Client(t testing.TB) *Client {
 	return Dial(t, p.Dial)
 }
 
-// Log is what the program has printed and written to LogFile, over all its starts.
+// Log returns the output of the program and the text of LogFile, over all its starts.
 func (p *Process) Log() string { return p.both.String() + p.file() }
 
 func (p *Process) file() string {
 	if p.LogFile == "" {
 		return ""
 	}
-	text, _ := os.ReadFile(p.LogFile) // it may not be there yet
+	text, _ := os.ReadFile(p.LogFile) // the file may not exist yet
 	return string(text)
 }
 
@@ -253,16 +254,16 @@ func (p *Process) sinceStart() string {
 
 func tail(log string) string { return log[max(0, len(log)-mostOfLog):] }
 
-// Pid is the number of the process.
+// Pid returns the process ID.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
 // Signal sends a signal.
 func (p *Process) Signal(s os.Signal) error { return p.cmd.Process.Signal(s) }
 
-// Kill is kill -9, of a process that is paused as well, and waits for the end. It may be called at any time.
+// Kill sends SIGKILL, which also ends a paused process, and waits for the end. It may be called at any time.
 func (p *Process) Kill() {
 	if p.cmd != nil {
-		_ = p.cmd.Process.Kill() // it may have ended
+		_ = p.cmd.Process.Kill() // the process may have ended
 		<-p.exited
 	}
 }
@@ -275,7 +276,8 @@ func (p *Process) Terminate() (int, error) {
 	return p.Wait()
 }
 
-// Wait waits for the end of the program, as long as the program goes on writing, and returns its exit code.
+// Wait waits for the end of the program and returns its exit code. It gives up if the program stops writing
+// without ending.
 func (p *Process) Wait() (int, error) {
 	if !endsWhileWriting(p.exited, func() int { return len(p.sinceStart()) }, endWithin) {
 		return 0, fmt.Errorf("%s neither ends nor writes in %v:\n%s", p.Program, endWithin, tail(p.sinceStart()))
@@ -283,8 +285,8 @@ func (p *Process) Wait() (int, error) {
 	return p.ExitCode(), nil
 }
 
-// endsWhileWriting waits until exited is closed. It gives up when the number of bytes written has stayed the
-// same for some time: a slow machine takes any time for work that goes on.
+// endsWhileWriting waits until exited is closed. It gives up when the number of written bytes has not changed
+// for some time: on a slow machine, work that makes progress may take any time.
 func endsWhileWriting(exited <-chan struct{}, written func() int, within time.Duration) bool {
 	for before := written(); ; {
 		select {
@@ -313,10 +315,10 @@ func (p *Process) Ended() bool {
 	}
 }
 
-// ExitCode is that of a program that has ended; -1 after a signal.
+// ExitCode returns the exit code of a program that has ended; -1 after a signal.
 func (p *Process) ExitCode() int { return p.cmd.ProcessState.ExitCode() }
 
-// Stacks ends a Go program so that it prints the stacks of its goroutines.
+// Stacks ends a Go program in such a way that it prints the stacks of its goroutines.
 func (p *Process) Stacks() {
 	if err := p.Signal(syscall.SIGQUIT); !errors.Is(err, os.ErrProcessDone) {
 		select {

@@ -14,7 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// parentVariable makes this test binary a process that starts a server and waits to be killed.
+// parentVariable is the environment variable that makes this test binary start a server and wait to be
+// killed.
 const parentVariable = "LOCKSERVER_TESTKIT_PARENT"
 
 func TestMain(m *testing.M) {
@@ -75,7 +76,7 @@ func TestReadyAtAnAddress(t *testing.T) {
 	require.Equal(t, "+OK", c.Do("DEBUG", "POPULATE", "500").String())
 	require.Equal(t, "+OK", c.Do("SAVE").String())
 	p.Kill()
-	p.Args = append(p.Args, "--key-load-delay", "100") // µs a key
+	p.Args = append(p.Args, "--key-load-delay", "100") // microseconds for each key
 	require.NoError(t, p.Start())
 	require.EqualValues(t, 500, p.Client(t).Do("DBSIZE").Int)
 	require.NotContains(t, p.Log(), "Ready to accept connections", "that is in its file")
@@ -96,7 +97,7 @@ func TestPausedProcess(t *testing.T) {
 	p.Kill()
 }
 
-// TestEndsWhileWriting: a program that writes is waited for, however long it takes.
+// TestEndsWhileWriting: Wait waits for a program that writes, for any time.
 func TestEndsWhileWriting(t *testing.T) {
 	exited, bytes := make(chan struct{}), 0
 	require.True(t, endsWhileWriting(exited, func() int {
@@ -125,7 +126,7 @@ func ends(t *testing.T, pid int) {
 
 func TestProcessEndsWithItsParent(t *testing.T) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
-		return // only Linux has that
+		return // only Linux ends the child then
 	}
 	self, err := os.Executable()
 	require.NoError(t, err)

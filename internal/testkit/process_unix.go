@@ -4,7 +4,7 @@ package testkit
 
 import "syscall"
 
-// Pause is kill -STOP. It returns when no thread of the program runs any more.
+// Pause sends SIGSTOP. It returns when all threads of the program have stopped.
 func (p *Process) Pause() error {
 	if err := p.Signal(syscall.SIGSTOP); err != nil {
 		return err
@@ -12,5 +12,5 @@ func (p *Process) Pause() error {
 	return AwaitStopped(p.Pid())
 }
 
-// Continue is kill -CONT.
+// Continue sends SIGCONT.
 func (p *Process) Continue() error { return p.Signal(syscall.SIGCONT) }

@@ -15,8 +15,8 @@ import (
 // Program is the path of a redis-server.
 type Program string
 
-// Oracle is the redis-server that everything is compared with: Redis 7.4, or what the variable ORACLE of the
-// environment names. The Makefile knows where it was built and sets it.
+// Oracle returns the redis-server that tests compare with: Redis 7.4, or the program in the environment
+// variable ORACLE. The Makefile sets ORACLE to the program that it has built.
 func Oracle(t testing.TB) Program {
 	t.Helper()
 	path := os.Getenv("ORACLE")
@@ -30,8 +30,8 @@ func Oracle(t testing.TB) Program {
 	return Program(path)
 }
 
-// Installed is the redis-server in PATH, which is another version than Oracle: Debian's is 7.0. It is there
-// for the files that people bring along, and take back.
+// Installed returns the redis-server in PATH, which is another version than Oracle: Debian's is 7.0. It shows
+// that users can bring their files from it, and take them back.
 func Installed(t testing.TB) Program {
 	t.Helper()
 	path, err := exec.LookPath("redis-server")
@@ -41,9 +41,9 @@ func Installed(t testing.TB) Program {
 	return Program(path)
 }
 
-// EachProgram runs a test with Oracle and with Installed, as subtests: files have to be read by both and from
-// both. Where the variable OTHERS of the environment names programs, with colons between them, these take
-// their place.
+// EachProgram runs a test with Oracle and with Installed, as subtests: both must read our files, and we must
+// read theirs. If the environment variable OTHERS lists programs, with colons between them, these are used
+// instead.
 func EachProgram(t *testing.T, test func(t *testing.T, p Program)) {
 	t.Helper()
 	if others := os.Getenv("OTHERS"); others != "" {
@@ -74,7 +74,7 @@ func (p Program) Major(t testing.TB) int {
 	return n
 }
 
-// Tool is the path of a program that comes with this redis-server, such as redis-check-rdb.
+// Tool returns the path of a program that comes with this redis-server, such as redis-check-rdb.
 func (p Program) Tool(name string) string { return filepath.Join(filepath.Dir(string(p)), name) }
 
 // Redis is a real redis-server that belongs to a test.
@@ -83,25 +83,26 @@ type Redis struct {
 	Socket string // the unix socket that it listens on, in Dir
 }
 
-// ticks is how often a second Redis checks for expired waits. By default that is 10 times, and a client that
+// ticks is how often in a second Redis checks for expired waits. The default is 10, and then a client that
 // waits for a millisecond gets its answer after a hundred.
 const ticks = "500"
 
-// StartRedis starts the oracle. Where there is none, the test fails and says what to do.
+// StartRedis starts the oracle. If there is no oracle, the test fails and says what to do.
 func StartRedis(t testing.TB, args ...string) *Redis {
 	t.Helper()
 	return Oracle(t).Start(t, args...)
 }
 
-// Start starts a redis-server with empty databases, no persistence and no TCP port, for the length of
-// the test. args are added to its command line ("--requirepass", "x") and win over what this says.
+// Start starts a redis-server with empty databases, without persistence and without a TCP port, until the end
+// of the test. args are added to its command line ("--requirepass", "x"), and override the options that Start
+// sets.
 func (p Program) Start(t testing.TB, args ...string) *Redis {
 	t.Helper()
 	return p.start(t, nil, append([]string{"--port", "0", "--save", "", "--appendonly", "no", "--hz", ticks}, args...))
 }
 
-// StartSentinel starts the oracle as a Sentinel on a port of this machine; conf is its configuration file, to
-// which it writes.
+// StartSentinel starts the oracle as a Sentinel on a port of this machine. conf is its configuration file,
+// which the Sentinel rewrites.
 func StartSentinel(t testing.TB, conf string, port int) *Redis {
 	t.Helper()
 	return Oracle(t).start(t, []string{conf, "--sentinel"}, []string{"--port", strconv.Itoa(port), "--bind", "127.0.0.1"})

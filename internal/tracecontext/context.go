@@ -10,9 +10,9 @@ type Context struct {
 }
 
 const (
-	// sampled is the flag of a trace that is recorded.
+	// sampled is the flag of a recorded trace.
 	sampled = 1
-	// length is that of a header of version 00.
+	// length is the length of a header of version 00.
 	length = len("00-") + 32 + len("-") + 16 + len("-00")
 )
 

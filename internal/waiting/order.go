@@ -1,6 +1,6 @@
 package waiting
 
-// The order of grants. Serve goes through a queue from its head, so waiters are granted in the order of
+// The order of grants. Serve goes through a queue from its head, so waiters are granted in order of
 // arrival, with one exception: the waiter of an owner that holds the lock by then passes the others
 // (serveHolders). InGrantOrder foresees these grants in rounds. A round begins with the waiters at the head,
 // as far as the lock has units for them. The waiters of owners that hold the lock by then follow. Then all
@@ -148,8 +148,8 @@ func (f *forecast) grant(w *Waiter, more int32) {
 	}
 }
 
-// pass adds the waiters of owners that hold the lock: first the waiters for which the owner holds enough,
-// then the waiters that need the owner to be the only holder.
+// pass adds the waiters of owners that hold the lock. First come the waiters for which the owner holds
+// enough, then the waiters that need the owner to be the only holder.
 func (f *forecast) pass() {
 	for _, alone := range []bool{f.owners == 1, true} {
 		for at := range f.holders {

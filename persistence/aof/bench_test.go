@@ -21,7 +21,7 @@ func (nothing) Snapshot(r io.Reader) (int64, error) { return io.Copy(io.Discard,
 
 const benchUnits = 200_000
 
-// BenchmarkLoad reads SETs of keys of 16 bytes with values of 64 bytes.
+// BenchmarkLoad loads SET commands with keys of 16 bytes and values of 64 bytes.
 func BenchmarkLoad(b *testing.B) {
 	p := Place{FS: disk.OS{}, Dir: b.TempDir(), Sub: "log", Filename: "a"}
 	l, _, _ := open(b, p, Options{Policy: No})

@@ -14,52 +14,52 @@ import (
 	"lockserver/store/stream"
 )
 
-// Checked says what a file holds.
+// Checked describes the content of a file.
 type Checked struct {
 	Path  string
 	Bytes int64
-	// Snapshot is what the snapshot at the beginning holds; nil if there is none.
+	// Snapshot describes the snapshot at the beginning; nil if there is none.
 	Snapshot *CheckedSnapshot
-	// Commands are counted by their names in capitals, SELECT and what is between MULTI and EXEC among them.
-	// Units are the single ones and the transactions.
+	// Commands counts the commands by their names in capitals, including SELECT and the commands between
+	// MULTI and EXEC. Units counts single commands and transactions.
 	Commands map[string]int64
 	Units    int64
-	// TokenLimit is the highest fencing token that the file tells of, or that it states none
-	// was above; 0: it tells of none.
+	// TokenLimit is the highest fencing token in the file, or the upper limit of tokens that the file states.
+	// 0 means that it has no token.
 	TokenLimit int64
-	// Torn says what a start would cut off the end; only the last file of a log may have that.
+	// Torn is the torn end that a start would cut off. Only the last file of a log may have a torn end.
 	Torn *Cut
 }
 
-// CheckedSnapshot says what a snapshot holds.
+// CheckedSnapshot describes the content of a snapshot.
 type CheckedSnapshot struct {
 	Version   int
 	Bytes     int64
 	Aux       []rdb.AuxField // redis-ver, ctime ...
 	Keys      map[string]int64
 	Timed     int64 // keys with a deadline
-	Databases int   // that have keys
-	Functions int   // libraries
-	// Warnings are what the snapshot says that is not so and a start puts right.
+	Databases int   // databases with keys
+	Functions int   // function libraries
+	// Warnings lists wrong statements in the snapshot that a start would correct.
 	Warnings []string
 }
 
-// Report says what Check found, in its order.
+// Report lists the results of Check in its order.
 type Report struct {
 	Manifests []string
 	Files     []Checked
 	History   []string // files that the next start deletes
 }
 
-// Check reads a snapshot, a log, or a directory with such files, and verifies all that can be verified
-// without execution. That is each length, each encoding, each checksum, and that all files of a log exist.
-// path is a snapshot, a file of commands, a manifest, or a directory. In a directory and its subdirectories,
-// Check reads every *.manifest and *.rdb. The error is the one that would prevent a server from starting,
-// with file and offset; the report then ends before that place. Nothing is changed or locked.
+// Check reads a snapshot, a log, or a directory with such files, and verifies as much as is possible without
+// execution. That is each length, each encoding, each checksum, and that all files of a log exist. path is a
+// snapshot, a file of commands, a manifest, or a directory. In a directory and its subdirectories, Check
+// reads every *.manifest and *.rdb. The error is the error that would prevent a server from starting, with
+// file and offset; the report then ends before that place. Nothing is changed or locked.
 func Check(files disk.FS, path string) (Report, error) {
 	c := checking{files: files}
 	names, err := files.List(path)
-	if err != nil { // not a directory
+	if err != nil { // path is not a directory
 		return c.report, c.single(path)
 	}
 	if err := c.directory(path, names, true); err != nil {
@@ -76,7 +76,7 @@ type checking struct {
 	report Report
 }
 
-// directory checks what is in a directory, and, if deep, in those below it.
+// directory checks the files in a directory, and, if deep, in its subdirectories.
 func (c *checking) directory(path string, names []string, deep bool) error {
 	inLog := map[string]bool{}
 	for _, name := range names {
@@ -106,7 +106,7 @@ func (c *checking) directory(path string, names []string, deep bool) error {
 	return nil
 }
 
-// single checks what a file is: a manifest and its log, or that file alone.
+// single checks a file: a manifest with its log, or the file alone.
 func (c *checking) single(path string) error {
 	if strings.HasSuffix(path, ".manifest") {
 		_, err := c.log(path)
@@ -149,8 +149,8 @@ func (c *checking) log(path string) (listed []string, err error) {
 	return listed, nil
 }
 
-// file checks one file. In a log its first bytes say what it is; elsewhere a file that is
-// named .rdb has to be a snapshot.
+// file checks a file. In a log the first bytes show whether it is a snapshot. Elsewhere a file named .rdb has
+// to be a snapshot.
 func (c *checking) file(path string, inLog bool) (got Checked, err error) {
 	got = Checked{Path: path, Commands: map[string]int64{}}
 	if got.Bytes, err = c.files.Size(path); err != nil {
@@ -184,7 +184,7 @@ func (c *checking) file(path string, inLog bool) (got Checked, err error) {
 	return got, err
 }
 
-// commands checks commands from an offset on.
+// commands checks the commands of a file from an offset on.
 func (c *checking) commands(src io.Reader, offset int64, got *Checked) error {
 	r := newReader(src, offset, got.Bytes)
 	r.annotation = func(text []byte) { got.TokenLimit = max(got.TokenLimit, TokenLimit(text)) }
@@ -229,7 +229,7 @@ func (c *checking) commands(src io.Reader, offset int64, got *Checked) error {
 	}
 }
 
-// maxNames bounds how many names of commands are counted separately, because a foreign file may have any.
+// maxNames limits the command names that are counted separately, because a foreign file may have any names.
 const maxNames = 512
 
 func (c *Checked) count(name []byte) {
@@ -271,10 +271,10 @@ func CheckSnapshot(src io.Reader) (*CheckedSnapshot, error) {
 	return got, nil
 }
 
-// mostWarnings bounds how many are kept of a file.
+// mostWarnings limits the warnings that are kept for a file.
 const mostWarnings = 100
 
-// stream compares what a stream says of itself with its entries.
+// stream compares the counts that a stream states with its entries.
 func (s *CheckedSnapshot) stream(e *rdb.Entry) error {
 	entries, last := 0, stream.ID{}
 	for n, ok := e.NextNode(); ok; n, ok = e.NextNode() {
@@ -288,7 +288,7 @@ func (s *CheckedSnapshot) stream(e *rdb.Entry) error {
 	}
 	info, err := e.StreamInfo()
 	if err != nil {
-		return nil // the reader has it, too, and says where
+		return nil // the reader finds the same fault, and knows the position
 	}
 	if text := info.Wrong(uint64(entries), rdb.ID(last)); text != "" && len(s.Warnings) < mostWarnings {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("key %.64q of database %d: %s", e.Key, e.DB, text))

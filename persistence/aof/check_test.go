@@ -32,7 +32,7 @@ func TestCheckADirectory(t *testing.T) {
 	require.Contains(t, text, "log/old: replaced, deleted at the next start\n")
 	require.Len(t, got.Files, 3)
 
-	// The manifest, and each file by itself, can be asked for, too.
+	// Check also accepts the manifest, and each file by itself.
 	same, err := Check(d, "log/appendonly.aof.manifest")
 	require.NoError(t, err)
 	require.Len(t, same.Files, 2)

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// shownNames is how many names of commands are shown.
+// shownNames limits the command names in the output.
 const shownNames = 12
 
-// WriteText says what was found, in a few lines for a person.
+// WriteText writes the report for a person, in a few lines.
 func (r Report) WriteText(w io.Writer) error {
 	var b strings.Builder
 	for _, m := range r.Manifests {
@@ -75,7 +75,7 @@ func sum(counts map[string]int64) (total int64) {
 	return total
 }
 
-// number is "1 key", "2 keys".
+// number formats a count with its noun: "1 key", "2 keys".
 func number(n int64, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -83,7 +83,7 @@ func number(n int64, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// listed gives counts, the largest first.
+// listed formats counts, the largest first.
 func listed(counts map[string]int64) string {
 	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b))
@@ -99,7 +99,7 @@ func listed(counts map[string]int64) string {
 	return strings.Join(parts, ", ")
 }
 
-// printable is a name as it can be shown on any terminal.
+// printable returns a name in a form that every terminal can show.
 func printable(name string) string {
 	return strings.Map(func(c rune) rune {
 		if c < ' ' || c > '~' {

@@ -10,26 +10,28 @@ import (
 	"lockserver/persistence/disk"
 )
 
-// Dir is the directory of a log, locked.
+// Dir is the locked directory of a log.
 type Dir struct {
 	place Place
 	lock  io.Closer
 
 	mu sync.Mutex
-	// manifest is what stands on disk, or, after a failed sync of the directory, what a reader sees there.
+	// manifest is the manifest on disk. After a failed sync of the directory it is the manifest that a reader
+	// sees.
 	manifest Manifest
 	read     bool // manifest has been read
 }
 
-// OpenDir makes the directory if need be and locks it. The error is disk.ErrLocked if another server has it.
+// OpenDir makes the directory if necessary, and locks it. The error is disk.ErrLocked if another server uses
+// it.
 func OpenDir(p Place) (*Dir, error) {
 	d := &Dir{place: p}
 	_, err := p.FS.MakeDir(d.dir())
 	if err != nil {
 		return nil, err
 	}
-	// Or a crash may take the directory, with all that was synced in it; also if another
-	// process has made it, just before.
+	// Without this sync a crash might remove the directory with all its synced files, even if another process
+	// made it just before.
 	// plant:new-directory
 	if err := p.FS.SyncDir(p.Dir); err != nil {
 		return nil, err
@@ -40,24 +42,24 @@ func OpenDir(p Place) (*Dir, error) {
 	return d, nil
 }
 
-// Close lets go of the lock. A log that Continue or Replace gave does so itself.
+// Close releases the lock. A log from Continue or Replace releases it itself.
 func (d *Dir) Close() error { return d.lock.Close() }
 
-// dir is the directory's path.
+// dir returns the path of the directory.
 func (d *Dir) dir() string { return filepath.Join(d.place.Dir, d.place.Sub) }
 
-// path is that of a file in the directory.
+// path returns the path of a file in the directory.
 func (d *Dir) path(name string) string { return filepath.Join(d.dir(), name) }
 
 func (d *Dir) manifestName() string { return d.place.Filename + ".manifest" }
 
-// temporary is the name of a file that is not finished.
+// temporary returns the name of an unfinished file.
 func (d *Dir) temporary(name string) string { return "temp-" + name }
 
-// temporaryBase is the path of a base that is being written.
+// temporaryBase returns the path of a base while it is being written.
 func (d *Dir) temporaryBase() string { return d.path(d.temporary(d.place.Filename + ".base")) }
 
-// baseEntry is the next base file.
+// baseEntry returns the entry for the next base file.
 func (d *Dir) baseEntry(asRDB bool) Entry {
 	form := "aof"
 	if asRDB {
@@ -67,14 +69,14 @@ func (d *Dir) baseEntry(asRDB bool) Entry {
 	return Entry{fmt.Sprintf("%s.%d.base.%s", d.place.Filename, seq, form), seq, typeBase}
 }
 
-// incrEntry is the next incremental file.
+// incrEntry returns the entry for the next incremental file.
 func (d *Dir) incrEntry() Entry {
 	seq := d.manifest.nextIncr()
 	return Entry{fmt.Sprintf("%s.%d.incr.aof", d.place.Filename, seq), seq, typeIncr}
 }
 
-// readManifest brings manifest up to what is on disk; no manifest is an empty one. Load,
-// Continue and Replace begin so.
+// readManifest reads the manifest on disk. Without a manifest, it is empty. Load, Continue and Replace begin
+// with it.
 func (d *Dir) readManifest() error {
 	if d.read {
 		return nil
@@ -87,8 +89,8 @@ func (d *Dir) readManifest() error {
 	return nil
 }
 
-// publish replaces the manifest. seen reports whether a reader sees the new one. It is true together with an
-// error if only the last sync failed; a crash may then bring back the old one.
+// publish replaces the manifest. seen reports whether a reader sees the new manifest. It is true together
+// with an error if only the last sync failed; a crash may then bring back the old manifest.
 func (d *Dir) publish(m Manifest) (seen bool, err error) {
 	files, name := d.place.FS, d.manifestName()
 	tmp := d.path(d.temporary(name))
@@ -106,7 +108,7 @@ func (d *Dir) publish(m Manifest) (seen bool, err error) {
 	return true, files.SyncDir(d.dir())
 }
 
-// writeSynced writes a file and syncs it; what is there after an error is removed.
+// writeSynced writes a file and syncs it. After an error it removes the file.
 func writeSynced(files disk.FS, path string, write func(disk.File) error) error {
 	f, err := files.Create(path)
 	if err != nil {
@@ -126,8 +128,8 @@ func writeSynced(files disk.FS, path string, write func(disk.File) error) error 
 	return err
 }
 
-// dropHistory deletes the files that the manifest lists as replaced and forgets them; the manifest is
-// published after that, or they would stay when a crash comes in between.
+// dropHistory deletes the replaced files that the manifest lists, and removes them from the manifest. The
+// manifest is published afterwards: if a crash comes in between, the next start finds them in it.
 func (d *Dir) dropHistory() error {
 	if len(d.manifest.History) == 0 {
 		return nil
@@ -143,7 +145,7 @@ func (d *Dir) dropHistory() error {
 	return err
 }
 
-// removeTemporary removes what a crash has left unfinished.
+// removeTemporary removes the unfinished files that a crash has left.
 func (d *Dir) removeTemporary() error {
 	names, err := d.place.FS.List(d.dir())
 	if err != nil {
@@ -159,9 +161,9 @@ func (d *Dir) removeTemporary() error {
 	return nil
 }
 
-// upgrade moves a log of a single file, as older Redis have it (appendfilename in the server's directory),
-// into the directory, where it becomes the base. As Redis does it, the manifest comes first and the rename
-// second; a crash between them is what the last condition of mustUpgrade sees.
+// upgrade moves the single-file log of an older Redis (appendfilename in the server's directory) into the
+// directory, where it becomes the base. As in Redis, the manifest comes first and the rename second. The last
+// condition of mustUpgrade detects a crash between them.
 func (d *Dir) upgrade() (done bool, err error) {
 	files, old := d.place.FS, filepath.Join(d.place.Dir, d.place.Filename)
 	if _, err := files.Size(old); err != nil {
@@ -189,8 +191,8 @@ func (d *Dir) upgrade() (done bool, err error) {
 	return true, files.SyncDir(d.place.Dir)
 }
 
-// mustUpgrade says whether the single file is the log: there is no manifest, or it lists nothing but that
-// file, which has not been moved yet.
+// mustUpgrade reports whether the single file is the log: there is no manifest, or it lists only that file,
+// which has not been moved yet.
 func (d *Dir) mustUpgrade() (bool, error) {
 	m := d.manifest
 	if m.isEmpty() {

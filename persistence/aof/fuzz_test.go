@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzManifest: any text is read or refused with an offset in it, and what was read can be
-// written and is the same again.
+// FuzzManifest: any text is read, or refused with a valid offset. A manifest that was read can be written,
+// and reads back equal.
 func FuzzManifest(f *testing.F) {
 	for _, name := range goldens {
 		f.Add([]byte(golden(f, name)["log/appendonly.aof.manifest"]))
@@ -25,7 +25,7 @@ func FuzzManifest(f *testing.F) {
 		if m.isEmpty() && len(m.History) == 0 {
 			return
 		}
-		// A name may have come near the longest line before it was quoted.
+		// A name may have had nearly the longest allowed line before it was quoted.
 		if err != nil && strings.Contains(err.Error(), "more than") {
 			return
 		}
@@ -34,8 +34,8 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
-// FuzzLoad: any file loads to some first part, or is refused at an offset. Once what was torn has been cut
-// off, it loads without that and gives the same; and Check is of the same opinion.
+// FuzzLoad: a prefix of any file loads, or the file is refused at an offset. After the torn end was cut off,
+// it loads without a fault and gives the same data; and Check reports the same.
 func FuzzLoad(f *testing.F) {
 	for _, name := range goldens {
 		for path, text := range golden(f, name) {
@@ -52,7 +52,7 @@ func FuzzLoad(f *testing.F) {
 		in, got, err := load(t, placeOn(files), LoadOptions{CutTorn: true})
 		if err != nil {
 			requireLocated(t, err, "log/x", len(text))
-			if isSnapshot(string(text)) { // which the test's own Snapshot reads
+			if isSnapshot(string(text)) { // the test's own Snapshot reads it
 				return
 			}
 			require.EqualError(t, checkErr, err.Error())
@@ -74,7 +74,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// TestLiesDoNotAllocate feeds lengths that nothing could hold and watches what they cost.
+// TestLiesDoNotAllocate feeds impossible lengths, and checks that they allocate no memory.
 func TestLiesDoNotAllocate(t *testing.T) {
 	for name, text := range map[string]string{
 		"arguments":    "*999999999999999999\r\n$1\r\na\r\n",

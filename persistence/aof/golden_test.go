@@ -15,11 +15,11 @@ import (
 	"lockserver/persistence/rdb"
 )
 
-// goldens are directories that Redis 7.0.15 wrote: after a rewrite, without one, and
-// without a snapshot as its base.
+// goldens are directories that Redis 7.0.15 wrote: after a rewrite, without a rewrite, and with a base that
+// is not a snapshot.
 var goldens = []string{"rewritten", "incremental", "commands"}
 
-// golden reads the files of such a directory.
+// golden reads the files of a golden directory.
 func golden(t testing.TB, name string) map[string]string {
 	t.Helper()
 	dir := filepath.Join("testdata", "redis-7.0", name)
@@ -35,7 +35,7 @@ func golden(t testing.TB, name string) map[string]string {
 	return files
 }
 
-// keyLines is lines with real snapshots, a key a line.
+// keyLines is lines with real snapshots: each key becomes a line.
 type keyLines struct{ lines }
 
 // Snapshot implements Input.
@@ -66,7 +66,7 @@ func loadReal(t testing.TB, files map[string]string, o LoadOptions) ([]string, L
 	return in.got, got, err
 }
 
-// TestGolden: what Redis wrote is read as it is; nothing of it is torn, and none of it is lost.
+// TestGolden: the files of Redis load completely, and no end is torn.
 func TestGolden(t *testing.T) {
 	for name, want := range map[string]string{
 		"rewritten": "(0 string later)|SELECT 0|SET b 2|LPOP l 2|SET c 3|SELECT 2|SET d 4|SWAPDB 2 4",
@@ -89,8 +89,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestGoldenSingleFile: the form that Redis 6 had, a snapshot and the commands
-// behind it in one file, is moved.
+// TestGoldenSingleFile: the single file of Redis 6, with a snapshot and commands, is moved into the
+// directory.
 func TestGoldenSingleFile(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join("testdata", "redis-7.0", "single.aof"))
 	require.NoError(t, err)
@@ -102,7 +102,7 @@ func TestGoldenSingleFile(t *testing.T) {
 	require.Equal(t, same, got)
 }
 
-// TestGoldenTornAnywhere: a log that is cut at any byte loads, and gives what stands before.
+// TestGoldenTornAnywhere: a log that is cut at any byte loads, with the data before the cut.
 func TestGoldenTornAnywhere(t *testing.T) {
 	for _, name := range goldens {
 		files := golden(t, name)
@@ -131,8 +131,8 @@ func TestGoldenTornAnywhere(t *testing.T) {
 	}
 }
 
-// TestGoldenFlippedAnywhere: a byte that is changed gives an error with its file and an offset in it, or
-// another command; it never makes a load fall over.
+// TestGoldenFlippedAnywhere: a changed byte gives an error with its file and a valid offset, or another
+// command. It never makes a load panic.
 func TestGoldenFlippedAnywhere(t *testing.T) {
 	for _, name := range goldens {
 		files := golden(t, name)
@@ -149,7 +149,7 @@ func TestGoldenFlippedAnywhere(t *testing.T) {
 	}
 }
 
-// requireLocated checks that an error names a file and an offset in it.
+// requireLocated checks that an error names a file and a valid offset.
 func requireLocated(t testing.TB, err error, path string, size int) {
 	t.Helper()
 	if err == nil {
@@ -162,7 +162,7 @@ func requireLocated(t testing.TB, err error, path string, size int) {
 		require.GreaterOrEqual(t, at.Offset, int64(0))
 		require.LessOrEqual(t, at.Offset, int64(size))
 		if errors.Is(err, ErrMissing) {
-			return // it names the file that the manifest now lists
+			return // the error names the file that the manifest now lists
 		}
 		require.Equal(t, path, at.File)
 	case errors.As(err, &inSnapshot):

@@ -18,18 +18,18 @@ import (
 	"lockserver/store"
 )
 
-// patience is how long a test waits for what must happen.
+// patience limits the waits of tests.
 const patience = 30 * time.Second
 
 func placeOn(files disk.FS) Place {
 	return Place{FS: files, Dir: ".", Sub: "log", Filename: "a.aof"}
 }
 
-// lines is an Input that keeps what it is given, a command a line; a snapshot is a line of its own.
+// lines is an Input that keeps each command as a line. A snapshot is one line.
 type lines struct {
 	got   []string
 	files []string
-	fail  string // the command that gives an error
+	fail  string // the command that returns an error
 }
 
 var errRefused = errors.New("refused")
@@ -39,7 +39,7 @@ func (l *lines) Begin(file string) error {
 	return nil
 }
 
-// Snapshot takes "REDIS" and what follows up to a dot.
+// Snapshot reads "REDIS" and the text up to a dot.
 func (l *lines) Snapshot(r io.Reader) (int64, error) {
 	all, err := io.ReadAll(r)
 	if err != nil {
@@ -70,7 +70,7 @@ func effect(db int, line string) store.Effect {
 	return e
 }
 
-// unit makes the effects of a unit in database 0.
+// unit returns the effects of a unit in database 0.
 func unit(commands ...string) (effects []store.Effect) {
 	for _, c := range commands {
 		effects = append(effects, effect(0, c))
@@ -136,7 +136,7 @@ func (w *watch) await(t testing.TB, ok func() bool) {
 	}
 }
 
-// open loads the log of a place and goes on with it; an empty one gets the base "REDIS start".
+// open loads the log of a place and continues it. A new log gets the base "REDIS start".
 func open(t testing.TB, p Place, o Options) (*Log, *lines, Loaded) {
 	t.Helper()
 	d, err := OpenDir(p)
@@ -149,7 +149,7 @@ func open(t testing.TB, p Place, o Options) (*Log, *lines, Loaded) {
 	return l, in, got
 }
 
-// load loads the log of a place and gives the directory up.
+// load loads the log of a place and closes the directory.
 func load(t testing.TB, p Place, o LoadOptions) (*lines, Loaded, error) {
 	t.Helper()
 	d, err := OpenDir(p)
@@ -160,7 +160,7 @@ func load(t testing.TB, p Place, o LoadOptions) (*lines, Loaded, error) {
 	return in, got, err
 }
 
-// write puts a file on a disk, durably.
+// write writes a file durably.
 func write(t testing.TB, files disk.FS, path, text string) {
 	t.Helper()
 	require.NoError(t, writeSynced(files, path, func(f disk.File) error {
@@ -180,7 +180,7 @@ func content(t testing.TB, files disk.FS, path string) string {
 	return string(b)
 }
 
-// inFile gives commands as they stand in a file.
+// inFile returns the text of commands in a file.
 func inFile(commands ...string) string {
 	var b []byte
 	for _, c := range commands {
@@ -193,7 +193,7 @@ func inFile(commands ...string) string {
 	return string(b)
 }
 
-// manifestOf lists files: "b name", "i name", ...
+// manifestOf returns a manifest with these files: "b name", "i name", ...
 func manifestOf(files ...string) string {
 	var b strings.Builder
 	for i, f := range files {
@@ -203,7 +203,7 @@ func manifestOf(files ...string) string {
 	return b.String()
 }
 
-// logDisk is a disk with a log directory and files in it.
+// logDisk returns a disk with a log directory that contains these files.
 func logDisk(t testing.TB, files map[string]string) *lossy.Disk {
 	t.Helper()
 	d := lossy.New()

@@ -5,19 +5,19 @@ import (
 	"strconv"
 )
 
-// historyAnnotation begins the line with the position of the data in a replication history (format, do not
-// change). The line has the name of the history, the number of its bytes before this position, and the
-// database of the commands that follow. Redis skips it.
+// historyAnnotation is the beginning of the line with the position of the data in a replication history
+// (format, do not change). The line has the name of the history, the number of its bytes before this
+// position, and the database of the commands that follow. Redis skips it.
 const historyAnnotation = "lockserver-history:"
 
-// HistoryPlace is a place in such a history.
+// HistoryPlace is a position in a replication history.
 type HistoryPlace struct {
 	ID     string
 	Offset int64
 	DB     int
 }
 
-// RecordHistory states where what has been appended leads to.
+// RecordHistory writes the position in the history that the appended commands lead to.
 func (l *Log) RecordHistory(at HistoryPlace) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -33,7 +33,7 @@ func (l *Log) RecordHistory(at HistoryPlace) {
 	l.setDue()
 }
 
-// History is the place that an annotation states; false: it states another thing.
+// History parses the position in an annotation. ok is false for any other annotation.
 func History(annotation []byte) (at HistoryPlace, ok bool) {
 	text, ok := bytes.CutPrefix(annotation, []byte(historyAnnotation))
 	words := bytes.Fields(text)

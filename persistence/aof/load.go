@@ -9,27 +9,27 @@ import (
 )
 
 const (
-	// snapshotMagic is how a base that is a snapshot begins.
+	// snapshotMagic is the beginning of a base that is a snapshot.
 	snapshotMagic = "REDIS"
-	// valkeyMagic is how one of Valkey 9 or later begins, in as many bytes. The reader of snapshots refuses
-	// it.
+	// valkeyMagic is the beginning of a snapshot of Valkey 9 or later, of the same length. The reader of
+	// snapshots refuses such a file.
 	valkeyMagic = "VALKE"
-	// progressBytes is how much is read between two calls of LoadOptions.Progress.
+	// progressBytes is the number of bytes between two calls of LoadOptions.Progress.
 	progressBytes = 64 << 10
 )
 
-// isSnapshot reports whether a file that begins with text is a snapshot.
+// isSnapshot reports whether a file with this beginning is a snapshot.
 func isSnapshot(text string) bool {
 	return strings.HasPrefix(text, snapshotMagic) || strings.HasPrefix(text, valkeyMagic)
 }
 
-// Load reads the log into an empty store: the base, and the incremental files in their order. A single-file
-// log of an older Redis is moved into the directory first. A fault in a file gives an *Error with its path
-// and the offset, except for errors of in about a snapshot. The store then holds a part and must be
-// discarded.
+// Load reads the log into an empty store: the base, and the incremental files in their order. It first moves
+// a single-file log of an older Redis into the directory. A fault in a file gives an *Error with its path and
+// the offset; only errors of in about a snapshot are returned unchanged. The store then holds a part and must
+// be discarded.
 //
-// A torn end of the last file is cut off, if o allows it, so that the file ends with a whole unit. A crash
-// in the middle of a write leaves such an end. Nothing else is ever cut: damage before that is refused.
+// Load cuts a torn end of the last file off, if o allows it, so that the file ends with a whole unit. A crash
+// in the middle of a write leaves such an end. Nothing else is ever cut: earlier damage is refused.
 func (d *Dir) Load(in Input, o LoadOptions) (Loaded, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -58,20 +58,20 @@ func (d *Dir) Load(in Input, o LoadOptions) (Loaded, error) {
 	return l.got, nil
 }
 
-// loading is one Load.
+// loading is the state of a Load.
 type loading struct {
 	d        *Dir
 	in       Input
 	o        LoadOptions
 	got      Loaded
 	sizes    []int64
-	done     int64 // bytes of files before the one at hand
+	done     int64 // bytes of the files before the current file
 	progress Progress
 	reported int64
 	unit     transaction
 }
 
-// measure finds out how long the files are and which is the last that has anything in it.
+// measure reads the sizes of the files, and finds the last file that is not empty.
 func (l *loading) measure(list []Entry) (last int, err error) {
 	for i, e := range list {
 		path := l.d.path(e.Name)
@@ -92,7 +92,7 @@ func (l *loading) measure(list []Entry) (last int, err error) {
 	return last, nil
 }
 
-// file reads one file. last: nothing comes behind it, so that its end may be torn.
+// file reads one file. last says that no data follows it, so its end may be torn.
 func (l *loading) file(e Entry, size int64, last bool) error {
 	path := l.d.path(e.Name)
 	l.progress.File = path
@@ -127,7 +127,7 @@ func (l *loading) file(e Entry, size int64, last bool) error {
 	return nil
 }
 
-// snapshot reads the snapshot at the beginning of a file, if one is there, and returns where it ends.
+// snapshot reads the snapshot at the beginning of a file, if there is one, and returns its end.
 func (l *loading) snapshot(f disk.File, path string, size int64) (int64, error) {
 	var magic [len(snapshotMagic)]byte
 	n, err := f.ReadAt(magic[:], 0)
@@ -146,7 +146,7 @@ func (l *loading) snapshot(f disk.File, path string, size int64) (int64, error) 
 	return took, nil
 }
 
-// commands reads the commands from offset on; a torn end is returned, not an error.
+// commands reads the commands from offset on. It returns a torn end as a fault, not as an error.
 func (l *loading) commands(f disk.File, path string, offset, size int64) (*fault, error) {
 	r := newReader(io.NewSectionReader(f, offset, size-offset), offset, size)
 	r.annotation = l.o.Annotation
@@ -173,7 +173,7 @@ func (l *loading) commands(f disk.File, path string, offset, size int64) (*fault
 	}
 }
 
-// tear is a torn end that begins with the first unit that is not whole.
+// tear returns the torn end, which begins with the first incomplete unit.
 func (l *loading) tear(r *reader, bad *fault) *fault {
 	bad.offset = r.offset()
 	if l.unit.open {
@@ -183,7 +183,7 @@ func (l *loading) tear(r *reader, bad *fault) *fault {
 	return bad
 }
 
-// command executes a command, or keeps it until its transaction is whole.
+// command executes a command, or keeps it until its transaction is complete.
 func (l *loading) command(args [][]byte, r *reader) error {
 	switch {
 	case isMulti(args):
@@ -212,7 +212,7 @@ func (l *loading) execute(args [][]byte) error {
 	return l.in.Command(args)
 }
 
-// report tells how far the load is, now and then.
+// report reports the progress of the load about every progressBytes.
 func (l *loading) report(bytes int64) error {
 	if l.o.Progress == nil || bytes-l.reported < progressBytes {
 		return nil
@@ -222,7 +222,7 @@ func (l *loading) report(bytes int64) error {
 	return l.o.Progress(l.progress)
 }
 
-// cut cuts a torn end off.
+// cut removes a torn end from the file.
 func (l *loading) cut(path string, size int64, tear *fault, last bool) error {
 	switch {
 	case !last:
@@ -249,7 +249,7 @@ func (l *loading) cut(path string, size int64, tear *fault, last bool) error {
 	return nil
 }
 
-// metered is a snapshot that reports how far it has been read.
+// metered is a snapshot that reports the progress of reading.
 type metered struct {
 	*io.SectionReader
 	at int64
@@ -266,7 +266,7 @@ func (m *metered) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// commandBytes is how long a command is in a file.
+// commandBytes returns the length of a command in a file.
 func commandBytes(args [][]byte) int64 {
 	n := headerBytes(len(args))
 	for _, a := range args {
@@ -275,7 +275,7 @@ func commandBytes(args [][]byte) int64 {
 	return int64(n)
 }
 
-// headerBytes is how long the line of a length is.
+// headerBytes returns the length of a line with a length.
 func headerBytes(n int) int {
 	digits := 1
 	for ; n >= 10; n /= 10 {

@@ -12,7 +12,7 @@ import (
 
 const twoFiles = "file a.aof.1.base.rdb seq 1 type b\nfile a.aof.1.incr.aof seq 1 type i\n"
 
-// TestLoadsWhatRedisLeaves: directories in the forms that Redis 7.0 knows.
+// TestLoadsWhatRedisLeaves: Load reads directories in all forms that Redis 7.0 writes.
 func TestLoadsWhatRedisLeaves(t *testing.T) {
 	set := func(n int) string { return fmt.Sprintf("SET a %d", n) }
 	for name, c := range map[string]struct {
@@ -60,7 +60,7 @@ func TestLoadsWhatRedisLeaves(t *testing.T) {
 			l, in, got := open(t, placeOn(files), w.options(Always))
 			require.Equal(t, c.want, in.got)
 			require.True(t, got.Exists)
-			// It goes on from there, and the next start has all of it.
+			// The loaded log continues, and the next start has all data.
 			l.Append(unit("SET more 1"))
 			require.NoError(t, l.Close())
 			require.Empty(t, w.warned)
@@ -72,7 +72,7 @@ func TestLoadsWhatRedisLeaves(t *testing.T) {
 	}
 }
 
-// TestTornEndIsCut: D90 is about the zeros.
+// TestTornEndIsCut: D90 concerns the zeros.
 func TestTornEndIsCut(t *testing.T) {
 	whole := inFile("SET a 1", "SET a 2")
 	long := "SET long " + strings.Repeat("x", 300_000)
@@ -114,13 +114,13 @@ func TestTornEndIsCut(t *testing.T) {
 			left := files.Crash(lossy.LoseAll, nil)
 			require.Equal(t, whole, content(t, left, "log/a.aof.1.incr.aof"), "the cut is durable")
 
-			// Files that hold nothing do not count: a rewrite may have begun.
+			// Empty files do not count, because a rewrite may have begun.
 			disk["log/a.aof.manifest"] += "file next seq 2 type i\n"
 			disk["log/next"] = ""
 			_, got, err = load(t, placeOn(logDisk(t, disk)), LoadOptions{CutTorn: true})
 			require.NoError(t, err)
 			require.NotNil(t, got.Cut)
-			// In any other file it is damage.
+			// In any file but the last a torn end is damage.
 			disk["log/next"] = inFile("SET a 5")
 			_, _, err = load(t, placeOn(logDisk(t, disk)), LoadOptions{CutTorn: true})
 			require.ErrorIs(t, err, ErrCorrupt)
@@ -130,12 +130,12 @@ func TestTornEndIsCut(t *testing.T) {
 	}
 }
 
-// TestDamageIsRefused: D91 is about the last of them.
+// TestDamageIsRefused: D91 concerns the last cases.
 func TestDamageIsRefused(t *testing.T) {
 	good := inFile("SET a 1")
 	for name, c := range map[string]struct {
 		bad    string
-		offset int // from where bad begins
+		offset int // offset in bad where the fault begins
 		reason string
 	}{
 		"garbage":              {"garbage\r\n", 0, "begins with *"},

@@ -13,13 +13,13 @@ import (
 
 // Log takes the effects of units and makes them durable. Under Always one goroutine, the writer, does all
 // writing. Units that are appended while it writes and syncs go out with the next write, so that one sync
-// serves many (group commit). Under the other policies no reply waits for a sync, so the sender of replies
+// serves many (group commit). Under the other policies no reply waits for a sync. There the sender of replies
 // writes before it sends (Write), and the writer does the rest. A second goroutine syncs once a second under
 // EverySec.
 //
-// A position is the number of bytes appended since the log was opened; it never goes back. Append, Wake and
-// BeginRewrite are called under the executor, the others from anywhere; Close, Sync and Rewrite's methods not
-// while holding anything that Options.Durable waits for.
+// A position is the number of bytes appended since the log was opened; it never falls. Append, Wake and
+// BeginRewrite are called under the executor's lock, the other methods from anywhere. Close, Sync and
+// Rewrite's methods must not be called while holding anything that Options.Durable waits for.
 type Log struct {
 	dir *Dir
 	o   Options
@@ -27,54 +27,54 @@ type Log struct {
 	policy   atomic.Int32
 	counts   atomic.Int64 // see Position
 	waits    atomic.Bool  // see Waits
-	written  atomic.Int64 // position up to which the system has everything; only rises
+	written  atomic.Int64 // the system has all bytes up to this position; only rises
 	durable  atomic.Int64 // the last argument of Options.Durable; only rises
-	synced   atomic.Int64 // the same of Options.Synced
+	synced   atomic.Int64 // the last argument of Options.Synced; only rises
 	delay    atomic.Int64 // see Delay
 	sleeping atomic.Bool  // the writer waits for wake
 	wake     chan struct{}
-	hurry    chan struct{} // ends the gathering early
-	ended    chan struct{} // closed when the writer is gone
+	hurry    chan struct{} // ends the gathering of bytes early
+	ended    chan struct{} // closed when the writer has ended
 	stop     chan struct{} // ends the syncer
 	syncer   sync.WaitGroup
 
 	// tell serialises the calls of Durable and Synced.
 	tell sync.Mutex
-	// writing is held from taking buf until it is written, so that the file has everything in
-	// order. It comes before syncing.
+	// writing is held from taking buf until it is written, so that the file gets the bytes in order. It is
+	// locked before syncing.
 	writing sync.Mutex
-	// syncing is held for a sync and for a change of file, so that no file is closed
-	// under a sync. It comes before mu.
+	// syncing is held for a sync and for a change of the file, so that no file is closed during its sync. It
+	// is locked before mu.
 	syncing sync.Mutex
-	file    disk.File // what is written; nil: none. Changed under syncing, and under writing or by the writer while it turns
+	file    disk.File // the file being written, or nil. Changed under syncing, and also under writing or by the writer while it turns
 
 	mu         sync.Mutex
-	buf        []byte // appended and not taken to be written
-	spare      []byte // a buffer for the time when buf is taken
+	buf        []byte // appended bytes that are not taken for writing yet
+	spare      []byte // the buffer that replaces buf while buf is being written
 	end        int64  // position behind buf
 	enc        Encoder
 	stamps     bool
-	active     bool  // what is appended counts: the manifest and memory agree
-	keep       bool  // what is appended has a file to go to
-	err        error // latched
-	closed     bool  // nothing is appended any more
-	ending     bool  // the writer finishes
+	active     bool  // appended units count: the manifest and memory agree
+	keep       bool  // appended units have a file to go to
+	err        error // the first error, until a rewrite succeeds
+	closed     bool  // nothing can be appended any more
+	ending     bool  // the writer is finishing
 	order      *Rewrite
-	orderAt    int    // where in buf the file changes
-	turning    bool   // the file changes: from the order until what stands behind it has been written
-	giveUp     bool   // the file is to be closed
-	orphan     string // path of a file that is to be removed then
+	orderAt    int    // the offset in buf where the file changes
+	turning    bool   // the file is changing: from the order until the bytes after orderAt are written
+	giveUp     bool   // the file must be closed
+	orphan     string // path of a file that must then be removed
 	rewrite    *Rewrite
-	wrote      int64 // position up to which everything has been written, or dropped
+	wrote      int64 // position up to which all bytes were written or dropped
 	fsynced    int64 // position that has been synced; <= wrote
-	syncWanted int64 // position that a client waits for
+	syncWanted int64 // position that a client waits for to be synced
 	moved      chan struct{}
 	sizes      sizes
 }
 
-// Append adds the effects of a unit and returns the position behind it. The unit's reply must not be sent
+// Append adds the effects of a unit and returns the position after it. The unit's reply must not be sent
 // before that position counts (see Position). It is 0 if the unit does not count, because the log has failed
-// or is not in effect. The effects are not used after the call.
+// or is not in effect. The log does not use the effects after the call.
 func (l *Log) Append(unit []store.Effect) (position int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,7 +91,7 @@ func (l *Log) Append(unit []store.Effect) (position int64) {
 	return l.counts.Load()
 }
 
-// setDue finds out what a reply depends on from now on; under mu.
+// setDue computes the position that replies depend on from now on; under mu.
 func (l *Log) setDue() {
 	lags := l.end-l.wrote > int64(l.o.MaxPending)
 	if lags && !l.active && l.rewrite != nil { // no client can be made to wait for data that does not count yet
@@ -106,15 +106,16 @@ func (l *Log) setDue() {
 	}
 }
 
-// Position is what a reply that is given now depends on, because it may tell of anything appended so far: it
-// must not leave before that counts. 0: it depends on nothing.
+// Position returns the position that a reply given now depends on, because the reply may show the effect of
+// any appended unit. The reply must not be sent before that position counts. 0 means that it depends on
+// nothing.
 func (l *Log) Position() int64 { return l.counts.Load() }
 
-// Waits says how a reply that depends on a position is sent. True: it is held until Options.Durable is called
-// with the position. False: the sender calls Write first, which only hands bytes to the system.
+// Waits says how to send a reply that depends on a position. True: hold it until Options.Durable is called
+// with the position. False: call Write first, which only hands bytes to the system.
 func (l *Log) Waits() bool { return l.waits.Load() }
 
-// Write returns once the system has the bytes up to a position for which Waits was false. If necessary it
+// Write returns when the system has the bytes up to a position for which Waits was false. If necessary it
 // writes them, with all other pending bytes. It returns false if the log has failed, so that they will never
 // be written.
 func (l *Log) Write(upTo int64) bool {
@@ -130,7 +131,7 @@ func (l *Log) Write(upTo int64) bool {
 	return upTo <= l.written.Load()
 }
 
-// Flush has the appended bytes written at the end of a round with held replies. It writes them now if the
+// Flush has the appended bytes written at the end of a batch with held replies. It writes them itself if the
 // replies depend on nothing else; otherwise the writer does.
 func (l *Log) Flush() {
 	if position := l.counts.Load(); position > 0 && !l.waits.Load() {
@@ -144,11 +145,10 @@ func (l *Log) Flush() {
 	}
 }
 
-// Wake makes the writer take what has been appended, if it does not anyway. It costs next to
-// nothing while the writer is busy.
+// Wake makes the writer write the appended bytes soon. It costs almost nothing while the writer is busy.
 func (l *Log) Wake() { l.wakeWriter() }
 
-// wakeWriter does what Wake does, and reports whether the writer was asleep.
+// wakeWriter does the same as Wake, and reports whether the writer was asleep.
 func (l *Log) wakeWriter() (slept bool) {
 	if !l.sleeping.Load() || !l.sleeping.CompareAndSwap(true, false) {
 		return false
@@ -157,24 +157,24 @@ func (l *Log) wakeWriter() (slept bool) {
 	return true
 }
 
-// Durable is the position up to which everything counts.
+// Durable returns the position up to which all units count.
 func (l *Log) Durable() int64 { return l.durable.Load() }
 
-// Synced is the position up to which everything is synced.
+// Synced returns the position up to which all units are synced.
 func (l *Log) Synced() int64 { return l.synced.Load() }
 
-// Appended is the position behind what was appended last; WAITAOF waits until Synced reaches it.
+// Appended returns the position after the last appended unit; WAITAOF waits until Synced reaches it.
 func (l *Log) Appended() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.end
 }
 
-// Policy is the one in force.
+// Policy returns the current policy.
 func (l *Log) Policy() Policy { return Policy(l.policy.Load()) }
 
-// SetPolicy changes when a change counts. What waits under Always and has been
-// written may go when it is left.
+// SetPolicy changes when a unit counts. When the log leaves Always, replies to written units need not wait
+// any more.
 func (l *Log) SetPolicy(p Policy) {
 	l.mu.Lock()
 	l.policy.Store(int32(p))
@@ -183,37 +183,36 @@ func (l *Log) SetPolicy(p Policy) {
 	l.rouse()
 }
 
-// SetTimestamps says whether a second's first unit has an annotation with the time
-// before it (aof-timestamp-enabled).
+// SetTimestamps turns the annotation with the time on or off (aof-timestamp-enabled). It stands before the
+// first unit of each second.
 func (l *Log) SetTimestamps(on bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stamps = on
 }
 
-// Delay makes every write wait for a time before it, so that a test can see what has not been written.
+// Delay delays every write, so that a test can see the state before it.
 func (l *Log) Delay(d time.Duration) { l.delay.Store(int64(d)) }
 
-// Reload reads the log from its beginning on, while it goes on to be written. Nothing may be appended
-// meanwhile; call Sync before.
+// Reload reads the log from its beginning, and the log stays open for writing. Nothing may be appended during
+// the call; call Sync before.
 func (l *Log) Reload(in Input, o LoadOptions) (Loaded, error) { return l.dir.Load(in, o) }
 
-// Err gives the error that latched, nil if there is none.
+// Err returns the latched error, or nil.
 func (l *Log) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.err
 }
 
-// Active says whether the log is in effect: what is appended will be there after a
-// crash, as the policy has it.
+// Active reports whether the log is in effect: appended units survive a crash, as the policy promises.
 func (l *Log) Active() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.active
 }
 
-// Sync returns once all that has been appended is synced, or with the error that prevents it.
+// Sync returns when all appended units are synced, or with the error that prevents it.
 func (l *Log) Sync(ctx context.Context) error {
 	l.mu.Lock()
 	want := l.end
@@ -233,7 +232,7 @@ func (l *Log) Sync(ctx context.Context) error {
 	})
 }
 
-// await returns what done says, which is asked under mu whenever something has moved.
+// await waits until done returns true or an error. done is called under mu after each change of state.
 func (l *Log) await(ctx context.Context, done func() (bool, error)) error {
 	for {
 		l.mu.Lock()
@@ -255,7 +254,7 @@ func (l *Log) await(ctx context.Context, done func() (bool, error)) error {
 	}
 }
 
-// move wakes those who await something; under mu.
+// move wakes the goroutines in await; under mu.
 func (l *Log) move() {
 	if l.moved != nil {
 		close(l.moved)
@@ -263,7 +262,7 @@ func (l *Log) move() {
 	}
 }
 
-// rouse makes the writer look around now.
+// rouse makes the writer check its work now.
 func (l *Log) rouse() {
 	select {
 	case l.hurry <- struct{}{}:
@@ -272,9 +271,9 @@ func (l *Log) rouse() {
 	l.Wake()
 }
 
-// Close writes and syncs what has been appended, whatever the policy, closes the files and lets go of the
-// directory. A rewrite that is under way cannot succeed any more, and Close waits until its Run returns: make
-// its base function return an error. The error is the one that latched, or of the last write.
+// Close writes and syncs all appended units, under any policy, closes the files and releases the lock of the
+// directory. A running rewrite cannot succeed any more, and Close waits until its Run returns: make its base
+// function return an error. The error is the latched error, or the error of the last write.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	if l.closed {

@@ -41,13 +41,13 @@ func TestWhatIsAppendedIsLoaded(t *testing.T) {
 			require.True(t, got.Exists)
 			require.Equal(t, 2, got.Files)
 			require.EqualValues(t, 7, got.Commands)
-			require.EqualValues(t, 3, got.Units) // SELECT stands alone
+			require.EqualValues(t, 3, got.Units) // SELECT counts as a unit
 			require.Nil(t, got.Cut)
 		})
 	}
 }
 
-// TestFormat compares the files with what Redis 7.0 writes for the same.
+// TestFormat compares the files with the files that Redis 7.0 writes for the same commands.
 func TestFormat(t *testing.T) {
 	files := lossy.New()
 	o := newWatch().options(Always)
@@ -86,7 +86,7 @@ func TestAlwaysWaitsForTheSync(t *testing.T) {
 	<-syncs
 	require.Zero(t, l.Durable())
 	require.Equal(t, first, l.Position(), "a read may tell of what is not durable")
-	// What comes during a sync is served by the next one, all of it.
+	// All units that arrive during a sync are covered by the next sync.
 	var last int64
 	for i := range 10 {
 		last = l.Append(unit(fmt.Sprintf("SET b %d", i)))
@@ -102,9 +102,9 @@ func TestAlwaysWaitsForTheSync(t *testing.T) {
 	require.NoError(t, l.Close())
 }
 
-// TestWriterRunsNext: with one processor, Flush gives it to the writer. So the writer does not wait for an
-// event loop that goes to sleep in the system and keeps the processor. Now and then the scheduler chooses
-// another goroutine.
+// TestWriterRunsNext: with one processor, Flush gives the processor to the writer. So the writer does not
+// wait for an event loop that goes to sleep in the system and keeps the processor. Now and then the scheduler
+// chooses another goroutine.
 func TestWriterRunsNext(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	files := lossy.New()
@@ -135,7 +135,7 @@ func TestWriterRunsNext(t *testing.T) {
 	require.NoError(t, l.Close())
 }
 
-// TestEverySecDoesNotWait: replies leave when the system has what they tell of, and a sync follows.
+// TestEverySecDoesNotWait: replies are sent when the system has the bytes of their units, and a sync follows.
 func TestEverySecDoesNotWait(t *testing.T) {
 	files := lossy.New()
 	w := newWatch()
@@ -180,7 +180,7 @@ func TestSync(t *testing.T) {
 	require.Zero(t, l.Append(unit("SET a 1")), "is dropped")
 }
 
-// TestWriterWritesTheRest: units without a reply that is sent are written too.
+// TestWriterWritesTheRest: units without a sent reply are written, too.
 func TestWriterWritesTheRest(t *testing.T) {
 	w := newWatch()
 	l, _, _ := open(t, placeOn(lossy.New()), w.options(No))
@@ -193,7 +193,7 @@ func TestWriterWritesTheRest(t *testing.T) {
 }
 
 // TestWriteWhileTheFileChanges: units appended before a rewrite go into the old file, whichever goroutine
-// writes them. Later ones wait, and no writing goroutine waits for the change.
+// writes them. Later units wait, and no writing goroutine waits for the change.
 func TestWriteWhileTheFileChanges(t *testing.T) {
 	files := lossy.New()
 	w := newWatch()
@@ -232,8 +232,8 @@ func TestWriteWhileTheFileChanges(t *testing.T) {
 	require.NoError(t, l.Close())
 }
 
-// TestManyWrite: with several writing goroutines everything is in the file once, in order, also while the
-// file changes.
+// TestManyWrite: with several writing goroutines each unit is in the file exactly once, in order, also while
+// the file changes.
 func TestManyWrite(t *testing.T) {
 	files := lossy.New()
 	l, _, _ := open(t, placeOn(files), newWatch().options(EverySec))
@@ -309,8 +309,7 @@ func TestContinueComesAfterLoad(t *testing.T) {
 	require.NoError(t, l.Close())
 }
 
-// TestWriteFails: the error latches, replies are not made to wait any more, and the
-// file ends with a whole unit.
+// TestWriteFails: the error latches, replies do not wait any more, and the file ends with a whole unit.
 func TestWriteFails(t *testing.T) {
 	for _, p := range []Policy{Always, EverySec} {
 		files := lossy.New()
@@ -390,7 +389,7 @@ func TestStats(t *testing.T) {
 	require.NoError(t, l.Close())
 }
 
-// TestCloseWaitsForTheRewrite: nothing of a log is touched once its lock is gone.
+// TestCloseWaitsForTheRewrite: no file of a log is touched after its lock was released.
 func TestCloseWaitsForTheRewrite(t *testing.T) {
 	files := lossy.New()
 	l, _, _ := open(t, placeOn(files), newWatch().options(Always))
@@ -410,7 +409,7 @@ func TestCloseWaitsForTheRewrite(t *testing.T) {
 	select {
 	case <-closed:
 		require.FailNow(t, "closed under a rewrite")
-	case <-time.After(20 * time.Millisecond): // only gives a mistake the time to show
+	case <-time.After(20 * time.Millisecond): // gives a fault some time to show
 	}
 	close(finish)
 	require.ErrorIs(t, <-ran, ErrClosed)

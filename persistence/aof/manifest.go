@@ -14,7 +14,7 @@ import (
 	"lockserver/persistence/disk"
 )
 
-// What a file is to the log: the letters of the manifest (format, do not change).
+// The types of files: the letters of the manifest (format, do not change).
 const (
 	typeBase    = 'b'
 	typeIncr    = 'i'
@@ -22,31 +22,31 @@ const (
 )
 
 const (
-	// maxManifestLine is how long a line may be, as in Redis.
+	// maxManifestLine limits the length of a line, as in Redis.
 	maxManifestLine = 1024
-	// maxManifestBytes bounds a manifest: some hundred thousand files.
+	// maxManifestBytes limits the size of a manifest: some hundred thousand files.
 	maxManifestBytes = 16 << 20
 )
 
-// badManifest, and how the other errors begin, are the words of Redis, which tools look for.
+// badManifest and the beginnings of the other errors are the words of Redis, because tools look for them.
 const badManifest = "Invalid AOF manifest file format"
 
-// Entry is one file of a log.
+// Entry is a file of a log.
 type Entry struct {
 	Name string // in the log's directory
 	Seq  int64  // from 1
 	Type byte   // 'b' base, 'i' incremental, 'h' history
 }
 
-// Manifest lists the files of a log. The zero Manifest is that of no log.
+// Manifest lists the files of a log. The zero Manifest means that there is no log.
 type Manifest struct {
-	Base    *Entry  // nil: none
+	Base    *Entry  // nil: no base
 	Incrs   []Entry // by rising Seq
-	History []Entry // replaced, to be deleted
+	History []Entry // replaced files, which are to be deleted
 }
 
-// ParseManifest reads a manifest; name is for errors, which are *Error and wrap ErrCorrupt. Words that it
-// does not know are passed over, as are lines that begin with '#'.
+// ParseManifest reads a manifest; name is for errors, which are *Error and wrap ErrCorrupt. It skips unknown
+// words, and lines that begin with '#'.
 func ParseManifest(name string, text []byte) (Manifest, error) {
 	var m Manifest
 	if len(text) == 0 {
@@ -67,7 +67,7 @@ func ParseManifest(name string, text []byte) (Manifest, error) {
 	return m, nil
 }
 
-// line adds what a line says.
+// line adds the entry of a line.
 func (m *Manifest) line(line []byte) error {
 	line = bytes.Trim(line, " \t\r\n")
 	words, ok := resp.SplitWords(nil, line)
@@ -121,7 +121,7 @@ func (m *Manifest) add(e Entry) error {
 	return nil
 }
 
-// isBaseName says whether a name stays in its directory.
+// isBaseName reports whether a name contains no directory.
 func isBaseName(name []byte) bool {
 	s := string(name)
 	return s != "" && s != "." && s != ".." && !strings.ContainsAny(s, "/\\\x00")
@@ -152,7 +152,7 @@ func (e Entry) appendLine(dst []byte) []byte {
 	return append(append(dst, " type "...), e.Type, '\n')
 }
 
-// needsQuotes says whether a name would not be read back as one word.
+// needsQuotes reports whether a name would not be read back as one word.
 func needsQuotes(name string) bool {
 	for i := range len(name) {
 		if c := name[i]; c <= ' ' || c > '~' || c == '"' || c == '\'' || c == '\\' {
@@ -162,7 +162,8 @@ func needsQuotes(name string) bool {
 	return name == ""
 }
 
-// files are the base, if there is one, and the incremental files: what a load reads, in its order.
+// files lists the base, if there is one, and the incremental files: the files that a load reads, in this
+// order.
 func (m Manifest) files() []Entry {
 	var list []Entry
 	if m.Base != nil {
@@ -171,10 +172,10 @@ func (m Manifest) files() []Entry {
 	return append(list, m.Incrs...)
 }
 
-// isEmpty says whether there is no log.
+// isEmpty reports whether there is no log.
 func (m Manifest) isEmpty() bool { return m.Base == nil && len(m.Incrs) == 0 }
 
-// nextBase is the number of the next base file.
+// nextBase returns the number of the next base file.
 func (m Manifest) nextBase() int64 {
 	if m.Base == nil {
 		return 1
@@ -182,8 +183,8 @@ func (m Manifest) nextBase() int64 {
 	return m.Base.Seq + 1
 }
 
-// nextIncr is the number of the next incremental file; it is above those in the history, too, which
-// are yet to be deleted by their names.
+// nextIncr returns the number of the next incremental file. It is also above the numbers in the history,
+// because these files will be deleted by name.
 func (m Manifest) nextIncr() int64 {
 	next := int64(1)
 	for _, e := range m.Incrs {

@@ -18,8 +18,8 @@ import (
 	"lockserver/store"
 )
 
-// writeForRedis keeps a log in a directory that Redis looks for by itself: a base, an increment, an aborted
-// rewrite's second increment, all forms of units, and a binary value.
+// writeForRedis writes a log into the directory that Redis uses by default. It has a base, an increment, the
+// second increment of an aborted rewrite, all forms of units, and a binary value.
 func writeForRedis(t *testing.T, dir string) {
 	t.Helper()
 	d, err := OpenDir(Place{FS: disk.OS{}, Dir: dir, Sub: "appendonlydir", Filename: "appendonly.aof"})
@@ -53,7 +53,7 @@ func writeForRedis(t *testing.T, dir string) {
 	require.NoError(t, l.Close())
 }
 
-// whenLoaded gives a client once the server does not answer -LOADING any more.
+// whenLoaded returns a client once the server does not answer -LOADING any more.
 func whenLoaded(t *testing.T, redis *testkit.Redis) *testkit.Client {
 	t.Helper()
 	c := redis.Client(t)
@@ -61,7 +61,7 @@ func whenLoaded(t *testing.T, redis *testkit.Redis) *testkit.Client {
 	return c
 }
 
-// TestRedisStartsOnIt: redis-check-aof finds nothing wrong, and redis-server 7.0 has the data.
+// TestRedisStartsOnIt: redis-check-aof finds no fault, and redis-server 7.0 loads the data.
 func TestRedisStartsOnIt(t *testing.T) {
 	dir := t.TempDir()
 	writeForRedis(t, dir)
@@ -81,7 +81,7 @@ func TestRedisStartsOnIt(t *testing.T) {
 	require.EqualValues(t, 1, c.Do("LLEN", "l").Int)
 	c.Do("SELECT", "2")
 	require.Equal(t, "\x00\r\n*1\r\n\xff", get("GET", "binary"))
-	// It goes on with our files, and we with its.
+	// Redis continues our files, and we continue its files.
 	require.Equal(t, "OK", get("SET", "by-redis", "1"))
 	redis.Kill()
 	report, err := Check(disk.OS{}, dir)
@@ -98,7 +98,7 @@ func TestRedisStartsOnIt(t *testing.T) {
 		"SELECT 2", "SET by-redis 1"}, in.got)
 }
 
-// TestRedisChecksATornLog: what we cut off a torn end is what redis-check-aof would.
+// TestRedisChecksATornLog: redis-check-aof would cut off the same torn end as we do.
 func TestRedisChecksATornLog(t *testing.T) {
 	whole := inFile("SET a 1") + inFile("MULTI", "SET b 2", "SET c 3", "EXEC")
 	for _, tail := range []string{inFile("SET d 4")[:12], inFile("MULTI", "SET d 4"), inFile("MULTI", "SET d 4", "EXEC")[:40], "*2"} {
@@ -122,7 +122,7 @@ func TestRedisChecksATornLog(t *testing.T) {
 	}
 }
 
-// TestRedisTakesDamageOtherwise holds what D90 and D91 say of Redis.
+// TestRedisTakesDamageOtherwise checks the behaviour of Redis that D90 and D91 describe.
 func TestRedisTakesDamageOtherwise(t *testing.T) {
 	whole := inFile("SET a 1")
 	lay := func(text string) Place {

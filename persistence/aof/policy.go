@@ -4,7 +4,7 @@ package aof
 type Policy int
 
 const (
-	// EverySec syncs once a second in the background; a change counts when it has been handed to the system.
+	// EverySec syncs once a second in the background; a change counts when the system has it.
 	EverySec Policy = iota
 	// Always syncs before a change counts.
 	Always
@@ -12,7 +12,7 @@ const (
 	No
 )
 
-// String gives the word that the directive appendfsync has for it.
+// String returns the policy's word in the directive appendfsync.
 func (p Policy) String() string {
 	switch p {
 	case Always:

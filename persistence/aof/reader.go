@@ -8,21 +8,21 @@ import (
 )
 
 const (
-	// readBuffer is what one read from a file may bring. It grows for a command that is longer.
+	// readBuffer is the size of a read from a file. The buffer grows for a longer command.
 	readBuffer = 256 << 10
-	// maxAnnotation is how long a line that begins with '#' may be.
+	// maxAnnotation limits the length of a line that begins with '#'.
 	maxAnnotation = 1024
-	// evidenceBytes is how far behind a command that is too long for the file whole ones are looked for.
+	// evidenceBytes limits the search for whole commands behind a command that is too long for the file.
 	evidenceBytes = 1 << 20
-	// maxDigits is how many digits a length may have.
+	// maxDigits limits the digits of a length.
 	maxDigits = 18
 )
 
-// reader takes commands out of a file. What it holds is bounded by what the file really has: a
-// length that is announced costs nothing.
+// reader reads commands from a file. The real size of the file limits its memory: an announced length
+// allocates nothing.
 type reader struct {
 	src        io.Reader
-	left       int64 // bytes of the file that src has not given yet
+	left       int64 // bytes of the file that are not read from src yet
 	buf        []byte
 	pos, end   int   // buf[pos:end] is read and not consumed
 	base       int64 // offset of buf[0] in the file
@@ -30,25 +30,25 @@ type reader struct {
 	annotation func(text []byte) // is called with annotations, without '#' and the end of the line; may be nil
 }
 
-// newReader reads a file of size bytes from offset on, which is where src stands.
+// newReader reads a file of size bytes from offset on. src is already at that offset.
 func newReader(src io.Reader, offset, size int64) *reader {
 	return &reader{src: src, left: size - offset, base: offset}
 }
 
-// offset is where the next command begins.
+// offset returns the offset of the next command.
 func (r *reader) offset() int64 { return r.base + int64(r.pos) }
 
-// fault says at which byte and why reading cannot go on. torn: the file ends there, or holds nothing but
-// zeros from there, as some file systems leave it after a loss of power.
+// fault is the offset where reading stopped, and the reason. torn says that the file ends there, or has only
+// zeros from there on: some file systems leave zeros after a power failure.
 type fault struct {
 	offset int64
 	torn   bool
 	reason string
-	err    error // of the read, if that failed
+	err    error // the read error, if reading failed
 }
 
-// next returns the next command. Its arguments are valid until the next call; nil without a fault is the end.
-// Annotations are skipped.
+// next returns the next command. Its arguments are valid until the next call. nil without a fault means the
+// end of the file. Annotations are skipped.
 func (r *reader) next() ([][]byte, *fault) {
 	for {
 		b := r.buf[r.pos:r.end]
@@ -79,9 +79,8 @@ func (r *reader) next() ([][]byte, *fault) {
 	}
 }
 
-// short makes the fault of a command that is longer than what is left of the file. That is a torn
-// end, unless whole commands go on behind it: then it is the length that is wrong, and cutting
-// there would throw away what is sound.
+// short returns the fault of a command that is longer than the rest of the file. That is a torn end, unless
+// whole commands follow: then the length is wrong, and cutting there would lose sound commands.
 func (r *reader) short() *fault {
 	at := r.offset()
 	have := r.end - r.pos
@@ -101,12 +100,12 @@ func (r *reader) short() *fault {
 		if toTheEnd {
 			return &fault{offset: at, reason: fmt.Sprintf("a command runs over others, which go on at offset %d", at+int64(i+2))}
 		}
-		i += run // or each of a long run would be the beginning of another
+		i += run // otherwise each command of a long run would be tried as another beginning
 	}
 }
 
 // commandsIn returns how many bytes at the beginning of b are whole commands. toTheEnd reports whether b
-// holds nothing else, except for a command that is cut off: a value that contains the text of a command is
+// holds nothing else, except for a command that is cut off. So a value that contains the text of a command is
 // not mistaken for a log.
 func commandsIn(b []byte) (run int, toTheEnd bool) {
 	var args [][]byte
@@ -122,7 +121,7 @@ func commandsIn(b []byte) (run int, toTheEnd bool) {
 	return run, run > 0
 }
 
-// fill reads until need bytes are there, and more if they come along.
+// fill reads until need bytes are in the buffer, or more if a read returns more.
 func (r *reader) fill(need int) error {
 	have := r.end - r.pos
 	if need > len(r.buf)-r.pos || r.end == len(r.buf) {
@@ -143,7 +142,7 @@ func (r *reader) fill(need int) error {
 	return err
 }
 
-// malformed makes the fault of a byte that must not stand where it does.
+// malformed returns the fault of an unexpected byte.
 func (r *reader) malformed(at int64, reason string) *fault {
 	f := &fault{offset: at, reason: reason}
 	zeros, err := r.onlyZerosFrom(at)
@@ -156,7 +155,7 @@ func (r *reader) malformed(at int64, reason string) *fault {
 	return f
 }
 
-// onlyZerosFrom reads the rest of the file.
+// onlyZerosFrom reads the rest of the file, and reports whether it has only zeros.
 func (r *reader) onlyZerosFrom(at int64) (bool, error) {
 	b := r.buf[at-r.base : r.end]
 	for {
@@ -177,18 +176,18 @@ func (r *reader) onlyZerosFrom(at int64) (bool, error) {
 	}
 }
 
-// parser takes one command, or one annotation, from the beginning of b.
+// parser parses a command, or an annotation, at the beginning of b.
 type parser struct {
 	b    []byte
 	args [][]byte
-	// need is how many bytes b must have at least, if it has too few; at and reason
-	// say what is wrong at b[at].
+	// need is the smallest length of b for the next attempt, if b is too short. at and reason describe the
+	// fault at b[at].
 	need   int
 	at     int
 	reason string
 }
 
-// parse returns how many bytes the command takes, or 0 and one of need and reason.
+// parse returns the length of the command, or 0 after setting need or reason.
 func (p *parser) parse() int {
 	if len(p.b) == 0 {
 		p.need = 1
@@ -235,7 +234,7 @@ func (p *parser) parse() int {
 	return i
 }
 
-// endsRight says whether CR LF stand at b[i], as far as b goes.
+// endsRight reports whether CR LF is at b[i], as far as b reaches.
 func (p *parser) endsRight(i int) bool {
 	for j, c := range []byte{'\r', '\n'} {
 		if i+j < len(p.b) && p.b[i+j] != c {
@@ -246,7 +245,8 @@ func (p *parser) endsRight(i int) bool {
 	return true
 }
 
-// length reads digits and CR LF at b[i] and returns the number and where the next line begins, or 0 for that.
+// length reads digits and CR LF at b[i]. It returns the number and the offset of the next line, which is 0
+// after a fault.
 func (p *parser) length(i int) (n, next int) {
 	start := i
 	for ; i < len(p.b); i++ {
@@ -272,7 +272,7 @@ func (p *parser) length(i int) (n, next int) {
 	return n, i + 2
 }
 
-// annotation passes over a line.
+// annotation skips a line.
 func (p *parser) annotation() int {
 	for i, c := range p.b[:min(len(p.b), maxAnnotation)] {
 		if c == '\n' {

@@ -5,28 +5,28 @@ import (
 	"io"
 )
 
-// errTooSlow ends a rewrite if its log cannot be written as fast as it grows.
+// errTooSlow ends a rewrite if the disk writes the log more slowly than the log grows.
 var errTooSlow = errors.New("aof: the disk is too slow for the rewrite")
 
-// Rewrite replaces the log by a new base and what is appended from its beginning on. Run does all of it;
-// Write and Commit are its two halves.
+// Rewrite replaces the log by a new base and the units appended after its beginning. Run does the whole
+// rewrite; Write and Commit are its two halves.
 type Rewrite struct {
 	l *Log
-	// begun is closed by the writer when the new incremental file is in use, or will not be.
+	// begun is closed by the writer when the new incremental file is in use, or will never be used.
 	begun chan struct{}
 	asRDB bool
-	// listed: the log is in effect, and the manifest lists the new incremental file as soon as it is used.
-	// Otherwise what is appended to it means nothing without the new base, and both are listed together.
+	// listed says that the log is in effect, and the manifest lists the new incremental file as soon as it is
+	// used. Otherwise the file means nothing without the new base, and both are listed together.
 	listed bool
-	incr   Entry // set before begun is closed; its Name is empty if there is none
-	err    error // why it cannot succeed; under Log.mu
+	incr   Entry // set before begun is closed; its Name is empty if there is no file
+	err    error // why the rewrite cannot succeed; under Log.mu
 	over   bool  // Commit or Abort has been called; under Log.mu
 }
 
-// BeginRewrite cuts the log: what has been appended goes to the file at hand, what is appended from now on
-// to a new one. It is called in the moment of the store's cut, and does not wait for the disk. asRDB says
-// what the base will be: a snapshot, or commands (aof-use-rdb-preamble no). Errors are ErrRewriting and
-// ErrClosed. Run, or Abort, must follow.
+// BeginRewrite cuts the log: units appended before go to the current file, later units go to a new file. It
+// is called in the moment of the store's cut, and does not wait for the disk. asRDB says whether the base
+// will be a snapshot, or commands (aof-use-rdb-preamble no). Errors are ErrRewriting and ErrClosed. The
+// caller must then call Run or Abort.
 func (l *Log) BeginRewrite(asRDB bool) (*Rewrite, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -54,11 +54,12 @@ func (rw *Rewrite) breakOff(err error) {
 	}
 }
 
-// change makes the writer go on in the new file, and says whether it may write at all. If only the new file
-// cannot be had, the old one is used on: then the rewrite has failed, and the log has not.
+// change makes the writer continue in the new file, and reports whether it can write at all. If only the new
+// file cannot be created, the old file stays in use: then the rewrite has failed, but the log has not.
 func (l *Log) change(rw *Rewrite) bool {
 	if rw.listed {
-		// Whatever is listed before another file is whole: or a crash could leave a hole in the middle.
+		// A file must be whole before another file is listed; otherwise a crash could leave a hole in the
+		// middle.
 		// plant:rewrite-sync
 		if l.file == nil || !l.syncFile() {
 			return false
@@ -98,10 +99,10 @@ func (l *Log) change(rw *Rewrite) bool {
 	return true
 }
 
-// Run writes the base, which base makes of the data at the cut, and puts it into effect. After an error the
-// log goes on as before: with the old base and all that was appended since, or, if a failure had latched,
-// failed. An error after which it is not known which base a crash would leave is possible, too; both are
-// then there, and give the same data.
+// Run writes the base, which the function base makes from the data at the cut, and puts it into effect. After
+// an error the log continues as before: with the old base and all units appended since, or, if it had failed
+// before, in the failed state. After some errors it is unknown which base a crash would leave; both are then
+// on disk, and give the same data.
 func (rw *Rewrite) Run(base func(io.Writer) error) error {
 	if err := rw.Write(base); err != nil {
 		rw.Abort()
@@ -115,8 +116,8 @@ func (rw *Rewrite) Write(base func(io.Writer) error) error {
 	return rw.l.dir.writeBase(base)
 }
 
-// Commit puts what Write has written into effect: the new base and the files since the cut are the log, and
-// those before are deleted. After an error the rewrite has been aborted.
+// Commit puts the result of Write into effect: the new base and the files since the cut are the log, and
+// earlier files are deleted. After an error the rewrite has been aborted.
 func (rw *Rewrite) Commit() error {
 	<-rw.begun
 	err := rw.failure()
@@ -142,7 +143,7 @@ func (rw *Rewrite) Commit() error {
 	return nil
 }
 
-// failure says why the rewrite cannot succeed, if so.
+// failure returns the reason why the rewrite cannot succeed, or nil.
 func (rw *Rewrite) failure() error {
 	rw.l.mu.Lock()
 	defer rw.l.mu.Unlock()
@@ -152,7 +153,7 @@ func (rw *Rewrite) failure() error {
 	return rw.err
 }
 
-// publish gives the base its name and lists it.
+// publish gives the base its name and adds it to the manifest.
 func (rw *Rewrite) publish() error {
 	d := rw.l.dir
 	d.mu.Lock()
@@ -162,7 +163,7 @@ func (rw *Rewrite) publish() error {
 	if err := d.place.FS.Rename(d.temporaryBase(), base); err != nil {
 		return err
 	}
-	// The name first: two renames may become durable in any order.
+	// Sync the name first: two renames may become durable in any order.
 	// plant:base-name
 	err := d.place.FS.SyncDir(d.dir())
 	seen := false
@@ -175,7 +176,7 @@ func (rw *Rewrite) publish() error {
 	return err
 }
 
-// replaced is the manifest that lists the new base; what came before it is history.
+// replaced returns the manifest with the new base. The earlier files become history.
 func (rw *Rewrite) replaced(m Manifest, base Entry) Manifest {
 	next := Manifest{Base: &base, History: m.History[:len(m.History):len(m.History)]}
 	retire := func(e Entry) {
@@ -198,7 +199,7 @@ func (rw *Rewrite) replaced(m Manifest, base Entry) Manifest {
 	return next
 }
 
-// activate puts the log into effect, if it was not, and brings the figures up to date.
+// activate puts the log into effect, if it was not, and updates the figures.
 func (rw *Rewrite) activate() error {
 	l := rw.l
 	l.dir.mu.Lock()
@@ -207,20 +208,20 @@ func (rw *Rewrite) activate() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if rw.err != nil {
-		return rw.err // what is on disk is right, and memory is ahead of it
+		return rw.err // the files on disk are right, but memory is ahead of them
 	}
 	if err == nil {
 		l.sizes.start, l.sizes.current = sum, sum
 	}
 	l.active, l.err = true, nil
-	// The base has what was dropped when the log failed. A reply that comes before anything is written again
-	// depends on that, and asks (Write).
+	// The base contains the units that were dropped when the log failed. A reply that is sent before the next
+	// write depends on them, and calls Write.
 	l.written.Store(max(l.written.Load(), l.wrote))
 	l.setDue()
 	return nil
 }
 
-// Abort ends a rewrite that will not be committed.
+// Abort ends a rewrite without a commit.
 func (rw *Rewrite) Abort() {
 	<-rw.begun
 	l := rw.l
@@ -242,7 +243,7 @@ func (rw *Rewrite) Abort() {
 	}
 	d.mu.Unlock()
 	l.mu.Lock()
-	if !rw.listed { // the log is as far from memory as before
+	if !rw.listed { // the log is as far behind memory as before
 		l.drop()
 		l.giveUp = true
 		if rw.incr.Name != "" && !listed {
@@ -254,7 +255,7 @@ func (rw *Rewrite) Abort() {
 	l.rouse()
 }
 
-// end lets the next rewrite begin.
+// end allows the next rewrite.
 func (rw *Rewrite) end() {
 	l := rw.l
 	l.mu.Lock()

@@ -43,7 +43,7 @@ func TestRewrite(t *testing.T) {
 	require.Equal(t, []string{"SET all 1", "SELECT 0", "SET d 4"}, in.got)
 }
 
-// TestAbortedRewrite: the files pile up, and nothing is lost.
+// TestAbortedRewrite: files accumulate, and no unit is lost.
 func TestAbortedRewrite(t *testing.T) {
 	files := lossy.New()
 	l, _, _ := open(t, placeOn(files), newWatch().options(Always))
@@ -68,8 +68,8 @@ func TestAbortedRewrite(t *testing.T) {
 	require.Equal(t, []string{"REDIS start", "SELECT 0", "SET a 1", "SELECT 0", "SET b 2", "SELECT 0", "SET c 3"}, in.got)
 }
 
-// TestRewriteCannotBegin: if the new file cannot be had, the old one is used on, and
-// only the rewrite has failed.
+// TestRewriteCannotBegin: if the new file cannot be created, the old file stays in use, and only the rewrite
+// has failed.
 func TestRewriteCannotBegin(t *testing.T) {
 	full := errors.New("no space left")
 	for _, kind := range []lossy.Kind{lossy.Create, lossy.Rename, lossy.SyncDir} {
@@ -100,7 +100,7 @@ func TestRewriteCannotBegin(t *testing.T) {
 	}
 }
 
-// TestRewriteHeals: after a failure nothing counts before a new base holds all that memory has.
+// TestRewriteHeals: after a failure no unit counts before a new base contains all data in memory.
 func TestRewriteHeals(t *testing.T) {
 	files := lossy.New()
 	w := newWatch()
@@ -147,7 +147,7 @@ func TestRewriteHeals(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"REDIS a b", "SELECT 0", "SET c 3", "SET d 4"}, in.got)
 	require.Len(t, w.failed, 1)
-	// It can fail again, and says so.
+	// The log can fail again, and reports it.
 	files.SetFaults(noSpace)
 	l.Append(unit("SET e 5"))
 	l.Flush()
@@ -156,13 +156,13 @@ func TestRewriteHeals(t *testing.T) {
 	require.ErrorIs(t, l.Close(), full)
 }
 
-// TestLateFailureOfAnAbortedRewrite: a write of a rewrite fails, and the writer says so when that rewrite is
-// aborted and the next one has begun. The next one loses nothing, and succeeds.
+// TestLateFailureOfAnAbortedRewrite: a write of a rewrite fails, and the writer reports that only when the
+// rewrite is aborted and the next has begun. The next rewrite loses nothing, and succeeds.
 func TestLateFailureOfAnAbortedRewrite(t *testing.T) {
 	files, w := lossy.New(), newWatch()
 	failing, goOn := make(chan struct{}), make(chan struct{})
 	o := w.options(Always)
-	o.Warn = func(error) { // between a write that has failed and the word of it
+	o.Warn = func(error) { // between the failed write and its report
 		close(failing)
 		<-goOn
 	}
@@ -202,7 +202,7 @@ func TestLateFailureOfAnAbortedRewrite(t *testing.T) {
 	require.Len(t, w.failed, 1)
 }
 
-// TestReplace turns a log on beside data that is there, over what an earlier one has left.
+// TestReplace turns a log on when the store has data and an earlier log has left files.
 func TestReplace(t *testing.T) {
 	files := lossy.New()
 	l, _, _ := open(t, placeOn(files), newWatch().options(EverySec))
@@ -228,7 +228,7 @@ func TestReplace(t *testing.T) {
 	require.Equal(t, 2, got.Files)
 }
 
-// TestReplaceCalledOff leaves what was there.
+// TestReplaceCalledOff: an aborted Replace leaves the earlier log unchanged.
 func TestReplaceCalledOff(t *testing.T) {
 	files := lossy.New()
 	d, err := OpenDir(placeOn(files))

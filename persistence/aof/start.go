@@ -11,27 +11,27 @@ import (
 )
 
 const (
-	// baseBuffer is how much of a base is gathered before it is written.
+	// baseBuffer is the number of bytes of a base that are collected for one write.
 	baseBuffer = 256 << 10
-	// baseSyncBytes is after how much of a base it is synced in between: the last sync is then short, and
-	// does not hold up those of the log.
+	// baseSyncBytes is the number of bytes of a base between two syncs. So the last sync is short, and does
+	// not delay the syncs of the log.
 	baseSyncBytes = 4 << 20
 )
 
 // errNotRead says that the directory's log was not loaded before it is continued.
 var errNotRead = errors.New("aof: Continue comes after Load")
 
-// sizes are the figures behind Stats; under Log.mu.
+// sizes holds the figures for Stats; under Log.mu.
 type sizes struct {
 	start   int64 // of all files when the log was opened or rewritten
 	current int64 // of all files now
 	syncing bool
 	delayed int64
 	syncs   histogram.Histogram
-	slowest int64 // microseconds: the longest sync since SlowestSync was called
+	slowest int64 // the longest sync since the last call of SlowestSync, in microseconds
 }
 
-// Stats gives the figures of the log.
+// Stats returns the figures of the log.
 func (l *Log) Stats() Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -40,14 +40,14 @@ func (l *Log) Stats() Stats {
 		Syncing: l.sizes.syncing, Delayed: l.sizes.delayed}
 }
 
-// SyncTimes is how long the syncs of the log took.
+// SyncTimes returns the durations of the log's syncs.
 func (l *Log) SyncTimes() histogram.Histogram {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.sizes.syncs
 }
 
-// SlowestSync is how long the longest sync took since the last call.
+// SlowestSync returns the longest sync since the last call.
 func (l *Log) SlowestSync() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,7 +69,7 @@ func (d *Dir) Continue(o Options, base func(io.Writer) error) (*Log, error) {
 	}
 	l := newLog(d, o)
 	if err := d.dropHistory(); err != nil {
-		l.o.Warn(err) // they are still listed: the next start tries again
+		l.o.Warn(err) // the manifest still lists them: the next start tries again
 	}
 	var err error
 	if n := len(d.manifest.Incrs); n > 0 {
@@ -91,7 +91,7 @@ func (d *Dir) Continue(o Options, base func(io.Writer) error) (*Log, error) {
 }
 
 // Replace returns a log that is in effect only after its first rewrite, which replaces any log in the
-// directory. It is for turning the log on while the server runs.
+// directory. It turns the log on while the server runs.
 func (d *Dir) Replace(o Options) (*Log, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -120,7 +120,7 @@ func (l *Log) run() {
 }
 
 // reopen opens the last incremental file. If the previous process was killed, the loaded bytes may not be on
-// disk yet: they are synced before any client sees them.
+// disk yet: they are synced before any client sees their data.
 func (d *Dir) reopen(e Entry) (disk.File, error) {
 	f, err := d.place.FS.Append(d.path(e.Name))
 	if err != nil {
@@ -137,7 +137,7 @@ func (d *Dir) reopen(e Entry) (disk.File, error) {
 	return f, nil
 }
 
-// firstIncr makes the first incremental file, and a base, if there is none.
+// firstIncr makes the first incremental file, and a base if the log has no base.
 func (d *Dir) firstIncr(base func(io.Writer) error) (disk.File, error) {
 	m := d.manifest
 	if m.Base == nil {
@@ -163,9 +163,9 @@ func (d *Dir) firstIncr(base func(io.Writer) error) (disk.File, error) {
 	return f, nil
 }
 
-// create makes an empty file with a durable name; all other names in the directory are durable, too. A crash
-// may have left an unlisted file of that name. It must be removed by name, because truncating it would be
-// durable only after a sync.
+// create makes an empty file with a durable name; all other names in the directory become durable, too. A
+// crash may have left an unlisted file with that name. It must be removed by name, because truncating it
+// would be durable only after a sync.
 func (d *Dir) create(e Entry) (disk.File, error) {
 	// plant:left-file
 	if err := d.place.FS.Remove(d.path(e.Name)); err != nil && !isMissing(err) {
@@ -198,7 +198,7 @@ func (d *Dir) writeBase(base func(io.Writer) error) error {
 	})
 }
 
-// periodicSync is a file that is synced now and then while it is written.
+// periodicSync is a file that is synced after every baseSyncBytes bytes.
 type periodicSync struct {
 	f        disk.File
 	unsynced int
@@ -214,7 +214,7 @@ func (s *periodicSync) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// bytes is how long all files of the log are.
+// bytes returns the total size of the log's files.
 func (d *Dir) bytes() (int64, error) {
 	sum := int64(0)
 	for _, e := range d.manifest.files() {

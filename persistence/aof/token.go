@@ -8,18 +8,17 @@ import (
 	"lockserver/store"
 )
 
-// tokenAnnotation begins the line of a base made of commands that states what rdb.AuxTokenLimit states of a
-// snapshot (format, do not change). Redis passes over it.
+// tokenAnnotation is the beginning of a line in a base that consists of commands. It has the same meaning as
+// rdb.AuxTokenLimit in a snapshot (format, do not change). Redis skips it.
 const tokenAnnotation = "lockserver-token-limit:"
 
-// AppendTokenLimit appends the line with which a base made of commands states that no
-// fencing token was above a number.
+// AppendTokenLimit appends the line which says that no fencing token was above limit.
 func AppendTokenLimit(dst []byte, limit int64) []byte {
 	dst = append(append(dst, '#'), tokenAnnotation...)
 	return append(strconv.AppendInt(dst, limit, 10), "\r\n"...)
 }
 
-// TokenLimit is the number that an annotation states, 0 if it states another thing.
+// TokenLimit returns the number in such an annotation, or 0 for another annotation.
 func TokenLimit(annotation []byte) int64 {
 	text, ok := bytes.CutPrefix(annotation, []byte(tokenAnnotation))
 	if !ok {
@@ -32,8 +31,8 @@ func TokenLimit(annotation []byte) int64 {
 	return limit
 }
 
-// TokenIn is the highest fencing token that a command gives a lock, 0 if it gives none. Tokens are given out
-// by an HSET, which stays in the log when the lock is gone.
+// TokenIn returns the highest fencing token that a command gives a lock, or 0. A lock gets its token by an
+// HSET, which stays in the log when the lock is released.
 func TokenIn(args [][]byte) (token int64) {
 	if !ascii.EqualFold(args[0], "HSET") {
 		return 0

@@ -8,16 +8,16 @@ import (
 	"lockserver/store"
 )
 
-// Encoder writes units as they stand in an incremental file.
+// Encoder writes units in the form of an incremental file.
 type Encoder struct {
-	db     int   // that the file has selected, -1: none yet
+	db     int   // database that the file has selected, -1: none yet
 	stampS int64 // second of the last annotation
 }
 
-// DB is the database that was selected last; -1: the next unit selects its own.
+// DB returns the selected database; -1 means that the next unit selects its own.
 func (e *Encoder) DB() int { return e.db }
 
-// Select says which database is selected where the next unit is going to stand; -1: none.
+// Select sets the database that is selected at the place of the next unit; -1 means none.
 func (e *Encoder) Select(db int) { e.db = db }
 
 // Unit appends the effects of one unit.
@@ -50,7 +50,7 @@ func (e *Encoder) effect(dst []byte, effect *store.Effect) []byte {
 	return dst
 }
 
-// annotation appends the time, if another second has begun since the last one.
+// annotation appends the time, if a new second has begun since the last annotation.
 func (e *Encoder) annotation(dst []byte, nowMS int64) []byte {
 	if s := nowMS / 1000; s != e.stampS {
 		e.stampS = s
@@ -60,21 +60,21 @@ func (e *Encoder) annotation(dst []byte, nowMS int64) []byte {
 	return dst
 }
 
-// isMulti and isExec tell the commands that begin and end a unit.
+// isMulti and isExec recognize the commands at the beginning and the end of a unit.
 func isMulti(args [][]byte) bool { return ascii.EqualFold(args[0], "MULTI") }
 func isExec(args [][]byte) bool  { return ascii.EqualFold(args[0], "EXEC") }
 
-// transaction holds the commands between MULTI and EXEC until all of them are there.
+// transaction holds the commands after MULTI until EXEC arrives.
 type transaction struct {
 	open  bool
 	begin int64 // offset of MULTI
 	flat  []byte
-	ends  []int // of each argument in flat
-	count []int // arguments of each command
+	ends  []int // end of each argument in flat
+	count []int // number of arguments of each command
 	args  [][]byte
 }
 
-// start begins one at an offset.
+// start begins a transaction at an offset.
 func (t *transaction) start(at int64) {
 	t.open, t.begin = true, at
 	t.flat, t.ends, t.count = t.flat[:0], t.ends[:0], t.count[:0]
@@ -92,7 +92,7 @@ func (t *transaction) add(args [][]byte) {
 	t.count = append(t.count, len(args))
 }
 
-// each ends it and gives its commands.
+// each ends the transaction and passes its commands to use.
 func (t *transaction) each(use func(args [][]byte) error) error {
 	t.open = false
 	from, i := 0, 0
@@ -111,7 +111,7 @@ func (t *transaction) each(use func(args [][]byte) error) error {
 	return nil
 }
 
-// wholeUnits says how many bytes at the beginning of b are whole units.
+// wholeUnits returns how many bytes at the beginning of b are whole units.
 func wholeUnits(b []byte) int {
 	whole, inside := 0, false
 	var args [][]byte

@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// maxSpare is the largest buffer that is kept for the next time.
+// maxSpare is the largest buffer that is kept for reuse.
 const maxSpare = 8 << 20
 
-// work is what the writer takes at a time.
+// work is the work that the writer takes at a time.
 type work struct {
 	bytes   []byte
 	end     int64 // position behind bytes
 	rewrite *Rewrite
-	at      int  // where in bytes the file changes, with a rewrite
-	sync    bool // whatever the policy
+	at      int  // where in bytes the file changes, in a rewrite
+	sync    bool // sync under any policy
 	giveUp  bool
 	ending  bool
 }
 
-// write is the writer.
+// write is the writer's goroutine.
 func (l *Log) write() {
 	defer close(l.ended)
 	leaving := time.NewTimer(time.Hour)
@@ -33,7 +33,7 @@ func (l *Log) write() {
 			return
 		default:
 			l.sleep()
-			if l.Policy() != Always && !l.waits.Load() { // others write for themselves: most likely they already do
+			if l.Policy() != Always && !l.waits.Load() { // the callers of Write do the writing, and most likely are doing it
 				leaving.Reset(l.o.Gather)
 				select {
 				case <-leaving.C:
@@ -44,15 +44,15 @@ func (l *Log) write() {
 	}
 }
 
-// todo says what there is to do; under mu, by the writer.
+// todo returns the pending work; under mu, by the writer.
 func (l *Log) todo() (w work, some bool) {
 	w = work{bytes: l.buf, end: l.end, rewrite: l.order, at: l.orderAt, giveUp: l.giveUp, ending: l.ending}
-	written := max(l.wrote, l.end*int64(min(1, len(l.buf)))) // once that is done
+	written := max(l.wrote, l.end*int64(min(1, len(l.buf)))) // written position after this work
 	w.sync = l.file != nil && l.fsynced < written && (l.syncWanted > l.fsynced || l.Policy() == Always)
 	return w, len(w.bytes) > 0 || w.rewrite != nil || w.giveUp || w.sync
 }
 
-// take takes all there is to do.
+// take takes all pending work.
 func (l *Log) take() (w work, some bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -64,7 +64,7 @@ func (l *Log) take() (w work, some bool) {
 	return w, some
 }
 
-// sleep waits for wake, unless there is something to do.
+// sleep waits for wake, unless there is work.
 func (l *Log) sleep() {
 	l.sleeping.Store(true)
 	l.writing.Lock() // a writing goroutine changes the pending work without a signal
@@ -78,7 +78,7 @@ func (l *Log) sleep() {
 	<-l.wake
 }
 
-// turn takes what there is to do and does it.
+// turn takes the pending work and does it.
 func (l *Log) turn() (some, ending bool) {
 	l.writing.Lock()
 	w, some := l.take()
@@ -116,12 +116,12 @@ func (l *Log) turn() (some, ending bool) {
 	return true, false
 }
 
-// writeOut writes what was appended and belongs into the file at hand; under writing.
+// writeOut writes the appended bytes that belong into the current file; under writing.
 func (l *Log) writeOut() {
 	l.mu.Lock()
 	b, end := l.buf, l.end
 	switch {
-	case l.order != nil: // what stands behind it has to wait for another file
+	case l.order != nil: // later bytes have to wait for the new file
 		b = b[:l.orderAt]
 	case l.turning:
 		b = nil
@@ -139,14 +139,14 @@ func (l *Log) writeOut() {
 	}
 }
 
-// spareIt keeps a buffer that was written for the next time; under mu.
+// spareIt keeps a written buffer for reuse; under mu.
 func (l *Log) spareIt(b []byte) {
 	if l.spare == nil && cap(b) <= maxSpare {
 		l.spare = b[:0]
 	}
 }
 
-// put writes bytes, which end at a position; under writing.
+// put writes bytes that end at a position; under writing.
 func (l *Log) put(b []byte, end int64) bool {
 	if len(b) == 0 {
 		return true
@@ -180,8 +180,8 @@ func (l *Log) isGivenUp() bool {
 	return l.giveUp
 }
 
-// trim cuts what a failed write has left of a unit, so that the file ends with a whole one. It need not
-// succeed: the next load would do it, and nothing is written to this file any more.
+// trim removes the partial unit that a failed write has left, so that the file ends with a whole unit. It
+// need not succeed: the next load would cut it, and nothing is written to this file any more.
 func (l *Log) trim(written []byte) {
 	whole := wholeUnits(written)
 	size, err := l.file.Size()
@@ -206,7 +206,8 @@ func (l *Log) syncFile() bool {
 	return ok
 }
 
-// trySync is syncFile. failed is the error if it is the first one, which is not reported yet.
+// trySync does the work of syncFile. failed is the error if it is the first error, which must still be
+// reported.
 func (l *Log) trySync() (ok bool, failed error) {
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
@@ -234,20 +235,20 @@ func (l *Log) trySync() (ok bool, failed error) {
 	return true, nil
 }
 
-// fail latches an error and tells of it.
+// fail latches an error and reports it.
 func (l *Log) fail(err error) {
 	if l.latch(err) {
 		l.o.Failed(err)
 	}
 }
 
-// latch records an error: from now on nothing counts, and nothing is kept. It reports whether it is the
-// first.
+// latch records an error: from now on no unit counts, and units are dropped. It reports whether it is the
+// first error.
 func (l *Log) latch(err error) (first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if rw := l.rewrite; rw != nil {
-		if rw == l.order && !rw.listed { // the file is of a rewrite that was aborted, and nothing depends on it
+		if rw == l.order && !rw.listed { // the file belongs to an aborted rewrite, and nothing depends on it
 			l.giveUp = true
 			return false
 		}
@@ -262,9 +263,9 @@ func (l *Log) latch(err error) (first bool) {
 	return first
 }
 
-// drop discards the appended units and keeps none from now on; under mu. An order stays, because its waiter
-// must get an answer. The units need not be written: before the log is in effect again, a base will hold
-// their data.
+// drop discards the appended units and all later units; under mu. An order stays, because its waiter must get
+// an answer. The units need not be written: before the log is in effect again, a base will contain their
+// data.
 func (l *Log) drop() {
 	l.keep = false
 	l.buf, l.orderAt = l.buf[:0], 0
@@ -300,7 +301,7 @@ func (l *Log) closeFile() {
 	l.file = nil
 }
 
-// report tells the owner how far the log is.
+// report calls Durable and Synced with the new positions.
 func (l *Log) report() {
 	l.tell.Lock()
 	defer l.tell.Unlock()
@@ -324,7 +325,7 @@ func (l *Log) report() {
 	}
 }
 
-// finish is the writer's end: everything has been written.
+// finish runs at the end of the writer: all bytes were written.
 func (l *Log) finish() {
 	l.writing.Lock()
 	defer l.writing.Unlock()
@@ -335,7 +336,7 @@ func (l *Log) finish() {
 	l.closeFile()
 }
 
-// keepSyncing is the syncer.
+// keepSyncing is the syncer's goroutine.
 func (l *Log) keepSyncing() {
 	tick := time.NewTicker(l.o.SyncEvery)
 	defer tick.Stop()
@@ -345,7 +346,7 @@ func (l *Log) keepSyncing() {
 			return
 		case <-tick.C:
 		}
-		l.Wake() // a caller forgot to signal
+		l.Wake() // needed if a caller forgot to signal
 		l.mu.Lock()
 		needed := l.Policy() == EverySec && l.active && l.fsynced < l.wrote
 		l.sizes.syncing = needed
