@@ -152,6 +152,7 @@ class InspectionTest {
     private static void forget(LockClient locks) throws InterruptedException {
         locks.lock("forgotten");
         locks.lock("released").unlock();
+        locks.lock("released").unlockAsync();
     }
 
     /** The thread of a pool whose task has lost a lock, and has not unlocked it, can lock again. */

@@ -1,35 +1,50 @@
 package io.lockserver.client;
 
 import java.time.Duration;
+import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Future;
+import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 import io.lettuce.core.codec.StringCodec;
 
-/** The second connection, which carries what is not about a wait or a release. All threads share it. */
+/** The second connection, which carries what is not about a wait or a release. All threads share it, and none is blocked by a command of another. */
 final class Commands implements AutoCloseable {
-    private static final long[] PAUSES_MS = {10, 50, 200, 500};
+    /** How long a thread waits for the errors of calls that it has ended. */
+    private static final long PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(1);
+
+    /** What callers have of commands that no thread waits for, and of other calls. */
+    final Promises promises;
 
     private final Dialer dialer;
     private final Duration limit;
     private final Executor executor;
+    private final ScheduledExecutorService timer;
+    /** Those that have no reply yet. */
+    private final Set<Call> calls = ConcurrentHashMap.newKeySet();
+    /** Those that begin an attempt a moment later. */
+    private final Set<Runnable> pausing = ConcurrentHashMap.newKeySet();
     private final LoginLimit login = new LoginLimit();
     private CompletableFuture<Wire> opening;
     private boolean closed;
 
-    Commands(Dialer dialer, Duration limit, Executor executor) {
+    Commands(Dialer dialer, Duration limit, Executor executor, ScheduledExecutorService timer) {
         this.dialer = dialer;
         this.limit = limit;
         this.executor = executor;
+        this.timer = timer;
+        promises = new Promises(executor, timer);
     }
 
-    private synchronized CompletableFuture<Wire> wire() {
+    /** The connection, or what becomes it. */
+    synchronized CompletableFuture<Wire> wire() {
         if (closed) {
             throw new ClientClosedException();
         }
@@ -86,27 +101,38 @@ final class Commands implements AutoCloseable {
      * @throws NoConnectionException if it is not known whether the command was done
      */
     Object once(String... words) {
-        return send(StringCodec.UTF8, false, deadline(), words);
+        return once(deadline(), words);
     }
 
     /** The same, up to a moment of System.nanoTime. */
     Object once(long end, String... words) {
-        return send(StringCodec.UTF8, false, end, words);
+        return get(askOnce(end, words), end);
     }
 
     /** Sends a command that may be done twice until it is answered, or the limit is over. The errors are those of once. */
     Object again(String... words) {
-        return send(StringCodec.UTF8, true, deadline(), words);
+        return again(deadline(), words);
     }
 
     /** The same, up to a moment of System.nanoTime: a call that sends several commands has one limit. */
     Object again(long end, String... words) {
-        return send(StringCodec.UTF8, true, end, words);
+        return get(askAgain(end, words), end);
     }
 
     /** The same with words and a reply of {@link Bytes}. */
     Object exactly(String... words) {
-        return send(Bytes.CODEC, true, deadline(), words);
+        long end = deadline();
+        return get(ask(Bytes.CODEC, true, end, words), end);
+    }
+
+    /** Sends a command as {@link #once} does, and does not wait for the reply. See {@link #promised}. */
+    CompletableFuture<Object> askOnce(long end, String... words) {
+        return ask(StringCodec.UTF8, false, end, words);
+    }
+
+    /** Sends a command as {@link #again} does, and does not wait for the reply. */
+    CompletableFuture<Object> askAgain(long end, String... words) {
+        return ask(StringCodec.UTF8, true, end, words);
     }
 
     /** When a call that begins now gives up, by System.nanoTime. */
@@ -119,62 +145,61 @@ final class Commands implements AutoCloseable {
         return System.nanoTime() + Math.min(limit.toNanos(), Waits.saturated(wait) + Waits.GRACE_NS);
     }
 
-    private Object send(StringCodec codec, boolean again, long end, String... words) {
-        long began = System.nanoTime();
-        for (int attempt = 0;; attempt++) {
-            RuntimeException failure = null;
-            boolean done = false; // perhaps
+    private CompletableFuture<Object> ask(StringCodec codec, boolean again, long end, String... words) {
+        Call call = new Call(this, codec, again, end, words);
+        calls.add(call);
+        call.reply.whenComplete((reply, error) -> calls.remove(call));
+        call.send();
+        return call.reply;
+    }
+
+    /** Waits for what comes of calls that end at a moment of System.nanoTime at the latest. An error has the place of the caller. */
+    <T> T get(CompletableFuture<T> future, long end) {
+        while (true) {
             try {
-                Wire wire = await(wire(), end);
-                done = true;
-                try {
-                    return await(wire.send(codec, words), end);
-                } catch (TimeoutException e) {
-                    wire.close(new BrokenException("no answer of " + wire.address, e));
-                    throw e;
-                } catch (ServerException e) {
-                    if (!Errors.isElsewhere(e.getMessage())) {
-                        throw e;
-                    }
-                    done = false;
-                    wire.close(e);
-                    failure = e;
-                }
-            } catch (ServerException e) {
-                if (Errors.isReply(e)) {
-                    throw Errors.meaning(e);
-                }
-                failure = e;
-            } catch (BrokenException e) {
-                failure = e;
+                return await(future, Math.max(end, System.nanoTime() + PAUSE_NS));
             } catch (TimeoutException e) {
-                throw new NoConnectionException("the server has not answered " + what(words) + " within " + Duration.ofNanos(System.nanoTime() - began), e);
+                expire();
+            } catch (LockException e) {
+                e.setStackTrace(Thread.currentThread().getStackTrace());
+                throw e;
             }
-            long pause = TimeUnit.MILLISECONDS.toNanos(PAUSES_MS[Math.min(attempt, PAUSES_MS.length - 1)]);
-            if (done && !again || System.nanoTime() + pause > end) {
-                throw new NoConnectionException("the server has not answered " + what(words) + ": " + failure.getMessage(), failure);
-            }
-            pause(pause);
         }
     }
 
-    /** The command and its key, for errors. */
-    private static String what(String[] words) {
-        int key = words[0].equals("EVAL") ? 3 : 1;
-        return words.length <= key ? words[0] : words[0] + " \"" + words[key] + "\"";
+    /** A future for a caller of what comes of calls that end at a moment of System.nanoTime at the latest, when they are ended. */
+    <T> CompletableFuture<T> promised(CompletableFuture<T> inner, long end) {
+        promises.unless(inner, end - System.nanoTime(), this::expire);
+        return promises.of(inner);
     }
 
-    /** Sleeps; an interrupt, which would end each sleep at once, is kept for later. */
-    private static void pause(long ns) {
-        boolean interrupted = Thread.interrupted();
-        long end = System.nanoTime() + ns;
-        for (long left = ns; left > 0; left = end - System.nanoTime()) {
-            java.util.concurrent.locks.LockSupport.parkNanos(left);
-            interrupted |= Thread.interrupted();
+    /** Ends the calls that got no answer until the moments when they give up. */
+    void expire() {
+        long now = System.nanoTime();
+        for (Call call : calls) {
+            if (call.end - now <= 0) {
+                call.expire();
+            }
         }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
+    }
+
+    /** Has an attempt made later; at once, to be refused, if the client is closed meanwhile. */
+    void later(long pauseNS, Runnable attempt) {
+        pausing.add(attempt);
+        timer.schedule(() -> resume(attempt), pauseNS, TimeUnit.NANOSECONDS);
+        if (isClosed()) { // nothing is left on the timer then
+            resume(attempt);
         }
+    }
+
+    private void resume(Runnable attempt) {
+        if (pausing.remove(attempt)) {
+            attempt.run();
+        }
+    }
+
+    private synchronized boolean isClosed() {
+        return closed;
     }
 
     /** Waits for a result without being interruptible, as it is bounded. */
@@ -187,10 +212,9 @@ final class Commands implements AutoCloseable {
                 } catch (InterruptedException e) {
                     interrupted = true;
                 } catch (CancellationException e) {
-                    throw new BrokenException("the connection was given up", e);
+                    throw Call.cause(e);
                 } catch (ExecutionException e) {
-                    Throwable cause = e.getCause() instanceof CompletionException wrapped ? wrapped.getCause() : e.getCause();
-                    throw cause instanceof RuntimeException known ? known : new LockException(cause.getMessage(), cause);
+                    throw Call.cause(e.getCause());
                 }
             }
         } finally {
@@ -212,5 +236,6 @@ final class Commands implements AutoCloseable {
         } else if (last != null) {
             last.thenAccept(Wire::end);
         }
+        List.copyOf(pausing).forEach(this::resume);
     }
 }

@@ -11,6 +11,8 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
 
 /** Entries that the server adds to a stream when they are due. A call whose answer was lost is sent again, and the server
  * knows it by its request ({@code ONCE}), also if the entry was added to the stream meanwhile. */
@@ -36,15 +38,42 @@ public final class DelayedEntries {
 
     /** Has an entry added after so long; false: an entry of this id is pending already, and nothing has changed. */
     public boolean add(String id, Duration delay, Map<String, String> fields) {
-        return add(id, "PX", Values.delay(delay, "a delay").toMillis(), fields);
+        return isAdded(commands.again(in(id, delay, fields)));
+    }
+
+    /** Has an entry added as {@link #add} does, and blocks no thread: the future has the result, or the error. */
+    public CompletableFuture<Boolean> addAsync(String id, Duration delay, Map<String, String> fields) {
+        return later(DelayedEntries::isAdded, in(id, delay, fields));
+    }
+
+    private String[] in(String id, Duration delay, Map<String, String> fields) {
+        return addition(id, "PX", Values.delay(delay, "a delay").toMillis(), fields);
     }
 
     /** Has an entry added at a time, by the server's clock; a time that has passed: now. False: as {@link #add}. */
     public boolean addAt(String id, Instant due, Map<String, String> fields) {
-        return add(id, "AT", unixMS(due), fields);
+        return isAdded(commands.again(addition(id, "AT", unixMS(due), fields)));
     }
 
-    private boolean add(String id, String when, long ms, Map<String, String> fields) {
+    /** Has an entry added as {@link #addAt} does, without blocking a thread. */
+    public CompletableFuture<Boolean> addAtAsync(String id, Instant due, Map<String, String> fields) {
+        return later(DelayedEntries::isAdded, addition(id, "AT", unixMS(due), fields));
+    }
+
+    private <T> CompletableFuture<T> later(Function<Object, T> meaning, String... words) {
+        long end = commands.deadline();
+        return commands.promised(commands.askAgain(end, words).thenApply(meaning), end);
+    }
+
+    private static boolean isAdded(Object reply) {
+        return reply != null;
+    }
+
+    private static boolean isDone(Object reply) {
+        return Long.valueOf(1).equals(reply);
+    }
+
+    private String[] addition(String id, String when, long ms, Map<String, String> fields) {
         List<String> words = new ArrayList<>(List.of("DELAY.ADD", stream, when, Long.toString(ms), "ID", Values.name(id, "an id"),
                 "ONCE", request()));
         if (Objects.requireNonNull(fields, "the fields are null").isEmpty()) {
@@ -54,7 +83,7 @@ public final class DelayedEntries {
             words.add(Values.text(field, "the name of a field"));
             words.add(Values.text(value, "a field"));
         });
-        return commands.again(words.toArray(String[]::new)) != null;
+        return words.toArray(String[]::new);
     }
 
     /** Names a call, so that the server knows its repetition. */
@@ -72,25 +101,63 @@ public final class DelayedEntries {
 
     /** Gives an entry up; false: there is none of this id. */
     public boolean cancel(String id) {
-        return Long.valueOf(1).equals(commands.again("DELAY.CANCEL", stream, Values.name(id, "an id"), "ONCE", request()));
+        return isDone(commands.again(cancellation(id)));
+    }
+
+    /** Gives an entry up as {@link #cancel} does, without blocking a thread. */
+    public CompletableFuture<Boolean> cancelAsync(String id) {
+        return later(DelayedEntries::isDone, cancellation(id));
+    }
+
+    private String[] cancellation(String id) {
+        return new String[] {"DELAY.CANCEL", stream, Values.name(id, "an id"), "ONCE", request()};
     }
 
     /** Has an entry added so long from now; false: there is none of this id. */
     public boolean move(String id, Duration delay) {
-        return Long.valueOf(1).equals(commands.again("DELAY.MOVE", stream, Values.name(id, "an id"), "PX",
-                Long.toString(Values.delay(delay, "a delay").toMillis()), "ONCE", request()));
+        return isDone(commands.again(movement(id, delay)));
+    }
+
+    /** Has an entry added so long from now, as {@link #move} does, without blocking a thread. */
+    public CompletableFuture<Boolean> moveAsync(String id, Duration delay) {
+        return later(DelayedEntries::isDone, movement(id, delay));
+    }
+
+    private String[] movement(String id, Duration delay) {
+        return new String[] {"DELAY.MOVE", stream, Values.name(id, "an id"), "PX",
+            Long.toString(Values.delay(delay, "a delay").toMillis()), "ONCE", request()};
     }
 
     /** An entry that is pending; empty: there is none of this id. */
     public Optional<Pending> get(String id) {
-        return commands.again("DELAY.GET", stream, Values.name(id, "an id")) instanceof List<?> entry
-                ? Optional.of(pending(id, entry.get(0), entry.get(1))) : Optional.empty();
+        return pending(id, commands.again("DELAY.GET", stream, Values.name(id, "an id")));
+    }
+
+    /** An entry that is pending, without blocking a thread. */
+    public CompletableFuture<Optional<Pending>> getAsync(String id) {
+        return later(reply -> pending(id, reply), "DELAY.GET", stream, Values.name(id, "an id"));
+    }
+
+    private static Optional<Pending> pending(String id, Object reply) {
+        return reply instanceof List<?> entry ? Optional.of(pending(id, entry.get(0), entry.get(1))) : Optional.empty();
     }
 
     /** The pending entries that are due at a time or later, at most so many, in the order in which they are due. */
     public List<Pending> list(Instant from, int count) {
-        Object reply = commands.again("DELAY.LIST", stream, "FROM", Long.toString(unixMS(from)), "COUNT",
-                Long.toString(Values.number(count, 1, "a count")));
+        return all(commands.again(listing(from, count)));
+    }
+
+    /** The pending entries as {@link #list} has them, without blocking a thread. */
+    public CompletableFuture<List<Pending>> listAsync(Instant from, int count) {
+        return later(DelayedEntries::all, listing(from, count));
+    }
+
+    private String[] listing(Instant from, int count) {
+        return new String[] {"DELAY.LIST", stream, "FROM", Long.toString(unixMS(from)), "COUNT",
+            Long.toString(Values.number(count, 1, "a count"))};
+    }
+
+    private static List<Pending> all(Object reply) {
         return ((List<?>) reply).stream().map(each -> (List<?>) each)
                 .map(entry -> pending(String.valueOf(entry.get(0)), entry.get(1), entry.get(2))).toList();
     }
@@ -106,5 +173,10 @@ public final class DelayedEntries {
     /** How many entries are pending. */
     public long count() {
         return (Long) commands.again("DELAY.COUNT", stream);
+    }
+
+    /** How many entries are pending, without blocking a thread. */
+    public CompletableFuture<Long> countAsync() {
+        return later(Long.class::cast, "DELAY.COUNT", stream);
     }
 }

@@ -5,6 +5,7 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 
 /**
@@ -24,9 +25,9 @@ public final class HeldLock implements AutoCloseable {
     private final Hold hold;
     private final Cleaner.Cleanable found;
 
-    HeldLock(Hold hold) {
+    HeldLock(Hold hold, String place) {
         this.hold = hold;
-        found = CLEANER.register(this, new Forgotten(hold, Log.caller()));
+        found = CLEANER.register(this, new Forgotten(hold, place));
     }
 
     /** It must not know the lock, which would never be found then. */
@@ -112,6 +113,12 @@ public final class HeldLock implements AutoCloseable {
         return hold.guard(command);
     }
 
+    /** Runs a command as {@link #guard} does, and blocks no thread: the future has the reply, or the error. */
+    public CompletableFuture<Object> guardAsync(String... command) {
+        long end = hold.commands().deadline();
+        return hold.commands().promised(hold.guardLater(end, command), end);
+    }
+
     /**
      * Raises the column {@code fence} of a row to this lock's token, before the holder reads. A former holder that was paused
      * can then no longer write: let each write have {@code WHERE id = ? AND fence = ?} with the token. The column is a BIGINT.
@@ -148,6 +155,14 @@ public final class HeldLock implements AutoCloseable {
         } finally {
             found.clean();
         }
+    }
+
+    /** Releases the lock as {@link #unlock()} does, and blocks no thread: the future has the errors. Cancelling it changes nothing. */
+    public CompletableFuture<Void> unlockAsync() {
+        Promises promises = hold.commands().promises;
+        CompletableFuture<Void> released = promises.of(hold.unlockLater(promises));
+        found.clean(); // it is not held any more
+        return released;
     }
 
     /**

@@ -115,23 +115,37 @@ final class Hold {
     }
 
     Object guard(String... command) {
+        long until = commands().deadline();
+        return commands().get(guardLater(until, command), until);
+    }
+
+    /** Sends a guarded command without waiting for its reply, up to a moment of System.nanoTime. */
+    CompletableFuture<Object> guardLater(long until, String... command) {
         if (tokens.length > 1) {
             throw new IllegalStateException("a lock of " + tokens.length + " keys cannot guard a command");
         }
         Values.command(command);
-        throwIfOver();
+        try {
+            throwIfOver();
+        } catch (LockLostException | LockReleasedException e) {
+            return CompletableFuture.failedFuture(e);
+        }
         List<String> words = new ArrayList<>(List.of("GUARD", key(), Long.toString(token())));
         words.addAll(Arrays.asList(command));
-        try {
-            return keeper.commands().once(words.toArray(String[]::new));
-        } catch (ServerException e) {
-            if (!e.code().equals("STALETOKEN")) {
-                throw e;
+        return keeper.commands().askOnce(until, words.toArray(String[]::new)).handle((reply, error) -> {
+            if (error == null) {
+                return reply;
             }
-            loseNow(0, LossReason.STALE);
-            throwIfOver();
-            throw e;
-        }
+            if (error instanceof ServerException refusal && refusal.code().equals("STALETOKEN")) {
+                loseNow(0, LossReason.STALE);
+                throwIfOver();
+            }
+            throw Call.cause(error);
+        });
+    }
+
+    Commands commands() {
+        return keeper.commands();
     }
 
     void fence(Connection connection, String table, Object id) throws SQLException {
@@ -169,6 +183,29 @@ final class Hold {
         release(wish.release(owner.name, tokens));
     }
 
+    /** Releases without waiting for the answer. The future has the errors of {@link HeldLock#unlock}. */
+    CompletableFuture<Void> unlockLater(Promises promises) {
+        String[] words = wish.release(owner.name, tokens);
+        CompletableFuture<Void> released = new CompletableFuture<>();
+        Debts.Debt done;
+        try {
+            done = give(words);
+        } catch (LockLostException | LockReleasedException e) {
+            released.completeExceptionally(e);
+            return released;
+        }
+        promises.unless(done.paid, keeper.limit.toNanos(), () -> released.completeExceptionally(unanswered(null)));
+        done.paid.whenComplete((reply, error) -> {
+            try {
+                settle(done, words, reply, error);
+                released.complete(null);
+            } catch (LockException e) {
+                released.completeExceptionally(e);
+            }
+        });
+        return released;
+    }
+
     void releaseAfter(Duration length) {
         if (tokens.length > 1) {
             throw new IllegalStateException("this is for a lock of one key");
@@ -181,36 +218,52 @@ final class Hold {
     }
 
     private void release(String[] words) {
-        Debts.Debt done;
+        Debts.Debt done = give(words);
+        try {
+            settle(done, words, Commands.await(done.paid, System.nanoTime() + keeper.limit.toNanos()), null);
+        } catch (ServerException e) {
+            throw Errors.meaning(e);
+        } catch (TimeoutException e) {
+            throw unanswered(e);
+        }
+    }
+
+    /** Has the lock released, by these words. From here on it is not held. */
+    private Debts.Debt give(String[] words) {
         keeper.mu.lock();
         try {
             closed = true;
             throwIfOver();
             released = true;
             stopExpiry();
-            done = keeper.debts.owe(List.<String[]>of(words), () -> keeper.forget(this));
+            return keeper.debts.owe(List.<String[]>of(words), () -> keeper.forget(this));
         } finally {
             keeper.mu.unlock();
         }
-        try {
-            Object reply = Commands.await(done.paid, System.nanoTime() + keeper.limit.toNanos());
-            boolean gone = reply == null || reply instanceof List<?> list && list.contains(null)
-                    || isGone(reply) && words[0].endsWith("RENEW");
-            LockLostException lost = loss;
-            if (gone && lost != null) {
-                throw lost.again();
-            }
-            if (gone && !done.sentAgain) { // otherwise an attempt without an answer has released it
-                throw lost(0, LossReason.STALE);
-            }
-            if (keeper.observer != LockClient.NO_OBSERVER) {
-                keeper.tell(() -> wish.keys().forEach(key -> keeper.observer.released(key, heldFor())));
-            }
-        } catch (ServerException e) {
-            throw Errors.meaning(e);
-        } catch (TimeoutException e) {
-            throw new NoConnectionException("the server does not answer, " + wish.keys() + " will be released when it does", e);
+    }
+
+    /** Takes the answer to a release, and throws if the lock was not held any more. */
+    private void settle(Debts.Debt done, String[] words, Object reply, Throwable error) {
+        if (error != null) {
+            RuntimeException cause = Call.cause(error);
+            throw cause instanceof ServerException refusal ? Errors.meaning(refusal) : cause;
         }
+        boolean gone = reply == null || reply instanceof List<?> list && list.contains(null)
+                || isGone(reply) && words[0].endsWith("RENEW");
+        LockLostException lost = loss;
+        if (gone && lost != null) {
+            throw lost.again();
+        }
+        if (gone && !done.sentAgain) { // otherwise an attempt without an answer has released it
+            throw lost(0, LossReason.STALE);
+        }
+        if (keeper.observer != LockClient.NO_OBSERVER) {
+            keeper.tell(() -> wish.keys().forEach(key -> keeper.observer.released(key, heldFor())));
+        }
+    }
+
+    private NoConnectionException unanswered(TimeoutException e) {
+        return new NoConnectionException("the server does not answer, " + wish.keys() + " will be released when it does", e);
     }
 
     void close() {

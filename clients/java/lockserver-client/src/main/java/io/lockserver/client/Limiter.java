@@ -2,6 +2,7 @@ package io.lockserver.client;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 
 /** A rate over all machines: at most count per period, and burst at once. */
 public final class Limiter {
@@ -41,7 +42,13 @@ public final class Limiter {
 
     /** Takes units if all are there; 0 only looks. It is sent once: after {@link NoConnectionException} they may be taken. */
     public Decision take(long cost) {
-        return decision((List<?>) commands.once(call(cost)));
+        return decision(commands.once(call(cost)));
+    }
+
+    /** Takes units as {@link #take(long)} does, and blocks no thread: the future has the decision, or the error. */
+    public CompletableFuture<Decision> takeAsync(long cost) {
+        long end = commands.deadline();
+        return commands.promised(commands.askOnce(end, call(cost)).thenApply(Limiter::decision), end);
     }
 
     private String[] call(long cost) {
@@ -53,7 +60,8 @@ public final class Limiter {
         return call;
     }
 
-    private static Decision decision(List<?> reply) {
+    private static Decision decision(Object answer) {
+        List<?> reply = (List<?>) answer;
         return new Decision(number(reply, 0) == 1, number(reply, 1), number(reply, 2), Duration.ofMillis(number(reply, 3)),
                 Duration.ofMillis(number(reply, 4)));
     }
@@ -77,7 +85,7 @@ public final class Limiter {
             throw new InterruptedException();
         }
         long end = System.nanoTime() + Waits.saturated(wait);
-        Decision first = decision((List<?>) commands.once(commands.deadline(wait), call));
+        Decision first = decision(commands.once(commands.deadline(wait), call));
         if (first.allowed() || first.retryAfter().compareTo(wait) > 0) {
             return first;
         }
@@ -86,9 +94,61 @@ public final class Limiter {
             return decision(reply);
         }
         try { // the numbers of now
-            return decision((List<?>) commands.again(commands.deadline(Duration.ZERO), call(0))).refused();
+            return decision(commands.again(commands.deadline(Duration.ZERO), call(0))).refused();
         } catch (NoConnectionException e) {
             return first;
         }
+    }
+
+    /**
+     * Takes units as {@link #take(long, Duration)} does, and blocks no thread: the future has the decision, or the error. Cancelling it
+     * gives up the wait; units that were granted meanwhile are taken.
+     */
+    public CompletableFuture<Decision> takeAsync(long cost, Duration wait) {
+        Values.wait(wait, "a wait");
+        String[] call = call(cost);
+        long end = System.nanoTime() + Waits.saturated(wait);
+        CompletableFuture<Decision> decided = commands.promises.make();
+        long first = commands.deadline(wait);
+        commands.promised(commands.askOnce(first, call).thenApply(Limiter::decision), first).whenComplete((decision, error) -> {
+            if (error != null) {
+                decided.completeExceptionally(error);
+            } else if (decision.allowed() || decision.retryAfter().compareTo(wait) > 0) {
+                decided.complete(decision);
+            } else if (!decided.isDone()) {
+                queue(call, end, decision, decided);
+            }
+        });
+        return decided;
+    }
+
+    /** Waits in the server's queue for a call that was refused at first. */
+    private void queue(String[] call, long end, Decision refused, CompletableFuture<Decision> decided) {
+        CompletableFuture<List<?>> queued;
+        try {
+            queued = waits.later(call, Duration.ofNanos(Math.max(end - System.nanoTime(), 0)), commands.promises);
+        } catch (ClientClosedException e) {
+            decided.completeExceptionally(e);
+            return;
+        }
+        decided.whenComplete((decision, error) -> queued.cancel(false));
+        commands.promises.of(queued).whenComplete((reply, error) -> {
+            if (error != null) {
+                decided.completeExceptionally(error);
+            } else if (reply != null) {
+                decided.complete(decision(reply));
+            } else {
+                long last = commands.deadline(Duration.ZERO);
+                commands.promised(commands.askAgain(last, call(0)), last).whenComplete((now, silent) -> {
+                    if (silent == null) {
+                        decided.complete(decision(now).refused());
+                    } else if (silent instanceof NoConnectionException) {
+                        decided.complete(refused);
+                    } else {
+                        decided.completeExceptionally(silent);
+                    }
+                });
+            }
+        });
     }
 }

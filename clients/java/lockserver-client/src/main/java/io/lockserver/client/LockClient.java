@@ -7,6 +7,8 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
@@ -16,6 +18,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReadWriteLock;
+import java.util.function.Function;
 
 import io.lettuce.core.ClientOptions;
 import io.lettuce.core.RedisURI;
@@ -44,6 +47,7 @@ public final class LockClient implements AutoCloseable {
     private final LockObserver observer;
     private final AtomicBoolean ended = new AtomicBoolean();
     private final ThreadLocks threadLocks = new ThreadLocks(this);
+    private final LockFutures futures;
 
     private LockClient(Builder settings) {
         String prefix = settings.name + ":" + random() + ":";
@@ -55,8 +59,9 @@ public final class LockClient implements AutoCloseable {
         threads.setRejectedExecutionHandler(new ThreadPoolExecutor.DiscardPolicy());
         executor = threads;
         dialer = new Dialer(settings.uris, prefix.substring(0, prefix.length() - 1), settings.options, executor);
-        commands = new Commands(dialer, settings.timeout, executor);
+        commands = new Commands(dialer, settings.timeout, executor, timer);
         keeper = new Keeper(dialer, commands, prefix, settings.timeout, observer, timer, executor);
+        futures = new LockFutures(keeper, commands.promises, observer);
         boolean started = false;
         try {
             keeper.start(settings.connectTimeout);
@@ -177,7 +182,11 @@ public final class LockClient implements AutoCloseable {
 
     /** Takes a lock. */
     public HeldLock lock(String key, LockOptions options) throws InterruptedException {
-        return acquire(owner(options), Wish.lock(Values.name(key, "a key"), options.shared(), options.lease()).in(options.trace()), options.waitLimit());
+        return acquire(owner(options), lockOf(key, options), options.waitLimit());
+    }
+
+    private static Wish lockOf(String key, LockOptions options) {
+        return Wish.lock(Values.name(key, "a key"), options.shared(), options.lease()).in(options.trace());
     }
 
     /** Takes a lock if it is free, without waiting for another holder; empty: it is not free. */
@@ -196,13 +205,46 @@ public final class LockClient implements AutoCloseable {
 
     /** Takes several locks in one moment, or none of them. While it waits it holds none, so the order of the keys is of no matter. */
     public HeldLock acquireAll(Collection<String> keys, LockOptions options) throws InterruptedException {
+        return acquire(owner(options), allOf(keys, options), options.waitLimit());
+    }
+
+    private static Wish allOf(Collection<String> keys, LockOptions options) {
         Objects.requireNonNull(keys, "the keys are null");
-        Owner owner = owner(options);
         List<String> sorted = keys.stream().map(key -> Values.name(key, "a key")).distinct().sorted().toList();
         if (sorted.isEmpty()) {
             throw new IllegalArgumentException("there is no key to lock");
         }
-        return acquire(owner, Wish.all(sorted, options.shared(), options.lease()).in(options.trace()), options.waitLimit());
+        return Wish.all(sorted, options.shared(), options.lease()).in(options.trace());
+    }
+
+    /**
+     * Takes a lock as {@link #lock(String, LockOptions)} does, and blocks no thread. The future has the lock, or the error. Cancelling it
+     * gives up the wait, and so does {@code orTimeout}; the server grants nothing then that stays behind. That is true of this future
+     * only, and not of others that it is composed into: see {@link #lockedAsync}.
+     */
+    public CompletableFuture<HeldLock> lockAsync(String key, LockOptions options) {
+        return acquireAsync(owner(options), lockOf(key, options), options.waitLimit());
+    }
+
+    /** Takes a lock as {@link #tryLock(String, LockOptions)} does, and blocks no thread; see {@link #lockAsync}. */
+    public CompletableFuture<Optional<HeldLock>> tryLockAsync(String key, LockOptions options) {
+        return optional(lockAsync(key, options));
+    }
+
+    /** Takes several locks as {@link #acquireAll} does, and blocks no thread; see {@link #lockAsync}. */
+    public CompletableFuture<HeldLock> acquireAllAsync(Collection<String> keys, LockOptions options) {
+        return acquireAsync(owner(options), allOf(keys, options), options.waitLimit());
+    }
+
+    /**
+     * Takes a lock, runs a task, and releases the lock when the stage that the task returns is completed, in whatever way. The future has
+     * what the stage has; {@link LockLostException} if the lock was lost meanwhile. Cancelling it gives up the wait. It does not end a
+     * task that has begun, and the lock is held until that ends.
+     *
+     * @param task must not block; it runs on a thread of the client
+     */
+    public <T> CompletableFuture<T> lockedAsync(String key, LockOptions options, Function<? super HeldLock, ? extends CompletionStage<T>> task) {
+        return futures.whileHeld(lockAsync(key, options), Objects.requireNonNull(task, "the task is null"));
     }
 
     /**
@@ -384,6 +426,7 @@ public final class LockClient implements AutoCloseable {
         dialer.close();
         timer.shutdownNow();
         executor.shutdown();
+        commands.promises.endAll();
     }
 
     private Owner owner(LockOptions options) {
@@ -404,7 +447,7 @@ public final class LockClient implements AutoCloseable {
     HeldLock acquire(Owner owner, Wish wish, Duration wait) throws InterruptedException {
         long began = System.nanoTime();
         try {
-            HeldLock lock = new HeldLock(keeper.waits.request(owner, wish, wait));
+            HeldLock lock = new HeldLock(keeper.waits.request(owner, wish, wait), Log.caller());
             tell(() -> wish.keys().forEach(key -> observer.acquired(key, Duration.ofNanos(System.nanoTime() - began))));
             return lock;
         } catch (LockException | InterruptedException e) {
@@ -413,8 +456,28 @@ public final class LockClient implements AutoCloseable {
         }
     }
 
+    CompletableFuture<HeldLock> acquireAsync(Owner owner, Wish wish, Duration wait) {
+        return futures.acquire(owner, wish, wait);
+    }
+
+    /** The same with an empty value for a lock that is not free. A caller that gives up gives up the inner future, too. */
+    <T> CompletableFuture<Optional<T>> optional(CompletableFuture<T> inner) {
+        CompletableFuture<Optional<T>> promise = commands.promises.make();
+        inner.whenComplete((value, error) -> {
+            if (error instanceof NotAcquiredException) {
+                promise.complete(Optional.empty());
+            } else if (error != null) {
+                promise.completeExceptionally(error);
+            } else if (!promise.complete(Optional.of(value)) && value instanceof HeldLock lock) {
+                lock.unlockAsync();
+            }
+        });
+        promise.whenComplete((value, error) -> inner.cancel(false));
+        return promise;
+    }
+
     /** Calls an observer on the caller's thread. What it throws goes to that thread's handler: the caller must get its lock. */
-    private static void tell(Runnable observation) {
+    static void tell(Runnable observation) {
         try {
             observation.run();
         } catch (Throwable e) {

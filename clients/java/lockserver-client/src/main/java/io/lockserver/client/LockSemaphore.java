@@ -4,6 +4,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 
 /** At most so many permits are held at the same time, over all machines. What a dead holder had comes back with its lease. */
 public final class LockSemaphore {
@@ -60,13 +61,27 @@ public final class LockSemaphore {
 
     /** Takes several permits in one moment, or none. If the semaphore has another limit: {@link ServerException} LIMITMISMATCH. */
     public HeldLock acquire(int permits, LockOptions options) throws InterruptedException {
+        return client.acquire(client.newOwner(), wish(permits, options), options.waitLimit());
+    }
+
+    /** Takes permits as {@link #acquire(int, LockOptions)} does, and blocks no thread; see {@link LockClient#lockAsync}. */
+    public CompletableFuture<HeldLock> acquireAsync(int permits, LockOptions options) {
+        return client.acquireAsync(client.newOwner(), wish(permits, options), options.waitLimit());
+    }
+
+    /** Takes permits as {@link #tryAcquire} does, and blocks no thread; see {@link LockClient#lockAsync}. */
+    public CompletableFuture<Optional<HeldLock>> tryAcquireAsync(int permits, LockOptions options) {
+        return client.optional(acquireAsync(permits, options));
+    }
+
+    private Wish wish(int permits, LockOptions options) {
         if (permits < 1 || !initial && permits > limit) {
             throw new IllegalArgumentException(permits + " permits of " + limit);
         }
         if (Objects.requireNonNull(options, "the options are null").shared() || options.owner() != null) {
             throw new IllegalArgumentException("permits are not shared, and have an owner of their own");
         }
-        return client.acquire(client.newOwner(), Wish.permits(key, limit, permits, options.lease(), initial).in(options.trace()), options.waitLimit());
+        return Wish.permits(key, limit, permits, options.lease(), initial).in(options.trace());
     }
 
     /** Takes permits; empty: so many were not available until the time to wait was over. */

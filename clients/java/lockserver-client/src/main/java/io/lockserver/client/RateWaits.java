@@ -58,6 +58,35 @@ final class RateWaits {
      * @return the reply; null: the time was over before
      */
     List<?> take(String[] command, Duration wait) throws InterruptedException {
+        Request asked = begin(command, wait);
+        try {
+            return await(asked);
+        } catch (TimeoutException e) {
+            return null;
+        } catch (ExecutionException e) {
+            throw Waits.thrown(e);
+        } finally {
+            leave(asked);
+        }
+    }
+
+    /** Waits for units as {@link #take} does, and blocks no thread. Cancelling the future gives up the wait. */
+    CompletableFuture<List<?>> later(String[] command, Duration wait, Promises promises) {
+        Request asked = begin(command, wait);
+        long most = asked.end + GRACE_NS - System.nanoTime();
+        if (most > keeper.limit.toNanos()) {
+            promises.unless(asked.result, keeper.limit.toNanos(), () -> {
+                if (!asked.placed) {
+                    asked.result.completeExceptionally(keeper.silence("units of " + asked.command[1]));
+                }
+            });
+        }
+        promises.unless(asked.result, most, () -> asked.result.complete(null));
+        asked.result.whenComplete((reply, error) -> leave(asked));
+        return asked.result;
+    }
+
+    private Request begin(String[] command, Duration wait) {
         Request asked = new Request(keeper.newOwner().name, command, System.nanoTime() + Waits.saturated(wait));
         keeper.mu.lock();
         try {
@@ -71,15 +100,7 @@ final class RateWaits {
         } finally {
             keeper.mu.unlock();
         }
-        try {
-            return await(asked);
-        } catch (TimeoutException e) {
-            return null;
-        } catch (ExecutionException e) {
-            throw Waits.thrown(e);
-        } finally {
-            leave(asked);
-        }
+        return asked;
     }
 
     private List<?> await(Request asked) throws InterruptedException, ExecutionException, TimeoutException {

@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 
 /** A flash sale, made with {@code SECKILL.CREATE}. All calls are safe to repeat: the server knows an order by its id. */
 public final class Sale {
@@ -98,6 +99,17 @@ public final class Sale {
      * one, which is left alone. With {@code replace} it is sent once.
      */
     public boolean create(Terms terms) {
+        long end = commands.deadline();
+        return commands.get(make(terms, end), end);
+    }
+
+    /** Makes the sale as {@link #create} does, and blocks no thread: the future has the result, or the error. */
+    public CompletableFuture<Boolean> createAsync(Terms terms) {
+        long end = commands.deadline();
+        return commands.promised(make(terms, end), end);
+    }
+
+    private CompletableFuture<Boolean> make(Terms terms, long end) {
         List<String> words = new ArrayList<>(List.of("SECKILL.CREATE", voucher, "STOCK", Long.toString(terms.stock)));
         Map<String, Object> same = new HashMap<>(Map.of("total", terms.stock));
         put(words, same, "START", terms.start == null ? null : DelayedEntries.unixMS(terms.start));
@@ -108,22 +120,21 @@ public final class Sale {
             words.addAll(List.of("STREAM", terms.stream));
             same.put("stream", terms.stream);
         }
-        long deadline = commands.deadline();
-        try {
-            if (terms.replace) {
-                words.add("REPLACE");
-                commands.once(deadline, words.toArray(String[]::new));
-            } else {
-                commands.again(deadline, words.toArray(String[]::new));
-            }
-            return true;
-        } catch (ServerException e) {
-            if (!e.getMessage().contains("exists already")) {
-                throw e;
-            }
-            Map<String, Object> there = LockInfo.map(commands.again(deadline, "SECKILL.INFO", voucher));
-            return same.entrySet().stream().allMatch(term -> term.getValue().equals(there.get(term.getKey())));
+        if (terms.replace) {
+            words.add("REPLACE");
+            return commands.askOnce(end, words.toArray(String[]::new)).thenApply(made -> true);
         }
+        return commands.askAgain(end, words.toArray(String[]::new)).thenApply(made -> true)
+                .exceptionallyCompose(error -> isThere(error) ? isSame(same, end) : CompletableFuture.failedFuture(error));
+    }
+
+    private static boolean isThere(Throwable error) {
+        return Call.cause(error) instanceof ServerException refusal && refusal.getMessage().contains("exists already");
+    }
+
+    private CompletableFuture<Boolean> isSame(Map<String, Object> terms, long end) {
+        return commands.askAgain(end, "SECKILL.INFO", voucher).thenApply(LockInfo::map)
+                .thenApply(there -> terms.entrySet().stream().allMatch(term -> term.getValue().equals(there.get(term.getKey()))));
     }
 
     private static void put(List<String> words, Map<String, Object> same, String option, Long value) {
@@ -135,17 +146,33 @@ public final class Sale {
 
     /** The state of the sale; empty: there is none. */
     public Optional<Info> info() {
-        try {
-            Map<String, Object> fields = LockInfo.map(commands.again("SECKILL.INFO", voucher));
-            return Optional.of(new Info(String.valueOf(fields.get("state")), LockInfo.number(fields.get("stock"), 0),
-                    LockInfo.number(fields.get("total"), 0), LockInfo.number(fields.get("sold"), 0), LockInfo.number(fields.get("held"), 0),
-                    LockInfo.number(fields.get("confirmed"), 0), LockInfo.number(fields.get("buyers"), 0), Collections.unmodifiableMap(fields)));
-        } catch (ServerException e) {
-            if (e.getMessage().startsWith("ERR no such seckill")) {
+        long end = commands.deadline();
+        return commands.get(look(end), end);
+    }
+
+    /** The state of the sale as {@link #info} has it, without blocking a thread. */
+    public CompletableFuture<Optional<Info>> infoAsync() {
+        long end = commands.deadline();
+        return commands.promised(look(end), end);
+    }
+
+    private CompletableFuture<Optional<Info>> look(long end) {
+        return commands.askAgain(end, "SECKILL.INFO", voucher).handle((reply, error) -> {
+            if (error == null) {
+                return Optional.of(info(LockInfo.map(reply)));
+            }
+            RuntimeException cause = Call.cause(error);
+            if (cause instanceof ServerException refusal && refusal.getMessage().startsWith("ERR no such seckill")) {
                 return Optional.empty();
             }
-            throw e;
-        }
+            throw cause;
+        });
+    }
+
+    private static Info info(Map<String, Object> fields) {
+        return new Info(String.valueOf(fields.get("state")), LockInfo.number(fields.get("stock"), 0),
+                LockInfo.number(fields.get("total"), 0), LockInfo.number(fields.get("sold"), 0), LockInfo.number(fields.get("held"), 0),
+                LockInfo.number(fields.get("confirmed"), 0), LockInfo.number(fields.get("buyers"), 0), Collections.unmodifiableMap(fields));
     }
 
     /** Orders one piece for a user. */
@@ -155,27 +182,53 @@ public final class Sale {
 
     /** Orders pieces for a user. The same order gets the same answer, however often it is asked. */
     public Outcome buy(String user, String order, int pieces) {
-        return Outcome.values()[Math.toIntExact((Long) commands.again("SECKILL", voucher, Values.name(user, "a user"),
-                Values.name(order, "an order"), "QTY", Long.toString(Values.number(pieces, 1, "a number of pieces"))))];
+        return outcome(commands.again(order(user, order, pieces)));
+    }
+
+    /** Orders pieces as {@link #buy(String, String, int)} does, and blocks no thread: the future has the outcome, or the error. */
+    public CompletableFuture<Outcome> buyAsync(String user, String order, int pieces) {
+        long end = commands.deadline();
+        return commands.promised(commands.askAgain(end, order(user, order, pieces)).thenApply(Sale::outcome), end);
+    }
+
+    private String[] order(String user, String order, int pieces) {
+        return new String[] {"SECKILL", voucher, Values.name(user, "a user"), Values.name(order, "an order"), "QTY",
+            Long.toString(Values.number(pieces, 1, "a number of pieces"))};
+    }
+
+    private static Outcome outcome(Object reply) {
+        return Outcome.values()[Math.toIntExact((Long) reply)];
     }
 
     /** Says that an order was paid, which keeps it. True: it is confirmed, by this call or an earlier one. */
     public boolean confirm(String user, String order) {
-        return settle("SECKILL.CONFIRM", user, order, "paid");
+        long end = commands.deadline();
+        return commands.get(settle("SECKILL.CONFIRM", user, order, "paid", end), end);
+    }
+
+    /** Says that an order was paid, as {@link #confirm} does, without blocking a thread. */
+    public CompletableFuture<Boolean> confirmAsync(String user, String order) {
+        long end = commands.deadline();
+        return commands.promised(settle("SECKILL.CONFIRM", user, order, "paid", end), end);
     }
 
     /** Gives an order back. True: it is given back, by this call, an earlier one, or the end of its hold. */
     public boolean cancel(String user, String order) {
-        return settle("SECKILL.CANCEL", user, order, "gone");
+        long end = commands.deadline();
+        return commands.get(settle("SECKILL.CANCEL", user, order, "gone", end), end);
+    }
+
+    /** Gives an order back as {@link #cancel} does, without blocking a thread. */
+    public CompletableFuture<Boolean> cancelAsync(String user, String order) {
+        long end = commands.deadline();
+        return commands.promised(settle("SECKILL.CANCEL", user, order, "gone", end), end);
     }
 
     /** A reply of 0 may be that to a second sending, so the record of the order is looked at: "paid 2 ann". */
-    private boolean settle(String command, String user, String order, String state) {
-        long end = commands.deadline();
-        if (Long.valueOf(1).equals(commands.again(end, command, voucher, Values.name(user, "a user"), Values.name(order, "an order")))) {
-            return true;
-        }
-        Object record = commands.again(end, "HGET", "seckill:orders:" + voucher, order);
-        return record instanceof String text && text.startsWith(state + " ");
+    private CompletableFuture<Boolean> settle(String command, String user, String order, String state, long end) {
+        return commands.askAgain(end, command, voucher, Values.name(user, "a user"), Values.name(order, "an order"))
+                .thenCompose(reply -> Long.valueOf(1).equals(reply) ? CompletableFuture.completedFuture(true)
+                        : commands.askAgain(end, "HGET", "seckill:orders:" + voucher, order)
+                                .thenApply(record -> record instanceof String text && text.startsWith(state + " ")));
     }
 }

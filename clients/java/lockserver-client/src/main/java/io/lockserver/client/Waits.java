@@ -38,6 +38,25 @@ final class Waits {
      * @param wait null: without end; zero: it does not wait
      */
     Hold request(Owner owner, Wish wish, Duration wait) throws InterruptedException {
+        return await(begin(owner, wish, wait));
+    }
+
+    /** Asks for a lock as {@link #request} does, and does not wait. The outcome is the result of the wait, or that of {@link #giveUp}. */
+    Wait later(Owner owner, Wish wish, Duration wait, Promises promises) {
+        Wait asked = begin(owner, wish, wait);
+        long most = asked.patience == Wait.Patience.LIMITED ? asked.end + GRACE_NS - System.nanoTime() : Long.MAX_VALUE;
+        promises.unless(asked.result, Math.min(most, keeper.limit.toNanos()), () -> {
+            if (!asked.placed) {
+                giveUp(asked, keeper.silence(asked.wish.what()));
+            }
+        });
+        if (asked.patience == Wait.Patience.LIMITED) {
+            promises.unless(asked.result, most, () -> giveUp(asked, new WaitTimeoutException(timeout(asked))));
+        }
+        return asked;
+    }
+
+    private Wait begin(Owner owner, Wish wish, Duration wait) {
         Wait.Patience patience = wait == null ? Wait.Patience.ENDLESS : wait.isZero() ? Wait.Patience.NONE : Wait.Patience.LIMITED;
         Wait asked = new Wait(owner, wish, patience, System.nanoTime() + (wait == null ? 0 : saturated(wait)));
         keeper.mu.lock();
@@ -58,7 +77,20 @@ final class Waits {
         } finally {
             keeper.mu.unlock();
         }
-        return await(asked);
+        return asked;
+    }
+
+    /** Ends a wait that no thread waits for, unless it is over. */
+    void giveUp(Wait wait, LockException why) {
+        keeper.mu.lock();
+        try {
+            if (wait.state != Wait.State.OVER) {
+                fail(wait, why);
+                undo(wait);
+            }
+        } finally {
+            keeper.mu.unlock();
+        }
     }
 
     static long saturated(Duration wait) {
@@ -97,11 +129,17 @@ final class Waits {
         }
     }
 
-    private static void waitOut(Wait wait) {
+    /** How long a caller would come back too early, in nanoseconds: the server has ended the wait by its own clock. */
+    static long early(Wait wait) {
         long left = wait.end - System.nanoTime();
-        while (left > 0 && left < CLOCK_NS && !Thread.currentThread().isInterrupted()) {
+        return left > 0 && left < CLOCK_NS ? left : 0;
+    }
+
+    private static void waitOut(Wait wait) {
+        long left = early(wait);
+        while (left > 0 && !Thread.currentThread().isInterrupted()) {
             LockSupport.parkNanos(left);
-            left = wait.end - System.nanoTime();
+            left = early(wait);
         }
     }
 

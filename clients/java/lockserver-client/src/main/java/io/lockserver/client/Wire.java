@@ -126,7 +126,8 @@ final class Wire {
         then(StringCodec.UTF8, take, words);
     }
 
-    private void then(StringCodec codec, BiConsumer<Object, RuntimeException> take, String... words) {
+    /** The same with words and a reply of another form, such as {@link Bytes#CODEC}. */
+    void then(StringCodec codec, BiConsumer<Object, RuntimeException> take, String... words) {
         Sent sent = new Sent(codec, take, words);
         awaited.add(sent);
         if (reason != null) {

@@ -185,7 +185,7 @@ final class LockedInterceptor implements MethodInterceptor {
         if (!completes && (suspends || ReactiveAdapterRegistry.getSharedInstance().getAdapter(type) != null || Future.class.isAssignableFrom(type) || BaseStream.class.isAssignableFrom(type)
                 || Iterator.class.isAssignableFrom(type) || Callable.class.isAssignableFrom(type))) {
             throw new IllegalStateException("@Locked at " + method + " would end before its work, which goes on behind a " + type.getSimpleName()
-                    + ": return what is done, or a CompletionStage");
+                    + ": return what is done, or a CompletionStage; for a Mono there is ReactiveLocks");
         }
     }
 

@@ -25,6 +25,7 @@ import io.lockserver.client.LockObserver;
 import io.lockserver.spring.LockMetrics;
 import io.lockserver.spring.LockedPostProcessor;
 import io.lockserver.spring.LockserverLockRegistry;
+import io.lockserver.spring.ReactiveLocks;
 import io.micrometer.core.instrument.MeterRegistry;
 
 /** Makes a {@link LockClient}, a {@link LockRegistry}, what {@code @Locked} needs, the meters, and the health indicator. */
@@ -72,6 +73,13 @@ public class LockserverAutoConfiguration {
     @ConditionalOnMissingBean
     public static LockedPostProcessor lockedPostProcessor(ObjectProvider<LockClient> client) {
         return new LockedPostProcessor(client::getObject);
+    }
+
+    /** Locks for Reactor. */
+    @Bean
+    @ConditionalOnMissingBean
+    public ReactiveLocks reactiveLocks(LockClient client) {
+        return new ReactiveLocks(client);
     }
 
     /** Spring Integration's locks. */

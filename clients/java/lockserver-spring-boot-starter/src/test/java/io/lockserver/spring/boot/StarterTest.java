@@ -20,13 +20,16 @@ import org.springframework.integration.support.locks.LockRegistry;
 import io.lockserver.client.HeldLock;
 import io.lockserver.client.LockClient;
 import io.lockserver.client.LockObserver;
+import io.lockserver.client.LockOptions;
 import io.lockserver.spring.CurrentLock;
 import io.lockserver.spring.Locked;
+import io.lockserver.spring.ReactiveLocks;
 import io.lockserver.test.Lockserver;
 import io.lockserver.test.LockserverTest;
 import io.lockserver.test.TestServer;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import reactor.core.publisher.Mono;
 
 /** An application with the starter. It runs with Boot 3, and with Boot 4 by -Pboot4. */
 @LockserverTest
@@ -100,6 +103,8 @@ class StarterTest {
             lock.lock();
             assertEquals(1L, server.call("EXISTS", "billing-locks:a"));
             lock.unlock();
+            assertEquals("billing", context.getBean(ReactiveLocks.class).locked("k", LockOptions.defaults(), held -> Mono.just(held.owner().split(":")[0]))
+                    .block());
         }
     }
 

@@ -1,0 +1,126 @@
+package io.lockserver.spring;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
+
+import org.junit.jupiter.api.Test;
+
+import io.lockserver.client.LockClient;
+import io.lockserver.client.LockLostException;
+import io.lockserver.client.LockOptions;
+import io.lockserver.client.NotAcquiredException;
+import io.lockserver.test.LockserverTest;
+import io.lockserver.test.TestServer;
+import reactor.core.Disposable;
+import reactor.core.publisher.Flux;
+import reactor.core.publisher.Mono;
+
+/** Locks that are held until a Mono has ended, in whatever way. */
+@LockserverTest
+class ReactiveLocksTest {
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final LockOptions TRY = LockOptions.defaults().withWait(Duration.ZERO);
+    private static final LockOptions LONG = LockOptions.defaults().withWait(Duration.ofMinutes(5));
+
+    private static void await(String what, BooleanSupplier holds) throws InterruptedException {
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
+        while (!holds.getAsBoolean()) {
+            assertTrue(System.nanoTime() < end, what);
+            Thread.sleep(2);
+        }
+    }
+
+    private static boolean isFree(TestServer server, String key) {
+        return server.call("EXISTS", key).equals(0L);
+    }
+
+    @Test
+    void theLockIsHeldUntilTheWorkEnds(LockClient client, TestServer server) {
+        ReactiveLocks locks = new ReactiveLocks(client);
+        AtomicInteger ran = new AtomicInteger();
+        Mono<String> work = locks.locked("k", TRY, lock -> Mono.delay(Duration.ofMillis(5)).map(tick -> {
+            assertEquals("1", server.call("HGET", "k", lock.owner()));
+            return "done " + ran.incrementAndGet();
+        }));
+        assertTrue(isFree(server, "k"), "nothing has subscribed");
+        assertEquals("done 1", work.block(PATIENCE));
+        assertTrue(isFree(server, "k"));
+        assertEquals("done 2", work.block(PATIENCE));
+        assertNull(locks.locked("k", TRY, lock -> Mono.<String>empty()).block(PATIENCE));
+        assertTrue(isFree(server, "k"));
+        assertEquals("user", locks.locked("k", TRY, lock -> Mono.deferContextual(context -> Mono.just(context.<String>get("who"))))
+                .contextWrite(context -> context.put("who", "user")).block(PATIENCE));
+
+        IllegalStateException thrown = new IllegalStateException("thrown");
+        assertEquals(thrown, assertThrows(IllegalStateException.class, () -> locks.locked("k", TRY, lock -> Mono.error(thrown)).block(PATIENCE)));
+        assertEquals(thrown, assertThrows(IllegalStateException.class, () -> locks.<String>locked("k", TRY, lock -> {
+            throw thrown;
+        }).block(PATIENCE)));
+        assertTrue(isFree(server, "k"));
+    }
+
+    @Test
+    void cancellingEndsTheWaitOrTheWork(LockClient client, TestServer server) throws Exception {
+        ReactiveLocks locks = new ReactiveLocks(client);
+        AtomicBoolean cancelled = new AtomicBoolean();
+        Disposable works = locks.locked("k", TRY, lock -> Mono.never().doOnCancel(() -> cancelled.set(true))).subscribe();
+        await("it is locked", () -> !isFree(server, "k"));
+        assertThrows(NotAcquiredException.class, () -> locks.locked("k", TRY, lock -> Mono.just(1)).block(PATIENCE));
+        Disposable waits = locks.locked("k", LONG, lock -> Mono.never()).subscribe();
+        await("it waits", () -> client.waitingCount() == 1);
+        waits.dispose();
+        await("it does not wait", () -> client.waitingCount() == 0);
+        assertFalse(cancelled.get());
+        works.dispose();
+        await("it is free", () -> isFree(server, "k"));
+        assertTrue(cancelled.get());
+        for (int i = 0; i < 200; i++) { // the grant and the end meet at other moments each time
+            Disposable meets = locks.locked("race", LONG, lock -> Mono.never()).subscribe();
+            for (int spin = 0; spin < i * 50; spin++) {
+                Thread.onSpinWait();
+            }
+            meets.dispose();
+        }
+        await("all is free", () -> isFree(server, "race") && client.heldCount() == 0 && client.waitingCount() == 0);
+    }
+
+    @Test
+    void aLossCancelsTheWork(LockClient client, TestServer server) throws Exception {
+        ReactiveLocks locks = new ReactiveLocks(client);
+        AtomicBoolean cancelled = new AtomicBoolean();
+        CompletableFuture<Object> work = locks.locked("k", TRY, lock -> Mono.never().doOnCancel(() -> cancelled.set(true))).toFuture();
+        await("it is locked", () -> !isFree(server, "k"));
+        server.call("LOCK.FORCE", "k");
+        assertThrows(LockLostException.class, () -> Mono.fromFuture(work).block(PATIENCE));
+        assertTrue(cancelled.get());
+        assertThrows(LockLostException.class, () -> locks.locked("k", TRY, lock -> {
+            server.call("LOCK.FORCE", "k");
+            return Mono.just("too late");
+        }).block(PATIENCE));
+    }
+
+    @Test
+    void severalKeysPermitsAndCallsThatHoldNothing(LockClient client, TestServer server) {
+        ReactiveLocks locks = new ReactiveLocks(client);
+        assertEquals(2, locks.allLocked(List.of("b", "a"), TRY, lock -> Mono.just(lock.tokens().size())).block(PATIENCE));
+        AtomicInteger inside = new AtomicInteger();
+        AtomicInteger most = new AtomicInteger();
+        Flux.range(0, 50).flatMap(i -> locks.permitted(client.semaphore("pool", 3), 1, LONG, permit -> Mono.delay(Duration.ofMillis(1)).map(tick -> i)
+                .doOnSubscribe(begun -> most.accumulateAndGet(inside.incrementAndGet(), Math::max)).doFinally(end -> inside.decrementAndGet())))
+                .then().block(PATIENCE);
+        assertTrue(most.get() <= 3, most::toString);
+        assertTrue(Mono.fromFuture(() -> client.limiter("r", 1, 1, Duration.ofHours(1)).takeAsync(1)).block(PATIENCE).allowed());
+        assertTrue(isFree(server, "pool"));
+    }
+}
