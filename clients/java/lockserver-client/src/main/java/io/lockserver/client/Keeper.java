@@ -64,6 +64,8 @@ final class Keeper implements AutoCloseable {
     private boolean resumed;
     /** Why the last attempt to connect has failed, null: it has not. */
     private RuntimeException refused;
+    /** There was a connection, of the kind that this client needs. */
+    private boolean begun;
 
     Keeper(Dialer dialer, Commands commands, String prefix, Duration limit, LockObserver observer, ScheduledThreadPoolExecutor timer,
             ExecutorService listeners) {
@@ -99,6 +101,17 @@ final class Keeper implements AutoCloseable {
             }
             Thread.sleep(PAUSE_MS);
         }
+        begin();
+        tell(observer::attached);
+    }
+
+    /** Has the first connection made meanwhile, and does not wait for it. */
+    void startLazily() {
+        answered = System.nanoTime();
+        begin();
+    }
+
+    private void begin() {
         mu.lock();
         try {
             patience = timer.schedule(this::lapse, sureNS(), TimeUnit.NANOSECONDS);
@@ -106,7 +119,6 @@ final class Keeper implements AutoCloseable {
             mu.unlock();
         }
         thread.start();
-        tell(observer::attached);
     }
 
     /** Connects, attaches, and has the new connection do what the one before has left undone. */
@@ -115,11 +127,18 @@ final class Keeper implements AutoCloseable {
             dialer.dial(within, this::attach);
             mu.lock();
             refused = null;
+            begun = true;
             mu.unlock();
         } catch (RuntimeException e) {
             mu.lock();
-            refused = e;
-            mu.unlock();
+            try {
+                refused = e;
+                if (refusal() != null) {
+                    waits.failAll(this::refusal);
+                }
+            } finally {
+                mu.unlock();
+            }
             throw e;
         }
     }
@@ -189,16 +208,38 @@ final class Keeper implements AutoCloseable {
 
     private void reconnect() throws InterruptedException {
         LoginLimit login = new LoginLimit();
+        boolean told = false;
         for (long pause = PAUSE_MS; !ended.await(pause, TimeUnit.MILLISECONDS); pause = Math.min(2 * pause, longestPause())) {
             try {
                 connect(login.now());
-                Log.attachedAgain(wire().address);
+                Log.attached(wire().address);
                 tell(observer::attached);
                 return;
             } catch (RuntimeException e) { // of the server, the network, or Lettuce; this thread must not end by it
                 login.ended(e);
+                if (!told && !wasAttached()) {
+                    told = true;
+                    Log.unreachable(e);
+                }
             }
         }
+    }
+
+    private boolean wasAttached() {
+        mu.lock();
+        try {
+            return begun;
+        } finally {
+            mu.unlock();
+        }
+    }
+
+    /**
+     * What a server has said that is of no use to this client, such as a plain Redis, or one that refuses the password; null: nothing.
+     * After the first connection a server that says so is one that will be replaced. The caller holds mu.
+     */
+    LockException refusal() {
+        return !begun && refused instanceof ServerException reply && Errors.isReply(reply) ? Errors.meaning(new ServerException(reply.getMessage())) : null;
     }
 
     private long longestPause() {

@@ -127,7 +127,7 @@ public final class Limiter {
         CompletableFuture<List<?>> queued;
         try {
             queued = waits.later(call, Duration.ofNanos(Math.max(end - System.nanoTime(), 0)), commands.promises);
-        } catch (ClientClosedException e) {
+        } catch (LockException e) {
             decided.completeExceptionally(e);
             return;
         }

@@ -64,7 +64,11 @@ public final class LockClient implements AutoCloseable {
         futures = new LockFutures(keeper, commands.promises, observer);
         boolean started = false;
         try {
-            keeper.start(settings.connectTimeout);
+            if (settings.lazy) {
+                keeper.startLazily();
+            } else {
+                keeper.start(settings.connectTimeout);
+            }
             started = true;
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -123,6 +127,7 @@ public final class LockClient implements AutoCloseable {
         private Duration connectTimeout = Duration.ofSeconds(10);
         private ClientOptions options = ClientOptions.create();
         private LockObserver observer = NO_OBSERVER;
+        private boolean lazy;
 
         private Builder(List<RedisURI> uris) {
             if (uris.isEmpty()) {
@@ -164,7 +169,17 @@ public final class LockClient implements AutoCloseable {
             return this;
         }
 
-        /** Connects. The errors are those of {@link LockClient#create}. */
+        /**
+         * Has {@link #build} return at once, also if there is no server: the client connects meanwhile, as often as it takes. Until then
+         * calls wait for at most the client's timeout, and throw {@link NoConnectionException}. A server that cannot be used says so in
+         * each of them: {@link NotLockserverException}, or {@link ServerException} for a wrong password.
+         */
+        public Builder lazy(boolean startsWithoutServer) {
+            lazy = startsWithoutServer;
+            return this;
+        }
+
+        /** Connects, unless {@link #lazy} was said. The errors are those of {@link LockClient#create}. */
         public LockClient build() {
             return new LockClient(this);
         }

@@ -30,7 +30,7 @@ final class LockFutures {
         Wait asked;
         try {
             asked = keeper.waits.later(owner, wish, wait, promises);
-        } catch (ClientClosedException e) {
+        } catch (LockException e) {
             promise.completeExceptionally(e);
             return promise;
         }

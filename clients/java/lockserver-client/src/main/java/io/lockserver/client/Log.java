@@ -85,9 +85,14 @@ final class Log {
         SINK.warn("the connection to " + address + " is lost, and is made anew: " + (reason == null ? "" : reason.getMessage()));
     }
 
-    /** There is a connection again. */
-    static void attachedAgain(String address) {
-        SINK.info("connected to " + address + " again");
+    /** There is a connection, again or for the first time. */
+    static void attached(String address) {
+        SINK.info("connected to " + address);
+    }
+
+    /** A client that starts without a server has found none. */
+    static void unreachable(RuntimeException reason) {
+        SINK.warn("there is no server yet, and it is tried again: " + reason.getMessage());
     }
 
     /** A handler of a worker has failed. */

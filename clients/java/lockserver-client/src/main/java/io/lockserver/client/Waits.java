@@ -10,6 +10,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Supplier;
 
 /**
  * The requests for locks. The server answers a request at once, or queues it and sends the outcome later as a push. A grant
@@ -63,6 +64,10 @@ final class Waits {
         try {
             if (keeper.isClosing()) {
                 throw new ClientClosedException();
+            }
+            LockException wrong = keeper.refusal();
+            if (wrong != null) {
+                throw wrong;
             }
             for (String key : wish.keys()) {
                 Place place = new Place(owner.name, key);
@@ -193,6 +198,9 @@ final class Waits {
     }
 
     private void undo(Wait wait) {
+        if (wait.by == null) { // it was never sent
+            return;
+        }
         wait.owner.spoiled = true;
         keeper.debts.owe(wait.wish.undo(wait.owner.name));
     }
@@ -395,8 +403,13 @@ final class Waits {
 
     /** Ends all calls, because the client is closed. Called with mu held. */
     void endAll() {
+        failAll(ClientClosedException::new);
+    }
+
+    /** Ends all calls, each with an error of its own. Called with mu held. */
+    void failAll(Supplier<LockException> error) {
         for (Wait wait : new ArrayList<>(waits.values())) {
-            fail(wait, new ClientClosedException());
+            fail(wait, error.get());
             undo(wait);
         }
     }

@@ -22,13 +22,15 @@ import io.lettuce.core.RedisURI;
 import io.lettuce.core.SslOptions;
 import io.lockserver.client.LockClient;
 import io.lockserver.client.LockObserver;
+import io.lockserver.shedlock.LockserverLockProvider;
 import io.lockserver.spring.LockMetrics;
 import io.lockserver.spring.LockedPostProcessor;
 import io.lockserver.spring.LockserverLockRegistry;
 import io.lockserver.spring.ReactiveLocks;
 import io.micrometer.core.instrument.MeterRegistry;
+import net.javacrumbs.shedlock.core.LockProvider;
 
-/** Makes a {@link LockClient}, a {@link LockRegistry}, what {@code @Locked} needs, the meters, and the health indicator. */
+/** Makes a {@link LockClient} and what uses it: locks of Reactor, Spring Integration and ShedLock, {@code @Locked}, meters, the health indicator. */
 @AutoConfiguration
 @ConditionalOnProperty(name = "lockserver.enabled", matchIfMissing = true)
 @EnableConfigurationProperties(LockserverProperties.class)
@@ -42,7 +44,7 @@ public class LockserverAutoConfiguration {
         List<RedisURI> uris = properties.getUris().isEmpty() ? redis.uris() : properties.servers();
         String name = properties.getName().isEmpty() ? environment.getProperty("spring.application.name", "lock") : properties.getName();
         LockClient.Builder builder = LockClient.builder(uris).name(name.replaceAll("[^!-~]", "-")).timeout(properties.getTimeout())
-                .connectTimeout(properties.getConnectTimeout());
+                .connectTimeout(properties.getConnectTimeout()).lazy(properties.isLazy());
         String bundle = properties.getSslBundle().isEmpty() ? redis.sslBundle() : properties.getSslBundle();
         if (!bundle.isEmpty()) {
             builder.clientOptions(ClientOptions.builder().sslOptions(ssl(bundles.getObject().getBundle(bundle))).build());
@@ -90,6 +92,17 @@ public class LockserverAutoConfiguration {
         @ConditionalOnMissingBean(LockRegistry.class)
         LockserverLockRegistry lockserverLockRegistry(LockClient client, LockserverProperties properties) {
             return new LockserverLockRegistry(client, properties.getRegistryKey());
+        }
+    }
+
+    /** ShedLock's locks. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass({LockProvider.class, LockserverLockProvider.class})
+    static class ShedLock {
+        @Bean
+        @ConditionalOnMissingBean(LockProvider.class)
+        LockserverLockProvider lockserverLockProvider(LockClient client) {
+            return new LockserverLockProvider(client);
         }
     }
 

@@ -8,27 +8,38 @@ import org.springframework.boot.context.properties.ConfigurationProperties;
 
 import io.lettuce.core.RedisURI;
 
-/** The properties {@code lockserver.*}. */
+/** The properties {@code lockserver.*}. What the fields say is in the metadata that editors show. */
 @ConfigurationProperties("lockserver")
 public class LockserverProperties {
-    private List<String> uris = new ArrayList<>();
-    private String name = "";
-    private Duration timeout = Duration.ofSeconds(5);
-    private Duration connectTimeout = Duration.ofSeconds(10);
-    private String registryKey = "lock";
-    private String username = "";
-    private String password = "";
-    private String sentinelUsername = "";
-    private String sentinelPassword = "";
-    private String sslBundle = "";
-    private boolean enabled = true;
-
     /** One URI of a server or of its Sentinels, or those of the members of a group. None: what spring.data.redis.* says. */
+    private List<String> uris = new ArrayList<>();
+    /** Begins the names of the owners, which operators see. Empty: spring.application.name, or else "lock". */
+    private String name = "";
+    /** Bounds how long a call waits for answers of the server, all attempts together. */
+    private Duration timeout = Duration.ofSeconds(5);
+    /** Bounds how long the first connection may take when the application starts. */
+    private Duration connectTimeout = Duration.ofSeconds(10);
+    /** Begins the keys of Spring Integration's locks. */
+    private String registryKey = "lock";
+    /** The user of the servers, if the URIs have none. Empty: the default user. */
+    private String username = "";
+    /** The password of the servers, if the URIs have none. */
+    private String password = "";
+    /** The user of the Sentinels, which the URI of a server cannot say. Empty: the default user. */
+    private String sentinelUsername = "";
+    /** The password of the Sentinels. Empty: they ask for none. */
+    private String sentinelPassword = "";
+    /** The SSL bundle for a rediss:// URI. Empty: that of spring.data.redis.ssl.bundle, or else Java's certificates. */
+    private String sslBundle = "";
+    /** Whether there is a client at all. */
+    private boolean enabled = true;
+    /** Whether the application starts without the server: the client connects meanwhile, and calls wait for at most the timeout. */
+    private boolean lazy;
+
     public List<String> getUris() {
         return uris;
     }
 
-    /** Sets the URIs. */
     public void setUris(List<String> uris) {
         this.uris = uris;
     }
@@ -51,103 +62,91 @@ public class LockserverProperties {
         return servers;
     }
 
-    /** Begins the names of the owners, which operators see. Empty: spring.application.name, or else "lock". */
     public String getName() {
         return name;
     }
 
-    /** Sets the name. */
     public void setName(String name) {
         this.name = name;
     }
 
-    /** Bounds how long a call waits for answers of the server. */
     public Duration getTimeout() {
         return timeout;
     }
 
-    /** Bounds how long the first connection may take. */
     public Duration getConnectTimeout() {
         return connectTimeout;
     }
 
-    /** Sets the timeout of the first connection. */
     public void setConnectTimeout(Duration connectTimeout) {
         this.connectTimeout = connectTimeout;
     }
 
-    /** Sets the timeout. */
     public void setTimeout(Duration timeout) {
         this.timeout = timeout;
     }
 
-    /** Begins the keys of Spring Integration's locks. */
     public String getRegistryKey() {
         return registryKey;
     }
 
-    /** Sets the key. */
     public void setRegistryKey(String registryKey) {
         this.registryKey = registryKey;
     }
 
-    /** The user of the servers, if the URIs have none. Empty: the default user. */
     public String getUsername() {
         return username;
     }
 
-    /** Sets the user. */
     public void setUsername(String username) {
         this.username = username;
     }
 
-    /** The password of the servers, if the URIs have none. */
     public String getPassword() {
         return password;
     }
 
-    /** Sets the password. */
     public void setPassword(String password) {
         this.password = password;
     }
 
-    /** The user of the Sentinels, which the URI of a server cannot say. Empty: the default user. */
     public String getSentinelUsername() {
         return sentinelUsername;
     }
 
-    /** Sets the user of the Sentinels. */
     public void setSentinelUsername(String sentinelUsername) {
         this.sentinelUsername = sentinelUsername;
     }
 
-    /** The password of the Sentinels. Empty: they ask for none. */
     public String getSentinelPassword() {
         return sentinelPassword;
     }
 
-    /** Sets the password of the Sentinels. */
     public void setSentinelPassword(String sentinelPassword) {
         this.sentinelPassword = sentinelPassword;
     }
 
-    /** The SSL bundle for a rediss:// URI. Empty: that of spring.data.redis.ssl.bundle, or else Java's certificates. */
     public String getSslBundle() {
         return sslBundle;
     }
 
-    /** Sets the bundle. */
     public void setSslBundle(String sslBundle) {
         this.sslBundle = sslBundle;
     }
 
-    /** Whether there is a client at all. */
     public boolean isEnabled() {
         return enabled;
     }
 
-    /** Switches the client on or off. */
     public void setEnabled(boolean enabled) {
         this.enabled = enabled;
+    }
+
+    public boolean isLazy() {
+        return lazy;
+    }
+
+    public void setLazy(boolean lazy) {
+        this.lazy = lazy;
     }
 }
