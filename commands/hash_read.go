@@ -29,7 +29,7 @@ func hget(c *Ctx) error {
 		return err
 	}
 	if h != nil && string(field) == "mode" { // asked by an RReadWriteLock
-		if mode := lockMode(h); mode != nil {
+		if mode := lockMode(c.DB.LiveHash(h)); mode != nil {
 			c.Out.Bulk(mode)
 			return nil
 		}

@@ -22,7 +22,7 @@ func guard(c *Ctx) error {
 	}
 	exclusive := l.Holds > 0 && l.Token == token
 	if l.Shares > 0 {
-		holder := holderWith(c.DB.Peek(key), token)
+		holder := holderWith(c.DB.PeekLive(key), token)
 		exclusive = holder.Exclusive > 0
 		if holder.Shared > 0 && !exclusive && l.Limit == 0 && !row.Flags.Has(ReadOnly) {
 			return ErrSharedGuard

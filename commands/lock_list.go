@@ -58,7 +58,7 @@ func lockList(c *Ctx) error {
 			n++
 		}
 	})
-	c.DB.EachToken(func(key string, r store.Ref) bool {
+	c.DB.EachToken(func(key string, r store.LiveRef) bool {
 		if n == most {
 			return false
 		}
@@ -93,7 +93,7 @@ func lockPiece(c *Ctx, f *lockFilter, cursor uint64, count int64) {
 		}
 	}
 	if next == 0 {
-		next = c.DB.TokensBelow(cursor, left, func(key string, r store.Ref) {
+		next = c.DB.TokensBelow(cursor, left, func(key string, r store.LiveRef) {
 			f.each(c, key, r, func(l listedLock) bool {
 				l.holder.Owner = Clone(l.holder.Owner)
 				found = append(found, l)
@@ -109,7 +109,7 @@ func lockPiece(c *Ctx, f *lockFilter, cursor uint64, count int64) {
 
 // each visits those who hold a key's lock and are to be shown: the filter wants them, and the client may read
 // the key.
-func (f *lockFilter) each(c *Ctx, key string, r store.Ref, visit func(l listedLock) bool) {
+func (f *lockFilter) each(c *Ctx, key string, r store.LiveRef, visit func(l listedLock) bool) {
 	if f.pattern != nil && !glob.Match(f.pattern, []byte(key), false) || !c.Host.MayRead(c, []byte(key)) {
 		return
 	}

@@ -96,5 +96,5 @@ func FindSemaphore(db *store.DB, key []byte) (s Semaphore, err error) {
 	if l.Limit == 0 {
 		return s, ErrWrongType
 	}
-	return Semaphore{l.Limit, store.Permits(db.Peek(key).Hash()), l.Shares}, nil
+	return Semaphore{l.Limit, store.Permits(db.PeekLive(key).Hash()), l.Shares}, nil
 }

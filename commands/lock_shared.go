@@ -363,7 +363,7 @@ func forceShares(c *Ctx, key, owner []byte, edit store.HashEdit) error {
 
 // forcedHolders records that the holders of a lock, or the one holder that is meant, lose it to LOCK.FORCE.
 func forcedHolders(c *Ctx, key, owner []byte, permits bool) {
-	EachHolder(c.DB.Peek(key), func(h Holder) bool {
+	EachHolder(c.DB.PeekLive(key), func(h Holder) bool {
 		if owner != nil && string(h.Owner) != string(owner) {
 			return true
 		}
@@ -416,7 +416,7 @@ func cutShare(db *store.DB, owner, key []byte, token, endMS int64) {
 }
 
 // holderWith returns the holder of a lock that has a token; none if no owner has it.
-func holderWith(r store.Ref, token int64) (found Holder) {
+func holderWith(r store.LiveRef, token int64) (found Holder) {
 	if owner := store.OwnerOfToken(r.Hash(), token); owner != "" {
 		found, _ = HolderOf(r, []byte(owner))
 	}

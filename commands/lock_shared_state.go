@@ -174,9 +174,9 @@ func viewShares(h *hash.Hash, owner []byte) (v lockView, err error) {
 }
 
 // lockMode returns the answer for Redisson's scripts when they read the field "mode", which native locks do
-// not have. It returns nil if the hash has it, or is no lock that is held.
+// not have. There may be no hash. It returns nil if the hash has it, or is no lock that is held.
 func lockMode(h *hash.Hash) []byte {
-	if h.Has(modeField) {
+	if h == nil || h.Has(modeField) {
 		return nil
 	}
 	if mode, ok := h.Get(nil, shareField); ok {
@@ -216,7 +216,7 @@ func (h *Holder) TTLMS(nowUS int64) int64 {
 }
 
 // EachHolder visits those who hold a lock, until visit returns false.
-func EachHolder(r store.Ref, visit func(h Holder) bool) {
+func EachHolder(r store.LiveRef, visit func(h Holder) bool) {
 	h := r.Hash()
 	if h == nil {
 		return
@@ -251,7 +251,7 @@ func EachHolder(r store.Ref, visit func(h Holder) bool) {
 }
 
 // eachShare visits a lock with shared holders as if each of them had one of its own.
-func eachShare(key string, r store.Ref, l LockState, visit func(key string, l LockState) bool) (goOn bool) {
+func eachShare(key string, r store.LiveRef, l LockState, visit func(key string, l LockState) bool) (goOn bool) {
 	goOn = true
 	EachHolder(r, func(h Holder) bool {
 		l.Owner, l.Holds, l.Token, l.DeadlineMS, l.Watched = h.Owner, h.Holds(), h.Token, h.DeadlineMS, h.Watched
@@ -262,7 +262,7 @@ func eachShare(key string, r store.Ref, l LockState, visit func(key string, l Lo
 }
 
 // HolderOf returns what an owner has of the lock at key; false if it holds nothing.
-func HolderOf(r store.Ref, owner []byte) (h Holder, ok bool) {
+func HolderOf(r store.LiveRef, owner []byte) (h Holder, ok bool) {
 	if !r.OK() || !r.Is(store.Hash) {
 		return h, false
 	}

@@ -64,7 +64,7 @@ func (l *LockState) Mode() string {
 // FindLock returns the lock that is held at key.
 // ErrWrongType: what is there is no lock.
 func FindLock(db *store.DB, key []byte) (l LockState, err error) {
-	r := db.Peek(key)
+	r := db.PeekLive(key)
 	if !r.Is(store.Hash) {
 		return l, ErrWrongType
 	}
@@ -72,7 +72,7 @@ func FindLock(db *store.DB, key []byte) (l LockState, err error) {
 }
 
 // StateOf is FindLock for a value. It is no lock if the result is not held.
-func StateOf(r store.Ref) LockState {
+func StateOf(r store.LiveRef) LockState {
 	if !r.Is(store.Hash) {
 		return LockState{}
 	}
@@ -81,7 +81,7 @@ func StateOf(r store.Ref) LockState {
 }
 
 // lockAt is FindLock for what stands at a key: nothing, or a hash.
-func lockAt(r store.Ref) (l LockState, err error) {
+func lockAt(r store.LiveRef) (l LockState, err error) {
 	held, err := readLock(r.Hash(), nil)
 	if err != nil {
 		v, err := viewShares(r.Hash(), nil)
@@ -101,7 +101,7 @@ func lockAt(r store.Ref) (l LockState, err error) {
 // EachLock visits the locks of a database that are held and have a token, those with shared holders once for
 // each of them, until visit returns false.
 func EachLock(db *store.DB, visit func(key string, l LockState) bool) {
-	db.EachToken(func(key string, r store.Ref) bool {
+	db.EachToken(func(key string, r store.LiveRef) bool {
 		l, err := lockAt(r)
 		if err != nil || l.Shares == 0 {
 			return err != nil || l.Holds == 0 || visit(key, l)
@@ -112,12 +112,8 @@ func EachLock(db *store.DB, visit func(key string, l LockState) bool) {
 
 // HoldOf returns the token with which an owner holds the lock at key.
 func HoldOf(db *store.DB, key, owner []byte) (token int64, held bool) {
-	l, r, err := peekLock(db, key, owner)
-	if err != nil {
-		h, held := HolderOf(r, owner)
-		return h.Token, held
-	}
-	return l.token, l.holds > 0
+	h, held := HolderOf(db.PeekLive(key), owner)
+	return h.Token, held
 }
 
 // LockOf returns the lock at key as one of its owners has it; false: that owner does not hold it. Shares is
@@ -127,7 +123,7 @@ func LockOf(db *store.DB, key, owner []byte) (l LockState, held bool) {
 	if err != nil || l.Shares == 0 {
 		return l, err == nil && l.Holds > 0 && string(l.Owner) == string(owner)
 	}
-	h, held := HolderOf(db.Peek(key), owner)
+	h, held := HolderOf(db.PeekLive(key), owner)
 	l.Owner, l.Holds, l.Token, l.DeadlineMS, l.Watched = owner, h.Holds(), h.Token, h.DeadlineMS, h.Watched
 	return l, held
 }
@@ -244,7 +240,7 @@ func OwnerOf(r store.Ref) (owner []byte, token int64) {
 	if r.Kind() != store.Hash {
 		return nil, 0
 	}
-	l, err := lockAt(r)
+	l, err := lockAt(store.LiveRef{Ref: r})
 	if err != nil || l.Shares > 0 {
 		return nil, 0
 	}

@@ -28,7 +28,7 @@ func (h *Holder) units(semaphore bool) int32 {
 }
 
 // isSemaphore reports whether a hash has the layout of a semaphore.
-func isSemaphore(r store.Ref) bool {
+func isSemaphore(r store.LiveRef) bool {
 	mode, _ := r.Hash().Get(nil, shareField)
 	return string(mode) == store.SemaphoreMode
 }
@@ -49,12 +49,12 @@ func QueuedLocks(s *store.Store) waiting.Locks {
 			return waiting.Lock{Owner: l.Owner}
 		},
 		Held: func(db int, key, owner string) int32 {
-			r := s.DB(db).Peek([]byte(key))
+			r := s.DB(db).PeekLive([]byte(key))
 			h, ok := HolderOf(r, []byte(owner))
 			return h.units(ok && isSemaphore(r))
 		},
 		EachHolder: func(db int, key string, visit func(owner []byte, units int32) bool) {
-			r := s.DB(db).Peek([]byte(key))
+			r := s.DB(db).PeekLive([]byte(key))
 			semaphore := r.Hash() != nil && isSemaphore(r)
 			EachHolder(r, func(h Holder) bool { return visit(h.Owner, h.units(semaphore)) })
 		},

@@ -164,7 +164,7 @@ func writeQueue(c *commands.Ctx, key []byte, most int64) {
 // writeShares is the reply of LOCK.INFO for a lock that has had shared holders; of those, too, only the
 // first are shown if there is a limit, and their number.
 func writeShares(c *commands.Ctx, key []byte, l *commands.LockState, most int64) {
-	out, r := c.Out, c.DB.Peek(key)
+	out, r := c.Out, c.DB.PeekLive(key)
 	fields, shown := 4, int64(l.Shares)
 	if most >= 0 {
 		fields, shown = 6, min(shown, most)
@@ -176,7 +176,7 @@ func writeShares(c *commands.Ctx, key []byte, l *commands.LockState, most int64)
 	out.BulkString("mode")
 	out.BulkString(l.Mode())
 	out.BulkString("ttl")
-	out.Int(commands.KeyLeftMS(r, c.DB.Store().NowUS()))
+	out.Int(commands.KeyLeftMS(r.Ref, c.DB.Store().NowUS()))
 	if l.Limit > 0 {
 		sem, _ := commands.FindSemaphore(c.DB, key) // it was found before
 		out.BulkString("limit")
@@ -440,7 +440,7 @@ func (w *parkedCall) writeLocks(c *commands.Ctx) {
 	for pl := w.First(); left > 0; pl, left = pl.Sibling(), left-1 {
 		pair, n := c.Out.DeferArray(), 1
 		c.Out.BulkString(pl.Key())
-		if r := c.DB.Peek([]byte(pl.Key())); r.Kind() == store.Hash {
+		if r := c.DB.PeekLive([]byte(pl.Key())); r.Kind() == store.Hash {
 			commands.EachHolder(r, func(h commands.Holder) bool {
 				c.Out.Bulk(h.Owner)
 				n++

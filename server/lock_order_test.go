@@ -82,7 +82,7 @@ func (r *orderRun) hearAll() {
 
 // holders returns the owners that hold k.
 func (r *orderRun) holders() (owners []string) {
-	commands.EachHolder(r.srv.executor.store.DB(0).Peek([]byte(orderKey)), func(h commands.Holder) bool {
+	commands.EachHolder(r.srv.executor.store.DB(0).PeekLive([]byte(orderKey)), func(h commands.Holder) bool {
 		owners = append(owners, string(h.Owner))
 		return true
 	})

@@ -303,7 +303,7 @@ func (h raftHost) eachMoved(from raft.Cursor, most int, all bool, visit func(db 
 		return raft.Cursor{DB: from.DB + 1}
 	}
 	from.Key = db.TimedFrom(from.Key, most, func(key string, r store.Ref) {
-		l := commands.StateOf(r)
+		l := commands.StateOf(store.LiveRef{Ref: r}) // with overdue holders: their leases are moved on, too
 		isLock := l.Shares > 0 || l.Holds > 0 && l.Token > 0
 		if isLock && (l.Shares > 0 || l.Watched) || !isLock && !all {
 			return

@@ -54,7 +54,7 @@ func semInfo(c *commands.Ctx) error {
 	}
 	out.BulkString("holders")
 	list, n := out.DeferArray(), 0
-	commands.EachHolder(c.DB.Peek(key), func(h commands.Holder) bool {
+	commands.EachHolder(c.DB.PeekLive(key), func(h commands.Holder) bool {
 		if n < shown {
 			writePermits(c, key, &h)
 			n++

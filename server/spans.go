@@ -117,7 +117,7 @@ func (ex *executor) beginSpan(w *parkedCall) {
 		if looked >= mostLooked {
 			continue
 		}
-		commands.EachHolder(ex.store.DB(w.DB()).Peek([]byte(pl.Key())), func(h commands.Holder) bool {
+		commands.EachHolder(ex.store.DB(w.DB()).PeekLive([]byte(pl.Key())), func(h commands.Holder) bool {
 			looked++
 			if span.Holder == "" {
 				span.Holder = string(h.Owner)

@@ -5,12 +5,13 @@ package store
 // LockEnds is called for each lock that is about to end, or to move, although no command on locks releases
 // it. The key is removed, overwritten or renamed, its time has come, or the same happens to a field of its
 // hash. It is called in the middle of a mutation, so it may read what it is given, and may not touch the
-// store. key is nil if all locks of the database end; then Lock is empty.
+// store. The lock is handed over as it is stored: fields with the same deadline end one after the other, and
+// each is in it until it ends. key is nil if all locks of the database end; then Lock is empty.
 type LockEnds func(db *DB, key []byte, end LockEnd)
 
 // LockEnd is how a lock ends.
 type LockEnd struct {
-	Lock Ref
+	Lock LiveRef
 	// Field is the field that is removed; nil: the key is. It need not be an owner's.
 	Field []byte
 	// Record is what HashEdit.SetLockRecord has set; 0: nothing.
@@ -35,7 +36,7 @@ func (db *DB) endLock(slot int, key []byte, end LockEnd) {
 		return
 	}
 	if r := db.space.refAt(slot); r.v.hasToken() {
-		end.Lock, end.Record = r, db.space.lockRecords.at(slot)
+		end.Lock, end.Record = LiveRef{r}, db.space.lockRecords.at(slot)
 		db.store.lockEnds(db, key, end)
 	}
 }

@@ -110,7 +110,7 @@ func TestPrefetchOfRemovalsChangesNothing(t *testing.T) {
 		}
 	}
 	locks := 0
-	db.EachToken(func(key string, _ Ref) bool {
+	db.EachToken(func(key string, _ LiveRef) bool {
 		_, there := want[key]
 		require.True(t, there, key)
 		locks++

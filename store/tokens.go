@@ -197,7 +197,7 @@ func TokenDigits(value []byte) []byte { return value[1:bytes.IndexByte(value, ':
 
 // EachToken visits every live key that is a hash with a token, or with shared holders, until visit
 // returns false. It takes as long as there are such keys, whatever else the database holds.
-func (db *DB) EachToken(visit func(key string, r Ref) bool) {
+func (db *DB) EachToken(visit func(key string, r LiveRef) bool) {
 	sp := db.space
 	for slot := sp.tokens.Next(0); slot >= 0; slot = sp.tokens.Next(slot + 1) {
 		name, r := sp.entry(slot)
@@ -205,7 +205,7 @@ func (db *DB) EachToken(visit func(key string, r Ref) bool) {
 			sp.tokens.Remove(slot) // it was overwritten, or lost its token
 			continue
 		}
-		if db.live(r) && !visit(name, r) {
+		if live := db.liveRef(r); live.OK() && !visit(name, live) {
 			return
 		}
 	}
@@ -215,13 +215,13 @@ func (db *DB) EachToken(visit func(key string, r Ref) bool) {
 // most of them at most. It returns the cursor of those that are left, 0 at the end, which is also where to
 // begin. A key that is there from the first piece to the last is visited, perhaps twice: a slot that
 // becomes free gets the key of the last one.
-func (db *DB) TokensBelow(cursor uint64, most int, visit func(key string, r Ref)) (next uint64) {
+func (db *DB) TokensBelow(cursor uint64, most int, visit func(key string, r LiveRef)) (next uint64) {
 	sp := db.space
 	return below(&sp.tokens, cursor, most, func(slot int) {
 		if name, r := sp.entry(slot); !r.v.hasToken() {
 			sp.tokens.Remove(slot)
-		} else if db.live(r) {
-			visit(name, r)
+		} else if live := db.liveRef(r); live.OK() {
+			visit(name, live)
 		}
 	})
 }

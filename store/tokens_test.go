@@ -33,7 +33,7 @@ func requireTokens(t *testing.T, s *Store) {
 	for _, db := range s.dbs {
 		want, companions := tokensOf(db)
 		var got []string
-		db.EachToken(func(key string, r Ref) bool {
+		db.EachToken(func(key string, r LiveRef) bool {
 			require.True(t, r.Hash().Has([]byte(TokenField)))
 			got = append(got, key)
 			return true
@@ -42,7 +42,7 @@ func requireTokens(t *testing.T, s *Store) {
 		require.Equal(t, want, got, "database %d", db.id)
 		var inPieces, stocks, wantStocks []string
 		for cursor := uint64(0); ; {
-			cursor = db.TokensBelow(cursor, 3, func(key string, r Ref) { inPieces = append(inPieces, key) })
+			cursor = db.TokensBelow(cursor, 3, func(key string, r LiveRef) { inPieces = append(inPieces, key) })
 			if cursor == 0 {
 				break
 			}
@@ -159,7 +159,7 @@ func TestPiecesMissNothingThatStays(t *testing.T) {
 			lock(name)
 		}
 		for cursor := uint64(0); ; {
-			cursor = db.TokensBelow(cursor, 1+random.IntN(5), func(key string, _ Ref) { delete(missing, key) })
+			cursor = db.TokensBelow(cursor, 1+random.IntN(5), func(key string, _ LiveRef) { delete(missing, key) })
 			if cursor == 0 {
 				break
 			}

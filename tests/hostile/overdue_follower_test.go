@@ -74,7 +74,7 @@ func (o *overdueServer) until(ok func() bool, otherwise func() string) {
 
 // takeFromLeader fills the leader, makes this server a member, and waits until it has the data.
 func (o *overdueServer) takeFromLeader() {
-	o.leader.fill(o.fields)
+	o.fill(o.leader)
 	o.leader.do("RAFT ADD " + o.at.ID + " " + o.at.Raft + " " + o.at.Client)
 	o.awaitGroup("raft_lag_entries:0\r\n")
 	require.Equal(o.t, o.leader.do("DBSIZE").Int, o.do("DBSIZE").Int)

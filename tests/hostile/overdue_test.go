@@ -50,9 +50,9 @@ type overdueServer struct {
 	srv    *server.Server
 	clock  *server.ManualClock
 	admin  *testkit.Client
-	fields bool           // see fill
-	leader *overdueServer // which it follows; nil: it is in no raft group
-	at     raft.Peer      // as a member
+	fill   func(o *overdueServer) // makes the data of this server, or of the one that it follows
+	leader *overdueServer         // which it follows; nil: it is in no raft group
+	at     raft.Peer              // as a member
 }
 
 func startOverdue(t *testing.T, clock *server.ManualClock) *overdueServer {
@@ -86,9 +86,9 @@ func (o *overdueServer) call(words ...string) resp.Value {
 // lifeMS is how long the keys of an overdueServer live.
 const lifeMS = "2000000"
 
-// fill makes keys of every kind, all with deadlines. If fields is set, hashes have them on their fields
+// furnish makes keys of every kind, all with deadlines. If fields is set, hashes have them on their fields
 // alone.
-func (o *overdueServer) fill(fields bool) {
+func (o *overdueServer) furnish(fields bool) {
 	for _, words := range grammar.Furniture() {
 		o.call(words...)
 	}
@@ -114,7 +114,7 @@ func (o *overdueServer) fill(fields bool) {
 // becomeReplica gives the data to another server, and makes this one its replica. Time stands still there.
 func (o *overdueServer) becomeReplica() {
 	master := startOverdue(o.t, server.NewManualClock(time.UnixMicro(o.clock.NowUS())))
-	master.fill(o.fields)
+	o.fill(master)
 	host, port, err := net.SplitHostPort(master.srv.Addr().String())
 	require.NoError(o.t, err)
 	o.do("REPLICAOF " + host + " " + port)
@@ -178,9 +178,9 @@ func TestOverdue(t *testing.T) {
 				g.Begin(rand.New(rand.NewPCG(seed, 1)))
 				g.SetPayloads(values)
 				o := state.start(t, server.NewManualClock(time.UnixMilli(time.Now().UnixMilli())))
-				o.fields = fields
+				o.fill = func(of *overdueServer) { of.furnish(fields) }
 				if !state.readOnly {
-					o.fill(fields)
+					o.fill(o)
 				}
 				state.enter(o)
 				keys := o.do("DBSIZE").Int
@@ -203,16 +203,19 @@ func TestOverdue(t *testing.T) {
 }
 
 // overdueFaults are mistakes that only show where overdue keys are kept.
-var overdueFaults = []plant.Fault{plant.New("RANDOMKEY relies on removing overdue keys", plant.Or("random-key-overdue", "true"))}
+var overdueFaults = []plant.Fault{
+	plant.New("RANDOMKEY relies on removing overdue keys", plant.Or("random-key-overdue", "true")),
+	plant.New("overdue holders are shown", plant.Or("live-hash", "true")),
+}
 
-// TestPlantedFaultsOfOverdueKeys: TestOverdue finds them in each state.
+// TestPlantedFaultsOfOverdueKeys: TestOverdue or TestNativeReadsOfOverdueHolders finds them in each state.
 func TestPlantedFaultsOfOverdueKeys(t *testing.T) {
 	if !plant.Wanted(t, "../..", overdueFaults) {
 		return
 	}
 	program := plant.Build(t, "../..", overdueFaults)
 	run := func(fault, state string) ([]byte, error) {
-		return plant.Command(program, fault, "-test.run", "^TestOverdue$/^"+strings.ReplaceAll(state, " ", "_"), "-test.timeout", "120s").CombinedOutput()
+		return plant.Command(program, fault, "-test.run", "^(TestOverdue|TestNativeReadsOfOverdueHolders)$/^"+strings.ReplaceAll(state, " ", "_"), "-test.timeout", "120s").CombinedOutput()
 	}
 	out, err := run(plant.None, "")
 	require.NoError(t, err, "%s", out)
@@ -222,7 +225,7 @@ func TestPlantedFaultsOfOverdueKeys(t *testing.T) {
 				t.Parallel()
 				out, err := run(f.Name, state.name)
 				require.Error(t, err, "%s", out)
-				require.Contains(t, string(out), "--- FAIL: TestOverdue/", "it does not say what hangs")
+				require.Contains(t, string(out), "--- FAIL: Test", "it does not say what is wrong")
 			})
 		}
 	}

@@ -1,0 +1,60 @@
+package store
+
+import "lockserver/store/hash"
+
+// LiveRef is a Ref for readers of locks, semaphores and their holders: its hash has no overdue field. Mostly
+// it is what is stored, as a look-up removes overdue fields. Where they may not be removed (SetFollows), or
+// nothing has looked the key up yet, it is a copy without them. Without a field left there is no key.
+//
+// Commands that change a lock read what is stored.
+type LiveRef struct{ Ref }
+
+// PeekLive is Peek for readers of locks.
+func (db *DB) PeekLive(key []byte) LiveRef { return db.withoutOverdue(db.Peek(key)) }
+
+// liveRef returns what is stored at a key as readers of locks see it.
+func (db *DB) liveRef(r Ref) LiveRef {
+	if !db.live(r) {
+		return LiveRef{}
+	}
+	return db.withoutOverdue(r)
+}
+
+// withoutOverdue is liveRef for a key that is not overdue.
+func (db *DB) withoutOverdue(r Ref) LiveRef {
+	if r.Kind() != Hash {
+		return LiveRef{r}
+	}
+	h := r.v.hash()
+	live := db.LiveHash(h)
+	switch live {
+	case h:
+		return LiveRef{r}
+	case nil:
+		return LiveRef{}
+	}
+	v := *r.v
+	v.setHash(live)
+	return LiveRef{Ref{&v, r.atMS}}
+}
+
+// LiveHash returns a hash of this database without its overdue fields: h itself if there are none, else a
+// copy, and nil if no field is left. It takes time in proportion to the fields if one is overdue.
+func (db *DB) LiveHash(h *hash.Hash) *hash.Hash {
+	s := db.store
+	// plant:live-hash
+	if atMS, ok := s.fields.NextMS(); !ok || !s.Past(atMS) { // as nearly always
+		return h
+	}
+	if _, atMS, ok := h.FirstDeadline(); !ok || !s.Past(atMS) {
+		return h
+	}
+	e := hash.EditOf(s.hashes, nil, h.Copy(s.hashes, nil, s.limits.Hash))
+	for field, atMS, ok := e.FirstDeadline(); ok && s.Past(atMS); field, atMS, ok = e.FirstDeadline() {
+		e.Delete([]byte(field))
+	}
+	if e.Len() == 0 {
+		return nil
+	}
+	return e.Hash
+}
