@@ -9,7 +9,7 @@ import (
 	"lockserver/store/bloom"
 )
 
-// saveBloom writes a Bloom filter as the module RedisBloom does.
+// saveBloom writes a Bloom filter in the form of the module RedisBloom.
 func saveBloom(out *rdb.Writer, f *bloom.Filter) {
 	p := f.Parts()
 	out.Bloom(&rdb.BloomFilter{Size: p.Size, Options: uint64(p.Options), Growth: uint64(p.Growth)}, len(p.Links),
@@ -20,7 +20,7 @@ func saveBloom(out *rdb.Writer, f *bloom.Filter) {
 		})
 }
 
-// loadBloom makes a Bloom filter of what the module RedisBloom wrote.
+// loadBloom reads a Bloom filter in the form of the module RedisBloom.
 func loadBloom(in input, st *store.Store, e *rdb.Entry) (*bloom.Filter, error) {
 	from := e.Filter
 	p := bloom.Parts{Size: from.Size, Options: uint32(min(from.Options, math.MaxUint32)),

@@ -12,7 +12,7 @@ import (
 	"lockserver/store/bloom"
 )
 
-// A Bloom filter comes back from a snapshot to the bit, compressed or not.
+// A Bloom filter comes back from a snapshot bit by bit, compressed or not.
 func TestBloomSnapshot(t *testing.T) {
 	st := store.New(2, store.Limits{})
 	for key, items := range map[string]int{"empty": 0, "small": 50, "large": 5000} {
@@ -42,7 +42,7 @@ func TestBloomSnapshot(t *testing.T) {
 			}
 			require.Equal(t, want.Size(), have.Size())
 		}
-		for n := range file.Len() - 1 { // a file that is cut off is refused
+		for n := range file.Len() - 1 { // a truncated file is refused
 			_, err := Load(bytes.NewReader(file.Bytes()[:n]), store.New(2, store.Limits{}), LoadOptions{})
 			require.Error(t, err)
 			if n > 2000 {
@@ -52,7 +52,7 @@ func TestBloomSnapshot(t *testing.T) {
 	}
 }
 
-// A payload as DUMP makes them holds a Bloom filter, too; one of another module, or a newer form, is refused.
+// DUMP accepts a Bloom filter, too. A payload of another module, or of a newer form, is refused.
 func TestBloomPayload(t *testing.T) {
 	st := store.New(1, store.Limits{})
 	e, _ := st.DB(0).OpenBloom([]byte("f"))

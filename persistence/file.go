@@ -12,16 +12,16 @@ import (
 	"lockserver/persistence/disk"
 )
 
-// fileBufferBytes is how much is gathered before a write to a file. A snapshot comes in
-// larger pieces, which pass it by.
+// fileBufferBytes is the number of bytes that are collected before a write to a file. A snapshot comes in
+// larger pieces, which are written directly.
 const fileBufferBytes = 32 << 10
 
-// SnapshotMode is the mode of a snapshot, as in Redis: what the process' mask leaves of it.
+// SnapshotMode is the mode of a snapshot before the umask of the process, as in Redis.
 const SnapshotMode fs.FileMode = 0o666
 
-// ReplaceFile writes a file so that its name always stands for whole content: into a temporary file
-// beside it, which is synced and then renamed, and the directory is synced. When it returns an
-// error, the old file is as it was. The mode is less what the process' mask takes away.
+// ReplaceFile writes a file in such a way that its name always refers to complete content. It writes a
+// temporary file beside it, syncs it, renames it over the path, and syncs the directory. When it returns an
+// error, the old file is unchanged. The umask of the process applies to mode.
 func ReplaceFile(path string, mode fs.FileMode, write func(w io.Writer) error) (err error) {
 	dir := filepath.Dir(path)
 	tmp, err := createBeside(path, mode)

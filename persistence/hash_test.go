@@ -19,7 +19,7 @@ func newStore(hashEntries int) *store.Store {
 	return st
 }
 
-// saved is a snapshot of st, and the version of the format that it is in.
+// saved returns a snapshot of st, and its version of the format.
 func saved(t *testing.T, st *store.Store) (file []byte, version string) {
 	t.Helper()
 	var b bytes.Buffer
@@ -30,7 +30,7 @@ func saved(t *testing.T, st *store.Store) (file []byte, version string) {
 	return b.Bytes(), string(b.Bytes()[:9])
 }
 
-// timedFields is what a hash holds: "value at deadline" by field.
+// timedFields returns the fields of a hash: "value at deadline" by field.
 func timedFields(st *store.Store, key string) map[string]string {
 	got := map[string]string{}
 	if h := st.DB(0).Peek([]byte(key)).Hash(); h != nil {
@@ -42,8 +42,8 @@ func timedFields(st *store.Store, key string) map[string]string {
 	return got
 }
 
-// Deadlines of fields survive a snapshot, in version 12 of the format; without any it is
-// version 10, which older servers read.
+// Deadlines of fields survive a snapshot, in version 12 of the format. Without such deadlines the snapshot
+// has version 10, which older servers can read.
 func TestFieldDeadlinesRoundTrip(t *testing.T) {
 	for _, c := range []struct{ entries, fields int }{{512, 3}, {512, 100}, {0, 3}, {0, 100}, {0, 2000}} {
 		st := newStore(c.entries)
@@ -80,7 +80,7 @@ func TestFieldDeadlinesRoundTrip(t *testing.T) {
 	}
 }
 
-// What has died since the snapshot was taken is not loaded: a field, or a hash with all of its fields.
+// Data that has expired since the snapshot was taken is not loaded: a field, or a hash with all its fields.
 func TestOverdueFieldsAreNotLoaded(t *testing.T) {
 	st := newStore(512)
 	for _, key := range []string{"h", "all"} {

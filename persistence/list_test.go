@@ -12,7 +12,7 @@ import (
 	"lockserver/store/list"
 )
 
-// A list comes back from a snapshot as it was, in each of its forms, though it is loaded under other limits.
+// A list comes back from a snapshot unchanged, in each of its forms, even under other limits.
 func TestListsThroughASnapshot(t *testing.T) {
 	for name, lim := range map[string]list.Limits{
 		"small or of nodes":        list.DefaultLimits(),

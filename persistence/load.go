@@ -14,45 +14,44 @@ import (
 	"lockserver/store/zset"
 )
 
-// Loaded says what a snapshot held.
+// Loaded is the result of loading a snapshot.
 type Loaded struct {
 	Keys    int
-	Expired int // keys that were overdue before the load; they are not kept
+	Expired int // keys that were overdue before the load, and were dropped
 	Bytes   int64
 	Version int // of the format
-	// TokenLimit is SaveOptions'; 0: the file does not state it.
+	// TokenLimit is that of SaveOptions; 0: the file does not state it.
 	TokenLimit int64
-	// History is SaveOptions'; no ID: the file does not state it.
+	// History is that of SaveOptions; its ID is empty if the file does not state it.
 	History History
-	// Users is SaveOptions'; empty: the file does not state it.
+	// Users is that of SaveOptions; empty: the file does not state it.
 	Users string
 }
 
-// LoadOptions say how a snapshot is read.
+// LoadOptions configures a load.
 type LoadOptions struct {
-	// NoChecksum leaves the sum at the end unverified.
+	// NoChecksum leaves the checksum at the end unverified.
 	NoChecksum bool
-	// Replace lets a key of the snapshot take the place of one that the store has. Otherwise that is an
-	// error.
+	// Replace lets a key of the snapshot replace the key in the store. Otherwise an existing key is an error.
 	Replace bool
-	// Functions is given the code of the function libraries, in the order of the file, before the first key.
-	// Its error ends the load. nil: they are passed over.
+	// Functions is called with the code of the function libraries, in the order of the file, before the first
+	// key. Its error ends the load. If it is nil, the libraries are skipped.
 	Functions func(code [][]byte) error
-	// Warn, if not nil, is called with each wrong statement of the file that was put right, and with what
-	// was skipped.
+	// Warn, if not nil, is called with each wrong statement of the file that was corrected, and with each
+	// skipped part.
 	Warn func(text string)
-	// Overdue, if not nil, is called with what was left out because its time had come: a field of a hash,
-	// or, with a nil field, the key. The slices are valid during the call.
+	// Overdue, if not nil, is called for each overdue field of a hash that was left out, or, with a nil
+	// field, for each overdue key. The slices are valid during the call.
 	Overdue func(db int, key, field []byte)
 	// EachKey, if not nil, is called before each key. Its error ends the load.
 	EachKey func() error
 }
 
-// Load fills a store from a snapshot of any RDB version up to 12. What is overdue is left out unless the
-// store's time is frozen, as it must be if a log follows: that may give the key more time. The error names
-// the offset and the reason, or is one of the functions'. After any error the store may hold a part and must
-// be thrown away. A reader that has a method Size, like bytes.Reader's, lets the file's word on how many keys
-// there are be trusted that far.
+// Load fills a store from a snapshot of any RDB version up to 12. It leaves out overdue keys and fields,
+// unless the store's time is frozen. The time must be frozen if a log follows, because the log may extend a
+// deadline. The error has the offset and the reason, or is the error of a function in o. After any error the
+// store may hold a part and must be discarded. If the reader has a method Size, as bytes.Reader has, the
+// file's claim about its number of keys is trusted up to the number that fits that size.
 func Load(r io.Reader, st *store.Store, o LoadOptions) (got Loaded, err error) {
 	l := loader{st: st, o: o, db: -1}
 	l.in = rdb.NewReader(r, rdb.ReaderOptions{NoChecksum: o.NoChecksum, Databases: st.Len(), Producers: l.producers})
@@ -63,7 +62,7 @@ func Load(r io.Reader, st *store.Store, o LoadOptions) (got Loaded, err error) {
 	return l.got, err
 }
 
-// leastKeyBytes is how much a key and its value take in a file: their type and two lengths.
+// leastKeyBytes is the smallest size of a key with its value in a file: a type and two lengths.
 const leastKeyBytes = 3
 
 // loader loads one snapshot.
@@ -71,12 +70,12 @@ type loader struct {
 	in         *rdb.Reader
 	st         *store.Store
 	o          LoadOptions
-	functions  int // how many libraries have been handed on
+	functions  int // number of libraries passed to Functions
 	got        Loaded
-	reservable uint64 // number of keys that the input may still hold, less those already reserved
-	db         int    // of the last entry, -1: there was none
+	reservable uint64 // number of keys that the input may still hold, minus the keys already reserved
+	db         int    // database of the last entry, -1: there was no entry
 	ahead      stringsAhead
-	stream     bool // the last entry is a stream, and was put into the store
+	stream     bool // the last entry is a stream, and was added to the store
 }
 
 func (l *loader) load() error {
@@ -111,7 +110,7 @@ func (l *loader) load() error {
 	return nil
 }
 
-// aux reads what the file says of itself.
+// aux reads the statements of the file about itself.
 func (l *loader) aux() error {
 	l.got.History.DB = -1
 	for _, a := range l.in.Aux() {
@@ -146,7 +145,7 @@ func (l *loader) aux() error {
 // historyIDBytes is the length of the name of a history.
 const historyIDBytes = 40
 
-// handOnFunctions hands on the libraries that have been read and not handed on.
+// handOnFunctions passes the new libraries to Functions.
 func (l *loader) handOnFunctions() error {
 	all := l.in.Functions()
 	fresh := all[l.functions:]
@@ -157,7 +156,7 @@ func (l *loader) handOnFunctions() error {
 	return l.o.Functions(fresh)
 }
 
-// entry puts an entry into the store, a string perhaps later.
+// entry adds an entry to the store. Strings may be added later.
 func (l *loader) entry(e *rdb.Entry) error {
 	l.stream = false
 	if err := l.handOnFunctions(); err != nil {
@@ -173,7 +172,7 @@ func (l *loader) entry(e *rdb.Entry) error {
 		l.db = e.DB
 		keys, _ := l.in.SizeHint()
 		keys = min(keys, l.reservable)
-		l.reservable -= keys // a file may return to the same database any number of times, and none of its keys may have been kept
+		l.reservable -= keys // a file may return to the same database many times, without keeping any of its keys
 		db.Reserve(int(keys))
 	}
 	if e.ExpireAtMS != 0 && l.st.Past(e.ExpireAtMS) {
@@ -191,7 +190,7 @@ func (l *loader) entry(e *rdb.Entry) error {
 	if err := l.ahead.load(l.in, l.st, &l.got); err != nil {
 		return err
 	}
-	if l.ahead.add(e, l.in.Offset()) { // there is space now
+	if l.ahead.add(e, l.in.Offset()) { // now there is space
 		return nil
 	}
 	fresh, err := loadKey(l.in, db, e, &l.o)
@@ -213,7 +212,7 @@ func (l *loader) entry(e *rdb.Entry) error {
 	return nil
 }
 
-// producers adds what a field says to the stream before it.
+// producers adds the producers in a field to the stream before it.
 func (l *loader) producers(db int, key, field []byte) error {
 	if !l.stream {
 		return nil
@@ -221,21 +220,21 @@ func (l *loader) producers(db int, key, field []byte) error {
 	return loadProducers(l.in, l.st.DB(db), key, field)
 }
 
-// input is where an entry comes from: a file or a payload.
+// input is the source of an entry: a file or a payload.
 type input interface {
-	// Offset is how many bytes of it have been read.
+	// Offset returns the number of bytes read.
 	Offset() int64
 }
 
-// overdue tells that something was left out because its time had come.
+// overdue reports an overdue key or field that was left out.
 func (o *LoadOptions) overdue(e *rdb.Entry, field []byte) {
 	if o.Overdue != nil {
 		o.Overdue(e.DB, e.Key, field)
 	}
 }
 
-// loadKey puts an entry into a database; fresh is false, and nothing was changed, if it has the key already.
-// After an error the key may be there, with a part of its value.
+// loadKey adds an entry to a database. fresh is false if the key already exists; then nothing was changed.
+// After an error the key may exist with a part of its value.
 func loadKey(in input, db *store.DB, e *rdb.Entry, o *LoadOptions) (fresh bool, err error) {
 	st := db.Store()
 	switch e.Kind {
@@ -246,7 +245,7 @@ func loadKey(in input, db *store.DB, e *rdb.Entry, o *LoadOptions) (fresh bool, 
 		if err != nil {
 			return false, err
 		}
-		if h.Len() == 0 && e.Err() == nil { // all of it is overdue
+		if h.Len() == 0 && e.Err() == nil { // all fields are overdue
 			return false, errExpired
 		}
 		fresh = db.LoadHash(e.Key, h, e.ExpireAtMS)
@@ -288,8 +287,8 @@ func loadKey(in input, db *store.DB, e *rdb.Entry, o *LoadOptions) (fresh bool, 
 	return fresh, e.Err()
 }
 
-// seeDead counts the fencing tokens of a key that is not kept: its lease is over, its token must not come
-// back.
+// seeDead counts the fencing tokens of a key that is dropped: its lease has ended, but its token must not be
+// given out again.
 func seeDead(st *store.Store, e *rdb.Entry) {
 	if e.Kind != rdb.Hash {
 		return
@@ -299,10 +298,10 @@ func seeDead(st *store.Store, e *rdb.Entry) {
 	}
 }
 
-// errExpired says that the times of all fields of a hash had come.
+// errExpired says that all fields of a hash are overdue.
 var errExpired = errors.New("persistence: every field of the hash is overdue")
 
-// loadHash reads a hash; fields with a deadline in the past are not kept.
+// loadHash reads a hash, and drops fields with a deadline in the past.
 func loadHash(st *store.Store, e *rdb.Entry, o *LoadOptions) (*hash.Hash, error) {
 	h := st.NewHash(e.Key)
 	for f, ok := e.NextField(); ok; f, ok = e.NextField() {
@@ -321,7 +320,7 @@ func loadHash(st *store.Store, e *rdb.Entry, o *LoadOptions) (*hash.Hash, error)
 	return h.Hash, nil
 }
 
-// loadZSet reads a sorted set. One that is a listpack, and in order, is taken over as it is.
+// loadZSet reads a sorted set. A listpack with ordered members is used unchanged.
 func loadZSet(st *store.Store, e *rdb.Entry) (*zset.ZSet, error) {
 	if lp := e.Listpack; lp != nil {
 		return st.NewZSetOf(e.Key, lp), nil
@@ -336,8 +335,8 @@ func loadZSet(st *store.Store, e *rdb.Entry) (*zset.ZSet, error) {
 	return z.ZSet, nil
 }
 
-// loadStream reads a stream. Old versions of Redis could leave a wrong number of entries, or a last ID that
-// is too low, in a file. Redis loads that; here what the entries say is taken.
+// loadStream reads a stream. Old versions of Redis could write a wrong number of entries, or a too small last
+// ID. Redis loads such a stream unchanged; here the numbers are corrected by the entries.
 func loadStream(in input, st *store.Store, e *rdb.Entry, warn func(text string)) (*stream.Stream, error) {
 	s := st.NewStream()
 	for n, ok := e.NextNode(); ok; n, ok = e.NextNode() {
@@ -374,7 +373,7 @@ func loadStream(in input, st *store.Store, e *rdb.Entry, warn func(text string))
 	return s, e.Err()
 }
 
-// loadGroup adds a group to a stream that has none of that name, as the decoder has seen to.
+// loadGroup adds a group to a stream. The decoder has checked that no other group has its name.
 func loadGroup(s *stream.Stream, f *rdb.Group) {
 	s.CreateGroup(f.Name, stream.ID(f.LastID), f.EntriesRead)
 	g := s.EditGroup(f.Name)
@@ -388,8 +387,8 @@ func loadGroup(s *stream.Stream, f *rdb.Group) {
 	}
 }
 
-// cannotHold refuses a value that is sound but has no place in the store: loading the rest without
-// it would lose it at the next save.
+// cannotHold refuses a valid value that the store cannot hold: loading the rest without it would lose it at
+// the next save.
 func cannotHold(in input, e *rdb.Entry, what string) error {
 	return fmt.Errorf("rdb: offset %d: key %q of database %d is %s, which this version cannot hold",
 		in.Offset(), e.Key, e.DB, what)

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// snapshotsOfRedis are files that Redis 7.0 wrote.
+// snapshotsOfRedis returns files that Redis 7.0 wrote.
 func snapshotsOfRedis(t testing.TB) map[string][]byte {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join("rdb", "testdata", "redis-7.0", "*.rdb"))
@@ -27,10 +27,10 @@ func snapshotsOfRedis(t testing.TB) map[string][]byte {
 	return files
 }
 
-// offsetIn finds the offset that an error of Load names.
+// offsetIn finds the offset in an error of Load.
 var offsetIn = regexp.MustCompile(`rdb: offset (\d+): `)
 
-// requireRefused checks what a damaged snapshot gives: nothing, or an error with an offset in it.
+// requireRefused checks the result for a damaged snapshot: no error, or an error with a valid offset.
 func requireRefused(t testing.TB, err error, size int) {
 	t.Helper()
 	if err == nil {
@@ -43,8 +43,8 @@ func requireRefused(t testing.TB, err error, size int) {
 	require.LessOrEqual(t, at, size, "%v", err)
 }
 
-// FuzzLoad: no file makes a load fall over or take memory that it has no use for, and an error says where.
-// The bound is what the decoder's buffers take, and what compression can make of a file.
+// FuzzLoad: no file makes a load panic or allocate memory without need, and each error has an offset. The
+// limit is the size of the decoder's buffers, plus the possible expansion of a compressed file.
 func FuzzLoad(f *testing.F) {
 	for _, b := range snapshotsOfRedis(f) {
 		f.Add(b)
@@ -65,8 +65,8 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// TestLoadOfDamage changes each byte of each file: what gets past the checksum is
-// refused with an offset, or loads.
+// TestLoadOfDamage changes each byte of each file. Damage that passes the checksum is refused with an offset,
+// or loads.
 func TestLoadOfDamage(t *testing.T) {
 	for name, data := range snapshotsOfRedis(t) {
 		step := 1 + len(data)/2000

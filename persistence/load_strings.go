@@ -5,11 +5,11 @@ import (
 	"lockserver/store"
 )
 
-// aheadBytes is how many bytes of keys and values are read ahead at most.
+// aheadBytes limits the bytes of keys and values that are read ahead.
 const aheadBytes = 32 << 10
 
-// stringsAhead are strings of one database that were read and are not yet in it. A large database takes many
-// at once in less time than one by one: see store.DB.LoadStrings.
+// stringsAhead holds strings of one database that were read and are not yet in the store. Adding many strings
+// to a large database together takes less time than adding them one by one: see store.DB.LoadStrings.
 type stringsAhead struct {
 	db      int
 	n       int
@@ -18,21 +18,21 @@ type stringsAhead struct {
 	text    []byte // the keys and values
 }
 
-// stringRead is what else is known of an entry.
+// stringRead holds the other facts about an entry.
 type stringRead struct {
-	offset  int64 // behind it
+	offset  int64 // offset after the entry
 	idleSec int64
 	freq    int
 }
 
-// add takes a string that the reader has just read. It returns false if there is no space for it, or if it is
+// add takes a string that the reader has just read. It returns false if it has no space, or if the entry is
 // not a string.
 func (a *stringsAhead) add(e *rdb.Entry, offset int64) bool {
 	if e.Kind != rdb.String || a.n == len(a.entries) || len(a.text)+len(e.Key)+len(e.Bytes) > aheadBytes || a.n > 0 && a.db != e.DB {
 		return false
 	}
 	if a.text == nil {
-		a.text = make([]byte, 0, aheadBytes) // never moves
+		a.text = make([]byte, 0, aheadBytes) // never reallocated
 	}
 	a.db = e.DB
 	a.entries[a.n] = store.StringEntry{Key: a.copy(e.Key), Val: a.copy(e.Bytes), DeadlineMS: e.ExpireAtMS}
@@ -47,7 +47,8 @@ func (a *stringsAhead) copy(b []byte) []byte {
 	return a.text[from:len(a.text):len(a.text)]
 }
 
-// load puts them into the store. The error is the reader's, for a key that the database has already.
+// load puts the strings into the store. The error is that of the reader, for a key that the database already
+// has.
 func (a *stringsAhead) load(in *rdb.Reader, st *store.Store, got *Loaded) error {
 	db, entries := st.DB(a.db), a.entries[:a.n]
 	loaded := db.LoadStrings(entries)

@@ -17,8 +17,7 @@ import (
 	"lockserver/store"
 )
 
-// Strings are read ahead of being looked up: whatever stands between them, all of it
-// comes, in the order of the file.
+// Strings are read ahead. With any other entries between them, all keys arrive, in the order of the file.
 func TestLoadedStringsAreAllThere(t *testing.T) {
 	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -26,7 +25,7 @@ func TestLoadedStringsAreAllThere(t *testing.T) {
 	for _, claimed := range []int{-1, 0, 1, 9, 1000, total, 100_000, math.MaxInt} {
 		var file bytes.Buffer
 		w := rdb.NewWriter(&file, rdb.WriterOptions{})
-		var want [2][]string // what is in each database
+		var want [2][]string // the expected keys of each database
 		for len(want[0]) == 0 || len(want[1]) == 0 || len(want[0])+len(want[1]) < total {
 			if db := rng.IntN(2); want[0] == nil || rng.IntN(50) == 0 {
 				w.SelectDB(db)
@@ -39,7 +38,7 @@ func TestLoadedStringsAreAllThere(t *testing.T) {
 			}
 		}
 		require.NoError(t, w.Close())
-		for _, in := range []io.Reader{bytes.NewReader(file.Bytes()), io.MultiReader(bytes.NewReader(file.Bytes()))} { // the other has no Size
+		for _, in := range []io.Reader{bytes.NewReader(file.Bytes()), io.MultiReader(bytes.NewReader(file.Bytes()))} { // the second reader has no method Size
 			st := storeWith(store.AllKeysLRU)
 			got, err := Load(in, st, LoadOptions{})
 			require.NoError(t, err)
@@ -63,7 +62,7 @@ func TestLoadedStringsAreAllThere(t *testing.T) {
 	}
 }
 
-// writeAny writes the n-th key of a database, mostly a short string, and returns what it should be like.
+// writeAny writes the n-th key of a database, mostly a short string, and returns the expected value.
 func writeAny(w *rdb.Writer, rng *rand.Rand, n int) string {
 	idleS, deadlineMS := int64(0), int64(0)
 	if rng.IntN(4) == 0 {
@@ -97,7 +96,8 @@ func describeAny(key, text string, deadlineMS, idleS int64) string {
 	return fmt.Sprintf("%s %.20q and %d bytes until %d, idle %d s", key, text, len(text), deadlineMS, idleS)
 }
 
-// A key that a file has twice is named, with the offset behind the second, however far it is from the first.
+// The error for a key that occurs twice in a file has the offset after the second, at any distance from the
+// first.
 func TestLoadNamesTheDuplicate(t *testing.T) {
 	for _, distance := range []int{1, 2, store.MaxPrefetch - 1, store.MaxPrefetch, store.MaxPrefetch + 1, 3000} {
 		for _, before := range []int{0, 1, 100, 6000} {
@@ -125,7 +125,7 @@ func TestLoadNamesTheDuplicate(t *testing.T) {
 	}
 }
 
-// What a file says of how many keys it has costs no more memory than the file could fill.
+// The number of keys that a file claims costs no more memory than the file could fill.
 func TestLoadDoesNotTrustTheClaimedSize(t *testing.T) {
 	var file bytes.Buffer
 	w := rdb.NewWriter(&file, rdb.WriterOptions{})
@@ -144,7 +144,7 @@ func TestLoadDoesNotTrustTheClaimedSize(t *testing.T) {
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<20))
 }
 
-// Nor does it if a file says so again and again, of databases in which nothing is kept.
+// Repeated claims for databases that keep no key cost no memory either.
 func TestLoadReservesOnceForAll(t *testing.T) {
 	var file bytes.Buffer
 	w := rdb.NewWriter(&file, rdb.WriterOptions{})

@@ -7,11 +7,12 @@ import (
 	"lockserver/store"
 )
 
-// apartKey is the key of a value in the database Apart while it is read.
+// apartKey is the key for a value in the database Apart while the value is read.
 var apartKey = []byte("payload")
 
-// Dump appends the payload of a value to dst, as DUMP returns it: of version 10, or 12 if a field of a hash
-// has a deadline. compress stores strings over 20 bytes with LZF. Neither key nor deadline are part of it.
+// Dump appends the payload of a value to dst, as DUMP returns it: in version 10, or 12 if a field of a hash
+// has a deadline. compress stores strings over 20 bytes with LZF. The payload contains neither key nor
+// deadline.
 func Dump(dst []byte, r store.Ref, compress bool) []byte {
 	version := rdb.Version7
 	if r.Kind() == store.Hash && r.Hash().Timed() > 0 {
@@ -19,7 +20,7 @@ func Dump(dst []byte, r store.Ref, compress bool) []byte {
 	}
 	p, err := rdb.DumpPayload(dst, rdb.WriterOptions{Compress: compress, Version: version},
 		func(out *rdb.Writer) { saveValue(out, r) })
-	if err != nil { // nothing can fail but the order of our calls
+	if err != nil { // only a wrong order of our own calls can fail
 		panic("persistence: a payload that cannot be written: " + err.Error())
 	}
 	return p
@@ -27,12 +28,12 @@ func Dump(dst []byte, r store.Ref, compress bool) []byte {
 
 // ReadPayload decodes a payload of DUMP, of any version up to 12, without changing any key. The value is nil,
 // without an error, if it is a hash with only overdue fields. The error is rdb.ErrPayloadFooter if the bytes
-// are not a result of DUMP or come from a newer version. Otherwise it says where the value is malformed.
+// are not a result of DUMP or come from a newer version. Otherwise it names the malformed place.
 func ReadPayload(st *store.Store, payload []byte) (*store.Loose, error) {
 	return ReadPayloadWarn(st, payload, nil)
 }
 
-// ReadPayloadWarn is ReadPayload with LoadOptions.Warn.
+// ReadPayloadWarn does the work of ReadPayload, with LoadOptions.Warn.
 func ReadPayloadWarn(st *store.Store, payload []byte, warn func(text string)) (*store.Loose, error) {
 	p, err := rdb.ParsePayload(payload)
 	if err != nil {
@@ -55,7 +56,7 @@ func ReadPayloadWarn(st *store.Store, payload []byte, warn func(text string)) (*
 	return apart.TakeLoose(apartKey), nil
 }
 
-// loadBehind reads what stands behind a stream.
+// loadBehind reads the fields behind a stream.
 func loadBehind(p *rdb.Payload, apart *store.DB) error {
 	for {
 		field, ok, err := p.NextProducers()

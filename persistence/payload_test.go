@@ -55,15 +55,15 @@ func everyValue(db *store.DB) {
 	}
 }
 
-// sealPayload makes a payload of a type and a value: the version and Redis' CRC-64 (Jones, reflected, without
-// the inversions of the standard library's) behind it.
+// sealPayload makes a payload of a type and a value. The version and Redis' CRC-64 follow the value (Jones,
+// reflected, without the inversions of the standard library).
 func sealPayload(version uint16, body []byte) []byte {
 	p := binary.LittleEndian.AppendUint16(bytes.Clone(body), version)
 	table := crc64.MakeTable(bits.Reverse64(0xad93d23594c935a9))
 	return binary.LittleEndian.AppendUint64(p, ^crc64.Update(^uint64(0), table, p))
 }
 
-// TestPayloadsComeBack: every kind and form, into a store in which nothing else changes.
+// TestPayloadsComeBack: values of every kind and form are restored, and nothing else in the store changes.
 func TestPayloadsComeBack(t *testing.T) {
 	st, to := payloadStore(), payloadStore()
 	everyValue(st.DB(0))
@@ -77,7 +77,7 @@ func TestPayloadsComeBack(t *testing.T) {
 			require.Zero(t, to.DB(0).Len()+to.Apart().Len(), "reading changes nothing")
 			require.Equal(t, r.Kind(), value.Ref().Kind())
 			require.Equal(t, r.Encoding(), value.Ref().Encoding(), key)
-			if r.Encoding() != "hashtable" { // those are in no order
+			if r.Encoding() != "hashtable" { // hash tables have no order
 				require.Equal(t, p[4:], Dump(nil, value.Ref(), compress), key)
 			}
 			to.DB(0).Restore([]byte("k"), value, store.Restoring{AtMS: payloadNowMS + 5, IdleS: 7})
@@ -92,7 +92,7 @@ func TestPayloadsComeBack(t *testing.T) {
 	})
 }
 
-// TestPayloadWithOverdueFields: they are not there any more, and with the last one neither is the value.
+// TestPayloadWithOverdueFields: overdue fields are left out, and a value with only such fields is nil.
 func TestPayloadWithOverdueFields(t *testing.T) {
 	st := payloadStore()
 	h := st.DB(0).EditHash([]byte("h"))
@@ -117,8 +117,8 @@ func TestPayloadWithOverdueFields(t *testing.T) {
 	require.Zero(t, st.Apart().Len())
 }
 
-// TestDamagedPayloads: each bit flipped and each length cut off is seen by the checksum; sound sums over
-// unsound values are seen by the decoder. Nothing is left behind.
+// TestDamagedPayloads: the checksum detects each flipped bit and each truncation. The decoder detects
+// malformed values with a right checksum. No key is left behind.
 func TestDamagedPayloads(t *testing.T) {
 	st, from := payloadStore(), payloadStore()
 	everyValue(from.DB(0))
@@ -145,7 +145,7 @@ func TestDamagedPayloads(t *testing.T) {
 	})
 }
 
-// FuzzReadPayload: any body under a sound checksum is either refused, leaving nothing behind, or becomes a
+// FuzzReadPayload: any body with a right checksum is either refused, and leaves no key behind, or becomes a
 // value that can be restored, copied, and dumped again.
 func FuzzReadPayload(f *testing.F) {
 	from := payloadStore()

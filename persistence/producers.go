@@ -9,7 +9,7 @@ import (
 	"lockserver/store/stream"
 )
 
-// saveProducers writes what a stream remembers of its producers, behind the stream.
+// saveProducers writes the producers that a stream remembers, after the stream.
 func saveProducers(out *rdb.Writer, p *stream.Producers) {
 	if p == nil {
 		return
@@ -24,7 +24,7 @@ func saveProducers(out *rdb.Writer, p *stream.Producers) {
 	})
 }
 
-// loadProducers adds what a field says to what the stream at key remembers.
+// loadProducers adds the producers in a field to the stream at key.
 func loadProducers(in input, db *store.DB, key, field []byte) error {
 	p, ok := rdb.ParseProducers(field)
 	l := store.LoadedProducers{Added: p.Added, Duplicates: p.Duplicates}

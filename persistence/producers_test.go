@@ -13,7 +13,7 @@ import (
 	"lockserver/store/stream"
 )
 
-// producersOf are what a stream remembers, as a text.
+// producersOf formats the producers that a stream remembers.
 func producersOf(t *testing.T, db *store.DB, key string) string {
 	t.Helper()
 	p := db.Peek([]byte(key)).Stream().Producers()
@@ -28,11 +28,11 @@ func producersOf(t *testing.T, db *store.DB, key string) string {
 	return all.String()
 }
 
-// TestProducersComeBack: what streams remember is in snapshots and payloads, however much it is, and is
-// forgotten at its time after that.
+// TestProducersComeBack: snapshots and payloads contain all the producers that streams remember, and the
+// loaded stream forgets them at the right time.
 func TestProducersComeBack(t *testing.T) {
 	st := payloadStore()
-	for _, n := range []int{0, 1, 700, 9000} { // the last two take several fields
+	for _, n := range []int{0, 1, 700, 9000} { // the last two numbers need several fields
 		e := st.DB(0).EditStream(fmt.Append(nil, "x", n))
 		e.Create()
 		e.LimitProducers(stream.ProducerLimits{DurationS: 7, MaxSize: 5000})
@@ -84,7 +84,7 @@ func TestProducersComeBack(t *testing.T) {
 	}
 }
 
-// TestMalformedProducers: a field that cannot be right ends the reading; nothing is left behind.
+// TestMalformedProducers: a malformed field ends the reading; no key is left behind.
 func TestMalformedProducers(t *testing.T) {
 	st := payloadStore()
 	value := func(out *rdb.Writer) {

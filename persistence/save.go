@@ -13,28 +13,28 @@ import (
 	"lockserver/store/zset"
 )
 
-// SaveOptions say how a snapshot is written.
+// SaveOptions configures a snapshot.
 type SaveOptions struct {
 	Compress bool // strings over 20 bytes with LZF
 	Checksum bool
-	// CreatedS is the time of the cut in seconds since 1970; Version is what the
-	// file says it was written for.
+	// CreatedS is the time of the cut in seconds since 1970. Version is the Redis version that the file
+	// states.
 	CreatedS int64
 	Version  string
 	// Functions is the code of the function libraries at that time.
 	Functions [][]byte
-	// TokenLimit is a number that no fencing token is above; 0: it is not stated.
+	// TokenLimit is an upper limit of all fencing tokens; 0 means that the file does not state it.
 	TokenLimit int64
 	// History, unless its ID is empty, is the replication history of the data and their position in it.
 	History History
-	// Users is the text of a raft group about its users; empty: it is not stated.
+	// Users is the text of a raft group about its users; empty means that the file has no such text.
 	Users string
 	// Base says that a log follows: the snapshot is the base of an append-only file.
 	Base bool
 	// EachKey, if not nil, is called after each key.
 	EachKey func()
-	// Breathe, if not nil, is called now and then with the number of written keys, so that a background
-	// writer can yield the processor.
+	// Breathe, if not nil, is called regularly with the number of written keys, so that a background writer
+	// can yield the processor.
 	Breathe func(keys int)
 }
 
@@ -46,7 +46,7 @@ type History struct {
 	DB     int
 }
 
-// breathBytes is how much is written between two calls of Breathe: some tenths of a millisecond's work.
+// breathBytes is the number of bytes between two calls of Breathe: some tenths of a millisecond's work.
 const breathBytes = 16 << 10
 
 // SaveFile writes a snapshot to path, replacing it as a whole, and returns the size in bytes.
@@ -67,7 +67,7 @@ func Save(w io.Writer, snap *store.Snapshot, o SaveOptions) (bytes int64, err er
 	}
 	out := begin(w, version, o)
 	lastBreath, saved := int64(0), 0
-	var name []byte // one for all keys: a save's garbage would have the collector run in the middle of it
+	var name []byte // shared by all keys: garbage from a save would start the garbage collector during the save
 	for db := range snap.DBs() {
 		keys, timed := snap.Len(db)
 		if keys == 0 {
@@ -98,17 +98,17 @@ func Save(w io.Writer, snap *store.Snapshot, o SaveOptions) (bytes int64, err er
 	return out.Written(), err
 }
 
-// SaveFunctions writes a snapshot that has the libraries of functions and no key.
+// SaveFunctions writes a snapshot with the function libraries and without keys.
 func SaveFunctions(w io.Writer, o SaveOptions) error { return begin(w, rdb.Version7, o).Close() }
 
-// begin writes what stands before the keys.
+// begin writes the part before the keys.
 func begin(w io.Writer, version int, o SaveOptions) *rdb.Writer {
 	out := rdb.NewWriter(w, rdb.WriterOptions{Compress: o.Compress, NoChecksum: !o.Checksum, Version: version})
 	out.Aux("redis-ver", o.Version)
 	out.AuxInt("redis-bits", 64)
 	out.AuxInt("ctime", o.CreatedS)
 	if o.History.ID != "" {
-		out.AuxInt(rdb.AuxStreamDB, int64(max(0, o.History.DB))) // a Redis that finds -1 there starts anew
+		out.AuxInt(rdb.AuxStreamDB, int64(max(0, o.History.DB))) // a Redis that finds -1 there begins a new history
 		out.Aux(rdb.AuxHistoryID, o.History.ID)
 		out.AuxInt(rdb.AuxHistoryOffset, o.History.Offset)
 	}
@@ -175,7 +175,7 @@ func saveHash(out *rdb.Writer, h *hash.Hash) {
 	})
 }
 
-// saveSet writes a compact set of strings as a plain one: its own encoding came with version 11.
+// saveSet writes a compact set of strings in the plain form: its own encoding came with version 11.
 func saveSet(out *rdb.Writer, s *set.Set) {
 	if ints, ok := s.Intset(); ok {
 		out.SetIntset(ints)
@@ -199,7 +199,7 @@ func saveList(out *rdb.Writer, l *list.List) {
 	})
 }
 
-// saveZSet writes a large sorted set from its end, as Redis does, which then adds each member at the front.
+// saveZSet writes a large sorted set from its end, as Redis does. Loading then adds each member at the front.
 func saveZSet(out *rdb.Writer, z *zset.ZSet) {
 	if lp, ok := z.Listpack(); ok {
 		out.ZSetListpack(lp)
@@ -232,7 +232,7 @@ func saveStream(out *rdb.Writer, s *stream.Stream) {
 	saveProducers(out, s.Producers())
 }
 
-// fileGroup is a consumer group as a file holds it.
+// fileGroup converts a consumer group to the form of a file.
 func fileGroup(g *stream.Group) *rdb.Group {
 	f := &rdb.Group{Name: []byte(g.Name()), LastID: rdb.ID(g.LastID()), EntriesRead: g.EntriesRead()}
 	index := make(map[*stream.Consumer]int, len(g.Consumers()))

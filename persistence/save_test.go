@@ -19,8 +19,8 @@ func fillWithStrings(n int) *store.Store {
 	return st
 }
 
-// TestSaveMakesNoGarbageByTheKey: a collection that begins in the middle of a save takes the processors from
-// all other work.
+// TestSaveMakesNoGarbageByTheKey: a save allocates nothing for each key, because a collection during a save
+// would take the processors from all other work.
 func TestSaveMakesNoGarbageByTheKey(t *testing.T) {
 	st := fillWithStrings(5000)
 	for _, o := range []SaveOptions{{}, {Compress: true, Checksum: true, Breathe: func(int) {}}} {
@@ -34,7 +34,7 @@ func TestSaveMakesNoGarbageByTheKey(t *testing.T) {
 	}
 }
 
-// BenchmarkSave is a save of a thousand short strings.
+// BenchmarkSave saves a thousand short strings.
 func BenchmarkSave(b *testing.B) {
 	st := fillWithStrings(1000)
 	b.ReportAllocs()

@@ -23,7 +23,7 @@ func storeWith(policy store.Policy) *store.Store {
 	return st
 }
 
-// readUses are the idle times and frequencies that a file says of its keys.
+// readUses returns the idle times and frequencies of the keys in a file.
 func readUses(t *testing.T, file []byte) map[string][2]int64 {
 	t.Helper()
 	in := rdb.NewReader(bytes.NewReader(file), rdb.ReaderOptions{Databases: 2})
@@ -45,7 +45,7 @@ func fileOf(t *testing.T, snap *store.Snapshot) []byte {
 	return file.Bytes()
 }
 
-// How a key has been used is saved under the policies of eviction that know it, and comes back under them.
+// The use of a key is saved under the eviction policies that record it, and restored under them.
 func TestUseIsSaved(t *testing.T) {
 	for _, tt := range []struct {
 		policy    store.Policy
@@ -65,14 +65,14 @@ func TestUseIsSaved(t *testing.T) {
 				require.True(t, st.DB(db).LoadString([]byte(key), []byte("v"), 0))
 				st.DB(db).LoadUse([]byte(key), -1, 200)
 			}
-			st.SetNow(useNowUS + 1_000_000_000) // 1000 seconds, over the ends of 17 minutes
+			st.SetNow(useNowUS + 1_000_000_000) // 1000 seconds, over the end of the counter of 17 minutes
 			snap := st.Cut()
 			require.True(t, st.DB(1).Find([]byte("used")).OK()) // used after the cut
 			file := fileOf(t, snap)
 			snap.Release()
 			got := readUses(t, file)
 			require.Equal(t, tt.old, got["old"])
-			if tt.old[1] >= 0 { // it may have been counted up, by chance
+			if tt.old[1] >= 0 { // the random counter may have been incremented
 				require.GreaterOrEqual(t, got["used"][1], tt.used[1])
 			} else {
 				require.Equal(t, tt.used, got["used"])
@@ -89,7 +89,7 @@ func TestUseIsSaved(t *testing.T) {
 				require.Equal(t, max(0, tt.old[0]), back.IdleS(r))
 			}
 
-			// Under a policy of the other sort a file says nothing that can be used.
+			// Under a policy of the other kind the file contains nothing usable.
 			other := map[bool]store.Policy{true: store.AllKeysLRU, false: store.AllKeysLFU}[back.LFU()]
 			back = storeWith(other)
 			_, err = Load(bytes.NewReader(file), back, LoadOptions{})
@@ -104,7 +104,7 @@ func TestUseIsSaved(t *testing.T) {
 	}
 }
 
-// A time before 1970 is none.
+// A time before 1970 is ignored.
 func TestLoadedIdleTimeIsBounded(t *testing.T) {
 	st := storeWith(store.AllKeysLRU)
 	st.DB(0).LoadString([]byte("k"), []byte("v"), 0)
@@ -112,7 +112,7 @@ func TestLoadedIdleTimeIsBounded(t *testing.T) {
 	require.EqualValues(t, useNowUS/1_000_000, st.IdleS(st.DB(0).Peek([]byte("k"))))
 }
 
-// Keys are used, and changed, while a snapshot is written: the race detector watches.
+// Keys are used and changed while a snapshot is written, for the race detector.
 func TestUseWhileSaving(t *testing.T) {
 	for _, policy := range []store.Policy{store.AllKeysLRU, store.AllKeysLFU} {
 		st := storeWith(policy)

@@ -32,7 +32,7 @@ func scoredOf(z *zset.ZSet) (all []scored) {
 	return all
 }
 
-// TestSortedSetsComeBack: both forms, with their scores to the bit, while a writer goes on.
+// TestSortedSetsComeBack: both forms keep their exact scores, while a writer continues.
 func TestSortedSetsComeBack(t *testing.T) {
 	st := zsetStore()
 	db := st.DB(0)
@@ -75,7 +75,7 @@ func TestSortedSetsComeBack(t *testing.T) {
 	require.True(t, math.Signbit(null))
 }
 
-// TestSmallTableIsLoadedCompact: as Redis does, whatever form the file has it in.
+// TestSmallTableIsLoadedCompact: a small sorted set becomes compact, whatever form the file has, as in Redis.
 func TestSmallTableIsLoadedCompact(t *testing.T) {
 	var file bytes.Buffer
 	out := rdb.NewWriter(&file, rdb.WriterOptions{})

@@ -26,15 +26,15 @@ import (
 	"lockserver/store/zset"
 )
 
-// Digest is a digest. The zero value is that of nothing: of no key, and of an empty store.
+// Digest is a digest of data. The zero value is the digest of no key, and of an empty store.
 type Digest [sha1.Size]byte
 
-// kinds are the numbers that Redis gives to kinds of values. It knows Bloom filters as modules' values.
+// kinds holds the numbers that Redis gives to kinds of values. For Redis a Bloom filter is a module's value.
 var kinds = map[store.Kind]uint32{
 	store.String: 0, store.List: 1, store.Set: 2, store.ZSet: 3, store.Hash: 4, store.Bloom: 5, store.Stream: 6,
 }
 
-// add folds b in, regardless of the order of what is added.
+// add adds b to the digest. The order of added parts does not matter.
 func (d *Digest) add(b []byte) {
 	sum := sha1.Sum(b)
 	for i := range d {
@@ -42,14 +42,14 @@ func (d *Digest) add(b []byte) {
 	}
 }
 
-// follow folds b in behind what was there before.
+// follow adds b to the digest, after the parts before it.
 func (d *Digest) follow(b []byte) {
 	d.add(b)
 	*d = sha1.Sum(d[:])
 }
 
-// Of returns the digest of all data, with what is overdue and still there, as in Redis. Its time grows with
-// the data: it is for tests and for comparing two servers.
+// Of returns the digest of all data, including overdue keys that are not removed yet, as in Redis. Its time
+// grows with the data: it is for tests and for comparing two servers.
 func Of(st *store.Store) (d Digest) {
 	for id := range st.Len() {
 		db := st.DB(id)
@@ -68,7 +68,7 @@ func Of(st *store.Store) (d Digest) {
 	return d
 }
 
-// Value returns the digest of a value, without its key. That of no value is all zero.
+// Value returns the digest of a value, without its key. The digest of a missing value is all zero.
 func Value(r store.Ref) (d Digest) {
 	if r.OK() {
 		d.value(r)
@@ -76,7 +76,7 @@ func Value(r store.Ref) (d Digest) {
 	return d
 }
 
-// value folds a value in, and whether it has a deadline.
+// value adds a value, and whether it has a deadline.
 func (d *Digest) value(r store.Ref) {
 	d.follow(binary.BigEndian.AppendUint32(nil, kinds[r.Kind()]))
 	switch r.Kind() {
@@ -124,8 +124,8 @@ func (d *Digest) zset(z *zset.ZSet) {
 	})
 }
 
-// appendScore appends a score as Redis digests it, which is not as it replies it: an integer may have an
-// exponent.
+// appendScore appends a score in the form of Redis' digests, which differs from replies: an integer may have
+// an exponent.
 func appendScore(dst []byte, score float64) []byte {
 	if math.IsInf(score, 0) {
 		return resp.AppendDouble(dst, score)

@@ -16,31 +16,32 @@ import (
 	"lockserver/store/zset"
 )
 
-// The exact digest covers what servers that apply one history must have in common: databases, keys, types,
-// values, the deadlines of keys and fields to the millisecond, streams with their groups, pending entries and
-// limits of producers, and the libraries of functions. Locks and their tokens are such values.
+// The exact digest covers the common data of servers that apply the same history. It contains databases,
+// keys, types, values, the deadlines of keys and fields to the millisecond, streams with their groups,
+// pending entries and limits of producers, and the function libraries. Locks and their tokens are such
+// values.
 //
-// It does not depend on encodings, on the order of what has none, or on where things lie in memory. What may
-// differ between such servers is left out: when a key or a consumer was used last, who keeps a lease alive,
-// which messages of producers are remembered, and the sign of a zero score, which a compact sorted set does
-// not keep.
+// It does not depend on encodings, on the order of unordered values, or on positions in memory. It leaves out
+// state that may differ between such servers. That is the last use of a key or a consumer, the client that
+// renews a lease, the remembered messages of producers, and the sign of a zero score, which a compact sorted
+// set does not keep.
 
-// ExactVersion is counted up when the exact digest of the same data changes: digests of two versions cannot
+// ExactVersion is incremented when the exact digest of the same data changes: digests of two versions cannot
 // be compared.
 const ExactVersion = 1
 
-// ExactOptions say what belongs to the data beside the keys.
+// ExactOptions adds data besides the keys.
 type ExactOptions struct {
 	// Functions is the code of the function libraries.
 	Functions [][]byte
-	// Breathe, if not nil, is called now and then, so that others have the processor.
+	// Breathe, if not nil, is called regularly, so that other goroutines get the processor.
 	Breathe func(keys int)
-	// Off, if not nil, reports whether the digest is not needed any more.
+	// Off, if not nil, reports whether the caller does not need the digest any more.
 	Off func() bool
 }
 
-// Exact returns the exact digest of a snapshot; false: it was called off. It drains the snapshot, which can
-// only be released afterwards.
+// Exact returns the exact digest of a snapshot. ok is false if Off ended the work. Exact drains the snapshot,
+// which can only be released afterwards.
 func Exact(snap *store.Snapshot, o ExactOptions) (d Digest, ok bool) {
 	e := &exact{sum: sha1.New(), breathe: o.Breathe}
 	for _, code := range o.Functions {
@@ -66,11 +67,11 @@ func Exact(snap *store.Snapshot, o ExactOptions) (d Digest, ok bool) {
 	return d, !off
 }
 
-// exact makes the digest of one thing after the other. Each part has its length before it, so that no two
-// things have the same bytes.
+// exact digests one item after the other. Each part is preceded by its length, so that two different items
+// never have the same bytes.
 type exact struct {
 	sum     hash.Hash
-	bytes   []byte // of the thing, and not in sum yet
+	bytes   []byte // bytes of the item that are not in sum yet
 	scratch []byte
 	keys    int
 	since   int // bytes since the last breath
@@ -78,19 +79,19 @@ type exact struct {
 }
 
 const (
-	// mostGathered is how many bytes are gathered before they are added to the sum.
+	// mostGathered is the number of bytes that are collected before they are added to the sum.
 	mostGathered = 4 << 10
-	// breathBytes is how much is digested between two breaths: some tenths of a millisecond's work.
+	// breathBytes is the number of bytes between two calls of Breathe: some tenths of a millisecond's work.
 	breathBytes = 64 << 10
 )
 
-// begin begins a thing of a kind.
+// begin begins an item of a kind.
 func (e *exact) begin(kind byte) {
 	e.sum.Reset()
 	e.bytes = append(e.bytes[:0], kind)
 }
 
-// endIn folds the thing into d, regardless of the order of things.
+// endIn adds the item to d. The order of items does not matter.
 func (e *exact) endIn(d *Digest) {
 	e.flush()
 	var one Digest
@@ -98,7 +99,7 @@ func (e *exact) endIn(d *Digest) {
 	d.mix(&one)
 }
 
-// mix folds one digest in, regardless of the order.
+// mix adds a digest to d. The order does not matter.
 func (d *Digest) mix(one *Digest) {
 	for i := range d {
 		d[i] ^= one[i]
@@ -111,7 +112,7 @@ func (e *exact) flush() {
 	e.bytes = e.bytes[:0]
 }
 
-// worked lets others have the processor now and then.
+// worked calls Breathe after every breathBytes bytes.
 func (e *exact) worked(bytes int) {
 	if e.since += bytes; e.since >= breathBytes && e.breathe != nil {
 		e.since = 0
@@ -137,7 +138,7 @@ func (e *exact) id(id stream.ID) {
 	e.number(id.Seq)
 }
 
-// unordered adds n things that have no order. each calls add with the bytes of each of them.
+// unordered adds n elements that have no order. each calls add with the bytes of each element.
 func (e *exact) unordered(n int, each func(add func(b []byte))) {
 	var all Digest
 	each(func(b []byte) {
@@ -184,12 +185,12 @@ func (e *exact) list(l *list.List) {
 	})
 }
 
-// zset adds members with their scores. Members of one score have their own order.
+// zset adds members with their scores. Members with equal scores are ordered by their names.
 func (e *exact) zset(z *zset.ZSet) {
 	e.unordered(z.Len(), func(add func([]byte)) {
 		z.Range(0, z.Len(), func(member []byte, score float64) bool {
 			if score == 0 {
-				score = 0 // no sign
+				score = 0 // removes the sign
 			}
 			e.scratch = binary.BigEndian.AppendUint64(e.scratch[:0], math.Float64bits(score))
 			e.scratch = append(e.scratch, member...)

@@ -8,17 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// aioSync syncs without a blocked thread of the process. A worker of the kernel does it (Linux AIO,
-// io_submit(2) with IOCB_CMD_FDSYNC) and signals an eventfd, which Go's poller watches as it does sockets. A
-// thread in fdatasync would keep one of Go's processors until the runtime's monitor, which checks every 20
-// microseconds, takes it away.
+// aioSync syncs without a blocked thread in this process. A worker of the kernel syncs (Linux AIO,
+// io_submit(2) with IOCB_CMD_FDSYNC) and signals an eventfd, which Go's poller watches as it watches sockets.
+// A thread in fdatasync would occupy a processor of the Go scheduler until the runtime's monitor, which
+// checks every 20 microseconds, takes it away.
 type aioSync struct {
 	context uintptr // aio_context_t
 	bell    *os.File
 	fd      int // of bell
 }
 
-// iocb and ioEvent are the structures of linux/aio_abi.h; the nameless fields are 0 here.
+// iocb and ioEvent are the structures of linux/aio_abi.h. Their unnamed fields are 0 here.
 type iocb struct {
 	_      [2]uint64 // aio_data; aio_key and aio_rw_flags
 	opcode uint16
@@ -37,11 +37,11 @@ type ioEvent struct {
 
 const (
 	iocbFdsync = 3 // IOCB_CMD_FDSYNC
-	iocbResFD  = 1 // IOCB_FLAG_RESFD: resFD is rung
+	iocbResFD  = 1 // IOCB_FLAG_RESFD: the kernel signals resFD
 )
 
-// newAIOSync returns nil if the system does not let us: it was built without, a sandbox
-// forbids it, or too many use it.
+// newAIOSync returns nil if Linux AIO is not available: the kernel was built without it, a sandbox forbids
+// it, or too many processes use it.
 func newAIOSync() *aioSync {
 	a := &aioSync{}
 	if _, _, errno := unix.Syscall(unix.SYS_IO_SETUP, 1, uintptr(unsafe.Pointer(&a.context)), 0); errno != 0 {
@@ -56,8 +56,8 @@ func newAIOSync() *aioSync {
 	return a
 }
 
-// sync syncs a file's data; done is false if the system will not, and has not begun to.
-// One goroutine at a time calls it.
+// sync syncs a file's data. done is false if the kernel refuses, and has not begun to sync. It is for one
+// goroutine at a time.
 func (a *aioSync) sync(fd int) (err error, done bool) {
 	request := &iocb{opcode: iocbFdsync, fd: uint32(fd), flags: iocbResFD, resFD: uint32(a.fd)}
 	for {
@@ -71,7 +71,7 @@ func (a *aioSync) sync(fd int) (err error, done bool) {
 		break
 	}
 	var rung [8]byte
-	_, _ = a.bell.Read(rung[:]) // should that fail, the next call waits
+	_, _ = a.bell.Read(rung[:]) // if the read fails, the next call waits
 	var event ioEvent
 	for {
 		n, _, errno := unix.Syscall6(unix.SYS_IO_GETEVENTS, a.context, 1, 1, uintptr(unsafe.Pointer(&event)), 0, 0)

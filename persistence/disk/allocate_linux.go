@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// allocate reserves space, which holds zeros.
+// allocate reserves space, filled with zeros.
 func allocate(f *os.File, size int64) error {
 	conn, err := f.SyscallConn()
 	if err != nil {

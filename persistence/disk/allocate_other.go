@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// allocate is not known here.
+// allocate is not available on this system.
 func allocate(*os.File, int64) error { return errors.ErrUnsupported }

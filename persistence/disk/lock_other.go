@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// lockFile opens the file and no more: this system has no lock that ends with its holder.
+// lockFile only opens the file: this system has no lock that ends with its holder.
 func lockFile(path string) (io.Closer, error) {
 	return os.OpenFile(path, os.O_RDWR|os.O_CREATE, fileMode)
 }

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// lockFile takes the lock with flock, which ends with the process, however that ends.
+// lockFile takes the lock with flock, which ends with the process in any case.
 func lockFile(path string) (io.Closer, error) {
 	for {
 		f, err := lockOnce(path)
@@ -21,7 +21,7 @@ func lockFile(path string) (io.Closer, error) {
 		if err == nil && nameErr == nil && os.SameFile(held, named) {
 			return &locked{f}, nil
 		}
-		_ = f.Close() // the previous holder has removed the file: others would lock another file of that name
+		_ = f.Close() // the previous holder has removed the file: other processes would lock a new file with that name
 		if err == nil && !errors.Is(nameErr, os.ErrNotExist) {
 			err = nameErr
 		}
@@ -34,8 +34,8 @@ func lockFile(path string) (io.Closer, error) {
 // locked is a file with the lock.
 type locked struct{ file *os.File }
 
-// Close ends the lock. A process that is being started at this moment may have a copy of the file until it
-// runs its program. It would keep the lock if the file were only closed.
+// Close ends the lock. A process that is just being started may have a copy of the descriptor until it runs
+// its program. Closing the file alone would leave the lock with that copy.
 func (l *locked) Close() error {
 	return errors.Join(syscall.Flock(int(l.file.Fd()), syscall.LOCK_UN), l.file.Close())
 }

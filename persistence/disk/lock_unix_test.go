@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLockWithACopy: the lock ends when it is closed, even if another process still has the file. A program
-// that is being started has it for a moment.
+// TestLockWithACopy: the lock ends when it is closed, even if another process still has a copy of the
+// descriptor. A program that is just being started has a copy for a moment.
 func TestLockWithACopy(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	l, err := lockFile(path)

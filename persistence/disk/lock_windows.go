@@ -10,8 +10,8 @@ import (
 // sharingViolation is ERROR_SHARING_VIOLATION.
 const sharingViolation = syscall.Errno(32)
 
-// lockFile opens the file without sharing it: no other process can open it before it is closed. The end of
-// the process closes it, too.
+// lockFile opens the file without sharing: no other process can open it before it is closed. The end of the
+// process closes it, too.
 func lockFile(path string) (io.Closer, error) {
 	name, err := syscall.UTF16PtrFromString(path)
 	if err != nil {

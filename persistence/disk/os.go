@@ -14,12 +14,12 @@ import (
 
 // OS is the file system of the machine.
 type OS struct {
-	// Blocking: a sync keeps a thread of the process, and is done sooner while all processors are busy.
-	// Otherwise a worker of the system does small ones, if it can.
+	// Blocking says that each sync uses a thread of the process; it ends sooner while all processors are
+	// busy. Otherwise a worker of the kernel does small syncs, if possible.
 	Blocking bool
 }
 
-// fileMode is that of new files, as Redis gives it.
+// fileMode is the mode of new files, as in Redis.
 const fileMode = 0o644
 
 // Create implements FS.
@@ -31,7 +31,8 @@ func (o OS) Create(path string) (File, error) {
 	return f, nil
 }
 
-// Append implements FS. It does without O_APPEND, because Windows cuts no file that was opened with it.
+// Append implements FS. It does not use O_APPEND, because Windows cannot truncate a file that was opened with
+// it.
 func (o OS) Append(path string) (File, error) {
 	f, err := o.open(path, os.O_WRONLY|os.O_CREATE)
 	if err != nil {
@@ -89,7 +90,7 @@ func (OS) List(dir string) ([]string, error) {
 	return names, err
 }
 
-// Size implements FS. What is not a regular file is an error.
+// Size implements FS. It returns an error for anything but a regular file.
 func (OS) Size(path string) (int64, error) {
 	st, err := os.Stat(path)
 	if err != nil {

@@ -9,22 +9,22 @@ import (
 // syncer makes the data of one file durable.
 type syncer struct {
 	mu      sync.Mutex
-	times   int      // that the file was synced, up to manySyncs
-	kernel  *aioSync // nil: not yet, or not to be had
-	without bool     // kernel is not to be had
+	times   int      // number of syncs, up to manySyncs
+	kernel  *aioSync // nil: not made yet, or not available
+	without bool     // kernel is not available
 }
 
-// manySyncs is after how many syncs a file is one that is synced all the time, and worth
-// what aioSync takes to set up.
+// manySyncs is the number of syncs after which a file is worth the setup of aioSync.
 const manySyncs = 16
 
-// fewBytes is up to how many new bytes aioSync is used. A sync of more serves many requests and takes longer,
-// so a blocked thread costs little beside it. aioSync needs a processor twice, for the kernel's worker and
-// for the goroutine that reads Go's poller. Each can take some milliseconds while all processors are busy.
+// fewBytes is the largest number of new bytes for which aioSync is used. A sync of more serves many requests
+// and takes longer, so a blocked thread costs little in comparison. aioSync needs a processor twice, for the
+// kernel's worker and for the goroutine that reads Go's poller. Each can take some milliseconds while all
+// processors are busy.
 const fewBytes = 16 << 10
 
-// sync leaves out what fsync writes beyond the data and the size: the time of the last change. fresh is the
-// number of bytes written since the last sync.
+// sync makes the data and the size durable, but not the time of the last change, which fsync would also
+// write. fresh is the number of bytes written since the last sync.
 func (s *syncer) sync(f *os.File, fresh int64) error {
 	conn, err := f.SyscallConn()
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *syncer) syncData(fd int, fresh int64) error {
 	}
 }
 
-// often is the kernel's own way for a file that is synced often; nil otherwise.
+// often returns the aioSync of a file that is synced often; nil for other files.
 func (s *syncer) often() *aioSync {
 	if s.times < manySyncs {
 		s.times++
@@ -70,7 +70,7 @@ func (s *syncer) often() *aioSync {
 	return s.kernel
 }
 
-// free gives back what was set up.
+// free releases the aioSync.
 func (s *syncer) free() {
 	if s.kernel != nil {
 		s.kernel.close()
@@ -78,7 +78,7 @@ func (s *syncer) free() {
 	}
 }
 
-// close is free, after the last sync.
+// close calls free after the last sync.
 func (s *syncer) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

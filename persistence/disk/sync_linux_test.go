@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A file that is synced all the time goes another way, if there is one, with the same outcome.
+// A file that is synced often uses aioSync, if it is available, with the same result.
 func TestSyncOften(t *testing.T) {
 	there := hasAIO()
 	before := openDescriptors(t)
@@ -27,7 +27,7 @@ func TestSyncOften(t *testing.T) {
 	}
 	require.Equal(t, there, s.kernel != nil)
 
-	var syncs sync.WaitGroup // of several at once all but one find it in use
+	var syncs sync.WaitGroup // of several syncs at once, all but one find aioSync in use
 	for range 4 {
 		syncs.Go(func() {
 			for range 50 {
@@ -43,7 +43,7 @@ func TestSyncOften(t *testing.T) {
 	require.Equal(t, before, openDescriptors(t))
 }
 
-// A sync of many bytes uses fdatasync, however often it happens.
+// A sync of many bytes always uses fdatasync.
 func TestSyncOfMuch(t *testing.T) {
 	f, err := OS{}.open(filepath.Join(t.TempDir(), "log"), os.O_WRONLY|os.O_CREATE)
 	require.NoError(t, err)
@@ -65,7 +65,7 @@ func TestSyncOfMuch(t *testing.T) {
 	require.NoError(t, f.Close())
 }
 
-// A sync that the kernel will not do its own way is done the common way, and so are all that follow.
+// If the kernel refuses aioSync, that sync and all later syncs use fdatasync.
 func TestSyncOftenRefused(t *testing.T) {
 	f, err := OS{}.open(filepath.Join(t.TempDir(), "log"), os.O_WRONLY|os.O_CREATE)
 	require.NoError(t, err)
@@ -84,7 +84,7 @@ func TestSyncOftenRefused(t *testing.T) {
 	require.NoError(t, f.Close())
 }
 
-// The error of a sync comes out either way.
+// Both ways report the error of a sync.
 func TestSyncOftenFails(t *testing.T) {
 	f, err := OS{}.open("/dev/full", os.O_WRONLY)
 	require.NoError(t, err)
@@ -94,7 +94,7 @@ func TestSyncOftenFails(t *testing.T) {
 	require.NoError(t, f.Close())
 }
 
-// hasAIO says whether there is Linux AIO: some sandboxes have none.
+// hasAIO reports whether Linux AIO is available: some sandboxes forbid it.
 func hasAIO() bool {
 	a := newAIOSync()
 	if a != nil {

@@ -37,7 +37,7 @@ type element struct {
 	isInt bool
 }
 
-// text gives the element's bytes; an integer is spelled out into scratch.
+// text returns the element's bytes; an integer is formatted into scratch.
 func (e element) text(scratch []byte) []byte {
 	if e.isInt {
 		return strconv.AppendInt(scratch[:0], e.num, 10)
@@ -45,18 +45,18 @@ func (e element) text(scratch []byte) []byte {
 	return e.bytes
 }
 
-// blob walks the elements of a container from the first to the last. Its zero value is empty. A blob is
-// a value: a copy walks on by itself.
+// blob iterates over the elements of a container. Its zero value is empty. A blob is a value: a copy iterates
+// independently.
 //
-// Invariant: newBlob has validated b, so that walking needs no further checks.
+// Invariant: newBlob has validated b, so iterating needs no further checks.
 type blob struct {
 	format blobFormat
 	b      []byte
-	n      int // elements in b, those already passed included
-	pos    int // of the next element, -1 behind the last
+	n      int // number of elements in b, including those already returned
+	pos    int // of the next element, -1 after the last
 }
 
-// newBlob checks b in full and stands before its first element.
+// newBlob checks b completely. The iteration begins at its first element.
 func newBlob(format blobFormat, b []byte) (blob, error) {
 	var err error
 	n, first := 0, 0
@@ -84,10 +84,10 @@ func newBlob(format blobFormat, b []byte) (blob, error) {
 	return blob{format: format, b: b, n: n, pos: first}, nil
 }
 
-// done reports that no element is left.
+// done reports whether all elements were returned.
 func (w *blob) done() bool { return w.b == nil || w.pos < 0 }
 
-// next gives the element at hand and steps over it; ok is false behind the last.
+// next returns the next element; ok is false after the last.
 func (w *blob) next() (e element, ok bool) {
 	if w.done() {
 		return element{}, false
@@ -138,7 +138,7 @@ func validateIntset(b []byte) (int, error) {
 	return int(n), nil
 }
 
-// intsetElement gives the element at pos and the position of the next, -1 behind the last.
+// intsetElement returns the element at pos and the position of the next; -1 after the last.
 func intsetElement(b []byte, pos int) (element, int) {
 	e := element{isInt: true}
 	switch width := binary.LittleEndian.Uint32(b); width {
@@ -158,10 +158,10 @@ func intsetElement(b []byte, pos int) (element, int) {
 	return e, pos
 }
 
-// blobReason names the format in front of a validator's finding.
+// blobReason adds the name of the format to a validator's finding.
 func blobReason(format blobFormat, err error) string {
 	if format == listpackBlob {
-		return err.Error() // names itself
+		return err.Error() // the text contains the name
 	}
 	return format.String() + ": " + err.Error()
 }

@@ -11,9 +11,9 @@ import (
 const (
 	bloomName    = "MBbloom--"
 	bloomVersion = 4
-	// bloomOptions and bloomGrowth are the versions that brought these two numbers.
+	// bloomOptions and bloomGrowth are the versions that introduced these two numbers.
 	bloomOptions, bloomGrowth = 2, 4
-	// bloomOldGrowth is what growth was before.
+	// bloomOldGrowth is the growth of older versions.
 	bloomOldGrowth = 2
 	maxBloomLinks  = 1000
 )
@@ -25,15 +25,15 @@ type BloomFilter struct {
 	Links           []BloomLink
 }
 
-// BloomLink is one sub-filter.
+// BloomLink is a sub-filter.
 type BloomLink struct {
 	Entries, Hashes, Bits, N2, Size uint64
 	ErrorRate, BitsPerItem          float64
 	Data                            []byte
 }
 
-// Bloom writes a Bloom filter of n sub-filters, n > 0; link gives each of them, when it is written. A Redis
-// without the module RedisBloom refuses a file that holds one.
+// Bloom writes a Bloom filter of n sub-filters, n > 0; link returns each of them at the time of writing. A
+// Redis without the module RedisBloom refuses a file with a Bloom filter.
 func (w *Writer) Bloom(f *BloomFilter, n int, link func(i int) BloomLink) {
 	w.begin(typeModule2, noPart, n)
 	w.length(moduleID(bloomName, bloomVersion))
@@ -65,7 +65,7 @@ func (w *Writer) moduleDouble(f float64) {
 	w.uint64LE(math.Float64bits(f))
 }
 
-// bloom reads a Bloom filter behind the type's id, and its end mark.
+// bloom reads a Bloom filter after the ID of its type, and its end mark.
 func (d *decoder) bloom(version int) (*BloomFilter, error) {
 	m := moduleReader{d: d}
 	f := &BloomFilter{Size: m.uint()}
@@ -95,13 +95,13 @@ func (d *decoder) bloom(version int) (*BloomFilter, error) {
 	return f, m.err
 }
 
-// moduleReader reads what a module wrote. It latches the first error.
+// moduleReader reads the data of a module. The first error latches.
 type moduleReader struct {
 	d   *decoder
 	err error
 }
 
-// expect reads an opcode, which must be this one, and reports whether all is well.
+// expect reads an opcode. It reports whether it is op, and no error has occurred.
 func (m *moduleReader) expect(op uint64) bool {
 	if m.err != nil {
 		return false

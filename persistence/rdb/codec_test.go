@@ -15,7 +15,7 @@ import (
 
 func TestCRC(t *testing.T) {
 	require.EqualValues(t, uint64(0xe9c6d914c4b8d9ca), updateCRC(0, []byte("123456789")))
-	// The standard library computes the same with the start value and the result inverted.
+	// The standard library inverts the start value and the result.
 	table := crc64.MakeTable(jonesReflected)
 	r := rand.New(rand.NewPCG(1, 2))
 	for n := range 100 {
@@ -190,7 +190,7 @@ func TestWriterTellsMisuse(t *testing.T) {
 	require.ErrorContains(t, err, "key in a payload")
 }
 
-// full is a writer that runs out of space.
+// full is a writer that reports a full disk.
 type full struct{ left int }
 
 var errFull = errors.New("no space left")

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// copySnapshot writes again what it reads: the way a container would take values over and give them back.
+// copySnapshot writes a copy of a snapshot with the calls of a container that loads and saves values.
 func copySnapshot(dst io.Writer, src io.Reader, opts WriterOptions) error {
 	r := NewReader(src, ReaderOptions{})
 	w := NewWriter(dst, opts)

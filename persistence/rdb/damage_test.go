@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// samples are whole, right files with a checksum: Redis' own, those made by hand, and our own.
+// samples returns valid files with a checksum: files of Redis, files made by hand, and our own.
 func samples(t testing.TB) map[string][]byte {
 	all := map[string][]byte{}
 	for _, g := range goldens {
@@ -30,7 +30,7 @@ func samples(t testing.TB) map[string][]byte {
 	return all
 }
 
-// requireKnown checks that an error is of a kind that callers can tell.
+// requireKnown checks that an error has a kind that callers can distinguish.
 func requireKnown(t *testing.T, err error) {
 	t.Helper()
 	var e *Error
@@ -48,7 +48,7 @@ func TestTruncatedAtEveryByte(t *testing.T) {
 	}
 }
 
-// TestFlippedAtEveryByte flips one bit of each byte: for the checksum, one is as good as another.
+// TestFlippedAtEveryByte flips one bit of each byte. For the checksum all bits are alike.
 func TestFlippedAtEveryByte(t *testing.T) {
 	for name, data := range samples(t) {
 		want, _, err := readAll(bytes.NewReader(data), ReaderOptions{})
@@ -68,9 +68,9 @@ func TestFlippedAtEveryByte(t *testing.T) {
 	}
 }
 
-// TestFlippedUnchecked lets damage get past the checksum, so that the decoders themselves are put
-// to the test. Three bits of each byte: one that makes a small change, one a large one, one that
-// turns a length into an encoding.
+// TestFlippedUnchecked lets damage pass the checksum, to test the decoders themselves. It flips three bits of
+// each byte: the first makes a small change, the second a large change, and the third turns a length into an
+// encoding.
 func TestFlippedUnchecked(t *testing.T) {
 	for name, data := range samples(t) {
 		flipped := bytes.Clone(data)
@@ -126,12 +126,12 @@ func TestReadErrorIsReported(t *testing.T) {
 	require.ErrorIs(t, err, io.ErrNoProgress)
 }
 
-// stuck is a reader that never gets anywhere.
+// stuck is a reader that never returns data.
 type stuck struct{}
 
 func (stuck) Read([]byte) (int, error) { return 0, nil }
 
-// TestLiesDoNotAllocate feeds lengths that nothing could hold and watches what they cost.
+// TestLiesDoNotAllocate feeds impossible lengths, and checks that they allocate no memory.
 func TestLiesDoNotAllocate(t *testing.T) {
 	huge := []byte{0x81, 0x10, 0, 0, 0, 0, 0, 0, 0}
 	for name, body := range map[string][]byte{
@@ -178,7 +178,7 @@ func TestOptions(t *testing.T) {
 	require.Equal(t, 1, r.Skipped().EmptyKeys)
 }
 
-// TestNextSkipsWhatWasNotPulled leaves every value alone.
+// TestNextSkipsWhatWasNotPulled reads no value at all.
 func TestNextSkipsWhatWasNotPulled(t *testing.T) {
 	for name, data := range samples(t) {
 		want, _, err := readAll(bytes.NewReader(data), ReaderOptions{})

@@ -8,26 +8,26 @@ import (
 	"strconv"
 )
 
-// maxKeptScratch bounds the scratch memory that one long string leaves behind for the entries after it.
+// maxKeptScratch limits the scratch memory that is kept after a long string.
 const maxKeptScratch = 1 << 20
 
-// decoder reads the parts that everything else is made of: lengths, strings and numbers. The first error is
-// latched: once failed, it stays failed.
+// decoder reads the elementary parts of the format: lengths, strings and numbers. The first error latches:
+// after it, every call fails.
 type decoder struct {
 	src  source
 	err  error
-	key  []byte // the key at hand, for error texts and Entry; its own memory
-	typ  byte   // the type of the value at hand
-	busy bool   // key and typ are meaningful
+	key  []byte // the current key, for error texts and Entry; memory of its own
+	typ  byte   // the type of the current value
+	busy bool   // key and typ are valid
 
 	number [24]byte // an integer spelled out
 	plain  []byte   // an LZF block unpacked
-	first  []byte   // the first string of a pair, while the second is read
+	first  []byte   // the first string of a pair, while the second string is read
 	owned  bool     // the last string read has memory of its own
 	dups   duplicates
 }
 
-// newDecoder reads from r through a buffer of its own.
+// newDecoder returns a decoder that buffers its reads from r.
 func newDecoder(r io.Reader) *decoder {
 	d := &decoder{}
 	d.src.r = r
@@ -44,7 +44,7 @@ func (d *decoder) corrupt(offset int64, format string, args ...any) error {
 	return d.fail(offset, ErrCorrupt, format, args...)
 }
 
-// latch keeps the first error, with the key that was being read.
+// latch keeps the first error, with the current key.
 func (d *decoder) latch(err error) error {
 	if d.err != nil {
 		return d.err
@@ -69,7 +69,7 @@ func (d *decoder) byte() (byte, error) {
 	return b, nil
 }
 
-// fixed reads n bytes, n being small.
+// fixed reads n bytes; n is small.
 func (d *decoder) fixed(n int) ([]byte, error) {
 	b, err := d.src.take(n)
 	if err != nil {
@@ -87,7 +87,7 @@ func (d *decoder) uint64LE() (uint64, error) {
 	return binary.LittleEndian.Uint64(b), nil
 }
 
-// lengthFrom reads the rest of a length with the first byte c.
+// lengthFrom reads the rest of a length after its first byte c.
 func (d *decoder) lengthFrom(c byte) (uint64, error) {
 	switch {
 	case c&lenTypeTop == len6Bit:
@@ -111,7 +111,7 @@ func (d *decoder) lengthFrom(c byte) (uint64, error) {
 	return 0, d.corrupt(d.src.offset()-1, "%#02x does not begin a length", c)
 }
 
-// length reads a length, or any other number that is stored as one.
+// length reads a length, or any other number that is stored in the form of a length.
 func (d *decoder) length() (uint64, error) {
 	c, err := d.byte()
 	if err != nil {
@@ -120,15 +120,15 @@ func (d *decoder) length() (uint64, error) {
 	return d.lengthFrom(c)
 }
 
-// text is a string as it was read: bytes, and the integer when it was stored as one.
+// text is a string as it was read: its bytes, and the integer if it was stored as an integer.
 type text struct {
 	bytes []byte
 	num   int64
 	isInt bool
 }
 
-// text reads a string in any of its encodings. The bytes are valid until the next string is read,
-// or for good when d.owned is set.
+// text reads a string in any encoding. The bytes are valid until the next string is read, or permanently if
+// d.owned is set.
 func (d *decoder) text() (text, error) {
 	at := d.src.offset()
 	d.owned = false
@@ -161,7 +161,7 @@ func (d *decoder) string() ([]byte, error) {
 	return t.bytes, err
 }
 
-// intFrom reads an integer of the width that c tells.
+// intFrom reads an integer. c gives its width.
 func (d *decoder) intFrom(c byte) (int64, error) {
 	switch c {
 	case encInt8:
@@ -181,7 +181,7 @@ func (d *decoder) intFrom(c byte) (int64, error) {
 	return int64(int32(binary.LittleEndian.Uint32(b))), nil
 }
 
-// raw reads n bytes as they stand.
+// raw reads n bytes without decoding.
 func (d *decoder) raw(n uint64) ([]byte, error) {
 	var b []byte
 	var err error
@@ -205,7 +205,7 @@ func (d *decoder) raw(n uint64) ([]byte, error) {
 	return b, nil
 }
 
-// lzf reads and unpacks an LZF block; at is where the string began.
+// lzf reads and unpacks an LZF block; at is the offset of the string.
 func (d *decoder) lzf(at int64) ([]byte, error) {
 	packed, err := d.length()
 	if err != nil {
@@ -237,7 +237,7 @@ func (d *decoder) lzf(at int64) ([]byte, error) {
 	return out, nil
 }
 
-// pair reads two strings and gives them time to be used together.
+// pair reads two strings that are both valid until the next string.
 func (d *decoder) pair() (a, b []byte, err error) {
 	a, err = d.string()
 	if err != nil {
@@ -251,7 +251,7 @@ func (d *decoder) pair() (a, b []byte, err error) {
 	return a, b, err
 }
 
-// skipString reads past a string.
+// skipString skips a string.
 func (d *decoder) skipString() error {
 	c, err := d.byte()
 	if err != nil {
@@ -279,8 +279,8 @@ func (d *decoder) skipString() error {
 	return nil
 }
 
-// blob reads a string that is a compact container and checks it. The blob aliases the input: it is
-// valid until the next string is read.
+// blob reads a string that is a compact container and checks it. The blob aliases the input: it is valid
+// until the next string is read.
 func (d *decoder) blob(format blobFormat) (blob, error) {
 	at := d.src.offset()
 	b, err := d.string()
@@ -294,7 +294,7 @@ func (d *decoder) blob(format blobFormat) (blob, error) {
 	return w, nil
 }
 
-// release lets go of scratch memory that one long string has blown up.
+// release frees scratch memory that became large for a long string.
 func (d *decoder) release() {
 	if cap(d.first) > maxKeptScratch {
 		d.first = nil

@@ -12,8 +12,8 @@ import (
 	"lockserver/store/listpack"
 )
 
-// describe spells out an entry's value in one line, with what has no order sorted,
-// so that two can be compared.
+// describe formats an entry's value in one line. It sorts the parts without an order, so that two values can
+// be compared.
 func describe(e *Entry) (string, error) {
 	s, err := describeObject(&e.Object)
 	if err != nil {
@@ -86,7 +86,7 @@ func describeStream(o *Object) (string, error) {
 	return s.String(), o.Err()
 }
 
-// describeConsumers leaves out the times, which a test cannot choose.
+// describeConsumers leaves out the times, because a test cannot choose them.
 func describeConsumers(g *Group) string {
 	var names []string
 	for _, c := range g.Consumers {
@@ -98,7 +98,7 @@ func describeConsumers(g *Group) string {
 	return strings.Join(names, ",")
 }
 
-// word spells out a string, by its length and a checksum when it is long.
+// word formats a string; a long string becomes its length and a checksum.
 func word(b []byte) string {
 	if len(b) > 80 {
 		return fmt.Sprintf("<%d %016x>", len(b), updateCRC(0, b))
@@ -109,7 +109,7 @@ func word(b []byte) string {
 	return strconv.Quote(string(b))
 }
 
-// snapshot is what a file holds: "db/key" to description.
+// snapshot is the content of a file: "db/key" to description.
 type snapshot map[string]string
 
 // readAll reads a file to its end.
@@ -134,7 +134,7 @@ func readAll(r io.Reader, opts ReaderOptions) (snapshot, *Reader, error) {
 	}
 }
 
-// pack makes a listpack of strings; those that spell integers become integers.
+// pack makes a listpack of strings; strings that look like integers become integers.
 func pack(elements ...string) listpack.List {
 	lp := listpack.New()
 	for _, e := range elements {
@@ -143,7 +143,7 @@ func pack(elements ...string) listpack.List {
 	return lp
 }
 
-// file frames parts as a snapshot of that version, with its checksum.
+// file makes a snapshot of a version from parts, with its checksum.
 func file(version int, parts ...[]byte) []byte {
 	b := fmt.Appendf(nil, "REDIS%04d", version)
 	b = append(b, bytes.Join(parts, nil)...)

@@ -6,21 +6,21 @@ import (
 	"math/bits"
 )
 
-// duplicates finds elements of a blob that occur twice. The table is kept from one blob to the next.
+// duplicates finds elements of a blob that occur twice. The table is reused for the next blob.
 type duplicates struct {
 	seed  maphash.Seed // secret, so that a file cannot be made to collide
 	slots []dupSlot
-	a, b  [24]byte // where integers are spelled out
+	a, b  [24]byte // memory for formatted integers
 }
 
-// dupSlot holds one element seen, by its position plus one; 0 is a free slot.
+// dupSlot is a slot for an element: the position of the element plus one; 0 is a free slot.
 type dupSlot struct{ hash, pos uint32 }
 
-// find looks at every stride-th element of w, from the first, and returns one that occurs a second time.
-// Integers and strings that spell them are the same. w is untouched, being a copy.
+// find looks at every stride-th element of w, from the first, and returns an element that occurs twice. An
+// integer equals the string with its text. w is a copy, so the caller's blob does not move.
 func (d *duplicates) find(w blob, stride int) ([]byte, bool) {
 	n := w.n / stride
-	if n < 2 || w.format == intsetBlob { // an intset was found to ascend
+	if n < 2 || w.format == intsetBlob { // the validator has checked that an intset ascends
 		return nil, false
 	}
 	if d.seed == (maphash.Seed{}) {
@@ -59,5 +59,5 @@ func (d *duplicates) find(w blob, stride int) ([]byte, bool) {
 	return nil, false
 }
 
-// maxKeptSlots bounds the table that is kept for the next blob.
+// maxKeptSlots limits the table that is kept for the next blob.
 const maxKeptSlots = 1 << 16

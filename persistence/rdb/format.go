@@ -1,14 +1,14 @@
 package rdb
 
-// MaxVersion is the newest version of the format that Reader knows (Redis 8.6). Version 13 adds
-// typeStream4. What else is new in it is refused.
+// MaxVersion is the newest version of the format that Reader knows (Redis 8.6). Version 13 adds typeStream4.
+// The other additions of version 13 are refused.
 const MaxVersion = 13
 
 // Versions that Writer can write.
 const (
-	// Version7 is read by Redis 7.0 and everything newer.
+	// Version7 can be read by Redis 7.0 and everything newer.
 	Version7 = 10
-	// VersionFieldExpiry is the oldest that can hold deadlines of hash fields (Redis 7.4).
+	// VersionFieldExpiry is the oldest version with deadlines of hash fields (Redis 7.4).
 	VersionFieldExpiry = 12
 )
 
@@ -35,16 +35,16 @@ const (
 	typeStream2         = 19 // adds first ID, largest deleted ID, entries added, entries read
 	typeSetListpack     = 20
 	typeStream3         = 21 // adds a consumer's active time
-	typeHashFieldsPreGA = 22 // per field an absolute deadline
+	typeHashFieldsPreGA = 22 // an absolute deadline for each field
 	typeHashPackExPreGA = 23 // listpack of field, value, deadline
 	typeHashFields      = 24 // deadlines relative to the least of them
-	typeHashListpackEx  = 25 // as 23, behind the least deadline
-	typeStream4         = 26 // adds what it remembers of its producers, behind the groups (Redis 8.6)
-	plainNode           = 1  // quicklist node container: one element, not packed
+	typeHashListpackEx  = 25 // as 23, after the least deadline
+	typeStream4         = 26 // adds the producers that it remembers, after the groups (Redis 8.6)
+	plainNode           = 1  // quicklist node container: a single element
 	packedNode          = 2  // quicklist node container: a listpack
 )
 
-// Opcodes that stand where a value type could. Format, do not change.
+// Opcodes in the place of a value type. Format, do not change.
 const (
 	opSlotInfo      = 244
 	opFunction2     = 245
@@ -60,7 +60,7 @@ const (
 	opEOF           = 255
 )
 
-// First byte of a length, and of a string that is not raw. Format, do not change.
+// First byte of a length, and of an encoded string. Format, do not change.
 const (
 	len6Bit    = 0x00
 	len14Bit   = 0x40
@@ -70,7 +70,7 @@ const (
 	encInt16   = 0xC1
 	encInt32   = 0xC2
 	encLZF     = 0xC3
-	lenTypeTop = 0xC0 // mask of the two bits that tell
+	lenTypeTop = 0xC0 // mask of the two bits that give the form
 )
 
 // Opcodes inside a self-describing module value. Format, do not change.
@@ -86,7 +86,7 @@ const (
 // maxFieldDeadlineMS is the largest deadline of a hash field that Redis accepts: 48 bits.
 const maxFieldDeadlineMS = 1<<48 - 1
 
-// Kind tells what sort of value an Object is.
+// Kind is the kind of an Object's value.
 type Kind uint8
 
 // The kinds of values.
@@ -100,7 +100,7 @@ const (
 	Bloom
 )
 
-// String gives the kind's name as the TYPE command does.
+// String returns the kind's name in the reply of TYPE.
 func (k Kind) String() string {
 	switch k {
 	case String:
@@ -121,7 +121,7 @@ func (k Kind) String() string {
 	return "none"
 }
 
-// typeKind gives the kind of a value type, 0 for one that is no type or is a module's.
+// typeKind returns the kind of a value type; 0 for an invalid type, or the type of a module.
 func typeKind(t byte) Kind {
 	switch t {
 	case typeString:
@@ -141,7 +141,7 @@ func typeKind(t byte) Kind {
 	return 0
 }
 
-// typeName names a value type for error texts.
+// typeName returns the name of a value type for error texts.
 func typeName(t byte) string {
 	switch t {
 	case typeModulePreGA, typeModule2:

@@ -6,18 +6,18 @@ import (
 	"fmt"
 )
 
-// A payload of FUNCTION DUMP is what a snapshot has of the libraries, an opcode and a string each, with the
-// footer of a payload of DUMP. Format, do not change.
+// A payload of FUNCTION DUMP holds the libraries in the form of a snapshot, an opcode and a string each,
+// followed by the footer of a DUMP payload. Format, do not change.
 
 var (
-	// ErrNotFunction says that a payload of functions holds something other than a library.
+	// ErrNotFunction says that a payload of functions contains something other than a library.
 	ErrNotFunction = fmt.Errorf("rdb: something else than a function library")
 	// ErrFunctionPreGA says that a library is in the form of a release candidate of Redis 7.
 	ErrFunctionPreGA = fmt.Errorf("rdb: a function library in the form of a release candidate of Redis 7")
 )
 
-// DumpFunctions appends the payload of libraries, given by their code, to dst.
-// compress stores long ones with LZF.
+// DumpFunctions appends the payload of libraries, given by their code, to dst. compress stores long code with
+// LZF.
 func DumpFunctions(dst []byte, libraries [][]byte, compress bool) []byte {
 	start := len(dst)
 	w := newWriter(nil, WriterOptions{Compress: compress})
@@ -30,7 +30,7 @@ func DumpFunctions(dst []byte, libraries [][]byte, compress bool) []byte {
 }
 
 // ParseFunctions returns the code of the libraries in a payload. The error is ErrPayloadFooter,
-// ErrNotFunction, ErrFunctionPreGA, or an *Error where the payload is malformed.
+// ErrNotFunction, ErrFunctionPreGA, or an *Error if the payload is malformed.
 func ParseFunctions(p []byte) (libraries [][]byte, err error) {
 	body, err := payloadBody(p)
 	if err != nil {

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// FuzzReader: nothing in a file may panic, and what was read without an error can be
-// written and is the same again.
+// FuzzReader: no file panics, and a file that was read without an error can be written, and reads back equal.
 func FuzzReader(f *testing.F) {
 	for _, data := range samples(f) {
 		f.Add(data)
@@ -32,12 +31,12 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// FuzzPayload: the value of any payload is read to its end or refused.
+// FuzzPayload: the value of any payload is read to its end, or refused.
 func FuzzPayload(f *testing.F) {
 	f.Add(cat(0, 1, "x"))
 	for _, h := range handmades {
 		if len(h.body) > 0 && typeKind(h.body[0]) != 0 {
-			f.Add(append([]byte{h.body[0]}, h.body[min(len(h.body), 7):]...)) // most have a key of 6 bytes
+			f.Add(append([]byte{h.body[0]}, h.body[min(len(h.body), 7):]...)) // most files have a key of 6 bytes
 		}
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -54,7 +53,8 @@ func FuzzPayload(f *testing.F) {
 	})
 }
 
-// FuzzFunctions: no payload of libraries panics, and what was read is written and read as the same.
+// FuzzFunctions: no payload of libraries panics, and a payload that was read can be written, and reads back
+// equal.
 func FuzzFunctions(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(cat(opFunction2, 5, "#!lua"))
@@ -71,7 +71,7 @@ func FuzzFunctions(f *testing.F) {
 	})
 }
 
-// FuzzProducers: no field of producers panics, and its messages are no longer than the field.
+// FuzzProducers: no field of producers panics, and its messages are not longer than the field.
 func FuzzProducers(f *testing.F) {
 	f.Add(cat(producersForm, 100, 1, 2, 0, 1, "p", 1, "n", 7, 1, 14))
 	f.Add(cat(producersForm, 100, 1, 2, 0, 200, "p"))
@@ -82,7 +82,7 @@ func FuzzProducers(f *testing.F) {
 		}
 		n := 0
 		for _, m := range p.Messages {
-			n += len(m.Producer) + len(m.Name) + 5 // lengths and numbers are a byte each at least
+			n += len(m.Producer) + len(m.Name) + 5 // each length and number takes at least a byte
 		}
 		if n >= len(b) {
 			t.Fatalf("%d bytes of messages in %d", n, len(b))
@@ -90,8 +90,7 @@ func FuzzProducers(f *testing.F) {
 	})
 }
 
-// FuzzLZF: what is compressed unpacks to the same, and any block unpacks to the
-// length asked for or not at all.
+// FuzzLZF: a compressed text unpacks to the same text. Any block unpacks to the requested length, or fails.
 func FuzzLZF(f *testing.F) {
 	f.Add([]byte("aaaaaaaaaaaaaaaaaaaaaaaaaaaaabcabcabcabc"), 10)
 	f.Add([]byte("\x00a\xe0\x00\x00"), 10)
@@ -115,8 +114,7 @@ func FuzzLZF(f *testing.F) {
 	})
 }
 
-// FuzzBlob: a blob that was found valid is walked to its end without a panic and has
-// as many elements as it says.
+// FuzzBlob: a valid blob is iterated to its end without a panic, and has as many elements as it claims.
 func FuzzBlob(f *testing.F) {
 	f.Add(uint8(ziplistBlob), ziplist(everyZiplistEntry...))
 	f.Add(uint8(listpackBlob), []byte(pack("a", "1", "300")))

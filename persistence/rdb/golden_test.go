@@ -10,11 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// golden is a file that a real redis-server 7.0.15 wrote; oracle_test.go makes them from the same table
+// golden is a file of a real redis-server 7.0.15. oracle_test.go makes the files from the same table
 // (RDB_GOLDEN=write go test -tags oracle).
 type golden struct {
 	name     string
-	args     []string // redis-server's, over its defaults
+	args     []string // arguments of redis-server, over its defaults
 	commands []string // for redis-cli
 	want     snapshot
 }

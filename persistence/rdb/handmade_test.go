@@ -10,24 +10,25 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// handmade is a file put together from the facts of the format: encodings that Redis 7.0 does not write any
-// more or not yet, and those that are wrong. oracle_test.go has redis-server read those that it knows.
+// handmade is a file built from the facts of the format: encodings that Redis 7.0 does not write any more or
+// not yet, and invalid encodings. oracle_test.go makes redis-server read the files that it knows.
 type handmade struct {
 	name    string
 	version int
 	body    []byte
 	want    snapshot
-	redis   snapshot // what redis-server saves after loading it, where that differs
-	err     error    // the kind of error, nil for a file that is right
+	redis   snapshot // the content that redis-server saves after loading the file, if it differs
+	err     error    // the kind of error; nil for a valid file
 	reason  string   // part of the error
-	// redisLoads: Redis 7.4 loads what is refused here (D173: docs/MIGRATION.md has why).
+	// redisLoads says that Redis 7.4 loads a file that is refused here (D173: docs/MIGRATION.md has the
+	// reason).
 	redisLoads bool
-	unseen     bool // also if it looks (sanitize-dump-payload yes)
+	unseen     bool // even with sanitize-dump-payload yes
 }
 
 func (h handmade) data() []byte { return file(h.version, h.body) }
 
-// ziplist makes a ziplist of entries without their first part, the size of the entry before.
+// ziplist makes a ziplist of entries without their first part, the size of the previous entry.
 func ziplist(entries ...[]byte) []byte {
 	b := make([]byte, ziplistHeader)
 	last, prev := ziplistHeader, 0
@@ -48,10 +49,10 @@ func ziplist(entries ...[]byte) []byte {
 	return b
 }
 
-// zs is a ziplist entry that is a short string.
+// zs returns a ziplist entry with a short string.
 func zs(s string) []byte { return cat(len(s), s) }
 
-// everyZiplistEntry has each encoding once; everyElement is what they hold.
+// everyZiplistEntry has an entry of each encoding; everyElement has their values.
 var everyZiplistEntry = [][]byte{
 	zs("short"), cat(0x40|300>>8, 300&255, strings.Repeat("m", 300)), cat(0x80, 0, 0, 0, 5, "large"),
 	{0xF1}, {0xFD}, {0xFE, 0x80}, {0xC0, 0x00, 0x80}, {0xF0, 0xFF, 0xFF, 0x7F}, {0xF0, 0, 0, 0x80},
@@ -67,13 +68,13 @@ func double(f float64) []byte { return binary.LittleEndian.AppendUint64(nil, mat
 
 func le64(n uint64) []byte { return binary.LittleEndian.AppendUint64(nil, n) }
 
-// id is a stream ID as two lengths, each below 64.
+// id returns a stream ID as two lengths, each below 64.
 func id(ms, seq int) []byte { return []byte{byte(ms), byte(seq)} }
 
 func rawID(ms, seq uint64) []byte { return appendID(nil, ID{ms, seq}) }
 
-// streamNode is one node with the entry 1-1 {f: v}, as the first Redis with streams
-// writes it, up to its groups.
+// streamNode is a node with the entry 1-1 {f: v}, as the first Redis with streams writes it, up to its
+// groups.
 var streamNode = cat(1, str(rawID(1, 1)), str(pack("1", "0", "1", "f", "0", "2", "0", "0", "v", "4")))
 
 const streamNodeWant = "stream [1-1: 1 0 1 f 0 2 0 0 v 4] "

@@ -5,14 +5,14 @@ import (
 	"math"
 )
 
-// Field is one field of a hash.
+// Field is a field of a hash.
 type Field struct {
 	Name, Value []byte
-	// ExpireAtMS is the field's own deadline in Unix milliseconds, 0 if it has none.
+	// ExpireAtMS is the field's own deadline in Unix milliseconds; 0 means no deadline.
 	ExpireAtMS int64
 }
 
-// NextMember gives the next member of a Set or element of a List.
+// NextMember returns the next member of a Set or element of a List.
 func (o *Object) NextMember() ([]byte, bool) {
 	if o.Kind != Set && o.Kind != List {
 		return nil, false
@@ -43,7 +43,7 @@ func (o *Object) NextMember() ([]byte, bool) {
 	return nil, false
 }
 
-// nextListNode reads one node of a quicklist, which may turn out to be empty.
+// nextListNode reads a node of a quicklist. The node may be empty.
 func (o *Object) nextListNode() error {
 	o.left--
 	format := ziplistBlob
@@ -74,7 +74,7 @@ func (o *Object) nextListNode() error {
 	return err
 }
 
-// NextField gives the next field of a Hash.
+// NextField returns the next field of a Hash.
 func (o *Object) NextField() (Field, bool) {
 	if o.Kind != Hash || o.d.err != nil {
 		return Field{}, false
@@ -105,8 +105,8 @@ func (o *Object) NextField() (Field, bool) {
 	return f, true
 }
 
-// fieldDeadline reads the number before a field that may have a deadline. It is 0 for none. Otherwise it is
-// the deadline in milliseconds, or, in the format relative to the least deadline, the difference plus one.
+// fieldDeadline reads the number before a field that may have a deadline. 0 means no deadline. Otherwise it
+// is the deadline in milliseconds, or, in the format relative to the least deadline, the difference plus one.
 func (o *Object) fieldDeadline() (int64, error) {
 	at := o.d.src.offset()
 	n, err := o.d.length()
@@ -122,14 +122,14 @@ func (o *Object) fieldDeadline() (int64, error) {
 	return int64(n), nil
 }
 
-// NextScored gives the next member of a ZSet and its score, which is never NaN.
+// NextScored returns the next member of a ZSet and its score, which is never NaN.
 func (o *Object) NextScored() (member []byte, score float64, ok bool) {
 	if o.Kind != ZSet || o.d.err != nil {
 		return nil, 0, false
 	}
 	if m, ok := o.blob.next(); ok {
 		s, _ := o.blob.next()
-		score, _ = s.score() // checkScores has seen it
+		score, _ = s.score() // checkScores has validated it
 		return m.text(o.a[:]), score, true
 	}
 	if o.left == 0 {
@@ -165,8 +165,8 @@ func (d *decoder) binaryScore() (float64, error) {
 	return score, nil
 }
 
-// textScore reads a score as it was before version 8: a length byte and the decimal text. Three values of the
-// length byte mean the scores without digits.
+// textScore reads a score in the form before version 8: a length byte and the decimal text. Three values of
+// the length byte mean the scores without digits.
 func (d *decoder) textScore() (float64, error) {
 	at := d.src.offset()
 	n, err := d.byte()
@@ -192,7 +192,7 @@ func (d *decoder) textScore() (float64, error) {
 	return score, nil
 }
 
-// drain reads past what is left of the object.
+// drain skips the rest of the object.
 func (o *Object) drain() error {
 	ok := true
 	for ok {

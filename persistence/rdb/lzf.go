@@ -6,27 +6,28 @@ import (
 )
 
 // The LZF block format (Marc Lehmann's liblzf). A control byte c below 32 is followed by c+1 literal bytes.
-// Any other is a copy of earlier output. Its length is 2 + (c>>5), plus the next byte when c>>5 is 7. Then
-// comes the low byte of the distance minus one; its high five bits are those of c. Format, do not change.
+// Any other control byte is a copy of earlier output. Its length is 2 + (c>>5), plus the next byte when c>>5
+// is 7. Then comes the low byte of the distance minus one; its high five bits are those of c. Format, do not
+// change.
 const (
 	lzfMaxLiteral  = 32
 	lzfMaxDistance = 1 << 13
 	lzfMaxCopy     = 2 + 7 + 255
-	// lzfMaxRatio bounds what a block can expand to: three bytes yield at most lzfMaxCopy.
+	// lzfMaxRatio limits the expansion of a block: three bytes yield at most lzfMaxCopy.
 	lzfMaxRatio = lzfMaxCopy / 3
 )
 
 // Sizes of the compressor, free to change.
 const (
 	lzfHashBits = 13
-	// lzfMaxInput keeps positions within the 32 bits of the table; longer strings are stored as they are.
+	// lzfMaxInput keeps positions within the 32 bits of the table; longer strings are stored uncompressed.
 	lzfMaxInput = 1 << 30
 )
 
 var errLZF = errors.New("lzf: malformed block")
 
-// lzfDecompress appends exactly n bytes, decoded from the block in, to dst. It fails when the block is
-// malformed or is of another length.
+// lzfDecompress decodes the block in and appends exactly n bytes to dst. It fails when the block is
+// malformed, or has another length.
 func lzfDecompress(dst, in []byte, n int) ([]byte, error) {
 	start := len(dst)
 	for i := 0; i < len(in); {
@@ -59,7 +60,7 @@ func lzfDecompress(dst, in []byte, n int) ([]byte, error) {
 			return dst, errLZF
 		}
 		from := len(dst) - distance
-		for length > 0 { // the copy may overlap itself: what is appended becomes source
+		for length > 0 { // the copy may overlap itself: appended bytes become its source
 			piece := min(length, len(dst)-from)
 			dst = append(dst, dst[from:from+piece]...)
 			length -= piece
@@ -71,16 +72,16 @@ func lzfDecompress(dst, in []byte, n int) ([]byte, error) {
 	return dst, nil
 }
 
-// lzfCompressor keeps the table of recent positions from one string to the next. Positions of earlier strings
-// are below base, so the table need not be cleared for every short string.
+// lzfCompressor keeps the table of recent positions for the next string. Positions of earlier strings are
+// below base, so the table need not be cleared for every short string.
 type lzfCompressor struct {
 	table [1 << lzfHashBits]uint32
 	base  uint32
 	out   []byte
 }
 
-// compress returns in as an LZF block when that is at most limit bytes. The block
-// is valid until the next call.
+// compress returns in as an LZF block, if the block has at most limit bytes. The block is valid until the
+// next call.
 func (c *lzfCompressor) compress(in []byte, limit int) ([]byte, bool) {
 	if len(in) < 4 || len(in) > lzfMaxInput {
 		return nil, false

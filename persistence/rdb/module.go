@@ -2,10 +2,10 @@ package rdb
 
 import "strings"
 
-// moduleLetters are the letters of a module type's name, by their numbers. Format, do not change.
+// moduleLetters lists the letters of a module type's name, by their numbers. Format, do not change.
 const moduleLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
-// moduleID is the opposite of moduleName.
+// moduleID is the inverse of moduleName.
 func moduleID(name string, version int) (id uint64) {
 	for i := range len(name) {
 		id = id<<6 | uint64(strings.IndexByte(moduleLetters, name[i]))
@@ -13,7 +13,7 @@ func moduleID(name string, version int) (id uint64) {
 	return id<<10 | uint64(version)
 }
 
-// moduleName spells out the name and version of a module's type: nine letters of six bits each, and ten bits.
+// moduleName decodes the name and version of a module's type: nine letters of six bits each, and ten bits.
 func moduleName(id uint64) (name string, version int) {
 	var b [9]byte
 	for i := range b {
@@ -22,7 +22,7 @@ func moduleName(id uint64) (name string, version int) {
 	return string(b[:]), int(id & 1023)
 }
 
-// skipModule reads past a module's data, which describes itself, up to its end mark.
+// skipModule skips a module's data, which describes itself, up to its end mark.
 func (d *decoder) skipModule() error {
 	for {
 		at := d.src.offset()
@@ -50,7 +50,7 @@ func (d *decoder) skipModule() error {
 	}
 }
 
-// skipModuleAux reads past the data that a module keeps beside the keys and returns the module's name.
+// skipModuleAux skips the data that a module keeps besides the keys, and returns the module's name.
 func (d *decoder) skipModuleAux() (string, error) {
 	id, err := d.length()
 	if err != nil {

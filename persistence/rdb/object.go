@@ -8,11 +8,11 @@ import (
 	"lockserver/store/listpack"
 )
 
-// maxSizeHint bounds SizeHint, so that a container sized by it cannot be blown up by a length that is a lie.
+// maxSizeHint limits SizeHint, so that a false length does not allocate a large container.
 const maxSizeHint = 1 << 16
 
-// Object is the value of one key. A string is there at once; the elements of everything else are pulled one
-// by one with the iterator of its kind:
+// Object is the value of a key. A string is available at once. The elements of other values are read one by
+// one with the iterator of their kind:
 //
 //	String        Bytes
 //	List, Set     NextMember
@@ -28,42 +28,41 @@ const maxSizeHint = 1 << 16
 // caller reports them with Duplicate.
 type Object struct {
 	Kind Kind
-	// SizeHint is about how many elements there are, at most 65536; it is the file's
-	// claim and not to be relied on.
+	// SizeHint is about the number of elements, at most 65536. It is the file's claim, which may be false.
 	SizeHint int
 	// Bytes is the value of a String.
 	Bytes []byte
-	// Int is the same value as a number, when IsInt says that it was stored as one.
+	// Int is the same value as a number, if IsInt is set: it was stored as a number.
 	Int   int64
 	IsInt bool
 	// Filter is the value of a Bloom.
 	Filter *BloomFilter
-	// Owned says that Bytes, Listpack and Intset have memory of their own, which the caller may
-	// keep. They are copied otherwise.
+	// Owned says that Bytes, Listpack and Intset have memory of their own, which the caller may keep.
+	// Otherwise the caller must copy them.
 	Owned bool
-	// Listpack is the whole value of a Hash (field, value, ...), Set (member, ...) or ZSet (member,
-	// score, ... in order) that is stored as one and may be taken over as it is; nil otherwise. It is
-	// valid, not empty, and free of duplicates.
+	// Listpack is the whole value of a Hash (field, value, ...), Set (member, ...) or ZSet (member, score,
+	// ... in order) that is stored as a listpack and can be used unchanged; nil otherwise. It is valid, not
+	// empty, and free of duplicates.
 	Listpack listpack.List
-	// Intset is the whole value of a Set that is stored as one: width and count (32 bits each), then the
-	// members ascending, all little endian; nil otherwise. It is valid and not empty.
+	// Intset is the whole value of a Set that is stored as an intset: width and count (32 bits each), then
+	// the members ascending, all little endian; nil otherwise. It is valid and not empty.
 	Intset []byte
 
 	d        *decoder
-	left     uint64 // elements, pairs or nodes that are still in the input
-	blob     blob   // of the container, or of the list node at hand
-	plain    []byte // a list node that is one element
-	hasPlain bool   // plain is to be handed out
-	leastMS  uint64 // what field deadlines are relative to
+	left     uint64 // elements, pairs or nodes that are not read yet
+	blob     blob   // of the container, or of the current list node
+	plain    []byte // a list node that is a single element
+	hasPlain bool   // plain must still be returned
+	leastMS  uint64 // the base of relative field deadlines
 	stream   streamState
 	a, b     [24]byte
 }
 
-// Err gives the error that ended an iteration, nil if it came to its end. It is the
-// reader's: Next returns it too.
+// Err returns the error that ended an iteration; nil at its regular end. It is the reader's error: Next
+// returns it, too.
 func (o *Object) Err() error { return o.d.err }
 
-// Duplicate makes the error for a member or field that the object has held before. It fails the reader.
+// Duplicate makes the error for a member or field that occurs twice in the object. It fails the reader.
 func (o *Object) Duplicate(member []byte) error {
 	if len(member) > 64 {
 		member = member[:64]
@@ -71,8 +70,8 @@ func (o *Object) Duplicate(member []byte) error {
 	return o.d.corrupt(o.d.src.offset(), "%q occurs twice", member)
 }
 
-// begin reads as much of a value as is needed before the first element. It returns false for a container
-// without elements, which Redis writes never and drops when it loads one.
+// begin reads the part of a value before its first element. It returns false for a container without
+// elements, which Redis never writes, and drops when it loads it.
 func (o *Object) begin(d *decoder) (notEmpty bool, err error) {
 	*o = Object{d: d, Kind: typeKind(d.typ)}
 	switch d.typ {
@@ -125,8 +124,8 @@ func (o *Object) begin(d *decoder) (notEmpty bool, err error) {
 	return o.left > 0, nil
 }
 
-// beginModule begins the value of a module, which must be a Bloom filter. ok is false if it is not; then only
-// the id was read.
+// beginModule begins the value of a module, which must be a Bloom filter. ok is false for another module;
+// then only the ID was read.
 func (o *Object) beginModule(d *decoder) (id uint64, ok bool, err error) {
 	if id, err = d.length(); err != nil {
 		return id, false, err
@@ -179,8 +178,8 @@ func (o *Object) beginBlob(format blobFormat, width int) (notEmpty bool, err err
 	return w.n > 0, nil
 }
 
-// listpack returns the elements in the newer format, each as it is: a score that is text stays that text, as
-// in Redis. Otherwise -0 would lose its sign.
+// listpack converts the elements to the newer format without changing them: a score that is text stays that
+// text, as in Redis. Otherwise -0 would lose its sign.
 func (w blob) listpack() []byte {
 	lp := listpack.NewSize(len(w.b) + 2*w.n)
 	for e, ok := w.next(); ok; e, ok = w.next() {
@@ -193,7 +192,7 @@ func (w blob) listpack() []byte {
 	return lp
 }
 
-// checkScores checks the scores of a compact sorted set and tells whether its members are in order.
+// checkScores checks the scores of a compact sorted set, and reports whether its members are in order.
 func (o *Object) checkScores(at int64, w blob) (ordered bool, err error) {
 	ordered = true
 	lastScore := math.Inf(-1)
@@ -223,7 +222,7 @@ func (o *Object) checkDeadlines(at int64, w blob) error {
 	return nil
 }
 
-// score reads an element as a score; NaN is none.
+// score returns an element as a score; ok is false for NaN.
 func (e element) score() (float64, bool) {
 	if e.isInt {
 		return float64(e.num), true
@@ -231,7 +230,7 @@ func (e element) score() (float64, bool) {
 	return parseScore(e.bytes)
 }
 
-// parseScore reads a score from text. One that is out of range is infinite, as for strtod.
+// parseScore parses a score. A score out of range is infinite, as for strtod.
 func parseScore(b []byte) (float64, bool) {
 	f, err := strconv.ParseFloat(string(b), 64)
 	if err != nil && !math.IsInf(f, 0) {

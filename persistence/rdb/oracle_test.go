@@ -20,21 +20,21 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// storeRefuses are files that the reader accepts, and package persistence refuses.
+// storeRefuses lists files that the reader accepts, and package persistence refuses.
 var storeRefuses = []handmade{
 	{name: "plain set twice", version: 10, body: cat(2, str("s"), 2, str("a"), str("a")), err: ErrCorrupt, reason: `"a" occurs twice`},
 	{name: "plain hash twice", version: 10, body: cat(4, str("h"), 2, str("a"), str("1"), str("a"), str("2")), err: ErrCorrupt, reason: `"a" occurs twice`, redisLoads: true},
 	{name: "plain zset twice", version: 10, body: cat(5, str("z"), 2, str("a"), double(1), str("a"), double(2)), err: ErrCorrupt, reason: `"a" occurs twice`},
 }
 
-// redis is a real redis-server with a directory of its own.
+// redis is a real redis-server with its own directory.
 type redis struct {
 	t      *testing.T
 	dir    string
 	socket string
 }
 
-// startRedis starts a server, on the snapshot if one is given.
+// startRedis starts a server. It loads the snapshot, if it is not nil.
 func startRedis(t *testing.T, snapshot []byte, args ...string) *redis {
 	r := &redis{t: t, dir: t.TempDir()}
 	if snapshot != nil {
@@ -46,7 +46,7 @@ func startRedis(t *testing.T, snapshot []byte, args ...string) *redis {
 
 func (r *redis) dump() string { return filepath.Join(r.dir, "dump.rdb") }
 
-// run gives redis-cli lines of commands; none may fail.
+// run passes lines of commands to redis-cli; no command may fail.
 func (r *redis) run(lines ...string) string {
 	cmd := exec.Command("redis-cli", "-s", r.socket)
 	cmd.Stdin = strings.NewReader(strings.Join(lines, "\n") + "\n")
@@ -80,8 +80,8 @@ func rewrite(t *testing.T, data []byte, opts WriterOptions) []byte {
 	return out.Bytes()
 }
 
-// justUsed are the values of a snapshot, where those that were idle for less than a minute count as used just
-// now: Redis counts the seconds since the test began.
+// justUsed returns a copy of a snapshot in which keys that were idle for less than a minute count as just
+// used: Redis counts the seconds since the test began.
 func justUsed(s snapshot) snapshot {
 	idle := regexp.MustCompile(` idle=[1-5]?[0-9]\b`)
 	for key, value := range s {
@@ -119,7 +119,7 @@ func TestOracleGolden(t *testing.T) {
 	}
 }
 
-// TestOracleOldEncodings makes redis-server read the files that are put together by hand, as far as it can.
+// TestOracleOldEncodings makes redis-server read the handmade files that it knows.
 func TestOracleOldEncodings(t *testing.T) {
 	for _, h := range handmades {
 		if h.version > Version7 || h.err != nil {
@@ -150,7 +150,7 @@ func TestOracleRandomSnapshot(t *testing.T) {
 	}
 }
 
-// quoted spells out bytes as redis-cli reads them.
+// quoted writes bytes in redis-cli's form.
 func quoted(b []byte) string {
 	var s strings.Builder
 	s.WriteByte('"')
@@ -160,7 +160,7 @@ func quoted(b []byte) string {
 	return s.String() + `"`
 }
 
-// TestOraclePayloads reads what DUMP gives and has RESTORE read what we make of it.
+// TestOraclePayloads reads the payloads of DUMP, and passes our payloads to RESTORE.
 func TestOraclePayloads(t *testing.T) {
 	for _, g := range goldens {
 		t.Run(g.name, func(t *testing.T) {
@@ -202,8 +202,8 @@ func TestOraclePayloads(t *testing.T) {
 	}
 }
 
-// TestOracleRefusals has redis-server start on each file that is refused here. Most of what it loads, it
-// refuses, too, with sanitize-dump-payload yes.
+// TestOracleRefusals starts redis-server on each file that is refused here. With sanitize-dump-payload yes,
+// Redis also refuses most of the files that it loads otherwise.
 func TestOracleRefusals(t *testing.T) {
 	for _, h := range append(slices.Clone(handmades), storeRefuses...) {
 		if h.err == nil {

@@ -5,16 +5,16 @@ import (
 	"fmt"
 )
 
-// footerBytes is what follows type and value in a payload: the version (16 bits) and the checksum of all
+// footerBytes is the length of the footer of a payload: the version (16 bits) and the checksum of all bytes
 // before it (64 bits), little endian. Format, do not change.
 const footerBytes = 10
 
-// Payload is the value that a DUMP payload holds: an entry that has neither key nor deadline.
+// Payload is the value in a DUMP payload: an entry without key and deadline.
 type Payload struct{ Entry }
 
-// ParsePayload begins to read a payload as DUMP makes them. The error is ErrPayloadFooter, or an
-// *Error when the value is malformed. p must not change while the payload is in use; Finish tells
-// whether it was well-formed to its end.
+// ParsePayload begins to read a payload of DUMP. The error is ErrPayloadFooter, or an *Error when the value
+// is malformed. p must not change while the payload is in use; Finish reports whether it was well-formed to
+// its end.
 func ParsePayload(p []byte) (*Payload, error) {
 	body, err := payloadBody(p)
 	if err != nil {
@@ -58,8 +58,7 @@ func Reseal(p []byte) []byte {
 	return own
 }
 
-// payloadBody checks the footer of a payload and returns what stands before it.
-// The error is ErrPayloadFooter.
+// payloadBody checks the footer of a payload and returns the bytes before it. The error is ErrPayloadFooter.
 func payloadBody(p []byte) ([]byte, error) {
 	if len(p) < footerBytes {
 		return nil, ErrPayloadFooter
@@ -75,8 +74,8 @@ func payloadBody(p []byte) ([]byte, error) {
 	return body, nil
 }
 
-// NextProducers returns the value of the next AuxProducers behind a stream, and skips the unread rest of the
-// stream. ok is false if there is none.
+// NextProducers returns the value of the next AuxProducers after a stream. It skips the unread rest of the
+// stream. ok is false if there is no further AuxProducers.
 func (p *Payload) NextProducers() (value []byte, ok bool, err error) {
 	if err := p.drain(); err != nil || p.Kind != Stream {
 		return nil, false, err
@@ -97,7 +96,7 @@ func (p *Payload) NextProducers() (value []byte, ok bool, err error) {
 	return value, err == nil, err
 }
 
-// Finish reads past what was not pulled and tells whether the value ended where the payload does.
+// Finish skips the unread elements, and reports an error unless the value ends at the end of the payload.
 func (p *Payload) Finish() error {
 	if err := p.drain(); err != nil {
 		return err
@@ -108,11 +107,11 @@ func (p *Payload) Finish() error {
 	return nil
 }
 
-// Offset is how many bytes have been read.
+// Offset returns the number of bytes read.
 func (p *Payload) Offset() int64 { return p.d.src.offset() }
 
-// DumpPayload appends to dst the payload of the value that write writes, with exactly one value and no key.
-// The error says that write did something else.
+// DumpPayload appends to dst the payload of the value that write writes: exactly one value, and no key. The
+// error says that write did anything else.
 func DumpPayload(dst []byte, opts WriterOptions, write func(*Writer)) ([]byte, error) {
 	start := len(dst)
 	w := newWriter(nil, opts)

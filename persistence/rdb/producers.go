@@ -5,39 +5,38 @@ import (
 	"encoding/binary"
 )
 
-// AuxProducers is the AUX field with what a stream remembers of its producers. In a file it stands behind the
-// stream's key, in a payload behind the value; a stream that remembers much has several. It is ours (format,
-// do not change): Redis passes over fields of a file that it does not know, and does not look behind the
-// value of a payload.
+// AuxProducers is the AUX field with the producers that a stream remembers. In a file it stands after the
+// stream's key, in a payload after the value; a stream with many messages has several. It is our own (format,
+// do not change): Redis skips unknown fields of a file, and does not look behind the value of a payload.
 //
 //	1, duration (seconds), most messages of a producer, messages ever added, duplicates ever refused
 //	{ producer, name, ms, seq, time (Unix milliseconds) }
 //
-// A number is a varint, unsigned but for the time; a producer and a name are a length and the bytes.
+// Numbers are varints, unsigned except the time; a producer and a name are a length and the bytes.
 const AuxProducers = "lockserver-producers"
 
-// producersForm is what an AuxProducers begins with.
+// producersForm is the first number of an AuxProducers.
 const producersForm = 1
 
-// Producers is what an AuxProducers says.
+// Producers is the content of an AuxProducers.
 type Producers struct {
 	DurationS, MaxSize uint64
 	Added, Duplicates  uint64
 	Messages           []Message
 }
 
-// Message is one that a producer has added to a stream.
+// Message is a message that a producer has added to a stream.
 type Message struct {
 	Producer, Name []byte
 	ID             ID
 	AtMS           int64
 }
 
-// maxProducers is from which length on a field gets no further message.
+// maxProducers is the length from which on a field gets no further message.
 const maxProducers = 64 << 10
 
-// Producers writes fields that say p together, behind a stream. next gives one message after the other, and
-// false behind the last.
+// Producers writes fields after a stream that together hold p. next returns one message after the other, and
+// false after the last.
 func (w *Writer) Producers(p *Producers, next func() (Message, bool)) {
 	head := []byte{producersForm}
 	for _, n := range [...]uint64{p.DurationS, p.MaxSize, p.Added, p.Duplicates} {
@@ -60,7 +59,7 @@ func (w *Writer) Producers(p *Producers, next func() (Message, bool)) {
 	}
 }
 
-// ParseProducers reads the value of an AuxProducers, to which the messages alias; false: it is malformed.
+// ParseProducers parses the value of an AuxProducers. The messages alias it. ok is false if it is malformed.
 func ParseProducers(b []byte) (p Producers, ok bool) {
 	in := varints{left: b, ok: len(b) > 0 && b[0] == producersForm}
 	if !in.ok {
@@ -75,18 +74,18 @@ func ParseProducers(b []byte) (p Producers, ok bool) {
 	return p, in.ok
 }
 
-// ordinaryLimit is the duration in seconds, and the number of messages of a producer, that every stream has
-// at first, in Redis and here.
+// ordinaryLimit is the default duration of streams in seconds, and their default number of messages of a
+// producer, in Redis and here.
 const ordinaryLimit = 100
 
-// readProducers reads what Redis 8.6 writes behind the groups of a stream, once, and keeps it in the form of
-// AuxProducers:
+// readProducers reads the part that Redis 8.6 writes after the groups of a stream, once, and keeps it in the
+// form of AuxProducers:
 //
 //	duration (seconds), most messages of a producer, number of producers
 //	{ producer, number of messages, { name, ID } }
 //	messages ever added, duplicates ever refused
 //
-// The time of a message is that of its ID, which the server gave.
+// The time of a message is the time in its ID, which the server gave.
 func (o *Object) readProducers() {
 	d := o.d
 	if d.typ != typeStream4 || o.stream.ended || d.err != nil {
@@ -128,7 +127,7 @@ func (o *Object) readProducers() {
 		return
 	}
 	if duration == ordinaryLimit && most == ordinaryLimit && producers+added+duplicates == 0 {
-		return // it has never had a producer
+		return // the stream has never had a producer
 	}
 	field := []byte{producersForm}
 	for _, n := range [...]uint64{duration, most, added, duplicates} {
@@ -137,14 +136,14 @@ func (o *Object) readProducers() {
 	o.stream.producers = append(field, messages...)
 }
 
-// takeProducers returns what readProducers has read, once; nil: nothing.
+// takeProducers returns the result of readProducers, once; nil if there is none.
 func (o *Object) takeProducers() []byte {
 	field := o.stream.producers
 	o.stream.producers = nil
 	return field
 }
 
-// lengths reads lengths one after the other; false: there was an error.
+// lengths reads several lengths. It returns false after an error.
 func (d *decoder) lengths(to ...*uint64) bool {
 	for _, n := range to {
 		var err error
@@ -155,7 +154,7 @@ func (d *decoder) lengths(to ...*uint64) bool {
 	return true
 }
 
-// varints reads numbers and strings one after the other. After the first that is malformed all are zero.
+// varints reads several numbers and strings. After a malformed value all further values are zero.
 type varints struct {
 	left []byte
 	ok   bool

@@ -9,11 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// streamsOf86 is a snapshot of Redis 8.6.3 (version 13): a stream with two producers and a group, one without
-// producers, and a string behind them.
+// streamsOf86 is a snapshot of Redis 8.6.3 (version 13): a stream with two producers and a group, a stream
+// without producers, and a string after them.
 const streamsOf86 = "testdata/redis-8.6/streams.rdb"
 
-// keysAndProducers reads a snapshot to its end, and returns its keys and what it says of producers.
+// keysAndProducers reads a whole snapshot, and returns its keys and its producers.
 func keysAndProducers(data []byte) (keys []string, producers []Producers, err error) {
 	r := NewReader(bytes.NewReader(data), ReaderOptions{Producers: func(_ int, key, value []byte) error {
 		p, ok := ParseProducers(bytes.Clone(value))
@@ -35,7 +35,7 @@ func keysAndProducers(data []byte) (keys []string, producers []Producers, err er
 	}
 }
 
-// TestProducersOfRedis: what Redis 8.6 remembers of the producers of a stream is read, and the next keys.
+// TestProducersOfRedis: the producers that Redis 8.6 remembers for a stream are read, and then the next keys.
 func TestProducersOfRedis(t *testing.T) {
 	data, err := os.ReadFile(streamsOf86)
 	require.NoError(t, err)
@@ -53,7 +53,7 @@ func TestProducersOfRedis(t *testing.T) {
 	require.Equal(t, Producers{DurationS: 100, MaxSize: 100, Added: 3, Duplicates: 1}, p)
 }
 
-// TestDamagedProducersOfRedis: whatever is missing or changed, the reader comes to an end.
+// TestDamagedProducersOfRedis: after any truncation or change, the reader reaches an end.
 func TestDamagedProducersOfRedis(t *testing.T) {
 	data, err := os.ReadFile(streamsOf86)
 	require.NoError(t, err)

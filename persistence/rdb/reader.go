@@ -13,7 +13,7 @@ const (
 	headerBytes = len(magic) + 4
 	// checksumSince is the first version with a checksum behind the EOF opcode.
 	checksumSince = 5
-	// maxAux bounds how many AUX fields are kept; more are read past.
+	// maxAux limits the AUX fields that are kept; further fields are skipped.
 	maxAux = 1024
 )
 
@@ -21,34 +21,34 @@ const (
 type ReaderOptions struct {
 	// NoChecksum leaves the checksum at the end unverified.
 	NoChecksum bool
-	// Databases is how many databases there are, 0 for any number. A file that
-	// selects another is ErrUnsupported.
+	// Databases is the number of databases; 0 means any number. A file that selects a higher database is
+	// ErrUnsupported.
 	Databases int
-	// SkipModuleKeys reads past keys that hold a module's value, instead of failing with ErrUnsupported.
+	// SkipModuleKeys skips keys with a module's value, instead of failing with ErrUnsupported.
 	SkipModuleKeys bool
-	// Producers, if not nil, is given the value of each AuxProducers, with the key before it. Its error ends
-	// the reading. The slices are valid during the call.
+	// Producers, if not nil, is called with the value of each AuxProducers, and the key before it. Its error
+	// ends the reading. The slices are valid during the call.
 	Producers func(db int, key, value []byte) error
 }
 
-// Entry is one key and its value. It is valid until the next call of Next, with every slice in it.
+// Entry is a key with its value. The entry and every slice in it are valid until the next call of Next.
 type Entry struct {
 	DB  int
 	Key []byte
-	// ExpireAtMS is the key's deadline in Unix milliseconds, 0 if it has none. A
-	// deadline at or before 1970 is 1.
+	// ExpireAtMS is the key's deadline in Unix milliseconds; 0 means no deadline. A deadline at or before
+	// 1970 is 1.
 	ExpireAtMS int64
-	IdleSec    int64 // since the last access, -1 if the file does not say
-	Freq       int   // logarithmic access frequency 0..255, -1 if the file does not say
+	IdleSec    int64 // since the last access, -1 if the file does not state it
+	Freq       int   // logarithmic access frequency 0..255, -1 if the file does not state it
 	Object
 }
 
-// AuxTokenLimit is the AUX field with a decimal number that no fencing token was above when the file was
-// written. It is ours (format, do not change); Redis passes over fields that it does not know.
+// AuxTokenLimit is the AUX field with an upper limit of all fencing tokens at the time of writing, in
+// decimal. It is our own (format, do not change); Redis skips unknown fields.
 const AuxTokenLimit = "lockserver-token-limit"
 
-// AuxUsers is the AUX field with the users of a raft group, in the text of package raft. It is ours (format,
-// do not change).
+// AuxUsers is the AUX field with the users of a raft group, in the text form of package raft. It is our own
+// (format, do not change).
 const AuxUsers = "lockserver-users"
 
 // The AUX fields with the position of the data in a replication history. They are the name of the history,
@@ -59,17 +59,17 @@ const (
 	AuxStreamDB      = "repl-stream-db"
 )
 
-// AuxField is one of the facts that a file states of itself, such as redis-ver, ctime or used-mem.
+// AuxField is a statement of a file about itself, such as redis-ver, ctime or used-mem.
 type AuxField struct{ Name, Value string }
 
-// Skipped counts what was read past because there is no place for it.
+// Skipped counts the skipped parts of a file.
 type Skipped struct {
 	EmptyKeys  int      // containers without elements, which Redis drops too
 	ModuleKeys int      // see ReaderOptions.SkipModuleKeys
-	ModuleAux  []string // modules with skipped data outside the keys, at most 1024 names
+	ModuleAux  []string // names of modules with skipped data outside of keys, at most 1024
 }
 
-// Texts says what was read past, in a line each, for a person.
+// Texts describes the skipped parts for a person, each on a line.
 func (s *Skipped) Texts() (lines []string) {
 	if s.EmptyKeys > 0 {
 		lines = append(lines, fmt.Sprintf("keys without elements, passed over: %d", s.EmptyKeys))
@@ -86,14 +86,14 @@ func (s *Skipped) Texts() (lines []string) {
 	return lines
 }
 
-// Reader reads a snapshot entry by entry. It reads ahead of what it has handed out.
+// Reader reads a snapshot entry by entry. It reads ahead of the returned entries.
 type Reader struct {
 	d         *decoder
 	opts      ReaderOptions
 	version   int
 	entry     Entry
-	open      bool // entry may have elements that were not pulled
-	done      bool // the end was seen
+	open      bool // entry may have unread elements
+	done      bool // the end was reached
 	aux       []AuxField
 	functions [][]byte
 	skipped   Skipped
@@ -101,13 +101,13 @@ type Reader struct {
 	expires   uint64
 }
 
-// NewReader makes a reader of the snapshot that r holds. Nothing is read before the first Next.
+// NewReader makes a reader of the snapshot in r. Nothing is read before the first Next.
 func NewReader(r io.Reader, opts ReaderOptions) *Reader {
 	return &Reader{d: newDecoder(r), opts: opts}
 }
 
-// Next gives the next key. At the end it returns io.EOF, once the checksum was found right; any other error
-// is an *Error, after which every call returns the same. What is left of the entry before is read past.
+// Next returns the next key. At the end it returns io.EOF, after it has verified the checksum. Any other
+// error is an *Error, and every later call returns the same. The unread rest of the entry before is skipped.
 func (r *Reader) Next() (*Entry, error) {
 	if r.open {
 		r.open = false
@@ -159,24 +159,24 @@ func (r *Reader) Next() (*Entry, error) {
 	}
 }
 
-// Version is the file's version of the format, 0 before the first Next.
+// Version returns the file's version of the format; 0 before the first Next.
 func (r *Reader) Version() int { return r.version }
 
-// Offset is how many bytes of the input were consumed; after io.EOF, where the snapshot ends.
+// Offset returns the number of consumed bytes; after io.EOF it is the end of the snapshot.
 func (r *Reader) Offset() int64 { return r.d.src.offset() }
 
-// Aux gives the AUX fields met so far, in their order; at most the first 1024. Those that Redis
-// writes stand before the first key.
+// Aux returns the first 1024 AUX fields so far, in their order. Those that Redis writes stand before the
+// first key.
 func (r *Reader) Aux() []AuxField { return r.aux }
 
-// Functions gives the code of the function libraries met so far.
+// Functions returns the code of the function libraries so far.
 func (r *Reader) Functions() [][]byte { return r.functions }
 
-// SizeHint gives the file's claim of how many keys the database of the last entry has, and how many of them
-// expire; 0 if it makes none. It is not to be relied on.
+// SizeHint returns the file's claim about the last entry's database: the number of keys, and the number with
+// a deadline. Both are 0 without a claim. The claim may be false.
 func (r *Reader) SizeHint() (keys, expires uint64) { return r.keys, r.expires }
 
-// Skipped tells what was read past so far.
+// Skipped returns the parts skipped so far.
 func (r *Reader) Skipped() Skipped { return r.skipped }
 
 // DuplicateKey makes the error for an entry with a key that its database already has. It fails the reader.
@@ -184,14 +184,15 @@ func (r *Reader) DuplicateKey() error {
 	return r.d.corrupt(r.d.src.offset(), "the key occurs twice in database %d", r.entry.DB)
 }
 
-// DuplicateString is DuplicateKey for a string that was read some entries ago, with the Offset behind it.
+// DuplicateString does what DuplicateKey does, for a string that was read some entries ago. offset is the
+// Offset after it.
 func (r *Reader) DuplicateString(db int, key []byte, offset int64) error {
 	d := r.d
 	d.key, d.typ, d.busy = append(d.key[:0], key...), typeString, true
 	return d.corrupt(offset, "the key occurs twice in database %d", db)
 }
 
-// valkeyMagic is how snapshots of Valkey begin since 9.0.
+// valkeyMagic is the beginning of snapshots of Valkey 9.0 and later.
 const valkeyMagic = "VALKEY"
 
 // header reads the magic and the version.
@@ -221,7 +222,7 @@ func (r *Reader) header() error {
 	return nil
 }
 
-// key reads a key and begins its value. keep is false if it is to be passed over.
+// key reads a key and begins its value. keep is false if the entry must be skipped.
 func (r *Reader) key(typ byte) (keep bool, err error) {
 	d := r.d
 	at := d.src.offset() - 1
@@ -247,7 +248,7 @@ func (r *Reader) key(typ byte) (keep bool, err error) {
 	return keep, err
 }
 
-// moduleKey reads a Bloom filter, and passes over the value of any other module, or refuses it.
+// moduleKey reads a Bloom filter. It skips or refuses the value of any other module.
 func (r *Reader) moduleKey(at int64) (keep bool, err error) {
 	d := r.d
 	if d.typ == typeModulePreGA {
@@ -269,7 +270,7 @@ func (r *Reader) moduleKey(at int64) (keep bool, err error) {
 	return false, nil
 }
 
-// opcode reads what stands between keys.
+// opcode reads an item between keys.
 func (r *Reader) opcode(op byte) error {
 	d := r.d
 	at := d.src.offset() - 1
@@ -301,7 +302,7 @@ func (r *Reader) opcode(op byte) error {
 			r.expires, err = d.length()
 		}
 		return err
-	case opSlotInfo: // slot, keys and expires in it: of use to a cluster only
+	case opSlotInfo: // slot, and keys and expires in it: only clusters need it
 		for range 3 {
 			if _, err := d.length(); err != nil {
 				return err
@@ -319,14 +320,14 @@ func (r *Reader) opcode(op byte) error {
 	case opFunctionPreGA:
 		return d.fail(at, ErrUnsupported, "functions in the form of a release candidate of Redis 7")
 	}
-	name, err := d.skipModuleAux() // opModuleAux, the only one left
+	name, err := d.skipModuleAux() // opModuleAux, the only opcode left
 	if err == nil && len(r.skipped.ModuleAux) < maxAux {
 		r.skipped.ModuleAux = append(r.skipped.ModuleAux, name)
 	}
 	return err
 }
 
-// deadline gives a key's deadline as Entry has it. -1 is what Redis takes for none.
+// deadline converts a key's deadline to the form of Entry. Redis treats -1 as no deadline.
 func deadline(ms int64) int64 {
 	if ms == -1 {
 		return 0
@@ -334,7 +335,7 @@ func deadline(ms int64) int64 {
 	return max(ms, 1)
 }
 
-// selectDB reads which database the keys that follow are in.
+// selectDB reads the database of the following keys.
 func (r *Reader) selectDB(at int64) error {
 	n, err := r.d.length()
 	if err != nil {
@@ -351,7 +352,7 @@ func (r *Reader) selectDB(at int64) error {
 	return nil
 }
 
-// auxField reads a fact about the file, or about the key before it.
+// auxField reads a statement about the file, or about the key before it.
 func (r *Reader) auxField() error {
 	name, value, err := r.d.pair()
 	if err == nil && string(name) == AuxProducers {
@@ -366,7 +367,7 @@ func (r *Reader) auxField() error {
 	return err
 }
 
-// end verifies the checksum behind the EOF opcode.
+// end verifies the checksum after the EOF opcode.
 func (r *Reader) end() error {
 	d := r.d
 	if r.version >= checksumSince {

@@ -13,14 +13,13 @@ import (
 const (
 	// sumBytes is the length of the checksum at the end.
 	sumBytes = 8
-	// longestAux bounds the length of a name or value of an AUX field that Rewrite passes on.
+	// longestAux limits the length of a name or value of an AUX field that Rewrite copies.
 	longestAux = 1 << 20
 )
 
-// Rewrite copies a file from r to w with other AUX fields at its beginning: those in set replace the ones
-// with their names, and all others stay. It verifies the checksum of the file, unless that has none, and
-// writes a new one. The error wraps ErrCorrupt if the checksum is wrong; what w got is useless after any
-// error.
+// Rewrite copies a file from r to w with other AUX fields at its beginning: the fields in set replace fields
+// with their names, and all others stay. It verifies the checksum of the file, if there is one, and writes a
+// new checksum. The error wraps ErrCorrupt if the checksum is wrong; after any error the output is useless.
 func Rewrite(w io.Writer, r io.Reader, set []AuxField) error {
 	in := &summed{in: bufio.NewReaderSize(r, 64<<10)}
 	out := &summing{out: w}
@@ -54,7 +53,7 @@ func Rewrite(w io.Writer, r io.Reader, set []AuxField) error {
 	return err
 }
 
-// copyAux copies the AUX fields at the beginning, but for those that are replaced.
+// copyAux copies the AUX fields at the beginning, except the replaced fields.
 func copyAux(out io.Writer, in *summed, set []AuxField) error {
 	for {
 		next, err := in.in.Peek(1)
@@ -101,7 +100,7 @@ type summed struct {
 	sum uint64
 }
 
-// take fills b.
+// take reads exactly len(b) bytes into b.
 func (s *summed) take(b []byte) error {
 	if _, err := io.ReadFull(s.in, b); err != nil {
 		return err
@@ -156,7 +155,7 @@ func (s *summed) text(raw []byte) (text string, _ []byte, err error) {
 	return string(b), raw, err
 }
 
-// rest copies what is left but for the checksum, which it verifies.
+// rest copies the rest of the file without the checksum, and verifies the checksum.
 func (s *summed) rest(to io.Writer) error {
 	var kept []byte // the last bytes so far, which may be the checksum
 	block := make([]byte, 64<<10)

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// written is a file with two AUX fields, a function and a key.
+// written returns a file with two AUX fields, a function and a key.
 func written(t *testing.T, noChecksum bool) []byte {
 	var b bytes.Buffer
 	w := NewWriter(&b, WriterOptions{NoChecksum: noChecksum})
@@ -41,7 +41,7 @@ func keysAndAux(t *testing.T, b []byte) (aux []AuxField, keys int) {
 	}
 }
 
-// TestRewrite: fields of the same names are replaced, all else stays, and the checksum is right.
+// TestRewrite: fields of the same names are replaced, everything else stays, and the checksum is right.
 func TestRewrite(t *testing.T) {
 	for _, noChecksum := range []bool{false, true} {
 		in := written(t, noChecksum)
@@ -60,7 +60,7 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
-// TestRewriteOfDamage: what is cut off or was changed is an error, wherever that is.
+// TestRewriteOfDamage: a truncation or a change at any place is an error.
 func TestRewriteOfDamage(t *testing.T) {
 	in := written(t, false)
 	for n := range in {

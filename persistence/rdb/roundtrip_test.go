@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// randomBytes makes a string: empty, an integer of any width, compressible or not.
+// randomBytes returns a string: empty, an integer of any width, compressible or not.
 func randomBytes(r *rand.Rand) []byte {
 	switch r.IntN(6) {
 	case 0:
@@ -50,7 +50,7 @@ func distinct(r *rand.Rand, n int) [][]byte {
 	return all
 }
 
-// wordsOf spells out byte strings, sorted when order does not count.
+// wordsOf formats byte strings. It sorts them if their order does not count.
 func wordsOf(all [][]byte, sorted bool) string {
 	var words []string
 	for _, b := range all {
@@ -70,7 +70,7 @@ func packBytes(all [][]byte) []byte {
 	return lp
 }
 
-// randomValue writes one value and says what describe should find.
+// randomValue writes a value and returns the expected result of describe.
 func randomValue(r *rand.Rand, w *Writer) string {
 	n := 1 + r.IntN(40)
 	switch r.IntN(9) {
@@ -176,7 +176,7 @@ func randomZSet(r *rand.Rand, w *Writer, n int) string {
 	return "zset " + strings.Join(want, " ")
 }
 
-// randomStream writes a stream of one field "f" a node, one entry each, with two groups.
+// randomStream writes a stream with one entry in each node, a field "f", and two groups.
 func randomStream(r *rand.Rand, w *Writer, n int) string {
 	var s strings.Builder
 	s.WriteString("stream")
@@ -200,7 +200,7 @@ func randomStream(r *rand.Rand, w *Writer, n int) string {
 	return s.String()
 }
 
-// randomSnapshot writes a snapshot of every type and what readAll should find in it.
+// randomSnapshot writes a snapshot of every type, and returns it with the expected result of readAll.
 func randomSnapshot(t testing.TB, seed uint64, opts WriterOptions) ([]byte, snapshot) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	var out bytes.Buffer
@@ -245,7 +245,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestCopyOfGoldenFiles writes what Redis wrote, with everything that stands around the values.
+// TestCopyOfGoldenFiles copies the files of Redis, with everything around the values.
 func TestCopyOfGoldenFiles(t *testing.T) {
 	for _, g := range goldens {
 		data, err := os.ReadFile(g.path())
@@ -277,9 +277,9 @@ func TestRoundTripOfFieldDeadlines(t *testing.T) {
 	require.Equal(t, snapshot{"0/h": "hash a=1@1000 b=2 c=3@281474976710655"}, got)
 }
 
-// TestWritersLeaveNoGarbage: one snapshot after the other is written into the same buffer.
+// TestWritersLeaveNoGarbage: consecutive snapshots reuse the same buffer.
 func TestWritersLeaveNoGarbage(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the collector takes the buffer
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the garbage collector would take the buffer
 	value := bytes.Repeat([]byte("v"), 1000)
 	write := func() {
 		w := NewWriter(io.Discard, WriterOptions{})
@@ -298,11 +298,12 @@ func TestWritersLeaveNoGarbage(t *testing.T) {
 		write()
 	}
 	runtime.ReadMemStats(&after)
-	// Under the race detector, a pool loses a quarter of what it is given.
+	// Under the race detector, a pool drops a quarter of the objects.
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(snapshots*writerBuffer*3/4))
 }
 
-// TestLongStrings reads strings around and beyond the size of the buffer, in every place where one may stand.
+// TestLongStrings reads strings with lengths around and beyond the size of the buffer, in every place of a
+// string.
 func TestLongStrings(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	long := func(n int) []byte {
@@ -348,7 +349,7 @@ func TestLongStrings(t *testing.T) {
 	}
 }
 
-// TestTakeOver checks that what may be taken over whole is offered, and nothing else.
+// TestTakeOver: the reader offers a whole value for use unchanged exactly when the value permits it.
 func TestTakeOver(t *testing.T) {
 	lp := pack("a", "1", "b", "2")
 	for _, c := range []struct {

@@ -6,20 +6,19 @@ import (
 )
 
 const (
-	// sourceBuffer is what one read from the input may bring; strings up to this
-	// size are handed out in place.
+	// sourceBuffer is the size of a read from the input. Strings up to this size are returned in place.
 	sourceBuffer = 256 << 10
-	// firstBuffer is how the buffer begins: many a snapshot is small.
+	// firstBuffer is the first size of the buffer, because many snapshots are small.
 	firstBuffer = 4 << 10
-	// firstPiece is what is allocated for a longer string before any of it has arrived.
+	// firstPiece is the first allocation for a longer string, before its bytes have arrived.
 	firstPiece = 1 << 20
-	// maxEmptyReads is how often in a row a reader may return nothing and no error.
+	// maxEmptyReads is how often in a row a reader may return neither data nor an error.
 	maxEmptyReads = 100
 )
 
-// source is the input: buffered, with its offset and the checksum of what was consumed.
+// source is the buffered input, with its offset and the checksum of the consumed bytes.
 type source struct {
-	r        io.Reader // nil when buf holds all of the input
+	r        io.Reader // nil when buf holds the whole input
 	buf      []byte
 	pos, end int   // buf[pos:end] is read but not consumed
 	base     int64 // offset of buf[0] in the input
@@ -43,8 +42,8 @@ func (s *source) byte() (byte, error) {
 	return b, nil
 }
 
-// take consumes n bytes, at most sourceBuffer unless all of the input is in memory. The slice is valid
-// until the next call of any method.
+// take consumes n bytes, at most sourceBuffer unless the whole input is in memory. The slice is valid until
+// the next call of any method.
 func (s *source) take(n int) ([]byte, error) {
 	if s.end-s.pos < n {
 		if err := s.fill(n); err != nil {
@@ -56,7 +55,7 @@ func (s *source) take(n int) ([]byte, error) {
 	return b, nil
 }
 
-// takeLong consumes n bytes, however many, into memory of their own, which grows as they arrive.
+// takeLong consumes any number of bytes into new memory, which grows as they arrive.
 func (s *source) takeLong(n uint64) ([]byte, error) {
 	var out []byte
 	for uint64(len(out)) < n {
@@ -101,7 +100,7 @@ func (s *source) short(want, have uint64, err error) error {
 	return err
 }
 
-// fill reads until n bytes are ready. What was consumed before is dropped from the buffer.
+// fill reads until n bytes are available. It drops consumed bytes from the buffer.
 func (s *source) fill(n int) error {
 	if s.r == nil {
 		return s.truncated(n)
@@ -123,7 +122,7 @@ func (s *source) fill(n int) error {
 		}
 		s.end += got
 		if s.end >= n {
-			return nil // an error that came along with enough bytes comes again
+			return nil // an error that came with enough bytes comes again
 		}
 		if err == io.EOF {
 			return s.truncated(n)
@@ -145,7 +144,7 @@ func (s *source) truncated(n int) error {
 	return &Error{Offset: s.offset(), Kind: ErrTruncated, Reason: fmt.Sprintf("%d bytes wanted, %d left", n, s.end-s.pos)}
 }
 
-// sumConsumed brings sum up to pos.
+// sumConsumed updates sum up to pos.
 func (s *source) sumConsumed() {
 	if s.checksum {
 		s.sum = updateCRC(s.sum, s.buf[s.summed:s.pos])

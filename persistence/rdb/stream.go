@@ -9,7 +9,7 @@ import (
 	"lockserver/store/listpack"
 )
 
-// streamIDBytes is how long a stream ID is in binary: two big endian 64-bit numbers. Format, do not change.
+// streamIDBytes is the length of a binary stream ID: two big endian 64-bit numbers. Format, do not change.
 const streamIDBytes = 16
 
 // ID is the ID of a stream entry.
@@ -31,21 +31,21 @@ type StreamNode struct {
 	Owned    bool // the listpack has memory of its own
 }
 
-// StreamInfo is what a stream holds besides entries.
+// StreamInfo holds the numbers of a stream besides its entries.
 type StreamInfo struct {
-	Length uint64 // entries, deleted ones not counted
-	LastID ID     // the largest ever given
-	// Legacy says that the three below are not in the file (before Redis 7) and are to be found from the
-	// entries: EntriesAdded is Length then, the others are zero.
+	Length uint64 // entries, without deleted entries
+	LastID ID     // the largest ID ever given
+	// Legacy says that the file has none of the three fields below (before Redis 7). The caller finds them
+	// from the entries: EntriesAdded is then Length, and the others are zero.
 	Legacy       bool
 	FirstID      ID // of the first entry
 	MaxDeletedID ID
-	EntriesAdded uint64 // ever
-	Groups       uint64 // the file's claim of how many groups follow
+	EntriesAdded uint64 // number of all entries ever added
+	Groups       uint64 // the number of groups that the file claims
 }
 
-// Wrong says in words what of the stream's numbers cannot be so, if the nodes hold that many entries up to
-// that last one; empty: nothing.
+// Wrong describes the numbers of the stream that contradict its nodes, which hold that many entries up to the
+// ID last. It is empty if there are none.
 func (s *StreamInfo) Wrong(entries uint64, last ID) string {
 	switch {
 	case s.Length != entries:
@@ -56,11 +56,11 @@ func (s *StreamInfo) Wrong(entries uint64, last ID) string {
 	return ""
 }
 
-// Group is a consumer group. Its memory is its own.
+// Group is a consumer group. It has memory of its own.
 type Group struct {
 	Name   []byte
-	LastID ID // the last one delivered
-	// EntriesRead is Redis' logical read counter, -1 when it is not known (and before Redis 7).
+	LastID ID // the last delivered ID
+	// EntriesRead is Redis' logical read counter; -1 if it is not known (and before Redis 7).
 	EntriesRead int64
 	Pending     []Pending // by ID
 	Consumers   []Consumer
@@ -69,8 +69,8 @@ type Group struct {
 // Consumer is a member of a group.
 type Consumer struct {
 	Name []byte
-	// SeenMS is when it last tried to read, ActiveMS when it last got something (-1: never), in Unix
-	// milliseconds. Before Redis 7.2 there is only the first, which is then both.
+	// SeenMS is the time of its last attempt to read, ActiveMS of its last successful read (-1: never), in
+	// Unix milliseconds. Files from before Redis 7.2 have only the first, which is used for both.
 	SeenMS, ActiveMS int64
 }
 
@@ -78,23 +78,24 @@ type Consumer struct {
 type Pending struct {
 	ID          ID
 	DeliveredMS int64  // Unix milliseconds
-	Deliveries  uint64 // how often it was delivered
+	Deliveries  uint64 // number of deliveries
 	Consumer    int    // index into the group's Consumers
 }
 
-// streamState is how far a stream was read.
+// streamState is the progress of reading a stream.
 type streamState struct {
-	nodes    int                 // that were read
-	last     ID                  // the master of the last of them
-	infoRead bool                // groups are what comes next
-	groups   uint64              // still in the input
-	names    map[string]struct{} // of the groups that were read
-	// producers is the AuxProducers with what stood behind the groups; nil: nothing, or it is not read yet.
+	nodes    int                 // number of nodes read
+	last     ID                  // the master of the last node
+	infoRead bool                // the groups come next
+	groups   uint64              // groups that are not read yet
+	names    map[string]struct{} // names of the groups read
+	// producers is the AuxProducers made from the part after the groups; nil if there is none, or if it is
+	// not read yet.
 	producers []byte
-	ended     bool // what stands behind the groups was read
+	ended     bool // the part after the groups was read
 }
 
-// NextNode gives the next run of entries of a Stream. Their master IDs ascend.
+// NextNode returns the next run of entries of a Stream. Master IDs ascend.
 func (o *Object) NextNode() (StreamNode, bool) {
 	d := o.d
 	if o.Kind != Stream || o.stream.infoRead || o.left == 0 || d.err != nil {
@@ -128,7 +129,7 @@ func (o *Object) NextNode() (StreamNode, bool) {
 	return StreamNode{Master: master, Listpack: w.b, Owned: d.owned}, true
 }
 
-// StreamInfo reads what follows the nodes; nodes not yet pulled are read past. It can be called once.
+// StreamInfo reads the part after the nodes. It skips unread nodes. It can be called once.
 func (o *Object) StreamInfo() (StreamInfo, error) {
 	for ok := true; ok; {
 		_, ok = o.NextNode()
@@ -166,7 +167,7 @@ func (o *Object) StreamInfo() (StreamInfo, error) {
 	return s, nil
 }
 
-// NextGroup gives the next consumer group of a Stream; nodes and info not yet pulled are read past.
+// NextGroup returns the next consumer group of a Stream. It skips unread nodes and the StreamInfo.
 func (o *Object) NextGroup() (*Group, bool) {
 	if o.Kind != Stream {
 		return nil, false
@@ -223,7 +224,7 @@ func (d *decoder) group() (*Group, error) {
 	return g, d.groupConsumers(g)
 }
 
-// noConsumer marks a pending entry before its consumer was read.
+// noConsumer marks a pending entry before its consumer is read.
 const noConsumer = -1
 
 // groupPending reads the entries that are pending in the whole group and sorts them by ID.
@@ -256,7 +257,7 @@ func (d *decoder) groupPending(g *Group) error {
 	return nil
 }
 
-// groupConsumers reads the consumers and gives every pending entry its owner.
+// groupConsumers reads the consumers and sets the owner of every pending entry.
 func (d *decoder) groupConsumers(g *Group) error {
 	at := d.src.offset()
 	n, err := d.length()
@@ -298,7 +299,7 @@ func (d *decoder) groupConsumers(g *Group) error {
 	return nil
 }
 
-// consumerPending reads which of the group's pending entries are those of one consumer.
+// consumerPending reads the pending entries of a consumer, which are also in the group's list.
 func (d *decoder) consumerPending(g *Group, consumer int) error {
 	n, err := d.length()
 	if err != nil {
@@ -323,7 +324,7 @@ func (d *decoder) consumerPending(g *Group, consumer int) error {
 	return nil
 }
 
-// parseID reads an ID from its binary form at the start of b.
+// parseID parses a binary ID at the start of b.
 func parseID(b []byte) ID {
 	return ID{MS: binary.BigEndian.Uint64(b), Seq: binary.BigEndian.Uint64(b[8:])}
 }

@@ -10,23 +10,23 @@ import (
 )
 
 const (
-	// writerBuffer is how much is gathered before it is summed and written; smallBuffer is what a writer
-	// makes do with until it has more than that.
+	// writerBuffer is the number of bytes that are collected before they are summed and written. smallBuffer
+	// is the first buffer of a writer, for small outputs.
 	writerBuffer = 256 << 10
 	smallBuffer  = 4 << 10
-	// writeThrough is the size from which on a string is not copied into the buffer.
+	// writeThrough is the length from which on a string is not copied into the buffer.
 	writeThrough = 64 << 10
-	// compressFrom is the shortest string that LZF is tried on, and compressGain what
-	// it has to save, as in Redis.
+	// compressFrom is the shortest string that is compressed with LZF, and compressGain is the required
+	// saving, as in Redis.
 	compressFrom = 21
 	compressGain = 4
-	// maxIntText is the longest text that is tried as an integer: "-2147483648".
+	// maxIntText is the length of the longest text that can be an integer: "-2147483648".
 	maxIntText = 11
 )
 
-// WriterOptions says how to write.
+// WriterOptions configures a Writer.
 type WriterOptions struct {
-	// Compress stores strings over 20 bytes as LZF where that is smaller ("rdbcompression yes").
+	// Compress stores strings over 20 bytes as LZF if that is smaller ("rdbcompression yes").
 	Compress bool
 	// NoChecksum writes 0 for the checksum of a snapshot, which means "not computed" ("rdbchecksum no").
 	NoChecksum bool
@@ -38,15 +38,15 @@ type WriterOptions struct {
 //
 //	Header, Aux*, Function*, { SelectDB, ResizeDB, { [Idle] [Freq] Key, one value }* }*, Close
 //
-// A value is one call (String, HashListpack, ...) or one that announces a number of parts and then as many
-// calls (Hash and Field, ...). Slices are used only during the call they are given to, except that of Key,
-// which has to stay unchanged until the value's first call. The first error, be it of the io.Writer or a call
-// out of order, is latched, makes every further call do nothing, and is returned by Close and Err.
+// A value is one call (String, HashListpack, ...), or a call that announces a number of parts, and then as
+// many calls (Hash and Field, ...). Slices are only used during the call, except the slice of Key, which must
+// stay unchanged until the value's first call. The first error latches: an error of the io.Writer, or of a
+// call out of order. After it every call does nothing, and Close and Err return the error.
 type Writer struct {
-	w        io.Writer // nil for a payload: everything stays in buf
+	w        io.Writer // nil for a payload: all bytes stay in buf
 	buf      []byte
-	limit    int                 // of buf, before it is written out
-	large    *[writerBuffer]byte // under buf, once it has outgrown smallBuffer
+	limit    int                 // length at which buf is written out
+	large    *[writerBuffer]byte // the memory of buf, once it has outgrown smallBuffer
 	sum      uint64
 	written  int64 // bytes that left buf
 	err      error
@@ -55,17 +55,17 @@ type Writer struct {
 	checksum bool
 	lzf      *lzfCompressor
 
-	key     []byte // of the value to come, when hasKey
+	key     []byte // of the next value, when hasKey
 	hasKey  bool
-	values  int       // begun so far
-	typ     byte      // of the value being written
-	part    valuePart // what the value is in the middle of
-	left    uint64    // parts that were announced and not written yet
-	leastMS uint64    // what field deadlines are relative to
+	values  int       // values begun so far
+	typ     byte      // type of the value being written
+	part    valuePart // the expected parts of the value
+	left    uint64    // announced parts that are not written yet
+	leastMS uint64    // the base of relative field deadlines
 	lastID  ID        // master of the stream's last node
 }
 
-// valuePart is what may be written next within a value.
+// valuePart is the kind of call that may come next within a value.
 type valuePart uint8
 
 const (
@@ -99,14 +99,14 @@ func newWriter(w io.Writer, opts WriterOptions) *Writer {
 	return rw
 }
 
-// Err gives the error that the writer stopped at, nil if there was none.
+// Err returns the error that stopped the writer, or nil.
 func (w *Writer) Err() error { return w.err }
 
-// Written is how many bytes the snapshot has so far.
+// Written returns the number of bytes of the snapshot so far.
 func (w *Writer) Written() int64 { return w.written + int64(len(w.buf)) }
 
-// Aux states a fact about the file. Redis reads redis-ver, redis-bits, ctime (Unix seconds), used-mem (bytes)
-// and aof-base (1 for the base of an append-only directory), among others.
+// Aux writes a statement about the file. Redis reads redis-ver, redis-bits, ctime (Unix seconds), used-mem
+// (bytes) and aof-base (1 for the base of an append-only directory), among others.
 func (w *Writer) Aux(name, value string) {
 	w.between()
 	w.byte(opAux)
@@ -114,7 +114,7 @@ func (w *Writer) Aux(name, value string) {
 	w.text([]byte(value))
 }
 
-// AuxInt is Aux for a number.
+// AuxInt writes a number as Aux does a text.
 func (w *Writer) AuxInt(name string, value int64) { w.Aux(name, strconv.FormatInt(value, 10)) }
 
 // Function writes the code of a function library.
@@ -124,14 +124,14 @@ func (w *Writer) Function(code []byte) {
 	w.text(code)
 }
 
-// SelectDB says which database the keys that follow are in.
+// SelectDB sets the database of the following keys.
 func (w *Writer) SelectDB(db int) {
 	w.between()
 	w.byte(opSelectDB)
 	w.length(uint64(db))
 }
 
-// ResizeDB says how many keys the database has, and how many of them have deadlines.
+// ResizeDB writes the number of keys of the database, and the number of keys with deadlines.
 func (w *Writer) ResizeDB(keys, expires int) {
 	w.between()
 	w.byte(opResizeDB)
@@ -139,21 +139,21 @@ func (w *Writer) ResizeDB(keys, expires int) {
 	w.length(uint64(expires))
 }
 
-// Idle says how many seconds ago the key that comes next was used.
+// Idle writes how many seconds ago the next key was used.
 func (w *Writer) Idle(seconds uint64) {
 	w.between()
 	w.byte(opIdle)
 	w.length(seconds)
 }
 
-// Freq says the access frequency of the key that comes next.
+// Freq writes the access frequency of the next key.
 func (w *Writer) Freq(freq uint8) {
 	w.between()
 	w.byte(opFreq)
 	w.byte(freq)
 }
 
-// Key begins an entry. expireAtMS is its deadline in Unix milliseconds, 0 if it has none.
+// Key begins an entry. expireAtMS is its deadline in Unix milliseconds; 0 means no deadline.
 func (w *Writer) Key(key []byte, expireAtMS int64) {
 	w.between()
 	if w.err != nil {
@@ -170,7 +170,7 @@ func (w *Writer) Key(key []byte, expireAtMS int64) {
 	w.key, w.hasKey = key, true
 }
 
-// Close ends the snapshot with the checksum and writes out what is buffered. It does not close the io.Writer.
+// Close ends the snapshot with the checksum and writes out the buffer. It does not close the io.Writer.
 func (w *Writer) Close() error {
 	w.between()
 	if w.err == nil && w.w == nil {
@@ -204,7 +204,7 @@ func (w *Writer) misuse(format string, args ...any) {
 	}
 }
 
-// between makes sure that the value before is complete and no key waits for one.
+// between checks that the value before is complete and that no key waits for a value.
 func (w *Writer) between() {
 	w.endValue()
 	if w.hasKey {
@@ -212,7 +212,7 @@ func (w *Writer) between() {
 	}
 }
 
-// endValue makes sure that everything a value announced was written.
+// endValue checks that all announced parts of a value were written.
 func (w *Writer) endValue() {
 	if w.part == streamInfoPart {
 		w.misuse("stream without its info")
@@ -222,7 +222,7 @@ func (w *Writer) endValue() {
 	w.part = noPart
 }
 
-// begin writes the type, and the key if there is one, of a value. n calls of kind part must follow.
+// begin writes the type of a value, and its key if there is one. n calls of kind part must follow.
 func (w *Writer) begin(typ byte, part valuePart, n int) {
 	w.endValue()
 	if !w.hasKey && w.w != nil {
@@ -246,7 +246,7 @@ func (w *Writer) begin(typ byte, part valuePart, n int) {
 	}
 }
 
-// take counts one part of the value and tells whether it may be written.
+// take counts a part of the value and reports whether it may be written.
 func (w *Writer) take(part valuePart) bool {
 	if w.err == nil && (w.part != part || w.left == 0) {
 		w.misuse("a part that %s did not announce", typeName(w.typ))
@@ -258,7 +258,7 @@ func (w *Writer) take(part valuePart) bool {
 	return true
 }
 
-// flush sums and writes what is buffered.
+// flush sums and writes the buffer.
 func (w *Writer) flush() {
 	if w.w == nil {
 		return
@@ -269,7 +269,7 @@ func (w *Writer) flush() {
 	w.buf = w.buf[:0]
 }
 
-// write sums p and hands it to the io.Writer.
+// write adds p to the checksum and passes it to the io.Writer.
 func (w *Writer) write(p []byte) {
 	if w.checksum {
 		w.sum = updateCRC(w.sum, p)
@@ -285,14 +285,14 @@ func (w *Writer) write(p []byte) {
 	w.written += int64(n)
 }
 
-// reserve makes space for n more bytes, far less than the buffer.
+// reserve makes space for n more bytes; n is far smaller than the buffer.
 func (w *Writer) reserve(n int) {
 	if w.w != nil && len(w.buf)+n > w.limit {
 		w.makeSpace()
 	}
 }
 
-// makeSpace gets a buffer that holds more, or empties it. No more than writeThrough is added at once.
+// makeSpace gets a larger buffer, or empties the buffer. At most writeThrough bytes are added at once.
 func (w *Writer) makeSpace() {
 	if w.large != nil || w.err != nil {
 		w.flush()
@@ -302,7 +302,7 @@ func (w *Writer) makeSpace() {
 	w.buf, w.limit = append(w.large[:0], w.buf...), writerBuffer
 }
 
-// buffers are those that closed writers have left, so that one save after the other leaves no garbage.
+// buffers holds buffers of closed writers, so that consecutive saves leave no garbage.
 var buffers = sync.Pool{New: func() any { return new([writerBuffer]byte) }}
 
 func (w *Writer) byte(b byte) {
@@ -315,7 +315,7 @@ func (w *Writer) uint64LE(n uint64) {
 	w.buf = binary.LittleEndian.AppendUint64(w.buf, n)
 }
 
-// length writes a number in as few bytes as a length takes.
+// length writes a number in the shortest form of a length.
 func (w *Writer) length(n uint64) {
 	w.reserve(9)
 	switch {
@@ -341,7 +341,7 @@ func (w *Writer) text(b []byte) {
 	w.bytes(b)
 }
 
-// bytes writes a string raw or, if that is smaller, as LZF.
+// bytes writes a string uncompressed or, if that is smaller, as LZF.
 func (w *Writer) bytes(b []byte) {
 	if w.compress && len(b) >= compressFrom && w.err == nil {
 		if w.lzf == nil {
@@ -359,7 +359,7 @@ func (w *Writer) bytes(b []byte) {
 	w.raw(b)
 }
 
-// raw writes bytes as they stand.
+// raw writes bytes without encoding.
 func (w *Writer) raw(b []byte) {
 	if w.w != nil && len(b) >= writeThrough {
 		w.flush()
@@ -385,7 +385,7 @@ func (w *Writer) int32(n int32) {
 	}
 }
 
-// canonicalInt32 reads b as an integer if formatting that gives b again.
+// canonicalInt32 parses b as an integer, if formatting the integer gives b again.
 func canonicalInt32(b []byte) (int32, bool) {
 	digits := b
 	negative := len(b) > 0 && b[0] == '-'

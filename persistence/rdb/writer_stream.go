@@ -1,7 +1,7 @@
 package rdb
 
-// Stream announces a stream of that many nodes, which may be none: StreamNode writes each, StreamInfo what
-// follows them, and Group each group that it announced.
+// Stream announces a stream of nodes nodes, which may be 0. StreamNode writes each node, StreamInfo the part
+// after them, and Group each group that StreamInfo announced.
 func (w *Writer) Stream(nodes int) {
 	w.begin(typeStream2, streamNodePart, max(nodes, 1))
 	if w.err != nil {
@@ -15,7 +15,7 @@ func (w *Writer) Stream(nodes int) {
 	}
 }
 
-// StreamNode writes a run of entries as a listpack, without a check of its layout. Masters ascend.
+// StreamNode writes a run of entries as a listpack, without checking its layout. Masters ascend.
 func (w *Writer) StreamNode(master ID, lp []byte) {
 	if !w.take(streamNodePart) {
 		return
@@ -33,7 +33,7 @@ func (w *Writer) StreamNode(master ID, lp []byte) {
 	}
 }
 
-// StreamInfo writes what follows the nodes. Legacy has to be false.
+// StreamInfo writes the part after the nodes. Legacy must be false.
 func (w *Writer) StreamInfo(info StreamInfo) {
 	if w.part != streamInfoPart {
 		w.misuse("stream info before its nodes")
@@ -53,7 +53,7 @@ func (w *Writer) StreamInfo(info StreamInfo) {
 	w.part, w.left = groupPart, info.Groups
 }
 
-// Group writes one of the groups that StreamInfo announced. Pending is sorted by ID.
+// Group writes a group that StreamInfo announced. Pending is sorted by ID.
 func (w *Writer) Group(g *Group) {
 	if !w.take(groupPart) {
 		return

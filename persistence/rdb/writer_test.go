@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// What only others write, and must be read.
+// Forms that only other programs write, and that must be read.
 
 // StringInt writes a string that is the decimal text of n.
 func (w *Writer) StringInt(n int64) {
@@ -19,7 +19,7 @@ func (w *Writer) StringInt(n int64) {
 	w.bytes(strconv.AppendInt(b[:0], n, 10))
 }
 
-// SetInts writes a set of integers, ascending and not empty, as an intset of the least width that holds them.
+// SetInts writes a set of integers, ascending and not empty, as an intset with the smallest possible width.
 func (w *Writer) SetInts(members []int64) {
 	w.begin(typeSetIntset, noPart, len(members))
 	if w.err != nil {
@@ -53,14 +53,14 @@ func (w *Writer) SetInts(members []int64) {
 	w.bytes(b)
 }
 
-// ListElements announces a list of n elements, n > 0, in the plain encoding of the first Redis,
-// which all read; Element writes each.
+// ListElements announces a list of n elements, n > 0, in the plain encoding of the first Redis, which every
+// version reads; Element writes each.
 func (w *Writer) ListElements(n int) {
 	w.begin(typeList, elementPart, n)
 	w.length(uint64(n))
 }
 
-// Element writes an element of what ListElements announced.
+// Element writes an element that ListElements announced.
 func (w *Writer) Element(element []byte) {
 	if w.take(elementPart) {
 		w.text(element)

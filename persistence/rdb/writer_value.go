@@ -22,7 +22,7 @@ func (w *Writer) Hash(n int) {
 	w.length(uint64(n))
 }
 
-// Field writes a field of what Hash announced.
+// Field writes a field that Hash announced.
 func (w *Writer) Field(name, value []byte) {
 	if w.take(fieldPart) {
 		w.text(name)
@@ -31,7 +31,7 @@ func (w *Writer) Field(name, value []byte) {
 }
 
 // HashExpiring announces a hash of n fields, n > 0; some of them have deadlines. ExpiringField writes each.
-// leastMS is the least of the deadlines, in Unix milliseconds, greater than 0. The writer's version has to be
+// leastMS is the least of the deadlines, in Unix milliseconds, greater than 0. The writer's version must be
 // VersionFieldExpiry.
 func (w *Writer) HashExpiring(n int, leastMS int64) {
 	if w.version < VersionFieldExpiry {
@@ -46,7 +46,7 @@ func (w *Writer) HashExpiring(n int, leastMS int64) {
 	w.length(uint64(n))
 }
 
-// ExpiringField writes a field of what HashExpiring announced; expireAtMS is its deadline, 0 if it has none.
+// ExpiringField writes a field that HashExpiring announced; expireAtMS is its deadline, 0 means no deadline.
 func (w *Writer) ExpiringField(name, value []byte, expireAtMS int64) {
 	if !w.take(expiringPart) {
 		return
@@ -76,7 +76,7 @@ func (w *Writer) Set(n int) {
 	w.length(uint64(n))
 }
 
-// Member writes a member of what Set announced.
+// Member writes a member that Set announced.
 func (w *Writer) Member(member []byte) {
 	if w.take(memberPart) {
 		w.text(member)
@@ -89,7 +89,7 @@ func (w *Writer) List(nodes int) {
 	w.length(uint64(nodes))
 }
 
-// ListPacked writes a node of what List announced: a listpack of elements, not empty. It is not checked.
+// ListPacked writes a node that List announced: a listpack of elements, not empty. It is not checked.
 func (w *Writer) ListPacked(lp []byte) {
 	if w.take(nodePart) {
 		w.length(packedNode)
@@ -97,8 +97,7 @@ func (w *Writer) ListPacked(lp []byte) {
 	}
 }
 
-// ListPlain writes a node of what List announced that is a single element, not
-// empty, too large for a listpack.
+// ListPlain writes a node that List announced: a single element, not empty, too large for a listpack.
 func (w *Writer) ListPlain(element []byte) {
 	if len(element) == 0 {
 		w.misuse("plain node without bytes")
@@ -116,14 +115,14 @@ func (w *Writer) ZSetListpack(lp []byte) {
 	w.bytes(lp)
 }
 
-// ZSet announces a sorted set of n members, n > 0; Scored writes each. Redis loads fastest what
-// comes with the highest score first.
+// ZSet announces a sorted set of n members, n > 0; Scored writes each. Redis loads a set fastest if the
+// member with the highest score comes first.
 func (w *Writer) ZSet(n int) {
 	w.begin(typeZSet2, scoredPart, n)
 	w.length(uint64(n))
 }
 
-// Scored writes a member of what ZSet announced. The score is not NaN.
+// Scored writes a member that ZSet announced. The score is not NaN.
 func (w *Writer) Scored(member []byte, score float64) {
 	if math.IsNaN(score) {
 		w.misuse("score is not a number")

@@ -33,16 +33,16 @@ const (
 
 var errZiplistCut = errors.New("entry overruns the end")
 
-// ziplistEntry is where the parts of one entry lie.
+// ziplistEntry holds the offsets of an entry's parts.
 type ziplistEntry struct {
-	prevSize uint32 // what it says of the size of the entry before
+	prevSize uint32 // the size of the entry before, as this entry states it
 	encoding byte
 	data     int // offset of the string, or of an integer's bytes
 	next     int // offset behind the entry
 }
 
-// parseZiplistEntry takes apart the entry at pos; end is the offset of the end byte,
-// which it may not reach beyond.
+// parseZiplistEntry parses the entry at pos. end is the offset of the end byte, and the entry must end before
+// it.
 func parseZiplistEntry(b []byte, pos, end int) (ziplistEntry, error) {
 	var e ziplistEntry
 	if b[pos] == ziplistBigPrev {
@@ -134,7 +134,7 @@ func validateZiplist(b []byte) (int, error) {
 	return count, nil
 }
 
-// ziplistElement gives the element at pos and the position of the next, -1 behind the last.
+// ziplistElement returns the element at pos and the position of the next; -1 after the last.
 func ziplistElement(b []byte, pos int) (element, int) {
 	entry, err := parseZiplistEntry(b, pos, len(b)-1)
 	if err != nil {

@@ -23,8 +23,8 @@ const (
 
 var errZipmapCut = errors.New("entry overruns the end")
 
-// parseZipmapString finds the field at pos, or the value when isValue, and gives its bounds and the offset
-// behind it. end is the offset of the end byte.
+// parseZipmapString finds the field at pos, or the value when isValue is set. It returns its bounds and the
+// offset after it. end is the offset of the end byte.
 func parseZipmapString(b []byte, pos, end int, isValue bool) (from, to, next int, err error) {
 	if pos >= end {
 		return 0, 0, 0, errZipmapCut
@@ -56,7 +56,7 @@ func parseZipmapString(b []byte, pos, end int, isValue bool) (from, to, next int
 	return pos, to, to + free, nil
 }
 
-// validateZipmap checks b and returns the number of its elements, two a field.
+// validateZipmap checks b and returns the number of its elements, two for each field.
 func validateZipmap(b []byte) (int, error) {
 	if len(b) < zipmapHeader+1 {
 		return 0, fmt.Errorf("%d bytes are too few", len(b))
@@ -84,7 +84,7 @@ func validateZipmap(b []byte) (int, error) {
 	return 2 * count, nil
 }
 
-// zipmapElement gives the field or value at pos and the position of the next, -1 behind the last. Positions
+// zipmapElement returns the field or value at pos and the position of the next; -1 after the last. Positions
 // of values have len(b) added, to distinguish them from those of fields.
 func zipmapElement(b []byte, pos int) (element, int) {
 	isValue := pos >= len(b)

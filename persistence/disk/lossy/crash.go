@@ -6,39 +6,39 @@ import (
 	"slices"
 )
 
-// Loss says what a crash takes of what was not synced.
+// Loss says which unsynced data a crash loses.
 type Loss int
 
 const (
-	// LoseNothing is the end of the process: the system goes on and knows all.
+	// LoseNothing is the end of the process alone: the operating system keeps all data.
 	LoseNothing Loss = iota
-	// LoseAll leaves what was synced and nothing else.
+	// LoseAll keeps only synced data.
 	LoseAll
-	// LoseSome leaves any part: of each file's changes the first few, the last of them perhaps torn, or with
-	// zeros in its place; of a directory's names any.
+	// LoseSome keeps any part: the first few changes of each file, the last of them perhaps torn, or with
+	// zeros in its place; and any of a directory's name changes.
 	LoseSome
-	// LoseHoles is LoseSome, and of each file's changes any may be missing, too.
+	// LoseHoles is LoseSome, but any of a file's changes may be missing.
 	LoseHoles
 )
 
-// Tape plays the history of a disk and crashes it anywhere.
+// Tape replays the history of a disk, and can simulate a crash after each operation.
 type Tape struct {
 	world *world
 	ops   []Op
 	at    int
 }
 
-// Tape gives the history of the disk so far, from before its first operation.
+// Tape returns the history of the disk, beginning before its first operation.
 func (d *Disk) Tape() *Tape {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return &Tape{world: d.start.clone(), ops: slices.Clone(d.ops)}
 }
 
-// At is after how many operations the tape stands.
+// At returns the number of replayed operations.
 func (t *Tape) At() int { return t.at }
 
-// Next plays one more operation, and says whether there was one.
+// Next replays the next operation, and reports whether there was one.
 func (t *Tape) Next() bool {
 	if t.at == len(t.ops) {
 		return false
@@ -50,7 +50,7 @@ func (t *Tape) Next() bool {
 	return true
 }
 
-// Last is the operation that was played last.
+// Last returns the last replayed operation.
 func (t *Tape) Last() Op {
 	if t.at == 0 {
 		return Op{}
@@ -58,10 +58,10 @@ func (t *Tape) Last() Op {
 	return t.ops[t.at-1]
 }
 
-// Crash gives what is left after a crash at this moment. All of it is durable.
+// Crash returns a disk with the data that a crash at this moment leaves. All of it is durable.
 func (t *Tape) Crash(loss Loss, chance *rand.Rand) *Disk { return newDisk(t.world.crash(loss, chance)) }
 
-// Crash gives what is left of the disk after a crash now.
+// Crash returns a disk with the data that a crash now leaves.
 func (d *Disk) Crash(loss Loss, chance *rand.Rand) *Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -70,7 +70,7 @@ func (d *Disk) Crash(loss Loss, chance *rand.Rand) *Disk {
 
 func (w *world) crash(loss Loss, chance *rand.Rand) *world {
 	left := &world{dirs: map[string]*folder{}, nodes: map[int]*node{}, nextNode: w.nextNode}
-	// In the order of their numbers, so that a seed gives the same again.
+	// In the order of their numbers, so that a seed always gives the same result.
 	for _, id := range slices.Sorted(maps.Keys(w.nodes)) {
 		data := w.nodes[id].crash(loss, chance)
 		left.nodes[id] = &node{now: data, durable: data}
@@ -141,8 +141,8 @@ func (n *node) crash(loss Loss, chance *rand.Rand) []byte {
 	return data
 }
 
-// torn returns a partial write: the rest is missing, or zeros. The first bytes of it are written over others,
-// which are never zeros in between.
+// torn returns a partial write: the rest is missing, or zeros. The first over bytes overwrite old data, and
+// are never zeros in between.
 func torn(data []byte, over int64, chance *rand.Rand) []byte {
 	if len(data) == 0 {
 		return data

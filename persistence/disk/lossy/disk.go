@@ -14,9 +14,9 @@ import (
 // Kind is a kind of operation.
 type Kind int
 
-// The operations that a crash can come after, and that can fail.
+// The operations that a crash can follow, and that can fail.
 const (
-	Create Kind = iota + 1 // a new, empty file and its name
+	Create Kind = iota + 1 // a new, empty file with its name
 	Write
 	Truncate
 	Sync
@@ -24,7 +24,7 @@ const (
 	Remove
 	MakeDir
 	SyncDir
-	// Open is for reading, or for appending to a file that is there. It changes nothing, but may fail.
+	// Open is for reading, or for appending to an existing file. It changes nothing, but may fail.
 	Open
 )
 
@@ -37,12 +37,12 @@ func (k Kind) String() string {
 type Op struct {
 	Kind Kind
 	Path string
-	To   string // of Rename
-	Data []byte // of Write
-	Size int64  // of Truncate
-	At   int64  // of Write: the offset
+	To   string // for Rename
+	Data []byte // for Write
+	Size int64  // for Truncate
+	At   int64  // for Write: the offset
 	node int    // the file
-	lost bool   // a Sync that failed
+	lost bool   // for Sync: it failed
 }
 
 // String gives the operation in one line.
@@ -75,7 +75,7 @@ func (s *Short) Unwrap() error { return s.Err }
 // Disk is a disk in memory. Paths are relative to its root, which is ".".
 type Disk struct {
 	mu    sync.Mutex
-	start *world // before the first operation
+	start *world // state before the first operation
 	world *world
 	ops   []Op
 	locks map[string]bool
@@ -91,30 +91,30 @@ func newDisk(w *world) *Disk {
 	return &Disk{start: w.clone(), world: w, locks: map[string]bool{}}
 }
 
-// SetFaults makes f decide which operations fail: with the error it returns, nil for none. It is called
-// with the disk locked. An operation that fails does nothing, but for a Write that is Short, and a Sync,
-// after which what was not synced stays so.
+// SetFaults makes f decide which operations fail: each with the error that f returns; nil means success. f is
+// called with the disk locked. A failed operation does nothing, with two exceptions: a Write that is Short,
+// and a Sync, after which unsynced data stays unsynced.
 func (d *Disk) SetFaults(f func(Op) error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.faults = f
 }
 
-// Ops is how many operations there have been.
+// Ops returns the number of operations so far.
 func (d *Disk) Ops() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.ops)
 }
 
-// Failed is how many operations have failed by the will of SetFaults.
+// Failed returns the number of operations that failed because of SetFaults.
 func (d *Disk) Failed() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.failed
 }
 
-// History gives the operations so far.
+// History returns the operations so far.
 func (d *Disk) History() []Op {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -276,14 +276,14 @@ func (d *Disk) Lock(path string) (io.Closer, error) {
 	return &lock{f, d, path}, nil
 }
 
-// lock is a lock that is held.
+// lock is a held lock.
 type lock struct {
 	disk.File
 	d    *Disk
 	path string
 }
 
-// Close lets go of the lock.
+// Close releases the lock.
 func (l *lock) Close() error {
 	l.d.mu.Lock()
 	delete(l.d.locks, l.path)

@@ -9,17 +9,17 @@ import (
 // errReadOnly is returned for a change through a file that was opened for reading.
 var errReadOnly = errors.New("opened for reading")
 
-// file is an open file. It goes on to be that file when the name is given to another.
+// file is an open file. It stays the same file when its name is given to another file.
 type file struct {
 	d        *Disk
 	path     string
 	node     int
-	at       int64 // of Read
+	at       int64 // position of Read
 	readOnly bool
 	closed   bool
 }
 
-// change performs an operation that the file must be open for.
+// change performs an operation that requires the file to be open.
 func (f *file) change(op Op) error {
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()
@@ -41,7 +41,7 @@ func (f *file) change(op Op) error {
 	return nil
 }
 
-// atEnd is the offset of a write at the end of a file.
+// atEnd is the offset that means the end of the file.
 const atEnd = -1
 
 // Write implements disk.File.

@@ -16,7 +16,7 @@ var _ disk.FS = (*Disk)(nil)
 
 func chance() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 
-// put writes a file and syncs neither it nor its name.
+// put writes a file, and syncs neither the file nor its name.
 func put(t *testing.T, d *Disk, path, text string) disk.File {
 	t.Helper()
 	f, err := d.Append(path)
@@ -26,7 +26,7 @@ func put(t *testing.T, d *Disk, path, text string) disk.File {
 	return f
 }
 
-// get is what a file holds; "-" if there is none.
+// get returns the content of a file; "-" if it does not exist.
 func get(t *testing.T, d *Disk, path string) string {
 	t.Helper()
 	f, err := d.Open(path)
@@ -39,7 +39,7 @@ func get(t *testing.T, d *Disk, path string) string {
 	return string(b)
 }
 
-// outcomes is everything that may be left of a file.
+// outcomes returns all contents that a crash may leave of a file.
 func outcomes(t *testing.T, d *Disk, path string, loss Loss) map[string]bool {
 	t.Helper()
 	seen, c := map[string]bool{}, chance()
@@ -87,7 +87,7 @@ func TestNamesMayBeLost(t *testing.T) {
 	require.Equal(t, map[string]bool{"-": true, "3": true}, outcomes(t, d, "sub/a", LoseSome), "with its directory")
 }
 
-// TestAFailedSyncLosesForGood: a later one that succeeds says nothing of what came before.
+// TestAFailedSyncLosesForGood: a later successful sync proves nothing about the data before it.
 func TestAFailedSyncLosesForGood(t *testing.T) {
 	d := New()
 	f := put(t, d, "a", "abc")
@@ -137,7 +137,7 @@ func TestFaults(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrClosed)
 }
 
-// TestTape plays the history, and gives at each moment what a crash then would have left.
+// TestTape replays the history, and compares at each moment what a crash would have left then.
 func TestTape(t *testing.T) {
 	d := New()
 	f := put(t, d, "a", "abc")

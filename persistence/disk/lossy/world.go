@@ -8,23 +8,24 @@ import (
 	"slices"
 )
 
-// world is what is on the disk, and what of it is durable.
+// world is the content of the disk, with its durable part.
 type world struct {
 	dirs     map[string]*folder
 	nodes    map[int]*node
 	nextNode int
 }
 
-// folder is a directory. A name of isDir stands for the directory of that path.
+// folder is a directory. The value isDir marks the name of a subdirectory.
 type folder struct {
 	now, durable map[string]int
 	pending      []naming // since the last sync
 }
 
-// isDir is what a name stands for that is a directory's.
+// isDir is the value of a name that belongs to a directory.
 const isDir = -1
 
-// naming is a change of names: taken loses its file, given gets it. Either may be empty.
+// naming is a change of names: the name taken loses its file, and the name given gets it. Either may be
+// empty.
 type naming struct {
 	taken, given string
 	node         int
@@ -45,13 +46,13 @@ type node struct {
 	pending      []change // since the last sync
 }
 
-// change is one write at an offset, or a cut to a size.
+// change is a write at an offset, or a cut to a size.
 type change struct {
 	at   int64
 	data []byte
 	cut  bool
-	lost bool // a sync failed after it: no later one makes it durable
-	// allocated: a later sync has made its space durable, without the bytes.
+	lost bool // a sync failed after it: no later sync makes it durable
+	// allocated says that a later sync has made its space durable, but not its bytes.
 	allocated bool
 }
 
@@ -72,7 +73,7 @@ func (w *world) clone() *world {
 	return c
 }
 
-// find gives the file that a path stands for.
+// find returns the file at a path.
 func (w *world) find(path string) (int, bool) {
 	f, ok := w.dirs[filepath.Dir(path)]
 	if !ok {
@@ -134,7 +135,7 @@ func (w *world) rename(op Op) error {
 			return fs.ErrNotExist
 		case to == dir:
 			dir.do(naming{taken: name, given: filepath.Base(op.To), node: id})
-		default: // the two directories become durable apart
+		default: // the two directories become durable separately
 			to.do(naming{given: filepath.Base(op.To), node: id})
 			dir.do(naming{taken: name})
 		}
@@ -154,7 +155,7 @@ func (n *node) do(c change) {
 	n.pending = append(n.pending, c)
 }
 
-// sync makes the changes durable, or, if it failed, says that nothing will.
+// sync makes the changes durable. If the sync failed, it marks them as lost for good.
 func (n *node) sync(failed bool) {
 	if failed {
 		for i := range n.pending {
@@ -164,7 +165,7 @@ func (n *node) sync(failed bool) {
 	}
 	var kept []change
 	for _, c := range n.pending {
-		if c.cut { // what was cut off cannot come back
+		if c.cut { // data that was cut off cannot come back
 			kept = cutTo(kept, c.at)
 		}
 		switch {
@@ -176,14 +177,14 @@ func (n *node) sync(failed bool) {
 			kept = append(kept, c)
 			c.data = make([]byte, len(c.data))
 		case !c.cut:
-			kept = slices.DeleteFunc(kept, c.covers) // they were written again
+			kept = slices.DeleteFunc(kept, c.covers) // these bytes were written again
 		}
 		n.durable = c.apply(n.durable)
 	}
 	n.pending = kept
 }
 
-// cutTo leaves of writes what stands before a size.
+// cutTo removes the parts of writes beyond a size.
 func cutTo(writes []change, size int64) (left []change) {
 	for _, c := range writes {
 		if c.at < size {
@@ -194,12 +195,12 @@ func cutTo(writes []change, size int64) (left []change) {
 	return left
 }
 
-// covers reports whether a write is over all that another one has written.
+// covers reports whether a write covers all bytes of another write.
 func (c change) covers(other change) bool {
 	return c.at <= other.at && other.at+int64(len(other.data)) <= c.at+int64(len(c.data))
 }
 
-// apply gives the content after the change.
+// apply returns the content after the change.
 func (c change) apply(b []byte) []byte {
 	if c.cut {
 		if int64(len(b)) > c.at {
@@ -212,8 +213,8 @@ func (c change) apply(b []byte) []byte {
 	return b
 }
 
-// extend gives b a length of at least n; what is new is zeros. It never writes over
-// memory that another slice sees.
+// extend gives b a length of at least n; new bytes are zeros. It never writes to memory that another slice
+// uses.
 func extend(b []byte, n int64) []byte {
 	if int64(len(b)) >= n {
 		return slices.Clone(b)
@@ -223,7 +224,7 @@ func extend(b []byte, n int64) []byte {
 	return longer
 }
 
-// hasDir says whether the directory of a path has its name in its parent.
+// hasDir reports whether the directory of a path has its name in its parent.
 func (w *world) hasDir(path string) bool {
 	parent, ok := w.dirs[filepath.Dir(path)]
 	if !ok {
