@@ -1,7 +1,6 @@
 package tidy
 
 import (
-	"fmt"
 	"go/ast"
 	"regexp"
 	"slices"
@@ -11,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// indirect matches the words that make a sentence hard to read for a programmer who learned English as a
-// foreign language. CONTRIBUTING.md has the rules for language.
+// indirect matches words that make a sentence hard to read for a programmer who learned English as a foreign
+// language. They are refused in comments, names, texts and pages. docs/STYLE.md has the rules for language.
 var indirect = regexp.MustCompile(`(?i)\b(whom|whose|of which|nobody|somebody|everybody|anybody|whoever|is none of|stands in)\b`)
 
 // private matches words that this project once used for things that have a standard name.
@@ -66,55 +65,6 @@ func TestFaulty(t *testing.T) {
 
 // maxSentence is the number of words that a sentence of a doc comment may have before it counts as long.
 const maxSentence = 30
-
-// language is what one directory has of each kind of fault.
-type language struct{ indirect, private, long int }
-
-// faults holds the highest number of faults that each directory may have. The numbers may only fall: a commit
-// that removes faults also lowers the number.
-var faults = map[string]language{
-	"admin":          {0, 0, 0},
-	"client":         {0, 0, 0},
-	"cmd":            {0, 0, 0},
-	"commands":       {0, 0, 0},
-	"examples":       {0, 0, 0},
-	"internal":       {0, 0, 0},
-	"lockservertest": {0, 0, 0},
-	"packaging":      {0, 0, 0},
-	"persistence":    {0, 0, 0},
-	"server":         {0, 0, 0},
-	"store":          {0, 0, 0},
-	"tests":          {0, 0, 24},
-}
-
-// count adds the faults of one file.
-func (l *language) count(s *source) {
-	for _, group := range s.file.Comments {
-		for _, comment := range group.List {
-			for line := range strings.Lines(comment.Text) {
-				if !faulty(line) || strings.HasPrefix(line, "//go:") || strings.HasPrefix(line, "// plant:") {
-					continue
-				}
-				if indirect.MatchString(line) {
-					l.indirect++
-				}
-				if private.MatchString(line) && !(strings.Contains(s.path, "geo") && shape.MatchString(line)) {
-					l.private++
-				}
-			}
-		}
-	}
-	for _, doc := range docs(s.file) {
-		for _, sentence := range sentences(doc.Text()) {
-			if len(strings.Fields(sentence)) > maxSentence {
-				l.long++
-			}
-		}
-	}
-}
-
-// shape matches the word that is private except in geometry.
-var shape = regexp.MustCompile(`\bcircles?\b`)
 
 // docs returns the doc comments of a file.
 func docs(file *ast.File) (list []*ast.CommentGroup) {
@@ -170,25 +120,4 @@ func sentences(doc string) (list []string) {
 func TestSentences(t *testing.T) {
 	require.Equal(t, []string{"One", "two or", "- three", "- four", "five"},
 		sentences("One. two\nor.\n  - three.\n  - four.\n\n\tcode. more\nfive."))
-}
-
-// TestLanguageIsPlain compares the number of faults with the table. A failure shows the line that the table
-// should have, if the new number is lower.
-func TestLanguageIsPlain(t *testing.T) {
-	counted := make(map[string]*language)
-	for _, s := range sources(t) {
-		dir, _, _ := strings.Cut(s.path, "/")
-		if counted[dir] == nil {
-			counted[dir] = new(language)
-		}
-		counted[dir].count(s)
-	}
-	for dir, got := range counted {
-		if most := faults[dir]; *got != most {
-			t.Errorf("the comments of %s have other faults than the table says: now\n\t%q: {%d, %d, %d},", dir, dir, got.indirect, got.private, got.long)
-		}
-	}
-	for dir := range faults {
-		require.Contains(t, counted, dir, fmt.Sprintf("%s is not there", dir))
-	}
 }
