@@ -177,7 +177,8 @@ func TestStyle(t *testing.T) {
 	}
 }
 
-// TestStyleExamples: each rule finds its bad example, no rule finds a good example, and docs/STYLE.md has both.
+// TestStyleExamples: each rule finds its bad example, no rule finds a good example, and docs/STYLE.md has
+// both.
 func TestStyleExamples(t *testing.T) {
 	text := page(t, "docs", "STYLE.md")
 	for _, r := range style {

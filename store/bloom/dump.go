@@ -9,26 +9,26 @@ import (
 	"lockserver/store/cow"
 )
 
-// Form of a dump's header, little endian: size (64 bits), sub-filters, options and growth (32 each). For
-// each sub-filter follow bytes, bits, size, rate, bits for each element (64 each), hashes (32), entries (64),
-// n2 (8). Do not change.
+// The form of a dump's header, little endian: size (64 bits), sub-filters, options and growth (32 each). Each
+// sub-filter follows with bytes, bits, size, rate, bits for each element (64 each), hashes (32), entries
+// (64), n2 (8). Do not change.
 const (
 	headBytes     = 8 + 4 + 4 + 4
 	headLinkBytes = 5*8 + 4 + 8 + 1
-	// MaxChunk is the most bytes of a chunk.
+	// MaxChunk is the size limit of a chunk.
 	MaxChunk = 16 << 20
 )
 
 var (
-	// ErrData says that a header or a chunk is not of the form that it must have.
+	// ErrData says that a header or a chunk is malformed.
 	ErrData = errors.New("bloom: bad data")
-	// ErrNoLink says that a chunk lies behind the filter's bits.
+	// ErrNoLink says that a chunk lies beyond the filter's bits.
 	ErrNoLink = errors.New("bloom: no sub-filter at this place")
-	// ErrLongChunk says that a chunk is longer than what is left of its sub-filter.
+	// ErrLongChunk says that a chunk is longer than the rest of its sub-filter.
 	ErrLongChunk = errors.New("bloom: the chunk is too long for its sub-filter")
 )
 
-// Header returns all of the filter but its bits.
+// Header returns the numbers of the filter, without its bits.
 func (f *Filter) Header() []byte {
 	b := make([]byte, 0, headBytes+headLinkBytes*len(f.links))
 	b = binary.LittleEndian.AppendUint64(b, f.size)
@@ -47,7 +47,7 @@ func (f *Filter) Header() []byte {
 	return b
 }
 
-// FromHeader returns a filter with the numbers of a header, and without a bit. The error is ErrData.
+// FromHeader returns a filter with the numbers of a header, with all bits clear. The error is ErrData.
 func FromHeader(ep *cow.Epoch, b []byte) (*Filter, error) {
 	if len(b) < headBytes {
 		return nil, ErrData
@@ -68,7 +68,7 @@ func FromHeader(ep *cow.Epoch, b []byte) (*Filter, error) {
 	return FromParts(ep, p)
 }
 
-// place finds the sub-filter that holds the byte at an offset into the bits of all.
+// place finds the sub-filter that holds the byte at an offset into the bits of all sub-filters.
 func (f *Filter) place(at uint64) (l *link, within uint64, ok bool) {
 	for i := range f.links {
 		if l = &f.links[i]; at < l.bytes {
@@ -79,8 +79,8 @@ func (f *Filter) place(at uint64) (l *link, within uint64, ok bool) {
 	return nil, 0, false
 }
 
-// Chunk returns the bits from a place on, which is 1 at first, to the end of their sub-filter or MaxChunk,
-// and the place behind them. At the end it returns nothing, and 0.
+// Chunk returns the bits from a place on, up to the end of their sub-filter or MaxChunk bytes, and the place
+// after them. The first place is 1. At the end it returns nil, and 0.
 func (f *Filter) Chunk(place int64) (b []byte, next int64) {
 	if place < 1 {
 		return nil, 0
@@ -109,7 +109,7 @@ func (l *link) read(dst []byte, at, n uint64) []byte {
 	return dst
 }
 
-// Load loads a chunk, with the position behind it as Chunk returned it. The error is ErrData, ErrNoLink or
+// Load loads a chunk. next is the place after it, as Chunk returned it. The error is ErrData, ErrNoLink or
 // ErrLongChunk; then nothing has changed.
 func (f *Filter) Load(next int64, b []byte) error {
 	if next <= 0 || next < int64(len(b)) {
@@ -130,7 +130,7 @@ func (f *Filter) Load(next int64, b []byte) error {
 	return nil
 }
 
-// write puts bytes over the bits from an offset on, and returns by how much the memory grew.
+// write overwrites the bits from an offset on, and returns by how much the memory grew.
 func (l *link) write(ep *cow.Epoch, at uint64, b []byte) (grown int) {
 	var zeros [pageBytes]byte
 	for len(b) > 0 {

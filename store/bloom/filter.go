@@ -17,39 +17,39 @@ const (
 )
 
 const (
-	// MaxGrowth is the largest factor by which a sub-filter can be larger than the one before.
+	// MaxGrowth is the largest growth factor from a sub-filter to the next.
 	MaxGrowth = 32768
-	// maxLinks bounds the sub-filters of one filter, and maxBytes the bits of all.
+	// maxLinks limits the sub-filters of one filter, and maxBytes the bits of all of them.
 	maxLinks = 1000
 	maxBytes = 4 << 30
 
-	// What RedisBloom says that a filter and each sub-filter take beside their bits.
+	// The sizes that RedisBloom reports for a filter and for each sub-filter, without their bits.
 	infoFilterBytes, infoLinkBytes = 32, 64
-	// What they take here, and a page beside its bytes.
+	// The real sizes here, and the size of a page without its bits.
 	filterBytes, linkBytes, pageHeader = 96, 112, 32
 )
 
 var (
-	// ErrFull says that a filter which does not scale has as many elements as it was made for.
+	// ErrFull says that a filter that does not scale has reached its capacity.
 	ErrFull = errors.New("bloom: the filter is full and does not scale")
 	// ErrTooLarge says that a sub-filter would take too much memory.
 	ErrTooLarge = errors.New("bloom: a sub-filter would be too large")
 )
 
-// Params say how to make a filter.
+// Params configures a new filter.
 type Params struct {
 	ErrorRate float64 // between 0 and 1, both excluded
 	Capacity  uint64  // elements of the first sub-filter, more than 0
-	// Growth is by how much larger each sub-filter is than the one before, up to
-	// MaxGrowth; 0: there is only one.
+	// Growth is the factor from each sub-filter to the next, up to MaxGrowth. 0 means that the filter does
+	// not scale.
 	Growth uint32
 }
 
-// DefaultParams are those of a filter that is made by adding to it.
+// DefaultParams returns the parameters of a filter that is made by adding to a missing key.
 func DefaultParams() Params { return Params{ErrorRate: 0.01, Capacity: 100, Growth: 2} }
 
-// Filter is a Bloom filter without its name. Only one goroutine may change it; any number may read
-// one that is not changed any more.
+// Filter is a Bloom filter without its name. Only one goroutine may change it. Any number may read a filter
+// that does not change any more.
 type Filter struct {
 	epoch   *cow.Epoch
 	stamp   uint64
@@ -63,10 +63,10 @@ type Filter struct {
 // New returns an empty filter with copy-on-write by ep. The error is ErrTooLarge.
 func New(ep *cow.Epoch, p Params) (*Filter, error) {
 	f := &Filter{epoch: ep, stamp: ep.Now(), growth: p.Growth, options: optNoRound | optHash64, memory: filterBytes}
-	rate := p.ErrorRate / 2 // the rates of all sub-filters to come add up to the whole
+	rate := p.ErrorRate / 2 // the rates of all sub-filters add up to the whole rate
 	if p.Growth == 0 {
 		f.options |= optNonScaling
-		f.growth = DefaultParams().Growth // never used, but this is what stands there in Redis
+		f.growth = DefaultParams().Growth // never used, but Redis has this number there
 		rate = p.ErrorRate
 	}
 	return f, f.addLink(p.Capacity, rate)
@@ -85,7 +85,7 @@ func (f *Filter) addLink(entries uint64, rate float64) error {
 // Stamp returns the epoch in which this header was made.
 func (f *Filter) Stamp() uint64 { return f.stamp }
 
-// Clone returns a header for writing, after a cut shared f with a snapshot. f may be read on.
+// Clone returns a header for writing, after a cut shared f with a snapshot. f may still be read.
 func (f *Filter) Clone() *Filter {
 	c := *f
 	c.stamp = f.epoch.Now()
@@ -109,7 +109,7 @@ func (f *Filter) Copy() *Filter {
 	return c
 }
 
-// Has reports whether the element was probably added; false is certain.
+// Has reports whether the element was probably added. The result false is certain.
 func (f *Filter) Has(element []byte) bool { return f.has(hashesOf(element)) }
 
 func (f *Filter) has(h hashPair) bool {
@@ -147,19 +147,19 @@ func (f *Filter) Add(element []byte) (added bool, err error) {
 	return true, nil
 }
 
-// Scales reports whether the filter gets another sub-filter when the last one is full.
+// Scales reports whether the filter gets another sub-filter when the last is full.
 func (f *Filter) Scales() bool { return f.options&optNonScaling == 0 }
 
-// Growth returns by how much larger each sub-filter is than the one before.
+// Growth returns the growth factor from each sub-filter to the next.
 func (f *Filter) Growth() uint32 { return f.growth }
 
-// Len returns how many elements were added.
+// Len returns the number of added elements.
 func (f *Filter) Len() uint64 { return f.size }
 
 // Filters returns the number of sub-filters.
 func (f *Filter) Filters() int { return len(f.links) }
 
-// Capacity returns how many elements the filter can hold before it grows, including those that it has.
+// Capacity returns the number of elements that the filter can hold before it grows, including its elements.
 func (f *Filter) Capacity() (n uint64) {
 	for i := range f.links {
 		n += f.links[i].entries
@@ -167,7 +167,7 @@ func (f *Filter) Capacity() (n uint64) {
 	return n
 }
 
-// InfoBytes returns what RedisBloom would say that the filter takes.
+// InfoBytes returns the size that RedisBloom would report.
 func (f *Filter) InfoBytes() (n uint64) {
 	n = infoFilterBytes
 	for i := range f.links {
@@ -176,5 +176,5 @@ func (f *Filter) InfoBytes() (n uint64) {
 	return n
 }
 
-// Size returns about how many bytes the filter takes here.
+// Size returns about the real size in bytes.
 func (f *Filter) Size() int { return f.memory }

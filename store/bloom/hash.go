@@ -10,8 +10,8 @@ const (
 	firstSeed = 0xc6a4a7935bd1e995
 )
 
-// hashPair is what decides which bits an element has: the i-th is first + i*step,
-// modulo the bits of the sub-filter.
+// hashPair determines the bits of an element: the i-th bit is first + i*step, modulo the bits of the
+// sub-filter.
 type hashPair struct{ first, step uint64 }
 
 func hashesOf(element []byte) hashPair {

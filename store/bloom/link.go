@@ -9,12 +9,12 @@ import (
 
 const (
 	pageBytes = 8 << 10
-	// maxLinkBytes is the most that the bits of one sub-filter may take.
+	// maxLinkBytes limits the bits of one sub-filter, in bytes.
 	maxLinkBytes = 512 << 20
-	// maxHashes is what the least error rate there is needs.
+	// maxHashes is the number of hashes for the smallest possible error rate.
 	maxHashes = 1075
 
-	// ln2 and ln2Squared have the digits that RedisBloom computes with: other ones would give other sizes.
+	// ln2 and ln2Squared have the digits of RedisBloom: other digits would give other sizes.
 	ln2        = 0.693147180559945
 	ln2Squared = 0.480453013918201
 )
@@ -27,15 +27,15 @@ type page struct {
 
 // link is one sub-filter.
 type link struct {
-	entries uint64  // how many elements it is made for
-	size    uint64  // how many were added
-	rate    float64 // how many of a hundred (as 0.01) it may take for others
+	entries uint64  // number of elements it is made for
+	size    uint64  // number of added elements
+	rate    float64 // rate of wrong positive answers (0.01 is one of a hundred)
 	perItem float64 // bits for each element
 	hashes  uint32
 	n2      uint8  // 0, or the bits in use are 1<<n2
-	bits    uint64 // otherwise in use
+	bits    uint64 // the number of bits in use if n2 is 0
 	bytes   uint64
-	pages   []*page // nil: no bit of it is set
+	pages   []*page // nil: all bits of the page are clear
 }
 
 // newLink returns an empty sub-filter; false: it would be too large.
@@ -55,7 +55,7 @@ func hashCount(perItem float64) uint32 { return uint32(math.Ceil(ln2 * perItem))
 
 func (l *link) pageCount() int { return int((l.bytes + pageBytes - 1) / pageBytes) }
 
-// valid reports whether the numbers of a sub-filter from elsewhere go together.
+// valid reports whether the numbers of a sub-filter from outside are consistent.
 func (l *link) valid() bool {
 	return l.rate > 0 && l.rate < 1 && l.perItem > 0 && l.entries > 0 && l.hashes <= maxHashes && l.hashes == hashCount(l.perItem) &&
 		l.bytes > 0 && l.bytes <= maxLinkBytes && l.bits > 0 && l.bits <= l.bytes*8 &&
@@ -96,7 +96,7 @@ func (l *link) set(ep *cow.Epoch, h hashPair) (grown int) {
 	return grown
 }
 
-// own returns a page to write to, and by how much the memory grew if there was none.
+// own returns a page for writing. If it had to allocate the page, grown is the growth of the memory.
 func (l *link) own(ep *cow.Epoch, i int) (p *page, grown int) {
 	p = l.pages[i]
 	switch {
@@ -112,5 +112,5 @@ func (l *link) own(ep *cow.Epoch, i int) (p *page, grown int) {
 	return p, grown
 }
 
-// pageLen is how many bytes the i-th page has: the last may have fewer.
+// pageLen returns the size of the i-th page: the last page may be shorter.
 func (l *link) pageLen(i int) int { return int(min(l.bytes-uint64(i)*pageBytes, pageBytes)) }

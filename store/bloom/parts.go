@@ -2,7 +2,7 @@ package bloom
 
 import "lockserver/store/cow"
 
-// Parts are a filter's numbers and bits, for snapshots.
+// Parts holds a filter's numbers and bits, for snapshots.
 type Parts struct {
 	Size            uint64
 	Options, Growth uint32
@@ -16,7 +16,7 @@ type Link struct {
 	Hashes                 uint32
 	N2                     uint8
 	Bits, Bytes            uint64
-	// Data are the bits, as many bytes as Bytes says; nil: none is set.
+	// Data holds the bits, in Bytes bytes. nil means that all bits are clear.
 	Data []byte
 }
 
@@ -34,8 +34,8 @@ func (f *Filter) Parts() Parts {
 // Bits returns a copy of the bits of the i-th sub-filter.
 func (f *Filter) Bits(i int) []byte { return f.links[i].read(nil, 0, f.links[i].bytes) }
 
-// FromParts returns the filter of these parts, which it does not keep. The error is ErrData: they do not go
-// together, or use hashes of 32 bits, as filters did before RedisBloom 2.
+// FromParts returns the filter of these parts. It does not keep p. The error is ErrData: the parts are
+// inconsistent, or use hashes of 32 bits, as filters did before RedisBloom 2.
 func FromParts(ep *cow.Epoch, p Parts) (*Filter, error) {
 	if len(p.Links) == 0 || len(p.Links) > maxLinks || p.Options&^optsKnown != 0 || p.Options&optHash64 == 0 ||
 		p.Options&optNonScaling == 0 && (p.Growth == 0 || p.Growth > MaxGrowth) {

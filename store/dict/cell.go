@@ -16,8 +16,8 @@ import (
 //	+------------------------------+-------------------+
 //
 // So the whole tag is known, and a larger index has more bits for slots. A segment of depth d can hold slots
-// below 2^(16+d)-1. Random tags do not come near that limit: of so many entries 65536 would belong to it.
-// With others it is split before it is full.
+// below 2^(16+d)-1. Random tags do not come near that limit: with 2^(16+d) entries a segment would have 65536
+// of them. With other tags it is split before it is full.
 const (
 	cellBytes = 6
 	slotBits  = 16 // at depth 0
@@ -25,10 +25,10 @@ const (
 	before = 8 - cellBytes
 )
 
-// empty is the cell of no entry: its slot is never given out.
+// empty is a cell without an entry: its slot number is never used.
 const empty = 1<<(8*cellBytes) - 1
 
-// lastSlot is the highest number that fits into a cell at a depth. No entry has it there.
+// lastSlot returns the highest slot number of a cell at a depth. No entry has that number there.
 func lastSlot(depth uint8) uint64 { return 1<<(slotBits+depth&31) - 1 }
 
 // first returns the lowest cell of a tag.
@@ -37,8 +37,7 @@ func first(tag uint32, depth uint8) uint64 { return uint64(tag<<(depth&31)) << s
 // cells is a row of cells.
 type cells []byte
 
-// newCells returns at least so many empty cells: as many as fit into what the allocator hands out, up to
-// maxCells.
+// newCells returns at least n empty cells: as many as fit into the allocator's size class, up to maxCells.
 func newCells(n int) cells {
 	row := slices.Grow(cells(nil), n*cellBytes+before)
 	row = row[:min((cap(row)-before)/cellBytes, maxCells)*cellBytes+before]
@@ -46,7 +45,7 @@ func newCells(n int) cells {
 	return row
 }
 
-// noCells are the bytes of empty ones.
+// noCells holds the bytes of empty cells.
 var noCells = bytes.Repeat([]byte{0xff}, before+maxCells*cellBytes)
 
 // clear empties the cells from the i-th on.
@@ -69,12 +68,12 @@ func (c cells) put(i int, cell uint64) {
 	binary.LittleEndian.PutUint16(b[before+4:], uint16(cell>>32))
 }
 
-// move copies the cells from from up to end to the place of cell to.
+// move copies the cells in [from, end) to the cell to and those after it.
 func (c cells) move(to, from, end int) {
 	copy(c[to*cellBytes+before:], c[from*cellBytes+before:end*cellBytes+before])
 }
 
-// extend returns the row with so many empty cells more.
+// extend returns the row with more empty cells at its end.
 func (c cells) extend(more int) cells {
 	n := c.len()
 	row := append(c, make(cells, more*cellBytes)...)
@@ -82,13 +81,13 @@ func (c cells) extend(more int) cells {
 	return row
 }
 
-// near are the cells of a window.
+// near is a window of cells.
 type near [before + window*cellBytes]byte
 
 // window returns the cells from the i-th on.
 func (c cells) window(i int) *near { return (*near)(c[i*cellBytes:]) }
 
-// below returns 1 if a cell is below another by its tag, else 0.
+// below returns 1 if cell i is below another cell by its tag, else 0.
 func (w *near) below(i int, of uint64) uint64 {
 	_, borrow := bits.Sub64(binary.LittleEndian.Uint64(w[i*cellBytes:]), of<<(8*before), 0)
 	return borrow

@@ -36,8 +36,8 @@ func (d *Dict[V]) check() error {
 	return nil
 }
 
-// checkSlots checks that the chunks hold n entries, have no gaps, take no more
-// than they should, and that what lies beyond is zero.
+// checkSlots checks that the chunks hold n entries without gaps, are not larger than allowed, and that the
+// memory after the entries is zero.
 func (d *Dict[V]) checkSlots() error {
 	total := 0
 	for i, p := range d.pages {

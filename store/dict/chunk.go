@@ -1,36 +1,36 @@
 package dict
 
 const (
-	// 63 slots: at 24 bytes a slot a clone copies 1.5 KB, two microseconds. With 255 the copies that writes
-	// at random make during a save are twice as many bytes; with 31 the chunks' own headers begin to cost.
-	// One more would cost an eighth: Go's allocator puts a word before what is larger than 512 bytes and has
-	// pointers, and its sizes are 1536 and 1792.
+	// 63 slots: at 24 bytes a slot a clone copies 1.5 KB, two microseconds. With 255 slots, random writes
+	// during a save copy twice as many bytes; with 31 the chunks' own headers begin to cost. 64 slots would
+	// cost an eighth more: Go's allocator puts a word before allocations with pointers that are larger than
+	// 512 bytes, and its sizes are 1536 and 1792.
 	chunkSize = 63
 	pageBits  = 8 // 256 chunks, 16128 slots: a cloned page copies 8 KB
 	pageSize  = 1 << pageBits
 	pageMask  = pageSize - 1
-	minSlots  = 4 // the first chunk of a dict starts with so many slots
+	minSlots  = 4 // the first chunk of a dict starts with this many slots
 )
 
-// slot is one entry. The value stands first because a zero-size value at the
-// end of a struct would be padded to a word.
+// slot is an entry. The value stands first, because Go pads a zero-size value at the end of a struct to a
+// word.
 type slot[V any] struct {
 	val V
 	key *Key
 }
 
-// chunk is a run of slots that is shared and cloned as one. Slots at and beyond
-// the dict's length are zero (checked by check), so that nothing is kept alive.
+// chunk is a run of slots that is shared and cloned as a whole. Slots from the dict's length on are zero
+// (checked by check), so that they keep no memory alive.
 type chunk[V any] struct {
 	slots []slot[V]
-	sides *sides // nil: all are 0
+	sides *sides // nil: all sides are 0
 	stamp uint64 // epoch at which slots and sides were allocated
 }
 
-// sides are the numbers beside the slots of a chunk: see Dict.Side.
+// sides holds the numbers beside the slots of a chunk: see Dict.Side.
 type sides [chunkSize]int64
 
-// copyOf returns those of the first slots once more; nil if they are all 0.
+// copyOf returns a copy with the sides of the first live slots; nil if they are all 0.
 func (s *sides) copyOf(live int) *sides {
 	if s == nil || *s == (sides{}) {
 		return nil
@@ -47,7 +47,7 @@ func (c *chunk[V]) side(at int) int64 {
 	return c.sides[at]
 }
 
-// setSide puts a number beside a slot of a chunk that may be written to.
+// setSide sets the number beside a slot of a chunk that may be written.
 func (c *chunk[V]) setSide(at int, to int64) {
 	if c.sides == nil {
 		if to == 0 {
@@ -64,7 +64,7 @@ type page[V any] struct {
 	stamp  uint64 // epoch at which chunks was allocated
 }
 
-// place returns the chunk of a slot, and which of the chunk's slots it is.
+// place returns the chunk of a slot, and the slot's index in the chunk.
 func place(i int) (number, at int) {
 	n := uint(i) / chunkSize
 	return int(n), int(uint(i) - n*chunkSize)
@@ -108,7 +108,7 @@ func (d *Dict[V]) own(i int) *slot[V] {
 	return &c.slots[at]
 }
 
-// ownChunk returns the chunk of a slot for writing, and which of its slots it is; page and chunk are cloned
+// ownChunk returns the chunk of a slot for writing, and the slot's index in it. Page and chunk are cloned
 // first if a snapshot reads them.
 func (d *Dict[V]) ownChunk(i int) (c *chunk[V], at int) {
 	number, at := place(i)
@@ -120,8 +120,8 @@ func (d *Dict[V]) ownChunk(i int) (c *chunk[V], at int) {
 	return c, at
 }
 
-// shared reports whether a snapshot may still read the chunk with this number. A chunk that the only snapshot
-// has finished becomes the dict's own again.
+// shared reports whether a snapshot may still read the chunk with this number. When the only snapshot has
+// finished a chunk, the chunk belongs to the dict alone again.
 func (d *Dict[V]) shared(c *chunk[V], number int) bool {
 	if !d.ep.Shared(c.stamp) {
 		return false
@@ -133,14 +133,14 @@ func (d *Dict[V]) shared(c *chunk[V], number int) bool {
 	return false
 }
 
-// recopy moves the live slots of a chunk that may be written to a fresh array.
+// recopy moves the live slots of a chunk that may be written into a new array.
 func (d *Dict[V]) recopy(c *chunk[V], live, size int) {
 	fresh := make([]slot[V], size)
 	copy(fresh, c.slots[:live])
 	c.slots, c.sides, c.stamp = fresh, c.sides.copyOf(live), d.ep.Now()
 }
 
-// unshare gives a chunk that a snapshot reads an array of its own.
+// unshare copies the array of a chunk that a snapshot reads.
 func (d *Dict[V]) unshare(c *chunk[V], number, live int) {
 	old := c.slots
 	var spare []slot[V]
@@ -159,8 +159,8 @@ func (d *Dict[V]) unshare(c *chunk[V], number, live int) {
 	}
 }
 
-// freeSlot returns the slot behind the last, for writing. Chunks of small dicts grow, so that a dict never
-// takes much more than twice what it holds.
+// freeSlot returns the slot after the last entry, for writing. Chunks of small dicts grow, so that a dict
+// never takes much more than twice the memory of its entries.
 func (d *Dict[V]) freeSlot() *slot[V] {
 	number, live := place(d.n)
 	if number>>pageBits == len(d.pages) {
@@ -181,9 +181,8 @@ func (d *Dict[V]) freeSlot() *slot[V] {
 	return &c.slots[live]
 }
 
-// trim gives back what the last entries have left. A chunk is kept until the
-// one before it is half empty, so that a dict that sways around a boundary
-// does not allocate each time.
+// trim frees the memory of deleted entries at the end. A chunk is kept until the chunk before it is half
+// empty, so that a dict that moves back and forth across a boundary does not allocate each time.
 func (d *Dict[V]) trim() {
 	last := len(d.pages) - 1
 	number := last<<pageBits + len(d.pages[last].chunks) - 1

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// A dict gets an index with its 9th entry and loses it with its 4th last.
+	// A dict gets an index with its 9th entry, and drops it when only 4 entries are left.
 	indexAbove = 8
 	indexBelow = 4
 )
@@ -22,22 +22,21 @@ type Dict[V any] struct {
 	n      int
 	index  index
 	ep     *cow.Epoch
-	reader *reader                 // of the latest view; nil if it does not report its progress
+	reader *reader                 // reader of the latest view; nil if the view does not report its progress
 	spares *spares[V]              // for copies, while there is a reader
-	scraps weak.Pointer[spares[V]] // the same ones, even afterwards
+	scraps weak.Pointer[spares[V]] // the same spares, after the reader has ended
 	seed   maphash.Seed
-	weight int // bytes of the keys, and what AddWeight has added
+	weight int // bytes of the keys, plus the weight added by AddWeight
 }
 
-// New returns an empty dict that shares memory with snapshots by ep's clock.
-// All dicts of a store may have the same seed: it only guards against keys
-// that are chosen to collide.
+// New returns an empty dict that shares memory with snapshots by ep's clock. All dicts of a store may have
+// the same seed: it only guards against keys that are chosen to collide.
 func New[V any](ep *cow.Epoch, seed maphash.Seed) *Dict[V] {
 	return &Dict[V]{ep: ep, seed: seed}
 }
 
-// Reserve gives an empty dict the index that about n entries need, so that it does not grow on
-// the way. Later it does nothing.
+// Reserve gives an empty dict an index for about n entries, so that the index need not grow. It does nothing
+// if the dict has entries.
 func (d *Dict[V]) Reserve(n int) {
 	if d.n == 0 && n > indexAbove {
 		d.index = newIndex(n)
@@ -47,11 +46,10 @@ func (d *Dict[V]) Reserve(n int) {
 // Len returns the number of entries.
 func (d *Dict[V]) Len() int { return d.n }
 
-// Hash returns the hash by which this dict, and every dict with its seed, knows
-// a key.
+// Hash returns the hash of a key. It is the same for all dicts with the same seed.
 func (d *Dict[V]) Hash(key []byte) uint64 { return maphash.Bytes(d.seed, key) }
 
-// Sum is Hash as Find, Insert and Delete need it now: 0 while there is no index, as in a small dict.
+// Sum returns the hash that Find, Insert and Delete need now: 0 while the dict is small and has no index.
 func (d *Dict[V]) Sum(key []byte) uint64 {
 	if d.index.dir == nil {
 		return 0
@@ -59,22 +57,22 @@ func (d *Dict[V]) Sum(key []byte) uint64 {
 	return maphash.Bytes(d.seed, key)
 }
 
-// HashString is Hash for a string.
+// HashString returns the Hash of a string.
 func (d *Dict[V]) HashString(key string) uint64 { return maphash.String(d.seed, key) }
 
-// Find returns the slot of a key, or -1. h is the key's Hash, or its Sum. A slot is valid
-// until the next Delete.
+// Find returns the slot of a key, or -1. h is the key's Hash, or its Sum. A slot is valid until the next
+// Delete.
 func (d *Dict[V]) Find(h uint64, key []byte) int {
 	return d.FindString(h, unsafe.String(unsafe.SliceData(key), len(key)))
 }
 
-// Holds reports whether a slot is that of a key. Any number will do for the slot: one that
-// was right a while ago, or a guess.
+// Holds reports whether a slot holds a key. The slot may be any number: a slot that was right before, or a
+// guess.
 func (d *Dict[V]) Holds(slot int, key []byte) bool {
 	return uint(slot) < uint(d.n) && d.slot(slot).key.String() == unsafe.String(unsafe.SliceData(key), len(key))
 }
 
-// FindString is Find for a string.
+// FindString does what Find does, for a string.
 func (d *Dict[V]) FindString(h uint64, key string) int {
 	if d.index.dir == nil {
 		return d.findUnindexed(key)
@@ -91,11 +89,11 @@ func (d *Dict[V]) FindString(h uint64, key string) int {
 	}
 }
 
-// Together is how many keys one FindAll takes.
+// Together is the limit of keys in a FindAll.
 const Together = 64
 
-// FindAll is Find for at most Together keys: slots[i] becomes the slot of keys[i], or -1. It does each step
-// of a look-up for all keys before the next step, so that their waits for memory overlap.
+// FindAll finds at most Together keys: slots[i] becomes the slot of keys[i], or -1. It does each step of a
+// look-up for all keys before the next step, so that their waits for memory overlap.
 func (d *Dict[V]) FindAll(keys [][]byte, slots []int) {
 	if d.index.dir == nil {
 		for i, key := range keys {
@@ -117,7 +115,7 @@ func (d *Dict[V]) FindAll(keys [][]byte, slots []int) {
 	}
 	for i, key := range keys {
 		if slots[i] >= 0 && d.slot(slots[i]).key.String() != string(key) {
-			slots[i] = d.Find(hashes[i], key) // the tag is another key's, and may be this one's, too
+			slots[i] = d.Find(hashes[i], key) // the tag belongs to another key, and perhaps to this key, too
 		}
 	}
 }
@@ -135,30 +133,30 @@ func (d *Dict[V]) findUnindexed(key string) int {
 	return -1
 }
 
-// At returns the entry of a slot, 0..Len-1. The value is to be read only, and
-// only until the next change of the dict.
+// At returns the entry of a slot, 0..Len-1. The value is read-only, and valid until the next change of the
+// dict.
 func (d *Dict[V]) At(slot int) (key string, v *V) {
 	s := d.slot(slot)
 	return s.key.String(), &s.val
 }
 
-// Key returns the key of a slot, which stays what it is.
+// Key returns the key of a slot. The key never changes.
 func (d *Dict[V]) Key(slot int) *Key { return d.slot(slot).key }
 
-// Side returns the number beside an entry, which SetSide has put there; 0: none.
+// Side returns the number beside an entry that SetSide has set; 0 if it has no number.
 func (d *Dict[V]) Side(slot int) int64 {
 	number, at := place(slot)
 	return d.pages[number>>pageBits].chunks[number&pageMask].side(at)
 }
 
-// SetSide puts a number beside an entry. It stands there until the entry goes, and costs eight bytes for each
-// slot of a chunk in which any entry has one.
+// SetSide sets the number beside an entry. It is kept until the entry is deleted, and costs eight bytes for
+// each slot of a chunk in which any entry has a number.
 func (d *Dict[V]) SetSide(slot int, to int64) {
 	c, at := d.ownChunk(slot)
 	c.setSide(at, to)
 }
 
-// Sided is At with the number beside the entry.
+// Sided returns the same as At, with the number beside the entry.
 func (d *Dict[V]) Sided(slot int) (key string, v *V, side int64) {
 	number, at := place(slot)
 	c := &d.pages[number>>pageBits].chunks[number&pageMask]
@@ -166,7 +164,7 @@ func (d *Dict[V]) Sided(slot int) (key string, v *V, side int64) {
 	return s.key.String(), &s.val, c.side(at)
 }
 
-// HeldAt is Sided without the key, if the slot is that of a key: see Holds.
+// HeldAt returns the value of a slot and its number, if the slot holds the key: see Holds.
 func (d *Dict[V]) HeldAt(slot int, key []byte) (v *V, side int64, ok bool) {
 	if uint(slot) >= uint(d.n) {
 		return nil, 0, false
@@ -180,15 +178,15 @@ func (d *Dict[V]) HeldAt(slot int, key []byte) (v *V, side int64, ok bool) {
 	return &s.val, c.side(at), true
 }
 
-// Value is At for the value alone.
+// Value returns the value of a slot, as At does.
 func (d *Dict[V]) Value(slot int) *V { return &d.slot(slot).val }
 
 // Mut returns the value of a slot for writing, until the next change of the
 // dict or the next cut.
 func (d *Dict[V]) Mut(slot int) *V { return &d.own(slot).val }
 
-// MutSided is Mut with the number beside the entry, for writing; nil: the entries around it have none, and
-// only SetSide can give it one.
+// MutSided returns the value and the number beside the entry, both for writing. side is nil if the chunk has
+// no numbers: then only SetSide can set the first.
 func (d *Dict[V]) MutSided(slot int) (v *V, side *int64) {
 	c, at := d.ownChunk(slot)
 	if c.sides != nil {
@@ -203,12 +201,12 @@ func (d *Dict[V]) Insert(h uint64, key []byte, v V) int {
 	return d.InsertString(h, unsafe.String(unsafe.SliceData(key), len(key)), v)
 }
 
-// InsertString is Insert for a string.
+// InsertString does what Insert does, for a string.
 func (d *Dict[V]) InsertString(h uint64, key string, v V) int {
 	return d.insert(h, newKey(key, false, nil), v)
 }
 
-// InsertKey is InsertString of a key that stands somewhere already, and is taken from there.
+// InsertKey inserts an entry with a key that already has memory of its own, which the dict then uses.
 func (d *Dict[V]) InsertKey(h uint64, key *Key, v V) int { return d.insert(h, key, v) }
 
 // Rekey gives the entry of a slot the same key in another place.
@@ -220,13 +218,13 @@ func (d *Dict[V]) Rekey(slot int, key *Key) {
 	s.key = key
 }
 
-// InsertTailed is Insert of an entry with bytes behind its key: see Key.Tail. A dict in which one entry has
-// a tail is one in which all have.
+// InsertTailed inserts an entry with bytes after its key: see Key.Tail. Either all entries of a dict have a
+// tail, or none of them.
 func (d *Dict[V]) InsertTailed(h uint64, key, tail []byte, v V) int {
 	return d.insert(h, newKey(unsafe.String(unsafe.SliceData(key), len(key)), true, tail), v)
 }
 
-// SetTail puts other bytes behind the key of a slot. What Key and At have returned before stays as it was.
+// SetTail replaces the tail of a slot's key. Keys that Key and At have returned before do not change.
 func (d *Dict[V]) SetTail(slot int, tail []byte) {
 	s := d.own(slot)
 	s.key = newKey(s.key.String(), true, tail)
@@ -263,8 +261,8 @@ func (d *Dict[V]) buildIndex() {
 	}
 }
 
-// Delete removes the entry of a slot; h is its key's Hash. The last entry takes
-// the slot, so all other slots remain valid.
+// Delete removes the entry of a slot; h is its key's Hash. The last entry moves to the slot, so all other
+// slots remain valid.
 func (d *Dict[V]) Delete(h uint64, at int) {
 	last := d.n - 1
 	if d.index.dir != nil {
@@ -295,13 +293,13 @@ func (d *Dict[V]) Delete(h uint64, at int) {
 	}
 }
 
-// Clone returns a dict with the same entries that shares pages with this one. It is for a container with a
-// header that a snapshot reads: call it after the cut, before the first write, and write to the clone only.
+// Clone returns a dict with the same entries that shares pages with this dict. It is for a container with a
+// header that a snapshot reads: call it after the cut, before the first write, and write only to the clone.
 // The index moves to the clone and is not part of a snapshot. The old dict is then only a view: it supports
 // Len, At, Scan and Each, but not Find. O(Len/16128).
 func (d *Dict[V]) Clone() *Dict[V] {
 	clone := *d
-	clone.reader, clone.spares = nil, nil // a reader of the old dict is not one of the clone
+	clone.reader, clone.spares = nil, nil // a reader of the old dict does not read the clone
 	clone.pages = slices.Clone(d.pages)
 	return &clone
 }

@@ -10,12 +10,12 @@ type index struct {
 	deepest int   // 0 while dir has one entry: it cannot be halved
 }
 
-// dirPerEntry bounds the directory at one pointer for so many entries. A random
-// hash needs one for 430 to 860; only tags that collide in masses get here,
-// and they must not make the directory grow without end.
+// dirPerEntry limits the directory: one pointer for this many entries. With a random hash there is one
+// pointer for 430 to 860 entries. Only tags that collide in masses reach the limit, and they must not make
+// the directory grow without end.
 const dirPerEntry = 64
 
-// mostExpected is the number of entries for which a segment is made. It is so far below the limit that hardly
+// mostExpected is the expected number of entries of a new segment. It is so far below the limit that hardly
 // any segment overflows.
 const mostExpected = maxCells * 23 / 32
 
@@ -52,17 +52,17 @@ func (x *index) insert(tag uint32, slot, total int) {
 	}
 }
 
-// grow makes space in a segment by the cheapest means left.
+// grow makes space in a segment in the cheapest possible way.
 func (x *index) grow(s *segment, tag uint32, total int) {
 	switch {
 	case !s.holds(total - 1):
 		if s.depth == x.depth() {
-			x.double() // an entry of the directory for 65536 of the index is less than dirPerEntry allows
+			x.double() // a directory entry for 65536 entries of the index is less than dirPerEntry allows
 		}
 		x.split(s, tag)
 	case s.cells.len() < maxCells:
-		// A segment may also be short of space because its end is crowded: then n alone would not make it
-		// larger.
+		// A segment may also be short of space because its end is crowded: then sizing it by n alone would
+		// not make it larger.
 		s.resize(max(int(s.n)+1, int(s.homes)*3/4))
 	case s.depth < x.depth():
 		x.split(s, tag)
@@ -89,7 +89,7 @@ func (x *index) split(s *segment, tag uint32) {
 	right := 0
 	for cut > 0 {
 		c := old.cells.at(cut - 1)
-		if c>>(8*cellBytes-1) == 0 { // the first bit that not all tags have in common
+		if c>>(8*cellBytes-1) == 0 { // the first bit that differs between tags of the segment
 			break
 		}
 		cut--
@@ -111,7 +111,7 @@ func (x *index) split(s *segment, tag uint32) {
 	}
 }
 
-// double makes the directory twice as large, each segment in twice the entries.
+// double doubles the directory: each segment gets twice the directory entries.
 func (x *index) double() {
 	dir := make([]*segment, 2*len(x.dir))
 	for i, s := range x.dir {
@@ -122,7 +122,7 @@ func (x *index) double() {
 	x.deepest = 0
 }
 
-// move says that the entry of a tag has gone from one slot to another.
+// move records that the entry of a tag has moved from one slot to another.
 func (x *index) move(tag uint32, from, to int) {
 	s := x.segment(tag)
 	i := s.locate(tag, from)
@@ -132,7 +132,8 @@ func (x *index) move(tag uint32, from, to int) {
 	s.cells.put(i, s.cell(tag, to))
 }
 
-// remove takes an entry out and gives memory back when enough has gone; total is how many there were.
+// remove removes an entry, and frees memory when enough entries are gone. total is the number of entries
+// before.
 func (x *index) remove(tag uint32, slot, total int) {
 	s := x.segment(tag)
 	i := s.locate(tag, slot)
@@ -140,7 +141,7 @@ func (x *index) remove(tag uint32, slot, total int) {
 		panic("dict: the deleted entry is not in the index")
 	}
 	s.removeAt(i)
-	// Looking at the buddy costs a cache miss: not on every removal.
+	// Looking at the buddy costs a cache miss, so it is not done on every removal.
 	if s.n <= mergeMax && s.n%16 == 0 && x.merge(s, tag, total) {
 		return
 	}
@@ -181,7 +182,7 @@ func (x *index) merge(s *segment, tag uint32, total int) bool {
 	return true
 }
 
-// halve makes the directory half as large; no segment may be at full depth.
+// halve halves the directory; no segment may be at full depth.
 func (x *index) halve() {
 	dir := make([]*segment, len(x.dir)/2)
 	x.shift++

@@ -5,18 +5,18 @@ import (
 	"unsafe"
 )
 
-// Key is the key of an entry in one piece of memory: its length, its bytes, and a tail behind them if the
-// entry has one, with its length. A slot has the address alone; of a string it would have the length as
-// well. It is never written to.
+// Key is the key of an entry in one piece of memory: its length and its bytes, followed by a tail with its
+// length if the entry has a tail. A slot holds only the address; a string would also take the length. A Key
+// is never written to.
 type Key struct {
-	// first is the length if it is less than 128, else the first byte of a varint that is it.
+	// first is the length if it is less than 128, else the first byte of the length as a varint.
 	first byte
 }
 
-// oneByte is up to which length a varint is one byte.
+// oneByte is the first number that a varint of one byte cannot hold.
 const oneByte = 1 << 7
 
-// newKey returns a key, with a tail if there is to be one.
+// newKey returns a key, with a tail if tailed is set.
 func newKey(key string, tailed bool, tail []byte) *Key {
 	size := headerLen(len(key)) + len(key)
 	if tailed {
@@ -39,10 +39,10 @@ func NewKey(key []byte) *Key {
 	return newKey(unsafe.String(unsafe.SliceData(key), len(key)), false, nil)
 }
 
-// KeyLen returns how many bytes PutKey takes for a key.
+// KeyLen returns the number of bytes that PutKey takes for a key.
 func KeyLen(key []byte) int { return headerLen(len(key)) + len(key) }
 
-// PutKey makes a key of the first KeyLen bytes of dst, which must not be written afterwards. It is for
+// PutKey makes a key from the first KeyLen bytes of dst, which must not be written afterwards. It is for
 // callers that store a key and its value in one piece of memory.
 func PutKey(dst, key []byte) *Key {
 	appendKey(dst[:0:KeyLen(key)], unsafe.String(unsafe.SliceData(key), len(key)))
@@ -58,7 +58,7 @@ func headerLen(length int) int {
 	return n
 }
 
-// String returns the key. It is a view.
+// String returns the key without a copy.
 func (k *Key) String() string {
 	if k.first-1 < oneByte-1 { // neither empty nor long
 		return unsafe.String((*byte)(unsafe.Add(unsafe.Pointer(k), 1)), int(k.first))
@@ -66,23 +66,23 @@ func (k *Key) String() string {
 	return k.string()
 }
 
-// string is String for every key.
+// string does what String does, for every key.
 func (k *Key) string() string {
 	header, n := lengthAt(unsafe.Pointer(k))
-	if n == 0 { // perhaps there is nothing behind the length that may be pointed to
+	if n == 0 { // there may be no byte after the length that a pointer may point to
 		return ""
 	}
 	return unsafe.String((*byte)(unsafe.Add(unsafe.Pointer(k), header)), n)
 }
 
-// Bytes returns the key. It is a view, which must not be written to.
+// Bytes returns the key without a copy. The caller must not write to it.
 func (k *Key) Bytes() []byte {
 	s := k.String()
 	return unsafe.Slice(unsafe.StringData(s), len(s))
 }
 
-// Tail returns what InsertTailed or SetTail has put behind the key. It is a view, which must not be written
-// to, and only for entries that have a tail.
+// Tail returns the bytes after the key, set by InsertTailed or SetTail. The caller must not write to them. It
+// may only be called for entries with a tail.
 func (k *Key) Tail() []byte {
 	header, n := lengthAt(unsafe.Pointer(k))
 	tail := unsafe.Add(unsafe.Pointer(k), header+n)
@@ -93,7 +93,7 @@ func (k *Key) Tail() []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(tail, header)), n)
 }
 
-// lengthAt reads a length, and how many bytes that takes itself.
+// lengthAt reads a length. header is the number of bytes that the length itself takes.
 func lengthAt(at unsafe.Pointer) (header, n int) {
 	for shift := 0; ; shift += 7 {
 		b := *(*byte)(unsafe.Add(at, header))

@@ -2,12 +2,12 @@ package dict
 
 import "unsafe"
 
-// MaxPrefetch is how many keys one Prefetch takes.
+// MaxPrefetch is the limit of keys in a Prefetch.
 const MaxPrefetch = 128
 
-// ahead are addresses that are read together. The processor goes on behind a load that waits for memory, but
-// only by some 250 instructions. So all addresses of one step are found first, and then read in a loop that
-// does nothing else: a whole batch of them is under way at once.
+// ahead is a batch of addresses that are read together. The processor continues after a load that waits for
+// memory, but only for some 250 instructions. So all addresses of one step are collected first, and then read
+// in a loop without other work: all loads of the batch run at once.
 type ahead struct {
 	at [MaxPrefetch]unsafe.Pointer
 	n  int
@@ -18,8 +18,8 @@ func (a *ahead) add(p unsafe.Pointer) {
 	a.n++
 }
 
-// read reads a byte behind each address, which is what brings the line there into the processor's caches,
-// and begins anew.
+// read reads a byte at each address, which brings its line into the processor's caches, and empties the
+// batch.
 func (a *ahead) read() (sum uint64) {
 	for _, p := range a.at[:a.n] {
 		sum += uint64(*(*byte)(p))
@@ -29,12 +29,13 @@ func (a *ahead) read() (sum uint64) {
 }
 
 // Prefetch reads the memory that look-ups of these hashes, at most MaxPrefetch, will read: index cells, slots
-// with their sides, and the beginnings of keys. It reads all of one kind before the next. In a large dict
-// each read is a cache miss, and a single look-up waits for one after the other. Here the processor waits for
-// many at once. slots has len(hashes) elements; each returns the slot of a hash if its tag is known, else -1.
-// beside returns what a value points to, which is read as well; nil: nothing.
+// with their sides, and the beginnings of keys. It reads all addresses of one kind before the next kind. In a
+// large dict each read is a cache miss, and a single look-up waits for one miss after the other. Here the
+// processor waits for many at once. slots has len(hashes) elements; each becomes the slot of a hash if its
+// tag is known, else -1. beside, if not nil, returns the memory that a value points to, which is read as
+// well.
 //
-// The result is nothing but a sum of what was read, so that no compiler leaves the reading out.
+// The result is a meaningless sum of the bytes read, so that no compiler leaves the reading out.
 func (d *Dict[V]) Prefetch(hashes []uint64, slots []int, beside func(v *V) unsafe.Pointer) (sum uint64) {
 	if d.index.dir == nil {
 		return 0
@@ -100,8 +101,8 @@ func (d *Dict[V]) readCells(next *ahead, hashes []uint64) (sum uint64) {
 	return sum
 }
 
-// readSlots reads slots and their sides. It leaves out negative ones, because their chunks have been read. A
-// slot may span two cache lines, with its key in the second.
+// readSlots reads slots and their sides. It leaves out negative slots. A slot may span two cache lines, with
+// its key in the second.
 func (d *Dict[V]) readSlots(next *ahead, slots []int) (sum uint64) {
 	for _, at := range slots {
 		if at >= 0 {
@@ -124,8 +125,8 @@ func (d *Dict[V]) readSlots(next *ahead, slots []int) (sum uint64) {
 	return sum + next.read()
 }
 
-// PrefetchLast reads what removing n entries needs in addition: the last entries move to the free slots, and
-// the index is updated for them. The result is as that of Prefetch.
+// PrefetchLast reads the memory that removing n entries also needs: the last entries move to the free slots,
+// and the index is updated for them. The result has the same meaning as that of Prefetch.
 func (d *Dict[V]) PrefetchLast(n int) (sum uint64) {
 	if d.index.dir == nil {
 		return 0
@@ -143,14 +144,14 @@ func (d *Dict[V]) PrefetchLast(n int) (sum uint64) {
 	return sum + d.readCells(&next, hashes[:n])
 }
 
-// prefetchFrom is the number of entries from which on a dict is too large for the processor's nearer caches.
+// prefetchFrom is the number of entries from which on a dict does not fit the processor's nearer caches.
 const prefetchFrom = 4096
 
 // LargeEnough reports whether look-ups are likely to wait for memory, so that prefetching is worth its cost.
 func (d *Dict[V]) LargeEnough() bool { return d.Len() >= prefetchFrom }
 
-// PrefetchKeys is Prefetch for at most MaxPrefetch keys that are about to be looked up; in a small dict it
-// does nothing.
+// PrefetchKeys does what Prefetch does, for at most MaxPrefetch keys that will be looked up soon. In a small
+// dict it does nothing.
 func (d *Dict[V]) PrefetchKeys(keys [][]byte, beside func(v *V) unsafe.Pointer) (sum uint64) {
 	if !d.LargeEnough() {
 		return 0

@@ -1,9 +1,9 @@
 package dict
 
 const (
-	// maxCells bounds a segment, and so the work of any one insert: 6 KB, a size that the allocator has. The
-	// slowest inserts of ten million took half as long as with twice and a third as long as with four times
-	// as many.
+	// maxCells limits a segment, and so the work of an insert: 6 KB, a size class of the allocator. The
+	// slowest inserts of ten million took half as long as with twice this size, and a third as long as with
+	// four times this size.
 	maxCells = (6144 - before) / cellBytes
 	// A segment is rebuilt larger beyond 27/32 (84 %) of its homes: above that
 	// the runs that Robin Hood placement has to shift grow quickly.
@@ -11,7 +11,7 @@ const (
 	// Two buddies merge when together they would fill 3/8 of the largest
 	// segment, which is far from where it would split again.
 	mergeMax = maxCells * 3 / 8
-	// seek looks at so many cells at once; spill is never less.
+	// seek compares this many cells at once; spill is never less.
 	window = 8
 )
 
@@ -23,7 +23,7 @@ const (
 type segment struct {
 	cells cells
 	homes uint32 // the first homes cells are homes, the rest takes what spills over
-	n     uint32 // cells in use
+	n     uint32 // the first homes cells are homes, the others take the overflow
 	limit uint32 // n at which the segment is rebuilt
 	depth uint8  // leading bits that all its tags have in common
 }
@@ -35,8 +35,8 @@ func newSegment(depth uint8, n int) *segment {
 	return s
 }
 
-// alloc gives the segment empty cells for n entries at two thirds (small ones:
-// half) of its homes, rounded up to what the allocator hands out anyway.
+// alloc gives the segment empty cells for n entries at two thirds of its homes (small segments: half),
+// rounded up to the allocator's size class.
 func (s *segment) alloc(n int) {
 	homes := n + n/2 + 1
 	if n < 256 {
@@ -58,7 +58,7 @@ func (s *segment) home(tag uint32) int {
 // cell returns the cell of an entry.
 func (s *segment) cell(tag uint32, slot int) uint64 { return first(tag, s.depth) | uint64(slot) }
 
-// tag returns the tag of a cell, but for the bits that all tags of the segment have in common: they are 0.
+// tag returns the tag of a cell, with zeros for the bits that all tags of the segment have in common.
 func (s *segment) tag(cell uint64) uint32 { return uint32(cell>>slotBits) >> (s.depth & 31) }
 
 // match returns the slot of cell i if its tag is this one.
@@ -67,9 +67,9 @@ func (s *segment) match(i int, tag uint32) (slot int, ok bool) {
 	return int(c & (1<<below - 1)), (c^first(tag, s.depth))>>below == 0 && c != empty
 }
 
-// pack appends cells, of another segment or of this one before, which are in tag order and not below those
-// packed before: from from up to to. lead are the bits that all of their tags have in common. next is where
-// the previous call ended, 0 at first.
+// pack appends cells [from, to) of another segment, or of this segment before, which are in tag order and not
+// below the cells packed before. lead holds the common bits of all their tags. next is the result of the
+// previous call, 0 at first.
 func (s *segment) pack(of *segment, from, to int, lead uint32, next int) int {
 	for i := from; i < to; i++ {
 		c := of.cells.at(i)
@@ -88,9 +88,8 @@ func (s *segment) pack(of *segment, from, to int, lead uint32, next int) int {
 	return next
 }
 
-// extend adds cells behind the last. It is the last resort for tags that
-// collide more than a random hash makes likely: lookups then get slower, but
-// nothing breaks and no memory explodes.
+// extend adds cells after the last. It is the last resort for tags that collide more than a random hash makes
+// likely: look-ups then become slower, but nothing breaks and the memory stays limited.
 func (s *segment) extend() {
 	more := s.cells.len()/4 + 4
 	s.cells = s.cells.extend(more)
@@ -104,10 +103,9 @@ func (s *segment) resize(n int) {
 	s.pack(&old, 0, old.cells.len(), 0, 0)
 }
 
-// seek returns the first cell at or after a tag's home that does not hold a
-// smaller tag: there the tag's cells begin, if there are any. How far that is
-// from home no processor can predict, so the usual distances are counted
-// without a branch; empty counts as the largest tag.
+// seek returns the first cell at or after a tag's home that does not hold a smaller tag: the tag's cells
+// begin there, if there are any. Processors cannot predict how far that cell is from home, so the usual
+// distances are counted without a branch. empty counts as the largest tag.
 func (s *segment) seek(tag uint32) int {
 	at, want := s.home(tag), first(tag, s.depth)
 	w := s.cells.window(at)
@@ -125,8 +123,8 @@ func (s *segment) seek(tag uint32) int {
 // holds reports whether a slot is low enough for a cell of the segment.
 func (s *segment) holds(slot int) bool { return uint64(slot) < lastSlot(s.depth) }
 
-// insert adds a cell. It reports false, with nothing changed, when the segment
-// has to be made larger first, or be split.
+// insert adds a cell. It returns false, with nothing changed, when the segment must first be made larger or
+// split.
 func (s *segment) insert(tag uint32, slot int) bool {
 	if s.n >= s.limit || !s.holds(slot) {
 		return false
@@ -145,7 +143,7 @@ func (s *segment) insert(tag uint32, slot int) bool {
 	return true
 }
 
-// locate returns where the cell of an entry stands, or -1.
+// locate returns the index of an entry's cell, or -1.
 func (s *segment) locate(tag uint32, slot int) int {
 	for i := s.seek(tag); ; i++ {
 		switch at, ok := s.match(i, tag); {
@@ -157,8 +155,8 @@ func (s *segment) locate(tag uint32, slot int) int {
 	}
 }
 
-// removeAt takes out cell i and moves the rest of its run back by one, up to
-// the first cell that stands at its home.
+// removeAt removes cell i and moves the rest of its run back by one, up to the first cell that is at its
+// home.
 func (s *segment) removeAt(i int) {
 	end := i + 1
 	for {
@@ -172,7 +170,7 @@ func (s *segment) removeAt(i int) {
 	s.n--
 }
 
-// sparse reports whether the segment wastes more than half of what it takes.
+// sparse reports whether the segment wastes more than half of its memory.
 func (s *segment) sparse() bool {
 	return s.cells.len() > 32 && s.n < s.homes*3/8
 }

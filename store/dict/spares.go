@@ -5,26 +5,25 @@ import (
 	"weak"
 )
 
-// spares are arrays and pages that copies have replaced. A snapshot may still read them. After that they are
-// used for later copies, so that a save makes little garbage and does not trigger a collection.
+// spares holds arrays and pages that copies have replaced. A snapshot may still read them. After that they
+// are used for later copies, so that a save makes little garbage and does not trigger a garbage collection.
 //
 // When the snapshot is released, the dict keeps only a weak pointer to them. The next snapshot uses them
-// again if the collector has not freed them by then. So no memory is kept for its own sake, nor what the
-// arrays still point to.
+// again if the garbage collector has not freed them by then. So the spares keep no memory alive, neither
+// their own nor the memory that the arrays point to.
 type spares[V any] struct {
 	free    [][]*run[V] // stacks of arrays without readers; the last is used first
 	waiting [][]*run[V] // by page: arrays of chunks that the reader may not be done with
 	next    int         // first page with arrays that are still read
-	// The same for the pages themselves.
+	// The same for the pages.
 	freePages []*page[V]
-	replaced  []*page[V] // by page: nil, or what a clone has taken the place of
+	replaced  []*page[V] // by page: nil, or the page that a clone has replaced
 }
 
 // run is the array of a whole chunk.
 type run[V any] [chunkSize]slot[V]
 
-// takeSpares begins a snapshot of so many pages: what the one before has left
-// is free.
+// takeSpares begins a snapshot of a number of pages: the spares of the last snapshot are free.
 func takeSpares[V any](old weak.Pointer[spares[V]], pages int) *spares[V] {
 	s := old.Value()
 	if s == nil {
@@ -41,7 +40,7 @@ func emptied[E any](old []E, n int) []E {
 	return slices.Grow(old[:0], n)[:n]
 }
 
-// release frees what was retired of the first n pages.
+// release frees the retired arrays of the first n pages.
 func (s *spares[V]) release(n int) {
 	for ; s.next < n; s.next++ {
 		if stack := s.waiting[s.next]; len(stack) > 0 {
@@ -62,7 +61,8 @@ func (s *spares[V]) retirePage(p *page[V], number int) {
 	}
 }
 
-// takePage returns a full page without readers, or nil. done is how many pages the reader is done with.
+// takePage returns a full page without readers, or nil. done is the number of pages that the reader has
+// finished.
 func (s *spares[V]) takePage(done int) *page[V] {
 	s.release(min(done, len(s.waiting)))
 	last := len(s.freePages) - 1
@@ -82,8 +82,8 @@ func (s *spares[V]) retire(slots []slot[V], number int) {
 	}
 }
 
-// take returns an array without readers that is not empty, or nil. done is how many pages the reader is done
-// with.
+// take returns a non-empty array without readers, or nil. done is the number of pages that the reader has
+// finished.
 func (s *spares[V]) take(done int) []slot[V] {
 	s.release(min(done, len(s.waiting)))
 	if len(s.free) == 0 {

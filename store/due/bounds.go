@@ -3,26 +3,26 @@ package due
 import "math"
 
 const (
-	// Never is later than all times.
+	// Never is later than all other times.
 	Never = math.MaxInt64
-	// A node has so many below it: to find the least of them two lines of the processor's cache are read.
+	// A node covers 16 nodes below it: finding their minimum reads two lines of the processor's cache.
 	nodeBits = 4
 	nodeSize = 1 << nodeBits
 )
 
-// Bounds finds the earliest of numbered groups of timers. For each group it has a lower bound of the times in
-// it, and a tree of the minima of these bounds. The times themselves are stored elsewhere. A timer that is
-// postponed or removed costs nothing here; the bound of its group is then too early. The caller that finds a
-// group by such a bound looks through it and sets the bound anew.
+// Bounds finds the earliest of numbered groups of timers. For each group it has a lower bound of the group's
+// times, and a tree of the minima of these bounds. The times themselves are stored elsewhere. A timer that is
+// postponed or removed costs nothing here; the bound of its group is then too early. A caller that finds a
+// group by such a bound looks through the group and sets the bound again.
 //
 // The zero value is empty; it is not safe for concurrent use.
 //
-// Invariant (checked by check): a node is the least of those below it; the last level is one node.
+// Invariant (checked by check): a node is the minimum of the nodes below it; the last level is a single node.
 type Bounds struct {
 	levels [][]int64
 }
 
-// FirstMS returns the least bound; Never if there is none.
+// FirstMS returns the least bound, or Never.
 func (b *Bounds) FirstMS() int64 {
 	if len(b.levels) == 0 {
 		return Never
@@ -30,7 +30,7 @@ func (b *Bounds) FirstMS() int64 {
 	return b.levels[len(b.levels)-1][0]
 }
 
-// First returns a group with the least bound, and that; Never: there is none.
+// First returns a group with the least bound, and that bound, which is Never if no group has a timer.
 func (b *Bounds) First() (group int, atMS int64) {
 	atMS = b.FirstMS()
 	if atMS == Never {
@@ -45,7 +45,7 @@ func (b *Bounds) First() (group int, atMS int64) {
 	return group, atMS
 }
 
-// Of returns the bound of a group; Never if it has none.
+// Of returns the bound of a group, or Never.
 func (b *Bounds) Of(group int) int64 {
 	if len(b.levels) == 0 || group >= len(b.levels[0]) {
 		return Never
@@ -68,8 +68,8 @@ func (b *Bounds) Lower(group int, atMS int64) {
 	}
 }
 
-// Raise sets the bound of a group that has been looked through, and that has one: none of its things falls
-// due before atMS; Never if it has none.
+// Raise sets the bound of a group that the caller has looked through. The group must have a bound. atMS is
+// the time of its earliest timer, or Never if it has no timers.
 func (b *Bounds) Raise(group int, atMS int64) {
 	b.levels[0][group] = atMS
 	for i := 1; i < len(b.levels); i++ {
@@ -86,10 +86,10 @@ func (b *Bounds) Raise(group int, atMS int64) {
 	}
 }
 
-// From returns the first group from one on that may have anything; -1 if there is none.
+// From returns the first group, from the given group on, that may have timers; -1 if there is no such group.
 func (b *Bounds) From(group int) int {
 	level := 0
-	for ; ; level++ { // up, until something stands at the group or beside it
+	for ; ; level++ { // up, until a node at the group or beside it has a bound
 		if level == len(b.levels) {
 			return -1
 		}

@@ -1,23 +1,22 @@
-// Package due keeps what falls due at a time in order: keys that expire, clients that stop
-// waiting, leases to be renewed.
+// Package due keeps the order of times: keys that expire, clients that stop waiting, leases to be renewed.
 //
-// There are two ways. Bounds is for things that know their times and stand side by side, as the keys of a
-// database do: it takes next to no memory for each.
+// There are two ways. Bounds is for items that store their times themselves and have numbers, such as the
+// keys of a database: it takes almost no memory for each.
 //
-// Queue, for all others, is a 4-ary min-heap. Its items know their place, so that removing one needs no
-// search. Most items are added with the latest time of all, and most are moved to a later time before they
-// are due (a lease that is renewed). Neither moves anything in the heap: a postponed item stays where it is
+// Queue, for all other items, is a 4-ary min-heap. Its items know their place, so that removing an item needs
+// no search. Most items are added with the latest time of all, and most are moved to a later time before they
+// are due (a lease that is renewed). Neither moves anything in the heap: a postponed item stays in its place
 // and moves to its real place when it reaches the front. So a renewal costs one write instead of a walk
 // through the heap, for a million items as for a thousand.
 //
-// It must not know what falls due, or the time of day. Times are milliseconds since 1970.
+// It must not know what happens at a time, or the time of day. Times are milliseconds since 1970.
 package due
 
-// Item is one thing that falls due. The zero value, with Of set, is in no queue.
+// Item is an entry of a queue. The zero value, with Of set, is in no queue.
 type Item[T any] struct {
 	Of    T
 	atMS  int64
-	place int // index in the heap plus one; 0: in no queue
+	place int // index in the heap plus one; 0: not in a queue
 }
 
 // AtMS returns when the item falls due.
@@ -34,7 +33,7 @@ type Queue[T any] struct {
 	heap []cell[T]
 }
 
-// cell repeats a time that the item is not due before, so that sifting follows no pointers.
+// cell repeats a time before which the item is not due, so that sifting follows no pointers.
 type cell[T any] struct {
 	atMS int64
 	item *Item[T]
@@ -45,7 +44,7 @@ const arity = 4
 // Len returns the number of items.
 func (q *Queue[T]) Len() int { return len(q.heap) }
 
-// Set makes an item fall due at atMS, whether it is in the queue already or not.
+// Set gives an item the time atMS, and adds it to the queue if it is not in the queue yet.
 func (q *Queue[T]) Set(it *Item[T], atMS int64) {
 	it.atMS = atMS
 	if it.place == 0 {
@@ -59,7 +58,7 @@ func (q *Queue[T]) Set(it *Item[T], atMS int64) {
 	}
 }
 
-// Remove takes an item out; it does nothing if the item is in no queue.
+// Remove removes an item. It does nothing if the item is in no queue.
 func (q *Queue[T]) Remove(it *Item[T]) {
 	if it.place == 0 {
 		return
@@ -81,7 +80,7 @@ func (q *Queue[T]) Remove(it *Item[T]) {
 	q.down(i)
 }
 
-// RemoveAll takes out every item that drop reports true for, in one pass.
+// RemoveAll removes every item for which drop returns true, in one pass.
 func (q *Queue[T]) RemoveAll(drop func(it *Item[T]) bool) {
 	kept := q.heap[:0]
 	for _, c := range q.heap {
@@ -103,8 +102,8 @@ func (q *Queue[T]) RemoveAll(drop func(it *Item[T]) bool) {
 	}
 }
 
-// NextMS returns a time before which nothing falls due, false if the queue is empty. It may be early,
-// when the first item has been put off.
+// NextMS returns a time before which no item is due; false if the queue is empty. The time may be too early,
+// if the first item was postponed.
 func (q *Queue[T]) NextMS() (int64, bool) {
 	if len(q.heap) == 0 {
 		return 0, false
@@ -112,8 +111,8 @@ func (q *Queue[T]) NextMS() (int64, bool) {
 	return q.heap[0].atMS, true
 }
 
-// Pop takes the first item out that is due at nowMS, nil if none is. steps bounds the work: it is counted
-// down for every item that turned out to have been put off, and Pop gives up at zero.
+// Pop removes and returns the first item that is due at nowMS, or nil. steps limits the work: it is
+// decremented for every item that turns out to be postponed, and Pop gives up at zero.
 func (q *Queue[T]) Pop(nowMS int64, steps *int) *Item[T] {
 	it := q.Peek(nowMS, steps)
 	if it != nil {
@@ -122,7 +121,7 @@ func (q *Queue[T]) Pop(nowMS int64, steps *int) *Item[T] {
 	return it
 }
 
-// Peek is Pop that leaves the item in the queue.
+// Peek returns the item that Pop would return, and leaves it in the queue.
 func (q *Queue[T]) Peek(nowMS int64, steps *int) *Item[T] {
 	for len(q.heap) > 0 && q.heap[0].atMS <= nowMS && *steps > 0 {
 		it := q.heap[0].item

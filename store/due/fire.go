@@ -1,19 +1,19 @@
 package due
 
-// Firer is what happens at a time unless it is stopped before: the deadline of a waiter, the end of a pause.
+// Firer is the action of a timer: for example the deadline of a waiter, or the end of a pause.
 type Firer interface {
 	// Fire runs when the time has come, in the goroutine that called FireDue. It may set and remove timers.
 	Fire()
 }
 
-// Timer is the place of a Firer in time. Of has to be given before the timer is set.
+// Timer is the timer of a Firer. Of must be set before the timer is set.
 type Timer = Item[Firer]
 
-// Timers is the index of the timers that are set.
+// Timers is the queue of the timers that are set.
 type Timers = Queue[Firer]
 
-// FireDue fires the timers that are due at a time, earliest first, and reports whether there may be more.
-// budget bounds the work: each timer counts as 1, and so does each unit by which spent rises meanwhile.
+// FireDue fires the timers that are due at nowMS, the earliest first, and reports whether there may be more.
+// budget limits the work: each timer counts as 1, and so does each unit by which spent rises meanwhile.
 func FireDue(ts *Timers, nowMS int64, budget int, spent func() int) (more bool) {
 	for budget > 0 {
 		t := ts.Pop(nowMS, &budget)

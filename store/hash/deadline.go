@@ -13,7 +13,7 @@ func (h *Hash) Timed() int {
 	return 0
 }
 
-// Deadline returns when a field dies; 0 if it has no deadline, or there is no such field.
+// Deadline returns when a field expires; 0 if it has no deadline, or the field does not exist.
 func (h *Hash) Deadline(field []byte) int64 {
 	if t := h.times(); t != nil {
 		return t.get(viewOf(field))
@@ -21,8 +21,8 @@ func (h *Hash) Deadline(field []byte) int64 {
 	return 0
 }
 
-// SetDeadline makes a field die at atMS and reports whether there is such a field. Of the value of the field
-// nothing is known: see Mixed.
+// SetDeadline sets the deadline of a field and reports whether the field exists. It assumes that the owner of
+// the hash may not have written the field's value: see Mixed.
 func (e *Edit) SetDeadline(field []byte, atMS int64) bool {
 	ok := e.SetDeadlineIn(field, atMS, nil)
 	if ok {
@@ -31,8 +31,8 @@ func (e *Edit) SetDeadline(field []byte, atMS int64) bool {
 	return ok
 }
 
-// SetDeadlineIn is SetDeadline for a field that the owner of the hash knows. It takes what it needs from what
-// others have left; nil: nothing is.
+// SetDeadlineIn does what SetDeadline does, for a field that the owner of the hash has written. It uses
+// memory from spare, which may be nil.
 func (e *Edit) SetDeadlineIn(field []byte, atMS int64, spare *Spare) bool {
 	e.mustOwn()
 	name := ""
@@ -47,7 +47,7 @@ func (e *Edit) SetDeadlineIn(field []byte, atMS int64, spare *Spare) bool {
 		if e.slot(field) < 0 {
 			return false
 		}
-		name = string(field) // the table's would keep a value alive that is another later
+		name = string(field) // a view of the table's key would keep alive a value that is replaced later
 		e.AllowDeadlines()
 	}
 	e.times().set(name, atMS)
@@ -62,15 +62,15 @@ func (e *Edit) AllowDeadlines() {
 	}
 }
 
-// Persist takes a field's deadline away and reports whether it had one.
+// Persist removes a field's deadline and reports whether it had a deadline.
 func (e *Edit) Persist(field []byte) bool {
 	e.mustOwn()
 	t := e.times()
 	return t != nil && t.remove(viewOf(field))
 }
 
-// Place moves a field of a small hash with deadlines to where Redis keeps it: before the first
-// field that lives as long or longer. One without a deadline goes behind all others.
+// Place moves a field of a small hash with deadlines to its place in Redis: before the first field with the
+// same or a later deadline. A field without a deadline goes to the end.
 func (e *Edit) Place(field []byte) {
 	t := e.times()
 	if e.mustOwn(); t == nil || e.table() != nil {
@@ -103,8 +103,8 @@ func (e *Edit) Place(field []byte) {
 	}
 }
 
-// FirstDeadline returns the field that dies first; false if none has a deadline. It is not
-// for headers that a snapshot holds.
+// FirstDeadline returns the field that expires first; ok is false if no field has a deadline. It must not be
+// called on a header that a snapshot holds.
 func (h *Hash) FirstDeadline() (field string, atMS int64, ok bool) {
 	t := h.times()
 	if t == nil {
@@ -114,8 +114,8 @@ func (h *Hash) FirstDeadline() (field string, atMS int64, ok bool) {
 	return e.field, e.atMS, ok
 }
 
-// LastDeadline returns the latest of the deadlines; 0 if no field has one. It is not for headers that a
-// snapshot holds.
+// LastDeadline returns the latest of the deadlines; 0 if no field has a deadline. It must not be called on a
+// header that a snapshot holds.
 func (h *Hash) LastDeadline() int64 {
 	t := h.times()
 	if t == nil {
@@ -125,8 +125,8 @@ func (h *Hash) LastDeadline() int64 {
 	return e.atMS
 }
 
-// AllOverdue reports whether every field has a deadline that is at or before pastMS. It is not
-// for headers that a snapshot holds.
+// AllOverdue reports whether every field has a deadline at or before pastMS. It must not be called on a
+// header that a snapshot holds.
 func (h *Hash) AllOverdue(pastMS int64) bool {
 	t := h.times()
 	if t == nil || t.len() < h.Len() {
@@ -136,7 +136,7 @@ func (h *Hash) AllOverdue(pastMS int64) bool {
 	return ok && e.atMS <= pastMS
 }
 
-// EachTimed is Each with the field's deadline, 0 if it has none.
+// EachTimed calls fn like Each, with the field's deadline, or 0.
 func (h *Hash) EachTimed(fn func(field, value []byte, atMS int64) bool) {
 	if h.Timed() == 0 {
 		h.Each(func(field, value []byte) bool { return fn(field, value, 0) })
@@ -146,7 +146,7 @@ func (h *Hash) EachTimed(fn func(field, value []byte, atMS int64) bool) {
 	h.Each(func(field, value []byte) bool { return fn(field, value, t.get(viewOf(field))) })
 }
 
-// LeastDeadline returns the least of the deadlines, 0 if there is none; O(Timed).
+// LeastDeadline returns the least of the deadlines, or 0; O(Timed).
 func (h *Hash) LeastDeadline() int64 {
 	least := int64(0)
 	if t := h.times(); t != nil {
@@ -173,7 +173,7 @@ func (h *Hash) Copy(c *Common, name []byte, lim Limits) *Hash {
 	return e.Hash
 }
 
-// Alarm returns what SetAlarm has hung on the hash, nil if nothing.
+// Alarm returns the value that SetAlarm has attached to the hash, or nil.
 func (h *Hash) Alarm() any {
 	if t := h.times(); t != nil {
 		return t.alarm
@@ -182,16 +182,17 @@ func (h *Hash) Alarm() any {
 }
 
 // SetAlarm attaches a value of the owner to a hash that has a field with a deadline. It may be called on any
-// header; no snapshot reads it.
+// header, because no snapshot reads the value.
 func (h *Hash) SetAlarm(a any) { h.times().alarm = a }
 
-// Quiet reports what SetQuiet has said last.
+// Quiet returns the last value given to SetQuiet.
 func (h *Hash) Quiet() bool {
 	t := h.times()
 	return t != nil && t.quiet
 }
 
-// SetQuiet records for the owner that the deadlines need no alarm. It may be called as SetAlarm may.
+// SetQuiet records for the owner that the deadlines need no alarm. It may be called on any header, like
+// SetAlarm.
 func (h *Hash) SetQuiet(on bool) { h.times().quiet = on }
 
 // Mixed reports whether a field with a deadline may hold a value that the owner of the hash has not written.
@@ -200,28 +201,30 @@ func (h *Hash) Mixed() bool {
 	return t != nil && t.mixed
 }
 
-// SetMixed records that a field with a deadline was written by hand. A hash without deadlines has none.
+// SetMixed records that a client wrote a field with a deadline directly. It does nothing for a hash without
+// deadlines.
 func (e *Edit) SetMixed() {
 	if t := e.times(); t != nil {
 		t.mixed = true
 	}
 }
 
-// viewOf returns b as a string that is only read while b stays as it is.
+// viewOf returns b as a string without a copy. b must not change while the string is used.
 func viewOf(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// Tally is what the owner of a hash has counted in its values, so that it need not count again. It belongs to
-// a hash with deadlines. Every change of a value drops it; a caller that knows the change attaches it again.
+// Tally holds sums that the owner of a hash has computed from its values, so that it need not compute them
+// again. It belongs to a hash with deadlines. Every change of a value drops it; a caller that knows the
+// change attaches it again.
 type Tally struct {
-	// Sum is the sum of the numbers that the values count.
+	// Sum is the sum of the numbers in the values.
 	Sum int64
-	// Holders is how many values add to Sum.
+	// Holders is the number of values that add to Sum.
 	Holders int
-	// Fields are the fields by a number that their values hold; nil: nothing has been looked up yet.
+	// Fields holds the fields by a number in their values; nil means that nothing was looked up yet.
 	Fields map[int64]string
 }
 
-// Tally returns what SetTally has attached, nil if the hash has changed since, or there is none.
+// Tally returns the tally that SetTally has attached, or nil if the hash has changed since.
 func (h *Hash) Tally() *Tally {
 	if t := h.times(); t != nil {
 		return t.tally()
@@ -229,15 +232,15 @@ func (h *Hash) Tally() *Tally {
 	return nil
 }
 
-// SetTally attaches a tally to a hash in which a field has had a deadline; to any other it does nothing. It
-// may be called on any header: no snapshot reads it.
+// SetTally attaches a tally to a hash in which a field has had a deadline; otherwise it does nothing. It may
+// be called on any header, because no snapshot reads the tally.
 func (h *Hash) SetTally(tally *Tally) {
 	if t := h.times(); t != nil {
 		t.setTally(tally)
 	}
 }
 
-// dropTally is called before a value changes.
+// dropTally must be called before a value changes.
 func (e *Edit) dropTally() {
 	if t := e.times(); t != nil {
 		t.setTally(nil)

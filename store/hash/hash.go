@@ -13,22 +13,21 @@ import (
 	"lockserver/store/piece"
 )
 
-// Limits say up to which size a hash stays a listpack: hash-max-listpack-entries
-// and hash-max-listpack-value.
+// Limits limits the listpack form: hash-max-listpack-entries and hash-max-listpack-value.
 type Limits struct {
 	Entries int // fields
-	Value   int // bytes of a field or of a value
+	Value   int // bytes of a field or a value
 }
 
-// Common is what all hashes of a store share: the clock of its cuts, and the seed of the dicts that hashes
-// grow into.
+// Common holds the state that all hashes of a store share: the clock of its cuts, and the seed of the dicts
+// that hashes grow into.
 type Common struct {
 	Epoch *cow.Epoch
 	Seed  maphash.Seed
 }
 
-// Hash maps fields to values, and is to be read; Edit writes. One goroutine at a time may use it, except
-// that after Clone the old one may be read elsewhere.
+// Hash maps fields to values. It is for reading; Edit writes. One goroutine at a time may use it, with one
+// exception: after Clone another goroutine may read the old hash.
 //
 // A small hash without deadlines of fields is one piece of memory: the listpack follows the head (package
 // piece). In any other hash the head is the beginning of a full.
@@ -39,13 +38,13 @@ type Hash struct {
 // full is the header of a hash that is not one piece.
 type full struct {
 	Hash
-	table *dict.Dict[struct{}] // large form, a value behind each field; nil while the hash is small
+	table *dict.Dict[struct{}] // large form, with a value after each field; nil while the hash is small
 	lp    listpack.List        // small form, otherwise; never nil then
-	times *times               // deadlines of fields; nil while there was never one
+	times *times               // deadlines of fields; nil if no field ever had a deadline
 }
 
-// Edit is a hash to write to. It takes another piece of memory as it grows: then Hash is another one from
-// then on, and who keeps the hash takes that.
+// Edit is a hash for writing. When it grows it may move to another piece of memory: then the field Hash
+// changes, and the owner of the hash must keep the new value.
 type Edit struct {
 	*Hash
 	common *Common
@@ -60,17 +59,18 @@ func New(c *Common, name []byte, spare int) Edit {
 	return Edit{(*Hash)(unsafe.Pointer(head)), c, name}
 }
 
-// NewBefore returns a hash with a field, and behind it what others has. That is a listpack that begins with
-// the field's value. It ends with another field, which gets the integer n. The fields are all different, and
-// the hash is within the limits of a listpack. name is as for New.
+// NewBefore returns a hash with a field, followed by the elements of others. others is a listpack that begins
+// with the field's value. It ends with another field, which gets the integer n. The fields must be different,
+// and the hash must be within the limits of a listpack. name has the same meaning as for New.
 func NewBefore(c *Common, name, field []byte, others listpack.List, n int64) *Hash {
 	head := piece.New(c.Epoch.Now(), 0, mostBytes(len(field))+others.Bytes()+mostIntBytes, name)
 	listpack.NewBefore(head.Content()[:0], field, others, n)
 	return (*Hash)(unsafe.Pointer(head))
 }
 
-// TwoInts returns the fields and values of a hash that has just two: any one with a number, and behind it
-// the given one with another number. If the hash has another form, or the first field is long, ok is false.
+// TwoInts returns the fields and values of a hash with exactly two fields: any field with a number, followed
+// by the given field with another number. If the hash has another form, or the first field is long, ok is
+// false.
 func (h *Hash) TwoInts(second []byte) (first []byte, n, m int64, ok bool) {
 	if !h.head.Packed() {
 		return nil, 0, 0, false
@@ -78,9 +78,9 @@ func (h *Hash) TwoInts(second []byte) (first []byte, n, m int64, ok bool) {
 	return listpack.In(h.head.Content()).TwoInts(second)
 }
 
-// NewTimed returns a hash with a field that dies at atMS, and behind it the fields and values of others. That
-// is a listpack that ends with a field without a value, which gets the integer n. The fields are all
-// different, and the hash is within the limits of a listpack. It takes what it needs from spare.
+// NewTimed returns a hash with a field with the deadline atMS, followed by the elements of others. others is
+// a listpack that ends with a field without a value, which gets the integer n. The fields must be different,
+// and the hash must be within the limits of a listpack. It uses memory from spare.
 func NewTimed(c *Common, field, value []byte, atMS int64, others listpack.List, n int64, spare *Spare) *Hash {
 	f := spare.take()
 	f.Hash = Hash{piece.Large(c.Epoch.Now())}
@@ -95,8 +95,8 @@ func NewTimed(c *Common, field, value []byte, atMS int64, others listpack.List, 
 	return &f.Hash
 }
 
-// FirstBefore returns the first field of a hash that NewTimed has made, its value, and the integer n. If the
-// hash has another form by now, or the field is long, ok is false.
+// FirstBefore returns the first field of a hash from NewTimed, its value, and the integer n. If the hash has
+// another form now, or the field is long, ok is false.
 func (h *Hash) FirstBefore(others listpack.List) (field, value []byte, n int64, ok bool) {
 	if h.table() != nil {
 		return nil, nil, 0, false
@@ -104,10 +104,10 @@ func (h *Hash) FirstBefore(others listpack.List) (field, value []byte, n int64, 
 	return h.lp().PairBefore(others)
 }
 
-// EditOf returns a hash to write to, which is at the key name, or nil.
+// EditOf returns a hash for writing. name is its key, or nil.
 func EditOf(c *Common, name []byte, h *Hash) Edit { return Edit{h, c, name} }
 
-// Head returns the first word of the hash. If that is of a piece with a name, the name is the key that
+// Head returns the first word of the hash. If it is the word of a piece with a name, the name is the key that
 // the hash was made for (package piece).
 func (h *Hash) Head() *piece.Head { return &h.head }
 
@@ -130,7 +130,7 @@ func (h *Hash) table() *dict.Dict[struct{}] {
 	return h.full().table
 }
 
-// times returns the deadlines of fields; nil while there was never one.
+// times returns the deadlines of fields; nil if no field ever had a deadline.
 func (h *Hash) times() *times {
 	if h.head.Packed() {
 		return nil
@@ -146,7 +146,7 @@ func (e *Edit) unpack() *full {
 	return e.unpackIn(&full{})
 }
 
-// unpackIn makes a hash that is one piece one with a header, in the memory of f.
+// unpackIn gives a hash that is one piece a header in the memory of f.
 func (e *Edit) unpackIn(f *full) *full {
 	f.Hash, f.lp = Hash{piece.Large(e.common.Epoch.Now())}, e.lp()
 	e.head.Leave()
@@ -154,16 +154,15 @@ func (e *Edit) unpackIn(f *full) *full {
 	return f
 }
 
-// Moved reports whether a writer has taken another piece for the hash: there it is to be read.
+// Moved reports whether the hash has moved to another piece, and must be read there.
 func (h *Hash) Moved() bool { return h.head.Left() }
 
-// Stamp returns the epoch at which this hash was made. If it is shared, the
-// hash must be replaced by its Clone before it is written to.
+// Stamp returns the epoch at which this hash was made. If it is shared, the caller must replace the hash by
+// its Clone before it writes.
 func (h *Hash) Stamp() uint64 { return h.head.Stamp() }
 
-// Clone returns a hash for writing, after a cut that shares this one. The old
-// one remains for the snapshot: Len, Encoding, At, Each, EachTimed, Timed,
-// LeastDeadline and Listpack.
+// Clone returns a hash for writing, after a cut that shares this hash. The old hash remains for the snapshot,
+// which may call Len, Encoding, At, Each, EachTimed, Timed, LeastDeadline and Listpack.
 func (h *Hash) Clone(c *Common, name []byte) *Hash {
 	if h.head.Packed() {
 		return packed(c, name, h.lp(), 0)
@@ -181,7 +180,7 @@ func (h *Hash) Clone(c *Common, name []byte) *Hash {
 	return &clone.Hash
 }
 
-// packed returns a hash that is a copy of a listpack in one piece, with space for spare more bytes.
+// packed returns a hash in one piece with a copy of a listpack, and space for spare more bytes.
 func packed(c *Common, name []byte, lp listpack.List, spare int) *Hash {
 	head := piece.New(c.Epoch.Now(), 0, len(lp)+spare, name)
 	copy(head.Content(), lp)
@@ -196,8 +195,8 @@ func (h *Hash) Len() int {
 	return h.lp().Len() / 2
 }
 
-// Encoding returns what OBJECT ENCODING calls the form: "listpack", "listpackex"
-// once a field had a deadline, or "hashtable".
+// Encoding returns the form's name in OBJECT ENCODING: "listpack", "listpackex" once a field had a deadline,
+// or "hashtable".
 func (h *Hash) Encoding() string {
 	switch {
 	case h.table() != nil:
@@ -208,8 +207,8 @@ func (h *Hash) Encoding() string {
 	return "listpack"
 }
 
-// Listpack returns the bytes of the small form, field, value, field, value;
-// false if the hash is a table. The list is to be read only.
+// Listpack returns the bytes of the small form, field, value, field, value; false if the hash is a table. The
+// list is read-only.
 func (h *Hash) Listpack() (listpack.List, bool) {
 	if h.table() != nil {
 		return nil, false
@@ -217,8 +216,8 @@ func (h *Hash) Listpack() (listpack.List, bool) {
 	return h.lp(), true
 }
 
-// Get returns a field's value. It aliases the hash, or the storage of dst if the value is an integer. It must
-// not be written to and is valid until the next change of the hash. dst is scratch and may be nil.
+// Get returns a field's value. It aliases the hash, or the memory of dst if the value is an integer. The
+// caller must not write to it. It is valid until the next change of the hash. dst is scratch and may be nil.
 func (h *Hash) Get(dst, field []byte) (value []byte, ok bool) {
 	if h.table() == nil {
 		v, ok := h.smallGet(field)
@@ -234,9 +233,8 @@ func (h *Hash) Get(dst, field []byte) (value []byte, ok bool) {
 	return h.table().Key(slot).Tail(), true
 }
 
-// GetInt returns a field's value as a number. isInt is false for a value that is
-// not the one canonical spelling of a 64-bit integer, ok if there is no such
-// field.
+// GetInt returns a field's value as a number. isInt is false for a value that is not the canonical text of a
+// 64-bit integer. ok is false if the field does not exist.
 func (h *Hash) GetInt(field []byte) (n int64, isInt, ok bool) {
 	if h.table() == nil {
 		v, ok := h.smallGet(field)
@@ -250,7 +248,7 @@ func (h *Hash) GetInt(field []byte) (n int64, isInt, ok bool) {
 	return n, isInt, true
 }
 
-// Has reports whether there is such a field.
+// Has reports whether the field exists.
 func (h *Hash) Has(field []byte) bool {
 	if h.table() == nil {
 		return smallFind(h.lp(), field) >= 0
@@ -258,11 +256,10 @@ func (h *Hash) Has(field []byte) bool {
 	return h.slot(field) >= 0
 }
 
-// ValueLen returns the length of a field's value in bytes, 0 if there is no such
-// field.
+// ValueLen returns the length of a field's value in bytes, or 0 if the field does not exist.
 func (h *Hash) ValueLen(field []byte) int {
 	if h.table() == nil {
-		v, _ := h.smallGet(field) // the zero value is empty
+		v, _ := h.smallGet(field) // if the field is missing, the zero value is empty
 		return v.Len()
 	}
 	slot := h.slot(field)
@@ -288,7 +285,7 @@ func (e *Edit) Set(lim Limits, field, value []byte) (added bool) {
 	return e.put(field, value)
 }
 
-// SetInt is Set with the decimal spelling of n as value.
+// SetInt sets a field to the decimal text of n.
 func (e *Edit) SetInt(lim Limits, field []byte, n int64) (added bool) {
 	e.mustOwn()
 	e.dropTally()
@@ -342,8 +339,8 @@ func (e *Edit) Delete(field []byte) bool {
 	return true
 }
 
-// At returns field number i, 0..Len-1, and its value, as Get does; dst serves
-// both. A random i is a fair pick. O(i) for a listpack, which is small.
+// At returns field number i, 0..Len-1, and its value, as Get does; dst is scratch for both. A random i is a
+// fair choice. O(i) for a listpack, which is small.
 func (h *Hash) At(i int, dst []byte) (field, value []byte) {
 	if h.table() != nil {
 		key := h.table().Key(i)
@@ -362,10 +359,9 @@ func (h *Hash) Each(fn func(field, value []byte) bool) {
 	h.table().EachKey(func(key *dict.Key, _ *struct{}) bool { return fn(key.Bytes(), key.Tail()) })
 }
 
-// Scan calls fn for about count fields from cursor on and returns the cursor for
-// the next call; 0 begins and ends. A field that stays for the whole scan is
-// seen at least once. A listpack is small and comes all at once. The rules for
-// fn are those of Each.
+// Scan calls fn for about count fields from cursor on and returns the cursor for the next call; 0 begins and
+// ends a scan. A field that stays for the whole scan is seen at least once. A listpack is small, so all its
+// fields are visited in one call. The rules for fn are those of Each.
 func (h *Hash) Scan(cursor uint64, count int, fn func(field, value []byte)) uint64 {
 	if h.table() == nil {
 		h.smallEach(func(field, value []byte) bool {
@@ -385,29 +381,28 @@ func (e *Edit) mustOwn() {
 	}
 }
 
-// bytesOf returns the bytes of a string, which must not be written to.
+// bytesOf returns the bytes of a string, which the caller must not write to.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
-// Prefetch prepares the look-ups of fields that are about to come: see dict.Dict.PrefetchKeys.
+// Prefetch prepares look-ups of fields: see dict.Dict.PrefetchKeys.
 func (h *Hash) Prefetch(fields [][]byte) uint64 {
 	if h.table() == nil {
 		return 0
 	}
-	return h.table().PrefetchKeys(fields, func(*struct{}) unsafe.Pointer { return nil }) // values stand beside fields
+	return h.table().PrefetchKeys(fields, func(*struct{}) unsafe.Pointer { return nil }) // values are stored beside the fields
 }
 
 const (
-	// fullBytes is the header of a hash that is not one piece, and what the allocator rounds its listpack up
-	// by.
+	// fullBytes is the size of the header of a hash that is not one piece, and the allocator's rounding of
+	// its listpack.
 	fullBytes = 48 + 8
-	// timesBytes and timedBytes are what deadlines take: for a hash that ever had
-	// one, and for each that it has.
+	// timesBytes and timedBytes are the sizes for deadlines: for a hash that ever had a deadline, and for
+	// each deadline.
 	timesBytes = 96
 	timedBytes = 64
 )
 
-// Size returns about how many bytes the hash takes. It depends on what is in it alone, and on its form.
-// O(1).
+// Size returns about the size of the hash in bytes. It depends only on its content and form. O(1).
 func (h *Hash) Size() int {
 	if h.head.Packed() {
 		return (piece.HeadBytes + len(h.lp()) + 15) &^ 15

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// maxListpack bounds the small form whatever the limits say: a listpack's
-	// own size field has 32 bits. Redis stops at the same size.
+	// maxListpack limits the small form for any Limits, because a listpack's size field has 32 bits. Redis
+	// has the same limit.
 	maxListpack = 1 << 30
-	// mostIntBytes is the most that an integer takes.
+	// mostIntBytes is the largest size of an integer.
 	mostIntBytes = 10
 )
 
-// mostBytes returns how many bytes of a listpack a string takes at most.
+// mostBytes returns the largest size of a string of this length in a listpack.
 func mostBytes(length int) int {
 	if length < 64 {
 		return length + 2
@@ -25,19 +25,19 @@ func mostBytes(length int) int {
 	return length + 10
 }
 
-// PairBytes returns the size to pass to New if a field and a value will be set next.
+// PairBytes returns the size to pass to New if the caller then sets a field to a value.
 func PairBytes(field, value []byte) int {
 	return listpack.EncodedLen(field) + listpack.EncodedLen(value)
 }
 
-// IntPairBytes is PairBytes for an integer.
+// IntPairBytes is PairBytes for an integer value.
 func IntPairBytes(field []byte, n int64) int { return listpack.EncodedLen(field) + listpack.IntLen(n) }
 
 // mostExpected is the largest size in bytes for which a new hash is prepared; a larger hash may become a
 // table.
 const mostExpected = 4096
 
-// PairsBytes is PairBytes for fields and values that are set together.
+// PairsBytes is PairBytes for several fields and values.
 func PairsBytes(pairs [][]byte) (n int) {
 	for _, b := range pairs {
 		if n += listpack.EncodedLen(b); n > mostExpected {
@@ -47,7 +47,7 @@ func PairsBytes(pairs [][]byte) (n int) {
 	return n
 }
 
-// fits reports whether a field may be set while the hash stays a listpack.
+// fits reports whether a field can be set while the hash stays a listpack.
 func (h *Hash) fits(lim Limits, field []byte, valueLen int) bool {
 	return len(field) <= lim.Value && valueLen <= lim.Value &&
 		len(h.lp())+mostBytes(len(field))+mostBytes(valueLen) < maxListpack
@@ -60,8 +60,8 @@ func (e *Edit) outgrown(lim Limits) {
 	}
 }
 
-// PrepareFor makes a table of a hash that will get n fields at once, if that is too many for a listpack. It
-// does so even if some of them turn out to be the same.
+// PrepareFor converts a hash to a table if n new fields are too many for a listpack. It does so even if some
+// of the fields turn out to be equal.
 func (e *Edit) PrepareFor(lim Limits, n int) {
 	e.mustOwn()
 	if e.table() == nil && n > lim.Entries {
@@ -99,7 +99,7 @@ func (e *Edit) smallSet(field, value []byte) (added bool) {
 	lp := e.lp()
 	if pos := smallFind(lp, field); pos >= 0 {
 		at := lp.Next(pos)
-		if old := lp.SizeAt(at); mostBytes(len(value))-old > cap(lp)-len(lp) { // perhaps too much: it may be a number
+		if old := lp.SizeAt(at); mostBytes(len(value))-old > cap(lp)-len(lp) { // perhaps too long: the value may be stored as an integer
 			lp = e.grow(lp, listpack.EncodedLen(value)-old)
 		}
 		e.keep(lp.Replace(at, value))
@@ -140,14 +140,14 @@ func (e *Edit) grow(lp listpack.List, more int) listpack.List {
 	return e.lp()
 }
 
-// move puts the hash into another piece, with so many bytes more than it has.
+// move moves the hash to another piece, with space for more bytes.
 func (e *Edit) move(lp listpack.List, more int) {
 	fresh := packed(e.common, e.name, lp, more)
 	e.head.Leave()
 	e.Hash = fresh
 }
 
-// keep takes what has become of the listpack. In a piece it stands where it stood.
+// keep stores the changed listpack. In a piece it stays in place.
 func (e *Edit) keep(lp listpack.List) {
 	if !e.head.Packed() {
 		e.full().lp = lp
@@ -186,7 +186,7 @@ func (h *Hash) smallAt(i int, dst []byte) (field, value []byte) {
 		dst = strconv.AppendInt(dst, f.Int, 10)
 		field = dst
 	}
-	if v.IsInt { // behind the field, if that is in dst
+	if v.IsInt { // after the field, if the field is in dst
 		value = strconv.AppendInt(dst, v.Int, 10)[len(dst):]
 	}
 	return field, value

@@ -7,37 +7,37 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// maxFew is up to how many deadlines are kept in a slice: with more of them, looking through it
-// would cost more than two trees do.
+// maxFew is the largest number of deadlines in a slice: with more of them, searching the slice would cost
+// more than two trees do.
 const maxFew = 32
 
-// times are the deadlines of the fields of one hash, which has none until a field is given one. A few stand
-// in a slice, more in two trees, for good.
+// times holds the deadlines of the fields of one hash. It is made with the first deadline. A few deadlines
+// are in a slice; more deadlines are in two trees, permanently.
 //
 // A snapshot reads few and at of a header that a writer has replaced by its clone: few is copied by clone,
-// and at shares its nodes copy-on-write. order goes over to the clone, as the index of a dict does.
+// and at shares its nodes copy-on-write. order moves to the clone, like the index of a dict.
 //
-// Invariant (checked in the tests): the fields with deadlines exist in the hash,
-// and at and order hold the same.
+// Invariant (checked in the tests): the fields with deadlines exist in the hash, and at and order hold the
+// same deadlines.
 type times struct {
 	few   []fieldTime // by time
 	alarm any
-	large *large // nil: it has nothing that only hashes with many deadlines have
-	quiet bool   // SetQuiet
-	mixed bool   // SetMixed
-	// one is the storage of few for a single deadline, the most frequent case. name is the name of its
-	// field, which is written once.
+	large *large // nil: no field of large is needed
+	quiet bool   // set by SetQuiet
+	mixed bool   // set by SetMixed
+	// one is the memory of few for a single deadline, the most frequent case. name is the name of its field,
+	// which is written only once.
 	one  [1]fieldTime
 	name [48]byte
 }
 
-// large is what the deadlines of a large hash have besides.
+// large holds further state for hashes with many deadlines.
 type large struct {
-	trees any    // a *timeTrees, nil with few; package stream says why the field has no type
-	tally *Tally // nil: none, or it is not up to date
+	trees any    // a *timeTrees, or nil; package stream explains why the field has no type
+	tally *Tally // nil: there is no current tally
 }
 
-// trees returns the trees, nil if the deadlines are few.
+// trees returns the trees, or nil if there are only a few deadlines.
 func (t *times) trees() any {
 	if t.large == nil {
 		return nil
@@ -45,7 +45,7 @@ func (t *times) trees() any {
 	return t.large.trees
 }
 
-// tally returns the tally; nil: there is none, or it is not up to date.
+// tally returns the current tally, or nil.
 func (t *times) tally() *Tally {
 	if t.large == nil {
 		return nil
@@ -53,7 +53,7 @@ func (t *times) tally() *Tally {
 	return t.large.tally
 }
 
-// setTally attaches a tally; nil: none.
+// setTally attaches a tally; nil removes it.
 func (t *times) setTally(tally *Tally) {
 	if t.large == nil {
 		if tally == nil {
@@ -64,13 +64,13 @@ func (t *times) setTally(tally *Tally) {
 	t.large.tally = tally
 }
 
-// timeTrees are the deadlines of many fields: at by field, order by time.
+// timeTrees holds many deadlines: at is ordered by field, order by time.
 type timeTrees struct {
 	at    *btree.Map[string, int64]
 	order *btree.BTreeG[fieldTime]
 }
 
-// byField returns the deadlines by field, nil if they are few.
+// byField returns the deadlines by field, or nil if there are only a few.
 func byField(t *times) *btree.Map[string, int64] {
 	if trees, many := t.trees().(*timeTrees); many {
 		return trees.at
@@ -78,10 +78,10 @@ func byField(t *times) *btree.Map[string, int64] {
 	return nil
 }
 
-// byTime returns the deadlines by time. They are many.
+// byTime returns the deadlines by time. There must be trees.
 func byTime(t *times) *btree.BTreeG[fieldTime] { return t.trees().(*timeTrees).order }
 
-// first makes the field, if its name fits, the first of times without any: a view of the name that stays.
+// first stores a field as the first with a deadline, if its name fits. It returns a view of the stored name.
 func (t *times) first(field []byte) (name string) {
 	if t.few == nil {
 		t.few = t.one[:0]
@@ -92,18 +92,18 @@ func (t *times) first(field []byte) (name string) {
 	return viewOf(t.name[:copy(t.name[:], field)])
 }
 
-// Spare keeps hashes with deadlines that are gone, for the next ones: a lock that is shared for a moment, or
-// a semaphore, needs one only for that time. The zero value is ready for use.
+// Spare keeps removed hashes with deadlines for reuse: a lock that is shared for a moment, or a semaphore,
+// needs such a hash only for that time. The zero value is ready for use.
 type Spare struct{ of []*full }
 
 const (
-	// mostSpare is how many are kept.
+	// mostSpare is the number of hashes that are kept.
 	mostSpare = 64
-	// mostSlack is how many bytes more than it needs a listpack takes for the sake of memory that is there.
+	// mostSlack is the number of excess bytes that a listpack may have when it reuses memory.
 	mostSlack = 32
 )
 
-// take returns a header with deadlines that has no fields. Its listpack is memory, or nil.
+// take returns a header with deadlines and without fields. Its listpack has memory, or is nil.
 func (s *Spare) take() *full {
 	if s == nil || len(s.of) == 0 {
 		return &full{times: &times{}}
@@ -114,7 +114,7 @@ func (s *Spare) take() *full {
 	return f
 }
 
-// Keep takes a hash that has gone. No snapshot may hold it, and no caller may use it any more.
+// Keep stores a removed hash. No snapshot may hold the hash, and no caller may use it any more.
 func (s *Spare) Keep(h *Hash) {
 	t := h.times()
 	if t == nil || h.table() != nil || t.alarm != nil || t.large != nil || cap(t.few) > len(t.one) || len(s.of) >= mostSpare {
@@ -124,7 +124,7 @@ func (s *Spare) Keep(h *Hash) {
 	s.of = append(s.of, h.full())
 }
 
-// fieldTime is a field and when it dies, in milliseconds since 1970.
+// fieldTime is a field with its deadline, in milliseconds since 1970.
 type fieldTime struct {
 	atMS  int64
 	field string
@@ -146,7 +146,7 @@ func (t *times) len() int {
 	return len(t.few)
 }
 
-// get returns the deadline of a field, 0 if it has none.
+// get returns the deadline of a field, or 0.
 func (t *times) get(field string) int64 {
 	if t.trees() != nil {
 		atMS, _ := byField(t).Get(field)
@@ -163,7 +163,7 @@ func (t *times) find(field string) int {
 	return slices.IndexFunc(t.few, func(e fieldTime) bool { return e.field == field })
 }
 
-// set gives a field a deadline. The string is kept.
+// set sets the deadline of a field. It keeps the string.
 func (t *times) set(field string, atMS int64) {
 	switch {
 	case t.trees() == nil && len(t.few) == 0:
@@ -185,7 +185,7 @@ func (t *times) set(field string, atMS int64) {
 	byTime(t).Set(fieldTime{atMS, field})
 }
 
-// plant turns the slice into trees.
+// plant moves the deadlines from the slice to trees.
 func (t *times) plant() {
 	if t.large == nil {
 		t.large = &large{}
@@ -198,7 +198,7 @@ func (t *times) plant() {
 	t.few = nil
 }
 
-// remove takes a field's deadline away and reports whether it had one.
+// remove removes a field's deadline and reports whether it had a deadline.
 func (t *times) remove(field string) bool {
 	if t.trees() == nil {
 		return t.removeFew(field)
@@ -219,7 +219,7 @@ func (t *times) removeFew(field string) bool {
 	return true
 }
 
-// earliest returns the field that dies first; false if none has a deadline.
+// earliest returns the field that expires first; false if no field has a deadline.
 func (t *times) earliest() (fieldTime, bool) {
 	if t.trees() != nil {
 		return byTime(t).Min()
@@ -230,7 +230,7 @@ func (t *times) earliest() (fieldTime, bool) {
 	return t.few[0], true
 }
 
-// before returns how many deadlines are before a time.
+// before returns the number of deadlines before a time.
 func (t *times) before(atMS int64) (n int) {
 	count := func(e fieldTime) bool {
 		if e.atMS >= atMS {
@@ -251,7 +251,7 @@ func (t *times) before(atMS int64) (n int) {
 	return n
 }
 
-// latest returns the field that dies last; false if none has a deadline.
+// latest returns the field that expires last; false if no field has a deadline.
 func (t *times) latest() (fieldTime, bool) {
 	if t.trees() != nil {
 		return byTime(t).Max()
@@ -262,8 +262,8 @@ func (t *times) latest() (fieldTime, bool) {
 	return t.few[len(t.few)-1], true
 }
 
-// each calls fn for every field with a deadline. Unlike earliest and latest it may be
-// called on what a snapshot holds.
+// each calls fn for every field with a deadline. Unlike earliest and latest it may be called on a header that
+// a snapshot holds.
 func (t *times) each(fn func(field string, atMS int64)) {
 	for _, e := range t.few {
 		fn(e.field, e.atMS)

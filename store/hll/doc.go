@@ -1,8 +1,8 @@
 // Package hll estimates the number of distinct elements by HyperLogLog. It uses the longest run of trailing
 // zeros of the hashes in each of 16384 registers. The standard error is 0.81 %.
 //
-// It owns the bytes, which are Redis' own, so that the string at a key can be copied from and to a Redis, and
-// what it takes to change them. It knows nothing of keys, and of chance only what it is handed.
+// It owns the bytes, which have Redis' format, so that the string at a key can be copied from and to a Redis,
+// and the operations that change them. It must not know keys, and gets its random numbers from the caller.
 //
 // # Format, do not change
 //
@@ -16,13 +16,13 @@
 //	               01xxxxxx yyyyyyyy  (x<<8|y)+1 registers are 0   (XZERO)
 //	               1vvvvvxx           x+1 registers are v+1        (VAL)
 //
-// A sparse one becomes dense for good when a register exceeds 32 or it outgrows Limits. How an opcode is
-// split and its neighbours are joined is as in Redis, too: the same additions give the same bytes.
+// A sparse HyperLogLog becomes dense permanently when a register exceeds 32 or it outgrows Limits. Opcodes
+// are split and joined with their neighbours as in Redis, too: the same additions give the same bytes.
 //
-// Sources: P. Flajolet et al., "HyperLogLog", 2007; S. Heule et al., "HyperLogLog in Practice",
-// 2013 (64-bit hashes, a sparse form); O. Ertl, "New cardinality estimation algorithms for
-// HyperLogLog sketches", arXiv:1702.01284 (the estimate); A. Appleby, MurmurHash2 (64-bit version
-// A); Redis' hyperloglog.c for the layout.
+// Sources: P. Flajolet et al., "HyperLogLog", 2007; S. Heule et al., "HyperLogLog in Practice", 2013 (64-bit
+// hashes, a sparse form); O. Ertl, "New cardinality estimation algorithms for HyperLogLog sketches",
+// arXiv:1702.01284 (the estimate); A. Appleby, MurmurHash2 (64-bit version A); Redis' hyperloglog.c for the
+// layout.
 //
 // To add an operation, write it over the registers (Registers, set) so that it need not know the form.
 package hll

@@ -15,7 +15,7 @@ func Count(b []byte) (uint64, error) {
 	return h.estimate(), err
 }
 
-// Count estimates how many different elements were added to all that was merged.
+// Count estimates the number of different elements that were added to all merged HyperLogLogs.
 func (r *Registers) Count() uint64 {
 	var h histogram
 	for _, v := range r {
@@ -24,11 +24,11 @@ func (r *Registers) Count() uint64 {
 	return h.estimate()
 }
 
-// histogram counts the registers by what they hold.
+// histogram counts the registers by their value.
 type histogram [1 << registerBits]int
 
 // estimate is Ertl's estimator. Products are rounded before they are added, so that no machine fuses the two
-// and comes to another number than Redis does.
+// operations and gets another number than Redis.
 func (h *histogram) estimate() uint64 {
 	const m = float64(registerCount)
 	z := m * tau((m-float64(h[rankBits+1]))/m)

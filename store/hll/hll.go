@@ -10,7 +10,7 @@ const (
 	precision     = 14
 	registerCount = 1 << precision
 	registerBits  = 6
-	rankBits      = 64 - precision // bits of a hash that a rank is taken from
+	rankBits      = 64 - precision // bits of a hash that give the rank
 	headerSize    = 16
 	denseSize     = headerSize + registerCount*registerBits/8
 	cacheAt       = 8
@@ -26,10 +26,10 @@ const (
 
 const magic = "HYLL"
 
-// ErrCorrupt is returned for bytes that begin like a HyperLogLog, but do not cover its registers.
+// ErrCorrupt is returned for bytes that begin like a HyperLogLog, but do not cover all its registers.
 var ErrCorrupt = errors.New("hll: corrupt")
 
-// Limits say when a sparse one becomes dense: hll-sparse-max-bytes, the header included.
+// Limits is the size at which a sparse HyperLogLog becomes dense: hll-sparse-max-bytes, including the header.
 type Limits struct {
 	SparseBytes int
 }
@@ -37,7 +37,8 @@ type Limits struct {
 // DefaultLimits are Redis' defaults.
 func DefaultLimits() Limits { return Limits{SparseBytes: 3000} }
 
-// Registers are the registers of one or more HyperLogLogs; each holds 0 or the rank of a hash, at most 63.
+// Registers holds the registers of one or more merged HyperLogLogs; each is 0 or the rank of a hash, at most
+// 63.
 type Registers [registerCount]uint8
 
 // New returns an empty HyperLogLog: sparse, with an estimate of 0.
@@ -48,23 +49,23 @@ func New() []byte {
 	return append(b, xzero(registerCount)...)
 }
 
-// Valid reports whether b looks like a HyperLogLog; ErrCorrupt may still turn up when it is read.
+// Valid reports whether b looks like a HyperLogLog. Reading it may still return ErrCorrupt.
 func Valid(b []byte) bool {
 	return len(b) >= headerSize && string(b[:4]) == magic && b[4] <= sparse && (b[4] == sparse || len(b) == denseSize)
 }
 
-// IsSparse reports whether b, which is valid, is sparse.
+// IsSparse reports whether b is sparse. b must be valid.
 func IsSparse(b []byte) bool { return b[4] == sparse }
 
-// Add counts an element in and reports whether that changed a register. It returns the bytes as append does.
-// The estimate stays as it was: see Invalidate.
+// Add adds an element and reports whether a register changed. It returns the bytes as append does. The stored
+// estimate does not change: see Invalidate.
 func Add(lim Limits, b, element []byte) (result []byte, changed bool, err error) {
 	index, rank := place(element)
 	return set(lim, b, index, rank)
 }
 
-// place returns the register that an element belongs to, and its rank there: the place of the lowest 1 in
-// the rest of its hash, counted from 1.
+// place returns the register of an element, and the element's rank there: the position of the lowest 1 in the
+// rest of its hash, counted from 1.
 func place(element []byte) (index int, rank uint8) {
 	h := murmur64A(element, hashSeed)
 	return int(h & (registerCount - 1)), uint8(bits.TrailingZeros64(h>>precision|1<<rankBits) + 1)
@@ -78,15 +79,15 @@ func set(lim Limits, b []byte, index int, rank uint8) (result []byte, changed bo
 	return sparseSet(lim, b, index, rank)
 }
 
-// Cached returns the last estimate, if it is not out of date.
+// Cached returns the last estimate; ok is false if it is out of date.
 func Cached(b []byte) (n uint64, ok bool) {
 	return binary.LittleEndian.Uint64(b[cacheAt:]), b[staleAt]&staleBit == 0
 }
 
-// CacheAt is where EncodeCache's bytes stand.
+// CacheAt is the offset of EncodeCache's bytes.
 const CacheAt = cacheAt
 
-// EncodeCache spells out an estimate as it is kept.
+// EncodeCache encodes an estimate in its stored form.
 func EncodeCache(n uint64) [8]byte {
 	var text [8]byte
 	binary.LittleEndian.PutUint64(text[:], n)
@@ -96,7 +97,7 @@ func EncodeCache(n uint64) [8]byte {
 // Invalidate marks the estimate as out of date.
 func Invalidate(b []byte) { b[staleAt] |= staleBit }
 
-// ToDense returns the dense form of b, which is b if it is dense.
+// ToDense returns the dense form of b. It returns b itself if b is dense.
 func ToDense(b []byte) ([]byte, error) {
 	if b[4] == dense {
 		return b, nil
@@ -150,7 +151,7 @@ func (r *Registers) Store(lim Limits, b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// get reads a register of a dense one.
+// get reads a register of the dense form.
 func get(b []byte, index int) uint8 {
 	at, shift := headerSize+index*registerBits/8, uint(index*registerBits%8)
 	v := uint16(b[at])
@@ -160,7 +161,7 @@ func get(b []byte, index int) uint8 {
 	return uint8(v>>shift) & (1<<registerBits - 1)
 }
 
-// put writes a register of a dense one.
+// put writes a register of the dense form.
 func put(b []byte, index int, value uint8) {
 	at, shift := headerSize+index*registerBits/8, uint(index*registerBits%8)
 	const mask = 1<<registerBits - 1
@@ -170,7 +171,7 @@ func put(b []byte, index int, value uint8) {
 	}
 }
 
-// raise is put for a register that is lower, and reports whether it was.
+// raise raises a register to rank, and reports whether it was lower.
 func raise(b []byte, index int, rank uint8) bool {
 	if get(b, index) >= rank {
 		return false

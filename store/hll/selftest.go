@@ -7,8 +7,8 @@ import (
 	"math"
 )
 
-// SelfTest checks the registers and the estimates on random data and says what is
-// wrong. It takes some milliseconds.
+// SelfTest checks the registers and the estimates with random data and returns the first fault. It takes some
+// milliseconds.
 func SelfTest(random func() uint64) error {
 	if err := testRegisters(random); err != nil {
 		return err
@@ -16,7 +16,7 @@ func SelfTest(random func() uint64) error {
 	return testEstimates(random)
 }
 
-// testRegisters writes every register of a dense one and reads them again.
+// testRegisters writes every register of a dense HyperLogLog and reads them back.
 func testRegisters(random func() uint64) error {
 	b, err := ToDense(New())
 	if err != nil {
@@ -40,8 +40,8 @@ func testRegisters(random func() uint64) error {
 	return nil
 }
 
-// testEstimates adds the same to a dense one and to one that begins sparse, and compares them and their
-// estimates with what was added: six standard errors are allowed.
+// testEstimates adds the same elements to a dense and a sparse HyperLogLog. It compares them, and their
+// estimates with the real number: six standard errors are allowed.
 func testEstimates(random func() uint64) error {
 	d, err := ToDense(New())
 	if err != nil {

@@ -12,7 +12,7 @@ const (
 	maxZeroRun  = 64
 	maxValRun   = 4
 	maxValue    = 32
-	mergeWithin = 5 // opcodes, from the one before a change on, among which equal neighbours are joined
+	mergeWithin = 5 // equal neighbours are joined among this many opcodes, from the opcode before a change on
 )
 
 // opcode is one opcode, decoded.
@@ -37,13 +37,13 @@ func decode(b []byte, p int) opcode {
 	}
 }
 
-// val spells out a VAL of n registers.
+// val encodes a VAL of n registers.
 func val(value uint8, n int) byte { return valBit | (value-1)<<2 | byte(n-1) }
 
-// xzero spells out an XZERO of n registers.
+// xzero encodes an XZERO of n registers.
 func xzero(n int) []byte { return []byte{xzeroBit | byte((n-1)>>8), byte(n - 1)} }
 
-// appendZeros spells out n registers that are 0, as one opcode.
+// appendZeros encodes n registers that are 0, as one opcode.
 func appendZeros(seq []byte, n int) []byte {
 	if n > maxZeroRun {
 		return append(seq, xzero(n)...)
@@ -51,8 +51,8 @@ func appendZeros(seq []byte, n int) []byte {
 	return append(seq, byte(n-1))
 }
 
-// eachRun calls fn for the runs of a sparse one. The error is ErrCorrupt; fn may have been called before it
-// shows, but never for registers that do not exist.
+// eachRun calls fn for the runs of a sparse HyperLogLog. The error is ErrCorrupt. fn may have been called
+// before the error is found, but never for registers that do not exist.
 func eachRun(b []byte, fn func(from, n int, value uint8)) error {
 	at := 0
 	for p := headerSize; p < len(b); {
@@ -70,7 +70,7 @@ func eachRun(b []byte, fn func(from, n int, value uint8)) error {
 	return nil
 }
 
-// eachSetRun is eachRun without the runs of registers that are 0, which are mostly long.
+// eachSetRun does what eachRun does, without the runs of zeros, which are mostly long.
 func eachSetRun(b []byte, fn func(from, n int, value uint8)) error {
 	return eachRun(b, func(from, n int, value uint8) {
 		if value > 0 {
@@ -79,8 +79,8 @@ func eachSetRun(b []byte, fn func(from, n int, value uint8)) error {
 	})
 }
 
-// Describe lists the opcodes of a sparse one as PFDEBUG DECODE does: z:n and Z:n are
-// n zeros, v:x,n is n times x.
+// Describe lists the opcodes of a sparse HyperLogLog as PFDEBUG DECODE does: z:n and Z:n are n zeros, v:x,n
+// is n times x.
 func Describe(b []byte) string {
 	var text strings.Builder
 	for p := headerSize; p < len(b); {
@@ -98,12 +98,12 @@ func Describe(b []byte) string {
 	return strings.TrimSuffix(text.String(), " ")
 }
 
-// sparseSet is set for a sparse one, which it may make dense.
+// sparseSet does what set does, for a sparse HyperLogLog. It may make it dense.
 func sparseSet(lim Limits, b []byte, index int, rank uint8) (result []byte, changed bool, err error) {
 	if rank > maxValue {
 		return promote(b, index, rank)
 	}
-	before, p, first := -1, headerSize, 0 // the opcode before, and the one that covers the register
+	before, p, first := -1, headerSize, 0 // before is the opcode before, first the opcode that covers the register
 	var op opcode
 	for ; p < len(b); p += op.size {
 		if op = decode(b, p); index < first+op.run {
@@ -132,7 +132,7 @@ func sparseSet(lim Limits, b []byte, index int, rank uint8) (result []byte, chan
 	return b, true, nil
 }
 
-// split returns an opcode as several, in which the register number at has become rank.
+// split splits an opcode so that register number at has the value rank.
 func split(op opcode, at int, rank uint8) []byte {
 	seq := make([]byte, 0, 5)
 	around := func(n int) {
@@ -150,18 +150,18 @@ func split(op opcode, at int, rank uint8) []byte {
 	return seq
 }
 
-// replace puts seq in the place of size bytes at p.
+// replace replaces size bytes at p by seq.
 func replace(b []byte, p, size int, seq []byte) []byte {
 	old := len(b)
 	if grow := len(seq) - size; grow > 0 {
-		b = append(b, seq[:grow]...) // only to make space
+		b = append(b, seq[:grow]...) // only makes space
 	}
 	copy(b[p+len(seq):], b[p+size:old])
 	copy(b[p:], seq)
 	return b[:old+len(seq)-size]
 }
 
-// join merges VALs with VALs of the same value behind them, among a few opcodes from p on.
+// join merges neighbouring VALs with the same value, among a few opcodes from p on.
 func join(b []byte, p int) []byte {
 	for scan := mergeWithin; p < len(b) && scan > 0; scan-- {
 		op := decode(b, p)
@@ -178,7 +178,7 @@ func join(b []byte, p int) []byte {
 	return b
 }
 
-// promote makes a sparse one dense and raises the register.
+// promote makes a sparse HyperLogLog dense and raises the register.
 func promote(b []byte, index int, rank uint8) (result []byte, changed bool, err error) {
 	d, err := ToDense(b)
 	if err != nil {

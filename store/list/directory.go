@@ -2,25 +2,24 @@ package list
 
 import "slices"
 
-// maxSegment is the most nodes of a segment: a copy of their pointers after a cut
-// costs less than a microsecond.
+// maxSegment limits the nodes of a segment: copying their pointers after a cut costs less than a microsecond.
 const maxSegment = 128
 
 // directory keeps the nodes of a large list in order. It belongs to one header.
 type directory struct {
-	segs   []*segment // none is empty
-	length int        // elements; the sum of the segments'
-	bytes  int        // what the nodes weigh; see node.size
+	segs   []*segment // each has at least one node
+	length int        // number of elements; the sum of the segments' lengths
+	bytes  int        // weight of the nodes; see node.size
 }
 
-// segment is a run of nodes. Once its stamp is shared nothing in it changes.
+// segment is a run of nodes. Once its stamp is shared, the segment does not change.
 type segment struct {
-	nodes  []*node // not empty, at most maxSegment
-	length int     // elements; the sum of the nodes'
+	nodes  []*node // at least one, at most maxSegment
+	length int     // number of elements; the sum of the nodes' lengths
 	stamp  uint64
 }
 
-// place is where a node stands. It is good until a node before it comes or goes.
+// place is the position of a node. It is valid until a node before it is added or removed.
 type place struct {
 	seg, node int
 }
@@ -29,7 +28,7 @@ func (d *directory) clone() directory {
 	return directory{segs: slices.Clone(d.segs), length: d.length, bytes: d.bytes}
 }
 
-// copy returns a directory with nodes of its own.
+// copy returns a directory with copies of the nodes.
 func (d *directory) copy(stamp uint64) directory {
 	c := directory{length: d.length, bytes: d.bytes}
 	for _, s := range d.segs {
@@ -62,7 +61,7 @@ func (d *directory) end(side Side) place {
 	return place{last, len(d.segs[last].nodes) - 1}
 }
 
-// next returns the place beside p; false if p is the end on that side.
+// next returns the place beside p; false at the end of the list.
 func (d *directory) next(p place, to Side) (place, bool) {
 	switch {
 	case to == Right && p.node+1 < len(d.segs[p.seg].nodes):
@@ -77,8 +76,8 @@ func (d *directory) next(p place, to Side) (place, bool) {
 	return place{}, false
 }
 
-// normal returns the place of the node that follows one which has just been
-// removed from p; false if there is none.
+// normal returns the place of the node that follows a node that was just removed from p; false if there is
+// none.
 func (d *directory) normal(p place) (place, bool) {
 	if p.seg < len(d.segs) && p.node == len(d.segs[p.seg].nodes) {
 		p = place{p.seg + 1, 0}
@@ -86,8 +85,8 @@ func (d *directory) normal(p place) (place, bool) {
 	return p, p.seg < len(d.segs)
 }
 
-// locate returns the node of element i and its number there, found from the
-// nearer end. i is at least 0 and below length.
+// locate returns the node of element i and the element's number in it. It searches from the nearer end. i is
+// at least 0 and below length.
 func (d *directory) locate(i int) (p place, within int) {
 	if i < d.length/2 {
 		for i >= d.segs[p.seg].length {
@@ -95,7 +94,7 @@ func (d *directory) locate(i int) (p place, within int) {
 			p.seg++
 		}
 	} else {
-		left := d.length // elements before the end of segment p.seg
+		left := d.length // number of elements before the end of segment p.seg
 		p.seg = len(d.segs) - 1
 		for left-d.segs[p.seg].length > i {
 			left -= d.segs[p.seg].length
@@ -120,8 +119,7 @@ func (d *directory) locate(i int) (p place, within int) {
 	return p, i - (left - s.nodes[p.node].len())
 }
 
-// ownSegment returns a segment, or a copy that has taken its place if a snapshot
-// shares it.
+// ownSegment returns a segment for writing. If a snapshot shares it, a copy replaces it.
 func (l *Edit) ownSegment(i int) *segment {
 	s := l.nodes().segs[i]
 	if l.ep.Shared(s.stamp) {
@@ -132,7 +130,7 @@ func (l *Edit) ownSegment(i int) *segment {
 }
 
 // own returns the node at p for writing. If a snapshot shares the node, a copy with space for extra bytes
-// has replaced it.
+// replaces it.
 func (l *Edit) own(p place, extra int) *node {
 	s := l.ownSegment(p.seg)
 	n := s.nodes[p.node]
@@ -143,14 +141,13 @@ func (l *Edit) own(p place, extra int) *node {
 	return n
 }
 
-// count adds delta to the number of elements of the node at p, which is owned.
+// count adds delta to the number of elements of the node at p, which must be owned.
 func (l *Edit) count(p place, delta int) {
 	l.nodes().segs[p.seg].length += delta
 	l.nodes().length += delta
 }
 
-// insertNode puts n before the node at p, or behind the last of the segment, and
-// returns where it now is.
+// insertNode inserts n before the node at p, or at the end of the segment, and returns its place.
 func (l *Edit) insertNode(p place, n *node) place {
 	d := l.nodes()
 	if len(d.segs) == 0 {
@@ -167,8 +164,8 @@ func (l *Edit) insertNode(p place, n *node) place {
 	return p
 }
 
-// splitSegment makes two segments of a full one that is owned, and returns where
-// p now is. At the end of a list that is being filled, the old one stays full.
+// splitSegment splits a full, owned segment in two, and returns the new place of p. At the end of a list that
+// is being filled, the old segment stays full.
 func (l *Edit) splitSegment(p place) place {
 	d := l.nodes()
 	s := d.segs[p.seg]
@@ -193,8 +190,8 @@ func (l *Edit) splitSegment(p place) place {
 	return p
 }
 
-// removeNode takes the node at p out. The place is then that of the node behind
-// it, if there is one in the segment; if not, it is good no longer.
+// removeNode removes the node at p. Afterwards p is the place of the next node in the segment; if there is no
+// next node, p is invalid.
 func (l *Edit) removeNode(p place) {
 	s := l.ownSegment(p.seg)
 	l.count(p, -s.nodes[p.node].len())
@@ -204,7 +201,7 @@ func (l *Edit) removeNode(p place) {
 	}
 }
 
-// removeSegment takes a segment out with all its nodes.
+// removeSegment removes a segment with all its nodes.
 func (l *Edit) removeSegment(i int) {
 	l.nodes().length -= l.nodes().segs[i].length
 	for _, n := range l.nodes().segs[i].nodes {

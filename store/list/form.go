@@ -1,26 +1,26 @@
 package list
 
-// toNodes turns a small list, which may be empty, into one with nodes.
+// toNodes converts a small list, which may be empty, to the form with nodes.
 func (l *Edit) toNodes() {
 	lp := l.small()
 	l.take(withNodes(l.ep, directory{}))
-	if lp != nil { // it stays where it is
+	if lp != nil { // its memory stays in place
 		l.insertNode(place{}, &node{lp: lp, stamp: l.ep.Now()})
 	}
 }
 
-// Spread gives an empty list the form with nodes, however little is pushed. It is for a list of unknown
-// length that is made element by element. Compact ends that.
+// Spread gives an empty list the form with nodes, for any number of elements. It is for a list of unknown
+// length that is built element by element. The caller then calls Compact.
 func (l *Edit) Spread() { l.toNodes() }
 
-// Compact turns a list that Spread was called for into a small one, if it is one node, within the limits.
+// Compact makes a list small after Spread, if it is one node within the limits.
 func (l *Edit) Compact(lim Limits) { l.toOne(lim, 1) }
 
-// toSmall turns a list with nodes back into a small one if it has become one, of half the limits, and
-// an empty one in any case.
+// toSmall makes a list with nodes small again if it is one node within half the limits. It does so for an
+// empty list in any case.
 func (l *Edit) toSmall(lim Limits) { l.toOne(lim, 2) }
 
-// toOne turns a list with nodes into a small one if it is a single node within that part of the limits.
+// toOne makes a list with nodes small if it is one node within the limits divided by part.
 func (l *Edit) toOne(lim Limits, part int) {
 	d := l.nodes()
 	if d.length == 0 {
@@ -37,7 +37,7 @@ func (l *Edit) toOne(lim Limits, part int) {
 	l.take(smallOf(l.ep, l.name, n.lp, 0))
 }
 
-// seal gives back what the node at p did not use, before another one follows it.
+// seal frees the unused memory of the node at p, before another node follows it.
 func (l *Edit) seal(p place) {
 	n := l.nodes().at(p)
 	if spare := cap(n.lp) - len(n.lp); spare > len(n.lp)/8+64 && !l.ep.Shared(n.stamp) {
@@ -45,8 +45,8 @@ func (l *Edit) seal(p place) {
 	}
 }
 
-// split makes two nodes of the one at p, which is not plain: the second begins
-// with element within, which is not 0. It returns the place of the second.
+// split splits the node at p, which is not plain: the second node begins with element within, which is not 0.
+// It returns the place of the second.
 func (l *Edit) split(p place, within int) place {
 	n := l.own(p, 0)
 	rest := n.len() - within
@@ -57,8 +57,8 @@ func (l *Edit) split(p place, within int) place {
 	return l.insertNode(place{p.seg, p.node + 1}, &node{lp: right, stamp: l.ep.Now()})
 }
 
-// mergeAround joins pairs of nodes around the node that has element i, where they fit. The pairs are the two
-// before it, the two behind it, the node and the one before it, and the node and the one behind it.
+// mergeAround joins pairs of nodes around the node with element i, if they fit. The pairs, in order: the two
+// nodes before it, the two nodes after it, the node and the one before it, the node and the one after it.
 func (l *Edit) mergeAround(lim Limits, i int) {
 	for _, pair := range [...][2]int{{2, 0}, {0, 1}, {1, 0}, {0, 0}} {
 		p, _ := l.nodes().locate(i)
@@ -79,7 +79,7 @@ func (l *Edit) mergeAround(lim Limits, i int) {
 	}
 }
 
-// merge joins the node at p and the one on its right if both are packed and together within the limits.
+// merge joins the node at p and the next node, if both are packed and fit together within the limits.
 func (l *Edit) merge(lim Limits, p place) bool {
 	q, ok := l.nodes().next(p, Right)
 	if !ok {

@@ -2,12 +2,12 @@ package list
 
 import "lockserver/store/listpack"
 
-// Limits say how large a listpack of a list gets.
+// Limits limits the size of a list's listpacks.
 type Limits struct {
-	// Fill is list-max-listpack-size: the most elements, or, from -1 to -5, the
-	// most bytes (4, 8, 16, 32, 64 KB). Below -5 is -5, and 0 is one element.
+	// Fill is list-max-listpack-size: a number of elements, or, from -1 to -5, a size (4, 8, 16, 32, 64 KB).
+	// A value below -5 means -5, and 0 means one element.
 	Fill int
-	// Large is the size in bytes from which an element gets a plain node. 0 means more than a node can hold,
+	// Large is the size in bytes from which an element gets a plain node. 0 means the largest size of a node,
 	// as in Redis from 7.4 on. Tests set it.
 	Large int
 }
@@ -16,19 +16,18 @@ type Limits struct {
 func DefaultLimits() Limits { return Limits{Fill: -2} }
 
 const (
-	// safeBytes bounds a listpack of several elements where the limit is a number
-	// of elements.
+	// safeBytes limits a listpack of several elements if the limit is a number of elements.
 	safeBytes = 8192
-	// maxFill is the most elements that Redis takes for a limit.
+	// maxFill is the largest number of elements that Redis accepts as a limit.
 	maxFill = 1<<15 - 1
 	// emptyBytes is the size of a listpack without elements.
 	emptyBytes = 7
-	// overhead is more than most elements take beyond their bytes: an estimate
-	// that decides where a node ends, as in Redis.
+	// overhead is an estimate of an element's bytes besides its content, higher than for most elements. It
+	// decides where a node ends, as in Redis.
 	overhead = 8
 )
 
-// bytes is the size that a listpack of several elements keeps below.
+// bytes returns the size limit of a listpack with several elements.
 func (l Limits) bytes() int {
 	if l.Fill >= 0 {
 		return safeBytes
@@ -36,7 +35,7 @@ func (l Limits) bytes() int {
 	return 2048 << min(-l.Fill, 5)
 }
 
-// count is the most elements of a listpack.
+// count returns the element limit of a listpack.
 func (l Limits) count() int {
 	if l.Fill < 0 {
 		return maxFill // more than fit into 64 KB
@@ -44,13 +43,12 @@ func (l Limits) count() int {
 	return min(max(l.Fill, 1), maxFill)
 }
 
-// fits reports whether a listpack of so many bytes and elements is within the
-// limit.
+// fits reports whether a listpack of this size and number of elements is within the limit.
 func (l Limits) fits(bytes, count int) bool {
 	return bytes <= l.bytes() && (l.Fill < 0 || count <= l.count())
 }
 
-// isLarge reports whether an element stands alone and plain.
+// isLarge reports whether an element needs a plain node of its own.
 func (l Limits) isLarge(element []byte) bool {
 	if l.Large == 0 {
 		return len(element) > l.bytes()
@@ -58,13 +56,13 @@ func (l Limits) isLarge(element []byte) bool {
 	return len(element) >= l.Large
 }
 
-// takes reports whether a node may have one more element.
+// takes reports whether a node may have another element.
 func (l Limits) takes(n *node, element []byte) bool {
 	return !n.plain && !l.isLarge(element) && l.fits(len(n.lp)+len(element)+overhead, n.len()+1)
 }
 
-// outgrown reports whether a small list must have nodes when elements are added.
-// It goes by the bytes of the elements alone, as from Redis 7.2 on.
+// outgrown reports whether a small list must have nodes when elements are added. Only the bytes of the
+// elements count, as from Redis 7.2 on.
 func (l Limits) outgrown(lp listpack.List, elements ...[]byte) bool {
 	total, count := emptyBytes, len(elements)
 	if lp != nil {

@@ -20,11 +20,11 @@ const (
 // Value is an element as it is stored: an integer, or bytes that alias the list.
 type Value = listpack.Value
 
-// List is a list of byte strings, and is to be read; Edit writes. One goroutine at a time may use it, except
-// that after Clone the old one may be read elsewhere.
+// List is a list of byte strings. It is for reading; Edit writes. One goroutine at a time may use it, with
+// one exception: after Clone another goroutine may read the old list.
 //
-// A small list is one piece of memory, the listpack of its elements behind the head (package piece); of one
-// with nodes the head is the beginning of a noded.
+// A small list is one piece of memory: the listpack of its elements follows the head (package piece). In a
+// list with nodes the head is the beginning of a noded.
 type List struct {
 	head piece.Head
 }
@@ -35,29 +35,29 @@ type noded struct {
 	directory // never empty between two calls
 }
 
-// Edit is a list to write to. It takes another piece of memory as it grows: then List is another one from
-// then on, and who keeps the list takes that.
+// Edit is a list for writing. When it grows it may move to another piece of memory: then the field List
+// changes, and the owner of the list must keep the new value.
 type Edit struct {
 	*List
 	ep   *cow.Epoch
 	name []byte
 }
 
-// New returns an empty list. name is the key that it is for, or nil: see Head.
+// New returns an empty list. name is its key, or nil: see Head.
 func New(ep *cow.Epoch, name []byte) Edit { return NewSize(ep, name, 0) }
 
-// NewSize is New with space for size bytes of encoded elements.
+// NewSize returns an empty list with space for size bytes of encoded elements.
 func NewSize(ep *cow.Epoch, name []byte, size int) Edit {
 	head := piece.New(ep.Now(), 0, listpack.MinBytes+size, name)
 	listpack.NewIn(head.Content())
 	return Edit{(*List)(unsafe.Pointer(head)), ep, name}
 }
 
-// EditOf returns a list to write to, which is at the key name, or nil.
+// EditOf returns a list for writing. name is its key, or nil.
 func EditOf(ep *cow.Epoch, name []byte, l *List) Edit { return Edit{l, ep, name} }
 
-// Head returns the first word of the list. If that is of a piece with a name, the name is the key that the
-// list was made for (package piece).
+// Head returns the first word of the list. If it is the word of a piece with a name, the name is the key that
+// the list was made for (package piece).
 func (l *List) Head() *piece.Head { return &l.head }
 
 // nodes returns the directory; nil for a small list.
@@ -68,10 +68,10 @@ func (l *List) nodes() *directory {
 	return &(*noded)(unsafe.Pointer(l)).directory
 }
 
-// packed returns all elements of a small list, which may be none.
+// packed returns the elements of a small list, which may be empty.
 func (l *List) packed() listpack.List { return listpack.In(l.head.Content()) }
 
-// small returns all elements of a small list; nil if there are none, or nodes.
+// small returns the elements of a small list; nil if it is empty, or has nodes.
 func (l *List) small() listpack.List {
 	if !l.head.Packed() {
 		return nil
@@ -89,27 +89,27 @@ func smallOf(ep *cow.Epoch, name []byte, lp listpack.List, more int) *List {
 	return (*List)(unsafe.Pointer(head))
 }
 
-// withNodes returns a list that has these.
+// withNodes returns a list with the nodes of a directory.
 func withNodes(ep *cow.Epoch, d directory) *List {
 	l := &noded{List: List{piece.Large(ep.Now())}, directory: d}
 	return &l.List
 }
 
-// take takes another piece, or header, for the list.
+// take replaces the piece, or header, of the list.
 func (l *Edit) take(fresh *List) {
 	l.head.Leave()
 	l.List = fresh
 }
 
-// Moved reports whether a writer has taken another piece for the list: there it is to be read.
+// Moved reports whether the list has moved to another piece, and must be read there.
 func (l *List) Moved() bool { return l.head.Left() }
 
-// Stamp returns the epoch at which this list was made. If it is shared, the
-// list must be replaced by its Clone before it is written to.
+// Stamp returns the epoch at which this list was made. If it is shared, the caller must replace the list by
+// its Clone before it writes.
 func (l *List) Stamp() uint64 { return l.head.Stamp() }
 
-// Clone returns a list for writing, after a cut that shares this one. The old
-// one remains for the snapshot, to be read.
+// Clone returns a list for writing, after a cut that shares this list. The old list remains for the snapshot
+// to read.
 func (l *List) Clone(ep *cow.Epoch, name []byte) *List {
 	if d := l.nodes(); d != nil {
 		return withNodes(ep, d.clone())
@@ -117,8 +117,7 @@ func (l *List) Clone(ep *cow.Epoch, name []byte) *List {
 	return smallOf(ep, name, l.packed(), 0)
 }
 
-// Copy returns a list with the same elements that shares nothing with l, as COPY
-// makes it.
+// Copy returns a list with the same elements that shares nothing with l, for the command COPY.
 func (l *List) Copy(ep *cow.Epoch, name []byte) *List {
 	if d := l.nodes(); d != nil {
 		return withNodes(ep, d.copy(ep.Now()))
@@ -134,8 +133,7 @@ func (l *List) Len() int {
 	return l.packed().Len()
 }
 
-// Encoding returns what OBJECT ENCODING calls the form: "listpack" or
-// "quicklist".
+// Encoding returns the form's name in OBJECT ENCODING: "listpack" or "quicklist".
 func (l *List) Encoding() string {
 	if l.nodes() != nil {
 		return "quicklist"
@@ -143,8 +141,7 @@ func (l *List) Encoding() string {
 	return "listpack"
 }
 
-// Listpack returns all elements as a listpack; false if the list has nodes, or no
-// elements. It is to be read only.
+// Listpack returns all elements as a listpack; false if the list has nodes, or is empty. It is read-only.
 func (l *List) Listpack() (listpack.List, bool) {
 	lp := l.small()
 	return lp, lp != nil
@@ -161,9 +158,8 @@ func (l *List) NodeCount() int {
 	return 0
 }
 
-// EachNode calls fn for the nodes from left to right, for snapshot files: b is a
-// listpack that is not empty, or, if plain, the bytes of one element. They are to
-// be read only.
+// EachNode calls fn for the nodes from left to right, for snapshot files: b is a listpack that is not empty,
+// or, if plain, the bytes of a single element. b is read-only.
 func (l *List) EachNode(fn func(b []byte, plain bool)) {
 	if l.nodes() == nil {
 		if l.small() != nil {

@@ -6,9 +6,9 @@ import (
 	"lockserver/store/listpack"
 )
 
-// node is a run of elements. Once its stamp is shared nothing in it changes.
+// node is a run of elements. Once its stamp is shared, the node does not change.
 type node struct {
-	lp    listpack.List // not empty; the bytes of the one element if plain is true
+	lp    listpack.List // not empty; the bytes of the only element if plain is true
 	stamp uint64
 	plain bool
 }
@@ -35,8 +35,7 @@ func (n *node) len() int {
 	return n.lp.Len()
 }
 
-// walk calls fn for the elements from number i on, to the right or to the left,
-// and returns false if fn did.
+// walk calls fn for the elements from number i on, to the right or to the left, and returns false if fn did.
 func (n *node) walk(i int, to Side, fn func(v Value) bool) bool {
 	if n.plain {
 		return fn(listpack.String(n.lp))
@@ -44,7 +43,7 @@ func (n *node) walk(i int, to Side, fn func(v Value) bool) bool {
 	return walkPacked(n.lp, position(n.lp, i), to, fn)
 }
 
-// walkPacked is walk for a listpack, from a position on.
+// walkPacked does what walk does, for a listpack, from a position on.
 func walkPacked(lp listpack.List, pos int, to Side, fn func(v Value) bool) bool {
 	for pos >= 0 {
 		var v Value
@@ -60,8 +59,7 @@ func walkPacked(lp listpack.List, pos int, to Side, fn func(v Value) bool) bool 
 	return true
 }
 
-// position returns where element number i of a listpack stands, found from the
-// nearer end.
+// position returns the position of element number i of a listpack. It searches from the nearer end.
 func position(lp listpack.List, i int) int {
 	n := lp.Len()
 	if i < n/2 {
@@ -78,8 +76,8 @@ func position(lp listpack.List, i int) int {
 	return pos
 }
 
-// add puts an element at one end of a listpack. It reserves more than that, up to most bytes, so that filling
-// a list copies it only a few times.
+// add adds an element at one end of a listpack. It reserves more space, up to most bytes, so that filling a
+// list copies it only a few times.
 func add(lp listpack.List, side Side, element []byte, most int) listpack.List {
 	lp = reserve(lp, element, most)
 	if first := lp.First(); side == Left && first >= 0 {
@@ -88,12 +86,12 @@ func add(lp listpack.List, side Side, element []byte, most int) listpack.List {
 	return lp.Append(element)
 }
 
-// tight is the size up to which a listpack reserves no more than the allocator gives anyway. The memory of a
-// million small lists matters more than a few copies of each.
+// tight is the size up to which a listpack reserves only the space of the allocator's size class. The memory
+// of a million small lists matters more than a few copies of each.
 const tight = 256
 
-// reserve makes space for element. A listpack that is not tiny grows by half, but not beyond most bytes if
-// element fits below.
+// reserve makes space for element. A listpack above tight grows by half, but not beyond most bytes if element
+// fits into them.
 func reserve(lp listpack.List, element []byte, most int) listpack.List {
 	need := len(lp) + listpack.EncodedLen(element)
 	if need <= cap(lp) || need <= tight {
@@ -102,13 +100,12 @@ func reserve(lp listpack.List, element []byte, most int) listpack.List {
 	return resize(lp, max(need, min(len(lp)+len(lp)/2, most)))
 }
 
-// resize returns a copy with the given capacity, or what the allocator makes of
-// it.
+// resize returns a copy with at least the given capacity, rounded up by the allocator.
 func resize(lp listpack.List, capacity int) listpack.List {
 	return append(slices.Grow(listpack.List(nil), capacity), lp...)
 }
 
-// shrink gives back the memory of a listpack that has lost most of its elements.
+// shrink frees the memory of a listpack that has lost most of its elements.
 func shrink(lp listpack.List) listpack.List {
 	if cap(lp) > tight && len(lp) < cap(lp)/4 {
 		return lp.Clone()

@@ -10,7 +10,7 @@ func (l *List) walk(i int, to Side, fn func(v Value) bool) {
 	p, within := l.nodes().locate(i)
 	for ok := true; ok; p, ok = l.nodes().next(p, to) {
 		n := l.nodes().at(p)
-		if within < 0 { // a node that is entered from its end
+		if within < 0 { // the walk enters the node from its end
 			within = 0
 			if to == Left {
 				within = n.len() - 1
@@ -23,10 +23,9 @@ func (l *List) walk(i int, to Side, fn func(v Value) bool) {
 	}
 }
 
-// Index returns element i; a negative i counts from the right end, where -1 is
-// the last. It is false if there is no such element. The value is valid until
-// the next change of the list. The time grows with the distance from the nearer
-// end, but by nodes and segments of them.
+// Index returns element i; a negative i counts from the right end, where -1 is the last. It returns false if
+// the element does not exist. The value is valid until the next change of the list. The time grows with the
+// distance from the nearer end, counted in nodes and segments.
 func (l *List) Index(i int) (v Value, ok bool) {
 	n := l.Len()
 	if i < 0 {
@@ -42,9 +41,9 @@ func (l *List) Index(i int) (v Value, ok bool) {
 	return v, true
 }
 
-// Range calls fn for at most n elements from number i on, to the right or to the
-// left, until fn returns false. Number i must exist unless n is 0. A value is
-// valid during the call only; fn must not change the list.
+// Range calls fn for at most n elements from number i on, to the right or to the left, until fn returns
+// false. Number i must exist unless n is 0. A value is only valid during the call; fn must not change the
+// list.
 func (l *List) Range(i, n int, to Side, fn func(v Value) bool) {
 	if n <= 0 {
 		return
@@ -55,9 +54,8 @@ func (l *List) Range(i, n int, to Side, fn func(v Value) bool) {
 	})
 }
 
-// Matches calls fn with the index of every element that equals b, beginning at
-// one end, until fn returns false. It looks at no more than most elements; 0 is
-// all of them.
+// Matches calls fn with the index of every element that equals b, beginning at one end, until fn returns
+// false. It compares at most most elements; 0 means all of them.
 func (l *List) Matches(b []byte, from Side, most int, fn func(i int) bool) {
 	n := l.Len()
 	if most <= 0 || most > n {

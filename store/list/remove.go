@@ -2,7 +2,7 @@ package list
 
 import "lockserver/store/listpack"
 
-// Remove takes n elements out from number i on. All of them must exist.
+// Remove removes n elements from number i on. All of them must exist.
 func (l *Edit) Remove(lim Limits, i, n int) {
 	l.mustOwn()
 	if n == 0 {
@@ -27,8 +27,7 @@ func (l *Edit) Remove(lim Limits, i, n int) {
 	l.toSmall(lim)
 }
 
-// cut takes k elements out of the node at p from number within on, and the node if
-// none is left.
+// cut removes k elements of the node at p from number within on, and the node if it becomes empty.
 func (l *Edit) cut(p place, within, k int) {
 	if k == l.nodes().at(p).len() {
 		l.removeNode(p)
@@ -39,9 +38,8 @@ func (l *Edit) cut(p place, within, k int) {
 	l.count(p, -k)
 }
 
-// RemoveEqual takes out the first n elements that equal b, seen from one end, or
-// all of them if n is 0, and returns how many there were. b must not alias the
-// list.
+// RemoveEqual removes the first n elements that equal b, counted from one end, or all of them if n is 0, and
+// returns their number. b must not alias the list.
 func (l *Edit) RemoveEqual(lim Limits, b []byte, from Side, n int) (removed int) {
 	l.mustOwn()
 	if n == 0 {
@@ -70,7 +68,7 @@ func (l *Edit) RemoveEqual(lim Limits, b []byte, from Side, n int) (removed int)
 	return removed
 }
 
-// removeInNode is RemoveEqual for one node. It says whether the node has gone.
+// removeInNode does what RemoveEqual does, for one node. gone reports whether the node was removed.
 func (l *Edit) removeInNode(p place, b []byte, from Side, most int) (removed int, gone bool) {
 	n := l.nodes().at(p)
 	if n.plain {
@@ -99,8 +97,7 @@ func (l *Edit) removeInNode(p place, b []byte, from Side, most int) (removed int
 	return removed, gone
 }
 
-// findFrom returns the position of the first element that equals b, seen from one
-// end; -1 if there is none.
+// findFrom returns the position of the first element that equals b, searched from one end, or -1.
 func findFrom(lp listpack.List, b []byte, from Side) int {
 	if from == Left {
 		return lp.Find(lp.First(), b, 0)
@@ -116,11 +113,11 @@ func findLeft(lp listpack.List, pos int, b []byte) int {
 	return pos
 }
 
-// removePacked takes elements that equal b out of a listpack, at most so many. at
-// is the position of the first, seen from one end; -1 if there is none.
+// removePacked removes at most most elements that equal b from a listpack. at is the position of the first,
+// searched from one end, or -1.
 func removePacked(lp listpack.List, at int, b []byte, from Side, most int) listpack.List {
 	for ; at >= 0 && most > 0; most-- {
-		lp = lp.Delete(at, 1) // what followed stands there now, or the end
+		lp = lp.Delete(at, 1) // the next element is there now, or the end
 		switch {
 		case from == Right:
 			at = findLeft(lp, lp.Prev(at), b)

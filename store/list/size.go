@@ -8,8 +8,8 @@ import (
 const (
 	// directoryBytes is the header of a list with nodes, with a segment.
 	directoryBytes = 48 + 128
-	// nodeBytes is what a node takes beside its bytes: itself, the pointer to it with its share of a
-	// segment, and what the allocator rounds up by.
+	// nodeBytes is the size of a node without its elements: its header, the pointer to it with its share of a
+	// segment, and the allocator's rounding.
 	nodeBytes = 48 + 12 + 20
 )
 
@@ -21,10 +21,10 @@ func (l *List) Size() int {
 	return (piece.HeadBytes + len(l.packed()) + 15) &^ 15
 }
 
-// size returns what a node weighs in the directory.
+// size returns the weight of a node in the directory.
 func (n *node) size() int { return nodeBytes + len(n.lp) }
 
-// become gives a node that is owned other elements, and the directory its new weight.
+// become gives an owned node other elements, and updates its weight in the directory.
 func (l *Edit) become(n *node, lp listpack.List) {
 	l.nodes().bytes += len(lp) - len(n.lp)
 	n.lp = lp

@@ -6,8 +6,8 @@ import (
 	"lockserver/store/listpack"
 )
 
-// Push puts elements in at one end, one after the other: pushed at the left they
-// stand in reverse order. The bytes are copied; they must not alias the list.
+// Push adds elements at one end, one after the other: elements pushed at the left are in reverse order. The
+// bytes are copied; they must not alias the list.
 func (l *Edit) Push(lim Limits, side Side, elements ...[]byte) {
 	l.mustOwn()
 	if l.nodes() == nil && lim.outgrown(l.small(), elements...) {
@@ -22,7 +22,7 @@ func (l *Edit) Push(lim Limits, side Side, elements ...[]byte) {
 	}
 }
 
-// pushNode is Push for one element and the form with nodes.
+// pushNode does what Push does, for one element and the form with nodes.
 func (l *Edit) pushNode(lim Limits, side Side, element []byte) {
 	d := l.nodes()
 	if len(d.segs) == 0 {
@@ -44,10 +44,10 @@ func (l *Edit) pushNode(lim Limits, side Side, element []byte) {
 	l.insertNode(p, newNode(lim, l.ep.Now(), element, min(len(old.lp), lim.bytes())-emptyBytes))
 }
 
-// maxElement is the most that an element of a listpack takes beyond its bytes.
+// maxElement is the largest size of an element of a listpack besides its bytes.
 const maxElement = 10
 
-// pushSmall is Push for the small form.
+// pushSmall does what Push does, for the small form.
 func (l *Edit) pushSmall(lim Limits, side Side, elements [][]byte) {
 	if l.small() == nil {
 		l.reserve(ElementsBytes(elements), 0)
@@ -62,7 +62,7 @@ func (l *Edit) pushSmall(lim Limits, side Side, elements [][]byte) {
 	}
 }
 
-// ElementsBytes returns how many bytes of a listpack the elements take.
+// ElementsBytes returns the size of the elements in a listpack.
 func ElementsBytes(elements [][]byte) (n int) {
 	for _, e := range elements {
 		n += listpack.EncodedLen(e)
@@ -70,7 +70,7 @@ func ElementsBytes(elements [][]byte) (n int) {
 	return n
 }
 
-// reserve returns the elements of a small list with space for more bytes: see the reserve of nodes.
+// reserve returns the elements of a small list with space for more bytes: see the function reserve.
 func (l *Edit) reserve(more, most int) listpack.List {
 	lp := l.packed()
 	need := len(lp) + more
@@ -84,8 +84,7 @@ func (l *Edit) reserve(more, most int) listpack.List {
 	return l.packed()
 }
 
-// keep takes what has become of the elements of a small list. They stand where they stood, unless they take
-// much less now.
+// keep stores the changed elements of a small list. They stay in place, unless they take much less space now.
 func (l *Edit) keep(lp listpack.List) {
 	switch {
 	case unsafe.SliceData(lp) != unsafe.SliceData(l.head.Content()):
@@ -98,7 +97,7 @@ func (l *Edit) keep(lp listpack.List) {
 	}
 }
 
-// PrepareFor turns a small list into one with nodes if one more element does not fit. Insert and Set do so
+// PrepareFor converts a small list to the form with nodes if element does not fit. Insert and Set do so
 // themselves. It is for a caller that then does not insert the element.
 func (l *Edit) PrepareFor(lim Limits, element []byte) {
 	l.mustOwn()
@@ -107,8 +106,8 @@ func (l *Edit) PrepareFor(lim Limits, element []byte) {
 	}
 }
 
-// Insert puts an element beside number i, which must exist: behind it, or before it. The bytes are copied;
-// they must not alias the list.
+// Insert inserts an element after or before number i, which must exist. The bytes are copied; they must not
+// alias the list.
 func (l *Edit) Insert(lim Limits, i int, after bool, element []byte) {
 	l.PrepareFor(lim, element)
 	if l.nodes() == nil {
@@ -142,7 +141,7 @@ func (l *Edit) Insert(lim Limits, i int, after bool, element []byte) {
 	l.insertNode(p, newNode(lim, l.ep.Now(), element, 0))
 }
 
-// beside is the number that an element gets behind number i, or before it.
+// beside returns the number of an element that is inserted after or before number i.
 func beside(i int, after bool) int {
 	if after {
 		return i + 1
@@ -150,14 +149,14 @@ func beside(i int, after bool) int {
 	return i
 }
 
-// insertInto makes an element number within of the node at p, which takes it.
+// insertInto inserts an element as number within of the node at p, which has space for it.
 func (l *Edit) insertInto(lim Limits, p place, within int, element []byte) {
 	n := l.own(p, len(element)+maxElement)
 	l.become(n, insertAt(reserve(n.lp, element, lim.bytes()), within, element))
 	l.count(p, 1)
 }
 
-// insertAt makes an element number i of a listpack, which may be one behind the last.
+// insertAt inserts an element as number i of a listpack; i may be the number of elements.
 func insertAt(lp listpack.List, i int, element []byte) listpack.List {
 	if i == lp.Len() {
 		return lp.Append(element)
@@ -165,9 +164,9 @@ func insertAt(lp listpack.List, i int, element []byte) listpack.List {
 	return lp.Insert(position(lp, i), element)
 }
 
-// insertBetween splits the node at p, which cannot take the element, before its element within. A large
-// element gets a node between the halves. Any other joins one half: the one without the list's element i, its
-// neighbour, however full that half is. Then neighbours that fit together are joined.
+// insertBetween splits the node at p, which has no space for the element, before its element within. A large
+// element gets a node between the halves. Any other element joins the half without element i, its neighbour,
+// even if that half is full. Then neighbours that fit together are joined.
 func (l *Edit) insertBetween(lim Limits, p place, within, i int, after bool, element []byte) {
 	q := l.split(p, within)
 	switch {
@@ -184,8 +183,7 @@ func (l *Edit) insertBetween(lim Limits, p place, within, i int, after bool, ele
 	l.mergeAround(lim, i)
 }
 
-// Set puts an element in the place of number i, which must exist. The bytes are
-// copied; they must not alias the list.
+// Set replaces element number i, which must exist. The bytes are copied; they must not alias the list.
 func (l *Edit) Set(lim Limits, i int, element []byte) {
 	l.PrepareFor(lim, element)
 	if l.nodes() == nil {
@@ -206,7 +204,7 @@ func (l *Edit) Set(lim Limits, i int, element []byte) {
 		n = newNode(lim, l.ep.Now(), element, 0)
 		l.nodes().bytes += n.size()
 		l.ownSegment(p.seg).nodes[p.node] = n
-	case !lim.isLarge(element): // however full the node is, as in Redis
+	case !lim.isLarge(element): // even if the node is full, as in Redis
 		n = l.own(p, len(element)+maxElement)
 		l.become(n, n.lp.Replace(position(n.lp, within), element))
 	default:
@@ -215,7 +213,7 @@ func (l *Edit) Set(lim Limits, i int, element []byte) {
 	l.toSmall(lim)
 }
 
-// setLarge puts a large element in the place of number i, which is one of several in the node at p.
+// setLarge replaces number i, one of several elements in the node at p, by a large element.
 func (l *Edit) setLarge(lim Limits, p place, within, i int, element []byte) {
 	l.cut(p, within, 1)
 	if n := l.nodes().at(p).len(); within > 0 && within < n {
@@ -224,7 +222,7 @@ func (l *Edit) setLarge(lim Limits, p place, within, i int, element []byte) {
 		p.node++
 	}
 	l.insertNode(p, newNode(lim, l.ep.Now(), element, 0))
-	if within > 0 { // or else nothing is left of the node before it
+	if within > 0 { // otherwise the first part would be empty
 		l.mergeAround(lim, i)
 	}
 }

@@ -1,8 +1,8 @@
 // Package listpack holds short sequences of byte strings and integers in one flat byte slice. The format is
-// the one that Redis 7 uses in memory, in RDB files and in DUMP payloads.
+// the format that Redis 7 uses in memory, in RDB files and in DUMP payloads.
 //
 // It owns that format: encoding, walking, editing and the check of bytes that come from outside. It must not
-// know the meaning of the elements (fields of a hash, entries of a stream), nor where a list is stored or
+// know the meaning of the elements (fields of a hash, entries of a stream), or where a list is stored or
 // shared. Copy-on-write is the caller's task: it calls [List.Clone] first.
 //
 // # Format, do not change
@@ -23,17 +23,17 @@
 //	0xF0 uint32          string of any length
 //	0xF1 .. 0xF4         integer of 16, 24, 32, 64 bits follows
 //
-// A string that is the canonical decimal spelling of an int64 is always stored as an integer, in the smallest
-// form that holds it. So equal values have equal bytes, and this package writes the same bytes as Redis for
-// the same operations. One exception: Redis repairs an "unknown" count when it walks the list. Here reading
-// never writes, so the mark stays.
+// A string that is the canonical decimal text of an int64 is always stored as an integer, in the smallest
+// possible form. So equal values have equal bytes, and this package writes the same bytes as Redis for the
+// same operations. One exception: Redis repairs an "unknown" count when it walks the list. Here reading never
+// writes, so the mark stays.
 //
-// The back length is written seven bits a byte, most significant first. Every byte but the first has its top
-// bit set, so that a reader from the end knows where to stop. Its own length follows from the size (see
-// backlenSize).
+// The back length is written with seven bits in each byte, most significant first. Every byte but the first
+// has its top bit set, so that a reader from the end knows where to stop. Its own length follows from the
+// size (see backlenSize).
 //
 // # To add an element kind
 //
-// There is none left to add: the format is Redis'. A new operation is a function over positions that uses
+// No kind can be added: the format is that of Redis. A new operation is a function over positions that uses
 // sizeAt to walk and splice to make space.
 package listpack

@@ -22,8 +22,7 @@ const (
 	headInt64    = 0xF4
 )
 
-// EncodedLen returns how many bytes of a list the element b takes, back length
-// included.
+// EncodedLen returns the size of the element b in a list, including the back length.
 func EncodedLen(b []byte) int {
 	if n, ok := decimal.ParseInt(b); ok {
 		return intSize(n) + 1
@@ -32,11 +31,11 @@ func EncodedLen(b []byte) int {
 	return size + backlenSize(size)
 }
 
-// IntLen is EncodedLen for the text of n.
+// IntLen returns the EncodedLen of the text of n.
 func IntLen(n int64) int { return intSize(n) + 1 }
 
-// sizeAt returns the size of the element at pos: head, data and back length.
-// At the end byte it must not be called.
+// sizeAt returns the size of the element at pos: head, data and back length. It must not be called at the end
+// byte.
 func (l List) sizeAt(pos int) int {
 	c := l[pos]
 	if c < 0x80 {
@@ -80,9 +79,8 @@ func (l List) bodySize(pos int) int {
 	return 0
 }
 
-// backlenSize returns how many bytes the back length of an element of the given
-// size takes. The limits are Redis': each is one short of what the bits would
-// hold, apart from the first. Format, do not change.
+// backlenSize returns the length of the back length of an element of the given size. The limits are Redis':
+// except for the first, each is one less than the bits could hold. Format, do not change.
 func backlenSize(size int) int {
 	switch {
 	case size <= 127:

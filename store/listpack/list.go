@@ -37,8 +37,8 @@ func NewSize(n int) List {
 	return NewIn(slices.Grow([]byte(nil), MinBytes+n)[:MinBytes])
 }
 
-// NewIn is New in memory of the caller, at least MinBytes bytes. A list that outgrows it is allocated
-// elsewhere.
+// NewIn returns an empty list in the caller's memory, at least MinBytes bytes. A list that outgrows it is
+// allocated elsewhere.
 func NewIn(memory []byte) List {
 	l := List(memory[:MinBytes])
 	l[headerSize] = endByte
@@ -50,11 +50,10 @@ func NewIn(memory []byte) List {
 // In returns the list at the beginning of the caller's memory.
 func In(memory []byte) List { return memory[:binary.LittleEndian.Uint32(memory)] }
 
-// MinBytes is what an empty list takes.
+// MinBytes is the size of an empty list.
 const MinBytes = headerSize + 1
 
-// Len returns the number of elements. It is O(1) below 65535 elements and a
-// walk from there on.
+// Len returns the number of elements. It is O(1) below 65535 elements; above, it walks through the list.
 func (l List) Len() int {
 	if n := l.count(); n != countUnknown {
 		return n
@@ -66,13 +65,13 @@ func (l List) Len() int {
 	return n
 }
 
-// Bytes returns the size of the list in bytes, header and end byte included.
+// Bytes returns the size of the list in bytes, including the header and the end byte.
 func (l List) Bytes() int { return len(l) }
 
 // SizeAt returns how many bytes the element at pos takes.
 func (l List) SizeAt(pos int) int { return l.sizeAt(pos) }
 
-// First returns the position of the first element, -1 if there is none.
+// First returns the position of the first element, or -1.
 func (l List) First() int {
 	if l[headerSize] == endByte {
 		return -1
@@ -83,8 +82,7 @@ func (l List) First() int {
 // Last returns the position of the last element, -1 if there is none.
 func (l List) Last() int { return l.Prev(len(l) - 1) }
 
-// Next returns the position of the element after the one at pos, -1 if that was
-// the last.
+// Next returns the position of the element after the element at pos, or -1.
 func (l List) Next(pos int) int {
 	pos += l.sizeAt(pos)
 	if l[pos] == endByte {
@@ -93,8 +91,7 @@ func (l List) Next(pos int) int {
 	return pos
 }
 
-// Prev returns the position of the element before the one at pos, -1 if that is
-// the first.
+// Prev returns the position of the element before the element at pos, or -1.
 func (l List) Prev(pos int) int {
 	if pos == headerSize {
 		return -1
@@ -108,15 +105,14 @@ func (l List) Prev(pos int) int {
 	return p - size
 }
 
-// Find looks for b from the element at pos from on, comparing it with that element and then with every
-// (skip+1)-th one. A hash is searched for a field with skip 1. It returns the position, or -1 if b is not
-// there or from is -1.
+// Find searches for b. It compares b with the element at from and then with every (skip+1)-th element. With
+// skip 1 it searches the fields of a hash. It returns the position, or -1 if b is not there or from is -1.
 func (l List) Find(from int, b []byte, skip int) int {
 	if from < 0 {
 		return -1
 	}
 	number, isNumber, parsed := int64(0), false, false
-	left := 0 // elements to pass before the next comparison
+	left := 0 // number of elements to skip before the next comparison
 	for pos := from; l[pos] != endByte; pos += l.sizeAt(pos) {
 		if left > 0 {
 			left--
@@ -147,8 +143,8 @@ func (l List) Find(from int, b []byte, skip int) int {
 	return -1
 }
 
-// NewPairBefore returns a list of two elements, then the elements of others, and an integer. It is made in
-// the given memory, if that suffices.
+// NewPairBefore returns a list of two elements, followed by the elements of others and an integer. It uses
+// the given memory, if that is large enough.
 func NewPairBefore(memory, first, second []byte, others List, n int64) List {
 	between := others[headerSize : len(others)-1]
 	need := headerSize + len(first) + 2 + len(second) + 2 + len(between) + intSize(n) + 2
@@ -161,7 +157,7 @@ func NewPairBefore(memory, first, second []byte, others List, n int64) List {
 	return l
 }
 
-// NewBefore is NewPairBefore with one element in place of the two.
+// NewBefore does what NewPairBefore does, with one element in place of the two.
 func NewBefore(memory, first []byte, others List, n int64) List {
 	between := others[headerSize : len(others)-1]
 	need := headerSize + len(first) + 2 + len(between) + intSize(n) + 2
@@ -183,8 +179,8 @@ func (l List) appendBefore(others List, n int64) List {
 	return l.AppendInt(n)
 }
 
-// finish writes what follows the first few elements of a list: the elements of others, and an integer. The
-// list has its whole length already.
+// finish writes the elements of others and an integer after the first few elements of a list. The list
+// already has its final length.
 func (l List) finish(pos int, others List, n int64, few int) {
 	pos += copy(l[pos:], others[headerSize:len(others)-1])
 	putInt(l[pos:], n)
@@ -193,7 +189,7 @@ func (l List) finish(pos int, others List, n int64, few int) {
 	binary.LittleEndian.PutUint16(l[4:], uint16(few+others.count()+1))
 }
 
-// putShort writes an element of at most 63 bytes that is no integer, and returns where the next one begins.
+// putShort writes an element of at most 63 bytes that is not an integer, and returns the position after it.
 func putShort(l List, pos int, b []byte) (next int) {
 	l[pos] = headString6 | byte(len(b))
 	next = pos + len(b) + 2
@@ -202,7 +198,7 @@ func putShort(l List, pos int, b []byte) (next int) {
 	return next
 }
 
-// isShort reports whether b is an element of at most 63 bytes, and no integer.
+// isShort reports whether b is an element of at most 63 bytes that is not an integer.
 func isShort(b []byte) bool {
 	if len(b) > 63 {
 		return false
@@ -211,8 +207,8 @@ func isShort(b []byte) bool {
 	return !isInt
 }
 
-// PairBefore reads a list of two strings, the elements of others, and an integer. ok is false if the list
-// has another form, or if one of the strings has more than 63 bytes.
+// PairBefore reads a list of two strings, the elements of others, and an integer. ok is false if the list has
+// another form, or if one of the strings has more than 63 bytes.
 func (l List) PairBefore(others List) (first, second []byte, n int64, ok bool) {
 	if l.count() != 3+others.count() {
 		return nil, nil, 0, false
@@ -230,8 +226,8 @@ func (l List) PairBefore(others List) (first, second []byte, n int64, ok bool) {
 	return nil, nil, 0, false
 }
 
-// TwoInts reads a list of a string with an integer behind it, and the given string with another one. ok is
-// false if the list has another form, or if the first string has more than 63 bytes.
+// TwoInts reads a list of a string, an integer, the string second, and another integer. ok is false if the
+// list has another form, or if the first string has more than 63 bytes.
 func (l List) TwoInts(second []byte) (first []byte, n, m int64, ok bool) {
 	if l.count() != 4 {
 		return nil, 0, 0, false
@@ -249,8 +245,8 @@ func (l List) TwoInts(second []byte) (first []byte, n, m int64, ok bool) {
 	return first, v.Int, w.Int, w.IsInt
 }
 
-// shortText returns the string that elements begin with, and those behind it; ok is false if they begin with
-// something else, or a string of more than 63 bytes.
+// shortText returns the first string of the elements, and the elements after it. ok is false if the first is
+// not a string of at most 63 bytes.
 func (elements List) shortText() (text []byte, behind List, ok bool) {
 	c := elements[0]
 	if c&maskString6 != headString6 {
@@ -260,8 +256,8 @@ func (elements List) shortText() (text []byte, behind List, ok bool) {
 	return elements[1:n], elements[n+1:], true
 }
 
-// Clone returns a copy that shares nothing with l, with no spare capacity
-// beyond what the allocator rounds up to.
+// Clone returns a copy that shares nothing with l. It has only the spare capacity of the allocator's
+// rounding.
 func (l List) Clone() List { return append(List(nil), l...) }
 
 // count returns the header's count, which may be countUnknown.
@@ -300,16 +296,15 @@ func (l List) AppendInt(n int64) List {
 	return l
 }
 
-// Insert puts b before the element at pos and returns the list; b then stands at
-// pos.
+// Insert inserts b before the element at pos and returns the list; pos is then the position of b.
 func (l List) Insert(pos int, b []byte) List {
 	l = l.put(pos, 0, b)
 	l.addCount(1)
 	return l
 }
 
-// Replace puts b in the place of the element at pos and returns the list. pos
-// stays good. Nothing moves if both take the same number of bytes.
+// Replace replaces the element at pos by b and returns the list. pos stays valid. Nothing moves if both take
+// the same number of bytes.
 func (l List) Replace(pos int, b []byte) List {
 	return l.put(pos, l.sizeAt(pos), b)
 }
@@ -319,8 +314,8 @@ func (l List) ReplaceInt(pos int, n int64) List {
 	return l.putNumber(pos, l.sizeAt(pos), n)
 }
 
-// Delete removes count elements from the one at pos on, or as many as there are,
-// and returns the list. pos is then the position of what followed, or of the end.
+// Delete removes count elements from pos on, or as many as there are, and returns the list. pos is then the
+// position of the next element, or of the end.
 func (l List) Delete(pos, count int) List {
 	end, deleted := pos, 0
 	for ; deleted < count && l[end] != endByte; deleted++ {
@@ -331,8 +326,8 @@ func (l List) Delete(pos, count int) List {
 	return l
 }
 
-// Move moves count elements from the one at pos on, which must be so many, to before the element at to, or to
-// the end. Both are positions of the list as it is, and to is not one of the moved.
+// Move moves count elements from pos on to the place before the element at to, or to the end. All of them
+// must exist. Both positions refer to the list before the move, and to is not among the moved elements.
 func (l List) Move(pos, count, to int) {
 	end := pos
 	for range count {
@@ -352,7 +347,8 @@ func (l List) Move(pos, count, to int) {
 // returns the list.
 func (l List) Grow(n int) List { return slices.Grow(l, n) }
 
-// Reserve is Grow with a quarter of the list to spare, so that filling a list copies it a few times only.
+// Reserve does what Grow does, with a quarter of the list to spare, so that filling a list copies it only a
+// few times.
 func (l List) Reserve(n int) List {
 	if cap(l)-len(l) >= n {
 		return l
@@ -360,7 +356,7 @@ func (l List) Reserve(n int) List {
 	return append(slices.Grow(List(nil), len(l)+n+len(l)/4), l...)
 }
 
-// Trim returns the list, or a copy without the spare capacity if that is most of a large one.
+// Trim returns the list, or a smaller copy if most of a large list is spare capacity.
 func (l List) Trim() List {
 	if cap(l) > 256 && len(l) < cap(l)/4 {
 		return l.Clone()
@@ -386,7 +382,8 @@ func (l List) putNumber(pos, old int, n int64) List {
 	return l
 }
 
-// extend makes space for an element of size bytes before the end. It is splice for the most frequent case.
+// extend makes space for an element of size bytes before the end. It does what splice does, for the most
+// frequent case.
 func (l List) extend(size int) List {
 	total := len(l) + size
 	if total > cap(l) {
@@ -416,8 +413,8 @@ func (l List) splice(pos, old, size int) List {
 	return to
 }
 
-// setTotal writes the header's total. Callers refuse values long before it is too
-// large for the header; a list that large could not be walked.
+// setTotal writes the header's total. Callers refuse values long before the total is too large for the
+// header; a list that large could not be walked.
 func (l List) setTotal() {
 	if len(l) > math.MaxUint32 {
 		panic("listpack: list grows beyond its 32-bit size")

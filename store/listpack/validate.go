@@ -42,8 +42,8 @@ func Validate(b []byte) error {
 	return nil
 }
 
-// checkElement checks the element at pos, which has to finish at or before end,
-// and returns its size, back length included.
+// checkElement checks the element at pos, which must end at or before end, and returns its size, including
+// the back length.
 func (l List) checkElement(pos, end int) (int, error) {
 	head := 1
 	switch c := l[pos]; {

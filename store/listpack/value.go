@@ -8,10 +8,10 @@ import (
 	"lockserver/internal/decimal"
 )
 
-// Value is one element: an integer, or a string of bytes.
+// Value is an element: an integer, or a string of bytes.
 //
-// It takes four words, no more: what is larger the compiler keeps in memory and
-// copies from call to call, by which SMEMBERS of 100 strings took twice the time.
+// It has four words: the compiler keeps larger values in memory and copies them from call to call, which made
+// SMEMBERS of 100 strings take twice the time.
 type Value struct {
 	text string // the string, if IsInt is false; it aliases the list
 	// Int is the integer, if IsInt is true.
@@ -22,19 +22,19 @@ type Value struct {
 // Integer returns the value that is the integer n.
 func Integer(n int64) Value { return Value{Int: n, IsInt: true} }
 
-// String returns the value that is the string b, which it aliases; a string even
-// if b spells an integer, which in a list would be one.
+// String returns the value of the string b, and aliases it. It is a string even if b is the text of an
+// integer, which a list would store as an integer.
 func String(b []byte) Value {
 	return Value{text: unsafe.String(unsafe.SliceData(b), len(b))}
 }
 
-// Bytes returns the string, nil if IsInt is true. It aliases the list and has no
-// spare capacity: it is valid until the list changes, and must not be written to.
+// Bytes returns the string; nil if IsInt is true. It aliases the list and has no spare capacity. It is valid
+// until the list changes, and the caller must not write to it.
 func (v Value) Bytes() []byte {
 	return unsafe.Slice(unsafe.StringData(v.text), len(v.text))
 }
 
-// Step returns the element at pos and the position of the next one, -1 after the last: Get and Next in one.
+// Step returns the element at pos and the position of the next, or -1 at the end. It combines Get and Next.
 func (l List) Step(pos int) (v Value, next int) {
 	c := l[pos]
 	switch {
@@ -68,7 +68,7 @@ func (l List) Get(pos int) Value {
 	return l.getLong(pos)
 }
 
-// getLong is Get for the heads that are longer than a byte.
+// getLong does what Get does, for heads that are longer than a byte.
 func (l List) getLong(pos int) Value {
 	switch c := l[pos]; {
 	case c&maskInt13 == headInt13:
@@ -93,8 +93,8 @@ func (l List) getLong(pos int) Value {
 
 func (l List) str(from, n int) Value { return String(l[from : from+n]) }
 
-// Int returns the integer at pos, which must be one, and the offset where its
-// element ends: the next element's position, or that of the end byte.
+// Int returns the integer at pos, and the offset of the end of its element: the next element's position, or
+// that of the end byte. The element must be an integer.
 func (l List) Int(pos int) (n int64, next int) {
 	if c := l[pos]; c < 0x80 {
 		return int64(c), pos + 2
@@ -113,8 +113,8 @@ func (l List) EqualAt(pos int, b []byte) bool {
 	return v.Equal(b)
 }
 
-// Text returns what Append appends; it aliases the list, or dst where an integer
-// has to be spelled out. dst is scratch and may be nil.
+// Text returns the text that Append would append. It aliases the list, or dst for an integer. dst is scratch
+// and may be nil.
 func (v Value) Text(dst []byte) []byte {
 	if v.IsInt {
 		return strconv.AppendInt(dst[:0], v.Int, 10)

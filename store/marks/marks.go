@@ -1,10 +1,9 @@
-// Package marks is a set of slot numbers: which entries of a dict have some property, so that they can be
-// visited without looking at the others. It costs a bit a slot, up to the last one that was ever marked, and
-// adding and removing cost the same however many there are.
+// Package marks is a set of slot numbers: the entries of a dict with some property, so that they can be
+// visited without looking at the other entries. It takes a bit for each slot, up to the highest slot ever
+// marked. The time to add or remove a number does not depend on the size of the set.
 //
-// It is a bitmap with a bitmap of its words that are not zero above it, and so on up to a single
-// word. It must not know what is marked, or how a dict works but for one thing: deleting an entry
-// moves the last one into its place (Moved).
+// It is a bitmap. Above it is a bitmap of its non-zero words, and so on up to a single word. It must not know
+// what is marked. Of a dict it knows only that deleting an entry moves the last entry into its place (Moved).
 //
 // To add an operation, keep the invariant on Set.levels, which check in the test verifies.
 package marks
@@ -19,7 +18,7 @@ const (
 // Set is a set of numbers from 0 on. The zero value is empty; it is not safe for concurrent use.
 type Set struct {
 	// levels[0] has a bit for each number; a bit of levels[i+1] is set if that word of levels[i] is not zero.
-	// The last level is a single word. There are none while nothing was ever added.
+	// The last level is a single word. levels is empty until the first number is added.
 	levels [][]uint64
 	n      int
 }
@@ -32,9 +31,9 @@ func (s *Set) Has(i int) bool {
 	return len(s.levels) > 0 && i>>wordBits < len(s.levels[0]) && s.levels[0][i>>wordBits]>>(i&wordMask)&1 != 0
 }
 
-// Prefetch reads what Moved is going to read for these numbers, so that the waits for memory overlap;
-// negative ones count for nothing. The result is a sum of what was read, so that no compiler leaves the
-// reading out.
+// Prefetch reads the memory that Moved will read for these numbers, so that the waits for memory overlap.
+// Negative numbers are ignored. The result is a meaningless sum of the memory read, so that no compiler
+// leaves the reading out.
 func (s *Set) Prefetch(numbers []int) (sum uint64) {
 	if len(s.levels) == 0 {
 		return 0
@@ -71,7 +70,7 @@ func (s *Set) reserve(i int) {
 	for level := 0; ; level++ {
 		if level == len(s.levels) {
 			s.levels = append(s.levels, nil)
-			if level > 0 && s.levels[level-1][0] != 0 { // the word that stood at the top alone so far
+			if level > 0 && s.levels[level-1][0] != 0 { // the word that was alone at the top before
 				s.levels[level] = append(s.levels[level], 1)
 			}
 		}
@@ -101,7 +100,8 @@ func (s *Set) Remove(i int) {
 	}
 }
 
-// Moved removes i and gives its place to last: the last entry of a dict took the slot of a deleted one.
+// Moved removes i and gives its place to last: the last entry of a dict has moved to the slot of a deleted
+// entry.
 func (s *Set) Moved(i, last int) {
 	if s.n == 0 {
 		return

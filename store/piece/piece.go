@@ -1,20 +1,21 @@
 // Package piece stores a small container in one piece of memory: a word, then the bytes of a compact form (a
 // listpack or an intset), then free space. So a million small containers are a million pieces without
-// pointers for the collector; a separate header with a pointer to the bytes took two.
+// pointers for the garbage collector. With a separate header that points to the bytes it would be two
+// million.
 //
-// The word says in which epoch the piece was made (package cow), its capacity, and which of the owner's forms
-// the bytes have. A container that is not small begins with the same word: Large. A pointer to a Head points
-// to either form, so call Packed first.
+// The word holds the epoch in which the piece was made (package cow), its capacity, and the form of the
+// bytes. A container that is not small begins with the same word: Large. A pointer to a Head points to either
+// form, so call Packed first.
 //
 // The content grows in place up to the capacity. Then it moves: the writer gets a new piece and stores it in
-// place of the old one. Only a snapshot that holds the old piece may still read it; the build tag invariants
-// checks that.
+// place of the old piece. Only a snapshot that holds the old piece may still read it; the build tag
+// invariants checks that.
 //
-// Behind its capacity a piece may have a name: the key of the container, as the keyspace stores it. So a
-// small container and its key are one allocation. The name is only read through the keyspace, which may store
-// the key elsewhere.
+// After its capacity a piece may have a name: the key of the container, as the keyspace stores it. So a small
+// container and its key are one allocation. The name is only read through the keyspace, which may store the
+// key elsewhere.
 //
-// The package knows nothing of what the bytes mean.
+// The package knows nothing of the meaning of the bytes.
 package piece
 
 import (
@@ -24,15 +25,15 @@ import (
 	"lockserver/store/dict"
 )
 
-// Head is the first word of a container. It is part of what New made, or the first field of a large
-// container's header: the one is cast to the other by the package that owns the container.
+// Head is the first word of a container. It is part of the result of New, or the first field of a large
+// container's header: the package that owns the container casts one to the other.
 type Head struct {
 	// word holds, from its low bits: the capacity (0 means a large container), the form, whether there is a
 	// name, and the epoch. The capacity is in words, or with a name in bytes.
 	word uint64
 }
 
-// Form is which of its compact forms a container has: 0, 1 or 2.
+// Form is the compact form of a container: 0, 1 or 2. The owner gives the numbers a meaning.
 type Form uint8
 
 const (
@@ -42,13 +43,13 @@ const (
 	named        = 1 << (capacityBits + 2)
 	stampAt      = capacityBits + 3
 	wordBytes    = 8
-	moved        = formMask << capacityBits // without capacity: the container is elsewhere now
+	moved        = formMask << capacityBits // without a capacity: the container has moved
 )
 
-// HeadBytes is what a piece takes beside its bytes.
+// HeadBytes is the size of a piece without its bytes.
 const HeadBytes = wordBytes
 
-// New returns a piece with a capacity of at least capacity zero bytes. It has the name unless that is nil or
+// New returns a piece with a capacity of at least capacity zero bytes. It has the name, unless name is nil or
 // the capacity is large.
 func New(stamp uint64, form Form, capacity int, name []byte) *Head {
 	behind := 0
@@ -69,11 +70,11 @@ func New(stamp uint64, form Form, capacity int, name []byte) *Head {
 	return h
 }
 
-// mostNamed is the largest capacity of a piece with a name: a separate key costs little compared with a
-// larger piece.
+// mostNamed is the largest capacity of a piece with a name: compared with a larger piece, a separate key
+// costs little.
 const mostNamed = 4096
 
-// Name returns the name of a piece, nil if it has none. It stays what it is, wherever the container moves.
+// Name returns the name of a piece, or nil. The name never changes, even if the container moves.
 func (h *Head) Name() *dict.Key {
 	if h.word&named == 0 {
 		return nil
@@ -81,7 +82,7 @@ func (h *Head) Name() *dict.Key {
 	return (*dict.Key)(unsafe.Add(unsafe.Pointer(h), wordBytes+h.word&capacityMask))
 }
 
-// Large returns the word of a header that is no piece.
+// Large returns the word of a header that is not a piece.
 func Large(stamp uint64) Head { return Head{stamp << stampAt} }
 
 // Stamp returns the epoch at which the piece, or the header, was made.
@@ -110,14 +111,14 @@ func (h *Head) Content() []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(h), wordBytes)), n)
 }
 
-// Leave says that the container has moved from this piece, or header. No snapshot may hold it.
+// Leave records that the container has moved from this piece or header. No snapshot may hold it.
 func (h *Head) Leave() { h.word = h.word&^(formMask<<capacityBits|capacityMask|named) | moved }
 
 // Left reports whether the container has moved.
 func (h *Head) Left() bool { return h.word&(moved|capacityMask) == moved }
 
-// Tight is the size up to which a piece that moves gets no more capacity than it needs, except for what the
-// allocator adds. Most pieces are that small, and change their size seldom.
+// Tight is the size up to which a piece that moves gets only the capacity that it needs, plus the allocator's
+// rounding. Most pieces are that small, and seldom change their size.
 const Tight = 64
 
 // CapacityFor returns the capacity to allocate for need bytes: a quarter more if need is large.

@@ -8,27 +8,27 @@ import (
 	"lockserver/store/sparse"
 )
 
-// groupBits: 64 slots are worked off together.
+// groupBits: 64 slots are handled together.
 const groupBits = 6
 
-// Bytes is what a renewal takes, with its part of a pointer to a piece.
+// Bytes is the size of a renewal, with its share of a pointer to a piece.
 const Bytes = 25
 
-// Keeper is the client for which keys are renewed as long as it lives. The zero value has none.
+// Keeper is the client for which keys are renewed while it is connected. The zero value has no keys.
 type Keeper struct {
-	// Of is who it is.
+	// Of identifies the client.
 	Of    any
 	in    []part
 	count int
 }
 
-// part is the place of a keeper in a table.
+// part is the number of a keeper in a table.
 type part struct {
 	table  *Table
 	number uint32
 }
 
-// Len returns how many keys are renewed for the keeper, in all tables; nil: none.
+// Len returns the number of keys that are renewed for the keeper, in all tables. k may be nil.
 func (k *Keeper) Len() int {
 	if k == nil {
 		return 0
@@ -36,12 +36,12 @@ func (k *Keeper) Len() int {
 	return k.count
 }
 
-// Renewal is one of a table.
+// Renewal is an entry of a table.
 type Renewal struct {
-	Keeper *Keeper // nil: no keeper that is known here
-	AtMS   int64   // the next time, in milliseconds since 1970
-	Pin    uint32  // of the caller: MaxPin at most
-	// Doubted: what is renewed may have become something else.
+	Keeper *Keeper // nil: the keeper is not known here
+	AtMS   int64   // the next renewal, in milliseconds since 1970
+	Pin    uint32  // a number of the caller, at most MaxPin
+	// Doubted says that the value of the slot may have changed.
 	Doubted bool
 }
 
@@ -51,37 +51,37 @@ const MaxPin = 1<<31 - 1
 // doubted is a bit of entry.pin.
 const doubted = 1 << 31
 
-// entry is what a slot has. It holds no pointers, which the collector would have to follow.
+// entry is the entry of a slot. It holds no pointers, which the garbage collector would have to follow.
 type entry struct {
 	atMS       int64
-	keeper     uint32 // its number plus one; 0: the slot has no renewal
-	prev, next uint32 // of the same keeper: the slots plus one; 0: there is none
+	keeper     uint32 // the keeper's number plus one; 0: the slot has no renewal
+	prev, next uint32 // of the same keeper: the slots plus one; 0: there is no such entry
 	pin        uint32
 }
 
-// chain is one keeper's part of a table. That of number 0 is of those that have none.
+// chain lists the renewals of one keeper in a table. Number 0 lists the renewals without a keeper.
 type chain struct {
 	of    *Keeper
 	first uint32 // the slot plus one
 	count int
 }
 
-// Table has the renewals of a dict's slots. The zero value is empty; it is not safe for concurrent use.
+// Table holds the renewals of a dict's slots. The zero value is empty; it is not safe for concurrent use.
 //
-// Invariants (checked by check): chains are complete in both directions and hold what their count says. The
-// count of a keeper is the sum of its chains'. The bound of a group is no later than its renewals.
+// Invariants (checked by check): chains are complete in both directions, and their length equals their count.
+// The count of a keeper is the sum of its chains' counts. The bound of a group is no later than its renewals.
 type Table struct {
 	entries sparse.Array[entry]
 	bounds  due.Bounds
 	count   int
 	chains  []chain
-	free    []uint32 // numbers of chains
+	free    []uint32 // free numbers of chains
 }
 
 // Len returns how many renewals there are.
 func (t *Table) Len() int { return t.count }
 
-// Of returns the renewal of a slot; false if there is none.
+// Of returns the renewal of a slot; ok is false if the slot has no renewal.
 func (t *Table) Of(slot int) (r Renewal, ok bool) {
 	e := t.entries.At(slot)
 	if e == nil || e.keeper == 0 {
@@ -94,12 +94,12 @@ func (t *Table) renewal(e *entry) Renewal {
 	return Renewal{Keeper: t.chains[e.keeper-1].of, AtMS: e.atMS, Pin: e.pin &^ doubted, Doubted: e.pin&doubted != 0}
 }
 
-// Prefetch reads what taking away the renewals of these slots is going to read, so that the waits for memory
-// overlap; negative ones count for nothing. The result is a sum of what was read, so that no compiler leaves
-// the reading out.
+// Prefetch reads the memory that removing the renewals of these slots will read, so that the waits for memory
+// overlap. Negative slots are ignored. The result is a meaningless sum of the memory read, so that no
+// compiler leaves the reading out.
 func (t *Table) Prefetch(slots []int) uint64 { return t.entries.Prefetch(slots) }
 
-// Set gives a slot a renewal, in the place of the one that it has, and reports whether it had none.
+// Set sets the renewal of a slot, and reports whether the slot had no renewal before.
 func (t *Table) Set(slot int, r Renewal) (fresh bool) {
 	e := t.entries.Make(slot)
 	fresh = e.keeper == 0
@@ -126,7 +126,7 @@ func (t *Table) Doubt(slot int) {
 	}
 }
 
-// Remove takes a slot's renewal away, and reports whether it had one.
+// Remove removes a slot's renewal, and reports whether the slot had a renewal.
 func (t *Table) Remove(slot int) bool {
 	e := t.entries.At(slot)
 	if e == nil || e.keeper == 0 {
@@ -140,8 +140,8 @@ func (t *Table) Remove(slot int) bool {
 	return true
 }
 
-// Moved removes the renewal of a slot when its key is removed, and moves that of the last key, which takes
-// the slot. It reports whether the slot had one.
+// Moved removes the renewal of a slot when its key is removed, and moves the renewal of the last key, which
+// takes the slot. It reports whether the slot had a renewal.
 func (t *Table) Moved(slot, last int) (had bool) {
 	if t.count == 0 {
 		return false
@@ -179,8 +179,8 @@ func (t *Table) Each(visit func(slot int, r Renewal)) {
 	})
 }
 
-// EachOf visits the slots with a keeper's renewals, the latest first, at most so many. visit may change the
-// one that it is given. The result is how many it has visited.
+// EachOf visits the slots with a keeper's renewals, the latest first, at most most of them. visit may change
+// the visited renewal. It returns the number of visited slots.
 func (t *Table) EachOf(k *Keeper, most int, visit func(slot int, r Renewal)) (visited int) {
 	number, ok := k.numberIn(t)
 	if !ok {
@@ -195,13 +195,13 @@ func (t *Table) EachOf(k *Keeper, most int, visit func(slot int, r Renewal)) (vi
 	return visited
 }
 
-// FirstMS returns a time before which no renewal falls due; due.Never: there is none.
+// FirstMS returns a time before which no renewal is due, or due.Never.
 func (t *Table) FirstMS() int64 { return t.bounds.FirstMS() }
 
-// First handles the group with the least bound, if that is no later than dueMS. If a renewal of it is due by
-// then, visit is called for all renewals of the group that are due by untilMS, in the order of their slots.
-// visit returns the next time, 0 if there is none. visit may not change the table. First returns how many
-// were visited, and false if nothing is due.
+// First handles the group with the least bound, if that is no later than dueMS. If a renewal of the group is
+// due by then, visit is called for all its renewals that are due by untilMS, in the order of their slots.
+// visit returns the next time, or 0 to remove the renewal. visit must not change the table. First returns the
+// number of visited renewals, and false if nothing is due.
 func (t *Table) First(dueMS, untilMS int64, visit func(slot int, r Renewal) (nextMS int64)) (visited int, ok bool) {
 	group, boundMS := t.bounds.First()
 	if boundMS > dueMS || boundMS == due.Never {
@@ -232,7 +232,7 @@ func (t *Table) First(dueMS, untilMS int64, visit func(slot int, r Renewal) (nex
 	return visited, true
 }
 
-// leastOf returns when the first renewal of some slots falls due.
+// leastOf returns the earliest time of a renewal in a range of slots.
 func (t *Table) leastOf(from, to int) (leastMS int64) {
 	leastMS = due.Never
 	t.entries.Each(from, to, func(_ int, piece *sparse.Piece[entry]) {
@@ -245,7 +245,7 @@ func (t *Table) leastOf(from, to int) (leastMS int64) {
 	return leastMS
 }
 
-// numberIn returns by which number a table knows the keeper; false: it has none there.
+// numberIn returns the number of the keeper in a table; false: the keeper has no number there.
 func (k *Keeper) numberIn(t *Table) (number uint32, ok bool) {
 	if k == nil {
 		return 0, len(t.chains) > 0
@@ -258,15 +258,15 @@ func (k *Keeper) numberIn(t *Table) (number uint32, ok bool) {
 	return 0, false
 }
 
-// leave makes the keeper forget a table.
+// leave removes a table from the keeper.
 func (k *Keeper) leave(t *Table) {
 	k.in = slices.DeleteFunc(k.in, func(p part) bool { return p.table == t })
 }
 
-// numberOf is numberIn, and makes the keeper known if it is not.
+// numberOf returns the number of a keeper in the table, and gives it a number if necessary.
 func (t *Table) numberOf(k *Keeper) (number uint32) {
 	if len(t.chains) == 0 {
-		t.chains = append(t.chains, chain{}) // of those without a keeper
+		t.chains = append(t.chains, chain{}) // the renewals without a keeper
 	}
 	number, ok := k.numberIn(t)
 	if ok {
@@ -294,7 +294,7 @@ func (t *Table) link(slot int, e *entry, number uint32) {
 	}
 }
 
-// unlink takes an entry out of its chain, if it is in one.
+// unlink removes an entry from its chain, if it is in a chain.
 func (t *Table) unlink(e *entry) {
 	if e.keeper == 0 {
 		return
@@ -313,7 +313,7 @@ func (t *Table) unlink(e *entry) {
 	}
 }
 
-// join makes the neighbours of an entry point to others: the one before it to next, the one behind it to
+// join connects the neighbours of an entry: the entry before it now points to next, the entry after it to
 // prev.
 func (t *Table) join(e *entry, next, prev uint32) {
 	if e.prev != 0 {

@@ -13,19 +13,18 @@ import (
 // BatchSize is how many members are read, or looked up, at a time.
 const BatchSize = dict.Together
 
-// Walk reads the members of sets, some at a time, in the order of Each. A set must not change meanwhile. A
-// Walk is large and may be used for one set after the other.
+// Walk reads the members of sets in batches, in the order of Each. A set must not change meanwhile. A Walk is
+// large and can be reused for the next set.
 //
 //	for members := w.Begin(s); len(members) > 0; members = w.Next() {
 type Walk struct {
 	s       *Set
 	next    int // number of the next member; in a listpack its position, -1 at the end
 	members [BatchSize][]byte
-	text    [BatchSize * decimal.MaxIntLen]byte // of integers
+	text    [BatchSize * decimal.MaxIntLen]byte // memory for formatted integers
 }
 
-// Begin begins a walk over s, which may be nil, and returns the first members, at most
-// BatchSize; none if s is empty.
+// Begin begins a walk over s, which may be nil. It returns the first members, at most BatchSize.
 func (w *Walk) Begin(s *Set) [][]byte {
 	w.s, w.next = s, 0
 	switch {
@@ -37,9 +36,9 @@ func (w *Walk) Begin(s *Set) [][]byte {
 	return w.Next()
 }
 
-// Next returns the next members, none at the end. The slice is the caller's until the next call.
-// The members alias the set or the walk: they must not be written to, and are valid as long as the
-// slice and until the set changes.
+// Next returns the next members, or an empty slice at the end. The caller may use the slice until the next
+// call. The members alias the set or the walk: the caller must not write to them. They are valid as long as
+// the slice and until the set changes.
 func (w *Walk) Next() [][]byte {
 	n := 0
 	switch w.s.form() {
@@ -61,7 +60,7 @@ func (w *Walk) Next() [][]byte {
 	return w.members[:n]
 }
 
-// End ends a walk before Next has returned nothing: it keeps no memory of the set alive then.
+// End ends a walk early, so that it keeps no memory of the set alive.
 func (w *Walk) End() {
 	w.s = nil
 	clear(w.members[:])
@@ -96,8 +95,8 @@ func (w *Walk) nextPacked() (n int) {
 	return n
 }
 
-// Select keeps of the members, at most BatchSize, those that are in the set, or with in false those that are
-// not. It returns them in their order, in the same storage.
+// Select filters members, at most BatchSize. It keeps the members that are in the set, or, if in is false,
+// the others. It returns them in their order, in the same slice.
 func (s *Set) Select(members [][]byte, in bool) [][]byte {
 	found := s.Which(members)
 	if !in {
@@ -112,7 +111,7 @@ func (s *Set) Select(members [][]byte, in bool) [][]byte {
 	return kept
 }
 
-// Which looks up at most BatchSize members: bit i of the result says whether members[i] is in the set.
+// Which looks up at most BatchSize members: bit i of the result reports whether members[i] is in the set.
 func (s *Set) Which(members [][]byte) (found uint64) {
 	switch {
 	case len(members) == 0:
@@ -132,7 +131,7 @@ func (s *Set) Which(members [][]byte) (found uint64) {
 	return found
 }
 
-// which expects that members often ascend, as those of another intset do.
+// which is fast if members often ascend, as the members of another intset do.
 func (s intset) which(members [][]byte) (found uint64) {
 	at := 0
 	for i, member := range members {
@@ -147,10 +146,10 @@ func (s intset) which(members [][]byte) (found uint64) {
 	return found
 }
 
-// fewMembers is up to how many members a listpack is searched for one after the other.
+// fewMembers is the largest number of members for which a listpack is searched once for each.
 const fewMembers = 3
 
-// whichPacked walks the listpack once, with a small hash table of what is looked for.
+// whichPacked walks the listpack once, with a small hash table of the members.
 func (s *Set) whichPacked(members [][]byte) (found uint64) {
 	if len(members) <= fewMembers {
 		for i, member := range members {
@@ -160,7 +159,7 @@ func (s *Set) whichPacked(members [][]byte) (found uint64) {
 		}
 		return found
 	}
-	var first [2 * BatchSize]uint8 // by hash: 1 + the number of a member, 0 for none
+	var first [2 * BatchSize]uint8 // by hash: 1 + the number of a member; 0: no member
 	var after [BatchSize]uint8     // by number: 1 + the number of another member with the same hash
 	seed := maphash.MakeSeed()
 	for i, member := range members {

@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// maxListpack bounds a listpack whatever the limits say: its own size field
-	// has 32 bits. Redis stops at the same size.
+	// maxListpack limits a listpack for any Limits, because its size field has 32 bits. Redis has the same
+	// limit.
 	maxListpack = 1 << 30
-	// maxIntsetEntries bounds an intset in the same way: 8 GB of 8 bytes each.
+	// maxIntsetEntries limits an intset for any Limits: 8 GB at 8 bytes each.
 	maxIntsetEntries = 1 << 30
-	// maxElement is the most that an element of a listpack takes beyond its bytes.
+	// maxElement is the largest size of an element of a listpack besides its bytes.
 	maxElement = 10
 )
 
@@ -36,8 +36,7 @@ func (s *Set) find(member []byte) int {
 	return lp.Find(lp.First(), member, 0)
 }
 
-// fits reports whether a compact set of n members may have one more, of so many
-// bytes, in a listpack.
+// fits reports whether a compact set of n members may get another member of this length in a listpack.
 func (s *Set) fits(lim Limits, n, length int) bool {
 	return n < lim.Entries && length <= lim.Value && len(s.compact())+length+maxElement*(n+1) < maxListpack
 }
@@ -51,7 +50,7 @@ func (e *Edit) push(member []byte) {
 	e.keep(lp.Append(member))
 }
 
-// addInt adds to an intset.
+// addInt adds an integer to an intset.
 func (e *Edit) addInt(n int64) (added bool) {
 	is := e.intset()
 	if w := widthOf(n); w > is.width() {
@@ -67,7 +66,7 @@ func (e *Edit) addInt(n int64) (added bool) {
 	return added
 }
 
-// grow makes space for more bytes, and returns the present ones.
+// grow makes space for more bytes, and returns the present bytes.
 func (e *Edit) grow(compact []byte, more int) []byte {
 	if need := len(compact) + more; need > cap(compact) {
 		e.move(compact, piece.CapacityFor(need)-len(compact))
@@ -75,18 +74,18 @@ func (e *Edit) grow(compact []byte, more int) []byte {
 	return e.compact()
 }
 
-// move puts a compact set with these bytes into another piece, with space for more bytes.
+// move copies these bytes of a compact set to another piece, with space for more bytes.
 func (e *Edit) move(compact []byte, more int) {
 	e.become(copied(e.common, e.name, e.head.Form(), compact, more))
 }
 
-// become takes another piece, or header, for the set.
+// become replaces the piece, or header, of the set.
 func (e *Edit) become(s *Set) {
 	e.head.Leave()
 	e.Set = s
 }
 
-// keep takes what has become of the bytes. They stand where they stood.
+// keep stores the changed bytes. They stay in place.
 func (e *Edit) keep(compact []byte) {
 	if unsafe.SliceData(compact) != unsafe.SliceData(e.head.Content()) {
 		if invariants {
@@ -96,7 +95,7 @@ func (e *Edit) keep(compact []byte) {
 	}
 }
 
-// maxLen returns how many bytes of a listpack a member takes at most.
+// maxLen returns the largest size of a member in a listpack.
 func maxLen(length int) int {
 	if length < 64 {
 		return length + 2
@@ -111,7 +110,7 @@ func newPacked(c *Common, name []byte, size int) *Set {
 	return (*Set)(unsafe.Pointer(head))
 }
 
-// toListpack turns an intset into a listpack that has space for one more member.
+// toListpack converts an intset to a listpack with space for another member.
 func (e *Edit) toListpack(member []byte) {
 	old, size := e.intset(), 0
 	for i := range old.len() {
@@ -129,7 +128,7 @@ func (e *Edit) toListpack(member []byte) {
 // Pack gives an empty set the form of a listpack, for a result of unknown size.
 func (e *Edit) Pack() { e.become(newPacked(e.common, e.name, 0)) }
 
-// ToInts gives a set of integers that are few enough the form of an intset, whatever form it has.
+// ToInts converts a set of a few integers to an intset, from any form.
 func (e *Edit) ToInts(lim Limits) {
 	if e.form() == ints || e.Len() > min(lim.IntsetEntries, maxIntsetEntries) {
 		return
@@ -148,7 +147,7 @@ func (e *Edit) ToInts(lim Limits) {
 	}
 }
 
-// toTable turns a compact set into a dict.
+// toTable converts a compact set to a dict.
 func (e *Edit) toTable() {
 	members := dict.New[struct{}](e.common.Epoch, e.common.Seed)
 	e.Each(func(member []byte) bool {

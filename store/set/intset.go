@@ -6,9 +6,10 @@ import (
 )
 
 // intset is a sorted array of distinct integers in Redis' own bytes. First come the width of a member (2, 4
-// or 8) and their number, four bytes each, then the members, all little endian. Format, do not change.
+// or 8) and the number of members, four bytes each, then the members, all little endian. Format, do not
+// change.
 //
-// The width is that of the widest member there ever was; it does not shrink.
+// The width is that of the widest member that the set ever had; it does not shrink.
 type intset []byte
 
 const intsetHeader = 8
@@ -40,7 +41,7 @@ func (s intset) put(i int, n int64) {
 	}
 }
 
-// search returns where n stands, or where it would be inserted.
+// search returns the index of n, or the index where n would be inserted.
 func (s intset) search(n int64) (at int, found bool) {
 	high := s.len()
 	if high > 0 && n > s.at(high-1) { // ascending insertion is common
@@ -49,8 +50,8 @@ func (s intset) search(n int64) (at int, found bool) {
 	return s.between(0, high, n)
 }
 
-// searchFrom is search with a guess: if n belongs behind it, it takes time in
-// proportion to the logarithm of the distance.
+// searchFrom does what search does, with a guess: if n belongs after it, the time is logarithmic in the
+// distance.
 func (s intset) searchFrom(from int, n int64) (at int, found bool) {
 	low, high := min(from, s.len()-1), s.len()
 	switch {
@@ -69,7 +70,7 @@ func (s intset) searchFrom(from int, n int64) (at int, found bool) {
 	return s.between(low, high, n)
 }
 
-// between is search for n that would be inserted at low, at high, or between.
+// between does what search does, if the index of n is in low..high.
 func (s intset) between(low, high int, n int64) (at int, found bool) {
 	for low < high {
 		middle := int(uint(low+high) / 2)
@@ -92,7 +93,7 @@ func widthOf(n int64) int {
 	return 8
 }
 
-// add inserts n and returns the set, as append does, and whether n is new.
+// add inserts n and returns the set, as append does. added reports whether n is new.
 func (s intset) add(n int64) (_ intset, added bool) {
 	if w := widthOf(n); w > s.width() {
 		s = s.widen(w)
@@ -122,7 +123,7 @@ func (s intset) widen(width int) intset {
 	return wide
 }
 
-// remove takes n out and returns the set and whether n was in it.
+// remove removes n and returns the set. removed reports whether n was a member.
 func (s intset) remove(n int64) (_ intset, removed bool) {
 	at, found := s.search(n)
 	if !found {

@@ -12,32 +12,32 @@ import (
 	"lockserver/store/piece"
 )
 
-// Limits say up to which size a set stays compact: set-max-intset-entries,
-// set-max-listpack-entries and set-max-listpack-value.
+// Limits limits the compact forms: set-max-intset-entries, set-max-listpack-entries and
+// set-max-listpack-value.
 type Limits struct {
 	IntsetEntries int // members of an intset
 	Entries       int // members of a listpack
 	Value         int // bytes of a member of a listpack
 }
 
-// The forms. Those that are compact are the forms of a piece.
+// The forms. The compact forms are also the forms of a piece.
 const (
 	ints piece.Form = iota
 	packed
 	table
 )
 
-// Common is what all sets of a store share: the clock of its cuts, and the seed of the dicts that sets grow
-// into.
+// Common holds the state that all sets of a store share: the clock of its cuts, and the seed of the dicts
+// that sets grow into.
 type Common struct {
 	Epoch *cow.Epoch
 	Seed  maphash.Seed
 }
 
-// Set is a set of byte strings, and is to be read; Edit writes. One goroutine at a time may use it, except
-// that after Clone the old one may be read elsewhere.
+// Set is a set of byte strings. It is for reading; Edit writes. One goroutine at a time may use it, with one
+// exception: after Clone another goroutine may read the old set.
 //
-// A compact set is one piece of memory, the intset or the listpack behind the head (package piece); of a
+// A compact set is one piece of memory: the intset or the listpack follows the head (package piece). In a
 // table the head is the beginning of a tabled.
 type Set struct {
 	head piece.Head
@@ -49,22 +49,22 @@ type tabled struct {
 	dict *dict.Dict[struct{}]
 }
 
-// Edit is a set to write to. It takes another piece of memory as it grows: then Set is another one from then
-// on, and who keeps the set takes that.
+// Edit is a set for writing. When it grows it may move to another piece of memory: then the field Set
+// changes, and the owner of the set must keep the new value.
 type Edit struct {
 	*Set
 	common *Common
 	name   []byte
 }
 
-// New returns an empty set. name is the key that it is for, or nil: see Head.
+// New returns an empty set. name is its key, or nil: see Head.
 func New(c *Common, name []byte) Edit { return Edit{newInts(c, name, 0), c, name} }
 
-// EditOf returns a set to write to, which is at the key name, or nil.
+// EditOf returns a set for writing. name is its key, or nil.
 func EditOf(c *Common, name []byte, s *Set) Edit { return Edit{s, c, name} }
 
-// Head returns the first word of the set. If that is of a piece with a name, the name is the key that the
-// set was made for (package piece).
+// Head returns the first word of the set. If it is the word of a piece with a name, the name is the key that
+// the set was made for (package piece).
 func (s *Set) Head() *piece.Head { return &s.head }
 
 // newInts returns an empty intset with space for size bytes of members.
@@ -74,10 +74,10 @@ func newInts(c *Common, name []byte, size int) *Set {
 	return (*Set)(unsafe.Pointer(head))
 }
 
-// emptyInts is an intset of none, of the least width.
+// emptyInts is an empty intset of the least width.
 const emptyInts = "\x02\x00\x00\x00\x00\x00\x00\x00"
 
-// newTable returns a set that has its members in a dict.
+// newTable returns a set with its members in a dict.
 func newTable(c *Common, members *dict.Dict[struct{}]) *Set {
 	t := &tabled{Set: Set{piece.Large(c.Epoch.Now())}, dict: members}
 	return &t.Set
@@ -94,7 +94,7 @@ func (s *Set) form() piece.Form {
 // dict returns the members of a table.
 func (s *Set) dict() *dict.Dict[struct{}] { return (*tabled)(unsafe.Pointer(s)).dict }
 
-// compact returns the bytes of an intset or of a listpack, with the free space behind them; nil for a table.
+// compact returns the bytes of an intset or of a listpack, with the free space after them; nil for a table.
 func (s *Set) compact() []byte {
 	switch s.form() {
 	case ints:
@@ -105,15 +105,15 @@ func (s *Set) compact() []byte {
 	return nil
 }
 
-// Moved reports whether a writer has taken another piece for the set: there it is to be read.
+// Moved reports whether the set has moved to another piece, and must be read there.
 func (s *Set) Moved() bool { return s.head.Left() }
 
-// Stamp returns the epoch at which this set was made. If it is shared, the
-// set must be replaced by its Clone before it is written to.
+// Stamp returns the epoch at which this set was made. If it is shared, the caller must replace the set by its
+// Clone before it writes.
 func (s *Set) Stamp() uint64 { return s.head.Stamp() }
 
-// Clone returns a set for writing, after a cut that shares this one. The old
-// one remains for the snapshot: Len, Encoding, At, Each, Intset, Listpack.
+// Clone returns a set for writing, after a cut that shares this set. The old set remains for the snapshot,
+// which may call Len, Encoding, At, Each, Intset and Listpack.
 func (s *Set) Clone(c *Common, name []byte) *Set {
 	if f := s.form(); f != table {
 		return copied(c, name, f, s.compact(), 0)
@@ -121,14 +121,14 @@ func (s *Set) Clone(c *Common, name []byte) *Set {
 	return newTable(c, s.dict().Clone())
 }
 
-// copied returns a compact set with a copy of these bytes, with space for more bytes.
+// copied returns a compact set with a copy of these bytes, and space for more bytes.
 func copied(c *Common, name []byte, f piece.Form, compact []byte, more int) *Set {
 	head := piece.New(c.Epoch.Now(), f, len(compact)+more, name)
 	copy(head.Content(), compact)
 	return (*Set)(unsafe.Pointer(head))
 }
 
-// Copy returns a set of the same members and form that shares nothing with s, as COPY makes it.
+// Copy returns a set with the same members and form that shares nothing with s, for the command COPY.
 func (s *Set) Copy(c *Common, name []byte) *Set {
 	if f := s.form(); f != table {
 		return copied(c, name, f, s.compact(), 0)
@@ -152,8 +152,7 @@ func (s *Set) Len() int {
 	return s.dict().Len()
 }
 
-// Encoding returns what OBJECT ENCODING calls the form: "intset", "listpack" or
-// "hashtable".
+// Encoding returns the form's name in OBJECT ENCODING: "intset", "listpack" or "hashtable".
 func (s *Set) Encoding() string {
 	switch s.form() {
 	case ints:
@@ -164,8 +163,8 @@ func (s *Set) Encoding() string {
 	return "hashtable"
 }
 
-// Intset returns the bytes of the intset, in Redis' format; false if the set has
-// another form. They are to be read only.
+// Intset returns the bytes of the intset, in Redis' format; false if the set has another form. They are
+// read-only.
 func (s *Set) Intset() ([]byte, bool) {
 	if s.form() != ints {
 		return nil, false
@@ -173,8 +172,7 @@ func (s *Set) Intset() ([]byte, bool) {
 	return s.intset(), true
 }
 
-// Listpack returns the members as a listpack; false if the set has another form.
-// It is to be read only.
+// Listpack returns the members as a listpack; false if the set has another form. It is read-only.
 func (s *Set) Listpack() (listpack.List, bool) {
 	if s.form() != packed {
 		return nil, false
@@ -198,7 +196,7 @@ func (s *Set) Has(member []byte) bool {
 	return s.dict().Find(s.dict().Hash(member), member) >= 0
 }
 
-// NewFor is New in the right form for these members, with space for them.
+// NewFor returns an empty set in the right form for these members, with space for them.
 func NewFor(c *Common, name []byte, lim Limits, members [][]byte) Edit {
 	e := Edit{common: c, name: name}
 	if _, ok := decimal.ParseInt(members[0]); ok && len(members) <= lim.IntsetEntries {
@@ -216,7 +214,7 @@ func NewFor(c *Common, name []byte, lim Limits, members [][]byte) Edit {
 // mostExpected is the largest size in bytes for which a new set is prepared; a larger set may become a table.
 const mostExpected = 4096
 
-// sizeOfInts returns how many bytes of an intset the integers among the members take at most.
+// sizeOfInts returns the largest size in an intset of the integers among the members.
 func sizeOfInts(members [][]byte) int {
 	width := widthOf(0)
 	for _, member := range members {
@@ -235,12 +233,12 @@ func sizeOfAll(members [][]byte) (n int) {
 	return n
 }
 
-// Outgrows reports whether so many members alone are too many for the form of the set.
+// Outgrows reports whether this number of members alone is too large for the form of the set.
 func (s *Set) Outgrows(lim Limits, members int) bool {
 	return s.form() == ints && members > lim.IntsetEntries || s.form() == packed && members > lim.Entries
 }
 
-// Expand makes a table of a set that is none.
+// Expand converts a compact set to a table.
 func (e *Edit) Expand() {
 	e.mustOwn()
 	if e.form() != table {
@@ -248,8 +246,7 @@ func (e *Edit) Expand() {
 	}
 }
 
-// Add puts a member in and reports whether it is new. The bytes are copied; they
-// must not alias the set.
+// Add adds a member and reports whether it is new. The bytes are copied; they must not alias the set.
 func (e *Edit) Add(lim Limits, member []byte) (added bool) {
 	e.mustOwn()
 	switch e.form() {
@@ -265,7 +262,7 @@ func (e *Edit) Add(lim Limits, member []byte) (added bool) {
 	return e.insert(member)
 }
 
-// Append is Add for a member that is known not to be in the set.
+// Append adds a member that is known not to be in the set.
 func (e *Edit) Append(lim Limits, member []byte) {
 	e.mustOwn()
 	switch e.form() {
@@ -282,8 +279,8 @@ func (e *Edit) Append(lim Limits, member []byte) {
 	e.dict().Insert(e.dict().Hash(member), member, struct{}{})
 }
 
-// addToInts adds to an intset. One member too many makes it a table. A member that is not an integer makes it
-// a listpack, or a table if it does not fit.
+// addToInts adds a member to an intset. If the intset has too many members, it becomes a table. A member that
+// is not an integer makes it a listpack, or a table if it does not fit.
 func (e *Edit) addToInts(lim Limits, member []byte) (added bool) {
 	if n, ok := decimal.ParseInt(member); ok {
 		added = e.addInt(n)
@@ -316,8 +313,8 @@ func (e *Edit) insert(member []byte) (added bool) {
 	return true
 }
 
-// Remove takes a member out and reports whether it was in. The bytes may alias
-// the set, and are then no longer what they were.
+// Remove removes a member and reports whether it was in the set. The bytes may alias the set, and are then
+// changed.
 func (e *Edit) Remove(member []byte) (removed bool) {
 	e.mustOwn()
 	switch e.form() {
@@ -347,9 +344,9 @@ func (e *Edit) Remove(member []byte) (removed bool) {
 	return removed
 }
 
-// At returns member number i, 0..Len-1. It aliases the set, or the storage of dst if the member is an
-// integer. It must not be written to and is valid until the next change of the set. dst is scratch and may be
-// nil. A random i is a fair pick. O(i) for a listpack, which is small.
+// At returns member number i, 0..Len-1. It aliases the set, or the memory of dst if the member is an integer.
+// The caller must not write to it. It is valid until the next change of the set. dst is scratch and may be
+// nil. A random i is a fair choice. O(i) for a listpack, which is small.
 func (s *Set) At(i int, dst []byte) (member []byte) {
 	switch s.form() {
 	case ints:
@@ -366,9 +363,8 @@ func (s *Set) At(i int, dst []byte) (member []byte) {
 	return bytesOf(key)
 }
 
-// Each calls fn for every member until fn returns false, those of an intset in
-// ascending order. The slice is valid during the call only and must not be
-// written to; fn must not change the set.
+// Each calls fn for every member until fn returns false; the members of an intset come in ascending order.
+// The slice is only valid during the call, and fn must not write to it. fn must not change the set.
 func (s *Set) Each(fn func(member []byte) bool) {
 	switch s.form() {
 	case ints:
@@ -386,10 +382,9 @@ func (s *Set) Each(fn func(member []byte) bool) {
 	}
 }
 
-// Scan calls fn for about count members from cursor on and returns the cursor
-// for the next call; 0 begins and ends. A member that stays for the whole scan
-// is seen at least once. The compact forms are small and come all at once. The
-// rules for fn are those of Each.
+// Scan calls fn for about count members from cursor on and returns the cursor for the next call; 0 begins and
+// ends a scan. A member that stays for the whole scan is seen at least once. The compact forms are small, so
+// all their members are visited in one call. The rules for fn are those of Each.
 func (s *Set) Scan(cursor uint64, count int, fn func(member []byte)) uint64 {
 	if s.form() == table {
 		return s.dict().Scan(cursor, count, func(key string, _ *struct{}) { fn(bytesOf(key)) })
@@ -407,10 +402,10 @@ func (e *Edit) mustOwn() {
 	}
 }
 
-// bytesOf returns the bytes of a string, which must not be written to.
+// bytesOf returns the bytes of a string, which the caller must not write to.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
-// Prefetch prepares the look-ups of members that are about to come: see dict.Dict.PrefetchKeys.
+// Prefetch prepares look-ups of members: see dict.Dict.PrefetchKeys.
 func (s *Set) Prefetch(members [][]byte) uint64 {
 	if s.form() != table {
 		return 0

@@ -2,10 +2,10 @@ package set
 
 import "lockserver/store/piece"
 
-// tabledBytes is the header of a table.
+// tabledBytes is the size of the header of a table.
 const tabledBytes = 16
 
-// Size returns about how many bytes the set takes. It depends on what is in it alone, and on its form. O(1).
+// Size returns about the size of the set in bytes. It depends only on its content and form. O(1).
 func (s *Set) Size() int {
 	if s.form() == table {
 		return tabledBytes + s.dict().Size()

@@ -8,13 +8,13 @@ package sparse
 import "unsafe"
 
 const (
-	// With more than 16 elements a piece, one that stands alone would take more; with fewer the pointers
-	// would.
+	// With more than 16 elements in a piece, an element that is alone would take more memory; with fewer, the
+	// pointers would.
 	pieceBits = 4
 	pieceSize = 1 << pieceBits
 	pageBits  = 8
 	pageSize  = 1 << pageBits
-	// fewPieces are kept by an array that is emptied.
+	// number of pieces that an emptied array keeps
 	fewPieces = 64
 )
 
@@ -23,14 +23,14 @@ type Piece[T any] [pieceSize]T
 
 type page[T any] [pageSize]*Piece[T]
 
-// Array is such an array. The zero value is empty; it is not safe for concurrent use.
+// Array is a sparse array. The zero value is empty; it is not safe for concurrent use.
 type Array[T any] struct {
 	pages []*page[T]
-	end   int // no piece from here on is there
-	count int // of pieces
+	end   int // pieces from this number on do not exist
+	count int // number of pieces
 }
 
-// At returns an element; nil: there is none.
+// At returns an element, or nil if its piece does not exist.
 func (a *Array[T]) At(i int) *T {
 	if p := a.piece(i >> pieceBits); p != nil {
 		return &p[i&(pieceSize-1)]
@@ -38,7 +38,7 @@ func (a *Array[T]) At(i int) *T {
 	return nil
 }
 
-// piece returns a piece by its number; nil: there is none.
+// piece returns a piece by its number, or nil.
 func (a *Array[T]) piece(number int) *Piece[T] {
 	if number >= a.end || a.pages[number>>pageBits] == nil {
 		return nil
@@ -46,9 +46,9 @@ func (a *Array[T]) piece(number int) *Piece[T] {
 	return a.pages[number>>pageBits][number&(pageSize-1)]
 }
 
-// Prefetch reads what At and Make are going to read of these elements, so that their waits for memory
-// overlap; negative numbers count for nothing. The result is a sum of what was read, so that no compiler
-// leaves the reading out.
+// Prefetch reads the memory that At and Make will read for these elements, so that the waits for memory
+// overlap. Negative numbers are ignored. The result is a meaningless sum of the memory read, so that no
+// compiler leaves the reading out.
 func (a *Array[T]) Prefetch(elements []int) (sum uint64) {
 	var at [prefetched]unsafe.Pointer
 	for len(elements) > 0 {
@@ -71,10 +71,10 @@ func (a *Array[T]) Prefetch(elements []int) (sum uint64) {
 	return sum
 }
 
-// prefetched is how many elements are read together.
+// prefetched is the number of elements that are read together.
 const prefetched = 64
 
-// Make returns an element, a zero one if there was none.
+// Make returns an element. It allocates its piece if necessary.
 func (a *Array[T]) Make(i int) *T {
 	number := i >> pieceBits
 	for number>>pageBits >= len(a.pages) {
@@ -93,8 +93,8 @@ func (a *Array[T]) Make(i int) *T {
 	return &(*piece)[i&(pieceSize-1)]
 }
 
-// Trim gives back the pieces behind an element that was the last, but for the next one: an array that has
-// become short, and one that sways, needs no more.
+// Trim frees the pieces after the last element, except the next piece, so that an array that moves back and
+// forth across a boundary does not allocate each time.
 func (a *Array[T]) Trim(last int) {
 	for most := last>>pieceBits + 2; a.end > most; {
 		a.end--
@@ -112,7 +112,7 @@ func (a *Array[T]) Trim(last int) {
 	}
 }
 
-// Emptied says that all elements are zero: pieces are given back if there are many.
+// Emptied must be called when all elements are zero: it frees the pieces if there are many.
 func (a *Array[T]) Emptied() {
 	if a.count > fewPieces {
 		clear(a.pages)
@@ -120,8 +120,8 @@ func (a *Array[T]) Emptied() {
 	}
 }
 
-// Each visits the pieces that hold elements from one on and before another, in order, each with the number
-// of its first element. from must begin a piece.
+// Each visits the existing pieces with elements in [from, to), in order, each with the number of its first
+// element. from must be the first element of a piece.
 func (a *Array[T]) Each(from, to int, visit func(first int, p *Piece[T])) {
 	for number := from >> pieceBits; number < a.end && number<<pieceBits < to; number++ {
 		if a.pages[number>>pageBits] == nil {

@@ -2,16 +2,16 @@ package stream
 
 import "lockserver/store/listpack"
 
-// cursor walks the entries of one node, which must be in good form (inspect).
+// cursor walks through the entries of one node, which must be valid (inspect).
 type cursor struct {
 	list     listpack.List
 	master   ID
 	pairs    int // fields of the master entry
-	fieldsAt int // position of the first of them; of the zero behind if there are none
-	start    int // position of the first entry, -1 if there is none
+	fieldsAt int // position of the first field; without fields, of the zero after them
+	start    int // position of the first entry, -1 if there is no entry
 }
 
-// entry is the fixed part of an entry and where the rest of it stands.
+// entry is the fixed part of an entry, and the positions of the rest.
 type entry struct {
 	at    int // position of the flags
 	items int // position of the first value, or of the first field if it has its own fields
@@ -71,7 +71,7 @@ func (c *cursor) next(e entry) (entry, bool) {
 	for range n {
 		pos = c.list.Next(pos)
 	}
-	pos = c.list.Next(pos) // over lp-count
+	pos = c.list.Next(pos) // skip lp-count
 	if pos < 0 {
 		return entry{}, false
 	}
@@ -102,15 +102,14 @@ func (c *cursor) back(pos int) entry {
 	return c.read(pos)
 }
 
-// scratch holds the spelling of a field and of a value that are stored as
-// integers.
+// scratch has memory for a field and a value that are stored as integers.
 type scratch struct{ field, value [20]byte }
 
-// FieldValues are the pairs of one entry. It is a value: a copy starts where the
-// original stands.
+// FieldValues iterates over the pairs of one entry. It is a value: a copy continues from the position of the
+// original.
 type FieldValues struct {
 	list    listpack.List
-	field   int // position of the next field of the master entry, 0 if the entry has its own
+	field   int // position of the next field of the master entry; 0 if the entry has its own fields
 	item    int
 	left    int
 	scratch *scratch
@@ -125,11 +124,11 @@ func (c *cursor) values(e entry, sc *scratch) FieldValues {
 	return fv
 }
 
-// Len returns how many pairs Next has yet to return.
+// Len returns how many pairs Next has not returned yet.
 func (fv *FieldValues) Len() int { return fv.left }
 
-// Next returns the next field and value, and false when there are no more. The
-// bytes are valid until the next call and must not be written to.
+// Next returns the next field and value; ok is false at the end. The bytes are valid until the next call, and
+// the caller must not write to them.
 func (fv *FieldValues) Next() (field, value []byte, ok bool) {
 	if fv.left == 0 {
 		return nil, nil, false

@@ -10,12 +10,12 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// UnknownRead as a group's count of entries read says that it is unknown.
+// UnknownRead is the count of entries read if the count is unknown.
 const UnknownRead = -1
 
-// Group is a consumer group: how far it has read, its consumers, and the entries that were delivered
-// and not yet acknowledged. Like a stream's nodes it carries the epoch in which it was made;
-// Stream.EditGroup gives one that may be written to.
+// Group is a consumer group: its position, its consumers, and the entries that were delivered and not yet
+// acknowledged. Like a stream's nodes it carries the epoch in which it was made; Stream.EditGroup returns a
+// group for writing.
 type Group struct {
 	epoch *cow.Epoch
 	stamp uint64
@@ -27,35 +27,36 @@ type Group struct {
 	timeTree    any         // see timesOf; nil until OrderByTime
 	consumers   []*Consumer // by name
 	byNumber    map[uint32]*Consumer
-	number      uint32 // the last consumer's that was added
+	number      uint32 // the number of the consumer that was added last
 	hints
 }
 
-// pendingOf returns the tree of what is pending, by ID. nodesOf says why the field has no type.
+// pendingOf returns the tree of pending entries, by ID. nodesOf explains why the field has no type.
 func pendingOf(g *Group) *btree.BTreeG[Pending] { return g.pendingTree.(*btree.BTreeG[Pending]) }
 
-// timesOf returns the tree of what is pending, delivered longest ago first.
+// timesOf returns the tree of pending entries, by the time of delivery, the earliest first.
 func timesOf(g *Group) *btree.BTreeG[heldSince] { return g.timeTree.(*btree.BTreeG[heldSince]) }
 
-// hints are the places of the last insertion and removal in a tree of pending entries. The next one is
-// usually next to it, which saves most of the search.
+// hints holds the positions of the last insertion and removal in a tree of pending entries. The next
+// insertion or removal is usually beside it, which saves most of the search.
 type hints struct{ given, acked btree.PathHint }
 
 // Consumer is a member of a group.
 type Consumer struct {
 	name        string
-	number      uint32 // what Pending names it by
+	number      uint32 // Pending refers to the consumer by this number
 	pendingTree any    // see ownOf
 	hints
-	// SeenMS is when the consumer last asked for something, ActiveMS when it last got something (-1:
-	// never), in milliseconds since 1970.
+	// SeenMS is when the consumer last asked for entries, ActiveMS when it last got an entry (-1: never), in
+	// milliseconds since 1970.
 	SeenMS, ActiveMS int64
 }
 
-// ownOf returns the tree of what is pending of the consumer, by ID.
+// ownOf returns the tree of the consumer's pending entries, by ID.
 func ownOf(c *Consumer) *btree.BTreeG[ID] { return c.pendingTree.(*btree.BTreeG[ID]) }
 
-// Pending is an entry that was delivered and not acknowledged. The entry itself may be gone from the stream.
+// Pending is an entry that was delivered and not acknowledged. The entry itself may be deleted from the
+// stream.
 type Pending struct {
 	ID          ID
 	DeliveredMS int64 // milliseconds since 1970
@@ -63,7 +64,7 @@ type Pending struct {
 	consumer    uint32
 }
 
-// Deliver records another delivery of the entry. The count stays within what XCLAIM takes back from a log.
+// Deliver records another delivery of the entry. The count stays in the range that XCLAIM accepts from a log.
 func (p *Pending) Deliver(nowMS int64) {
 	p.DeliveredMS = nowMS
 	p.Deliveries = min(p.Deliveries+1, math.MaxInt64)
@@ -80,8 +81,8 @@ func newGroup(ep *cow.Epoch, name string, last ID, read int64) *Group {
 		byNumber: make(map[uint32]*Consumer)}
 }
 
-// clone returns a group for writing; g may be read on. Consumers are few, and their
-// lists are shared until written to.
+// clone returns a group for writing; g may still be read. There are few consumers, and their trees are shared
+// until they are written.
 func (g *Group) clone() *Group {
 	c := *g
 	c.stamp = g.epoch.Now()
@@ -102,7 +103,7 @@ func (g *Group) clone() *Group {
 // Groups returns the groups by name. The slice must not be changed.
 func (s *Stream) Groups() []*Group { return s.groups }
 
-// Group returns a group to read, nil if it does not exist.
+// Group returns a group for reading, or nil.
 func (s *Stream) Group(name []byte) *Group {
 	if i, ok := s.findGroup(name); ok {
 		return s.groups[i]
@@ -110,7 +111,7 @@ func (s *Stream) Group(name []byte) *Group {
 	return nil
 }
 
-// EditGroup returns a group to write to, nil if it does not exist.
+// EditGroup returns a group for writing, or nil.
 func (s *Stream) EditGroup(name []byte) *Group {
 	i, ok := s.findGroup(name)
 	if !ok {
@@ -122,8 +123,8 @@ func (s *Stream) EditGroup(name []byte) *Group {
 	return s.groups[i]
 }
 
-// CreateGroup adds a group that has read up to last, which is the read-th entry ever added (or UnknownRead),
-// and reports whether the name was free.
+// CreateGroup adds a group that has read up to last, and reports whether the name was free. last is the
+// read-th entry ever added; read may be UnknownRead.
 func (s *Stream) CreateGroup(name []byte, last ID, read int64) bool {
 	i, taken := s.findGroup(name)
 	if !taken {
@@ -132,7 +133,7 @@ func (s *Stream) CreateGroup(name []byte, last ID, read int64) bool {
 	return !taken
 }
 
-// DestroyGroup removes a group and reports whether there was one of that name.
+// DestroyGroup removes a group and reports whether it existed.
 func (s *Stream) DestroyGroup(name []byte) bool {
 	i, ok := s.findGroup(name)
 	if ok {
@@ -151,10 +152,10 @@ func (g *Group) Name() string { return g.name }
 // LastID returns the ID up to which entries were delivered.
 func (g *Group) LastID() ID { return g.last }
 
-// EntriesRead returns which of all entries ever added LastID is, counted from 1, or UnknownRead.
+// EntriesRead returns the position of LastID among all entries ever added, counted from 1, or UnknownRead.
 func (g *Group) EntriesRead() int64 { return g.read }
 
-// SetID sets up to where entries were delivered, and which of all that is (or UnknownRead).
+// SetID sets the ID up to which entries were delivered, and its position among all entries (or UnknownRead).
 func (g *Group) SetID(last ID, read int64) { g.last, g.read = last, read }
 
 // PendingLen returns how many entries are pending.
@@ -163,7 +164,7 @@ func (g *Group) PendingLen() int { return pendingOf(g).Len() }
 // Consumers returns the consumers by name. The slice must not be changed.
 func (g *Group) Consumers() []*Consumer { return g.consumers }
 
-// Consumer returns a consumer, nil if it does not exist.
+// Consumer returns a consumer, or nil.
 func (g *Group) Consumer(name []byte) *Consumer {
 	if i, ok := g.findConsumer(name); ok {
 		return g.consumers[i]
@@ -176,7 +177,7 @@ func (g *Group) findConsumer(name []byte) (int, bool) {
 		func(c *Consumer, name []byte) int { return strings.Compare(c.name, string(name)) })
 }
 
-// AddConsumer adds a consumer with a name that is free.
+// AddConsumer adds a consumer. The name must be free.
 func (g *Group) AddConsumer(name []byte, nowMS int64) *Consumer {
 	i, taken := g.findConsumer(name)
 	if taken {
@@ -190,8 +191,8 @@ func (g *Group) AddConsumer(name []byte, nowMS int64) *Consumer {
 	return c
 }
 
-// RemoveConsumer removes a consumer with all that is pending for it, and returns how many entries those
-// were; false: there was none of that name.
+// RemoveConsumer removes a consumer with its pending entries, and returns the number of these entries. ok is
+// false if the consumer does not exist.
 func (g *Group) RemoveConsumer(name []byte) (pending int, ok bool) {
 	i, ok := g.findConsumer(name)
 	if !ok {
@@ -209,7 +210,7 @@ func (g *Group) RemoveConsumer(name []byte) (pending int, ok bool) {
 	return ownOf(c).Len(), true
 }
 
-// SetPending makes p pending for consumer c of this group, whomever it was pending for before.
+// SetPending makes p pending for consumer c of this group. It is removed from its previous consumer.
 func (g *Group) SetPending(p Pending, c *Consumer) {
 	p.consumer = c.number
 	old, was := pendingOf(g).SetHint(p, &g.given)
@@ -228,7 +229,7 @@ func (g *Group) SetPending(p Pending, c *Consumer) {
 	ownOf(c).SetHint(p.ID, &c.given)
 }
 
-// Acknowledge makes an entry no longer pending and reports whether it was.
+// Acknowledge removes a pending entry and reports whether the entry was pending.
 func (g *Group) Acknowledge(id ID) bool {
 	p, ok := pendingOf(g).DeleteHint(Pending{ID: id}, &g.acked)
 	if ok {
@@ -241,7 +242,7 @@ func (g *Group) Acknowledge(id ID) bool {
 	return ok
 }
 
-// Pending returns what is pending under an ID.
+// Pending returns the pending entry with an ID.
 func (g *Group) Pending(id ID) (Pending, bool) { return pendingOf(g).Get(Pending{ID: id}) }
 
 // Owner returns the consumer that has the pending entry p of this group.
@@ -253,13 +254,13 @@ func (g *Group) Owner(p Pending) *Consumer {
 	return c
 }
 
-// EachPending calls fn for what is pending from start on, by ID, until fn returns false.
-// fn must not change the group.
+// EachPending calls fn for the pending entries from start on, by ID, until fn returns false. fn must not
+// change the group.
 func (g *Group) EachPending(start ID, fn func(p Pending) bool) {
 	pendingOf(g).Ascend(Pending{ID: start}, fn)
 }
 
-// PendingOf is EachPending for one consumer of this group.
+// PendingOf does what EachPending does, for one consumer of this group.
 func (g *Group) PendingOf(c *Consumer, start ID, fn func(p Pending) bool) {
 	ownOf(c).Ascend(start, func(id ID) bool {
 		p, _ := g.Pending(id)
@@ -267,7 +268,7 @@ func (g *Group) PendingOf(c *Consumer, start ID, fn func(p Pending) bool) {
 	})
 }
 
-// PendingEnds returns the least and the greatest ID that is pending, zeros if none is.
+// PendingEnds returns the least and the greatest pending ID, or zeros.
 func (g *Group) PendingEnds() (first, last ID) {
 	a, _ := pendingOf(g).Min()
 	b, _ := pendingOf(g).Max()
@@ -292,8 +293,8 @@ func (g *Group) Read(s *Stream, id ID) {
 	g.last = id
 }
 
-// Lag returns how many entries of the stream the group has still to read; false if
-// deletions make that unknown.
+// Lag returns how many entries of the stream the group has not read yet; false if deletions make that
+// unknown.
 func (g *Group) Lag(s *Stream) (int64, bool) {
 	if s.added == 0 {
 		return 0, true
@@ -307,16 +308,17 @@ func (g *Group) Lag(s *Stream) (int64, bool) {
 	return int64(s.added) - read, true
 }
 
-// deletedSince reports whether an entry may have been deleted from the middle of what stands at or behind id.
+// deletedSince reports whether an entry may have been deleted between id and the last entry.
 func (s *Stream) deletedSince(id ID) bool {
 	return s.length > 0 && !s.maxDeleted.IsZero() && !s.maxDeleted.Less(s.firstID) && !s.maxDeleted.Less(id)
 }
 
-// Ordinal is what a group that stands at id has read, if nothing says so: see EntriesRead.
+// Ordinal returns the value of EntriesRead for a group with the last ID id, if it is not known otherwise.
 func (s *Stream) Ordinal(id ID) int64 { return s.ordinal(id) }
 
-// ordinal returns the position of id among all entries ever added, or the position it would have. It returns
-// UnknownRead if that is unknown without counting, because entries in between were deleted.
+// ordinal returns the position of id among all entries ever added, or the position that it would have. It
+// returns UnknownRead if entries in between were deleted, because the position is then unknown without
+// counting.
 func (s *Stream) ordinal(id ID) int64 {
 	added := int64(s.added)
 	switch {

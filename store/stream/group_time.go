@@ -5,7 +5,7 @@ import "cmp"
 // The pending entries in the order of their delivery, for clients that claim entries idle for long. Most
 // groups never need it, so the order is made at first use and kept from then on.
 
-// heldSince orders what is pending by when it was delivered.
+// heldSince is a pending entry in the order of delivery times.
 type heldSince struct {
 	deliveredMS int64
 	id          ID
@@ -18,7 +18,7 @@ func heldLonger(a, b heldSince) bool {
 	return a.id.Less(b.id)
 }
 
-// OrderByTime makes EachByTime possible.
+// OrderByTime makes the order that EachByTime needs.
 func (g *Group) OrderByTime() {
 	if g.timeTree != nil {
 		return
@@ -32,8 +32,8 @@ func (g *Group) OrderByTime() {
 
 func (p *Pending) since() heldSince { return heldSince{p.DeliveredMS, p.ID} }
 
-// EachByTime calls fn for what is pending, delivered longest ago first, until fn returns false. fn must not
-// change the group.
+// EachByTime calls fn for the pending entries, the earliest delivery first, until fn returns false. fn must
+// not change the group.
 func (g *Group) EachByTime(fn func(p Pending) bool) {
 	timesOf(g).Scan(func(h heldSince) bool {
 		p, _ := g.Pending(h.id)
@@ -41,7 +41,7 @@ func (g *Group) EachByTime(fn func(p Pending) bool) {
 	})
 }
 
-// retime keeps the order when fresh takes the place of old; either may be nil.
+// retime updates the order when fresh replaces old; either may be nil.
 func (g *Group) retime(old, fresh *Pending) {
 	if g.timeTree == nil {
 		return

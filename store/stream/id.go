@@ -9,7 +9,7 @@ import (
 // ID is an entry's identity and place: milliseconds, then a sequence number.
 type ID struct{ MS, Seq uint64 }
 
-// MaxID is the highest ID there can be.
+// MaxID returns the highest possible ID.
 func MaxID() ID { return ID{math.MaxUint64, math.MaxUint64} }
 
 // Compare returns -1, 0 or 1 as id is below, equal to or above b.
@@ -31,7 +31,7 @@ func (id ID) IsZero() bool { return id == ID{} }
 // IsMax reports whether id is the highest ID, after which nothing can be added.
 func (id ID) IsMax() bool { return id == MaxID() }
 
-// Next returns the ID that follows; after the highest comes 0-0.
+// Next returns the ID that follows; 0-0 follows the highest.
 func (id ID) Next() ID {
 	id.Seq++
 	if id.Seq == 0 {
@@ -40,7 +40,7 @@ func (id ID) Next() ID {
 	return id
 }
 
-// Prev returns the ID before; before 0-0 comes the highest.
+// Prev returns the ID before; the highest is before 0-0.
 func (id ID) Prev() ID {
 	if id.Seq == 0 {
 		id.MS--

@@ -14,21 +14,22 @@ func corrupt(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrCorrupt, fmt.Sprintf(format, args...))
 }
 
-// ValidateNode checks the bytes of a node from a file: the listpack, the elements
-// of every entry and the order of the entries that live. After it returned nil a
-// node can be walked and changed without a panic. The error wraps ErrCorrupt.
+// ValidateNode checks the bytes of a node from a file: the listpack, the elements of every entry and the
+// order of the live entries. If it returns nil, the node can be walked and changed without a panic. The error
+// wraps ErrCorrupt.
 func ValidateNode(master ID, list []byte) error {
 	_, err := inspect(master, list)
 	return err
 }
 
-// contents is what inspect found.
+// contents is the result of inspect.
 type contents struct {
 	live        int
-	first, last ID // of the entries that live
+	first, last ID // of the live entries
 }
 
-// inspector walks a node that has a sound listpack but arbitrary elements. It keeps the first fault in err.
+// inspector walks through a node that has a valid listpack but arbitrary elements. It keeps the first fault
+// in err.
 type inspector struct {
 	list listpack.List
 	pos  int // of the next element, -1 at the end
@@ -69,12 +70,11 @@ func inspect(master ID, list []byte) (contents, error) {
 	return got, in.err
 }
 
-// entry checks the entry at the position and returns its ID and whether it is
-// deleted.
+// entry checks the entry at the position. It returns the entry's ID, and whether the entry is deleted.
 func (in *inspector) entry(master ID, masterFields int) (ID, bool) {
 	at := in.pos
 	flags := in.number("flags")
-	// Written in the shortest form, so that marking an entry moves nothing.
+	// The flags have the shortest form, so marking an entry moves nothing.
 	if in.err == nil && (flags&^flagsKnown != 0 || in.list[at] != byte(flags)) {
 		in.fail("flags %#x at offset %d", flags, at)
 	}
@@ -119,7 +119,7 @@ func (in *inspector) number(what string) int64 {
 	return v.Int
 }
 
-// count is number for something that cannot be negative nor larger than the bytes.
+// count reads a number that must be at least 0 and at most the number of bytes.
 func (in *inspector) count(what string) int {
 	n := in.number(what)
 	if n < 0 || n > int64(len(in.list)) {
@@ -129,7 +129,7 @@ func (in *inspector) count(what string) int {
 	return int(n)
 }
 
-// skip moves over n elements.
+// skip skips n elements.
 func (in *inspector) skip(n int) {
 	for ; n > 0 && in.err == nil; n-- {
 		if in.pos < 0 {

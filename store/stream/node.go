@@ -13,18 +13,18 @@ const (
 	flagsKnown     = flagDeleted | flagSameFields
 )
 
-// countAt is the position of the first element of a node, the count of living
-// entries: behind the listpack's header of six bytes.
+// countAt is the position of the first element of a node, the count of live entries: after the listpack's
+// header of six bytes.
 const countAt = 6
 
-// node is a run of entries. Once its stamp is shared nothing in it changes.
+// node is a run of entries. Once its stamp is shared, the node does not change.
 type node struct {
 	master ID
 	stamp  uint64
-	list   listpack.List // of the form that the package comment tells; checked by inspect
+	list   listpack.List // in the form that the package comment describes; checked by inspect
 }
 
-// newNode returns a node for entries with the given fields, which has none yet, in an empty list.
+// newNode returns an empty node for entries with the given fields. It uses the empty list l.
 func newNode(master ID, stamp uint64, fields [][]byte, l listpack.List) *node {
 	l = l.AppendInt(0).AppendInt(0).AppendInt(int64(len(fields) / 2))
 	for i := 0; i < len(fields); i += 2 {
@@ -39,14 +39,14 @@ func (n *node) clone(stamp uint64, extra int) *node {
 	return &node{master: n.master, stamp: stamp, list: l}
 }
 
-// live returns the number of living entries.
+// live returns the number of live entries.
 func (n *node) live() int { return int(n.list.Get(countAt).Int) }
 
-// marked returns the number of deleted entries that still stand in the node.
+// marked returns the number of deleted entries that are still in the node.
 func (n *node) marked() int { return int(n.list.Get(n.list.Next(countAt)).Int) }
 
-// addCounts changes the two counts of the master entry. Positions after the master
-// entry's start die with it, since a count may need more bytes than before.
+// addCounts changes the two counts of the master entry. Positions after them become invalid, because a count
+// may need more bytes than before.
 func (n *node) addCounts(live, marked int) {
 	v := n.list.Get(countAt).Int
 	n.list = n.list.ReplaceInt(countAt, v+int64(live))
@@ -56,8 +56,7 @@ func (n *node) addCounts(live, marked int) {
 	}
 }
 
-// sameFields reports whether the fields (of alternating fields and values) are
-// those of the master entry.
+// sameFields reports whether the fields in a list of fields and values are the fields of the master entry.
 func (n *node) sameFields(fields [][]byte) bool {
 	l := n.list
 	pos := l.Next(l.Next(countAt))
@@ -73,7 +72,7 @@ func (n *node) sameFields(fields [][]byte) bool {
 	return true
 }
 
-// append adds an entry of alternating fields and values.
+// append adds an entry. fields alternates fields and values.
 func (n *node) append(id ID, fields [][]byte) {
 	pairs := int64(len(fields) / 2)
 	flags, elements := int64(0), 2*pairs+4
@@ -96,12 +95,12 @@ func (n *node) append(id ID, fields [][]byte) {
 	n.list = l.AppendInt(elements)
 }
 
-// mark sets the deleted flag of e. Its position stays valid, because the flags are one byte in either case.
+// mark sets the deleted flag of e. Its position stays valid, because the flags take one byte in either case.
 func (n *node) mark(e entry) {
 	n.list = n.list.ReplaceInt(e.at, e.flags|flagDeleted)
 }
 
-// firstLive returns the ID of the first living entry.
+// firstLive returns the ID of the first live entry.
 func (n *node) firstLive() (ID, bool) {
 	c := n.open()
 	for e, ok := c.first(); ok; e, ok = c.next(e) {
@@ -118,7 +117,7 @@ func (n *node) lastEntry() (entry, bool) {
 	return c.last()
 }
 
-// find returns the living entry with the given ID.
+// find returns the live entry with the given ID.
 func (n *node) find(id ID) (entry, bool) {
 	c := n.open()
 	for e, ok := c.first(); ok; e, ok = c.next(e) {

@@ -7,38 +7,38 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// The memory of a stream for idempotent producers (XADD IDMP): it maps each message of a producer to its
-// entry, so that a message that is sent again is not added again. Each is remembered for some time, and only
-// a limited number for each producer. It is independent of the entries: a message is remembered even if its
-// entry was deleted.
+// The memory of a stream for idempotent producers (XADD IDMP). It maps each message of a producer to its
+// entry, so that a message that is sent twice is added once. Each message is remembered for some time, and
+// only a limited number for each producer. The memory is independent of the entries: a message is remembered
+// even if its entry was deleted.
 
-// ProducerLimits say for how long messages are remembered, and how many of one producer: what XCFGSET sets,
-// and for a stream that was never asked the directives stream-idmp-duration and stream-idmp-maxsize.
+// ProducerLimits limits how long messages are remembered, and how many of each producer. XCFGSET sets the
+// limits. The defaults are the directives stream-idmp-duration and stream-idmp-maxsize.
 type ProducerLimits struct {
 	DurationS int
 	MaxSize   int
 }
 
-// The bounds of ProducerLimits; the least is 1.
+// The ranges of ProducerLimits; the minimum is 1.
 const (
 	MaxProducerDurationS = 86400
 	MaxProducerSize      = 10000
 )
 
-// MaxMessageMS is the latest time of a message: it and any duration still make a number.
+// MaxMessageMS is the latest time of a message: adding any duration to it does not overflow.
 const MaxMessageMS = math.MaxInt64 / 2
 
 // DefaultProducerLimits returns Redis' defaults.
 func DefaultProducerLimits() ProducerLimits { return ProducerLimits{DurationS: 100, MaxSize: 100} }
 
-// Valid reports whether the limits are within their bounds.
+// Valid reports whether the limits are in their ranges.
 func (l ProducerLimits) Valid() bool {
 	return 1 <= l.DurationS && l.DurationS <= MaxProducerDurationS && 1 <= l.MaxSize && l.MaxSize <= MaxProducerSize
 }
 
-// Message is one that a producer has added.
+// Message is a message that a producer has added.
 type Message struct {
-	Producer, Name string // what XADD calls pid and iid
+	Producer, Name string // named pid and iid in XADD
 	ID             ID     // of the entry
 	AtMS           int64  // when it was added, in milliseconds since 1970, from 0 to MaxMessageMS
 }
@@ -46,27 +46,27 @@ type Message struct {
 // remembered is a message in the trees, which share it. It never changes.
 type remembered struct {
 	Message
-	turn uint64 // rises with each message
+	turn uint64 // higher for each later message
 }
 
-// tally is how many messages of a producer are remembered; there is none with zero.
+// tally counts the remembered messages of a producer. It is removed when it reaches zero.
 type tally struct {
 	producer string
 	n        int
 }
 
-// Producers is what a stream remembers of its producers. It belongs to the stream's header: the trees are
-// copied lazily when a cut shares that. The three trees of messages hold the same ones.
+// Producers holds the messages that a stream remembers. It belongs to the stream's header: the trees are
+// copied lazily when a cut shares the header. The three trees hold the same messages.
 type Producers struct {
 	limits            ProducerLimits
 	added, duplicates uint64
 	turn              uint64
-	trees             any // a *producerTrees; nodesOf says why the field has no type
-	bytes             int // of the names of messages and producers
+	trees             any // a *producerTrees; nodesOf explains why the field has no type
+	bytes             int // size of the names of messages and producers
 	alarm             any
 }
 
-// producerTrees are the trees of Producers. A header that is cloned gets new ones.
+// producerTrees holds the trees of Producers. A cloned header gets new trees.
 type producerTrees struct {
 	byName  *btree.BTreeG[*remembered] // by producer and name
 	byTurn  *btree.BTreeG[*remembered] // by producer and turn
@@ -98,11 +98,11 @@ func ageLess(a, b *remembered) bool {
 	return a.turn < b.turn
 }
 
-// Producers returns what is remembered of producers, nil if the stream never had anything to do with them.
+// Producers returns the remembered producers; nil if the stream never had a producer.
 func (s *Stream) Producers() *Producers { return s.producers }
 
-// LimitProducers sets for how long and how much is remembered, and reports whether that is new. If other
-// limits held before, all messages are forgotten.
+// LimitProducers sets the limits, and reports whether they have changed. A change of the limits drops all
+// messages.
 func (s *Stream) LimitProducers(l ProducerLimits) bool {
 	p := s.producers
 	if p != nil && p.limits == l {
@@ -123,7 +123,7 @@ func (p *Producers) forgetAll() {
 	p.bytes = 0
 }
 
-// clone returns a copy to write to; p may be read on.
+// clone returns a copy for writing; p may still be read.
 func (p *Producers) clone() *Producers {
 	if p == nil {
 		return nil
@@ -133,24 +133,24 @@ func (p *Producers) clone() *Producers {
 	return &c
 }
 
-// Limits returns for how long and how much is remembered.
+// Limits returns the limits.
 func (p *Producers) Limits() ProducerLimits { return p.limits }
 
-// Counts returns how many messages were ever added, and how many were refused as duplicates.
+// Counts returns the number of messages ever added, and the number refused as duplicates.
 func (p *Producers) Counts() (added, duplicates uint64) { return p.added, p.duplicates }
 
-// SetCounts sets what Counts returns, as a file says.
+// SetCounts sets the numbers that Counts returns, from a file.
 func (p *Producers) SetCounts(added, duplicates uint64) { p.added, p.duplicates = added, duplicates }
 
 // Refused counts a duplicate.
 func (p *Producers) Refused() { p.duplicates++ }
 
-// Tracked returns how many producers have messages that are remembered, and how many those are.
+// Tracked returns the number of remembered messages, and the number of their producers.
 func (p *Producers) Tracked() (producers, messages int) {
 	return treesOf(p).tallies.Len(), treesOf(p).byName.Len()
 }
 
-// Find returns the entry that a message became, if that is remembered and not overdue.
+// Find returns the entry of a message, if the message is remembered and not overdue.
 func (p *Producers) Find(producer, name []byte, nowMS int64) (id ID, ok bool) {
 	m, ok := treesOf(p).byName.Get(&remembered{Message: Message{Producer: string(producer), Name: string(name)}})
 	if !ok || p.endMS(m) < nowMS {
@@ -162,14 +162,14 @@ func (p *Producers) Find(producer, name []byte, nowMS int64) (id ID, ok bool) {
 // endMS is the last millisecond in which a message is remembered.
 func (p *Producers) endMS(m *remembered) int64 { return m.AtMS + int64(p.limits.DurationS)*1000 }
 
-// Added counts a message and remembers it, whatever was remembered of that name. Of a producer with too many
-// the first are forgotten.
+// Added counts a message and remembers it. It replaces a message with the same name. If the producer has too
+// many messages, its oldest are dropped.
 func (p *Producers) Added(m Message) {
 	p.added++
 	p.Remember(m)
 }
 
-// Remember is Added for a message that was counted before.
+// Remember does what Added does, for a message that is already counted.
 func (p *Producers) Remember(m Message) {
 	p.turn++
 	r := &remembered{Message: m, turn: p.turn}
@@ -181,7 +181,7 @@ func (p *Producers) Remember(m Message) {
 		t.producer = m.Producer
 		p.bytes += len(m.Producer)
 	}
-	r.Producer = t.producer // one copy for all of them
+	r.Producer = t.producer // all messages share one copy
 	t.n++
 	treesOf(p).tallies.Set(t)
 	treesOf(p).byName.Set(r)
@@ -193,7 +193,7 @@ func (p *Producers) Remember(m Message) {
 	}
 }
 
-// oldest returns the message of a producer that was remembered first. There has to be one.
+// oldest returns the oldest message of a producer, which must have at least one.
 func (p *Producers) oldest(producer string) (first *remembered) {
 	treesOf(p).byTurn.Ascend(&remembered{Message: Message{Producer: producer}}, func(r *remembered) bool {
 		first = r
@@ -216,7 +216,8 @@ func (p *Producers) forget(r *remembered) {
 	p.bytes -= len(r.Producer)
 }
 
-// FirstEndMS returns the last millisecond in which the first message is remembered, false if there is none.
+// FirstEndMS returns the last millisecond in which the oldest message is remembered; false if there is no
+// message.
 func (p *Producers) FirstEndMS() (int64, bool) {
 	first, ok := treesOf(p).byAge.Min()
 	if !ok {
@@ -225,20 +226,20 @@ func (p *Producers) FirstEndMS() (int64, bool) {
 	return p.endMS(first), true
 }
 
-// ForgetFirst forgets the message that FirstEndMS tells of.
+// ForgetFirst drops the message that FirstEndMS refers to.
 func (p *Producers) ForgetFirst() {
 	if first, ok := treesOf(p).byAge.Min(); ok {
 		p.forget(first)
 	}
 }
 
-// Each visits what is remembered, those of one producer in their order, until visit returns false.
+// Each visits all messages, those of each producer in their order, until visit returns false.
 func (p *Producers) Each(visit func(Message) bool) {
 	treesOf(p).byTurn.Scan(func(r *remembered) bool { return visit(r.Message) })
 }
 
-// Alarm returns what SetAlarm has hung on the producers, nil if nothing.
+// Alarm returns the value that SetAlarm has attached, or nil.
 func (p *Producers) Alarm() any { return p.alarm }
 
-// SetAlarm hangs something of the owner's on the producers. A copy of the stream does not get it.
+// SetAlarm attaches a value of the owner to the producers. A copy of the stream does not get it.
 func (p *Producers) SetAlarm(a any) { p.alarm = a }

@@ -6,15 +6,15 @@ import "encoding/binary"
 // master ID, both halves big endian.
 const radixKeySize = 16
 
-// RadixNodes returns how many nodes the radix tree has in which Redis would index
-// the same nodes, which XINFO STREAM tells. It walks the index once.
+// RadixNodes returns the number of nodes in the radix tree that Redis would use as the index, because XINFO
+// STREAM shows it. It walks through the index once.
 //
-// The tree is a compressed trie of keys of equal length. It has one node for each place where keys part, one
-// for each run of bytes between two such places, and one leaf for each key.
+// The tree is a compressed trie of keys of equal length. It has one node for each position where keys differ,
+// one for each run of bytes between two such positions, and one leaf for each key.
 func (s *Stream) RadixNodes() int {
-	total := 1 // the root, when there is nothing below it
+	total := 1 // the root of an empty tree
 	var prev [radixKeySize]byte
-	var forks [radixKeySize]int // depths at which others part from prev's path, ascending
+	var forks [radixKeySize]int // depths at which other keys differ from prev's path, ascending
 	depth, first := 0, true
 	nodesOf(s).Scan(func(sl slot) bool {
 		var key [radixKeySize]byte
@@ -38,7 +38,7 @@ func (s *Stream) RadixNodes() int {
 			if depth > 0 {
 				begin = forks[depth-1] + 1
 			}
-			// The run begin..end becomes a run, a fork and a run.
+			// The run begin..end becomes a run, a fork and another run.
 			total += run(begin, at) + 1 + run(at+1, end) - run(begin, end)
 			forks[depth] = at
 			depth++

@@ -35,8 +35,8 @@ type walk struct {
 	scratch    scratch
 }
 
-// forward visits the node where the range begins, and the index only if that was
-// not all: it seldom is.
+// forward visits the node where the range begins. It only visits the index if the range continues, which is
+// rare.
 func (w *walk) forward(s *Stream) {
 	from := ID{} // before all nodes
 	if n := s.floor(w.start); n != nil {
@@ -57,9 +57,8 @@ func (w *walk) reverse(s *Stream) {
 	nodesOf(s).Descend(slot{master: n.master.Prev()}, func(sl slot) bool { return w.nodeReverse(sl.node) })
 }
 
-// nodeForward visits one node and says whether to go on to the next. Only living
-// entries may end the walk: after the last ID was set back, deleted ones may be out
-// of order.
+// nodeForward visits a node and reports whether to continue with the next. Only live entries may end the
+// walk: after the last ID was set back, deleted entries may be out of order.
 func (w *walk) nodeForward(n *node) bool {
 	if w.end.Less(n.master) {
 		return false

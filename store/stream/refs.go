@@ -1,20 +1,19 @@
 package stream
 
-// Refs says what becomes of an entry that consumer groups still refer to when it
-// is to be removed (Redis 8.2).
+// Refs says how to remove an entry that consumer groups still refer to (Redis 8.2).
 type Refs uint8
 
 const (
-	// KeepRefs removes the entry and leaves what is pending of it.
+	// KeepRefs removes the entry and keeps its pending entries.
 	KeepRefs Refs = iota
-	// DropRefs removes the entry and what is pending of it in every group.
+	// DropRefs removes the entry and its pending entries in every group.
 	DropRefs
-	// AckedOnly removes only what no group needs any more.
+	// AckedOnly removes only entries that no group needs any more.
 	AckedOnly
 )
 
-// Referenced reports whether some group still needs an entry of this ID: it is pending there, or the group
-// has not come so far. There need not be such an entry.
+// Referenced reports whether a group still needs an entry with this ID: the entry is pending there, or the
+// group has not read so far. The entry need not exist.
 func (s *Stream) Referenced(id ID) bool {
 	for _, g := range s.groups {
 		if g.last.Less(id) {
@@ -28,8 +27,9 @@ func (s *Stream) Referenced(id ID) bool {
 }
 
 // Trimmable returns the IDs of the entries that a trim with respect to the groups removes, in ascending
-// order. It walks the nodes as Redis does: all entries of a node that is removed as a whole, then the first
-// ones of the next node. Approximate trims count whole nodes against their limit, but remove single entries.
+// order. It walks through the nodes as Redis does: all entries of a node that is removed as a whole, then the
+// first entries of the next node. Approximate trims count whole nodes against their limit, but remove single
+// entries.
 func (s *Stream) Trimmable(lim Limits, t Strategy) (ids []ID) {
 	limit := t.limit(lim)
 	nodesOf(s).Scan(func(sl slot) bool {

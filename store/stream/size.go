@@ -1,17 +1,17 @@
 package stream
 
 const (
-	// headerBytes is a Stream with an empty index.
+	// headerBytes is the size of a Stream with an empty index.
 	headerBytes = 320
-	// nodeBytes is what a node takes beside its bytes: itself, its place in the index, and
-	// what the allocator rounds up by.
+	// nodeBytes is the size of a node without its bytes: its header, its place in the index, and the
+	// allocator's rounding.
 	nodeBytes = 64 + 36 + 64
 	// groupBytes, consumerBytes and pendingBytes are the sizes of a group, of a consumer (with a short name)
 	// and of a pending entry, which is in two trees.
 	groupBytes    = 512
 	consumerBytes = 320
 	pendingBytes  = 100
-	// timeBytes is what a pending entry takes besides in a group that has the order by time.
+	// timeBytes is the further size of a pending entry in a group that has the order by time.
 	timeBytes = 40
 	// producersBytes is the size of the part that comes with the first producer. producerBytes and
 	// messageBytes are the sizes of a producer and of a message without the name; a message is in three
@@ -21,7 +21,7 @@ const (
 	messageBytes   = 132
 )
 
-// Size returns about how many bytes the stream takes, its groups included: O(number of groups).
+// Size returns about the size of the stream in bytes, including its groups: O(number of groups).
 func (s *Stream) Size() int {
 	n := s.EntriesSize()
 	for _, g := range s.groups {
@@ -30,7 +30,7 @@ func (s *Stream) Size() int {
 	return n + s.producers.Size()
 }
 
-// EntriesSize is Size without the groups and producers: O(1).
+// EntriesSize returns the Size without the groups and producers: O(1).
 func (s *Stream) EntriesSize() int { return headerBytes + s.bytes }
 
 // Size returns about how many bytes the group takes: O(1).
@@ -51,5 +51,5 @@ func (p *Producers) Size() int {
 	return producersBytes + p.bytes + producerBytes*producers + messageBytes*messages
 }
 
-// size returns what a node weighs in the stream.
+// size returns the weight of a node in the stream.
 func (n *node) size() int { return nodeBytes + len(n.list) }

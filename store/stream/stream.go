@@ -9,13 +9,11 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// MaxEntryBytes is the most that fields and values of one entry may add up to.
-// Callers check it before Add.
+// MaxEntryBytes limits the total size of an entry's fields and values. Callers check it before Add.
 const MaxEntryBytes = 1 << 30
 
-// Limits say when a node is full: stream-node-max-bytes and
-// stream-node-max-entries. Zero means no limit of that kind (the bytes are then
-// bounded by MaxEntryBytes).
+// Limits says when a node is full: stream-node-max-bytes and stream-node-max-entries. Zero means no limit of
+// that kind (MaxEntryBytes then limits the bytes).
 type Limits struct {
 	NodeMaxBytes   int
 	NodeMaxEntries int
@@ -24,37 +22,35 @@ type Limits struct {
 // DefaultLimits returns Redis' defaults.
 func DefaultLimits() Limits { return Limits{NodeMaxBytes: 4096, NodeMaxEntries: 100} }
 
-// Stream is a stream without its name. Make one with New. Only one goroutine may
-// change it; any number may read one that is not changed any more (see the package
-// comment).
+// Stream is a stream without its name. Make it with New. Only one goroutine may change it. Any number may
+// read a stream that does not change any more (see the package comment).
 type Stream struct {
 	epoch *cow.Epoch
 	stamp uint64
 
 	nodeTree any   // see nodesOf
-	tail     *node // the last of nodes, nil if there are none
+	tail     *node // the last of nodes, or nil
 
-	length     int // living entries; the sum of the nodes' counts
-	bytes      int // what the nodes weigh; see size.go
-	firstID    ID  // the first living entry's, 0-0 if there is none
-	lastID     ID  // the highest ever added, or what SetID said
-	maxDeleted ID  // the highest ever given to Delete; trimming does not count
+	length     int // live entries; the sum of the nodes' counts
+	bytes      int // weight of the nodes; see size.go
+	firstID    ID  // ID of the first live entry; 0-0 if the stream is empty
+	lastID     ID  // the highest ID ever added, or the value of SetID
+	maxDeleted ID  // the highest ID ever deleted by Delete; trimming does not count
 	added      uint64
 
 	groups    []*Group   // by name
-	producers *Producers // nil: it never had any
+	producers *Producers // nil: the stream never had a producer
 }
 
-// nodesOf returns the tree of nodes, ordered by master ID. A node's pointer is replaced, never changed in
-// place, once the node is shared.
+// nodesOf returns the tree of nodes, ordered by master ID. A node's pointer is replaced, and the node never
+// changed in place, once the node is shared.
 //
 // Fields hold their trees as values of type any, and functions give them their type. No field, and no method
-// of an exported type, names the type of the tree. Otherwise each package that imports this one, directly or
-// not, would compile all methods of the tree again.
+// of an exported type, names the type of the tree. Otherwise each package that imports this package, directly
+// or indirectly, would compile all methods of the tree again.
 func nodesOf(s *Stream) *btree.BTreeG[slot] { return s.nodeTree.(*btree.BTreeG[slot]) }
 
-// slot is a node in the index. The ID stands beside the pointer so that a search
-// needs no node to compare with and touches only the index.
+// slot is a node in the index. The ID is stored beside the pointer, so that a search only touches the index.
 type slot struct {
 	master ID
 	node   *node
@@ -74,8 +70,8 @@ func New(ep *cow.Epoch) *Stream {
 // Stamp returns the epoch in which this header was made.
 func (s *Stream) Stamp() uint64 { return s.stamp }
 
-// Clone returns a header for writing, after a cut shared s with a snapshot. The
-// entries are not copied. s may be read on, but not be changed any more.
+// Clone returns a header for writing, after a cut shared s with a snapshot. The entries are not copied. s may
+// still be read, but must not be changed any more.
 func (s *Stream) Clone() *Stream {
 	c := *s
 	c.stamp = s.epoch.Now()
@@ -85,8 +81,7 @@ func (s *Stream) Clone() *Stream {
 	return &c
 }
 
-// Copy returns a copy with nodes of its own: another stream with the same entries,
-// groups and numbers, as COPY makes it.
+// Copy returns a stream with nodes of its own and the same entries, groups and numbers, for the command COPY.
 func (s *Stream) Copy() *Stream {
 	d := New(s.epoch)
 	d.length, d.firstID, d.lastID = s.length, s.firstID, s.lastID
@@ -107,22 +102,20 @@ func (s *Stream) Copy() *Stream {
 // Len returns the number of entries.
 func (s *Stream) Len() int { return s.length }
 
-// LastID returns the highest ID ever added, or what SetID said. The next ID has to
-// be above it.
+// LastID returns the highest ID ever added, or the value of SetID. The next ID must be above it.
 func (s *Stream) LastID() ID { return s.lastID }
 
-// FirstID returns the ID of the first entry, 0-0 if there is none.
+// FirstID returns the ID of the first entry, or 0-0.
 func (s *Stream) FirstID() ID { return s.firstID }
 
-// MaxDeletedID returns the highest ID that Delete removed, 0-0 if none.
+// MaxDeletedID returns the highest ID that Delete removed, or 0-0.
 func (s *Stream) MaxDeletedID() ID { return s.maxDeleted }
 
-// EntriesAdded returns how many entries were ever added, or what SetID said and
-// those added since.
+// EntriesAdded returns the number of entries ever added. If SetID has set the number, it counts on from
+// there.
 func (s *Stream) EntriesAdded() uint64 { return s.added }
 
-// TopID returns the ID of the last entry that is still there; 0-0 if there is
-// none. XSETID may not go below it.
+// TopID returns the ID of the last existing entry, or 0-0. XSETID must not set a lower ID.
 func (s *Stream) TopID() ID {
 	var top ID
 	s.Range(ID{}, MaxID(), true, func(id ID, _ FieldValues) bool {
@@ -132,9 +125,9 @@ func (s *Stream) TopID() ID {
 	return top
 }
 
-// SetID sets the last ID, and the entries ever added and the highest deleted ID
-// where they are given. A highest deleted ID of 0-0 changes nothing, as in Redis.
-// The caller has checked last against TopID.
+// SetID sets the last ID. It also sets the number of entries ever added and the highest deleted ID, if they
+// are not nil. A highest deleted ID of 0-0 changes nothing, as in Redis. The caller has compared last with
+// TopID.
 func (s *Stream) SetID(last ID, added *uint64, maxDeleted *ID) {
 	s.lastID = last
 	if added != nil {
@@ -145,7 +138,7 @@ func (s *Stream) SetID(last ID, added *uint64, maxDeleted *ID) {
 	}
 }
 
-// own returns n for writing. If a snapshot shares n, a copy with space for extra bytes has replaced it.
+// own returns n for writing. If a snapshot shares n, a copy with space for extra bytes replaces it.
 func (s *Stream) own(n *node, extra int) *node {
 	if !s.epoch.Shared(n.stamp) {
 		return n
@@ -158,14 +151,14 @@ func (s *Stream) own(n *node, extra int) *node {
 	return c
 }
 
-// push appends a node to the index. Its master ID is above all others.
+// push appends a node to the index. Its master ID must be above all others.
 func (s *Stream) push(n *node) {
 	nodesOf(s).Load(slot{n.master, n})
 	s.bytes += n.size()
 	s.tail = n
 }
 
-// drop takes a node from the index.
+// drop removes a node from the index.
 func (s *Stream) drop(n *node) {
 	nodesOf(s).Delete(slot{master: n.master})
 	s.bytes -= n.size()
@@ -175,8 +168,7 @@ func (s *Stream) drop(n *node) {
 	}
 }
 
-// floor returns the node that would hold id: the last one with a master ID that is not above id, nil if there
-// is none.
+// floor returns the node that would hold id: the last node with a master ID not above id, or nil.
 func (s *Stream) floor(id ID) *node {
 	if s.tail != nil && !id.Less(s.tail.master) {
 		return s.tail
@@ -189,7 +181,7 @@ func (s *Stream) floor(id ID) *node {
 	return n
 }
 
-// setFirst finds the first living entry after the old one went.
+// setFirst finds the first live entry after the old one was removed.
 func (s *Stream) setFirst() {
 	s.firstID = ID{}
 	if s.length == 0 {
@@ -204,8 +196,8 @@ func (s *Stream) setFirst() {
 	})
 }
 
-// Nodes returns an iterator over the master ID and the bytes of every node, in
-// order, for snapshot files. The bytes alias the stream and must not be written to.
+// Nodes returns an iterator over the master ID and the bytes of every node, in order, for snapshot files. The
+// bytes alias the stream. The caller must not write to them.
 func (s *Stream) Nodes() func(yield func(ID, listpack.List) bool) {
 	return func(yield func(ID, listpack.List) bool) {
 		nodesOf(s).Scan(func(sl slot) bool { return yield(sl.master, sl.node.list) })

@@ -1,6 +1,6 @@
 package stream
 
-// TrimBy is what trimming goes by.
+// TrimBy is the criterion for trimming.
 type TrimBy uint8
 
 const (
@@ -10,8 +10,8 @@ const (
 	ByMinID
 )
 
-// DefaultLimit as Strategy.Limit is the limit that Redis takes when ~ is given
-// without LIMIT: a hundred nodes' worth of entries.
+// DefaultLimit as Strategy.Limit is the limit that Redis uses for ~ without LIMIT: as many entries as a
+// hundred full nodes have.
 const DefaultLimit = -1
 
 // Strategy says which entries Trim removes.
@@ -19,16 +19,16 @@ type Strategy struct {
 	By     TrimBy
 	MaxLen int
 	MinID  ID
-	// Approx removes whole nodes only, and so leaves a few entries more.
+	// Approx removes only whole nodes, so some more entries stay.
 	Approx bool
-	// Limit is the most entries that an approximate trim removes; 0 for no limit, or
-	// DefaultLimit. Exact trimming knows none.
+	// Limit limits the entries that an approximate trim removes; 0 means no limit. It has no effect on exact
+	// trimming.
 	Limit int
-	// Refs is what becomes of entries that groups refer to. Trim itself takes no notice; Trimmable does.
+	// Refs says what happens to entries that groups refer to. Only Trimmable uses it, not Trim.
 	Refs Refs
 }
 
-// limit returns the most entries that t may remove, 0 for no limit.
+// limit returns the largest number of entries that t may remove; 0 means no limit.
 func (t *Strategy) limit(lim Limits) int {
 	if !t.Approx {
 		return 0
@@ -43,9 +43,9 @@ func (t *Strategy) limit(lim Limits) int {
 	return min(n, 1_000_000)
 }
 
-// Trim removes entries from the front and returns how many. The master ID of the first node after an
-// approximate trim describes it exactly. An exact trim with that as MinID removes the same nodes, and no
-// entry of the first one. Trimming does not count as deletion: MaxDeletedID stays.
+// Trim removes entries from the front and returns their number. The master ID of the first node after an
+// approximate trim describes the trim exactly. An exact trim with that ID as MinID removes the same nodes,
+// and no entry of the first node. Trimming does not count as deletion, so MaxDeletedID does not change.
 func (s *Stream) Trim(lim Limits, t Strategy) (removed int) {
 	limit := t.limit(lim)
 	for {
@@ -78,8 +78,8 @@ func (s *Stream) Trim(lim Limits, t Strategy) (removed int) {
 	return removed
 }
 
-// goesWhole reports whether all of n, behind which a stream of that length begins to be kept, is to be
-// removed. By ID its last entry decides, even if that one is deleted.
+// goesWhole reports whether the whole node n must be removed. length is the length of the stream from n on.
+// For a trim by ID the last entry decides, even if it is deleted.
 func (n *node) goesWhole(length int, t *Strategy) bool {
 	if t.By == ByMaxLen {
 		return length-n.live() >= t.MaxLen
@@ -88,8 +88,7 @@ func (n *node) goesWhole(length int, t *Strategy) bool {
 	return !ok || e.id.Less(t.MinID)
 }
 
-// trimNode marks the first entries of n, the first node, as deleted and returns how
-// many lived.
+// trimNode marks the first entries of n, the first node, as deleted and returns how many of them were live.
 func (s *Stream) trimNode(n *node, t *Strategy) int {
 	done := 0
 	c := n.open()
@@ -102,7 +101,7 @@ func (s *Stream) trimNode(n *node, t *Strategy) int {
 		}
 		if done == 0 {
 			n = s.own(n, 0)
-			c.list = n.list // the copy: c goes on there, and sees what is marked
+			c.list = n.list // the copy: c continues there, and sees the marks
 		}
 		n.mark(e)
 		s.length--

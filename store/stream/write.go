@@ -6,13 +6,12 @@ import (
 	"lockserver/store/listpack"
 )
 
-// maxInitialBytes bounds the initial capacity of the tail of a stream, and the capacity that it hands on to
-// the next one.
+// maxInitialBytes limits the initial capacity of the tail of a stream, and the capacity that the tail passes
+// to the next tail.
 const maxInitialBytes = 4096
 
-// Add appends an entry of alternating fields and values, at least one pair. It
-// panics if id is not above LastID or the bytes are more than MaxEntryBytes: the
-// caller has checked both.
+// Add appends an entry with at least one pair; fields alternates fields and values. It panics if id is not
+// above LastID or the entry exceeds MaxEntryBytes: the caller has checked both.
 func (s *Stream) Add(lim Limits, id ID, fields [][]byte) {
 	if !s.lastID.Less(id) {
 		panic("stream: added ID is not above the last one")
@@ -24,8 +23,8 @@ func (s *Stream) Add(lim Limits, id ID, fields [][]byte) {
 	if total > MaxEntryBytes || len(fields) < 2 || len(fields)%2 != 0 {
 		panic("stream: entry of a size that the caller must refuse")
 	}
-	// Encoding adds at most 10 bytes an element (head of 5, back length of 5), but
-	// two or three in most cases; this is a guess that only saves reallocations.
+	// The encoding adds at most 10 bytes to each element (head of 5, back length of 5), but two or three in
+	// most cases. This estimate only saves reallocations.
 	extra := total + 3*len(fields) + 24
 	s.dropDeadAbove(id)
 	n := s.tail
@@ -46,18 +45,17 @@ func (s *Stream) Add(lim Limits, id ID, fields [][]byte) {
 	}
 }
 
-// dropDeadAbove removes nodes that have no living entries and a master ID not below id. They exist only if
-// exact trimming by ID emptied the node and XSETID then went back behind it. Redis keeps such a node and
-// makes another for every entry that is added before it.
+// dropDeadAbove removes nodes without live entries with a master ID not below id. They exist only if exact
+// trimming by ID emptied the node, and XSETID then set the last ID back before it. Redis keeps such a node
+// and makes another node for every entry that is added before it.
 func (s *Stream) dropDeadAbove(id ID) {
 	for s.tail != nil && !s.tail.master.Less(id) {
 		s.drop(s.tail)
 	}
 }
 
-// full reports whether an entry with total bytes in fields and values has to go
-// into a new node. As in Redis the bytes of the encoding do not count for the new
-// entry, and deleted entries count.
+// full reports whether an entry with total bytes in fields and values must go into a new node. As in Redis
+// the bytes of the encoding do not count for the new entry, and deleted entries count.
 func (n *node) full(lim Limits, total int) bool {
 	limit := lim.NodeMaxBytes
 	if limit <= 0 || limit > MaxEntryBytes {
@@ -69,11 +67,11 @@ func (n *node) full(lim Limits, total int) bool {
 	return lim.NodeMaxEntries > 0 && n.live()+n.marked() >= lim.NodeMaxEntries
 }
 
-// startNode appends an empty node. The first one of a stream starts small. The others take over the spare
-// capacity of the one before, if they can.
+// startNode appends an empty node. The first node of a stream starts small. Later nodes reuse the spare
+// capacity of the node before, if possible.
 func (s *Stream) startNode(id ID, fields [][]byte, extra int) *node {
 	for i := 0; i < len(fields); i += 2 {
-		extra += len(fields[i]) + 3 // the master entry has the fields, too
+		extra += len(fields[i]) + 3 // the master entry contains the fields, too
 	}
 	list := s.seal()
 	if cap(list) < extra {
@@ -84,10 +82,10 @@ func (s *Stream) startNode(id ID, fields [][]byte, extra int) *node {
 	return n
 }
 
-// seal closes the tail before another node follows it. Its bytes move to memory of their exact size, and its
-// buffer is returned as an empty list for the next node. Nodes that grew on their own left gaps between the
-// living ones. These gaps were half of a stream's memory and could not return to the system. It returns nil
-// if there is no tail, if a snapshot reads it, or if it is larger than a usual node.
+// seal closes the tail before another node follows it. It moves its bytes to memory of their exact size, and
+// returns its buffer as an empty list for the next node. Nodes that grew without this left gaps between the
+// live nodes. These gaps were half of a stream's memory and could not return to the system. It returns nil if
+// there is no tail, if a snapshot reads it, or if it is larger than a usual node.
 func (s *Stream) seal() listpack.List {
 	t := s.tail
 	if t == nil || s.epoch.Shared(t.stamp) {
@@ -104,15 +102,15 @@ func (s *Stream) seal() listpack.List {
 	return append(spare[:0], listpack.New()...)
 }
 
-// reserve makes space for extra bytes, doubling what is there up to the usual size of a node.
+// reserve makes space for extra bytes. It doubles the capacity up to the usual size of a node.
 func (n *node) reserve(extra int) {
 	if need := len(n.list) + extra; need > cap(n.list) {
 		n.list = n.list.Grow(max(extra, min(len(n.list), maxInitialBytes-len(n.list))))
 	}
 }
 
-// Delete removes the entry with the given ID and reports whether there was one. The
-// entry is only marked, or its node removed if it was the last one alive there.
+// Delete removes the entry with the given ID and reports whether it existed. The entry is only marked; if it
+// was the last live entry of its node, the node is removed.
 func (s *Stream) Delete(id ID) bool {
 	if s.length == 0 || id.Less(s.firstID) {
 		return false
@@ -144,7 +142,7 @@ func (s *Stream) Delete(id ID) bool {
 	return true
 }
 
-// NodeContent is what a node holds: how many living entries, and the ID of the last of them.
+// NodeContent describes the content of a node: the number of live entries, and the ID of the last of them.
 type NodeContent struct {
 	Entries int
 	Last    ID
@@ -156,10 +154,9 @@ func InspectNode(master ID, list []byte) (NodeContent, error) {
 	return NodeContent{in.live, in.last}, err
 }
 
-// AppendNode appends a node from a snapshot file: its master ID and its bytes,
-// which the stream keeps and writes to. Length, first ID and last ID follow; the numbers that are
-// not in the nodes are set afterwards with SetID. The error, which wraps
-// ErrCorrupt, says what is wrong with the bytes; the stream is then as before.
+// AppendNode appends a node from a snapshot file: its master ID and its bytes, which the stream keeps and
+// writes to. It updates length, first ID and last ID; the caller sets the other numbers afterwards with
+// SetID. The error wraps ErrCorrupt and describes the fault in the bytes; the stream is then unchanged.
 func (s *Stream) AppendNode(master ID, list []byte) error {
 	in, err := inspect(master, list)
 	if err != nil {

@@ -19,7 +19,7 @@ func (z *ZSet) checkNow() {
 	}
 }
 
-// check walks everything and returns the first invariant that does not hold.
+// check walks through everything and returns the first invariant that does not hold.
 func (z *ZSet) check() error {
 	if z.table() == nil {
 		return z.checkSmall()
@@ -56,7 +56,7 @@ func (z *ZSet) check() error {
 	return err
 }
 
-// checkSmall checks that the listpack is one, and in order.
+// checkSmall checks that the listpack is valid and ordered.
 func (z *ZSet) checkSmall() error {
 	if err := listpack.Validate(z.lp()); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (z *ZSet) checkSmall() error {
 }
 
 // check checks the order, the counts and the depth below a node. All items must be at least low and below
-// high, if these are given.
+// high, if low and high are not nil.
 func (n *node) check(low, high *item) (count, depth int, err error) {
 	if n.children == nil {
 		for i := range n.items {

@@ -24,13 +24,11 @@ func (r ScoreRange) upTo(score float64) bool {
 	return score < r.Max || !r.MaxOpen && score == r.Max
 }
 
-// LexBound is an end of an interval of members: a member, or what is below or
-// above all of them.
+// LexBound is an end of an interval of members: a member, or a value below or above all members.
 type LexBound struct {
 	Member []byte
 	Open   bool // Member itself is not part of the interval
-	// Infinite is -1 for below all members, 1 for above all; then Member means
-	// nothing.
+	// Infinite is -1 for below all members, 1 for above all; Member is then ignored.
 	Infinite int
 }
 
@@ -58,7 +56,7 @@ func (r *LexRange) upTo(member []byte) bool {
 	return c < 0 || c == 0 && !r.Max.Open
 }
 
-// empty reports whether the interval cannot hold anything.
+// empty reports whether the interval cannot contain a member.
 func (r *LexRange) empty() bool {
 	if r.Min.Infinite != 0 || r.Max.Infinite != 0 {
 		return r.Min.Infinite > r.Max.Infinite || r.Min.Infinite != 0 && r.Min.Infinite == r.Max.Infinite
@@ -67,8 +65,7 @@ func (r *LexRange) empty() bool {
 	return c > 0 || c == 0 && (r.Min.Open || r.Max.Open)
 }
 
-// Rank returns how many members stand before this one, and its score; false if
-// there is no such member.
+// Rank returns the number of members before this member, and its score; false if the member does not exist.
 func (z *ZSet) Rank(member []byte) (rank int, score float64, ok bool) {
 	if z.table() == nil {
 		return z.smallRank(member)
@@ -81,8 +78,7 @@ func (z *ZSet) Rank(member []byte) (rank int, score float64, ok bool) {
 	return z.table().order.lead(func(it *item) bool { return it.before(score, name) }), score, true
 }
 
-// At returns the member of a rank, 0..Len-1, and its score. The rules for the
-// bytes are those of Pick.
+// At returns the member with a rank, 0..Len-1, and its score. The rules for the bytes are those of Pick.
 func (z *ZSet) At(rank int, dst []byte) (member []byte, score float64) {
 	if z.table() == nil {
 		return z.smallAt(rank, dst)
@@ -91,9 +87,9 @@ func (z *ZSet) At(rank int, dst []byte) (member []byte, score float64) {
 	return it.member.Bytes(), it.score
 }
 
-// Range calls fn for the members of ranks from..to-1, 0 <= from and to <= Len, in
-// ascending order until fn returns false. The slice is valid during the call only
-// and must not be written to; fn must not change the sorted set.
+// Range calls fn for the members of ranks from..to-1, 0 <= from and to <= Len, in ascending order until fn
+// returns false. The slice is only valid during the call, and fn must not write to it. fn must not change the
+// sorted set.
 func (z *ZSet) Range(from, to int, fn func(member []byte, score float64) bool) {
 	if z.table() == nil {
 		z.smallRange(from, to, fn)
@@ -102,7 +98,7 @@ func (z *ZSet) Range(from, to int, fn func(member []byte, score float64) bool) {
 	z.table().order.ascend(from, to, func(it *item) bool { return fn(it.member.Bytes(), it.score) })
 }
 
-// RangeDown is Range in descending order: it begins with rank to-1.
+// RangeDown does what Range does, in descending order: it begins with rank to-1.
 func (z *ZSet) RangeDown(from, to int, fn func(member []byte, score float64) bool) {
 	if z.table() == nil {
 		z.smallRangeDown(from, to, fn)
@@ -111,7 +107,8 @@ func (z *ZSet) RangeDown(from, to int, fn func(member []byte, score float64) boo
 	z.table().order.descend(from, to, func(it *item) bool { return fn(it.member.Bytes(), it.score) })
 }
 
-// ByScore returns the ranks from..to-1 of the members with scores in r; there are none if from is to.
+// ByScore returns the ranks from..to-1 of the members with scores in r. If there are no such members, from
+// equals to.
 func (z *ZSet) ByScore(r ScoreRange) (from, to int) {
 	if z.table() == nil {
 		return z.smallByScore(r)
@@ -121,7 +118,7 @@ func (z *ZSet) ByScore(r ScoreRange) (from, to int) {
 	return from, max(from, to)
 }
 
-// LastUpTo returns the last member with a score up to this one, and its score; ok is false if there is none.
+// LastUpTo returns the last member with a score of at most most, and its score; ok is false if there is none.
 // The rules for the bytes are those of Pick. It is faster than ByScore and At.
 func (z *ZSet) LastUpTo(most float64, dst []byte) (member []byte, score float64, ok bool) {
 	if t := z.table(); t != nil {
@@ -139,10 +136,9 @@ func (z *ZSet) LastUpTo(most float64, dst []byte) (member []byte, score float64,
 	return member, score, true
 }
 
-// ByLex returns the ranks from..to-1 of the members in r; none if from is to. That
-// means something only while all members have the same score. If they have not, a
-// listpack answers what Redis does, which depends on whether the range is wanted
-// from its end (down).
+// ByLex returns the ranks from..to-1 of the members in r. If there are no such members, from equals to. The
+// result is only meaningful if all members have the same score. If they have not, a listpack gives the result
+// of Redis, which depends on whether the range is requested from its end (down).
 func (z *ZSet) ByLex(r LexRange, down bool) (from, to int) {
 	switch {
 	case r.empty():
@@ -183,9 +179,9 @@ func (z *ZSet) smallByScore(r ScoreRange) (from, to int) {
 	return from, to
 }
 
-// smallByLex follows Redis exactly. It returns nothing if the last member is below the range or the first one
-// above it. Otherwise it returns the run from the first member that is not below, or, if down, up to the last
-// one that is not above.
+// smallByLex follows Redis exactly. It returns an empty range if the last member is below r or the first
+// member above it. Otherwise it returns the run from the first member that is not below, or, if down is set,
+// up to the last member that is not above.
 func (z *ZSet) smallByLex(r *LexRange, down bool) (from, to int) {
 	n := z.Len()
 	if n == 0 {

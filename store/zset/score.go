@@ -9,8 +9,8 @@ import (
 	"lockserver/store/listpack"
 )
 
-// AppendScore appends a text that reads back as exactly this score, which is how Redis stores and replicates
-// scores since 7.2.
+// AppendScore appends a text that reads back as exactly this score. Redis stores and replicates scores in
+// this form since 7.2.
 func AppendScore(dst []byte, score float64) []byte {
 	if math.IsInf(score, 0) {
 		return appendInf(dst, score)
@@ -18,7 +18,7 @@ func AppendScore(dst []byte, score float64) []byte {
 	return decimal.AppendFloat(dst, score)
 }
 
-// AppendLong appends what C prints for %.17g: ZSCAN has it for scores that are in no listpack.
+// AppendLong appends a score in the form of C's %.17g: ZSCAN uses it for scores outside of listpacks.
 func AppendLong(dst []byte, score float64) []byte {
 	if math.IsInf(score, 0) {
 		return appendInf(dst, score)
@@ -33,8 +33,8 @@ func appendInf(dst []byte, score float64) []byte {
 	return append(dst, "inf"...)
 }
 
-// packedScore returns a score as an element of a listpack: an integer where it is
-// one, -0 included, which so loses its sign, as in Redis. The text aliases dst.
+// packedScore returns a score as an element of a listpack. An integer score is an integer, even -0, which
+// loses its sign, as in Redis. The text aliases dst.
 func packedScore(dst []byte, score float64) listpack.Value {
 	if n, ok := decimal.WholeNumber(score); ok {
 		return listpack.Integer(n)
@@ -49,8 +49,8 @@ func AppendPacked(dst []byte, score float64) []byte {
 	return v.Append(dst)
 }
 
-// scoreOf reads a score from an element. The listpack was written here, or was checked when it was read from
-// a file.
+// scoreOf reads a score from an element of a listpack. The listpack was written here, or was checked when it
+// was read from a file.
 func scoreOf(v listpack.Value) float64 {
 	if v.IsInt {
 		return float64(v.Int)

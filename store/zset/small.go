@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// maxListpack bounds the small form whatever the limits say: a listpack's own
-	// size field has 32 bits. Redis stops at the same size.
+	// maxListpack limits the small form for any Limits, because a listpack's size field has 32 bits. Redis
+	// has the same limit.
 	maxListpack = 1 << 30
-	// maxScore is the most that a score takes in a listpack: the longest text of one is 25 bytes.
+	// maxScore is the largest size of a score in a listpack: the longest text of a score has 25 bytes.
 	maxScore = 27
-	// maxElement is the most that an element takes beyond its bytes.
+	// maxElement is the largest size of an element besides its bytes.
 	maxElement = 10
 )
 
-// fits reports whether a new member of so many bytes may be added to the listpack.
+// fits reports whether a new member of this length can be added to the listpack.
 func (z *ZSet) fits(lim Limits, length int) bool {
 	return z.Len() < lim.Entries && length <= lim.Value && len(z.lp())+length+maxElement+maxScore < maxListpack
 }
@@ -30,7 +30,7 @@ func (z *ZSet) smallFind(member []byte) int {
 	return lp.Find(lp.First(), member, 1)
 }
 
-// smallInsert adds a member that is not there, in its place.
+// smallInsert inserts a new member at its place in the order.
 func (e *Edit) smallInsert(member []byte, score float64) {
 	var text [maxScore]byte
 	v := packedScore(text[:], score)
@@ -56,7 +56,7 @@ func (e *Edit) smallInsert(member []byte, score float64) {
 	e.keep(lp.Insert(pos, spelled).Insert(pos, member))
 }
 
-// encodedScore returns how many bytes of a listpack a score takes.
+// encodedScore returns the size of a score in a listpack.
 func encodedScore(v listpack.Value) int {
 	if v.IsInt {
 		return listpack.IntLen(v.Int)
@@ -72,7 +72,7 @@ func (e *Edit) grow(lp listpack.List, more int) listpack.List {
 	return e.lp()
 }
 
-// keep takes what has become of the listpack. It stands where it stood.
+// keep stores the changed listpack. It stays in place.
 func (e *Edit) keep(lp listpack.List) {
 	if unsafe.SliceData(lp) != unsafe.SliceData(e.head.Content()) {
 		if invariants {
@@ -82,13 +82,12 @@ func (e *Edit) keep(lp listpack.List) {
 	}
 }
 
-// placeOf returns the position of the member before which this one belongs, -1 if
-// it belongs at the end.
+// placeOf returns the position of the member before which this member belongs; -1 if it belongs at the end.
 func (z *ZSet) placeOf(member []byte, score float64) int {
 	lp := z.lp()
 	last := lp.Last()
 	if last < 0 || scoreOf(lp.Get(last)) < score {
-		return -1 // scores that only grow are common
+		return -1 // growing scores are common
 	}
 	var text [20]byte
 	pos := lp.First()
@@ -103,8 +102,7 @@ func (z *ZSet) placeOf(member []byte, score float64) int {
 	return -1
 }
 
-// smallMove gives the member at pos another score and reports whether it is
-// another one.
+// smallMove gives the member at pos another score and reports whether the score has changed.
 func (e *Edit) smallMove(pos int, member []byte, score float64) (changed bool) {
 	lp := e.lp()
 	if scoreOf(lp.Get(lp.Next(pos))) == score {
@@ -127,7 +125,7 @@ func (e *Edit) smallRemove(member []byte) bool {
 	return true
 }
 
-// smallSeek returns the position of the member of a rank, from the nearer end.
+// smallSeek returns the position of the member with a rank. It searches from the nearer end.
 func (z *ZSet) smallSeek(rank int) int {
 	lp := z.lp()
 	n := z.Len()

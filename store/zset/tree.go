@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// 16 bytes each: a clone copies 1 KB. With one more a leaf would take an eighth more: see roundItems.
+	// 16 bytes each: a clone copies 1 KB. With 64 items a leaf would take an eighth more: see roundItems.
 	maxItems = 63
-	// Leaves grow by about so many items while the tree has fewer than stepsBelow.
+	// Leaves grow in steps of this size while the tree has fewer items than stepsBelow.
 	stepItems  = 16
 	stepsBelow = 2048
 	maxKids    = 32
-	// A full leaf moves items to a neighbour that has space for so many, and splits otherwise. So random
-	// inserts fill leaves to five sixths. Splits alone fill them to two thirds.
+	// A full leaf moves items to a neighbour that has space for at least this number; otherwise it splits. So
+	// random inserts fill leaves to five sixths. Splits alone fill them to two thirds.
 	leastShared = 8
 	// Neighbours merge when together they fill three quarters of a node, which is
 	// far from where it would split again.
@@ -36,35 +36,35 @@ func (a *item) less(b *item) bool {
 	return a.score < b.score || a.score == b.score && a.member.String() < b.member.String()
 }
 
-// before is less for a member that needs not be there.
+// before does what less does, for a member that need not exist.
 func (a *item) before(score float64, member string) bool {
 	return a.score < score || a.score == score && a.member.String() < member
 }
 
-// String is how errors show an item.
+// String returns the text of an item in errors.
 func (a *item) String() string { return fmt.Sprintf("%q with %v", a.member, a.score) }
 
 // node is a leaf with items or an inner node with children. All leaves are equally
 // deep.
 type node struct {
 	items    []item
-	children []child // nil for a leaf
+	children []child // nil in a leaf
 	stamp    uint64
 }
 
-// child is a node below another one.
+// child is a child of an inner node.
 type child struct {
-	// least is not above any item of the node and above all items of the children
-	// before it. That of the first child means nothing.
+	// least is not above any item of the node and above all items of the children before it. It is
+	// meaningless in the first child.
 	least item
-	n     int // items below
+	n     int // number of items below
 	node  *node
 }
 
-// tree holds items in order. The zero value is empty. A copy of it is good for
-// reading while nodes are owned by epoch: see package cow.
+// tree holds items in order. The zero value is empty. A copy is valid for reading while nodes are owned by
+// epoch: see package cow.
 type tree struct {
-	root *node // nil while there was never an item
+	root *node // nil if there never was an item
 	n    int
 }
 
@@ -84,17 +84,17 @@ func own(ep *cow.Epoch, p **node) *node {
 	return fresh
 }
 
-// place returns where in the leaf it stands, or would be inserted.
+// place returns the index of an item in the leaf, or the index where it would be inserted.
 func (n *node) place(it *item) int {
 	return sort.Search(len(n.items), func(i int) bool { return !n.items[i].less(it) })
 }
 
-// childFor returns the child in which it stands if it is there.
+// childFor returns the child that contains the item, if it exists.
 func (n *node) childFor(it *item) int {
 	return sort.Search(len(n.children)-1, func(i int) bool { return it.less(&n.children[i+1].least) })
 }
 
-// insert adds an item that is not there.
+// insert adds a new item.
 func (t *tree) insert(ep *cow.Epoch, it item) {
 	if t.root == nil {
 		t.root = &node{stamp: ep.Now()}
@@ -107,8 +107,8 @@ func (t *tree) insert(ep *cow.Epoch, it item) {
 	}
 }
 
-// insert adds an item below a node that is owned. If the node had to be split it
-// returns what is now to the right of it. In a large tree all leaves are made with the full capacity.
+// insert adds an item below an owned node. If the node had to be split it returns its new right neighbour. In
+// a large tree all leaves are made with the full capacity.
 func (n *node) insert(ep *cow.Epoch, it item, large bool) (split child) {
 	if n.children == nil {
 		return n.insertItem(ep, it, large)
@@ -141,8 +141,8 @@ func (n *node) insert(ep *cow.Epoch, it item, large bool) (split child) {
 	return child{least: right.children[0].least, n: right.count(), node: right}
 }
 
-// share moves items from a full leaf to a neighbour, until both have the same number. It reports false if
-// child i is no leaf, or if both neighbours are nearly full.
+// share moves items from a full leaf to a neighbour, until both have the same number. It returns false if
+// child i is not a leaf, or if both neighbours are nearly full.
 func (n *node) share(ep *cow.Epoch, i int, large bool) bool {
 	if n.children[i].node.children != nil {
 		return false
@@ -183,7 +183,7 @@ func (n *node) insertItem(ep *cow.Epoch, it item, large bool) (split child) {
 	cut := cutFor(i, maxItems)
 	right := &node{stamp: ep.Now()}
 	right.items = append(make([]item, 0, roundItems(maxItems-cut+1, large)), n.items[cut:]...)
-	if size := roundItems(cut, large); size < cap(n.items) { // many leaves stay as they are after a split
+	if size := roundItems(cut, large); size < cap(n.items) { // many leaves do not change after a split
 		n.items = append(make([]item, 0, size), n.items[:cut]...)
 	} else {
 		clear(n.items[cut:])
@@ -197,8 +197,8 @@ func (n *node) insertItem(ep *cow.Epoch, it item, large bool) (split child) {
 	return child{least: right.items[0], n: len(right.items), node: right}
 }
 
-// cutFor returns how many of the n entries of a full node stay in it when another is inserted at i: all if it
-// comes last, else half.
+// cutFor returns how many of the n entries of a full node stay in it when another is inserted at i. It is all
+// of them if i is the end, else half.
 func cutFor(i, n int) int {
 	if i == n {
 		return n
@@ -211,7 +211,7 @@ func (n *node) addItem(i int, it item, large bool) {
 	n.items = slices.Insert(n.items, i, it)
 }
 
-// grow gives a leaf the capacity for so many items.
+// grow gives a leaf the capacity for the given number of items.
 func (n *node) grow(to int, large bool) {
 	if to > cap(n.items) {
 		n.items = append(make([]item, 0, roundItems(to, large)), n.items...)
@@ -219,8 +219,8 @@ func (n *node) grow(to int, large bool) {
 }
 
 // roundItems returns the capacity of a leaf for n items. Go's allocator has the sizes 256, 512, 768 and 1024,
-// and puts a word before what is larger than 512 bytes and has pointers. Leaves of one size take each other's
-// memory: with the steps, a million items left holes of five bytes for each.
+// and puts a word before allocations with pointers that are larger than 512 bytes. Leaves of one size reuse
+// each other's memory: with the steps, a million items left holes of five bytes for each.
 func roundItems(n int, large bool) int {
 	switch {
 	case large:
@@ -243,7 +243,7 @@ func (n *node) count() (total int) {
 	return total
 }
 
-// remove takes out an item that is there.
+// remove removes an existing item.
 func (t *tree) remove(ep *cow.Epoch, it item) {
 	own(ep, &t.root).remove(ep, &it)
 	t.n--
@@ -255,7 +255,7 @@ func (t *tree) remove(ep *cow.Epoch, it item) {
 	}
 }
 
-// remove takes an item out below a node that is owned.
+// remove removes an item below an owned node.
 func (n *node) remove(ep *cow.Epoch, it *item) {
 	if n.children == nil {
 		i := n.place(it)
@@ -283,7 +283,7 @@ func (n *node) remove(ep *cow.Epoch, it *item) {
 	}
 }
 
-// merge unites child i with the next one if they are small enough together.
+// merge joins child i with the next child if they are small enough together.
 func (n *node) merge(ep *cow.Epoch, i int) bool {
 	a, b := n.children[i].node, n.children[i+1].node
 	if len(a.items)+len(b.items) > mergeItems || len(a.children)+len(b.children) > mergeKids {
@@ -303,8 +303,8 @@ func (n *node) merge(ep *cow.Epoch, i int) bool {
 	return true
 }
 
-// lead returns how many items stand before the first one for which before is
-// false. before is true for a first part of the items and false for the rest.
+// lead returns the number of items before the first item for which before returns false. before must return
+// true for a first part of the items and false for the rest.
 func (t *tree) lead(before func(it *item) bool) (n int) {
 	if t.root == nil {
 		return 0
@@ -320,7 +320,7 @@ func (t *tree) lead(before func(it *item) bool) (n int) {
 	return n + sort.Search(len(at.items), func(i int) bool { return !before(&at.items[i]) })
 }
 
-// lastUpTo returns the last item with a score up to this one; nil if there is none.
+// lastUpTo returns the last item with a score of at most most, or nil.
 func (t *tree) lastUpTo(most float64) *item {
 	if t.root == nil {
 		return nil
@@ -334,14 +334,14 @@ func (t *tree) lastUpTo(most float64) *item {
 	if i := sort.Search(len(items), func(i int) bool { return items[i].score > most }); i > 0 {
 		return &items[i-1]
 	}
-	// The leaf's bound is that of an item that has gone. What is looked for is in a leaf before it.
+	// The leaf's bound belongs to a removed item. The wanted item is in a leaf before it.
 	if n := t.lead(func(it *item) bool { return it.score <= most }); n > 0 {
 		return t.at(n - 1)
 	}
 	return nil
 }
 
-// at returns the item of a rank, 0..n-1.
+// at returns the item with a rank, 0..n-1.
 func (t *tree) at(rank int) *item {
 	at := t.root
 	for at.children != nil {
@@ -383,7 +383,7 @@ func (n *node) ascend(from, to int, fn func(it *item) bool) bool {
 	return true
 }
 
-// descend is ascend from to-1 down to from.
+// descend does what ascend does, from to-1 down to from.
 func (t *tree) descend(from, to int, fn func(it *item) bool) {
 	if from < to {
 		t.root.descend(t.n, from, to, fn)
@@ -402,7 +402,7 @@ func (n *node) descend(total, from, to int, fn func(it *item) bool) bool {
 	}
 	for i := len(n.children) - 1; i >= 0 && total > from; i-- {
 		k := &n.children[i]
-		total -= k.n // items before this child
+		total -= k.n // number of items before this child
 		if to > total && !k.node.descend(k.n, max(from-total, 0), min(to-total, k.n), fn) {
 			return false
 		}

@@ -10,23 +10,22 @@ import (
 	"lockserver/store/piece"
 )
 
-// Limits say up to which size a sorted set stays a listpack:
-// zset-max-listpack-entries and zset-max-listpack-value.
+// Limits limits the listpack form: zset-max-listpack-entries and zset-max-listpack-value.
 type Limits struct {
 	Entries int // members
 	Value   int // bytes of a member
 }
 
-// Common is what the sorted sets of a store have in common.
+// Common holds the state that all sorted sets of a store share.
 type Common struct {
 	Epoch *cow.Epoch
-	Seed  maphash.Seed // of the dicts
+	Seed  maphash.Seed // seed of the dicts
 }
 
-// ZSet is a sorted set of byte strings, and is to be read; Edit writes. One goroutine at a time may use it,
-// except that after Clone the old one may be read elsewhere.
+// ZSet is a sorted set of byte strings. It is for reading; Edit writes. One goroutine at a time may use it,
+// with one exception: after Clone another goroutine may read the old sorted set.
 //
-// A small sorted set is one piece of memory, the listpack behind the head (package piece); of a table the
+// A small sorted set is one piece of memory: the listpack follows the head (package piece). In a table the
 // head is the beginning of it.
 type ZSet struct {
 	head piece.Head
@@ -42,15 +41,15 @@ type table struct {
 	order  tree
 }
 
-// Edit is a sorted set to write to. It takes another piece of memory as it grows: then ZSet is another one
-// from then on, and who keeps the sorted set takes that.
+// Edit is a sorted set for writing. When it grows it may move to another piece of memory: then the field ZSet
+// changes, and the owner of the sorted set must keep the new value.
 type Edit struct {
 	*ZSet
 	common *Common
 	name   []byte
 }
 
-// New returns an empty sorted set. name is the key that it is for, or nil: see Head.
+// New returns an empty sorted set. name is its key, or nil: see Head.
 func New(c *Common, name []byte) Edit { return Edit{empty(c, name, 0), c, name} }
 
 // NewTable returns an empty sorted set that is a table from the start. It keeps the
@@ -60,22 +59,23 @@ func NewTable(c *Common, name []byte) Edit { return Edit{&newTable(c).ZSet, c, n
 // mostExpected is the largest size in bytes for which a new sorted set is prepared.
 const mostExpected = 4096
 
-// NewFor is New with space for a member with its score, and for more of the same size.
+// NewFor returns an empty sorted set with space for a member with its score, and for more members of the same
+// size.
 func NewFor(c *Common, name, member []byte, score float64, more int) Edit {
 	var text [maxScore]byte
 	one := listpack.EncodedLen(member) + encodedScore(packedScore(text[:], score))
 	return Edit{empty(c, name, min(one*(1+more), max(one, mostExpected))), c, name}
 }
 
-// EditOf returns a sorted set to write to, which is at the key name, or nil.
+// EditOf returns a sorted set for writing. name is its key, or nil.
 func EditOf(c *Common, name []byte, z *ZSet) Edit { return Edit{z, c, name} }
 
-// Head returns the first word of the sorted set. If that is of a piece with a name, the name is the key that
-// the sorted set was made for (package piece).
+// Head returns the first word of the sorted set. If it is the word of a piece with a name, the name is the
+// key that the sorted set was made for (package piece).
 func (z *ZSet) Head() *piece.Head { return &z.head }
 
-// FromListpack returns a sorted set of the content of lp: members with scores, not empty, in order, no member
-// twice, no score NaN.
+// FromListpack returns a sorted set with the content of lp: members with scores, not empty, ordered, without
+// duplicates and without NaN.
 func FromListpack(c *Common, name []byte, lim Limits, lp listpack.List) *ZSet {
 	e := Edit{packed(c, name, lp, 0), c, name}
 	if e.Len() > lim.Entries {
@@ -98,7 +98,7 @@ func empty(c *Common, name []byte, size int) *ZSet {
 	return (*ZSet)(unsafe.Pointer(head))
 }
 
-// lp returns the small form; nil of a table.
+// lp returns the small form; nil for a table.
 func (z *ZSet) lp() listpack.List {
 	if z.head.Packed() {
 		return listpack.In(z.head.Content())
@@ -114,21 +114,21 @@ func (z *ZSet) table() *table {
 	return (*table)(unsafe.Pointer(z))
 }
 
-// become takes another piece, or header, for the sorted set.
+// become replaces the piece, or header, of the sorted set.
 func (e *Edit) become(z *ZSet) {
 	e.head.Leave()
 	e.ZSet = z
 }
 
-// Moved reports whether a writer has taken another piece for the sorted set: there it is to be read.
+// Moved reports whether the sorted set has moved to another piece, and must be read there.
 func (z *ZSet) Moved() bool { return z.head.Left() }
 
-// Stamp returns the epoch at which this sorted set was made. If it is shared, the
-// sorted set must be replaced by its Clone before it is written to.
+// Stamp returns the epoch at which this sorted set was made. If it is shared, the caller must replace the
+// sorted set by its Clone before it writes.
 func (z *ZSet) Stamp() uint64 { return z.head.Stamp() }
 
-// Clone returns a sorted set for writing, after a cut that shares this one. The old
-// one remains for the snapshot: Len, Encoding, Listpack, Range and RangeDown.
+// Clone returns a sorted set for writing, after a cut that shares this sorted set. The old sorted set remains
+// for the snapshot, which may call Len, Encoding, Listpack, Range and RangeDown.
 func (z *ZSet) Clone(c *Common, name []byte) *ZSet {
 	t := z.table()
 	if t == nil {
@@ -138,7 +138,7 @@ func (z *ZSet) Clone(c *Common, name []byte) *ZSet {
 	return &clone.ZSet
 }
 
-// Copy returns a sorted set with the same members that shares nothing with it, as COPY makes it.
+// Copy returns a sorted set with the same members that shares nothing with z, for the command COPY.
 func (z *ZSet) Copy(c *Common, name []byte) *ZSet {
 	t := z.table()
 	if t == nil {
@@ -161,7 +161,7 @@ func (z *ZSet) Len() int {
 	return z.lp().Len() / 2
 }
 
-// Encoding returns what OBJECT ENCODING calls the form: "listpack" or "skiplist".
+// Encoding returns the form's name in OBJECT ENCODING: "listpack" or "skiplist".
 func (z *ZSet) Encoding() string {
 	if z.table() != nil {
 		return "skiplist"
@@ -169,14 +169,14 @@ func (z *ZSet) Encoding() string {
 	return "listpack"
 }
 
-// Listpack returns the bytes of the small form, member, score, and so on, in
-// order; false if the sorted set is a table. The list is to be read only.
+// Listpack returns the bytes of the small form, member, score, and so on, in order; false if the sorted set
+// is a table. The list is read-only.
 func (z *ZSet) Listpack() (listpack.List, bool) {
 	lp := z.lp()
 	return lp, lp != nil
 }
 
-// Score returns a member's score; false if there is no such member.
+// Score returns a member's score; false if the member does not exist.
 func (z *ZSet) Score(member []byte) (score float64, ok bool) {
 	if z.table() == nil {
 		pos := z.smallFind(member)
@@ -193,9 +193,8 @@ func (z *ZSet) Score(member []byte) (score float64, ok bool) {
 	return *v, true
 }
 
-// Set gives a member a score, which must not be NaN, and reports whether the
-// member is new, or else whether its score has changed. The bytes are copied; they
-// must not alias the sorted set.
+// Set sets a member's score, which must not be NaN. added reports whether the member is new, changed whether
+// the score of an existing member has changed. The bytes are copied; they must not alias the sorted set.
 func (e *Edit) Set(lim Limits, member []byte, score float64) (added, changed bool) {
 	e.mustOwn()
 	if score != score {
@@ -220,8 +219,8 @@ func (e *Edit) set(lim Limits, member []byte, score float64) (added, changed boo
 	return e.table().set(e.common.Epoch, member, score)
 }
 
-// Remove takes a member out and reports whether it was in. The bytes may alias
-// the sorted set, and are then no longer what they were.
+// Remove removes a member and reports whether it was in the sorted set. The bytes may alias the sorted set,
+// and are then changed.
 func (e *Edit) Remove(member []byte) (removed bool) {
 	e.mustOwn()
 	if e.table() == nil {
@@ -233,11 +232,10 @@ func (e *Edit) Remove(member []byte) (removed bool) {
 	return removed
 }
 
-// Scan calls fn for about count members from cursor on and returns the cursor for
-// the next call; 0 begins and ends. A member that stays for the whole scan is seen
-// at least once. A listpack is small and comes all at once, in order. The slice is
-// valid during the call only and must not be written to; fn must not change the
-// sorted set.
+// Scan calls fn for about count members from cursor on and returns the cursor for the next call; 0 begins and
+// ends a scan. A member that stays for the whole scan is seen at least once. A listpack is small, so all its
+// members are visited in one call, in order. The slice is only valid during the call, and fn must not write
+// to it. fn must not change the sorted set.
 func (z *ZSet) Scan(cursor uint64, count int, fn func(member []byte, score float64)) uint64 {
 	if z.table() != nil {
 		return z.table().scores.Scan(cursor, count, func(key string, v *float64) { fn(bytesOf(key), *v) })
@@ -249,10 +247,9 @@ func (z *ZSet) Scan(cursor uint64, count int, fn func(member []byte, score float
 	return 0
 }
 
-// Pick returns member number i, 0..Len-1, in no order that means anything, and its score: a random i is a
-// fair pick. It aliases the sorted set, or the storage of dst if the member is an integer. It must not be
-// written to and is valid until the next change. dst is scratch and may be nil. O(i) for a listpack, which is
-// small.
+// Pick returns member number i, 0..Len-1, in no particular order, and its score: a random i is a fair choice.
+// The member aliases the sorted set, or the memory of dst if it is an integer. The caller must not write to
+// it. It is valid until the next change. dst is scratch and may be nil. O(i) for a listpack, which is small.
 func (z *ZSet) Pick(i int, dst []byte) (member []byte, score float64) {
 	if z.table() == nil {
 		return z.smallAt(i, dst)
@@ -261,8 +258,8 @@ func (z *ZSet) Pick(i int, dst []byte) (member []byte, score float64) {
 	return bytesOf(key), *v
 }
 
-// Compact turns a table that fits into a listpack into one. A sorted set that was computed, or read from a
-// file, begins as a table. One that clients write to never shrinks to a listpack.
+// Compact converts a table to a listpack if it fits. A sorted set that was computed, or read from a file,
+// begins as a table. A sorted set that clients write to never shrinks to a listpack.
 func (e *Edit) Compact(lim Limits) {
 	e.mustOwn()
 	if e.table() == nil || e.Len() > lim.Entries {
@@ -293,7 +290,7 @@ func (e *Edit) mustOwn() {
 	}
 }
 
-// Expand makes a table of a sorted set that is a listpack.
+// Expand converts a listpack to a table.
 func (e *Edit) Expand() {
 	e.mustOwn()
 	if e.table() == nil {
@@ -301,7 +298,7 @@ func (e *Edit) Expand() {
 	}
 }
 
-// convert turns the listpack into a table.
+// convert converts the listpack to a table.
 func (e *Edit) convert() {
 	fresh := newTable(e.common)
 	e.smallRange(0, e.Len(), func(member []byte, score float64) bool {
@@ -317,7 +314,7 @@ func newTable(c *Common) *table {
 
 func (t *table) find(member []byte) int { return t.scores.Find(t.scores.Hash(member), member) }
 
-// insert adds a member that is not there.
+// insert adds a new member.
 func (t *table) insert(ep *cow.Epoch, sum uint64, member []byte, score float64) {
 	slot := t.scores.Insert(sum, member, score)
 	t.order.insert(ep, item{score, t.scores.Key(slot)})
@@ -351,5 +348,5 @@ func (t *table) remove(ep *cow.Epoch, member []byte) bool {
 	return true
 }
 
-// bytesOf returns the bytes of a string, which must not be written to.
+// bytesOf returns the bytes of a string, which the caller must not write to.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
