@@ -188,6 +188,15 @@ func (p *pausing) begin(untilMS int64, all bool) {
 // Fire implements due.Firer: the pause is over.
 func (p *pausing) Fire() { p.end() }
 
+// afterwards runs f as a unit of its own when the pause is over; false: there is none, and it does not.
+func (p *pausing) afterwards(f func()) bool {
+	if p.untilMS == 0 {
+		return false
+	}
+	p.after = append(p.after, f)
+	return true
+}
+
 // end lets everyone go on.
 func (p *pausing) end() {
 	ex := p.executor
@@ -197,8 +206,8 @@ func (p *pausing) end() {
 		p.untilMS = math.MaxInt64
 	}
 	ex.store.SetFollows(!ex.endsThings())
-	if p.untilMS == 0 && ex.watchdog.late() {
-		ex.watchdog.catchUp() // before anything finds the leases over that were not renewed meanwhile
+	if p.untilMS == 0 && ex.waits.watchdog.late() {
+		ex.waits.watchdog.catchUp() // before anything finds the leases over that were not renewed meanwhile
 	}
 	p.again()
 	after := p.after

@@ -10,7 +10,7 @@ import (
 	"lockserver/store"
 )
 
-// Connections that are attached for owners (LOCK.ATTACH). A renewal may then have no session: it goes on as
+// Connections that are attached for owners (LOCK.ATTACH). A renewal may then have no party: it goes on as
 // long as its lock's owner is in the table of package attach. Everything that may end a lock leaves a doubt
 // there (held, released, KeyMoved, observer.go). After each unit the doubts are looked at.
 
@@ -18,13 +18,13 @@ import (
 const mostOwners = 1 << 16
 
 // eachLockOf visits the locks of some owners in all databases, and returns how many of them s may read.
-func (ex *executor) eachLockOf(s *session, owners [][]byte, visit func(db *store.DB, key string, l commands.LockState)) (readable int64) {
+func (ws *waits) eachLockOf(s *party, owners [][]byte, visit func(db *store.DB, key string, l commands.LockState)) (readable int64) {
 	wanted := make(map[string]bool, len(owners))
 	for _, owner := range owners {
 		wanted[string(owner)] = true
 	}
-	for id := range ex.store.Len() {
-		db := ex.store.DB(id)
+	for id := range ws.store.Len() {
+		db := ws.store.DB(id)
 		commands.EachLock(db, func(key string, l commands.LockState) bool {
 			if wanted[string(l.Owner)] {
 				if s.user.MayRead(id, []byte(key)) {
@@ -40,17 +40,17 @@ func (ex *executor) eachLockOf(s *session, owners [][]byte, visit func(db *store
 
 // attachPrefixes is the work of LOCK.ATTACH PREFIX. It looks at no locks but those under the prefixes, except
 // if no session was attached to a prefix before: then the table learns of all locks.
-func (ex *executor) attachPrefixes(s *session, texts [][]byte) (locks int64) {
-	t := &ex.watchdog.attached
+func (ws *waits) attachPrefixes(s *party, texts [][]byte) (locks int64) {
+	t := &ws.watchdog.attached
 	for _, text := range texts {
 		if t.AttachPrefix(s, &s.attachments, text) {
-			ex.trackLocks()
+			ws.trackLocks()
 		}
 	}
 	var adopted []func()
-	locks = ex.eachLockUnder(s, texts, func(db *store.DB, key string, l *commands.LockState) {
-		adopted = ex.maybeAdopt(s, db, key, l, adopted)
-		ex.tellAttached(s, db.ID(), key, string(l.Owner))
+	locks = ws.eachLockUnder(s, texts, func(db *store.DB, key string, l *commands.LockState) {
+		adopted = ws.maybeAdopt(s, db, key, l, adopted)
+		ws.tellAttached(s, db.ID(), key, string(l.Owner))
 	})
 	for _, adopt := range adopted {
 		adopt()
@@ -59,10 +59,10 @@ func (ex *executor) attachPrefixes(s *session, texts [][]byte) (locks int64) {
 }
 
 // trackLocks tells the table of all locks.
-func (ex *executor) trackLocks() {
-	t := &ex.watchdog.attached
-	for id := range ex.store.Len() {
-		commands.EachLock(ex.store.DB(id), func(key string, l commands.LockState) bool {
+func (ws *waits) trackLocks() {
+	t := &ws.watchdog.attached
+	for id := range ws.store.Len() {
+		commands.EachLock(ws.store.DB(id), func(key string, l commands.LockState) bool {
 			if t.Find(id, key, string(l.Owner)) == nil {
 				t.Hold(t.Track(l.Owner), id, key, l.Token)
 			}
@@ -73,9 +73,9 @@ func (ex *executor) trackLocks() {
 
 // eachLockUnder visits the locks of the owners that begin with one of the prefixes, each lock once, and
 // returns how many of them s may read.
-func (ex *executor) eachLockUnder(s *session, texts [][]byte, visit func(db *store.DB, key string, l *commands.LockState)) (readable int64) {
-	t := &ex.watchdog.attached
-	ex.resolveDoubts() // of what this unit has changed
+func (ws *waits) eachLockUnder(s *party, texts [][]byte, visit func(db *store.DB, key string, l *commands.LockState)) (readable int64) {
+	t := &ws.watchdog.attached
+	ws.resolveDoubts() // of what this unit has changed
 	for i, text := range texts {
 		within := func(other []byte) bool { return bytes.HasPrefix(text, other) }
 		if slices.ContainsFunc(texts[:i], within) || slices.ContainsFunc(texts[i+1:], func(other []byte) bool {
@@ -83,8 +83,8 @@ func (ex *executor) eachLockUnder(s *session, texts [][]byte, visit func(db *sto
 		}) {
 			continue
 		}
-		t.EachUnder(string(text), func(of *attach.Lock[*session]) {
-			db := ex.store.DB(of.DB)
+		t.EachUnder(string(text), func(of *attach.Lock[*party]) {
+			db := ws.store.DB(of.DB)
 			if l, held := commands.LockOf(db, []byte(of.Key), []byte(of.Owner.Name)); held {
 				if s.user.MayRead(of.DB, []byte(of.Key)) {
 					readable++
@@ -97,9 +97,9 @@ func (ex *executor) eachLockUnder(s *session, texts [][]byte, visit func(db *sto
 }
 
 // countLocksUnder is what eachLockUnder returns, by a look at all locks.
-func (ex *executor) countLocksUnder(s *session, texts [][]byte) (readable int64) {
-	for id := range ex.store.Len() {
-		commands.EachLock(ex.store.DB(id), func(key string, l commands.LockState) bool {
+func (ws *waits) countLocksUnder(s *party, texts [][]byte) (readable int64) {
+	for id := range ws.store.Len() {
+		commands.EachLock(ws.store.DB(id), func(key string, l commands.LockState) bool {
 			under := slices.ContainsFunc(texts, func(text []byte) bool { return bytes.HasPrefix(l.Owner, text) })
 			if under && s.user.MayRead(id, []byte(key)) {
 				readable++
@@ -112,87 +112,87 @@ func (ex *executor) countLocksUnder(s *session, texts [][]byte) (readable int64)
 
 // maybeAdopt appends to adopted what is to be done for s to keep a lock alive that the server is to renew and
 // does not.
-func (ex *executor) maybeAdopt(s *session, db *store.DB, key string, l *commands.LockState, adopted []func()) []func() {
+func (ws *waits) maybeAdopt(s *party, db *store.DB, key string, l *commands.LockState, adopted []func()) []func() {
 	// plant:adopt
-	if !l.Watched || !s.user.MayWrite(db.ID(), []byte(key)) || ex.renews(db, []byte(key), l) {
+	if !l.Watched || !s.user.MayWrite(db.ID(), []byte(key)) || ws.renews(db, []byte(key), l) {
 		return adopted
 	}
 	owner, token, shared := commands.Clone(l.Owner), l.Token, l.Shares > 0
-	return append(adopted, func() { ex.adopt(db, []byte(key), owner, token, shared) })
+	return append(adopted, func() { ws.adopt(db, []byte(key), owner, token, shared) })
 }
 
 // renews reports whether the server renews a lock already.
-func (ex *executor) renews(db *store.DB, key []byte, l *commands.LockState) bool {
+func (ws *waits) renews(db *store.DB, key []byte, l *commands.LockState) bool {
 	if l.Shares == 0 {
-		r, ok := ex.watchdog.renewalOf(db, key, l)
+		r, ok := ws.watchdog.renewalOf(db, key, l)
 		s := sessionFor(r.Keeper)
 		return ok && (s == nil || !s.ended())
 	}
-	r := ex.watchdog.shares.find(db.ID(), key, l.Owner)
-	return r != nil && r.token == l.Token && (r.session == nil || !r.session.ended())
+	r := ws.watchdog.shares.find(db.ID(), key, l.Owner)
+	return r != nil && r.token == l.Token && (r.party == nil || !r.party.ended())
 }
 
 // adopt begins to renew a lock that is renewed for no session. A session is attached for its owner.
-func (ex *executor) adopt(db *store.DB, key, owner []byte, token int64, shared bool) {
+func (ws *waits) adopt(db *store.DB, key, owner []byte, token int64, shared bool) {
 	if !shared {
-		ex.watchdog.renewNow(db, key, owner, token)
+		ws.watchdog.renewNow(db, key, owner, token)
 		return
 	}
-	r := ex.watchdog.shares.of(db.ID(), key, owner)
+	r := ws.watchdog.shares.of(db.ID(), key, owner)
 	r.leave() // what it was for is gone
 	r.token = token
-	ex.watchdog.renewShare(r, ex.store.NowMS())
+	ws.watchdog.renewShare(r, ws.store.NowMS())
 }
 
 // detach ends that a session keeps an owner alive, and detachPrefix the same of a prefix.
-func (ex *executor) detach(s *session, owner string) {
-	ex.stopKeeping(ex.watchdog.attached.Detach(s, &s.attachments, owner))
+func (ws *waits) detach(s *party, owner string) {
+	ws.stopKeeping(ws.watchdog.attached.Detach(s, &s.attachments, owner))
 }
 
-func (ex *executor) detachPrefix(s *session, prefix string) {
-	ex.leftPlaces.prolong(ex)
-	ex.stopKeeping(ex.watchdog.attached.DetachPrefix(s, &s.attachments, prefix))
+func (ws *waits) detachPrefix(s *party, prefix string) {
+	ws.leftPlaces.prolong(ws)
+	ws.stopKeeping(ws.watchdog.attached.DetachPrefix(s, &s.attachments, prefix))
 }
 
 // stopKeeping renews locks no longer that no session is attached to. The session that acquired a lock goes on
 // with it. The table returns a bounded number of locks. The renewals of the others end when they are due: no
 // session is left for them.
-func (ex *executor) stopKeeping(locks []*attach.Lock[*session]) {
-	w := &ex.watchdog
+func (ws *waits) stopKeeping(locks []*attach.Lock[*party]) {
+	w := &ws.watchdog
 	for _, l := range locks {
-		db, key, owner := ex.store.DB(l.DB), []byte(l.Key), []byte(l.Owner.Name)
+		db, key, owner := ws.store.DB(l.DB), []byte(l.Key), []byte(l.Owner.Name)
 		if r, ok := db.Renewal(key); ok && r.Keeper == nil && r.Pin == w.pinOf(owner, l.Token) {
 			db.StopRenewing(key)
 		}
-		if r := w.shares.find(l.DB, key, owner); r != nil && r.session == nil {
+		if r := w.shares.find(l.DB, key, owner); r != nil && r.party == nil {
 			w.shares.drop(r)
 		}
 	}
 	if !w.attached.InUse() {
-		ex.observe()
-		ex.followEvents()
+		ws.hub.Observe()
+		ws.hub.FollowEvents()
 	}
-	ex.forgetAttached(dueBudget)
+	ws.forgetAttached(dueBudget)
 }
 
 // detachAll is detach for all owners of a session.
-func (ex *executor) detachAll(s *session) {
+func (ws *waits) detachAll(s *party) {
 	if s.attachments.Len() == 0 {
 		return
 	}
 	for _, owner := range s.attachments.Names() {
-		ex.detach(s, owner)
+		ws.detach(s, owner)
 	}
 	for _, prefix := range s.attachments.Prefixes() {
-		ex.detachPrefix(s, prefix)
+		ws.detachPrefix(s, prefix)
 	}
 }
 
 // resolveDoubts looks at locks that may have changed hands in this unit, and tells of those that were lost.
-func (ex *executor) resolveDoubts() {
-	t := &ex.watchdog.attached
+func (ws *waits) resolveDoubts() {
+	t := &ws.watchdog.attached
 	for _, d := range t.TakeDoubts() {
-		db := ex.store.DB(d.DB)
+		db := ws.store.DB(d.DB)
 		token, held := commands.HoldOf(db, []byte(d.Key), []byte(d.Owner))
 		l := t.Find(d.DB, d.Key, d.Owner)
 		if l != nil && held && l.Token == token {
@@ -205,7 +205,7 @@ func (ex *executor) resolveDoubts() {
 				found = attach.Overwritten
 			}
 			if why := t.Lose(l, found); why != attach.Released {
-				ex.tellLoss(l, why)
+				ws.tellLoss(l, why)
 			}
 		}
 		if !held {
@@ -219,69 +219,69 @@ func (ex *executor) resolveDoubts() {
 
 // tellLoss sends a push to the sessions that are attached for the owner of a lock, if they may read the key,
 // and to the subscribers of the owner's channel.
-func (ex *executor) tellLoss(l *attach.Lock[*session], why attach.Reason) {
-	ex.waits.outcomes++
+func (ws *waits) tellLoss(l *attach.Lock[*party], why attach.Reason) {
+	ws.outcomes++
 	loss := attach.Loss{Owner: l.Owner.Name, Key: l.Key, Token: l.Token, Why: why}
-	to, byOwner := ex.watchdog.attached.All([]byte(loss.Owner))
+	to, byOwner := ws.watchdog.attached.All([]byte(loss.Owner))
 	if len(to) == 0 {
 		return
 	}
-	ex.waits.push = loss.AppendPush(ex.waits.push[:0], false)
-	end := len(ex.waits.push)
-	ex.waits.push = loss.AppendPush(ex.waits.push, true)
-	push, withOwner := ex.waits.push[:end], ex.waits.push[end:]
+	ws.push = loss.AppendPush(ws.push[:0], false)
+	end := len(ws.push)
+	ws.push = loss.AppendPush(ws.push, true)
+	push, withOwner := ws.push[:end], ws.push[end:]
 	for i, s := range to {
 		if s.out.Proto < 3 || !s.user.MayRead(l.DB, []byte(l.Key)) {
 			continue
 		}
 		if i < byOwner {
-			ex.deliver(s, push, true)
+			s.client.Deliver(push)
 		} else {
-			ex.deliver(s, withOwner, true)
+			s.client.Deliver(withOwner)
 		}
 	}
-	ex.waits.sparePush()
-	if ex.anyoneListens() {
-		ex.publish(loss.Message())
+	ws.sparePush()
+	if ws.hub.AnyoneListens() {
+		ws.hub.Publish(loss.Message())
 	}
 }
 
 // attachHost is the server as LOCK.ATTACH and LOCK.DETACH see it.
-type attachHost struct{ executor *executor }
+type attachHost struct{ waits *waits }
 
 var _ attach.Attacher = attachHost{}
 
 // attachHostOf is the host of the server that runs the command.
-func attachHostOf(c *commands.Ctx) attach.Attacher { return attachHost{sessionOf(c).executor} }
+func attachHostOf(c *commands.Ctx) attach.Attacher { return attachHost{partyOf(c).waits} }
 
 // Attach implements attach.Attacher. The locks that the server is to renew, and does not, begin a lease anew.
 func (h attachHost) Attach(c *commands.Ctx, names [][]byte, prefixes bool) (locks int64, err error) {
-	ex, s := h.executor, sessionOf(c)
-	t := &ex.watchdog.attached
+	ws, s := h.waits, partyOf(c)
+	t := &ws.watchdog.attached
 	if s.attachments.Len()+len(names) > mostOwners {
 		return 0, commands.Error(fmt.Sprintf("ERR a connection cannot be attached to more than %d owners", mostOwners))
 	}
 	if !t.InUse() {
 		defer func() {
-			ex.observe()
-			ex.followEvents()
+			ws.hub.Observe()
+			ws.hub.FollowEvents()
 		}()
 	}
-	defer ex.leftPlaces.adopt(s, names, prefixes)
-	ex.watchOver(s)
+	defer ws.leftPlaces.adopt(s, names, prefixes)
+	ws.watchOver(s)
 	if prefixes {
-		return ex.attachPrefixes(s, names), nil
+		return ws.attachPrefixes(s, names), nil
 	}
 	for _, owner := range names {
 		t.Attach(s, &s.attachments, owner)
 	}
 	var adopted []func()
-	locks = ex.eachLockOf(s, names, func(db *store.DB, key string, l commands.LockState) {
+	locks = ws.eachLockOf(s, names, func(db *store.DB, key string, l commands.LockState) {
 		if t.Find(db.ID(), key, string(l.Owner)) == nil {
 			t.Hold(t.Owner(l.Owner), db.ID(), key, l.Token)
 		}
-		adopted = ex.maybeAdopt(s, db, key, &l, adopted)
-		ex.tellAttached(s, db.ID(), key, string(l.Owner))
+		adopted = ws.maybeAdopt(s, db, key, &l, adopted)
+		ws.tellAttached(s, db.ID(), key, string(l.Owner))
 	})
 	for _, adopt := range adopted {
 		adopt()
@@ -291,23 +291,23 @@ func (h attachHost) Attach(c *commands.Ctx, names [][]byte, prefixes bool) (lock
 
 // Detach implements attach.Attacher.
 func (h attachHost) Detach(c *commands.Ctx, names [][]byte, prefixes bool) (locks int64) {
-	ex, s := h.executor, sessionOf(c)
-	defer ex.detachedFrom(s, names, prefixes)
+	ws, s := h.waits, partyOf(c)
+	defer ws.detachedFrom(s, names, prefixes)
 	if prefixes {
-		if ex.watchdog.attached.HasPrefixes() {
-			locks = ex.eachLockUnder(s, names, func(*store.DB, string, *commands.LockState) {})
+		if ws.watchdog.attached.HasPrefixes() {
+			locks = ws.eachLockUnder(s, names, func(*store.DB, string, *commands.LockState) {})
 		} else { // no connection is attached to a prefix, so there is no order of the owners
-			locks = ex.countLocksUnder(s, names)
+			locks = ws.countLocksUnder(s, names)
 		}
 		for _, prefix := range names {
-			ex.detachPrefix(s, string(prefix))
+			ws.detachPrefix(s, string(prefix))
 		}
 		return locks
 	}
-	locks = ex.eachLockOf(s, names, func(*store.DB, string, commands.LockState) {})
+	locks = ws.eachLockOf(s, names, func(*store.DB, string, commands.LockState) {})
 	// plant:detach
 	for _, owner := range names {
-		ex.detach(s, string(owner))
+		ws.detach(s, string(owner))
 	}
 	return locks
 }

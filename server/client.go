@@ -35,16 +35,23 @@ func (ex *executor) open(c transport.Conn, p transport.Peer) (s *session, refusa
 	}
 	ex.lastID++
 	now := ex.clock.NowUS()
-	s = &session{executor: ex, conn: c, id: ex.lastID, db: ex.store.DB(0)}
+	s = ex.newSession(c)
+	s.id = ex.lastID
 	s.info = clientInfo{addr: peerText(p.Local, p.Remote), localAddr: addrText(p.Local), fd: p.FD, createdUS: now, unauthSinceUS: now, lastUS: now, apart: p.Audited}
 	s.place = ex.group.PlaceOf(p.Local)
-	s.out.Proto = 2
 	c.Attach(s)
 	s.beDefault()
 	s.believe(p.Certificate)
 	ex.clients[s.id] = s
 	s.recount()
 	return s, ""
+}
+
+// newSession makes a session of version 2 of the protocol at the first database.
+func (ex *executor) newSession(c transport.Conn) *session {
+	s := &session{executor: ex, conn: c, party: party{waits: &ex.waits, db: ex.store.DB(0)}}
+	s.client, s.out.Proto = s, 2
+	return s
 }
 
 // Close implements transport.Session: the session's command no longer waits, the leases that were renewed for
@@ -95,7 +102,7 @@ func (ex *executor) endTerminated() {
 			if w := s.granted; w != nil { // it was never sent
 				s.granted = nil
 				// plant:unsent-grant
-				ex.undo(w)
+				ex.waits.undo(w)
 			}
 			s.conn.HangUp() // its owner closes it when it finds the connection shut
 		}
@@ -112,7 +119,7 @@ func (s *session) leave() {
 	s.uncount()
 	// plant:leave-queue
 	if s.waiter != nil {
-		ex.unpark(s.waiter, false)
+		ex.waits.unpark(s.waiter, false)
 	}
 	if s.replica != nil {
 		ex.replication.Left(s.replica)
@@ -124,10 +131,10 @@ func (s *session) leave() {
 	s.stopMonitoring()
 	ex.pausing.resume(s)
 	ex.timers.Remove(&s.soft.timer)
-	ex.detachAll(s)
-	ex.leavePlaces(s)
+	ex.waits.detachAll(&s.party)
+	ex.waits.leavePlaces(&s.party)
 	// plant:leave-renewals
-	ex.depart(s)
+	ex.waits.depart(&s.party)
 	if s.pulse != nil {
 		ex.timers.Remove(&s.pulse.timer)
 	}
@@ -152,10 +159,10 @@ func (h usersHost) Move(change acl.Change) {
 		case change.Left != nil && s.listensBeyond(change.Left):
 			h.end(s)
 		case s.keepsPlaces():
-			s.queued.judge(ex)
+			s.queued.judge(&ex.waits)
 		}
 	}
-	ex.leftPlaces.follow(ex, change)
+	ex.waits.leftPlaces.follow(&ex.waits, change)
 	if h.session != nil {
 		h.session.followDefault()
 	}

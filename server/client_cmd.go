@@ -166,10 +166,10 @@ func clientUnblock(c *commands.Ctx) error {
 		ex.pausing.resume(other)
 		other.unblocked = true
 		ex.touch(other)
-	} else if ex.refuseFor(lockhistory.Unblocked); asError {
-		ex.answer(other.waiter, func(*commands.Ctx) error { return commands.ErrUnblocked })
+	} else if ex.waits.refuseFor(lockhistory.Unblocked); asError {
+		ex.waits.answer(other.waiter, func(*commands.Ctx) error { return commands.ErrUnblocked })
 	} else {
-		ex.timeOut(other.waiter)
+		ex.waits.timeOut(other.waiter)
 	}
 	c.Out.Int(1)
 	return nil

@@ -279,7 +279,7 @@ func configResetStat(c *commands.Ctx) error {
 func (ex *executor) forgetCounts() {
 	ex.store.ResetStats()
 	ex.counts = counts{}
-	ex.story.forget()
+	ex.waits.forgetCounts()
 	ex.stats.ForgetCounts()
 	ex.durable.ForgetCounts()
 	ex.scripts.ForgetCounts()
@@ -333,7 +333,7 @@ func (ex *executor) applyConfig() {
 	if ex.opts.LogLevel != nil {
 		ex.opts.LogLevel.Set(c.LogLevel.SlogLevel())
 	}
-	ex.story.configure(ex)
+	ex.waits.configure(c)
 }
 
 // boundMemory tells the store what the directives say of memory.

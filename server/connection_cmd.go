@@ -221,8 +221,8 @@ func resetCmd(c *commands.Ctx) error {
 	s.discard()
 	s.unsubscribeAll()
 	trackingCaller{s}.Stop()
-	s.executor.detachAll(s)
-	s.executor.detachedFrom(s, nil, true)
+	s.executor.waits.detachAll(&s.party)
+	s.executor.waits.detachedFrom(&s.party, nil, true)
 	s.stopMonitoring()
 	c.Out.Proto = 2
 	s.beDefault()

@@ -20,44 +20,44 @@ import (
 
 // departure is the rest of that work for the leases of a session.
 type departure struct {
-	session *session
-	cutMS   int64 // when the leases of its locks end at the latest; 0: they end by themselves
-	timer   due.Timer
+	party *party
+	cutMS int64 // when the leases of its locks end at the latest; 0: they end by themselves
+	timer due.Timer
 }
 
 // depart begins it. It may be called more than once.
-func (ex *executor) depart(s *session) {
+func (ws *waits) depart(s *party) {
 	if s.departed || !s.keeps() {
 		s.departed = true
 		return
 	}
 	s.departed = true
-	d := &departure{session: s}
+	d := &departure{party: s}
 	d.timer.Of = d
 	if s.lost.Load() {
-		d.cutMS = ex.cutMS(s)
+		d.cutMS = ws.cutMS(s)
 	}
-	if d.forget(ex, dueBudget) {
-		ex.timers.Set(&d.timer, ex.store.NowMS())
+	if d.forget(ws, dueBudget) {
+		ws.timers.Set(&d.timer, ws.store.NowMS())
 	}
 }
 
 // Fire implements due.Firer.
 func (d *departure) Fire() {
-	ex := d.session.executor
-	if d.forget(ex, 1) {
-		ex.timers.Set(&d.timer, ex.store.NowMS())
+	ws := d.party.waits
+	if d.forget(ws, 1) {
+		ws.timers.Set(&d.timer, ws.store.NowMS())
 	}
 }
 
 // forget ends the renewals of so many leases, and says whether there are more. A lease goes on to be renewed
 // if other sessions are attached for its owner.
-func (d *departure) forget(ex *executor, most int) (more bool) {
-	s, w := d.session, &ex.watchdog
+func (d *departure) forget(ws *waits, most int) (more bool) {
+	s, w := d.party, &ws.watchdog
 	if d.cutMS != 0 {
-		d.cut(ex, most)
+		d.cut(ws, most)
 	}
-	ex.store.Leave(s.keeper, most, func(_ *store.DB, of store.Ref, r renewals.Renewal) bool {
+	ws.store.Leave(s.keeper, most, func(_ *store.DB, of store.Ref, r renewals.Renewal) bool {
 		if !w.attached.InUse() {
 			return false
 		}
@@ -71,10 +71,10 @@ func (d *departure) forget(ex *executor, most int) (more bool) {
 
 // cut makes the leases that forget will look at end at cutMS, except if other sessions are attached for the
 // owner.
-func (d *departure) cut(ex *executor, most int) {
-	s, w := d.session, &ex.watchdog
+func (d *departure) cut(ws *waits, most int) {
+	s, w := d.party, &ws.watchdog
 	held := make([]store.RenewedKey, 0, min(most, s.keeper.Len()))
-	ex.store.EachOf(s.keeper, most, func(db *store.DB, key string, r renewals.Renewal) {
+	ws.store.EachOf(s.keeper, most, func(db *store.DB, key string, r renewals.Renewal) {
 		held = append(held, store.RenewedKey{DB: db, Key: key, Renewal: r})
 	})
 	for _, k := range held {
@@ -86,28 +86,28 @@ func (d *departure) cut(ex *executor, most int) {
 	}
 	for r := s.shares; r != nil && most > 0; r, most = r.next, most-1 {
 		if !w.attached.AttachedByOther(s, r.owner) {
-			commands.CutLock(ex.store.DB(r.in.db), r.owner, []byte(r.key), r.token, d.cutMS)
+			commands.CutLock(ws.store.DB(r.in.db), r.owner, []byte(r.key), r.token, d.cutMS)
 		}
 	}
 }
 
 // forgetAttached makes the table of attached sessions forget what it need not know any more.
-func (ex *executor) forgetAttached(most int) {
-	if w := &ex.watchdog; w.attached.Forget(most) {
-		w.forgetting.Of = forgetting{ex}
-		ex.timers.Set(&w.forgetting, ex.store.NowMS())
+func (ws *waits) forgetAttached(most int) {
+	if w := &ws.watchdog; w.attached.Forget(most) {
+		w.forgetting.Of = forgetting{ws}
+		ws.timers.Set(&w.forgetting, ws.store.NowMS())
 	}
 }
 
 // forgetting is what falls due while there is more to forget.
-type forgetting struct{ *executor }
+type forgetting struct{ *waits }
 
 // Fire implements due.Firer.
 func (f forgetting) Fire() { f.forgetAttached(1) }
 
 // leftPlaces are the waits of sessions that have ended, as long as places are kept.
 type leftPlaces struct {
-	executor    *executor // set with the timer
+	waits       *waits // set with the timer
 	first, last *queuedWaits
 	cursor      *queuedWaits // the next ones to look for sessions anew
 	again       bool         // all of them have to then, once more
@@ -117,61 +117,61 @@ type leftPlaces struct {
 
 // leavePlaces begins to look for sessions that keep the places of the waits of one that has ended. It may be
 // called more than once.
-func (ex *executor) leavePlaces(s *session) {
-	if ws := s.queued; ws != nil && !ws.gone && ws.count > 0 {
+func (ws *waits) leavePlaces(s *party) {
+	if qs := s.queued; qs != nil && !qs.gone && qs.count > 0 {
 		// plant:leave-places
-		ws.gone, ws.untilMS = true, ex.store.NowMS()+ex.renewEveryMS()
-		ws.cursor, ws.again = ws.first, false
-		ex.leftPlaces.add(ws)
-		ex.timers.Set(&ws.timer, ex.store.NowMS())
+		qs.gone, qs.untilMS = true, ws.store.NowMS()+ws.renewEveryMS()
+		qs.cursor, qs.again = qs.first, false
+		ws.leftPlaces.add(qs)
+		ws.timers.Set(&qs.timer, ws.store.NowMS())
 	}
 }
 
-func (l *leftPlaces) add(ws *queuedWaits) {
-	ws.kept, ws.older, ws.newer = true, l.last, nil
+func (l *leftPlaces) add(qs *queuedWaits) {
+	qs.kept, qs.older, qs.newer = true, l.last, nil
 	if l.last != nil {
-		l.last.newer = ws
+		l.last.newer = qs
 	} else {
-		l.first = ws
+		l.first = qs
 	}
-	l.last = ws
+	l.last = qs
 }
 
-func (l *leftPlaces) remove(ws *queuedWaits) {
-	if !ws.kept {
+func (l *leftPlaces) remove(qs *queuedWaits) {
+	if !qs.kept {
 		return
 	}
-	if l.cursor == ws {
-		l.cursor = ws.newer
+	if l.cursor == qs {
+		l.cursor = qs.newer
 	}
-	if ws.older != nil {
-		ws.older.newer = ws.newer
+	if qs.older != nil {
+		qs.older.newer = qs.newer
 	} else {
-		l.first = ws.newer
+		l.first = qs.newer
 	}
-	if ws.newer != nil {
-		ws.newer.older = ws.older
+	if qs.newer != nil {
+		qs.newer.older = qs.older
 	} else {
-		l.last = ws.older
+		l.last = qs.older
 	}
-	ws.kept, ws.older, ws.newer = false, nil, nil
+	qs.kept, qs.older, qs.newer = false, nil, nil
 }
 
 // adopt looks anew for sessions that keep the places of waits: s has attached to owners, or to prefixes. The
 // waits of an owner are found by its name, and are few. For a prefix all are looked at: as many as a unit may
 // now, and the others a few in a slice.
-func (l *leftPlaces) adopt(s *session, names [][]byte, prefixes bool) {
-	ex := s.executor
+func (l *leftPlaces) adopt(s *party, names [][]byte, prefixes bool) {
+	ws := s.waits
 	if l.first == nil {
 		return
 	}
 	takeOver := func(w *queuedWait) {
-		if of := w.session.queued; of.gone && !of.denied && w.writable(s.user) {
-			ex.takeOver(w, s, true)
+		if of := w.party.queued; of.gone && !of.denied && w.writable(s.user) {
+			ws.takeOver(w, s, true)
 		}
 	}
-	if prefixes && !l.eachUnder(names, takeOver) || !prefixes && !ex.eachQueuedOf(names, takeOver) {
-		l.lookAgain(ex)
+	if prefixes && !l.eachUnder(names, takeOver) || !prefixes && !ws.eachQueuedOf(names, takeOver) {
+		l.lookAgain(ws)
 	}
 }
 
@@ -179,8 +179,8 @@ func (l *leftPlaces) adopt(s *session, names [][]byte, prefixes bool) {
 // looked at in one unit, and not all were visited.
 func (l *leftPlaces) eachUnder(prefixes [][]byte, visit func(w *queuedWait)) (all bool) {
 	left := dueBudget
-	for ws := l.first; ws != nil; ws = ws.newer {
-		for w := ws.first; w != nil; {
+	for qs := l.first; qs != nil; qs = qs.newer {
+		for w := qs.first; w != nil; {
 			if left--; left < 0 {
 				return false
 			}
@@ -198,53 +198,53 @@ func (l *leftPlaces) eachUnder(prefixes [][]byte, visit func(w *queuedWait)) (al
 // prolong keeps all places as long as if their sessions ended now. It is called when a session that is
 // attached to a prefix goes. Of the places that were not looked at since it attached, it would have kept
 // some.
-func (l *leftPlaces) prolong(ex *executor) {
+func (l *leftPlaces) prolong(ws *waits) {
 	if l.cursor == nil {
 		return
 	}
-	for ws := l.first; ws != nil; ws = ws.newer {
-		if !ws.ending {
-			ws.untilMS = ex.store.NowMS() + ex.renewEveryMS()
+	for qs := l.first; qs != nil; qs = qs.newer {
+		if !qs.ending {
+			qs.untilMS = ws.store.NowMS() + ws.renewEveryMS()
 		}
 	}
 }
 
 // lookAgain makes all of them look for sessions.
-func (l *leftPlaces) lookAgain(ex *executor) {
+func (l *leftPlaces) lookAgain(ws *waits) {
 	if l.cursor != nil {
 		l.again = true
 		return
 	}
-	l.cursor, l.timer.Of, l.executor = l.first, l, ex
-	ex.timers.Set(&l.timer, ex.store.NowMS())
+	l.cursor, l.timer.Of, l.waits = l.first, l, ws
+	ws.timers.Set(&l.timer, ws.store.NowMS())
 }
 
 // Fire implements due.Firer.
 func (l *leftPlaces) Fire() {
-	ex := l.executor
-	if ws := l.cursor; ws != nil {
-		l.cursor = ws.newer
-		ws.lookAgain(ex)
+	ws := l.waits
+	if qs := l.cursor; qs != nil {
+		l.cursor = qs.newer
+		qs.lookAgain(ws)
 	}
 	if l.cursor == nil && l.again {
 		l.again, l.cursor = false, l.first
 	}
 	if l.cursor != nil {
-		ex.timers.Set(&l.timer, ex.store.NowMS())
+		ws.timers.Set(&l.timer, ws.store.NowMS())
 	}
 }
 
 // eachQueuedOf visits the waits with NOTIFY of owners. False: they are too many for one unit, and not all
 // were visited.
-func (ex *executor) eachQueuedOf(names [][]byte, visit func(w *queuedWait)) (all bool) {
+func (ws *waits) eachQueuedOf(names [][]byte, visit func(w *queuedWait)) (all bool) {
 	left := dueBudget
 	for _, name := range names {
-		o := ex.queues.Owner(name)
+		o := ws.queues.Owner(name)
 		if o == nil {
 			continue
 		}
 		for w := o.First(); w != nil; w = w.Younger() {
-			ex.leftPlaces.looked++
+			ws.leftPlaces.looked++
 			if left--; left < 0 {
 				return false
 			}
@@ -257,57 +257,57 @@ func (ex *executor) eachQueuedOf(names [][]byte, visit func(w *queuedWait)) (all
 }
 
 // lookAgain begins to look at all of them, or begins anew.
-func (ws *queuedWaits) lookAgain(ex *executor) {
+func (qs *queuedWaits) lookAgain(ws *waits) {
 	switch {
-	case ws.ending:
-	case ws.cursor != nil:
-		ws.again = true
-	case ws.first != nil:
-		ws.cursor = ws.first
-		ex.timers.Set(&ws.timer, ex.store.NowMS())
+	case qs.ending:
+	case qs.cursor != nil:
+		qs.again = true
+	case qs.first != nil:
+		qs.cursor = qs.first
+		ws.timers.Set(&qs.timer, ws.store.NowMS())
 	}
 }
 
 // Fire implements due.Firer. Right after the end of the session its waits go to attached sessions, as many
 // as have one. The others wait for one until their time is over, or for their owner to ask again.
-func (ws *queuedWaits) Fire() {
-	ex := ws.executor
-	if !ws.gone {
-		if ws.giveUpOne(ex) {
-			ex.timers.Set(&ws.timer, ex.store.NowMS())
+func (qs *queuedWaits) Fire() {
+	ws := qs.waits
+	if !qs.gone {
+		if qs.giveUpOne(ws) {
+			ws.timers.Set(&qs.timer, ws.store.NowMS())
 		}
 		return
 	}
-	if ex.store.NowMS() >= ws.untilMS && !ws.ending {
-		ws.ending, ws.cursor = true, ws.first
+	if ws.store.NowMS() >= qs.untilMS && !qs.ending {
+		qs.ending, qs.cursor = true, qs.first
 	}
-	if w := ws.cursor; w != nil {
-		ws.cursor = w.next
-		ex.leftPlaces.looked++
-		switch s := ex.attachedFor(w); {
+	if w := qs.cursor; w != nil {
+		qs.cursor = w.next
+		ws.leftPlaces.looked++
+		switch s := ws.attachedFor(w); {
 		case w.Granted(): // it has an end of its own
-		case ws.denied || ws.lostRight(ex, w):
-			ex.refuseQueued(w, attach.Denied)
+		case qs.denied || qs.lostRight(ws, w):
+			ws.refuseQueued(w, attach.Denied)
 		case s != nil:
-			ex.takeOver(w, s, true)
-		case ws.ending:
-			ex.refuseQueued(w, attach.Cancelled)
+			ws.takeOver(w, s, true)
+		case qs.ending:
+			ws.refuseQueued(w, attach.Cancelled)
 		}
 	}
-	ws.turn()
+	qs.turn()
 	switch {
-	case ws.cursor != nil:
-		ex.timers.Set(&ws.timer, ex.store.NowMS())
-	case ws.count > 0 && !ws.ending:
-		ex.timers.Set(&ws.timer, ws.untilMS)
+	case qs.cursor != nil:
+		ws.timers.Set(&qs.timer, ws.store.NowMS())
+	case qs.count > 0 && !qs.ending:
+		ws.timers.Set(&qs.timer, qs.untilMS)
 	default:
-		ex.leftPlaces.remove(ws)
+		ws.leftPlaces.remove(qs)
 	}
 }
 
 // attachedFor is an attached session that can keep the place of a wait; nil: there is none.
-func (ex *executor) attachedFor(w *queuedWait) (found *session) {
-	ex.watchdog.attached.Each([]byte(w.Owner()), func(s *session, _ bool) bool {
+func (ws *waits) attachedFor(w *queuedWait) (found *party) {
+	ws.watchdog.attached.Each([]byte(w.Owner()), func(s *party, _ bool) bool {
 		if !s.ended() && w.writable(s.user) {
 			found = s
 		}
@@ -328,116 +328,121 @@ func (w *queuedWait) writable(u *acl.User) bool {
 
 // detachedFrom makes a session give up the places of waits that it did not ask for, if it is no longer
 // attached to their owners. With prefixes all its waits are looked at, otherwise those of the names.
-func (ex *executor) detachedFrom(s *session, names [][]byte, prefixes bool) {
+func (ws *waits) detachedFrom(s *party, names [][]byte, prefixes bool) {
 	if !s.keepsPlaces() || s.queued.adopted == 0 {
 		return
 	}
-	ws := s.queued
-	if !prefixes && ex.eachQueuedOf(names, func(w *queuedWait) {
-		if w.session == s {
-			ws.maybeGiveUp(ex, w)
+	qs := s.queued
+	if !prefixes && ws.eachQueuedOf(names, func(w *queuedWait) {
+		if w.party == s {
+			qs.maybeGiveUp(ws, w)
 		}
 	}) {
 		return
 	}
-	ws.lookAgain(ex)
+	qs.lookAgain(ws)
 	for range dueBudget {
-		if !ws.giveUpOne(ex) {
-			ex.timers.Remove(&ws.timer)
+		if !qs.giveUpOne(ws) {
+			ws.timers.Remove(&qs.timer)
 			return
 		}
 	}
 }
 
 // turn begins anew at the first wait, if that is called for, when all have been looked at.
-func (ws *queuedWaits) turn() {
+func (qs *queuedWaits) turn() {
 	switch {
-	case ws.cursor != nil:
-	case ws.again:
-		ws.again, ws.cursor = false, ws.first
+	case qs.cursor != nil:
+	case qs.again:
+		qs.again, qs.cursor = false, qs.first
 	default:
-		ws.judges = false
+		qs.judges = false
 	}
 }
 
 // judge begins to look whether the user of the session may have the locks still.
-func (ws *queuedWaits) judge(ex *executor) {
-	ws.judges = true
-	ws.lookAgain(ex)
+func (qs *queuedWaits) judge(ws *waits) {
+	qs.judges = true
+	qs.lookAgain(ws)
 }
 
 // lostRight reports whether the user may not have the locks of a wait any more, if that is asked.
-func (ws *queuedWaits) lostRight(ex *executor, w *queuedWait) bool {
-	return ws.judges && !w.Granted() && ex.permitQueued(w, w.words.Argv()) != nil
+func (qs *queuedWaits) lostRight(ws *waits, w *queuedWait) bool {
+	return qs.judges && !w.Granted() && ws.permitQueued(w, w.words.Argv()) != nil
+}
+
+// ghost returns a party that has ended and keeps places in the name of p.
+func (p *party) ghost() *party {
+	return &party{client: p.client, waits: p.waits, dead: true, terminated: true, id: p.id, user: p.user, db: p.db, info: p.info}
 }
 
 // denyWaits makes all waits end that the session keeps the places of, because its user is deleted. They go to
 // a session that has ended and is of that user.
-func (s *session) denyWaits() {
+func (s *party) denyWaits() {
 	if !s.keepsPlaces() {
 		return
 	}
-	g := &session{executor: s.executor, dead: true, terminated: true, id: s.id, user: s.user, db: s.db, info: s.info}
+	g := s.ghost()
 	g.queuedOf().denied = true
 	for w := s.queued.first; w != nil; w = s.queued.first {
 		s.queued.unlink(w)
-		w.session = g
+		w.party = g
 		g.queued.link(w)
 	}
-	s.executor.leavePlaces(g)
+	s.waits.leavePlaces(g)
 }
 
 // follow carries a change of a user out on the waits of sessions that have ended.
-func (l *leftPlaces) follow(ex *executor, change acl.Change) {
-	for ws := l.first; ws != nil; ws = ws.newer {
-		if ws.first == nil || ws.first.session.user != change.Old {
+func (l *leftPlaces) follow(ws *waits, change acl.Change) {
+	for qs := l.first; qs != nil; qs = qs.newer {
+		if qs.first == nil || qs.first.party.user != change.Old {
 			continue
 		}
 		if change.New == nil {
-			ws.denied = true
+			qs.denied = true
 		} else {
-			ws.first.session.user, ws.judges = change.New, true
+			qs.first.party.user, qs.judges = change.New, true
 		}
-		ws.lookAgain(ex)
+		qs.lookAgain(ws)
 	}
 }
 
 // giveUpOne looks at the next wait of a session that has detached, and reports whether there are more.
-func (ws *queuedWaits) giveUpOne(ex *executor) (more bool) {
-	if w := ws.cursor; w != nil {
-		ws.cursor = w.next
-		ex.leftPlaces.looked++
-		ws.maybeGiveUp(ex, w)
+func (qs *queuedWaits) giveUpOne(ws *waits) (more bool) {
+	if w := qs.cursor; w != nil {
+		qs.cursor = w.next
+		ws.leftPlaces.looked++
+		qs.maybeGiveUp(ws, w)
 	}
-	ws.turn()
-	if ws.cursor == nil {
-		ws.ghost = nil
+	qs.turn()
+	if qs.cursor == nil {
+		qs.ghost = nil
 	}
-	return ws.cursor != nil
+	return qs.cursor != nil
 }
 
 // maybeGiveUp gives up the place of a wait if its session is no longer attached to the owner and did not ask
 // for it. It goes to a session that has ended, and keeps the places of such waits alone.
-func (ws *queuedWaits) maybeGiveUp(ex *executor, w *queuedWait) {
-	s := w.session
-	if ws.lostRight(ex, w) {
-		ex.refuseQueued(w, attach.Denied)
+func (qs *queuedWaits) maybeGiveUp(ws *waits, w *queuedWait) {
+	s := w.party
+	if qs.lostRight(ws, w) {
+		ws.refuseQueued(w, attach.Denied)
 		return
 	}
-	if !w.adopted || w.Granted() || ex.watchdog.attached.AttachedBy(s, []byte(w.Owner())) {
+	if !w.adopted || w.Granted() || ws.watchdog.attached.AttachedBy(s, []byte(w.Owner())) {
 		return
 	}
-	g := ws.ghost
-	if until := ex.store.NowMS() + ex.renewEveryMS(); g == nil || !g.queued.kept || g.queued.untilMS != until {
-		g = &session{executor: ex, dead: true, terminated: true, id: s.id, user: s.user, db: s.db, info: s.info}
-		ws.ghost = g
+	g := qs.ghost
+	if until := ws.store.NowMS() + ws.renewEveryMS(); g == nil || !g.queued.kept || g.queued.untilMS != until {
+		g = s.ghost()
+		qs.ghost = g
 	}
-	ws.unlink(w)
-	w.session = g
+	qs.unlink(w)
+	w.party = g
 	g.queuedOf().link(w)
 	if g.queued.gone {
-		g.queued.lookAgain(ex)
+		g.queued.lookAgain(ws)
 	} else {
-		ex.leavePlaces(g)
+		ws.leavePlaces(g)
 	}
 }

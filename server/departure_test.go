@@ -26,7 +26,7 @@ func newDeparting(t *testing.T, locks int, shared bool, before ...[]string) *dep
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	srv := start(t, Options{Clock: clock})
 	d := &departing{manyWaits: manyWaits{executor: &srv.executor, clock: clock}, srv: srv, locks: locks}
-	d.story.muted = true
+	d.waits.story.muted = true
 	addr := &net.UnixAddr{Net: "unix"}
 	s, refused := d.open(nowhere{}, transport.Peer{Local: addr, Remote: addr})
 	require.NotNil(t, s, refused)
@@ -41,7 +41,7 @@ func newDeparting(t *testing.T, locks int, shared bool, before ...[]string) *dep
 		}
 		s.Feed(appendCommand(nil, words...), &d.scratch, nil)
 	}
-	require.Equal(t, locks, d.watchdog.renewing())
+	require.Equal(t, locks, d.waits.watchdog.renewing())
 	return d
 }
 
@@ -72,21 +72,21 @@ func TestDepartureInSlices(t *testing.T) {
 			}
 			d.s.Close()
 			left := 0
-			d.look(func() { left = d.watchdog.renewing() })
+			d.look(func() { left = d.waits.watchdog.renewing() })
 			require.GreaterOrEqual(t, left, d.locks-dueBudget)
 			require.Contains(t, c.Do("LOCK.INFO", "k0").String(), `"watchdog" 0`, "it is renewed no more")
-			ended, longest := d.dueInSlices(d.watchdog.renewing)
+			ended, longest := d.dueInSlices(d.waits.watchdog.renewing)
 			t.Logf("the longest slice took %v for %d renewals", longest, ended)
 			require.LessOrEqual(t, ended, dueBudget)
 			d.look(func() {
-				require.Zero(t, d.watchdog.renewing())
-				require.False(t, d.watchdog.attached.Forget(0))
-				require.Equal(t, d.watchdog.attached.HasPrefixes(), d.watchdog.attached.Owner([]byte(departingOwner+"3")) != nil)
+				require.Zero(t, d.waits.watchdog.renewing())
+				require.False(t, d.waits.watchdog.attached.Forget(0))
+				require.Equal(t, d.waits.watchdog.attached.HasPrefixes(), d.waits.watchdog.attached.Owner([]byte(departingOwner+"3")) != nil)
 			})
 			require.EqualValues(t, d.locks, c.Do("DBSIZE").Int)
 			d.clock.Advance(31 * time.Second)
 			require.Zero(t, c.Do("DBSIZE").Int)
-			d.look(func() { require.Nil(t, d.watchdog.attached.Owner([]byte(departingOwner+"3"))) })
+			d.look(func() { require.Nil(t, d.waits.watchdog.attached.Owner([]byte(departingOwner+"3"))) })
 		})
 	}
 }
@@ -114,12 +114,12 @@ func TestDepartureToAnAttachedSession(t *testing.T) {
 				}
 				d.clock.Advance(10 * time.Minute)
 				require.EqualValues(t, d.locks, c.Do("DBSIZE").Int)
-				d.look(func() { require.Equal(t, d.locks, d.watchdog.renewing()) })
+				d.look(func() { require.Equal(t, d.locks, d.waits.watchdog.renewing()) })
 				keeper.Close()
 				eventually(t, func() bool { return d.srv.connected() == 1 }, "it is gone")
 				d.clock.Advance(31 * time.Second)
 				require.Zero(t, c.Do("DBSIZE").Int)
-				d.look(func() { require.Zero(t, d.watchdog.renewing()) })
+				d.look(func() { require.Zero(t, d.waits.watchdog.renewing()) })
 			})
 		}
 	}
@@ -136,9 +136,9 @@ func TestDepartureOfALostClient(t *testing.T) {
 			d.look(func() {
 				p := d.s.pulse
 				p.askedMS, p.silentMS = d.store.NowMS(), 10_000
-				d.lose(d.s)
+				d.waits.lose(&d.s.party)
 			})
-			d.dueInSlices(d.watchdog.renewing)
+			d.dueInSlices(d.waits.watchdog.renewing)
 			for i := range d.locks {
 				require.EqualValues(t, 20_000, c.Do("PTTL", fmt.Sprint("k", i)).Int, i)
 			}

@@ -119,22 +119,6 @@ func (ex *executor) countMeasured(s *session, row *commands.Row, argv [][]byte, 
 	return err
 }
 
-// countWaited counts a command that has waited, when it is answered. It took what its attempts did.
-func (ex *executor) countWaited(w *parkedCall, failed bool) {
-	of := ex.stats.Of(w.row)
-	of.Called()
-	if w.timed {
-		of.Took(time.Duration(w.tookNS))
-	}
-	ex.stats.Total++
-	if failed {
-		of.Failed++
-	}
-	if ex.gauge.Timed[w.row.Index()] {
-		ex.logSlow(w.session, w.row, w.words.Argv(), time.Duration(w.tookNS))
-	}
-}
-
 // countNested is count for what runs inside of another command: a script, a transaction, GUARD.
 func (ex *executor) countNested(row *commands.Row, run func() error) error {
 	of := ex.stats.Of(row)
@@ -240,7 +224,7 @@ func (ex *executor) call(s *session, row *commands.Row, argv [][]byte) (err erro
 	if ex.busy.on { // the script's command needs that one still
 		c = new(commands.Ctx)
 	}
-	ex.prepare(c, s, row, argv)
+	ex.prepare(c, &s.party, row, argv)
 	if ex.tracking.InUse() {
 		return ex.tracking.Run(c, s)
 	}
@@ -249,7 +233,7 @@ func (ex *executor) call(s *session, row *commands.Row, argv [][]byte) (err erro
 
 // nested runs a command inside another: see commands.Services.
 func (ex *executor) nested(c *commands.Ctx, row *commands.Row, argv [][]byte) error {
-	s := c.Session.(*session)
+	s := sessionOf(c)
 	if c.FromScript {
 		if err := ex.scripts.Admit(row); err != nil {
 			return err

@@ -68,14 +68,7 @@ func (h dumpHost) Ending() <-chan struct{} { return h.executor.host.ending() }
 func (h dumpHost) Do(f func()) { h.executor.do(f) }
 
 // AfterPause implements dump.Transfer.
-func (h dumpHost) AfterPause(f func()) bool {
-	p := &h.executor.pausing
-	if p.untilMS == 0 {
-		return false
-	}
-	p.after = append(p.after, f)
-	return true
-}
+func (h dumpHost) AfterPause(f func()) bool { return h.executor.pausing.afterwards(f) }
 
 // MayRemove implements dump.Transfer.
 func (h dumpHost) MayRemove() bool {
@@ -112,7 +105,7 @@ func (m movingClient) Answer(err error) {
 	case <-ex.host.ending(): // which may have cut the move off: that is no failure of the other server
 		ex.terminate(s)
 	default:
-		ex.answer(m.waiter, func(c *commands.Ctx) error { return dump.Reply(c, err) })
+		ex.waits.answer(m.waiter, func(c *commands.Ctx) error { return dump.Reply(c, err) })
 	}
 }
 

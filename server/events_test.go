@@ -59,7 +59,7 @@ func TestLineAboutALongBatch(t *testing.T) {
 		args, _ := resp.SplitWords(nil, []byte(l))
 		batch = append(batch, args)
 	}
-	s := &session{executor: ex, id: 7}
+	s := &session{executor: ex, party: party{id: 7}}
 	s.info.name, s.info.libName = "shop-1", "jedis"
 	keys := ex.table.Lookup([]byte("keys"))
 	run := func(tookUS, keysUS int64) string {

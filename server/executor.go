@@ -12,7 +12,6 @@ import (
 	"lockserver/commands"
 	"lockserver/internal/config"
 	"lockserver/internal/histogram"
-	"lockserver/internal/resp"
 	"lockserver/internal/waiting"
 	"lockserver/server/acl"
 	"lockserver/server/audit"
@@ -54,29 +53,21 @@ type executor struct {
 
 	uptime clock.Stopwatch // started by Start
 
-	store        *store.Store
-	config       *config.Config
-	settings     commands.Settings
-	limits       limits // of connections
-	rand         *rand.Rand
-	hook         hook      // around each command; nil: there is none
-	test         *testMode // nil: not in test mode
-	audit        audit.Log
-	users        *acl.Users
-	rights       *acl.Checker
-	clients      map[int64]*session
-	lastID       int64
-	queues       *waiting.Queues // of those that wait
-	queuedWaits  int             // how many of them block no client (NOTIFY)
-	demotion     demotion
-	grants       waiting.Grants // after such waits, not confirmed
-	queuedOut    resp.Writer    // for what such waits reply
-	leftPlaces   leftPlaces     // of sessions that have ended
-	audience     []*session     // buffer for those that get an outcome
-	waits        waits
-	goOn         due.Timer // for suspects of a deadlock that a unit had no time for
-	refused      refusals
-	story        story
+	store    *store.Store
+	config   *config.Config
+	settings commands.Settings
+	limits   limits // of connections
+	rand     *rand.Rand
+	hook     hook      // around each command; nil: there is none
+	test     *testMode // nil: not in test mode
+	audit    audit.Log
+	users    *acl.Users
+	rights   *acl.Checker
+	clients  map[int64]*session
+	lastID   int64
+	waits    waits
+	// sliceUS is when the present slice began. Units that serve waiters set the store to a later time.
+	sliceUS      int64
 	watching     watching.Table
 	dump         dump.State // of MIGRATE
 	pubsub       pubsub.Registry[*session]
@@ -87,7 +78,6 @@ type executor struct {
 	alarm        alarm
 	pausing      pausing
 	shutdown     shutdown
-	watchdog     watchdog
 	scripts      *script.Engine
 	encryption   tlsconf.Source
 	group        *topology.Group // the servers that this one belongs to; nil: it stands alone
@@ -109,11 +99,9 @@ type executor struct {
 	follows bool
 	// guarded: a write may be refused for what replication says of this server. mayBeStale: any command may.
 	guarded, mayBeStale bool
-	syncing             syncWaiters
 	debug               debugging
 
 	ctx        commands.Ctx // of the running command
-	spareCtxs  []*waiterCtx // of waiters' commands: freeCtx
 	terminated []*session   // to be ended when the unit is over: see terminate
 	// touched are sessions other than the running one that have got output or may go on; their owners are
 	// woken after the lock is released.
@@ -132,7 +120,6 @@ type executor struct {
 	// a majority, which the member says (the commit gate); otherwise so many replicas (min-replicas-ack).
 	copied gate.Gate
 	acks   acks
-	served atomic.Uint64 // waiters that have been served, in all
 }
 
 // host is what the executor needs of the server around it.
@@ -173,10 +160,10 @@ type hook interface {
 
 // begin opens a slice: the caller holds mu. Its units see the same time until one serves waiters.
 func (ex *executor) begin() {
-	ex.waits.sliceUS = ex.clock.NowUS()
-	ex.store.SetNow(ex.waits.sliceUS)
-	if ex.pausing.untilMS == 0 && ex.watchdog.late() {
-		ex.watchdog.catchUp()
+	ex.sliceUS = ex.clock.NowUS()
+	ex.store.SetNow(ex.sliceUS)
+	if ex.pausing.untilMS == 0 && ex.waits.watchdog.late() {
+		ex.waits.watchdog.catchUp()
 	}
 }
 
@@ -185,13 +172,13 @@ func (ex *executor) begin() {
 // nothing that is over by then, and their leases begin when they are granted.
 func (ex *executor) readClock() {
 	ex.store.SetNow(ex.clock.NowUS())
-	if ex.pausing.untilMS == 0 && ex.watchdog.late() {
-		ex.watchdog.renewLate()
+	if ex.pausing.untilMS == 0 && ex.waits.watchdog.late() {
+		ex.waits.watchdog.renewLate()
 	}
 }
 
 // tookUS is for how long the slice has gone on, in microseconds.
-func (ex *executor) tookUS() int64 { return ex.clock.NowUS() - ex.waits.sliceUS }
+func (ex *executor) tookUS() int64 { return ex.clock.NowUS() - ex.sliceUS }
 
 // end closes a slice. It returns the sessions that the caller must wake after it has unlocked.
 func (ex *executor) end() []*session {
@@ -248,7 +235,7 @@ func (ex *executor) touch(s *session) {
 // endUnit ends who was terminated in the unit, serves who waited for what it
 // changed, and hands its effects on.
 func (ex *executor) endUnit() {
-	if ex.queues.Ready()+len(ex.terminated)+ex.watchdog.attached.Doubts() > 0 {
+	if ex.waits.queues.Ready()+len(ex.terminated)+ex.waits.watchdog.attached.Doubts() > 0 {
 		ex.serve()
 	}
 	if ex.durable.Records() {
@@ -274,10 +261,10 @@ func (ex *executor) handOn() {
 }
 
 // prepare fills a context for one command of s.
-func (ex *executor) prepare(c *commands.Ctx, s *session, row *commands.Row, argv [][]byte) {
+func (ex *executor) prepare(c *commands.Ctx, p *party, row *commands.Row, argv [][]byte) {
 	c.Argv, c.Row, c.Table = argv, row, ex.table
-	c.Out, c.DB = &s.out, s.db
-	c.Rand, c.Session, c.Host, c.Queues, c.Settings = ex.rand, s, services{ex}, ex.queues, &ex.settings
+	c.Out, c.DB = &p.out, p.db
+	c.Rand, c.Session, c.Host, c.Queues, c.Settings = ex.rand, p, services{ex}, ex.waits.queues, &ex.settings
 	c.MayBlock, c.FromScript, c.Traced = true, false, false
 }
 
@@ -303,8 +290,6 @@ func (ex *executor) unlockUnit(f func()) {
 type counts struct {
 	connections int64 // accepted
 	refused     int64 // by maxclients
-	unconfirmed int64 // grants after waits with NOTIFY that were not confirmed in time
-	limited     int64 // waits for locks, with -LOCKLIMIT
 	evicted     int64 // clients, by maxmemory-clients
 	// longQueries and largeOutputs are clients that were closed for client-query-buffer-limit and
 	// client-output-buffer-limit.
@@ -437,15 +422,6 @@ type delayed struct {
 	late  histogram.Histogram // how late, in microseconds
 }
 
-// demotion ends the waits with NOTIFY, and the grants that are not confirmed, when the server has become a
-// replica. There may be a hundred thousand of them. So it ends a slice of them at once, and then one at a
-// time as they are due, and other units run in between. A wait that gets a turn before that ends then.
-type demotion struct {
-	executor *executor // set with the timer
-	timer    due.Timer
-	until    uint64 // the number of the last wait
-}
-
 // newID is a random name of 40 hexadecimal digits.
 func (ex *executor) newID() string {
 	return fmt.Sprintf("%016x%016x%08x", ex.rand.Uint64(), ex.rand.Uint64(), ex.rand.Uint32())
@@ -545,4 +521,34 @@ func (ex standing) refusesWaiter(row *commands.Row) error {
 		return commands.ErrMasterDown
 	}
 	return nil
+}
+
+// serve ends the sessions that were terminated and lets the waiters of every ready key try, until nothing
+// more happens. It is the end of each unit. If very many waiters for locks can go, the others of them have
+// units of their own (ticker.serveOn). A terminated session never has a waiter in a queue that is
+// served.
+func (ex *executor) serve() {
+	defer ex.damaging()
+	ex.readClock()
+	unit := waiting.Unit{Most: ex.alarm.mostServed()}
+	// No waiter is served while the log cannot be written: what a waiter takes is a write.
+	// plant:may-serve
+	mayServe := ex.durable.Broken() == nil
+	for {
+		switch {
+		case len(ex.terminated) > 0:
+			ex.endTerminated()
+		case ex.waits.watchdog.attached.Doubts() > 0 && (!ex.durable.Loading() || ex.durable.Serves()):
+			ex.waits.resolveDoubts()
+		case !mayServe:
+			return
+		case ex.waits.queues.Serve(&unit):
+		case len(ex.terminated) > 0: // it may have found a lock with a lease that has ended
+		default:
+			if ex.waits.queues.Suspects() > 0 {
+				ex.timers.Set(&ex.waits.goOn, ex.store.NowMS())
+			}
+			return
+		}
+	}
 }

@@ -13,9 +13,6 @@ import (
 // taken back, delayed entries are added to their streams, and keys go because memory is full. Each is worked
 // off in slices.
 
-// dueBudget is how many keys or timers one slice works off: well below a millisecond.
-const dueBudget = 256
-
 // endsThings reports whether what is overdue ends here: not on a replica, and, as in Redis, not under CLIENT
 // PAUSE, when a replica is to have all that happened.
 func (ex *executor) endsThings() bool { return !ex.follows && ex.pausing.untilMS == 0 }
@@ -24,7 +21,7 @@ func (ex *executor) endsThings() bool { return !ex.follows && ex.pausing.untilMS
 // command that found one first would be answered between the end of a lease and the grant to the next
 // waiter, a moment that no client may see.
 func (ex *executor) endLeases() {
-	if ex.queues.Len() == 0 || ex.debug.expiryPaused || !ex.endsThings() {
+	if ex.waits.queues.Len() == 0 || ex.debug.expiryPaused || !ex.endsThings() {
 		return
 	}
 	if at, ok := ex.store.NextDeadlineMS(); ok && at <= ex.store.NowMS() {
@@ -40,7 +37,7 @@ func (ex *executor) endHolds() (more bool) {
 	}
 	// To contain a panic it is the command that does the same for a client.
 	_ = ex.contain(ex.original.Lookup([]byte("seckill.cancel")), func() error {
-		c := &commands.Ctx{Table: ex.table, DB: ex.store.DB(0), Rand: ex.rand, Host: services{ex}, Queues: ex.queues, Settings: &ex.settings}
+		c := &commands.Ctx{Table: ex.table, DB: ex.store.DB(0), Rand: ex.rand, Host: services{ex}, Queues: ex.waits.queues, Settings: &ex.settings}
 		more = commands.EndHolds(c, ex.store, holdsBudget)
 		return nil
 	})
@@ -62,7 +59,7 @@ func (ex *executor) fireDelayed() (more bool) {
 	}
 	// To contain a panic it is the command that does the same for a client.
 	_ = ex.contain(ex.original.Lookup([]byte("xadd")), func() error {
-		c := &commands.Ctx{Table: ex.table, DB: ex.store.DB(0), Rand: ex.rand, Host: services{ex}, Queues: ex.queues, Settings: &ex.settings}
+		c := &commands.Ctx{Table: ex.table, DB: ex.store.DB(0), Rand: ex.rand, Host: services{ex}, Queues: ex.waits.queues, Settings: &ex.settings}
 		more = commands.FireDelayed(c, ex.store, delayedBudget, ex.counts.delayed.add(ex.store.NowUS()))
 		return nil
 	})
@@ -83,7 +80,7 @@ func (ex *executor) expireDue(budget int) (more bool) {
 	var took time.Duration
 	for more = true; more && budget > 0; {
 		step := budget
-		if ex.queues.Len() > 0 {
+		if ex.waits.queues.Len() > 0 {
 			step = min(step, expiryStep)
 		}
 		start, spent := time.Now(), ex.waits.spent()

@@ -60,8 +60,8 @@ func (h *groupHost) tell() {
 	for _, s := range ex.clients {
 		if w := s.waiter; w != nil && !ex.group.Leads(&s.place) {
 			if call := s.callOf(w.row, w.words.Argv(), w.row.Flags); call.Keyed {
-				ex.refuseFor(lockhistory.Failover)
-				ex.answer(w, func(*commands.Ctx) error { return ex.group.RedirectWaiter(call.Key) })
+				ex.waits.refuseFor(lockhistory.Failover)
+				ex.waits.answer(w, func(*commands.Ctx) error { return ex.group.RedirectWaiter(call.Key) })
 			}
 		}
 	}

@@ -167,7 +167,7 @@ func overTLS(srv *instance, c *tls.Config) func() (net.Conn, error) {
 func (srv *instance) parked() int {
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
-	return srv.executor.queues.Len()
+	return srv.executor.waits.queues.Len()
 }
 
 // connected returns how many sessions there are.
@@ -242,10 +242,10 @@ func checkParking(t testing.TB, srv *instance) {
 	t.Helper()
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
-	require.Zero(t, srv.executor.queues.Len())
-	require.Zero(t, srv.executor.queues.LenAllLocks())
-	require.Zero(t, srv.executor.queues.LenQueues())
-	require.Zero(t, srv.executor.queues.Ready())
+	require.Zero(t, srv.executor.waits.queues.Len())
+	require.Zero(t, srv.executor.waits.queues.LenAllLocks())
+	require.Zero(t, srv.executor.waits.queues.LenQueues())
+	require.Zero(t, srv.executor.waits.queues.Ready())
 	for id, s := range srv.executor.clients {
 		require.Nil(t, s.waiter, "client %d", id)
 	}

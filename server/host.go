@@ -14,17 +14,19 @@ import (
 var _ commands.Services = services{}
 
 // Park implements commands.Services.
-func (h services) Park(c *commands.Ctx, w commands.Wait) error { return h.park(c, w) }
+func (h services) Park(c *commands.Ctx, w commands.Wait) error { return h.waits.park(c, w) }
 
 // TryAgainAt implements commands.Services.
-func (h services) TryAgainAt(c *commands.Ctx, key []byte, atMS int64) { h.tryAgainAt(c, key, atMS) }
+func (h services) TryAgainAt(c *commands.Ctx, key []byte, atMS int64) {
+	h.waits.tryAgainAt(c, key, atMS)
+}
 
 // NextToken implements commands.Services.
 func (h services) NextToken(floor int64) int64 { return h.durable.NextToken(floor) }
 
 // Held implements commands.Services.
 func (h services) Held(c *commands.Ctx, key, owner []byte, token int64, renewed bool, was uint64) (record uint64) {
-	h.watchdog.held(c, key, owner, token, renewed)
+	h.waits.watchdog.held(c, key, owner, token, renewed)
 	return lockRecord(c, was)
 }
 
@@ -40,27 +42,27 @@ func lockRecord(c *commands.Ctx, was uint64) uint64 {
 
 // Released implements commands.Services.
 func (h services) Released(c *commands.Ctx, key []byte, forced bool) (listened bool) {
-	h.watchdog.released(c, key, forced)
+	h.waits.watchdog.released(c, key, forced)
 	return h.anyoneListens()
 }
 
 // StopRenewing implements commands.Services.
-func (h services) StopRenewing(c *commands.Ctx, key []byte) { h.watchdog.stopRenewing(c, key) }
+func (h services) StopRenewing(c *commands.Ctx, key []byte) { h.waits.watchdog.stopRenewing(c, key) }
 
 // HeldShare implements commands.Services.
 func (h services) HeldShare(c *commands.Ctx, key, owner []byte, token int64, renewed bool, was uint64) (record uint64) {
-	h.watchdog.heldShare(c, key, owner, token, renewed)
+	h.waits.watchdog.heldShare(c, key, owner, token, renewed)
 	return lockRecord(c, was)
 }
 
 // ReleasedShare implements commands.Services.
 func (h services) ReleasedShare(c *commands.Ctx, key, owner []byte, released bool) {
-	h.watchdog.releasedShare(c, key, owner, released)
+	h.waits.watchdog.releasedShare(c, key, owner, released)
 }
 
 // ForcedShare implements commands.Services.
 func (h services) ForcedShare(c *commands.Ctx, key, owner []byte) {
-	h.watchdog.forcedShare(c, key, owner)
+	h.waits.watchdog.forcedShare(c, key, owner)
 }
 
 // Publish implements commands.Services.
@@ -110,13 +112,13 @@ func (h services) MayRead(c *commands.Ctx, key []byte) bool {
 
 // Unconfirmed implements commands.Services.
 func (h services) Unconfirmed(c *commands.Ctx, keys [][]byte, owner []byte) bool {
-	return !slices.ContainsFunc(keys, func(key []byte) bool { return len(h.grants.Of(c.DB.ID(), key, owner)) == 0 })
+	return !slices.ContainsFunc(keys, func(key []byte) bool { return len(h.waits.grants.Of(c.DB.ID(), key, owner)) == 0 })
 }
 
 // Confirmed implements commands.Services.
 func (h services) Confirmed(c *commands.Ctx, key, owner []byte, token int64) {
-	if h.grants.Len() > 0 {
-		h.confirmed(c.DB, key, owner, token)
+	if h.waits.grants.Len() > 0 {
+		h.waits.confirmed(c.DB, key, owner, token)
 	}
 }
 
@@ -128,3 +130,6 @@ func (h services) RisingSecond(nowS int64) int64 {
 	h.idSecond = max(h.idSecond, nowS)
 	return h.idSecond
 }
+
+// LockEvent implements commands.Services.
+func (h services) LockEvent(c *commands.Ctx) { h.waits.lockEvent(c) }

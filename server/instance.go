@@ -12,9 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"lockserver/commands"
 	"lockserver/internal/config"
-	"lockserver/internal/waiting"
 	"lockserver/persistence"
 	"lockserver/persistence/disk"
 	"lockserver/server/acl"
@@ -164,7 +162,7 @@ func (srv *instance) bind() (err error) {
 			srv.executor.mu.Unlock()
 		}
 	}()
-	srv.executor.story.ring.Restart(nowUS, "start")
+	srv.executor.waits.story.ring.Restart(nowUS, "start")
 	tellRole(&srv.executor)
 	srv.executor.durable.BeginLoad(nowUS)
 	if err := srv.listen(); err != nil {
@@ -432,25 +430,18 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 	ex.durable.Init(durability.Options{Host: durabilityHost{ex}, Store: ex.store, Gate: &ex.gate, Config: c, Files: files, Log: o.Log,
 		Clock: o.Clock, Progress: o.Progress, Journal: o.Journal, Version: compatibleVersion, Configured: o.ConfigFile != "" && !c.TestMode,
 		Place: func() persistence.History { return persistence.History(ex.replication.Place()) }})
-	ex.syncing.waiters = make(map[*parkedCall]struct{})
-	ex.queues = waiting.New(c.Databases, commands.QueuedLocks(ex.store))
-	ex.goOn.Of = deadlockSearch{ex.queues}
-	ex.waits.most = servedPerUnit
+	mostServed := servedPerUnit
 	if _, manual := ex.clock.(*clock.Manual); manual {
-		ex.waits.most = math.MaxInt // nothing happens by itself, so there is no later
+		mostServed = math.MaxInt // nothing happens by itself, so there is no later
 	}
+	ex.waits.open(waitDoor{hub: waitHost{ex}, store: ex.store, settings: &ex.settings, timers: &ex.timers, stats: &ex.stats, gauge: &ex.gauge,
+		log: ex.log, exporter: o.Spans}, c.Databases, mostServed)
 	ex.tracking.open(ex)
 	ex.events.executor, ex.pausing.executor, ex.shutdown.executor, ex.acks.executor = ex, ex, ex, ex
 	ex.watching = watching.New(c.Databases)
-	ex.story.open()
-	ex.store.OnLockEnd(ex.lockEnds)
 	ex.scripts = script.New(script.Options{Host: scriptHost{ex}, Log: ex.log, Version: compatibleVersion,
 		Collect: memory.NewCollector().Begin})
 	ex.busy.over = sync.NewCond(&ex.mu)
-	ex.watchdog.open(c.Databases, upkeep{store: ex.store, settings: &ex.settings, watchOver: ex.watchOver, endUnit: ex.endUnit,
-		lifeEndMS: func(s *session, nowMS int64) int64 { return s.lifeEndMS(ex, nowMS) },
-		renewed:   func(db *store.DB, key []byte) { ex.events.publish(db, "renew", key) }})
-	ex.store.SetFollower(&ex.watchdog)
 	ex.runID = ex.newID()
 	ex.replication.Init(replicationHost{ex}, ex.acks.arrived)
 	ex.applyConfig()

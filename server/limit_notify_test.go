@@ -174,7 +174,7 @@ func TestNotifyManyDemoted(t *testing.T) {
 	for i := range howManyWaits / 10 { // grants
 		m.s.Feed(appendCommand(nil, "DEL", fmt.Sprintf("lock:%012d", howManyWaits-1-i)), &m.scratch, nil)
 	}
-	grants := m.grants.Len()
+	grants := m.waits.grants.Len()
 	require.Equal(t, howManyWaits/10, grants)
 	began := time.Now()
 	m.lockIdle()
@@ -183,13 +183,13 @@ func TestNotifyManyDemoted(t *testing.T) {
 	m.end()
 	m.mu.Unlock()
 	t.Logf("the demotion took %v", time.Since(began))
-	count := func() int { return m.queuedWaits + m.grants.Len() }
+	count := func() int { return m.waits.queuedWaits + m.waits.grants.Len() }
 	require.Equal(t, howManyWaits+1-dueBudget, count(), "no more is done at once")
 	ended, longest := m.dueInSlices(count)
 	t.Logf("the longest slice took %v for the end of %d waits and grants", longest, ended)
 	require.LessOrEqual(t, ended, dueBudget)
 	require.Zero(t, count())
-	require.Zero(t, m.queues.Len())
+	require.Zero(t, m.waits.queues.Len())
 	require.Zero(t, m.s.queued.bytes)
 }
 

@@ -102,7 +102,7 @@ func (r *cycleRun) check(what string) {
 		}
 		return ok
 	})
-	require.Len(r.t, r.waiting, r.srv.executor.queues.Len(), what)
+	require.Len(r.t, r.waiting, r.srv.executor.waits.queues.Len(), what)
 	for i, w := range r.waiting {
 		require.False(r.t, r.inCycle(r.waiting, i), "%v waits in a cycle since %s; all: %v", w, what, r.waiting)
 	}
@@ -231,7 +231,7 @@ func TestNoWaiterStaysInACycle(t *testing.T) {
 			s.Close()
 		}
 		checkParking(t, srv)
-		require.Zero(t, srv.executor.queues.LenOwners())
+		require.Zero(t, srv.executor.waits.queues.LenOwners())
 	}
 	require.Positive(t, refused, "no cycle arose without a new wait")
 	t.Logf("%d were refused while they waited", refused)
@@ -283,9 +283,9 @@ func TestManySuspects(t *testing.T) {
 	do("SELECT", "1")
 	do("LOCK", "ky", "y")
 	do("SWAPDB", "0", "1")
-	require.NotZero(t, srv.executor.queues.Suspects(), "one unit does not look at all of them")
+	require.NotZero(t, srv.executor.waits.queues.Suspects(), "one unit does not look at all of them")
 	clock.Advance(time.Millisecond)
-	require.Zero(t, srv.executor.queues.Suspects())
+	require.Zero(t, srv.executor.waits.queues.Suspects())
 	reply, answered := r.hear(youngest)
 	require.True(t, answered)
 	require.Equal(t, "DEADLOCK x -> ky -> y -> kx -> x", reply.Str)
@@ -305,7 +305,7 @@ func TestTheSearchForCyclesEndsALease(t *testing.T) {
 		return func() bool {
 			srv.executor.mu.Lock()
 			defer srv.executor.mu.Unlock()
-			return srv.executor.queues.Len() == n
+			return srv.executor.waits.queues.Len() == n
 		}
 	}
 	first, second, third := client(t, srv), client(t, srv), client(t, srv)

@@ -31,20 +31,20 @@ const refusalsKept = 64
 const hiddenLock = "?"
 
 // refuseDeadlock records a cycle, and lists it for the client of the first wait in it.
-func (ex *executor) refuseDeadlock(cycle waiting.Cycle) error {
+func (ws *waits) refuseDeadlock(cycle waiting.Cycle) error {
 	w := parkedOf(cycle[0].Waiter)
 	var words, shown []string
 	for _, l := range cycle {
 		owner, key := l.Waiter.Owner(), l.Key
 		words = append(words, owner, key)
-		if !w.session.user.MayRead(l.Waiter.DB(), []byte(key)) {
+		if !w.party.user.MayRead(l.Waiter.DB(), []byte(key)) {
 			key = hiddenLock
 		}
 		shown = append(shown, owner, key)
 	}
 	words = append(words, words[0])
 	err := commands.ErrDeadlock(append(shown, words[0]))
-	r := refusal{atMS: ex.store.NowMS(), db: w.DB(), client: w.session.info, id: w.session.id}
+	r := refusal{atMS: ws.store.NowMS(), db: w.DB(), client: w.party.info, id: w.party.id}
 	const mostWords, mostBytes = 33, 128
 	if r.cut = len(words) > mostWords; r.cut {
 		words = words[:mostWords]
@@ -53,13 +53,13 @@ func (ex *executor) refuseDeadlock(cycle waiting.Cycle) error {
 		r.cut = r.cut || len(word) > mostBytes
 		r.words = append(r.words, strings.Clone(word[:min(len(word), mostBytes)]))
 	}
-	refused := &ex.refused
+	refused := &ws.refused
 	if refused.last == nil {
 		refused.last = make([]refusal, refusalsKept)
 	}
 	refused.last[refused.total%refusalsKept] = r
 	refused.total++
-	ex.stats.LocksOf(r.db).Deadlocks++
+	ws.stats.LocksOf(r.db).Deadlocks++
 	return err
 }
 
@@ -69,7 +69,7 @@ func lockDeadlocks(c *commands.Ctx) error {
 	if err != nil {
 		return err
 	}
-	refused, user := &sessionOf(c).executor.refused, sessionOf(c).user
+	refused, user := &partyOf(c).waits.refused, partyOf(c).user
 	var found []*refusal
 	for i := range min(refused.total, refusalsKept) {
 		r := &refused.last[(refused.total-1-i)%refusalsKept]

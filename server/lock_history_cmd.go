@@ -83,8 +83,8 @@ func lockHistory(c *commands.Ctx) error {
 	if err != nil {
 		return err
 	}
-	s := sessionOf(c)
-	ring := s.executor.story.ring
+	s := partyOf(c)
+	ring := s.waits.story.ring
 	sinceUS, why := ring.Since()
 	out := c.Out
 	out.Map(4)
@@ -211,10 +211,10 @@ func lockHot(c *commands.Ctx) error {
 			return err
 		}
 	}
-	s := sessionOf(c)
-	sketch, measure := &s.executor.story.waited, by
+	s := partyOf(c)
+	sketch, measure := &s.waits.story.waited, by
 	if by >= hotHold {
-		sketch, measure = &s.executor.story.held, by-hotHold
+		sketch, measure = &s.waits.story.held, by-hotHold
 	}
 	number := func(name string, n int64) {
 		if c.Out.BulkString(name); by == hotWait || by == hotHold {

@@ -217,7 +217,7 @@ func TestLockHistoryOfSharedLocks(t *testing.T) {
 func idOf(srv *instance, owner string) int64 {
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
-	return parkedOf(srv.executor.queues.Owner([]byte(owner)).First()).session.id
+	return parkedOf(srv.executor.waits.queues.Owner([]byte(owner)).First()).party.id
 }
 
 // TestLockHistoryOfNotify: grants that are confirmed, and grants that are not.

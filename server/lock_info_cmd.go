@@ -67,7 +67,7 @@ func boundList(most int64, lengths ...int) int64 {
 
 // waitersFor is how many wait for the lock at a key.
 func waitersFor(c *commands.Ctx, key []byte) int {
-	if q := sessionOf(c).executor.queues.Of(c.DB.ID(), key); q != nil {
+	if q := partyOf(c).waits.queues.Of(c.DB.ID(), key); q != nil {
 		return q.OfLocks()
 	}
 	return 0
@@ -97,26 +97,26 @@ func lockInfo(c *commands.Ctx) error {
 		writeShares(c, key, &l, most)
 		return nil
 	}
-	ex := sessionOf(c).executor
-	holder, sinceMS := ex.holderOf(c.DB.LockRecord(key))
-	r, watched := ex.watchdog.renewalOf(c.DB, key, &l)
+	ws := partyOf(c).waits
+	holder, sinceMS := ws.holderOf(c.DB.LockRecord(key))
+	r, watched := ws.watchdog.renewalOf(c.DB, key, &l)
 	switch s := sessionFor(r.Keeper); {
 	case !watched:
 	case s != nil && !s.ended():
 		holder = s
 	default:
-		watched = ex.watchdog.attached.IsAttached(l.Owner)
+		watched = ws.watchdog.attached.IsAttached(l.Owner)
 	}
 	out := c.Out
 	fields := 9
 	if most >= 0 {
 		fields++
 	}
-	confirmBy := ex.confirmByMS(c, key, l.Owner)
+	confirmBy := ws.confirmByMS(c, key, l.Owner)
 	if confirmBy != 0 {
 		fields++
 	}
-	trace, traced := ex.story.traces[l.Token]
+	trace, traced := ws.story.traces[l.Token]
 	if traced {
 		fields++
 	}
@@ -132,7 +132,7 @@ func lockInfo(c *commands.Ctx) error {
 	out.Bool(watched)
 	writeClient(out, holder)
 	writeKnown(out, "held-since", sinceMS)
-	writeAttached(out, &ex.watchdog.attached, l.Owner)
+	writeAttached(out, &ws.watchdog.attached, l.Owner)
 	if confirmBy != 0 {
 		writeKnown(out, "confirm-by", confirmBy)
 	}
@@ -146,7 +146,7 @@ func lockInfo(c *commands.Ctx) error {
 
 // writeQueue writes the fields that tell of those who wait for a lock.
 func writeQueue(c *commands.Ctx, key []byte, most int64) {
-	q := sessionOf(c).executor.queues.Of(c.DB.ID(), key)
+	q := partyOf(c).waits.queues.Of(c.DB.ID(), key)
 	n := 0
 	if q != nil {
 		n = q.OfLocks()
@@ -203,14 +203,14 @@ func writeShares(c *commands.Ctx, key []byte, l *commands.LockState, most int64)
 // writeHolder writes one of those who hold a lock, or permits of a semaphore, together.
 func writeHolder(c *commands.Ctx, key []byte, h *commands.Holder, semaphore bool) {
 	out := c.Out
-	w := &sessionOf(c).executor.watchdog
+	w := &partyOf(c).waits.watchdog
 	client, watched := w.shareOf(c.DB.ID(), key, h.Owner, h.Token)
 	fields := 8
-	confirmBy := sessionOf(c).executor.confirmByMS(c, key, h.Owner)
+	confirmBy := partyOf(c).waits.confirmByMS(c, key, h.Owner)
 	if confirmBy != 0 {
 		fields++
 	}
-	trace, traced := sessionOf(c).executor.story.traces[h.Token]
+	trace, traced := partyOf(c).waits.story.traces[h.Token]
 	if traced {
 		fields++
 	}
@@ -244,17 +244,12 @@ func writeHolder(c *commands.Ctx, key []byte, h *commands.Holder, semaphore bool
 // holderOf reads what a lock keeps about its holder. sinceMS is when the lock was acquired, 0 if that is not
 // known. s is the client that acquired it, nil if it has gone. Of several clients with the same low bits it
 // is the last one that was there already.
-func (ex *executor) holderOf(record uint64) (s *session, sinceMS int64) {
+func (ws *waits) holderOf(record uint64) (s *party, sinceMS int64) {
 	if record == 0 {
 		return nil, 0
 	}
 	low, sinceMS := store.ReadLockRecord(record)
-	for id := ex.lastID - (ex.lastID-low)&(store.RecordIDs-1); id > 0; id -= store.RecordIDs {
-		if s := ex.clients[id]; s != nil && s.info.createdUS/1000 <= sinceMS {
-			return s, sinceMS
-		}
-	}
-	return nil, sinceMS
+	return ws.hub.Acquired(low, sinceMS), sinceMS
 }
 
 // writeKnown writes a field that is null if it is 0.
@@ -268,7 +263,7 @@ func writeKnown(out *resp.Writer, field string, n int64) {
 }
 
 // writeClient writes the field that tells of a connection; null if there is none (any more).
-func writeClient(out *resp.Writer, s *session) {
+func writeClient(out *resp.Writer, s *party) {
 	out.BulkString("client")
 	if s == nil {
 		out.Null()
@@ -278,7 +273,7 @@ func writeClient(out *resp.Writer, s *session) {
 }
 
 // writeAttached writes the connections that are attached to an owner or to a prefix of it.
-func writeAttached(out *resp.Writer, t *attach.Table[*session], owner []byte) {
+func writeAttached(out *resp.Writer, t *attach.Table[*party], owner []byte) {
 	out.BulkString("attached")
 	all, _ := t.All(owner)
 	out.Array(len(all))
@@ -303,7 +298,7 @@ func writeWaiters(c *commands.Ctx, q *waiting.Queue, n int) {
 	if n == 0 {
 		return
 	}
-	for _, w := range sessionOf(c).executor.queues.InGrantOrder(q, n) {
+	for _, w := range partyOf(c).waits.queues.InGrantOrder(q, n) {
 		call := parkedOf(w)
 		c.Out.Map(call.fields())
 		call.write(c.Out)
@@ -346,10 +341,10 @@ func (w *parkedCall) write(out *resp.Writer) {
 // writeWaitingClient writes the field that tells of the connection that waits, or that keeps the place of a
 // wait with NOTIFY; null if that has ended.
 func (w *parkedCall) writeWaitingClient(out *resp.Writer) {
-	if w.session.ended() {
+	if w.party.ended() {
 		writeClient(out, nil)
 	} else {
-		writeClient(out, w.session)
+		writeClient(out, w.party)
 	}
 }
 
@@ -363,8 +358,8 @@ func notifyFields(w *waiting.Waiter) int {
 
 // confirmByMS is when the owner of a lock must have confirmed that it was granted, in milliseconds since
 // 1970; 0: it need not.
-func (ex *executor) confirmByMS(c *commands.Ctx, key, owner []byte) (atMS int64) {
-	for _, g := range ex.grants.Of(c.DB.ID(), key, owner) {
+func (ws *waits) confirmByMS(c *commands.Ctx, key, owner []byte) (atMS int64) {
+	for _, g := range ws.grants.Of(c.DB.ID(), key, owner) {
 		atMS = g.Waiter.Call().(*queuedWait).deadlineMS()
 	}
 	return atMS
@@ -373,7 +368,7 @@ func (ex *executor) confirmByMS(c *commands.Ctx, key, owner []byte) (atMS int64)
 // lockWaiters tells of the waiters for locks of the database that the client may read, all or those of an
 // owner, and then of clients that wait for latches. It looks at no more than waiting.SearchLimit of each.
 func lockWaiters(c *commands.Ctx) error {
-	qs, user := sessionOf(c).executor.queues, sessionOf(c).user
+	qs, user := partyOf(c).waits.queues, partyOf(c).user
 	w, next := qs.Oldest(), (*waiting.Waiter).Later
 	most, owned := int64(-1), false
 	for a := c.Args(); a.More(); {
@@ -456,12 +451,12 @@ func (w *parkedCall) writeLocks(c *commands.Ctx) {
 }
 
 // lockFigures are the figures of each database that has any.
-func (ex *executor) lockFigures() map[int]*stats.LockFigures {
+func (ws *waits) lockFigures() map[int]*stats.LockFigures {
 	all := make(map[int]*stats.LockFigures)
-	for id := range ex.store.Len() {
-		db := ex.store.DB(id)
-		f := ex.stats.NewLockFigures(id, int64(db.Holders()), int64(ex.queues.LenOfLocks(id)), db.LeasesExpired())
-		f.Latches, f.LatchWaiters = int64(ex.queues.LatchKeys(id)), int64(ex.queues.LatchWaiters(id))
+	for id := range ws.store.Len() {
+		db := ws.store.DB(id)
+		f := ws.stats.NewLockFigures(id, int64(db.Holders()), int64(ws.queues.LenOfLocks(id)), db.LeasesExpired())
+		f.Latches, f.LatchWaiters = int64(ws.queues.LatchKeys(id)), int64(ws.queues.LatchWaiters(id))
 		if f.Any() {
 			all[id] = &f
 		}
@@ -471,7 +466,7 @@ func (ex *executor) lockFigures() map[int]*stats.LockFigures {
 
 // lockStats tells of all databases together, and of each that has something to tell.
 func lockStats(c *commands.Ctx) error {
-	figures := sessionOf(c).executor.lockFigures()
+	figures := partyOf(c).waits.lockFigures()
 	var sum stats.LockFigures
 	for _, f := range figures {
 		sum.Merge(f)
@@ -479,7 +474,7 @@ func lockStats(c *commands.Ctx) error {
 	c.Out.Map(lockFigureFields + 2)
 	writeLockFigures(c.Out, &sum)
 	c.Out.BulkString("classes")
-	writeClasses(c.Out, sessionOf(c).executor.story.classes.All())
+	writeClasses(c.Out, partyOf(c).waits.story.classes.All())
 	c.Out.BulkString("databases")
 	c.Out.Map(len(figures))
 	for _, id := range slices.Sorted(maps.Keys(figures)) {
@@ -519,7 +514,7 @@ func writeLockFigures(out *resp.Writer, f *stats.LockFigures) {
 
 // writeLatch is the reply of LOCK.INFO.
 func writeLatch(c *commands.Ctx, key []byte, l commands.Latch, most int64) {
-	q := sessionOf(c).executor.queues.Of(c.DB.ID(), key)
+	q := partyOf(c).waits.queues.Of(c.DB.ID(), key)
 	n, fields := q.LatchWaiters(), 4
 	most = boundList(most, n)
 	if most >= 0 {
@@ -563,8 +558,8 @@ func (w *parkedCall) writeForLatch(c *commands.Ctx) {
 // latchWaiters returns clients that wait for latches of the database that the user may read: at most most of
 // them, the latest latch first. It looks at no more than waiting.SearchLimit.
 func latchWaiters(c *commands.Ctx, most int) (found []*parkedCall) {
-	s, looked := sessionOf(c), 0
-	s.executor.queues.LatchesBelow(c.DB.ID(), 0, most, func(q *waiting.Queue) {
+	s, looked := partyOf(c), 0
+	s.waits.queues.LatchesBelow(c.DB.ID(), 0, most, func(q *waiting.Queue) {
 		for pl := q.First(); pl != nil && len(found) < most && looked < waiting.SearchLimit; pl = pl.Next() {
 			looked++
 			if call := parkedOf(pl.Waiter()); pl.Waiter().ForLatch() && call.readable(s.user) {
@@ -573,4 +568,13 @@ func latchWaiters(c *commands.Ctx, most int) (found []*parkedCall) {
 		}
 	})
 	return found
+}
+
+// oldestWaitUS is for how long the oldest wait for a lock has been under way; 0: there is none.
+func (ws *waits) oldestWaitUS() int64 {
+	oldest := ws.queues.Oldest()
+	if oldest == nil {
+		return 0
+	}
+	return max(0, ws.store.NowUS()-parkedOf(oldest).sinceUS)
 }

@@ -46,7 +46,7 @@ func TestManyKeysInTurmoil(t *testing.T) {
 		c.Close()
 		eventually(t, func() bool { return srv.connected() == 0 }, "all connections end")
 		checkParking(t, srv)
-		require.Zero(t, srv.executor.queues.LenOwners())
+		require.Zero(t, srv.executor.waits.queues.LenOwners())
 	})
 }
 

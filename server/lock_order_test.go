@@ -91,7 +91,7 @@ func (r *orderRun) holders() (owners []string) {
 
 // releaseOne makes a holder of k that waits for nothing release all that it has; false: there is none.
 func (r *orderRun) releaseOne() bool {
-	free := slices.DeleteFunc(r.holders(), func(owner string) bool { return r.srv.executor.queues.Owner([]byte(owner)) != nil })
+	free := slices.DeleteFunc(r.holders(), func(owner string) bool { return r.srv.executor.waits.queues.Owner([]byte(owner)) != nil })
 	if len(free) == 0 {
 		return false
 	}
@@ -109,7 +109,7 @@ func (r *orderRun) releaseOne() bool {
 
 // list returns the waiters for k in the order of LOCK.INFO.
 func (r *orderRun) list() (list []*waiting.Waiter) {
-	q := r.srv.executor.queues.Of(0, []byte(orderKey))
+	q := r.srv.executor.waits.queues.Of(0, []byte(orderKey))
 	if q == nil {
 		return nil
 	}

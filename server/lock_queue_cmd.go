@@ -58,19 +58,19 @@ func lockCancel(c *commands.Ctx) error {
 	if err := commands.CheckOwner(owner); err != nil {
 		return err
 	}
-	ex, found := sessionOf(c).executor, int64(0)
+	ws, found := partyOf(c).waits, int64(0)
 	for {
-		w := ex.queues.Find(c.DB.ID(), key, owner, nil)
+		w := ws.queues.Find(c.DB.ID(), key, owner, nil)
 		if w == nil {
 			break
 		}
 		found = 1
 		// plant:cancel
 		if of, ok := w.Call().(*queuedWait); ok {
-			ex.refuseQueued(of, attach.Cancelled)
+			ws.refuseQueued(of, attach.Cancelled)
 		} else {
-			ex.refuseFor(lockhistory.Cancelled)
-			ex.timeOut(w.Call().(*parkedCall))
+			ws.refuseFor(lockhistory.Cancelled)
+			ws.timeOut(w.Call().(*parkedCall))
 		}
 	}
 	c.Out.Int(found)

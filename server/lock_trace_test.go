@@ -80,7 +80,7 @@ func TestTraceOfHoldersAndWaiters(t *testing.T) {
 		"60000 expired k b" + three + " held=60000", "60000 granted k a"}, historyOf(t, asks))
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
-	require.Empty(t, srv.executor.story.traces, "what is released is forgotten")
+	require.Empty(t, srv.executor.waits.story.traces, "what is released is forgotten")
 }
 
 // TestTraceOfEveryKind: shared locks, MLOCK and semaphores keep a trace for each holder; RENAME moves it.
@@ -109,7 +109,7 @@ func TestTraceOfEveryKind(t *testing.T) {
 	}
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
-	require.Empty(t, srv.executor.story.traces)
+	require.Empty(t, srv.executor.waits.story.traces)
 }
 
 // TestBadTraces: a traceparent that is not valid is an error, and changes nothing.
@@ -185,7 +185,7 @@ func TestSpansOfWaits(t *testing.T) {
 	require.Equal(t, []int64{0, 7}, []int64{f.SpansDelivered, f.SpansDropped})
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
-	require.Empty(t, srv.executor.story.spans)
+	require.Empty(t, srv.executor.waits.story.spans)
 }
 
 // TestSpanHasABound: a wait that outlasts many holders links to the first of them, and counts the others.
@@ -216,7 +216,7 @@ func TestTracesAreBounded(t *testing.T) {
 	srv := startWith(t, Options{}, nil)
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
-	st := &srv.executor.story
+	st := &srv.executor.waits.story
 	for token := range int64(mostTraces + 100) {
 		st.keepTrace(token+1, tracecontext.Context{Flags: 1})
 	}

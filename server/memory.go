@@ -6,7 +6,6 @@ import (
 
 	"lockserver/commands"
 	"lockserver/internal/config"
-	"lockserver/internal/waiting"
 	"lockserver/server/info"
 	"lockserver/server/memory"
 )
@@ -48,11 +47,6 @@ const (
 	sessionBytes = int(unsafe.Sizeof(session{})) + 512
 	// watchBytes is what a watched key takes beside its name: the struct, and its places in lists.
 	watchBytes = 160
-	// waiterBytes is what a waiter takes beside its command and its places: the structs, its owner and that
-	// one's pointer in the index, and the watch over its client. placeBytes is what each of its places takes,
-	// if no other waiter is there.
-	waiterBytes = int(unsafe.Sizeof(parkedCall{})-unsafe.Sizeof(waiting.Place{})+unsafe.Sizeof(waiting.Owner{})+unsafe.Sizeof(pulse{})) + 8
-	placeBytes  = int(unsafe.Sizeof(waiting.Place{})+unsafe.Sizeof(waiting.Queue{})) + 8
 	// wordBytes is what a word of a command takes beside its text: the slice.
 	wordBytes = 24
 )
@@ -111,13 +105,7 @@ func (s *session) bytes() int {
 		s.memory.rest = s.restBytes()
 	}
 	n := sessionBytes + s.memory.capacity + s.memory.backlog + s.outputHeld() + s.memory.rest
-	if s.waiter != nil {
-		n += s.waiter.bytes()
-	}
-	if s.queued != nil {
-		n += s.queued.bytes
-	}
-	return n
+	return n + s.waitBytes()
 }
 
 // restBytes is what stays as it is while the session runs plain commands.
@@ -131,21 +119,6 @@ func (s *session) restBytes() (n int) {
 	}
 	n += s.attachments.Bytes() + s.tracker.Bytes()
 	n += len(s.info.name) + len(s.info.libName) + len(s.info.libVersion)
-	return n
-}
-
-// bytes is what a waiter takes, with what there is for its sake.
-func (w *parkedCall) bytes() int {
-	n := waiterBytes + len(w.words)
-	first := w.First()
-	for pl := first; pl != nil; pl = pl.Sibling() {
-		if n += placeBytes + pl.ExtraBytes(); pl != first {
-			n += len(pl.Key())
-		}
-	}
-	if w.extra != nil {
-		n += int(unsafe.Sizeof(parkedExtra{}))
-	}
 	return n
 }
 
@@ -204,7 +177,7 @@ func (srv *instance) Footprint() (f Footprint) {
 	ex := &srv.executor
 	ex.look(func() {
 		u := ex.memoryUsage()
-		f = Footprint{Used: u.Used(), MaxMemory: int(u.MaxBytes), Waits: ex.queuedWaits + ex.grants.Len()}
+		f = Footprint{Used: u.Used(), MaxMemory: int(u.MaxBytes), Waits: ex.waits.queuedWaits + ex.waits.grants.Len()}
 	})
 	return f
 }

@@ -88,7 +88,7 @@ func (p *split) slice() (outcomes int) {
 
 // drain gives all their turn, and returns the most outcomes of one slice.
 func (p *split) drain() (most int) {
-	for slices := 0; p.queues.PutOff() > 0; slices++ {
+	for slices := 0; p.waits.queues.PutOff() > 0; slices++ {
 		require.Less(p, slices, 2*splitWaits, "nothing goes on")
 		most = max(most, p.slice())
 	}
@@ -156,11 +156,11 @@ func TestNotifyGrantsInPieces(t *testing.T) {
 				}
 				p.do(asker, words...)
 			}
-			require.Equal(t, splitWaits, p.queuedWaits)
+			require.Equal(t, splitWaits, p.waits.queuedWaits)
 			tt.free(p, giver)
 			require.LessOrEqual(t, p.outcomes(), splitMost)
 			require.Positive(t, p.outcomes())
-			require.Equal(t, splitWaits-p.outcomes(), p.queuedWaits)
+			require.Equal(t, splitWaits-p.outcomes(), p.waits.queuedWaits)
 
 			last := p.keyOf(tt.shared, splitWaits-1)
 			require.Equal(t, "+PONG\r\n", p.do(other, "PING"))
@@ -183,7 +183,7 @@ func TestNotifyGrantsInPieces(t *testing.T) {
 				}
 			}
 			if tt.name != "SWAPDB" {
-				require.Equal(t, 1, p.queuedWaits, "late waits on")
+				require.Equal(t, 1, p.waits.queuedWaits, "late waits on")
 			}
 		})
 	}
@@ -228,7 +228,7 @@ func TestNotifyFlushIsOneMoment(t *testing.T) {
 			require.Equal(t, ":0\r\n", p.do(other, "EXISTS", fmt.Sprint("plain", i)))
 			require.NotEqual(t, ":1\r\n", p.do(giver, "UNLOCK", fmt.Sprint("k", i), "giver"), "it has lost all of them")
 		}
-		if p.queues.PutOff() == 0 {
+		if p.waits.queues.PutOff() == 0 {
 			require.Equal(t, 100, granted)
 			return
 		}
@@ -256,7 +256,7 @@ func TestNotifyFlushAgain(t *testing.T) {
 			again = 1
 		}
 		p.drain()
-		require.Zero(t, p.queues.Len(), "left %d", left)
+		require.Zero(t, p.waits.queues.Len(), "left %d", left)
 		require.GreaterOrEqual(t, len(p.grantsIn(p.do(asker, "PING"))), 29)
 		require.Len(t, p.grantsIn(p.do(giver, "PING")), again)
 	}
@@ -277,23 +277,23 @@ func TestNotifyPlacesAreNotWalked(t *testing.T) {
 		s.Close()
 	}
 	p.clock.(*ManualClock).Advance(0)
-	before := p.leftPlaces.looked
+	before := p.waits.leftPlaces.looked
 	for i := range n {
 		p.do(back, "LOCK.ATTACH", fmt.Sprint("owner ", i))
 		p.clock.(*ManualClock).Advance(0)
 	}
 	require.Equal(t, n, back.queued.count)
 	require.Equal(t, n, back.queued.adopted)
-	require.LessOrEqual(t, p.leftPlaces.looked-before, 2*n)
-	before = p.leftPlaces.looked
+	require.LessOrEqual(t, p.waits.leftPlaces.looked-before, 2*n)
+	before = p.waits.leftPlaces.looked
 	for i := range n {
 		p.do(back, "LOCK.DETACH", fmt.Sprint("owner ", i))
 	}
 	require.Zero(t, back.queued.count)
-	require.LessOrEqual(t, p.leftPlaces.looked-before, 2*n)
+	require.LessOrEqual(t, p.waits.leftPlaces.looked-before, 2*n)
 	p.clock.(*ManualClock).Advance(11 * time.Second)
-	require.Zero(t, p.queuedWaits, "no connection keeps them")
-	for ws := p.leftPlaces.first; ws != nil; ws = ws.newer {
+	require.Zero(t, p.waits.queuedWaits, "no connection keeps them")
+	for ws := p.waits.leftPlaces.first; ws != nil; ws = ws.newer {
 		left++
 	}
 	require.Zero(t, left)
@@ -315,19 +315,19 @@ func TestNotifyDetachInPieces(t *testing.T) {
 	p.clock.(*ManualClock).Advance(0)
 	require.Equal(t, n, a.queued.adopted)
 	p.do(b, "LOCK.ATTACH", "PREFIX", "program one")
-	before := p.leftPlaces.looked
+	before := p.waits.leftPlaces.looked
 	p.do(a, "LOCK.DETACH", "PREFIX", "program one")
-	require.LessOrEqual(t, p.leftPlaces.looked-before, dueBudget)
+	require.LessOrEqual(t, p.waits.leftPlaces.looked-before, dueBudget)
 	require.Positive(t, a.queued.count)
 	for slices := 0; a.queued.count > 0 || b.queued == nil || b.queued.count < n; slices++ {
 		require.Less(t, slices, 100)
-		before := p.leftPlaces.looked
+		before := p.waits.leftPlaces.looked
 		p.slice()
-		require.LessOrEqual(t, p.leftPlaces.looked-before, dueBudget)
+		require.LessOrEqual(t, p.waits.leftPlaces.looked-before, dueBudget)
 	}
 	require.Equal(t, n, b.queued.adopted)
 	p.clock.(*ManualClock).Advance(time.Minute)
-	require.Equal(t, n, p.queuedWaits)
+	require.Equal(t, n, p.waits.queuedWaits)
 }
 
 // A wait that is cancelled, or loses its connection, between two pieces gets no lock, and the others do.
@@ -356,8 +356,8 @@ func TestNotifyEndsBetweenPieces(t *testing.T) {
 		require.Equal(t, fmt.Sprint("o", 3*i), g.owner)
 	}
 	p.clock.(*ManualClock).Advance(11 * time.Second) // the places of the connection that went, and what it had got
-	require.Zero(t, p.queuedWaits)
-	require.Zero(t, p.queues.Len())
+	require.Zero(t, p.waits.queuedWaits)
+	require.Zero(t, p.waits.queues.Len())
 }
 
 // While writes are paused nothing is granted, and after that everything.
@@ -379,7 +379,7 @@ func TestNotifyPausedBetweenPieces(t *testing.T) {
 	for range 3 {
 		require.Zero(t, p.slice())
 	}
-	require.Equal(t, 100-splitMost, p.queuedWaits)
+	require.Equal(t, 100-splitMost, p.waits.queuedWaits)
 	p.clock.(*ManualClock).Advance(time.Hour)
 	require.Len(t, p.grantsIn(p.do(asker, "PING")), 100, "their time was not over when the locks were free")
 }
@@ -398,7 +398,7 @@ func TestNotifyListsAreNotPutOff(t *testing.T) {
 		p.do(s, "BLPOP", "list", "0")
 	}
 	p.do(giver, "EVAL", "for i = 0, 4 do redis.call('DEL', 'k' .. i) end redis.call('RPUSH', 'list', 'a', 'b', 'c')", "0")
-	require.Positive(t, p.queues.PutOff())
+	require.Positive(t, p.waits.queues.PutOff())
 	require.Equal(t, ":0\r\n", p.do(giver, "LLEN", "list"))
 	for i, s := range pops {
 		require.Contains(t, p.do(s), string(rune('a'+i)))
@@ -431,12 +431,12 @@ func TestNotifyPiecesRandom(t *testing.T) {
 				p.do(clients[i][who], words...)
 			}
 			pieces.drain()
-			if whole.refused.total != pieces.refused.total {
+			if whole.waits.refused.total != pieces.waits.refused.total {
 				compared--
 				break
 			}
 			require.Equal(t, whole.holdersOf(t, clients[0][3]), pieces.holdersOf(t, clients[1][3]), "seed %d: %s", seed, strings.Join(log, "\n"))
-			require.Equal(t, whole.queues.Len(), pieces.queues.Len(), "seed %d: %s", seed, strings.Join(log, "\n"))
+			require.Equal(t, whole.waits.queues.Len(), pieces.waits.queues.Len(), "seed %d: %s", seed, strings.Join(log, "\n"))
 		}
 		compared++
 		for i, p := range servers {
@@ -444,7 +444,7 @@ func TestNotifyPiecesRandom(t *testing.T) {
 				s.Close()
 			}
 			p.clock.(*ManualClock).Advance(2 * time.Hour)
-			require.Zero(t, p.queues.Len())
+			require.Zero(t, p.waits.queues.Len())
 		}
 	}
 	t.Logf("%d of %d histories were compared to their end", compared, seeds)
@@ -504,7 +504,7 @@ func TestNotifyPiecesGoOnByThemselves(t *testing.T) {
 			require.EqualValues(t, 1, holder.Do("DEL", "k").Int)
 			if name == "frozen" { // all of it belongs to the moment
 				left := 0
-				srv.executor.look(func() { left = srv.executor.queuedWaits })
+				srv.executor.look(func() { left = srv.executor.waits.queuedWaits })
 				require.Zero(t, left)
 			}
 			for i := range 5 * servedPerUnit {

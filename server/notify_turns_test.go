@@ -68,7 +68,7 @@ func newPieces(t *testing.T, deaf bool) *pieces {
 		p.run(p.giver, appendCommand(nil, "LOCK", p.key(i), "giver", "PX", "7200000"))
 		p.run(p.asker, appendCommand(nil, "LOCK", p.key(i), p.owner(i), "PX", "3600000", "WAIT", "3600000", "NOTIFY"))
 	}
-	require.Equal(t, piecesWaits, p.queuedWaits)
+	require.Equal(t, piecesWaits, p.waits.queuedWaits)
 	p.hears.deaf = deaf
 	p.most = pieceOfWork{}
 	return p
@@ -153,9 +153,9 @@ var endsAtOnce = []struct {
 	}},
 	{"not confirmed", 2, func(p *pieces) {
 		p.release()
-		require.Equal(p.t, piecesWaits, p.grants.Len())
+		require.Equal(p.t, piecesWaits, p.waits.grants.Len())
 		p.pass(10 * time.Second)
-		require.Zero(p.t, p.grants.Len())
+		require.Zero(p.t, p.waits.grants.Len())
 	}},
 	{"timed out", 1, func(p *pieces) { p.pass(time.Hour) }},
 	{"cancelled", 1, func(p *pieces) {
@@ -182,7 +182,7 @@ func TestNotifyGivesWay(t *testing.T) {
 				before := p.waits.outcomes
 				tt.end(p)
 				require.Equal(t, tt.outcomes*piecesWaits, p.waits.outcomes-before)
-				require.Zero(t, p.queuedWaits)
+				require.Zero(t, p.waits.queuedWaits)
 				if p.hears.deaf {
 					require.True(t, p.asker.ended() || p.asker.inboxBytes > batchOutput, "%d bytes", p.asker.inboxBytes)
 					p.hears.deaf = false
@@ -256,13 +256,13 @@ func TestNotifyEndsAllocateLittle(t *testing.T) {
 	unlock, cancelled = unlock[:waits], cancel[waits:]
 	mallocs("cancelled", 0.5, func(i int) { giver.Feed(cancelled[i], &p.scratch, &p.loop) })
 	mallocs("granted", 8, func(i int) { giver.Feed(unlock[i], &p.scratch, &p.loop) })
-	require.Equal(t, waits, p.grants.Len())
+	require.Equal(t, waits, p.waits.grants.Len())
 	mallocs("passed on", 2, func(i int) {
 		if i == 0 {
 			clock.Advance(time.Minute)
 		}
 	})
-	require.Zero(t, p.grants.Len())
+	require.Zero(t, p.waits.grants.Len())
 	require.Equal(t, 3*waits, p.waits.outcomes)
 }
 

@@ -3,12 +3,13 @@ package server
 import (
 	"math"
 	"time"
+	"unsafe"
 
 	"lockserver/commands"
 	"lockserver/internal/lockhistory"
 	"lockserver/internal/waiting"
-	"lockserver/server/acl"
 	"lockserver/server/attach"
+	"lockserver/server/stats"
 	"lockserver/store/due"
 )
 
@@ -25,7 +26,7 @@ import (
 // small: what few have is in parkedExtra, and texts are read out of its command.
 type parkedCall struct {
 	waiting.Waiter
-	session *session
+	party   *party
 	row     *commands.Row
 	words   commands.Words       // its command
 	lock    commands.WaitingLock // what waits, if that is for locks; for anything else see call
@@ -101,13 +102,13 @@ func (w *parkedCall) textOf(word []byte) string {
 }
 
 // park lets a command wait, at the end of its handler, which wrote nothing.
-func (ex *executor) park(c *commands.Ctx, wait commands.Wait) error {
+func (ws *waits) park(c *commands.Ctx, wait commands.Wait) error {
 	if wait.Notify {
-		return ex.enqueue(c, &wait)
+		return ws.enqueue(c, &wait)
 	}
-	s := c.Session.(*session)
-	if err := ex.limitWaiters(c, &wait); err != nil {
-		ex.refusedAtOnce(c, &wait, lockhistory.Refused, lockhistory.Limited)
+	s := partyOf(c)
+	if err := ws.limitWaiters(c, &wait); err != nil {
+		ws.refusedAtOnce(c, &wait, lockhistory.Refused, lockhistory.Limited)
 		return err
 	}
 	w, call := (*parkedCall)(nil), waiting.Call(nil)
@@ -118,8 +119,8 @@ func (ex *executor) park(c *commands.Ctx, wait commands.Wait) error {
 		w = &parkedCall{lock: wait.Lock}
 		call = w
 	}
-	w.session, w.row, w.words, w.sinceUS = s, c.Row, commands.PackWords(c.Argv), ex.store.NowUS()
-	w.endsWithKey, w.muted = wait.EndsWithKey, s.replies.isMuted()
+	w.party, w.row, w.words, w.sinceUS = s, c.Row, commands.PackWords(c.Argv), ws.store.NowUS()
+	w.endsWithKey, w.muted = wait.EndsWithKey, s.client.Muted()
 	r := waiting.Request{DB: c.DB.ID(), Keys: wait.Keys, Owner: wait.Owner, Units: wait.Units, Reentrant: !wait.Permits, Counts: wait.Counts, Strict: wait.Queue, Latch: wait.Latch, Kind: uint8(wait.Kind)}
 	if len(wait.Keys) > 0 {
 		r.First = w.textOf(wait.Keys[0])
@@ -128,31 +129,31 @@ func (ex *executor) park(c *commands.Ctx, wait commands.Wait) error {
 		r.Name = w.textOf(wait.Owner)
 	}
 	if wait.DeadlineMS != 0 {
-		ex.timers.Set(&w.extras().timer, wait.DeadlineMS)
+		ws.timers.Set(&w.extras().timer, wait.DeadlineMS)
 	}
-	ex.queues.Enter(&w.Waiter, call, &r)
-	if cycle := ex.queues.Deadlock(&w.Waiter); cycle != nil {
-		ex.queues.Leave(&w.Waiter, false)
-		w.stopTimer(ex)
-		ex.refusedAtOnce(c, &wait, lockhistory.Deadlock, lockhistory.None)
-		return ex.refuseDeadlock(cycle)
+	ws.queues.Enter(&w.Waiter, call, &r)
+	if cycle := ws.queues.Deadlock(&w.Waiter); cycle != nil {
+		ws.queues.Leave(&w.Waiter, false)
+		w.stopTimer(ws)
+		ws.refusedAtOnce(c, &wait, lockhistory.Deadlock, lockhistory.None)
+		return ws.refuseDeadlock(cycle)
 	}
 	s.waiter = w
-	ex.waits.tally(w, 1)
+	ws.tally(w, 1)
 	if wait.Queue {
-		ex.watchOver(s)
+		ws.watchOver(s)
 	}
 	if wait.Owner != nil {
-		ex.beganWait(w)
+		ws.beganWait(w)
 	}
-	if ex.queues.Len() == 1 {
-		ex.observe()
+	if ws.queues.Len() == 1 {
+		ws.hub.Observe()
 	}
 	return nil
 }
 
-// waits counts what INFO tells of the calls that wait, and how many have ended.
-type waits struct {
+// waitFigures counts what INFO tells of the calls that wait, and how many have ended.
+type waitFigures struct {
 	timed       int // those that wait until a deadline
 	endWithKeys int // those that also end when the key goes (XREADGROUP)
 	// outcomes counts, since the start, the waits that ended, the grants that were given back, and the lost
@@ -161,22 +162,22 @@ type waits struct {
 	// mostOutcomes is the value of outcomes at which the present slice ends. A command that took long sets it
 	// to 0: see longCommand.
 	mostOutcomes int
-	most         int // of them that one unit serves before it puts off waiters for locks
+	most         int   // of them that one unit serves before it puts off waiters for locks
+	limited      int64 // waits for locks, with -LOCKLIMIT
+	unconfirmed  int64 // grants after waits with NOTIFY that were not confirmed in time
 	// words and text are the memory of keysOf, and keys that of an outcome. If each of 100,000 waits that end
 	// at once allocates some, the collector runs three times meanwhile.
 	words [][]byte
 	text  []byte
 	keys  []string
 	push  []byte // buffer for a push about a lock
-	// sliceUS is when the present slice began. Units that serve waiters set the store to a later time.
-	sliceUS int64
 }
 
 // spent is what all outcomes have counted as so far, in steps of a budget.
-func (w *waits) spent() int { return outcomeCost * w.outcomes }
+func (w *waitFigures) spent() int { return outcomeCost * w.outcomes }
 
 // keysOf returns the keys that a call waits, or has waited, for. They are valid until the next call.
-func (n *waits) keysOf(w *parkedCall) [][]byte {
+func (n *waitFigures) keysOf(w *parkedCall) [][]byte {
 	if cap(n.text) > mostSpareBytes {
 		n.words, n.text = nil, nil
 	}
@@ -185,7 +186,7 @@ func (n *waits) keysOf(w *parkedCall) [][]byte {
 }
 
 // sparePush ends the use of the buffer for pushes.
-func (n *waits) sparePush() {
+func (n *waitFigures) sparePush() {
 	if cap(n.push) > mostSpareBytes {
 		n.push = nil
 	}
@@ -200,7 +201,7 @@ const outcomeCost = 16
 const servedPerUnit = 128
 
 // tally counts a call that comes (1) or goes (-1).
-func (n *waits) tally(w *parkedCall, by int) {
+func (n *waitFigures) tally(w *parkedCall, by int) {
 	if w.deadlineMS() != 0 {
 		n.timed += by
 	}
@@ -210,11 +211,11 @@ func (n *waits) tally(w *parkedCall, by int) {
 }
 
 // keysThatEnd is the number of keys with a waiter that also stops to wait when the key goes.
-func (ex *executor) keysThatEnd() (n int) {
-	if ex.waits.endWithKeys == 0 {
+func (ws *waits) keysThatEnd() (n int) {
+	if ws.endWithKeys == 0 {
 		return 0
 	}
-	ex.queues.Each(func(q *waiting.Queue) bool {
+	ws.queues.Each(func(q *waiting.Queue) bool {
 		for pl := q.First(); pl != nil; pl = pl.Next() {
 			if w := parkedOf(pl.Waiter()); w.endsWithKey {
 				n++
@@ -227,119 +228,79 @@ func (ex *executor) keysThatEnd() (n int) {
 }
 
 // stopTimer makes the wait have no end in time any more.
-func (w *parkedCall) stopTimer(ex *executor) {
+func (w *parkedCall) stopTimer(ws *waits) {
 	if w.extra != nil {
-		ex.timers.Remove(&w.extra.timer)
+		ws.timers.Remove(&w.extra.timer)
 	}
 }
 
 // unpark ends a wait, however it ended; the session goes on with its next command. granted: the call got what
 // it waited for.
-func (ex *executor) unpark(w *parkedCall, granted bool) {
-	ex.waits.tally(w, -1)
-	ex.endedWait(w, granted)
-	ex.queues.Leave(&w.Waiter, granted)
-	if ex.queues.Len() == 0 {
-		ex.observe()
+func (ws *waits) unpark(w *parkedCall, granted bool) {
+	ws.tally(w, -1)
+	ws.endedWait(w, granted)
+	ws.queues.Leave(&w.Waiter, granted)
+	if ws.queues.Len() == 0 {
+		ws.hub.Observe()
 	}
-	w.stopTimer(ex)
+	w.stopTimer(ws)
 	if w.OfLocks() {
-		ex.countLockWait(w)
+		ws.countLockWait(w)
 	}
-	if len(ex.syncing.waiters) > 0 {
-		ex.syncing.forget(w)
+	if len(ws.syncing.waiters) > 0 {
+		ws.syncing.forget(w)
 	}
-	w.session.waiter = nil
-	ex.waits.outcomes++
-	if tr := w.session.tracker; tr != nil && tr.Caching && w.session.multi == nil {
-		tr.EndCaching(w.row)
-	}
-	w.session.info.lastUS = ex.store.NowUS() // it was not idle, and now begins to be
-	ex.served.Add(1)
-	ex.touch(w.session)
+	w.party.waiter = nil
+	ws.outcomes++
+	ws.served.Add(1)
+	w.party.client.Resume(w.row)
 }
 
 // countLockWait counts a wait for a lock that ends, and keeps it if it was long, for LATENCY and COMMANDLOG.
-func (ex *executor) countLockWait(w *parkedCall) {
-	us := ex.store.NowUS() - w.sinceUS
-	ex.stats.LocksOf(w.DB()).Waits.Add(us)
-	ex.stats.Events.Add("lock-wait", ex.store.NowUS()/1_000_000, us/1000)
-	if us >= ex.gauge.LockWaitUS {
-		ex.addToLog(&ex.stats.Waits, w.session, us, w.row.Redact(w.words.Argv()))
+func (ws *waits) countLockWait(w *parkedCall) {
+	us := ws.store.NowUS() - w.sinceUS
+	ws.stats.LocksOf(w.DB()).Waits.Add(us)
+	ws.stats.Events.Add("lock-wait", ws.store.NowUS()/1_000_000, us/1000)
+	if us >= ws.gauge.LockWaitUS {
+		ws.logCall(&ws.stats.Waits, w, us)
 	}
 }
 
 // Fire implements due.Firer: the waiter's time is up.
-func (w *parkedCall) Fire() { w.session.executor.timeOut(w) }
+func (w *parkedCall) Fire() { w.party.waits.timeOut(w) }
 
 // timeOut answers a waiter at its deadline.
-func (ex *executor) timeOut(w *parkedCall) {
-	ex.refuseFor(lockhistory.Timeout)
-	ex.answer(w, func(c *commands.Ctx) error {
+func (ws *waits) timeOut(w *parkedCall) {
+	ws.refuseFor(lockhistory.Timeout)
+	ws.answer(w, func(c *commands.Ctx) error {
 		w.call().TimedOut(c)
 		return nil
 	})
 }
 
 // answer ends a wait with what reply writes.
-func (ex *executor) answer(w *parkedCall, reply func(c *commands.Ctx) error) {
-	c := ex.ctxOf(w)
+func (ws *waits) answer(w *parkedCall, reply func(c *commands.Ctx) error) {
+	c := ws.ctxOf(w)
 	mark := c.Out.Mark()
-	err := ex.contain(w.row, func() error { return reply(&c.Ctx) })
+	err := ws.contain(w.row, func() error { return reply(&c.Ctx) })
 	if err != nil {
 		c.Out.Rollback(mark)
 		c.Out.Error(err.Error())
-		ex.stats.Errors.Count(err.Error())
+		ws.stats.Errors.Count(err.Error())
 	}
-	ex.countWaited(w, err != nil)
-	ex.spareCtx(c)
-	ex.answered(w, mark, false)
+	ws.countWaited(w, err != nil)
+	ws.spareCtx(c)
+	ws.answered(w, mark, false)
 }
 
 // answered is the end of a wait. The reply is behind mark.
-func (ex *executor) answered(w *parkedCall, mark int, granted bool) {
+func (ws *waits) answered(w *parkedCall, mark int, granted bool) {
 	// plant:waiter-muted
 	if w.muted {
-		w.session.out.Rollback(mark)
-	} else if len(w.session.out.Buf)-mark >= ex.gauge.ReplyBytes {
-		ex.logReply(w.session, w.row, w.words.Argv(), mark)
+		w.party.out.Rollback(mark)
 	}
-	w.session.tells = true
-	if ex.hook != nil {
-		ex.hook.answered(w, mark)
-	}
-	w.session.checkOutput()
-	ex.unpark(w, granted)
-}
-
-// serve ends the sessions that were terminated and lets the waiters of every ready key try, until nothing
-// more happens. It is the end of each unit. If very many waiters for locks can go, the others of them have
-// units of their own (ticker.serveOn). A terminated session never has a waiter in a queue that is
-// served.
-func (ex *executor) serve() {
-	defer ex.damaging()
-	ex.readClock()
-	unit := waiting.Unit{Most: ex.alarm.mostServed()}
-	// No waiter is served while the log cannot be written: what a waiter takes is a write.
-	// plant:may-serve
-	mayServe := ex.durable.Broken() == nil
-	for {
-		switch {
-		case len(ex.terminated) > 0:
-			ex.endTerminated()
-		case ex.watchdog.attached.Doubts() > 0 && (!ex.durable.Loading() || ex.durable.Serves()):
-			ex.resolveDoubts()
-		case !mayServe:
-			return
-		case ex.queues.Serve(&unit):
-		case len(ex.terminated) > 0: // it may have found a lock with a lease that has ended
-		default:
-			if ex.queues.Suspects() > 0 {
-				ex.timers.Set(&ex.goOn, ex.store.NowMS())
-			}
-			return
-		}
-	}
+	w.party.client.Answered(w, mark)
+	ws.unpark(w, granted)
 }
 
 // deadlockSearch is what falls due when the last unit had no time for all suspects.
@@ -350,27 +311,27 @@ func (d deadlockSearch) Fire() { d.queues.GoOn() }
 
 // Try implements waiting.Call.
 func (w *parkedCall) Try() (done, stop bool) {
-	ex := w.session.executor
+	ws := w.party.waits
 	// plant:call-tries
-	done = ex.try(w)
-	return done, len(ex.terminated) > 0
+	done = ws.try(w)
+	return done, ws.hub.Terminates()
 }
 
 // Refuse implements waiting.Call.
 func (w *parkedCall) Refuse(cycle waiting.Cycle) {
-	ex := w.session.executor
-	ex.refuseFor(deadlocked)
-	ex.answer(w, func(*commands.Ctx) error { return ex.refuseDeadlock(cycle) })
+	ws := w.party.waits
+	ws.refuseFor(deadlocked)
+	ws.answer(w, func(*commands.Ctx) error { return ws.refuseDeadlock(cycle) })
 }
 
 // try gives a waiter its chance and says whether it has been answered.
-func (ex *executor) try(w *parkedCall) bool {
-	refusal := standing{ex}.refusesWaiter(w.row)
-	c := ex.ctxOf(w)
+func (ws *waits) try(w *parkedCall) bool {
+	refusal := ws.hub.RefusesWaiter(w.row)
+	c := ws.ctxOf(w)
 	mark := c.Out.Mark()
 	done := false
-	ex.tracking.Act(w.session)                           // not the session that made the key ready
-	err := w.session.permit(w.row, c.Argv, acl.TopLevel) // it may have lost the right while it waited
+	w.party.client.Act()                        // not the session that made the key ready
+	err := w.party.client.Permit(w.row, c.Argv) // it may have lost the right while it waited
 	if err == nil {
 		err = refusal
 	}
@@ -379,41 +340,38 @@ func (ex *executor) try(w *parkedCall) bool {
 		if w.timed {
 			start = time.Now()
 		}
-		ex.story.trying = w
-		err = ex.contain(w.row, func() (err error) {
+		ws.story.trying = w
+		err = ws.contain(w.row, func() (err error) {
 			done, err = w.call().Try(&c.Ctx)
 			return err
 		})
-		ex.story.trying = nil
+		ws.story.trying = nil
 		if w.timed {
 			w.take(time.Since(start))
 		}
-		if w.session.tracker != nil {
-			ex.tracking.Read(w.session, w.row, c.Argv)
-		}
+		w.party.client.HasRead(w.row, c.Argv)
 	}
-	ex.tracking.TellOwn()
-	ex.tracking.Act(nil)
-	ex.spareCtx(c)
+	ws.hub.ActNoMore()
+	ws.spareCtx(c)
 	if err != nil {
-		w.session.out.Rollback(mark)
-		w.session.out.Error(err.Error())
-		ex.stats.Errors.Count(err.Error())
-		ex.refuseFor(whyRefused[refusalOf(err)])
+		w.party.out.Rollback(mark)
+		w.party.out.Error(err.Error())
+		ws.stats.Errors.Count(err.Error())
+		ws.refuseFor(whyRefused[refusalOf(err)])
 	} else if !done {
-		w.session.out.Rollback(mark)
+		w.party.out.Rollback(mark)
 		return false
 	}
-	ex.countWaited(w, err != nil)
+	ws.countWaited(w, err != nil)
 	granted := err == nil
 	if granted && w.OfLocks() {
-		ex.stats.LocksOf(w.DB()).Handoffs++
+		ws.stats.LocksOf(w.DB()).Handoffs++
 	}
 	if _, undoes := w.call().(commands.Undoer); undoes && granted {
-		w.session.granted = w
-		ex.watchGrant(w.session)
+		w.party.granted = w
+		ws.watchGrant(w.party)
 	}
-	ex.answered(w, mark, granted)
+	ws.answered(w, mark, granted)
 	return true
 }
 
@@ -421,25 +379,25 @@ func (ex *executor) try(w *parkedCall) bool {
 // every change it may terminate others and make queues ready: it is called where no command is
 // running, and endUnit comes after it. Who follows another by now changes nothing by itself: what was
 // granted is a part of the history, and ends with its lease.
-func (ex *executor) undo(w *parkedCall) {
+func (ws *waits) undo(w *parkedCall) {
 	// plant:undo-grant
-	if ex.follows {
+	if ws.follows {
 		return
 	}
 	u, ok := w.call().(commands.Undoer)
 	if !ok {
 		return
 	}
-	c := ex.freeCtx(w)
-	ex.queuedOut.Rollback(0)
-	c.Out = &ex.queuedOut // no client reads it
-	ex.story.undoing = true
-	_ = ex.contain(w.row, func() error {
+	c := ws.freeCtx(w)
+	ws.queuedOut.Rollback(0)
+	c.Out = &ws.queuedOut // no client reads it
+	ws.story.undoing = true
+	_ = ws.contain(w.row, func() error {
 		u.Undo(&c.Ctx)
 		return nil
 	})
-	ex.story.undoing = false
-	ex.spareCtx(c)
+	ws.story.undoing = false
+	ws.spareCtx(c)
 }
 
 // waiterCtx is the context of a waiter's own command, and the buffers of its words.
@@ -453,64 +411,62 @@ type waiterCtx struct {
 const mostSpareBytes = 4 << 10
 
 // ctxOf is the context of a waiter's own command, until it is given to spareCtx.
-func (ex *executor) ctxOf(w *parkedCall) *waiterCtx {
-	if len(w.session.inbox) > 0 {
-		w.session.takeInbox()
-	}
-	return ex.freeCtx(w)
+func (ws *waits) ctxOf(w *parkedCall) *waiterCtx {
+	w.party.client.TakeInbox()
+	return ws.freeCtx(w)
 }
 
 // freeCtx returns a context for a waiter's command that is in no other use.
-func (ex *executor) freeCtx(w *parkedCall) *waiterCtx {
+func (ws *waits) freeCtx(w *parkedCall) *waiterCtx {
 	var c *waiterCtx
-	if n := len(ex.spareCtxs); n > 0 {
-		c = ex.spareCtxs[n-1]
-		ex.spareCtxs = ex.spareCtxs[:n-1]
+	if n := len(ws.spareCtxs); n > 0 {
+		c = ws.spareCtxs[n-1]
+		ws.spareCtxs = ws.spareCtxs[:n-1]
 	} else {
 		c = new(waiterCtx)
 	}
 	c.words, c.text = w.words.Append(c.words[:0], c.text)
-	ex.prepare(&c.Ctx, w.session, w.row, c.words)
-	c.DB, c.MayBlock = ex.store.DB(w.DB()), false
+	ws.hub.Prepare(&c.Ctx, w.party, w.row, c.words)
+	c.DB, c.MayBlock = ws.store.DB(w.DB()), false
 	// plant:waiter-context
 	return c
 }
 
 // spareCtx ends the use of what freeCtx returned.
-func (ex *executor) spareCtx(c *waiterCtx) {
+func (ws *waits) spareCtx(c *waiterCtx) {
 	if cap(c.text) > mostSpareBytes {
 		c.words, c.text = nil, nil
 	}
-	ex.spareCtxs = append(ex.spareCtxs, c)
+	ws.spareCtxs = append(ws.spareCtxs, c)
 }
 
 // retry makes a queue ready at a time.
 type retry struct {
-	queue    *waiting.Queue
-	executor *executor
-	timer    due.Timer
+	queue *waiting.Queue
+	waits *waits
+	timer due.Timer
 }
 
 // QueueEnded implements waiting.Attachment.
-func (r *retry) QueueEnded() { r.executor.timers.Remove(&r.timer) }
+func (r *retry) QueueEnded() { r.waits.timers.Remove(&r.timer) }
 
 // Fire implements due.Firer: the queue has its turn.
-func (r *retry) Fire() { r.executor.queues.MakeReady(r.queue) }
+func (r *retry) Fire() { r.waits.queues.MakeReady(r.queue) }
 
 // tryAgainAt makes the queue of a key ready at a time, or before, if another waiter has asked for that.
-func (ex *executor) tryAgainAt(c *commands.Ctx, key []byte, atMS int64) {
-	q := ex.queues.Of(c.DB.ID(), key)
+func (ws *waits) tryAgainAt(c *commands.Ctx, key []byte, atMS int64) {
+	q := ws.queues.Of(c.DB.ID(), key)
 	if q == nil {
 		return
 	}
 	r, ok := q.Attached().(*retry)
 	if !ok {
-		r = &retry{queue: q, executor: ex}
+		r = &retry{queue: q, waits: ws}
 		r.timer.Of = r
 		q.Attach(r)
 	}
 	if t := &r.timer; !t.Queued() || atMS < t.AtMS() {
-		ex.timers.Set(t, atMS)
+		ws.timers.Set(t, atMS)
 	}
 }
 
@@ -537,14 +493,14 @@ func refusalOf(err error) attach.Refusal {
 }
 
 // limitWaiters refuses a wait for a lock that has as many waiters as it may have.
-func (ex *executor) limitWaiters(c *commands.Ctx, wait *commands.Wait) error {
-	most := ex.config.LockMaxWaiters
+func (ws *waits) limitWaiters(c *commands.Ctx, wait *commands.Wait) error {
+	most := ws.mostWaiters
 	if most == 0 || wait.Owner == nil {
 		return nil
 	}
 	for _, key := range wait.Keys {
-		if q := ex.queues.Of(c.DB.ID(), key); q != nil && int64(q.OfLocks()) >= most {
-			ex.counts.limited++
+		if q := ws.queues.Of(c.DB.ID(), key); q != nil && int64(q.OfLocks()) >= most {
+			ws.limited++
 			return commands.ErrLockWaiters(key, most)
 		}
 	}
@@ -552,11 +508,67 @@ func (ex *executor) limitWaiters(c *commands.Ctx, wait *commands.Wait) error {
 }
 
 // limitWaits is limitWaiters for a wait with NOTIFY. A connection can have many such waits.
-func (ex *executor) limitWaits(c *commands.Ctx, wait *commands.Wait) error {
-	most, s := ex.config.LockMaxWaitsPerClient, sessionOf(c)
+func (ws *waits) limitWaits(c *commands.Ctx, wait *commands.Wait) error {
+	most, s := ws.mostWaits, partyOf(c)
 	if most > 0 && s.queued != nil && int64(s.queued.count) >= most {
-		ex.counts.limited++
+		ws.limited++
 		return commands.ErrLockWaits(most)
 	}
-	return ex.limitWaiters(c, wait)
+	return ws.limitWaiters(c, wait)
+}
+
+// countWaited counts a command that has waited, when it is answered. It took what its attempts did.
+func (ws *waits) countWaited(w *parkedCall, failed bool) {
+	of := ws.stats.Of(w.row)
+	of.Called()
+	if w.timed {
+		of.Took(time.Duration(w.tookNS))
+	}
+	ws.stats.Total++
+	if failed {
+		of.Failed++
+	}
+	if us := int64(w.tookNS) / 1000; ws.gauge.Timed[w.row.Index()] && us >= ws.gauge.SlowUS && !w.row.Flags.Has(commands.SkipSlowlog) {
+		ws.logCall(&ws.stats.Slow, w, us)
+	}
+}
+
+// logCall adds a call to one of the logs for the operator.
+func (ws *waits) logCall(log *stats.SlowLog, w *parkedCall, us int64) {
+	of := &w.party.info
+	log.Add(stats.SlowEntry{AtS: ws.store.NowUS() / 1_000_000, Figure: us, Args: w.row.Redact(w.words.Argv()), Addr: of.addr, Name: of.name})
+}
+
+// bytes is what a waiter takes, with what there is for its sake.
+func (w *parkedCall) bytes() int {
+	n := waiterBytes + len(w.words)
+	first := w.First()
+	for pl := first; pl != nil; pl = pl.Sibling() {
+		if n += placeBytes + pl.ExtraBytes(); pl != first {
+			n += len(pl.Key())
+		}
+	}
+	if w.extra != nil {
+		n += int(unsafe.Sizeof(parkedExtra{}))
+	}
+	return n
+}
+
+const (
+	// waiterBytes is what a waiter takes beside its command and its places: the structs, its owner and that
+	// one's pointer in the index, and the watch over its client. placeBytes is what each of its places takes,
+	// if no other waiter is there.
+	waiterBytes = int(unsafe.Sizeof(parkedCall{})-unsafe.Sizeof(waiting.Place{})+unsafe.Sizeof(waiting.Owner{})+unsafe.Sizeof(pulse{})) + 8
+	placeBytes  = int(unsafe.Sizeof(waiting.Place{})+unsafe.Sizeof(waiting.Queue{})) + 8
+)
+
+// waitBytes is what the party's waits take.
+func (p *party) waitBytes() (n int) {
+	if p.waiter != nil {
+		n = p.waiter.bytes()
+	}
+	if p.queued != nil {
+		n += p.queued.bytes
+	}
+	return n
 }

@@ -207,8 +207,8 @@ func (e *keyEvents) notify(db *store.DB, class keyevent.Class, event string, key
 
 // KeyExpired implements store.Witness.
 func (e *keyEvents) KeyExpired(db *store.DB, key []byte) {
-	if e.executor.watchdog.attached.InUse() {
-		e.executor.watchdog.attached.Because(db.ID(), key, attach.Expired)
+	if e.executor.waits.watchdog.attached.InUse() {
+		e.executor.waits.watchdog.attached.Because(db.ID(), key, attach.Expired)
 	}
 	e.notify(db, keyevent.Expired, "expired", key)
 }
@@ -220,8 +220,8 @@ func (e *keyEvents) KeyEvicted(db *store.DB, key []byte) {
 
 // FieldsExpired implements store.Witness.
 func (e *keyEvents) FieldsExpired(db *store.DB, key []byte, gone bool) {
-	if e.executor.watchdog.attached.InUse() { // a lock that is shared: of those who still hold it it is forgotten
-		e.executor.watchdog.attached.BecauseDoubted(db.ID(), key, attach.Expired)
+	if e.executor.waits.watchdog.attached.InUse() { // a lock that is shared: of those who still hold it it is forgotten
+		e.executor.waits.watchdog.attached.BecauseDoubted(db.ID(), key, attach.Expired)
 	}
 	e.notify(db, keyevent.Hash, "hexpired", key)
 	if gone {
@@ -240,7 +240,7 @@ const witnessed = keyevent.Expired | keyevent.Evicted | keyevent.Hash | keyevent
 
 // followEvents makes the store tell what notify-keyspace-events asks for, and of leases that end.
 func (ex *executor) followEvents() {
-	if ex.settings.Events&witnessed != 0 || ex.watchdog.attached.InUse() {
+	if ex.settings.Events&witnessed != 0 || ex.waits.watchdog.attached.InUse() {
 		ex.store.SetWitness(&ex.events)
 	} else {
 		ex.store.SetWitness(nil)

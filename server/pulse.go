@@ -54,7 +54,7 @@ type pulse struct {
 }
 
 // watched is a session that is looked at when its timer runs out.
-type watched session
+type watched party
 
 // watchedGrant is a grant that the client may not have received.
 type watchedGrant struct {
@@ -81,21 +81,21 @@ func silenceMS(leaseMS int64) int64 { return max(leaseMS, leastSilenceMS) }
 func confirmMS(leaseMS int64) int64 { return min(max(leaseMS/3, leastConfirmMS), mostConfirmMS) }
 
 // watchOver begins to look after a session's client, on which others depend from now on.
-func (ex *executor) watchOver(s *session) {
+func (ws *waits) watchOver(s *party) {
 	p := s.pulse
 	if p == nil {
 		p = &pulse{}
 		p.timer.Of = (*watched)(s)
 		s.pulse = p
-		p.ask(ex, s, ex.store.NowMS())
+		p.ask(ws, s, ws.store.NowMS())
 	}
 	if p.known() && !p.timer.Queued() {
-		ex.timers.Set(&p.timer, ex.store.NowMS()+ex.settings.LockWatchdogMS/renewalsPerLease)
+		ws.timers.Set(&p.timer, ws.store.NowMS()+ws.settings.LockWatchdogMS/renewalsPerLease)
 	}
 }
 
 // watchGrant records that a session was granted what it waited for.
-func (ex *executor) watchGrant(s *session) {
+func (ws *waits) watchGrant(s *party) {
 	p := s.pulse
 	if p == nil || !p.known() { // nil: the wait was for no lock
 		return
@@ -103,21 +103,21 @@ func (ex *executor) watchGrant(s *session) {
 	if s.unsure == nil {
 		s.unsure = new(watchedGrant)
 	}
-	s.unsure.atMS = ex.store.NowMS() // whether the one before was answered is still to be known
-	at := s.unsure.atMS + confirmMS(ex.settings.LockWatchdogMS)/looksPerConfirm
+	s.unsure.atMS = ws.store.NowMS() // whether the one before was answered is still to be known
+	at := s.unsure.atMS + confirmMS(ws.settings.LockWatchdogMS)/looksPerConfirm
 	if !p.timer.Queued() || p.timer.AtMS() > at {
-		ex.timers.Set(&p.timer, at)
+		ws.timers.Set(&p.timer, at)
 	}
 }
 
 // ask looks up, at now, when something was heard of the session's client.
-func (p *pulse) ask(ex *executor, s *session, now int64) transport.Silence {
-	lease := ex.settings.LockWatchdogMS
+func (p *pulse) ask(ws *waits, s *party, now int64) transport.Silence {
+	lease := ws.settings.LockWatchdogMS
 	if int64(p.leaseMS) != lease { // CONFIG SET
 		p.leaseMS = int32(lease)
-		s.conn.GuardPeer(silenceMS(lease))
+		s.client.GuardPeer(silenceMS(lease))
 	}
-	h := s.conn.Heard()
+	h := s.client.Heard()
 	p.askedMS, p.silentMS = now, notKnown
 	if h.Known {
 		p.silentMS = int32(min(max(h.Lasts.Milliseconds(), notKnown+1), math.MaxInt32))
@@ -127,11 +127,11 @@ func (p *pulse) ask(ex *executor, s *session, now int64) transport.Silence {
 
 // lifeEndMS returns until when the locks of a session's client are renewed at now. That may be later than
 // the time of the unit: see catchUp.
-func (s *session) lifeEndMS(ex *executor, now int64) int64 {
-	p, lease := s.pulse, ex.settings.LockWatchdogMS
+func (s *party) lifeEndMS(ws *waits, now int64) int64 {
+	p, lease := s.pulse, ws.settings.LockWatchdogMS
 	left := min(lease, max(p.heardMS()+silenceMS(lease)-now, 0)) // the less that is left, the more a new sign matters
 	if p.known() && (int64(p.leaseMS) != lease || now-p.askedMS > left/asksPerLease || now < p.askedMS) {
-		p.ask(ex, s, now)
+		p.ask(ws, s, now)
 	}
 	if !p.known() {
 		return now + lease
@@ -141,15 +141,15 @@ func (s *session) lifeEndMS(ex *executor, now int64) int64 {
 
 // Fire implements due.Firer: it is time to look whether the client lives.
 func (of *watched) Fire() {
-	s := (*session)(of)
-	ex := s.executor
-	lease, now := ex.settings.LockWatchdogMS, ex.store.NowMS()
+	s := (*party)(of)
+	ws := s.waits
+	lease, now := ws.settings.LockWatchdogMS, ws.store.NowMS()
 	waits := s.waiter != nil && s.waiter.Strict() || s.keepsPlaces()
 	if s.dead || s.terminated || !waits && !s.keeps() && s.attachments.Len() == 0 && s.unsure == nil {
 		return // no other client depends on it
 	}
 	p := s.pulse
-	h := p.ask(ex, s, now)
+	h := p.ask(ws, s, now)
 	if !h.Known {
 		return
 	}
@@ -158,7 +158,7 @@ func (of *watched) Fire() {
 		confirm := confirmMS(lease)
 		switch since := s.unsure.unansweredFor(h); {
 		case since.Milliseconds() >= confirm*(looksPerConfirm-1)/looksPerConfirm: // the first look came a part later
-			ex.lose(s)
+			ws.lose(s)
 			return
 		case !s.unsure.unanswered && now-s.unsure.atMS >= confirm:
 			s.unsure = nil
@@ -168,10 +168,10 @@ func (of *watched) Fire() {
 	}
 	left := silenceMS(lease) - h.Lasts.Milliseconds()
 	if left <= 0 {
-		ex.lose(s)
+		ws.lose(s)
 		return
 	}
-	ex.timers.Set(&p.timer, now+max(min(next, left), leastPulseMS))
+	ws.timers.Set(&p.timer, now+max(min(next, left), leastPulseMS))
 }
 
 // unansweredFor returns for how long something has been unanswered, as far as looks have seen, and
@@ -190,17 +190,17 @@ func (g *watchedGrant) unansweredFor(h transport.Silence) time.Duration {
 
 // lose ends a session with a client that is taken for dead. Its locks end one lease after the last sign of
 // life. That includes locks that it got later, by a command that it had sent before.
-func (ex *executor) lose(s *session) {
-	ex.log.Info("a client that holds or waits for a lock is silent, and closed", "id", s.id, "address", s.info.addr,
-		"silent-ms", ex.store.NowMS()-s.pulse.heardMS())
+func (ws *waits) lose(s *party) {
+	ws.log.Info("a client that holds or waits for a lock is silent, and closed", "id", s.id, "address", s.info.addr,
+		"silent-ms", ws.store.NowMS()-s.pulse.heardMS())
 	s.lost.Store(true)
-	ex.terminate(s)
+	ws.hub.Terminate(s)
 }
 
 // cutMS is when the leases of such a session end.
-func (ex *executor) cutMS(s *session) int64 {
-	return max(ex.store.NowMS(), s.pulse.heardMS()+silenceMS(ex.settings.LockWatchdogMS))
+func (ws *waits) cutMS(s *party) int64 {
+	return max(ws.store.NowMS(), s.pulse.heardMS()+silenceMS(ws.settings.LockWatchdogMS))
 }
 
 // renewEveryMS is the time from one renewal of a lease to the next.
-func (ex *executor) renewEveryMS() int64 { return ex.settings.LockWatchdogMS / renewalsPerLease }
+func (ws *waits) renewEveryMS() int64 { return ws.settings.LockWatchdogMS / renewalsPerLease }

@@ -7,7 +7,6 @@ import (
 	"lockserver/commands"
 	"lockserver/internal/lockhistory"
 	"lockserver/internal/waiting"
-	"lockserver/server/acl"
 	"lockserver/server/attach"
 	"lockserver/store"
 	"lockserver/store/due"
@@ -32,17 +31,17 @@ var _ waiting.Call = (*queuedWait)(nil)
 
 // queuedWaits are the waits that a session keeps the places of. After its end they stay here for a while.
 type queuedWaits struct {
-	executor *executor
-	first    *queuedWait
-	count    int
-	adopted  int // how many of them the session did not ask for
-	bytes    int
-	cursor   *queuedWait // the next one to be looked at: see Fire
-	again    bool        // it has to be begun anew then
-	timer    due.Timer
-	ghost    *session // has got those that the session has given up
-	judges   bool     // those that are looked at are ended if the user may not have the locks any more
-	denied   bool     // the user was deleted: all of them are to end
+	waits   *waits
+	first   *queuedWait
+	count   int
+	adopted int // how many of them the session did not ask for
+	bytes   int
+	cursor  *queuedWait // the next one to be looked at: see Fire
+	again   bool        // it has to be begun anew then
+	timer   due.Timer
+	ghost   *party // has got those that the session has given up
+	judges  bool   // those that are looked at are ended if the user may not have the locks any more
+	denied  bool   // the user was deleted: all of them are to end
 	// The fields below are used after the end of the session.
 	gone         bool
 	ending       bool  // the time is over for which places are kept
@@ -59,114 +58,114 @@ func (w *queuedWait) memory() int {
 	return queuedBytes + len(w.words) + placeBytes*w.lock.Keys()
 }
 
-func (ws *queuedWaits) link(w *queuedWait) {
-	w.prev, w.next = nil, ws.first
-	if ws.first != nil {
-		ws.first.prev = w
+func (qs *queuedWaits) link(w *queuedWait) {
+	w.prev, w.next = nil, qs.first
+	if qs.first != nil {
+		qs.first.prev = w
 	}
-	ws.first = w
-	ws.count++
+	qs.first = w
+	qs.count++
 	if w.adopted {
-		ws.adopted++
+		qs.adopted++
 	}
-	ws.bytes += w.memory()
+	qs.bytes += w.memory()
 }
 
-func (ws *queuedWaits) unlink(w *queuedWait) {
-	if ws.cursor == w {
-		ws.cursor = w.next
+func (qs *queuedWaits) unlink(w *queuedWait) {
+	if qs.cursor == w {
+		qs.cursor = w.next
 	}
 	if w.prev != nil {
 		w.prev.next = w.next
 	} else {
-		ws.first = w.next
+		qs.first = w.next
 	}
 	if w.next != nil {
 		w.next.prev = w.prev
 	}
 	w.prev, w.next = nil, nil
-	ws.count--
+	qs.count--
 	if w.adopted {
-		ws.adopted--
+		qs.adopted--
 	}
-	ws.bytes -= w.memory()
+	qs.bytes -= w.memory()
 }
 
 // queuedOf are the waits of a session, which can have some from now on.
-func (s *session) queuedOf() *queuedWaits {
+func (s *party) queuedOf() *queuedWaits {
 	if s.queued == nil {
-		s.queued = &queuedWaits{executor: s.executor}
+		s.queued = &queuedWaits{waits: s.waits}
 		s.queued.timer.Of = s.queued
 	}
 	return s.queued
 }
 
 // keepsPlaces reports whether the session keeps the place of a wait.
-func (s *session) keepsPlaces() bool { return s.queued != nil && s.queued.count > 0 }
+func (s *party) keepsPlaces() bool { return s.queued != nil && s.queued.count > 0 }
 
 // takeOver makes a session keep the place of a wait.
-func (ex *executor) takeOver(w *queuedWait, s *session, adopted bool) {
-	w.session.queued.unlink(w)
-	w.session, w.adopted = s, adopted
+func (ws *waits) takeOver(w *queuedWait, s *party, adopted bool) {
+	w.party.queued.unlink(w)
+	w.party, w.adopted = s, adopted
 	s.queuedOf().link(w)
-	ex.watchOver(s)
+	ws.watchOver(s)
 }
 
 // enqueue lets a command wait without blocking its client. A wait for the same that the owner has keeps its
 // place; the deadline and the lease of this call count.
-func (ex *executor) enqueue(c *commands.Ctx, wait *commands.Wait) error {
-	s := sessionOf(c)
-	if w := ex.sameWait(c, wait); w != nil {
+func (ws *waits) enqueue(c *commands.Ctx, wait *commands.Wait) error {
+	s := partyOf(c)
+	if w := ws.sameWait(c, wait); w != nil {
 		w.lock.Renews(&wait.Lock)
-		ex.setDeadline(w, wait.DeadlineMS)
+		ws.setDeadline(w, wait.DeadlineMS)
 		// plant:ask-again
-		ex.takeOver(w, s, false)
+		ws.takeOver(w, s, false)
 		c.Out.Simple("QUEUED")
 		return nil
 	}
-	if err := ex.limitWaits(c, wait); err != nil {
-		ex.refusedAtOnce(c, wait, lockhistory.Refused, lockhistory.Limited)
+	if err := ws.limitWaits(c, wait); err != nil {
+		ws.refusedAtOnce(c, wait, lockhistory.Refused, lockhistory.Limited)
 		return err
 	}
-	w := &queuedWait{parkedCall: parkedCall{session: s, row: c.Row, lock: wait.Lock, words: commands.PackWords(c.Argv), sinceUS: ex.store.NowUS()}}
+	w := &queuedWait{parkedCall: parkedCall{party: s, row: c.Row, lock: wait.Lock, words: commands.PackWords(c.Argv), sinceUS: ws.store.NowUS()}}
 	r := waiting.Request{DB: c.DB.ID(), Keys: wait.Keys, Owner: wait.Owner, Units: wait.Units, Reentrant: !wait.Permits, Counts: wait.Counts, Strict: wait.Queue, Kind: uint8(wait.Kind)}
 	r.First, r.Name = w.textOf(wait.Keys[0]), w.textOf(wait.Owner)
-	ex.queues.Enter(&w.Waiter, w, &r)
+	ws.queues.Enter(&w.Waiter, w, &r)
 	if !w.lock.Limiter() { // a limiter waits for time alone
-		if cycle := ex.queues.Deadlock(&w.Waiter); cycle != nil {
-			ex.queues.Leave(&w.Waiter, false)
-			ex.refusedAtOnce(c, wait, lockhistory.Deadlock, lockhistory.None)
-			return ex.refuseDeadlock(cycle)
+		if cycle := ws.queues.Deadlock(&w.Waiter); cycle != nil {
+			ws.queues.Leave(&w.Waiter, false)
+			ws.refusedAtOnce(c, wait, lockhistory.Deadlock, lockhistory.None)
+			return ws.refuseDeadlock(cycle)
 		}
 	}
-	ex.beganWait(&w.parkedCall)
-	ex.queuedWaits++
-	ex.setDeadline(w, wait.DeadlineMS)
+	ws.beganWait(&w.parkedCall)
+	ws.queuedWaits++
+	ws.setDeadline(w, wait.DeadlineMS)
 	s.queuedOf().link(w)
-	ex.watchOver(s)
-	if ex.queues.Len() == 1 {
-		ex.observe()
+	ws.watchOver(s)
+	if ws.queues.Len() == 1 {
+		ws.hub.Observe()
 	}
 	c.Out.Simple("QUEUED")
 	return nil
 }
 
 // setDeadline makes the wait end at a time; 0: never.
-func (ex *executor) setDeadline(w *queuedWait, atMS int64) {
+func (ws *waits) setDeadline(w *queuedWait, atMS int64) {
 	if atMS == 0 {
-		w.stopTimer(ex)
+		w.stopTimer(ws)
 		w.extra = nil
 		return
 	}
 	t := &w.extras().timer
 	t.Of = w
-	ex.timers.Set(t, atMS)
+	ws.timers.Set(t, atMS)
 }
 
 // sameWait is the wait of an owner with NOTIFY for the same locks in the same way; nil: there is none.
-func (ex *executor) sameWait(c *commands.Ctx, wait *commands.Wait) (same *queuedWait) {
+func (ws *waits) sameWait(c *commands.Ctx, wait *commands.Wait) (same *queuedWait) {
 	// plant:same-wait
-	found := ex.queues.Find(c.DB.ID(), wait.Keys[0], wait.Owner, func(other *waiting.Waiter) bool {
+	found := ws.queues.Find(c.DB.ID(), wait.Keys[0], wait.Owner, func(other *waiting.Waiter) bool {
 		w, ok := other.Call().(*queuedWait)
 		return ok && w.row == c.Row && other.Units() == wait.Units && other.WaitsFor(wait.Keys)
 	})
@@ -178,213 +177,204 @@ func (ex *executor) sameWait(c *commands.Ctx, wait *commands.Wait) (same *queued
 
 // Try implements waiting.Call.
 func (w *queuedWait) Try() (done, stop bool) {
-	ex := w.session.executor
-	done = ex.tryQueued(w)
-	return done, len(ex.terminated) > 0
+	ws := w.party.waits
+	done = ws.tryQueued(w)
+	return done, ws.hub.Terminates()
 }
 
 // Refuse implements waiting.Call.
 func (w *queuedWait) Refuse(cycle waiting.Cycle) {
-	ex := w.session.executor
-	ex.stats.Errors.Count(ex.refuseDeadlock(cycle).Error())
-	ex.refuseQueued(w, attach.Deadlock)
+	ws := w.party.waits
+	ws.stats.Errors.Count(ws.refuseDeadlock(cycle).Error())
+	ws.refuseQueued(w, attach.Deadlock)
 }
 
 // Fire implements due.Firer: the time to wait, or to confirm, is over.
 func (w *queuedWait) Fire() {
-	ex := w.session.executor
+	ws := w.party.waits
 	if !w.Granted() {
-		ex.refuseQueued(w, attach.Timeout)
+		ws.refuseQueued(w, attach.Timeout)
 		return
 	}
-	if ex.pausing.untilMS != 0 { // to give it back is a write
-		ex.pausing.after = append(ex.pausing.after, func() { ex.passOn(w) })
+	if ws.hub.Paused() { // to give it back is a write
+		ws.hub.AfterPause(func() { ws.passOn(w) })
 		return
 	}
-	ex.passOn(w)
+	ws.passOn(w)
 }
 
 // tryQueued gives a wait its chance and says whether it is over.
-func (ex *executor) tryQueued(w *queuedWait) (done bool) {
-	c := ex.freeCtx(&w.parkedCall)
-	ex.queuedOut.Rollback(0)
-	c.Out = &ex.queuedOut // it is not sent
-	if ex.follows {       // see demotion
-		ex.refuseQueued(w, attach.Failover)
-		ex.spareCtx(c)
+func (ws *waits) tryQueued(w *queuedWait) (done bool) {
+	c := ws.freeCtx(&w.parkedCall)
+	ws.queuedOut.Rollback(0)
+	c.Out = &ws.queuedOut // it is not sent
+	if ws.follows {       // see demotion
+		ws.refuseQueued(w, attach.Failover)
+		ws.spareCtx(c)
 		return true
 	}
-	if !w.session.ended() {
-		ex.tracking.Act(w.session)
+	if !w.party.ended() {
+		w.party.client.Act()
 	}
-	err := ex.permitQueued(w, c.Argv)
+	err := ws.permitQueued(w, c.Argv)
 	if err == nil {
-		err = standing{ex}.refusesWaiter(w.row)
+		err = ws.hub.RefusesWaiter(w.row)
 	}
 	if err == nil {
-		ex.story.trying = &w.parkedCall
-		err = ex.contain(w.row, func() (err error) {
+		ws.story.trying = &w.parkedCall
+		err = ws.contain(w.row, func() (err error) {
 			done, err = w.lock.Try(&c.Ctx)
 			return err
 		})
-		ex.story.trying = nil
+		ws.story.trying = nil
 	}
-	ex.tracking.TellOwn()
-	ex.tracking.Act(nil)
+	ws.hub.ActNoMore()
 	keys := w.lock.KeysIn(c.Argv)
 	switch {
 	case err != nil:
-		ex.stats.Errors.Count(err.Error())
-		ex.refuseQueued(w, refusalOf(err))
+		ws.stats.Errors.Count(err.Error())
+		ws.refuseQueued(w, refusalOf(err))
 		done = true
 	case done && w.lock.Limiter():
-		ex.takenQueued(w, keys)
+		ws.takenQueued(w, keys)
 	case done:
-		ex.grantQueued(w, keys)
+		ws.grantQueued(w, keys)
 	}
-	ex.spareCtx(c)
+	ws.spareCtx(c)
 	return done
 }
 
 // permitQueued reports why the user of a wait's session may not have the locks (any more).
-func (ex *executor) permitQueued(w *queuedWait, argv [][]byte) error {
-	s := w.session
-	if s.dead && (s.queued.denied || ex.users.Find([]byte(s.user.Name())) != s.user) {
+func (ws *waits) permitQueued(w *queuedWait, argv [][]byte) error {
+	s := w.party
+	if s.dead && (s.queued.denied || !ws.hub.IsUser(s.user)) {
 		return errUserGone
 	}
-	if s.user.Unrestricted || s.user.Passes(w.row, argv) {
-		return nil
-	}
-	d := ex.rights.Check(s.user, ex.store.DB(w.DB()), w.row, argv)
-	if d.Reason == acl.Allowed {
-		return nil
-	}
-	recordDenial(s, &d, acl.TopLevel)
-	return d.Error(s.user)
+	return s.client.PermitIn(s.user, ws.store.DB(w.DB()), w.row, argv)
 }
 
 // errUserGone ends a wait if its session has ended and its user was deleted. It is counted only.
 const errUserGone = commands.Error("NOPERM the user of a wait was deleted")
 
 // leaveQueues takes a wait out of its queues.
-func (ex *executor) leaveQueues(w *queuedWait, granted bool) {
-	ex.endedWait(&w.parkedCall, granted)
-	ex.queues.Leave(&w.Waiter, granted)
-	ex.queuedWaits--
-	ex.waits.outcomes++
-	ex.served.Add(1)
-	w.stopTimer(ex)
+func (ws *waits) leaveQueues(w *queuedWait, granted bool) {
+	ws.endedWait(&w.parkedCall, granted)
+	ws.queues.Leave(&w.Waiter, granted)
+	ws.queuedWaits--
+	ws.outcomes++
+	ws.served.Add(1)
+	w.stopTimer(ws)
 	if !w.lock.Limiter() {
-		ex.countLockWait(&w.parkedCall)
+		ws.countLockWait(&w.parkedCall)
 	}
-	if ex.queues.Len() == 0 {
-		ex.observe()
+	if ws.queues.Len() == 0 {
+		ws.hub.Observe()
 	}
 }
 
 // grantQueued is the end of a wait that got its locks. They are the owner's, who has to confirm that.
-func (ex *executor) grantQueued(w *queuedWait, keys [][]byte) {
-	ex.leaveQueues(w, true)
-	ex.stats.LocksOf(w.DB()).Handoffs++
+func (ws *waits) grantQueued(w *queuedWait, keys [][]byte) {
+	ws.leaveQueues(w, true)
+	ws.stats.LocksOf(w.DB()).Handoffs++
 	g := waiting.NewGrant(&w.Waiter)
 	g.Tokens = w.lock.AppendTokens(g.Tokens)
 	for _, key := range keys {
 		g.Keys = append(g.Keys, w.textOf(key))
 	}
-	ex.grants.Add(g)
-	atMS := ex.store.NowMS() + ex.renewEveryMS()
+	ws.grants.Add(g)
+	atMS := ws.store.NowMS() + ws.renewEveryMS()
 	if lease := w.lock.LeaseMS(); lease > 0 {
-		atMS = min(atMS, ex.store.NowMS()+lease)
+		atMS = min(atMS, ws.store.NowMS()+lease)
 	}
 	t := &w.extras().timer
 	t.Of = w
-	ex.timers.Set(t, atMS)
-	ex.tellOutcome(w, w.granted(g))
+	ws.timers.Set(t, atMS)
+	ws.tellOutcome(w, w.granted(g))
 }
 
 // takenQueued is the end of a wait that got its units. There is nothing to confirm: they are taken.
-func (ex *executor) takenQueued(w *queuedWait, keys [][]byte) {
-	ex.leaveQueues(w, true)
-	ex.tellOutcome(w, attach.Outcome{Owner: w.Owner(), Keys: []string{string(keys[0])}, Limiter: true, Reply: slices.Clone(ex.queuedOut.Buf)})
-	w.session.queued.unlink(w)
+func (ws *waits) takenQueued(w *queuedWait, keys [][]byte) {
+	ws.leaveQueues(w, true)
+	ws.tellOutcome(w, attach.Outcome{Owner: w.Owner(), Keys: []string{string(keys[0])}, Limiter: true, Reply: slices.Clone(ws.queuedOut.Buf)})
+	w.party.queued.unlink(w)
 }
 
 // refuseQueued ends a wait without the locks.
-func (ex *executor) refuseQueued(w *queuedWait, why attach.Refusal) {
-	ex.refuseFor(whyRefused[why])
-	ex.leaveQueues(w, false)
-	ex.tellRefusal(w, why)
-	w.session.queued.unlink(w)
+func (ws *waits) refuseQueued(w *queuedWait, why attach.Refusal) {
+	ws.refuseFor(whyRefused[why])
+	ws.leaveQueues(w, false)
+	ws.tellRefusal(w, why)
+	w.party.queued.unlink(w)
 }
 
 // confirmed implements commands.Services: the owner knows of what it was granted.
-func (ex *executor) confirmed(db *store.DB, key, owner []byte, token int64) {
-	for _, g := range ex.grants.Of(db.ID(), key, owner) {
+func (ws *waits) confirmed(db *store.DB, key, owner []byte, token int64) {
+	for _, g := range ws.grants.Of(db.ID(), key, owner) {
 		if g.Token(string(key)) == token {
-			ex.story.grantEvent(ex, g, lockhistory.Confirmed)
-			ex.endGrant(g)
+			ws.story.grantEvent(ws, g, lockhistory.Confirmed)
+			ws.endGrant(g)
 		}
 	}
 }
 
 // endGrant ends that a grant waits for its confirmation.
-func (ex *executor) endGrant(g *waiting.Grant) {
+func (ws *waits) endGrant(g *waiting.Grant) {
 	w := g.Waiter.Call().(*queuedWait)
-	ex.grants.Remove(g)
-	w.stopTimer(ex)
-	w.session.queued.unlink(w)
+	ws.grants.Remove(g)
+	w.stopTimer(ws)
+	w.party.queued.unlink(w)
 }
 
 // grantOf is what a wait was granted; nil: nothing, or it is confirmed.
-func (ex *executor) grantOf(w *queuedWait) *waiting.Grant {
+func (ws *waits) grantOf(w *queuedWait) *waiting.Grant {
 	if !w.Granted() {
 		return nil
 	}
-	return ex.grants.OfWaiter(&w.Waiter, ex.waits.keysOf(&w.parkedCall)[0])
+	return ws.grants.OfWaiter(&w.Waiter, ws.keysOf(&w.parkedCall)[0])
 }
 
 // passOn gives a grant back that was not confirmed in time, unless the owner has lost it already. It says
 // nothing if the owner has acquired such a lock anew.
-func (ex *executor) passOn(w *queuedWait) {
-	db, anew := ex.store.DB(w.DB()), false
-	g := ex.grantOf(w)
+func (ws *waits) passOn(w *queuedWait) {
+	db, anew := ws.store.DB(w.DB()), false
+	g := ws.grantOf(w)
 	if g == nil { // it was confirmed while writes were paused
 		return
 	}
-	if ex.follows { // see demotion
-		ex.endGrant(g)
+	if ws.follows { // see demotion
+		ws.endGrant(g)
 		return
 	}
 	for i, key := range g.Keys {
 		token, held := commands.HoldOf(db, []byte(key), []byte(w.Owner()))
 		anew = anew || held && token != g.Tokens[i]
 	}
-	ex.endGrant(g)
-	ex.waits.outcomes++
-	if ex.counts.unconfirmed++; anew {
+	ws.endGrant(g)
+	ws.outcomes++
+	if ws.unconfirmed++; anew {
 		return
 	}
-	ex.story.grantEvent(ex, g, lockhistory.Unconfirmed)
+	ws.story.grantEvent(ws, g, lockhistory.Unconfirmed)
 	// plant:pass-on
 	w.lock.NotConfirmed()
-	ex.undo(&w.parkedCall)
-	ex.tellRefusal(w, attach.Unconfirmed)
+	ws.undo(&w.parkedCall)
+	ws.tellRefusal(w, attach.Unconfirmed)
 }
 
 // A session that ends.
 
 // endQueued ends all waits with NOTIFY, and all grants that are not confirmed. No session is informed.
-func (ex *executor) endQueued() {
-	for w := ex.queues.Oldest(); w != nil; {
+func (ws *waits) endQueued() {
+	for w := ws.queues.Oldest(); w != nil; {
 		next := w.Later()
 		if of, ok := w.Call().(*queuedWait); ok {
-			ex.refuseFor(lockhistory.Cancelled)
-			ex.leaveQueues(of, false)
-			of.session.queued.unlink(of)
+			ws.refuseFor(lockhistory.Cancelled)
+			ws.leaveQueues(of, false)
+			of.party.queued.unlink(of)
 		}
 		w = next
 	}
-	for g := ex.grants.Any(); g != nil; g = ex.grants.Any() {
-		ex.endGrant(g)
+	for g := ws.grants.Any(); g != nil; g = ws.grants.Any() {
+		ws.endGrant(g)
 	}
 }

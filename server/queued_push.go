@@ -12,14 +12,14 @@ import (
 // also published on the owner's channel, for version 2.
 
 // audience appends the sessions that get the outcome.
-func (w *queuedWait) audience(to []*session) []*session {
-	ex := w.session.executor
-	if ex.watchdog.attached.InUse() {
-		all, _ := ex.watchdog.attached.All([]byte(w.Owner()))
+func (w *queuedWait) audience(to []*party) []*party {
+	ws := w.party.waits
+	if ws.watchdog.attached.InUse() {
+		all, _ := ws.watchdog.attached.All([]byte(w.Owner()))
 		to = append(to, all...)
 	}
 	// plant:audience
-	if s := w.session; !w.adopted && !s.ended() && !slices.Contains(to, s) {
+	if s := w.party; !w.adopted && !s.ended() && !slices.Contains(to, s) {
 		to = append(to, s)
 	}
 	return to
@@ -31,52 +31,52 @@ func (w *queuedWait) granted(g *waiting.Grant) attach.Outcome {
 }
 
 // tellRefusal informs the audience of a wait that it ended without the locks.
-func (ex *executor) tellRefusal(w *queuedWait, why attach.Refusal) {
-	o := attach.Outcome{Owner: w.Owner(), Many: w.lock.Many(), Limiter: w.lock.Limiter(), Why: why, Keys: ex.waits.keys[:0]}
-	for _, key := range ex.waits.keysOf(&w.parkedCall) {
+func (ws *waits) tellRefusal(w *queuedWait, why attach.Refusal) {
+	o := attach.Outcome{Owner: w.Owner(), Many: w.lock.Many(), Limiter: w.lock.Limiter(), Why: why, Keys: ws.keys[:0]}
+	for _, key := range ws.keysOf(&w.parkedCall) {
 		o.Keys = append(o.Keys, w.textOf(key))
 	}
-	ex.tellOutcome(w, o)
+	ws.tellOutcome(w, o)
 	clear(o.Keys)
-	ex.waits.keys = o.Keys[:0]
+	ws.keys = o.Keys[:0]
 }
 
-func (ex *executor) tellOutcome(w *queuedWait, o attach.Outcome) {
-	ex.waits.push = ex.waits.push[:0]
-	ex.audience = w.audience(ex.audience[:0])
-	for _, s := range ex.audience {
+func (ws *waits) tellOutcome(w *queuedWait, o attach.Outcome) {
+	ws.push = ws.push[:0]
+	ws.audience = w.audience(ws.audience[:0])
+	for _, s := range ws.audience {
 		if s.out.Proto < 3 || !w.readableBy(s, &o) {
 			continue
 		}
-		if len(ex.waits.push) == 0 {
-			ex.waits.push = o.AppendPush(ex.waits.push)
+		if len(ws.push) == 0 {
+			ws.push = o.AppendPush(ws.push)
 		}
-		ex.deliver(s, ex.waits.push, true)
+		s.client.Deliver(ws.push)
 	}
-	ex.waits.sparePush()
-	clear(ex.audience)
-	if ex.anyoneListens() {
+	ws.sparePush()
+	clear(ws.audience)
+	if ws.hub.AnyoneListens() {
 		channel, payloads := o.Messages()
 		for _, p := range payloads {
-			ex.publish(channel, p)
+			ws.hub.Publish(channel, p)
 		}
 	}
 }
 
 // readableBy reports whether the user of a session may read all keys of a wait.
-func (w *queuedWait) readableBy(s *session, o *attach.Outcome) bool {
+func (w *queuedWait) readableBy(s *party, o *attach.Outcome) bool {
 	return !slices.ContainsFunc(o.Keys, func(key string) bool { return !s.user.MayRead(w.DB(), []byte(key)) })
 }
 
 // tellAttached informs a session, which has just attached to an owner, of a grant that is not confirmed. The
 // lock may have been granted when no session was there to hear of it.
-func (ex *executor) tellAttached(s *session, db int, key, owner string) {
-	for _, g := range ex.grants.Of(db, []byte(key), []byte(owner)) {
+func (ws *waits) tellAttached(s *party, db int, key, owner string) {
+	for _, g := range ws.grants.Of(db, []byte(key), []byte(owner)) {
 		w := g.Waiter.Call().(*queuedWait)
 		o := w.granted(g)
 		if s.out.Proto >= 3 && g.Keys[0] == key && w.readableBy(s, &o) {
-			ex.waits.push = o.AppendPush(ex.waits.push[:0])
-			ex.deliver(s, ex.waits.push, true)
+			ws.push = o.AppendPush(ws.push[:0])
+			s.client.Deliver(ws.push)
 		}
 	}
 }

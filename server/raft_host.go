@@ -403,7 +403,7 @@ func (a raftAsked) Later(c *commands.Ctx, work func() (raft.Reply, error)) error
 			ex.do(func() {
 				w.over(failed)
 				if over, answer, err = true, is, failed; s.waiter == w {
-					ex.try(w)
+					ex.waits.try(w)
 				}
 			})
 		})

@@ -48,8 +48,8 @@ type replayer struct {
 }
 
 func (ex *executor) newReplayer() *replayer {
-	s := &session{executor: ex, conn: noConn{}, obeyed: true, db: ex.store.DB(0), authenticated: true, loggedIn: true, user: acl.Everyone()}
-	s.out.Proto = 2
+	s := ex.newSession(noConn{})
+	s.obeyed, s.authenticated, s.loggedIn, s.user = true, true, true, acl.Everyone()
 	return &replayer{executor: ex, session: s,
 		settings: commands.Settings{MaxStringBytes: math.MaxInt64, LockWatchdogMS: ex.settings.LockWatchdogMS}}
 }
@@ -125,7 +125,7 @@ func (r *replayer) resolve(argv [][]byte) (*commands.Row, error) {
 // run runs a command.
 func (r *replayer) run(row *commands.Row, argv [][]byte) error {
 	ex, c, s := r.executor, &r.ctx, r.session
-	ex.prepare(c, s, row, argv)
+	ex.prepare(c, &s.party, row, argv)
 	c.Settings, c.MayBlock = &r.settings, false
 	err := ex.contain(row, func() error { return row.Run(c) })
 	if err == nil && row.Group == commands.Scripting {

@@ -6,7 +6,6 @@ import (
 	"lockserver/commands"
 	"lockserver/internal/lockhistory"
 	"lockserver/persistence/disk"
-	"lockserver/server/attach"
 	"lockserver/server/replication"
 )
 
@@ -145,7 +144,7 @@ func (a *acks) end() int64 { return a.base + a.executor.replication.Offset() }
 
 // arrived is called when a replica has acknowledged more.
 func (a *acks) arrived() {
-	a.executor.answerWaits()
+	a.executor.waits.answerWaits()
 	a.open()
 	a.executor.shutdown.goOn()
 }
@@ -187,15 +186,12 @@ func (ex *executor) demoted() {
 		return
 	}
 	ex.acks.lose()
-	ex.follows = true
+	ex.follows, ex.waits.follows = true, true
 	ex.store.SetFollows(true)
 	ex.applyConfig()
 	ex.unblockAll()
-	ex.endQueuedLater()
-	ex.story.restart(ex.store.NowUS(), "failover")
+	ex.waits.demoted()
 	tellRole(ex)
-	ex.store.StopAllRenewals() // it is another server's now to renew leases
-	ex.watchdog.shares.dropEvery()
 }
 
 // unblockAll ends the waiting of all who wait for data, and, as in Redis, their connections: they are to look
@@ -208,8 +204,8 @@ func (ex *executor) unblockAll() {
 	for _, s := range ex.clients {
 		if s.waiter != nil && s.waiter.row.Group != commands.Server { // RAFT TRANSFER waits for just that
 			s.closing = s.closing || ex.group == nil && ex.member == nil
-			ex.refuseFor(lockhistory.Failover)
-			ex.answer(s.waiter, func(*commands.Ctx) error { return cause })
+			ex.waits.refuseFor(lockhistory.Failover)
+			ex.waits.answer(s.waiter, func(*commands.Ctx) error { return cause })
 		}
 	}
 }
@@ -220,76 +216,11 @@ func (ex *executor) promoted() {
 	if !ex.follows {
 		return
 	}
-	ex.follows = false
-	ex.story.restart(ex.store.NowUS(), "failover")
+	ex.follows, ex.waits.follows = false, false
+	ex.waits.story.restart(ex.store.NowUS(), "failover")
 	tellRole(ex)
 	ex.acks.raise()
 	ex.store.SetFollows(!ex.endsThings())
 	ex.applyConfig()
-	ex.beginLeasesAnew()
-}
-
-// beginLeasesAnew gives a whole lease to every lock that a server has renewed. It goes on renewing locks of
-// owners that sessions are attached for.
-func (ex *executor) beginLeasesAnew() {
-	type lock struct {
-		key, owner []byte
-		token      int64
-		shared     bool
-	}
-	w, now := &ex.watchdog, ex.store.NowMS()
-	ex.store.SetFrozenTime(true) // a lease that has ended since the master died is among them
-	defer ex.store.SetFrozenTime(false)
-	for id := range ex.store.Len() {
-		db := ex.store.DB(id)
-		var watched []lock
-		commands.EachLock(db, func(key string, l commands.LockState) bool {
-			if l.Watched {
-				watched = append(watched, lock{[]byte(key), commands.Clone(l.Owner), l.Token, l.Shares > 0})
-			}
-			return true
-		})
-		for _, l := range watched {
-			commands.ExtendLock(db, l.owner, l.key, l.token, now+ex.settings.LockWatchdogMS)
-			if w.attached.IsAttached(l.owner) {
-				ex.adopt(db, l.key, l.owner, l.token, l.shared)
-			}
-		}
-	}
-}
-
-// endQueuedLater begins it.
-func (ex *executor) endQueuedLater() {
-	d := &ex.demotion
-	d.timer.Of, d.executor, d.until = d, ex, ex.queues.Entered()
-	for range dueBudget {
-		if !d.endOne(ex) {
-			return
-		}
-	}
-	ex.timers.Set(&d.timer, ex.store.NowMS())
-}
-
-// Fire implements due.Firer.
-func (d *demotion) Fire() {
-	ex := d.executor
-	if d.endOne(ex) {
-		ex.timers.Set(&d.timer, ex.store.NowMS())
-	}
-}
-
-// endOne ends one wait, or one grant; false: there is none left. All waits for locks that block their
-// clients have ended before.
-func (d *demotion) endOne(ex *executor) bool {
-	// plant:demotion
-	if w := ex.queues.Oldest(); w != nil && w.Number() <= d.until {
-		ex.refuseQueued(w.Call().(*queuedWait), attach.Failover)
-		return true
-	}
-	g := ex.grants.Any()
-	if g == nil || !ex.follows {
-		return false
-	}
-	ex.endGrant(g)
-	return true
+	ex.waits.beginLeasesAnew()
 }

@@ -62,7 +62,7 @@ func semInfo(c *commands.Ctx) error {
 		return n < shown
 	})
 	out.SetArray(list, n)
-	q := sessionOf(c).executor.queues.Of(c.DB.ID(), key)
+	q := partyOf(c).waits.queues.Of(c.DB.ID(), key)
 	waiters := 0
 	if q != nil {
 		waiters = q.OfLocks()
@@ -81,7 +81,7 @@ func semInfo(c *commands.Ctx) error {
 // writePermits writes a holder.
 func writePermits(c *commands.Ctx, key []byte, h *commands.Holder) {
 	out := c.Out
-	w := &sessionOf(c).executor.watchdog
+	w := &partyOf(c).waits.watchdog
 	client, watched := w.shareOf(c.DB.ID(), key, h.Owner, h.Token)
 	out.Map(7)
 	out.BulkString("owner")
@@ -103,7 +103,7 @@ func writePermitWaiters(c *commands.Ctx, q *waiting.Queue, n int) {
 	if n == 0 {
 		return
 	}
-	for _, of := range sessionOf(c).executor.queues.InGrantOrder(q, n) {
+	for _, of := range partyOf(c).waits.queues.InGrantOrder(q, n) {
 		w, out := parkedOf(of), c.Out
 		out.Map(5)
 		out.BulkString("owner")

@@ -98,11 +98,11 @@ func (s *session) hand(out []byte, w *parkedCall) {
 	switch {
 	case gone:
 		s.executor.afterScript(func() {
-			s.executor.undo(w)
+			s.executor.waits.undo(w)
 			s.executor.terminate(s)
 		})
 	case err != nil:
-		s.executor.afterScript(func() { s.executor.undo(w) })
+		s.executor.afterScript(func() { s.executor.waits.undo(w) })
 	default:
 		s.unread = append(s.delivered(), unreadGrant{w, s.sent})
 	}
@@ -176,7 +176,7 @@ func (ex *executor) undoAll(grants []unreadGrant) {
 		return
 	}
 	for _, g := range grants {
-		ex.undo(g.waiter)
+		ex.waits.undo(g.waiter)
 	}
 }
 
@@ -209,7 +209,7 @@ func (s *session) Lingers(unsent bool) bool {
 		if !busy {
 			ex.begin()
 		}
-		ex.unpark(w, false)
+		ex.waits.unpark(w, false)
 		if !busy {
 			ex.endUnit()
 			touched = ex.end()

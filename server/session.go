@@ -3,14 +3,10 @@ package server
 import (
 	"math"
 	"net"
-	"net/netip"
-	"strings"
 	"sync/atomic"
 
 	"lockserver/commands"
 	"lockserver/internal/resp"
-	"lockserver/server/acl"
-	"lockserver/server/attach"
 	"lockserver/server/durability"
 	"lockserver/server/gate"
 	"lockserver/server/pubsub"
@@ -21,7 +17,6 @@ import (
 	"lockserver/server/watching"
 	"lockserver/store"
 	"lockserver/store/due"
-	"lockserver/store/renewals"
 )
 
 // session is one client: bytes in, bytes out. Nothing above it knows what kind of connection carries them.
@@ -29,6 +24,7 @@ import (
 // The fields from decoder to unread belong to the owner, the loop or goroutine that reads from the
 // connection. Everything else is only touched under the executor's lock.
 type session struct {
+	party
 	executor    *executor
 	conn        transport.Conn
 	decoder     resp.Decoder
@@ -49,11 +45,6 @@ type session struct {
 	fedAsClient bool          // a replica: what is fed is what it has sent, and not the history
 	toWake      []*session    // the sessions that this one's slice has touched, while it sends its own output
 
-	out    resp.Writer
-	db     *store.DB
-	waiter *parkedCall // the command that waits, nil if none
-	// granted is the waiter with the reply in out, if its grant can be taken back.
-	granted *parkedCall
 	touched bool            // it is in executor.touched
 	mark    durability.Mark // what the log knows of the session
 	// tells: what was replied since the slice began may tell of data.
@@ -67,27 +58,18 @@ type session struct {
 	// unblocked: CLIENT UNBLOCK has ended that the next command is held, which is to be answered with that.
 	unblocked bool
 	closing   bool // no further command runs; the owner closes the connection when the output is out
-	// The server has ended the session, or does so when the unit is over. It is closing, and gets nothing
-	// more.
-	terminated bool
-	dead       bool // closed: it is in no list any more
-	departed   bool // it has left (departure.go)
 
-	id int64
-	// user has the rights of the session. authenticated: it may run commands at all; loggedIn: that does not
-	// depend on the user default having no password.
-	user          *acl.User
+	// authenticated: the client may run commands at all; loggedIn: that does not depend on the user default
+	// having no password.
 	authenticated bool
 	loggedIn      bool
 	noTouch       bool
 	noEvict       bool
 	replies       replyMode
 	reads         atomic.Bool // the client has taken some of what waited for it; set by the owner, looked at by closeIdle
-	lost          atomic.Bool // its peer was taken for dead, and unacked is still to be looked at
 	pendingBytes  int         // output that the connection held when it was last asked, and what it was given since
 	memory        sessionMemory
 
-	info clientInfo
 	// lastRow is the row of the running or last command, nil if there was no such command.
 	lastRow *commands.Row
 	multi   *transaction     // since MULTI, nil outside
@@ -107,21 +89,9 @@ type session struct {
 	monitors   bool     // MONITOR
 	tracker    *tracker // CLIENT TRACKING, nil while it is off
 	// soft is set while the output is above the soft limit of client-output-buffer-limit.
-	soft softLimit
-	// keeper identifies the session in the store's renewals of the locks that it holds. shares is the first
-	// of a list of such locks with shared holders. nil: there are none.
-	keeper      *renewals.Keeper
-	shares      *renewal
-	attachments attach.Attachments[*session] // LOCK.ATTACH
-	queued      *queuedWaits                 // NOTIFY; nil: the session has never kept the place of a wait
-	pulse       *pulse                       // nil: no other client has depended on this one so far
-	// unsure is the last grant after a wait (pulse.go); nil: the client is taken to have heard of it.
-	unsure *watchedGrant
-	place  topology.Place // which member of the server's group the client talks with
+	soft  softLimit
+	place topology.Place // which member of the server's group the client talks with
 }
-
-// ID implements commands.Session.
-func (s *session) ID() int64 { return s.id }
 
 // replyMode is what CLIENT REPLY has set; 0: replies are sent.
 type replyMode uint8
@@ -141,17 +111,6 @@ func wakeAll(touched []*session, from *transport.Loop) {
 	for _, s := range touched {
 		s.conn.Wake(from)
 	}
-}
-
-// clientInfo is what CLIENT LIST tells of a session besides what the session does.
-type clientInfo struct {
-	name, libName, libVersion string
-	addr, localAddr           string
-	fd                        int
-	createdUS                 int64
-	unauthSinceUS             int64 // since when it is not logged in
-	lastUS                    int64 // when its last batch ran
-	apart                     bool  // see transport.Peer.Audited
 }
 
 func (s *session) setAuthenticated(ok bool) {
@@ -187,26 +146,11 @@ func addrText(a net.Addr) string {
 	return a.String()
 }
 
-// isLocal reports whether the client is on this machine, in the sense of the directives that say "local".
-func (s *session) isLocal() bool { return isLocalAddr(s.info.addr) }
-
 // mayDebug reports whether enable-debug-command lets the client debug.
 func (s *session) mayDebug() bool { return s.executor.config.EnableDebugCommand.Allows(s.isLocal()) }
 
-// isLocalAddr reports whether an address of CLIENT LIST is loopback, a unix socket, or in-process.
-func isLocalAddr(addr string) bool {
-	if strings.HasSuffix(addr, ":0") || addr == "in-process" {
-		return true
-	}
-	ap, err := netip.ParseAddrPort(addr)
-	return err == nil && ap.Addr().Unmap().IsLoopback()
-}
-
-// ended reports whether the session has ended, or is about to.
-func (s *session) ended() bool { return s.dead || s.terminated }
-
 // sessionOf is the session that runs the command.
-func sessionOf(c *commands.Ctx) *session { return c.Session.(*session) }
+func sessionOf(c *commands.Ctx) *session { return clientOf(c.Session.(*party)) }
 
 // whenever are the flags of a command that works at any time and only from a client itself.
 const whenever = commands.NoScript | commands.Loading | commands.Stale
@@ -266,18 +210,6 @@ func (s *session) dropInbox() {
 type softLimit struct {
 	sinceMS int64     // 0: it is not
 	timer   due.Timer // when it will have been for too long
-}
-
-// renewal renews the lease of one of the shared holders of a lock. It does so while the session that acquired
-// it lives, or one that is attached for its owner. Renewals of other locks are in the store: see watchdog.
-type renewal struct {
-	in         *sharedLocks
-	key        string
-	owner      []byte
-	token      int64
-	session    *session // nil: it has gone, or is not known, and other sessions are attached
-	prev, next *renewal // the others of the session
-	timer      due.Item[*renewal]
 }
 
 // Pending output and group commit. Under appendfsync always a reply may not leave before the log is on disk

@@ -100,7 +100,7 @@ func (s *session) awaitShutdown(c *commands.Ctx) error {
 		return true, commands.ErrShutdown
 	}})
 	if s.waiter != nil {
-		s.executor.syncing.enter(s.waiter)
+		s.executor.waits.syncing.enter(s.waiter)
 	}
 	return err
 }
@@ -192,7 +192,7 @@ func (sd *shutdown) stay(err error) {
 	sd.refused++
 	sd.enter(PhaseStaying)
 	ex.pausing.hold(&ex.pausing.shutdown, false)
-	ex.answerWaits()
+	ex.waits.answerWaits()
 	for _, tell := range callbacks {
 		tell(err)
 	}

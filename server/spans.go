@@ -61,12 +61,12 @@ const (
 
 // traceEvent keeps or ends the trace of a holder, and returns the trace that the event of c belongs to; nil:
 // none. The result is valid until the next event.
-func (ex *executor) traceEvent(c *commands.Ctx) *tracecontext.Context {
-	st, e := &ex.story, &c.Event
+func (ws *waits) traceEvent(c *commands.Ctx) *tracecontext.Context {
+	st, e := &ws.story, &c.Event
 	if c.Traced && (e.Kind == lockhistory.Granted || e.Kind == lockhistory.Renewed) {
 		st.keepTrace(e.Token, c.Trace)
 		if len(st.spans) > 0 && e.Kind == lockhistory.Granted {
-			ex.linkWaiters(c, HolderSpan{Context: c.Trace, Key: string(e.Key), Owner: string(e.Owner), Token: e.Token})
+			ws.linkWaiters(c, HolderSpan{Context: c.Trace, Key: string(e.Key), Owner: string(e.Owner), Token: e.Token})
 		}
 		return &c.Trace
 	}
@@ -98,8 +98,8 @@ func (st *story) keepTrace(token int64, trace tracecontext.Context) {
 }
 
 // beginSpan begins the span of a wait, if its caller records the trace.
-func (ex *executor) beginSpan(w *parkedCall) {
-	st := &ex.story
+func (ws *waits) beginSpan(w *parkedCall) {
+	st := &ws.story
 	trace, ok := w.lock.Trace(w.words)
 	if !ok || !trace.Sampled() {
 		return
@@ -117,7 +117,7 @@ func (ex *executor) beginSpan(w *parkedCall) {
 		if looked >= mostLooked {
 			continue
 		}
-		commands.EachHolder(ex.store.DB(w.DB()).PeekLive([]byte(pl.Key())), func(h commands.Holder) bool {
+		commands.EachHolder(ws.store.DB(w.DB()).PeekLive([]byte(pl.Key())), func(h commands.Holder) bool {
 			looked++
 			if span.Holder == "" {
 				span.Holder = string(h.Owner)
@@ -145,8 +145,8 @@ func (w *WaitSpan) link(h HolderSpan) {
 }
 
 // linkWaiters adds a new holder to the spans of the calls that wait for the same key.
-func (ex *executor) linkWaiters(c *commands.Ctx, h HolderSpan) {
-	q := ex.queues.Of(c.DB.ID(), []byte(h.Key))
+func (ws *waits) linkWaiters(c *commands.Ctx, h HolderSpan) {
+	q := ws.queues.Of(c.DB.ID(), []byte(h.Key))
 	if q == nil {
 		return
 	}
@@ -154,20 +154,20 @@ func (ex *executor) linkWaiters(c *commands.Ctx, h HolderSpan) {
 	for pl := q.First(); pl != nil && looked < mostLooked; pl = pl.Next() {
 		looked++
 		w := parkedOf(pl.Waiter())
-		if span := ex.story.spans[w]; span != nil && w != ex.story.trying {
+		if span := ws.story.spans[w]; span != nil && w != ws.story.trying {
 			span.link(h)
 		}
 	}
 }
 
 // endSpan hands the span of a wait to the exporter.
-func (ex *executor) endSpan(w *parkedCall, granted bool, why lockhistory.Reason) {
-	span := ex.story.spans[w]
+func (ws *waits) endSpan(w *parkedCall, granted bool, why lockhistory.Reason) {
+	span := ws.story.spans[w]
 	if span == nil {
 		return
 	}
-	delete(ex.story.spans, w)
-	span.End = time.UnixMicro(max(ex.store.NowUS(), w.sinceUS))
+	delete(ws.story.spans, w)
+	span.End = time.UnixMicro(max(ws.store.NowUS(), w.sinceUS))
 	switch {
 	case granted:
 		span.Outcome, span.Tokens = lockhistory.Granted.String(), w.lock.AppendTokens(nil)
@@ -176,14 +176,14 @@ func (ex *executor) endSpan(w *parkedCall, granted bool, why lockhistory.Reason)
 	default:
 		span.Outcome = why.String()
 	}
-	ex.opts.Spans.Wait(span)
+	ws.exporter.Wait(span)
 }
 
 // spanCounts returns how many spans of waits were delivered, and how many were dropped.
-func (ex *executor) spanCounts() (delivered, dropped int64) {
-	if ex.opts.Spans == nil {
+func (ws *waits) spanCounts() (delivered, dropped int64) {
+	if ws.exporter == nil {
 		return 0, 0
 	}
-	delivered, dropped = ex.opts.Spans.Counts()
-	return delivered, dropped + ex.story.skipped
+	delivered, dropped = ws.exporter.Counts()
+	return delivered, dropped + ws.story.skipped
 }

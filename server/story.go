@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"lockserver/commands"
+	"lockserver/internal/config"
 	"lockserver/internal/hotkeys"
 	"lockserver/internal/lockclass"
 	"lockserver/internal/lockhistory"
@@ -52,19 +53,18 @@ func (st *story) open() {
 }
 
 // configure applies the directives.
-func (st *story) configure(ex *executor) {
-	c := ex.config
+func (st *story) configure(ws *waits, c *config.Config) {
 	size := c.LockHistoryBytes
 	if size > 0 {
 		size = max(size, lockhistory.MinBytes)
 	}
-	st.ring.Resize(int(size), ex.store.NowUS(), "configured")
+	st.ring.Resize(int(size), ws.store.NowUS(), "configured")
 	if slices.EqualFunc(st.lines, c.LockClasses, slices.Equal) {
 		return
 	}
 	st.lines = c.LockClasses
 	st.classes.Define(st.lines)
-	ex.queues.Each(func(q *waiting.Queue) bool {
+	ws.queues.Each(func(q *waiting.Queue) bool {
 		for pl := q.First(); pl != nil; pl = pl.Next() {
 			if w := pl.Waiter(); w.OfLocks() && !parkedOf(w).lock.Limiter() {
 				st.countWaiting(w, &keyOf{text: []byte(pl.Key())}, 1)
@@ -109,11 +109,12 @@ func (st *story) classOf(k *keyOf) *lockclass.Figures {
 	return st.classes.Of(k.hashIn(st), k.text)
 }
 
-// LockEvent implements commands.Services. Almost all events are grants at once and releases after a short
-// hold. They are counted, and added to the history, without calls that could be left out.
-func (ex *executor) LockEvent(c *commands.Ctx) {
-	st, e := &ex.story, &c.Event
-	if ex.follows || st.muted {
+// lockEvent records an event of a lock that a command reports. Almost all events are grants at once and
+// releases after a short hold. They are counted, and added to the history, without calls that could be left
+// out.
+func (ws *waits) lockEvent(c *commands.Ctx) {
+	st, e := &ws.story, &c.Event
+	if ws.follows || st.muted {
 		return
 	}
 	class, hash := st.classes.Quick(e.Key), uint64(0)
@@ -121,7 +122,7 @@ func (ex *executor) LockEvent(c *commands.Ctx) {
 		k := keyOf{text: e.Key}
 		class, hash = st.classOf(&k), k.hash
 	}
-	now, took := ex.store.NowUS(), int64(lockhistory.Unknown)
+	now, took := ws.store.NowUS(), int64(lockhistory.Unknown)
 	switch e.Kind {
 	case lockhistory.Granted:
 		if took = 0; st.trying != nil {
@@ -138,12 +139,12 @@ func (ex *executor) LockEvent(c *commands.Ctx) {
 	}
 	var trace *tracecontext.Context
 	if c.Traced || len(st.traces) > 0 {
-		trace = ex.traceEvent(c)
+		trace = ws.traceEvent(c)
 	}
 	if !st.ring.On() {
 		return
 	}
-	s := sessionOf(c)
+	s := partyOf(c)
 	if what := lockhistory.Brief(e.Kind, e.Reason, e.Mode); trace != nil || c.DB.ID() != 0 ||
 		!st.ring.AddBrief(what, e.Permits, now, e.Token, took, s.id, &e.Names) {
 		st.ring.Add(&lockhistory.Event{AtUS: now, DB: c.DB.ID(), Kind: e.Kind, Reason: e.Reason, Mode: e.Mode, Permits: e.Permits,
@@ -273,13 +274,13 @@ func permitsOf(l *commands.WaitingLock, units int32) int32 {
 }
 
 // waitEvent adds an event of a wait for one of its keys.
-func (ex *executor) waitEvent(w *parkedCall, k *keyOf, kind lockhistory.Kind, why lockhistory.Reason, token, tookUS int64) {
-	st := &ex.story
-	if ex.follows || !st.ring.On() {
+func (ws *waits) waitEvent(w *parkedCall, k *keyOf, kind lockhistory.Kind, why lockhistory.Reason, token, tookUS int64) {
+	st := &ws.story
+	if ws.follows || !st.ring.On() {
 		return
 	}
-	e := lockhistory.Event{AtUS: ex.store.NowUS(), DB: w.DB(), Kind: kind, Reason: why, Mode: w.lock.Mode(), Permits: permitsOf(&w.lock, w.Units()),
-		Key: k.text, Owner: []byte(w.Owner()), Token: token, Client: w.session.id, Address: w.session.info.addr, TookUS: tookUS}
+	e := lockhistory.Event{AtUS: ws.store.NowUS(), DB: w.DB(), Kind: kind, Reason: why, Mode: w.lock.Mode(), Permits: permitsOf(&w.lock, w.Units()),
+		Key: k.text, Owner: []byte(w.Owner()), Token: token, Client: w.party.id, Address: w.party.info.addr, TookUS: tookUS}
 	if trace, ok := w.lock.Trace(w.words); ok {
 		e.Trace = &trace
 	}
@@ -287,52 +288,52 @@ func (ex *executor) waitEvent(w *parkedCall, k *keyOf, kind lockhistory.Kind, wh
 }
 
 // beganWait records that a call waits for locks: it is in their queues.
-func (ex *executor) beganWait(w *parkedCall) {
-	if ex.story.muted || w.lock.Limiter() {
+func (ws *waits) beganWait(w *parkedCall) {
+	if ws.story.muted || w.lock.Limiter() {
 		return
 	}
 	for pl := w.First(); pl != nil; pl = pl.Sibling() {
 		k := keyOf{text: []byte(pl.Key())}
-		ex.story.countWaiting(&w.Waiter, &k, 1)
-		ex.story.countWaited(&k, w.DB(), hotkeys.Sums{0, 1})
-		ex.waitEvent(w, &k, lockhistory.Queued, lockhistory.None, 0, lockhistory.Unknown)
+		ws.story.countWaiting(&w.Waiter, &k, 1)
+		ws.story.countWaited(&k, w.DB(), hotkeys.Sums{0, 1})
+		ws.waitEvent(w, &k, lockhistory.Queued, lockhistory.None, 0, lockhistory.Unknown)
 	}
-	if ex.opts.Spans != nil {
-		ex.beginSpan(w)
+	if ws.exporter != nil {
+		ws.beginSpan(w)
 	}
 }
 
 // endedWait records that a call waits no more. It is still in the queues. A grant has been recorded by the
 // command.
-func (ex *executor) endedWait(w *parkedCall, granted bool) {
-	why := ex.story.refused
-	ex.story.refused = lockhistory.None
-	if !w.OfLocks() || ex.story.muted || w.lock.Limiter() {
+func (ws *waits) endedWait(w *parkedCall, granted bool) {
+	why := ws.story.refused
+	ws.story.refused = lockhistory.None
+	if !w.OfLocks() || ws.story.muted || w.lock.Limiter() {
 		return
 	}
-	tookUS := max(0, ex.store.NowUS()-w.sinceUS)
+	tookUS := max(0, ws.store.NowUS()-w.sinceUS)
 	if why == lockhistory.None {
 		why = lockhistory.Disconnected
 	}
 	for pl := w.First(); pl != nil; pl = pl.Sibling() {
 		k := keyOf{text: []byte(pl.Key())}
-		class := ex.story.countWaiting(&w.Waiter, &k, -1)
+		class := ws.story.countWaiting(&w.Waiter, &k, -1)
 		class.Waits.Add(tookUS)
-		ex.story.countWaited(&k, w.DB(), hotkeys.Sums{tookUS, 0})
+		ws.story.countWaited(&k, w.DB(), hotkeys.Sums{tookUS, 0})
 		switch {
 		case granted:
 		case why == deadlocked:
 			class.Deadlocks++
-			ex.waitEvent(w, &k, lockhistory.Deadlock, lockhistory.None, 0, tookUS)
+			ws.waitEvent(w, &k, lockhistory.Deadlock, lockhistory.None, 0, tookUS)
 		default:
 			if why == lockhistory.Timeout {
 				class.Timeouts++
 			}
-			ex.waitEvent(w, &k, lockhistory.Refused, why, 0, tookUS)
+			ws.waitEvent(w, &k, lockhistory.Refused, why, 0, tookUS)
 		}
 	}
-	if len(ex.story.spans) > 0 {
-		ex.endSpan(w, granted, why)
+	if len(ws.story.spans) > 0 {
+		ws.endSpan(w, granted, why)
 	}
 }
 
@@ -340,18 +341,18 @@ func (ex *executor) endedWait(w *parkedCall, granted bool) {
 const deadlocked = ^lockhistory.Reason(0)
 
 // refuseFor says why the wait that is about to end gets no lock. The first reason counts.
-func (ex *executor) refuseFor(why lockhistory.Reason) {
-	if ex.story.refused == lockhistory.None {
-		ex.story.refused = why
+func (ws *waits) refuseFor(why lockhistory.Reason) {
+	if ws.story.refused == lockhistory.None {
+		ws.story.refused = why
 	}
 }
 
 // refusedAtOnce records that a call may not wait, because of a limit or of a deadlock. It is in no queue.
-func (ex *executor) refusedAtOnce(c *commands.Ctx, wait *commands.Wait, kind lockhistory.Kind, why lockhistory.Reason) {
-	if wait.Owner == nil || ex.follows || wait.Lock.Limiter() {
+func (ws *waits) refusedAtOnce(c *commands.Ctx, wait *commands.Wait, kind lockhistory.Kind, why lockhistory.Reason) {
+	if wait.Owner == nil || ws.follows || wait.Lock.Limiter() {
 		return
 	}
-	st, s := &ex.story, sessionOf(c)
+	st, s := &ws.story, partyOf(c)
 	var trace *tracecontext.Context
 	if c.Traced {
 		trace = &c.Trace
@@ -363,7 +364,7 @@ func (ex *executor) refusedAtOnce(c *commands.Ctx, wait *commands.Wait, kind loc
 		} else {
 			class.Refusals++
 		}
-		st.ring.Add(&lockhistory.Event{AtUS: ex.store.NowUS(), DB: c.DB.ID(), Kind: kind, Reason: why, Mode: wait.Lock.Mode(), Permits: permitsOf(&wait.Lock, wait.Units),
+		st.ring.Add(&lockhistory.Event{AtUS: ws.store.NowUS(), DB: c.DB.ID(), Kind: kind, Reason: why, Mode: wait.Lock.Mode(), Permits: permitsOf(&wait.Lock, wait.Units),
 			Key: key, Owner: wait.Owner, Client: s.id, Address: s.info.addr, Trace: trace})
 	}
 }
@@ -373,14 +374,14 @@ var whyRefused = map[attach.Refusal]lockhistory.Reason{attach.Timeout: lockhisto
 	attach.Cancelled: lockhistory.Cancelled, attach.Failover: lockhistory.Failover, attach.Denied: lockhistory.Denied, attach.Failed: lockhistory.Failed}
 
 // lockEnds is store.LockEnds: no command on locks has ended the lock.
-func (ex *executor) lockEnds(db *store.DB, key []byte, end store.LockEnd) {
+func (ws *waits) lockEnds(db *store.DB, key []byte, end store.LockEnd) {
 	if end.Expired && key != nil {
-		ex.audit.LeaseEnded(db.ID(), key)
+		ws.hub.LeaseEnded(db.ID(), key)
 	}
-	if ex.follows || ex.durable.Loading() || end.To == db && string(end.NewKey) == string(key) {
+	if ws.follows || ws.hub.Loading() || end.To == db && string(end.NewKey) == string(key) {
 		return
 	}
-	st := &ex.story
+	st := &ws.story
 	if key == nil {
 		why := lockhistory.Flushed
 		if end.Replaced {
@@ -388,28 +389,28 @@ func (ex *executor) lockEnds(db *store.DB, key []byte, end store.LockEnd) {
 		}
 		class := st.classes.All()[len(st.classes.All())-1]
 		class.Lost[lockclass.Deleted] += int64(end.Holders)
-		ex.lossEvent(lockhistory.Event{DB: db.ID(), Kind: lockhistory.Lost, Reason: why, TookUS: lockhistory.Unknown})
+		ws.lossEvent(lockhistory.Event{DB: db.ID(), Kind: lockhistory.Lost, Reason: why, TookUS: lockhistory.Unknown})
 		return
 	}
 	l := commands.StateOf(end.Lock)
 	if end.Field != nil { // of a semaphore with many holders, the others are not looked at
 		if h, held := commands.HolderOf(end.Lock, end.Field); held {
-			ex.endHolder(db, key, &h, &l, &end)
+			ws.endHolder(db, key, &h, &l, &end)
 		}
 		return
 	}
 	commands.EachHolder(end.Lock, func(h commands.Holder) bool {
-		ex.endHolder(db, key, &h, &l, &end)
+		ws.endHolder(db, key, &h, &l, &end)
 		return true
 	})
 }
 
 // endHolder records that a holder holds a lock no more, or at another key.
-func (ex *executor) endHolder(db *store.DB, key []byte, h *commands.Holder, l *commands.LockState, end *store.LockEnd) {
+func (ws *waits) endHolder(db *store.DB, key []byte, h *commands.Holder, l *commands.LockState, end *store.LockEnd) {
 	if h.Token == 0 { // only Redisson's scripts know of it
 		return
 	}
-	st, record := &ex.story, end.Record
+	st, record := &ws.story, end.Record
 	e := lockhistory.Event{DB: db.ID(), Kind: lockhistory.Lost, Reason: lockhistory.Deleted, Key: key, Owner: h.Owner, Token: h.Token}
 	k := keyOf{text: key}
 	class, loss := st.classOf(&k), lockclass.Deleted
@@ -429,45 +430,45 @@ func (ex *executor) endHolder(db *store.DB, key []byte, h *commands.Holder, l *c
 		e.Reason, loss = lockhistory.Overwritten, lockclass.Overwritten
 	case end.NewKey != nil:
 		e.Reason = lockhistory.Renamed
-	case ex.scripts.RunsFor(string(h.Owner)):
+	case ws.hub.RunsFor(string(h.Owner)):
 		e.Kind, e.Reason, loss = lockhistory.Released, lockhistory.ByScript, -1
 	}
 	if loss >= 0 {
 		class.Lost[loss]++
 	}
-	e.TookUS = st.heldUS(ex.store.NowUS(), h.Token, record)
+	e.TookUS = st.heldUS(ws.store.NowUS(), h.Token, record)
 	st.endHold(class, &k, db.ID(), e.TookUS)
 	if trace, ok := st.traces[h.Token]; ok {
 		if e.Trace = &trace; end.NewKey == nil {
 			delete(st.traces, h.Token)
 		}
 	}
-	ex.lossEvent(e)
+	ws.lossEvent(e)
 	if end.NewKey != nil {
 		e.Kind, e.DB, e.Key, e.TookUS = lockhistory.Granted, end.To.ID(), end.NewKey, 0
-		ex.lossEvent(e)
+		ws.lossEvent(e)
 	}
 }
 
 // lossEvent adds an event with the client of the running command, if one runs.
-func (ex *executor) lossEvent(e lockhistory.Event) {
-	if e.AtUS = ex.store.NowUS(); e.Kind != lockhistory.Expired {
-		if s, ok := ex.ctx.Session.(*session); ok && s != nil && s.conn != nil {
-			e.Client, e.Address = s.id, s.info.addr
+func (ws *waits) lossEvent(e lockhistory.Event) {
+	if e.AtUS = ws.store.NowUS(); e.Kind != lockhistory.Expired {
+		if p := ws.hub.Running(); p != nil {
+			e.Client, e.Address = p.id, p.info.addr
 		}
 	}
-	ex.story.ring.Add(&e)
+	ws.story.ring.Add(&e)
 }
 
 // grantEvent records what became of a grant after a wait with NOTIFY.
-func (st *story) grantEvent(ex *executor, g *waiting.Grant, kind lockhistory.Kind) {
+func (st *story) grantEvent(ws *waits, g *waiting.Grant, kind lockhistory.Kind) {
 	w := parkedOf(g.Waiter)
 	for i, key := range g.Keys {
 		k := keyOf{text: []byte(key)}
 		if kind == lockhistory.Unconfirmed {
 			st.classOf(&k).Lost[lockclass.Unconfirmed]++
 		}
-		ex.waitEvent(w, &k, kind, lockhistory.None, g.Tokens[i], lockhistory.Unknown)
+		ws.waitEvent(w, &k, kind, lockhistory.None, g.Tokens[i], lockhistory.Unknown)
 	}
 }
 

@@ -116,7 +116,7 @@ func (t *testMode) Meanwhile(c *commands.Ctx, work func(), reply func(c *command
 		work()
 		t.executor.do(func() {
 			over = true
-			t.executor.answerWaits()
+			t.executor.waits.answerWaits()
 		})
 	}()
 	return err
@@ -147,7 +147,7 @@ func (t *testMode) run(s *session, row *commands.Row, argv [][]byte) error {
 	f, ok := t.faults.Strike(&call)
 	if !ok {
 		f, ok = t.chaosStrikes(s, &call)
-		ex.prepare(&ex.ctx, s, row, argv) // it may have answered waiters
+		ex.prepare(&ex.ctx, &s.party, row, argv) // it may have answered waiters
 	}
 	switch {
 	case !ok:
@@ -161,7 +161,7 @@ func (t *testMode) run(s *session, row *commands.Row, argv [][]byte) error {
 	mark := s.out.Mark()
 	err := ex.count(s, row, argv)
 	if s.waiter != nil {
-		maps.DeleteFunc(t.struck, func(w *parkedCall, _ testmode.Fault) bool { return w.session.waiter != w }) // its client has gone
+		maps.DeleteFunc(t.struck, func(w *parkedCall, _ testmode.Fault) bool { return w.party.waiter != w }) // its client has gone
 		t.struck[s.waiter] = f
 		return err
 	}
@@ -176,7 +176,7 @@ func (t *testMode) run(s *session, row *commands.Row, argv [][]byte) error {
 		if err != nil {
 			ex.refuse(s, mark, err)
 		}
-		ex.prepare(&ex.ctx, s, row, argv)
+		ex.prepare(&ex.ctx, &s.party, row, argv)
 		return t.delayReply(&ex.ctx, mark, f.DelayMS)
 	}
 	return err
@@ -187,7 +187,7 @@ func (t *testMode) delayReply(c *commands.Ctx, mark int, delayMS int64) error {
 	ex := t.executor
 	late := commands.Clone(c.Out.Buf[mark:])
 	c.Out.Rollback(mark)
-	return ex.park(c, commands.Wait{DeadlineMS: c.CeilNowMS() + delayMS, Try: func(*commands.Ctx) (bool, error) { return false, nil },
+	return ex.waits.park(c, commands.Wait{DeadlineMS: c.CeilNowMS() + delayMS, Try: func(*commands.Ctx) (bool, error) { return false, nil },
 		TimedOut: func(c *commands.Ctx) { c.Out.Raw(late) }})
 }
 
@@ -200,10 +200,10 @@ func (t *testMode) answered(w *parkedCall, mark int) {
 	delete(t.struck, w)
 	switch f.Kind {
 	case testmode.DropAfter:
-		w.session.out.Rollback(mark)
-		w.session.closing = true
+		w.party.out.Rollback(mark)
+		clientOf(w.party).closing = true
 	case testmode.Close:
-		w.session.closing = true
+		clientOf(w.party).closing = true
 	}
 }
 
@@ -256,7 +256,7 @@ func (t *testMode) endLease(db *store.DB, strike testmode.Strike) (key string, o
 	}
 	slices.Sort(held)
 	key = held[strike.Pick%uint64(len(held))]
-	ex.watchdog.stopRenewing(&commands.Ctx{DB: db}, []byte(key))
+	ex.waits.watchdog.stopRenewing(&commands.Ctx{DB: db}, []byte(key))
 	db.ExpireNow([]byte(key))
 	ex.endUnit()
 	return key, true
@@ -346,7 +346,7 @@ func (t *testMode) Reset() (err error) {
 	ex.do(func() {
 		now := ex.store.NowUS()
 		ex.uptime = clock.Start(ex.opts.Clock)
-		ex.story.restart(now, "reset")
+		ex.waits.story.restart(now, "reset")
 		for _, s := range ex.clients {
 			s.info.createdUS, s.info.unauthSinceUS, s.info.lastUS = now, now, now
 		}
@@ -382,11 +382,11 @@ func (t *testMode) forgetAll() {
 	ex := t.executor
 	for _, s := range ex.sortedClients() {
 		if w := s.waiter; w != nil && !strings.HasPrefix(w.row.FullName(), "test.") {
-			ex.refuseFor(lockhistory.Failed)
-			ex.answer(w, func(*commands.Ctx) error { return errReset })
+			ex.waits.refuseFor(lockhistory.Failed)
+			ex.waits.answer(w, func(*commands.Ctx) error { return errReset })
 		}
 	}
-	ex.endQueued()
+	ex.waits.endQueued()
 	ex.pausing.end()
 	t.faults.Forget()
 	t.chaos.Forget()
@@ -409,7 +409,7 @@ func (s *session) forget() {
 	s.discard()
 	s.unsubscribeAll()
 	trackingCaller{s}.Stop()
-	ex.detachAll(s)
+	ex.waits.detachAll(&s.party)
 	s.stopMonitoring()
 	s.replies, s.noTouch, s.noEvict, s.place.ReadOnly = 0, false, false, false
 	if u := ex.users.Find([]byte(s.user.Name())); u != nil {

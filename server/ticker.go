@@ -104,7 +104,7 @@ func (t *ticker) dueSlice() (more bool) {
 		t.planHousekeeping()
 	}
 	if ex.pausing.untilMS == 0 {
-		more = ex.watchdog.renewDue(now, dueBudget)
+		more = ex.waits.watchdog.renewDue(now, dueBudget)
 	}
 	if t.serveOn() { // what is free already goes to those that wait, before their time can be over
 		return true
@@ -132,7 +132,7 @@ func (t *ticker) dueSlice() (more bool) {
 // write.
 func (t *ticker) servesOn() bool {
 	ex := t.executor
-	return ex.queues.PutOff() > 0 && ex.pausing.untilMS == 0 && ex.durable.Broken() == nil
+	return ex.waits.queues.PutOff() > 0 && ex.pausing.untilMS == 0 && ex.durable.Broken() == nil
 }
 
 // mostServed implements alarm.
@@ -149,7 +149,7 @@ func (t *ticker) serveOn() (more bool) {
 		return false
 	}
 	ex := t.executor
-	ex.queues.Resume(ex.waits.most)
+	ex.waits.queues.Resume(ex.waits.most)
 	ex.endUnit()
 	return t.servesOn()
 }
@@ -204,7 +204,7 @@ func (t *ticker) nextMS() (int64, bool) {
 		return ex.store.NowMS(), true
 	}
 	at, ok := ex.timers.NextMS()
-	if renewal, has := ex.watchdog.nextRenewalMS(); has && (!ok || renewal < at) && ex.pausing.untilMS == 0 {
+	if renewal, has := ex.waits.watchdog.nextRenewalMS(); has && (!ok || renewal < at) && ex.pausing.untilMS == 0 {
 		at, ok = renewal, true
 	}
 	if !ex.endsThings() {

@@ -95,7 +95,7 @@ func execCmd(c *commands.Ctx) error {
 // runQueued runs one command of a transaction; its error becomes its reply.
 func (ex *executor) runQueued(c *commands.Ctx, s *session, q queuedCommand) {
 	mark := s.out.Mark()
-	ex.prepare(c, s, q.row, q.argv)
+	ex.prepare(c, &s.party, q.row, q.argv)
 	c.MayBlock = false
 	handler := q.row.Run
 	if ex.tracking.InUse() {

@@ -54,7 +54,7 @@ func (a acceptor) Coalescing() time.Duration {
 }
 
 // Served implements transport.Acceptor.
-func (a acceptor) Served() uint64 { return a.executor.served.Load() }
+func (a acceptor) Served() uint64 { return a.executor.waits.served.Load() }
 
 // MarkRead implements transport.Session.
 func (s *session) MarkRead() { s.reads.Store(true) }

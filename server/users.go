@@ -12,6 +12,7 @@ import (
 	"lockserver/server/acl"
 	"lockserver/server/audit"
 	"lockserver/server/pubsub"
+	"lockserver/store"
 )
 
 // Who a session is, and what it may: the door to package acl. permit is asked wherever a command runs: before
@@ -19,19 +20,24 @@ import (
 
 // permit says whether the session's user may run a command. What is refused is logged.
 func (s *session) permit(row *commands.Row, argv [][]byte, where acl.Context) error {
-	if s.user.Unrestricted || s.user.Passes(row, argv) {
-		return nil
-	}
-	ex, db := s.executor, s.db
+	db := s.db
 	if s.multi != nil && s.multi.db != nil {
 		db = s.multi.db
 	}
-	d := ex.rights.Check(s.user, db, row, argv)
+	return s.permitIn(s.user, db, row, argv, where)
+}
+
+// permitIn is permit for a user, in a database.
+func (s *session) permitIn(user *acl.User, db *store.DB, row *commands.Row, argv [][]byte, where acl.Context) error {
+	if user.Unrestricted || user.Passes(row, argv) {
+		return nil
+	}
+	d := s.executor.rights.Check(user, db, row, argv)
 	if d.Reason == acl.Allowed {
 		return nil
 	}
-	recordDenial(s, &d, where)
-	return d.Error(s.user)
+	recordDenial(s, user, &d, where)
+	return d.Error(user)
 }
 
 // permitQueued is permit for a command at EXEC.
@@ -44,14 +50,14 @@ func (s *session) permitQueued(q queuedCommand) error {
 	if d.Reason == acl.Allowed {
 		return nil
 	}
-	recordDenial(s, &d, acl.InMulti)
+	recordDenial(s, s.user, &d, acl.InMulti)
 	return commands.ErrExecDenied(d.Lost())
 }
 
-// recordDenial logs that the session's user may not run a command.
-func recordDenial(s *session, d *acl.Denial, where acl.Context) {
+// recordDenial logs that a user of the session may not run a command.
+func recordDenial(s *session, user *acl.User, d *acl.Denial, where acl.Context) {
 	ex := s.executor
-	ex.users.Refuse(s.user, d, where, ex.store.NowMS(), s.line)
+	ex.users.Refuse(user, d, where, ex.store.NowMS(), s.line)
 	if audited(s) {
 		ex.audit.Refused(s.auditClient(), audit.Refusal{Command: d.Row.FullName(), Reason: d.Reason.String(), Context: where.String(), Object: d.Object})
 	}
@@ -271,11 +277,11 @@ type auditRunner struct{}
 
 // Later implements audit.Runner.
 func (auditRunner) Later(c *commands.Ctx, over func(err error)) bool {
-	s, ok := c.Session.(*session)
-	if !ok || s.waiter == nil {
+	p, ok := c.Session.(*party)
+	if !ok || p.waiter == nil {
 		return false
 	}
-	w, ok := s.waiter.Call().(*otherCall)
+	w, ok := p.waiter.Call().(*otherCall)
 	if ok {
 		w.logEnd = over
 	}
@@ -284,10 +290,11 @@ func (auditRunner) Later(c *commands.Ctx, over func(err error)) bool {
 
 // Find implements audit.Runner.
 func (auditRunner) Find(c *commands.Ctx) (l *audit.Log, client audit.Client, logged bool) {
-	s, ok := c.Session.(*session)
-	if !ok || !audited(s) {
+	p, ok := c.Session.(*party)
+	if !ok || !audited(clientOf(p)) {
 		return nil, client, false
 	}
+	s := clientOf(p)
 	return &s.executor.audit, s.auditClient(), true
 }
 

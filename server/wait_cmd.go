@@ -2,7 +2,6 @@ package server
 
 import (
 	"math"
-	"sync/atomic"
 
 	"lockserver/commands"
 	"lockserver/server/testmode"
@@ -108,7 +107,7 @@ func waitaofCmd(c *commands.Ctx) error {
 	if s.waiter != nil && log != nil {
 		log.SyncSoon()
 		if synced() { // between the look and the entry
-			go ex.do(ex.answerWaits)
+			go ex.do(ex.waits.answerWaits)
 		}
 	}
 	return nil
@@ -135,33 +134,8 @@ func (s *session) await(c *commands.Ctx, deadlineMS int64, done func() bool, rep
 		return true, nil
 	}})
 	if s.waiter != nil {
-		s.executor.syncing.enter(s.waiter)
+		s.executor.waits.syncing.enter(s.waiter)
 		s.executor.replication.AskAcks()
 	}
 	return err
-}
-
-// syncWaiters are those who wait in WAIT and WAITAOF for what they wrote to be with replicas, and on disk.
-type syncWaiters struct {
-	waiters map[*parkedCall]struct{}
-	count   atomic.Int64 // how many they are, for who does not have the executor
-}
-
-// enter makes a waiter try again when the log has been synced, or a replica has sent an acknowledgement.
-func (sw *syncWaiters) enter(w *parkedCall) {
-	sw.waiters[w] = struct{}{}
-	sw.count.Store(int64(len(sw.waiters)))
-}
-
-// forget is called when a wait is over, however it ended.
-func (sw *syncWaiters) forget(w *parkedCall) {
-	delete(sw.waiters, w)
-	sw.count.Store(int64(len(sw.waiters)))
-}
-
-// answerWaits lets those who wait in WAIT and WAITAOF try. Who is answered is forgotten.
-func (ex *executor) answerWaits() {
-	for w := range ex.syncing.waiters {
-		ex.try(w)
-	}
 }

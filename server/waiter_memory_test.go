@@ -16,7 +16,7 @@ import (
 func TestWaiterMemory(t *testing.T) {
 	const waiters, most = 2000, 400
 	ex := &start(t, Options{}).executor
-	ex.story.muted = true // it keeps a bounded number of keys
+	ex.waits.story.muted = true // it keeps a bounded number of keys
 	addr := &net.UnixAddr{Net: "unix"}
 	var scratch batch
 	sessions := make([]*session, waiters)
@@ -39,7 +39,7 @@ func TestWaiterMemory(t *testing.T) {
 	}
 	each := float64(heapBytes()-before) / waiters
 	ex.mu.Lock()
-	require.Equal(t, waiters, ex.queues.Len())
+	require.Equal(t, waiters, ex.waits.queues.Len())
 	words := float64(len(sessions[0].waiter.words))
 	counted = (ex.memory.clients - counted) / waiters
 	ex.mu.Unlock()

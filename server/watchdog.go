@@ -26,7 +26,7 @@ type watchdog struct {
 	// doubted are keys of those that fell due, where something may have happened to the lock since.
 	doubted  []store.RenewedKey
 	shares   shareRenewals
-	attached attach.Table[*session]
+	attached attach.Table[*party]
 	// forgetting is of what attached is to forget.
 	forgetting due.Timer
 }
@@ -37,8 +37,8 @@ type upkeep struct {
 	settings *commands.Settings
 	// watchOver begins to look after the session's client, and lifeEndMS returns until when its locks are
 	// renewed at now: see pulse.go.
-	watchOver func(s *session)
-	lifeEndMS func(s *session, nowMS int64) int64
+	watchOver func(s *party)
+	lifeEndMS func(s *party, nowMS int64) int64
 	renewed   func(db *store.DB, key []byte) // publishes that a lease was renewed
 	endUnit   func()
 }
@@ -60,7 +60,7 @@ func (w *watchdog) pinOf(owner []byte, token int64) uint32 {
 }
 
 // keeperOf returns what identifies the session in the store's renewals.
-func (s *session) keeperOf() *renewals.Keeper {
+func (s *party) keeperOf() *renewals.Keeper {
 	if s.keeper == nil {
 		s.keeper = &renewals.Keeper{Of: s}
 	}
@@ -68,15 +68,15 @@ func (s *session) keeperOf() *renewals.Keeper {
 }
 
 // keeps reports whether the server renews any lease because the session lives.
-func (s *session) keeps() bool { return s.keeper.Len() > 0 || s.shares != nil }
+func (s *party) keeps() bool { return s.keeper.Len() > 0 || s.shares != nil }
 
 // sessionFor returns the session that a renewal lives with; nil: it has gone, or is not known, and other
 // sessions are attached.
-func sessionFor(k *renewals.Keeper) *session {
+func sessionFor(k *renewals.Keeper) *party {
 	if k == nil {
 		return nil
 	}
-	return k.Of.(*session)
+	return k.Of.(*party)
 }
 
 // held implements commands.Services.
@@ -88,7 +88,7 @@ func (w *watchdog) held(c *commands.Ctx, key, owner []byte, token int64, renewed
 		w.stopRenewing(c, key)
 		return
 	}
-	s := c.Session.(*session)
+	s := partyOf(c)
 	r := renewals.Renewal{AtMS: c.NowMS() + w.everyMS(), Pin: w.pinOf(owner, token)}
 	if !s.ended() { // otherwise an attached session may keep the lock alive
 		w.watchOver(s)
@@ -236,7 +236,7 @@ func (w *watchdog) renewNow(db *store.DB, key, owner []byte, token int64) {
 
 // aliveUntilMS returns until when a session's lock at a key is renewed at now. It is 0 if the session has
 // gone, or its user may not write to the key any more.
-func (w *watchdog) aliveUntilMS(s *session, db *store.DB, key string, now int64) int64 {
+func (w *watchdog) aliveUntilMS(s *party, db *store.DB, key string, now int64) int64 {
 	// plant:ended-keeper
 	if s == nil || s.ended() {
 		return 0
@@ -256,7 +256,7 @@ func (w *watchdog) attachedUntilMS(owner []byte, db *store.DB, key string, now, 
 	if end == whole || !w.attached.InUse() {
 		return end
 	}
-	w.attached.Each(owner, func(s *session, _ bool) bool {
+	w.attached.Each(owner, func(s *party, _ bool) bool {
 		if s.user.MayWrite(db.ID(), []byte(key)) {
 			end = max(end, w.lifeEndMS(s, now))
 		}
@@ -315,4 +315,33 @@ func (w *watchdog) KeyMoved(db int, key []byte, to int, newKey []byte) {
 func (w *watchdog) DatabasesSwapped(a, b int) {
 	w.shares.swapped(a, b)
 	w.attached.Swapped(a, b)
+}
+
+// beginLeasesAnew gives a whole lease to every lock that a server has renewed. It goes on renewing locks of
+// owners that sessions are attached for.
+func (ws *waits) beginLeasesAnew() {
+	type lock struct {
+		key, owner []byte
+		token      int64
+		shared     bool
+	}
+	w, now := &ws.watchdog, ws.store.NowMS()
+	ws.store.SetFrozenTime(true) // a lease that has ended since the master died is among them
+	defer ws.store.SetFrozenTime(false)
+	for id := range ws.store.Len() {
+		db := ws.store.DB(id)
+		var watched []lock
+		commands.EachLock(db, func(key string, l commands.LockState) bool {
+			if l.Watched {
+				watched = append(watched, lock{[]byte(key), commands.Clone(l.Owner), l.Token, l.Shares > 0})
+			}
+			return true
+		})
+		for _, l := range watched {
+			commands.ExtendLock(db, l.owner, l.key, l.token, now+ws.settings.LockWatchdogMS)
+			if w.attached.IsAttached(l.owner) {
+				ws.adopt(db, l.key, l.owner, l.token, l.shared)
+			}
+		}
+	}
 }

@@ -67,13 +67,13 @@ func (rs *shareRenewals) find(db int, key, owner []byte) *renewal {
 
 // shareOf reports whether the server renews what an owner has of a lock with that token, and for which
 // session; nil: for attached sessions alone.
-func (w *watchdog) shareOf(db int, key, owner []byte, token int64) (s *session, renewed bool) {
+func (w *watchdog) shareOf(db int, key, owner []byte, token int64) (s *party, renewed bool) {
 	r := w.shares.find(db, key, owner)
 	switch {
 	case r == nil || r.token != token:
 		return nil, false
-	case r.session != nil && !r.session.ended():
-		return r.session, true
+	case r.party != nil && !r.party.ended():
+		return r.party, true
 	}
 	return nil, w.attached.IsAttached(owner)
 }
@@ -88,14 +88,14 @@ func (w *watchdog) heldShare(c *commands.Ctx, key, owner []byte, token int64, re
 		w.shares.stop(db, key, owner)
 		return
 	}
-	r, s := w.shares.of(db, key, owner), c.Session.(*session)
-	if gone := s.ended(); gone || r.session != s {
+	r, s := w.shares.of(db, key, owner), partyOf(c)
+	if gone := s.ended(); gone || r.party != s {
 		r.leave()
 		if !gone {
 			r.join(s)
 		}
 	}
-	if r.token = token; r.session != nil {
+	if r.token = token; r.party != nil {
 		w.watchOver(s)
 	}
 	w.shares.timers.Set(&r.timer, c.NowMS()+w.everyMS())
@@ -142,8 +142,8 @@ func (rs *shareRenewals) put(r *renewal, in *sharedLocks, key string) {
 }
 
 // join makes s the session that the renewal lives with.
-func (r *renewal) join(s *session) {
-	r.session = s
+func (r *renewal) join(s *party) {
+	r.party = s
 	if r.next = s.shares; r.next != nil {
 		r.next.prev = r
 	}
@@ -152,18 +152,18 @@ func (r *renewal) join(s *session) {
 
 // leave is the opposite of join.
 func (r *renewal) leave() {
-	if r.session == nil {
+	if r.party == nil {
 		return
 	}
 	if r.prev != nil {
 		r.prev.next = r.next
 	} else {
-		r.session.shares = r.next
+		r.party.shares = r.next
 	}
 	if r.next != nil {
 		r.next.prev = r.prev
 	}
-	r.session, r.prev, r.next = nil, nil, nil
+	r.party, r.prev, r.next = nil, nil, nil
 }
 
 // releasedShare implements commands.Services.
@@ -234,7 +234,7 @@ func (rs *shareRenewals) dropEvery() {
 
 // forget ends renewals of a session that has gone, at most so many. It leaves those of owners that other
 // sessions are attached to.
-func (rs *shareRenewals) forget(s *session, attached *attach.Table[*session], most int) {
+func (rs *shareRenewals) forget(s *party, attached *attach.Table[*party], most int) {
 	for r := s.shares; r != nil && most > 0; r = s.shares {
 		most--
 		// plant:keep-share
@@ -263,7 +263,7 @@ func (w *watchdog) renewSharesDue(now int64, budget int) (more bool) {
 // held as it was.
 func (w *watchdog) renewShare(r *renewal, now int64) {
 	rs, db := &w.shares, w.store.DB(r.in.db)
-	end := w.attachedUntilMS(r.owner, db, r.key, now, w.aliveUntilMS(r.session, db, r.key, now))
+	end := w.attachedUntilMS(r.owner, db, r.key, now, w.aliveUntilMS(r.party, db, r.key, now))
 	if end == 0 {
 		rs.drop(r)
 		return
@@ -313,4 +313,16 @@ func (rs *shareRenewals) keyMoved(db int, key []byte, to int, newKey []byte) {
 func (rs *shareRenewals) swapped(a, b int) {
 	rs.dbs[a], rs.dbs[b] = rs.dbs[b], rs.dbs[a]
 	rs.dbs[a].db, rs.dbs[b].db = a, b
+}
+
+// renewal renews the lease of one of the shared holders of a lock. It does so while the session that acquired
+// it lives, or one that is attached for its owner. Renewals of other locks are in the store: see watchdog.
+type renewal struct {
+	in         *sharedLocks
+	key        string
+	owner      []byte
+	token      int64
+	party      *party   // nil: it has gone, or is not known, and other sessions are attached
+	prev, next *renewal // the others of the session
+	timer      due.Item[*renewal]
 }

@@ -152,9 +152,12 @@ var faults = []plant.Fault{
 	plant.New("a writer comes in beside a reader", plant.Insert("share-free", `if v.owners == 1 && !v.exclusive {
 		return true, nil
 	}`)),
-	plant.New("pushes go to the wrong owner", plant.Insert("audience", `for _, s := range ex.clients {
-		if s.attachments.Len() > 0 && !slices.Contains(to, s) {
-			to = append(slices.Clone(to), s)
+	plant.New("pushes go to the wrong owner", plant.Insert("audience", `for o := ws.queues.Oldest(); o != nil; o = o.Later() {
+		others, _ := ws.watchdog.attached.All([]byte(o.Owner()))
+		for _, p := range others {
+			if !slices.Contains(to, p) {
+				to = append(slices.Clone(to), p)
+			}
 		}
 	}`)),
 	plant.New("a prefix matches too much", plant.Insert("prefixes-of", `for text, p := range ps.byText {

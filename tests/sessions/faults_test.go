@@ -11,7 +11,7 @@ var faults = []plant.Fault{
 	ex.endTerminated()`)),
 	plant.New("and a context is filled again while it is used", plant.Instead("end-session", `ex.terminated = append(ex.terminated, s)
 	ex.endTerminated()`),
-		plant.Insert("waiter-context", `ex.prepare(&ex.ctx, w.session, w.row, c.words)`)),
+		plant.Insert("waiter-prepared", `h.prepare(&h.ctx, p, row, argv)`)),
 	plant.New("a grant that was not sent is kept", plant.Omit("unsent-grant")),
 	plant.New("the terminated go on listening", plant.Omit("leave-channels")),
 	plant.New("a waiter's reply is not muted", plant.And("waiter-muted", "false")),
@@ -20,6 +20,6 @@ var faults = []plant.Fault{
 	s.closing = true
 	return`)),
 	plant.New("a waiter's database is its client's", plant.Insert("waiter-context", `if w.First() != nil {
-		c.DB = ex.store.DB((2*w.DB() + 1) % 3)
+		c.DB = ws.store.DB((2*w.DB() + 1) % 3)
 	}`)),
 }
