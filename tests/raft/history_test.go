@@ -16,11 +16,12 @@ func TestHistoryOfANewLeader(t *testing.T) {
 	require.Positive(t, old.ask("LOCK", "door", "alice", "PX", "600000").Int)
 	require.Contains(t, old.ask("LOCK.HISTORY", "KEY", "door").String(), "granted")
 	g.same()
-	since := map[*member]int64{}
+	since, latest := map[*member]int64{}, int64(0)
 	for _, m := range g.all {
 		since[m] = fields(m.ask("LOCK.HISTORY"))["known-since"].Int
+		latest = max(latest, since[m])
 	}
-	time.Sleep(2 * time.Millisecond) // the times have milliseconds
+	eventually(t, "the millisecond is over", func() bool { return time.Now().UnixMilli() > latest })
 	require.Equal(t, "OK", old.ask("RAFT", "TRANSFER").Str)
 	next := g.leader(g.others(old)...)
 	history := fields(next.ask("LOCK.HISTORY", "KEY", "door"))

@@ -20,7 +20,8 @@ func TestHistoryAfterAPromotion(t *testing.T) {
 		inStep(t, master, replica)
 		require.Contains(t, master.do("LOCK.HISTORY KEY door"), "granted")
 		since := map[*node]int64{master: knownSince(t, master), replica: knownSince(t, replica)}
-		time.Sleep(2 * time.Millisecond) // the times have milliseconds
+		latest := max(since[master], since[replica])
+		eventually(t, "the millisecond is over", func() bool { return time.Now().UnixMilli() > latest })
 		require.Equal(t, "+OK", replica.do("REPLICAOF NO ONE"))
 		master.follow(replica.addr)
 		for _, n := range []*node{replica, master} {

@@ -14,9 +14,11 @@ import (
 // not matter which command gave them their deadlines. Keys of the master stay until the master removes them,
 // also one that had its deadline from a client of the replica before.
 func TestOwnKeysExpire(t *testing.T) {
-	master := start(t, server.Options{EventLoops: true})
+	begin := time.UnixMilli(time.Now().UnixMilli())
+	clocks := []*server.ManualClock{server.NewManualClock(begin), server.NewManualClock(begin)}
+	master := start(t, server.Options{EventLoops: true, Clock: clocks[0]})
 	require.Equal(t, "+OK", master.do("DEBUG SET-ACTIVE-EXPIRE 0"))
-	replica := start(t, server.Options{EventLoops: true, Directives: map[string]string{"replica-read-only": "no"}})
+	replica := start(t, server.Options{EventLoops: true, Clock: clocks[1], Directives: map[string]string{"replica-read-only": "no"}})
 	replica.follow(master.addr)
 	inStep(t, master, replica)
 	for _, line := range []string{"SET set 1 PX 300", "SET expired 1", "PEXPIRE expired 300", "SADD old a", "PEXPIRE old 300", "RENAME old renamed",
@@ -27,17 +29,22 @@ func TestOwnKeysExpire(t *testing.T) {
 	require.Equal(t, "+OK", master.do("SET masters 1 PX 200"))
 	require.Equal(t, "+OK", master.do("SET both 1 PX 600"))
 	require.Equal(t, "1", master.do("WAIT 1 10000"))
+	for _, clock := range clocks {
+		clock.Advance(time.Second)
+	}
 	keys := func() string {
 		return replica.do("DBSIZE") + replica.info("db3")
 	}
 	eventually(t, "the keys have gone", func() bool { return keys() == "4" })
 	require.Equal(t, "2", replica.do("EXISTS later kept"))
 	require.Equal(t, "1", replica.info("slave_expires_tracked_keys"), "of those that are left one has a deadline of its own")
-	time.Sleep(400 * time.Millisecond)
-	require.Equal(t, "4", keys(), "the master's keys stay")
-	require.Equal(t, "0", replica.do("EXISTS masters both"), "and are not found")
+	require.Equal(t, "0", replica.do("EXISTS masters both"), "the master's keys are not found")
+	require.Equal(t, "4", keys(), "and stay")
 	require.Equal(t, "+OK", master.do("DEBUG SET-ACTIVE-EXPIRE 1"))
-	eventually(t, "the master has removed them", func() bool { return keys() == "2" })
+	eventually(t, "the master has removed them", func() bool {
+		clocks[0].Advance(time.Millisecond)
+		return keys() == "2"
+	})
 }
 
 // TestFieldCommandsOnOverdue: for HGETEX, HGETDEL and HSETEX, which Redis 7.4 has not, an overdue field of a
