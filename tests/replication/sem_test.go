@@ -24,8 +24,10 @@ func TestSemaphoresOfAReplica(t *testing.T) {
 	inStep(t, master, replica)
 	require.Contains(t, replica.do("SEM.INFO s"), `"limit" 6 "available" 3 "used" 3`)
 	require.Contains(t, replica.do("SEM.ACQUIRE s c"), "-READONLY")
+	stored := replica.do("DEBUG DIGEST")
 	clock.Advance(250 * time.Second)
-	require.Contains(t, replica.do("SEM.INFO s"), `"used" 3`, "only its master ends a lease")
+	require.Contains(t, replica.do("SEM.INFO s"), `"used" 1`, "a's lease is over")
+	require.Equal(t, stored, replica.do("DEBUG DIGEST"), "only its master removes a")
 	require.Equal(t, "+OK", replica.do("REPLICAOF NO ONE"))
 	eventually(t, "a's lease ends", func() bool {
 		clock.Advance(time.Millisecond)
