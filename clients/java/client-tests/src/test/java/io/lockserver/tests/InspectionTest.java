@@ -2,6 +2,7 @@ package io.lockserver.tests;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -10,6 +11,7 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Lock;
@@ -23,7 +25,9 @@ import io.lockserver.client.LockLostException;
 import io.lockserver.client.LockOptions;
 import io.lockserver.client.LockSemaphore;
 import io.lockserver.client.LossReason;
+import io.lockserver.client.NotAcquiredException;
 import io.lockserver.client.Sale;
+import io.lockserver.client.WaitTimeoutException;
 import io.lockserver.test.LockserverTest;
 import io.lockserver.test.TestFaults;
 import io.lockserver.test.TestServer;
@@ -69,6 +73,27 @@ class InspectionTest {
         assertTrue(locks.forceUnlock("s"));
         assertFalse(locks.isLocked("s"));
         Await.until("both know", () -> !one.isHeld() && !other.isHeld());
+    }
+
+    @Test
+    void aRefusalNamesTheHolder(LockClient locks, TestServer server, TestFaults faults) throws Exception {
+        HeldLock held = locks.lock("k", TRY.withLease(Duration.ofMinutes(1)));
+        List<Callable<?>> refused = List.of(() -> locks.lock("k", TRY), () -> locks.lock("k", Duration.ofMillis(1)),
+                () -> locks.acquireAll(List.of("a", "k"), TRY), () -> locks.lockByThread("k", TRY));
+        for (Callable<?> call : refused) {
+            NotAcquiredException error = assertThrows(NotAcquiredException.class, call::call);
+            assertEquals(held.owner(), error.holder().orElseThrow().owner());
+            String text = error.getMessage();
+            assertTrue(text.contains("k") && text.contains(held.owner()) && text.contains("token " + held.token()) && text.contains("S left")
+                    && text.contains("from 127.0.0.1"), text);
+        }
+        assertInstanceOf(WaitTimeoutException.class, assertThrows(NotAcquiredException.class, () -> locks.lock("k", Duration.ofMillis(1))));
+        long asked = faults.add("ERROR", "NOPERM no", "MATCH", "LOCK.INFO");
+        assertTrue(assertThrows(NotAcquiredException.class, () -> locks.lock("k", TRY)).holder().isEmpty());
+        assertEquals(1, faults.struck(asked));
+        assertTrue(locks.tryLock("k").isEmpty());
+        assertEquals(1, faults.struck(asked), "a call that throws nothing asks for no holder");
+        held.unlock();
     }
 
     @Test

@@ -9,11 +9,14 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Lock;
@@ -28,7 +31,7 @@ import io.lettuce.core.RedisURI;
  * virtual ones, wait over its two connections.
  *
  * <p>Errors of all methods that take a lock: {@link NotAcquiredException} (another owner holds it, and the call does not
- * wait), {@link WaitTimeoutException}, {@link DeadlockException}, {@link NoConnectionException}, {@link InterruptedException},
+ * wait; it names the holder if the server does), {@link WaitTimeoutException}, {@link DeadlockException}, {@link NoConnectionException}, {@link InterruptedException},
  * {@link ClientClosedException}, and {@link ServerException} for any other error that the server replies. Each call is
  * bounded: by its wait, and by the client's timeout if the server does not answer. A call that waits without end ends with
  * {@link NoConnectionException} when the server was silent for about two thirds of a lease (18.5 s by default).
@@ -197,6 +200,14 @@ public final class LockClient implements AutoCloseable {
 
     /** Takes a lock. */
     public HeldLock lock(String key, LockOptions options) throws InterruptedException {
+        try {
+            return take(key, options);
+        } catch (NotAcquiredException e) {
+            throw named(e, List.of(key));
+        }
+    }
+
+    private HeldLock take(String key, LockOptions options) throws InterruptedException {
         return acquire(owner(options), lockOf(key, options), options.waitLimit());
     }
 
@@ -212,7 +223,7 @@ public final class LockClient implements AutoCloseable {
     /** Takes a lock; empty: another owner holds it, or did until the time to wait was over. */
     public Optional<HeldLock> tryLock(String key, LockOptions options) throws InterruptedException {
         try {
-            return Optional.of(lock(key, options));
+            return Optional.of(take(key, options));
         } catch (NotAcquiredException e) {
             return Optional.empty();
         }
@@ -220,7 +231,12 @@ public final class LockClient implements AutoCloseable {
 
     /** Takes several locks in one moment, or none of them. While it waits it holds none, so the order of the keys is of no matter. */
     public HeldLock acquireAll(Collection<String> keys, LockOptions options) throws InterruptedException {
-        return acquire(owner(options), allOf(keys, options), options.waitLimit());
+        Wish wish = allOf(keys, options);
+        try {
+            return acquire(owner(options), wish, options.waitLimit());
+        } catch (NotAcquiredException e) {
+            throw named(e, wish.keys());
+        }
     }
 
     private static Wish allOf(Collection<String> keys, LockOptions options) {
@@ -300,7 +316,11 @@ public final class LockClient implements AutoCloseable {
         if (Objects.requireNonNull(options, "the options are null").owner() != null) {
             throw new IllegalArgumentException("the owner is the thread's own");
         }
-        return threadLocks.acquire(key, options);
+        try {
+            return threadLocks.acquire(key, options);
+        } catch (NotAcquiredException e) {
+            throw named(e, List.of(key));
+        }
     }
 
     /**
@@ -442,6 +462,25 @@ public final class LockClient implements AutoCloseable {
         timer.shutdownNow();
         executor.shutdown();
         commands.promises.endAll();
+    }
+
+    /** A refusal with the holder, if the server names one at once. */
+    private NotAcquiredException named(NotAcquiredException refusal, List<String> keys) {
+        long end = commands.deadline();
+        try {
+            for (String key : keys) {
+                Object reply = commands.promised(commands.askAgain(end, "LOCK.INFO", key, "COUNT", "1"), end).get(Waits.GRACE_NS, TimeUnit.NANOSECONDS);
+                Optional<LockInfo.Holder> holder = LockInfo.of(reply).flatMap(info -> info.holders().stream().findFirst());
+                if (holder.isPresent()) {
+                    return refusal.of(holder.get());
+                }
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        } catch (ExecutionException | TimeoutException e) {
+            // the server is slow, or the user may not ask
+        }
+        return refusal;
     }
 
     private Owner owner(LockOptions options) {

@@ -7,4 +7,13 @@ public class WaitTimeoutException extends NotAcquiredException {
     WaitTimeoutException(String message) {
         super(message);
     }
+
+    private WaitTimeoutException(String message, LockInfo.Holder holder) {
+        super(message, holder);
+    }
+
+    @Override
+    WaitTimeoutException of(LockInfo.Holder seen) {
+        return new WaitTimeoutException(getMessage(), seen);
+    }
 }
