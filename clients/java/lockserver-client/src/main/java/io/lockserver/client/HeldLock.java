@@ -25,13 +25,13 @@ public final class HeldLock implements AutoCloseable {
     private final Hold hold;
     private final Cleaner.Cleanable found;
 
-    HeldLock(Hold hold, String place) {
+    HeldLock(Hold hold, StackWalker.StackFrame place) {
         this.hold = hold;
         found = CLEANER.register(this, new Forgotten(hold, place));
     }
 
     /** It must not know the lock, which would never be found then. */
-    private record Forgotten(Hold hold, String place) implements Runnable {
+    private record Forgotten(Hold hold, StackWalker.StackFrame place) implements Runnable {
         @Override
         public void run() {
             if (hold.isHeld()) {

@@ -34,7 +34,7 @@ final class LockFutures {
             promise.completeExceptionally(e);
             return promise;
         }
-        String place = Log.caller();
+        StackWalker.StackFrame place = Log.caller();
         asked.result.whenComplete((hold, error) -> {
             Runnable outcome = () -> finish(promise, asked, hold, error, place, began);
             long early = error instanceof WaitTimeoutException ? Waits.early(asked) : 0;
@@ -52,7 +52,7 @@ final class LockFutures {
         return promise;
     }
 
-    private void finish(CompletableFuture<HeldLock> promise, Wait asked, Hold hold, Throwable error, String place, long began) {
+    private void finish(CompletableFuture<HeldLock> promise, Wait asked, Hold hold, Throwable error, StackWalker.StackFrame place, long began) {
         Duration waited = Duration.ofNanos(System.nanoTime() - began);
         if (error != null) {
             RuntimeException cause = promise.isCancelled() ? new CancellationException() : Call.cause(error);

@@ -111,8 +111,9 @@ final class Log {
     }
 
     /** The program has forgotten a lock. One with a fixed lease ends by itself. */
-    static void forgotten(Hold hold, String place) {
-        String text = hold + " was forgotten, and is still held after " + hold.heldFor().toMillis() + " ms: it was acquired at " + place;
+    static void forgotten(Hold hold, StackWalker.StackFrame place) {
+        String text = hold + " was forgotten, and is still held after " + hold.heldFor().toMillis() + " ms: it was acquired at "
+                + (place == null ? "an unknown place" : place.toStackTraceElement());
         if (hold.isRenewedByServer()) {
             SINK.warn(text);
         } else {
@@ -120,9 +121,11 @@ final class Log {
         }
     }
 
-    /** The place outside of this package that has called it: {@code Shop.pay(Shop.java:42)}. */
-    static String caller() {
-        return StackWalker.getInstance().walk(frames -> frames.filter(frame -> !frame.getClassName().startsWith(PACKAGE))
-                .findFirst().map(frame -> frame.toStackTraceElement().toString()).orElse("an unknown place"));
+    /**
+     * The place outside of this package that has called it; null: it is not known. Each lock records it, and hardly any is logged. So
+     * the frame stays as it is: its text would take as long again.
+     */
+    static StackWalker.StackFrame caller() {
+        return StackWalker.getInstance().walk(frames -> frames.filter(frame -> !frame.getClassName().startsWith(PACKAGE)).findFirst().orElse(null));
     }
 }
