@@ -14,7 +14,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /** A database that a test starts from Debian's programs, with files of its own. */
-final class Database implements AutoCloseable {
+public final class Database implements AutoCloseable {
     private static final int END_S = 60;
 
     private final String url;
@@ -28,7 +28,7 @@ final class Database implements AutoCloseable {
     }
 
     /** A MariaDB: the packages mariadb-server-core and mariadb-client-core. */
-    static Database mariadb() throws Exception {
+    public static Database mariadb() throws Exception {
         Path folder = Files.createTempDirectory("mariadb");
         int port = freePort();
         List<String> options = new ArrayList<>(List.of("--no-defaults", "--datadir=" + folder.resolve("data")));
@@ -47,7 +47,7 @@ final class Database implements AutoCloseable {
     }
 
     /** A PostgreSQL, which does not run as root: root runs it as the user postgres, whom the package makes. */
-    static Database postgres() throws Exception {
+    public static Database postgres() throws Exception {
         Path folder = Files.createTempDirectory("postgres");
         int port = freePort();
         List<String> become = isRoot() ? List.of("setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups") : List.of();
@@ -101,7 +101,7 @@ final class Database implements AutoCloseable {
     }
 
     /** A connection, as soon as the database takes one. */
-    Connection connect() {
+    public Connection connect() {
         Connection[] got = new Connection[1];
         Await.until("the database is ready: " + folder, () -> {
             if (!process.isAlive()) {
@@ -115,6 +115,11 @@ final class Database implements AutoCloseable {
             }
         });
         return got[0];
+    }
+
+    /** The URL for JDBC; the database takes connections once {@link #connect} has returned. */
+    public String url() {
+        return url;
     }
 
     @Override
