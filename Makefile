@@ -260,7 +260,7 @@ need-openssl:
 clients-java: build fleet need-redis need-java need-openssl ## Redisson, Jedis, Spring Data Redis on Lettuce, new and old; limiters
 	cd tests/clients/java && mvn -B -ntp test $(if $(findstring redis-server,$(LOCKSERVER)),-DexcludedGroups=native)
 
-.PHONY: clients-java-client clients-java-servers clients-java-bench clients-java-build clients-java-package
+.PHONY: clients-java-client clients-java-servers clients-java-bench clients-java-newcomer clients-java-package
 VIRTUAL_JAVA ?= $(firstword $(wildcard /usr/lib/jvm/*-25*/bin/java /usr/lib/jvm/*-21*/bin/java))
 clients-java-client: export LOCKSERVER := $(CURDIR)/bin/lockserver
 clients-java-client: build fleet need-redis need-java need-openssl ## the client for Java in clients/java, its modules for Spring and for ShedLock, with servers (LONG=1)
@@ -280,8 +280,8 @@ clients-java-container: need-java ## LockserverContainer with Docker, or with Po
 
 .PHONY: clients-java-sql
 clients-java-sql: export LOCKSERVER := $(CURDIR)/bin/lockserver
-clients-java-sql: build need-java need-mariadb ## its fence for SQL on SQLite and MariaDB, which it starts (DATABASES="mariadb postgres": PostgreSQL as well, of Debian's package postgresql)
-	cd clients/java && FENCE_DATABASES="$(or $(DATABASES),mariadb)" mvn -B -ntp test -pl lockserver-client,lockserver-test,client-tests -Dtest=FenceTest
+clients-java-sql: build need-java need-mariadb ## its fence for SQL on SQLite and MariaDB, also in transactions of Spring, which it starts (DATABASES="mariadb postgres": PostgreSQL as well, of Debian's package postgresql)
+	cd clients/java && FENCE_DATABASES="$(or $(DATABASES),mariadb)" mvn -B -ntp test -pl lockserver-client,lockserver-test,client-tests,lockserver-spring -Dtest=FenceTest,TransactionFenceTest
 
 clients-java-bench: export LOCKSERVER := $(CURDIR)/bin/lockserver
 clients-java-bench: build need-oracle need-java ## hand-offs and costs of the Java client beside Redisson's RLock on a real Redis (SECONDS=n of each measurement)
@@ -307,12 +307,12 @@ reminders: build need-java ## the reminders of examples/reminders in Java: timer
 	cd clients/java && mvn -B -ntp -Preminders -pl lockserver-client,lockserver-test,../../examples/reminders/java test
 
 ##@ Clients: libraries of other projects and the packages of this one
-clients-java-package: export LOCKSERVER := $(CURDIR)/bin/lockserver
-clients-java-package: build need-java ## jars, sources, javadoc and POMs of clients/java as a Maven repository in bin/packages/java, checked, and used by an empty project
+clients-java-package: need-java ## jars, sources, javadoc and POMs of clients/java as a Maven repository in bin/packages/java, checked; without tests
 	bash clients/java/package.sh bin/packages/java
 
-clients-java-build: need-java ## that repository alone
-	bash clients/java/package.sh bin/packages/java built
+clients-java-newcomer: export LOCKSERVER := $(CURDIR)/bin/lockserver
+clients-java-newcomer: build clients-java-package ## that repository, and the lines of clients/java/README.md, used in empty projects
+	bash clients/java/newcomer.sh bin/packages/java
 
 need-node:
 	@for p in node npm; do command -v $$p >/dev/null || { echo "$$p is missing: run 'make deps'"; exit 1; }; done
@@ -666,7 +666,7 @@ comparison: build ## redsync, redislock, rueidislock, etcd and client, stopped, 
 PLATFORMS ?=
 # CLIENTS=no leaves the packages for other languages out of release, which then needs nothing but Go and git.
 CLIENTS ?= yes
-release: $(if $(filter no,$(CLIENTS)),,clients-python-build clients-java-build clients-node-tarball) ## archives, packages (.deb, .rpm), container images, the packages for Java, Node and Python and checksums of the commit, in dist/ (PLATFORMS="linux/amd64 ..."; CLIENTS=no: only the server's)
+release: $(if $(filter no,$(CLIENTS)),,clients-python-build clients-java-package clients-node-tarball) ## archives, packages (.deb, .rpm), container images, the packages for Java, Node and Python and checksums of the commit, in dist/ (PLATFORMS="linux/amd64 ..."; CLIENTS=no: only the server's)
 	cd packaging && $(GO) run ./release $(if $(filter no,$(CLIENTS)),,-with "../bin/packages/python ../bin/packages/java ../bin/packages/node") $(if $(PLATFORMS),-platforms "$(PLATFORMS)")
 
 .PHONY: need-packages

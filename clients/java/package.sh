@@ -1,10 +1,7 @@
 #!/usr/bin/env bash
-# Builds what would be published into a folder, as a Maven repository, checks it, and uses it as a newcomer would:
+# Builds what would be published into a folder, as a Maven repository in one archive, and checks it. No test is built or run:
 #
-#   bash package.sh bin/packages/java [built]
-#
-# The folder gets the repository as one archive. LOCKSERVER names the program for the newcomer's tests, which "built"
-# leaves out.
+#   bash package.sh bin/packages/java
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 rm -rf "$1"
@@ -21,15 +18,16 @@ if [[ $version != "$server" ]]; then
 	exit 1
 fi
 
-(cd "$here" && mvn -B -ntp -q -Ppackage -DskipTests -Dmaven.install.skip=true -DaltDeploymentRepository="built::file://$out" deploy)
+published=lockserver-client,lockserver-spring,lockserver-spring-boot-starter,lockserver-test,shedlock-provider-lockserver
+(cd "$here" && mvn -B -ntp -q -Ppackage -Dmaven.test.skip -Dmaven.install.skip=true -DaltDeploymentRepository="built::file://$out" \
+	-pl "$published" -am deploy)
 
 # What Maven Central asks for.
 fail() {
 	echo "$*" >&2
 	exit 1
 }
-for artifact in lockserver-parent lockserver-client lockserver-spring lockserver-spring-boot-starter lockserver-test \
-	shedlock-provider-lockserver; do
+for artifact in lockserver-parent ${published//,/ }; do
 	stem=$out/io/lockserver/$artifact/$version/$artifact-$version
 	pom=$stem.pom
 	[[ -f $pom ]] || fail "$pom is missing"
@@ -62,13 +60,4 @@ for dir in "$out"/io/lockserver/*; do
 done
 
 tar -C "$out" -czf "$packed/maven-lockserver-$version.tar.gz" io
-if [[ ${2:-} == built ]]; then exit; fi
-
-# A newcomer's repository has everything but these artifacts. The built ones come out of the archive.
-rm -rf "$out" && mkdir "$out" && tar -C "$out" -xzf "$packed/maven-lockserver-$version.tar.gz"
-repository=${MAVEN_REPOSITORY:-$HOME/.m2/repository}
-cp -al "$repository" "$work/repository"
-rm -rf "$work/repository/io/lockserver"
-cp -r "$here/newcomer" "$work/newcomer"
-(cd "$work/newcomer" && mvn -B -ntp -Dmaven.repo.local="$work/repository" -Dbuilt="file://$out" test)
 echo "$packed has version $version"

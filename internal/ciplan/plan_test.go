@@ -167,7 +167,7 @@ var notSuites = []string{
 	"race-all",           // the full form of race runs it
 	"flaky", "test-time", // started by hand
 	"fence-postgres", "clients-java-container", // started by hand: they need a PostgreSQL server, Docker or Podman
-	"clients-java-build", "clients-node-tarball", // part of clients-*-package
+	"clients-java-package", "clients-node-tarball", // part of clients-java-newcomer, clients-node-package
 	"clients-python-build", "clients-python-oldest", "clients-python-sql", "clients-node-sql", "clients-python-versions", // part of the packages' own suites; need Pythons, databases
 	"vulnerabilities", // asks a database on the network: a workflow runs it every night
 	"bench", "bench-list", "bench-aof", "bench-locks", "bench-sales", "bench-memory", "bench-replication", "bench-raft", "outages", "bench-permits", "bench-history", "bench-testing", "bench-lua", "profile",

@@ -97,7 +97,7 @@ func waits() []suite {
 			paths: []string{"clients/java/", "tests/fleet/"}},
 		{name: "clients-java-sql", fast: "make clients-java-sql", seconds: 60,
 			paths: []string{"clients/java/lockserver-client/"}},
-		{name: "clients-java-package", fast: "make clients-java-package", seconds: 90, paths: []string{"clients/java/"}},
+		{name: "clients-java-newcomer", fast: "make clients-java-newcomer", seconds: 90, paths: []string{"clients/java/"}},
 		{name: "shop", fast: "make shop", seconds: 120, paths: []string{"examples/shop/", "clients/java/"}},
 		{name: "reminders", fast: "make reminders", full: "make reminders LONG=1", seconds: 60,
 			paths: []string{"examples/reminders/java/", "clients/java/", "commands/delay.go"}},
