@@ -127,12 +127,12 @@ final class Commands implements AutoCloseable {
 
     /** Sends a command as {@link #once} does, and does not wait for the reply. See {@link #promised}. */
     CompletableFuture<Object> askOnce(long end, String... words) {
-        return ask(StringCodec.UTF8, false, end, words);
+        return ask(Escaped.CODEC, false, end, words);
     }
 
     /** Sends a command as {@link #again} does, and does not wait for the reply. */
     CompletableFuture<Object> askAgain(long end, String... words) {
-        return ask(StringCodec.UTF8, true, end, words);
+        return ask(Escaped.CODEC, true, end, words);
     }
 
     /** When a call that begins now gives up, by System.nanoTime. */

@@ -19,7 +19,6 @@ import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisURI;
 import io.lettuce.core.TimeoutOptions;
 import io.lettuce.core.api.StatefulRedisConnection;
-import io.lettuce.core.codec.StringCodec;
 import io.lettuce.core.protocol.ProtocolVersion;
 import io.lettuce.core.resource.ClientResources;
 import io.lettuce.core.resource.NettyCustomizer;
@@ -158,7 +157,7 @@ final class Dialer implements AutoCloseable {
 
     private CompletableFuture<StatefulRedisConnection<String, String>> connect(RedisURI uri) {
         try {
-            return client.connectAsync(StringCodec.UTF8, uri).toCompletableFuture();
+            return client.connectAsync(Escaped.CODEC, uri).toCompletableFuture();
         } catch (RuntimeException e) { // such as a file of certificates that cannot be read at the moment
             return CompletableFuture.failedFuture(e);
         }

@@ -40,9 +40,14 @@ public final class HeldLock implements AutoCloseable {
         }
     }
 
-    /** The key; of several the first in order. */
+    /** The key; of several the first in order. A byte that belongs to no character is half of a surrogate pair in it. */
     public String key() {
         return hold.key();
+    }
+
+    /** The key as bytes, for one that is no text. */
+    public byte[] keyBytes() {
+        return Escaped.bytes(hold.key());
     }
 
     /** The fencing token: a later holder's is higher. Of several keys it is that of the first in order. */

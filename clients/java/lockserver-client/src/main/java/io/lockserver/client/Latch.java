@@ -11,7 +11,7 @@ public final class Latch {
     Latch(Commands commands, LatchWaits waits, String key) {
         this.commands = commands;
         this.waits = waits;
-        this.key = Values.name(key, "a key");
+        this.key = key;
     }
 
     /** Closes the latch with a count; false: there is one already, and nothing has changed. */

@@ -31,7 +31,7 @@ public final class Limiter {
         this.commands = commands;
         this.waits = waits;
         this.burst = Values.number(burst, 1, "a burst");
-        words = new String[] {"LIMIT.TAKE", Values.name(key, "a key"), Long.toString(burst),
+        words = new String[] {"LIMIT.TAKE", key, Long.toString(burst),
             Long.toString(Values.number(count, 1, "a count")), Long.toString(Values.exactMS(period, "a period")), "COST", "1"};
     }
 

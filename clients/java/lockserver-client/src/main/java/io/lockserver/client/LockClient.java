@@ -201,18 +201,29 @@ public final class LockClient implements AutoCloseable {
     /** Takes a lock. */
     public HeldLock lock(String key, LockOptions options) throws InterruptedException {
         try {
-            return take(key, options);
+            return take(Values.name(key, "a key"), options);
         } catch (NotAcquiredException e) {
             throw named(e, List.of(key));
         }
     }
 
+    /** Takes the lock of a binary key. A key of bytes and one of text are the same if the text has those bytes in UTF-8. */
+    public HeldLock lock(byte[] key, LockOptions options) throws InterruptedException {
+        String name = Values.name(key, "a key");
+        try {
+            return take(name, options);
+        } catch (NotAcquiredException e) {
+            throw named(e, List.of(name));
+        }
+    }
+
+    /** The key was checked. */
     private HeldLock take(String key, LockOptions options) throws InterruptedException {
         return acquire(owner(options), lockOf(key, options), options.waitLimit());
     }
 
     private static Wish lockOf(String key, LockOptions options) {
-        return Wish.lock(Values.name(key, "a key"), options.shared(), options.lease()).in(options.trace());
+        return Wish.lock(key, options.shared(), options.lease()).in(options.trace());
     }
 
     /** Takes a lock if it is free, without waiting for another holder; empty: it is not free. */
@@ -222,6 +233,15 @@ public final class LockClient implements AutoCloseable {
 
     /** Takes a lock; empty: another owner holds it, or did until the time to wait was over. */
     public Optional<HeldLock> tryLock(String key, LockOptions options) throws InterruptedException {
+        return attempt(Values.name(key, "a key"), options);
+    }
+
+    /** The same for a binary key. */
+    public Optional<HeldLock> tryLock(byte[] key, LockOptions options) throws InterruptedException {
+        return attempt(Values.name(key, "a key"), options);
+    }
+
+    private Optional<HeldLock> attempt(String key, LockOptions options) throws InterruptedException {
         try {
             return Optional.of(take(key, options));
         } catch (NotAcquiredException e) {
@@ -254,6 +274,15 @@ public final class LockClient implements AutoCloseable {
      * only, and not of others that it is composed into: see {@link #lockedAsync}.
      */
     public CompletableFuture<HeldLock> lockAsync(String key, LockOptions options) {
+        return lockLater(Values.name(key, "a key"), options);
+    }
+
+    /** The same for a binary key. */
+    public CompletableFuture<HeldLock> lockAsync(byte[] key, LockOptions options) {
+        return lockLater(Values.name(key, "a key"), options);
+    }
+
+    private CompletableFuture<HeldLock> lockLater(String key, LockOptions options) {
         return acquireAsync(owner(options), lockOf(key, options), options.waitLimit());
     }
 
@@ -284,12 +313,17 @@ public final class LockClient implements AutoCloseable {
      * if the thread does not hold it. The server renews the lease.
      */
     public Lock asLock(String key) {
-        return threadLocks.lock(key, false, null);
+        return threadLocks.lock(Values.name(key, "a key"), false, null);
+    }
+
+    /** The same for a binary key. */
+    public Lock asLock(byte[] key) {
+        return threadLocks.lock(Values.name(key, "a key"), false, null);
     }
 
     /** The same with a fixed lease: the lock is lost when it ends. */
     public Lock asLock(String key, Duration lease) {
-        return threadLocks.lock(key, false, Values.time(lease, "a lease"));
+        return threadLocks.lock(Values.name(key, "a key"), false, Values.time(lease, "a lease"));
     }
 
     /**
@@ -297,7 +331,7 @@ public final class LockClient implements AutoCloseable {
      * cannot begin to write: {@code lock} throws {@link DeadlockException}.
      */
     public ReadWriteLock readWrite(String key) {
-        return threadLocks.readWrite(key, null);
+        return threadLocks.readWrite(Values.name(key, "a key"), null);
     }
 
     /** What the calling thread holds by {@link #asLock} or a write lock: its token, {@code guard} and so on. */
@@ -335,17 +369,32 @@ public final class LockClient implements AutoCloseable {
 
     /** A semaphore of so many permits. */
     public LockSemaphore semaphore(String key, int limit) {
-        return new LockSemaphore(this, commands, key, limit, false);
+        return new LockSemaphore(this, commands, Values.name(key, "a key"), limit, false);
+    }
+
+    /** The same for a binary key. */
+    public LockSemaphore semaphore(byte[] key, int limit) {
+        return new LockSemaphore(this, commands, Values.name(key, "a key"), limit, false);
     }
 
     /** A latch: a count that goes down once. */
     public Latch latch(String key) {
-        return new Latch(commands, keeper.latches, key);
+        return new Latch(commands, keeper.latches, Values.name(key, "a key"));
+    }
+
+    /** The same for a binary key. */
+    public Latch latch(byte[] key) {
+        return new Latch(commands, keeper.latches, Values.name(key, "a key"));
     }
 
     /** A rate: at most count per period, and burst at once. */
     public Limiter limiter(String key, long burst, long count, Duration period) {
-        return new Limiter(commands, keeper.rates, key, burst, count, period);
+        return new Limiter(commands, keeper.rates, Values.name(key, "a key"), burst, count, period);
+    }
+
+    /** The same for a binary key. */
+    public Limiter limiter(byte[] key, long burst, long count, Duration period) {
+        return new Limiter(commands, keeper.rates, Values.name(key, "a key"), burst, count, period);
     }
 
     /** Entries that the server adds to a stream later. */
@@ -415,12 +464,25 @@ public final class LockClient implements AutoCloseable {
 
     /** Whether any owner holds a key, of any client. */
     public boolean isLocked(String key) {
-        return LockInfo.of(commands.again("LOCK.INFO", Values.name(key, "a key"), "COUNT", "1")).filter(info -> !info.holders().isEmpty())
-                .isPresent();
+        return isHeld(Values.name(key, "a key"));
+    }
+
+    /** The same for a binary key. */
+    public boolean isLocked(byte[] key) {
+        return isHeld(Values.name(key, "a key"));
+    }
+
+    private boolean isHeld(String key) {
+        return LockInfo.of(commands.again("LOCK.INFO", key, "COUNT", "1")).filter(info -> !info.holders().isEmpty()).isPresent();
     }
 
     /** The holders and the waiters of a key; empty: it is free. */
     public Optional<LockInfo> info(String key) {
+        return LockInfo.of(commands.again("LOCK.INFO", Values.name(key, "a key")));
+    }
+
+    /** The same for a binary key. */
+    public Optional<LockInfo> info(byte[] key) {
         return LockInfo.of(commands.again("LOCK.INFO", Values.name(key, "a key")));
     }
 
@@ -429,9 +491,17 @@ public final class LockClient implements AutoCloseable {
      * has seen, so a later one keeps the lock also if an answer was lost.
      */
     public boolean forceUnlock(String key) {
+        return force(Values.name(key, "a key"));
+    }
+
+    /** The same for a binary key. */
+    public boolean forceUnlock(byte[] key) {
+        return force(Values.name(key, "a key"));
+    }
+
+    private boolean force(String key) {
         long end = commands.deadline();
-        List<LockInfo.Holder> holders = LockInfo.of(commands.again(end, "LOCK.INFO", Values.name(key, "a key")))
-                .map(LockInfo::holders).orElse(List.of());
+        List<LockInfo.Holder> holders = LockInfo.of(commands.again(end, "LOCK.INFO", key)).map(LockInfo::holders).orElse(List.of());
         for (LockInfo.Holder holder : holders) {
             commands.again(end, "LOCK.FORCE", key, "OWNER", holder.owner());
         }

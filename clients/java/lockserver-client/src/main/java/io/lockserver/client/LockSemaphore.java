@@ -29,7 +29,7 @@ public final class LockSemaphore {
         this.client = client;
         this.commands = commands;
         this.initial = initial;
-        this.key = Values.name(key, "a key");
+        this.key = key;
         this.limit = Math.toIntExact(Values.number(limit, 1, "a limit"));
     }
 

@@ -39,7 +39,7 @@ final class ThreadLocks {
     }
 
     Lock lock(String key, boolean shared, Duration lease) {
-        return new OfThread(new Mode(Values.name(key, "a key"), shared), lease);
+        return new OfThread(new Mode(key, shared), lease);
     }
 
     ReadWriteLock readWrite(String key, Duration lease) {

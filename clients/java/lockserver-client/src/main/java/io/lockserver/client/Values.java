@@ -22,6 +22,14 @@ final class Values {
         return value;
     }
 
+    /** A key of any bytes, as {@link Escaped} has it; not empty. */
+    static String name(byte[] value, String what) {
+        if (Objects.requireNonNull(value, () -> what + " is null").length == 0) {
+            throw new IllegalArgumentException(what + " is empty");
+        }
+        return Escaped.of(value);
+    }
+
     /** A text that UTF-8 can express. Half of a surrogate pair would be sent as a question mark, like any other half. */
     static String text(String value, String what) {
         Objects.requireNonNull(value, () -> what + " is null");

@@ -115,7 +115,7 @@ final class Wire {
 
     /** Has the pushes given to a consumer, each as the list of its words; their first one is the kind. */
     void onPush(java.util.function.Consumer<List<Object>> told) {
-        connection.addListener(message -> told.accept(message.getContent(StringCodec.UTF8::decodeValue)));
+        connection.addListener(message -> told.accept(message.getContent(Escaped.CODEC::decodeValue)));
     }
 
     /**
@@ -123,7 +123,7 @@ final class Wire {
      * and pushes; anything else by a thread of the executor.
      */
     void then(BiConsumer<Object, RuntimeException> take, String... words) {
-        then(StringCodec.UTF8, take, words);
+        then(Escaped.CODEC, take, words);
     }
 
     /** The same with words and a reply of another form, such as {@link Bytes#CODEC}. */
@@ -149,7 +149,7 @@ final class Wire {
 
     /** Sends a command and returns what will be its reply. */
     CompletableFuture<Object> send(String... words) {
-        return send(StringCodec.UTF8, words);
+        return send(Escaped.CODEC, words);
     }
 
     /** The same with words and a reply of another form, such as {@link Bytes#CODEC}. */
