@@ -10,17 +10,17 @@ import (
 	"lockserver/store"
 )
 
-// backgroundSave is one save that runs beside everything else. It can be called off: a save that began
-// earlier must not replace the file of one that ended sooner.
+// backgroundSave is a save in the background. It can be called off: a save that began earlier must not
+// replace the file of a save that ended sooner.
 type backgroundSave struct {
 	off     atomic.Bool
-	written chan struct{} // closed when the file has been replaced, or will not be any more
-	keys    int           // how many there are to be written
-	saved   atomic.Int64  // about how many have been
-	prompt  bool          // a caller waits for it: it pauses for other work only for moments
+	written chan struct{} // closed when the file was replaced, or will never be
+	keys    int           // number of keys to write
+	saved   atomic.Int64  // about the number of written keys
+	prompt  bool          // a caller waits for the save: it only makes short pauses for other work
 }
 
-// newBackgroundSave is one of a cut.
+// newBackgroundSave returns a save of a cut.
 func newBackgroundSave(snap *store.Snapshot) *backgroundSave {
 	bg := &backgroundSave{written: make(chan struct{})}
 	for db := range snap.DBs() {
@@ -30,7 +30,7 @@ func newBackgroundSave(snap *store.Snapshot) *backgroundSave {
 	return bg
 }
 
-// breathe gives way, when so many keys have been written.
+// breathe yields the processor after a number of keys.
 func (bg *backgroundSave) breathe(keys int) {
 	bg.saved.Store(int64(keys))
 	if bg.prompt {
@@ -40,10 +40,11 @@ func (bg *backgroundSave) breathe(keys int) {
 	}
 }
 
-// errCalledOff ends a background save that something newer has made pointless.
+// errCalledOff ends a background save that a newer save has replaced.
 var errCalledOff = errors.New("the save was called off")
 
-// run writes the snapshot; it returns errCalledOff, and leaves the old file, if it was called off in time.
+// run writes the snapshot. If the save was called off in time, it returns errCalledOff and leaves the old
+// file.
 func (bg *backgroundSave) run(path string, snap *store.Snapshot, o persistence.SaveOptions) (bytes int64, err error) {
 	o.Breathe = bg.breathe
 	err = bg.work(func() error {
@@ -55,11 +56,11 @@ func (bg *backgroundSave) run(path string, snap *store.Snapshot, o persistence.S
 	return bytes, err
 }
 
-// work does what writes a file; its error becomes errCalledOff if that is why.
+// work runs a function that writes a file. Its error becomes errCalledOff if the save was called off.
 func (bg *backgroundSave) work(write func() error) (err error) {
 	defer close(bg.written)
 	done := make(chan struct{})
-	go func() { // on a thread of its own, that gives way to the others; what needs the lock is done on another
+	go func() { // on a thread with low priority; work that needs the lock runs on another thread
 		defer close(done)
 		if bg.prompt {
 			background.EnterPromptly()
@@ -75,7 +76,7 @@ func (bg *backgroundSave) work(write func() error) (err error) {
 	return err
 }
 
-// calledOff fails as soon as its save has been called off.
+// calledOff is a writer that fails when its save has been called off.
 type calledOff struct {
 	bg *backgroundSave
 	to io.Writer

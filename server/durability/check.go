@@ -9,8 +9,8 @@ import (
 	"lockserver/persistence/disk"
 )
 
-// Check verifies a snapshot, an append-only log, or a directory with such, and writes to w what it holds. The
-// error is what would keep a server from starting on it, with file and offset. Nothing is changed.
+// Check verifies a snapshot, an append-only log, or a directory of them, and writes a report to w. The error
+// is the error that would prevent a server from starting, with file and offset. Nothing is changed.
 func Check(path string, w io.Writer) error {
 	report, err := aof.Check(disk.OS{}, path)
 	if textErr := report.WriteText(w); err == nil {

@@ -10,7 +10,7 @@ import (
 	"lockserver/store"
 )
 
-// Copies of the data that leave for other servers, or come from one.
+// Copies of the data that are sent to other servers, or come from another server.
 
 // Copy is a cut of the data that is sent to others.
 type Copy struct {
@@ -19,8 +19,8 @@ type Copy struct {
 	empty   bool
 }
 
-// Copy takes a cut at a place of the history. Without keys it has the functions alone, without functions the
-// keys.
+// Copy takes a cut at a position of the history. Without keys it contains only the functions, without
+// functions only the keys.
 func (s *Storage) Copy(at persistence.History, keys, functions bool) *Copy {
 	c := &Copy{snap: s.store.Cut(), options: s.saveOptions(), empty: !keys}
 	c.options.History, c.options.Checksum = at, true
@@ -33,7 +33,7 @@ func (s *Storage) Copy(at persistence.History, keys, functions bool) *Copy {
 // TellUsers adds the text of a raft group about its users.
 func (c *Copy) TellUsers(text string) { c.options.Users = text }
 
-// Write writes it out, once. It needs no lock, and gives way to what cannot wait.
+// Write writes the cut once. It needs no lock, and yields to urgent work.
 func (c *Copy) Write(w io.Writer) error {
 	bg := newBackgroundSave(c.snap)
 	bg.prompt = true
@@ -47,8 +47,8 @@ func (c *Copy) Write(w io.Writer) error {
 	})
 }
 
-// Digest returns the exact digest of the cut, which can only be released afterwards; false: off has called it
-// off. It needs no lock, and gives way to what cannot wait.
+// Digest returns the exact digest of the cut, which can only be released afterwards. ok is false if off ended
+// the work. It needs no lock, and yields to urgent work.
 func (c *Copy) Digest(off func() bool) (d digest.Digest, ok bool) {
 	bg := newBackgroundSave(c.snap)
 	_ = bg.work(func() error {
@@ -64,13 +64,14 @@ func (c *Copy) Release() { c.snap.Release() }
 // Incoming is a snapshot that another server sends.
 type Incoming struct {
 	From io.Reader // is read without the lock
-	Size int64     // how much there is; 0: that is not known
+	Size int64     // size in bytes; 0: not known
 	// Aside says that the new data is loaded beside the old data, and replaces it when it is complete. Serves
 	// says that clients see the old data meanwhile.
 	Aside, Serves bool
-	// Gone is called when the old data is to go. If it returns an error, the old data stays. It may be nil.
+	// Gone is called when the old data is about to be removed. If it returns an error, the old data stays. It
+	// may be nil.
 	Gone func() error
-	// Keep gives the file that it was read from a name; nil: it came as it was sent.
+	// Keep gives the file of the snapshot a name; it is nil without a file.
 	Keep func(as string) error
 }
 
@@ -92,11 +93,11 @@ func (s *Storage) Receive(in Incoming) (got persistence.Loaded, err error) {
 	if err := s.awaitLoad(); err != nil {
 		return got, err
 	}
-	s.endBackgroundSave() // it would put the data from before in the place of what is kept now
+	s.endBackgroundSave() // it would replace the new snapshot by older data
 	unsaved := s.store.Dirty() - s.snapshots.dirtyAtSave
 	defer func() {
 		if err == nil && in.Keep == nil {
-			unsaved++ // as in Redis: save points are to see what is on no disk
+			unsaved++ // as in Redis: save points must see that the data is not on disk
 		}
 		s.snapshots.dirtyAtSave = s.store.Dirty() - unsaved
 	}()
@@ -112,7 +113,7 @@ func (s *Storage) Receive(in Incoming) (got persistence.Loaded, err error) {
 	s.store.Record(false)
 	defer func() { s.store.Record(s.Records()) }()
 	s.forgetAll()
-	s.store.SetFrozenTime(true) // the sender may extend what is overdue in what follows
+	s.store.SetFrozenTime(true) // the sender may extend overdue deadlines in the commands that follow
 	got, err = persistence.Load(&unlockedReader{in.From, s}, s.store, s.loadOptions(true))
 	s.store.SetFrozenTime(false)
 	if err != nil {
@@ -124,12 +125,12 @@ func (s *Storage) Receive(in Incoming) (got persistence.Loaded, err error) {
 	return got, err
 }
 
-// KeepsReceived reports whether the file of what another server sends becomes the server's own snapshot.
+// KeepsReceived reports whether the file of a snapshot from another server becomes the server's own snapshot.
 func (s *Storage) KeepsReceived() bool { return s.own != nil && s.config.DBFilename != "" }
 
-// keep makes the file of what was loaded the server's own snapshot, as Redis does. With rdb-del-sync-files a
-// server without save points has none from then on, also beside a log, as in Redis. If it cannot be done
-// what was there stays, which is an earlier state, and the log says so.
+// keep makes the file of the loaded snapshot the server's own snapshot, as Redis does. With
+// rdb-del-sync-files a server without save points then has no snapshot, even if it has a log, as in Redis. If
+// keep fails, the old snapshot stays, which is an earlier state, and an error is logged.
 func (s *Storage) keep(in *Incoming) {
 	if in.Keep == nil || !s.KeepsReceived() || s.loading.ended != nil {
 		return
@@ -147,12 +148,13 @@ func (s *Storage) keep(in *Incoming) {
 	}
 }
 
-// receiveAside is Receive for what is loaded aside. Until it is whole, nothing has changed.
+// receiveAside does the work of Receive for a snapshot that is loaded aside. Nothing changes until it is
+// complete.
 func (s *Storage) receiveAside(in *Incoming) (persistence.Loaded, error) {
 	aside := s.store.Aside()
 	aside.SetFrozenTime(true)
 	s.loading.aside = aside
-	if in.Serves { // as in Redis nothing that is overdue is gone while anything is loaded
+	if in.Serves { // as in Redis no overdue key expires during a load
 		s.store.SetFrozenTime(true)
 		defer s.store.SetFrozenTime(false)
 	}
@@ -166,7 +168,7 @@ func (s *Storage) receiveAside(in *Incoming) (persistence.Loaded, error) {
 	if err != nil {
 		return got, err
 	}
-	s.host.AwaitIdle() // a script may be in the middle of the data
+	s.host.AwaitIdle() // a script may be using the data
 	if err := in.gone(); err != nil {
 		return got, err
 	}
@@ -182,19 +184,19 @@ func (s *Storage) receiveAside(in *Incoming) (persistence.Loaded, error) {
 	return got, nil
 }
 
-// received is the end of a load, with what it has come to.
+// received ends a load, with its result.
 func (s *Storage) received(got persistence.Loaded, err error) {
 	if err == nil {
 		s.seeTokenLimit(got.TokenLimit)
 		s.loadedKeys, s.expiredKeys = got.Keys, got.Expired
 	}
 	s.KeepArrived()
-	if s.loading.ended == nil { // the server is to end: what is on disk is whole
+	if s.loading.ended == nil { // the server is about to end: the files on disk are complete
 		s.rebase(func(write func()) { s.loading.ended = s.host.Wait(write) })
 	}
 }
 
-// Forget removes all data and leaves the log as it was: for a server without a log.
+// Forget removes all data and does not touch the log: for a server without a log.
 func (s *Storage) Forget() {
 	s.host.HandOn()
 	s.store.Record(false)
@@ -226,5 +228,5 @@ func (r *unlockedReader) Read(b []byte) (n int, err error) {
 	return n, err
 }
 
-// Size is how much there is, 0 if that is not known.
+// Size returns the size of the input; 0 if it is not known.
 func (r *unlockedReader) Size() int64 { return r.storage.loading.total }

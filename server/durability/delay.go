@@ -2,13 +2,14 @@ package durability
 
 import "time"
 
-// What tests ask for with the directives key-load-delay and rdb-key-save-delay: time in which to look at a
-// server that loads or saves.
+// The delays of the directives key-load-delay and rdb-key-save-delay, with which tests can look at a server
+// that loads or saves.
 
-// pace says how long is waited between keys.
+// pace computes the delays between keys.
 type pace struct{ keys int }
 
-// next is how long is waited now: delayUS microseconds, or, below 0, a microsecond after every -delayUS keys.
+// next returns the delay now: delayUS microseconds, or, if delayUS is negative, a microsecond after every
+// -delayUS keys.
 func (p *pace) next(delayUS int) time.Duration {
 	if delayUS >= 0 {
 		return time.Duration(delayUS) * time.Microsecond
@@ -19,7 +20,7 @@ func (p *pace) next(delayUS int) time.Duration {
 	return 0
 }
 
-// delayLoad waits between two keys of a load. The directive may change meanwhile.
+// delayLoad waits between two keys of a load. The directive may change during the load.
 func (s *Storage) delayLoad() error {
 	if s.config.KeyLoadDelayUS == 0 {
 		return nil
@@ -30,7 +31,7 @@ func (s *Storage) delayLoad() error {
 	return nil
 }
 
-// saveDelay is what waits between two keys of a save; nil: nothing does.
+// saveDelay returns the function that waits between two keys of a save, or nil.
 func (s *Storage) saveDelay() func() {
 	delayUS := s.config.RDBKeySaveDelayUS
 	if delayUS == 0 {

@@ -15,14 +15,14 @@ import (
 )
 
 // dirLockFile is the file inside dir that a server locks while it writes there. The log's directory has
-// another lock (package aof), because the log stays where it is when CONFIG SET moves dir.
+// another lock (package aof), because the log does not move when CONFIG SET changes dir.
 const dirLockFile = "lockserver.lock"
 
-// claim is a directory that a server may write to. No other server does while the lock is held.
+// claim is the right to write to a directory. No other server can have it while the lock is held.
 type claim struct {
 	dir  string
 	path string // of the lock's file
-	made bool   // it was not there before
+	made bool   // the claim has made the file
 	lock io.Closer
 }
 
@@ -31,18 +31,18 @@ type dirInUseError struct{ dir string }
 
 func (e *dirInUseError) Error() string { return "another server writes to the directory " + e.dir }
 
-// HasFiles reports whether the server may ever have files; one that is embedded has none by default.
+// HasFiles reports whether the server may ever have files; an embedded server has none by default.
 func (s *Storage) HasFiles() bool {
 	return s.opts.Configured || s.config.DBFilename != "" || s.config.AppendOnly
 }
 
 // writesByItself reports whether a server with these directives writes to its directory without a command
-// that asks for it. Other servers need no writable directory.
+// that requests it. Other servers need no writable directory.
 func writesByItself(c *config.Config) bool {
 	return c.AppendOnly || len(c.Save) > 0 && c.DBFilename != ""
 }
 
-// isDir returns an error unless there is a directory of that name.
+// isDir returns an error unless the path is a directory.
 func isDir(path string) error {
 	st, err := os.Stat(path)
 	if err == nil && !st.IsDir() {
@@ -69,17 +69,18 @@ func (s *Storage) claimDir(dir string) (*claim, error) {
 // release releases the directory.
 func (c *claim) release() error { return c.lock.Close() }
 
-// undo restores the state before the directory was claimed. It removes the file first, while no other server
-// can have the lock.
+// undo restores the state before the claim. It removes the file first, while no other server can have the
+// lock.
 func (c *claim) undo(files disk.FS) {
 	if c.made {
-		_ = files.Remove(c.path) // a file that is left does no harm
+		_ = files.Remove(c.path) // a leftover file does no harm
 	}
 	_ = c.release()
 }
 
 // claimAtStart takes the lock of the server's directory before any data is read, and reads the limit of the
-// tokens. A server that writes nothing by itself can do without: its tokens are then kept in memory only.
+// tokens. A server that writes nothing by itself can start without the lock: it then keeps its tokens only in
+// memory.
 func (s *Storage) claimAtStart() error {
 	if !s.HasFiles() {
 		return nil
@@ -91,7 +92,7 @@ func (s *Storage) claimAtStart() error {
 	if err != nil {
 		return err
 	}
-	s.tokens.last, s.tokens.limit = max(s.tokens.last, found), max(s.tokens.limit, found) // also of the base of a first log
+	s.tokens.last, s.tokens.limit = max(s.tokens.last, found), max(s.tokens.limit, found) // also those in the base of a first log
 	own, err := s.claimDir(s.config.Dir)
 	switch {
 	case err == nil:
@@ -104,8 +105,7 @@ func (s *Storage) claimAtStart() error {
 	return nil
 }
 
-// OwnDir makes the directory the server's own if it is not, before something is
-// written there.
+// OwnDir claims the directory before something is written there, if the server has not claimed it yet.
 func (s *Storage) OwnDir() error {
 	if s.own != nil {
 		return nil
@@ -122,10 +122,9 @@ func (s *Storage) OwnDir() error {
 	return nil
 }
 
-// changeDir makes the directory that new directives name the server's own, if it is another one, or if by
-// them the server will write where it did not. One of done and undo is to be called: when the change is
-// in effect, or to leave everything as it was, here and there. The error is a *config.SetError, and
-// nothing has changed.
+// changeDir claims the directory of the new directives, if it is another directory, or if the server will now
+// write to it by itself. The caller must call done or undo: done when the change is in effect, undo to
+// restore the state here and in the directory. The error is a *config.SetError, and nothing has changed.
 func (s *Storage) changeDir(next *config.Config, names []string) (done, undo func(), err error) {
 	nothing := func() {}
 	if !filepath.IsAbs(next.Dir) {
@@ -165,7 +164,7 @@ func (s *Storage) changeDir(next *config.Config, names []string) (done, undo fun
 	return func() { s.leave(before) }, undo, nil
 }
 
-// blamed is the directive that a refusal names.
+// blamed returns the directive that a refusal names.
 func blamed(names []string) string {
 	for _, name := range []string{"dir", "appendonly", "save", "dbfilename"} {
 		if slices.Contains(names, name) {
@@ -175,7 +174,8 @@ func blamed(names []string) string {
 	return names[0]
 }
 
-// leave releases a directory that is no longer the server's, as soon as nothing is written there any more.
+// leave releases a directory that the server does not use any more, as soon as nothing is being written
+// there.
 func (s *Storage) leave(c *claim) {
 	switch {
 	case c == nil:
@@ -194,7 +194,7 @@ func (s *Storage) releaseLeft() {
 	s.left = nil
 }
 
-// reasonOf is a file error's reason, capitalised as Redis has it from C.
+// reasonOf returns the reason of a file error, capitalised as in Redis.
 func reasonOf(err error) string {
 	var no syscall.Errno
 	text := err.Error()

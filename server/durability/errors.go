@@ -9,12 +9,13 @@ import (
 	"lockserver/persistence/aof"
 )
 
-// UnknownCommandError is what a Replayer returns for a command that is not known.
+// UnknownCommandError is the error of a Replayer for an unknown command.
 type UnknownCommandError struct{ Name string }
 
 func (e *UnknownCommandError) Error() string { return "Unknown command '" + e.Name + "'" }
 
-// logError says why a log cannot be loaded in the words of Redis, which tools look for, and then in ours.
+// logError explains why a log cannot be loaded: first in the words of Redis, because tools look for them,
+// then in ours.
 func logError(err error) error {
 	var at *aof.Error
 	if !errors.As(err, &at) {

@@ -7,45 +7,43 @@ import (
 	"lockserver/store"
 )
 
-// Executor is what the server does for what it keeps.
+// Executor is the server, as far as storage needs it.
 type Executor interface {
-	// Do runs f as a unit of its own, when no other runs. It is called without the lock.
+	// Do runs f as a unit of its own, when no other unit runs. It is called without the lock.
 	Do(f func())
-	// Background runs f beside everything else, without the lock. The server does not end before f has.
+	// Background runs f in a goroutine, without the lock. The server does not end before f has returned.
 	Background(f func())
-	// HandOn gives Storage.Append the effects of what has been done since it was called last.
+	// HandOn passes the effects since its last call to Storage.Append.
 	HandOn()
-	// Rest lets others have the lock for a time, or for a moment, while data is loaded. The error says that
-	// the server is to end: the load ends with it.
+	// Rest gives others the lock for a time, or for a moment, during a load. The error says that the server
+	// is about to end: the load ends with it.
 	Rest(d time.Duration) error
 
-	// Wait runs f without the lock, so that others get it. The error is that of Rest.
+	// Wait runs f without the lock, so that others get it. The error has the same meaning as that of Rest.
 	Wait(f func()) error
-	// AwaitIdle lets others have the lock until nothing is in the middle of its work with the data.
+	// AwaitIdle gives others the lock until no work with the data is half done.
 	AwaitIdle()
 
-	// Synced is called when more of the log has been synced. It runs on any goroutine, and must not wait for
-	// the lock.
+	// Synced is called when more of the log was synced. It runs on any goroutine, and must not wait for the
+	// lock.
 	Synced()
-	// LogClosed is called when there is no log any more, and nothing will be synced.
+	// LogClosed is called when the log was closed, and nothing more will be synced.
 	LogClosed()
 
-	// Placed is called when what is on disk has been read. at is the data's place in a replication history.
-	// overdue are the removals that lead to it: of keys and fields that were not loaded because they had
-	// expired.
+	// Placed is called when the files were read. at is the data's position in a replication history. overdue
+	// lists removals of keys and fields that were not loaded because they had expired.
 	Placed(at persistence.History, overdue []store.Effect)
 
-	// NewReplayer returns what runs the commands of a log.
+	// NewReplayer returns a Replayer for the commands of a log.
 	NewReplayer() Replayer
 	// Libraries returns the code of the libraries of functions.
 	Libraries() [][]byte
-	// LoadLibraries loads the code of libraries. One of a name that is there is an error, unless replace says
-	// that it takes that one's place.
+	// LoadLibraries loads the code of libraries. A library with the name of an existing library is an error,
+	// unless replace is set: then it replaces that library.
 	LoadLibraries(code [][]byte, replace bool) error
-	// ReplaceLibraries loads the code of libraries in the place of all that are there. An error has changed
-	// nothing.
+	// ReplaceLibraries replaces all libraries. After an error nothing has changed.
 	ReplaceLibraries(code [][]byte) error
-	// DropLibraries forgets all libraries.
+	// DropLibraries removes all libraries.
 	DropLibraries()
 }
 

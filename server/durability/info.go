@@ -8,31 +8,31 @@ import (
 	"lockserver/server/info"
 )
 
-// Info is what INFO shows of what is on disk.
+// Info holds the figures of INFO about the files.
 type Info struct {
-	Load      *Load // nil: the data is there
-	Changes   int64 // since the last snapshot
+	Load      *Load // nil: the data is loaded
+	Changes   int64 // changes since the last snapshot
 	LastSaveS int64
-	Saves     Writes // of snapshots
-	Rewrites  Writes // of the log
+	Saves     Writes // writes of snapshots
+	Rewrites  Writes // rewrites of the log
 	LogOn     bool
-	LogErr    error     // why the log cannot be written
-	Log       aof.Stats // if LogOn
+	LogErr    error     // the reason why the log cannot be written
+	Log       aof.Stats // valid if LogOn is set
 }
 
-// Load is how far a start has come.
+// Load is the progress of the load at a start.
 type Load struct {
 	StartedUS, Done, Total int64 // Done and Total in bytes
 	Percent                int64
-	LeftS                  int64 // about how many seconds it still takes
+	LeftS                  int64 // about how many seconds are left
 }
 
-// Writes is what became of one kind of files that are written in the background.
+// Writes describes the background writes of one kind of file.
 type Writes struct {
 	Running, Scheduled bool
 	LastErr            error
-	LastS              int64 // how many seconds the last one took; -1: there was none
-	CurrentS           int64 // for how many seconds the running one has run; -1: there is none
+	LastS              int64 // seconds that the last write took; -1: there was none
+	CurrentS           int64 // seconds that the running write has taken; -1: none is running
 	Count              int64
 }
 
@@ -70,7 +70,7 @@ func runsS(running bool, ms int64) int64 {
 	return -1
 }
 
-// info is how far the load has come at a time.
+// info returns the progress of the load at a time.
 func (l *loading) info(nowUS int64) *Load {
 	passed := max(1, nowUS-l.startedUS)
 	left := int64(1)
@@ -80,10 +80,10 @@ func (l *loading) info(nowUS int64) *Load {
 	return &Load{StartedUS: l.startedUS, Done: l.done, Total: l.total, Percent: l.percent(), LeftS: left}
 }
 
-// TokenInfo is what INFO shows of the fencing tokens.
+// TokenInfo holds the figures of INFO about the fencing tokens.
 type TokenInfo struct {
 	Last int64
-	Kept bool  // a file holds their limit
+	Kept bool  // a file has their limit
 	Err  error // the file could not be written
 }
 

@@ -7,30 +7,30 @@ import (
 	"lockserver/internal/ascii"
 )
 
-// FAILOVER: the server and one of its replicas change places. Writes are held until the replica has
-// everything; then the server follows it, and asks it to lead.
+// FAILOVER: the server and one of its replicas change places. Writes are held until the replica has all data;
+// then the server follows it, and asks it to lead.
 
-// failoverState is how far that has come.
+// failoverState is a state of a failover.
 type failoverState uint8
 
 const (
 	noFailover       failoverState = iota
-	awaitingSync                   // until a replica has everything
+	awaitingSync                   // until a replica has all data
 	failoverOnItsWay               // until the replica has answered
 )
 
-// String is the state as INFO has it.
+// String returns the state's name in INFO.
 func (s failoverState) String() string {
 	return [...]string{"no-failover", "waiting-for-sync", "failover-in-progress"}[s]
 }
 
-// failover is one of them.
+// failover holds the parameters of a running failover.
 type failover struct {
 	state failoverState
-	host  string // of the replica that is to lead; empty: any
+	host  string // of the replica that is going to lead; empty: any replica
 	port  int
-	force bool  // when the time is up it leads whatever it has
-	endMS int64 // when that is; 0: never
+	force bool  // at the deadline the replica leads with the data that it has
+	endMS int64 // the deadline; 0: none
 }
 
 // Errors of Redis.
@@ -123,7 +123,7 @@ func readFailover(c *commands.Ctx) (f failover, err error) {
 	return f, nil
 }
 
-// find is the replica at an address; nil: there is none.
+// find returns the replica at an address, or nil.
 func (n *Node) find(host string, port int) *Replica {
 	for _, r := range n.replicas {
 		if r.ip() == host && r.port == port {
@@ -133,7 +133,7 @@ func (n *Node) find(host string, port int) *Replica {
 	return nil
 }
 
-// tryFailover goes on with a failover if the replica has everything, or the time is up.
+// tryFailover continues a failover if the replica has all data, or the deadline has passed.
 func (n *Node) tryFailover() {
 	f := &n.failover
 	if f.state != awaitingSync {
@@ -158,7 +158,7 @@ func (n *Node) tryFailover() {
 	}
 }
 
-// handOver follows the replica that is to lead, and has the link ask it to.
+// handOver follows the replica that is going to lead. The link will ask it to lead.
 func (n *Node) handOver() {
 	n.failover.state = failoverOnItsWay
 	n.SetMaster(n.failover.host, n.failover.port)
@@ -177,7 +177,7 @@ func (n *Node) answeredFailover(leads bool) {
 	n.endFailover()
 }
 
-// abortFailover makes the server what it was.
+// abortFailover restores the role of the server.
 func (n *Node) abortFailover(why string) {
 	n.host.Log().Info(fmt.Sprintf("Aborting failover to %s:%d (%s).", n.failover.host, n.failover.port, why))
 	if n.failover.state == failoverOnItsWay {

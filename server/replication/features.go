@@ -9,30 +9,30 @@ import (
 	"lockserver/internal/resp"
 )
 
-// Some replicas do not know all effects. A replica leaves out an effect that it does not know, and goes on:
-// from then on it has other data, without an error. So the master asks a replica before it sends the first
-// such effect. A lockserver says by itself what it is.
+// Some replicas do not know all effects. A replica that does not know an effect skips it, and continues: from
+// then on it has other data, without an error. So the master asks a replica before it sends the first such
+// effect. A lockserver tells the master by itself that it knows them.
 //
 // Redis does not send its version to its master, and replies only to REPLCONF GETACK: with an ACK of the
-// place in the history up to which it had run all commands by then. A question makes use of that. It is a
-// part of the history:
+// position in the history up to which it has run all commands. A question uses that. It is a part of the
+// history:
 //
-//	REPLCONF GETACK *        the replica is at its beginning
-//	REPLCONF GETACK *        it answers at all: the place is that behind the first one
-//	MULTI                    if the command within is not known, EXEC does nothing,
+//	REPLCONF GETACK *        the replica has reached the beginning of the question
+//	REPLCONF GETACK *        the replica answers at all: the position is that after the first GETACK
+//	MULTI                    if the replica does not know the command within, EXEC does nothing,
 //	<a command that reads>   and there is no answer from within
-//	REPLCONF GETACK *        three times: an ACK of the clock's may be among them, which comes once a second
+//	REPLCONF GETACK *        three times: the periodic ACK, once a second, may be among the answers
 //	EXEC
 //	REPLCONF GETACK *        the answer is complete when the replica is behind EXEC
 //
 // A replica that has answered the GETACK before MULTI, but not those within, does not know the command.
-// Programs that read the history and answer nothing are left alone.
+// Programs that read the history without answering are not judged.
 //
-// A server between the master and the replica passes the question on like all of the history, and looks at
-// the answers of its own replicas. To have one asked it sends a request to its master (REPLCONF ask). A Redis
-// asks nothing: the replicas of a lockserver that follows a Redis are not asked.
+// A server between the master and the replica passes the question on like the rest of the history, and judges
+// the answers of its own replicas. To have a question asked, it sends a request to its master (REPLCONF ask).
+// A Redis asks nothing, so the replicas of a lockserver that follows a Redis are not asked.
 
-// Features are kinds of effects that not every replica knows.
+// Features is a set of kinds of effects that some replicas do not know.
 type Features uint8
 
 // The features. Redis has the deadlines of hash fields from 7.4 on, Valkey from 9 on; Bloom filters need the
@@ -43,10 +43,11 @@ const (
 	allFeatures = FieldDeadlines | BloomFilters
 )
 
-// ownKind is the word by which a replica says that it is a lockserver (REPLCONF capa). Others ignore it.
+// ownKind is the word by which a replica says that it is a lockserver (REPLCONF capa). Other servers ignore
+// it.
 const ownKind = "lockserver"
 
-// String is what the log calls one of them.
+// String returns the name of a feature for the log.
 func (f Features) String() string {
 	switch f {
 	case FieldDeadlines:
@@ -57,7 +58,7 @@ func (f Features) String() string {
 	return fmt.Sprintf("features %b", uint8(f))
 }
 
-// each gives them one by one.
+// each calls use with each feature of the set.
 func (f Features) each(use func(Features)) {
 	for one := Features(1); one <= allFeatures; one <<= 1 {
 		if f&one != 0 {
@@ -69,10 +70,10 @@ func (f Features) each(use func(Features)) {
 const (
 	newDump   = 12 // the version of a payload with deadlines of fields: format, do not change
 	dumpFoot  = 10 // a payload ends with its version and a checksum of 8 bytes: format, do not change
-	moduleTag = 7  // the first byte of a payload that is a module's: format, do not change
+	moduleTag = 7  // the first byte of a payload of a module: format, do not change
 )
 
-// featuresOf says which of them an effect is.
+// featuresOf returns the feature that an effect needs, or 0.
 func featuresOf(args [][]byte) Features {
 	switch name := args[0]; {
 	case name[0] == 'H' && (string(name) == "HPEXPIREAT" || string(name) == "HPERSIST"):
@@ -104,7 +105,7 @@ func probeOf(f Features) []byte {
 	return resp.AppendCommand(b, []byte("EXEC"))
 }
 
-// featuresOfProbe returns the features that these commands ask about; 0: they are no question.
+// featuresOfProbe returns the features that these commands ask about; 0: they are not a question.
 func featuresOfProbe(unit []Command) Features {
 	switch {
 	case len(unit) != 1:
@@ -117,35 +118,36 @@ func featuresOfProbe(unit []Command) Features {
 	return 0
 }
 
-// probe is the middle of a question and its place in the history.
+// probe is the middle of a question, with its position in the history.
 type probe struct {
 	about    Features
 	from, to int64
 }
 
-// question is a probe that a replica has not answered.
+// question is a probe that a replica has not answered yet.
 type question struct {
 	probe
-	before bool // it has answered to the part before the probe
-	within int  // so many answers are from within
+	before bool // it has answered the part before the probe
+	within int  // number of answers from within
 }
 
-// leastWithin is how many answers from within say that a replica knows the command. One may be the clock's.
+// leastWithin is the number of answers from within that prove that a replica knows the command. One of them
+// may be the periodic ACK.
 const leastWithin = 2
 
-// beforeProbe is the place that a replica names which answers at all.
+// beforeProbe returns the position in the first answer of a replica that answers.
 func (p probe) beforeProbe() int64 { return p.from - int64(len(getAck)) }
 
-// begin is where the question begins.
+// begin returns the position where the question begins.
 func (p probe) begin() int64 { return p.from - 2*int64(len(getAck)) }
 
-// unsure reports whether a replica has to be asked about a feature.
+// unsure reports whether a replica must be asked about a feature.
 func (r *Replica) unsure(f Features) bool {
 	return r.knows&f == 0 && !r.silent && !r.snapshot && (r.state == receiving || r.state == online) &&
 		!slices.ContainsFunc(r.asked, func(q question) bool { return q.about == f })
 }
 
-// askBefore asks those replicas that are not known to know what a unit has done, which is sent next.
+// askBefore asks the replicas that may not know the effects of a unit. The unit is sent afterwards.
 func (n *Node) askBefore(unit Effects) {
 	var f Features
 	for i := range unit {
@@ -162,14 +164,14 @@ func (n *Node) askBefore(unit Effects) {
 	})
 }
 
-// askBelow asks, once a second, the replicas of our replicas, which this server does not know.
+// askBelow asks, once a second, the replicas of our replicas, which this server does not see.
 func (n *Node) askBelow() {
 	if n.link == nil && slices.ContainsFunc(n.replicas, func(r *Replica) bool { return r.own }) {
 		n.unasked.each(n.ask)
 	}
 }
 
-// ask puts a question into the history.
+// ask adds a question to the history.
 func (n *Node) ask(f Features) {
 	n.unasked &^= f
 	n.add(getAck)
@@ -180,7 +182,7 @@ func (n *Node) ask(f Features) {
 	n.add(getAck)
 }
 
-// passed is called when a probe has become a part of the history.
+// passed is called when a probe was added to the history.
 func (n *Node) passed(p probe) {
 	n.probed = append(slices.DeleteFunc(n.probed, func(old probe) bool { return old.about == p.about }), p)
 	for _, r := range n.replicas {
@@ -190,8 +192,8 @@ func (n *Node) passed(p probe) {
 	}
 }
 
-// doubt asks a replica that goes on at a place of the history: what it had before it may have left out things
-// that the data has. Until it has answered, nothing that it says it has counts.
+// doubt asks a replica that continues at a position of the history: it may have skipped effects that the data
+// contains. Its acknowledgements do not count until it has answered.
 func (n *Node) doubt(r *Replica, at int64) {
 	if r.snapshot || n.link != nil && !n.link.asks {
 		return
@@ -208,7 +210,7 @@ func (n *Node) doubt(r *Replica, at int64) {
 	})
 }
 
-// wantAsked has replicas asked soon, those below others, too.
+// wantAsked requests that replicas be asked soon, including replicas of replicas.
 func (n *Node) wantAsked(f Features) {
 	switch l := n.link; {
 	case l == nil:
@@ -219,7 +221,7 @@ func (n *Node) wantAsked(f Features) {
 	}
 }
 
-// answered looks at a replica's word on how far it is.
+// answered handles an acknowledgement of a replica.
 func (n *Node) answered(r *Replica, offset int64) {
 	if r.refused || len(r.asked) == 0 {
 		return
@@ -244,7 +246,7 @@ func (n *Node) answered(r *Replica, offset int64) {
 	}
 }
 
-// judged takes a complete answer. A replica that does not know what it is sent is closed, and may ask again.
+// judged handles a complete answer. A replica that does not know the effects is closed, and may reconnect.
 func (n *Node) judged(r *Replica, q *question) {
 	if !q.before || q.within >= leastWithin {
 		r.knows |= q.about

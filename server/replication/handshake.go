@@ -24,10 +24,10 @@ type dialled struct {
 	timeout time.Duration // repl-timeout
 }
 
-// readBytes is how much is read from the master at once.
+// readBytes is the size of a read from the master.
 const readBytes = 64 << 10
 
-// Read implements io.Reader: silence ends it.
+// Read implements io.Reader with a deadline.
 func (c *dialled) Read(b []byte) (int, error) {
 	c.mu.Lock()
 	_ = c.Conn.SetReadDeadline(time.Now().Add(c.timeout))
@@ -35,7 +35,7 @@ func (c *dialled) Read(b []byte) (int, error) {
 	return c.Conn.Read(b)
 }
 
-// setTimeout changes how long a read may wait, also for the read that waits now.
+// setTimeout changes the deadline of reads, including a read that is waiting now.
 func (c *dialled) setTimeout(timeout time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -45,7 +45,7 @@ func (c *dialled) setTimeout(timeout time.Duration) {
 	}
 }
 
-// line reads a line without its end. Empty ones are signs of life.
+// line reads a line without its end. It skips empty lines, which are keepalives.
 func (c *dialled) line() (string, error) {
 	for {
 		text, err := c.in.ReadString('\n')
@@ -61,7 +61,7 @@ func (c *dialled) line() (string, error) {
 	}
 }
 
-// mostLine bounds a line of the master's.
+// mostLine limits the length of a line from the master.
 const mostLine = 4 << 10
 
 // ask sends a command and reads the line that answers it.
@@ -76,12 +76,12 @@ func (l *link) ask(c *dialled, words ...string) (string, error) {
 	return c.line()
 }
 
-// masterError is what the master has answered to a command that it should have taken.
+// masterError is an unexpected reply of the master.
 type masterError struct{ command, reply string }
 
 func (e *masterError) Error() string { return "the master answers " + e.command + " by: " + e.reply }
 
-// greeting is what a try finds in the server before it connects.
+// greetingWords holds the server's state that an attempt needs before it connects.
 type greetingWords struct {
 	user, password  string
 	port            string
@@ -93,7 +93,7 @@ type greetingWords struct {
 	asks            bool // the master knows REPLCONF ask
 }
 
-// try connects to the master, and follows it until that ends.
+// try connects to the master, and follows it until the connection ends.
 func (l *link) try() error {
 	n := l.node
 	var g greetingWords
@@ -140,7 +140,7 @@ func (l *link) try() error {
 	return l.psync(c, &g)
 }
 
-// dial connects to the master, in some time, and not any more when the link ends.
+// dial connects to the master within timeout, unless the link ends first.
 func (l *link) dial(timeout time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
@@ -192,7 +192,7 @@ func (l *link) greet(c *dialled, g *greetingWords) error {
 	return err
 }
 
-// psync asks for the history, and reads it.
+// psync requests the history, and reads it.
 func (l *link) psync(c *dialled, g *greetingWords) error {
 	words := []string{"PSYNC", g.id, strconv.FormatInt(g.offset, 10)}
 	if g.lead {
@@ -232,7 +232,8 @@ func (l *link) psync(c *dialled, g *greetingWords) error {
 	return &masterError{"PSYNC", reply}
 }
 
-// begin reads a snapshot, and what follows it. id is the name of the history, offset its length before that.
+// begin reads a snapshot, and then the history after it. id is the name of the history, offset its length at
+// the snapshot.
 func (l *link) begin(c *dialled, id string, offset int64) error {
 	n := l.node
 	head, err := c.line()
@@ -266,7 +267,7 @@ func (l *link) begin(c *dialled, id string, offset int64) error {
 		if stopped = l.stopped; stopped {
 			return
 		}
-		n.dropReplicas() // theirs is another history
+		n.dropReplicas() // they have another history
 		n.id, n.id2, n.secondOffset = id, noID, -1
 		n.stream.reset(offset)
 		l.known, l.db = true, max(0, db)
@@ -278,7 +279,7 @@ func (l *link) begin(c *dialled, id string, offset int64) error {
 	return l.stream(c)
 }
 
-// up says that the history is read from now on.
+// up records that the history is being read from now on.
 func (l *link) up() {
 	l.state, l.upMS, l.downSince, l.lastError = connected, l.node.host.NowMS(), 0, ""
 	l.progress.read.Store(l.node.Offset())
@@ -286,7 +287,7 @@ func (l *link) up() {
 	l.acknowledge()
 }
 
-// goOn reads the history behind what we have. It may have got another name.
+// goOn reads the history after our position. The history may have got another name.
 func (l *link) goOn(c *dialled, id string) error {
 	n, stopped := l.node, false
 	n.host.Do(func() {
@@ -296,7 +297,7 @@ func (l *link) goOn(c *dialled, id string) error {
 		if id != n.id {
 			n.id2, n.secondOffset = n.id, n.Offset()+1
 			n.id = id
-			n.dropReplicas() // so that they learn of it
+			n.dropReplicas() // so that they learn the new name
 		}
 		l.up()
 		n.host.Log().Info("MASTER <-> REPLICA sync: Master accepted a Partial Resynchronization.")
@@ -314,7 +315,7 @@ type incoming struct {
 	what string
 }
 
-// snapshot reads how the snapshot is going to come: so many bytes, or up to a mark.
+// snapshot reads how the snapshot will be sent: with a length, or up to a mark.
 func (l *link) snapshot(c *dialled, head string) (incoming, error) {
 	if head[0] == '-' {
 		return incoming{}, &masterError{"PSYNC", head}
@@ -329,7 +330,7 @@ func (l *link) snapshot(c *dialled, head string) (incoming, error) {
 	return incoming{Reader: &exactly{c.in, size}, size: size, what: fmt.Sprintf("%d bytes", size)}, nil
 }
 
-// exactly reads so many bytes, and fails if there are fewer.
+// exactly reads a number of bytes, and fails if there are fewer.
 type exactly struct {
 	from io.Reader
 	left int64
@@ -348,12 +349,12 @@ func (e *exactly) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// until reads the bytes before a mark. Nothing comes behind the mark before we have answered.
+// until reads the bytes before a mark. The master sends nothing after the mark before we have answered.
 type until struct {
 	from    io.Reader
 	mark    string
 	readBuf []byte
-	buf     []byte // what was read and not handed on: its last bytes may be the mark
+	buf     []byte // bytes read and not returned yet: the last of them may be the mark
 }
 
 func newUntil(from io.Reader, mark string) *until {
@@ -369,7 +370,7 @@ func (u *until) Read(b []byte) (int, error) {
 		n, err := u.from.Read(u.readBuf)
 		u.buf = append(u.buf, u.readBuf[:n]...)
 		switch {
-		case n > 0: // an error comes again
+		case n > 0: // the error comes again
 		case errors.Is(err, io.EOF):
 			return 0, io.ErrUnexpectedEOF
 		case err != nil:

@@ -44,7 +44,7 @@ func (n *Node) WriteInfo(t *info.Text) {
 	t.Line("repl_backlog_histlen", end-begin)
 }
 
-// ip is the address of a replica.
+// ip returns the address of a replica.
 func (r *Replica) ip() string {
 	if r.address != "" {
 		return r.address
@@ -52,7 +52,7 @@ func (r *Replica) ip() string {
 	return r.peer.RemoteIP()
 }
 
-// writeInfo writes what a replica says of its link.
+// writeInfo writes the fields about the link to the master.
 func (l *link) writeInfo(t *info.Text) {
 	p := &l.progress
 	up, silent, read, applied := "down", int64(-1), int64(1), int64(1)

@@ -10,41 +10,41 @@ import (
 	"lockserver/internal/resp"
 )
 
-// Input holds the part of a history that has arrived and is not applied: bytes that become commands, and
-// commands that become units. Its owner gives it bytes (Take), applies the units that are complete (Next,
-// Bytes), and then releases them (Keep). It knows nothing of its owner.
+// Input holds the received part of a history that is not applied yet: bytes that become commands, and
+// commands that become units. Its owner passes it bytes (Take), applies the complete units (Next, Bytes), and
+// then releases them (Keep). It knows nothing of its owner.
 type Input struct {
 	decoder resp.Decoder
-	raw     []byte // the bytes of what is not applied
-	end     int    // of those of whole commands
-	given   int    // of those that Bytes has returned
+	raw     []byte // bytes that are not applied yet
+	end     int    // end of the bytes of complete commands
+	given   int    // end of the bytes that Bytes has returned
 	db      int
 	open    bool      // within MULTI and EXEC
-	probe   Features  // what is there is a question about these (features.go)
-	unit    []Command // the commands of the unit that is being read
-	kept    int       // so many of them are copies
-	units   []Unit    // whole ones
-	asked   bool      // the other end has asked for an acknowledgement
+	probe   Features  // the open commands are a question about these features (features.go)
+	unit    []Command // the commands of the incomplete unit
+	kept    int       // number of commands in unit that are copies
+	units   []Unit    // complete units
+	asked   bool      // the other end has requested an acknowledgement
 }
 
-// Command is one that is to be applied.
+// Command is a command to be applied.
 type Command struct {
 	DB   int
 	Argv [][]byte
 }
 
-// Unit is what happened at one moment.
+// Unit is a group of commands that are applied at one moment.
 type Unit struct {
 	Commands []Command
-	DB       int // that is chosen behind it
-	end      int // of its bytes
+	DB       int // the selected database after the unit
+	end      int // end of the unit's bytes
 	probe    Features
 }
 
-// unitsPerSlice is how many units are applied at most while others wait.
+// unitsPerSlice limits the units that are applied while others wait.
 const unitsPerSlice = 128
 
-// NewInput is what takes a history that goes on in a database.
+// NewInput returns an Input for a history that continues in a database.
 func NewInput(db int) *Input {
 	in := &Input{db: db}
 	in.decoder.SetLimits(resp.Limits{MaxBulk: math.MaxInt32, MaxQuery: math.MaxInt64})
@@ -52,7 +52,7 @@ func NewInput(db int) *Input {
 	return in
 }
 
-// Take takes the next bytes. The error says what is no history, and ends the input.
+// Take takes the next bytes. The error describes malformed bytes, and ends the input.
 func (in *Input) Take(b []byte) error {
 	in.raw = append(in.raw, b...)
 	in.decoder.Feed(b)
@@ -72,7 +72,7 @@ func (in *Input) Take(b []byte) error {
 	}
 }
 
-// command takes one command. An empty one is a sign of life.
+// command handles one command. An empty command is a keepalive.
 func (in *Input) command(argv [][]byte) error {
 	switch {
 	case len(argv) == 0 || ascii.EqualFold(argv[0], "PING"):
@@ -89,7 +89,7 @@ func (in *Input) command(argv [][]byte) error {
 		in.open = false
 	case ascii.EqualFold(argv[0], "REPLCONF"):
 		in.asked = in.asked || len(argv) == 3 && ascii.EqualFold(argv[1], "GETACK")
-		if in.open { // only a probe has one there
+		if in.open { // only a probe has a GETACK inside MULTI
 			in.probe |= featuresOfProbe(in.unit)
 			in.unit, in.kept = nil, 0
 		}
@@ -103,27 +103,26 @@ func (in *Input) command(argv [][]byte) error {
 	return nil
 }
 
-// Next takes the next units that are whole: as many as may be applied while others wait. They are valid until
-// Keep.
+// Next returns the next complete units, at most unitsPerSlice. They are valid until Keep.
 func (in *Input) Next() []Unit {
 	some := in.units[:min(len(in.units), unitsPerSlice)]
 	in.units = in.units[len(some):]
 	return some
 }
 
-// Bytes returns the bytes of a unit that has been applied, and what was before it. Units come in their order.
+// Bytes returns the bytes of an applied unit, and of everything before it. Units must be passed in order.
 func (in *Input) Bytes(u *Unit) []byte {
 	b := in.raw[in.given:u.end]
 	in.given = u.end
 	return b
 }
 
-// Whole reports whether nothing is left: neither units nor a part of one.
+// Whole reports whether nothing is left: neither a unit nor a part of a unit.
 func (in *Input) Whole() bool {
 	return len(in.units) == 0 && !in.open && len(in.unit) == 0 && in.decoder.Pending() == 0
 }
 
-// Keep releases the units that Next has returned, and copies what is left of the bytes that were taken.
+// Keep releases the units that Next has returned, and copies the rest of the taken bytes.
 func (in *Input) Keep() {
 	in.units = nil
 	in.raw = in.raw[:copy(in.raw, in.raw[in.given:])]

@@ -9,70 +9,70 @@ import (
 	"time"
 )
 
-// linkState is how far the link to the master has come.
+// linkState is a state of the link to the master.
 type linkState uint8
 
 const (
-	idle         linkState = iota // until the next try
+	idle         linkState = iota // until the next attempt
 	connecting                    // a connection is being made
 	handshake                     // the two servers introduce themselves
 	transferring                  // a snapshot is being read
-	connected                     // the history is read as it is written
+	connected                     // the history is being read
 )
 
-// String is the state as ROLE has it.
+// String returns the state's name in ROLE.
 func (s linkState) String() string {
 	return [...]string{"connect", "connecting", "handshake", "sync", "connected"}[s]
 }
 
-// link is what a server that follows another has of it. Its goroutine (run) connects, reads and applies what
-// comes, and tries again whenever that ends.
+// link is the connection of a server to its master. Its goroutine (run) connects, reads and applies the
+// history, and tries again whenever the connection ends.
 type link struct {
 	node *Node
 	host string
 	port int
-	stop chan struct{} // closed when the server does not follow any more
+	stop chan struct{} // closed when the server stops following
 	once sync.Once
 
-	// These are touched under the host's lock.
+	// The next fields are protected by the host's lock.
 	state     linkState
 	stopped   bool
-	known     bool  // the node's history is the master's, up to where it ends
-	db        int   // that the master's commands are for
-	upMS      int64 // since when it is up, if it is
+	known     bool  // the node's history is the master's, up to its end
+	db        int   // database of the master's commands
+	upMS      int64 // when it came up, if it is up
 	downSince int64 // in milliseconds since 1970; 0: it was never up
 	total     int64 // bytes of the snapshot; 0: not known
-	failover  bool  // the next PSYNC is to make the other server a master
+	failover  bool  // the next PSYNC asks the other server to become the master
 	lastError string
 	disk      diskMarks
-	dialled   *dialled // the connection; nil: there is none
+	dialled   *dialled // the connection, or nil
 
-	asks  bool          // the master asks replicas for us what they know (features.go)
-	wants atomic.Uint32 // what of that, as Features
+	asks  bool          // the master can ask our replicas about features (features.go)
+	wants atomic.Uint32 // requested questions, as Features
 
 	progress progress
-	acks     chan struct{} // the master is to get an acknowledgement
+	acks     chan struct{} // an acknowledgement is due
 
 	mu   sync.Mutex
-	conn net.Conn // nil: there is none
+	conn net.Conn // nil: not connected
 }
 
-// progress is how far the link's goroutine has come, for others to look at.
+// progress is the progress of the link's goroutine, for other goroutines to read.
 type progress struct {
 	got     atomic.Int64 // bytes of the snapshot
-	heardMS atomic.Int64 // when something came last, by the machine's clock
-	read    atomic.Int64 // how much of the history was read
-	applied atomic.Int64 // and applied
-	onDisk  atomic.Int64 // and is on disk; -1: that is not known
+	heardMS atomic.Int64 // time of the last received bytes, by the machine's clock
+	read    atomic.Int64 // position read in the history
+	applied atomic.Int64 // position applied
+	onDisk  atomic.Int64 // position on disk; -1: not known
 }
 
-// hear records that something has come.
+// hear records that bytes were received.
 func (l *link) hear() { l.progress.heardMS.Store(time.Now().UnixMilli()) }
 
-// silentS is for how many seconds nothing has come.
+// silentS returns the seconds since the last received bytes.
 func (l *link) silentS() int64 { return (time.Now().UnixMilli() - l.progress.heardMS.Load()) / 1000 }
 
-// A link waits before the next try, each time twice as long, until a try succeeds.
+// The pause before the next attempt doubles until an attempt succeeds.
 const (
 	leastWait = 20 * time.Millisecond
 	mostWait  = time.Second
@@ -83,7 +83,8 @@ func (n *Node) newLink(host string, port int) *link {
 	return &link{node: n, host: host, port: port, stop: make(chan struct{}), acks: make(chan struct{}, 1)}
 }
 
-// resumes says that the history is the master's as far as is known, and its commands go on in a database.
+// resumes records that the history is the master's as far as known, and that its commands continue in a
+// database.
 func (l *link) resumes(db int) {
 	l.known = true
 	l.db = max(0, db)
@@ -116,7 +117,7 @@ func (l *link) run() {
 	}
 }
 
-// down records that the link is down; true: for good.
+// down records that the link is down. It returns true if the link has ended.
 func (l *link) down(err error) (ended bool) {
 	if l.stopped {
 		return true
@@ -137,7 +138,7 @@ func (l *link) down(err error) (ended bool) {
 	return false
 }
 
-// retime puts a new repl-timeout in force.
+// retime applies a new repl-timeout.
 func (l *link) retime() {
 	if l.dialled != nil {
 		l.dialled.setTimeout(time.Duration(l.node.config().TimeoutMS) * time.Millisecond)
@@ -156,7 +157,7 @@ func (l *link) hangUp() {
 	}
 }
 
-// end ends the link for good. Under the host's lock; what it has read and not applied is dropped.
+// end ends the link. It is called under the host's lock. Input that was read and not applied is dropped.
 func (l *link) end() {
 	l.stopped = true
 	l.once.Do(func() { close(l.stop) })
@@ -175,10 +176,10 @@ func (l *link) send(b []byte) error {
 	return err
 }
 
-// writeTimeout bounds a write to the master, which is of a few bytes.
+// writeTimeout limits a write to the master, of a few bytes.
 const writeTimeout = 5 * time.Second
 
-// tick is called once a second: it acknowledges to the master how far we are.
+// tick is called once a second: it sends an acknowledgement to the master.
 func (l *link) tick() {
 	if l.state == connected {
 		l.acknowledge()
@@ -186,7 +187,7 @@ func (l *link) tick() {
 	}
 }
 
-// remind makes the link send what the master has to know.
+// remind makes the link send its pending messages to the master.
 func (l *link) remind() {
 	select {
 	case l.acks <- struct{}{}:
@@ -194,8 +195,8 @@ func (l *link) remind() {
 	}
 }
 
-// Follow makes the server a replica of another. What it has of its history so far may be the beginning of
-// that one's.
+// Follow makes the server a replica of another server. Its own history may turn out to be the beginning of
+// the master's.
 func (n *Node) Follow(host string, port int) {
 	was := n.link
 	if was != nil {
@@ -215,7 +216,7 @@ func (n *Node) Follow(host string, port int) {
 	n.host.Log().Info("Connecting to MASTER " + l.name())
 }
 
-// Lead makes the server a master. Replicas of the same history can go on with it here.
+// Lead makes the server a master. Replicas of the same history can continue with it.
 func (n *Node) Lead() {
 	l := n.link
 	if l == nil {
@@ -224,7 +225,7 @@ func (n *Node) Lead() {
 	l.end()
 	n.link = nil
 	n.id2, n.secondOffset = n.id, n.Offset()+1
-	if !l.known { // the data is not what that history leads to: a snapshot had taken its place
+	if !l.known { // the data is not the result of that history: a snapshot had replaced it
 		n.id2, n.secondOffset = noID, -1
 	}
 	n.id = n.host.NewID()
@@ -236,7 +237,7 @@ func (n *Node) Lead() {
 	n.dropReplicas()
 }
 
-// dropReplicas closes all replicas. They come back, and learn to which history theirs belongs now.
+// dropReplicas closes all replicas. They reconnect, and learn the current name of the history.
 func (n *Node) dropReplicas() {
 	for _, r := range append([]*Replica(nil), n.replicas...) {
 		r.peer.End()
@@ -244,19 +245,18 @@ func (n *Node) dropReplicas() {
 	n.delayMS = 0
 }
 
-// Close ends what the node has begun: the server ends.
+// Close ends the work of the node, because the server ends.
 func (n *Node) Close() {
 	if n.link != nil {
 		n.link.end()
 	}
 }
 
-// LinkUp reports whether the server has what its master has, except what is on its way. For a master it is
-// true.
+// LinkUp reports whether the server has the master's data, except bytes on the way. It is true for a master.
 func (n *Node) LinkUp() bool { return n.link == nil || n.link.state == connected }
 
-// MasterConn is the connection to the master, since when the history comes on it, and for how long nothing
-// has come; nil: there is none.
+// MasterConn returns the connection to the master, since when it carries the history, and the time since the
+// last received bytes. conn is nil if there is no connection.
 func (n *Node) MasterConn() (conn net.Conn, sinceMS, silentMS int64) {
 	l := n.link
 	if l == nil || l.state != connected {
@@ -267,7 +267,7 @@ func (n *Node) MasterConn() (conn net.Conn, sinceMS, silentMS int64) {
 	return l.conn, l.upMS, l.silentS() * 1000
 }
 
-// HangUp ends the connection to the master, which is made again.
+// HangUp ends the connection to the master. The link reconnects.
 func (n *Node) HangUp() {
 	if n.link != nil {
 		n.link.hangUp()

@@ -11,58 +11,58 @@ import (
 	"lockserver/internal/config"
 )
 
-// state is how far a replica has come.
+// state is the state of a replica.
 type state uint8
 
 const (
-	greeting  state = iota // it has said something of itself, and is no replica yet
-	waiting                // for a snapshot to begin
-	receiving              // a snapshot
+	greeting  state = iota // it has sent REPLCONF, and is not a replica yet
+	waiting                // it waits for a snapshot to begin
+	receiving              // it receives a snapshot
 	online                 // it gets the history as it is written
 )
 
-// String is the state as INFO has it.
+// String returns the state's name in INFO.
 func (s state) String() string { return [...]string{"", "wait_bgsave", "send_bulk", "online"}[s] }
 
-// Replica is a client that follows this server, or may become one that does.
+// Replica is a client that follows this server, or may become a replica.
 type Replica struct {
 	node  *Node
 	peer  Peer
 	state state
-	// port, address and what it can read are what it has said of itself.
+	// port, address and the readable formats are the client's own statements.
 	port        int
 	address     string
 	eof, psync2 bool
-	snapshot    bool // it wants a snapshot and nothing behind it
-	// noKeys and noFunctions are what it does not want of a snapshot.
+	snapshot    bool // it wants a snapshot without the history after it
+	// noKeys and noFunctions say which parts of a snapshot it does not want.
 	noKeys, noFunctions bool
-	silent              bool // it does not say how far it is: SYNC
+	silent              bool // it sends no acknowledgements: SYNC
 	own                 bool // it is a lockserver
 	knows               Features
-	asked               []question // what it has not answered
-	doubted             Features   // what it says that it has does not count before it has answered
-	refused             bool       // it has answered that it does not know what it was sent
-	ready               bool       // it has said that it has its snapshot, before we knew that it was sent
+	asked               []question // questions that it has not answered
+	doubted             Features   // its acknowledgements do not count until it has answered about these
+	refused             bool       // it has answered that it does not know the effects
+	ready               bool       // it has said that it has its snapshot, before we knew that the snapshot was sent
 
-	acked, onDisk int64 // how far it has said that it is
-	heardMS       int64 // when it did so
-	softS         int64 // in which second it was found above the soft limit of client-output-buffer-limit; 0: it is not
-	moved         int64 // where it was in a transfer when that was looked at
+	acked, onDisk int64 // its acknowledged positions
+	heardMS       int64 // time of its last acknowledgement
+	softS         int64 // the second in which it exceeded the soft limit of client-output-buffer-limit; 0: it does not
+	moved         int64 // its position in a transfer at the last look
 	movedMS       int64
-	begins        *transfer // the snapshot that it is sent; nil: none
-	begun, spoke  bool      // it was to be sent one, and has said since how far it is
+	begins        *transfer // the snapshot that is being sent to it, or nil
+	begun, spoke  bool      // begun: it was going to get a snapshot. spoke: it has sent an acknowledgement since
 
-	awake atomic.Bool // Send is going to be called
-	sign  atomic.Bool // something has come from it
-	loads atomic.Bool // it has sent an empty line, as one does that loads what it has got
-	mu    sync.Mutex  // guards what follows
-	from  *reader     // what is sent next; nil: nothing
-	then  *reader     // what is sent behind the snapshot; nil: that has been done
-	whole bool        // the snapshot's length is known to the replica: the bytes behind it need not wait
-	over  *transfer   // what from reads of; nil: it is the history
+	awake atomic.Bool // Send will be called
+	sign  atomic.Bool // it has sent bytes
+	loads atomic.Bool // it has sent an empty line, which replicas send while they load a snapshot
+	mu    sync.Mutex  // guards the next fields
+	from  *reader     // the next bytes to send, or nil
+	then  *reader     // the history after the snapshot; nil once from is the history
+	whole bool        // the replica knows the snapshot's length: the bytes after it need not wait
+	over  *transfer   // the transfer that from reads; nil: from reads the history
 }
 
-// name is its address as the log names it.
+// name returns its address for the log.
 func (r *Replica) name() string {
 	if r.port == 0 {
 		return r.ip() + ":<unknown-replica-port>"
@@ -73,10 +73,10 @@ func (r *Replica) name() string {
 // Is reports whether the client follows the server.
 func (r *Replica) Is() bool { return r != nil && r.state != greeting }
 
-// Awake reports whether Send is awaited.
+// Awake reports whether Send will be called.
 func (r *Replica) Awake() bool { return r.awake.Load() }
 
-// Heard is called with what the replica has sent. Any goroutine may call it.
+// Heard is called with the input from the replica. Any goroutine may call it.
 func (r *Replica) Heard(b []byte) {
 	r.sign.Store(true)
 	if b[0] == '\n' {
@@ -84,7 +84,7 @@ func (r *Replica) Heard(b []byte) {
 	}
 }
 
-// wake has Send called.
+// wake makes the owner call Send.
 func (r *Replica) wake() {
 	if !r.awake.Swap(true) {
 		r.peer.Wake()
@@ -93,15 +93,15 @@ func (r *Replica) wake() {
 
 const (
 	sendBytes = 256 << 10
-	// mostAtOnce is how many bytes a replica gets before its event loop's other connections get their turn. A
-	// replica that has much to catch up with may read as fast as the master sends.
+	// mostAtOnce limits the bytes that a replica gets before its event loop's other connections get their
+	// turn. A replica that is far behind may read as fast as the master sends.
 	mostAtOnce = 1 << 20
 )
 
-// Send sends what there is for the replica. The owner of its connection calls it without the lock, when
-// Peer.Wake has asked for that, or when the connection has drained. It gives a connection with unsent bytes
-// nothing more: the stream has one copy for all, but the connection would make its own. hangUp: the
-// connection has gone.
+// Send sends the next bytes to the replica. The owner of its connection calls it without the lock, when
+// Peer.Wake has asked for it, or when the connection has drained. It passes nothing to a connection with
+// unsent bytes: the stream has one copy for all replicas, but the connection would make its own copy. hangUp
+// says that the connection has failed.
 func (r *Replica) Send(to Carrier) (hangUp bool) {
 	r.awake.Store(false)
 	for sent := 0; ; {
@@ -126,18 +126,18 @@ func (r *Replica) Send(to Carrier) (hangUp bool) {
 	}
 }
 
-// sendFrom sends what is next, and returns how much that was.
+// sendFrom sends the next bytes of a reader, and returns their number.
 func sendFrom(from *reader, to Carrier) (n int, err error) {
 	b := from.peek(sendBytes)
 	if len(b) == 0 {
 		return 0, nil
 	}
-	defer from.skip(len(b)) // whatever has become of it
+	defer from.skip(len(b)) // in any case
 	_, err = to.Send(b, true)
 	return len(b), err
 }
 
-// source is what is sent next.
+// source returns the reader of the next bytes.
 func (r *Replica) source() *reader {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -147,7 +147,7 @@ func (r *Replica) source() *reader {
 	return r.from
 }
 
-// goOn leaves the snapshot for the history. The caller holds mu.
+// goOn changes from the snapshot to the history. The caller holds mu.
 func (r *Replica) goOn() {
 	if r.from != nil {
 		r.from.close()
@@ -155,7 +155,7 @@ func (r *Replica) goOn() {
 	r.from, r.then, r.over = r.then, nil, nil
 }
 
-// close ends what is read for it.
+// close closes its readers.
 func (r *Replica) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -167,7 +167,7 @@ func (r *Replica) close() {
 	r.from, r.then, r.over = nil, nil, nil
 }
 
-// behind is how much of the history it has not been sent.
+// behind returns the length of the history that was not sent to it yet.
 func (r *Replica) behind() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -181,7 +181,7 @@ func (r *Replica) behind() int64 {
 	return of.left()
 }
 
-// Left is called when the connection of a replica is closed, or is going to be.
+// Left is called when the connection of a replica is closed, or about to be closed.
 func (n *Node) Left(r *Replica) {
 	i := slices.Index(n.replicas, r)
 	if i < 0 {
@@ -206,7 +206,7 @@ func (n *Node) join(r *Replica, s state) {
 	n.replicas = append(n.replicas, r)
 }
 
-// countGood counts the replicas that min-replicas-to-write is about.
+// countGood counts the replicas for min-replicas-to-write.
 func (n *Node) countGood() {
 	n.good = 0
 	lag := n.config().MinMaxLagMS
@@ -217,7 +217,7 @@ func (n *Node) countGood() {
 	}
 }
 
-// ack takes a replica's word on how far it is; onDisk -1: it said nothing of that.
+// ack handles an acknowledgement of a replica; onDisk -1 means that it has no disk position.
 func (n *Node) ack(r *Replica, offset, onDisk int64) {
 	if !r.Is() {
 		return
@@ -226,7 +226,7 @@ func (n *Node) ack(r *Replica, offset, onDisk int64) {
 	if n.answered(r, offset); r.doubted != 0 || r.refused {
 		return
 	}
-	offset, onDisk = min(offset, n.Offset()), min(onDisk, n.Offset()) // a replica cannot have what is still to come
+	offset, onDisk = min(offset, n.Offset()), min(onDisk, n.Offset()) // a replica cannot have data that does not exist yet
 	more := offset > r.acked || onDisk > r.onDisk
 	r.acked, r.onDisk = max(r.acked, offset), max(r.onDisk, onDisk)
 	if r.state == receiving {
@@ -265,11 +265,11 @@ func (n *Node) putOnline(r *Replica) {
 	r.wake()
 }
 
-// judgeBytes is after how much history replicas are judged: with each effect is too often.
+// judgeBytes is the length of history between two checks of the replicas: a check for each effect is too
+// often.
 const judgeBytes = blockBytes
 
-// judge closes replicas that are so far behind that client-output-buffer-limit does not let the server keep
-// what they need.
+// judge closes replicas that are further behind than client-output-buffer-limit allows.
 func (n *Node) judge() {
 	n.unjudged = 0
 	limit := n.host.Config().ClientOutputBufferLimit.Replica
@@ -285,9 +285,9 @@ func (n *Node) judge() {
 	}
 }
 
-// softly reports whether a replica that is bytes behind has been above the soft limit for too long. As in
-// Redis that is counted in whole seconds, and must be more than the limit. So a replica that has just been
-// sent something large always gets time, even with a limit of zero seconds.
+// softly reports whether a replica that is bytes behind has exceeded the soft limit for too long. As in Redis
+// that is counted in whole seconds, and must be more than the limit. So a replica that has just been sent a
+// large amount always gets time, even with a limit of zero seconds.
 func (n *Node) softly(r *Replica, bytes int64, limit config.OutputLimit) bool {
 	now := n.host.NowMS() / 1000
 	switch {
@@ -301,7 +301,7 @@ func (n *Node) softly(r *Replica, bytes int64, limit config.OutputLimit) bool {
 	return false
 }
 
-// continues reports whether a replica can go on with what it has of a history, which is so long.
+// continues reports whether a replica with the first offset bytes of a history can continue here.
 func (n *Node) continues(id string, offset int64) bool {
 	ours := strings.EqualFold(id, n.id)
 	if !ours && (!strings.EqualFold(id, n.id2) || offset > n.secondOffset) {
@@ -319,8 +319,8 @@ func (n *Node) continues(id string, offset int64) bool {
 	return n.recording
 }
 
-// resume lets a replica go on at a place of the history; false: it cannot. offset is the first byte that it
-// lacks, counted from 1.
+// resume lets a replica continue at a position of the history; false: it cannot. offset is the first byte
+// that it lacks, counted from 1.
 func (n *Node) resume(r *Replica, id string, offset int64) bool {
 	if !n.continues(id, offset) {
 		return false
@@ -339,7 +339,7 @@ func (n *Node) resume(r *Replica, id string, offset int64) bool {
 	return true
 }
 
-// Tick is to be called about once a second.
+// Tick must be called about once a second.
 func (n *Node) Tick() {
 	now := n.host.NowMS()
 	if n.link != nil {
@@ -371,11 +371,11 @@ func (n *Node) Tick() {
 // InStep reports whether all replicas have acknowledged the whole history.
 func (n *Node) InStep() bool { return !slices.ContainsFunc(n.replicas, n.lags) }
 
-// lags reports whether a replica has not acknowledged all but the last questions about how far it is: Redis
-// answers such a one by the place before it.
+// lags reports whether a replica has not acknowledged the whole history, without the last requests for
+// acknowledgements: Redis answers such a request with the position before it.
 func (n *Node) lags(r *Replica) bool { return r.acked < min(n.dataEnd, n.Offset()) }
 
-// LogLag says how far replicas are, of a server that ends.
+// LogLag logs the positions of the replicas, at the end of the server.
 func (n *Node) LogLag() {
 	behind := 0
 	for _, r := range n.replicas {
@@ -395,16 +395,16 @@ func (n *Node) LogLag() {
 	}
 }
 
-// ping is a master's sign of life.
+// ping is a master's keepalive.
 var ping = []byte("*1\r\n$4\r\nPING\r\n")
 
-// look looks after a replica: one that has been silent for too long is closed.
+// look checks a replica: a replica that has been silent for too long is closed.
 func (n *Node) look(r *Replica, now int64) {
 	most := n.config().TimeoutMS
-	if r.sign.Swap(false) && r.state == receiving { // it loads what it has got
+	if r.sign.Swap(false) && r.state == receiving { // it is loading the snapshot that it has received
 		r.movedMS = now
 	}
-	if r.loads.Swap(false) && r.state == online { // and we know that it has got all
+	if r.loads.Swap(false) && r.state == online { // and we know that it has received all of it
 		r.heardMS = now
 	}
 	switch {

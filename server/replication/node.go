@@ -9,44 +9,44 @@ import (
 	"lockserver/persistence/aof"
 )
 
-// Node is one server among those that have the same data. Init makes it ready.
+// Node is a server among the servers with the same data. Init makes it ready.
 type Node struct {
 	host NodeServer
-	// id names the history. Up to secondOffset it is also that of id2: the history that this server followed
-	// before it became a master. noID: there was none.
+	// id is the name of the history. Up to secondOffset it also has the name id2: the history that this
+	// server followed before it became a master. id2 is noID if there was no such history.
 	id, id2       string
 	secondOffset  int64
 	stream        stream
-	recording     bool // the history is written: there is or was a replica, or a master
+	recording     bool // the history is recorded: there is or was a replica, or a master
 	encoder       aof.Encoder
 	buf, messages []byte
-	dataEnd       int64 // how long the history was without the last questions about how far replicas are
-	fresh         bool  // something was added since Credit
-	filled        bool  // something was added in this slice
-	written       bool  // a unit was
-	askAcks       bool  // replicas are to be asked how far they are at the end of this slice
-	unjudged      int   // how much was added since judge looked for replicas that are behind
+	dataEnd       int64 // length of the history without the last requests for acknowledgements
+	fresh         bool  // bytes were added since Credit
+	filled        bool  // bytes were added in this slice
+	written       bool  // a unit was added
+	askAcks       bool  // replicas must be asked for acknowledgements at the end of this slice
+	unjudged      int   // bytes added since the last call of judge
 
 	replicas []*Replica // in the order in which they came
-	good     int        // online, and heard of within min-replicas-max-lag
-	writing  bool       // a snapshot for replicas is being made
-	delayMS  int64      // when the next transfer is to begin; 0: none is waited for
-	alone    int64      // since when there has been no replica, in milliseconds since 1970
+	good     int        // number of replicas online, and heard of within min-replicas-max-lag
+	writing  bool       // a snapshot for replicas is being written
+	delayMS  int64      // when the next transfer begins; 0: no transfer is planned
+	alone    int64      // since when there is no replica, in milliseconds since 1970
 	pingedMS int64
 	counts   counts
-	acked    func() // called when a replica has acknowledged something
+	acked    func() // called when a replica has acknowledged more
 
-	unasked Features // of what was sent since the replicas of replicas were asked
-	probed  []probe  // the last one of each feature
+	unasked Features // features that were sent since the replicas of replicas were asked
+	probed  []probe  // the last probe of each feature
 
 	failover failover
-	link     *link // to the master; nil: this server is one
+	link     *link // to the master; nil: this server is the master
 }
 
-// counts are what INFO has in its section Stats.
+// counts are the counts in INFO's section Stats.
 type counts struct{ full, partialOK, partialErr int64 }
 
-// noID is the name of no history.
+// noID means that there is no history.
 var noID = strings.Repeat("0", 40)
 
 // Init makes a Node ready: a master without replicas. acked is called under the lock when a replica has
@@ -58,19 +58,20 @@ func (n *Node) Init(host NodeServer, acked func()) {
 
 func (n *Node) config() *config.Replication { return &n.host.Config().Replication }
 
-// ChangeID gives the history another name: no replica can go on with it.
+// ChangeID gives the history another name, so that no replica can continue with it.
 func (n *Node) ChangeID() { n.id = n.host.NewID() }
 
-// Offset is how long the history is.
+// Offset returns the length of the history.
 func (n *Node) Offset() int64 {
 	_, end := n.stream.bounds()
 	return end
 }
 
-// Memory is how many bytes the history takes.
+// Memory returns the memory of the history, in bytes.
 func (n *Node) Memory() int { return n.stream.held() + cap(n.buf) + cap(n.messages) }
 
-// Place is where the data is now. It has no ID if no history is written, or the data is that of none.
+// Place returns the position of the data. It has no ID if no history is recorded, or the data belongs to no
+// history.
 func (n *Node) Place() Place {
 	switch {
 	case !n.recording || n.link != nil && !n.link.known:
@@ -81,19 +82,19 @@ func (n *Node) Place() Place {
 	return Place{ID: n.id, Offset: n.Offset(), DB: n.encoder.DB()}
 }
 
-// record begins to write the history, where it is.
+// record begins to record the history from its present position on.
 func (n *Node) record() {
 	if n.recording {
 		return
 	}
 	n.recording = true
-	n.alone = n.host.NowMS() // replicas have repl-backlog-ttl from here on
+	n.alone = n.host.NowMS() // repl-backlog-ttl begins now
 	n.stream.setKeep(n.config().KeptBacklogBytes())
 	n.encoder.Select(-1)
 	n.host.Records(true)
 }
 
-// forget releases the history's bytes, and does not go on with it.
+// forget releases the history's bytes, and stops recording.
 func (n *Node) forget() {
 	n.recording = false
 	_, end := n.stream.bounds()
@@ -107,7 +108,7 @@ func (n *Node) Reconfigured() {
 		return
 	}
 	if n.config().MinAck > 0 {
-		n.record() // replicas will have to acknowledge a history that was not recorded so far
+		n.record() // replicas will have to acknowledge a history that was not recorded before
 	}
 	if n.recording {
 		n.stream.setKeep(n.config().KeptBacklogBytes())
@@ -121,7 +122,7 @@ func (n *Node) Reconfigured() {
 // mostSpareBuffer is the size of the largest buffer for a unit that is kept.
 const mostSpareBuffer = 1 << 20
 
-// Append adds the effects of a unit. What the master has sent is in the history already.
+// Append adds the effects of a unit. Effects from the master are already in the history.
 func (n *Node) Append(unit Effects) {
 	if n.link != nil || !n.recording {
 		return
@@ -135,7 +136,7 @@ func (n *Node) Append(unit Effects) {
 	}
 }
 
-// MessageKind is what of PUBLISH and SPUBLISH a message was sent by.
+// MessageKind is the command of a message: PUBLISH or SPUBLISH.
 type MessageKind bool
 
 // The kinds of messages.
@@ -144,7 +145,7 @@ const (
 	ShardChannel MessageKind = true
 )
 
-// String is the command that sends such a message.
+// String returns the command that sends such a message.
 func (k MessageKind) String() string {
 	if k == ShardChannel {
 		return "SPUBLISH"
@@ -155,10 +156,10 @@ func (k MessageKind) String() string {
 // HasReplicas reports whether the server is a master and has replicas.
 func (n *Node) HasReplicas() bool { return len(n.replicas) > 0 && n.link == nil }
 
-// Replicas is how many replicas there are.
+// Replicas returns the number of replicas.
 func (n *Node) Replicas() int { return len(n.replicas) }
 
-// Publish sends a message to the subscribers at replicas, behind the effects of the running unit.
+// Publish sends a message to the subscribers at replicas, after the effects of the running unit.
 func (n *Node) Publish(kind MessageKind, channel, message []byte) {
 	if !n.HasReplicas() {
 		return
@@ -166,7 +167,7 @@ func (n *Node) Publish(kind MessageKind, channel, message []byte) {
 	n.messages = resp.AppendCommand(n.messages, []byte(kind.String()), channel, message)
 }
 
-// AddMessages ends a unit after its effects have been added.
+// AddMessages ends a unit after its effects were added.
 func (n *Node) AddMessages() {
 	if len(n.messages) == 0 {
 		return
@@ -183,7 +184,7 @@ func (n *Node) add(b []byte) {
 	n.fresh, n.filled, n.dataEnd = true, true, n.Offset()
 }
 
-// Credit returns how long the history is, if something was added since the last call; otherwise 0.
+// Credit returns the length of the history if bytes were added since its last call; otherwise 0.
 func (n *Node) Credit() int64 {
 	if !n.fresh {
 		return 0
@@ -192,16 +193,16 @@ func (n *Node) Credit() int64 {
 	return n.Offset()
 }
 
-// Fresh reports whether Credit would return something.
+// Fresh reports whether Credit would return a length.
 func (n *Node) Fresh() bool { return n.fresh }
 
-// Filled reports whether EndSlice has something to do.
+// Filled reports whether EndSlice has work to do.
 func (n *Node) Filled() bool { return n.filled }
 
-// getAck asks replicas how far they are. It is a part of the history like any command.
+// getAck requests acknowledgements. It is a part of the history like any command.
 var getAck = resp.AppendCommand(nil, []byte("REPLCONF"), []byte("GETACK"), []byte("*"))
 
-// EndSlice has sent what was added in this slice of the host's time.
+// EndSlice sends the bytes that were added in this slice of the host's time.
 func (n *Node) EndSlice() {
 	if (n.askAcks || n.written && n.config().MinAck > 0) && n.HasReplicas() {
 		n.stream.append(getAck)
@@ -217,11 +218,11 @@ func (n *Node) EndSlice() {
 	}
 }
 
-// AskAcks has the replicas asked how far they are, at the end of this slice.
+// AskAcks requests acknowledgements at the end of this slice.
 func (n *Node) AskAcks() { n.askAcks, n.filled = true, true }
 
-// Acked is how many replicas have acknowledged the history up to a place; onDisk: have it on disk up to
-// there.
+// Acked returns the number of replicas that have acknowledged the history up to a position. With onDisk it
+// counts the replicas that have it on disk.
 func (n *Node) Acked(offset int64, onDisk bool) (count int64) {
 	for _, r := range n.replicas {
 		if r.state == online && (!onDisk && r.acked >= offset || onDisk && r.onDisk >= offset) {
@@ -231,7 +232,8 @@ func (n *Node) Acked(offset int64, onDisk bool) (count int64) {
 	return count
 }
 
-// AckedBy is up to where so many replicas have acknowledged the history; 0: there are fewer.
+// AckedBy returns the position up to which at least that many replicas have acknowledged the history; 0:
+// there are fewer.
 func (n *Node) AckedBy(replicas int) int64 {
 	var all []int64
 	for _, r := range n.replicas {
@@ -246,13 +248,13 @@ func (n *Node) AckedBy(replicas int) int64 {
 	return all[len(all)-replicas]
 }
 
-// RefusesWrites reports whether there are fewer replicas than min-replicas-to-write asks for.
+// RefusesWrites reports whether there are fewer replicas than min-replicas-to-write requires.
 func (n *Node) RefusesWrites() bool {
 	c := n.config()
 	return c.MinToWrite > 0 && c.MinMaxLagMS > 0 && n.link == nil && n.good < c.MinToWrite
 }
 
-// Resume makes the node go on where a snapshot or a log says that the data is.
+// Resume makes the node continue at the position that a snapshot or a log states.
 func (n *Node) Resume(at Place) {
 	if at.ID == "" || len(at.ID) != len(noID) || at.Offset < 0 {
 		return
@@ -263,7 +265,7 @@ func (n *Node) Resume(at Place) {
 		n.link.resumes(at.DB)
 		return
 	}
-	// A master has not been at work for a while: what it does now is another history that begins as that one.
+	// A master that has been down begins another history with the old history as its beginning.
 	n.id2, n.secondOffset = at.ID, at.Offset+1
 	n.record()
 }

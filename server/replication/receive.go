@@ -10,16 +10,16 @@ import (
 	"lockserver/internal/resp"
 )
 
-// What a master sends: a snapshot (take), and the commands behind it (stream).
+// The input from a master: a snapshot (take), and the commands after it (stream).
 
-// way is how a snapshot comes to be the data (repl-diskless-load).
+// way is the way in which a snapshot becomes the data (repl-diskless-load).
 type way struct {
-	direct bool // it is loaded as it comes, and not from a file
-	aside  bool // beside the data, which it replaces when it is whole
+	direct bool // it is loaded directly, without a file
+	aside  bool // it is loaded beside the data, and replaces the data when it is complete
 	serves bool // clients see the old data meanwhile, because it is an earlier state of the same history
 }
 
-// wayOf says how the snapshot of a history is loaded. Under the host's lock.
+// wayOf returns how the snapshot of a history is loaded. It is called under the host's lock.
 func (n *Node) wayOf(id string) way {
 	switch n.config().DisklessLoad {
 	case "on-empty-db":
@@ -30,7 +30,7 @@ func (n *Node) wayOf(id string) way {
 	return way{}
 }
 
-// to says where the snapshot goes, in Redis' words.
+// to returns the target of the snapshot in Redis' words.
 func (w way) to() string {
 	if w.direct {
 		return "to parser"
@@ -38,7 +38,7 @@ func (w way) to() string {
 	return "to disk"
 }
 
-// take puts a snapshot in the place of the data, and returns the database that what follows it is for.
+// take replaces the data by a snapshot. It returns the database of the commands after it.
 func (l *link) take(from incoming, how way) (db int, err error) {
 	counted := &counting{Reader: from, link: l}
 	if how.direct {
@@ -59,8 +59,8 @@ func (l *link) take(from incoming, how way) (db int, err error) {
 	return l.load(f, size, how, f.keep)
 }
 
-// load reads a snapshot. When the old data has gone, no history is known until the load has succeeded. keep
-// gives the file with the snapshot a name; nil: there is no file.
+// load reads a snapshot. After the old data is removed, no history is known until the load has succeeded.
+// keep gives the file of the snapshot a name; it is nil without a file.
 func (l *link) load(from io.Reader, size int64, how way, keep func(as string) error) (db int, err error) {
 	gone := func() error {
 		if l.stopped {
@@ -77,7 +77,7 @@ func (l *link) load(from io.Reader, size int64, how way, keep func(as string) er
 	return l.node.host.Replace(Replacement{From: &living{Reader: from, link: l}, Size: size, Aside: how.aside, Serves: how.serves, Gone: gone, Keep: keep})
 }
 
-// counting counts what is read of a snapshot, and keeps the master from taking us for dead.
+// counting counts the bytes of a snapshot, and sends keepalives to the master.
 type counting struct {
 	io.Reader
 	link *link
@@ -91,14 +91,14 @@ func (c *counting) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// living tells the master once a second, while its snapshot is loaded, that we are there.
+// living sends the master a keepalive once a second while its snapshot is loaded.
 type living struct {
 	io.Reader
 	link     *link
 	reported time.Time
 }
 
-// Read implements io.Reader. A link that has been ended ends its load here.
+// Read implements io.Reader. It fails if the link has been ended, which ends the load.
 func (r *living) Read(b []byte) (int, error) {
 	select {
 	case <-r.link.stop:
@@ -114,12 +114,13 @@ func (r *living) Read(b []byte) (int, error) {
 	return r.Reader.Read(b)
 }
 
-// diskMarks knows up to where the history is on disk: of two places, the log's positions behind them.
+// diskMarks finds the position of the history that is on disk. It has two positions, with the log's positions
+// after them.
 type diskMarks struct{ awaited, newest diskMark }
 
 type diskMark struct{ offset, position int64 }
 
-// add records where the log is at a place of the history.
+// add records the log's position at a position of the history.
 func (d *diskMarks) add(offset, position int64) {
 	d.newest = diskMark{offset, position}
 	if d.awaited == (diskMark{}) {
@@ -127,7 +128,7 @@ func (d *diskMarks) add(offset, position int64) {
 	}
 }
 
-// reached returns up to where the history is on disk; -1: no further than when it was asked last.
+// reached returns the position of the history that is on disk; -1: the same as at the last call.
 func (d *diskMarks) reached(synced func(position int64) bool) int64 {
 	reached := int64(-1)
 	for d.awaited != (diskMark{}) && synced(d.awaited.position) {
@@ -141,7 +142,7 @@ func (d *diskMarks) reached(synced func(position int64) bool) int64 {
 	return reached
 }
 
-// acknowledge records how far we are, for the master. Under the host's lock.
+// acknowledge records our position for the master. It is called under the host's lock.
 func (l *link) acknowledge() {
 	p := &l.progress
 	p.applied.Store(l.node.Offset())
@@ -152,7 +153,7 @@ func (l *link) acknowledge() {
 	}
 }
 
-// tell tells the master how far we are.
+// tell sends our position to the master.
 func (l *link) tell() error {
 	p := &l.progress
 	words := [][]byte{[]byte("REPLCONF"), []byte("ACK"), strconv.AppendInt(nil, p.applied.Load(), 10)}
@@ -177,7 +178,7 @@ func (l *link) stream(c *dialled) error {
 		for {
 			select {
 			case <-l.acks:
-				_ = l.tell() // the reader finds out
+				_ = l.tell() // the reader will notice an error
 			case <-done:
 				return
 			}
@@ -203,7 +204,7 @@ func (l *link) stream(c *dialled) error {
 // errUnfollowed ends the link of a server that does not follow this master any more.
 var errUnfollowed = errors.New("the server follows another master, or none")
 
-// receive takes what was read of the history, and applies the units that are whole.
+// receive takes bytes of the history, and applies the complete units.
 func (l *link) receive(in *Input, b []byte) error {
 	if err := in.Take(b); err != nil {
 		return fmt.Errorf("from the master: %w", err)
@@ -227,7 +228,7 @@ func (l *link) applyUnits(in *Input, some []Unit) error {
 	}
 	for i := range some {
 		if err := l.applyUnit(&some[i]); err != nil {
-			l.known = false // a part of the unit may have been done
+			l.known = false // a part of the unit may have been applied
 			return err
 		}
 		from := l.node.Offset()
@@ -240,7 +241,7 @@ func (l *link) applyUnits(in *Input, some []Unit) error {
 	return nil
 }
 
-// applyUnit does what the commands of a unit say.
+// applyUnit runs the commands of a unit.
 func (l *link) applyUnit(u *Unit) error {
 	host := l.node.host
 	defer host.EndUnit()

@@ -9,10 +9,10 @@ import (
 	"lockserver/internal/decimal"
 )
 
-// Of finds the node of the server that runs a command, and the client that has sent it.
+// Of finds the node of the server that runs a command, and the client that sent it.
 type Of func(c *commands.Ctx) (*Node, Client)
 
-// Rows are the commands about masters and replicas.
+// Rows returns the commands about masters and replicas.
 func Rows(of Of) []commands.Row {
 	const admin = commands.Admin | commands.NoScript
 	with := func(run func(n *Node, client Client, c *commands.Ctx) error) func(*commands.Ctx) error {
@@ -55,7 +55,7 @@ const (
 	errFailoverID   commands.Error = "ERR PSYNC FAILOVER replid must match my replid."
 )
 
-// role answers with what the server is.
+// role replies with the role of the server.
 func role(n *Node, _ Client, c *commands.Ctx) error {
 	if l := n.link; l != nil {
 		c.Out.Array(5)
@@ -122,7 +122,8 @@ func replicaOf(n *Node, client Client, c *commands.Ctx) error {
 	return nil
 }
 
-// SetMaster makes the server follow another one, or, without a host, none. It changes the configuration, too.
+// SetMaster makes the server follow another server, or, with an empty host, no server. It changes the
+// configuration, too.
 func (n *Node) SetMaster(host string, port int) {
 	c := n.config()
 	c.MasterHost, c.MasterPort = host, port
@@ -133,7 +134,7 @@ func (n *Node) SetMaster(host string, port int) {
 	}
 }
 
-// replicaOfClient is what a client is as a replica, from now on.
+// replicaOfClient returns a client's state as a replica. It makes the state if necessary.
 func (n *Node) replicaOfClient(client Client) *Replica {
 	r := client.Replica()
 	if r == nil {
@@ -185,9 +186,9 @@ func psync(n *Node, client Client, c *commands.Ctx) error {
 	return nil
 }
 
-// leadInstead makes the server a master because its own master asks for that. If it succeeds on this server,
-// nothing may refuse it on the other, which would go on to lead, too. A repeated request, after a lost reply,
-// gets the same answer.
+// leadInstead makes the server a master because its own master requests it. If it succeeds on this server,
+// nothing may refuse it on the other server, which would then also lead. A repeated request, after a lost
+// reply, gets the same answer.
 func (n *Node) leadInstead(id string, client Client) error {
 	n.host.Log().Info("Failover request received for replid " + id + ".")
 	switch {
@@ -220,7 +221,7 @@ func syncCmd(n *Node, client Client, _ *commands.Ctx) error {
 	return nil
 }
 
-// admitsReplica says what speaks against a client becoming a replica.
+// admitsReplica returns the reason why a client must not become a replica, or nil.
 func (n *Node) admitsReplica(client Client) error {
 	r := client.Replica()
 	switch {
@@ -252,10 +253,10 @@ func replconf(n *Node, client Client, c *commands.Ctx) error {
 				n.wantAsked(Features(f & int64(allFeatures)))
 				return nil
 			}
-			continue // it wants to know whether we know that
+			continue // the client asks whether we know that
 		}
 		if ascii.EqualFold(name, "getack") {
-			return nil // of a client, not of our master
+			return nil // sent by a client, not by our master
 		}
 		if err := n.replicaOfClient(client).tell(name, value); err != nil {
 			return err
@@ -280,10 +281,10 @@ func (n *Node) readAck(r *Replica, words [][]byte) {
 	n.ack(r, offset, onDisk)
 }
 
-// mostAddress bounds the address that a replica says it has.
+// mostAddress limits the length of the address that a replica states.
 const mostAddress = 255
 
-// tell takes what a replica says of itself.
+// tell handles a replica's statement about itself.
 func (r *Replica) tell(name, value []byte) error {
 	n, isInt := decimal.ParseInt(value)
 	switch {

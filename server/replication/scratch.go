@@ -7,18 +7,19 @@ import (
 	"lockserver/persistence/disk"
 )
 
-// scratch is a file that holds a snapshot on its way: what is written is read from its beginning.
+// scratch is a file for a snapshot in transfer: its bytes are read from the beginning after they were
+// written.
 type scratch struct {
-	disk.File           // that reads
-	to        disk.File // that writes
+	disk.File           // the reading end
+	to        disk.File // the writing end
 	files     disk.FS
-	path      string // empty: it has no name any more
+	path      string // empty: the file has no name any more
 	closed    bool
-	synced    bool  // it may become a file that stays
-	unsynced  int64 // bytes that were written since the last Sync
+	synced    bool  // the file may become permanent
+	unsynced  int64 // bytes written since the last Sync
 }
 
-// newScratch makes one. It loses its name at once, where the system lets it.
+// newScratch makes a file. It removes the file's name at once, if the system allows that.
 func (n *Node) newScratch() (*scratch, error) {
 	s, err := n.newReceived()
 	if err == nil {
@@ -27,8 +28,8 @@ func (n *Node) newScratch() (*scratch, error) {
 	return s, err
 }
 
-// newReceived makes one that keep may make the server's own snapshot, if the server has such a file. If the
-// server is killed the next start removes what is left.
+// newReceived makes a file that keep may turn into the server's own snapshot, if the server has such a file.
+// If the server is killed, the next start removes the file.
 func (n *Node) newReceived() (*scratch, error) {
 	files, path, keeps := n.host.Scratch()
 	to, err := files.Create(path)
@@ -46,14 +47,15 @@ func (n *Node) newReceived() (*scratch, error) {
 	return s, nil
 }
 
-// loseName removes the file's name. The file goes when the process ends.
+// loseName removes the file's name. The file disappears when the process ends.
 func (s *scratch) loseName() {
 	if s.synced = false; s.path != "" && s.files.Remove(s.path) == nil { // Windows keeps the name as long as the file is open
 		s.path = ""
 	}
 }
 
-// syncBytes is after how much a file that may stay is synced, so that there is never much to do at once.
+// syncBytes is the number of bytes between two syncs of a file that may become permanent, so that no sync
+// takes long.
 const syncBytes = 8 << 20
 
 // Write implements io.Writer.
@@ -65,7 +67,7 @@ func (s *scratch) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// sync makes what was written durable, if it may stay.
+// sync makes the written bytes durable, if the file may become permanent.
 func (s *scratch) sync() error {
 	s.unsynced = 0
 	if !s.synced {
@@ -74,7 +76,7 @@ func (s *scratch) sync() error {
 	return s.to.Sync()
 }
 
-// keep gives the file the name of one that stays. It is not read any more.
+// keep gives the file a permanent name. It is not read any more.
 func (s *scratch) keep(as string) error {
 	if s.path == "" {
 		return errors.New("it has no name")

@@ -9,27 +9,27 @@ import (
 const (
 	// blockBytes is the size of a piece of a stream.
 	blockBytes = 64 << 10
-	// spareBlocks is how many empty blocks a transfer keeps besides those that it may be ahead. A transfer
-	// goes as fast as it can. Without these blocks it would leave garbage of its own size, and the collector
-	// would work while clients wait.
+	// spareBlocks is the number of empty blocks that a transfer keeps besides the blocks that it may be
+	// ahead. A transfer is as fast as possible. Without these blocks it would make garbage of its own size,
+	// and the garbage collector would run while clients wait.
 	spareBlocks = 8
 )
 
 // stream is the newest part of a growing sequence of bytes, shared by all its readers. Each reader has its
-// place; bytes that no reader needs are released. It has a lock of its own, which is held for moments only,
-// so that a reader needs no lock of the server.
+// position; bytes that no reader needs are released. Its own lock is only held for moments, so that a reader
+// needs no lock of the server.
 type stream struct {
 	mu         sync.Mutex
 	blocks     []block
-	begin, end int64 // positions of the first byte that is kept, and behind the last
-	keep       int64 // how many bytes are kept although no reader needs them
+	begin, end int64 // positions of the first kept byte, and after the last
+	keep       int64 // number of bytes that are kept although no reader needs them
 	readers    map[*reader]*Replica
 	spare      [][]byte      // empty blocks
-	mostSpare  int           // of them that are kept; 0: one
-	moved      chan struct{} // signalled when a reader has moved on, or gone; nil: no goroutine waits
+	mostSpare  int           // limit of the blocks in spare; 0: one
+	moved      chan struct{} // signalled when a reader has moved or closed; nil: no goroutine waits
 }
 
-// block is a piece of a stream. Its written bytes never change while a reader is in it.
+// block is a piece of a stream. Written bytes do not change while a reader is in the block.
 type block struct {
 	at int64 // position of its first byte
 	b  []byte
@@ -37,16 +37,16 @@ type block struct {
 
 func (b block) end() int64 { return b.at + int64(len(b.b)) }
 
-// reader is a place in a stream. Its fields are guarded by the stream's lock.
+// reader is a position in a stream. Its fields are guarded by the stream's lock.
 type reader struct {
 	of   *stream
 	next int64 // position of the next byte to read
-	// peeked: the bytes that peek returned are in use. closed: the reader ends when they are not in use any
-	// more, because until then they must not be overwritten.
+	// peeked says that the bytes from peek are in use. closed says that the reader ends when they are not in
+	// use any more, because until then they must not be overwritten.
 	peeked, closed bool
 }
 
-// reset makes the stream an empty one that goes on at a position. Its readers find nothing any more.
+// reset makes the stream empty, to continue at a position. Its readers find no more bytes.
 func (s *stream) reset(at int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,7 +54,7 @@ func (s *stream) reset(at int64) {
 	clear(s.readers)
 }
 
-// setKeep says how many bytes are kept although no reader needs them.
+// setKeep sets the number of bytes that are kept although no reader needs them.
 func (s *stream) setKeep(bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,14 +62,14 @@ func (s *stream) setKeep(bytes int64) {
 	s.trim()
 }
 
-// append adds bytes, which are copied.
+// append adds a copy of the bytes.
 func (s *stream) append(b []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(b) > 0 {
 		n := len(s.blocks)
 		if n == 0 || len(s.blocks[n-1].b) == cap(s.blocks[n-1].b) {
-			s.trim() // whole blocks are released: there is nothing to look for with each effect
+			s.trim() // whole blocks are released, so a look for each effect is not necessary
 			n = len(s.blocks)
 			s.blocks = append(s.blocks, block{at: s.end, b: s.emptyBlock()})
 			n++
@@ -93,7 +93,7 @@ func (s *stream) emptyBlock() []byte {
 	return b
 }
 
-// trim releases blocks that no reader needs and that are not to be kept.
+// trim releases blocks that no reader needs, except the bytes to keep.
 func (s *stream) trim() {
 	needed := s.end
 	for r := range s.readers {
@@ -114,21 +114,21 @@ func (s *stream) trim() {
 	}
 }
 
-// bounds are the positions of the first byte that is kept and behind the last.
+// bounds returns the positions of the first kept byte and after the last.
 func (s *stream) bounds() (begin, end int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.begin, s.end
 }
 
-// held is how many bytes the stream takes.
+// held returns the memory of the stream.
 func (s *stream) held() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return (len(s.blocks) + len(s.spare)) * blockBytes
 }
 
-// read returns a reader at a position, for a replica; nil: what follows it is not there.
+// read returns a reader at a position, for a replica; nil if the bytes from there on are not kept.
 func (s *stream) read(at int64, of *Replica) *reader {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,7 +143,8 @@ func (s *stream) read(at int64, of *Replica) *reader {
 	return r
 }
 
-// slowest is how much the slowest reader has not read; any: there is one at all.
+// slowest returns the number of bytes that the slowest reader has not read; any reports whether there is a
+// reader.
 func (s *stream) slowest() (behind int64, any bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,7 +156,7 @@ func (s *stream) slowest() (behind int64, any bool) {
 	return behind, any
 }
 
-// owners returns the replicas that read.
+// owners returns the replicas of the readers.
 func (s *stream) owners() (all []*Replica) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,7 +168,7 @@ func (s *stream) owners() (all []*Replica) {
 	return all
 }
 
-// tell says that a reader has moved on, or gone. The caller holds mu.
+// tell signals that a reader has moved or closed. The caller holds mu.
 func (s *stream) tell() {
 	if s.moved != nil {
 		select {
@@ -177,8 +178,8 @@ func (s *stream) tell() {
 	}
 }
 
-// peek returns the next bytes, at most so many; they stay as they are until the reader is moved on. None: it
-// has read everything.
+// peek returns the next bytes, at most most. They do not change until skip. It returns nil if the reader has
+// read everything.
 func (r *reader) peek(most int) []byte {
 	s := r.of
 	s.mu.Lock()
@@ -190,7 +191,7 @@ func (r *reader) peek(most int) []byte {
 	if i < 0 {
 		return nil
 	}
-	if s.blocks[i].at > r.next { // a reader that keeps up reads the last one
+	if s.blocks[i].at > r.next { // a reader that keeps up reads the last block
 		behind, _ := slices.BinarySearchFunc(s.blocks, r.next, func(b block, at int64) int { return cmp.Compare(b.at, at+1) })
 		i = behind - 1
 	}
@@ -200,7 +201,7 @@ func (r *reader) peek(most int) []byte {
 	return b.b[from:min(len(b.b), from+most)]
 }
 
-// skip moves the reader on. What peek has returned must not be looked at any more.
+// skip moves the reader forward. The bytes that peek has returned must not be used any more.
 func (r *reader) skip(n int) {
 	s := r.of
 	s.mu.Lock()
@@ -217,21 +218,21 @@ func (r *reader) skip(n int) {
 	s.tell()
 }
 
-// place is the position of the next byte.
+// place returns the position of the next byte.
 func (r *reader) place() int64 {
 	r.of.mu.Lock()
 	defer r.of.mu.Unlock()
 	return r.next
 }
 
-// left is how many bytes are still to be read.
+// left returns the number of unread bytes.
 func (r *reader) left() int64 {
 	r.of.mu.Lock()
 	defer r.of.mu.Unlock()
 	return r.of.end - r.next
 }
 
-// close ends the reader; the stream keeps nothing for it any more.
+// close ends the reader; the stream keeps no bytes for it any more.
 func (r *reader) close() {
 	s := r.of
 	s.mu.Lock()
@@ -242,7 +243,7 @@ func (r *reader) close() {
 	s.tell()
 }
 
-// drop forgets a reader. The caller holds mu.
+// drop removes a reader. The caller holds mu.
 func (s *stream) drop(r *reader) {
 	delete(s.readers, r)
 	s.trim()

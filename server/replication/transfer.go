@@ -9,29 +9,29 @@ import (
 	"time"
 )
 
-// transfer is a snapshot on its way to replicas: one writes, each reads as fast as it can, and the writer
-// waits for the slowest. Sent as it is made, as many as want the same share one, and one that reads nothing
-// holds up the others until repl-timeout ends it, as in Redis. Of a file each replica has a transfer of its
-// own.
+// transfer is a snapshot that is being sent to replicas: one goroutine writes it, each replica reads as fast
+// as it can, and the writer waits for the slowest. Transfers without a file that start at the same time share
+// one snapshot. A replica that stops reading delays the others until repl-timeout ends it, as in Redis. With
+// a file each replica has its own transfer.
 type transfer struct {
 	node  *Node
 	bytes stream
-	moved chan struct{} // a reader has moved on, or gone
-	ended atomic.Bool   // all of it is in bytes
-	file  bool          // by way of a file, so that its length is known beforehand
+	moved chan struct{} // a reader has moved or closed
+	ended atomic.Bool   // all of it was written to bytes
+	file  bool          // sent from a file, so its length is known
 	ahead int64         // how far the writer may be ahead of the slowest reader
 	mark  string
 }
 
 const (
-	// mostAhead is how far the writer of a transfer that is sent as it is made may be ahead of the slowest.
+	// mostAhead is how far the writer of a transfer without a file may be ahead of the slowest reader.
 	mostAhead = 4 << 20
-	// aheadOfFile is that of one by way of a file, from which there is always more to be had.
+	// aheadOfFile is the same for a transfer from a file, which can always be read.
 	aheadOfFile = 1 << 20
 )
 
-// newTransfer makes a transfer to replicas, which begin with what is said before a snapshot of the data at a
-// place of the history.
+// newTransfer makes a transfer to replicas, which begins with the reply before a snapshot of the data at a
+// position of the history.
 func (n *Node) newTransfer(to []*Replica, file bool, at Place) *transfer {
 	t := &transfer{node: n, moved: make(chan struct{}, 1), file: file, ahead: mostAhead}
 	if file {
@@ -40,11 +40,11 @@ func (n *Node) newTransfer(to []*Replica, file bool, at Place) *transfer {
 	t.bytes.moved, t.bytes.mostSpare = t.moved, int(t.ahead/blockBytes)+spareBlocks
 	t.attach(to, false, at.Offset)
 	t.bytes.append(fmt.Appendf(nil, "+FULLRESYNC %s %d\r\n", at.ID, at.Offset))
-	t.attach(to, true, at.Offset) // SYNC is not answered before the snapshot
+	t.attach(to, true, at.Offset) // SYNC gets no reply before the snapshot
 	return t
 }
 
-// errNoReplica ends a transfer that no replica waits for any more.
+// errNoReplica ends a transfer when no replica waits for it any more.
 var errNoReplica = errors.New("no replica is left that waits for the snapshot")
 
 // Write implements io.Writer.
@@ -73,7 +73,7 @@ func (t *transfer) Write(b []byte) (int, error) {
 	}
 }
 
-// wakeAll has the readers' owners send.
+// wakeAll wakes the owners of the readers.
 func (t *transfer) wakeAll() {
 	for _, of := range t.bytes.owners() {
 		of.wake()
@@ -102,10 +102,10 @@ func (n *Node) sync(r *Replica) {
 	}
 }
 
-// viaFile reports whether a replica gets its snapshot by way of a file.
+// viaFile reports whether a replica gets its snapshot from a file.
 func (n *Node) viaFile(r *Replica) bool { return !r.eof || !n.config().DisklessSync }
 
-// enough reports whether so many replicas wait that no more need be waited for.
+// enough reports whether enough replicas are waiting to begin a transfer at once.
 func (n *Node) enough() bool {
 	most, wait := n.config().DisklessMax, 0
 	for _, r := range n.replicas {
@@ -116,7 +116,7 @@ func (n *Node) enough() bool {
 	return most > 0 && wait >= most
 }
 
-// begin sends a snapshot to the replicas that wait for one, and want the same of it.
+// begin sends a snapshot to the waiting replicas that want the same parts.
 func (n *Node) begin() {
 	n.delayMS = 0
 	if n.writing {
@@ -138,7 +138,7 @@ func (n *Node) begin() {
 	if first == nil {
 		return
 	}
-	n.host.HandOn() // what happened before the cut is not behind it
+	n.host.HandOn() // effects from before the cut must not follow it
 	n.encoder.Select(-1)
 	at := n.Place()
 	n.writing = true
@@ -160,8 +160,8 @@ func (n *Node) begin() {
 	n.host.Background(func() { n.runShared(snap, t) })
 }
 
-// attach makes replicas read from here on, those that are silent or the others, and behind the snapshot from
-// a place of the history.
+// attach makes replicas read from here on: the silent replicas or the others. After the snapshot they read
+// from a position of the history.
 func (t *transfer) attach(all []*Replica, silent bool, offset int64) {
 	_, here := t.bytes.bounds()
 	for _, r := range all {
@@ -179,7 +179,7 @@ func (t *transfer) attach(all []*Replica, silent bool, offset int64) {
 	}
 }
 
-// runShared writes the snapshot to replicas. It is called without the lock, as is what it calls.
+// runShared writes the snapshot to replicas. It is called without the lock, and calls its callees without it.
 func (n *Node) runShared(snap Snapshot, t *transfer) {
 	err := snap.Write(t)
 	if err == nil {
@@ -200,7 +200,7 @@ func (n *Node) runShared(snap Snapshot, t *transfer) {
 	})
 }
 
-// runFile writes the snapshot into a file, and that to replicas.
+// runFile writes the snapshot to a file, and sends the file to replicas.
 func (n *Node) runFile(snap Snapshot, each []*transfer) {
 	f, size, err := n.makeFile(snap, each)
 	n.host.Do(func() {
@@ -212,7 +212,7 @@ func (n *Node) runFile(snap Snapshot, each []*transfer) {
 		} else {
 			n.host.Log().Info("Background saving terminated with success")
 		}
-		n.cutWritten(snap) // new replicas need not wait for those that get this one
+		n.cutWritten(snap) // new replicas need not wait for these replicas
 	})
 	if err != nil {
 		return
@@ -234,10 +234,10 @@ func (n *Node) runFile(snap Snapshot, each []*transfer) {
 	_ = f.Close()
 }
 
-// keepAlive is how often a replica that waits for a file gets a sign that the file is still being made.
+// keepAlive is the time between keepalives to a replica that waits for a file.
 const keepAlive = time.Second
 
-// makeFile writes the snapshot into a file. It writes all of it, even if the replicas go.
+// makeFile writes the whole snapshot to a file, even if the replicas disconnect.
 func (n *Node) makeFile(snap Snapshot, each []*transfer) (f *scratch, size int64, err error) {
 	if f, err = n.newScratch(); err != nil {
 		return nil, 0, err
@@ -273,7 +273,7 @@ func (t *transfer) copyFile(f *scratch, size int64) error {
 	return err
 }
 
-// sent records how a transfer went.
+// sent records the result of a transfer.
 func (n *Node) sent(t *transfer, err error) {
 	for _, r := range n.replicas {
 		if r.begins != t {
@@ -293,7 +293,7 @@ func (n *Node) sent(t *transfer, err error) {
 	}
 }
 
-// cutWritten is called when the data has been written out: the next snapshot may begin.
+// cutWritten is called when the snapshot was written: the next snapshot may begin.
 func (n *Node) cutWritten(snap Snapshot) {
 	snap.Release()
 	n.writing = false

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// Endpoint is a server's end of all its connections: it listens, accepts, and carries what comes to the
-// host's sessions and back. Make it with NewEndpoint, open it with Listen, end it with Close.
+// Endpoint is a server's end of all its connections: it listens, accepts, and carries bytes between peers and
+// the host's sessions. Make it with NewEndpoint, open it with Listen, end it with Close.
 type Endpoint struct {
 	host Acceptor
 	log  *slog.Logger
 	addr atomic.Pointer[net.Addr]
-	// secureAddr is that of the encrypted port.
+	// secureAddr is the address of the encrypted port.
 	secureAddr atomic.Pointer[net.Addr]
 	stop       chan struct{} // closed by Close
 	once       sync.Once     // of Close
@@ -30,16 +30,16 @@ type Endpoint struct {
 	mu         sync.Mutex
 	phase      phase
 	loops      *loops
-	unixSocket string         // the path of the one that the loops serve
-	listeners  []net.Listener // those that are not on an event loop
-	given      bool           // Addresses.Listener is the first one
+	unixSocket string         // the path of the unix socket that the loops serve
+	listeners  []net.Listener // listeners that are not on an event loop
+	given      bool           // Addresses.Listener is the first listener
 	plain      front
 	secure     front
 	unix       Place
-	conns      map[net.Conn]struct{} // those that are not on an event loop
+	conns      map[net.Conn]struct{} // connections that are not on an event loop
 }
 
-// phase is how far an endpoint's life has come.
+// phase is a phase of an endpoint's life.
 type phase uint8
 
 const (
@@ -48,13 +48,13 @@ const (
 	phaseClosed
 )
 
-// NewEndpoint returns an endpoint that does nothing until Listen. log takes what an operator should know.
+// NewEndpoint returns an endpoint that does nothing until Listen. log receives messages for operators.
 func NewEndpoint(h Acceptor, log *slog.Logger) *Endpoint {
 	return &Endpoint{host: h, log: log, stop: make(chan struct{}), conns: make(map[net.Conn]struct{})}
 }
 
-// Addr returns the address of the first listener. That is Addresses.Listener if there is one, else a TCP
-// address, else the unix socket. nil means that there is no listener. It takes no lock.
+// Addr returns the address of the first listener. That is Addresses.Listener if it is set, else a TCP
+// address, else the unix socket. It is nil without a listener. It takes no lock.
 func (e *Endpoint) Addr() net.Addr {
 	if addr := e.addr.Load(); addr != nil {
 		return *addr
@@ -62,8 +62,7 @@ func (e *Endpoint) Addr() net.Addr {
 	return nil
 }
 
-// SecureAddr returns the first address at which connections are encrypted; nil: there is none. It takes no
-// lock.
+// SecureAddr returns the first address of the encrypted port, or nil. It takes no lock.
 func (e *Endpoint) SecureAddr() net.Addr {
 	if addr := e.secureAddr.Load(); addr != nil {
 		return *addr
@@ -75,7 +74,7 @@ func (e *Endpoint) SecureAddr() net.Addr {
 // unless the endpoint is open.
 func (e *Endpoint) Dial() (net.Conn, error) { return e.dial(false) }
 
-// DialAudited is Dial for a caller that audits by itself what its client does: see Peer.Audited.
+// DialAudited does what Dial does, for a caller that audits its client's commands itself: see Peer.Audited.
 func (e *Endpoint) DialAudited() (net.Conn, error) { return e.dial(true) }
 
 func (e *Endpoint) dial(audited bool) (net.Conn, error) {
@@ -87,8 +86,8 @@ func (e *Endpoint) dial(audited bool) (net.Conn, error) {
 	return client, nil
 }
 
-// Close ends everything at once: listeners, loops and connections. When it returns nothing of them runs any
-// more, and every session is closed. It may be called more than once, but not while Listen runs.
+// Close ends all listeners, loops and connections at once. When it returns, none of their goroutines is
+// running, and every session is closed. It may be called more than once, but not while Listen runs.
 func (e *Endpoint) Close() {
 	e.once.Do(func() {
 		close(e.stop)
@@ -112,8 +111,8 @@ func (e *Endpoint) Close() {
 	})
 }
 
-// Serve serves a listener in addition, as Addresses.Listener is, and closes it with the endpoint, or at once
-// if that is not open.
+// Serve serves another listener, like Addresses.Listener. The listener is closed with the endpoint, or at
+// once if the endpoint is not open.
 func (e *Endpoint) Serve(ln net.Listener) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -124,8 +123,8 @@ func (e *Endpoint) Serve(ln net.Listener) {
 	e.accept(ln, e.serve)
 }
 
-// accept has serve serve what a listener accepts until it is closed, and returns what closes it. The caller
-// holds mu, there too.
+// accept passes the connections of a listener to serve until the listener is closed. It returns the function
+// that closes the listener. The caller holds mu, also when it calls that function.
 func (e *Endpoint) accept(ln net.Listener, serve func(net.Conn) bool) (closer func()) {
 	e.listeners = append(e.listeners, ln)
 	e.group.Go(func() {
@@ -153,11 +152,11 @@ func (e *Endpoint) accept(ln net.Listener, serve func(net.Conn) bool) (closer fu
 	}
 }
 
-// serve serves a connection on goroutines of its own; false if the endpoint is not open.
+// serve serves a connection on goroutines of its own. It returns false if the endpoint is not open.
 func (e *Endpoint) serve(nc net.Conn) bool { return e.carry(nc, e.serveConn) }
 
-// carry runs a connection's goroutine, and knows the connection until that returns; false if the endpoint is
-// not open.
+// carry runs a connection's goroutine, and registers the connection until the goroutine ends. It returns
+// false if the endpoint is not open.
 func (e *Endpoint) carry(nc net.Conn, run func(net.Conn)) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -174,7 +173,7 @@ func (e *Endpoint) carry(nc net.Conn, run func(net.Conn)) bool {
 	return true
 }
 
-// keepAlive has a connection's peer probed while nothing comes from it.
+// keepAlive makes the system probe a connection's peer while the peer sends nothing.
 func (e *Endpoint) keepAlive(nc net.Conn) {
 	if tcp, ok := nc.(*net.TCPConn); ok {
 		idle := e.host.KeepAlive()
@@ -182,12 +181,12 @@ func (e *Endpoint) keepAlive(nc net.Conn) {
 	}
 }
 
-// acceptPause is how long new connections wait after there were no descriptors left.
+// acceptPause is the pause before accepting again after the process had no free descriptors.
 const acceptPause = 100 * time.Millisecond
 
-// retryAccept waits until accepting may work again, after an error. No error ends accepting for
-// good, for most come from a shortage of something (descriptors, memory), or from one connection;
-// but false: the endpoint is closed.
+// retryAccept waits after an error until accepting may work again. No error ends accepting permanently,
+// because most errors come from a shortage (descriptors, memory), or from one connection. It returns false if
+// the endpoint is closed.
 func (e *Endpoint) retryAccept(err error) bool {
 	select {
 	case <-e.stop:
@@ -206,8 +205,8 @@ func (e *Endpoint) retryAccept(err error) bool {
 	}
 }
 
-// isAborted reports whether a connection ended before it was accepted: the next one
-// has nothing to do with that.
+// isAborted reports whether a connection ended before it was accepted, which says nothing about the next
+// connection.
 func isAborted(err error) bool {
 	return errors.Is(err, syscall.ECONNABORTED) || errors.Is(err, syscall.EINTR)
 }
@@ -219,10 +218,10 @@ const refusalPause = 2 * time.Second
 type refusals struct {
 	mu     sync.Mutex
 	logged time.Time
-	failed int // since then
+	failed int // failures since the last line
 }
 
-// add counts a refusal, and logs how many there were if it is time to.
+// add counts a refusal, and logs the number of refusals if the pause is over.
 func (r *refusals) add(log *slog.Logger, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -12,38 +12,38 @@ import (
 	"syscall"
 )
 
-// Addresses are where an endpoint listens.
+// Addresses says where an endpoint listens.
 type Addresses struct {
-	// Bind are addresses of this machine, in the words of the directive bind: see bindAddress.
+	// Bind lists addresses of this machine, in the form of the directive bind: see bindAddress.
 	Bind []string
-	// Port is that of all of them; 0: a free one each.
+	// Port is the port of all addresses; 0 means a free port for each.
 	Port int
-	// UnixSocket is the path of a unix socket; empty: none.
+	// UnixSocket is the path of a unix socket; empty means no socket.
 	UnixSocket string
-	// UnixSocketPerm is its mode; 0: what the process' mask leaves.
+	// UnixSocketPerm is its mode; 0 leaves the mode to the umask.
 	UnixSocketPerm os.FileMode
-	// Listener is served in addition, and closed with the endpoint; nil: none. Its connections have
-	// goroutines of their own, whatever kind they are.
+	// Listener is served in addition, and closed with the endpoint; it may be nil. Its connections always
+	// have goroutines of their own.
 	Listener net.Listener
-	// Secure is a port on which connections are encrypted; nil: there is none.
+	// Secure describes a port with encryption; nil means no such port.
 	Secure *Secure
-	// Loops is how many event loops serve Bind and UnixSocket; 0: these connections have goroutines, too, as
-	// they have in any case on a system without event loops (HasLoops).
+	// Loops is the number of event loops for Bind and UnixSocket. 0 means that their connections have
+	// goroutines, too, as always on a system without event loops (HasLoops).
 	Loops int
 }
 
 // Secure says where connections are encrypted, and how.
 type Secure struct {
-	// Bind are addresses as those of Addresses.
+	// Bind lists addresses in the form of Addresses.Bind.
 	Bind []string
-	// Port is that of all of them; 0: a free one each.
+	// Port is the port of all addresses; 0 means a free port for each.
 	Port int
-	// Config returns what the next connection is encrypted by. Any goroutine may call it.
+	// Config returns the TLS configuration of the next connection. Any goroutine may call it.
 	Config func() *tls.Config
 }
 
-// Listen binds all addresses, and begins to serve; once: otherwise the error is net.ErrClosed. Any other
-// error says in a line what could not be bound. The endpoint is closed then.
+// Listen binds all addresses and begins to serve. A second call returns net.ErrClosed. Any other error names,
+// in one line, the address that could not be bound. The endpoint is then closed.
 func (e *Endpoint) Listen(a Addresses) error {
 	e.mu.Lock()
 	if e.phase != phaseNew {
@@ -61,8 +61,8 @@ func (e *Endpoint) Listen(a Addresses) error {
 	return err
 }
 
-// listen is Listen. The caller holds mu, so that no connection is served before all addresses are bound, but
-// for those of event loops, which are last.
+// listen does the work of Listen. The caller holds mu, so that no connection is served before all addresses
+// are bound. The event loops are an exception; they start last.
 func (e *Endpoint) listen(a Addresses) error {
 	if a.Listener != nil {
 		e.given = true
@@ -168,7 +168,7 @@ func socketMode(a Addresses) error {
 	return nil
 }
 
-// listenTCP binds the addresses of the directive bind. The doors have nothing yet that closes them.
+// listenTCP binds the addresses of the directive bind. The doors have no close function yet.
 func (e *Endpoint) listenTCP(words []string, port int) (doors []door, lns []net.Listener, err error) {
 	for _, word := range words {
 		ln, err := e.listenAt(word, port)
@@ -183,12 +183,12 @@ func (e *Endpoint) listenTCP(words []string, port int) (doors []door, lns []net.
 	return doors, lns, nil
 }
 
-// listenAt binds one address. As in Redis, an optional address that this machine does not have is left out.
-// So is any address of a family that the machine does not know. Then there is no listener. All other errors
-// are returned.
+// listenAt binds one address. As in Redis, it leaves out an optional address that this machine does not have,
+// and any address of a family that the machine does not support. It then returns no listener. All other
+// errors are returned.
 func (e *Endpoint) listenAt(word string, port int) (net.Listener, error) {
 	network, host, optional := bindAddress(word)
-	if host == "" { // which would mean every address there is
+	if host == "" { // an empty host would mean every address
 		return nil, fmt.Errorf("could not listen: bind '%s' names no address", word)
 	}
 	ln, err := listenPlain(network, net.JoinHostPort(host, strconv.Itoa(port)))
@@ -203,16 +203,17 @@ func (e *Endpoint) listenAt(word string, port int) (net.Listener, error) {
 	}
 }
 
-// listenPlain is net.Listen without Multipath TCP, as Redis listens: each such socket is two of the system's.
+// listenPlain does what net.Listen does, without Multipath TCP, as Redis listens: each such socket would take
+// two sockets of the system.
 func listenPlain(network, address string) (net.Listener, error) {
 	var c net.ListenConfig
 	c.SetMultipathTCP(false)
 	return c.Listen(context.Background(), network, address)
 }
 
-// bindAddress is what a word of the directive bind means: an address with a colon is one of IPv6,
-// and of that only; all others, names too, are of IPv4. A star stands for all addresses. optional
-// says that it may be unavailable.
+// bindAddress explains a word of the directive bind. An address with a colon is an IPv6 address; all other
+// words, including names, mean IPv4. A star stands for all addresses. optional says that the address may be
+// unavailable.
 func bindAddress(word string) (network, host string, optional bool) {
 	host, optional = strings.CutPrefix(word, "-")
 	network = "tcp4"
@@ -228,7 +229,7 @@ func bindAddress(word string) (network, host string, optional bool) {
 	return network, host, optional
 }
 
-// isFamilyUnknown reports whether the machine does not know the kind of address.
+// isFamilyUnknown reports whether the machine does not support the address family.
 func isFamilyUnknown(err error) bool {
 	for _, errno := range []syscall.Errno{syscall.EAFNOSUPPORT, syscall.EPFNOSUPPORT, syscall.EPROTONOSUPPORT,
 		syscall.ESOCKTNOSUPPORT, syscall.ENOPROTOOPT} {
@@ -254,7 +255,7 @@ func removeStaleSocket(path string) error {
 	return os.Remove(path)
 }
 
-// ListenError says which address could not be bound, in the words of Redis' log.
+// ListenError names an address that could not be bound, in the words of Redis' log.
 type ListenError struct {
 	Network string // "tcp" or "unix"
 	Addr    string
@@ -277,7 +278,7 @@ func (e *ListenError) Error() string {
 // Unwrap gives the cause.
 func (e *ListenError) Unwrap() error { return e.Err }
 
-// listenError makes a *ListenError, if it is known what it is about.
+// listenError makes a *ListenError, if the error names its address.
 func listenError(err error) error {
 	var op *net.OpError
 	if !errors.As(err, &op) || op.Addr == nil {

@@ -2,27 +2,28 @@
 
 package transport
 
-// Loop is one event loop: a goroutine that reads from its connections, feeds their sessions, and writes
-// what these send, with no hop to another goroutine. What drives it is in loop_epoll.go.
+// Loop is an event loop: a goroutine that reads from its connections, feeds their sessions, and writes their
+// output, without passing work to another goroutine. Its driver is in loop_epoll.go.
 type Loop struct {
 	scratch Scratch
-	// queue has connections of this loop that the loop itself has woken; they are pumped before it reads on.
+	// queue holds connections of this loop that the loop itself has woken. They are pumped before it reads
+	// on.
 	queue []*loopConn
-	// late has those of them that were woken for the end of the round.
+	// late holds woken connections with their turn at the end of the round.
 	late []*loopConn
-	// ahead is how many of them were pumped in this round: see release.
+	// ahead counts the woken connections that were pumped in this round: see release.
 	ahead int
-	// unflushed is what is to be flushed at the end of this round, nil if nothing is.
+	// unflushed is flushed at the end of this round, or nil.
 	unflushed Flusher
 
 	driver loopDriver
 }
 
-// FlushAtEnd has f flushed at the end of the round, before the output leaves that the round has held. Only a
-// session that the loop is feeding calls it.
+// FlushAtEnd flushes f at the end of the round, before the loop sends the held output. Only a session that
+// the loop is feeding calls it.
 func (l *Loop) FlushAtEnd(f Flusher) { l.unflushed = f }
 
-// The implementation of Conn: from the same loop it costs an append, from elsewhere the loop is woken.
+// Wake implements Conn. From the same loop it only appends to queue; from elsewhere it wakes the loop.
 func (t *loopConn) Wake(from *Loop) {
 	// plant:same-loop
 	if from == t.loop {
@@ -41,9 +42,9 @@ func (t *loopConn) WakeAtEnd(from *Loop) {
 	t.wake()
 }
 
-// drain pumps the connections that this loop has woken, each once in a round. One that is woken again has its
-// next turn in the next round. Connections that wake themselves, or each other, must not keep the others
-// waiting.
+// drain pumps the connections that this loop has woken, each once in a round. A connection that is woken
+// again has its next turn in the next round. So connections that wake themselves, or each other, do not delay
+// the others.
 func (l *Loop) drain() {
 	round := l.driver.round
 	for i := 0; i < len(l.queue); i++ {
@@ -60,8 +61,8 @@ func (l *Loop) drain() {
 	l.queue = l.queue[:0]
 }
 
-// flush writes what must be written before the held output of the round leaves, and pumps the connections
-// that were woken for the end of the round.
+// flush flushes the log before the loop sends the held output of the round, and pumps the connections that
+// were woken for the end of the round.
 func (l *Loop) flush() {
 	l.flushLog()
 	if len(l.late) == 0 {

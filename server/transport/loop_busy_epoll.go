@@ -4,9 +4,9 @@ package transport
 
 import "golang.org/x/sys/unix"
 
-// nestedRound is what a loop needs besides to serve its other connections while feeding one of them takes
-// long, for example a script. The outer round is in the middle of its events, its scratch and its read
-// buffer.
+// nestedRound holds the further state of a loop that serves its other connections while a connection is busy
+// for long, for example with a script. The outer round is in the middle of its events, and uses its scratch
+// and read buffer.
 type nestedRound struct {
 	events  [loopEvents]unix.EpollEvent
 	buf     []byte
@@ -14,8 +14,8 @@ type nestedRound struct {
 	scratch Scratch
 }
 
-// pollWhileBusy does what is ready on the loop's other connections, without waiting. running is the
-// connection with the busy script: it stays as it is, and its turn comes when the script is over.
+// pollWhileBusy handles the ready events of the loop's other connections, without waiting. running is the
+// connection with the busy script: it is not touched, and its turn comes after the script.
 func (l *Loop) pollWhileBusy(running *loopConn) {
 	d := &l.driver
 	if d.nested == nil {
@@ -36,7 +36,7 @@ func (l *Loop) pollWhileBusy(running *loopConn) {
 	if err != nil && err != unix.EINTR {
 		panic("transport: epoll_wait: " + err.Error())
 	}
-	rest := d.todo // of the outer round: epoll does not report them again
+	rest := d.todo // the rest of the outer round, because epoll does not report these events again
 	d.todo = nil
 	l.handleWhileBusy(rest, running)
 	l.handleWhileBusy(n.events[:max(count, 0)], running)
@@ -44,7 +44,8 @@ func (l *Loop) pollWhileBusy(running *loopConn) {
 	n.scratch.Recycle()
 }
 
-// handleWhileBusy handles events of other connections than running, and keeps those of running for later.
+// handleWhileBusy handles events of other connections than running, and keeps the events of running for
+// later.
 func (l *Loop) handleWhileBusy(events []unix.EpollEvent, running *loopConn) {
 	d := &l.driver
 	for i := range events {
@@ -67,8 +68,8 @@ func (l *Loop) handleWhileBusy(events []unix.EpollEvent, running *loopConn) {
 	}
 }
 
-// releaseOthers writes the held output, except that of the connection with the busy script. Writing could
-// find its client gone, and the script's session must not end before the script.
+// releaseOthers writes the held output, except that of the connection with the busy script. Writing might
+// fail and close the connection, and the script's session must not end before the script.
 func (l *Loop) releaseOthers(running *loopConn) {
 	d := &l.driver
 	left := d.holding[:0]
@@ -84,7 +85,7 @@ func (l *Loop) releaseOthers(running *loopConn) {
 	d.holding = left
 }
 
-// answerBellWhileBusy does what others have left for the loop. The bell rings on if the loop is to end.
+// answerBellWhileBusy handles requests of other goroutines. The bell stays set if the loop must end.
 func (l *Loop) answerBellWhileBusy(running *loopConn) {
 	woken, _ := l.takeLeft()
 	for _, c := range woken {

@@ -8,56 +8,57 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A loop that is faster than its clients wakes up for each request: two system calls and a switch of
-// threads for one command. While many clients keep it busy, it lets requests gather for a moment instead,
-// as network cards do with interrupts (interrupt coalescing), and answers them in one round. Clients on the
-// same machine are faster for it, too.
+// A loop that is faster than its clients wakes up for each request: two system calls and a switch of threads
+// for one command. While many clients keep it busy, it waits a moment for more requests instead, as network
+// cards do with interrupts (interrupt coalescing), and answers them in one round. Clients on the same machine
+// become faster by this, too.
 //
-// Waiting would be wrong where one client's request depends on another's: the holders of a hot lock, workers
-// at a queue. So a loop does not wait while clients that wait in a command are served, while waiting brings
-// few requests, and while it brings fewer than not waiting did. docs/decisions/0012 tells what was measured.
+// Waiting would be wrong if one client's request depends on another's: the holders of a contended lock,
+// workers at a queue. So a loop does not wait while waiting clients are served, while waiting brings few
+// requests, and while it brings fewer requests than without waiting. docs/decisions/0012 has the
+// measurements.
 
 const (
-	// coalesceWindow is how long requests are counted before something is decided.
+	// coalesceWindow is the time in which requests are counted before a decision.
 	coalesceWindow = 8 * time.Millisecond
-	// coalesceShare is the part of the time between two requests of one client,
-	// 1/coalesceShare, that rounds are apart.
+	// coalesceShare gives the time between rounds: 1/coalesceShare of the time between two requests of a
+	// client.
 	coalesceShare = 4
-	// coalesceWorth is how many requests a round must find for waiting to be worth it.
+	// coalesceWorth is the number of requests in a round from which on waiting is worth its cost.
 	coalesceWorth = 4
-	// coalescePhase is after how many windows with waiting there is one without, to compare.
+	// coalescePhase is the number of windows with waiting before a window without waiting, for comparison.
 	coalescePhase = 15
-	// leastCoalescePause and mostCoalescePause bound for how many windows waiting is let be when it was not
-	// worth it. The pause doubles when that happens again.
+	// leastCoalescePause and mostCoalescePause limit the number of windows without waiting after waiting was
+	// not worth its cost. The pause doubles when that happens again.
 	leastCoalescePause, mostCoalescePause = 4, 256
-	// coalesceGlance is after how many rounds a loop that does not wait looks at the clock, which
-	// costs as much as some commands.
+	// coalesceGlance is the number of rounds between two looks at the clock, for a loop that does not wait. A
+	// look costs as much as some commands.
 	coalesceGlance = 8
 	// leastCoalesceWait is the shortest wait that is worth a system call.
 	leastCoalesceWait = 5 * time.Microsecond
 )
 
-// coalescing decides how far apart the rounds of a loop are.
+// coalescing decides the time between the rounds of a loop.
 type coalescing struct {
-	window  time.Time // when this one began
+	window  time.Time // when this window began
 	events  int       // in this window
-	clients int       // that they were of
-	epoch   uint32    // of the window: a connection that has another has not been counted
+	clients int       // number of clients with events in this window
+	epoch   uint32    // number of the window: a connection with another number has not been counted
 
-	rounds   int           // since the clock was looked at
+	rounds   int           // since the last look at the clock
 	round    time.Time     // when the running one began
-	waited   bool          // it was waited for
-	first    int           // events of the window before it
-	interval time.Duration // rounds begin so far apart; 0: at once
-	waits    int           // rounds of the window that were waited for
-	gathered int           // what they found
+	waited   bool          // the loop waited before the running round
+	first    int           // events of the previous window
+	interval time.Duration // wanted time between the beginnings of rounds; 0: no waiting
+	waits    int           // rounds of the window with waiting
+	gathered int           // requests in the rounds with waiting
 
-	// without and with are requests a second, averaged over windows without waiting and with it.
+	// without and with are the requests in a second, averaged over windows without and with waiting.
 	without, with float64
-	phase         int    // windows with waiting since the last one without
-	pause         int    // windows for which waiting is let be
-	penalty       int    // how long the last such pause was, halved each time that waiting was worth it since
-	served        uint64 // waiters of the server, when it was looked at last
+	phase         int    // windows with waiting since the last window without
+	pause         int    // windows that are left without waiting
+	penalty       int    // length of the last such pause, halved each time that waiting was worth its cost
+	served        uint64 // Served at the last look
 }
 
 // count counts an event of a connection.
@@ -69,14 +70,14 @@ func (c *coalescing) count(conn *loopConn) {
 	}
 }
 
-// due reports whether after is to be called at the end of this round.
+// due reports whether the loop must call after at the end of this round.
 func (c *coalescing) due() bool {
 	c.rounds++
 	return c.interval > 0 || c.rounds >= coalesceGlance
 }
 
-// after is called at the end of a round and returns how long the loop should wait before the next. Rounds are
-// at most longest apart; served counts the waiters that have been served.
+// after is called at the end of a round. It returns how long the loop should wait before the next. Rounds are
+// at most longest apart. served is the number of waiters that have been served.
 func (c *coalescing) after(now time.Time, longest time.Duration, served uint64) time.Duration {
 	c.rounds = 0
 	if c.waited {
@@ -128,7 +129,7 @@ func (c *coalescing) decide(took, longest time.Duration) {
 	}
 }
 
-// average moves an average, 0 if there is none yet, towards a new value by one part in n.
+// average moves an average towards a new value by one part in n. An average of 0 has no value yet.
 func average(old, value, n float64) float64 {
 	if old == 0 {
 		return value
@@ -136,8 +137,8 @@ func average(old, value, n float64) float64 {
 	return old + (value-old)/n
 }
 
-// sleep waits until the bell rings, for a while at most, and not for the 50 us longer that the
-// kernel allows itself by default.
+// sleep waits until the bell rings, at most for wait. It avoids the 50 us that the kernel adds to a wait by
+// default.
 func (d *loopDriver) sleep(wait time.Duration) {
 	_, _, _ = unix.RawSyscall6(unix.SYS_PRCTL, unix.PR_SET_TIMERSLACK, 1, 0, 0, 0, 0)
 	_, _ = unix.Ppoll([]unix.PollFd{{Fd: int32(d.bell), Events: unix.POLLIN}}, &unix.Timespec{Nsec: int64(wait)}, nil)

@@ -17,26 +17,26 @@ type loopConn struct {
 	socket  int    // the descriptor, for other goroutines while the session is not closed
 	held    []byte // output of this round, in the loop's buffer; written before pending grows
 	pending []byte // output that the socket did not take
-	most    int    // how much a read takes, 0: as much as the buffer takes
-	leaving bool   // to be closed when pending is out
-	deaf    bool   // the client sends no more
-	paused  bool   // nothing is read: the session's input is full
-	drains  bool   // the session is to be fed when pending has fallen to drainTo
+	most    int    // size limit of a read; 0: the size of the buffer
+	leaving bool   // close the connection when pending was written
+	deaf    bool   // the client has closed its sending half
+	paused  bool   // the connection is not read, because the session's input is full
+	drains  bool   // feed the session when pending has fallen to drainTo
 	drainTo int
-	epoch   uint32 // of coalescing, when it was counted last
-	watched bool   // by epoll
-	drained uint32 // the number of the round, plus one, in which drain has pumped it; 0: none
-	// unauth: its client is unauthenticated. inWoken: it is in one of the driver's lists of woken
-	// connections. Both change under the driver's mu.
+	epoch   uint32 // window of coalescing in which it was counted last
+	watched bool   // registered with epoll
+	drained uint32 // number of the round in which drain has pumped it, plus one; 0: none
+	// unauth says that the client is unauthenticated. inWoken says that the connection is in one of the
+	// driver's lists of woken connections. Both change under the driver's mu.
 	unauth, inWoken bool
 }
 
-// over are the events of a connection that is closed at one end at least.
+// over is the set of events of a connection with at least one closed end.
 const over = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
 
-// watch tells epoll what the connection waits for: op adds it, or changes what it waited for. Polling is
-// edge-triggered, which spares the kernel another look at each socket that had something in the last round.
-// What is there already counts as an edge.
+// watch tells epoll which events to report. op adds the connection, or changes its events. Polling is
+// edge-triggered: the kernel need not look again at each socket that had data in the last round. Data that is
+// there already counts as an edge.
 func (c *loopConn) watch(op int) error {
 	events := uint32(unix.EPOLLET)
 	if !c.deaf {
@@ -48,9 +48,9 @@ func (c *loopConn) watch(op int) error {
 	return control(c.epoll(), op, c.fd, events)
 }
 
-// ready does what an event asks for. If something is left in the socket, another event comes in the next
-// round: each connection has one read a round. The end of input is seen after the replies of the round have
-// been sent.
+// ready handles an event. If data is left in the socket, another event comes in the next round: each
+// connection has one read in a round. The end of the input is noticed after the replies of the round were
+// sent.
 func (c *loopConn) ready(events uint32) {
 	defer c.contain()
 	if events&unix.EPOLLOUT != 0 {
@@ -69,15 +69,15 @@ func (c *loopConn) ready(events uint32) {
 	}
 }
 
-// lookAgain makes epoll report once more what it has reported already.
+// lookAgain makes epoll report its last events again.
 func (c *loopConn) lookAgain() {
 	if c.fd >= 0 {
 		_ = c.watch(unix.EPOLL_CTL_MOD)
 	}
 }
 
-// read takes what the socket has, once, and reports whether epoll has to be asked again: there may be more,
-// or something else is waited for from now on.
+// read reads from the socket once, and reports whether epoll must be asked again: there may be more data, or
+// the wanted events have changed.
 func (c *loopConn) read() (again bool) {
 	buf := c.loop.driver.buf
 	if c.most > 0 {
@@ -94,7 +94,7 @@ func (c *loopConn) read() (again bool) {
 		return c.inputEnded()
 	case errno != 0:
 		c.close()
-	case c.leaving: // what it sends now is not read
+	case c.leaving: // input of a connection that is closing is ignored
 	case c.layer != nil:
 		return c.pumpSealed(buf[:n]) || int(n) == len(buf)
 	default:
@@ -103,19 +103,19 @@ func (c *loopConn) read() (again bool) {
 	return int(n) == len(buf)
 }
 
-// inputEnded is what the peer's farewell leads to: the end of the connection, unless the peer is still to get
-// something. again says that epoll has to be asked for less from now on.
+// inputEnded handles the end of the input. It closes the connection, unless the peer will get further output.
+// again says that epoll must report fewer events from now on.
 func (c *loopConn) inputEnded() (again bool) {
 	if c.deaf || !c.leaving && !c.session.Lingers(c.Unsent() > 0) {
 		c.close()
 		return false
 	}
-	c.deaf = true // the end of input may be reported later, and means no more than that
+	c.deaf = true // the end of input may be reported again later, and changes nothing then
 	c.pump(nil)
 	return true
 }
 
-// pump feeds the session and sees to the connection's end.
+// pump feeds the session and closes the connection if necessary.
 func (c *loopConn) pump(data []byte) {
 	if c.fd < 0 || c.leaving {
 		return
@@ -123,7 +123,7 @@ func (c *loopConn) pump(data []byte) {
 	if !c.session.Feed(data, c.loop.scratch, c.loop) || c.fd < 0 {
 		was := c.paused
 		if c.paused = c.session.InputFull(c.readBytes()); was && !c.paused {
-			c.lookAgain() // at what came meanwhile
+			c.lookAgain() // at input that came meanwhile
 		}
 		return
 	}
@@ -135,7 +135,7 @@ func (c *loopConn) pump(data []byte) {
 	c.close()
 }
 
-// readBytes is how much one read can bring.
+// readBytes returns the largest size of a read.
 func (c *loopConn) readBytes() int {
 	if c.layer != nil {
 		return plainBytes
@@ -143,14 +143,14 @@ func (c *loopConn) readBytes() int {
 	return loopReadBytes
 }
 
-// woken is pump without input.
+// woken pumps the connection without input.
 func (c *loopConn) woken() {
 	defer c.contain()
 	c.pump(nil)
 }
 
-// contain is deferred by what the loop calls of a connection. It makes a panic there end
-// the connection, not the loop.
+// contain is deferred by the loop's calls into a connection. It makes a panic there end the connection, not
+// the loop.
 func (c *loopConn) contain() {
 	if p := recover(); p != nil {
 		c.session.Panicked(p)
@@ -158,7 +158,7 @@ func (c *loopConn) contain() {
 	}
 }
 
-// maxHeldBytes bounds what a loop holds back.
+// maxHeldBytes limits the output that a loop holds.
 const maxHeldBytes = 256 << 10
 
 // Send implements Conn: it holds output until the end of the round, or writes it now.
@@ -174,7 +174,7 @@ func (c *loopConn) Send(b []byte, now bool) (held bool, err error) {
 	return false, c.sendNow(b)
 }
 
-// release writes what was held; an error closes the connection.
+// release writes the held output; an error closes the connection.
 func (c *loopConn) release() {
 	if c.held != nil {
 		b := c.held
@@ -183,13 +183,13 @@ func (c *loopConn) release() {
 	}
 }
 
-// releaseContained is release for the end of a round.
+// releaseContained does what release does, at the end of a round, and contains panics.
 func (c *loopConn) releaseContained() {
 	defer c.contain()
 	c.release()
 }
 
-// sendNow writes to the socket and keeps what it does not take.
+// sendNow writes to the socket and keeps the bytes that it does not take.
 func (c *loopConn) sendNow(b []byte) error {
 	if c.fd < 0 {
 		return unix.EPIPE
@@ -204,7 +204,7 @@ func (c *loopConn) sendNow(b []byte) error {
 	return c.sendRaw(b)
 }
 
-// sendRaw is sendNow for bytes as they are.
+// sendRaw does what sendNow does, without encryption.
 func (c *loopConn) sendRaw(b []byte) error {
 	if len(c.pending) > 0 {
 		c.pending = append(c.pending, b...)
@@ -240,11 +240,11 @@ func (c *loopConn) write(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// mostFlushed is how much kept output one event writes. A client that reads as fast as the loop writes must
-// not keep the others waiting.
+// mostFlushed limits the kept output that one event writes. A client that reads as fast as the loop writes
+// must not delay the others.
 const mostFlushed = 128 << 10
 
-// flush goes on with output that was kept.
+// flush continues to write kept output.
 func (c *loopConn) flush() {
 	n, err := c.write(c.pending[:min(len(c.pending), mostFlushed)])
 	if err != nil {
@@ -262,7 +262,7 @@ func (c *loopConn) flush() {
 			return
 		}
 	}
-	if n == mostFlushed || c.pending == nil { // it may take more, or is not to be asked any more
+	if n == mostFlushed || c.pending == nil { // the socket may take more, or is not watched for output any more
 		_ = c.watch(unix.EPOLL_CTL_MOD)
 	}
 	if c.drains && len(c.pending) <= c.drainTo {
@@ -283,14 +283,14 @@ func (c *loopConn) close() {
 	c.bidFarewell()
 	fd := c.fd
 	c.fd = -1
-	c.session.Close() // before the descriptor can be another connection's: see HangUp
+	c.session.Close() // before the descriptor can belong to another connection: see HangUp
 	c.held, c.pending = nil, nil
-	_ = unix.Close(fd) // takes it out of epoll as well, because it has no duplicate
+	_ = unix.Close(fd) // this also removes it from epoll, because it has no duplicate
 }
 
-// wake makes the loop pump the connection; any goroutine may call it. A connection that is woken already has
-// one turn, not two. Otherwise one that has more to do than a turn takes, and is woken for that, would have
-// one turn more in each round after each of its reads.
+// wake makes the loop pump the connection; any goroutine may call it. A connection that is already woken has
+// one turn, not two. Otherwise a connection with more work than one turn allows, which is woken for that
+// work, would have an additional turn after each of its reads.
 func (c *loopConn) wake() {
 	d := &c.loop.driver
 	d.mu.Lock()
@@ -310,7 +310,7 @@ func (c *loopConn) wake() {
 // WhileBusy implements Conn.
 func (c *loopConn) WhileBusy() { c.loop.pollWhileBusy(c) }
 
-// AwaitDrain implements Conn: flush looks whether it is time.
+// AwaitDrain implements Conn: flush checks the limit.
 func (c *loopConn) AwaitDrain(low int) bool {
 	if c.Buffered() <= low {
 		return false
@@ -319,17 +319,17 @@ func (c *loopConn) AwaitDrain(low int) bool {
 	return true
 }
 
-// HangUp implements Conn: the loop finds the socket shut.
+// HangUp implements Conn: the loop notices that the socket is shut.
 func (c *loopConn) HangUp() {
 	if c.session.Lost() {
 		resetSocket(c.socket)
-		c.wake() // the end of its input is not seen while that is paused
+		c.wake() // a paused connection would not notice the end of its input
 		return
 	}
 	_ = unix.Shutdown(c.socket, unix.SHUT_RDWR)
 }
 
-// What follows is the rest of Conn.
+// The other methods of Conn.
 
 func (c *loopConn) Buffered() int      { return len(c.held) + len(c.pending) }
 func (c *loopConn) Unsent() int        { return len(c.held) + c.missing(0) }

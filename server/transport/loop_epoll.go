@@ -17,28 +17,29 @@ import (
 )
 
 // The event loops on Linux. A connection belongs to one loop for its life. Sockets never block, so they are
-// read and written with raw system calls that the scheduler need not know of; only an idle loop's epoll_wait
-// is a blocking one. docs/decisions tells what this saves over a general event loop.
+// read and written with raw system calls that the scheduler need not know of; only the epoll_wait of an idle
+// loop blocks. docs/decisions has the gain over a general event loop.
 
-// HasLoops says whether there are event loops.
+// HasLoops reports whether this system has event loops.
 const HasLoops = true
 
 const (
-	// loopReadBytes is how much one read takes from a socket.
+	// loopReadBytes is the size of a read from a socket.
 	loopReadBytes = 64 << 10
-	// loopEvents is how many ready sockets one wait returns.
+	// loopEvents is the limit of events that one wait returns.
 	loopEvents = 256
-	// drainEvents is after how many of them the woken connections are pumped, and not after each: so one
-	// write brings a subscriber what many clients have published.
+	// drainEvents is the number of events after which the woken connections are pumped. With more than one, a
+	// single write brings a subscriber the messages of many clients.
 	drainEvents = 64
-	// mostWoken is how many woken connections have their turn in one round. Thousands that have more to do
-	// than one turn takes must not keep the others waiting.
+	// mostWoken limits the woken connections that have a turn in one round. Thousands of connections with
+	// more work than one turn allows must not delay the others.
 	mostWoken = 256
-	// mostAhead is how many woken connections get the output of a round before those that have caused it.
+	// mostAhead is the number of woken connections that get their output before the connections that woke
+	// them.
 	mostAhead = 16
-	// mostAccepted is how many connections one listener brings in a round.
+	// mostAccepted limits the connections that a listener accepts in a round.
 	mostAccepted = 64
-	// loopYield is how long a loop keeps its processor before it offers it to others.
+	// loopYield is how long a loop keeps its processor before it yields.
 	loopYield = 8 * time.Millisecond
 )
 
@@ -46,31 +47,31 @@ const (
 type loops struct {
 	endpoint *Endpoint
 	loops    []*Loop
-	next     atomic.Uint32 // picks the loop that gets the next connection
+	next     atomic.Uint32 // selects the loop for the next connection
 	group    sync.WaitGroup
-	closers  []func() // of the listeners that they began with
+	closers  []func() // of the first listeners
 }
 
-// loopDriver is what one loop waits with.
+// loopDriver is the epoll state of a loop.
 type loopDriver struct {
 	owner       *loops
 	epoll       int
-	unauthEpoll int // an epoll of its own, which epoll watches: see unauth_epoll.go
-	bell        int // an eventfd: rung when there is something in woken or arrived, or at the end
+	unauthEpoll int // another epoll, watched by epoll: see unauth_epoll.go
+	bell        int // an eventfd, set when woken or arrived has entries, or at the end
 	listeners   map[int]string
 	conns       []*loopConn // by descriptor
 	buf         []byte
-	plain       []byte // what was decrypted; nil until a connection is encrypted
+	plain       []byte // decrypted input; nil until a connection is encrypted
 	sealed      []byte // buffer for records
 	events      [loopEvents]unix.EpollEvent
-	todo        []unix.EpollEvent // those of the round that are still to be handled
+	todo        []unix.EpollEvent // events of the round that are not handled yet
 	pausing     bool              // no connection is accepted before resumeAt
 	resumeAt    time.Time
-	// holding are the connections with output that is written at the end of the round.
+	// holding lists the connections with output that is written at the end of the round.
 	holding   []*loopConn
 	heldBytes int
 	round     uint32      // counts the rounds
-	missed    []*loopConn // events came for them while their scripts were busy
+	missed    []*loopConn // connections with events during their own busy script
 	coalesce  coalescing
 	yielded   time.Time
 	nested    *nestedRound // nil until a script is busy for the first time
@@ -78,14 +79,14 @@ type loopDriver struct {
 	mu      sync.Mutex
 	woken   []*loopConn
 	arrived []*loopConn
-	opened  []int // listeners of TCP that are to be watched
-	// wokenUnauth has the unauthenticated ones. They wait for each other in a queue of their own.
+	opened  []int // TCP listeners that are not watched yet
+	// wokenUnauth lists woken connections of unauthenticated clients. They wait in a queue of their own.
 	wokenUnauth []*loopConn
 	rung        bool
 	ended       bool
 }
 
-// listenLoops serves listeners, which it takes over, on n event loops.
+// listenLoops serves listeners on n event loops, and takes ownership of the listeners.
 func listenLoops(e *Endpoint, lns []net.Listener, n int) (*loops, error) {
 	ls := &loops{endpoint: e}
 	for range n {
@@ -114,11 +115,12 @@ func listenLoops(e *Endpoint, lns []net.Listener, n int) (*loops, error) {
 	return ls, nil
 }
 
-// closerOf returns what ends a listener: no client can connect from then on, and its address is free. The
-// system tells the loop, which closes the descriptor. Nothing else may close it while the loop accepts.
+// closerOf returns the function that ends a listener: afterwards no client can connect, and its address is
+// free. The system tells the loop, which closes the descriptor. No other goroutine may close it while the
+// loop accepts.
 func closerOf(fd int) func() { return func() { _ = unix.Shutdown(fd, unix.SHUT_RDWR) } }
 
-// take serves one more listener, which it takes over, and returns what closes it.
+// take serves another listener, takes ownership of it, and returns the function that closes it.
 func (ls *loops) take(ln net.Listener) (closer func(), err error) {
 	fd, err := takeDescriptor(ln)
 	if err != nil {
@@ -132,8 +134,8 @@ func (ls *loops) take(ln net.Listener) (closer func(), err error) {
 	return closerOf(fd), nil
 }
 
-// takeDescriptor returns a listener's socket and closes the listener, so that the
-// runtime's own poller leaves it be.
+// takeDescriptor returns a listener's socket and closes the listener, so that the runtime's own poller
+// ignores it.
 func takeDescriptor(ln net.Listener) (int, error) {
 	if u, ok := ln.(*net.UnixListener); ok {
 		u.SetUnlinkOnClose(false)
@@ -145,7 +147,7 @@ func takeDescriptor(ln net.Listener) (int, error) {
 	return takeSocket(filer, ln)
 }
 
-// takeSocket returns a socket of the net package as a descriptor of our own, and closes what had it.
+// takeSocket returns a socket of the net package as a descriptor of our own, and closes its former owner.
 func takeSocket(filer interface{ File() (*os.File, error) }, owner io.Closer) (int, error) {
 	f, err := filer.File()
 	if err != nil {
@@ -164,7 +166,7 @@ func takeSocket(filer interface{ File() (*os.File, error) }, owner io.Closer) (i
 	return fd, nil
 }
 
-// stop ends the loops and closes every connection; it returns when nothing runs any more.
+// stop ends the loops and closes every connection. It returns when all their goroutines have ended.
 func (ls *loops) stop() {
 	for _, l := range ls.loops {
 		l.driver.mu.Lock()
@@ -198,7 +200,7 @@ func (d *loopDriver) open(owner *loops) (err error) {
 	return d.openUnauth()
 }
 
-// close closes everything that an ended loop holds.
+// close closes all descriptors and connections of an ended loop.
 func (l *Loop) close() {
 	d := &l.driver
 	for _, c := range d.conns {
@@ -216,7 +218,7 @@ func (l *Loop) close() {
 		_ = unix.Close(fd)
 	}
 	d.mu.Lock()
-	d.rung = true // a bell must not be rung when its descriptor may be another file
+	d.rung = true // the bell must not be set when its descriptor may belong to another file
 	d.mu.Unlock()
 	_ = unix.Close(d.bell)
 	_ = unix.Close(d.unauthEpoll)
@@ -298,7 +300,7 @@ func (d *loopDriver) yield(now time.Time) {
 }
 
 // release writes the output that was held during the round. Clients that wait for replies on the same
-// processors are woken when all of a round's requests are done, not between one and the next.
+// processors are woken when all requests of a round are done, not between them.
 func (l *Loop) release() {
 	d := &l.driver
 	if l.ahead > 0 && l.ahead <= mostAhead {
@@ -314,10 +316,10 @@ func (l *Loop) release() {
 	l.scratch.Recycle()
 }
 
-// releaseAhead writes the output of connections that others have woken. The next holder of a lock, or a
-// worker that has got an element, goes on with that. The client that released the lock, or added the element,
-// only learns that it is done. On a machine with few processors the client that is woken first gets one, and
-// the other client waits for it.
+// releaseAhead writes the output of connections that other connections have woken. The next holder of a lock,
+// or a worker that has got an element, continues with this output. The client that released the lock, or
+// added the element, only learns that its command is done. On a machine with few processors the first woken
+// client gets a processor, and the other client waits for it.
 func (l *Loop) releaseAhead() {
 	d := &l.driver
 	for _, c := range d.holding {
@@ -327,8 +329,8 @@ func (l *Loop) releaseAhead() {
 	}
 }
 
-// wait returns how many events there are. A loop that was just busy looks without blocking first, which
-// spares the scheduler a round trip.
+// wait returns the number of events. A loop that was just busy first looks without blocking, which saves the
+// scheduler a round trip.
 func (d *loopDriver) wait(busy bool) int {
 	for {
 		if d.pausing {
@@ -351,7 +353,7 @@ func (d *loopDriver) wait(busy bool) int {
 	}
 }
 
-// patience is how long the loop may sleep, in milliseconds.
+// patience returns how long the loop may sleep, in milliseconds.
 func (d *loopDriver) patience() int {
 	if !d.pausing {
 		return -1
@@ -359,14 +361,14 @@ func (d *loopDriver) patience() int {
 	return int(max(0, time.Until(d.resumeAt)).Milliseconds()) + 1
 }
 
-// pause lets new connections wait for a while.
+// pause stops accepting connections for a while.
 func (d *loopDriver) pause() {
 	d.pausing, d.resumeAt = true, time.Now().Add(acceptPause)
 	d.listen(0)
 }
 
-// resume accepts connections again if the pause is over. It is asked before each wait,
-// for a busy loop may never sleep.
+// resume accepts connections again if the pause is over. It is called before each wait, because a busy loop
+// may never sleep.
 func (d *loopDriver) resume() {
 	if !time.Now().Before(d.resumeAt) {
 		d.pausing = false
@@ -374,14 +376,14 @@ func (d *loopDriver) resume() {
 	}
 }
 
-// listen says what is waited for at the listeners.
+// listen sets the events that the listeners are watched for.
 func (d *loopDriver) listen(events uint32) {
 	for fd := range d.listeners {
 		_ = control(d.epoll, unix.EPOLL_CTL_MOD, fd, events)
 	}
 }
 
-// watchListener waits for connections at one more listener of TCP.
+// watchListener watches another TCP listener for connections.
 func (d *loopDriver) watchListener(fd int) {
 	d.listeners[fd] = "tcp"
 	var events uint32 = unix.EPOLLIN
@@ -393,7 +395,7 @@ func (d *loopDriver) watchListener(fd int) {
 	}
 }
 
-// answerBell does what others have left for the loop and says whether it is to end.
+// answerBell handles requests of other goroutines and reports whether the loop must end.
 func (l *Loop) answerBell() (ended bool) {
 	woken, ended := l.takeLeft()
 	for _, c := range woken {
@@ -403,8 +405,8 @@ func (l *Loop) answerBell() (ended bool) {
 	return ended
 }
 
-// takeLeft takes what other goroutines have left for the loop: new listeners and connections, and some of the
-// woken connections, which it returns. The bell rings on if there are more, or if the loop is to end.
+// takeLeft takes the requests of other goroutines: new listeners and connections, and some of the woken
+// connections, which it returns. The bell stays set if there are more, or if the loop must end.
 func (l *Loop) takeLeft() (woken []*loopConn, ended bool) {
 	d := &l.driver
 	d.mu.Lock()
@@ -431,7 +433,7 @@ func (l *Loop) takeLeft() (woken []*loopConn, ended bool) {
 	return woken, ended
 }
 
-// some returns at most so many of the first, which may be appended to, and the rest.
+// some returns the first connections, at most most, which the caller may append to, and the rest.
 func some(all []*loopConn, most int) (first, rest []*loopConn) {
 	if len(all) <= most {
 		return all, nil
@@ -439,7 +441,7 @@ func some(all []*loopConn, most int) (first, rest []*loopConn) {
 	return all[:most:most], all[most:]
 }
 
-// accept takes connections that wait at a listener; epoll tells again of those it leaves.
+// accept accepts waiting connections of a listener; epoll reports the rest again.
 func (l *Loop) accept(listener int) {
 	d := &l.driver
 	for range mostAccepted {
@@ -450,7 +452,7 @@ func (l *Loop) accept(listener int) {
 		case isAborted(err):
 		case err == unix.EAGAIN:
 			return
-		case err == unix.EINVAL: // it was closed: see closerOf
+		case err == unix.EINVAL: // the listener was closed: see closerOf
 			delete(d.listeners, listener)
 			_ = unix.Close(listener)
 			return
@@ -487,7 +489,7 @@ func (l *Loop) welcome(fd int, network string) {
 	target.driver.mu.Unlock()
 }
 
-// pick returns the loop that gets the next connection. Any goroutine may call it.
+// pick returns the loop for the next connection. Any goroutine may call it.
 func (ls *loops) pick() *Loop { return ls.loops[int(ls.next.Add(1)-1)%len(ls.loops)] }
 
 func (l *Loop) register(c *loopConn) {
@@ -505,7 +507,7 @@ func (l *Loop) register(c *loopConn) {
 	c.registered()
 }
 
-// socketAddr is an end of a socket as a net.Addr.
+// socketAddr returns the address of one end of a socket.
 func socketAddr(fd int, get func(int) (unix.Sockaddr, error)) net.Addr {
 	sa, err := get(fd)
 	if err != nil {

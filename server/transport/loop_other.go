@@ -8,11 +8,11 @@ import (
 	"net"
 )
 
-// HasLoops says whether there are event loops. On this system there are none: every
-// connection has goroutines of its own, as with Addresses.Loops 0 on Linux.
+// HasLoops reports whether this system has event loops. This system has none: every connection has goroutines
+// of its own, as with Addresses.Loops 0 on Linux.
 const HasLoops = false
 
-// Loop is an event loop. This system has none: a *Loop is always nil.
+// Loop is an event loop. On this system a *Loop is always nil.
 type Loop struct{}
 
 // FlushAtEnd is never called.

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// Place is where clients come from, as INFO tells it.
+// Place is a kind of listener, as INFO shows it.
 type Place struct {
 	Name string   // "tcp", "unix" or "tls"
-	Bind []string // addresses, in the words of the directive; or the path
-	Port int      // 0: there is none
+	Bind []string // addresses in the form of the directive; or the path
+	Port int      // 0: no port
 }
 
-// MoveError says that an address cannot be bound, and for which port.
+// MoveError says that an address cannot be bound, and which port it is for.
 type MoveError struct {
-	Secure bool // that of encrypted connections
+	Secure bool // the port for encrypted connections
 	Err    error
 }
 
@@ -24,32 +24,33 @@ func (e *MoveError) Error() string { return e.Err.Error() }
 // Unwrap gives the cause.
 func (e *MoveError) Unwrap() error { return e.Err }
 
-// front are the listeners of one port. The endpoint's mu guards it.
+// front holds the listeners of one port. The endpoint's mu guards it.
 type front struct {
 	bind  []string
 	port  int
-	doors []door // those of bind that could be bound, in that order
-	used  bool   // there is a listener, or was at some time
+	doors []door // the listeners that could be bound, in the order of bind
+	used  bool   // there is a listener, or was one before
 }
 
 // door is one listener.
 type door struct {
-	word  string // of bind
+	word  string // the word in bind
 	addr  net.Addr
 	close func()
 }
 
-// place is what INFO tells. As in Redis the first words are shown, as many as there are listeners.
+// place returns the front as INFO shows it. As in Redis it shows the first words, as many as there are
+// listeners.
 func (f *front) place(name string) Place {
 	p := Place{Name: name, Bind: f.bind[:min(len(f.doors), len(f.bind))], Port: f.port}
 	if len(f.doors) > 0 {
-		p.Port = f.doors[0].addr.(*net.TCPAddr).Port // port 0 at the start is a free one
+		p.Port = f.doors[0].addr.(*net.TCPAddr).Port // port 0 at the start became a free port
 	}
 	return p
 }
 
-// Places returns where clients come from: by TCP, by the unix socket, and encrypted. One that never was has
-// no name.
+// Places returns the listeners for TCP, for the unix socket, and for encrypted connections. A kind that never
+// had a listener has no name.
 func (e *Endpoint) Places() (places [3]Place) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -63,8 +64,8 @@ func (e *Endpoint) Places() (places [3]Place) {
 	return places
 }
 
-// Move listens at other addresses than before, while the connections stay. Port 0 is none, and so is a secure
-// that is nil. If an address cannot be bound all stays as it was, and the error is a *MoveError.
+// Move replaces the listening addresses; the connections stay. Port 0 means no port, and so does a nil
+// secure. If an address cannot be bound, nothing changes, and the error is a *MoveError.
 func (e *Endpoint) Move(bind []string, port int, secure *Secure) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -98,7 +99,7 @@ func (e *Endpoint) Move(bind []string, port int, secure *Secure) error {
 	return nil
 }
 
-// firstAddr is what Addr tells after a move.
+// firstAddr returns the result of Addr after a move.
 func (e *Endpoint) firstAddr() *net.Addr {
 	if first := e.plain.first(); first != nil || e.unix.Name == "" {
 		return first
@@ -107,7 +108,7 @@ func (e *Endpoint) firstAddr() *net.Addr {
 	return &addr
 }
 
-// first is the address of the first listener; nil: there is none.
+// first returns the address of the first listener, or nil.
 func (f *front) first() *net.Addr {
 	if len(f.doors) == 0 {
 		return nil
@@ -115,9 +116,9 @@ func (f *front) first() *net.Addr {
 	return &f.doors[0].addr
 }
 
-// move makes a front listen elsewhere. A listener keeps running if its address stays. The others are closed
-// before anything is bound, because they may be in the way: 0.0.0.0 conflicts with every other address. If an
-// address cannot be bound, they are opened again.
+// move replaces the listeners of a front. A listener keeps running if its address stays. The others are
+// closed before anything is bound, because they may be in the way: 0.0.0.0 conflicts with every other
+// address. If an address cannot be bound, they are opened again.
 func (e *Endpoint) move(f *front, bind []string, port int, serve func(net.Listener) (func(), error)) error {
 	was := *f
 	now := was.place("").Port
@@ -158,7 +159,7 @@ func (e *Endpoint) move(f *front, bind []string, port int, serve func(net.Listen
 	return nil
 }
 
-// openDoor binds an address and serves it; without a door that closes it was passed over.
+// openDoor binds an address and serves it. If the address was left out, the door has no close function.
 func (e *Endpoint) openDoor(word string, port int, serve func(net.Listener) (func(), error)) (d door, err error) {
 	ln, err := e.listenAt(word, port)
 	if ln == nil || err != nil {
@@ -171,7 +172,7 @@ func (e *Endpoint) openDoor(word string, port int, serve func(net.Listener) (fun
 	return d, err
 }
 
-// reopen listens again where listeners were closed.
+// reopen listens again at the addresses of closed listeners.
 func (e *Endpoint) reopen(doors []door, stayed func(door) bool, serve func(net.Listener) (func(), error)) (open []door) {
 	for _, d := range doors {
 		if !stayed(d) {

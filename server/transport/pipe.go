@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// mostPiped is how much a client may have sent that the server has not read. The server reads at once, unless
-// it lets the client wait: see flow.go.
+// mostPiped limits the bytes from a client that the server has not read. The server reads at once, unless it
+// makes the client wait: see flow.go.
 const mostPiped = 1 << 20
 
-// pipe returns the two ends of an in-process connection. Unlike net.Pipe a write does not wait for the
-// reader, so a client may send a long pipeline before it reads the first reply, as it may over TCP. How much
-// may be under way to the client is bounded by the server's limits, and how much to the server by mostPiped.
+// pipe returns the two ends of an in-process connection. Unlike with net.Pipe a write does not wait for the
+// reader, so a client may send a long pipeline before it reads the first reply, as over TCP. The server's
+// limits bound the bytes to the client, and mostPiped bounds the bytes to the server.
 func pipe() (client, server *pipeEnd) {
 	a, b := newPipeBuffer(math.MaxInt), newPipeBuffer(mostPiped)
 	return &pipeEnd{in: a, out: b, local: "client"}, &pipeEnd{in: b, out: a, local: "server"}
@@ -24,23 +24,23 @@ func pipe() (client, server *pipeEnd) {
 
 // pipeBuffer carries bytes in one direction.
 type pipeBuffer struct {
-	most     int // a write waits while there is more
+	most     int // a write waits while the buffer has more
 	writing  sync.Mutex
 	mu       sync.Mutex
-	ready    sync.Cond // something was written, or the buffer was closed, or a deadline may have passed
-	space    sync.Cond // something was read, or the same
+	ready    sync.Cond // data was written, the buffer was closed, or a deadline may have passed
+	space    sync.Cond // data was read, the buffer was closed, or a deadline may have passed
 	data     []byte
 	off      int
-	taken    int64 // bytes that were read, ever
+	taken    int64 // number of bytes ever read
 	closed   bool
-	deadline pipeDeadline // of read
+	deadline pipeDeadline // deadline of reads
 	writeBy  pipeDeadline
-	// onTaken is called, once, when taken has reached awaited.
+	// onTaken is called once, when taken has reached awaited.
 	onTaken func()
 	awaited int64
 }
 
-// pipeDeadline is until when a call may wait; zero: for ever.
+// pipeDeadline is the time until which a call may wait; zero means for ever.
 type pipeDeadline struct {
 	at    time.Time
 	alarm *time.Timer
@@ -62,8 +62,8 @@ func (b *pipeBuffer) read(p []byte) (int, error) {
 	return n, err
 }
 
-// take is read without the call of onTaken. It returns onTaken if the call is due: that needs locks that are
-// taken before ours.
+// take reads without calling onTaken. It returns onTaken if the call is due, because onTaken needs locks that
+// must be taken before the buffer's lock.
 func (b *pipeBuffer) take(p []byte) (n int, taken func(), err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -93,7 +93,8 @@ func (b *pipeBuffer) take(p []byte) (n int, taken func(), err error) {
 	return n, taken, nil
 }
 
-// whenTaken makes the reader call f, once, when it has read so many bytes in all; false: it has already.
+// whenTaken makes the reader call f once, when it has read that many bytes in total. It returns false if it
+// already has.
 func (b *pipeBuffer) whenTaken(bytes int64, f func()) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -104,8 +105,8 @@ func (b *pipeBuffer) whenTaken(bytes int64, f func()) bool {
 	return true
 }
 
-// compact drops what was read, if that is most of what there is: a reader that never
-// catches up would leave it there.
+// compact drops the bytes already read, if they are most of the buffer: a reader that never catches up would
+// leave them there.
 func (b *pipeBuffer) compact() {
 	if b.off > len(b.data)/2 {
 		b.data = b.data[:copy(b.data, b.data[b.off:])]
@@ -114,7 +115,7 @@ func (b *pipeBuffer) compact() {
 }
 
 func (b *pipeBuffer) write(p []byte) (n int, err error) {
-	b.writing.Lock() // what two write is not mixed
+	b.writing.Lock() // two writers must not mix their bytes
 	defer b.writing.Unlock()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -151,7 +152,7 @@ func (b *pipeBuffer) close() {
 	b.space.Broadcast()
 }
 
-// drop closes the buffer, and what was not read by now never is.
+// drop closes the buffer and discards its unread bytes.
 func (b *pipeBuffer) drop() {
 	b.mu.Lock()
 	b.data, b.off, b.closed = nil, 0, true
@@ -179,7 +180,7 @@ func (b *pipeBuffer) setDeadline(d *pipeDeadline, t time.Time) {
 	})
 }
 
-// everTaken returns how many bytes were ever read.
+// everTaken returns the number of bytes ever read.
 func (b *pipeBuffer) everTaken() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -192,7 +193,7 @@ func (b *pipeBuffer) isClosed() bool {
 	return b.closed
 }
 
-// pipeEnd is one end; it implements net.Conn.
+// pipeEnd is an end of a pipe; it implements net.Conn.
 type pipeEnd struct {
 	in, out *pipeBuffer
 	local   pipeAddr
@@ -209,14 +210,15 @@ func (e *pipeEnd) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Close ends both directions: what is under way can still be read.
+// Close ends both directions: bytes in the buffers can still be read.
 func (e *pipeEnd) Close() error {
 	e.in.close()
 	e.out.close()
 	return nil
 }
 
-// CloseWrite ends one direction, as that of net.TCPConn does: what the other end writes can still be read.
+// CloseWrite ends one direction, like that of net.TCPConn: the bytes that the other end writes can still be
+// read.
 func (e *pipeEnd) CloseWrite() error {
 	e.out.close()
 	return nil
@@ -225,20 +227,20 @@ func (e *pipeEnd) CloseWrite() error {
 func (e *pipeEnd) LocalAddr() net.Addr  { return e.local }
 func (e *pipeEnd) RemoteAddr() net.Addr { return pipeAddr("in-process") }
 
-// SetDeadline bounds Read and Write.
+// SetDeadline limits Read and Write.
 func (e *pipeEnd) SetDeadline(t time.Time) error {
 	e.in.setDeadline(&e.in.deadline, t)
 	e.out.setDeadline(&e.out.writeBy, t)
 	return nil
 }
 
-// SetReadDeadline bounds Read.
+// SetReadDeadline limits Read.
 func (e *pipeEnd) SetReadDeadline(t time.Time) error {
 	e.in.setDeadline(&e.in.deadline, t)
 	return nil
 }
 
-// SetWriteDeadline bounds Write.
+// SetWriteDeadline limits Write.
 func (e *pipeEnd) SetWriteDeadline(t time.Time) error {
 	e.out.setDeadline(&e.out.writeBy, t)
 	return nil

@@ -12,30 +12,31 @@ import (
 	"time"
 )
 
-// Connections that are encrypted. The handshake has a goroutine of its own, so that no loop waits for a
-// peer's certificate or for arithmetic; then the connection is handed to an event loop (secure_epoll.go), or
-// to goroutines of its own like any other.
+// Encrypted connections. The handshake has a goroutine of its own, so that no loop waits for a peer's
+// certificate or for arithmetic; then the connection is passed to an event loop (secure_epoll.go), or to
+// goroutines of its own, like any other.
 
 const (
-	// handshakeTime is how long a peer has for its handshake.
+	// handshakeTime is the time limit for a peer's handshake.
 	handshakeTime = 10 * time.Second
-	// mostHandshakes is how many may be under way, of some 40 KB at most; with one more the oldest is cut.
+	// mostHandshakes limits the handshakes at the same time, of at most some 40 KB each. Beyond it the oldest
+	// is cut.
 	mostHandshakes = 1000
-	// handshakeLines is how many failed handshakes are logged in each handshakePause.
+	// handshakeLines limits the failed handshakes that are logged in each handshakePause.
 	handshakeLines = 10
 	handshakePause = time.Second
 )
 
-// handshakes are those that are under way, and the log of those that failed. It has its own lock.
+// handshakes holds the running handshakes, and the log state of failed handshakes. It has its own lock.
 type handshakes struct {
 	mu     sync.Mutex
 	open   list.List // of net.Conn, the oldest first
-	since  time.Time // of lines
+	since  time.Time // begin of the period of lines
 	lines  int
-	silent int // failures that were not logged since
+	silent int // failures that were not logged in this period
 }
 
-// begin records a handshake that begins, and cuts the oldest if there are too many.
+// begin records the beginning of a handshake, and cuts the oldest if there are too many.
 func (h *handshakes) begin(nc net.Conn) *list.Element {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -48,11 +49,11 @@ func (h *handshakes) begin(nc net.Conn) *list.Element {
 // end records the end of a handshake.
 func (h *handshakes) end(e *list.Element) {
 	h.mu.Lock()
-	h.open.Remove(e) // does nothing for one that was cut
+	h.open.Remove(e) // does nothing for a handshake that was cut
 	h.mu.Unlock()
 }
 
-// failed logs why a peer was refused. A connection that was only opened and closed says nothing.
+// failed logs why a peer was refused. It logs nothing for a connection that was only opened and closed.
 func (h *handshakes) failed(log *slog.Logger, peer net.Addr, err error) {
 	if errors.Is(err, io.EOF) {
 		log.Debug("a TLS connection ended before its handshake", "peer", peer)
@@ -71,15 +72,16 @@ func (h *handshakes) failed(log *slog.Logger, peer net.Addr, err error) {
 	h.silent = 0
 }
 
-// serveSecure returns what does the handshake of a connection, and serves it; false if the endpoint is not
-// open.
+// serveSecure returns a function that does the handshake of a connection and serves it. The function returns
+// false if the endpoint is not open.
 func (e *Endpoint) serveSecure(config func() *tls.Config) func(net.Conn) bool {
 	return func(nc net.Conn) bool {
 		return e.carry(nc, func(nc net.Conn) { e.shakeAndServe(nc, config()) })
 	}
 }
 
-// shakeAndServe is the goroutine of an encrypted connection, until an event loop has it, or to its end.
+// shakeAndServe is the goroutine of an encrypted connection. It ends when an event loop takes the connection,
+// or when the connection ends.
 func (e *Endpoint) shakeAndServe(nc net.Conn, config *tls.Config) {
 	c := &carriage{Conn: nc}
 	tc := tls.Server(c, config)
@@ -98,7 +100,7 @@ func (e *Endpoint) shakeAndServe(nc net.Conn, config *tls.Config) {
 	}
 }
 
-// shake is the handshake. A panic over a peer's bytes costs that peer its connection, not the process.
+// shake runs the handshake. A panic caused by a peer's bytes ends the peer's connection, not the process.
 func shake(tc *tls.Conn) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -108,8 +110,8 @@ func shake(tc *tls.Conn) (err error) {
 	return tc.Handshake()
 }
 
-// carriage is the connection underneath one that is encrypted. Once it is on an event loop it is only what
-// the loop lends it: see layer.
+// carriage is the connection underneath an encrypted connection. On an event loop it only passes bytes
+// between crypto/tls and the loop: see layer.
 type carriage struct {
 	net.Conn
 	layer *layer
@@ -131,7 +133,8 @@ func (c *carriage) Write(b []byte) (int, error) {
 	return c.layer.put(b), nil
 }
 
-// SetWriteDeadline implements net.Conn: the farewell of TLS sets one, which means nothing on a loop.
+// SetWriteDeadline implements net.Conn: the closing message of TLS sets a deadline, which has no effect on a
+// loop.
 func (c *carriage) SetWriteDeadline(t time.Time) error {
 	if c.layer == nil {
 		return c.Conn.SetWriteDeadline(t)
@@ -139,10 +142,10 @@ func (c *carriage) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// NetConn returns the connection underneath, for what looks at its socket.
+// NetConn returns the connection underneath, for code that needs its socket.
 func (c *carriage) NetConn() net.Conn { return c.Conn }
 
-// certificateName is the common name in the certificate that the peer has proved to own; empty: none.
+// certificateName returns the common name in the certificate that the peer has proved to own, or "".
 func certificateName(nc net.Conn) string {
 	tc, ok := nc.(*tls.Conn)
 	if !ok {
@@ -154,35 +157,35 @@ func certificateName(nc net.Conn) string {
 	return ""
 }
 
-// errDry is what a layer tells crypto/tls when there is no more ciphertext for now. That it is temporary is
-// what lets a later read go on where this one stopped.
+// errDry tells crypto/tls that there is no more ciphertext for now. It is a temporary error, so that a later
+// read continues.
 type errDry struct{}
 
 func (errDry) Error() string   { return "transport: no input yet" }
 func (errDry) Timeout() bool   { return true }
 func (errDry) Temporary() bool { return true }
 
-// recordBytes is the most plaintext that a record of TLS carries.
+// recordBytes is the largest plaintext of a TLS record.
 const recordBytes = 16 << 10
 
-// layer is TLS on an event loop: it turns what was read into plaintext, and output into records. What it
-// needs of crypto/tls is a connection that never waits, which is carriage.
+// layer is TLS on an event loop: it decrypts input, and encrypts output as records. crypto/tls needs a
+// connection that never waits, which is carriage.
 type layer struct {
 	conn   *tls.Conn
-	input  []byte // ciphertext that was read and conn has not taken yet
+	input  []byte // ciphertext that conn has not read yet
 	sealed []byte // records that conn has written since seal or open began
 
-	// How much output the peer can have read is counted in plaintext, but known only in records: a record
-	// without its last byte says nothing. last has the last records, as a ring.
+	// How much output the peer can have read is counted in plaintext, but known only by whole records,
+	// because an incomplete record cannot be read. last is a ring with the last records.
 	plain, cipher int64
 	last          [16]record
 	next          int
 }
 
-// record is the place of a record, counted from the connection's first byte.
+// record is the position of a record, counted from the connection's first byte.
 type record struct{ plainFrom, plainTo, cipherTo int64 }
 
-// take gives conn ciphertext.
+// take passes ciphertext to conn.
 func (l *layer) take(b []byte) (int, error) {
 	if len(l.input) == 0 {
 		return 0, errDry{}
@@ -192,15 +195,15 @@ func (l *layer) take(b []byte) (int, error) {
 	return n, nil
 }
 
-// put takes a record from conn, or a part of one.
+// put takes a record from conn, or a part of a record.
 func (l *layer) put(b []byte) int {
 	l.sealed = append(l.sealed, b...)
 	l.cipher += int64(len(b))
 	return len(b)
 }
 
-// open decrypts into buf what there is, as much as fits; more says that it was full. err is io.EOF after the
-// peer's farewell, and otherwise what was wrong with its bytes. unload has what is to be sent in answer.
+// open decrypts the input into buf; more says that buf was full. err is io.EOF after the peer's closing
+// message, and otherwise the fault in the peer's bytes. unload returns the answer to send.
 func (l *layer) open(buf []byte) (n int, more bool, err error) {
 	for n < len(buf) {
 		got, err := l.conn.Read(buf[n:])
@@ -215,7 +218,7 @@ func (l *layer) open(buf []byte) (n int, more bool, err error) {
 	return n, true, nil
 }
 
-// seal makes records of output, one for each recordBytes. It may use the memory of buf.
+// seal encrypts output as records, one for each recordBytes. It may use the memory of buf.
 func (l *layer) seal(b, buf []byte) ([]byte, error) {
 	l.sealed = append(buf[:0], l.sealed...)
 	for len(b) > 0 {
@@ -232,27 +235,27 @@ func (l *layer) seal(b, buf []byte) ([]byte, error) {
 	return l.unload(), nil
 }
 
-// farewell is what tells the peer that nothing more comes.
+// farewell returns the closing message.
 func (l *layer) farewell() []byte {
 	_ = l.conn.CloseWrite()
 	return l.unload()
 }
 
-// unload returns the records that are to be sent.
+// unload returns the records to send.
 func (l *layer) unload() []byte {
 	b := l.sealed
 	l.sealed = nil
 	return b
 }
 
-// missing is how many bytes of the output the peer cannot have read, when the last so many bytes of
-// ciphertext have not reached it. Of records that are too long ago it takes the best to have happened.
+// missing returns how many bytes of the output the peer cannot have read, if the last cipher bytes of
+// ciphertext have not reached it. For records that are not in the ring any more it assumes the best case.
 func (l *layer) missing(cipher int) int {
 	if cipher == 0 {
 		return 0
 	}
 	arrived := l.cipher - int64(cipher)
-	read := l.last[l.next].plainFrom // of the oldest one; 0 if it is still to come
+	read := l.last[l.next].plainFrom // of the oldest record; 0 if the ring is not full yet
 	for i := range l.last {
 		if r := &l.last[i]; r.cipherTo <= arrived {
 			read = max(read, r.plainTo)

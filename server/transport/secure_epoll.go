@@ -11,17 +11,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An encrypted connection on an event loop. It is a loopConn like any other, with a layer between the
-// socket and the session: pumpSealed on the way in, seal on the way out.
+// An encrypted connection on an event loop. It is a loopConn like any other, with a layer between the socket
+// and the session: pumpSealed for input, seal for output.
 
 const (
-	// plainBytes holds what one read can bring: its own bytes, and those of a record that began before.
+	// plainBytes is the largest plaintext of a read: its own bytes, and those of a record that began before.
 	plainBytes = loopReadBytes + recordBytes
 	// mostSealedBytes is the size of the largest buffer for records that a loop keeps.
 	mostSealedBytes = 64 << 10
 )
 
-// adopt hands a connection to an event loop after its handshake; false: it cannot be on one.
+// adopt passes a connection to an event loop after its handshake. It returns false if the connection cannot
+// be on a loop.
 func (ls *loops) adopt(tc *tls.Conn, c *carriage) bool {
 	filer, ok := c.Conn.(interface{ File() (*os.File, error) })
 	if !ok {
@@ -58,7 +59,7 @@ func (ls *loops) adopt(tc *tls.Conn, c *carriage) bool {
 	return true
 }
 
-// registered looks at what came behind the handshake; epoll does not report that.
+// registered handles input that came right after the handshake, because epoll does not report it.
 func (c *loopConn) registered() {
 	if c.layer != nil && c.fd >= 0 {
 		defer c.contain()
@@ -68,14 +69,14 @@ func (c *loopConn) registered() {
 	}
 }
 
-// pumpSealed feeds the session with what was read from an encrypted connection. again says that epoll has to
-// be asked again.
+// pumpSealed feeds the session with input from an encrypted connection. again says that epoll must be asked
+// again.
 func (c *loopConn) pumpSealed(data []byte) (again bool) {
 	d := &c.loop.driver
 	if d.plain == nil {
 		d.plain = make([]byte, plainBytes)
 	}
-	plain := d.plain // a script that this one feeds may be busy, and others be fed meanwhile
+	plain := d.plain // a script of this session may run long, and other sessions be fed meanwhile
 	c.layer.input = data
 	for more := true; more && c.fd >= 0 && !c.leaving; {
 		var n int
@@ -100,7 +101,7 @@ func (c *loopConn) pumpSealed(data []byte) (again bool) {
 	return false
 }
 
-// seal sends output as records.
+// seal encrypts output as records.
 func (c *loopConn) seal(b []byte) error {
 	d := &c.loop.driver
 	sealed, err := c.layer.seal(b, d.sealed)
@@ -114,7 +115,7 @@ func (c *loopConn) seal(b []byte) error {
 	return c.sendRaw(sealed)
 }
 
-// bidFarewell tells the peer of an encrypted connection that it ends here, if that can be said at once.
+// bidFarewell sends the closing message of an encrypted connection, if the socket takes it at once.
 func (c *loopConn) bidFarewell() {
 	if c.layer == nil || len(c.pending) > 0 || c.session.Lost() {
 		return
@@ -122,8 +123,8 @@ func (c *loopConn) bidFarewell() {
 	_, _ = c.write(c.layer.farewell())
 }
 
-// missing is how much of the output that was sent the peer cannot have read, when its system has not
-// acknowledged so many bytes.
+// missing returns how much of the sent output the peer cannot have read, if its system has not acknowledged
+// unacked bytes.
 func (c *loopConn) missing(unacked int) int {
 	if c.layer != nil {
 		return c.layer.missing(len(c.pending) + unacked)

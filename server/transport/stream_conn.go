@@ -10,42 +10,42 @@ import (
 
 const (
 	readBufferBytes = 16 << 10
-	// writeBytes is how much is written at once.
+	// writeBytes is the largest size of a write.
 	writeBytes = 256 << 10
 	// mostSpareBytes is the size of the largest reply buffer that a connection keeps while it is idle.
 	mostSpareBytes = 64 << 10
-	// pausedGlance is how often a connection that is not read from is looked at: it may have been closed.
+	// pausedGlance is how often a connection that is not read is checked, because it may have been closed.
 	pausedGlance = 50 * time.Millisecond
 )
 
-// streamConn is a connection that is not on an event loop: a pipe inside the process, or
-// what any net.Listener accepts. One goroutine reads and runs commands, another writes, so that a client
-// which does not read never keeps the server from reading, or from noticing that the client has gone.
+// streamConn is a connection that is not on an event loop: a pipe inside the process, or a connection of any
+// net.Listener. One goroutine reads and runs commands, another writes, so that a client that does not read
+// never prevents the server from reading, or from noticing that the client has disconnected.
 type streamConn struct {
 	conn    net.Conn
 	session Session
-	stop    <-chan struct{} // closed when the endpoint is
+	stop    <-chan struct{} // closed with the endpoint
 
-	// mu makes its holder the session's owner.
+	// The holder of mu is the session's owner.
 	mu      sync.Mutex
 	scratch Scratch
 
 	outMu   sync.Mutex
-	out     []byte // waits to be written
+	out     []byte // output to be written
 	writing int    // bytes that the writer has taken and not yet written
-	queued  int64  // bytes that were ever put into out
-	ended   bool   // the connection is to be closed when out is empty
-	broken  bool   // nothing can be written any more
+	queued  int64  // number of bytes ever added to out
+	ended   bool   // the connection must be closed when out is empty
+	broken  bool   // a write has failed: nothing more can be written
 
 	signal chan struct{} // there is output, a wake-up, or an end
 	pumped bool          // a wake-up is due (under outMu)
 	drains bool          // a wake-up is due when the output has fallen to drainTo (under outMu)
 	// drainTo is set by AwaitDrain.
 	drainTo int
-	notFull chan struct{} // the session's input may no longer be full
+	notFull chan struct{} // the session's input may have space again
 }
 
-// serveConn serves one connection until it ends. It returns when both its goroutines have.
+// serveConn serves a connection until it ends. It returns when both its goroutines have ended.
 func (e *Endpoint) serveConn(nc net.Conn) {
 	t := &streamConn{conn: nc, stop: e.stop, scratch: e.host.NewScratch(false),
 		signal: make(chan struct{}, 1), notFull: make(chan struct{}, 1)}
@@ -67,7 +67,7 @@ func (e *Endpoint) serveConn(nc net.Conn) {
 	if err := t.read(); errors.Is(err, io.EOF) && t.lingers() {
 		select {
 		case <-written:
-		case <-e.stop: // the disk is not waited for
+		case <-e.stop: // does not wait for the disk
 		}
 	}
 	t.mu.Lock()
@@ -78,7 +78,7 @@ func (e *Endpoint) serveConn(nc net.Conn) {
 	_ = nc.Close()
 }
 
-// read feeds the session until its end, or that of the input, which the error says.
+// read feeds the session until the session or the input ends. The error is that of the input.
 func (t *streamConn) read() (err error) {
 	defer t.contain(&err)
 	buf := make([]byte, readBufferBytes)
@@ -96,7 +96,7 @@ func (t *streamConn) read() (err error) {
 	}
 }
 
-// errPanicked is the reason that a connection ends with after a panic in its input or output.
+// errPanicked is the reason for the end of a connection after a panic in its input or output.
 var errPanicked = errors.New("transport: the connection panicked")
 
 // contain is deferred by both goroutines. After a panic, which may come from a foreign net.Conn, it ends the
@@ -113,7 +113,7 @@ func (t *streamConn) contain(err *error) {
 	}
 }
 
-// awaitSpace waits until the session's input is no longer full; false: the connection is gone.
+// awaitSpace waits until the session's input has space. It returns false if the connection has ended.
 func (t *streamConn) awaitSpace() bool {
 	glance := time.NewTicker(pausedGlance)
 	defer glance.Stop()
@@ -146,19 +146,19 @@ func (t *streamConn) isClosed() bool {
 	return t.broken || t.ended || t.session.Lost()
 }
 
-// lingers reports whether a client that sends no more is still to get something; pump
-// ends the connection behind that.
+// lingers reports whether a client that has closed its sending half will get further output; pump then ends
+// the connection after that output.
 func (t *streamConn) lingers() bool {
-	if p, ok := t.conn.(*pipeEnd); ok && p.out.isClosed() { // it reads no more, either
+	if p, ok := t.conn.(*pipeEnd); ok && p.out.isClosed() { // the client does not read, either
 		return false
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.session.Lingers(false) // what the connection has is written in any case
+	return t.session.Lingers(false) // the output of the connection is written in any case
 }
 
-// pump runs what has been read (nil: goes on where a waiting command stood) and says whether to end, and
-// whether nothing more may be read for now.
+// pump runs the input; data may be nil: then it continues after a waiting command. It reports whether the
+// connection must end, and whether the input is full.
 func (t *streamConn) pump(data []byte) (hangUp, full bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -217,7 +217,7 @@ func (t *streamConn) write() {
 	}
 }
 
-// writeOut writes output in pieces, so that it is seen when the client takes some.
+// writeOut writes output in pieces, to notice when the client takes some of it.
 func (t *streamConn) writeOut(out []byte) error {
 	for len(out) > 0 {
 		n, err := t.conn.Write(out[:min(len(out), writeBytes)])
@@ -230,7 +230,7 @@ func (t *streamConn) writeOut(out []byte) error {
 	return nil
 }
 
-// wrote counts what was written.
+// wrote counts the written bytes.
 func (t *streamConn) wrote(n int, err error) {
 	if n == writeBytes {
 		t.session.MarkRead()
@@ -268,7 +268,7 @@ func (t *streamConn) wake() {
 	}
 }
 
-// end closes the connection once everything has been written.
+// end closes the connection once all output has been written.
 func (t *streamConn) end() {
 	t.outMu.Lock()
 	t.ended = true
@@ -276,7 +276,7 @@ func (t *streamConn) end() {
 	t.wake()
 }
 
-// The implementation of Conn: the goroutine that writes feeds the session.
+// Wake implements Conn: the writing goroutine feeds the session.
 func (t *streamConn) Wake(*Loop) {
 	t.outMu.Lock()
 	t.pumped = true
@@ -308,17 +308,17 @@ func (t *streamConn) Send(b []byte, _ bool) (held bool, err error) {
 func (t *streamConn) Buffered() int {
 	t.outMu.Lock()
 	defer t.outMu.Unlock()
-	if p, ok := t.conn.(*pipeEnd); ok { // what the pipe holds may count as being written still
+	if p, ok := t.conn.(*pipeEnd); ok { // the bytes in the pipe may also count as being written
 		return int(t.queued - p.out.everTaken())
 	}
 	return len(t.out) + t.writing
 }
 
-// WhileBusy implements Conn. It has nothing to do: every connection has goroutines of its own.
+// WhileBusy implements Conn. It does nothing, because every connection has goroutines of its own.
 func (t *streamConn) WhileBusy() {}
 
-// Unsent implements Conn. What is being written to a socket may have arrived
-// although the write has not returned.
+// Unsent implements Conn. Bytes that are being written to a socket may have arrived although the write has
+// not returned.
 func (t *streamConn) Unsent() int {
 	if _, ok := t.conn.(*pipeEnd); ok {
 		return t.Buffered()
@@ -328,8 +328,8 @@ func (t *streamConn) Unsent() int {
 	return len(t.out)
 }
 
-// Unacked implements Conn. The system has only the records of an encrypted connection. The peer may have read
-// more than their bytes show, so they count as read.
+// Unacked implements Conn. For an encrypted connection the system only knows the records. The peer may have
+// read more than their bytes show, so they count as read.
 func (t *streamConn) Unacked() int {
 	if carrier(t.conn) != t.conn {
 		return t.Buffered()
@@ -340,17 +340,17 @@ func (t *streamConn) Unacked() int {
 // HangUp implements Conn.
 func (t *streamConn) HangUp() {
 	if t.session.Lost() {
-		resetNetConn(carrier(t.conn)) // the reader finds the end of input, and closes the session before the connection
+		resetNetConn(carrier(t.conn)) // the reader notices the end of input, and closes the session before the connection
 		return
 	}
 	if p, ok := t.conn.(*pipeEnd); ok {
-		p.out.drop() // of a socket, too, nothing that we hold is sent any more
+		p.out.drop() // discards output, as for a socket
 	}
 	cut(t.conn)
-	t.end() // it may be that no goroutine reads
+	t.end() // perhaps no goroutine is reading
 }
 
-// What follows is the rest of Conn.
+// The other methods of Conn.
 
 func (t *streamConn) GuardPeer(ms int64)     { guardNetConn(carrier(t.conn), ms) }
 func (t *streamConn) Heard() Silence         { return netConnHeard(carrier(t.conn)) }
@@ -365,7 +365,7 @@ func (t *streamConn) PeerGone() bool {
 	return netConnPeerGone(carrier(t.conn))
 }
 
-// carrier is the connection underneath one that encrypts.
+// carrier returns the connection underneath an encrypted connection.
 func carrier(nc net.Conn) net.Conn {
 	for {
 		over, ok := nc.(interface{ NetConn() net.Conn })
@@ -376,6 +376,6 @@ func carrier(nc net.Conn) net.Conn {
 	}
 }
 
-// cut closes a connection without the closing message of TLS, because a peer that does not read could make us
-// wait for that.
+// cut closes a connection without the closing message of TLS, because a peer that does not read could block
+// it.
 func cut(nc net.Conn) { _ = carrier(nc).Close() }

@@ -9,11 +9,11 @@ import (
 )
 
 // Connections of unauthenticated clients are watched by an epoll of their own, which the loop's epoll
-// watches, and are woken in a queue of their own. A round serves some of them. However much they send, an
-// authenticated client waits for that many, not for all.
+// watches, and are woken in a queue of their own. A round serves some of them. So an authenticated client
+// waits for a few of them, however much they send.
 
-// unauthPerRound is how many connections of unauthenticated clients a round reads from, and how many of the
-// woken ones have their turn.
+// unauthPerRound is the number of unauthenticated clients that a round reads from, and the number of woken
+// connections of such clients that have their turn.
 const unauthPerRound = 16
 
 func (d *loopDriver) openUnauth() (err error) {
@@ -23,15 +23,15 @@ func (d *loopDriver) openUnauth() (err error) {
 	return control(d.epoll, unix.EPOLL_CTL_ADD, d.unauthEpoll, unix.EPOLLIN)
 }
 
-// serveUnauth reads from some of the unauthenticated clients that have sent something. running is a
-// connection with a busy script, nil if there is none: its turn comes when the script is over.
+// serveUnauth reads from some of the unauthenticated clients that have sent input. running is a connection
+// with a busy script, or nil: its turn comes after the script.
 func (l *Loop) serveUnauth(running *loopConn) {
 	d := &l.driver
 	var events [unauthPerRound]unix.EpollEvent
 	n, _ := unix.EpollWait(d.unauthEpoll, events[:], 0)
 	for _, ev := range events[:max(n, 0)] {
 		switch c := d.conns[ev.Fd]; c {
-		case nil: // another one's turn has ended it
+		case nil: // the turn of another connection has closed it
 		case running:
 			d.missed = append(d.missed, c)
 		default:
@@ -40,7 +40,7 @@ func (l *Loop) serveUnauth(running *loopConn) {
 	}
 }
 
-// epoll is what watches the connection.
+// epoll returns the epoll that watches the connection.
 func (c *loopConn) epoll() int {
 	if c.unauth {
 		return c.loop.driver.unauthEpoll
